@@ -1,0 +1,29 @@
+// Builds the widget bundles and the lab extension's modules. Usage: node build.mjs WIDGETS_OUT
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { build } from 'esbuild';
+
+const out = process.argv[2];
+if (!out) throw new Error('usage: node build.mjs WIDGETS_OUT');
+const here = import.meta.dirname;
+
+// One self-contained module a widget: anywidget loads it from a Blob URL, where relative imports do not resolve.
+await build({
+  entryPoints: { memory: join(here, 'widgets/src/memory.ts'), scheduler: join(here, 'widgets/src/scheduler.ts') },
+  outdir: out,
+  bundle: true,
+  format: 'esm',
+  target: 'es2022',
+  minify: true,
+  legalComments: 'eof',
+});
+await build({ entryPoints: { widgets: join(here, 'views/src/style.css') }, outdir: out, minify: true });
+
+// The lab's own builder bundles these.
+const labext = join(here, 'labext');
+await build({
+  entryPoints: readdirSync(join(labext, 'src')).map((name) => join(labext, 'src', name)),
+  outdir: join(labext, 'lib'),
+  format: 'esm',
+  target: 'es2022',
+});

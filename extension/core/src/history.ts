@@ -1,0 +1,70 @@
+// The gauge time series: a ring of typed arrays, oldest first when read.
+
+/** Samples of used bytes, reserved bytes and total launches over time. */
+export class History {
+  private readonly time: Float64Array;
+  private readonly usedBytes: Float64Array;
+  private readonly reservedBytes: Float64Array;
+  private readonly launchCount: Float64Array;
+  private head = 0;
+  length = 0;
+
+  constructor(readonly capacity = 4096) {
+    this.time = new Float64Array(capacity);
+    this.usedBytes = new Float64Array(capacity);
+    this.reservedBytes = new Float64Array(capacity);
+    this.launchCount = new Float64Array(capacity);
+  }
+
+  /** A sample that is not younger than the newest one is dropped, so that replays leave no double. */
+  push(timeNs: number, used: number, reserved: number, launches: number): void {
+    if (this.length > 0 && timeNs <= this.timeNs(this.length - 1)) return;
+    this.time[this.head] = timeNs;
+    this.usedBytes[this.head] = used;
+    this.reservedBytes[this.head] = reserved;
+    this.launchCount[this.head] = launches;
+    this.head = (this.head + 1) % this.capacity;
+    this.length = Math.min(this.length + 1, this.capacity);
+  }
+
+  clear(): void {
+    this.head = 0;
+    this.length = 0;
+  }
+
+  private slot(i: number): number {
+    return (this.head - this.length + i + this.capacity) % this.capacity;
+  }
+  timeNs(i: number): number {
+    return this.time[this.slot(i)] ?? 0;
+  }
+  used(i: number): number {
+    return this.usedBytes[this.slot(i)] ?? 0;
+  }
+  reserved(i: number): number {
+    return this.reservedBytes[this.slot(i)] ?? 0;
+  }
+  launches(i: number): number {
+    return this.launchCount[this.slot(i)] ?? 0;
+  }
+
+  /** Index of the first sample at or after a time. */
+  indexAt(timeNs: number): number {
+    let low = 0;
+    let high = this.length;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (this.timeNs(middle) < timeNs) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  }
+
+  /** Launches per second over the span that ends with sample i; 0 where there is no earlier sample. */
+  launchRate(i: number, spanNs = 1e9): number {
+    if (i < 1 || i >= this.length) return 0;
+    const from = Math.min(this.indexAt(this.timeNs(i) - spanNs), i - 1);
+    const seconds = (this.timeNs(i) - this.timeNs(from)) / 1e9;
+    return Math.max(0, this.launches(i) - this.launches(from)) / seconds;
+  }
+}

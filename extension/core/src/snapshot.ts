@@ -1,0 +1,46 @@
+// The state message that a page gets when it begins to look, and after records were lost.
+
+/** Rows as the kernel sends them; strings in task rows, interned ids in block rows. */
+export interface Snapshot {
+  /** The ring's head when the kernel began to read its tables: older records are already contained. */
+  readonly seq: number;
+  readonly device: string;
+  readonly blocks: readonly (readonly number[])[];
+  readonly segments: readonly (readonly number[])[];
+  readonly tasks: readonly TaskRow[];
+}
+
+export interface TaskRow {
+  readonly number: number;
+  readonly name: string;
+  readonly phase: string;
+  readonly submittedNs: number;
+  readonly startedNs: number;
+  readonly finishedNs: number;
+}
+
+function isNumberRow(value: unknown, length: number): value is number[] {
+  return Array.isArray(value) && value.length === length && value.every((x) => typeof x === 'number');
+}
+
+function isTaskRow(value: unknown): value is TaskRow {
+  if (typeof value !== 'object' || value === null) return false;
+  const row = value as Record<string, unknown>;
+  const numbers = [row['number'], row['submittedNs'], row['startedNs'], row['finishedNs']];
+  return numbers.every((x) => typeof x === 'number') && typeof row['name'] === 'string' && typeof row['phase'] === 'string';
+}
+
+/** The message as a snapshot; null when it is not one. Rows of another shape are left out. */
+export function parseSnapshot(content: unknown): Snapshot | null {
+  if (typeof content !== 'object' || content === null) return null;
+  const message = content as Record<string, unknown>;
+  if (message['type'] !== 'snapshot' || typeof message['seq'] !== 'number') return null;
+  const rows = (key: string): unknown[] => (Array.isArray(message[key]) ? (message[key] as unknown[]) : []);
+  return {
+    seq: message['seq'],
+    device: typeof message['device'] === 'string' ? message['device'] : '',
+    blocks: rows('blocks').filter((row): row is number[] => isNumberRow(row, 8)),
+    segments: rows('segments').filter((row): row is number[] => isNumberRow(row, 2)),
+    tasks: rows('tasks').filter(isTaskRow),
+  };
+}

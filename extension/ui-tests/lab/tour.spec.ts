@@ -1,0 +1,132 @@
+// The tour in JupyterLab: what the page shows is what the ring recorded, also while a cell runs.
+
+import { type Locator, expect, test } from '@playwright/test';
+import { LabServer } from '../support/lab-server.ts';
+import { NotebookPage } from '../support/notebook-page.ts';
+
+const TOUR = '00_tour.ipynb';
+const BUSY_S = 8;
+/** A busy main thread: launches, allocations and sleep. */
+const BUSY = `
+import time as _time, pygpukit as _gp
+_end = _time.monotonic() + ${BUSY_S}
+_held = []
+while _time.monotonic() < _end:
+    _held = (_held + [_gp.ones(1 << 16) + _gp.ones(1 << 16)])[-8:]
+    _time.sleep(0.05)
+`;
+
+interface Figures {
+  readonly seq: number;
+  readonly used: number;
+  readonly reserved: number;
+  readonly launches: number;
+}
+
+let server: LabServer;
+let notebook: NotebookPage;
+
+test.describe.configure({ mode: 'serial' });
+
+test.beforeAll(async ({ browser }) => {
+  server = await LabServer.start('JupyterLab Light');
+  notebook = new NotebookPage(await browser.newPage());
+  await notebook.open(server.notebookUrl(TOUR));
+  await notebook.runAll();
+});
+
+test.afterAll(async () => {
+  await notebook?.page.close();
+  await server?.stop();
+});
+
+test.afterEach(async ({}, info) => {
+  if (info.status !== info.expectedStatus) await notebook.page.screenshot({ path: info.outputPath('notebook.png') });
+  expect(notebook.faults).toEqual([]);
+});
+
+const panel = (title: string): Locator => notebook.page.locator(`.gk-panel[aria-label="${title}"]`).first();
+
+/** All figures in one look, so that they are of one moment. */
+function figures(view: Locator): Promise<Figures> {
+  return view.evaluate((node) => {
+    const read = (key: string): number => Number((node as HTMLElement).dataset[key]);
+    return { seq: read('seq'), used: read('used'), reserved: read('reserved'), launches: read('launches') };
+  });
+}
+
+/** The ring's GAUGE records at these sequence numbers, read by the kernel itself. */
+async function recorded(seqs: readonly number[]): Promise<Figures[]> {
+  const printed = await notebook.execute(`
+import json as _json, struct as _struct
+from pygpukit import _core as _c
+_out = []
+for _seq in ${JSON.stringify(seqs)}:
+    _bytes, _, _lost = _c.ring_read(_seq, 1)
+    _got, _t, _kind, _d, _s, _te, _n, _a, _b, _lc = _struct.unpack_from("<QQHHIIIQQQ", _bytes)
+    assert (_got, _kind, _lost) == (_seq, 80, 0), (_got, _kind, _lost)
+    _out.append({"seq": _got, "used": _a, "reserved": _b, "launches": _lc})
+print(_json.dumps(_out))
+`);
+  return JSON.parse(printed) as Figures[];
+}
+
+for (const title of ['GPU memory', 'GPU scheduler']) {
+  test(`${title}: advances while a cell is busy, and shows what the ring recorded`, async () => {
+    const view = panel(title);
+    await view.scrollIntoViewIfNeeded();
+    await expect(view).toHaveAttribute('data-state', 'live');
+    const busy = notebook.execute(BUSY);
+    await expect.poll(() => notebook.kernelStatus()).toBe('busy');
+    const looks: Figures[] = [];
+    for (let i = 0; i < 6; i++) {
+      const last = looks.at(-1)?.seq ?? 0;
+      await expect.poll(async () => (await figures(view)).seq, { intervals: [20], timeout: 2_000 }).toBeGreaterThan(last);
+      looks.push(await figures(view));
+    }
+    expect(await notebook.kernelStatus()).toBe('busy');
+    expect(looks.at(-1)?.launches).toBeGreaterThan(looks[0]?.launches ?? Infinity);
+    expect(await busy).toBe('');
+    expect(looks).toEqual(await recorded(looks.map(({ seq }) => seq)));
+  });
+}
+
+test('nothing is sent while nobody looks, and looking again works while a cell is busy', async () => {
+  const view = panel('GPU memory');
+  await view.scrollIntoViewIfNeeded();
+  await notebook.page.evaluate(() => {
+    for (const node of document.querySelectorAll<HTMLElement>('.gk-panel')) node.style.display = 'none';
+  });
+  await notebook.page.waitForTimeout(1_000);
+  const before = notebook.commMessages;
+  await notebook.page.waitForTimeout(2_000);
+  expect(notebook.commMessages).toBe(before);
+
+  const busy = notebook.execute(BUSY);
+  await expect.poll(() => notebook.kernelStatus()).toBe('busy');
+  const { seq } = await figures(view);
+  await notebook.page.evaluate(() => {
+    for (const node of document.querySelectorAll<HTMLElement>('.gk-panel')) node.style.display = '';
+  });
+  await view.scrollIntoViewIfNeeded();
+  await expect.poll(async () => (await figures(view)).seq, { timeout: 3_000 }).toBeGreaterThan(seq);
+  expect(await notebook.kernelStatus()).toBe('busy');
+  expect(await busy).toBe('');
+});
+
+test('the command and the status bar show the GPU status while a cell is busy', async () => {
+  const { page } = notebook;
+  const dialog = page.locator('.jp-Dialog');
+  expect(await page.evaluate(() => window.jupyterapp.commands.label('pygpukit:show-status'))).toBe('Show GPU status');
+  const busy = notebook.execute(BUSY);
+  await expect.poll(() => notebook.kernelStatus()).toBe('busy');
+  await notebook.command('pygpukit:show-status');
+  await expect(dialog).toContainText('GPU status', { timeout: 3_000 });
+  await expect(dialog).toContainText(/(sim|cuda):0 .*multiprocessors/);
+  expect(await notebook.kernelStatus()).toBe('busy');
+  await dialog.getByRole('button', { name: 'Close' }).click();
+  await page.locator('.pygpukit-StatusItem').click();
+  await expect(dialog).toContainText('pool', { timeout: 3_000 });
+  await dialog.getByRole('button', { name: 'Close' }).click();
+  expect(await busy).toBe('');
+});

@@ -1,0 +1,105 @@
+// A JupyterLab server of its own for a test run: free loopback port, token, temporary folders for everything it writes.
+
+import { type ChildProcess, spawn } from 'node:child_process';
+import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+export const NOTEBOOKS = process.env['PYGPUKIT_NOTEBOOKS'] ?? join(import.meta.dirname, '../../../notebooks');
+const PYTHON = process.env['PYGPUKIT_PYTHON'] ?? 'python';
+const START_MS = 60_000;
+
+export class LabServer {
+  private constructor(
+    private readonly process: ChildProcess,
+    private readonly folder: string,
+    private readonly base: string,
+    private readonly token: string,
+  ) {}
+
+  /** Starts a lab on a copy of the notebooks and waits until it answers. */
+  static async start(theme: 'JupyterLab Light' | 'JupyterLab Dark'): Promise<LabServer> {
+    const folder = mkdtempSync(join(tmpdir(), 'pygpukit-ui-'));
+    const inFolder = (name: string): string => join(folder, name);
+    cpSync(NOTEBOOKS, inFolder('notebooks'), { recursive: true });
+    writeSetting(inFolder('settings'), 'themes', { theme });
+    writeSetting(inFolder('settings'), 'notification', { checkForUpdates: false, fetchNews: 'false' });
+    const port = await freePort();
+    const token = crypto.randomUUID();
+    const options = [
+      '--ServerApp.open_browser=False',
+      '--ServerApp.ip=127.0.0.1',
+      `--ServerApp.port=${port}`,
+      '--ServerApp.port_retries=0',
+      '--ServerApp.allow_root=True',
+      `--ServerApp.root_dir=${inFolder('notebooks')}`,
+      `--IdentityProvider.token=${token}`,
+      '--LabApp.expose_app_in_browser=True',
+      '--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate',
+    ];
+    const env = {
+      ...process.env,
+      JUPYTER_CONFIG_DIR: inFolder('config'),
+      JUPYTER_RUNTIME_DIR: inFolder('runtime'),
+      JUPYTERLAB_SETTINGS_DIR: inFolder('settings'),
+      JUPYTERLAB_WORKSPACES_DIR: inFolder('workspaces'),
+      IPYTHONDIR: inFolder('ipython'),
+      PYGPUKIT_CACHE_DIR: inFolder('cache'),
+    };
+    const child = spawn(PYTHON, ['-m', 'jupyterlab', ...options], { env, cwd: folder, stdio: ['ignore', 'ignore', 'pipe'] });
+    let log = '';
+    child.stderr.on('data', (chunk: Buffer) => (log = (log + chunk.toString()).slice(-20_000)));
+    const server = new LabServer(child, folder, `http://127.0.0.1:${port}`, token);
+    try {
+      await server.ready();
+    } catch (error) {
+      await server.stop();
+      throw new Error(`JupyterLab did not start with ${PYTHON}: ${String(error)}\n${log}`);
+    }
+    return server;
+  }
+
+  notebookUrl(name: string): string {
+    return `${this.base}/lab/tree/${name}?reset&token=${this.token}`;
+  }
+
+  async stop(): Promise<void> {
+    if (this.process.exitCode === null) {
+      const gone = new Promise((done) => this.process.once('exit', done));
+      // A first SIGINT would ask a question; SIGTERM shuts the kernels down too.
+      this.process.kill('SIGTERM');
+      await gone;
+    }
+    rmSync(this.folder, { recursive: true, force: true, maxRetries: 3 });
+  }
+
+  private async ready(): Promise<void> {
+    const end = Date.now() + START_MS;
+    for (;;) {
+      if (this.process.exitCode !== null) throw new Error(`it ended with code ${this.process.exitCode}`);
+      const response = await fetch(`${this.base}/api/status?token=${this.token}`).catch(() => null);
+      if (response?.ok) return;
+      if (Date.now() > end) throw new Error(`no answer in ${START_MS / 1000} s`);
+      await new Promise((done) => setTimeout(done, 250));
+    }
+  }
+}
+
+function writeSetting(root: string, plugin: string, value: unknown): void {
+  const folder = join(root, '@jupyterlab/apputils-extension');
+  mkdirSync(folder, { recursive: true });
+  writeFileSync(join(folder, `${plugin}.jupyterlab-settings`), JSON.stringify(value));
+}
+
+function freePort(): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const probe = createServer();
+    probe.once('error', reject);
+    probe.listen(0, '127.0.0.1', () => {
+      const address = probe.address();
+      const port = typeof address === 'object' && address ? address.port : 0;
+      probe.close(() => resolve(port));
+    });
+  });
+}

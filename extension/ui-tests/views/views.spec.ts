@@ -1,0 +1,171 @@
+// The built widget bundles in a plain page: figures, hostile text, themes, visibility, keyboard. No kernel, no lab.
+
+import { type Page, expect, test } from '@playwright/test';
+import { encodeFrame } from '../../core/test/encode.ts';
+import { mount, sendFrame, sendMessage } from '../support/plain-page.ts';
+import { scenario } from '../support/scenario.ts';
+
+const MiB = 2 ** 20;
+const BASE = 0x7f00_0000_0000;
+const NAMES = ['memory', 'scheduler'] as const;
+const panel = (page: Page) => page.locator('.gk-panel');
+
+test.beforeEach(({ page }) => {
+  page.on('pageerror', (error) => {
+    throw error;
+  });
+});
+
+async function play(page: Page, ticks: number): Promise<void> {
+  for (const frame of scenario(ticks)) await sendFrame(page, frame);
+}
+
+for (const name of NAMES) {
+  test(`${name}: a sentence until the first frame, then figures of one GAUGE record`, async ({ page }) => {
+    await mount(page, name);
+    await expect(panel(page)).toHaveAttribute('data-state', 'waiting');
+    await expect(page.locator('.gk-message')).toContainText('Waiting for the kernel');
+    const gauges = [3 * MiB, 4 * MiB, 8 * MiB, MiB, 0, 3 * MiB, 2, 1, 40, 2, 0, 0, 0, 0, 5, 6];
+    await sendFrame(page, encodeFrame(17, 1e9, { gauges }));
+    await expect(panel(page)).toHaveAttribute('data-state', 'live');
+    const expected = { seq: '17', used: `${3 * MiB}`, reserved: `${4 * MiB}`, limit: `${8 * MiB}`, launches: '42', running: '5', queued: '6', lost: '0' };
+    for (const [key, value] of Object.entries(expected)) await expect(panel(page)).toHaveAttribute(`data-${key}`, value);
+    await expect(page.locator('.gk-seq')).toHaveText('#17');
+    const first = page.locator('.gk-figure').first();
+    await expect(first).toContainText(name === 'memory' ? '3MiB' : '5');
+  });
+
+  test(`${name}: of many frames in one go only the newest is drawn`, async ({ page }) => {
+    await mount(page, name);
+    const seen = await page.evaluate(() => {
+      const values: string[] = [];
+      const root = document.querySelector<HTMLElement>('.gk-panel');
+      new MutationObserver(() => values.push(root?.dataset['seq'] ?? '')).observe(root as Node, { attributeFilter: ['data-seq'] });
+      Object.assign(window, { values });
+      return values;
+    });
+    expect(seen).toEqual([]);
+    const frames = [...scenario(60)].map((frame) => Buffer.from(frame.buffer).toString('base64'));
+    await page.evaluate((all) => all.forEach((frame) => window.receive({ type: 'frame' }, frame)), frames);
+    const last = await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done((window as unknown as { values: string[] }).values)))));
+    expect(last).toHaveLength(1);
+  });
+
+  test(`${name}: another version is refused with one sentence`, async ({ page }) => {
+    await mount(page, name);
+    await sendFrame(page, encodeFrame(1, 1, { version: 2 }));
+    await expect(panel(page)).toHaveAttribute('data-state', 'fault');
+    await expect(page.locator('.gk-message')).toContainText('telemetry version 2 and this page reads version 1');
+  });
+
+  for (const colorScheme of ['light', 'dark'] as const) {
+    test(`${name}: all text has contrast 4.5 or more, ${colorScheme}`, async ({ page }) => {
+      await page.emulateMedia({ colorScheme });
+      await mount(page, name);
+      await play(page, 480);
+      await page.locator('.gk-details summary').click();
+      await expect(page.locator('.gk-table tbody tr').first()).toBeVisible();
+      expect(await panel(page).evaluate((node) => node.classList.contains('gk-dark'))).toBe(colorScheme === 'dark');
+      const low = await page.evaluate(lowContrast);
+      expect(low.checked).toBeGreaterThan(30);
+      expect(low.texts).toEqual([]);
+    });
+  }
+
+  test(`${name}: tells the kernel when it is looked at, and when not`, async ({ page }) => {
+    await mount(page, name);
+    const sent = (): Promise<unknown[]> => page.evaluate(() => window.sent);
+    await expect.poll(sent).toEqual([{ type: 'view', visible: true }]);
+    await page.evaluate(() => {
+      document.body.style.paddingTop = '4000px';
+    });
+    await expect.poll(sent).toEqual([{ type: 'view', visible: true }, { type: 'view', visible: false }]);
+    await page.evaluate(() => window.scrollTo(0, 1e6));
+    await expect.poll(async () => (await sent()).length).toBe(3);
+    await page.evaluate(() => window.unmount());
+    await expect.poll(async () => (await sent()).at(-1)).toEqual({ type: 'view', visible: false });
+    await expect(panel(page)).toHaveCount(0);
+  });
+
+  test(`${name}: names from the kernel are text, never markup`, async ({ page }) => {
+    await mount(page, name);
+    const hostile = `<img src=x onerror="window.hit=1"><script>window.hit=1</script>"'&\u202e`;
+    const records = [
+      { kind: 5, a: BASE, b: 8 * MiB, c: 8 * MiB },
+      { kind: 1, a: BASE, b: MiB, c: 1, name: 5 },
+      { kind: 32, a: 1, b: 2, name: 5 },
+    ];
+    await sendFrame(page, encodeFrame(1, 1e9, { gauges: [MiB], records, names: [[5, hostile]] }));
+    await sendMessage(page, { type: 'snapshot', seq: 0, device: hostile, blocks: [[BASE, MiB, 1, 0, 5, 0, 0, 1]], segments: [[BASE, 8 * MiB]], tasks: [] });
+    await page.locator('.gk-details summary').click();
+    const label = name === 'memory' ? '.gk-legend .gk-label' : '.gk-lane-names li';
+    await expect(page.locator(label).first()).toHaveText(hostile);
+    expect(await page.evaluate(() => [document.querySelectorAll('img, script').length, 'hit' in window])).toEqual([0, false]);
+  });
+}
+
+test('memory: the map follows the blocks, and the keyboard reads them', async ({ page }) => {
+  await mount(page, 'memory');
+  const names: [number, string][] = [[1, 'alpha'], [2, 'beta']];
+  const records = [
+    { kind: 64, a: 4, cell: 9 },
+    { kind: 5, a: BASE, b: 8 * MiB, c: 8 * MiB },
+    { kind: 1, a: BASE, b: 2 * MiB, c: 1, name: 1, cell: 9, line: 3 },
+    { kind: 1, a: BASE + 4 * MiB, b: 4 * MiB, c: 2, name: 2 },
+  ];
+  await sendFrame(page, encodeFrame(1, 1e9, { gauges: [6 * MiB, 8 * MiB], records, names }));
+  await expect(panel(page)).toHaveAttribute('data-blocks', '2');
+  await expect(page.locator('.gk-legend .gk-label')).toHaveText(['beta', 'alpha']);
+  await page.locator('.gk-map canvas').focus();
+  await page.keyboard.press('ArrowRight');
+  await expect(page.locator('.gk-tip')).toHaveText(/alpha\s*2 MiB at 0x7f0000000000\s*In \[4\], line 3/);
+  await page.keyboard.press('ArrowRight');
+  await expect(page.locator('.gk-tip')).toContainText('beta');
+  await page.keyboard.press('Escape');
+  await expect(page.locator('.gk-tip')).toBeHidden();
+  // Four rows of 2 MiB, 21 pixels apart: alpha, free, beta, beta.
+  const colours = await page.locator('.gk-map canvas').evaluate((node) => {
+    const canvas = node as HTMLCanvasElement;
+    const row = (i: number): string =>
+      [...(canvas.getContext('2d')?.getImageData(canvas.width >> 1, 8 + 21 * i, 1, 1).data ?? [])].join();
+    return [row(0), row(1), row(2), row(3)];
+  });
+  expect(new Set(colours).size).toBe(3);
+  expect(colours[2]).toBe(colours[3]);
+  await sendFrame(page, encodeFrame(6, 2e9, { gauges: [2 * MiB, 8 * MiB], records: [{ kind: 2, a: BASE + 4 * MiB }] }));
+  await expect(page.locator('.gk-legend .gk-label')).toHaveText(['alpha']);
+});
+
+test('scheduler: phases, states and reasons are text', async ({ page }) => {
+  await mount(page, 'scheduler');
+  await play(page, 480);
+  await expect(page.locator('.gk-phases li[data-phase="Rejected"]')).toHaveAttribute('data-count', '1');
+  await expect(page.locator('.gk-phases li[data-phase="Failed"]')).toHaveAttribute('data-count', '1');
+  const states = page.locator('.gk-lane-states li');
+  await expect(states.filter({ hasText: 'Rejected: exceeds the device' })).toHaveCount(1);
+  await expect(states.filter({ hasText: 'Failed: raised an error' })).toHaveCount(1);
+  await expect(states.filter({ hasText: /^Succeeded in \d/ })).not.toHaveCount(0);
+});
+
+/** Runs in the page: texts whose colour is too near to the panel's surface. */
+function lowContrast(): { checked: number; texts: string[] } {
+  const parse = (colour: string): number[] => (colour.match(/[\d.]+/g) ?? []).map(Number);
+  const luminance = (rgb: number[]): number => {
+    const [r = 0, g = 0, b = 0] = rgb.map((value) => (value / 255 <= 0.04045 ? value / 255 / 12.92 : ((value / 255 + 0.055) / 1.055) ** 2.4));
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+  };
+  const root = document.querySelector('.gk-panel') as HTMLElement;
+  const ground = luminance(parse(getComputedStyle(root).backgroundColor).slice(0, 3));
+  const walker = document.createTreeWalker(root, NodeFilter.SHOW_TEXT);
+  const texts: string[] = [];
+  let checked = 0;
+  for (let node = walker.nextNode(); node; node = walker.nextNode()) {
+    const parent = node.parentElement as HTMLElement;
+    if (!node.textContent?.trim() || parent.closest('.gk-tip') || parent.offsetParent === null) continue;
+    checked++;
+    const text = luminance(parse(getComputedStyle(parent).color).slice(0, 3));
+    const ratio = (Math.max(text, ground) + 0.05) / (Math.min(text, ground) + 0.05);
+    if (ratio < 4.5) texts.push(`${parent.className || parent.tagName} "${node.textContent}" ${ratio.toFixed(2)}`);
+  }
+  return { checked, texts };
+}

@@ -1,0 +1,5 @@
+// DOM views over a telemetry store. Each takes a host element and returns what ends it.
+
+export { MemoryView } from './memory/view.js';
+export { SchedulerView } from './scheduler/view.js';
+export type { Panel } from './panel.js';

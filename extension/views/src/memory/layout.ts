@@ -1,0 +1,72 @@
+// Where each byte of device memory lies on the map: segments end to end, folded into rows.
+
+import { type Block } from '@pygpukit/core';
+
+export const ROW_HEIGHT = 16;
+export const ROW_GAP = 5;
+const MAX_ROWS = 8;
+const MIN_ROW_BYTES = 2 ** 21;
+const SEGMENT_GAP_PX = 2;
+
+export interface Rect {
+  readonly x: number;
+  readonly y: number;
+  readonly width: number;
+}
+
+export interface PlacedBlock extends Rect {
+  readonly block: Block;
+}
+
+export interface Layout {
+  readonly rowBytes: number;
+  readonly rows: number;
+  readonly segments: readonly Rect[];
+  readonly blocks: readonly PlacedBlock[];
+  /** Blocks outside every mapped segment: their contents are in host memory. */
+  readonly unmapped: readonly Block[];
+}
+
+export function layoutMemory(
+  segments: readonly (readonly [number, number])[],
+  blocks: readonly Block[],
+  width: number,
+): Layout {
+  const total = segments.reduce((sum, [, bytes]) => sum + bytes, 0);
+  const rowBytes = Math.max(MIN_ROW_BYTES, 2 ** Math.ceil(Math.log2(Math.max(1, total / MAX_ROWS))));
+  const place = (offset: number, bytes: number, inset: number): Rect[] => {
+    const rects: Rect[] = [];
+    for (let at = offset; at < offset + bytes; ) {
+      const row = Math.floor(at / rowBytes);
+      const end = Math.min(offset + bytes, (row + 1) * rowBytes);
+      const x = ((at - row * rowBytes) / rowBytes) * width;
+      const right = ((end - row * rowBytes) / rowBytes) * width;
+      rects.push({ x, y: row * (ROW_HEIGHT + ROW_GAP), width: Math.max(1, right - x - inset) });
+      at = end;
+    }
+    return rects;
+  };
+
+  const placedSegments: Rect[] = [];
+  const placedBlocks: PlacedBlock[] = [];
+  const unmapped: Block[] = [];
+  let offset = 0;
+  let next = 0;
+  for (const [address, bytes] of segments) {
+    placedSegments.push(...place(offset, bytes, SEGMENT_GAP_PX));
+    for (; next < blocks.length; next++) {
+      const block = blocks[next];
+      if (!block || block.address >= address + bytes) break;
+      if (block.address < address) {
+        unmapped.push(block);
+        continue;
+      }
+      const inside = Math.min(block.bytes, address + bytes - block.address);
+      const inset = block.address + inside === address + bytes ? SEGMENT_GAP_PX : 1;
+      for (const rect of place(offset + block.address - address, inside, inset)) placedBlocks.push({ ...rect, block });
+    }
+    offset += bytes;
+  }
+  unmapped.push(...blocks.slice(next));
+  return { rowBytes, rows: Math.max(1, Math.ceil(offset / rowBytes)), segments: placedSegments, blocks: placedBlocks, unmapped };
+}

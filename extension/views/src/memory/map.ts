@@ -1,0 +1,105 @@
+// The live map of device memory: blocks by address, coloured by owner; point or use the arrow keys to read one.
+
+import { type Store, format } from '@pygpukit/core';
+import { el, setText } from '../dom.js';
+import { Pane } from '../pane.js';
+import { type Theme } from '../theme.js';
+import { type Layout, ROW_GAP, ROW_HEIGHT, layoutMemory } from './layout.js';
+import { type Owners, ownerLabel } from './owners.js';
+
+export class MemoryMap {
+  readonly element: HTMLElement;
+  private readonly pane: Pane;
+  private readonly tip = el('div', 'gk-tip');
+  private layout: Layout | null = null;
+  /** Index into the layout's blocks of the one being read; -1 = none. */
+  private chosen = -1;
+
+  constructor(
+    private readonly store: Store,
+    private readonly owners: Owners,
+    private readonly redraw: () => void,
+  ) {
+    this.pane = new Pane('Map of device memory by address', ROW_HEIGHT, redraw);
+    const { canvas } = this.pane;
+    canvas.tabIndex = 0;
+    this.tip.setAttribute('role', 'status');
+    this.tip.hidden = true;
+    canvas.addEventListener('pointermove', (event) => this.choose(this.blockAt(event.offsetX, event.offsetY)));
+    canvas.addEventListener('pointerleave', () => this.choose(-1));
+    canvas.addEventListener('blur', () => this.choose(-1));
+    canvas.addEventListener('keydown', (event) => {
+      const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
+      if (event.key === 'Escape') this.choose(-1);
+      if (step === undefined || !this.layout?.blocks.length) return;
+      // The lab would move the cell selection.
+      event.preventDefault();
+      event.stopPropagation();
+      this.choose(Math.min(Math.max(this.chosen + step, 0), this.layout.blocks.length - 1));
+    });
+    this.element = el('div', 'gk-map', canvas, this.tip);
+  }
+
+  draw(theme: Theme): Layout {
+    const { byAddress, segments } = this.store.memory;
+    const layout = layoutMemory(segments, byAddress, this.pane.widthPx);
+    this.layout = layout;
+    if (this.chosen >= layout.blocks.length) this.chosen = -1;
+    this.pane.setHeight(layout.rows * (ROW_HEIGHT + ROW_GAP) - ROW_GAP);
+    this.pane.draw((context) => {
+      context.fillStyle = theme.well;
+      for (const { x, y, width } of layout.segments) box(context, x, y, width);
+      layout.blocks.forEach(({ x, y, width, block }, i) => {
+        const colour = theme.owners[this.owners.colourOf(ownerLabel(this.store, block))] ?? theme.text;
+        context.fillStyle = colour;
+        context.strokeStyle = colour;
+        // An evicted block keeps its place and loses its body.
+        context.globalAlpha = block.resident ? (this.chosen >= 0 && this.chosen !== i ? 0.45 : 1) : 0.25;
+        box(context, x, y, width);
+        context.globalAlpha = 1;
+        if (!block.resident && width > 3) context.strokeRect(x + 0.5, y + 0.5, width - 1, ROW_HEIGHT - 1);
+      });
+    });
+    this.showTip();
+    return layout;
+  }
+
+  private blockAt(x: number, y: number): number {
+    const hit = this.layout?.blocks.findIndex(
+      (rect) => x >= rect.x - 1 && x <= rect.x + rect.width + 1 && y >= rect.y && y <= rect.y + ROW_HEIGHT,
+    );
+    return hit ?? -1;
+  }
+
+  private choose(index: number): void {
+    if (index === this.chosen) return;
+    this.chosen = index;
+    this.redraw();
+  }
+
+  private showTip(): void {
+    const placed = this.layout?.blocks[this.chosen];
+    this.tip.hidden = !placed;
+    if (!placed) return;
+    const { block } = placed;
+    const place = this.store.placeOf(block.cell, block.line);
+    const state = block.resident ? '' : ', evicted to host memory';
+    const lines = [ownerLabel(this.store, block), `${format.bytes(block.bytes)} at ${format.address(block.address)}${state}`];
+    if (place) lines.push(place);
+    setText(this.tip, lines.join('\n'));
+    const centre = placed.x + placed.width / 2;
+    const half = this.tip.offsetWidth / 2;
+    this.tip.style.left = `${Math.min(Math.max(centre, half), Math.max(half, this.pane.widthPx - half))}px`;
+    this.tip.style.top = `${placed.y + ROW_HEIGHT + 6}px`;
+  }
+
+  dispose(): void {
+    this.pane.dispose();
+  }
+}
+
+function box(context: CanvasRenderingContext2D, x: number, y: number, width: number): void {
+  context.beginPath();
+  context.roundRect(x, y, width, ROW_HEIGHT, Math.min(2.5, width / 3));
+  context.fill();
+}

@@ -1,0 +1,47 @@
+// Who holds the memory: blocks grouped by owner, largest first, each owner with a colour that stays its own.
+
+import { type Block, type Store } from '@pygpukit/core';
+
+export interface Owner {
+  readonly label: string;
+  readonly colour: number;
+  bytes: number;
+  blocks: number;
+}
+
+/** Array or model name, else tenant, else the notebook line that allocated it. */
+export function ownerLabel(store: Store, block: Block): string {
+  return store.nameOf(block.name) || store.nameOf(block.tenant) || store.placeOf(block.cell, block.line) || 'unnamed';
+}
+
+export class Owners {
+  private readonly colours = new Map<string, number>();
+
+  constructor(private readonly colourCount: number) {}
+
+  /** An owner keeps its colour while it holds memory; a new one gets a colour that is the least in use. */
+  colourOf(label: string): number {
+    let colour = this.colours.get(label);
+    if (colour === undefined) {
+      const uses = new Uint32Array(this.colourCount);
+      for (const used of this.colours.values()) uses[used] = (uses[used] ?? 0) + 1;
+      colour = uses.indexOf(Math.min(...uses));
+      this.colours.set(label, colour);
+    }
+    return colour;
+  }
+
+  /** One entry an owner, largest first. Owners without memory lose their colour. */
+  group(store: Store): Owner[] {
+    const owners = new Map<string, Owner>();
+    for (const block of store.memory.byAddress) {
+      const label = ownerLabel(store, block);
+      let owner = owners.get(label);
+      if (!owner) owners.set(label, (owner = { label, colour: this.colourOf(label), bytes: 0, blocks: 0 }));
+      owner.bytes += block.bytes;
+      owner.blocks++;
+    }
+    for (const label of this.colours.keys()) if (!owners.has(label)) this.colours.delete(label);
+    return [...owners.values()].sort((x, y) => y.bytes - x.bytes || x.label.localeCompare(y.label));
+  }
+}

@@ -1,0 +1,107 @@
+// What both instruments share: frame, heading, live light, theme, and drawing once a frame with the newest data.
+
+import { type Store } from '@pygpukit/core';
+import { el, setData, setText } from './dom.js';
+import { type Theme, readTheme, watchTheme } from './theme.js';
+
+/** Without a frame for this long the light goes from live to paused. */
+const STALE_MS = 2000;
+const CHECK_MS = 500;
+
+const STATES = { waiting: 'Waiting', live: 'Live', paused: 'Paused', fault: 'Stopped' } as const;
+type State = keyof typeof STATES;
+
+export abstract class Panel {
+  readonly element: HTMLElement;
+  protected readonly body = el('div', 'gk-body');
+  protected theme: Theme;
+  private readonly device = el('span', 'gk-device');
+  private readonly light = el('span', 'gk-light');
+  private readonly sequence = el('span', 'gk-seq');
+  private readonly message = el('p', 'gk-message');
+  private readonly ending: (() => void)[] = [];
+  private pending = 0;
+  private heardAt = 0;
+  private shownSeq = 0;
+
+  constructor(
+    host: HTMLElement,
+    protected readonly store: Store,
+    title: string,
+  ) {
+    this.message.setAttribute('role', 'status');
+    this.sequence.title = 'Sequence number of the event record that these figures are from';
+    const head = el('header', 'gk-head', el('span', 'gk-title', title), this.device, this.sequence, this.light);
+    this.element = el('section', 'gk-panel', head, this.message, this.body);
+    this.element.setAttribute('aria-label', title);
+    host.append(this.element);
+    this.theme = readTheme(this.element);
+    this.ending.push(
+      store.subscribe(() => {
+        this.heardAt = performance.now();
+        this.schedule();
+      }),
+      watchTheme(() => {
+        this.theme = readTheme(this.element);
+        this.schedule();
+      }),
+    );
+    const timer = setInterval(() => this.showState(), CHECK_MS);
+    this.ending.push(() => clearInterval(timer));
+    this.schedule();
+  }
+
+  /** Draws before the next repaint; calls in between are one. */
+  readonly schedule = (): void => {
+    this.pending ||= requestAnimationFrame(() => {
+      this.pending = 0;
+      this.showState();
+      this.showFigures();
+      this.draw();
+    });
+  };
+
+  /** Called with at least one change since the last call; gauges may still be missing. */
+  protected abstract draw(): void;
+
+  protected onDispose(end: () => void): void {
+    this.ending.push(end);
+  }
+
+  dispose(): void {
+    cancelAnimationFrame(this.pending);
+    for (const end of this.ending) end();
+    this.element.remove();
+  }
+
+  private showState(): void {
+    const { fault, gaugeSeq } = this.store;
+    const quiet = performance.now() - this.heardAt > STALE_MS;
+    const state: State = fault ? 'fault' : gaugeSeq === 0 ? 'waiting' : quiet ? 'paused' : 'live';
+    setData(this.element, { state });
+    setText(this.light, STATES[state]);
+    const waiting = 'Waiting for the kernel. If this stays, run the cell that made this view again.';
+    setText(this.message, fault || (state === 'waiting' ? waiting : ''));
+    this.message.hidden = this.message.textContent === '';
+    this.body.hidden = state === 'waiting' || (state === 'fault' && gaugeSeq === 0);
+  }
+
+  /** The figures as data attributes: all of them from one GAUGE record. */
+  private showFigures(): void {
+    const { gauges, gaugeSeq, lost } = this.store;
+    if (!gauges || gaugeSeq === this.shownSeq) return;
+    this.shownSeq = gaugeSeq;
+    setText(this.device, this.store.device);
+    setText(this.sequence, `#${gaugeSeq}`);
+    setData(this.element, {
+      seq: gaugeSeq,
+      used: gauges.used,
+      reserved: gauges.reserved,
+      limit: gauges.limit,
+      launches: gauges.launches + gauges.hostLaunches,
+      running: gauges.runningTasks,
+      queued: gauges.queuedTasks,
+      lost,
+    });
+  }
+}

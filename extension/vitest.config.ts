@@ -1,0 +1,4 @@
+// Unit tests of the core run in Node; what needs a browser is in ui-tests.
+import { defineConfig } from 'vitest/config';
+
+export default defineConfig({ test: { include: ['core/test/**/*.test.ts'] } });

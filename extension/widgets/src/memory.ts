@@ -1,0 +1,6 @@
+// anywidget module of MemoryWidget.
+
+import { MemoryView } from '@pygpukit/views';
+import { dashboard } from './dashboard.js';
+
+export default dashboard((host, store) => new MemoryView(host, store));

@@ -1,0 +1,6 @@
+// anywidget module of SchedulerWidget.
+
+import { SchedulerView } from '@pygpukit/views';
+import { dashboard } from './dashboard.js';
+
+export default dashboard((host, store) => new SchedulerView(host, store));

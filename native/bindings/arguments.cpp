@@ -1,0 +1,195 @@
+// arguments.cpp: conversion of Python values to declared parameter types; everything is checked before a launch.
+#include "bindings/arguments.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "bindings/errors.h"
+
+namespace pk {
+
+static const char *type_name(int8_t dtype) {
+  static const char *names[PK_DTYPE_COUNT] = {"bool",    "int8",     "int16",   "int32",     "int64",
+                                              "uint8",   "uint16",   "uint32",  "uint64",    "float16",
+                                              "bfloat16", "float32", "float64", "complex64", "complex128",
+                                              "float8_e4m3", "float8_e5m2", "int4", "float4_e2m1"};
+  return dtype >= 0 && dtype < PK_DTYPE_COUNT ? names[dtype] : "void";
+}
+
+static std::string described(PyObject *value) { return std::string("a value of type ") + Py_TYPE(value)->tp_name; }
+
+static bool refuse(const std::string &kernel, const Param &param, const std::string &message) {
+  if (!PyErr_Occurred()) raise_argument_error(kernel, param.name, message);
+  return false;
+}
+
+static bool write_pointer(const std::string &kernel, const Param &param, PyObject *value, uint64_t stream, Pins *pins,
+                          unsigned char *slot) {
+  uint64_t address = 0;
+  if (value != Py_None) {
+    if (!is_array(value)) {
+      return refuse(kernel, param, std::string("expected a GPUArray of ") + type_name(param.dtype) + ", got " +
+                                       described(value) + "; use gp.from_numpy() to bring host data to the device");
+    }
+    ArrayObject *array = as_array(value);
+    if (param.dtype >= 0 && array->dtype != param.dtype) {
+      return refuse(kernel, param, std::string("declared as ") + type_name(param.dtype) + "*, got an array of " +
+                                       type_name(array->dtype) + "; use .astype(\"" + type_name(param.dtype) + "\")");
+    }
+    if (!array->contiguous) return refuse(kernel, param, "the array is not contiguous; pass .contiguous()");
+    if (array->storage->device != t_state.device) {
+      PyErr_Clear();
+      raise_named("DeviceMismatchError", kernel + "(): parameter '" + param.name + "' is on device " +
+                                             std::to_string(array->storage->device) + ", the launch is on device " +
+                                             std::to_string(t_state.device));
+      return false;
+    }
+    if (pins->full()) return refuse(kernel, param, "more than 64 array parameters are not supported");
+    if (!pins->add(array, stream)) return false;
+    address = address_of(array);
+  }
+  std::memcpy(slot, &address, sizeof address);
+  return true;
+}
+
+// ---- scalars ----
+
+template <typename T>
+static void store(unsigned char *slot, T value) {
+  std::memcpy(slot, &value, sizeof value);
+}
+
+// IEEE binary16, rounded to nearest even straight from double; what is too large becomes infinity.
+static uint16_t half_bits(double value) {
+  const uint16_t sign = std::signbit(value) ? 0x8000 : 0;
+  const double magnitude = std::fabs(value);
+  if (std::isnan(value)) return sign | 0x7e00;
+  if (magnitude == 0) return sign;
+  if (magnitude >= 65520.0) return sign | 0x7c00;
+  int exponent = 0;
+  std::frexp(magnitude, &exponent);                            // magnitude in [2^(e-1), 2^e)
+  const int unit = std::max(exponent - 11, -24);               // weight of the last bit kept
+  const double scaled = std::nearbyint(std::ldexp(magnitude, -unit));  // the rounding mode is to nearest even
+  const auto digits = static_cast<uint32_t>(scaled);
+  if (unit == -24) return sign | static_cast<uint16_t>(digits);  // subnormal, or the first normal after a carry
+  return sign | static_cast<uint16_t>(((unit + 24) << 10) + digits);
+}
+
+static uint16_t bfloat16_bits(double value) {
+  const float single = static_cast<float>(value);
+  uint32_t bits;
+  std::memcpy(&bits, &single, 4);
+  if (std::isnan(single)) return static_cast<uint16_t>((bits >> 16) | 0x40);
+  return static_cast<uint16_t>((bits + 0x7fff + ((bits >> 16) & 1)) >> 16);
+}
+
+static bool write_float(const std::string &kernel, const Param &param, PyObject *value, unsigned char *slot) {
+  double number = PyFloat_CheckExact(value) ? PyFloat_AS_DOUBLE(value) : PyFloat_AsDouble(value);
+  if (number == -1.0 && PyErr_Occurred()) {
+    PyErr_Clear();
+    return refuse(kernel, param, std::string("expected a number for ") + type_name(param.dtype) + ", got " + described(value));
+  }
+  if (param.dtype == PK_FLOAT32) {
+    store(slot, static_cast<float>(number));
+  } else if (param.dtype == PK_FLOAT64) {
+    store(slot, number);
+  } else {
+    store(slot, param.dtype == PK_FLOAT16 ? half_bits(number) : bfloat16_bits(number));
+  }
+  return true;
+}
+
+// An exact integer from an int, a bool, a NumPy integer, or a float with an integral value. New reference.
+static PyObject *as_integer(PyObject *value) {
+  if (PyLong_Check(value)) return Py_NewRef(value);
+  if (PyIndex_Check(value)) return PyNumber_Index(value);
+  if (PyFloat_Check(value)) {
+    const double number = PyFloat_AS_DOUBLE(value);
+    if (std::floor(number) == number) return PyLong_FromDouble(number);
+  }
+  return nullptr;
+}
+
+static bool write_integer(const std::string &kernel, const Param &param, PyObject *value, unsigned char *slot) {
+  static constexpr struct {
+    int64_t low;
+    uint64_t high;
+  } kRange[] = {{0, 1},           {INT8_MIN, INT8_MAX},   {INT16_MIN, INT16_MAX}, {INT32_MIN, INT32_MAX},
+                {INT64_MIN, INT64_MAX}, {0, UINT8_MAX},   {0, UINT16_MAX},        {0, UINT32_MAX},
+                {0, UINT64_MAX}};
+  const auto range = kRange[static_cast<size_t>(param.dtype)];
+  PyObject *integer = as_integer(value);
+  if (integer == nullptr && param.dtype == PK_BOOL && std::strcmp(Py_TYPE(value)->tp_name, "numpy.bool") == 0) {
+    PyErr_Clear();
+    integer = PyLong_FromLong(PyObject_IsTrue(value));  // NumPy's bool has no __index__
+  }
+  if (integer == nullptr) {
+    PyErr_Clear();
+    return refuse(kernel, param, std::string("expected an integer for ") + type_name(param.dtype) + ", got " +
+                                     (PyFloat_Check(value) ? "a float that is not integral" : described(value)));
+  }
+  int overflow = 0;
+  const long long number = PyLong_AsLongLongAndOverflow(integer, &overflow);
+  uint64_t bits = static_cast<uint64_t>(number);
+  bool fits = overflow == 0 && number >= range.low && (number < 0 || static_cast<uint64_t>(number) <= range.high);
+  if (overflow > 0 && param.dtype == PK_UINT64) {
+    bits = PyLong_AsUnsignedLongLong(integer);
+    fits = !PyErr_Occurred();
+    PyErr_Clear();
+  }
+  Py_DECREF(integer);
+  if (!fits) return refuse(kernel, param, std::string("the value does not fit ") + type_name(param.dtype));
+  std::memcpy(slot, &bits, param.bytes);  // little endian: the low bytes
+  return true;
+}
+
+static bool write_complex(const std::string &kernel, const Param &param, PyObject *value, unsigned char *slot) {
+  const Py_complex number = PyComplex_AsCComplex(value);
+  if (number.real == -1.0 && PyErr_Occurred()) {
+    PyErr_Clear();
+    return refuse(kernel, param, std::string("expected a complex number, got ") + described(value));
+  }
+  if (param.dtype == PK_COMPLEX64) {
+    store(slot, static_cast<float>(number.real));
+    store(slot + 4, static_cast<float>(number.imag));
+  } else {
+    store(slot, number.real);
+    store(slot + 8, number.imag);
+  }
+  return true;
+}
+
+static bool write_struct(const std::string &kernel, const Param &param, PyObject *value, unsigned char *slot) {
+  Py_buffer buffer;
+  if (PyObject_GetBuffer(value, &buffer, PyBUF_SIMPLE) != 0) {
+    PyErr_Clear();
+    return refuse(kernel, param, "a struct parameter takes a bytes-like object of " + std::to_string(param.bytes) +
+                                     " bytes, got " + described(value));
+  }
+  const bool fits = static_cast<uint64_t>(buffer.len) == param.bytes;
+  if (fits) std::memcpy(slot, buffer.buf, param.bytes);
+  const Py_ssize_t got = buffer.len;
+  PyBuffer_Release(&buffer);
+  return fits || refuse(kernel, param, "a struct parameter takes " + std::to_string(param.bytes) + " bytes, got " +
+                                           std::to_string(got));
+}
+
+bool write_argument(const std::string &kernel, const Param &param, PyObject *value, uint64_t stream, Pins *pins,
+                    unsigned char *slot) {
+  switch (param.kind) {
+    case ParamKind::kPointer:
+      return write_pointer(kernel, param, value, stream, pins, slot);
+    case ParamKind::kStruct:
+      return write_struct(kernel, param, value, slot);
+    case ParamKind::kScalar:
+      break;
+  }
+  if (is_array(value)) return refuse(kernel, param, std::string("expected a ") + type_name(param.dtype) + " value, got an array");
+  if (param.dtype <= PK_UINT64) return write_integer(kernel, param, value, slot);
+  if (param.dtype <= PK_FLOAT64) return write_float(kernel, param, value, slot);
+  return write_complex(kernel, param, value, slot);
+}
+
+}  // namespace pk

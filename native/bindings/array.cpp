@@ -1,0 +1,472 @@
+// array.cpp: ArrayBase, its attributes, and empty / view / wrap.
+#include "bindings/array.h"
+
+#include <structmember.h>
+
+#include <string>
+
+#include "bindings/errors.h"
+#include "bindings/owner.h"
+
+namespace pk {
+
+static PyTypeObject *g_array_type = &ArrayBase_Type;  // GPUArray once registered
+static PyObject *g_dtype_table = nullptr;             // dict: spelling -> code
+static PyObject *g_dtype_objects = nullptr;           // tuple: code -> DataType
+static PyObject *g_dtype_resolve = nullptr;           // fallback for other spellings
+
+// ---- storage ----
+
+static Storage *g_free_storage[64];
+static int g_free_storage_count = 0;
+
+static Storage *new_storage() {
+  Storage *storage = g_free_storage_count > 0 ? g_free_storage[--g_free_storage_count] : new Storage;
+  *storage = Storage{};
+  storage->refs = 1;
+  return storage;
+}
+
+static void drop_storage(Storage *storage) {
+  if (--storage->refs > 0) return;
+  if (storage->block != 0) pk_pool_free(storage->pool, storage->block);
+  Py_XDECREF(storage->keeper);
+  if (g_free_storage_count < 64) {
+    g_free_storage[g_free_storage_count++] = storage;
+  } else {
+    delete storage;
+  }
+}
+
+// A block for `bytes`, from the fast path when a cached block fits, else without the GIL.
+static Storage *allocate(uint64_t bytes) {
+  const uint64_t pool = default_pool();
+  if (pool == 0) {
+    pk_pool_raise();
+    return nullptr;
+  }
+  const pk_owner owner = current_owner();
+  const uint64_t stream = t_state.stream;
+  pk_allocation allocation;
+  int32_t status = pk_pool_try_alloc(pool, bytes, stream, &owner, &allocation);
+  if (status == PK_POOL_MISS) {
+    Py_BEGIN_ALLOW_THREADS status = pk_pool_alloc(pool, bytes, stream, &owner, &allocation);
+    Py_END_ALLOW_THREADS
+  }
+  if (status != PK_POOL_OK) {
+    pk_pool_raise();
+    return nullptr;
+  }
+  Storage *storage = new_storage();
+  storage->address = allocation.address;
+  storage->bytes = bytes;
+  storage->pool = pool;
+  storage->block = allocation.block;
+  storage->state = allocation.state;
+  storage->stream = stream;
+  storage->stream_id = t_state.stream_id;
+  storage->device = t_state.device;
+  return storage;
+}
+
+bool pin(ArrayObject *array, uint64_t stream, uint64_t now_ns) {
+  Storage *storage = array->storage;
+  if (storage->state == nullptr) return true;
+  auto *pins = reinterpret_cast<std::atomic<uint32_t> *>(&storage->state->pins);
+  auto *resident = reinterpret_cast<std::atomic<uint32_t> *>(&storage->state->resident);
+  auto *last_use = reinterpret_cast<std::atomic<uint64_t> *>(&storage->state->last_use);
+  last_use->store(now_ns, std::memory_order_relaxed);
+  pins->fetch_add(1, std::memory_order_seq_cst);
+  while (__builtin_expect(resident->load(std::memory_order_seq_cst) == 0, 0)) {
+    pins->fetch_sub(1, std::memory_order_seq_cst);
+    int32_t status;
+    Py_BEGIN_ALLOW_THREADS status = pk_pool_restore(storage->pool, storage->block);
+    Py_END_ALLOW_THREADS if (status != PK_POOL_OK) {
+      pk_pool_raise();
+      return false;
+    }
+    pins->fetch_add(1, std::memory_order_seq_cst);
+  }
+  if (__builtin_expect(storage->stream != stream, 0)) pk_pool_record_use(storage->pool, storage->block, stream);
+  return true;
+}
+
+// ---- dtypes ----
+
+static bool ensure_dtypes() {
+  if (__builtin_expect(g_dtype_table != nullptr, 1)) return true;
+  PyObject *module = PyImport_ImportModule("pygpukit.core.array");  // registers dtypes and GPUArray
+  if (module == nullptr) return false;
+  Py_DECREF(module);
+  if (g_dtype_table != nullptr) return true;
+  PyErr_SetString(PyExc_RuntimeError, "pygpukit.core.array did not register the dtypes");
+  return false;
+}
+
+bool dtype_code(PyObject *spelling, int8_t *code) {
+  if (!ensure_dtypes()) return false;
+  PyObject *value = PyDict_GetItemWithError(g_dtype_table, spelling);
+  if (value == nullptr) {
+    if (PyErr_Occurred()) PyErr_Clear();  // unhashable: let the resolver say so
+    PyObject *resolved = PyObject_CallOneArg(g_dtype_resolve, spelling);
+    if (resolved == nullptr) return false;
+    *code = static_cast<int8_t>(PyLong_AsLong(resolved));
+    Py_DECREF(resolved);
+    return !PyErr_Occurred();
+  }
+  *code = static_cast<int8_t>(PyLong_AsLong(value));
+  return true;
+}
+
+PyObject *dtype_object(int8_t code) {
+  if (g_dtype_objects == nullptr) {
+    PyErr_SetString(PyExc_RuntimeError, "dtypes are not registered");
+    return nullptr;
+  }
+  PyObject *object = PyTuple_GetItem(g_dtype_objects, code);
+  Py_XINCREF(object);
+  return object;
+}
+
+static PyObject *register_dtypes(PyObject *, PyObject *args) {
+  PyObject *table, *objects, *resolve;
+  if (!PyArg_ParseTuple(args, "O!OO:register_dtypes", &PyDict_Type, &table, &objects, &resolve)) return nullptr;
+  PyObject *tuple = PySequence_Tuple(objects);
+  if (tuple == nullptr) return nullptr;
+  if (PyTuple_GET_SIZE(tuple) != PK_DTYPE_COUNT) {
+    Py_DECREF(tuple);
+    return PyErr_Format(PyExc_ValueError, "expected %d dtypes in the order of dtype.h", PK_DTYPE_COUNT);
+  }
+  Py_XSETREF(g_dtype_table, Py_NewRef(table));
+  Py_XSETREF(g_dtype_objects, tuple);
+  Py_XSETREF(g_dtype_resolve, Py_NewRef(resolve));
+  Py_RETURN_NONE;
+}
+
+static PyObject *register_array_type(PyObject *, PyObject *type) {
+  if (!PyType_Check(type) || !PyType_IsSubtype(reinterpret_cast<PyTypeObject *>(type), &ArrayBase_Type)) {
+    PyErr_SetString(PyExc_TypeError, "register_array_type() needs a subclass of ArrayBase");
+    return nullptr;
+  }
+  g_array_type = reinterpret_cast<PyTypeObject *>(Py_NewRef(type));
+  Py_RETURN_NONE;
+}
+
+// ---- making arrays ----
+
+static void finish_layout(ArrayObject *array) {
+  int64_t expected = pk_dtype_bytes(array->dtype);
+  array->size = 1;
+  array->contiguous = true;
+  for (int axis = array->ndim - 1; axis >= 0; --axis) {
+    array->size *= array->shape[axis];
+    if (array->shape[axis] != 1 && array->strides[axis] != expected) array->contiguous = false;
+    expected *= array->shape[axis];
+  }
+  if (array->size == 0) array->contiguous = true;
+}
+
+static ArrayObject *new_array(Storage *storage, int8_t dtype) {
+  ArrayObject *array = reinterpret_cast<ArrayObject *>(g_array_type->tp_alloc(g_array_type, 0));
+  if (array == nullptr) return nullptr;
+  array->storage = storage;
+  array->weakrefs = nullptr;
+  array->offset = 0;
+  array->dtype = dtype;
+  return array;
+}
+
+// Reads an int or a sequence of ints; negative extents are refused unless allowed (strides).
+static bool read_extents(PyObject *object, int64_t *out, int8_t *count, const char *what, bool allow_negative) {
+  if (PyLong_Check(object) || (!PySequence_Check(object) && PyIndex_Check(object))) {
+    out[0] = PyNumber_AsSsize_t(object, PyExc_OverflowError);
+    *count = 1;
+    if (out[0] == -1 && PyErr_Occurred()) return false;
+  } else {
+    PyObject *items = PySequence_Fast(object, "a shape is an int or a sequence of ints");
+    if (items == nullptr) return false;
+    const Py_ssize_t n = PySequence_Fast_GET_SIZE(items);
+    if (n > kMaxDims) {
+      Py_DECREF(items);
+      raise_named("ShapeError", std::string(what) + " has " + std::to_string(n) + " dimensions; at most " +
+                                    std::to_string(kMaxDims) + " are supported");
+      return false;
+    }
+    for (Py_ssize_t i = 0; i < n; ++i) {
+      out[i] = PyNumber_AsSsize_t(PySequence_Fast_GET_ITEM(items, i), PyExc_OverflowError);
+      if (out[i] == -1 && PyErr_Occurred()) {
+        Py_DECREF(items);
+        return false;
+      }
+    }
+    *count = static_cast<int8_t>(n);
+    Py_DECREF(items);
+  }
+  if (allow_negative) return true;
+  for (int i = 0; i < *count; ++i) {
+    if (out[i] >= 0) continue;
+    raise_named("ShapeError", std::string(what) + ": extent " + std::to_string(out[i]) + " of axis " +
+                                  std::to_string(i) + " is negative");
+    return false;
+  }
+  return true;
+}
+
+// shape product times itemsize, refusing more than 2^63 bytes.
+static bool total_bytes(const int64_t *shape, int ndim, int64_t itemsize, int64_t *bytes) {
+  int64_t total = itemsize;
+  bool zero = false;
+  for (int axis = 0; axis < ndim; ++axis) {
+    if (shape[axis] == 0) {
+      zero = true;
+    } else if (__builtin_mul_overflow(total, shape[axis], &total)) {
+      raise_named("ShapeError", "the array would have more than 2^63 bytes; check the shape");
+      return false;
+    }
+  }
+  *bytes = zero ? 0 : total;
+  return true;
+}
+
+// A C-contiguous array over storage, whose reference it takes over. storage == null: allocates one of the right size.
+static PyObject *make_dense(Storage *storage, PyObject *shape_object, int8_t code) {
+  int64_t shape[kMaxDims];
+  int8_t ndim;
+  int64_t bytes;
+  if (!read_extents(shape_object, shape, &ndim, "shape", false)) return nullptr;
+  if (!total_bytes(shape, ndim, pk_dtype_bytes(code), &bytes)) return nullptr;
+  const bool foreign = storage != nullptr;
+  if (foreign && static_cast<uint64_t>(bytes) > storage->bytes) {
+    PyErr_Format(PyExc_ValueError, "the array needs %lld bytes, the memory has %llu", static_cast<long long>(bytes),
+                 static_cast<unsigned long long>(storage->bytes));
+    return nullptr;
+  }
+  if (!foreign && (storage = allocate(static_cast<uint64_t>(bytes))) == nullptr) return nullptr;
+  ArrayObject *array = new_array(storage, code);
+  if (array == nullptr) {
+    if (!foreign) drop_storage(storage);
+    return nullptr;
+  }
+  array->ndim = ndim;
+  array->size = 1;
+  array->contiguous = true;
+  int64_t stride = pk_dtype_bytes(code);
+  for (int axis = ndim - 1; axis >= 0; --axis) {
+    array->shape[axis] = shape[axis];
+    array->strides[axis] = stride;
+    array->size *= shape[axis];
+    stride *= shape[axis] > 0 ? shape[axis] : 1;
+  }
+  return reinterpret_cast<PyObject *>(array);
+}
+
+static PyObject *make_empty(PyObject *shape, PyObject *dtype) {
+  int8_t code = PK_FLOAT32;
+  if (!ensure_backend() || !ensure_dtypes()) return nullptr;
+  if (dtype != nullptr && !dtype_code(dtype, &code)) return nullptr;
+  return make_dense(nullptr, shape, code);
+}
+
+static PyObject *empty(PyObject *, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames) {
+  PyObject *shape = nargs > 0 ? args[0] : nullptr;
+  PyObject *dtype = nargs > 1 ? args[1] : nullptr;
+  const Py_ssize_t nkw = kwnames != nullptr ? PyTuple_GET_SIZE(kwnames) : 0;
+  for (Py_ssize_t i = 0; i < nkw; ++i) {
+    PyObject *key = PyTuple_GET_ITEM(kwnames, i);
+    if (PyUnicode_CompareWithASCIIString(key, "dtype") == 0 && nargs < 2) {
+      dtype = args[nargs + i];
+    } else if (PyUnicode_CompareWithASCIIString(key, "shape") == 0 && nargs < 1) {
+      shape = args[nargs + i];
+    } else {
+      return PyErr_Format(PyExc_TypeError, "empty() got an unexpected argument '%U'", key);
+    }
+  }
+  if (shape == nullptr || nargs > 2) {
+    PyErr_SetString(PyExc_TypeError, "empty() takes a shape and an optional dtype");
+    return nullptr;
+  }
+  return make_empty(shape, dtype);
+}
+
+// Every element of the view lies inside [0, storage bytes).
+static bool check_bounds(const ArrayObject *array) {
+  if (array->size == 0) return true;
+  int64_t low = array->offset;
+  int64_t high = array->offset + pk_dtype_bytes(array->dtype);
+  for (int axis = 0; axis < array->ndim; ++axis) {
+    const int64_t reach = (array->shape[axis] - 1) * array->strides[axis];
+    (reach < 0 ? low : high) += reach;
+  }
+  if (low >= 0 && high <= static_cast<int64_t>(array->storage->bytes)) return true;
+  raise_named("ShapeError", "the view would reach bytes " + std::to_string(low) + " to " + std::to_string(high) +
+                                " of a storage of " + std::to_string(array->storage->bytes) + " bytes");
+  return false;
+}
+
+static PyObject *make_view(Storage *storage, PyObject *shape, PyObject *strides, int64_t offset, int8_t dtype) {
+  ++storage->refs;
+  ArrayObject *array = new_array(storage, dtype);
+  if (array == nullptr) {
+    drop_storage(storage);
+    return nullptr;
+  }
+  array->offset = offset;
+  int8_t stride_count = 0;
+  bool ok = read_extents(shape, array->shape, &array->ndim, "shape", false) &&
+            read_extents(strides, array->strides, &stride_count, "strides", true);
+  if (ok && stride_count != array->ndim) {
+    raise_named("ShapeError", "shape and strides differ in length");
+    ok = false;
+  }
+  if (ok) {
+    finish_layout(array);
+    ok = check_bounds(array);
+  }
+  if (!ok) {
+    Py_DECREF(array);
+    return nullptr;
+  }
+  return reinterpret_cast<PyObject *>(array);
+}
+
+static PyObject *view(PyObject *, PyObject *args, PyObject *kwargs) {
+  static const char *names[] = {"array", "shape", "strides", "offset", "dtype", nullptr};
+  PyObject *source, *shape, *strides, *dtype = Py_None;
+  long long offset;
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!OOL|O:view", const_cast<char **>(names), &ArrayBase_Type, &source,
+                                   &shape, &strides, &offset, &dtype)) {
+    return nullptr;
+  }
+  int8_t code = as_array(source)->dtype;
+  if (dtype != Py_None && !dtype_code(dtype, &code)) return nullptr;
+  return make_view(as_array(source)->storage, shape, strides, offset, code);
+}
+
+static PyObject *wrap(PyObject *, PyObject *args, PyObject *kwargs) {
+  static const char *names[] = {"address", "nbytes", "shape", "dtype", "owner", nullptr};
+  unsigned long long address, nbytes;
+  PyObject *shape, *dtype, *owner = Py_None;
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "KKOO|O:wrap", const_cast<char **>(names), &address, &nbytes, &shape,
+                                   &dtype, &owner)) {
+    return nullptr;
+  }
+  int8_t code;
+  if (!ensure_backend() || !dtype_code(dtype, &code)) return nullptr;
+  Storage *storage = new_storage();
+  storage->address = address;
+  storage->bytes = nbytes;
+  storage->device = t_state.device;
+  storage->keeper = Py_NewRef(owner);
+  PyObject *array = make_dense(storage, shape, code);
+  if (array == nullptr) drop_storage(storage);
+  return array;
+}
+
+// ---- the type ----
+
+static void dealloc(PyObject *self) {
+  ArrayObject *array = as_array(self);
+  if (array->weakrefs != nullptr) PyObject_ClearWeakRefs(self);
+  if (array->storage != nullptr) drop_storage(array->storage);
+  Py_TYPE(self)->tp_free(self);  // a heap subtype is released by its own dealloc, which calls this one
+}
+
+static PyObject *refuse_new(PyTypeObject *type, PyObject *, PyObject *) {
+  return PyErr_Format(PyExc_TypeError, "%s is made by gp.empty(), gp.from_numpy() and the other factories", type->tp_name);
+}
+
+static PyObject *tuple_of(const int64_t *values, int count) {
+  PyObject *tuple = PyTuple_New(count);
+  for (int i = 0; tuple != nullptr && i < count; ++i) PyTuple_SET_ITEM(tuple, i, PyLong_FromLongLong(values[i]));
+  return tuple;
+}
+
+#define GETTER(name, expression) \
+  static PyObject *get_##name(PyObject *self, void *) { \
+    [[maybe_unused]] ArrayObject *a = as_array(self); \
+    return expression; \
+  }
+GETTER(shape, tuple_of(a->shape, a->ndim))
+GETTER(strides, tuple_of(a->strides, a->ndim))
+GETTER(dtype, dtype_object(a->dtype))
+GETTER(dtype_code, PyLong_FromLong(a->dtype))
+GETTER(ndim, PyLong_FromLong(a->ndim))
+GETTER(size, PyLong_FromLongLong(a->size))
+GETTER(itemsize, PyLong_FromLongLong(itemsize_of(a)))
+GETTER(nbytes, PyLong_FromLongLong(nbytes_of(a)))
+GETTER(device, PyLong_FromLong(a->storage->device))
+GETTER(block, PyLong_FromUnsignedLongLong(a->storage->block))
+GETTER(offset, PyLong_FromLongLong(a->offset))
+GETTER(storage_nbytes, PyLong_FromUnsignedLongLong(a->storage->bytes))
+GETTER(stream_id, PyLong_FromUnsignedLong(a->storage->stream_id))
+GETTER(resident, PyBool_FromLong(a->storage->state == nullptr ||
+                                 __atomic_load_n(&a->storage->state->resident, __ATOMIC_SEQ_CST) != 0))
+#undef GETTER
+
+static PyObject *get_device_ptr(PyObject *self, void *) {
+  ArrayObject *array = as_array(self);
+  if (!ensure_backend() || !pin(array, array->storage->stream, pk_now_ns())) return nullptr;
+  unpin(array);
+  return PyLong_FromUnsignedLongLong(address_of(array));
+}
+
+static PyObject *is_contiguous(PyObject *self, PyObject *) { return PyBool_FromLong(as_array(self)->contiguous); }
+
+static PyMethodDef methods[] = {
+    {"is_contiguous", is_contiguous, METH_NOARGS, "True when the elements are dense in C order."},
+    {nullptr, nullptr, 0, nullptr}};
+
+#define ATTRIBUTE(name, doc) {#name, get_##name, nullptr, doc, nullptr}
+static PyGetSetDef attributes[] = {
+    ATTRIBUTE(shape, "Extents, a tuple of ints."),
+    ATTRIBUTE(strides, "Bytes from one element to the next along each axis."),
+    ATTRIBUTE(dtype, "Element type, a DataType."),
+    ATTRIBUTE(dtype_code, "Element type as the code in dtype.h."),
+    ATTRIBUTE(ndim, "Number of axes."),
+    ATTRIBUTE(size, "Number of elements."),
+    ATTRIBUTE(itemsize, "Bytes of one element."),
+    ATTRIBUTE(nbytes, "size * itemsize."),
+    ATTRIBUTE(device, "Index of the device that holds the array."),
+    ATTRIBUTE(device_ptr, "Device address of the first element; an evicted block is brought back first."),
+    ATTRIBUTE(block, "Id of the pool block, 0 for foreign memory."),
+    ATTRIBUTE(offset, "Bytes from the storage's start to the first element."),
+    ATTRIBUTE(storage_nbytes, "Bytes of the storage that this array views."),
+    ATTRIBUTE(stream_id, "Short id of the stream that the storage belongs to."),
+    ATTRIBUTE(resident, "False while the storage is evicted to host memory."),
+    {nullptr, nullptr, nullptr, nullptr, nullptr}};
+#undef ATTRIBUTE
+
+PyTypeObject ArrayBase_Type = {PyVarObject_HEAD_INIT(nullptr, 0)};
+
+static PyMethodDef functions[] = {
+    {"empty", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(empty)), METH_FASTCALL | METH_KEYWORDS,
+     "empty(shape, dtype='float32')\n--\n\n"
+     "A new C-contiguous array with undefined contents.\n\n"
+     "shape: int or tuple of ints; dtype: DataType or its name. The memory comes from the device's pool, in the order of the\n"
+     "current stream. Raises ShapeError, DTypeError, OutOfMemoryError."},
+    {"view", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(view)), METH_VARARGS | METH_KEYWORDS,
+     "view(array, shape, strides, offset, dtype=None)\n--\n\nAnother view of the array's storage; strides and offset in bytes."},
+    {"wrap", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(wrap)), METH_VARARGS | METH_KEYWORDS,
+     "wrap(address, nbytes, shape, dtype, owner=None)\n--\n\n"
+     "A C-contiguous array over memory that the pool does not own; owner is kept alive with it."},
+    {"register_dtypes", register_dtypes, METH_VARARGS, "Set the dtype table (core/dtypes.py)."},
+    {"register_array_type", register_array_type, METH_O, "Set the class of new arrays (core/array.py)."},
+    {nullptr, nullptr, 0, nullptr}};
+
+bool init_array(PyObject *module) {
+  PyTypeObject &type = ArrayBase_Type;
+  type.tp_name = "pygpukit._core.native.ArrayBase";
+  type.tp_basicsize = sizeof(ArrayObject);
+  type.tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE;
+  type.tp_doc = "A strided view of device memory.";
+  type.tp_new = refuse_new;
+  type.tp_dealloc = dealloc;
+  type.tp_methods = methods;
+  type.tp_getset = attributes;
+  type.tp_weaklistoffset = offsetof(ArrayObject, weakrefs);
+  if (PyType_Ready(&type) != 0) return false;
+  return PyModule_AddObjectRef(module, "ArrayBase", reinterpret_cast<PyObject *>(&type)) == 0 &&
+         PyModule_AddFunctions(module, functions) == 0;
+}
+
+}  // namespace pk

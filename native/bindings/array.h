@@ -1,0 +1,91 @@
+// array.h: ArrayBase, the hand-written CPython type under GPUArray: a strided view of one storage.
+#pragma once
+#include <Python.h>
+
+#include <atomic>
+#include <cstdint>
+
+#include "launch/runtime.h"
+#include "pygpukit/dtype.h"
+
+namespace pk {
+
+constexpr int kMaxDims = 16;
+
+// One pool block (or foreign memory when block == 0), shared by the views on it. Counted under the GIL.
+struct Storage {
+  uint64_t address;
+  uint64_t bytes;  // as requested
+  uint64_t pool;
+  uint64_t block;
+  pk_block_state *state;  // null for foreign memory
+  uint64_t stream;        // the stream that owns the block
+  uint32_t stream_id;
+  int32_t device;
+  Py_ssize_t refs;
+  PyObject *keeper;  // what keeps foreign memory alive
+};
+
+struct ArrayObject {
+  PyObject_HEAD
+  Storage *storage;
+  PyObject *weakrefs;
+  int64_t offset;  // bytes from the storage's start
+  int64_t size;    // elements
+  int8_t dtype;
+  int8_t ndim;
+  bool contiguous;
+  int64_t shape[kMaxDims];
+  int64_t strides[kMaxDims];  // bytes
+};
+
+extern PyTypeObject ArrayBase_Type;
+
+inline bool is_array(PyObject *object) {
+  return Py_TYPE(object) == &ArrayBase_Type || PyType_IsSubtype(Py_TYPE(object), &ArrayBase_Type);
+}
+inline ArrayObject *as_array(PyObject *object) { return reinterpret_cast<ArrayObject *>(object); }
+inline uint64_t address_of(const ArrayObject *array) {
+  return array->storage->address + static_cast<uint64_t>(array->offset);
+}
+inline int64_t itemsize_of(const ArrayObject *array) { return pk_dtype_bytes(array->dtype); }
+inline int64_t nbytes_of(const ArrayObject *array) { return array->size * itemsize_of(array); }
+
+// Pins the array's block for a launch or copy on `stream`: resident afterwards, and not reused before that stream has passed.
+// False with an exception set. Every true is paired with unpin().
+bool pin(ArrayObject *array, uint64_t stream, uint64_t now_ns);
+inline void unpin(ArrayObject *array) {
+  if (array->storage->state != nullptr) {
+    reinterpret_cast<std::atomic<uint32_t> *>(&array->storage->state->pins)->fetch_sub(1, std::memory_order_seq_cst);
+  }
+}
+
+// Pins several arrays, unpins what it pinned when it goes away.
+class Pins {
+ public:
+  ~Pins() {
+    for (int i = 0; i < count_; ++i) unpin(arrays_[i]);
+  }
+  bool add(ArrayObject *array, uint64_t stream) {
+    if (count_ == 0) now_ns_ = pk_now_ns();  // one reading of the clock serves them all
+    if (!pin(array, stream, now_ns_)) return false;
+    arrays_[count_++] = array;
+    return true;
+  }
+  static constexpr int kCapacity = 64;
+  bool full() const { return count_ == kCapacity; }
+
+ private:
+  ArrayObject *arrays_[kCapacity];
+  int count_ = 0;
+  uint64_t now_ns_ = 0;
+};
+
+// The dtype table that core/dtypes.py registers.
+bool dtype_code(PyObject *spelling, int8_t *code);  // false with an exception set
+PyObject *dtype_object(int8_t code);                // new reference
+
+// Adds ArrayBase and the functions that make arrays to the module. False with an exception set.
+bool init_array(PyObject *module);
+
+}  // namespace pk

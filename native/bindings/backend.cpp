@@ -1,0 +1,196 @@
+// backend.cpp: opening a backend, device properties, thread settings (device, tenant, scheduling context), foreign segments.
+#include "bindings/backend.h"
+
+#include <pybind11/stl.h>
+
+#include <string>
+#include <unordered_map>
+
+#include "bindings/errors.h"
+#include "bindings/owner.h"
+#include "bindings/sources.h"
+#include "sim/sim.h"
+
+namespace py = pybind11;
+
+namespace pk {
+
+static void check(pk_status status, const char *doing) {
+  if (status == PK_OK) return;
+  raise_driver_error(status, doing);
+  throw py::error_already_set();
+}
+
+static void need_backend() {
+  if (!ensure_backend()) throw py::error_already_set();
+}
+
+static py::object cuda_probe() {
+  const char *why;
+  {
+    py::gil_scoped_release release;
+    why = pk_cuda_probe();
+  }
+  return why != nullptr ? py::object(py::str(why)) : py::none();
+}
+
+static void open_backend(const std::string &name) {
+  std::string why;
+  {
+    py::gil_scoped_release release;
+    why = open_driver(name);
+  }
+  if (why.empty()) return;
+  raise_named("BackendUnavailableError", why);
+  throw py::error_already_set();
+}
+
+static py::object backend_name() { return g_driver != nullptr ? py::object(py::str(driver_name())) : py::none(); }
+
+static int32_t device_count() {
+  need_backend();
+  int32_t count = 0;
+  check(g_driver->device_count(&count), "counting devices");
+  return count;
+}
+
+static py::dict device_info(int32_t device) {
+  need_backend();
+  pk_device_info info = {};
+  check(g_driver->device_info(device, &info), "reading device properties");
+  py::dict d;
+  d["name"] = info.name;
+  d["total_memory_bytes"] = info.total_memory_bytes;
+  d["uuid"] = py::bytes(reinterpret_cast<const char *>(info.uuid), sizeof info.uuid);
+#define FIELD(field) d[#field] = info.field
+  FIELD(compute_major);
+  FIELD(compute_minor);
+  FIELD(multiprocessor_count);
+  FIELD(warp_size);
+  FIELD(max_threads_per_block);
+  FIELD(max_threads_per_multiprocessor);
+  FIELD(max_shared_per_block_bytes);
+  FIELD(max_shared_per_block_optin_bytes);
+  FIELD(max_shared_per_multiprocessor_bytes);
+  FIELD(registers_per_multiprocessor);
+  FIELD(l2_bytes);
+  FIELD(clock_khz);
+  FIELD(memory_clock_khz);
+  FIELD(memory_bus_bits);
+  FIELD(driver_version);
+#undef FIELD
+  d["max_block"] = py::make_tuple(info.max_block[0], info.max_block[1], info.max_block[2]);
+  d["max_grid"] = py::make_tuple(info.max_grid[0], info.max_grid[1], info.max_grid[2]);
+  return d;
+}
+
+static py::tuple memory_info() {
+  need_backend();
+  uint64_t free_bytes = 0, total_bytes = 0;
+  check(g_driver->memory_info(&free_bytes, &total_bytes), "reading free memory");
+  return py::make_tuple(free_bytes, total_bytes);
+}
+
+static py::dict device_counters() {
+  need_backend();
+  py::dict d;
+  if (driver_name() != "sim") return d;
+  uint64_t values[8];
+  pk_sim_counters(values);
+  d["physical_bytes"] = values[0];
+  d["physical_created_bytes"] = values[1];
+  d["launches"] = values[2];
+  d["host_launches"] = values[3];
+  return d;
+}
+
+static void set_device(int32_t device) {
+  const int32_t count = device_count();
+  if (device < 0 || device >= count) {
+    throw py::value_error("device " + std::to_string(device) + " does not exist; there are " + std::to_string(count));
+  }
+  t_state.device = device;
+  need_backend();
+}
+
+// ---- segments of another process ----
+
+struct Segment {
+  uint64_t bytes;
+  uint64_t physical;
+};
+static auto *g_segments = new std::unordered_map<uint64_t, Segment>;
+
+static uint64_t import_segment(int32_t fd, uint64_t nbytes) {
+  need_backend();
+  uint64_t physical = 0, address = 0;
+  check(g_driver->physical_import(fd, nbytes, &physical), "importing a segment");
+  pk_status status = g_driver->address_reserve(nbytes, &address);
+  if (status == PK_OK) {
+    status = g_driver->map(address, nbytes, physical);
+    if (status != PK_OK) g_driver->address_free(address, nbytes);
+  }
+  if (status != PK_OK) g_driver->physical_release(physical);
+  check(status, "mapping an imported segment");
+  (*g_segments)[address] = Segment{nbytes, physical};
+  return address;
+}
+
+static void release_segment(uint64_t address) {
+  need_backend();
+  const auto found = g_segments->find(address);
+  if (found == g_segments->end()) throw py::value_error("not an imported segment: " + std::to_string(address));
+  const Segment segment = found->second;
+  g_segments->erase(found);
+  pk_status status;
+  {
+    py::gil_scoped_release release;
+    status = g_driver->device_wait();
+    if (status == PK_OK) status = g_driver->unmap(address, segment.bytes);
+    if (status == PK_OK) status = g_driver->physical_release(segment.physical);
+    if (status == PK_OK) status = g_driver->address_free(address, segment.bytes);
+  }
+  check(status, "releasing an imported segment");
+}
+
+static py::dict sources() {
+  py::dict result;
+  for (const EmbeddedSource *source = embedded_sources(); source->name != nullptr; ++source) {
+    result[source->name] = py::str(source->text, source->bytes);
+  }
+  return result;
+}
+
+static py::object take_device_output() {
+  if (g_driver == nullptr || driver_name() != "sim") return py::str("");
+  std::string text(1 << 16, '\0');
+  std::string all;
+  for (;;) {
+    const uint64_t bytes = pk_sim_take_output(text.data(), text.size());
+    if (bytes == 0) return py::bytes(all).attr("decode")("utf-8", "replace");
+    all.append(text.data(), bytes);
+  }
+}
+
+void bind_backend(py::module_ &m) {
+  m.def("cuda_probe", cuda_probe);
+  m.def("open_backend", open_backend, py::arg("name"));
+  m.def("backend_name", backend_name);
+  m.def("device_count", device_count);
+  m.def("device_info", device_info, py::arg("device"));
+  m.def("memory_info", memory_info);
+  m.def("device_counters", device_counters);
+  m.def("set_device", set_device, py::arg("device"));
+  m.def("current_device", [] { return t_state.device; });
+  m.def("set_cell", [](uint32_t cell, const py::object &filename) { set_cell(cell, filename.ptr()); }, py::arg("cell"),
+        py::arg("filename").none(true));
+  m.def("set_tenant", [](uint32_t tenant) { t_state.tenant = tenant; }, py::arg("tenant"));
+  m.def("enter_context", [](uint64_t context) { t_state.context = context; }, py::arg("context"));
+  m.def("leave_context", [] { t_state.context = 0; });
+  m.def("import_segment", import_segment, py::arg("fd"), py::arg("nbytes"));
+  m.def("release_segment", release_segment, py::arg("address"));
+  m.def("sources", sources, "Text files compiled into the extension module, by path relative to native/.");
+  m.def("take_device_output", take_device_output, "What kernels printed on the simulated device since the last call.");
+}
+
+}  // namespace pk

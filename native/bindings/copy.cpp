@@ -1,0 +1,215 @@
+// copy.cpp: copies between host and device, fills, and host launches on the simulated device.
+#include "bindings/copy.h"
+
+#include <algorithm>
+#include <cstring>
+#include <vector>
+
+#include "bindings/array.h"
+#include "bindings/errors.h"
+#include "bindings/stream.h"
+#include "bindings/wait.h"
+#include "launch/launch.h"
+
+namespace py = pybind11;
+
+namespace pk {
+
+// Large host copies go piece by piece, so that Ctrl-C is seen between pieces.
+static constexpr uint64_t kChunkBytes = 32ull << 20;
+
+static ArrayObject *checked(const py::handle &object, const char *what) {
+  if (!is_array(object.ptr())) throw py::type_error(std::string(what) + " must be a GPUArray");
+  ArrayObject *array = as_array(object.ptr());
+  if (!array->contiguous) {
+    raise_named("ShapeError", std::string(what) + " is not contiguous; pass .contiguous()");
+    throw py::error_already_set();
+  }
+  return array;
+}
+
+static void need(bool ok) {
+  if (!ok) throw py::error_already_set();
+}
+
+static void check(pk_status status, const char *doing) {
+  if (status == PK_OK) return;
+  raise_driver_error(status, doing);
+  throw py::error_already_set();
+}
+
+// A buffer view that is released with the GIL held.
+struct Buffer {
+  Py_buffer view;
+  Buffer(const py::handle &object, int flags) {
+    if (PyObject_GetBuffer(object.ptr(), &view, flags) != 0) throw py::error_already_set();
+  }
+  ~Buffer() { PyBuffer_Release(&view); }
+};
+
+// Runs copy(offset, bytes) over the range. The stream is idle before each piece and the piece is finished after it, so the host
+// memory may be reused or freed whenever this returns or throws.
+template <typename Copy>
+static void copy_in_chunks(uint64_t bytes, uint64_t stream, const char *doing, const Copy &copy) {
+  for (uint64_t done = 0; done < bytes; done += kChunkBytes) {
+    need(wait_stream(stream, doing));
+    const uint64_t piece = std::min(kChunkBytes, bytes - done);
+    pk_status status;
+    Py_BEGIN_ALLOW_THREADS status = copy(done, piece);
+    if (status == PK_OK) status = g_driver->stream_wait(stream);
+    Py_END_ALLOW_THREADS check(status, doing);
+  }
+}
+
+static void copy_from_host(const py::object &dst, const py::object &src) {
+  need(ensure_backend());
+  ArrayObject *array = checked(dst, "dst");
+  Buffer buffer(src, PyBUF_C_CONTIGUOUS);
+  const uint64_t bytes = static_cast<uint64_t>(nbytes_of(array));
+  if (static_cast<uint64_t>(buffer.view.len) != bytes) throw py::value_error("src and dst differ in bytes");
+  if (bytes == 0) return;
+  const StreamRef stream = stream_or_current(nullptr);
+  Pins pins;
+  need(pins.add(array, stream.handle));
+  const auto *source = static_cast<const unsigned char *>(buffer.view.buf);
+  const uint64_t address = address_of(array);
+  copy_in_chunks(bytes, stream.handle, "copying to the device", [&](uint64_t offset, uint64_t piece) {
+    return g_driver->copy_h2d(address + offset, source + offset, piece, stream.handle);
+  });
+  record_copy(kH2D, bytes, stream.id);
+}
+
+static void copy_to_host(const py::object &dst, const py::object &src) {
+  need(ensure_backend());
+  ArrayObject *array = checked(src, "src");
+  Buffer buffer(dst, PyBUF_C_CONTIGUOUS | PyBUF_WRITABLE);
+  const uint64_t bytes = static_cast<uint64_t>(nbytes_of(array));
+  if (static_cast<uint64_t>(buffer.view.len) != bytes) throw py::value_error("src and dst differ in bytes");
+  if (bytes == 0) return;
+  const StreamRef stream = stream_or_current(nullptr);
+  Pins pins;
+  need(pins.add(array, stream.handle));
+  auto *target = static_cast<unsigned char *>(buffer.view.buf);
+  const uint64_t address = address_of(array);
+  copy_in_chunks(bytes, stream.handle, "copying from the device", [&](uint64_t offset, uint64_t piece) {
+    return g_driver->copy_d2h(target + offset, address + offset, piece, stream.handle);
+  });
+  record_copy(kD2H, bytes, stream.id);
+}
+
+static void copy(const py::object &dst, const py::object &src) {
+  need(ensure_backend());
+  ArrayObject *to = checked(dst, "dst");
+  ArrayObject *from = checked(src, "src");
+  const uint64_t bytes = static_cast<uint64_t>(nbytes_of(to));
+  if (static_cast<uint64_t>(nbytes_of(from)) != bytes) throw py::value_error("src and dst differ in bytes");
+  if (bytes == 0) return;
+  const StreamRef stream = stream_or_current(nullptr);
+  Pins pins;
+  need(pins.add(to, stream.handle) && pins.add(from, stream.handle));
+  check(g_driver->copy_d2d(address_of(to), address_of(from), bytes, stream.handle), "copying on the device");
+  record_copy(kD2D, bytes, stream.id);
+}
+
+// Patterns wider than 4 bytes that do not repeat a word: write one element, then double the written part by device copies.
+static pk_status fill_wide(uint64_t address, const std::string &pattern, uint64_t bytes, uint64_t stream) {
+  const uint64_t width = pattern.size();
+  for (uint64_t word = 0; word < width; word += 4) {
+    uint32_t value;
+    std::memcpy(&value, pattern.data() + word, 4);
+    const pk_status status = g_driver->fill(address + word, value, 4, 1, stream);
+    if (status != PK_OK) return status;
+  }
+  for (uint64_t written = width; written < bytes;) {
+    const uint64_t piece = std::min(written, bytes - written);
+    const pk_status status = g_driver->copy_d2d(address + written, address, piece, stream);
+    if (status != PK_OK) return status;
+    written += piece;
+  }
+  return PK_OK;
+}
+
+static bool repeats_word(const std::string &pattern) {
+  return pattern.size() % 4 == 0 && std::equal(pattern.begin() + 4, pattern.end(), pattern.begin());
+}
+
+static void fill(const py::object &dst, const py::bytes &pattern_object) {
+  need(ensure_backend());
+  ArrayObject *array = checked(dst, "dst");
+  const std::string pattern = pattern_object;
+  const int64_t width = static_cast<int64_t>(pattern.size());
+  if (width != itemsize_of(array)) throw py::value_error("the pattern must have one element's bytes");
+  if (array->size == 0) return;
+  const StreamRef stream = stream_or_current(nullptr);
+  Pins pins;
+  need(pins.add(array, stream.handle));
+  const uint64_t bytes = static_cast<uint64_t>(nbytes_of(array));
+  pk_status status;
+  if (width <= 4 || repeats_word(pattern)) {
+    const uint32_t unit = static_cast<uint32_t>(std::min<int64_t>(width, 4));
+    uint32_t value = 0;
+    std::memcpy(&value, pattern.data(), unit);
+    status = g_driver->fill(address_of(array), value, unit, bytes / unit, stream.handle);
+  } else {
+    status = fill_wide(address_of(array), pattern, bytes, stream.handle);
+  }
+  check(status, "filling an array");
+  record_copy(kFill, bytes, stream.id);
+}
+
+// ---- host launches: the simulated device's own operators ----
+
+static void need_sim(const char *what) {
+  need(ensure_backend());
+  if (driver_name() == "sim") return;
+  raise_named("GPUError", std::string(what) + " works on the simulated device only; this process runs on '" + driver_name() + "'");
+  throw py::error_already_set();
+}
+
+static py::memoryview host_buffer(const py::object &object) {
+  need_sim("host_buffer()");
+  if (!is_array(object.ptr())) throw py::type_error("host_buffer() needs a GPUArray");
+  const Storage *storage = as_array(object.ptr())->storage;
+  return py::memoryview::from_memory(reinterpret_cast<void *>(storage->address), static_cast<py::ssize_t>(storage->bytes));
+}
+
+// Runs on the calling thread once the stream is idle: in stream order, without a second interpreter thread.
+static void host_launch(const std::string &name, const py::function &function, const py::sequence &arrays) {
+  need_sim("host_launch()");
+  const StreamRef stream = stream_or_current(nullptr);
+  Pins pins;
+  std::vector<py::object> keep;
+  for (py::handle item : arrays) {
+    if (!is_array(item.ptr())) throw py::type_error("host_launch() needs GPUArrays");
+    keep.push_back(py::reinterpret_borrow<py::object>(item));
+    need(pins.add(as_array(item.ptr()), stream.handle));
+  }
+  need(wait_stream(stream.handle, name.c_str()));
+  const uint32_t name_id = pk_intern(name.data(), name.size());
+  const HostLaunch launch = host_launch_begin(stream.handle);
+  check(launch.stopped ? static_cast<pk_status>(PK_GATE_STOPPED) : PK_OK, name.c_str());
+  PyObject *result = PyObject_CallNoArgs(function.ptr());
+  host_launch_end(launch, name_id, stream.id, result != nullptr);
+  need(result != nullptr);
+  Py_DECREF(result);
+}
+
+void bind_copies(py::module_ &m) {
+  m.def("copy_from_host", copy_from_host, py::arg("dst"), py::arg("src"));
+  m.def("copy_to_host", copy_to_host, py::arg("dst"), py::arg("src"));
+  m.def("copy", copy, py::arg("dst"), py::arg("src"));
+  m.def("fill", fill, py::arg("dst"), py::arg("pattern"));
+  m.def("host_buffer", host_buffer, py::arg("array"));
+  m.def("host_launch", host_launch, py::arg("name"), py::arg("fn"), py::arg("arrays"));
+  m.def("pin", [](const py::object &object) {
+    need(ensure_backend());
+    if (!is_array(object.ptr())) throw py::type_error("pin() needs a GPUArray");
+    need(pin(as_array(object.ptr()), as_array(object.ptr())->storage->stream, pk_now_ns()));
+  }, py::arg("array"), "Bring the array's block to the device and keep it there until unpin().");
+  m.def("unpin", [](const py::object &object) {
+    if (!is_array(object.ptr())) throw py::type_error("unpin() needs a GPUArray");
+    unpin(as_array(object.ptr()));
+  }, py::arg("array"));
+}
+
+}  // namespace pk

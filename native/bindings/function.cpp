@@ -1,0 +1,124 @@
+// function.cpp: loading images, finding functions and globals, reading their properties.
+#include "bindings/function.h"
+
+#include <pybind11/stl.h>
+
+#include <optional>
+#include <vector>
+
+#include "bindings/errors.h"
+
+namespace py = pybind11;
+
+namespace pk {
+
+static void check(pk_status status, const std::string &doing) {
+  if (status == PK_OK) return;
+  raise_driver_error(status, doing);
+  throw py::error_already_set();
+}
+
+static void need_backend() {
+  if (!ensure_backend()) throw py::error_already_set();
+}
+
+Module::Module(const std::string &image) {
+  need_backend();
+  pk_status status;
+  {
+    py::gil_scoped_release release;
+    status = g_driver->module_load(image.data(), image.size(), &handle);
+  }
+  check(status, "loading a module of " + std::to_string(image.size()) + " bytes");
+}
+
+Module::~Module() {
+  if (handle != 0 && bind_device() == PK_OK) g_driver->module_unload(handle);
+}
+
+static pk_function_info info_of(const Function &function) {
+  need_backend();
+  pk_function_info info = {};
+  check(g_driver->function_info(function.handle, &info), "reading the properties of " + function.name);
+  return info;
+}
+
+static py::dict info_dict(const Function &function) {
+  const pk_function_info info = info_of(function);
+  py::dict result;
+  result["max_threads_per_block"] = info.max_threads_per_block;
+  result["static_shared_bytes"] = info.static_shared_bytes;
+  result["const_bytes"] = info.const_bytes;
+  result["local_bytes"] = info.local_bytes;
+  result["registers"] = info.registers;
+  result["binary_version"] = info.binary_version;
+  result["param_count"] = info.param_count;
+  return result;
+}
+
+// Byte sizes of the parameters, None when the driver cannot tell.
+static std::optional<std::vector<uint64_t>> param_sizes(const Function &function) {
+  const int32_t count = info_of(function).param_count;
+  std::vector<uint64_t> sizes;
+  for (uint32_t i = 0; count < 0 || i < static_cast<uint32_t>(count); ++i) {
+    uint64_t offset = 0, bytes = 0;
+    const pk_status status = g_driver->function_param(function.handle, i, &offset, &bytes);
+    if (status == PK_ERROR_INVALID_VALUE) break;
+    if (status == PK_ERROR_NOT_SUPPORTED) return std::nullopt;
+    check(status, "reading the parameters of " + function.name);
+    sizes.push_back(bytes);
+  }
+  return sizes;
+}
+
+bool function_handle(PyObject *object, uint64_t *handle, uint64_t *max_threads) {
+  try {
+    const Function &function = py::handle(object).cast<const Function &>();
+    *handle = function.handle;
+    *max_threads = static_cast<uint64_t>(info_of(function).max_threads_per_block);
+    return true;
+  } catch (py::error_already_set &error) {
+    error.restore();
+  } catch (const py::cast_error &) {
+    PyErr_SetString(PyExc_TypeError, "Kernel() needs a Function");
+  }
+  return false;
+}
+
+void bind_functions(py::module_ &m) {
+  py::class_<Function>(m, "Function", "A kernel in a loaded module.")
+      .def_readonly("name", &Function::name)
+      .def_property_readonly("info", info_dict)
+      .def("param_sizes", param_sizes)
+      .def("occupancy",
+           [](const Function &self, uint32_t block_threads, uint32_t shared_bytes) {
+             need_backend();
+             int32_t blocks = 0;
+             check(g_driver->function_occupancy(self.handle, block_threads, shared_bytes, &blocks),
+                   "computing the occupancy of " + self.name);
+             return blocks;
+           },
+           py::arg("block_threads"), py::arg("shared_bytes") = 0);
+  py::class_<Module, std::shared_ptr<Module>>(m, "Module", "Loaded device code.")
+      .def(py::init([](const py::bytes &image) { return std::make_shared<Module>(std::string(image)); }), py::arg("image"))
+      .def("function",
+           [](const std::shared_ptr<Module> &self, const std::string &name) {
+             need_backend();
+             Function function{self, name, 0};
+             check(g_driver->module_function(self->handle, name.c_str(), &function.handle),
+                   "looking up kernel '" + name + "'");
+             return function;
+           },
+           py::arg("name"))
+      .def("global_",
+           [](const Module &self, const std::string &name) {
+             need_backend();
+             uint64_t address = 0, bytes = 0;
+             check(g_driver->module_global(self.handle, name.c_str(), &address, &bytes),
+                   "looking up global '" + name + "'");
+             return py::make_tuple(address, bytes);
+           },
+           py::arg("name"));
+}
+
+}  // namespace pk

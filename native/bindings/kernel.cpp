@@ -1,0 +1,338 @@
+// kernel.cpp: the hot path. A BoundKernel call checks and converts its arguments on the stack and goes straight to the launch function.
+#include "bindings/kernel.h"
+
+#include <structmember.h>
+
+#include <chrono>
+#include <new>
+#include <string>
+#include <vector>
+
+#include "bindings/arguments.h"
+#include "bindings/errors.h"
+#include "bindings/function.h"
+#include "bindings/stream.h"
+#include "launch/launch.h"
+
+namespace py = pybind11;
+
+namespace pk {
+
+constexpr uint32_t kMaxArgumentBytes = 4096;  // CUDA's limit for kernel parameters on every supported device
+constexpr size_t kMaxParams = 512;
+
+struct KernelPlan {
+  std::string name;
+  uint32_t name_id;
+  uint64_t function;
+  std::vector<Param> params;
+  uint32_t max_threads;
+};
+
+struct KernelObject {
+  PyObject_HEAD
+  KernelPlan *plan;
+  PyObject *function;  // keeps the module loaded
+};
+
+struct BoundObject {
+  PyObject_HEAD
+  vectorcallfunc vectorcall;
+  KernelObject *kernel;
+  PyObject *stream;  // Stream or null for the thread's current stream
+  uint64_t stream_handle;
+  uint32_t stream_id;
+  pk_launch launch;
+};
+
+static PyTypeObject Kernel_Type = {PyVarObject_HEAD_INIT(nullptr, 0)};
+static PyTypeObject Bound_Type = {PyVarObject_HEAD_INIT(nullptr, 0)};
+
+// ---- calling ----
+
+// Orders positional and keyword arguments by parameter into values. False with KernelArgumentError set.
+static bool collect(const KernelPlan &plan, PyObject *const *args, size_t nargs, PyObject *kwnames, PyObject **values) {
+  const size_t count = plan.params.size();
+  const size_t nkw = kwnames != nullptr ? static_cast<size_t>(PyTuple_GET_SIZE(kwnames)) : 0;
+  if (nargs > count) {
+    raise_argument_error(plan.name, "", "takes " + std::to_string(count) + " arguments, got " + std::to_string(nargs + nkw));
+    return false;
+  }
+  for (size_t i = 0; i < count; ++i) values[i] = i < nargs ? args[i] : nullptr;
+  for (size_t k = 0; k < nkw; ++k) {
+    PyObject *key = PyTuple_GET_ITEM(kwnames, static_cast<Py_ssize_t>(k));
+    size_t i = 0;
+    while (i < count && plan.params[i].key != key) ++i;
+    if (i == count) {
+      for (i = 0; i < count && PyUnicode_Compare(plan.params[i].key, key) != 0;) ++i;
+    }
+    const char *text = PyUnicode_AsUTF8(key);
+    if (text == nullptr) return false;
+    if (i == count) {
+      raise_argument_error(plan.name, text, "no such parameter");
+      return false;
+    }
+    if (values[i] != nullptr) {
+      raise_argument_error(plan.name, text, "given twice");
+      return false;
+    }
+    values[i] = args[nargs + k];
+  }
+  for (size_t i = 0; i < count; ++i) {
+    if (values[i] != nullptr) continue;
+    raise_argument_error(plan.name, plan.params[i].name, "missing");
+    return false;
+  }
+  return true;
+}
+
+static bool fill_slots(const KernelPlan &plan, PyObject *const *values, uint64_t stream, Pins *pins,
+                       unsigned char *buffer, void **pointers) {
+  for (size_t i = 0; i < plan.params.size(); ++i) {
+    const Param &param = plan.params[i];
+    pointers[i] = buffer + param.offset;
+    if (!write_argument(plan.name, param, values[i], stream, pins, buffer + param.offset)) return false;
+  }
+  return true;
+}
+
+static void raise_launch_error(const KernelPlan &plan, const pk_launch &l, pk_status status) {
+  const auto extent = [](const uint32_t e[3]) {
+    return "(" + std::to_string(e[0]) + ", " + std::to_string(e[1]) + ", " + std::to_string(e[2]) + ")";
+  };
+  raise_driver_error(status, "launching " + plan.name + "[" + extent(l.grid) + ", " + extent(l.block) + "] with " +
+                                 std::to_string(l.shared_bytes) + " bytes of dynamic shared memory");
+}
+
+static PyObject *bound_call(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *kwnames) {
+  BoundObject *bound = reinterpret_cast<BoundObject *>(self);
+  const KernelPlan &plan = *bound->kernel->plan;
+  if (!ensure_backend()) return nullptr;
+  PyObject *values[kMaxParams];
+  void *pointers[kMaxParams];
+  alignas(16) unsigned char buffer[kMaxArgumentBytes];
+  const bool follows = bound->stream == nullptr;
+  const uint64_t stream = follows ? t_state.stream : bound->stream_handle;
+  Pins pins;
+  const size_t nargs = static_cast<size_t>(PyVectorcall_NARGS(nargsf));
+  PyObject *const *ordered = args;
+  if (kwnames != nullptr || nargs != plan.params.size()) {
+    if (!collect(plan, args, nargs, kwnames, values)) return nullptr;
+    ordered = values;
+  }
+  if (!fill_slots(plan, ordered, stream, &pins, buffer, pointers)) return nullptr;
+  pk_launch launch_now = bound->launch;
+  launch_now.stream = stream;
+  launch_now.params = pointers;
+  const pk_status status = launch(launch_now, plan.name_id, follows ? t_state.stream_id : bound->stream_id);
+  if (status != PK_OK) {
+    raise_launch_error(plan, launch_now, status);
+    return nullptr;
+  }
+  Py_RETURN_NONE;
+}
+
+// ---- Kernel ----
+
+static bool read_params(PyObject *specs, KernelPlan *plan) {
+  PyObject *items = PySequence_Fast(specs, "params is a sequence of (name, kind, dtype code, bytes)");
+  if (items == nullptr) return false;
+  uint32_t offset = 0;
+  bool ok = static_cast<size_t>(PySequence_Fast_GET_SIZE(items)) <= kMaxParams;
+  if (!ok) PyErr_Format(PyExc_ValueError, "a kernel has at most %zu parameters", kMaxParams);
+  for (Py_ssize_t i = 0; ok && i < PySequence_Fast_GET_SIZE(items); ++i) {
+    const char *name, *kind;
+    int dtype;
+    unsigned int bytes;
+    ok = PyArg_ParseTuple(PySequence_Fast_GET_ITEM(items, i), "ssiI", &name, &kind, &dtype, &bytes);
+    if (!ok) break;
+    Param param = {name, PyUnicode_InternFromString(name), ParamKind::kScalar, static_cast<int8_t>(dtype), bytes, 0};
+    const std::string text = kind;
+    if (text == "pointer") {
+      param.kind = ParamKind::kPointer;
+      param.bytes = 8;
+    } else if (text == "struct") {
+      param.kind = ParamKind::kStruct;
+    } else if (text != "scalar" || dtype < 0 || dtype > PK_COMPLEX128) {
+      PyErr_Format(PyExc_ValueError, "parameter '%s': unknown kind '%s' or dtype %d", name, kind, dtype);
+      ok = false;
+    } else {
+      param.bytes = static_cast<uint32_t>(pk_dtype_bytes(dtype));
+    }
+    offset = (offset + 15u) & ~15u;
+    param.offset = offset;
+    offset += param.bytes;
+    if (ok && offset > kMaxArgumentBytes) {
+      PyErr_Format(PyExc_ValueError, "parameter '%s' passes the limit of %u bytes of arguments", name, kMaxArgumentBytes);
+      ok = false;
+    }
+    plan->params.push_back(param);
+  }
+  Py_DECREF(items);
+  return ok;
+}
+
+static void kernel_dealloc(PyObject *self) {
+  KernelObject *kernel = reinterpret_cast<KernelObject *>(self);
+  if (kernel->plan != nullptr) {
+    for (Param &param : kernel->plan->params) Py_XDECREF(param.key);
+    delete kernel->plan;
+  }
+  Py_XDECREF(kernel->function);
+  Py_TYPE(self)->tp_free(self);
+}
+
+static PyObject *kernel_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
+  static const char *names[] = {"function", "name", "params", nullptr};
+  PyObject *function, *params;
+  const char *name;
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OsO:Kernel", const_cast<char **>(names), &function, &name, &params)) {
+    return nullptr;
+  }
+  uint64_t handle, max_threads;
+  if (!function_handle(function, &handle, &max_threads)) return nullptr;
+  KernelObject *kernel = reinterpret_cast<KernelObject *>(type->tp_alloc(type, 0));
+  if (kernel == nullptr) return nullptr;
+  kernel->function = Py_NewRef(function);
+  kernel->plan = new KernelPlan{name, pk_intern(name, std::string(name).size()), handle, {}, static_cast<uint32_t>(max_threads)};
+  if (!read_params(params, kernel->plan)) {
+    Py_DECREF(kernel);
+    return nullptr;
+  }
+  return reinterpret_cast<PyObject *>(kernel);
+}
+
+static bool check_extents(const KernelPlan &plan, const pk_launch &launch) {
+  const char *axes[] = {"x", "y", "z"};
+  for (int i = 0; i < 3; ++i) {
+    if (launch.grid[i] == 0) {
+      raise_argument_error(plan.name, "grid", std::string("extent ") + axes[i] + " is 0; a launch needs at least one block");
+      return false;
+    }
+    if (launch.block[i] == 0) {
+      raise_argument_error(plan.name, "block", std::string("extent ") + axes[i] + " is 0; a block needs at least one thread");
+      return false;
+    }
+  }
+  const uint64_t threads = uint64_t{launch.block[0]} * launch.block[1] * launch.block[2];
+  if (threads <= plan.max_threads) return true;
+  raise_argument_error(plan.name, "block", std::to_string(threads) + " threads; this kernel runs with at most " +
+                                               std::to_string(plan.max_threads));
+  return false;
+}
+
+static PyObject *kernel_bind(PyObject *self, PyObject *args, PyObject *kwargs) {
+  static const char *names[] = {"grid", "block", "shared_bytes", "stream", "flags", "cluster", nullptr};
+  KernelObject *kernel = reinterpret_cast<KernelObject *>(self);
+  pk_launch l = {};
+  l.cluster[0] = l.cluster[1] = l.cluster[2] = 1;
+  PyObject *stream = Py_None;
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "(III)(III)|IOI(III):bind", const_cast<char **>(names), &l.grid[0],
+                                   &l.grid[1], &l.grid[2], &l.block[0], &l.block[1], &l.block[2], &l.shared_bytes,
+                                   &stream, &l.flags, &l.cluster[0], &l.cluster[1], &l.cluster[2])) {
+    return nullptr;
+  }
+  if (!ensure_backend() || !check_extents(*kernel->plan, l)) return nullptr;
+  l.function = kernel->plan->function;
+  if (l.shared_bytes > 49152) {
+    const pk_status status = g_driver->function_set_dynamic_shared(l.function, l.shared_bytes);
+    if (status != PK_OK) {
+      raise_launch_error(*kernel->plan, l, status);
+      return nullptr;
+    }
+  }
+  StreamRef ref = {0, 0};
+  if (stream != Py_None) {
+    try {
+      ref = stream_or_current(stream);
+    } catch (const py::cast_error &) {
+      raise_argument_error(kernel->plan->name, "stream", std::string("expected a Stream, got ") + Py_TYPE(stream)->tp_name);
+      return nullptr;
+    }
+  }
+  BoundObject *bound = reinterpret_cast<BoundObject *>(Bound_Type.tp_alloc(&Bound_Type, 0));
+  if (bound == nullptr) return nullptr;
+  bound->vectorcall = bound_call;
+  bound->kernel = reinterpret_cast<KernelObject *>(Py_NewRef(self));
+  bound->stream = stream != Py_None ? Py_NewRef(stream) : nullptr;
+  bound->stream_handle = ref.handle;
+  bound->stream_id = ref.id;
+  bound->launch = l;
+  return reinterpret_cast<PyObject *>(bound);
+}
+
+static PyObject *kernel_name(PyObject *self, void *) {
+  return PyUnicode_FromString(reinterpret_cast<KernelObject *>(self)->plan->name.c_str());
+}
+
+static void bound_dealloc(PyObject *self) {
+  BoundObject *bound = reinterpret_cast<BoundObject *>(self);
+  Py_XDECREF(bound->kernel);
+  Py_XDECREF(bound->stream);
+  Py_TYPE(self)->tp_free(self);
+}
+
+// The ruler for Python's share of a launch: the same arguments straight to the device, in a C++ loop.
+PyObject *launch_loop_ns(PyObject *, PyObject *args) {
+  PyObject *object, *tuple;
+  unsigned long launches;
+  if (!PyArg_ParseTuple(args, "O!O!k:launch_loop_ns", &Bound_Type, &object, &PyTuple_Type, &tuple, &launches)) return nullptr;
+  if (launches == 0) {
+    PyErr_SetString(PyExc_ValueError, "launches must be at least 1");
+    return nullptr;
+  }
+  BoundObject *bound = reinterpret_cast<BoundObject *>(object);
+  const KernelPlan &plan = *bound->kernel->plan;
+  if (!ensure_backend()) return nullptr;
+  PyObject *values[kMaxParams];
+  void *pointers[kMaxParams];
+  alignas(16) unsigned char buffer[kMaxArgumentBytes];
+  Pins pins;
+  pk_launch l = bound->launch;
+  l.stream = bound->stream != nullptr ? bound->stream_handle : t_state.stream;
+  l.params = pointers;
+  std::vector<PyObject *> items;
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(tuple); ++i) items.push_back(PyTuple_GET_ITEM(tuple, i));
+  if (!collect(plan, items.data(), items.size(), nullptr, values)) return nullptr;
+  if (!fill_slots(plan, values, l.stream, &pins, buffer, pointers)) return nullptr;
+  pk_status status = PK_OK;
+  const auto begin = std::chrono::steady_clock::now();
+  for (unsigned long i = 0; i < launches && status == PK_OK; ++i) status = g_driver->launch(&l);
+  const auto end = std::chrono::steady_clock::now();
+  pk_count(PK_COUNT_LAUNCH, launches);
+  if (status != PK_OK) {
+    raise_launch_error(plan, l, status);
+    return nullptr;
+  }
+  return PyFloat_FromDouble(std::chrono::duration<double, std::nano>(end - begin).count() / static_cast<double>(launches));
+}
+
+static PyMethodDef kernel_methods[] = {
+    {"bind", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(kernel_bind)), METH_VARARGS | METH_KEYWORDS,
+     "bind(grid, block, shared_bytes=0, stream=None, flags=0, cluster=(1, 1, 1))\n--\n\nA launcher for this configuration."},
+    {nullptr, nullptr, 0, nullptr}};
+static PyGetSetDef kernel_attributes[] = {{"name", kernel_name, nullptr, "The kernel's name.", nullptr},
+                                          {nullptr, nullptr, nullptr, nullptr, nullptr}};
+
+bool init_kernel(PyObject *module) {
+  Kernel_Type.tp_name = "pygpukit._core.native.Kernel";
+  Kernel_Type.tp_basicsize = sizeof(KernelObject);
+  Kernel_Type.tp_flags = Py_TPFLAGS_DEFAULT;
+  Kernel_Type.tp_doc = "A device function with its parameter plan.";
+  Kernel_Type.tp_new = kernel_new;
+  Kernel_Type.tp_dealloc = kernel_dealloc;
+  Kernel_Type.tp_methods = kernel_methods;
+  Kernel_Type.tp_getset = kernel_attributes;
+  Bound_Type.tp_name = "pygpukit._core.native.BoundKernel";
+  Bound_Type.tp_basicsize = sizeof(BoundObject);
+  Bound_Type.tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL;
+  Bound_Type.tp_vectorcall_offset = offsetof(BoundObject, vectorcall);
+  Bound_Type.tp_call = PyVectorcall_Call;
+  Bound_Type.tp_doc = "A kernel with its launch configuration; call it with the kernel's arguments.";
+  Bound_Type.tp_dealloc = bound_dealloc;
+  return PyType_Ready(&Kernel_Type) == 0 && PyType_Ready(&Bound_Type) == 0 &&
+         PyModule_AddObjectRef(module, "Kernel", reinterpret_cast<PyObject *>(&Kernel_Type)) == 0 &&
+         PyModule_AddObjectRef(module, "BoundKernel", reinterpret_cast<PyObject *>(&Bound_Type)) == 0;
+}
+
+}  // namespace pk

@@ -1,0 +1,27 @@
+// module.cpp: the C++ submodule, pygpukit._core.native.
+#include <pybind11/pybind11.h>
+
+#include "bindings/array.h"
+#include "bindings/backend.h"
+#include "bindings/copy.h"
+#include "bindings/function.h"
+#include "bindings/kernel.h"
+#include "bindings/nvrtc.h"
+#include "bindings/stream.h"
+
+namespace py = pybind11;
+
+static PyMethodDef loop_method = {"launch_loop_ns", pk::launch_loop_ns, METH_VARARGS,
+                                  "launch_loop_ns(bound, args, launches)\n--\n\n"
+                                  "Nanoseconds a launch of a C++ loop over the device table with the same arguments."};
+
+PYBIND11_MODULE(native, m) {
+  m.doc() = "Devices, arrays, launches and the compiler: the C++ layer.";
+  pk::bind_backend(m);
+  pk::bind_streams(m);
+  pk::bind_functions(m);
+  pk::bind_copies(m);
+  pk::bind_nvrtc(m);
+  if (!pk::init_array(m.ptr()) || !pk::init_kernel(m.ptr())) throw py::error_already_set();
+  m.add_object("launch_loop_ns", py::reinterpret_steal<py::object>(PyCFunction_New(&loop_method, nullptr)));
+}

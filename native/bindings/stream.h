@@ -1,0 +1,41 @@
+// stream.h: Stream and Event as C++ objects shared with Python.
+#pragma once
+#include <pybind11/pybind11.h>
+
+#include <cstdint>
+
+namespace pk {
+
+struct Stream {
+  uint64_t handle;
+  uint32_t id;  // short id for records; 0 = the default stream
+  int32_t priority;
+  bool owned;
+
+  explicit Stream(int32_t priority);
+  Stream(uint64_t handle, uint32_t id) : handle(handle), id(id), priority(0), owned(false) {}
+  Stream(const Stream &) = delete;
+  Stream &operator=(const Stream &) = delete;
+  ~Stream();
+};
+
+struct Event {
+  uint64_t handle;
+  bool timing;
+
+  explicit Event(bool timing);
+  Event(const Event &) = delete;
+  Event &operator=(const Event &) = delete;
+  ~Event();
+};
+
+// The stream that a call works on: the given one, or the thread's current stream.
+struct StreamRef {
+  uint64_t handle;
+  uint32_t id;
+};
+StreamRef stream_or_current(PyObject *stream_or_none);  // throws on another type
+
+void bind_streams(pybind11::module_ &m);
+
+}  // namespace pk

@@ -1,0 +1,69 @@
+// wait.cpp: spin briefly (short kernels), then sleep with growing pauses; look at signals every 20 ms.
+#include "bindings/wait.h"
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+
+#include "bindings/errors.h"
+#include "sim/sim.h"
+
+namespace pk {
+
+using Clock = std::chrono::steady_clock;
+using std::chrono::microseconds;
+using std::chrono::milliseconds;
+
+// A stream query costs about 0.25 us on the device; spinning this long keeps the latency of short kernels at the driver's own.
+static constexpr microseconds kSpin{100};
+static constexpr microseconds kLongestPause{500};
+static constexpr milliseconds kSignalPeriod{20};
+
+// Polls until done or until the next look at signals is due.
+static pk_status poll_once(const std::function<pk_status()> &done, bool spin, microseconds *pause) {
+  const auto begin = Clock::now();
+  for (;;) {
+    const pk_status status = done();
+    if (status != PK_ERROR_NOT_READY) return status;
+    const auto waited = Clock::now() - begin;
+    if (waited >= kSignalPeriod) return status;
+    if (spin && waited < kSpin) continue;
+    std::this_thread::sleep_for(*pause);
+    *pause = std::min(*pause * 2, kLongestPause);
+  }
+}
+
+// The simulated device outlives a fault, unlike a CUDA context: once reported, it is forgotten. An interrupt ends what still runs
+// there, because an endless kernel would keep a core busy.
+static void settle_sim(bool cancel) {
+  if (g_driver == nullptr || driver_name() != "sim") return;
+  Py_BEGIN_ALLOW_THREADS if (cancel) pk_sim_cancel();
+  pk_sim_clear_fault();
+  Py_END_ALLOW_THREADS
+}
+
+bool wait_until(const std::function<pk_status()> &done, const char *doing) {
+  pk_status status = done();
+  microseconds pause{10};
+  for (bool spin = true; status == PK_ERROR_NOT_READY; spin = false) {
+    Py_BEGIN_ALLOW_THREADS status = poll_once(done, spin, &pause);
+    Py_END_ALLOW_THREADS if (PyErr_CheckSignals() != 0) {
+      settle_sim(true);
+      return false;
+    }
+  }
+  if (status == PK_OK) return true;
+  raise_driver_error(status, doing);
+  settle_sim(false);
+  return false;
+}
+
+bool wait_stream(uint64_t stream, const char *doing) {
+  return wait_until([stream] { return g_driver->stream_query(stream); }, doing);
+}
+
+bool wait_event(uint64_t event, const char *doing) {
+  return wait_until([event] { return g_driver->event_query(event); }, doing);
+}
+
+}  // namespace pk

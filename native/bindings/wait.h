@@ -1,0 +1,19 @@
+// wait.h: waits that release the GIL and stay interruptible (Ctrl-C within 20 ms).
+#pragma once
+#include <Python.h>
+
+#include <cstdint>
+#include <functional>
+
+#include "launch/runtime.h"
+
+namespace pk {
+
+// Polls done() (PK_ERROR_NOT_READY = go on) without the GIL. Returns false with a Python exception set when a signal handler raised
+// or the poll reported a fault. Call with the GIL held.
+bool wait_until(const std::function<pk_status()> &done, const char *doing);
+
+bool wait_stream(uint64_t stream, const char *doing);
+bool wait_event(uint64_t event, const char *doing);
+
+}  // namespace pk

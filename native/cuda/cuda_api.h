@@ -1,0 +1,205 @@
+// cuda_api.h: the part of the CUDA driver's binary interface that we call, declared here so that no CUDA header is
+// needed.
+//
+// Handles (contexts, streams, events, modules, functions) and device addresses are all 64-bit values of one register
+// class on every system that we support, so each is declared as uint64_t; structures and constants follow the driver's
+// layout exactly.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+
+namespace pk::cuda {
+
+static_assert(sizeof(void *) == 8, "64-bit systems only");
+
+using Result = int32_t;
+using Handle = uint64_t;   // CUcontext, CUstream, CUevent, CUmodule, CUfunction, CUmemGenericAllocationHandle
+using Address = uint64_t;  // CUdeviceptr
+using HostFunction = void (*)(void *);
+
+#ifdef _WIN32
+#define PK_CUDAAPI __stdcall
+#else
+#define PK_CUDAAPI
+#endif
+
+constexpr Result kErrorStubLibrary = 34;
+constexpr Result kErrorInvalidContext = 201;
+
+struct Uuid {
+  uint8_t bytes[16];
+};
+
+// ---- virtual memory ----
+constexpr uint32_t kAllocationPinned = 1;  // CU_MEM_ALLOCATION_TYPE_PINNED
+constexpr uint32_t kHandleNone = 0;
+constexpr uint32_t kHandlePosixFd = 1;
+constexpr uint32_t kLocationDevice = 1;
+constexpr uint32_t kAccessReadWrite = 3;
+constexpr uint32_t kGranularityMinimum = 0;
+
+struct MemLocation {
+  uint32_t type;
+  int32_t id;
+};
+
+struct MemAllocationProp {
+  uint32_t type;
+  uint32_t requested_handle_types;
+  MemLocation location;
+  void *win32_handle_meta_data;
+  struct {
+    uint8_t compression_type;
+    uint8_t gpu_direct_rdma_capable;
+    uint16_t usage;
+    uint8_t reserved[4];
+  } alloc_flags;
+};
+static_assert(sizeof(MemAllocationProp) == 32 && offsetof(MemAllocationProp, alloc_flags) == 24);
+
+struct MemAccessDesc {
+  MemLocation location;
+  uint32_t flags;
+};
+static_assert(sizeof(MemAccessDesc) == 12);
+
+// ---- launches ----
+constexpr uint32_t kAttributeCooperative = 2;
+constexpr uint32_t kAttributeClusterDimension = 4;
+constexpr uint32_t kAttributeProgrammaticStreamSerialization = 6;
+
+union LaunchAttributeValue {
+  uint8_t pad[64];
+  uint64_t align;
+  int32_t flag;
+  uint32_t cluster[3];
+};
+
+struct LaunchAttribute {
+  uint32_t id;
+  uint32_t pad;
+  LaunchAttributeValue value;
+};
+static_assert(sizeof(LaunchAttribute) == 72 && offsetof(LaunchAttribute, value) == 8);
+
+struct LaunchConfig {
+  uint32_t grid[3];
+  uint32_t block[3];
+  uint32_t shared_bytes;
+  Handle stream;
+  LaunchAttribute *attributes;
+  uint32_t attribute_count;
+};
+static_assert(sizeof(LaunchConfig) == 56 && offsetof(LaunchConfig, stream) == 32);
+
+// ---- flags and attribute numbers ----
+constexpr uint32_t kStreamNonBlocking = 1;
+constexpr uint32_t kEventDisableTiming = 2;
+constexpr uint32_t kHostAllocPortable = 1;
+constexpr uint32_t kJitErrorLogBuffer = 5;
+constexpr uint32_t kJitErrorLogBufferBytes = 6;
+
+enum DeviceAttribute : int32_t {
+  kMaxThreadsPerBlock = 1,
+  kMaxBlockX = 2,
+  kMaxGridX = 5,
+  kMaxSharedPerBlock = 8,
+  kWarpSize = 10,
+  kClockKhz = 13,
+  kMultiprocessorCount = 16,
+  kMemoryClockKhz = 36,
+  kMemoryBusBits = 37,
+  kL2Bytes = 38,
+  kMaxThreadsPerMultiprocessor = 39,
+  kComputeMajor = 75,
+  kComputeMinor = 76,
+  kMaxSharedPerMultiprocessor = 81,
+  kRegistersPerMultiprocessor = 82,
+  kMaxSharedPerBlockOptin = 97,
+  kVirtualMemorySupported = 102,
+  kPosixFdSupported = 103,
+};
+
+enum FunctionAttribute : int32_t {
+  kFunctionMaxThreads = 0,
+  kFunctionStaticShared = 1,
+  kFunctionConst = 2,
+  kFunctionLocal = 3,
+  kFunctionRegisters = 4,
+  kFunctionBinaryVersion = 6,
+  kFunctionMaxDynamicShared = 8,
+  kFunctionNonPortableCluster = 14,
+};
+
+// Every function that we call: name, the interface version that we ask for, whether we can work without it, parameters.
+// clang-format off
+#define PK_CUDA_SYMBOLS(X)                                                                                           \
+  X(cuInit, 2000, required, (uint32_t flags))                                                                        \
+  X(cuGetErrorName, 6000, required, (Result error, const char **text))                                               \
+  X(cuGetErrorString, 6000, required, (Result error, const char **text))                                             \
+  X(cuDeviceGetCount, 2000, required, (int32_t *count))                                                              \
+  X(cuDeviceGet, 2000, required, (int32_t *device, int32_t ordinal))                                                 \
+  X(cuDeviceGetName, 2000, required, (char *name, int32_t bytes, int32_t device))                                    \
+  X(cuDeviceGetUuid, 11040, required, (Uuid *uuid, int32_t device))                                                  \
+  X(cuDeviceTotalMem, 3020, required, (size_t *bytes, int32_t device))                                               \
+  X(cuDeviceGetAttribute, 2000, required, (int32_t *value, int32_t attribute, int32_t device))                       \
+  X(cuDevicePrimaryCtxRetain, 7000, required, (Handle *context, int32_t device))                                     \
+  X(cuCtxGetCurrent, 4000, required, (Handle *context))                                                              \
+  X(cuCtxSetCurrent, 4000, required, (Handle context))                                                               \
+  X(cuCtxSynchronize, 2000, required, (void))                                                                        \
+  X(cuCtxGetStreamPriorityRange, 5050, required, (int32_t *least, int32_t *greatest))                                \
+  X(cuMemGetInfo, 3020, required, (size_t *free_bytes, size_t *total_bytes))                                         \
+  X(cuMemGetAllocationGranularity, 10020, required, (size_t *bytes, const MemAllocationProp *prop, uint32_t option)) \
+  X(cuMemAddressReserve, 10020, required, (Address *address, size_t bytes, size_t alignment, Address hint,           \
+    uint64_t flags))                                                                                                 \
+  X(cuMemAddressFree, 10020, required, (Address address, size_t bytes))                                              \
+  X(cuMemCreate, 10020, required, (Handle *physical, size_t bytes, const MemAllocationProp *prop, uint64_t flags))   \
+  X(cuMemRelease, 10020, required, (Handle physical))                                                                \
+  X(cuMemMap, 10020, required, (Address address, size_t bytes, size_t offset, Handle physical, uint64_t flags))      \
+  X(cuMemUnmap, 10020, required, (Address address, size_t bytes))                                                    \
+  X(cuMemSetAccess, 10020, required, (Address address, size_t bytes, const MemAccessDesc *access, size_t count))     \
+  X(cuMemExportToShareableHandle, 10020, optional, (void *handle, Handle physical, uint32_t type, uint64_t flags))   \
+  X(cuMemImportFromShareableHandle, 10020, optional, (Handle *physical, void *handle, uint32_t type))                \
+  X(cuMemHostAlloc, 2020, required, (void **host, size_t bytes, uint32_t flags))                                     \
+  X(cuMemFreeHost, 2000, required, (void *host))                                                                     \
+  X(cuMemcpyHtoDAsync, 3020, required, (Address dst, const void *src, size_t bytes, Handle stream))                  \
+  X(cuMemcpyDtoHAsync, 3020, required, (void *dst, Address src, size_t bytes, Handle stream))                        \
+  X(cuMemcpyDtoDAsync, 3020, required, (Address dst, Address src, size_t bytes, Handle stream))                      \
+  X(cuMemsetD8Async, 3020, required, (Address dst, uint8_t value, size_t count, Handle stream))                      \
+  X(cuMemsetD16Async, 3020, required, (Address dst, uint16_t value, size_t count, Handle stream))                    \
+  X(cuMemsetD32Async, 3020, required, (Address dst, uint32_t value, size_t count, Handle stream))                    \
+  X(cuStreamCreateWithPriority, 5050, required, (Handle *stream, uint32_t flags, int32_t priority))                  \
+  X(cuStreamDestroy, 4000, required, (Handle stream))                                                                \
+  X(cuStreamQuery, 2000, required, (Handle stream))                                                                  \
+  X(cuStreamSynchronize, 2000, required, (Handle stream))                                                            \
+  X(cuStreamWaitEvent, 3020, required, (Handle stream, Handle event, uint32_t flags))                                \
+  X(cuEventCreate, 2000, required, (Handle *event, uint32_t flags))                                                  \
+  X(cuEventDestroy, 4000, required, (Handle event))                                                                  \
+  X(cuEventRecord, 2000, required, (Handle event, Handle stream))                                                    \
+  X(cuEventQuery, 2000, required, (Handle event))                                                                    \
+  X(cuEventSynchronize, 2000, required, (Handle event))                                                              \
+  X(cuEventElapsedTime, 2000, required, (float *milliseconds, Handle start, Handle end))                             \
+  X(cuModuleLoadDataEx, 2010, required, (Handle *module, const void *image, uint32_t count, uint32_t *options,       \
+    void **values))                                                                                                  \
+  X(cuModuleUnload, 2000, required, (Handle module))                                                                 \
+  X(cuModuleGetFunction, 2000, required, (Handle *function, Handle module, const char *name))                        \
+  X(cuModuleGetGlobal, 3020, required, (Address *address, size_t *bytes, Handle module, const char *name))           \
+  X(cuFuncGetAttribute, 2020, required, (int32_t *value, int32_t attribute, Handle function))                        \
+  X(cuFuncSetAttribute, 9000, required, (Handle function, int32_t attribute, int32_t value))                         \
+  X(cuFuncGetParamInfo, 12040, optional, (Handle function, size_t index, size_t *offset, size_t *bytes))             \
+  X(cuOccupancyMaxActiveBlocksPerMultiprocessor, 6050, required, (int32_t *blocks, Handle function,                  \
+    int32_t block_threads, size_t shared_bytes))                                                                     \
+  X(cuLaunchKernel, 4000, required, (Handle function, uint32_t grid_x, uint32_t grid_y, uint32_t grid_z,             \
+    uint32_t block_x, uint32_t block_y, uint32_t block_z, uint32_t shared_bytes, Handle stream, void **params,       \
+    void **extra))                                                                                                   \
+  X(cuLaunchKernelEx, 11060, optional, (const LaunchConfig *config, Handle function, void **params, void **extra))   \
+  X(cuLaunchHostFunc, 10000, required, (Handle stream, HostFunction function, void *argument))
+// clang-format on
+
+struct Api {
+#define PK_DECLARE(name, version, need, parameters) Result(PK_CUDAAPI *name) parameters = nullptr;
+  PK_CUDA_SYMBOLS(PK_DECLARE)
+#undef PK_DECLARE
+};
+
+}  // namespace pk::cuda

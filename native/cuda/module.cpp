@@ -1,0 +1,84 @@
+// module.cpp: CUBIN images, their functions and variables.
+#include <cstdio>
+
+#include "cuda/cubin.h"
+#include "cuda/table.h"
+
+namespace pk::cuda {
+
+pk_status module_load(const void *image, uint64_t bytes, uint64_t *module) {
+  if (const char *fault = cubin_fault(image, bytes)) return fail(PK_ERROR_INVALID_IMAGE, "cuModuleLoadDataEx", fault);
+  char log[400] = "";
+  uint32_t options[] = {kJitErrorLogBuffer, kJitErrorLogBufferBytes};
+  void *values[] = {log, reinterpret_cast<void *>(sizeof(log))};
+  const pk_status status = g_api.cuModuleLoadDataEx(module, image, 2, options, values);
+  if (status == PK_OK) return PK_OK;
+  log[sizeof(log) - 1] = '\0';
+  return fail(status, "cuModuleLoadDataEx", log);
+}
+
+pk_status module_unload(uint64_t module) { return PK_CU(cuModuleUnload, module); }
+
+pk_status module_function(uint64_t module, const char *name, uint64_t *function) {
+  const pk_status status = g_api.cuModuleGetFunction(function, module, name);
+  if (status != PK_ERROR_NOT_FOUND) return check(status, "cuModuleGetFunction");
+  char detail[300];
+  std::snprintf(detail, sizeof(detail),
+                "the module has no kernel '%s': declare it extern \"C\" __global__, or use its lowered (mangled) name",
+                name);
+  return fail(status, "cuModuleGetFunction", detail);
+}
+
+pk_status module_global(uint64_t module, const char *name, uint64_t *address, uint64_t *bytes) {
+  size_t size = 0;
+  const pk_status status = g_api.cuModuleGetGlobal(address, &size, module, name);
+  *bytes = size;
+  if (status != PK_ERROR_NOT_FOUND) return check(status, "cuModuleGetGlobal");
+  char detail[300];
+  std::snprintf(detail, sizeof(detail), "the module has no __device__ or __constant__ variable '%s'", name);
+  return fail(status, "cuModuleGetGlobal", detail);
+}
+
+pk_status function_info(uint64_t function, pk_function_info *info) {
+  const struct {
+    int32_t attribute;
+    int32_t *value;
+  } wanted[] = {
+      {kFunctionMaxThreads, &info->max_threads_per_block},
+      {kFunctionStaticShared, &info->static_shared_bytes},
+      {kFunctionConst, &info->const_bytes},
+      {kFunctionLocal, &info->local_bytes},
+      {kFunctionRegisters, &info->registers},
+      {kFunctionBinaryVersion, &info->binary_version},
+  };
+  for (const auto &entry : wanted) {
+    if (pk_status status = PK_CU(cuFuncGetAttribute, entry.value, entry.attribute, function)) return status;
+  }
+  info->param_count = -1;
+  if (g_api.cuFuncGetParamInfo == nullptr) return PK_OK;
+  size_t offset = 0, bytes = 0;
+  do {
+    ++info->param_count;
+  } while (g_api.cuFuncGetParamInfo(function, static_cast<size_t>(info->param_count), &offset, &bytes) == 0);
+  return PK_OK;
+}
+
+pk_status function_param(uint64_t function, uint32_t index, uint64_t *offset, uint64_t *bytes) {
+  if (g_api.cuFuncGetParamInfo == nullptr) return missing("cuFuncGetParamInfo");
+  size_t at = 0, size = 0;
+  const pk_status status = PK_CU(cuFuncGetParamInfo, function, index, &at, &size);
+  *offset = at;
+  *bytes = size;
+  return status;
+}
+
+pk_status function_set_dynamic_shared(uint64_t function, uint32_t bytes) {
+  return PK_CU(cuFuncSetAttribute, function, kFunctionMaxDynamicShared, static_cast<int32_t>(bytes));
+}
+
+pk_status function_occupancy(uint64_t function, uint32_t block_threads, uint32_t shared_bytes, int32_t *blocks) {
+  return PK_CU(cuOccupancyMaxActiveBlocksPerMultiprocessor, blocks, function, static_cast<int32_t>(block_threads),
+               shared_bytes);
+}
+
+}  // namespace pk::cuda

@@ -1,0 +1,169 @@
+/* driver.h: the one table of device functions (the C ABI seam). native/cuda and native/sim each fill it; Rust and C++ see nothing else.
+ *
+ * Rules of the table
+ * - Every function returns a status: 0, or a CUresult number (the simulator uses the same numbers). Text for the last
+ *   failure on the calling thread comes from error_text().
+ * - Handles are opaque 64-bit integers. Stream 0 is the device's default stream. Address 0 is never valid.
+ * - device_use() makes a device current for the calling thread; every other call acts on that device.
+ * - Nothing here blocks except where the name says wait, or the comment does. No function calls back into Python.
+ * - New functions are appended and the version is raised; a caller checks version and size_bytes before use.
+ */
+#ifndef PYGPUKIT_DRIVER_H
+#define PYGPUKIT_DRIVER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define PK_DRIVER_VERSION 1u
+
+typedef int32_t pk_status;
+
+enum {
+  PK_OK = 0,
+  PK_ERROR_INVALID_VALUE = 1,
+  PK_ERROR_OUT_OF_MEMORY = 2,
+  PK_ERROR_NOT_INITIALIZED = 3,
+  PK_ERROR_NO_DEVICE = 100,
+  PK_ERROR_INVALID_DEVICE = 101,
+  PK_ERROR_INVALID_IMAGE = 200,
+  PK_ERROR_INVALID_HANDLE = 400,
+  PK_ERROR_NOT_FOUND = 500,
+  PK_ERROR_NOT_READY = 600,
+  PK_ERROR_ILLEGAL_ADDRESS = 700,
+  PK_ERROR_LAUNCH_OUT_OF_RESOURCES = 701,
+  PK_ERROR_LAUNCH_TIMEOUT = 702,
+  PK_ERROR_ASSERT = 710,
+  PK_ERROR_LAUNCH_FAILED = 719,
+  PK_ERROR_NOT_SUPPORTED = 801,
+  PK_ERROR_UNKNOWN = 999
+};
+
+typedef struct pk_device_info {
+  char name[128];
+  uint64_t total_memory_bytes;
+  uint8_t uuid[16];
+  int32_t compute_major;
+  int32_t compute_minor;
+  int32_t multiprocessor_count;
+  int32_t warp_size;
+  int32_t max_threads_per_block;
+  int32_t max_threads_per_multiprocessor;
+  int32_t max_block[3];
+  int32_t max_grid[3];
+  int32_t max_shared_per_block_bytes;        /* without opt-in, 49152 on every device we support */
+  int32_t max_shared_per_block_optin_bytes;
+  int32_t max_shared_per_multiprocessor_bytes;
+  int32_t registers_per_multiprocessor;
+  int32_t l2_bytes;
+  int32_t clock_khz;
+  int32_t memory_clock_khz;
+  int32_t memory_bus_bits;
+  int32_t driver_version; /* 13000 = 13.0; 0 on the simulator */
+} pk_device_info;
+
+typedef struct pk_function_info {
+  int32_t max_threads_per_block;
+  int32_t static_shared_bytes;
+  int32_t const_bytes;
+  int32_t local_bytes;
+  int32_t registers;
+  int32_t binary_version; /* 90 for sm_90; 0 on the simulator */
+  int32_t param_count;    /* -1 when the driver cannot tell */
+} pk_function_info;
+
+enum { PK_LAUNCH_COOPERATIVE = 1u, PK_LAUNCH_CLUSTER = 2u, PK_LAUNCH_PDL = 4u };
+
+typedef struct pk_launch {
+  uint64_t function;
+  uint64_t stream;
+  uint32_t grid[3];
+  uint32_t block[3];
+  uint32_t shared_bytes; /* dynamic */
+  uint32_t flags;        /* PK_LAUNCH_* */
+  uint32_t cluster[3];   /* used with PK_LAUNCH_CLUSTER */
+  uint32_t reserved;
+  void **params; /* as cuLaunchKernel's kernelParams: one pointer per parameter; read before the call returns */
+} pk_launch;
+
+typedef struct pk_driver {
+  uint32_t version;
+  uint32_t size_bytes;
+  const char *name; /* "cuda" or "sim" */
+
+  /* errors */
+  const char *(*error_name)(pk_status status); /* "CUDA_ERROR_OUT_OF_MEMORY"; never NULL */
+  const char *(*error_text)(pk_status status); /* one sentence, with this thread's last detail; never NULL */
+
+  /* devices */
+  pk_status (*device_count)(int32_t *count);
+  pk_status (*device_info)(int32_t device, pk_device_info *info);
+  pk_status (*device_use)(int32_t device); /* the first call per device creates its context */
+  pk_status (*device_wait)(void);          /* blocks until the current device is idle */
+  pk_status (*memory_info)(uint64_t *free_bytes, uint64_t *total_bytes);
+
+  /* virtual memory: sizes and addresses are multiples of granularity() */
+  pk_status (*granularity)(uint64_t *bytes);
+  pk_status (*address_reserve)(uint64_t bytes, uint64_t *address);
+  pk_status (*address_free)(uint64_t address, uint64_t bytes);
+  pk_status (*physical_create)(uint64_t bytes, uint64_t *physical); /* exportable as a file descriptor */
+  pk_status (*physical_release)(uint64_t physical);
+  pk_status (*map)(uint64_t address, uint64_t bytes, uint64_t physical); /* whole physical, read and write access */
+  pk_status (*unmap)(uint64_t address, uint64_t bytes);                  /* does not wait for kernels: the caller must */
+  pk_status (*physical_export)(uint64_t physical, int32_t *fd);          /* the caller closes fd */
+  pk_status (*physical_import)(int32_t fd, uint64_t bytes, uint64_t *physical);
+
+  /* pinned host memory */
+  pk_status (*host_alloc)(uint64_t bytes, void **host);
+  pk_status (*host_free)(void *host);
+
+  /* copies and fills, in stream order. Pageable host memory must stay valid until the stream has passed the copy. */
+  pk_status (*copy_h2d)(uint64_t dst, const void *src, uint64_t bytes, uint64_t stream);
+  pk_status (*copy_d2h)(void *dst, uint64_t src, uint64_t bytes, uint64_t stream);
+  pk_status (*copy_d2d)(uint64_t dst, uint64_t src, uint64_t bytes, uint64_t stream);
+  pk_status (*fill)(uint64_t dst, uint32_t pattern, uint32_t width_bytes, uint64_t count, uint64_t stream); /* width 1, 2, 4 */
+
+  /* streams: priority 0 is the lowest, -5 the most urgent */
+  pk_status (*stream_create)(int32_t priority, uint64_t *stream);
+  pk_status (*stream_destroy)(uint64_t stream);
+  pk_status (*stream_query)(uint64_t stream); /* PK_OK, PK_ERROR_NOT_READY, or a fault */
+  pk_status (*stream_wait)(uint64_t stream);  /* blocks */
+  pk_status (*stream_wait_event)(uint64_t stream, uint64_t event);
+
+  /* events */
+  pk_status (*event_create)(int32_t timing, uint64_t *event);
+  pk_status (*event_destroy)(uint64_t event);
+  pk_status (*event_record)(uint64_t event, uint64_t stream);
+  pk_status (*event_query)(uint64_t event);
+  pk_status (*event_wait)(uint64_t event); /* blocks */
+  pk_status (*event_elapsed)(uint64_t start, uint64_t end, double *milliseconds);
+
+  /* modules: a CUBIN on cuda; an object made by pygpukit.jit.simulator on sim */
+  pk_status (*module_load)(const void *image, uint64_t bytes, uint64_t *module);
+  pk_status (*module_unload)(uint64_t module);
+  pk_status (*module_function)(uint64_t module, const char *name, uint64_t *function);
+  pk_status (*module_global)(uint64_t module, const char *name, uint64_t *address, uint64_t *bytes);
+  pk_status (*function_info)(uint64_t function, pk_function_info *info);
+  pk_status (*function_param)(uint64_t function, uint32_t index, uint64_t *offset, uint64_t *bytes); /* PK_ERROR_INVALID_VALUE past the end */
+  pk_status (*function_set_dynamic_shared)(uint64_t function, uint32_t bytes);
+  pk_status (*function_occupancy)(uint64_t function, uint32_t block_threads, uint32_t shared_bytes, int32_t *blocks);
+
+  /* launches: asynchronous; a fault shows in a later query or wait */
+  pk_status (*launch)(const pk_launch *launch);
+  pk_status (*launch_host)(uint64_t stream, void (*fn)(void *), void *arg); /* fn runs off the calling thread, in stream order */
+} pk_driver;
+
+/* Opens libcuda and returns its table, or NULL with the reason (one sentence, static or thread-local) in *why. */
+const pk_driver *pk_cuda_driver(const char **why);
+/* NULL when pk_cuda_driver() gives a table; else the reason. Creates no context. */
+const char *pk_cuda_probe(void);
+/* The simulated device. Reads PYGPUKIT_SIM once ("sms=8,memory=2GiB,copy_gbps=0,devices=1,workers=0"); NULL and *why on a bad value. */
+const pk_driver *pk_sim_driver(const char **why);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,60 @@
+// runtime.cpp: opening a backend, once a process.
+#include "launch/runtime.h"
+
+#include <mutex>
+
+namespace pk {
+
+thread_local ThreadState t_state;
+const pk_driver *g_driver = nullptr;
+
+static std::string g_name;
+static std::mutex *g_mutex = new std::mutex;  // leaked: threads may outlive static destruction
+
+std::string open_driver(const std::string &name) {
+  std::lock_guard<std::mutex> lock(*g_mutex);
+  if (g_driver != nullptr) {
+    if (g_name == name) return "";
+    return "backend '" + g_name + "' is already open; '" + name + "' needs a new process";
+  }
+  const char *why = nullptr;
+  const pk_driver *driver = nullptr;
+  if (name == "cuda") {
+    driver = pk_cuda_driver(&why);
+  } else if (name == "sim") {
+    driver = pk_sim_driver(&why);
+  } else {
+    return "unknown backend '" + name + "': use 'cuda' or 'sim'";
+  }
+  if (driver == nullptr) return why != nullptr ? why : "no reason given";
+  if (driver->version < PK_DRIVER_VERSION || driver->size_bytes < sizeof(pk_driver)) {
+    return "the '" + name + "' driver table is older than this build";
+  }
+  pk_core_attach(driver);
+  g_name = name;
+  g_driver = driver;
+  return "";
+}
+
+const std::string &driver_name() { return g_name; }
+
+pk_status bind_device_slow() {
+  pk_status status = g_driver->device_use(t_state.device);
+  if (status == PK_OK) t_state.device_bound = t_state.device;
+  return status;
+}
+
+uint64_t default_pool() {
+  constexpr int kDevices = 64;
+  static uint64_t pools[kDevices] = {};
+  int32_t device = t_state.device;
+  if (device < 0 || device >= kDevices) return 0;
+  if (pools[device] == 0) pools[device] = pk_pool_default(device);
+  return pools[device];
+}
+
+std::string describe(pk_status status) {
+  return std::string(g_driver->error_name(status)) + " (" + std::to_string(status) + "): " + g_driver->error_text(status);
+}
+
+}  // namespace pk

@@ -1,0 +1,38 @@
+// runtime.h: the open backend and what each thread carries (device, stream, scheduling context, owner).
+#pragma once
+#include <cstdint>
+#include <string>
+
+#include "pygpukit/core.h"
+#include "pygpukit/driver.h"
+
+namespace pk {
+
+// What the calling thread launches on and for. Plain thread-local data: reading it costs nothing.
+struct ThreadState {
+  int32_t device = 0;         // chosen device
+  int32_t device_bound = -1;  // device that is current in the driver for this thread
+  uint64_t stream = 0;
+  uint32_t stream_id = 0;
+  uint32_t tenant = 0;
+  uint64_t context = 0;  // scheduling context, 0 = none
+};
+
+extern thread_local ThreadState t_state;
+
+// The open table, or null. open_driver() returns an empty string or the reason.
+extern const pk_driver *g_driver;
+std::string open_driver(const std::string &name);
+const std::string &driver_name();
+
+// Makes the thread's device current in the driver; 0 on success. Cheap after the first call.
+pk_status bind_device_slow();
+inline pk_status bind_device() { return t_state.device_bound == t_state.device ? PK_OK : bind_device_slow(); }
+
+// The default pool of the thread's device (0 on failure: pk_pool_raise()).
+uint64_t default_pool();
+
+// "CUDA_ERROR_X (2): sentence"
+std::string describe(pk_status status);
+
+}  // namespace pk

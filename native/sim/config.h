@@ -1,0 +1,21 @@
+// config.h: what PYGPUKIT_SIM and PYGPUKIT_SIM_TIMEOUT_S say about the simulated devices.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace pygpukit::sim {
+
+struct Config {
+  int sms = 8;
+  uint64_t memory_bytes = uint64_t{2} << 30;
+  double copy_gbps = 0;  // modelled bandwidth of copies and fills, 0 = as fast as the host copies
+  int devices = 1;
+  int workers = 0;  // threads that run kernels on each device; 0 = the smaller of cores and sms
+  double timeout_s = 60;
+};
+
+// Reads "key=value,key=value" (text may be null) and the time limit; false and a sentence for anything not understood.
+bool ParseConfig(const char *text, const char *timeout, Config *config, std::string *why);
+
+}  // namespace pygpukit::sim

@@ -1,0 +1,48 @@
+// device.h: one simulated device: memory, cores, default stream, and the fault it may have.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "pygpukit/driver.h"
+#include "sim/config.h"
+#include "sim/cores.h"
+#include "sim/memory.h"
+#include "sim/stream.h"
+
+namespace pygpukit::sim {
+
+class Device {
+ public:
+  Device(int index, const Config &config);
+
+  Memory memory;
+  Cores cores;
+  const std::shared_ptr<Stream> default_stream;
+
+  void Info(pk_device_info *info) const;
+  double timeout_s() const { return config_.timeout_s; }
+  // Nanoseconds that a copy of so many bytes should take, 0 for as fast as it goes.
+  uint64_t CopyNanoseconds(uint64_t bytes) const;
+
+  std::shared_ptr<Stream> NewStream(int priority);
+  void WaitIdle();
+
+  bool Faulted() const { return fault_.load(std::memory_order_relaxed) != PK_OK; }
+  pk_status Fault();  // with its text on the calling thread
+  void SetFault(pk_status status, const std::string &text);
+  pk_status ClearFault();
+
+ private:
+  const int index_;
+  const Config config_;
+  std::atomic<pk_status> fault_{PK_OK};
+  std::mutex mutex_;
+  std::string fault_text_;
+  std::vector<std::weak_ptr<Stream>> streams_;
+};
+
+}  // namespace pygpukit::sim

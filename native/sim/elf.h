@@ -1,0 +1,41 @@
+// elf.h: what is read from a kernel image beside its entry table: symbols, and sections for the line table.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace pygpukit::sim {
+
+struct Symbol {
+  std::string_view name;
+  uint64_t value = 0;  // relative to where the image is loaded; thread-local: to its thread-local block
+  uint64_t bytes = 0;
+  enum Kind { kOther, kObject, kFunction, kThreadLocal } kind = kOther;
+};
+
+// A 64-bit little-endian ELF file in memory. Every offset in it is checked: images come from files.
+class ElfFile {
+ public:
+  // The bytes must outlive this object. False: not such a file, or damaged.
+  bool Parse(std::string_view bytes);
+  const std::vector<Symbol> &symbols() const { return symbols_; }
+  // Empty when there is none, or when it is compressed.
+  std::string_view Section(std::string_view name) const;
+
+ private:
+  struct Header {
+    std::string_view name, contents;
+    uint32_t type, link;
+  };
+  template <class T>
+  bool Read(uint64_t offset, T *value) const;
+  bool ReadSymbols(const Header &header);
+
+  std::string_view bytes_;
+  std::vector<Header> sections_;
+  std::vector<Symbol> symbols_;
+};
+
+}  // namespace pygpukit::sim

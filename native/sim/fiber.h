@@ -1,0 +1,35 @@
+// fiber.h: stacks that a thread switches between by itself.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#if !defined(__x86_64__) || defined(PK_SIM_PORTABLE_FIBERS)
+#define PK_SIM_UCONTEXT 1
+#include <ucontext.h>
+#endif
+
+namespace pygpukit::sim {
+
+// Where a stack was left. Switching costs about 2 ns with the x86-64 code; elsewhere ucontext does it, at about 200 ns.
+struct Context {
+#ifdef PK_SIM_UCONTEXT
+  ucontext_t saved;
+#else
+  void *stack_pointer;
+#endif
+};
+
+void SwitchContext(Context *from, Context *to);
+// Leaves the running stack for good.
+[[noreturn]] void JumpContext(Context *to);
+// The next switch to the context calls entry(argument) on the stack, whose end is stack + bytes. It must never return.
+void MakeContext(Context *context, char *stack, size_t bytes, void (*entry)(void *), void *argument);
+
+constexpr size_t kStackBytes = 256 << 10;  // only touched pages cost memory
+constexpr size_t kGuardBytes = 4096;
+
+// A stack of kStackBytes below which kGuardBytes are inaccessible when guarded; null when the system refuses.
+char *NewStack(bool guarded);
+
+}  // namespace pygpukit::sim

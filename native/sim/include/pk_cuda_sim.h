@@ -1,0 +1,46 @@
+// pk_cuda_sim.h: CUDA C++ device code as host C++, force-included before a kernel source. Includes no system header, so
+// that a cell compiles in tens of milliseconds and sees the names that NVRTC would give it, and few others.
+#ifndef PK_CUDA_SIM_H
+#define PK_CUDA_SIM_H
+#pragma GCC system_header
+
+#include "pk_sim_abi.h"
+
+typedef __SIZE_TYPE__ size_t;
+typedef __PTRDIFF_TYPE__ ptrdiff_t;
+
+#define __CUDACC__ 1
+#define __CUDACC_RTC__ 1
+#define __CUDACC_VER_MAJOR__ 12
+#define __CUDACC_VER_MINOR__ 8
+#define __CUDA_ARCH__ 900
+#define PYGPUKIT_SIM 1
+
+#define __global__
+#define __host__
+#define __device__
+// Kept by "used": a compiler may otherwise treat a static constant that no kernel writes as its initial value for ever.
+#define __constant__ __attribute__((used))
+#define __managed__
+// One copy per operating-system thread is one copy per running block: a block never leaves its thread.
+#define __shared__ thread_local
+#define __forceinline__ inline __attribute__((always_inline))
+#define __noinline__ __attribute__((noinline))
+#define __align__(n) __attribute__((aligned(n)))
+#define __launch_bounds__(...)
+#define __cluster_dims__(...)
+#define __grid_constant__
+#define __restrict__ __restrict
+
+#define PK_SIM_INLINE static inline __attribute__((always_inline))
+#define PK_SIM_NOINLINE static __attribute__((noinline, unused))
+
+#include "pk_sim_vectors.h"
+#include "pk_sim_block.h"
+#include "pk_sim_warp.h"
+#include "pk_sim_atomics.h"
+#include "pk_sim_math.h"
+#include "pk_sim_intrinsics.h"
+#include "pk_sim_entry.h"
+
+#endif

@@ -1,0 +1,117 @@
+// pk_sim_entry.h: the table that makes a compiled source loadable. The device finds it through pk_sim_image_v1.
+#pragma once
+#pragma GCC system_header
+
+template <int... I>
+struct pk_sim_indices {};
+#ifdef __clang__
+template <class, int... I>
+struct pk_sim_sequence {
+  typedef pk_sim_indices<I...> type;
+};
+template <int N>
+using pk_sim_make_indices = typename __make_integer_seq<pk_sim_sequence, int, N>::type;
+#else
+template <int N>
+using pk_sim_make_indices = pk_sim_indices<__integer_pack(N)...>;
+#endif
+
+// Starts threads of the current row of the current block, one after the other. A thread that blocks leaves this loop
+// standing on its stack; the row then goes on in the same loop elsewhere, so the place in it is not a local variable. In
+// a kernel that never blocks the compiler knows that nobody else changes it, and makes this an ordinary loop.
+#define PK_SIM_FOR_EACH_THREAD_OF_ROW(...)   \
+  const unsigned pk_sim_end = blockDim.x;    \
+  volatile unsigned *const pk_sim_now = &pk_sim_thread; \
+  while (pk_sim_next_x < pk_sim_end) {       \
+    threadIdx.x = pk_sim_next_x++;           \
+    threadIdx.y = pk_sim_next_y;             \
+    threadIdx.z = pk_sim_next_z;             \
+    *pk_sim_now = pk_sim_started++;          \
+    __VA_ARGS__;                             \
+  }
+
+// Goes to the next row of the block; false when there is none. Leaves next_x at its end then: no thread is left to start.
+PK_SIM_INLINE bool pk_sim_next_row() {
+  if (pk_sim_next_z == blockDim.z) return false;
+  if (++pk_sim_next_y == blockDim.y) {
+    pk_sim_next_y = 0;
+    if (++pk_sim_next_z == blockDim.z) return false;
+  }
+  pk_sim_next_x = 0;
+  return true;
+}
+
+// Points the namespace-scope `extern __shared__` names at this core's dynamic shared memory; written by simulator.py.
+static void pk_sim_bind_dynamic();
+
+template <auto Kernel>
+struct pk_sim_entry;
+template <class... A, void (*Kernel)(A...)>
+struct pk_sim_entry<Kernel> {
+  PK_SIM_INLINE void loop(A... arguments) { PK_SIM_FOR_EACH_THREAD_OF_ROW(Kernel(arguments...)) }
+  template <int... I>
+  PK_SIM_INLINE void unpack(void *const *arguments, pk_sim_indices<I...>) {
+    loop(*(A *)arguments[I]...);
+  }
+  PK_SIM_NOINLINE void row(void *const *arguments) {
+    unpack(arguments, pk_sim_make_indices<(int)sizeof...(A)>{});
+  }
+  static void resume(void *const *arguments) {
+    do row(arguments);
+    while (pk_sim_next_row());
+  }
+  static pk_sim_u64 run(void *const *arguments, const pk_sim_grid *grid, pk_sim_u64 first, pk_sim_u64 last) {
+    blockDim = dim3(grid->block.x, grid->block.y, grid->block.z);
+    gridDim = dim3(grid->grid.x, grid->grid.y, grid->grid.z);
+    pk_sim_core = grid->core;
+    pk_sim_dynamic_base = grid->dynamic_shared;
+    pk_sim_dynamic_bytes = grid->dynamic_shared_bytes;
+    pk_sim_bind_dynamic();
+    const pk_sim_u64 row = first / grid->grid.x;
+    uint3 block = {(unsigned)(first % grid->grid.x), (unsigned)(row % grid->grid.y), (unsigned)(row / grid->grid.y)};
+    while (first < last) {
+      blockIdx.x = block.x, blockIdx.y = block.y, blockIdx.z = block.z;
+      pk_sim_block = first;
+      pk_sim_next_x = pk_sim_next_y = pk_sim_next_z = 0;
+      pk_sim_started = 0;
+      pk_sim_suspended = false;
+      resume(arguments);
+      ++first;
+      if (pk_sim_suspended) break;
+      if (++block.x == grid->grid.x) {
+        block.x = 0;
+        if (++block.y == grid->grid.y) {
+          block.y = 0;
+          ++block.z;
+        }
+      }
+    }
+    return first;
+  }
+  static constexpr unsigned parameter_bytes[sizeof...(A) + 1] = {(unsigned)sizeof(A)..., 0};
+  static constexpr unsigned parameter_align[sizeof...(A) + 1] = {(unsigned)alignof(A)..., 0};
+};
+
+PK_SIM_NOINLINE void pk_sim_bind(const pk_sim_api *device) { pk_sim_device = device; }
+PK_SIM_NOINLINE void pk_sim_touch() { *(volatile unsigned *)&pk_sim_spins = 0; }
+PK_SIM_NOINLINE void pk_sim_position_of(pk_sim_position *out) {
+  out->block = pk_sim_block;
+  out->thread = pk_sim_thread;
+}
+
+#define PK_SIM_KERNEL(index, text, max_threads, ...)                                                       \
+  typedef pk_sim_entry<&__VA_ARGS__> pk_sim_entry_##index;                                                 \
+  static const pk_sim_kernel pk_sim_kernel_##index = {                                                     \
+      text,                                                                                                \
+      (void (*)())(&__VA_ARGS__),                                                                          \
+      pk_sim_entry_##index::run,                                                                           \
+      pk_sim_entry_##index::resume,                                                                        \
+      sizeof pk_sim_entry_##index::parameter_bytes / sizeof(unsigned) - 1,                                 \
+      max_threads,                                                                                         \
+      pk_sim_entry_##index::parameter_bytes,                                                               \
+      pk_sim_entry_##index::parameter_align};
+
+#define PK_SIM_IMAGE(count, ...)                                                                           \
+  static const pk_sim_kernel *const pk_sim_kernels[count + 1] = {__VA_ARGS__};                             \
+  extern "C" __attribute__((visibility("default"), used)) const pk_sim_image pk_sim_image_v1 = {           \
+      PK_SIM_ABI, sizeof(pk_sim_image), count, pk_sim_kernels, pk_sim_bind, pk_sim_touch, pk_sim_position_of};

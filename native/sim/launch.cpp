@@ -1,0 +1,230 @@
+// launch.cpp: checking, sharing out and finishing launches.
+#include "sim/launch.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "sim/device.h"
+#include "sim/executor.h"
+#include "sim/fault.h"
+#include "sim/status.h"
+#include "sim/stream.h"
+
+namespace pygpukit::sim {
+namespace {
+
+// Waking another thread costs about as much as this.
+constexpr uint64_t kWorthHelpNanoseconds = 30000;
+// What a thread of a kernel that never ran before is taken to cost.
+constexpr uint64_t kGuessNanosecondsPerThread = 5;
+
+std::string Shape(const uint32_t *shape) {
+  return Format("(%u,%u,%u)", static_cast<unsigned>(shape[0]), static_cast<unsigned>(shape[1]), static_cast<unsigned>(shape[2]));
+}
+
+// The limits of a GPU of compute capability 9.0, with its statuses.
+pk_status CheckRequest(const Function &function, const pk_launch &request) {
+  const char *name = function.kernel->name;
+  const uint32_t *grid = request.grid, *block = request.block;
+  if (request.flags & PK_LAUNCH_CLUSTER)
+    return Fail(PK_ERROR_NOT_SUPPORTED, Format("kernel %s: thread block clusters are not simulated", name));
+  if (request.flags & PK_LAUNCH_COOPERATIVE)
+    return Fail(PK_ERROR_NOT_SUPPORTED, Format("kernel %s: cooperative launches are not simulated", name));
+  if (!block[0] || !block[1] || !block[2] || block[0] > 1024 || block[1] > 1024 || block[2] > 64 ||
+      uint64_t{block[0]} * block[1] * block[2] > kMaxThreads)
+    return Fail(PK_ERROR_INVALID_VALUE, Format("kernel %s: block %s: at most 1024 x 1024 x 64 threads, and 1024 in all", name,
+                                               Shape(block).c_str()));
+  if (!grid[0] || !grid[1] || !grid[2] || grid[0] > 0x7fffffffu || grid[1] > 65535 || grid[2] > 65535)
+    return Fail(PK_ERROR_INVALID_VALUE,
+                Format("kernel %s: grid %s: at least 1, at most 2147483647 x 65535 x 65535 blocks", name, Shape(grid).c_str()));
+  if (block[0] * block[1] * block[2] > function.kernel->max_threads)
+    return Fail(PK_ERROR_LAUNCH_OUT_OF_RESOURCES, Format("kernel %s: block %s has more threads than its __launch_bounds__(%u)",
+                                                         name, Shape(block).c_str(), function.kernel->max_threads));
+  const unsigned limit = function.dynamic_limit_bytes;
+  if (request.shared_bytes > limit)
+    return Fail(PK_ERROR_INVALID_VALUE,
+                Format("kernel %s: %u bytes of dynamic shared memory, but %u are allowed beside its %u static ones (raise it "
+                       "with function_set_dynamic_shared, up to %u)",
+                       name, static_cast<unsigned>(request.shared_bytes), limit, function.static_shared_bytes,
+                       kSharedOptinBytes - function.static_shared_bytes));
+  if (function.kernel->parameter_count && !request.params)
+    return Fail(PK_ERROR_INVALID_VALUE, Format("kernel %s takes %u parameters, none were given", name, function.kernel->parameter_count));
+  return PK_OK;
+}
+
+}  // namespace
+
+pk_status Launch::Make(Device *device, std::shared_ptr<Function> function, const pk_launch &request,
+                       std::shared_ptr<Launch> *launch) {
+  if (pk_status bad = CheckRequest(*function, request)) return bad;
+  std::shared_ptr<Launch> made(new Launch(device, std::move(function)));
+  made->CopyArguments(request.params);
+  made->blocks_ = uint64_t{request.grid[0]} * request.grid[1] * request.grid[2];
+  made->chunk_ = std::clamp<uint64_t>(made->blocks_ / (static_cast<uint64_t>(device->cores.count()) * 8), 1, 64);
+  const Module &module = *made->function_->module;
+  made->run_ = {&module,
+                &module.image(),
+                made->function_->kernel,
+                made->pointers_.data(),
+                {request.grid[0], request.grid[1], request.grid[2]},
+                {request.block[0], request.block[1], request.block[2]},
+                request.shared_bytes,
+                &made->cancelled_};
+  *launch = std::move(made);
+  return PK_OK;
+}
+
+void Launch::CopyArguments(void *const *parameters) {
+  const pk_sim_kernel &kernel = *function_->kernel;
+  uint64_t offset = 0, bytes = 0;
+  for (uint32_t i = 0; i < kernel.parameter_count; ++i) function_->Parameter(i, &offset, &bytes);
+  arguments_.resize(offset + bytes + 64);
+  char *base = arguments_.data() + (-reinterpret_cast<uintptr_t>(arguments_.data()) & 63);
+  for (uint32_t i = 0; i < kernel.parameter_count; ++i) {
+    function_->Parameter(i, &offset, &bytes);
+    memcpy(base + offset, parameters[i], bytes);
+    pointers_.push_back(base + offset);
+  }
+}
+
+int Launch::HelpersWorthWaking() const {
+  const uint64_t threads = uint64_t{run_.block.x} * run_.block.y * run_.block.z;
+  const uint64_t measured = function_->block_nanoseconds.load(std::memory_order_relaxed);
+  const uint64_t block_ns = measured ? measured : threads * kGuessNanosecondsPerThread;
+  if (blocks_ < 2 || block_ns * blocks_ < kWorthHelpNanoseconds) return 0;
+  return static_cast<int>(std::min<uint64_t>((blocks_ + chunk_ - 1) / chunk_, static_cast<uint64_t>(device_->cores.count()))) - 1;
+}
+
+void Launch::Run(int priority) {
+  InstallFaultHandlers();
+  Core *core = device_->cores.Acquire(priority);
+  if (!device_->Faulted()) {
+    deadline_ns_ = MonotonicNanoseconds() + static_cast<uint64_t>(device_->timeout_s() * 1e9);
+    Watchdog::Get().Add(this);
+    for (int helpers = HelpersWorthWaking(); helpers > 0; --helpers)
+      Executor::Get().Post([self = shared_from_this()] { self->Help(); });
+    while (next_ < blocks_ && cancelled_ == PK_OK) {
+      Work(core, priority, true);
+      if (next_ >= blocks_ || cancelled_ != PK_OK) break;
+      device_->cores.Release(core);  // somebody more urgent waits
+      core = device_->cores.Acquire(priority);
+    }
+  }
+  device_->cores.Release(core);
+  std::unique_lock guard(mutex_);
+  closed_ = true;
+  left_.wait(guard, [&] { return helpers_ == 0; });
+  guard.unlock();
+  Watchdog::Get().Remove(this);
+  if (cancelled_ != PK_OK) device_->SetFault(failure_.status, failure_.text);
+}
+
+// Until the blocks are shared out, or somebody more urgent wants the core.
+void Launch::Work(Core *core, int priority, bool may_leave) {
+  while (cancelled_.load(std::memory_order_relaxed) == PK_OK) {
+    const uint64_t first = next_.fetch_add(chunk_);
+    if (first >= blocks_) return;
+    const uint64_t last = std::min(first + chunk_, blocks_), start = MonotonicNanoseconds();
+    if (!core->Run(run_, first, last)) {
+      Fault(core->failure());
+      return;
+    }
+    function_->block_nanoseconds.store((MonotonicNanoseconds() - start) / (last - first) + 1, std::memory_order_relaxed);
+    if (may_leave && device_->cores.Wanted(priority)) return;
+  }
+}
+
+void Launch::Help() {
+  {
+    std::lock_guard guard(mutex_);
+    if (closed_) return;
+    ++helpers_;
+  }
+  if (Core *core = device_->cores.TryAcquire()) {
+    Work(core, -(1 << 30), false);
+    device_->cores.Release(core);
+  }
+  std::lock_guard guard(mutex_);
+  --helpers_;
+  left_.notify_all();
+}
+
+void Launch::Fault(const Failure &failure) {
+  std::lock_guard guard(mutex_);
+  // The first failure is told; a core that was interrupted adds where it was to the reason.
+  if (cancelled_ == PK_OK) {
+    failure_ = failure;
+    cancelled_ = failure.status;
+  } else if (!why_cancelled_.empty()) {
+    failure_.text = failure.text + ": " + why_cancelled_;
+    why_cancelled_.clear();
+  }
+}
+
+void Launch::Cancel(pk_status status, const std::string &why) {
+  std::lock_guard guard(mutex_);
+  if (cancelled_ != PK_OK) return;
+  why_cancelled_ = why;
+  failure_ = {status, Format("kernel %s: ", run_.kernel->name) + why};
+  cancelled_ = status;
+}
+
+void Launch::Watch(uint64_t now_ns) {
+  if (now_ns > deadline_ns_)
+    Cancel(PK_ERROR_LAUNCH_TIMEOUT,
+           Format("it ran longer than %g s (PYGPUKIT_SIM_TIMEOUT_S sets the limit)", device_->timeout_s()));
+  if (cancelled_ != PK_OK)
+    for (const Core *core : device_->cores.all()) core->Interrupt(&cancelled_);
+}
+
+Watchdog &Watchdog::Get() {
+  static Watchdog &watchdog = *new Watchdog;
+  return watchdog;
+}
+
+void Watchdog::Add(Launch *launch) {
+  std::unique_lock guard(mutex_);
+  running_.push_back(launch);
+  if (!started_) Executor::Get().Post([this] { Loop(); });
+  started_ = true;
+  if (!asleep_) return;
+  asleep_ = false;
+  guard.unlock();
+  wake_.notify_one();
+}
+
+void Watchdog::Remove(Launch *launch) {
+  std::lock_guard guard(mutex_);
+  running_.erase(std::remove(running_.begin(), running_.end(), launch), running_.end());
+}
+
+uint64_t Watchdog::Cancel(const Device *device, const std::string &why) {
+  std::lock_guard guard(mutex_);
+  uint64_t count = 0;
+  for (Launch *launch : running_) {
+    if (launch->device() != device) continue;
+    launch->Cancel(PK_ERROR_LAUNCH_TIMEOUT, why);
+    launch->Watch(0);
+    ++count;
+  }
+  return count;
+}
+
+// Looks every few milliseconds; sleeps only after a while without launches, so that launching need not wake it.
+void Watchdog::Loop() {
+  std::unique_lock guard(mutex_);
+  int idle = 0;
+  for (;;) {
+    if (idle < 50) {
+      wake_.wait_for(guard, std::chrono::milliseconds(20));
+    } else {
+      asleep_ = true;
+      wake_.wait(guard, [&] { return !asleep_; });
+    }
+    const uint64_t now = MonotonicNanoseconds();
+    for (Launch *launch : running_) launch->Watch(now);
+    idle = running_.empty() ? idle + 1 : 0;
+  }
+}
+
+}  // namespace pygpukit::sim

@@ -1,0 +1,75 @@
+// launch.h: one launch of a kernel: its blocks, shared among the cores that work on them.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "sim/core.h"
+#include "sim/module.h"
+
+namespace pygpukit::sim {
+
+class Device;
+
+// Null and a status when the device would refuse the launch.
+class Launch : public std::enable_shared_from_this<Launch> {
+ public:
+  static pk_status Make(Device *device, std::shared_ptr<Function> function, const pk_launch &request,
+                        std::shared_ptr<Launch> *launch);
+  // On the thread of the stream; returns when all blocks are done. A failure becomes the device's sticky fault.
+  void Run(int priority);
+
+  Device *device() const { return device_; }
+  // Ends the launch; says why in the fault's text. The first call counts.
+  void Cancel(pk_status status, const std::string &why);
+  // Called now and then while it runs: ends it when its time is over, and repeats the interrupts of a cancelled one.
+  void Watch(uint64_t now_ns);
+
+ private:
+  Launch(Device *device, std::shared_ptr<Function> function) : device_(device), function_(std::move(function)) {}
+  void CopyArguments(void *const *parameters);
+  void Work(Core *core, int priority, bool may_leave);
+  void Help();
+  int HelpersWorthWaking() const;
+  void Fault(const Failure &failure);
+
+  Device *device_;
+  std::shared_ptr<Function> function_;
+  KernelRun run_ = {};
+  std::vector<char> arguments_;
+  std::vector<void *> pointers_;
+  uint64_t blocks_ = 0, chunk_ = 1;
+  std::atomic<uint64_t> next_{0};
+  std::atomic<int> cancelled_{PK_OK};
+  uint64_t deadline_ns_ = 0;
+
+  std::mutex mutex_;
+  std::condition_variable left_;
+  bool closed_ = false;  // no helper may join any more
+  int helpers_ = 0;
+  std::string why_cancelled_;
+  Failure failure_;
+};
+
+// The launches that run now. One thread looks at them from time to time.
+class Watchdog {
+ public:
+  static Watchdog &Get();
+  void Add(Launch *launch);
+  void Remove(Launch *launch);
+  // Cancels those of one device; returns how many.
+  uint64_t Cancel(const Device *device, const std::string &why);
+
+ private:
+  void Loop();
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  std::vector<Launch *> running_;
+  bool started_ = false, asleep_ = false;
+};
+
+}  // namespace pygpukit::sim

@@ -1,0 +1,61 @@
+// module.h: a loaded kernel image, its functions and its global variables.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "pygpukit/driver.h"
+#include "sim/elf.h"
+#include "sim/include/pk_sim_abi.h"
+#include "sim/memory.h"
+
+namespace pygpukit::sim {
+
+constexpr unsigned kSharedBytes = 48 << 10;        // of a block, without opt-in
+constexpr unsigned kSharedOptinBytes = 227 << 10;  // with opt-in
+
+class Module;
+
+struct Function {
+  std::shared_ptr<Module> module;
+  const pk_sim_kernel *kernel;
+  unsigned static_shared_bytes;
+  std::atomic<unsigned> dynamic_limit_bytes;    // raised by function_set_dynamic_shared
+  std::atomic<uint64_t> block_nanoseconds{0};  // what a block took last time; 0 = not known yet
+
+  pk_status Info(pk_function_info *info) const;
+  pk_status Parameter(uint32_t index, uint64_t *offset, uint64_t *bytes) const;
+  pk_status SetDynamicShared(uint32_t bytes);
+  pk_status Occupancy(uint32_t block_threads, uint32_t shared_bytes, int32_t *blocks) const;
+};
+
+class Module : public std::enable_shared_from_this<Module> {
+ public:
+  // A private copy of the image. The memory learns of its variables, and forgets them with the module.
+  static pk_status Load(const void *image, uint64_t bytes, Memory *memory, std::shared_ptr<Module> *module);
+  ~Module();
+
+  pk_status FindFunction(const char *name, std::shared_ptr<Function> *function);
+  pk_status FindGlobal(const char *name, uint64_t *address, uint64_t *bytes);
+  // "In[5]:12", or "" when the address is not in the image.
+  std::string SourceLine(uintptr_t program_counter) const;
+  const pk_sim_image &image() const { return *image_; }
+
+ private:
+  pk_status CheckShared();
+  unsigned StaticSharedBytes(const pk_sim_kernel &kernel) const;
+  std::string_view MangledName(const void *address) const;
+
+  std::string bytes_;
+  ElfFile file_;
+  void *handle_ = nullptr;
+  const pk_sim_image *image_ = nullptr;
+  uintptr_t base_ = 0;
+  Memory *memory_ = nullptr;
+  std::vector<uint64_t> ranges_;
+};
+
+}  // namespace pygpukit::sim

@@ -1,0 +1,46 @@
+/* sim.h: what the simulated device exports beside its driver table (native/include/pygpukit/driver.h). */
+#ifndef PYGPUKIT_SIM_SIM_H
+#define PYGPUKIT_SIM_SIM_H
+
+#include <stdint.h>
+
+#include "pygpukit/driver.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Order of pk_sim_counters(). Kept by the device alone, apart from every ledger of the pool and the launch function. */
+enum {
+  PK_SIM_PHYSICAL_BYTES = 0,         /* physical memory that exists now */
+  PK_SIM_PHYSICAL_CREATED_BYTES = 1, /* all physical memory ever created or imported */
+  PK_SIM_LAUNCHES = 2,               /* kernel launches accepted */
+  PK_SIM_HOST_LAUNCHES = 3,          /* launch_host calls accepted */
+  PK_SIM_COPIES = 4,                 /* copies accepted, any direction */
+  PK_SIM_COPIED_BYTES = 5,
+  PK_SIM_FILLS = 6,
+  PK_SIM_FAULTS = 7 /* faults that became sticky, cleared ones included */
+};
+
+/* Sums over all simulated devices since the process started. All zero before the device is opened. Never fails. */
+void pk_sim_counters(uint64_t out[8]);
+
+/* Moves up to `capacity` bytes of what kernels printed into `buffer` and returns how many; call again until 0. With a null
+ * buffer: how many bytes wait. The order is the order of the printf calls; it is only repeatable with workers=1. What
+ * exceeds 1 MiB between two calls is dropped, and one line in the output says how much. Output of a launch is complete
+ * once a wait on its stream has returned. */
+uint64_t pk_sim_take_output(char *buffer, uint64_t capacity);
+
+/* Ends every kernel that runs or waits on the current device with PK_ERROR_LAUNCH_TIMEOUT ("cancelled") as its sticky
+ * status; returns how many. Does not wait. For Ctrl-C: cancel, wait for the streams, clear the fault. */
+uint64_t pk_sim_cancel(void);
+
+/* A fault is sticky: launches, copies, waits and queries of the device return it (memory management goes on working),
+ * and work queued behind it is dropped. This forgets it, once the device is idle; the answer is the forgotten status.
+ * A real device needs a new process here; a notebook on the simulator does not. */
+pk_status pk_sim_clear_fault(void);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

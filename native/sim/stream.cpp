@@ -1,0 +1,118 @@
+// stream.cpp: a stream with work occupies one thread of the executor, an idle one none.
+#include "sim/stream.h"
+
+#include <chrono>
+
+#include "sim/executor.h"
+
+namespace pygpukit::sim {
+
+uint64_t MonotonicNanoseconds() {
+  return static_cast<uint64_t>(std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1));
+}
+
+void Stream::Enqueue(std::function<void()> work) {
+  bool idle;
+  {
+    std::lock_guard guard(mutex_);
+    idle = submitted_ == done_;
+    ++submitted_;
+    queue_.push_back(std::move(work));
+  }
+  if (idle) Executor::Get().Post([self = shared_from_this()] { self->Drain(); });
+}
+
+void Stream::EnqueueShort(std::function<void()> work) {
+  {
+    std::lock_guard guard(mutex_);
+    if (submitted_ == done_) {
+      work();
+      return;
+    }
+  }
+  Enqueue(std::move(work));
+}
+
+void Stream::Drain() {
+  std::unique_lock guard(mutex_);
+  while (!queue_.empty()) {
+    std::function<void()> work = std::move(queue_.front());
+    queue_.pop_front();
+    guard.unlock();
+    work();
+    work = nullptr;
+    guard.lock();
+    ++done_;
+    if (waiters_) progress_.notify_all();
+  }
+}
+
+bool Stream::Idle() {
+  std::lock_guard guard(mutex_);
+  return submitted_ == done_;
+}
+
+void Stream::Wait() {
+  std::unique_lock guard(mutex_);
+  const uint64_t target = submitted_;
+  ++waiters_;
+  progress_.wait(guard, [&] { return done_ >= target; });
+  --waiters_;
+}
+
+void Event::Pass(uint64_t record) {
+  const uint64_t now = MonotonicNanoseconds();
+  std::lock_guard guard(mutex_);
+  if (record <= done_) return;
+  done_ = record;
+  nanoseconds_ = now;
+  passed_.notify_all();
+}
+
+void Event::Record(Stream &stream) {
+  uint64_t record;
+  {
+    std::lock_guard guard(mutex_);
+    record = ++recorded_;
+  }
+  stream.EnqueueShort([self = shared_from_this(), record] { self->Pass(record); });
+}
+
+bool Event::Done() {
+  std::lock_guard guard(mutex_);
+  return done_ == recorded_;
+}
+
+void Event::WaitFor(uint64_t record) {
+  std::unique_lock guard(mutex_);
+  passed_.wait(guard, [&] { return done_ >= record; });
+}
+
+void Event::Wait() {
+  uint64_t record;
+  {
+    std::lock_guard guard(mutex_);
+    record = recorded_;
+  }
+  WaitFor(record);
+}
+
+void Event::MakeWait(Stream &stream) {
+  uint64_t record;
+  {
+    std::lock_guard guard(mutex_);
+    record = recorded_;
+    if (done_ == record) return;
+  }
+  stream.Enqueue([self = shared_from_this(), record] { self->WaitFor(record); });
+}
+
+Event::Elapsed Event::Time(uint64_t *nanoseconds) {
+  std::lock_guard guard(mutex_);
+  if (!recorded_) return Elapsed::kNotRecorded;
+  if (done_ != recorded_) return Elapsed::kNotReady;
+  *nanoseconds = nanoseconds_;
+  return Elapsed::kOk;
+}
+
+}  // namespace pygpukit::sim

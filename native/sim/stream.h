@@ -1,0 +1,59 @@
+// stream.h: queues of work done in order, and events that mark places in them.
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+
+namespace pygpukit::sim {
+
+uint64_t MonotonicNanoseconds();
+
+// Its locks are leaked with it: streams may have work when the interpreter exits.
+class Stream : public std::enable_shared_from_this<Stream> {
+ public:
+  explicit Stream(int priority) : priority(priority) {}
+  const int priority;
+
+  void Enqueue(std::function<void()> work);
+  // For work of no duration: at once when the stream is idle, else queued.
+  void EnqueueShort(std::function<void()> work);
+  bool Idle();
+  // Until all work enqueued before the call is done.
+  void Wait();
+
+ private:
+  void Drain();
+  std::mutex mutex_;
+  std::condition_variable progress_;
+  std::deque<std::function<void()>> queue_;
+  uint64_t submitted_ = 0, done_ = 0;
+  unsigned waiters_ = 0;
+};
+
+class Event : public std::enable_shared_from_this<Event> {
+ public:
+  explicit Event(bool timing) : timing(timing) {}
+  const bool timing;
+
+  void Record(Stream &stream);
+  bool Done();
+  void Wait();
+  void MakeWait(Stream &stream);
+  enum class Elapsed { kOk, kNotRecorded, kNotReady };
+  // Nanoseconds on the monotonic clock at which the last record was passed.
+  Elapsed Time(uint64_t *nanoseconds);
+
+ private:
+  void Pass(uint64_t record);
+  void WaitFor(uint64_t record);
+  std::mutex mutex_;
+  std::condition_variable passed_;
+  uint64_t recorded_ = 0, done_ = 0;  // numbers of records
+  uint64_t nanoseconds_ = 0;
+};
+
+}  // namespace pygpukit::sim

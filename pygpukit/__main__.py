@@ -1,0 +1,7 @@
+"""Entry point of `python -m pygpukit`, the same as the `pygpukit` command."""
+
+import sys
+
+from .cli import main
+
+sys.exit(main())

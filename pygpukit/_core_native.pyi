@@ -1,0 +1,181 @@
+"""Stub of `pygpukit._core.native`, the C++ submodule (there is no file of this name at run time)."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from pygpukit.core.array import GPUArray
+
+# ---- backend ----
+def cuda_probe() -> str | None:
+    """None when a CUDA driver with a supported device answers; else one sentence with the reason."""
+
+def open_backend(name: str) -> None:
+    """Open "cuda" or "sim" for the process. Raises DriverError with the reason. A second call with the same name does nothing."""
+
+def backend_name() -> str | None: ...
+def device_count() -> int: ...
+def device_info(device: int) -> dict[str, Any]:
+    """Every field of pk_device_info by its C name."""
+
+def memory_info() -> tuple[int, int]:
+    """(free, total) bytes as the device says."""
+
+def device_counters() -> dict[str, int]:
+    """What the device itself saw, counted apart from the pool and the launch function: on sim physical_bytes, physical_created_bytes, launches, host_launches; on cuda empty."""
+
+def set_device(device: int) -> None: ...
+def current_device() -> int: ...
+
+# ---- dtypes: codes in native/include/pygpukit/dtype.h ----
+def register_dtypes(table: Mapping[Any, int], objects: Sequence[Any], resolve: Callable[[Any], int]) -> None:
+    """Set once by core/dtypes.py: accepted spellings -> code, code -> DataType object, and the fallback for other spellings."""
+
+def register_array_type(cls: type) -> None: ...
+
+# ---- arrays ----
+class ArrayBase:
+    """Storage view: address, shape, strides, dtype. GPUArray (core/array.py) is the one subclass."""
+
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]  # bytes
+    dtype: Any  # DataType
+    dtype_code: int
+    ndim: int
+    size: int
+    itemsize: int
+    nbytes: int
+    device: int
+    device_ptr: int  # restores an evicted block first
+    block: int  # pool block id, 0 for none
+    offset: int  # bytes from the storage's start
+    storage_nbytes: int
+    stream_id: int
+    resident: bool
+    name: str  # owner name; settable
+    __weakref__: Any
+    def is_contiguous(self) -> bool: ...
+
+def empty(shape: int | Sequence[int], dtype: Any = "float32") -> GPUArray:
+    """A new C-contiguous array with undefined contents on the current device and stream."""
+
+def view(array: ArrayBase, shape: Sequence[int], strides: Sequence[int], offset: int, dtype: Any = None) -> GPUArray:
+    """Another view of the same storage; offset in bytes from the storage's start. Bounds are checked."""
+
+def copy_from_host(dst: ArrayBase, src: Any) -> None:
+    """Contiguous dst <- C-contiguous buffer of dst.nbytes; returns when src may be reused. Interruptible, GIL released."""
+
+def copy_to_host(dst: Any, src: ArrayBase) -> None:
+    """Writable C-contiguous buffer <- contiguous src; returns when dst holds the data. Interruptible, GIL released."""
+
+def copy(dst: ArrayBase, src: ArrayBase) -> None:
+    """Contiguous to contiguous, same nbytes, stream order, asynchronous."""
+
+def fill(dst: ArrayBase, pattern: bytes) -> None:
+    """Contiguous dst filled with a 1-, 2-, 4-, 8- or 16-byte element pattern, stream order, asynchronous."""
+
+def host_buffer(array: ArrayBase) -> memoryview:
+    """sim only: the storage's bytes. Valid only inside a host launch."""
+
+def host_launch(name: str, fn: Callable[[], None], arrays: Sequence[ArrayBase]) -> None:
+    """sim only: fn() in stream order through the one launch function. Runs on the calling thread once the stream is idle."""
+
+# ---- streams and events ----
+class Stream:
+    handle: int
+    id: int
+    priority: int
+    def __init__(self, priority: int = 0) -> None: ...
+    def query(self) -> bool: ...
+    def synchronize(self) -> None: ...
+    def wait_event(self, event: Event) -> None: ...
+
+class Event:
+    handle: int
+    timing: bool
+    def __init__(self, timing: bool = True) -> None: ...
+    def record(self, stream: Stream | None = None) -> None: ...
+    def query(self) -> bool: ...
+    def synchronize(self) -> None: ...
+    def elapsed_ms(self, end: Event) -> float: ...
+
+def default_stream() -> Stream: ...
+def current_stream() -> Stream: ...
+def set_current_stream(stream: Stream | None) -> None:
+    """For the calling thread; None = the default stream."""
+
+def synchronize() -> None:
+    """Wait for every stream of the current device. Interruptible, GIL released."""
+
+# ---- modules and kernels ----
+class Module:
+    def __init__(self, image: bytes) -> None: ...
+    def function(self, name: str) -> Function: ...
+    def global_(self, name: str) -> tuple[int, int]:
+        """(address, bytes)."""
+
+class Function:
+    name: str
+    info: dict[str, int]  # fields of pk_function_info
+    def param_sizes(self) -> list[int] | None: ...
+    def occupancy(self, block_threads: int, shared_bytes: int = 0) -> int: ...
+
+class Kernel:
+    """A function with its parameter plan. params: (name, kind, dtype_code, bytes) with kind "pointer" (dtype_code -1 = void*),
+    "scalar" or "struct" (any bytes-like object of exactly `bytes`)."""
+
+    name: str
+    def __init__(self, function: Function, name: str, params: Sequence[tuple[str, str, int, int]]) -> None: ...
+    def bind(
+        self,
+        grid: tuple[int, int, int],
+        block: tuple[int, int, int],
+        shared_bytes: int = 0,
+        stream: Stream | None = None,
+        flags: int = 0,
+        cluster: tuple[int, int, int] = (1, 1, 1),
+    ) -> BoundKernel: ...
+
+class BoundKernel:
+    """Vectorcall launcher: positional or keyword arguments; KernelArgumentError names the parameter before anything is launched."""
+    def __call__(self, *args: Any, **kwargs: Any) -> None: ...
+
+# ---- NVRTC ----
+def nvrtc_open(candidates: Sequence[str]) -> tuple[str, tuple[int, int]]:
+    """Open the first candidate that loads: (path, version). Raises NvrtcError listing what was tried."""
+
+def nvrtc_compile(
+    source: str, name: str, options: Sequence[str], headers: Mapping[str, str], name_expressions: Sequence[str]
+) -> tuple[int, str, bytes, bytes, dict[str, str]]:
+    """(status, log, cubin, ptx, lowered names); status 0 = compiled. GIL released, interruptible; safe from several threads."""
+
+# ---- owners and scheduling context ----
+def set_cell(cell: int, filename: str | None) -> None:
+    """Current notebook cell (interned id) and its code filename: allocations take cell and line from here. (0, None) clears."""
+
+def set_tenant(tenant: int) -> None: ...
+def enter_context(context: int) -> None:
+    """Make a scheduling context active on this thread: every launch passes the gate."""
+
+def leave_context() -> None: ...
+
+# ---- foreign memory (worker process) ----
+def pin(array: ArrayBase) -> None:
+    """Bring the array's block back if it was evicted and keep it on the device until as many unpin() calls."""
+
+def unpin(array: ArrayBase) -> None: ...
+def import_segment(fd: int, nbytes: int) -> int:
+    """Map another process's exported segment on the current device; its address. The descriptor stays the caller's."""
+
+def release_segment(address: int) -> None:
+    """Wait for the device, then unmap and release. ValueError for an address that import_segment did not return."""
+
+def wrap(address: int, nbytes: int, shape: int | Sequence[int], dtype: Any, owner: Any = None) -> Any:
+    """A C-contiguous array over memory that the pool does not own; `owner` lives as long as the storage."""
+
+# ---- packaged text ----
+def sources() -> dict[str, str]:
+    """Kernel sources and simulator headers by path relative to native/ ("kernels/elementwise.cu")."""
+
+# ---- benchmark baseline ----
+def launch_loop_ns(bound: BoundKernel, args: tuple[Any, ...], launches: int) -> float:
+    """Nanoseconds a launch in a C++ loop straight over the driver table's launch with the same arguments: the ruler for Python overhead."""

@@ -1,0 +1,26 @@
+"""Benchmarks: `python -m pygpukit.benchmark`, and the same as a library."""
+
+from .cli import main
+from .compare import ComparisonResult, Regression, compare_reports
+from .environment import GPUInfo, get_gpu_info
+from .measure import measure_kernel
+from .render import print_markdown_table
+from .result import BenchmarkReport, BenchmarkResult
+from .suite import Benchmark, BenchmarkSuite, run_full, run_quick
+
+__all__ = [
+    "Benchmark",
+    "BenchmarkReport",
+    "BenchmarkResult",
+    "BenchmarkSuite",
+    "ComparisonResult",
+    "GPUInfo",
+    "Regression",
+    "compare_reports",
+    "get_gpu_info",
+    "main",
+    "measure_kernel",
+    "print_markdown_table",
+    "run_full",
+    "run_quick",
+]

@@ -1,0 +1,89 @@
+"""`python -m pygpukit.benchmark`: measure, save, compare."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+
+from .compare import compare_reports
+from .goals import check_goals
+from .render import goals_text, markdown, text
+from .result import BenchmarkReport
+from .suite import SUITES, BenchmarkSuite
+
+# Flags of the documented command whose suites do not exist in this version: refused by name, never ignored.
+ABSENT = {
+    "--gemm": "matrix products",
+    "--sizes": "matrix products",
+    "--gemv": "matrix-vector products",
+    "--dtypes": "matrix products",
+    "--attention": "attention",
+    "--seq-lens": "attention",
+    "--fp8": "8-bit floating point",
+}
+
+
+def parser() -> argparse.ArgumentParser:
+    p = argparse.ArgumentParser(
+        prog="python -m pygpukit.benchmark", description="Measure pygpukit, beside its peers where they are installed."
+    )
+    p.add_argument("--quick", action="store_true", help="fewer samples, smaller arrays, no peers")
+    p.add_argument("--all", action="store_true", help="every suite (also the default when none is named)")
+    p.add_argument("--suite", action="append", choices=SUITES, help="only this suite; may be given several times")
+    p.add_argument(
+        "--peers", action=argparse.BooleanOptionalAction, help="measure installed peers too (default: unless --quick)"
+    )
+    p.add_argument("--save", metavar="F", help="write the report as JSON")
+    p.add_argument("--compare", metavar="F", help="compare with a saved report of the same device")
+    p.add_argument(
+        "--threshold", type=float, default=0.05, help="relative change that counts (default 0.05; noise is added)"
+    )
+    p.add_argument(
+        "--fail-on-regression", action="store_true", help="with --compare: exit code 1 when a row got slower"
+    )
+    p.add_argument(
+        "--check-goals", action="store_true", help="print the limits of this version; exit code 1 when one is missed"
+    )
+    p.add_argument("--markdown", action="store_true", help="print Markdown tables")
+    for flag, what in ABSENT.items():
+        p.add_argument(flag, nargs="?", const="", help=f"(not in this version: {what})")
+    return p
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Exit code 0; 1 for a regression or missed goal that was asked about; 2 for a refused flag or baseline."""
+    p = parser()
+    args = p.parse_args(argv)
+    for flag, what in ABSENT.items():
+        if getattr(args, flag[2:].replace("-", "_")) is not None:
+            p.error(f"{flag}: this version has no suite for {what}; it measures {', '.join(SUITES)}")
+    if args.fail_on_regression and not args.compare:
+        p.error("--fail-on-regression needs --compare FILE")
+    if args.all and args.suite:
+        p.error("--all and --suite exclude each other")
+    try:
+        baseline = BenchmarkReport.load(args.compare) if args.compare else None
+    except (OSError, ValueError) as error:
+        p.error(str(error))
+
+    peers = not args.quick if args.peers is None else args.peers
+    suite = BenchmarkSuite(quick=args.quick, peers=peers).add_suite(*(args.suite or SUITES))
+    report = suite.run(progress=lambda line: print(line, file=sys.stderr, flush=True))
+    if args.save:
+        report.save(args.save)
+    print(markdown(report) if args.markdown else text(report))
+
+    failed = False
+    if args.check_goals:
+        if not args.markdown:  # the Markdown report holds the same table
+            print(goals_text(report))
+        failed = any(v.met is False for v in check_goals(report))
+    if baseline is not None:
+        try:
+            comparison = compare_reports(report, baseline, args.threshold)
+        except ValueError as error:
+            p.error(str(error))
+        print(comparison.summary())
+        failed |= args.fail_on_regression and comparison.has_regression(args.threshold)
+    return 1 if failed else 0

@@ -1,0 +1,111 @@
+"""Suite `launch`: a bound three-argument kernel from Python beside a C++ loop over the same driver call."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from statistics import median
+from typing import Any
+
+from .measure import host_ns
+from .peers import peer_figures
+from .result import BenchmarkResult, Unavailable, from_samples
+
+CATEGORY = "launch"
+PYTHON_ROW = "bound kernel from Python"
+
+SCALE = """
+extern "C" __global__ void scale(float* x, float factor, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) x[i] *= factor;
+}
+"""
+BATCH = 500  # launches between two waits: fewer than a device's launch queue holds
+TICK_S = 0.1
+
+
+class Sampler:
+    """What a visible dashboard makes the kernel do: one telemetry frame every 100 ms."""
+
+    def __init__(self, device: int) -> None:
+        self._device = device
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="benchmark-telemetry", daemon=True)
+
+    def _run(self) -> None:
+        from .. import _core
+
+        since, since_name = _core.ring_head(), 0
+        while not self._stop.wait(TICK_S):
+            _, since, since_name = _core.telemetry_frame(self._device, since, since_name)
+
+    def __enter__(self) -> Sampler:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stop.set()
+        self._thread.join()
+
+
+def window_ns(call: Callable[[], object], seconds: float, wait: Callable[[], object]) -> float:
+    """Mean nanoseconds a call over a window of launches; the waits between batches are not counted."""
+    calls, spent = 0, 0
+    deadline = time.perf_counter() + seconds
+    while time.perf_counter() < deadline:
+        begin = time.perf_counter_ns()
+        for _ in range(BATCH):
+            call()
+        spent += time.perf_counter_ns() - begin
+        calls += BATCH
+        wait()
+    return spent / calls
+
+
+def rows(quick: bool) -> Iterator[BenchmarkResult | Unavailable]:
+    import pygpukit as gp
+
+    from .._core import native
+
+    kernel = gp.jit(SCALE, func="scale")
+    x = gp.ones(256)
+    bound: Any = kernel[1, 256]
+    arguments = (x, 1.0, 256)
+    calls = 100 if native.backend_name() == "sim" else BATCH
+
+    def call() -> None:
+        bound(x, 1.0, 256)
+
+    rounds = 5 if quick else 25
+    python, loop = [], []
+    for _ in range(rounds):  # in turn, so that both meet the same clocks
+        loop.append(native.launch_loop_ns(bound, arguments, calls))
+        native.synchronize()
+        python += host_ns(call, calls, 1, native.synchronize)
+    ratios = [p / c for p, c in zip(python, loop, strict=True)]
+    yield from_samples("C++ loop over the driver's launch", CATEGORY, [v * 1e-3 for v in loop], "us")
+    yield from_samples(PYTHON_ROW, CATEGORY, [v * 1e-3 for v in python], "us")
+    yield from_samples("Python launch over C++ loop", CATEGORY, ratios, "x")
+
+    seconds = 0.3 if quick else 1.0
+    costs = []
+    for _ in range(3 if quick else 9):
+        quiet = window_ns(call, seconds, native.synchronize)
+        with Sampler(x.device):
+            watched = window_ns(call, seconds, native.synchronize)
+        costs.append((watched / quiet - 1) * 100)
+    yield from_samples("telemetry at 10 Hz, cost of a launch", CATEGORY, costs, "%")
+
+    trips = []
+    for _ in range(200 if quick else 2_000):
+        begin = time.perf_counter_ns()
+        call()
+        native.synchronize()
+        trips.append((time.perf_counter_ns() - begin) * 1e-3)
+    yield BenchmarkResult("launch and wait", CATEGORY, value=median(trips), unit="us", iterations=len(trips))
+
+
+def peer_rows(ours: list[BenchmarkResult], quick: bool) -> Iterator[BenchmarkResult | Unavailable]:
+    mine = next(r for r in ours if r.name == PYTHON_ROW)
+    yield from peer_figures(mine, {"cuda-core": "cuda_core_launch", "cupy": "cupy_launch", "triton": "triton_launch"})

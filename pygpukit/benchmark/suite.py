@@ -1,0 +1,114 @@
+"""The suites of this version, and the runner that turns them into a report."""
+
+from __future__ import annotations
+
+import importlib
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Protocol
+
+from .compare import ComparisonResult, compare_reports
+from .environment import environment, get_gpu_info
+from .result import BenchmarkReport, BenchmarkResult, Unavailable
+
+SUITES = ("imports", "context", "pool", "launch", "jit", "arrays")
+
+
+class SuiteModule(Protocol):
+    """A module of this package with `rows`, and `peer_rows(ours, quick)` where peers exist."""
+
+    def rows(self, quick: bool) -> Iterator[BenchmarkResult | Unavailable]: ...
+
+
+class Benchmark(ABC):
+    """A benchmark as an object, for use with BenchmarkSuite.add()."""
+
+    category: str = "unknown"
+    warmup: int = 10
+    iterations: int = 50
+
+    def __init__(self, warmup: int | None = None, iterations: int | None = None) -> None:
+        self.warmup = type(self).warmup if warmup is None else warmup
+        self.iterations = type(self).iterations if iterations is None else iterations
+
+    @abstractmethod
+    def run(self) -> list[BenchmarkResult]: ...
+
+
+def load(name: str) -> SuiteModule:
+    """The module of a suite. Raises ValueError for an unknown name."""
+    if name not in SUITES:
+        raise ValueError(f"there is no benchmark suite {name!r}; this version measures: {', '.join(SUITES)}")
+    module: SuiteModule = importlib.import_module(f".{name}", __package__)
+    return module
+
+
+class BenchmarkSuite:
+    """Suites and benchmarks to run as one report; with `peers`, installed peers are measured in the same run."""
+
+    def __init__(self, warmup: int = 10, iterations: int = 50, quick: bool = False, peers: bool = False) -> None:
+        self.warmup = warmup
+        self.iterations = iterations
+        self.quick = quick
+        self.peers = peers
+        self.benchmarks: list[Benchmark] = []
+        self.names: list[str] = []
+
+    def add(self, benchmark: Benchmark | type[Benchmark]) -> BenchmarkSuite:
+        """Add a benchmark, or a class to make one of with this suite's warmup and iterations."""
+        if isinstance(benchmark, type):
+            benchmark = benchmark(self.warmup, self.iterations)
+        self.benchmarks.append(benchmark)
+        return self
+
+    def add_suite(self, *names: str) -> BenchmarkSuite:
+        for name in names:
+            load(name)
+            self.names.append(name)
+        return self
+
+    def add_all(self) -> BenchmarkSuite:
+        return self.add_suite(*SUITES)
+
+    def run(self, verbose: bool = True, progress: Callable[[str], None] = print) -> BenchmarkReport:
+        """Every row of every suite. A row that cannot be measured here is listed in `skipped` with its reason."""
+        where = environment()
+        report = BenchmarkReport(gpu=get_gpu_info(), version=str(where["pygpukit"]), environment=where)
+        for name in self.names:
+            if verbose:
+                progress(f"measuring {name}")
+            module = load(name)
+            mine = self._collect(report, module.rows(self.quick))
+            peer_rows = getattr(module, "peer_rows", None)
+            if self.peers and peer_rows is not None:
+                self._collect(report, peer_rows(mine, self.quick))
+        for benchmark in self.benchmarks:
+            for result in benchmark.run():
+                report.add(result)
+        return report
+
+    @staticmethod
+    def _collect(report: BenchmarkReport, rows: Iterable[BenchmarkResult | Unavailable]) -> list[BenchmarkResult]:
+        mine: list[BenchmarkResult] = []
+        for row in rows:
+            if isinstance(row, Unavailable):
+                report.skipped[row.key] = row.reason
+            else:
+                report.add(row)
+                mine.append(row)
+        return mine
+
+    def compare(self, baseline_path: str | Path, threshold: float = 0.05, verbose: bool = True) -> ComparisonResult:
+        comparison = compare_reports(self.run(verbose), BenchmarkReport.load(baseline_path), threshold)
+        if verbose:
+            print(comparison.summary())
+        return comparison
+
+
+def run_quick() -> BenchmarkReport:
+    return BenchmarkSuite(quick=True).add_all().run()
+
+
+def run_full() -> BenchmarkReport:
+    return BenchmarkSuite(peers=True).add_all().run()

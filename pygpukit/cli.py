@@ -1,0 +1,83 @@
+"""The `pygpukit` command: `lab` opens the notebooks in JupyterLab, `info` says what this machine offers."""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from importlib.util import find_spec
+from pathlib import Path
+
+TOUR = "00_tour.ipynb"
+TOUR_MODULES = ("nbclient", "ipykernel", "ipywidgets", "anywidget", "matplotlib")
+LAB_MODULES = ("jupyterlab", *TOUR_MODULES)
+
+
+def parser() -> argparse.ArgumentParser:
+    p = argparse.ArgumentParser(prog="pygpukit", description="A GPU workbench for notebooks.")
+    commands = p.add_subparsers(dest="command", required=True)
+    lab = commands.add_parser("lab", help="open JupyterLab on the notebooks", epilog="Other options go to JupyterLab.")
+    lab.add_argument("--headless", action="store_true", help="run the tour without a browser and print its results")
+    commands.add_parser("info", help="backend, device, compiler and cache of this machine")
+    return p
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    args, rest = parser().parse_known_args(argv)
+    if args.command == "info":
+        if rest:
+            parser().error(f"unrecognized arguments: {' '.join(rest)}")
+        return info()
+    needed = TOUR_MODULES if args.headless else LAB_MODULES
+    missing = [name for name in needed if find_spec(name) is None]
+    if missing:
+        print(f"pygpukit lab needs {', '.join(missing)}: python -m pip install 'pygpukit[lab]'", file=sys.stderr)
+        return 1
+    folder = notebooks()
+    if args.headless:
+        from .headless import run_notebook
+
+        return run_notebook(folder / TOUR)
+    print(f"notebooks: {folder}")
+    return subprocess.call([sys.executable, "-m", "jupyterlab", str(folder / TOUR), *rest])
+
+
+def notebooks() -> Path:
+    """The notebooks' folder: the checkout's own, or a copy in the current folder of those that came with the wheel."""
+    package = Path(__file__).resolve().parent
+    checkout = package.parent / "notebooks"
+    if (checkout / TOUR).exists():
+        return checkout
+    shared = [Path(root) / "share" / "pygpukit" / "notebooks" for root in (sys.prefix, package.parent)]
+    source = next((folder for folder in shared if (folder / TOUR).exists()), None)
+    if source is None:
+        raise SystemExit(f"the notebooks are not where this installation keeps them: {', '.join(map(str, shared))}")
+    target = Path.cwd() / "pygpukit-notebooks"
+    if not (target / TOUR).exists():
+        shutil.copytree(source, target, dirs_exist_ok=True)
+        print(f"copied the notebooks to {target}, so that you can change them")
+    return target
+
+
+def info() -> int:
+    """Print one line a fact. Exit code 0, also where there is no GPU."""
+    import pygpukit as gp
+
+    from .jit.locate import cache_directory
+    from .jit.nvrtc import nvrtc_status
+
+    backend = gp.backend()
+    device = gp.get_device_info()
+    facts = {
+        "version": gp.__version__,
+        "backend": f"{backend} ({backend.reason})",
+        "device": f"{device.name}, {device.multiprocessor_count} SMs, {device.total_memory / 2**30:.1f} GiB",
+        "compiler": nvrtc_status(),
+        "cache": str(cache_directory()),
+        "lab": ", ".join(f"{name} {'yes' if find_spec(name) else 'no'}" for name in LAB_MODULES),
+    }
+    for name, fact in facts.items():
+        print(f"{name:<9} {fact}")
+    return 0

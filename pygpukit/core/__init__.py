@@ -1,0 +1,1 @@
+"""Arrays, data types, devices, streams, events and errors."""

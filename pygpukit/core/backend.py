@@ -1,0 +1,106 @@
+"""Which backend this process uses: `cuda` on a real device, else `sim`, the simulated one. Decided once, on first need.
+
+`PYGPUKIT_BACKEND=cuda|sim` decides by name; without it a usable GPU is taken when there is one. Falling back to the
+simulation is said once, with the reason (BackendFallbackWarning); asking for `sim` is not a fallback and says nothing.
+The compiled core calls ensure() when something needs a device and none is open.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+import warnings
+
+from pygpukit._core import native
+from pygpukit.core.errors import BackendFallbackWarning, BackendUnavailableError, InvalidSpecError
+
+_lock = threading.Lock()
+_backend: Backend | None = None
+
+
+class Backend(str):
+    """The name of the open backend, "cuda" or "sim". `reason` says why it is this one."""
+
+    reason: str
+
+    __slots__ = ("reason",)
+
+    def __new__(cls, name: str, reason: str) -> Backend:
+        self = super().__new__(cls, name)
+        object.__setattr__(self, "reason", reason)
+        return self
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"the backend is fixed for the process; cannot set {name!r}")
+
+
+def backend() -> Backend:
+    """The backend of this process, opened now if it was not yet: "cuda" or "sim", with `.reason`.
+
+    Raises InvalidSpecError for a PYGPUKIT_BACKEND that is neither, and BackendUnavailableError when that variable
+    asks for cuda and no usable GPU answers. Never raises merely because there is no GPU.
+    """
+    return _backend or ensure()
+
+
+def ensure() -> Backend:
+    """Open the backend if none is open, and return it. Safe from several threads; the first call decides."""
+    global _backend
+    with _lock:
+        if _backend is None:
+            _backend = _open()
+        return _backend
+
+
+def is_sim() -> bool:
+    """True when the simulated device is used. Opens the backend if needed."""
+    return backend() == "sim"
+
+
+def _open() -> Backend:
+    if os.environ.get("PYGPUKIT_USE_RUST") == "0":
+        raise BackendUnavailableError(
+            "PYGPUKIT_USE_RUST=0 is refused: memory and launches go through the Rust core and there is no other "
+            "runtime; unset the variable",
+            reason="PYGPUKIT_USE_RUST=0",
+        )
+    asked = os.environ.get("PYGPUKIT_BACKEND", "")
+    if asked not in ("", "cuda", "sim"):
+        raise InvalidSpecError(
+            f"PYGPUKIT_BACKEND is {asked!r}; it must be 'cuda' or 'sim', or unset to choose by what is there",
+            "PYGPUKIT_BACKEND",
+        )
+    already = native.backend_name()
+    if already is not None:
+        return Backend(already, "opened through the compiled core")
+    if asked == "sim":
+        native.open_backend("sim")
+        return Backend("sim", "PYGPUKIT_BACKEND=sim")
+    missing = native.cuda_probe()
+    if missing is None:
+        native.open_backend("cuda")
+        return Backend("cuda", "PYGPUKIT_BACKEND=cuda" if asked else "a CUDA driver with a supported device answered")
+    if asked == "cuda":
+        raise BackendUnavailableError(
+            f"PYGPUKIT_BACKEND=cuda, but no GPU can be used: {missing}; unset the variable to use the simulated device",
+            "cuda",
+            missing,
+        )
+    native.open_backend("sim")
+    return _fall_back(missing)
+
+
+def _fall_back(missing: str) -> Backend:
+    message = f"{missing.rstrip('.')}. Falling back to CPU simulation backend."
+    warnings.warn(message, BackendFallbackWarning, stacklevel=_frames_inside_package())
+    return Backend("sim", missing)
+
+
+def _frames_inside_package() -> int:
+    """The stack level of the first caller outside the package, so that the warning points at the user's line."""
+    package = os.path.dirname(os.path.dirname(__file__))
+    frame, level = sys._getframe(1), 1
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(package):
+        frame, level = frame.f_back, level + 1
+    return level

@@ -1,0 +1,94 @@
+"""What devices there are and what they can do."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pygpukit._core import native
+from pygpukit.core.backend import backend
+
+_FIRST_WITH_TENSOR_CORES = 70
+_FIRST_WITH_ASYNC_COPY = 80
+
+
+@dataclass(frozen=True)
+class DeviceInfo:
+    """Facts about one device. total_memory, shared memory and L2 are in bytes."""
+
+    name: str
+    total_memory: int
+    compute_capability: tuple[int, int] | None
+    multiprocessor_count: int
+    max_threads_per_block: int
+    warp_size: int
+    max_threads_per_multiprocessor: int
+    max_shared_memory_per_block: int
+    l2_cache_size: int
+    driver_version: tuple[int, int] | None  # None on the simulated device
+
+
+@dataclass(frozen=True)
+class DeviceCapabilities:
+    """What a device can do. sm_version is 90 for SM 9.0, and so is compute_capability. Simulated: no tensor cores."""
+
+    device_id: int
+    name: str
+    sm_version: int
+    compute_capability: int
+    tensorcore: bool
+    tensorcore_fp16: bool
+    tensorcore_bf16: bool
+    async_copy: bool
+
+
+FallbackDeviceCapabilities = DeviceCapabilities  # the documented second name
+
+
+def is_cuda_available() -> bool:
+    """True when a CUDA driver with a supported device answers. Opens no backend and never raises."""
+    return native.cuda_probe() is None
+
+
+def device_count() -> int:
+    """Devices of the open backend: real ones on cuda, simulated ones on sim."""
+    return native.device_count()
+
+
+def get_device_info(device_id: int = 0) -> DeviceInfo:
+    """Facts about a device. Raises DriverError when there is no such device."""
+    facts = native.device_info(device_id)
+    version = facts["driver_version"]
+    return DeviceInfo(
+        name=facts["name"],
+        total_memory=facts["total_memory_bytes"],
+        compute_capability=(facts["compute_major"], facts["compute_minor"]),
+        multiprocessor_count=facts["multiprocessor_count"],
+        max_threads_per_block=facts["max_threads_per_block"],
+        warp_size=facts["warp_size"],
+        max_threads_per_multiprocessor=facts["max_threads_per_multiprocessor"],
+        max_shared_memory_per_block=facts["max_shared_per_block_optin_bytes"],
+        l2_cache_size=facts["l2_bytes"],
+        driver_version=(version // 1000, version % 1000 // 10) if version else None,
+    )
+
+
+def get_device_capabilities(device_id: int = 0) -> DeviceCapabilities:
+    """What a device can do. Raises DriverError when there is no such device."""
+    facts = native.device_info(device_id)
+    sm = 10 * facts["compute_major"] + facts["compute_minor"]
+    real = backend() == "cuda"
+    return DeviceCapabilities(
+        device_id=device_id,
+        name=facts["name"],
+        sm_version=sm,
+        compute_capability=sm,
+        tensorcore=real and sm >= _FIRST_WITH_TENSOR_CORES,
+        tensorcore_fp16=real and sm >= _FIRST_WITH_TENSOR_CORES,
+        tensorcore_bf16=real and sm >= _FIRST_WITH_ASYNC_COPY,
+        async_copy=real and sm >= _FIRST_WITH_ASYNC_COPY,
+    )
+
+
+def get_memory_info() -> tuple[int, int]:
+    """(free, total) bytes of the current device, as the device says."""
+    return native.memory_info()

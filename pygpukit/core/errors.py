@@ -1,0 +1,152 @@
+"""Every exception the package raises: one hierarchy, each with fields a program can read.
+
+The compiled core raises these too, by importing this module; constructors therefore take the message first and
+then the fields in the order documented here. Nothing is imported that is not in every interpreter already.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Any
+
+
+class GPUError(RuntimeError):
+    """Root of all errors of this package."""
+
+
+class BackendUnavailableError(GPUError):
+    """The backend that was asked for by name cannot be opened. Fields: backend, reason."""
+
+    def __init__(self, message: str, backend: str = "", reason: str = "") -> None:
+        super().__init__(message)
+        self.backend = backend
+        self.reason = reason
+
+
+class DriverError(GPUError):
+    """A device call failed. Fields: code (the driver's number), name ("CUDA_ERROR_INVALID_VALUE")."""
+
+    def __init__(self, message: str, code: int = 999, name: str = "CUDA_ERROR_UNKNOWN") -> None:
+        super().__init__(message)
+        self.code = code
+        self.name = name
+
+
+class NvrtcErrorCode(IntEnum):
+    """NVRTC's own result codes, and from 1000 on the failures that come before or after a compile."""
+
+    Success = 0
+    OutOfMemory = 1
+    ProgramCreationFailure = 2
+    InvalidInput = 3
+    InvalidProgram = 4
+    InvalidOption = 5
+    Compilation = 6
+    BuiltinOperationFailure = 7
+    NoNameExpressionsAfterCompilation = 8
+    NoLoweredNamesBeforeCompilation = 9
+    NameExpressionNotValid = 10
+    InternalError = 11
+    NotLoaded = 1000
+    PtxLoadFailed = 1001
+    FunctionNotFound = 1002
+    LaunchFailed = 1003
+
+
+class NvrtcError(GPUError):
+    """The JIT compiler failed. Fields: code (NvrtcErrorCode), compilation_log. str() is "[CodeName] message"."""
+
+    def __init__(
+        self, message: str, code: NvrtcErrorCode | int = NvrtcErrorCode.InternalError, compilation_log: str = ""
+    ) -> None:
+        super().__init__(message)
+        known = int(code) in NvrtcErrorCode.__members__.values()  # a newer compiler may have codes of its own
+        self.code: NvrtcErrorCode | int = NvrtcErrorCode(code) if known else int(code)
+        self.compilation_log = compilation_log
+
+    def __str__(self) -> str:
+        label = self.code.name if isinstance(self.code, NvrtcErrorCode) else f"NVRTC {self.code}"
+        return f"[{label}] {super().__str__()}"
+
+
+@dataclass(frozen=True)
+class Diagnostic:
+    """One message of the compiler. line and column count from 1, as the user sees the cell; 0 = unknown."""
+
+    line: int
+    column: int
+    severity: str  # "error", "warning" or "note"
+    message: str
+    file: str = ""
+
+
+class CompileError(NvrtcError):
+    """The source does not compile. Fields: log, diagnostics (list of Diagnostic)."""
+
+    def __init__(self, message: str, log: str = "", diagnostics: Sequence[Diagnostic] = ()) -> None:
+        super().__init__(message, NvrtcErrorCode.Compilation, log)
+        self.log = log
+        self.diagnostics = list(diagnostics)
+
+
+class OutOfMemoryError(GPUError, MemoryError):
+    """The pool cannot serve a request.
+
+    Fields in bytes: requested, limit, free. owners: the largest holders first, (bytes, tenant, array name, cell, line).
+    """
+
+    def __init__(
+        self, message: str, requested: int = 0, limit: int = 0, free: int = 0, owners: Sequence[Any] = ()
+    ) -> None:
+        super().__init__(message)
+        self.requested = requested
+        self.limit = limit
+        self.free = free
+        self.owners = list(owners)
+
+
+class ShapeError(GPUError, ValueError):
+    """Shapes do not fit together, or a shape does not fit an operation."""
+
+
+class DTypeError(GPUError, TypeError):
+    """A data type is unknown, or an operation is not defined for it."""
+
+
+class DeviceMismatchError(GPUError, ValueError):
+    """Arrays of one operation live on different devices."""
+
+
+class KernelArgumentError(GPUError, TypeError):
+    """An argument does not fit the kernel's signature. Field: parameter (its name, "" when the count is wrong)."""
+
+    def __init__(self, message: str, parameter: str = "") -> None:
+        super().__init__(message)
+        self.parameter = parameter
+
+
+class TaskRejectedError(GPUError):
+    """The scheduler refused a task. Fields: reason (closed name), detail (the numbers behind it)."""
+
+    def __init__(self, message: str, reason: str = "", detail: Mapping[str, Any] | None = None) -> None:
+        super().__init__(message)
+        self.reason = reason
+        self.detail = dict(detail or {})
+
+
+class TaskCancelledError(GPUError):
+    """The thread's task was cancelled or expired while it ran: it launches nothing more."""
+
+
+class InvalidSpecError(GPUError, ValueError):
+    """A request is malformed. Field: field (which part of it)."""
+
+    def __init__(self, message: str, field: str = "") -> None:
+        super().__init__(message)
+        self.field = field
+
+
+class BackendFallbackWarning(RuntimeWarning):
+    """Said once: no usable GPU was found, so the simulated device is used."""

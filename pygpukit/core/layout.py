@@ -1,0 +1,128 @@
+"""Shapes and strides: pure integer arithmetic on tuples, no memory touched. Strides are in bytes throughout."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+
+from pygpukit.core.errors import ShapeError
+
+Shape = tuple[int, ...]
+
+
+def contiguous_strides(shape: Shape, itemsize: int) -> Shape:
+    """Strides of a dense array in C order."""
+    strides: list[int] = []
+    step = itemsize
+    for extent in reversed(shape):
+        strides.append(step)
+        step *= max(extent, 1)
+    return tuple(reversed(strides))
+
+
+def broadcast_shapes(a: Shape, b: Shape, what: str) -> Shape:
+    """The common shape of two operands under NumPy's rule. Raises ShapeError naming the operation and both shapes."""
+    if a == b:
+        return a
+    ndim = max(len(a), len(b))
+    pairs = zip((1,) * (ndim - len(a)) + a, (1,) * (ndim - len(b)) + b)
+    result = []
+    for x, y in pairs:
+        if x != y and 1 not in (x, y):
+            raise ShapeError(
+                f"{what}: shapes {a} and {b} do not broadcast ({x} against {y}); "
+                "trailing dimensions must be equal or 1, reshape one operand"
+            )
+        result.append(y if x == 1 else x)
+    return tuple(result)
+
+
+def broadcast_strides(shape: Shape, strides: Shape, target: Shape) -> Shape:
+    """Strides that read an array of `shape` as the `target` shape it broadcasts to (0 along repeated axes)."""
+    missing = len(target) - len(shape)
+    own = tuple(
+        0 if extent == 1 and wanted != 1 else step for extent, step, wanted in zip(shape, strides, target[missing:])
+    )
+    return (0,) * missing + own
+
+
+def normalize_axis(axis: int, ndim: int, what: str) -> int:
+    """axis counted from 0. Raises ShapeError when it is out of range."""
+    if not -ndim <= axis < ndim:
+        raise ShapeError(f"{what}: axis {axis} is out of range for an array with {ndim} dimensions")
+    return axis % ndim
+
+
+def resolve_shape(shape: Sequence[int], size: int, what: str) -> Shape:
+    """`shape` with at most one -1 replaced, checked to hold `size` elements. Raises ShapeError with both figures."""
+    wanted = [int(extent) for extent in shape]
+    if wanted.count(-1) > 1 or any(extent < -1 for extent in wanted):
+        raise ShapeError(f"{what}: shape {tuple(wanted)} may have one -1 and no other negative extent")
+    if -1 in wanted:
+        known = prod(extent for extent in wanted if extent != -1)
+        if known == 0 or size % known:
+            raise ShapeError(f"{what}: {size} elements do not fill shape {tuple(wanted)}")
+        wanted[wanted.index(-1)] = size // known
+    if prod(wanted) != size:
+        raise ShapeError(f"{what}: shape {tuple(wanted)} holds {prod(wanted)} elements, the array has {size}")
+    return tuple(wanted)
+
+
+def reshape_strides(shape: Shape, strides: Shape, target: Shape, itemsize: int) -> Shape | None:
+    """Strides that make `target` a view of the same elements in the same order, or None when that needs a copy."""
+    if prod(shape) == 0:
+        return contiguous_strides(target, itemsize)
+    old = [(extent, step) for extent, step in zip(shape, strides) if extent != 1]
+    result = [itemsize] * len(target)
+    i = j = 0
+    while i < len(old):
+        # Grow a group of old axes and one of new axes until both hold as many elements.
+        first, count = i, old[i][0]
+        i += 1
+        while j < len(target) and target[j] == 1:
+            j += 1
+        start, wanted = j, target[j]
+        j += 1
+        while count != wanted:
+            if count < wanted:
+                if old[i - 1][1] != old[i][0] * old[i][1]:
+                    return None
+                count *= old[i][0]
+                i += 1
+            else:
+                wanted *= target[j]
+                j += 1
+        # A group of old axes that is dense inside splits into the new axes freely.
+        if any(old[k][1] != old[k + 1][0] * old[k + 1][1] for k in range(first, i - 1)):
+            return None
+        step = old[i - 1][1]
+        for k in range(j - 1, start - 1, -1):
+            result[k] = step
+            step *= target[k]
+    return tuple(result)
+
+
+def collapse(shape: Shape, strides: Sequence[Shape]) -> tuple[Shape, list[Shape]]:
+    """The same walk over several operands with as few axes as possible: no extents of 1, dense neighbours merged."""
+    extents: list[int] = []
+    steps: list[list[int]] = [[] for _ in strides]
+    for axis, extent in enumerate(shape):
+        if extent == 1:
+            continue
+        own = [operand[axis] for operand in strides]
+        if extents and all(step[-1] == extent * mine for step, mine in zip(steps, own)):
+            extents[-1] *= extent
+            for step, mine in zip(steps, own):
+                step[-1] = mine
+        else:
+            extents.append(extent)
+            for step, mine in zip(steps, own):
+                step.append(mine)
+    return tuple(extents), [tuple(step) for step in steps]
+
+
+def byte_span(shape: Shape, strides: Shape, offset: int, itemsize: int) -> tuple[int, int]:
+    """First byte and one past the last byte that a non-empty view touches, counted from its storage's start."""
+    low = offset + sum(min(0, (extent - 1) * step) for extent, step in zip(shape, strides))
+    high = offset + sum(max(0, (extent - 1) * step) for extent, step in zip(shape, strides)) + itemsize
+    return low, high

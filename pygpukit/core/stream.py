@@ -1,0 +1,153 @@
+"""Streams: in-order queues of device work. `with stream:` makes one current for the thread."""
+
+from __future__ import annotations
+
+import threading
+from enum import IntEnum
+
+from pygpukit._core import native
+from pygpukit.core.errors import InvalidSpecError
+from pygpukit.core.event import Event
+
+
+class StreamPriority(IntEnum):
+    """HIGH work goes before LOW work where both wait for the device."""
+
+    HIGH = 0
+    LOW = 1
+
+
+PriorityLike = str | StreamPriority
+
+_DRIVER_PRIORITY = {StreamPriority.HIGH: -5, StreamPriority.LOW: 0}  # the driver's most and least urgent level
+_entered = threading.local()
+
+
+class Stream:
+    """A queue of device work. Work of one stream runs in order; streams run side by side.
+
+    priority: "low" or "high", or a StreamPriority. `stream.native` is the compiled object, for kernels and events.
+    Raises InvalidSpecError for another priority.
+    """
+
+    __slots__ = ("__weakref__", "native", "priority")
+
+    def __init__(self, priority: PriorityLike = StreamPriority.LOW) -> None:
+        self.priority = _priority(priority)
+        self.native = native.Stream(_DRIVER_PRIORITY[self.priority])
+
+    @classmethod
+    def _of(cls, stream: native.Stream) -> Stream:
+        self = cls.__new__(cls)
+        self.priority = StreamPriority.LOW if stream.priority == 0 else StreamPriority.HIGH
+        self.native = stream
+        return self
+
+    @property
+    def handle(self) -> int:
+        """The driver's handle; 0 is the default stream."""
+        return self.native.handle
+
+    @property
+    def id(self) -> int:
+        """The short number of this stream in records and dashboards; 0 is the default stream."""
+        return self.native.id
+
+    def query(self) -> bool:
+        """True when all work queued so far is done. Does not wait."""
+        return self.native.query()
+
+    def synchronize(self) -> None:
+        """Wait until all work queued so far is done. Ctrl-C interrupts the wait."""
+        self.native.synchronize()
+
+    def wait_event(self, event: Event) -> None:
+        """Work queued from now on starts after the event. The calling thread does not wait."""
+        self.native.wait_event(event.native)
+
+    def record_event(self, event: Event | None = None) -> Event:
+        """Record an event (a new one by default) after the work queued so far, and return it."""
+        event = Event() if event is None else event
+        event.record(self)
+        return event
+
+    def __enter__(self) -> Stream:
+        stack = _entered.__dict__.setdefault("stack", [])
+        stack.append(native.current_stream())
+        native.set_current_stream(self.native)
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        native.set_current_stream(_entered.stack.pop())
+
+    def __cuda_stream__(self) -> tuple[int, int]:
+        """(protocol version, handle), for libraries that take foreign streams."""
+        return 0, self.handle
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Stream) and other.handle == self.handle
+
+    def __hash__(self) -> int:
+        return hash(self.handle)
+
+    def __repr__(self) -> str:
+        return f"Stream(id={self.id}, priority={self.priority.name.lower()})"
+
+
+class StreamManager:
+    """Makes streams and keeps those it made until they are destroyed."""
+
+    def __init__(self) -> None:
+        self._streams: list[Stream] = []
+
+    def create_stream(self, priority: PriorityLike = "low") -> Stream:
+        """A new stream. Raises InvalidSpecError for an unknown priority."""
+        stream = Stream(priority)
+        self._streams.append(stream)
+        return stream
+
+    def destroy_stream(self, stream: Stream) -> None:
+        """Wait for the stream's work and let go of it. Raises ValueError for a stream this manager did not make."""
+        self._streams.remove(stream)
+        stream.synchronize()
+
+    def get_default_stream(self) -> Stream:
+        """The device's default stream."""
+        return default_stream()
+
+    def synchronize_all(self) -> None:
+        """Wait for the default stream and every stream this manager made."""
+        for stream in (default_stream(), *self._streams):
+            stream.synchronize()
+
+
+_manager = StreamManager()
+
+
+def get_stream_manager() -> StreamManager:
+    """The manager of this process."""
+    return _manager
+
+
+def default_stream() -> Stream:
+    """The device's default stream."""
+    return Stream._of(native.default_stream())
+
+
+def current_stream() -> Stream:
+    """The stream that work of this thread goes to."""
+    return Stream._of(native.current_stream())
+
+
+def synchronize() -> None:
+    """Wait for every stream of the current device. Ctrl-C interrupts the wait."""
+    native.synchronize()
+
+
+def _priority(priority: PriorityLike) -> StreamPriority:
+    if isinstance(priority, StreamPriority):
+        return priority
+    name = priority.upper() if isinstance(priority, str) else ""
+    if name not in StreamPriority.__members__:
+        raise InvalidSpecError(f"stream priority {priority!r} is unknown; use 'low' or 'high'", "priority")
+    return StreamPriority[name]

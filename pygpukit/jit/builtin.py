@@ -1,0 +1,66 @@
+"""The package's own kernels: compiled from native/kernels on first use, one instantiation at a time, and launched.
+
+The only place that turns a packaged source into a kernel. catalogue() lists every instantiation that operations can ask
+for, so that all of them can be compiled ahead of time on a machine without a GPU.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from pygpukit._core import native
+from pygpukit.jit.compiler import compile_source
+
+# (name, "pointer" or "struct", dtype code, bytes), as native.Kernel takes them.
+Parameter = tuple[str, str, int, int]
+Extent = int | tuple[int, int, int]
+
+_ANY_TYPE = -1
+_kernels: dict[tuple[int, str], native.Kernel] = {}  # by device and name expression
+
+
+def kernel(source_key: str, name_expression: str, params: Sequence[Parameter]) -> native.Kernel:
+    """The kernel of a packaged source ("kernels/elementwise.cu") for the current device, compiled if needed.
+
+    name_expression: the instantiation, "pk::unary_dense<float, float, pk::Negate>". Raises as compile_source().
+    """
+    key = (native.current_device(), name_expression)
+    found = _kernels.get(key)
+    if found is None:
+        image = compile_source(source(source_key), name=source_key, name_expressions=(name_expression,))
+        function = native.Module(image.image).function(image.symbol(name_expression))
+        found = _kernels[key] = native.Kernel(function, name_expression.replace("pk::", ""), params)
+    return found
+
+
+def launch(source_key: str, name_expression: str, grid: Extent, block: Extent, *args: native.ArrayBase | bytes) -> None:
+    """Launch a kernel of the package on the current stream: arrays become pointers, bytes by-value parameters."""
+    found = _kernels.get((native.current_device(), name_expression))
+    if found is None:
+        found = kernel(source_key, name_expression, [_parameter(i, arg) for i, arg in enumerate(args)])
+    found.bind(_extent(grid), _extent(block))(*args)
+
+
+def source(source_key: str) -> str:
+    """The text of a packaged source."""
+    return native.sources()[source_key]
+
+
+def catalogue() -> Iterator[tuple[str, tuple[str, ...], tuple[str, ...]]]:
+    """Every built-in kernel: (source key, name expressions, compiler options), in groups to compile together."""
+    from pygpukit.ops import pointwise
+    from pygpukit.ops.matmul import gemm
+
+    for expressions in pointwise.instantiations():
+        yield pointwise.SOURCE, expressions, ()
+    yield gemm.SOURCE, gemm.instantiations(), ()
+
+
+def _parameter(position: int, arg: native.ArrayBase | bytes) -> Parameter:
+    if isinstance(arg, bytes):
+        return f"value{position}", "struct", 0, len(arg)
+    return f"array{position}", "pointer", _ANY_TYPE, 8
+
+
+def _extent(extent: Extent) -> tuple[int, int, int]:
+    return (extent, 1, 1) if isinstance(extent, int) else extent

@@ -1,0 +1,64 @@
+"""Where NVRTC, CUDA headers and the cache may be: the one file that knows the names and folders of each platform."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+_MAJORS = (13, 12)
+_HEADER_WHEELS = ("nvidia/cu13/include", "nvidia/cuda_runtime/include")
+
+if sys.platform == "win32":
+    _NAMES = tuple(f"nvrtc64_{major}0_0.dll" for major in _MAJORS)
+    _WHEELS = ("nvidia/cu13/bin/x86_64", "nvidia/cu13/bin", "nvidia/cuda_nvrtc/bin")
+    _TOOLKIT = ("bin/x64", "bin")
+    _SYSTEM: tuple[str, ...] = ()
+elif sys.platform == "darwin":  # NVIDIA ships nothing for macOS
+    _NAMES, _WHEELS, _TOOLKIT, _SYSTEM = (), (), (), ()
+else:
+    _NAMES = tuple(f"libnvrtc.so.{major}" for major in _MAJORS)
+    _WHEELS = ("nvidia/cu13/lib", "nvidia/cuda_nvrtc/lib")
+    _TOOLKIT = ("lib64", "lib", "targets/x86_64-linux/lib", "targets/sbsa-linux/lib")
+    _SYSTEM = ("/usr/local/cuda",)
+
+
+def nvrtc_candidates() -> list[str]:
+    """Library files that exist, best first: pip wheels, $CUDA_PATH and $CUDA_HOME, /usr/local/cuda; then plain names,
+    for which the dynamic loader searches."""
+    folders = [Path(entry, wheel) for entry in dict.fromkeys(sys.path) if entry for wheel in _WHEELS]
+    folders += [Path(root, part) for root in _toolkits() for part in _TOOLKIT]
+    return list(dict.fromkeys([*map(str, _existing(folders)), *_NAMES]))
+
+
+def _existing(folders: list[Path]) -> Iterator[Path]:
+    for folder in folders:
+        for name in _NAMES:
+            file = folder / name
+            if file.is_file():
+                yield file
+
+
+def cuda_headers() -> Path | None:
+    """A folder with CUDA's device headers: of a toolkit, or of the runtime's pip wheel."""
+    folders = [Path(entry, wheel) for entry in dict.fromkeys(sys.path) if entry for wheel in _HEADER_WHEELS]
+    folders += [Path(root, "include") for root in _toolkits()]
+    return next((folder for folder in folders if (folder / "cuda_fp16.h").is_file()), None)
+
+
+def _toolkits() -> list[str]:
+    return [root for root in (os.environ.get("CUDA_PATH"), os.environ.get("CUDA_HOME"), *_SYSTEM) if root]
+
+
+def cache_directory() -> Path:
+    """$PYGPUKIT_CACHE_DIR, else the platform's folder for caches."""
+    chosen = os.environ.get("PYGPUKIT_CACHE_DIR")
+    if chosen:
+        return Path(chosen).expanduser()
+    if sys.platform == "win32":
+        root = os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local"
+        return Path(root, "pygpukit", "cache")
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Caches" / "pygpukit"
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache", "pygpukit")

@@ -1,0 +1,151 @@
+"""The control channel: requests of the lab extension, answered also while a cell runs (docs/seams.md).
+
+Handlers may run on a subshell's thread: they read, or ask for something, and return at once. The comm is never sent on
+from anywhere else, or ipykernel would route its requests behind the running cell.
+"""
+
+from __future__ import annotations
+
+import sys
+import uuid
+from collections.abc import Callable
+from typing import Any
+
+from pygpukit import _core
+from pygpukit._core import native
+from pygpukit.jupyter import status
+
+TARGET = "pygpukit.control.v1"
+VERSION = 1
+TELEMETRY_VERSION = 1
+SESSION = uuid.uuid4().hex
+
+_POOL_FIELDS = (
+    "quota",
+    "used",
+    "cached",
+    "available",
+    "reserved",
+    "evicted",
+    "peak_used",
+    "active_blocks",
+    "segment_count",
+    "eviction_count",
+    "restore_count",
+)
+_TASK_FIELDS = (
+    "id",
+    "name",
+    "phase",
+    "reason",
+    "detail",
+    "memory_bytes",
+    "share_ppm",
+    "policy",
+    "priority",
+    "submitted_ns",
+    "started_ns",
+    "finished_ns",
+    "launches",
+    "gpu_ns",
+    "error",
+)
+
+
+class RequestError(Exception):
+    """A request that cannot be answered; its text goes back to the page."""
+
+
+def answer(request: Any) -> dict[str, Any]:
+    """The answer to one request. Never raises: whatever goes wrong is the answer's error."""
+    number = request.get("id") if isinstance(request, dict) else None
+    if isinstance(number, bool) or not isinstance(number, int):
+        return {"id": -1, "ok": False, "error": "malformed request: expected {'id': int, 'action': str, 'args': {}}"}
+    try:
+        return {"id": number, "ok": True, "result": _perform(request)}
+    except RequestError as error:
+        return {"id": number, "ok": False, "error": str(error)}
+    except Exception as error:
+        return {"id": number, "ok": False, "error": f"{type(error).__name__}: {error}"}
+
+
+def _perform(request: dict[str, Any]) -> Any:
+    name, args = request.get("action"), request.get("args", {})
+    if not isinstance(name, str) or not isinstance(args, dict):
+        raise RequestError("malformed request: 'action' is a string and 'args' an object")
+    action = _ACTIONS.get(name)
+    if action is None:
+        raise RequestError(f"unknown action {name!r}; there are {', '.join(_ACTIONS)}")
+    return action(args)
+
+
+def _hello(_args: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "pygpukit": _core.__version__,
+        "control": VERSION,
+        "telemetry": TELEMETRY_VERSION,
+        "backend": native.backend_name(),
+        "session": SESSION,
+    }
+
+
+def _status(_args: dict[str, Any]) -> dict[str, Any]:
+    now = status.fields()
+    return {"line": status.line(now), **now}
+
+
+def _snapshot(_args: dict[str, Any]) -> dict[str, Any]:
+    if native.backend_name() is None:
+        return {"pool": None, "tasks": []}
+    pool = _core.pool_stats(native.current_device())
+    tasks = [{name: getattr(task, name) for name in _TASK_FIELDS} for one in _schedulers() for task in one.core.tasks()]
+    return {"pool": {name: getattr(pool, name) for name in _POOL_FIELDS}, "tasks": tasks}
+
+
+def _cancel(args: dict[str, Any]) -> dict[str, Any]:
+    task = args.get("task")
+    if not isinstance(task, str):
+        raise RequestError("cancel needs args {'task': id}")
+    for scheduler in _schedulers():
+        if scheduler.core.get(task) is not None:
+            return {"cancelled": scheduler.cancel(task)}
+    raise RequestError(f"no task {task!r}")
+
+
+def _schedulers() -> list[Any]:
+    """The live schedulers; none while nothing has imported the scheduler."""
+    module = sys.modules.get("pygpukit.scheduler")
+    return list(module.all_schedulers()) if module is not None else []
+
+
+_ACTIONS: dict[str, Callable[[dict[str, Any]], Any]] = {
+    "hello": _hello,
+    "status": _status,
+    "snapshot": _snapshot,
+    "cancel": _cancel,
+}
+
+
+def _opened(comm: Any, _message: Any) -> None:
+    """A page opened the channel: answer every request on it."""
+    comm.on_msg(lambda message: comm.send(answer(message["content"]["data"])))
+
+
+def install(shell: Any) -> bool:
+    """Register the target with the shell's kernel; False in a terminal, which has no comms."""
+    manager = _comm_manager(shell)
+    if manager is None:
+        return False
+    manager.register_target(TARGET, _opened)
+    return True
+
+
+def remove(shell: Any) -> None:
+    """Take the target back."""
+    manager = _comm_manager(shell)
+    if manager is not None and TARGET in manager.targets:
+        manager.unregister_target(TARGET, _opened)
+
+
+def _comm_manager(shell: Any) -> Any:
+    return getattr(getattr(shell, "kernel", None), "comm_manager", None)

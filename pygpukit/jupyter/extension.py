@@ -1,0 +1,51 @@
+"""%load_ext pygpukit: magics, cell ledger and control channel go into the shell, and out again without a trace."""
+
+from __future__ import annotations
+
+import weakref
+from typing import Any
+
+from pygpukit.jupyter import control
+from pygpukit.jupyter.ledger import Ledger
+from pygpukit.jupyter.magics import CudaMagics
+
+_MAGICS = (("cell", "cuda"), ("line", "gpu"))
+_ABSENT = object()
+
+_installed: weakref.WeakKeyDictionary[Any, _Installed] = weakref.WeakKeyDictionary()
+
+
+class _Installed:
+    """What one shell was given, and what stood there before."""
+
+    def __init__(self, shell: Any) -> None:
+        tables = shell.magics_manager.magics
+        self._before = {(kind, name): tables[kind].get(name, _ABSENT) for kind, name in _MAGICS}
+        self._ledger = Ledger(shell)
+        shell.register_magics(CudaMagics(shell, self._ledger))
+        self._ledger.install()
+        control.install(shell)
+
+    def remove(self, shell: Any) -> None:
+        control.remove(shell)
+        self._ledger.remove()
+        manager = shell.magics_manager
+        manager.registry.pop(CudaMagics.__name__, None)
+        for (kind, name), before in self._before.items():
+            if before is _ABSENT:
+                manager.magics[kind].pop(name, None)
+            else:
+                manager.magics[kind][name] = before
+
+
+def load_ipython_extension(shell: Any) -> None:
+    """Called by %load_ext. Prints nothing; loading twice changes nothing."""
+    if shell not in _installed:
+        _installed[shell] = _Installed(shell)
+
+
+def unload_ipython_extension(shell: Any) -> None:
+    """Called by %unload_ext and %reload_ext: the shell is as it was before."""
+    installed = _installed.pop(shell, None)
+    if installed is not None:
+        installed.remove(shell)

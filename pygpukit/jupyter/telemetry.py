@@ -1,0 +1,135 @@
+"""The one sampler thread: makes telemetry frames at a steady rate and hands them to the sinks that are being looked at.
+
+A sink is any object with
+- `visible: bool`: whether somebody looks; nothing is made for a sink that is not visible;
+- `since: int`, `since_name: int`: where its next frame starts; the sampler advances them;
+- `send_frame(frame: bytes) -> None`: called on the sampler's thread;
+- optionally `device: int` (default 0).
+
+Sinks are held weakly. The thread runs only while some sink is visible, so a widget calls wake() (or add_sink(self)
+again) when it becomes visible. Sinks at the same place share one frame, so they show the same sequence numbers.
+"""
+
+from __future__ import annotations
+
+import atexit
+import threading
+import time
+import warnings
+import weakref
+from typing import Protocol
+
+from pygpukit import _core
+
+DEFAULT_HZ = 10.0
+MAX_HZ = 60.0
+FRAME_RECORDS = 4096  # of a longer burst the newest; the frame's header counts the others as lost
+
+
+class Sink(Protocol):
+    """What add_sink() takes."""
+
+    visible: bool
+    since: int
+    since_name: int
+
+    def send_frame(self, frame: bytes) -> None: ...
+
+
+class Sampler:
+    """Sinks and the thread that serves them. The package has one, see the module's functions."""
+
+    def __init__(self) -> None:
+        self._sinks: weakref.WeakSet[Sink] = weakref.WeakSet()
+        self._lock = threading.Lock()
+        self._thread: threading.Thread | None = None
+        self._stop = threading.Event()
+        self._period_s = 1 / DEFAULT_HZ
+
+    def add(self, sink: Sink) -> None:
+        with self._lock:
+            self._sinks.add(sink)
+        self.wake()
+
+    def remove(self, sink: Sink) -> None:
+        with self._lock:
+            self._sinks.discard(sink)
+
+    def wake(self) -> None:
+        with self._lock:
+            if self._thread is None and any(sink.visible for sink in self._sinks):
+                self._stop.clear()
+                self._thread = threading.Thread(target=self._run, name="pygpukit-telemetry", daemon=True)
+                self._thread.start()
+
+    def set_rate(self, hz: float) -> None:
+        if not 0 < hz <= MAX_HZ:
+            raise ValueError(f"the rate is {hz} Hz; it must be above 0 and at most {MAX_HZ:g}")
+        self._period_s = 1 / hz
+
+    def stop(self) -> None:
+        """End the thread and wait for it; sinks stay."""
+        self._stop.set()
+        thread = self._thread
+        if thread is not None and thread is not threading.current_thread():
+            thread.join()
+
+    def running(self) -> bool:
+        return self._thread is not None
+
+    def _run(self) -> None:
+        due = time.monotonic()
+        while True:
+            with self._lock:
+                sinks = [sink for sink in self._sinks if sink.visible]
+                if not sinks or self._stop.is_set():
+                    self._thread = None
+                    return
+            self._tick(sinks)
+            del sinks  # hold no widget while waiting
+            now = time.monotonic()
+            due = max(due + self._period_s, now)
+            self._stop.wait(due - now)
+
+    def _tick(self, sinks: list[Sink]) -> None:
+        """One frame for every set of sinks that stand at the same place."""
+        groups: dict[tuple[int, int, int], list[Sink]] = {}
+        for sink in sinks:
+            place = (getattr(sink, "device", 0), sink.since, sink.since_name)
+            groups.setdefault(place, []).append(sink)
+        for (device, since, since_name), members in groups.items():
+            frame, since, since_name = _core.telemetry_frame(device, since, since_name, FRAME_RECORDS)
+            for sink in members:
+                sink.since, sink.since_name = since, since_name
+                self._send(sink, frame)
+
+    def _send(self, sink: Sink, frame: bytes) -> None:
+        try:
+            sink.send_frame(frame)
+        except Exception as error:  # a closed comm must not end the others' telemetry
+            self.remove(sink)
+            warnings.warn(f"telemetry to {sink!r} ended: {error}", RuntimeWarning, stacklevel=1)
+
+
+_sampler = Sampler()
+atexit.register(_sampler.stop)
+
+
+def add_sink(sink: Sink) -> None:
+    """Serve `sink` while it is visible; adding it again only wakes the thread. Held weakly. Thread-safe."""
+    _sampler.add(sink)
+
+
+def remove_sink(sink: Sink) -> None:
+    """Serve `sink` no more; nothing happens when it was not added. Thread-safe."""
+    _sampler.remove(sink)
+
+
+def wake() -> None:
+    """Look at the sinks' visibility again: start the thread if one is visible."""
+    _sampler.wake()
+
+
+def set_rate(hz: float) -> None:
+    """Frames a second for every sink, above 0 and at most 60. Raises ValueError."""
+    _sampler.set_rate(hz)

@@ -1,0 +1,101 @@
+"""Static pictures of a dashboard's state as HTML with SVG, for places that show outputs without a kernel."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from html import escape
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pygpukit import _core
+
+WIDTH = 640
+ROW = 14
+UNLIMITED_BYTES = 1 << 60  # a pool without a limit reports one near 2**64
+COLOURS = ("#4f7be0", "#1f9e8f", "#d97a28", "#9263cf", "#cf4f86", "#68a03c", "#b08a14", "#73849c")
+STYLE = "font: 13px system-ui, sans-serif; font-variant-numeric: tabular-nums; max-width: 640px"
+
+
+def human_bytes(count: int) -> str:
+    """12 MiB, 1.50 GiB: binary units, at most three significant places."""
+    value = float(count)
+    for unit in ("B", "KiB", "MiB", "GiB", "TiB"):
+        if value < 1024 or unit == "TiB":
+            break
+        value /= 1024
+    digits = 0 if value >= 100 or value.is_integer() else 1 if value >= 10 else 2
+    return f"{value:.{digits}f} {unit}"
+
+
+def memory_html(
+    device: str,
+    stats: _core.PoolStats,
+    segments: Sequence[tuple[int, int, bool]],
+    blocks: Sequence[tuple[int, int, int, int, int, int, int, bool]],
+) -> str:
+    """The pool's bar and its blocks by address; no address, time or identity is in the text."""
+    limited = 0 < stats.quota < UNLIMITED_BYTES
+    whole = max(stats.quota if limited else stats.reserved, stats.reserved, 1)
+    limit = f" of {human_bytes(stats.quota)}" if limited else ""
+    words = (
+        f"{human_bytes(stats.used)} used, {human_bytes(stats.reserved)} reserved{limit}; "
+        f"{stats.active_blocks} live blocks, peak {human_bytes(stats.peak_used)}"
+    )
+    bar = [
+        _rect(0, 0, WIDTH, "currentColor", 0.1),
+        _rect(0, 0, WIDTH * stats.reserved / whole, COLOURS[0], 0.4),
+        _rect(0, 0, WIDTH * stats.used / whole, COLOURS[0]),
+    ]
+    return _page("GPU memory", device, words, bar + _map(segments, blocks), 2 if segments else 1)
+
+
+def scheduler_html(device: str, tasks: Sequence[_core.TaskRecord], counters: Mapping[str, int]) -> str:
+    """Tasks by phase as one bar, and the launches so far."""
+    counts = Counter(task.phase for task in tasks)
+    launches = counters["launches"] + counters["host_launches"]
+    phases = ", ".join(f"{count} {phase.lower()}" for phase, count in sorted(counts.items()))
+    bar = []
+    left = 0.0
+    for colour, (_, count) in zip(COLOURS, sorted(counts.items()), strict=False):
+        width = WIDTH * count / len(tasks)
+        bar.append(_rect(left, 0, width, colour))
+        left += width
+    return _page("GPU scheduler", device, f"{phases or 'no task'}; {launches} launches", bar, 1 if bar else 0)
+
+
+def _map(
+    segments: Sequence[tuple[int, int, bool]], blocks: Sequence[tuple[int, int, int, int, int, int, int, bool]]
+) -> list[str]:
+    """Mapped segments end to end in one row, blocks inside them."""
+    total = sum(size for _, size, mapped in segments if mapped)
+    if total == 0:
+        return []
+    scale = WIDTH / total
+    row = ROW + 6
+    parts = []
+    offset = 0
+    for start, size, mapped in segments:
+        if not mapped:
+            continue
+        parts.append(_rect(offset * scale, row, size * scale - 1, "currentColor", 0.1))
+        for _, address, length, tenant, name, *_ in blocks:
+            if start <= address < start + size:
+                colour = COLOURS[(name or tenant) % len(COLOURS)]
+                parts.append(_rect((offset + address - start) * scale, row, max(length * scale - 0.5, 0.5), colour))
+        offset += size
+    return parts
+
+
+def _rect(x: float, y: float, width: float, fill: str, opacity: float = 1.0) -> str:
+    return f'<rect x="{x:.1f}" y="{y}" width="{max(width, 0):.1f}" height="{ROW}" rx="2" fill="{fill}" opacity="{opacity}"/>'
+
+
+def _page(title: str, device: str, words: str, shapes: Sequence[str], rows: int) -> str:
+    height = rows * (ROW + 6)
+    picture = (
+        f'<svg viewBox="0 0 {WIDTH} {height}" width="100%" role="img" aria-label="{escape(words)}">{"".join(shapes)}</svg>'
+        if rows
+        else ""
+    )
+    return f'<div style="{STYLE}"><p><b>{escape(title)}</b> {escape(device)}<br>{escape(words)}</p>{picture}</div>'

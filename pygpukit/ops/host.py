@@ -1,0 +1,57 @@
+"""Array memory as NumPy arrays on the simulated device, for operations that compute there, inside a host launch."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pygpukit._core import native
+from pygpukit.core import scalars
+from pygpukit.core.dtypes import DataType, bfloat16
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from pygpukit.core.array import GPUArray
+
+
+def memory(array: GPUArray) -> np.ndarray[Any, Any]:
+    """The elements themselves, as a NumPy view with the array's strides (bfloat16 as its uint16 bits)."""
+    import numpy as np
+
+    dtype = array.dtype.to_numpy_dtype()
+    return np.ndarray(array.shape, dtype, native.host_buffer(array), array.offset, array.strides)
+
+
+def values(array: GPUArray) -> np.ndarray[Any, Any]:
+    """What to compute with: the elements, where bfloat16 becomes float32."""
+    elements = memory(array)
+    if array.dtype != bfloat16:
+        return elements
+    import numpy as np
+
+    return (elements.astype(np.uint32) << np.uint32(16)).view(np.float32)
+
+
+def rounded(value: Any, dtype: DataType) -> Any:
+    """A Python number as one element of dtype, in the type that values() computes with."""
+    import numpy as np
+
+    element = scalars.decode(scalars.encode(value, dtype), dtype)
+    return np.asarray(element, np.float32 if dtype == bfloat16 else dtype.to_numpy_dtype())
+
+
+def store(array: GPUArray, result: Any) -> None:
+    """Write computed values, converted to the array's type; bfloat16 is rounded to nearest even."""
+    import numpy as np
+
+    target = memory(array)
+    if np.iscomplexobj(result) and target.dtype.kind not in "bc":
+        result = np.real(result)  # as a plain conversion does, without NumPy's warning
+    if array.dtype != bfloat16:
+        np.copyto(target, result, casting="unsafe")
+        return
+    single = np.asarray(result, dtype=np.float32)
+    bits = single.view(np.uint32)
+    rounded = (bits + np.uint32(0x7FFF) + ((bits >> np.uint32(16)) & np.uint32(1))) >> np.uint32(16)
+    quiet = (bits >> np.uint32(16)) | np.uint32(0x40)
+    np.copyto(target, np.where(np.isnan(single), quiet, rounded), casting="unsafe")

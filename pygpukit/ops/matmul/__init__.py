@@ -1,0 +1,5 @@
+"""Matrix products."""
+
+from pygpukit.ops.matmul.gemm import matmul
+
+__all__ = ["matmul"]

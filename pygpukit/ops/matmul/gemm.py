@@ -1,0 +1,140 @@
+"""Matrix product with NumPy's rules: 1-D vectors, 2-D matrices, stacks of matrices with broadcast batch axes."""
+
+from __future__ import annotations
+
+import struct
+from typing import TYPE_CHECKING
+
+from pygpukit._core import native
+from pygpukit.core import layout, promotion
+from pygpukit.core.backend import is_sim
+from pygpukit.core.dtypes import bfloat16, float16
+from pygpukit.core.errors import ShapeError
+from pygpukit.ops import copying, host
+from pygpukit.ops.operands import check_array, check_devices, check_out, overlaps, span
+from pygpukit.ops.pointwise import CTYPES, pad
+
+if TYPE_CHECKING:
+    from pygpukit.core.array import GPUArray
+
+SOURCE = "kernels/matmul/gemm.cu"
+_TILE = 64  # gemm.cu: kTile
+_THREADS = 16
+_MAX_GRID_Y = 65535
+
+
+def matmul(a: GPUArray, b: GPUArray, *, out: GPUArray | None = None) -> GPUArray:
+    """a @ b.
+
+    Shapes as numpy.matmul: (m, k) @ (k, n) -> (m, n); a 1-D operand is a row on the left and a column on the right and
+    its axis is dropped from the result, so 1-D @ 1-D is a 0-d dot product; leading axes broadcast. Types promote as in
+    NumPy; float16 and bfloat16 are summed in float32, float32 is real float32, integers wrap. Strided operands are read
+    in place. out: written and returned instead of a new array. Asynchronous on the current stream; the order of
+    additions is fixed. Raises ShapeError naming both shapes, DTypeError, DeviceMismatchError.
+    """
+    a, b = check_array(a, "matmul"), check_array(b, "matmul")
+    check_devices("matmul", a, b)
+    dtype = promotion.promote(a.dtype, b.dtype)
+    left, right, shape = _shapes(a, b)
+    target = out if out is None else check_out(out, shape, dtype, "matmul")
+    if target is None or target.dtype != dtype or _touches(target, a) or _touches(target, b):
+        target = native.empty(shape, dtype)
+    if target.size:
+        left, right = (x if x.dtype == dtype else copying.astype(x, dtype) for x in (left, right))
+        full = _with_matrix_axes(target, a.ndim == 1, b.ndim == 1)
+        (_on_host if is_sim() else _on_device)(left, right, full)
+    if out is None or target is out:
+        return target
+    copying.copy_to(target, out)
+    return out
+
+
+def instantiations() -> tuple[str, ...]:
+    """Name expressions of every kernel that matmul() can ask for."""
+    return tuple(f"pk::gemm<{ctype}>" for ctype in CTYPES.values())
+
+
+def _touches(target: GPUArray, operand: GPUArray) -> bool:
+    same = target.block == operand.block and target.offset == operand.offset
+    return same or overlaps(target, operand)
+
+
+def _shapes(a: GPUArray, b: GPUArray) -> tuple[GPUArray, GPUArray, layout.Shape]:
+    """Both operands with at least two axes and common batch axes, and the shape of the result."""
+    if a.ndim == 0 or b.ndim == 0:
+        raise ShapeError(
+            f"matmul: shapes {a.shape} and {b.shape}: a 0-d operand has no matrix dimension; use * instead"
+        )
+    inner_a, inner_b = a.shape[-1], b.shape[-2] if b.ndim > 1 else b.shape[0]
+    if inner_a != inner_b:
+        raise ShapeError(
+            f"matmul: shapes {a.shape} and {b.shape} do not fit: the inner dimensions are {inner_a} and {inner_b} and "
+            "must be equal; transpose or reshape one operand"
+        )
+    batch = layout.broadcast_shapes(a.shape[:-2], b.shape[:-2], "matmul (batch dimensions)")
+    rows = a.shape[-2:-1]
+    columns = b.shape[-1:] if b.ndim > 1 else ()
+    return (_as_stack(a, batch, row=True), _as_stack(b, batch, row=False), batch + rows + columns)
+
+
+def _as_stack(array: GPUArray, batch: layout.Shape, row: bool) -> GPUArray:
+    """The operand as a view of shape batch + (rows, columns); a vector becomes a row or a column."""
+    shape, strides = array.shape, array.strides
+    if array.ndim == 1:
+        shape, strides = ((1, *shape), (0, *strides)) if row else ((*shape, 1), (*strides, 0))
+    strides = layout.broadcast_strides(shape, strides, batch + shape[-2:])
+    return native.view(array, batch + shape[-2:], strides, array.offset)
+
+
+def _with_matrix_axes(out: GPUArray, no_rows: bool, no_columns: bool) -> GPUArray:
+    """The output as a view with the row and column axes that a 1-D operand dropped."""
+    shape, strides = list(out.shape), list(out.strides)
+    if no_columns:
+        shape.append(1)
+        strides.append(0)
+    if no_rows:
+        shape.insert(len(shape) - 1, 1)
+        strides.insert(len(strides) - 1, 0)
+    return native.view(out, shape, strides, out.offset)
+
+
+def _on_host(a: GPUArray, b: GPUArray, out: GPUArray) -> None:
+    import numpy as np
+
+    def compute() -> None:
+        left, right = host.values(a), host.values(b)
+        if a.dtype in (float16, bfloat16):
+            left, right = left.astype(np.float32), right.astype(np.float32)
+        with np.errstate(all="ignore"):
+            host.store(out, np.matmul(left, right))
+
+    native.host_launch("matmul", compute, [a, b, out])
+
+
+def _on_device(a: GPUArray, b: GPUArray, out: GPUArray) -> None:
+    from pygpukit.jit import builtin
+
+    *batch, m, n = out.shape
+    k = a.shape[-1]
+    operands = (a, b, out)
+    steps = [[step // x.itemsize for step in x.strides] for x in operands]
+    extents, batch_steps = layout.collapse(tuple(batch), [tuple(own[:-2]) for own in steps])
+    batches = out.size // (m * n)
+    if k == 0:  # an empty sum; nothing of the operands may be read
+        copying.fill(out, 0)
+        return
+    spans, starts = zip(*(span(x) for x in operands))
+    # gemm.cu: GemmLayout
+    fields = [m, n, k, batches, len(extents), *pad(extents), *starts]
+    fields += [own[-2] for own in steps] + [own[-1] for own in steps]
+    for own in batch_steps:
+        fields += pad(own)
+    tiles = -(-m // _TILE) * -(-n // _TILE)
+    builtin.launch(
+        SOURCE,
+        f"pk::gemm<{CTYPES[out.dtype.name]}>",
+        (tiles, min(batches, _MAX_GRID_Y), 1),
+        (_THREADS, _THREADS, 1),
+        *spans,
+        struct.pack(f"<{len(fields)}q", *fields),
+    )

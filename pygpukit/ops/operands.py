@@ -1,0 +1,104 @@
+"""What every operation checks before it launches: operand kinds, devices, output arrays and overlap."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard
+
+from pygpukit._core import native
+from pygpukit.core import layout, promotion
+from pygpukit.core.dtypes import DataType
+from pygpukit.core.errors import DeviceMismatchError, DTypeError, ShapeError
+
+if TYPE_CHECKING:
+    from pygpukit.core.array import GPUArray
+
+    Operand: TypeAlias = "GPUArray | promotion.Scalar"
+
+
+def is_array(value: object) -> TypeGuard[GPUArray]:
+    """True for a GPUArray."""
+    return isinstance(value, native.ArrayBase)
+
+
+def check_operand(value: Any, what: str) -> Operand:
+    """value as an array or Python number; a NumPy scalar becomes a 0-d array of its type.
+
+    Raises DTypeError for anything else, and says how to bring it to the device.
+    """
+    if is_array(value):
+        return value
+    if isinstance(value, (bool, int, float, complex)) and type(value).__module__ != "numpy":
+        return value
+    if type(value).__module__ == "numpy" and getattr(value, "shape", None) == () and hasattr(value, "item"):
+        from pygpukit.core.factory import from_numpy
+
+        return from_numpy(value)
+    raise DTypeError(
+        f"{what}: a {type(value).__name__} is not an operand; nothing is copied to the device implicitly, "
+        "use gp.from_numpy(...) or gp.asarray(...)"
+    )
+
+
+def check_array(value: Any, what: str) -> GPUArray:
+    """value, which must be a GPUArray. Raises DTypeError naming what was given."""
+    if is_array(value):
+        return value
+    raise DTypeError(
+        f"{what}: expected a GPUArray, got a {type(value).__name__}; "
+        "nothing is copied to the device implicitly, use gp.from_numpy(...) or gp.asarray(...)"
+    )
+
+
+def check_devices(what: str, *arrays: GPUArray) -> None:
+    """Raises DeviceMismatchError unless all arrays live on the current device."""
+    current = native.current_device()
+    for position, array in enumerate(arrays):
+        if array.device != current:
+            raise DeviceMismatchError(
+                f"{what}: array {position} is on device {array.device}, work goes to device {current}; "
+                "copy it there or make its device current"
+            )
+
+
+def check_out(out: Any, shape: layout.Shape, dtype: DataType, what: str) -> GPUArray:
+    """out, which must be an array of that shape whose type can take results of dtype (NumPy's same_kind rule)."""
+    array = check_array(out, f"{what}: out")
+    if array.shape != shape:
+        raise ShapeError(f"{what}: out has shape {array.shape}, the result has shape {shape}")
+    if not promotion.can_store(dtype, array.dtype):
+        raise DTypeError(
+            f"{what}: a {dtype} result cannot be stored in an array of {array.dtype}; "
+            f"drop out= (or the in-place form), or convert with .astype({array.dtype.name!r})"
+        )
+    return array
+
+
+def same_view(a: GPUArray, b: GPUArray) -> bool:
+    """True when both see the same elements in the same order."""
+    return _place(a) == _place(b) and (a.shape, a.strides, a.dtype) == (b.shape, b.strides, b.dtype)
+
+
+def overlaps(a: GPUArray, b: GPUArray) -> bool:
+    """True when the arrays may share bytes and are not the very same view (which elementwise work may overwrite)."""
+    (a_block, a_start), (b_block, b_start) = _place(a), _place(b)
+    if a_block != b_block or not a.size or not b.size or same_view(a, b):
+        return False
+    a_low, a_high = layout.byte_span(a.shape, a.strides, a_start, a.itemsize)
+    b_low, b_high = layout.byte_span(b.shape, b.strides, b_start, b.itemsize)
+    return a_low < b_high and b_low < a_high
+
+
+def _place(array: GPUArray) -> tuple[int, int]:
+    """Where the first element is: block and offset in it. Memory of other libraries is one block, 0, by address."""
+    block = array.block
+    return block, array.offset if block else array.device_ptr
+
+
+def span(array: GPUArray) -> tuple[GPUArray, int]:
+    """All storage that a strided array touches, as a dense 1-D array, and the first element's position in it.
+
+    Kernels take dense arrays only; with this one and a by-value layout they walk any strides.
+    """
+    low, high = layout.byte_span(array.shape, array.strides, array.offset, array.itemsize)
+    size = array.itemsize
+    return native.view(array, ((high - low) // size,), (size,), low), (array.offset - low) // size

@@ -1,0 +1,213 @@
+"""Running one unary or binary operation over any layouts: the built-in kernels on cuda, NumPy on pool memory on sim.
+
+Callers have checked devices, shapes and types: operands have one type, broadcast to the output's shape, and do not
+overlap the output unless they are the very same view.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from pygpukit._core import native
+from pygpukit.core import layout, promotion, scalars
+from pygpukit.core.backend import is_sim
+from pygpukit.core.dtypes import DataType, bool_
+from pygpukit.core.errors import DTypeError
+from pygpukit.ops import host
+from pygpukit.ops.operands import is_array, span
+
+if TYPE_CHECKING:
+    from pygpukit.core.array import GPUArray
+    from pygpukit.ops.operands import Operand
+
+SOURCE = "kernels/elementwise.cu"
+MAX_DIMS = 16  # numeric.cuh: kMaxDims
+_BLOCK = 256
+_VECTOR_BYTES = 16
+
+
+@dataclass(frozen=True)
+class Op:
+    """An operation: its name in errors and records, its functor in elementwise.cu, its NumPy function."""
+
+    name: str
+    functor: str
+    ufunc: str
+    compares: bool = False  # the result is bool
+
+    def result_dtype(self, dtype: DataType) -> DataType:
+        """Type of the result of operands of type dtype."""
+        return bool_ if self.compares else dtype
+
+
+COPY = Op("copy", "pk::Copy", "asarray")
+NEG = Op("neg", "pk::Negate", "negative")
+ADD = Op("add", "pk::Add", "add")
+SUB = Op("sub", "pk::Subtract", "subtract")
+MUL = Op("mul", "pk::Multiply", "multiply")
+DIV = Op("div", "pk::Divide", "true_divide")
+EQ = Op("eq", "pk::Equal", "equal", compares=True)
+NE = Op("ne", "pk::NotEqual", "not_equal", compares=True)
+LT = Op("lt", "pk::Less", "less", compares=True)
+LE = Op("le", "pk::LessEqual", "less_equal", compares=True)
+GT = Op("gt", "pk::Greater", "greater", compares=True)
+GE = Op("ge", "pk::GreaterEqual", "greater_equal", compares=True)
+_ORDER = (LT, LE, GT, GE)
+
+# DataType name -> C++ type of the kernels.
+CTYPES = {
+    "bool": "bool",
+    "int8": "signed char",
+    "int16": "short",
+    "int32": "int",
+    "int64": "long long",
+    "uint8": "unsigned char",
+    "uint16": "unsigned short",
+    "uint32": "unsigned int",
+    "uint64": "unsigned long long",
+    "float16": "pk::half_t",
+    "bfloat16": "pk::bfloat16_t",
+    "float32": "float",
+    "float64": "double",
+    "complex64": "pk::complex_t<float>",
+    "complex128": "pk::complex_t<double>",
+}
+# Moving elements without looking at them, by item size.
+_RAW = {
+    1: "unsigned char",
+    2: "unsigned short",
+    4: "unsigned int",
+    8: "unsigned long long",
+    16: "pk::complex_t<double>",
+}
+
+
+def unary(op: Op, a: GPUArray, out: GPUArray) -> None:
+    """out[...] = op(a), a broadcast to out's shape and converted to out's type."""
+    if not out.size:
+        return
+    if is_sim():
+        _on_host(op, a.dtype, (a,), out)
+        return
+    source, target = (_RAW[a.itemsize],) * 2 if op is COPY and a.dtype == out.dtype else (_ctype(a), _ctype(out))
+    if _dense(a, out):
+        _launch_dense(f"pk::unary_dense<{source}, {target}, {op.functor}>", a, out)
+    else:
+        _launch_strided(f"pk::unary_strided<{source}, {target}, {op.functor}>", a, out)
+
+
+def binary(op: Op, dtype: DataType, a: Operand, b: Operand, out: GPUArray) -> None:
+    """out[...] = op(a, b) computed in dtype, the arrays' type; they broadcast to out's shape, one may be a number."""
+    if not out.size:
+        return
+    if is_sim():
+        _on_host(op, dtype, (a, b), out)
+        return
+    types = f"{CTYPES[dtype.name]}, {_ctype(out)}"
+    if is_array(a) and not is_array(b) and _dense(a, out):
+        _launch_dense(f"pk::binary_scalar<{types}, {op.functor}>", a, scalars.encode(b, dtype), out)
+        return
+    if is_array(b) and not is_array(a) and _dense(b, out):
+        _launch_dense(f"pk::binary_scalar<{types}, pk::Swapped<{op.functor}>>", b, scalars.encode(a, dtype), out)
+        return
+    x = a if is_array(a) else scalar_array(a, dtype)
+    y = b if is_array(b) else scalar_array(b, dtype)
+    if _dense(x, out) and _dense(y, out):
+        _launch_dense(f"pk::binary_dense<{types}, {op.functor}>", x, y, out)
+    else:
+        _launch_strided(f"pk::binary_strided<{types}, {op.functor}>", x, y, out)
+
+
+def _dense(array: GPUArray, out: GPUArray) -> bool:
+    return array.shape == out.shape and array.is_contiguous() and out.is_contiguous()
+
+
+def instantiations() -> Iterator[tuple[str, ...]]:
+    """Name expressions of every kernel that the functions above can ask for, one tuple for each operand type."""
+    for raw in dict.fromkeys(_RAW.values()):
+        yield tuple(f"pk::unary_{form}<{raw}, {raw}, pk::Copy>" for form in ("dense", "strided"))
+    for name, ctype in CTYPES.items():
+        others = [other for other in CTYPES.values() if other != ctype]
+        found = [f"pk::unary_{form}<{ctype}, {other}, pk::Copy>" for other in others for form in ("dense", "strided")]
+        if name != "bool":
+            found += [f"pk::unary_{form}<{ctype}, {ctype}, pk::Negate>" for form in ("dense", "strided")]
+        for op in _defined(DataType.from_string(name)):
+            types = f"{ctype}, {'bool' if op.compares else ctype}"
+            found += [f"pk::binary_{form}<{types}, {op.functor}>" for form in ("dense", "scalar", "strided")]
+            found.append(f"pk::binary_scalar<{types}, pk::Swapped<{op.functor}>>")
+        yield tuple(found)
+
+
+def check_defined(op: Op, dtype: DataType) -> None:
+    """Raises DTypeError when op does not exist for operands of type dtype."""
+    if dtype == bool_ and op in (SUB, NEG):
+        raise DTypeError(f"{op.name}: not defined for bool; convert with .astype('int8') first")
+    if dtype in promotion.COMPLEX and op in _ORDER:
+        raise DTypeError(f"{op.name}: complex numbers have no order; compare their parts")
+
+
+def _defined(dtype: DataType) -> list[Op]:
+    """The binary operations that are computed in dtype."""
+    division = [DIV] if promotion.is_inexact(dtype) else []
+    subtraction = [] if dtype == bool_ else [SUB]
+    order = () if dtype in promotion.COMPLEX else _ORDER
+    return [ADD, *subtraction, MUL, *division, EQ, NE, *order]
+
+
+def scalar_array(value: Any, dtype: DataType) -> GPUArray:
+    """A 0-d array that holds a Python number."""
+    array = native.empty((), dtype)
+    native.fill(array, scalars.encode(value, dtype))
+    return array
+
+
+def _ctype(array: GPUArray) -> str:
+    return CTYPES[array.dtype.name]
+
+
+def _launch_dense(expression: str, *args: Any) -> None:
+    from pygpukit.jit import builtin
+
+    out = args[-1]
+    per_thread = _VECTOR_BYTES // max(array.itemsize for array in args if is_array(array))
+    blocks = -(-out.size // (_BLOCK * per_thread))
+    builtin.launch(SOURCE, expression, blocks, _BLOCK, *args, struct.pack("<q", out.size))
+
+
+def _launch_strided(expression: str, *arrays: GPUArray) -> None:
+    from pygpukit.jit import builtin
+
+    shape, size = arrays[-1].shape, arrays[-1].size
+    strides = [layout.broadcast_strides(array.shape, array.strides, shape) for array in arrays]
+    shape, strides = layout.collapse(shape, strides)
+    spans, starts = zip(*(span(array) for array in arrays))
+    # numeric.cuh: Layout
+    fields = [size, len(shape), *pad(shape), *starts]
+    for array, steps in zip(arrays, strides):
+        fields += pad([step // array.itemsize for step in steps])
+    builtin.launch(SOURCE, expression, -(-size // _BLOCK), _BLOCK, *spans, struct.pack(f"<{len(fields)}q", *fields))
+
+
+def pad(values: Sequence[int]) -> list[int]:
+    """values for a fixed array of kMaxDims in a kernel's layout."""
+    return [*values, *[0] * (MAX_DIMS - len(values))]
+
+
+def _on_host(op: Op, dtype: DataType, operands: Sequence[Operand], out: GPUArray) -> None:
+    import numpy as np
+
+    arrays = [operand for operand in operands if is_array(operand)]
+
+    def compute() -> None:
+        if op is COPY and dtype == out.dtype:
+            np.copyto(host.memory(out), host.memory(arrays[0]))
+            return
+        # A number takes part as an element of the arrays' type, rounded as an element would be.
+        inputs = [host.values(x) if is_array(x) else host.rounded(x, dtype) for x in operands]
+        with np.errstate(all="ignore"):
+            host.store(out, getattr(np, op.ufunc)(*inputs))
+
+    native.host_launch(op.name, compute, [*arrays, out])

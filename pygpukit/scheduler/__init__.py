@@ -1,0 +1,25 @@
+"""Scheduling: submit functions with their memory, compute share and priority; see them admitted, run and accounted for."""
+
+from pygpukit._core import SchedulerCore as RustScheduler
+from pygpukit._core import TaskRecord as RustTaskStats
+from pygpukit.scheduler.scheduler import Scheduler, all_schedulers, live_cores
+from pygpukit.scheduler.task import Task, TaskStats
+from pygpukit.scheduler.units import GB, KB, MB, TaskPolicy, TaskState
+
+HAS_RUST_BACKEND = True  # there is no other
+
+__all__ = [
+    "GB",
+    "HAS_RUST_BACKEND",
+    "KB",
+    "MB",
+    "RustScheduler",
+    "RustTaskStats",
+    "Scheduler",
+    "Task",
+    "TaskPolicy",
+    "TaskState",
+    "TaskStats",
+    "all_schedulers",
+    "live_cores",
+]

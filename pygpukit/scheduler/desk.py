@@ -1,0 +1,139 @@
+"""Desk: the unfinished tasks of one scheduler and the threads that run them.
+
+Threads know the desk, not the scheduler: one that nobody holds any more goes away once its tasks have ended, and its threads go
+with it. Until then the tasks on the desk hold it.
+"""
+
+from __future__ import annotations
+
+import concurrent.futures
+import contextlib
+import threading
+import time
+from collections.abc import Callable
+
+from pygpukit import _core
+from pygpukit._core import native
+from pygpukit.scheduler import runner
+from pygpukit.scheduler.task import Task
+
+_LONG_S = 3600.0  # waits end earlier, by wake()
+_POLL_S = 0.02
+
+
+class Desk:
+    """Hands admitted tasks to threads and outcomes to tasks."""
+
+    def __init__(self, core: _core.SchedulerCore) -> None:
+        self._core = core
+        self._tasks: dict[str, Task] = {}
+        self._lock = threading.Lock()  # over the tasks and _seen
+        self._seen = 0
+        self._starting = threading.Lock()
+        self._threads: list[threading.Thread] = []
+        self._stopping = threading.Event()
+        self._local = threading.local()
+
+    @property
+    def running(self) -> bool:
+        return bool(self._threads)
+
+    def put(self, make: Callable[[], Task]) -> Task:
+        """Make and submit a task. A dispatcher may be handed it before `make` returns: it waits for this."""
+        with self._lock:
+            task = make()
+            self._tasks[task.id] = task
+        self.settle()
+        return task
+
+    def settle(self) -> None:
+        """Give every task that has ended since the last call its outcome."""
+        with self._lock:
+            records, self._seen = self._core.finished(self._seen, 0.0)
+            ended = [(self._tasks.pop(record.id, None), record) for record in records]
+        for task, record in ended:
+            if task is not None:
+                task._settle(record)
+
+    def start(self, workers: int) -> None:
+        with self._starting:
+            if self._threads:
+                return
+            self._stopping = threading.Event()
+            for target in (self._watch, *[self._dispatch] * workers):
+                name = f"pygpukit{target.__name__}-{len(self._threads)}"
+                thread = threading.Thread(target=target, args=(self._stopping,), name=name, daemon=True)
+                self._threads.append(thread)
+                thread.start()
+
+    def stop(self, patience_s: float | None = None) -> None:
+        """Let tasks under way run to their end and the threads go; after the patience, go without them."""
+        with self._starting:
+            self._stopping.set()
+            until = None if patience_s is None else time.monotonic() + patience_s
+            for thread in self._threads:
+                while thread.is_alive() and thread is not threading.current_thread():
+                    self._core.wake()  # again: a thread may have begun to wait since
+                    thread.join(_POLL_S)
+                    if until is not None and time.monotonic() > until:
+                        break
+            self._threads = []
+
+    def step(self) -> Task | None:
+        """Run one task on the calling thread."""
+        try:
+            return self._run_next(0.0)
+        finally:
+            self.settle()
+
+    def drain(self) -> None:
+        """Wait until no task is left. Raises RuntimeError in a task of this desk, which would wait for itself."""
+        if threading.current_thread() in self._threads:
+            raise RuntimeError("a task cannot wait for its own scheduler to finish; close it outside")
+        while tasks := list(self._tasks.values()):
+            concurrent.futures.wait([task._future for task in tasks])
+
+    def shut(self, patience_s: float | None = None) -> None:
+        """Cancel what is left and stop for good."""
+        self._core.close()
+        for task_id in list(self._tasks):
+            with contextlib.suppress(KeyError):
+                self._core.cancel(task_id)
+        self.settle()
+        self.stop(patience_s)
+
+    def abandon(self) -> None:
+        """Nobody holds the scheduler any more: let the threads go, without waiting for them."""
+        self._stopping.set()
+        self._core.close()
+
+    def _dispatch(self, stopping: threading.Event) -> None:
+        while not stopping.is_set():
+            # What is not an Exception ends a program's main thread, but not a dispatcher: the task has it.
+            with contextlib.suppress(BaseException):
+                self._run_next(_LONG_S)
+            self.settle()
+
+    def _watch(self, stopping: threading.Event) -> None:
+        """Sees tasks that end without a dispatcher: cancelled, expired, or failed with a dependency."""
+        while not stopping.is_set():
+            self._core.finished(self._seen, _LONG_S)
+            self.settle()
+
+    def _run_next(self, timeout_s: float) -> Task | None:
+        task_id = self._core.next(timeout_s)
+        if task_id is None:
+            return None
+        with self._lock:
+            task = self._tasks.get(task_id)
+        if task is None:  # cancelled and settled since
+            self._core.finish(task_id)
+            return None
+        runner.run(self._core, task, self._stream())
+        return task
+
+    def _stream(self) -> native.Stream:
+        """The calling thread's own stream: tasks that run at the same time never share one."""
+        if not hasattr(self._local, "stream"):
+            self._local.stream = native.Stream()
+        return self._local.stream

@@ -1,0 +1,60 @@
+"""Runs one task on the calling thread: in its scheduling context, on a stream, and tells the core how it ended."""
+
+from __future__ import annotations
+
+import contextlib
+
+from pygpukit import _core
+from pygpukit._core import native
+from pygpukit.core.errors import CompileError, DriverError, OutOfMemoryError
+from pygpukit.scheduler.task import Task
+
+# The driver's numbers for faults after which a context answers nothing else any more.
+_STICKY = {700, 702, 709, 710, 714, 715, 716, 717, 718, 719}
+_MAX_ERROR_CHARS = 1000
+
+
+def run(core: _core.SchedulerCore, task: Task, stream: native.Stream) -> None:
+    """Run a task that the core has just marked Running, and report its outcome to the core.
+
+    It has succeeded once its function has returned and the stream is idle. Exceptions end up in the task. KeyboardInterrupt
+    cancels it and is raised again, as is whatever else is not an Exception.
+    """
+    error: BaseException | None = None
+    before = native.current_stream()
+    try:
+        fn = task.fn
+        if fn is not None:  # else it was cancelled a moment ago
+            native.set_current_stream(stream)
+            native.set_tenant(_core.intern(task.name))
+            native.enter_context(core.context(task.id))
+            task._value = task._context.run(fn)
+            stream.synchronize()
+    except BaseException as raised:
+        task._error = error = raised
+        task._value = None
+        with contextlib.suppress(Exception):  # the first error is the cause; what it reserved is free only when idle
+            stream.synchronize()
+    finally:
+        native.leave_context()
+        native.set_tenant(0)
+        native.set_current_stream(before)
+    if isinstance(error, KeyboardInterrupt):
+        core.cancel(task.id)
+    if error is None:
+        core.finish(task.id)
+    else:
+        core.finish(task.id, f"{type(error).__name__}: {error}"[:_MAX_ERROR_CHARS], _reason(error))
+    if error is not None and not isinstance(error, Exception):
+        raise error
+
+
+def _reason(error: BaseException) -> str:
+    """The core's name for a failure."""
+    if isinstance(error, OutOfMemoryError):
+        return "OutOfMemory"
+    if isinstance(error, CompileError):
+        return "CompileError"
+    if isinstance(error, DriverError):
+        return "StickyDeviceError" if error.code in _STICKY else "LaunchError"
+    return "UserError"

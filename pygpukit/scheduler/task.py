@@ -1,0 +1,228 @@
+"""Task: the handle of one submitted function."""
+
+from __future__ import annotations
+
+import concurrent.futures
+import contextlib
+import contextvars
+import warnings
+from collections.abc import Callable, Generator
+from typing import TYPE_CHECKING, Any
+
+from pygpukit._core import TaskRecord
+from pygpukit.core.errors import GPUError, TaskCancelledError, TaskRejectedError
+from pygpukit.scheduler.units import TaskPolicy, TaskState
+
+if TYPE_CHECKING:
+    from pygpukit.scheduler.scheduler import Scheduler
+
+_PPM = 1_000_000
+_NS = 1_000_000_000
+
+
+class TaskStats(dict[str, Any]):
+    """Figures of one task at one moment; `stats["phase"]` and `stats.phase` are the same."""
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return self[name]
+        except KeyError:
+            raise AttributeError(f"task statistics have no {name!r}; they have {', '.join(self)}") from None
+
+
+class Task:
+    """A submitted function. Await it or call result(). It equals and hashes like its id, and is accepted wherever an id is."""
+
+    def __init__(self, scheduler: Scheduler, record: TaskRecord, fn: Callable[[], Any] | None) -> None:
+        self.id: str = record.id
+        self.name: str = record.name
+        self.fn = fn  # None once it has ended, so that what it holds can go
+        self._scheduler = scheduler
+        self._last = record
+        self._context = contextvars.copy_context()  # what it prints goes where the submitter's prints go
+        self._value: Any = None
+        self._error: BaseException | None = None
+        self._future = _Future(self)
+
+    @property
+    def record(self) -> TaskRecord:
+        """The core's record of it, as of now."""
+        if not TaskState(self._last.phase).is_terminal:
+            self._last = self._scheduler.core.get(self.id) or self._last
+        return self._last
+
+    @property
+    def phase(self) -> str:
+        """The name of its phase, "Running" for example."""
+        return self.record.phase
+
+    @property
+    def state(self) -> TaskState:
+        """Its phase, as a member of TaskState."""
+        return TaskState(self.record.phase)
+
+    @property
+    def reason(self) -> str:
+        """Why it was rejected, waits or failed, as one of a closed set of names; "" when there is nothing to say."""
+        return self.record.reason
+
+    @property
+    def detail(self) -> dict[str, int | float]:
+        """The numbers behind the reason, as far as they apply: asked, available, position, estimated_wait_ns, requeues."""
+        return self.record.detail
+
+    @property
+    def memory(self) -> int:
+        """Bytes it asked for."""
+        return self._last.memory_bytes
+
+    @property
+    def bandwidth(self) -> float:
+        """The share of the device it asked for, from 0 to 1."""
+        return self._last.share_ppm / _PPM
+
+    @property
+    def policy(self) -> TaskPolicy:
+        """How its requests are meant."""
+        return TaskPolicy(self._last.policy)
+
+    @property
+    def priority(self) -> int:
+        """Higher runs first."""
+        return self._last.priority
+
+    @property
+    def last_launch(self) -> float:
+        """When it was started, in seconds on the clock of the event ring; 0.0 before."""
+        return self.record.started_ns / _NS
+
+    @property
+    def execution_count(self) -> int:
+        """How often it was started: 0 or 1, or more after requeues."""
+        record = self.record
+        return 1 + int(record.detail.get("requeues", 0)) if record.started_ns else 0
+
+    @property
+    def pacing_delay_count(self) -> int:
+        """How many of its launches were held back to keep to its share."""
+        return self.record.paced
+
+    def touch(self) -> None:
+        """Deprecated, changes nothing: the scheduler sees every launch itself."""
+        warnings.warn("Task.touch() does nothing: launches are recorded where they happen", DeprecationWarning, 2)
+
+    def done(self) -> bool:
+        """True once it has ended, in whatever way."""
+        return self.state.is_terminal
+
+    def cancel(self) -> bool:
+        """Cancel it; False when it had ended before. A function under way is not interrupted, but launches nothing more."""
+        return self._scheduler.cancel(self)
+
+    def result(self, timeout: float | None = None) -> Any:
+        """What the function returned; its work on the device is complete. Starts the scheduler's dispatchers if need be.
+
+        timeout: seconds. Raises TimeoutError after it; the function's own exception if it raised; TaskRejectedError (reason,
+        detail) for a rejected task; TaskCancelledError for one that was cancelled or passed its deadline; GPUError for one
+        whose dependency did not succeed. Ctrl-C interrupts the wait, not the task.
+        """
+        self._start()
+        try:
+            self._future.exception(timeout)  # only waits: the function's own TimeoutError is not mistaken for ours
+        except concurrent.futures.TimeoutError:
+            text = f"task {self.name!r} ({self.id}) is still {self.phase} after {timeout} s"
+            raise TimeoutError(text) from None
+        return self._future.result()
+
+    def __await__(self) -> Generator[Any, None, Any]:
+        import asyncio
+
+        self._start()
+        return asyncio.wrap_future(self._future).__await__()
+
+    def stats(self) -> TaskStats:
+        """Its figures: bytes, fractions, nanoseconds (of the event ring's clock; 0 = not yet) and counts."""
+        record = self.record
+        started, finished = record.started_ns, record.finished_ns
+        return TaskStats(
+            id=record.id,
+            number=record.number,
+            name=record.name,
+            phase=record.phase,
+            state=TaskState(record.phase),
+            reason=record.reason,
+            detail=record.detail,
+            policy=record.policy,
+            memory=record.memory_bytes,
+            bandwidth=record.share_ppm / _PPM,
+            priority=record.priority,
+            submitted_ns=record.submitted_ns,
+            started_ns=started,
+            finished_ns=finished,
+            wait_ns=(started or finished or record.submitted_ns) - record.submitted_ns,
+            run_ns=finished - started if started and finished else 0,
+            launches=record.launches,
+            gpu_ns=record.gpu_ns,
+            last_launch=self.last_launch,
+            execution_count=self.execution_count,
+            pacing_delay_count=record.paced,
+            error=record.error,
+        )
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, (str, Task)):
+            return self.id == str(other)
+        return NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self.id)
+
+    def __str__(self) -> str:
+        return self.id
+
+    def __repr__(self) -> str:
+        record = self.record
+        reason = f", reason={record.reason!r}" if record.reason else ""
+        return f"Task(id={self.id!r}, name={self.name!r}, phase={record.phase!r}{reason})"
+
+    # ---- for the rest of this package ----
+
+    def _start(self) -> None:
+        if not self._future.done():
+            self._scheduler.start()
+
+    def _settle(self, record: TaskRecord, value_kept: bool = True) -> None:
+        """Make the outcome visible. May be called more than once, by any thread."""
+        self._last = record
+        with contextlib.suppress(concurrent.futures.InvalidStateError):
+            if record.phase == "Succeeded" and value_kept:
+                self._future.set_result(self._value)
+            else:
+                self._future.set_exception(self._failure(record))
+        self.fn = None
+
+    def _failure(self, record: TaskRecord) -> BaseException:
+        label = f"task {self.name!r} ({self.id})"
+        match record.phase:
+            case "Rejected":
+                numbers = "".join(f", {name} {value}" for name, value in record.detail.items())
+                text = f"{label} was rejected: {record.error or record.reason + numbers}"
+                return TaskRejectedError(text, record.reason, record.detail)
+            case "Cancelled":
+                return TaskCancelledError(f"{label} was cancelled")
+            case "Expired":
+                return TaskCancelledError(f"{label} had not ended by its deadline")
+            case "Succeeded":
+                return GPUError(f"{label} succeeded, but its result went with the object that submit() returned; keep that")
+        return self._error or GPUError(f"{label} failed: {record.reason}: {record.error}")
+
+
+class _Future(concurrent.futures.Future[Any]):
+    """Carries the outcome to waiting threads and event loops. To cancel it is to cancel the task."""
+
+    def __init__(self, task: Task) -> None:
+        super().__init__()
+        self._task = task
+
+    def cancel(self) -> bool:
+        return self._task.cancel()

@@ -1,0 +1,205 @@
+"""Requests as people write them, turned into integers: "512MB", 0.2, "guaranteed", 1.5 seconds."""
+
+from __future__ import annotations
+
+import math
+import operator
+import re
+from collections.abc import Iterable
+from enum import Enum
+from typing import SupportsFloat, SupportsIndex
+
+from pygpukit.core.errors import InvalidSpecError
+
+KB = 1024
+MB = 1024 * KB
+GB = 1024 * MB
+TB = 1024 * GB
+
+_UNITS = {"B": 1, "KB": KB, "MB": MB, "GB": GB, "TB": TB, "KIB": KB, "MIB": MB, "GIB": GB, "TIB": TB}
+_SIZE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]*)\s*", re.ASCII)
+_WHOLE_PPM = 1_000_000
+_INT32 = 2**31
+_UINT64 = 2**64
+
+MemoryLike = str | SupportsIndex | None
+
+
+class TaskState(Enum):
+    """The phases of a task (docs/task-phases.md). PENDING and COMPLETED are the documented second names of two of them."""
+
+    SUBMITTED = "Submitted"
+    REJECTED = "Rejected"
+    QUEUED = "Queued"  # waits for memory, share or other tasks
+    ADMITTED = "Admitted"  # has what it asked for and waits for a dispatcher
+    RUNNING = "Running"
+    SUSPENDED = "Suspended"
+    SUCCEEDED = "Succeeded"
+    FAILED = "Failed"
+    CANCELLED = "Cancelled"
+    EXPIRED = "Expired"
+    PENDING = ADMITTED
+    COMPLETED = SUCCEEDED
+
+    @property
+    def is_terminal(self) -> bool:
+        """True for the phases that a task never leaves."""
+        return self in _TERMINAL
+
+
+_TERMINAL = {
+    TaskState.REJECTED,
+    TaskState.SUCCEEDED,
+    TaskState.FAILED,
+    TaskState.CANCELLED,
+    TaskState.EXPIRED,
+}
+
+
+class TaskPolicy(Enum):
+    """How a task's requests are meant."""
+
+    GUARANTEED = "Guaranteed"  # request = limit
+    BURSTABLE = "Burstable"  # at least the request
+    BEST_EFFORT = "BestEffort"  # the memory it asks for, and whatever share is left over
+
+
+PolicyLike = str | TaskPolicy | None
+
+
+def parse_memory(memory: MemoryLike, field: str = "memory") -> int:
+    """Bytes of a request: a whole number of bytes, or a string with B, KB, MB, GB, TB or KiB, MiB, GiB, TiB.
+
+    All of these are powers of 1024, as in the documented `1024 * 1024 * 100  # 100 MB`. None is 0.
+    Raises InvalidSpecError naming the field for anything else.
+    """
+    if memory is None:
+        return 0
+    if isinstance(memory, str):
+        match = _SIZE.fullmatch(memory)
+        unit = _UNITS.get(match[2].upper()) if match else None
+        if match is None or unit is None:
+            raise InvalidSpecError(f'{field}={memory!r} is no size; write bytes as an int, or "512MB", "1.5GB"', field)
+        whole, _, fraction = match[1].partition(".")
+        scaled = int(whole + fraction) * unit
+        bytes_, rest = divmod(scaled, 10 ** len(fraction))
+        if rest:
+            raise InvalidSpecError(f"{field}={memory!r} is not a whole number of bytes", field)
+    else:
+        bytes_ = _whole(memory, field, 'a whole number of bytes, or "512MB", "1.5GB"')
+    if not 0 <= bytes_ < _UINT64:
+        raise InvalidSpecError(f"{field}={memory!r} is out of range; it must be 0 or more and below 2**64 bytes", field)
+    return bytes_
+
+
+def parse_share(bandwidth: SupportsFloat | None) -> int:
+    """Parts per million of a compute share given as a fraction from 0 to 1; None is 0. Raises InvalidSpecError."""
+    if bandwidth is None:
+        return 0
+    wanted = "a fraction of the device from 0 to 1, such as 0.2"
+    fraction = _number(bandwidth, "bandwidth", wanted)
+    if not 0 <= fraction <= 1:
+        raise InvalidSpecError(f"bandwidth={bandwidth!r} is out of range; give {wanted}", "bandwidth")
+    share_ppm = round(fraction * _WHOLE_PPM)
+    if fraction > 0 and share_ppm == 0:
+        raise InvalidSpecError(f"bandwidth={bandwidth!r} is less than the smallest share, 0.000001", "bandwidth")
+    return share_ppm
+
+
+def parse_policy(policy: PolicyLike, memory_bytes: int, share_ppm: int) -> TaskPolicy:
+    """The policy by name or member; None: burstable when something is requested, else best effort.
+
+    Raises InvalidSpecError for an unknown name, and for "guaranteed" without a request.
+    """
+    if policy is None:
+        return TaskPolicy.BURSTABLE if memory_bytes or share_ppm else TaskPolicy.BEST_EFFORT
+    if isinstance(policy, str):
+        name = re.sub("[-_ ]", "", policy).upper()
+        found = next((member for member in TaskPolicy if member.name.replace("_", "") == name), None)
+    else:
+        found = policy if isinstance(policy, TaskPolicy) else None
+    if found is None:
+        known = '"guaranteed", "burstable" or "best_effort"'
+        raise InvalidSpecError(f"policy={policy!r} is unknown; use {known}", "policy")
+    if found is TaskPolicy.GUARANTEED and not (memory_bytes or share_ppm):
+        raise InvalidSpecError('policy="guaranteed" needs a memory or bandwidth request to guarantee', "policy")
+    return found
+
+
+def parse_priority(priority: SupportsIndex) -> int:
+    """A 32-bit integer; higher runs first. Raises InvalidSpecError."""
+    number = _whole(priority, "priority", "a whole number; higher runs first")
+    if not -_INT32 <= number < _INT32:
+        raise InvalidSpecError(f"priority={priority!r} does not fit in 32 bits", "priority")
+    return number
+
+
+def parse_deadline(deadline: SupportsFloat | None, now_ns: int) -> int:
+    """Nanoseconds on the scheduler's clock of a deadline given in seconds from now; None is 0. Raises InvalidSpecError."""
+    if deadline is None:
+        return 0
+    seconds = _number(deadline, "deadline", "seconds from now")
+    if not 0 <= seconds < 1e9:
+        raise InvalidSpecError(f"deadline={deadline!r} is out of range; give seconds from now, 0 or more", "deadline")
+    return max(1, now_ns + round(seconds * 1e9))
+
+
+def parse_ids(tasks: object) -> list[str]:
+    """Ids of one task or of several to depend on, each given as a task or an id. Raises InvalidSpecError."""
+    if isinstance(tasks, str) or hasattr(tasks, "id"):
+        tasks = (tasks,)
+    if not isinstance(tasks, Iterable):
+        raise InvalidSpecError(f"depends_on={tasks!r} is neither a task nor a sequence of tasks", "depends_on")
+    return [parse_id(task, "depends_on") for task in tasks]
+
+
+def parse_id(task: object, field: str = "task") -> str:
+    """The id of a task given as itself or by its id. Raises InvalidSpecError."""
+    found = task if isinstance(task, str) else getattr(task, "id", None)
+    if not isinstance(found, str):
+        raise InvalidSpecError(f"{field}: {task!r} is neither a task nor the id of one", field)
+    return found
+
+
+def parse_text(text: object, field: str) -> str:
+    """A string as it is. Raises InvalidSpecError for anything else."""
+    if not isinstance(text, str):
+        raise InvalidSpecError(f"{field}={text!r} is not a string", field)
+    return text
+
+
+def parse_positive(number: SupportsFloat, field: str) -> float:
+    """A number more than 0. Raises InvalidSpecError."""
+    value = _number(number, field, "a number more than 0")
+    if value <= 0:
+        raise InvalidSpecError(f"{field}={number!r}; give a number more than 0", field)
+    return value
+
+
+def parse_count(number: SupportsIndex, field: str) -> int:
+    """A whole number, 1 or more. Raises InvalidSpecError."""
+    value = _whole(number, field, "a whole number, 1 or more")
+    if value < 1:
+        raise InvalidSpecError(f"{field}={number!r}; give a whole number, 1 or more", field)
+    return value
+
+
+def _whole(value: SupportsIndex, field: str, wanted: str) -> int:
+    if isinstance(value, bool):
+        raise InvalidSpecError(f"{field}={value!r}; give {wanted}", field)
+    try:
+        return operator.index(value)
+    except TypeError:
+        raise InvalidSpecError(f"{field}={value!r}; give {wanted}", field) from None
+
+
+def _number(value: SupportsFloat, field: str, wanted: str) -> float:
+    if isinstance(value, (bool, str)):
+        raise InvalidSpecError(f"{field}={value!r}; give {wanted}", field)
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        raise InvalidSpecError(f"{field}={value!r}; give {wanted}", field) from None
+    if not math.isfinite(number):
+        raise InvalidSpecError(f"{field}={value!r}; give {wanted}", field)
+    return number

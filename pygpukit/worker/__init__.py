@@ -1,0 +1,6 @@
+"""A worker process with a device context of its own: start it, hand arrays over, run a named function, restart it."""
+
+from .errors import WorkerDiedError, WorkerError, WorkerTaskError, WorkerTimeoutError
+from .parent import Worker
+
+__all__ = ["Worker", "WorkerDiedError", "WorkerError", "WorkerTaskError", "WorkerTimeoutError"]

@@ -1,0 +1,21 @@
+"""Dying with the parent on Linux: the kernel's own signal, which also ends a worker that is busy in native code."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import sys
+
+_PR_SET_PDEATHSIG = 1
+
+
+def die_with_parent(parent: int) -> None:
+    """Ask for SIGKILL when the parent's starting thread ends; exit now if the parent is gone already. Linux only."""
+    if sys.platform != "linux":
+        return  # the closed socket still ends an idle worker
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0) != 0:
+        raise OSError(ctypes.get_errno(), "prctl(PR_SET_PDEATHSIG) failed")
+    if os.getppid() != parent:
+        os._exit(0)

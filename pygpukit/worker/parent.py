@@ -1,0 +1,184 @@
+"""The parent's side: a worker to start, call, kill and restart."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from .errors import WorkerDiedError, WorkerError, WorkerTaskError, WorkerTimeoutError
+from .protocol import MAX_DESCRIPTORS, VERSION, encode, plain, receive, send
+
+START_TIMEOUT_S = 60.0
+CLOSE_TIMEOUT_S = 5.0
+
+# A worker dies with the thread that started it (Linux counts threads, not processes), so one thread that lives as
+# long as the process starts them all.
+_starter = ThreadPoolExecutor(1, "pygpukit-worker-starter")
+
+
+class Worker:
+    """A child process with its own device context, on the same backend as this process.
+
+    An illegal address or an endless kernel there costs the worker, not this process. Arrays are shared, not copied:
+    both sides see each other's writes. One call runs at a time; calls from several threads wait for each other.
+    Raises WorkerError where processes cannot share memory (Windows), WorkerDiedError when the child does not start.
+    """
+
+    def __init__(self, name: str = "worker") -> None:
+        self.name = name
+        self._lock = threading.RLock()
+        self._channel: socket.socket | None = None
+        self._process: subprocess.Popen[bytes] | None = None
+        self.start()
+
+    def __repr__(self) -> str:
+        return f"Worker({self.name!r}, {'alive' if self.alive else 'not running'})"
+
+    @property
+    def pid(self) -> int | None:
+        """Process id while it is alive, else None."""
+        return self._process.pid if self._process is not None and self.alive else None
+
+    @property
+    def alive(self) -> bool:
+        return self._channel is not None and self._process is not None and self._process.poll() is None
+
+    def start(self) -> None:
+        """Start the process and wait until it has its device. Does nothing while it is alive."""
+        if not hasattr(socket, "send_fds"):
+            raise WorkerError(f"a worker process needs file descriptors over a socket, which {sys.platform} lacks")
+        from ..core.backend import backend
+
+        with self._lock:
+            if self.alive:
+                return
+            ours, theirs = socket.socketpair()
+            command = [sys.executable, "-m", "pygpukit.worker", str(theirs.fileno()), str(os.getpid())]
+            environment = {**os.environ, "PYGPUKIT_BACKEND": str(backend())}
+            self._channel = ours
+            with theirs:
+                self._process = _starter.submit(
+                    subprocess.Popen,
+                    command,
+                    pass_fds=(theirs.fileno(),),
+                    env=environment,
+                    stdin=subprocess.DEVNULL,
+                    start_new_session=True,  # Ctrl-C in a terminal is for this process; it decides about the worker
+                ).result()
+            answer = self._exchange({"op": "hello", "version": VERSION, "path": sys.path}, [], START_TIMEOUT_S)
+            if not answer["ok"]:
+                self.kill()
+                raise WorkerError(f"the worker {self.name!r} could not start: {answer['error']['message']}")
+
+    def call(self, function: str, *args: Any, timeout_s: float | None = None, **kwargs: Any) -> Any:
+        """Run "module:function" in the worker and return its result.
+
+        Arguments are JSON values or C-contiguous GPUArrays, which the worker sees as arrays over the same memory;
+        results are JSON values (a function that makes data writes it into an array it was given). The device work of
+        both sides is finished when this returns. Raises WorkerTaskError (the function raised), WorkerTimeoutError (and
+        the worker is killed: nothing else stops a kernel), WorkerDiedError, and TypeError or ValueError for arguments
+        that cannot travel. An interrupt kills the worker too; restart() brings a fresh one.
+        """
+        from .arrays import Handover
+
+        plain, arrays = _split(args, kwargs)
+        with self._lock:
+            if not self.alive:
+                raise self._died()
+            with Handover(arrays) as handover:
+                if len(handover.descriptors) > MAX_DESCRIPTORS:
+                    count = len(handover.descriptors)
+                    raise ValueError(f"arrays of {count} memory segments in one call; the limit is {MAX_DESCRIPTORS}")
+                request = {
+                    "op": "call",
+                    "function": function,
+                    **plain,
+                    "segments": handover.segments,
+                    "arrays": handover.descriptions,
+                }
+                answer = self._exchange(request, handover.descriptors, timeout_s)
+        if answer["ok"]:
+            return answer["result"]
+        error = answer["error"]
+        raise WorkerTaskError(f"{function}: {error['kind']}: {error['message']}", error["kind"], error["traceback"])
+
+    def _exchange(self, request: dict[str, Any], descriptors: list[int], timeout_s: float | None) -> dict[str, Any]:
+        body = encode(request)
+        channel = self._channel
+        assert channel is not None
+        channel.settimeout(timeout_s)
+        try:
+            send(channel, body, descriptors)
+            return receive(channel)[0]
+        except TimeoutError:
+            self.kill()
+            message = f"the worker {self.name!r} did not answer within {timeout_s:g} s and was killed"
+            raise WorkerTimeoutError(message, timeout_s or 0.0) from None
+        except (EOFError, OSError):
+            self.kill()
+            raise self._died() from None
+        except BaseException:  # an interrupt, or an answer that is none: nothing else stops what runs there
+            self.kill()
+            raise
+
+    def _died(self) -> WorkerDiedError:
+        code = self._process.returncode if self._process is not None else None
+        how = "was not started" if code is None else f"ended with {'signal' if code < 0 else 'exit code'} {abs(code)}"
+        return WorkerDiedError(f"the worker {self.name!r} {how}; restart() starts a fresh one", code)
+
+    def kill(self) -> None:
+        """End the process now, whatever it is doing; the driver takes its memory back. Safe from any thread."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+        if self._channel is not None:
+            self._channel.close()
+            self._channel = None
+
+    def restart(self) -> None:
+        """A fresh process and context under the same name."""
+        self.kill()
+        self.start()
+
+    def close(self) -> None:
+        """Let the process end by itself, and make sure of it after a few seconds."""
+        with self._lock:
+            if self._channel is not None and self._process is not None:
+                self._channel.close()
+                self._channel = None
+                try:
+                    self._process.wait(CLOSE_TIMEOUT_S)
+                except subprocess.TimeoutExpired:
+                    self.kill()
+
+    def __enter__(self) -> Worker:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        if getattr(self, "_channel", None) is not None:
+            self.kill()
+
+
+def _split(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[dict[str, Any], list[tuple[str, Any]]]:
+    """Arguments as JSON values with {"array": place} where an array stands, and the arrays by argument name."""
+    from .._core import native
+
+    arrays: list[tuple[str, Any]] = []
+
+    def one(name: str, value: Any) -> dict[str, Any]:
+        if isinstance(value, native.ArrayBase):
+            arrays.append((name, value))
+            return {"array": len(arrays) - 1}
+        return {"value": plain(f"argument {name}", value)}
+
+    positional = [one(str(place), value) for place, value in enumerate(args)]
+    named = {name: one(name, value) for name, value in kwargs.items()}
+    return {"args": positional, "kwargs": named}, arrays

@@ -1,0 +1,11 @@
+//! What decides: memory, scheduling, caching and the record of it all. Pure Rust over the traits `Driver` and `Clock`; no FFI, no Python.
+
+pub mod cache;
+pub mod clock;
+pub mod counters;
+pub mod driver;
+pub mod intern;
+pub mod pool;
+pub mod ring;
+pub mod scheduler;
+pub mod sim_driver;

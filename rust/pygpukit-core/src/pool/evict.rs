@@ -1,0 +1,269 @@
+//! Eviction to pinned host memory and back to the same address.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::Ordering;
+
+use super::slab::Status;
+use super::state::State;
+use super::{Pool, PoolError, PoolResult, Slow};
+use crate::driver::{DriverResult, OUT_OF_MEMORY};
+use crate::ring::kind;
+
+/// What a copy of a block needs.
+struct Move {
+    slot: u32,
+    address: u64,
+    bytes: u64,
+    stream: u64,
+    /// Other streams that may be working on the block.
+    after: Vec<u32>,
+    host: u64,
+}
+
+impl Move {
+    fn of(st: &State, slot: u32) -> Move {
+        let s = &st.slab[slot];
+        let (stream, after) = (st.streams.handle(s.stream), s.streams.clone());
+        Move {
+            slot,
+            address: s.address,
+            bytes: s.bytes,
+            stream,
+            after,
+            host: s.host,
+        }
+    }
+}
+
+impl Pool {
+    /// Moves a block to pinned host memory once the device has finished with it, and releases its segment's memory when no other block
+    /// is there. No-op for an evicted block. Errors: `BadBlock`; `Busy` when it is pinned, exported, or pinned host memory is exhausted.
+    pub fn evict(&self, block: u64) -> PoolResult<()> {
+        let mut slow = self.lock_slow();
+        let segment = {
+            let st = self.lock();
+            st.segment_of(st.slab[st.find(block)?].address)
+        };
+        self.evict_block(&mut slow, block)?;
+        self.unback_unused(segment).map(drop)
+    }
+
+    /// Brings an evicted block back to its address; may evict others, waits for the copy. No-op for a block on the device, which counts
+    /// as just used. Errors: `BadBlock`, `OutOfMemory`, `Driver`.
+    pub fn restore(&self, block: u64) -> PoolResult<()> {
+        let mut slow = self.lock_slow();
+        let back = loop {
+            let mut st = self.lock();
+            let slot = st.find(block)?;
+            let bytes = st.slab[slot].bytes;
+            if st.slab[slot].status == Status::Live {
+                st.slab
+                    .state(slot)
+                    .last_use
+                    .store(self.services.clock.now_ns(), Ordering::Relaxed);
+                return Ok(());
+            }
+            let over = (st.counts.used + bytes).saturating_sub(st.limit);
+            let segment = st.segment_of(st.slab[slot].address);
+            let (segment_bytes, mapped) = (st.segments[&segment].bytes, st.segments[&segment].mapped);
+            if over == 0 && mapped {
+                st.slab[slot].status = Status::Moving;
+                st.counts.used += bytes;
+                st.counts.peak_used = st.counts.peak_used.max(st.counts.used);
+                break Move::of(&st, slot);
+            }
+            drop(st);
+            let fits = if over > 0 {
+                self.eviction && self.evict_used(&mut slow, over)?
+            } else {
+                self.back_segment(segment)? || self.make_room(&mut slow, segment_bytes)?
+            };
+            if !fits {
+                return Err(self.out_of_memory(bytes));
+            }
+        };
+        let copied = self
+            .driver
+            .copy_to_device(back.address, back.host, back.bytes, back.stream);
+        let copied = copied.and_then(|()| self.wait_for_copy(back.stream));
+        let mut st = self.lock();
+        if let Err(error) = copied {
+            st.slab[back.slot].status = Status::Host;
+            st.counts.used -= back.bytes;
+            return Err(error.into());
+        }
+        st.slab[back.slot].status = Status::Live;
+        st.counts.evicted -= back.bytes;
+        st.counts.restores += 1;
+        let (state, now) = (st.slab.state(back.slot), self.services.clock.now_ns());
+        state.last_use.store(now, Ordering::Relaxed);
+        state.resident.store(1, Ordering::SeqCst);
+        self.record_block(&st, kind::RESTORE, back.slot, now);
+        drop(st);
+        slow.host.put(&*self.driver, back.host, back.bytes);
+        Ok(())
+    }
+
+    /// Evicts one block; 0 when it is on the host already.
+    fn evict_block(&self, slow: &mut Slow, block: u64) -> PoolResult<u64> {
+        let mut out = {
+            let mut st = self.lock();
+            let slot = st.find(block)?;
+            if st.slab[slot].status == Status::Host {
+                return Ok(0);
+            }
+            if st.segments[&st.segment_of(st.slab[slot].address)].exported {
+                return Err(PoolError::Busy {
+                    block,
+                    why: "another process shares its segment",
+                });
+            }
+            let state = st.slab.state(slot);
+            state.resident.store(0, Ordering::SeqCst);
+            if state.pins.load(Ordering::SeqCst) != 0 {
+                state.resident.store(1, Ordering::SeqCst);
+                return Err(PoolError::Busy {
+                    block,
+                    why: "a launch has it pinned",
+                });
+            }
+            st.slab[slot].status = Status::Moving;
+            Move::of(&st, slot)
+        };
+        let copied = slow.host.take(&*self.driver, out.bytes).and_then(|host| {
+            out.host = host;
+            self.copy_out(&out).inspect_err(|_| {
+                // The copy may still be running: without a wait that succeeds the buffer must not be used again.
+                if self.driver.device_wait().is_ok() {
+                    slow.host.put(&*self.driver, host, out.bytes);
+                }
+            })
+        });
+        let mut st = self.lock();
+        if let Err(error) = copied {
+            st.slab[out.slot].status = Status::Live;
+            st.slab.state(out.slot).resident.store(1, Ordering::SeqCst);
+            return Err(match error.code {
+                OUT_OF_MEMORY => PoolError::Busy {
+                    block,
+                    why: "pinned host memory is exhausted",
+                },
+                _ => error.into(),
+            });
+        }
+        st.slab[out.slot].status = Status::Host;
+        st.slab[out.slot].host = out.host;
+        st.counts.used -= out.bytes;
+        st.counts.evicted += out.bytes;
+        st.counts.evictions += 1;
+        self.record_block(&st, kind::EVICT, out.slot, self.services.clock.now_ns());
+        Ok(out.bytes)
+    }
+
+    fn copy_out(&self, out: &Move) -> DriverResult<()> {
+        self.order(out.stream, &out.after)?;
+        self.driver.copy_to_host(out.host, out.address, out.bytes, out.stream)?;
+        self.driver.stream_wait(out.stream)
+    }
+
+    /// Releases a segment's memory when no block on the device is in it; returns the bytes.
+    fn unback_unused(&self, segment: u64) -> PoolResult<u64> {
+        let listed = {
+            let st = self.lock();
+            let statuses: Vec<Status> = st
+                .chunks(segment)
+                .into_iter()
+                .map(|slot| st.slab[slot].status)
+                .collect();
+            if statuses.iter().any(|s| matches!(s, Status::Live | Status::Moving)) {
+                return Ok(0);
+            }
+            statuses.iter().any(|s| matches!(s, Status::Quick | Status::Pending))
+        };
+        if listed {
+            self.merge_everything();
+        }
+        self.unback(segment)
+    }
+
+    /// Evicts, least recently used first, until `over` bytes less are in use; false (and nothing moved) when that cannot be reached.
+    pub(super) fn evict_used(&self, slow: &mut Slow, over: u64) -> PoolResult<bool> {
+        let mut candidates: Vec<(u64, u64, u64, u64)> = {
+            let st = self.lock();
+            let live = st
+                .slab
+                .iter()
+                .filter(|(slot, s)| s.status == Status::Live && st.slab.pins(*slot) == 0);
+            let tagged = live.map(|(slot, s)| {
+                let last_use = st.slab.state(slot).last_use.load(Ordering::Relaxed);
+                (last_use, st.slab.id(slot), s.bytes, st.segment_of(s.address))
+            });
+            tagged.filter(|c| !st.segments[&c.3].exported).collect()
+        };
+        if candidates.iter().map(|c| c.2).sum::<u64>() < over {
+            return Ok(false);
+        }
+        candidates.sort_unstable();
+        let (mut freed, mut touched) = (0, Vec::new());
+        for (_, block, _, segment) in candidates {
+            if freed >= over {
+                break;
+            }
+            freed += self.try_evict(slow, block)?;
+            touched.push(segment);
+        }
+        touched.sort_unstable();
+        touched.dedup();
+        touched
+            .into_iter()
+            .try_for_each(|segment| self.unback_unused(segment).map(drop))?;
+        Ok(freed > 0)
+    }
+
+    /// Evicts whole segments, least recently used first, until `want` bytes are released; 0 (and nothing moved) when that cannot be
+    /// reached. A segment is as recently used as its most recently used block.
+    pub(super) fn evict_segments(&self, slow: &mut Slow, want: u64) -> PoolResult<u64> {
+        let mut candidates: Vec<(u64, u64, u64, Vec<u64>)> = {
+            let st = self.lock();
+            let mut by_segment: BTreeMap<u64, (u64, Vec<u64>)> = BTreeMap::new();
+            let mut fixed = Vec::new();
+            for (slot, s) in st.slab.iter().filter(|(_, s)| s.status == Status::Live) {
+                let segment = st.segment_of(s.address);
+                if st.slab.pins(slot) != 0 || st.segments[&segment].exported {
+                    fixed.push(segment);
+                }
+                let entry = by_segment.entry(segment).or_default();
+                entry.0 = entry.0.max(st.slab.state(slot).last_use.load(Ordering::Relaxed));
+                entry.1.push(st.slab.id(slot));
+            }
+            fixed.iter().for_each(|segment| drop(by_segment.remove(segment)));
+            by_segment
+                .into_iter()
+                .map(|(a, (tick, blocks))| (tick, a, st.segments[&a].bytes, blocks))
+                .collect()
+        };
+        if candidates.iter().map(|c| c.2).sum::<u64>() < want {
+            return Ok(0);
+        }
+        candidates.sort_unstable();
+        let mut released = 0;
+        for (_, segment, _, blocks) in candidates {
+            if released >= want {
+                break;
+            }
+            for block in blocks {
+                self.try_evict(slow, block)?;
+            }
+            released += self.unback_unused(segment)?;
+        }
+        Ok(released)
+    }
+
+    /// Evicts a block unless it was freed or pinned meanwhile; returns the bytes moved.
+    fn try_evict(&self, slow: &mut Slow, block: u64) -> PoolResult<u64> {
+        match self.evict_block(slow, block) {
+            Err(PoolError::BadBlock(_) | PoolError::Busy { .. }) => Ok(0),
+            other => other,
+        }
+    }
+}

@@ -1,0 +1,51 @@
+//! Pinned host buffers for evicted blocks. Pinning costs far more than copying, so some are kept.
+
+use std::collections::BTreeMap;
+
+use crate::driver::{Driver, DriverResult};
+
+pub(super) struct HostCache {
+    by_bytes: BTreeMap<u64, Vec<u64>>,
+    cached: u64,
+    capacity: u64,
+}
+
+impl HostCache {
+    pub fn new(capacity: u64) -> HostCache {
+        HostCache {
+            by_bytes: BTreeMap::new(),
+            cached: 0,
+            capacity,
+        }
+    }
+
+    /// A buffer of exactly `bytes`.
+    pub fn take(&mut self, driver: &dyn Driver, bytes: u64) -> DriverResult<u64> {
+        if let Some(host) = self.by_bytes.get_mut(&bytes).and_then(Vec::pop) {
+            self.cached -= bytes;
+            return Ok(host);
+        }
+        let host = driver.host_alloc(bytes);
+        if host.is_err() && self.cached > 0 {
+            self.clear(driver);
+            return driver.host_alloc(bytes);
+        }
+        host
+    }
+
+    pub fn put(&mut self, driver: &dyn Driver, host: u64, bytes: u64) {
+        if self.cached + bytes <= self.capacity {
+            self.cached += bytes;
+            self.by_bytes.entry(bytes).or_default().push(host);
+        } else {
+            let _ = driver.host_free(host); // a refusal comes from a broken device, which shows elsewhere
+        }
+    }
+
+    pub fn clear(&mut self, driver: &dyn Driver) {
+        for host in std::mem::take(&mut self.by_bytes).into_values().flatten() {
+            let _ = driver.host_free(host);
+        }
+        self.cached = 0;
+    }
+}

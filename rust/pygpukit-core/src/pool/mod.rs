@@ -1,0 +1,325 @@
+//! The memory pool: owns every device byte of its device, over segments of virtual memory that it maps itself.
+//!
+//! * A segment is one address reservation with one physical handle. Small requests share segments, larger ones get their own.
+//! * A freed block goes to the list of its stream and size class; taking it from there is the fast path: no device call, no wait.
+//! * A miss cuts memory from the best-fit index, maps a segment, or under pressure merges, releases and evicts, in that order.
+//! * Locks. `state` guards the books and is only ever held for book-keeping, so the fast path never waits for the device. `slow` is
+//!   held across device calls and makes growing, evicting and restoring one at a time. `events` holds unused events, and is held while
+//!   some are recorded. Order: `slow`, `events`, `state`.
+//! * Memory freed on a stream is reused there at once, elsewhere only behind an event.
+
+mod classes;
+mod contents;
+mod error;
+mod evict;
+mod grow;
+mod host;
+mod lists;
+mod order;
+mod release;
+mod report;
+mod slab;
+mod state;
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use crate::clock::{Clock, MonotonicClock};
+use crate::driver::Driver;
+use crate::ring::{kind, Event, Ring};
+
+pub use classes::{class_of, Class};
+pub use error::{OutOfMemory, PoolError, PoolResult};
+pub use report::{BlockInfo, OwnerUsage, PoolStats, SegmentInfo};
+pub use slab::BlockState;
+
+use host::HostCache;
+use slab::Status;
+use state::{Pending, State};
+
+/// Who owns a block: interned ids, 0 = unknown. `line` counts from 1 in the notebook cell.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[repr(C)]
+pub struct Owner {
+    pub tenant: u32,
+    pub name: u32,
+    pub cell: u32,
+    pub line: u32,
+}
+
+/// A block of device memory.
+#[derive(Clone, Copy, Debug)]
+pub struct Allocation {
+    pub address: u64,
+    /// Rounded up to the size class.
+    pub bytes: u64,
+    /// Id inside its pool, never given out twice, never 0.
+    pub block: u64,
+    /// Shared with launchers (see `BlockState`). Means this block until it is freed; readable as long as the pool lives.
+    pub state: *const BlockState,
+}
+
+// SAFETY: the pointer is to atomics that live as long as the pool.
+unsafe impl Send for Allocation {}
+// SAFETY: as above.
+unsafe impl Sync for Allocation {}
+
+#[derive(Clone, Copy, Debug)]
+pub struct PoolConfig {
+    /// Hard limit of bytes in use, and, rounded up to the driver's granularity, of bytes mapped. u64::MAX leaves it to the device.
+    pub limit_bytes: u64,
+    /// Under pressure, move least recently used blocks to pinned host memory.
+    pub eviction: bool,
+    /// Pinned host buffers kept for the next eviction, in bytes.
+    pub host_cache_bytes: u64,
+}
+
+impl Default for PoolConfig {
+    fn default() -> Self {
+        PoolConfig {
+            limit_bytes: u64::MAX,
+            eviction: false,
+            host_cache_bytes: 256 << 20,
+        }
+    }
+}
+
+/// Where a pool writes its records and reads the time.
+#[derive(Clone)]
+pub struct Services {
+    pub ring: Arc<Ring>,
+    pub clock: Arc<dyn Clock>,
+}
+
+impl Default for Services {
+    /// The ring and the clock of this process.
+    fn default() -> Self {
+        Services {
+            ring: Ring::global().clone(),
+            clock: Arc::new(MonotonicClock),
+        }
+    }
+}
+
+/// The pool of one device. All methods may be called from any thread.
+pub struct Pool {
+    driver: Arc<dyn Driver>,
+    services: Services,
+    device: u16,
+    granularity: u64,
+    eviction: bool,
+    state: Mutex<State>,
+    slow: Mutex<Slow>,
+    events: Mutex<Vec<u64>>,
+}
+
+/// What only the holder of the slow lock touches.
+struct Slow {
+    host: HostCache,
+}
+
+impl Pool {
+    /// A pool over a device. Maps nothing yet. Fails when the driver cannot tell its granularity.
+    pub fn new(driver: Arc<dyn Driver>, config: PoolConfig, services: Services) -> PoolResult<Pool> {
+        let granularity = driver.granularity()?.max(classes::UNIT);
+        Ok(Pool {
+            device: driver.device() as u16,
+            driver,
+            services,
+            granularity,
+            eviction: config.eviction,
+            state: Mutex::new(State::new(config.limit_bytes)),
+            slow: Mutex::new(Slow {
+                host: HostCache::new(config.host_cache_bytes),
+            }),
+            events: Mutex::new(Vec::new()),
+        })
+    }
+
+    #[inline]
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn lock_events(&self) -> MutexGuard<'_, Vec<u64>> {
+        self.events.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn lock_slow(&self) -> MutexGuard<'_, Slow> {
+        self.slow.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The fast path: a cached block of the same size class and stream, or None. Makes no device call and waits for none.
+    #[inline]
+    pub fn try_alloc(&self, bytes: u64, stream: u64, owner: Owner) -> Option<Allocation> {
+        let class = class_of(bytes)?;
+        let now = self.services.clock.now_ns();
+        let mut st = self.lock();
+        let stream = st.streams.index_of(stream);
+        self.take_cached(&mut st, class, stream, owner, now)
+    }
+
+    #[inline]
+    fn take_cached(&self, st: &mut State, class: Class, stream: u32, owner: Owner, now: u64) -> Option<Allocation> {
+        if !st.admits(class.bytes) {
+            return None;
+        }
+        let slot = st.pop_quick(class, stream)?;
+        st.begin_live(slot, stream, owner, now);
+        st.counts.reuses += 1;
+        self.record_block(st, kind::ALLOC, slot, now);
+        Some(Self::allocation(st, slot))
+    }
+
+    /// A block of at least `bytes` for work in the order of `stream`. May map segments, wait for streams and evict.
+    ///
+    /// Errors: `OutOfMemory` when the limit or the device leaves no room; `Driver` when a device call failed.
+    pub fn alloc(&self, bytes: u64, stream: u64, owner: Owner) -> PoolResult<Allocation> {
+        match self.try_alloc(bytes, stream, owner) {
+            Some(allocation) => Ok(allocation),
+            None => self.alloc_miss(bytes, stream, owner),
+        }
+    }
+
+    /// Gives a block back. Its stream may reuse the memory at once; streams named by `record_use` are waited for by events first.
+    ///
+    /// Waits only for a block that is being evicted or restored at this moment. Errors: `BadBlock`.
+    #[inline]
+    pub fn free(&self, block: u64) -> PoolResult<()> {
+        let now = self.services.clock.now_ns();
+        let mut st = self.lock();
+        let slot = st.find(block)?;
+        if st.slab[slot].status == Status::Live && st.slab[slot].streams.is_empty() {
+            self.record_block(&st, kind::FREE, slot, now);
+            let class = class_of(st.slab[slot].bytes).expect("a block's size is a class");
+            let slot = st.end_live(slot);
+            st.put_quick(slot, class);
+            return Ok(());
+        }
+        drop(st);
+        self.free_elsewhere(block)
+    }
+
+    /// A block that other streams used, or that is in host memory or on its way.
+    #[cold]
+    fn free_elsewhere(&self, block: u64) -> PoolResult<()> {
+        let mut st = self.lock();
+        let mut slot = st.find(block)?;
+        if st.slab[slot].status != Status::Live {
+            drop(st);
+            let mut slow = self.lock_slow();
+            st = self.lock();
+            slot = st.find(block)?;
+            if st.slab[slot].status == Status::Host {
+                self.record_block(&st, kind::FREE, slot, self.services.clock.now_ns());
+                let (address, bytes, host) = (st.slab[slot].address, st.slab[slot].bytes, st.slab[slot].host);
+                st.end_host(slot);
+                let segment = st.segment_of(address);
+                drop(st);
+                slow.host.put(&*self.driver, host, bytes);
+                self.drop_address(segment);
+                return Ok(());
+            }
+        }
+        self.record_block(&st, kind::FREE, slot, self.services.clock.now_ns());
+        let slot = st.end_live(slot);
+        st.slab[slot].status = Status::Pending;
+        let streams = st.slab[slot].streams.clone();
+        drop(st);
+        let events = self.record_events(&streams);
+        let mut st = self.lock();
+        match events {
+            Ok(events) => st.pending.push(Pending { slot, events }),
+            Err(_) => st.insert_pending(slot), // ordered when it is taken; a broken device shows in the next call that needs it
+        }
+        Ok(())
+    }
+
+    /// The block is used on another stream than its own: its memory is not reused before that stream has passed what is enqueued there
+    /// when the block is freed. Errors: `BadBlock`.
+    pub fn record_use(&self, block: u64, stream: u64) -> PoolResult<()> {
+        let mut st = self.lock();
+        let slot = st.find(block)?;
+        let stream = st.streams.index_of(stream);
+        if st.slab[slot].stream != stream && !st.slab[slot].streams.contains(&stream) {
+            st.slab[slot].streams.push(stream);
+        }
+        Ok(())
+    }
+
+    /// Names another owner for a block. Errors: `BadBlock`.
+    pub fn set_owner(&self, block: u64, owner: Owner) -> PoolResult<()> {
+        let mut st = self.lock();
+        let slot = st.find(block)?;
+        st.slab[slot].owner = owner;
+        Ok(())
+    }
+
+    /// Marks a block as just used, for the order of eviction. Errors: `BadBlock`.
+    pub fn touch(&self, block: u64) -> PoolResult<()> {
+        let now = self.services.clock.now_ns();
+        let st = self.lock();
+        let slot = st.find(block)?;
+        st.slab
+            .state(slot)
+            .last_use
+            .store(now, std::sync::atomic::Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Says that a stream was created, and the short id by which records name it. A stream never registered gets a number of its own.
+    pub fn register_stream(&self, stream: u64, id: u32) {
+        let mut st = self.lock();
+        let index = st.streams.index_of(stream);
+        st.streams[index].id = id;
+    }
+
+    fn allocation(st: &State, slot: u32) -> Allocation {
+        let s = &st.slab[slot];
+        Allocation {
+            address: s.address,
+            bytes: s.bytes,
+            block: st.slab.id(slot),
+            state: st.slab.state(slot),
+        }
+    }
+
+    #[inline]
+    fn record_block(&self, st: &State, kind: u16, slot: u32, now: u64) {
+        let s = &st.slab[slot];
+        let event = Event {
+            kind,
+            device: self.device,
+            stream: st.streams[s.stream].id,
+            tenant: s.owner.tenant,
+            name: s.owner.name,
+            a: s.address,
+            b: s.bytes,
+            c: st.slab.id(slot),
+            cell: s.owner.cell,
+            line: s.owner.line,
+        };
+        self.services.ring.push(now, &event);
+    }
+
+    fn record(&self, kind: u16, a: u64, b: u64, c: u64) {
+        let event = Event {
+            kind,
+            device: self.device,
+            a,
+            b,
+            c,
+            ..Event::default()
+        };
+        self.services.ring.push(self.services.clock.now_ns(), &event);
+    }
+}
+
+impl Drop for Pool {
+    /// Gives everything back to the device; what a broken device refuses is lost with its context.
+    fn drop(&mut self) {
+        let _ = self.clear();
+        for event in std::mem::take(&mut *self.lock_events()) {
+            let _ = self.driver.event_destroy(event);
+        }
+    }
+}

@@ -1,0 +1,219 @@
+//! The event ring: fixed-size records, lock-free writers that never wait, readers that are told what they missed.
+//!
+//! Each slot's first word is a stamp, `sequence << 2 | state`. A writer claims a slot (BUSY), stores the payload and completes it (DONE).
+//! A writer that is overtaken by a whole lap while BUSY keeps its slot: the overtaking writer marks its own sequence number as SKIPPED
+//! there and goes on, and the slow writer turns that into VACATED when it leaves. So no payload ever has two writers, and no reader
+//! takes a mixed one.
+
+use std::sync::atomic::{fence, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+
+/// Records that the process-wide ring keeps.
+pub const CAPACITY: usize = 65536;
+/// Bytes of one record as readers get it.
+pub const RECORD_BYTES: usize = 64;
+
+/// Record kinds (`docs/seams.md` says what a, b and c are).
+pub mod kind {
+    pub const ALLOC: u16 = 1;
+    pub const FREE: u16 = 2;
+    pub const EVICT: u16 = 3;
+    pub const RESTORE: u16 = 4;
+    pub const SEGMENT_MAP: u16 = 5;
+    pub const SEGMENT_UNMAP: u16 = 6;
+    pub const OUT_OF_MEMORY: u16 = 7;
+    pub const LAUNCH: u16 = 16;
+    pub const HOST_LAUNCH: u16 = 17;
+    pub const COPY: u16 = 18;
+    pub const TASK: u16 = 32;
+    pub const COMPILE: u16 = 48;
+    pub const CELL_BEGIN: u16 = 64;
+    pub const CELL_END: u16 = 65;
+    pub const GAUGE: u16 = 80;
+}
+
+/// What a writer says: a record without its sequence number and time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Event {
+    pub kind: u16,
+    pub device: u16,
+    /// Short id of the stream, 0 = default stream.
+    pub stream: u32,
+    pub tenant: u32,
+    pub name: u32,
+    pub a: u64,
+    pub b: u64,
+    pub c: u64,
+    pub cell: u32,
+    pub line: u32,
+}
+
+/// What a reader gets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Record {
+    /// From 1, without gaps.
+    pub seq: u64,
+    pub t_ns: u64,
+    pub event: Event,
+}
+
+impl Record {
+    /// The 64 bytes of `docs/seams.md`, little endian.
+    pub fn to_bytes(&self) -> [u8; RECORD_BYTES] {
+        let mut bytes = [0; RECORD_BYTES];
+        let words = payload(self.t_ns, &self.event);
+        for (chunk, word) in bytes.chunks_exact_mut(8).zip(std::iter::once(self.seq).chain(words)) {
+            chunk.copy_from_slice(&word.to_le_bytes());
+        }
+        bytes
+    }
+}
+
+/// Words 1 to 7 of a record.
+fn payload(t_ns: u64, e: &Event) -> [u64; 7] {
+    [
+        t_ns,
+        u64::from(e.kind) | u64::from(e.device) << 16 | u64::from(e.stream) << 32,
+        u64::from(e.tenant) | u64::from(e.name) << 32,
+        e.a,
+        e.b,
+        e.c,
+        u64::from(e.cell) | u64::from(e.line) << 32,
+    ]
+}
+
+fn record(seq: u64, w: [u64; 7]) -> Record {
+    let event = Event {
+        kind: w[1] as u16,
+        device: (w[1] >> 16) as u16,
+        stream: (w[1] >> 32) as u32,
+        tenant: w[2] as u32,
+        name: (w[2] >> 32) as u32,
+        a: w[3],
+        b: w[4],
+        c: w[5],
+        cell: w[6] as u32,
+        line: (w[6] >> 32) as u32,
+    };
+    Record { seq, t_ns: w[0], event }
+}
+
+const DONE: u64 = 0;
+const BUSY: u64 = 1;
+const SKIPPED: u64 = 2;
+const VACATED: u64 = 3;
+
+#[repr(align(64))]
+struct Slot([AtomicU64; 8]);
+
+#[repr(align(64))]
+struct Head(AtomicU64);
+
+/// A ring of records. Memory: 64 bytes a record.
+pub struct Ring {
+    head: Head,
+    slots: Box<[Slot]>,
+}
+
+impl Ring {
+    /// A ring of `capacity` records, a power of two (else the next one).
+    pub fn new(capacity: usize) -> Ring {
+        let slots = (0..capacity.next_power_of_two())
+            .map(|_| Slot(Default::default()))
+            .collect();
+        Ring {
+            head: Head(AtomicU64::new(0)),
+            slots,
+        }
+    }
+
+    /// The ring of this process.
+    pub fn global() -> &'static Arc<Ring> {
+        static RING: OnceLock<Arc<Ring>> = OnceLock::new();
+        RING.get_or_init(|| Arc::new(Ring::new(CAPACITY)))
+    }
+
+    pub fn capacity(&self) -> usize {
+        self.slots.len()
+    }
+
+    /// The sequence number that the next record will get.
+    pub fn head(&self) -> u64 {
+        self.head.0.load(Ordering::Acquire) + 1
+    }
+
+    fn slot(&self, seq: u64) -> &[AtomicU64; 8] {
+        &self.slots[(seq - 1) as usize & (self.slots.len() - 1)].0
+    }
+
+    /// Writes a record and returns its sequence number. Never waits.
+    #[inline]
+    pub fn push(&self, t_ns: u64, event: &Event) -> u64 {
+        let seq = self.head.0.fetch_add(1, Ordering::AcqRel) + 1;
+        let slot = self.slot(seq);
+        let mut seen = slot[0].load(Ordering::Relaxed);
+        loop {
+            if seen >> 2 > seq {
+                return seq; // overtaken before the slot was claimed: the record is already history
+            }
+            let occupied = matches!(seen & 3, BUSY | SKIPPED);
+            let stamp = seq << 2 | if occupied { SKIPPED } else { BUSY };
+            match slot[0].compare_exchange_weak(seen, stamp, Ordering::Acquire, Ordering::Relaxed) {
+                Ok(_) if occupied => return seq,
+                Ok(_) => break,
+                Err(now) => seen = now,
+            }
+        }
+        fence(Ordering::Release); // a reader that sees any word below also sees BUSY
+        for (word, value) in slot[1..].iter().zip(payload(t_ns, event)) {
+            word.store(value, Ordering::Relaxed);
+        }
+        let done = slot[0].compare_exchange(seq << 2 | BUSY, seq << 2 | DONE, Ordering::Release, Ordering::Relaxed);
+        if let Err(mut skipped) = done {
+            while let Err(now) =
+                slot[0].compare_exchange(skipped, skipped | VACATED, Ordering::Release, Ordering::Relaxed)
+            {
+                skipped = now;
+            }
+        }
+        seq
+    }
+
+    /// Hands `take` the records from sequence `since` on, at most `max`, in order, and returns (next, lost): the sequence to ask for
+    /// next and how many records of `since..next` were overwritten. Stops before a record that is still being written.
+    pub fn read_with(&self, since: u64, max: usize, mut take: impl FnMut(&Record)) -> (u64, u64) {
+        let head = self.head.0.load(Ordering::Acquire);
+        let since = since.max(1);
+        let mut seq = since.max((head + 1).saturating_sub(self.slots.len() as u64));
+        let mut lost = seq - since;
+        let mut taken = 0;
+        while seq <= head && taken < max {
+            let slot = self.slot(seq);
+            let stamp = slot[0].load(Ordering::Acquire);
+            if stamp >> 2 < seq || stamp == seq << 2 | BUSY {
+                break;
+            }
+            if stamp == seq << 2 | DONE {
+                let words = std::array::from_fn(|i| slot[i + 1].load(Ordering::Relaxed));
+                fence(Ordering::Acquire);
+                if slot[0].load(Ordering::Relaxed) == stamp {
+                    take(&record(seq, words));
+                    taken += 1;
+                } else {
+                    lost += 1;
+                }
+            } else {
+                lost += 1;
+            }
+            seq += 1;
+        }
+        (seq, lost)
+    }
+
+    /// As `read_with`: (records, next, lost).
+    pub fn read(&self, since: u64, max: usize) -> (Vec<Record>, u64, u64) {
+        let mut records = Vec::new();
+        let (next, lost) = self.read_with(since, max, |r| records.push(*r));
+        (records, next, lost)
+    }
+}

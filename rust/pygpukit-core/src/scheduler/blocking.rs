@@ -1,0 +1,185 @@
+//! The scheduler that threads share: the task table behind a mutex, and waits for work and for endings.
+
+use super::context::TaskContext;
+use super::error::{Outcome, TaskError};
+use super::reason::Reason;
+use super::record::{Observer, Stats, TaskRecord};
+use super::spec::{Config, SpecError, TaskSpec};
+use super::table::TaskTable;
+use crate::clock::Clock;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+use std::time::{Duration, Instant};
+
+struct Shared {
+    table: TaskTable,
+    /// Raised by `wake`: waits that began before it return.
+    wakes: u64,
+}
+
+/// What waiters look at, to tell whether a call gave them something to do.
+#[derive(PartialEq)]
+struct Signs {
+    finished: u64,
+    timer: Option<u64>,
+}
+
+pub struct Scheduler {
+    shared: Mutex<Shared>,
+    /// For `next`.
+    work: Condvar,
+    /// For `finished`.
+    endings: Condvar,
+    clock: Arc<dyn Clock>,
+}
+
+impl Scheduler {
+    pub fn new(config: Config, clock: Arc<dyn Clock>, observer: Box<dyn Observer>) -> Scheduler {
+        let shared = Mutex::new(Shared {
+            table: TaskTable::new(config, observer),
+            wakes: 0,
+        });
+        Scheduler {
+            shared,
+            work: Condvar::new(),
+            endings: Condvar::new(),
+            clock,
+        }
+    }
+
+    pub fn submit(&self, spec: TaskSpec) -> Result<TaskRecord, SpecError> {
+        self.with(|table, now| table.submit(spec, now))
+    }
+
+    /// Waits for the next Admitted task and marks it Running. None at the timeout, after `wake`, and from `close` on.
+    pub fn next(&self, timeout: Duration) -> Option<Arc<TaskContext>> {
+        self.wait(&self.work, timeout, |table, now| {
+            if table.is_closed() {
+                None
+            } else {
+                table.next(now)
+            }
+        })
+    }
+
+    /// Waits until more than `since` tasks have ended: those (oldest first), and the number to ask with next. Empty at the
+    /// timeout, after `wake`, and from `close` on. Also keeps the time: someone waiting here lets deadlines pass when they do.
+    pub fn finished(&self, since: u64, timeout: Duration) -> (Vec<TaskRecord>, u64) {
+        let new = |table: &mut TaskTable, now| {
+            table.advance(now);
+            (table.finished_count() > since).then(|| table.finished(since))
+        };
+        self.wait(&self.endings, timeout, new).unwrap_or((Vec::new(), since))
+    }
+
+    pub fn finish(&self, id: &str, outcome: Outcome) -> Result<super::Phase, TaskError> {
+        self.with(|table, now| table.finish(id, outcome, now))
+    }
+
+    pub fn cancel(&self, id: &str) -> Result<bool, TaskError> {
+        self.with(|table, now| table.cancel(id, now))
+    }
+
+    pub fn requeue(&self, id: &str, reason: Reason) -> Result<(), TaskError> {
+        self.with(|table, now| table.requeue(id, reason, now))
+    }
+
+    pub fn suspend(&self, id: &str) -> Result<(), TaskError> {
+        self.with(|table, now| table.suspend(id, now))
+    }
+
+    pub fn resume(&self, id: &str) -> Result<(), TaskError> {
+        self.with(|table, now| table.resume(id, now))
+    }
+
+    pub fn get(&self, id: &str) -> Option<TaskRecord> {
+        self.with(|table, now| table.get(id, now))
+    }
+
+    pub fn tasks(&self) -> Vec<TaskRecord> {
+        self.with(|table, now| table.snapshot(now))
+    }
+
+    pub fn stats(&self) -> Stats {
+        self.with(|table, now| table.stats(now))
+    }
+
+    pub fn context(&self, id: &str) -> Option<Arc<TaskContext>> {
+        self.lock().table.context(id)
+    }
+
+    /// Every wait under way returns empty-handed.
+    pub fn wake(&self) {
+        self.lock().wakes += 1;
+        self.work.notify_all();
+        self.endings.notify_all();
+    }
+
+    /// Submissions are rejected and waits return at once from now on. Tasks already here can still be finished and read.
+    pub fn close(&self) {
+        self.lock().table.close();
+        self.wake();
+    }
+
+    /// One call on the table; waiters are woken only when it left something for them.
+    fn with<T>(&self, call: impl FnOnce(&mut TaskTable, u64) -> T) -> T {
+        let mut shared = self.lock();
+        let before = signs(&shared.table);
+        let result = call(&mut shared.table, self.clock.now_ns());
+        self.signal(&before, &shared);
+        result
+    }
+
+    fn wait<T>(
+        &self,
+        ready: &Condvar,
+        timeout: Duration,
+        mut look: impl FnMut(&mut TaskTable, u64) -> Option<T>,
+    ) -> Option<T> {
+        let end = Instant::now().checked_add(timeout);
+        let mut shared = self.lock();
+        let wakes = shared.wakes;
+        loop {
+            let before = signs(&shared.table);
+            let now = self.clock.now_ns();
+            let found = look(&mut shared.table, now);
+            self.signal(&before, &shared);
+            let left = end.map_or(Duration::MAX, |end| end.saturating_duration_since(Instant::now()));
+            if found.is_some() || shared.table.is_closed() || shared.wakes != wakes || left.is_zero() {
+                return found;
+            }
+            // An hour at most: Condvar implementations may not take any Duration.
+            let timer = shared
+                .table
+                .timer()
+                .map_or(3_600_000_000_000, |t| t.saturating_sub(now).min(3_600_000_000_000));
+            let (guard, _) = ready
+                .wait_timeout(shared, left.min(Duration::from_nanos(timer.max(1))))
+                .expect("the scheduler's table panicked in another thread");
+            shared = guard;
+        }
+    }
+
+    fn signal(&self, before: &Signs, shared: &Shared) {
+        let after = signs(&shared.table);
+        let timer_changed = before.timer != after.timer;
+        if shared.table.has_admitted() || timer_changed {
+            self.work.notify_all();
+        }
+        if before.finished != after.finished || timer_changed {
+            self.endings.notify_all();
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Shared> {
+        self.shared
+            .lock()
+            .expect("the scheduler's table panicked in another thread")
+    }
+}
+
+fn signs(table: &TaskTable) -> Signs {
+    Signs {
+        finished: table.finished_count(),
+        timer: table.timer(),
+    }
+}

@@ -1,0 +1,448 @@
+//! Random operations against a model that keeps nothing but the phases and recomputes the rest each time.
+
+use proptest::prelude::*;
+use pygpukit_core::scheduler::{edge, Config, Outcome, Phase, Policy, Reason, TaskSpec, TaskTable, Transition};
+use std::cmp::Reverse;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+
+const MEMORY: u64 = 100;
+const SHARE: u32 = 100;
+const MAX_QUEUE: usize = 12;
+const MS: u64 = 1_000_000;
+
+#[derive(Clone, Debug)]
+enum Op {
+    Submit {
+        memory: u64,
+        share: u32,
+        policy: u8,
+        priority: i8,
+        depends: Vec<u8>,
+        deadline_ms: u8,
+        idempotent: bool,
+    },
+    Next,
+    Finish {
+        who: u8,
+        ok: bool,
+    },
+    Cancel {
+        who: u8,
+    },
+    Requeue {
+        who: u8,
+    },
+    Suspend {
+        who: u8,
+    },
+    Resume {
+        who: u8,
+    },
+    Wait {
+        ms: u8,
+    },
+}
+
+fn submit() -> impl Strategy<Value = Op> {
+    let depends = prop::collection::vec(0u8..20, 0..3);
+    (0u64..120, 0u32..110, 0u8..6, -1i8..2, depends, 0u8..40, any::<bool>()).prop_map(
+        |(memory, share, policy, priority, depends, deadline_ms, idempotent)| {
+            // Half of them ask for nothing, few have deadlines: else nearly everything waits or expires.
+            let (memory, share) = if policy < 3 { (0, 0) } else { (memory, share) };
+            let deadline_ms = if deadline_ms < 30 { 0 } else { deadline_ms };
+            Op::Submit {
+                memory,
+                share,
+                policy: policy % 3,
+                priority,
+                depends,
+                deadline_ms,
+                idempotent,
+            }
+        },
+    )
+}
+
+fn op() -> impl Strategy<Value = Op> {
+    prop_oneof![
+        6 => submit(),
+        6 => Just(Op::Next),
+        6 => (0u8..8, any::<bool>()).prop_map(|(who, ok)| Op::Finish { who, ok }),
+        1 => (0u8..20).prop_map(|who| Op::Cancel { who }),
+        1 => (0u8..8).prop_map(|who| Op::Requeue { who }),
+        1 => (0u8..8).prop_map(|who| Op::Suspend { who }),
+        1 => (0u8..8).prop_map(|who| Op::Resume { who }),
+        2 => (0u8..30).prop_map(|ms| Op::Wait { ms }),
+    ]
+}
+
+struct Entry {
+    spec: TaskSpec,
+    depends: Vec<usize>,
+    phase: Phase,
+    occupied: bool,
+    held_until: u64,
+    requeues: u32,
+}
+
+/// The rules, written down a second time and as plainly as possible. Task i has the id "i".
+#[derive(Default)]
+struct Model {
+    tasks: Vec<Entry>,
+}
+
+impl Model {
+    fn reserved(&self) -> (u64, u64) {
+        let holders = self
+            .tasks
+            .iter()
+            .filter(|t| matches!(t.phase, Phase::Admitted | Phase::Running | Phase::Suspended) || t.occupied);
+        holders.fold((0, 0), |(memory, share), t| {
+            let r = t.spec.reservation();
+            (memory + r.memory_bytes, share + u64::from(r.share_ppm))
+        })
+    }
+
+    fn end(&mut self, i: usize, phase: Phase) {
+        self.tasks[i].phase = phase;
+        if phase == Phase::Succeeded {
+            return;
+        }
+        for j in 0..self.tasks.len() {
+            if !self.tasks[j].phase.is_terminal() && self.tasks[j].depends.contains(&i) {
+                self.end(j, Phase::Failed);
+            }
+        }
+    }
+
+    fn advance(&mut self, now: u64) {
+        let mut due: Vec<usize> = (0..self.tasks.len())
+            .filter(|&i| !self.tasks[i].phase.is_terminal() && (1..=now).contains(&self.tasks[i].spec.deadline_ns))
+            .collect();
+        due.sort_by_key(|&i| (self.tasks[i].spec.deadline_ns, i));
+        for i in due {
+            if !self.tasks[i].phase.is_terminal() {
+                self.end(i, Phase::Expired);
+            }
+        }
+        let mut blocked = false;
+        for i in self.in_order(Phase::Queued) {
+            let task = &self.tasks[i];
+            let met = task.depends.iter().all(|&d| self.tasks[d].phase == Phase::Succeeded);
+            if !met || task.held_until > now {
+                continue;
+            }
+            let asked = task.spec.reservation();
+            let (memory, share) = self.reserved();
+            let fits = memory + asked.memory_bytes <= MEMORY && share + u64::from(asked.share_ppm) <= SHARE.into();
+            if asked.is_empty() || (fits && !blocked) {
+                self.tasks[i].phase = Phase::Admitted;
+            } else {
+                blocked = true;
+            }
+        }
+    }
+
+    fn in_order(&self, phase: Phase) -> Vec<usize> {
+        let mut found: Vec<usize> = (0..self.tasks.len())
+            .filter(|&i| self.tasks[i].phase == phase)
+            .collect();
+        found.sort_by_key(|&i| (Reverse(self.tasks[i].spec.priority), i));
+        found
+    }
+
+    fn submit(&mut self, spec: TaskSpec, now: u64) {
+        let i = self.tasks.len();
+        let waiting = self
+            .tasks
+            .iter()
+            .filter(|t| matches!(t.phase, Phase::Queued | Phase::Admitted))
+            .count();
+        let asked = spec.reservation();
+        let depends: Vec<usize> = spec.depends_on.iter().map(|id| id.parse().unwrap()).collect();
+        let refused = depends.iter().any(|&d| d >= i)
+            || (spec.policy == Policy::Guaranteed && spec.memory_bytes == 0 && spec.share_ppm == 0)
+            || asked.memory_bytes > MEMORY
+            || asked.share_ppm > SHARE
+            || (1..=now).contains(&spec.deadline_ns)
+            || waiting >= MAX_QUEUE;
+        let lost = !refused
+            && depends
+                .iter()
+                .any(|&d| self.tasks[d].phase.is_terminal() && self.tasks[d].phase != Phase::Succeeded);
+        let phase = match (refused, lost) {
+            (true, _) => Phase::Rejected,
+            (_, true) => Phase::Failed,
+            _ => Phase::Queued,
+        };
+        self.tasks.push(Entry {
+            spec,
+            depends,
+            phase,
+            occupied: false,
+            held_until: 0,
+            requeues: 0,
+        });
+    }
+}
+
+type Log = Vec<(u64, Phase, Phase, Reason, u64)>;
+
+struct Run {
+    table: TaskTable,
+    model: Model,
+    log: Arc<Mutex<Log>>,
+    now: u64,
+}
+
+impl Run {
+    fn new() -> Run {
+        let log = Arc::new(Mutex::new(Log::new()));
+        let sink = log.clone();
+        let observer = move |t: &Transition<'_>| sink.lock().unwrap().push((t.number, t.from, t.to, t.reason, t.t_ns));
+        let config = Config {
+            total_share_ppm: SHARE,
+            max_queue: MAX_QUEUE,
+            max_finished: 1 << 30,
+            ..Config::new(MEMORY)
+        };
+        Run {
+            table: TaskTable::new(config, Box::new(observer)),
+            model: Model::default(),
+            log,
+            now: 1,
+        }
+    }
+
+    /// The task that a small number means: among those with a dispatcher inside, or among the youngest.
+    fn pick(&self, who: u8, inside: bool) -> Option<usize> {
+        let tasks = &self.model.tasks;
+        let candidates: Vec<usize> = (0..tasks.len())
+            .rev()
+            .filter(|&i| !inside || tasks[i].occupied)
+            .take(20)
+            .collect();
+        candidates.get(usize::from(who)).copied()
+    }
+
+    fn apply(&mut self, op: &Op) {
+        let now = self.now;
+        self.model.advance(now);
+        match op {
+            Op::Submit {
+                memory,
+                share,
+                policy,
+                priority,
+                depends,
+                deadline_ms,
+                idempotent,
+            } => {
+                let i = self.model.tasks.len();
+                let policy = [Policy::BestEffort, Policy::Burstable, Policy::Guaranteed][usize::from(*policy)];
+                // 0 is the task itself or one to come: refused.
+                let depends = depends
+                    .iter()
+                    .filter(|&&d| d > 0 || i % 7 == 0)
+                    .map(|&d| i.saturating_sub(d.into()));
+                let spec = TaskSpec {
+                    memory_bytes: *memory,
+                    share_ppm: *share,
+                    policy,
+                    priority: (*priority).into(),
+                    depends_on: depends.map(|d| d.to_string()).collect(),
+                    deadline_ns: if *deadline_ms == 0 {
+                        0
+                    } else {
+                        now + u64::from(*deadline_ms - 30) * MS
+                    },
+                    idempotent: *idempotent,
+                    ..TaskSpec::new(i.to_string())
+                };
+                self.table.submit(spec.clone(), now).unwrap();
+                self.model.submit(spec, now);
+            }
+            Op::Next => {
+                let expected = self.model.in_order(Phase::Admitted).first().copied();
+                let got = self.table.next(now).map(|context| context.id.parse::<usize>().unwrap());
+                assert_eq!(got, expected, "higher priority first, then first come");
+                if let Some(i) = expected {
+                    (self.model.tasks[i].phase, self.model.tasks[i].occupied) = (Phase::Running, true);
+                }
+            }
+            Op::Finish { who, ok } => {
+                let Some(i) = self.pick(*who, true) else { return };
+                let outcome = match ok {
+                    true => Outcome::Succeeded,
+                    false => Outcome::Failed {
+                        reason: Reason::UserError,
+                        error: "e".into(),
+                    },
+                };
+                let ended = self.table.finish(&i.to_string(), outcome, now).unwrap();
+                self.model.tasks[i].occupied = false;
+                if !self.model.tasks[i].phase.is_terminal() {
+                    self.model.end(i, if *ok { Phase::Succeeded } else { Phase::Failed });
+                }
+                assert_eq!(ended, self.model.tasks[i].phase);
+            }
+            Op::Cancel { who } => {
+                let Some(i) = self.pick(*who, false) else { return };
+                let open = !self.model.tasks[i].phase.is_terminal();
+                assert_eq!(self.table.cancel(&i.to_string(), now), Ok(open));
+                if open {
+                    self.model.end(i, Phase::Cancelled);
+                }
+            }
+            Op::Requeue { who } => {
+                let Some(i) = self.pick(*who, false) else { return };
+                let task = &mut self.model.tasks[i];
+                let may = task.phase == Phase::Admitted || (task.phase == Phase::Running && task.spec.idempotent);
+                assert_eq!(
+                    self.table
+                        .requeue(&i.to_string(), Reason::WaitingForDevice, now)
+                        .is_ok(),
+                    may
+                );
+                if may {
+                    (task.phase, task.occupied) = (Phase::Queued, false);
+                    task.held_until = now + ((10 * MS) << task.requeues).min(1000 * MS);
+                    task.requeues += 1;
+                }
+            }
+            Op::Suspend { who } => self.switch(*who, Phase::Running, Phase::Suspended),
+            Op::Resume { who } => self.switch(*who, Phase::Suspended, Phase::Running),
+            Op::Wait { ms } => {
+                self.now += u64::from(*ms) * MS;
+                self.table.advance(self.now);
+            }
+        }
+        self.model.advance(self.now);
+        let stats = self.table.stats(self.now);
+        assert_eq!(
+            (stats.reserved_memory, stats.reserved_share_ppm),
+            self.model.reserved(),
+            "after {op:?}"
+        );
+        assert_eq!(stats.available_memory + stats.reserved_memory, MEMORY);
+    }
+
+    fn switch(&mut self, who: u8, from: Phase, to: Phase) {
+        let Some(i) = self.pick(who, true) else { return };
+        let (id, task) = (i.to_string(), &mut self.model.tasks[i]);
+        let may = task.phase == from;
+        let done = if to == Phase::Suspended {
+            self.table.suspend(&id, self.now)
+        } else {
+            self.table.resume(&id, self.now)
+        };
+        assert_eq!(done.is_ok(), may);
+        if may {
+            task.phase = to;
+        }
+    }
+
+    fn compare(&mut self) {
+        self.table.audit().unwrap();
+        for (record, entry) in self.table.snapshot(self.now).iter().zip(&self.model.tasks) {
+            assert_eq!(record.phase, entry.phase, "task {}", record.id);
+            assert_eq!(self.table.get(&record.id, self.now).as_ref(), Some(record));
+        }
+    }
+
+    /// Lets everything end, then checks the log as a whole.
+    fn drain(mut self) -> Log {
+        for _ in 0..10_000 {
+            self.apply(&Op::Wait { ms: 255 });
+            self.apply(&Op::Resume { who: 0 });
+            while self.pick(0, true).is_some() {
+                self.apply(&Op::Finish { who: 0, ok: true });
+            }
+            self.apply(&Op::Next);
+            if self.model.tasks.iter().all(|t| t.phase.is_terminal() && !t.occupied) {
+                break;
+            }
+        }
+        self.compare();
+        let stats = self.table.stats(self.now);
+        assert_eq!(
+            (stats.reserved_memory, stats.reserved_share_ppm),
+            (0, 0),
+            "the ledger is zero after the drain"
+        );
+        assert_eq!(
+            (stats.queued, stats.admitted, stats.running, stats.suspended),
+            (0, 0, 0, 0)
+        );
+        let ended = stats.succeeded + stats.failed + stats.cancelled + stats.rejected + stats.expired;
+        assert_eq!((ended, self.table.finished_count()), (stats.submitted, stats.submitted));
+        let log = std::mem::take(&mut *self.log.lock().unwrap());
+        let mut phases: HashMap<u64, Phase> = HashMap::new();
+        for &(number, from, to, reason, _) in &log {
+            let before = phases.insert(number, to).unwrap_or(Phase::Submitted);
+            assert_eq!(before, from, "task {number}: the log has a gap");
+            let edge = edge(from, to).expect("no edge outside the table");
+            assert_eq!(edge.reasons, reason.group());
+        }
+        assert_eq!(phases.len(), self.model.tasks.len());
+        assert!(phases.values().all(|phase| phase.is_terminal()));
+        log
+    }
+}
+
+fn run(ops: &[Op], compare_every: usize) -> Log {
+    let mut run = Run::new();
+    for (i, op) in ops.iter().enumerate() {
+        run.apply(op);
+        if i % compare_every == 0 {
+            run.compare();
+        }
+    }
+    run.drain()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn table_follows_the_model(ops in prop::collection::vec(op(), 1..120)) {
+        run(&ops, 1);
+    }
+}
+
+/// Operations of one seed, from proptest's own generator.
+fn ops_of(seed: u8, count: usize) -> Vec<Op> {
+    use proptest::strategy::ValueTree;
+    use proptest::test_runner::{RngAlgorithm, TestRng, TestRunner};
+    let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &[seed; 32]);
+    let mut runner = TestRunner::new_with_rng(ProptestConfig::default(), rng);
+    let strategy = op();
+    (0..count)
+        .map(|_| strategy.new_tree(&mut runner).unwrap().current())
+        .collect()
+}
+
+#[test]
+fn a_hundred_thousand_operations_in_long_runs() {
+    let mut taken: HashMap<(Phase, Phase), usize> = HashMap::new();
+    for seed in 0..200 {
+        for (_, from, to, _, _) in run(&ops_of(seed, 500), 250) {
+            *taken.entry((from, to)).or_default() += 1;
+        }
+    }
+    // Queued to Rejected belongs to checks after reservation, Admitted to Failed to starts that fail: by example elsewhere.
+    let never = [(Phase::Queued, Phase::Rejected), (Phase::Admitted, Phase::Failed)];
+    for edge in pygpukit_core::scheduler::EDGES {
+        let pair = (edge.from, edge.to);
+        assert_eq!(taken.contains_key(&pair), !never.contains(&pair), "{pair:?}");
+    }
+}
+
+#[test]
+fn the_same_seed_gives_the_same_log() {
+    let ops = ops_of(99, 3000);
+    let first = run(&ops, 1000);
+    assert_eq!(first, run(&ops, 1000));
+    assert_ne!(first, run(&ops_of(98, 3000), 1000));
+}

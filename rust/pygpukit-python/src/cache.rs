@@ -1,0 +1,89 @@
+//! Python class over the kernel cache.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use pygpukit_core::cache::{self, CacheConfig, Key};
+use pygpukit_core::clock::MonotonicClock;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict};
+
+/// Content-addressed entries: a memory LRU with TTL in front of one-file-an-entry on disk.
+#[pyclass(frozen, module = "pygpukit._core")]
+pub struct KernelCache(cache::KernelCache);
+
+fn key_of(key: &[u8]) -> PyResult<Key> {
+    key.try_into().map_err(|_| {
+        PyValueError::new_err(format!(
+            "a key has 32 bytes, got {}; use KernelCache.digest()",
+            key.len()
+        ))
+    })
+}
+
+#[pymethods]
+impl KernelCache {
+    #[new]
+    #[pyo3(signature = (directory, memory_bytes=64 << 20, disk_bytes=1 << 30, ttl_seconds=None))]
+    fn new(
+        directory: Option<PathBuf>,
+        memory_bytes: u64,
+        disk_bytes: u64,
+        ttl_seconds: Option<f64>,
+    ) -> PyResult<KernelCache> {
+        let ttl = ttl_seconds
+            .map(Duration::try_from_secs_f64)
+            .transpose()
+            .map_err(|_| PyValueError::new_err("ttl_seconds must be a number of seconds, 0 or more"))?;
+        let config = CacheConfig {
+            directory,
+            memory_bytes,
+            disk_bytes,
+            ttl,
+        };
+        Ok(KernelCache(cache::KernelCache::new(config, Arc::new(MonotonicClock))))
+    }
+
+    /// (payload, "memory" or "disk"), or None. A damaged file is quarantined and is a miss.
+    fn get<'py>(&self, py: Python<'py>, key: &[u8]) -> PyResult<Option<(Bound<'py, PyBytes>, &'static str)>> {
+        let key = key_of(key)?;
+        Ok(py
+            .detach(|| self.0.get(&key))
+            .map(|(payload, source)| (PyBytes::new(py, &payload), source.name())))
+    }
+
+    fn put(&self, py: Python<'_>, key: &[u8], payload: &[u8]) -> PyResult<()> {
+        let key = key_of(key)?;
+        py.detach(|| self.0.put(key, payload));
+        Ok(())
+    }
+
+    fn remove(&self, key: &[u8]) -> PyResult<bool> {
+        Ok(self.0.remove(&key_of(key)?))
+    }
+
+    fn clear(&self) {
+        self.0.clear();
+    }
+
+    /// Why there is no disk cache, or None.
+    fn problem(&self) -> Option<&str> {
+        self.0.problem()
+    }
+
+    fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let stats = PyDict::new(py);
+        for (name, value) in self.0.stats() {
+            stats.set_item(name, value)?;
+        }
+        Ok(stats)
+    }
+
+    /// BLAKE3 of the length-prefixed parts: the one way to make a key.
+    #[staticmethod]
+    fn digest(py: Python<'_>, parts: Vec<Vec<u8>>) -> Bound<'_, PyBytes> {
+        PyBytes::new(py, &cache::digest(&parts))
+    }
+}

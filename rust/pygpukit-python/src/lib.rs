@@ -1,0 +1,43 @@
+//! The extension module `pygpukit._core`: thin Python bindings of the core, with the C++ layer as its submodule `native`.
+
+mod abi;
+mod cache;
+mod errors;
+mod memory;
+mod native;
+mod scheduler;
+mod table;
+mod telemetry;
+
+use pyo3::prelude::*;
+use pyo3::wrap_pyfunction;
+
+#[pymodule]
+fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    module.add("RECORD_BYTES", pygpukit_core::ring::RECORD_BYTES)?;
+    module.add_class::<memory::MemoryPool>()?;
+    module.add_class::<memory::MemoryBlock>()?;
+    module.add_class::<memory::PoolStats>()?;
+    module.add_class::<cache::KernelCache>()?;
+    module.add_class::<scheduler::SchedulerCore>()?;
+    module.add_class::<scheduler::TaskRecord>()?;
+    module.add_function(wrap_pyfunction!(scheduler::task_edges, module)?)?;
+    module.add_function(wrap_pyfunction!(memory::pool_stats, module)?)?;
+    module.add_function(wrap_pyfunction!(memory::pool_blocks, module)?)?;
+    module.add_function(wrap_pyfunction!(memory::pool_segments, module)?)?;
+    module.add_function(wrap_pyfunction!(memory::pool_set_limit, module)?)?;
+    module.add_function(wrap_pyfunction!(memory::pool_trim, module)?)?;
+    module.add_function(wrap_pyfunction!(memory::pool_evict, module)?)?;
+    module.add_function(wrap_pyfunction!(memory::pool_segment_export, module)?)?;
+    module.add_function(wrap_pyfunction!(memory::pool_hit_ns, module)?)?;
+    module.add_function(wrap_pyfunction!(telemetry::ring_head, module)?)?;
+    module.add_function(wrap_pyfunction!(telemetry::ring_read, module)?)?;
+    module.add_function(wrap_pyfunction!(telemetry::ring_push, module)?)?;
+    module.add_function(wrap_pyfunction!(telemetry::now_ns, module)?)?;
+    module.add_function(wrap_pyfunction!(telemetry::intern, module)?)?;
+    module.add_function(wrap_pyfunction!(telemetry::name, module)?)?;
+    module.add_function(wrap_pyfunction!(telemetry::counters, module)?)?;
+    module.add_function(wrap_pyfunction!(telemetry::telemetry_frame, module)?)?;
+    native::add_native(module)
+}

@@ -1,0 +1,209 @@
+//! The device function table (native/include/pygpukit/driver.h) and the core's `Driver` over it.
+
+use std::ffi::{c_char, c_void, CStr};
+use std::sync::atomic::{AtomicPtr, Ordering};
+
+use pygpukit_core::driver::{Driver, DriverError, DriverResult};
+
+type Status = i32;
+
+/// pk_driver, field for field.
+#[repr(C)]
+pub struct Table {
+    pub version: u32,
+    pub size_bytes: u32,
+    pub name: *const c_char,
+    pub error_name: extern "C" fn(Status) -> *const c_char,
+    pub error_text: extern "C" fn(Status) -> *const c_char,
+    pub device_count: extern "C" fn(*mut i32) -> Status,
+    pub device_info: extern "C" fn(i32, *mut c_void) -> Status,
+    pub device_use: extern "C" fn(i32) -> Status,
+    pub device_wait: extern "C" fn() -> Status,
+    pub memory_info: extern "C" fn(*mut u64, *mut u64) -> Status,
+    pub granularity: extern "C" fn(*mut u64) -> Status,
+    pub address_reserve: extern "C" fn(u64, *mut u64) -> Status,
+    pub address_free: extern "C" fn(u64, u64) -> Status,
+    pub physical_create: extern "C" fn(u64, *mut u64) -> Status,
+    pub physical_release: extern "C" fn(u64) -> Status,
+    pub map: extern "C" fn(u64, u64, u64) -> Status,
+    pub unmap: extern "C" fn(u64, u64) -> Status,
+    pub physical_export: extern "C" fn(u64, *mut i32) -> Status,
+    pub physical_import: extern "C" fn(i32, u64, *mut u64) -> Status,
+    pub host_alloc: extern "C" fn(u64, *mut *mut c_void) -> Status,
+    pub host_free: extern "C" fn(*mut c_void) -> Status,
+    pub copy_h2d: extern "C" fn(u64, *const c_void, u64, u64) -> Status,
+    pub copy_d2h: extern "C" fn(*mut c_void, u64, u64, u64) -> Status,
+    pub copy_d2d: extern "C" fn(u64, u64, u64, u64) -> Status,
+    pub fill: extern "C" fn(u64, u32, u32, u64, u64) -> Status,
+    pub stream_create: extern "C" fn(i32, *mut u64) -> Status,
+    pub stream_destroy: extern "C" fn(u64) -> Status,
+    pub stream_query: extern "C" fn(u64) -> Status,
+    pub stream_wait: extern "C" fn(u64) -> Status,
+    pub stream_wait_event: extern "C" fn(u64, u64) -> Status,
+    pub event_create: extern "C" fn(i32, *mut u64) -> Status,
+    pub event_destroy: extern "C" fn(u64) -> Status,
+    pub event_record: extern "C" fn(u64, u64) -> Status,
+    pub event_query: extern "C" fn(u64) -> Status,
+}
+
+// SAFETY: the table is constant after it was attached, and its functions may be called from any thread.
+unsafe impl Sync for Table {}
+
+const NOT_READY: Status = 600;
+
+static TABLE: AtomicPtr<Table> = AtomicPtr::new(std::ptr::null_mut());
+
+/// Remembers the table that C++ opened.
+pub fn attach(table: *const Table) {
+    TABLE.store(table as *mut Table, Ordering::Release);
+}
+
+/// The open table.
+pub fn table() -> Option<&'static Table> {
+    // SAFETY: attach() stores null or a table that lives as long as the process.
+    unsafe { TABLE.load(Ordering::Acquire).as_ref() }
+}
+
+/// One device behind the table. Makes its device current before every call: the core may run on any thread.
+pub struct TableDriver {
+    table: &'static Table,
+    device: i32,
+}
+
+impl TableDriver {
+    pub fn new(device: i32) -> Option<TableDriver> {
+        table().map(|table| TableDriver { table, device })
+    }
+
+    fn check(&self, status: Status, doing: &str) -> DriverResult<()> {
+        if status == 0 {
+            return Ok(());
+        }
+        // SAFETY: the table promises non-null, NUL-terminated text.
+        let text = unsafe { CStr::from_ptr((self.table.error_text)(status)) }.to_string_lossy();
+        Err(DriverError {
+            code: status,
+            text: format!("{doing}: {text}"),
+        })
+    }
+
+    fn bind(&self) -> DriverResult<()> {
+        self.check((self.table.device_use)(self.device), "making the device current")
+    }
+
+    /// A call that yields one number.
+    fn get(&self, doing: &str, call: impl FnOnce(&Table, *mut u64) -> Status) -> DriverResult<u64> {
+        self.bind()?;
+        let mut value = 0u64;
+        self.check(call(self.table, &mut value), doing).map(|()| value)
+    }
+
+    fn run(&self, doing: &str, call: impl FnOnce(&Table) -> Status) -> DriverResult<()> {
+        self.bind()?;
+        self.check(call(self.table), doing)
+    }
+}
+
+impl Driver for TableDriver {
+    fn device(&self) -> i32 {
+        self.device
+    }
+
+    fn memory_info(&self) -> DriverResult<(u64, u64)> {
+        let mut total = 0u64;
+        let free = self.get("reading free memory", |t, free| (t.memory_info)(free, &mut total))?;
+        Ok((free, total))
+    }
+
+    fn granularity(&self) -> DriverResult<u64> {
+        self.get("reading the granularity of memory", |t, bytes| (t.granularity)(bytes))
+    }
+
+    fn address_reserve(&self, bytes: u64) -> DriverResult<u64> {
+        self.get("reserving addresses", |t, address| (t.address_reserve)(bytes, address))
+    }
+
+    fn address_free(&self, address: u64, bytes: u64) -> DriverResult<()> {
+        self.run("freeing addresses", |t| (t.address_free)(address, bytes))
+    }
+
+    fn physical_create(&self, bytes: u64) -> DriverResult<u64> {
+        self.get("creating device memory", |t, physical| {
+            (t.physical_create)(bytes, physical)
+        })
+    }
+
+    fn physical_release(&self, physical: u64) -> DriverResult<()> {
+        self.run("releasing device memory", |t| (t.physical_release)(physical))
+    }
+
+    fn map(&self, address: u64, bytes: u64, physical: u64) -> DriverResult<()> {
+        self.run("mapping device memory", |t| (t.map)(address, bytes, physical))
+    }
+
+    fn unmap(&self, address: u64, bytes: u64) -> DriverResult<()> {
+        self.run("unmapping device memory", |t| (t.unmap)(address, bytes))
+    }
+
+    fn physical_export(&self, physical: u64) -> DriverResult<i32> {
+        let mut fd = -1;
+        self.run("exporting device memory", |t| (t.physical_export)(physical, &mut fd))?;
+        Ok(fd)
+    }
+
+    fn host_alloc(&self, bytes: u64) -> DriverResult<u64> {
+        let mut host: *mut c_void = std::ptr::null_mut();
+        self.run("allocating pinned host memory", |t| (t.host_alloc)(bytes, &mut host))?;
+        Ok(host as u64)
+    }
+
+    fn host_free(&self, host: u64) -> DriverResult<()> {
+        self.run("freeing pinned host memory", |t| (t.host_free)(host as *mut c_void))
+    }
+
+    fn copy_to_host(&self, host: u64, device: u64, bytes: u64, stream: u64) -> DriverResult<()> {
+        self.run("copying from the device", |t| {
+            (t.copy_d2h)(host as *mut c_void, device, bytes, stream)
+        })
+    }
+
+    fn copy_to_device(&self, device: u64, host: u64, bytes: u64, stream: u64) -> DriverResult<()> {
+        self.run("copying to the device", |t| {
+            (t.copy_h2d)(device, host as *const c_void, bytes, stream)
+        })
+    }
+
+    fn stream_wait(&self, stream: u64) -> DriverResult<()> {
+        self.run("waiting for a stream", |t| (t.stream_wait)(stream))
+    }
+
+    fn device_wait(&self) -> DriverResult<()> {
+        self.run("waiting for the device", |t| (t.device_wait)())
+    }
+
+    fn event_create(&self) -> DriverResult<u64> {
+        self.get("creating an event", |t, event| (t.event_create)(0, event))
+    }
+
+    fn event_destroy(&self, event: u64) -> DriverResult<()> {
+        self.run("destroying an event", |t| (t.event_destroy)(event))
+    }
+
+    fn event_record(&self, event: u64, stream: u64) -> DriverResult<()> {
+        self.run("recording an event", |t| (t.event_record)(event, stream))
+    }
+
+    fn event_done(&self, event: u64) -> DriverResult<bool> {
+        self.bind()?;
+        match (self.table.event_query)(event) {
+            NOT_READY => Ok(false),
+            status => self.check(status, "querying an event").map(|()| true),
+        }
+    }
+
+    fn stream_wait_event(&self, stream: u64, event: u64) -> DriverResult<()> {
+        self.run("making a stream wait for an event", |t| {
+            (t.stream_wait_event)(stream, event)
+        })
+    }
+}

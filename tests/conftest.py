@@ -1,0 +1,53 @@
+"""Settings of every test run: which backend, a cache folder of its own, and what to say about missing parts."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Before pygpukit is imported: `-m gpu` runs on the device, everything else on the simulation."""
+    on_gpu = config.getoption("-m") == "gpu"
+    os.environ["PYGPUKIT_BACKEND"] = "cuda" if on_gpu else "sim"
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """No test reads or fills the user's kernel cache."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYGPUKIT_CACHE_DIR", str(tmp_path_factory.mktemp("cache")))
+        yield
+
+
+@pytest.fixture(params=[pytest.param("sim"), pytest.param("cuda", marks=pytest.mark.gpu)])
+def backend_name(request: pytest.FixtureRequest) -> str:
+    """For tests of both backends: the same test runs on the simulation by default and on the device with `-m gpu`."""
+    import pygpukit as gp
+
+    name = str(request.param)
+    assert gp.backend() == name, gp.backend().reason
+    return name
+
+
+@pytest.fixture(scope="session")
+def chromium() -> str:
+    """Path of a Chromium, or a skip that says so."""
+    found = next((p for name in ("chromium", "chromium-browser", "google-chrome") if (p := shutil.which(name))), None)
+    if found is None:
+        pytest.skip("browser tests were left out: there is no Chromium on this machine")
+    return found
+
+
+@pytest.fixture(scope="session")
+def notebooks() -> Path:
+    """The checkout's notebooks."""
+    folder = REPOSITORY / "notebooks"
+    assert (folder / "00_tour.ipynb").exists(), f"{folder} lacks the tour"
+    return folder

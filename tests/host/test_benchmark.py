@@ -1,0 +1,173 @@
+"""The benchmark command's frame: rows, reports, comparison, goals, flags; and a quick run on the simulation."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from pygpukit import benchmark
+from pygpukit.benchmark import BenchmarkReport, BenchmarkResult, GPUInfo, compare_reports
+from pygpukit.benchmark.cli import ABSENT
+from pygpukit.benchmark.goals import GOALS, check_goals
+from pygpukit.benchmark.render import goals_text, markdown, text
+from pygpukit.benchmark.result import from_samples
+from pygpukit.benchmark.suite import SUITES, Benchmark, BenchmarkSuite, load
+
+
+def report(*rows: BenchmarkResult, device: str = "card", backend: str = "sim") -> BenchmarkReport:
+    gpu = GPUInfo(device, 9, 0, 80.0)
+    return BenchmarkReport(gpu, list(rows), version="1.0", environment={"backend": backend})
+
+
+def row(value: float, name: str = "copy", spread: float = 0.0, **more: object) -> BenchmarkResult:
+    return BenchmarkResult(name, "arrays", value=value, spread=spread, **more)  # type: ignore[arg-type]
+
+
+def test_from_samples_takes_the_median_and_repeats_times_in_microseconds() -> None:
+    result = from_samples("x", "y", [1.0, 2.0, 300.0], "ms")
+    assert (result.value, result.median_us, result.min_us, result.max_us) == (2.0, 2000.0, 1000.0, 300_000.0)
+    assert result.iterations == 3
+    assert from_samples("x", "y", [5.0], "GB/s").median_us is None
+
+
+def test_documented_result_fields_construct_a_row() -> None:
+    result = BenchmarkResult("mm", "gemm", {"n": 64}, median_us=3.0, min_us=2.0, max_us=9.0, std_us=0.5, tflops=1.5)
+    assert (result.value, result.unit, result.correct, result.rel_error) == (3.0, "us", True, 0.0)
+    with pytest.raises(ValueError, match="neither a value nor median_us"):
+        BenchmarkResult("mm", "gemm")
+
+
+def test_report_survives_its_file(tmp_path: Path) -> None:
+    saved = report(row(3.5, peer="cupy", peer_value=7.0), row(1.0, "add", params={"MiB": 4}))
+    saved.save(tmp_path / "r.json")
+    again = BenchmarkReport.load(tmp_path / "r.json")
+    assert again.to_dict() == saved.to_dict()
+    assert again.results[0].ratio == 0.5
+    assert json.loads((tmp_path / "r.json").read_text())["schema"] == 1
+
+
+@pytest.mark.parametrize("content", ["", "{}", '{"schema": 99}', "[1]"])
+def test_foreign_files_are_refused(tmp_path: Path, content: str) -> None:
+    path = tmp_path / "bad.json"
+    path.write_text(content)
+    with pytest.raises(ValueError, match=r"bad\.json"):
+        BenchmarkReport.load(path)
+
+
+@pytest.mark.parametrize(
+    ("now", "then", "better", "slower"),
+    [(1.2, 1.0, "lower", True), (0.8, 1.0, "lower", False), (0.8, 1.0, "higher", True), (1.2, 1.0, "higher", False)],
+)
+def test_comparison_knows_which_direction_is_worse(now: float, then: float, better: str, slower: bool) -> None:
+    comparison = compare_reports(report(row(now, better=better)), report(row(then, better=better)))
+    assert comparison.has_regression() is slower
+    assert len(comparison.regressions) == slower
+    assert len(comparison.improvements) == (not slower)
+
+
+def test_comparison_ignores_what_is_within_threshold_or_noise() -> None:
+    assert not compare_reports(report(row(1.04)), report(row(1.0))).regressions
+    assert compare_reports(report(row(1.06)), report(row(1.0))).regressions
+    assert not compare_reports(report(row(1.2, spread=0.15)), report(row(1.0, spread=0.1))).regressions
+
+
+def test_comparison_lists_missing_and_new_rows_and_refuses_another_device() -> None:
+    comparison = compare_reports(report(row(1, "new")), report(row(1, "old")))
+    assert (comparison.missing, comparison.new) == (["arrays/old"], ["arrays/new"])
+    assert "arrays/old" in comparison.summary()
+    with pytest.raises(ValueError, match="measure a baseline on this device"):
+        compare_reports(report(row(1)), report(row(1), device="other card"))
+
+
+def test_a_zero_that_rises_is_a_regression() -> None:
+    assert compare_reports(report(row(1.0)), report(row(0.0))).has_regression()
+    assert not compare_reports(report(row(0.0)), report(row(0.0))).has_regression()
+
+
+def test_goals_pass_fail_and_stay_open() -> None:
+    slow = BenchmarkResult("import pygpukit over a bare interpreter", "imports", value=41.0, unit="ms")
+    fast = BenchmarkResult("pool hit and free, Rust", "pool", value=39.0, unit="ns")
+    by_key = {v.goal.key: v for v in check_goals(report(slow, fast))}
+    assert len(by_key) == len(GOALS)
+    assert by_key["imports/import pygpukit over a bare interpreter"].met is False
+    assert by_key["pool/pool hit and free, Rust"].met is True
+    launch = by_key["launch/Python launch over C++ loop"]
+    assert (launch.met, launch.reason) == (None, "needs a GPU")
+    assert goals_text(report(slow)).startswith("FAIL  imports/import pygpukit")
+
+
+def test_text_and_markdown_show_every_row_and_peer() -> None:
+    shown = report(row(2.0, peer="cupy", peer_value=4.0), row(5.0, "add"))
+    for output in (text(shown), markdown(shown)):
+        assert "cupy" in output and "0.5" in output and "add" in output
+    assert markdown(shown).count("\n| arrays: ") == 2
+
+
+def test_every_suite_has_rows_and_unknown_ones_are_refused() -> None:
+    for name in SUITES:
+        assert callable(load(name).rows)
+    with pytest.raises(ValueError, match="no benchmark suite 'gemm'"):
+        BenchmarkSuite().add_suite("gemm")
+
+
+def test_measure_kernel_by_events_and_by_the_host_clock() -> None:
+    import pygpukit as gp
+
+    a, b = gp.ones(1024), gp.ones(1024)
+    for sync in (None, gp.synchronize):
+        middle, low, high, deviation = benchmark.measure_kernel(lambda: gp.add(a, b), 1, 5, sync)
+        assert 0 <= low <= middle <= high
+        assert deviation >= 0
+    with pytest.raises(ValueError, match="at least 1"):
+        benchmark.measure_kernel(lambda: None, 0, 0)
+
+
+def test_own_benchmarks_join_a_report() -> None:
+    class Mine(Benchmark):
+        category = "mine"
+
+        def run(self) -> list[BenchmarkResult]:
+            return [BenchmarkResult("x", self.category, median_us=float(self.iterations))]
+
+    found = BenchmarkSuite(iterations=9).add(Mine(iterations=7)).add(Mine).run(verbose=False)
+    assert [r.value for r in found.results] == [7.0, 9.0]
+    assert found.environment["backend"] == "sim"
+    assert found.gpu.name
+
+
+@pytest.mark.parametrize("flag", sorted(ABSENT))
+def test_flags_of_absent_suites_are_refused(flag: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as stop:
+        benchmark.main(["--quick", flag] + (["1024"] if flag in ("--sizes", "--seq-lens", "--dtypes") else []))
+    assert stop.value.code == 2
+    assert f"{flag}: this version has no suite" in capsys.readouterr().err
+
+
+def test_command_saves_compares_and_fails_on_a_regression(tmp_path: Path) -> None:
+    baseline = tmp_path / "baseline.json"
+    command = [sys.executable, "-m", "pygpukit.benchmark", "--quick", "--suite", "pool"]
+    done = subprocess.run([*command, "--save", str(baseline)], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "gp.empty and release, Python" in done.stdout
+
+    content = json.loads(baseline.read_text())
+    assert content["environment"]["backend"] == "sim"
+    for result in content["results"]:  # as if the past had been a thousand times faster, and without noise
+        result["value"] /= 1000
+        result["spread"] = 0
+        result["samples"] = []
+    baseline.write_text(json.dumps(content))
+    again = [*command, "--compare", str(baseline), "--fail-on-regression", "--markdown"]
+    done = subprocess.run(again, capture_output=True, text=True, check=False)
+    assert done.returncode == 1, done.stderr
+    assert "slower" in done.stdout and "| what | figure |" in done.stdout
+
+
+def test_fail_on_regression_needs_a_baseline(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        benchmark.main(["--fail-on-regression"])
+    assert "needs --compare" in capsys.readouterr().err

@@ -1,0 +1,90 @@
+"""The `pygpukit` command."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import nbformat
+import pytest
+
+from pygpukit import cli, headless
+
+
+def test_info_prints_every_fact(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["info"]) == 0
+    lines = dict(line.split(None, 1) for line in capsys.readouterr().out.splitlines())
+    assert list(lines) == ["version", "backend", "device", "compiler", "cache", "lab"]
+    assert lines["backend"].startswith("sim (")
+
+
+def test_unknown_commands_and_options_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    for argv in ([], ["fly"], ["info", "--what"]):
+        with pytest.raises(SystemExit) as stop:
+            cli.main(argv)
+        assert stop.value.code == 2
+    assert "--what" in capsys.readouterr().err
+
+
+def test_missing_parts_are_explained_in_one_sentence(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(cli, "find_spec", lambda name: None if name == "anywidget" else object())
+    assert cli.main(["lab"]) == 1
+    assert capsys.readouterr().err == "pygpukit lab needs anywidget: python -m pip install 'pygpukit[lab]'\n"
+
+
+def test_lab_opens_the_tour_and_passes_options_on(monkeypatch: pytest.MonkeyPatch, notebooks: Path) -> None:
+    called: list[list[str]] = []
+    monkeypatch.setattr(cli, "notebooks", lambda: notebooks)
+    monkeypatch.setattr(cli.subprocess, "call", lambda command: called.append(command) or 0)
+    assert cli.main(["lab", "--no-browser", "--port=9999"]) == 0
+    assert called[0][1:3] == ["-m", "jupyterlab"]
+    assert called[0][3:] == [str(notebooks / "00_tour.ipynb"), "--no-browser", "--port=9999"]
+
+
+def test_an_installed_wheel_gets_a_writable_copy_once(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, notebooks: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    prefix, current = tmp_path / "prefix", tmp_path / "current"
+    shutil.copytree(notebooks, prefix / "share" / "pygpukit" / "notebooks")
+    current.mkdir()
+    monkeypatch.chdir(current)
+    monkeypatch.setattr(cli, "__file__", str(tmp_path / "site-packages" / "pygpukit" / "cli.py"))
+    monkeypatch.setattr(cli.sys, "prefix", str(prefix))
+    folder = cli.notebooks()
+    assert folder == current / "pygpukit-notebooks"
+    assert "copied the notebooks" in capsys.readouterr().out
+    (folder / "00_tour.ipynb").write_text("mine now")
+    assert cli.notebooks() == folder
+    assert (folder / "00_tour.ipynb").read_text() == "mine now"
+    assert capsys.readouterr().out == ""
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(cli.sys, "prefix", str(tmp_path / "nowhere"))
+    with pytest.raises(SystemExit, match="the notebooks are not where"):
+        cli.notebooks()
+
+
+def notebook_of(tmp_path: Path, *cells: str) -> Path:
+    book = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source) for source in cells])
+    book.cells.insert(0, nbformat.v4.new_markdown_cell("words"))
+    path = tmp_path / "n.ipynb"
+    nbformat.write(book, path)
+    return path
+
+
+def test_headless_prints_results_cell_by_cell(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = notebook_of(tmp_path, "# a comment\nx = 6 * 7\nprint('six')", "x")
+    assert headless.run_notebook(path) == 0
+    output = capsys.readouterr().out.splitlines()
+    assert output[:4] == ["--- cell 1: x = 6 * 7", "six", "--- cell 2: x", "42"]
+    assert output[4].startswith("n.ipynb: 2 cells ran in ")
+
+
+def test_headless_stops_at_an_error_with_exit_code_1(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert headless.run_notebook(notebook_of(tmp_path, "1 / 0", "print('never')")) == 1
+    captured = capsys.readouterr()
+    assert "ZeroDivisionError" in captured.err
+    assert "cell 1 failed" in captured.err
+    assert "never" not in captured.out

@@ -1,0 +1,184 @@
+"""compile_source() and what surrounds it: options, architectures, NVRTC where it is installed."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import pytest
+
+import pygpukit as gp
+from pygpukit.core.errors import CompileError, GPUError, NvrtcError, NvrtcErrorCode
+from pygpukit.jit import compile_source, jit, nvrtc
+from pygpukit.jit.locate import cache_directory, nvrtc_candidates
+from pygpukit.jit.options import parse_options
+
+KERNEL = 'extern "C" __global__ void k(float* x, int n) { if (threadIdx.x < n) x[threadIdx.x] = 1; }'
+
+needs_nvrtc = pytest.mark.skipif(
+    not any(Path(path).is_file() for path in nvrtc_candidates()), reason="NVRTC is not installed (pygpukit[cuda13])"
+)
+
+
+def test_options_are_sorted_into_their_meaning() -> None:
+    parsed = parse_options(
+        ["-DA", "-D", "B=2", "--define-macro=C=3", "-arch=sm_90", "--fmad=false", "-I", "dir", "-G"],
+        {"D": True, "E": None, "F": 0},
+    )
+    assert parsed.defines == {"A": "1", "B": "2", "C": "3", "D": "1", "E": "1", "F": "0"}
+    assert parsed.flags == ("--fmad=false", "-Idir", "-G")
+    assert (parsed.arch, parsed.reads_files) == ("sm_90", True)
+    assert not parse_options(["--fmad=false"]).reads_files
+
+
+def test_the_order_of_options_counts_only_where_one_is_repeated() -> None:
+    def content(*options: str) -> bytes:
+        return parse_options(options).content()
+
+    assert content("--fmad=false", "-G", "-DA=1", "-DB=2") == content("-DB=2", "-G", "-DA=1", "--fmad=false")
+    assert content("--fmad=false", "--fmad=true") != content("--fmad=true", "--fmad=false")
+    assert content("-DA=1") != content("-DA=2")
+    assert content("-DA=1", "-DB") != content("-DA=1")
+
+
+def test_bad_options_say_what_is_wrong() -> None:
+    with pytest.raises(ValueError, match="-D lacks its value"):
+        parse_options(["-D"])
+    with pytest.raises(ValueError, match="two architectures"):
+        parse_options(["-arch=sm_80"], arch="sm_90")
+    with pytest.raises(TypeError, match="list of strings"):
+        parse_options("-DA")
+
+
+def test_candidates_name_files_first_and_the_loader_last(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    library = tmp_path / "lib64" / "libnvrtc.so.13"
+    library.parent.mkdir()
+    library.touch()
+    monkeypatch.setattr("sys.path", [])
+    monkeypatch.setenv("CUDA_PATH", str(tmp_path))
+    found = nvrtc_candidates()
+    assert found[0] == str(library)
+    assert found[-2:] == ["libnvrtc.so.13", "libnvrtc.so.12"]
+
+
+def test_the_cache_folder_follows_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYGPUKIT_CACHE_DIR", str(tmp_path / "mine"))
+    assert cache_directory() == tmp_path / "mine"
+    monkeypatch.delenv("PYGPUKIT_CACHE_DIR")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert cache_directory() == tmp_path / "pygpukit"
+
+
+@needs_nvrtc
+class TestNvrtc:
+    """Compiling for a device that is not there: NVRTC needs none."""
+
+    def test_cubin_and_ptx_for_the_exact_architecture(self) -> None:
+        image = compile_source(KERNEL, arch="sm_90a")
+        assert (image.kind, image.arch, image.image[:4]) == ("nvrtc", "sm_90a", b"\x7fELF")
+        assert ".target sm_90a" in image.ptx and ".entry k" in image.ptx
+
+    def test_name_expressions_have_symbols(self) -> None:
+        source = "namespace a { template <class T> __global__ void t(T* x) {} __global__ void p(int* x) {} }"
+        image = compile_source(source, arch="sm_90a", name_expressions=["a::t<float>", "a::p"])
+        assert image.symbol("a::p") == "_ZN1a1pEPi"
+        assert image.symbol("a::t<float>") in image.ptx
+        assert image.symbol("plain") == "plain"
+
+    def test_headers_of_cuda_are_there(self) -> None:
+        if nvrtc.open_nvrtc()[1] < (13, 3):
+            pytest.skip("NVRTC before 13.3 carries no headers")
+        source = "#include <cuda_fp16.h>\n__global__ void k(half* x) { x[0] = __float2half(1.0f); }"
+        assert compile_source(source, arch="sm_90a", name_expressions=["k"]).image
+
+    def test_a_compile_error_has_places(self) -> None:
+        with pytest.raises(CompileError) as caught:
+            compile_source("\n__global__ void k(float* x) {\n  x[0] = missing;\n}", name="cell", arch="sm_90a")
+        error = caught.value
+        assert [(one.line, one.column, one.severity) for one in error.diagnostics] == [(3, 10, "error")]
+        assert error.code == NvrtcErrorCode.Compilation
+        assert "missing" in error.compilation_log
+
+    def test_a_bad_option_is_named(self) -> None:
+        with pytest.raises(NvrtcError, match="--no-such-option") as caught:
+            compile_source(KERNEL, arch="sm_90a", options=["--no-such-option"])
+        assert caught.value.code == NvrtcErrorCode.InvalidOption
+
+    def test_files_of_the_users_own_are_read_every_time(self, tmp_path: Path) -> None:
+        header = tmp_path / "mine.h"
+        source = '#include "mine.h"\n__global__ void k(int* x) { x[0] = VALUE; }'
+        images = []
+        for value in (1, 2):
+            header.write_text(f"#define VALUE {value}\n")
+            images.append(compile_source(source, arch="sm_90a", options=[f"-I{tmp_path}"], name_expressions=["k"]))
+        assert [image.origin for image in images] == ["uncached", "uncached"]
+        assert images[0].ptx != images[1].ptx
+
+    @pytest.mark.skipif("gp.backend() == 'cuda'")
+    def test_a_kernel_for_another_backend_can_be_read_and_not_launched(self) -> None:
+        kernel = jit(KERNEL, arch="sm_90a")
+        assert kernel.ptx is not None and ".entry k" in kernel.ptx
+        assert (kernel.registers, kernel.shared_bytes, kernel.local_bytes) == (None, None, None)
+        with pytest.raises(GPUError, match="compiled for sm_90a and the backend is sim"):
+            kernel(gp.ones(4), n=4)
+
+    def test_several_threads_compile_at_once(self) -> None:
+        images: dict[int, bytes] = {}
+
+        def work(number: int) -> None:
+            images[number] = compile_source(KERNEL.replace("= 1", f"= {number}"), arch="sm_90a").image
+
+        threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert len(set(images.values())) == 4
+
+    def test_version_and_path(self) -> None:
+        version = gp.get_nvrtc_version()
+        assert version is not None and version >= (12, 0)
+        path = gp.get_nvrtc_path()
+        assert path is not None and "nvrtc" in path
+
+
+def test_without_nvrtc_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    def nothing(_candidates: list[str]) -> tuple[str, tuple[int, int]]:
+        raise NvrtcError("tried libnvrtc.so.13", NvrtcErrorCode.NotLoaded)
+
+    monkeypatch.setattr(nvrtc, "_opened", None)
+    monkeypatch.setattr(nvrtc.native, "nvrtc_open", nothing)
+    with pytest.raises(NvrtcError, match=r'pip install "pygpukit\[cuda13\]"') as caught:
+        compile_source(KERNEL, arch="sm_90a")
+    assert caught.value.code == NvrtcErrorCode.NotLoaded
+    assert str(caught.value).startswith("[NotLoaded] NVRTC JIT compiler not available")
+    assert gp.get_nvrtc_version() is None
+    assert gp.get_nvrtc_path() is None
+
+
+def test_is_nvrtc_available_asks_for_what_the_backend_needs(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert gp.is_nvrtc_available() is True
+    if gp.backend() == "sim":
+        from pygpukit.jit import simulator
+
+        def missing() -> list[str]:
+            raise RuntimeError("no C++ compiler")
+
+        monkeypatch.setattr(simulator, "find_compiler", missing)
+        assert gp.is_nvrtc_available() is False
+
+
+def test_warm_up() -> None:
+    called = threading.Event()
+    assert gp.warmup() is True
+    assert gp.is_warmup_done() is True
+    assert gp.get_warmup_error() is None
+    assert gp.warmup(background=True, callback=called.set) is True
+    assert called.wait(10)
+
+
+def test_driver_requirements() -> None:
+    assert gp.get_driver_requirements()["min_sm_version"].startswith("SM 8.0")
+    usable, sentence = gp.check_driver_compatibility()
+    assert isinstance(usable, bool) and sentence
+    assert usable == (gp.backend() == "cuda") or gp.backend().reason == "PYGPUKIT_BACKEND=sim"

@@ -1,0 +1,138 @@
+"""The control channel: every request has one answer, right or wrong, and none needs the running cell to end."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+import pygpukit as gp
+from pygpukit import _core
+from pygpukit.jupyter import control
+
+
+class Comm:
+    """A comm's two ends in one: what the page sends in, what it gets back."""
+
+    def __init__(self) -> None:
+        self.sent: list[dict[str, Any]] = []
+
+    def on_msg(self, handler: Any) -> None:
+        self.handler = handler
+
+    def send(self, data: dict[str, Any]) -> None:
+        self.sent.append(json.loads(json.dumps(data)))
+
+    def ask(self, request: Any) -> dict[str, Any]:
+        self.handler({"content": {"data": request}})
+        return self.sent[-1]
+
+
+class Manager:
+    def __init__(self) -> None:
+        self.targets: dict[str, Any] = {}
+
+    def register_target(self, name: str, callback: Any) -> None:
+        self.targets[name] = callback
+
+    def unregister_target(self, name: str, callback: Any) -> None:
+        assert self.targets.pop(name) is callback
+
+
+class Shell:
+    """The part of a kernel's shell that the channel needs."""
+
+    def __init__(self) -> None:
+        self.kernel = type("Kernel", (), {"comm_manager": Manager()})()
+
+
+@pytest.fixture
+def comm() -> Comm:
+    shell = Shell()
+    assert control.install(shell)
+    made = Comm()
+    shell.kernel.comm_manager.targets["pygpukit.control.v1"](made, {})
+    control.remove(shell)
+    assert shell.kernel.comm_manager.targets == {}
+    control.remove(shell)
+    return made
+
+
+def test_a_terminal_has_no_channel() -> None:
+    assert control.install(object()) is False
+    control.remove(object())
+
+
+def test_hello(comm: Comm) -> None:
+    answer = comm.ask({"id": 1, "action": "hello", "args": {}})
+    assert (answer["id"], answer["ok"]) == (1, True)
+    assert answer["result"]["pygpukit"] == _core.__version__
+    assert (answer["result"]["control"], answer["result"]["telemetry"]) == (1, 1)
+    assert comm.ask({"id": 2, "action": "hello"})["result"]["session"] == answer["result"]["session"]
+
+
+def test_status_has_the_line_and_its_numbers(comm: Comm) -> None:
+    keep = gp.zeros(1 << 20)
+    result = comm.ask({"id": 3, "action": "status"})["result"]
+    assert result["backend"] == gp.backend()
+    assert result["pool_used"] >= keep.nbytes
+    assert result["line"].startswith(f"{gp.backend()}:0 ")
+    assert "4.0 MiB" in result["line"] or result["pool_used"] != 4 << 20
+
+
+def test_snapshot_has_pool_and_tasks(comm: Comm) -> None:
+    keep = gp.zeros(1000)
+    result = comm.ask({"id": 4, "action": "snapshot"})["result"]
+    assert result["pool"]["used"] >= keep.nbytes
+    assert result["pool"]["active_blocks"] >= 1
+    assert isinstance(result["tasks"], list)
+
+
+def test_tasks_are_seen_and_cancelled(comm: Comm) -> None:
+    from pygpukit.scheduler import Scheduler
+
+    scheduler = Scheduler(total_memory=1 << 20)
+    try:
+        first = scheduler.submit(lambda: None, memory=1 << 19)
+        first.result(timeout=30)
+        tasks = {task["id"]: task for task in comm.ask({"id": 5, "action": "snapshot"})["result"]["tasks"]}
+        assert tasks[first.id]["phase"] == "Succeeded"
+        assert comm.ask({"id": 6, "action": "cancel", "args": {"task": first.id}}) == {
+            "id": 6,
+            "ok": True,
+            "result": {"cancelled": False},
+        }
+    finally:
+        scheduler.close()
+
+
+@pytest.mark.parametrize(
+    ("request_", "number", "error"),
+    [
+        ({"id": 7, "action": "format_disk", "args": {}}, 7, "unknown action 'format_disk'; there are hello"),
+        ({"id": 8}, 8, "malformed request"),
+        ({"id": 9, "action": 5}, 9, "malformed request"),
+        ({"id": 10, "action": "hello", "args": []}, 10, "malformed request"),
+        ({"id": 11, "action": "cancel"}, 11, "cancel needs args"),
+        ({"id": 12, "action": "cancel", "args": {"task": "no-such-task"}}, 12, "no task 'no-such-task'"),
+        ({"action": "hello"}, -1, "malformed request"),
+        ({"id": True, "action": "hello"}, -1, "malformed request"),
+        ({"id": "1", "action": "hello"}, -1, "malformed request"),
+        ([], -1, "malformed request"),
+        (None, -1, "malformed request"),
+    ],
+)
+def test_wrong_requests_are_answered_with_an_error(comm: Comm, request_: Any, number: int, error: str) -> None:
+    answer = comm.ask(request_)
+    assert (answer["id"], answer["ok"]) == (number, False)
+    assert answer["error"].startswith(error)
+
+
+def test_a_fault_inside_is_an_answer_too(comm: Comm, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(_device: int) -> Any:
+        raise RuntimeError("out of luck")
+
+    gp.zeros(1)
+    monkeypatch.setattr(control._core, "pool_stats", broken)
+    assert comm.ask({"id": 13, "action": "snapshot"}) == {"id": 13, "ok": False, "error": "RuntimeError: out of luck"}

@@ -1,0 +1,161 @@
+"""The sampler: one thread, only while somebody looks, the same frame for all, and no sink kept alive."""
+
+from __future__ import annotations
+
+import gc
+import struct
+import threading
+import time
+import weakref
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from pygpukit import _core
+from pygpukit.jupyter import telemetry
+
+
+class Sink:
+    """Keeps what it is sent."""
+
+    def __init__(self, visible: bool = True) -> None:
+        self.visible = visible
+        self.since = _core.ring_head()
+        self.since_name = 0
+        self.frames: list[bytes] = []
+
+    def send_frame(self, frame: bytes) -> None:
+        assert self.visible or self.frames is not None
+        self.frames.append(frame)
+
+
+@pytest.fixture
+def sampler() -> Iterator[telemetry.Sampler]:
+    made = telemetry.Sampler()
+    made.set_rate(50)
+    yield made
+    made.stop()
+
+
+def threads() -> int:
+    return sum(thread.name == "pygpukit-telemetry" for thread in threading.enumerate())
+
+
+def wait_for(condition: Callable[[], bool], seconds: float = 5) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "it did not happen in time"
+        time.sleep(0.002)
+
+
+def sequences(frame: bytes) -> list[int]:
+    magic, _, header_bytes, record_bytes, gauges, count = struct.unpack_from("<IHHHHI", frame)
+    assert magic == 0x314B4750
+    start = header_bytes + 8 * gauges
+    return [struct.unpack_from("<Q", frame, start + at * record_bytes)[0] for at in range(count)]
+
+
+def test_frames_join_without_gap_or_repetition(sampler: telemetry.Sampler) -> None:
+    sink = Sink()
+    start = sink.since
+    sampler.add(sink)
+    for _ in range(5):
+        _core.ring_push(48)
+        time.sleep(0.02)
+    wait_for(lambda: len(sink.frames) >= 5)
+    sampler.stop()
+    joined = [seq for frame in sink.frames for seq in sequences(frame)]
+    assert joined == list(range(start, start + len(joined)))
+    assert sink.since == joined[-1] + 1
+
+
+def test_one_thread_serves_all_and_they_see_the_same(sampler: telemetry.Sampler) -> None:
+    before = threads()
+    sinks = [Sink() for _ in range(3)]
+    for sink in sinks:
+        sink.since = sinks[0].since
+        sampler.add(sink)
+        sampler.add(sink)
+    wait_for(lambda: all(len(sink.frames) >= 3 for sink in sinks))
+    assert threads() == before + 1
+    sampler.stop()
+    last = {sequences(sink.frames[-1])[-1] for sink in sinks[1:]}
+    assert len(last) == 1
+
+
+def test_nothing_runs_while_nobody_looks(sampler: telemetry.Sampler) -> None:
+    sink = Sink(visible=False)
+    sampler.add(sink)
+    assert not sampler.running()
+    sink.visible = True
+    sampler.wake()
+    wait_for(lambda: len(sink.frames) >= 1)
+    sink.visible = False
+    wait_for(lambda: not sampler.running())
+    count, head = len(sink.frames), _core.ring_head()
+    time.sleep(0.1)
+    assert len(sink.frames) == count
+    assert _core.ring_head() == head  # not even a gauge is written
+    sink.visible = True
+    sampler.add(sink)
+    wait_for(lambda: len(sink.frames) > count)
+
+
+def test_a_removed_sink_gets_nothing_more(sampler: telemetry.Sampler) -> None:
+    sink = Sink()
+    sampler.add(sink)
+    wait_for(lambda: len(sink.frames) >= 1)
+    sampler.remove(sink)
+    wait_for(lambda: not sampler.running())
+    sampler.remove(sink)
+
+
+def test_sinks_are_not_kept_alive(sampler: telemetry.Sampler) -> None:
+    def served() -> weakref.ref[Sink]:
+        sink = Sink()
+        sampler.add(sink)
+        wait_for(lambda: len(sink.frames) >= 1)
+        return weakref.ref(sink)
+
+    reference = served()
+    wait_for(lambda: gc.collect() >= 0 and reference() is None)
+    wait_for(lambda: not sampler.running())
+
+
+def test_a_failing_sink_ends_alone(sampler: telemetry.Sampler) -> None:
+    class Broken(Sink):
+        def send_frame(self, frame: bytes) -> None:
+            raise RuntimeError("the comm is closed")
+
+    said: list[str] = []
+    good, bad = Sink(), Broken()
+    import warnings
+
+    with warnings.catch_warnings():
+        warnings.showwarning = lambda message, *_: said.append(str(message))  # type: ignore[assignment]
+        warnings.simplefilter("always")
+        sampler.add(good)
+        sampler.add(bad)
+        wait_for(lambda: len(good.frames) >= 5)
+        sampler.stop()
+    assert len([text for text in said if "the comm is closed" in text]) == 1
+
+
+def test_the_rate_is_kept_and_bounded(sampler: telemetry.Sampler) -> None:
+    for wrong in (0, -1, 1000):
+        with pytest.raises(ValueError, match="Hz"):
+            sampler.set_rate(wrong)
+    sampler.set_rate(20)
+    sink = Sink()
+    sampler.add(sink)
+    time.sleep(1.0)
+    sampler.stop()
+    assert 12 <= len(sink.frames) <= 22
+
+
+def test_the_packages_own_functions_share_one_sampler() -> None:
+    sink = Sink()
+    telemetry.add_sink(sink)
+    wait_for(lambda: len(sink.frames) >= 2)
+    telemetry.remove_sink(sink)
+    wait_for(lambda: threads() == 0)

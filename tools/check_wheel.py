@@ -1,0 +1,78 @@
+"""Checks a built wheel: what must be inside, what must not, and its size. `python tools/check_wheel.py FILE.whl`"""
+
+from __future__ import annotations
+
+import re
+import sys
+import zipfile
+from pathlib import Path
+
+LIMIT_BYTES = 8_000_000
+
+REQUIRED = (
+    r"pygpukit/__init__\.py",
+    r"pygpukit/py\.typed",
+    r"pygpukit/_core\.pyi",
+    r"pygpukit/_core\.[^/]+\.(so|pyd)",
+    r"_pygpukit_rust/__init__\.py",
+    r"pygpukit/jupyter/widgets/static/[^/]+\.js",
+    r"[^/]+\.data/data/share/jupyter/labextensions/pygpukit/package\.json",
+    r"[^/]+\.data/data/share/jupyter/labextensions/pygpukit/static/[^/]+\.js",
+    r"[^/]+\.data/data/share/pygpukit/notebooks/00_tour\.ipynb",
+    r"[^/]+\.data/data/share/pygpukit/notebooks/data/valley\.npy",
+    r"[^/]+\.dist-info/licenses/LICENSE",
+    r"[^/]+\.dist-info/entry_points\.txt",
+)
+FORBIDDEN = (
+    r"tests/.*",
+    r".*\.(pyc|map|rs|cpp|h|whl|tsbuildinfo)",
+    r".*node_modules/.*",
+    r".*lib(cuda|nvrtc|cublas)[^/]*\.so.*",
+    r".*/\.ipynb_checkpoints/.*",
+)
+# A script may not fetch anything at run time; these addresses are names, not downloads.
+ADDRESS = re.compile(rb"https?://[^\s\"'`\\)]+")
+NAMES = (
+    b"http://www.w3.org/",
+    b"https://json-schema.org",
+    b"http://json-schema.org",
+    b"https://github.com",
+    b"http://localhost",
+)
+
+
+def problems(path: Path) -> list[str]:
+    """Everything that is wrong with the wheel, one sentence each."""
+    found = []
+    size = path.stat().st_size
+    if size > LIMIT_BYTES:
+        found.append(f"{size} bytes; the limit is {LIMIT_BYTES}")
+    with zipfile.ZipFile(path) as wheel:
+        names = wheel.namelist()
+        for pattern in REQUIRED:
+            if not any(re.fullmatch(pattern, name) for name in names):
+                found.append(f"nothing matches {pattern}")
+        for pattern in FORBIDDEN:
+            found += [f"{name} does not belong in it" for name in names if re.fullmatch(pattern, name)]
+        for name in names:
+            if name.endswith((".js", ".css")):
+                for address in ADDRESS.findall(wheel.read(name)):
+                    if not address.startswith(NAMES):
+                        found.append(f"{name} names the address {address.decode(errors='replace')}")
+    return found
+
+
+def main(argv: list[str]) -> int:
+    path = Path(argv[0])
+    found = problems(path)
+    for problem in found:
+        print(f"{path.name}: {problem}", file=sys.stderr)
+    with zipfile.ZipFile(path) as wheel:
+        print(f"{path.name}: {path.stat().st_size / 1e6:.2f} MB, {len(wheel.namelist())} files")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 2:
+        sys.exit(__doc__)
+    sys.exit(main(sys.argv[1:]))

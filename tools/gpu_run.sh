@@ -1,0 +1,54 @@
+#!/usr/bin/env bash
+# Runs the GPU tests, the tour and the benchmarks on a machine with a GPU, from wheels: neither Rust, Node nor a network is needed there.
+# Usage: tools/gpu_run.sh WHEELS RESULTS [tests|tour|benchmark ...]      (default: all three; under nine minutes on an H200)
+#   WHEELS   folder made by tools/build_gpu_wheel.sh
+#   RESULTS  folder for logs, the report benchmark.json and the table benchmark.md
+# PYTHON names the interpreter (default: python3, CPython 3.12 with numpy, matplotlib and pytest).
+set -uo pipefail
+here=$(cd "$(dirname "$0")/.." && pwd)
+wheels=$(cd "$1" && pwd)
+mkdir -p "$2"
+results=$(cd "$2" && pwd)
+shift 2
+parts=${*:-tests tour benchmark}
+python=${PYTHON:-python3}
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+"$python" -m pip install --quiet --no-index --no-deps --no-compile --no-cache-dir --disable-pip-version-check \
+  --target "$work/site" "$wheels"/*.whl || exit 1
+# Tests run away from the checkout: beside the package's sources its compiled core would not be found.
+cp -r "$here/tests" "$here/notebooks" "$here/pyproject.toml" "$work/"
+cd "$work" || exit 1
+export PYTHONPATH="$work/site" PYTHONUNBUFFERED=1 PYGPUKIT_CACHE_DIR="$work/cache"
+failed=0
+
+section() { echo "== $1 ($SECONDS s)"; }
+
+section "machine"
+nvidia-smi --query-gpu=name,driver_version,memory.total,clocks.sm,clocks.mem --format=csv,noheader
+"$python" -m pygpukit info | tee "$results/info.txt" || exit 1
+
+for part in $parts; do
+  section "$part"
+  case $part in
+    tests)
+      timeout 240 "$python" -m pytest -m gpu tests -q --durations=5 2>&1 | tee "$results/pytest-gpu.log"
+      ;;
+    tour)
+      timeout 120 env PYGPUKIT_BACKEND=cuda "$python" -m pygpukit lab --headless 2>&1 | tee "$results/tour.log"
+      ;;
+    benchmark)
+      timeout 240 env PYGPUKIT_BACKEND=cuda "$python" -m pygpukit.benchmark --save "$results/benchmark.json" --markdown --check-goals \
+        2> >(tee "$results/benchmark.log" >&2) | tee "$results/benchmark.md"
+      ;;
+    *)
+      echo "unknown part $part: tests, tour or benchmark" >&2
+      false
+      ;;
+  esac
+  code=${PIPESTATUS[0]}
+  [ "$code" -eq 0 ] || { failed=1; echo "!! $part ended with exit code $code"; }
+done
+section "done"
+exit $failed
