@@ -90,6 +90,7 @@ if TYPE_CHECKING:
     from pygpukit.jit import jit as jit
     from pygpukit.jit import warmup as warmup
     from pygpukit.jupyter import load_ipython_extension as load_ipython_extension
+    from pygpukit.jupyter import unload_ipython_extension as unload_ipython_extension
     from pygpukit.ops.elementwise import add as add
     from pygpukit.ops.elementwise import div as div
     from pygpukit.ops.elementwise import mul as mul
@@ -182,6 +183,7 @@ _HOMES = {
         "is_warmup_done",
         "warmup",
     ),
+    "pygpukit.jupyter": ("load_ipython_extension", "unload_ipython_extension"),
     "pygpukit.ops.elementwise": ("add", "div", "mul", "neg", "sub"),
     "pygpukit.ops.matmul.gemm": ("matmul",),
 }
@@ -197,7 +199,7 @@ _SUBMODULES = (
 )  # `jit` can be called, too
 
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
-__all__ = [*_HOME_OF, "jit", "memory", "ops", "scheduler"]  # noqa: PLE0604
+__all__ = [*_HOME_OF, "jit", "memory", "ops", "scheduler"]
 
 
 def __getattr__(name: str) -> Any:

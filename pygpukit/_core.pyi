@@ -121,7 +121,8 @@ class KernelCache:
     def __init__(
         self, directory: str | None, memory_bytes: int = 67108864, disk_bytes: int = 1073741824, ttl_seconds: float | None = None
     ) -> None: ...
-    problem: str | None  # why the directory asked for is not used; None when it is
+    def problem(self) -> str | None:
+        """Why the directory asked for is not used; None when it is, or when none was asked for."""
     def get(self, key: bytes) -> tuple[bytes, str] | None:
         """(payload, "memory" or "disk"), or None. A damaged file is quarantined and is a miss."""
     def put(self, key: bytes, payload: bytes) -> None: ...

@@ -51,6 +51,7 @@ class ArrayBase:
     storage_nbytes: int
     stream_id: int
     resident: bool
+    last_use_ns: int  # when a launch or copy last used the storage, on the ring's clock; 0 for foreign memory
     name: str  # owner name; settable
     __weakref__: Any
     def is_contiguous(self) -> bool: ...
@@ -179,3 +180,13 @@ def sources() -> dict[str, str]:
 # ---- benchmark baseline ----
 def launch_loop_ns(bound: BoundKernel, args: tuple[Any, ...], launches: int) -> float:
     """Nanoseconds a launch in a C++ loop straight over the driver table's launch with the same arguments: the ruler for Python overhead."""
+
+# ---- for tests ----
+def driver_table() -> int:
+    """Address of the open backend's pk_driver table: for tests that go past the pool and the launch function."""
+
+def sim_cancel() -> int:
+    """End every kernel of the simulated device that this thread made current; how many (native/sim/sim.h)."""
+
+def sim_clear_fault() -> int:
+    """Forget the fault of the simulated device that this thread made current; its status."""

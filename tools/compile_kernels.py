@@ -1,4 +1,4 @@
-"""Compiles every built-in kernel with NVRTC for every supported architecture. Needs no GPU; stops at the first error."""
+"""Compiles every built-in kernel with NVRTC for every supported architecture; needs no GPU. Stops at an error."""
 
 from __future__ import annotations
 

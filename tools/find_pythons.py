@@ -1,4 +1,4 @@
-"""Prints this machine's other interpreters: one CPython of each minor version from 3.10 on, the running one left out."""
+"""Prints this machine's other interpreters: one CPython of each minor version from 3.10 on, without the running one."""
 
 from __future__ import annotations
 

@@ -401,6 +401,8 @@ GETTER(storage_nbytes, PyLong_FromUnsignedLongLong(a->storage->bytes))
 GETTER(stream_id, PyLong_FromUnsignedLong(a->storage->stream_id))
 GETTER(resident, PyBool_FromLong(a->storage->state == nullptr ||
                                  __atomic_load_n(&a->storage->state->resident, __ATOMIC_SEQ_CST) != 0))
+GETTER(last_use_ns, PyLong_FromUnsignedLongLong(
+                        a->storage->state == nullptr ? 0 : __atomic_load_n(&a->storage->state->last_use, __ATOMIC_RELAXED)))
 #undef GETTER
 
 static PyObject *get_device_ptr(PyObject *self, void *) {
@@ -433,6 +435,7 @@ static PyGetSetDef attributes[] = {
     ATTRIBUTE(storage_nbytes, "Bytes of the storage that this array views."),
     ATTRIBUTE(stream_id, "Short id of the stream that the storage belongs to."),
     ATTRIBUTE(resident, "False while the storage is evicted to host memory."),
+    ATTRIBUTE(last_use_ns, "When a launch or copy last used the storage, on the ring's clock."),
     {nullptr, nullptr, nullptr, nullptr, nullptr}};
 #undef ATTRIBUTE
 

@@ -191,6 +191,12 @@ void bind_backend(py::module_ &m) {
   m.def("release_segment", release_segment, py::arg("address"));
   m.def("sources", sources, "Text files compiled into the extension module, by path relative to native/.");
   m.def("take_device_output", take_device_output, "What kernels printed on the simulated device since the last call.");
+  m.def("driver_table", [] { need_backend(); return reinterpret_cast<uintptr_t>(g_driver); },
+        "Address of the open backend's pk_driver table: for tests that go past the pool and the launch function.");
+  m.def("sim_cancel", pk_sim_cancel, py::call_guard<py::gil_scoped_release>(),
+        "Ends every kernel of the simulated device that this thread made current; how many.");
+  m.def("sim_clear_fault", pk_sim_clear_fault, py::call_guard<py::gil_scoped_release>(),
+        "Forgets the fault of the simulated device that this thread made current; its status.");
 }
 
 }  // namespace pk

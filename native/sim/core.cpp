@@ -121,7 +121,7 @@ Fiber *Core::Take() {
     free_.reserve(fibers_.size());
   }
   if (fiber) {
-    if (fiber->fresh) MakeContext(&fiber->context, fiber->stack, kStackBytes - fiber->color, Enter, fiber);
+    if (fiber->fresh) MakeContext(&fiber->context, fiber->stack, kGuardBytes + kStackBytes - fiber->color, Enter, fiber);
     fiber->fresh = false;
     ++live_;
   }

@@ -107,11 +107,11 @@ char *NewStack(bool guarded) {
 #ifdef MAP_STACK
   flags |= MAP_STACK;
 #endif
-  void *start = mmap(nullptr, kStackBytes, PROT_READ | PROT_WRITE, flags, -1, 0);
+  void *start = mmap(nullptr, kGuardBytes + kStackBytes, PROT_READ | PROT_WRITE, flags, -1, 0);
   if (start == MAP_FAILED) return nullptr;
 #ifdef MADV_NOHUGEPAGE
   // Huge pages would make every touched stack cost 2 MiB.
-  madvise(start, kStackBytes, MADV_NOHUGEPAGE);
+  madvise(start, kGuardBytes + kStackBytes, MADV_NOHUGEPAGE);
 #endif
   if (guarded) mprotect(start, kGuardBytes, PROT_NONE);
   return static_cast<char *>(start);

@@ -50,6 +50,11 @@ class GPUArray(native.ArrayBase):
         """False while the pool keeps the array's memory on the host; any use brings it back."""
         return self.resident
 
+    @property
+    def last_access(self) -> float:
+        """When a launch or copy last used the array's memory, in seconds since the process started."""
+        return self.last_use_ns * 1e-9
+
     # ---- to the host ----
 
     def to_numpy(self) -> np.ndarray[Any, Any]:

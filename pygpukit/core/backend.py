@@ -11,6 +11,7 @@ import os
 import sys
 import threading
 import warnings
+from pathlib import Path
 
 from pygpukit._core import native
 from pygpukit.core.errors import BackendFallbackWarning, BackendUnavailableError, InvalidSpecError
@@ -99,7 +100,7 @@ def _fall_back(missing: str) -> Backend:
 
 def _frames_inside_package() -> int:
     """The stack level of the first caller outside the package, so that the warning points at the user's line."""
-    package = os.path.dirname(os.path.dirname(__file__))
+    package = str(Path(__file__).parent.parent)
     frame, level = sys._getframe(1), 1
     while frame.f_back is not None and frame.f_code.co_filename.startswith(package):
         frame, level = frame.f_back, level + 1

@@ -111,7 +111,7 @@ def asarray(obj: Any, dtype: DTypeLike | None = None) -> GPUArray:
     array = obj if isinstance(obj, native.ArrayBase) else from_numpy(np.asarray(obj))
     if dtype is None or array.dtype == as_dtype(dtype):
         return array  # type: ignore[return-value]
-    return array.astype(dtype)  # type: ignore[attr-defined,no-any-return]
+    return array.astype(dtype)  # type: ignore[attr-defined]
 
 
 def _filled(shape: ShapeLike, value: promotion.Scalar, dtype: DataType) -> GPUArray:

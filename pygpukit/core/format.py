@@ -60,7 +60,7 @@ def _edges(array: GPUArray, edge: int) -> Any:
 
     shape: list[int] = []
     strides: list[int] = []
-    for extent, step in zip(array.shape, array.strides):
+    for extent, step in zip(array.shape, array.strides, strict=True):
         if extent > 2 * edge:
             shape += [2, edge]
             strides += [(extent - edge) * step, step]

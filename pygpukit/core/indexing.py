@@ -5,7 +5,6 @@ from __future__ import annotations
 import operator
 from typing import Any
 
-from pygpukit.core.errors import ShapeError
 from pygpukit.core.layout import Shape
 
 

@@ -25,7 +25,7 @@ def broadcast_shapes(a: Shape, b: Shape, what: str) -> Shape:
     if a == b:
         return a
     ndim = max(len(a), len(b))
-    pairs = zip((1,) * (ndim - len(a)) + a, (1,) * (ndim - len(b)) + b)
+    pairs = zip((1,) * (ndim - len(a)) + a, (1,) * (ndim - len(b)) + b, strict=True)
     result = []
     for x, y in pairs:
         if x != y and 1 not in (x, y):
@@ -41,7 +41,8 @@ def broadcast_strides(shape: Shape, strides: Shape, target: Shape) -> Shape:
     """Strides that read an array of `shape` as the `target` shape it broadcasts to (0 along repeated axes)."""
     missing = len(target) - len(shape)
     own = tuple(
-        0 if extent == 1 and wanted != 1 else step for extent, step, wanted in zip(shape, strides, target[missing:])
+        0 if extent == 1 and wanted != 1 else step
+        for extent, step, wanted in zip(shape, strides, target[missing:], strict=True)
     )
     return (0,) * missing + own
 
@@ -72,7 +73,7 @@ def reshape_strides(shape: Shape, strides: Shape, target: Shape, itemsize: int) 
     """Strides that make `target` a view of the same elements in the same order, or None when that needs a copy."""
     if prod(shape) == 0:
         return contiguous_strides(target, itemsize)
-    old = [(extent, step) for extent, step in zip(shape, strides) if extent != 1]
+    old = [(extent, step) for extent, step in zip(shape, strides, strict=True) if extent != 1]
     result = [itemsize] * len(target)
     i = j = 0
     while i < len(old):
@@ -110,19 +111,19 @@ def collapse(shape: Shape, strides: Sequence[Shape]) -> tuple[Shape, list[Shape]
         if extent == 1:
             continue
         own = [operand[axis] for operand in strides]
-        if extents and all(step[-1] == extent * mine for step, mine in zip(steps, own)):
+        if extents and all(step[-1] == extent * mine for step, mine in zip(steps, own, strict=True)):
             extents[-1] *= extent
-            for step, mine in zip(steps, own):
+            for step, mine in zip(steps, own, strict=True):
                 step[-1] = mine
         else:
             extents.append(extent)
-            for step, mine in zip(steps, own):
+            for step, mine in zip(steps, own, strict=True):
                 step.append(mine)
     return tuple(extents), [tuple(step) for step in steps]
 
 
 def byte_span(shape: Shape, strides: Shape, offset: int, itemsize: int) -> tuple[int, int]:
     """First byte and one past the last byte that a non-empty view touches, counted from its storage's start."""
-    low = offset + sum(min(0, (extent - 1) * step) for extent, step in zip(shape, strides))
-    high = offset + sum(max(0, (extent - 1) * step) for extent, step in zip(shape, strides)) + itemsize
+    low = offset + sum(min(0, (extent - 1) * step) for extent, step in zip(shape, strides, strict=True))
+    high = offset + sum(max(0, (extent - 1) * step) for extent, step in zip(shape, strides, strict=True)) + itemsize
     return low, high

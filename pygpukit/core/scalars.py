@@ -42,13 +42,13 @@ def encode(value: Any, dtype: DataType) -> bytes:
         return _pack(number.real, _FORMATS[dtype.name]) + _pack(number.imag, _FORMATS[dtype.name])
     if isinstance(value, complex):
         raise DTypeError(f"the complex number {value} cannot be stored as {dtype}; use its .real part")
-    if dtype == bool_:
+    if dtype is bool_:
         return _pack(bool(value), "<?")
     if promotion.is_integer(dtype):
         integer = int(value)
         promotion.check_fits(integer, dtype)
         return struct.pack(_FORMATS[dtype.name], integer)
-    if dtype == bfloat16:
+    if dtype is bfloat16:
         return _bfloat16_bits(float(value)).to_bytes(2, "little")
     return _pack(float(value), _FORMATS[dtype.name])
 

@@ -13,7 +13,7 @@ from pygpukit.jit.compiler import compile_source
 
 # (name, "pointer" or "struct", dtype code, bytes), as native.Kernel takes them.
 Parameter = tuple[str, str, int, int]
-Extent = int | tuple[int, int, int]
+Extent = tuple[int, int, int]
 
 _ANY_TYPE = -1
 _kernels: dict[tuple[int, str], native.Kernel] = {}  # by device and name expression
@@ -38,7 +38,7 @@ def launch(source_key: str, name_expression: str, grid: Extent, block: Extent, *
     found = _kernels.get((native.current_device(), name_expression))
     if found is None:
         found = kernel(source_key, name_expression, [_parameter(i, arg) for i, arg in enumerate(args)])
-    found.bind(_extent(grid), _extent(block))(*args)
+    found.bind(grid, block)(*args)
 
 
 def source(source_key: str) -> str:
@@ -60,7 +60,3 @@ def _parameter(position: int, arg: native.ArrayBase | bytes) -> Parameter:
     if isinstance(arg, bytes):
         return f"value{position}", "struct", 0, len(arg)
     return f"array{position}", "pointer", _ANY_TYPE, 8
-
-
-def _extent(extent: Extent) -> tuple[int, int, int]:
-    return (extent, 1, 1) if isinstance(extent, int) else extent

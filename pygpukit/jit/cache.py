@@ -10,7 +10,6 @@ import threading
 import warnings
 from collections import OrderedDict
 from collections.abc import Mapping
-from hashlib import blake2b
 from typing import TYPE_CHECKING
 
 from pygpukit import _core
@@ -34,7 +33,7 @@ def kernel_cache() -> _core.KernelCache:
     with _lock:
         if _cache is None:
             _cache = _core.KernelCache(str(cache_directory() / "kernels"))
-            problem = _cache.problem
+            problem = _cache.problem()
             if problem:
                 warnings.warn(
                     f"kernels are cached in memory only: {problem}; set PYGPUKIT_CACHE_DIR to a folder of your own",
@@ -52,7 +51,7 @@ def key_of(parts: Mapping[str, bytes]) -> tuple[bytes, dict[str, str]]:
 
 
 def _short(part: bytes) -> str:
-    return part.decode() if len(part) <= 64 and part.isascii() else blake2b(part, digest_size=8).hexdigest()
+    return part.decode() if len(part) <= 64 and part.isascii() else _core.KernelCache.digest([part])[:8].hex()
 
 
 def note(name: str, image: Image) -> list[str]:

@@ -6,7 +6,6 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from hashlib import blake2b
 from pathlib import Path
 from types import ModuleType
 
@@ -217,8 +216,5 @@ def _digest(texts: Mapping[str, str]) -> bytes:
     """A digest of named texts; "" for none."""
     if not texts:
         return b""
-    digest = blake2b(digest_size=16)
-    for name in sorted(texts):
-        for piece in (name.encode(), texts[name].encode()):
-            digest.update(len(piece).to_bytes(8, "little") + piece)
-    return digest.hexdigest().encode()
+    flat = [piece.encode() for name in sorted(texts) for piece in (name, texts[name])]
+    return _core.KernelCache.digest(flat).hex().encode()

@@ -2,7 +2,7 @@
 
 NVRTC prints `name(line): error: text` and shows the place with a caret below the source line, counting bytes; the
 column comes from that caret, else from the first quoted word of the message that occurs in the line, else it is 0
-(unknown). g++ and clang print `name:line:column:` themselves.
+(unknown). g++ and clang print `name:line:column:` themselves, in bytes too.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ _QUOTED = re.compile(r"""["'\u2018]([^"'\u2018\u2019]+)["'\u2019]""")
 _ECHO_INDENT = 2  # NVRTC puts this many blanks before a source line that it shows
 
 
-def parse_log(log: str, source: str = "") -> list[Diagnostic]:
-    """Every message of a compiler's log, in order. `source` is what was compiled: it serves to find columns."""
+def parse_log(log: str, source: str = "", unit: str = "cell") -> list[Diagnostic]:
+    """Every message of a compiler's log, in order. `source`, compiled under the name `unit`, serves to find columns."""
     found: list[Diagnostic] = []
     lines = log.splitlines()
     texts = source.splitlines()
     for at, line in enumerate(lines):
         if match := _NVRTC.fullmatch(line):
-            found.append(_from_nvrtc(match, _block(lines, at + 1), texts))
+            found.append(_from_nvrtc(match, _block(lines, at + 1), texts if match["file"] == unit else ()))
         elif match := _GCC.fullmatch(line):
-            found.append(_from_gcc(match, texts))
+            found.append(_from_gcc(match, texts if match["file"] == unit else ()))
         elif match := _PTXAS.fullmatch(line):
             found.append(Diagnostic(0, 0, match["severity"], match["message"], "ptx"))
         elif match := _OPTION.fullmatch(line):
@@ -77,8 +77,11 @@ def _from_nvrtc(match: re.Match[str], block: list[str], source: Sequence[str]) -
 
 
 def _from_gcc(match: re.Match[str], source: Sequence[str]) -> Diagnostic:
-    line = int(match["line"])
-    column = int(match["column"] or 0) or _quoted_column(match["message"], line, source)
+    line, column = int(match["line"]), int(match["column"] or 0)
+    if column == 0:
+        column = _quoted_column(match["message"], line, source)
+    elif line <= len(source):  # counted in bytes
+        column = len(source[line - 1].encode()[: column - 1].decode(errors="ignore")) + 1
     return Diagnostic(line, column, _severity(match["severity"]), match["message"], match["file"])
 
 
@@ -94,7 +97,7 @@ def _quoted_column(message: str, line: int, source: Sequence[str]) -> int:
 
 def compile_error(unit: str, log: str, source: str) -> CompileError:
     """The exception for a failed compile. Its message: the first error with its place, and how many more there are."""
-    diagnostics = parse_log(log, source)
+    diagnostics = parse_log(log, source, unit)
     errors = [one for one in diagnostics if one.severity == "error"]
     if not errors:
         last = next((line for line in reversed(log.splitlines()) if line.strip()), "the compiler gave no message")

@@ -9,20 +9,16 @@ from functools import cached_property
 from typing import Any
 
 from pygpukit._core import native
-from pygpukit.core.dtypes import DTYPES
-from pygpukit.core.errors import GPUError, KernelArgumentError
+from pygpukit.core.errors import KernelArgumentError
 from pygpukit.core.stream import Stream
 from pygpukit.jit.image import Image
 from pygpukit.jit.inspect import Occupancy, occupancy
-from pygpukit.jit.parameters import Parameter
+from pygpukit.jit.plan import SIZE_NAMES, document, parameter_plan, size_parameter
 from pygpukit.jit.signature import KernelSignature
 from pygpukit.jit.unit import Unit
 
-SIZE_NAMES = ("n", "size", "count", "length", "numel", "N")
 _BOUND_LIMIT = 512
 _AXES = "xyz"
-_DTYPE_CODES = {dtype.name: code for code, dtype in enumerate(DTYPES)}
-_CONVERTIBLE = frozenset(_DTYPE_CODES) - {"float8_e4m3", "float8_e5m2", "int4", "float4_e2m1"}
 _CONFIG_FORMS = (
     "[grid, block], [grid, block, stream], [grid, block, shared_bytes] or [grid, block, shared_bytes, stream]"
 )
@@ -101,12 +97,12 @@ class JITKernel:
         self.block_size = block_size
         self._bound: dict[Any, native.BoundKernel] = {}
         self._inferred: dict[int, native.BoundKernel] = {}
-        self._size_at = _size_parameter(self.signature.parameters)
+        self._size_at = size_parameter(self.signature.parameters)
         self._inspectable = load and bool(self._unit.image) and self._unit.loadable
         if self._inspectable:
             _ = self._kernel  # loads the module now, so that its faults show here
         self.__name__ = self.signature.short_name
-        self.__doc__ = _document(self)
+        self.__doc__ = document(self.signature)
 
     # ---- launching ----
 
@@ -216,7 +212,7 @@ class JITKernel:
 
     @cached_property
     def _kernel(self) -> native.Kernel:
-        return native.Kernel(self._function, self.signature.short_name, _plan(self.signature, self._function))
+        return native.Kernel(self._function, self.signature.short_name, parameter_plan(self.signature, self._function))
 
     # ---- inspection; None where nothing is loaded ----
 
@@ -280,39 +276,6 @@ def _find(unit: Unit, func: str) -> KernelSignature:
     raise ValueError(f"Function {func!r} not found in the source; it has: {', '.join(unit.signatures) or 'no kernel'}")
 
 
-def _size_parameter(parameters: Sequence[Parameter]) -> int | None:
-    """Position of the parameter that says how many elements there are."""
-    integers = {p.name: at for at, p in enumerate(parameters) if p.kind == "scalar" and "int" in p.dtype}
-    return next((integers[name] for name in SIZE_NAMES if name in integers), None)
-
-
-def _plan(signature: KernelSignature, function: native.Function) -> list[tuple[str, str, int, int]]:
-    """The parameters as native.Kernel wants them. The driver's sizes fill in what the source does not tell, and must
-    agree with it where it does."""
-    sizes = function.param_sizes()
-    parameters = signature.parameters
-    if sizes is not None and len(sizes) != len(parameters):
-        raise GPUError(
-            f"{signature.name}: the compiled kernel has {len(sizes)} parameters and the source shows "
-            f"{len(parameters)}; spell the parameter list out, without macros"
-        )
-    plan = []
-    for at, one in enumerate(parameters):
-        nbytes = one.nbytes or (sizes[at] if sizes is not None else 0)
-        if nbytes == 0:
-            raise GPUError(
-                f"{signature.name}: this driver does not tell the size of '{one.name}' ({one.type}); pass a pointer"
-            )
-        if sizes is not None and sizes[at] != nbytes:
-            raise GPUError(
-                f"{signature.name}: '{one.name}' ({one.type}) has {sizes[at]} bytes in the compiled kernel and "
-                f"{nbytes} by the source; spell its type out, without macros"
-            )
-        scalar = one.kind != "scalar" or one.dtype in _CONVERTIBLE
-        plan.append((one.name, one.kind if scalar else "struct", _DTYPE_CODES.get(one.dtype, -1), nbytes))
-    return plan
-
-
 def _is_index(value: Any) -> bool:
     return hasattr(value, "__index__")
 
@@ -323,25 +286,3 @@ def _hashable(value: Any) -> bool:
     except TypeError:
         return False
     return True
-
-
-def _document(kernel: JITKernel) -> str:
-    """What help() and `kernel?` show."""
-    signature = kernel.signature
-    lines = [f"CUDA kernel {signature}", ""]
-    for one in signature.parameters:
-        meaning = {
-            "pointer": f"array of {one.dtype}" if one.dtype else "any array",
-            "scalar": f"converted to {one.dtype}",
-            "struct": f"bytes-like of {one.nbytes} bytes" if one.nbytes else "bytes-like of the struct's size",
-        }[one.kind]
-        lines.append(f"{one.name}: {one.type} - {meaning}")
-    grid = f"{kernel.__name__}[grid, block{', shared_bytes' * signature.dynamic_shared}](...)"
-    inferable = signature.dimensions == 1 and not signature.dynamic_shared
-    lines += [
-        "",
-        f"Launch: {kernel.__name__}(...) over an inferred 1-D grid, or {grid}." if inferable else f"Launch: {grid}.",
-    ]
-    if signature.launch_bounds:
-        lines.append(f"Launch bounds: at most {signature.launch_bounds[0]} threads a block.")
-    return "\n".join(lines)

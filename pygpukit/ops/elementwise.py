@@ -50,9 +50,9 @@ def neg(a: GPUArray, *, out: GPUArray | None = None) -> GPUArray:
     """-a; unsigned integers wrap. bool is refused with DTypeError. out and errors as add()."""
     a = check_array(a, "neg")
     check_devices("neg", a)
-    _compute_dtype(pointwise.NEG, promotion.promote(a.dtype, a.dtype))
+    pointwise.compute_dtype(pointwise.NEG, a.dtype)
     target = out if out is None else check_out(out, a.shape, a.dtype, "neg")
-    if target is None or target.dtype != a.dtype or overlaps(a, target):
+    if target is None or target.dtype is not a.dtype or overlaps(a, target):
         target = native.empty(a.shape, a.dtype)
     pointwise.unary(pointwise.NEG, a, target)
     return _deliver(target, out)
@@ -71,23 +71,33 @@ def mul_inplace(a: GPUArray, b: Operand) -> None:
 def binary(op: Op, a: Any, b: Any, out: GPUArray | None) -> GPUArray:
     """op(a, b) with broadcasting and promotion: the common path of all binary operations."""
     a, b = check_operand(a, op.name), check_operand(b, op.name)
-    arrays = [x for x in (a, b) if is_array(x)]
-    if not arrays:
-        raise DTypeError(f"{op.name}: one operand must be a GPUArray; make one with gp.asarray(...)")
-    check_devices(op.name, *arrays)
-    if len(arrays) == 2:
-        dtype = _compute_dtype(op, promotion.promote(a.dtype, b.dtype))
+    if is_array(a) and is_array(b):
+        check_devices(op.name, a, b)
+        same = a.dtype_code == b.dtype_code
+        dtype = pointwise.compute_dtype(op, a.dtype if same else promotion.promote(a.dtype, b.dtype))
         shape = layout.broadcast_shapes(a.shape, b.shape, op.name)
+        a, b = _as_type(a, dtype), _as_type(b, dtype)
+    elif is_array(a) or is_array(b):
+        array, number = (a, b) if is_array(a) else (b, a)
+        check_devices(op.name, array)
+        dtype = pointwise.compute_dtype(op, promotion.with_scalar(array.dtype, number))
+        shape = array.shape
+        array = _as_type(array, dtype)
+        a, b = (array, number) if is_array(a) else (number, array)
     else:
-        dtype = _compute_dtype(op, promotion.with_scalar(arrays[0].dtype, b if is_array(a) else a))
-        shape = arrays[0].shape
-    a, b = (copying.astype(x, dtype) if is_array(x) and x.dtype != dtype else x for x in (a, b))
+        raise DTypeError(f"{op.name}: one operand must be a GPUArray; make one with gp.asarray(...)")
     result = op.result_dtype(dtype)
-    target = out if out is None else check_out(out, shape, result, op.name)
-    if target is None or target.dtype != result or any(is_array(x) and overlaps(x, target) for x in (a, b)):
+    target = None
+    if out is not None and check_out(out, shape, result, op.name).dtype is result:
+        target = None if any(is_array(x) and overlaps(x, out) for x in (a, b)) else out
+    if target is None:
         target = native.empty(shape, result)
     pointwise.binary(op, dtype, a, b, target)
     return _deliver(target, out)
+
+
+def _as_type(array: GPUArray, dtype: DataType) -> GPUArray:
+    return array if array.dtype is dtype else copying.astype(array, dtype)
 
 
 def _deliver(result: GPUArray, out: GPUArray | None) -> GPUArray:
@@ -95,8 +105,3 @@ def _deliver(result: GPUArray, out: GPUArray | None) -> GPUArray:
         return result
     copying.copy_to(result, out)
     return out
-
-
-def _compute_dtype(op: Op, dtype: DataType) -> DataType:
-    pointwise.check_defined(op, dtype)
-    return promotion.true_divide(dtype) if op is pointwise.DIV else dtype

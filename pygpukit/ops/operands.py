@@ -99,6 +99,8 @@ def span(array: GPUArray) -> tuple[GPUArray, int]:
 
     Kernels take dense arrays only; with this one and a by-value layout they walk any strides.
     """
+    if array.is_contiguous():
+        return array, 0
     low, high = layout.byte_span(array.shape, array.strides, array.offset, array.itemsize)
     size = array.itemsize
     return native.view(array, ((high - low) // size,), (size,), low), (array.offset - low) // size

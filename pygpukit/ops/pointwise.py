@@ -29,7 +29,7 @@ _BLOCK = 256
 _VECTOR_BYTES = 16
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Op:
     """An operation: its name in errors and records, its functor in elementwise.cu, its NumPy function."""
 
@@ -141,12 +141,17 @@ def instantiations() -> Iterator[tuple[str, ...]]:
         yield tuple(found)
 
 
-def check_defined(op: Op, dtype: DataType) -> None:
-    """Raises DTypeError when op does not exist for operands of type dtype."""
-    if dtype == bool_ and op in (SUB, NEG):
+def compute_dtype(op: Op, dtype: DataType) -> DataType:
+    """The type that op computes in when its operands promote to dtype. Raises DTypeError where op does not exist."""
+    if dtype.name not in CTYPES:
+        raise DTypeError(
+            f"{op.name}: {dtype} is a storage type without arithmetic; convert to a type that computes first"
+        )
+    if dtype is bool_ and op in (SUB, NEG):
         raise DTypeError(f"{op.name}: not defined for bool; convert with .astype('int8') first")
-    if dtype in promotion.COMPLEX and op in _ORDER:
+    if op in _ORDER and dtype in promotion.COMPLEX:
         raise DTypeError(f"{op.name}: complex numbers have no order; compare their parts")
+    return promotion.true_divide(dtype) if op is DIV else dtype
 
 
 def _defined(dtype: DataType) -> list[Op]:
@@ -171,10 +176,11 @@ def _ctype(array: GPUArray) -> str:
 def _launch_dense(expression: str, *args: Any) -> None:
     from pygpukit.jit import builtin
 
-    out = args[-1]
-    per_thread = _VECTOR_BYTES // max(array.itemsize for array in args if is_array(array))
-    blocks = -(-out.size // (_BLOCK * per_thread))
-    builtin.launch(SOURCE, expression, blocks, _BLOCK, *args, struct.pack("<q", out.size))
+    first, out = args[0], args[-1]
+    per_thread = _VECTOR_BYTES // max(first.itemsize, out.itemsize)
+    size = out.size
+    blocks = -(-size // (_BLOCK * per_thread))
+    builtin.launch(SOURCE, expression, (blocks, 1, 1), (_BLOCK, 1, 1), *args, size.to_bytes(8, "little"))
 
 
 def _launch_strided(expression: str, *arrays: GPUArray) -> None:
@@ -183,12 +189,13 @@ def _launch_strided(expression: str, *arrays: GPUArray) -> None:
     shape, size = arrays[-1].shape, arrays[-1].size
     strides = [layout.broadcast_strides(array.shape, array.strides, shape) for array in arrays]
     shape, strides = layout.collapse(shape, strides)
-    spans, starts = zip(*(span(array) for array in arrays))
+    spans, starts = zip(*(span(array) for array in arrays), strict=True)
     # numeric.cuh: Layout
     fields = [size, len(shape), *pad(shape), *starts]
-    for array, steps in zip(arrays, strides):
+    for array, steps in zip(arrays, strides, strict=True):
         fields += pad([step // array.itemsize for step in steps])
-    builtin.launch(SOURCE, expression, -(-size // _BLOCK), _BLOCK, *spans, struct.pack(f"<{len(fields)}q", *fields))
+    blocks = -(-size // _BLOCK)
+    builtin.launch(SOURCE, expression, (blocks, 1, 1), (_BLOCK, 1, 1), *spans, struct.pack(f"<{len(fields)}q", *fields))
 
 
 def pad(values: Sequence[int]) -> list[int]:

@@ -1,4 +1,4 @@
-"""Scheduling: submit functions with their memory, compute share and priority; see them admitted, run and accounted for."""
+"""Scheduling: submit functions with their memory, compute share and priority, and see what becomes of them."""
 
 from pygpukit._core import SchedulerCore as RustScheduler
 from pygpukit._core import TaskRecord as RustTaskStats

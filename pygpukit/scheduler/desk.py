@@ -1,13 +1,14 @@
 """Desk: the unfinished tasks of one scheduler and the threads that run them.
 
-Threads know the desk, not the scheduler: one that nobody holds any more goes away once its tasks have ended, and its threads go
-with it. Until then the tasks on the desk hold it.
+Threads know the desk, not the scheduler: a scheduler that nobody holds any more goes away once its tasks have ended,
+and its threads go with it. Until then the tasks on the desk hold it.
 """
 
 from __future__ import annotations
 
 import concurrent.futures
 import contextlib
+import math
 import threading
 import time
 from collections.abc import Callable
@@ -66,25 +67,25 @@ class Desk:
                 self._threads.append(thread)
                 thread.start()
 
-    def stop(self, patience_s: float | None = None) -> None:
+    def stop(self, patience_s: float = math.inf) -> None:
         """Let tasks under way run to their end and the threads go; after the patience, go without them."""
-        with self._starting:
+        with self._starting:  # not while joining: a task under way may be at start()
             self._stopping.set()
-            until = None if patience_s is None else time.monotonic() + patience_s
-            for thread in self._threads:
-                while thread.is_alive() and thread is not threading.current_thread():
-                    self._core.wake()  # again: a thread may have begun to wait since
-                    thread.join(_POLL_S)
-                    if until is not None and time.monotonic() > until:
-                        break
-            self._threads = []
+            threads, self._threads = self._threads, []
+        until = time.monotonic() + patience_s
+        for thread in threads:
+            while thread.is_alive() and thread is not threading.current_thread() and time.monotonic() < until:
+                self._core.wake()  # again: a thread may have begun to wait since
+                thread.join(_POLL_S)
 
     def step(self) -> Task | None:
-        """Run one task on the calling thread."""
-        try:
-            return self._run_next(0.0)
-        finally:
-            self.settle()
+        """Run one task on the calling thread; raise again what it raised that is no Exception."""
+        task = self._run_next(0.0)
+        self.settle()
+        error = None if task is None else task._error
+        if error is not None and not isinstance(error, Exception):
+            raise error
+        return task
 
     def drain(self) -> None:
         """Wait until no task is left. Raises RuntimeError in a task of this desk, which would wait for itself."""
@@ -93,8 +94,9 @@ class Desk:
         while tasks := list(self._tasks.values()):
             concurrent.futures.wait([task._future for task in tasks])
 
-    def shut(self, patience_s: float | None = None) -> None:
+    def shut(self, patience_s: float = math.inf) -> None:
         """Cancel what is left and stop for good."""
+        self._stopping.set()
         self._core.close()
         for task_id in list(self._tasks):
             with contextlib.suppress(KeyError):
@@ -109,9 +111,7 @@ class Desk:
 
     def _dispatch(self, stopping: threading.Event) -> None:
         while not stopping.is_set():
-            # What is not an Exception ends a program's main thread, but not a dispatcher: the task has it.
-            with contextlib.suppress(BaseException):
-                self._run_next(_LONG_S)
+            self._run_next(_LONG_S)
             self.settle()
 
     def _watch(self, stopping: threading.Event) -> None:
@@ -129,7 +129,7 @@ class Desk:
         if task is None:  # cancelled and settled since
             self._core.finish(task_id)
             return None
-        runner.run(self._core, task, self._stream())
+        runner.run(self._core, task, self._stream)
         return task
 
     def _stream(self) -> native.Stream:

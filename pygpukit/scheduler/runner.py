@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Callable
 
 from pygpukit import _core
 from pygpukit._core import native
@@ -14,17 +15,19 @@ _STICKY = {700, 702, 709, 710, 714, 715, 716, 717, 718, 719}
 _MAX_ERROR_CHARS = 1000
 
 
-def run(core: _core.SchedulerCore, task: Task, stream: native.Stream) -> None:
+def run(core: _core.SchedulerCore, task: Task, own_stream: Callable[[], native.Stream]) -> None:
     """Run a task that the core has just marked Running, and report its outcome to the core.
 
-    It has succeeded once its function has returned and the stream is idle. Exceptions end up in the task. KeyboardInterrupt
-    cancels it and is raised again, as is whatever else is not an Exception.
+    It has succeeded once its function has returned and the stream is idle. Whatever is raised ends up in the task;
+    KeyboardInterrupt cancels it.
     """
     error: BaseException | None = None
+    stream: native.Stream | None = None
     before = native.current_stream()
     try:
         fn = task.fn
         if fn is not None:  # else it was cancelled a moment ago
+            stream = own_stream()
             native.set_current_stream(stream)
             native.set_tenant(_core.intern(task.name))
             native.enter_context(core.context(task.id))
@@ -33,8 +36,11 @@ def run(core: _core.SchedulerCore, task: Task, stream: native.Stream) -> None:
     except BaseException as raised:
         task._error = error = raised
         task._value = None
-        with contextlib.suppress(Exception):  # the first error is the cause; what it reserved is free only when idle
-            stream.synchronize()
+        if stream is not None:
+            with contextlib.suppress(
+                Exception
+            ):  # the first error is the cause; what it reserved is free only when idle
+                stream.synchronize()
     finally:
         native.leave_context()
         native.set_tenant(0)
@@ -45,8 +51,6 @@ def run(core: _core.SchedulerCore, task: Task, stream: native.Stream) -> None:
         core.finish(task.id)
     else:
         core.finish(task.id, f"{type(error).__name__}: {error}"[:_MAX_ERROR_CHARS], _reason(error))
-    if error is not None and not isinstance(error, Exception):
-        raise error
 
 
 def _reason(error: BaseException) -> str:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import atexit
 import functools
 import inspect
-import uuid
+import math
+import os
 import weakref
 from collections.abc import Callable, Iterable
 from types import TracebackType
@@ -26,14 +27,14 @@ _EXIT_PATIENCE_S = 1.0
 class Scheduler:
     """Admits functions by memory, compute share, priority and dependencies, and runs them on dispatcher threads.
 
-    sched_tick_ms, window_ms: milliseconds, more than 0. Dispatching follows events, so the tick sets no pace; the window is the
-    time over which shares are measured.
+    sched_tick_ms, window_ms: milliseconds, more than 0. Dispatching follows events, so the tick sets no pace; the
+    window is the time over which shares are measured.
     total_memory: bytes that tasks may reserve together, as an int or "8GB"; None = the device's memory.
     workers: tasks that can run at a time. max_queue: tasks that can wait at a time; more are rejected with QueueFull.
     Raises InvalidSpecError naming the field.
 
-    Nothing runs before start(); result(), `await task` and `with scheduler:` call it. Without it, step() runs one task at a time
-    on the calling thread. Tasks of one priority are served in the order of their submission.
+    Nothing runs before start(); result(), `await task` and `with scheduler:` call it. Without it, step() runs one task
+    at a time on the calling thread. Tasks of one priority are served in the order of their submission.
     """
 
     def __init__(
@@ -49,7 +50,9 @@ class Scheduler:
         self.window_ms = units.parse_positive(window_ms, "window_ms")
         self.workers = units.parse_count(workers, "workers")
         queue = units.parse_count(max_queue, "max_queue")
-        self.total_memory = _device_memory() if total_memory is None else units.parse_memory(total_memory, "total_memory")
+        self.total_memory = (
+            _device_memory() if total_memory is None else units.parse_memory(total_memory, "total_memory")
+        )
         # Endings must be remembered for longer than it takes to read them.
         self.core = _core.SchedulerCore(self.total_memory, max_queue=queue, max_finished=max(4096, 2 * queue))
         self.closed = False
@@ -76,20 +79,21 @@ class Scheduler:
     ) -> Task:
         """Submit `fn(*args, **kwargs)` and return its Task at once.
 
-        memory: bytes, or "512MB" (powers of 1024). bandwidth: share of the device from 0 to 1. policy: "guaranteed",
-        "burstable" or "best_effort"; None is burstable when something is requested, else best effort. priority: higher first.
-        depends_on: tasks that must succeed first. deadline: seconds from now; a task that has not ended by then is Expired.
+        memory: bytes, or "512MB" (powers of 1024). bandwidth: share of the device from 0 to 1.
+        policy: "guaranteed", "burstable" or "best_effort"; None = burstable with a request, best effort without.
+        priority: higher first. depends_on: tasks that must succeed first.
+        deadline: seconds from now; a task that has not ended by then is Expired.
         task_id: an id of your own; None makes one. name: for dashboards; None = the function's.
 
-        A well-formed task that can never be admitted comes back in phase Rejected, with reason and numbers; its result()
-        raises TaskRejectedError. Raises InvalidSpecError naming the field for a malformed request, a taken id among them.
+        A well-formed task that can never be admitted comes back in phase Rejected, with reason and numbers; its
+        result() raises TaskRejectedError. Raises InvalidSpecError naming the field for a malformed request or taken id.
         """
         memory_bytes, share_ppm = units.parse_memory(memory), units.parse_share(bandwidth)
         if not callable(fn) or inspect.iscoroutinefunction(fn):
             raise InvalidSpecError(f"fn={fn!r}; give a function that is not async", "fn")
         request = functools.partial(
             self.core.submit,
-            uuid.uuid4().hex[:12] if task_id is None else units.parse_text(task_id, "task_id"),
+            os.urandom(6).hex() if task_id is None else units.parse_text(task_id, "task_id"),
             _name_of(fn) if name is None else units.parse_text(name, "name"),
             memory_bytes,
             share_ppm,
@@ -106,14 +110,16 @@ class Scheduler:
             record = request()
             if record.reason == "InvalidSpec":
                 raise InvalidSpecError(f"{record.name}: {record.error}", record.field)
-            return Task(self, record, functools.partial(fn, *args, **kwargs))
+            task = self._handles[record.id] = Task(self, record, functools.partial(fn, *args, **kwargs))
+            return task
 
-        task = self._desk.put(make)
-        self._handles[task.id] = task
-        return task
+        return self._desk.put(make)
 
     def cancel(self, task: Task | str) -> bool:
-        """Cancel a task; False when it had ended before. A function under way launches nothing more. KeyError if unknown."""
+        """Cancel a task; False when it had ended before. A function under way launches nothing more.
+
+        Raises KeyError for an unknown task.
+        """
         cancelled = self.core.cancel(units.parse_id(task))
         self._desk.settle()
         return cancelled
@@ -140,7 +146,7 @@ class Scheduler:
             self._desk.drain()
         self._shut()
 
-    def _shut(self, patience_s: float | None = None) -> None:
+    def _shut(self, patience_s: float = math.inf) -> None:
         self.closed = True
         self._desk.shut(patience_s)
 
@@ -168,7 +174,7 @@ class Scheduler:
         task = self._handles.get(wanted)
         if task is None and record is not None:
             task = Task(self, record, None)
-            task._settle(record, value_kept=False)
+            task._settle_without_value(record)
         return task
 
     def should_run(self, task: Task | str, now: float | None = None) -> bool:

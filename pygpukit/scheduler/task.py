@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import concurrent.futures
-import contextlib
 import contextvars
 import warnings
 from collections.abc import Callable, Generator
@@ -31,7 +30,10 @@ class TaskStats(dict[str, Any]):
 
 
 class Task:
-    """A submitted function. Await it or call result(). It equals and hashes like its id, and is accepted wherever an id is."""
+    """A submitted function. Await it or call result().
+
+    It equals and hashes like its id, and is accepted wherever an id is.
+    """
 
     def __init__(self, scheduler: Scheduler, record: TaskRecord, fn: Callable[[], Any] | None) -> None:
         self.id: str = record.id
@@ -68,7 +70,7 @@ class Task:
 
     @property
     def detail(self) -> dict[str, int | float]:
-        """The numbers behind the reason, as far as they apply: asked, available, position, estimated_wait_ns, requeues."""
+        """The numbers behind the reason that apply: asked, available, position, estimated_wait_ns, requeues."""
         return self.record.detail
 
     @property
@@ -116,15 +118,15 @@ class Task:
         return self.state.is_terminal
 
     def cancel(self) -> bool:
-        """Cancel it; False when it had ended before. A function under way is not interrupted, but launches nothing more."""
+        """Cancel it; False when it had ended before. A function under way goes on, but launches nothing more."""
         return self._scheduler.cancel(self)
 
     def result(self, timeout: float | None = None) -> Any:
-        """What the function returned; its work on the device is complete. Starts the scheduler's dispatchers if need be.
+        """What the function returned; its work on the device is complete. Starts the dispatchers if need be.
 
-        timeout: seconds. Raises TimeoutError after it; the function's own exception if it raised; TaskRejectedError (reason,
-        detail) for a rejected task; TaskCancelledError for one that was cancelled or passed its deadline; GPUError for one
-        whose dependency did not succeed. Ctrl-C interrupts the wait, not the task.
+        timeout: seconds. Raises TimeoutError after it; the function's own exception if it raised; TaskRejectedError
+        (reason, detail) for a rejected task; TaskCancelledError for one that was cancelled or passed its deadline;
+        GPUError for one whose dependency did not succeed. Ctrl-C interrupts the wait, not the task.
         """
         self._start()
         try:
@@ -188,18 +190,22 @@ class Task:
     # ---- for the rest of this package ----
 
     def _start(self) -> None:
-        if not self._future.done():
+        if not self._future.done() and not self._scheduler.closed:
             self._scheduler.start()
 
-    def _settle(self, record: TaskRecord, value_kept: bool = True) -> None:
-        """Make the outcome visible. May be called more than once, by any thread."""
+    def _settle(self, record: TaskRecord) -> None:
+        """Make the outcome visible: the core has ended it, and its runner left value and error here before."""
         self._last = record
-        with contextlib.suppress(concurrent.futures.InvalidStateError):
-            if record.phase == "Succeeded" and value_kept:
-                self._future.set_result(self._value)
-            else:
-                self._future.set_exception(self._failure(record))
+        if record.phase == "Succeeded":
+            self._future.set_result(self._value)
+        else:
+            self._future.set_exception(self._failure(record))
         self.fn = None
+
+    def _settle_without_value(self, record: TaskRecord) -> None:
+        """For a second handle, made after the first was dropped."""
+        if TaskState(record.phase).is_terminal:
+            self._future.set_exception(self._failure(record))
 
     def _failure(self, record: TaskRecord) -> BaseException:
         label = f"task {self.name!r} ({self.id})"
@@ -213,7 +219,7 @@ class Task:
             case "Expired":
                 return TaskCancelledError(f"{label} had not ended by its deadline")
             case "Succeeded":
-                return GPUError(f"{label} succeeded, but its result went with the object that submit() returned; keep that")
+                return GPUError(f"{label} succeeded; its result went with the object that submit() returned: keep that")
         return self._error or GPUError(f"{label} failed: {record.reason}: {record.error}")
 
 

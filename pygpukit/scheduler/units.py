@@ -26,7 +26,7 @@ MemoryLike = str | SupportsIndex | None
 
 
 class TaskState(Enum):
-    """The phases of a task (docs/task-phases.md). PENDING and COMPLETED are the documented second names of two of them."""
+    """The phases of a task (docs/task-phases.md). PENDING and COMPLETED are documented second names of two of them."""
 
     SUBMITTED = "Submitted"
     REJECTED = "Rejected"
@@ -135,7 +135,7 @@ def parse_priority(priority: SupportsIndex) -> int:
 
 
 def parse_deadline(deadline: SupportsFloat | None, now_ns: int) -> int:
-    """Nanoseconds on the scheduler's clock of a deadline given in seconds from now; None is 0. Raises InvalidSpecError."""
+    """A deadline in seconds from now as nanoseconds on the scheduler's clock; None is 0. Raises InvalidSpecError."""
     if deadline is None:
         return 0
     seconds = _number(deadline, "deadline", "seconds from now")

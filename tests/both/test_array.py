@@ -39,7 +39,9 @@ def numbers(shape: tuple[int, ...], dtype: str = "float32") -> np.ndarray[Any, A
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize("dtype", ["bool", "int8", "uint16", "int64", "float16", "float32", "float64", "complex64", "complex128"])
+@pytest.mark.parametrize(
+    "dtype", ["bool", "int8", "uint16", "int64", "float16", "float32", "float64", "complex64", "complex128"]
+)
 def test_round_trip_and_attributes(shape: tuple[int, ...], dtype: str) -> None:
     host = numbers(shape).astype(dtype)
     x = gp.from_numpy(host)
@@ -252,7 +254,12 @@ def test_storage_types_are_copied_and_reinterpreted_only() -> None:
     x = gp.from_numpy(bits).view("float8_e4m3")
     np.testing.assert_array_equal(x.T.clone().to_numpy(), bits.T)
     assert x[0, 3].item() == 3
-    for refused in (lambda: x.astype("float32"), lambda: gp.ones(3).astype("int4"), lambda: x + x, lambda: gp.full(2, 1, "int4")):
+    for refused in (
+        lambda: x.astype("float32"),
+        lambda: gp.ones(3).astype("int4"),
+        lambda: x + x,
+        lambda: gp.full(2, 1, "int4"),
+    ):
         with pytest.raises(gp.DTypeError, match="storage type"):
             refused()
 
@@ -300,13 +307,23 @@ def test_numpy_never_converts_implicitly() -> None:
         np.asarray(x)
 
 
+def test_last_access_advances_with_use() -> None:
+    x = gp.ones(3)
+    first = x.last_access
+    assert 0 < first <= _core.now_ns() * 1e-9
+    x += 1
+    assert x.last_access > first
+    assert x[1:].last_access == x.last_access, "views share their memory's"
+
+
 def test_hash_is_identity() -> None:
     x, y = gp.ones(2), gp.ones(2)
     assert len({x, y, x}) == 2
 
 
 @pytest.mark.parametrize(
-    "shape", [(), (0,), (3,), (1000,), (1001,), (50, 60), (3, 400), (40, 40, 40), (9,) * 4, (7,) * 6, (3,) * 12, (2,) * 14]
+    "shape",
+    [(), (0,), (3,), (1000,), (1001,), (50, 60), (3, 400), (40, 40, 40), (9,) * 4, (7,) * 6, (3,) * 12, (2,) * 14],
 )
 def test_repr_copies_little(shape: tuple[int, ...]) -> None:
     x = gp.zeros(shape, "float64")

@@ -62,9 +62,11 @@ def test_every_pair_of_types_is_numpys(name: str, left: str, right: str) -> None
 @pytest.mark.parametrize("scalar", [True, 3, 2.5, 1 + 2j], ids=repr)
 def test_python_numbers_contribute_their_kind(name: str, dtype: str, scalar: Any) -> None:
     a = sample((17,), dtype)
-    if name == "sub" and dtype == "bool" and scalar is True:
-        pytest.skip("bool - bool is refused, see above")
     x, op = gp.from_numpy(a), ARITHMETIC[name]
+    if name == "sub" and dtype == "bool" and scalar is True:
+        with pytest.raises(gp.DTypeError, match="not defined for bool"):
+            op(x, scalar)
+        return
     with np.errstate(all="ignore"):
         agree(op(x, scalar), op(a, scalar))
         agree(op(scalar, x), op(scalar, a))
@@ -120,7 +122,7 @@ def test_comparisons(op: Callable[[Any, Any], Any], dtype: str) -> None:
 
 def test_comparison_of_complex_nan_and_other_objects() -> None:
     a = np.array([1 + 1j, 2, complex("nan")])
-    agree(gp.from_numpy(a) == gp.from_numpy(a), a == a)  # noqa: PLR0124
+    agree(gp.from_numpy(a) == gp.from_numpy(a), a == a)
     agree(gp.from_numpy(a) != 2, a != 2)
     with pytest.raises(gp.DTypeError, match="no order"):
         gp.from_numpy(a) < 1  # noqa: B015
@@ -153,13 +155,13 @@ def test_bfloat16_rounds_each_result_once(name: str, dtype: str) -> None:
 # ---- broadcasting and layouts ----
 
 
-@pytest.mark.parametrize(
-    ("left", "right"),
-    [
-        ((3, 4), (4,)), ((3, 1), (1, 4)), ((), (2, 3)), ((2, 3), ()), ((5, 1, 7), (6, 1)), ((0, 3), (1, 3)), ((1,), (0,)),
-        ((1, 1, 1), (2,)), ((1023,), (1023,)), ((1025, 3), (1025, 1)), ((2, 3, 4, 5), (3, 1, 5)),
-    ],
-)  # fmt: skip
+BROADCAST = [
+    ((3, 4), (4,)), ((3, 1), (1, 4)), ((), (2, 3)), ((2, 3), ()), ((5, 1, 7), (6, 1)), ((0, 3), (1, 3)), ((1,), (0,)),
+    ((1, 1, 1), (2,)), ((1023,), (1023,)), ((1025, 3), (1025, 1)), ((2, 3, 4, 5), (3, 1, 5)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("left", "right"), BROADCAST)
 def test_broadcasting(left: tuple[int, ...], right: tuple[int, ...]) -> None:
     a, b = sample(left, "float32", 1), sample(right, "float32", 2)
     agree(gp.from_numpy(a) - gp.from_numpy(b), a - b)
@@ -294,15 +296,16 @@ def test_two_numbers_are_no_operation() -> None:
 # ---- matmul ----
 
 
-@pytest.mark.parametrize(
-    ("left", "right"),
-    [
-        ((3,), (3,)), ((0,), (0,)), ((2, 3), (3,)), ((3,), (3, 4)), ((2, 3), (3, 4)), ((1, 1), (1, 1)), ((65, 33), (33, 17)),
-        ((64, 64), (64, 64)), ((130, 70), (70, 129)), ((5, 0), (0, 4)), ((0, 3), (3, 4)), ((3, 4), (4, 0)), ((1, 300), (300, 1)),
-        ((4, 2, 3), (3, 5)), ((2, 3), (4, 3, 5)), ((4, 2, 3), (4, 3, 5)), ((4, 1, 2, 3), (6, 3, 5)), ((0, 2, 3), (3, 5)),
-        ((4, 2, 3), (3,)), ((3,), (4, 3, 5)), ((2, 1, 3, 4), (1, 5, 4, 6)),
-    ],
-)  # fmt: skip
+PRODUCTS = [
+    ((3,), (3,)), ((0,), (0,)), ((2, 3), (3,)), ((3,), (3, 4)), ((2, 3), (3, 4)), ((1, 1), (1, 1)),
+    ((65, 33), (33, 17)),
+    ((64, 64), (64, 64)), ((130, 70), (70, 129)), ((5, 0), (0, 4)), ((0, 3), (3, 4)), ((3, 4), (4, 0)),
+    ((1, 300), (300, 1)), ((4, 2, 3), (3, 5)), ((2, 3), (4, 3, 5)), ((4, 2, 3), (4, 3, 5)), ((4, 1, 2, 3), (6, 3, 5)),
+    ((0, 2, 3), (3, 5)), ((4, 2, 3), (3,)), ((3,), (4, 3, 5)), ((2, 1, 3, 4), (1, 5, 4, 6)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("left", "right"), PRODUCTS)
 @pytest.mark.parametrize("dtype", ["float32", "int32"])
 def test_matmul_shapes(left: tuple[int, ...], right: tuple[int, ...], dtype: str) -> None:
     a, b = sample(left, dtype, 1), sample(right, dtype, 2)
@@ -364,7 +367,9 @@ def test_matmul_out() -> None:
         gp.matmul(x, y, out=gp.zeros((8, 4)))
 
 
-@pytest.mark.parametrize(("left", "right"), [((2, 3), (2, 3)), ((3,), (4,)), ((2, 3), (4,)), ((2, 2, 3), (3, 3, 4)), ((), (3,))])
+@pytest.mark.parametrize(
+    ("left", "right"), [((2, 3), (2, 3)), ((3,), (4,)), ((2, 3), (4,)), ((2, 2, 3), (3, 3, 4)), ((), (3,))]
+)
 def test_matmul_refuses_shapes_by_name(left: tuple[int, ...], right: tuple[int, ...]) -> None:
     with pytest.raises(gp.ShapeError, match=r"matmul.*shapes") as caught:
         gp.matmul(gp.ones(left), gp.ones(right))
@@ -385,7 +390,14 @@ def test_every_operation_passes_the_one_launch_function() -> None:
         counted = _core.counters()
         return counted["launches"] + counted["host_launches"]
 
-    for work in (lambda: x + y, lambda: x * 2, lambda: -x, lambda: x @ y, lambda: x.astype("int32"), lambda: x.T.clone()):
+    for work in (
+        lambda: x + y,
+        lambda: x * 2,
+        lambda: -x,
+        lambda: x @ y,
+        lambda: x.astype("int32"),
+        lambda: x.T.clone(),
+    ):
         work()
         before = launches()
         work()

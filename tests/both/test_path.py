@@ -76,7 +76,7 @@ def test_tour_on_the_simulated_device(notebooks: Path) -> None:
     check_ledger(ledger, "sim")
     device = ledger["device"]
     assert device["launches"] == ledger["launches"]
-    assert device["host_launches"] == ledger["host_launches"] > 0
+    assert device["host_launches"] == 0 < ledger["host_launches"]  # those run on the calling thread, in stream order
     assert device["physical_created_bytes"] == ledger["segment_bytes"]
 
 

@@ -143,3 +143,10 @@ def test_long_lists_are_cut_to_the_limit_and_say_so() -> None:
 
 def test_messages_of_other_files_show_no_line_of_this_source() -> None:
     assert render([Diagnostic(3, 3, "error", "bad", "util.cuh")], "cell", SOURCE) == ["util.cuh:3:3: error: bad"]
+
+
+def test_columns_of_the_host_compiler_are_turned_from_bytes_into_characters() -> None:
+    byte_column = len(SOURCE.splitlines()[4][: column_of(5, "baz") - 1].encode()) + 1
+    log = f"cell:5:{byte_column}: error: 'baz' was not declared in this scope\nother.h:5:40: error: elsewhere"
+    assert byte_column == column_of(5, "baz") + 3
+    assert [one.column for one in parse_log(log, SOURCE)] == [column_of(5, "baz"), 40]

@@ -279,11 +279,16 @@ def test_the_first_error_has_line_and_column() -> None:
 
 
 def test_defines_options_and_block_size() -> None:
-    kernel = jit("__global__ void k(int* out) { out[0] = A + B; }", defines={"A": 3}, options=["-DB=4"], block_size=32)
+    kernel = jit(
+        "__global__ void k(int* out) { out[0] = THREE + FOUR; }",
+        defines={"THREE": 3},
+        options=["-DFOUR=4"],
+        block_size=32,
+    )
     out = gp.zeros(1, dtype="int32")
     kernel(out)
     assert int(out.to_numpy()[0]) == 7
-    assert (kernel.block_size, kernel.options) == (32, ["-DB=4"])
+    assert (kernel.block_size, kernel.options) == (32, ["-DFOUR=4"])
     with pytest.raises(ValueError, match="block_size is 0"):
         jit(SCALE, block_size=0)
     with pytest.raises(TypeError, match="list of strings"):

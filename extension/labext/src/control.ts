@@ -5,10 +5,12 @@ import { type JSONObject, type JSONValue } from '@lumino/coreutils';
 
 const TARGET = 'pygpukit.control.v1';
 const TIMEOUT_MS = 5000;
+const SUBSHELL_MS = 1000;
 
 /** Sends one request and resolves to its result. Rejects with one sentence for the user. */
 export async function request(kernel: Kernel.IKernelConnection, action: string, args: JSONObject = {}): Promise<JSONObject> {
   const comm = kernel.createComm(TARGET);
+  await subshellStarted(kernel, comm);
   let timer = 0;
   try {
     return await new Promise<JSONObject>((resolve, reject) => {
@@ -29,6 +31,17 @@ export async function request(kernel: Kernel.IKernelConnection, action: string, 
     window.clearTimeout(timer);
     if (!comm.isDisposed) comm.close();
   }
+}
+
+/**
+ * Waits for the comm's subshell: opened earlier, the comm would go to the main shell and wait behind the running cell.
+ * A kernel without subshells answers there, between cells.
+ */
+async function subshellStarted(kernel: Kernel.IKernelConnection, comm: Kernel.IComm): Promise<void> {
+  await kernel.info;
+  const { subshellStarted: started } = comm as { subshellStarted?: Promise<void> };
+  if (!kernel.supportsSubshells || comm.commsOverSubshells === 'disabled' || !started) return;
+  await Promise.race([started, new Promise((done) => window.setTimeout(done, SUBSHELL_MS))]);
 }
 
 function isObject(value: JSONValue | undefined): value is JSONObject {

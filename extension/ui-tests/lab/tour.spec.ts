@@ -76,17 +76,16 @@ for (const title of ['GPU memory', 'GPU scheduler']) {
     const view = panel(title);
     await view.scrollIntoViewIfNeeded();
     await expect(view).toHaveAttribute('data-state', 'live');
-    const busy = notebook.execute(BUSY);
-    await expect.poll(() => notebook.kernelStatus()).toBe('busy');
+    await notebook.start(BUSY);
     const looks: Figures[] = [];
     for (let i = 0; i < 6; i++) {
       const last = looks.at(-1)?.seq ?? 0;
       await expect.poll(async () => (await figures(view)).seq, { intervals: [20], timeout: 2_000 }).toBeGreaterThan(last);
       looks.push(await figures(view));
     }
-    expect(await notebook.kernelStatus()).toBe('busy');
+    expect(await notebook.busy()).toBe(true);
     expect(looks.at(-1)?.launches).toBeGreaterThan(looks[0]?.launches ?? Infinity);
-    expect(await busy).toBe('');
+    expect(await notebook.finish()).toBe('');
     expect(looks).toEqual(await recorded(looks.map(({ seq }) => seq)));
   });
 }
@@ -102,31 +101,29 @@ test('nothing is sent while nobody looks, and looking again works while a cell i
   await notebook.page.waitForTimeout(2_000);
   expect(notebook.commMessages).toBe(before);
 
-  const busy = notebook.execute(BUSY);
-  await expect.poll(() => notebook.kernelStatus()).toBe('busy');
+  await notebook.start(BUSY);
   const { seq } = await figures(view);
   await notebook.page.evaluate(() => {
     for (const node of document.querySelectorAll<HTMLElement>('.gk-panel')) node.style.display = '';
   });
   await view.scrollIntoViewIfNeeded();
   await expect.poll(async () => (await figures(view)).seq, { timeout: 3_000 }).toBeGreaterThan(seq);
-  expect(await notebook.kernelStatus()).toBe('busy');
-  expect(await busy).toBe('');
+  expect(await notebook.busy()).toBe(true);
+  expect(await notebook.finish()).toBe('');
 });
 
 test('the command and the status bar show the GPU status while a cell is busy', async () => {
   const { page } = notebook;
   const dialog = page.locator('.jp-Dialog');
   expect(await page.evaluate(() => window.jupyterapp.commands.label('pygpukit:show-status'))).toBe('Show GPU status');
-  const busy = notebook.execute(BUSY);
-  await expect.poll(() => notebook.kernelStatus()).toBe('busy');
+  await notebook.start(BUSY);
   await notebook.command('pygpukit:show-status');
   await expect(dialog).toContainText('GPU status', { timeout: 3_000 });
   await expect(dialog).toContainText(/(sim|cuda):0 .*multiprocessors/);
-  expect(await notebook.kernelStatus()).toBe('busy');
+  expect(await notebook.busy()).toBe(true);
   await dialog.getByRole('button', { name: 'Close' }).click();
   await page.locator('.pygpukit-StatusItem').click();
   await expect(dialog).toContainText('pool', { timeout: 3_000 });
   await dialog.getByRole('button', { name: 'Close' }).click();
-  expect(await busy).toBe('');
+  expect(await notebook.finish()).toBe('');
 });

@@ -9,15 +9,15 @@ export interface Figure {
 }
 
 export class Figures {
-  readonly element = el('dl', 'gk-figures');
+  readonly element = el('div', 'gk-figures');
   private readonly cells: { value: HTMLElement; unit: HTMLElement; note: HTMLElement }[] = [];
 
   constructor(labels: readonly string[]) {
     for (const label of labels) {
       const value = el('span', 'gk-value');
       const unit = el('span', 'gk-unit');
-      const note = el('dd', 'gk-note');
-      this.element.append(el('div', 'gk-figure', el('dt', '', label), el('dd', '', value, unit), note));
+      const note = el('div', 'gk-note');
+      this.element.append(el('div', 'gk-figure', el('div', 'gk-figure-label', label), el('div', '', value, unit), note));
       this.cells.push({ value, unit, note });
     }
   }

@@ -1,7 +1,7 @@
 """What every dashboard widget shares: its bundle, its end of the telemetry channel, a stable repr.
 
-A widget is a sink of `pygpukit.jupyter.telemetry`: frames come on the sampler's thread, messages of the page on the main
-thread or on that of a subshell. Both only read, and send.
+A widget is a sink of `pygpukit.jupyter.telemetry`: frames come on the sampler's thread, messages of the page on the
+main thread or on that of a subshell. Both only read, and send.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ class Dashboard(anywidget.AnyWidget):  # type: ignore[misc]
         return []
 
     def send_frame(self, frame: bytes) -> None:
-        """Send one telemetry frame; where records are missing before it the state follows, so that the page is right again."""
+        """Send one telemetry frame. Where records are missing before it, the state follows: the page is right again."""
         first, following = SEQUENCES.unpack_from(frame)
         missing, self._expected_seq = first > self._expected_seq, following
         self._tell_page({"type": "frame"}, frame)
@@ -139,8 +139,8 @@ class Dashboard(anywidget.AnyWidget):  # type: ignore[misc]
     def _keep_reply_route(self) -> None:
         """Let the page's messages be answered while a cell runs.
 
-        ipykernel 7.4 sends a comm's messages to the shell that last published on it, which for a sampler thread is the busy
-        main shell. Without its note of that shell it keeps to the subshell that the page asked for, as 7.3 does.
+        ipykernel 7.4 sends a comm's messages to the shell that last published on it, which for a sampler thread is the
+        busy main shell. Without its note of that shell it keeps to the subshell that the page asked for, as 7.3 does.
         """
         if self.comm is not None:
             self.comm.__dict__.pop("_reply_subshell_id", None)

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
 WIDTH = 640
 ROW = 14
+MAX_SHAPES = 1000  # the picture is stored in the notebook
 UNLIMITED_BYTES = 1 << 60  # a pool without a limit reports one near 2**64
 COLOURS = ("#4f7be0", "#1f9e8f", "#d97a28", "#9263cf", "#cf4f86", "#68a03c", "#b08a14", "#73849c")
 STYLE = "font: 13px system-ui, sans-serif; font-variant-numeric: tabular-nums; max-width: 640px"
@@ -79,7 +80,7 @@ def _map(
         if not mapped:
             continue
         parts.append(_rect(offset * scale, row, size * scale - 1, "currentColor", 0.1))
-        for _, address, length, tenant, name, *_ in blocks:
+        for _, address, length, tenant, name, *_ in blocks[:MAX_SHAPES]:
             if start <= address < start + size:
                 colour = COLOURS[(name or tenant) % len(COLOURS)]
                 parts.append(_rect((offset + address - start) * scale, row, max(length * scale - 0.5, 0.5), colour))
@@ -88,14 +89,13 @@ def _map(
 
 
 def _rect(x: float, y: float, width: float, fill: str, opacity: float = 1.0) -> str:
-    return f'<rect x="{x:.1f}" y="{y}" width="{max(width, 0):.1f}" height="{ROW}" rx="2" fill="{fill}" opacity="{opacity}"/>'
+    place = f'x="{x:.1f}" y="{y}" width="{max(width, 0):.1f}" height="{ROW}"'
+    return f'<rect {place} rx="2" fill="{fill}" opacity="{opacity}"/>'
 
 
 def _page(title: str, device: str, words: str, shapes: Sequence[str], rows: int) -> str:
-    height = rows * (ROW + 6)
-    picture = (
-        f'<svg viewBox="0 0 {WIDTH} {height}" width="100%" role="img" aria-label="{escape(words)}">{"".join(shapes)}</svg>'
-        if rows
-        else ""
-    )
+    picture = ""
+    if rows:
+        frame = f'viewBox="0 0 {WIDTH} {rows * (ROW + 6)}" width="100%" role="img" aria-label="{escape(words)}"'
+        picture = f"<svg {frame}>{''.join(shapes)}</svg>"
     return f'<div style="{STYLE}"><p><b>{escape(title)}</b> {escape(device)}<br>{escape(words)}</p>{picture}</div>'

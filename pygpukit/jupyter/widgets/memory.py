@@ -8,7 +8,7 @@ from pygpukit.jupyter.widgets.fallback import memory_html
 
 
 class MemoryWidget(Dashboard):
-    """Live memory of device 0: used, reserved and limit in bytes, the last minute, and every block by address and owner.
+    """Live memory of device 0: used, reserved and limit in bytes, the last minute, every block by address and owner.
 
     Takes no arguments. Show it as the value of a cell; it goes on while other cells run. Raises RuntimeError when the
     front-end bundle has not been built.

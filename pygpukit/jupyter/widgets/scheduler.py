@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+import weakref
 from collections.abc import Sequence
 from typing import Any, Protocol
 
@@ -19,9 +21,10 @@ class HasTasks(Protocol):
 class SchedulerWidget(Dashboard):
     """Live tasks of every scheduler in the process: phases, lanes in time, counts, and launches per second.
 
-    `scheduler` adds the tasks that it already has, also those older than the event ring. Show the widget as the value of
-    a cell; it goes on while other cells run. Raises TypeError for a scheduler without `tasks()`, and RuntimeError when the
-    front-end bundle has not been built.
+    The view begins with the tasks that `scheduler` already has, or with those of every live scheduler, and follows all
+    from there. It does not keep the scheduler alive. Show the widget as the value of a cell; it goes on while other
+    cells run. Raises TypeError for a scheduler without `tasks()`, and RuntimeError when the front-end bundle has not
+    been built.
     """
 
     module = "scheduler.js"
@@ -29,7 +32,7 @@ class SchedulerWidget(Dashboard):
     def __init__(self, scheduler: HasTasks | None = None) -> None:
         if scheduler is not None and not callable(getattr(scheduler, "tasks", None)):
             raise TypeError(f"scheduler is a {type(scheduler).__name__}; it must be a Scheduler or None")
-        self._scheduler = scheduler
+        self._scheduler = None if scheduler is None else weakref.ref(scheduler)
         super().__init__()
 
     def fallback_html(self) -> str:
@@ -48,5 +51,11 @@ class SchedulerWidget(Dashboard):
             for task in self._records()
         ]
 
-    def _records(self) -> Sequence[_core.TaskRecord]:
-        return self._scheduler.tasks() if self._scheduler is not None else ()
+    def _records(self) -> list[_core.TaskRecord]:
+        if self._scheduler is None:
+            module = sys.modules.get("pygpukit.scheduler")  # not imported: there is no scheduler yet
+            sources = module.live_cores() if module is not None else []
+        else:
+            held = self._scheduler()
+            sources = [] if held is None else [held]
+        return [task for source in sources for task in source.tasks()]

@@ -79,6 +79,8 @@ def _shapes(a: GPUArray, b: GPUArray) -> tuple[GPUArray, GPUArray, layout.Shape]
 
 def _as_stack(array: GPUArray, batch: layout.Shape, row: bool) -> GPUArray:
     """The operand as a view of shape batch + (rows, columns); a vector becomes a row or a column."""
+    if array.ndim == 2 and not batch:
+        return array
     shape, strides = array.shape, array.strides
     if array.ndim == 1:
         shape, strides = ((1, *shape), (0, *strides)) if row else ((*shape, 1), (*strides, 0))
@@ -88,6 +90,8 @@ def _as_stack(array: GPUArray, batch: layout.Shape, row: bool) -> GPUArray:
 
 def _with_matrix_axes(out: GPUArray, no_rows: bool, no_columns: bool) -> GPUArray:
     """The output as a view with the row and column axes that a 1-D operand dropped."""
+    if not no_rows and not no_columns:
+        return out
     shape, strides = list(out.shape), list(out.strides)
     if no_columns:
         shape.append(1)
@@ -123,7 +127,7 @@ def _on_device(a: GPUArray, b: GPUArray, out: GPUArray) -> None:
     if k == 0:  # an empty sum; nothing of the operands may be read
         copying.fill(out, 0)
         return
-    spans, starts = zip(*(span(x) for x in operands))
+    spans, starts = zip(*(span(x) for x in operands), strict=True)
     # gemm.cu: GemmLayout
     fields = [m, n, k, batches, len(extents), *pad(extents), *starts]
     fields += [own[-2] for own in steps] + [own[-1] for own in steps]

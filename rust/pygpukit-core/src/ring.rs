@@ -109,6 +109,36 @@ struct Slot([AtomicU64; 8]);
 #[repr(align(64))]
 struct Head(AtomicU64);
 
+/// Makes the caller the slot's only writer; false when the record is lost: a slower writer is still there, or a later one came first.
+#[inline]
+fn claim(slot: &[AtomicU64; 8], seq: u64) -> bool {
+    let mut seen = slot[0].load(Ordering::Relaxed);
+    while seen >> 2 < seq {
+        let occupied = matches!(seen & 3, BUSY | SKIPPED);
+        let stamp = seq << 2 | if occupied { SKIPPED } else { BUSY };
+        match slot[0].compare_exchange_weak(seen, stamp, Ordering::Acquire, Ordering::Relaxed) {
+            Ok(_) => {
+                fence(Ordering::Release); // a reader that sees any word of this record also sees BUSY
+                return !occupied;
+            }
+            Err(now) => seen = now,
+        }
+    }
+    false
+}
+
+/// Ends the writing that `claim` began.
+#[inline]
+fn complete(slot: &[AtomicU64; 8], seq: u64) {
+    let done = slot[0].compare_exchange(seq << 2 | BUSY, seq << 2 | DONE, Ordering::Release, Ordering::Relaxed);
+    if let Err(mut skipped) = done {
+        while let Err(now) = slot[0].compare_exchange(skipped, skipped | VACATED, Ordering::Release, Ordering::Relaxed)
+        {
+            skipped = now;
+        }
+    }
+}
+
 /// A ring of records. Memory: 64 bytes a record.
 pub struct Ring {
     head: Head,
@@ -151,30 +181,11 @@ impl Ring {
     pub fn push(&self, t_ns: u64, event: &Event) -> u64 {
         let seq = self.head.0.fetch_add(1, Ordering::AcqRel) + 1;
         let slot = self.slot(seq);
-        let mut seen = slot[0].load(Ordering::Relaxed);
-        loop {
-            if seen >> 2 > seq {
-                return seq; // overtaken before the slot was claimed: the record is already history
+        if claim(slot, seq) {
+            for (word, value) in slot[1..].iter().zip(payload(t_ns, event)) {
+                word.store(value, Ordering::Relaxed);
             }
-            let occupied = matches!(seen & 3, BUSY | SKIPPED);
-            let stamp = seq << 2 | if occupied { SKIPPED } else { BUSY };
-            match slot[0].compare_exchange_weak(seen, stamp, Ordering::Acquire, Ordering::Relaxed) {
-                Ok(_) if occupied => return seq,
-                Ok(_) => break,
-                Err(now) => seen = now,
-            }
-        }
-        fence(Ordering::Release); // a reader that sees any word below also sees BUSY
-        for (word, value) in slot[1..].iter().zip(payload(t_ns, event)) {
-            word.store(value, Ordering::Relaxed);
-        }
-        let done = slot[0].compare_exchange(seq << 2 | BUSY, seq << 2 | DONE, Ordering::Release, Ordering::Relaxed);
-        if let Err(mut skipped) = done {
-            while let Err(now) =
-                slot[0].compare_exchange(skipped, skipped | VACATED, Ordering::Release, Ordering::Relaxed)
-            {
-                skipped = now;
-            }
+            complete(slot, seq);
         }
         seq
     }
@@ -215,5 +226,48 @@ impl Ring {
         let mut records = Vec::new();
         let (next, lost) = self.read_with(since, max, |r| records.push(*r));
         (records, next, lost)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stalled_writer_keeps_its_slot_and_loses_its_record() {
+        let ring = Ring::new(2);
+        let event = Event {
+            kind: 7,
+            ..Event::default()
+        };
+        let stalled = ring.head.0.fetch_add(1, Ordering::Relaxed) + 1;
+        assert!(claim(ring.slot(stalled), stalled));
+        ring.push(0, &event);
+        assert_eq!(
+            ring.read(1, 9),
+            (vec![], 1, 0),
+            "readers stop at a record that is being written"
+        );
+        for _ in 0..2 {
+            ring.push(0, &event); // the second one's slot is free, the first one's (3) is not
+        }
+        let (records, next, lost) = ring.read(1, 9);
+        assert_eq!((records[0].seq, records.len(), next, lost), (4, 1, 5, 3));
+        assert_eq!(ring.push(0, &event), 5, "overtaken again");
+        complete(ring.slot(stalled), stalled);
+        assert_eq!(ring.read(5, 9), (vec![], 6, 1), "neither record is in the slot");
+        ring.push(0, &event);
+        ring.push(0, &event);
+        let seqs: Vec<u64> = ring.read(6, 9).0.iter().map(|r| r.seq).collect();
+        assert_eq!(seqs, [6, 7], "the slot is in use again");
+    }
+
+    #[test]
+    fn a_writer_that_comes_after_a_later_one_does_nothing() {
+        let ring = Ring::new(1);
+        let late = ring.head.0.fetch_add(1, Ordering::Relaxed) + 1;
+        let seq = ring.push(5, &Event::default());
+        assert!(!claim(ring.slot(late), late));
+        assert_eq!(ring.read(1, 9).0[0].seq, seq);
     }
 }

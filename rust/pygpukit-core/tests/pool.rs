@@ -162,6 +162,16 @@ fn memory_freed_on_another_stream_is_taken_behind_an_event() {
 }
 
 #[test]
+fn streams_are_not_serialised_while_there_is_room() {
+    let r = rig(8 * MIB, false);
+    let block = r.alloc(4 * MIB, 1);
+    r.free(&block);
+    assert_ne!(r.alloc(4 * MIB, 2).address, block.address);
+    assert_eq!(r.sim.calls(Call::EventRecord), 0);
+    assert_eq!(r.alloc(4 * MIB, 1).address, block.address);
+}
+
+#[test]
 fn a_retired_stream_leaves_its_memory_to_all() {
     let r = rig(u64::MAX, false);
     let (freed, live) = (r.alloc(3 * MIB, 1), r.alloc(3 * MIB, 1));

@@ -96,6 +96,32 @@ fn overtaken_writers_never_tear_a_record() {
 }
 
 #[test]
+fn a_record_that_changes_under_the_reader_is_not_taken() {
+    let ring = Ring::new(1);
+    let stop = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            for number in 0.. {
+                let event = stamped(1, number);
+                ring.push(event.a >> 1, &event);
+                if stop.load(Ordering::Relaxed) {
+                    break;
+                }
+            }
+        });
+        let mut read = 0;
+        for _ in 0..3_000_000 {
+            ring.read_with(ring.head() - 1, 1, |record| {
+                assert!(intact(record), "torn: {record:?}");
+                read += 1;
+            });
+        }
+        stop.store(true, Ordering::Relaxed);
+        assert!(read > 0);
+    });
+}
+
+#[test]
 fn readers_are_told_what_they_missed() {
     let ring = Ring::new(8);
     assert_eq!(ring.read(0, 10), (vec![], 1, 0));

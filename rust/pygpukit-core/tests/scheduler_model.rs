@@ -126,6 +126,7 @@ impl Model {
                 self.end(i, Phase::Expired);
             }
         }
+        let (mut memory, mut share) = self.reserved();
         let mut blocked = false;
         for i in self.in_order(Phase::Queued) {
             let task = &self.tasks[i];
@@ -134,10 +135,10 @@ impl Model {
                 continue;
             }
             let asked = task.spec.reservation();
-            let (memory, share) = self.reserved();
             let fits = memory + asked.memory_bytes <= MEMORY && share + u64::from(asked.share_ppm) <= SHARE.into();
             if asked.is_empty() || (fits && !blocked) {
                 self.tasks[i].phase = Phase::Admitted;
+                (memory, share) = (memory + asked.memory_bytes, share + u64::from(asked.share_ppm));
             } else {
                 blocked = true;
             }

@@ -137,7 +137,9 @@ Result cuModuleGetGlobal(Address *address, size_t *bytes, Handle module, const c
 }
 
 Result cuFuncGetAttribute(int32_t *value, int32_t attribute, Handle) {
-  *value = attribute == pk::cuda::kFunctionBinaryVersion ? device_sm(0) : 100 + attribute;
+  *value = 100 + attribute;  // any number, another for each
+  if (attribute == pk::cuda::kFunctionMaxThreads) *value = 1024;
+  if (attribute == pk::cuda::kFunctionBinaryVersion) *value = device_sm(0);
   return 0;
 }
 

@@ -1,0 +1,106 @@
+// cuda_fp16.h: half and half2 on the simulated device.
+#pragma once
+#pragma GCC system_header
+
+#include "pk_sim_small_float.h"
+
+// Rounds to nearest even.
+PK_SIM_INLINE unsigned short pk_sim_half_bits(float value) {
+#if defined(__F16C__) && defined(__FLT16_MANT_DIG__)
+  const _Float16 half = (_Float16)value;
+  unsigned short bits;
+  __builtin_memcpy(&bits, &half, sizeof bits);
+  return bits;
+#else
+  unsigned bits = __float_as_uint(value);
+  const unsigned sign = bits >> 16 & 0x8000u;
+  bits &= 0x7fffffffu;
+  if (bits > 0x7f800000u) return (unsigned short)(sign | 0x7e00u | (bits >> 13 & 0x3ffu));
+  if (bits >= 0x47800000u) return (unsigned short)(sign | 0x7c00u);
+  if (bits < 0x38800000u) {
+    // Below the smallest normal half: adding this constant leaves the rounded fraction in the last bits.
+    return (unsigned short)(sign | (__float_as_uint(__uint_as_float(bits) + 0.5f) - 0x3f000000u));
+  }
+  return (unsigned short)(sign | ((bits - 0x38000000u + 0xfffu + (bits >> 13 & 1u)) >> 13));
+#endif
+}
+PK_SIM_INLINE float pk_sim_half_value(unsigned short bits) {
+#if defined(__F16C__) && defined(__FLT16_MANT_DIG__)
+  _Float16 half;
+  __builtin_memcpy(&half, &bits, sizeof bits);
+  return (float)half;
+#else
+  const unsigned sign = (bits & 0x8000u) << 16, rest = bits & 0x7fffu;
+  if (rest >= 0x7c00u) return __uint_as_float(sign | 0x7f800000u | (rest & 0x3ffu) << 13);
+  // The exponent is corrected by a multiplication, which also makes subnormal halves normal floats.
+  return __uint_as_float(sign | __float_as_uint(__uint_as_float(rest << 13) * 0x1p112f));
+#endif
+}
+
+struct __align__(2) __half {
+  unsigned short pk_sim_value;
+  __half() = default;
+  __half(float value) : pk_sim_value(pk_sim_half_bits(value)) {}
+  __half(double value) : pk_sim_value(pk_sim_half_bits(pk_sim_round_to_odd(value))) {}
+  __half(int value) : __half((double)value) {}
+  __half(unsigned value) : __half((double)value) {}
+  __half(short value) : __half((float)value) {}
+  __half(unsigned short value) : __half((float)value) {}
+  __half(long value) : __half((double)value) {}
+  __half(unsigned long value) : __half((double)value) {}
+  __half(long long value) : __half((double)value) {}
+  __half(unsigned long long value) : __half((double)value) {}
+  operator float() const { return pk_sim_half_value(pk_sim_value); }
+  static __half pk_sim_from_double(double value) { return __half(value); }
+};
+typedef __half half;
+typedef __half __nv_half;
+
+struct __align__(4) __half2 {
+  __half x, y;
+  __half2() = default;
+  __half2(__half a, __half b) : x(a), y(b) {}
+};
+typedef __half2 half2;
+typedef __half2 __nv_half2;
+
+PK_SIM_SMALL_FLOAT(__half, __half2)
+
+struct __half_raw {
+  unsigned short x;
+};
+PK_SIM_INLINE float __half2float(__half a) { return (float)a; }
+PK_SIM_INLINE __half __float2half(float a) { return __half(a); }
+PK_SIM_INLINE __half __float2half_rn(float a) { return __half(a); }
+PK_SIM_INLINE __half __double2half(double a) { return __half(a); }
+PK_SIM_INLINE __half __int2half_rn(int a) { return __half(a); }
+PK_SIM_INLINE __half __uint2half_rn(unsigned a) { return __half(a); }
+PK_SIM_INLINE __half __short2half_rn(short a) { return __half(a); }
+PK_SIM_INLINE __half __ll2half_rn(long long a) { return __half(a); }
+PK_SIM_INLINE int __half2int_rn(__half a) { return __float2int_rn((float)a); }
+PK_SIM_INLINE int __half2int_rz(__half a) { return __float2int_rz((float)a); }
+PK_SIM_INLINE int __half2int_rd(__half a) { return __float2int_rd((float)a); }
+PK_SIM_INLINE int __half2int_ru(__half a) { return __float2int_ru((float)a); }
+PK_SIM_INLINE unsigned __half2uint_rn(__half a) { return __float2uint_rn((float)a); }
+PK_SIM_INLINE unsigned __half2uint_rz(__half a) { return __float2uint_rz((float)a); }
+PK_SIM_INLINE unsigned short __half_as_ushort(__half a) { return a.pk_sim_value; }
+PK_SIM_INLINE short __half_as_short(__half a) { return (short)a.pk_sim_value; }
+PK_SIM_INLINE __half __ushort_as_half(unsigned short bits) { return pk_sim_from_bits<__half>(bits); }
+PK_SIM_INLINE __half __short_as_half(short bits) { return pk_sim_from_bits<__half>((unsigned short)bits); }
+PK_SIM_INLINE __half2 make_half2(__half a, __half b) { return __half2(a, b); }
+PK_SIM_INLINE __half2 __halves2half2(__half a, __half b) { return __half2(a, b); }
+PK_SIM_INLINE __half2 __half2half2(__half a) { return __half2(a, a); }
+PK_SIM_INLINE __half2 __float2half2_rn(float a) { return __half2(__half(a), __half(a)); }
+PK_SIM_INLINE __half2 __floats2half2_rn(float a, float b) { return __half2(__half(a), __half(b)); }
+PK_SIM_INLINE __half2 __float22half2_rn(float2 a) { return __floats2half2_rn(a.x, a.y); }
+PK_SIM_INLINE float2 __half22float2(__half2 a) { return make_float2((float)a.x, (float)a.y); }
+PK_SIM_INLINE __half __low2half(__half2 a) { return a.x; }
+PK_SIM_INLINE __half __high2half(__half2 a) { return a.y; }
+PK_SIM_INLINE __half2 __low2half2(__half2 a) { return __half2(a.x, a.x); }
+PK_SIM_INLINE __half2 __high2half2(__half2 a) { return __half2(a.y, a.y); }
+PK_SIM_INLINE __half2 __lows2half2(__half2 a, __half2 b) { return __half2(a.x, b.x); }
+PK_SIM_INLINE __half2 __highs2half2(__half2 a, __half2 b) { return __half2(a.y, b.y); }
+#define CUDART_INF_FP16 __ushort_as_half(0x7c00u)
+#define CUDART_NAN_FP16 __ushort_as_half(0x7fffu)
+#define CUDART_ZERO_FP16 __ushort_as_half(0x0000u)
+#define CUDART_ONE_FP16 __ushort_as_half(0x3c00u)

@@ -1,0 +1,214 @@
+"""The simulated device's compiler: CUDA C++ to an image that native/sim loads, with a C++ compiler of the machine."""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import os
+import platform
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from hashlib import blake2b
+from importlib.util import find_spec
+from pathlib import Path
+
+from pygpukit.core.errors import NvrtcError, NvrtcErrorCode
+from pygpukit.jit.diagnostics import compile_error
+from pygpukit.jit.sim_source import prepare, readable_log, refusals
+
+# Semantics first: wrapping integers, aliasing pointers, signed char and exact arithmetic are what a GPU gives. Without
+# the last flag g++ takes the address of the built-in variables, and then keeps them in memory.
+_FLAGS = (
+    "-x c++ -O2 -march=native -fPIC -fvisibility=hidden -fno-exceptions -fno-rtti -fno-math-errno -fno-trapping-math"
+    " -fno-strict-aliasing -fwrapv -fsigned-char -fno-stack-protector -U_FORTIFY_SOURCE -g1 -gdwarf-4 -gz=none -w"
+    " -nostdinc -shared -fno-tree-slp-vectorize"
+).split()
+# Options that mean something to a GPU's code generator only.
+_WITHOUT_EFFECT = (
+    "--use_fast_math", "-use_fast_math", "--ftz", "-ftz", "--prec-sqrt", "-prec-sqrt", "--prec-div", "-prec-div",
+    "--maxrregcount", "-maxrregcount", "--generate-line-info", "-lineinfo", "--device-debug", "-G", "--restrict",
+    "--extra-device-vectorization", "--disable-warnings", "-w", "--default-device", "-default-device",
+    "--relocatable-device-code", "-rdc", "--ptxas-options", "-Xptxas", "--diag-suppress", "-diag-suppress",
+    "--device-as-default-execution-space", "--dopt", "-dopt", "--minimal", "--split-compile", "--time", "--verbose",
+)  # fmt: skip
+_PASSED_ON = ("-D", "-U", "-I", "-include")
+
+include_directory: Path | None = None  # where the CUDA headers of the simulator are; None = those of the package
+
+
+class CompilerNotFound(NvrtcError):
+    """No C++ compiler was found, or the one that PYGPUKIT_SIM_CXX names does not run."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, NvrtcErrorCode.NotLoaded)
+
+
+@dataclass(frozen=True)
+class SimImage:
+    """image: a shared object for the simulated device. log: what the compiler said. kernels: names it can be asked for."""
+
+    image: bytes
+    log: str
+    kernels: tuple[str, ...]
+
+
+def find_compiler() -> list[str]:
+    """The command of the compiler: $PYGPUKIT_SIM_CXX, g++, clang++, or the ziglang package. Raises CompilerNotFound."""
+    chosen = os.environ.get("PYGPUKIT_SIM_CXX", "").split()
+    if chosen:
+        if shutil.which(chosen[0]) is None:
+            raise CompilerNotFound(f"PYGPUKIT_SIM_CXX is {' '.join(chosen)!r}, but there is no such program")
+        return chosen
+    for program in ("g++", "clang++"):
+        if path := shutil.which(program):
+            return [path]
+    if find_spec("ziglang") is not None:
+        return [sys.executable, "-m", "ziglang", "cc"]
+    raise CompilerNotFound(
+        "CUDA kernels on the simulated device need a C++ compiler, and none was found (looked for $PYGPUKIT_SIM_CXX, g++, "
+        "clang++, ziglang); install g++, or run: pip install ziglang"
+    )
+
+
+def compiler_identity() -> str:
+    """Version of the compiler and features of the processor it compiles for, without paths. Raises CompilerNotFound."""
+    return _identity(tuple(find_compiler()))
+
+
+def compile(
+    source: str,
+    *,
+    name: str = "kernel",
+    options: Sequence[str] = (),
+    defines: Sequence[str] = (),
+    name_expressions: Sequence[str] = (),
+) -> SimImage:
+    """Compile CUDA C++ for the simulated device. `options` as for NVRTC, `defines` as "NAME=value".
+
+    Raises CompileError with the places in `source`, CompilerNotFound, ValueError for an option without meaning. The GIL
+    is free while the compiler runs; Ctrl-C ends it.
+    """
+    if refused := refusals(source, name):
+        raise compile_error(name, refused, source)
+    macros = dict(define.partition("=")[::2] for define in defines)
+    prepared = prepare(source, name, {key: value or "1" for key, value in macros.items()}, name_expressions)
+    command = find_compiler()
+    headers = _headers()
+    with tempfile.TemporaryDirectory(prefix="pygpukit-sim-") as folder:
+        text, image = Path(folder) / "kernel.cpp", Path(folder) / "kernel.so"
+        text.write_text(prepared.text)
+        status, log = _run([
+            *command, *_FLAGS, *_translate(options), *(f"-D{define}" for define in defines),
+            "-iquote", str(Path.cwd()), "-I", str(headers), "-include", str(headers / "pk_cuda_sim.h"),
+            *_compiler_flags(command), str(text), "-o", str(image), *_link_flags(command),
+        ])  # fmt: skip
+        if status != 0:
+            raise compile_error(name, readable_log(log, name, prepared), source)
+        return SimImage(image.read_bytes(), "", prepared.names)
+
+
+def _translate(options: Sequence[str]) -> list[str]:
+    """NVRTC's options as the host compiler's. Those about speed or code size have nothing to do here."""
+    flags = ["-std=c++17"]
+    for option in options:
+        key, equals, value = option.partition("=")
+        if key in ("--std", "-std"):
+            # The entry table itself needs C++17.
+            flags[0] = f"-std={value}" if value not in ("c++03", "c++11", "c++14") else flags[0]
+        elif key in ("--fmad", "-fmad"):
+            flags += ["-ffp-contract=off"] if value == "false" else []
+        elif key in ("--include-path", "--pre-include", "--undefine-macro"):
+            flags += {"--include-path": ["-I", value], "--pre-include": ["-include", value]}.get(key, [f"-U{value}"])
+        elif key.startswith(_PASSED_ON):
+            flags.append(option)
+        elif key not in _WITHOUT_EFFECT:
+            raise ValueError(f"the simulator's compiler does not know the option {option!r}")
+    return flags
+
+
+def _is_zig(command: Sequence[str]) -> bool:
+    return "zig" in " ".join(command[-2:])
+
+
+def _compiler_flags(command: Sequence[str]) -> list[str]:
+    if _is_zig(command):
+        return ["-fno-sanitize=undefined"]
+    if "clang" in Path(command[0]).name:
+        return ["-fno-caret-diagnostics", "-fno-color-diagnostics"]
+    return ["-fno-diagnostics-show-caret", "-fdiagnostics-color=never"]
+
+
+def _link_flags(command: Sequence[str]) -> list[str]:
+    # No start files and no C++ library: an image needs neither. Undefined names are errors here, not when it is loaded;
+    # zig without its own C library finds the process's mathematical functions at load time instead.
+    if _is_zig(command):
+        return ["-nostdlib"]
+    return ["-nostartfiles", "-nodefaultlibs", "-Wl,-z,defs", "-lm", "-lc", "-lgcc"]
+
+
+def _run(command: list[str]) -> tuple[int, str]:
+    """(exit status, messages). The compiler and what it started are ended when this is interrupted."""
+    # Messages in English with plain quotes, whatever the user's language.
+    environment = {**os.environ, "LC_ALL": "C"}
+    process = subprocess.Popen(
+        command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=environment,
+        start_new_session=True,
+    )  # fmt: skip
+    try:
+        _, messages = process.communicate()
+    except BaseException:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        raise
+    return process.returncode, messages.decode(errors="replace")
+
+
+@cache
+def _identity(command: tuple[str, ...]) -> str:
+    asked = [*command, "--version"] if not _is_zig(command) else [*command[:-1], "version"]
+    try:
+        answer = subprocess.run(asked, capture_output=True, text=True, check=True).stdout
+    except (OSError, subprocess.CalledProcessError) as error:
+        raise CompilerNotFound(f"the C++ compiler {' '.join(command)!r} does not run: {error}") from error
+    version = next((line.strip() for line in answer.splitlines() if line.strip()), "unknown version")
+    return f"{'zig ' if _is_zig(command) else ''}{version}, cpu {_processor()}"
+
+
+def _processor() -> str:
+    """What -march=native depends on, as a short number."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+        features = next(line for line in lines if line.startswith(("flags", "Features")))
+    except (OSError, StopIteration):
+        features = platform.machine() + platform.processor()
+    return blake2b(features.encode(), digest_size=6).hexdigest()
+
+
+def _headers() -> Path:
+    return include_directory or _package_headers(os.getpid())
+
+
+@cache
+def _package_headers(process: int) -> Path:
+    """A folder with the headers that travel in the compiled core; removed when the process ends."""
+    from pygpukit._core import native
+
+    folder = Path(tempfile.mkdtemp(prefix="pygpukit-sim-headers-"))
+
+    def remove() -> None:
+        if os.getpid() == process:
+            shutil.rmtree(folder, ignore_errors=True)
+
+    atexit.register(remove)
+    prefix = "sim/include/"
+    for key, text in native.sources().items():
+        if key.startswith(prefix):
+            (folder / key[len(prefix) :]).write_text(text)
+    return folder

@@ -1,0 +1,96 @@
+"""What importing loads, and that the lazy namespace is complete, typed and closed."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import pygpukit as gp
+
+REPORT = """
+import sys
+before = set(sys.modules)
+import pygpukit
+{use}
+loaded = {{name.partition(".")[0] for name in set(sys.modules) - before}}
+heavy = loaded & {{"numpy", "IPython", "ipykernel", "ipywidgets", "anywidget", "matplotlib", "jupyterlab"}}
+maps = open("/proc/self/maps").read() if sys.platform == "linux" else ""
+libraries = [name for name in ("libcuda.so", "libnvrtc", "libcublas") if name in maps]
+print(sorted(heavy), libraries)
+"""
+
+EVERY_NAME = """
+for name in dir(pygpukit):
+    if name not in ("benchmark", "jupyter", "scheduler", "worker"):
+        getattr(pygpukit, name)
+"""
+
+
+def child(use: str) -> str:
+    done = subprocess.run(
+        [sys.executable, "-c", REPORT.format(use=use)], capture_output=True, text=True, timeout=60, check=True
+    )
+    return done.stdout.strip()
+
+
+def test_import_loads_nothing_heavy() -> None:
+    assert child("") == "[] []"
+
+
+def test_fetching_every_name_loads_neither_numpy_nor_the_driver() -> None:
+    assert child(EVERY_NAME) == "[] []"
+
+
+def test_every_name_of_all_is_there() -> None:
+    assert len(set(gp.__all__)) == len(gp.__all__)
+    for name in gp.__all__:
+        assert getattr(gp, name) is not None
+        assert name in dir(gp)
+    namespace: dict[str, object] = {}
+    exec("from pygpukit import *", namespace)
+    assert set(gp.__all__) <= set(namespace)
+
+
+def test_type_checkers_see_the_same_names() -> None:
+    tree = ast.parse(Path(gp.__file__).read_text())
+    typed = {
+        alias.asname: f"{statement.module}.{alias.name}"
+        for block in tree.body
+        if isinstance(block, ast.If)
+        for statement in block.body
+        if isinstance(statement, ast.ImportFrom)
+        for alias in statement.names
+    }
+    for name, home in gp._HOME_OF.items():
+        assert typed.pop(name) == f"{home}.{name}"
+    assert set(typed) <= {*gp._SUBMODULES}
+
+
+@pytest.mark.parametrize("module", ["core.array", "ops.elementwise", "ops.matmul.gemm", "jit.compiler", "memory.pool"])
+def test_function_names_survive_importing_modules_of_the_same_name(module: str) -> None:
+    importlib.import_module(f"pygpukit.{module}")
+    assert callable(gp.jit)
+    assert callable(gp.matmul)
+    assert callable(gp.ops.matmul)
+    assert callable(gp.backend)
+
+
+def test_unknown_names() -> None:
+    with pytest.raises(AttributeError, match="module 'pygpukit' has no attribute 'fft2d'"):
+        gp.fft2d
+
+
+def test_rust_alias() -> None:
+    import _pygpukit_rust as rust
+
+    assert rust.MemoryPool is gp.memory.RustMemoryPool
+    assert importlib.import_module("_pygpukit_rust._pygpukit_rust") is rust
+    assert importlib.import_module("pygpukit._pygpukit_rust") is rust
+    assert importlib.import_module("_pygpukit_rust.memory").PoolStats is rust.PoolStats
+    with pytest.raises(AttributeError, match="it has MemoryBlock, MemoryPool, PoolStats"):
+        rust.Teleporter

@@ -1,0 +1,206 @@
+"""The dashboard widgets' Python side: bundles, protocol with the page, static fallback, and that none is kept alive."""
+
+from __future__ import annotations
+
+import gc
+import struct
+import time
+import weakref
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+
+pytest.importorskip("anywidget")
+
+import pygpukit as gp
+from pygpukit import _core
+from pygpukit.jupyter import telemetry
+from pygpukit.jupyter.widgets import MemoryWidget, SchedulerWidget, base
+from pygpukit.scheduler import Scheduler
+
+WIDGETS = [MemoryWidget, SchedulerWidget]
+
+
+class Recorder:
+    """Stands for the page: keeps what a widget sends."""
+
+    def __init__(self, widget: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.messages: list[tuple[dict[str, Any], list[bytes]]] = []
+        monkeypatch.setattr(widget, "send", lambda content, buffers=(): self.messages.append((content, list(buffers))))
+
+    def kinds(self) -> list[str]:
+        return [content["type"] for content, _ in self.messages]
+
+
+@pytest.fixture(params=WIDGETS, ids=lambda cls: cls.__name__)
+def widget(request: pytest.FixtureRequest) -> Iterator[Any]:
+    made = request.param()
+    yield made
+    made.close()
+
+
+def look(widget: Any, visible: bool = True) -> None:
+    """What a page sends when somebody begins, or ceases, to look."""
+    widget._handle_custom_msg({"type": "view", "visible": visible}, [])
+
+
+def wait_for(condition: Callable[[], bool], seconds: float = 5) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "it did not happen in time"
+        time.sleep(0.005)
+
+
+def test_bundle_travels_as_text(widget: Any) -> None:
+    assert isinstance(widget._esm, str) and "export" in widget._esm
+    assert isinstance(widget._css, str) and ".gk-panel" in widget._css
+    assert type(widget)()._esm is widget._esm  # read once
+
+
+@pytest.mark.parametrize("cls", WIDGETS)
+def test_missing_bundle_says_how_to_build_it(cls: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(base, "STATIC", tmp_path)
+    base.bundle.cache_clear()
+    try:
+        with pytest.raises(RuntimeError, match=r"build_frontend\.py"):
+            cls()
+    finally:
+        base.bundle.cache_clear()
+
+
+def test_repr_and_text_are_stable(widget: Any) -> None:
+    assert repr(widget) == f"{type(widget).__name__}()" == repr(type(widget)())
+    data, _ = widget._repr_mimebundle_()
+    assert data["text/plain"] == repr(widget)
+    assert data["application/vnd.jupyter.widget-view+json"]["model_id"] == widget.model_id
+
+
+@pytest.mark.parametrize("cls", WIDGETS)
+def test_unknown_keyword_is_refused(cls: Any) -> None:
+    with pytest.raises(TypeError, match="rate"):
+        cls(rate=5)
+
+
+def test_scheduler_widget_refuses_what_has_no_tasks() -> None:
+    with pytest.raises(TypeError, match="int; it must be a Scheduler"):
+        SchedulerWidget(3)  # type: ignore[arg-type]
+
+
+def test_fallback_is_a_picture_without_addresses(widget: Any) -> None:
+    held = [gp.ones(1 << 18) for _ in range(3)]
+    html = widget._repr_mimebundle_()[0]["text/html"]
+    root = ElementTree.fromstring(html.replace("<br>", "<br/>"))
+    assert root.tag == "div"
+    assert "sim" in "".join(root.itertext())
+    assert not any(f"{array.device_ptr:x}" in html or str(array.device_ptr) in html for array in held)
+    if isinstance(widget, MemoryWidget):
+        assert len(root.findall(".//rect")) >= 3 + len(held)
+        assert "live blocks" in html
+
+
+def test_fallback_escapes_names() -> None:
+    with Scheduler() as scheduler:
+        scheduler.submit(lambda: None, name="<script>alert(1)</script>").result()
+        assert "<script" not in SchedulerWidget(scheduler).fallback_html()
+
+
+def test_page_gets_state_and_past_then_live_frames(widget: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    page = Recorder(widget, monkeypatch)
+    array = gp.ones(1 << 16)
+    assert not widget.visible
+    look(widget)
+    assert page.kinds()[:2] == ["snapshot", "frame"]
+    snapshot = page.messages[0][0]
+    assert array.device_ptr in [row[0] for row in snapshot["blocks"]]
+    assert all(len(row) == 8 for row in snapshot["blocks"])
+    _, following = base.SEQUENCES.unpack_from(page.messages[1][1][0])
+    assert snapshot["seq"] < following
+    wait_for(lambda: len(page.messages) >= 5)
+    frames = [buffers[0] for content, buffers in page.messages if content["type"] == "frame"]
+    ranges = [base.SEQUENCES.unpack_from(frame) for frame in frames]
+    assert all(first <= before for (_, before), (first, _) in zip(ranges, ranges[1:], strict=False)), ranges
+    look(widget, visible=False)
+    time.sleep(0.3)  # a frame under way may still come
+    count = len(page.messages)
+    time.sleep(0.3)
+    assert len(page.messages) == count
+
+
+def test_state_follows_where_records_are_missing(widget: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    page = Recorder(widget, monkeypatch)
+    frame, following, _ = _core.telemetry_frame(0, _core.ring_head(), 0)
+    widget._expected_seq = base.SEQUENCES.unpack_from(frame)[0]
+    widget.send_frame(frame)
+    assert page.kinds() == ["frame"]
+    for _ in range(3):
+        _core.ring_push(18)
+    frame, _, _ = _core.telemetry_frame(0, following + 2, 0)
+    widget.send_frame(frame)
+    assert page.kinds() == ["frame", "frame", "snapshot"]
+
+
+@pytest.mark.parametrize(
+    "junk", [None, 3, "view", [], {}, {"type": "view"}, {"type": "view", "visible": "yes"}, {"type": "x"}]
+)
+def test_junk_from_the_page_changes_nothing(widget: Any, junk: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    page = Recorder(widget, monkeypatch)
+    widget._handle_custom_msg(junk, [])
+    assert page.messages == [] and not widget.visible
+
+
+def test_sending_leaves_the_reply_route_to_the_page(widget: Any) -> None:
+    widget.comm._reply_subshell_id = None  # what ipykernel 7.4 notes when a comm is published on
+    frame, _, _ = _core.telemetry_frame(0, _core.ring_head(), 0)
+    widget.send_frame(frame)
+    assert not hasattr(widget.comm, "_reply_subshell_id")
+
+
+def test_tasks_of_a_scheduler_are_in_the_snapshot() -> None:
+    with Scheduler() as scheduler:
+        scheduler.submit(lambda: None, name="quick").result()
+        widget = SchedulerWidget(scheduler)
+        (row,) = widget.snapshot()["tasks"]
+        assert (row["name"], row["phase"]) == ("quick", "Succeeded")
+        assert row["submittedNs"] <= row["startedNs"] <= row["finishedNs"]
+        assert row["number"] == scheduler.tasks()[0].number
+        widget.close()
+
+
+def test_clock_of_tasks_is_the_clock_of_records() -> None:
+    """The page draws both on one axis."""
+    before = _core.now_ns()
+    with Scheduler() as scheduler:
+        scheduler.submit(lambda: None).result()
+        record = scheduler.tasks()[0]
+    assert before <= record.submitted_ns <= record.finished_ns <= _core.now_ns()
+
+
+@pytest.mark.parametrize("cls", WIDGETS)
+def test_closed_widgets_are_collected(cls: Any) -> None:
+    references = []
+    for _ in range(50):
+        made = cls()
+        references.append(weakref.ref(made))
+        made.close()
+    del made
+    gc.collect()
+    assert sum(reference() is not None for reference in references) == 0
+
+
+def test_widget_does_not_keep_its_scheduler_alive() -> None:
+    scheduler = Scheduler()
+    reference = weakref.ref(scheduler)
+    widget = SchedulerWidget(scheduler)
+    del scheduler
+    gc.collect()
+    assert reference() is None
+    assert widget.snapshot_tasks() == []
+    widget.close()
+
+
+def test_no_thread_while_nobody_looks(widget: Any) -> None:
+    wait_for(lambda: not telemetry._sampler.running())
+    assert struct.calcsize("<24xQQ") == base.SEQUENCES.size == 40
