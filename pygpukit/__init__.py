@@ -187,16 +187,8 @@ _HOMES = {
     "pygpukit.ops.elementwise": ("add", "div", "mul", "neg", "sub"),
     "pygpukit.ops.matmul.gemm": ("matmul",),
 }
-_SUBMODULES = (
-    "benchmark",
-    "core",
-    "jit",
-    "jupyter",
-    "memory",
-    "ops",
-    "scheduler",
-    "worker",
-)  # `jit` can be called, too
+# `jit` can be called, too: the sub-package and the documented function share the name.
+_SUBMODULES = ("benchmark", "core", "jit", "jupyter", "memory", "ops", "scheduler", "worker")
 
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 __all__ = [*_HOME_OF, "jit", "memory", "ops", "scheduler"]

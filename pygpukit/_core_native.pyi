@@ -23,6 +23,9 @@ def memory_info() -> tuple[int, int]:
 def device_counters() -> dict[str, int]:
     """What the device itself saw, counted apart from the pool and the launch function: on sim physical_bytes, physical_created_bytes, launches, host_launches; on cuda empty."""
 
+def take_device_output() -> str:
+    """What kernels printed on the simulated device since the last call; "" on cuda, where the driver writes to stdout."""
+
 def set_device(device: int) -> None: ...
 def current_device() -> int: ...
 

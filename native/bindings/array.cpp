@@ -3,6 +3,7 @@
 
 #include <structmember.h>
 
+#include <algorithm>
 #include <string>
 
 #include "bindings/errors.h"
@@ -412,6 +413,28 @@ static PyObject *get_device_ptr(PyObject *self, void *) {
   return PyLong_FromUnsignedLongLong(address_of(array));
 }
 
+static PyObject *get_name(PyObject *self, void *) {
+  const Storage *storage = as_array(self)->storage;
+  if (storage->block == 0) return PyUnicode_FromString("");
+  char text[256];
+  const uint64_t length = pk_name_text(pk_pool_name(storage->pool, storage->block), text, sizeof text);
+  return PyUnicode_DecodeUTF8(text, static_cast<Py_ssize_t>(std::min<uint64_t>(length, sizeof text)), "replace");
+}
+
+static int set_name(PyObject *self, PyObject *value, void *) {
+  const Storage *storage = as_array(self)->storage;
+  Py_ssize_t length = 0;
+  const char *text = value != nullptr ? PyUnicode_AsUTF8AndSize(value, &length) : nullptr;
+  if (text == nullptr) {
+    if (!PyErr_Occurred()) PyErr_SetString(PyExc_AttributeError, "name cannot be deleted; set it to ''");
+    return -1;
+  }
+  if (storage->block == 0) return 0;  // foreign memory is in no pool's report
+  if (pk_pool_set_name(storage->pool, storage->block, pk_intern(text, static_cast<uint64_t>(length))) == PK_POOL_OK) return 0;
+  pk_pool_raise();
+  return -1;
+}
+
 static PyObject *is_contiguous(PyObject *self, PyObject *) { return PyBool_FromLong(as_array(self)->contiguous); }
 
 static PyMethodDef methods[] = {
@@ -436,6 +459,7 @@ static PyGetSetDef attributes[] = {
     ATTRIBUTE(stream_id, "Short id of the stream that the storage belongs to."),
     ATTRIBUTE(resident, "False while the storage is evicted to host memory."),
     ATTRIBUTE(last_use_ns, "When a launch or copy last used the storage, on the ring's clock."),
+    {"name", get_name, set_name, "What the storage is called in memory reports; '' when unnamed.", nullptr},
     {nullptr, nullptr, nullptr, nullptr, nullptr}};
 #undef ATTRIBUTE
 

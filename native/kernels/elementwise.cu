@@ -19,12 +19,12 @@ struct Negate {
   }
 };
 
-#define PK_ARITHMETIC(Name, function)                              \
-  struct Name {                                                    \
-    template <class O, class T>                                    \
-    static __device__ __forceinline__ O apply(T a, T b) {          \
-      return convert<O>::from(function(widen(a), widen(b)));       \
-    }                                                              \
+#define PK_ARITHMETIC(Name, function)                        \
+  struct Name {                                              \
+    template <class O, class T>                              \
+    static __device__ __forceinline__ O apply(T a, T b) {    \
+      return convert<O>::from(function(widen(a), widen(b))); \
+    }                                                        \
   };
 PK_ARITHMETIC(Add, add)
 PK_ARITHMETIC(Subtract, subtract)
@@ -32,21 +32,19 @@ PK_ARITHMETIC(Multiply, multiply)
 PK_ARITHMETIC(Divide, divide)
 #undef PK_ARITHMETIC
 
-#define PK_COMPARISON(Name, expression)                            \
-  struct Name {                                                    \
-    template <class O, class T>                                    \
-    static __device__ __forceinline__ O apply(T left, T right) {   \
-      const auto a = widen(left);                                  \
-      const auto b = widen(right);                                 \
-      return expression;                                           \
-    }                                                              \
+#define PK_COMPARISON(Name, expression)                          \
+  struct Name {                                                  \
+    template <class O, class T>                                  \
+    static __device__ __forceinline__ O apply(T left, T right) { \
+      const auto a = widen(left);                                \
+      const auto b = widen(right);                               \
+      return expression;                                         \
+    }                                                            \
   };
 PK_COMPARISON(Equal, a == b)
 PK_COMPARISON(NotEqual, !(a == b))
 PK_COMPARISON(Less, a < b)
 PK_COMPARISON(LessEqual, a <= b)
-PK_COMPARISON(Greater, a > b)
-PK_COMPARISON(GreaterEqual, a >= b)
 #undef PK_COMPARISON
 
 // Operands the other way round: a scalar on the left.

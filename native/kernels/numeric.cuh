@@ -63,7 +63,8 @@ __device__ __forceinline__ bfloat16_t to_bfloat16(float value) {
   return {static_cast<unsigned short>((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16)};
 }
 
-// ---- conversion of any element type to any other, as NumPy's astype (out-of-range floats to integers are undefined) ----
+// ---- conversion of any element type to any other, as NumPy's astype (out-of-range floats to integers are undefined)
+// ----
 
 template <class D>
 struct convert {

@@ -61,7 +61,8 @@ Core *Core::Current() {
   const int count = core_count.load(std::memory_order_relaxed);
   for (int i = 0; i < count && i < kMaxCores; ++i) {
     Core *core = all_cores[i].load(std::memory_order_relaxed);
-    if (core && core->owned_.load(std::memory_order_relaxed) && pthread_equal(core->owner_, pthread_self())) return core;
+    if (core && core->owned_.load(std::memory_order_relaxed) && pthread_equal(core->owner_, pthread_self()))
+      return core;
   }
   return nullptr;
 }
@@ -121,8 +122,10 @@ Fiber *Core::Take() {
     free_.reserve(fibers_.size());
   }
   if (fiber) {
-    if (fiber->fresh) MakeContext(&fiber->context, fiber->stack, kGuardBytes + kStackBytes - fiber->color, Enter, fiber);
+    if (fiber->fresh)
+      MakeContext(&fiber->context, fiber->stack, kGuardBytes + kStackBytes - fiber->color, Enter, fiber);
     fiber->fresh = false;
+    fiber->file = nullptr;
     ++live_;
   }
   in_runtime = 0;
@@ -280,10 +283,15 @@ void Core::Yield(const pk_sim_self &self) {
 
 void Core::Abort(pk_status status, std::string text) {
   in_runtime = 1;
-  in_kernel_ = 0;
+  failure_.text = KernelAndBlock() + Thread() + ": " + text;
+  std::string().swap(text);
+  Leave(status);
+}
+
+// The stack left behind is never unwound: nothing on it may own memory when this is called.
+void Core::Leave(pk_status status) {
   failure_.status = status;
-  failure_.text = Position() + ": " + text;
-  text.~basic_string();  // this stack is never unwound
+  in_kernel_ = 0;
   JumpContext(&main_);
 }
 
@@ -304,27 +312,34 @@ void Core::Interrupt(const std::atomic<int> *cancelled) const {
   if (owned_ && launch_ == cancelled) InterruptThread(owner_);
 }
 
-std::string Core::Position() const {
+std::string Core::KernelAndBlock() const {
   pk_sim_position at = {};
   run_->image->position(&at);
-  return Format("kernel %s, block %s, thread %s", run_->kernel->name, Dim(Unravel(at.block, run_->grid)).c_str(),
-                Dim(Unravel(at.thread, run_->block)).c_str());
+  return Format("kernel %s, block %s", run_->kernel->name, Dim(Unravel(at.block, run_->grid)).c_str());
+}
+
+std::string Core::Thread() const {
+  pk_sim_position at = {};
+  run_->image->position(&at);
+  return ", thread " + Dim(Unravel(at.thread, run_->block));
 }
 
 void Core::DescribeSignal() {
   std::string where = run_->module->SourceLine(program_counter_);
+  // Outside the image: in a function of the device or of the C library. The last call that told its place is near.
+  if (where.empty() && current_->file) where = Format("%s:%d", current_->file, current_->line);
   if (!where.empty()) where = " at " + where;
   bool overflow = false;
-  for (const Fiber *fiber : fibers_)
-    overflow |= address_ - reinterpret_cast<uintptr_t>(fiber->stack) < kGuardBytes;
+  for (const Fiber *fiber : fibers_) overflow |= address_ - reinterpret_cast<uintptr_t>(fiber->stack) < kGuardBytes;
   switch (signal_) {
     case SIGSEGV:
     case SIGBUS:
-      failure_ = overflow ? Failure{PK_ERROR_LAUNCH_FAILED,
-                                    Format("stack overflow%s: a simulated thread has %zu KiB for its local variables",
-                                           where.c_str(), kStackBytes >> 10)}
-                          : Failure{PK_ERROR_ILLEGAL_ADDRESS, Format("illegal memory access%s: address 0x%llx", where.c_str(),
-                                                                     static_cast<unsigned long long>(address_))};
+      failure_ =
+          overflow ? Failure{PK_ERROR_LAUNCH_FAILED,
+                             Format("stack overflow%s: a simulated thread has %zu KiB for its local variables",
+                                    where.c_str(), kStackBytes >> 10)}
+                   : Failure{PK_ERROR_ILLEGAL_ADDRESS, Format("illegal memory access%s: address 0x%llx", where.c_str(),
+                                                              static_cast<unsigned long long>(address_))};
       break;
     case SIGFPE:
       failure_ = {PK_ERROR_LAUNCH_FAILED, "integer division by zero" + where};
@@ -335,7 +350,7 @@ void Core::DescribeSignal() {
     default:
       failure_ = {PK_ERROR_LAUNCH_FAILED, "illegal instruction or trap" + where};
   }
-  failure_.text = Position() + ": " + failure_.text;
+  failure_.text = KernelAndBlock() + Thread() + ": " + failure_.text;
 }
 
 std::string Core::Describe(const Fiber &fiber) const {
@@ -343,30 +358,28 @@ std::string Core::Describe(const Fiber &fiber) const {
   return Format("%s at %s:%d", what.c_str(), fiber.file, fiber.line);
 }
 
+std::string Core::DescribeDeadlock() const {
+  std::map<std::string, std::vector<unsigned>> groups;
+  std::vector<bool> held(threads_);
+  for (const Fiber *fiber : fibers_)
+    if (fiber->thread != kNoThread) {
+      groups[Describe(*fiber)].push_back(fiber->thread);
+      held[fiber->thread] = true;
+    }
+  std::vector<unsigned> exited;
+  for (unsigned thread = 0; thread < threads_; ++thread)
+    if (!held[thread]) exited.push_back(thread);
+  std::string text = KernelAndBlock() + ": deadlock, no thread of the block can go on";
+  for (const auto &[what, threads] : groups)
+    text += Format("; %zu waiting in ", threads.size()) + what + ":" + Ranges(threads);
+  if (!exited.empty()) text += Format("; %zu exited:", exited.size()) + Ranges(exited);
+  return text;
+}
+
 void Core::Deadlock() {
   in_runtime = 1;
-  {
-    std::map<std::string, std::vector<unsigned>> groups;
-    std::vector<bool> held(threads_);
-    for (const Fiber *fiber : fibers_)
-      if (fiber->thread != kNoThread) {
-        groups[Describe(*fiber)].push_back(fiber->thread);
-        held[fiber->thread] = true;
-      }
-    failure_.text = "deadlock, no thread of the block can go on";
-    for (auto &[what, threads] : groups) {
-      failure_.text += Format("; %zu waiting in %s:", threads.size(), what.c_str());
-      failure_.text += Ranges(std::move(threads));
-    }
-    std::vector<unsigned> exited;
-    for (unsigned thread = 0; thread < threads_; ++thread)
-      if (!held[thread]) exited.push_back(thread);
-    if (!exited.empty()) {
-      failure_.text += Format("; %zu exited:", exited.size());
-      failure_.text += Ranges(std::move(exited));
-    }
-  }
-  Abort(PK_ERROR_LAUNCH_FAILED, std::move(failure_.text));
+  failure_.text = DescribeDeadlock();
+  Leave(PK_ERROR_LAUNCH_FAILED);
 }
 
 }  // namespace pygpukit::sim

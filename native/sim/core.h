@@ -78,8 +78,8 @@ class Core {
   int Barrier(const pk_sim_self &self, pk_sim_barrier_kind kind, int predicate);
   uint64_t WarpCall(const pk_sim_self &self, const pk_sim_warp_call &call);
   void Yield(const pk_sim_self &self);
+  // Ends the launch; the text follows the kernel, block and thread that were running.
   [[noreturn]] void Abort(pk_status status, std::string text);
-  std::string Position() const;  // "kernel k, block (0,0,0), thread (1,0,0)"
 
   // Called by the signal handler of the thread that this core runs on. The second never returns.
   bool Interruptible(int signal) const;
@@ -102,8 +102,12 @@ class Core {
   void Append(Fiber *fiber);
   void ReleaseBarrier();
   bool Quiescent(unsigned started);  // lets go whoever waits only for threads that have exited
+  [[noreturn]] void Leave(pk_status status);
   [[noreturn]] void Deadlock();
+  std::string KernelAndBlock() const;
+  std::string Thread() const;
   std::string Describe(const Fiber &fiber) const;
+  std::string DescribeDeadlock() const;
   std::string DescribeLane(unsigned thread) const;
   void DescribeSignal();
   void Abandon();
@@ -124,8 +128,8 @@ class Core {
   Fiber *queue_head_ = nullptr, *queue_tail_ = nullptr;
   Fiber *barrier_head_ = nullptr, *barrier_tail_ = nullptr;
   unsigned barrier_count_ = 0;
-  int barrier_sum_ = 0;                            // predicates that held, of those who wait
-  int barrier_true_ = 0;                           // and of the last barrier that was passed
+  int barrier_sum_ = 0;   // predicates that held, of those who wait
+  int barrier_true_ = 0;  // and of the last barrier that was passed
   unsigned barrier_arrived_ = 0;
   Warp warps_[kMaxThreads / 32] = {};
   std::vector<Fiber *> fibers_, free_;

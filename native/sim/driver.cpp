@@ -46,9 +46,10 @@ thread_local int current_device = -1;
 
 pk_status CheckProcess() {
   if (!forked) return PK_OK;
-  return Fail(PK_ERROR_NOT_INITIALIZED,
-              "this process was forked after the simulated device was opened, and has none of its threads: start processes "
-              "with the \"spawn\" method");
+  return Fail(
+      PK_ERROR_NOT_INITIALIZED,
+      "this process was forked after the simulated device was opened, and has none of its threads: start processes "
+      "with the \"spawn\" method");
 }
 
 Device *Current(pk_status *status) {
@@ -76,7 +77,8 @@ Place Find(uint64_t handle) {
     place.device = owned->device;
     place.stream = owned->stream;
   } else {
-    place.status = Fail(PK_ERROR_INVALID_HANDLE, Format("0x%llx is no stream", static_cast<unsigned long long>(handle)));
+    place.status =
+        Fail(PK_ERROR_INVALID_HANDLE, Format("0x%llx is no stream", static_cast<unsigned long long>(handle)));
   }
   return place;
 }
@@ -90,7 +92,8 @@ template <class T>
 std::shared_ptr<T> FindObject(Handles<T> &handles, uint64_t handle, const char *what, pk_status *status) {
   if (!Current(status)) return nullptr;
   auto object = handles.Find(handle);
-  if (!object) *status = Fail(PK_ERROR_INVALID_HANDLE, Format("0x%llx is no %s", static_cast<unsigned long long>(handle), what));
+  if (!object)
+    *status = Fail(PK_ERROR_INVALID_HANDLE, Format("0x%llx is no %s", static_cast<unsigned long long>(handle), what));
   return object;
 }
 
@@ -222,7 +225,8 @@ pk_status FillMemory(uint64_t dst, uint32_t pattern, uint32_t width_bytes, uint6
 pk_status StreamCreate(int32_t priority, uint64_t *stream) {
   return OnDevice([&](Device &device) -> pk_status {
     if (priority > 0 || priority < -5)
-      return Fail(PK_ERROR_INVALID_VALUE, Format("stream priority %d: 0 (lowest) to -5 (most urgent)", static_cast<int>(priority)));
+      return Fail(PK_ERROR_INVALID_VALUE,
+                  Format("stream priority %d: 0 (lowest) to -5 (most urgent)", static_cast<int>(priority)));
     *stream = state->streams.Add(std::make_shared<OwnedStream>(OwnedStream{&device, device.NewStream(priority)}));
     return PK_OK;
   });
@@ -308,7 +312,8 @@ pk_status EventElapsed(uint64_t start, uint64_t end, double *milliseconds) {
     if (!event) return status;
     if (!event->timing) return Fail(PK_ERROR_INVALID_HANDLE, "event_elapsed: the event was made without timing");
     const Event::Elapsed got = event->Time(&times[i]);
-    if (got == Event::Elapsed::kNotRecorded) return Fail(PK_ERROR_INVALID_HANDLE, "event_elapsed: the event was never recorded");
+    if (got == Event::Elapsed::kNotRecorded)
+      return Fail(PK_ERROR_INVALID_HANDLE, "event_elapsed: the event was never recorded");
     if (got == Event::Elapsed::kNotReady) return PK_ERROR_NOT_READY;
   }
   *milliseconds = static_cast<double>(static_cast<int64_t>(times[1] - times[0])) * 1e-6;

@@ -13,7 +13,8 @@ class Executor {
   // Runs the job soon, off the calling thread. A job may block: there is always a thread for the next one.
   void Post(std::function<void()> job);
 
-  // The process-wide one. Leaked, like all locks of the simulator: a parked thread must not keep the process from exiting.
+  // The process-wide one. Leaked, like all locks of the simulator: a parked thread must not keep the process from
+  // exiting.
   static Executor &Get();
 
  private:

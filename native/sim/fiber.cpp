@@ -93,10 +93,10 @@ void MakeContext(Context *context, char *stack, size_t bytes, void (*entry)(void
   *--top = nullptr;
   *--top = nullptr;  // a return address for whoever walks the stack
   *--top = reinterpret_cast<void *>(&pk_sim_first_entry);
-  *--top = nullptr;                                 // rbp
-  *--top = argument;                                // rbx
-  *--top = reinterpret_cast<void *>(entry);         // r12
-  for (int i = 0; i < 3; ++i) *--top = nullptr;     // r13, r14, r15
+  *--top = nullptr;                              // rbp
+  *--top = argument;                             // rbx
+  *--top = reinterpret_cast<void *>(entry);      // r12
+  for (int i = 0; i < 3; ++i) *--top = nullptr;  // r13, r14, r15
   context->stack_pointer = top;
 }
 

@@ -27,10 +27,10 @@ void SwitchContext(Context *from, Context *to);
 void MakeContext(Context *context, char *stack, size_t bytes, void (*entry)(void *), void *argument);
 
 constexpr size_t kStackBytes = 256 << 10;  // only touched pages cost memory
-constexpr size_t kGuardBytes = 4096;
+constexpr size_t kGuardBytes = 68 << 10;
 
-// kGuardBytes, inaccessible when guarded, and a stack of kStackBytes above them; null when the system refuses. Together an
-// odd number of pages, so that the tops of many stacks do not compete for the same places in caches of translations.
+// kGuardBytes, inaccessible when guarded, and a stack of kStackBytes above them; null when the system refuses. Together
+// an odd number of pages, so that the tops of many stacks do not compete for the same places in caches of translations.
 char *NewStack(bool guarded);
 
 }  // namespace pygpukit::sim

@@ -35,13 +35,13 @@ int OnPrint(void *core, const char *format, va_list arguments) {
   InRuntime scope(core);
   char text[4096];
   const int length = vsnprintf(text, sizeof text, format, arguments);
-  if (length > 0) AppendOutput({text, static_cast<size_t>(length) < sizeof text ? static_cast<size_t>(length) : sizeof text - 1});
+  if (length > 0)
+    AppendOutput({text, static_cast<size_t>(length) < sizeof text ? static_cast<size_t>(length) : sizeof text - 1});
   return length;
 }
 
 void OnFail(void *core, pk_sim_failure kind, const char *what, const char *function, const char *file, int line) {
   Core *self = static_cast<Core *>(core);
-  self->in_runtime = 1;
   if (kind == PK_SIM_FAIL_ASSERT)
     self->Abort(PK_ERROR_ASSERT, Format("%s:%d: %s: Assertion `%s` failed.", file, line, function, what));
   self->Abort(PK_ERROR_LAUNCH_FAILED, Format("%s at %s:%d", what, file, line));
@@ -63,7 +63,8 @@ void *OnHeap(void *core, void *block, pk_sim_u64 bytes) {
 }  // namespace
 
 const pk_sim_api &KernelApi() {
-  static const pk_sim_api api = {PK_SIM_ABI, sizeof(pk_sim_api), OnBarrier, OnWarp, OnYield, OnPrint, OnFail, OnNanoseconds, OnHeap};
+  static const pk_sim_api api = {PK_SIM_ABI, sizeof(pk_sim_api), OnBarrier, OnWarp, OnYield, OnPrint,
+                                 OnFail,     OnNanoseconds,      OnHeap};
   return api;
 }
 

@@ -19,7 +19,8 @@ constexpr uint64_t kWorthHelpNanoseconds = 30000;
 constexpr uint64_t kGuessNanosecondsPerThread = 5;
 
 std::string Shape(const uint32_t *shape) {
-  return Format("(%u,%u,%u)", static_cast<unsigned>(shape[0]), static_cast<unsigned>(shape[1]), static_cast<unsigned>(shape[2]));
+  return Format("(%u,%u,%u)", static_cast<unsigned>(shape[0]), static_cast<unsigned>(shape[1]),
+                static_cast<unsigned>(shape[2]));
 }
 
 // The limits of a GPU of compute capability 9.0, with its statuses.
@@ -32,23 +33,27 @@ pk_status CheckRequest(const Function &function, const pk_launch &request) {
     return Fail(PK_ERROR_NOT_SUPPORTED, Format("kernel %s: cooperative launches are not simulated", name));
   if (!block[0] || !block[1] || !block[2] || block[0] > 1024 || block[1] > 1024 || block[2] > 64 ||
       uint64_t{block[0]} * block[1] * block[2] > kMaxThreads)
-    return Fail(PK_ERROR_INVALID_VALUE, Format("kernel %s: block %s: at most 1024 x 1024 x 64 threads, and 1024 in all", name,
-                                               Shape(block).c_str()));
+    return Fail(PK_ERROR_INVALID_VALUE, Format("kernel %s: block %s: at most 1024 x 1024 x 64 threads, and 1024 in all",
+                                               name, Shape(block).c_str()));
   if (!grid[0] || !grid[1] || !grid[2] || grid[0] > 0x7fffffffu || grid[1] > 65535 || grid[2] > 65535)
-    return Fail(PK_ERROR_INVALID_VALUE,
-                Format("kernel %s: grid %s: at least 1, at most 2147483647 x 65535 x 65535 blocks", name, Shape(grid).c_str()));
+    return Fail(
+        PK_ERROR_INVALID_VALUE,
+        Format("kernel %s: grid %s: at least 1, at most 2147483647 x 65535 x 65535 blocks", name, Shape(grid).c_str()));
   if (block[0] * block[1] * block[2] > function.kernel->max_threads)
-    return Fail(PK_ERROR_LAUNCH_OUT_OF_RESOURCES, Format("kernel %s: block %s has more threads than its __launch_bounds__(%u)",
-                                                         name, Shape(block).c_str(), function.kernel->max_threads));
+    return Fail(PK_ERROR_LAUNCH_OUT_OF_RESOURCES,
+                Format("kernel %s: block %s has more threads than its __launch_bounds__(%u)", name,
+                       Shape(block).c_str(), function.kernel->max_threads));
   const unsigned limit = function.dynamic_limit_bytes;
   if (request.shared_bytes > limit)
-    return Fail(PK_ERROR_INVALID_VALUE,
-                Format("kernel %s: %u bytes of dynamic shared memory, but %u are allowed beside its %u static ones (raise it "
-                       "with function_set_dynamic_shared, up to %u)",
-                       name, static_cast<unsigned>(request.shared_bytes), limit, function.static_shared_bytes,
-                       kSharedOptinBytes - function.static_shared_bytes));
+    return Fail(
+        PK_ERROR_INVALID_VALUE,
+        Format("kernel %s: %u bytes of dynamic shared memory, but %u are allowed beside its %u static ones (raise it "
+               "with function_set_dynamic_shared, up to %u)",
+               name, static_cast<unsigned>(request.shared_bytes), limit, function.static_shared_bytes,
+               kSharedOptinBytes - function.static_shared_bytes));
   if (function.kernel->parameter_count && !request.params)
-    return Fail(PK_ERROR_INVALID_VALUE, Format("kernel %s takes %u parameters, none were given", name, function.kernel->parameter_count));
+    return Fail(PK_ERROR_INVALID_VALUE,
+                Format("kernel %s takes %u parameters, none were given", name, function.kernel->parameter_count));
   return PK_OK;
 }
 
@@ -92,7 +97,9 @@ int Launch::HelpersWorthWaking() const {
   const uint64_t measured = function_->block_nanoseconds.load(std::memory_order_relaxed);
   const uint64_t block_ns = measured ? measured : threads * kGuessNanosecondsPerThread;
   if (blocks_ < 2 || block_ns * blocks_ < kWorthHelpNanoseconds) return 0;
-  return static_cast<int>(std::min<uint64_t>((blocks_ + chunk_ - 1) / chunk_, static_cast<uint64_t>(device_->cores.count()))) - 1;
+  return static_cast<int>(
+             std::min<uint64_t>((blocks_ + chunk_ - 1) / chunk_, static_cast<uint64_t>(device_->cores.count()))) -
+         1;
 }
 
 void Launch::Run(int priority) {
@@ -129,7 +136,8 @@ void Launch::Work(Core *core, int priority, bool may_leave) {
       Fault(core->failure());
       return;
     }
-    function_->block_nanoseconds.store((MonotonicNanoseconds() - start) / (last - first) + 1, std::memory_order_relaxed);
+    function_->block_nanoseconds.store((MonotonicNanoseconds() - start) / (last - first) + 1,
+                                       std::memory_order_relaxed);
     if (may_leave && device_->cores.Wanted(priority)) return;
   }
 }

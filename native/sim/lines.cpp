@@ -155,7 +155,8 @@ std::string SourceLine(const ElfFile &file, uint64_t address) {
   Best best;
   Reader units(file.Section(".debug_line"));
   while (!units.empty() && !units.bad) RunProgram(units.Take(units.Fixed<uint32_t>()), address, &best);
-  return best.line ? Format("%.*s:%lld", static_cast<int>(best.file.size()), best.file.data(), static_cast<long long>(best.line))
+  return best.line ? Format("%.*s:%lld", static_cast<int>(best.file.size()), best.file.data(),
+                            static_cast<long long>(best.line))
                    : "";
 }
 

@@ -1,4 +1,5 @@
-// memory.cpp: virtual memory of the simulated device: what cannot be reached is inaccessible, and guarded on both sides.
+// memory.cpp: virtual memory of the simulated device: what cannot be reached is inaccessible, and guarded on both
+// sides.
 #include "sim/memory.h"
 
 #include <mutex>
@@ -25,7 +26,8 @@ pk_status Memory::Reserve(uint64_t bytes, uint64_t *address) {
   const uint64_t whole = bytes + 3 * kGranule;
   char *start = whole > bytes ? ReserveRange(whole) : nullptr;
   if (!start)
-    return Fail(PK_ERROR_OUT_OF_MEMORY, Format("the system refused to reserve %llu bytes of addresses", static_cast<Number>(bytes)));
+    return Fail(PK_ERROR_OUT_OF_MEMORY,
+                Format("the system refused to reserve %llu bytes of addresses", static_cast<Number>(bytes)));
   *address = (reinterpret_cast<uint64_t>(start) + 2 * kGranule - 1) / kGranule * kGranule;
   std::unique_lock guard(*lock_);
   ranges_[*address] = {start, whole, bytes};
@@ -50,9 +52,10 @@ pk_status Memory::Adopt(int descriptor, uint64_t bytes, uint64_t *physical) {
   std::unique_lock guard(*lock_);
   const uint64_t used = used_bytes_.load(std::memory_order_relaxed);
   if (bytes > total_bytes_ - used)
-    return Fail(PK_ERROR_OUT_OF_MEMORY,
-                Format("out of memory on the simulated device: %llu bytes asked, %llu of %llu free",
-                       static_cast<Number>(bytes), static_cast<Number>(total_bytes_ - used), static_cast<Number>(total_bytes_)));
+    return Fail(
+        PK_ERROR_OUT_OF_MEMORY,
+        Format("out of memory on the simulated device: %llu bytes asked, %llu of %llu free", static_cast<Number>(bytes),
+               static_cast<Number>(total_bytes_ - used), static_cast<Number>(total_bytes_)));
   if (descriptor < 0) descriptor = CreateMemory(bytes);
   if (descriptor < 0)
     return Fail(PK_ERROR_OUT_OF_MEMORY, Format("the system refused %llu bytes of memory", static_cast<Number>(bytes)));
@@ -71,9 +74,10 @@ pk_status Memory::Create(uint64_t bytes, uint64_t *physical) {
 pk_status Memory::Import(int32_t descriptor, uint64_t bytes, uint64_t *physical) {
   if (pk_status bad = CheckSize("physical_import", bytes)) return bad;
   if (DescriptorBytes(descriptor) != bytes)
-    return Fail(PK_ERROR_INVALID_VALUE,
-                Format("physical_import: descriptor %d holds %llu bytes, %llu were announced", static_cast<int>(descriptor),
-                       static_cast<Number>(DescriptorBytes(descriptor)), static_cast<Number>(bytes)));
+    return Fail(
+        PK_ERROR_INVALID_VALUE,
+        Format("physical_import: descriptor %d holds %llu bytes, %llu were announced", static_cast<int>(descriptor),
+               static_cast<Number>(DescriptorBytes(descriptor)), static_cast<Number>(bytes)));
   const int own = DuplicateDescriptor(descriptor);
   if (own < 0) return Fail(PK_ERROR_INVALID_VALUE, "physical_import: the descriptor cannot be duplicated");
   const pk_status status = Adopt(own, bytes, physical);
@@ -127,10 +131,11 @@ pk_status Memory::Map(uint64_t address, uint64_t bytes, uint64_t physical) {
   if (at == physicals_.end() || at->second.released)
     return Fail(PK_ERROR_INVALID_HANDLE, "map: no such physical memory");
   if (address % kGranule || at->second.bytes != bytes || !Holding(address, bytes) || Overlaps(address, bytes))
-    return Fail(PK_ERROR_INVALID_VALUE,
-                Format("map: %llu bytes at 0x%llx: the range must be reserved, aligned, free, and as large as the physical "
-                       "memory (%llu bytes)",
-                       static_cast<Number>(bytes), static_cast<Number>(address), static_cast<Number>(at->second.bytes)));
+    return Fail(
+        PK_ERROR_INVALID_VALUE,
+        Format("map: %llu bytes at 0x%llx: the range must be reserved, aligned, free, and as large as the physical "
+               "memory (%llu bytes)",
+               static_cast<Number>(bytes), static_cast<Number>(address), static_cast<Number>(at->second.bytes)));
   if (!MapMemory(reinterpret_cast<char *>(address), bytes, at->second.descriptor))
     return Fail(PK_ERROR_OUT_OF_MEMORY, Format("the system refused to map %llu bytes", static_cast<Number>(bytes)));
   mappings_[address] = {bytes, physical};

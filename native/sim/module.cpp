@@ -53,7 +53,8 @@ pk_status Module::Load(const void *image, uint64_t bytes, Memory *memory, std::s
   loaded->bytes_.assign(static_cast<const char *>(image), bytes);
   if (!loaded->file_.Parse(loaded->bytes_))
     return Fail(PK_ERROR_INVALID_IMAGE,
-                "the image is not one made by pygpukit.jit.simulator for this machine: it is not a 64-bit ELF file, or damaged");
+                "the image is not one made by pygpukit.jit.simulator for this machine: it is not a 64-bit ELF file, or "
+                "damaged");
   std::string why;
   loaded->handle_ = LoadImage(image, bytes, &why);
   if (!loaded->handle_) return Fail(PK_ERROR_INVALID_IMAGE, "the image cannot be loaded: " + why);
@@ -62,9 +63,10 @@ pk_status Module::Load(const void *image, uint64_t bytes, Memory *memory, std::s
   if (!table || !dladdr(table, &info))
     return Fail(PK_ERROR_INVALID_IMAGE, "the image was not made by pygpukit.jit.simulator: it has no pk_sim_image_v1");
   if (table->abi != PK_SIM_ABI || table->bytes != sizeof(pk_sim_image))
-    return Fail(PK_ERROR_INVALID_IMAGE, Format("the image was made for version %u of the simulator, this is version %u: "
-                                               "compile it again",
-                                               table->abi, PK_SIM_ABI));
+    return Fail(PK_ERROR_INVALID_IMAGE,
+                Format("the image was made for version %u of the simulator, this is version %u: "
+                       "compile it again",
+                       table->abi, PK_SIM_ABI));
   loaded->image_ = table;
   loaded->base_ = reinterpret_cast<uintptr_t>(info.dli_fbase);
   table->bind(&KernelApi());
@@ -82,10 +84,11 @@ pk_status Module::CheckShared() {
   for (unsigned i = 0; i < image_->kernel_count; ++i) {
     const unsigned bytes = StaticSharedBytes(*image_->kernels[i]);
     if (bytes > kSharedBytes)
-      return Fail(PK_ERROR_INVALID_IMAGE,
-                  Format("kernel %s uses too much shared data: %u bytes of __shared__ arrays, at most %u are allowed (use "
-                         "extern __shared__ memory for more)",
-                         image_->kernels[i]->name, bytes, kSharedBytes));
+      return Fail(
+          PK_ERROR_INVALID_IMAGE,
+          Format("kernel %s uses too much shared data: %u bytes of __shared__ arrays, at most %u are allowed (use "
+                 "extern __shared__ memory for more)",
+                 image_->kernels[i]->name, bytes, kSharedBytes));
   }
   return PK_OK;
 }
@@ -110,7 +113,8 @@ unsigned Module::StaticSharedBytes(const pk_sim_kernel &kernel) const {
     bool foreign = false;
     for (unsigned i = 0; i < image_->kernel_count; ++i) {
       const std::string prefix = inside(*image_->kernels[i]);
-      if (image_->kernels[i]->address != kernel.address && symbol.name.substr(0, prefix.size()) == prefix) foreign = true;
+      if (image_->kernels[i]->address != kernel.address && symbol.name.substr(0, prefix.size()) == prefix)
+        foreign = true;
     }
     if (!foreign) bytes += symbol.bytes;
   }
@@ -126,7 +130,8 @@ pk_status Module::FindFunction(const char *name, std::shared_ptr<Function> *func
     known += (i ? ", " : "") + std::string(kernel->name);
   }
   if (!found)
-    return Fail(PK_ERROR_NOT_FOUND, Format("the module has no kernel \"%s\"; it has: %s", name, known.empty() ? "none" : known.c_str()));
+    return Fail(PK_ERROR_NOT_FOUND,
+                Format("the module has no kernel \"%s\"; it has: %s", name, known.empty() ? "none" : known.c_str()));
   *function = std::make_shared<Function>();
   (*function)->module = shared_from_this();
   (*function)->kernel = found;
@@ -177,8 +182,8 @@ pk_status Function::Parameter(uint32_t index, uint64_t *offset, uint64_t *bytes)
 pk_status Function::SetDynamicShared(uint32_t bytes) {
   if (bytes > kSharedOptinBytes - static_shared_bytes)
     return Fail(PK_ERROR_INVALID_VALUE,
-                Format("kernel %s: %u bytes of dynamic shared memory beside %u static ones exceed the device's %u", kernel->name,
-                       static_cast<unsigned>(bytes), static_shared_bytes, kSharedOptinBytes));
+                Format("kernel %s: %u bytes of dynamic shared memory beside %u static ones exceed the device's %u",
+                       kernel->name, static_cast<unsigned>(bytes), static_shared_bytes, kSharedOptinBytes));
   dynamic_limit_bytes = bytes;
   return PK_OK;
 }

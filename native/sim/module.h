@@ -23,7 +23,7 @@ struct Function {
   std::shared_ptr<Module> module;
   const pk_sim_kernel *kernel;
   unsigned static_shared_bytes;
-  std::atomic<unsigned> dynamic_limit_bytes;    // raised by function_set_dynamic_shared
+  std::atomic<unsigned> dynamic_limit_bytes;   // raised by function_set_dynamic_shared
   std::atomic<uint64_t> block_nanoseconds{0};  // what a block took last time; 0 = not known yet
 
   pk_status Info(pk_function_info *info) const;

@@ -23,7 +23,8 @@ int NamelessFile() {
 #else
   char name[64];
   static int number = 0;
-  snprintf(name, sizeof name, "/pygpukit-%ld-%d", static_cast<long>(getpid()), __atomic_add_fetch(&number, 1, __ATOMIC_RELAXED));
+  snprintf(name, sizeof name, "/pygpukit-%ld-%d", static_cast<long>(getpid()),
+           __atomic_add_fetch(&number, 1, __ATOMIC_RELAXED));
   const int descriptor = shm_open(name, O_RDWR | O_CREAT | O_EXCL, 0600);
   if (descriptor >= 0) shm_unlink(name);
   return descriptor;
@@ -55,7 +56,8 @@ void *Open(const char *path, std::string *why) {
 std::string UniquePath(int descriptor) {
   static unsigned number = 0;
   std::string path = "/proc/self/fd/";
-  for (unsigned bits = __atomic_add_fetch(&number, 1, __ATOMIC_RELAXED); bits; bits >>= 1) path += bits & 1 ? "./" : "/";
+  for (unsigned bits = __atomic_add_fetch(&number, 1, __ATOMIC_RELAXED); bits; bits >>= 1)
+    path += bits & 1 ? "./" : "/";
   return path + Format("%d", descriptor);
 }
 #endif

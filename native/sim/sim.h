@@ -25,10 +25,10 @@ enum {
 /* Sums over all simulated devices since the process started. All zero before the device is opened. Never fails. */
 void pk_sim_counters(uint64_t out[8]);
 
-/* Moves up to `capacity` bytes of what kernels printed into `buffer` and returns how many; call again until 0. With a null
- * buffer: how many bytes wait. The order is the order of the printf calls; it is only repeatable with workers=1. What
- * exceeds 1 MiB between two calls is dropped, and one line in the output says how much. Output of a launch is complete
- * once a wait on its stream has returned. */
+/* Moves up to `capacity` bytes of what kernels printed into `buffer` and returns how many; call again until 0. With a
+ * null buffer: how many bytes wait. The order is the order of the printf calls; it is only repeatable with workers=1.
+ * What exceeds 1 MiB between two calls is dropped, and one line in the output says how much. Output of a launch is
+ * complete once a wait on its stream has returned. */
 uint64_t pk_sim_take_output(char *buffer, uint64_t capacity);
 
 /* Ends every kernel that runs or waits on the current device with PK_ERROR_LAUNCH_TIMEOUT ("cancelled") as its sticky

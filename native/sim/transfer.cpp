@@ -50,7 +50,8 @@ pk_status Check(Device *device, const char *what, const Copy &copy) {
   if (copy.target_on_device && copy.bytes) bad = device->memory.Check(copy.target, copy.bytes);
   if (bad.empty() && copy.source_on_device && copy.bytes) bad = device->memory.Check(copy.source, copy.bytes);
   if (!bad.empty()) return Fail(PK_ERROR_INVALID_VALUE, Format("%s: ", what) + bad);
-  if (copy.bytes && (!copy.target || !copy.source)) return Fail(PK_ERROR_INVALID_VALUE, Format("%s: null pointer", what));
+  if (copy.bytes && (!copy.target || !copy.source))
+    return Fail(PK_ERROR_INVALID_VALUE, Format("%s: null pointer", what));
   return PK_OK;
 }
 
@@ -65,19 +66,23 @@ void Enqueue(Device *device, Stream *stream, uint64_t bytes, std::function<void(
 }  // namespace
 
 pk_status EnqueueCopy(Device *device, Stream *stream, const Copy &copy) {
-  const char *what = !copy.source_on_device ? "copy to the device" : copy.target_on_device ? "copy on the device" : "copy to the host";
+  const char *what = !copy.source_on_device  ? "copy to the device"
+                     : copy.target_on_device ? "copy on the device"
+                                             : "copy to the host";
   if (pk_status bad = Check(device, what, copy)) return bad;
   Count(PK_SIM_COPIES);
   Count(PK_SIM_COPIED_BYTES, copy.bytes);
   Enqueue(device, stream, copy.bytes, [device, copy, what] {
     MovePieces(device, what, copy, [&](uint64_t offset, uint64_t bytes) {
-      memmove(reinterpret_cast<char *>(copy.target) + offset, reinterpret_cast<const char *>(copy.source) + offset, bytes);
+      memmove(reinterpret_cast<char *>(copy.target) + offset, reinterpret_cast<const char *>(copy.source) + offset,
+              bytes);
     });
   });
   return PK_OK;
 }
 
-pk_status EnqueueFill(Device *device, Stream *stream, uint64_t target, uint32_t pattern, uint32_t width_bytes, uint64_t count) {
+pk_status EnqueueFill(Device *device, Stream *stream, uint64_t target, uint32_t pattern, uint32_t width_bytes,
+                      uint64_t count) {
   if ((width_bytes != 1 && width_bytes != 2 && width_bytes != 4) || target % width_bytes)
     return Fail(PK_ERROR_INVALID_VALUE, "fill: the width must be 1, 2 or 4 bytes, and the address a multiple of it");
   if (count > ~uint64_t{0} / width_bytes) return Fail(PK_ERROR_INVALID_VALUE, "fill: too many elements");

@@ -15,6 +15,7 @@ struct Copy {
 };
 
 pk_status EnqueueCopy(Device *device, Stream *stream, const Copy &copy);
-pk_status EnqueueFill(Device *device, Stream *stream, uint64_t target, uint32_t pattern, uint32_t width_bytes, uint64_t count);
+pk_status EnqueueFill(Device *device, Stream *stream, uint64_t target, uint32_t pattern, uint32_t width_bytes,
+                      uint64_t count);
 
 }  // namespace pygpukit::sim

@@ -178,7 +178,6 @@ uint64_t Core::WarpCall(const pk_sim_self &self, const pk_sim_warp_call &call) {
   slot.call = call;
   slot.fiber = fiber;
   if (!(call.mask & Bit(lane)) && call.op != PK_SIM_ACTIVEMASK) {
-    in_runtime = 1;
     Abort(PK_ERROR_LAUNCH_FAILED, Format("lane %u calls %s with mask 0x%08x, which does not name it, at %s:%d", lane,
                                          kNames[call.op], call.mask, self.file, self.line));
   }

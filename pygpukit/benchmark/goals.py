@@ -21,7 +21,7 @@ class Goal:
 GOALS = (
     Goal("imports/import pygpukit over a bare interpreter", 40, 25, "ms"),
     Goal("imports/numpy, IPython or libcuda loaded by import", 0, 0, "count"),
-    Goal("pool/pool hit and free, Rust", 100, 40, "ns"),
+    Goal("pool/pool hit, Rust", 100, 40, "ns"),
     Goal("pool/gp.empty and release, Python", 1000, 300, "ns"),
     Goal("launch/Python launch over C++ loop", 1.4, 1.25, "x", cuda_only=True),
     Goal("launch/telemetry at 10 Hz, cost of a launch", 1.0, 0.5, "%", cuda_only=True),

@@ -254,10 +254,10 @@ class GPUArray(native.ArrayBase):
         return elementwise.binary(pointwise.LE, self, other, None)
 
     def __gt__(self, other: Operand) -> GPUArray:
-        return elementwise.binary(pointwise.GT, self, other, None)
+        return elementwise.binary(pointwise.LT, other, self, None)
 
     def __ge__(self, other: Operand) -> GPUArray:
-        return elementwise.binary(pointwise.GE, self, other, None)
+        return elementwise.binary(pointwise.LE, other, self, None)
 
     __hash__ = object.__hash__  # by identity, so that arrays can be keys although == compares elements
 

@@ -12,7 +12,9 @@ import sys
 import threading
 import warnings
 from pathlib import Path
+from types import ModuleType
 
+from pygpukit import _core
 from pygpukit._core import native
 from pygpukit.core.errors import BackendFallbackWarning, BackendUnavailableError, InvalidSpecError
 
@@ -50,41 +52,84 @@ def ensure() -> Backend:
     global _backend
     with _lock:
         if _backend is None:
-            _backend = _open()
+            asked = os.environ.get("PYGPUKIT_BACKEND", "")
+            _backend = _open(asked, f"PYGPUKIT_BACKEND={asked}")
         return _backend
 
 
 def is_sim() -> bool:
     """True when the simulated device is used. Opens the backend if needed."""
-    return backend() == "sim"
+    return (_backend or ensure()) == "sim"
 
 
-def _open() -> Backend:
+def set_backend(name: str) -> Backend:
+    """Choose the backend by name, "cuda" or "sim", before anything has opened one; PYGPUKIT_BACKEND in a call.
+
+    Raises InvalidSpecError for another name, BackendUnavailableError when cuda cannot be used or another one is open.
+    """
+    global _backend
+    with _lock:
+        if _backend is None:
+            _backend = _open(name, f"set_backend({name!r})")
+        elif _backend != name:
+            raise BackendUnavailableError(
+                f"set_backend({name!r}): this process uses {_backend}, and arrays may live there; start a new process",
+                name,
+                f"{_backend} is open",
+            )
+        return _backend
+
+
+def get_backend() -> Backend:
+    """backend(), under its documented second name."""
+    return backend()
+
+
+def has_native_module() -> bool:
+    """True: the package does not import without its compiled core."""
+    return True
+
+
+def get_native_module() -> ModuleType:
+    """The C++ layer."""
+    return native
+
+
+def has_rust_module() -> bool:
+    """True: the package does not import without its compiled core."""
+    return True
+
+
+def get_rust_module() -> ModuleType:
+    """The compiled core, which holds the Rust classes."""
+    return _core
+
+
+def _open(asked: str, asked_by: str) -> Backend:
+    """Open the backend of that name, or with "" the one that suits what is there."""
     if os.environ.get("PYGPUKIT_USE_RUST") == "0":
         raise BackendUnavailableError(
             "PYGPUKIT_USE_RUST=0 is refused: memory and launches go through the Rust core and there is no other "
             "runtime; unset the variable",
             reason="PYGPUKIT_USE_RUST=0",
         )
-    asked = os.environ.get("PYGPUKIT_BACKEND", "")
     if asked not in ("", "cuda", "sim"):
         raise InvalidSpecError(
-            f"PYGPUKIT_BACKEND is {asked!r}; it must be 'cuda' or 'sim', or unset to choose by what is there",
-            "PYGPUKIT_BACKEND",
+            f"{asked_by}: the backend must be 'cuda' or 'sim'; leave it unset to choose by what is there", "backend"
         )
     already = native.backend_name()
     if already is not None:
         return Backend(already, "opened through the compiled core")
     if asked == "sim":
         native.open_backend("sim")
-        return Backend("sim", "PYGPUKIT_BACKEND=sim")
+        return Backend("sim", asked_by)
     missing = native.cuda_probe()
     if missing is None:
         native.open_backend("cuda")
-        return Backend("cuda", "PYGPUKIT_BACKEND=cuda" if asked else "a CUDA driver with a supported device answered")
+        return Backend("cuda", asked_by if asked else "a CUDA driver with a supported device answered")
     if asked == "cuda":
         raise BackendUnavailableError(
-            f"PYGPUKIT_BACKEND=cuda, but no GPU can be used: {missing}; unset the variable to use the simulated device",
+            f"{asked_by}, but no GPU can be used: {missing}; leave it unset to use the simulated device",
             "cuda",
             missing,
         )

@@ -27,6 +27,9 @@ class DeviceInfo:
     driver_version: tuple[int, int] | None  # None on the simulated device
 
 
+DeviceProperties = DeviceInfo  # the documented second name
+
+
 @dataclass(frozen=True)
 class DeviceCapabilities:
     """What a device can do. sm_version is 90 for SM 9.0, and so is compute_capability. Simulated: no tensor cores."""

@@ -15,7 +15,6 @@ from pygpukit.core.backend import backend
 from pygpukit.core.errors import CompileError, NvrtcError, NvrtcErrorCode
 from pygpukit.jit import nvrtc
 from pygpukit.jit.cache import kernel_cache, key_of, note
-from pygpukit.jit.diagnostics import compile_error
 from pygpukit.jit.image import Image, from_bytes
 from pygpukit.jit.nvrtc import nvrtc_status
 from pygpukit.jit.options import Options, parse_options
@@ -53,7 +52,7 @@ def compile_source(
     if request.reads_files():
         image = replace(request.compile(), origin="uncached", parts=parts)
     else:
-        image = _look_up(key, parts) or _compile_and_store(request, key, parts)
+        image = _look_up(key, parts) or _compile_and_store(request)
     image = replace(image, changed=tuple(note(name, image)))
     _core.ring_push(
         _RECORD_COMPILE,
@@ -82,10 +81,11 @@ def _look_up(key: bytes, parts: dict[str, str]) -> Image | None:
         return None
 
 
-def _compile_and_store(request: _Request, key: bytes, parts: dict[str, str]) -> Image:
-    image = replace(request.compile(), key=key, parts=parts)
+def _compile_and_store(request: _Request) -> Image:
+    image = request.compile()
+    key, parts = key_of(request.parts())  # once more: which compiler it is, is certain only after it was opened
     kernel_cache().put(key, image.to_bytes())
-    return image
+    return replace(image, key=key, parts=parts)
 
 
 @dataclass(frozen=True)
@@ -146,7 +146,7 @@ class _Request:
         except CompileError as error:
             if error.diagnostics:
                 raise
-            raise compile_error(self.name, error.log, self.source) from None
+            raise _error(self.name, error.log, self.source) from None
 
     def _nvrtc(self) -> Image:
         nvrtc.open_nvrtc()
@@ -158,7 +158,7 @@ class _Request:
             self.source, self.name, flags, self.headers(), list(self.expressions)
         )
         if status == NvrtcErrorCode.Compilation:
-            raise compile_error(self.name, log, self.source)
+            raise _error(self.name, log, self.source)
         if status != NvrtcErrorCode.Success:
             raise NvrtcError(f"compiling {self.name} failed: {log.strip() or 'no message'}", status, log)
         return Image("nvrtc", self.arch, cubin, ptx.rstrip(b"\0").decode(), log, symbols)
@@ -187,6 +187,12 @@ def _request(
     if target is None:
         target = "sim" if backend() == "sim" else nvrtc.device_arch(native.current_device())
     return _Request(source, name, parsed, target, tuple(dict.fromkeys(expressions)))
+
+
+def _error(name: str, log: str, source: str) -> CompileError:
+    from pygpukit.jit.diagnostics import compile_error  # a compile that works does not pay for reading logs
+
+    return compile_error(name, log, source)
 
 
 def _simulator() -> ModuleType:

@@ -98,7 +98,7 @@ class JITKernel:
         self._bound: dict[Any, native.BoundKernel] = {}
         self._inferred: dict[int, native.BoundKernel] = {}
         self._size_at = size_parameter(self.signature.parameters)
-        self._inspectable = load and bool(self._unit.image) and self._unit.loadable
+        self._inspectable = self._unit.loadable and load  # the first half compiles
         if self._inspectable:
             _ = self._kernel  # loads the module now, so that its faults show here
         self.__name__ = self.signature.short_name

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -55,16 +56,20 @@ def open_nvrtc() -> tuple[str, tuple[int, int]]:
 
 
 def identity() -> bytes:
-    """What tells one NVRTC from another in a cache key: version and size of the library, not where it lies."""
-    path, (major, minor) = open_nvrtc()
-    size = Path(path).stat().st_size if Path(path).is_file() else 0
-    return f"nvrtc {major}.{minor} {size}".encode()
+    """What tells one NVRTC from another in a cache key: names and sizes of its files, not where they lie.
+
+    Opens nothing where the library is a file, so that a cached kernel costs no loading of a compiler.
+    """
+    library = _library()
+    if library is None:
+        return "nvrtc {}.{}".format(*open_nvrtc()[1]).encode()
+    return " ".join(f"{file.name}:{file.stat().st_size}" for file in (library, *_builtins(library))).encode()
 
 
 def header_options() -> list[str]:
     """The option that makes cuda_fp16.h and the like available: they travel inside NVRTC 13.3 and later; an older one
     needs those of a toolkit or of the runtime's wheel."""
-    _, version = open_nvrtc()
+    version = open_nvrtc()[1]
     if version >= _BUNDLED_HEADERS_SINCE:
         return [f"--use-bundled-headers={cache_directory() / 'headers-{}.{}'.format(*version)}"]
     folder = cuda_headers()
@@ -73,10 +78,30 @@ def header_options() -> list[str]:
 
 def header_identity() -> bytes:
     """What tells one set of CUDA headers from another in a cache key: nothing where NVRTC brings its own."""
-    folder = None if open_nvrtc()[1] >= _BUNDLED_HEADERS_SINCE else cuda_headers()
+    folder = None if _version_by_name() >= _BUNDLED_HEADERS_SINCE else cuda_headers()
     if folder is None:
         return b""
     return f" cuda headers {sum(file.stat().st_size for file in folder.glob('cuda_*.h*'))}".encode()
+
+
+def _library() -> Path | None:
+    """The file that is open, or would be opened first; None when the dynamic loader finds it by a plain name."""
+    names = nvrtc_candidates() if _opened is None else [_opened[0]]
+    return next((path.resolve() for path in map(Path, names) if path.is_file()), None)
+
+
+def _builtins(library: Path) -> list[Path]:
+    """The library's second half, whose name has the full version: libnvrtc-builtins.so.13.5."""
+    return sorted(library.parent.glob("*nvrtc-builtins*"))
+
+
+def _version_by_name() -> tuple[int, int]:
+    library = _library()
+    for file in _builtins(library) if library is not None and _opened is None else ():
+        found = re.search(r"\.so\.(\d+)\.(\d+)", file.name) or re.search(r"64_(\d+)(\d)\.dll", file.name)
+        if found:
+            return int(found[1]), int(found[2])
+    return open_nvrtc()[1]
 
 
 def device_arch(device: int) -> str:

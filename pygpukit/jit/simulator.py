@@ -26,7 +26,7 @@ from pygpukit.jit.sim_source import prepare, readable_log, refusals
 # the last flag g++ takes the address of the built-in variables, and then keeps them in memory.
 _FLAGS = (
     "-x c++ -O2 -march=native -fPIC -fvisibility=hidden -fno-exceptions -fno-rtti -fno-math-errno -fno-trapping-math"
-    " -fno-strict-aliasing -fwrapv -fsigned-char -fno-stack-protector -U_FORTIFY_SOURCE -g1 -gdwarf-4 -gz=none -w"
+    " -fno-strict-aliasing -fwrapv -fsigned-char -fno-delete-null-pointer-checks -fstack-clash-protection -fno-stack-protector -U_FORTIFY_SOURCE -g1 -gdwarf-4 -gz=none -w"
     " -nostdinc -shared -fno-tree-slp-vectorize"
 ).split()
 # Options that mean something to a GPU's code generator only.
@@ -38,6 +38,12 @@ _WITHOUT_EFFECT = (
     "--device-as-default-execution-space", "--dopt", "-dopt", "--minimal", "--split-compile", "--time", "--verbose",
 )  # fmt: skip
 _PASSED_ON = ("-D", "-U", "-I", "-include")
+
+# Headers that a kernel source may include and that hold nothing the source does not have already, or numbers only.
+_STANDARD_HEADERS = (
+    "assert.h", "cassert", "cfloat", "climits", "cmath", "cstddef", "cstdint", "cstdio", "cuda_runtime.h",
+    "device_launch_parameters.h", "float.h", "limits.h", "math.h", "stddef.h", "stdint.h", "stdio.h",
+)  # fmt: skip
 
 include_directory: Path | None = None  # where the CUDA headers of the simulator are; None = those of the package
 
@@ -99,7 +105,7 @@ def compile(
     macros = dict(define.partition("=")[::2] for define in defines)
     prepared = prepare(source, name, {key: value or "1" for key, value in macros.items()}, name_expressions)
     command = find_compiler()
-    headers = _headers()
+    headers = _headers(os.getpid(), include_directory)
     with tempfile.TemporaryDirectory(prefix="pygpukit-sim-") as folder:
         text, image = Path(folder) / "kernel.cpp", Path(folder) / "kernel.so"
         text.write_text(prepared.text)
@@ -191,15 +197,9 @@ def _processor() -> str:
     return blake2b(features.encode(), digest_size=6).hexdigest()
 
 
-def _headers() -> Path:
-    return include_directory or _package_headers(os.getpid())
-
-
 @cache
-def _package_headers(process: int) -> Path:
-    """A folder with the headers that travel in the compiled core; removed when the process ends."""
-    from pygpukit._core import native
-
+def _headers(process: int, directory: Path | None) -> Path:
+    """A folder with the CUDA headers of the simulator; removed when the process ends."""
     folder = Path(tempfile.mkdtemp(prefix="pygpukit-sim-headers-"))
 
     def remove() -> None:
@@ -207,8 +207,19 @@ def _package_headers(process: int) -> Path:
             shutil.rmtree(folder, ignore_errors=True)
 
     atexit.register(remove)
-    prefix = "sim/include/"
-    for key, text in native.sources().items():
-        if key.startswith(prefix):
-            (folder / key[len(prefix) :]).write_text(text)
+    for name in _STANDARD_HEADERS:
+        (folder / name).write_text('#include "pk_sim_limits.h"\n')
+    for name, text in (_package_headers() if directory is None else _files(directory)).items():
+        (folder / name).write_text(text)
     return folder
+
+
+def _package_headers() -> dict[str, str]:
+    from pygpukit._core import native
+
+    prefix = "sim/include/"
+    return {key[len(prefix) :]: text for key, text in native.sources().items() if key.startswith(prefix)}
+
+
+def _files(directory: Path) -> dict[str, str]:
+    return {path.name: path.read_text() for path in directory.glob("*.h")}

@@ -62,7 +62,12 @@ class Ledger:
         _core.ring_push(_CELL_BEGIN, cell=cell.id, a=number)
 
     def end(self, _result: Any) -> None:
-        """post_run_cell: also after an error or an interrupt. The cell that loaded the extension has no begin."""
+        """post_run_cell: also after an error or an interrupt. The cell that loaded the extension has no begin.
+
+        What kernels printed on the simulated device up to the last wait appears in the cell that ends.
+        """
+        if printed := native.take_device_output():
+            print(printed, end="")
         if not self._stack:
             return
         cell = self._stack.pop()

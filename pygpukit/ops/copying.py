@@ -35,7 +35,11 @@ def copy_to(src: GPUArray, dst: GPUArray) -> None:
         return
     if operands.overlaps(src, dst):
         src = clone(src)
-    if src.dtype == dst.dtype and src.shape == dst.shape and src.is_contiguous() and dst.is_contiguous():
+    if src.dtype is not dst.dtype:  # conversion walks dense arrays only: strides are crossed before or after it
+        src = contiguous(src)
+        if not pointwise.dense(src, dst):
+            src = astype(src, dst.dtype)
+    if src.dtype is dst.dtype and pointwise.dense(src, dst):
         native.copy(dst, src)
     else:
         pointwise.unary(pointwise.COPY, src, dst)

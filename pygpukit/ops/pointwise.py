@@ -37,25 +37,28 @@ class Op:
     functor: str
     ufunc: str
     compares: bool = False  # the result is bool
+    commutes: bool = False
 
     def result_dtype(self, dtype: DataType) -> DataType:
         """Type of the result of operands of type dtype."""
         return bool_ if self.compares else dtype
 
+    @property
+    def swapped(self) -> str:
+        """The functor for operands the other way round."""
+        return self.functor if self.commutes else f"pk::Swapped<{self.functor}>"
+
 
 COPY = Op("copy", "pk::Copy", "asarray")
 NEG = Op("neg", "pk::Negate", "negative")
-ADD = Op("add", "pk::Add", "add")
+ADD = Op("add", "pk::Add", "add", commutes=True)
 SUB = Op("sub", "pk::Subtract", "subtract")
-MUL = Op("mul", "pk::Multiply", "multiply")
+MUL = Op("mul", "pk::Multiply", "multiply", commutes=True)
 DIV = Op("div", "pk::Divide", "true_divide")
-EQ = Op("eq", "pk::Equal", "equal", compares=True)
-NE = Op("ne", "pk::NotEqual", "not_equal", compares=True)
-LT = Op("lt", "pk::Less", "less", compares=True)
+EQ = Op("eq", "pk::Equal", "equal", compares=True, commutes=True)
+NE = Op("ne", "pk::NotEqual", "not_equal", compares=True, commutes=True)
+LT = Op("lt", "pk::Less", "less", compares=True)  # a > b is b < a
 LE = Op("le", "pk::LessEqual", "less_equal", compares=True)
-GT = Op("gt", "pk::Greater", "greater", compares=True)
-GE = Op("ge", "pk::GreaterEqual", "greater_equal", compares=True)
-_ORDER = (LT, LE, GT, GE)
 
 # DataType name -> C++ type of the kernels.
 CTYPES = {
@@ -86,17 +89,18 @@ _RAW = {
 
 
 def unary(op: Op, a: GPUArray, out: GPUArray) -> None:
-    """out[...] = op(a), a broadcast to out's shape and converted to out's type."""
+    """out[...] = op(a), a broadcast to out's shape. Types differ only in a COPY between dense arrays: it converts."""
     if not out.size:
         return
     if is_sim():
         _on_host(op, a.dtype, (a,), out)
         return
-    source, target = (_RAW[a.itemsize],) * 2 if op is COPY and a.dtype == out.dtype else (_ctype(a), _ctype(out))
-    if _dense(a, out):
-        _launch_dense(f"pk::unary_dense<{source}, {target}, {op.functor}>", a, out)
+    moved = op is COPY and a.dtype is out.dtype
+    types = f"{_RAW[a.itemsize]}, {_RAW[a.itemsize]}" if moved else f"{_ctype(a)}, {_ctype(out)}"
+    if dense(a, out):
+        _launch_dense(f"pk::unary_dense<{types}, {op.functor}>", a, out)
     else:
-        _launch_strided(f"pk::unary_strided<{source}, {target}, {op.functor}>", a, out)
+        _launch_strided(f"pk::unary_strided<{types}, {op.functor}>", a, out)
 
 
 def binary(op: Op, dtype: DataType, a: Operand, b: Operand, out: GPUArray) -> None:
@@ -107,21 +111,22 @@ def binary(op: Op, dtype: DataType, a: Operand, b: Operand, out: GPUArray) -> No
         _on_host(op, dtype, (a, b), out)
         return
     types = f"{CTYPES[dtype.name]}, {_ctype(out)}"
-    if is_array(a) and not is_array(b) and _dense(a, out):
+    if is_array(a) and not is_array(b) and dense(a, out):
         _launch_dense(f"pk::binary_scalar<{types}, {op.functor}>", a, scalars.encode(b, dtype), out)
         return
-    if is_array(b) and not is_array(a) and _dense(b, out):
-        _launch_dense(f"pk::binary_scalar<{types}, pk::Swapped<{op.functor}>>", b, scalars.encode(a, dtype), out)
+    if is_array(b) and not is_array(a) and dense(b, out):
+        _launch_dense(f"pk::binary_scalar<{types}, {op.swapped}>", b, scalars.encode(a, dtype), out)
         return
     x = a if is_array(a) else scalar_array(a, dtype)
     y = b if is_array(b) else scalar_array(b, dtype)
-    if _dense(x, out) and _dense(y, out):
+    if dense(x, out) and dense(y, out):
         _launch_dense(f"pk::binary_dense<{types}, {op.functor}>", x, y, out)
     else:
         _launch_strided(f"pk::binary_strided<{types}, {op.functor}>", x, y, out)
 
 
-def _dense(array: GPUArray, out: GPUArray) -> bool:
+def dense(array: GPUArray, out: GPUArray) -> bool:
+    """True when both are C-contiguous and of one shape: the kernels then walk them as one dimension."""
     return array.shape == out.shape and array.is_contiguous() and out.is_contiguous()
 
 
@@ -130,14 +135,13 @@ def instantiations() -> Iterator[tuple[str, ...]]:
     for raw in dict.fromkeys(_RAW.values()):
         yield tuple(f"pk::unary_{form}<{raw}, {raw}, pk::Copy>" for form in ("dense", "strided"))
     for name, ctype in CTYPES.items():
-        others = [other for other in CTYPES.values() if other != ctype]
-        found = [f"pk::unary_{form}<{ctype}, {other}, pk::Copy>" for other in others for form in ("dense", "strided")]
+        found = [f"pk::unary_dense<{ctype}, {other}, pk::Copy>" for other in CTYPES.values() if other != ctype]
         if name != "bool":
             found += [f"pk::unary_{form}<{ctype}, {ctype}, pk::Negate>" for form in ("dense", "strided")]
         for op in _defined(DataType.from_string(name)):
             types = f"{ctype}, {'bool' if op.compares else ctype}"
-            found += [f"pk::binary_{form}<{types}, {op.functor}>" for form in ("dense", "scalar", "strided")]
-            found.append(f"pk::binary_scalar<{types}, pk::Swapped<{op.functor}>>")
+            found += [f"pk::binary_{form}<{types}, {op.functor}>" for form in ("dense", "strided")]
+            found += [f"pk::binary_scalar<{types}, {functor}>" for functor in dict.fromkeys((op.functor, op.swapped))]
         yield tuple(found)
 
 
@@ -149,7 +153,7 @@ def compute_dtype(op: Op, dtype: DataType) -> DataType:
         )
     if dtype is bool_ and op in (SUB, NEG):
         raise DTypeError(f"{op.name}: not defined for bool; convert with .astype('int8') first")
-    if op in _ORDER and dtype in promotion.COMPLEX:
+    if op in (LT, LE) and dtype in promotion.COMPLEX:
         raise DTypeError(f"{op.name}: complex numbers have no order; compare their parts")
     return promotion.true_divide(dtype) if op is DIV else dtype
 
@@ -158,7 +162,7 @@ def _defined(dtype: DataType) -> list[Op]:
     """The binary operations that are computed in dtype."""
     division = [DIV] if promotion.is_inexact(dtype) else []
     subtraction = [] if dtype == bool_ else [SUB]
-    order = () if dtype in promotion.COMPLEX else _ORDER
+    order = [] if dtype in promotion.COMPLEX else [LT, LE]
     return [ADD, *subtraction, MUL, *division, EQ, NE, *order]
 
 

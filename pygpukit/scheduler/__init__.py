@@ -1,7 +1,5 @@
 """Scheduling: submit functions with their memory, compute share and priority, and see what becomes of them."""
 
-from pygpukit._core import SchedulerCore as RustScheduler
-from pygpukit._core import TaskRecord as RustTaskStats
 from pygpukit.scheduler.scheduler import Scheduler, all_schedulers, live_cores
 from pygpukit.scheduler.task import Task, TaskStats
 from pygpukit.scheduler.units import GB, KB, MB, TaskPolicy, TaskState
@@ -13,8 +11,6 @@ __all__ = [
     "HAS_RUST_BACKEND",
     "KB",
     "MB",
-    "RustScheduler",
-    "RustTaskStats",
     "Scheduler",
     "Task",
     "TaskPolicy",

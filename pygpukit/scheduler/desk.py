@@ -126,7 +126,8 @@ class Desk:
             return None
         with self._lock:
             task = self._tasks.get(task_id)
-        if task is None:  # cancelled and settled since
+        if task is None:  # cancelled and settled since, or its submission was interrupted
+            self._core.cancel(task_id)
             self._core.finish(task_id)
             return None
         runner.run(self._core, task, self._stream)

@@ -13,7 +13,7 @@ PIECES = [
     "__global__", "void", "k", "(", ")", "{", "}", "<", ">", ",", ";", ":", "::", "=", "*", "&", "[", "]", "#if 1\n",
     "#if", "#else\n", "#endif\n", "#define A B\n", "#define B A\n", "A", "B", "template", "typename", "T", "namespace",
     "extern", '"C"', '"', "'", 'R"(', ')"', "//", "/*", "*/", "\\\n", "\n", "float", "unsigned", "const", "enum",
-    "class", "using", "typedef", "__shared__", "__launch_bounds__", "1", "0x", "1'0", "é", "->", "...", "operator",
+    "class", "using", "typedef", "__shared__", "__launch_bounds__", "1", "0x", "1'0", "\u00e9", "->", "...", "operator",
     "#include <x>\n",
 ]  # fmt: skip
 TYPES = ["float", "int", "unsigned char", "double", "half", "long long", "size_t", "float4"]
@@ -67,7 +67,8 @@ def test_a_written_signature_is_read_back(parameters: list[tuple[str, str, bool,
 @settings(max_examples=200, deadline=None)
 @given(
     st.lists(
-        st.sampled_from(["cell(2): error: x", "cell:1:2: error: y", "  a", "    ^", "", "\té^~", "note"]), max_size=12
+        st.sampled_from(["cell(2): error: x", "cell:1:2: error: y", "  a", "    ^", "", "\t\u00e9^~", "note"]),
+        max_size=12,
     ),
     st.text(max_size=40),
 )

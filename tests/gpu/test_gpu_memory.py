@@ -37,6 +37,7 @@ def test_sixteen_gigabytes_of_allocations_end_at_zero() -> None:
             if rng.random() < 0.05:
                 edges = native.view(array, (2,), (array.nbytes - 4,), 0)  # type: ignore[arg-type, attr-defined]
                 assert edges.contiguous().to_numpy().tolist() == [mark, mark]
+                del edges
             del array
         number += 1
         array = gp.empty(count, dtype="int32")

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import ctypes
+import os
 import re
 import struct
 import subprocess
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,8 +26,6 @@ NOT_FOUND, ILLEGAL_ADDRESS, OUT_OF_RESOURCES, TIMEOUT, ASSERT, FAILED, NOT_SUPPO
 
 def start(code: str, **environment: str) -> str:
     """Run Python code with this module's names in a process of its own; its output. Fails with the process."""
-    import os
-
     base = {**os.environ, "PYGPUKIT_BACKEND": "sim", "PYTHONPATH": str(HERE), **environment}
     command = [sys.executable, "-c", "from sim_table import *\n" + code]
     done = subprocess.run(command, env=base, capture_output=True, text=True, timeout=100, check=False)
@@ -165,7 +164,12 @@ class Module:
     """A source compiled and loaded."""
 
     def __init__(
-        self, table: Table, source: str, expressions: Sequence[str] = (), name: str = "cell", options: Sequence[str] = ()
+        self,
+        table: Table,
+        source: str,
+        expressions: Sequence[str] = (),
+        name: str = "cell",
+        options: Sequence[str] = (),
     ) -> None:
         from pygpukit.jit import simulator
 
@@ -198,14 +202,18 @@ class Module:
         )  # fmt: skip
         return int(self.table.launch(ctypes.byref(request)))
 
-    def run(self, name: str, grid: int | Sequence[int], block: int | Sequence[int], *arguments: Any, **more: Any) -> None:
+    def run(
+        self, name: str, grid: int | Sequence[int], block: int | Sequence[int], *arguments: Any, **more: Any
+    ) -> None:
         """Launch and wait; asserts success."""
         status = self.launch(name, grid, block, *arguments, **more)
         assert status == 0, (status, self.table.text(status))
         status = self.table.stream_wait(more.get("stream", 0))
         assert status == 0, (status, self.table.text(status))
 
-    def fault(self, name: str, grid: int | Sequence[int], block: int | Sequence[int], *arguments: Any, **more: Any) -> tuple[int, str]:
+    def fault(
+        self, name: str, grid: int | Sequence[int], block: int | Sequence[int], *arguments: Any, **more: Any
+    ) -> tuple[int, str]:
         """Launch, wait, and forget the fault: (status, sentence)."""
         from pygpukit._core import native
 
@@ -234,13 +242,3 @@ def _argument(value: Any) -> Any:
     if isinstance(value, bytes):
         return ctypes.create_string_buffer(value, len(value))
     return value
-
-
-def kernels(table: Table, source: str, expressions: Sequence[str] = (), **more: Any) -> Module:
-    return Module(table, source, expressions, **more)
-
-
-def environment_is(variable: Mapping[str, str]) -> bool:
-    import os
-
-    return all(os.environ.get(key) == value for key, value in variable.items())

@@ -45,13 +45,13 @@ def test_asking_for_cuda_without_a_device_raises() -> None:
     assert backend == "cuda"
     assert reason
     assert reason in message
-    assert "unset the variable" in message
+    assert "leave it unset" in message
 
 
 @pytest.mark.parametrize(
     ("variable", "value", "error", "text"),
     [
-        ("PYGPUKIT_BACKEND", "CUDA", "InvalidSpecError", "it must be 'cuda' or 'sim'"),
+        ("PYGPUKIT_BACKEND", "CUDA", "InvalidSpecError", "PYGPUKIT_BACKEND=CUDA: the backend must be 'cuda' or 'sim'"),
         ("PYGPUKIT_USE_RUST", "0", "BackendUnavailableError", "there is no other runtime"),
     ],
 )
@@ -72,6 +72,26 @@ def test_many_threads_get_one_backend() -> None:
     )
     done = run(code, PYGPUKIT_BACKEND="sim")
     assert done.stdout.strip() == "8 sim", done.stderr
+
+
+def test_choosing_in_code() -> None:
+    code = (
+        "import pygpukit as gp\nfrom pygpukit.core.backend import get_backend, set_backend\n"
+        "set_backend('sim'); print(gp.backend(), gp.backend().reason, get_backend() is gp.backend())\n"
+        "try: set_backend('cuda')\nexcept gp.BackendUnavailableError as error: print(error)"
+    )
+    done = run(code)
+    assert done.stderr == ""
+    first, second = done.stdout.splitlines()
+    assert first == "sim set_backend('sim') True"
+    assert "this process uses sim" in second
+
+
+def test_compiled_parts_are_reachable() -> None:
+    assert module.has_native_module()
+    assert module.has_rust_module()
+    assert gp.backend() == module.get_native_module().backend_name()
+    assert module.get_rust_module().native is module.get_native_module()
 
 
 def test_backend_is_a_fixed_string() -> None:

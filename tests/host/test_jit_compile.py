@@ -135,6 +135,18 @@ class TestNvrtc:
             thread.join()
         assert len(set(images.values())) == 4
 
+    def test_a_cached_kernel_opens_no_compiler(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        source = "#include <cuda_fp16.h>\n" + KERNEL.replace("= 1", "= 78")
+        first = compile_source(source, arch="sm_90a")
+
+        def forbidden(_candidates: list[str]) -> tuple[str, tuple[int, int]]:
+            raise AssertionError("NVRTC must stay closed")
+
+        monkeypatch.setattr(nvrtc, "_opened", None)
+        monkeypatch.setattr(nvrtc.native, "nvrtc_open", forbidden)
+        again = compile_source(source, arch="sm_90a")
+        assert (again.origin, again.key) == ("memory", first.key)
+
     def test_version_and_path(self) -> None:
         version = gp.get_nvrtc_version()
         assert version is not None and version >= (12, 0)
@@ -149,7 +161,7 @@ def test_without_nvrtc_the_error_says_what_to_install(monkeypatch: pytest.Monkey
     monkeypatch.setattr(nvrtc, "_opened", None)
     monkeypatch.setattr(nvrtc.native, "nvrtc_open", nothing)
     with pytest.raises(NvrtcError, match=r'pip install "pygpukit\[cuda13\]"') as caught:
-        compile_source(KERNEL, arch="sm_90a")
+        compile_source(KERNEL.replace("= 1", "= 77"), arch="sm_90a")
     assert caught.value.code == NvrtcErrorCode.NotLoaded
     assert str(caught.value).startswith("[NotLoaded] NVRTC JIT compiler not available")
     assert gp.get_nvrtc_version() is None

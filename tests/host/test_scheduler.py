@@ -489,17 +489,20 @@ def test_ctrl_c_interrupts_the_wait_and_not_the_task(scheduler):
     task = scheduler.submit(gate)
     scheduler.start()
     gate.entered.wait(PATIENCE_S)
-    sent = []
+    sent = [0.0]
 
     def interrupt():
-        sent.append(time.monotonic())
+        sent[0] = time.monotonic()
         os.kill(os.getpid(), signal.SIGINT)
 
-    for wait in (task.result, lambda: task.result(PATIENCE_S)):
+    def delay_s(timeout):
         threading.Timer(0.1, interrupt).start()
         with pytest.raises(KeyboardInterrupt):
-            wait()
-        assert time.monotonic() - sent[-1] < 0.1
+            task.result(timeout)
+        return time.monotonic() - sent[0]
+
+    for timeout in (None, PATIENCE_S):
+        assert min(delay_s(timeout) for _ in range(3)) < 0.1, "a loaded machine may be late, but not each time"
     assert task.phase == "Running"
     gate.open.set()
     assert task.result(PATIENCE_S) == "out"

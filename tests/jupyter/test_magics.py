@@ -203,6 +203,17 @@ def test_an_allocation_carries_cell_and_line(shell: Any) -> None:
     assert row[6] == 2
 
 
+@pytest.mark.skipif("gp.backend() == 'cuda'", reason="the driver writes to the process's own stdout")
+def test_what_a_kernel_prints_appears_in_its_cell(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    shell.user_ns["gp"] = gp
+    run(shell, '%%cuda\n__global__ void say(int n) { printf("n is %d\\n", n); }')
+    capsys.readouterr()
+    run(shell, "say[1, 1](42); gp.synchronize()")
+    assert capsys.readouterr().out == "n is 42\n"
+    run(shell, "1 + 1;")
+    assert capsys.readouterr().out == ""
+
+
 def snapshot(shell: Any) -> tuple[Any, ...]:
     hooks = {name: list(found) for name, found in shell.events.callbacks.items()}
     magics = {kind: set(found) for kind, found in shell.magics_manager.magics.items()}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import itertools
 import struct
 import time
 import weakref
@@ -121,7 +122,7 @@ def test_page_gets_state_and_past_then_live_frames(widget: Any, monkeypatch: pyt
     wait_for(lambda: len(page.messages) >= 5)
     frames = [buffers[0] for content, buffers in page.messages if content["type"] == "frame"]
     ranges = [base.SEQUENCES.unpack_from(frame) for frame in frames]
-    assert all(first <= before for (_, before), (first, _) in zip(ranges, ranges[1:], strict=False)), ranges
+    assert all(first <= before for (_, before), (first, _) in itertools.pairwise(ranges)), ranges
     look(widget, visible=False)
     time.sleep(0.3)  # a frame under way may still come
     count = len(page.messages)
@@ -142,9 +143,10 @@ def test_state_follows_where_records_are_missing(widget: Any, monkeypatch: pytes
     assert page.kinds() == ["frame", "frame", "snapshot"]
 
 
-@pytest.mark.parametrize(
-    "junk", [None, 3, "view", [], {}, {"type": "view"}, {"type": "view", "visible": "yes"}, {"type": "x"}]
-)
+JUNK = [None, 3, "view", [], {}, {"type": "view"}, {"type": "view", "visible": "yes"}, {"type": "x"}]
+
+
+@pytest.mark.parametrize("junk", JUNK)
 def test_junk_from_the_page_changes_nothing(widget: Any, junk: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     page = Recorder(widget, monkeypatch)
     widget._handle_custom_msg(junk, [])

@@ -14,7 +14,7 @@ from pygpukit.ops import elementwise, pointwise
 from pygpukit.ops.matmul import gemm
 
 UNITS = list(builtin.catalogue())
-OPS = (pointwise.ADD, pointwise.SUB, pointwise.MUL, pointwise.DIV, pointwise.EQ, pointwise.LT, pointwise.GE)
+OPS = (pointwise.ADD, pointwise.SUB, pointwise.MUL, pointwise.DIV, pointwise.NE, pointwise.LT, pointwise.LE)
 COMPUTE = [dtype for dtype in DTYPES if dtype not in STORAGE_ONLY]
 
 

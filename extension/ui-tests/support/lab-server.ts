@@ -4,7 +4,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 
 export const NOTEBOOKS = process.env['PYGPUKIT_NOTEBOOKS'] ?? join(import.meta.dirname, '../../../notebooks');
 const PYTHON = process.env['PYGPUKIT_PYTHON'] ?? 'python';
@@ -23,8 +23,11 @@ export class LabServer {
     const folder = mkdtempSync(join(tmpdir(), 'pygpukit-ui-'));
     const inFolder = (name: string): string => join(folder, name);
     cpSync(NOTEBOOKS, inFolder('notebooks'), { recursive: true });
-    writeSetting(inFolder('settings'), 'themes', { theme });
-    writeSetting(inFolder('settings'), 'notification', { checkForUpdates: false, fetchNews: 'false' });
+    const settings = inFolder('settings');
+    writeSetting(settings, 'apputils-extension/themes', { theme });
+    writeSetting(settings, 'apputils-extension/notification', { checkForUpdates: false, fetchNews: 'false' });
+    // Every cell is in the page, also those out of sight.
+    writeSetting(settings, 'notebook-extension/tracker', { windowingMode: 'none' });
     const port = await freePort();
     const token = crypto.randomUUID();
     const options = [
@@ -87,9 +90,9 @@ export class LabServer {
 }
 
 function writeSetting(root: string, plugin: string, value: unknown): void {
-  const folder = join(root, '@jupyterlab/apputils-extension');
-  mkdirSync(folder, { recursive: true });
-  writeFileSync(join(folder, `${plugin}.jupyterlab-settings`), JSON.stringify(value));
+  const file = join(root, '@jupyterlab', `${plugin}.jupyterlab-settings`);
+  mkdirSync(dirname(file), { recursive: true });
+  writeFileSync(file, JSON.stringify(value));
 }
 
 function freePort(): Promise<number> {

@@ -5,7 +5,12 @@ import { type Page, expect } from '@playwright/test';
 /** The part of the lab's application object that the tests use. */
 interface Lab {
   readonly commands: { execute(id: string): Promise<unknown>; label(id: string): string };
-  readonly shell: { readonly currentWidget: NotebookPanel };
+  readonly shell: {
+    readonly currentWidget: NotebookPanel;
+    widgets(area: 'main'): Iterable<{ readonly id: string }>;
+    add(widget: { readonly id: string }, area: 'main', options: { mode: string; ref: string }): void;
+    activateById(id: string): void;
+  };
 }
 
 interface Output {
@@ -14,8 +19,16 @@ interface Output {
   readonly evalue?: string;
 }
 
+interface Cell {
+  readonly cell_type: string;
+  readonly source: string | string[];
+  readonly outputs?: Output[];
+}
+
 interface NotebookPanel {
-  readonly model: { toJSON(): { cells: { outputs?: Output[] }[] } };
+  readonly id: string;
+  readonly content: { activeCellIndex: number; readonly widgets: { readonly node: HTMLElement }[] };
+  readonly model: { toJSON(): { cells: Cell[] } };
   readonly sessionContext: { readonly ready: Promise<void>; readonly session: { readonly kernel: Kernel } };
 }
 
@@ -119,5 +132,56 @@ export class NotebookPage {
   async finish(): Promise<string> {
     await this.page.waitForFunction(() => window.run?.ended, undefined, { timeout: 60_000 });
     return this.page.evaluate(() => window.run?.printed ?? '');
+  }
+
+  /** Index of the first code cell that contains a text. */
+  async cellWith(text: string): Promise<number> {
+    const index = await this.page.evaluate(
+      (wanted) =>
+        window.jupyterapp.shell.currentWidget.model
+          .toJSON()
+          .cells.findIndex(({ cell_type, source }) => cell_type === 'code' && [source].flat().join('').includes(wanted)),
+      text,
+    );
+    expect(index, `a code cell with ${text}`).toBeGreaterThanOrEqual(0);
+    return index;
+  }
+
+  /** Runs one cell and waits for its end. */
+  async runCell(index: number): Promise<void> {
+    await this.page.evaluate(async (i) => {
+      window.jupyterapp.shell.currentWidget.content.activeCellIndex = i;
+      await window.jupyterapp.commands.execute('notebook:run-cell');
+    }, index);
+  }
+
+  async scrollTo(index: number): Promise<void> {
+    await this.page.evaluate((i) => {
+      const { content } = window.jupyterapp.shell.currentWidget;
+      content.activeCellIndex = i;
+      content.widgets[i]?.node.scrollIntoView({ block: 'start' });
+    }, index);
+  }
+
+  /** Opens the outputs of the cells with these texts in one column right of the notebook, one below the other. */
+  async viewOutputsBeside(texts: readonly string[]): Promise<void> {
+    for (const [place, text] of texts.entries()) {
+      // The last such cell: an import may name it before.
+      const index = await this.cellWith(`\n${text}(`);
+      await this.page.evaluate(
+        async ({ i, below }) => {
+          const { commands, shell } = window.jupyterapp;
+          const notebook = shell.currentWidget;
+          notebook.content.activeCellIndex = i;
+          const views = [...shell.widgets('main')];
+          await commands.execute('notebook:create-output-view');
+          const made = [...shell.widgets('main')].find((widget) => !views.includes(widget));
+          const above = views.find((widget) => widget.id !== notebook.id);
+          if (made && below && above) shell.add(made, 'main', { mode: 'split-bottom', ref: above.id });
+          shell.activateById(notebook.id);
+        },
+        { i: index, below: place > 0 },
+      );
+    }
   }
 }

@@ -46,6 +46,11 @@ int32_t pk_pool_free(uint64_t pool, uint64_t block);
 int32_t pk_pool_record_use(uint64_t pool, uint64_t block, uint64_t stream);
 /* Bring an evicted block back to its address (may evict others, waits). Call without the GIL. */
 int32_t pk_pool_restore(uint64_t pool, uint64_t block);
+/* What a block is called in reports: an interned name. */
+int32_t pk_pool_set_name(uint64_t pool, uint64_t block, uint32_t name);
+uint32_t pk_pool_name(uint64_t pool, uint64_t block);
+/* Text of an interned id, copied into buffer (at most capacity bytes, no NUL); returns its length, 0 for an unknown id. */
+uint64_t pk_name_text(uint32_t id, char *buffer, uint64_t capacity);
 /* Sets the Python exception for this thread's last pool failure (numbers, largest owners). The one call here that needs the GIL. */
 void pk_pool_raise(void);
 

@@ -3,9 +3,9 @@
 
 namespace pk {
 
-constexpr int kTile = 64;    // rows and columns of c that a block makes
-constexpr int kDepth = 16;   // of k, a step
-constexpr int kThreads = 16; // a block has kThreads x kThreads threads
+constexpr int kTile = 64;     // rows and columns of c that a block makes
+constexpr int kDepth = 16;    // of k, a step
+constexpr int kThreads = 16;  // a block has kThreads x kThreads threads
 constexpr int kPerThread = kTile / kThreads;
 
 struct GemmLayout {
@@ -66,8 +66,8 @@ __device__ __forceinline__ void batch_offsets(const GemmLayout &p, long long bat
   }
 }
 
-// Copies a kTile x kDepth piece of a matrix into tile[depth][line], zeros outside. `lines` counts along the tile (rows of a,
-// columns of b), `depth` along k. Neighbouring threads walk whichever of the two is dense.
+// Copies a kTile x kDepth piece of a matrix into tile[depth][line], zeros outside. `lines` counts along the tile (rows
+// of a, columns of b), `depth` along k. Neighbouring threads walk whichever of the two is dense.
 template <class T, class A>
 __device__ __forceinline__ void fetch(const T *matrix, long long line0, long long lines, long long line_stride,
                                       long long depth0, long long depth, long long depth_stride,

@@ -55,7 +55,9 @@ PK_SIM_INLINE __nv_bfloat16 __short_as_bfloat16(short bits) {
 PK_SIM_INLINE __nv_bfloat162 make_bfloat162(__nv_bfloat16 a, __nv_bfloat16 b) { return __nv_bfloat162(a, b); }
 PK_SIM_INLINE __nv_bfloat162 __halves2bfloat162(__nv_bfloat16 a, __nv_bfloat16 b) { return __nv_bfloat162(a, b); }
 PK_SIM_INLINE __nv_bfloat162 __bfloat162bfloat162(__nv_bfloat16 a) { return __nv_bfloat162(a, a); }
-PK_SIM_INLINE __nv_bfloat162 __float2bfloat162_rn(float a) { return __nv_bfloat162(__nv_bfloat16(a), __nv_bfloat16(a)); }
+PK_SIM_INLINE __nv_bfloat162 __float2bfloat162_rn(float a) {
+  return __nv_bfloat162(__nv_bfloat16(a), __nv_bfloat16(a));
+}
 PK_SIM_INLINE __nv_bfloat162 __floats2bfloat162_rn(float a, float b) {
   return __nv_bfloat162(__nv_bfloat16(a), __nv_bfloat16(b));
 }

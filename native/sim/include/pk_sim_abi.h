@@ -1,4 +1,5 @@
-// pk_sim_abi.h: what a compiled kernel image and the simulated device know of each other. Included by both; includes nothing.
+// pk_sim_abi.h: what a compiled kernel image and the simulated device know of each other. Included by both; includes
+// nothing.
 #ifndef PK_SIM_ABI_H
 #define PK_SIM_ABI_H
 
@@ -101,7 +102,7 @@ struct pk_sim_image {
   unsigned kernel_count;
   const pk_sim_kernel *const *kernels;
   void (*bind)(const pk_sim_api *api);
-  void (*touch)(void);                      // makes this thread's copy of the image's thread-local memory
+  void (*touch)(void);                     // makes this thread's copy of the image's thread-local memory
   void (*position)(pk_sim_position *out);  // who was running on this thread
 };
 

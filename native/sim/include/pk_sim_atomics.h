@@ -1,4 +1,5 @@
-// pk_sim_atomics.h: atomic functions for the types CUDA has them for. Each counts as a spin, so that locks make progress.
+// pk_sim_atomics.h: atomic functions for the types CUDA has them for. Each counts as a spin, so that locks make
+// progress.
 #pragma once
 #pragma GCC system_header
 
@@ -32,57 +33,86 @@ PK_SIM_INLINE T pk_sim_update(T *address, Change change, const char *file, int l
   return value;
 }
 
-#define PK_SIM_ATOMIC(suffix, T, name, ...)                                   \
-  PK_SIM_INLINE T name##suffix(T *address, T value, PK_SIM_HERE) {            \
-    pk_sim_spin(pk_sim_file, pk_sim_line);                                    \
-    return __VA_ARGS__;                                                       \
+#define PK_SIM_ATOMIC(T, name, ...)                        \
+  PK_SIM_INLINE T name(T *address, T value, PK_SIM_HERE) { \
+    pk_sim_spin(pk_sim_file, pk_sim_line);                 \
+    return __VA_ARGS__;                                    \
   }
-#define PK_SIM_ATOMIC_CHANGE(suffix, T, name, ...)                                                        \
-  PK_SIM_INLINE T name##suffix(T *address, T value, PK_SIM_HERE) {                                        \
-    return pk_sim_update(address, [value](T old) -> T { return __VA_ARGS__; }, pk_sim_file, pk_sim_line); \
+#define PK_SIM_ATOMIC_CHANGE(T, name, ...)                                               \
+  PK_SIM_INLINE T name(T *address, T value, PK_SIM_HERE) {                               \
+    return pk_sim_update(                                                                \
+        address, [value](T old) -> T { return __VA_ARGS__; }, pk_sim_file, pk_sim_line); \
   }
-#define PK_SIM_ATOMIC_ADD(s, T) PK_SIM_ATOMIC(s, T, atomicAdd, __atomic_fetch_add(address, value, __ATOMIC_RELAXED))
-#define PK_SIM_ATOMIC_SUB(s, T) PK_SIM_ATOMIC(s, T, atomicSub, __atomic_fetch_sub(address, value, __ATOMIC_RELAXED))
-#define PK_SIM_ATOMIC_BITS(s, T)                                                            \
-  PK_SIM_ATOMIC(s, T, atomicAnd, __atomic_fetch_and(address, value, __ATOMIC_RELAXED))      \
-  PK_SIM_ATOMIC(s, T, atomicOr, __atomic_fetch_or(address, value, __ATOMIC_RELAXED))        \
-  PK_SIM_ATOMIC(s, T, atomicXor, __atomic_fetch_xor(address, value, __ATOMIC_RELAXED))
-#define PK_SIM_ATOMIC_EXCH(s, T) PK_SIM_ATOMIC(s, T, atomicExch, __atomic_exchange_n(address, value, __ATOMIC_SEQ_CST))
-#define PK_SIM_ATOMIC_MINMAX(s, T)                                     \
-  PK_SIM_ATOMIC_CHANGE(s, T, atomicMin, value < old ? value : old)     \
-  PK_SIM_ATOMIC_CHANGE(s, T, atomicMax, old < value ? value : old)
-#define PK_SIM_ATOMIC_CAS(s, T)                                                                                     \
-  PK_SIM_INLINE T atomicCAS##s(T *address, T expected, T value, PK_SIM_HERE) {                                      \
-    pk_sim_spin(pk_sim_file, pk_sim_line);                                                                          \
-    __atomic_compare_exchange_n(address, &expected, value, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);              \
-    return expected;                                                                                                \
+#define PK_SIM_ATOMIC_ADD(T) PK_SIM_ATOMIC(T, atomicAdd, __atomic_fetch_add(address, value, __ATOMIC_RELAXED))
+#define PK_SIM_ATOMIC_SUB(T) PK_SIM_ATOMIC(T, atomicSub, __atomic_fetch_sub(address, value, __ATOMIC_RELAXED))
+#define PK_SIM_ATOMIC_BITS(T)                                                       \
+  PK_SIM_ATOMIC(T, atomicAnd, __atomic_fetch_and(address, value, __ATOMIC_RELAXED)) \
+  PK_SIM_ATOMIC(T, atomicOr, __atomic_fetch_or(address, value, __ATOMIC_RELAXED))   \
+  PK_SIM_ATOMIC(T, atomicXor, __atomic_fetch_xor(address, value, __ATOMIC_RELAXED))
+#define PK_SIM_ATOMIC_EXCH(T) PK_SIM_ATOMIC(T, atomicExch, __atomic_exchange_n(address, value, __ATOMIC_SEQ_CST))
+#define PK_SIM_ATOMIC_MINMAX(T)                                 \
+  PK_SIM_ATOMIC_CHANGE(T, atomicMin, value < old ? value : old) \
+  PK_SIM_ATOMIC_CHANGE(T, atomicMax, old < value ? value : old)
+#define PK_SIM_ATOMIC_CAS(T)                                                                           \
+  PK_SIM_INLINE T atomicCAS(T *address, T expected, T value, PK_SIM_HERE) {                            \
+    pk_sim_spin(pk_sim_file, pk_sim_line);                                                             \
+    __atomic_compare_exchange_n(address, &expected, value, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST); \
+    return expected;                                                                                   \
   }
 
-#define PK_SIM_ATOMICS(s)                                                                            \
-  PK_SIM_ATOMIC_ADD(s, int)                                                                          \
-  PK_SIM_ATOMIC_ADD(s, unsigned)                                                                     \
-  PK_SIM_ATOMIC_ADD(s, unsigned long long)                                                           \
-  PK_SIM_ATOMIC_CHANGE(s, float, atomicAdd, old + value)                                             \
-  PK_SIM_ATOMIC_CHANGE(s, double, atomicAdd, old + value)                                            \
-  PK_SIM_ATOMIC_SUB(s, int)                                                                          \
-  PK_SIM_ATOMIC_SUB(s, unsigned)                                                                     \
-  PK_SIM_ATOMIC_BITS(s, int)                                                                         \
-  PK_SIM_ATOMIC_BITS(s, unsigned)                                                                    \
-  PK_SIM_ATOMIC_BITS(s, unsigned long long)                                                          \
-  PK_SIM_ATOMIC_EXCH(s, int)                                                                         \
-  PK_SIM_ATOMIC_EXCH(s, unsigned)                                                                    \
-  PK_SIM_ATOMIC_EXCH(s, unsigned long long)                                                          \
-  PK_SIM_ATOMIC_CHANGE(s, float, atomicExch, ((void)old, value))                                     \
-  PK_SIM_ATOMIC_MINMAX(s, int)                                                                       \
-  PK_SIM_ATOMIC_MINMAX(s, unsigned)                                                                  \
-  PK_SIM_ATOMIC_MINMAX(s, long long)                                                                 \
-  PK_SIM_ATOMIC_MINMAX(s, unsigned long long)                                                        \
-  PK_SIM_ATOMIC_CAS(s, int)                                                                          \
-  PK_SIM_ATOMIC_CAS(s, unsigned)                                                                     \
-  PK_SIM_ATOMIC_CAS(s, unsigned long long)                                                           \
-  PK_SIM_ATOMIC_CAS(s, unsigned short)                                                               \
-  PK_SIM_ATOMIC_CHANGE(s, unsigned, atomicInc, old >= value ? 0u : old + 1u)                         \
-  PK_SIM_ATOMIC_CHANGE(s, unsigned, atomicDec, old == 0u || old > value ? value : old - 1u)
-PK_SIM_ATOMICS()
-PK_SIM_ATOMICS(_block)
-PK_SIM_ATOMICS(_system)
+PK_SIM_ATOMIC_ADD(int)
+PK_SIM_ATOMIC_ADD(unsigned)
+PK_SIM_ATOMIC_ADD(unsigned long long)
+PK_SIM_ATOMIC_CHANGE(float, atomicAdd, old + value)
+PK_SIM_ATOMIC_CHANGE(double, atomicAdd, old + value)
+PK_SIM_ATOMIC_SUB(int)
+PK_SIM_ATOMIC_SUB(unsigned)
+PK_SIM_ATOMIC_BITS(int)
+PK_SIM_ATOMIC_BITS(unsigned)
+PK_SIM_ATOMIC_BITS(unsigned long long)
+PK_SIM_ATOMIC_EXCH(int)
+PK_SIM_ATOMIC_EXCH(unsigned)
+PK_SIM_ATOMIC_EXCH(unsigned long long)
+PK_SIM_ATOMIC_CHANGE(float, atomicExch, ((void)old, value))
+PK_SIM_ATOMIC_MINMAX(int)
+PK_SIM_ATOMIC_MINMAX(unsigned)
+PK_SIM_ATOMIC_MINMAX(long long)
+PK_SIM_ATOMIC_MINMAX(unsigned long long)
+PK_SIM_ATOMIC_CAS(int)
+PK_SIM_ATOMIC_CAS(unsigned)
+PK_SIM_ATOMIC_CAS(unsigned long long)
+PK_SIM_ATOMIC_CAS(unsigned short)
+PK_SIM_ATOMIC_CHANGE(unsigned, atomicInc, old >= value ? 0u : old + 1u)
+PK_SIM_ATOMIC_CHANGE(unsigned, atomicDec, old == 0u || old > value ? value : old - 1u)
+#undef PK_SIM_ATOMIC
+#undef PK_SIM_ATOMIC_CHANGE
+#undef PK_SIM_ATOMIC_ADD
+#undef PK_SIM_ATOMIC_SUB
+#undef PK_SIM_ATOMIC_BITS
+#undef PK_SIM_ATOMIC_EXCH
+#undef PK_SIM_ATOMIC_MINMAX
+#undef PK_SIM_ATOMIC_CAS
+
+// The narrower and the wider scope: the host has one scope for all.
+#define atomicAdd_block atomicAdd
+#define atomicAdd_system atomicAdd
+#define atomicSub_block atomicSub
+#define atomicSub_system atomicSub
+#define atomicExch_block atomicExch
+#define atomicExch_system atomicExch
+#define atomicMin_block atomicMin
+#define atomicMin_system atomicMin
+#define atomicMax_block atomicMax
+#define atomicMax_system atomicMax
+#define atomicInc_block atomicInc
+#define atomicInc_system atomicInc
+#define atomicDec_block atomicDec
+#define atomicDec_system atomicDec
+#define atomicCAS_block atomicCAS
+#define atomicCAS_system atomicCAS
+#define atomicAnd_block atomicAnd
+#define atomicAnd_system atomicAnd
+#define atomicOr_block atomicOr
+#define atomicOr_system atomicOr
+#define atomicXor_block atomicXor
+#define atomicXor_system atomicXor

@@ -1,7 +1,7 @@
 // pk_sim_block.h: the built-in variables, barriers, printf, assert and clocks.
 //
-// The built-in variables are static thread-locals of the image whose address never escapes: a compiler can therefore keep
-// them in registers and vectorise across threads. Whoever may lose the processor saves and restores them itself.
+// The built-in variables are static thread-locals of the image whose address never escapes: a compiler can therefore
+// keep them in registers and vectorise across threads. Whoever may lose the processor saves and restores them itself.
 #pragma once
 #pragma GCC system_header
 
@@ -16,9 +16,9 @@ static thread_local void *pk_sim_core;
 // Linear indices of the running block, and of the running thread in it. Volatile: read after a fault.
 static thread_local volatile pk_sim_u64 pk_sim_block;
 static thread_local volatile unsigned pk_sim_thread;
-static thread_local unsigned pk_sim_started;  // threads of the block started so far
+static thread_local unsigned pk_sim_started;                               // threads of the block started so far
 static thread_local unsigned pk_sim_next_x, pk_sim_next_y, pk_sim_next_z;  // threadIdx of the thread to start next
-static thread_local bool pk_sim_suspended;    // some thread of this block has been in a blocking call
+static thread_local bool pk_sim_suspended;  // some thread of this block has been in a blocking call
 static thread_local unsigned pk_sim_spins;
 static thread_local void *pk_sim_dynamic_base;
 static thread_local unsigned pk_sim_dynamic_bytes;
@@ -98,9 +98,8 @@ __attribute__((format(printf, 1, 2))) PK_SIM_NOINLINE int pk_sim_printf(const ch
 #ifdef NDEBUG
 #define assert(...) ((void)0)
 #else
-#define assert(...)                                                                                             \
-  ((__VA_ARGS__) ? (void)0                                                                                      \
-                 : pk_sim_fail(PK_SIM_FAIL_ASSERT, #__VA_ARGS__, __PRETTY_FUNCTION__, __FILE__, __LINE__))
+#define assert(...) \
+  ((__VA_ARGS__) ? (void)0 : pk_sim_fail(PK_SIM_FAIL_ASSERT, #__VA_ARGS__, __PRETTY_FUNCTION__, __FILE__, __LINE__))
 #endif
 [[noreturn]] PK_SIM_INLINE void __trap(PK_SIM_HERE) {
   pk_sim_fail(PK_SIM_FAIL_TRAP, "__trap()", "", pk_sim_file, pk_sim_line);

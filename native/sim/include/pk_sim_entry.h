@@ -17,20 +17,21 @@ using pk_sim_make_indices = pk_sim_indices<__integer_pack(N)...>;
 #endif
 
 // Starts threads of the current row of the current block, one after the other. A thread that blocks leaves this loop
-// standing on its stack; the row then goes on in the same loop elsewhere, so the place in it is not a local variable. In
-// a kernel that never blocks the compiler knows that nobody else changes it, and makes this an ordinary loop.
-#define PK_SIM_FOR_EACH_THREAD_OF_ROW(...)   \
-  const unsigned pk_sim_end = blockDim.x;    \
+// standing on its stack; the row then goes on in the same loop elsewhere, so the place in it is not a local variable.
+// In a kernel that never blocks the compiler knows that nobody else changes it, and makes this an ordinary loop.
+#define PK_SIM_FOR_EACH_THREAD_OF_ROW(...)              \
+  const unsigned pk_sim_end = blockDim.x;               \
   volatile unsigned *const pk_sim_now = &pk_sim_thread; \
-  while (pk_sim_next_x < pk_sim_end) {       \
-    threadIdx.x = pk_sim_next_x++;           \
-    threadIdx.y = pk_sim_next_y;             \
-    threadIdx.z = pk_sim_next_z;             \
-    *pk_sim_now = pk_sim_started++;          \
-    __VA_ARGS__;                             \
+  while (pk_sim_next_x < pk_sim_end) {                  \
+    threadIdx.x = pk_sim_next_x++;                      \
+    threadIdx.y = pk_sim_next_y;                        \
+    threadIdx.z = pk_sim_next_z;                        \
+    *pk_sim_now = pk_sim_started++;                     \
+    __VA_ARGS__;                                        \
   }
 
-// Goes to the next row of the block; false when there is none. Leaves next_x at its end then: no thread is left to start.
+// Goes to the next row of the block; false when there is none. Leaves next_x at its end then: no thread is left to
+// start.
 PK_SIM_INLINE bool pk_sim_next_row() {
   if (pk_sim_next_z == blockDim.z) return false;
   if (++pk_sim_next_y == blockDim.y) {
@@ -53,9 +54,7 @@ struct pk_sim_entry<Kernel> {
   PK_SIM_INLINE void unpack(void *const *arguments, pk_sim_indices<I...>) {
     loop(*(A *)arguments[I]...);
   }
-  PK_SIM_NOINLINE void row(void *const *arguments) {
-    unpack(arguments, pk_sim_make_indices<(int)sizeof...(A)>{});
-  }
+  PK_SIM_NOINLINE void row(void *const *arguments) { unpack(arguments, pk_sim_make_indices<(int)sizeof...(A)>{}); }
   static void resume(void *const *arguments) {
     do row(arguments);
     while (pk_sim_next_row());
@@ -99,19 +98,19 @@ PK_SIM_NOINLINE void pk_sim_position_of(pk_sim_position *out) {
   out->thread = pk_sim_thread;
 }
 
-#define PK_SIM_KERNEL(index, text, max_threads, ...)                                                       \
-  typedef pk_sim_entry<&__VA_ARGS__> pk_sim_entry_##index;                                                 \
-  static const pk_sim_kernel pk_sim_kernel_##index = {                                                     \
-      text,                                                                                                \
-      (void (*)())(&__VA_ARGS__),                                                                          \
-      pk_sim_entry_##index::run,                                                                           \
-      pk_sim_entry_##index::resume,                                                                        \
-      sizeof pk_sim_entry_##index::parameter_bytes / sizeof(unsigned) - 1,                                 \
-      max_threads,                                                                                         \
-      pk_sim_entry_##index::parameter_bytes,                                                               \
+#define PK_SIM_KERNEL(index, text, max_threads, ...)                       \
+  typedef pk_sim_entry<&__VA_ARGS__> pk_sim_entry_##index;                 \
+  static const pk_sim_kernel pk_sim_kernel_##index = {                     \
+      text,                                                                \
+      (void (*)())(&__VA_ARGS__),                                          \
+      pk_sim_entry_##index::run,                                           \
+      pk_sim_entry_##index::resume,                                        \
+      sizeof pk_sim_entry_##index::parameter_bytes / sizeof(unsigned) - 1, \
+      max_threads,                                                         \
+      pk_sim_entry_##index::parameter_bytes,                               \
       pk_sim_entry_##index::parameter_align};
 
-#define PK_SIM_IMAGE(count, ...)                                                                           \
-  static const pk_sim_kernel *const pk_sim_kernels[count + 1] = {__VA_ARGS__};                             \
-  extern "C" __attribute__((visibility("default"), used)) const pk_sim_image pk_sim_image_v1 = {           \
+#define PK_SIM_IMAGE(count, ...)                                                                 \
+  static const pk_sim_kernel *const pk_sim_kernels[count + 1] = {__VA_ARGS__};                   \
+  extern "C" __attribute__((visibility("default"), used)) const pk_sim_image pk_sim_image_v1 = { \
       PK_SIM_ABI, sizeof(pk_sim_image), count, pk_sim_kernels, pk_sim_bind, pk_sim_touch, pk_sim_position_of};

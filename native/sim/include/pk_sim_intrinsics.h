@@ -62,12 +62,12 @@ PK_SIM_INLINE unsigned __dp4a(unsigned a, unsigned b, unsigned c) {
 }
 
 // ---- the same bits as another type
-#define PK_SIM_BITCAST(name, From, To)                                              \
-  PK_SIM_INLINE To name(From value) {                                               \
-    To result;                                                                      \
-    static_assert(sizeof result == sizeof value, "same size");                      \
-    __builtin_memcpy(&result, &value, sizeof result);                               \
-    return result;                                                                  \
+#define PK_SIM_BITCAST(name, From, To)                         \
+  PK_SIM_INLINE To name(From value) {                          \
+    To result;                                                 \
+    static_assert(sizeof result == sizeof value, "same size"); \
+    __builtin_memcpy(&result, &value, sizeof result);          \
+    return result;                                             \
   }
 PK_SIM_BITCAST(__float_as_int, float, int)
 PK_SIM_BITCAST(__float_as_uint, float, unsigned)
@@ -87,24 +87,24 @@ template <class To>
 PK_SIM_INLINE To pk_sim_saturated(double x, double low, double high, To minimum, To maximum) {
   return x != x ? (To)0 : x <= low ? minimum : x >= high ? maximum : (To)x;
 }
-#define PK_SIM_TO_INTEGER(from, From, to, To, low, high, minimum, maximum)                                          \
-  PK_SIM_INLINE To __##from##2##to##_rn(From x) {                                                                   \
-    return pk_sim_saturated<To>(__builtin_rint(x), low, high, minimum, maximum);                                    \
-  }                                                                                                                 \
-  PK_SIM_INLINE To __##from##2##to##_rz(From x) {                                                                   \
-    return pk_sim_saturated<To>(__builtin_trunc(x), low, high, minimum, maximum);                                   \
-  }                                                                                                                 \
-  PK_SIM_INLINE To __##from##2##to##_ru(From x) {                                                                   \
-    return pk_sim_saturated<To>(__builtin_ceil(x), low, high, minimum, maximum);                                    \
-  }                                                                                                                 \
-  PK_SIM_INLINE To __##from##2##to##_rd(From x) {                                                                   \
-    return pk_sim_saturated<To>(__builtin_floor(x), low, high, minimum, maximum);                                   \
+#define PK_SIM_TO_INTEGER(from, From, to, To, low, high, minimum, maximum)        \
+  PK_SIM_INLINE To __##from##2##to##_rn(From x) {                                 \
+    return pk_sim_saturated<To>(__builtin_rint(x), low, high, minimum, maximum);  \
+  }                                                                               \
+  PK_SIM_INLINE To __##from##2##to##_rz(From x) {                                 \
+    return pk_sim_saturated<To>(__builtin_trunc(x), low, high, minimum, maximum); \
+  }                                                                               \
+  PK_SIM_INLINE To __##from##2##to##_ru(From x) {                                 \
+    return pk_sim_saturated<To>(__builtin_ceil(x), low, high, minimum, maximum);  \
+  }                                                                               \
+  PK_SIM_INLINE To __##from##2##to##_rd(From x) {                                 \
+    return pk_sim_saturated<To>(__builtin_floor(x), low, high, minimum, maximum); \
   }
-#define PK_SIM_TO_INTEGERS(from, From)                                                                             \
-  PK_SIM_TO_INTEGER(from, From, int, int, -2147483648.0, 2147483647.0, -2147483647 - 1, 2147483647)               \
-  PK_SIM_TO_INTEGER(from, From, uint, unsigned, 0.0, 4294967295.0, 0u, 4294967295u)                                \
-  PK_SIM_TO_INTEGER(from, From, ll, long long, -9223372036854775808.0, 9223372036854775808.0,                      \
-                    -9223372036854775807LL - 1, 9223372036854775807LL)                                             \
+#define PK_SIM_TO_INTEGERS(from, From)                                                              \
+  PK_SIM_TO_INTEGER(from, From, int, int, -2147483648.0, 2147483647.0, -2147483647 - 1, 2147483647) \
+  PK_SIM_TO_INTEGER(from, From, uint, unsigned, 0.0, 4294967295.0, 0u, 4294967295u)                 \
+  PK_SIM_TO_INTEGER(from, From, ll, long long, -9223372036854775808.0, 9223372036854775808.0,       \
+                    -9223372036854775807LL - 1, 9223372036854775807LL)                              \
   PK_SIM_TO_INTEGER(from, From, ull, unsigned long long, 0.0, 18446744073709551616.0, 0ull, 18446744073709551615ull)
 PK_SIM_TO_INTEGERS(float, float)
 PK_SIM_TO_INTEGERS(double, double)
@@ -128,11 +128,11 @@ PK_SIM_INLINE float __double2float_rn(double x) { return (float)x; }
 #else
 #define PK_SIM_OPAQUE(value) asm("" : "+m"(value))
 #endif
-#define PK_SIM_UNFUSED(name, T, ...)       \
-  PK_SIM_INLINE T name(T a, T b) {         \
-    T result = __VA_ARGS__;                \
-    PK_SIM_OPAQUE(result);                 \
-    return result;                         \
+#define PK_SIM_UNFUSED(name, T, ...) \
+  PK_SIM_INLINE T name(T a, T b) {   \
+    T result = __VA_ARGS__;          \
+    PK_SIM_OPAQUE(result);           \
+    return result;                   \
   }
 PK_SIM_UNFUSED(__fadd_rn, float, a + b)
 PK_SIM_UNFUSED(__fsub_rn, float, a - b)
@@ -169,15 +169,15 @@ PK_SIM_INLINE float fdividef(float x, float y) { return x / y; }
 PK_SIM_INLINE float __saturatef(float x) { return x >= 1.0f ? 1.0f : x > 0.0f ? x : 0.0f; }
 
 // ---- loads and stores with cache hints are loads and stores
-#define PK_SIM_LOAD(name)                        \
-  template <class T>                             \
-  PK_SIM_INLINE T name(const T *address) {       \
-    return *address;                             \
+#define PK_SIM_LOAD(name)                  \
+  template <class T>                       \
+  PK_SIM_INLINE T name(const T *address) { \
+    return *address;                       \
   }
-#define PK_SIM_STORE(name)                               \
-  template <class T>                                     \
-  PK_SIM_INLINE void name(T *address, T value) {         \
-    *address = value;                                    \
+#define PK_SIM_STORE(name)                       \
+  template <class T>                             \
+  PK_SIM_INLINE void name(T *address, T value) { \
+    *address = value;                            \
   }
 PK_SIM_LOAD(__ldg)
 PK_SIM_LOAD(__ldca)

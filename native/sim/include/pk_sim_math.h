@@ -12,10 +12,10 @@
 // Which overload a call with other argument types gets: integers and mixed types compute in double.
 template <class T>
 struct pk_sim_integer {};
-#define PK_SIM_INTEGER(T)        \
-  template <>                    \
-  struct pk_sim_integer<T> {     \
-    typedef double type;         \
+#define PK_SIM_INTEGER(T)    \
+  template <>                \
+  struct pk_sim_integer<T> { \
+    typedef double type;     \
   };
 PK_SIM_INTEGER(bool)
 PK_SIM_INTEGER(char)
@@ -52,21 +52,21 @@ struct pk_sim_mixed<int, int, double, double> {
 };
 
 // Declared in C, so that the plain name is the C library's; the float overload beside it.
-#define PK_SIM_MATH1(name)                                               \
-  extern "C" double name(double) noexcept;                               \
-  extern "C" float name##f(float) noexcept;                              \
-  PK_SIM_INLINE float name(float x) { return __builtin_##name##f(x); }   \
-  template <class T>                                                     \
-  PK_SIM_INLINE typename pk_sim_integer<T>::type name(T x) {             \
-    return __builtin_##name((double)x);                                  \
+#define PK_SIM_MATH1(name)                                             \
+  extern "C" double name(double) noexcept;                             \
+  extern "C" float name##f(float) noexcept;                            \
+  PK_SIM_INLINE float name(float x) { return __builtin_##name##f(x); } \
+  template <class T>                                                   \
+  PK_SIM_INLINE typename pk_sim_integer<T>::type name(T x) {           \
+    return __builtin_##name((double)x);                                \
   }
-#define PK_SIM_MATH2(name)                                                               \
-  extern "C" double name(double, double) noexcept;                                       \
-  extern "C" float name##f(float, float) noexcept;                                       \
-  PK_SIM_INLINE float name(float x, float y) { return __builtin_##name##f(x, y); }       \
-  template <class A, class B>                                                            \
-  PK_SIM_INLINE typename pk_sim_mixed<A, B>::type name(A x, B y) {                       \
-    return __builtin_##name((double)x, (double)y);                                       \
+#define PK_SIM_MATH2(name)                                                         \
+  extern "C" double name(double, double) noexcept;                                 \
+  extern "C" float name##f(float, float) noexcept;                                 \
+  PK_SIM_INLINE float name(float x, float y) { return __builtin_##name##f(x, y); } \
+  template <class A, class B>                                                      \
+  PK_SIM_INLINE typename pk_sim_mixed<A, B>::type name(A x, B y) {                 \
+    return __builtin_##name((double)x, (double)y);                                 \
   }
 PK_SIM_MATH1(sin)
 PK_SIM_MATH1(cos)
@@ -159,8 +159,8 @@ PK_SIM_INLINE double abs(double x) { return __builtin_fabs(x); }
 PK_SIM_INLINE long abs(long x) { return x < 0 ? -x : x; }
 PK_SIM_INLINE long long abs(long long x) { return x < 0 ? -x : x; }
 
-#define PK_SIM_TEST(name, builtin)                                        \
-  PK_SIM_INLINE bool name(float x) { return builtin(x); }                 \
+#define PK_SIM_TEST(name, builtin)                        \
+  PK_SIM_INLINE bool name(float x) { return builtin(x); } \
   PK_SIM_INLINE bool name(double x) { return builtin(x); }
 PK_SIM_TEST(isnan, __builtin_isnan)
 PK_SIM_TEST(isinf, __builtin_isinf)
@@ -169,12 +169,12 @@ PK_SIM_TEST(signbit, __builtin_signbit)
 #undef PK_SIM_TEST
 
 // ---- functions the C library does not have; both precisions computed in double
-#define PK_SIM_MATH1_OURS(name, ...)                                                    \
-  PK_SIM_INLINE double name(double x) { return __VA_ARGS__; }                           \
-  PK_SIM_INLINE float name##f(float single) {                                           \
-    const double x = single;                                                            \
-    return (float)(__VA_ARGS__);                                                        \
-  }                                                                                     \
+#define PK_SIM_MATH1_OURS(name, ...)                          \
+  PK_SIM_INLINE double name(double x) { return __VA_ARGS__; } \
+  PK_SIM_INLINE float name##f(float single) {                 \
+    const double x = single;                                  \
+    return (float)(__VA_ARGS__);                              \
+  }                                                           \
   PK_SIM_INLINE float name(float x) { return name##f(x); }
 PK_SIM_MATH1_OURS(rsqrt, 1.0 / __builtin_sqrt(x))
 PK_SIM_MATH1_OURS(rcbrt, 1.0 / __builtin_cbrt(x))
@@ -217,8 +217,8 @@ PK_SIM_INLINE void sincos(double x, double *s, double *c) { *s = __builtin_sin(x
 PK_SIM_INLINE void sincospif(float x, float *s, float *c) { *s = sinpif(x), *c = cospif(x); }
 PK_SIM_INLINE void sincospi(double x, double *s, double *c) { *s = sinpi(x), *c = cospi(x); }
 
-#define PK_SIM_MINMAX(T)                                             \
-  PK_SIM_INLINE T min(T a, T b) { return b < a ? b : a; }            \
+#define PK_SIM_MINMAX(T)                                  \
+  PK_SIM_INLINE T min(T a, T b) { return b < a ? b : a; } \
   PK_SIM_INLINE T max(T a, T b) { return a < b ? b : a; }
 PK_SIM_MINMAX(int)
 PK_SIM_MINMAX(unsigned)
@@ -227,8 +227,8 @@ PK_SIM_MINMAX(unsigned long)
 PK_SIM_MINMAX(long long)
 PK_SIM_MINMAX(unsigned long long)
 #undef PK_SIM_MINMAX
-#define PK_SIM_MINMAX_UNSIGNED(A, B, U)                                              \
-  PK_SIM_INLINE U min(A a, B b) { return min((U)a, (U)b); }                          \
+#define PK_SIM_MINMAX_UNSIGNED(A, B, U)                     \
+  PK_SIM_INLINE U min(A a, B b) { return min((U)a, (U)b); } \
   PK_SIM_INLINE U max(A a, B b) { return max((U)a, (U)b); }
 PK_SIM_MINMAX_UNSIGNED(unsigned, int, unsigned)
 PK_SIM_MINMAX_UNSIGNED(int, unsigned, unsigned)

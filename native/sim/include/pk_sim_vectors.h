@@ -2,22 +2,22 @@
 #pragma once
 #pragma GCC system_header
 
-#define PK_SIM_VECTOR(T, N, A2, A4)                                             \
-  struct N##1 {                                                                 \
-    T x;                                                                        \
-  };                                                                            \
-  struct __align__(A2) N##2 {                                                   \
-    T x, y;                                                                     \
-  };                                                                            \
-  struct N##3 {                                                                 \
-    T x, y, z;                                                                  \
-  };                                                                            \
-  struct __align__(A4) N##4 {                                                   \
-    T x, y, z, w;                                                               \
-  };                                                                            \
-  PK_SIM_INLINE N##1 make_##N##1(T x) { return {x}; }                           \
-  PK_SIM_INLINE N##2 make_##N##2(T x, T y) { return {x, y}; }                   \
-  PK_SIM_INLINE N##3 make_##N##3(T x, T y, T z) { return {x, y, z}; }           \
+#define PK_SIM_VECTOR(T, N, A2, A4)                                   \
+  struct N##1 {                                                       \
+    T x;                                                              \
+  };                                                                  \
+  struct __align__(A2) N##2 {                                         \
+    T x, y;                                                           \
+  };                                                                  \
+  struct N##3 {                                                       \
+    T x, y, z;                                                        \
+  };                                                                  \
+  struct __align__(A4) N##4 {                                         \
+    T x, y, z, w;                                                     \
+  };                                                                  \
+  PK_SIM_INLINE N##1 make_##N##1(T x) { return {x}; }                 \
+  PK_SIM_INLINE N##2 make_##N##2(T x, T y) { return {x, y}; }         \
+  PK_SIM_INLINE N##3 make_##N##3(T x, T y, T z) { return {x, y, z}; } \
   PK_SIM_INLINE N##4 make_##N##4(T x, T y, T z, T w) { return {x, y, z, w}; }
 
 PK_SIM_VECTOR(signed char, char, 2, 4)

@@ -1,4 +1,5 @@
-// pk_sim_warp.h: warp collectives. Every one is a call to the device, which computes all lanes when the last one arrives.
+// pk_sim_warp.h: warp collectives. Every one is a call to the device, which computes all lanes when the last one
+// arrives.
 #pragma once
 #pragma GCC system_header
 
@@ -22,7 +23,8 @@ PK_SIM_INLINE pk_sim_u64 pk_sim_bits(T value) {
   return bits;
 }
 template <class T>
-PK_SIM_INLINE T pk_sim_shuffle(pk_sim_warp_op op, unsigned mask, T value, int lane, int width, const char *file, int line) {
+PK_SIM_INLINE T pk_sim_shuffle(pk_sim_warp_op op, unsigned mask, T value, int lane, int width, const char *file,
+                               int line) {
   const pk_sim_u64 bits = pk_sim_warp(op, mask, pk_sim_bits(value), lane, width, file, line);
   __builtin_memcpy(&value, &bits, sizeof value);
   return value;
@@ -73,9 +75,9 @@ PK_SIM_INLINE unsigned __match_all_sync(unsigned mask, T value, int *predicate, 
   return lanes;
 }
 
-#define PK_SIM_REDUCE(name, T, OP)                                                                       \
-  PK_SIM_INLINE T name(unsigned mask, T value, PK_SIM_HERE) {                                            \
-    return (T)pk_sim_warp(OP, mask, pk_sim_bits(value), 0, 32, pk_sim_file, pk_sim_line);                \
+#define PK_SIM_REDUCE(name, T, OP)                                                        \
+  PK_SIM_INLINE T name(unsigned mask, T value, PK_SIM_HERE) {                             \
+    return (T)pk_sim_warp(OP, mask, pk_sim_bits(value), 0, 32, pk_sim_file, pk_sim_line); \
   }
 PK_SIM_REDUCE(__reduce_add_sync, int, PK_SIM_REDUCE_ADD)
 PK_SIM_REDUCE(__reduce_add_sync, unsigned, PK_SIM_REDUCE_ADD)

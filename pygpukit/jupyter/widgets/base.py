@@ -115,7 +115,8 @@ class Dashboard(anywidget.AnyWidget):  # type: ignore[misc]
     def close(self) -> None:
         """End the view and its frames."""
         self.visible = False
-        telemetry.remove_sink(self)
+        if self.comm is not None:  # ipywidgets closes again when the object is collected, where no lock may be taken
+            telemetry.remove_sink(self)
         super().close()
 
     def _from_page(self, _widget: Any, content: Any, _buffers: Any) -> None:

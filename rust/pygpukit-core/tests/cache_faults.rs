@@ -1,4 +1,5 @@
 //! The kernel cache against damaged, foreign and hostile files: never loaded, never an error.
+#![cfg(unix)] // links, pipes, owners and modes
 
 mod cache_support;
 

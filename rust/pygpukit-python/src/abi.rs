@@ -209,6 +209,24 @@ pub unsafe extern "C" fn pk_pool_restore(pool: u64, block: u64) -> i32 {
     status_of(unsafe { pool_at(pool) }.restore(block))
 }
 
+/// # Safety
+/// `pool` is a pool handle.
+#[no_mangle]
+pub unsafe extern "C" fn pk_pool_set_name(pool: u64, block: u64, name: u32) -> i32 {
+    // SAFETY: the contract above.
+    status_of(unsafe { pool_at(pool) }.set_name(block, name))
+}
+
+/// The interned name of a live block, 0 for an unknown one.
+///
+/// # Safety
+/// `pool` is a pool handle.
+#[no_mangle]
+pub unsafe extern "C" fn pk_pool_name(pool: u64, block: u64) -> u32 {
+    // SAFETY: the contract above.
+    unsafe { pool_at(pool) }.block(block).map_or(0, |info| info.owner.name)
+}
+
 #[no_mangle]
 pub extern "C" fn pk_pool_raise() {
     Python::attach(|py| {
@@ -289,6 +307,17 @@ pub unsafe extern "C" fn pk_intern(text: *const c_char, bytes: u64) -> u32 {
     // SAFETY: the contract above.
     let text = unsafe { slice::from_raw_parts(text.cast::<u8>(), bytes as usize) };
     Interner::global().intern(&String::from_utf8_lossy(text))
+}
+
+/// # Safety
+/// `buffer` has room for `capacity` bytes.
+#[no_mangle]
+pub unsafe extern "C" fn pk_name_text(id: u32, buffer: *mut c_char, capacity: u64) -> u64 {
+    let Some(text) = Interner::global().name(id) else { return 0 };
+    let count = text.len().min(capacity as usize);
+    // SAFETY: the contract above; the two do not overlap.
+    unsafe { std::ptr::copy_nonoverlapping(text.as_ptr(), buffer.cast::<u8>(), count) };
+    text.len() as u64
 }
 
 #[no_mangle]

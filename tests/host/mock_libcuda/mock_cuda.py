@@ -42,7 +42,8 @@ def build() -> Path:
 def start(code: str, environment: Mapping[str, str], libcuda: Path | None) -> str:
     """Run Python code with this module's names, libraries searched in `libcuda` (None: as ever); its output."""
     base = {key: value for key, value in os.environ.items() if key != "CUDA_VISIBLE_DEVICES" or libcuda is None}
-    base |= {"PYTHONPATH": str(HERE), "TABLE": str(build() / "libtable.so"), **environment}
+    base |= {"TABLE": str(build() / "libtable.so"), **environment}
+    base["PYTHONPATH"] = os.pathsep.join(filter(None, [str(HERE), base.get("PYTHONPATH")]))
     if libcuda is not None:
         base["LD_LIBRARY_PATH"] = str(libcuda)
     command = [sys.executable, "-c", "from mock_cuda import *\n" + code]

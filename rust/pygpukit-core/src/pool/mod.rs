@@ -254,6 +254,14 @@ impl Pool {
         Ok(())
     }
 
+    /// Says what the block is called from now on: an interned name, for reports and records. Errors: `BadBlock`.
+    pub fn set_name(&self, block: u64, name: u32) -> PoolResult<()> {
+        let mut st = self.lock();
+        let slot = st.find(block)?;
+        st.slab[slot].owner.name = name;
+        Ok(())
+    }
+
     /// Marks a block as just used, for the order of eviction. Errors: `BadBlock`.
     pub fn touch(&self, block: u64) -> PoolResult<()> {
         let now = self.services.clock.now_ns();

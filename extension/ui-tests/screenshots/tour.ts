@@ -1,0 +1,37 @@
+// The tour as a workbench: the notebook at its CUDA cell, both dashboards beside it.
+
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from '@playwright/test';
+import { LabServer } from '../support/lab-server.ts';
+import { NotebookPage } from '../support/notebook-page.ts';
+
+const IMAGES = join(import.meta.dirname, '../../../docs/images');
+const SIZE = { width: 1680, height: 1150 };
+
+for (const [name, theme] of [
+  ['light', 'JupyterLab Light'],
+  ['dark', 'JupyterLab Dark'],
+] as const) {
+  test(`tour, ${name}`, async ({ browser }) => {
+    const server = await LabServer.start(theme);
+    try {
+      const page = await browser.newPage({ viewport: SIZE });
+      const notebook = new NotebookPage(page);
+      await notebook.open(server.notebookUrl('00_tour.ipynb'));
+      await page.evaluate(() => window.jupyterapp.commands.execute('application:toggle-left-area'));
+      await notebook.runAll();
+      await notebook.viewOutputsBeside(['MemoryWidget', 'SchedulerWidget']);
+      // The tasks again, so that the dashboards are seen at work; then back to the cell that made them possible.
+      const tasks = await notebook.cellWith('scheduler.submit(');
+      await notebook.runCell(tasks);
+      await page.waitForTimeout(1_500);
+      await notebook.scrollTo(await notebook.cellWith('void sobel'));
+      await page.waitForTimeout(500);
+      mkdirSync(IMAGES, { recursive: true });
+      await page.screenshot({ path: join(IMAGES, `tour-${name}.png`) });
+    } finally {
+      await server.stop();
+    }
+  });
+}
