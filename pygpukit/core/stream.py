@@ -140,8 +140,13 @@ def current_stream() -> Stream:
 
 
 def synchronize() -> None:
-    """Wait for every stream of the current device. Ctrl-C interrupts the wait."""
+    """Wait for every stream of the current device, then show what kernels printed on the simulated one.
+
+    Ctrl-C interrupts the wait. Raises DriverError when a kernel faulted.
+    """
     native.synchronize()
+    if printed := native.take_device_output():
+        print(printed, end="")
 
 
 def _priority(priority: PriorityLike) -> StreamPriority:

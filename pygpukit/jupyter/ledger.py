@@ -68,9 +68,16 @@ class Ledger:
         """
         if printed := native.take_device_output():
             print(printed, end="")
+        self._name_arrays()
         if not self._stack:
             return
         cell = self._stack.pop()
         _core.ring_push(_CELL_END, cell=cell.id, a=cell.number, b=_core.now_ns() - cell.begin_ns)
         outer = self.current
         native.set_cell(outer.id if outer else 0, outer.filename if outer else None)
+
+    def _name_arrays(self) -> None:
+        """Memory reports call an array by the first public variable that held it at the end of a cell."""
+        for name, value in list(self._shell.user_ns.items()):
+            if isinstance(value, native.ArrayBase) and not name.startswith("_") and not value.name:
+                value.name = name

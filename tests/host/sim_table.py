@@ -1,4 +1,4 @@
-"""The simulated device's driver table by ctypes: what native/sim does, without the pool and launch function in front."""
+"""The simulated device's driver table by ctypes: native/sim without the pool and the launch function in front."""
 
 from __future__ import annotations
 
@@ -193,7 +193,7 @@ class Module:
         stream: int = 0,
         flags: int = 0,
     ) -> int:
-        """The launch's status. Arguments: Array, ctypes scalars, int (32 bits), float (32 bits), bytes (a structure)."""
+        """The launch's status. Arguments: Array, ctypes values, int and float (32 bits), bytes (a structure)."""
         values = [_argument(argument) for argument in arguments]
         pointers = (ctypes.c_void_p * max(len(values), 1))(*(ctypes.addressof(value) for value in values))
         request = Launch(

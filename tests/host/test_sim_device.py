@@ -7,6 +7,7 @@ import os
 import threading
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -350,8 +351,7 @@ def test_what_is_no_image_is_refused(table: Table) -> None:
         assert "pygpukit.jit.simulator" in table.fails(
             INVALID_IMAGE, "module_load", image, len(image), ctypes.byref(out)
         )
-    with open("/proc/self/exe", "rb") as file:
-        image = file.read()
+    image = Path("/proc/self/exe").read_bytes()
     table.fails(INVALID_IMAGE, "module_load", image, len(image), ctypes.byref(out))
 
 

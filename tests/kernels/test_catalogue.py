@@ -39,15 +39,7 @@ def test_everything_that_operations_ask_for_is_listed(launched: list[tuple[str, 
     for dtype in COMPUTE:
         x = gp.empty((4, 6), dtype)
         for view in (x, x[:, ::2]):
-            for op in (
-                pointwise.ADD,
-                pointwise.SUB,
-                pointwise.MUL,
-                pointwise.DIV,
-                pointwise.EQ,
-                pointwise.LT,
-                pointwise.GE,
-            ):
+            for op in OPS:
                 for other in (view, True, x[0, : view.shape[1]]):
                     try:
                         elementwise.binary(op, view, other, None)
@@ -61,7 +53,7 @@ def test_everything_that_operations_ask_for_is_listed(launched: list[tuple[str, 
             view @ x.T[: view.shape[1]].T[:, : view.shape[1]].T
     for storage in STORAGE_ONLY:
         gp.empty((4, 6), storage)[:, ::2].clone()
-    assert len(launched) > 1000
+    assert len(launched) > 500
     assert set(launched) <= listed
 
 

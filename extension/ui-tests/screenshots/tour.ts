@@ -20,14 +20,15 @@ for (const [name, theme] of [
       const notebook = new NotebookPage(page);
       await notebook.open(server.notebookUrl('00_tour.ipynb'));
       await page.evaluate(() => window.jupyterapp.commands.execute('application:toggle-left-area'));
-      await notebook.runAll();
-      await notebook.viewOutputsBeside(['MemoryWidget', 'SchedulerWidget']);
-      // The tasks again, so that the dashboards are seen at work; then back to the cell that made them possible.
       const tasks = await notebook.cellWith('scheduler.submit(');
-      await notebook.runCell(tasks);
-      await page.waitForTimeout(1_500);
+      await notebook.runAbove(tasks);
+      await notebook.expectNoErrors();
+      await notebook.viewOutputsBeside(['MemoryWidget', 'SchedulerWidget']);
+      await page.waitForTimeout(3_000);
+      // Taken while the tasks run.
+      await notebook.beginCell(tasks);
       await notebook.scrollTo(await notebook.cellWith('void sobel'));
-      await page.waitForTimeout(500);
+      await page.waitForTimeout(1_500);
       mkdirSync(IMAGES, { recursive: true });
       await page.screenshot({ path: join(IMAGES, `tour-${name}.png`) });
     } finally {

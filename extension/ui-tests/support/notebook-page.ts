@@ -91,6 +91,10 @@ export class NotebookPage {
   /** Runs every cell and waits for the end. Throws what a cell raised. */
   async runAll(): Promise<void> {
     await this.page.evaluate(() => window.jupyterapp.commands.execute('notebook:run-all-cells'));
+    await this.expectNoErrors();
+  }
+
+  async expectNoErrors(): Promise<void> {
     const raised = await this.page.evaluate(() =>
       window.jupyterapp.shell.currentWidget.model
         .toJSON()
@@ -147,11 +151,20 @@ export class NotebookPage {
     return index;
   }
 
-  /** Runs one cell and waits for its end. */
-  async runCell(index: number): Promise<void> {
-    await this.page.evaluate(async (i) => {
+  /** Runs the cells before one and waits for their end, or begins to run that one and does not wait. */
+  async runAbove(index: number): Promise<void> {
+    await this.activate(index);
+    await this.page.evaluate(() => window.jupyterapp.commands.execute('notebook:run-all-above'));
+  }
+
+  async beginCell(index: number): Promise<void> {
+    await this.activate(index);
+    await this.page.evaluate(() => void window.jupyterapp.commands.execute('notebook:run-cell'));
+  }
+
+  private async activate(index: number): Promise<void> {
+    await this.page.evaluate((i) => {
       window.jupyterapp.shell.currentWidget.content.activeCellIndex = i;
-      await window.jupyterapp.commands.execute('notebook:run-cell');
     }, index);
   }
 
@@ -176,8 +189,10 @@ export class NotebookPage {
           const views = [...shell.widgets('main')];
           await commands.execute('notebook:create-output-view');
           const made = [...shell.widgets('main')].find((widget) => !views.includes(widget));
-          const above = views.find((widget) => widget.id !== notebook.id);
-          if (made && below && above) shell.add(made, 'main', { mode: 'split-bottom', ref: above.id });
+          const above = views.findLast((widget) => widget.id !== notebook.id);
+          if (!made) throw new Error('The lab made no output view.');
+          if (below && above) shell.add(made, 'main', { mode: 'split-bottom', ref: above.id });
+          else shell.add(made, 'main', { mode: 'split-right', ref: notebook.id });
           shell.activateById(notebook.id);
         },
         { i: index, below: place > 0 },

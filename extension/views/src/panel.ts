@@ -15,6 +15,7 @@ export abstract class Panel {
   readonly element: HTMLElement;
   protected readonly body = el('div', 'gk-body');
   protected theme: Theme;
+  private themeIsRead = false;
   private readonly device = el('span', 'gk-device');
   private readonly light = el('span', 'gk-light');
   private readonly sequence = el('span', 'gk-seq');
@@ -42,7 +43,7 @@ export abstract class Panel {
         this.schedule();
       }),
       watchTheme(() => {
-        this.theme = readTheme(this.element);
+        this.themeIsRead = false;
         this.schedule();
       }),
     );
@@ -55,6 +56,10 @@ export abstract class Panel {
   readonly schedule = (): void => {
     this.pending ||= requestAnimationFrame(() => {
       this.pending = 0;
+      // Outside the page an element has neither style nor size; the panes ask again once they have a size.
+      if (!this.element.isConnected) return;
+      if (!this.themeIsRead) this.theme = readTheme(this.element);
+      this.themeIsRead = true;
       this.showState();
       this.showFigures();
       this.draw();
