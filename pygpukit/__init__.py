@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from pygpukit.core.errors import BackendUnavailableError as BackendUnavailableError
     from pygpukit.core.errors import CompileError as CompileError
     from pygpukit.core.errors import DeviceMismatchError as DeviceMismatchError
+    from pygpukit.core.errors import Diagnostic as Diagnostic
     from pygpukit.core.errors import DriverError as DriverError
     from pygpukit.core.errors import DTypeError as DTypeError
     from pygpukit.core.errors import GPUError as GPUError
@@ -57,6 +58,7 @@ if TYPE_CHECKING:
     from pygpukit.core.errors import NvrtcErrorCode as NvrtcErrorCode
     from pygpukit.core.errors import OutOfMemoryError as OutOfMemoryError
     from pygpukit.core.errors import ShapeError as ShapeError
+    from pygpukit.core.errors import TaskCancelledError as TaskCancelledError
     from pygpukit.core.errors import TaskRejectedError as TaskRejectedError
     from pygpukit.core.event import CudaEvent as CudaEvent
     from pygpukit.core.event import Event as Event
@@ -139,6 +141,7 @@ _HOMES = {
         "BackendUnavailableError",
         "CompileError",
         "DeviceMismatchError",
+        "Diagnostic",
         "DriverError",
         "DTypeError",
         "GPUError",
@@ -148,6 +151,7 @@ _HOMES = {
         "NvrtcErrorCode",
         "OutOfMemoryError",
         "ShapeError",
+        "TaskCancelledError",
         "TaskRejectedError",
     ),
     "pygpukit.core.event": ("CudaEvent", "Event", "event_elapsed_ms", "event_elapsed_us"),

@@ -11,10 +11,10 @@
 namespace pk {
 
 static const char *type_name(int8_t dtype) {
-  static const char *names[PK_DTYPE_COUNT] = {"bool",    "int8",     "int16",   "int32",     "int64",
-                                              "uint8",   "uint16",   "uint32",  "uint64",    "float16",
-                                              "bfloat16", "float32", "float64", "complex64", "complex128",
-                                              "float8_e4m3", "float8_e5m2", "int4", "float4_e2m1"};
+  static const char *names[PK_DTYPE_COUNT] = {"bool",        "int8",        "int16",   "int32",      "int64",
+                                              "uint8",       "uint16",      "uint32",  "uint64",     "float16",
+                                              "bfloat16",    "float32",     "float64", "complex64",  "complex128",
+                                              "float8_e4m3", "float8_e5m2", "int4",    "float4_e2m1"};
   return dtype >= 0 && dtype < PK_DTYPE_COUNT ? names[dtype] : "void";
 }
 
@@ -30,13 +30,15 @@ static bool write_pointer(const std::string &kernel, const Param &param, PyObjec
   uint64_t address = 0;
   if (value != Py_None) {
     if (!is_array(value)) {
-      return refuse(kernel, param, std::string("expected a GPUArray of ") + type_name(param.dtype) + ", got " +
-                                       described(value) + "; use gp.from_numpy() to bring host data to the device");
+      return refuse(kernel, param,
+                    std::string("expected a GPUArray of ") + type_name(param.dtype) + ", got " + described(value) +
+                        "; use gp.from_numpy() to bring host data to the device");
     }
     ArrayObject *array = as_array(value);
     if (param.dtype >= 0 && array->dtype != param.dtype) {
-      return refuse(kernel, param, std::string("declared as ") + type_name(param.dtype) + "*, got an array of " +
-                                       type_name(array->dtype) + "; use .astype(\"" + type_name(param.dtype) + "\")");
+      return refuse(kernel, param,
+                    std::string("declared as ") + type_name(param.dtype) + "*, got an array of " +
+                        type_name(array->dtype) + "; use .astype(\"" + type_name(param.dtype) + "\")");
     }
     if (!array->contiguous) return refuse(kernel, param, "the array is not contiguous; pass .contiguous()");
     if (array->storage->device != t_state.device) {
@@ -69,8 +71,8 @@ static uint16_t half_bits(double value) {
   if (magnitude == 0) return sign;
   if (magnitude >= 65520.0) return sign | 0x7c00;
   int exponent = 0;
-  std::frexp(magnitude, &exponent);                            // magnitude in [2^(e-1), 2^e)
-  const int unit = std::max(exponent - 11, -24);               // weight of the last bit kept
+  std::frexp(magnitude, &exponent);                                    // magnitude in [2^(e-1), 2^e)
+  const int unit = std::max(exponent - 11, -24);                       // weight of the last bit kept
   const double scaled = std::nearbyint(std::ldexp(magnitude, -unit));  // the rounding mode is to nearest even
   const auto digits = static_cast<uint32_t>(scaled);
   if (unit == -24) return sign | static_cast<uint16_t>(digits);  // subnormal, or the first normal after a carry
@@ -89,7 +91,8 @@ static bool write_float(const std::string &kernel, const Param &param, PyObject 
   double number = PyFloat_CheckExact(value) ? PyFloat_AS_DOUBLE(value) : PyFloat_AsDouble(value);
   if (number == -1.0 && PyErr_Occurred()) {
     PyErr_Clear();
-    return refuse(kernel, param, std::string("expected a number for ") + type_name(param.dtype) + ", got " + described(value));
+    return refuse(kernel, param,
+                  std::string("expected a number for ") + type_name(param.dtype) + ", got " + described(value));
   }
   if (param.dtype == PK_FLOAT32) {
     store(slot, static_cast<float>(number));
@@ -116,9 +119,9 @@ static bool write_integer(const std::string &kernel, const Param &param, PyObjec
   static constexpr struct {
     int64_t low;
     uint64_t high;
-  } kRange[] = {{0, 1},           {INT8_MIN, INT8_MAX},   {INT16_MIN, INT16_MAX}, {INT32_MIN, INT32_MAX},
-                {INT64_MIN, INT64_MAX}, {0, UINT8_MAX},   {0, UINT16_MAX},        {0, UINT32_MAX},
-                {0, UINT64_MAX}};
+  } kRange[] = {
+      {0, 1},         {INT8_MIN, INT8_MAX}, {INT16_MIN, INT16_MAX}, {INT32_MIN, INT32_MAX}, {INT64_MIN, INT64_MAX},
+      {0, UINT8_MAX}, {0, UINT16_MAX},      {0, UINT32_MAX},        {0, UINT64_MAX}};
   const auto range = kRange[static_cast<size_t>(param.dtype)];
   PyObject *integer = as_integer(value);
   if (integer == nullptr && param.dtype == PK_BOOL && std::strcmp(Py_TYPE(value)->tp_name, "numpy.bool") == 0) {
@@ -127,8 +130,9 @@ static bool write_integer(const std::string &kernel, const Param &param, PyObjec
   }
   if (integer == nullptr) {
     PyErr_Clear();
-    return refuse(kernel, param, std::string("expected an integer for ") + type_name(param.dtype) + ", got " +
-                                     (PyFloat_Check(value) ? "a float that is not integral" : described(value)));
+    return refuse(kernel, param,
+                  std::string("expected an integer for ") + type_name(param.dtype) + ", got " +
+                      (PyFloat_Check(value) ? "a float that is not integral" : described(value)));
   }
   int overflow = 0;
   const long long number = PyLong_AsLongLongAndOverflow(integer, &overflow);
@@ -165,15 +169,17 @@ static bool write_struct(const std::string &kernel, const Param &param, PyObject
   Py_buffer buffer;
   if (PyObject_GetBuffer(value, &buffer, PyBUF_SIMPLE) != 0) {
     PyErr_Clear();
-    return refuse(kernel, param, "a struct parameter takes a bytes-like object of " + std::to_string(param.bytes) +
-                                     " bytes, got " + described(value));
+    return refuse(kernel, param,
+                  "a struct parameter takes a bytes-like object of " + std::to_string(param.bytes) + " bytes, got " +
+                      described(value));
   }
   const bool fits = static_cast<uint64_t>(buffer.len) == param.bytes;
   if (fits) std::memcpy(slot, buffer.buf, param.bytes);
   const Py_ssize_t got = buffer.len;
   PyBuffer_Release(&buffer);
-  return fits || refuse(kernel, param, "a struct parameter takes " + std::to_string(param.bytes) + " bytes, got " +
-                                           std::to_string(got));
+  return fits ||
+         refuse(kernel, param,
+                "a struct parameter takes " + std::to_string(param.bytes) + " bytes, got " + std::to_string(got));
 }
 
 bool write_argument(const std::string &kernel, const Param &param, PyObject *value, uint64_t stream, Pins *pins,
@@ -186,7 +192,8 @@ bool write_argument(const std::string &kernel, const Param &param, PyObject *val
     case ParamKind::kScalar:
       break;
   }
-  if (is_array(value)) return refuse(kernel, param, std::string("expected a ") + type_name(param.dtype) + " value, got an array");
+  if (is_array(value))
+    return refuse(kernel, param, std::string("expected a ") + type_name(param.dtype) + " value, got an array");
   if (param.dtype <= PK_UINT64) return write_integer(kernel, param, value, slot);
   if (param.dtype <= PK_FLOAT64) return write_float(kernel, param, value, slot);
   return write_complex(kernel, param, value, slot);

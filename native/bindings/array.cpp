@@ -7,6 +7,7 @@
 #include <string>
 
 #include "bindings/errors.h"
+#include "bindings/gil.h"
 #include "bindings/owner.h"
 
 namespace pk {
@@ -51,8 +52,8 @@ static Storage *allocate(uint64_t bytes) {
   pk_allocation allocation;
   int32_t status = pk_pool_try_alloc(pool, bytes, stream, &owner, &allocation);
   if (status == PK_POOL_MISS) {
-    Py_BEGIN_ALLOW_THREADS status = pk_pool_alloc(pool, bytes, stream, &owner, &allocation);
-    Py_END_ALLOW_THREADS
+    NoGil released;
+    status = pk_pool_alloc(pool, bytes, stream, &owner, &allocation);
   }
   if (status != PK_POOL_OK) {
     pk_pool_raise();
@@ -81,8 +82,11 @@ bool pin(ArrayObject *array, uint64_t stream, uint64_t now_ns) {
   while (__builtin_expect(resident->load(std::memory_order_seq_cst) == 0, 0)) {
     pins->fetch_sub(1, std::memory_order_seq_cst);
     int32_t status;
-    Py_BEGIN_ALLOW_THREADS status = pk_pool_restore(storage->pool, storage->block);
-    Py_END_ALLOW_THREADS if (status != PK_POOL_OK) {
+    {
+      NoGil released;
+      status = pk_pool_restore(storage->pool, storage->block);
+    }
+    if (status != PK_POOL_OK) {
       pk_pool_raise();
       return false;
     }
@@ -373,7 +377,8 @@ static void dealloc(PyObject *self) {
 }
 
 static PyObject *refuse_new(PyTypeObject *type, PyObject *, PyObject *) {
-  return PyErr_Format(PyExc_TypeError, "%s is made by gp.empty(), gp.from_numpy() and the other factories", type->tp_name);
+  return PyErr_Format(PyExc_TypeError, "%s is made by gp.empty(), gp.from_numpy() and the other factories",
+                      type->tp_name);
 }
 
 static PyObject *tuple_of(const int64_t *values, int count) {
@@ -382,10 +387,10 @@ static PyObject *tuple_of(const int64_t *values, int count) {
   return tuple;
 }
 
-#define GETTER(name, expression) \
+#define GETTER(name, expression)                        \
   static PyObject *get_##name(PyObject *self, void *) { \
-    [[maybe_unused]] ArrayObject *a = as_array(self); \
-    return expression; \
+    [[maybe_unused]] ArrayObject *a = as_array(self);   \
+    return expression;                                  \
   }
 GETTER(shape, tuple_of(a->shape, a->ndim))
 GETTER(strides, tuple_of(a->strides, a->ndim))
@@ -402,8 +407,9 @@ GETTER(storage_nbytes, PyLong_FromUnsignedLongLong(a->storage->bytes))
 GETTER(stream_id, PyLong_FromUnsignedLong(a->storage->stream_id))
 GETTER(resident, PyBool_FromLong(a->storage->state == nullptr ||
                                  __atomic_load_n(&a->storage->state->resident, __ATOMIC_SEQ_CST) != 0))
-GETTER(last_use_ns, PyLong_FromUnsignedLongLong(
-                        a->storage->state == nullptr ? 0 : __atomic_load_n(&a->storage->state->last_use, __ATOMIC_RELAXED)))
+GETTER(last_use_ns, PyLong_FromUnsignedLongLong(a->storage->state == nullptr
+                                                    ? 0
+                                                    : __atomic_load_n(&a->storage->state->last_use, __ATOMIC_RELAXED)))
 #undef GETTER
 
 static PyObject *get_device_ptr(PyObject *self, void *) {
@@ -430,7 +436,8 @@ static int set_name(PyObject *self, PyObject *value, void *) {
     return -1;
   }
   if (storage->block == 0) return 0;  // foreign memory is in no pool's report
-  if (pk_pool_set_name(storage->pool, storage->block, pk_intern(text, static_cast<uint64_t>(length))) == PK_POOL_OK) return 0;
+  if (pk_pool_set_name(storage->pool, storage->block, pk_intern(text, static_cast<uint64_t>(length))) == PK_POOL_OK)
+    return 0;
   pk_pool_raise();
   return -1;
 }
@@ -441,7 +448,8 @@ static PyMethodDef methods[] = {
     {"is_contiguous", is_contiguous, METH_NOARGS, "True when the elements are dense in C order."},
     {nullptr, nullptr, 0, nullptr}};
 
-#define ATTRIBUTE(name, doc) {#name, get_##name, nullptr, doc, nullptr}
+#define ATTRIBUTE(name, doc) \
+  { #name, get_##name, nullptr, doc, nullptr }
 static PyGetSetDef attributes[] = {
     ATTRIBUTE(shape, "Extents, a tuple of ints."),
     ATTRIBUTE(strides, "Bytes from one element to the next along each axis."),
@@ -469,10 +477,12 @@ static PyMethodDef functions[] = {
     {"empty", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(empty)), METH_FASTCALL | METH_KEYWORDS,
      "empty(shape, dtype='float32')\n--\n\n"
      "A new C-contiguous array with undefined contents.\n\n"
-     "shape: int or tuple of ints; dtype: DataType or its name. The memory comes from the device's pool, in the order of the\n"
+     "shape: int or tuple of ints; dtype: DataType or its name. The memory comes from the device's pool, in the order "
+     "of the\n"
      "current stream. Raises ShapeError, DTypeError, OutOfMemoryError."},
     {"view", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(view)), METH_VARARGS | METH_KEYWORDS,
-     "view(array, shape, strides, offset, dtype=None)\n--\n\nAnother view of the array's storage; strides and offset in bytes."},
+     "view(array, shape, strides, offset, dtype=None)\n--\n\nAnother view of the array's storage; strides and offset "
+     "in bytes."},
     {"wrap", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(wrap)), METH_VARARGS | METH_KEYWORDS,
      "wrap(address, nbytes, shape, dtype, owner=None)\n--\n\n"
      "A C-contiguous array over memory that the pool does not own; owner is kept alive with it."},

@@ -27,8 +27,7 @@ struct Storage {
 };
 
 struct ArrayObject {
-  PyObject_HEAD
-  Storage *storage;
+  PyObject_HEAD Storage *storage;
   PyObject *weakrefs;
   int64_t offset;  // bytes from the storage's start
   int64_t size;    // elements
@@ -51,8 +50,8 @@ inline uint64_t address_of(const ArrayObject *array) {
 inline int64_t itemsize_of(const ArrayObject *array) { return pk_dtype_bytes(array->dtype); }
 inline int64_t nbytes_of(const ArrayObject *array) { return array->size * itemsize_of(array); }
 
-// Pins the array's block for a launch or copy on `stream`: resident afterwards, and not reused before that stream has passed.
-// False with an exception set. Every true is paired with unpin().
+// Pins the array's block for a launch or copy on `stream`: resident afterwards, and not reused before that stream has
+// passed. False with an exception set. Every true is paired with unpin().
 bool pin(ArrayObject *array, uint64_t stream, uint64_t now_ns);
 inline void unpin(ArrayObject *array) {
   if (array->storage->state != nullptr) {

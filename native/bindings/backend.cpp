@@ -1,4 +1,5 @@
-// backend.cpp: opening a backend, device properties, thread settings (device, tenant, scheduling context), foreign segments.
+// backend.cpp: opening a backend, device properties, thread settings (device, tenant, scheduling context), foreign
+// segments.
 #include "bindings/backend.h"
 
 #include <pybind11/stl.h>
@@ -182,17 +183,25 @@ void bind_backend(py::module_ &m) {
   m.def("device_counters", device_counters);
   m.def("set_device", set_device, py::arg("device"));
   m.def("current_device", [] { return t_state.device; });
-  m.def("set_cell", [](uint32_t cell, const py::object &filename) { set_cell(cell, filename.ptr()); }, py::arg("cell"),
-        py::arg("filename").none(true));
-  m.def("set_tenant", [](uint32_t tenant) { t_state.tenant = tenant; }, py::arg("tenant"));
-  m.def("enter_context", [](uint64_t context) { t_state.context = context; }, py::arg("context"));
+  m.def(
+      "set_cell", [](uint32_t cell, const py::object &filename) { set_cell(cell, filename.ptr()); }, py::arg("cell"),
+      py::arg("filename").none(true));
+  m.def(
+      "set_tenant", [](uint32_t tenant) { t_state.tenant = tenant; }, py::arg("tenant"));
+  m.def(
+      "enter_context", [](uint64_t context) { t_state.context = context; }, py::arg("context"));
   m.def("leave_context", [] { t_state.context = 0; });
   m.def("import_segment", import_segment, py::arg("fd"), py::arg("nbytes"));
   m.def("release_segment", release_segment, py::arg("address"));
   m.def("sources", sources, "Text files compiled into the extension module, by path relative to native/.");
   m.def("take_device_output", take_device_output, "What kernels printed on the simulated device since the last call.");
-  m.def("driver_table", [] { need_backend(); return reinterpret_cast<uintptr_t>(g_driver); },
-        "Address of the open backend's pk_driver table: for tests that go past the pool and the launch function.");
+  m.def(
+      "driver_table",
+      [] {
+        need_backend();
+        return reinterpret_cast<uintptr_t>(g_driver);
+      },
+      "Address of the open backend's pk_driver table: for tests that go past the pool and the launch function.");
   m.def("sim_cancel", pk_sim_cancel, py::call_guard<py::gil_scoped_release>(),
         "Ends every kernel of the simulated device that this thread made current; how many.");
   m.def("sim_clear_fault", pk_sim_clear_fault, py::call_guard<py::gil_scoped_release>(),

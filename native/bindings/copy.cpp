@@ -7,6 +7,7 @@
 
 #include "bindings/array.h"
 #include "bindings/errors.h"
+#include "bindings/gil.h"
 #include "bindings/stream.h"
 #include "bindings/wait.h"
 #include "launch/launch.h"
@@ -47,17 +48,20 @@ struct Buffer {
   ~Buffer() { PyBuffer_Release(&view); }
 };
 
-// Runs copy(offset, bytes) over the range. The stream is idle before each piece and the piece is finished after it, so the host
-// memory may be reused or freed whenever this returns or throws.
+// Runs copy(offset, bytes) over the range. The stream is idle before each piece and the piece is finished after it, so
+// the host memory may be reused or freed whenever this returns or throws.
 template <typename Copy>
 static void copy_in_chunks(uint64_t bytes, uint64_t stream, const char *doing, const Copy &copy) {
   for (uint64_t done = 0; done < bytes; done += kChunkBytes) {
     need(wait_stream(stream, doing));
     const uint64_t piece = std::min(kChunkBytes, bytes - done);
     pk_status status;
-    Py_BEGIN_ALLOW_THREADS status = copy(done, piece);
-    if (status == PK_OK) status = g_driver->stream_wait(stream);
-    Py_END_ALLOW_THREADS check(status, doing);
+    {
+      NoGil released;
+      status = copy(done, piece);
+      if (status == PK_OK) status = g_driver->stream_wait(stream);
+    }
+    check(status, doing);
   }
 }
 
@@ -111,7 +115,8 @@ static void copy(const py::object &dst, const py::object &src) {
   record_copy(kD2D, bytes, stream.id);
 }
 
-// Patterns wider than 4 bytes that do not repeat a word: write one element, then double the written part by device copies.
+// Patterns wider than 4 bytes that do not repeat a word: write one element, then double the written part by device
+// copies.
 static pk_status fill_wide(uint64_t address, const std::string &pattern, uint64_t bytes, uint64_t stream) {
   const uint64_t width = pattern.size();
   for (uint64_t word = 0; word < width; word += 4) {
@@ -162,7 +167,8 @@ static void fill(const py::object &dst, const py::bytes &pattern_object) {
 static void need_sim(const char *what) {
   need(ensure_backend());
   if (driver_name() == "sim") return;
-  raise_named("GPUError", std::string(what) + " works on the simulated device only; this process runs on '" + driver_name() + "'");
+  raise_named("GPUError",
+              std::string(what) + " works on the simulated device only; this process runs on '" + driver_name() + "'");
   throw py::error_already_set();
 }
 
@@ -170,7 +176,8 @@ static py::memoryview host_buffer(const py::object &object) {
   need_sim("host_buffer()");
   if (!is_array(object.ptr())) throw py::type_error("host_buffer() needs a GPUArray");
   const Storage *storage = as_array(object.ptr())->storage;
-  return py::memoryview::from_memory(reinterpret_cast<void *>(storage->address), static_cast<py::ssize_t>(storage->bytes));
+  return py::memoryview::from_memory(reinterpret_cast<void *>(storage->address),
+                                     static_cast<py::ssize_t>(storage->bytes));
 }
 
 // Runs on the calling thread once the stream is idle: in stream order, without a second interpreter thread.
@@ -201,15 +208,21 @@ void bind_copies(py::module_ &m) {
   m.def("fill", fill, py::arg("dst"), py::arg("pattern"));
   m.def("host_buffer", host_buffer, py::arg("array"));
   m.def("host_launch", host_launch, py::arg("name"), py::arg("fn"), py::arg("arrays"));
-  m.def("pin", [](const py::object &object) {
-    need(ensure_backend());
-    if (!is_array(object.ptr())) throw py::type_error("pin() needs a GPUArray");
-    need(pin(as_array(object.ptr()), as_array(object.ptr())->storage->stream, pk_now_ns()));
-  }, py::arg("array"), "Bring the array's block to the device and keep it there until unpin().");
-  m.def("unpin", [](const py::object &object) {
-    if (!is_array(object.ptr())) throw py::type_error("unpin() needs a GPUArray");
-    unpin(as_array(object.ptr()));
-  }, py::arg("array"));
+  m.def(
+      "pin",
+      [](const py::object &object) {
+        need(ensure_backend());
+        if (!is_array(object.ptr())) throw py::type_error("pin() needs a GPUArray");
+        need(pin(as_array(object.ptr()), as_array(object.ptr())->storage->stream, pk_now_ns()));
+      },
+      py::arg("array"), "Bring the array's block to the device and keep it there until unpin().");
+  m.def(
+      "unpin",
+      [](const py::object &object) {
+        if (!is_array(object.ptr())) throw py::type_error("unpin() needs a GPUArray");
+        unpin(as_array(object.ptr()));
+      },
+      py::arg("array"));
 }
 
 }  // namespace pk

@@ -90,35 +90,39 @@ void bind_functions(py::module_ &m) {
       .def_readonly("name", &Function::name)
       .def_property_readonly("info", info_dict)
       .def("param_sizes", param_sizes)
-      .def("occupancy",
-           [](const Function &self, uint32_t block_threads, uint32_t shared_bytes) {
-             need_backend();
-             int32_t blocks = 0;
-             check(g_driver->function_occupancy(self.handle, block_threads, shared_bytes, &blocks),
-                   "computing the occupancy of " + self.name);
-             return blocks;
-           },
-           py::arg("block_threads"), py::arg("shared_bytes") = 0);
+      .def(
+          "occupancy",
+          [](const Function &self, uint32_t block_threads, uint32_t shared_bytes) {
+            need_backend();
+            int32_t blocks = 0;
+            check(g_driver->function_occupancy(self.handle, block_threads, shared_bytes, &blocks),
+                  "computing the occupancy of " + self.name);
+            return blocks;
+          },
+          py::arg("block_threads"), py::arg("shared_bytes") = 0);
   py::class_<Module, std::shared_ptr<Module>>(m, "Module", "Loaded device code.")
-      .def(py::init([](const py::bytes &image) { return std::make_shared<Module>(std::string(image)); }), py::arg("image"))
-      .def("function",
-           [](const std::shared_ptr<Module> &self, const std::string &name) {
-             need_backend();
-             Function function{self, name, 0};
-             check(g_driver->module_function(self->handle, name.c_str(), &function.handle),
-                   "looking up kernel '" + name + "'");
-             return function;
-           },
-           py::arg("name"))
-      .def("global_",
-           [](const Module &self, const std::string &name) {
-             need_backend();
-             uint64_t address = 0, bytes = 0;
-             check(g_driver->module_global(self.handle, name.c_str(), &address, &bytes),
-                   "looking up global '" + name + "'");
-             return py::make_tuple(address, bytes);
-           },
-           py::arg("name"));
+      .def(py::init([](const py::bytes &image) { return std::make_shared<Module>(std::string(image)); }),
+           py::arg("image"))
+      .def(
+          "function",
+          [](const std::shared_ptr<Module> &self, const std::string &name) {
+            need_backend();
+            Function function{self, name, 0};
+            check(g_driver->module_function(self->handle, name.c_str(), &function.handle),
+                  "looking up kernel '" + name + "'");
+            return function;
+          },
+          py::arg("name"))
+      .def(
+          "global_",
+          [](const Module &self, const std::string &name) {
+            need_backend();
+            uint64_t address = 0, bytes = 0;
+            check(g_driver->module_global(self.handle, name.c_str(), &address, &bytes),
+                  "looking up global '" + name + "'");
+            return py::make_tuple(address, bytes);
+          },
+          py::arg("name"));
 }
 
 }  // namespace pk

@@ -1,4 +1,5 @@
-// kernel.cpp: the hot path. A BoundKernel call checks and converts its arguments on the stack and goes straight to the launch function.
+// kernel.cpp: the hot path. A BoundKernel call checks and converts its arguments on the stack and goes straight to the
+// launch function.
 #include "bindings/kernel.h"
 
 #include <structmember.h>
@@ -30,14 +31,12 @@ struct KernelPlan {
 };
 
 struct KernelObject {
-  PyObject_HEAD
-  KernelPlan *plan;
+  PyObject_HEAD KernelPlan *plan;
   PyObject *function;  // keeps the module loaded
 };
 
 struct BoundObject {
-  PyObject_HEAD
-  vectorcallfunc vectorcall;
+  PyObject_HEAD vectorcallfunc vectorcall;
   KernelObject *kernel;
   PyObject *stream;  // Stream or null for the thread's current stream
   uint64_t stream_handle;
@@ -55,7 +54,8 @@ static bool collect(const KernelPlan &plan, PyObject *const *args, size_t nargs,
   const size_t count = plan.params.size();
   const size_t nkw = kwnames != nullptr ? static_cast<size_t>(PyTuple_GET_SIZE(kwnames)) : 0;
   if (nargs > count) {
-    raise_argument_error(plan.name, "", "takes " + std::to_string(count) + " arguments, got " + std::to_string(nargs + nkw));
+    raise_argument_error(plan.name, "",
+                         "takes " + std::to_string(count) + " arguments, got " + std::to_string(nargs + nkw));
     return false;
   }
   for (size_t i = 0; i < count; ++i) values[i] = i < nargs ? args[i] : nullptr;
@@ -163,7 +163,8 @@ static bool read_params(PyObject *specs, KernelPlan *plan) {
     param.offset = offset;
     offset += param.bytes;
     if (ok && offset > kMaxArgumentBytes) {
-      PyErr_Format(PyExc_ValueError, "parameter '%s' passes the limit of %u bytes of arguments", name, kMaxArgumentBytes);
+      PyErr_Format(PyExc_ValueError, "parameter '%s' passes the limit of %u bytes of arguments", name,
+                   kMaxArgumentBytes);
       ok = false;
     }
     plan->params.push_back(param);
@@ -194,7 +195,8 @@ static PyObject *kernel_new(PyTypeObject *type, PyObject *args, PyObject *kwargs
   KernelObject *kernel = reinterpret_cast<KernelObject *>(type->tp_alloc(type, 0));
   if (kernel == nullptr) return nullptr;
   kernel->function = Py_NewRef(function);
-  kernel->plan = new KernelPlan{name, pk_intern(name, std::string(name).size()), handle, {}, static_cast<uint32_t>(max_threads)};
+  kernel->plan =
+      new KernelPlan{name, pk_intern(name, std::string(name).size()), handle, {}, static_cast<uint32_t>(max_threads)};
   if (!read_params(params, kernel->plan)) {
     Py_DECREF(kernel);
     return nullptr;
@@ -206,18 +208,21 @@ static bool check_extents(const KernelPlan &plan, const pk_launch &launch) {
   const char *axes[] = {"x", "y", "z"};
   for (int i = 0; i < 3; ++i) {
     if (launch.grid[i] == 0) {
-      raise_argument_error(plan.name, "grid", std::string("extent ") + axes[i] + " is 0; a launch needs at least one block");
+      raise_argument_error(plan.name, "grid",
+                           std::string("extent ") + axes[i] + " is 0; a launch needs at least one block");
       return false;
     }
     if (launch.block[i] == 0) {
-      raise_argument_error(plan.name, "block", std::string("extent ") + axes[i] + " is 0; a block needs at least one thread");
+      raise_argument_error(plan.name, "block",
+                           std::string("extent ") + axes[i] + " is 0; a block needs at least one thread");
       return false;
     }
   }
   const uint64_t threads = uint64_t{launch.block[0]} * launch.block[1] * launch.block[2];
   if (threads <= plan.max_threads) return true;
-  raise_argument_error(plan.name, "block", std::to_string(threads) + " threads; this kernel runs with at most " +
-                                               std::to_string(plan.max_threads));
+  raise_argument_error(
+      plan.name, "block",
+      std::to_string(threads) + " threads; this kernel runs with at most " + std::to_string(plan.max_threads));
   return false;
 }
 
@@ -246,7 +251,8 @@ static PyObject *kernel_bind(PyObject *self, PyObject *args, PyObject *kwargs) {
     try {
       ref = stream_or_current(stream);
     } catch (const py::cast_error &) {
-      raise_argument_error(kernel->plan->name, "stream", std::string("expected a Stream, got ") + Py_TYPE(stream)->tp_name);
+      raise_argument_error(kernel->plan->name, "stream",
+                           std::string("expected a Stream, got ") + Py_TYPE(stream)->tp_name);
       return nullptr;
     }
   }
@@ -276,7 +282,8 @@ static void bound_dealloc(PyObject *self) {
 PyObject *launch_loop_ns(PyObject *, PyObject *args) {
   PyObject *object, *tuple;
   unsigned long launches;
-  if (!PyArg_ParseTuple(args, "O!O!k:launch_loop_ns", &Bound_Type, &object, &PyTuple_Type, &tuple, &launches)) return nullptr;
+  if (!PyArg_ParseTuple(args, "O!O!k:launch_loop_ns", &Bound_Type, &object, &PyTuple_Type, &tuple, &launches))
+    return nullptr;
   if (launches == 0) {
     PyErr_SetString(PyExc_ValueError, "launches must be at least 1");
     return nullptr;
@@ -304,12 +311,14 @@ PyObject *launch_loop_ns(PyObject *, PyObject *args) {
     raise_launch_error(plan, l, status);
     return nullptr;
   }
-  return PyFloat_FromDouble(std::chrono::duration<double, std::nano>(end - begin).count() / static_cast<double>(launches));
+  return PyFloat_FromDouble(std::chrono::duration<double, std::nano>(end - begin).count() /
+                            static_cast<double>(launches));
 }
 
 static PyMethodDef kernel_methods[] = {
     {"bind", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(kernel_bind)), METH_VARARGS | METH_KEYWORDS,
-     "bind(grid, block, shared_bytes=0, stream=None, flags=0, cluster=(1, 1, 1))\n--\n\nA launcher for this configuration."},
+     "bind(grid, block, shared_bytes=0, stream=None, flags=0, cluster=(1, 1, 1))\n--\n\nA launcher for this "
+     "configuration."},
     {nullptr, nullptr, 0, nullptr}};
 static PyGetSetDef kernel_attributes[] = {{"name", kernel_name, nullptr, "The kernel's name.", nullptr},
                                           {nullptr, nullptr, nullptr, nullptr, nullptr}};

@@ -40,7 +40,8 @@ static py::tuple compile(const std::string &source, const std::string &name, con
                          const std::map<std::string, std::string> &headers,
                          const std::vector<std::string> &name_expressions) {
   auto job = std::make_shared<Job>();
-  job->request = CompileRequest{source, name, options, {headers.begin(), headers.end()}, name_expressions, &job->cancel};
+  job->request =
+      CompileRequest{source, name, options, {headers.begin(), headers.end()}, name_expressions, &job->cancel};
   std::thread([job] {
     job->result = nvrtc_compile(job->request);
     job->done.store(true, std::memory_order_release);
@@ -53,8 +54,8 @@ static py::tuple compile(const std::string &source, const std::string &name, con
   const CompileResult &result = job->result;
   py::dict lowered;
   for (const auto &[expression, symbol] : result.lowered_names) lowered[py::str(expression)] = symbol;
-  return py::make_tuple(result.status, py::str(py::bytes(result.log).attr("decode")("utf-8", "replace")), py::bytes(result.cubin),
-                        py::bytes(result.ptx), lowered);
+  return py::make_tuple(result.status, py::str(py::bytes(result.log).attr("decode")("utf-8", "replace")),
+                        py::bytes(result.cubin), py::bytes(result.ptx), lowered);
 }
 
 void bind_nvrtc(py::module_ &m) {
@@ -62,16 +63,19 @@ void bind_nvrtc(py::module_ &m) {
   m.def("nvrtc_compile", compile, py::arg("source"), py::arg("name"), py::arg("options"), py::arg("headers"),
         py::arg("name_expressions"));
   m.def("nvrtc_architectures", [] { return nvrtc_architectures(); });
-  m.def("nvrtc_install_headers", [](const std::string &folder) {
-    std::string why;
-    {
-      py::gil_scoped_release release;
-      why = nvrtc_install_headers(folder);
-    }
-    if (why.empty()) return;
-    raise_named("NvrtcError", why);
-    throw py::error_already_set();
-  }, py::arg("folder"));
+  m.def(
+      "nvrtc_install_headers",
+      [](const std::string &folder) {
+        std::string why;
+        {
+          py::gil_scoped_release release;
+          why = nvrtc_install_headers(folder);
+        }
+        if (why.empty()) return;
+        raise_named("NvrtcError", why);
+        throw py::error_already_set();
+      },
+      py::arg("folder"));
 }
 
 }  // namespace pk

@@ -17,8 +17,7 @@ static uint32_t cell_line() {
   uint32_t line = 0;
   for (int depth = 0; frame != nullptr && depth < 64; ++depth) {
     PyCodeObject *code = PyFrame_GetCode(frame);
-    const bool in_cell =
-        code->co_filename == g_filename || PyUnicode_Compare(code->co_filename, g_filename) == 0;
+    const bool in_cell = code->co_filename == g_filename || PyUnicode_Compare(code->co_filename, g_filename) == 0;
     Py_DECREF(code);
     if (in_cell) {
       line = static_cast<uint32_t>(PyFrame_GetLineNumber(frame));

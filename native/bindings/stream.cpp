@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "bindings/errors.h"
+#include "bindings/gil.h"
 #include "bindings/wait.h"
 
 namespace py = pybind11;
@@ -36,9 +37,9 @@ Stream::~Stream() {
   if (!owned || handle == 0) return;
   std::erase(*g_streams, handle);
   if (bind_device() != PK_OK) return;
-  Py_BEGIN_ALLOW_THREADS pk_stream_retired(handle);
+  NoGil released;
+  pk_stream_retired(handle);
   g_driver->stream_destroy(handle);
-  Py_END_ALLOW_THREADS
 }
 
 Event::Event(bool with_timing) : handle(0), timing(with_timing) {
@@ -115,21 +116,23 @@ void bind_streams(py::module_ &m) {
              need_backend();
              if (!wait_stream(self.handle, "waiting for a stream")) throw py::error_already_set();
            })
-      .def("wait_event",
-           [](Stream &self, Event &waited) {
-             need_backend();
-             check(g_driver->stream_wait_event(self.handle, waited.handle), "making a stream wait for an event");
-           },
-           py::arg("event"));
+      .def(
+          "wait_event",
+          [](Stream &self, Event &waited) {
+            need_backend();
+            check(g_driver->stream_wait_event(self.handle, waited.handle), "making a stream wait for an event");
+          },
+          py::arg("event"));
   event.def(py::init<bool>(), py::arg("timing") = true)
       .def_readonly("handle", &Event::handle)
       .def_readonly("timing", &Event::timing)
-      .def("record",
-           [](Event &self, const py::object &stream) {
-             need_backend();
-             check(g_driver->event_record(self.handle, stream_or_current(stream.ptr()).handle), "recording an event");
-           },
-           py::arg("stream") = py::none())
+      .def(
+          "record",
+          [](Event &self, const py::object &stream) {
+            need_backend();
+            check(g_driver->event_record(self.handle, stream_or_current(stream.ptr()).handle), "recording an event");
+          },
+          py::arg("stream") = py::none())
       .def("query",
            [](Event &self) {
              need_backend();
@@ -140,15 +143,16 @@ void bind_streams(py::module_ &m) {
              need_backend();
              if (!wait_event(self.handle, "waiting for an event")) throw py::error_already_set();
            })
-      .def("elapsed_ms",
-           [](Event &self, Event &end) {
-             need_backend();
-             double milliseconds = 0;
-             check(g_driver->event_elapsed(self.handle, end.handle, &milliseconds),
-                   "reading the time between two events");
-             return milliseconds;
-           },
-           py::arg("end"));
+      .def(
+          "elapsed_ms",
+          [](Event &self, Event &end) {
+            need_backend();
+            double milliseconds = 0;
+            check(g_driver->event_elapsed(self.handle, end.handle, &milliseconds),
+                  "reading the time between two events");
+            return milliseconds;
+          },
+          py::arg("end"));
   m.def("default_stream", default_stream);
   m.def("current_stream", current_stream);
   m.def("set_current_stream", set_current_stream, py::arg("stream").none(true));

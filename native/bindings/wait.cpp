@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "bindings/errors.h"
+#include "bindings/gil.h"
 #include "sim/sim.h"
 
 namespace pk {
@@ -14,7 +15,8 @@ using Clock = std::chrono::steady_clock;
 using std::chrono::microseconds;
 using std::chrono::milliseconds;
 
-// A stream query costs about 0.25 us on the device; spinning this long keeps the latency of short kernels at the driver's own.
+// A stream query costs about 0.25 us on the device; spinning this long keeps the latency of short kernels at the
+// driver's own.
 static constexpr microseconds kSpin{100};
 static constexpr microseconds kLongestPause{500};
 static constexpr milliseconds kSignalPeriod{20};
@@ -33,21 +35,24 @@ static pk_status poll_once(const std::function<pk_status()> &done, bool spin, mi
   }
 }
 
-// The simulated device outlives a fault, unlike a CUDA context: once reported, it is forgotten. An interrupt ends what still runs
-// there, because an endless kernel would keep a core busy.
+// The simulated device outlives a fault, unlike a CUDA context: once reported, it is forgotten. An interrupt ends what
+// still runs there, because an endless kernel would keep a core busy.
 static void settle_sim(bool cancel) {
   if (g_driver == nullptr || driver_name() != "sim") return;
-  Py_BEGIN_ALLOW_THREADS if (cancel) pk_sim_cancel();
+  NoGil released;
+  if (cancel) pk_sim_cancel();
   pk_sim_clear_fault();
-  Py_END_ALLOW_THREADS
 }
 
 bool wait_until(const std::function<pk_status()> &done, const char *doing) {
   pk_status status = done();
   microseconds pause{10};
   for (bool spin = true; status == PK_ERROR_NOT_READY; spin = false) {
-    Py_BEGIN_ALLOW_THREADS status = poll_once(done, spin, &pause);
-    Py_END_ALLOW_THREADS if (PyErr_CheckSignals() != 0) {
+    {
+      NoGil released;
+      status = poll_once(done, spin, &pause);
+    }
+    if (PyErr_CheckSignals() != 0) {
       settle_sim(true);
       return false;
     }

@@ -9,8 +9,8 @@
 
 namespace pk {
 
-// Polls done() (PK_ERROR_NOT_READY = go on) without the GIL. Returns false with a Python exception set when a signal handler raised
-// or the poll reported a fault. Call with the GIL held.
+// Polls done() (PK_ERROR_NOT_READY = go on) without the GIL. Returns false with a Python exception set when a signal
+// handler raised or the poll reported a fault. Call with the GIL held.
 bool wait_until(const std::function<pk_status()> &done, const char *doing);
 
 bool wait_stream(uint64_t stream, const char *doing);

@@ -6,7 +6,8 @@
 
 namespace pk {
 
-// Enqueues a kernel. name: interned kernel name for the record. Asynchronous. PK_GATE_STOPPED when the thread's task was cancelled.
+// Enqueues a kernel. name: interned kernel name for the record. Asynchronous. PK_GATE_STOPPED when the thread's task
+// was cancelled.
 pk_status launch(const pk_launch &launch, uint32_t name, uint32_t stream_id);
 
 // A host launch (sim): begin before the function runs on the calling thread, end after it.

@@ -54,7 +54,8 @@ uint64_t default_pool() {
 }
 
 std::string describe(pk_status status) {
-  return std::string(g_driver->error_name(status)) + " (" + std::to_string(status) + "): " + g_driver->error_text(status);
+  return std::string(g_driver->error_name(status)) + " (" + std::to_string(status) +
+         "): " + g_driver->error_text(status);
 }
 
 }  // namespace pk

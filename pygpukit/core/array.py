@@ -187,6 +187,15 @@ class GPUArray(native.ArrayBase):
         """
         return copying.astype(self, as_dtype(dtype))
 
+    def __copy__(self) -> GPUArray:
+        return self.clone()
+
+    def __deepcopy__(self, memo: Any) -> GPUArray:
+        return self.clone()
+
+    def __reduce__(self) -> Any:
+        raise TypeError("a GPUArray is not pickled: its memory is this process's; pickle .to_numpy() instead")
+
     def fill(self, value: Any) -> None:
         """Set every element to a Python number."""
         self[...] = value

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import itertools
+import pickle
 import re
 from typing import Any
 
@@ -213,9 +215,18 @@ def test_contiguous_and_clone() -> None:
     assert turned.is_contiguous()
     assert not x.T.is_contiguous()
     np.testing.assert_array_equal(turned.to_numpy(), host.T)
-    copy = x[::-1].clone()
+    backwards = x[::-1].clone()
     x.fill(0)
-    np.testing.assert_array_equal(copy.to_numpy(), host[::-1])
+    np.testing.assert_array_equal(backwards.to_numpy(), host[::-1])
+
+
+def test_copy_module_clones_and_pickle_refuses() -> None:
+    x = gp.from_numpy(numbers((3, 4)))
+    for made in (copy.copy(x), copy.deepcopy({"x": x})["x"]):
+        assert made.block != x.block
+        np.testing.assert_array_equal(made.to_numpy(), x.to_numpy())
+    with pytest.raises(TypeError, match="to_numpy"):
+        pickle.dumps(x)
 
 
 COMPUTE = [dtype.name for dtype in DTYPES if dtype not in STORAGE_ONLY and dtype != "bfloat16"]

@@ -135,7 +135,7 @@ __global__ void last_block(const float *x, float *parts, float *sum, int n) {
   if (threadIdx.x == 0) {
     parts[blockIdx.x] = values[0];
     __threadfence();
-    last = atomicInc(&ticket, gridDim.x) == gridDim.x - 1;
+    last = atomicInc(&ticket, gridDim.x - 1) == gridDim.x - 1;
   }
   __syncthreads();
   if (last && threadIdx.x == 0) {

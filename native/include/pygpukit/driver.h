@@ -1,4 +1,5 @@
-/* driver.h: the one table of device functions (the C ABI seam). native/cuda and native/sim each fill it; Rust and C++ see nothing else.
+/* driver.h: the one table of device functions (the C ABI seam). native/cuda and native/sim each fill it; Rust and C++
+ * see nothing else.
  *
  * Rules of the table
  * - Every function returns a status: 0, or a CUresult number (the simulator uses the same numbers). Text for the last
@@ -54,7 +55,7 @@ typedef struct pk_device_info {
   int32_t max_threads_per_multiprocessor;
   int32_t max_block[3];
   int32_t max_grid[3];
-  int32_t max_shared_per_block_bytes;        /* without opt-in, 49152 on every device we support */
+  int32_t max_shared_per_block_bytes; /* without opt-in, 49152 on every device we support */
   int32_t max_shared_per_block_optin_bytes;
   int32_t max_shared_per_multiprocessor_bytes;
   int32_t registers_per_multiprocessor;
@@ -112,8 +113,8 @@ typedef struct pk_driver {
   pk_status (*physical_create)(uint64_t bytes, uint64_t *physical); /* exportable as a file descriptor */
   pk_status (*physical_release)(uint64_t physical);
   pk_status (*map)(uint64_t address, uint64_t bytes, uint64_t physical); /* whole physical, read and write access */
-  pk_status (*unmap)(uint64_t address, uint64_t bytes);                  /* does not wait for kernels: the caller must */
-  pk_status (*physical_export)(uint64_t physical, int32_t *fd);          /* the caller closes fd */
+  pk_status (*unmap)(uint64_t address, uint64_t bytes);         /* does not wait for kernels: the caller must */
+  pk_status (*physical_export)(uint64_t physical, int32_t *fd); /* the caller closes fd */
   pk_status (*physical_import)(int32_t fd, uint64_t bytes, uint64_t *physical);
 
   /* pinned host memory */
@@ -124,7 +125,8 @@ typedef struct pk_driver {
   pk_status (*copy_h2d)(uint64_t dst, const void *src, uint64_t bytes, uint64_t stream);
   pk_status (*copy_d2h)(void *dst, uint64_t src, uint64_t bytes, uint64_t stream);
   pk_status (*copy_d2d)(uint64_t dst, uint64_t src, uint64_t bytes, uint64_t stream);
-  pk_status (*fill)(uint64_t dst, uint32_t pattern, uint32_t width_bytes, uint64_t count, uint64_t stream); /* width 1, 2, 4 */
+  pk_status (*fill)(uint64_t dst, uint32_t pattern, uint32_t width_bytes, uint64_t count,
+                    uint64_t stream); /* width 1, 2, 4 */
 
   /* streams: priority 0 is the lowest, -5 the most urgent */
   pk_status (*stream_create)(int32_t priority, uint64_t *stream);
@@ -147,20 +149,23 @@ typedef struct pk_driver {
   pk_status (*module_function)(uint64_t module, const char *name, uint64_t *function);
   pk_status (*module_global)(uint64_t module, const char *name, uint64_t *address, uint64_t *bytes);
   pk_status (*function_info)(uint64_t function, pk_function_info *info);
-  pk_status (*function_param)(uint64_t function, uint32_t index, uint64_t *offset, uint64_t *bytes); /* PK_ERROR_INVALID_VALUE past the end */
+  pk_status (*function_param)(uint64_t function, uint32_t index, uint64_t *offset,
+                              uint64_t *bytes); /* PK_ERROR_INVALID_VALUE past the end */
   pk_status (*function_set_dynamic_shared)(uint64_t function, uint32_t bytes);
   pk_status (*function_occupancy)(uint64_t function, uint32_t block_threads, uint32_t shared_bytes, int32_t *blocks);
 
   /* launches: asynchronous; a fault shows in a later query or wait */
   pk_status (*launch)(const pk_launch *launch);
-  pk_status (*launch_host)(uint64_t stream, void (*fn)(void *), void *arg); /* fn runs off the calling thread, in stream order */
+  pk_status (*launch_host)(uint64_t stream, void (*fn)(void *),
+                           void *arg); /* fn runs off the calling thread, in stream order */
 } pk_driver;
 
 /* Opens libcuda and returns its table, or NULL with the reason (one sentence, static or thread-local) in *why. */
 const pk_driver *pk_cuda_driver(const char **why);
 /* NULL when pk_cuda_driver() gives a table; else the reason. Creates no context. */
 const char *pk_cuda_probe(void);
-/* The simulated device. Reads PYGPUKIT_SIM once ("sms=8,memory=2GiB,copy_gbps=0,devices=1,workers=0"); NULL and *why on a bad value. */
+/* The simulated device. Reads PYGPUKIT_SIM once ("sms=8,memory=2GiB,copy_gbps=0,devices=1,workers=0"); NULL and *why on
+ * a bad value. */
 const pk_driver *pk_sim_driver(const char **why);
 
 #ifdef __cplusplus

@@ -20,7 +20,7 @@ enum {
   PK_COMPLEX128 = 14,
   PK_FLOAT8_E4M3 = 15,
   PK_FLOAT8_E5M2 = 16,
-  PK_INT4 = 17,   /* storage: one value a byte */
+  PK_INT4 = 17,        /* storage: one value a byte */
   PK_FLOAT4_E2M1 = 18, /* storage: one value a byte */
   PK_DTYPE_COUNT = 19
 };

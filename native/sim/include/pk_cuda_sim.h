@@ -35,12 +35,15 @@ typedef __PTRDIFF_TYPE__ ptrdiff_t;
 #define PK_SIM_INLINE static inline __attribute__((always_inline))
 #define PK_SIM_NOINLINE static __attribute__((noinline, unused))
 
-#include "pk_sim_atomics.h"
-#include "pk_sim_block.h"
-#include "pk_sim_entry.h"
-#include "pk_sim_intrinsics.h"
-#include "pk_sim_math.h"
+// Each header needs those before it.
+// clang-format off
 #include "pk_sim_vectors.h"
+#include "pk_sim_block.h"
 #include "pk_sim_warp.h"
+#include "pk_sim_atomics.h"
+#include "pk_sim_math.h"
+#include "pk_sim_intrinsics.h"
+#include "pk_sim_entry.h"
+// clang-format on
 
 #endif

@@ -68,23 +68,22 @@ def scheduler_html(device: str, tasks: Sequence[_core.TaskRecord], counters: Map
 def _map(
     segments: Sequence[tuple[int, int, bool]], blocks: Sequence[tuple[int, int, int, int, int, int, int, bool]]
 ) -> list[str]:
-    """Mapped segments end to end in one row, blocks inside them."""
-    total = sum(size for _, size, mapped in segments if mapped)
-    if total == 0:
-        return []
-    scale = WIDTH / total
-    row = ROW + 6
-    parts = []
-    offset = 0
+    """Mapped segments end to end in one row, blocks inside; ordered by content, as addresses differ between runs."""
+    rows = []
     for start, size, mapped in segments:
-        if not mapped:
-            continue
-        parts.append(_rect(offset * scale, row, size * scale - 1, "currentColor", 0.1))
-        for _, address, length, tenant, name, *_ in blocks[:MAX_SHAPES]:
-            if start <= address < start + size:
-                colour = COLOURS[(name or tenant) % len(COLOURS)]
-                parts.append(_rect((offset + address - start) * scale, row, max(length * scale - 0.5, 0.5), colour))
-        offset += size
+        inside = [(b[1] - start, b[2], b[4] or b[3]) for b in blocks[:MAX_SHAPES] if start <= b[1] < start + size]
+        if mapped:
+            rows.append((-size, inside))
+    total = -sum(size for size, _ in rows)
+    parts = []
+    left = 0.0
+    for negative_size, inside in sorted(rows):
+        width = WIDTH * -negative_size / total
+        parts.append(_rect(left, ROW + 6, width - 1, "currentColor", 0.1))
+        for offset, length, owner in inside:
+            colour = COLOURS[owner % len(COLOURS)]
+            parts.append(_rect(left + WIDTH * offset / total, ROW + 6, max(WIDTH * length / total - 0.5, 0.5), colour))
+        left += width
     return parts
 
 
