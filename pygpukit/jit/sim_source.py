@@ -39,8 +39,8 @@ _MESSAGE = re.compile(
     r"(?P<file>[^\s:][^:\n]*):(?P<line>\d+):(?:(?P<column>\d+):)? (?P<kind>(?:fatal )?error|note): (?P<text>.*)"
 )
 _REQUIRED = re.compile(r"(?P<file>[^\s:][^:\n]*):(?P<line>\d+):(?P<column>\d+):\s+required (?:from|by)")
-_UNDEFINED = re.compile(r"(?:.*[/ ])?(?P<file>[^\s:/][^:\n]*):(?P<line>\d+): (?P<text>undefined reference to .*)")
-_UNDEFINED_ANYWHERE = re.compile(r"undefined (?:reference to|symbol:) .*")
+_UNDEFINED = re.compile(r"(?:(?P<file>[^\s:/][^:\n]*):(?P<line>\d+): )?(?P<text>undefined (?:reference to|symbol:) .*)")
+_FLAG = re.compile(r" \[-[fW][\w=-]+\]$")  # names an option of the compiler that the user did not give
 
 
 @dataclass(frozen=True)
@@ -94,45 +94,63 @@ def prepare(
     return Prepared("\n".join(lines), tuple(wanted), tuple(kernel.line if kernel else 1 for kernel in wanted.values()))
 
 
-def readable_log(log: str, name: str, prepared: Prepared) -> str:
+def readable_log(log: str, name: str, prepared: Prepared, source: str) -> str:
     """The compiler's messages about the user's source, `name:line:column: kind: text`, one a line.
 
-    A message about one of the simulator's headers is told at the line of the user's that led there.
+    A message about one of the simulator's headers is told at the line of the user's that led there; of those about one
+    entry of the kernel table only the first is kept.
     """
-    found: list[str] = []
-    origin = ""  # the user's place that the next message about a header belongs to
+    reader = _LogReader(name, prepared, source.count("\n") + 1)
     for line in log.splitlines():
+        reader.read(line)
+    return "\n".join(dict.fromkeys(reader.found or reader.unclosed)) or log.strip()
+
+
+class _LogReader:
+    """One pass over a log. found: messages. unclosed: those that only say that the source ended too early."""
+
+    def __init__(self, name: str, prepared: Prepared, last_line: int) -> None:
+        self.found: list[str] = []
+        self.unclosed: list[str] = []
+        self._name, self._prepared, self._last_line = name, prepared, last_line
+        self._origin = ""  # the user's place that the next message about a header belongs to
+        self._told: set[str] = set()  # kernels of the table that a message was about
+
+    def read(self, line: str) -> None:
         if required := _REQUIRED.match(line):
-            if required["file"] == name:
-                origin = f"{name}:{required['line']}:{required['column']}"
-            continue
-        match = _MESSAGE.match(line)
-        if match is None:
-            undefined = _UNDEFINED.match(line)
-            if undefined and undefined["file"] == name:
-                found.append(f"{name}:{undefined['line']}: error: {undefined['text']}")
-            elif undefined or (match := _UNDEFINED_ANYWHERE.search(line)):
-                text = undefined["text"] if undefined else _UNDEFINED_ANYWHERE.search(line).group()  # type: ignore[union-attr]
-                found.append(f"{name}:1: error: {text}")
-            continue
-        if match["file"] == name:
-            found.append(line)
+            if required["file"] == self._name:
+                self._origin = f"{self._name}:{required['line']}:{required['column']}"
+        elif match := _MESSAGE.match(line):
+            self._message(match)
+        elif undefined := _UNDEFINED.search(line):
+            place = f"{self._name}:{undefined['line']}" if undefined["file"] == self._name else f"{self._name}:1"
+            self.found.append(f"{place}: error: {undefined['text']}")
+
+    def _message(self, match: re.Match[str]) -> None:
+        text = _FLAG.sub("", match["text"])
+        if match["file"] == self._name:
+            column = f":{match['column']}" if match["column"] else ""
+            self.found.append(f"{self._name}:{match['line']}{column}: {match['kind']}: {text}")
         elif match["kind"] != "note":
-            found.append(_message_elsewhere(match, name, prepared, origin))
+            self._elsewhere(match["file"], int(match["line"]), text)
         if match["kind"] != "note":
-            origin = ""
-    return "\n".join(dict.fromkeys(found)) or log.strip()
+            self._origin = ""
 
-
-def _message_elsewhere(match: re.Match[str], name: str, prepared: Prepared, origin: str) -> str:
-    """An error that the compiler saw in the entry table or in a header."""
-    index = int(match["line"]) - 1
-    if match["file"] == STUB_FILE and index < len(prepared.names):
-        kernel = prepared.names[index]
-        return f"{origin or f'{name}:{prepared.places[index]}'}: error: kernel {kernel}: {match['text']}"
-    if origin:
-        return f"{origin}: error: {match['text']}"
-    return f"{name}:1: error: {match['text']} (in {match['file']}:{match['line']})"
+    def _elsewhere(self, file: str, line: int, text: str) -> None:
+        """An error that the compiler saw in the entry table or in a header."""
+        names = self._prepared.names
+        if file == STUB_FILE and line <= len(names):
+            place = self._origin or f"{self._name}:{self._prepared.places[line - 1]}"
+            if names[line - 1] not in self._told:
+                self.found.append(f"{place}: error: kernel {names[line - 1]}: {text}")
+            self._told.add(names[line - 1])
+        elif file == STUB_FILE:
+            if not self.unclosed or "end of input" in text:
+                self.unclosed = [f"{self._name}:{self._last_line}: error: {text}"]
+        elif self._origin:
+            self.found.append(f"{self._origin}: error: {text}")
+        else:
+            self.found.append(f"{self._name}:1: error: {text} (in {file}:{line})")
 
 
 def _place(text: str, offset: int) -> tuple[int, int]:

@@ -24,11 +24,32 @@ from pygpukit.jit.sim_source import prepare, readable_log, refusals
 
 # Semantics first: wrapping integers, aliasing pointers, signed char and exact arithmetic are what a GPU gives. Without
 # the last flag g++ takes the address of the built-in variables, and then keeps them in memory.
-_FLAGS = (
-    "-x c++ -O2 -march=native -fPIC -fvisibility=hidden -fno-exceptions -fno-rtti -fno-math-errno -fno-trapping-math"
-    " -fno-strict-aliasing -fwrapv -fsigned-char -fno-delete-null-pointer-checks -fstack-clash-protection -fno-stack-protector -U_FORTIFY_SOURCE -g1 -gdwarf-4 -gz=none -w"
-    " -nostdinc -shared -fno-tree-slp-vectorize"
-).split()
+_FLAGS = [
+    "-x",
+    "c++",
+    "-O2",
+    "-march=native",
+    "-fPIC",
+    "-fvisibility=hidden",
+    "-fno-exceptions",
+    "-fno-rtti",
+    "-fno-math-errno",
+    "-fno-trapping-math",
+    "-fno-strict-aliasing",
+    "-fwrapv",
+    "-fsigned-char",
+    "-fno-delete-null-pointer-checks",
+    "-fstack-clash-protection",
+    "-fno-stack-protector",
+    "-U_FORTIFY_SOURCE",
+    "-g1",
+    "-gdwarf-4",
+    "-gz=none",
+    "-w",
+    "-nostdinc",
+    "-shared",
+    "-fno-tree-slp-vectorize",
+]
 # Options that mean something to a GPU's code generator only.
 _WITHOUT_EFFECT = (
     "--use_fast_math", "-use_fast_math", "--ftz", "-ftz", "--prec-sqrt", "-prec-sqrt", "--prec-div", "-prec-div",
@@ -115,7 +136,7 @@ def compile(
             *_compiler_flags(command), str(text), "-o", str(image), *_link_flags(command),
         ])  # fmt: skip
         if status != 0:
-            raise compile_error(name, readable_log(log, name, prepared), source)
+            raise compile_error(name, readable_log(log, name, prepared, source), source)
         return SimImage(image.read_bytes(), "", prepared.names)
 
 

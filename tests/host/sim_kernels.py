@@ -16,7 +16,8 @@ BLUR = """
 __global__ void blur(const float *__restrict__ in, float *__restrict__ out, int width, int height) {
   int x = blockIdx.x * blockDim.x + threadIdx.x, y = blockIdx.y * blockDim.y + threadIdx.y;
   if (x < 1 || y < 1 || x >= width - 1 || y >= height - 1) return;
-  out[y * width + x] = in[y * width + x - 1] + in[y * width + x + 1] + in[(y - 1) * width + x] + in[(y + 1) * width + x];
+  int at = y * width + x;
+  out[at] = in[at - 1] + in[at + 1] + in[at - width] + in[at + width];
 }
 """
 
@@ -72,7 +73,8 @@ __global__ void histogram(const unsigned char *data, unsigned *bins, int n) {
   __shared__ unsigned local[256];
   for (int i = threadIdx.x; i < 256; i += blockDim.x) local[i] = 0;
   __syncthreads();
-  for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x) atomicAdd(&local[data[i]], 1u);
+  for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x)
+    atomicAdd(&local[data[i]], 1u);
   __syncthreads();
   for (int i = threadIdx.x; i < 256; i += blockDim.x) atomicAdd(&bins[i], local[i]);
 }
@@ -102,7 +104,8 @@ __global__ void __launch_bounds__(256) softmax(const T *x, T *y, int n) {
     if (threadIdx.x < half) scratch[threadIdx.x] += scratch[threadIdx.x + half];
     __syncthreads();
   }
-  for (int i = threadIdx.x; i < n; i += blockDim.x) y[(size_t)blockIdx.x * n + i] = (T)(__expf((float)row[i] - top) / scratch[0]);
+  for (int i = threadIdx.x; i < n; i += blockDim.x)
+    y[(size_t)blockIdx.x * n + i] = (T)(__expf((float)row[i] - top) / scratch[0]);
 }
 }
 """

@@ -3,27 +3,16 @@
 from __future__ import annotations
 
 import ctypes
-import os
-import signal
-import subprocess
-import sys
-import threading
-import time
 
 import numpy as np
 import pytest
-from sim_kernels import ADD, check_all
+from sim_kernels import check_all
 from sim_table import (
-    ASSERT,
-    FAILED,
-    GRANULE,
-    ILLEGAL_ADDRESS,
     INVALID_IMAGE,
     INVALID_VALUE,
     NOT_FOUND,
     NOT_SUPPORTED,
     OUT_OF_RESOURCES,
-    TIMEOUT,
     Array,
     FunctionInfo,
     Module,
@@ -139,7 +128,10 @@ def test_votes_matches_and_reductions(table: Table, ints: Array) -> None:
     assert set(ballot.view(np.uint32)) == {sum(1 << lane for lane in range(0, 32, 3))}
     match = run(table, "o[t] = (int)__match_any_sync(~0u, t % 4);", 32, ints).view(np.uint32)
     assert match.tolist() == [sum(1 << lane for lane in range(t % 4, 32, 4)) for t in range(32)]
-    body = "int p, q; unsigned m = __match_all_sync(~0u, 5, &p), n = __match_all_sync(~0u, t, &q); o[t] = p + 2 * q + 4 * (m == ~0u) + 8 * (n == 0);"
+    body = """
+  int p, q;
+  unsigned m = __match_all_sync(~0u, 5, &p), n = __match_all_sync(~0u, t, &q);
+  o[t] = p + 2 * q + 4 * (m == ~0u) + 8 * (n == 0);"""
     assert set(run(table, body, 32, ints)) == {13}
     sums = {
         "__reduce_add_sync(~0u, t)": 496,
@@ -168,7 +160,11 @@ def test_active_masks_of_two_branches_on_one_line(table: Table, ints: Array) -> 
 
 
 def test_lanes_that_left_are_not_waited_for(table: Table, ints: Array) -> None:
-    body = "if (t % 2) return; for (int i = 0; i < 3; ++i) o[t] = (int)__ballot_sync(~0u, 1); __syncthreads(); __syncwarp();"
+    body = """
+  if (t % 2) return;
+  for (int i = 0; i < 3; ++i) o[t] = (int)__ballot_sync(~0u, 1);
+  __syncthreads();
+  __syncwarp();"""
     assert set(run(table, body, 64, ints)[::2]) == {0x55555555}
 
 
@@ -222,14 +218,19 @@ __global__ void k(int *o) {
 def test_atomics(table: Table) -> None:
     source = """
 #include <cuda_fp16.h>
-__global__ void k(int *i, unsigned *u, unsigned long long *w, long long *s, float *f, double *d, half *h, unsigned short *c) {
+__global__ void k(int *i, unsigned *u, unsigned long long *w, long long *s, float *f, double *d, half *h,
+                  unsigned short *c) {
   int t = threadIdx.x + blockIdx.x * blockDim.x;
   atomicAdd(i, t); atomicSub(i + 1, t); atomicMin(i + 2, -t); atomicMax(i + 3, t); atomicOr(i + 4, 1 << t % 31);
-  atomicAnd(i + 5, ~(1 << t % 31)); atomicXor(i + 6, 1 << t % 31); atomicAdd_block(i + 7, 1); atomicAdd_system(i + 7, 1);
+  atomicAnd(i + 5, ~(1 << t % 31)); atomicXor(i + 6, 1 << t % 31);
+  atomicAdd_block(i + 7, 1); atomicAdd_system(i + 7, 1);
   atomicInc(u, 9); atomicDec(u + 1, 9); atomicMax(u + 2, (unsigned)-t); atomicMin(u + 3, (unsigned)t + 5);
   atomicAdd(w, 1ull << 33); atomicMax(s, (long long)t << 33); atomicMin(s + 1, -((long long)t << 33));
   atomicAdd(f, 0.5f); atomicAdd(d, 0.25); atomicAdd(h, half(1.0f));
-  if (t == 5) { i[8] = atomicExch(i + 9, 77); f[1] = atomicExch(f + 2, 1.5f); atomicCAS(c, 3, 9); i[10] = atomicCAS(i + 11, 1, 2); }
+  if (t == 5) {
+    i[8] = atomicExch(i + 9, 77); f[1] = atomicExch(f + 2, 1.5f);
+    atomicCAS(c, 3, 9); i[10] = atomicCAS(i + 11, 1, 2);
+  }
 }"""
     n = 512
     ints = np.zeros(12, np.int32)
@@ -257,7 +258,11 @@ __constant__ float gain[4] = {1, 2, 3, 4};
 static __constant__ int offset = 5;
 namespace deep { namespace er { __device__ int counter = 10; } }
 __device__ int optind, y1, index;  // names that the C library has too
-__global__ void pause(int *o) { o[threadIdx.x] = (int)gain[threadIdx.x % 4] * 10 + offset + y1; atomicAdd(&deep::er::counter, 1); index = optind = 3; }
+__global__ void pause(int *o) {
+  o[threadIdx.x] = (int)gain[threadIdx.x % 4] * 10 + offset + y1;
+  atomicAdd(&deep::er::counter, 1);
+  index = optind = 3;
+}
 """
     module = Module(table, source)
     address, size = ctypes.c_uint64(), ctypes.c_uint64()
@@ -305,7 +310,10 @@ def test_dynamic_shared_memory_inside_and_outside_functions(table: Table, ints: 
     source = """
 extern __shared__ float everywhere[];
 namespace n { extern __shared__ __align__(8) double here[]; }
-template <class T> __device__ T *typed() { extern __shared__ __align__(16) unsigned char raw[]; return reinterpret_cast<T *>(raw); }
+template <class T> __device__ T *typed() {
+  extern __shared__ __align__(16) unsigned char raw[];
+  return reinterpret_cast<T *>(raw);
+}
 __global__ void k(int *o) {
   extern __shared__ int mine[]; extern volatile __shared__ int rows[][4];
   mine[threadIdx.x] = threadIdx.x * 3;
@@ -332,8 +340,10 @@ def test_kernel_parameters(table: Table) -> None:
     source = """
 struct shape { char tag; double size; int extent[3]; };
 template <int N> struct box { float values[N]; };
-__global__ void k(double *o, bool flag, unsigned char small, shape s, long long big, float4 v, box<3> b, const float *const p) {
-  o[0] = flag; o[1] = small; o[2] = s.tag; o[3] = s.size; o[4] = s.extent[2]; o[5] = big; o[6] = v.w; o[7] = b.values[2]; o[8] = p == nullptr;
+__global__ void k(double *o, bool flag, unsigned char small, shape s, long long big, float4 v, box<3> b,
+                  const float *const p) {
+  o[0] = flag; o[1] = small; o[2] = s.tag; o[3] = s.size; o[4] = s.extent[2];
+  o[5] = big; o[6] = v.w; o[7] = b.values[2]; o[8] = p == nullptr;
 }"""
     module = Module(table, source)
     shape = np.zeros(1, np.dtype([("tag", "i1"), ("size", "f8"), ("extent", "i4", 3)], align=True))
@@ -362,7 +372,11 @@ __global__ void k(double *o, bool flag, unsigned char small, shape s, long long 
 def test_launch_limits_are_those_of_a_device(table: Table, ints: Array) -> None:
     module = Module(table, """
 __global__ void k(int *o) {}
-__global__ void __launch_bounds__(128, 2) bounded(int *o) { __shared__ int s[1000]; s[threadIdx.x] = 1; o[threadIdx.x] = s[0]; }
+__global__ void __launch_bounds__(128, 2) bounded(int *o) {
+  __shared__ int s[1000];
+  s[threadIdx.x] = 1;
+  o[threadIdx.x] = s[0];
+}
 """)  # fmt: skip
     for grid, block in (
         (1, 1025),
@@ -395,263 +409,3 @@ def test_static_shared_memory_is_limited_for_each_kernel(table: Table) -> None:
     Module(table, two.format("one", 12288) + two.format("other", 12288))
     with pytest.raises(AssertionError, match=rf"{INVALID_IMAGE}.*big uses too much shared data: 49156 bytes"):
         Module(table, two.format("one", 12288) + two.format("big", 12289))
-
-
-# ---- faults
-
-FAULTS = [
-    ("  o[threadIdx.x + 1000000000LL] = 1;", ILLEGAL_ADDRESS, "illegal memory access at cell:2", "thread (0,0,0)"),
-    ("  if (threadIdx.x == 5) *(int *)0 = 1;", ILLEGAL_ADDRESS, "at cell:2: address 0x0", "thread (5,0,0)"),
-    ("  if (blockIdx.x == 1)\n    o[0] = 5 / (o[1] - (int)threadIdx.x + 3);", FAILED, "division by zero at cell:3", "block (1,0,0), thread (3,0,0)"),
-    ("  assert(threadIdx.x < 7 && o);", ASSERT, "Assertion `threadIdx.x < 7 && o` failed", "thread (7,0,0): cell:2"),
-    ("\n  if (threadIdx.x == 9) __trap();", FAILED, "__trap() at cell:3", "thread (9,0,0)"),
-    ("  __shfl_sync(0xffffu, 1, 1);", FAILED, "mask 0x0000ffff, which does not name it, at cell:2", "lane 16"),
-    ("  extern __shared__ int s[];\n  s[threadIdx.x + 33] = 1;", ILLEGAL_ADDRESS, "at cell:3", "kernel k, block (0,0,0)"),
-    ("  __syncthreads();\n  if (threadIdx.x == 4) o[1LL << 40] = 1;", ILLEGAL_ADDRESS, "at cell:3", "thread (4,0,0)"),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("body", "status", "what", "who"), FAULTS, ids=[what for _, _, what, _ in FAULTS])
-def test_faults_name_thread_and_line(table: Table, ints: Array, body: str, status: int, what: str, who: str) -> None:
-    module = Module(table, "__global__ void k(int *o) {\n" + body + "\n}")
-    got, text = module.fault("k", 2, 64, ints)
-    assert got == status and what in text and who in text and text.startswith("kernel k, block ("), text
-    Module(table, "__global__ void k(int *o) { o[threadIdx.x] = 7; }").run("k", 1, 64, ints)  # the device goes on
-    assert set(ints.read()[:64]) == {7}
-
-
-def test_deadlock_tells_who_waits_where(table: Table, ints: Array) -> None:
-    source = """__global__ void k(int *o) {
-  if (threadIdx.x == 63) return;
-  if (threadIdx.x < 16)
-    __shfl_down_sync(~0u, 1, 1);
-  __syncthreads();
-}"""
-    status, text = Module(table, source).fault("k", 1, 64, ints)
-    assert status == FAILED
-    assert "16 waiting in __shfl_down_sync(mask 0xffffffff) at cell:4: 0-15" in text
-    assert "47 waiting in __syncthreads() at cell:5: 16-62" in text and "1 exited: 63" in text
-
-
-def test_stack_overflow(table: Table, ints: Array) -> None:
-    source = """
-__device__ int deep(int n, int *o) { volatile int local[6000]; local[n % 6000] = n; return n ? deep(n - 1, o) + local[n % 6000] : 0; }
-__global__ void k(int *o) { o[0] = deep(1000000, o); }"""
-    status, text = Module(table, source).fault("k", 1, 1, ints)
-    assert status == FAILED and "stack overflow" in text and "256 KiB" in text
-
-
-ENDLESS = {
-    "reading": "while (!((volatile int *)o)[0]);",
-    "computing": "for (volatile int x = 0;; ++x);",
-    "barriers": "for (;;) __syncthreads();",
-    "atomics": "if (threadIdx.x == 0) while (atomicAdd(o, 0) == 0); __syncthreads();",
-    "printing": 'for (;;) printf("");',
-}
-
-
-def test_endless_kernels_end_at_their_time_limit() -> None:
-    text = start(
-        f"""
-t = Table()
-o = t.array(np.zeros(16, np.int32))
-for body in {list(ENDLESS.values())!r}:
-    begin = time.perf_counter()
-    status, text = Module(t, "__global__ void k(int *o) {{\\n" + body + "\\n}}").fault("k", 3, 64, o)
-    assert status == TIMEOUT and "longer than 0.3 s" in text and "PYGPUKIT_SIM_TIMEOUT_S" in text, text
-    assert 0.3 <= time.perf_counter() - begin < 5
-    print(text)
-""",
-        PYGPUKIT_SIM_TIMEOUT_S="0.3",
-    )
-    assert text.count("at cell:2") >= 3  # barriers and printing may be met outside the cell's own code
-
-
-@pytest.mark.parametrize("kind", ENDLESS)
-def test_control_c_need_not_wait(table: Table, ints: Array, kind: str) -> None:
-    module = Module(table, "__global__ void k(int *o) {\n" + ENDLESS[kind] + "\n}")
-    assert module.launch("k", 2, 64, ints) == 0
-    threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT)).start()
-    with pytest.raises(KeyboardInterrupt):
-        table.wait()
-    begin = time.perf_counter()
-    assert native.sim_cancel() == 1
-    status = table.stream_wait(0)
-    assert status == TIMEOUT and table.text(status).endswith("cancelled")
-    assert time.perf_counter() - begin < 2
-    assert native.sim_clear_fault() == TIMEOUT
-    table.ok("device_wait")
-
-
-def test_other_faults_still_end_the_process() -> None:
-    """The signal handlers pass on what no kernel caused, with and without a handler of Python's."""
-    for prelude in ("", "import faulthandler; faulthandler.enable()\n"):
-        code = prelude + """
-from sim_table import *
-t = Table()
-Module(t, "__global__ void k() {}").run("k", 1, 1)
-ctypes.string_at(0)
-"""  # fmt: skip
-        done = subprocess.run(
-            [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False,
-            env={**os.environ, "PYTHONPATH": os.path.dirname(__file__)},
-        )  # fmt: skip
-        assert done.returncode == -signal.SIGSEGV
-        assert ("Fatal Python error" in done.stderr) == bool(prelude)
-
-
-# ---- arithmetic
-
-
-def evaluate(
-    table: Table, expression: str, kind: str, *values: np.ndarray, result: str = "float", head: str = ""
-) -> np.ndarray:
-    names = "abc"[: len(values)]
-    parameters = ", ".join(f"const {kind} *{name}s" for name in names)
-    loads = " ".join(f"{kind} {name} = {name}s[i];" for name in names)
-    source = f"{head}\n__global__ void k({parameters}, {result} *o, int n) {{ int i = blockIdx.x * 256 + threadIdx.x; if (i < n) {{ {loads} o[i] = {expression}; }} }}"
-    kinds = {
-        "float": "f4",
-        "double": "f8",
-        "int": "i4",
-        "unsigned": "u4",
-        "long long": "i8",
-        "half": "f2",
-        "unsigned short": "u2",
-    }
-    n = values[0].size
-    out = table.array(np.zeros(n, kinds[result]))
-    Module(table, source).run("k", -(-n // 256), 256, *(table.array(value) for value in values), out, n)
-    return out.read()
-
-
-def test_mathematical_functions(table: Table) -> None:
-    x = np.linspace(-3, 3, 1001, dtype=np.float32)
-    positive = np.linspace(0.01, 9, 1001, dtype=np.float32)
-    wide = x.astype(np.float64)
-    cases = {
-        "sinf(a)": np.sin(wide), "cos(a)": np.cos(wide), "tanhf(a)": np.tanh(wide), "expf(a)": np.exp(wide),
-        "exp10f(a)": 10.0**wide, "fabsf(a)": np.abs(wide), "floorf(a)": np.floor(wide), "rintf(a)": np.rint(wide),
-        "sinpif(a)": np.sin(np.pi * wide), "fmaxf(a, 1.0f)": np.maximum(wide, 1), "max(a, 1.0f)": np.maximum(wide, 1),
-        "__saturatef(a)": np.clip(wide, 0, 1), "copysignf(2.0f, a)": np.copysign(2, wide), "pow(a, 2)": wide**2,
-        "fma(a, a, 1.0f)": wide * wide + 1, "normcdff(a)": None, "(float)isnan(a)": wide * 0,
-    }  # fmt: skip
-    for expression, expected in cases.items():
-        got = evaluate(table, expression, "float", x)
-        if expected is not None:
-            assert np.allclose(got, expected, rtol=2e-6, atol=1e-6), expression
-    roots = {
-        "sqrtf(a)": np.sqrt(positive), "rsqrtf(a)": 1 / np.sqrt(positive), "__logf(a)": np.log(positive),
-        "__powf(a, 0.3f)": positive**0.3, "cbrtf(a)": np.cbrt(positive), "__fdividef(a, 3.0f)": positive / 3,
-        "hypotf(a, 2.0f)": np.hypot(positive, 2), "__frcp_rn(a)": 1 / positive, "log2f(a)": np.log2(positive),
-    }  # fmt: skip
-    for expression, expected in roots.items():
-        assert np.allclose(evaluate(table, expression, "float", positive), expected, rtol=2e-6, atol=1e-6), expression
-    whole = np.arange(1, 20, dtype=np.int32)
-    assert np.allclose(evaluate(table, "sqrt(a)", "int", whole, result="double"), np.sqrt(whole))  # integers as double
-    assert np.array_equal(evaluate(table, "max(a, 7u)", "int", whole, result="unsigned"), np.maximum(whole, 7))
-    inverse = evaluate(table, "erf(pk_sim_erfinv(a))", "double", np.linspace(-0.999, 0.999, 99), result="double")
-    assert np.allclose(inverse, np.linspace(-0.999, 0.999, 99), rtol=1e-12, atol=1e-14)
-
-
-def test_integer_intrinsics(table: Table) -> None:
-    rng = np.random.default_rng(3)
-    a, b = (rng.integers(-(2**31), 2**31, 500, dtype=np.int32) for _ in range(2))
-    a[:2] = 0, -1
-    u, v = a.view(np.uint32).astype(object), b.view(np.uint32).astype(object)
-    signed = [(int(x), int(y)) for x, y in zip(a, b, strict=True)]
-
-    def same(expression: str, expected: list[int]) -> None:
-        got = evaluate(table, expression, "int", a, b, result="int")
-        assert got.astype(np.int64).tolist() == [(e + 2**31) % 2**32 - 2**31 for e in expected], expression
-
-    same("__popc(a)", [x.bit_count() for x in u])
-    same("__clz(a)", [32 - x.bit_length() for x in u])
-    same("__ffs(a)", [(x & -x).bit_length() for x in u])
-    same("(int)__brev(a)", [int(f"{x:032b}"[::-1], 2) for x in u])
-    same("__mulhi(a, b)", [x * y >> 32 for x, y in signed])
-    same("(int)__umulhi(a, b)", [x * y >> 32 for x, y in zip(u, v, strict=True)])
-    same("(int)__funnelshift_l(a, b, 5)", [((y << 32 | x) << 5) >> 32 for x, y in zip(u, v, strict=True)])
-    same("(int)__byte_perm(a, b, 0x5410)", [x & 0xFFFF | (y & 0xFFFF) << 16 for x, y in zip(u, v, strict=True)])
-    same("(int)__sad(a, b, 1u)", [abs(x - y) + 1 for x, y in signed])
-    same("a + b", [x + y for x, y in signed])  # wraps
-    lanes = [
-        [int(np.int8(x >> 8 * k & 255 if x >> 8 * k & 255 < 128 else (x >> 8 * k & 255) - 256)) for k in range(4)]
-        for x in u
-    ]
-    others = [[(y >> 8 * k & 255) - (256 if y >> 8 * k & 128 else 0) for k in range(4)] for y in v]
-    same(
-        "__dp4a(a, b, 3)",
-        [3 + sum(p * q for p, q in zip(x, y, strict=True)) for x, y in zip(lanes, others, strict=True)],
-    )
-    wild = np.array([1e20, -1e20, np.nan, 2.5, -2.5, 3.5], np.float32)
-    assert evaluate(table, "__float2int_rn(a)", "float", wild, result="int").tolist() == [
-        2**31 - 1,
-        -(2**31),
-        0,
-        2,
-        -2,
-        4,
-    ]
-    assert evaluate(table, "__float_as_int(a)", "float", wild, result="int").tolist() == wild.view(np.int32).tolist()
-
-
-def test_half_agrees_with_numpy_bit_for_bit(table: Table) -> None:
-    head = "#include <cuda_fp16.h>"
-    every = np.arange(1 << 16, dtype=np.uint16)
-    numbers = every.view(np.float16)
-    widened = evaluate(table, "__half2float(__ushort_as_half(a))", "unsigned short", every, head=head)
-    assert np.array_equal(widened, numbers.astype(np.float32), equal_nan=True)
-    rng = np.random.default_rng(5)
-    singles = (rng.standard_normal(1 << 18) * 10.0 ** rng.uniform(-9, 6, 1 << 18)).astype(np.float32)
-    singles[:6] = np.inf, -np.inf, np.nan, 65519.99, 65520, 2.0**-25
-    with np.errstate(all="ignore"):
-        narrowed = evaluate(table, "__float2half(a)", "float", singles, result="half", head=head)
-        assert np.array_equal(narrowed, singles.astype(np.float16), equal_nan=True)
-        x, y = (rng.permutation(numbers) for _ in range(2))
-        for operator in "+-*/":
-            got = evaluate(table, f"a {operator} b", "half", x, y, result="half", head=head)
-            expected = {"+": x + y, "-": x - y, "*": x * y, "/": x / y}[operator]
-            assert np.array_equal(got, expected, equal_nan=True), operator
-        fused = evaluate(table, "__hfma(a, b, a)", "half", x, y, result="half", head=head)
-        exact = x.astype(np.float64) * y.astype(np.float64) + x.astype(np.float64)
-        assert np.array_equal(fused, exact.astype(np.float16), equal_nan=True)
-        doubles = evaluate(table, "half(a)", "double", exact[np.isfinite(exact)], result="half", head=head)
-        assert np.array_equal(doubles, exact[np.isfinite(exact)].astype(np.float16))
-
-
-def test_bfloat16_rounds_to_nearest_even(table: Table) -> None:
-    head = "#include <cuda_bf16.h>"
-    rng = np.random.default_rng(6)
-    singles = (rng.standard_normal(1 << 16) * 10.0 ** rng.uniform(-30, 30, 1 << 16)).astype(np.float32)
-    bits = singles.view(np.uint32).astype(np.uint64)
-    expected = ((bits + 0x7FFF + (bits >> 16 & 1)) >> 16).astype(np.uint16)
-    got = evaluate(
-        table, "__bfloat16_as_ushort(__float2bfloat16(a))", "float", singles, result="unsigned short", head=head
-    )
-    assert np.array_equal(got, expected)
-    pair = evaluate(
-        table, "__high2float(__hmul2(__floats2bfloat162_rn(1.0f, a), __bfloat162bfloat162(b)))", "float",
-        np.array([1.5, -3], np.float32), np.array([2, 0.5], np.float32), head=head,
-    )  # fmt: skip
-    assert pair.tolist() == [3, -1.5]
-
-
-def test_fused_multiply_add_can_be_turned_off(table: Table) -> None:
-    source = "__global__ void k(const float *x, float *o) { o[0] = x[0] * x[0] - x[1]; o[1] = __fmul_rn(x[0], x[0]) - x[1]; }"
-    x = np.array([1 + 2.0**-12, 0], np.float32)
-    x[1] = x[0] * x[0]
-    out = table.array(np.zeros(2, np.float32))
-    Module(table, source, options=["--fmad=false"]).run("k", 1, 1, table.array(x), out)
-    assert out.read().tolist() == [0, 0]
-    Module(table, source).run("k", 1, 1, table.array(x), out)
-    assert out.read()[1] == 0  # whatever the processor fuses, the intrinsic is not fused
-
-
-def test_guarded_memory_stops_a_kernel_at_the_end(table: Table) -> None:
-    address, physical = table.memory(GRANULE)
-    array = Array(table, address, physical, np.zeros(GRANULE // 4, np.float32))
-    unbounded = ADD.replace("if (i < n) ", "")
-    status, text = Module(table, unbounded).fault("add", GRANULE // 1024 + 1, 256, array, array, array, 0)
-    assert status == ILLEGAL_ADDRESS and f"0x{address + GRANULE:x}" in text and "at cell:4" in text, text
-    assert f"block ({GRANULE // 1024},0,0)" in text

@@ -9,7 +9,7 @@ export function isUnlimited(bytes: number): boolean {
   return bytes >= UNLIMITED_BYTES;
 }
 
-/** ["12.5", "MiB"]: value and unit apart, so that they can be set apart. */
+/** ["12.5", "MiB"], always three places, so that a live figure does not change its width: value and unit apart. */
 export function bytesParts(bytes: number): [string, string] {
   let unit = 0;
   let value = bytes;
@@ -17,12 +17,14 @@ export function bytesParts(bytes: number): [string, string] {
     value /= 1024;
     unit++;
   }
-  const digits = unit === 0 || value >= 100 || Number.isInteger(value) ? 0 : value >= 10 ? 1 : 2;
+  const digits = unit === 0 || value >= 100 ? 0 : value >= 10 ? 1 : 2;
   return [value.toFixed(digits), UNITS[unit] ?? 'B'];
 }
 
+/** "12.5 MiB", "8 MiB": as bytesParts(), without zeros behind the point where nothing else is there. */
 export function bytes(count: number): string {
-  return bytesParts(count).join(' ');
+  const [value, unit] = bytesParts(count);
+  return `${value.replace(/\.0+$/, '')} ${unit}`;
 }
 
 /** 1234567 as "1,234,567", whatever the page's locale: pictures and tests must not depend on it. */

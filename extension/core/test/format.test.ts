@@ -16,6 +16,10 @@ describe('format', () => {
       [2 ** 60, '1 EiB'],
     ];
     for (const [bytes, text] of cases) expect(format.bytes(bytes)).toBe(text);
+    expect([format.bytesParts(3 * 2 ** 20), format.bytesParts(500)]).toEqual([
+      ['3.00', 'MiB'],
+      ['500', 'B'],
+    ]);
   });
 
   it('writes counts, rates and durations', () => {

@@ -7,7 +7,7 @@ import { LabServer } from '../support/lab-server.ts';
 import { NotebookPage } from '../support/notebook-page.ts';
 
 const IMAGES = join(import.meta.dirname, '../../../docs/images');
-const SIZE = { width: 1680, height: 1150 };
+const SIZE = { width: 1680, height: 1260 };
 
 for (const [name, theme] of [
   ['light', 'JupyterLab Light'],
@@ -24,7 +24,7 @@ for (const [name, theme] of [
       await notebook.runAbove(tasks);
       await notebook.expectNoErrors();
       await notebook.viewOutputsBeside(['MemoryWidget', 'SchedulerWidget']);
-      await page.waitForTimeout(3_000);
+      await page.waitForTimeout(6_000);
       // Taken while the tasks run.
       await notebook.beginCell(tasks);
       await notebook.scrollTo(await notebook.cellWith('void sobel'));

@@ -32,7 +32,7 @@ for (const name of NAMES) {
     for (const [key, value] of Object.entries(expected)) await expect(panel(page)).toHaveAttribute(`data-${key}`, value);
     await expect(page.locator('.gk-seq')).toHaveText('#17');
     const first = page.locator('.gk-figure').first();
-    await expect(first).toContainText(name === 'memory' ? '3MiB' : '5');
+    await expect(first).toContainText(name === 'memory' ? '3.00MiB' : '5');
   });
 
   test(`${name}: of many frames in one go only the newest is drawn`, async ({ page }) => {

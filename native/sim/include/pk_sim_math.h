@@ -192,19 +192,17 @@ PK_SIM_INLINE double pk_sim_cospi(double x) {
 PK_SIM_MATH1_OURS(sinpi, pk_sim_sinpi(x))
 PK_SIM_MATH1_OURS(cospi, pk_sim_cospi(x))
 PK_SIM_MATH1_OURS(normcdf, 0.5 * __builtin_erfc(-x * 0.70710678118654752440))
-// Two Newton steps on erf from Giles' single-precision start.
-PK_SIM_INLINE double pk_sim_erfinv(double y) {
-  if (!(y > -1.0 && y < 1.0)) return y == 1.0 ? __builtin_inf() : y == -1.0 ? -__builtin_inf() : __builtin_nan("");
+// Winitzki's approximation, then Newton's method on the complement, which keeps its digits near 1.
+PK_SIM_INLINE double pk_sim_erfinv(double signed_y) {
+  const double y = __builtin_fabs(signed_y);
+  if (!(y < 1.0)) return y == 1.0 ? __builtin_copysign(__builtin_inf(), signed_y) : __builtin_nan("");
   const double w = __builtin_log1p(-y * y), t = 4.330746750799873 + 0.5 * w;
-  double x = __builtin_copysign(__builtin_sqrt(__builtin_sqrt(t * t - w * 6.802721088435374) - t), y);
-  for (int step = 0; step < 3; ++step) {
-    const double error = (x < 0 ? __builtin_erfc(-x) - (1.0 + y) : (1.0 - y) - __builtin_erfc(x));
-    const double slope = 1.12837916709551257390 * __builtin_exp(-x * x);
-    if (slope == 0.0) break;
-    x += (x < 0 ? error : -error) / slope;
-  }
-  return x;
+  double x = __builtin_sqrt(__builtin_sqrt(t * t - w * 6.802721088435374) - t);
+  for (int step = 0; step < 3; ++step)
+    x += (__builtin_erfc(x) - (1.0 - y)) / (1.12837916709551257390 * __builtin_exp(-x * x));
+  return __builtin_copysign(x, signed_y);
 }
+PK_SIM_MATH1_OURS(erfinv, pk_sim_erfinv(x))
 #undef PK_SIM_MATH1_OURS
 PK_SIM_INLINE float rhypotf(float x, float y) { return (float)(1.0 / __builtin_hypot((double)x, (double)y)); }
 PK_SIM_INLINE double rhypot(double x, double y) { return 1.0 / __builtin_hypot(x, y); }

@@ -110,11 +110,10 @@ pub fn default_pool(device: i32) -> Result<Arc<Pool>, PoolError> {
     Ok(pool)
 }
 
-fn each_default_pool(mut visit: impl FnMut(&Pool)) {
+/// The default pools that exist. Cloned, because what is done with them may wait for the device.
+fn default_pools() -> Vec<Arc<Pool>> {
     let pools = DEFAULT_POOLS.lock().unwrap_or_else(PoisonError::into_inner);
-    for pool in pools.iter().flat_map(HashMap::values) {
-        visit(pool);
-    }
+    pools.iter().flat_map(HashMap::values).cloned().collect()
 }
 
 /// # Safety
@@ -245,7 +244,7 @@ pub extern "C" fn pk_stream_created(stream: u64, id: u32) {
         .lock()
         .unwrap_or_else(PoisonError::into_inner)
         .push((stream, id));
-    each_default_pool(|pool| pool.register_stream(stream, id));
+    default_pools().iter().for_each(|pool| pool.register_stream(stream, id));
 }
 
 #[no_mangle]
@@ -255,11 +254,11 @@ pub extern "C" fn pk_stream_retired(stream: u64) -> i32 {
         .unwrap_or_else(PoisonError::into_inner)
         .retain(|&(handle, _)| handle != stream);
     let mut status = OK;
-    each_default_pool(|pool| {
+    for pool in default_pools() {
         if let Err(error) = pool.retire_stream(stream) {
             status = fail(error);
         }
-    });
+    }
     status
 }
 
@@ -313,7 +312,9 @@ pub unsafe extern "C" fn pk_intern(text: *const c_char, bytes: u64) -> u32 {
 /// `buffer` has room for `capacity` bytes.
 #[no_mangle]
 pub unsafe extern "C" fn pk_name_text(id: u32, buffer: *mut c_char, capacity: u64) -> u64 {
-    let Some(text) = Interner::global().name(id) else { return 0 };
+    let Some(text) = Interner::global().name(id) else {
+        return 0;
+    };
     let count = text.len().min(capacity as usize);
     // SAFETY: the contract above; the two do not overlap.
     unsafe { std::ptr::copy_nonoverlapping(text.as_ptr(), buffer.cast::<u8>(), count) };

@@ -88,7 +88,10 @@ mod tests {
         let least = (start.elapsed() - begun).as_nanos() as f64;
         let ours = (now_ns().unwrap_or_else(now_ns_slow) - first) as f64;
         let most = start.elapsed().as_nanos() as f64;
-        assert!(ours > least * 0.999 && ours < most * 1.001, "{ours} ns, not in {least}..{most}");
+        assert!(
+            ours > least * 0.999 && ours < most * 1.001,
+            "{ours} ns, not in {least}..{most}"
+        );
         assert!(
             !trusted() || RATE.load(Ordering::Relaxed) != 0,
             "the rate is known after the window"

@@ -246,14 +246,6 @@ impl Pool {
         Ok(())
     }
 
-    /// Names another owner for a block. Errors: `BadBlock`.
-    pub fn set_owner(&self, block: u64, owner: Owner) -> PoolResult<()> {
-        let mut st = self.lock();
-        let slot = st.find(block)?;
-        st.slab[slot].owner = owner;
-        Ok(())
-    }
-
     /// Says what the block is called from now on: an interned name, for reports and records. Errors: `BadBlock`.
     pub fn set_name(&self, block: u64, name: u32) -> PoolResult<()> {
         let mut st = self.lock();
