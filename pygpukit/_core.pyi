@@ -119,7 +119,11 @@ class KernelCache:
     """Content-addressed entries: a memory LRU with TTL in front of one-file-an-entry on disk (digest, atomic rename, quarantine)."""
 
     def __init__(
-        self, directory: str | None, memory_bytes: int = 67108864, disk_bytes: int = 1073741824, ttl_seconds: float | None = None
+        self,
+        directory: str | None,
+        memory_bytes: int = 67108864,
+        disk_bytes: int = 1073741824,
+        ttl_seconds: float | None = None,
     ) -> None: ...
     def problem(self) -> str | None:
         """Why the directory asked for is not used; None when it is, or when none was asked for."""

@@ -12,8 +12,8 @@ import maturin
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from build_frontend import build_frontend  # noqa: E402
-from stage_notebooks import stage_notebooks  # noqa: E402
+from build_frontend import build_frontend
+from stage_notebooks import stage_notebooks
 
 ROOT = Path(__file__).resolve().parent.parent
 

@@ -11,7 +11,9 @@ def literal(text: str) -> str:
     pieces = [data[i : i + CHUNK_BYTES] for i in range(0, len(data), CHUNK_BYTES)] or [b""]
     lines = []
     for piece in pieces:
-        escaped = piece.decode("ascii").replace("\\", "\\\\").replace('"', '\\"').replace("?", "\\?").replace("\n", "\\n")
+        escaped = (
+            piece.decode("ascii").replace("\\", "\\\\").replace('"', '\\"').replace("?", "\\?").replace("\n", "\\n")
+        )
         lines.append(f'      "{escaped}"')
     return "\n".join(lines)
 

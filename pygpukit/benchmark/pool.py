@@ -19,9 +19,9 @@ def rows(quick: bool) -> Iterator[BenchmarkResult | Unavailable]:
 
     keep = gp.empty(256)  # opens the backend and maps the segment
     rounds = 20_000 if quick else 200_000
-    samples = [_core.pool_hit_ns(keep.device, 1024, rounds) for _ in range(9)]
-    yield from_samples("pool hit, Rust", CATEGORY, [hit for hit, _ in samples], "ns")
-    yield from_samples("pool free, Rust", CATEGORY, [free for _, free in samples], "ns")
+    pairs = [_core.pool_hit_ns(keep.device, 1024, rounds) for _ in range(9)]
+    yield from_samples("pool hit, Rust", CATEGORY, [hit for hit, _ in pairs], "ns")
+    yield from_samples("pool free, Rust", CATEGORY, [free for _, free in pairs], "ns")
 
     empty = gp.empty
     yield from_samples(PYTHON_ROW, CATEGORY, host_ns(lambda: empty(256), 2_000 if quick else 20_000, 9), "ns")

@@ -39,7 +39,7 @@ _MESSAGE = re.compile(
     r"(?P<file>[^\s:][^:\n]*):(?P<line>\d+):(?:(?P<column>\d+):)? (?P<kind>(?:fatal )?error|note): (?P<text>.*)"
 )
 _REQUIRED = re.compile(r"(?P<file>[^\s:][^:\n]*):(?P<line>\d+):(?P<column>\d+):\s+required (?:from|by)")
-_UNDEFINED = re.compile(r"(?:(?P<file>[^\s:/][^:\n]*):(?P<line>\d+): )?(?P<text>undefined (?:reference to|symbol:) .*)")
+_UNDEFINED = re.compile(r"(?:(?P<file>.*?):(?P<line>\d+): )?.*?(?P<text>undefined (?:reference to|symbol:) .*)")
 _FLAG = re.compile(r" \[-[fW][\w=-]+\]$")  # names an option of the compiler that the user did not give
 
 
@@ -103,7 +103,8 @@ def readable_log(log: str, name: str, prepared: Prepared, source: str) -> str:
     reader = _LogReader(name, prepared, source.count("\n") + 1)
     for line in log.splitlines():
         reader.read(line)
-    return "\n".join(dict.fromkeys(reader.found or reader.unclosed)) or log.strip()
+    told = reader.found if any("error: " in message for message in reader.found) else reader.unclosed + reader.found
+    return "\n".join(dict.fromkeys(told)) or log.strip()
 
 
 class _LogReader:
@@ -122,9 +123,9 @@ class _LogReader:
                 self._origin = f"{self._name}:{required['line']}:{required['column']}"
         elif match := _MESSAGE.match(line):
             self._message(match)
-        elif undefined := _UNDEFINED.search(line):
-            place = f"{self._name}:{undefined['line']}" if undefined["file"] == self._name else f"{self._name}:1"
-            self.found.append(f"{place}: error: {undefined['text']}")
+        elif undefined := _UNDEFINED.match(line):
+            ours = (undefined["file"] or "").endswith(("/" + self._name, " " + self._name))  # the linker adds a folder
+            self.found.append(f"{self._name}:{undefined['line'] if ours else 1}: error: {undefined['text']}")
 
     def _message(self, match: re.Match[str]) -> None:
         text = _FLAG.sub("", match["text"])

@@ -24,32 +24,12 @@ from pygpukit.jit.sim_source import prepare, readable_log, refusals
 
 # Semantics first: wrapping integers, aliasing pointers, signed char and exact arithmetic are what a GPU gives. Without
 # the last flag g++ takes the address of the built-in variables, and then keeps them in memory.
-_FLAGS = [
-    "-x",
-    "c++",
-    "-O2",
-    "-march=native",
-    "-fPIC",
-    "-fvisibility=hidden",
-    "-fno-exceptions",
-    "-fno-rtti",
-    "-fno-math-errno",
-    "-fno-trapping-math",
-    "-fno-strict-aliasing",
-    "-fwrapv",
-    "-fsigned-char",
-    "-fno-delete-null-pointer-checks",
-    "-fstack-clash-protection",
-    "-fno-stack-protector",
-    "-U_FORTIFY_SOURCE",
-    "-g1",
-    "-gdwarf-4",
-    "-gz=none",
-    "-w",
-    "-nostdinc",
-    "-shared",
-    "-fno-tree-slp-vectorize",
-]
+_FLAGS = (
+    "-x", "c++", "-O2", "-march=native", "-fPIC", "-shared", "-fvisibility=hidden", "-nostdinc", "-w",
+    "-g1", "-gdwarf-4", "-gz=none", "-fno-exceptions", "-fno-rtti", "-fno-math-errno", "-fno-trapping-math",
+    "-fno-strict-aliasing", "-fwrapv", "-fsigned-char", "-fno-delete-null-pointer-checks", "-fstack-clash-protection",
+    "-fno-stack-protector", "-U_FORTIFY_SOURCE", "-fno-tree-slp-vectorize",
+)  # fmt: skip
 # Options that mean something to a GPU's code generator only.
 _WITHOUT_EFFECT = (
     "--use_fast_math", "-use_fast_math", "--ftz", "-ftz", "--prec-sqrt", "-prec-sqrt", "--prec-div", "-prec-div",
@@ -78,7 +58,7 @@ class CompilerNotFound(NvrtcError):
 
 @dataclass(frozen=True)
 class SimImage:
-    """image: a shared object for the simulated device. log: what the compiler said. kernels: names it can be asked for."""
+    """image: a shared object for the simulated device. log: the compiler's words. kernels: names to ask for."""
 
     image: bytes
     log: str
@@ -98,8 +78,8 @@ def find_compiler() -> list[str]:
     if find_spec("ziglang") is not None:
         return [sys.executable, "-m", "ziglang", "cc"]
     raise CompilerNotFound(
-        "CUDA kernels on the simulated device need a C++ compiler, and none was found (looked for $PYGPUKIT_SIM_CXX, g++, "
-        "clang++, ziglang); install g++, or run: pip install ziglang"
+        "CUDA kernels on the simulated device need a C++ compiler, and none was found (looked for $PYGPUKIT_SIM_CXX, "
+        "g++, clang++, ziglang); install g++, or run: pip install ziglang"
     )
 
 
@@ -144,7 +124,7 @@ def _translate(options: Sequence[str]) -> list[str]:
     """NVRTC's options as the host compiler's. Those about speed or code size have nothing to do here."""
     flags = ["-std=c++17"]
     for option in options:
-        key, equals, value = option.partition("=")
+        key, _, value = option.partition("=")
         if key in ("--std", "-std"):
             # The entry table itself needs C++17.
             flags[0] = f"-std={value}" if value not in ("c++03", "c++11", "c++14") else flags[0]
@@ -183,17 +163,16 @@ def _run(command: list[str]) -> tuple[int, str]:
     """(exit status, messages). The compiler and what it started are ended when this is interrupted."""
     # Messages in English with plain quotes, whatever the user's language.
     environment = {**os.environ, "LC_ALL": "C"}
-    process = subprocess.Popen(
+    with subprocess.Popen(
         command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=environment,
         start_new_session=True,
-    )  # fmt: skip
-    try:
-        _, messages = process.communicate()
-    except BaseException:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
-        raise
+    ) as process:  # fmt: skip
+        try:
+            _, messages = process.communicate()
+        except BaseException:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            raise
     return process.returncode, messages.decode(errors="replace")
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 import shutil
 import sys
 from pathlib import Path
@@ -71,6 +73,12 @@ def test_source_distribution_needs_no_node(tool: ModuleType, checkout: Path) -> 
     (checkout / tool.OUTPUTS[0]).unlink()
     with pytest.raises(SystemExit, match="bundles are missing"):
         tool.build_frontend(checkout)
+
+
+def test_lab_extension_has_the_version_of_the_package() -> None:
+    manifest = json.loads((REPOSITORY / "extension/labext/package.json").read_text())
+    cargo = (REPOSITORY / "rust/Cargo.toml").read_text()
+    assert re.findall(r'^version = "(.*)"', cargo, re.MULTILINE) == [manifest["version"]]
 
 
 def test_old_node_is_refused_by_version(tool: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -205,7 +205,10 @@ def test_an_allocation_carries_cell_and_line(shell: Any) -> None:
 
 @pytest.mark.skipif("gp.backend() == 'cuda'", reason="the driver writes to the process's own stdout")
 def test_arrays_are_named_after_their_variables(shell: Any) -> None:
-    run(shell, "weights = __import__('pygpukit').empty(1000)\nalias = weights\n_hidden = __import__('pygpukit').empty(1000)")
+    run(
+        shell,
+        "weights = __import__('pygpukit').empty(1000)\nalias = weights\n_hidden = __import__('pygpukit').empty(1000)",
+    )
     run(shell, "later = weights")
     assert shell.user_ns["weights"].name == "weights", "the first variable's name stays"
     assert shell.user_ns["_hidden"].name == ""

@@ -112,6 +112,21 @@ test('nothing is sent while nobody looks, and looking again works while a cell i
   expect(await notebook.finish()).toBe('');
 });
 
+test('after a reload the view is back with its past', async () => {
+  const view = panel('GPU memory');
+  const samples = async (): Promise<number> => Number(await view.getAttribute('data-samples'));
+  const before = await samples();
+  expect(before).toBeGreaterThan(50);
+  await notebook.save();
+  await notebook.open(server.notebookUrl(TOUR));
+  await view.scrollIntoViewIfNeeded({ timeout: 30_000 });
+  await expect(view).toHaveAttribute('data-state', 'live');
+  // What the last records of the ring still hold; without them a fresh page has ten samples a second.
+  expect(await samples()).toBeGreaterThan(before / 2);
+  const blocks = await notebook.execute('print(len(_c.pool_blocks(0)), end="")');
+  await expect(view).toHaveAttribute('data-blocks', blocks);
+});
+
 test('the command and the status bar show the GPU status while a cell is busy', async () => {
   const { page } = notebook;
   const dialog = page.locator('.jp-Dialog');

@@ -105,6 +105,10 @@ export class NotebookPage {
     expect(raised).toEqual([]);
   }
 
+  async save(): Promise<void> {
+    await this.page.evaluate(() => window.jupyterapp.commands.execute('docmanager:save'));
+  }
+
   /** Runs code in the notebook's kernel and resolves to what it printed. */
   async execute(code: string): Promise<string> {
     await this.start(code);

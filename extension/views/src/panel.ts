@@ -107,6 +107,7 @@ export abstract class Panel {
       running: gauges.runningTasks,
       queued: gauges.queuedTasks,
       lost,
+      samples: this.store.history.length,
     });
   }
 }

@@ -1,0 +1,71 @@
+// state.h: what lives as long as the process, and how the calls of the driver table find what they act on.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <unordered_map>
+#include <vector>
+
+#include "sim/config.h"
+#include "sim/device.h"
+#include "sim/handles.h"
+#include "sim/module.h"
+#include "sim/status.h"
+#include "sim/stream.h"
+
+namespace pygpukit::sim {
+
+struct OwnedStream {
+  Device *device;
+  std::shared_ptr<Stream> stream;
+};
+
+// Never destroyed: work may be under way when the process exits.
+struct State {
+  Config config;
+  std::vector<Device *> devices;
+  Handles<OwnedStream> streams{1};
+  Handles<Event> events{2};
+  Handles<Module> modules{3};
+  Handles<Function> functions{4};
+  std::mutex host_mutex;
+  std::unordered_map<void *, uint64_t> host_blocks;
+};
+extern State *state;  // null until the device is opened
+
+// Opens the devices. Called once.
+void MakeState(const Config &config);
+
+// An error in a process that was forked after that: it has none of the threads.
+pk_status CheckProcess();
+void MakeCurrent(int device);
+// The calling thread's device. Null: the status tells why.
+Device *Current(pk_status *status);
+
+// The stream of a handle, and its device.
+struct Place {
+  pk_status status = PK_OK;
+  Device *device = nullptr;
+  std::shared_ptr<Stream> stream;
+};
+Place Find(uint64_t handle);
+Place FindWorking(uint64_t handle);  // a fault of the device is an error, too
+
+template <class T>
+std::shared_ptr<T> FindObject(Handles<T> &handles, uint64_t handle, const char *what, pk_status *status) {
+  if (!Current(status)) return nullptr;
+  auto object = handles.Find(handle);
+  if (!object)
+    *status = Fail(PK_ERROR_INVALID_HANDLE, Format("0x%llx is no %s", static_cast<unsigned long long>(handle), what));
+  return object;
+}
+
+// Calls method(device) with the calling thread's device.
+template <class Method>
+pk_status OnDevice(Method method) {
+  pk_status status;
+  Device *device = Current(&status);
+  return device ? method(*device) : status;
+}
+
+}  // namespace pygpukit::sim
