@@ -1,4 +1,4 @@
-"""Ctrl-C while the device is busy: the prompt comes back long before the work would end, and the session stays usable."""
+"""Ctrl-C while the device is busy: the prompt comes back long before the work ends, and the session stays usable."""
 
 from __future__ import annotations
 
