@@ -20,8 +20,15 @@ static const char *type_name(int8_t dtype) {
 
 static std::string described(PyObject *value) { return std::string("a value of type ") + Py_TYPE(value)->tp_name; }
 
+// Replaces a conversion's own TypeError, ValueError or OverflowError; anything else (an interrupt) goes on as it is.
 static bool refuse(const std::string &kernel, const Param &param, const std::string &message) {
-  if (!PyErr_Occurred()) raise_argument_error(kernel, param.name, message);
+  if (PyErr_Occurred()) {
+    if (!PyErr_ExceptionMatches(PyExc_TypeError) && !PyErr_ExceptionMatches(PyExc_ValueError) &&
+        !PyErr_ExceptionMatches(PyExc_OverflowError))
+      return false;
+    PyErr_Clear();
+  }
+  raise_argument_error(kernel, param.name, message);
   return false;
 }
 
@@ -42,13 +49,11 @@ static bool write_pointer(const std::string &kernel, const Param &param, PyObjec
     }
     if (!array->contiguous) return refuse(kernel, param, "the array is not contiguous; pass .contiguous()");
     if (array->storage->device != t_state.device) {
-      PyErr_Clear();
       raise_named("DeviceMismatchError", kernel + "(): parameter '" + param.name + "' is on device " +
                                              std::to_string(array->storage->device) + ", the launch is on device " +
                                              std::to_string(t_state.device));
       return false;
     }
-    if (pins->full()) return refuse(kernel, param, "more than 64 array parameters are not supported");
     if (!pins->add(array, stream)) return false;
     address = address_of(array);
   }
@@ -63,50 +68,62 @@ static void store(unsigned char *slot, T value) {
   std::memcpy(slot, &value, sizeof value);
 }
 
-// IEEE binary16, rounded to nearest even straight from double; what is too large becomes infinity.
-static uint16_t half_bits(double value) {
+// The 16 bits of a binary float with `digits` bits of fraction and exponent bias `bias`, rounded to nearest even straight
+// from double; what is too large becomes infinity.
+template <int digits, int bias>
+static uint16_t short_float(double value) {
+  constexpr uint32_t kInfinity = 0x7fffu >> digits << digits;
+  constexpr int kLeast = 1 - bias - digits;  // weight of a subnormal's last bit
   const uint16_t sign = std::signbit(value) ? 0x8000 : 0;
-  const double magnitude = std::fabs(value);
-  if (std::isnan(value)) return sign | 0x7e00;
-  if (magnitude == 0) return sign;
-  if (magnitude >= 65520.0) return sign | 0x7c00;
+  if (std::isnan(value)) return sign | kInfinity | 1u << (digits - 1);
+  if (std::isinf(value)) return sign | kInfinity;
   int exponent = 0;
-  std::frexp(magnitude, &exponent);                                    // magnitude in [2^(e-1), 2^e)
-  const int unit = std::max(exponent - 11, -24);                       // weight of the last bit kept
-  const double scaled = std::nearbyint(std::ldexp(magnitude, -unit));  // the rounding mode is to nearest even
-  const auto digits = static_cast<uint32_t>(scaled);
-  if (unit == -24) return sign | static_cast<uint16_t>(digits);  // subnormal, or the first normal after a carry
-  return sign | static_cast<uint16_t>(((unit + 24) << 10) + digits);
+  std::frexp(value, &exponent);  // |value| in [2^(e-1), 2^e)
+  const int unit = std::max(exponent - digits - 1, kLeast);
+  const auto scaled = static_cast<uint32_t>(std::nearbyint(std::ldexp(std::fabs(value), -unit)));
+  const uint32_t bits = (static_cast<uint32_t>(unit - kLeast) << digits) + scaled;  // a carry raises the exponent
+  return static_cast<uint16_t>(sign | std::min(bits, kInfinity));
 }
 
-static uint16_t bfloat16_bits(double value) {
-  const float single = static_cast<float>(value);
-  uint32_t bits;
-  std::memcpy(&bits, &single, 4);
-  if (std::isnan(single)) return static_cast<uint16_t>((bits >> 16) | 0x40);
-  return static_cast<uint16_t>((bits + 0x7fff + ((bits >> 16) & 1)) >> 16);
+// NumPy's complex scalars turn into floats by dropping their imaginary part.
+static bool is_complex(PyObject *value) {
+  return PyComplex_Check(value) || std::strncmp(Py_TYPE(value)->tp_name, "numpy.c", 7) == 0;
 }
 
 static bool write_float(const std::string &kernel, const Param &param, PyObject *value, unsigned char *slot) {
-  double number = PyFloat_CheckExact(value) ? PyFloat_AS_DOUBLE(value) : PyFloat_AsDouble(value);
-  if (number == -1.0 && PyErr_Occurred()) {
-    PyErr_Clear();
+  double number = 0;
+  const bool exact = PyFloat_CheckExact(value);
+  if (exact) {
+    number = PyFloat_AS_DOUBLE(value);
+  } else if (!is_complex(value)) {
+    number = PyFloat_AsDouble(value);
+  }
+  if (!exact && (is_complex(value) || (number == -1.0 && PyErr_Occurred()))) {
+    if (PyLong_Check(value)) return refuse(kernel, param, std::string("the value does not fit ") + type_name(param.dtype));
     return refuse(kernel, param,
-                  std::string("expected a number for ") + type_name(param.dtype) + ", got " + described(value));
+                  std::string("expected a real number for ") + type_name(param.dtype) + ", got " + described(value));
   }
   if (param.dtype == PK_FLOAT32) {
     store(slot, static_cast<float>(number));
   } else if (param.dtype == PK_FLOAT64) {
     store(slot, number);
   } else {
-    store(slot, param.dtype == PK_FLOAT16 ? half_bits(number) : bfloat16_bits(number));
+    store(slot, param.dtype == PK_FLOAT16 ? short_float<10, 15>(number) : short_float<7, 127>(number));
   }
   return true;
 }
 
-// An exact integer from an int, a bool, a NumPy integer, or a float with an integral value. New reference.
+// NumPy's bool has no __index__; its type is called so since NumPy 2 and before.
+static bool is_numpy_bool(PyObject *value) {
+  const char *name = Py_TYPE(value)->tp_name;
+  return std::strcmp(name, "numpy.bool") == 0 || std::strcmp(name, "numpy.bool_") == 0;
+}
+
+// An exact integer from an int, a bool, a NumPy integer or bool, or a float with an integral value. New reference, or
+// null with or without an exception.
 static PyObject *as_integer(PyObject *value) {
   if (PyLong_Check(value)) return Py_NewRef(value);
+  if (is_numpy_bool(value)) return PyLong_FromLong(PyObject_IsTrue(value));
   if (PyIndex_Check(value)) return PyNumber_Index(value);
   if (PyFloat_Check(value)) {
     const double number = PyFloat_AS_DOUBLE(value);
@@ -124,12 +141,7 @@ static bool write_integer(const std::string &kernel, const Param &param, PyObjec
       {0, UINT8_MAX}, {0, UINT16_MAX},      {0, UINT32_MAX},        {0, UINT64_MAX}};
   const auto range = kRange[static_cast<size_t>(param.dtype)];
   PyObject *integer = as_integer(value);
-  if (integer == nullptr && param.dtype == PK_BOOL && std::strcmp(Py_TYPE(value)->tp_name, "numpy.bool") == 0) {
-    PyErr_Clear();
-    integer = PyLong_FromLong(PyObject_IsTrue(value));  // NumPy's bool has no __index__
-  }
   if (integer == nullptr) {
-    PyErr_Clear();
     return refuse(kernel, param,
                   std::string("expected an integer for ") + type_name(param.dtype) + ", got " +
                       (PyFloat_Check(value) ? "a float that is not integral" : described(value)));
@@ -152,7 +164,6 @@ static bool write_integer(const std::string &kernel, const Param &param, PyObjec
 static bool write_complex(const std::string &kernel, const Param &param, PyObject *value, unsigned char *slot) {
   const Py_complex number = PyComplex_AsCComplex(value);
   if (number.real == -1.0 && PyErr_Occurred()) {
-    PyErr_Clear();
     return refuse(kernel, param, std::string("expected a complex number, got ") + described(value));
   }
   if (param.dtype == PK_COMPLEX64) {
@@ -168,7 +179,7 @@ static bool write_complex(const std::string &kernel, const Param &param, PyObjec
 static bool write_struct(const std::string &kernel, const Param &param, PyObject *value, unsigned char *slot) {
   Py_buffer buffer;
   if (PyObject_GetBuffer(value, &buffer, PyBUF_SIMPLE) != 0) {
-    PyErr_Clear();
+    if (PyErr_ExceptionMatches(PyExc_BufferError)) PyErr_Clear();
     return refuse(kernel, param,
                   "a struct parameter takes a bytes-like object of " + std::to_string(param.bytes) + " bytes, got " +
                       described(value));

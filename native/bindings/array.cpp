@@ -159,16 +159,35 @@ static PyObject *register_array_type(PyObject *, PyObject *type) {
 
 // ---- making arrays ----
 
-static void finish_layout(ArrayObject *array) {
+// shape product times itemsize, refusing more than 2^63 bytes.
+static bool total_bytes(const int64_t *shape, int ndim, int64_t itemsize, int64_t *bytes) {
+  int64_t total = itemsize;
+  bool zero = false;
+  for (int axis = 0; axis < ndim; ++axis) {
+    if (shape[axis] == 0) {
+      zero = true;
+    } else if (__builtin_mul_overflow(total, shape[axis], &total)) {
+      raise_named("ShapeError", "the array would have more than 2^63 bytes; check the shape");
+      return false;
+    }
+  }
+  *bytes = zero ? 0 : total;
+  return true;
+}
+
+// Size and contiguity from shape and strides; false with an exception set when the size overflows.
+static bool finish_layout(ArrayObject *array) {
+  int64_t bytes;
   int64_t expected = pk_dtype_bytes(array->dtype);
-  array->size = 1;
+  if (!total_bytes(array->shape, array->ndim, expected, &bytes)) return false;
+  array->size = bytes / expected;
   array->contiguous = true;
+  if (array->size == 0) return true;
   for (int axis = array->ndim - 1; axis >= 0; --axis) {
-    array->size *= array->shape[axis];
     if (array->shape[axis] != 1 && array->strides[axis] != expected) array->contiguous = false;
     expected *= array->shape[axis];
   }
-  if (array->size == 0) array->contiguous = true;
+  return true;
 }
 
 static ArrayObject *new_array(Storage *storage, int8_t dtype) {
@@ -188,9 +207,9 @@ static bool read_extents(PyObject *object, int64_t *out, int8_t *count, const ch
     *count = 1;
     if (out[0] == -1 && PyErr_Occurred()) return false;
   } else {
-    PyObject *items = PySequence_Fast(object, "a shape is an int or a sequence of ints");
+    PyObject *items = PySequence_Tuple(object);  // a list could change while its items are read
     if (items == nullptr) return false;
-    const Py_ssize_t n = PySequence_Fast_GET_SIZE(items);
+    const Py_ssize_t n = PyTuple_GET_SIZE(items);
     if (n > kMaxDims) {
       Py_DECREF(items);
       raise_named("ShapeError", std::string(what) + " has " + std::to_string(n) + " dimensions; at most " +
@@ -198,7 +217,7 @@ static bool read_extents(PyObject *object, int64_t *out, int8_t *count, const ch
       return false;
     }
     for (Py_ssize_t i = 0; i < n; ++i) {
-      out[i] = PyNumber_AsSsize_t(PySequence_Fast_GET_ITEM(items, i), PyExc_OverflowError);
+      out[i] = PyNumber_AsSsize_t(PyTuple_GET_ITEM(items, i), PyExc_OverflowError);
       if (out[i] == -1 && PyErr_Occurred()) {
         Py_DECREF(items);
         return false;
@@ -214,22 +233,6 @@ static bool read_extents(PyObject *object, int64_t *out, int8_t *count, const ch
                                   std::to_string(i) + " is negative");
     return false;
   }
-  return true;
-}
-
-// shape product times itemsize, refusing more than 2^63 bytes.
-static bool total_bytes(const int64_t *shape, int ndim, int64_t itemsize, int64_t *bytes) {
-  int64_t total = itemsize;
-  bool zero = false;
-  for (int axis = 0; axis < ndim; ++axis) {
-    if (shape[axis] == 0) {
-      zero = true;
-    } else if (__builtin_mul_overflow(total, shape[axis], &total)) {
-      raise_named("ShapeError", "the array would have more than 2^63 bytes; check the shape");
-      return false;
-    }
-  }
-  *bytes = zero ? 0 : total;
   return true;
 }
 
@@ -293,18 +296,32 @@ static PyObject *empty(PyObject *, PyObject *const *args, Py_ssize_t nargs, PyOb
   return make_empty(shape, dtype);
 }
 
-// Every element of the view lies inside [0, storage bytes).
+// Every element of the view lies inside [0, storage bytes), at a multiple of its own size: the device faults on others.
 static bool check_bounds(const ArrayObject *array) {
   if (array->size == 0) return true;
-  int64_t low = array->offset;
-  int64_t high = array->offset + pk_dtype_bytes(array->dtype);
+  const int64_t itemsize = itemsize_of(array);
+  int64_t low = array->offset, high = array->offset, unaligned = array->offset % itemsize;
+  bool overflow = false;
   for (int axis = 0; axis < array->ndim; ++axis) {
-    const int64_t reach = (array->shape[axis] - 1) * array->strides[axis];
-    (reach < 0 ? low : high) += reach;
+    int64_t reach;
+    int64_t &end = array->strides[axis] < 0 ? low : high;
+    overflow |= __builtin_mul_overflow(array->shape[axis] - 1, array->strides[axis], &reach);
+    overflow |= __builtin_add_overflow(end, reach, &end);
+    if (array->shape[axis] > 1) unaligned |= array->strides[axis] % itemsize;
   }
-  if (low >= 0 && high <= static_cast<int64_t>(array->storage->bytes)) return true;
-  raise_named("ShapeError", "the view would reach bytes " + std::to_string(low) + " to " + std::to_string(high) +
-                                " of a storage of " + std::to_string(array->storage->bytes) + " bytes");
+  overflow |= __builtin_add_overflow(high, itemsize, &high);
+  const std::string storage = " of a storage of " + std::to_string(array->storage->bytes) + " bytes";
+  if (overflow) {
+    raise_named("ShapeError", "the view would reach bytes past 2^63" + storage);
+  } else if (low < 0 || static_cast<uint64_t>(high) > array->storage->bytes) {
+    raise_named("ShapeError",
+                "the view would reach bytes " + std::to_string(low) + " to " + std::to_string(high) + storage);
+  } else if (unaligned != 0) {
+    raise_named("ShapeError", "the view's offset and strides must be multiples of the element's " +
+                                  std::to_string(itemsize) + " bytes");
+  } else {
+    return true;
+  }
   return false;
 }
 
@@ -323,11 +340,7 @@ static PyObject *make_view(Storage *storage, PyObject *shape, PyObject *strides,
     raise_named("ShapeError", "shape and strides differ in length");
     ok = false;
   }
-  if (ok) {
-    finish_layout(array);
-    ok = check_bounds(array);
-  }
-  if (!ok) {
+  if (!ok || !finish_layout(array) || !check_bounds(array)) {
     Py_DECREF(array);
     return nullptr;
   }
@@ -347,12 +360,21 @@ static PyObject *view(PyObject *, PyObject *args, PyObject *kwargs) {
   return make_view(as_array(source)->storage, shape, strides, offset, code);
 }
 
+// PyArg converter: "K" would drop the upper bits and the sign.
+static int read_uint64(PyObject *object, void *out) {
+  PyObject *number = PyNumber_Index(object);
+  if (number == nullptr) return 0;
+  *static_cast<uint64_t *>(out) = PyLong_AsUnsignedLongLong(number);
+  Py_DECREF(number);
+  return PyErr_Occurred() == nullptr;
+}
+
 static PyObject *wrap(PyObject *, PyObject *args, PyObject *kwargs) {
   static const char *names[] = {"address", "nbytes", "shape", "dtype", "owner", nullptr};
-  unsigned long long address, nbytes;
+  uint64_t address, nbytes;
   PyObject *shape, *dtype, *owner = Py_None;
-  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "KKOO|O:wrap", const_cast<char **>(names), &address, &nbytes, &shape,
-                                   &dtype, &owner)) {
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O&O&OO|O:wrap", const_cast<char **>(names), read_uint64, &address,
+                                   read_uint64, &nbytes, &shape, &dtype, &owner)) {
     return nullptr;
   }
   int8_t code;

@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <vector>
 
 #include "launch/runtime.h"
 #include "pygpukit/dtype.h"
@@ -63,19 +64,24 @@ inline void unpin(ArrayObject *array) {
 class Pins {
  public:
   ~Pins() {
-    for (int i = 0; i < count_; ++i) unpin(arrays_[i]);
+    for (int i = 0; i < count_; ++i) unpin(first_[i]);
+    for (ArrayObject *array : more_) unpin(array);
   }
   bool add(ArrayObject *array, uint64_t stream) {
     if (count_ == 0) now_ns_ = pk_now_ns();  // one reading of the clock serves them all
     if (!pin(array, stream, now_ns_)) return false;
-    arrays_[count_++] = array;
+    if (count_ < kFirst) {
+      first_[count_++] = array;
+    } else {
+      more_.push_back(array);
+    }
     return true;
   }
-  static constexpr int kCapacity = 64;
-  bool full() const { return count_ == kCapacity; }
 
  private:
-  ArrayObject *arrays_[kCapacity];
+  static constexpr int kFirst = 32;  // as many need no heap memory
+  ArrayObject *first_[kFirst];
+  std::vector<ArrayObject *> more_;
   int count_ = 0;
   uint64_t now_ns_ = 0;
 };

@@ -40,11 +40,14 @@ _WITHOUT_EFFECT = (
 )  # fmt: skip
 _PASSED_ON = ("-D", "-U", "-I", "-include")
 
-# Headers that a kernel source may include and that hold nothing the source does not have already, or numbers only.
-_STANDARD_HEADERS = (
-    "assert.h", "cassert", "cfloat", "climits", "cmath", "cstddef", "cstdint", "cstdio", "cuda_runtime.h",
-    "device_launch_parameters.h", "float.h", "limits.h", "math.h", "stddef.h", "stdint.h", "stdio.h",
-)  # fmt: skip
+# Headers that a kernel source may include, by the one that has all they hold.
+_OTHER_HEADERS = {
+    "pk_sim_limits.h": (
+        "assert.h", "cassert", "cfloat", "climits", "cmath", "cstddef", "cstdint", "cstdio", "cuda_runtime.h",
+        "device_launch_parameters.h", "float.h", "limits.h", "math.h", "stddef.h", "stdint.h", "stdio.h",
+    ),
+    "cooperative_groups.h": ("cooperative_groups/reduce.h", "cooperative_groups/scan.h"),
+}  # fmt: skip
 
 include_directory: Path | None = None  # where the CUDA headers of the simulator are; None = those of the package
 
@@ -207,8 +210,10 @@ def _headers(process: int, directory: Path | None) -> Path:
             shutil.rmtree(folder, ignore_errors=True)
 
     atexit.register(remove)
-    for name in _STANDARD_HEADERS:
-        (folder / name).write_text('#include "pk_sim_limits.h"\n')
+    (folder / "cooperative_groups").mkdir()
+    for included, names in _OTHER_HEADERS.items():
+        for name in names:
+            (folder / name).write_text(f"#include <{included}>\n")
     for name, text in (_package_headers() if directory is None else _files(directory)).items():
         (folder / name).write_text(text)
     return folder

@@ -2,9 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-__all__ = ["load_ipython_extension", "unload_ipython_extension"]
+if TYPE_CHECKING:
+    from pygpukit.jupyter.widgets import MemoryWidget as MemoryWidget
+    from pygpukit.jupyter.widgets import SchedulerWidget as SchedulerWidget
+
+__all__ = ["MemoryWidget", "SchedulerWidget", "load_ipython_extension", "unload_ipython_extension"]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in ("MemoryWidget", "SchedulerWidget"):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from pygpukit.jupyter import widgets
+
+    return getattr(widgets, name)
 
 
 def load_ipython_extension(shell: Any) -> None:

@@ -41,7 +41,7 @@ class Sampler:
 
     def __init__(self) -> None:
         self._sinks: weakref.WeakSet[Sink] = weakref.WeakSet()
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # a collected widget's close() may run inside a sampler call
         self._thread: threading.Thread | None = None
         self._stop = threading.Event()
         self._period_s = 1 / DEFAULT_HZ

@@ -39,10 +39,14 @@ fn main() {
     let executable = python_says(&python, "import sys; print(sys.executable)");
     let pybind11 = python_says(&python, "import pybind11; print(pybind11.get_cmake_dir())");
 
+    // Named anew each time: CMake remembers the path, and that of an isolated build environment is gone afterwards.
+    let ninja = python_says(&python, "import shutil; print(shutil.which('ninja') or 'ninja')");
+
     let mut config = cmake::Config::new(&native);
     config
         .profile("Release")
         .generator("Ninja")
+        .define("CMAKE_MAKE_PROGRAM", &ninja)
         .define("Python_EXECUTABLE", &executable)
         .define("Python_FIND_STRATEGY", "LOCATION")
         .define("pybind11_DIR", &pybind11);

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from sim_kernels import check_all
 from sim_table import (
+    FAILED,
     INVALID_IMAGE,
     INVALID_VALUE,
     NOT_FOUND,
@@ -171,6 +172,39 @@ def test_lanes_that_left_are_not_waited_for(table: Table, ints: Array) -> None:
 def test_shared_memory_ordered_by_syncwarp(table: Table, ints: Array) -> None:
     body = "__shared__ int s[32]; s[t] = t; __syncwarp(); o[t] = s[31 - t]; __syncwarp(); s[t] = 0;"
     assert run(table, body, 32, ints).tolist() == list(range(31, -1, -1))
+
+
+def test_cooperative_groups(table: Table, ints: Array) -> None:
+    source = """
+#include <cooperative_groups.h>
+#include <cooperative_groups/reduce.h>
+namespace cg = cooperative_groups;
+__global__ void k(int *o) {
+  cg::thread_block block = cg::this_thread_block();
+  auto tile = cg::tiled_partition<8>(block);
+  __shared__ int s[64];
+  int t = block.thread_rank();
+  s[t] = cg::reduce(tile, t, cg::plus<int>()) + 1000 * tile.meta_group_rank() + 100000 * (tile.thread_rank() == t % 8);
+  cg::sync(block);
+  o[t] = s[blockDim.x - 1 - t];
+  int odd = tile.ballot(t % 2);
+  o[64 + t] = cg::inclusive_scan(tile, 1, cg::plus<int>()) + 10 * tile.shfl_down(t, 1) + 10000 * odd;
+  if (t % 3 == 0) {
+    cg::coalesced_group active = cg::coalesced_threads();
+    o[128 + t] = active.thread_rank() + 100 * active.size() + 10000 * active.shfl(t, 1);
+  }
+}"""
+    Module(table, source).run("k", 1, 64, ints)
+    t, got = np.arange(64), ints.read()
+    sums = t.reshape(8, 8).sum(1).repeat(8) + 1000 * (t // 8) + 100000
+    assert np.array_equal(got[:64], sums[::-1])
+    assert np.array_equal(got[64:128], t % 8 + 1 + 10 * np.where(t % 8 < 7, t + 1, t) + 10000 * 0xAA)
+    first, second = np.arange(0, 32, 3), np.arange(33, 64, 3)
+    assert np.array_equal(got[128 + first], np.arange(11) + 1100 + 10000 * 3)
+    assert np.array_equal(got[128 + second], np.arange(11) + 1100 + 10000 * 36)
+    whole = "#include <cooperative_groups.h>\n__global__ void k(int *o) {\n  cooperative_groups::this_grid().sync();\n}"
+    status, text = Module(table, whole).fault("k", 1, 1, ints)
+    assert status == FAILED and "grid.sync()" in text and "cell:3" in text
 
 
 # ---- waiting in loops

@@ -142,3 +142,10 @@ test('the command and the status bar show the GPU status while a cell is busy', 
   await dialog.getByRole('button', { name: 'Close' }).click();
   expect(await notebook.finish()).toBe('');
 });
+
+test('a kernel without the extension is told apart, with the remedy', async () => {
+  await notebook.execute("get_ipython().run_line_magic('unload_ext', 'pygpukit')");
+  await notebook.command('pygpukit:show-status');
+  const notice = notebook.page.locator('.Toastify__toast');
+  await expect(notice).toContainText('run "%load_ext pygpukit" in a cell first', { timeout: 4_000 });
+});

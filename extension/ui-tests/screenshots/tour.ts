@@ -26,9 +26,11 @@ for (const [name, theme] of [
       await notebook.viewOutputsBeside(['MemoryWidget', 'SchedulerWidget']);
       await page.waitForTimeout(6_000);
       // Taken while the tasks run.
+      const kernel = await notebook.cellWith('void sobel');
       await notebook.beginCell(tasks);
-      await notebook.scrollTo(await notebook.cellWith('void sobel'));
-      await page.waitForTimeout(1_500);
+      await notebook.scrollTo(kernel);
+      await page.locator('.gk-panel[data-running="1"]').first().waitFor();
+      await page.waitForTimeout(300);
       mkdirSync(IMAGES, { recursive: true });
       await page.screenshot({ path: join(IMAGES, `tour-${name}.png`) });
     } finally {
