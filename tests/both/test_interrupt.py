@@ -84,12 +84,24 @@ def test_a_stream_and_an_event_can_be_interrupted(busy: gp.GPUArray) -> None:
 
 def test_nothing_leaks_through_an_interrupt(busy: gp.GPUArray) -> None:
     used = _core.pool_stats(0).used
+    launch = gp.jit(SLOW, func="slow")[1, 1]
     for _ in range(3):
         temporary = gp.empty(1 << 20)
         assert interrupted_after(gp.synchronize) < 0.5
         del temporary
         gp.synchronize()
         for _ in range(20):
-            gp.jit(SLOW, func="slow")[1, 1](busy, STEPS)
+            launch(busy, STEPS)
     gp.synchronize()
     assert _core.pool_stats(0).used == used
+
+
+def test_a_dropped_kernel_waits_for_nothing() -> None:
+    out = gp.ones(1)
+    gp.jit(SLOW, func="slow")[1, 1](out, 1)
+    gp.synchronize()
+    begin = time.perf_counter()
+    for _ in range(10):
+        gp.jit(SLOW, func="slow")[1, 1](out, STEPS)  # about 1 s of work, its kernel objects gone at once
+    assert time.perf_counter() - begin < 0.5
+    assert np.isfinite(out.to_numpy()).all()

@@ -77,11 +77,12 @@ def _map(
     total = -sum(size for size, _ in rows)
     parts = []
     left = 0.0
-    for negative_size, inside in sorted(rows):
+    colours: dict[int, str] = {}  # in the order of the picture: the ids themselves differ between runs
+    for negative_size, inside in sorted(rows, key=lambda row: (row[0], [shape[:2] for shape in row[1]])):
         width = WIDTH * -negative_size / total
         parts.append(_rect(left, ROW + 6, width - 1, "currentColor", 0.1))
         for offset, length, owner in inside:
-            colour = COLOURS[owner % len(COLOURS)]
+            colour = colours.setdefault(owner, COLOURS[len(colours) % len(COLOURS)])
             parts.append(_rect(left + WIDTH * offset / total, ROW + 6, max(WIDTH * length / total - 0.5, 0.5), colour))
         left += width
     return parts
