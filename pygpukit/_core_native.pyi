@@ -152,6 +152,12 @@ def nvrtc_compile(
 ) -> tuple[int, str, bytes, bytes, dict[str, str]]:
     """(status, log, cubin, ptx, lowered names); status 0 = compiled. GIL released, interruptible; safe from several threads."""
 
+def nvrtc_architectures() -> list[int]:
+    """Compute capabilities that the open NVRTC compiles for, as 10 * major + minor, ascending; empty when none is open."""
+
+def nvrtc_install_headers(folder: str) -> None:
+    """Have the open NVRTC write its bundled CUDA headers into a folder. GIL released. Raises NvrtcError with the reason."""
+
 # ---- owners and scheduling context ----
 def set_cell(cell: int, filename: str | None) -> None:
     """Current notebook cell (interned id) and its code filename: allocations take cell and line from here. (0, None) clears."""

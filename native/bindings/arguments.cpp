@@ -68,8 +68,8 @@ static void store(unsigned char *slot, T value) {
   std::memcpy(slot, &value, sizeof value);
 }
 
-// The 16 bits of a binary float with `digits` bits of fraction and exponent bias `bias`, rounded to nearest even straight
-// from double; what is too large becomes infinity.
+// The 16 bits of a binary float with `digits` bits of fraction and exponent bias `bias`, rounded to nearest even
+// straight from double; what is too large becomes infinity.
 template <int digits, int bias>
 static uint16_t short_float(double value) {
   constexpr uint32_t kInfinity = 0x7fffu >> digits << digits;
@@ -77,6 +77,7 @@ static uint16_t short_float(double value) {
   const uint16_t sign = std::signbit(value) ? 0x8000 : 0;
   if (std::isnan(value)) return sign | kInfinity | 1u << (digits - 1);
   if (std::isinf(value)) return sign | kInfinity;
+  if (value == 0) return sign;
   int exponent = 0;
   std::frexp(value, &exponent);  // |value| in [2^(e-1), 2^e)
   const int unit = std::max(exponent - digits - 1, kLeast);
@@ -99,7 +100,8 @@ static bool write_float(const std::string &kernel, const Param &param, PyObject 
     number = PyFloat_AsDouble(value);
   }
   if (!exact && (is_complex(value) || (number == -1.0 && PyErr_Occurred()))) {
-    if (PyLong_Check(value)) return refuse(kernel, param, std::string("the value does not fit ") + type_name(param.dtype));
+    if (PyLong_Check(value))
+      return refuse(kernel, param, std::string("the value does not fit ") + type_name(param.dtype));
     return refuse(kernel, param,
                   std::string("expected a real number for ") + type_name(param.dtype) + ", got " + described(value));
   }

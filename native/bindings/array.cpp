@@ -310,17 +310,16 @@ static bool check_bounds(const ArrayObject *array) {
     if (array->shape[axis] > 1) unaligned |= array->strides[axis] % itemsize;
   }
   overflow |= __builtin_add_overflow(high, itemsize, &high);
+  if (!overflow && low >= 0 && static_cast<uint64_t>(high) <= array->storage->bytes && unaligned == 0) return true;
   const std::string storage = " of a storage of " + std::to_string(array->storage->bytes) + " bytes";
   if (overflow) {
     raise_named("ShapeError", "the view would reach bytes past 2^63" + storage);
   } else if (low < 0 || static_cast<uint64_t>(high) > array->storage->bytes) {
     raise_named("ShapeError",
                 "the view would reach bytes " + std::to_string(low) + " to " + std::to_string(high) + storage);
-  } else if (unaligned != 0) {
+  } else {
     raise_named("ShapeError", "the view's offset and strides must be multiples of the element's " +
                                   std::to_string(itemsize) + " bytes");
-  } else {
-    return true;
   }
   return false;
 }

@@ -4,10 +4,13 @@
 
 #include <pybind11/stl.h>
 
+#include <optional>
 #include <string>
 #include <unordered_map>
+#include <utility>
 
 #include "bindings/errors.h"
+#include "bindings/gil.h"
 #include "bindings/owner.h"
 #include "bindings/sources.h"
 #include "sim/sim.h"
@@ -29,7 +32,7 @@ static void need_backend() {
 static py::object cuda_probe() {
   const char *why;
   {
-    py::gil_scoped_release release;
+    NoGil released;
     why = pk_cuda_probe();
   }
   return why != nullptr ? py::object(py::str(why)) : py::none();
@@ -38,7 +41,7 @@ static py::object cuda_probe() {
 static void open_backend(const std::string &name) {
   std::string why;
   {
-    py::gil_scoped_release release;
+    NoGil released;
     why = open_driver(name);
   }
   if (why.empty()) return;
@@ -110,8 +113,10 @@ static void set_device(int32_t device) {
   if (device < 0 || device >= count) {
     throw py::value_error("device " + std::to_string(device) + " does not exist; there are " + std::to_string(count));
   }
-  t_state.device = device;
-  need_backend();
+  const int32_t previous = std::exchange(t_state.device, device);
+  if (ensure_backend()) return;
+  t_state.device = previous;
+  throw py::error_already_set();
 }
 
 // ---- segments of another process ----
@@ -145,7 +150,7 @@ static void release_segment(uint64_t address) {
   g_segments->erase(found);
   pk_status status;
   {
-    py::gil_scoped_release release;
+    NoGil released;
     status = g_driver->device_wait();
     if (status == PK_OK) status = g_driver->unmap(address, segment.bytes);
     if (status == PK_OK) status = g_driver->physical_release(segment.physical);
@@ -184,8 +189,11 @@ void bind_backend(py::module_ &m) {
   m.def("set_device", set_device, py::arg("device"));
   m.def("current_device", [] { return t_state.device; });
   m.def(
-      "set_cell", [](uint32_t cell, const py::object &filename) { set_cell(cell, filename.ptr()); }, py::arg("cell"),
-      py::arg("filename").none(true));
+      "set_cell",
+      [](uint32_t cell, const std::optional<py::str> &filename) {
+        set_cell(cell, filename ? filename->ptr() : Py_None);
+      },
+      py::arg("cell"), py::arg("filename").none(true));
   m.def(
       "set_tenant", [](uint32_t tenant) { t_state.tenant = tenant; }, py::arg("tenant"));
   m.def(
@@ -202,9 +210,9 @@ void bind_backend(py::module_ &m) {
         return reinterpret_cast<uintptr_t>(g_driver);
       },
       "Address of the open backend's pk_driver table: for tests that go past the pool and the launch function.");
-  m.def("sim_cancel", pk_sim_cancel, py::call_guard<py::gil_scoped_release>(),
+  m.def("sim_cancel", pk_sim_cancel, py::call_guard<NoGil>(),
         "Ends every kernel of the simulated device that this thread made current; how many.");
-  m.def("sim_clear_fault", pk_sim_clear_fault, py::call_guard<py::gil_scoped_release>(),
+  m.def("sim_clear_fault", pk_sim_clear_fault, py::call_guard<NoGil>(),
         "Forgets the fault of the simulated device that this thread made current; its status.");
 }
 

@@ -26,6 +26,11 @@ static ArrayObject *checked(const py::handle &object, const char *what) {
     raise_named("ShapeError", std::string(what) + " is not contiguous; pass .contiguous()");
     throw py::error_already_set();
   }
+  if (array->storage->device != t_state.device) {
+    raise_named("DeviceMismatchError", std::string(what) + " is on device " + std::to_string(array->storage->device) +
+                                           ", the current device is " + std::to_string(t_state.device));
+    throw py::error_already_set();
+  }
   return array;
 }
 
@@ -220,7 +225,11 @@ void bind_copies(py::module_ &m) {
       "unpin",
       [](const py::object &object) {
         if (!is_array(object.ptr())) throw py::type_error("unpin() needs a GPUArray");
-        unpin(as_array(object.ptr()));
+        ArrayObject *array = as_array(object.ptr());
+        const pk_block_state *state = array->storage->state;
+        if (state != nullptr && __atomic_load_n(&state->pins, __ATOMIC_SEQ_CST) == 0)
+          throw py::value_error("unpin(): the array is not pinned");
+        unpin(array);
       },
       py::arg("array"));
 }

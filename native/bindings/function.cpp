@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "bindings/errors.h"
+#include "bindings/gil.h"
 
 namespace py = pybind11;
 
@@ -22,18 +23,33 @@ static void need_backend() {
   if (!ensure_backend()) throw py::error_already_set();
 }
 
+// Unloading waits for the kernels of a module. So a dropped module is put aside, and unloaded once the device is idle
+// anyway.
+static std::vector<uint64_t> *g_dropped = new std::vector<uint64_t>;  // under the GIL
+static constexpr size_t kMostDropped = 256;
+
+void unload_dropped() {
+  std::vector<uint64_t> modules;
+  modules.swap(*g_dropped);
+  if (modules.empty()) return;
+  NoGil released;
+  if (bind_device() != PK_OK) return;
+  for (const uint64_t module : modules) g_driver->module_unload(module);
+}
+
 Module::Module(const std::string &image) {
   need_backend();
+  if (g_dropped->size() >= kMostDropped) unload_dropped();
   pk_status status;
   {
-    py::gil_scoped_release release;
+    NoGil released;
     status = g_driver->module_load(image.data(), image.size(), &handle);
   }
   check(status, "loading a module of " + std::to_string(image.size()) + " bytes");
 }
 
 Module::~Module() {
-  if (handle != 0 && bind_device() == PK_OK) g_driver->module_unload(handle);
+  if (handle != 0) g_dropped->push_back(handle);
 }
 
 static pk_function_info info_of(const Function &function) {

@@ -25,6 +25,9 @@ struct Function {
 // Handle and thread limit of a Function object; false with an exception set.
 bool function_handle(PyObject *object, uint64_t *handle, uint64_t *max_threads);
 
+// Unloads the modules that were dropped since the last call; waits for kernels of theirs that still run. With the GIL.
+void unload_dropped();
+
 void bind_functions(pybind11::module_ &m);
 
 }  // namespace pk

@@ -4,6 +4,7 @@
 
 #include <structmember.h>
 
+#include <algorithm>
 #include <chrono>
 #include <new>
 #include <string>
@@ -134,39 +135,58 @@ static PyObject *bound_call(PyObject *self, PyObject *const *args, size_t nargsf
 
 // ---- Kernel ----
 
+// PyArg converter: "I" would drop the upper bits and the sign.
+static int read_uint32(PyObject *object, void *out) {
+  PyObject *number = PyNumber_Index(object);
+  if (number == nullptr) return 0;
+  int overflow;
+  const long long value = PyLong_AsLongLongAndOverflow(number, &overflow);
+  Py_DECREF(number);
+  if (overflow != 0 || value < 0 || value > UINT32_MAX) {
+    PyErr_Format(PyExc_OverflowError, "%R is not in 0 to 2^32 - 1", object);
+    return 0;
+  }
+  *static_cast<uint32_t *>(out) = static_cast<uint32_t>(value);
+  return 1;
+}
+
 static bool read_params(PyObject *specs, KernelPlan *plan) {
-  PyObject *items = PySequence_Fast(specs, "params is a sequence of (name, kind, dtype code, bytes)");
+  PyObject *items = PySequence_Tuple(specs);
   if (items == nullptr) return false;
   uint32_t offset = 0;
-  bool ok = static_cast<size_t>(PySequence_Fast_GET_SIZE(items)) <= kMaxParams;
+  bool ok = static_cast<size_t>(PyTuple_GET_SIZE(items)) <= kMaxParams;
   if (!ok) PyErr_Format(PyExc_ValueError, "a kernel has at most %zu parameters", kMaxParams);
-  for (Py_ssize_t i = 0; ok && i < PySequence_Fast_GET_SIZE(items); ++i) {
+  for (Py_ssize_t i = 0; ok && i < PyTuple_GET_SIZE(items); ++i) {
     const char *name, *kind;
     int dtype;
-    unsigned int bytes;
-    ok = PyArg_ParseTuple(PySequence_Fast_GET_ITEM(items, i), "ssiI", &name, &kind, &dtype, &bytes);
+    uint32_t bytes;
+    PyObject *spec = PyTuple_GET_ITEM(items, i);
+    ok = PyTuple_Check(spec);
+    if (!ok) PyErr_SetString(PyExc_TypeError, "params is a sequence of tuples (name, kind, dtype code, bytes)");
+    ok = ok && PyArg_ParseTuple(spec, "ssiO&", &name, &kind, &dtype, read_uint32, &bytes);
     if (!ok) break;
     Param param = {name, PyUnicode_InternFromString(name), ParamKind::kScalar, static_cast<int8_t>(dtype), bytes, 0};
     const std::string text = kind;
     if (text == "pointer") {
       param.kind = ParamKind::kPointer;
       param.bytes = 8;
+      ok = dtype >= -1 && dtype < PK_DTYPE_COUNT;
     } else if (text == "struct") {
       param.kind = ParamKind::kStruct;
-    } else if (text != "scalar" || dtype < 0 || dtype > PK_COMPLEX128) {
-      PyErr_Format(PyExc_ValueError, "parameter '%s': unknown kind '%s' or dtype %d", name, kind, dtype);
-      ok = false;
     } else {
+      ok = text == "scalar" && dtype >= 0 && dtype <= PK_COMPLEX128;
       param.bytes = static_cast<uint32_t>(pk_dtype_bytes(dtype));
     }
-    offset = (offset + 15u) & ~15u;
+    if (!ok) PyErr_Format(PyExc_ValueError, "parameter '%s': unknown kind '%s' or dtype %d", name, kind, dtype);
+    const uint32_t alignment = param.kind == ParamKind::kStruct ? 16 : param.bytes;
+    offset = (offset + alignment - 1) & ~(alignment - 1);
     param.offset = offset;
-    offset += param.bytes;
-    if (ok && offset > kMaxArgumentBytes) {
+    if (ok && param.bytes > kMaxArgumentBytes - std::min(offset, kMaxArgumentBytes)) {
       PyErr_Format(PyExc_ValueError, "parameter '%s' passes the limit of %u bytes of arguments", name,
                    kMaxArgumentBytes);
       ok = false;
     }
+    offset += param.bytes;
     plan->params.push_back(param);
   }
   Py_DECREF(items);
@@ -232,9 +252,11 @@ static PyObject *kernel_bind(PyObject *self, PyObject *args, PyObject *kwargs) {
   pk_launch l = {};
   l.cluster[0] = l.cluster[1] = l.cluster[2] = 1;
   PyObject *stream = Py_None;
-  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "(III)(III)|IOI(III):bind", const_cast<char **>(names), &l.grid[0],
-                                   &l.grid[1], &l.grid[2], &l.block[0], &l.block[1], &l.block[2], &l.shared_bytes,
-                                   &stream, &l.flags, &l.cluster[0], &l.cluster[1], &l.cluster[2])) {
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "(O&O&O&)(O&O&O&)|O&OO&(O&O&O&):bind", const_cast<char **>(names),
+                                   read_uint32, &l.grid[0], read_uint32, &l.grid[1], read_uint32, &l.grid[2],
+                                   read_uint32, &l.block[0], read_uint32, &l.block[1], read_uint32, &l.block[2],
+                                   read_uint32, &l.shared_bytes, &stream, read_uint32, &l.flags, read_uint32,
+                                   &l.cluster[0], read_uint32, &l.cluster[1], read_uint32, &l.cluster[2])) {
     return nullptr;
   }
   if (!ensure_backend() || !check_extents(*kernel->plan, l)) return nullptr;
@@ -250,9 +272,8 @@ static PyObject *kernel_bind(PyObject *self, PyObject *args, PyObject *kwargs) {
   if (stream != Py_None) {
     try {
       ref = stream_or_current(stream);
-    } catch (const py::cast_error &) {
-      raise_argument_error(kernel->plan->name, "stream",
-                           std::string("expected a Stream, got ") + Py_TYPE(stream)->tp_name);
+    } catch (const py::type_error &error) {
+      raise_argument_error(kernel->plan->name, "stream", error.what());
       return nullptr;
     }
   }
@@ -281,8 +302,9 @@ static void bound_dealloc(PyObject *self) {
 // The ruler for Python's share of a launch: the same arguments straight to the device, in a C++ loop.
 PyObject *launch_loop_ns(PyObject *, PyObject *args) {
   PyObject *object, *tuple;
-  unsigned long launches;
-  if (!PyArg_ParseTuple(args, "O!O!k:launch_loop_ns", &Bound_Type, &object, &PyTuple_Type, &tuple, &launches))
+  uint32_t launches;
+  if (!PyArg_ParseTuple(args, "O!O!O&:launch_loop_ns", &Bound_Type, &object, &PyTuple_Type, &tuple, read_uint32,
+                        &launches))
     return nullptr;
   if (launches == 0) {
     PyErr_SetString(PyExc_ValueError, "launches must be at least 1");
@@ -298,13 +320,12 @@ PyObject *launch_loop_ns(PyObject *, PyObject *args) {
   pk_launch l = bound->launch;
   l.stream = bound->stream != nullptr ? bound->stream_handle : t_state.stream;
   l.params = pointers;
-  std::vector<PyObject *> items;
-  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(tuple); ++i) items.push_back(PyTuple_GET_ITEM(tuple, i));
-  if (!collect(plan, items.data(), items.size(), nullptr, values)) return nullptr;
+  PyObject *const *items = reinterpret_cast<PyTupleObject *>(tuple)->ob_item;
+  if (!collect(plan, items, static_cast<size_t>(PyTuple_GET_SIZE(tuple)), nullptr, values)) return nullptr;
   if (!fill_slots(plan, values, l.stream, &pins, buffer, pointers)) return nullptr;
   pk_status status = PK_OK;
   const auto begin = std::chrono::steady_clock::now();
-  for (unsigned long i = 0; i < launches && status == PK_OK; ++i) status = g_driver->launch(&l);
+  for (uint32_t i = 0; i < launches && status == PK_OK; ++i) status = g_driver->launch(&l);
   const auto end = std::chrono::steady_clock::now();
   pk_count(PK_COUNT_LAUNCH, launches);
   if (status != PK_OK) {

@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "bindings/errors.h"
+#include "bindings/gil.h"
 #include "bindings/wait.h"
 #include "jit/nvrtc.h"
 
@@ -20,7 +21,7 @@ static py::tuple open_library(const std::vector<std::string> &candidates) {
   std::string path, why;
   int major = 0, minor = 0;
   {
-    py::gil_scoped_release release;
+    NoGil released;
     why = nvrtc_open(candidates, &path, &major, &minor);
   }
   if (why.empty()) return py::make_tuple(path, py::make_tuple(major, minor));
@@ -62,13 +63,13 @@ void bind_nvrtc(py::module_ &m) {
   m.def("nvrtc_open", open_library, py::arg("candidates"));
   m.def("nvrtc_compile", compile, py::arg("source"), py::arg("name"), py::arg("options"), py::arg("headers"),
         py::arg("name_expressions"));
-  m.def("nvrtc_architectures", [] { return nvrtc_architectures(); });
+  m.def("nvrtc_architectures", nvrtc_architectures);
   m.def(
       "nvrtc_install_headers",
       [](const std::string &folder) {
         std::string why;
         {
-          py::gil_scoped_release release;
+          NoGil released;
           why = nvrtc_install_headers(folder);
         }
         if (why.empty()) return;

@@ -2,9 +2,12 @@
 #include "bindings/stream.h"
 
 #include <atomic>
+#include <memory>
+#include <string>
 #include <vector>
 
 #include "bindings/errors.h"
+#include "bindings/function.h"
 #include "bindings/gil.h"
 #include "bindings/wait.h"
 
@@ -13,7 +16,7 @@ namespace py = pybind11;
 namespace pk {
 
 static std::atomic<uint32_t> g_next_id{1};
-static std::vector<uint64_t> *g_streams = new std::vector<uint64_t>;  // live handles; under the GIL
+static auto *g_streams = new std::vector<std::weak_ptr<Stream>>;  // those alive; under the GIL
 
 static void check(pk_status status, const char *doing) {
   if (status == PK_OK) return;
@@ -29,17 +32,27 @@ Stream::Stream(int32_t wanted_priority) : handle(0), id(0), priority(wanted_prio
   need_backend();
   check(g_driver->stream_create(wanted_priority, &handle), "creating a stream");
   id = g_next_id.fetch_add(1);
-  g_streams->push_back(handle);
   pk_stream_created(handle, id);
 }
 
 Stream::~Stream() {
   if (!owned || handle == 0) return;
-  std::erase(*g_streams, handle);
   if (bind_device() != PK_OK) return;
   NoGil released;
   pk_stream_retired(handle);
   g_driver->stream_destroy(handle);
+}
+
+static std::shared_ptr<Stream> make_stream(int32_t priority) {
+  auto stream = std::make_shared<Stream>(priority);
+  std::erase_if(*g_streams, [](const auto &other) { return other.expired(); });
+  g_streams->push_back(stream);
+  return stream;
+}
+
+static Stream &stream_of(PyObject *object) {
+  if (py::isinstance<Stream>(object)) return *py::handle(object).cast<Stream *>();
+  throw py::type_error(std::string("expected a Stream, got ") + Py_TYPE(object)->tp_name);
 }
 
 Event::Event(bool with_timing) : handle(0), timing(with_timing) {
@@ -51,12 +64,23 @@ Event::~Event() {
   if (handle != 0 && bind_device() == PK_OK) g_driver->event_destroy(handle);
 }
 
-// What keeps the current stream's object alive and gives it back to Python, per thread.
+// The current stream's object, owned by a capsule in CPython's per-thread dict, which goes away with the thread.
 static thread_local PyObject *t_stream_object = nullptr;
+static constexpr char kCurrent[] = "pygpukit.current_stream";
+
+static void let_go(PyObject *capsule) {
+  PyObject *stream = static_cast<PyObject *>(PyCapsule_GetPointer(capsule, kCurrent));
+  if (t_stream_object == stream) {
+    t_stream_object = nullptr;
+    t_state.stream = 0;
+    t_state.stream_id = 0;
+  }
+  Py_DECREF(stream);
+}
 
 static py::object default_stream() {
   static PyObject *object = nullptr;  // leaked with the module
-  if (object == nullptr) object = py::cast(new Stream(0, 0), py::return_value_policy::take_ownership).release().ptr();
+  if (object == nullptr) object = py::cast(std::make_shared<Stream>(0, 0)).release().ptr();
   return py::reinterpret_borrow<py::object>(object);
 }
 
@@ -65,18 +89,20 @@ static py::object current_stream() {
 }
 
 static void set_current_stream(const py::object &object) {
-  const Stream *stream = object.is_none() ? nullptr : object.cast<Stream *>();
-  t_state.stream = stream != nullptr ? stream->handle : 0;
-  t_state.stream_id = stream != nullptr ? stream->id : 0;
-  PyObject *previous = t_stream_object;
-  t_stream_object = stream != nullptr ? py::object(object).release().ptr() : nullptr;
-  Py_XDECREF(previous);
+  const py::object next = object.is_none() ? default_stream() : object;
+  const Stream &stream = stream_of(next.ptr());
+  const py::capsule owner(next.ptr(), kCurrent, let_go);
+  next.inc_ref();                                                               // the capsule's
+  py::reinterpret_borrow<py::dict>(PyThreadState_GetDict())[kCurrent] = owner;  // lets go of the previous one
+  t_stream_object = next.ptr();
+  t_state.stream = stream.handle;
+  t_state.stream_id = stream.id;
 }
 
 StreamRef stream_or_current(PyObject *object) {
   if (object == nullptr || object == Py_None) return {t_state.stream, t_state.stream_id};
-  const Stream *stream = py::handle(object).cast<Stream *>();
-  return {stream->handle, stream->id};
+  const Stream &stream = stream_of(object);
+  return {stream.handle, stream.id};
 }
 
 static bool query(pk_status status, const char *doing) {
@@ -86,23 +112,25 @@ static bool query(pk_status status, const char *doing) {
 
 static void synchronize() {
   need_backend();
-  std::vector<uint64_t> waiting = *g_streams;
-  waiting.push_back(0);
-  const auto idle = [&waiting]() -> pk_status {
-    while (!waiting.empty()) {
-      const pk_status status = g_driver->stream_query(waiting.back());
+  std::vector<std::shared_ptr<Stream>> streams;  // none is destroyed while this waits
+  for (const std::weak_ptr<Stream> &weak : *g_streams) {
+    if (auto stream = weak.lock()) streams.push_back(std::move(stream));
+  }
+  const auto idle = [&streams, next = size_t{0}]() mutable -> pk_status {
+    for (; next < streams.size(); ++next) {
+      const pk_status status = g_driver->stream_query(streams[next]->handle);
       if (status != PK_OK) return status;
-      waiting.pop_back();
     }
-    return PK_OK;
+    return g_driver->stream_query(0);
   };
   if (!wait_until(idle, "waiting for the device")) throw py::error_already_set();
+  unload_dropped();
 }
 
 void bind_streams(py::module_ &m) {
   py::class_<Event> event(m, "Event", "A point in a stream's work.");
-  py::class_<Stream>(m, "Stream", "An in-order queue of device work.")
-      .def(py::init<int32_t>(), py::arg("priority") = 0)
+  py::class_<Stream, std::shared_ptr<Stream>>(m, "Stream", "An in-order queue of device work.")
+      .def(py::init(&make_stream), py::arg("priority") = 0)
       .def_readonly("handle", &Stream::handle)
       .def_readonly("id", &Stream::id)
       .def_readonly("priority", &Stream::priority)

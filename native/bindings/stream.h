@@ -34,7 +34,7 @@ struct StreamRef {
   uint64_t handle;
   uint32_t id;
 };
-StreamRef stream_or_current(PyObject *stream_or_none);  // throws on another type
+StreamRef stream_or_current(PyObject *stream_or_none);  // throws py::type_error on another type
 
 void bind_streams(pybind11::module_ &m);
 

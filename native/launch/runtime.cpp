@@ -38,11 +38,7 @@ std::string open_driver(const std::string &name) {
 
 const std::string &driver_name() { return g_name; }
 
-pk_status bind_device_slow() {
-  pk_status status = g_driver->device_use(t_state.device);
-  if (status == PK_OK) t_state.device_bound = t_state.device;
-  return status;
-}
+pk_status bind_device_slow() { return pk_use_device(t_state.device); }
 
 uint64_t default_pool() {
   constexpr int kDevices = 64;
@@ -53,9 +49,12 @@ uint64_t default_pool() {
   return pools[device];
 }
 
-std::string describe(pk_status status) {
-  return std::string(g_driver->error_name(status)) + " (" + std::to_string(status) +
-         "): " + g_driver->error_text(status);
-}
-
 }  // namespace pk
+
+extern "C" pk_status pk_use_device(int32_t device) {
+  if (pk::t_state.device_bound == device) return PK_OK;
+  if (pk::g_driver == nullptr) return PK_ERROR_NOT_INITIALIZED;  // the core is attached a moment before
+  const pk_status status = pk::g_driver->device_use(device);
+  if (status == PK_OK) pk::t_state.device_bound = device;
+  return status;
+}

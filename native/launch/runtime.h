@@ -32,7 +32,4 @@ inline pk_status bind_device() { return t_state.device_bound == t_state.device ?
 // The default pool of the thread's device (0 on failure: pk_pool_raise()).
 uint64_t default_pool();
 
-// "CUDA_ERROR_X (2): sentence"
-std::string describe(pk_status status);
-
 }  // namespace pk

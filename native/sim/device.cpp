@@ -60,14 +60,21 @@ std::shared_ptr<Stream> Device::NewStream(int priority) {
   return stream;
 }
 
+std::vector<std::shared_ptr<Stream>> Device::LiveStreams() {
+  std::lock_guard guard(mutex_);
+  std::vector<std::shared_ptr<Stream>> live;
+  for (const auto &known : streams_)
+    if (auto stream = known.lock()) live.push_back(std::move(stream));
+  return live;
+}
+
 void Device::WaitIdle() {
-  std::vector<std::weak_ptr<Stream>> streams;
-  {
-    std::lock_guard guard(mutex_);
-    streams = streams_;
-  }
-  for (const auto &known : streams)
-    if (const auto stream = known.lock()) stream->Wait();
+  for (const auto &stream : LiveStreams()) stream->Wait();
+}
+
+bool Device::Idle() {
+  const auto streams = LiveStreams();
+  return std::all_of(streams.begin(), streams.end(), [](const auto &stream) { return stream->Idle(); });
 }
 
 pk_status Device::Fault() {

@@ -30,6 +30,7 @@ class Device {
 
   std::shared_ptr<Stream> NewStream(int priority);
   void WaitIdle();
+  bool Idle();
 
   bool Faulted() const { return fault_.load(std::memory_order_relaxed) != PK_OK; }
   pk_status Fault();  // with its text on the calling thread
@@ -42,6 +43,7 @@ class Device {
   std::atomic<pk_status> fault_{PK_OK};
   std::mutex mutex_;
   std::string fault_text_;
+  std::vector<std::shared_ptr<Stream>> LiveStreams();
   std::vector<std::weak_ptr<Stream>> streams_;
 };
 

@@ -98,7 +98,12 @@ uint64_t pk_sim_take_output(char *buffer, uint64_t capacity) { return TakeOutput
 uint64_t pk_sim_cancel(void) {
   pk_status status;
   Device *device = Current(&status);
-  return device ? Watchdog::Get().Cancel(device, "cancelled") : 0;
+  if (!device || device->Idle()) return 0;
+  const uint64_t ended = Watchdog::Get().Cancel(device, "cancelled");
+  if (ended) return ended;
+  // Nothing runs yet, or only a copy does: what is queued is dropped.
+  device->SetFault(PK_ERROR_LAUNCH_TIMEOUT, "queued work was cancelled");
+  return 1;
 }
 
 pk_status pk_sim_clear_fault(void) {

@@ -105,13 +105,14 @@ int Launch::HelpersWorthWaking() const {
 void Launch::Run(int priority) {
   InstallFaultHandlers();
   Core *core = device_->cores.Acquire(priority);
+  deadline_ns_ = MonotonicNanoseconds() + static_cast<uint64_t>(device_->timeout_s() * 1e9);
+  // Known to the watchdog before the fault is looked at: whoever cancels sees the launch, or is seen by it.
+  Watchdog::Get().Add(this);
   if (!device_->Faulted()) {
-    deadline_ns_ = MonotonicNanoseconds() + static_cast<uint64_t>(device_->timeout_s() * 1e9);
-    Watchdog::Get().Add(this);
     for (int helpers = HelpersWorthWaking(); helpers > 0; --helpers)
-      Executor::Get().Post([self = shared_from_this()] { self->Help(); });
+      Executor::Get().Post([self = shared_from_this(), priority] { self->Help(priority); });
     while (next_ < blocks_ && cancelled_ == PK_OK) {
-      Work(core, priority, true);
+      Work(core, priority);
       if (next_ >= blocks_ || cancelled_ != PK_OK) break;
       device_->cores.Release(core);  // somebody more urgent waits
       core = device_->cores.Acquire(priority);
@@ -127,7 +128,7 @@ void Launch::Run(int priority) {
 }
 
 // Until the blocks are shared out, or somebody more urgent wants the core.
-void Launch::Work(Core *core, int priority, bool may_leave) {
+void Launch::Work(Core *core, int priority) {
   while (cancelled_.load(std::memory_order_relaxed) == PK_OK) {
     const uint64_t first = next_.fetch_add(chunk_);
     if (first >= blocks_) return;
@@ -138,18 +139,18 @@ void Launch::Work(Core *core, int priority, bool may_leave) {
     }
     function_->block_nanoseconds.store((MonotonicNanoseconds() - start) / (last - first) + 1,
                                        std::memory_order_relaxed);
-    if (may_leave && device_->cores.Wanted(priority)) return;
+    if (device_->cores.Wanted(priority)) return;
   }
 }
 
-void Launch::Help() {
+void Launch::Help(int priority) {
   {
     std::lock_guard guard(mutex_);
     if (closed_) return;
     ++helpers_;
   }
   if (Core *core = device_->cores.TryAcquire()) {
-    Work(core, -(1 << 30), false);
+    Work(core, priority);
     device_->cores.Release(core);
   }
   std::lock_guard guard(mutex_);

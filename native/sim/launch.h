@@ -32,8 +32,8 @@ class Launch : public std::enable_shared_from_this<Launch> {
  private:
   Launch(Device *device, std::shared_ptr<Function> function) : device_(device), function_(std::move(function)) {}
   void CopyArguments(void *const *parameters);
-  void Work(Core *core, int priority, bool may_leave);
-  void Help();
+  void Work(Core *core, int priority);
+  void Help(int priority);
   int HelpersWorthWaking() const;
   void Fault(const Failure &failure);
 

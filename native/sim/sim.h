@@ -1,4 +1,16 @@
-/* sim.h: what the simulated device exports beside its driver table (native/include/pygpukit/driver.h). */
+/* sim.h: what the simulated device exports beside its driver table (native/include/pygpukit/driver.h).
+ *
+ * What to know of the device
+ * - It reports compute capability 9.0, and refuses launches as a device of 9.0 would; clocks and widths are nominal.
+ * - Streams never wait for the default stream, nor it for them.
+ * - Memory comes in granules of 2 MiB. Inaccessible memory lies around every reserved range and behind a block's
+ *   dynamic shared memory: a kernel that goes there faults, and is told with its thread and source line.
+ * - Kernels run on min(cores, sms) threads, or on as many as "workers" says; with workers=1 every run is the same.
+ * - A block's threads run one after the other and change places only where they wait. There is no lockstep: code that
+ *   relies on it without __syncwarp() computes something else here.
+ * - Not simulated: timing, occupancy, textures, tensor-core fragments, inline PTX, clusters, grid-wide barriers, and
+ *   kernels that launch kernels.
+ */
 #ifndef PYGPUKIT_SIM_SIM_H
 #define PYGPUKIT_SIM_SIM_H
 
@@ -31,8 +43,9 @@ void pk_sim_counters(uint64_t out[8]);
  * complete once a wait on its stream has returned. */
 uint64_t pk_sim_take_output(char *buffer, uint64_t capacity);
 
-/* Ends every kernel that runs or waits on the current device with PK_ERROR_LAUNCH_TIMEOUT ("cancelled") as its sticky
- * status; returns how many. Does not wait. For Ctrl-C: cancel, wait for the streams, clear the fault. */
+/* Ends every kernel that runs on the current device with PK_ERROR_LAUNCH_TIMEOUT ("cancelled") as its sticky status, so
+ * that what is queued behind is dropped; returns how many, at least 1 when any work was unfinished. Does not wait. For
+ * Ctrl-C: cancel, wait for the streams, clear the fault. */
 uint64_t pk_sim_cancel(void);
 
 /* A fault is sticky: launches, copies, waits and queries of the device return it (memory management goes on working),

@@ -19,9 +19,11 @@ constexpr uint64_t kAtOnceBytes = 64 << 10;
 // The memory's lock is held for one piece at a time.
 constexpr uint64_t kPieceBytes = 16 << 20;
 
-void SleepUntil(uint64_t start_ns, uint64_t duration_ns) {
-  const uint64_t now = MonotonicNanoseconds();
-  if (start_ns + duration_ns > now) std::this_thread::sleep_for(std::chrono::nanoseconds(start_ns + duration_ns - now));
+// In short naps, so that a copy can be cancelled.
+void SleepUntil(Device *device, uint64_t end_ns) {
+  constexpr uint64_t kNapNanoseconds = 20'000'000;
+  for (uint64_t now = MonotonicNanoseconds(); now < end_ns && !device->Faulted(); now = MonotonicNanoseconds())
+    std::this_thread::sleep_for(std::chrono::nanoseconds(std::min(end_ns - now, kNapNanoseconds)));
 }
 
 // Calls move(offset, bytes) piece by piece while the device memory concerned is mapped.
@@ -41,7 +43,7 @@ void MovePieces(Device *device, const char *what, const Copy &copy, Move move) {
     }
     move(offset, bytes);
   }
-  SleepUntil(start, device->CopyNanoseconds(copy.bytes));
+  SleepUntil(device, start + device->CopyNanoseconds(copy.bytes));
 }
 
 pk_status Check(Device *device, const char *what, const Copy &copy) {

@@ -9,18 +9,12 @@ from statistics import median
 from typing import Any
 
 from .measure import host_ns
-from .peers import peer_figures
+from .peers import SCALE, peer_figures
 from .result import BenchmarkResult, Unavailable, from_samples
 
 CATEGORY = "launch"
 PYTHON_ROW = "bound kernel from Python"
 
-SCALE = """
-extern "C" __global__ void scale(float* x, float factor, int n) {
-    int i = blockIdx.x * blockDim.x + threadIdx.x;
-    if (i < n) x[i] *= factor;
-}
-"""
 BATCH = 500  # launches between two waits: fewer than a device's launch queue holds
 TICK_S = 0.1
 

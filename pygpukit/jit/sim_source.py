@@ -10,10 +10,13 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from pygpukit.jit.lexer import lex
 from pygpukit.jit.signature import KernelSignature, scan
 
 STUB_FILE = "<kernels>"  # where messages about the entry table come from
 
+# Those of pk_cuda_sim.h that sources ask for.
+_MACROS = {"PYGPUKIT_SIM": "1", "__CUDACC__": "1", "__CUDACC_RTC__": "1", "__CUDA_ARCH__": "900"}
 _OPAQUE = re.compile(
     r"""//(?:\\\n|[^\n])*|/\*.*?(?:\*/|\Z)
       | ^[ \t]*\#(?:\\\n|/\*.*?(?:\*/|\Z)|(?!//|/\*)[^\n])*
@@ -57,15 +60,19 @@ def blank(source: str) -> str:
     return _OPAQUE.sub(lambda match: re.sub(r"[^\n]", " ", match.group()), source)
 
 
-def refusals(source: str, name: str) -> str:
-    """What cannot be simulated, as compiler messages; "" when nothing is found."""
+def refusals(source: str, name: str, defines: Mapping[str, str] | None = None) -> str:
+    """What cannot be simulated, as compiler messages; "" when nothing is found.
+
+    What stands in branches that the preprocessor leaves out, as under #ifndef PYGPUKIT_SIM, does not count.
+    """
     code = blank(source)
     found = []
     for pattern, text in _REFUSED:
         for match in pattern.finditer(code):
             line, column = _place(code, match.start())
             found.append((line, column, f"{name}:{line}:{column}: error: {text}"))
-    return "\n".join(message for *_, message in sorted(found))
+    active = {token.line for token in lex(source, {**_MACROS, **(defines or {})}).tokens} if found else ()
+    return "\n".join(message for line, _, message in sorted(found) if line in active)
 
 
 def prepare(
@@ -73,7 +80,7 @@ def prepare(
 ) -> Prepared:
     """The text to compile: the source under its own name, and the table of its kernels and name expressions."""
     text, binds = _rewrite_dynamic_shared(source, name)
-    kernels = scan(source, defines)
+    kernels = scan(source, {**_MACROS, **(defines or {})})
     wanted: dict[str, KernelSignature | None] = {one.name: one for one in kernels if one.template is None}
     for expression in name_expressions:
         wanted.setdefault(expression, _template_of(expression, kernels))
@@ -103,6 +110,7 @@ def readable_log(log: str, name: str, prepared: Prepared, source: str) -> str:
     reader = _LogReader(name, prepared, source.count("\n") + 1)
     for line in log.splitlines():
         reader.read(line)
+    reader.place_waiting(f"{name}:1")
     told = reader.found if any("error: " in message for message in reader.found) else reader.unclosed + reader.found
     return "\n".join(dict.fromkeys(told)) or log.strip()
 
@@ -114,7 +122,8 @@ class _LogReader:
         self.found: list[str] = []
         self.unclosed: list[str] = []
         self._name, self._prepared, self._last_line = name, prepared, last_line
-        self._origin = ""  # the user's place that the next message about a header belongs to
+        self._origin = ""  # the user's place that the next message about a header belongs to (g++ tells it before)
+        self._waiting = ""  # a message about a header whose place is not known yet (clang tells it after)
         self._told: set[str] = set()  # kernels of the table that a message was about
 
     def read(self, line: str) -> None:
@@ -129,6 +138,11 @@ class _LogReader:
 
     def _message(self, match: re.Match[str]) -> None:
         text = _FLAG.sub("", match["text"])
+        if match["kind"] != "note":
+            self.place_waiting(f"{self._name}:1")
+        elif match["file"] == self._name and text.startswith("in instantiation of"):
+            self.place_waiting(f"{self._name}:{match['line']}:{match['column']}")
+            return
         if match["file"] == self._name:
             column = f":{match['column']}" if match["column"] else ""
             self.found.append(f"{self._name}:{match['line']}{column}: {match['kind']}: {text}")
@@ -151,7 +165,13 @@ class _LogReader:
         elif self._origin:
             self.found.append(f"{self._origin}: error: {text}")
         else:
-            self.found.append(f"{self._name}:1: error: {text} (in {file}:{line})")
+            self._waiting = f"error: {text} (in {file.rpartition('/')[2]}:{line})"
+
+    def place_waiting(self, place: str) -> None:
+        """The place of the message that waits for one, if any does."""
+        if self._waiting:
+            self.found.append(f"{place}: {self._waiting}")
+        self._waiting = ""
 
 
 def _place(text: str, offset: int) -> tuple[int, int]:

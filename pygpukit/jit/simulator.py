@@ -104,19 +104,19 @@ def compile(
     Raises CompileError with the places in `source`, CompilerNotFound, ValueError for an option without meaning. The GIL
     is free while the compiler runs; Ctrl-C ends it.
     """
-    if refused := refusals(source, name):
+    macros = {key: value or "1" for key, _, value in (define.partition("=") for define in defines)}
+    if refused := refusals(source, name, macros):
         raise compile_error(name, refused, source)
-    macros = dict(define.partition("=")[::2] for define in defines)
-    prepared = prepare(source, name, {key: value or "1" for key, value in macros.items()}, name_expressions)
+    prepared = prepare(source, name, macros, name_expressions)
     command = find_compiler()
     headers = _headers(os.getpid(), include_directory)
     with tempfile.TemporaryDirectory(prefix="pygpukit-sim-") as folder:
         text, image = Path(folder) / "kernel.cpp", Path(folder) / "kernel.so"
         text.write_text(prepared.text)
         status, log = _run([
-            *command, *_FLAGS, *_translate(options), *(f"-D{define}" for define in defines),
+            *command, *_FLAGS, *_compiler_flags(command), *_translate(options), *(f"-D{define}" for define in defines),
             "-iquote", str(Path.cwd()), "-I", str(headers), "-include", str(headers / "pk_cuda_sim.h"),
-            *_compiler_flags(command), str(text), "-o", str(image), *_link_flags(command),
+            str(text), "-o", str(image), *_link_flags(command),
         ])  # fmt: skip
         if status != 0:
             raise compile_error(name, readable_log(log, name, prepared, source), source)
@@ -148,7 +148,7 @@ def _is_zig(command: Sequence[str]) -> bool:
 
 def _compiler_flags(command: Sequence[str]) -> list[str]:
     if _is_zig(command):
-        return ["-fno-sanitize=undefined"]
+        return ["-fno-sanitize=undefined", "-UNDEBUG"]
     if "clang" in Path(command[0]).name:
         return ["-fno-caret-diagnostics", "-fno-color-diagnostics"]
     return ["-fno-diagnostics-show-caret", "-fdiagnostics-color=never"]

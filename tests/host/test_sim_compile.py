@@ -16,6 +16,9 @@ from pygpukit.jit import sim_source, simulator
 KERNEL = "__global__ void k(int *o) { o[threadIdx.x] = threadIdx.x; }"
 
 
+words_of_gnu = pytest.mark.skipif("g++" not in simulator.find_compiler()[0], reason="messages of g++ are compared")
+
+
 def errors(source: str, *expressions: str, name: str = "In[5]") -> list[tuple[int, int, str]]:
     with pytest.raises(CompileError) as caught:
         simulator.compile(source, name=name, name_expressions=expressions)
@@ -23,6 +26,7 @@ def errors(source: str, *expressions: str, name: str = "In[5]") -> list[tuple[in
     return [(one.line, one.column, one.message) for one in caught.value.diagnostics if one.severity == "error"]
 
 
+@words_of_gnu
 @pytest.mark.parametrize(
     ("source", "line", "column", "words"),
     [
@@ -46,15 +50,54 @@ def test_errors_are_told_at_the_users_place(source: str, line: int, column: int,
     assert found[0][:2] == (line, column) and words in found[0][2], found
 
 
+@words_of_gnu
 def test_errors_of_name_expressions_name_them() -> None:
     template = "\ntemplate <class T> __global__ void k(T *o) {\n  o[0] = T::value;\n}"
     assert errors(template, "k<float>") == [(3, 13, "'value' is not a member of 'float'")]
     assert errors(template, "k<nothing>") == [(2, 0, "kernel k<nothing>: 'nothing' was not declared in this scope")]
 
 
+CLANG_LOG = """
+In file included from <built-in>:1:
+/tmp/headers/pk_sim_warp.h:20:3: error: static assertion failed: at most 8 bytes
+/tmp/headers/pk_sim_warp.h:27:60: note: in instantiation of function template specialization 'f<b>' requested here
+c.cu:3:8: note: in instantiation of function template specialization '__shfl_sync<b>' requested here
+c.cu:4:1: error: use of undeclared identifier 'x'
+/tmp/headers/pk_sim_math.h:9:1: error: a fault of ours
+2 errors generated.
+"""
+
+
+def test_the_messages_of_clang() -> None:
+    prepared = sim_source.prepare(KERNEL, "c.cu")
+    assert sim_source.readable_log(CLANG_LOG, "c.cu", prepared, KERNEL).splitlines() == [
+        "c.cu:3:8: error: static assertion failed: at most 8 bytes (in pk_sim_warp.h:20)",
+        "c.cu:4:1: error: use of undeclared identifier 'x'",
+        "c.cu:1: error: a fault of ours (in pk_sim_math.h:9)",
+    ]
+
+
 def test_what_looks_refused_in_comments_and_strings_is_not() -> None:
     source = '/* asm("x") <<< */ // wmma::\n' + KERNEL + '\n__device__ const char *text = "asm(<<<texture<";\n'
     assert simulator.compile(source).kernels == ("k",)
+
+
+def test_a_source_can_tell_the_simulator_from_a_gpu() -> None:
+    source = """
+__device__ int lane() {
+#ifdef PYGPUKIT_SIM
+  return threadIdx.x % 32;
+#else
+  int lane; asm("mov.u32 %0, %laneid;" : "=r"(lane)); return lane;
+#endif
+}
+#if defined(PYGPUKIT_SIM) && __CUDA_ARCH__ >= 900
+__global__ void here(int *o) { o[threadIdx.x] = lane(); }
+#else
+__global__ void there(int *o) {}
+#endif
+"""
+    assert simulator.compile(source).kernels == ("here",)
 
 
 def test_kernels_of_a_source() -> None:

@@ -191,6 +191,21 @@ else:
     )
 
 
+def test_a_time_limit_without_meaning_is_refused() -> None:
+    start(
+        """
+from pygpukit._core import native
+try:
+    native.open_backend("sim")
+except Exception as error:
+    assert "PYGPUKIT_SIM_TIMEOUT_S=soon" in str(error), error
+else:
+    raise AssertionError("accepted")
+""",
+        PYGPUKIT_SIM_TIMEOUT_S="soon",
+    )
+
+
 def test_a_thread_chooses_its_device_first(table: Table) -> None:
     seen: list[str] = []
     thread = threading.Thread(target=lambda: seen.append(table.fails(NOT_INITIALIZED, "stream_query", 0)))

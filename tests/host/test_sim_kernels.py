@@ -73,6 +73,27 @@ def test_concurrent_launches_on_streams(table: Table) -> None:
         table.ok("stream_destroy", stream)
 
 
+def test_an_urgent_stream_goes_first() -> None:
+    start(
+        """
+t = Table()
+slow = Module(t, "__global__ void k(int *o) { for (int i = 0; i < 300000; ++i) ((volatile int *)o)[1] = i; }")
+quick = Module(t, "__global__ void k(int *o) { o[0] = 1; }")
+o = t.array(np.zeros(2, np.int32))
+low, high = t.get("stream_create", 0), t.get("stream_create", -5)
+assert slow.launch("k", 5000, 1, o, stream=low) == 0
+assert quick.launch("k", 1, 1, o, stream=high) == 0
+t.wait(high)
+assert t.stream_query(low) == NOT_READY
+from pygpukit._core import native
+native.sim_cancel()
+t.stream_wait(low)
+native.sim_clear_fault()
+""",
+        PYGPUKIT_SIM="workers=1",
+    )
+
+
 # ---- barriers and warps
 
 

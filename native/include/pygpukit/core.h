@@ -97,6 +97,10 @@ enum {
 };
 void pk_count(uint32_t counter, uint64_t amount);
 
+/* Offered by C++ to the core: makes a device current for the calling thread, cheap when it already is. Both sides go
+ * through it, so that each knows which device is current. */
+pk_status pk_use_device(int32_t device);
+
 /* Called once by C++ when the backend is chosen, before any other call above. */
 void pk_core_attach(const pk_driver *driver);
 

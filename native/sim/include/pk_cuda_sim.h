@@ -34,6 +34,12 @@ typedef __PTRDIFF_TYPE__ ptrdiff_t;
 
 #define PK_SIM_INLINE static inline __attribute__((always_inline))
 #define PK_SIM_NOINLINE static __attribute__((noinline, unused))
+// Calls that other threads wait for: those of two branches must stay two calls.
+#ifdef __clang__
+#define PK_SIM_COLLECTIVE PK_SIM_NOINLINE __attribute__((convergent, nomerge))
+#else
+#define PK_SIM_COLLECTIVE PK_SIM_NOINLINE
+#endif
 
 // Each header needs those before it.
 // clang-format off

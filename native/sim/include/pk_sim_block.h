@@ -40,7 +40,7 @@ PK_SIM_INLINE pk_sim_pointer<T> pk_sim_dynamic() {
 }
 
 // ---- barriers
-PK_SIM_NOINLINE int pk_sim_barrier(pk_sim_barrier_kind kind, int predicate, const char *file, int line) {
+PK_SIM_COLLECTIVE int pk_sim_barrier(pk_sim_barrier_kind kind, int predicate, const char *file, int line) {
   const unsigned x = threadIdx.x, y = threadIdx.y, z = threadIdx.z;
   const pk_sim_self self = {pk_sim_core, pk_sim_thread, pk_sim_started, file, line};
   pk_sim_suspended = true;

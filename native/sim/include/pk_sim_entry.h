@@ -19,15 +19,16 @@ using pk_sim_make_indices = pk_sim_indices<__integer_pack(N)...>;
 // Starts threads of the current row of the current block, one after the other. A thread that blocks leaves this loop
 // standing on its stack; the row then goes on in the same loop elsewhere, so the place in it is not a local variable.
 // In a kernel that never blocks the compiler knows that nobody else changes it, and makes this an ordinary loop.
-#define PK_SIM_FOR_EACH_THREAD_OF_ROW(...)              \
-  const unsigned pk_sim_end = blockDim.x;               \
-  volatile unsigned *const pk_sim_now = &pk_sim_thread; \
-  while (pk_sim_next_x < pk_sim_end) {                  \
-    threadIdx.x = pk_sim_next_x++;                      \
-    threadIdx.y = pk_sim_next_y;                        \
-    threadIdx.z = pk_sim_next_z;                        \
-    *pk_sim_now = pk_sim_started++;                     \
-    __VA_ARGS__;                                        \
+#define PK_SIM_FOR_EACH_THREAD_OF_ROW(...)        \
+  const unsigned pk_sim_end = blockDim.x;         \
+  volatile unsigned *pk_sim_now = &pk_sim_thread; \
+  asm("" : "+r"(pk_sim_now));                     \
+  while (pk_sim_next_x < pk_sim_end) {            \
+    threadIdx.x = pk_sim_next_x++;                \
+    threadIdx.y = pk_sim_next_y;                  \
+    threadIdx.z = pk_sim_next_z;                  \
+    *pk_sim_now = pk_sim_started++;               \
+    __VA_ARGS__;                                  \
   }
 
 // Goes to the next row of the block; false when there is none. Leaves next_x at its end then: no thread is left to

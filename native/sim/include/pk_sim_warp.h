@@ -3,8 +3,8 @@
 #pragma once
 #pragma GCC system_header
 
-PK_SIM_NOINLINE pk_sim_u64 pk_sim_warp(pk_sim_warp_op op, unsigned mask, pk_sim_u64 value, int lane, int width,
-                                       const char *file, int line) {
+PK_SIM_COLLECTIVE pk_sim_u64 pk_sim_warp(pk_sim_warp_op op, unsigned mask, pk_sim_u64 value, int lane, int width,
+                                         const char *file, int line) {
   const unsigned x = threadIdx.x, y = threadIdx.y, z = threadIdx.z;
   const pk_sim_self self = {pk_sim_core, pk_sim_thread, pk_sim_started, file, line};
   const pk_sim_warp_call call = {op, mask, value, lane, width, __builtin_return_address(0)};

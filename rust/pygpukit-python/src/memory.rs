@@ -259,7 +259,16 @@ impl MemoryPool {
         let data = self.run(py, |pool| {
             let block = pool.block(block_id)?;
             let rest = block.bytes.saturating_sub(offset);
-            let mut data = vec![0u8; size.unwrap_or(rest).min(rest.max(size.unwrap_or(0))) as usize];
+            let bytes = size.unwrap_or(rest);
+            if bytes > rest {
+                return Err(PoolError::OutOfRange {
+                    block: block_id,
+                    offset,
+                    bytes,
+                    block_bytes: block.bytes,
+                });
+            }
+            let mut data = vec![0u8; bytes as usize];
             pool.read_block(block_id, offset, &mut data)?;
             Ok(data)
         })?;
@@ -320,7 +329,8 @@ impl MemoryPool {
     }
 
     /// Deprecated, changes nothing: the pool drops a host copy itself when the block is restored or freed.
-    fn clear_host_data(&self, py: Python<'_>, _block_id: u64) -> PyResult<()> {
+    #[allow(unused_variables)] // the documented names
+    fn clear_host_data(&self, py: Python<'_>, block_id: u64) -> PyResult<()> {
         deprecated(
             py,
             "MemoryPool.clear_host_data() changes nothing: the pool keeps the one copy of a block's data",
@@ -328,7 +338,8 @@ impl MemoryPool {
     }
 
     /// Deprecated, changes nothing: the pool knows the address of its own memory.
-    fn set_device_ptr(&self, py: Python<'_>, _block_id: u64, _device_ptr: u64) -> PyResult<()> {
+    #[allow(unused_variables)] // the documented names
+    fn set_device_ptr(&self, py: Python<'_>, block_id: u64, device_ptr: u64) -> PyResult<()> {
         deprecated(
             py,
             "MemoryPool.set_device_ptr() changes nothing: the pool owns its blocks' addresses",
@@ -392,8 +403,8 @@ pub fn pool_segments(py: Python<'_>, device: i32) -> PyResult<Vec<(u64, u64, boo
 
 #[pyfunction]
 pub fn pool_set_limit(py: Python<'_>, device: i32, limit_bytes: u64) -> PyResult<()> {
-    default_pool(py, device)?
-        .set_limit(limit_bytes)
+    let pool = default_pool(py, device)?;
+    py.detach(|| pool.set_limit(limit_bytes))
         .map_err(|error| pool_error(py, error))
 }
 
@@ -412,8 +423,8 @@ pub fn pool_evict(py: Python<'_>, device: i32, block: u64) -> PyResult<()> {
 
 #[pyfunction]
 pub fn pool_segment_export(py: Python<'_>, device: i32, address: u64) -> PyResult<(i32, u64, u64)> {
-    default_pool(py, device)?
-        .segment_export(address)
+    let pool = default_pool(py, device)?;
+    py.detach(|| pool.segment_export(address))
         .map_err(|error| pool_error(py, error))
 }
 
@@ -430,12 +441,22 @@ pub fn pool_hit_ns(py: Python<'_>, device: i32, nbytes: u64, rounds: u64) -> PyR
         let batches = (rounds as usize).div_ceil(BATCH).max(1);
         for batch in 0..=batches {
             let begin = std::time::Instant::now();
+            let mut refused = None;
             for _ in 0..BATCH {
-                blocks.push(pool.alloc(nbytes, 0, Owner::default())?.block);
+                match pool.alloc(nbytes, 0, Owner::default()) {
+                    Ok(allocation) => blocks.push(allocation.block),
+                    Err(error) => {
+                        refused = Some(error);
+                        break;
+                    }
+                }
             }
             let middle = std::time::Instant::now();
             for block in blocks.drain(..) {
                 pool.free(block)?;
+            }
+            if let Some(error) = refused {
+                return Err(error);
             }
             if batch > 0 {
                 // the first batch filled the cache

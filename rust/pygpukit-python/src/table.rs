@@ -64,6 +64,11 @@ pub fn table() -> Option<&'static Table> {
     unsafe { TABLE.load(Ordering::Acquire).as_ref() }
 }
 
+extern "C" {
+    /// core.h: makes a device current for this thread; C++ keeps track of which one is.
+    fn pk_use_device(device: i32) -> Status;
+}
+
 /// One device behind the table. Makes its device current before every call: the core may run on any thread.
 pub struct TableDriver {
     table: &'static Table,
@@ -88,7 +93,8 @@ impl TableDriver {
     }
 
     fn bind(&self) -> DriverResult<()> {
-        self.check((self.table.device_use)(self.device), "making the device current")
+        // SAFETY: a TableDriver exists only while a backend is open.
+        self.check(unsafe { pk_use_device(self.device) }, "making the device current")
     }
 
     /// A call that yields one number.

@@ -162,7 +162,7 @@ fn frame(device: i32, since: u64, since_name: u32, max_records: usize) -> (Vec<u
     let mut records = Vec::new();
     // The newest records matter most: when more wait than one frame holds, the older ones count as lost.
     let oldest = (gauge_seq + 1).saturating_sub(max_records as u64).max(1);
-    let since = since.max(1);
+    let since = since.clamp(1, gauge_seq); // never past what exists, as a reader of another process might ask
     let skipped = oldest.saturating_sub(since);
     let first = since.max(oldest);
     let (next, lost) = Ring::global().read_with(first, max_records, |r| records.extend_from_slice(&r.to_bytes()));

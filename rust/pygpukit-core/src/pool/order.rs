@@ -45,13 +45,14 @@ impl Pool {
         waited
     }
 
-    /// To be called before a stream is destroyed: waits for it, and gives the memory cached for it to every stream.
+    /// To be called before a stream is destroyed: waits for it, and gives the memory cached for it to every stream. After a fault on
+    /// the stream, which is returned, it is gone all the same.
     pub fn retire_stream(&self, stream: u64) -> PoolResult<()> {
-        self.driver.stream_wait(stream)?;
+        let waited = self.wait_for_copy(stream);
         let _slow = self.lock_slow();
         let _events = self.lock_events(); // nobody is about to record an event on it
         self.lock().retire_stream(stream);
-        Ok(())
+        Ok(waited?)
     }
 
     /// Pending blocks whose streams have passed go to their own stream's lists.
