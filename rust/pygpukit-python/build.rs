@@ -1,6 +1,7 @@
 //! Builds native/ with CMake and links it, as a static library, into the extension module.
 
 use std::env;
+use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 
@@ -15,6 +16,21 @@ fn python_says(python: &str, code: &str) -> String {
         String::from_utf8_lossy(&output.stderr)
     );
     String::from_utf8_lossy(&output.stdout).trim().to_string()
+}
+
+/// CMake remembers the interpreter and the tools it found; another interpreter, or the next isolated build environment, needs
+/// a fresh folder.
+fn start_over_for(tools: &str) {
+    let out = PathBuf::from(env::var("OUT_DIR").expect("set by cargo"));
+    let stamp = out.join("tools.txt");
+    if fs::read_to_string(&stamp).ok().as_deref() == Some(tools) {
+        return;
+    }
+    let build = out.join("build");
+    if build.exists() {
+        fs::remove_dir_all(&build).unwrap_or_else(|error| panic!("cannot remove {}: {error}", build.display()));
+    }
+    fs::write(&stamp, tools).unwrap_or_else(|error| panic!("cannot write {}: {error}", stamp.display()));
 }
 
 fn main() {
@@ -39,8 +55,8 @@ fn main() {
     let executable = python_says(&python, "import sys; print(sys.executable)");
     let pybind11 = python_says(&python, "import pybind11; print(pybind11.get_cmake_dir())");
 
-    // Named anew each time: CMake remembers the path, and that of an isolated build environment is gone afterwards.
     let ninja = python_says(&python, "import shutil; print(shutil.which('ninja') or 'ninja')");
+    start_over_for(&format!("{executable}\n{pybind11}\n{ninja}"));
 
     let mut config = cmake::Config::new(&native);
     config
