@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,6 +15,9 @@ REPOSITORY = Path(__file__).resolve().parent.parent
 
 def pytest_configure(config: pytest.Config) -> None:
     """Before pygpukit is imported: `-m gpu` runs on the device, everything else on the simulation."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        # A shell starts background jobs so; the tests of Ctrl-C need Python's own handler, here and in children.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     on_gpu = config.getoption("-m") == "gpu"
     os.environ["PYGPUKIT_BACKEND"] = "cuda" if on_gpu else "sim"
 

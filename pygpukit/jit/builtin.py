@@ -9,7 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from pygpukit._core import native
+from pygpukit.core.errors import NvrtcError, NvrtcErrorCode
+from pygpukit.jit import bundle, nvrtc
 from pygpukit.jit.compiler import compile_source
+from pygpukit.jit.image import Image
 
 # (name, "pointer" or "struct", dtype code, bytes), as native.Kernel takes them.
 Parameter = tuple[str, str, int, int]
@@ -22,15 +25,29 @@ _kernels: dict[tuple[int, str], native.Kernel] = {}  # by device and name expres
 def kernel(source_key: str, name_expression: str, params: Sequence[Parameter]) -> native.Kernel:
     """The kernel of a packaged source ("kernels/elementwise.cu") for the current device, compiled if needed.
 
-    name_expression: the instantiation, "pk::unary_dense<float, float, pk::Negate>". Raises as compile_source().
+    name_expression: the instantiation, "pk::unary_dense<float, float, pk::Negate>". Without NVRTC it comes from the
+    bundle of pre-compiled kernels (jit/bundle.py). Raises as compile_source().
     """
     key = (native.current_device(), name_expression)
     found = _kernels.get(key)
     if found is None:
-        image = compile_source(source(source_key), name=source_key, name_expressions=(name_expression,))
+        image = _image(source_key, name_expression)
         function = native.Module(image.image).function(image.symbol(name_expression))
         found = _kernels[key] = native.Kernel(function, name_expression.replace("pk::", ""), params)
     return found
+
+
+def _image(source_key: str, name_expression: str) -> Image:
+    try:
+        return compile_source(source(source_key), name=source_key, name_expressions=(name_expression,))
+    except NvrtcError as error:
+        if error.code != NvrtcErrorCode.NotLoaded or native.backend_name() != "cuda":
+            raise
+        bundled = bundle.find(nvrtc.device_arch(native.current_device()), catalogue(), name_expression)
+        if bundled is None:
+            where = f"nor was this kernel found pre-compiled in {bundle.folder()}"
+            raise NvrtcError(f"{error.args[0]}; {where}", NvrtcErrorCode.NotLoaded) from None
+        return bundled
 
 
 def launch(source_key: str, name_expression: str, grid: Extent, block: Extent, *args: native.ArrayBase | bytes) -> None:

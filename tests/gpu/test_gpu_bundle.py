@@ -1,0 +1,50 @@
+"""Pre-compiled mode on the device: NVRTC cannot be opened, a bundled operation gives the right numbers all the same."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import pygpukit as gp
+from pygpukit._core import native
+from pygpukit.jit import bundle, nvrtc
+from pygpukit.jit.builtin import catalogue, source
+from pygpukit.jit.compiler import compile_source
+
+pytestmark = pytest.mark.gpu
+
+WITHOUT_NVRTC = """
+import numpy as np
+import pygpukit as gp
+from pygpukit.core.errors import NvrtcError, NvrtcErrorCode
+from pygpukit.jit import nvrtc
+def nothing(candidates):
+    raise NvrtcError("tried libnvrtc.so.13", NvrtcErrorCode.NotLoaded)
+nvrtc.native.nvrtc_open = nothing
+x = np.random.default_rng().standard_normal(100_003).astype(np.float32)
+assert (gp.add(gp.from_numpy(x), gp.from_numpy(x)).to_numpy() == x + x).all()
+try:
+    gp.jit("__global__ void k() {}")
+except NvrtcError as error:
+    print(error)
+"""
+
+
+def test_built_in_operations_need_no_compiler(tmp_path: Path) -> None:
+    assert gp.backend() == "cuda"
+    arch = nvrtc.device_arch(native.current_device())
+    unit = next(u for u in catalogue() if any("float, float" in e and "Add" in e and "dense" in e for e in u[1]))
+    image = compile_source(source(unit[0]), name=unit[0], arch=arch, name_expressions=unit[1])
+    bundle.put(tmp_path / "bundle", arch, unit, image)
+    environment = os.environ | {
+        "PYGPUKIT_BUNDLE": str(tmp_path / "bundle"),
+        "PYGPUKIT_CACHE_DIR": str(tmp_path / "cache"),
+    }
+    command = [sys.executable, "-c", WITHOUT_NVRTC]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=100, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("[NotLoaded] NVRTC JIT compiler not available"), done.stdout
