@@ -10,6 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from pygpukit import cache as cache
     from pygpukit import jupyter as jupyter
     from pygpukit import memory as memory
     from pygpukit import ops as ops
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     from pygpukit.core.dtypes import uint64 as uint64
     from pygpukit.core.errors import BackendFallbackWarning as BackendFallbackWarning
     from pygpukit.core.errors import BackendUnavailableError as BackendUnavailableError
+    from pygpukit.core.errors import CompileAllError as CompileAllError
     from pygpukit.core.errors import CompileError as CompileError
     from pygpukit.core.errors import DeviceMismatchError as DeviceMismatchError
     from pygpukit.core.errors import Diagnostic as Diagnostic
@@ -75,6 +77,7 @@ if TYPE_CHECKING:
     from pygpukit.core.factory import ones_like as ones_like
     from pygpukit.core.factory import zeros as zeros
     from pygpukit.core.factory import zeros_like as zeros_like
+    from pygpukit.core.graph import Graph as Graph
     from pygpukit.core.stream import Stream as Stream
     from pygpukit.core.stream import StreamManager as StreamManager
     from pygpukit.core.stream import StreamPriority as StreamPriority
@@ -83,6 +86,7 @@ if TYPE_CHECKING:
     from pygpukit.core.stream import synchronize as synchronize
     from pygpukit.jit import JITKernel as JITKernel
     from pygpukit.jit import check_driver_compatibility as check_driver_compatibility
+    from pygpukit.jit import compile_all as compile_all
     from pygpukit.jit import get_driver_requirements as get_driver_requirements
     from pygpukit.jit import get_nvrtc_path as get_nvrtc_path
     from pygpukit.jit import get_nvrtc_version as get_nvrtc_version
@@ -139,6 +143,7 @@ _HOMES = {
     "pygpukit.core.errors": (
         "BackendFallbackWarning",
         "BackendUnavailableError",
+        "CompileAllError",
         "CompileError",
         "DeviceMismatchError",
         "Diagnostic",
@@ -168,6 +173,7 @@ _HOMES = {
         "zeros",
         "zeros_like",
     ),
+    "pygpukit.core.graph": ("Graph",),
     "pygpukit.core.stream": (
         "Stream",
         "StreamManager",
@@ -179,6 +185,7 @@ _HOMES = {
     "pygpukit.jit": (
         "JITKernel",
         "check_driver_compatibility",
+        "compile_all",
         "get_driver_requirements",
         "get_nvrtc_path",
         "get_nvrtc_version",
@@ -192,7 +199,7 @@ _HOMES = {
     "pygpukit.ops.matmul.gemm": ("matmul",),
 }
 # `jit` can be called, too: the sub-package and the documented function share the name.
-_SUBMODULES = ("benchmark", "core", "jit", "jupyter", "memory", "ops", "scheduler", "worker")
+_SUBMODULES = ("benchmark", "cache", "core", "jit", "jupyter", "memory", "ops", "scheduler", "worker")
 
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 __all__ = [*_HOME_OF, "jit", "memory", "ops", "scheduler"]

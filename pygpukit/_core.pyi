@@ -124,16 +124,26 @@ class KernelCache:
         memory_bytes: int = 67108864,
         disk_bytes: int = 1073741824,
         ttl_seconds: float | None = None,
-    ) -> None: ...
+        disk_ttl_seconds: float | None = None,
+    ) -> None:
+        """ttl_seconds: how long an entry stays in memory. disk_ttl_seconds: how long on disk after its last use. None: for ever."""
     def problem(self) -> str | None:
         """Why the directory asked for is not used; None when it is, or when none was asked for."""
-    def get(self, key: bytes) -> tuple[bytes, str] | None:
-        """(payload, "memory" or "disk"), or None. A damaged file is quarantined and is a miss."""
+    def get(self, key: bytes, stored: bool = False) -> tuple[bytes, str] | None:
+        """(payload, "memory" or "disk"), or None. A damaged file is quarantined and is a miss. `stored` looks past this process's
+        memory, for what another process may just have written."""
+    def keys(self) -> list[bytes]:
+        """The keys on disk; those in memory where there is no disk."""
+    def sealed(self, key: bytes) -> bytes | None:
+        """An entry with its header and digest, as it lies on disk: what archives hold."""
+    @staticmethod
+    def open_sealed(sealed: bytes) -> tuple[bytes, bytes]:
+        """(key, payload) of a sealed entry, verified. Raises ValueError for anything else."""
     def put(self, key: bytes, payload: bytes) -> None: ...
     def remove(self, key: bytes) -> bool: ...
     def clear(self) -> None: ...
     def stats(self) -> dict[str, int]:
-        """memory_hits, disk_hits, misses, puts, evicted, quarantined, memory_entries, memory_bytes, disk_entries, disk_bytes,
+        """memory_hits, disk_hits, misses, puts, evicted, expired, quarantined, memory_entries, memory_bytes, disk_entries, disk_bytes,
         disk_writable (0 or 1), disk_errors."""
     @staticmethod
     def digest(parts: Sequence[bytes]) -> bytes:

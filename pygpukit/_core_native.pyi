@@ -23,8 +23,11 @@ def memory_info() -> tuple[int, int]:
 def device_counters() -> dict[str, int]:
     """What the device itself saw, counted apart from the pool and the launch function: on sim physical_bytes, physical_created_bytes, launches, host_launches; on cuda empty."""
 
+def waited() -> dict[int, int]:
+    """By stream id: when the last successful wait for it began, on the ring's clock; earlier work is done."""
+
 def take_device_output() -> str:
-    """What kernels printed on the simulated device since the last call; "" on cuda, where the driver writes to stdout."""
+    """What kernels printed on the simulated device since the last call. On cuda "": the driver writes it to stdout now."""
 
 def set_device(device: int) -> None: ...
 def current_device() -> int: ...
@@ -107,6 +110,9 @@ def current_stream() -> Stream: ...
 def set_current_stream(stream: Stream | None) -> None:
     """For the calling thread; None = the default stream."""
 
+def busy_streams() -> list[int]:
+    """Ids of the streams of the current device that have work; 0 is the default stream. Opens and waits for nothing."""
+
 def synchronize() -> None:
     """Wait for every stream of the current device. Interruptible, GIL released."""
 
@@ -142,6 +148,19 @@ class Kernel:
 class BoundKernel:
     """Vectorcall launcher: positional or keyword arguments; KernelArgumentError names the parameter before anything is launched."""
     def __call__(self, *args: Any, **kwargs: Any) -> None: ...
+
+# ---- graphs ----
+class Graph:
+    """Launches captured from a stream."""
+
+    launches: int
+    def finish(self) -> None:
+        """End the capture."""
+
+    def launch(self, stream: Stream | None = None) -> None: ...
+
+def capture_begin(stream: Stream) -> Graph:
+    """From now on launches on the stream go into the graph. GPUError for the default stream and one captured already."""
 
 # ---- NVRTC ----
 def nvrtc_open(candidates: Sequence[str]) -> tuple[str, tuple[int, int]]:
@@ -199,3 +218,7 @@ def sim_cancel() -> int:
 
 def sim_clear_fault() -> int:
     """Forget the fault of the simulated device that this thread made current; its status."""
+
+def sim_take_traffic() -> tuple[int, int, int, int, int]:
+    """Global loads, global stores, shared loads, shared stores in bytes, and floating-point operations, of counting
+    kernels since the last call."""

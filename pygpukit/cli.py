@@ -1,4 +1,4 @@
-"""The `pygpukit` command: `lab` opens the notebooks in JupyterLab, `info` says what this machine offers."""
+"""The `pygpukit` command: `lab` opens the notebooks, `info` says what this machine offers, `cache` moves kernels."""
 
 from __future__ import annotations
 
@@ -21,15 +21,21 @@ def parser() -> argparse.ArgumentParser:
     lab = commands.add_parser("lab", help="open JupyterLab on the notebooks", epilog="Other options go to JupyterLab.")
     lab.add_argument("--headless", action="store_true", help="run the tour without a browser and print its results")
     commands.add_parser("info", help="backend, device, compiler and cache of this machine")
+    cache = commands.add_parser("cache", help="the kernel cache: what is in it, clear it, move it to another machine")
+    actions = cache.add_subparsers(dest="action", required=True)
+    actions.add_parser("info", help="where it is and how full")
+    actions.add_parser("clear", help="remove every entry")
+    for name, what in (("export", "write every entry into one file"), ("import", "add the entries of such a file")):
+        actions.add_parser(name, help=what).add_argument("file", type=Path)
     return p
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     args, rest = parser().parse_known_args(argv)
-    if args.command == "info":
+    if args.command in ("info", "cache"):
         if rest:
             parser().error(f"unrecognized arguments: {' '.join(rest)}")
-        return info()
+        return info() if args.command == "info" else cache(args)
     needed = TOUR_MODULES if args.headless else LAB_MODULES
     missing = [name for name in needed if find_spec(name) is None]
     if missing:
@@ -59,6 +65,26 @@ def notebooks() -> Path:
         shutil.copytree(source, target, dirs_exist_ok=True)
         print(f"copied the notebooks to {target}, so that you can change them")
     return target
+
+
+def cache(args: argparse.Namespace) -> int:
+    """Do what `pygpukit cache` was asked. Exit code 1, and one sentence, when a file cannot be used."""
+    from pygpukit import cache as kernels
+
+    try:
+        if args.action == "info":
+            for name, value in kernels.info().items():
+                print(f"{name:<15} {value}")
+        elif args.action == "clear":
+            print(f"removed {kernels.clear()} entries")
+        elif args.action == "export":
+            print(f"wrote {kernels.export(args.file)} entries to {args.file}")
+        else:
+            print(f"added {kernels.import_(args.file)} entries of {args.file}")
+    except (OSError, ValueError) as error:
+        print(f"pygpukit cache {args.action}: {error}", file=sys.stderr)
+        return 1
+    return 0
 
 
 def info() -> int:

@@ -1,9 +1,10 @@
-"""Runs a notebook without a browser and prints what its cells say."""
+"""Runs notebooks without a browser and prints what their cells say: `python -m pygpukit.headless FILE.ipynb ...`"""
 
 from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +39,14 @@ def run_notebook(path: Path) -> int:
     return 0
 
 
+def main(paths: Sequence[str]) -> int:
+    """Run notebooks one after the other. Exit code 0, 1 when one failed, 2 when none is given."""
+    if not paths:
+        print("python -m pygpukit.headless FILE.ipynb ...: name the notebooks to run", file=sys.stderr)
+        return 2
+    return max(run_notebook(Path(path)) for path in paths)
+
+
 def first_line(source: str) -> str:
     """The cell's first line that is not a comment, as its title."""
     lines = [line.strip() for line in source.splitlines()]
@@ -51,3 +60,7 @@ def text_of(output: Any) -> str:
     if output.output_type == "error":
         return f"{output.ename}: {output.evalue}"
     return str(output.data.get("text/plain", ""))
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

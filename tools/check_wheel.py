@@ -1,11 +1,19 @@
-"""Checks a built wheel: what must be inside, what must not, and its size. `python tools/check_wheel.py FILE.whl`"""
+"""Checks a built wheel: what must be inside, what must not, and its size. `python tools/check_wheel.py FILE.whl`
+
+Pre-compiled kernels may be missing, where a wheel was built without NVRTC; if they are there, they must be complete.
+"""
 
 from __future__ import annotations
 
 import re
 import sys
+import tempfile
 import zipfile
 from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from compile_kernels import ARCHITECTURES
 
 LIMIT_BYTES = 8_000_000
 
@@ -62,13 +70,37 @@ def problems(path: Path) -> list[str]:
     return found
 
 
+BUNDLE = "pygpukit/jit/kernels.bundle"
+
+
+def bundle_problems(path: Path) -> list[str]:
+    """What the wheel's pre-compiled kernels lack, one sentence each; none when it has no such file."""
+    with zipfile.ZipFile(path) as wheel, tempfile.TemporaryDirectory() as folder:
+        if BUNDLE not in wheel.namelist():
+            return []
+        from pygpukit.jit import bundle  # a wheel without the file can be checked where the package is not installed
+        from pygpukit.jit.builtin import catalogue
+
+        try:
+            return [
+                f"{BUNDLE} lacks {one}; run tools/compile_kernels.py --bundle before building"
+                for one in bundle.missing(Path(wheel.extract(BUNDLE, folder)), ARCHITECTURES, catalogue())
+            ]
+        except ValueError as damage:
+            return [str(damage)]
+
+
 def main(argv: list[str]) -> int:
     path = Path(argv[0])
-    found = problems(path)
+    found = problems(path) + bundle_problems(path)
     for problem in found:
         print(f"{path.name}: {problem}", file=sys.stderr)
     with zipfile.ZipFile(path) as wheel:
-        print(f"{path.name}: {path.stat().st_size / 1e6:.2f} MB, {len(wheel.namelist())} files")
+        kernels = wheel.getinfo(BUNDLE).file_size / 1e6 if BUNDLE in wheel.namelist() else 0
+        print(
+            f"{path.name}: {path.stat().st_size / 1e6:.2f} MB, {len(wheel.namelist())} files, "
+            + (f"pre-compiled kernels {kernels:.2f} MB" if kernels else "no pre-compiled kernels")
+        )
     return 1 if found else 0
 
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Runs the GPU tests, the tour and the benchmarks on a machine with a GPU, from wheels: neither Rust, Node nor a network is needed there.
-# Usage: tools/gpu_run.sh WHEELS RESULTS [tests|tour|benchmark ...]      (default: all three; under nine minutes on an H200)
+# Runs the GPU tests, the notebooks and the benchmarks on a machine with a GPU, from wheels: neither Rust, Node nor a network is needed there.
+# Usage: tools/gpu_run.sh WHEELS RESULTS [tests|notebooks|benchmark ...]      (default: all three; under nine minutes on an H200)
 #   WHEELS   folder made by tools/build_gpu_wheel.sh
 #   RESULTS  folder for logs, the report benchmark.json and the table benchmark.md
 # PYTHON names the interpreter (default: python3, CPython 3.12 with numpy, matplotlib and pytest).
@@ -10,7 +10,8 @@ wheels=$(cd "$1" && pwd)
 mkdir -p "$2"
 results=$(cd "$2" && pwd)
 shift 2
-parts=${*:-tests tour benchmark}
+parts=${*:-tests notebooks benchmark}
+simulation_only=02_debugging_kernels.ipynb  # its kernels are wrong on purpose
 python=${PYTHON:-python3}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -18,7 +19,7 @@ trap 'rm -rf "$work"' EXIT
 "$python" -m pip install --quiet --no-index --no-deps --no-compile --no-cache-dir --disable-pip-version-check \
   --target "$work/site" "$wheels"/*.whl || exit 1
 # Tests run away from the checkout: beside the package's sources its compiled core would not be found.
-cp -r "$here/tests" "$here/notebooks" "$here/native" "$here/pyproject.toml" "$work/"
+cp -r "$here/tests" "$here/notebooks" "$here/native" "$here/docs" "$here/pyproject.toml" "$work/"
 cd "$work" || exit 1
 export PYTHONPATH="$work/site" PYTHONUNBUFFERED=1 PYGPUKIT_CACHE_DIR="$work/cache"
 failed=0
@@ -35,15 +36,16 @@ for part in $parts; do
     tests)
       timeout 240 "$python" -m pytest -m gpu tests -q --durations=5 2>&1 | tee "$results/pytest-gpu.log"
       ;;
-    tour)
-      timeout 120 env PYGPUKIT_BACKEND=cuda "$python" -m pygpukit lab --headless 2>&1 | tee "$results/tour.log"
+    notebooks)
+      mapfile -t books < <(find notebooks -name '*.ipynb' ! -name "$simulation_only" | sort)
+      timeout 180 env PYGPUKIT_BACKEND=cuda "$python" -m pygpukit.headless "${books[@]}" 2>&1 | tee "$results/notebooks.log"
       ;;
     benchmark)
       timeout 240 env PYGPUKIT_BACKEND=cuda "$python" -m pygpukit.benchmark --save "$results/benchmark.json" --markdown --check-goals \
         2> >(tee "$results/benchmark.log" >&2) | tee "$results/benchmark.md"
       ;;
     *)
-      echo "unknown part $part: tests, tour or benchmark" >&2
+      echo "unknown part $part: tests, notebooks or benchmark" >&2
       false
       ;;
   esac

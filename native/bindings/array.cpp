@@ -6,8 +6,10 @@
 #include <algorithm>
 #include <string>
 
+#include "bindings/checked.h"
 #include "bindings/errors.h"
 #include "bindings/gil.h"
+#include "bindings/graph.h"
 #include "bindings/owner.h"
 
 namespace pk {
@@ -21,17 +23,25 @@ static PyObject *g_dtype_resolve = nullptr;           // fallback for other spel
 
 static Storage *g_free_storage[64];
 static int g_free_storage_count = 0;
+static Storage *g_storages = nullptr;
+
+Storage *all_storages() { return g_storages; }
 
 static Storage *new_storage() {
   Storage *storage = g_free_storage_count > 0 ? g_free_storage[--g_free_storage_count] : new Storage;
   *storage = Storage{};
   storage->refs = 1;
+  storage->next = g_storages;
+  if (g_storages != nullptr) g_storages->previous = storage;
+  g_storages = storage;
   return storage;
 }
 
 static void drop_storage(Storage *storage) {
   if (--storage->refs > 0) return;
-  if (storage->block != 0) pk_pool_free(storage->pool, storage->block);
+  (storage->previous != nullptr ? storage->previous->next : g_storages) = storage->next;
+  if (storage->next != nullptr) storage->next->previous = storage->previous;
+  if (storage->block != 0 && !quarantine(*storage)) give_back(storage->pool, storage->block);
   Py_XDECREF(storage->keeper);
   if (g_free_storage_count < 64) {
     g_free_storage[g_free_storage_count++] = storage;
@@ -42,6 +52,7 @@ static void drop_storage(Storage *storage) {
 
 // A block for `bytes`, from the fast path when a cached block fits, else without the GIL.
 static Storage *allocate(uint64_t bytes) {
+  if (!refuse_captured(t_state.stream, "making an array")) return nullptr;
   const uint64_t pool = default_pool();
   if (pool == 0) {
     pk_pool_raise();
@@ -52,6 +63,10 @@ static Storage *allocate(uint64_t bytes) {
   pk_allocation allocation;
   int32_t status = pk_pool_try_alloc(pool, bytes, stream, &owner, &allocation);
   if (status == PK_POOL_MISS) {
+    NoGil released;
+    status = pk_pool_alloc(pool, bytes, stream, &owner, &allocation);
+  }
+  if (status == PK_POOL_OUT_OF_MEMORY && release_quarantine()) {
     NoGil released;
     status = pk_pool_alloc(pool, bytes, stream, &owner, &allocation);
   }

@@ -24,8 +24,12 @@ struct Storage {
   uint32_t stream_id;
   int32_t device;
   Py_ssize_t refs;
-  PyObject *keeper;  // what keeps foreign memory alive
+  PyObject *keeper;          // what keeps foreign memory alive
+  Storage *previous, *next;  // all that exist: all_storages()
 };
+
+// The first of all storages of the process. Under the GIL.
+Storage *all_storages();
 
 struct ArrayObject {
   PyObject_HEAD Storage *storage;

@@ -4,6 +4,7 @@
 
 #include <pybind11/stl.h>
 
+#include <cstdio>
 #include <optional>
 #include <string>
 #include <unordered_map>
@@ -167,8 +168,28 @@ static py::dict sources() {
   return result;
 }
 
+// The CUDA driver keeps what kernels print until something waits: here a stream of the device that has no work. It
+// writes to C's stdout, which may hold it too. A fault is not reported here: the next real wait tells it.
+static void flush_cuda_output() {
+  static auto *idle_streams = new std::unordered_map<int32_t, uint64_t>;  // by device; under the GIL
+  if (bind_device() != PK_OK) return;
+  const auto [entry, is_new] = idle_streams->try_emplace(t_state.device, 0);
+  if (is_new && g_driver->stream_create(0, &entry->second) != PK_OK) {
+    idle_streams->erase(entry);
+    return;
+  }
+  const uint64_t stream = entry->second;
+  NoGil released;
+  g_driver->stream_wait(stream);
+  std::fflush(stdout);
+}
+
 static py::object take_device_output() {
-  if (g_driver == nullptr || driver_name() != "sim") return py::str("");
+  if (g_driver == nullptr) return py::str("");
+  if (driver_name() != "sim") {
+    flush_cuda_output();
+    return py::str("");
+  }
   std::string text(1 << 16, '\0');
   std::string all;
   for (;;) {
@@ -202,7 +223,8 @@ void bind_backend(py::module_ &m) {
   m.def("import_segment", import_segment, py::arg("fd"), py::arg("nbytes"));
   m.def("release_segment", release_segment, py::arg("address"));
   m.def("sources", sources, "Text files compiled into the extension module, by path relative to native/.");
-  m.def("take_device_output", take_device_output, "What kernels printed on the simulated device since the last call.");
+  m.def("take_device_output", take_device_output,
+        "What kernels printed on the simulated device since the last call; on cuda the driver writes it out.");
   m.def(
       "driver_table",
       [] {
@@ -214,6 +236,15 @@ void bind_backend(py::module_ &m) {
         "Ends every kernel of the simulated device that this thread made current; how many.");
   m.def("sim_clear_fault", pk_sim_clear_fault, py::call_guard<NoGil>(),
         "Forgets the fault of the simulated device that this thread made current; its status.");
+  m.def(
+      "sim_take_traffic",
+      [] {
+        uint64_t out[5];
+        pk_sim_take_traffic(out);
+        return py::make_tuple(out[0], out[1], out[2], out[3], out[4]);
+      },
+      "What counting kernels moved and computed since the last call: bytes of global loads, global stores, shared "
+      "loads and shared stores, and floating-point operations.");
 }
 
 }  // namespace pk

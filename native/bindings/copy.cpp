@@ -8,6 +8,7 @@
 #include "bindings/array.h"
 #include "bindings/errors.h"
 #include "bindings/gil.h"
+#include "bindings/graph.h"
 #include "bindings/stream.h"
 #include "bindings/wait.h"
 #include "launch/launch.h"
@@ -44,6 +45,13 @@ static void check(pk_status status, const char *doing) {
   throw py::error_already_set();
 }
 
+// The current stream, which must not be captured.
+static StreamRef free_stream(const char *doing) {
+  const StreamRef stream = stream_or_current(nullptr);
+  need(refuse_captured(stream.handle, doing));
+  return stream;
+}
+
 // A buffer view that is released with the GIL held.
 struct Buffer {
   Py_buffer view;
@@ -77,7 +85,7 @@ static void copy_from_host(const py::object &dst, const py::object &src) {
   const uint64_t bytes = static_cast<uint64_t>(nbytes_of(array));
   if (static_cast<uint64_t>(buffer.view.len) != bytes) throw py::value_error("src and dst differ in bytes");
   if (bytes == 0) return;
-  const StreamRef stream = stream_or_current(nullptr);
+  const StreamRef stream = free_stream("copying to the device");
   Pins pins;
   need(pins.add(array, stream.handle));
   const auto *source = static_cast<const unsigned char *>(buffer.view.buf);
@@ -95,7 +103,7 @@ static void copy_to_host(const py::object &dst, const py::object &src) {
   const uint64_t bytes = static_cast<uint64_t>(nbytes_of(array));
   if (static_cast<uint64_t>(buffer.view.len) != bytes) throw py::value_error("src and dst differ in bytes");
   if (bytes == 0) return;
-  const StreamRef stream = stream_or_current(nullptr);
+  const StreamRef stream = free_stream("copying from the device");
   Pins pins;
   need(pins.add(array, stream.handle));
   auto *target = static_cast<unsigned char *>(buffer.view.buf);
@@ -113,7 +121,7 @@ static void copy(const py::object &dst, const py::object &src) {
   const uint64_t bytes = static_cast<uint64_t>(nbytes_of(to));
   if (static_cast<uint64_t>(nbytes_of(from)) != bytes) throw py::value_error("src and dst differ in bytes");
   if (bytes == 0) return;
-  const StreamRef stream = stream_or_current(nullptr);
+  const StreamRef stream = free_stream("copying on the device");
   Pins pins;
   need(pins.add(to, stream.handle) && pins.add(from, stream.handle));
   check(g_driver->copy_d2d(address_of(to), address_of(from), bytes, stream.handle), "copying on the device");
@@ -150,7 +158,7 @@ static void fill(const py::object &dst, const py::bytes &pattern_object) {
   const int64_t width = static_cast<int64_t>(pattern.size());
   if (width != itemsize_of(array)) throw py::value_error("the pattern must have one element's bytes");
   if (array->size == 0) return;
-  const StreamRef stream = stream_or_current(nullptr);
+  const StreamRef stream = free_stream("filling an array");
   Pins pins;
   need(pins.add(array, stream.handle));
   const uint64_t bytes = static_cast<uint64_t>(nbytes_of(array));
@@ -188,7 +196,7 @@ static py::memoryview host_buffer(const py::object &object) {
 // Runs on the calling thread once the stream is idle: in stream order, without a second interpreter thread.
 static void host_launch(const std::string &name, const py::function &function, const py::sequence &arrays) {
   need_sim("host_launch()");
-  const StreamRef stream = stream_or_current(nullptr);
+  const StreamRef stream = free_stream(name.c_str());
   Pins pins;
   std::vector<py::object> keep;
   for (py::handle item : arrays) {

@@ -1,6 +1,9 @@
 // errors.cpp: looks the exception class up in pygpukit.core.errors when something fails.
 #include "bindings/errors.h"
 
+#include "bindings/gil.h"
+#include "sim/sim.h"
+
 namespace pk {
 
 static PyObject *error_class(const char *name) {
@@ -23,6 +26,29 @@ void raise_named(const char *name, const std::string &message) {
   raise_instance(cls, PyObject_CallFunction(cls, "s", message.c_str()));
 }
 
+// A fault that a checked kernel of the simulated device left: with what was found, field by field.
+static bool raise_finding(pk_status status, const std::string &doing) {
+  pk_sim_finding found;
+  if (driver_name() != "sim" || !pk_sim_get_finding(&found)) return false;
+  PyObject *module = PyImport_ImportModule("pygpukit.core.errors");
+  if (module == nullptr) return true;
+  PyObject *index = found.has_index ? PyLong_FromLongLong(found.index) : Py_NewRef(Py_None);
+  PyObject *finding = PyObject_CallMethod(module, "Finding", "sss(III)(III)isN", found.kind, found.message,
+                                          found.kernel, found.block[0], found.block[1], found.block[2], found.thread[0],
+                                          found.thread[1], found.thread[2], found.line, found.array, index);
+  Py_DECREF(module);
+  if (finding == nullptr) return true;
+  const std::string message = doing + ": " + g_driver->error_text(status);
+  PyObject *cls = error_class("KernelCheckError");
+  if (cls != nullptr)
+    raise_instance(
+        cls, PyObject_CallFunction(cls, "sis[O]", message.c_str(), int{status}, g_driver->error_name(status), finding));
+  Py_DECREF(finding);
+  NoGil released;
+  pk_sim_clear_fault();  // told: the device works on
+  return true;
+}
+
 void raise_driver_error(pk_status status, const std::string &doing) {
   if (status == PK_ERROR_OUT_OF_MEMORY) {
     raise_out_of_memory(doing + ": " + g_driver->error_text(status));
@@ -32,11 +58,14 @@ void raise_driver_error(pk_status status, const std::string &doing) {
     raise_named("TaskCancelledError", doing + ": the task was cancelled; it launches nothing more");
     return;
   }
-  PyObject *cls = error_class("DriverError");
-  if (cls == nullptr) return;
+  if (raise_finding(status, doing)) return;
+  PyObject *make = error_class("driver_error");
+  if (make == nullptr) return;
   const std::string message = doing + ": " + g_driver->error_text(status);
-  const char *name = g_driver->error_name(status);
-  raise_instance(cls, PyObject_CallFunction(cls, "sis", message.c_str(), int{status}, name));
+  PyObject *error = PyObject_CallFunction(make, "sis", message.c_str(), int{status}, g_driver->error_name(status));
+  Py_DECREF(make);
+  if (error == nullptr) return;
+  raise_instance(Py_NewRef(reinterpret_cast<PyObject *>(Py_TYPE(error))), error);
 }
 
 void raise_out_of_memory(const std::string &message) { raise_named("OutOfMemoryError", message); }

@@ -87,6 +87,24 @@ static std::optional<std::vector<uint64_t>> param_sizes(const Function &function
   return sizes;
 }
 
+// Without consent a block has 48 KiB, of which its __shared__ arrays take their part.
+static constexpr uint64_t kSharedWithoutConsent = 48 << 10;
+
+static pk_status allow(const Function &function, uint32_t bytes) {
+  pk_function_info info = {};
+  if (const pk_status status = g_driver->function_info(function.handle, &info)) return status;
+  if (static_cast<uint64_t>(info.static_shared_bytes) + bytes <= kSharedWithoutConsent) return PK_OK;
+  uint32_t &allowed = function.module->dynamic_shared[function.handle];
+  if (bytes <= allowed) return PK_OK;
+  const pk_status status = g_driver->function_set_dynamic_shared(function.handle, bytes);
+  if (status == PK_OK) allowed = bytes;
+  return status;
+}
+
+pk_status allow_dynamic_shared(PyObject *function, uint32_t bytes) {
+  return allow(py::handle(function).cast<const Function &>(), bytes);
+}
+
 bool function_handle(PyObject *object, uint64_t *handle, uint64_t *max_threads) {
   try {
     const Function &function = py::handle(object).cast<const Function &>();
@@ -111,6 +129,7 @@ void bind_functions(py::module_ &m) {
           [](const Function &self, uint32_t block_threads, uint32_t shared_bytes) {
             need_backend();
             int32_t blocks = 0;
+            if (shared_bytes > 0 && allow(self, shared_bytes) != PK_OK) return blocks;  // more than the device has
             check(g_driver->function_occupancy(self.handle, block_threads, shared_bytes, &blocks),
                   "computing the occupancy of " + self.name);
             return blocks;

@@ -11,8 +11,11 @@
 #include <vector>
 
 #include "bindings/arguments.h"
+#include "bindings/checked.h"
 #include "bindings/errors.h"
 #include "bindings/function.h"
+#include "bindings/graph.h"
+#include "bindings/owner.h"
 #include "bindings/stream.h"
 #include "launch/launch.h"
 
@@ -29,6 +32,7 @@ struct KernelPlan {
   uint64_t function;
   std::vector<Param> params;
   uint32_t max_threads;
+  bool checked;
 };
 
 struct KernelObject {
@@ -125,11 +129,14 @@ static PyObject *bound_call(PyObject *self, PyObject *const *args, size_t nargsf
   pk_launch launch_now = bound->launch;
   launch_now.stream = stream;
   launch_now.params = pointers;
-  const pk_status status = launch(launch_now, plan.name_id, follows ? t_state.stream_id : bound->stream_id);
+  if (__builtin_expect(plan.checked, 0)) describe_launch(plan.params, ordered);
+  const uint32_t stream_id = follows ? t_state.stream_id : bound->stream_id;
+  const pk_status status = launch(launch_now, plan.name_id, stream_id, current_place());
   if (status != PK_OK) {
     raise_launch_error(plan, launch_now, status);
     return nullptr;
   }
+  if (capturing() && !keep_captured(stream, self, ordered, plan.params.size())) return nullptr;
   Py_RETURN_NONE;
 }
 
@@ -197,6 +204,7 @@ static void kernel_dealloc(PyObject *self) {
   KernelObject *kernel = reinterpret_cast<KernelObject *>(self);
   if (kernel->plan != nullptr) {
     for (Param &param : kernel->plan->params) Py_XDECREF(param.key);
+    if (kernel->plan->checked) checked_kernel_gone();
     delete kernel->plan;
   }
   Py_XDECREF(kernel->function);
@@ -215,8 +223,9 @@ static PyObject *kernel_new(PyTypeObject *type, PyObject *args, PyObject *kwargs
   KernelObject *kernel = reinterpret_cast<KernelObject *>(type->tp_alloc(type, 0));
   if (kernel == nullptr) return nullptr;
   kernel->function = Py_NewRef(function);
-  kernel->plan =
-      new KernelPlan{name, pk_intern(name, std::string(name).size()), handle, {}, static_cast<uint32_t>(max_threads)};
+  kernel->plan = new KernelPlan{name, pk_intern(name, std::string(name).size()), handle,
+                                {},   static_cast<uint32_t>(max_threads),        is_checked(handle)};
+  if (kernel->plan->checked) checked_kernel_made();
   if (!read_params(params, kernel->plan)) {
     Py_DECREF(kernel);
     return nullptr;
@@ -261,8 +270,8 @@ static PyObject *kernel_bind(PyObject *self, PyObject *args, PyObject *kwargs) {
   }
   if (!ensure_backend() || !check_extents(*kernel->plan, l)) return nullptr;
   l.function = kernel->plan->function;
-  if (l.shared_bytes > 49152) {
-    const pk_status status = g_driver->function_set_dynamic_shared(l.function, l.shared_bytes);
+  if (l.shared_bytes > 0) {
+    const pk_status status = allow_dynamic_shared(kernel->function, l.shared_bytes);
     if (status != PK_OK) {
       raise_launch_error(*kernel->plan, l, status);
       return nullptr;
@@ -320,6 +329,7 @@ PyObject *launch_loop_ns(PyObject *, PyObject *args) {
   pk_launch l = bound->launch;
   l.stream = bound->stream != nullptr ? bound->stream_handle : t_state.stream;
   l.params = pointers;
+  if (!refuse_captured(l.stream, "timing launches")) return nullptr;
   PyObject *const *items = reinterpret_cast<PyTupleObject *>(tuple)->ob_item;
   if (!collect(plan, items, static_cast<size_t>(PyTuple_GET_SIZE(tuple)), nullptr, values)) return nullptr;
   if (!fill_slots(plan, values, l.stream, &pins, buffer, pointers)) return nullptr;

@@ -5,6 +5,7 @@
 #include "bindings/backend.h"
 #include "bindings/copy.h"
 #include "bindings/function.h"
+#include "bindings/graph.h"
 #include "bindings/kernel.h"
 #include "bindings/nvrtc.h"
 #include "bindings/stream.h"
@@ -20,6 +21,7 @@ PYBIND11_MODULE(native, m) {
   pk::bind_backend(m);
   pk::bind_streams(m);
   pk::bind_functions(m);
+  pk::bind_graphs(m);
   pk::bind_copies(m);
   pk::bind_nvrtc(m);
   if (!pk::init_array(m.ptr()) || !pk::init_kernel(m.ptr())) throw py::error_already_set();

@@ -9,6 +9,7 @@
 #include "bindings/errors.h"
 #include "bindings/function.h"
 #include "bindings/gil.h"
+#include "bindings/graph.h"
 #include "bindings/wait.h"
 
 namespace py = pybind11;
@@ -28,6 +29,11 @@ static void need_backend() {
   if (!ensure_backend()) throw py::error_already_set();
 }
 
+static void need_free(uint64_t stream, const char *doing) {
+  need_backend();
+  if (!refuse_captured(stream, doing)) throw py::error_already_set();
+}
+
 Stream::Stream(int32_t wanted_priority) : handle(0), id(0), priority(wanted_priority), owned(true) {
   need_backend();
   check(g_driver->stream_create(wanted_priority, &handle), "creating a stream");
@@ -37,6 +43,7 @@ Stream::Stream(int32_t wanted_priority) : handle(0), id(0), priority(wanted_prio
 
 Stream::~Stream() {
   if (!owned || handle == 0) return;
+  forget_waited(handle);
   if (bind_device() != PK_OK) return;
   NoGil released;
   pk_stream_retired(handle);
@@ -110,8 +117,19 @@ static bool query(pk_status status, const char *doing) {
   return status == PK_OK;
 }
 
+// By stream id, for streams that are alive and the default one.
+static py::dict waited() {
+  py::dict times;
+  times[py::int_(0)] = waited_ns(0);
+  for (const std::weak_ptr<Stream> &weak : *g_streams) {
+    if (const auto stream = weak.lock()) times[py::int_(stream->id)] = waited_ns(stream->handle);
+  }
+  return times;
+}
+
 static void synchronize() {
   need_backend();
+  if (!refuse_capturing("waiting for the device")) throw py::error_already_set();
   std::vector<std::shared_ptr<Stream>> streams;  // none is destroyed while this waits
   for (const std::weak_ptr<Stream> &weak : *g_streams) {
     if (auto stream = weak.lock()) streams.push_back(std::move(stream));
@@ -123,8 +141,22 @@ static void synchronize() {
     }
     return g_driver->stream_query(0);
   };
+  const uint64_t begin_ns = pk_now_ns();
   if (!wait_until(idle, "waiting for the device")) throw py::error_already_set();
+  note_waited(0, begin_ns);
+  for (const auto &stream : streams) note_waited(stream->handle, begin_ns);
   unload_dropped();
+}
+
+static py::list busy_streams() {
+  py::list busy;
+  if (g_driver == nullptr || bind_device() != PK_OK) return busy;
+  if (g_driver->stream_query(0) == PK_ERROR_NOT_READY) busy.append(0);
+  for (const std::weak_ptr<Stream> &weak : *g_streams) {
+    const auto stream = weak.lock();
+    if (stream && g_driver->stream_query(stream->handle) == PK_ERROR_NOT_READY) busy.append(stream->id);
+  }
+  return busy;
 }
 
 void bind_streams(py::module_ &m) {
@@ -136,18 +168,18 @@ void bind_streams(py::module_ &m) {
       .def_readonly("priority", &Stream::priority)
       .def("query",
            [](Stream &self) {
-             need_backend();
+             need_free(self.handle, "querying a stream");
              return query(g_driver->stream_query(self.handle), "querying a stream");
            })
       .def("synchronize",
            [](Stream &self) {
-             need_backend();
+             need_free(self.handle, "waiting for a stream");
              if (!wait_stream(self.handle, "waiting for a stream")) throw py::error_already_set();
            })
       .def(
           "wait_event",
           [](Stream &self, Event &waited) {
-            need_backend();
+            need_free(self.handle, "making a stream wait for an event");
             check(g_driver->stream_wait_event(self.handle, waited.handle), "making a stream wait for an event");
           },
           py::arg("event"));
@@ -157,8 +189,9 @@ void bind_streams(py::module_ &m) {
       .def(
           "record",
           [](Event &self, const py::object &stream) {
-            need_backend();
-            check(g_driver->event_record(self.handle, stream_or_current(stream.ptr()).handle), "recording an event");
+            const StreamRef ref = stream_or_current(stream.ptr());
+            need_free(ref.handle, "recording an event");
+            check(g_driver->event_record(self.handle, ref.handle), "recording an event");
           },
           py::arg("stream") = py::none())
       .def("query",
@@ -184,7 +217,10 @@ void bind_streams(py::module_ &m) {
   m.def("default_stream", default_stream);
   m.def("current_stream", current_stream);
   m.def("set_current_stream", set_current_stream, py::arg("stream").none(true));
+  m.def("waited", waited,
+        "By stream id: when the last successful wait for it began, on the ring's clock; earlier work is done.");
   m.def("synchronize", synchronize, "Wait for every stream of the current device. Interruptible.");
+  m.def("busy_streams", busy_streams, "Ids of the streams that have work.");
 }
 
 }  // namespace pk

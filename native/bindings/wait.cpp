@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 #include <thread>
+#include <unordered_map>
 
 #include "bindings/errors.h"
 #include "bindings/gil.h"
@@ -63,9 +64,26 @@ bool wait_until(const std::function<pk_status()> &done, const char *doing) {
   return false;
 }
 
+static auto *g_waited_ns = new std::unordered_map<uint64_t, uint64_t>;  // by stream handle; under the GIL
+
 bool wait_stream(uint64_t stream, const char *doing) {
-  return wait_until([stream] { return g_driver->stream_query(stream); }, doing);
+  const uint64_t begin_ns = pk_now_ns();
+  if (!wait_until([stream] { return g_driver->stream_query(stream); }, doing)) return false;
+  note_waited(stream, begin_ns);
+  return true;
 }
+
+void note_waited(uint64_t stream, uint64_t begin_ns) {
+  uint64_t &waited_ns = (*g_waited_ns)[stream];
+  waited_ns = std::max(waited_ns, begin_ns);
+}
+
+uint64_t waited_ns(uint64_t stream) {
+  const auto found = g_waited_ns->find(stream);
+  return found == g_waited_ns->end() ? 0 : found->second;
+}
+
+void forget_waited(uint64_t stream) { g_waited_ns->erase(stream); }
 
 bool wait_event(uint64_t event, const char *doing) {
   return wait_until([event] { return g_driver->event_query(event); }, doing);

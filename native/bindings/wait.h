@@ -14,6 +14,12 @@ namespace pk {
 bool wait_until(const std::function<pk_status()> &done, const char *doing);
 
 bool wait_stream(uint64_t stream, const char *doing);
+// What was queued on a stream before this time (the ring's clock) is known to be done: when the last successful wait
+// for it began. 0 = never waited. With the GIL held.
+void note_waited(uint64_t stream, uint64_t begin_ns);
+uint64_t waited_ns(uint64_t stream);
+void forget_waited(uint64_t stream);
+
 bool wait_event(uint64_t event, const char *doing);
 
 }  // namespace pk

@@ -94,6 +94,7 @@ static_assert(sizeof(LaunchConfig) == 56 && offsetof(LaunchConfig, stream) == 32
 
 // ---- flags and attribute numbers ----
 constexpr uint32_t kStreamNonBlocking = 1;
+constexpr int32_t kCaptureRelaxed = 2;  // forbids this process nothing: modules load and memory is mapped meanwhile
 constexpr uint32_t kEventDisableTiming = 2;
 constexpr uint32_t kHostAllocPortable = 1;
 constexpr uint32_t kJitErrorLogBuffer = 5;
@@ -193,7 +194,13 @@ enum FunctionAttribute : int32_t {
     uint32_t block_x, uint32_t block_y, uint32_t block_z, uint32_t shared_bytes, Handle stream, void **params,       \
     void **extra))                                                                                                   \
   X(cuLaunchKernelEx, 11060, optional, (const LaunchConfig *config, Handle function, void **params, void **extra))   \
-  X(cuLaunchHostFunc, 10000, required, (Handle stream, HostFunction function, void *argument))
+  X(cuLaunchHostFunc, 10000, required, (Handle stream, HostFunction function, void *argument))                       \
+  X(cuStreamBeginCapture, 10010, required, (Handle stream, int32_t mode))                                            \
+  X(cuStreamEndCapture, 10000, required, (Handle stream, Handle *graph))                                             \
+  X(cuGraphInstantiateWithFlags, 11040, required, (Handle *executable, Handle graph, uint64_t flags))                \
+  X(cuGraphLaunch, 10000, required, (Handle executable, Handle stream))                                              \
+  X(cuGraphExecDestroy, 10000, required, (Handle executable))                                                        \
+  X(cuGraphDestroy, 10000, required, (Handle graph))
 // clang-format on
 
 struct Api {

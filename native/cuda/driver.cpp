@@ -52,6 +52,10 @@ static const pk_driver kTable = {
     .function_occupancy = function_occupancy,
     .launch = launch,
     .launch_host = launch_host,
+    .capture_begin = capture_begin,
+    .capture_end = capture_end,
+    .graph_launch = graph_launch,
+    .graph_destroy = graph_destroy,
 };
 
 }  // namespace pk::cuda

@@ -59,4 +59,10 @@ pk_status function_occupancy(uint64_t function, uint32_t block_threads, uint32_t
 pk_status launch(const pk_launch *launch);
 pk_status launch_host(uint64_t stream, void (*fn)(void *), void *arg);
 
+// graph.cpp
+pk_status capture_begin(uint64_t stream);
+pk_status capture_end(uint64_t stream, uint64_t *graph);
+pk_status graph_launch(uint64_t graph, uint64_t stream);
+pk_status graph_destroy(uint64_t graph);
+
 }  // namespace pk::cuda

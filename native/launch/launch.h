@@ -2,13 +2,23 @@
 #pragma once
 #include <cstdint>
 
+#include "launch/capture.h"
 #include "launch/runtime.h"
 
 namespace pk {
 
+// The notebook cell (interned id) and line that launch, for the record; 0 = unknown.
+struct LaunchPlace {
+  uint32_t cell = 0;
+  uint32_t line = 0;
+};
+
 // Enqueues a kernel. name: interned kernel name for the record. Asynchronous. PK_GATE_STOPPED when the thread's task
-// was cancelled.
-pk_status launch(const pk_launch &launch, uint32_t name, uint32_t stream_id);
+// was cancelled. On a captured stream it only becomes part of the graph: counted, recorded and paced when that runs.
+pk_status launch(const pk_launch &launch, uint32_t name, uint32_t stream_id, const LaunchPlace &place = {});
+
+// Enqueues a graph: its launches are counted and recorded each. Errors as launch().
+pk_status launch_graph(uint64_t graph, const Capture &captured, uint64_t stream, uint32_t stream_id);
 
 // A host launch (sim): begin before the function runs on the calling thread, end after it.
 struct HostLaunch {

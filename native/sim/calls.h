@@ -46,5 +46,9 @@ pk_status FunctionSetDynamicShared(uint64_t function, uint32_t bytes);
 pk_status FunctionOccupancy(uint64_t function, uint32_t block_threads, uint32_t shared_bytes, int32_t *blocks);
 pk_status LaunchKernel(const pk_launch *request);
 pk_status LaunchHost(uint64_t stream, void (*fn)(void *), void *arg);
+pk_status CaptureBegin(uint64_t stream);
+pk_status CaptureEnd(uint64_t stream, uint64_t *graph);
+pk_status GraphLaunch(uint64_t graph, uint64_t stream);
+pk_status GraphDestroy(uint64_t graph);
 
 }  // namespace pygpukit::sim

@@ -66,6 +66,11 @@ pk_status FunctionOccupancy(uint64_t function, uint32_t block_threads, uint32_t 
 
 // ---- launches
 
+static void Enqueue(const std::shared_ptr<Stream> &stream, const std::shared_ptr<Launch> &launch) {
+  Count(PK_SIM_LAUNCHES);
+  stream->Enqueue([launch, priority = stream->priority] { launch->Run(priority); });
+}
+
 pk_status LaunchKernel(const pk_launch *request) {
   const Place place = FindWorking(request->stream);
   if (place.status) return place.status;
@@ -74,19 +79,58 @@ pk_status LaunchKernel(const pk_launch *request) {
   if (!function) return status;
   std::shared_ptr<Launch> launch;
   status = Launch::Make(place.device, function, *request, &launch);
-  if (status) return status;
-  Count(PK_SIM_LAUNCHES);
-  place.stream->Enqueue([launch, priority = place.stream->priority] { launch->Run(priority); });
+  if (status || place.stream->Keep(launch)) return status;
+  Enqueue(place.stream, launch);
   return PK_OK;
 }
 
 pk_status LaunchHost(uint64_t stream, void (*fn)(void *), void *arg) {
-  const Place place = FindWorking(stream);
+  const Place place = FindFree(stream);
   if (place.status) return place.status;
   Count(PK_SIM_HOST_LAUNCHES);
   place.stream->Enqueue([device = place.device, fn, arg] {
     if (!device->Faulted()) fn(arg);
   });
+  return PK_OK;
+}
+
+// ---- graphs
+
+pk_status CaptureBegin(uint64_t stream) {
+  const Place place = FindWorking(stream);
+  if (place.status) return place.status;
+  if (stream == 0) return Fail(PK_ERROR_CAPTURE_UNSUPPORTED, "the default stream cannot be captured");
+  if (place.stream->BeginCapture()) return PK_OK;
+  return Fail(PK_ERROR_CAPTURE_UNSUPPORTED, "the stream is captured already");
+}
+
+pk_status CaptureEnd(uint64_t stream, uint64_t *graph) {
+  const Place place = Find(stream);
+  if (place.status) return place.status;
+  auto captured = place.stream->EndCapture();
+  if (!captured) return Fail(PK_ERROR_INVALID_VALUE, "the stream is not captured");
+  *graph = state->graphs.Add(std::move(captured));
+  return PK_OK;
+}
+
+pk_status GraphLaunch(uint64_t graph, uint64_t stream) {
+  const Place place = FindFree(stream);
+  if (place.status) return place.status;
+  pk_status status;
+  const auto found = FindObject(state->graphs, graph, "graph", &status);
+  if (!found) return status;
+  std::vector<std::shared_ptr<Launch>> launches;  // all of them or none
+  for (const auto &kept : found->launches) {
+    if ((status = kept->Again(&launches.emplace_back()))) return status;
+  }
+  for (const auto &launch : launches) Enqueue(place.stream, launch);
+  return PK_OK;
+}
+
+pk_status GraphDestroy(uint64_t graph) {
+  pk_status status;
+  if (!FindObject(state->graphs, graph, "graph", &status)) return status;
+  state->graphs.Remove(graph);
   return PK_OK;
 }
 

@@ -23,15 +23,16 @@ pk_status StreamDestroy(uint64_t stream) {
 }
 
 pk_status StreamQuery(uint64_t stream) {
-  const Place place = FindWorking(stream);
+  const Place place = FindFree(stream);
   if (place.status) return place.status;
   if (!place.stream->Idle()) return PK_ERROR_NOT_READY;
   return place.device->Fault();
 }
 
 pk_status StreamWait(uint64_t stream) {
-  const Place place = Find(stream);
+  Place place = Find(stream);
   if (place.status) return place.status;
+  if (place.stream->Captured()) return FindFree(stream).status;
   place.stream->Wait();
   return place.device->Fault();
 }
@@ -51,7 +52,7 @@ pk_status EventDestroy(uint64_t event) {
 }
 
 pk_status StreamWaitEvent(uint64_t stream, uint64_t event) {
-  const Place place = FindWorking(stream);
+  const Place place = FindFree(stream);
   if (place.status) return place.status;
   pk_status status;
   const auto found = FindObject(state->events, event, "event", &status);
@@ -61,7 +62,7 @@ pk_status StreamWaitEvent(uint64_t stream, uint64_t event) {
 }
 
 pk_status EventRecord(uint64_t event, uint64_t stream) {
-  const Place place = FindWorking(stream);
+  const Place place = FindFree(stream);
   if (place.status) return place.status;
   pk_status status;
   const auto found = FindObject(state->events, event, "event", &status);

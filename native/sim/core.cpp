@@ -4,7 +4,9 @@
 #include <sched.h>
 #include <sys/mman.h>
 
+#include "sim/check.h"
 #include "sim/fault.h"
+#include "sim/module.h"
 #include "sim/status.h"
 
 namespace pygpukit::sim {
@@ -15,11 +17,29 @@ constexpr size_t kSharedAlign = 128;
 // Guards split the address space; Linux allows a process 65530 pieces.
 constexpr int kMaxGuardedStacks = 12000;
 
+constexpr size_t kKeptFibers = 4 * kMaxThreads;
+
 // Every core of the process, for the signal handler: it must neither lock nor allocate.
 constexpr int kMaxCores = 1024;
 std::atomic<Core *> all_cores[kMaxCores];
 std::atomic<int> core_count{0};
 std::atomic<int> stack_count{0};
+
+constexpr unsigned kBlockScope = 1, kClusterScope = 2, kGridScope = 4;
+// Whose turn comes next: the stacks of a large block do not fit into the first-level cache, and what a fiber needs of
+// its stack when it goes on is known now.
+void FetchAhead(const Fiber *fiber) {
+#ifndef PK_SIM_UCONTEXT
+  if (!fiber) return;
+  const char *stack = static_cast<const char *>(fiber->context.stack_pointer);
+  for (int line = 0; line < 6; ++line) __builtin_prefetch(stack + 64 * line, 1);
+  __builtin_prefetch(fiber->next, 1);
+#endif
+}
+
+unsigned ScopeBit(pk_sim_barrier_kind kind) {
+  return kind == PK_SIM_BARRIER_CLUSTER ? kClusterScope : kind == PK_SIM_BARRIER_GRID ? kGridScope : kBlockScope;
+}
 
 }  // namespace
 
@@ -47,25 +67,33 @@ Core *Core::Current() {
 
 bool Core::Run(const KernelRun &run, uint64_t first, uint64_t last) {
   if (!shared_end_) {
-    failure_ = {PK_ERROR_OUT_OF_MEMORY, "the system refused memory for a simulated core"};
+    failure_ = {PK_ERROR_OUT_OF_MEMORY, "the system refused memory for a simulated core", {}};
     return false;
   }
   run_ = &run;
   threads_ = run.block.x * run.block.y * run.block.z;
   const size_t room = (run.dynamic_shared_bytes + kSharedAlign - 1) / kSharedAlign * kSharedAlign;
-  grid_ = {this, run.grid, run.block, shared_end_ - room, run.dynamic_shared_bytes};
+  grid_ = {this, run.grid, run.block, shared_end_ - room, run.dynamic_shared_bytes, run.cooperative, run.cluster};
   first_ = first;
   last_ = last;
   failure_ = {};
   signal_ = 0;
   run.image->touch();
+  if (run.checker) {
+    char *memory;
+    size_t bytes;
+    run.module->ThreadMemory(&memory, &bytes);
+    run.checker->Attach(this, memory, bytes, static_cast<char *>(grid_.dynamic_shared), run.dynamic_shared_bytes);
+  }
   launch_ = run.cancelled;
   owner_ = pthread_self();
   owned_ = true;
-  while (first_ < last_ && failure_.status == PK_OK && !signal_) {
+  const bool sets = run.cooperative || run.cluster.x * run.cluster.y * run.cluster.z > 1;
+  for (uint64_t set = first; sets && set < last && failure_.status == PK_OK && !signal_; ++set) RunSet(set);
+  while (!sets && first_ < last_ && failure_.status == PK_OK && !signal_) {
     Fiber *fiber = Take();
     if (!fiber) {
-      failure_ = {PK_ERROR_OUT_OF_MEMORY, "the system refused a stack for a simulated thread"};
+      failure_ = {PK_ERROR_OUT_OF_MEMORY, "the system refused a stack for a simulated thread", {}};
       break;
     }
     fiber->runs_blocks = true;
@@ -76,9 +104,23 @@ bool Core::Run(const KernelRun &run, uint64_t first, uint64_t last) {
   if (signal_ || failure_.status != PK_OK) {
     if (signal_) DescribeSignal();
     Abandon();
+    Trim();
     return false;
   }
+  Trim();
   return true;
+}
+
+// A large cooperative launch leaves more stacks than a block needs, some without a guard: they go back.
+void Core::Trim() {
+  if (fibers_.size() <= kKeptFibers) return;
+  for (size_t i = kKeptFibers; i < fibers_.size(); ++i) {
+    DeleteStack(fibers_[i]->stack);
+    delete fibers_[i];
+    stack_count.fetch_sub(1);
+  }
+  fibers_.resize(kKeptFibers);
+  free_ = fibers_;
 }
 
 // ---- fibers
@@ -104,6 +146,7 @@ Fiber *Core::Take() {
       MakeContext(&fiber->context, fiber->stack, kGuardBytes + kStackBytes - fiber->color, Enter, fiber);
     fiber->fresh = false;
     fiber->file = nullptr;
+    fiber->resident = resident_ ? static_cast<unsigned>(resident_ - residents_.data()) : 0;
     ++live_;
   }
   in_runtime = 0;
@@ -131,12 +174,13 @@ void Core::FinishFiber(Fiber *fiber) {
   fiber->thread = kNoThread;
   free_.push_back(fiber);
   if (--live_ == 0) {
+    if (run_->checker) run_->checker->TellPending();
     in_kernel_ = 0;
     SwitchContext(&fiber->context, &main_);
     return;
   }
   // A fiber ends only when every thread of the block has been started.
-  if (barrier_count_ == live_) ReleaseBarrier();
+  if (barrier_count_ == live_) CompleteBarrier();
   SwitchTo(fiber, NextRunnable(threads_));
 }
 
@@ -150,12 +194,21 @@ void Core::Abandon() {
   }
   for (Warp &warp : warps_) warp.held = warp.waiting = 0;
   queue_head_ = queue_tail_ = barrier_head_ = barrier_tail_ = nullptr;
-  live_ = barrier_count_ = 0;
+  live_ = barrier_count_ = barrier_scopes_ = 0;
   barrier_sum_ = 0;
+  residents_.clear();
+  resident_ = nullptr;
   in_runtime = 0;
 }
 
+// To null: no thread of this block can go on before another block has run.
 void Core::SwitchTo(Fiber *from, Fiber *to) {
+  if (!to) {
+    if (run_->checker) run_->checker->TellPending();
+    in_kernel_ = 0;
+    SwitchContext(&from->context, &main_);
+    return;
+  }
   current_ = to;
   if (from != to) SwitchContext(&from->context, &to->context);
 }
@@ -171,11 +224,13 @@ Fiber *Core::NextRunnable(unsigned started) {
     if (Fiber *fiber = queue_head_) {
       queue_head_ = fiber->next;
       if (!queue_head_) queue_tail_ = nullptr;
+      FetchAhead(queue_head_);
       return fiber;
     }
+    if (resident_ && resident_->place != Resident::kReady) return nullptr;
     if (started < threads_) {
       if (Fiber *fiber = Take()) return fiber;
-      Abort(PK_ERROR_OUT_OF_MEMORY, "the system refused a stack for a simulated thread");
+      Abort(PK_ERROR_OUT_OF_MEMORY, "", "the system refused a stack for a simulated thread");
     }
     if (!Quiescent(started)) Deadlock();
   }
@@ -206,13 +261,22 @@ void Core::Note(Fiber *fiber, const pk_sim_self &self) {
 int Core::Barrier(const pk_sim_self &self, pk_sim_barrier_kind kind, int predicate) {
   Fiber *fiber = current_;
   Note(fiber, self);
+  if (kind == PK_SIM_BARRIER_GRID && !run_->cooperative)
+    Abort(PK_ERROR_LAUNCH_FAILED, "deadlock",
+          Format("grid.sync() at %s:%d needs a cooperative launch: kernel.launcher(grid, block, "
+                 "cooperative=True)",
+                 self.file, self.line),
+          self.line);
   fiber->waits_at_barrier = true;
+  fiber->barrier = kind;
   fiber->next = nullptr;
   (barrier_tail_ ? barrier_tail_->next : barrier_head_) = fiber;
   barrier_tail_ = fiber;
   barrier_sum_ += predicate != 0;
-  if (++barrier_count_ == live_ && self.started == threads_) ReleaseBarrier();
+  barrier_scopes_ |= ScopeBit(kind);
+  if (++barrier_count_ == live_ && self.started == threads_) CompleteBarrier();
   SwitchTo(fiber, NextRunnable(self.started));
+  if (run_->checker) run_->checker->Resume(self.thread);
   switch (kind) {
     case PK_SIM_BARRIER_COUNT:
       return barrier_true_;
@@ -225,16 +289,29 @@ int Core::Barrier(const pk_sim_self &self, pk_sim_barrier_kind kind, int predica
   }
 }
 
+// Every thread of the block that has not exited waits at a barrier. Where they wait for different ones nobody goes on,
+// which is found as a deadlock.
+void Core::CompleteBarrier() {
+  if (barrier_scopes_ == kBlockScope || (!SharesCore() && !(barrier_scopes_ & (barrier_scopes_ - 1)))) {
+    ReleaseBarrier();
+  } else if (barrier_scopes_ == kClusterScope) {
+    resident_->place = Resident::kAtCluster;
+  } else if (barrier_scopes_ == kGridScope) {
+    resident_->place = Resident::kAtGrid;
+  }
+}
+
 // In the order of arrival, so that a block runs the same way every time.
 void Core::ReleaseBarrier() {
   if (!barrier_head_) return;
+  if (run_->checker) CheckBarrier();
   (queue_tail_ ? queue_tail_->next : queue_head_) = barrier_head_;
   queue_tail_ = barrier_tail_;
   barrier_head_ = barrier_tail_ = nullptr;
   barrier_true_ = barrier_sum_;
   barrier_arrived_ = barrier_count_;
   barrier_sum_ = 0;
-  barrier_count_ = 0;
+  barrier_count_ = barrier_scopes_ = 0;
 }
 
 // Threads that have not been started go before those that already ran: the one waited for may be among them.
@@ -243,25 +320,35 @@ void Core::Yield(const pk_sim_self &self) {
   Note(fiber, self);
   if (self.started < threads_) {
     Fiber *next = Take();
-    if (!next) Abort(PK_ERROR_OUT_OF_MEMORY, "the system refused a stack for a simulated thread");
+    if (!next) Abort(PK_ERROR_OUT_OF_MEMORY, "", "the system refused a stack for a simulated thread");
     Append(fiber);
     SwitchTo(fiber, next);
+    if (run_->checker) run_->checker->Resume(self.thread);
     return;
   }
   Quiescent(self.started);
+  if (SharesCore() && (!queue_head_ || ++yields_ > live_)) {
+    Append(fiber);
+    SwitchTo(fiber, nullptr);
+    if (run_->checker) run_->checker->Resume(self.thread);
+    return;
+  }
   if (!queue_head_) {
     sched_yield();  // only another block can help
     return;
   }
   Append(fiber);
   SwitchTo(fiber, NextRunnable(self.started));
+  if (run_->checker) run_->checker->Resume(self.thread);
 }
 
 // ---- failures
 
-void Core::Abort(pk_status status, std::string text) {
+void Core::Abort(pk_status status, const char *kind, std::string text, int line) {
+  if (run_->checker && *kind) run_->checker->TellPending();
   in_runtime = 1;
   failure_.text = KernelAndBlock() + Thread() + ": " + text;
+  Fill(&failure_.finding, kind, text, line);
   std::string().swap(text);
   Leave(status);
 }
@@ -278,16 +365,36 @@ bool Core::Interruptible(int signal) const {
   return signal != SIGURG || (!in_runtime && run_->cancelled->load(std::memory_order_relaxed) != PK_OK);
 }
 
-void Core::Interrupted(int signal, uintptr_t program_counter, uintptr_t address) {
+void Core::Interrupted(int signal, uintptr_t program_counter, uintptr_t address, uintptr_t stack_pointer) {
   in_kernel_ = 0;
   signal_ = signal;
   program_counter_ = program_counter;
   address_ = address;
+  stack_pointer_ = stack_pointer;
   JumpContext(&main_);
 }
 
 void Core::Interrupt(const std::atomic<int> *cancelled) const {
   if (owned_ && launch_ == cancelled) InterruptThread(owner_);
+}
+
+bool Core::OnStack(uintptr_t address) const {
+  const auto on = [&](const Fiber *fiber) {
+    return address - reinterpret_cast<uintptr_t>(fiber->stack) < kGuardBytes + kStackBytes;
+  };
+  if (on(current_)) return true;
+  for (const Fiber *fiber : fibers_)
+    if (on(fiber)) return true;
+  return false;
+}
+
+bool Core::InDynamicShared(uintptr_t address) const {
+  return reinterpret_cast<uintptr_t>(shared_end_) - address - 1 < kDynamicSharedBytes ||
+         address - reinterpret_cast<uintptr_t>(shared_end_) < kGuardBytes;
+}
+
+bool Core::InResidentMemory(uintptr_t address) const {
+  return address - reinterpret_cast<uintptr_t>(resident_memory_.data()) < resident_memory_.size();
 }
 
 }  // namespace pygpukit::sim

@@ -1,7 +1,9 @@
 // core_failure.cpp: what is told about a block that cannot go on.
 #include <algorithm>
+#include <cstdlib>
 #include <map>
 
+#include "sim/check.h"
 #include "sim/core.h"
 #include "sim/module.h"
 #include "sim/status.h"
@@ -29,6 +31,92 @@ std::string Ranges(std::vector<unsigned> numbers) {
 
 }  // namespace
 
+void Core::Fill(Finding *finding, const char *kind, std::string message, int line) const {
+  pk_sim_position at = {};
+  run_->image->position(&at);
+  finding->kind = kind;
+  finding->message = std::move(message);
+  finding->kernel = run_->kernel->name;
+  finding->block = Unravel(at.block, run_->grid);
+  finding->thread = Unravel(at.thread, run_->block);
+  finding->line = line;
+}
+
+void Core::Report(pk_status status, Finding finding) {
+  finding.kernel = run_->kernel->name;
+  failure_.text = Format("kernel %s, block %s, thread %s: %s: ", run_->kernel->name, Dim(finding.block).c_str(),
+                         Dim(finding.thread).c_str(), finding.kind.c_str()) +
+                  finding.message;
+  failure_.finding = std::move(finding);
+  Leave(status);
+}
+
+// Where the kernel was when a signal came in a function that it called: the device's or the C library's.
+std::string Core::Caller() const {
+  std::string where;
+  // The checker's hot path has next to nothing on the stack but the way back.
+  if (run_->checker) where = CodeOnStack(6);
+  if (where.empty() && run_->checker) where = run_->checker->LastPlace();
+  // The last call that told its place is near.
+  if (where.empty() && current_->file && current_->line) where = Format("%s:%d", current_->file, current_->line);
+  if (where.empty() && run_->checker) where = run_->checker->LastFlag();
+  if (where.empty() && run_->checker) where = CodeOnStack(256);
+  return where;
+}
+
+// The first address of the kernel's code among so many words on top of the stack.
+std::string Core::CodeOnStack(size_t words) const {
+  if (!stack_pointer_) return "";
+  const uintptr_t *word = reinterpret_cast<const uintptr_t *>(stack_pointer_ / sizeof(uintptr_t) * sizeof(uintptr_t));
+  for (size_t i = 0; i < words && OnStack(reinterpret_cast<uintptr_t>(word + i)); ++i) {
+    if (!run_->module->Contains(word[i])) continue;
+    std::string where = run_->module->SourceLine(word[i] - 1);
+    if (!where.empty()) return where;
+  }
+  return "";
+}
+
+// Threads that wait for one barrier at several places: some code is not executed by all of them alike.
+void Core::CheckBarrier() {
+  bool alike = true;
+  for (const Fiber *fiber = barrier_head_; fiber; fiber = fiber->next)
+    alike &= fiber->line == barrier_head_->line && fiber->file == barrier_head_->file;
+  in_runtime = 1;
+  if (!alike) DivergentBarrier();
+  run_->checker->Barrier();
+  in_runtime = 0;
+}
+
+// Returns when the places have several names only.
+void Core::DivergentBarrier() {
+  std::map<std::pair<int, std::string_view>, std::vector<unsigned>> places;
+  for (const Fiber *fiber = barrier_head_; fiber; fiber = fiber->next)
+    places[{fiber->line, fiber->file}].push_back(fiber->thread);
+  if (places.size() < 2) return;
+  run_->checker->TellPending();
+  const auto odd = places.begin();  // the first in the source: most often the one that some threads pass by
+  std::string text = "threads of one block wait at different barriers";
+  for (auto at = places.begin(); at != places.end(); ++at) {
+    text += Format("; %zu at %.*s:%d:", at->second.size(), static_cast<int>(at->first.second.size()),
+                   at->first.second.data(), at->first.first) +
+            Ranges(at->second);
+  }
+  Finding finding;
+  Fill(&finding, "divergent barrier", std::move(text), odd->first.first);
+  finding.thread = Unravel(*std::min_element(odd->second.begin(), odd->second.end()), run_->block);
+  places.clear();
+  Report(PK_ERROR_LAUNCH_FAILED, std::move(finding));
+}
+
+namespace {
+
+int LineOf(const std::string &place) {
+  const size_t colon = place.rfind(':');
+  return colon == std::string::npos ? 0 : atoi(place.c_str() + colon + 1);
+}
+
+}  // namespace
+
 std::string Core::KernelAndBlock() const {
   pk_sim_position at = {};
   run_->image->position(&at);
@@ -43,35 +131,52 @@ std::string Core::Thread() const {
 
 void Core::DescribeSignal() {
   std::string where = run_->module->SourceLine(program_counter_);
-  // Outside the image: in a function of the device or of the C library. The last call that told its place is near.
-  if (where.empty() && current_->file) where = Format("%s:%d", current_->file, current_->line);
+  if (where.empty()) where = Caller();
+  const int line = LineOf(where);
   if (!where.empty()) where = " at " + where;
   bool overflow = false;
   for (const Fiber *fiber : fibers_) overflow |= address_ - reinterpret_cast<uintptr_t>(fiber->stack) < kGuardBytes;
+  const char *kind = "";
+  std::string text;
+  failure_.status = PK_ERROR_LAUNCH_FAILED;
   switch (signal_) {
     case SIGSEGV:
     case SIGBUS:
-      failure_ =
-          overflow ? Failure{PK_ERROR_LAUNCH_FAILED,
-                             Format("stack overflow%s: a simulated thread has %zu KiB for its local variables",
-                                    where.c_str(), kStackBytes >> 10)}
-                   : Failure{PK_ERROR_ILLEGAL_ADDRESS, Format("illegal memory access%s: address 0x%llx", where.c_str(),
-                                                              static_cast<unsigned long long>(address_))};
+      if (overflow) {
+        kind = "stack overflow";
+        text = Format("stack overflow%s: a simulated thread has %zu KiB for its local variables", where.c_str(),
+                      kStackBytes >> 10);
+        break;
+      }
+      failure_.status = PK_ERROR_ILLEGAL_ADDRESS;
+      kind = "out of bounds";
+      text =
+          Format("illegal memory access%s: address 0x%llx", where.c_str(), static_cast<unsigned long long>(address_));
       break;
     case SIGFPE:
-      failure_ = {PK_ERROR_LAUNCH_FAILED, "integer division by zero" + where};
+      kind = "integer division by zero";
+      text = "integer division by zero" + where;
       break;
     case SIGURG:
-      failure_ = {run_->cancelled->load(), "the kernel was ended" + where};
+      failure_.status = run_->cancelled->load();
+      kind = "time limit";
+      text = "the kernel was ended" + where;
       break;
     default:
-      failure_ = {PK_ERROR_LAUNCH_FAILED, "illegal instruction or trap" + where};
+      kind = "assert";
+      text = "illegal instruction or trap" + where;
   }
-  failure_.text = KernelAndBlock() + Thread() + ": " + failure_.text;
+  failure_.text = KernelAndBlock() + Thread() + ": " + text;
+  Fill(&failure_.finding, kind, std::move(text), line);
+  if (run_->checker && signal_ != SIGURG && run_->checker->TakeUnwritten(&failure_.finding))
+    failure_.text = KernelAndBlock() + ", thread " + Dim(failure_.finding.thread) + ": " + failure_.finding.message;
 }
 
 std::string Core::Describe(const Fiber &fiber) const {
-  const std::string what = fiber.waits_at_barrier ? "__syncthreads()" : DescribeLane(fiber.thread);
+  const char *barrier = fiber.barrier == PK_SIM_BARRIER_GRID      ? "grid.sync()"
+                        : fiber.barrier == PK_SIM_BARRIER_CLUSTER ? "cluster.sync()"
+                                                                  : "__syncthreads()";
+  const std::string what = fiber.waits_at_barrier ? barrier : DescribeLane(fiber.thread);
   return Format("%s at %s:%d", what.c_str(), fiber.file, fiber.line);
 }
 
@@ -79,7 +184,7 @@ std::string Core::DescribeDeadlock() const {
   std::map<std::string, std::vector<unsigned>> groups;
   std::vector<bool> held(threads_);
   for (const Fiber *fiber : fibers_)
-    if (fiber->thread != kNoThread) {
+    if (fiber->thread != kNoThread && (!resident_ || fiber->resident == resident_ - residents_.data())) {
       groups[Describe(*fiber)].push_back(fiber->thread);
       held[fiber->thread] = true;
     }
@@ -93,9 +198,32 @@ std::string Core::DescribeDeadlock() const {
   return text;
 }
 
+// Blocks of a set that wait for others which cannot come.
+std::string Core::DescribeResidents() const {
+  std::map<std::string, std::vector<unsigned>> groups;
+  for (const Resident &one : residents_)
+    groups[one.place == Resident::kDone ? "exited" : "waiting in " + Describe(*one.barrier_head)].push_back(
+        static_cast<unsigned>(one.block));
+  std::string text = Format("kernel %s: deadlock, no block can go on", run_->kernel->name);
+  for (const auto &[what, blocks] : groups)
+    text += Format("; %zu blocks ", blocks.size()) + what + ":" + Ranges(blocks);
+  return text;
+}
+
 void Core::Deadlock() {
+  if (run_->checker) run_->checker->TellPending();
   in_runtime = 1;
   failure_.text = DescribeDeadlock();
+  // Who waits for a warp, before who waits for the block: the block waits for them.
+  const Fiber *first = nullptr;
+  for (const Fiber *fiber : fibers_) {
+    if (fiber->thread == kNoThread) continue;
+    const auto rank = [](const Fiber *one) { return std::pair(one->waits_at_barrier, one->thread); };
+    if (!first || rank(fiber) < rank(first)) first = fiber;
+  }
+  const size_t start = failure_.text.find(": ");
+  Fill(&failure_.finding, "deadlock", failure_.text.substr(start + 2), first ? first->line : 0);
+  if (first) failure_.finding.thread = Unravel(first->thread, run_->block);
   Leave(PK_ERROR_LAUNCH_FAILED);
 }
 

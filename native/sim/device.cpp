@@ -83,12 +83,19 @@ pk_status Device::Fault() {
   return Fail(fault_, fault_text_);
 }
 
-void Device::SetFault(pk_status status, const std::string &text) {
+void Device::SetFault(pk_status status, const std::string &text, Finding finding) {
   std::lock_guard guard(mutex_);
   if (fault_ != PK_OK) return;
   Count(PK_SIM_FAULTS);
   fault_text_ = text;
+  finding_ = std::move(finding);
   fault_ = status;
+}
+
+Finding Device::FaultFinding() {
+  if (!Faulted()) return {};
+  std::lock_guard guard(mutex_);
+  return finding_;
 }
 
 pk_status Device::ClearFault() {

@@ -24,6 +24,7 @@ class Device {
   const std::shared_ptr<Stream> default_stream;
 
   void Info(pk_device_info *info) const;
+  int sms() const { return config_.sms; }
   double timeout_s() const { return config_.timeout_s; }
   // Nanoseconds that a copy of so many bytes should take, 0 for as fast as it goes.
   uint64_t CopyNanoseconds(uint64_t bytes) const;
@@ -34,7 +35,8 @@ class Device {
 
   bool Faulted() const { return fault_.load(std::memory_order_relaxed) != PK_OK; }
   pk_status Fault();  // with its text on the calling thread
-  void SetFault(pk_status status, const std::string &text);
+  void SetFault(pk_status status, const std::string &text, Finding finding = {});
+  Finding FaultFinding();  // without a kind when the fault was not found by the checker
   pk_status ClearFault();
 
  private:
@@ -43,6 +45,7 @@ class Device {
   std::atomic<pk_status> fault_{PK_OK};
   std::mutex mutex_;
   std::string fault_text_;
+  Finding finding_;
   std::vector<std::shared_ptr<Stream>> LiveStreams();
   std::vector<std::weak_ptr<Stream>> streams_;
 };

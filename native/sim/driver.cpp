@@ -62,6 +62,10 @@ const pk_driver kTable = {
     FunctionOccupancy,
     LaunchKernel,
     LaunchHost,
+    CaptureBegin,
+    CaptureEnd,
+    GraphLaunch,
+    GraphDestroy,
 };
 
 }  // namespace

@@ -1,13 +1,14 @@
 // elf.cpp: a small reader of ELF files, after the System V ABI and its x86-64 and AArch64 supplements.
 #include "sim/elf.h"
 
+#include <algorithm>
 #include <cstring>
 
 namespace pygpukit::sim {
 namespace {
 
 constexpr uint32_t kSymbolTable = 2, kNoBits = 8;
-constexpr uint64_t kCompressed = 1 << 11;
+constexpr uint64_t kAllocated = 1 << 1, kThreadLocal = 1 << 10, kCompressed = 1 << 11;
 
 std::string_view Text(std::string_view table, uint64_t offset) {
   if (offset >= table.size()) return {};
@@ -36,7 +37,10 @@ bool ElfFile::Parse(std::string_view bytes) {
     uint32_t name, type, link;
     uint64_t flags, offset, size;
     if (!Read(at, &name) || !Read(at + 4, &type) || !Read(at + 8, &flags) || !Read(at + 24, &offset)) return false;
-    if (!Read(at + 32, &size) || !Read(at + 40, &link)) return false;
+    uint64_t address;
+    if (!Read(at + 32, &size) || !Read(at + 40, &link) || !Read(at + 16, &address)) return false;
+    const bool loaded = (flags & kAllocated) && !(flags & kThreadLocal);
+    if (loaded && size < (uint64_t{1} << 40)) image_bytes_ = std::max(image_bytes_, address + size);
     const bool present = type != kNoBits && !(flags & kCompressed);
     if (present && (offset > bytes.size() || size > bytes.size() - offset)) return false;
     sections_.push_back({{}, present ? bytes.substr(offset, size) : std::string_view(), type, link});

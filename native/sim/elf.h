@@ -21,6 +21,8 @@ class ElfFile {
   // The bytes must outlive this object. False: not such a file, or damaged.
   bool Parse(std::string_view bytes);
   const std::vector<Symbol> &symbols() const { return symbols_; }
+  // Bytes of memory that the file takes when it is loaded.
+  uint64_t image_bytes() const { return image_bytes_; }
   // Empty when there is none, or when it is compressed.
   std::string_view Section(std::string_view name) const;
 
@@ -36,6 +38,7 @@ class ElfFile {
   std::string_view bytes_;
   std::vector<Header> sections_;
   std::vector<Symbol> symbols_;
+  uint64_t image_bytes_ = 0;
 };
 
 }  // namespace pygpukit::sim

@@ -31,6 +31,17 @@ uintptr_t ProgramCounter(void *context) {
 #endif
 }
 
+uintptr_t StackPointer(void *context) {
+#if defined(__linux__) && defined(__x86_64__)
+  return static_cast<uintptr_t>(static_cast<ucontext_t *>(context)->uc_mcontext.gregs[REG_RSP]);
+#elif defined(__linux__) && defined(__aarch64__)
+  return static_cast<uintptr_t>(static_cast<ucontext_t *>(context)->uc_mcontext.sp);
+#else
+  (void)context;
+  return 0;
+#endif
+}
+
 // The faulting instruction is repeated, and ends the process as it would have without us.
 void GiveUp(int signal, const siginfo_t *info) {
   struct sigaction standard = {};
@@ -56,7 +67,8 @@ void PassOn(int signal, siginfo_t *info, void *context) {
 void Handle(int signal, siginfo_t *info, void *context) {
   Core *core = Core::Current();
   if (core && core->Interruptible(signal))
-    core->Interrupted(signal, ProgramCounter(context), reinterpret_cast<uintptr_t>(info->si_addr));
+    core->Interrupted(signal, ProgramCounter(context), reinterpret_cast<uintptr_t>(info->si_addr),
+                      StackPointer(context));
   if (core && signal == kInterrupt) return;  // comes again
   PassOn(signal, info, context);
 }

@@ -117,4 +117,6 @@ char *NewStack(bool guarded) {
   return static_cast<char *>(start);
 }
 
+void DeleteStack(char *stack) { munmap(stack, kGuardBytes + kStackBytes); }
+
 }  // namespace pygpukit::sim

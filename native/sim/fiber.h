@@ -32,5 +32,6 @@ constexpr size_t kGuardBytes = 68 << 10;
 // kGuardBytes, inaccessible when guarded, and a stack of kStackBytes above them; null when the system refuses. Together
 // an odd number of pages, so that the tops of many stacks do not compete for the same places in caches of translations.
 char *NewStack(bool guarded);
+void DeleteStack(char *stack);
 
 }  // namespace pygpukit::sim

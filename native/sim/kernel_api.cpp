@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <ctime>
 
+#include "sim/check.h"
 #include "sim/core.h"
 #include "sim/output.h"
 #include "sim/status.h"
@@ -43,8 +44,9 @@ int OnPrint(void *core, const char *format, va_list arguments) {
 void OnFail(void *core, pk_sim_failure kind, const char *what, const char *function, const char *file, int line) {
   Core *self = static_cast<Core *>(core);
   if (kind == PK_SIM_FAIL_ASSERT)
-    self->Abort(PK_ERROR_ASSERT, Format("%s:%d: %s: Assertion `%s` failed.", file, line, function, what));
-  self->Abort(PK_ERROR_LAUNCH_FAILED, Format("%s at %s:%d", what, file, line));
+    self->Abort(PK_ERROR_ASSERT, "assert", Format("%s:%d: %s: Assertion `%s` failed.", file, line, function, what),
+                line);
+  self->Abort(PK_ERROR_LAUNCH_FAILED, "assert", Format("%s at %s:%d", what, file, line), line);
 }
 
 pk_sim_u64 OnNanoseconds() {
@@ -55,16 +57,28 @@ pk_sim_u64 OnNanoseconds() {
 
 void *OnHeap(void *core, void *block, pk_sim_u64 bytes) {
   InRuntime scope(core);
-  if (!block) return malloc(bytes);
-  free(block);
-  return nullptr;
+  Checker *checker = static_cast<Core *>(core)->checker();
+  if (block) {
+    if (checker && checker->HeapFreed(block)) return nullptr;  // kept until the launch ends: who goes there is told
+    free(block);
+    return nullptr;
+  }
+  void *made = malloc(bytes);
+  if (checker && made) checker->HeapTaken(made, bytes);
+  return made;
 }
+
+void *OnMapShared(void *core, const void *address, unsigned rank) {
+  return static_cast<Core *>(core)->MapShared(address, rank);
+}
+
+unsigned OnSharedRank(void *core, const void *address) { return static_cast<Core *>(core)->SharedRank(address); }
 
 }  // namespace
 
 const pk_sim_api &KernelApi() {
-  static const pk_sim_api api = {PK_SIM_ABI, sizeof(pk_sim_api), OnBarrier, OnWarp, OnYield, OnPrint,
-                                 OnFail,     OnNanoseconds,      OnHeap};
+  static const pk_sim_api api = {PK_SIM_ABI, sizeof(pk_sim_api), OnBarrier, OnWarp,      OnYield,     OnPrint,
+                                 OnFail,     OnNanoseconds,      OnHeap,    OnMapShared, OnSharedRank};
   return api;
 }
 

@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
+#include "sim/check.h"
 #include "sim/device.h"
 #include "sim/executor.h"
 #include "sim/fault.h"
@@ -18,19 +20,57 @@ constexpr uint64_t kWorthHelpNanoseconds = 30000;
 // What a thread of a kernel that never ran before is taken to cost.
 constexpr uint64_t kGuessNanosecondsPerThread = 5;
 
+// Those above 8 need a function's consent on a device, which the driver table gives by itself.
+constexpr unsigned kMaxClusterBlocks = 16;
+
 std::string Shape(const uint32_t *shape) {
   return Format("(%u,%u,%u)", static_cast<unsigned>(shape[0]), static_cast<unsigned>(shape[1]),
                 static_cast<unsigned>(shape[2]));
 }
 
+uint64_t Blocks(const pk_launch &request) { return uint64_t{request.grid[0]} * request.grid[1] * request.grid[2]; }
+
+pk_sim_dim ClusterOf(const pk_sim_kernel &kernel, const pk_launch &request) {
+  if (request.flags & PK_LAUNCH_CLUSTER) return {request.cluster[0], request.cluster[1], request.cluster[2]};
+  if (kernel.cluster[0]) return {kernel.cluster[0], kernel.cluster[1], kernel.cluster[2]};
+  return {1, 1, 1};
+}
+
+// Blocks that must be on the device together: clusters, and the whole grid of a cooperative launch.
+pk_status CheckTogether(const Device &device, const Function &function, const pk_launch &request) {
+  const pk_sim_kernel &kernel = *function.kernel;
+  const pk_sim_dim cluster = ClusterOf(kernel, request);
+  const uint32_t shape[3] = {cluster.x, cluster.y, cluster.z};
+  const uint64_t blocks = uint64_t{shape[0]} * shape[1] * shape[2];
+  if (blocks == 0 || blocks > kMaxClusterBlocks)
+    return Fail(PK_ERROR_INVALID_CLUSTER_SIZE,
+                Format("kernel %s: cluster %s: 1 to %u blocks", kernel.name, Shape(shape).c_str(), kMaxClusterBlocks));
+  for (int axis = 0; axis < 3; ++axis) {
+    if (kernel.cluster[0] && shape[axis] != kernel.cluster[axis])
+      return Fail(PK_ERROR_INVALID_VALUE, Format("kernel %s: cluster %s is not what its __cluster_dims__ say, %s",
+                                                 kernel.name, Shape(shape).c_str(), Shape(kernel.cluster).c_str()));
+    if (request.grid[axis] % shape[axis])
+      return Fail(PK_ERROR_INVALID_VALUE, Format("kernel %s: grid %s is no multiple of cluster %s", kernel.name,
+                                                 Shape(request.grid).c_str(), Shape(shape).c_str()));
+  }
+  if (!(request.flags & PK_LAUNCH_COOPERATIVE)) return PK_OK;
+  int32_t resident = 0;
+  const uint32_t threads = request.block[0] * request.block[1] * request.block[2];
+  if (pk_status bad = function.Occupancy(threads, request.shared_bytes, &resident)) return bad;
+  const uint64_t most = static_cast<uint64_t>(resident) * static_cast<uint64_t>(device.sms());
+  if (Blocks(request) > most)
+    return Fail(PK_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE,
+                Format("kernel %s: a cooperative launch of %llu blocks, but the device holds at most %llu of them at "
+                       "once: %d on each of its %d multiprocessors",
+                       kernel.name, static_cast<unsigned long long>(Blocks(request)),
+                       static_cast<unsigned long long>(most), resident, device.sms()));
+  return PK_OK;
+}
+
 // The limits of a GPU of compute capability 9.0, with its statuses.
-pk_status CheckRequest(const Function &function, const pk_launch &request) {
+pk_status CheckRequest(const Device &device, const Function &function, const pk_launch &request) {
   const char *name = function.kernel->name;
   const uint32_t *grid = request.grid, *block = request.block;
-  if (request.flags & PK_LAUNCH_CLUSTER)
-    return Fail(PK_ERROR_NOT_SUPPORTED, Format("kernel %s: thread block clusters are not simulated", name));
-  if (request.flags & PK_LAUNCH_COOPERATIVE)
-    return Fail(PK_ERROR_NOT_SUPPORTED, Format("kernel %s: cooperative launches are not simulated", name));
   if (!block[0] || !block[1] || !block[2] || block[0] > 1024 || block[1] > 1024 || block[2] > 64 ||
       uint64_t{block[0]} * block[1] * block[2] > kMaxThreads)
     return Fail(PK_ERROR_INVALID_VALUE, Format("kernel %s: block %s: at most 1024 x 1024 x 64 threads, and 1024 in all",
@@ -54,17 +94,28 @@ pk_status CheckRequest(const Function &function, const pk_launch &request) {
   if (function.kernel->parameter_count && !request.params)
     return Fail(PK_ERROR_INVALID_VALUE,
                 Format("kernel %s takes %u parameters, none were given", name, function.kernel->parameter_count));
-  return PK_OK;
+  return CheckTogether(device, function, request);
 }
 
 }  // namespace
 
+LaunchMemory &NextLaunchMemory() {
+  static thread_local LaunchMemory next;
+  return next;
+}
+
 pk_status Launch::Make(Device *device, std::shared_ptr<Function> function, const pk_launch &request,
                        std::shared_ptr<Launch> *launch) {
-  if (pk_status bad = CheckRequest(*function, request)) return bad;
+  LaunchMemory memory = std::exchange(NextLaunchMemory(), {});
+  if (pk_status bad = CheckRequest(*device, *function, request)) return bad;
   std::shared_ptr<Launch> made(new Launch(device, std::move(function)));
+  made->memory_ = std::move(memory);
   made->CopyArguments(request.params);
-  made->blocks_ = uint64_t{request.grid[0]} * request.grid[1] * request.grid[2];
+  made->request_ = request;
+  made->request_.params = made->pointers_.data();
+  const pk_sim_dim cluster = ClusterOf(*made->function_->kernel, request);
+  const bool cooperative = (request.flags & PK_LAUNCH_COOPERATIVE) != 0;
+  made->blocks_ = cooperative ? 1 : Blocks(request) / (cluster.x * cluster.y * cluster.z);
   made->chunk_ = std::clamp<uint64_t>(made->blocks_ / (static_cast<uint64_t>(device->cores.count()) * 8), 1, 64);
   const Module &module = *made->function_->module;
   made->run_ = {&module,
@@ -74,9 +125,18 @@ pk_status Launch::Make(Device *device, std::shared_ptr<Function> function, const
                 {request.grid[0], request.grid[1], request.grid[2]},
                 {request.block[0], request.block[1], request.block[2]},
                 request.shared_bytes,
-                &made->cancelled_};
+                cooperative,
+                cluster,
+                &made->cancelled_,
+                module.check() ? &Checker::Get() : nullptr};
+  if (made->run_.checker) made->chunk_ = made->blocks_;
   *launch = std::move(made);
   return PK_OK;
+}
+
+pk_status Launch::Again(std::shared_ptr<Launch> *launch) const {
+  NextLaunchMemory() = memory_;
+  return Make(device_, function_, request_, launch);
 }
 
 void Launch::CopyArguments(void *const *parameters) {
@@ -96,7 +156,7 @@ int Launch::HelpersWorthWaking() const {
   const uint64_t threads = uint64_t{run_.block.x} * run_.block.y * run_.block.z;
   const uint64_t measured = function_->block_nanoseconds.load(std::memory_order_relaxed);
   const uint64_t block_ns = measured ? measured : threads * kGuessNanosecondsPerThread;
-  if (blocks_ < 2 || block_ns * blocks_ < kWorthHelpNanoseconds) return 0;
+  if (run_.checker || blocks_ < 2 || block_ns * blocks_ < kWorthHelpNanoseconds) return 0;
   return static_cast<int>(
              std::min<uint64_t>((blocks_ + chunk_ - 1) / chunk_, static_cast<uint64_t>(device_->cores.count()))) -
          1;
@@ -104,6 +164,28 @@ int Launch::HelpersWorthWaking() const {
 
 void Launch::Run(int priority) {
   InstallFaultHandlers();
+  if (run_.checker) {
+    RunChecked(priority);
+  } else {
+    RunBlocks(priority);
+  }
+  if (cancelled_ != PK_OK)
+    device_->SetFault(failure_.status, failure_.text, run_.checker ? failure_.finding : Finding());
+}
+
+// One at a time, so that the time limit of one that waits does not run.
+void Launch::RunChecked(int priority) {
+  std::lock_guard guard(run_.checker->mutex());
+  std::string why;
+  if (run_.checker->Begin(run_, memory_, &device_->memory, &why)) {
+    RunBlocks(priority);
+  } else {
+    Fault({PK_ERROR_OUT_OF_MEMORY, Format("kernel %s: ", run_.kernel->name) + why, {}});
+  }
+  run_.checker->End();
+}
+
+void Launch::RunBlocks(int priority) {
   Core *core = device_->cores.Acquire(priority);
   deadline_ns_ = MonotonicNanoseconds() + static_cast<uint64_t>(device_->timeout_s() * 1e9);
   // Known to the watchdog before the fault is looked at: whoever cancels sees the launch, or is seen by it.
@@ -124,7 +206,6 @@ void Launch::Run(int priority) {
   left_.wait(guard, [&] { return helpers_ == 0; });
   guard.unlock();
   Watchdog::Get().Remove(this);
-  if (cancelled_ != PK_OK) device_->SetFault(failure_.status, failure_.text);
 }
 
 // Until the blocks are shared out, or somebody more urgent wants the core.
@@ -166,21 +247,28 @@ void Launch::Fault(const Failure &failure) {
     cancelled_ = failure.status;
   } else if (!why_cancelled_.empty()) {
     failure_.text = failure.text + ": " + why_cancelled_;
+    const std::string kind = failure_.finding.kind;
+    failure_.finding = failure.finding;
+    failure_.finding.kind = kind;
+    failure_.finding.message += ": " + why_cancelled_;
     why_cancelled_.clear();
   }
 }
 
-void Launch::Cancel(pk_status status, const std::string &why) {
+void Launch::Cancel(pk_status status, const char *kind, const std::string &why) {
   std::lock_guard guard(mutex_);
   if (cancelled_ != PK_OK) return;
   why_cancelled_ = why;
-  failure_ = {status, Format("kernel %s: ", run_.kernel->name) + why};
+  failure_ = {status, Format("kernel %s: ", run_.kernel->name) + why, {}};
+  failure_.finding.kind = kind;
+  failure_.finding.kernel = run_.kernel->name;
+  failure_.finding.message = why;
   cancelled_ = status;
 }
 
 void Launch::Watch(uint64_t now_ns) {
   if (now_ns > deadline_ns_)
-    Cancel(PK_ERROR_LAUNCH_TIMEOUT,
+    Cancel(PK_ERROR_LAUNCH_TIMEOUT, "time limit",
            Format("it ran longer than %g s (PYGPUKIT_SIM_TIMEOUT_S sets the limit)", device_->timeout_s()));
   if (cancelled_ != PK_OK)
     for (const Core *core : device_->cores.all()) core->Interrupt(&cancelled_);
@@ -212,7 +300,7 @@ uint64_t Watchdog::Cancel(const Device *device, const std::string &why) {
   uint64_t count = 0;
   for (Launch *launch : running_) {
     if (launch->device() != device) continue;
-    launch->Cancel(PK_ERROR_LAUNCH_TIMEOUT, why);
+    launch->Cancel(PK_ERROR_LAUNCH_TIMEOUT, "", why);
     launch->Watch(0);
     ++count;
   }

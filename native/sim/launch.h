@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/check_memory.h"
 #include "sim/core.h"
 #include "sim/module.h"
 
@@ -15,23 +16,30 @@ namespace pygpukit::sim {
 
 class Device;
 
+// What the calling thread has said of its next launch; taken by Launch::Make().
+LaunchMemory &NextLaunchMemory();
+
 // Null and a status when the device would refuse the launch.
 class Launch : public std::enable_shared_from_this<Launch> {
  public:
   static pk_status Make(Device *device, std::shared_ptr<Function> function, const pk_launch &request,
                         std::shared_ptr<Launch> *launch);
+  // The same launch once more, with the same arguments: a launch runs once.
+  pk_status Again(std::shared_ptr<Launch> *launch) const;
   // On the thread of the stream; returns when all blocks are done. A failure becomes the device's sticky fault.
   void Run(int priority);
 
   Device *device() const { return device_; }
-  // Ends the launch; says why in the fault's text. The first call counts.
-  void Cancel(pk_status status, const std::string &why);
+  // Ends the launch; says why in the fault's text. The first call counts. kind: of the finding, "" for none.
+  void Cancel(pk_status status, const char *kind, const std::string &why);
   // Called now and then while it runs: ends it when its time is over, and repeats the interrupts of a cancelled one.
   void Watch(uint64_t now_ns);
 
  private:
   Launch(Device *device, std::shared_ptr<Function> function) : device_(device), function_(std::move(function)) {}
   void CopyArguments(void *const *parameters);
+  void RunChecked(int priority);
+  void RunBlocks(int priority);
   void Work(Core *core, int priority);
   void Help(int priority);
   int HelpersWorthWaking() const;
@@ -39,10 +47,12 @@ class Launch : public std::enable_shared_from_this<Launch> {
 
   Device *device_;
   std::shared_ptr<Function> function_;
+  pk_launch request_ = {};  // params are pointers_
   KernelRun run_ = {};
+  LaunchMemory memory_;
   std::vector<char> arguments_;
   std::vector<void *> pointers_;
-  uint64_t blocks_ = 0, chunk_ = 1;
+  uint64_t blocks_ = 0, chunk_ = 1;  // blocks, or sets of blocks that run together
   std::atomic<uint64_t> next_{0};
   std::atomic<int> cancelled_{PK_OK};
   uint64_t deadline_ns_ = 0;

@@ -180,6 +180,27 @@ void Memory::RemoveModuleRange(uint64_t address) {
   mappings_.erase(address);
 }
 
+bool Memory::MapAgain(uint64_t address, uint64_t bytes, char *at, uint64_t *physical) {
+  std::shared_lock guard(*lock_);
+  auto mapping = mappings_.upper_bound(address);
+  if (mapping == mappings_.begin()) return false;
+  --mapping;
+  const uint64_t offset = address - mapping->first;
+  if (!mapping->second.physical || offset >= mapping->second.bytes || bytes > mapping->second.bytes - offset)
+    return false;
+  if (*physical == mapping->second.physical) return true;
+  *physical = mapping->second.physical;
+  return MapPages(at, bytes, physicals_.at(*physical).descriptor, offset);
+}
+
+std::vector<std::pair<uint64_t, uint64_t>> Memory::Mapped() const {
+  std::shared_lock guard(*lock_);
+  std::vector<std::pair<uint64_t, uint64_t>> all;
+  for (const auto &[address, mapping] : mappings_)
+    if (mapping.physical) all.emplace_back(address, mapping.bytes);
+  return all;
+}
+
 std::string Memory::CheckLocked(uint64_t address, uint64_t bytes) const {
   const uint64_t end = address + bytes;
   uint64_t good = address;

@@ -6,6 +6,8 @@
 #include <map>
 #include <shared_mutex>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "pygpukit/driver.h"
 
@@ -30,6 +32,12 @@ class Memory {
   // Memory that belongs to a module (its global variables): valid for copies, not counted.
   void AddModuleRange(uint64_t address, uint64_t bytes);
   void RemoveModuleRange(uint64_t address);
+
+  // Maps the pages that hold [address, address + bytes) once more, so that they are also at `at`, which lies as far
+  // into its page. What `physical` tells before is left as it is when it is still right. False when the system refuses.
+  bool MapAgain(uint64_t address, uint64_t bytes, char *at, uint64_t *physical);
+  // Address and bytes of all that is mapped, modules' variables aside.
+  std::vector<std::pair<uint64_t, uint64_t>> Mapped() const;
 
   // Empty when all of [address, address + bytes) is mapped; else one sentence.
   std::string Check(uint64_t address, uint64_t bytes);

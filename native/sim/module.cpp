@@ -2,10 +2,12 @@
 #include "sim/module.h"
 
 #include <dlfcn.h>
+#include <link.h>
 
 #include <algorithm>
 #include <cstring>
 
+#include "sim/check.h"
 #include "sim/core.h"
 #include "sim/lines.h"
 #include "sim/pages.h"
@@ -14,28 +16,64 @@
 namespace pygpukit::sim {
 namespace {
 
-// What may stand before the name of a variable: plain, or inside namespaces; static ones get an L.
-std::vector<std::string> MangledVariable(std::string name) {
-  if (!name.empty() && name[0] == '&') name.erase(0, 1);
-  std::vector<std::string> parts;
+// "ns::table" or "&ns::table" as its parts.
+std::vector<std::string_view> Parts(std::string_view name) {
+  if (name.substr(0, 1) == "&") name.remove_prefix(1);
+  std::vector<std::string_view> parts;
   for (size_t at = 0; at <= name.size();) {
     const size_t end = std::min(name.find("::", at), name.size());
     if (end > at) parts.push_back(name.substr(at, end - at));
     at = end + 2;
   }
-  if (parts.empty()) return {};
-  const std::string last = Format("%zu%s", parts.back().size(), parts.back().c_str());
-  if (parts.size() == 1) return {parts[0], "_ZL" + last};
-  std::string spaces = "_ZN";
-  for (size_t i = 0; i + 1 < parts.size(); ++i) spaces += Format("%zu%s", parts[i].size(), parts[i].c_str());
-  return {spaces + last + "E", spaces + "L" + last + "E"};
+  return parts;
+}
+
+// A variable's symbol (Itanium C++ ABI): plain, or _Z, N for nested ones, and parts with their lengths, static ones
+// after an L. Namespaces without a name count for nothing.
+bool IsVariable(std::string_view symbol, const std::vector<std::string_view> &parts) {
+  if (parts.size() == 1 && symbol == parts[0]) return true;
+  if (symbol.substr(0, 2) != "_Z") return false;
+  symbol.remove_prefix(symbol.substr(2, 1) == "N" ? 3 : 2);
+  size_t matched = 0;
+  while (!symbol.empty() && symbol != "E") {
+    if (symbol[0] == 'L') symbol.remove_prefix(1);
+    size_t length = 0, digits = 0;
+    for (; digits < symbol.size() && symbol[digits] >= '0' && symbol[digits] <= '9' && length < symbol.size(); ++digits)
+      length = length * 10 + static_cast<size_t>(symbol[digits] - '0');
+    if (digits == 0 || length > symbol.size() - digits) return false;
+    const std::string_view part = symbol.substr(digits, length);
+    symbol.remove_prefix(digits + length);
+    if (part == "_GLOBAL__N_1") continue;
+    if (matched == parts.size() || part != parts[matched]) return false;
+    ++matched;
+  }
+  return matched == parts.size() && matched > 0;
 }
 
 // The built-in variables and what the headers keep for themselves share the thread-local block with __shared__ arrays.
 bool OwnVariable(std::string_view name) {
+  if (name.substr(0, 11) == "pk_sim_own_") return true;
   for (const char *own : {"pk_sim_", "9threadIdx", "8blockIdx", "8blockDim", "7gridDim"})
     if (name.substr(0, 3) == "_ZL" && name.find(own) != std::string_view::npos) return true;
   return false;
+}
+
+// The last name in a mangled one: "As" of "_ZZ4tilePfE2As". Others are their own.
+std::string PlainName(std::string_view mangled) {
+  std::string last(mangled);
+  if (mangled.substr(0, 2) != "_Z") return last;
+  for (size_t at = 2; at < mangled.size();) {
+    size_t length = 0, digits = at;
+    while (digits < mangled.size() && mangled[digits] >= '0' && mangled[digits] <= '9')
+      length = length * 10 + static_cast<size_t>(mangled[digits++] - '0');
+    if (digits == at || length == 0 || length > mangled.size() - digits) {
+      at = digits == at ? at + 1 : digits;
+      continue;
+    }
+    last = std::string(mangled.substr(digits, length));
+    at = digits + length;
+  }
+  return last;
 }
 
 std::string NoWhitespace(std::string_view text) {
@@ -70,6 +108,14 @@ pk_status Module::Load(const void *image, uint64_t bytes, Memory *memory, std::s
   loaded->image_ = table;
   loaded->base_ = reinterpret_cast<uintptr_t>(info.dli_fbase);
   table->bind(&KernelApi());
+  static std::atomic<uint64_t> count{0};
+  loaded->serial_ = ++count;
+  loaded->end_ = loaded->base_ + loaded->file_.image_bytes();
+  loaded->check_ = static_cast<const pk_sim_check_image *>(dlsym(loaded->handle_, "pk_sim_check_v1"));
+  if (loaded->check_ && loaded->check_->bytes != sizeof(pk_sim_check_image))
+    return Fail(PK_ERROR_INVALID_IMAGE,
+                "the checked image was made for another version of the simulator: compile it again");
+  if (loaded->check_) loaded->check_->bind(&Checker::Api(loaded->check_->mode));
   if (pk_status bad = loaded->CheckShared()) return bad;
   *module = std::move(loaded);
   return PK_OK;
@@ -141,20 +187,59 @@ pk_status Module::FindFunction(const char *name, std::shared_ptr<Function> *func
 }
 
 pk_status Module::FindGlobal(const char *name, uint64_t *address, uint64_t *bytes) {
-  for (const std::string &mangled : MangledVariable(name))
-    for (const Symbol &symbol : file_.symbols())
-      if (symbol.kind == Symbol::kObject && symbol.name == mangled) {
-        *address = base_ + symbol.value;
-        *bytes = symbol.bytes;
+  const std::vector<std::string_view> parts = Parts(name);
+  for (const Symbol &symbol : file_.symbols())
+    if (symbol.kind == Symbol::kObject && IsVariable(symbol.name, parts)) {
+      *address = base_ + symbol.value;
+      *bytes = symbol.bytes;
+      if (std::find(ranges_.begin(), ranges_.end(), *address) == ranges_.end()) {
         memory_->AddModuleRange(*address, *bytes);
         ranges_.push_back(*address);
-        return PK_OK;
       }
+      return PK_OK;
+    }
   return Fail(PK_ERROR_NOT_FOUND, Format("the module has no __device__ or __constant__ variable \"%s\"", name));
+}
+
+std::vector<Variable> Module::Variables() const {
+  std::vector<Variable> found;
+  for (const Symbol &symbol : file_.symbols()) {
+    const bool shared = symbol.kind == Symbol::kThreadLocal;
+    if ((!shared && symbol.kind != Symbol::kObject) || symbol.bytes == 0) continue;
+    const bool own = OwnVariable(symbol.name) || symbol.name.find("pk_sim_") != std::string_view::npos;
+    found.push_back({PlainName(symbol.name), shared ? symbol.value : base_ + symbol.value, symbol.bytes, shared, own});
+  }
+  return found;
+}
+
+bool Module::Contains(uintptr_t address) const { return address >= base_ && address < end_; }
+
+bool Module::OwnData(uintptr_t address) const {
+  return check_ && address >= reinterpret_cast<uintptr_t>(check_->own) &&
+         address < reinterpret_cast<uintptr_t>(check_->own_end);
 }
 
 std::string Module::SourceLine(uintptr_t program_counter) const {
   return program_counter >= base_ ? sim::SourceLine(file_, program_counter - base_) : "";
+}
+
+void Module::ThreadMemory(char **start, size_t *bytes) const {
+  struct Search {
+    uintptr_t base;
+    char *start;
+    size_t bytes;
+  } search = {base_, nullptr, 0};
+  const auto visit = [](dl_phdr_info *info, size_t, void *argument) {
+    Search &wanted = *static_cast<Search *>(argument);
+    if (info->dlpi_addr != wanted.base) return 0;
+    for (int i = 0; i < info->dlpi_phnum; ++i)
+      if (info->dlpi_phdr[i].p_type == PT_TLS) wanted.bytes = info->dlpi_phdr[i].p_memsz;
+    wanted.start = static_cast<char *>(info->dlpi_tls_data);
+    return 1;
+  };
+  dl_iterate_phdr(visit, &search);
+  *start = search.start;
+  *bytes = search.bytes;
 }
 
 pk_status Function::Info(pk_function_info *info) const {

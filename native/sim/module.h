@@ -10,6 +10,7 @@
 #include "pygpukit/driver.h"
 #include "sim/elf.h"
 #include "sim/include/pk_sim_abi.h"
+#include "sim/include/pk_sim_check_abi.h"
 #include "sim/memory.h"
 
 namespace pygpukit::sim {
@@ -18,6 +19,15 @@ constexpr unsigned kSharedBytes = 48 << 10;        // of a block, without opt-in
 constexpr unsigned kSharedOptinBytes = 227 << 10;  // with opt-in
 
 class Module;
+
+// A variable of the user's source, by its plain name: "As".
+struct Variable {
+  std::string name;
+  uint64_t place;  // its address, or where it lies in the thread-local block
+  uint64_t bytes;
+  bool shared;
+  bool own;  // the simulator's
+};
 
 struct Function {
   std::shared_ptr<Module> module;
@@ -42,7 +52,16 @@ class Module : public std::enable_shared_from_this<Module> {
   pk_status FindGlobal(const char *name, uint64_t *address, uint64_t *bytes);
   // "In[5]:12", or "" when the address is not in the image.
   std::string SourceLine(uintptr_t program_counter) const;
+  // The image's thread-local memory on the calling thread, which must have touched it: static shared memory is there.
+  void ThreadMemory(char **start, size_t *bytes) const;
   const pk_sim_image &image() const { return *image_; }
+  // Null unless the image is a checked one.
+  const pk_sim_check_image *check() const { return check_; }
+  std::vector<Variable> Variables() const;
+  uintptr_t base() const { return base_; }
+  bool Contains(uintptr_t address) const;  // in code or data of the image
+  bool OwnData(uintptr_t address) const;   // a variable of the simulator in a checked image
+  uint64_t serial() const { return serial_; }
 
  private:
   pk_status CheckShared();
@@ -53,7 +72,9 @@ class Module : public std::enable_shared_from_this<Module> {
   ElfFile file_;
   void *handle_ = nullptr;
   const pk_sim_image *image_ = nullptr;
-  uintptr_t base_ = 0;
+  const pk_sim_check_image *check_ = nullptr;
+  uintptr_t base_ = 0, end_ = 0;
+  uint64_t serial_ = 0;  // of this process's modules
   Memory *memory_ = nullptr;
   std::vector<uint64_t> ranges_;
 };

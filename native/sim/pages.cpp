@@ -92,6 +92,24 @@ bool MapMemory(char *address, uint64_t bytes, int descriptor) {
   return mmap(address, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, descriptor, 0) == address;
 }
 
+bool MapPages(char *address, uint64_t bytes, int descriptor, uint64_t offset) {
+  const uint64_t page = static_cast<uint64_t>(sysconf(_SC_PAGESIZE)), lead = offset % page;
+  char *start = address - lead;
+  return mmap(start, lead + bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, descriptor,
+              static_cast<off_t>(offset - lead)) == start;
+}
+
+void *ReserveZeros(uint64_t bytes) {
+  void *start = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (start == MAP_FAILED) return nullptr;
+#ifdef MADV_HUGEPAGE
+  madvise(start, bytes, MADV_HUGEPAGE);
+#endif
+  return start;
+}
+
+void ForgetPages(void *start, uint64_t bytes) { madvise(start, bytes, MADV_DONTNEED); }
+
 bool UnmapMemory(char *address, uint64_t bytes) {
   return mmap(address, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) == address;
 }

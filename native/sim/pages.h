@@ -20,7 +20,15 @@ uint64_t DescriptorBytes(int descriptor);
 
 // Both act inside a reserved range.
 bool MapMemory(char *address, uint64_t bytes, int descriptor);
+// The pages around [offset, offset + bytes) of the descriptor, so that the first byte is at `address`, which lies as
+// far into its page.
+bool MapPages(char *address, uint64_t bytes, int descriptor, uint64_t offset);
 bool UnmapMemory(char *address, uint64_t bytes);
+
+// Memory that reads as zeros and is only there once it is touched; null when the system refuses.
+void *ReserveZeros(uint64_t bytes);
+// Makes it zeros again.
+void ForgetPages(void *start, uint64_t bytes);
 
 // Loads a shared object from memory: a new copy on every call, even of the same bytes. Null and why on failure.
 void *LoadImage(const void *image, uint64_t bytes, std::string *why);

@@ -53,6 +53,53 @@ uint64_t pk_sim_cancel(void);
  * A real device needs a new process here; a notebook on the simulator does not. */
 pk_status pk_sim_clear_fault(void);
 
+/* ---- checked kernels: images compiled with PK_SIM_CHECK defined (include/pk_sim_check_abi.h gives the modes) */
+
+/* The mode that a function's image was compiled for, 0 for a plain one. */
+int32_t pk_sim_checked(uint64_t function);
+
+/* What a checked launch may touch. */
+typedef struct pk_sim_array {
+  uint64_t id; /* of the allocation, never given out twice; 0 for memory of others */
+  uint64_t address;
+  uint64_t bytes; /* as asked for, not rounded */
+  uint64_t freed; /* no more an array, but not yet given back: to touch it is a use after free */
+  const char *name;
+} pk_sim_array;
+
+/* An argument that is an array, a view of one, or a null pointer instead. */
+typedef struct pk_sim_argument {
+  uint32_t parameter; /* number */
+  uint32_t element_bytes;
+  const char *name; /* of the parameter */
+  uint64_t array;   /* index among the arrays; UINT64_MAX for a null pointer */
+  uint64_t address; /* where the view starts */
+} pk_sim_argument;
+
+/* Describes the calling thread's next launch: every array that exists, and which of them are passed. Copies what it is
+ * given. Without it, all memory that is mapped may be touched. */
+void pk_sim_describe(const pk_sim_array *arrays, uint64_t array_count, const pk_sim_argument *arguments,
+                     uint64_t argument_count);
+
+typedef struct pk_sim_finding {
+  char kind[32];
+  char message[1024];
+  char kernel[256];
+  char array[128];
+  uint32_t block[3], thread[3];
+  int32_t line; /* 0 = unknown */
+  int32_t has_index;
+  int64_t index;
+} pk_sim_finding;
+
+/* The finding behind the current device's fault; 0 when there is none, or its kernel was a plain one. Stays until the
+ * fault is cleared. */
+int32_t pk_sim_get_finding(pk_sim_finding *finding);
+
+/* Bytes that checked kernels of mode PK_SIM_CHECK_COUNT moved on the current device, and their floating-point
+ * operations, since the last call: global loads, global stores, shared loads, shared stores, operations. */
+void pk_sim_take_traffic(uint64_t out[5]);
+
 #ifdef __cplusplus
 }
 #endif

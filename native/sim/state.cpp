@@ -61,4 +61,11 @@ Place FindWorking(uint64_t handle) {
   return place;
 }
 
+Place FindFree(uint64_t handle) {
+  Place place = FindWorking(handle);
+  if (place.status == PK_OK && place.stream->Captured())
+    place.status = Fail(PK_ERROR_CAPTURE_UNSUPPORTED, "the stream is captured: it takes launches only");
+  return place;
+}
+
 }  // namespace pygpukit::sim

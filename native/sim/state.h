@@ -28,6 +28,7 @@ struct State {
   Handles<Event> events{2};
   Handles<Module> modules{3};
   Handles<Function> functions{4};
+  Handles<Graph> graphs{5};
   std::mutex host_mutex;
   std::unordered_map<void *, uint64_t> host_blocks;
 };
@@ -50,6 +51,7 @@ struct Place {
 };
 Place Find(uint64_t handle);
 Place FindWorking(uint64_t handle);  // a fault of the device is an error, too
+Place FindFree(uint64_t handle);     // and a stream that is captured
 
 template <class T>
 std::shared_ptr<T> FindObject(Handles<T> &handles, uint64_t handle, const char *what, pk_status *status) {

@@ -29,8 +29,13 @@ constexpr Entry kEntries[] = {
     {PK_ERROR_LAUNCH_OUT_OF_RESOURCES, "CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES", "the launch asks for too many resources"},
     {PK_ERROR_LAUNCH_TIMEOUT, "CUDA_ERROR_LAUNCH_TIMEOUT", "the kernel was ended because it took too long"},
     {PK_ERROR_ASSERT, "CUDA_ERROR_ASSERT", "an assertion failed in a kernel"},
+    {PK_ERROR_MISALIGNED_ADDRESS, "CUDA_ERROR_MISALIGNED_ADDRESS", "an address was not aligned as its access needs"},
     {PK_ERROR_LAUNCH_FAILED, "CUDA_ERROR_LAUNCH_FAILED", "a kernel failed"},
+    {PK_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE, "CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE",
+     "the device cannot hold all blocks of a cooperative launch at once"},
+    {PK_ERROR_INVALID_CLUSTER_SIZE, "CUDA_ERROR_INVALID_CLUSTER_SIZE", "the device does not launch such clusters"},
     {PK_ERROR_NOT_SUPPORTED, "CUDA_ERROR_NOT_SUPPORTED", "the simulated device does not support this"},
+    {PK_ERROR_CAPTURE_UNSUPPORTED, "CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED", "a captured stream takes launches only"},
     {PK_ERROR_UNKNOWN, "CUDA_ERROR_UNKNOWN", "unknown error"},
 };
 

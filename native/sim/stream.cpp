@@ -60,6 +60,29 @@ void Stream::Wait() {
   --waiters_;
 }
 
+bool Stream::BeginCapture() {
+  std::lock_guard guard(mutex_);
+  if (capture_) return false;
+  capture_ = std::make_shared<Graph>();
+  return true;
+}
+
+std::shared_ptr<Graph> Stream::EndCapture() {
+  std::lock_guard guard(mutex_);
+  return std::move(capture_);
+}
+
+bool Stream::Keep(const std::shared_ptr<Launch> &launch) {
+  std::lock_guard guard(mutex_);
+  if (capture_) capture_->launches.push_back(launch);
+  return capture_ != nullptr;
+}
+
+bool Stream::Captured() {
+  std::lock_guard guard(mutex_);
+  return capture_ != nullptr;
+}
+
 void Event::Pass(uint64_t record) {
   const uint64_t now = MonotonicNanoseconds();
   std::lock_guard guard(mutex_);

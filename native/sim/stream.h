@@ -7,8 +7,16 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <vector>
 
 namespace pygpukit::sim {
+
+class Launch;
+
+// Launches in their order.
+struct Graph {
+  std::vector<std::shared_ptr<Launch>> launches;
+};
 
 uint64_t MonotonicNanoseconds();
 
@@ -25,6 +33,13 @@ class Stream : public std::enable_shared_from_this<Stream> {
   // Until all work enqueued before the call is done.
   void Wait();
 
+  // While it is captured, launches are kept instead of run. Begin: false when it is captured already; End: null when it
+  // is not; Keep: false when the launch must run.
+  bool BeginCapture();
+  std::shared_ptr<Graph> EndCapture();
+  bool Keep(const std::shared_ptr<Launch> &launch);
+  bool Captured();
+
  private:
   void Drain();
   std::mutex mutex_;
@@ -32,6 +47,7 @@ class Stream : public std::enable_shared_from_this<Stream> {
   std::deque<std::function<void()>> queue_;
   uint64_t submitted_ = 0, done_ = 0;
   unsigned waiters_ = 0;
+  std::shared_ptr<Graph> capture_;
 };
 
 class Event : public std::enable_shared_from_this<Event> {

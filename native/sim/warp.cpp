@@ -1,5 +1,7 @@
 // warp.cpp: warp collectives. The last lane to arrive computes the results of all of them.
+#include "sim/check.h"
 #include "sim/core.h"
+#include "sim/module.h"
 #include "sim/status.h"
 
 namespace pygpukit::sim {
@@ -118,6 +120,7 @@ bool Core::Complete(unsigned warp_index, unsigned lane, unsigned started, unsign
 void Core::Finish(unsigned warp_index, unsigned lanes, const Fiber *self) {
   Warp &warp = warps_[warp_index];
   warp.waiting &= ~lanes;
+  if (run_->checker) CheckSources(warp.lanes, lanes, warp_index);
   Compute(warp.lanes, lanes);
   Fiber *head = nullptr, *tail = nullptr;
   ForEachLane(lanes, [&](unsigned lane) {
@@ -130,6 +133,35 @@ void Core::Finish(unsigned warp_index, unsigned lanes, const Fiber *self) {
   tail->next = queue_head_;
   queue_head_ = head;
   if (!queue_tail_) queue_tail_ = tail;
+}
+
+// What a lane that is not there would give is undefined. Also tells the checker of a __syncwarp().
+void Core::CheckSources(const Lane *lanes, unsigned set, unsigned warp) {
+  const pk_sim_warp_op op = lanes[__builtin_ctz(set)].call.op;
+  if (op == PK_SIM_SYNCWARP) {
+    in_runtime = 1;
+    run_->checker->WarpSync(warp, set);
+    in_runtime = 0;
+  }
+  if (op < PK_SIM_SHFL || op > PK_SIM_SHFL_XOR) return;
+  ForEachLane(set, [&](unsigned lane) {
+    const pk_sim_warp_call &call = lanes[lane].call;
+    const unsigned source = Source(lane, call);
+    if (set & Bit(source)) return;
+    run_->checker->TellPending();
+    in_runtime = 1;
+    const Fiber &fiber = *lanes[lane].fiber;
+    Finding finding;
+    Fill(&finding, "warp mask",
+         Format("lane %u reads lane %u by %s, which %s: the value is undefined, at %s:%d", lane, source, kNames[op],
+                call.mask & Bit(source) ? "has exited or does not exist" : "its mask does not name", fiber.file,
+                fiber.line),
+         fiber.line);
+    const unsigned thread = warp * 32 + lane;
+    finding.thread = {thread % run_->block.x, thread / run_->block.x % run_->block.y,
+                      thread / run_->block.x / run_->block.y};
+    Report(PK_ERROR_LAUNCH_FAILED, std::move(finding));
+  });
 }
 
 bool Core::FinishComplete(unsigned warp, unsigned started) {
@@ -178,8 +210,10 @@ uint64_t Core::WarpCall(const pk_sim_self &self, const pk_sim_warp_call &call) {
   slot.call = call;
   slot.fiber = fiber;
   if (!(call.mask & Bit(lane)) && call.op != PK_SIM_ACTIVEMASK) {
-    Abort(PK_ERROR_LAUNCH_FAILED, Format("lane %u calls %s with mask 0x%08x, which does not name it, at %s:%d", lane,
-                                         kNames[call.op], call.mask, self.file, self.line));
+    Abort(PK_ERROR_LAUNCH_FAILED, "warp mask",
+          Format("lane %u calls %s with mask 0x%08x, which does not name it, at %s:%d", lane, kNames[call.op],
+                 call.mask, self.file, self.line),
+          self.line);
   }
   warp.waiting |= Bit(lane);
   unsigned lanes;
@@ -188,6 +222,7 @@ uint64_t Core::WarpCall(const pk_sim_self &self, const pk_sim_warp_call &call) {
   } else {
     SwitchTo(fiber, NextRunnable(self.started));
   }
+  if (run_->checker) run_->checker->Resume(self.thread);
   return slot.result;
 }
 

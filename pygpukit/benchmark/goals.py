@@ -27,8 +27,17 @@ GOALS = (
     Goal("launch/telemetry at 10 Hz, cost of a launch", 1.0, 0.5, "%", cuda_only=True),
     Goal("jit/unchanged cell again", 5, 1, "ms"),
     Goal("jit/compiles by unchanged cell", 0, 0, "count"),
-    Goal("jit/new small kernel", 60, 30, "ms", cuda_only=True),
+    Goal("cells/new cell to runnable", 200, 50, "ms"),
+    Goal("jit/new small kernel", 40, 30, "ms", cuda_only=True),
+    Goal("jit/new bf16 kernel", 80, 50, "ms", cuda_only=True),
+    Goal("jit/new fp8 kernel", 80, 50, "ms", cuda_only=True),
+    Goal("check/vector addition of 1M float32, checked over plain", 25, 15, "x"),
     Goal("jit/disk hit in a new process", 50, 10, "ms", cuda_only=True),
+    Goal("simulator/cell to runnable", 200, 50, "ms"),
+    Goal("simulator/element-wise, 1M float32", 1.2, 0.5, "ms"),
+    Goal("simulator/tiled matmul, 512^3", 400, 250, "ms"),
+    Goal("simulator/barrier, 256 threads", 25, 12, "ns"),
+    Goal("simulator/launch and wait", 30, 10, "us"),
 )
 
 

@@ -12,7 +12,7 @@ from .compare import ComparisonResult, compare_reports
 from .environment import environment, get_gpu_info
 from .result import BenchmarkReport, BenchmarkResult, Unavailable
 
-SUITES = ("imports", "context", "pool", "launch", "jit", "arrays")
+SUITES = ("imports", "context", "pool", "launch", "jit", "cells", "simulator", "check", "limits", "arrays")
 
 
 class SuiteModule(Protocol):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
+from typing import Any
 
 from pygpukit._core import native
 from pygpukit.core.backend import backend
@@ -57,9 +59,15 @@ def device_count() -> int:
     return native.device_count()
 
 
+@cache
+def device_facts(device_id: int) -> dict[str, Any]:
+    """The fields of the driver table's device description: they never change, and asking a driver takes many calls."""
+    return native.device_info(device_id)
+
+
 def get_device_info(device_id: int = 0) -> DeviceInfo:
     """Facts about a device. Raises DriverError when there is no such device."""
-    facts = native.device_info(device_id)
+    facts = device_facts(device_id)
     version = facts["driver_version"]
     return DeviceInfo(
         name=facts["name"],
@@ -77,7 +85,7 @@ def get_device_info(device_id: int = 0) -> DeviceInfo:
 
 def get_device_capabilities(device_id: int = 0) -> DeviceCapabilities:
     """What a device can do. Raises DriverError when there is no such device."""
-    facts = native.device_info(device_id)
+    facts = device_facts(device_id)
     sm = 10 * facts["compute_major"] + facts["compute_minor"]
     real = backend() == "cuda"
     return DeviceCapabilities(

@@ -34,6 +34,88 @@ class DriverError(GPUError):
         self.name = name
 
 
+@dataclass(frozen=True)
+class Finding:
+    """What checked mode found in a kernel.
+
+    kind: "out of bounds", "misaligned", "use after free", "uninitialised", "race", "divergent barrier", "deadlock",
+    "warp mask", "integer division by zero", "time limit", "stack overflow" or "assert". line: in the source as the
+    user counts it, 0 = unknown. array: parameter or variable, "" = none; index: of its element, None = none.
+    """
+
+    kind: str
+    message: str
+    kernel: str = ""
+    block: tuple[int, int, int] = (0, 0, 0)
+    thread: tuple[int, int, int] = (0, 0, 0)
+    line: int = 0
+    array: str = ""
+    index: int | None = None
+
+
+class KernelCheckError(DriverError):
+    """A kernel in checked mode did what it must not. Fields: those of DriverError, findings (list of Finding).
+
+    The simulated device works on.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        code: int = 719,
+        name: str = "CUDA_ERROR_LAUNCH_FAILED",
+        findings: Sequence[Finding] = (),
+    ) -> None:
+        super().__init__(message, code, name)
+        self.findings = list(findings)
+
+    def _render_traceback_(self) -> list[str]:
+        """IPython shows these lines instead of a traceback: the kernel's own, where its source is at hand."""
+        from pygpukit.jit.findings import report
+
+        return report(self.findings) or [f"{type(self).__name__}: {self}"]
+
+
+@dataclass(frozen=True)
+class Launch:
+    """A launch as it was recorded. blocks and threads are products of the extents; cell "" and line 0 are unknown."""
+
+    kernel: str
+    blocks: int
+    threads: int
+    cell: str = ""
+    line: int = 0
+
+    def __str__(self) -> str:
+        place = f", launched by {self.cell} line {self.line}" if self.cell else ""
+        return f"{self.kernel} ({self.blocks} blocks of {self.threads} threads{place})"
+
+
+class ContextLostError(DriverError):
+    """A kernel's fault destroyed the CUDA context of this process, for good: nothing on the device works any more.
+
+    Field beside DriverError's: launches, those that had not been waited for when the fault showed, latest first; the
+    one that faulted is among them.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        code: int = 999,
+        name: str = "CUDA_ERROR_UNKNOWN",
+        launches: Sequence[Launch] = (),
+    ) -> None:
+        super().__init__(message, code, name)
+        self.launches = list(launches)
+
+
+def driver_error(message: str, code: int = 999, name: str = "CUDA_ERROR_UNKNOWN") -> DriverError:
+    """What the compiled core raises for a failed device call: a DriverError, or its kin that says what was lost."""
+    from pygpukit.core.faults import error_for  # a process without faults does not pay for it
+
+    return error_for(message, code, name)
+
+
 class NvrtcErrorCode(IntEnum):
     """NVRTC's own result codes, and from 1000 on the failures that come before or after a compile."""
 
@@ -89,6 +171,15 @@ class CompileError(NvrtcError):
         super().__init__(message, NvrtcErrorCode.Compilation, log)
         self.log = log
         self.diagnostics = list(diagnostics)
+
+
+class CompileAllError(GPUError):
+    """Some units of compile_all() failed. Fields: errors (by unit name), units (all; the others are compiled)."""
+
+    def __init__(self, message: str, errors: Mapping[str, Exception] | None = None, units: Sequence[Any] = ()) -> None:
+        super().__init__(message)
+        self.errors = dict(errors or {})
+        self.units = list(units)
 
 
 class OutOfMemoryError(GPUError, MemoryError):

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import threading
+from contextlib import AbstractContextManager
 from enum import IntEnum
 
 from pygpukit._core import native
 from pygpukit.core.errors import InvalidSpecError
 from pygpukit.core.event import Event
+from pygpukit.core.graph import Graph, capture
+from pygpukit.core.output import emit
 
 
 class StreamPriority(IntEnum):
@@ -70,6 +73,14 @@ class Stream:
         event = Event() if event is None else event
         event.record(self)
         return event
+
+    def capture(self) -> AbstractContextManager[Graph]:
+        """`with stream.capture() as graph:` keeps the block's launches for graph.launch() instead of running them.
+
+        The stream is current in the block. A captured stream takes launches only: making arrays on it, copies, fills,
+        events and waits raise GPUError. So do the default stream and a stream that is captured already.
+        """
+        return capture(self)
 
     def __enter__(self) -> Stream:
         stack = _entered.__dict__.setdefault("stack", [])
@@ -145,8 +156,7 @@ def synchronize() -> None:
     Ctrl-C interrupts the wait. Raises DriverError when a kernel faulted.
     """
     native.synchronize()
-    if printed := native.take_device_output():
-        print(printed, end="")
+    emit()
 
 
 def _priority(priority: PriorityLike) -> StreamPriority:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import sys
+from importlib import import_module
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from pygpukit.core.errors import CompileError, Diagnostic, NvrtcError, NvrtcErrorCode
+from pygpukit.core.errors import CompileAllError, CompileError, Diagnostic, NvrtcError, NvrtcErrorCode
 from pygpukit.jit.cache import explain, kernel_cache
 from pygpukit.jit.compiler import compile_source
+from pygpukit.jit.globals import GlobalVariable
 from pygpukit.jit.inspect import Occupancy
 from pygpukit.jit.kernel import JITKernel, jit
 from pygpukit.jit.nvrtc import (
@@ -25,19 +27,29 @@ from pygpukit.jit.nvrtc import (
     is_warmup_done,
     warmup,
 )
+from pygpukit.jit.unit import Unit
+
+if TYPE_CHECKING:
+    from pygpukit.jit.disassembly import ptx_lines, sass_lines
+    from pygpukit.jit.parallel import CompileProgress, compile_all
 
 __all__ = [
     "MIN_DRIVER_VERSION",
     "MIN_DRIVER_VERSION_STR",
     "MIN_SM_VERSION",
     "MIN_SM_VERSION_STR",
+    "CompileAllError",
     "CompileError",
+    "CompileProgress",
     "Diagnostic",
+    "GlobalVariable",
     "JITKernel",
     "NvrtcError",
     "NvrtcErrorCode",
     "Occupancy",
+    "Unit",
     "check_driver_compatibility",
+    "compile_all",
     "compile_source",
     "explain",
     "get_driver_requirements",
@@ -48,8 +60,25 @@ __all__ = [
     "is_warmup_done",
     "jit",
     "kernel_cache",
+    "ptx_lines",
+    "sass_lines",
     "warmup",
 ]
+
+
+# What starts other programs is loaded when it is asked for: a kernel from the cache needs none of it.
+_LATER = {
+    "CompileProgress": "parallel",
+    "compile_all": "parallel",
+    "ptx_lines": "disassembly",
+    "sass_lines": "disassembly",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LATER:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_LATER[name]}"), name)
 
 
 class _Callable(ModuleType):

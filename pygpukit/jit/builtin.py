@@ -43,10 +43,13 @@ def _image(source_key: str, name_expression: str) -> Image:
     except NvrtcError as error:
         if error.code != NvrtcErrorCode.NotLoaded or native.backend_name() != "cuda":
             raise
-        bundled = bundle.find(nvrtc.device_arch(native.current_device()), catalogue(), name_expression)
+        why = f"nor was this kernel found pre-compiled in {bundle.file()}"
+        try:
+            bundled = bundle.find(nvrtc.device_arch(native.current_device()), catalogue(), name_expression)
+        except (OSError, ValueError) as damage:
+            bundled, why = None, str(damage)
         if bundled is None:
-            where = f"nor was this kernel found pre-compiled in {bundle.folder()}"
-            raise NvrtcError(f"{error.args[0]}; {where}", NvrtcErrorCode.NotLoaded) from None
+            raise NvrtcError(f"{error.args[0]}; {why}", NvrtcErrorCode.NotLoaded) from None
         return bundled
 
 
@@ -65,11 +68,13 @@ def source(source_key: str) -> str:
 
 def catalogue() -> Iterator[tuple[str, tuple[str, ...], tuple[str, ...]]]:
     """Every built-in kernel: (source key, name expressions, compiler options), in groups to compile together."""
+    from pygpukit.jit import limits, timing
     from pygpukit.ops import pointwise
     from pygpukit.ops.matmul import gemm
 
     for expressions in pointwise.instantiations():
         yield pointwise.SOURCE, expressions, ()
+    yield timing.SOURCE, limits.instantiations(), ()
     yield gemm.SOURCE, gemm.instantiations(), ()
 
 

@@ -1,55 +1,78 @@
 """Built-in kernels compiled ahead of time, for machines with a driver but no NVRTC ("pre-compiled mode").
 
-A bundle is a folder of cache entries made by `tools/compile_kernels.py --bundle FOLDER` on any machine with NVRTC; no
-GPU is needed there. It is read from $PYGPUKIT_BUNDLE, else from `bundle` in the cache folder. A bundle belongs to one
-version of the kernels' text: another version's entries are simply not found.
+A bundle is one archive of cache entries, a group for each architecture, made by `tools/compile_kernels.py --bundle` on
+any machine with NVRTC; no GPU is needed there. A wheel holds the one that was made before it was built, if any;
+$PYGPUKIT_BUNDLE names another. A bundle belongs to one version of the kernels' text: the entries of another are not
+found.
 """
 
 from __future__ import annotations
 
 import os
+import zipfile
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from functools import cache
+from itertools import groupby
 from pathlib import Path
 
 from pygpukit import _core
 from pygpukit._core import native
+from pygpukit.jit import archive
 from pygpukit.jit.image import Image, from_bytes
-from pygpukit.jit.locate import cache_directory
 
 # (source key, name expressions, compiler options), as builtin.catalogue() yields them.
 Unit = tuple[str, tuple[str, ...], tuple[str, ...]]
 
-_SCHEMA = b"bundle 1"
+PACKAGED = Path(__file__).parent / "kernels.bundle"
+_SCHEMA = b"bundle 2"
 
 
-def folder() -> Path:
-    """Where the bundle is looked for."""
+def file() -> Path:
+    """Where the bundle is looked for: $PYGPUKIT_BUNDLE, else in the package."""
     named = os.environ.get("PYGPUKIT_BUNDLE")
-    return Path(named) if named else cache_directory() / "bundle"
+    return Path(named) if named else PACKAGED
 
 
-def put(target: Path, arch: str, unit: Unit, image: Image) -> None:
-    """Add one compiled unit to the bundle in `target`. Raises OSError when the folder cannot be used."""
-    entries = _core.KernelCache(str(target))
-    if problem := entries.problem():
-        raise OSError(f"the bundle cannot be written: {problem}")
-    entries.put(_key(arch, unit), image.to_bytes())
+def write(path: Path, images: Iterable[tuple[str, Unit, Image]]) -> int:
+    """Make a bundle of compiled units, given by architecture one after the other, without their PTX; how many."""
+    groups = groupby(images, key=lambda item: item[0])
+    return archive.write(path, ((arch, map(_sealed, items)) for arch, items in groups), zipfile.ZIP_LZMA)
 
 
 def find(arch: str, units: Iterable[Unit], expression: str) -> Image | None:
-    """The bundled image that holds an instantiation, or None."""
+    """The bundled image that holds an instantiation, or None. Raises ValueError for a damaged bundle."""
     unit = next((unit for unit in units if expression in unit[1]), None)
-    if unit is None or not folder().is_dir():
+    if unit is None or not file().is_file():
         return None
     key = _key(arch, unit)
-    entry = _entries(str(folder())).get(key)
-    return None if entry is None else from_bytes(entry[0], key, "disk", {})
+    payload = _group(file(), arch).get(key)
+    return None if payload is None else from_bytes(payload, key, "disk", {})
+
+
+def missing(path: Path, architectures: Iterable[str], units: Iterable[Unit]) -> list[str]:
+    """What a bundle lacks, or has for other kernel texts only, as "sm_80: kernels/elementwise.cu (40 kernels)"."""
+    wanted = list(units)
+    return [
+        f"{arch}: {unit[0]} ({len(unit[1])} kernels)"
+        for arch in architectures
+        for unit in wanted
+        if _key(arch, unit) not in _group(path, arch)
+    ]
 
 
 @cache
-def _entries(directory: str) -> _core.KernelCache:
-    return _core.KernelCache(directory)
+def _group(path: Path, arch: str) -> dict[bytes, bytes]:
+    return dict(archive.read(path, arch))
+
+
+def _sealed(item: tuple[str, Unit, Image]) -> bytes:
+    arch, unit, image = item
+    key, entries = _key(arch, unit), _core.KernelCache(None)
+    entries.put(key, replace(image, ptx="").to_bytes())
+    sealed = entries.sealed(key)
+    assert sealed is not None, "an image is larger than the cache's memory"
+    return sealed
 
 
 def _key(arch: str, unit: Unit) -> bytes:

@@ -8,17 +8,20 @@ from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 from pygpukit import _core
 from pygpukit._core import native
 from pygpukit.core.backend import backend
 from pygpukit.core.errors import CompileError, NvrtcError, NvrtcErrorCode
-from pygpukit.jit import nvrtc
-from pygpukit.jit.cache import kernel_cache, key_of, note
-from pygpukit.jit.image import Image, from_bytes
+from pygpukit.jit import lookup, manifest, nvrtc
+from pygpukit.jit.cache import folder, kernel_cache, key_of, note, reason, remember
+from pygpukit.jit.check import check_mode
+from pygpukit.jit.flight import single_flight
+from pygpukit.jit.image import Image
 from pygpukit.jit.nvrtc import nvrtc_status
 from pygpukit.jit.options import Options, parse_options
-from pygpukit.jit.signature import includes
+from pygpukit.jit.signature import includes, scan_variables
 
 __all__ = ["compile_source", "compile_uncached", "nvrtc_status"]
 
@@ -36,28 +39,58 @@ def compile_source(
     defines: Mapping[str, object] | None = None,
     arch: str | None = None,
     name_expressions: Sequence[str] = (),
+    check: bool | str | None = None,
 ) -> Image:
     """Compile CUDA C++ for the open backend, or take the result from the cache.
 
     `name` is the file name in diagnostics. `arch` defaults to the current device's; "sm_90a" and the like compile with
-    NVRTC even where there is no such device, "sim" with the simulator's compiler. Units that read files of their own
-    (-I, -include, #include "x" of an existing file) are compiled every time. Writes one COMPILE record.
+    NVRTC even where there is no such device, "sim" with the simulator's compiler. A unit that reads files of its own
+    (-I, -include, #include "x" of an existing file) is found again while these files are the same, wherever they lie
+    (jit/manifest.py). Processes that need the same image at once compile it once. Writes one COMPILE record.
+    `check`: True or "memory" (no races) for checked mode, on the simulation only; None as PYGPUKIT_CHECK says.
 
     Raises CompileError with diagnostics, NvrtcError (NotLoaded says what to install), ValueError for bad options.
     Releases the GIL while it compiles; Ctrl-C stops it.
     """
     start_ns = time.perf_counter_ns()
-    request = _request(source, name, options, defines, arch, name_expressions)
-    key, parts = key_of(request.parts())
-    if request.reads_files():
-        image = replace(request.compile(), origin="uncached", parts=parts)
-    else:
-        image = _look_up(key, parts) or _compile_and_store(request)
+    request = _request(
+        source,
+        name=name,
+        options=options,
+        defines=defines,
+        arch=arch,
+        name_expressions=name_expressions,
+        check=check,
+    )
+    return _recorded(name, _cached(request), time.perf_counter_ns() - start_ns)
+
+
+def find_image(source: str, arguments: Mapping[str, Any]) -> Image | None:
+    """What compile_source(source, **arguments) would take from the cache; None where it would compile."""
+    start_ns = time.perf_counter_ns()
+    request = _request(source, **arguments)
+    found = None if request.reads_files() and request.unknowable() else _find(request)
+    return None if found is None else _recorded(request.name, found, time.perf_counter_ns() - start_ns)
+
+
+def adopt_image(image: Image, name: str, duration_ns: int) -> Image:
+    """Takes over what another process's compile_source() returned, as if this one had called it."""
+    if image.key and kernel_cache().get(image.key) is None:  # that process could not write to the disk
+        kernel_cache().put(image.key, image.to_bytes())
+    return _recorded(name, image, duration_ns)
+
+
+def target_arch(source: str, arguments: Mapping[str, Any]) -> str:
+    """The architecture that compile_source(source, **arguments) compiles for; "sim" for the simulated device."""
+    return _request(source, **arguments).arch
+
+
+def _recorded(name: str, image: Image, duration_ns: int) -> Image:
     image = replace(image, changed=tuple(note(name, image)))
     _core.ring_push(
         _RECORD_COMPILE,
         name=_core.intern(name),
-        a=time.perf_counter_ns() - start_ns,
+        a=duration_ns,
         b=_SOURCES[image.origin],
         c=len(image.image),
     )
@@ -66,26 +99,56 @@ def compile_source(
 
 def compile_uncached(source: str, *, name: str = "kernel") -> Image:
     """Compile for the open backend, past the cache: what a warm-up needs."""
-    return _request(source, name, (), None, None, ()).compile()
+    return _request(source, name=name, check=False).compile()
 
 
-def _look_up(key: bytes, parts: dict[str, str]) -> Image | None:
-    entry = kernel_cache().get(key)
-    if entry is None:
-        return None
-    payload, origin = entry
-    try:
-        return from_bytes(payload, key, origin, parts)
-    except (ValueError, KeyError):  # written by something else: a miss
-        kernel_cache().remove(key)
-        return None
+def _cached(request: _Request) -> Image:
+    """The image from the cache, or compiled and stored there."""
+    reads_files = request.reads_files()
+    if unknowable := request.unknowable() if reads_files else "":
+        return replace(request.compile(), origin="uncached", parts=key_of(request.parts())[1], reason=unknowable)
+
+    image = _find(request)
+    if image is None:
+        with single_flight(folder() / "locks", key_of(request.parts())[0]):
+            image = _find(request, stored=True)  # another process may have been quicker
+            if image is None:
+                image = _compile_by_files(request) if reads_files else _compile(request)
+    return image
 
 
-def _compile_and_store(request: _Request) -> Image:
+def _find(request: _Request, stored: bool = False) -> Image | None:
+    """The image in the cache. `stored`: look past this process's memory."""
+    key, parts = key_of(request.parts())
+    if request.reads_files():
+        return lookup.find_by_files(key, parts, request.folders(), stored)
+    return lookup.find(key, parts, stored)
+
+
+def _compile(request: _Request) -> Image:
     image = request.compile()
-    key, parts = key_of(request.parts())  # once more: which compiler it is, is certain only after it was opened
-    kernel_cache().put(key, image.to_bytes())
-    return replace(image, key=key, parts=parts)
+    key, parts = key_of(request.parts())  # only now: which compiler it is, is certain only after it was opened
+    why = reason(parts)
+    remember(parts)
+    return lookup.store(key, replace(image, parts=parts, reason=why))
+
+
+def _compile_by_files(request: _Request) -> Image:
+    folders = request.folders()
+    for _ in range(2):
+        since_ns = manifest.file_clock_ns()
+        read: list[str] = []
+        image = request.compile(read)
+        key, parts = key_of(request.parts())
+        try:
+            files = manifest.learn(request.source, request.options.pre_includes, read, folders, request.own_folders())
+        except manifest.Unknowable as unknowable:
+            return replace(image, origin="uncached", parts=parts, reason=str(unknowable))
+        if not manifest.written_since(files, folders, since_ns):
+            image = replace(image, parts=parts, reason=lookup.reason_by_files(key, folders) or reason(parts))
+            remember(parts)
+            return lookup.store_by_files(key, image, files, folders)
+    return replace(image, origin="uncached", parts=parts, reason="a header was written while the unit compiled")
 
 
 @dataclass(frozen=True)
@@ -97,6 +160,7 @@ class _Request:
     options: Options
     arch: str
     expressions: tuple[str, ...]
+    check: bool | str = False
 
     @property
     def kind(self) -> str:
@@ -110,6 +174,7 @@ class _Request:
             "source": self.source.encode(),
             "options": self.options.content(),
             "name expressions": "\0".join(sorted(self.expressions)).encode(),
+            **({"check": str(self.check).encode()} if self.check else {}),
             "compiler": nvrtc.identity() if self.kind == "nvrtc" else _simulator_identity(),
             "headers": _digest(self.headers())
             + (nvrtc.header_identity() if self.kind == "nvrtc" and self._includes() else b""),
@@ -119,12 +184,31 @@ class _Request:
         return any(includes(self.source, self.options.defines))
 
     def reads_files(self) -> bool:
-        """True when something outside the key may change the result."""
-        if self.options.reads_files:
+        """True when files outside the key may change the result."""
+        if self.options.reads_files or manifest.probes(self.source):
             return True
         bundled = self.headers()
         quoted, _ = includes(self.source, self.options.defines)
-        return any(header not in bundled and Path(header).exists() for header in quoted)
+        current = self.folders()[manifest.CURRENT]
+        return any(header not in bundled and (current / header).exists() for header in quoted)
+
+    def unknowable(self) -> str:
+        """Why nothing tells which files the compiler reads; "" when it does."""
+        if self.options.opaque:
+            return "nothing tells which files --use-pch, --pch-dir or --use-bundled-headers read"
+        return nvrtc.untraceable() if self.kind == "nvrtc" else ""
+
+    def folders(self) -> dict[str, Path]:
+        """Where files are looked for."""
+        current = Path.cwd() / (Path(self.name).parent if self.kind == "nvrtc" else "")
+        return manifest.search_path(current, self.options.folders, self.options.pre_includes)
+
+    def own_folders(self) -> list[Path]:
+        """Folders whose files belong to the compiler: part of the key by its identity."""
+        if self.kind == "sim":
+            return _simulator().header_folders()
+        options = nvrtc.header_options()
+        return [Path(flag[2:] if flag.startswith("-I") else flag.partition("=")[2]) for flag in options]
 
     def headers(self) -> dict[str, str]:
         """The package's own device headers that the source reaches."""
@@ -140,53 +224,66 @@ class _Request:
                 waiting += [inner for names in includes(text) for inner in names]
         return found
 
-    def compile(self) -> Image:
+    def compile(self, read: list[str] | None = None) -> Image:
+        """The image; appends the files that the compiler read to `read` when it is given."""
         try:
-            return self._simulate() if self.kind == "sim" else self._nvrtc()
+            return self._simulate(read) if self.kind == "sim" else self._nvrtc(read)
         except CompileError as error:
             if error.diagnostics:
                 raise
             raise _error(self.name, error.log, self.source) from None
 
-    def _nvrtc(self) -> Image:
+    def _nvrtc(self, read: list[str] | None) -> Image:
         nvrtc.open_nvrtc()
         standard = [] if any(flag.startswith(("--std", "-std")) for flag in self.options.flags) else [_STANDARD]
         flags = [f"--gpu-architecture={self.arch}", *standard, *self.options.compiler_flags()]
         if self._includes():
             flags += nvrtc.header_options()
-        status, log, cubin, ptx, symbols = native.nvrtc_compile(
-            self.source, self.name, flags, self.headers(), list(self.expressions)
-        )
+        # Variables by expression too: that keeps those that no kernel uses, and tells the symbols of all.
+        variables = [one.expression for one in scan_variables(self.source, self.options.defines)]
+        found: list[str] | None = None if read is None else []
+        with nvrtc.header_trace(found) as traced:
+            status, log, cubin, ptx, symbols = native.nvrtc_compile(
+                self.source, self.name, [*flags, *traced], self.headers(), [*self.expressions, *variables]
+            )
+        if read is not None:
+            read += [file for file in found or () if file not in self.headers()]
         if status == NvrtcErrorCode.Compilation:
             raise _error(self.name, log, self.source)
         if status != NvrtcErrorCode.Success:
             raise NvrtcError(f"compiling {self.name} failed: {log.strip() or 'no message'}", status, log)
         return Image("nvrtc", self.arch, cubin, ptx.rstrip(b"\0").decode(), log, symbols)
 
-    def _simulate(self) -> Image:
+    def _simulate(self, read: list[str] | None) -> Image:
         made = _simulator().compile(
             self.source,
             name=self.name,
             options=self.options.flags,
             defines=[f"{macro}={value}" for macro, value in self.options.defines.items()],
             name_expressions=self.expressions,
+            read=read,
+            check=self.check,
         )
         return Image("sim", "sim", made.image, "", made.log, {})
 
 
 def _request(
     source: str,
-    name: str,
-    options: Sequence[str],
-    defines: Mapping[str, object] | None,
-    arch: str | None,
-    expressions: Sequence[str],
+    *,
+    name: str = "kernel",
+    options: Sequence[str] = (),
+    defines: Mapping[str, object] | None = None,
+    arch: str | None = None,
+    name_expressions: Sequence[str] = (),
+    check: bool | str | None = None,
 ) -> _Request:
+    """compile_source()'s arguments as a request."""
     parsed = parse_options(options, defines, arch)
     target = parsed.arch
     if target is None:
         target = "sim" if backend() == "sim" else nvrtc.device_arch(native.current_device())
-    return _Request(source, name, parsed, target, tuple(dict.fromkeys(expressions)))
+    expressions = tuple(dict.fromkeys(name_expressions))
+    return _Request(source, name, parsed, target, expressions, check_mode(check, target))
 
 
 def _error(name: str, log: str, source: str) -> CompileError:

@@ -11,7 +11,7 @@ _BINARY: tuple[dict[str, Callable[[int, int], int]], ...] = (
     {"==": operator.eq, "!=": operator.ne},
     {"<": operator.lt, ">": operator.gt, "<=": operator.le, ">=": operator.ge},
     {"+": operator.add, "-": operator.sub},
-    {"*": operator.mul},
+    {"*": operator.mul, "/": lambda a, b: _divided(a, b)[0], "%": lambda a, b: _divided(a, b)[1]},
 )
 _DOUBLED = {"=": "==", "!": "!=", "<": "<=", ">": ">=", "&": "&&", "|": "||"}
 _DEPTH_LIMIT = 16
@@ -19,12 +19,30 @@ _DEPTH_LIMIT = 16
 
 def evaluate(words: Sequence[str], macros: Mapping[str, Sequence[str]], complete: bool) -> bool | None:
     """The condition's value. `complete`: `macros` holds every macro there can be, apart from reserved names."""
+    value = _value(words, macros, complete)
+    return None if value is None else bool(value)
+
+
+def number(words: Sequence[str], macros: Mapping[str, Sequence[str]]) -> int | None:
+    """The value of an integer constant expression, None when it has names or operators that are not known here."""
+    return _value(words, macros, False)
+
+
+def _value(words: Sequence[str], macros: Mapping[str, Sequence[str]], complete: bool) -> int | None:
     reader = _Reader(_joined(words), macros, complete, 0)
     try:
         value = reader.logical_or()
     except (_Unreadable, RecursionError):
         return None
-    return None if value is None or reader.rest() else bool(value)
+    return None if reader.rest() else value
+
+
+def _divided(dividend: int, divisor: int) -> tuple[int, int]:
+    """Quotient and remainder as C has them: the quotient is cut off towards zero."""
+    if divisor == 0:
+        raise _Unreadable
+    quotient = abs(dividend) // abs(divisor) * (1 if (dividend < 0) == (divisor < 0) else -1)
+    return quotient, dividend - quotient * divisor
 
 
 class _Unreadable(Exception):

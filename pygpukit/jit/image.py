@@ -27,6 +27,7 @@ class Image:
     origin: str = "compiled"
     parts: dict[str, str] = field(default_factory=dict, repr=False)  # what the key was made of, for explain()
     changed: tuple[str, ...] = ()
+    reason: str = ""  # why it had to be compiled, or is not cached, in a few words; "" unknown
 
     def symbol(self, expression: str) -> str:
         """The kernel's name in the image."""

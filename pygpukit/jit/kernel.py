@@ -4,24 +4,25 @@ from __future__ import annotations
 
 import inspect
 import operator
+import os
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
 from pygpukit._core import native
-from pygpukit.core.errors import KernelArgumentError
+from pygpukit.core.errors import GPUError, KernelArgumentError
 from pygpukit.core.stream import Stream
+from pygpukit.jit import configuration
+from pygpukit.jit.configuration import is_index
+from pygpukit.jit.globals import Globals
 from pygpukit.jit.image import Image
-from pygpukit.jit.inspect import Occupancy, occupancy
+from pygpukit.jit.inspect import Occupancy, occupancy, occupancy_of
 from pygpukit.jit.plan import SIZE_NAMES, document, parameter_plan, size_parameter
 from pygpukit.jit.signature import KernelSignature
 from pygpukit.jit.unit import Unit
 
 _BOUND_LIMIT = 512
 _AXES = "xyz"
-_CONFIG_FORMS = (
-    "[grid, block], [grid, block, stream], [grid, block, shared_bytes] or [grid, block, shared_bytes, stream]"
-)
 
 
 def jit(
@@ -33,23 +34,35 @@ def jit(
     name_expressions: Sequence[str] = (),
     *,
     defines: Mapping[str, object] | None = None,
+    include: Sequence[str | os.PathLike[str]] = (),
     arch: str | None = None,
+    check: bool | str | None = None,
 ) -> JITKernel:
     """Compile CUDA C++ and return the kernel `func`, ready to launch.
 
     `func` may be left out when the source has one kernel; "softmax<float>" instantiates a template. `options` are
-    NVRTC's; `defines` are macros; `name` is the file name in diagnostics; `arch` as for compile_source().
+    NVRTC's; `defines` are macros; `include` are folders for #include; `name` is the file name in diagnostics; `arch` as
+    for compile_source(). `check`: True or "memory" for checked mode, on the simulation: a fault of the kernel is raised
+    at the next wait as KernelCheckError with its line, thread and array. None: as PYGPUKIT_CHECK says.
 
     Raises ValueError (function not found), CompileError with diagnostics, NvrtcError (no compiler: what to install).
     """
     wanted = [*name_expressions, *([func] if func and "<" in func and func not in name_expressions else [])]
     unit = Unit(
-        source, name=name or "kernel", options=options or (), defines=defines, arch=arch, name_expressions=wanted
+        source,
+        name=name or "kernel",
+        options=options or (),
+        defines=defines,
+        include=include,
+        arch=arch,
+        name_expressions=wanted,
+        check=check,
     )
-    return JITKernel(source, _chosen(unit, func, name_expressions), options, block_size, unit=unit)
+    return JITKernel(source, chosen(unit, func, name_expressions), options, block_size, unit=unit)
 
 
-def _chosen(unit: Unit, func: str | None, expressions: Sequence[str]) -> str:
+def chosen(unit: Unit, func: str | None, expressions: Sequence[str] = ()) -> str:
+    """The name of the kernel that is meant. Raises ValueError when `func` is left out and there is more than one."""
     if func is not None:
         return func
     names = list(expressions) or list(unit.signatures)
@@ -98,11 +111,11 @@ class JITKernel:
         self._bound: dict[Any, native.BoundKernel] = {}
         self._inferred: dict[int, native.BoundKernel] = {}
         self._size_at = size_parameter(self.signature.parameters)
-        self._inspectable = self._unit.loadable and load  # the first half compiles
+        self._inspectable = load and self._unit.loadable  # which compiles; --no-launch needs no device
         if self._inspectable:
             _ = self._kernel  # loads the module now, so that its faults show here
         self.__name__ = self.signature.short_name
-        self.__doc__ = document(self.signature)
+        self.__doc__ = document(self.signature, self._usage())
 
     # ---- launching ----
 
@@ -111,14 +124,46 @@ class JITKernel:
         try:
             return self._bound[config]
         except (KeyError, TypeError):  # new, or lists instead of tuples
-            grid, block, shared_bytes, stream = self._configuration(config)
-        bound = self._kernel.bind(grid, block, shared_bytes, stream)
-        if len(self._bound) >= _BOUND_LIMIT:
-            self._bound.clear()
-        key = (grid, block, shared_bytes, stream)
-        self._bound[key] = bound
+            key = configuration.parse(self.name, config)
+        bound = self._bound.get(key)
+        if bound is None:
+            bound = self._bind(*key)
+            if len(self._bound) >= _BOUND_LIMIT:
+                self._bound.clear()
+            self._bound[key] = bound
         if _hashable(config):
             self._bound[config] = bound
+        return bound
+
+    def launcher(
+        self,
+        grid: Any,
+        block: Any,
+        *,
+        shared_bytes: int = 0,
+        stream: Stream | None = None,
+        cooperative: bool = False,
+        cluster: Any = None,
+    ) -> native.BoundKernel:
+        """A launcher with every setting: call it with the kernel's arguments, as often as you like.
+
+        grid, block, cluster: an int or a tuple of one to three. shared_bytes: dynamic shared memory of a block, above
+        48 KB too. cooperative: all blocks run at once, so that they may wait for each other (grid.sync()). cluster:
+        blocks that share a cluster, each extent a divisor of the grid's; needs SM 9.0.
+        Raises KernelArgumentError, naming the setting, for what the kernel or the device cannot do.
+        """
+        name = self.name
+        numbers = configuration.extent(name, grid, "grid"), configuration.extent(name, block, "block")
+        shared_bytes = configuration.shared(name, shared_bytes)
+        flags, shape = 0, (1, 1, 1)
+        if cluster is not None:
+            shape = configuration.cluster(name, cluster, numbers[0])
+            flags |= configuration.CLUSTER
+        if cooperative:
+            flags |= configuration.COOPERATIVE
+        bound = self._bind(*numbers, shared_bytes, configuration.stream(name, stream), flags, shape)
+        if cooperative and cluster is None:
+            configuration.check_resident(name, self._function, *numbers, shared_bytes)
         return bound
 
     def __call__(self, *args: Any, grid_size: Any = None, **kwargs: Any) -> None:
@@ -126,7 +171,7 @@ class JITKernel:
         if grid_size is not None:
             self[grid_size, self._block](*args, **kwargs)
             return
-        blocks = -(-self._threads(args, kwargs) // self._block) or 1
+        blocks = self._blocks(args, kwargs, self._block)
         bound = self._inferred.get(blocks)
         if bound is None:
             if len(self._inferred) >= _BOUND_LIMIT:
@@ -134,41 +179,16 @@ class JITKernel:
             bound = self._inferred[blocks] = self._kernel.bind((blocks, 1, 1), (self._block, 1, 1))
         bound(*args, **kwargs)
 
-    def _configuration(
-        self, config: Any
-    ) -> tuple[tuple[int, int, int], tuple[int, int, int], int, native.Stream | None]:
-        parts = config if isinstance(config, tuple) else (config,)
-        if not 2 <= len(parts) <= 4:
-            raise KernelArgumentError(f"{self.name}: write {self.name}{_CONFIG_FORMS}, not {len(parts)} entries")
-        rest = list(parts[2:])
-        shared_bytes = 0
-        if rest and (len(rest) == 2 or _is_index(rest[0])):
-            shared_bytes = self._shared(rest.pop(0))
-        stream = rest[0] if rest else None
-        if isinstance(stream, Stream):
-            stream = stream.native
-        if stream is not None and not isinstance(stream, native.Stream):
-            raise KernelArgumentError(
-                f"{self.name}: the stream is a {type(stream).__name__}; give a pygpukit Stream", "stream"
-            )
-        return self._extent(parts[0], "grid"), self._extent(parts[1], "block"), shared_bytes, stream
+    def inferred(self, arguments: Mapping[str, Any], block: int | None = None) -> tuple[int, int]:
+        """(blocks, threads of a block) of the 1-D launch that these arguments, by parameter name, ask for.
 
-    def _extent(self, value: Any, what: str) -> tuple[int, int, int]:
-        entries = tuple(value) if isinstance(value, (tuple, list)) else (value,)
-        if not 1 <= len(entries) <= 3 or not all(_is_index(entry) for entry in entries):
-            raise KernelArgumentError(
-                f"{self.name}: {what} is {value!r}; give an int or a tuple of one to three ints", what
-            )
-        numbers = [operator.index(entry) for entry in entries]
-        if min(numbers) < 1:
-            raise KernelArgumentError(f"{self.name}: {what} is {value!r}; every extent must be at least 1", what)
-        x, y, z = numbers + [1] * (3 - len(numbers))
-        return x, y, z
+        block: threads of a block, by default those of a plain call. Raises KernelArgumentError as a plain call does.
+        """
+        threads = self._block if block is None else block
+        return self._blocks((), dict(arguments), threads), threads
 
-    def _shared(self, value: Any) -> int:
-        if not _is_index(value) or operator.index(value) < 0:
-            raise KernelArgumentError(f"{self.name}: shared_bytes is {value!r}; give a number of bytes", "shared_bytes")
-        return operator.index(value)
+    def _blocks(self, args: tuple[Any, ...], kwargs: dict[str, Any], threads: int) -> int:
+        return -(-self._threads(args, kwargs) // threads) or 1
 
     def _threads(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> int:
         """How many threads the inferred grid needs."""
@@ -192,7 +212,7 @@ class JITKernel:
     def _size(self, value: Any, name: str) -> int:
         if isinstance(value, float) and value.is_integer():
             value = int(value)
-        if not _is_index(value) or operator.index(value) < 0:
+        if not is_index(value) or operator.index(value) < 0:
             raise KernelArgumentError(f"{self.name}(): parameter '{name}': the grid cannot follow from {value!r}", name)
         return operator.index(value)
 
@@ -200,6 +220,19 @@ class JITKernel:
         return KernelArgumentError(
             f"{self.name}(): the grid cannot be inferred: {reason}; write {self.name}[grid, block{extra}](...)", "grid"
         )
+
+    def _bind(
+        self,
+        grid: configuration.Extent,
+        block: configuration.Extent,
+        shared_bytes: int,
+        stream: native.Stream | None,
+        flags: int = 0,
+        cluster: configuration.Extent = (1, 1, 1),
+    ) -> native.BoundKernel:
+        if shared_bytes > configuration.SHARED_ALWAYS_FITS:
+            configuration.check_shared(self.name, self._function, shared_bytes)
+        return self._kernel.bind(grid, block, shared_bytes, stream, flags, cluster)
 
     @cached_property
     def _block(self) -> int:
@@ -214,7 +247,22 @@ class JITKernel:
     def _kernel(self) -> native.Kernel:
         return native.Kernel(self._function, self.signature.short_name, parameter_plan(self.signature, self._function))
 
-    # ---- inspection; None where nothing is loaded ----
+    def in_mode(self, check: bool | str) -> JITKernel:
+        """The same kernel compiled in another checked mode, on the simulation. Raises what jit() raises."""
+        unit = self._unit.in_mode(check)
+        return JITKernel(self.source, self.name, self.options, self.block_size, unit=unit)
+
+    # ---- inspection ----
+
+    @property
+    def unit(self) -> Unit:
+        """The compiled source that the kernel is part of."""
+        return self._unit
+
+    @property
+    def globals(self) -> Globals:
+        """The source's __device__ and __constant__ variables by name: .read(), .write(value), .array()."""
+        return self._unit.globals
 
     @property
     def compiled(self) -> Image:
@@ -231,27 +279,59 @@ class JITKernel:
         """The PTX of the whole unit; None on the simulation."""
         return self._unit.image.ptx or None
 
+    @cached_property
+    def sass(self) -> str | None:
+        """The kernel's machine code as text; None on the simulation. Raises GPUError that says what to install."""
+        from pygpukit.jit.disassembly import sass
+
+        return sass(self) if self._unit.image.kind == "nvrtc" else None
+
     @property
     def registers(self) -> int | None:
         """Registers of one thread; 0 on the simulation."""
-        return self._info("registers")
+        return self._resources["registers"]
 
     @property
     def shared_bytes(self) -> int | None:
         """Static shared memory of one block."""
-        return self._info("static_shared_bytes")
+        return self._resources["static_shared_bytes"]
 
     @property
     def local_bytes(self) -> int | None:
         """Local memory of one thread: spills and arrays that did not fit into registers."""
-        return self._info("local_bytes")
+        return self._resources["local_bytes"]
 
     def occupancy(self, block: int | None = None, shared_bytes: int = 0) -> Occupancy:
-        """How many blocks of `block` threads (default block_size) one multiprocessor holds, and what limits them."""
-        return occupancy(self._function, self._block if block is None else block, shared_bytes)
+        """How many blocks of `block` threads (default block_size) one multiprocessor holds, and what limits them.
 
-    def _info(self, field: str) -> int | None:
-        return int(self._function.info[field]) if self._inspectable else None
+        The driver's figure; computed for the architecture where the kernel is not loaded (GPUError for one unknown).
+        """
+        if self._inspectable:
+            return occupancy(self._function, self._block if block is None else block, shared_bytes)
+        found = self._unit.resources(self.signature)
+        if found is None:
+            raise GPUError(f"{self.name} is not loaded, and its image tells nothing about registers")
+        return occupancy_of(self._unit.image.arch, found, block or self.block_size, shared_bytes)
+
+    def _usage(self) -> str:
+        """One sentence on what the kernel takes of a multiprocessor; "" where that is not known."""
+        if not self.registers:  # the simulation has none
+            return f"{self.shared_bytes} bytes of static shared memory a block" if self.shared_bytes else ""
+        return (
+            f"{self.registers} registers and {self.local_bytes} bytes of local memory a thread, {self.shared_bytes} "
+            f"bytes of static shared memory a block; compiled for {self._unit.image.arch}"
+        )
+
+    @cached_property
+    def _resources(self) -> dict[str, int | None]:
+        """By the driver; from the image where the kernel is not loaded."""
+        names = ("registers", "static_shared_bytes", "local_bytes")
+        if self._inspectable:
+            info = self._function.info
+            return {name: int(info[name]) for name in names}
+        found = self._unit.resources(self.signature)
+        values = (None,) * 3 if found is None else (found.registers, found.shared_bytes, found.local_bytes)
+        return dict(zip(names, values, strict=True))
 
     @property
     def __signature__(self) -> inspect.Signature:
@@ -274,10 +354,6 @@ def _find(unit: Unit, func: str) -> KernelSignature:
     if any(func in (one.name, one.short_name) for one in unit.templates):
         raise ValueError(f"Function {func!r} is a template: instantiate it, func='{func}<...>'")
     raise ValueError(f"Function {func!r} not found in the source; it has: {', '.join(unit.signatures) or 'no kernel'}")
-
-
-def _is_index(value: Any) -> bool:
-    return hasattr(value, "__index__")
 
 
 def _hashable(value: Any) -> bool:

@@ -15,10 +15,11 @@ from pygpukit.jit.condition import evaluate
 
 
 class Token(NamedTuple):
-    """One token. text is "" for no token; strings and characters keep their quotes."""
+    """One token; strings and characters keep their quotes. certain: no condition that it stands under is in doubt."""
 
     text: str
     line: int
+    certain: bool = True
 
 
 # A digit separator (1'000) must not open a character literal, and a raw string may hold anything: both come early.
@@ -68,31 +69,34 @@ def lex(source: str, defines: Mapping[str, str] | None = None) -> Unit:
         if kind == "directive":
             _directive(_COMMENT.sub(" ", text.replace("\\\r\n", " ").replace("\\\n", " ")), unit, branches)
         elif kind not in ("space", "comment") and branches.active:
-            unit.tokens.append(Token(text, line))
+            unit.tokens.append(Token(text, line, branches.certain))
         line += text.count("\n")
     return unit
 
 
 class _Branches:
-    """The stack of open #if groups. A group is (active, taken): taken means that an earlier branch certainly held."""
+    """The stack of open #if groups. A group is (active, taken, in doubt): taken means that an earlier branch certainly
+    held, in doubt that the value of a condition so far is not known."""
 
     def __init__(self) -> None:
-        self._groups: list[tuple[bool, bool]] = []
+        self._groups: list[tuple[bool, bool, bool]] = []
         self.active = True
+        self.certain = True
 
     def change(self, name: str, holds: bool | None) -> None:
         """`holds` is the condition's value, None when it is not known."""
         groups = self._groups
         if name in ("if", "ifdef", "ifndef"):
-            groups.append((holds is not False, holds is True))
+            groups.append((holds is not False, holds is True, holds is None))
         elif groups and name in ("elif", "elifdef", "elifndef"):
-            _, taken = groups[-1]
-            groups[-1] = (not taken and holds is not False, taken or holds is True)
+            _, taken, in_doubt = groups[-1]
+            groups[-1] = (not taken and holds is not False, taken or holds is True, in_doubt or holds is None)
         elif groups and name == "else":
-            groups[-1] = (not groups[-1][1], True)
+            groups[-1] = (not groups[-1][1], True, groups[-1][2])
         elif groups and name == "endif":
             groups.pop()
-        self.active = all(active for active, _ in groups)
+        self.active = all(active for active, _, _ in groups)
+        self.certain = not any(in_doubt for _, _, in_doubt in groups)
 
 
 def _directive(text: str, unit: Unit, branches: _Branches) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 _MAJORS = (13, 12)
+_DISASSEMBLER_WHEEL = "nvidia/cu13/bin"
 _HEADER_WHEELS = ("nvidia/cu13/include", "nvidia/cuda_runtime/include")
 
 if sys.platform == "win32":
@@ -40,11 +41,28 @@ def _existing(folders: list[Path]) -> Iterator[Path]:
                 yield file
 
 
-def cuda_headers() -> Path | None:
-    """A folder with CUDA's device headers: of a toolkit, or of the runtime's pip wheel."""
+def cuda_headers() -> list[Path]:
+    """Folders with CUDA's device headers, of the runtime's pip wheel or of a toolkit; empty where there are none.
+
+    One that has the C++ core libraries too goes before one that lacks them: cooperative_groups.h needs them.
+    """
     folders = [Path(entry, wheel) for entry in dict.fromkeys(sys.path) if entry for wheel in _HEADER_WHEELS]
     folders += [Path(root, "include") for root in _toolkits()]
-    return next((folder for folder in folders if (folder / "cuda_fp16.h").is_file()), None)
+    folders = [folder for folder in folders if (folder / "cuda_fp16.h").is_file()]
+    for folder in folders:
+        for libraries in (folder / "cccl", folder):
+            if (libraries / "nv" / "target").is_file():
+                return list(dict.fromkeys([folder, libraries]))
+    return folders[:1]
+
+
+def nvdisasm() -> str | None:
+    """The disassembler's path: of the pip wheel, on PATH, or of a toolkit; None where there is none."""
+    name = "nvdisasm.exe" if sys.platform == "win32" else "nvdisasm"
+    folders = [Path(entry, _DISASSEMBLER_WHEEL) for entry in dict.fromkeys(sys.path) if entry]
+    folders += [Path(entry) for entry in os.environ.get("PATH", "").split(os.pathsep) if entry]
+    folders += [Path(root, "bin") for root in _toolkits()]
+    return next((str(folder / name) for folder in folders if os.access(folder / name, os.X_OK)), None)
 
 
 def _toolkits() -> list[str]:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
 import re
+import tempfile
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from pygpukit._core import native
@@ -34,6 +37,8 @@ MIN_SM_VERSION_STR = "SM 8.0 (Ampere)"
 
 REMEDY = 'python -m pip install "pygpukit[cuda13]"'
 _BUNDLED_HEADERS_SINCE = (13, 3)
+_TRACE_SINCE = (12, 8)
+_BUILT_IN_HEADER = "__nv_nvrtc"
 _ARCH_SPECIFIC = frozenset({90, 100, 103, 110, 120, 121})  # devices whose own instructions need the suffix "a"
 
 _lock = threading.Lock()
@@ -67,21 +72,45 @@ def identity() -> bytes:
 
 
 def header_options() -> list[str]:
-    """The option that makes cuda_fp16.h and the like available: they travel inside NVRTC 13.3 and later; an older one
+    """Options that make cuda_fp16.h and the like available: they travel inside NVRTC 13.3 and later; an older one
     needs those of a toolkit or of the runtime's wheel."""
     version = open_nvrtc()[1]
     if version >= _BUNDLED_HEADERS_SINCE:
         return [f"--use-bundled-headers={cache_directory() / 'headers-{}.{}'.format(*version)}"]
-    folder = cuda_headers()
-    return [] if folder is None else [f"-I{folder}"]
+    return [f"-I{folder}" for folder in cuda_headers()]
+
+
+def untraceable() -> str:
+    """Why this NVRTC cannot tell which headers it reads; "" when it can."""
+    if open_nvrtc()[1] >= _TRACE_SINCE:
+        return ""
+    return "this NVRTC cannot tell which headers it reads; version {}.{} can".format(*_TRACE_SINCE)
+
+
+@contextlib.contextmanager
+def header_trace(read: list[str] | None) -> Iterator[list[str]]:
+    """Options that make one compile tell the header files it reads; they are appended to `read` afterwards.
+
+    NVRTC has no list of dependencies, but its time trace has an event for every header. Nothing is traced for None.
+    """
+    if read is None:
+        yield []
+        return
+    with tempfile.TemporaryDirectory(prefix="pygpukit-trace-") as folder:
+        yield [f"--fdevice-time-trace={folder}/trace"]
+        trace = Path(folder, "trace.json")
+        events = json.loads(trace.read_bytes())["traceEvents"] if trace.is_file() else []  # none after a failed compile
+    headers = (event["args"]["detail"] for event in events if event.get("name") == "Processing Header File")
+    read += [name for name in headers if not name.startswith(_BUILT_IN_HEADER)]
 
 
 def header_identity() -> bytes:
     """What tells one set of CUDA headers from another in a cache key: nothing where NVRTC brings its own."""
-    folder = None if _version_by_name() >= _BUNDLED_HEADERS_SINCE else cuda_headers()
-    if folder is None:
+    folders = [] if _version_by_name() >= _BUNDLED_HEADERS_SINCE else cuda_headers()
+    if not folders:
         return b""
-    return f" cuda headers {sum(file.stat().st_size for file in folder.glob('cuda_*.h*'))}".encode()
+    files = [file for folder in folders for pattern in ("cuda_*.h*", "nv/*") for file in folder.glob(pattern)]
+    return f" cuda headers {sum(file.stat().st_size for file in files)}".encode()
 
 
 def _library() -> Path | None:

@@ -2,32 +2,45 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 _DEFINE = ("-D", "--define-macro")
 _ARCH = ("--gpu-architecture", "-arch")
-_READS = ("-I", "--include-path", "--pre-include", "-include", "--use-bundled-headers", "--use-pch", "--pch-dir")
-_WITH_VALUE = (*_DEFINE, *_ARCH, *_READS, "-U", "--undefine-macro")
+_INCLUDE = ("-I", "--include-path")
+_PRE_INCLUDE = ("--pre-include", "-include")
+_OPAQUE = ("--use-bundled-headers", "--use-pch", "--create-pch", "--pch-dir", "--pch")  # nothing tells what they read
+_WITH_VALUE = (*_DEFINE, *_ARCH, *_INCLUDE, *_PRE_INCLUDE, *_OPAQUE[:-1], "-U", "--undefine-macro")
 
 
 @dataclass(frozen=True)
 class Options:
-    """flags: options as they were given, two-word ones as one. reads_files: one of them names files or folders."""
+    """flags: options as they were given, two-word ones as one. folders, pre_includes: the paths that are among them.
+    opaque: one of them reads files that nothing tells."""
 
     flags: tuple[str, ...]
     defines: Mapping[str, str]
     arch: str | None
-    reads_files: bool
+    folders: tuple[str, ...] = ()
+    pre_includes: tuple[str, ...] = ()
+    opaque: bool = False
+
+    @property
+    def reads_files(self) -> bool:
+        """An option names files or folders."""
+        return bool(self.folders or self.pre_includes or self.opaque)
 
     def compiler_flags(self) -> list[str]:
         """The flags with the macros put back."""
         return [*self.flags, *(f"-D{name}={value}" for name, value in self.defines.items())]
 
     def content(self) -> bytes:
-        """What these options add to a cache key. Order counts only where one option is given twice."""
-        names = [flag.split("=", 1)[0] for flag in self.flags]
-        flags = sorted(self.flags) if len(set(names)) == len(names) else list(self.flags)
+        """What these options add to a cache key: no absolute path. Order counts only where one is given twice."""
+        plain = [_without_path(flag) for flag in self.flags]
+        names = [flag.split("=", 1)[0] for flag in plain]
+        flags = sorted(plain) if len(set(names)) == len(names) else plain
         return "\0".join([*flags, "", *(f"{name}={value}" for name, value in sorted(self.defines.items()))]).encode()
 
 
@@ -42,7 +55,9 @@ def parse_options(
         raise TypeError(f"options is a list of strings; write [{options!r}]")
     macros = {name: _macro_value(value) for name, value in (defines or {}).items()}
     flags: list[str] = []
-    reads_files = False
+    folders: list[str] = []
+    pre_includes: list[str] = []
+    opaque = False
     words = list(options)
     while words:
         word = words.pop(0)
@@ -55,9 +70,21 @@ def parse_options(
                 raise ValueError(f"two architectures are given: {arch} and {value}")
             arch = value
         else:
-            reads_files |= name in _READS
+            folders += [value] if name in _INCLUDE else []
+            pre_includes += [value] if name in _PRE_INCLUDE else []
+            opaque |= name in _OPAQUE
             flags.append(word if name == word.split("=", 1)[0] and not value else _joined(name, value))
-    return Options(tuple(flags), macros, arch, reads_files)
+    return Options(tuple(flags), macros, arch, tuple(folders), tuple(pre_includes), opaque)
+
+
+def include_options(folders: Sequence[str | os.PathLike[str]]) -> list[str]:
+    """-I options for include folders. Raises TypeError for a plain string, ValueError for what is no folder."""
+    if isinstance(folders, (str, os.PathLike)):
+        raise TypeError(f"include is a list of folders; write [{str(folders)!r}]")
+    for folder in folders:
+        if not Path(folder).is_dir():
+            raise ValueError(f"include: there is no folder {str(folder)!r}")
+    return [f"-I{os.fspath(folder)}" for folder in folders]
 
 
 def _macro_value(value: object) -> str:
@@ -79,6 +106,14 @@ def _split(word: str, following: list[str]) -> tuple[str, str]:
         if short and word.startswith(name):
             return name, word[len(name) :]
     return word.split("=", 1)[0], ""
+
+
+def _without_path(flag: str) -> str:
+    """A folder counts by what is found there, an absolute file by its name and contents."""
+    name, _, value = flag.partition("=")
+    if name in _PRE_INCLUDE and Path(value).is_absolute():
+        return f"{name}=/{Path(value).name}"
+    return next((name for name in _INCLUDE if flag.startswith(name)), flag)
 
 
 def _joined(name: str, value: str) -> str:

@@ -124,7 +124,7 @@ def split_list(words: Sequence[str]) -> list[list[str]]:
 
 def parse_parameter(words: Sequence[str], index: int, aliases: Aliases) -> Parameter:
     """The parameter that `words` declare. Unnamed ones are called arg0, arg1, ... by their position."""
-    declaration = _without_attributes(_without_default(words))
+    declaration = without_attributes(_without_default(words))
     declarator = _parenthesised_declarator(declaration)
     if declarator is not None:  # float (*rows)[16], or void (*callback)(int)
         name, is_function = declarator
@@ -160,7 +160,7 @@ def _without_default(words: Sequence[str]) -> list[str]:
     return list(words)
 
 
-def _without_attributes(words: Sequence[str]) -> list[str]:
+def without_attributes(words: Sequence[str]) -> list[str]:
     out: list[str] = []
     at = 0
     while at < len(words):
@@ -222,7 +222,7 @@ def _expand(words: Sequence[str], aliases: Aliases) -> list[str]:
         if at is None:
             break
         out[at : at + 1] = aliases[out[at]]
-    return _without_attributes(out)
+    return without_attributes(out)
 
 
 def _outer(words: Sequence[str]) -> list[str]:
@@ -266,6 +266,23 @@ def _element(words: Sequence[str], stars: int, aliases: Aliases) -> str:
     if vector and name not in ("float2", "double2"):
         return _vector_base(vector.group(1))
     return _PAIRS.get(name) or _scalar(words)
+
+
+def element_type(words: Sequence[str], aliases: Aliases) -> tuple[str, int]:
+    """(dtype, lanes) of an object's type: ("float32", 4) for float4, ("float32", 0) for float, ("", 0) when unknown."""
+    expanded = _expand(words, aliases)
+    if "*" in _outer(expanded):
+        return "uint64", 0
+    name = _type_name(expanded)
+    vector = _VECTOR.fullmatch(name)
+    if vector:
+        return _vector_base(vector.group(1)), int(vector.group(2))
+    return (_PAIRS[name], 2) if name in _PAIRS else (_scalar(expanded), 0)
+
+
+def item_bytes(dtype: str) -> int:
+    """Bytes of one element of a dtype that a type of CUDA C++ can have."""
+    return _ITEM_BYTES[dtype]
 
 
 def _vector_base(name: str) -> str:

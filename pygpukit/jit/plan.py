@@ -48,8 +48,8 @@ def parameter_plan(signature: KernelSignature, function: native.Function) -> lis
     return plan
 
 
-def document(signature: KernelSignature) -> str:
-    """What help() and `kernel?` show."""
+def document(signature: KernelSignature, usage: str = "") -> str:
+    """What help() and `kernel?` show; `usage` says what the kernel takes of a multiprocessor."""
     name = signature.short_name
     lines = [f"CUDA kernel {signature}", ""]
     for one in signature.parameters:
@@ -67,4 +67,6 @@ def document(signature: KernelSignature) -> str:
     ]
     if signature.launch_bounds:
         lines.append(f"Launch bounds: at most {signature.launch_bounds[0]} threads a block.")
+    if usage:
+        lines.append(f"Uses: {usage}.")
     return "\n".join(lines)

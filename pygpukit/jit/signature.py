@@ -1,4 +1,4 @@
-"""The kernels of a CUDA source: names, namespaces, templates, launch bounds and typed parameters, read from its tokens.
+"""The kernels and variables of a CUDA source: names, namespaces, templates, launch bounds and types, from its tokens.
 
 No compiler is asked, so this also works where none is installed. Kernels that only a macro's expansion shows are not
 seen.
@@ -14,6 +14,7 @@ from itertools import chain
 
 from pygpukit.jit.lexer import Token, Unit, lex, words_of
 from pygpukit.jit.parameters import Parameter, parse_parameter, spell, split_list
+from pygpukit.jit.variables import SPACES, Variable, read_variables
 
 _ATTRIBUTES = frozenset(
     ["__launch_bounds__", "__maxnreg__", "__cluster_dims__", "__attribute__", "__align__", "__declspec"]
@@ -28,7 +29,8 @@ class KernelSignature:
     """One `__global__` definition. line counts from 1.
 
     name: as it is qualified ("ns::scale"). template: names of its template parameters, None when it is no template.
-    launch_bounds: what __launch_bounds__ gives, 0 for what is not a plain number. dimensions: highest axis its own body
+    launch_bounds: what __launch_bounds__ gives, 0 for what is not a plain number. cluster_dims: the expressions in
+    __cluster_dims__. dimensions: highest axis its own body
     reads from the built-in indices. dynamic_shared: it, or the file outside functions, declares `extern __shared__`.
     """
 
@@ -38,6 +40,7 @@ class KernelSignature:
     extern_c: bool = False
     template: tuple[str, ...] | None = None
     launch_bounds: tuple[int, ...] = ()
+    cluster_dims: tuple[str, ...] = ()
     dimensions: int = 1
     dynamic_shared: bool = False
     declarations: tuple[tuple[str, ...], ...] = field(default=(), repr=False)  # the parameters' tokens
@@ -71,9 +74,12 @@ class KernelSignature:
 
 
 @lru_cache(maxsize=64)
-def _scan(source: str, defines: tuple[tuple[str, str], ...]) -> tuple[Unit, tuple[KernelSignature, ...]]:
+def _scan(
+    source: str, defines: tuple[tuple[str, str], ...]
+) -> tuple[Unit, tuple[KernelSignature, ...], tuple[Variable, ...]]:
     unit = lex(source, dict(defines))
-    return unit, tuple(_Scanner(unit).kernels())
+    scanner = _Scanner(unit)
+    return unit, tuple(scanner.kernels()), tuple({one.name: one for one in scanner.variables}.values())
 
 
 def scan(source: str, defines: Mapping[str, str] | None = None) -> tuple[KernelSignature, ...]:
@@ -91,6 +97,15 @@ def scan(source: str, defines: Mapping[str, str] | None = None) -> tuple[KernelS
                 f"{kernel.line}; rename one, or choose with a macro that the source or `defines` sets"
             )
     return tuple(seen.values())
+
+
+def scan_variables(source: str, defines: Mapping[str, str] | None = None) -> tuple[Variable, ...]:
+    """Every __device__ and __constant__ variable outside functions and classes, in order.
+
+    Left out: templates, constexpr, declarations with `extern`, and what stands under a condition that only a compiler
+    can decide.
+    """
+    return _scan(source, tuple(sorted((defines or {}).items())))[2]
 
 
 def includes(source: str, defines: Mapping[str, str] | None = None) -> tuple[list[str], list[str]]:
@@ -115,6 +130,8 @@ class _Scanner:
         self._template: tuple[str, ...] | None = None
         self._aliases: dict[str, Sequence[str]] = {k: v for k, v in unit.macros.items() if v}
         self._file_shared = False
+        self._constants: dict[str, Sequence[str]] = {}  # integer constants, for the extents of arrays
+        self.variables: list[Variable] = []
 
     def kernels(self) -> list[KernelSignature]:
         found: list[KernelSignature] = []
@@ -130,6 +147,9 @@ class _Scanner:
                 continue
             if handler is not None:
                 at = handler(at)
+                continue
+            if word in SPACES and self._at_file_scope():
+                at = self._variables(at)
                 continue
             if word == "{":
                 self._open(None, False)
@@ -226,6 +246,43 @@ class _Scanner:
             self._aliases[words[0]] = words[2:] if words[1:2] == [":"] else ["int"]
         return end
 
+    def _on_const(self, at: int) -> int:
+        """Notes `const int N = 16;`. Goes on after the word: what follows may be anything."""
+        if not self._at_file_scope() or self._template is not None:
+            return at + 1
+        end = self._find(at, ";", "{", "(")
+        words = self._words[at:end]
+        if "=" in words and self._words[end : end + 1] == [";"]:
+            self._constants[words[words.index("=") - 1]] = words[words.index("=") + 1 :]
+        return at + 1
+
+    _on_constexpr = _on_const
+
+    def _variables(self, at: int) -> int:
+        """Reads the declaration around the __device__ or __constant__ at `at`, unless it is a function's."""
+        open_list = at + 1
+        while True:
+            open_list = self._find(open_list, "(", "[", "{", ";", "=", "}", "__global__")
+            if self._words[open_list : open_list + 1] == ["["]:
+                open_list = self._close(open_list, "[", "]")
+            elif self._words[open_list : open_list + 1] == ["("] and self._words[open_list - 1] in _ATTRIBUTES:
+                open_list = self._close(open_list, "(", ")")
+            else:
+                break
+        head = self._words[self._start : open_list]
+        is_variable = self._words[open_list : open_list + 1] in (["{"], [";"], ["="]) and "operator" not in head
+        if not is_variable or self._template is not None:
+            return at + 1
+        end = open_list
+        while end < len(self._words) and self._words[end] != ";":
+            end = self._close(end, "{", "}") if self._words[end] == "{" else end + 1
+        if all(token.certain for token in self._tokens[self._start : end]):
+            scope = "::".join(scope for scope in self._scopes if scope)
+            words = self._words[self._start : end]
+            self.variables += read_variables(words, self._line(at), scope, self._aliases, self._constants)
+        self._begin(end)
+        return end
+
     def _kernel(self, at: int) -> tuple[KernelSignature | None, int]:
         """The definition around the __global__ at `at`, if it is one with a body, and where to go on."""
         prefix = self._words[self._start : at]
@@ -259,6 +316,7 @@ class _Scanner:
             extern_c=any(self._extern_c) or '"C"' in prefix,
             template=None if specialised else self._template,
             launch_bounds=bounds,
+            cluster_dims=tuple(" ".join(words) for words in self._attribute("__cluster_dims__", self._start, body)),
             dimensions=self._dimensions(body, end),
             dynamic_shared=self._extern_shared(body, end),
             declarations=tuple(map(tuple, declarations)),
@@ -284,17 +342,21 @@ class _Scanner:
 
     def _bounds(self, start: int, end: int) -> tuple[int, ...]:
         """The numbers of the first __launch_bounds__ in the range; a macro's number counts."""
-        at = self._find(start, "__launch_bounds__")
-        if at >= end or self._words[at + 1 : at + 2] != ["("]:
-            return ()
         numbers = []
-        for words in split_list(self._words[at + 2 : self._close(at + 1, "(", ")") - 1]):
+        for words in self._attribute("__launch_bounds__", start, end):
             for _ in range(8):
                 if len(words) == 1 and words[0] in self._aliases:
                     words = list(self._aliases[words[0]])
             text = words[0].rstrip("uUlL") if len(words) == 1 else ""
             numbers.append(int(text) if text.isdigit() else 0)
         return tuple(numbers)
+
+    def _attribute(self, name: str, start: int, end: int) -> list[list[str]]:
+        """The tokens of each argument of the first attribute of this name in the range."""
+        at = self._find(start, name)
+        if at >= end or self._words[at + 1 : at + 2] != ["("]:
+            return []
+        return split_list(self._words[at + 2 : self._close(at + 1, "(", ")") - 1])
 
     def _dimensions(self, start: int, end: int) -> int:
         axes = [

@@ -11,7 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from pygpukit.jit.lexer import lex
-from pygpukit.jit.signature import KernelSignature, scan
+from pygpukit.jit.lines import Lines, directive
+from pygpukit.jit.signature import KernelSignature, scan, scan_variables
 
 STUB_FILE = "<kernels>"  # where messages about the entry table come from
 
@@ -41,6 +42,7 @@ _REFUSED = (
 _MESSAGE = re.compile(
     r"(?P<file>[^\s:][^:\n]*):(?P<line>\d+):(?:(?P<column>\d+):)? (?P<kind>(?:fatal )?error|note): (?P<text>.*)"
 )
+_ON_COMMAND = re.compile(r"<command-line>: error: (?P<text>.*)")
 _REQUIRED = re.compile(r"(?P<file>[^\s:][^:\n]*):(?P<line>\d+):(?P<column>\d+):\s+required (?:from|by)")
 _UNDEFINED = re.compile(r"(?:(?P<file>.*?):(?P<line>\d+): )?.*?(?P<text>undefined (?:reference to|symbol:) .*)")
 _FLAG = re.compile(r" \[-[fW][\w=-]+\]$")  # names an option of the compiler that the user did not give
@@ -48,11 +50,11 @@ _FLAG = re.compile(r" \[-[fW][\w=-]+\]$")  # names an option of the compiler tha
 
 @dataclass(frozen=True)
 class Prepared:
-    """text: what to compile. names: kernels in the entry table. places: line of each, for messages about the table."""
+    """text: what to compile. names: kernels in the entry table. places: "file:line" of each, for messages about it."""
 
     text: str
     names: tuple[str, ...]
-    places: tuple[int, ...]
+    places: tuple[str, ...]
 
 
 def blank(source: str) -> str:
@@ -66,39 +68,58 @@ def refusals(source: str, name: str, defines: Mapping[str, str] | None = None) -
     What stands in branches that the preprocessor leaves out, as under #ifndef PYGPUKIT_SIM, does not count.
     """
     code = blank(source)
+    lines = Lines(source, name)
     found = []
     for pattern, text in _REFUSED:
         for match in pattern.finditer(code):
             line, column = _place(code, match.start())
-            found.append((line, column, f"{name}:{line}:{column}: error: {text}"))
+            file, told = lines.origin(line)
+            found.append((line, column, f"{file}:{told}:{column}: error: {text}"))
     active = {token.line for token in lex(source, {**_MACROS, **(defines or {})}).tokens} if found else ()
     return "\n".join(message for line, _, message in sorted(found) if line in active)
 
 
 def prepare(
-    source: str, name: str, defines: Mapping[str, str] | None = None, name_expressions: Sequence[str] = ()
+    source: str,
+    name: str,
+    defines: Mapping[str, str] | None = None,
+    name_expressions: Sequence[str] = (),
+    checked: bool = False,
 ) -> Prepared:
-    """The text to compile: the source under its own name, and the table of its kernels and name expressions."""
+    """The text to compile: the source under its own name, and the table of its kernels and name expressions.
+
+    A checked image also holds the source, by which the checker names arrays.
+    """
     text, binds = _rewrite_dynamic_shared(source, name)
-    kernels = scan(source, {**_MACROS, **(defines or {})})
+    macros = {**_MACROS, **(defines or {})}
+    kernels = scan(source, macros)
+    variables = [one.expression for one in scan_variables(source, macros)]
     wanted: dict[str, KernelSignature | None] = {one.name: one for one in kernels if one.template is None}
     for expression in name_expressions:
         wanted.setdefault(expression, _template_of(expression, kernels))
     table = [
-        f"PK_SIM_KERNEL({index}, {_quoted(kernel_name)}, {_bound(kernel)}, {kernel_name})"
+        f"PK_SIM_KERNEL({index}, {_quoted(kernel_name)}, {_bound(kernel)}, {_cluster(kernel)}, {kernel_name})"
         for index, (kernel_name, kernel) in enumerate(wanted.items())
     ]
     # The table comes first in its file, one kernel a line, so that a message's line tells the kernel.
     lines = [
-        f"#line 1 {_quoted(name)}",
-        text,
-        f"#line 1 {_quoted(STUB_FILE)}",
-        *table,
+        directive(1, name) + text,
+        directive(1, STUB_FILE) + "\n".join(table),
+        _escaping(variables),
         "static void pk_sim_bind_dynamic() {" + "".join(binds) + "}",
         ", ".join([f"PK_SIM_IMAGE({len(table)}", *(f"&pk_sim_kernel_{index}" for index in range(len(table)))]) + ")",
+        *([f"PK_SIM_CHECKED_IMAGE({_quoted(source)}, {_quoted(name)})"] if checked else []),
         "",
     ]
-    return Prepared("\n".join(lines), tuple(wanted), tuple(kernel.line if kernel else 1 for kernel in wanted.values()))
+    origins = Lines(source, name)
+    places = (origins.origin(kernel.line if kernel else 1) for kernel in wanted.values())
+    return Prepared("\n".join(lines), tuple(wanted), tuple(f"{file}:{line}" for file, line in places))
+
+
+def _escaping(variables: Sequence[str]) -> str:
+    """A declaration through which the variables could be changed from outside, as far as a compiler can tell."""
+    listed = f"static const volatile void *const pk_sim_variables[] = {{{', '.join(variables)}}};"
+    return f"__attribute__((used)) {listed}" if variables else ""
 
 
 def readable_log(log: str, name: str, prepared: Prepared, source: str) -> str:
@@ -107,7 +128,7 @@ def readable_log(log: str, name: str, prepared: Prepared, source: str) -> str:
     A message about one of the simulator's headers is told at the line of the user's that led there; of those about one
     entry of the kernel table only the first is kept.
     """
-    reader = _LogReader(name, prepared, source.count("\n") + 1)
+    reader = _LogReader(name, prepared, source)
     for line in log.splitlines():
         reader.read(line)
     reader.place_waiting(f"{name}:1")
@@ -118,20 +139,25 @@ def readable_log(log: str, name: str, prepared: Prepared, source: str) -> str:
 class _LogReader:
     """One pass over a log. found: messages. unclosed: those that only say that the source ended too early."""
 
-    def __init__(self, name: str, prepared: Prepared, last_line: int) -> None:
+    def __init__(self, name: str, prepared: Prepared, source: str) -> None:
         self.found: list[str] = []
         self.unclosed: list[str] = []
-        self._name, self._prepared, self._last_line = name, prepared, last_line
+        self._name, self._prepared = name, prepared
+        lines = Lines(source, name)
+        self._files = lines.files
+        self._end = "{}:{}".format(*lines.origin(source.count("\n") + 1))
         self._origin = ""  # the user's place that the next message about a header belongs to (g++ tells it before)
         self._waiting = ""  # a message about a header whose place is not known yet (clang tells it after)
         self._told: set[str] = set()  # kernels of the table that a message was about
 
     def read(self, line: str) -> None:
         if required := _REQUIRED.match(line):
-            if required["file"] == self._name:
-                self._origin = f"{self._name}:{required['line']}:{required['column']}"
+            if required["file"] in self._files:
+                self._origin = f"{required['file']}:{required['line']}:{required['column']}"
         elif match := _MESSAGE.match(line):
             self._message(match)
+        elif on_command := _ON_COMMAND.match(line):  # about a macro given with -D; a note tells where it is used
+            self._waiting = f"error: {on_command['text']}"
         elif undefined := _UNDEFINED.match(line):
             ours = (undefined["file"] or "").endswith(("/" + self._name, " " + self._name))  # the linker adds a folder
             self.found.append(f"{self._name}:{undefined['line'] if ours else 1}: error: {undefined['text']}")
@@ -140,12 +166,12 @@ class _LogReader:
         text = _FLAG.sub("", match["text"])
         if match["kind"] != "note":
             self.place_waiting(f"{self._name}:1")
-        elif match["file"] == self._name and text.startswith("in instantiation of"):
-            self.place_waiting(f"{self._name}:{match['line']}:{match['column']}")
+        elif match["file"] in self._files and text.startswith(("in instantiation of", "in expansion of macro")):
+            self.place_waiting(f"{match['file']}:{match['line']}:{match['column']}")
             return
-        if match["file"] == self._name:
+        if match["file"] in self._files:
             column = f":{match['column']}" if match["column"] else ""
-            self.found.append(f"{self._name}:{match['line']}{column}: {match['kind']}: {text}")
+            self.found.append(f"{match['file']}:{match['line']}{column}: {match['kind']}: {text}")
         elif match["kind"] != "note":
             self._elsewhere(match["file"], int(match["line"]), text)
         if match["kind"] != "note":
@@ -155,13 +181,13 @@ class _LogReader:
         """An error that the compiler saw in the entry table or in a header."""
         names = self._prepared.names
         if file == STUB_FILE and line <= len(names):
-            place = self._origin or f"{self._name}:{self._prepared.places[line - 1]}"
+            place = self._origin or self._prepared.places[line - 1]
             if names[line - 1] not in self._told:
                 self.found.append(f"{place}: error: kernel {names[line - 1]}: {text}")
             self._told.add(names[line - 1])
         elif file == STUB_FILE:
             if not self.unclosed or "end of input" in text:
-                self.unclosed = [f"{self._name}:{self._last_line}: error: {text}"]
+                self.unclosed = [f"{self._end}: error: {text}"]
         elif self._origin:
             self.found.append(f"{self._origin}: error: {text}")
         else:
@@ -179,13 +205,18 @@ def _place(text: str, offset: int) -> tuple[int, int]:
 
 
 def _quoted(text: str) -> str:
-    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\r", "\\r")
     return f'"{escaped}"'
 
 
 def _bound(kernel: KernelSignature | None) -> int:
     first = kernel.launch_bounds[0] if kernel and kernel.template is None and kernel.launch_bounds else 0
     return min(first, 1024) if first > 0 else 1024
+
+
+def _cluster(kernel: KernelSignature | None) -> str:
+    dims = kernel.cluster_dims if kernel else ()
+    return f"({', '.join((*dims, '1', '1')[:3])})" if dims else "(0, 0, 0)"
 
 
 def _template_of(expression: str, kernels: Sequence[KernelSignature]) -> KernelSignature | None:
@@ -218,7 +249,7 @@ def _rewrite_dynamic_shared(source: str, name: str) -> tuple[str, list[str]]:
             text, variable, kind = declaration
             if None not in scopes:
                 qualified = "::".join([scope for scope in scopes if scope] + [variable])
-                binds.append(f" {qualified} = pk_sim_dynamic<{kind}>();")
+                binds.append(f" {qualified} = pk_sim_dynamic<{kind}>({_quoted(variable)});")
             pieces += [source[done : match.start()], text, _back_to(source, match.start(), match.end(), name)]
             done = match.end()
     return "".join(pieces) + source[done:], binds
@@ -233,8 +264,9 @@ def _dynamic(declaration: str, in_function: bool) -> tuple[str, str, str] | None
         return None
     kind = " ".join((match["type"] + match["extents"]).split())
     if in_function:
-        return f"pk_sim_pointer<{kind}> const {match['name']} = pk_sim_dynamic<{kind}>();", match["name"], kind
-    return f"static thread_local pk_sim_pointer<{kind}> {match['name']};", match["name"], kind
+        value = f"pk_sim_dynamic<{kind}>({_quoted(match['name'])})"
+        return f"pk_sim_pointer<{kind}> const {match['name']} = {value};", match["name"], kind
+    return f"PK_SIM_STATE pk_sim_pointer<{kind}> {match['name']};", match["name"], kind
 
 
 def _back_to(source: str, start: int, end: int, name: str) -> str:
@@ -244,4 +276,5 @@ def _back_to(source: str, start: int, end: int, name: str) -> str:
     if not rest.strip() and "\n" not in source[start:end]:
         return ""
     line, column = _place(source, end)
-    return f"\n#line {line} {_quoted(name)}\n" + " " * (column - 1)
+    file, told = Lines(source, name).origin(line)
+    return "\n" + directive(told, file) + " " * (column - 1)

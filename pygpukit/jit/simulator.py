@@ -6,6 +6,7 @@ import atexit
 import contextlib
 import os
 import platform
+import re
 import shutil
 import signal
 import subprocess
@@ -20,6 +21,7 @@ from pathlib import Path
 
 from pygpukit.core.errors import NvrtcError, NvrtcErrorCode
 from pygpukit.jit.diagnostics import compile_error
+from pygpukit.jit.sim_flops import COUNTING_FLAGS, with_counters
 from pygpukit.jit.sim_source import prepare, readable_log, refusals
 
 # Semantics first: wrapping integers, aliasing pointers, signed char and exact arithmetic are what a GPU gives. Without
@@ -30,6 +32,18 @@ _FLAGS = (
     "-fno-strict-aliasing", "-fwrapv", "-fsigned-char", "-fno-delete-null-pointer-checks", "-fstack-clash-protection",
     "-fno-stack-protector", "-U_FORTIFY_SOURCE", "-fno-tree-slp-vectorize",
 )  # fmt: skip
+# Checked images: calls before every access, which pk_sim_check.h answers. Sanitizers' own libraries stay out.
+_CHECKED_FLAGS = (
+    "-fsanitize=thread,bounds,integer-divide-by-zero,alignment",
+    "-fno-sanitize-recover=bounds,integer-divide-by-zero,alignment",
+)  # fmt: skip
+_CHECKED_GCC = ("--param=tsan-distinguish-volatile=1", "--param=tsan-instrument-func-entry-exit=0")
+_CHECKED_CLANG = (
+    "-mllvm", "-tsan-distinguish-volatile=1", "-mllvm", "-tsan-instrument-func-entry-exit=0",
+    "-fno-sanitize-link-runtime",
+)  # fmt: skip
+CHECK_MODES = {True: 1, "memory": 2, "count": 3}  # pk_sim_check_mode
+
 # Options that mean something to a GPU's code generator only.
 _WITHOUT_EFFECT = (
     "--use_fast_math", "-use_fast_math", "--ftz", "-ftz", "--prec-sqrt", "-prec-sqrt", "--prec-div", "-prec-div",
@@ -38,7 +52,7 @@ _WITHOUT_EFFECT = (
     "--relocatable-device-code", "-rdc", "--ptxas-options", "-Xptxas", "--diag-suppress", "-diag-suppress",
     "--device-as-default-execution-space", "--dopt", "-dopt", "--minimal", "--split-compile", "--time", "--verbose",
 )  # fmt: skip
-_PASSED_ON = ("-D", "-U", "-I", "-include")
+_PASSED_ON = ("-D", "-U", "-I")
 
 # Headers that a kernel source may include, by the one that has all they hold.
 _OTHER_HEADERS = {
@@ -46,7 +60,9 @@ _OTHER_HEADERS = {
         "assert.h", "cassert", "cfloat", "climits", "cmath", "cstddef", "cstdint", "cstdio", "cuda_runtime.h",
         "device_launch_parameters.h", "float.h", "limits.h", "math.h", "stddef.h", "stdint.h", "stdio.h",
     ),
-    "cooperative_groups.h": ("cooperative_groups/reduce.h", "cooperative_groups/scan.h"),
+    "pk_sim_groups.h": (
+        "cooperative_groups/memcpy_async.h", "cooperative_groups/reduce.h", "cooperative_groups/scan.h",
+    ),
 }  # fmt: skip
 
 include_directory: Path | None = None  # where the CUDA headers of the simulator are; None = those of the package
@@ -98,8 +114,13 @@ def compile(
     options: Sequence[str] = (),
     defines: Sequence[str] = (),
     name_expressions: Sequence[str] = (),
+    read: list[str] | None = None,
+    check: bool | str = False,
 ) -> SimImage:
     """Compile CUDA C++ for the simulated device. `options` as for NVRTC, `defines` as "NAME=value".
+
+    The files that the compiler read are appended to `read` when it is given. `check`: True for an image whose every
+    access is checked, "memory" for one without races, "count" to count bytes.
 
     Raises CompileError with the places in `source`, CompilerNotFound, ValueError for an option without meaning. The GIL
     is free while the compiler runs; Ctrl-C ends it.
@@ -107,20 +128,41 @@ def compile(
     macros = {key: value or "1" for key, _, value in (define.partition("=") for define in defines)}
     if refused := refusals(source, name, macros):
         raise compile_error(name, refused, source)
-    prepared = prepare(source, name, macros, name_expressions)
+    prepared = prepare(source, name, macros, name_expressions, checked=bool(check))
     command = find_compiler()
     headers = _headers(os.getpid(), include_directory)
     with tempfile.TemporaryDirectory(prefix="pygpukit-sim-") as folder:
         text, image = Path(folder) / "kernel.cpp", Path(folder) / "kernel.so"
         text.write_text(prepared.text)
+        listed = Path(folder) / "kernel.d"
+        listing = ["-MD", "-MF", str(listed)] if read is not None else []
+        counted = Path(folder) / "kernel.s" if check == "count" else None
         status, log = _run([
-            *command, *_FLAGS, *_compiler_flags(command), *_translate(options), *(f"-D{define}" for define in defines),
-            "-iquote", str(Path.cwd()), "-I", str(headers), "-include", str(headers / "pk_cuda_sim.h"),
-            str(text), "-o", str(image), *_link_flags(command),
+            *command, *_FLAGS, *_check_flags(check, command), *_compiler_flags(command), *_translate(options),
+            *(f"-D{define}" for define in defines), "-iquote", str(Path.cwd()),
+            "-I", str(headers), "-include", str(headers / "pk_cuda_sim.h"), *listing, str(text),
+            *(["-S", "-o", str(counted)] if counted else ["-o", str(image), *_link_flags(command)]),
         ])  # fmt: skip
+        if counted and status == 0:
+            counted.write_text(with_counters(counted.read_text()))
+            link = ["-shared", "-fPIC", "-gdwarf-4", str(counted), "-o", str(image), *_link_flags(command)]
+            status, log = _run([*command, *link])
         if status != 0:
             raise compile_error(name, readable_log(log, name, prepared, source), source)
+        if read is not None:
+            read += [file for file in _dependencies(listed.read_text()) if Path(file) != text]
         return SimImage(image.read_bytes(), "", prepared.names)
+
+
+def header_folders() -> list[Path]:
+    """Where the simulator's own headers lie."""
+    return [_headers(os.getpid(), include_directory)]
+
+
+def _dependencies(rule: str) -> list[str]:
+    """The files in a rule that a compiler wrote for make: `target: file file \\`."""
+    words = re.findall(r"(?:\\[ #\\]|\$\$|[^\s\\])+", rule.partition(": ")[2])
+    return [re.sub(r"\\([ #\\])", r"\1", word).replace("$$", "$") for word in words]
 
 
 def _translate(options: Sequence[str]) -> list[str]:
@@ -133,13 +175,23 @@ def _translate(options: Sequence[str]) -> list[str]:
             flags[0] = f"-std={value}" if value not in ("c++03", "c++11", "c++14") else flags[0]
         elif key in ("--fmad", "-fmad"):
             flags += ["-ffp-contract=off"] if value == "false" else []
-        elif key in ("--include-path", "--pre-include", "--undefine-macro"):
-            flags += {"--include-path": ["-I", value], "--pre-include": ["-include", value]}.get(key, [f"-U{value}"])
+        elif key in ("--include-path", "--pre-include", "-include", "--undefine-macro"):
+            names = {"--include-path": "-I", "--undefine-macro": "-U"}
+            flags += [names.get(key, "-include"), value]
         elif key.startswith(_PASSED_ON):
             flags.append(option)
         elif key not in _WITHOUT_EFFECT:
             raise ValueError(f"the simulator's compiler does not know the option {option!r}")
     return flags
+
+
+def _check_flags(check: bool | str, command: Sequence[str]) -> list[str]:
+    if not check:
+        return []
+    gcc = not _is_zig(command) and "clang" not in Path(command[0]).name
+    counting = COUNTING_FLAGS if check == "count" else ()
+    own = _CHECKED_GCC if gcc else _CHECKED_CLANG
+    return [*_CHECKED_FLAGS, *own, *counting, f"-DPK_SIM_CHECK={CHECK_MODES[check]}"]
 
 
 def _is_zig(command: Sequence[str]) -> bool:
@@ -151,7 +203,8 @@ def _compiler_flags(command: Sequence[str]) -> list[str]:
         return ["-fno-sanitize=undefined", "-UNDEBUG"]
     if "clang" in Path(command[0]).name:
         return ["-fno-caret-diagnostics", "-fno-color-diagnostics"]
-    return ["-fno-diagnostics-show-caret", "-fdiagnostics-color=never"]
+    # As a GPU does: a product and a sum in one. clang does it by itself, and would contract conversions, too.
+    return ["-fno-diagnostics-show-caret", "-fdiagnostics-color=never", "-ffp-contract=fast"]
 
 
 def _link_flags(command: Sequence[str]) -> list[str]:
@@ -164,8 +217,10 @@ def _link_flags(command: Sequence[str]) -> list[str]:
 
 def _run(command: list[str]) -> tuple[int, str]:
     """(exit status, messages). The compiler and what it started are ended when this is interrupted."""
-    # Messages in English with plain quotes, whatever the user's language.
+    # Messages in English with plain quotes, whatever the user's language; and no folders that no option names.
     environment = {**os.environ, "LC_ALL": "C"}
+    for variable in ("CPATH", "C_INCLUDE_PATH", "CPLUS_INCLUDE_PATH"):
+        environment.pop(variable, None)
     with subprocess.Popen(
         command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=environment,
         start_new_session=True,

@@ -1,25 +1,41 @@
-"""A compiled source with its kernels: one image, one module, any number of kernel objects."""
+"""A compiled source with its kernels and variables: one image, one module, any number of kernel objects."""
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Mapping, Sequence
 from functools import cached_property
+from typing import TYPE_CHECKING, Any
+from weakref import WeakValueDictionary
 
 from pygpukit._core import native
 from pygpukit.core.backend import backend
 from pygpukit.core.errors import GPUError
 from pygpukit.jit.compiler import compile_source
+from pygpukit.jit.cubin import Cubin, Resources, read_cubin
+from pygpukit.jit.globals import Globals
 from pygpukit.jit.image import Image
-from pygpukit.jit.options import parse_options
-from pygpukit.jit.signature import KernelSignature, scan
+from pygpukit.jit.options import include_options, parse_options
+from pygpukit.jit.signature import KernelSignature, scan, scan_variables
+from pygpukit.jit.variables import Variable
+
+if TYPE_CHECKING:
+    from pygpukit.jit.kernel import JITKernel
+
+_loaded: WeakValueDictionary[str, Unit] = WeakValueDictionary()  # by kernel name
+
+
+def loaded_unit(kernel: str) -> Unit | None:
+    """The unit that a kernel of this name was last loaded from, while it is alive: whose lines its faults mean."""
+    return _loaded.get(kernel)
 
 
 class Unit:
     """One compiled source.
 
     signatures: kernels that can be launched, by the name they are asked for. templates: kernels that need a name
-    expression and were given none. loadable: whether the open backend can run it.
+    expression and were given none. globals: its variables. loadable: whether the open backend can run it.
     """
 
     def __init__(
@@ -29,47 +45,96 @@ class Unit:
         name: str = "kernel",
         options: Sequence[str] = (),
         defines: Mapping[str, object] | None = None,
+        include: Sequence[str | os.PathLike[str]] = (),
         arch: str | None = None,
         name_expressions: Sequence[str] = (),
+        check: bool | str | None = None,
     ) -> None:
         """Reads the kernels; .image compiles on first use. Raises ValueError for an expression without a template."""
-        self.source, self.name, self.options = source, name, tuple(options)
-        found = scan(source, parse_options(options, defines).defines)
+        parsed = parse_options(options, defines)
+        self.source, self.name, self.options = source, name, (*options, *include_options(include))
+        found = scan(source, parsed.defines)
         self.signatures = _instantiated(found, name_expressions)
         used = {expression.partition("<")[0] for expression in name_expressions}
         self.templates = tuple(one for one in found if one.template is not None and one.name not in used)
-        self._defines, self._arch = defines, arch
+        self.globals = Globals(self, scan_variables(source, parsed.defines))
+        self._defines, self._arch, self._check = defines, arch, check
         self._module: native.Module | None = None
         self._lock = threading.Lock()
+
+    def arguments(self) -> dict[str, Any]:
+        """What compile_source() is called with, apart from the source."""
+        expressions = [one.expression for one in self.signatures.values() if one.expression is not None]
+        return {
+            "name": self.name,
+            "options": self.options,
+            "defines": self._defines,
+            "arch": self._arch,
+            "name_expressions": expressions,
+            "check": self._check,
+        }
+
+    def in_mode(self, check: bool | str) -> Unit:
+        """The same source in another checked mode."""
+        return Unit(self.source, **{**self.arguments(), "check": check})
 
     @cached_property
     def image(self) -> Image:
         """The compile's result. Raises what compile_source() raises."""
-        expressions = [one.expression for one in self.signatures.values() if one.expression is not None]
-        return compile_source(
-            self.source,
-            name=self.name,
-            options=self.options,
-            defines=self._defines,
-            arch=self._arch,
-            name_expressions=expressions,
-        )
+        return compile_source(self.source, **self.arguments())
+
+    def kernel(self, func: str | None = None, block_size: int = 256) -> JITKernel:
+        """One of the unit's kernels, ready to launch; `func` as for jit()."""
+        from pygpukit.jit.kernel import JITKernel, chosen
+
+        return JITKernel(self.source, chosen(self, func), self.options, block_size, unit=self)
 
     @property
     def loadable(self) -> bool:
         return (self.image.kind == "sim") == (backend() == "sim")
 
-    def function(self, signature: KernelSignature) -> native.Function:
-        """The kernel in the module, loaded by the first call. Raises GPUError for an image of the other backend."""
+    def module(self, wanted: str) -> native.Module:
+        """The loaded module; the first call loads it. Raises GPUError, naming what is `wanted` of it, for an image of
+        the other backend."""
         with self._lock:
             if self._module is None:
                 if not self.loadable:
                     raise GPUError(
-                        f"{signature.name} was compiled for {self.image.arch} and the backend is {backend()}: it can "
+                        f"{wanted} was compiled for {self.image.arch} and the backend is {backend()}: it can "
                         "be inspected, not launched; leave out the architecture to compile for the open backend"
                     )
                 self._module = native.Module(self.image.image)
-            return self._module.function(self.image.symbol(signature.expression or signature.name))
+                _loaded.update(dict.fromkeys(self.signatures, self))
+            return self._module
+
+    def function(self, signature: KernelSignature) -> native.Function:
+        """The kernel in the module. Raises as module()."""
+        return self.module(signature.name).function(self.symbol(signature))
+
+    def symbol(self, signature: KernelSignature) -> str:
+        """The kernel's name in the image."""
+        return self.image.symbol(signature.expression or signature.name)
+
+    def resources(self, signature: KernelSignature) -> Resources | None:
+        """What the kernel uses, read from the image: nothing is loaded. None for one of the simulated device."""
+        return None if self._cubin is None else self._cubin.kernels.get(self.symbol(signature))
+
+    def variable_place(self, variable: Variable) -> tuple[int, int]:
+        """(address, bytes) in the module. Raises as module(), and GPUError when the compiler left the variable out."""
+        return self.module(variable.name).global_(self.image.symbol(variable.expression))
+
+    def variable_bytes(self, variable: Variable) -> int:
+        """Size of a variable; from the image where it cannot be loaded."""
+        if self.loadable or self._cubin is None:
+            return self.variable_place(variable)[1]
+        nbytes = self._cubin.variables.get(self.image.symbol(variable.expression))
+        if nbytes is None:
+            raise GPUError(f"{variable.name} is not in the image for {self.image.arch}: the compiler left it out")
+        return nbytes
+
+    @cached_property
+    def _cubin(self) -> Cubin | None:
+        return read_cubin(self.image.image) if self.image.kind == "nvrtc" and self.image.image else None
 
 
 def _instantiated(found: Sequence[KernelSignature], expressions: Sequence[str]) -> dict[str, KernelSignature]:

@@ -1,4 +1,4 @@
-"""%load_ext pygpukit: magics, cell ledger and control channel go into the shell, and out again without a trace."""
+"""%load_ext pygpukit: magics, completion, cell ledger and control channel enter the shell and leave without a trace."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ import weakref
 from typing import Any
 
 from pygpukit.jupyter import control
+from pygpukit.jupyter.completion import cuda_matcher
 from pygpukit.jupyter.ledger import Ledger
 from pygpukit.jupyter.magics import CudaMagics
 
-_MAGICS = (("cell", "cuda"), ("line", "gpu"))
+_MAGICS = (("cell", "cuda"), ("line", "gpu"), ("line", "cuda_reset"))
 _ABSENT = object()
 
 _installed: weakref.WeakKeyDictionary[Any, _Installed] = weakref.WeakKeyDictionary()
@@ -22,11 +23,16 @@ class _Installed:
         tables = shell.magics_manager.magics
         self._before = {(kind, name): tables[kind].get(name, _ABSENT) for kind, name in _MAGICS}
         self._ledger = Ledger(shell)
-        shell.register_magics(CudaMagics(shell, self._ledger))
+        self._magics = CudaMagics(shell, self._ledger)
+        shell.register_magics(self._magics)
         self._ledger.install()
         control.install(shell)
+        self._matcher = cuda_matcher(self._magics)
+        shell.Completer.custom_matchers.append(self._matcher)
 
     def remove(self, shell: Any) -> None:
+        shell.Completer.custom_matchers.remove(self._matcher)
+        shell.configurables.remove(self._magics)  # where %config looks; IPython's Magics adds itself
         control.remove(shell)
         self._ledger.remove()
         manager = shell.magics_manager

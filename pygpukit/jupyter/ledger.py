@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 from typing import Any
 
 from pygpukit import _core
 from pygpukit._core import native
+from pygpukit.jupyter import interrupt
+from pygpukit.jupyter.output import DeviceOutput
 
 _CELL_BEGIN = 64
 _CELL_END = 65
@@ -14,13 +17,15 @@ _CELL_END = 65
 
 @dataclass(frozen=True)
 class RunningCell:
-    """One cell under way. number: its execution count. raw: its text. filename: what its code is compiled under."""
+    """One cell under way. number: its execution count. raw: its text. filename: what its code is compiled under.
+    first_record: the ring's next record when it began."""
 
     id: int
     number: int
     raw: str
     filename: str
     begin_ns: int
+    first_record: int
 
 
 class Ledger:
@@ -29,6 +34,7 @@ class Ledger:
     def __init__(self, shell: Any) -> None:
         self._shell = shell
         self._stack: list[RunningCell] = []
+        self._output = DeviceOutput(shell)
 
     @property
     def current(self) -> RunningCell | None:
@@ -36,12 +42,14 @@ class Ledger:
         return self._stack[-1] if self._stack else None
 
     def install(self) -> None:
+        self._output.install()
         self._shell.events.register("pre_run_cell", self.begin)
         self._shell.events.register("post_run_cell", self.end)
 
     def remove(self) -> None:
         self._shell.events.unregister("pre_run_cell", self.begin)
         self._shell.events.unregister("post_run_cell", self.end)
+        self._output.remove()
         self._stack.clear()
         native.set_cell(0, None)
 
@@ -56,19 +64,22 @@ class Ledger:
             raw=raw,
             filename=self._shell.compile.get_code_name(raw, code, number),
             begin_ns=_core.now_ns(),
+            first_record=_core.ring_head(),
         )
+        self._output.cell_begins()
         self._stack.append(cell)
         native.set_cell(cell.id, cell.filename)
         _core.ring_push(_CELL_BEGIN, cell=cell.id, a=number)
 
-    def end(self, _result: Any) -> None:
+    def end(self, result: Any) -> None:
         """post_run_cell: also after an error or an interrupt. The cell that loaded the extension has no begin.
 
-        What kernels printed on the simulated device up to the last wait appears in the cell that ends.
+        What kernels printed up to now appears in the cell that ends; after Ctrl-C, also what the device still runs.
         """
-        if printed := native.take_device_output():
-            print(printed, end="")
+        self._output.cell_ends()
         self._name_arrays()
+        if self._stack and isinstance(getattr(result, "error_in_exec", None), KeyboardInterrupt):
+            print(interrupt.report(self._stack[-1].first_record), file=sys.stderr)
         if not self._stack:
             return
         cell = self._stack.pop()

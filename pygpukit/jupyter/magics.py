@@ -1,74 +1,84 @@
-"""%%cuda: compile the cell and bind its kernels. %gpu: one line on device and pool."""
+"""%%cuda: compile the cell, bind its kernels and, when asked, launch one. %gpu: one line on device and pool.
+%cuda_reset: what to do after a fault."""
 
 from __future__ import annotations
 
-import re
-import shlex
+import sys
+from collections.abc import Mapping
+from types import FrameType
 from typing import Any
 
 from IPython.core.error import UsageError
 from IPython.core.magic import Magics, cell_magic, line_magic, magics_class, no_var_expand
-from IPython.core.magic_arguments import argument, magic_arguments
 
 from pygpukit.core.backend import backend
-from pygpukit.core.errors import CompileError
-from pygpukit.jit.kernel import JITKernel
-from pygpukit.jit.unit import Unit
-from pygpukit.jupyter import status
-from pygpukit.jupyter.errors import CudaCompileError
+from pygpukit.jupyter import isolated, status
+from pygpukit.jupyter.card import CellResult
+from pygpukit.jupyter.cells import NamedCells, Source
+from pygpukit.jupyter.compiled import Compiled, compile_cell
 from pygpukit.jupyter.ledger import Ledger
-from pygpukit.jupyter.results import CellResult
-
-UNIT_NAME = "cell"  # the same for every cell, so that moving a cell or running it again finds it in the cache
+from pygpukit.jupyter.names import Names
+from pygpukit.jupyter.options import UNIT_NAME, Defaults, Options, cuda_arguments, parse
+from pygpukit.jupyter.run import Outcome, label, run_once, run_sweep
+from pygpukit.jupyter.sweep import configurations, macros
+from pygpukit.jupyter.vocabulary import Vocabulary
 
 
 @magics_class
-class CudaMagics(Magics):  # type: ignore[misc]
-    """The magics of one shell."""
+class CudaMagics(Magics, Defaults):  # type: ignore[misc]
+    """The magics of one shell. Its traitlets are the defaults of %%cuda's options."""
 
     def __init__(self, shell: Any, ledger: Ledger) -> None:
         super().__init__(shell)
         self._ledger = ledger
+        self.named_cells = NamedCells()
+        self.vocabulary = Vocabulary()
 
+    @cuda_arguments
     @no_var_expand
-    @magic_arguments()
-    @argument("--name", default=UNIT_NAME, help="file name in messages and records (default: cell)")
-    @argument("-D", dest="defines", action="append", default=[], metavar="NAME[=VALUE]", help="define a macro")
-    @argument("--arch", help="compile for this architecture, such as sm_90a; needs NVRTC, no device")
-    @argument(
-        "--instantiate",
-        action="append",
-        default=[],
-        metavar="EXPRESSION",
-        help="instantiate a template: 'softmax<float>'",
-    )
-    @argument("--no-launch", action="store_true", help="compile and inspect only; kernels are not loaded")
     @cell_magic
     def cuda(self, line: str, cell: str) -> CellResult:
         """Compile the cell's CUDA C++ and bind every kernel to its name in the notebook.
 
-        A compile error fails the cell (CudaCompileError with .diagnostics; lines count from the magic line).
+        With -i, -o or --grid the cell also launches a kernel, waits for it and shows what came of it. A compile error
+        fails the cell (CudaCompileError with .diagnostics; lines count from the magic line), as does an output that
+        differs from its --verify reference (VerificationError).
         """
-        options = self._parse(line)
-        source = self._blank_lines_above() + "\n" + cell  # the compiler counts lines as the user does
-        macros = dict(_macro(text) for text in options.defines)
-        try:
-            unit = Unit(
-                source, name=options.name, defines=macros, arch=options.arch, name_expressions=options.instantiate
+        options = parse(line, self.cuda.parser, self)
+        name = options.name or UNIT_NAME
+        text = self._blank_lines_above() + "\n" + cell  # the compiler counts lines as the user does
+        source = self.named_cells.source(name, text, options.headers)
+        names = Names(self.shell.user_ns, _callers_variables())
+        sweeping = bool(options.sweep) and options.launches
+        settings = configurations(options.sweep, names, options.max_sweep) if sweeping else []
+        compiled = self._compiled(source, options, settings[0] if settings else {})
+        self.vocabulary.learn(cell)
+        if options.name is not None:
+            self.named_cells.keep(options.name, text, options.headers)
+        self.shell.user_ns.update(compiled.kernels)
+        outcome = Outcome()
+        if settings:
+            outcome = run_sweep(
+                lambda one: self._compiled(source, options, one).kernels,
+                settings,
+                options,
+                names,
+                self.shell.user_ns.update,
             )
-            image = unit.image  # compiles
-        except CompileError as error:
-            raise CudaCompileError(error, options.name, source) from None
-        except ValueError as error:
-            raise UsageError(str(error)) from None
-        if not (unit.loadable or options.no_launch):
-            raise UsageError(f"kernels for {image.arch} cannot run on the {backend()} backend: add --no-launch")
-        kernels = {
-            _python_name(name): JITKernel(source, name, unit=unit, load=not options.no_launch)
-            for name in unit.signatures
-        }
-        self.shell.user_ns.update(kernels)
-        return CellResult(unit, kernels, loaded=not options.no_launch)
+        elif options.launches:
+            outcome = run_once(compiled.kernels, options, names, self.shell.user_ns.update)
+        return CellResult(
+            compiled.unit,
+            compiled.kernels,
+            loaded=not options.no_launch,
+            compile_ms=compiled.compile_ms,
+            launch=outcome.launch,
+            verify=outcome.verify,
+            bench=outcome.bench,
+            sweep=outcome.sweep,
+            listing=options.listing,
+            header=options.name or "",
+        )
 
     @line_magic
     def gpu(self, line: str) -> None:
@@ -78,12 +88,20 @@ class CudaMagics(Magics):  # type: ignore[misc]
         backend()
         print(status.line(status.fields()))
 
-    def _parse(self, line: str) -> Any:
-        try:
-            words = shlex.split(line)
-        except ValueError as error:
-            raise UsageError(f"%%cuda: {error}: {line}") from None
-        return self.cuda.parser.parse_args(words)
+    @line_magic
+    def cuda_reset(self, line: str) -> None:
+        """After a fault: bring back what can be brought back, and say what that was.
+
+        The simulated device forgets the fault; the worker of isolated kernels starts afresh. Raises ContextLostError
+        when the notebook's own CUDA context is lost: nothing in this process brings that back, restart the kernel.
+        """
+        if line.strip():
+            raise UsageError(f"%cuda_reset takes no arguments, got {line.strip()!r}")
+        print(isolated.reset())
+
+    def _compiled(self, source: Source, options: Options, settings: dict[str, Any]) -> Compiled:
+        context = f"with {label(settings)}:\n" if settings else ""
+        return compile_cell(source, options, macros(settings), context)
 
     def _blank_lines_above(self) -> str:
         """Empty lines that stand before the magic in the running cell: IPython drops them, the user counts them."""
@@ -92,14 +110,9 @@ class CudaMagics(Magics):  # type: ignore[misc]
         return "\n" * above.count("\n")
 
 
-def _macro(text: str) -> tuple[str, str]:
-    name, equals, value = text.partition("=")
-    if not name.isidentifier():
-        raise UsageError(f"-D {text}: {name!r} is not a macro name")
-    return name, value if equals else "1"
-
-
-def _python_name(name: str) -> str:
-    """The name a kernel is bound to: without namespaces, an instantiation as softmax_float."""
-    head, bracket, rest = name.partition("<")
-    return re.sub(r"\W+", "_", head.rpartition("::")[2] + bracket + rest).strip("_")
+def _callers_variables() -> Mapping[str, Any]:
+    """Of whoever ran the magic: a function's own, where one calls run_cell_magic()."""
+    frame: FrameType | None = sys._getframe(2)
+    if frame is not None and frame.f_code.co_name == "run_cell_magic":
+        frame = frame.f_back
+    return frame.f_locals if frame is not None else {}

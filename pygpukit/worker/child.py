@@ -59,6 +59,7 @@ def _hello(request: dict[str, Any]) -> dict[str, Any]:
 
 def _call(request: dict[str, Any], descriptors: list[int]) -> Any:
     from .._core import native
+    from ..core import faults
     from .arrays import take_over
 
     function = _find(request["function"])
@@ -70,7 +71,8 @@ def _call(request: dict[str, Any], descriptors: list[int]) -> Any:
     args = [one(item) for item in request["args"]]
     kwargs = {name: one(item) for name, item in request["kwargs"].items()}
     result = plain(f"the result of {request['function']}", function(*args, **kwargs))
-    native.synchronize()  # the parent reads as soon as it has the answer
+    if faults.lost() is None:  # a function may report a fault of its own as a result
+        native.synchronize()  # the parent reads as soon as it has the answer
     return result
 
 

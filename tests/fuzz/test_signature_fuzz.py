@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from math import prod
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pygpukit.jit.diagnostics import parse_log, render
 from pygpukit.jit.options import parse_options
-from pygpukit.jit.signature import scan
+from pygpukit.jit.parameters import item_bytes
+from pygpukit.jit.signature import scan, scan_variables
 
 PIECES = [
     "__global__", "void", "k", "(", ")", "{", "}", "<", ">", ",", ";", ":", "::", "=", "*", "&", "[", "]", "#if 1\n",
     "#if", "#else\n", "#endif\n", "#define A B\n", "#define B A\n", "A", "B", "template", "typename", "T", "namespace",
     "extern", '"C"', '"', "'", 'R"(', ')"', "//", "/*", "*/", "\\\n", "\n", "float", "unsigned", "const", "enum",
     "class", "using", "typedef", "__shared__", "__launch_bounds__", "1", "0x", "1'0", "\u00e9", "->", "...", "operator",
-    "#include <x>\n",
+    "#include <x>\n", "__device__", "__constant__", "constexpr", "[", "]", "{}", "= {1, 2}", "x", "/",
 ]  # fmt: skip
 TYPES = ["float", "int", "unsigned char", "double", "half", "long long", "size_t", "float4"]
 NAMES = st.from_regex(r"[a-z]_[a-z0-9]{0,6}", fullmatch=True)
@@ -23,6 +26,11 @@ NAMES = st.from_regex(r"[a-z]_[a-z0-9]{0,6}", fullmatch=True)
 @settings(max_examples=400, deadline=None)
 @given(st.lists(st.sampled_from(PIECES), max_size=60), st.sampled_from(["", " "]))
 def test_scanning_pieces_of_cuda_ends(pieces: list[str], glue: str) -> None:
+    for variable in scan_variables(glue.join(pieces)):
+        assert variable.name and variable.line >= 1
+        for nbytes in (0, 4, 12, 1 << 20):
+            dtype, shape = variable.layout(nbytes)
+            assert dtype and prod(shape) * item_bytes(dtype) == nbytes
     try:
         found = scan(glue.join(pieces))
     except ValueError as error:
@@ -75,7 +83,7 @@ def test_a_written_signature_is_read_back(parameters: list[tuple[str, str, bool,
 def test_any_log_is_parsed_and_rendered_in_bounds(lines: list[str], source: str) -> None:
     found = parse_log("\n".join(lines), source)
     assert all(one.line >= 0 and one.column >= 0 for one in found)
-    assert len(render(found, "cell", source, max_lines=15)) <= 15
+    assert len(render(found, {"cell": source}, max_lines=15)) <= 15
 
 
 @settings(max_examples=200, deadline=None)

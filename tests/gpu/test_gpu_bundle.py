@@ -39,9 +39,9 @@ def test_built_in_operations_need_no_compiler(tmp_path: Path) -> None:
     arch = nvrtc.device_arch(native.current_device())
     unit = next(u for u in catalogue() if any("float, float" in e and "Add" in e and "dense" in e for e in u[1]))
     image = compile_source(source(unit[0]), name=unit[0], arch=arch, name_expressions=unit[1])
-    bundle.put(tmp_path / "bundle", arch, unit, image)
+    bundle.write(tmp_path / "kernels.bundle", [(arch, unit, image)])
     environment = os.environ | {
-        "PYGPUKIT_BUNDLE": str(tmp_path / "bundle"),
+        "PYGPUKIT_BUNDLE": str(tmp_path / "kernels.bundle"),
         "PYGPUKIT_CACHE_DIR": str(tmp_path / "cache"),
     }
     command = [sys.executable, "-c", WITHOUT_NVRTC]

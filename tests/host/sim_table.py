@@ -22,6 +22,7 @@ GRANULE = 2 << 20
 
 NOT_READY, INVALID_VALUE, OUT_OF_MEMORY, NOT_INITIALIZED, INVALID_IMAGE, INVALID_HANDLE = 600, 1, 2, 3, 200, 400
 NOT_FOUND, ILLEGAL_ADDRESS, OUT_OF_RESOURCES, TIMEOUT, ASSERT, FAILED, NOT_SUPPORTED = 500, 700, 701, 702, 710, 719, 801
+CAPTURE_UNSUPPORTED = 900
 
 
 def start(code: str, **environment: str) -> str:
@@ -85,7 +86,7 @@ class Table:
         address = native.driver_table()
         names = re.findall(r"^  (?:pk_status |const char \*)\(\*(\w+)\)\(", HEADER, re.MULTILINE)
         version, size = struct.unpack("II", ctypes.string_at(address, 8))
-        assert (version, size) == (1, 16 + 8 * len(names))
+        assert (version, size) == (2, 16 + 8 * len(names))
         self._functions = dict(
             zip(names, struct.unpack(f"{len(names)}Q", ctypes.string_at(address + 16, size - 16)), strict=True)
         )
@@ -192,13 +193,14 @@ class Module:
         shared: int = 0,
         stream: int = 0,
         flags: int = 0,
+        cluster: int | Sequence[int] = 1,
     ) -> int:
         """The launch's status. Arguments: Array, ctypes values, int and float (32 bits), bytes (a structure)."""
         values = [_argument(argument) for argument in arguments]
         pointers = (ctypes.c_void_p * max(len(values), 1))(*(ctypes.addressof(value) for value in values))
         request = Launch(
             self.function(name), stream, (ctypes.c_uint32 * 3)(*_triple(grid)), (ctypes.c_uint32 * 3)(*_triple(block)),
-            shared, flags, (ctypes.c_uint32 * 3)(1, 1, 1), 0, ctypes.addressof(pointers),
+            shared, flags, (ctypes.c_uint32 * 3)(*_triple(cluster)), 0, ctypes.addressof(pointers),
         )  # fmt: skip
         return int(self.table.launch(ctypes.byref(request)))
 

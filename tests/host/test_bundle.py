@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -37,25 +38,25 @@ def add_float32() -> bundle.Unit:
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def packed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     if gp.get_nvrtc_version() is None:
         pytest.skip("NVRTC is not installed (pygpukit[cuda13])")
-    target = tmp_path_factory.mktemp("bundle")
+    target = tmp_path_factory.mktemp("bundle") / "kernels.bundle"
     unit = add_float32()
     image = compile_source(source(unit[0]), name=unit[0], arch=ARCH, name_expressions=unit[1])
-    bundle.put(target, ARCH, unit, image)
+    assert bundle.write(target, [(ARCH, unit, image)]) == 1
     return target
 
 
-def test_a_bundled_operation_launches_without_nvrtc(folder: Path, tmp_path: Path) -> None:
+def test_a_bundled_operation_launches_without_nvrtc(packed: Path, tmp_path: Path) -> None:
     log = tmp_path / "log"
     code = HIDE_NVRTC + "x = gp.from_numpy(np.ones(1000, dtype=np.float32))\ngp.add(x, x)\ngp.synchronize()"
-    environment = {"PYGPUKIT_BUNDLE": str(folder), "PYGPUKIT_CACHE_DIR": str(tmp_path), "MOCK_CUDA_LOG": str(log)}
+    environment = {"PYGPUKIT_BUNDLE": str(packed), "PYGPUKIT_CACHE_DIR": str(tmp_path), "MOCK_CUDA_LOG": str(log)}
     run(code, build() / "mock", **environment)
     assert sum(line.startswith("cuLaunchKernel ") for line in log.read_text().splitlines()) == 1
 
 
-def test_what_is_not_bundled_and_jit_say_what_to_install(folder: Path, tmp_path: Path) -> None:
+def test_what_is_not_bundled_and_jit_say_what_to_install(packed: Path, tmp_path: Path) -> None:
     code = HIDE_NVRTC + (
         "x = gp.from_numpy(np.ones(1000, dtype=np.int16))\n"
         "for call in (lambda: gp.matmul(x, x), lambda: gp.jit('__global__ void k() {}')):\n"
@@ -64,15 +65,68 @@ def test_what_is_not_bundled_and_jit_say_what_to_install(folder: Path, tmp_path:
         "    except NvrtcError as error:\n"
         "        print(error)\n"
     )
-    out = run(code, build() / "mock", PYGPUKIT_BUNDLE=str(folder), PYGPUKIT_CACHE_DIR=str(tmp_path)).splitlines()
+    out = run(code, build() / "mock", PYGPUKIT_BUNDLE=str(packed), PYGPUKIT_CACHE_DIR=str(tmp_path)).splitlines()
     assert [line.startswith("[NotLoaded] NVRTC JIT compiler not available") for line in out] == [True, True]
-    assert str(folder) in out[0] and 'pip install "pygpukit[cuda13]"' in out[1]
+    assert str(packed) in out[0] and 'pip install "pygpukit[cuda13]"' in out[1]
 
 
-def test_an_image_of_other_text_is_not_found(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PYGPUKIT_BUNDLE", str(folder))
+def test_an_image_of_other_text_is_not_found(packed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYGPUKIT_BUNDLE", str(packed))
     expression = add_float32()[1][0]
     assert bundle.find(ARCH, catalogue(), expression) is not None
     assert bundle.find("sm_80", catalogue(), expression) is None
     monkeypatch.setattr(bundle, "_texts", lambda: b"another version")
     assert bundle.find(ARCH, catalogue(), expression) is None
+
+
+def test_a_bundle_says_what_it_lacks(packed: Path) -> None:
+    unit = add_float32()
+    assert bundle.missing(packed, [ARCH], [unit]) == []
+    other = (unit[0], unit[1][:1], unit[2])
+    assert bundle.missing(packed, [ARCH, "sm_80"], [unit, other]) == [
+        f"{ARCH}: {unit[0]} (1 kernels)",
+        f"sm_80: {unit[0]} ({len(unit[1])} kernels)",
+        f"sm_80: {unit[0]} (1 kernels)",
+    ]
+
+
+def test_a_damaged_bundle_is_said_and_nothing_of_it_is_loaded(packed: Path, tmp_path: Path) -> None:
+    content = bytearray(packed.read_bytes())
+    content[len(content) // 2] ^= 1
+    broken = tmp_path / "kernels.bundle"
+    broken.write_bytes(content)
+    code = HIDE_NVRTC + (
+        "x = gp.from_numpy(np.ones(1000, dtype=np.float32))\n"
+        "try:\n"
+        "    gp.add(x, x)\n"
+        "except NvrtcError as error:\n"
+        "    print(error)\n"
+    )
+    out = run(code, build() / "mock", PYGPUKIT_BUNDLE=str(broken), PYGPUKIT_CACHE_DIR=str(tmp_path))
+    assert f"{broken} cannot be read as an archive" in out and 'pip install "pygpukit[cuda13]"' in out
+
+
+def test_equal_kernels_make_equal_bundles(packed: Path, tmp_path: Path) -> None:
+    unit = add_float32()
+    image = compile_source(source(unit[0]), name=unit[0], arch=ARCH, name_expressions=unit[1])
+    bundle.write(tmp_path / "again", [(ARCH, unit, image)])
+    assert (tmp_path / "again").read_bytes() == packed.read_bytes()
+
+
+def test_a_wheel_with_an_incomplete_bundle_is_refused(packed: Path, tmp_path: Path) -> None:
+    sys.path.append(str(Path(__file__).parents[2] / "tools"))
+    from check_wheel import BUNDLE, bundle_problems
+    from compile_kernels import ARCHITECTURES
+
+    wheel = tmp_path / "some.whl"
+    with zipfile.ZipFile(wheel, "w") as file:
+        file.writestr("pygpukit/__init__.py", "")
+    assert bundle_problems(wheel) == [], "a wheel built without NVRTC has none"
+    with zipfile.ZipFile(wheel, "a") as file:
+        file.write(packed, BUNDLE)
+    found = bundle_problems(wheel)
+    assert len(found) == len(ARCHITECTURES) * len(list(catalogue())) - 1
+    assert all(f"{BUNDLE} lacks sm_" in problem and "--bundle" in problem for problem in found)
+    with zipfile.ZipFile(wheel, "w") as file:
+        file.writestr(BUNDLE, b"damaged")
+    assert "cannot be read as an archive" in bundle_problems(wheel)[0]

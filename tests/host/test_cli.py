@@ -34,6 +34,16 @@ def test_missing_parts_are_explained_in_one_sentence(
     assert capsys.readouterr().err == "pygpukit lab needs anywidget: python -m pip install 'pygpukit[lab]'\n"
 
 
+def test_notebooks_run_one_after_the_other(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name, code in (("good", "6 * 7"), ("bad", "1 / 0")):
+        book = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(code)])
+        nbformat.write(book, tmp_path / f"{name}.ipynb")
+    assert headless.main([]) == 2
+    assert headless.main([str(tmp_path / "good.ipynb"), str(tmp_path / "bad.ipynb")]) == 1
+    shown = capsys.readouterr()
+    assert "42" in shown.out and "bad.ipynb: cell 1 failed" in shown.err
+
+
 def test_lab_opens_the_tour_and_passes_options_on(monkeypatch: pytest.MonkeyPatch, notebooks: Path) -> None:
     called: list[list[str]] = []
     monkeypatch.setattr(cli, "notebooks", lambda: notebooks)

@@ -42,7 +42,7 @@ assert info.total_memory_bytes == 1 << 30 and info.warp_size == 32
 assert (info.multiprocessor_count, info.max_threads_per_block, info.l2_bytes) == (1016, 1001, 1038)
 assert list(info.max_block) == [1002, 1003, 1004] and list(info.max_grid) == [1005, 1006, 1007]
 assert (info.clock_khz, info.memory_clock_khz, info.memory_bus_bits) == (1013, 1036, 1037)
-assert (info.max_shared_per_block_bytes, info.max_shared_per_block_optin_bytes) == (49152, 1097)
+assert (info.max_shared_per_block_bytes, info.max_shared_per_block_optin_bytes) == (49152, 232448)
 assert (info.max_shared_per_multiprocessor_bytes, info.registers_per_multiprocessor) == (1081, 1082)
 assert info.max_threads_per_multiprocessor == 1039
 """)

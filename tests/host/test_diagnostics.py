@@ -127,7 +127,7 @@ def test_a_log_without_a_diagnostic_is_quoted() -> None:
 
 
 def test_the_caret_stands_under_the_token() -> None:
-    lines = render(parse_log(NVRTC_LOG, SOURCE), "cell", SOURCE)
+    lines = render(parse_log(NVRTC_LOG, SOURCE), {"cell": SOURCE})
     assert lines[0] == 'cell:4:10: error: identifier "foo" is undefined'
     assert lines[1][lines[2].index("^") :].startswith("foo")
     assert lines[2].strip() == "^~~"
@@ -136,13 +136,13 @@ def test_the_caret_stands_under_the_token() -> None:
 
 def test_long_lists_are_cut_to_the_limit_and_say_so() -> None:
     many = [Diagnostic(3, 3, "error", f"message {i}", "cell") for i in range(40)]
-    lines = render(many, "cell", SOURCE, max_lines=15)
+    lines = render(many, {"cell": SOURCE}, max_lines=15)
     assert len(lines) <= 15
     assert lines[-1] == "... and 36 more errors: see .diagnostics"
 
 
 def test_messages_of_other_files_show_no_line_of_this_source() -> None:
-    assert render([Diagnostic(3, 3, "error", "bad", "util.cuh")], "cell", SOURCE) == ["util.cuh:3:3: error: bad"]
+    assert render([Diagnostic(3, 3, "error", "bad", "util.cuh")], {"cell": SOURCE}) == ["util.cuh:3:3: error: bad"]
 
 
 def test_columns_of_the_host_compiler_are_turned_from_bytes_into_characters() -> None:

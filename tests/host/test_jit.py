@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -293,6 +294,16 @@ def test_defines_options_and_block_size() -> None:
         jit(SCALE, block_size=0)
     with pytest.raises(TypeError, match="list of strings"):
         jit(SCALE, options="-DB=4")  # type: ignore[arg-type]
+
+
+def test_include_folders(tmp_path: Path) -> None:
+    (tmp_path / "step.cuh").write_text("__device__ int step(int x) { return x + STEP; }\n")
+    source = '#include "step.cuh"\n__global__ void k(int* out) { out[0] = step(40); }'
+    out = gp.zeros(1, dtype="int32")
+    jit(source, include=[tmp_path], defines={"STEP": 2})[1, 1](out)
+    assert int(out.to_numpy()[0]) == 42
+    with pytest.raises(ValueError, match="no folder"):
+        jit(source, include=[tmp_path / "absent"])
 
 
 def test_launch_bounds_shrink_the_inferred_block() -> None:

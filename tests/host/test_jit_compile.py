@@ -15,6 +15,28 @@ from pygpukit.jit.options import parse_options
 
 KERNEL = 'extern "C" __global__ void k(float* x, int n) { if (threadIdx.x < n) x[threadIdx.x] = 1; }'
 
+# Each with a kernel that uses it.
+HEADERS = {
+    "cuda_fp16.h": "__global__ void k(half* x) { x[0] = __hfma(x[1], x[2], __float2half(1.0f)); }",
+    "cuda_bf16.h": "__global__ void k(__nv_bfloat16* x) { x[0] = __hadd(x[1], __float2bfloat16(1.0f)); }",
+    "cuda_fp8.h": "__global__ void k(__nv_fp8_e4m3* x, float* y) { x[0] = __nv_fp8_e4m3(y[0]); y[1] = float(x[1]); }",
+    "mma.h": """using namespace nvcuda;
+        __global__ void k(half* a, float* c) {
+            wmma::fragment<wmma::matrix_a, 16, 16, 16, half, wmma::row_major> left;
+            wmma::fragment<wmma::matrix_b, 16, 16, 16, half, wmma::row_major> right;
+            wmma::fragment<wmma::accumulator, 16, 16, 16, float> sum;
+            wmma::fill_fragment(sum, 0.0f);
+            wmma::load_matrix_sync(left, a, 16);
+            wmma::load_matrix_sync(right, a, 16);
+            wmma::mma_sync(sum, left, right, sum);
+            wmma::store_matrix_sync(c, sum, 16, wmma::mem_row_major);
+        }""",
+    "cooperative_groups.h": """namespace cg = cooperative_groups;
+        __global__ void k(int* x) { cg::grid_group grid = cg::this_grid(); x[grid.thread_rank()] = 1; grid.sync(); }""",
+    "cuda/std/array": "__global__ void k(int* x) { cuda::std::array<int, 2> a{3, 4}; x[0] = a[x[1] & 1]; }",
+    "cuda/std/type_traits": "__global__ void k(int* x) { x[0] = cuda::std::is_same<int, int>::value; }",
+}
+
 needs_nvrtc = pytest.mark.skipif(
     not any(Path(path).is_file() for path in nvrtc_candidates()), reason="NVRTC is not installed (pygpukit[cuda13])"
 )
@@ -85,11 +107,26 @@ class TestNvrtc:
         assert image.symbol("a::t<float>") in image.ptx
         assert image.symbol("plain") == "plain"
 
-    def test_headers_of_cuda_are_there(self) -> None:
+    @pytest.mark.parametrize("header", HEADERS)
+    def test_headers_of_cuda_are_there_without_a_toolkit(self, header: str) -> None:
         if nvrtc.open_nvrtc()[1] < (13, 3):
             pytest.skip("NVRTC before 13.3 carries no headers")
-        source = "#include <cuda_fp16.h>\n__global__ void k(half* x) { x[0] = __float2half(1.0f); }"
-        assert compile_source(source, arch="sm_90a", name_expressions=["k"]).image
+        source = f"#include <{header}>\n{HEADERS[header]}"
+        image = compile_source(source, arch="sm_90a", name_expressions=["k"])
+        assert image.image[:4] == b"\x7fELF" and f".entry {image.symbol('k')}" in image.ptx
+
+    def test_include_folders_defines_and_templates(self, tmp_path: Path) -> None:
+        (tmp_path / "step.cuh").write_text("template <class T> __device__ T step(T x) { return x + STEP; }\n")
+        source = '#include "step.cuh"\ntemplate <class T, int N> __global__ void k(T* x) { x[N] = step(x[N]); }'
+        kernel = jit(source, "k<double, 3>", arch="sm_90a", include=[tmp_path], defines={"STEP": 7})
+        assert kernel.signature.parameters[0].dtype == "float64"
+        assert kernel.ptx is not None and "add.f64" in kernel.ptx and "[%rd2+24]" in kernel.ptx
+        with pytest.raises(CompileError, match="step"):
+            jit(source, "k<double, 3>", arch="sm_90a", defines={"STEP": 7})
+        with pytest.raises(ValueError, match="no folder"):
+            jit(source, "k<double, 3>", arch="sm_90a", include=[tmp_path / "absent"])
+        with pytest.raises(TypeError, match="list of folders"):
+            jit(source, "k<double, 3>", arch="sm_90a", include=str(tmp_path))
 
     def test_a_compile_error_has_places(self) -> None:
         with pytest.raises(CompileError) as caught:
@@ -99,26 +136,36 @@ class TestNvrtc:
         assert error.code == NvrtcErrorCode.Compilation
         assert "missing" in error.compilation_log
 
+    def test_what_only_follows_from_an_error_is_not_told(self) -> None:
+        with pytest.raises(CompileError) as caught:
+            jit("__device__ Unknown x;\n__global__ void k(Unknown* p) { p[0] = x; }", arch="sm_90a")
+        assert {(one.line, one.file) for one in caught.value.diagnostics} == {(1, "kernel"), (2, "kernel")}
+        with pytest.raises(CompileError, match='"absent" is undefined'):
+            compile_source(KERNEL, arch="sm_90a", name_expressions=["absent<int>"])
+
     def test_a_bad_option_is_named(self) -> None:
         with pytest.raises(NvrtcError, match="--no-such-option") as caught:
             compile_source(KERNEL, arch="sm_90a", options=["--no-such-option"])
         assert caught.value.code == NvrtcErrorCode.InvalidOption
 
-    def test_files_of_the_users_own_are_read_every_time(self, tmp_path: Path) -> None:
+    def test_files_of_the_users_own_count_by_their_contents(self, tmp_path: Path) -> None:
         header = tmp_path / "mine.h"
         source = '#include "mine.h"\n__global__ void k(int* x) { x[0] = VALUE; }'
         images = []
         for value in (1, 2):
             header.write_text(f"#define VALUE {value}\n")
             images.append(compile_source(source, arch="sm_90a", options=[f"-I{tmp_path}"], name_expressions=["k"]))
-        assert [image.origin for image in images] == ["uncached", "uncached"]
+        assert [image.origin for image in images] == ["compiled", "compiled"]
         assert images[0].ptx != images[1].ptx
 
     @pytest.mark.skipif("gp.backend() == 'cuda'")
     def test_a_kernel_for_another_backend_can_be_read_and_not_launched(self) -> None:
         kernel = jit(KERNEL, arch="sm_90a")
         assert kernel.ptx is not None and ".entry k" in kernel.ptx
-        assert (kernel.registers, kernel.shared_bytes, kernel.local_bytes) == (None, None, None)
+        assert kernel.registers is not None and kernel.registers > 0
+        assert (kernel.shared_bytes, kernel.local_bytes) == (0, 0)
+        assert kernel.occupancy(256).fraction == 1
+        assert kernel.__doc__ is not None and f"{kernel.registers} registers" in kernel.__doc__
         with pytest.raises(GPUError, match="compiled for sm_90a and the backend is sim"):
             kernel(gp.ones(4), n=4)
 

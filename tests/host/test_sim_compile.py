@@ -134,11 +134,11 @@ def test_rewriting_keeps_lines_and_columns() -> None:
     source += "void f() {\n  extern __shared__\n double b[][2];\n  g();\n}\n"
     lines = sim_source.prepare(source, "c.cu").text.splitlines()
     assert lines[0] == '#line 1 "c.cu"'
-    assert lines[2] == "static thread_local pk_sim_pointer<int []> a;"
+    assert lines[2] == "PK_SIM_STATE pk_sim_pointer<int []> a;"
     assert lines[3:5] == ['#line 2 "c.cu"', " " * 26 + "  int after;"]
-    assert lines[7] == "  pk_sim_pointer<double [][2]> const b = pk_sim_dynamic<double [][2]>();"
+    assert lines[7] == '  pk_sim_pointer<double [][2]> const b = pk_sim_dynamic<double [][2]>("b");'
     assert lines[8:11] == ['#line 6 "c.cu"', " " * 15, "  g();"]
-    assert any("n::a = pk_sim_dynamic<int []>();" in line for line in lines)
+    assert any('n::a = pk_sim_dynamic<int []>("a");' in line for line in lines)
 
 
 def test_the_compiler_can_be_chosen(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

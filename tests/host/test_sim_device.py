@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from sim_table import (
+    CAPTURE_UNSUPPORTED,
     GRANULE,
     ILLEGAL_ADDRESS,
     INVALID_HANDLE,
@@ -422,3 +423,32 @@ for _ in range(4):
         t.ok("copy_h2d", address, buffer, 1 << 20, stream)
 """, PYGPUKIT_SIM="copy_gbps=0.00001")  # fmt: skip
     assert time.perf_counter() - begin < 30
+
+
+# ---- graphs
+
+
+def test_capture_and_graph_handles_are_checked(table: Table, stream: int) -> None:
+    out = ctypes.c_uint64()
+    assert "default stream" in table.fails(CAPTURE_UNSUPPORTED, "capture_begin", 0)
+    table.fails(INVALID_HANDLE, "capture_begin", stream + 1000)
+    assert "not captured" in table.fails(INVALID_VALUE, "capture_end", stream, ctypes.byref(out))
+    table.ok("capture_begin", stream)
+    assert "already" in table.fails(CAPTURE_UNSUPPORTED, "capture_begin", stream)
+    event = table.get("event_create", 0)
+    for call, *arguments in (
+        ("stream_query", stream),
+        ("stream_wait", stream),
+        ("stream_wait_event", stream, event),
+        ("event_record", event, stream),
+        ("launch_host", stream, HOST_FUNCTION(lambda _: None), None),
+    ):
+        assert "launches only" in table.fails(CAPTURE_UNSUPPORTED, call, *arguments), call
+    graph = table.get("capture_end", stream)
+    table.ok("stream_wait", stream)
+    table.ok("graph_launch", graph, stream)
+    table.fails(INVALID_HANDLE, "graph_launch", graph, stream + 1000)
+    table.ok("graph_destroy", graph)
+    table.fails(INVALID_HANDLE, "graph_destroy", graph)
+    table.fails(INVALID_HANDLE, "graph_launch", graph, stream)
+    table.ok("event_destroy", event)

@@ -81,6 +81,9 @@ ENDLESS = {
     "barriers": "for (;;) __syncthreads();",
     "atomics": "if (threadIdx.x == 0) while (atomicAdd(o, 0) == 0); __syncthreads();",
     "printing": 'for (;;) printf("");',
+    "nothing": "for (;;) ;",
+    "waiting for a flag": "while (atomicExch(o, 0) == 0) __nanosleep(100);",
+    "shuffling": "for (;;) __shfl_xor_sync(~0u, 1, 1);",
 }
 
 
@@ -98,7 +101,12 @@ for body in {list(ENDLESS.values())!r}:
 """,
         PYGPUKIT_SIM_TIMEOUT_S="0.3",
     )
-    assert text.count("at cell:2") >= 3  # barriers and printing may be met outside the cell's own code
+    lines = text.splitlines()
+    assert len(lines) == len(ENDLESS)
+    for kind, line in zip(ENDLESS, lines, strict=True):
+        assert "kernel k, block (" in line and "), thread (" in line, line
+        if kind != "printing":  # which is met in the device's own code
+            assert "at cell:2" in line, line
 
 
 @pytest.mark.parametrize("kind", ENDLESS)
@@ -115,6 +123,20 @@ def test_control_c_need_not_wait(table: Table, ints: Array, kind: str) -> None:
     assert time.perf_counter() - begin < 2
     assert native.sim_clear_fault() == TIMEOUT
     table.ok("device_wait")
+
+
+def test_the_process_ends_with_parked_and_with_busy_threads() -> None:
+    begin = time.perf_counter()
+    for body in ("o[threadIdx.x] = 1;", "for (;;) __syncthreads();"):
+        start(f"""
+t = Table()
+o = t.array(np.zeros(64, np.int32))
+source = "__global__ void k(int *o) {{{{ {body} }}}}".replace("{{{{", "{{").replace("}}}}", "}}")
+module = Module(t, source)
+assert module.launch("k", 64, 64, o) == 0
+{"t.wait()" if "for" not in body else "time.sleep(0.1)"}
+""")  # fmt: skip
+    assert time.perf_counter() - begin < 30
 
 
 def test_queued_work_is_cancelled(table: Table, ints: Array) -> None:

@@ -19,7 +19,7 @@
 extern "C" {
 #endif
 
-#define PK_DRIVER_VERSION 1u
+#define PK_DRIVER_VERSION 2u
 
 typedef int32_t pk_status;
 
@@ -38,8 +38,12 @@ enum {
   PK_ERROR_LAUNCH_OUT_OF_RESOURCES = 701,
   PK_ERROR_LAUNCH_TIMEOUT = 702,
   PK_ERROR_ASSERT = 710,
+  PK_ERROR_MISALIGNED_ADDRESS = 716,
   PK_ERROR_LAUNCH_FAILED = 719,
+  PK_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE = 720,
   PK_ERROR_NOT_SUPPORTED = 801,
+  PK_ERROR_CAPTURE_UNSUPPORTED = 900,
+  PK_ERROR_INVALID_CLUSTER_SIZE = 912,
   PK_ERROR_UNKNOWN = 999
 };
 
@@ -158,6 +162,13 @@ typedef struct pk_driver {
   pk_status (*launch)(const pk_launch *launch);
   pk_status (*launch_host)(uint64_t stream, void (*fn)(void *),
                            void *arg); /* fn runs off the calling thread, in stream order */
+
+  /* graphs: launches on a stream between begin and end become a graph and run when that is launched. Nothing but
+   * launches goes to a captured stream. A graph keeps nothing alive: modules and memory must outlive it. */
+  pk_status (*capture_begin)(uint64_t stream); /* not the default stream */
+  pk_status (*capture_end)(uint64_t stream, uint64_t *graph);
+  pk_status (*graph_launch)(uint64_t graph, uint64_t stream);
+  pk_status (*graph_destroy)(uint64_t graph); /* also while it runs */
 } pk_driver;
 
 /* Opens libcuda and returns its table, or NULL with the reason (one sentence, static or thread-local) in *why. */

@@ -37,52 +37,37 @@ PK_SIM_INLINE float pk_sim_half_value(unsigned short bits) {
 #endif
 }
 
+struct __half_raw {
+  unsigned short x;
+};
+struct __half2_raw {
+  unsigned short x, y;
+};
+
+struct __nv_bfloat16;
 struct __align__(2) __half {
-  unsigned short pk_sim_value;
-  __half() = default;
+  PK_SIM_SMALL_MEMBERS(__half, __half_raw);
   __half(float value) : pk_sim_value(pk_sim_half_bits(value)) {}
-  __half(double value) : pk_sim_value(pk_sim_half_bits(pk_sim_round_to_odd(value))) {}
-  __half(int value) : __half((double)value) {}
-  __half(unsigned value) : __half((double)value) {}
-  __half(short value) : __half((float)value) {}
-  __half(unsigned short value) : __half((float)value) {}
-  __half(long value) : __half((double)value) {}
-  __half(unsigned long value) : __half((double)value) {}
-  __half(long long value) : __half((double)value) {}
-  __half(unsigned long long value) : __half((double)value) {}
+  explicit __half(const __nv_bfloat16 &value);  // in cuda_bf16.h
   operator float() const { return pk_sim_half_value(pk_sim_value); }
-  static __half pk_sim_from_double(double value) { return __half(value); }
 };
 typedef __half half;
 typedef __half __nv_half;
+typedef __half nv_half;
 
 struct __align__(4) __half2 {
   __half x, y;
   __half2() = default;
-  __half2(__half a, __half b) : x(a), y(b) {}
+  __half2(const __half &a, const __half &b) : x(a), y(b) {}
+  __half2(const __half2_raw &raw) : x(__half_raw{raw.x}), y(__half_raw{raw.y}) {}
+  operator __half2_raw() const { return {x.pk_sim_value, y.pk_sim_value}; }
 };
 typedef __half2 half2;
 typedef __half2 __nv_half2;
+typedef __half2 nv_half2;
 
-PK_SIM_SMALL_FLOAT(__half, __half2)
+PK_SIM_SMALL_FLOAT(__half, __half2, half);
 
-struct __half_raw {
-  unsigned short x;
-};
-PK_SIM_INLINE float __half2float(__half a) { return (float)a; }
-PK_SIM_INLINE __half __float2half(float a) { return __half(a); }
-PK_SIM_INLINE __half __float2half_rn(float a) { return __half(a); }
-PK_SIM_INLINE __half __double2half(double a) { return __half(a); }
-PK_SIM_INLINE __half __int2half_rn(int a) { return __half(a); }
-PK_SIM_INLINE __half __uint2half_rn(unsigned a) { return __half(a); }
-PK_SIM_INLINE __half __short2half_rn(short a) { return __half(a); }
-PK_SIM_INLINE __half __ll2half_rn(long long a) { return __half(a); }
-PK_SIM_INLINE int __half2int_rn(__half a) { return __float2int_rn((float)a); }
-PK_SIM_INLINE int __half2int_rz(__half a) { return __float2int_rz((float)a); }
-PK_SIM_INLINE int __half2int_rd(__half a) { return __float2int_rd((float)a); }
-PK_SIM_INLINE int __half2int_ru(__half a) { return __float2int_ru((float)a); }
-PK_SIM_INLINE unsigned __half2uint_rn(__half a) { return __float2uint_rn((float)a); }
-PK_SIM_INLINE unsigned __half2uint_rz(__half a) { return __float2uint_rz((float)a); }
 PK_SIM_INLINE unsigned short __half_as_ushort(__half a) { return a.pk_sim_value; }
 PK_SIM_INLINE short __half_as_short(__half a) { return (short)a.pk_sim_value; }
 PK_SIM_INLINE __half __ushort_as_half(unsigned short bits) { return pk_sim_from_bits<__half>(bits); }
@@ -100,6 +85,9 @@ PK_SIM_INLINE __half2 __low2half2(__half2 a) { return __half2(a.x, a.x); }
 PK_SIM_INLINE __half2 __high2half2(__half2 a) { return __half2(a.y, a.y); }
 PK_SIM_INLINE __half2 __lows2half2(__half2 a, __half2 b) { return __half2(a.x, b.x); }
 PK_SIM_INLINE __half2 __highs2half2(__half2 a, __half2 b) { return __half2(a.y, b.y); }
+#define CUDART_MIN_DENORM_FP16 __ushort_as_half(0x0001u)
+#define CUDART_MAX_NORMAL_FP16 __ushort_as_half(0x7bffu)
+#define CUDART_NEG_ZERO_FP16 __ushort_as_half(0x8000u)
 #define CUDART_INF_FP16 __ushort_as_half(0x7c00u)
 #define CUDART_NAN_FP16 __ushort_as_half(0x7fffu)
 #define CUDART_ZERO_FP16 __ushort_as_half(0x0000u)

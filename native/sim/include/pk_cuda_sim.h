@@ -5,6 +5,9 @@
 #pragma GCC system_header
 
 #include "pk_sim_abi.h"
+#ifdef PK_SIM_CHECK
+#include "pk_sim_check_abi.h"
+#endif
 
 typedef __SIZE_TYPE__ size_t;
 typedef __PTRDIFF_TYPE__ ptrdiff_t;
@@ -16,14 +19,31 @@ typedef __PTRDIFF_TYPE__ ptrdiff_t;
 #define __CUDA_ARCH__ 900
 #define PYGPUKIT_SIM 1
 
+#ifndef PK_SIM_CHECK
 #define __global__
+#define PK_SIM_UNCHECKED
+#else
+// A thread's indices are constants to its kernel. The entry that sets them must not see that.
+#ifdef __clang__
+#define __global__ __attribute__((noinline))
+#else
+#define __global__ __attribute__((noipa))
+#endif
+// The simulator's own code: its accesses are no business of the checker.
+#define PK_SIM_UNCHECKED __attribute__((no_sanitize("thread", "undefined")))
+#endif
 #define __host__
 #define __device__
 // Kept by "used": a compiler may otherwise treat a static constant that no kernel writes as its initial value for ever.
 #define __constant__ __attribute__((used))
 #define __managed__
 // One copy per operating-system thread is one copy per running block: a block never leaves its thread.
+#ifndef PK_SIM_CHECK
 #define __shared__ thread_local
+#else
+// Kept by "used": what nobody reads, or nobody writes, is looked at all the same.
+#define __shared__ __attribute__((used)) thread_local
+#endif
 #define __forceinline__ inline __attribute__((always_inline))
 #define __noinline__ __attribute__((noinline))
 #define __align__(n) __attribute__((aligned(n)))
@@ -33,7 +53,7 @@ typedef __PTRDIFF_TYPE__ ptrdiff_t;
 #define __restrict__ __restrict
 
 #define PK_SIM_INLINE static inline __attribute__((always_inline))
-#define PK_SIM_NOINLINE static __attribute__((noinline, unused))
+#define PK_SIM_NOINLINE static __attribute__((noinline, unused)) PK_SIM_UNCHECKED
 // Calls that other threads wait for: those of two branches must stay two calls.
 #ifdef __clang__
 #define PK_SIM_COLLECTIVE PK_SIM_NOINLINE __attribute__((convergent, nomerge))
@@ -48,8 +68,14 @@ typedef __PTRDIFF_TYPE__ ptrdiff_t;
 #include "pk_sim_warp.h"
 #include "pk_sim_atomics.h"
 #include "pk_sim_math.h"
+#include "pk_sim_special.h"
 #include "pk_sim_intrinsics.h"
+#include "pk_sim_simd.h"
+#include "pk_sim_rounding.h"
 #include "pk_sim_entry.h"
+#ifdef PK_SIM_CHECK
+#include "pk_sim_check.h"
+#endif
 // clang-format on
 
 #endif

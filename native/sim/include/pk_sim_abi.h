@@ -3,7 +3,7 @@
 #ifndef PK_SIM_ABI_H
 #define PK_SIM_ABI_H
 
-#define PK_SIM_ABI 1u
+#define PK_SIM_ABI 2u
 
 typedef unsigned long long pk_sim_u64;
 
@@ -17,6 +17,8 @@ struct pk_sim_grid {
   pk_sim_dim grid, block;
   void *dynamic_shared;  // this core's; every block it runs gets the same address
   unsigned dynamic_shared_bytes;
+  unsigned cooperative;  // launched so that grid.sync() works
+  pk_sim_dim cluster;    // blocks of a cluster; 1 x 1 x 1 without clusters
 };
 
 // A thread of the running block, in a blocking call: its linear index, and how many threads have been started so far.
@@ -28,7 +30,14 @@ struct pk_sim_self {
   int line;
 };
 
-enum pk_sim_barrier_kind { PK_SIM_BARRIER, PK_SIM_BARRIER_COUNT, PK_SIM_BARRIER_AND, PK_SIM_BARRIER_OR };
+enum pk_sim_barrier_kind {
+  PK_SIM_BARRIER,
+  PK_SIM_BARRIER_COUNT,
+  PK_SIM_BARRIER_AND,
+  PK_SIM_BARRIER_OR,
+  PK_SIM_BARRIER_CLUSTER,
+  PK_SIM_BARRIER_GRID
+};
 
 enum pk_sim_warp_op {
   PK_SIM_SYNCWARP,
@@ -75,6 +84,11 @@ struct pk_sim_api {
   void (*fail)(void *core, pk_sim_failure kind, const char *what, const char *function, const char *file, int line);
   pk_sim_u64 (*nanoseconds)(void);
   void *(*heap)(void *core, void *block, pk_sim_u64 bytes);  // block 0: malloc; bytes 0: free
+  // Where the block of this rank in the cluster keeps what is at `address` in the caller's shared memory; null when
+  // `address` is not shared memory.
+  void *(*map_shared)(void *core, const void *address, unsigned rank);
+  // The block of the cluster whose shared memory `address` is in; ~0u when it is in none.
+  unsigned (*shared_rank)(void *core, const void *address);
 };
 
 struct pk_sim_kernel {
@@ -88,6 +102,7 @@ struct pk_sim_kernel {
   unsigned max_threads;  // __launch_bounds__, or 1024
   const unsigned *parameter_bytes;
   const unsigned *parameter_align;
+  unsigned cluster[3];  // __cluster_dims__, or zeros
 };
 
 // Linear indices of the block and of the thread that last started or went on.

@@ -3,6 +3,15 @@
 #pragma once
 #pragma GCC system_header
 
+// Every atomic begins so.
+PK_SIM_INLINE void pk_sim_begin_atomic([[maybe_unused]] const void *address, [[maybe_unused]] size_t bytes,
+                                       const char *file, int line) {
+  pk_sim_spin(file, line);  // first: who waits for a value must learn of its writer when it comes
+#ifdef PK_SIM_CHECK
+  pk_sim_check_access(address, bytes, PK_SIM_ATOMIC, line);
+#endif
+}
+
 // How an update of 2, 4 or 8 bytes is computed: load, change, compare and exchange.
 template <unsigned long Bytes>
 struct pk_sim_word;
@@ -21,7 +30,7 @@ struct pk_sim_word<8> {
 template <class T, class Change>
 PK_SIM_INLINE T pk_sim_update(T *address, Change change, const char *file, int line) {
   typedef typename pk_sim_word<sizeof(T)>::type Word;
-  pk_sim_spin(file, line);
+  pk_sim_begin_atomic(address, sizeof(T), file, line);
   Word *word = (Word *)address;
   Word before = __atomic_load_n(word, __ATOMIC_RELAXED), after;
   T value;
@@ -33,10 +42,10 @@ PK_SIM_INLINE T pk_sim_update(T *address, Change change, const char *file, int l
   return value;
 }
 
-#define PK_SIM_ATOMIC(T, name, ...)                        \
-  PK_SIM_INLINE T name(T *address, T value, PK_SIM_HERE) { \
-    pk_sim_spin(pk_sim_file, pk_sim_line);                 \
-    return __VA_ARGS__;                                    \
+#define PK_SIM_ATOMIC(T, name, ...)                                    \
+  PK_SIM_INLINE T name(T *address, T value, PK_SIM_HERE) {             \
+    pk_sim_begin_atomic(address, sizeof(T), pk_sim_file, pk_sim_line); \
+    return __VA_ARGS__;                                                \
   }
 #define PK_SIM_ATOMIC_CHANGE(T, name, ...)                                               \
   PK_SIM_INLINE T name(T *address, T value, PK_SIM_HERE) {                               \
@@ -55,7 +64,7 @@ PK_SIM_INLINE T pk_sim_update(T *address, Change change, const char *file, int l
   PK_SIM_ATOMIC_CHANGE(T, atomicMax, old < value ? value : old)
 #define PK_SIM_ATOMIC_CAS(T)                                                                           \
   PK_SIM_INLINE T atomicCAS(T *address, T expected, T value, PK_SIM_HERE) {                            \
-    pk_sim_spin(pk_sim_file, pk_sim_line);                                                             \
+    pk_sim_begin_atomic(address, sizeof(T), pk_sim_file, pk_sim_line);                                 \
     __atomic_compare_exchange_n(address, &expected, value, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST); \
     return expected;                                                                                   \
   }
@@ -84,6 +93,16 @@ PK_SIM_ATOMIC_CAS(unsigned long long)
 PK_SIM_ATOMIC_CAS(unsigned short)
 PK_SIM_ATOMIC_CHANGE(unsigned, atomicInc, old >= value ? 0u : old + 1u)
 PK_SIM_ATOMIC_CHANGE(unsigned, atomicDec, old == 0u || old > value ? value : old - 1u)
+// Pairs and fours of floats, each element by itself.
+PK_SIM_INLINE float2 atomicAdd(float2 *address, float2 value, PK_SIM_HERE) {
+  const float x = atomicAdd(&address->x, value.x, pk_sim_file, pk_sim_line);
+  return {x, atomicAdd(&address->y, value.y, pk_sim_file, pk_sim_line)};
+}
+PK_SIM_INLINE float4 atomicAdd(float4 *address, float4 value, PK_SIM_HERE) {
+  const float2 low = atomicAdd((float2 *)&address->x, make_float2(value.x, value.y), pk_sim_file, pk_sim_line);
+  const float2 high = atomicAdd((float2 *)&address->z, make_float2(value.z, value.w), pk_sim_file, pk_sim_line);
+  return {low.x, low.y, high.x, high.y};
+}
 #undef PK_SIM_ATOMIC
 #undef PK_SIM_ATOMIC_CHANGE
 #undef PK_SIM_ATOMIC_ADD

@@ -5,23 +5,48 @@
 #pragma once
 #pragma GCC system_header
 
+#ifndef PK_SIM_CHECK
+#define PK_SIM_STATE static thread_local
+#define PK_SIM_OWN(name) name
 static thread_local uint3 threadIdx;
 static thread_local uint3 blockIdx;
 static thread_local dim3 blockDim;
 static thread_local dim3 gridDim;
+#else
+// A kernel sees them as constants, which they are as long as one thread runs it: compilers put no checks before reading
+// constants. One checked launch runs at a time: the simulator's own variables need not be thread-local, and lie
+// together for those who swap blocks.
+#define PK_SIM_OWN(name) pk_sim_own_##name
+#define PK_SIM_STATE static __attribute__((section("pk_sim_own")))
+#define PK_SIM_BUILT_IN(name)                                                                 \
+  __attribute__((visibility("hidden"))) extern const uint3 name __asm__("pk_sim_own_" #name); \
+  __attribute__((visibility("hidden"), section("pk_sim_own"))) uint3 pk_sim_own_##name __asm__("pk_sim_own_" #name);
+PK_SIM_BUILT_IN(threadIdx)
+PK_SIM_BUILT_IN(blockIdx)
+PK_SIM_BUILT_IN(blockDim)
+PK_SIM_BUILT_IN(gridDim)
+#undef PK_SIM_BUILT_IN
+static pk_sim_check_api pk_sim_checker;
+PK_SIM_NOINLINE void pk_sim_check_access(const void *address, size_t bytes, pk_sim_access kind, int line) {
+  pk_sim_checker.access(address, bytes, kind, nullptr, line);
+}
+PK_SIM_NOINLINE void pk_sim_check_fence() { pk_sim_checker.fence(); }
+#endif
 static constexpr int warpSize = 32;
 
 static const pk_sim_api *pk_sim_device;
-static thread_local void *pk_sim_core;
+PK_SIM_STATE void *pk_sim_core;
 // Linear indices of the running block, and of the running thread in it. Volatile: read after a fault.
-static thread_local volatile pk_sim_u64 pk_sim_block;
-static thread_local volatile unsigned pk_sim_thread;
-static thread_local unsigned pk_sim_started;                               // threads of the block started so far
-static thread_local unsigned pk_sim_next_x, pk_sim_next_y, pk_sim_next_z;  // threadIdx of the thread to start next
-static thread_local bool pk_sim_suspended;  // some thread of this block has been in a blocking call
-static thread_local unsigned pk_sim_spins;
-static thread_local void *pk_sim_dynamic_base;
-static thread_local unsigned pk_sim_dynamic_bytes;
+PK_SIM_STATE volatile pk_sim_u64 pk_sim_block;
+PK_SIM_STATE volatile unsigned pk_sim_thread;
+PK_SIM_STATE unsigned pk_sim_started;                               // threads of the block started so far
+PK_SIM_STATE unsigned pk_sim_next_x, pk_sim_next_y, pk_sim_next_z;  // threadIdx of the thread to start next
+PK_SIM_STATE bool pk_sim_suspended;  // some thread of this block has been in a blocking call
+PK_SIM_STATE unsigned pk_sim_spins;
+PK_SIM_STATE void *pk_sim_dynamic_base;
+PK_SIM_STATE unsigned pk_sim_dynamic_bytes;
+PK_SIM_STATE bool pk_sim_cooperative;  // launched so that grid.sync() works
+PK_SIM_STATE dim3 pk_sim_cluster;      // blocks of a cluster
 
 #define PK_SIM_HERE const char *pk_sim_file = __builtin_FILE(), int pk_sim_line = __builtin_LINE()
 
@@ -35,17 +60,22 @@ struct pk_sim_decayed<T[]> {
 template <class T>
 using pk_sim_pointer = typename pk_sim_decayed<T>::type;
 template <class T>
-PK_SIM_INLINE pk_sim_pointer<T> pk_sim_dynamic() {
+#ifndef PK_SIM_CHECK
+PK_SIM_INLINE pk_sim_pointer<T> pk_sim_dynamic(const char *) {
+#else
+PK_SIM_NOINLINE pk_sim_pointer<T> pk_sim_dynamic(const char *name) {
+  pk_sim_checker.dynamic_name(name, sizeof(*(pk_sim_pointer<T>)nullptr));
+#endif
   return (pk_sim_pointer<T>)pk_sim_dynamic_base;
 }
 
 // ---- barriers
 PK_SIM_COLLECTIVE int pk_sim_barrier(pk_sim_barrier_kind kind, int predicate, const char *file, int line) {
-  const unsigned x = threadIdx.x, y = threadIdx.y, z = threadIdx.z;
+  const unsigned x = PK_SIM_OWN(threadIdx).x, y = PK_SIM_OWN(threadIdx).y, z = PK_SIM_OWN(threadIdx).z;
   const pk_sim_self self = {pk_sim_core, pk_sim_thread, pk_sim_started, file, line};
   pk_sim_suspended = true;
   const int result = pk_sim_device->barrier(&self, kind, predicate);
-  threadIdx.x = x, threadIdx.y = y, threadIdx.z = z;
+  PK_SIM_OWN(threadIdx).x = x, PK_SIM_OWN(threadIdx).y = y, PK_SIM_OWN(threadIdx).z = z;
   pk_sim_thread = self.thread;
   return result;
 }
@@ -60,21 +90,65 @@ PK_SIM_INLINE int __syncthreads_or(int predicate, PK_SIM_HERE) {
   return pk_sim_barrier(PK_SIM_BARRIER_OR, predicate, pk_sim_file, pk_sim_line);
 }
 
+// ---- clusters: blocks that share a core and can reach each other's shared memory
+PK_SIM_INLINE dim3 __clusterDim() { return pk_sim_cluster; }
+PK_SIM_INLINE unsigned __clusterSizeInBlocks() { return pk_sim_cluster.x * pk_sim_cluster.y * pk_sim_cluster.z; }
+PK_SIM_INLINE dim3 __clusterGridDimInClusters() {
+  return {gridDim.x / pk_sim_cluster.x, gridDim.y / pk_sim_cluster.y, gridDim.z / pk_sim_cluster.z};
+}
+PK_SIM_INLINE dim3 __clusterIdx() {
+  return {blockIdx.x / pk_sim_cluster.x, blockIdx.y / pk_sim_cluster.y, blockIdx.z / pk_sim_cluster.z};
+}
+PK_SIM_INLINE dim3 __clusterRelativeBlockIdx() {
+  return {blockIdx.x % pk_sim_cluster.x, blockIdx.y % pk_sim_cluster.y, blockIdx.z % pk_sim_cluster.z};
+}
+PK_SIM_INLINE unsigned __clusterRelativeBlockRank() {
+  const dim3 at = __clusterRelativeBlockIdx();
+  return at.x + pk_sim_cluster.x * (at.y + pk_sim_cluster.y * at.z);
+}
+PK_SIM_INLINE void __cluster_barrier_arrive() {}
+PK_SIM_INLINE void __cluster_barrier_arrive_relaxed() {}
+PK_SIM_INLINE void __cluster_barrier_wait(PK_SIM_HERE) {
+  pk_sim_barrier(PK_SIM_BARRIER_CLUSTER, 0, pk_sim_file, pk_sim_line);
+}
+[[noreturn]] PK_SIM_NOINLINE void pk_sim_fail(pk_sim_failure, const char *, const char *, const char *, int);
+PK_SIM_NOINLINE void *pk_sim_map_shared(const void *address, unsigned rank, const char *file, int line) {
+  if (__clusterSizeInBlocks() == 1 && rank == 0) return (void *)address;
+  void *const there = pk_sim_device->map_shared(pk_sim_core, address, rank);
+  if (!there)
+    pk_sim_fail(PK_SIM_FAIL_TRAP, "map_shared_rank() of what is no shared memory, or of no block of the cluster,", "",
+                file, line);
+  return there;
+}
+PK_SIM_INLINE void *__cluster_map_shared_rank(const void *address, unsigned rank, PK_SIM_HERE) {
+  return pk_sim_map_shared(address, rank, pk_sim_file, pk_sim_line);
+}
+PK_SIM_NOINLINE unsigned __cluster_query_shared_rank(const void *address) {
+  return __clusterSizeInBlocks() == 1 ? 0 : pk_sim_device->shared_rank(pk_sim_core, address);
+}
+
 // ---- letting others run: a thread that waits for another one in a loop must not keep it from running
 PK_SIM_NOINLINE void pk_sim_yield(const char *file, int line) {
-  const unsigned x = threadIdx.x, y = threadIdx.y, z = threadIdx.z;
+  const unsigned x = PK_SIM_OWN(threadIdx).x, y = PK_SIM_OWN(threadIdx).y, z = PK_SIM_OWN(threadIdx).z;
   const pk_sim_self self = {pk_sim_core, pk_sim_thread, pk_sim_started, file, line};
   pk_sim_suspended = true;
   pk_sim_device->yield(&self);
-  threadIdx.x = x, threadIdx.y = y, threadIdx.z = z;
+  PK_SIM_OWN(threadIdx).x = x, PK_SIM_OWN(threadIdx).y = y, PK_SIM_OWN(threadIdx).z = z;
   pk_sim_thread = self.thread;
 }
+#ifndef PK_SIM_CHECK
 PK_SIM_INLINE void pk_sim_spin(const char *file, int line) {
+#else
+PK_SIM_NOINLINE void pk_sim_spin(const char *file, int line) {
+#endif
   if (__builtin_expect((++pk_sim_spins & 255u) == 0, 0)) pk_sim_yield(file, line);
 }
 PK_SIM_INLINE void __nanosleep(unsigned, PK_SIM_HERE) { pk_sim_yield(pk_sim_file, pk_sim_line); }
 PK_SIM_INLINE void __threadfence(PK_SIM_HERE) {
   __atomic_thread_fence(__ATOMIC_SEQ_CST);
+#ifdef PK_SIM_CHECK
+  pk_sim_check_fence();
+#endif
   pk_sim_spin(pk_sim_file, pk_sim_line);
 }
 PK_SIM_INLINE void __threadfence_block(PK_SIM_HERE) { __threadfence(pk_sim_file, pk_sim_line); }
@@ -90,8 +164,8 @@ __attribute__((format(printf, 1, 2))) PK_SIM_NOINLINE int pk_sim_printf(const ch
 }
 #define printf(...) pk_sim_printf(__VA_ARGS__)
 
-[[noreturn]] PK_SIM_NOINLINE void pk_sim_fail(pk_sim_failure kind, const char *what, const char *function,
-                                              const char *file, int line) {
+PK_SIM_NOINLINE void pk_sim_fail(pk_sim_failure kind, const char *what, const char *function, const char *file,
+                                 int line) {
   pk_sim_device->fail(pk_sim_core, kind, what, function, file, line);
   __builtin_unreachable();
 }
@@ -107,12 +181,19 @@ __attribute__((format(printf, 1, 2))) PK_SIM_NOINLINE int pk_sim_printf(const ch
 PK_SIM_INLINE void __brkpt() {}
 
 // ---- time and heap
-PK_SIM_INLINE long long clock64() { return (long long)pk_sim_device->nanoseconds(); }
+PK_SIM_NOINLINE long long clock64() { return (long long)pk_sim_device->nanoseconds(); }
 PK_SIM_INLINE int clock() { return (int)clock64(); }
-PK_SIM_INLINE unsigned long long __globaltimer() { return pk_sim_device->nanoseconds(); }
-PK_SIM_INLINE void *pk_sim_malloc(size_t bytes) { return pk_sim_device->heap(pk_sim_core, nullptr, bytes); }
-PK_SIM_INLINE void pk_sim_free(void *block) {
+PK_SIM_NOINLINE unsigned long long __globaltimer() { return pk_sim_device->nanoseconds(); }
+PK_SIM_NOINLINE void *pk_sim_malloc(size_t bytes) { return pk_sim_device->heap(pk_sim_core, nullptr, bytes); }
+PK_SIM_NOINLINE void pk_sim_free(void *block) {
   if (block) pk_sim_device->heap(pk_sim_core, block, 0);
 }
+inline void *operator new(size_t bytes) { return pk_sim_malloc(bytes); }
+inline void *operator new[](size_t bytes) { return pk_sim_malloc(bytes); }
+inline void operator delete(void *block) noexcept { pk_sim_free(block); }
+inline void operator delete[](void *block) noexcept { pk_sim_free(block); }
+inline void operator delete(void *block, size_t) noexcept { pk_sim_free(block); }
+inline void operator delete[](void *block, size_t) noexcept { pk_sim_free(block); }
+inline void *operator new(size_t, void *place) noexcept { return place; }
 #define malloc(bytes) pk_sim_malloc(bytes)
 #define free(block) pk_sim_free(block)

@@ -16,28 +16,37 @@ template <int N>
 using pk_sim_make_indices = pk_sim_indices<__integer_pack(N)...>;
 #endif
 
+#ifdef PK_SIM_CHECK
+#define PK_SIM_BEGIN_THREAD(thread) pk_sim_checker.begin_thread(thread)
+#define PK_SIM_BEGIN_BLOCK(block) pk_sim_checker.begin_block(block)
+#else
+#define PK_SIM_BEGIN_THREAD(thread)
+#define PK_SIM_BEGIN_BLOCK(block)
+#endif
+
 // Starts threads of the current row of the current block, one after the other. A thread that blocks leaves this loop
 // standing on its stack; the row then goes on in the same loop elsewhere, so the place in it is not a local variable.
 // In a kernel that never blocks the compiler knows that nobody else changes it, and makes this an ordinary loop.
-#define PK_SIM_FOR_EACH_THREAD_OF_ROW(...)        \
-  const unsigned pk_sim_end = blockDim.x;         \
-  volatile unsigned *pk_sim_now = &pk_sim_thread; \
-  asm("" : "+r"(pk_sim_now));                     \
-  while (pk_sim_next_x < pk_sim_end) {            \
-    threadIdx.x = pk_sim_next_x++;                \
-    threadIdx.y = pk_sim_next_y;                  \
-    threadIdx.z = pk_sim_next_z;                  \
-    *pk_sim_now = pk_sim_started++;               \
-    __VA_ARGS__;                                  \
+#define PK_SIM_FOR_EACH_THREAD_OF_ROW(...)            \
+  const unsigned pk_sim_end = PK_SIM_OWN(blockDim).x; \
+  volatile unsigned *pk_sim_now = &pk_sim_thread;     \
+  asm("" : "+r"(pk_sim_now));                         \
+  while (pk_sim_next_x < pk_sim_end) {                \
+    PK_SIM_OWN(threadIdx).x = pk_sim_next_x++;        \
+    PK_SIM_OWN(threadIdx).y = pk_sim_next_y;          \
+    PK_SIM_OWN(threadIdx).z = pk_sim_next_z;          \
+    *pk_sim_now = pk_sim_started++;                   \
+    PK_SIM_BEGIN_THREAD(*pk_sim_now);                 \
+    __VA_ARGS__;                                      \
   }
 
 // Goes to the next row of the block; false when there is none. Leaves next_x at its end then: no thread is left to
 // start.
 PK_SIM_INLINE bool pk_sim_next_row() {
-  if (pk_sim_next_z == blockDim.z) return false;
-  if (++pk_sim_next_y == blockDim.y) {
+  if (pk_sim_next_z == PK_SIM_OWN(blockDim).z) return false;
+  if (++pk_sim_next_y == PK_SIM_OWN(blockDim).y) {
     pk_sim_next_y = 0;
-    if (++pk_sim_next_z == blockDim.z) return false;
+    if (++pk_sim_next_z == PK_SIM_OWN(blockDim).z) return false;
   }
   pk_sim_next_x = 0;
   return true;
@@ -50,31 +59,35 @@ template <auto Kernel>
 struct pk_sim_entry;
 template <class... A, void (*Kernel)(A...)>
 struct pk_sim_entry<Kernel> {
-  PK_SIM_INLINE void loop(A... arguments) { PK_SIM_FOR_EACH_THREAD_OF_ROW(Kernel(arguments...)) }
+  PK_SIM_UNCHECKED PK_SIM_INLINE void loop(A... arguments) { PK_SIM_FOR_EACH_THREAD_OF_ROW(Kernel(arguments...)) }
   template <int... I>
-  PK_SIM_INLINE void unpack(void *const *arguments, pk_sim_indices<I...>) {
+  PK_SIM_UNCHECKED PK_SIM_INLINE void unpack(void *const *arguments, pk_sim_indices<I...>) {
     loop(*(A *)arguments[I]...);
   }
   PK_SIM_NOINLINE void row(void *const *arguments) { unpack(arguments, pk_sim_make_indices<(int)sizeof...(A)>{}); }
-  static void resume(void *const *arguments) {
+  PK_SIM_UNCHECKED static void resume(void *const *arguments) {
     do row(arguments);
     while (pk_sim_next_row());
   }
-  static pk_sim_u64 run(void *const *arguments, const pk_sim_grid *grid, pk_sim_u64 first, pk_sim_u64 last) {
-    blockDim = dim3(grid->block.x, grid->block.y, grid->block.z);
-    gridDim = dim3(grid->grid.x, grid->grid.y, grid->grid.z);
+  PK_SIM_UNCHECKED static pk_sim_u64 run(void *const *arguments, const pk_sim_grid *grid, pk_sim_u64 first,
+                                         pk_sim_u64 last) {
+    PK_SIM_OWN(blockDim) = uint3{grid->block.x, grid->block.y, grid->block.z};
+    PK_SIM_OWN(gridDim) = uint3{grid->grid.x, grid->grid.y, grid->grid.z};
     pk_sim_core = grid->core;
     pk_sim_dynamic_base = grid->dynamic_shared;
     pk_sim_dynamic_bytes = grid->dynamic_shared_bytes;
+    pk_sim_cooperative = grid->cooperative;
+    pk_sim_cluster = dim3(grid->cluster.x, grid->cluster.y, grid->cluster.z);
     pk_sim_bind_dynamic();
     const pk_sim_u64 row = first / grid->grid.x;
     uint3 block = {(unsigned)(first % grid->grid.x), (unsigned)(row % grid->grid.y), (unsigned)(row / grid->grid.y)};
     while (first < last) {
-      blockIdx.x = block.x, blockIdx.y = block.y, blockIdx.z = block.z;
+      PK_SIM_OWN(blockIdx) = block;
       pk_sim_block = first;
       pk_sim_next_x = pk_sim_next_y = pk_sim_next_z = 0;
       pk_sim_started = 0;
       pk_sim_suspended = false;
+      PK_SIM_BEGIN_BLOCK(first);
       resume(arguments);
       ++first;
       if (pk_sim_suspended) break;
@@ -93,13 +106,20 @@ struct pk_sim_entry<Kernel> {
 };
 
 PK_SIM_NOINLINE void pk_sim_bind(const pk_sim_api *device) { pk_sim_device = device; }
+#ifdef PK_SIM_CHECK
+static thread_local unsigned pk_sim_anchor;  // so that there is thread-local memory
+PK_SIM_NOINLINE void pk_sim_touch() { *(volatile unsigned *)&pk_sim_anchor = 0; }
+#else
 PK_SIM_NOINLINE void pk_sim_touch() { *(volatile unsigned *)&pk_sim_spins = 0; }
+#endif
 PK_SIM_NOINLINE void pk_sim_position_of(pk_sim_position *out) {
   out->block = pk_sim_block;
   out->thread = pk_sim_thread;
 }
 
-#define PK_SIM_KERNEL(index, text, max_threads, ...)                       \
+#define PK_SIM_CLUSTER(x, y, z) \
+  { x, y, z }
+#define PK_SIM_KERNEL(index, text, max_threads, cluster, ...)              \
   typedef pk_sim_entry<&__VA_ARGS__> pk_sim_entry_##index;                 \
   static const pk_sim_kernel pk_sim_kernel_##index = {                     \
       text,                                                                \
@@ -109,7 +129,8 @@ PK_SIM_NOINLINE void pk_sim_position_of(pk_sim_position *out) {
       sizeof pk_sim_entry_##index::parameter_bytes / sizeof(unsigned) - 1, \
       max_threads,                                                         \
       pk_sim_entry_##index::parameter_bytes,                               \
-      pk_sim_entry_##index::parameter_align};
+      pk_sim_entry_##index::parameter_align,                               \
+      PK_SIM_CLUSTER cluster};
 
 #define PK_SIM_IMAGE(count, ...)                                                                 \
   static const pk_sim_kernel *const pk_sim_kernels[count + 1] = {__VA_ARGS__};                   \

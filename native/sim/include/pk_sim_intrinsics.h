@@ -22,8 +22,7 @@ PK_SIM_INLINE unsigned __byte_perm(unsigned x, unsigned y, unsigned selector) {
   const unsigned long long bytes = (unsigned long long)y << 32 | x;
   unsigned result = 0;
   for (int i = 0; i < 4; ++i) {
-    const unsigned select = selector >> 4 * i & 15u, byte = (unsigned)(bytes >> 8 * (select & 7u)) & 0xffu;
-    result |= (select & 8u ? (byte & 0x80u ? 0xffu : 0u) : byte) << 8 * i;
+    result |= ((unsigned)(bytes >> 8 * (selector >> 4 * i & 7u)) & 0xffu) << 8 * i;  // 3 bits count, unlike prmt's 4
   }
   return result;
 }
@@ -51,6 +50,7 @@ PK_SIM_INLINE unsigned __sad(int x, int y, unsigned z) { return z + (unsigned)(x
 PK_SIM_INLINE unsigned __usad(unsigned x, unsigned y, unsigned z) { return z + (x > y ? x - y : y - x); }
 PK_SIM_INLINE int __hadd(int x, int y) { return (int)(((long long)x + y) >> 1); }
 PK_SIM_INLINE int __rhadd(int x, int y) { return (int)(((long long)x + y + 1) >> 1); }
+PK_SIM_INLINE unsigned __urhadd(unsigned x, unsigned y) { return (unsigned)(((unsigned long long)x + y + 1) >> 1); }
 PK_SIM_INLINE unsigned __uhadd(unsigned x, unsigned y) { return (unsigned)(((unsigned long long)x + y) >> 1); }
 PK_SIM_INLINE int __dp4a(int a, int b, int c) {
   for (int i = 0; i < 4; ++i) c += (int)(signed char)(a >> 8 * i) * (int)(signed char)(b >> 8 * i);
@@ -60,6 +60,49 @@ PK_SIM_INLINE unsigned __dp4a(unsigned a, unsigned b, unsigned c) {
   for (int i = 0; i < 4; ++i) c += (a >> 8 * i & 0xffu) * (b >> 8 * i & 0xffu);
   return c;
 }
+PK_SIM_INLINE int __dp4a(char4 a, char4 b, int c) { return c + a.x * b.x + a.y * b.y + a.z * b.z + a.w * b.w; }
+PK_SIM_INLINE unsigned __dp4a(uchar4 a, uchar4 b, unsigned c) {
+  return c + (unsigned)(a.x * b.x + a.y * b.y + a.z * b.z + a.w * b.w);
+}
+// Two 16-bit numbers by two of the four 8-bit ones.
+PK_SIM_INLINE int __dp2a_lo(int a, int b, int c) {
+  return c + (short)a * (signed char)b + (a >> 16) * (signed char)(b >> 8);
+}
+PK_SIM_INLINE int __dp2a_hi(int a, int b, int c) { return __dp2a_lo(a, b >> 16, c); }
+PK_SIM_INLINE unsigned __dp2a_lo(unsigned a, unsigned b, unsigned c) {
+  return c + (a & 0xffffu) * (b & 0xffu) + (a >> 16) * (b >> 8 & 0xffu);
+}
+PK_SIM_INLINE unsigned __dp2a_hi(unsigned a, unsigned b, unsigned c) { return __dp2a_lo(a, b >> 16, c); }
+PK_SIM_INLINE int __dp2a_lo(short2 a, char4 b, int c) { return c + a.x * b.x + a.y * b.y; }
+PK_SIM_INLINE int __dp2a_hi(short2 a, char4 b, int c) { return c + a.x * b.z + a.y * b.w; }
+PK_SIM_INLINE unsigned __dp2a_lo(ushort2 a, uchar4 b, unsigned c) {
+  return c + (unsigned)a.x * b.x + (unsigned)a.y * b.y;
+}
+PK_SIM_INLINE unsigned __dp2a_hi(ushort2 a, uchar4 b, unsigned c) {
+  return c + (unsigned)a.x * b.z + (unsigned)a.y * b.w;
+}
+// The place of a set bit: that of rank |offset|, counted from base up or down.
+PK_SIM_INLINE unsigned __fns(unsigned mask, unsigned base, int offset) {
+  if (offset == 0) return mask >> (base & 31u) & 1u ? base : ~0u;
+  const int step = offset > 0 ? 1 : -1;
+  int left = offset > 0 ? offset : -offset;
+  for (int at = (int)base; at >= 0 && at < 32; at += step)
+    if ((mask >> at & 1u) && --left == 0) return (unsigned)at;
+  return ~0u;
+}
+PK_SIM_INLINE unsigned short __nv_bswap16(unsigned short x) { return __builtin_bswap16(x); }
+PK_SIM_INLINE unsigned __nv_bswap32(unsigned x) { return __builtin_bswap32(x); }
+PK_SIM_INLINE unsigned long long __nv_bswap64(unsigned long long x) { return __builtin_bswap64(x); }
+
+// ---- addresses: one kind for all memory
+PK_SIM_INLINE size_t __cvta_generic_to_shared(const void *address) { return (size_t)address; }
+PK_SIM_INLINE size_t __cvta_generic_to_global(const void *address) { return (size_t)address; }
+PK_SIM_INLINE size_t __cvta_generic_to_constant(const void *address) { return (size_t)address; }
+PK_SIM_INLINE size_t __cvta_generic_to_local(const void *address) { return (size_t)address; }
+PK_SIM_INLINE void *__cvta_shared_to_generic(size_t address) { return (void *)address; }
+PK_SIM_INLINE void *__cvta_global_to_generic(size_t address) { return (void *)address; }
+PK_SIM_INLINE void *__cvta_constant_to_generic(size_t address) { return (void *)address; }
+PK_SIM_INLINE void *__cvta_local_to_generic(size_t address) { return (void *)address; }
 
 // ---- the same bits as another type
 #define PK_SIM_BITCAST(name, From, To)                         \
@@ -82,30 +125,28 @@ PK_SIM_INLINE double __hiloint2double(int high, int low) {
   return __longlong_as_double((long long)high << 32 | (unsigned)low);
 }
 
-// ---- conversions to integers: to nearest even, to zero, up, down; out of range gives the nearest integer, NaN gives 0
+// ---- conversions to integers: what is out of range gives the nearest integer; NaN gives 0, or the integer with only
+// its highest bit set when either type has 64 bits
 template <class To>
-PK_SIM_INLINE To pk_sim_saturated(double x, double low, double high, To minimum, To maximum) {
-  return x != x ? (To)0 : x <= low ? minimum : x >= high ? maximum : (To)x;
+PK_SIM_INLINE To pk_sim_saturated(double x, bool wide) {
+  constexpr unsigned long long top = 1ull << (8 * sizeof(To) - 1);
+  constexpr bool is_signed = (To)-1 < (To)0;
+  constexpr To least = is_signed ? (To)top : (To)0, most = is_signed ? (To)(top - 1) : (To)-1;
+  if (x != x) return wide || sizeof(To) == 8 ? (To)top : (To)0;
+  return x <= (double)least ? least : x >= (double)most ? most : (To)x;
 }
-#define PK_SIM_TO_INTEGER(from, From, to, To, low, high, minimum, maximum)        \
-  PK_SIM_INLINE To __##from##2##to##_rn(From x) {                                 \
-    return pk_sim_saturated<To>(__builtin_rint(x), low, high, minimum, maximum);  \
-  }                                                                               \
-  PK_SIM_INLINE To __##from##2##to##_rz(From x) {                                 \
-    return pk_sim_saturated<To>(__builtin_trunc(x), low, high, minimum, maximum); \
-  }                                                                               \
-  PK_SIM_INLINE To __##from##2##to##_ru(From x) {                                 \
-    return pk_sim_saturated<To>(__builtin_ceil(x), low, high, minimum, maximum);  \
-  }                                                                               \
-  PK_SIM_INLINE To __##from##2##to##_rd(From x) {                                 \
-    return pk_sim_saturated<To>(__builtin_floor(x), low, high, minimum, maximum); \
-  }
-#define PK_SIM_TO_INTEGERS(from, From)                                                              \
-  PK_SIM_TO_INTEGER(from, From, int, int, -2147483648.0, 2147483647.0, -2147483647 - 1, 2147483647) \
-  PK_SIM_TO_INTEGER(from, From, uint, unsigned, 0.0, 4294967295.0, 0u, 4294967295u)                 \
-  PK_SIM_TO_INTEGER(from, From, ll, long long, -9223372036854775808.0, 9223372036854775808.0,       \
-                    -9223372036854775807LL - 1, 9223372036854775807LL)                              \
-  PK_SIM_TO_INTEGER(from, From, ull, unsigned long long, 0.0, 18446744073709551616.0, 0ull, 18446744073709551615ull)
+#define PK_SIM_TO_INTEGER(from, From, to, To)                                                                          \
+  PK_SIM_INLINE To __##from##2##to##_rn(From x) { return pk_sim_saturated<To>(__builtin_rint(x), sizeof(From) == 8); } \
+  PK_SIM_INLINE To __##from##2##to##_rz(From x) {                                                                      \
+    return pk_sim_saturated<To>(__builtin_trunc(x), sizeof(From) == 8);                                                \
+  }                                                                                                                    \
+  PK_SIM_INLINE To __##from##2##to##_ru(From x) { return pk_sim_saturated<To>(__builtin_ceil(x), sizeof(From) == 8); } \
+  PK_SIM_INLINE To __##from##2##to##_rd(From x) { return pk_sim_saturated<To>(__builtin_floor(x), sizeof(From) == 8); }
+#define PK_SIM_TO_INTEGERS(from, From)          \
+  PK_SIM_TO_INTEGER(from, From, int, int)       \
+  PK_SIM_TO_INTEGER(from, From, uint, unsigned) \
+  PK_SIM_TO_INTEGER(from, From, ll, long long)  \
+  PK_SIM_TO_INTEGER(from, From, ull, unsigned long long)
 PK_SIM_TO_INTEGERS(float, float)
 PK_SIM_TO_INTEGERS(double, double)
 #undef PK_SIM_TO_INTEGERS
@@ -145,6 +186,7 @@ PK_SIM_UNFUSED(__ddiv_rn, double, a / b)
 #undef PK_SIM_UNFUSED
 #undef PK_SIM_OPAQUE
 PK_SIM_INLINE float __fmaf_rn(float x, float y, float z) { return __builtin_fmaf(x, y, z); }
+PK_SIM_INLINE float __fmaf_ieee_rn(float x, float y, float z) { return __builtin_fmaf(x, y, z); }
 PK_SIM_INLINE double __fma_rn(double x, double y, double z) { return __builtin_fma(x, y, z); }
 PK_SIM_INLINE float __fsqrt_rn(float x) { return __builtin_sqrtf(x); }
 PK_SIM_INLINE double __dsqrt_rn(double x) { return __builtin_sqrt(x); }

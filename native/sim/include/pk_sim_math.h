@@ -126,6 +126,10 @@ double frexp(double, int *) noexcept;
 float frexpf(float, int *) noexcept;
 double modf(double, double *) noexcept;
 float modff(float, float *) noexcept;
+double scalbln(double, long) noexcept;
+float scalblnf(float, long) noexcept;
+double remquo(double, double, int *) noexcept;
+float remquof(float, float, int *) noexcept;
 int ilogb(double) noexcept;
 int ilogbf(float) noexcept;
 long lround(double) noexcept;
@@ -152,6 +156,14 @@ PK_SIM_INLINE typename pk_sim_mixed<A, B>::type pow(A x, B y) {
 }
 PK_SIM_INLINE float fma(float x, float y, float z) { return __builtin_fmaf(x, y, z); }
 PK_SIM_INLINE float ldexp(float x, int n) { return __builtin_ldexpf(x, n); }
+PK_SIM_INLINE float scalbn(float x, int n) { return __builtin_scalbnf(x, n); }
+PK_SIM_INLINE float scalbln(float x, long n) { return __builtin_scalblnf(x, n); }
+PK_SIM_INLINE float remquo(float x, float y, int *n) { return __builtin_remquof(x, y, n); }
+PK_SIM_INLINE int ilogb(float x) { return __builtin_ilogbf(x); }
+PK_SIM_INLINE long lround(float x) { return __builtin_lroundf(x); }
+PK_SIM_INLINE long lrint(float x) { return __builtin_lrintf(x); }
+PK_SIM_INLINE long long llround(float x) { return __builtin_llroundf(x); }
+PK_SIM_INLINE long long llrint(float x) { return __builtin_llrintf(x); }
 PK_SIM_INLINE float frexp(float x, int *n) { return __builtin_frexpf(x, n); }
 PK_SIM_INLINE float modf(float x, float *whole) { return __builtin_modff(x, whole); }
 PK_SIM_INLINE float abs(float x) { return __builtin_fabsf(x); }
@@ -167,53 +179,15 @@ PK_SIM_TEST(isinf, __builtin_isinf)
 PK_SIM_TEST(isfinite, __builtin_isfinite)
 PK_SIM_TEST(signbit, __builtin_signbit)
 #undef PK_SIM_TEST
+PK_SIM_INLINE int __isnan(double x) { return __builtin_isnan(x); }
+PK_SIM_INLINE int __isinf(double x) { return __builtin_isinf(x); }
+PK_SIM_INLINE int __finite(double x) { return __builtin_isfinite(x); }
+PK_SIM_INLINE int __signbit(double x) { return __builtin_signbit(x); }
+PK_SIM_INLINE float nanf(const char *) { return __builtin_nanf(""); }
+PK_SIM_INLINE double nan(const char *) { return __builtin_nan(""); }
 
-// ---- functions the C library does not have; both precisions computed in double
-#define PK_SIM_MATH1_OURS(name, ...)                          \
-  PK_SIM_INLINE double name(double x) { return __VA_ARGS__; } \
-  PK_SIM_INLINE float name##f(float single) {                 \
-    const double x = single;                                  \
-    return (float)(__VA_ARGS__);                              \
-  }                                                           \
-  PK_SIM_INLINE float name(float x) { return name##f(x); }
-PK_SIM_MATH1_OURS(rsqrt, 1.0 / __builtin_sqrt(x))
-PK_SIM_MATH1_OURS(rcbrt, 1.0 / __builtin_cbrt(x))
-PK_SIM_MATH1_OURS(exp10, __builtin_pow(10.0, x))
-// The argument is reduced before it is multiplied: sin(pi n) is exactly 0.
-PK_SIM_INLINE double pk_sim_half_turns(double x) { return x - 2.0 * __builtin_rint(0.5 * x); }
-PK_SIM_INLINE double pk_sim_sinpi(double x) {
-  const double r = pk_sim_half_turns(x);
-  return __builtin_rint(r) == r ? 0.0 * x : __builtin_sin(3.14159265358979323846 * r);
-}
-PK_SIM_INLINE double pk_sim_cospi(double x) {
-  const double r = __builtin_fabs(pk_sim_half_turns(x));
-  return r == 0.5 ? 0.0 : __builtin_cos(3.14159265358979323846 * r);
-}
-PK_SIM_MATH1_OURS(sinpi, pk_sim_sinpi(x))
-PK_SIM_MATH1_OURS(cospi, pk_sim_cospi(x))
-PK_SIM_MATH1_OURS(normcdf, 0.5 * __builtin_erfc(-x * 0.70710678118654752440))
-// Winitzki's approximation, then Newton's method on the complement, which keeps its digits near 1.
-PK_SIM_INLINE double pk_sim_erfinv(double signed_y) {
-  const double y = __builtin_fabs(signed_y);
-  if (!(y < 1.0)) return y == 1.0 ? __builtin_copysign(__builtin_inf(), signed_y) : __builtin_nan("");
-  const double w = __builtin_log1p(-y * y), t = 4.330746750799873 + 0.5 * w;
-  double x = __builtin_sqrt(__builtin_sqrt(t * t - w * 6.802721088435374) - t);
-  for (int step = 0; step < 3; ++step)
-    x += (__builtin_erfc(x) - (1.0 - y)) / (1.12837916709551257390 * __builtin_exp(-x * x));
-  return __builtin_copysign(x, signed_y);
-}
-PK_SIM_MATH1_OURS(erfinv, pk_sim_erfinv(x))
-#undef PK_SIM_MATH1_OURS
-PK_SIM_INLINE float rhypotf(float x, float y) { return (float)(1.0 / __builtin_hypot((double)x, (double)y)); }
-PK_SIM_INLINE double rhypot(double x, double y) { return 1.0 / __builtin_hypot(x, y); }
-PK_SIM_INLINE float norm3df(float x, float y, float z) {
-  return (float)__builtin_sqrt((double)x * x + (double)y * y + (double)z * z);
-}
-PK_SIM_INLINE double norm3d(double x, double y, double z) { return __builtin_hypot(__builtin_hypot(x, y), z); }
 PK_SIM_INLINE void sincosf(float x, float *s, float *c) { *s = __builtin_sinf(x), *c = __builtin_cosf(x); }
 PK_SIM_INLINE void sincos(double x, double *s, double *c) { *s = __builtin_sin(x), *c = __builtin_cos(x); }
-PK_SIM_INLINE void sincospif(float x, float *s, float *c) { *s = sinpif(x), *c = cospif(x); }
-PK_SIM_INLINE void sincospi(double x, double *s, double *c) { *s = sinpi(x), *c = cospi(x); }
 
 #define PK_SIM_MINMAX(T)                                  \
   PK_SIM_INLINE T min(T a, T b) { return b < a ? b : a; } \
@@ -244,4 +218,8 @@ PK_SIM_INLINE double max(float a, double b) { return __builtin_fmax(a, b); }
 PK_SIM_INLINE double min(double a, float b) { return __builtin_fmin(a, b); }
 PK_SIM_INLINE double max(double a, float b) { return __builtin_fmax(a, b); }
 PK_SIM_INLINE unsigned umin(unsigned a, unsigned b) { return min(a, b); }
+PK_SIM_INLINE long long llmin(long long a, long long b) { return min(a, b); }
+PK_SIM_INLINE long long llmax(long long a, long long b) { return max(a, b); }
+PK_SIM_INLINE unsigned long long ullmin(unsigned long long a, unsigned long long b) { return min(a, b); }
+PK_SIM_INLINE unsigned long long ullmax(unsigned long long a, unsigned long long b) { return max(a, b); }
 PK_SIM_INLINE unsigned umax(unsigned a, unsigned b) { return max(a, b); }

@@ -32,6 +32,11 @@ PK_SIM_VECTOR(long long, longlong, 16, 16)
 PK_SIM_VECTOR(unsigned long long, ulonglong, 16, 16)
 PK_SIM_VECTOR(float, float, 8, 16)
 PK_SIM_VECTOR(double, double, 16, 16)
+typedef double4 double4_16a;
+typedef long4 long4_16a;
+typedef ulong4 ulong4_16a;
+typedef longlong4 longlong4_16a;
+typedef ulonglong4 ulonglong4_16a;
 #undef PK_SIM_VECTOR
 
 struct dim3 {

@@ -5,12 +5,12 @@
 
 PK_SIM_COLLECTIVE pk_sim_u64 pk_sim_warp(pk_sim_warp_op op, unsigned mask, pk_sim_u64 value, int lane, int width,
                                          const char *file, int line) {
-  const unsigned x = threadIdx.x, y = threadIdx.y, z = threadIdx.z;
+  const unsigned x = PK_SIM_OWN(threadIdx).x, y = PK_SIM_OWN(threadIdx).y, z = PK_SIM_OWN(threadIdx).z;
   const pk_sim_self self = {pk_sim_core, pk_sim_thread, pk_sim_started, file, line};
   const pk_sim_warp_call call = {op, mask, value, lane, width, __builtin_return_address(0)};
   pk_sim_suspended = true;
   const pk_sim_u64 result = pk_sim_device->warp(&self, &call);
-  threadIdx.x = x, threadIdx.y = y, threadIdx.z = z;
+  PK_SIM_OWN(threadIdx).x = x, PK_SIM_OWN(threadIdx).y = y, PK_SIM_OWN(threadIdx).z = z;
   pk_sim_thread = self.thread;
   return result;
 }

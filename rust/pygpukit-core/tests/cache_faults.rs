@@ -51,6 +51,22 @@ fn every_flipped_byte_and_every_truncation_is_a_miss() {
 }
 
 #[test]
+fn a_sealed_entry_opens_only_as_it_was_sealed() {
+    let cache = memory_only();
+    let key = digest(["k"]);
+    cache.put(key, &[7; 3000]);
+    let sound = cache.sealed(&key).unwrap();
+    assert_eq!(KernelCache::open_sealed(&sound).unwrap(), (key, [7; 3000].as_slice()));
+    for i in 0..sound.len() {
+        let mut bytes = sound.clone();
+        bytes[i] ^= 1 << (i % 8);
+        assert!(KernelCache::open_sealed(&bytes).is_err(), "byte {i}");
+        assert!(KernelCache::open_sealed(&sound[..i]).is_err(), "{i} bytes");
+    }
+    assert!(KernelCache::open_sealed(&[sound.as_slice(), b"x"].concat()).is_err());
+}
+
+#[test]
 fn a_huge_stated_length_allocates_nothing() {
     let dir = tempfile::tempdir().unwrap();
     let key = digest(["k"]);

@@ -92,6 +92,77 @@ fn memory_forgets_after_the_time_to_live_and_disk_answers() {
 }
 
 #[test]
+fn files_that_nobody_used_for_the_time_to_live_are_misses_and_go() {
+    let dir = tempfile::tempdir().unwrap();
+    let open = || {
+        of(CacheConfig {
+            disk_ttl: Some(Duration::from_secs(1000)),
+            ..config(dir.path())
+        })
+    };
+    let keys: Vec<Key> = (0..4u8).map(|i| digest([[i]])).collect();
+    let aged = |key: &Key, age_s: u64| {
+        let file = File::options().write(true).open(entry_path(dir.path(), key)).unwrap();
+        file.set_modified(SystemTime::now() - Duration::from_secs(age_s))
+            .unwrap();
+    };
+    for (key, age_s) in keys.iter().zip([2000, 900, 2000]) {
+        of(config(dir.path())).put(*key, b"image");
+        aged(key, age_s);
+    }
+    let cache = open();
+    assert_eq!((cache.get(&keys[0]), figure(&cache, "expired")), (None, 1));
+    assert!(cache.get(&keys[1]).is_some(), "and its use is written down");
+    cache.put(keys[3], b"image"); // the first write of a process looks at all files
+    assert_eq!((figure(&cache, "expired"), figure(&cache, "quarantined")), (2, 0));
+    assert!(!entry_path(dir.path(), &keys[2]).exists());
+    aged(&keys[3], 900);
+    assert!(open().get(&keys[1]).is_some() && open().get(&keys[3]).is_some());
+}
+
+#[test]
+fn sealed_entries_travel_to_another_cache() {
+    let dir = tempfile::tempdir().unwrap();
+    let cache = open(dir.path());
+    let mut keys: Vec<Key> = (0..5u8).map(|i| digest([[i]])).collect();
+    for key in &keys {
+        cache.put(*key, key);
+    }
+    keys.sort_unstable();
+    let mut listed = open(dir.path()).keys();
+    listed.sort_unstable();
+    assert_eq!(listed, keys);
+    let other = memory_only();
+    for key in &listed {
+        let sealed = cache.sealed(key).unwrap();
+        assert_eq!(sealed, fs::read(entry_path(dir.path(), key)).unwrap());
+        let (key, payload) = KernelCache::open_sealed(&sealed).unwrap();
+        other.put(key, payload);
+    }
+    assert_eq!(
+        (other.keys().len(), payload(&other, &keys[2]).unwrap()),
+        (5, keys[2].to_vec())
+    );
+    assert_eq!(cache.sealed(&digest(["absent"])), None);
+}
+
+#[test]
+fn what_another_process_wrote_over_an_entry_is_seen_when_asked_for() {
+    let dir = tempfile::tempdir().unwrap();
+    let key = digest(["k"]);
+    let cache = open(dir.path());
+    cache.put(key, b"old");
+    open(dir.path()).put(key, b"new");
+    assert_eq!(payload(&cache, &key).as_deref(), Some(b"old".as_slice()));
+    let stored = cache.get_stored(&key).unwrap();
+    assert_eq!((&stored.0[..], stored.1), (b"new".as_slice(), Source::Disk));
+    assert_eq!(payload(&cache, &key).as_deref(), Some(b"new".as_slice()));
+    let alone = memory_only();
+    alone.put(key, b"kept");
+    assert!(alone.get_stored(&key).is_some());
+}
+
+#[test]
 fn the_least_recently_used_files_go_first() {
     let dir = tempfile::tempdir().unwrap();
     let entry_bytes = 84 + 1000;

@@ -40,7 +40,7 @@ pub fn pool_error(py: Python<'_>, error: PoolError) -> PyErr {
                 (text, oom.requested, oom.limit, oom.free, owners),
             )
         }
-        PoolError::Driver(driver) => raise_with(py, "DriverError", (text, driver.code)),
+        PoolError::Driver(driver) => raise_with(py, "driver_error", (text, driver.code)),
         PoolError::BadBlock(_) | PoolError::BadAddress(_) | PoolError::OutOfRange { .. } => PyValueError::new_err(text),
         PoolError::Busy { .. } => PyRuntimeError::new_err(text),
     }

@@ -159,6 +159,9 @@ Result cuDeviceGetAttribute(int32_t *value, int32_t attribute, int32_t device) {
     case pk::cuda::kMaxSharedPerBlock:
       *value = 49152;
       return 0;
+    case pk::cuda::kMaxSharedPerBlockOptin:
+      *value = 232448;
+      return 0;
     default:
       *value = 1000 + attribute;  // any number, another for each
       return 0;

@@ -53,6 +53,11 @@ Result fill(Address dst, T value, size_t count) {
 
 }  // namespace
 
+void add_memory(Address address, size_t bytes) {
+  std::lock_guard<std::mutex> lock(g_mutex);
+  g_mapped[address] = bytes;
+}
+
 Result cuMemGetInfo(size_t *free_bytes, size_t *total_bytes) {
   MOCK_CALL(cuMemGetInfo, "%s", "");
   MOCK_CONTEXT();

@@ -33,6 +33,9 @@ std::vector<std::string> list_setting(const char *name);
 int device_sm(int device);
 uint64_t memory_bytes();
 
+// Makes host memory a place that copies may go to.
+void add_memory(Address address, size_t bytes);
+
 // Writes one line to the log, and gives the status that MOCK_CUDA_FAIL wants of this call (0 = carry on).
 [[gnu::format(printf, 2, 3)]] Result called(const char *name, const char *format, ...);
 

@@ -27,7 +27,7 @@ struct Function {
 
 struct Module {
   std::map<std::string, std::vector<Parameter>> kernels;
-  std::map<std::string, size_t> variables;
+  std::map<std::string, std::vector<uint8_t>> variables;  // zeros: initial values are not read
 };
 
 std::mutex g_mutex;
@@ -71,7 +71,7 @@ Module read_image(const uint8_t *image) {
     const char *symbol_names = reinterpret_cast<const char *>(image + sections[sections[i].sh_link].sh_offset);
     for (size_t k = 0; k < sections[i].sh_size / sizeof(Elf64_Sym); ++k) {
       if (ELF64_ST_TYPE(symbols[k].st_info) != STT_OBJECT || symbols[k].st_shndx == SHN_UNDEF) continue;
-      module.variables[symbol_names + symbols[k].st_name] = symbols[k].st_size;
+      module.variables[symbol_names + symbols[k].st_name].resize(symbols[k].st_size);
     }
   }
   return module;
@@ -131,8 +131,9 @@ Result cuModuleGetGlobal(Address *address, size_t *bytes, Handle module, const c
   if (loaded == g_modules.end()) return 400;
   const auto variable = loaded->second.variables.find(name);
   if (variable == loaded->second.variables.end()) return 500;
-  *address = 0x7000000;
-  *bytes = variable->second;
+  *address = reinterpret_cast<Address>(variable->second.data());
+  *bytes = variable->second.size();
+  add_memory(*address, *bytes);
   return 0;
 }
 

@@ -17,7 +17,7 @@ struct Event {
 };
 
 std::mutex g_mutex;
-std::set<Handle> g_streams;
+std::set<Handle> g_streams, g_captured;
 std::map<Handle, Event> g_events;
 Handle g_next = 0x5000;
 
@@ -46,9 +46,51 @@ Result cuStreamDestroy(Handle stream) {
   return g_streams.erase(stream) == 1 ? 0 : 400;
 }
 
+// Launches during a capture are logged like others; graphs know nothing of them.
+Result cuStreamBeginCapture(Handle stream, int32_t mode) {
+  MOCK_CALL(cuStreamBeginCapture, "%lu mode %d", stream, mode);
+  std::lock_guard<std::mutex> lock(g_mutex);
+  if (stream == 0 || g_captured.count(stream) != 0) return 900;
+  if (Result unknown = known_stream(stream)) return unknown;
+  g_captured.insert(stream);
+  return 0;
+}
+
+Result cuStreamEndCapture(Handle stream, Handle *graph) {
+  MOCK_CALL(cuStreamEndCapture, "%lu", stream);
+  std::lock_guard<std::mutex> lock(g_mutex);
+  if (g_captured.erase(stream) != 1) return 1;
+  *graph = ++g_next;
+  return 0;
+}
+
+Result cuGraphInstantiateWithFlags(Handle *executable, Handle graph, uint64_t flags) {
+  MOCK_CALL(cuGraphInstantiateWithFlags, "%lu flags %lu", graph, flags);
+  std::lock_guard<std::mutex> lock(g_mutex);
+  *executable = ++g_next;
+  return 0;
+}
+
+Result cuGraphLaunch(Handle executable, Handle stream) {
+  MOCK_CALL(cuGraphLaunch, "%lu stream %lu", executable, stream);
+  std::lock_guard<std::mutex> lock(g_mutex);
+  return known_stream(stream);
+}
+
+Result cuGraphExecDestroy(Handle executable) {
+  MOCK_CALL(cuGraphExecDestroy, "%lu", executable);
+  return 0;
+}
+
+Result cuGraphDestroy(Handle graph) {
+  MOCK_CALL(cuGraphDestroy, "%lu", graph);
+  return 0;
+}
+
 Result cuStreamQuery(Handle stream) {
   MOCK_CALL(cuStreamQuery, "%lu", stream);
   std::lock_guard<std::mutex> lock(g_mutex);
+  if (g_captured.count(stream) != 0) return 900;
   return known_stream(stream);
 }
 

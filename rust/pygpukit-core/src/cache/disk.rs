@@ -23,12 +23,15 @@ const UNKNOWN: u64 = u64::MAX;
 pub struct Disk {
     root: PathBuf,
     capacity_bytes: u64,
+    /// An entry that nobody used for so long is a miss, and removed.
+    ttl: Duration,
     writable: AtomicBool,
     /// Bytes of all entries as of the last look plus what this process wrote since; other processes' writes show at the next look.
     held_bytes: AtomicU64,
     evicting: Mutex<()>,
     pub quarantined: AtomicU64,
     pub evicted: AtomicU64,
+    pub expired: AtomicU64,
     pub errors: AtomicU64,
 }
 
@@ -42,16 +45,18 @@ struct Stored {
 
 impl Disk {
     /// Opens or creates the directory; Err is one sentence why it is not used.
-    pub fn open(directory: &Path, capacity_bytes: u64) -> Result<Disk, String> {
+    pub fn open(directory: &Path, capacity_bytes: u64, ttl: Duration) -> Result<Disk, String> {
         let root = trust::open_directory(directory)?;
         let disk = Disk {
             root,
             capacity_bytes,
+            ttl,
             writable: AtomicBool::new(true),
             held_bytes: AtomicU64::new(UNKNOWN),
             evicting: Mutex::new(()),
             quarantined: AtomicU64::new(0),
             evicted: AtomicU64::new(0),
+            expired: AtomicU64::new(0),
             errors: AtomicU64::new(0),
         };
         disk.probe();
@@ -79,6 +84,10 @@ impl Disk {
             Ok(Found::Nothing) => None,
             Ok(Found::Foreign) => {
                 self.quarantine(&path);
+                None
+            }
+            Ok(Found::File(file, _)) if age(&file) > self.ttl => {
+                self.expire(&path);
                 None
             }
             Ok(Found::File(mut file, bytes)) => match read(&mut file, bytes, key) {
@@ -179,16 +188,28 @@ impl Disk {
         written
     }
 
+    /// The keys of all entries that lie there now, not yet verified.
+    pub fn keys(&self) -> Vec<Key> {
+        let entries = self.stored().into_iter().filter(|stored| !stored.temporary);
+        entries.filter_map(|stored| key_of(&stored.path)).collect()
+    }
+
     fn touch(&self, file: &File) {
-        let modified = file.metadata().and_then(|metadata| metadata.modified());
-        let age = modified.map(|modified| modified.elapsed().unwrap_or(Duration::MAX));
-        if self.writable() && age.is_ok_and(|age| age > TOUCH_AFTER) {
-            // Only the order of eviction depends on it.
+        if self.writable() && age(file) > TOUCH_AFTER.min(self.ttl / 4) {
+            // Only the order of eviction and the time to live depend on it.
             _ = file.set_modified(SystemTime::now());
         }
     }
 
-    /// Removes the least recently used entries down to nine tenths of the capacity, never `keep`; and what dead writers left.
+    fn expire(&self, path: &Path) {
+        self.expired.fetch_add(1, Relaxed);
+        if self.writable() {
+            self.delete(path);
+        }
+    }
+
+    /// Removes the least recently used entries down to nine tenths of the capacity, never `keep`; what nobody used for the time to
+    /// live; and what dead writers left.
     fn evict(&self, keep: &Path) {
         let Ok(_one_at_a_time) = self.evicting.try_lock() else {
             return;
@@ -196,11 +217,15 @@ impl Disk {
         let mut stored = self.stored();
         let now = SystemTime::now();
         stored.retain(|stored| {
-            let stale = stored.temporary && now.duration_since(stored.modified).is_ok_and(|age| age > TEMPORARY_AGE);
-            if stale {
+            let age = now.duration_since(stored.modified).unwrap_or_default();
+            if stored.temporary && age > TEMPORARY_AGE {
                 self.delete(&stored.path);
             }
-            !stored.temporary
+            let expired = !stored.temporary && age > self.ttl;
+            if expired {
+                self.expire(&stored.path);
+            }
+            !stored.temporary && !expired
         });
         stored.sort_by(|a, b| (a.modified, &a.path).cmp(&(b.modified, &b.path)));
         let mut held: u64 = stored.iter().map(|stored| stored.bytes).sum();
@@ -317,6 +342,22 @@ fn new_name(prefix: &str) -> String {
         .unwrap_or_default();
     let (process, count) = (std::process::id(), COUNT.fetch_add(1, Relaxed));
     format!("{prefix}{process}-{:x}-{count}", since_epoch.as_nanos())
+}
+
+/// How long ago the open file was last written or touched; 0 when the system does not say.
+fn age(file: &File) -> Duration {
+    let modified = file.metadata().and_then(|metadata| metadata.modified());
+    modified.map_or(Duration::ZERO, |modified| modified.elapsed().unwrap_or_default())
+}
+
+/// The key that an entry's file name stands for.
+fn key_of(path: &Path) -> Option<Key> {
+    let name = path.file_name()?.to_str()?;
+    let mut key = [0; 32];
+    for (i, byte) in key.iter_mut().enumerate() {
+        *byte = u8::from_str_radix(name.get(2 * i..2 * i + 2)?, 16).ok()?;
+    }
+    Some(key)
 }
 
 fn is_hex(name: &str) -> bool {

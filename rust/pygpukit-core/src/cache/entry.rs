@@ -34,6 +34,16 @@ impl fmt::Display for Damage {
     }
 }
 
+/// Key and payload of a whole entry in memory, verified: what an archive of entries holds.
+pub fn open(bytes: &[u8]) -> Result<(Key, &[u8]), Damage> {
+    let (header, rest) = bytes.split_first_chunk::<HEADER_BYTES>().ok_or(Damage::Length)?;
+    let (payload, digest) = rest.split_last_chunk::<DIGEST_BYTES>().ok_or(Damage::Length)?;
+    let mut key = [0; 32];
+    key.copy_from_slice(&header[12..44]);
+    payload_bytes(header, &key, bytes.len() as u64)?;
+    verify(header, payload, digest).map(|()| (key, payload))
+}
+
 /// BLAKE3 of the parts, each preceded by its length as u64, so that no two lists of parts share a key by concatenation.
 pub fn digest<P: AsRef<[u8]>>(parts: impl IntoIterator<Item = P>) -> Key {
     let mut hasher = blake3::Hasher::new();

@@ -81,6 +81,11 @@ impl Memory {
         true
     }
 
+    /// Least recently used first.
+    pub fn keys(&self) -> Vec<Key> {
+        self.order.values().copied().collect()
+    }
+
     pub fn clear(&mut self) {
         (self.slots, self.order, self.bytes) = (HashMap::new(), BTreeMap::new(), 0);
     }

@@ -5,7 +5,7 @@ mod entry;
 mod memory;
 mod trust;
 
-pub use entry::{digest, Key};
+pub use entry::{digest, Damage, Key};
 
 use crate::clock::Clock;
 use disk::Disk;
@@ -23,6 +23,8 @@ pub struct CacheConfig {
     pub disk_bytes: u64,
     /// How long an entry stays in memory; it is read and verified again from disk afterwards. None = for ever.
     pub ttl: Option<Duration>,
+    /// How long an entry stays on disk after it was last used. None = for ever.
+    pub disk_ttl: Option<Duration>,
 }
 
 /// Where a payload came from.
@@ -61,7 +63,7 @@ impl KernelCache {
         KernelCache {
             memory: Mutex::new(Memory::new(config.memory_bytes, ttl_ns)),
             disk: match &config.directory {
-                Some(directory) => Disk::open(directory, config.disk_bytes),
+                Some(directory) => Disk::open(directory, config.disk_bytes, config.disk_ttl.unwrap_or(Duration::MAX)),
                 None => Err(String::new()),
             },
             clock,
@@ -97,6 +99,34 @@ impl KernelCache {
         Some((payload, Source::Disk))
     }
 
+    /// As get(), but past this process's memory where there is a disk: what another process stored a moment ago.
+    pub fn get_stored(&self, key: &Key) -> Option<(Arc<[u8]>, Source)> {
+        if self.disk.is_ok() {
+            self.memory().remove(key);
+        }
+        self.get(key)
+    }
+
+    /// The keys on disk; those in memory where there is no disk. Entries may be damaged or gone by the time they are read.
+    pub fn keys(&self) -> Vec<Key> {
+        match &self.disk {
+            Ok(disk) => disk.keys(),
+            Err(_) => self.memory().keys(),
+        }
+    }
+
+    /// An entry in the form that it has on disk, which verifies itself: for archives.
+    pub fn sealed(&self, key: &Key) -> Option<Vec<u8>> {
+        let (payload, _) = self.get(key)?;
+        let (header, digest) = entry::seal(key, &payload);
+        Some([header.as_slice(), &payload[..], digest.as_slice()].concat())
+    }
+
+    /// Key and payload of a sealed entry, verified.
+    pub fn open_sealed(sealed: &[u8]) -> Result<(Key, &[u8]), Damage> {
+        entry::open(sealed)
+    }
+
     pub fn put(&self, key: Key, payload: &[u8]) {
         self.puts.fetch_add(1, Relaxed);
         self.memory().put(key, payload.into(), self.clock.now_ns());
@@ -120,7 +150,7 @@ impl KernelCache {
     }
 
     /// Named figures. The disk is counted by a look at the directory.
-    pub fn stats(&self) -> [(&'static str, u64); 12] {
+    pub fn stats(&self) -> [(&'static str, u64); 13] {
         let (memory_entries, memory_bytes) = self.memory().usage();
         let disk = self.disk.as_ref().ok();
         let (disk_entries, disk_bytes) = disk.map_or((0, 0), Disk::usage);
@@ -131,6 +161,7 @@ impl KernelCache {
             ("misses", self.misses.load(Relaxed)),
             ("puts", self.puts.load(Relaxed)),
             ("evicted", of_disk(|disk| disk.evicted.load(Relaxed))),
+            ("expired", of_disk(|disk| disk.expired.load(Relaxed))),
             ("quarantined", of_disk(|disk| disk.quarantined.load(Relaxed))),
             ("memory_entries", memory_entries),
             ("memory_bytes", memory_bytes),

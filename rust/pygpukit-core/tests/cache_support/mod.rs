@@ -13,6 +13,7 @@ pub fn config(directory: &Path) -> CacheConfig {
         memory_bytes: 1 << 20,
         disk_bytes: 1 << 30,
         ttl: None,
+        disk_ttl: None,
     }
 }
 

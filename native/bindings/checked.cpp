@@ -1,0 +1,93 @@
+// checked.cpp: the table of arrays for a checked launch, and the quarantine of freed blocks.
+#include "bindings/checked.h"
+
+#include <deque>
+#include <unordered_map>
+
+#include "bindings/graph.h"
+#include "sim/sim.h"
+
+namespace pk {
+namespace {
+
+constexpr size_t kMostBlocks = 64;
+constexpr uint64_t kMostBytes = uint64_t{64} << 20;
+
+struct Freed {
+  uint64_t pool, block, address, bytes;
+  std::string name;
+};
+// All under the GIL.
+std::deque<Freed> *g_freed = new std::deque<Freed>;
+uint64_t g_freed_bytes = 0;
+int g_checked_kernels = 0;
+
+// Of the process: a block's id is unique in its pool, a pool's handle is an address.
+uint64_t allocation_id(uint64_t pool, uint64_t block) { return block == 0 ? 0 : block ^ pool << 12; }
+
+std::string name_of(uint64_t pool, uint64_t block) {
+  char text[128];
+  const uint64_t length = block == 0 ? 0 : pk_name_text(pk_pool_name(pool, block), text, sizeof text);
+  return std::string(text, std::min<uint64_t>(length, sizeof text));
+}
+
+void free_first() {
+  const Freed first = g_freed->front();
+  g_freed->pop_front();
+  g_freed_bytes -= first.bytes;
+  give_back(first.pool, first.block);
+}
+
+}  // namespace
+
+bool is_checked(uint64_t function) { return driver_name() == "sim" && pk_sim_checked(function) != 0; }
+
+void checked_kernel_made() { ++g_checked_kernels; }
+
+void checked_kernel_gone() {
+  if (--g_checked_kernels == 0) release_quarantine();
+}
+
+bool quarantine(const Storage &storage) {
+  if (__builtin_expect(g_checked_kernels == 0, 1) || storage.bytes > kMostBytes) return false;
+  g_freed->push_back(
+      {storage.pool, storage.block, storage.address, storage.bytes, name_of(storage.pool, storage.block)});
+  g_freed_bytes += storage.bytes;
+  while (g_freed->size() > kMostBlocks || g_freed_bytes > kMostBytes) free_first();
+  return true;
+}
+
+bool release_quarantine() {
+  const bool any = !g_freed->empty();
+  while (!g_freed->empty()) free_first();
+  return any;
+}
+
+void describe_launch(const std::vector<Param> &params, PyObject *const *values) {
+  std::vector<pk_sim_array> arrays;
+  std::deque<std::string> names;  // stay where they are
+  std::unordered_map<const Storage *, uint64_t> numbers;
+  for (const Storage *storage = all_storages(); storage != nullptr; storage = storage->next) {
+    if (storage->device != t_state.device) continue;
+    numbers[storage] = arrays.size();
+    names.push_back(name_of(storage->pool, storage->block));
+    arrays.push_back(
+        {allocation_id(storage->pool, storage->block), storage->address, storage->bytes, 0, names.back().c_str()});
+  }
+  for (const Freed &freed : *g_freed)
+    arrays.push_back({allocation_id(freed.pool, freed.block), freed.address, freed.bytes, 1, freed.name.c_str()});
+  std::vector<pk_sim_argument> arguments;
+  for (size_t i = 0; i < params.size(); ++i) {
+    if (params[i].kind != ParamKind::kPointer) continue;
+    if (values[i] == Py_None) {
+      arguments.push_back({static_cast<uint32_t>(i), 0, params[i].name.c_str(), UINT64_MAX, 0});
+      continue;
+    }
+    const ArrayObject *array = as_array(values[i]);
+    arguments.push_back({static_cast<uint32_t>(i), static_cast<uint32_t>(itemsize_of(array)), params[i].name.c_str(),
+                         numbers.at(array->storage), address_of(array)});
+  }
+  pk_sim_describe(arrays.data(), arrays.size(), arguments.data(), arguments.size());
+}
+
+}  // namespace pk

@@ -1,0 +1,40 @@
+// pk_sim_check_abi.h: what a checked image and the checker of the simulated device know of each other. Includes nothing
+// but pk_sim_abi.h.
+#ifndef PK_SIM_CHECK_ABI_H
+#define PK_SIM_CHECK_ABI_H
+
+#include "pk_sim_abi.h"
+
+enum pk_sim_check_mode { PK_SIM_CHECK_ALL = 1, PK_SIM_CHECK_MEMORY = 2, PK_SIM_CHECK_COUNT = 3 };
+
+// Strong: volatile or atomic. Of two strong accesses no order is asked.
+enum pk_sim_access { PK_SIM_READ, PK_SIM_WRITE, PK_SIM_STRONG_READ, PK_SIM_STRONG_WRITE, PK_SIM_ATOMIC };
+
+// What a checked kernel calls. `from` is an address of code in the image; where it is null, `line` says the place.
+struct pk_sim_check_api {
+  unsigned bytes;
+  unsigned reserved;
+  void (*read[5])(const void *address, const void *from);  // of 1, 2, 4, 8 and 16 bytes
+  void (*write[5])(const void *address, const void *from);
+  void (*access)(const void *address, pk_sim_u64 bytes, pk_sim_access kind, const void *from, int line);
+  void (*fence)(void);
+  void (*begin_block)(pk_sim_u64 block);
+  void (*begin_thread)(unsigned thread);
+  void (*dynamic_name)(const char *name, unsigned element_bytes);
+  void (*index)(const char *type, long long index, int line, int column);  // an index outside its array's type
+  void (*misaligned)(const void *address, unsigned alignment, const char *type, int line);
+  void (*divided_by_zero)(int line);
+};
+
+// The other exported symbol of a checked image, pk_sim_check_v1.
+struct pk_sim_check_image {
+  unsigned bytes;
+  pk_sim_check_mode mode;
+  void (*bind)(const pk_sim_check_api *api);
+  const char *source;   // the user's text, to name arrays by line and column
+  const char *file;     // and its name
+  pk_sim_u64 *flops;    // floating-point operations so far; null unless the image counts them
+  char *own, *own_end;  // the simulator's variables in the image, which say where the running block is
+};
+
+#endif

@@ -1,0 +1,92 @@
+"""What is told when a kernel faults on the CUDA device: which launch it was, and that the process's context is lost.
+
+A CUDA context does not survive an illegal address, a trap or the like, and no call brings it back in the same process.
+The driver does not say which kernel it was; the ring of event records does, up to the launches since the last wait.
+"""
+
+from __future__ import annotations
+
+import struct
+import threading
+from collections.abc import Iterator
+
+from pygpukit import _core
+from pygpukit._core import native
+from pygpukit.core.errors import ContextLostError, DriverError, Launch
+
+# The driver's codes that leave a context unusable.
+_FATAL = frozenset({214, 220, 226, 700, 702, 710, 714, 715, 716, 717, 718, 719})
+_RECORD = struct.Struct("<QQHHIIIQQQII")  # docs/seams.md
+_LAUNCH = 16
+_CELL_BEGIN = 64
+_SHOWN = 5
+_REMEDY = (
+    "Nothing brings the context back in this process: restart the notebook's kernel. %%cuda --isolated runs kernels in "
+    "a worker process, where a fault costs the worker and not the notebook"
+)
+
+_lock = threading.Lock()
+_lost: ContextLostError | None = None
+
+
+def lost() -> ContextLostError | None:
+    """The first error that told that the context of this process is lost; None while it is sound."""
+    return _lost
+
+
+def error_for(message: str, code: int, name: str) -> DriverError:
+    """The error of a failed device call: names the launch for the first fault, and the loss for every later call."""
+    global _lost
+    if native.backend_name() != "cuda":
+        return DriverError(message, code, name)
+    with _lock:
+        if _lost is None and code not in _FATAL:
+            return DriverError(message, code, name)
+        if _lost is None:
+            launches = in_flight()
+            _lost = ContextLostError(f"{message}. {_story(launches)}. {_REMEDY}", code, name, launches)
+            return _lost
+        story = _story(_lost.launches)
+        return ContextLostError(
+            f"{message.partition(':')[0]}: the CUDA context was lost before ({_lost.name}). {story}. {_REMEDY}",
+            code,
+            name,
+            _lost.launches,
+        )
+
+
+def _story(launches: list[Launch]) -> str:
+    if not launches:
+        return "No launch is on record since the last wait"
+    if len(launches) == 1:
+        return f"The kernel that faulted is {launches[0]}"
+    names = "; ".join(map(str, launches[:_SHOWN]))
+    more = f"; and {len(launches) - _SHOWN} earlier ones" if len(launches) > _SHOWN else ""
+    return (
+        f"The kernel that faulted is one of {len(launches)} launched since the last wait, latest first: {names}{more}"
+    )
+
+
+def in_flight() -> list[Launch]:
+    """Launches that no wait has shown to be done, latest first, as far as the ring reaches back."""
+    waited = native.waited()
+    records = list(_records())
+    counts = {cell: a for _, kind, _, _, a, _, cell, _ in records if kind == _CELL_BEGIN}
+    return [
+        Launch(_core.name(name), blocks, threads, _cell(cell, counts), line)
+        for t_ns, kind, stream, name, blocks, threads, cell, line in reversed(records)
+        if kind == _LAUNCH and t_ns >= waited.get(stream, 0)
+    ]
+
+
+def _cell(cell: int, counts: dict[int, int]) -> str:
+    """A cell as the user sees it: In[5]; its id when it began before the oldest record."""
+    if cell == 0:
+        return ""
+    return f"In[{counts[cell]}]" if cell in counts else _core.name(cell)
+
+
+def _records() -> Iterator[tuple[int, int, int, int, int, int, int, int]]:
+    data, _, _ = _core.ring_read(0)
+    for _, t_ns, kind, _, stream, _, name, a, b, _, cell, line in _RECORD.iter_unpack(data):
+        yield t_ns, kind, stream, name, a, b, cell, line

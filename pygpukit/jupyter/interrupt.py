@@ -1,0 +1,44 @@
+"""After Ctrl-C: what the device is still running, by the launches on record."""
+
+from __future__ import annotations
+
+import struct
+import time
+from collections import Counter
+
+from pygpukit import _core
+from pygpukit._core import native
+
+_LAUNCH = 16
+_RECORD_BYTES = 64
+_SETTLE_S = 0.2  # an interrupted wait ends the kernels of the simulated device, which takes a moment
+
+
+def report(first_record: int) -> str:
+    """One sentence on what runs on, from the launches since a record of the ring."""
+    deadline = time.monotonic() + _SETTLE_S
+    while (busy := native.busy_streams()) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    if not busy:
+        return "interrupted; nothing is left running on the device"
+    launched = _launches(first_record)
+    parts = []
+    for stream in busy:
+        names = Counter(name for on, name in launched if on == stream)
+        what = ", ".join(f"{name} ({count} launch{'es' * (count > 1)})" for name, count in names.items())
+        parts.append(f"stream {stream}: {what or 'work of earlier cells'}")
+    return f"interrupted; still running on the device: {'; '.join(parts)}. gp.synchronize() waits for it"
+
+
+def _launches(since: int) -> list[tuple[int, str]]:
+    """(stream, kernel) of every launch on record from `since` on."""
+    out = []
+    while True:
+        data, following, _ = _core.ring_read(since)
+        for at in range(0, len(data), _RECORD_BYTES):
+            kind, _device, stream, _tenant, name = struct.unpack_from("<HHIII", data, at + 16)
+            if kind == _LAUNCH:
+                out.append((stream, _core.name(name)))
+        if following == since:
+            return out
+        since = following

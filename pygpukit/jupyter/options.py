@@ -1,0 +1,270 @@
+"""The options of %%cuda: their words on the magic line, their defaults as traitlets, and the checked result of both."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from typing import Any
+
+from IPython.core.error import UsageError
+from IPython.core.magic_arguments import MagicArgumentParser, argument, magic_arguments
+from traitlets import Bool, Enum, Float, Int, List, TraitError, Unicode, validate
+from traitlets.config import Configurable
+
+UNIT_NAME = "cell"  # the same for every cell, so that moving a cell or running it again finds it in the cache
+_ARCHITECTURE = re.compile(r"(sm|compute)_\d{2,3}[af]?|sim|")
+_FILE_NAME = re.compile(r"\w[\w.+-]*")
+
+_LISTS = ("-i", "--input", "-o", "--output", "--sweep", "--with")
+_ARGUMENTS = (
+    argument("-i", "--input", action="append", default=[], metavar="ARGUMENTS",
+             help="launch on these arrays and numbers, written as in a call: 'x,y,n=x.size'"),
+    argument("-o", "--output", action="append", default=[], metavar="ARRAYS",
+             help="arrays that the kernel writes; 'z[n]' makes z with n elements"),
+    argument("--kernel", metavar="NAME", help="which kernel of the cell to launch"),
+    argument("--grid", metavar="EXPR", help="blocks of the grid, an int or a tuple (default: inferred)"),
+    argument("--block", metavar="EXPR", help="threads of a block, an int or a tuple (default: CudaMagics.block)"),
+    argument("--shared", metavar="EXPR", help="bytes of dynamic shared memory"),
+    argument("--stream", metavar="EXPR", help="the Stream to launch on (default: the current one)"),
+    argument("--verify", metavar="EXPR", help="compare the outputs with this: arrays, or a function of the inputs"),
+    argument("--rtol", type=float, help="relative tolerance of --verify (default: by dtype)"),
+    argument("--atol", type=float, help="absolute tolerance of --verify (default: by dtype)"),
+    argument("--bench", action="store_true", default=None, help="measure the launch"),
+    argument("--bytes", metavar="EXPR", help="bytes that a launch moves, for GB/s"),
+    argument("--flops", metavar="EXPR", help="operations that a launch does, for GFLOP/s"),
+    argument("--count", action="store_true", default=None, help="count bytes and operations on the simulated device"),
+    argument("--sweep", action="append", default=[], metavar="AXIS=VALUES",
+             help="measure every value of block, grid, shared or a macro: 'block=64,128'; more than once: all pairs"),
+    argument("--ptx", action="store_true", default=None, help="show the PTX"),
+    argument("--sass", action="store_true", default=None, help="show the machine code"),
+    argument("--check", nargs="?", const=True, metavar="memory",
+             help="find bad accesses and races on the simulated device; 'memory': accesses only"),
+    argument("-D", dest="defines", action="append", default=[], metavar="NAME[=VALUE]", help="define a macro"),
+    argument("--arch", help="compile for this architecture, such as sm_90a; needs NVRTC, no device"),
+    argument("--instantiate", action="append", default=[], metavar="EXPRESSION",
+             help="instantiate a template: 'softmax<float>'"),
+    argument("--isolated", action="store_true", default=None,
+             help="run the kernels in a worker process: a fault costs the worker, never the notebook"),
+    argument("--no-launch", action="store_true", default=None, help="compile only: nothing is loaded or launched"),
+    argument("--name", metavar="FILE", help="name the cell: other cells may include it as FILE"),
+    argument("--with", dest="headers", action="append", default=[], metavar="FILE[,FILE]",
+             help="include cells that --name named"),
+)  # fmt: skip
+
+
+def cuda_arguments(function: Callable[..., Any]) -> Any:
+    """Decorates the magic with its options; the parser is then its attribute `parser`."""
+    return magic_arguments()(reduce(lambda made, declare: declare(made), reversed(_ARGUMENTS), function))
+
+
+class Defaults(Configurable):  # type: ignore[misc]
+    """What options are when the magic line does not give them: `%config CudaMagics.block = 128`."""
+
+    arch = Unicode("", help="architecture to compile for; empty for the open backend's").tag(config=True)
+    block = Int(256, min=1, max=1024, help="threads of a block where the grid is inferred").tag(config=True)
+    isolated = Bool(False, help="run the kernels of every cell in a worker process").tag(config=True)
+    no_launch = Bool(False, help="compile every cell, launch none").tag(config=True)
+    check = Enum([None, False, True, "memory"], default_value=None, allow_none=True,
+                 help="checked mode; None leaves it to PYGPUKIT_CHECK").tag(config=True)  # fmt: skip
+    rtol = Float(None, allow_none=True, min=0, help="relative tolerance; None for the dtype's own").tag(config=True)
+    atol = Float(None, allow_none=True, min=0, help="absolute tolerance; None for the dtype's own").tag(config=True)
+    bench = Bool(False, help="measure every launch").tag(config=True)
+    count = Bool(False, help="count bytes and operations of every measured launch").tag(config=True)
+    ptx = Bool(False, help="show the PTX of every cell").tag(config=True)
+    sass = Bool(False, help="show the machine code of every cell").tag(config=True)
+    defines = List(Unicode(), help="macros of every cell, as NAME or NAME=VALUE").tag(config=True)
+    headers = List(Unicode(), help="named cells that every cell includes").tag(config=True)
+    bench_ms = Float(2000, min=1, help="longest time of one measurement, in milliseconds").tag(config=True)
+    max_sweep = Int(64, min=1, help="most configurations of one --sweep").tag(config=True)
+
+    @validate("arch")
+    def _valid_arch(self, proposal: Any) -> str:
+        return _trait(check_arch, proposal["value"])
+
+    @validate("defines")
+    def _valid_defines(self, proposal: Any) -> list[str]:
+        for one in proposal["value"]:
+            _trait(macro, one)
+        return list(proposal["value"])
+
+    @validate("headers")
+    def _valid_headers(self, proposal: Any) -> list[str]:
+        return [_trait(check_file, one) for one in proposal["value"]]
+
+
+@dataclass(frozen=True)
+class Options:
+    """One magic line, checked as far as that goes without evaluating expressions."""
+
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    kernel: str | None
+    grid: str | None
+    block: str | None
+    shared: str | None
+    stream: str | None
+    verify: str | None
+    rtol: float | None
+    atol: float | None
+    bench: bool
+    bytes: str | None
+    flops: str | None
+    count: bool
+    sweep: tuple[str, ...]
+    listing: tuple[str, ...]
+    check: bool | str | None
+    defines: Mapping[str, str]
+    arch: str | None
+    instantiate: tuple[str, ...]
+    isolated: bool
+    no_launch: bool
+    name: str | None
+    headers: tuple[str, ...]
+    default_block: int
+    bench_ms: float
+    max_sweep: int
+
+    @property
+    def launches(self) -> bool:
+        """Whether the cell launches a kernel itself."""
+        return bool(self.inputs or self.outputs or self.grid) and not self.no_launch
+
+
+def parse(line: str, parser: MagicArgumentParser, defaults: Defaults) -> Options:
+    """The options of a magic line. Raises UsageError for a flag or value that there is not."""
+    try:
+        words = shlex.split(line)
+    except ValueError as error:
+        raise UsageError(f"%%cuda: {error}: {line}") from None
+    parser.allow_abbrev = False  # an option added later must not change what an old cell means
+    given = parser.parse_args(_with_values_attached(words, parser))
+    try:
+        options = _options(given, defaults)
+    except ValueError as error:
+        raise UsageError(f"%%cuda: {error}") from None
+    _consistent(given, options)
+    return options
+
+
+def _options(given: Any, defaults: Defaults) -> Options:
+    listing = [name for name in ("ptx", "sass") if _first(getattr(given, name), getattr(defaults, name))]
+    headers = [part for text in given.headers for part in text.split(",")]
+    return Options(
+        inputs=tuple(given.input),
+        outputs=tuple(given.output),
+        kernel=given.kernel,
+        grid=given.grid,
+        block=given.block,
+        shared=given.shared,
+        stream=given.stream,
+        verify=given.verify,
+        rtol=check_tolerance("rtol", _first(given.rtol, defaults.rtol)),
+        atol=check_tolerance("atol", _first(given.atol, defaults.atol)),
+        bench=_first(given.bench, defaults.bench),
+        bytes=given.bytes,
+        flops=given.flops,
+        count=_first(given.count, defaults.count),
+        sweep=tuple(given.sweep),
+        listing=tuple(listing),
+        check=check_mode(_first(given.check, defaults.check)),
+        defines=dict(map(macro, [*defaults.defines, *given.defines])),
+        arch=check_arch(_first(given.arch, defaults.arch)) or None,
+        instantiate=tuple(given.instantiate),
+        isolated=_first(given.isolated, defaults.isolated),
+        no_launch=_first(given.no_launch, defaults.no_launch),
+        name=None if given.name is None else check_file(given.name),
+        headers=tuple(check_file(name) for name in dict.fromkeys([*defaults.headers, *headers])),
+        default_block=defaults.block,
+        bench_ms=defaults.bench_ms,
+        max_sweep=defaults.max_sweep,
+    )
+
+
+def _consistent(given: Any, options: Options) -> None:
+    """Refuse options that would silently do nothing."""
+    launching = bool(options.inputs or options.outputs or options.grid)
+    for name in ("kernel", "block", "shared", "stream", "verify", "bench", "sweep"):
+        if getattr(given, name) and not launching:
+            raise UsageError(f"%%cuda: --{name} is about a launch: give the arguments with -i and -o, or --grid")
+    for name in ("bytes", "flops", "count"):
+        if getattr(given, name) and not (options.bench or options.sweep):
+            raise UsageError(f"%%cuda: --{name} is about a measurement: add --bench")
+    if options.isolated and (options.bench or options.sweep):
+        raise UsageError("%%cuda: --bench and --sweep measure launches of this process: leave out --isolated for them")
+    for name in ("rtol", "atol"):
+        if getattr(given, name) is not None and options.verify is None:
+            raise UsageError(f"%%cuda: --{name} is about a comparison: add --verify")
+    if options.verify is not None and not options.outputs:
+        raise UsageError("%%cuda: --verify compares outputs: name the arrays that the kernel writes with -o")
+    for name in ("bytes", "flops"):
+        if getattr(given, name) and given.count:
+            raise UsageError(f"%%cuda: --count counts what --{name} gives: leave one of them out")
+
+
+def _with_values_attached(words: Sequence[str], parser: MagicArgumentParser) -> list[str]:
+    """Words with each option's value joined to it, so that a value may begin with a minus: --grid -(-n//256)."""
+    actions = {flag: action for action in parser._actions for flag in action.option_strings}
+    out: list[str] = []
+    waiting = iter(words)
+    for word in waiting:
+        action = actions.get(word)
+        out.append(word)
+        if action is None or action.nargs is not None:
+            continue
+        value = next(waiting, None)
+        if value is None or value in actions:
+            raise UsageError(f"%%cuda: {word} lacks its value ({action.metavar or action.dest})")
+        if word in _LISTS and value.rstrip().endswith(","):
+            raise UsageError(f"%%cuda: {word} {value} ends with a comma: no blanks after commas, or quote the list")
+        out[-1] += f"={value}" if word.startswith("--") else value
+    return out
+
+
+def _first(given: Any, default: Any) -> Any:
+    return default if given is None else given
+
+
+def macro(text: str) -> tuple[str, str]:
+    """(name, value) of NAME or NAME=VALUE. Raises ValueError."""
+    name, equals, value = text.partition("=")
+    if not (name.isascii() and name.isidentifier()):
+        raise ValueError(f"-D {text}: {name!r} is not a macro name")
+    return name, value if equals else "1"
+
+
+def check_arch(text: str) -> str:
+    """An architecture's name as it is. Raises ValueError for another text."""
+    if not _ARCHITECTURE.fullmatch(text):
+        raise ValueError(f"the architecture is {text!r}; write it as sm_90a, compute_90 or sim")
+    return text
+
+
+def check_file(text: str) -> str:
+    """The name of a named cell as it is. Raises ValueError for one that could not stand in an #include."""
+    if not _FILE_NAME.fullmatch(text):
+        raise ValueError(f"{text!r} does not name a cell; use letters, digits, '_', '.', '+' and '-'")
+    return text
+
+
+def check_mode(value: bool | str | None) -> bool | str | None:
+    """True, False, None or "memory". Raises ValueError."""
+    if value in (None, False, True, "memory"):
+        return value
+    raise ValueError(f"--check {value}: it is --check for everything, or --check memory for accesses only")
+
+
+def check_tolerance(name: str, value: float | None) -> float | None:
+    """A tolerance as it is. Raises ValueError for a negative one."""
+    if value is not None and not value >= 0:
+        raise ValueError(f"--{name} is {value}; it must be at least 0")
+    return value
+
+
+def _trait(check: Callable[[str], Any], value: str) -> Any:
+    try:
+        return check(value)
+    except ValueError as error:
+        raise TraitError(str(error)) from None

@@ -1,0 +1,64 @@
+"""docs/jit.md: every Python example runs as it is written, on both backends."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import pygpukit as gp
+
+pytestmark = pytest.mark.usefixtures("backend_name")
+
+PAGE = Path(__file__).parents[2] / "docs" / "jit.md"
+BLUR = "template <class T, int R> __global__ void blur(T* x, int n) { if (threadIdx.x < n) x[threadIdx.x] /= R; }"
+ADD = "__global__ void add(float* x, int n) { int i = blockIdx.x * blockDim.x + threadIdx.x; if (i < n) x[i] += 1; }"
+COPY = "__global__ void copy(const float* x, float* y, int n) { if (threadIdx.x < n) y[threadIdx.x] = x[threadIdx.x]; }"
+
+
+def examples() -> dict[str, str]:
+    """The Python blocks by the heading above them."""
+    found: dict[str, str] = {}
+    for section in re.split(r"^## ", PAGE.read_text(), flags=re.MULTILINE)[1:]:
+        for block in re.findall(r"```python\n(.*?)```", section, re.DOTALL):
+            found[section.partition("\n")[0]] = block
+    return found
+
+
+def run(heading: str, **names: Any) -> dict[str, Any]:
+    space = {"gp": gp, **names}
+    exec(compile(examples()[heading], f"{PAGE.name}: {heading}", "exec"), space)
+    return space
+
+
+def test_every_example_is_run_here() -> None:
+    assert list(examples()) == ["Sources", "Device variables", "Many kernels", "Graphs"]
+
+
+def test_sources(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    if not gp.get_nvrtc_path():
+        pytest.skip("NVRTC is not installed (pygpukit[cuda13])")
+    (tmp_path / "kernels" / "include").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path)
+    kernel = run("Sources", source=BLUR)["kernel"]
+    assert kernel.signature.name == "blur<float, 3>" and ".target sm_90a" in kernel.ptx
+
+
+def test_device_variables() -> None:
+    kernel = run("Device variables")["kernel"]
+    assert int(kernel.globals["count"].read()) == 100
+
+
+def test_many_kernels() -> None:
+    space = run("Many kernels", add_source=ADD, blur_source=COPY)
+    x = gp.zeros(300)
+    space["add"](x, n=300)
+    assert set(x.to_numpy().tolist()) == {1.0}
+
+
+def test_graphs() -> None:
+    x, y = gp.zeros(64), gp.zeros(64)
+    run("Graphs", first=gp.jit(ADD), second=gp.jit(COPY), x=x, y=y)
+    assert set(y.to_numpy().tolist()) == {1.0}

@@ -1,0 +1,12 @@
+"""Every case of the kernel suite."""
+
+from __future__ import annotations
+
+from corpus import elementwise, images, linear, neural, reductions, sorting, synchronising
+from corpus.case import Case
+
+CASES: list[Case] = [
+    case
+    for module in (elementwise, images, reductions, sorting, linear, neural, synchronising)
+    for case in module.CASES
+]

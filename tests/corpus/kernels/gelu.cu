@@ -1,0 +1,8 @@
+// gelu.cu: the Gaussian error linear unit by its tanh form.
+__global__ void gelu(const float *x, float *out, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) {
+    float v = x[i];
+    out[i] = 0.5f * v * (1.0f + tanhf(0.7978845608f * (v + 0.044715f * v * v * v)));
+  }
+}

@@ -1,0 +1,46 @@
+"""Runs cells in a test's shell, and reads what they left on record."""
+
+from __future__ import annotations
+
+import struct
+from typing import Any
+
+from pygpukit import _core
+
+LAUNCH, COPY, COMPILE = 16, 18, 48
+AXPY = """__global__ void axpy(const float* x, const float* y, float* z, float a, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) z[i] = a * x[i] + y[i];
+}
+"""
+
+
+def run(shell: Any, cell: str) -> Any:
+    """The value of a cell. Raises what the cell raised."""
+    result = shell.run_cell(cell, store_history=True)
+    result.raise_error()
+    return result.result
+
+
+def cuda(shell: Any, options: str, body: str = AXPY) -> Any:
+    """The value of a %%cuda cell."""
+    return run(shell, f"%%cuda {options}\n{body}")
+
+
+def failure(shell: Any, options: str, body: str = AXPY) -> BaseException:
+    """What a %%cuda cell that must fail raised."""
+    error = shell.run_cell(f"%%cuda {options}\n{body}", store_history=True).error_in_exec
+    assert error is not None, "the cell must fail"
+    return error
+
+
+def records(since: int, kind: int) -> list[tuple[int, int, int]]:
+    """(a, b, c) of every record of a kind from `since` on."""
+    data, _, _ = _core.ring_read(since)
+    rows = [data[at : at + 64] for at in range(0, len(data), 64)]
+    return [struct.unpack_from("<QQQ", row, 32) for row in rows if struct.unpack_from("<H", row, 16) == (kind,)]
+
+
+def compiles(since: int) -> int:
+    """How many units were really compiled."""
+    return sum(source == 0 for _, source, _ in records(since, COMPILE))

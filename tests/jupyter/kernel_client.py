@@ -1,0 +1,69 @@
+"""Talks to a real ipykernel as a page does."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from jupyter_client.manager import start_new_kernel
+
+
+class Page:
+    """A kernel, and what it has said about each of the requests."""
+
+    def __init__(self, manager: Any, client: Any) -> None:
+        self.manager, self.client = manager, client
+        self.said: list[tuple[float, dict[str, Any]]] = []
+
+    def send(self, code: str) -> str:
+        """Ask for a cell to be run; the request's id."""
+        return str(self.client.execute(code))
+
+    def listen(self, until: Any, timeout_s: float = 60) -> None:
+        """Take messages until `until(message)` is true."""
+        deadline = time.monotonic() + timeout_s
+        while True:
+            message = self.client.get_iopub_msg(timeout=max(deadline - time.monotonic(), 0.01))
+            self.said.append((time.monotonic(), message))
+            if until(message):
+                return
+
+    def run(self, code: str) -> str:
+        """Run a cell to its end; the request's id."""
+        number = self.send(code)
+        self.listen(lambda message: ends(message, number))
+        return number
+
+    def outputs(self, number: str) -> list[dict[str, Any]]:
+        """What a request was answered with: content of stream, display, result and error messages."""
+        kinds = ("stream", "display_data", "execute_result", "error")
+        return [m["content"] for _, m in self.said if of(m, number) and m["msg_type"] in kinds]
+
+    def text(self, number: str, stream: str = "stdout") -> str:
+        """What a request printed."""
+        return "".join(one["text"] for one in self.outputs(number) if one.get("name") == stream)
+
+
+def of(message: dict[str, Any], number: str) -> bool:
+    return message["parent_header"].get("msg_id") == number
+
+
+def ends(message: dict[str, Any], number: str) -> bool:
+    return of(message, number) and message["msg_type"] == "status" and message["content"]["execution_state"] == "idle"
+
+
+@contextmanager
+def kernel() -> Iterator[Page]:
+    """A fresh kernel with the extension loaded."""
+    environment = {name: value for name, value in os.environ.items() if name != "PYTEST_CURRENT_TEST"}
+    manager, client = start_new_kernel(startup_timeout=60, env=environment)  # under pytest it would not see C's stdout
+    page = Page(manager, client)
+    page.run("%load_ext pygpukit\nimport threading, time\nimport pygpukit as gp")
+    try:
+        yield page
+    finally:
+        client.stop_channels()
+        manager.shutdown_kernel(now=True)

@@ -1,0 +1,67 @@
+"""The card's links in a real browser: following one shows its end and marks all lines that belong together."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+from html import unescape
+from pathlib import Path
+
+import pytest
+
+from pygpukit.jit import JITKernel
+from pygpukit.jit.unit import Unit
+from pygpukit.jupyter import card_listing
+from pygpukit.jupyter.card import CellResult
+from pygpukit.jupyter.card_listing import Listing
+
+SOURCE = "__global__ void k(int* x) {\n" + "  x[0] += 1;\n" * 60 + "}\n"
+
+# Follows every link of the card inside the page and writes down what it did.
+SCRIPT = """
+const marked = (line) => getComputedStyle(line).backgroundColor !== 'rgba(0, 0, 0, 0)';
+const report = [];
+for (const link of document.querySelectorAll('.gk-card a')) {
+  link.click();
+  const end = document.querySelector(link.getAttribute('href'));
+  const pane = end.closest('pre').getBoundingClientRect(), place = end.getBoundingClientRect();
+  const lines = [...document.querySelectorAll('.gk-line')].filter(marked);
+  report.push({
+    line: link.closest('.gk-line').className.match(/gk-l\\d+/)[0],
+    marked: [...new Set(lines.map((one) => one.className.match(/gk-l\\d+/)?.[0] ?? 'none'))],
+    count: lines.length,
+    end: marked(end),
+    target: end.matches(':target'),
+    seen: place.top >= pane.top && place.bottom <= pane.bottom,
+  });
+}
+document.body.dataset.report = JSON.stringify(report);
+"""
+
+
+@pytest.mark.browser
+def test_a_link_shows_and_marks_what_belongs_together(
+    chromium: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines = [(1 + at % 50, f"add {at};") for at in range(150)]  # three runs of each line
+    monkeypatch.setattr(card_listing, "inspected", lambda *_: {})
+    monkeypatch.setattr(
+        card_listing, "_listing", lambda unit, kind, name, kernel: Listing(kind, name, "sm_90a", tuple(lines))
+    )
+    unit = Unit(SOURCE, name="cell")
+    html = CellResult(unit, {"k": JITKernel(SOURCE, "k", unit=unit)}, listing=["ptx"])._repr_html_()
+    page = tmp_path / "card.html"
+    opened = html.replace("<details>", "<details open>")
+    page.write_text(f"<!doctype html><meta charset='utf-8'><body>{opened}<script>{SCRIPT}</script>", encoding="utf-8")
+    command = [chromium, "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path / 'profile'}"]
+    done = subprocess.run(
+        [*command, "--dump-dom", page.as_uri()], capture_output=True, text=True, timeout=60, check=True
+    )
+    found = re.search(r'data-report="([^"]*)"', done.stdout)
+    assert found, done.stderr[-400:]
+    report = json.loads(unescape(found[1]))
+    assert len(report) == 50 + 150
+    for one in report:
+        assert one["target"] and one["end"] and one["seen"], one
+        assert one["marked"] == [one["line"]] and one["count"] == 1 + 3, one
