@@ -431,15 +431,15 @@ def _arithmetic_and_limits() -> Iterable[Bug]:
 
     values, keys = np.arange(0, 200, 2, dtype=np.int32), np.int32([0, 7, 8, 250])
     yield Bug("endless_search", "time limit", "rank", 1, 32, (values, keys, _zeros(4), 100, 4),
-              {2: np.searchsorted(values, keys).astype(np.int32)}, at(1), timeout_s=0.3)  # fmt: skip
+              {2: np.searchsorted(values, keys).astype(np.int32)}, at(1), timeout_s=2.0)  # fmt: skip
 
     parents = np.int32([0, 0, 1, 1, 5, 4, 4, 7])
     yield Bug("endless_cycle", "time limit", "depths", 1, 32, (parents, _zeros(8), 8),
-              {1: np.int32([0, 1, 2, 2, 8, 8, 8, 0])}, at(4), timeout_s=0.3)  # fmt: skip
+              {1: np.int32([0, 1, 2, 2, 8, 8, 8, 0])}, at(4), timeout_s=2.0)  # fmt: skip
 
     x = _ints(64)
     yield Bug("endless_flag", "time limit", "hand_over", 1, 64, (x, _zeros(1), _zeros(64)),
-              {1: np.int32([1]), 2: x}, at(1), timeout_s=0.3)  # fmt: skip
+              {1: np.int32([1]), 2: x}, at(1), timeout_s=2.0)  # fmt: skip
 
     a, b = np.int32([12, 35, 6, 9, 48, 7]), np.int32([18, 21, 4, 0, 36, 7])
     yield Bug("stack_recursion", "stack overflow", "divisors", 1, 32, (a, b, _zeros(6), _zeros(6), 6),
