@@ -173,9 +173,8 @@ def test_ctrl_c_ends_the_processes() -> None:
     )
     assert process.stdout is not None and process.stdout.readline() == "ready\n"
     deadline = time.monotonic() + 60
-    while len(children(process.pid)) < 3 and time.monotonic() < deadline:  # two helpers, and a compiler of one's own
+    while len(started := children(process.pid)) < 3 and time.monotonic() < deadline:  # two helpers and a compiler
         time.sleep(0.05)
-    started = children(process.pid)
     assert len(started) >= 3
     start = time.monotonic()
     process.send_signal(signal.SIGINT)
