@@ -189,7 +189,6 @@ bool Checker::Begin(const KernelRun &run, const LaunchMemory &launch, Memory *me
   order_.BeginLaunch(run.block.x * run.block.y * run.block.z);
   unwritten_ = {};
   rewrite_.waits = false;
-  last_site_ = last_flag_site_ = 0;
   Publish();
   return true;
 }
@@ -248,7 +247,6 @@ void Checker::BeginBlock(uint64_t block) {
 void Checker::BeginThread(unsigned thread) {
   if (__builtin_expect(rewrite_.waits, 0)) Resolve();
   order_.Resume(thread);
-  last_site_ = 0;
   hot.me = order_.me;
 }
 
@@ -325,11 +323,7 @@ Checker::Place Checker::Locate(uintptr_t address, uint64_t bytes, pk_sim_access 
 void Checker::Access(uintptr_t address, uint64_t bytes, pk_sim_access kind, uint32_t site) {
   if (rewrite_.waits) Resolve();
   if (bytes == 0) return;
-  last_site_ = site;
-  if (kind >= PK_SIM_STRONG_READ) {
-    last_flag_site_ = site;
-    site |= kind == PK_SIM_ATOMIC ? kStrong : kStrong | kVolatile;
-  }
+  if (kind >= PK_SIM_STRONG_READ) site |= kind == PK_SIM_ATOMIC ? kStrong : kStrong | kVolatile;
   const Place place = Locate(address, bytes, kind, site);
   if (place.ignored) return;
   // Of plain accesses the compiler's own check knows better what is asked: it may have joined narrow ones to one.

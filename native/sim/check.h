@@ -46,10 +46,6 @@ class Checker {
   // What was found and only waited for what would come. It explains whatever failure comes after.
   void TellPending();
   bool TakeUnwritten(Finding *finding);
-  // Of the running thread's last access that was looked at closely, and of the launch's last volatile or atomic one; or
-  // "".
-  std::string LastPlace() const { return last_site_ ? At(last_site_) : ""; }
-  std::string LastFlag() const { return last_flag_site_ ? At(last_flag_site_) : ""; }
 
   // ---- by compiled kernels, through the table
   void Access(uintptr_t address, uint64_t bytes, pk_sim_access kind, uint32_t site);
@@ -120,7 +116,6 @@ class Checker {
   unsigned dynamic_element_ = 0;
   uint64_t launches_ = 0;
   bool resumed_ = false;  // shared memory holds what the block wrote in an earlier turn
-  uint32_t last_site_ = 0, last_flag_site_ = 0;
   Unwritten unwritten_;
   Rewrite rewrite_;
 };

@@ -365,12 +365,16 @@ bool Core::Interruptible(int signal) const {
   return signal != SIGURG || (!in_runtime && run_->cancelled->load(std::memory_order_relaxed) != PK_OK);
 }
 
-void Core::Interrupted(int signal, uintptr_t program_counter, uintptr_t address, uintptr_t stack_pointer) {
+void Core::Interrupted(int signal, uintptr_t program_counter, uintptr_t address) {
   in_kernel_ = 0;
   signal_ = signal;
-  program_counter_ = program_counter;
+  // Interrupted in a function that the kernel called, the device's or the C library's: the place is the kernel's call
+  // of it. After a fault in the kernel itself its stack may be anything.
+  program_counter_ = places_[0] = program_counter;
+  place_count_ = 1;
+  if (signal == SIGURG || !run_->module->Contains(program_counter))
+    place_count_ = PlacesIn(*run_->module, places_, std::size(places_));
   address_ = address;
-  stack_pointer_ = stack_pointer;
   JumpContext(&main_);
 }
 

@@ -116,7 +116,7 @@ class Core {
 
   // Called by the signal handler of the thread that this core runs on. The second never returns.
   bool Interruptible(int signal) const;
-  [[noreturn]] void Interrupted(int signal, uintptr_t program_counter, uintptr_t address, uintptr_t stack_pointer);
+  [[noreturn]] void Interrupted(int signal, uintptr_t program_counter, uintptr_t address);
   // The core that runs a kernel on the calling thread, or null. Safe in a signal handler.
   static Core *Current();
   // Sends the interrupt signal to the thread that runs the launch on this core, if any does.
@@ -142,13 +142,12 @@ class Core {
   void DivergentBarrier();
   void CheckSources(const Lane *lanes, unsigned set, unsigned warp);
   void Fill(Finding *finding, const char *kind, std::string message, int line) const;
-  std::string Caller() const;
-  std::string CodeOnStack(size_t words) const;
   std::string KernelAndBlock() const;
   std::string Thread() const;
   std::string Describe(const Fiber &fiber) const;
   std::string DescribeDeadlock() const;
   std::string DescribeLane(unsigned thread) const;
+  std::string PlaceOfSignal() const;
   void DescribeSignal();
   void Abandon();
   void Trim();
@@ -200,7 +199,8 @@ class Core {
   std::atomic<pthread_t> owner_{};
   std::atomic<const void *> launch_{nullptr};  // run_->cancelled, as a name of the launch
   int signal_ = 0;
-  uintptr_t program_counter_ = 0, address_ = 0, stack_pointer_ = 0;
+  uintptr_t program_counter_ = 0, places_[8] = {}, address_ = 0;
+  size_t place_count_ = 0;
 };
 
 // The table that images are bound to.

@@ -51,31 +51,6 @@ void Core::Report(pk_status status, Finding finding) {
   Leave(status);
 }
 
-// Where the kernel was when a signal came in a function that it called: the device's or the C library's.
-std::string Core::Caller() const {
-  std::string where;
-  // The checker's hot path has next to nothing on the stack but the way back.
-  if (run_->checker) where = CodeOnStack(6);
-  if (where.empty() && run_->checker) where = run_->checker->LastPlace();
-  // The last call that told its place is near.
-  if (where.empty() && current_->file && current_->line) where = Format("%s:%d", current_->file, current_->line);
-  if (where.empty() && run_->checker) where = run_->checker->LastFlag();
-  if (where.empty() && run_->checker) where = CodeOnStack(256);
-  return where;
-}
-
-// The first address of the kernel's code among so many words on top of the stack.
-std::string Core::CodeOnStack(size_t words) const {
-  if (!stack_pointer_) return "";
-  const uintptr_t *word = reinterpret_cast<const uintptr_t *>(stack_pointer_ / sizeof(uintptr_t) * sizeof(uintptr_t));
-  for (size_t i = 0; i < words && OnStack(reinterpret_cast<uintptr_t>(word + i)); ++i) {
-    if (!run_->module->Contains(word[i])) continue;
-    std::string where = run_->module->SourceLine(word[i] - 1);
-    if (!where.empty()) return where;
-  }
-  return "";
-}
-
 // Threads that wait for one barrier at several places: some code is not executed by all of them alike.
 void Core::CheckBarrier() {
   bool alike = true;
@@ -129,11 +104,22 @@ std::string Core::Thread() const {
   return ", thread " + Dim(Unravel(at.thread, run_->block));
 }
 
+std::string Core::PlaceOfSignal() const {
+  std::string where;
+  // A call into the device tells its place, which is better than what is known of code that was inlined and moved away.
+  const bool told = current_->file && current_->line;
+  const std::string call = told ? Format("%s:%d", current_->file, current_->line) : "";
+  if (!run_->checker && !run_->module->Contains(program_counter_)) where = call;
+  for (size_t i = 0; i < place_count_ && where.empty(); ++i) where = run_->module->SourceLine(places_[i]);
+  if (where.empty()) where = call;
+  if (where.empty()) where = run_->module->SourceLine(program_counter_, false);
+  return where;
+}
+
 void Core::DescribeSignal() {
-  std::string where = run_->module->SourceLine(program_counter_);
-  if (where.empty()) where = Caller();
+  const std::string where = PlaceOfSignal();
   const int line = LineOf(where);
-  if (!where.empty()) where = " at " + where;
+  const std::string at = where.empty() ? "" : " at " + where;
   bool overflow = false;
   for (const Fiber *fiber : fibers_) overflow |= address_ - reinterpret_cast<uintptr_t>(fiber->stack) < kGuardBytes;
   const char *kind = "";
@@ -144,27 +130,26 @@ void Core::DescribeSignal() {
     case SIGBUS:
       if (overflow) {
         kind = "stack overflow";
-        text = Format("stack overflow%s: a simulated thread has %zu KiB for its local variables", where.c_str(),
+        text = Format("stack overflow%s: a simulated thread has %zu KiB for its local variables", at.c_str(),
                       kStackBytes >> 10);
         break;
       }
       failure_.status = PK_ERROR_ILLEGAL_ADDRESS;
       kind = "out of bounds";
-      text =
-          Format("illegal memory access%s: address 0x%llx", where.c_str(), static_cast<unsigned long long>(address_));
+      text = Format("illegal memory access%s: address 0x%llx", at.c_str(), static_cast<unsigned long long>(address_));
       break;
     case SIGFPE:
       kind = "integer division by zero";
-      text = "integer division by zero" + where;
+      text = "integer division by zero" + at;
       break;
     case SIGURG:
       failure_.status = run_->cancelled->load();
       kind = "time limit";
-      text = "the kernel was ended" + where;
+      text = "the kernel was ended" + at;
       break;
     default:
       kind = "assert";
-      text = "illegal instruction or trap" + where;
+      text = "illegal instruction or trap" + at;
   }
   failure_.text = KernelAndBlock() + Thread() + ": " + text;
   Fill(&failure_.finding, kind, std::move(text), line);

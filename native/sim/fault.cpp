@@ -3,11 +3,13 @@
 
 #include <sys/mman.h>
 #include <ucontext.h>
+#include <unwind.h>
 
 #include <csignal>
 #include <mutex>
 
 #include "sim/core.h"
+#include "sim/module.h"
 
 namespace pygpukit::sim {
 namespace {
@@ -31,15 +33,18 @@ uintptr_t ProgramCounter(void *context) {
 #endif
 }
 
-uintptr_t StackPointer(void *context) {
-#if defined(__linux__) && defined(__x86_64__)
-  return static_cast<uintptr_t>(static_cast<ucontext_t *>(context)->uc_mcontext.gregs[REG_RSP]);
-#elif defined(__linux__) && defined(__aarch64__)
-  return static_cast<uintptr_t>(static_cast<ucontext_t *>(context)->uc_mcontext.sp);
-#else
-  (void)context;
-  return 0;
-#endif
+struct Search {
+  const Module *module;
+  uintptr_t *places;
+  size_t count, found;
+};
+
+_Unwind_Reason_Code Visit(_Unwind_Context *frame, void *data) {
+  Search *search = static_cast<Search *>(data);
+  int interrupted = 0;  // else a return address, which may already belong to the next line
+  const uintptr_t address = _Unwind_GetIPInfo(frame, &interrupted) - !interrupted;
+  if (search->module->Contains(address)) search->places[search->found++] = address;
+  return search->found < search->count ? _URC_NO_REASON : _URC_END_OF_STACK;
 }
 
 // The faulting instruction is repeated, and ends the process as it would have without us.
@@ -67,8 +72,7 @@ void PassOn(int signal, siginfo_t *info, void *context) {
 void Handle(int signal, siginfo_t *info, void *context) {
   Core *core = Core::Current();
   if (core && core->Interruptible(signal))
-    core->Interrupted(signal, ProgramCounter(context), reinterpret_cast<uintptr_t>(info->si_addr),
-                      StackPointer(context));
+    core->Interrupted(signal, ProgramCounter(context), reinterpret_cast<uintptr_t>(info->si_addr));
   if (core && signal == kInterrupt) return;  // comes again
   PassOn(signal, info, context);
 }
@@ -108,6 +112,14 @@ void InstallFaultHandlers() {
   std::lock_guard guard(mutex);
   for (int signal : kFaults) Install(signal);
   Install(kInterrupt);
+}
+
+// The call frame tables say exactly where each function keeps its return address; what else lies on a stack may be left
+// over from earlier calls.
+size_t PlacesIn(const Module &module, uintptr_t *places, size_t count) {
+  Search search = {&module, places, count, 0};
+  _Unwind_Backtrace(Visit, &search);
+  return search.found;
 }
 
 void InterruptThread(pthread_t thread) { pthread_kill(thread, kInterrupt); }

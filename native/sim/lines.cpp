@@ -1,6 +1,7 @@
 // lines.cpp: the line number programs of DWARF 2 to 4 (images are compiled with -gdwarf-4).
 #include "sim/lines.h"
 
+#include <algorithm>
 #include <cstring>
 #include <vector>
 
@@ -74,8 +75,17 @@ bool Ours(std::string_view file) {
   return file.substr(0, 3) == "pk_" || file.substr(0, 5) == "cuda_" || file.substr(0, 1) == "<";
 }
 
-// Runs one unit's program and keeps the last row at or before the address, if its sequence covers the address.
-void RunProgram(std::string_view unit, uint64_t address, Best *best) {
+// Where the function that holds the address begins; 0 if the file does not say.
+uint64_t FunctionStart(const ElfFile &file, uint64_t address) {
+  uint64_t start = 0;
+  for (const Symbol &symbol : file.symbols())
+    if (symbol.kind == Symbol::kFunction && symbol.value <= address) start = std::max(start, symbol.value);
+  return start;
+}
+
+// Runs one unit's program and keeps the last row at or before the address and of its function, if the row's sequence
+// covers the address.
+void RunProgram(std::string_view unit, uint64_t function, uint64_t address, Best *best) {
   Reader header(unit);
   const uint16_t version = header.Fixed<uint16_t>();
   if (version < 2 || version > 4) return;
@@ -107,7 +117,7 @@ void RunProgram(std::string_view unit, uint64_t address, Best *best) {
     if (start == ~uint64_t{0}) start = at;
     if (at > address) {
       passed = true;
-    } else if (!passed && file < files.size() && !Ours(files[file])) {
+    } else if (!passed && at >= function && file < files.size() && !Ours(files[file])) {
       candidate = {at, files[file], line};
     }
   };
@@ -151,10 +161,11 @@ void RunProgram(std::string_view unit, uint64_t address, Best *best) {
 
 }  // namespace
 
-std::string SourceLine(const ElfFile &file, uint64_t address) {
+std::string SourceLine(const ElfFile &file, uint64_t address, bool same_function) {
   Best best;
+  const uint64_t function = same_function ? FunctionStart(file, address) : 0;
   Reader units(file.Section(".debug_line"));
-  while (!units.empty() && !units.bad) RunProgram(units.Take(units.Fixed<uint32_t>()), address, &best);
+  while (!units.empty() && !units.bad) RunProgram(units.Take(units.Fixed<uint32_t>()), function, address, &best);
   return best.line ? Format("%.*s:%lld", static_cast<int>(best.file.size()), best.file.data(),
                             static_cast<long long>(best.line))
                    : "";

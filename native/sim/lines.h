@@ -9,7 +9,8 @@
 namespace pygpukit::sim {
 
 // "In[5]:12" for an address relative to where the image is loaded, or "". Rows that belong to the simulator's own
-// headers, which are inlined everywhere, are passed over: the nearest row of the user's before them answers.
-std::string SourceLine(const ElfFile &file, uint64_t address);
+// headers, which are inlined everywhere, are passed over: the nearest row of the user's before them answers, in the
+// same function or, for an endless loop of which nothing else is left there, anywhere.
+std::string SourceLine(const ElfFile &file, uint64_t address, bool same_function = true);
 
 }  // namespace pygpukit::sim

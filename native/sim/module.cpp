@@ -219,8 +219,8 @@ bool Module::OwnData(uintptr_t address) const {
          address < reinterpret_cast<uintptr_t>(check_->own_end);
 }
 
-std::string Module::SourceLine(uintptr_t program_counter) const {
-  return program_counter >= base_ ? sim::SourceLine(file_, program_counter - base_) : "";
+std::string Module::SourceLine(uintptr_t program_counter, bool same_function) const {
+  return program_counter >= base_ ? sim::SourceLine(file_, program_counter - base_, same_function) : "";
 }
 
 void Module::ThreadMemory(char **start, size_t *bytes) const {

@@ -51,7 +51,7 @@ class Module : public std::enable_shared_from_this<Module> {
   pk_status FindFunction(const char *name, std::shared_ptr<Function> *function);
   pk_status FindGlobal(const char *name, uint64_t *address, uint64_t *bytes);
   // "In[5]:12", or "" when the address is not in the image.
-  std::string SourceLine(uintptr_t program_counter) const;
+  std::string SourceLine(uintptr_t program_counter, bool same_function = true) const;
   // The image's thread-local memory on the calling thread, which must have touched it: static shared memory is there.
   void ThreadMemory(char **start, size_t *bytes) const;
   const pk_sim_image &image() const { return *image_; }

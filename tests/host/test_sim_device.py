@@ -417,6 +417,7 @@ def test_the_process_ends_with_work_under_way() -> None:
 t = Table()
 address, _ = t.memory(GRANULE)
 buffer = ctypes.create_string_buffer(1 << 20)
+ctypes.pythonapi.Py_IncRef(ctypes.py_object(buffer))  # never freed: copies read it until the very end
 for _ in range(4):
     stream = t.get("stream_create", 0)
     for _ in range(3):
