@@ -55,3 +55,15 @@ def notebooks() -> Path:
     folder = REPOSITORY / "notebooks"
     assert (folder / "00_tour.ipynb").exists(), f"{folder} lacks the tour"
     return folder
+
+
+@pytest.fixture
+def kernels_on_sim(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Operations run their CUDA kernels on the simulator in checked mode, as they run on a device."""
+    from pygpukit.jit import builtin
+    from pygpukit.ops import host
+
+    monkeypatch.setenv("PYGPUKIT_CHECK", "1")
+    monkeypatch.setattr(builtin, "_kernels", {})
+    with host.built_in_kernels():
+        yield

@@ -1,5 +1,8 @@
 // numeric.cuh: element types of the built-in kernels, their arithmetic, and by-value layouts. Needs no CUDA header.
 #pragma once
+#ifdef PYGPUKIT_SIM  // the kernels are tested on the simulation, too, which has no PTX
+#include <cuda_fp16.h>
+#endif
 
 namespace pk {
 
@@ -39,13 +42,23 @@ template <class T>
 __device__ __forceinline__ T widen(T value) {
   return value;
 }
+#ifdef PYGPUKIT_SIM
+__device__ __forceinline__ float widen(half_t value) { return __half2float(__ushort_as_half(value.bits)); }
+__device__ __forceinline__ half_t to_half(float value) { return {__half_as_ushort(__float2half_rn(value))}; }
+// Rounded to odd first, so that the second rounding sees on which side of the middle the value lies.
+__device__ __forceinline__ half_t to_half(double value) {
+  const float near = static_cast<float>(value);
+  const double rest = value - static_cast<double>(near);
+  unsigned bits = __float_as_uint(near);
+  if (rest != 0 && near != 0 && (bits & 1u) == 0 && near - near == 0) bits += ((rest > 0) == (near > 0)) ? 1u : -1u;
+  return to_half(__uint_as_float(bits));
+}
+#else
 __device__ __forceinline__ float widen(half_t value) {
   float result;
   asm("cvt.f32.f16 %0, %1;" : "=f"(result) : "h"(value.bits));
   return result;
 }
-__device__ __forceinline__ float widen(bfloat16_t value) { return __uint_as_float(unsigned(value.bits) << 16); }
-
 __device__ __forceinline__ half_t to_half(float value) {
   half_t result;
   asm("cvt.rn.f16.f32 %0, %1;" : "=h"(result.bits) : "f"(value));
@@ -56,6 +69,8 @@ __device__ __forceinline__ half_t to_half(double value) {
   asm("cvt.rn.f16.f64 %0, %1;" : "=h"(result.bits) : "d"(value));
   return result;
 }
+#endif
+__device__ __forceinline__ float widen(bfloat16_t value) { return __uint_as_float(unsigned(value.bits) << 16); }
 // Round to nearest even; a NaN stays a NaN.
 __device__ __forceinline__ bfloat16_t to_bfloat16(float value) {
   const unsigned bits = __float_as_uint(value);

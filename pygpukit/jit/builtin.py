@@ -7,6 +7,7 @@ for, so that all of them can be compiled ahead of time on a machine without a GP
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from importlib import import_module
 
 from pygpukit._core import native
 from pygpukit.core.errors import NvrtcError, NvrtcErrorCode
@@ -17,6 +18,13 @@ from pygpukit.jit.image import Image
 # (name, "pointer" or "struct", dtype code, bytes), as native.Kernel takes them.
 Parameter = tuple[str, str, int, int]
 Extent = tuple[int, int, int]
+
+# Modules whose catalogue() yields (source key, name expressions) of every kernel that they launch.
+_FAMILIES = (
+    "pygpukit.ops.pointwise",
+    "pygpukit.jit.limits",
+    "pygpukit.ops.matmul.gemm",
+)
 
 _ANY_TYPE = -1
 _kernels: dict[tuple[int, str], native.Kernel] = {}  # by device and name expression
@@ -68,14 +76,9 @@ def source(source_key: str) -> str:
 
 def catalogue() -> Iterator[tuple[str, tuple[str, ...], tuple[str, ...]]]:
     """Every built-in kernel: (source key, name expressions, compiler options), in groups to compile together."""
-    from pygpukit.jit import limits, timing
-    from pygpukit.ops import pointwise
-    from pygpukit.ops.matmul import gemm
-
-    for expressions in pointwise.instantiations():
-        yield pointwise.SOURCE, expressions, ()
-    yield timing.SOURCE, limits.instantiations(), ()
-    yield gemm.SOURCE, gemm.instantiations(), ()
+    for name in _FAMILIES:
+        for source_key, expressions in import_module(name).catalogue():
+            yield source_key, expressions, ()
 
 
 def _parameter(position: int, arg: native.ArrayBase | bytes) -> Parameter:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 import threading
+from collections.abc import Iterator
 from dataclasses import dataclass
 from statistics import median
 
@@ -53,9 +54,9 @@ def limits() -> Limits:
         return _measured[device]
 
 
-def instantiations() -> tuple[str, ...]:
-    """Name expressions of every kernel that measuring can ask for."""
-    return "pk::copy_words", "pk::fma_chains", "pk::read_words", "pk::pause"
+def catalogue() -> Iterator[tuple[str, tuple[str, ...]]]:
+    """(source, name expressions) of every kernel that measuring can ask for."""
+    yield timing.SOURCE, ("pk::copy_words", "pk::fma_chains", "pk::read_words", "pk::pause")
 
 
 def _copy_gbps() -> float:

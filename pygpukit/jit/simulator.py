@@ -270,15 +270,22 @@ def _headers(process: int, directory: Path | None) -> Path:
         for name in names:
             (folder / name).write_text(f"#include <{included}>\n")
     for name, text in (_package_headers() if directory is None else _files(directory)).items():
+        (folder / name).parent.mkdir(exist_ok=True)
         (folder / name).write_text(text)
     return folder
 
 
 def _package_headers() -> dict[str, str]:
+    """Those that stand in for CUDA's, and those of the built-in kernels."""
     from pygpukit._core import native
 
-    prefix = "sim/include/"
-    return {key[len(prefix) :]: text for key, text in native.sources().items() if key.startswith(prefix)}
+    folders = (("sim/include/", ".h"), ("kernels/", ".cuh"))
+    return {
+        key.removeprefix(prefix): text
+        for prefix, suffix in folders
+        for key, text in native.sources().items()
+        if key.startswith(prefix) and key.endswith(suffix)
+    }
 
 
 def _files(directory: Path) -> dict[str, str]:

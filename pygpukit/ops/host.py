@@ -2,16 +2,37 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from pygpukit._core import native
 from pygpukit.core import scalars
+from pygpukit.core.backend import is_sim
 from pygpukit.core.dtypes import DataType, bfloat16
 
 if TYPE_CHECKING:
     import numpy as np
 
     from pygpukit.core.array import GPUArray
+
+_through_kernels = False
+
+
+def computes() -> bool:
+    """True where operations compute with NumPy: on the simulated device, unless built_in_kernels() is open."""
+    return is_sim() and not _through_kernels
+
+
+@contextmanager
+def built_in_kernels() -> Iterator[None]:
+    """Operations run their CUDA kernels on the simulated device, too: how the kernels are tested without a GPU."""
+    global _through_kernels
+    before, _through_kernels = _through_kernels, True
+    try:
+        yield
+    finally:
+        _through_kernels = before
 
 
 def memory(array: GPUArray) -> np.ndarray[Any, Any]:

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 
 from pygpukit._core import native
 from pygpukit.core import layout, promotion, scalars
-from pygpukit.core.backend import is_sim
 from pygpukit.core.dtypes import DataType, bool_
 from pygpukit.core.errors import DTypeError
 from pygpukit.ops import host
@@ -92,7 +91,7 @@ def unary(op: Op, a: GPUArray, out: GPUArray) -> None:
     """out[...] = op(a), a broadcast to out's shape. Types differ only in a COPY between dense arrays: it converts."""
     if not out.size:
         return
-    if is_sim():
+    if host.computes():
         _on_host(op, a.dtype, (a,), out)
         return
     moved = op is COPY and a.dtype is out.dtype
@@ -107,7 +106,7 @@ def binary(op: Op, dtype: DataType, a: Operand, b: Operand, out: GPUArray) -> No
     """out[...] = op(a, b) computed in dtype, the arrays' type; they broadcast to out's shape, one may be a number."""
     if not out.size:
         return
-    if is_sim():
+    if host.computes():
         _on_host(op, dtype, (a, b), out)
         return
     types = f"{CTYPES[dtype.name]}, {_ctype(out)}"
@@ -130,8 +129,13 @@ def dense(array: GPUArray, out: GPUArray) -> bool:
     return array.shape == out.shape and array.is_contiguous() and out.is_contiguous()
 
 
-def instantiations() -> Iterator[tuple[str, ...]]:
-    """Name expressions of every kernel that the functions above can ask for, one tuple for each operand type."""
+def catalogue() -> Iterator[tuple[str, tuple[str, ...]]]:
+    """(source, name expressions) of every kernel that the functions above can ask for, for one operand type each."""
+    for expressions in _instantiations():
+        yield SOURCE, expressions
+
+
+def _instantiations() -> Iterator[tuple[str, ...]]:
     for raw in dict.fromkeys(_RAW.values()):
         yield tuple(f"pk::unary_{form}<{raw}, {raw}, pk::Copy>" for form in ("dense", "strided"))
     for name, ctype in CTYPES.items():

@@ -10,8 +10,7 @@ from pygpukit._core import native
 from pygpukit.core.dtypes import DTYPES, STORAGE_ONLY
 from pygpukit.jit import builtin
 from pygpukit.jit.nvrtc import get_nvrtc_version
-from pygpukit.ops import elementwise, pointwise
-from pygpukit.ops.matmul import gemm
+from pygpukit.ops import elementwise, host, pointwise
 
 UNITS = list(builtin.catalogue())
 OPS = (pointwise.ADD, pointwise.SUB, pointwise.MUL, pointwise.DIV, pointwise.NE, pointwise.LT, pointwise.LE)
@@ -28,8 +27,7 @@ def test_no_kernel_is_listed_twice() -> None:
 def launched(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
     """What the device path asks for, recorded instead of launched."""
     asked: list[tuple[str, str]] = []
-    monkeypatch.setattr(pointwise, "is_sim", lambda: False)
-    monkeypatch.setattr(gemm, "is_sim", lambda: False)
+    monkeypatch.setattr(host, "computes", lambda: False)
     monkeypatch.setattr(builtin, "launch", lambda key, expression, *_: asked.append((key, expression)))
     return asked
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import struct
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from pygpukit._core import native
 from pygpukit.core import layout, promotion
-from pygpukit.core.backend import is_sim
 from pygpukit.core.dtypes import bfloat16, float16
 from pygpukit.core.errors import ShapeError
 from pygpukit.ops import copying, host
@@ -42,16 +42,16 @@ def matmul(a: GPUArray, b: GPUArray, *, out: GPUArray | None = None) -> GPUArray
     if target.size:
         left, right = (x if x.dtype == dtype else copying.astype(x, dtype) for x in (left, right))
         full = _with_matrix_axes(target, a.ndim == 1, b.ndim == 1)
-        (_on_host if is_sim() else _on_device)(left, right, full)
+        (_on_host if host.computes() else _on_device)(left, right, full)
     if out is None or target is out:
         return target
     copying.copy_to(target, out)
     return out
 
 
-def instantiations() -> tuple[str, ...]:
-    """Name expressions of every kernel that matmul() can ask for."""
-    return tuple(f"pk::gemm<{ctype}>" for ctype in CTYPES.values())
+def catalogue() -> Iterator[tuple[str, tuple[str, ...]]]:
+    """(source, name expressions) of every kernel that matmul() can ask for."""
+    yield SOURCE, tuple(f"pk::gemm<{ctype}>" for ctype in CTYPES.values())
 
 
 def _touches(target: GPUArray, operand: GPUArray) -> bool:
