@@ -149,18 +149,34 @@ class BoundKernel:
     """Vectorcall launcher: positional or keyword arguments; KernelArgumentError names the parameter before anything is launched."""
     def __call__(self, *args: Any, **kwargs: Any) -> None: ...
 
+class DenseCall:
+    """Element-wise work on dense operands of one shape and type, straight to the launch function."""
+    def __init__(self, operands: int) -> None: ...
+    def __call__(self, *operands_and_out: Any) -> GPUArray | None:
+        """The result; None when the operands are not plain, or no kernel is known for them."""
+
+    def learn(self, form: int, operand_dtype: int, kernel: Kernel, result_dtype: int, elements: int) -> None:
+        """The kernel for operands of a type: form 0 arrays, 1 and 2 a number on the right and left; elements a thread."""
+
 # ---- graphs ----
 class Graph:
-    """Launches captured from a stream."""
+    """Work captured from a stream."""
 
     launches: int
+    steps: int
+    arrays: list[GPUArray]
     def finish(self) -> None:
         """End the capture."""
 
     def launch(self, stream: Stream | None = None) -> None: ...
+    def run(self, stream: Stream | None = None) -> None:
+        """Each step by itself, as without a capture."""
+
+    def set(self, name: str, value: Any) -> int:
+        """Another value for the parameter of that name in every launch that has one; returns how many."""
 
 def capture_begin(stream: Stream) -> Graph:
-    """From now on launches on the stream go into the graph. GPUError for the default stream and one captured already."""
+    """From now on work for the stream goes into the graph. GPUError for the default stream and one captured already."""
 
 # ---- NVRTC ----
 def nvrtc_open(candidates: Sequence[str]) -> tuple[str, tuple[int, int]]:

@@ -9,7 +9,6 @@
 #include "bindings/checked.h"
 #include "bindings/errors.h"
 #include "bindings/gil.h"
-#include "bindings/graph.h"
 #include "bindings/owner.h"
 
 namespace pk {
@@ -41,7 +40,7 @@ static void drop_storage(Storage *storage) {
   if (--storage->refs > 0) return;
   (storage->previous != nullptr ? storage->previous->next : g_storages) = storage->next;
   if (storage->next != nullptr) storage->next->previous = storage->previous;
-  if (storage->block != 0 && !quarantine(*storage)) give_back(storage->pool, storage->block);
+  if (storage->block != 0 && !quarantine(*storage)) pk_pool_free(storage->pool, storage->block);
   Py_XDECREF(storage->keeper);
   if (g_free_storage_count < 64) {
     g_free_storage[g_free_storage_count++] = storage;
@@ -52,7 +51,6 @@ static void drop_storage(Storage *storage) {
 
 // A block for `bytes`, from the fast path when a cached block fits, else without the GIL.
 static Storage *allocate(uint64_t bytes) {
-  if (!refuse_captured(t_state.stream, "making an array")) return nullptr;
   const uint64_t pool = default_pool();
   if (pool == 0) {
     pk_pool_raise();
@@ -251,6 +249,18 @@ static bool read_extents(PyObject *object, int64_t *out, int8_t *count, const ch
   return true;
 }
 
+// Size and C-contiguous strides of the array's shape.
+static void set_dense(ArrayObject *array) {
+  array->size = 1;
+  array->contiguous = true;
+  int64_t stride = itemsize_of(array);
+  for (int axis = array->ndim - 1; axis >= 0; --axis) {
+    array->strides[axis] = stride;
+    array->size *= array->shape[axis];
+    stride *= array->shape[axis] > 0 ? array->shape[axis] : 1;
+  }
+}
+
 // A C-contiguous array over storage, whose reference it takes over. storage == null: allocates one of the right size.
 static PyObject *make_dense(Storage *storage, PyObject *shape_object, int8_t code) {
   int64_t shape[kMaxDims];
@@ -271,15 +281,26 @@ static PyObject *make_dense(Storage *storage, PyObject *shape_object, int8_t cod
     return nullptr;
   }
   array->ndim = ndim;
-  array->size = 1;
-  array->contiguous = true;
-  int64_t stride = pk_dtype_bytes(code);
-  for (int axis = ndim - 1; axis >= 0; --axis) {
-    array->shape[axis] = shape[axis];
-    array->strides[axis] = stride;
-    array->size *= shape[axis];
-    stride *= shape[axis] > 0 ? shape[axis] : 1;
+  std::copy(shape, shape + ndim, array->shape);
+  set_dense(array);
+  return reinterpret_cast<PyObject *>(array);
+}
+
+PyObject *empty_like(const ArrayObject *like, int8_t code) {
+  if (like->size > INT64_MAX / pk_dtype_bytes(code)) {
+    PyErr_SetString(PyExc_OverflowError, "the array is too large");
+    return nullptr;
   }
+  Storage *storage = allocate(static_cast<uint64_t>(like->size * pk_dtype_bytes(code)));
+  if (storage == nullptr) return nullptr;
+  ArrayObject *array = new_array(storage, code);
+  if (array == nullptr) {
+    drop_storage(storage);
+    return nullptr;
+  }
+  array->ndim = like->ndim;
+  std::copy(like->shape, like->shape + like->ndim, array->shape);
+  set_dense(array);
   return reinterpret_cast<PyObject *>(array);
 }
 

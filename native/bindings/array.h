@@ -90,6 +90,9 @@ class Pins {
   uint64_t now_ns_ = 0;
 };
 
+// A new dense array of the shape of another on the current device and stream; null with an exception set.
+PyObject *empty_like(const ArrayObject *array, int8_t dtype);
+
 // The dtype table that core/dtypes.py registers.
 bool dtype_code(PyObject *spelling, int8_t *code);  // false with an exception set
 PyObject *dtype_object(int8_t code);                // new reference

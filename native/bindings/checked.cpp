@@ -4,7 +4,6 @@
 #include <deque>
 #include <unordered_map>
 
-#include "bindings/graph.h"
 #include "sim/sim.h"
 
 namespace pk {
@@ -35,7 +34,7 @@ void free_first() {
   const Freed first = g_freed->front();
   g_freed->pop_front();
   g_freed_bytes -= first.bytes;
-  give_back(first.pool, first.block);
+  pk_pool_free(first.pool, first.block);
 }
 
 }  // namespace

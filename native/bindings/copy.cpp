@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <memory>
 #include <vector>
 
 #include "bindings/array.h"
@@ -114,6 +115,19 @@ static void copy_to_host(const py::object &dst, const py::object &src) {
   record_copy(kD2H, bytes, stream.id);
 }
 
+class CopyStep : public Step {
+ public:
+  pk_status issue(uint64_t stream) override {
+    const ArrayObject *to = as_array(arrays[0].ptr());
+    return g_driver->copy_d2d(address_of(to), address_of(as_array(arrays[1].ptr())),
+                              static_cast<uint64_t>(nbytes_of(to)), stream);
+  }
+  void count(uint32_t stream_id) override {
+    record_copy(kD2D, static_cast<uint64_t>(nbytes_of(as_array(arrays[0].ptr()))), stream_id);
+  }
+  bool each_time() const override { return driver_name() == "sim"; }  // it keeps launches only
+};
+
 static void copy(const py::object &dst, const py::object &src) {
   need(ensure_backend());
   ArrayObject *to = checked(dst, "dst");
@@ -121,7 +135,13 @@ static void copy(const py::object &dst, const py::object &src) {
   const uint64_t bytes = static_cast<uint64_t>(nbytes_of(to));
   if (static_cast<uint64_t>(nbytes_of(from)) != bytes) throw py::value_error("src and dst differ in bytes");
   if (bytes == 0) return;
-  const StreamRef stream = free_stream("copying on the device");
+  const StreamRef stream = stream_or_current(nullptr);
+  if (capture_of(stream.handle) != nullptr) {
+    auto step = std::make_unique<CopyStep>();
+    need(step->keep(dst.ptr(), stream.handle) && step->keep(src.ptr(), stream.handle));
+    add_step(stream.handle, std::move(step));
+    return;
+  }
   Pins pins;
   need(pins.add(to, stream.handle) && pins.add(from, stream.handle));
   check(g_driver->copy_d2d(address_of(to), address_of(from), bytes, stream.handle), "copying on the device");
@@ -151,6 +171,28 @@ static bool repeats_word(const std::string &pattern) {
   return pattern.size() % 4 == 0 && std::equal(pattern.begin() + 4, pattern.end(), pattern.begin());
 }
 
+static pk_status fill_dense(const ArrayObject *array, const std::string &pattern, uint64_t stream) {
+  const uint64_t bytes = static_cast<uint64_t>(nbytes_of(array));
+  if (pattern.size() > 4 && !repeats_word(pattern)) return fill_wide(address_of(array), pattern, bytes, stream);
+  const uint32_t unit = static_cast<uint32_t>(std::min<size_t>(pattern.size(), 4));
+  uint32_t value = 0;
+  std::memcpy(&value, pattern.data(), unit);
+  return g_driver->fill(address_of(array), value, unit, bytes / unit, stream);
+}
+
+class FillStep : public Step {
+ public:
+  explicit FillStep(const std::string &pattern) : pattern_(pattern) {}
+  pk_status issue(uint64_t stream) override { return fill_dense(as_array(arrays[0].ptr()), pattern_, stream); }
+  void count(uint32_t stream_id) override {
+    record_copy(kFill, static_cast<uint64_t>(nbytes_of(as_array(arrays[0].ptr()))), stream_id);
+  }
+  bool each_time() const override { return driver_name() == "sim"; }
+
+ private:
+  std::string pattern_;
+};
+
 static void fill(const py::object &dst, const py::bytes &pattern_object) {
   need(ensure_backend());
   ArrayObject *array = checked(dst, "dst");
@@ -158,21 +200,17 @@ static void fill(const py::object &dst, const py::bytes &pattern_object) {
   const int64_t width = static_cast<int64_t>(pattern.size());
   if (width != itemsize_of(array)) throw py::value_error("the pattern must have one element's bytes");
   if (array->size == 0) return;
-  const StreamRef stream = free_stream("filling an array");
+  const StreamRef stream = stream_or_current(nullptr);
+  if (capture_of(stream.handle) != nullptr) {
+    auto step = std::make_unique<FillStep>(pattern);
+    need(step->keep(dst.ptr(), stream.handle));
+    add_step(stream.handle, std::move(step));
+    return;
+  }
   Pins pins;
   need(pins.add(array, stream.handle));
-  const uint64_t bytes = static_cast<uint64_t>(nbytes_of(array));
-  pk_status status;
-  if (width <= 4 || repeats_word(pattern)) {
-    const uint32_t unit = static_cast<uint32_t>(std::min<int64_t>(width, 4));
-    uint32_t value = 0;
-    std::memcpy(&value, pattern.data(), unit);
-    status = g_driver->fill(address_of(array), value, unit, bytes / unit, stream.handle);
-  } else {
-    status = fill_wide(address_of(array), pattern, bytes, stream.handle);
-  }
-  check(status, "filling an array");
-  record_copy(kFill, bytes, stream.id);
+  check(fill_dense(array, pattern, stream.handle), "filling an array");
+  record_copy(kFill, static_cast<uint64_t>(nbytes_of(array)), stream.id);
 }
 
 // ---- host launches: the simulated device's own operators ----
@@ -193,25 +231,52 @@ static py::memoryview host_buffer(const py::object &object) {
                                      static_cast<py::ssize_t>(storage->bytes));
 }
 
-// Runs on the calling thread once the stream is idle: in stream order, without a second interpreter thread.
+// Runs on the calling thread once the stream is idle: in stream order, without a second interpreter thread. On failure
+// there may be a Python exception.
+static pk_status run_on_host(const std::string &name, const py::function &function, uint64_t stream,
+                             uint32_t stream_id) {
+  if (!wait_stream(stream, name.c_str())) return PK_ERROR_LAUNCH_FAILED;
+  const HostLaunch launch = host_launch_begin(stream);
+  if (launch.stopped) return static_cast<pk_status>(PK_GATE_STOPPED);
+  PyObject *result = PyObject_CallNoArgs(function.ptr());
+  host_launch_end(launch, pk_intern(name.data(), name.size()), stream_id, result != nullptr);
+  Py_XDECREF(result);
+  return result != nullptr ? PK_OK : PK_ERROR_LAUNCH_FAILED;
+}
+
+class HostStep : public Step {
+ public:
+  HostStep(const std::string &name, const py::function &function) : name_(name), function_(function) {}
+  pk_status issue(uint64_t stream) override { return run_on_host(name_, function_, stream, 0); }
+  void count(uint32_t) override {}  // counted as it runs
+  bool each_time() const override { return true; }
+  bool is_launch() const override { return true; }
+
+ private:
+  std::string name_;
+  py::function function_;
+};
+
 static void host_launch(const std::string &name, const py::function &function, const py::sequence &arrays) {
   need_sim("host_launch()");
-  const StreamRef stream = free_stream(name.c_str());
+  const StreamRef stream = stream_or_current(nullptr);
+  for (py::handle item : arrays)
+    if (!is_array(item.ptr())) throw py::type_error("host_launch() needs GPUArrays");
+  if (capture_of(stream.handle) != nullptr) {
+    auto step = std::make_unique<HostStep>(name, function);
+    for (py::handle item : arrays) need(step->keep(item.ptr(), stream.handle));
+    add_step(stream.handle, std::move(step));
+    return;
+  }
   Pins pins;
   std::vector<py::object> keep;
   for (py::handle item : arrays) {
-    if (!is_array(item.ptr())) throw py::type_error("host_launch() needs GPUArrays");
     keep.push_back(py::reinterpret_borrow<py::object>(item));
     need(pins.add(as_array(item.ptr()), stream.handle));
   }
-  need(wait_stream(stream.handle, name.c_str()));
-  const uint32_t name_id = pk_intern(name.data(), name.size());
-  const HostLaunch launch = host_launch_begin(stream.handle);
-  check(launch.stopped ? static_cast<pk_status>(PK_GATE_STOPPED) : PK_OK, name.c_str());
-  PyObject *result = PyObject_CallNoArgs(function.ptr());
-  host_launch_end(launch, name_id, stream.id, result != nullptr);
-  need(result != nullptr);
-  Py_DECREF(result);
+  const pk_status status = run_on_host(name, function, stream.handle, stream.id);
+  if (status != PK_OK && PyErr_Occurred()) throw py::error_already_set();
+  check(status, name.c_str());
 }
 
 void bind_copies(py::module_ &m) {

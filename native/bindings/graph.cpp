@@ -1,24 +1,27 @@
-// graph.cpp: capturing a stream, keeping what its launches use, launching the result.
+// graph.cpp: capturing a stream step by step, making graphs of the device from the steps, launching them.
+//
+// While a stream is captured nothing of its work reaches the device, so that memory can be had and given back as usual.
+// The steps are kept: they can be run one by one, and given other arguments.
 #include "bindings/graph.h"
 
 #include <algorithm>
-#include <memory>
+#include <set>
 #include <string>
-#include <utility>
 
 #include "bindings/array.h"
 #include "bindings/errors.h"
+#include "bindings/wait.h"
 #include "launch/launch.h"
 
 namespace py = pybind11;
 
 namespace pk {
 
-static auto *g_let_go = new std::vector<std::pair<uint64_t, uint64_t>>;  // (pool, block); under the GIL
+std::vector<Capture *> g_captures;
 
 static void check(pk_status status, const char *doing) {
   if (status == PK_OK) return;
-  raise_driver_error(status, doing);
+  if (!PyErr_Occurred()) raise_driver_error(status, doing);
   throw py::error_already_set();
 }
 
@@ -26,52 +29,41 @@ static void need(bool ok) {
   if (!ok) throw py::error_already_set();
 }
 
-void give_back(uint64_t pool, uint64_t block) {
-  if (capturing()) {
-    g_let_go->emplace_back(pool, block);
-  } else {
-    pk_pool_free(pool, block);
-  }
+[[noreturn]] static void refuse(const char *kind, const std::string &why) {
+  raise_named(kind, why);
+  throw py::error_already_set();
 }
 
-static void end_capture(Capture *capture) {
-  std::erase(g_captures, capture);
-  if (!g_captures.empty()) return;
-  const auto blocks = std::exchange(*g_let_go, {});
-  for (const auto &[pool, block] : blocks) pk_pool_free(pool, block);
+// ---- steps ----
+
+Step::~Step() {
+  for (const py::object &array : arrays) unpin(as_array(array.ptr()));
 }
 
-Graph::~Graph() {
-  if (handle == 0 && std::find(g_captures.begin(), g_captures.end(), this) != g_captures.end()) {
-    uint64_t unfinished = 0;
-    if (bind_device() == PK_OK && g_driver->capture_end(stream, &unfinished) == PK_OK) {
-      g_driver->graph_destroy(unfinished);
-    }
-    end_capture(this);
-  }
-  if (handle != 0 && bind_device() == PK_OK) g_driver->graph_destroy(handle);
-  for (const py::object &object : kept) {
-    if (is_array(object.ptr())) unpin(as_array(object.ptr()));
-  }
-}
-
-bool keep_captured(uint64_t stream, PyObject *launcher, PyObject *const *arguments, size_t count) {
-  auto *graph = static_cast<Graph *>(capture_of(stream));
-  if (graph == nullptr) return true;
-  graph->kept.push_back(py::reinterpret_borrow<py::object>(launcher));
-  for (size_t i = 0; i < count; ++i) {
-    if (!is_array(arguments[i])) continue;
-    if (!pin(as_array(arguments[i]), stream, pk_now_ns())) return false;
-    graph->kept.push_back(py::reinterpret_borrow<py::object>(arguments[i]));
-  }
+bool Step::keep(PyObject *array, uint64_t stream) {
+  if (!pin(as_array(array), stream, pk_now_ns())) return false;
+  arrays.push_back(py::reinterpret_borrow<py::object>(array));
   return true;
+}
+
+void Step::let_go(PyObject *array) {
+  const auto found = std::find_if(arrays.begin(), arrays.end(), [&](const auto &kept) { return kept.ptr() == array; });
+  if (found == arrays.end()) return;
+  unpin(as_array(array));
+  arrays.erase(found);
+}
+
+int Step::set(PyObject *, PyObject *, uint64_t) { return 0; }
+
+void add_step(uint64_t stream, std::unique_ptr<Step> step) {
+  static_cast<Graph *>(capture_of(stream))->steps.push_back(std::move(step));
 }
 
 bool refuse_captured(uint64_t stream, const char *doing) {
   if (!capturing() || capture_of(stream) == nullptr) return true;
   raise_named("GPUError", std::string(doing) +
-                              " while its stream is captured is not possible: a captured stream takes "
-                              "kernel launches only; do it before or after `with stream.capture()`");
+                              " while its stream is captured is not possible: nothing of it has run; do it before or "
+                              "after `with stream.capture()`");
   return false;
 }
 
@@ -81,16 +73,120 @@ bool refuse_capturing(const char *doing) {
   return false;
 }
 
+// ---- the graph ----
+
+Graph::~Graph() {
+  std::erase(g_captures, this);
+  drop();
+}
+
+void Graph::drop() {
+  if (bind_device() == PK_OK)
+    for (const Segment &segment : segments_)
+      if (segment.handle != 0) g_driver->graph_destroy(segment.handle);
+  segments_.clear();
+  built_ = false;
+}
+
+void Graph::finish() {
+  if (finished_) throw py::value_error("the capture has ended already");
+  std::erase(g_captures, this);
+  finished_ = true;
+  source = py::none();
+  need(ensure_backend());
+  // Memory that was made meanwhile may still be in use by what ran on the stream before.
+  need(wait_stream(stream, "ending a capture"));
+  build();
+}
+
+uint64_t Graph::captured(uint64_t on, size_t first, size_t last) const {
+  const char *doing = "making a graph of what was captured";
+  check(g_driver->capture_begin(on), doing);
+  pk_status status = PK_OK;
+  for (size_t i = first; i < last && status == PK_OK; ++i) status = steps[i]->issue(on);
+  uint64_t handle = 0;
+  const pk_status ended = g_driver->capture_end(on, &handle);
+  if (status != PK_OK && ended == PK_OK) g_driver->graph_destroy(handle);
+  check(status != PK_OK ? status : ended, doing);
+  return handle;
+}
+
+void Graph::build() {
+  drop();
+  const Stream own(0);
+  for (size_t first = 0; first < steps.size();) {
+    size_t last = first + 1;
+    const bool each_time = steps[first]->each_time();
+    while (!each_time && last < steps.size() && !steps[last]->each_time()) ++last;
+    segments_.push_back({each_time ? 0 : captured(own.handle, first, last), first, last});
+    first = last;
+  }
+  built_ = true;
+}
+
+StreamRef Graph::ready(const py::object &on) const {
+  if (!finished_) refuse("GPUError", "the graph cannot be launched: its capture has not ended");
+  need(ensure_backend());
+  if (t_state.device != device)
+    refuse("DeviceMismatchError", "the graph was captured on device " + std::to_string(device) +
+                                      ", the current device is " + std::to_string(t_state.device));
+  const StreamRef ref = stream_or_current(on.ptr());
+  need(refuse_captured(ref.handle, "launching a graph"));
+  return ref;
+}
+
+void Graph::launch(const py::object &on) {
+  const StreamRef ref = ready(on);
+  if (!built_) build();
+  Pins pins;  // tells the pool which stream uses the arrays
+  for (const auto &step : steps)
+    for (const py::object &array : step->arrays) need(pins.add(as_array(array.ptr()), ref.handle));
+  for (const Segment &segment : segments_) {
+    const pk_status status = segment.handle != 0
+                                 ? paced(ref.handle, [&] { return g_driver->graph_launch(segment.handle, ref.handle); })
+                                 : steps[segment.first]->issue(ref.handle);
+    check(status, "launching a graph");
+    for (size_t i = segment.first; i < segment.last; ++i) steps[i]->count(ref.id);
+  }
+}
+
+// Each step by itself, as it would have run without a capture.
+void Graph::run(const py::object &on) {
+  const StreamRef ref = ready(on);
+  Pins pins;
+  for (const auto &step : steps)
+    for (const py::object &array : step->arrays) need(pins.add(as_array(array.ptr()), ref.handle));
+  for (const auto &step : steps) {
+    const auto issue = [&] { return step->issue(ref.handle); };
+    check(step->each_time() ? issue() : paced(ref.handle, issue), "running a step of a graph");
+    step->count(ref.id);
+  }
+}
+
+int64_t Graph::set(const py::str &name, const py::object &value) {
+  if (!finished_) refuse("GPUError", "the graph cannot be updated: its capture has not ended");
+  need(ensure_backend());
+  int64_t changed = 0;
+  for (const auto &step : steps) {
+    const int done = step->set(name.ptr(), value.ptr(), stream);
+    need(done >= 0);
+    changed += done;
+  }
+  if (changed > 0) drop();  // made again at the next launch
+  return changed;
+}
+
+size_t Graph::launches() const {
+  return static_cast<size_t>(
+      std::count_if(steps.begin(), steps.end(), [](const auto &step) { return step->is_launch(); }));
+}
+
 static std::shared_ptr<Graph> capture_begin(const py::object &stream) {
   need(ensure_backend());
   const StreamRef ref = stream_or_current(stream.ptr());
-  if (ref.handle == 0) {
-    raise_named("GPUError", "the default stream cannot be captured; make one: stream = gp.Stream()");
-    throw py::error_already_set();
-  }
+  if (ref.handle == 0) refuse("GPUError", "the default stream cannot be captured; make one: stream = gp.Stream()");
   need(refuse_captured(ref.handle, "beginning a capture"));
   auto graph = std::make_shared<Graph>();
-  check(g_driver->capture_begin(ref.handle), "capturing a stream");
   graph->stream = ref.handle;
   graph->source = stream;
   graph->device = t_state.device;
@@ -98,40 +194,26 @@ static std::shared_ptr<Graph> capture_begin(const py::object &stream) {
   return graph;
 }
 
-static void finish(Graph &graph) {
-  if (graph.handle != 0) throw py::value_error("the capture has ended already");
-  need(ensure_backend());
-  const pk_status status = g_driver->capture_end(graph.stream, &graph.handle);
-  end_capture(&graph);
-  graph.source = py::none();
-  check(status, "ending a capture");
-}
-
-static void launch_on(Graph &graph, const py::object &stream) {
-  if (graph.handle == 0) {
-    raise_named("GPUError", "the graph cannot be launched: its capture has not ended well");
-    throw py::error_already_set();
-  }
-  need(ensure_backend());
-  if (t_state.device != graph.device) {
-    raise_named("DeviceMismatchError", "the graph was captured on device " + std::to_string(graph.device) +
-                                           ", the current device is " + std::to_string(t_state.device));
-    throw py::error_already_set();
-  }
-  const StreamRef ref = stream_or_current(stream.ptr());
-  need(refuse_captured(ref.handle, "launching a graph"));
-  Pins pins;  // tells the pool which stream uses the arrays
-  for (const py::object &object : graph.kept) {
-    if (is_array(object.ptr())) need(pins.add(as_array(object.ptr()), ref.handle));
-  }
-  check(launch_graph(graph.handle, graph, ref.handle, ref.id), "launching a graph");
+// One array for each storage that the graph uses.
+static py::list arrays(const Graph &graph) {
+  py::list found;
+  std::set<const Storage *> seen;
+  for (const auto &step : graph.steps)
+    for (const py::object &array : step->arrays)
+      if (seen.insert(as_array(array.ptr())->storage).second) found.append(array);
+  return found;
 }
 
 void bind_graphs(py::module_ &m) {
-  py::class_<Graph, std::shared_ptr<Graph>>(m, "Graph", "Launches captured from a stream.")
-      .def_property_readonly("launches", [](const Graph &self) { return self.records.size(); })
-      .def("finish", finish, "End the capture; the graph can be launched afterwards.")
-      .def("launch", launch_on, py::arg("stream") = py::none());
+  py::class_<Graph, std::shared_ptr<Graph>>(m, "Graph", "Work captured from a stream.")
+      .def_property_readonly("launches", &Graph::launches)
+      .def_property_readonly("steps", [](const Graph &self) { return self.steps.size(); })
+      .def_property_readonly("arrays", arrays, "One array for each memory that the graph uses.")
+      .def("finish", &Graph::finish, "End the capture; the graph can be launched afterwards.")
+      .def("launch", &Graph::launch, py::arg("stream") = py::none())
+      .def("run", &Graph::run, py::arg("stream") = py::none(), "Each step by itself, as without a capture.")
+      .def("set", &Graph::set, py::arg("name"), py::arg("value"),
+           "Give a parameter of that name another value in every launch that has one; returns how many.");
   m.def("capture_begin", capture_begin, py::arg("stream"));
 }
 

@@ -6,8 +6,10 @@
 
 #include <algorithm>
 #include <chrono>
+#include <memory>
 #include <new>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "bindings/arguments.h"
@@ -109,6 +111,77 @@ static void raise_launch_error(const KernelPlan &plan, const pk_launch &l, pk_st
                                  std::to_string(l.shared_bytes) + " bytes of dynamic shared memory");
 }
 
+// A launch of a graph: its arguments as values and as the device takes them.
+class LaunchStep : public Step {
+ public:
+  LaunchStep(BoundObject *bound, PyObject *const *arguments)
+      : bound_(py::reinterpret_borrow<py::object>(reinterpret_cast<PyObject *>(bound))),
+        plan_(*bound->kernel->plan),
+        launch_(bound->launch),
+        record_(launch_record(launch_, plan_.name_id, current_place())),
+        buffer_(kMaxArgumentBytes),
+        pointers_(plan_.params.size()) {
+    for (size_t i = 0; i < plan_.params.size(); ++i)
+      values_.push_back(py::reinterpret_borrow<py::object>(arguments[i]));
+    launch_.params = pointers_.data();
+  }
+  // Writes all arguments and keeps the arrays among them. False with KernelArgumentError set.
+  bool write(uint64_t stream) {
+    Pins pins;
+    for (size_t i = 0; i < values_.size(); ++i) {
+      const Param &param = plan_.params[i];
+      pointers_[i] = buffer_.data() + param.offset;
+      if (!write_argument(plan_.name, param, values_[i].ptr(), stream, &pins, buffer_.data() + param.offset))
+        return false;
+    }
+    for (const py::object &value : values_)
+      if (is_array(value.ptr()) && !keep(value.ptr(), stream)) return false;
+    return true;
+  }
+  bool is_launch() const override { return true; }
+  pk_status issue(uint64_t stream) override {
+    if (plan_.checked) {
+      std::vector<PyObject *> values;
+      for (const py::object &value : values_) values.push_back(value.ptr());
+      describe_launch(plan_.params, values.data());
+    }
+    launch_.stream = stream;
+    return g_driver->launch(&launch_);
+  }
+  void count(uint32_t stream_id) override { count_launch(record_, stream_id); }
+  int set(PyObject *name, PyObject *value, uint64_t stream) override {
+    for (size_t i = 0; i < values_.size(); ++i) {
+      const Param &param = plan_.params[i];
+      if (PyUnicode_Compare(param.key, name) != 0) continue;
+      alignas(16) unsigned char slot[kMaxArgumentBytes];
+      Pins pins;
+      if (!write_argument(plan_.name, param, value, stream, &pins, slot)) return -1;
+      if (is_array(value) && !keep(value, stream)) return -1;
+      std::copy_n(slot, param.bytes, buffer_.data() + param.offset);
+      const py::object before = std::exchange(values_[i], py::reinterpret_borrow<py::object>(value));
+      if (is_array(before.ptr())) let_go(before.ptr());
+      return 1;
+    }
+    return 0;
+  }
+
+ private:
+  py::object bound_;
+  const KernelPlan &plan_;
+  pk_launch launch_;
+  pk_event record_;
+  std::vector<unsigned char> buffer_;  // malloc aligns it as arguments need
+  std::vector<void *> pointers_;
+  std::vector<py::object> values_;
+};
+
+static PyObject *capture_launch(BoundObject *bound, PyObject *const *arguments, uint64_t stream) {
+  auto step = std::make_unique<LaunchStep>(bound, arguments);
+  if (!step->write(stream)) return nullptr;
+  add_step(stream, std::move(step));
+  Py_RETURN_NONE;
+}
+
 static PyObject *bound_call(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *kwnames) {
   BoundObject *bound = reinterpret_cast<BoundObject *>(self);
   const KernelPlan &plan = *bound->kernel->plan;
@@ -125,6 +198,7 @@ static PyObject *bound_call(PyObject *self, PyObject *const *args, size_t nargsf
     if (!collect(plan, args, nargs, kwnames, values)) return nullptr;
     ordered = values;
   }
+  if (capturing() && capture_of(stream) != nullptr) return capture_launch(bound, ordered, stream);
   if (!fill_slots(plan, ordered, stream, &pins, buffer, pointers)) return nullptr;
   pk_launch launch_now = bound->launch;
   launch_now.stream = stream;
@@ -136,8 +210,23 @@ static PyObject *bound_call(PyObject *self, PyObject *const *args, size_t nargsf
     raise_launch_error(plan, launch_now, status);
     return nullptr;
   }
-  if (capturing() && !keep_captured(stream, self, ordered, plan.params.size())) return nullptr;
   Py_RETURN_NONE;
+}
+
+bool is_kernel(PyObject *object) { return Py_TYPE(object) == &Kernel_Type; }
+
+bool is_checked_kernel(PyObject *kernel) { return reinterpret_cast<KernelObject *>(kernel)->plan->checked; }
+
+bool launch_raw(PyObject *kernel, const uint32_t grid[3], const uint32_t block[3], void **params) {
+  const KernelPlan &plan = *reinterpret_cast<KernelObject *>(kernel)->plan;
+  pk_launch l = {};
+  l.function = plan.function;
+  l.stream = t_state.stream;
+  l.params = params;
+  for (int axis = 0; axis < 3; ++axis) l.grid[axis] = grid[axis], l.block[axis] = block[axis], l.cluster[axis] = 1;
+  const pk_status status = launch(l, plan.name_id, t_state.stream_id, current_place());
+  if (status != PK_OK) raise_launch_error(plan, l, status);
+  return status == PK_OK;
 }
 
 // ---- Kernel ----

@@ -1,16 +1,13 @@
-// capture.h: streams that are captured now. Launches on them are kept for a graph instead of run.
+// capture.h: streams that are captured now. Work for them is kept for a graph instead of run.
 #pragma once
 #include <cstdint>
 #include <vector>
-
-#include "pygpukit/core.h"
 
 namespace pk {
 
 // Read and changed with the GIL.
 struct Capture {
   uint64_t stream = 0;
-  std::vector<pk_event> records;  // of the launches, to be written again at every launch of the graph
 };
 
 extern std::vector<Capture *> g_captures;

@@ -3,8 +3,6 @@
 
 namespace pk {
 
-std::vector<Capture *> g_captures;
-
 enum : uint16_t { kRecordLaunch = 16, kRecordHostLaunch = 17, kRecordCopy = 18 };
 
 static pk_event event_of(uint16_t kind, uint32_t name, uint32_t stream_id) {
@@ -19,8 +17,8 @@ static pk_event event_of(uint16_t kind, uint32_t name, uint32_t stream_id) {
 
 static uint64_t product(const uint32_t extent[3]) { return uint64_t{extent[0]} * extent[1] * extent[2]; }
 
-static pk_event record_of(const pk_launch &launch, uint32_t name, uint32_t stream_id, const LaunchPlace &place) {
-  pk_event event = event_of(kRecordLaunch, name, stream_id);
+pk_event launch_record(const pk_launch &launch, uint32_t name, const LaunchPlace &place) {
+  pk_event event = event_of(kRecordLaunch, name, 0);
   event.a = product(launch.grid);
   event.b = product(launch.block);
   event.c = launch.shared_bytes;
@@ -29,44 +27,32 @@ static pk_event record_of(const pk_launch &launch, uint32_t name, uint32_t strea
   return event;
 }
 
-[[gnu::cold]] static pk_status keep(Capture *capture, const pk_launch &launch, uint32_t name,
-                                    const LaunchPlace &place) {
-  const pk_status status = g_driver->launch(&launch);
-  if (status == PK_OK) capture->records.push_back(record_of(launch, name, 0, place));
-  return status;
+void count_launch(pk_event record, uint32_t stream_id) {
+  pk_count(PK_COUNT_LAUNCH, 1);
+  record.stream = stream_id;
+  record.tenant = t_state.tenant;
+  pk_ring_push(&record);
 }
 
 pk_status launch(const pk_launch &launch, uint32_t name, uint32_t stream_id, const LaunchPlace &place) {
-  if (capturing()) {
-    if (Capture *capture = capture_of(launch.stream)) return keep(capture, launch, name, place);
-  }
   const uint64_t context = t_state.context;
   if (__builtin_expect(context != 0, 0) && pk_gate_before(context, &launch) != PK_GATE_OPEN) return PK_GATE_STOPPED;
   const pk_status status = g_driver->launch(&launch);
   if (__builtin_expect(context != 0, 0)) pk_gate_after(context, &launch, status);
-  if (status != PK_OK) return status;
-  pk_count(PK_COUNT_LAUNCH, 1);
-  const pk_event event = record_of(launch, name, stream_id, place);
-  pk_ring_push(&event);
-  return PK_OK;
+  if (status == PK_OK) count_launch(launch_record(launch, name, place), stream_id);
+  return status;
 }
 
-pk_status launch_graph(uint64_t graph, const Capture &captured, uint64_t stream, uint32_t stream_id) {
-  pk_launch whole = {};  // what the gate paces: the graph as one launch
+pk_status paced(uint64_t stream, const std::function<pk_status()> &work) {
+  const uint64_t context = t_state.context;
+  if (context == 0) return work();
+  pk_launch whole = {};
   whole.stream = stream;
   for (int axis = 0; axis < 3; ++axis) whole.grid[axis] = whole.block[axis] = 1;
-  const uint64_t context = t_state.context;
-  if (context != 0 && pk_gate_before(context, &whole) != PK_GATE_OPEN) return PK_GATE_STOPPED;
-  const pk_status status = g_driver->graph_launch(graph, stream);
-  if (context != 0) pk_gate_after(context, &whole, status);
-  if (status != PK_OK) return status;
-  pk_count(PK_COUNT_LAUNCH, captured.records.size());
-  for (pk_event event : captured.records) {
-    event.stream = stream_id;
-    event.tenant = t_state.tenant;
-    pk_ring_push(&event);
-  }
-  return PK_OK;
+  if (pk_gate_before(context, &whole) != PK_GATE_OPEN) return PK_GATE_STOPPED;
+  const pk_status status = work();
+  pk_gate_after(context, &whole, status);
+  return status;
 }
 
 HostLaunch host_launch_begin(uint64_t stream) {

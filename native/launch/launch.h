@@ -1,8 +1,8 @@
 // launch.h: the one launch function. Every kernel and every host launch of the process goes through here.
 #pragma once
 #include <cstdint>
+#include <functional>
 
-#include "launch/capture.h"
 #include "launch/runtime.h"
 
 namespace pk {
@@ -14,11 +14,15 @@ struct LaunchPlace {
 };
 
 // Enqueues a kernel. name: interned kernel name for the record. Asynchronous. PK_GATE_STOPPED when the thread's task
-// was cancelled. On a captured stream it only becomes part of the graph: counted, recorded and paced when that runs.
+// was cancelled.
 pk_status launch(const pk_launch &launch, uint32_t name, uint32_t stream_id, const LaunchPlace &place = {});
 
-// Enqueues a graph: its launches are counted and recorded each. Errors as launch().
-pk_status launch_graph(uint64_t graph, const Capture &captured, uint64_t stream, uint32_t stream_id);
+// What a launch is recorded as, and counting and recording one that ran on a stream.
+pk_event launch_record(const pk_launch &launch, uint32_t name, const LaunchPlace &place);
+void count_launch(pk_event record, uint32_t stream_id);
+
+// Other work for a stream, paced as one launch. Errors as launch().
+pk_status paced(uint64_t stream, const std::function<pk_status()> &work);
 
 // A host launch (sim): begin before the function runs on the calling thread, end after it.
 struct HostLaunch {

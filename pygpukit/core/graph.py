@@ -1,22 +1,27 @@
-"""Graphs: kernel launches captured from a stream, launched again as one."""
+"""Graphs: work captured from a stream, run again as one; other arguments for it; proof that it equals eager work."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pygpukit._core import native
+from pygpukit.core.errors import GPUError, InvalidSpecError
 
 if TYPE_CHECKING:
+    import numpy as np
+
+    from pygpukit.core.array import GPUArray
     from pygpukit.core.stream import Stream
 
 
 class Graph:
-    """Launches that were captured with `with stream.capture() as graph:`.
+    """Work that was captured with `with stream.capture() as graph:`: launches, operations, device copies and fills.
 
-    A launch of the graph runs them in their order with the arguments they were given: the same arrays, whose contents
-    may change in between. The graph keeps those arrays, and keeps them on the device, as long as it lives.
+    Nothing runs while it is captured. A launch of the graph runs all of it in its order with the arguments it was
+    given: the same arrays, whose contents may change in between. Arrays that are made during a capture are memory of
+    the graph's own: it keeps every array it uses, and keeps them on the device, as long as it lives.
     """
 
     __slots__ = ("_native",)
@@ -36,8 +41,49 @@ class Graph:
         """
         self._native.launch(None if stream is None else stream.native)
 
+    def update(self, **parameters: Any) -> None:
+        """Give kernel parameters, by name, another value in every captured launch that has one of that name.
+
+        The next launch makes the graph anew. Raises InvalidSpecError when no launch has such a parameter, and
+        KernelArgumentError when the value does not fit its declaration; nothing has changed then for that name.
+        """
+        for name, value in parameters.items():
+            if not self._native.set(name, value):
+                raise InvalidSpecError(f"update(): no launch of the graph has a parameter named {name!r}")
+
+    def verify(self) -> None:
+        """Prove that a launch gives what the same work gives step by step, bit for bit, in all memory it uses.
+
+        Runs the work twice on the same contents, which the host keeps meanwhile; afterwards the arrays hold what one
+        launch leaves. Waits for both. Raises GPUError naming the first array that differs.
+        """
+        whole = [_bytes_of(array) for array in self._native.arrays]
+        before = [memory.to_numpy() for memory in whole]
+        self._native.run()
+        eager = [memory.to_numpy() for memory in whole]
+        for memory, contents in zip(whole, before, strict=True):
+            native.copy_from_host(memory, contents)
+        self.launch()
+        for array, memory, expected in zip(self._native.arrays, whole, eager, strict=True):
+            _compare(array, memory.to_numpy(), expected)
+
     def __repr__(self) -> str:
         return f"Graph(launches={self.launches})"
+
+
+def _bytes_of(array: GPUArray) -> GPUArray:
+    """All memory that the array is a view of."""
+    return native.view(array, (array.storage_nbytes,), (1,), 0, "uint8")
+
+
+def _compare(array: GPUArray, found: np.ndarray[Any, Any], expected: np.ndarray[Any, Any]) -> None:
+    different = (found != expected).nonzero()[0]
+    if different.size:
+        name = f"array {array.name!r}" if array.name else f"an array of {array.dtype}"
+        raise GPUError(
+            f"verify(): the graph and the same work step by step differ in {different.size} of {expected.size} bytes "
+            f"of {name}, first in byte {different[0]}; is there work without a fixed order, such as float atomics?"
+        )
 
 
 @contextmanager

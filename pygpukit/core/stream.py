@@ -75,10 +75,11 @@ class Stream:
         return event
 
     def capture(self) -> AbstractContextManager[Graph]:
-        """`with stream.capture() as graph:` keeps the block's launches for graph.launch() instead of running them.
+        """`with stream.capture() as graph:` keeps the block's work for graph.launch() instead of running it.
 
-        The stream is current in the block. A captured stream takes launches only: making arrays on it, copies, fills,
-        events and waits raise GPUError. So do the default stream and a stream that is captured already.
+        The stream is current in the block. Launches, operations, new arrays, device copies and fills are captured;
+        what needs the work done (copies to and from the host, events, waits) raises GPUError. So do the default stream
+        and a stream that is captured already.
         """
         return capture(self)
 

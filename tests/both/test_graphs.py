@@ -10,7 +10,7 @@ import pytest
 import pygpukit as gp
 from pygpukit import _core
 from pygpukit._core import native
-from pygpukit.core.errors import GPUError, KernelArgumentError
+from pygpukit.core.errors import GPUError, InvalidSpecError, KernelArgumentError
 from pygpukit.jit import JITKernel, jit
 
 pytestmark = pytest.mark.usefixtures("backend_name")
@@ -120,13 +120,11 @@ def test_arrays_that_are_let_go_meanwhile_are_given_back_afterwards(add: JITKern
     assert gp.zeros(64).to_numpy().tolist() == [0.0] * 64
 
 
-def test_a_captured_stream_takes_launches_only(add: JITKernel) -> None:
+def test_a_captured_stream_refuses_what_needs_its_work_done(add: JITKernel) -> None:
     x, stream, event = gp.zeros(64), gp.Stream(), gp.Event()
     tries = {
-        "making an array": lambda: gp.empty(4),
         "copying from the device": x.to_numpy,
-        "copying on the device": lambda: native.copy(x, y),
-        "filling an array": lambda: gp.core.array.copying.fill(x, 1.0),
+        "copying to the device": lambda: gp.from_numpy(np.ones(4)),
         "recording an event": lambda: event.record(stream),
         "making a stream wait": lambda: stream.wait_event(event),
         "querying a stream": stream.query,
@@ -135,7 +133,6 @@ def test_a_captured_stream_takes_launches_only(add: JITKernel) -> None:
         "beginning a capture": lambda: stream.capture().__enter__(),
         "launching a graph": lambda: earlier.launch(),
     }
-    y = gp.ones(64)
     with stream.capture() as earlier:
         add[1, 64](x, 1.0, 64)
     with stream.capture() as graph:
@@ -223,3 +220,81 @@ def test_a_graph_runs_in_a_task(add: JITKernel) -> None:
 
     scheduler = Scheduler(total_memory=1 << 20)
     assert scheduler.submit(work, memory="4KB", bandwidth=0.2).result() == 64.0
+
+
+def test_operations_copies_fills_and_new_arrays_are_captured() -> None:
+    a = np.random.default_rng().standard_normal((33, 7), np.float32)
+    x, stream = gp.from_numpy(a), gp.Stream()
+    gp.synchronize()
+    before = _core.counters()
+    with stream.capture() as graph:
+        y = gp.full((33, 7), 2.0, "float32")
+        z = (x * y + x[::-1]).clone()
+        y[:, 0] = -1.0
+    assert _core.counters() == before, "nothing has run"
+    for run in range(3):
+        x[...] = gp.from_numpy(a + run)
+        graph.launch()
+        b = a + np.float32(run)
+        np.testing.assert_array_equal(z.to_numpy(), b * np.float32(2) + b[::-1])
+        expected = np.full((33, 7), 2.0, np.float32)
+        expected[:, 0] = -1
+        np.testing.assert_array_equal(y.to_numpy(), expected)
+    graph.verify()
+
+
+def test_memory_of_the_graph_is_nobody_elses() -> None:
+    stream = gp.Stream()
+    x = gp.ones(1 << 14)
+    with stream.capture() as graph:
+        z = x + x
+        for _ in range(3):
+            z = z + z  # what is let go here stays with the graph
+    gc.collect()
+    others = [gp.full(1 << 14, 7.0, "float32") for _ in range(16)]
+    graph.launch()
+    assert set(z.to_numpy().tolist()) == {16.0}
+    assert all(set(other.to_numpy().tolist()) == {7.0} for other in others)
+
+
+def test_named_parameters_are_updated(add: JITKernel) -> None:
+    x, y, stream = gp.zeros(8), gp.zeros(8), gp.Stream()
+    with stream.capture() as graph:
+        add[1, 8](x, 1.0, 8)
+        add[1, 8](x, 2.0, 8)
+        add.unit.kernel("twice")[1, 8](x, y, 8)
+    graph.update(value=5.0)
+    graph.launch()
+    assert (x.to_numpy().tolist(), y.to_numpy().tolist()) == ([10.0] * 8, [20.0] * 8)
+    other = gp.full(8, -1.0, "float32")
+    graph.update(x=other)
+    graph.launch()
+    assert (x.to_numpy().tolist(), other.to_numpy().tolist()) == ([10.0] * 8, [9.0] * 8)
+    assert y.to_numpy().tolist() == [18.0] * 8
+    with pytest.raises(InvalidSpecError, match="'factor'"):
+        graph.update(factor=1.0)
+    with pytest.raises(KernelArgumentError, match="value"):
+        graph.update(value="many")
+    with pytest.raises(KernelArgumentError, match="contiguous"):
+        graph.update(x=gp.zeros((8, 2))[:, 0])
+    graph.launch()
+    assert other.to_numpy().tolist() == [19.0] * 8, "a refused update leaves the graph as it was"
+
+
+def test_replay_is_proved_equal_to_eager_work(add: JITKernel) -> None:
+    x, stream = gp.zeros(64), gp.Stream()
+    with stream.capture() as graph:
+        add[1, 64](x, 1.5, 64)
+        y = x * 3.0
+    graph.verify()
+    assert (x.to_numpy().tolist(), y.to_numpy().tolist()) == ([1.5] * 64, [4.5] * 64), "as after one launch"
+
+
+def test_verify_names_the_array_that_differs() -> None:
+    """Work that counts its own runs: the second one gives something else."""
+    count = jit("__device__ int runs; __global__ void count(int* out) { out[0] = ++runs; }", "count")
+    out, stream = gp.zeros(1, "int32"), gp.Stream()
+    with stream.capture() as graph:
+        count[1, 1](out)
+    with pytest.raises(GPUError, match=r"differ in 1 of 4 bytes .*int32"):
+        graph.verify()

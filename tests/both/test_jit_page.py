@@ -15,6 +15,7 @@ pytestmark = pytest.mark.usefixtures("backend_name")
 PAGE = Path(__file__).parents[2] / "docs" / "jit.md"
 BLUR = "template <class T, int R> __global__ void blur(T* x, int n) { if (threadIdx.x < n) x[threadIdx.x] /= R; }"
 ADD = "__global__ void add(float* x, int n) { int i = blockIdx.x * blockDim.x + threadIdx.x; if (i < n) x[i] += 1; }"
+INCREASE = "__global__ void increase(float* x, float factor, int n) { if (threadIdx.x < n) x[threadIdx.x] += factor; }"
 COPY = "__global__ void copy(const float* x, float* y, int n) { if (threadIdx.x < n) y[threadIdx.x] = x[threadIdx.x]; }"
 
 
@@ -60,5 +61,7 @@ def test_many_kernels() -> None:
 
 def test_graphs() -> None:
     x, y = gp.zeros(64), gp.zeros(64)
-    run("Graphs", first=gp.jit(ADD), second=gp.jit(COPY), x=x, y=y)
-    assert set(y.to_numpy().tolist()) == {1.0}
+    z = run("Graphs", first=gp.jit(INCREASE), second=gp.jit(COPY), x=x, y=y)["z"]
+    # one launch with 0.5, then verify() leaves what one with 0.25 adds to it
+    assert set(y.to_numpy().tolist()) == {0.75}
+    assert set(z.to_numpy().tolist()) == {1.5}
