@@ -24,9 +24,10 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """No test reads or fills the user's kernel cache."""
+    """No test reads or fills the user's kernel cache. $PYGPUKIT_TEST_CACHE_DIR: one that was filled ahead of time."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PYGPUKIT_CACHE_DIR", str(tmp_path_factory.mktemp("cache")))
+        folder = os.environ.get("PYGPUKIT_TEST_CACHE_DIR") or tmp_path_factory.mktemp("cache")
+        patch.setenv("PYGPUKIT_CACHE_DIR", str(folder))
         yield
 
 

@@ -21,7 +21,7 @@ trap 'rm -rf "$work"' EXIT
 # Tests run away from the checkout: beside the package's sources its compiled core would not be found.
 cp -r "$here/tests" "$here/notebooks" "$here/native" "$here/docs" "$here/pyproject.toml" "$work/"
 cd "$work" || exit 1
-export PYTHONPATH="$work/site" PYTHONUNBUFFERED=1 PYGPUKIT_CACHE_DIR="$work/cache"
+export PYTHONPATH="$work/site" PYTHONUNBUFFERED=1 PYGPUKIT_CACHE_DIR="$work/cache" PYGPUKIT_TEST_CACHE_DIR="$work/tests-cache"
 failed=0
 
 section() { echo "== $1 ($SECONDS s)"; }
@@ -34,6 +34,7 @@ for part in $parts; do
   section "$part"
   case $part in
     tests)
+      PYGPUKIT_CACHE_DIR=$PYGPUKIT_TEST_CACHE_DIR "$python" "$here/tools/fill_cache.py" "$("$python" -c 'from pygpukit.jit import nvrtc; print(nvrtc.device_arch(0))')" || failed=1
       timeout 240 "$python" -m pytest -m gpu tests -q --durations=5 2>&1 | tee "$results/pytest-gpu.log"
       ;;
     notebooks)
