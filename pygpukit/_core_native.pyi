@@ -116,6 +116,27 @@ def busy_streams() -> list[int]:
 def synchronize() -> None:
     """Wait for every stream of the current device. Interruptible, GIL released."""
 
+def external_stream(handle: int, owner: Any) -> Stream:
+    """Another library's stream; owner keeps it alive. The one that is there when the handle is known already."""
+
+def order_streams(first: int, then: int) -> None:
+    """By handle: work queued on `then` from now on starts after what is queued on `first`. Nothing waits here."""
+
+# ---- DLPack ----
+def dlpack_export(
+    array: ArrayBase, device_type: int, versioned: bool, copied: bool, stream: int, host: Any = None
+) -> Any:
+    """A capsule over the array, which stays pinned, or over `host`, a copy of its bytes. stream: the consumer's handle, -1 = no ordering."""
+
+def dlpack_import(
+    capsule: Any,
+) -> tuple[Any, tuple[int, int], int, int, tuple[int, ...], tuple[int, ...], int, Any, bool]:
+    """(keeper, (device type, index), lowest address, bytes, shape, strides, first element's offset, dtype, read-only), strides and offset
+    in bytes; the capsule is taken. Raises BufferError, and then leaves it."""
+
+def host_memory(address: int, nbytes: int) -> memoryview:
+    """Host memory by address, read-only; the caller keeps it alive."""
+
 # ---- modules and kernels ----
 class Module:
     def __init__(self, image: bytes) -> None: ...
@@ -178,6 +199,9 @@ class Graph:
 def capture_begin(stream: Stream) -> Graph:
     """From now on work for the stream goes into the graph. GPUError for the default stream and one captured already."""
 
+def is_capturing() -> bool:
+    """Whether the current stream is captured."""
+
 # ---- NVRTC ----
 def nvrtc_open(candidates: Sequence[str]) -> tuple[str, tuple[int, int]]:
     """Open the first candidate that loads: (path, version). Raises NvrtcError listing what was tried."""
@@ -214,8 +238,9 @@ def import_segment(fd: int, nbytes: int) -> int:
 def release_segment(address: int) -> None:
     """Wait for the device, then unmap and release. ValueError for an address that import_segment did not return."""
 
-def wrap(address: int, nbytes: int, shape: int | Sequence[int], dtype: Any, owner: Any = None) -> Any:
-    """A C-contiguous array over memory that the pool does not own; `owner` lives as long as the storage."""
+def wrap(address: int, nbytes: int, shape: int | Sequence[int], dtype: Any, owner: Any = None, device: int = -1) -> Any:
+    """A C-contiguous array over memory that the pool does not own; `owner` lives as long as the storage, and until the work queued when
+    the last view goes away has passed. device: -1 is the current one."""
 
 # ---- packaged text ----
 def sources() -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""Compiles every built-in kernel for one architecture into the kernel cache, each as operations ask for it; in parallel.
+"""Compiles every built-in kernel for one architecture into the kernel cache, each as operations ask for it.
 
     PYGPUKIT_CACHE_DIR=... python tools/fill_cache.py sm_90a
 

@@ -5,9 +5,11 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 
 #include "bindings/checked.h"
 #include "bindings/errors.h"
+#include "bindings/foreign.h"
 #include "bindings/gil.h"
 #include "bindings/owner.h"
 
@@ -41,7 +43,7 @@ static void drop_storage(Storage *storage) {
   (storage->previous != nullptr ? storage->previous->next : g_storages) = storage->next;
   if (storage->next != nullptr) storage->next->previous = storage->previous;
   if (storage->block != 0 && !quarantine(*storage)) pk_pool_free(storage->pool, storage->block);
-  Py_XDECREF(storage->keeper);
+  let_go(std::exchange(storage->keeper, nullptr), storage->device);
   if (g_free_storage_count < 64) {
     g_free_storage[g_free_storage_count++] = storage;
   } else {
@@ -405,11 +407,12 @@ static int read_uint64(PyObject *object, void *out) {
 }
 
 static PyObject *wrap(PyObject *, PyObject *args, PyObject *kwargs) {
-  static const char *names[] = {"address", "nbytes", "shape", "dtype", "owner", nullptr};
+  static const char *names[] = {"address", "nbytes", "shape", "dtype", "owner", "device", nullptr};
   uint64_t address, nbytes;
+  int device = -1;
   PyObject *shape, *dtype, *owner = Py_None;
-  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O&O&OO|O:wrap", const_cast<char **>(names), read_uint64, &address,
-                                   read_uint64, &nbytes, &shape, &dtype, &owner)) {
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O&O&OO|Oi:wrap", const_cast<char **>(names), read_uint64, &address,
+                                   read_uint64, &nbytes, &shape, &dtype, &owner, &device)) {
     return nullptr;
   }
   int8_t code;
@@ -417,7 +420,7 @@ static PyObject *wrap(PyObject *, PyObject *args, PyObject *kwargs) {
   Storage *storage = new_storage();
   storage->address = address;
   storage->bytes = nbytes;
-  storage->device = t_state.device;
+  storage->device = device >= 0 ? device : t_state.device;
   storage->keeper = Py_NewRef(owner);
   PyObject *array = make_dense(storage, shape, code);
   if (array == nullptr) drop_storage(storage);
@@ -541,8 +544,9 @@ static PyMethodDef functions[] = {
      "view(array, shape, strides, offset, dtype=None)\n--\n\nAnother view of the array's storage; strides and offset "
      "in bytes."},
     {"wrap", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(wrap)), METH_VARARGS | METH_KEYWORDS,
-     "wrap(address, nbytes, shape, dtype, owner=None)\n--\n\n"
-     "A C-contiguous array over memory that the pool does not own; owner is kept alive with it."},
+     "wrap(address, nbytes, shape, dtype, owner=None, device=-1)\n--\n\n"
+     "A C-contiguous array over memory that the pool does not own; owner is kept alive with it, and until the work\n"
+     "queued when the last view goes away has passed. device: -1 is the current one."},
     {"register_dtypes", register_dtypes, METH_VARARGS, "Set the dtype table (core/dtypes.py)."},
     {"register_array_type", register_array_type, METH_O, "Set the class of new arrays (core/array.py)."},
     {nullptr, nullptr, 0, nullptr}};

@@ -215,6 +215,8 @@ void bind_graphs(py::module_ &m) {
       .def("set", &Graph::set, py::arg("name"), py::arg("value"),
            "Give a parameter of that name another value in every launch that has one; returns how many.");
   m.def("capture_begin", capture_begin, py::arg("stream"));
+  m.def(
+      "is_capturing", [] { return capture_of(t_state.stream) != nullptr; }, "Whether the current stream is captured.");
 }
 
 }  // namespace pk

@@ -5,6 +5,7 @@
 #include "bindings/backend.h"
 #include "bindings/copy.h"
 #include "bindings/dense.h"
+#include "bindings/dlpack.h"
 #include "bindings/function.h"
 #include "bindings/graph.h"
 #include "bindings/kernel.h"
@@ -24,6 +25,7 @@ PYBIND11_MODULE(native, m) {
   pk::bind_functions(m);
   pk::bind_graphs(m);
   pk::bind_copies(m);
+  pk::bind_dlpack(m);
   pk::bind_nvrtc(m);
   if (!pk::init_array(m.ptr()) || !pk::init_kernel(m.ptr()) || !pk::init_dense(m.ptr())) throw py::error_already_set();
   m.add_object("launch_loop_ns", py::reinterpret_steal<py::object>(PyCFunction_New(&loop_method, nullptr)));

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "bindings/errors.h"
+#include "bindings/foreign.h"
 #include "bindings/function.h"
 #include "bindings/gil.h"
 #include "bindings/graph.h"
@@ -42,19 +43,53 @@ Stream::Stream(int32_t wanted_priority) : handle(0), id(0), priority(wanted_prio
 }
 
 Stream::~Stream() {
-  if (!owned || handle == 0) return;
+  if ((!owned && keeper == nullptr) || handle == 0) return;
   forget_waited(handle);
-  if (bind_device() != PK_OK) return;
-  NoGil released;
-  pk_stream_retired(handle);
-  g_driver->stream_destroy(handle);
+  if (bind_device() == PK_OK) {
+    NoGil released;
+    pk_stream_retired(handle);
+    if (owned) g_driver->stream_destroy(handle);
+  }
+  Py_XDECREF(keeper);
 }
 
-static std::shared_ptr<Stream> make_stream(int32_t priority) {
-  auto stream = std::make_shared<Stream>(priority);
+static std::shared_ptr<Stream> remember(std::shared_ptr<Stream> stream) {
   std::erase_if(*g_streams, [](const auto &other) { return other.expired(); });
   g_streams->push_back(stream);
   return stream;
+}
+
+static std::shared_ptr<Stream> make_stream(int32_t priority) { return remember(std::make_shared<Stream>(priority)); }
+
+// Another library's stream, which lives as long as its owner. One that is ours already is found, not made again: the
+// pools know each handle once.
+static std::shared_ptr<Stream> external_stream(uint64_t handle, const py::object &owner) {
+  need_backend();
+  for (const std::weak_ptr<Stream> &weak : *g_streams) {
+    if (auto stream = weak.lock(); stream && stream->handle == handle) return stream;
+  }
+  auto stream = std::make_shared<Stream>(handle, g_next_id.fetch_add(1));
+  stream->keeper = owner.inc_ref().ptr();
+  pk_stream_created(handle, stream->id);
+  return remember(std::move(stream));
+}
+
+std::vector<uint64_t> live_streams() {
+  std::vector<uint64_t> handles{0};
+  for (const std::weak_ptr<Stream> &weak : *g_streams) {
+    if (const auto stream = weak.lock()) handles.push_back(stream->handle);
+  }
+  return handles;
+}
+
+void order_streams(uint64_t first, uint64_t then) {
+  constexpr char kDoing[] = "ordering two streams";
+  if (first == then) return;
+  need_free(first, kDoing);
+  need_free(then, kDoing);
+  Event event(false);
+  check(g_driver->event_record(event.handle, first), kDoing);
+  check(g_driver->stream_wait_event(then, event.handle), kDoing);
 }
 
 static Stream &stream_of(PyObject *object) {
@@ -145,6 +180,7 @@ static void synchronize() {
   if (!wait_until(idle, "waiting for the device")) throw py::error_already_set();
   note_waited(0, begin_ns);
   for (const auto &stream : streams) note_waited(stream->handle, begin_ns);
+  let_go_of_passed();
   unload_dropped();
 }
 
@@ -220,6 +256,8 @@ void bind_streams(py::module_ &m) {
   m.def("waited", waited,
         "By stream id: when the last successful wait for it began, on the ring's clock; earlier work is done.");
   m.def("synchronize", synchronize, "Wait for every stream of the current device. Interruptible.");
+  m.def("external_stream", external_stream, py::arg("handle"), py::arg("owner"));
+  m.def("order_streams", order_streams, py::arg("first"), py::arg("then"));
   m.def("busy_streams", busy_streams, "Ids of the streams that have work.");
 }
 

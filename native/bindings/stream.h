@@ -3,6 +3,7 @@
 #include <pybind11/pybind11.h>
 
 #include <cstdint>
+#include <vector>
 
 namespace pk {
 
@@ -11,6 +12,7 @@ struct Stream {
   uint32_t id;  // short id for records; 0 = the default stream
   int32_t priority;
   bool owned;
+  PyObject *keeper = nullptr;  // what keeps another library's stream alive
 
   explicit Stream(int32_t priority);
   Stream(uint64_t handle, uint32_t id) : handle(handle), id(id), priority(0), owned(false) {}
@@ -34,6 +36,10 @@ struct StreamRef {
   uint64_t handle;
   uint32_t id;
 };
+// Handles of the default stream and of all others that are alive. With the GIL held.
+std::vector<uint64_t> live_streams();
+// Work queued on `then` from now on starts after what is queued on `first`; nothing waits here. Throws.
+void order_streams(uint64_t first, uint64_t then);
 StreamRef stream_or_current(PyObject *stream_or_none);  // throws py::type_error on another type
 
 void bind_streams(pybind11::module_ &m);

@@ -1,86 +1,10 @@
-// elementwise.cu: unary and binary kernels over any layout, one thread for 16 bytes where the operands are dense.
-#include "numeric.cuh"
+// elementwise.cu: unary, binary and ternary kernels over any layout, one thread for 16 bytes where operands are dense.
+#include "operations.cuh"
+#include "pack.cuh"
 
 namespace pk {
 
-// ---- operations: apply(compute values) -> compute value ----
-
-struct Copy {
-  template <class D, class S>
-  static __device__ __forceinline__ D apply(S value) {
-    return convert<D>::from(value);
-  }
-};
-
-struct Negate {
-  template <class D, class S>
-  static __device__ __forceinline__ D apply(S value) {
-    return convert<D>::from(negate(widen(value)));
-  }
-};
-
-#define PK_ARITHMETIC(Name, function)                        \
-  struct Name {                                              \
-    template <class O, class T>                              \
-    static __device__ __forceinline__ O apply(T a, T b) {    \
-      return convert<O>::from(function(widen(a), widen(b))); \
-    }                                                        \
-  };
-PK_ARITHMETIC(Add, add)
-PK_ARITHMETIC(Subtract, subtract)
-PK_ARITHMETIC(Multiply, multiply)
-PK_ARITHMETIC(Divide, divide)
-#undef PK_ARITHMETIC
-
-#define PK_COMPARISON(Name, expression)                          \
-  struct Name {                                                  \
-    template <class O, class T>                                  \
-    static __device__ __forceinline__ O apply(T left, T right) { \
-      const auto a = widen(left);                                \
-      const auto b = widen(right);                               \
-      return expression;                                         \
-    }                                                            \
-  };
-PK_COMPARISON(Equal, a == b)
-PK_COMPARISON(NotEqual, !(a == b))
-PK_COMPARISON(Less, a < b)
-PK_COMPARISON(LessEqual, a <= b)
-#undef PK_COMPARISON
-
-// Operands the other way round: a scalar on the left.
-template <class Op>
-struct Swapped {
-  template <class O, class T>
-  static __device__ __forceinline__ O apply(T a, T b) {
-    return Op::template apply<O>(b, a);
-  }
-};
-
-// ---- dense operands ----
-
-template <class T, int N>
-struct alignas(sizeof(T) * N) Pack {
-  T v[N];
-};
-
-template <class S, class D>
-__device__ constexpr int pack_size() {
-  constexpr int larger = sizeof(S) > sizeof(D) ? sizeof(S) : sizeof(D);
-  return 16 / larger;
-}
-
-template <int N, class T>
-__device__ __forceinline__ bool aligned(const T *pointer) {
-  return reinterpret_cast<unsigned long long>(pointer) % (sizeof(T) * N) == 0;
-}
-template <int N, class T>
-__device__ __forceinline__ Pack<T, N> load(const T *pointer) {
-  return *reinterpret_cast<const Pack<T, N> *>(pointer);
-}
-template <int N, class T>
-__device__ __forceinline__ void store(T *pointer, const Pack<T, N> &pack) {
-  *reinterpret_cast<Pack<T, N> *>(pointer) = pack;
-}
+// ---- dense operands, each form in a kernel of its own: copies and arithmetic ----
 
 template <class S, class D, class Op>
 __global__ void __launch_bounds__(256) unary_dense(const S *a, D *out, long long n) {
@@ -125,7 +49,7 @@ __global__ void __launch_bounds__(256) binary_scalar(const T *a, T scalar, O *ou
   }
 }
 
-// ---- any layout: broadcast, transposed, stepped, reversed ----
+// ---- any layout of the same: broadcast, transposed, stepped, reversed ----
 
 template <class S, class D, class Op>
 __global__ void __launch_bounds__(256) unary_strided(const S *a, D *out, const __grid_constant__ Layout<2> layout) {
@@ -144,6 +68,122 @@ __global__ void __launch_bounds__(256)
   long long at[3];
   locate(layout, i, at);
   out[at[2]] = Op::template apply<O>(a[at[0]], b[at[1]]);
+}
+
+// ---- every other operation: one kernel for all layouts ----
+
+// Operands that are Python numbers rather than arrays, by value: bit k of `given` says that number k is one.
+struct alignas(16) Numbers {
+  unsigned long long given, unused;
+  unsigned char value[2][16];
+};
+
+template <class T>
+__device__ __forceinline__ T number(const Numbers &numbers, int k) {
+  return *reinterpret_cast<const T *>(numbers.value[k]);
+}
+
+// Elements i to i + N of an operand that is an array, or a number repeated.
+template <int N, class T>
+__device__ __forceinline__ Pack<T, N> load_or_repeat(const T *pointer, long long i, const Numbers &numbers, int k) {
+  if (!(numbers.given >> k & 1)) return load<N>(pointer + i);
+  Pack<T, N> pack;
+  for (T &element : pack.v) element = number<T>(numbers, k);
+  return pack;
+}
+template <class T>
+__device__ __forceinline__ T element_or_number(const T *pointer, long long i, const Numbers &numbers, int k) {
+  return numbers.given >> k & 1 ? number<T>(numbers, k) : pointer[i];
+}
+
+// Blocks that a multiprocessor shall hold: with elements of two and four bytes all that it can, which bounds a thread to
+// 32 registers where it holds 2048 threads; fewer where that would spill.
+template <class T>
+__host__ __device__ constexpr int resident_blocks() {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ != 800 && __CUDA_ARCH__ != 900 && __CUDA_ARCH__ != 1000
+  constexpr int most = 6;  // 1536 threads
+#else
+  constexpr int most = 8;
+#endif
+  return sizeof(compute_t<T>) == 4 || sizeof(T) == 2 ? most : 5;
+}
+
+// layout.ndim < 0: all arrays are dense, and a thread takes one pack; else one element.
+template <class S, class D, class Op>
+__global__ void __launch_bounds__(256, resident_blocks<S>()) unary(const S *a, D *out, const __grid_constant__ Layout<2> layout) {
+  const long long thread = static_cast<long long>(blockIdx.x) * blockDim.x + threadIdx.x;
+  if (layout.ndim < 0) {
+    constexpr int N = pack_size<S, D>();
+    const long long i = thread * N;
+    if (i + N <= layout.size && aligned<N>(a) && aligned<N>(out)) {
+      const Pack<S, N> x = load<N>(a + i);
+      Pack<D, N> z;
+      for (int k = 0; k < N; ++k) z.v[k] = Op::template apply<D>(x.v[k]);
+      store<N>(out + i, z);
+    } else {
+      for (long long k = i; k < i + N && k < layout.size; ++k) out[k] = Op::template apply<D>(a[k]);
+    }
+  } else if (thread < layout.size) {
+    long long at[2];
+    locate(layout, thread, at);
+    out[at[1]] = Op::template apply<D>(a[at[0]]);
+  }
+}
+
+template <class T, class O, class Op>
+__global__ void __launch_bounds__(256, resident_blocks<T>())
+    binary(const T *a, const T *b, O *out, const __grid_constant__ Layout<3> layout,
+           const __grid_constant__ Numbers numbers) {
+  const long long thread = static_cast<long long>(blockIdx.x) * blockDim.x + threadIdx.x;
+  if (layout.ndim < 0) {
+    constexpr int N = pack_size<T, O>();
+    const long long i = thread * N;
+    if (i + N <= layout.size && aligned<N>(a) && aligned<N>(b) && aligned<N>(out)) {
+      const Pack<T, N> x = load_or_repeat<N>(a, i, numbers, 0), y = load_or_repeat<N>(b, i, numbers, 1);
+      Pack<O, N> z;
+      for (int k = 0; k < N; ++k) z.v[k] = Op::template apply<O>(x.v[k], y.v[k]);
+      store<N>(out + i, z);
+    } else {
+      for (long long k = i; k < i + N && k < layout.size; ++k) {
+        const T x = element_or_number(a, k, numbers, 0), y = element_or_number(b, k, numbers, 1);
+        out[k] = Op::template apply<O>(x, y);
+      }
+    }
+  } else if (thread < layout.size) {
+    long long at[3];
+    locate(layout, thread, at);
+    const T x = element_or_number(a, at[0], numbers, 0), y = element_or_number(b, at[1], numbers, 1);
+    out[at[2]] = Op::template apply<O>(x, y);
+  }
+}
+
+// C: the first operand's type, always an array. Number 0 stands for a, number 1 for b.
+template <class C, class T, class O, class Op>
+__global__ void __launch_bounds__(256, 5)
+    ternary(const C *c, const T *a, const T *b, O *out, const __grid_constant__ Layout<4> layout,
+            const __grid_constant__ Numbers numbers) {
+  const long long thread = static_cast<long long>(blockIdx.x) * blockDim.x + threadIdx.x;
+  if (layout.ndim < 0) {
+    constexpr int N = pack_size<T, O>();
+    const long long i = thread * N;
+    if (i + N <= layout.size && aligned<N>(c) && aligned<N>(a) && aligned<N>(b) && aligned<N>(out)) {
+      const Pack<C, N> w = load<N>(c + i);
+      const Pack<T, N> x = load_or_repeat<N>(a, i, numbers, 0), y = load_or_repeat<N>(b, i, numbers, 1);
+      Pack<O, N> z;
+      for (int k = 0; k < N; ++k) z.v[k] = Op::template apply<O>(w.v[k], x.v[k], y.v[k]);
+      store<N>(out + i, z);
+    } else {
+      for (long long k = i; k < i + N && k < layout.size; ++k) {
+        const T x = element_or_number(a, k, numbers, 0), y = element_or_number(b, k, numbers, 1);
+        out[k] = Op::template apply<O>(c[k], x, y);
+      }
+    }
+  } else if (thread < layout.size) {
+    long long at[4];
+    locate(layout, thread, at);
+    const T x = element_or_number(a, at[1], numbers, 0), y = element_or_number(b, at[2], numbers, 1);
+    out[at[3]] = Op::template apply<O>(c[at[0]], x, y);
+  }
 }
 
 }  // namespace pk

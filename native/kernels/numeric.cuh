@@ -72,11 +72,19 @@ __device__ __forceinline__ half_t to_half(double value) {
 #endif
 __device__ __forceinline__ float widen(bfloat16_t value) { return __uint_as_float(unsigned(value.bits) << 16); }
 // Round to nearest even; a NaN stays a NaN.
+#ifdef PYGPUKIT_SIM
 __device__ __forceinline__ bfloat16_t to_bfloat16(float value) {
   const unsigned bits = __float_as_uint(value);
   if (value != value) return {static_cast<unsigned short>((bits >> 16) | 0x40u)};
   return {static_cast<unsigned short>((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16)};
 }
+#else
+__device__ __forceinline__ bfloat16_t to_bfloat16(float value) {
+  bfloat16_t result;
+  asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(result.bits) : "f"(value));
+  return result;
+}
+#endif
 
 // ---- conversion of any element type to any other, as NumPy's astype (out-of-range floats to integers are undefined)
 // ----

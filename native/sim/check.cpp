@@ -32,8 +32,7 @@ Checker &TheChecker() {
 }
 Checker *checker = nullptr;
 
-uint32_t SiteOf(const void *from, int line) {
-  if (!from) return kSiteIsLine | (static_cast<uint32_t>(line) & (kSiteIsLine - 1));
+uint32_t SiteOf(const void *from) {
   return static_cast<uint32_t>(reinterpret_cast<uintptr_t>(from) - hot.code) & (kSiteIsLine - 1);
 }
 
@@ -76,10 +75,10 @@ bool Quick(Region *region, uintptr_t address, const void *from) {
   const uint32_t floor = shared ? hot.block_base : hot.floor;
   if (!(shared && !write) && (cell.writer < floor) & (cell.reader < floor)) {  // nobody was here before
     if (write) {
-      cell = {hot.me, SiteOf(from, 0), 0, 0};
+      cell = {hot.me, SiteOf(from), 0, 0};
     } else {
       cell.reader = hot.me;
-      cell.reader_site = SiteOf(from, 0);
+      cell.reader_site = SiteOf(from);
     }
     return true;
   }
@@ -87,13 +86,13 @@ bool Quick(Region *region, uintptr_t address, const void *from) {
   const bool many = cell.reader >= floor && (cell.reader_site & kMany);
   if (write) {
     if (!Ordered(cell.reader, floor) || (many && !Ordered(region->second[at].id, floor))) return false;
-    cell = {hot.me, SiteOf(from, 0), 0, 0};
+    cell = {hot.me, SiteOf(from), 0, 0};
     return true;
   }
   if (cell.reader == hot.me) return true;
   if (!Ordered(cell.reader, floor)) return many && !Ordered(region->second[at].id, floor);
   cell.reader = hot.me;
-  cell.reader_site = SiteOf(from, 0) | (many && !Ordered(region->second[at].id, floor) ? kMany : 0);
+  cell.reader_site = SiteOf(from) | (many && !Ordered(region->second[at].id, floor) ? kMany : 0);
   return true;
 }
 
@@ -105,7 +104,7 @@ void OnElement(const void *pointer, const void *from) {
   } else if ((region = InShared(address))) {
     if (__builtin_expect(Inside<log2>(*region, address) && Quick<log2, write, true>(region, address, from), 1)) return;
   }
-  checker->Access(address, 1u << log2, write ? PK_SIM_WRITE : PK_SIM_READ, SiteOf(from, 0));
+  checker->Access(address, 1u << log2, write ? PK_SIM_WRITE : PK_SIM_READ, SiteOf(from));
 }
 template <unsigned log2>
 void OnRead(const void *pointer, const void *from) {
@@ -123,26 +122,29 @@ void OnPlace(const void *pointer, const void *from) {
   const Region *region = InWindow(address);
   if (!region) region = InShared(address);
   if (__builtin_expect(!region || !Inside<log2>(*region, address), 0))
-    checker->Access(address, 1u << log2, kind, SiteOf(from, 0));
+    checker->Access(address, 1u << log2, kind, SiteOf(from));
 }
 
 template <unsigned log2, pk_sim_access kind>
 void OnCount(const void *pointer, const void *from) {
-  checker->Access(reinterpret_cast<uintptr_t>(pointer), 1u << log2, kind, SiteOf(from, 0));
+  checker->Access(reinterpret_cast<uintptr_t>(pointer), 1u << log2, kind, SiteOf(from));
 }
 
-void OnAccess(const void *address, pk_sim_u64 bytes, pk_sim_access kind, const void *from, int line) {
-  checker->Access(reinterpret_cast<uintptr_t>(address), bytes, kind, SiteOf(from, line));
+void OnAccess(const void *address, pk_sim_u64 bytes, pk_sim_access kind, const void *from, const char *file, int line) {
+  const uint32_t site = from ? SiteOf(from) : checker->SiteOfLine(file, line);
+  checker->Access(reinterpret_cast<uintptr_t>(address), bytes, kind, site);
 }
 void OnFence() { checker->Fence(); }
 void OnBeginBlock(pk_sim_u64 block) { checker->BeginBlock(block); }
 void OnBeginThread(unsigned thread) { checker->BeginThread(thread); }
 void OnDynamicName(const char *name, unsigned bytes) { checker->DynamicName(name, bytes); }
-void OnIndex(const char *type, long long index, int line, int column) { checker->Index(type, index, line, column); }
-void OnMisaligned(const void *address, unsigned alignment, const char *type, int line) {
-  checker->Misaligned(reinterpret_cast<uintptr_t>(address), alignment, type, line);
+void OnIndex(const char *type, long long index, const char *file, int line, int column) {
+  checker->Index(type, index, checker->SiteOfLine(file, line), column);
 }
-void OnDividedByZero(int line) { checker->DividedByZero(line); }
+void OnMisaligned(const void *address, unsigned alignment, const char *type, const char *file, int line) {
+  checker->Misaligned(reinterpret_cast<uintptr_t>(address), alignment, type, checker->SiteOfLine(file, line));
+}
+void OnDividedByZero(const char *file, int line) { checker->DividedByZero(checker->SiteOfLine(file, line)); }
 
 #define PK_TABLE(...)                                                                                                 \
   {                                                                                                                   \
@@ -173,6 +175,8 @@ bool Checker::Begin(const KernelRun &run, const LaunchMemory &launch, Memory *me
   run_ = &run;
   module_ = run.module;
   mode_ = module_->check()->mode;
+  files_[0] = module_->check()->file;
+  file_count_ = 1;
   for (const LaunchMemory::Argument &argument : launch.arguments) {
     if (argument.array == UINT64_MAX || argument.parameter >= run.kernel->parameter_count ||
         run.kernel->parameter_bytes[argument.parameter] != 8)
@@ -291,6 +295,18 @@ void Checker::DynamicName(const char *name, unsigned element_bytes) {
 
 // ---- accesses
 
+uint32_t Checker::SiteOfLine(const char *file, int line) {
+  size_t number = 0;
+  while (number < file_count_ && files_[number] != file && strcmp(files_[number], file) != 0) ++number;
+  if (number == kFiles) {
+    number = 0;
+  } else if (number == file_count_) {
+    files_[file_count_++] = file;
+  }
+  constexpr uint32_t lines = (1u << kLineBits) - 1;
+  return kSiteIsLine | static_cast<uint32_t>(number) << kLineBits | (static_cast<uint32_t>(line) & lines);
+}
+
 Checker::Place Checker::Locate(uintptr_t address, uint64_t bytes, pk_sim_access kind, uint32_t site) {
   Place place;
   const auto within = [&](Region *region, uint64_t offset) {
@@ -327,7 +343,7 @@ void Checker::Access(uintptr_t address, uint64_t bytes, pk_sim_access kind, uint
   const Place place = Locate(address, bytes, kind, site);
   if (place.ignored) return;
   // Of plain accesses the compiler's own check knows better what is asked: it may have joined narrow ones to one.
-  if (kind == PK_SIM_ATOMIC && address % bytes) Misaligned(address, static_cast<unsigned>(bytes), "", Line(site));
+  if (kind == PK_SIM_ATOMIC && address % bytes) Misaligned(address, static_cast<unsigned>(bytes), "", site);
   if (mode_ == PK_SIM_CHECK_COUNT) Count(*place.region, bytes, kind);
   if (mode_ != PK_SIM_CHECK_ALL) return;
   Touch(place.region, place.offset, bytes, address, kind, site);

@@ -53,9 +53,10 @@ class Checker {
   void BeginThread(unsigned thread);
   void Fence();
   void DynamicName(const char *name, unsigned element_bytes);
-  [[noreturn]] void Index(const char *type, int64_t index, int line, int column);
-  [[noreturn]] void Misaligned(uintptr_t address, unsigned alignment, const char *type, int line);
-  [[noreturn]] void DividedByZero(int line);
+  uint32_t SiteOfLine(const char *file, int line);
+  [[noreturn]] void Index(const char *type, int64_t index, uint32_t site, int column);
+  [[noreturn]] void Misaligned(uintptr_t address, unsigned alignment, const char *type, uint32_t site);
+  [[noreturn]] void DividedByZero(uint32_t site);
 
   Traffic traffic = {};
   static const pk_sim_check_api &Api(pk_sim_check_mode mode);
@@ -102,9 +103,10 @@ class Checker {
   std::string Who(uint64_t block, unsigned thread) const;
   pk_sim_dim ThreadIndex(unsigned thread) const;
   pk_sim_dim BlockIndex(uint64_t block) const;
-  int Line(uint32_t site) const;
   std::string At(uint32_t site) const;
-  std::string ArrayAt(int line, int column) const;
+  std::string ArrayAt(uint32_t site, int column) const;
+  // What the thread does at the place is the finding.
+  Finding Found(const char *kind, unsigned thread, uint32_t site) const;
 
   std::mutex mutex_;
   CheckMemory memory_;
@@ -113,7 +115,8 @@ class Checker {
   const Module *module_ = nullptr;
   Core *core_ = nullptr;
   pk_sim_check_mode mode_ = PK_SIM_CHECK_ALL;
-  unsigned dynamic_element_ = 0;
+  const char *files_[kFiles];  // those of the unit that places name by number; the first is its own
+  size_t file_count_ = 1;
   uint64_t launches_ = 0;
   bool resumed_ = false;  // shared memory holds what the block wrote in an earlier turn
   Unwritten unwritten_;

@@ -20,8 +20,10 @@ struct Cell {
   uint32_t writer, writer_site;
   uint32_t reader, reader_site;
 };
-// A place is an offset in the image's code, or a line; flags are above it.
+// A place is an offset in the image's code, or the number of a file and a line; flags are above it.
 constexpr uint32_t kSiteIsLine = 1u << 23, kSiteMask = (1u << 24) - 1;
+constexpr unsigned kLineBits = 17;
+constexpr size_t kFiles = 1u << (23 - kLineBits);
 constexpr uint32_t kStrong = 1u << 24;  // the access was volatile or atomic
 constexpr uint32_t kMany = 1u << 25;    // Cell::reader is not the only one: another is in Region::second
 struct Reader {

@@ -1,4 +1,5 @@
 // check_report.cpp: what the checker tells of what it found.
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 
@@ -21,6 +22,27 @@ const char *Verb(pk_sim_access kind) {
   return kind == PK_SIM_ATOMIC ? "updates" : kind == PK_SIM_WRITE || kind == PK_SIM_STRONG_WRITE ? "writes" : "reads";
 }
 
+// The line of the unit's text that its #line directives call by that place; "" for none.
+std::string TextAt(const char *text, std::string file, const std::string &place) {
+  unsigned line = 1;
+  for (const char *end; *text; text = *end ? end + 1 : end) {
+    end = text + strcspn(text, "\n");
+    const std::string here(text, end);
+    unsigned next;
+    int name = 0;
+    if (sscanf(here.c_str(), " # line %u \"%n", &next, &name) == 1) {
+      line = next;
+      if (!name) continue;
+      file.clear();
+      for (size_t at = static_cast<size_t>(name); at < here.size() && here[at] != '"'; ++at)
+        file += here[at] == '\\' && at + 1 < here.size() ? here[++at] : here[at];
+    } else if (Format("%s:%u", file.c_str(), line++) == place) {
+      return here;
+    }
+  }
+  return "";
+}
+
 int64_t FloorDivide(int64_t a, int64_t b) { return a / b - (a % b < 0); }
 
 }  // namespace
@@ -37,13 +59,19 @@ std::string Checker::Who(uint64_t block, unsigned thread) const {
 std::string Checker::At(uint32_t site) const {
   const uint32_t place = site & (kSiteIsLine - 1);
   if (!(site & kSiteIsLine)) return module_->SourceLine(module_->base() + place - 1);
-  return place ? Format("%s:%u", module_->check()->file, place) : "";
+  const uint32_t line = place & ((1u << kLineBits) - 1);
+  return line ? Format("%s:%u", files_[place >> kLineBits], line) : "";
 }
 
-int Checker::Line(uint32_t site) const {
-  const std::string at = At(site);
-  const size_t start = at.rfind(':');
-  return start == std::string::npos ? 0 : atoi(at.c_str() + start + 1);
+Finding Checker::Found(const char *kind, unsigned thread, uint32_t site) const {
+  Finding finding;
+  finding.kind = kind;
+  finding.block = BlockIndex(order_.block());
+  finding.thread = ThreadIndex(thread);
+  finding.place = At(site);
+  const size_t start = finding.place.rfind(':');
+  finding.line = start == std::string::npos ? 0 : atoi(finding.place.c_str() + start + 1);
+  return finding;
 }
 
 void Checker::Name(const Region &region, uintptr_t address, uint64_t bytes, Finding *finding) const {
@@ -74,19 +102,13 @@ std::string Checker::Element(const Finding &finding) const {
 
 void Checker::Raise(pk_status status, Finding finding) {
   core_->in_runtime = 1;
-  if (finding.place.empty() && finding.line) finding.place = Format("%s:%d", module_->check()->file, finding.line);
   if (finding.line) finding.message += ", at " + finding.place;
   core_->Report(status, std::move(finding));
 }
 
 void Checker::OutOfBounds(Region *region, uintptr_t address, uint64_t bytes, pk_sim_access kind, uint32_t site) {
   TellPending();
-  Finding finding;
-  finding.kind = "out of bounds";
-  finding.thread = ThreadIndex(order_.thread());
-  finding.block = BlockIndex(order_.block());
-  finding.line = Line(site);
-  finding.place = At(site);
+  Finding finding = Found("out of bounds", order_.thread(), site);
   const unsigned long long count = bytes;
   if (region == &memory_.nothing) region = nullptr;
   if (!region) {
@@ -126,12 +148,8 @@ void Checker::Race(Region *region, uint64_t offset, unsigned bytes, bool write, 
   const bool swap = region->kind == Region::kShared && write && !earlier_write &&
                     region->cells[offset >> region->shift].writer < order_.block_base;
   const Order::Who &told = swap ? other : self, &second = swap ? self : other;
-  Finding finding;
-  finding.kind = "race";
+  Finding finding = Found("race", told.thread, swap ? earlier_site : site);
   finding.block = BlockIndex(told.block);
-  finding.thread = ThreadIndex(told.thread);
-  finding.line = Line(swap ? earlier_site : site);
-  finding.place = At(swap ? earlier_site : site);
   const uintptr_t start = region->kind == Region::kArray && !region->slots ? region->address : region->lo;
   Name(*region, start + offset, bytes, &finding);
   const bool told_writes = swap ? earlier_write : write, second_writes = swap ? write : earlier_write;
@@ -147,11 +165,9 @@ bool Checker::TakeUnwritten(Finding *finding) {
   if (!unwritten_.region) return false;
   const Unwritten found = unwritten_;
   unwritten_ = {};
-  finding->kind = "uninitialised";
-  finding->block = BlockIndex(order_.block());
-  finding->thread = ThreadIndex(found.thread);
-  finding->line = Line(found.site);
-  finding->place = At(found.site);
+  Finding told = Found("uninitialised", found.thread, found.site);
+  told.kernel = std::move(finding->kernel);
+  *finding = std::move(told);
   Name(*found.region, found.region->lo + found.offset, found.bytes, finding);
   finding->message =
       Format("reads %s of shared memory, which no thread of the block has written", Element(*finding).c_str());
@@ -167,15 +183,11 @@ void Checker::TellPending() {
   Raise(PK_ERROR_LAUNCH_FAILED, std::move(finding));
 }
 
-void Checker::Index(const char *type, int64_t index, int line, int column) {
+void Checker::Index(const char *type, int64_t index, uint32_t site, int column) {
   TellPending();
   core_->in_runtime = 1;
-  Finding finding;
-  finding.kind = "out of bounds";
-  finding.block = BlockIndex(order_.block());
-  finding.thread = ThreadIndex(order_.thread());
-  finding.line = line;
-  finding.array = ArrayAt(line, column);
+  Finding finding = Found("out of bounds", order_.thread(), site);
+  finding.array = ArrayAt(site, column);
   finding.has_index = true;
   finding.index = index;
   finding.message = Format("index %lld is outside %s, of type %s", static_cast<long long>(index),
@@ -183,14 +195,10 @@ void Checker::Index(const char *type, int64_t index, int line, int column) {
   Raise(PK_ERROR_ILLEGAL_ADDRESS, std::move(finding));
 }
 
-void Checker::Misaligned(uintptr_t address, unsigned alignment, const char *type, int line) {
+void Checker::Misaligned(uintptr_t address, unsigned alignment, const char *type, uint32_t site) {
   TellPending();
   core_->in_runtime = 1;
-  Finding finding;
-  finding.kind = "misaligned";
-  finding.block = BlockIndex(order_.block());
-  finding.thread = ThreadIndex(order_.thread());
-  finding.line = line;
+  Finding finding = Found("misaligned", order_.thread(), site);
   uint64_t offset;
   const uintptr_t slot = (address - memory_.arena) >> kSlotShift;
   Region *region = slot < kSlots ? memory_.slots[slot] : memory_.Find(address, &offset);
@@ -207,27 +215,17 @@ void Checker::Misaligned(uintptr_t address, unsigned alignment, const char *type
   Raise(PK_ERROR_MISALIGNED_ADDRESS, std::move(finding));
 }
 
-void Checker::DividedByZero(int line) {
+void Checker::DividedByZero(uint32_t site) {
   TellPending();
   core_->in_runtime = 1;
-  Finding finding;
-  finding.kind = "integer division by zero";
-  finding.block = BlockIndex(order_.block());
-  finding.thread = ThreadIndex(order_.thread());
-  finding.line = line;
+  Finding finding = Found("integer division by zero", order_.thread(), site);
   finding.message = "an integer is divided by zero";
   Raise(PK_ERROR_LAUNCH_FAILED, std::move(finding));
 }
 
 // The name before the brackets that the column is in or before.
-std::string Checker::ArrayAt(int line, int column) const {
-  const char *start = module_->check()->source;
-  for (int at = 1; at < line && start; ++at) {
-    start = strchr(start, '\n');
-    if (start) ++start;
-  }
-  if (!start) return "";
-  const std::string text(start, strcspn(start, "\n"));
+std::string Checker::ArrayAt(uint32_t site, int column) const {
+  const std::string text = TextAt(module_->check()->source, files_[0], At(site));
   const auto word = [](char c) { return c == '_' || isalnum(static_cast<unsigned char>(c)); };
   std::string best;
   for (size_t at = 0; at < text.size();) {

@@ -15,23 +15,7 @@ SCRIPT = """
 import json, os, statistics, sys, time
 os.environ.update(PYGPUKIT_BACKEND="sim", PYGPUKIT_SIM="workers=1")
 import pygpukit as gp
-ADD = '''__global__ void add(const float *a, const float *b, float *c, int n) {
-  int i = blockIdx.x * blockDim.x + threadIdx.x;
-  if (i < n) c[i] = a[i] + b[i];
-}'''
-MATMUL = '''__global__ void mm(const float *a, const float *b, float *c, int n) {
-  __shared__ float s[16][16], t[16][16];
-  int x = threadIdx.x, y = threadIdx.y;
-  float sum = 0;
-  for (int k = 0; k < n; k += 16) {
-    s[y][x] = a[(blockIdx.y * 16 + y) * n + k + x];
-    t[y][x] = b[(k + y) * n + blockIdx.x * 16 + x];
-    __syncthreads();
-    for (int i = 0; i < 16; ++i) sum += s[y][i] * t[i][x];
-    __syncthreads();
-  }
-  c[(blockIdx.y * 16 + y) * n + blockIdx.x * 16 + x] = sum;
-}'''
+from pygpukit.benchmark.kernels import ADD, MATMUL
 def timed(source, config, args, check, repeats):
     kernel = gp.jit(source, check=check)
     samples = []

@@ -31,6 +31,7 @@ def parser() -> argparse.ArgumentParser:
     p.add_argument("--quick", action="store_true", help="fewer samples, smaller arrays, no peers")
     p.add_argument("--all", action="store_true", help="every suite (also the default when none is named)")
     p.add_argument("--suite", action="append", choices=SUITES, help="only this suite; may be given several times")
+    p.add_argument("--arrays", action="store_true", help="the array operators beside a device copy: --suite operators")
     p.add_argument(
         "--peers", action=argparse.BooleanOptionalAction, help="measure installed peers too (default: unless --quick)"
     )
@@ -60,15 +61,16 @@ def main(argv: Sequence[str] | None = None) -> int:
             p.error(f"{flag}: this version has no suite for {what}; it measures {', '.join(SUITES)}")
     if args.fail_on_regression and not args.compare:
         p.error("--fail-on-regression needs --compare FILE")
-    if args.all and args.suite:
-        p.error("--all and --suite exclude each other")
+    names = [*(args.suite or ()), *(["operators"] if args.arrays else ())]
+    if args.all and names:
+        p.error("--all excludes --suite and --arrays")
     try:
         baseline = BenchmarkReport.load(args.compare) if args.compare else None
     except (OSError, ValueError) as error:
         p.error(str(error))
 
     peers = not args.quick if args.peers is None else args.peers
-    suite = BenchmarkSuite(quick=args.quick, peers=peers).add_suite(*(args.suite or SUITES))
+    suite = BenchmarkSuite(quick=args.quick, peers=peers).add_suite(*(dict.fromkeys(names) or SUITES))
     report = suite.run(progress=lambda line: print(line, file=sys.stderr, flush=True))
     if args.save:
         report.save(args.save)

@@ -2,20 +2,44 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
-from .result import BenchmarkReport
+from .result import BenchmarkReport, Better
 
 
 @dataclass(frozen=True)
 class Goal:
-    """A row's limit and the value aimed at; `cuda_only` goals say nothing about the simulation."""
+    """A row's limit and the value aimed at; `cuda_only` goals say nothing about the simulation.
+
+    better: "higher" for rows that must reach their limit, "lower" for those that must not pass it.
+    """
 
     key: str
     limit: float
     aim: float
     unit: str
     cuda_only: bool = False
+    better: Better = "lower"
+
+
+# Percent of a device copy that moves as many bytes: operators, for both of suite `operators`' types.
+OF_COPY = {
+    90: ("add", "mul", "exp", "gelu", "silu", "rmsnorm", "layernorm", "softmax"),
+    80: ("transpose", "sum, axis 0", "sum, axis 1", "sum", "argmax", "where"),
+    60: ("cumsum", "boolean index", "take rows of 128 B", "take rows of 4 KiB"),
+}
+
+
+def _operators() -> Iterator[Goal]:
+    for dtype in ("float32", "bfloat16"):
+        for limit, names in OF_COPY.items():
+            for name in names:
+                key = f"operators/{name} {dtype}, of the copy[Mi=64]"
+                yield Goal(key, limit, 95, "%", cuda_only=True, better="higher")
+    yield Goal("operators/sort float32, speed over cupy's[Mi=64]", 0.8, 1, "x", cuda_only=True, better="higher")
+    yield Goal("operators/add(x, y, out=z) over the driver's launch", 1.5, 1.3, "x", cuda_only=True)
+    yield Goal("operators/add(x, y) over the driver's launch", 1.8, 1.5, "x", cuda_only=True)
 
 
 GOALS = (
@@ -38,6 +62,9 @@ GOALS = (
     Goal("simulator/tiled matmul, 512^3", 400, 250, "ms"),
     Goal("simulator/barrier, 256 threads", 25, 12, "ns"),
     Goal("simulator/launch and wait", 30, 10, "us"),
+    *_operators(),
+    Goal("accuracy/largest error over PyTorch's", 1.5, 1, "x", cuda_only=True),
+    Goal("determinism/most distinct results of one operation", 1, 1, "count"),
 )
 
 
@@ -49,7 +76,9 @@ class Verdict:
 
     @property
     def met(self) -> bool | None:
-        return None if self.value is None else self.value <= self.goal.limit
+        if self.value is None:
+            return None
+        return self.value <= self.goal.limit if self.goal.better == "lower" else self.value >= self.goal.limit
 
 
 def check_goals(report: BenchmarkReport) -> list[Verdict]:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable
+from functools import cache
 from statistics import median, pstdev
 from typing import Any
 
@@ -72,10 +75,23 @@ def host_ns(
     return samples
 
 
+@cache
+def _bytecode() -> tempfile.TemporaryDirectory[str]:
+    return tempfile.TemporaryDirectory(prefix="pygpukit-bytecode-")
+
+
+def _environment() -> dict[str, str]:
+    """That of a fresh interpreter, which has bytecode from its second run on, as an installed package has."""
+    environment = dict(os.environ)
+    if environment.pop("PYTHONDONTWRITEBYTECODE", ""):
+        environment["PYTHONPYCACHEPREFIX"] = _bytecode().name
+    return environment
+
+
 def interpreter_ms(code: str) -> float:
     """Wall milliseconds of a fresh interpreter running code, start-up included. Raises RuntimeError when it fails."""
     begin = time.perf_counter_ns()
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, env=_environment())
     elapsed = (time.perf_counter_ns() - begin) * 1e-6
     if done.returncode != 0:
         raise RuntimeError(f"a fresh interpreter failed on {code!r}: {done.stderr.strip()[-400:]}")
@@ -85,7 +101,12 @@ def interpreter_ms(code: str) -> float:
 def interpreter_json(code: str, *arguments: str, timeout_s: float = 300) -> Any:
     """The JSON that code prints as its last line in a fresh interpreter. Raises RuntimeError when it fails."""
     done = subprocess.run(
-        [sys.executable, "-c", code, *arguments], capture_output=True, text=True, timeout=timeout_s, check=False
+        [sys.executable, "-c", code, *arguments],
+        capture_output=True,
+        text=True,
+        timeout=timeout_s,
+        check=False,
+        env=_environment(),
     )
     lines = done.stdout.strip().splitlines()
     if done.returncode != 0 or not lines:

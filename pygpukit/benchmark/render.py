@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .goals import check_goals
+from .goals import Goal, check_goals
 from .result import BenchmarkReport, BenchmarkResult
 
 
@@ -38,6 +38,10 @@ def text(report: BenchmarkReport) -> str:
     return "\n".join(lines)
 
 
+def _bound(goal: Goal) -> str:
+    return "at most" if goal.better == "lower" else "at least"
+
+
 def goals_text(report: BenchmarkReport) -> str:
     words = {True: "pass", False: "FAIL", None: "open"}
     lines = []
@@ -45,7 +49,7 @@ def goals_text(report: BenchmarkReport) -> str:
         measured = f"{number(v.value)} {v.goal.unit}" if v.value is not None else v.reason
         lines.append(
             f"{words[v.met]}  {v.goal.key:<62} {measured:>14}  "
-            f"(limit {v.goal.limit:g}, aim {v.goal.aim:g} {v.goal.unit})"
+            f"({_bound(v.goal)} {v.goal.limit:g}, aim {v.goal.aim:g} {v.goal.unit})"
         )
     return "\n".join(lines)
 
@@ -67,7 +71,9 @@ def markdown(report: BenchmarkReport) -> str:
     words = {True: "pass", False: "**fail**", None: "open"}
     for v in check_goals(report):
         measured = f"{number(v.value)} {v.goal.unit}" if v.value is not None else v.reason
-        lines.append(f"| {v.goal.key} | {v.goal.limit:g} {v.goal.unit} | {measured} | {words[v.met]} |")
+        lines.append(
+            f"| {v.goal.key} | {_bound(v.goal)} {v.goal.limit:g} {v.goal.unit} | {measured} | {words[v.met]} |"
+        )
     return "\n".join(lines)
 
 

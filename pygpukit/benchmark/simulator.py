@@ -21,24 +21,7 @@ os.environ.pop("PYGPUKIT_CHECK", None)
 import numpy as np
 import pygpukit as gp
 
-ADD = """__global__ void add(const float *a, const float *b, float *out, int n) {
-  int i = blockIdx.x * blockDim.x + threadIdx.x;
-  if (i < n) out[i] = a[i] + b[i];
-}"""
-MATMUL = """#define TILE 16
-__global__ void matmul(const float *a, const float *b, float *c, int n) {
-  __shared__ float left[TILE][TILE], right[TILE][TILE];
-  int column = blockIdx.x * TILE + threadIdx.x, row = blockIdx.y * TILE + threadIdx.y;
-  float sum = 0.0f;
-  for (int tile = 0; tile < n; tile += TILE) {
-    left[threadIdx.y][threadIdx.x] = a[row * n + tile + threadIdx.x];
-    right[threadIdx.y][threadIdx.x] = b[(tile + threadIdx.y) * n + column];
-    __syncthreads();
-    for (int k = 0; k < TILE; ++k) sum += left[threadIdx.y][k] * right[k][threadIdx.x];
-    __syncthreads();
-  }
-  c[row * n + column] = sum;
-}"""
+from pygpukit.benchmark.kernels import ADD, MATMUL
 BARRIERS = "__global__ void barriers(int n) { for (int i = 0; i < n; ++i) __syncthreads(); }"
 SHUFFLES = """__global__ void shuffles(int *o, int n) {
   int x = threadIdx.x;

@@ -12,7 +12,21 @@ from .compare import ComparisonResult, compare_reports
 from .environment import environment, get_gpu_info
 from .result import BenchmarkReport, BenchmarkResult, Unavailable
 
-SUITES = ("imports", "context", "pool", "launch", "jit", "cells", "simulator", "check", "limits", "arrays")
+SUITES = (
+    "imports",
+    "context",
+    "pool",
+    "launch",
+    "jit",
+    "cells",
+    "simulator",
+    "check",
+    "limits",
+    "arrays",
+    "operators",
+    "accuracy",
+    "determinism",
+)
 
 
 class SuiteModule(Protocol):

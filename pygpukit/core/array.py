@@ -2,30 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from pygpukit._core import native
-from pygpukit.core import layout, scalars
+from pygpukit.core import deferred, dlpack, layout, numpy_protocols, scalars
 from pygpukit.core.dtypes import as_dtype
 from pygpukit.core.errors import ShapeError
 from pygpukit.core.format import array_repr
 from pygpukit.core.indexing import index_view
 from pygpukit.core.interop import cuda_array_interface
-from pygpukit.ops import copying, elementwise, operands, pointwise
+from pygpukit.ops import copying, indexing, math, operands, padding, shape
 from pygpukit.ops.matmul.gemm import matmul
+from pygpukit.ops.operators import Operators
+from pygpukit.ops.ordering import Ordering
+from pygpukit.ops.reductions import Reductions
 
 if TYPE_CHECKING:
     import numpy as np
 
     from pygpukit.core.dtypes import DTypeLike
-    from pygpukit.ops.operands import Operand
 
 
-class GPUArray(native.ArrayBase):
+class GPUArray(Operators, Reductions, Ordering, native.ArrayBase):
     """An array on the device.
 
-    Indexing with integers, slices (any step), None and "..." gives views; assigning through them writes on the device.
+    Indexing with integers, slices (any step), None and "..." gives views, with lists, index arrays and masks copies;
+    assigning through either writes on the device.
     Operators broadcast and promote as NumPy 2. Work is asynchronous on the current stream; to_numpy(), item(), float(),
     int(), bool() and repr() wait for it and copy to the host, nothing else does.
 
@@ -33,7 +36,6 @@ class GPUArray(native.ArrayBase):
     """
 
     __slots__ = ()
-    __array_ufunc__ = None  # NumPy leaves operators to this class, which refuses host arrays by name
 
     def __new__(cls, shape: int | tuple[int, ...], dtype: DTypeLike = "float32") -> GPUArray:
         return native.empty(shape, dtype)
@@ -44,6 +46,16 @@ class GPUArray(native.ArrayBase):
     def T(self) -> GPUArray:
         """A view with the axes in reverse order."""
         return self.transpose()
+
+    @property
+    def real(self) -> GPUArray:
+        """A view of the real parts; of other types the array itself."""
+        return math.real(self)
+
+    @property
+    def imag(self) -> GPUArray:
+        """A view of the imaginary parts; of other types zeros."""
+        return math.imag(self)
 
     @property
     def on_gpu(self) -> bool:
@@ -68,6 +80,7 @@ class GPUArray(native.ArrayBase):
         result = np.empty(self.shape, self.dtype.to_numpy_dtype())
         if result.size:
             native.copy_to_host(result, copying.contiguous(self))
+        deferred.check()
         return result
 
     def item(self) -> Any:
@@ -76,6 +89,7 @@ class GPUArray(native.ArrayBase):
             raise ShapeError(f"item(): the array has {self.size} elements, shape {self.shape}; index one first")
         data = bytearray(self.itemsize)
         native.copy_to_host(data, copying.contiguous(self))
+        deferred.check()
         return scalars.decode(bytes(data), self.dtype)
 
     def __float__(self) -> float:
@@ -105,17 +119,71 @@ class GPUArray(native.ArrayBase):
             "call .to_numpy(), which copies it to the host"
         )
 
+    # ---- standards: DLPack, CUDA array interface, array API, NumPy's protocols ----
+
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
         return cuda_array_interface(self)
 
+    def __dlpack__(
+        self,
+        *,
+        stream: int | None = None,
+        max_version: tuple[int, int] | None = None,
+        dl_device: tuple[int, int] | None = None,
+        copy: bool | None = None,
+    ) -> Any:
+        """A DLPack capsule over the array's memory; the memory stays in place until the consumer lets go of it.
+
+        stream: the consumer's stream, which waits for the array's work: None or 1 (legacy default), 2 (per-thread
+        default), a handle, or -1 for no ordering. max_version: below (1, 0), or None, gives the older, unversioned
+        capsule. dl_device: where it is wanted; (1, 0), the host, gives a copy there and waits for it. copy: True gives
+        a copy on the same device, False refuses where one would be needed.
+        Raises BufferError for what cannot be handed over, and on the simulated device unless dl_device is given.
+        """
+        return dlpack.export(self, stream, max_version, dl_device, copy)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return dlpack.device_of(self)
+
+    def to_device(self, device: int, /, *, stream: int | None = None) -> GPUArray:
+        """The array itself when it is on that device, else a copy there, by way of the host and finished on return.
+
+        stream: None only; work is ordered on the current stream. Raises DeviceMismatchError for an unknown device.
+        """
+        return dlpack.to_device(self, device, stream)
+
+    @property
+    def mT(self) -> GPUArray:
+        """A view with the last two axes swapped. Raises ShapeError for fewer than two axes."""
+        if self.ndim < 2:
+            raise ShapeError(f"mT: the array has shape {self.shape}; at least two axes are needed")
+        return self.transpose(*range(self.ndim - 2), self.ndim - 1, self.ndim - 2)
+
+    def __array_namespace__(self, *, api_version: str | None = None) -> Any:
+        """The module `pygpukit.array_api`. Raises ValueError for a version of the standard it does not follow."""
+        from pygpukit import array_api
+
+        return array_api.checked(api_version)
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        return numpy_protocols.call_ufunc(ufunc, method, inputs, kwargs)
+
+    def __array_function__(self, func: Any, types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        return numpy_protocols.call_function(func, args, kwargs)
+
     # ---- views ----
 
     def __getitem__(self, key: Any) -> GPUArray:
-        return self._view(*index_view(key, self.shape, self.strides, self.offset))
+        view = index_view(key, self.shape, self.strides, self.offset)
+        return indexing.get(self, key) if view is None else self._view(*view)
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        target = self[key]
+        view = index_view(key, self.shape, self.strides, self.offset)
+        if view is None:
+            indexing.put_at(self, key, value)
+            return
+        target = self._view(*view)
         value = operands.check_operand(value, "setting elements")
         if operands.is_array(value):
             copying.copy_to(value, target)
@@ -170,6 +238,44 @@ class GPUArray(native.ArrayBase):
         """A view of the first num_rows rows."""
         return self[_range(0, num_rows, len(self), "slice_rows")]
 
+    # ---- shapes and indexing, as NumPy's methods ----
+
+    def compress(self, condition: Any, axis: int | None = None) -> GPUArray:
+        """gp.compress(condition, self, axis)."""
+        return indexing.compress(condition, self, axis)
+
+    def diagonal(self, offset: int = 0, axis1: int = 0, axis2: int = 1) -> GPUArray:
+        """gp.diagonal(self, ...), a view."""
+        return shape.diagonal(self, offset, axis1, axis2)
+
+    def flatten(self) -> GPUArray:
+        """All elements in C order, 1-D, always a copy."""
+        return shape.flatten(self)
+
+    def put(self, indices: Any, values: Any, mode: str = "raise") -> None:
+        """gp.put(self, indices, values, mode)."""
+        indexing.put(self, indices, values, mode)
+
+    def ravel(self) -> GPUArray:
+        """All elements in C order, 1-D; copied only when the strides ask for it."""
+        return shape.ravel(self)
+
+    def repeat(self, repeats: Any, axis: int | None = None) -> GPUArray:
+        """gp.repeat(self, repeats, axis)."""
+        return padding.repeat(self, repeats, axis)
+
+    def squeeze(self, axis: int | Sequence[int] | None = None) -> GPUArray:
+        """A view without the axes of one element, or without those given."""
+        return shape.squeeze(self, axis)
+
+    def swapaxes(self, axis1: int, axis2: int) -> GPUArray:
+        """A view with two axes exchanged."""
+        return shape.swapaxes(self, axis1, axis2)
+
+    def take(self, indices: Any, axis: int | None = None, out: GPUArray | None = None, mode: str = "raise") -> GPUArray:
+        """gp.take(self, indices, axis, out, mode)."""
+        return indexing.take(self, indices, axis, out, mode)
+
     # ---- copies ----
 
     def contiguous(self) -> GPUArray:
@@ -200,46 +306,7 @@ class GPUArray(native.ArrayBase):
         """Set every element to a Python number."""
         self[...] = value
 
-    # ---- operators ----
-
-    def __add__(self, other: Operand) -> GPUArray:
-        return elementwise.add(self, other)
-
-    def __radd__(self, other: Operand) -> GPUArray:
-        return elementwise.add(other, self)
-
-    def __iadd__(self, other: Operand) -> GPUArray:
-        return elementwise.add(self, other, out=self)
-
-    def __sub__(self, other: Operand) -> GPUArray:
-        return elementwise.sub(self, other)
-
-    def __rsub__(self, other: Operand) -> GPUArray:
-        return elementwise.sub(other, self)
-
-    def __isub__(self, other: Operand) -> GPUArray:
-        return elementwise.sub(self, other, out=self)
-
-    def __mul__(self, other: Operand) -> GPUArray:
-        return elementwise.mul(self, other)
-
-    def __rmul__(self, other: Operand) -> GPUArray:
-        return elementwise.mul(other, self)
-
-    def __imul__(self, other: Operand) -> GPUArray:
-        return elementwise.mul(self, other, out=self)
-
-    def __truediv__(self, other: Operand) -> GPUArray:
-        return elementwise.div(self, other)
-
-    def __rtruediv__(self, other: Operand) -> GPUArray:
-        return elementwise.div(other, self)
-
-    def __itruediv__(self, other: Operand) -> GPUArray:
-        return elementwise.div(self, other, out=self)
-
-    def __neg__(self) -> GPUArray:
-        return elementwise.neg(self)
+    # ---- operators: the element-wise ones are in ops/operators.py ----
 
     def __matmul__(self, other: GPUArray) -> GPUArray:
         return matmul(self, other)
@@ -250,35 +317,20 @@ class GPUArray(native.ArrayBase):
     def __imatmul__(self, other: GPUArray) -> GPUArray:
         return matmul(self, other, out=self)
 
-    def __eq__(self, other: object) -> Any:
-        return self._compare(pointwise.EQ, other)
-
-    def __ne__(self, other: object) -> Any:
-        return self._compare(pointwise.NE, other)
-
-    def __lt__(self, other: Operand) -> GPUArray:
-        return elementwise.binary(pointwise.LT, self, other, None)
-
-    def __le__(self, other: Operand) -> GPUArray:
-        return elementwise.binary(pointwise.LE, self, other, None)
-
-    def __gt__(self, other: Operand) -> GPUArray:
-        return elementwise.binary(pointwise.LT, other, self, None)
-
-    def __ge__(self, other: Operand) -> GPUArray:
-        return elementwise.binary(pointwise.LE, other, self, None)
-
-    __hash__ = object.__hash__  # by identity, so that arrays can be keys although == compares elements
-
     def __repr__(self) -> str:
         return array_repr(self)
 
-    # ---- internal ----
+    # ---- in a notebook ----
 
-    def _compare(self, op: pointwise.Op, other: Any) -> Any:
-        if other is None or isinstance(other, str):
-            return NotImplemented  # not numbers: never equal, as for any object
-        return elementwise.binary(op, self, other, None)
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+        from pygpukit.core.rich import mimebundle
+
+        return mimebundle(self)
+
+    def _repr_html_(self) -> str:
+        return self._repr_mimebundle_()["text/html"]
+
+    # ---- internal ----
 
     def _view(self, shape: layout.Shape, strides: layout.Shape, offset: int) -> GPUArray:
         return native.view(self, shape, strides, offset)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 from pygpukit._core import native
 from pygpukit.core.backend import backend
+from pygpukit.core.errors import DeviceMismatchError
 
 _FIRST_WITH_TENSOR_CORES = 70
 _FIRST_WITH_ASYNC_COPY = 80
@@ -57,6 +60,28 @@ def is_cuda_available() -> bool:
 def device_count() -> int:
     """Devices of the open backend: real ones on cuda, simulated ones on sim."""
     return native.device_count()
+
+
+@contextmanager
+def current_device(device: int | None) -> Iterator[None]:
+    """Work of the block goes to that device, on its default stream; None changes nothing.
+
+    Raises DeviceMismatchError for a device that does not exist.
+    """
+    before = native.current_device()
+    if device is None or device == before:
+        yield
+        return
+    if not 0 <= device < device_count():
+        raise DeviceMismatchError(f"there is no device {device}; this process has {device_count()}, counted from 0")
+    stream = native.current_stream()
+    native.set_device(device)
+    native.set_current_stream(None)
+    try:
+        yield
+    finally:
+        native.set_device(before)
+        native.set_current_stream(stream)
 
 
 @cache

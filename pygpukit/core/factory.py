@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import pygpukit.core.array  # noqa: F401  registers GPUArray as the class of new arrays
 from pygpukit._core import native
 from pygpukit.core import promotion, scalars
+from pygpukit.core.device import current_device
+from pygpukit.core.dlpack import from_dlpack as from_dlpack
 from pygpukit.core.dtypes import DataType, as_dtype, float64, int64
 from pygpukit.core.errors import DTypeError
 
@@ -101,17 +103,58 @@ def from_numpy(array: np.ndarray[Any, Any]) -> GPUArray:
     return result
 
 
-def asarray(obj: Any, dtype: DTypeLike | None = None) -> GPUArray:
-    """obj as a GPUArray: a GPUArray itself (converted if dtype differs), NumPy arrays, Python numbers and nested lists.
+def asarray(
+    obj: Any, dtype: DTypeLike | None = None, *, device: int | None = None, copy: bool | None = None
+) -> GPUArray:
+    """obj as a GPUArray: a GPUArray itself, another library's device array (its memory), NumPy arrays, numbers, lists.
 
-    dtype: as NumPy would choose when left out. Raises DTypeError for what NumPy cannot make a numeric array of.
+    dtype: as NumPy would choose when left out. device: index of the device to have it on, by default where it is, or
+    the current one for data of the host. copy: None copies where it must, True always, False raises ValueError instead
+    (data of the host and conversions cannot do without). Raises DTypeError for what NumPy cannot make a numeric array
+    of, BufferError for device memory that cannot be taken.
     """
+    array = _taken(obj)
+    if array is None:
+        if copy is False:
+            raise ValueError(f"asarray: a {type(obj).__name__} cannot be on the device without a copy; allow it")
+        return _from_host(obj, dtype, device)
+    if device is not None and device != array.device:
+        if copy is False:
+            raise ValueError(f"asarray: device {device} needs a copy of an array on device {array.device}; allow it")
+        array, copy = array.to_device(device), None
+    if dtype is not None and array.dtype != as_dtype(dtype):
+        if copy is False:
+            raise ValueError(f"asarray: {array.dtype} to {as_dtype(dtype)} needs a copy; allow it")
+        return array.astype(dtype)
+    return array.clone() if copy else array
+
+
+def _taken(obj: Any) -> GPUArray | None:
+    """obj when it is in device memory, without a copy; None for everything else."""
+    if isinstance(obj, native.ArrayBase):
+        return obj  # type: ignore[return-value]
+    if hasattr(obj, "__dlpack__") and hasattr(obj, "__dlpack_device__"):
+        from pygpukit.core import dlpack
+
+        return None if dlpack.is_on_host(obj) else dlpack.from_dlpack(obj)
+    if hasattr(obj, "__cuda_array_interface__"):
+        from pygpukit.core.interop import from_cuda_array_interface
+
+        return from_cuda_array_interface(obj)
+    return None
+
+
+def _from_host(obj: Any, dtype: DTypeLike | None, device: int | None) -> GPUArray:
     import numpy as np
 
-    array = obj if isinstance(obj, native.ArrayBase) else from_numpy(np.asarray(obj))
-    if dtype is None or array.dtype == as_dtype(dtype):
-        return array  # type: ignore[return-value]
-    return array.astype(dtype)  # type: ignore[attr-defined]
+    wanted = None if dtype is None else as_dtype(dtype)
+    if wanted is None or isinstance(obj, (np.ndarray, np.generic)) or wanted.to_numpy_dtype().name != wanted.name:
+        host = np.asarray(obj)
+    else:
+        host = np.asarray(obj, wanted.to_numpy_dtype())  # Python numbers go to their type at once, so none is changed
+    with current_device(device):
+        array = from_numpy(host)
+        return array if wanted is None or array.dtype == wanted else array.astype(wanted)
 
 
 def _filled(shape: ShapeLike, value: promotion.Scalar, dtype: DataType) -> GPUArray:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from math import prod
 from typing import TYPE_CHECKING, Any
 
 from pygpukit._core import native
 from pygpukit.core.dtypes import STORAGE_ONLY, bfloat16
+from pygpukit.core.graph import capturing
 
 if TYPE_CHECKING:
     from pygpukit.core.array import GPUArray
@@ -16,35 +19,57 @@ _PREFIX = "GPUArray("
 
 
 def array_repr(array: GPUArray) -> str:
-    """One text for print() and the notebook. Large arrays show their edges, gathered on the device."""
-    facts = f"shape={array.shape}, dtype={array.dtype}, backend={native.backend_name()}"
+    """One text for print() and the notebook. Large arrays show their edges, gathered on the device.
+
+    Waits for the current stream only. What cannot be read (a device in a failed state) is named instead.
+    """
     try:
-        text = _values(array)
+        facts = f"shape={array.shape}, dtype={array.dtype}, backend={native.backend_name()}"
+    except Exception as error:  # not even its facts are left
+        return f"{_PREFIX}<not readable: {type(error).__name__}>)"
+    try:
+        text = "<no values while the stream is captured>" if capturing() else _values(array)
     except Exception as error:  # a device in a failed state must still print
         return f"{_PREFIX}<values not readable: {type(error).__name__}>, {facts})"
     separator = ",\n" + " " * len(_PREFIX) if "\n" in text else ", "
     return f"{_PREFIX}{text}{separator}{facts})"
 
 
+def on_host(array: GPUArray) -> Any:
+    """The elements as NumPy can show them: bfloat16 as float32, storage types as their bits."""
+    with _its_device(array):
+        if array.dtype == bfloat16:
+            array = array.astype("float32")
+        elif array.dtype in STORAGE_ONLY:
+            array = array.view("uint8")  # the dtype is printed beside them
+        return array.to_numpy()
+
+
+@contextmanager
+def _its_device(array: GPUArray) -> Iterator[None]:
+    """Work goes to the array's device for a while, whichever is current."""
+    current = native.current_device()
+    if array.device == current:
+        yield
+        return
+    native.set_device(array.device)
+    try:
+        yield
+    finally:
+        native.set_device(current)
+
+
 def _values(array: GPUArray) -> str:
     import numpy as np
 
     if array.size <= MAX_ELEMENTS:
-        host, threshold, edge = _on_host(array), MAX_ELEMENTS, 3
+        host, threshold, edge = on_host(array), MAX_ELEMENTS, 3
     else:
         edge = next((k for k in (3, 2, 1) if _edge_count(array, k) <= MAX_ELEMENTS), 0)
         if not edge:
             return "..."
         host, threshold = _edges(array, edge), 0
     return np.array2string(host, separator=", ", prefix=_PREFIX, threshold=threshold, edgeitems=edge)
-
-
-def _on_host(array: GPUArray) -> Any:
-    if array.dtype == bfloat16:
-        array = array.astype("float32")
-    elif array.dtype in STORAGE_ONLY:
-        array = array.view("uint8")  # the bits; the dtype is printed beside them
-    return array.to_numpy()
 
 
 def _edge_count(array: GPUArray, edge: int) -> int:
@@ -67,7 +92,7 @@ def _edges(array: GPUArray, edge: int) -> Any:
         else:
             shape += [extent]
             strides += [step]
-    host = _on_host(native.view(array, shape, strides, array.offset))
+    host = on_host(native.view(array, shape, strides, array.offset))
     host = host.reshape([min(extent, 2 * edge) for extent in array.shape])
     for axis, extent in enumerate(array.shape):
         if extent > 2 * edge:

@@ -95,3 +95,8 @@ def capture(stream: Stream) -> Iterator[Graph]:
             yield Graph(captured)
         finally:
             captured.finish()
+
+
+def capturing() -> bool:
+    """Whether the current stream is captured: what is queued now does not run now."""
+    return native.is_capturing()

@@ -11,6 +11,7 @@ from pygpukit.core.dtypes import (
     STORAGE_ONLY,
     DataType,
     bfloat16,
+    bool_,
     complex64,
     complex128,
     float16,
@@ -29,10 +30,10 @@ from pygpukit.core.errors import DTypeError
 
 Scalar = bool | int | float | complex
 
-SIGNED = (int8, int16, int32, int64)
-UNSIGNED = (uint8, uint16, uint32, uint64)
-FLOATS = (float16, bfloat16, float32, float64)
-COMPLEX = (complex64, complex128)
+SIGNED: tuple[DataType, ...] = (int8, int16, int32, int64)
+UNSIGNED: tuple[DataType, ...] = (uint8, uint16, uint32, uint64)
+FLOATS: tuple[DataType, ...] = (float16, bfloat16, float32, float64)
+COMPLEX: tuple[DataType, ...] = (complex64, complex128)
 
 # Order of kinds: a value of a lower kind may go to a higher one, not back.
 _BOOL, _INTEGER, _FLOAT, _COMPLEX = range(4)
@@ -123,6 +124,11 @@ def with_scalar(dtype: DataType, value: Scalar) -> DataType:
     if kind == _FLOAT:
         return float64
     return complex64 if own == _FLOAT and dtype != float64 else complex128
+
+
+def of_number(value: Scalar) -> DataType:
+    """The type that a Python number has as an array."""
+    return (bool_, int64, float64, complex128)[_scalar_kind(value)]
 
 
 def _scalar_kind(value: Scalar) -> int:

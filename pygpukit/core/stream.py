@@ -5,8 +5,11 @@ from __future__ import annotations
 import threading
 from contextlib import AbstractContextManager
 from enum import IntEnum
+from typing import Any
 
 from pygpukit._core import native
+from pygpukit.core import deferred
+from pygpukit.core.backend import is_sim
 from pygpukit.core.errors import InvalidSpecError
 from pygpukit.core.event import Event
 from pygpukit.core.graph import Graph, capture
@@ -23,6 +26,7 @@ class StreamPriority(IntEnum):
 PriorityLike = str | StreamPriority
 
 _DRIVER_PRIORITY = {StreamPriority.HIGH: -5, StreamPriority.LOW: 0}  # the driver's most and least urgent level
+_LEGACY_DEFAULT = 1  # the driver's other number for the default stream
 _entered = threading.local()
 
 
@@ -46,6 +50,26 @@ class Stream:
         self.native = stream
         return self
 
+    @classmethod
+    def from_external(cls, stream: Any) -> Stream:
+        """Another library's stream, as one of ours: `with Stream.from_external(torch_stream):` works on it.
+
+        stream: an object with `__cuda_stream__` (the protocol's version 0), or one with the handle as `cuda_stream`
+        (PyTorch) or `ptr` (CuPy), which must be on the current device. It lives as long as the result.
+        Raises InvalidSpecError for other objects, and on the simulated device for streams that are not its own.
+        """
+        if isinstance(stream, Stream):
+            return stream
+        handle = _handle_of(stream)
+        if handle in (0, _LEGACY_DEFAULT):
+            return default_stream()
+        if is_sim():
+            raise InvalidSpecError(
+                f"stream {handle:#x} of a {type(stream).__name__} is not the simulated device's; use gp.Stream()",
+                "stream",
+            )
+        return cls._of(native.external_stream(handle, stream))
+
     @property
     def handle(self) -> int:
         """The driver's handle; 0 is the default stream."""
@@ -61,8 +85,9 @@ class Stream:
         return self.native.query()
 
     def synchronize(self) -> None:
-        """Wait until all work queued so far is done. Ctrl-C interrupts the wait."""
+        """Wait until all work queued so far is done. Ctrl-C interrupts the wait. Errors as gp.synchronize()."""
         self.native.synchronize()
+        deferred.check(self.id)
 
     def wait_event(self, event: Event) -> None:
         """Work queued from now on starts after the event. The calling thread does not wait."""
@@ -154,10 +179,27 @@ def current_stream() -> Stream:
 def synchronize() -> None:
     """Wait for every stream of the current device, then show what kernels printed on the simulated one.
 
-    Ctrl-C interrupts the wait. Raises DriverError when a kernel faulted.
+    Ctrl-C interrupts the wait. Raises DriverError when a kernel faulted, and IndexError when an index array on
+    the device was out of range.
     """
     native.synchronize()
     emit()
+    deferred.check_all()
+
+
+def _handle_of(stream: Any) -> int:
+    protocol = getattr(stream, "__cuda_stream__", None)
+    if protocol is not None:
+        version, handle = protocol() if callable(protocol) else protocol
+        if version != 0:
+            raise InvalidSpecError(f"__cuda_stream__ version {version} is not understood; version 0 is", "stream")
+        return int(handle)
+    for name in ("cuda_stream", "ptr"):
+        if isinstance(handle := getattr(stream, name, None), int):
+            return handle
+    raise InvalidSpecError(
+        f"a {type(stream).__name__} is not a stream: it has no __cuda_stream__ (nor cuda_stream, nor ptr)", "stream"
+    )
 
 
 def _priority(priority: PriorityLike) -> StreamPriority:

@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING, Any
 from pygpukit.core.errors import CompileAllError, CompileError, Diagnostic, NvrtcError, NvrtcErrorCode
 from pygpukit.jit.cache import explain, kernel_cache
 from pygpukit.jit.compiler import compile_source
-from pygpukit.jit.globals import GlobalVariable
-from pygpukit.jit.inspect import Occupancy
 from pygpukit.jit.kernel import JITKernel, jit
 from pygpukit.jit.nvrtc import (
     MIN_DRIVER_VERSION,
@@ -31,6 +29,8 @@ from pygpukit.jit.unit import Unit
 
 if TYPE_CHECKING:
     from pygpukit.jit.disassembly import ptx_lines, sass_lines
+    from pygpukit.jit.globals import GlobalVariable
+    from pygpukit.jit.inspect import Occupancy
     from pygpukit.jit.parallel import CompileProgress, compile_all
 
 __all__ = [
@@ -66,9 +66,11 @@ __all__ = [
 ]
 
 
-# What starts other programs is loaded when it is asked for: a kernel from the cache needs none of it.
+# Loaded when it is asked for: a kernel from the cache needs none of it.
 _LATER = {
     "CompileProgress": "parallel",
+    "GlobalVariable": "globals",
+    "Occupancy": "inspect",
     "compile_all": "parallel",
     "ptx_lines": "disassembly",
     "sass_lines": "disassembly",

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from statistics import median
+from typing import Any
 
 from pygpukit._core import native
 from pygpukit.core.backend import backend
@@ -163,7 +164,7 @@ def bench(
     """
     if not callable(run):
         raise TypeError(f"run is a {type(run).__name__}; give a function that queues one launch")
-    work = {name: _amount(name, value) for name, value in (("bytes", bytes), ("flops", flops))}
+    work = checked_work(bytes, flops)
     _positive("max_samples", max_samples)
     _positive("budget_ms", budget_ms)
     if not (math.isfinite(warmup_ms) and warmup_ms >= 0):
@@ -182,6 +183,24 @@ def bench(
         clocks=_clocks(taken),
         limits=limits() if compared else None,
         **work,
+    )
+
+
+def checked_work(bytes: float | None, flops: float | None) -> dict[str, float | None]:
+    """The two as a BenchResult has them. Raises ValueError for what is no amount."""
+    return {name: _amount(name, value) for name, value in (("bytes", bytes), ("flops", flops))}
+
+
+def from_fields(fields: Mapping[str, Any]) -> BenchResult:
+    """The result whose asdict() came through JSON."""
+    clocks, found = fields["clocks"], fields["limits"]
+    return BenchResult(
+        **{
+            **fields,
+            "samples": tuple(fields["samples"]),
+            "clocks": None if clocks is None else Clocks(**{**clocks, "reasons": tuple(clocks["reasons"])}),
+            "limits": None if found is None else Limits(**found),
+        }
     )
 
 

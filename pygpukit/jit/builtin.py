@@ -24,6 +24,22 @@ _FAMILIES = (
     "pygpukit.ops.pointwise",
     "pygpukit.jit.limits",
     "pygpukit.ops.matmul.gemm",
+    "pygpukit.ops.nn.norm",
+    "pygpukit.ops.nn.softmax",
+    "pygpukit.ops.reducer",
+    "pygpukit.ops.nn.attention",
+    "pygpukit.ops.nn.bias",
+    "pygpukit.ops.nn.conv",
+    "pygpukit.ops.nn.embedding",
+    "pygpukit.ops.nn.lstm",
+    "pygpukit.ops.nn.rope",
+    "pygpukit.ops.sampling",
+    "pygpukit.random.fill",
+    "pygpukit.ops.indexing",
+    "pygpukit.ops.padding",
+    "pygpukit.ops.transposing",
+    "pygpukit.ops.scan",
+    "pygpukit.ops.sorting",
 )
 
 _ANY_TYPE = -1
@@ -61,12 +77,15 @@ def _image(source_key: str, name_expression: str) -> Image:
         return bundled
 
 
-def launch(source_key: str, name_expression: str, grid: Extent, block: Extent, *args: native.ArrayBase | bytes) -> None:
+def launch(
+    source_key: str, name_expression: str, grid: Extent, block: Extent, *args: native.ArrayBase | bytes
+) -> native.Kernel:
     """Launch a kernel of the package on the current stream: arrays become pointers, bytes by-value parameters."""
     found = _kernels.get((native.current_device(), name_expression))
     if found is None:
-        found = kernel(source_key, name_expression, [_parameter(i, arg) for i, arg in enumerate(args)])
+        found = kernel(source_key, name_expression, [parameter(i, arg) for i, arg in enumerate(args)])
     found.bind(grid, block)(*args)
+    return found
 
 
 def source(source_key: str) -> str:
@@ -81,7 +100,8 @@ def catalogue() -> Iterator[tuple[str, tuple[str, ...], tuple[str, ...]]]:
             yield source_key, expressions, ()
 
 
-def _parameter(position: int, arg: native.ArrayBase | bytes) -> Parameter:
+def parameter(position: int, arg: native.ArrayBase | bytes) -> Parameter:
+    """How a kernel of the package takes an argument: arrays as pointers, bytes by value."""
     if isinstance(arg, bytes):
         return f"value{position}", "struct", 0, len(arg)
     return f"array{position}", "pointer", _ANY_TYPE, 8

@@ -1,7 +1,12 @@
-"""compile_source(): the one way from CUDA source to an image. Key, cache, NVRTC or the simulator's compiler, store."""
+"""compile_source(): the one way from CUDA source to an image. Key, cache, NVRTC or the simulator's compiler, store.
+
+What only a compile needs, or a unit that reads files, is imported where it is needed: a kernel from the cache in a new
+process does not pay for it.
+"""
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -14,10 +19,9 @@ from pygpukit import _core
 from pygpukit._core import native
 from pygpukit.core.backend import backend
 from pygpukit.core.errors import CompileError, NvrtcError, NvrtcErrorCode
-from pygpukit.jit import lookup, manifest, nvrtc
+from pygpukit.jit import lookup, nvrtc
 from pygpukit.jit.cache import folder, kernel_cache, key_of, note, reason, remember
 from pygpukit.jit.check import check_mode
-from pygpukit.jit.flight import single_flight
 from pygpukit.jit.image import Image
 from pygpukit.jit.nvrtc import nvrtc_status
 from pygpukit.jit.options import Options, parse_options
@@ -28,6 +32,9 @@ __all__ = ["compile_source", "compile_uncached", "nvrtc_status"]
 _RECORD_COMPILE = 48
 _SOURCES = {"compiled": 0, "uncached": 0, "memory": 1, "disk": 2}
 _STANDARD = "--std=c++17"
+# What nvcc has without an #include, by the host's <math.h>, and the simulator, too. libcu++ brings its own.
+_MATH_MACROS = {"INFINITY": "__builtin_bit_cast(float, 0x7f800000)", "NAN": "__builtin_bit_cast(float, 0x7fffffff)"}
+_WITH_MATH_MACROS = ("cuda/", "cub/", "thrust/")
 _HEADER_SUFFIXES = (".h", ".cuh", ".hpp")
 
 
@@ -110,6 +117,8 @@ def _cached(request: _Request) -> Image:
 
     image = _find(request)
     if image is None:
+        from pygpukit.jit.flight import single_flight
+
         with single_flight(folder() / "locks", key_of(request.parts())[0]):
             image = _find(request, stored=True)  # another process may have been quicker
             if image is None:
@@ -121,7 +130,9 @@ def _find(request: _Request, stored: bool = False) -> Image | None:
     """The image in the cache. `stored`: look past this process's memory."""
     key, parts = key_of(request.parts())
     if request.reads_files():
-        return lookup.find_by_files(key, parts, request.folders(), stored)
+        from pygpukit.jit import lookup_files
+
+        return lookup_files.find_by_files(key, parts, request.folders(), stored)
     return lookup.find(key, parts, stored)
 
 
@@ -134,6 +145,8 @@ def _compile(request: _Request) -> Image:
 
 
 def _compile_by_files(request: _Request) -> Image:
+    from pygpukit.jit import lookup_files, manifest
+
     folders = request.folders()
     for _ in range(2):
         since_ns = manifest.file_clock_ns()
@@ -145,9 +158,9 @@ def _compile_by_files(request: _Request) -> Image:
         except manifest.Unknowable as unknowable:
             return replace(image, origin="uncached", parts=parts, reason=str(unknowable))
         if not manifest.written_since(files, folders, since_ns):
-            image = replace(image, parts=parts, reason=lookup.reason_by_files(key, folders) or reason(parts))
+            image = replace(image, parts=parts, reason=lookup_files.reason_by_files(key, folders) or reason(parts))
             remember(parts)
-            return lookup.store_by_files(key, image, files, folders)
+            return lookup_files.store_by_files(key, image, files, folders)
     return replace(image, origin="uncached", parts=parts, reason="a header was written while the unit compiled")
 
 
@@ -185,12 +198,19 @@ class _Request:
 
     def reads_files(self) -> bool:
         """True when files outside the key may change the result."""
-        if self.options.reads_files or manifest.probes(self.source):
+        if self.options.reads_files or self._probes():
             return True
         bundled = self.headers()
-        quoted, _ = includes(self.source, self.options.defines)
-        current = self.folders()[manifest.CURRENT]
-        return any(header not in bundled and (current / header).exists() for header in quoted)
+        outside = [header for header in includes(self.source, self.options.defines)[0] if header not in bundled]
+        return any((self._current_folder() / header).exists() for header in outside)
+
+    def _probes(self) -> bool:
+        """The source asks for the existence of a file."""
+        if "__has_include" not in self.source:
+            return False
+        from pygpukit.jit import manifest
+
+        return manifest.probes(self.source)
 
     def unknowable(self) -> str:
         """Why nothing tells which files the compiler reads; "" when it does."""
@@ -200,8 +220,12 @@ class _Request:
 
     def folders(self) -> dict[str, Path]:
         """Where files are looked for."""
-        current = Path.cwd() / (Path(self.name).parent if self.kind == "nvrtc" else "")
-        return manifest.search_path(current, self.options.folders, self.options.pre_includes)
+        from pygpukit.jit import manifest
+
+        return manifest.search_path(self._current_folder(), self.options.folders, self.options.pre_includes)
+
+    def _current_folder(self) -> Path:
+        return Path.cwd() / (Path(self.name).parent if self.kind == "nvrtc" else "")
 
     def own_folders(self) -> list[Path]:
         """Folders whose files belong to the compiler: part of the key by its identity."""
@@ -236,7 +260,7 @@ class _Request:
     def _nvrtc(self, read: list[str] | None) -> Image:
         nvrtc.open_nvrtc()
         standard = [] if any(flag.startswith(("--std", "-std")) for flag in self.options.flags) else [_STANDARD]
-        flags = [f"--gpu-architecture={self.arch}", *standard, *self.options.compiler_flags()]
+        flags = [f"--gpu-architecture={self.arch}", *standard, *self._math_macros(), *self.options.compiler_flags()]
         if self._includes():
             flags += nvrtc.header_options()
         # Variables by expression too: that keeps those that no kernel uses, and tells the symbols of all.
@@ -253,6 +277,15 @@ class _Request:
         if status != NvrtcErrorCode.Success:
             raise NvrtcError(f"compiling {self.name} failed: {log.strip() or 'no message'}", status, log)
         return Image("nvrtc", self.arch, cubin, ptx.rstrip(b"\0").decode(), log, symbols)
+
+    def _math_macros(self) -> list[str]:
+        """Options for those of _MATH_MACROS that the source does not define itself."""
+        headers = [name for names in includes(self.source, self.options.defines) for name in names]
+        if any(name.startswith(_WITH_MATH_MACROS) for name in headers):
+            return []
+        defined, guarded = (re.findall(rf"#\s*{word}\s+(INFINITY|NAN)\b", self.source) for word in ("define", "ifndef"))
+        own = {*self.options.defines, *({*defined} - {*guarded})}
+        return [f"-D{name}={value}" for name, value in _MATH_MACROS.items() if name not in own]
 
     def _simulate(self, read: list[str] | None) -> Image:
         made = _simulator().compile(

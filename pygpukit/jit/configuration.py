@@ -10,7 +10,6 @@ from math import prod
 from typing import Any
 
 from pygpukit._core import native
-from pygpukit.core.device import device_facts
 from pygpukit.core.errors import KernelArgumentError
 from pygpukit.core.stream import Stream
 
@@ -111,4 +110,6 @@ def is_index(value: Any) -> bool:
 
 
 def _device() -> dict[str, Any]:
+    from pygpukit.core.device import device_facts
+
     return device_facts(native.current_device())

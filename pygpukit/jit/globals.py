@@ -39,6 +39,11 @@ class GlobalVariable:
         """ "__device__" or "__constant__"."""
         return self._variable.space
 
+    @property
+    def constant(self) -> bool:
+        """Whether it is declared const, so that write() refuses it."""
+        return self._variable.constant
+
     @cached_property
     def nbytes(self) -> int:
         """Bytes in the image. Raises GPUError when the compiler left the variable out."""
@@ -80,7 +85,7 @@ class GlobalVariable:
         """
         import numpy as np
 
-        if self._variable.constant:
+        if self.constant:
             raise GPUError(f"{self.name} is declared const: compilers may have put its value into the code")
         target = self.array()
         if isinstance(value, (bytes, bytearray, memoryview)):

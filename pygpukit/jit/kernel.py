@@ -7,19 +7,21 @@ import operator
 import os
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pygpukit._core import native
 from pygpukit.core.errors import GPUError, KernelArgumentError
 from pygpukit.core.stream import Stream
 from pygpukit.jit import configuration
 from pygpukit.jit.configuration import is_index
-from pygpukit.jit.globals import Globals
 from pygpukit.jit.image import Image
-from pygpukit.jit.inspect import Occupancy, occupancy, occupancy_of
 from pygpukit.jit.plan import SIZE_NAMES, document, parameter_plan, size_parameter
 from pygpukit.jit.signature import KernelSignature
 from pygpukit.jit.unit import Unit
+
+if TYPE_CHECKING:
+    from pygpukit.jit.globals import Globals
+    from pygpukit.jit.inspect import Occupancy
 
 _BOUND_LIMIT = 512
 _AXES = "xyz"
@@ -247,10 +249,9 @@ class JITKernel:
     def _kernel(self) -> native.Kernel:
         return native.Kernel(self._function, self.signature.short_name, parameter_plan(self.signature, self._function))
 
-    def in_mode(self, check: bool | str) -> JITKernel:
-        """The same kernel compiled in another checked mode, on the simulation. Raises what jit() raises."""
-        unit = self._unit.in_mode(check)
-        return JITKernel(self.source, self.name, self.options, self.block_size, unit=unit)
+    def simulated(self, check: bool | str) -> JITKernel:
+        """The same kernel compiled for the simulation, in a checked mode. Raises what jit() raises."""
+        return JITKernel(self.source, self.name, block_size=self.block_size, unit=self._unit.simulated(check))
 
     # ---- inspection ----
 
@@ -306,6 +307,8 @@ class JITKernel:
 
         The driver's figure; computed for the architecture where the kernel is not loaded (GPUError for one unknown).
         """
+        from pygpukit.jit.inspect import occupancy, occupancy_of
+
         if self._inspectable:
             return occupancy(self._function, self._block if block is None else block, shared_bytes)
         found = self._unit.resources(self.signature)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 import re
-import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -96,6 +95,8 @@ def header_trace(read: list[str] | None) -> Iterator[list[str]]:
     if read is None:
         yield []
         return
+    import tempfile  # and what it imports: a kernel from the cache does without
+
     with tempfile.TemporaryDirectory(prefix="pygpukit-trace-") as folder:
         yield [f"--fdevice-time-trace={folder}/trace"]
         trace = Path(folder, "trace.json")

@@ -13,14 +13,14 @@ from pygpukit._core import native
 from pygpukit.core.backend import backend
 from pygpukit.core.errors import GPUError
 from pygpukit.jit.compiler import compile_source
-from pygpukit.jit.cubin import Cubin, Resources, read_cubin
-from pygpukit.jit.globals import Globals
 from pygpukit.jit.image import Image
 from pygpukit.jit.options import include_options, parse_options
 from pygpukit.jit.signature import KernelSignature, scan, scan_variables
 from pygpukit.jit.variables import Variable
 
 if TYPE_CHECKING:
+    from pygpukit.jit.cubin import Cubin, Resources
+    from pygpukit.jit.globals import Globals
     from pygpukit.jit.kernel import JITKernel
 
 _loaded: WeakValueDictionary[str, Unit] = WeakValueDictionary()  # by kernel name
@@ -35,7 +35,7 @@ class Unit:
     """One compiled source.
 
     signatures: kernels that can be launched, by the name they are asked for. templates: kernels that need a name
-    expression and were given none. globals: its variables. loadable: whether the open backend can run it.
+    expression and were given none. loadable: whether the open backend can run it.
     """
 
     def __init__(
@@ -57,10 +57,16 @@ class Unit:
         self.signatures = _instantiated(found, name_expressions)
         used = {expression.partition("<")[0] for expression in name_expressions}
         self.templates = tuple(one for one in found if one.template is not None and one.name not in used)
-        self.globals = Globals(self, scan_variables(source, parsed.defines))
         self._defines, self._arch, self._check = defines, arch, check
         self._module: native.Module | None = None
         self._lock = threading.Lock()
+
+    @cached_property
+    def globals(self) -> Globals:
+        """The source's __device__ and __constant__ variables."""
+        from pygpukit.jit.globals import Globals
+
+        return Globals(self, scan_variables(self.source, parse_options(self.options, self._defines).defines))
 
     def arguments(self) -> dict[str, Any]:
         """What compile_source() is called with, apart from the source."""
@@ -74,9 +80,11 @@ class Unit:
             "check": self._check,
         }
 
-    def in_mode(self, check: bool | str) -> Unit:
-        """The same source in another checked mode."""
-        return Unit(self.source, **{**self.arguments(), "check": check})
+    def simulated(self, check: bool | str) -> Unit:
+        """The same source for the simulation, in a checked mode."""
+        parsed = parse_options(self.options, self._defines)  # without the architecture that an option may name
+        changed = {"options": parsed.flags, "defines": parsed.defines, "arch": "sim", "check": check}
+        return Unit(self.source, **{**self.arguments(), **changed})
 
     @cached_property
     def image(self) -> Image:
@@ -134,6 +142,8 @@ class Unit:
 
     @cached_property
     def _cubin(self) -> Cubin | None:
+        from pygpukit.jit.cubin import read_cubin
+
         return read_cubin(self.image.image) if self.image.kind == "nvrtc" and self.image.image else None
 
 

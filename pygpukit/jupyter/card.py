@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from pygpukit.core.errors import GPUError
+from pygpukit.core.text import human_bytes
 from pygpukit.jit.bench import BenchResult
 from pygpukit.jit.inspect import Occupancy
 from pygpukit.jit.kernel import JITKernel
 from pygpukit.jit.unit import Unit
 from pygpukit.jupyter.card_bench import SweepPoint, bench_html, sweep_html
 from pygpukit.jupyter.card_listing import INSPECTED_ARCH, inspected, listings, listings_html, source_lines
-from pygpukit.jupyter.widgets.fallback import human_bytes
 
 __all__ = ["CellResult", "Launch", "SweepPoint", "Verification"]
 

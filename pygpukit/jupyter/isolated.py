@@ -6,13 +6,9 @@ fault the next launch finds a fresh worker, in which __device__ and __constant__
 
 from __future__ import annotations
 
-import base64
-import itertools
 import sys
-import threading
 import time
-import weakref
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from types import FrameType
@@ -21,30 +17,25 @@ from typing import Any, NoReturn
 from pygpukit._core import native
 from pygpukit.core import faults
 from pygpukit.core.backend import backend
-from pygpukit.core.errors import (
-    ContextLostError,
-    DriverError,
-    Finding,
-    GPUError,
-    KernelArgumentError,
-    KernelCheckError,
-)
+from pygpukit.core.errors import ContextLostError, GPUError
 from pygpukit.jit import configuration
+from pygpukit.jit.bench import BenchResult, checked_work, from_fields
 from pygpukit.jit.configuration import Extent
 from pygpukit.jit.globals import Globals
 from pygpukit.jit.kernel import JITKernel
-from pygpukit.jit.options import parse_options
 from pygpukit.jit.unit import Unit
-from pygpukit.worker import Worker, WorkerDiedError
+from pygpukit.worker import WorkerDiedError
+from pygpukit.worker.remote import KernelWorker, RemoteUnit, exception_of, portable
 
-_FUNCTIONS = "pygpukit.worker.kernels"
 _PACKAGE = str(Path(__file__).parent.parent)
 _NEXT = "The notebook is unharmed, and the next launch finds a fresh worker"
+
+_worker = KernelWorker("isolated kernels")
 
 
 def isolate(unit: Unit, kernels: Mapping[str, JITKernel]) -> dict[str, JITKernel]:
     """The kernels of a compiled unit, by the same names, bound to the worker instead of this process."""
-    remote = _RemoteUnit(unit)
+    remote = RemoteUnit(unit, _worker)
     return {name: IsolatedKernel(kernel, remote) for name, kernel in kernels.items()}
 
 
@@ -78,7 +69,7 @@ def reset() -> str:
 class IsolatedKernel(JITKernel):
     """A kernel whose launches run in the worker. Launches wait until they are done; streams make no difference."""
 
-    def __init__(self, kernel: JITKernel, remote: _RemoteUnit) -> None:
+    def __init__(self, kernel: JITKernel, remote: RemoteUnit) -> None:
         self._remote = remote
         super().__init__(kernel.source, kernel.name, kernel.options, kernel.block_size, unit=kernel.unit)
 
@@ -95,21 +86,10 @@ class IsolatedKernel(JITKernel):
         return f"<IsolatedKernel {self.signature}>"
 
 
-class _RemoteUnit:
-    """A unit that the worker is given on the first launch, and forgets when the last kernel of it is gone here."""
-
-    _numbers = itertools.count(1)
-
-    def __init__(self, unit: Unit) -> None:
-        self.name = f"unit{next(self._numbers)}"
-        self.unit = unit
-        weakref.finalize(self, _worker.drop, self.name)
-
-
 class _RemoteKernel:
     """Stands where the compiled kernel object stands in a JITKernel."""
 
-    def __init__(self, remote: _RemoteUnit, name: str) -> None:
+    def __init__(self, remote: RemoteUnit, name: str) -> None:
         self._remote = remote
         self.name = name
 
@@ -130,7 +110,7 @@ class IsolatedLauncher:
 
     def __init__(
         self,
-        remote: _RemoteUnit,
+        remote: RemoteUnit,
         kernel: str,
         grid: Extent,
         block: Extent,
@@ -154,9 +134,23 @@ class IsolatedLauncher:
         """Launch and wait. Raises KernelArgumentError before, DriverError for a fault, WorkerDiedError when the worker
         ended."""
         __tracebackhide__ = True
-        values = [_portable(self._title, value) for value in (*args, *kwargs.values())]
+        self._run("launch", {"names": list(kwargs)}, (*args, *kwargs.values()))
+
+    def bench(
+        self, args: Sequence[Any], bytes: float | None = None, flops: float | None = None, budget_ms: float = 2000.0
+    ) -> BenchResult:
+        """bench() of the launch with these arguments, in the worker: its clock, its limits. Raises as a launch, and
+        ValueError for a bad number."""
+        work = checked_work(bytes, flops)
+        answer = self._run("measure", {"names": [], "bench": {**work, "budget_ms": budget_ms}}, args)
+        return from_fields(answer["bench"])
+
+    def _run(self, function: str, more: dict[str, Any], arguments: Sequence[Any]) -> dict[str, Any]:
+        """The worker's answer; what the kernel printed appears here."""
+        __tracebackhide__ = True
+        values = [portable(self._title, value) for value in arguments]
         try:
-            answer = _worker.launch(self._remote, self._call | {"names": list(kwargs)}, values)
+            answer = _worker.call(function, self._remote, self._call | more, values)
         except WorkerDiedError as error:
             how = str(error).partition(";")[0]
             raise WorkerDiedError(f"{self._title}{_place()}: {how}. {_NEXT}", error.exit_code) from None
@@ -164,107 +158,19 @@ class IsolatedLauncher:
             sys.stdout.write(answer["printed"])
         if answer["error"] is not None:
             self._raise(answer["error"])
+        return answer
 
     def _raise(self, error: dict[str, Any]) -> NoReturn:
         __tracebackhide__ = True
-        if error["kind"] == "KernelArgumentError":
-            raise KernelArgumentError(error["message"], error["parameter"])
-        if "code" not in error:
-            raise GPUError(f"{self._title} in the worker: {error['message']}")
         what = error["message"]
+        if error["kind"] == "KernelArgumentError":
+            raise exception_of(error, what)
+        if "code" not in error:
+            raise exception_of(error, f"{self._title} in the worker: {what}")
         if error["kind"] == "ContextLostError":
             _worker.kill()
             what = what.partition(". ")[0]  # what follows is about a process that has lost its context
-        message = f"{self._title}{_place()} faulted in the worker: {what}. {_NEXT}"
-        if "findings" in error:
-            raise _check_error(message, error)
-        raise DriverError(message, error["code"], error["name"])
-
-
-class _IsolatedWorker:
-    """The one worker of this process's isolated kernels, started by the first launch."""
-
-    def __init__(self) -> None:
-        self._worker: Worker | None = None
-        self._loaded: set[str] = set()
-        self._dropped: list[str] = []
-        self._lock = threading.Lock()
-
-    @property
-    def started(self) -> bool:
-        return self._worker is not None
-
-    def launch(self, remote: _RemoteUnit, call: dict[str, Any], values: list[Any]) -> dict[str, Any]:
-        with self._lock:
-            worker = self._ready()
-            if remote.name not in self._loaded:
-                self._load(worker, remote)
-            answer: dict[str, Any] = worker.call(f"{_FUNCTIONS}:launch", call, *values)
-            return answer
-
-    def restart(self) -> float:
-        """A fresh process; the seconds that took."""
-        begin = time.monotonic()
-        with self._lock:
-            if self._worker is not None:
-                self._worker.kill()
-            self._ready()
-        return time.monotonic() - begin
-
-    def kill(self) -> None:
-        """End the process; the next launch starts another."""
-        if self._worker is not None:
-            self._worker.kill()
-
-    def drop(self, unit: str) -> None:
-        self._dropped.append(unit)
-
-    def _ready(self) -> Worker:
-        if self._worker is None:
-            self._worker = Worker("isolated kernels")
-        elif not self._worker.alive:
-            self._worker.restart()
-            self._loaded.clear()
-        return self._worker
-
-    def _load(self, worker: Worker, remote: _RemoteUnit) -> None:
-        dropped, self._dropped = self._dropped, []
-        arguments = {
-            name: list(value) if isinstance(value, tuple) else value
-            for name, value in remote.unit.arguments().items()
-            if name != "defines"
-        }
-        defines = parse_options((), remote.unit.arguments()["defines"]).defines
-        image = base64.b64encode(remote.unit.image.to_bytes()).decode()
-        arguments["defines"] = dict(defines)
-        worker.call(f"{_FUNCTIONS}:load", remote.name, remote.unit.source, arguments, image, dropped)
-        self._loaded = (self._loaded | {remote.name}) - set(dropped)
-
-
-_worker = _IsolatedWorker()
-
-
-def _check_error(message: str, error: dict[str, Any]) -> DriverError:
-    """What checked mode found in the worker, as it is raised in the process itself."""
-    fields: list[dict[str, Any]] = [
-        one | {name: tuple(one[name]) for name in ("block", "thread")} for one in error["findings"]
-    ]
-    return KernelCheckError(message, error["code"], error["name"], [Finding(**one) for one in fields])
-
-
-def _portable(title: str, value: Any) -> Any:
-    """The value as it travels: arrays by handle, numbers as they are. Raises KernelArgumentError for anything else."""
-    if value is None or isinstance(value, (bool, int, float, native.ArrayBase)):
-        return value
-    if isinstance(value, complex):
-        return {"complex": [value.real, value.imag]}
-    if isinstance(value, (bytes, bytearray, memoryview)):
-        return {"bytes": base64.b64encode(value).decode()}
-    if hasattr(value, "item") and getattr(value, "shape", None) == ():
-        return _portable(title, value.item())
-    raise KernelArgumentError(
-        f"{title}: a {type(value).__name__} cannot travel to the worker; it takes GPUArrays, numbers and bytes"
-    )
+        raise exception_of(error, f"{self._title}{_place()} faulted in the worker: {what}. {_NEXT}")
 
 
 def _place() -> str:

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from IPython.core.error import UsageError
 
+from pygpukit._core import native
 from pygpukit.core.output import emit
 from pygpukit.core.stream import Stream, current_stream
+from pygpukit.jit.bench import BenchResult, bench
 from pygpukit.jit.kernel import JITKernel
 from pygpukit.jupyter.bind import Arguments, bind, parse_items
 from pygpukit.jupyter.errors import shown_without_frames
+from pygpukit.jupyter.isolated import IsolatedLauncher
 from pygpukit.jupyter.names import Names
 from pygpukit.jupyter.options import Options
 
@@ -37,20 +40,27 @@ class Call:
         """The stream of the launch."""
         return current_stream() if self.stream is None else self.stream
 
-    def launcher(self) -> Callable[[], None]:
-        """A function that queues the kernel. Raises where the configuration does not fit."""
+    def _bound(self) -> native.BoundKernel | IsolatedLauncher:
+        """Raises where the configuration does not fit."""
         config = (self.grid, self.block, self.shared_bytes)
-        bound = self.kernel[config if self.stream is None else (*config, self.stream)]
+        return self.kernel[config if self.stream is None else (*config, self.stream)]
+
+    def bench(self, bytes: float | None, flops: float | None, budget_ms: float) -> BenchResult:
+        """bench() of the launch, in the worker for an isolated kernel."""
+        bound = self._bound()
         values = tuple(self.arguments.values.values())
-        return lambda: bound(*values)
+        if isinstance(bound, IsolatedLauncher):
+            with shown_without_frames():
+                return bound.bench(values, bytes, flops, budget_ms)
+        return bench(lambda: bound(*values), bytes=bytes, flops=flops, stream=self.stream, budget_ms=budget_ms)
 
     def start(self) -> None:
         """Queue the kernel, after the work that the current stream has."""
         with shown_without_frames():
-            launch = self.launcher()
+            launch = self._bound()
             if self.stream is not None:
                 self.stream.wait_event(current_stream().record_event())
-            launch()
+            launch(*self.arguments.values.values())
 
     def finish(self) -> None:
         """Wait for the kernel. Ctrl-C interrupts; a fault is raised."""

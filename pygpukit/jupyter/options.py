@@ -192,8 +192,6 @@ def _consistent(given: Any, options: Options) -> None:
     for name in ("bytes", "flops", "count"):
         if getattr(given, name) and not (options.bench or options.sweep):
             raise UsageError(f"%%cuda: --{name} is about a measurement: add --bench")
-    if options.isolated and (options.bench or options.sweep):
-        raise UsageError("%%cuda: --bench and --sweep measure launches of this process: leave out --isolated for them")
     for name in ("rtol", "atol"):
         if getattr(given, name) is not None and options.verify is None:
             raise UsageError(f"%%cuda: --{name} is about a comparison: add --verify")

@@ -10,8 +10,8 @@ from IPython.core.error import UsageError
 
 from pygpukit._core import native
 from pygpukit.core.array import GPUArray
-from pygpukit.core.errors import DriverError, KernelArgumentError
-from pygpukit.jit.bench import BenchResult, bench
+from pygpukit.core.errors import DriverError, KernelArgumentError, NvrtcError
+from pygpukit.jit.bench import BenchResult
 from pygpukit.jit.kernel import JITKernel
 from pygpukit.jupyter.card import Launch, SweepPoint
 from pygpukit.jupyter.errors import VerificationError, shown_without_frames
@@ -117,27 +117,22 @@ def _measured(call: Call, options: Options) -> BenchResult:
     try:
         if options.count:
             work = _counted(call)
-        return bench(
-            call.launcher(),
-            bytes=work.get("bytes"),
-            flops=work.get("flops"),
-            stream=call.stream,
-            budget_ms=options.bench_ms,
-        )
+        return call.bench(work.get("bytes"), work.get("flops"), options.bench_ms)
     finally:
         saved.restore()
 
 
 def _counted(call: Call) -> dict[str, float | None]:
-    """The bytes and operations of the launch, counted on the simulated device. Raises UsageError on another."""
+    """The bytes and operations of the launch, counted on the simulated device. Raises UsageError where the kernel
+    cannot run there: no compiler, or a source that is not for it."""
     from pygpukit.jit.count import count
 
     values = tuple(call.arguments.values.values())
     try:
         with shown_without_frames():
             counts = count(call.kernel, (call.grid, call.block, call.shared_bytes), values)
-    except ValueError as error:
-        raise UsageError(f"%%cuda: --count: {error}") from None
+    except NvrtcError as error:
+        raise UsageError(f"%%cuda: --count runs the kernel on the simulated device: {error.args[0]}") from None
     work: dict[str, float | None] = {"bytes": counts.global_load_bytes + counts.global_store_bytes}
     return work if counts.flops is None else {**work, "flops": counts.flops}
 

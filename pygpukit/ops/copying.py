@@ -8,7 +8,7 @@ from pygpukit._core import native
 from pygpukit.core import layout, scalars
 from pygpukit.core.dtypes import STORAGE_ONLY, DataType
 from pygpukit.core.errors import DTypeError, ShapeError
-from pygpukit.ops import operands, pointwise
+from pygpukit.ops import operands, pointwise, transposing
 
 if TYPE_CHECKING:
     from pygpukit.core.array import GPUArray
@@ -18,10 +18,13 @@ def copy_to(src: GPUArray, dst: GPUArray) -> None:
     """dst[...] = src, on the device, in stream order.
 
     src broadcasts to dst's shape and is converted to dst's type; overlapping memory is handled as if src were copied
-    first. Raises ShapeError, DTypeError (storage-only types convert to nothing) and DeviceMismatchError.
+    first. Raises ShapeError (also for a dst whose elements share memory), DTypeError (storage-only types convert to
+    nothing) and DeviceMismatchError.
     """
     src, dst = (operands.check_array(src, "copy_to: src"), operands.check_array(dst, "copy_to: dst"))
     operands.check_devices("copy_to", src, dst)
+    operands.check_writable(dst, "copy_to")
+    src = without_leading_ones(src, dst.ndim)
     if layout.broadcast_shapes(src.shape, dst.shape, "copy_to") != dst.shape:
         raise ShapeError(f"copy_to: shape {src.shape} does not broadcast to the destination's shape {dst.shape}")
     if src.dtype != dst.dtype:
@@ -42,7 +45,10 @@ def copy_to(src: GPUArray, dst: GPUArray) -> None:
     if src.dtype is dst.dtype and pointwise.dense(src, dst):
         native.copy(dst, src)
     else:
-        pointwise.unary(pointwise.COPY, src, dst)
+        if src.dtype is dst.dtype:
+            transposing.copy(src, dst)
+        else:
+            pointwise.unary(pointwise.COPY, src, dst)
 
 
 def clone(array: GPUArray) -> GPUArray:
@@ -70,8 +76,17 @@ def astype(array: GPUArray, dtype: DataType) -> GPUArray:
 
 def fill(array: GPUArray, value: Any) -> None:
     """Every element = value, a Python number. Raises OverflowError and DTypeError when it cannot be stored."""
+    operands.check_writable(array, "fill")
     pattern = scalars.encode(value, array.dtype)
     if array.is_contiguous():
         native.fill(array, pattern)
     else:
         copy_to(pointwise.scalar_array(value, array.dtype), array)
+
+
+def without_leading_ones(array: GPUArray, ndim: int) -> GPUArray:
+    """A view without the axes of one element in front that are more than ndim; assignment ignores them, as NumPy's."""
+    extra = 0
+    while array.ndim - extra > ndim and array.shape[extra] == 1:
+        extra += 1
+    return native.view(array, array.shape[extra:], array.strides[extra:], array.offset) if extra else array

@@ -7,9 +7,9 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from pygpukit._core import native
-from pygpukit.core import scalars
+from pygpukit.core import promotion, scalars
 from pygpukit.core.backend import is_sim
-from pygpukit.core.dtypes import DataType, bfloat16
+from pygpukit.core.dtypes import DataType, bfloat16, bool_
 
 if TYPE_CHECKING:
     import numpy as np
@@ -61,18 +61,32 @@ def rounded(value: Any, dtype: DataType) -> Any:
     return np.asarray(element, np.float32 if dtype == bfloat16 else dtype.to_numpy_dtype())
 
 
+def converted(result: Any, dtype: DataType) -> np.ndarray[Any, Any]:
+    """Computed values as elements of dtype, in the type that values() computes with."""
+    import numpy as np
+
+    if np.iscomplexobj(result) and dtype not in promotion.COMPLEX and dtype != bool_:
+        result = np.real(result)  # as a plain conversion does, without NumPy's warning
+    if dtype != bfloat16:
+        return np.asarray(result).astype(dtype.to_numpy_dtype(), copy=False)
+    return (_bfloat16_bits(result).astype(np.uint32) << np.uint32(16)).view(np.float32)
+
+
 def store(array: GPUArray, result: Any) -> None:
     """Write computed values, converted to the array's type; bfloat16 is rounded to nearest even."""
     import numpy as np
 
     target = memory(array)
     if np.iscomplexobj(result) and target.dtype.kind not in "bc":
-        result = np.real(result)  # as a plain conversion does, without NumPy's warning
-    if array.dtype != bfloat16:
-        np.copyto(target, result, casting="unsafe")
-        return
+        result = np.real(result)
+    np.copyto(target, _bfloat16_bits(result) if array.dtype == bfloat16 else result, casting="unsafe")
+
+
+def _bfloat16_bits(result: Any) -> np.ndarray[Any, Any]:
+    import numpy as np
+
     single = np.asarray(result, dtype=np.float32)
     bits = single.view(np.uint32)
     rounded = (bits + np.uint32(0x7FFF) + ((bits >> np.uint32(16)) & np.uint32(1))) >> np.uint32(16)
     quiet = (bits >> np.uint32(16)) | np.uint32(0x40)
-    np.copyto(target, np.where(np.isnan(single), quiet, rounded), casting="unsafe")
+    return np.where(np.isnan(single), quiet, rounded)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard
 
 from pygpukit._core import native
@@ -11,8 +13,23 @@ from pygpukit.core.errors import DeviceMismatchError, DTypeError, ShapeError
 
 if TYPE_CHECKING:
     from pygpukit.core.array import GPUArray
+    from pygpukit.ops.operations import Op
 
     Operand: TypeAlias = "GPUArray | promotion.Scalar"
+
+
+class Deferred(ABC):
+    """Stands for an array while a function is traced (ops/trace.py): operations on it are recorded, not run."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def record(self, op: Op, operands: Sequence[Any], out: Any) -> Any:
+        """What stands for op(*operands)."""
+
+    @abstractmethod
+    def settle(self, number: Any) -> Any:
+        """The value of a number that decides what is recorded; another value is traced anew."""
 
 
 def is_array(value: object) -> TypeGuard[GPUArray]:
@@ -43,10 +60,17 @@ def check_array(value: Any, what: str) -> GPUArray:
     """value, which must be a GPUArray. Raises DTypeError naming what was given."""
     if is_array(value):
         return value
+    if isinstance(value, Deferred):
+        raise DTypeError(f"{what}: works on whole arrays and cannot be fused; call it outside of the fused function")
     raise DTypeError(
         f"{what}: expected a GPUArray, got a {type(value).__name__}; "
         "nothing is copied to the device implicitly, use gp.from_numpy(...) or gp.asarray(...)"
     )
+
+
+def check_input(value: Any, what: str) -> GPUArray:
+    """check_array(), which also lets through what stands for an array in a fused function."""
+    return value if isinstance(value, Deferred) else check_array(value, what)  # type: ignore[return-value]
 
 
 def check_devices(what: str, *arrays: GPUArray) -> None:
@@ -63,6 +87,7 @@ def check_devices(what: str, *arrays: GPUArray) -> None:
 def check_out(out: Any, shape: layout.Shape, dtype: DataType, what: str) -> GPUArray:
     """out, which must be an array of that shape whose type can take results of dtype (NumPy's same_kind rule)."""
     array = check_array(out, f"{what}: out")
+    check_writable(array, f"{what}: out")
     if array.shape != shape:
         raise ShapeError(f"{what}: out has shape {array.shape}, the result has shape {shape}")
     if not promotion.can_store(dtype, array.dtype):
@@ -71,6 +96,14 @@ def check_out(out: Any, shape: layout.Shape, dtype: DataType, what: str) -> GPUA
             f"drop out= (or the in-place form), or convert with .astype({array.dtype.name!r})"
         )
     return array
+
+
+def check_writable(array: GPUArray, what: str) -> None:
+    """Raises ShapeError for a broadcast view: several of its elements are one in memory."""
+    if 0 in array.strides and any(
+        extent > 1 and not step for extent, step in zip(array.shape, array.strides, strict=True)
+    ):
+        raise ShapeError(f"{what}: a broadcast view of shape {array.shape} cannot be written; use .clone() first")
 
 
 def same_view(a: GPUArray, b: GPUArray) -> bool:

@@ -1,4 +1,4 @@
-"""Running one unary or binary operation over any layouts: the built-in kernels on cuda, NumPy on pool memory on sim.
+"""Running one element-wise operation over any layouts: the built-in kernels on cuda, NumPy on pool memory on sim.
 
 Callers have checked devices, shapes and types: operands have one type, broadcast to the output's shape, and do not
 overlap the output unless they are the very same view.
@@ -7,16 +7,25 @@ overlap the output unless they are the very same view.
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from pygpukit._core import native
-from pygpukit.core import layout, promotion, scalars
-from pygpukit.core.dtypes import DataType, bool_
-from pygpukit.core.errors import DTypeError
-from pygpukit.ops import host
+from pygpukit.core import layout, scalars
+from pygpukit.core.dtypes import DataType
+from pygpukit.ops import host, operations
 from pygpukit.ops.operands import is_array, span
+from pygpukit.ops.operations import ADD as ADD
+from pygpukit.ops.operations import COPY as COPY
+from pygpukit.ops.operations import DIV as DIV
+from pygpukit.ops.operations import EQ as EQ
+from pygpukit.ops.operations import LE as LE
+from pygpukit.ops.operations import LT as LT
+from pygpukit.ops.operations import MUL as MUL
+from pygpukit.ops.operations import NE as NE
+from pygpukit.ops.operations import NEG as NEG
+from pygpukit.ops.operations import SUB as SUB
+from pygpukit.ops.operations import Op as Op
 
 if TYPE_CHECKING:
     from pygpukit.core.array import GPUArray
@@ -24,40 +33,10 @@ if TYPE_CHECKING:
 
 SOURCE = "kernels/elementwise.cu"
 MAX_DIMS = 16  # numeric.cuh: kMaxDims
-_BLOCK = 256
+BLOCK = 256
 _VECTOR_BYTES = 16
-
-
-@dataclass(frozen=True, eq=False)
-class Op:
-    """An operation: its name in errors and records, its functor in elementwise.cu, its NumPy function."""
-
-    name: str
-    functor: str
-    ufunc: str
-    compares: bool = False  # the result is bool
-    commutes: bool = False
-
-    def result_dtype(self, dtype: DataType) -> DataType:
-        """Type of the result of operands of type dtype."""
-        return bool_ if self.compares else dtype
-
-    @property
-    def swapped(self) -> str:
-        """The functor for operands the other way round."""
-        return self.functor if self.commutes else f"pk::Swapped<{self.functor}>"
-
-
-COPY = Op("copy", "pk::Copy", "asarray")
-NEG = Op("neg", "pk::Negate", "negative")
-ADD = Op("add", "pk::Add", "add", commutes=True)
-SUB = Op("sub", "pk::Subtract", "subtract")
-MUL = Op("mul", "pk::Multiply", "multiply", commutes=True)
-DIV = Op("div", "pk::Divide", "true_divide")
-EQ = Op("eq", "pk::Equal", "equal", compares=True, commutes=True)
-NE = Op("ne", "pk::NotEqual", "not_equal", compares=True, commutes=True)
-LT = Op("lt", "pk::Less", "less", compares=True)  # a > b is b < a
-LE = Op("le", "pk::LessEqual", "less_equal", compares=True)
+_ARRAYS, _RIGHT, _LEFT = range(3)  # forms of DenseCall: arrays only, a number on the right, on the left
+_NO_NUMBERS = bytes(48)  # elementwise.cu: Numbers
 
 # DataType name -> C++ type of the kernels.
 CTYPES = {
@@ -94,10 +73,13 @@ def unary(op: Op, a: GPUArray, out: GPUArray) -> None:
     if host.computes():
         _on_host(op, a.dtype, (a,), out)
         return
+    if not op.by_layout:
+        _launch(f"pk::unary<{_ctype(a)}, {_ctype(out)}, {op.functor}>", (a, out))
+        return
     moved = op is COPY and a.dtype is out.dtype
     types = f"{_RAW[a.itemsize]}, {_RAW[a.itemsize]}" if moved else f"{_ctype(a)}, {_ctype(out)}"
     if dense(a, out):
-        _launch_dense(f"pk::unary_dense<{types}, {op.functor}>", a, out)
+        _launch_dense(op, _ARRAYS, f"pk::unary_dense<{types}, {op.functor}>", a, out)
     else:
         _launch_strided(f"pk::unary_strided<{types}, {op.functor}>", a, out)
 
@@ -109,24 +91,52 @@ def binary(op: Op, dtype: DataType, a: Operand, b: Operand, out: GPUArray) -> No
     if host.computes():
         _on_host(op, dtype, (a, b), out)
         return
+    if not op.by_layout:
+        operand = _RAW[dtype.itemsize] if op.by_size else CTYPES[dtype.name]
+        result = operand if op.by_size else _ctype(out)
+        arrays, numbers = _with_numbers((a, b), dtype)
+        _launch(f"pk::binary<{operand}, {result}, {op.functor}>", (*arrays, out), numbers)
+        return
     types = f"{CTYPES[dtype.name]}, {_ctype(out)}"
     if is_array(a) and not is_array(b) and dense(a, out):
-        _launch_dense(f"pk::binary_scalar<{types}, {op.functor}>", a, scalars.encode(b, dtype), out)
+        _launch_dense(op, _RIGHT, f"pk::binary_scalar<{types}, {op.functor}>", a, scalars.encode(b, dtype), out)
         return
     if is_array(b) and not is_array(a) and dense(b, out):
-        _launch_dense(f"pk::binary_scalar<{types}, {op.swapped}>", b, scalars.encode(a, dtype), out)
+        _launch_dense(op, _LEFT, f"pk::binary_scalar<{types}, {op.swapped}>", b, scalars.encode(a, dtype), out)
         return
     x = a if is_array(a) else scalar_array(a, dtype)
     y = b if is_array(b) else scalar_array(b, dtype)
     if dense(x, out) and dense(y, out):
-        _launch_dense(f"pk::binary_dense<{types}, {op.functor}>", x, y, out)
+        _launch_dense(op, _ARRAYS, f"pk::binary_dense<{types}, {op.functor}>", x, y, out)
     else:
         _launch_strided(f"pk::binary_strided<{types}, {op.functor}>", x, y, out)
+
+
+def ternary(op: Op, dtype: DataType, c: GPUArray, a: Operand, b: Operand, out: GPUArray) -> None:
+    """out[...] = op(c, a, b); a and b are arrays of dtype or numbers, all broadcast to out's shape."""
+    if not out.size:
+        return
+    if host.computes():
+        _on_host(op, dtype, (c, a, b), out)
+        return
+    first, operand = _ctype(c), _RAW[dtype.itemsize] if op.by_size else CTYPES[dtype.name]
+    arrays, numbers = _with_numbers((a, b), dtype, out)
+    _launch(f"pk::ternary<{first}, {operand}, {operand}, {op.functor}>", (c, *arrays, out), numbers)
 
 
 def dense(array: GPUArray, out: GPUArray) -> bool:
     """True when both are C-contiguous and of one shape: the kernels then walk them as one dimension."""
     return array.shape == out.shape and array.is_contiguous() and out.is_contiguous()
+
+
+def scalar_array(value: Any, dtype: DataType) -> GPUArray:
+    """A 0-d array that holds a Python number."""
+    array = native.empty((), dtype)
+    native.fill(array, scalars.encode(value, dtype))
+    return array
+
+
+# ---- what there is to compile ----
 
 
 def catalogue() -> Iterator[tuple[str, tuple[str, ...]]]:
@@ -137,78 +147,151 @@ def catalogue() -> Iterator[tuple[str, tuple[str, ...]]]:
 
 def _instantiations() -> Iterator[tuple[str, ...]]:
     for raw in dict.fromkeys(_RAW.values()):
-        yield tuple(f"pk::unary_{form}<{raw}, {raw}, pk::Copy>" for form in ("dense", "strided"))
-    for name, ctype in CTYPES.items():
-        found = [f"pk::unary_dense<{ctype}, {other}, pk::Copy>" for other in CTYPES.values() if other != ctype]
-        if name != "bool":
-            found += [f"pk::unary_{form}<{ctype}, {ctype}, pk::Negate>" for form in ("dense", "strided")]
-        for op in _defined(DataType.from_string(name)):
-            types = f"{ctype}, {'bool' if op.compares else ctype}"
-            found += [f"pk::binary_{form}<{types}, {op.functor}>" for form in ("dense", "strided")]
-            found += [f"pk::binary_scalar<{types}, {functor}>" for functor in dict.fromkeys((op.functor, op.swapped))]
+        found = [f"pk::unary_{form}<{raw}, {raw}, pk::Copy>" for form in ("dense", "strided")]
+        found.append(f"pk::ternary<bool, {raw}, {raw}, {operations.SELECT.functor}>")
+        if raw.startswith("unsigned"):
+            found += [f"pk::binary<{raw}, {raw}, {op.functor}>" for op in operations.BINARY if op.by_size]
         yield tuple(found)
+    for name, ctype in CTYPES.items():
+        dtype = DataType.from_string(name)
+        found = [f"pk::unary_dense<{ctype}, {other}, pk::Copy>" for other in CTYPES.values() if other != ctype]
+        if name in NEG.types:
+            found += [f"pk::unary_{form}<{ctype}, {ctype}, pk::Negate>" for form in ("dense", "strided")]
+        for op in operations.ARITHMETIC:
+            if name in op.computed():
+                types = f"{ctype}, {CTYPES[op.result_dtype(dtype).name]}"
+                functors = dict.fromkeys((op.functor, op.swapped))
+                found += [f"pk::binary_{form}<{types}, {op.functor}>" for form in ("dense", "strided")]
+                found += [f"pk::binary_scalar<{types}, {functor}>" for functor in functors]
+        yield tuple(found)
+        yield from _of_all_layouts(ctype, dtype)
 
 
-def compute_dtype(op: Op, dtype: DataType) -> DataType:
-    """The type that op computes in when its operands promote to dtype. Raises DTypeError where op does not exist."""
-    if dtype.name not in CTYPES:
-        raise DTypeError(
-            f"{op.name}: {dtype} is a storage type without arithmetic; convert to a type that computes first"
-        )
-    if dtype is bool_ and op in (SUB, NEG):
-        raise DTypeError(f"{op.name}: not defined for bool; convert with .astype('int8') first")
-    if op in (LT, LE) and dtype in promotion.COMPLEX:
-        raise DTypeError(f"{op.name}: complex numbers have no order; compare their parts")
-    return promotion.true_divide(dtype) if op is DIV else dtype
+def _of_all_layouts(ctype: str, dtype: DataType) -> Iterator[tuple[str, ...]]:
+    """The kernels that walk every layout, for one operand type: in units small enough to compile side by side."""
+
+    def types(op: Op) -> str:
+        return f"{ctype}, {CTYPES[op.result_dtype(dtype).name]}"
+
+    found = [f"pk::unary<{types(op)}, {op.functor}>" for op in operations.UNARY if dtype.name in op.computed()]
+    for op in operations.BINARY:
+        if dtype.name in op.computed() and not op.by_size:
+            found.append(f"pk::binary<{types(op)}, {op.functor}>")
+    if dtype.name in operations.CLAMP.computed():
+        found.append(f"pk::ternary<{ctype}, {ctype}, {ctype}, {operations.CLAMP.functor}>")
+    for start in range(0, len(found), 20):
+        yield tuple(found[start : start + 20])
 
 
-def _defined(dtype: DataType) -> list[Op]:
-    """The binary operations that are computed in dtype."""
-    division = [DIV] if promotion.is_inexact(dtype) else []
-    subtraction = [] if dtype == bool_ else [SUB]
-    order = [] if dtype in promotion.COMPLEX else [LT, LE]
-    return [ADD, *subtraction, MUL, *division, EQ, NE, *order]
-
-
-def scalar_array(value: Any, dtype: DataType) -> GPUArray:
-    """A 0-d array that holds a Python number."""
-    array = native.empty((), dtype)
-    native.fill(array, scalars.encode(value, dtype))
-    return array
+# ---- launching ----
 
 
 def _ctype(array: GPUArray) -> str:
     return CTYPES[array.dtype.name]
 
 
-def _launch_dense(expression: str, *args: Any) -> None:
+def _with_numbers(
+    operands: Sequence[Operand], dtype: DataType, stand_in: GPUArray | None = None
+) -> tuple[list[GPUArray], bytes]:
+    """Arrays for all operands, and elementwise.cu's Numbers of those that are Python numbers.
+
+    A number's place among the arrays is taken by another one of its type, or the stand-in, which is not read.
+    """
+    arrays = [operand for operand in operands if is_array(operand)]
+    if len(arrays) == len(operands):
+        return arrays, _NO_NUMBERS
+    given, values, pointers = 0, b"", []
+    for position, operand in enumerate(operands):
+        if is_array(operand):
+            values += bytes(16)
+            pointers.append(operand)
+        else:
+            given |= 1 << position
+            values += scalars.encode(operand, dtype).ljust(16, b"\0")
+            pointers.append(arrays[0] if stand_in is None else stand_in)
+    return pointers, given.to_bytes(16, "little") + values
+
+
+def _launch(expression: str, arrays: Sequence[GPUArray], numbers: bytes | None = None) -> None:
+    """A kernel that walks every layout; the last array is the output."""
     from pygpukit.jit import builtin
 
-    first, out = args[0], args[-1]
-    per_thread = _VECTOR_BYTES // max(first.itemsize, out.itemsize)
+    pointers, packed, blocks = walk(arrays)
+    rest = (packed,) if numbers is None else (packed, numbers)
+    builtin.launch(SOURCE, expression, (blocks, 1, 1), (BLOCK, 1, 1), *pointers, *rest)
+
+
+def walk(arrays: Sequence[GPUArray]) -> tuple[Sequence[GPUArray], bytes, int]:
+    """How a kernel of all layouts walks arrays that broadcast to the last one: pointers, numeric.cuh's Layout, blocks.
+
+    Where all arrays are dense the layout says so by a negative number of axes, and a thread takes 16 bytes.
+    """
+    out = arrays[-1]
     size = out.size
-    blocks = -(-size // (_BLOCK * per_thread))
-    builtin.launch(SOURCE, expression, (blocks, 1, 1), (_BLOCK, 1, 1), *args, size.to_bytes(8, "little"))
+    if all(dense(array, out) for array in arrays):
+        per_thread = _VECTOR_BYTES // _widest(arrays)
+        packed = struct.pack("<qq", size, -1) + bytes(8 * (MAX_DIMS + len(arrays) * (MAX_DIMS + 1)))
+        return arrays, packed, -(-size // (BLOCK * per_thread))
+    spans, packed = layout_of(arrays)
+    return spans, packed, -(-size // BLOCK)
 
 
-def _launch_strided(expression: str, *arrays: GPUArray) -> None:
-    from pygpukit.jit import builtin
+def _widest(arrays: Sequence[GPUArray]) -> int:
+    return max(array.itemsize for array in arrays)
 
+
+def layout_of(arrays: Sequence[GPUArray]) -> tuple[Sequence[GPUArray], bytes]:
+    """The storage that each array touches, and numeric.cuh's Layout of a walk over the last one's shape."""
     shape, size = arrays[-1].shape, arrays[-1].size
     strides = [layout.broadcast_strides(array.shape, array.strides, shape) for array in arrays]
     shape, strides = layout.collapse(shape, strides)
     spans, starts = zip(*(span(array) for array in arrays), strict=True)
-    # numeric.cuh: Layout
     fields = [size, len(shape), *pad(shape), *starts]
     for array, steps in zip(arrays, strides, strict=True):
         fields += pad([step // array.itemsize for step in steps])
-    blocks = -(-size // _BLOCK)
-    builtin.launch(SOURCE, expression, (blocks, 1, 1), (_BLOCK, 1, 1), *spans, struct.pack(f"<{len(fields)}q", *fields))
+    return spans, struct.pack(f"<{len(fields)}q", *fields)
 
 
 def pad(values: Sequence[int]) -> list[int]:
     """values for a fixed array of kMaxDims in a kernel's layout."""
     return [*values, *[0] * (MAX_DIMS - len(values))]
+
+
+def _launch_dense(op: Op, form: int, expression: str, *args: Any) -> None:
+    from pygpukit.jit import builtin
+
+    first, out = args[0], args[-1]
+    per_thread = _VECTOR_BYTES // max(first.itemsize, out.itemsize)
+    size = out.size
+    blocks = -(-size // (BLOCK * per_thread))
+    kernel = builtin.launch(SOURCE, expression, (blocks, 1, 1), (BLOCK, 1, 1), *args, size.to_bytes(8, "little"))
+    _learn(op, form, first, kernel, out, per_thread)
+
+
+def _learn(op: Op, form: int, first: GPUArray, kernel: native.Kernel, out: GPUArray, per_thread: int) -> None:
+    if op.plain is not None and op is not COPY:  # a copy's kernel depends on more than its operand's type
+        op.plain.learn(form, first.dtype_code, kernel, out.dtype_code, per_thread)
+
+
+def _launch_strided(expression: str, *arrays: GPUArray) -> None:
+    from pygpukit.jit import builtin
+
+    spans, packed = layout_of(arrays)
+    blocks = -(-arrays[-1].size // BLOCK)
+    builtin.launch(SOURCE, expression, (blocks, 1, 1), (BLOCK, 1, 1), *spans, packed)
+
+
+# ---- on the host ----
+
+
+def host_function(op: Op, dtype: DataType) -> Callable[..., Any]:
+    """What computes op on NumPy arrays of dtype, as host.values() gives them."""
+    import numpy as np
+
+    from pygpukit.ops import host_functions
+
+    ours = getattr(host_functions, f"{op.ufunc}_{dtype.name}", None) or getattr(host_functions, op.ufunc, None)
+    return ours or getattr(np, op.ufunc)
 
 
 def _on_host(op: Op, dtype: DataType, operands: Sequence[Operand], out: GPUArray) -> None:
@@ -223,6 +306,6 @@ def _on_host(op: Op, dtype: DataType, operands: Sequence[Operand], out: GPUArray
         # A number takes part as an element of the arrays' type, rounded as an element would be.
         inputs = [host.values(x) if is_array(x) else host.rounded(x, dtype) for x in operands]
         with np.errstate(all="ignore"):
-            host.store(out, getattr(np, op.ufunc)(*inputs))
+            host.store(out, host_function(op, dtype)(*inputs))
 
     native.host_launch(op.name, compute, [*arrays, out])

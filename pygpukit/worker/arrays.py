@@ -1,13 +1,20 @@
-"""Arrays over the border: on the parent's side as exported segments, on the worker's side mapped again."""
+"""Arrays over the border: on the parent's side exported segments or host copies, on the worker's side mapped again."""
 
 from __future__ import annotations
 
+import mmap
 import os
+from bisect import bisect_right
 from collections.abc import Sequence
 from typing import Any
 
 from .. import _core
 from .._core import native
+from ..core.errors import GPUError
+from ._linux import available_bytes
+
+_GRANULE = 2 << 20  # segments are mapped in pages of this size, on cuda and on the simulation
+_ALIGNMENT = 512  # of the pool's blocks: copies are aligned as their arrays are
 
 Array = Any  # a GPUArray; the compiled type is not known to the type checker
 
@@ -30,22 +37,12 @@ class Handover:
             raise
 
     def _add(self, name: str, array: Array) -> None:
-        if not array.is_contiguous():
-            raise ValueError(f"argument {name}: a worker takes C-contiguous arrays; pass .contiguous() and copy back")
+        _check_contiguous(name, array)
         native.pin(array)
         self._pinned.append(array)
         address = array.device_ptr
         place = self._segment_of(array.device, address)
-        self.descriptions.append(
-            {
-                "segment": place,
-                "offset": address - self._starts[place],
-                "nbytes": array.nbytes,
-                "shape": list(array.shape),
-                "dtype": array.dtype.name,
-                "device": array.device,
-            }
-        )
+        self.descriptions.append(_description(array, place, address - self._starts[place], array.device))
 
     def _segment_of(self, device: int, address: int) -> int:
         for place, start in enumerate(self._starts):
@@ -69,6 +66,93 @@ class Handover:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+class HostCopies:
+    """Copies of contiguous arrays in host memory, as a Handover for a process on the simulation. Use as a context.
+
+    Arrays that overlap do so there too. Raises GPUError, before anything is copied, when the memory is not there.
+    """
+
+    def __init__(self, arrays: Sequence[tuple[str, Array]]) -> None:
+        for name, array in arrays:
+            _check_contiguous(name, array)
+        spans = _merged([_span(array) for _, array in arrays])
+        self.segments = [-(-(end - start + start % _ALIGNMENT) // _GRANULE) * _GRANULE for _, start, end in spans]
+        self.descriptions: list[dict[str, Any]] = []
+        self.descriptors: list[int] = []
+        needed, there = sum(end - start for _, start, end in spans), available_bytes()
+        if there is not None and needed > there:
+            raise GPUError(f"the arrays' copies take {needed >> 20} MiB of host memory, {there >> 20} MiB are free")
+        try:
+            for size in self.segments:
+                self.descriptors.append(os.memfd_create("pygpukit-copies", os.MFD_CLOEXEC))
+                os.ftruncate(self.descriptors[-1], size)
+            for _, array in arrays:
+                device, address, _ = _span(array)
+                place = bisect_right([(on, start) for on, start, _ in spans], (device, address)) - 1
+                start = spans[place][1]
+                offset = address - start + start % _ALIGNMENT
+                self._copy(array, place, offset)
+                self.descriptions.append(_description(array, place, offset, device=0))
+        except BaseException:
+            self.close()
+            raise
+
+    def _copy(self, array: Array, place: int, offset: int) -> None:
+        if not array.nbytes:
+            return
+        with (
+            mmap.mmap(self.descriptors[place], self.segments[place]) as mapped,
+            memoryview(mapped) as whole,
+            whole[offset : offset + array.nbytes] as target,
+        ):
+            native.copy_to_host(target, array)
+
+    def close(self) -> None:
+        for descriptor in self.descriptors:
+            os.close(descriptor)
+        self.descriptors = []
+
+    def __enter__(self) -> HostCopies:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+_Span = tuple[int, int, int]  # device, first address, address behind the last
+
+
+def _span(array: Array) -> _Span:
+    return array.device, array.device_ptr, array.device_ptr + max(array.nbytes, 1)
+
+
+def _merged(spans: Sequence[_Span]) -> list[_Span]:
+    """The spans in order, those that overlap as one."""
+    out: list[_Span] = []
+    for device, start, end in sorted(spans):
+        if out and out[-1][0] == device and start < out[-1][2]:
+            out[-1] = device, out[-1][1], max(end, out[-1][2])
+        else:
+            out.append((device, start, end))
+    return out
+
+
+def _check_contiguous(name: str, array: Array) -> None:
+    if not array.is_contiguous():
+        raise ValueError(f"argument {name}: a worker takes C-contiguous arrays; pass .contiguous() and copy back")
+
+
+def _description(array: Array, segment: int, offset: int, device: int) -> dict[str, Any]:
+    return {
+        "segment": segment,
+        "offset": offset,
+        "nbytes": array.nbytes,
+        "shape": list(array.shape),
+        "dtype": array.dtype.name,
+        "device": device,
+    }
 
 
 class Segment:

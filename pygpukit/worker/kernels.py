@@ -8,12 +8,14 @@ import ctypes
 import json
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from typing import Any
 
 from pygpukit._core import native
+from pygpukit.core import faults
 from pygpukit.core.errors import DriverError, GPUError, KernelArgumentError
+from pygpukit.jit.bench import bench
 from pygpukit.jit.image import from_bytes
 from pygpukit.jit.kernel import JITKernel
 from pygpukit.jit.unit import Unit
@@ -39,19 +41,71 @@ def launch(call: dict[str, Any], *values: Any) -> dict[str, Any]:
     call: unit, kernel, grid, block, shared_bytes, cooperative, cluster, and names: those of the last values. A value
     that JSON does not carry is {"bytes": base64} or {"complex": [real, imaginary]}.
     """
+    return _run(call, values, lambda once: once())
+
+
+def measure(call: dict[str, Any], *values: Any) -> dict[str, Any]:
+    """bench() of the launch. Returns as launch(), with the BenchResult's fields as `bench`.
+
+    call: as for launch(), with `bench`: what bench() takes beside the launch.
+    """
+
+    def measured(once: Callable[[], None]) -> dict[str, Any]:
+        return {"bench": _plain(asdict(bench(once, **call["bench"])))}
+
+    return _run(call, values, measured)
+
+
+def _run(
+    call: dict[str, Any], values: tuple[Any, ...], use: Callable[[Callable[[], None]], dict[str, Any] | None]
+) -> dict[str, Any]:
+    """What `use` makes of a function that launches once, what the kernel printed, and the error."""
     arguments = [_value(value) for value in values]
     first_named = len(arguments) - len(call["names"])
     named = dict(zip(call["names"], arguments[first_named:], strict=True))
     printed: list[str] = []
-    error = None
+    made = error = None
     with _captured(printed):
         try:
             bound = _bound(call)
-            bound(*arguments[:first_named], **named)
+            made = use(lambda: bound(*arguments[:first_named], **named))
             native.synchronize()
         except GPUError as fault:
             error = _described(fault)
-    return {"printed": "".join(printed), "error": error}
+            _settle()
+    return {"printed": "".join(printed), "error": error, **(made or {})}
+
+
+def count(call: dict[str, Any], *values: Any) -> dict[str, Any]:
+    """Launch a counting kernel and wait. Returns what native.sim_take_traffic() tells, and the error as launch() does.
+
+    call: as for launch(), with `variables` in the place of names: the last values are what these hold.
+    """
+    arguments = [_value(value) for value in values]
+    first_variable = len(arguments) - len(call["variables"])
+    try:
+        bound = _bound(call)
+        variables = _units[call["unit"]].globals
+        for name, value in zip(call["variables"], arguments[first_variable:], strict=True):
+            with contextlib.suppress(GPUError):  # this compiler left it out: nothing uses it
+                native.copy(variables[name].array(), value)
+        native.sim_take_traffic()
+        bound(*arguments[:first_variable])
+        native.synchronize()
+    except GPUError as fault:
+        _settle()
+        return {"traffic": None, "error": _described(fault)}
+    finally:
+        native.take_device_output()  # the kernel's own launch prints it
+    return {"traffic": list(native.sim_take_traffic()), "error": None}
+
+
+def _settle() -> None:
+    """Wait for launches that were queued behind one that faulted, and may fault as it did."""
+    while faults.lost() is None:
+        with contextlib.suppress(GPUError):
+            native.synchronize()
+            return
 
 
 def _bound(call: dict[str, Any]) -> native.BoundKernel:
@@ -77,8 +131,13 @@ def _described(error: GPUError) -> dict[str, Any]:
     if isinstance(error, KernelArgumentError):
         found["parameter"] = error.parameter
     if hasattr(error, "findings"):
-        found["findings"] = json.loads(json.dumps([asdict(finding) for finding in error.findings]))  # no tuples
+        found["findings"] = _plain([asdict(finding) for finding in error.findings])
     return found
+
+
+def _plain(fields: Any) -> Any:
+    """As JSON carries it: lists in the place of tuples."""
+    return json.loads(json.dumps(fields))
 
 
 @contextlib.contextmanager

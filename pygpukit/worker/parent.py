@@ -15,6 +15,7 @@ from .protocol import MAX_DESCRIPTORS, VERSION, encode, plain, receive, send
 
 START_TIMEOUT_S = 60.0
 CLOSE_TIMEOUT_S = 5.0
+_NO_LIMIT = "memory=65536GiB"  # of the simulated device; the last word in PYGPUKIT_SIM counts
 
 # A worker dies with the thread that started it (Linux counts threads, not processes), so one thread that lives as
 # long as the process starts them all.
@@ -24,13 +25,15 @@ _starter = ThreadPoolExecutor(1, "pygpukit-worker-starter")
 class Worker:
     """A child process with its own device context, on the same backend as this process.
 
+    `backend` names one to use instead: calls then hand over copies of arrays in host memory, not the arrays, and a
+    simulated device there has as much memory as the host.
     An illegal address or an endless kernel there costs the worker, not this process. Arrays are shared, not copied:
     both sides see each other's writes. One call runs at a time; calls from several threads wait for each other.
     Raises WorkerError where processes cannot share memory (Windows), WorkerDiedError when the child does not start.
     """
 
-    def __init__(self, name: str = "worker") -> None:
-        self.name = name
+    def __init__(self, name: str = "worker", backend: str | None = None) -> None:
+        self.name, self.backend = name, backend
         self._lock = threading.RLock()
         self._channel: socket.socket | None = None
         self._process: subprocess.Popen[bytes] | None = None
@@ -59,7 +62,9 @@ class Worker:
                 return
             ours, theirs = socket.socketpair()
             command = [sys.executable, "-m", "pygpukit.worker", str(theirs.fileno()), str(os.getpid())]
-            environment = {**os.environ, "PYGPUKIT_BACKEND": str(backend())}
+            environment = {**os.environ, "PYGPUKIT_BACKEND": self.backend or str(backend())}
+            if self.backend == "sim":
+                environment["PYGPUKIT_SIM"] = ",".join(filter(None, (os.environ.get("PYGPUKIT_SIM"), _NO_LIMIT)))
             self._channel = ours
             with theirs:
                 self._process = _starter.submit(
@@ -84,13 +89,13 @@ class Worker:
         the worker is killed: nothing else stops a kernel), WorkerDiedError, and TypeError or ValueError for arguments
         that cannot travel. An interrupt kills the worker too; restart() brings a fresh one.
         """
-        from .arrays import Handover
+        from .arrays import Handover, HostCopies
 
         plain, arrays = _split(args, kwargs)
         with self._lock:
             if not self.alive:
                 raise self._died()
-            with Handover(arrays) as handover:
+            with HostCopies(arrays) if self.backend else Handover(arrays) as handover:
                 if len(handover.descriptors) > MAX_DESCRIPTORS:
                     count = len(handover.descriptors)
                     raise ValueError(f"arrays of {count} memory segments in one call; the limit is {MAX_DESCRIPTORS}")

@@ -101,9 +101,9 @@ def test_indexing_is_numpys_and_a_view(shape: tuple[int, ...], key: Any) -> None
         np.testing.assert_array_equal(x.to_numpy(), host)
 
 
-@pytest.mark.parametrize("key", [[0, 1], np.array([True, False]), True, 1.5, "a"])
-def test_advanced_indexing_is_refused_by_name(key: Any) -> None:
-    with pytest.raises(TypeError, match="to_numpy"):
+@pytest.mark.parametrize("key", [1.5, "a", (0, 2.0), [0.5], np.ones(2)])
+def test_other_keys_are_refused_by_name(key: Any) -> None:
+    with pytest.raises(IndexError, match="integers"):
         gp.ones((2, 2))[key]
 
 
@@ -311,7 +311,7 @@ def test_len_and_iteration() -> None:
 
 def test_numpy_never_converts_implicitly() -> None:
     x = gp.ones(3)
-    for convert in (np.asarray, np.array, np.sum, lambda a: np.add(a, np.ones(3)), np.sqrt):
+    for convert in (np.asarray, np.array, lambda a: np.add(a, np.ones(3))):
         with pytest.raises(TypeError):
             convert(x)
     with pytest.raises(TypeError, match=re.escape(".to_numpy()")):

@@ -29,6 +29,15 @@ def packed(values: np.ndarray, bits: int) -> np.ndarray:
     return np.ascontiguousarray(values.astype(np.int64) % (1 << bits)).astype(f"u{bits // 8}").view(np.uint32).ravel()
 
 
+def test_infinity_nan_and_named_constants() -> None:
+    a = np.ones(3, np.float32)
+    names = {"INFINITY": np.inf, "NAN": np.nan, "CUDART_INF_F": np.inf, "CUDART_NAN_F": np.nan}
+    names |= {"CUDART_PI_F": np.pi, "CUDART_SQRT_TWO_F": np.sqrt(2), "CUDART_MAX_NORMAL_F": np.finfo(np.float32).max}
+    names |= {"CUDART_MIN_DENORM_F": 2.0**-149, "1 / CUDART_NEG_ZERO_F": -np.inf, "(float)CUDART_PIO4": np.pi / 4}
+    expected = {f"a * ({text})": np.full(3, value, np.float32) for text, value in names.items()}
+    check(expected, a, head="#include <math_constants.h>\n")
+
+
 def test_bits_and_bytes() -> None:
     a, b, _ = words()
     u, v = [int(x) for x in a], [int(x) for x in b]

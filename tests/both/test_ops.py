@@ -402,3 +402,13 @@ def test_every_operation_passes_the_one_launch_function() -> None:
         before = launches()
         work()
         assert launches() == before + 1
+
+
+def test_a_bad_output_is_refused_before_anything_is_converted() -> None:
+    x, c, mask, short = gp.ones(4, "float32"), gp.ones(4, "complex64"), gp.ones(4, "int32"), gp.ones(3)
+    launches = _core.counters()
+    with pytest.raises(gp.DTypeError, match="cannot be stored"):
+        gp.add(x, c, out=x)
+    with pytest.raises(gp.ShapeError):
+        gp.where(mask, x, 1j, out=short)
+    assert _core.counters() == launches

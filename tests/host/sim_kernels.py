@@ -5,12 +5,7 @@ from __future__ import annotations
 import numpy as np
 from sim_table import Module, Table
 
-ADD = """
-__global__ void add(const float *a, const float *b, float *out, int n) {
-  int i = blockIdx.x * blockDim.x + threadIdx.x;
-  if (i < n) out[i] = a[i] + b[i];
-}
-"""
+from pygpukit.benchmark.kernels import ADD, MATMUL
 
 BLUR = """
 __global__ void blur(const float *__restrict__ in, float *__restrict__ out, int width, int height) {
@@ -27,24 +22,6 @@ __global__ void volume(int *out) {
   uint3 at = make_uint3(blockIdx.x * blockDim.x + threadIdx.x, blockIdx.y * blockDim.y + threadIdx.y,
                         blockIdx.z * blockDim.z + threadIdx.z);
   out[(at.z * extent.y + at.y) * extent.x + at.x] = at.x + 100 * at.y + 10000 * at.z;
-}
-"""
-
-MATMUL = """
-#define TILE 16
-__global__ void matmul(const float *a, const float *b, float *c, int n) {
-  __shared__ float left[TILE][TILE], right[TILE][TILE];
-  int column = blockIdx.x * TILE + threadIdx.x, row = blockIdx.y * TILE + threadIdx.y;
-  float sum = 0.0f;
-  for (int tile = 0; tile < n; tile += TILE) {
-    left[threadIdx.y][threadIdx.x] = a[row * n + tile + threadIdx.x];
-    right[threadIdx.y][threadIdx.x] = b[(tile + threadIdx.y) * n + column];
-    __syncthreads();
-#pragma unroll
-    for (int k = 0; k < TILE; ++k) sum += left[threadIdx.y][k] * right[k][threadIdx.x];
-    __syncthreads();
-  }
-  c[row * n + column] = sum;
 }
 """
 

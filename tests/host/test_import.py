@@ -46,6 +46,22 @@ def test_fetching_every_name_loads_neither_numpy_nor_the_driver() -> None:
     assert child(EVERY_NAME) == "[] []"
 
 
+CACHED = """
+gp = pygpukit
+kernel = gp.jit("__global__ void k(float* x, int n) { if (threadIdx.x < n) x[threadIdx.x] = 1; }")
+kernel(gp.zeros(10), n=10)
+print(kernel.compiled.origin, *sorted(name for name in sys.modules if name.startswith("pygpukit.jit.")))
+"""
+ONLY_FOR_COMPILES_AND_INSPECTION = ("manifest", "lookup_files", "flight", "globals", "inspect", "cubin", "parallel")
+
+
+def test_a_kernel_from_the_cache_loads_what_it_needs() -> None:
+    lines = [child(CACHED).splitlines()[0].split() for _ in range(2)]
+    assert [line[0] for line in lines] == ["compiled", "disk"]
+    assert "pygpukit.jit.flight" in lines[0]
+    assert not {f"pygpukit.jit.{name}" for name in ONLY_FOR_COMPILES_AND_INSPECTION} & set(lines[1])
+
+
 def test_every_name_of_all_is_there() -> None:
     assert len(set(gp.__all__)) == len(gp.__all__)
     for name in gp.__all__:

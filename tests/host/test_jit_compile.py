@@ -42,6 +42,32 @@ needs_nvrtc = pytest.mark.skipif(
 )
 
 
+CONSTANTS = """
+__device__ float low = -INFINITY;
+__constant__ float limits[2] = {INFINITY, NAN};
+template <class T> struct Start { static constexpr T value = -INFINITY; };
+__global__ void k(float* x) { x[0] = fmaxf(low, Start<float>::value) + limits[1] + NAN; }
+"""
+
+
+@pytest.mark.parametrize("arch", ["sim", pytest.param("sm_90a", marks=needs_nvrtc)])
+def test_infinity_and_nan_need_no_header_and_may_be_the_sources_own(arch: str) -> None:
+    for front in ("", "#ifndef NAN\n#define NAN none\n#endif\n", "#define INFINITY 1.0f\n"):
+        assert "warning" not in compile_source(front + CONSTANTS, arch=arch).log
+    guarded = "#ifndef NAN\n#define NAN none\n#endif\n" + CONSTANTS
+    assert "warning" not in compile_source(guarded, arch=arch, defines={"NAN": "1.0f"}).log
+    with pytest.raises(CompileError, match="CUDART_INF_F"):
+        compile_source("__global__ void k(float* x) { x[0] = CUDART_INF_F; }", arch=arch)
+    constants = "#include <math_constants.h>\n__global__ void k(float* x) { x[0] = CUDART_INF_F * CUDART_PI_F; }"
+    assert compile_source(constants, arch=arch).image
+
+
+@needs_nvrtc
+def test_libcudacxx_brings_its_own_infinity() -> None:
+    source = "#include <cuda/std/cmath>\n__global__ void k(float* x) { x[0] = INFINITY; }"
+    assert "warning" not in compile_source(source, arch="sm_90a").log
+
+
 def test_options_are_sorted_into_their_meaning() -> None:
     parsed = parse_options(
         ["-DA", "-D", "B=2", "--define-macro=C=3", "-arch=sm_90", "--fmad=false", "-I", "dir", "-G"],

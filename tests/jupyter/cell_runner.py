@@ -22,6 +22,13 @@ def run(shell: Any, cell: str) -> Any:
     return result.result
 
 
+def error_of(shell: Any, cell: str) -> BaseException:
+    """What a cell that must fail raised."""
+    error: BaseException | None = shell.run_cell(cell, store_history=True).error_in_exec
+    assert error is not None, "the cell must fail"
+    return error
+
+
 def cuda(shell: Any, options: str, body: str = AXPY) -> Any:
     """The value of a %%cuda cell."""
     return run(shell, f"%%cuda {options}\n{body}")
@@ -29,9 +36,7 @@ def cuda(shell: Any, options: str, body: str = AXPY) -> Any:
 
 def failure(shell: Any, options: str, body: str = AXPY) -> BaseException:
     """What a %%cuda cell that must fail raised."""
-    error = shell.run_cell(f"%%cuda {options}\n{body}", store_history=True).error_in_exec
-    assert error is not None, "the cell must fail"
-    return error
+    return error_of(shell, f"%%cuda {options}\n{body}")
 
 
 def records(since: int, kind: int) -> list[tuple[int, int, int]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from cell_runner import error_of, run
 
 import pygpukit as gp
 from pygpukit.core.errors import KernelCheckError
@@ -22,14 +23,8 @@ LAUNCH = "differences[1, 32](x, d, 10)"
 FIXED = OFF_BY_ONE.replace("i < n", "i < n - 1")
 
 
-def run(shell: Any, cell: str) -> Any:
-    result = shell.run_cell(cell, store_history=True)
-    result.raise_error()
-    return result.result
-
-
 def failure(shell: Any, cell: str) -> KernelCheckError:
-    error = shell.run_cell(cell, store_history=True).error_in_exec
+    error = error_of(shell, cell)
     assert isinstance(error, KernelCheckError)
     return error
 
@@ -105,6 +100,32 @@ def test_a_line_of_an_included_cell_is_shown_from_there(arrays: Any, capsys: pyt
     shown = capsys.readouterr().out
     assert shown.startswith("ahead.cuh:5: out of bounds: ")
     assert "  ->   5 |     return from[i + 1];" in shown
+
+
+IN_A_HEADER = {
+    "inner index": ("out of bounds", "__shared__ int t[4][4];\n    return t[1][i + 4];"),
+    "division": ("integer division by zero", "\n    return 100 / i;"),
+    "alignment": ("misaligned", "\n    return *(const int*)((const char*)x + 2 + i);"),
+    "atomic": ("out of bounds", "\n    return atomicAdd((int*)x + 10 + i, 1);"),
+}
+
+
+@pytest.mark.parametrize("case", IN_A_HEADER)
+def test_what_the_compilers_own_checks_find_in_an_included_cell_is_shown_there(
+    case: str, arrays: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    kind, body = IN_A_HEADER[case]
+    run(arrays, f"%%cuda --name wrong.cuh\n__device__ int wrong(const float* x, int i)\n{{\n    {body}\n}}")
+    kernel = "__global__ void k(const float* x, float* d)\n{\n\n\n    d[threadIdx.x] = wrong(x, threadIdx.x);\n}"
+    run(arrays, f"%%cuda --check --with wrong.cuh\n{kernel}")
+    capsys.readouterr()
+    found = failure(arrays, "k[1, 2](x, d)\nd.to_numpy()").findings[0]
+    assert (found.kind, found.line) == (kind, 5)
+    if case == "inner index":
+        assert (found.array, found.index) == ("t", 4)
+    shown = capsys.readouterr().out
+    assert shown.startswith(f"wrong.cuh:5: {kind}: "), shown
+    assert f"  ->   5 | {body.splitlines()[1]}" in shown
 
 
 def test_a_kernel_of_jit_is_shown_too(arrays: Any, capsys: pytest.CaptureFixture[str]) -> None:

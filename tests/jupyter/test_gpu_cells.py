@@ -12,6 +12,7 @@ from cell_runner import AXPY, COPY, LAUNCH, cuda, failure, records
 
 import pygpukit as gp
 from pygpukit import _core
+from pygpukit.jit import count as counting
 from pygpukit.jupyter.errors import VerificationError
 
 pytest.importorskip("ipykernel")
@@ -62,6 +63,13 @@ def test_outputs_are_compared_and_launches_measured(shell: Any, host: dict[str, 
     assert str(result.launch) == "axpy[8192, 128]"
     error = failure(shell, "-i x,y,a=2,n=n -o z --verify a*x+y+(np.arange(n)==77)")
     assert isinstance(error, VerificationError) and error.verifications[0].first_bad == (77,)
+
+
+def test_counts_rate_what_the_gpu_was_measured_at(shell: Any, host: dict[str, Any]) -> None:
+    result = cuda(shell, "-i x,y,a=2,n=n -o z --verify a*x+y --bench --count")
+    assert (result.bench.backend, result.bench.bytes, result.bench.flops) == ("cuda", 12 * N, 2 * N)
+    assert 0 < result.bench.percent_of_limit < 200
+    counting._worker.kill()
 
 
 def test_a_sweep_reports_what_the_device_refuses(shell: Any, host: dict[str, Any]) -> None:

@@ -12,13 +12,17 @@ from typing import Any
 
 import numpy as np
 import pytest
+from cell_runner import error_of as failure
+from cell_runner import run
 from IPython.core.error import UsageError
 
 import pygpukit as gp
 from pygpukit.core.errors import DriverError, GPUError, KernelArgumentError, KernelCheckError
+from pygpukit.jit.bench import BenchResult
 from pygpukit.jit.unit import Unit
 from pygpukit.jupyter import isolated
 from pygpukit.worker import WorkerDiedError
+from pygpukit.worker.remote import KernelWorker
 
 SCALE = """%%cuda --isolated
 extern "C" __global__ void scale(float* x, float factor, int n) {
@@ -44,21 +48,9 @@ def cells(shell: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     shell.user_ns["gp"] = gp
     shell.user_ns["x"] = gp.from_numpy(np.arange(1000, dtype=np.float32))
     shell.user_ns["out"] = gp.zeros(1, dtype="int32")
-    monkeypatch.setattr(isolated, "_worker", isolated._IsolatedWorker())
+    monkeypatch.setattr(isolated, "_worker", KernelWorker("isolated kernels"))
     yield shell
     isolated._worker.kill()
-
-
-def run(shell: Any, cell: str) -> Any:
-    result = shell.run_cell(cell, store_history=True)
-    result.raise_error()
-    return result.result
-
-
-def failure(shell: Any, cell: str) -> BaseException:
-    error = shell.run_cell(cell, store_history=True).error_in_exec
-    assert error is not None, "the cell must fail"
-    return error
 
 
 def worker_pid() -> int:
@@ -88,10 +80,41 @@ def test_every_call_form_runs_in_the_worker_on_the_notebooks_arrays(cells: Any) 
 
 
 def test_a_launching_cell_runs_there_too(cells: Any) -> None:
-    cell = SCALE.replace("--isolated", "--isolated -i x,2.0,1000 --block 128")
-    run(cells, cell)
+    run(cells, SCALE.replace("--isolated", "--isolated -i x,2.0,1000 --block 128"))
     assert float(cells.user_ns["x"].to_numpy()[10]) == 20
-    assert isinstance(failure(cells, cell.replace("--block 128", "--bench")), UsageError)
+
+
+def test_measurements_are_taken_in_the_worker(cells: Any) -> None:
+    launches = gp._core.native.device_counters()["launches"]
+    cell = SCALE.replace(
+        "--isolated", "--isolated -i factor=2.0,n=1000 -o x --verify 2*x --bytes 8*n --flops n --bench"
+    )
+    measured = run(cells, cell).bench
+    assert isinstance(measured, BenchResult) and measured.backend == "sim" and measured.median_us > 0
+    assert (measured.bytes, measured.flops, measured.limits) == (8000, 1000, None)
+    np.testing.assert_array_equal(cells.user_ns["x"].to_numpy(), 2 * np.arange(1000))  # as one launch leaves it
+    swept = run(cells, cell.replace("--bench", "--sweep block=64,2048")).sweep
+    assert swept[0].bench.samples and swept[0].bench.bytes == 8000 and "1024" in swept[1].error
+    assert gp._core.native.device_counters()["launches"] == launches, "nothing was launched in this process"
+    assert isinstance(failure(cells, cell.replace("8*n", "-8*n")), ValueError)
+
+
+def test_a_measurement_that_faults_or_is_interrupted_costs_the_worker_only(cells: Any) -> None:
+    body = "__global__ void step(volatile float* x, int wild) {\n    x[0] += 1;\n"
+    body += "    if (x[0] > 5 && wild) x[1ll << 40] = 1;\n    while (x[0] > 5) { }\n}"
+    for wild in (1, 0):
+        cells.user_ns["x"] = gp.zeros(10)
+        if not wild:
+            threading.Timer(1.0, os.kill, (os.getpid(), signal.SIGINT)).start()
+        begin = time.monotonic()
+        error = failure(cells, f"%%cuda --isolated --grid 1 --block 1 --bench -i wild={wild} -o x\n{body}")
+        if wild:
+            assert isinstance(error, DriverError) and "cell:4" in str(error) and "step[" in str(error)
+        else:
+            assert isinstance(error, KeyboardInterrupt) and time.monotonic() - begin < 5
+        assert cells.user_ns["x"].to_numpy()[0] == 1  # as the launch before left it
+    run(cells, SCALE.replace("--isolated", "--isolated -i x,2.0,10"))
+    assert cells.user_ns["x"].to_numpy()[0] == 2
 
 
 def test_the_whole_notebook_may_be_isolated(cells: Any) -> None:

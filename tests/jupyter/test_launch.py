@@ -11,7 +11,8 @@ from IPython.core.error import UsageError
 
 import pygpukit as gp
 from pygpukit import _core
-from pygpukit.core.errors import DriverError, KernelArgumentError
+from pygpukit.core.errors import DriverError, KernelArgumentError, KernelCheckError
+from pygpukit.jit import count as counting
 from pygpukit.jupyter.errors import CudaCompileError, VerificationError
 
 N = 1000
@@ -277,6 +278,25 @@ def test_counted_bytes_and_operations(shell: Any, data: dict[str, Any]) -> None:
     result = cuda(shell, "-i x,y,a=2,n=n -o z --verify 2*x+y --bench --count")
     assert (result.bench.bytes, result.bench.flops) == (12 * N, 2 * N)
     np.testing.assert_allclose(z_of(shell), 2 * data["x"] + data["y"], rtol=1e-6, atol=1e-6)
+
+
+def test_counting_for_a_gpu(shell: Any, data: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(counting, "is_sim", lambda: False)  # as on cuda: in a worker process
+    result = cuda(shell, "-i x,y,a=2,n=n -o z --sweep block=64,128 --count")
+    assert [(point.bench.bytes, point.bench.flops) for point in result.sweep] == [(12 * N, 2 * N)] * 2
+    cuda(shell, "-i x,y,a=3,n=n -o z --verify 3*x+y --isolated --bench --count")
+    error = failure(shell, "-i x,y,a=2,n=n -o z --bench --count", AXPY.replace("n) z[i]", "n) z[i - 1]"))
+    assert isinstance(error, KernelCheckError) and error.findings[0].index == -1
+    uncounted = AXPY + "// never counted"
+    cuda(shell, "-i x,y,a=2,n=n -o z", uncounted)
+    monkeypatch.setenv("PYGPUKIT_SIM_CXX", "no-such-compiler")
+    error = failure(shell, "-i x,y,a=2,n=n -o z --bench --count", uncounted)
+    assert isinstance(error, UsageError)
+    assert str(error) == (
+        "%%cuda: --count runs the kernel on the simulated device: PYGPUKIT_SIM_CXX is 'no-such-compiler', but there is "
+        "no such program"
+    )
+    counting._worker.kill()
 
 
 def test_a_sweep_measures_every_configuration(shell: Any, data: dict[str, Any]) -> None:

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from cell_runner import error_of as failure
+from cell_runner import run
 from IPython.core.error import UsageError
 from IPython.core.interactiveshell import InteractiveShell
 
@@ -27,19 +29,6 @@ __global__ void k(float* x, int n) {
     x[i] = missing;
 }
 """
-
-
-def run(shell: Any, cell: str) -> Any:
-    """The value of a cell. Raises what the cell raised."""
-    result = shell.run_cell(cell, store_history=True)
-    result.raise_error()
-    return result.result
-
-
-def failure(shell: Any, cell: str) -> BaseException:
-    error = shell.run_cell(cell, store_history=True).error_in_exec
-    assert error is not None, "the cell must fail"
-    return error
 
 
 def records(since: int, kind: int) -> list[tuple[int, ...]]:

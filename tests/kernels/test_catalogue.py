@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+
 import numpy as np
 import pytest
 
@@ -10,7 +12,7 @@ from pygpukit._core import native
 from pygpukit.core.dtypes import DTYPES, STORAGE_ONLY
 from pygpukit.jit import builtin
 from pygpukit.jit.nvrtc import get_nvrtc_version
-from pygpukit.ops import elementwise, host, pointwise
+from pygpukit.ops import elementwise, host, operations, pointwise
 
 UNITS = list(builtin.catalogue())
 OPS = (pointwise.ADD, pointwise.SUB, pointwise.MUL, pointwise.DIV, pointwise.NE, pointwise.LT, pointwise.LE)
@@ -28,6 +30,7 @@ def launched(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
     """What the device path asks for, recorded instead of launched."""
     asked: list[tuple[str, str]] = []
     monkeypatch.setattr(host, "computes", lambda: False)
+    monkeypatch.setattr(pointwise, "_learn", lambda *_: None)
     monkeypatch.setattr(builtin, "launch", lambda key, expression, *_: asked.append((key, expression)))
     return asked
 
@@ -44,6 +47,16 @@ def test_everything_that_operations_ask_for_is_listed(launched: list[tuple[str, 
                         elementwise.binary(op, other, view, None)
                     except gp.DTypeError:
                         assert dtype.name in ("bool", "complex64", "complex128")
+            for op in operations.UNARY:
+                with contextlib.suppress(gp.DTypeError):
+                    elementwise.unary(op, view, None)
+            for op in operations.BINARY:
+                with contextlib.suppress(gp.DTypeError):
+                    elementwise.binary(op, view, view, None)
+                    elementwise.binary(op, True, view, None)
+            with contextlib.suppress(gp.DTypeError):
+                gp.where(view, view, 0)
+                gp.clamp(view, 0, 1)
             for target in COMPUTE:
                 view.astype(target)
             if dtype != "bool":

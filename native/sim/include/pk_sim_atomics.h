@@ -8,7 +8,7 @@ PK_SIM_INLINE void pk_sim_begin_atomic([[maybe_unused]] const void *address, [[m
                                        const char *file, int line) {
   pk_sim_spin(file, line);  // first: who waits for a value must learn of its writer when it comes
 #ifdef PK_SIM_CHECK
-  pk_sim_check_access(address, bytes, PK_SIM_ATOMIC, line);
+  pk_sim_check_access(address, bytes, PK_SIM_ATOMIC, file, line);
 #endif
 }
 

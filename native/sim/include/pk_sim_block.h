@@ -27,8 +27,9 @@ PK_SIM_BUILT_IN(blockDim)
 PK_SIM_BUILT_IN(gridDim)
 #undef PK_SIM_BUILT_IN
 static pk_sim_check_api pk_sim_checker;
-PK_SIM_NOINLINE void pk_sim_check_access(const void *address, size_t bytes, pk_sim_access kind, int line) {
-  pk_sim_checker.access(address, bytes, kind, nullptr, line);
+PK_SIM_NOINLINE void pk_sim_check_access(const void *address, size_t bytes, pk_sim_access kind, const char *file,
+                                         int line) {
+  pk_sim_checker.access(address, bytes, kind, nullptr, file, line);
 }
 PK_SIM_NOINLINE void pk_sim_check_fence() { pk_sim_checker.fence(); }
 #endif

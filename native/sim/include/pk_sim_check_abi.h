@@ -10,20 +10,23 @@ enum pk_sim_check_mode { PK_SIM_CHECK_ALL = 1, PK_SIM_CHECK_MEMORY = 2, PK_SIM_C
 // Strong: volatile or atomic. Of two strong accesses no order is asked.
 enum pk_sim_access { PK_SIM_READ, PK_SIM_WRITE, PK_SIM_STRONG_READ, PK_SIM_STRONG_WRITE, PK_SIM_ATOMIC };
 
-// What a checked kernel calls. `from` is an address of code in the image; where it is null, `line` says the place.
+// What a checked kernel calls. `from` is an address of code in the image; where it is null, file and line say the
+// place.
 struct pk_sim_check_api {
   unsigned bytes;
   unsigned reserved;
   void (*read[5])(const void *address, const void *from);  // of 1, 2, 4, 8 and 16 bytes
   void (*write[5])(const void *address, const void *from);
-  void (*access)(const void *address, pk_sim_u64 bytes, pk_sim_access kind, const void *from, int line);
+  void (*access)(const void *address, pk_sim_u64 bytes, pk_sim_access kind, const void *from, const char *file,
+                 int line);
   void (*fence)(void);
   void (*begin_block)(pk_sim_u64 block);
   void (*begin_thread)(unsigned thread);
   void (*dynamic_name)(const char *name, unsigned element_bytes);
-  void (*index)(const char *type, long long index, int line, int column);  // an index outside its array's type
-  void (*misaligned)(const void *address, unsigned alignment, const char *type, int line);
-  void (*divided_by_zero)(int line);
+  // An index outside its array's type.
+  void (*index)(const char *type, long long index, const char *file, int line, int column);
+  void (*misaligned)(const void *address, unsigned alignment, const char *type, const char *file, int line);
+  void (*divided_by_zero)(const char *file, int line);
 };
 
 // The other exported symbol of a checked image, pk_sim_check_v1.

@@ -4,10 +4,6 @@
 
 #define INFINITY __builtin_inff()
 #define NAN __builtin_nanf("")
-#define CUDART_INF_F __builtin_inff()
-#define CUDART_NAN_F __builtin_nanf("")
-#define CUDART_INF __builtin_inf()
-#define CUDART_NAN __builtin_nan("")
 
 // Which overload a call with other argument types gets: integers and mixed types compute in double.
 template <class T>

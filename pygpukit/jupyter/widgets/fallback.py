@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from typing import TYPE_CHECKING
 
+from pygpukit.core.text import human_bytes
+
 if TYPE_CHECKING:
     from pygpukit import _core
 
@@ -16,17 +18,6 @@ MAX_SHAPES = 1000  # the picture is stored in the notebook
 UNLIMITED_BYTES = 1 << 60  # a pool without a limit reports one near 2**64
 COLOURS = ("#4f7be0", "#1f9e8f", "#d97a28", "#9263cf", "#cf4f86", "#68a03c", "#b08a14", "#73849c")
 STYLE = "font: 13px system-ui, sans-serif; font-variant-numeric: tabular-nums; max-width: 640px"
-
-
-def human_bytes(count: int) -> str:
-    """12 MiB, 1.50 GiB: binary units, at most three significant places."""
-    value = float(count)
-    for unit in ("B", "KiB", "MiB", "GiB", "TiB"):
-        if value < 1024 or unit == "TiB":
-            break
-        value /= 1024
-    digits = 0 if value >= 100 or value.is_integer() else 1 if value >= 10 else 2
-    return f"{value:.{digits}f} {unit}"
 
 
 def memory_html(

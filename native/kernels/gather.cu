@@ -1,0 +1,446 @@
+// gather.cu: moving elements to and from computed places: index arrays, masks, padding, rolling, triangles.
+#include "numeric.cuh"
+
+namespace pk {
+
+// ---- indices ----
+
+enum Mode : long long { kRaise = 0, kWrap = 1, kClip = 2, kOffsets = 3 };
+
+// Instead of an offset: nothing is moved. One 4-byte pattern, so that a table of them is one fill.
+constexpr long long kSkip = static_cast<long long>(0x8080808080808080ull);
+
+// What the values of an index array mean: they count through some axes in C order, or are offsets already.
+struct Target {
+  long long mode;
+  long long size;  // product of the extents
+  long long axis;  // for the report
+  long long ndim;
+  long long shape[kMaxDims];
+  long long stride[kMaxDims];  // bytes
+};
+
+// The report of a stream: state (0 = none), then value, axis and size of one index that was out of range.
+__device__ __forceinline__ void report_index(long long *report, long long value, const Target &target) {
+  if (atomicCAS(reinterpret_cast<unsigned long long *>(report), 0ull, 1ull) != 0) return;
+  report[1] = value;
+  report[2] = target.axis;
+  report[3] = target.size;
+}
+
+// Bytes from the first element to the one that an index value means; false when there is none.
+__device__ __forceinline__ bool place(long long value, const Target &target, long long *report, long long &offset) {
+  if (target.mode == kOffsets) {
+    offset = value;
+    return value != kSkip;
+  }
+  const long long size = target.size;
+  if (target.mode == kRaise) {
+    if (value < -size || value >= size) {
+      report_index(report, value, target);
+      return false;
+    }
+    if (value < 0) value += size;
+  } else if (target.mode == kWrap) {
+    value %= size;
+    if (value < 0) value += size;
+  } else {
+    value = value < 0 ? 0 : value >= size ? size - 1 : value;
+  }
+  if (target.ndim == 1) {
+    offset = value * target.stride[0];
+    return true;
+  }
+  offset = 0;
+  for (long long axis = target.ndim - 1; axis >= 0; --axis) {
+    const long long above = value / target.shape[axis];
+    offset += (value - above * target.shape[axis]) * target.stride[axis];
+    value = above;
+  }
+  return true;
+}
+
+// Offsets of several index arrays together: each launch adds one array's share, the first also the layout's own
+// (operand 0, bytes). A share that does not exist makes the whole offset kSkip.
+template <class I>
+__global__ void __launch_bounds__(256) resolve(const I *index, long long *offsets, long long *report,
+                                               const __grid_constant__ Layout<2> layout,
+                                               const __grid_constant__ Target target, long long first) {
+  const long long i = static_cast<long long>(blockIdx.x) * blockDim.x + threadIdx.x;
+  if (i >= layout.size) return;
+  long long at[2];
+  locate(layout, i, at);
+  const long long before = first ? at[0] : offsets[i];
+  long long share = 0;
+  const bool found = place(static_cast<long long>(index[at[1]]), target, report, share);
+  offsets[i] = found && before != kSkip ? before + share : kSkip;
+}
+
+// ---- rows: outer x count x units, where the units of a row are neighbours in the array and in the dense values ----
+
+enum : int { kUnroll = 4 };  // units of a thread: loads that are under way together
+
+struct Rows {
+  long long outer, count, units;
+  long long shift;       // log2(units), or -1
+  long long outer_step;  // bytes in the array from one outer position to the next
+  long long start;       // bytes from the pointer to the first element
+};
+
+// Which row of the index and which byte of the array, without the index's share, the unit `at` belongs to.
+template <class Index, class U>
+__device__ __forceinline__ void split(const Rows &rows, Index at, long long &row, long long &byte) {
+  const Index all = rows.shift >= 0 ? at >> rows.shift : at / static_cast<Index>(rows.units);
+  byte = rows.start + static_cast<long long>(at - all * static_cast<Index>(rows.units)) * int(sizeof(U));
+  row = static_cast<long long>(all);
+  if (rows.outer > 1) {
+    const Index outer = all / static_cast<Index>(rows.count);
+    row = static_cast<long long>(all - outer * static_cast<Index>(rows.count));
+    byte += static_cast<long long>(outer) * rows.outer_step;
+  }
+}
+
+template <class U>
+__device__ __forceinline__ void split_unit(const Rows &rows, long long at, bool small, long long &row, long long &byte) {
+  if (small) {
+    split<unsigned, U>(rows, static_cast<unsigned>(at), row, byte);
+  } else {
+    split<unsigned long long, U>(rows, static_cast<unsigned long long>(at), row, byte);
+  }
+}
+
+// out[o, i, :] = array[o, index[i], :]; zeros and a report where the index is out of range.
+template <class U, class I>
+__global__ void __launch_bounds__(256)
+    gather_rows(const unsigned char *array, const I *index, U *out, long long *report,
+                const __grid_constant__ Rows rows, const __grid_constant__ Target target) {
+  const long long total = rows.outer * rows.count * rows.units;
+  const bool small = total <= 0x7fffffffLL;
+  const long long first = static_cast<long long>(blockIdx.x) * (256 * kUnroll) + threadIdx.x;
+  U got[kUnroll];
+#pragma unroll
+  for (int k = 0; k < kUnroll; ++k) {
+    const long long at = first + k * 256;
+    if (at < total) {
+      long long row, byte, share = 0;
+      split_unit<U>(rows, at, small, row, byte);
+      if (place(static_cast<long long>(index[row]), target, report, share)) {
+        got[k] = *reinterpret_cast<const U *>(array + byte + share);
+      } else {
+        got[k] = U{};
+      }
+    }
+  }
+#pragma unroll
+  for (int k = 0; k < kUnroll; ++k) {
+    const long long at = first + k * 256;
+    if (at < total) out[at] = got[k];
+  }
+}
+
+// array[o, index[i], :] = values[o, i, :]; nothing but a report where the index is out of range.
+template <class U, class I>
+__global__ void __launch_bounds__(256)
+    scatter_rows(unsigned char *array, const I *index, const U *values, long long *report,
+                 const __grid_constant__ Rows rows, const __grid_constant__ Target target) {
+  const long long total = rows.outer * rows.count * rows.units;
+  const bool small = total <= 0x7fffffffLL;
+  const long long first = static_cast<long long>(blockIdx.x) * (256 * kUnroll) + threadIdx.x;
+  for (int k = 0; k < kUnroll; ++k) {
+    const long long at = first + k * 256;
+    if (at >= total) return;
+    long long row, byte, share = 0;
+    split_unit<U>(rows, at, small, row, byte);
+    if (!place(static_cast<long long>(index[row]), target, report, share)) continue;
+    *reinterpret_cast<U *>(array + byte + share) = values[at];
+  }
+}
+
+// ---- any layout: every element has its own index ----
+
+// Operands of the layout: array (bytes), index (elements); out is dense.
+template <class T, class I>
+__global__ void __launch_bounds__(256)
+    gather_strided(const unsigned char *array, const I *index, T *out, long long *report,
+                   const __grid_constant__ Layout<2> layout, const __grid_constant__ Target target) {
+  const long long i = static_cast<long long>(blockIdx.x) * blockDim.x + threadIdx.x;
+  if (i >= layout.size) return;
+  long long at[2], share = 0;
+  locate(layout, i, at);
+  if (!place(static_cast<long long>(index[at[1]]), target, report, share)) {
+    out[i] = T{};
+    return;
+  }
+  out[i] = *reinterpret_cast<const T *>(array + at[0] + share);
+}
+
+// Operands of the layout: array (bytes), index (elements), values (elements).
+template <class T, class I>
+__global__ void __launch_bounds__(256)
+    scatter_strided(unsigned char *array, const I *index, const T *values, long long *report,
+                    const __grid_constant__ Layout<3> layout, const __grid_constant__ Target target) {
+  const long long i = static_cast<long long>(blockIdx.x) * blockDim.x + threadIdx.x;
+  if (i >= layout.size) return;
+  long long at[3], share = 0;
+  locate(layout, i, at);
+  if (!place(static_cast<long long>(index[at[1]]), target, report, share)) return;
+  *reinterpret_cast<T *>(array + at[0] + share) = values[at[2]];
+}
+
+// ---- duplicates: of several values for one place, the one with the highest position stays ----
+
+__device__ __forceinline__ unsigned long long slot_of(long long offset, unsigned long long mask) {
+  unsigned long long bits = static_cast<unsigned long long>(offset) * 0x9e3779b97f4a7c15ull;
+  return (bits ^ (bits >> 32)) & mask;
+}
+
+// table: slots keys, then slots positions, all kSkip before; slots is a power of two above the number of offsets. Which
+// slot a key gets depends on timing, the highest position of each key does not.
+__global__ void __launch_bounds__(256) claim(const long long *offsets, long long *table, long long count,
+                                             long long slots) {
+  const long long i = static_cast<long long>(blockIdx.x) * blockDim.x + threadIdx.x;
+  if (i >= count || offsets[i] == kSkip) return;
+  const auto key = static_cast<unsigned long long>(offsets[i]);
+  const auto mask = static_cast<unsigned long long>(slots - 1);
+  for (unsigned long long slot = slot_of(offsets[i], mask);; slot = (slot + 1) & mask) {
+    const unsigned long long found =
+        atomicCAS(reinterpret_cast<unsigned long long *>(table) + slot, static_cast<unsigned long long>(kSkip), key);
+    if (found != static_cast<unsigned long long>(kSkip) && found != key) continue;
+    atomicMax(table + slots + slot, i);
+    return;
+  }
+}
+
+// Offsets that lost become kSkip.
+__global__ void __launch_bounds__(256) settle(long long *offsets, const long long *table, long long count,
+                                              long long slots) {
+  const long long i = static_cast<long long>(blockIdx.x) * blockDim.x + threadIdx.x;
+  if (i >= count || offsets[i] == kSkip) return;
+  const auto mask = static_cast<unsigned long long>(slots - 1);
+  unsigned long long slot = slot_of(offsets[i], mask);
+  while (table[slot] != offsets[i]) slot = (slot + 1) & mask;
+  if (table[slots + slot] != i) offsets[i] = kSkip;
+}
+
+// ---- masks ----
+
+// out[...] = *value where the mask holds. Operands of the layout: mask, out.
+template <class T>
+__global__ void __launch_bounds__(256) store_where(const bool *mask, const T *value, T *out,
+                                                   const __grid_constant__ Layout<2> layout) {
+  const long long i = static_cast<long long>(blockIdx.x) * blockDim.x + threadIdx.x;
+  if (i >= layout.size) return;
+  long long at[2];
+  locate(layout, i, at);
+  if (mask[at[0]]) out[at[1]] = *value;
+}
+
+constexpr int kChunk = 2048;  // elements whose selected ones a block packs together
+constexpr int kPasses = kChunk / 256;
+constexpr int kWarps = 256 / 32;
+
+__device__ __forceinline__ int nonzero_bytes(unsigned word) {
+  return __popc((word | ((word & 0x7f7f7f7fu) + 0x7f7f7f7fu)) & 0x80808080u);  // bit 7 of every byte that is not 0
+}
+
+// counts[c] = selected elements of chunk c; one warp a chunk.
+__global__ void __launch_bounds__(256) count_chunks(const unsigned char *mask, long long *counts, long long size) {
+  const long long chunk = static_cast<long long>(blockIdx.x) * kWarps + threadIdx.x / 32;
+  const int lane = threadIdx.x % 32;
+  const long long first = chunk * kChunk;
+  if (first >= size) return;
+  int found = 0;
+  if (first + kChunk <= size && reinterpret_cast<unsigned long long>(mask) % 16 == 0) {
+    const auto *words = reinterpret_cast<const uint4 *>(mask + first);
+#pragma unroll
+    for (int k = 0; k < kChunk / 16 / 32; ++k) {
+      const uint4 word = words[k * 32 + lane];
+      found += nonzero_bytes(word.x) + nonzero_bytes(word.y) + nonzero_bytes(word.z) + nonzero_bytes(word.w);
+    }
+  } else {
+    for (long long i = first + lane; i < first + kChunk && i < size; i += 32) found += mask[i] != 0;
+  }
+  for (int step = 16; step > 0; step /= 2) found += __shfl_down_sync(0xffffffffu, found, step);
+  if (lane == 0) counts[chunk] = found;
+}
+
+// counts[c] = selected elements before chunk c, counts[chunks] = all of them. One block of 1024 threads.
+__global__ void __launch_bounds__(1024) scan_chunks(long long *counts, long long chunks) {
+  __shared__ long long sums[32];
+  const int thread = threadIdx.x, lane = thread % 32, warp = thread / 32;
+  const long long each = (chunks + 1023) / 1024;
+  const long long begin = thread * each < chunks ? thread * each : chunks;
+  const long long end = begin + each < chunks ? begin + each : chunks;
+  long long own = 0;
+#pragma unroll 8
+  for (long long c = begin; c < end; ++c) own += counts[c];
+  long long sum = own;
+  for (int step = 1; step < 32; step *= 2) {
+    const long long other = __shfl_up_sync(0xffffffffu, sum, step);
+    if (lane >= step) sum += other;
+  }
+  if (lane == 31) sums[warp] = sum;
+  __syncthreads();
+  if (warp == 0) {
+    long long total = sums[lane];
+    for (int step = 1; step < 32; step *= 2) {
+      const long long other = __shfl_up_sync(0xffffffffu, total, step);
+      if (lane >= step) total += other;
+    }
+    sums[lane] = total;
+  }
+  __syncthreads();
+  long long before = (warp > 0 ? sums[warp - 1] : 0) + sum - own;
+  for (long long c = begin; c < end; ++c) {
+    const long long here = counts[c];
+    counts[c] = before;
+    before += here;
+  }
+  if (thread == 1023) counts[chunks] = sums[31];
+}
+
+// Packs fetch(i) of the selected i of the block's chunk into out, through shared memory so that writes are dense.
+template <class T, class Fetch>
+__device__ __forceinline__ void pack_chunk(const bool *mask, const long long *before, T *out, long long size,
+                                           T (&packed)[kChunk], int (&ranks)[kPasses * kWarps], Fetch fetch) {
+  const long long first = static_cast<long long>(blockIdx.x) * kChunk + threadIdx.x;
+  const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+  unsigned votes[kPasses];
+  bool chosen[kPasses];
+  T value[kPasses];
+#pragma unroll
+  for (int k = 0; k < kPasses; ++k) {
+    const long long i = first + k * 256;
+    chosen[k] = i < size && mask[i];
+    votes[k] = __ballot_sync(0xffffffffu, chosen[k]);
+    if (lane == 0) ranks[k * kWarps + warp] = __popc(votes[k]);
+  }
+#pragma unroll
+  for (int k = 0; k < kPasses; ++k) {
+    if (chosen[k]) value[k] = fetch(first + k * 256);
+  }
+  __syncthreads();
+  if (warp == 0) {  // kPasses * kWarps = 64 counts, two a lane
+    const int low = ranks[2 * lane], high = ranks[2 * lane + 1];
+    int sum = low + high;
+    for (int step = 1; step < 32; step *= 2) {
+      const int other = __shfl_up_sync(0xffffffffu, sum, step);
+      if (lane >= step) sum += other;
+    }
+    __syncwarp();
+    ranks[2 * lane] = sum - high;  // up to and with the lower one
+    ranks[2 * lane + 1] = sum;
+  }
+  __syncthreads();
+#pragma unroll
+  for (int k = 0; k < kPasses; ++k) {
+    const int last = ranks[k * kWarps + warp];
+    if (chosen[k]) packed[last - __popc(votes[k]) + __popc(votes[k] & ((1u << lane) - 1u))] = value[k];
+  }
+  __syncthreads();
+  const int found = ranks[kPasses * kWarps - 1];
+  T *target = out + before[blockIdx.x];
+  for (int k = threadIdx.x; k < found; k += 256) target[k] = packed[k];
+}
+
+template <class T>
+__global__ void __launch_bounds__(256)
+    select_elements(const bool *mask, const T *array, const long long *before, T *out, long long size) {
+  __shared__ T packed[kChunk];
+  __shared__ int ranks[kPasses * kWarps];
+  pack_chunk(mask, before, out, size, packed, ranks, [array](long long i) { return array[i]; });
+}
+
+__global__ void __launch_bounds__(256)
+    select_positions(const bool *mask, const long long *before, long long *out, long long size) {
+  __shared__ long long packed[kChunk];
+  __shared__ int ranks[kPasses * kWarps];
+  pack_chunk(mask, before, out, size, packed, ranks, [](long long i) { return i; });
+}
+
+// ---- padding and rolling: every axis is shifted, and continued past its ends ----
+
+enum Continuation : long long { kConstant = 0, kEdge = 1, kReflect = 2, kSymmetric = 3, kPeriodic = 4 };
+
+template <class T>
+struct Remap {
+  long long size, ndim, start, continuation;
+  long long shape[kMaxDims];   // of the result
+  long long extent[kMaxDims];  // of the array
+  long long stride[kMaxDims];  // of the array, elements
+  long long before[kMaxDims];
+  T fill[kMaxDims][2];  // before and after each axis
+};
+
+// The position in [0, n) that stands for position i of an axis continued on both sides.
+__device__ __forceinline__ long long continued(long long i, long long n, long long continuation) {
+  if (i >= 0 && i < n) return i;
+  if (continuation == kEdge || n == 1) return i < 0 ? 0 : n - 1;
+  const long long period = continuation == kPeriodic ? n : continuation == kReflect ? 2 * (n - 1) : 2 * n;
+  i %= period;
+  if (i < 0) i += period;
+  return i < n ? i : period - i - (continuation == kSymmetric ? 1 : 0);
+}
+
+// Index is 32 bits wide where that is enough: division is cheaper.
+template <class Index, class T>
+__device__ __forceinline__ T mapped(const T *array, const Remap<T> &map, Index index) {
+  long long at = map.start;
+  for (long long axis = map.ndim - 1; axis >= 0; --axis) {
+    const Index extent = static_cast<Index>(map.shape[axis]);
+    const Index above = index / extent;
+    const long long n = map.extent[axis];
+    const long long here = static_cast<long long>(index - above * extent) - map.before[axis];
+    if (map.continuation == kConstant && (here < 0 || here >= n)) return map.fill[axis][here < 0 ? 0 : 1];
+    at += continued(here, n, map.continuation) * map.stride[axis];
+    index = above;
+  }
+  return array[at];
+}
+
+template <class T>
+__global__ void __launch_bounds__(256) remap(const T *array, T *out, const __grid_constant__ Remap<T> map) {
+  const long long i = static_cast<long long>(blockIdx.x) * blockDim.x + threadIdx.x;
+  if (i >= map.size) return;
+  out[i] = map.size <= 0x7fffffffLL ? mapped(array, map, static_cast<unsigned>(i))
+                                    : mapped(array, map, static_cast<unsigned long long>(i));
+}
+
+// ---- triangles ----
+
+struct Triangle {
+  long long rows, columns;
+  long long diagonal;
+  long long upper;
+};
+
+template <class T>
+__global__ void __launch_bounds__(256) triangle(const T *array, T *out, const __grid_constant__ Layout<1> layout,
+                                                const __grid_constant__ Triangle which) {
+  const long long i = static_cast<long long>(blockIdx.x) * blockDim.x + threadIdx.x;
+  if (i >= layout.size) return;
+  const long long row = i / which.columns % which.rows;
+  const long long above = i % which.columns - row - which.diagonal;  // diagonals above the wanted one
+  if (which.upper ? above < 0 : above > 0) {
+    out[i] = T{};
+    return;
+  }
+  long long at[1];
+  locate(layout, i, at);
+  out[i] = array[at[0]];
+}
+
+// ---- a few numbers of the host, in the launch itself: nothing waits ----
+
+constexpr int kLiterals = 448;
+
+struct Literals {
+  long long value[kLiterals];
+};
+
+__global__ void __launch_bounds__(256) literals(long long *out, long long count,
+                                                const __grid_constant__ Literals numbers) {
+  for (long long i = threadIdx.x; i < count; i += blockDim.x) out[i] = numbers.value[i];
+}
+
+}  // namespace pk

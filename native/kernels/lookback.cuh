@@ -1,0 +1,49 @@
+// lookback.cuh: blocks that pass partial results to later blocks inside one launch, without an order that timing picks.
+#pragma once
+#include "numeric.cuh"
+
+namespace pk {
+
+constexpr unsigned kAllLanes = 0xffffffffu;
+
+// The next tile, in order of arrival: a block that runs waits only for tiles whose blocks run, too. All threads call.
+__device__ __forceinline__ long long take_ticket(unsigned long long *counter, unsigned long long &shared) {
+  if (threadIdx.x == 0) shared = atomicAdd(counter, 1ull);
+  __syncthreads();
+  return static_cast<long long>(shared);
+}
+
+// A value in slots of 64 bits, 32 of the value and a mark that says it is there. A slot is read and written whole, so
+// no fence is needed between value and mark. Slots start as 0.
+template <class T>
+struct Slots {
+  static_assert(sizeof(T) % 4 == 0, "slots hold 32 bits each");
+  static constexpr int kCount = sizeof(T) / 4;
+  union Bits {
+    T value;
+    unsigned part[kCount];
+    __device__ Bits() {}
+  };
+
+  static __device__ __forceinline__ void publish(unsigned long long *slots, T value) {
+    Bits bits;
+    bits.value = value;
+    for (int k = 0; k < kCount; ++k) {
+      *reinterpret_cast<volatile unsigned long long *>(slots + k) = (1ull << 32) | bits.part[k];
+    }
+  }
+
+  static __device__ __forceinline__ T wait(const unsigned long long *slots) {
+    Bits bits;
+    for (int k = 0; k < kCount; ++k) {
+      unsigned long long slot;
+      do {
+        slot = *reinterpret_cast<const volatile unsigned long long *>(slots + k);
+      } while ((slot >> 32) == 0);
+      bits.part[k] = static_cast<unsigned>(slot);
+    }
+    return bits.value;
+  }
+};
+
+}  // namespace pk

@@ -1,0 +1,64 @@
+// conv.cu: direct convolution (cross-correlation) in one or two dimensions; a thread makes kChannels channels at one
+// position. Additions run over input channel, kernel row, kernel column, in this order.
+#include "numeric.cuh"
+
+namespace pk {
+
+struct Convolution {
+  long long groups, in_channels, out_channels;  // channels of a group
+  long long positions;                          // batch x output rows x output columns
+  long long in[2], out[2], kernel[2];           // rows, columns
+  long long stride[2], padding[2], dilation[2];
+  long long start, step[4];  // of the input: batch, channel, row, column, in elements
+  long long has_bias;
+};
+
+constexpr int kChannels = 8;
+
+// weight: (groups * out_channels, in_channels, kernel rows, kernel columns), out: (batch, channels, rows, columns), dense.
+template <class T>
+__global__ void __launch_bounds__(256)
+    convolve(const T *input, const T *weight, const T *bias, T *out, const __grid_constant__ Convolution p) {
+  using A = compute_t<T>;
+  const long long tiles = (p.positions + blockDim.x - 1) / blockDim.x;
+  const long long position = blockIdx.x % tiles * blockDim.x + threadIdx.x;
+  if (position >= p.positions) return;
+  const long long parts = (p.out_channels + kChannels - 1) / kChannels;
+  const long long group = blockIdx.x / tiles / parts;
+  const long long channel0 = blockIdx.x / tiles % parts * kChannels;
+  const long long left = p.out_channels - channel0;
+  const int channels = left < kChannels ? static_cast<int>(left) : kChannels;
+  const long long area = p.out[0] * p.out[1];
+  const long long image = position / area, place = position % area;
+  const long long row0 = place / p.out[1] * p.stride[0] - p.padding[0];
+  const long long column0 = place % p.out[1] * p.stride[1] - p.padding[1];
+
+  const long long taps = p.kernel[0] * p.kernel[1];
+  const long long filter = p.in_channels * taps;
+  const T *first = input + p.start + image * p.step[0] + group * p.in_channels * p.step[1];
+  const T *weights = weight + (group * p.out_channels + channel0) * filter;
+  A sum[kChannels] = {};
+  for (long long channel = 0; channel < p.in_channels; ++channel) {
+    for (long long i = 0; i < p.kernel[0]; ++i) {
+      const long long row = row0 + i * p.dilation[0];
+      if (row < 0 || row >= p.in[0]) continue;
+      for (long long j = 0; j < p.kernel[1]; ++j) {
+        const long long column = column0 + j * p.dilation[1];
+        if (column < 0 || column >= p.in[1]) continue;
+        const A value = widen(first[channel * p.step[1] + row * p.step[2] + column * p.step[3]]);
+        const T *tap = weights + channel * taps + i * p.kernel[1] + j;
+#pragma unroll
+        for (int k = 0; k < kChannels; ++k) {
+          if (k < channels) sum[k] += value * widen(tap[k * filter]);
+        }
+      }
+    }
+  }
+  const long long out_channel = group * p.out_channels + channel0;
+  for (int k = 0; k < channels; ++k) {
+    const A shifted = p.has_bias ? sum[k] + widen(bias[out_channel + k]) : sum[k];
+    out[(image * p.groups * p.out_channels + out_channel + k) * area + place] = convert<T>::from(shifted);
+  }
+}
+
+}  // namespace pk

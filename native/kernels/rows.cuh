@@ -1,0 +1,180 @@
+// rows.cuh: what kernels over rows share: 16-byte loads, shuffles of any state, fixed trees over the threads of a row.
+#pragma once
+#include "numeric.cuh"
+
+namespace pk {
+
+// ---- several elements at once ----
+
+template <class T>
+__device__ constexpr int per_load() {  // elements in 16 bytes
+  return sizeof(T) <= 8 ? 16 / static_cast<int>(sizeof(T)) : 1;
+}
+
+template <class T, int N>
+struct alignas(N == 1 ? alignof(T) : N * sizeof(T)) Pack {
+  T v[N];
+};
+
+template <int Count>
+struct alignas(4 * Count) Words {
+  unsigned v[Count];
+};
+
+template <class T, int N>
+union Bits {  // elements as the words that one instruction moves
+  static constexpr int kWords = static_cast<int>(sizeof(T)) * N / 4;
+  Words<kWords> words;
+  Pack<T, N> pack;
+};
+
+template <class T, int N>
+__device__ constexpr bool by_words() {
+  return N * sizeof(T) == 4 || N * sizeof(T) == 8 || N * sizeof(T) == 16;
+}
+
+// Elements that are read once: they do not push out of the cache what every row reads.
+template <int N, class T>
+__device__ __forceinline__ Pack<T, N> load_once(const T *pointer) {
+#ifndef PYGPUKIT_SIM
+  if constexpr (N > 1 && by_words<T, N>()) {
+    Bits<T, N> bits;
+    if constexpr (bits.kWords == 4) {
+      asm volatile("ld.global.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];"
+                   : "=r"(bits.words.v[0]), "=r"(bits.words.v[1]), "=r"(bits.words.v[2]), "=r"(bits.words.v[3])
+                   : "l"(pointer));
+    } else if constexpr (bits.kWords == 2) {
+      asm volatile("ld.global.L1::no_allocate.v2.u32 {%0, %1}, [%2];"
+                   : "=r"(bits.words.v[0]), "=r"(bits.words.v[1])
+                   : "l"(pointer));
+    } else {
+      asm volatile("ld.global.L1::no_allocate.u32 %0, [%1];" : "=r"(bits.words.v[0]) : "l"(pointer));
+    }
+    return bits.pack;
+  }
+#endif
+  return *reinterpret_cast<const Pack<T, N> *>(pointer);
+}
+
+// Elements that other rows read, too.
+template <int N, class T>
+__device__ __forceinline__ Pack<T, N> load_pack(const T *pointer) {
+  if constexpr (N > 1 && by_words<T, N>()) {
+    Bits<T, N> bits;
+    bits.words = *reinterpret_cast<const Words<Bits<T, N>::kWords> *>(pointer);
+    return bits.pack;
+  }
+  return *reinterpret_cast<const Pack<T, N> *>(pointer);
+}
+
+template <int N, class T>
+__device__ __forceinline__ void store_pack(T *pointer, const Pack<T, N> &pack) {
+  if constexpr (N > 1 && by_words<T, N>()) {
+    Bits<T, N> bits;
+    bits.pack = pack;
+    *reinterpret_cast<Words<Bits<T, N>::kWords> *>(pointer) = bits.words;
+  } else {
+    *reinterpret_cast<Pack<T, N> *>(pointer) = pack;
+  }
+}
+
+// ---- offsets; layouts of one axis, the common ones, without a division ----
+
+template <class Index, int Operands>
+__device__ __forceinline__ void place_in(const Layout<Operands> &layout, Index index, long long *at) {
+  for (int k = 0; k < Operands; ++k) at[k] = layout.start[k];
+#pragma unroll 1
+  for (int axis = static_cast<int>(layout.ndim) - 1; axis >= 0; --axis) {
+    const Index extent = static_cast<Index>(layout.shape[axis]);
+    const Index above = index / extent;
+    for (int k = 0; k < Operands; ++k) at[k] += static_cast<long long>(index - above * extent) * layout.stride[k][axis];
+    index = above;
+  }
+}
+
+// As locate(), kept short and out of line: hot loops do not call it.
+template <int Operands>
+__device__ __noinline__ void place_by_axes(const Layout<Operands> &layout, long long index, long long *at) {
+  if (layout.size <= 0x7fffffffLL) {
+    place_in(layout, static_cast<unsigned>(index), at);
+  } else {
+    place_in(layout, static_cast<unsigned long long>(index), at);
+  }
+}
+
+template <int Operands>
+__device__ __forceinline__ void place(const Layout<Operands> &layout, long long index, long long (&at)[Operands]) {
+  if (layout.ndim > 1) {
+    place_by_axes(layout, index, at);
+  } else {
+    for (int k = 0; k < Operands; ++k) at[k] = layout.start[k] + index * layout.stride[k][0];
+  }
+}
+
+// ---- trees; a is always the part with the lower indices ----
+
+template <class S>
+__device__ __forceinline__ S shuffle_down(const S &state, int distance) {
+  constexpr int words = (sizeof(S) + 3) / 4;
+  union {
+    unsigned v[words];
+    S state;
+  } mine{}, other{};
+  mine.state = state;
+  for (int k = 0; k < words; ++k) other.v[k] = __shfl_down_sync(0xffffffffu, mine.v[k], distance);
+  return other.state;
+}
+
+// Combines the states of `lanes` neighbouring threads (a power of two up to 256, groups start at multiples of it).
+// Every thread of the block must call it; the first of each group gets the result.
+template <class Op>
+__device__ __forceinline__ typename Op::State fold(const Op &op, typename Op::State state, int lanes) {
+  using State = typename Op::State;
+  for (int distance = (lanes < 32 ? lanes : 32) / 2; distance > 0; distance /= 2) {
+    state = op.combine(state, shuffle_down(state, distance));
+  }
+  if (lanes <= 32) return state;
+  __shared__ State parts[8];
+  if (threadIdx.x % 32 == 0) parts[threadIdx.x / 32] = state;
+  __syncthreads();
+  if (threadIdx.x % lanes == 0) {
+    const int first = static_cast<int>(threadIdx.x / 32);
+    for (int k = 1; k < lanes / 32; ++k) state = op.combine(state, parts[first + k]);
+  }
+  return state;
+}
+
+// Sum or maximum over `lanes` neighbouring threads (a power of two up to 1024); every thread gets it, with the same bits.
+// `parts`: shared memory for one value a warp, not used again before a barrier.
+template <class Op, class A>
+__device__ __forceinline__ A all_fold(const Op &op, A value, int lanes, A *parts) {
+  for (int distance = (lanes < 32 ? lanes : 32) / 2; distance > 0; distance /= 2) {
+    value = op(value, __shfl_xor_sync(0xffffffffu, value, distance));
+  }
+  if (lanes <= 32) return value;
+  if (threadIdx.x % 32 == 0) parts[threadIdx.x / 32] = value;
+  __syncthreads();
+  const int warps = lanes / 32;
+  const int first = static_cast<int>(threadIdx.x / lanes) * warps;
+  value = parts[first + threadIdx.x % warps];
+  for (int distance = warps / 2; distance > 0; distance /= 2) {
+    value = op(value, __shfl_xor_sync(0xffffffffu, value, distance));
+  }
+  return value;
+}
+
+struct Plus {
+  template <class A>
+  __device__ __forceinline__ A operator()(A a, A b) const {
+    return a + b;
+  }
+};
+
+struct Larger {  // a NaN wins
+  template <class A>
+  __device__ __forceinline__ A operator()(A a, A b) const {
+    return !(b <= a) && a == a ? b : a;
+  }
+};
+
+}  // namespace pk

@@ -1,0 +1,274 @@
+// scan.cu: inclusive prefix sums and products along one axis; every association of operands is fixed by the shape.
+#include "lookback.cuh"
+
+namespace pk {
+
+// ---- operations: apply(earlier, later), and the identity that changes no bit of the other operand ----
+
+template <class A>
+struct Identity {
+  static __device__ __forceinline__ A zero() { return A(-0.0); }  // -0.0 + x is x, also for x = -0.0
+  static __device__ __forceinline__ A one() { return A(1); }
+};
+template <class R>
+struct Identity<complex_t<R>> {
+  static __device__ __forceinline__ complex_t<R> zero() { return {R(-0.0), R(-0.0)}; }
+  static __device__ __forceinline__ complex_t<R> one() { return {R(1), R(0)}; }
+};
+
+struct Sum {
+  template <class A>
+  static __device__ __forceinline__ A identity() {
+    return Identity<A>::zero();
+  }
+  template <class A>
+  static __device__ __forceinline__ A apply(A a, A b) {
+    return add(a, b);
+  }
+};
+
+struct Product {
+  template <class A>
+  static __device__ __forceinline__ A identity() {
+    return Identity<A>::one();
+  }
+  template <class A>
+  static __device__ __forceinline__ A apply(A a, A b) {
+    return multiply(a, b);
+  }
+  // 1 times an infinite complex number would have NaN parts.
+  template <class R>
+  static __device__ __forceinline__ complex_t<R> apply(complex_t<R> a, complex_t<R> b) {
+    if (a.re == 1 && a.im == 0) return b;
+    if (b.re == 1 && b.im == 0) return a;
+    return multiply(a, b);
+  }
+};
+
+struct ScanLayout {
+  Layout<2> lines;     // all axes but the scanned one, of input and output
+  long long length;    // of the scanned axis
+  long long step[2];   // elements from one to the next along it
+  long long pieces;    // a line is cut into: tiles of scan_rows, chunks of scan_lines
+  long long per_piece;
+};
+
+// ---- shuffles of every accumulator ----
+
+template <class A>
+__device__ __forceinline__ A from_lane(A value, int lane) {
+  return __shfl_sync(kAllLanes, value, lane);
+}
+template <class R>
+__device__ __forceinline__ complex_t<R> from_lane(complex_t<R> value, int lane) {
+  return {__shfl_sync(kAllLanes, value.re, lane), __shfl_sync(kAllLanes, value.im, lane)};
+}
+
+// Inclusive scan over the lanes of a warp.
+template <class Op, class A>
+__device__ __forceinline__ A scan_warp(A value, int lane) {
+  for (int distance = 1; distance < 32; distance *= 2) {
+    const A other = from_lane(value, lane < distance ? lane : lane - distance);
+    if (lane >= distance) value = Op::apply(other, value);
+  }
+  return value;
+}
+
+// ---- long rows: one tile a block ----
+// What precedes a tile is the sum of up to 31 tiles before it in its group of 32, of up to 31 groups before that one in
+// its group of groups, and so on. Only totals are passed on, never prefixes, so that the order of additions is a tree
+// given by the tile's position, whatever the timing. The first warp calls; all lanes get the result.
+template <class Op, class A>
+__device__ __forceinline__ A preceding(unsigned long long *slots, long long tiles, long long tile, A total, int lane) {
+  constexpr int kSlots = Slots<A>::kCount;
+  A prefix = Op::template identity<A>();
+  bool last = true;  // of its group, on every level so far
+  while (true) {
+    if (last && lane == 0) Slots<A>::publish(slots + tile * kSlots, total);
+    const int place = static_cast<int>(tile & 31);
+    A value = Op::template identity<A>();
+    if (lane < place) value = Slots<A>::wait(slots + (tile - place + lane) * kSlots);
+    const A before = from_lane(scan_warp<Op>(value, lane), 31);
+    prefix = Op::apply(before, prefix);
+    total = Op::apply(before, total);
+    last = last && place == 31;
+    slots += tiles * kSlots;
+    tiles >>= 5;
+    tile >>= 5;
+    if (tile == 0 && !last) return prefix;
+    if (tiles == 0) return prefix;
+  }
+}
+
+constexpr int kVectors = 4;  // of 16 bytes, each thread
+
+template <class S, class O>
+__device__ constexpr int vector_size() {
+  return 16 / (sizeof(S) > sizeof(O) ? sizeof(S) : sizeof(O));
+}
+
+template <class T, int N>
+struct alignas(sizeof(T) * N) Vector {
+  T v[N];
+};
+
+// Warps = 8: a block, of up to 8 warps, makes one tile of a row. Warps = 1: each of its 8 warps makes one short row.
+template <class S, class O, class Op, int Warps>
+__global__ void __launch_bounds__(256)
+    scan_rows(const S *in, O *out, unsigned long long *state, const __grid_constant__ ScanLayout p) {
+  using A = compute_t<O>;
+  constexpr int N = vector_size<S, O>();
+  constexpr int kPerWarp = kVectors * 32 * N;
+  __shared__ unsigned long long ticket;
+  __shared__ A warp_totals[8];
+  __shared__ A tile_prefix;
+  const int lane = threadIdx.x % 32;
+  const int warp = threadIdx.x / 32;
+
+  long long row, tile = 0;
+  if constexpr (Warps == 1) {
+    row = static_cast<long long>(blockIdx.x) * 8 + warp;
+    if (row >= p.lines.size) return;
+  } else {
+    row = p.pieces == 1 ? blockIdx.x : take_ticket(state, ticket);
+    tile = row % p.pieces;
+    row /= p.pieces;
+  }
+  long long at[2];
+  locate(p.lines, row, at);
+  const long long first = tile * p.per_piece + (Warps == 1 ? 0 : warp * kPerWarp);
+  at[0] += first * p.step[0];
+  at[1] += first * p.step[1];
+  const long long count = p.length - first;  // in this warp's piece and after it; may be negative
+
+  A x[kVectors][N];
+  const bool whole = count >= kPerWarp;
+  if (whole && p.step[0] == 1 && reinterpret_cast<unsigned long long>(in + at[0]) % (sizeof(S) * N) == 0) {
+    for (int k = 0; k < kVectors; ++k) {
+      const auto pack = *reinterpret_cast<const Vector<S, N> *>(in + at[0] + (k * 32 + lane) * N);
+      for (int j = 0; j < N; ++j) x[k][j] = convert<A>::from(pack.v[j]);
+    }
+  } else {
+    for (int k = 0; k < kVectors; ++k) {
+      for (int j = 0; j < N; ++j) {
+        const int i = (k * 32 + lane) * N + j;
+        x[k][j] = i < count ? convert<A>::from(in[at[0] + i * p.step[0]]) : Op::template identity<A>();
+      }
+    }
+  }
+
+  A before[kVectors];  // this thread's elements, in the warp's piece
+  A total = Op::template identity<A>();
+  for (int k = 0; k < kVectors; ++k) {
+    for (int j = 1; j < N; ++j) x[k][j] = Op::apply(x[k][j - 1], x[k][j]);
+    const A inclusive = scan_warp<Op>(x[k][N - 1], lane);
+    const A exclusive = from_lane(inclusive, lane == 0 ? 0 : lane - 1);
+    before[k] = lane == 0 ? total : Op::apply(total, exclusive);
+    total = Op::apply(total, from_lane(inclusive, 31));
+  }
+
+  A prefix = Op::template identity<A>();
+  if constexpr (Warps > 1) {
+    if (lane == 0) warp_totals[warp] = total;
+    __syncthreads();
+    for (int w = 0; w < warp; ++w) prefix = Op::apply(prefix, warp_totals[w]);
+    if (p.pieces > 1) {
+      if (warp == 0) {
+        A whole_tile = warp_totals[0];
+        for (int w = 1; w < blockDim.x / 32; ++w) whole_tile = Op::apply(whole_tile, warp_totals[w]);
+        long long slots = 0;
+        for (long long level = p.pieces; level > 0; level >>= 5) slots += level;
+        unsigned long long *const own = state + 1 + row * slots * Slots<A>::kCount;
+        const A earlier = preceding<Op>(own, p.pieces, tile, whole_tile, lane);
+        if (lane == 0) tile_prefix = earlier;
+      }
+      __syncthreads();
+      prefix = Op::apply(tile_prefix, prefix);
+    }
+  }
+
+  const bool dense = p.step[1] == 1 && reinterpret_cast<unsigned long long>(out + at[1]) % (sizeof(O) * N) == 0;
+  for (int k = 0; k < kVectors; ++k) {
+    const A offset = Op::apply(prefix, before[k]);
+    Vector<O, N> pack;
+    for (int j = 0; j < N; ++j) pack.v[j] = convert<O>::from(Op::apply(offset, x[k][j]));
+    if (whole && dense) {
+      *reinterpret_cast<Vector<O, N> *>(out + at[1] + (k * 32 + lane) * N) = pack;
+    } else {
+      for (int j = 0; j < N; ++j) {
+        const int i = (k * 32 + lane) * N + j;
+        if (i < count) out[at[1] + i * p.step[1]] = pack.v[j];
+      }
+    }
+  }
+}
+
+// ---- across rows, and very short rows: one thread walks a chunk of a line; neighbours walk neighbouring lines ----
+
+constexpr int kAhead = 8;  // loads in flight, each thread
+
+struct Chunk {
+  long long line, index, begin, end;
+};
+
+__device__ __forceinline__ bool find_chunk(const ScanLayout &p, Chunk &chunk) {
+  const long long i = static_cast<long long>(blockIdx.x) * blockDim.x + threadIdx.x;
+  if (i >= p.lines.size * p.pieces) return false;
+  chunk.line = i % p.lines.size;
+  chunk.index = i / p.lines.size;
+  chunk.begin = chunk.index * p.per_piece;
+  chunk.end = chunk.begin + p.per_piece < p.length ? chunk.begin + p.per_piece : p.length;
+  return true;
+}
+
+template <class S, class A>
+__device__ __forceinline__ void load_ahead(const S *in, long long step, long long i, long long end, A (&x)[kAhead]) {
+  for (int k = 0; k < kAhead; ++k) {
+    if (i + k < end) x[k] = convert<A>::from(in[(i + k) * step]);
+  }
+}
+
+// totals[chunk][line] of every chunk, for scan_lines over them.
+template <class S, class O, class Op>
+__global__ void __launch_bounds__(256)
+    total_lines(const S *in, compute_t<O> *totals, const __grid_constant__ ScanLayout p) {
+  using A = compute_t<O>;
+  Chunk chunk;
+  if (!find_chunk(p, chunk)) return;
+  long long at[2];
+  locate(p.lines, chunk.line, at);
+  A total = Op::template identity<A>();
+  for (long long i = chunk.begin; i < chunk.end; i += kAhead) {
+    A x[kAhead];
+    load_ahead(in + at[0], p.step[0], i, chunk.end, x);
+    for (int k = 0; k < kAhead; ++k) {
+      if (i + k < chunk.end) total = Op::apply(total, x[k]);
+    }
+  }
+  totals[chunk.index * p.lines.size + chunk.line] = total;
+}
+
+// prefixes[chunk][line]: the scanned totals; not read when a line is one chunk.
+template <class S, class O, class Op>
+__global__ void __launch_bounds__(256)
+    scan_lines(const S *in, O *out, const compute_t<O> *prefixes, const __grid_constant__ ScanLayout p) {
+  using A = compute_t<O>;
+  Chunk chunk;
+  if (!find_chunk(p, chunk)) return;
+  long long at[2];
+  locate(p.lines, chunk.line, at);
+  A prefix = Op::template identity<A>();
+  if (chunk.index > 0) prefix = prefixes[(chunk.index - 1) * p.lines.size + chunk.line];
+  A sum = Op::template identity<A>();
+  for (long long i = chunk.begin; i < chunk.end; i += kAhead) {
+    A x[kAhead];
+    load_ahead(in + at[0], p.step[0], i, chunk.end, x);
+    for (int k = 0; k < kAhead; ++k) {
+      if (i + k >= chunk.end) break;
+      sum = Op::apply(sum, x[k]);
+      out[at[1] + (i + k) * p.step[1]] = convert<O>::from(Op::apply(prefix, sum));
+    }
+  }
+}
+
+}  // namespace pk

@@ -1,0 +1,158 @@
+// softmax.cu: softmax and log_softmax along rows kept in registers, along longer rows, and across rows.
+#include "row_work.cuh"
+
+namespace pk {
+
+struct SoftmaxWork {
+  RowWork row;
+  long long log;  // 1: log_softmax
+};
+
+// One element of the result. Types of 16 bits round anyway, so they are spared the division.
+template <class T, class A>
+__device__ __forceinline__ T share(A exponential, A sum, A inverse) {
+  return convert<T>::from(sizeof(T) == 2 ? exponential * inverse : exponential / sum);
+}
+
+template <class T, bool Dense, int Threads>
+__global__ void __launch_bounds__(Threads, least_blocks<Threads>(sizeof(T) == 2 ? 4 : 5))
+    softmax_rows(const T *in, T *out, const __grid_constant__ SoftmaxWork work) {
+  using A = compute_t<T>;
+  constexpr int N = per_load<T>();
+  __shared__ A tops[32], sums[32];
+  const Row row = own_row(work.row);
+  const int lanes = static_cast<int>(work.row.lanes);
+  const long long size = row.present ? work.row.size : 0;
+  const T *from = in + row.in;
+  T *to = out + row.out;
+  const T none = convert<T>::from(lowest<A>());
+  Pack<T, N> packs[kHeld];
+#pragma unroll
+  for (int k = 0; k < kHeld; ++k) {
+    const long long i = static_cast<long long>(k * lanes + row.lane) * N;
+    if (i < size) {
+      packs[k] = read<Dense>(from, work.row, i, none);
+    } else {
+      for (int j = 0; j < N; ++j) packs[k].v[j] = none;
+    }
+  }
+  A top = lowest<A>();
+#pragma unroll
+  for (int k = 0; k < kHeld; ++k) {
+    for (int j = 0; j < N; ++j) top = Larger()(top, widen(packs[k].v[j]));
+  }
+  top = all_fold(Larger(), top, lanes, tops);
+  A values[kHeld][N];
+  A sum = 0;
+#pragma unroll
+  for (int k = 0; k < kHeld; ++k) {
+    A part = 0;
+    for (int j = 0; j < N; ++j) {
+      const A value = widen(packs[k].v[j]) - top;
+      const A exponential = exp(value);
+      values[k][j] = work.log ? value : exponential;
+      const bool inside = Dense || static_cast<long long>(k * lanes + row.lane) * N + j < size;
+      part += inside ? exponential : A(0);
+    }
+    if (static_cast<long long>(k * lanes + row.lane) * N < size) sum += part;
+  }
+  sum = all_fold(Plus(), sum, lanes, sums);
+  const A inverse = A(1) / sum;
+  const A logarithm = work.log ? log(sum) : A(0);
+#pragma unroll
+  for (int k = 0; k < kHeld; ++k) {
+    const long long i = static_cast<long long>(k * lanes + row.lane) * N;
+    if (i >= size) continue;
+    Pack<T, N> pack;
+    for (int j = 0; j < N; ++j) {
+      pack.v[j] = work.log ? convert<T>::from(values[k][j] - logarithm) : share<T>(values[k][j], sum, inverse);
+    }
+    write<Dense>(to, work.row, i, pack);
+  }
+}
+
+template <class T, class A>
+__device__ __forceinline__ T softmax_of(T value, const Exponentials<A> &all, A logarithm, bool log) {
+  const A distance = widen(value) - all.top;
+  return convert<T>::from(log ? distance - logarithm : exp(distance) / all.sum);
+}
+
+// Relative to the largest element even where that is infinite: such rows are nan, as exp(x - max) is.
+template <class A>
+__device__ __forceinline__ Exponentials<A> settled(Exponentials<A> all) {
+  if (all.top - all.top != 0) all.sum = all.top - all.top;
+  return all;
+}
+
+// Rows read twice: once for the largest element and the sum, once for the result.
+template <class T, bool Dense>
+__global__ void __launch_bounds__(kLongRow) softmax_long(const T *in, T *out, const __grid_constant__ SoftmaxWork work) {
+  using A = compute_t<T>;
+  constexpr int N = per_load<T>();
+  const LogSumExp<T, A, T> op{};
+  const Row row = own_row(work.row);
+  const T *from = in + row.in;
+  T *to = out + row.out;
+  const T none = convert<T>::from(lowest<A>());
+  Exponentials<A> all = op.identity();
+  for (long long i = row.lane * N; i < work.row.size; i += kLongRow * N) {
+    all = op.combine(all, op.batch(read<Dense>(from, work.row, i, none).v, i, 1));
+  }
+  all = fold(op, all, kLongRow);
+  __shared__ Exponentials<A> shared;
+  if (threadIdx.x == 0) shared = settled(all);
+  __syncthreads();
+  all = shared;
+  const A logarithm = log(all.sum);
+  for (long long i = row.lane * N; i < work.row.size; i += kLongRow * N) {
+    Pack<T, N> pack = read<Dense>(from, work.row, i, none);
+    for (int j = 0; j < N; ++j) pack.v[j] = softmax_of(pack.v[j], all, logarithm, work.log);
+    write<Dense>(to, work.row, i, pack);
+  }
+}
+
+// Neighbouring rows lie side by side: a thread a row and height, 256 / lanes threads share a row.
+template <class T>
+__global__ void __launch_bounds__(256) softmax_columns(const T *in, T *out, const __grid_constant__ SoftmaxWork work) {
+  using A = compute_t<T>;
+  constexpr int Loads = 4;
+  const LogSumExp<T, A, T> op{};
+  const int lanes = static_cast<int>(work.row.lanes);
+  const int x = static_cast<int>(threadIdx.x) & (lanes - 1);
+  const int y = static_cast<int>(threadIdx.x) / lanes;
+  const int height = 256 / lanes;
+  const unsigned tiles = static_cast<unsigned>((work.row.columns + lanes - 1) / lanes);
+  const unsigned outer = blockIdx.x / tiles;
+  const long long column = static_cast<long long>(blockIdx.x - outer * tiles) * lanes + x;
+  const long long size = column < work.row.columns ? work.row.size : 0;
+  long long at[2];
+  place(work.row.kept, outer, at);
+  const T *from = in + at[0] + column * work.row.column_step;
+  T *to = out + at[1] + column * work.row.column_out_step;
+  Exponentials<A> all = op.identity();
+  long long i = y;
+  for (; i + (Loads - 1) * height < size; i += Loads * height) {
+    T values[Loads];
+#pragma unroll
+    for (int u = 0; u < Loads; ++u) values[u] = from[(i + u * height) * work.row.step];
+    all = op.combine(all, op.batch(values, i, height));
+  }
+  for (; i < size; i += height) {
+    const T one[1] = {from[i * work.row.step]};
+    all = op.combine(all, op.batch(one, i, height));
+  }
+  __shared__ Exponentials<A> parts[256];
+  parts[threadIdx.x] = all;
+  for (int distance = height / 2; distance > 0; distance /= 2) {
+    __syncthreads();
+    if (y < distance) parts[threadIdx.x] = op.combine(parts[threadIdx.x], parts[threadIdx.x + distance * lanes]);
+  }
+  __syncthreads();
+  all = settled(parts[x]);
+  const A logarithm = log(all.sum);
+  for (i = y; i < size; i += height) {
+    to[i * work.row.out_step] = softmax_of(from[i * work.row.step], all, logarithm, work.log);
+  }
+}
+
+}  // namespace pk

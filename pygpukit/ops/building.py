@@ -1,0 +1,83 @@
+"""Arrays made from numbers and from the axes of others: eye, diag, linspace, meshgrid, as NumPy's functions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pygpukit.core import factory
+from pygpukit.core.dtypes import as_dtype, float64
+from pygpukit.core.errors import DTypeError, ShapeError
+from pygpukit.core.promotion import COMPLEX
+from pygpukit.ops import copying, shape
+from pygpukit.ops.operands import check_array, check_devices
+
+if TYPE_CHECKING:
+    from pygpukit.core.array import GPUArray
+    from pygpukit.core.dtypes import DTypeLike
+
+
+def eye(n_rows: int, n_cols: int | None = None, k: int = 0, dtype: DTypeLike = "float32") -> GPUArray:
+    """Zeros with ones on the k-th diagonal, (n_rows, n_cols); square when n_cols is left out. Errors as zeros()."""
+    array = factory.zeros((n_rows, n_rows if n_cols is None else n_cols), dtype)
+    line = shape.diagonal(array, k)
+    if line.size:
+        copying.fill(line, 1)
+    return array
+
+
+def diag(array: GPUArray, k: int = 0) -> GPUArray:
+    """The k-th diagonal of a 2-D array, a view; or a new 2-D array of zeros with a 1-D array on its k-th diagonal."""
+    array = check_array(array, "diag")
+    check_devices("diag", array)
+    if array.ndim == 2:
+        return shape.diagonal(array, k)
+    if array.ndim != 1:
+        raise ShapeError(f"diag: shape {array.shape} is neither 1-D nor 2-D")
+    extent = array.size + abs(k)
+    out = factory.zeros((extent, extent), array.dtype)
+    if array.size:
+        copying.copy_to(array, shape.diagonal(out, k))
+    return out
+
+
+def linspace(
+    start: complex, stop: complex, num: int = 50, endpoint: bool = True, dtype: DTypeLike | None = None
+) -> GPUArray:
+    """num evenly spaced numbers from start to stop, with stop unless endpoint is False.
+
+    dtype: float64 (complex128) when left out; integers are rounded down. The values are made on the host and copied
+    once. Raises ShapeError for a negative num.
+    """
+    import numpy as np
+
+    if num < 0:
+        raise ShapeError(f"linspace: the number of values must not be negative, it is {num}")
+    values = np.linspace(start, stop, num, endpoint)
+    wanted = as_dtype(dtype) if dtype is not None else None
+    if wanted is not None and np.iscomplexobj(values) and wanted not in COMPLEX:
+        raise DTypeError(f"linspace: complex bounds do not fit {wanted}")
+    if wanted is not None and wanted.name.lstrip("u").startswith("int"):
+        values = np.floor(values)
+    array = factory.from_numpy(values)
+    return array if wanted is None or wanted in (float64, array.dtype) else array.astype(wanted)
+
+
+def meshgrid(*arrays: GPUArray, indexing: str = "xy", sparse: bool = False, copy: bool = True) -> tuple[GPUArray, ...]:
+    """1-D (or 0-d) arrays as coordinates of a grid: each repeated along the axes of the others.
+
+    indexing: "xy" puts the first array along the second axis, "ij" along the first. sparse: the repeated axes have one
+    element. copy: False gives views that cannot be written.
+    """
+    if indexing not in ("xy", "ij"):
+        raise ValueError(f"meshgrid: indexing {indexing!r} is unknown; use 'xy' or 'ij'")
+    ndim = len(arrays)
+    axes = list(range(ndim))
+    if indexing == "xy" and ndim > 1:
+        axes[:2] = [1, 0]
+    lines = []
+    for axis, array in zip(axes, arrays, strict=True):
+        if check_array(array, "meshgrid").ndim > 1:
+            raise ShapeError(f"meshgrid: coordinates are 1-D, one array has shape {array.shape}")
+        lines.append(shape.reshape(array, tuple(array.size if k == axis else 1 for k in range(ndim))))
+    found = tuple(lines) if sparse else shape.broadcast_arrays(*lines)
+    return tuple(copying.clone(array) for array in found) if copy else found

@@ -1,0 +1,135 @@
+"""Putting arrays together along an axis, and taking one apart, as NumPy's functions of these names.
+
+Joining writes each array once into its part of the result; parts of an array are views. Errors: ShapeError naming the
+function and the shapes, DTypeError, DeviceMismatchError.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import reduce
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+from pygpukit._core import native
+from pygpukit.core import promotion
+from pygpukit.core.errors import ShapeError
+from pygpukit.core.layout import normalize_axis
+from pygpukit.ops import copying, shape
+from pygpukit.ops.operands import check_array, check_devices, check_out, overlaps, same_view
+
+if TYPE_CHECKING:
+    from pygpukit.core.array import GPUArray
+
+
+def concatenate(arrays: Sequence[GPUArray], axis: int | None = 0, *, out: GPUArray | None = None) -> GPUArray:
+    """Arrays one after the other along an axis; flattened first when axis is None.
+
+    The other extents must be equal. Types promote as in arithmetic. out: written and returned.
+    """
+    parts = _checked(arrays, "concatenate")
+    if axis is None:
+        parts, axis = [shape.ravel(part) for part in parts], 0
+    first = parts[0]
+    if any(part.ndim == 0 for part in parts):
+        raise ShapeError("concatenate: 0-d arrays have no axis to join along; use stack()")
+    axis = normalize_axis(axis, first.ndim, "concatenate")
+    for position, part in enumerate(parts):
+        if part.ndim != first.ndim or _without(part.shape, axis) != _without(first.shape, axis):
+            raise ShapeError(
+                f"concatenate: shapes {first.shape} and {part.shape} (array {position}) differ along another axis "
+                f"than {axis}"
+            )
+    total = sum(part.shape[axis] for part in parts)
+    extents = (*first.shape[:axis], total, *first.shape[axis + 1 :])
+    dtype = reduce(lambda a, b: a if a == b else promotion.promote(a, b), (part.dtype for part in parts))
+    target = native.empty(extents, dtype) if out is None else check_out(out, extents, dtype, "concatenate")
+    if out is not None and any(overlaps(part, out) or same_view(part, out) for part in parts):
+        parts = [copying.clone(part) for part in parts]
+    start = 0
+    for part in parts:
+        piece = target[(slice(None),) * axis + (slice(start, start + part.shape[axis]),)]
+        start += part.shape[axis]
+        if part.size:
+            copying.copy_to(part, piece)
+    return target
+
+
+concat = concatenate  # the array API standard's name
+
+
+def stack(arrays: Sequence[GPUArray], axis: int = 0, *, out: GPUArray | None = None) -> GPUArray:
+    """Arrays of one shape along a new axis. out: written and returned."""
+    parts = _checked(arrays, "stack")
+    for position, part in enumerate(parts):
+        if part.shape != parts[0].shape:
+            raise ShapeError(f"stack: shapes {parts[0].shape} and {part.shape} (array {position}) are not equal")
+    axis = normalize_axis(axis, parts[0].ndim + 1, "stack")
+    return concatenate([shape.expand_dims(part, axis) for part in parts], axis, out=out)
+
+
+def vstack(arrays: Sequence[GPUArray]) -> GPUArray:
+    """Arrays as rows one below the other: along the first axis, 1-D arrays as rows."""
+    return concatenate([shape.atleast_2d(part) for part in _checked(arrays, "vstack")], 0)
+
+
+def hstack(arrays: Sequence[GPUArray]) -> GPUArray:
+    """Arrays side by side: along the second axis, 1-D arrays along their only one."""
+    parts = [shape.atleast_1d(part) for part in _checked(arrays, "hstack")]
+    return concatenate(parts, 0 if parts[0].ndim == 1 else 1)
+
+
+def dstack(arrays: Sequence[GPUArray]) -> GPUArray:
+    """Arrays one behind the other: along the third axis, of which 1-D and 2-D arrays get one."""
+    parts = [shape.atleast_2d(part) for part in _checked(arrays, "dstack")]
+    return concatenate([shape.expand_dims(part, 2) if part.ndim == 2 else part for part in parts], 2)
+
+
+def array_split(array: GPUArray, indices_or_sections: int | Sequence[int], axis: int = 0) -> list[GPUArray]:
+    """Views of consecutive parts along an axis: so many of nearly equal length, or cut before these positions."""
+    return _split(array, indices_or_sections, axis, "array_split")
+
+
+def split(array: GPUArray, indices_or_sections: int | Sequence[int], axis: int = 0) -> list[GPUArray]:
+    """array_split(), where a number of parts must divide the axis."""
+    array = check_array(array, "split")
+    axis = normalize_axis(axis, array.ndim, "split")
+    sections = indices_or_sections
+    if isinstance(sections, int) and sections > 0 and array.shape[axis] % sections:
+        raise ShapeError(
+            f"split: axis {axis} of shape {array.shape} is not divided by {sections}; use array_split() for nearly "
+            "equal parts"
+        )
+    return _split(array, sections, axis, "split")
+
+
+def unstack(array: GPUArray, axis: int = 0) -> tuple[GPUArray, ...]:
+    """Views of all positions of an axis, without it."""
+    array = check_array(array, "unstack")
+    axis = normalize_axis(axis, array.ndim, "unstack")
+    return tuple(array[(slice(None),) * axis + (position,)] for position in range(array.shape[axis]))
+
+
+def _split(array: GPUArray, cuts: int | Sequence[int], axis: int, what: str) -> list[GPUArray]:
+    array = check_array(array, what)
+    axis = normalize_axis(axis, array.ndim, what)
+    if isinstance(cuts, int):
+        if cuts <= 0:
+            raise ShapeError(f"{what}: the number of parts must be 1 or more, not {cuts}")
+        length, longer = divmod(array.shape[axis], cuts)
+        cuts = [part * length + min(part, longer) for part in range(1, cuts)]
+    bounds: list[Any] = [0, *cuts, None]
+    key = (slice(None),) * axis
+    return [array[key + (slice(begin, end),)] for begin, end in pairwise(bounds)]
+
+
+def _checked(arrays: Sequence[GPUArray], what: str) -> list[GPUArray]:
+    parts = [check_array(part, what) for part in arrays]
+    if not parts:
+        raise ShapeError(f"{what}: there is no array to join")
+    check_devices(what, *parts)
+    return parts
+
+
+def _without(extents: tuple[int, ...], axis: int) -> tuple[int, ...]:
+    return extents[:axis] + extents[axis + 1 :]

@@ -1,0 +1,127 @@
+"""Launching kernels that turn rows into rows: held in registers, read several times, or lying side by side.
+
+How many threads a row gets follows from its length and type alone, so a row's bits do not depend on the other rows.
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+from functools import lru_cache
+from math import prod
+from typing import TYPE_CHECKING
+
+from pygpukit._core import native
+from pygpukit.core import layout
+from pygpukit.core.dtypes import DataType
+from pygpukit.core.errors import DTypeError
+from pygpukit.core.layout import Shape
+from pygpukit.ops.operands import check_array, check_devices, check_out, overlaps, same_view
+from pygpukit.ops.pointwise import pad
+
+if TYPE_CHECKING:
+    from pygpukit.core.array import GPUArray
+
+FLOATS = ("float16", "bfloat16", "float32", "float64")
+_LOAD_BYTES = 16
+_HELD = 4  # row_work.cuh: kHeld
+_LONG_ROW = 256  # row_work.cuh: kLongRow
+_BLOCK = 256
+
+
+@dataclass(frozen=True)
+class Work:
+    """One launch. form: rows (held in registers), long or columns; layout: row_work.cuh's RowWork."""
+
+    form: str
+    dense: bool
+    blocks: int
+    threads: int
+    layout: bytes
+
+    def kernel(self, family: str, types: str) -> str:
+        """The name expression of the kernel."""
+        if self.form == "columns":
+            return f"pk::{family}_columns<{types}>"
+        flag = "true" if self.dense else "false"
+        if self.form == "long":
+            return f"pk::{family}_long<{types}, {flag}>"
+        return f"pk::{family}_rows<{types}, {flag}, {self.threads}>"
+
+
+@lru_cache(maxsize=4096)
+def plan(
+    shape: Shape, strides: Shape, out_strides: Shape, axis: int, start: int, itemsize: int, aligned: bool, side: bool
+) -> Work:
+    """The launch for rows along an axis of a non-empty array.
+
+    strides, out_strides, start: in elements. aligned: all pointers lie at multiples of 16 bytes. side: the kernel can
+    take rows that lie side by side.
+    """
+    size, step, out_step = shape[axis], strides[axis], out_strides[axis]
+    kept, (steps, out_steps) = layout.collapse(
+        *((shape[:axis] + shape[axis + 1 :]), [s[:axis] + s[axis + 1 :] for s in (strides, out_strides)])
+    )
+    columns = (1, 0, 0)
+    nearest = [i for i, each in enumerate(steps) if 0 < abs(each) < abs(step)] if side and size > 1 else []
+    if nearest:
+        i = min(nearest, key=lambda i: abs(steps[i]))
+        columns = (kept[i], steps[i], out_steps[i])
+        kept, steps, out_steps = (values[:i] + values[i + 1 :] for values in (kept, steps, out_steps))
+    rows = prod(kept)
+    per_load = _LOAD_BYTES // itemsize
+    dense = aligned and step == out_step == 1
+    dense = dense and all(each % per_load == 0 for each in (size, *steps, *out_steps))
+    if nearest:
+        form, threads, lanes = "columns", _BLOCK, min(32, _power_of_two(columns[0]))
+        blocks = rows * -(-columns[0] // lanes)
+    elif (lanes := _lanes(-(-size // per_load))) <= (most := _most_threads(itemsize)):
+        form, threads = "rows", _BLOCK if lanes <= _BLOCK else most
+        blocks = -(-rows // (threads // lanes))
+    else:
+        form, threads, lanes, blocks = "long", _LONG_ROW, _LONG_ROW, rows
+    fields = [rows, len(kept), *pad(kept), start, 0, *pad(steps), *pad(out_steps)]
+    fields += [size, step, out_step, *columns, lanes]
+    return Work(form, dense, blocks, threads, struct.pack(f"<{len(fields)}q", *fields))
+
+
+def kernels(family: str, types: str, itemsize: int) -> list[str]:
+    """Name expressions of all kernels along rows of a family."""
+    found = [f"pk::{family}_long<{types}, {flag}>" for flag in ("true", "false")]
+    threads = (_BLOCK, _most_threads(itemsize))
+    return found + [f"pk::{family}_rows<{types}, {flag}, {each}>" for flag in ("true", "false") for each in threads]
+
+
+def _most_threads(itemsize: int) -> int:
+    """Of a block whose threads hold elements of that size in registers: 16384 columns, of float64 8192."""
+    return 512 if itemsize == 2 else 1024
+
+
+def _lanes(loads: int) -> int:
+    """Threads for a row of so many loads: one each up to a warp, then as few warps as can hold the row."""
+    return _power_of_two(loads) if loads <= 32 else max(32, _power_of_two(-(-loads // _HELD)))
+
+
+def _power_of_two(value: int) -> int:
+    return 1 << max(0, value - 1).bit_length()
+
+
+def check_rows(name: str, a: GPUArray) -> GPUArray:
+    """a, an array of floats on the current device. Raises DTypeError and DeviceMismatchError."""
+    a = check_array(a, name)
+    check_devices(name, a)
+    if a.dtype.name not in FLOATS:
+        raise DTypeError(f"{name}: {a.dtype} has no {name}; convert with .astype('float32') first")
+    return a
+
+
+def target(name: str, a: GPUArray, dtype: DataType, out: GPUArray | None, *others: GPUArray) -> GPUArray:
+    """Where the kernel writes: out itself where it can, which may be a itself, else a new dense array."""
+    if out is None:
+        return native.empty(a.shape, dtype)
+    check_devices(f"{name}: out", out)
+    check_out(out, a.shape, dtype, name)
+    fits = out.dtype == dtype and out.is_contiguous() and not overlaps(out, a)
+    if fits and not any(same_view(out, other) or overlaps(out, other) for other in others):
+        return out
+    return native.empty(a.shape, dtype)

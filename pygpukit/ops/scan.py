@@ -1,0 +1,389 @@
+"""Prefix sums and products along an axis, and what is found with them: the elements that a mask selects.
+
+Types of sums are NumPy's: bool and integers accumulate in 64 bits, floats in their own type (16-bit floats in float32).
+The association of operands depends on shape and type only, so the same input gives the same bits on every run.
+Asynchronous on the current stream; strided operands are read in place. Functions whose result's shape depends on values
+(nonzero, flatnonzero, argwhere, compress_mask) wait once, for the count.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import prod
+from typing import TYPE_CHECKING
+
+from pygpukit._core import native
+from pygpukit.core import layout, promotion
+from pygpukit.core.dtypes import DataType, as_dtype, bfloat16, bool_, float16, int64, uint64
+from pygpukit.core.errors import DTypeError, ShapeError
+from pygpukit.ops import copying, elementwise, host, operations
+from pygpukit.ops.operands import check_array, check_devices, check_out, overlaps, span
+from pygpukit.ops.pointwise import CTYPES, pad
+
+if TYPE_CHECKING:
+    from pygpukit.core.array import GPUArray
+    from pygpukit.core.dtypes import DTypeLike
+
+SOURCE = "kernels/scan.cu"
+COMPACT = "kernels/compact.cu"
+_BLOCK = 256
+_VECTOR_BYTES = 16
+_VECTORS = 4  # scan.cu: kVectors
+_SHORT_ROW = 32  # up to here one thread walks a row
+_FILLING_LINES = 1 << 16  # so many lines occupy a device without being cut into chunks
+_CHUNK = 128
+_ROW_KERNELS = (1, 8)  # most warps a row
+_MASK_TILE = 4096  # compact.cu: kTile
+# What moves bytes without looking at them, by size.
+RAW = {1: "unsigned char", 2: "unsigned short", 4: "unsigned int", 8: "unsigned long long", 16: CTYPES["complex128"]}
+
+
+@dataclass(frozen=True)
+class _Op:
+    name: str
+    functor: str
+    ufunc: str
+    identity: int
+
+
+_SUM = _Op("cumsum", "pk::Sum", "cumsum", 0)
+_PRODUCT = _Op("cumprod", "pk::Product", "cumprod", 1)
+
+
+def cumsum(
+    a: GPUArray, axis: int | None = None, dtype: DTypeLike | None = None, *, out: GPUArray | None = None
+) -> GPUArray:
+    """Sums of the elements up to each one along axis; of the flattened array, 1-D, without one.
+
+    dtype: converted to it first; when left out bool and integers give int64 or uint64, others keep their type. out: as
+    add(). Raises ShapeError, DTypeError (storage types), DeviceMismatchError. Deterministic: blocks pass each other
+    totals only, added in a tree of radix 32 that the shape gives.
+    """
+    return _scan(_SUM, a, axis, dtype, out)
+
+
+def cumprod(
+    a: GPUArray, axis: int | None = None, dtype: DTypeLike | None = None, *, out: GPUArray | None = None
+) -> GPUArray:
+    """Products of the elements up to each one along axis. Arguments, errors and determinism as cumsum()."""
+    return _scan(_PRODUCT, a, axis, dtype, out)
+
+
+def cumulative_sum(
+    x: GPUArray, /, *, axis: int | None = None, dtype: DTypeLike | None = None, include_initial: bool = False
+) -> GPUArray:
+    """cumsum() as the array API standard has it: axis may be left out for 1-D arrays only.
+
+    include_initial: the result starts with 0, one longer. Raises ShapeError without axis unless x has one dimension.
+    """
+    return _cumulative(_SUM, x, axis, dtype, include_initial)
+
+
+def cumulative_prod(
+    x: GPUArray, /, *, axis: int | None = None, dtype: DTypeLike | None = None, include_initial: bool = False
+) -> GPUArray:
+    """cumprod() as the array API standard has it; include_initial starts with 1. As cumulative_sum()."""
+    return _cumulative(_PRODUCT, x, axis, dtype, include_initial)
+
+
+def flatnonzero(a: GPUArray) -> GPUArray:
+    """Indices, int64 and ascending, of the elements of the flattened array that are not zero. Waits for their count.
+
+    Raises DTypeError for storage types and DeviceMismatchError. The array API has it as part of nonzero().
+    """
+    mask = _mask(a, "flatnonzero")
+    return Selection(mask).indices((mask.size,))[0]
+
+
+def nonzero(a: GPUArray) -> tuple[GPUArray, ...]:
+    """For each axis the int64 coordinates of the elements that are not zero, in C order. Waits for their count.
+
+    Raises ShapeError for a 0-d array; else as flatnonzero().
+    """
+    mask = _mask(a, "nonzero")
+    if not mask.ndim:
+        raise ShapeError("nonzero: a 0-d array has no axes; use .reshape(1) first")
+    return tuple(Selection(mask).indices(mask.shape))
+
+
+def argwhere(a: GPUArray) -> GPUArray:
+    """The coordinates of the elements that are not zero, one row each: int64, shape (count, ndim). As nonzero()."""
+    mask = _mask(a, "argwhere")
+    if not mask.ndim:
+        return native.empty((Selection(mask).count, 0), int64)
+    return Selection(mask).indices(mask.shape).T
+
+
+def compress_mask(x: GPUArray, mask: GPUArray) -> GPUArray:
+    """x[mask]: what a bool mask over the leading axes of x selects, in C order; shape (count, *the other axes).
+
+    Waits for the count. Raises DTypeError unless mask is bool, ShapeError unless its shape is that of the leading axes.
+    """
+    x, mask = check_array(x, "compress_mask: x"), check_array(mask, "compress_mask: mask")
+    check_devices("compress_mask", x, mask)
+    if mask.dtype != bool_:
+        raise DTypeError(f"compress_mask: the mask is {mask.dtype}, not bool; compare with something first")
+    if mask.shape != x.shape[: mask.ndim]:
+        raise ShapeError(f"compress_mask: a mask of shape {mask.shape} does not fit the leading axes of {x.shape}")
+    return Selection(mask).take(x)
+
+
+class Selection:
+    """What a bool mask selects, counted once; the count is waited for. Then indices and elements can be taken."""
+
+    def __init__(self, mask: GPUArray) -> None:
+        self.mask = copying.contiguous(mask)
+        self.tiles = -(-mask.size // _MASK_TILE)
+        if not self.tiles:
+            self.count = 0
+            return
+        counts = native.empty(self.tiles, int64)
+        if host.computes():
+            native.host_launch("count_mask", lambda: self._count_on_host(counts), [self.mask, counts])
+        else:
+            _launch_compact("pk::count_mask", self.tiles, self.mask, counts, mask.size.to_bytes(8, "little"))
+        self.ends = cumsum(counts)
+        self.count = self.ends[-1].item()
+
+    def indices(self, shape: layout.Shape) -> GPUArray:
+        """Coordinates in `shape` of the selected elements, (ndim, count)."""
+        out = native.empty((len(shape), self.count), int64)
+        if not self.count:
+            return out
+        if host.computes():
+            import numpy as np
+
+            def compute() -> None:
+                host.memory(out)[...] = np.nonzero(host.memory(self.mask).reshape(shape))
+
+            native.host_launch("nonzero", compute, [self.mask, out])
+            return out
+        fields = _source_layout(shape, layout.contiguous_strides(shape, 1), 0)
+        _launch_compact("pk::compress_coordinates", self.tiles, self.mask, self.ends, out, fields)
+        return out
+
+    def take(self, x: GPUArray) -> GPUArray:
+        """The selected elements of x, whose leading axes are the mask's."""
+        rest = x.shape[self.mask.ndim :]
+        if prod(rest) != 1 and not host.computes():
+            return take_rows(x.reshape(self.mask.size, *rest), self.indices((self.mask.size,))[0])
+        out = native.empty((self.count, *rest), x.dtype)
+        if not out.size:
+            return out
+        if host.computes():
+
+            def compute() -> None:
+                host.memory(out)[...] = host.memory(x)[host.memory(self.mask)]
+
+            native.host_launch("compress_mask", compute, [x, self.mask, out])
+        else:
+            extents, (steps,) = layout.collapse(x.shape, [x.strides])
+            source, start = span(x)
+            fields = _source_layout(extents, tuple(step // x.itemsize for step in steps), start)
+            kernel = f"pk::compress_elements<{RAW[x.itemsize]}>"
+            _launch_compact(kernel, self.tiles, source, self.mask, self.ends, out, fields)
+        return out
+
+    def _count_on_host(self, counts: GPUArray) -> None:
+        import numpy as np
+
+        starts = range(0, self.mask.size, _MASK_TILE)
+        host.memory(counts)[...] = np.add.reduceat(host.memory(self.mask).reshape(-1), starts, dtype=np.int64)
+
+
+def take_rows(x: GPUArray, rows: GPUArray) -> GPUArray:
+    """x[rows] along the first axis, for int64 indices that are known to be inside it: nothing is checked."""
+    rest = x.shape[1:]
+    out = native.empty((rows.size, *rest), x.dtype)
+    if not out.size:
+        return out
+    x = copying.contiguous(x)
+    if host.computes():
+
+        def compute() -> None:
+            host.memory(out)[...] = host.memory(x)[host.memory(rows)]
+
+        native.host_launch("take_rows", compute, [x, rows, out])
+        return out
+    # The widest unit that divides a row and its address.
+    row_bytes = out.nbytes // rows.size
+    unit = next(size for size in sorted(RAW, reverse=True) if not (row_bytes | x.device_ptr) % size)
+    width = row_bytes // unit
+    blocks = -(-rows.size * width // _BLOCK)
+    _launch_compact(f"pk::take_rows<{RAW[unit]}>", blocks, x, rows, out, struct.pack("<2q", rows.size, width))
+    return out
+
+
+def _launch_compact(kernel: str, blocks: int, *args: GPUArray | bytes) -> None:
+    from pygpukit.jit import builtin
+
+    builtin.launch(COMPACT, kernel, (blocks, 1, 1), (_BLOCK, 1, 1), *args)
+
+
+def _mask(a: GPUArray, what: str) -> GPUArray:
+    """a as bool: which elements are not zero."""
+    a = check_array(a, what)
+    check_devices(what, a)
+    if a.dtype == bool_:
+        return a
+    operations.compute_dtype(operations.NE, a.dtype)
+    return elementwise.binary(operations.NE, a, 0, None)
+
+
+def _source_layout(shape: layout.Shape, strides: layout.Shape, start: int) -> bytes:
+    """numeric.cuh's Layout<1>, strides in elements."""
+    fields = [prod(shape), len(shape), *pad(shape), start, *pad(strides)]
+    return struct.pack(f"<{len(fields)}q", *fields)
+
+
+def catalogue() -> Iterator[tuple[str, tuple[str, ...]]]:
+    """(source, name expressions) of every kernel that the functions above can ask for, by operand type."""
+    for name, ctype in CTYPES.items():
+        types = f"{ctype}, {CTYPES[_accumulated(DataType.from_string(name)).name]}"
+        found = []
+        for op in (_SUM, _PRODUCT):
+            found += [f"pk::scan_rows<{types}, {op.functor}, {warps}>" for warps in _ROW_KERNELS]
+            found += [f"pk::{form}_lines<{types}, {op.functor}>" for form in ("total", "scan")]
+        yield SOURCE, tuple(found)
+    raw = [f"pk::{form}<{ctype}>" for form in ("compress_elements", "take_rows") for ctype in RAW.values()]
+    yield COMPACT, ("pk::count_mask", "pk::compress_coordinates", *raw)
+
+
+def _cumulative(op: _Op, x: GPUArray, axis: int | None, dtype: DTypeLike | None, include_initial: bool) -> GPUArray:
+    what = f"cumulative_{op.name.removeprefix('cum')}"
+    x = check_array(x, what)
+    if axis is None:
+        if x.ndim != 1:
+            raise ShapeError(f"{what}: axis must be given for an array of shape {x.shape}; flatten it or name one")
+        axis = 0
+    if not include_initial:
+        return _scan(op, x, axis, dtype, None)
+    axis = layout.normalize_axis(axis, x.ndim, what)
+    wanted = _accumulated(_computing(x.dtype, op)) if dtype is None else as_dtype(dtype)
+    out = native.empty((*x.shape[:axis], x.shape[axis] + 1, *x.shape[axis + 1 :]), wanted)
+    lead = (slice(None),) * axis
+    copying.fill(out[lead + (slice(0, 1),)], op.identity)
+    _scan(op, x, axis, wanted, out[lead + (slice(1, None),)])
+    return out
+
+
+def _scan(op: _Op, a: GPUArray, axis: int | None, dtype: DTypeLike | None, out: GPUArray | None) -> GPUArray:
+    a = check_array(a, op.name)
+    check_devices(op.name, a)
+    wanted = _accumulated(_computing(a.dtype, op)) if dtype is None else _computing(as_dtype(dtype), op)
+    axis = None if axis is None else layout.normalize_axis(axis, a.ndim, op.name)
+    shape = (a.size,) if axis is None else a.shape
+    target = out if out is None else check_out(out, shape, wanted, op.name)
+    # Integers of every width come from 64-bit results exactly: sums and products wrap alike.
+    if wanted is bool_ or promotion.is_inexact(wanted) or promotion.is_inexact(a.dtype):
+        a = a if a.dtype == wanted else copying.astype(a, wanted)
+    if axis is None:
+        a, axis = a.reshape(-1), 0
+    computed = _accumulated(a.dtype)
+    if target is None or target.dtype != computed or overlaps(a, target):
+        target = native.empty(shape, computed)
+    if target.size:
+        (_on_host if host.computes() else _on_device)(op, a, axis, target)
+    if out is None:
+        return target if computed == wanted else copying.astype(target, wanted)
+    if target is not out:
+        copying.copy_to(target if computed == wanted else copying.astype(target, wanted), out)
+    return out
+
+
+def _computing(dtype: DataType, op: _Op) -> DataType:
+    if dtype.name not in CTYPES:
+        raise DTypeError(
+            f"{op.name}: {dtype} is a storage type without arithmetic; convert to a type that computes first"
+        )
+    return dtype
+
+
+def _accumulated(dtype: DataType) -> DataType:
+    """The type that sums of dtype are kept in."""
+    if promotion.is_inexact(dtype):
+        return dtype
+    return uint64 if dtype in promotion.UNSIGNED else int64
+
+
+def _on_host(op: _Op, a: GPUArray, axis: int, out: GPUArray) -> None:
+    import numpy as np
+
+    def compute() -> None:
+        # NumPy adds one after the other: in double, the result is as good as that of the kernels' trees.
+        wide = out.dtype.to_numpy_dtype()
+        if promotion.is_inexact(out.dtype):
+            wide = np.dtype(np.complex128 if out.dtype in promotion.COMPLEX else np.float64)
+        with np.errstate(all="ignore"):
+            host.store(out, getattr(np, op.ufunc)(host.values(a), axis=axis, dtype=wide))
+
+    native.host_launch(op.name, compute, [a, out])
+
+
+def _on_device(op: _Op, a: GPUArray, axis: int, out: GPUArray) -> None:
+    length = out.shape[axis]
+    vector = _VECTOR_BYTES // max(a.itemsize, out.itemsize)
+    inner = prod(out.shape[axis + 1 :])
+    if inner > 1 or length <= _SHORT_ROW:
+        _scan_lines(op, a, axis, out)
+        return
+    per_warp = _VECTORS * 32 * vector
+    warps = next((warps for warps in (1, 2, 4) if length <= warps * per_warp), _ROW_KERNELS[-1])
+    per_tile = warps * per_warp
+    tiles = -(-length // per_tile)
+    rows = out.size // length
+    if tiles > 1:
+        slots = max(out.itemsize, 4) // 4 * sum(tiles >> 5 * level for level in range(13))
+        state = native.empty(1 + rows * slots, "uint64")
+        native.fill(state, bytes(8))
+    else:
+        state = native.empty(1, "uint64")  # not read
+    blocks, threads = (-(-rows // 8), _BLOCK) if warps == 1 else (rows * tiles, 32 * warps)
+    spans, fields = _layout(a, out, axis, tiles, per_tile)
+    kernel = f"pk::scan_rows<{_types(a, out)}, {op.functor}, {_ROW_KERNELS[warps > 1]}>"
+    _launch(kernel, blocks, *spans, state, fields, threads=threads)
+
+
+def _scan_lines(op: _Op, a: GPUArray, axis: int, out: GPUArray) -> None:
+    length = out.shape[axis]
+    lines = out.size // length
+    chunk = _CHUNK if lines < _FILLING_LINES and length > 2 * _CHUNK else length
+    chunks = -(-length // chunk)
+    blocks = -(-lines * chunks // _BLOCK)
+    spans, fields = _layout(a, out, axis, chunks, chunk)
+    kernel = f"_lines<{_types(a, out)}, {op.functor}>"
+    wide = "float32" if out.dtype in (float16, bfloat16) else out.dtype
+    if chunks > 1:
+        totals = native.empty((chunks, lines), wide)
+        _launch(f"pk::total{kernel}", blocks, spans[0], totals, fields)
+        _on_device(op, totals, 0, totals)
+    else:
+        totals = native.empty(1, wide)  # not read
+    _launch(f"pk::scan{kernel}", blocks, *spans, totals, fields)
+
+
+def _launch(kernel: str, blocks: int, *args: GPUArray | bytes, threads: int = _BLOCK) -> None:
+    from pygpukit.jit import builtin
+
+    builtin.launch(SOURCE, kernel, (blocks, 1, 1), (threads, 1, 1), *args)
+
+
+def _types(a: GPUArray, out: GPUArray) -> str:
+    return f"{CTYPES[a.dtype.name]}, {CTYPES[out.dtype.name]}"
+
+
+def _layout(
+    a: GPUArray, out: GPUArray, axis: int, pieces: int, per_piece: int
+) -> tuple[tuple[GPUArray, GPUArray], bytes]:
+    """The storage of input and output, and scan.cu's ScanLayout."""
+    shape = out.shape[:axis] + out.shape[axis + 1 :]
+    others = [x.strides[:axis] + x.strides[axis + 1 :] for x in (a, out)]
+    extents, strides = layout.collapse(shape, others)
+    (source, source_start), (target, target_start) = span(a), span(out)
+    fields = [prod(shape), len(extents), *pad(extents), source_start, target_start]
+    for array, steps in zip((a, out), strides, strict=True):
+        fields += pad([step // array.itemsize for step in steps])
+    fields += [out.shape[axis], a.strides[axis] // a.itemsize, out.strides[axis] // out.itemsize, pieces, per_piece]
+    return (source, target), struct.pack(f"<{len(fields)}q", *fields)

@@ -1,0 +1,134 @@
+"""Calls of every public operation, for tests that hold for all: `operations()`, and `call_of(name)` for each."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import pygpukit as gp
+
+ROWS, COLUMNS = 12, 16
+
+
+@functools.cache
+def names() -> dict[str, Any]:
+    """What the calls below see. Made once; calls that write work on copies of their own."""
+    rng = np.random.default_rng(3)
+    x = rng.standard_normal((ROWS, COLUMNS)).astype(np.float32)
+    arrays = {
+        "x": x,
+        "y": x[::-1].copy(),
+        "i": rng.integers(0, 5, (ROWS, COLUMNS)),
+        "j": rng.integers(0, 5, (ROWS, COLUMNS)),
+        "mask": x > 0,
+        "c": x.astype(np.complex64),
+        "row": x[0],
+        "pick": np.array([3, 0, 5]),
+        "square": x[:, :ROWS].copy(),
+        "heads": rng.standard_normal((2, 6, 8)).astype(np.float32),
+        "images": rng.standard_normal((1, 2, 9, 9)).astype(np.float32),
+        "filters": rng.standard_normal((3, 2, 3, 3)).astype(np.float32),
+        "signals": rng.standard_normal((1, 2, 20)).astype(np.float32),
+        "taps": rng.standard_normal((3, 2, 3)).astype(np.float32),
+    }
+    return {"gp": gp, "np": np, "host": x, **{name: gp.from_numpy(value) for name, value in arrays.items()}}
+
+
+# Calls of the operations that want more than one or two arrays of one shape.
+SPECIAL = {
+    "bias_add_inplace": "gp.bias_add_inplace(x.clone(), row)",
+    "broadcast_to": "gp.broadcast_to(row, (5, 16))",
+    "clamp": "gp.clamp(x, -1.0, 1.0)",
+    "clip": "gp.clip(x, -1.0, 1.0)",
+    "compress": "gp.compress(mask[:, 0], x, 0)",
+    "concat": "gp.concat([x, y])",
+    "concatenate": "gp.concatenate([x, y])",
+    "conv1d": "gp.conv1d(signals, taps)",
+    "conv2d": "gp.conv2d(images, filters)",
+    "cumulative_prod": "gp.cumulative_prod(x, axis=1)",
+    "cumulative_sum": "gp.cumulative_sum(x, axis=1)",
+    "dot": "gp.dot(row, row)",
+    "embedding": "gp.embedding(x, pick)",
+    "expand_dims": "gp.expand_dims(x, 1)",
+    "extract": "gp.extract(mask, x)",
+    "full_like": "gp.full_like(x, 2)",
+    "groupnorm": "gp.groupnorm(images, 2)",
+    "layernorm": "gp.layernorm(x, row, row)",
+    "linear_bias_gelu": "gp.linear_bias_gelu(x, y, row[:12])",
+    "lstm_bidirectional": "gp.lstm_bidirectional(heads, *2 * (x.T[:, :8], x.T[:, :4], row, row))",
+    "lstm_forward": "gp.lstm_forward(heads, x.T[:, :8], x.T[:, :4], row, row)",
+    "matmul": "gp.matmul(x, y.T)",
+    "moveaxis": "gp.moveaxis(x, 0, 1)",
+    "outer": "gp.outer(row, row)",
+    "pad": "gp.pad(x, 1)",
+    "permute": "gp.permute(x, (1, 0))",
+    "permute_dims": "gp.permute_dims(x, (1, 0))",
+    "put": "gp.put(x.clone(), pick, row[:3])",
+    "put_along_axis": "gp.put_along_axis(x.clone(), i, y, axis=0)",
+    "repeat": "gp.repeat(x, 2, axis=0)",
+    "reshape": "gp.reshape(x.T, (-1,))",
+    "rmsnorm": "gp.rmsnorm(x, row)",
+    "roll": "gp.roll(x, 3)",
+    "rope_inplace": "gp.rope_inplace(heads.clone(), heads.clone(), x[:2, :8], x[:2, :8])",
+    "sdpa_causal": "gp.sdpa_causal(heads, heads, heads)",
+    "searchsorted": "gp.searchsorted(gp.sort(row), x)",
+    "split": "gp.split(x, 2)",
+    "stack": "gp.stack([x, y])",
+    "sum_axis": "gp.sum_axis(x, 1)",
+    "swapaxes": "gp.swapaxes(x, 0, 1)",
+    "take": "gp.take(x, pick, axis=0)",
+    "take_along_axis": "gp.take_along_axis(x, i, axis=0)",
+    "tile": "gp.tile(x, (2, 1))",
+    "topk": "gp.topk(x, 3)",
+    "where": "gp.where(mask, x, y)",
+}
+# Where an operation has no line above: the first of these that it takes.
+USUAL = ("x", "x, y", "i", "i, j", "mask", "mask, mask", "c", "heads", "square", "x, 0", "x, 2", "row, row", "[x, y]")
+
+
+def operations() -> list[str]:
+    """Public functions that live in pygpukit.ops."""
+    return sorted(
+        name
+        for module, members in gp._HOMES.items()
+        if module.startswith("pygpukit.ops")
+        for name in members
+        if inspect.isfunction(getattr(gp, name)) and name not in NOT_OF_ARRAYS
+    )
+
+
+# They take no arrays: makers of arrays, tables, settings and decorators.
+NOT_OF_ARRAYS = {
+    "eye",
+    "fuse",
+    "linspace",
+    "rope_init_linear",
+    "rope_init_llama3",
+    "rope_init_ntk_aware",
+    "rope_init_yarn",
+    "set_sampling_seed",
+}
+
+
+def call_of(name: str) -> Callable[[], object]:
+    """A call of the operation, by its line above or with the first arguments that it takes."""
+    if name in SPECIAL:
+        return expression(SPECIAL[name])
+    for arguments in USUAL:
+        call = expression(f"gp.{name}({arguments})")
+        try:
+            call()
+        except (gp.GPUError, TypeError, ValueError, IndexError):
+            continue
+        return call
+    pytest.fail(f"gp.{name} takes none of the usual arguments: give it a line in SPECIAL")
+
+
+def expression(text: str) -> Callable[[], object]:
+    call: Callable[[], object] = eval(f"lambda: {text}", names())
+    return call

@@ -1,0 +1,108 @@
+"""Convolution against plain loops in float64."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from rounded import agree, normal
+
+import pygpukit as gp
+
+pytestmark = pytest.mark.usefixtures("backend_name")
+
+Values = np.ndarray[Any, Any]
+
+
+def convolve(
+    x: Values,
+    w: Values,
+    bias: Values | None = None,
+    stride: tuple[int, int] = (1, 1),
+    padding: tuple[int, int] = (0, 0),
+    dilation: tuple[int, int] = (1, 1),
+    groups: int = 1,
+) -> Values:
+    x = np.pad(x, [(0, 0), (0, 0), *((p, p) for p in padding)])
+    rows, columns = ((x.shape[2 + d] - dilation[d] * (w.shape[2 + d] - 1) - 1) // stride[d] + 1 for d in range(2))
+    out = np.zeros((x.shape[0], w.shape[0], rows, columns))
+    for n, o, i, j in np.ndindex(out.shape):
+        first = o // (w.shape[0] // groups) * w.shape[1]
+        top, left = i * stride[0], j * stride[1]
+        seen = x[
+            n,
+            first : first + w.shape[1],
+            top : top + dilation[0] * (w.shape[2] - 1) + 1 : dilation[0],
+            left : left + dilation[1] * (w.shape[3] - 1) + 1 : dilation[1],
+        ]
+        out[n, o, i, j] = (seen * w[o]).sum() + (0 if bias is None else bias[o])
+    return out
+
+
+CASES: list[tuple[tuple[int, ...], tuple[int, ...], dict[str, Any]]] = [
+    ((2, 3, 8, 9), (5, 3, 3, 3), {"padding": (1, 1)}),
+    ((1, 6, 11, 7), (9, 2, 3, 2), {"groups": 3, "stride": (2, 3), "padding": (0, 2)}),
+    ((1, 4, 9, 12), (4, 1, 2, 3), {"groups": 4, "dilation": (3, 2)}),
+    ((3, 2, 1, 1), (17, 2, 1, 1), {}),
+    ((1, 1, 4, 5), (2, 1, 4, 5), {"stride": (7, 7)}),
+]
+
+
+@pytest.mark.parametrize(("x", "w", "settings"), CASES)
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_conv2d(x: tuple[int, ...], w: tuple[int, ...], settings: dict[str, Any], dtype: str) -> None:
+    (a, va), (b, vb), (c, vc) = normal(dtype, *x), normal(dtype, *w), normal(dtype, w[0])
+    found = gp.conv2d(a, b, c, **settings)
+    assert found.dtype == dtype
+    agree(found, convolve(va, vb, vc, **settings), scale=2)
+    agree(gp.conv2d(a, b, **settings), convolve(va, vb, **settings), scale=2)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "float64"])
+def test_conv1d(dtype: str) -> None:
+    (x, a), (w, b), (bias, c) = normal(dtype, 2, 4, 31), normal(dtype, 10, 2, 5), normal(dtype, 10)
+    for stride, padding, dilation in ((1, 0, 1), (2, 2, 1), (3, 4, 3)):
+        found = gp.conv1d(x, w, bias, stride, padding, dilation=dilation, groups=2)
+        expected = convolve(a[:, :, None], b[:, :, None], c, (1, stride), (0, padding), (1, dilation), 2)[:, :, 0]
+        agree(found, expected, scale=2)
+
+
+def test_strided_and_empty_inputs() -> None:
+    (x, a), (w, b) = normal("float32", 10, 8, 3, 2), normal("float32", 3, 3, 4, 3)
+    view, values = x.transpose(3, 2, 1, 0)[:, :, ::-1, ::2], a.transpose(3, 2, 1, 0)[:, :, ::-1, ::2]
+    kernel = w.transpose(0, 3, 1, 2)[:, :, :, 1:]
+    agree(gp.conv2d(view, kernel, padding=1), convolve(values, b.transpose(0, 3, 1, 2)[:, :, :, 1:], padding=(1, 1)), 2)
+    assert gp.conv2d(view[:0], kernel).shape == (0, 3, 6, 3)
+    assert gp.conv2d(view, kernel[:0]).shape == (2, 0, 6, 3)
+    only_bias = gp.conv1d(gp.zeros((1, 0, 4)), gp.zeros((2, 0, 3)), gp.ones(2))
+    assert only_bias.to_numpy().tolist() == [[[1, 1], [1, 1]]]
+
+
+def test_padding_hides_nothing() -> None:
+    x = gp.ones((1, 1, 3))
+    x[0, 0, 1] = float("inf")
+    found = gp.conv1d(x, gp.ones((1, 1, 2)), padding=1).to_numpy()[0, 0]
+    assert found.tolist() == [1, np.inf, np.inf, 1]
+
+
+def test_refusals() -> None:
+    x, w = gp.zeros((1, 4, 8, 8)), gp.zeros((6, 4, 3, 3))
+    with pytest.raises(gp.ShapeError, match=r"a kernel of 3 .* does not fit an extent of 2"):
+        gp.conv2d(x[:, :, :2], w)
+    with pytest.raises(gp.InvalidSpecError, match="groups is 3"):
+        gp.conv2d(x, w, groups=3)
+    with pytest.raises(gp.ShapeError, match="takes 4 input channels a group"):
+        gp.conv2d(x, w, groups=2)
+    with pytest.raises(gp.InvalidSpecError, match="stride is 0"):
+        gp.conv2d(x, w, stride=0)
+    with pytest.raises(gp.InvalidSpecError, match="padding is -1"):
+        gp.conv1d(x[0], w[0], padding=-1)
+    with pytest.raises(gp.ShapeError, match="must have 3 dimensions"):
+        gp.conv1d(x, w)
+    with pytest.raises(gp.ShapeError, match="bias"):
+        gp.conv2d(x, w, gp.zeros(5))
+    with pytest.raises(gp.DTypeError, match="one float type"):
+        gp.conv2d(x, w.astype("float16"))
+    with pytest.raises(gp.DTypeError, match="int32"):
+        gp.conv2d(x.astype("int32"), w.astype("int32"))
