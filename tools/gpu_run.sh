@@ -3,6 +3,7 @@
 # Usage: tools/gpu_run.sh WHEELS RESULTS [tests|notebooks|benchmark ...]      (default: all three; under ten minutes on an H200)
 #   WHEELS   folder made by tools/build_gpu_wheel.sh
 #   RESULTS  folder for logs, the report benchmark.json and the table benchmark.md
+# BENCHMARK holds arguments for the benchmark, "--suite operators --suite accuracy".
 # PYTHON names the interpreter (default: python3, CPython 3.12 with numpy, matplotlib and pytest).
 set -uo pipefail
 here=$(cd "$(dirname "$0")/.." && pwd)
@@ -42,7 +43,7 @@ for part in $parts; do
       timeout 180 env PYGPUKIT_BACKEND=cuda "$python" -m pygpukit.headless "${books[@]}" 2>&1 | tee "$results/notebooks.log"
       ;;
     benchmark)
-      timeout 330 env PYGPUKIT_BACKEND=cuda "$python" -m pygpukit.benchmark --save "$results/benchmark.json" --markdown --check-goals \
+      timeout 330 env PYGPUKIT_BACKEND=cuda "$python" -m pygpukit.benchmark ${BENCHMARK:-} --save "$results/benchmark.json" --markdown --check-goals \
         2> >(tee "$results/benchmark.log" >&2) | tee "$results/benchmark.md"
       ;;
     *)
