@@ -54,7 +54,7 @@ _SAME_ARGUMENTS = (
     "var where zeros_like"
 )
 _FUNCTIONS = frozenset(_SAME_ARGUMENTS.split())
-_KEYWORDS = {"a_max": "max", "a_min": "min", "correction": "ddof"}
+_KEYWORDS = {"a_max": "max", "a_min": "min", "correction": "ddof", "x": "a", "y": "b"}
 # Answered here.
 _ANSWERED: dict[str, Callable[..., Any]] = {
     "copy": lambda a: a.clone(),

@@ -42,6 +42,10 @@ _FAMILIES = (
     "pygpukit.ops.sorting",
 )
 
+# Sources whose kernels give the same bits for every layout of their input: what a compiler contracts to a fused
+# multiply-add differs between the forms of a kernel.
+_OPTIONS = {f"kernels/{name}.cu": ("--fmad=false",) for name in ("norm", "reduce", "softmax")}
+
 _ANY_TYPE = -1
 _kernels: dict[tuple[int, str], native.Kernel] = {}  # by device and name expression
 
@@ -63,7 +67,8 @@ def kernel(source_key: str, name_expression: str, params: Sequence[Parameter]) -
 
 def _image(source_key: str, name_expression: str) -> Image:
     try:
-        return compile_source(source(source_key), name=source_key, name_expressions=(name_expression,))
+        options = _OPTIONS.get(source_key, ())
+        return compile_source(source(source_key), name=source_key, options=options, name_expressions=(name_expression,))
     except NvrtcError as error:
         if error.code != NvrtcErrorCode.NotLoaded or native.backend_name() != "cuda":
             raise
@@ -97,7 +102,7 @@ def catalogue() -> Iterator[tuple[str, tuple[str, ...], tuple[str, ...]]]:
     """Every built-in kernel: (source key, name expressions, compiler options), in groups to compile together."""
     for name in _FAMILIES:
         for source_key, expressions in import_module(name).catalogue():
-            yield source_key, expressions, ()
+            yield source_key, expressions, _OPTIONS.get(source_key, ())
 
 
 def parameter(position: int, arg: native.ArrayBase | bytes) -> Parameter:

@@ -20,6 +20,7 @@ _LOADS_A_THREAD = 8  # what a thread of a row should have to do before a second 
 _WHOLE = 16384  # elements that are reduced in one part
 _LEAST_CHUNK = 8192
 _MOST_CHUNKS = 1024
+_PARTS_TOGETHER = 16  # a result's parts begin at a multiple of 16 bytes, whatever a part's size: some may be empty
 _MOST_TOGETHER = 4  # columns of a thread
 _ROWS_A_THREAD = 32  # the same for columns: elements in a part for every thread
 
@@ -109,12 +110,16 @@ def _rows(body: _Body, kept: Shape, steps: Shape, out_steps: Shape) -> Plan:
     chunk, chunks, lanes = body.count, 1, _row_lanes(loads)
     if body.count > _WHOLE:
         chunk = max(_LEAST_CHUNK, -(-body.count // (_MOST_CHUNKS * 4096)) * 4096)
-        chunks, lanes = -(-body.count // chunk), THREADS
+        chunks, lanes = _parts(body.count, chunk), THREADS
     blocks = -(-results * chunks // (THREADS // lanes))
     packed = body.pack(kept, steps, out_steps, (0, 0, 0), lanes, chunk, chunks)
     if chunks == 1:
         return Plan("rows", dense, blocks, packed)
     return Plan("rows", dense, blocks, packed, results * chunks, _merge(kept, out_steps, chunks))
+
+
+def _parts(count: int, chunk: int) -> int:
+    return -(-count // (chunk * _PARTS_TOGETHER)) * _PARTS_TOGETHER
 
 
 def _row_lanes(loads: int) -> int:
@@ -141,7 +146,7 @@ def _columns(body: _Body, kept: Shape, steps: Shape, out_steps: Shape, axis: int
     chunk, chunks = body.count, 1
     if body.count > 2 * _ROWS_A_THREAD * height:
         chunk = _ROWS_A_THREAD * height * max(1, -(-body.count // (_ROWS_A_THREAD * height * _MOST_CHUNKS)))
-        chunks = -(-body.count // chunk)
+        chunks = _parts(body.count, chunk)
     tiles = -(-width // (lanes * together if dense else lanes))
     packed = body.pack(rest, rest_steps, rest_out, (width, step, out_step), lanes, chunk, chunks)
     blocks = outer * tiles * chunks

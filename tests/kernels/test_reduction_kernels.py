@@ -125,3 +125,15 @@ def test_plans_depend_on_a_row_and_not_on_their_number() -> None:
     assert whole.merge.blocks == 1
     across = reduce_plan.plan((16384, 4096), (4096, 1), (0,), (1,), 0, 4, True, False)
     assert (across.form, across.dense) == ("columns", True)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int8"])
+def test_parts_of_several_results_are_merged(dtype: str) -> None:
+    """Odd numbers of parts: those of the second result would not begin where 16 bytes can be loaded at once."""
+    for shape, axis in (((2, 20000), 1), ((20000, 3), 0)):
+        a = np.random.default_rng().integers(-3, 4, shape)
+        x = gp.from_numpy(a.astype("int8")).astype(dtype)
+        for name in ("sum", "argmax"):
+            found = getattr(gp, name)(x, axis=axis).astype("int64").to_numpy()
+            expected = getattr(np, name)(a, axis=axis)
+            np.testing.assert_array_equal(found, expected, err_msg=f"{name} of {shape}")
