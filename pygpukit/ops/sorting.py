@@ -202,9 +202,10 @@ def _passes(dtype: DataType) -> int:
 def _sort_rows(rows: GPUArray, values: GPUArray, indices: GPUArray, descending: bool) -> None:
     length = rows.shape[-1]
     count = rows.size // length
-    together = min(_DIGITS, _MAX_THREADS * _items(rows.itemsize, indexed=False) // length, count)
+    items = _items(rows.itemsize, indexed=False)
+    together = min(_DIGITS, _MAX_THREADS * items // length, count)
     held = together * length
-    threads = 32 if held <= 128 else 128 if held <= 1024 else _MAX_THREADS
+    threads = 32 if held <= 128 else 128 if held <= min(1024, 128 * items) else _MAX_THREADS
     fields = struct.pack("<5q", count, length, together, 0, _flip(descending))
     kernel = f"pk::sort_rows<{ctype(rows.dtype)}>"
     _launch(kernel, -(-count // together), threads, rows, values, indices, fields)

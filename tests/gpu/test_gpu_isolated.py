@@ -92,11 +92,11 @@ def test_a_fault_costs_the_worker_and_not_the_notebook(shell: Any, capsys: pytes
 
 def test_a_measurement_in_the_worker_is_the_gpus(shell: Any) -> None:
     x = shell.user_ns["x"] = gp.ones(1 << 24)
-    launches = gp._core.native.device_counters()["launches"]
+    launches = gp._core.counters()["launches"]
     cell = CELL.replace("--isolated", "--isolated --kernel scale -i factor=2,n=x.size -o x --bytes 8*n --bench")
     measured = shell.run_cell(cell, store_history=True).result.bench
     assert measured.backend == "cuda" and measured.cold_l2 and 0 < measured.percent_of_limit < 200
-    assert gp._core.native.device_counters()["launches"] == launches
+    assert gp._core.counters()["launches"] == launches
     assert float(x.to_numpy().max()) == 2
 
 

@@ -78,6 +78,7 @@ def test_over_the_limit_names_the_numbers_and_the_owners() -> None:
     limit = _core.pool_stats(0).quota
     keep = gp.empty(64 << 20, dtype="uint8")
     keep.name = "the big one"
+    native.pin(keep)  # or it would be evicted to make room
     try:
         _core.pool_set_limit(0, _core.pool_stats(0).used + (32 << 20))
         with pytest.raises(gp.core.errors.OutOfMemoryError) as caught:
@@ -89,6 +90,7 @@ def test_over_the_limit_names_the_numbers_and_the_owners() -> None:
         assert "the big one" in str(error.owners)
         assert gp.zeros(1000).to_numpy().sum() == 0  # still usable
     finally:
+        native.unpin(keep)
         _core.pool_set_limit(0, limit)
     assert gp.zeros(GIB, dtype="uint8").nbytes == GIB
 

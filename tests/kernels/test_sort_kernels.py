@@ -58,6 +58,11 @@ def test_a_row_that_fills_a_block() -> None:
     sorts(a, gp.from_numpy(a))
 
 
+def test_a_row_of_wide_elements_has_threads_enough() -> None:
+    a = sample((1, 1000), "complex128")  # a thread holds 4 of them, of narrow ones up to 16
+    sorts(a, gp.from_numpy(a))
+
+
 def test_blocks_that_run_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYGPUKIT_CHECK", "0")
     a = np.random.default_rng().standard_normal((2, 50_000), np.float32)
