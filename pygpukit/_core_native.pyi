@@ -199,6 +199,9 @@ class Graph:
 def capture_begin(stream: Stream) -> Graph:
     """From now on work for the stream goes into the graph. GPUError for the default stream and one captured already."""
 
+def release_quarantine() -> bool:
+    """Free the blocks that wait because checked kernels exist; False when none did."""
+
 def is_capturing() -> bool:
     """Whether the current stream is captured."""
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "bindings/array.h"
+#include "bindings/checked.h"
 #include "bindings/errors.h"
 #include "bindings/gil.h"
 #include "bindings/graph.h"
@@ -305,6 +306,7 @@ void bind_copies(py::module_ &m) {
         unpin(array);
       },
       py::arg("array"));
+  m.def("release_quarantine", release_quarantine, "Free the blocks that wait because checked kernels exist.");
 }
 
 }  // namespace pk

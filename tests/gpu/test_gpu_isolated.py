@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import subprocess
 import sys
 import time
@@ -56,8 +57,11 @@ def shell() -> Iterator[Any]:
     made.run_line_magic("load_ext", "pygpukit")
     made.user_ns["x"] = gp.from_numpy(np.arange(1000, dtype=np.float32))
     yield made
+    isolated.reset()  # memory that a worker shares stays on the device: other tests look at what is left of it
     made.run_line_magic("unload_ext", "pygpukit")
+    made.reset(new_session=False)
     InteractiveShell.clear_instance()
+    gc.collect()
     isolated._worker.kill()
 
 

@@ -192,5 +192,5 @@ def test_guarded_memory_stops_a_kernel_at_the_end(table: Table) -> None:
     array = Array(table, address, physical, np.zeros(GRANULE // 4, np.float32))
     unbounded = ADD.replace("if (i < n) ", "")
     status, text = Module(table, unbounded).fault("add", GRANULE // 1024 + 1, 256, array, array, array, 0)
-    assert status == ILLEGAL_ADDRESS and f"0x{address + GRANULE:x}" in text and "at cell:4" in text, text
+    assert status == ILLEGAL_ADDRESS and f"0x{address + GRANULE:x}" in text and "at cell:3" in text, text
     assert f"block ({GRANULE // 1024},0,0)" in text
