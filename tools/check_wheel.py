@@ -15,7 +15,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from compile_kernels import ARCHITECTURES
 
-LIMIT_BYTES = 8_000_000
+LIMIT_BYTES = 8_000_000  # without the pre-compiled kernels
 
 REQUIRED = (
     r"pygpukit/__init__\.py",
@@ -52,9 +52,11 @@ NAMES = (
 def problems(path: Path) -> list[str]:
     """Everything that is wrong with the wheel, one sentence each."""
     found = []
-    size = path.stat().st_size
+    with zipfile.ZipFile(path) as wheel:
+        bundled = wheel.getinfo(BUNDLE).compress_size if BUNDLE in wheel.namelist() else 0
+    size = path.stat().st_size - bundled
     if size > LIMIT_BYTES:
-        found.append(f"{size} bytes; the limit is {LIMIT_BYTES}")
+        found.append(f"{size} bytes without pre-compiled kernels; the limit is {LIMIT_BYTES}")
     with zipfile.ZipFile(path) as wheel:
         names = wheel.namelist()
         for pattern in REQUIRED:
