@@ -78,13 +78,10 @@ bool Core::Run(const KernelRun &run, uint64_t first, uint64_t last) {
   last_ = last;
   failure_ = {};
   signal_ = 0;
-  run.image->touch();
-  if (run.checker) {
-    char *memory;
-    size_t bytes;
-    run.module->ThreadMemory(&memory, &bytes);
-    run.checker->Attach(this, memory, bytes, static_cast<char *>(grid_.dynamic_shared), run.dynamic_shared_bytes);
-  }
+  char *memory = run.module->ThreadMemory();
+  if (run.checker)
+    run.checker->Attach(this, memory, run.module->thread_memory_bytes(), static_cast<char *>(grid_.dynamic_shared),
+                        run.dynamic_shared_bytes);
   launch_ = run.cancelled;
   owner_ = pthread_self();
   owned_ = true;

@@ -67,7 +67,8 @@ void Core::MakeSet(uint64_t set) {
       residents_.push_back(one);
     }
   }
-  run_->module->ThreadMemory(&thread_memory_, &thread_memory_bytes_);
+  thread_memory_ = run_->module->ThreadMemory();
+  thread_memory_bytes_ = run_->module->thread_memory_bytes();
   // A copy starts where its original would start in a cache line, so that it is as well aligned.
   const size_t lead = reinterpret_cast<uintptr_t>(thread_memory_) % kAlign;
   const pk_sim_check_image *check = run_->module->check();

@@ -41,6 +41,10 @@ bool ElfFile::Parse(std::string_view bytes) {
     if (!Read(at + 32, &size) || !Read(at + 40, &link) || !Read(at + 16, &address)) return false;
     const bool loaded = (flags & kAllocated) && !(flags & kThreadLocal);
     if (loaded && size < (uint64_t{1} << 40)) image_bytes_ = std::max(image_bytes_, address + size);
+    if ((flags & kThreadLocal) && size < (uint64_t{1} << 40) && address < (uint64_t{1} << 62)) {
+      thread_local_start_ = thread_local_end_ ? std::min(thread_local_start_, address) : address;
+      thread_local_end_ = std::max(thread_local_end_, address + size);
+    }
     const bool present = type != kNoBits && !(flags & kCompressed);
     if (present && (offset > bytes.size() || size > bytes.size() - offset)) return false;
     sections_.push_back({{}, present ? bytes.substr(offset, size) : std::string_view(), type, link});

@@ -23,6 +23,8 @@ class ElfFile {
   const std::vector<Symbol> &symbols() const { return symbols_; }
   // Bytes of memory that the file takes when it is loaded.
   uint64_t image_bytes() const { return image_bytes_; }
+  // Bytes of a thread's own block.
+  uint64_t thread_local_bytes() const { return thread_local_end_ - thread_local_start_; }
   // Empty when there is none, or when it is compressed.
   std::string_view Section(std::string_view name) const;
 
@@ -39,6 +41,7 @@ class ElfFile {
   std::vector<Header> sections_;
   std::vector<Symbol> symbols_;
   uint64_t image_bytes_ = 0;
+  uint64_t thread_local_start_ = 0, thread_local_end_ = 0;
 };
 
 }  // namespace pygpukit::sim

@@ -2,7 +2,6 @@
 #include "sim/module.h"
 
 #include <dlfcn.h>
-#include <link.h>
 
 #include <algorithm>
 #include <cstring>
@@ -116,6 +115,7 @@ pk_status Module::Load(const void *image, uint64_t bytes, Memory *memory, std::s
     return Fail(PK_ERROR_INVALID_IMAGE,
                 "the checked image was made for another version of the simulator: compile it again");
   if (loaded->check_) loaded->check_->bind(&Checker::Api(loaded->check_->mode));
+  if (pk_status bad = loaded->FindAnchor()) return bad;
   if (pk_status bad = loaded->CheckShared()) return bad;
   *module = std::move(loaded);
   return PK_OK;
@@ -124,6 +124,16 @@ pk_status Module::Load(const void *image, uint64_t bytes, Memory *memory, std::s
 Module::~Module() {
   for (uint64_t address : ranges_) memory_->RemoveModuleRange(address);
   if (handle_) dlclose(handle_);
+}
+
+pk_status Module::FindAnchor() {
+  for (const Symbol &symbol : file_.symbols()) {
+    if (symbol.kind != Symbol::kThreadLocal || symbol.name != "_ZL13pk_sim_anchor") continue;
+    if (symbol.value >= file_.thread_local_bytes()) break;
+    anchor_ = symbol.value;
+    return PK_OK;
+  }
+  return Fail(PK_ERROR_INVALID_IMAGE, "the image was not made by pygpukit.jit.simulator: it has no pk_sim_anchor");
 }
 
 pk_status Module::CheckShared() {
@@ -221,25 +231,6 @@ bool Module::OwnData(uintptr_t address) const {
 
 std::string Module::SourceLine(uintptr_t program_counter, bool same_function) const {
   return program_counter >= base_ ? sim::SourceLine(file_, program_counter - base_, same_function) : "";
-}
-
-void Module::ThreadMemory(char **start, size_t *bytes) const {
-  struct Search {
-    uintptr_t base;
-    char *start;
-    size_t bytes;
-  } search = {base_, nullptr, 0};
-  const auto visit = [](dl_phdr_info *info, size_t, void *argument) {
-    Search &wanted = *static_cast<Search *>(argument);
-    if (info->dlpi_addr != wanted.base) return 0;
-    for (int i = 0; i < info->dlpi_phnum; ++i)
-      if (info->dlpi_phdr[i].p_type == PT_TLS) wanted.bytes = info->dlpi_phdr[i].p_memsz;
-    wanted.start = static_cast<char *>(info->dlpi_tls_data);
-    return 1;
-  };
-  dl_iterate_phdr(visit, &search);
-  *start = search.start;
-  *bytes = search.bytes;
 }
 
 pk_status Function::Info(pk_function_info *info) const {

@@ -52,8 +52,10 @@ class Module : public std::enable_shared_from_this<Module> {
   pk_status FindGlobal(const char *name, uint64_t *address, uint64_t *bytes);
   // "In[5]:12", or "" when the address is not in the image.
   std::string SourceLine(uintptr_t program_counter, bool same_function = true) const;
-  // The image's thread-local memory on the calling thread, which must have touched it: static shared memory is there.
-  void ThreadMemory(char **start, size_t *bytes) const;
+  // The image's thread-local memory on the calling thread, which this makes when it is new: static shared memory is
+  // there.
+  char *ThreadMemory() const { return static_cast<char *>(image_->anchor()) - anchor_; }
+  size_t thread_memory_bytes() const { return file_.thread_local_bytes(); }
   const pk_sim_image &image() const { return *image_; }
   // Null unless the image is a checked one.
   const pk_sim_check_image *check() const { return check_; }
@@ -64,6 +66,7 @@ class Module : public std::enable_shared_from_this<Module> {
   uint64_t serial() const { return serial_; }
 
  private:
+  pk_status FindAnchor();
   pk_status CheckShared();
   unsigned StaticSharedBytes(const pk_sim_kernel &kernel) const;
   std::string_view MangledName(const void *address) const;
@@ -75,6 +78,7 @@ class Module : public std::enable_shared_from_this<Module> {
   const pk_sim_check_image *check_ = nullptr;
   uintptr_t base_ = 0, end_ = 0;
   uint64_t serial_ = 0;  // of this process's modules
+  uint64_t anchor_ = 0;  // where pk_sim_anchor lies in thread-local memory
   Memory *memory_ = nullptr;
   std::vector<uint64_t> ranges_;
 };

@@ -16,8 +16,15 @@ import pygpukit as gp
 from pygpukit._core import native
 from pygpukit.core.errors import DriverError, KernelCheckError
 from pygpukit.jit import compile_source
+from pygpukit.jit.unit import Unit
 
 GOOD = "__global__ void k(float *y) { y[threadIdx.x] += 1; }"
+REVERSE = """__global__ void k(float *y) {
+  __shared__ float s[64];
+  s[threadIdx.x] = y[threadIdx.x];
+  __syncthreads();
+  y[threadIdx.x] = s[63 - threadIdx.x];
+}"""
 BAD = "__global__ void k(float *y) {\n  y[threadIdx.x + 1] = 1; }"
 
 
@@ -55,6 +62,20 @@ def test_thirty_modules(y: Any) -> None:
         kernel[1, 64](y)
     native.synchronize()
     assert set(y.to_numpy()) == {2.0 * sum(range(30))}
+
+
+def test_static_shared_memory_is_found_while_the_next_image_is_loaded() -> None:
+    """Of an image whose number is the last that a thread's table has room for, the GNU loader's list says that it has
+    no thread-local memory on that thread once a younger image is loaded: kernels wrote at address 0."""
+    wanted, kept = np.arange(64, dtype=np.float32)[::-1], []
+    for _ in range(800):
+        kept.append(Unit(REVERSE, check=True).kernel())
+        launch = kept[-1].launcher((1,), (64,))
+        y = gp.arange(64, dtype="float32")
+        launch(y)
+        kept.append(Unit(REVERSE, check=True).kernel())
+        kept[-1].launcher((1,), (64,))  # loads the image
+        np.testing.assert_array_equal(y.to_numpy(), wanted)
 
 
 def test_threads_and_streams() -> None:

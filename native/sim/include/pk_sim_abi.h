@@ -3,7 +3,7 @@
 #ifndef PK_SIM_ABI_H
 #define PK_SIM_ABI_H
 
-#define PK_SIM_ABI 2u
+#define PK_SIM_ABI 3u
 
 typedef unsigned long long pk_sim_u64;
 
@@ -117,7 +117,7 @@ struct pk_sim_image {
   unsigned kernel_count;
   const pk_sim_kernel *const *kernels;
   void (*bind)(const pk_sim_api *api);
-  void (*touch)(void);                     // makes this thread's copy of the image's thread-local memory
+  void *(*anchor)(void);                   // pk_sim_anchor in this thread's copy of the image's thread-local memory
   void (*position)(pk_sim_position *out);  // who was running on this thread
 };
 

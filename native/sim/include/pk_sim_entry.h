@@ -106,12 +106,9 @@ struct pk_sim_entry<Kernel> {
 };
 
 PK_SIM_NOINLINE void pk_sim_bind(const pk_sim_api *device) { pk_sim_device = device; }
-#ifdef PK_SIM_CHECK
-static thread_local unsigned pk_sim_anchor;  // so that there is thread-local memory
-PK_SIM_NOINLINE void pk_sim_touch() { *(volatile unsigned *)&pk_sim_anchor = 0; }
-#else
-PK_SIM_NOINLINE void pk_sim_touch() { *(volatile unsigned *)&pk_sim_spins = 0; }
-#endif
+// The device knows this variable by its name, and so where the others lie.
+static thread_local unsigned pk_sim_anchor;
+PK_SIM_NOINLINE void *pk_sim_anchor_of_thread() { return &pk_sim_anchor; }
 PK_SIM_NOINLINE void pk_sim_position_of(pk_sim_position *out) {
   out->block = pk_sim_block;
   out->thread = pk_sim_thread;
@@ -132,7 +129,8 @@ PK_SIM_NOINLINE void pk_sim_position_of(pk_sim_position *out) {
       pk_sim_entry_##index::parameter_align,                               \
       PK_SIM_CLUSTER cluster};
 
-#define PK_SIM_IMAGE(count, ...)                                                                 \
-  static const pk_sim_kernel *const pk_sim_kernels[count + 1] = {__VA_ARGS__};                   \
-  extern "C" __attribute__((visibility("default"), used)) const pk_sim_image pk_sim_image_v1 = { \
-      PK_SIM_ABI, sizeof(pk_sim_image), count, pk_sim_kernels, pk_sim_bind, pk_sim_touch, pk_sim_position_of};
+#define PK_SIM_IMAGE(count, ...)                                                                            \
+  static const pk_sim_kernel *const pk_sim_kernels[count + 1] = {__VA_ARGS__};                              \
+  extern "C" __attribute__((visibility("default"), used)) const pk_sim_image pk_sim_image_v1 = {            \
+      PK_SIM_ABI,        sizeof(pk_sim_image), count, pk_sim_kernels, pk_sim_bind, pk_sim_anchor_of_thread, \
+      pk_sim_position_of};
