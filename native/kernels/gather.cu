@@ -1,5 +1,6 @@
 // gather.cu: moving elements to and from computed places: index arrays, masks, padding, rolling, triangles.
 #include "numeric.cuh"
+#include "pack.cuh"
 
 namespace pk {
 
@@ -235,127 +236,153 @@ __global__ void __launch_bounds__(256) store_where(const bool *mask, const T *va
   if (mask[at[0]]) out[at[1]] = *value;
 }
 
-constexpr int kChunk = 2048;  // elements whose selected ones a block packs together
-constexpr int kPasses = kChunk / 256;
-constexpr int kWarps = 256 / 32;
+// Selected elements are counted by chunks, the chunks' by groups; from both follows where a chunk's begin in the result.
+constexpr int kEach = 8;             // elements of a thread
+constexpr int kChunk = 256 * kEach;  // of a block
+constexpr int kGroup = 256;          // chunks
 
-__device__ __forceinline__ int nonzero_bytes(unsigned word) {
-  return __popc((word | ((word & 0x7f7f7f7fu) + 0x7f7f7f7fu)) & 0x80808080u);  // bit 7 of every byte that is not 0
+// Bit i: byte i is not 0.
+__device__ __forceinline__ unsigned nonzero_bytes(unsigned word) {
+  const unsigned high = (word | ((word & 0x7f7f7f7fu) + 0x7f7f7f7fu)) & 0x80808080u;
+  return (high >> 7 | high >> 14 | high >> 21 | high >> 28) & 0xfu;
 }
 
-// counts[c] = selected elements of chunk c; one warp a chunk.
-__global__ void __launch_bounds__(256) count_chunks(const unsigned char *mask, long long *counts, long long size) {
-  const long long chunk = static_cast<long long>(blockIdx.x) * kWarps + threadIdx.x / 32;
+__device__ __forceinline__ int sum_before(int value, int lane) {
+  int sum = value;
+  for (int step = 1; step < 32; step *= 2) {
+    const int other = __shfl_up_sync(0xffffffffu, sum, step);
+    if (lane >= step) sum += other;
+  }
+  return sum - value;
+}
+
+// counts[c] = selected elements of chunk c, a warp each; groups[g], zeros before: of group g.
+__global__ void __launch_bounds__(256)
+    count_chunks(const unsigned char *mask, int *counts, unsigned long long *groups, long long size) {
+  __shared__ int sums[8];
+  const long long chunk = static_cast<long long>(blockIdx.x) * 8 + threadIdx.x / 32;
   const int lane = threadIdx.x % 32;
   const long long first = chunk * kChunk;
-  if (first >= size) return;
   int found = 0;
   if (first + kChunk <= size && reinterpret_cast<unsigned long long>(mask) % 16 == 0) {
     const auto *words = reinterpret_cast<const uint4 *>(mask + first);
 #pragma unroll
     for (int k = 0; k < kChunk / 16 / 32; ++k) {
       const uint4 word = words[k * 32 + lane];
-      found += nonzero_bytes(word.x) + nonzero_bytes(word.y) + nonzero_bytes(word.z) + nonzero_bytes(word.w);
+      found += __popc(nonzero_bytes(word.x) | nonzero_bytes(word.y) << 4 | nonzero_bytes(word.z) << 8 |
+                      nonzero_bytes(word.w) << 12);
     }
   } else {
     for (long long i = first + lane; i < first + kChunk && i < size; i += 32) found += mask[i] != 0;
   }
   for (int step = 16; step > 0; step /= 2) found += __shfl_down_sync(0xffffffffu, found, step);
-  if (lane == 0) counts[chunk] = found;
-}
-
-// counts[c] = selected elements before chunk c, counts[chunks] = all of them. One block of 1024 threads.
-__global__ void __launch_bounds__(1024) scan_chunks(long long *counts, long long chunks) {
-  __shared__ long long sums[32];
-  const int thread = threadIdx.x, lane = thread % 32, warp = thread / 32;
-  const long long each = (chunks + 1023) / 1024;
-  const long long begin = thread * each < chunks ? thread * each : chunks;
-  const long long end = begin + each < chunks ? begin + each : chunks;
-  long long own = 0;
-#pragma unroll 8
-  for (long long c = begin; c < end; ++c) own += counts[c];
-  long long sum = own;
-  for (int step = 1; step < 32; step *= 2) {
-    const long long other = __shfl_up_sync(0xffffffffu, sum, step);
-    if (lane >= step) sum += other;
-  }
-  if (lane == 31) sums[warp] = sum;
-  __syncthreads();
-  if (warp == 0) {
-    long long total = sums[lane];
-    for (int step = 1; step < 32; step *= 2) {
-      const long long other = __shfl_up_sync(0xffffffffu, total, step);
-      if (lane >= step) total += other;
-    }
-    sums[lane] = total;
+  if (lane == 0) {
+    sums[threadIdx.x / 32] = found;
+    if (first < size) counts[chunk] = found;
   }
   __syncthreads();
-  long long before = (warp > 0 ? sums[warp - 1] : 0) + sum - own;
-  for (long long c = begin; c < end; ++c) {
-    const long long here = counts[c];
-    counts[c] = before;
-    before += here;
-  }
-  if (thread == 1023) counts[chunks] = sums[31];
+  if (threadIdx.x != 0) return;
+  unsigned long long all = 0;
+  for (int w = 0; w < 8; ++w) all += sums[w];
+  atomicAdd(groups + static_cast<long long>(blockIdx.x) * 8 / kGroup, all);
 }
 
-// Packs fetch(i) of the selected i of the block's chunk into out, through shared memory so that writes are dense.
-template <class T, class Fetch>
-__device__ __forceinline__ void pack_chunk(const bool *mask, const long long *before, T *out, long long size,
-                                           T (&packed)[kChunk], int (&ranks)[kPasses * kWarps], Fetch fetch) {
-  const long long first = static_cast<long long>(blockIdx.x) * kChunk + threadIdx.x;
+// starts[c] = selected elements before chunk c; a block a group.
+__global__ void __launch_bounds__(kGroup)
+    start_chunks(const int *counts, const long long *groups, long long *starts, long long chunks) {
+  __shared__ long long before[8];
+  __shared__ int sums[8];
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-  unsigned votes[kPasses];
-  bool chosen[kPasses];
-  T value[kPasses];
-#pragma unroll
-  for (int k = 0; k < kPasses; ++k) {
-    const long long i = first + k * 256;
-    chosen[k] = i < size && mask[i];
-    votes[k] = __ballot_sync(0xffffffffu, chosen[k]);
-    if (lane == 0) ranks[k * kWarps + warp] = __popc(votes[k]);
-  }
-#pragma unroll
-  for (int k = 0; k < kPasses; ++k) {
-    if (chosen[k]) value[k] = fetch(first + k * 256);
-  }
+  const long long chunk = static_cast<long long>(blockIdx.x) * kGroup + threadIdx.x;
+  const int own = chunk < chunks ? counts[chunk] : 0;
+  long long earlier = 0;
+  for (long long g = threadIdx.x; g < blockIdx.x; g += kGroup) earlier += groups[g];
+  for (int step = 16; step > 0; step /= 2) earlier += __shfl_xor_sync(0xffffffffu, earlier, step);
+  const int rank = sum_before(own, lane);
+  if (lane == 0) before[warp] = earlier;
+  if (lane == 31) sums[warp] = rank + own;
   __syncthreads();
-  if (warp == 0) {  // kPasses * kWarps = 64 counts, two a lane
-    const int low = ranks[2 * lane], high = ranks[2 * lane + 1];
-    int sum = low + high;
-    for (int step = 1; step < 32; step *= 2) {
-      const int other = __shfl_up_sync(0xffffffffu, sum, step);
-      if (lane >= step) sum += other;
-    }
-    __syncwarp();
-    ranks[2 * lane] = sum - high;  // up to and with the lower one
-    ranks[2 * lane + 1] = sum;
-  }
-  __syncthreads();
-#pragma unroll
-  for (int k = 0; k < kPasses; ++k) {
-    const int last = ranks[k * kWarps + warp];
-    if (chosen[k]) packed[last - __popc(votes[k]) + __popc(votes[k] & ((1u << lane) - 1u))] = value[k];
-  }
-  __syncthreads();
-  const int found = ranks[kPasses * kWarps - 1];
-  T *target = out + before[blockIdx.x];
-  for (int k = threadIdx.x; k < found; k += 256) target[k] = packed[k];
+  long long start = rank;
+  for (int w = 0; w < 8; ++w) start += before[w] + (w < warp ? sums[w] : 0);
+  if (chunk < chunks) starts[chunk] = start;
 }
 
+// The thread's elements of a mask, as bits.
+__device__ __forceinline__ unsigned selected(const unsigned char *mask, long long first, long long size) {
+  if (first + kEach <= size && reinterpret_cast<unsigned long long>(mask) % kEach == 0) {
+    const uint2 words = *reinterpret_cast<const uint2 *>(mask + first);
+    return nonzero_bytes(words.x) | nonzero_bytes(words.y) << 4;
+  }
+  unsigned bits = 0;
+  for (int k = 0; k < kEach && first + k < size; ++k) bits |= static_cast<unsigned>(mask[first + k] != 0) << k;
+  return bits;
+}
+
+// Packs the selected ones of values, elements of the block's chunk, into out; through shared memory, so that writes are
+// dense, unless the elements are large.
 template <class T>
-__global__ void __launch_bounds__(256)
-    select_elements(const bool *mask, const T *array, const long long *before, T *out, long long size) {
-  __shared__ T packed[kChunk];
-  __shared__ int ranks[kPasses * kWarps];
-  pack_chunk(mask, before, out, size, packed, ranks, [array](long long i) { return array[i]; });
+__device__ __forceinline__ void pack_chunk(unsigned bits, const T (&values)[kEach], long long start, T *out) {
+  constexpr bool Staged = sizeof(T) <= 8;
+  __shared__ T staging[Staged ? kChunk : 1];
+  __shared__ int sums[8];
+  const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+  const int own = __popc(bits);
+  int rank = sum_before(own, lane), found = 0;
+  if (lane == 31) sums[warp] = rank + own;
+  __syncthreads();
+  for (int w = 0; w < 8; ++w) {
+    if (w < warp) rank += sums[w];
+    found += sums[w];
+  }
+  T *target = out + start;
+  T *packed = Staged ? staging : target;
+#pragma unroll
+  for (int k = 0; k < kEach; ++k) {
+    if (bits >> k & 1u) packed[rank++] = values[k];
+  }
+  if constexpr (Staged) {
+    __syncthreads();
+    for (int k = threadIdx.x; k < found; k += 256) target[k] = packed[k];
+  }
+}
+
+// early: most elements are selected, so they are read without waiting for the mask.
+template <class T>
+__global__ void __launch_bounds__(256, sizeof(T) <= 4 ? 7 : 1) select_elements(const unsigned char *mask, const T *array, const long long *starts,
+                                                       T *out, long long size, long long early) {
+  constexpr int N = sizeof(T) <= 8 ? sizeof(T) == 1 ? 8 : 16 / static_cast<int>(sizeof(T)) : 1;
+  const long long first = static_cast<long long>(blockIdx.x) * kChunk + threadIdx.x * kEach;
+  const bool whole = first + kEach <= size && reinterpret_cast<unsigned long long>(array) % (N * sizeof(T)) == 0;
+  Pack<T, N> packs[kEach / N];
+  if (early && whole) {
+#pragma unroll
+    for (int k = 0; k < kEach / N; ++k) packs[k] = load<N>(array + first + k * N);
+  }
+  const unsigned bits = selected(mask, first, size);
+  if (!early && whole) {
+#pragma unroll
+    for (int k = 0; k < kEach / N; ++k) {
+      if (bits >> k * N & ((1u << N) - 1u)) packs[k] = load<N>(array + first + k * N);
+    }
+  }
+  T values[kEach];
+#pragma unroll
+  for (int k = 0; k < kEach; ++k) {
+    if (whole) {
+      values[k] = packs[k / N].v[k % N];
+    } else if (bits >> k & 1u) {
+      values[k] = array[first + k];
+    }
+  }
+  pack_chunk(bits, values, starts[blockIdx.x], out);
 }
 
 __global__ void __launch_bounds__(256)
-    select_positions(const bool *mask, const long long *before, long long *out, long long size) {
-  __shared__ long long packed[kChunk];
-  __shared__ int ranks[kPasses * kWarps];
-  pack_chunk(mask, before, out, size, packed, ranks, [](long long i) { return i; });
+    select_positions(const unsigned char *mask, const long long *starts, long long *out, long long size) {
+  const long long first = static_cast<long long>(blockIdx.x) * kChunk + threadIdx.x * kEach;
+  long long values[kEach];
+  for (int k = 0; k < kEach; ++k) values[k] = first + k;
+  pack_chunk(selected(mask, first, size), values, starts[blockIdx.x], out);
 }
 
 // ---- padding and rolling: every axis is shifted, and continued past its ends ----

@@ -15,8 +15,9 @@ if TYPE_CHECKING:
 SOURCE = "kernels/gather.cu"
 _BLOCK = 256
 _CHUNK = 2048  # gather.cu: kChunk
-_WARPS = 8  # gather.cu: kWarps
-_SCAN_THREADS = 1024
+_GROUP = 256  # gather.cu: kGroup
+_SPARSE = 16  # one selected of so many: reading the others, too, costs less than waiting for the mask
+_WARPS = 8  # of a block: it counts as many chunks
 
 
 def flatnonzero(mask: GPUArray) -> GPUArray:
@@ -31,7 +32,7 @@ def compacted(mask: GPUArray, array: GPUArray) -> GPUArray:
 
 def catalogue() -> Iterator[tuple[str, tuple[str, ...]]]:
     """(source, name expressions) of every kernel that the functions above can ask for."""
-    yield SOURCE, ("pk::count_chunks", "pk::scan_chunks", "pk::select_positions")
+    yield SOURCE, ("pk::count_chunks", "pk::start_chunks", "pk::select_positions")
     for item in raw.RAW.values():
         yield SOURCE, (f"pk::select_elements<{item}>",)
 
@@ -46,18 +47,21 @@ def _selected(mask: GPUArray, array: GPUArray | None) -> GPUArray:
         return _on_host(mask, array, dtype)
     mask = copying.contiguous(mask)
     chunks = -(-mask.size // _CHUNK)
-    counts = native.empty(chunks + 1, "int64")
+    blocks = -(-chunks // _GROUP)
+    counts, groups, starts = (native.empty(*each) for each in ((chunks, "int32"), (blocks, "int64"), (chunks, "int64")))
+    native.fill(groups, bytes(8))
     size = mask.size.to_bytes(8, "little")
-    _launch("pk::count_chunks", -(-chunks // _WARPS), _BLOCK, mask, counts, size)
-    _launch("pk::scan_chunks", 1, _SCAN_THREADS, counts, chunks.to_bytes(8, "little"))
-    out = native.empty(counts[chunks].item(), dtype)
+    _launch("pk::count_chunks", -(-chunks // _WARPS), mask, counts, groups, size)
+    _launch("pk::start_chunks", blocks, counts, groups, starts, chunks.to_bytes(8, "little"))
+    out = native.empty(int(groups.to_numpy().sum()), dtype)
     if not out.size:
         return out
     if array is None:
-        _launch("pk::select_positions", chunks, _BLOCK, mask, counts, out, size)
+        _launch("pk::select_positions", chunks, mask, starts, out, size)
     else:
         kernel = f"pk::select_elements<{raw.RAW[array.itemsize]}>"
-        _launch(kernel, chunks, _BLOCK, mask, copying.contiguous(array), counts, out, size)
+        early = (out.size * _SPARSE >= mask.size).to_bytes(8, "little")
+        _launch(kernel, chunks, mask, copying.contiguous(array), starts, out, size, early)
     return out
 
 
@@ -77,7 +81,7 @@ def _on_host(mask: GPUArray, array: GPUArray | None, dtype: Any) -> GPUArray:
     return out
 
 
-def _launch(expression: str, blocks: int, threads: int, *args: Any) -> None:
+def _launch(expression: str, blocks: int, *args: Any) -> None:
     from pygpukit.jit import builtin
 
-    builtin.launch(SOURCE, expression, (blocks, 1, 1), (threads, 1, 1), *args)
+    builtin.launch(SOURCE, expression, (blocks, 1, 1), (_BLOCK, 1, 1), *args)

@@ -178,6 +178,19 @@ def test_values_must_broadcast() -> None:
         x[[0, 1]] = 1j
 
 
+@pytest.mark.parametrize("dtype", ["bool", "float16", "float32", "int64", "complex128"])
+@pytest.mark.parametrize("share", [0.5, 0.01])
+def test_masks_over_many_blocks(dtype: str, share: float) -> None:
+    """More elements than are counted together; many and few selected ones, aligned and not, with a last part."""
+    rng = np.random.default_rng()
+    chosen = rng.random(1_200_007) < share
+    a = rng.integers(0, 100, chosen.size).astype(dtype)
+    x, mask = gp.from_numpy(a), gp.from_numpy(chosen)
+    for cut in (slice(None), slice(1, -3), slice(None, None, 3)):
+        np.testing.assert_array_equal(x[cut][mask[cut]].to_numpy(), a[cut][chosen[cut]])
+    np.testing.assert_array_equal(gp.flatnonzero(mask).to_numpy(), np.flatnonzero(chosen))
+
+
 def test_masks_wait_only_where_they_must() -> None:
     x, mask = gp.from_numpy(A), gp.from_numpy(A > 50)
     before = _core.counters()
