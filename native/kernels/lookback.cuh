@@ -33,6 +33,26 @@ struct Slots {
     }
   }
 
+  struct Answer {
+    unsigned long long slot[kCount];
+  };
+  static __device__ __forceinline__ Answer ask(const unsigned long long *slots) {
+    Answer answer;
+    for (int k = 0; k < kCount; ++k) answer.slot[k] = *reinterpret_cast<const volatile unsigned long long *>(slots + k);
+    return answer;
+  }
+  // False: it was not there yet.
+  static __device__ __forceinline__ bool read(const Answer &answer, T &value) {
+    Bits bits;
+    bool there = true;
+    for (int k = 0; k < kCount; ++k) {
+      there = there && (answer.slot[k] >> 32) != 0;
+      bits.part[k] = static_cast<unsigned>(answer.slot[k]);
+    }
+    if (there) value = bits.value;
+    return there;
+  }
+
   static __device__ __forceinline__ T wait(const unsigned long long *slots) {
     Bits bits;
     for (int k = 0; k < kCount; ++k) {

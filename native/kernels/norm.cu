@@ -17,115 +17,156 @@ struct NormWork {
 
 template <class A, class W>
 struct Weights {
-  const W *scale, *shift;
-  long long first, per_weight, size;  // size: elements of the row
+  const W *scale, *shift;      // of the row's first element
+  long long per_weight, size;  // size: elements of the row
   bool scaled, shifted;
 
-  __device__ __forceinline__ A apply(A value, long long weight) const {
-    if (scaled) value *= widen(scale[weight]);
-    if (shifted) value += widen(shift[weight]);
-    return value;
+  // A weight that is not there is not read.
+  __device__ __forceinline__ void read(long long weight, A &factor, A &term) const {
+    factor = scaled ? A(widen(scale[weight])) : A(1);
+    term = shifted ? A(widen(shift[weight])) : A(0);
+  }
+  __device__ __forceinline__ A apply(A value, A factor, A term) const {
+    if (shifted) return scaled ? fma(value, factor, term) : value + term;
+    return scaled ? value * factor : value;
   }
 };
 
 template <class A, class W>
 __device__ __forceinline__ Weights<A, W> weights_of(const NormWork &work, const Row &row, const W *scale, const W *shift) {
-  const long long weights = work.row.size / work.per_weight;
-  const long long first = work.rows == 1 ? 0 : row.index % work.rows * weights;
-  return {scale, shift, first, work.per_weight, work.row.size, work.scaled != 0, work.shifted != 0};
+  const long long first = work.rows == 1 ? 0 : row.index % work.rows * (work.row.size / work.per_weight);
+  return {scale + first, shift + first, work.per_weight, work.row.size, work.scaled != 0, work.shifted != 0};
 }
 
-// N results from element i on. Dense: weights of 16 bytes at a time, or one for all N.
-template <bool Dense, class T, class W, class A>
-__device__ __forceinline__ Pack<T, per_load<T>()> normalised(const A (&values)[per_load<T>()], A mean, A inverse,
-                                                             const Weights<A, W> &weights, long long i) {
-  constexpr int N = per_load<T>();
+// Weights of N neighbours, up to 16 bytes at a time.
+template <class W, class A, int N>
+__device__ __forceinline__ void read_weights(const W *from, A (&values)[N]) {
   constexpr int M = N < per_load<W>() ? N : per_load<W>();
-  Pack<T, N> pack;
-  if (Dense && weights.per_weight == 1) {
-    A results[N];
-    for (int j = 0; j < N; ++j) results[j] = (values[j] - mean) * inverse;
-    if (weights.scaled) {
-      for (int part = 0; part < N / M; ++part) {
-        const Pack<W, M> scale = load_pack<M>(weights.scale + weights.first + i + part * M);
-        for (int j = 0; j < M; ++j) results[part * M + j] *= widen(scale.v[j]);
+#pragma unroll
+  for (int part = 0; part < N / M; ++part) {
+    compute_t<W> some[M];
+    widen_pack(load_pack<M>(from + part * M), some);
+    for (int j = 0; j < M; ++j) values[part * M + j] = some[j];
+  }
+}
+
+// How weights lie beside elements: one each for neighbours, where some may be missing, or any number of elements to one.
+enum WeightForm { kNone = 0, kScale = 1, kShift = 2, kBoth = 3, kShared = 4 };
+
+template <bool Dense, class A, class W>
+__device__ __forceinline__ WeightForm form_of(const Weights<A, W> &weights) {
+  if (!Dense || weights.per_weight != 1) return kShared;
+  return static_cast<WeightForm>((weights.scaled ? kScale : kNone) + (weights.shifted ? kShift : kNone));
+}
+
+// N results from element i on, of distances from the mean.
+template <WeightForm Form, bool Dense, class T, class W, class A>
+__device__ __forceinline__ Pack<T, per_load<T>()> weighted(A (&values)[per_load<T>()], A inverse,
+                                                           const Weights<A, W> &weights, long long i) {
+  constexpr int N = per_load<T>();
+  A scale[N], shift[N];
+  if constexpr (Form == kScale || Form == kBoth) read_weights(weights.scale + i, scale);
+  if constexpr (Form == kShift || Form == kBoth) read_weights(weights.shift + i, shift);
+  A factor = 1, term = 0;
+  if constexpr (Form == kShared && Dense) weights.read(i / weights.per_weight, factor, term);
+  for (int j = 0; j < N; ++j) {
+    const A value = values[j] * inverse;
+    if constexpr (Form == kShared) {
+      if constexpr (!Dense) {
+        if (i + j >= weights.size) continue;
+        weights.read(weights.per_weight == 1 ? i + j : (i + j) / weights.per_weight, factor, term);
       }
-    }
-    if (weights.shifted) {
-      for (int part = 0; part < N / M; ++part) {
-        const Pack<W, M> shift = load_pack<M>(weights.shift + weights.first + i + part * M);
-        for (int j = 0; j < M; ++j) results[part * M + j] += widen(shift.v[j]);
-      }
-    }
-    for (int j = 0; j < N; ++j) pack.v[j] = convert<T>::from(results[j]);
-  } else if (Dense) {
-    const long long weight = weights.first + i / weights.per_weight;
-    for (int j = 0; j < N; ++j) pack.v[j] = convert<T>::from(weights.apply((values[j] - mean) * inverse, weight));
-  } else {
-    for (int j = 0; j < N; ++j) {
-      if (i + j >= weights.size) continue;
-      const long long weight = weights.first + (weights.per_weight == 1 ? i + j : (i + j) / weights.per_weight);
-      pack.v[j] = convert<T>::from(weights.apply((values[j] - mean) * inverse, weight));
+      values[j] = weights.apply(value, factor, term);
+    } else if constexpr (Form == kBoth) {
+      values[j] = fma(value, scale[j], shift[j]);
+    } else {
+      values[j] = Form == kScale ? value * scale[j] : Form == kShift ? value + shift[j] : value;
     }
   }
-  return pack;
+  return narrow_pack<T, N>(values);
 }
 
+template <WeightForm Form, bool Dense, class T, class W, class A, class H>
+__device__ __forceinline__ void write_held(T *to, const RowWork &work, const Row &row,
+                                           H (&held)[kHeld], A mean, A inverse, const Weights<A, W> &weights) {
+  constexpr int N = per_load<T>();
+  const int size = row.present ? static_cast<int>(work.size) : 0;
+#pragma unroll
+  for (int k = 0; k < kHeld; ++k) {
+    const int i = (k * static_cast<int>(work.lanes) + row.lane) * N;
+    A values[N];
+    held[k].again();
+    widen_pack(held[k].pack(), values);
+    for (int j = 0; j < N; ++j) values[j] -= mean;
+    // Past the end, too, so that no branch keeps the loads of weights from being under way together.
+    const Pack<T, N> pack = weighted<Form, Dense, T>(values, inverse, weights, i < size ? i : 0);
+    if (i < size) write<Dense>(to, work, i, pack);
+  }
+}
+
+template <WeightForm Form, bool Dense, class T, class W, class A>
+__device__ __forceinline__ void write_long(const T *from, T *to, const RowWork &work, int lane, A mean, A inverse,
+                                           const Weights<A, W> &weights) {
+  constexpr int N = per_load<T>();
+  for (long long i = lane * N; i < work.size; i += kLongRow * N) {
+    A values[N];
+    widen_pack(read<Dense>(from, work, i, convert<T>::from(0.0f)), values);
+    for (int j = 0; j < N; ++j) values[j] -= mean;
+    write<Dense>(to, work, i, weighted<Form, Dense, T>(values, inverse, weights, i));
+  }
+}
+
+// One function for each form: f<Form>(...), chosen once for a row.
+#define PK_BY_FORM(form, f, ...)                             \
+  switch (form) {                                            \
+    case kNone: f<kNone, Dense, T>(__VA_ARGS__); break;      \
+    case kScale: f<kScale, Dense, T>(__VA_ARGS__); break;    \
+    case kShift: f<kShift, Dense, T>(__VA_ARGS__); break;    \
+    case kBoth: f<kBoth, Dense, T>(__VA_ARGS__); break;      \
+    default: f<kShared, Dense, T>(__VA_ARGS__);              \
+  }
+
 template <class T, class W, bool Dense, int Threads>
-__global__ void __launch_bounds__(Threads, least_blocks<Threads>(sizeof(T) == 2 ? 4 : 5))
+__global__ void __launch_bounds__(Threads, least_blocks<Threads>(sizeof(T) == 2 ? 7 : 8))
     norm_rows(const T *in, const W *scale, const W *shift, T *out, const __grid_constant__ NormWork work) {
   using A = compute_t<T>;
   constexpr int N = per_load<T>();
   __shared__ A sums[32], squares[32];
   const Row row = own_row(work.row);
   const int lanes = static_cast<int>(work.row.lanes);
-  const long long size = row.present ? work.row.size : 0;
-  const T *from = in + row.in;
-  T *to = out + row.out;
-  const T zero = convert<T>::from(0.0f);
-  Pack<T, N> packs[kHeld];
-#pragma unroll
-  for (int k = 0; k < kHeld; ++k) {
-    const long long i = static_cast<long long>(k * lanes + row.lane) * N;
-    if (i < size) {
-      packs[k] = read<Dense>(from, work.row, i, zero);
-    } else {
-      for (int j = 0; j < N; ++j) packs[k].v[j] = zero;
-    }
-  }
+  const int size = row.present ? static_cast<int>(work.row.size) : 0;
+  const A divisor = static_cast<A>(static_cast<int>(work.row.size));
+  Held<T, N> held[kHeld];
+  read_row<Dense>(in, work.row, row, convert<T>::from(0.0f), held);
   A mean = 0;
   if (work.center) {
     A sum = 0;
 #pragma unroll
     for (int k = 0; k < kHeld; ++k) {
-      A part = 0;
-      for (int j = 0; j < N; ++j) part += widen(packs[k].v[j]);
+      A values[N], part = 0;
+      widen_pack(held[k].pack(), values);
+      for (int j = 0; j < N; ++j) part += values[j];
       sum += part;
     }
-    mean = all_fold(Plus(), sum, lanes, sums) / static_cast<A>(work.row.size);
+    mean = all_fold(Plus(), sum, lanes, sums) / divisor;
   }
   A square = 0;
 #pragma unroll
   for (int k = 0; k < kHeld; ++k) {
-    const long long i = static_cast<long long>(k * lanes + row.lane) * N;
-    A part = 0;
+    const int i = (k * lanes + row.lane) * N;
+    A values[N], part = 0;
+    held[k].again();
+    widen_pack(held[k].pack(), values);
     for (int j = 0; j < N; ++j) {
-      const A distance = widen(packs[k].v[j]) - mean;
-      part += Dense || i + j < size ? distance * distance : A(0);
+      const A distance = values[j] - mean;
+      if (Dense || i + j < size) part = fma(distance, distance, part);
     }
     if (i < size) square += part;
   }
-  const A variance = all_fold(Plus(), square, lanes, squares) / static_cast<A>(work.row.size);
+  const A variance = all_fold(Plus(), square, lanes, squares) / divisor;
   const A inverse = A(1) / sqrt(variance + static_cast<A>(work.epsilon));
   const Weights<A, W> weights = weights_of<A>(work, row, scale, shift);
-#pragma unroll
-  for (int k = 0; k < kHeld; ++k) {
-    const long long i = static_cast<long long>(k * lanes + row.lane) * N;
-    if (i >= size) continue;
-    A values[N];
-    for (int j = 0; j < N; ++j) values[j] = widen(packs[k].v[j]);
-    write<Dense>(to, work.row, i, normalised<Dense, T>(values, mean, inverse, weights, i));
-  }
+  PK_BY_FORM(form_of<Dense>(weights), write_held, out + row.out, work.row, row, held, mean, inverse, weights);
 }
 
 // Rows read once for the mean, once for the variance, once for the result.
@@ -157,19 +198,14 @@ __global__ void __launch_bounds__(kLongRow)
     A part = 0;
     for (int j = 0; j < N; ++j) {
       const A distance = widen(pack.v[j]) - mean;
-      part += Dense || i + j < size ? distance * distance : A(0);
+      if (Dense || i + j < size) part = fma(distance, distance, part);
     }
     square += part;
   }
   const A variance = all_fold(Plus(), square, kLongRow, squares) / static_cast<A>(size);
   const A inverse = A(1) / sqrt(variance + static_cast<A>(work.epsilon));
   const Weights<A, W> weights = weights_of<A>(work, row, scale, shift);
-  for (long long i = row.lane * N; i < size; i += kLongRow * N) {
-    const Pack<T, N> pack = read<Dense>(from, work.row, i, zero);
-    A values[N];
-    for (int j = 0; j < N; ++j) values[j] = widen(pack.v[j]);
-    write<Dense>(to, work.row, i, normalised<Dense, T>(values, mean, inverse, weights, i));
-  }
+  PK_BY_FORM(form_of<Dense>(weights), write_long, from, to, work.row, row.lane, mean, inverse, weights);
 }
 
 }  // namespace pk

@@ -6,7 +6,7 @@
 
 namespace pk {
 
-constexpr int kThreads = 256;
+constexpr int kThreads = 128;
 
 struct Reduction {
   Layout<2> kept;     // one result each: input and output; for columns() without the axis of the columns
@@ -34,12 +34,12 @@ __device__ __forceinline__ void enter(const Op &op, typename Op::State &state, l
   if (i + N <= end) {
     T values[N];
     for (int k = 0; k < N; ++k) values[k] = fetch(i + k);
-    state = op.combine(state, op.batch(values, i, 1));
+    absorb(op, state, values, i, 1);
   } else {
 #pragma unroll 1
     for (; i < end; ++i) {
       const T one[1] = {fetch(i)};
-      state = op.combine(state, op.batch(one, i, 1));
+      absorb(op, state, one, i, 1);
     }
   }
 }
@@ -52,7 +52,7 @@ __global__ void __launch_bounds__(kThreads) rows(const typename Op::Input *in, t
                                                  const __grid_constant__ Reduction plan) {
   using T = typename Op::Input;
   constexpr int N = per_load<T>();
-  constexpr int Loads = 4;  // in flight, a thread
+  constexpr int Loads = 8;  // in flight, a thread
   const Op op{plan.setting};
   const int lanes = static_cast<int>(plan.lanes);
   const int lane = static_cast<int>(threadIdx.x) & (lanes - 1);
@@ -74,11 +74,11 @@ __global__ void __launch_bounds__(kThreads) rows(const typename Op::Input *in, t
 #pragma unroll
         for (int u = 0; u < Loads; ++u) packs[u] = load_once<N>(first + i + u * stride);
 #pragma unroll
-        for (int u = 0; u < Loads; ++u) state = op.combine(state, op.batch(packs[u].v, i + u * stride, 1));
+        for (int u = 0; u < Loads; ++u) absorb(op, state, packs[u].v, i + u * stride, 1);
       }
       for (; i + N <= end; i += stride) {
         const Pack<T, N> pack = load_once<N>(first + i);
-        state = op.combine(state, op.batch(pack.v, i, 1));
+        absorb(op, state, pack.v, i, 1);
       }
       if (i < end) enter<N>(op, state, i, end, [&](long long k) { return first[k]; });
     } else if (plan.reduced.ndim <= 1) {
@@ -108,7 +108,7 @@ __global__ void __launch_bounds__(kThreads) columns(const typename Op::Input *in
   using T = typename Op::Input;
   using State = typename Op::State;
   constexpr int N = !Dense ? 1 : per_load<T>() < 4 ? per_load<T>() : 4;
-  constexpr int Loads = per_load<T>() > 4 ? 8 : 4;  // in flight, a thread; also how many elements enter together
+  constexpr int Loads = per_load<T>() > 4 ? 16 : 8;  // in flight, a thread; also how many elements enter together
   const Op op{plan.setting};
   const int lanes = static_cast<int>(plan.lanes);
   const int x = static_cast<int>(threadIdx.x) & (lanes - 1);
@@ -144,7 +144,7 @@ __global__ void __launch_bounds__(kThreads) columns(const typename Op::Input *in
       for (int k = 0; k < N; ++k) {
         T values[Loads];
         for (int u = 0; u < Loads; ++u) values[u] = packs[u].v[k];
-        state[k] = op.combine(state[k], op.batch(values, row, height));
+        absorb(op, state[k], values, row, height);
       }
     }
 #pragma unroll 1
@@ -153,7 +153,7 @@ __global__ void __launch_bounds__(kThreads) columns(const typename Op::Input *in
 #pragma unroll
       for (int k = 0; k < N; ++k) {
         const T one[1] = {pack.v[k]};
-        state[k] = op.combine(state[k], op.batch(one, row, height));
+        absorb(op, state[k], one, row, height);
       }
     }
   }

@@ -39,6 +39,13 @@ __device__ __forceinline__ complex_t<R> divided(complex_t<R> value, double divis
   return {value.re / static_cast<R>(divisor), value.im / static_cast<R>(divisor)};
 }
 
+// Elements that come after all that the state has already.
+template <class Op, int N>
+__device__ __forceinline__ void absorb(const Op &op, typename Op::State &state, const typename Op::Input (&values)[N],
+                                       long long first, long long step) {
+  state = op.combine(state, op.batch(values, first, step));
+}
+
 // Sum / divisor: sums (divisor 1) and means. Integers are never divided.
 template <class T, class A, class D>
 struct Sum {
@@ -112,6 +119,45 @@ struct Place {
   long long index;  // -1: no element yet
 };
 
+// The largest of a few mirrored elements; NaN, where there is one.
+template <int N, class T>
+__device__ __forceinline__ compute_t<T> largest(const T (&values)[N], unsigned long long bits) {
+  compute_t<T> best = mirrored(widen(values[0]), bits);
+  for (int k = 1; k < N; ++k) best = Larger()(best, mirrored(widen(values[k]), bits));
+  return best;
+}
+
+#ifndef PYGPUKIT_SIM
+// Two at a time.
+__device__ __forceinline__ unsigned larger_pair(unsigned a, unsigned b, bfloat16_t) {
+  unsigned result;
+  asm("max.NaN.bf16x2 %0, %1, %2;" : "=r"(result) : "r"(a), "r"(b));
+  return result;
+}
+__device__ __forceinline__ unsigned larger_pair(unsigned a, unsigned b, half_t) {
+  unsigned result;
+  asm("max.NaN.f16x2 %0, %1, %2;" : "=r"(result) : "r"(a), "r"(b));
+  return result;
+}
+template <class T>
+__device__ __forceinline__ float largest_of_pairs(const T (&values)[8], unsigned long long bits) {
+  Bits<T, 8> all;
+  for (int k = 0; k < 8; ++k) all.pack.v[k] = values[k];
+  const unsigned flip = bits ? 0x80008000u : 0u;
+  unsigned best = all.words.v[0] ^ flip;
+  for (int k = 1; k < 4; ++k) best = larger_pair(best, all.words.v[k] ^ flip, T());
+  return Larger()(widen(T{static_cast<unsigned short>(best)}), widen(T{static_cast<unsigned short>(best >> 16)}));
+}
+template <>
+__device__ __forceinline__ float largest<8, bfloat16_t>(const bfloat16_t (&values)[8], unsigned long long bits) {
+  return largest_of_pairs(values, bits);
+}
+template <>
+__device__ __forceinline__ float largest<8, half_t>(const half_t (&values)[8], unsigned long long bits) {
+  return largest_of_pairs(values, bits);
+}
+#endif
+
 // The first of the largest elements.
 template <class T>
 struct ArgExtreme {
@@ -134,6 +180,11 @@ struct ArgExtreme {
     }
     return {best, first + place * step};
   }
+  // As absorb(): seldom is one of them larger.
+  template <int N>
+  __device__ __forceinline__ void follow(State &state, const T (&values)[N], long long first, long long step) const {
+    if (state.index < 0 || above(largest(values, setting.bits), state.value)) state = batch(values, first, step);
+  }
   __device__ __forceinline__ State combine(const State &a, const State &b) const {
     if (b.index < 0) return a;
     if (a.index < 0 || above(b.value, a.value)) return b;
@@ -141,6 +192,12 @@ struct ArgExtreme {
   }
   __device__ __forceinline__ long long finish(const State &s) const { return s.index; }
 };
+
+template <class T, int N>
+__device__ __forceinline__ void absorb(const ArgExtreme<T> &op, typename ArgExtreme<T>::State &state,
+                                       const T (&values)[N], long long first, long long step) {
+  op.follow(state, values, first, step);
+}
 
 // ---- how many elements have a bit of the setting set: all but the sign bit of floats, all bits of integers ----
 

@@ -7,7 +7,7 @@
 
 namespace pk {
 
-constexpr int kHeld = 4;       // packs a thread keeps
+constexpr int kHeld = 8;       // packs a thread keeps
 constexpr int kLongRow = 256;  // threads of a row that is read several times
 
 struct RowWork {
@@ -17,11 +17,11 @@ struct RowWork {
   long long lanes;                                  // threads a row (side by side: threads for neighbouring rows)
 };
 
-// Blocks of 256 threads that share an SM at least: enough of their loads are then under way at any time. One of the
+// Blocks of 128 threads that share an SM at least: enough of their loads are then under way at any time. One of the
 // larger blocks, which longer rows need, may take all its registers.
 template <int Threads>
 __device__ constexpr int least_blocks(int wanted) {
-  return Threads == 256 ? wanted : 1;
+  return Threads == 128 ? wanted : 1;
 }
 
 struct Row {
@@ -48,7 +48,7 @@ template <bool Dense, class T>
 __device__ __forceinline__ Pack<T, per_load<T>()> read(const T *row, const RowWork &work, long long i, T fill) {
   constexpr int N = per_load<T>();
   if constexpr (Dense) {
-    return load_once<N>(row + i);
+    return load_pack<N>(row + i);
   } else {
     Pack<T, N> pack;
     for (int k = 0; k < N; ++k) pack.v[k] = i + k < work.size ? row[(i + k) * work.step] : fill;
@@ -64,6 +64,27 @@ __device__ __forceinline__ void write(T *row, const RowWork &work, long long i, 
   } else {
     for (int k = 0; k < N; ++k) {
       if (i + k < work.size) row[(i + k) * work.out_step] = pack.v[k];
+    }
+  }
+}
+
+// A thread's packs of a row; elements past the end are `fill`. All loads are under way before the first is looked at.
+template <bool Dense, class T, class H>
+__device__ __forceinline__ void read_row(const T *in, const RowWork &work, const Row &row, T fill, H (&held)[kHeld]) {
+  constexpr int N = per_load<T>();
+  const int size = row.present ? static_cast<int>(work.size) : 0;
+  const int lanes = static_cast<int>(work.lanes);
+  Pack<T, N> none;
+  for (int j = 0; j < N; ++j) none.v[j] = fill;
+#pragma unroll
+  for (int k = 0; k < kHeld; ++k) {
+    const int i = (k * lanes + row.lane) * N;
+    held[k].keep(none);
+    if (i >= size) continue;
+    if constexpr (Dense) {
+      held[k].load(in + row.in + i);
+    } else {
+      held[k].keep(read<false>(in + row.in, work, i, fill));
     }
   }
 }

@@ -33,7 +33,7 @@ __device__ constexpr bool by_words() {
   return N * sizeof(T) == 4 || N * sizeof(T) == 8 || N * sizeof(T) == 16;
 }
 
-// Elements that are read once: they do not push out of the cache what every row reads.
+// Elements that nobody reads again. For kernels that only read; those that also write are faster without.
 template <int N, class T>
 __device__ __forceinline__ Pack<T, N> load_once(const T *pointer) {
 #ifndef PYGPUKIT_SIM
@@ -56,7 +56,6 @@ __device__ __forceinline__ Pack<T, N> load_once(const T *pointer) {
   return *reinterpret_cast<const Pack<T, N> *>(pointer);
 }
 
-// Elements that other rows read, too.
 template <int N, class T>
 __device__ __forceinline__ Pack<T, N> load_pack(const T *pointer) {
   if constexpr (N > 1 && by_words<T, N>()) {
@@ -77,6 +76,87 @@ __device__ __forceinline__ void store_pack(T *pointer, const Pack<T, N> &pack) {
     *reinterpret_cast<Pack<T, N> *>(pointer) = pack;
   }
 }
+
+// ---- what a pack becomes in registers, and back; two elements of 16 bits take one instruction ----
+
+template <class T, int N>
+__device__ __forceinline__ void widen_pack(const Pack<T, N> &pack, compute_t<T> (&values)[N]) {
+  for (int j = 0; j < N; ++j) values[j] = widen(pack.v[j]);
+}
+
+template <class T, int N>
+__device__ __forceinline__ Pack<T, N> narrow_pack(const compute_t<T> (&values)[N]) {
+  Pack<T, N> pack;
+  for (int j = 0; j < N; ++j) pack.v[j] = convert<T>::from(values[j]);
+  return pack;
+}
+
+#ifndef PYGPUKIT_SIM
+template <>
+__device__ __forceinline__ void widen_pack<bfloat16_t, 8>(const Pack<bfloat16_t, 8> &pack, float (&values)[8]) {
+  Bits<bfloat16_t, 8> bits;
+  bits.pack = pack;
+  for (int k = 0; k < 4; ++k) {
+    values[2 * k] = __uint_as_float(bits.words.v[k] << 16);
+    values[2 * k + 1] = __uint_as_float(bits.words.v[k] & 0xffff0000u);
+  }
+}
+
+template <>
+__device__ __forceinline__ Pack<bfloat16_t, 8> narrow_pack<bfloat16_t, 8>(const float (&values)[8]) {
+  Bits<bfloat16_t, 8> bits;
+  for (int k = 0; k < 4; ++k) {
+    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(bits.words.v[k]) : "f"(values[2 * k + 1]), "f"(values[2 * k]));
+  }
+  return bits.pack;
+}
+
+template <>
+__device__ __forceinline__ Pack<half_t, 8> narrow_pack<half_t, 8>(const float (&values)[8]) {
+  Bits<half_t, 8> bits;
+  for (int k = 0; k < 4; ++k) {
+    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(bits.words.v[k]) : "f"(values[2 * k + 1]), "f"(values[2 * k]));
+  }
+  return bits.pack;
+}
+#endif
+
+// A pack that is kept for later, as whole words where it has some: their halves would take registers of their own, and
+// putting them together would wait for each load before the next.
+template <class T, int N, bool Whole = (N > 1 && by_words<T, N>())>
+struct Held {
+  Bits<T, N> bits;
+  __device__ __forceinline__ void load(const T *pointer) {
+    bits.words = *reinterpret_cast<const Words<Bits<T, N>::kWords> *>(pointer);
+  }
+  __device__ __forceinline__ void keep(const Pack<T, N> &pack) {
+    Bits<T, N> other;
+    other.pack = pack;
+    bits.words = other.words;
+  }
+  __device__ __forceinline__ const Pack<T, N> &pack() const { return bits.pack; }
+  // What was made of it is made again, where the compiler would keep that in more registers.
+  __device__ __forceinline__ void again() {
+#ifndef PYGPUKIT_SIM
+    if constexpr (sizeof(T) == 2) {
+      for (unsigned &word : bits.words.v) asm volatile("" : "+r"(word));
+    }
+#endif
+  }
+};
+template <class T, int N>
+struct Held<T, N, false> {
+  Pack<T, N> kept;
+  __device__ __forceinline__ void load(const T *pointer) { kept = load_pack<N>(pointer); }
+  __device__ __forceinline__ void keep(const Pack<T, N> &pack) { kept = pack; }
+  __device__ __forceinline__ const Pack<T, N> &pack() const { return kept; }
+  __device__ __forceinline__ void again() {}
+};
+
+template <class A, class B>
+constexpr bool same_type = false;
+template <class A>
+constexpr bool same_type<A, A> = true;
 
 // ---- offsets; layouts of one axis, the common ones, without a division ----
 
@@ -171,6 +251,13 @@ struct Plus {
 };
 
 struct Larger {  // a NaN wins
+#ifndef PYGPUKIT_SIM
+  __device__ __forceinline__ float operator()(float a, float b) const {
+    float result;
+    asm("max.NaN.f32 %0, %1, %2;" : "=f"(result) : "f"(a), "f"(b));
+    return result;
+  }
+#endif
   template <class A>
   __device__ __forceinline__ A operator()(A a, A b) const {
     return !(b <= a) && a == a ? b : a;

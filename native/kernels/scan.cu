@@ -1,5 +1,6 @@
 // scan.cu: inclusive prefix sums and products along one axis; every association of operands is fixed by the shape.
 #include "lookback.cuh"
+#include "rows.cuh"
 
 namespace pk {
 
@@ -78,21 +79,40 @@ __device__ __forceinline__ A scan_warp(A value, int lane) {
 // What precedes a tile is the sum of up to 31 tiles before it in its group of 32, of up to 31 groups before that one in
 // its group of groups, and so on. Only totals are passed on, never prefixes, so that the order of additions is a tree
 // given by the tile's position, whatever the timing. The first warp calls; all lanes get the result.
+constexpr int kAsked = 3;  // levels whose slots are asked for at once: a question takes as long as several
+
 template <class Op, class A>
 __device__ __forceinline__ A preceding(unsigned long long *slots, long long tiles, long long tile, A total, int lane) {
-  constexpr int kSlots = Slots<A>::kCount;
+  using Mine = Slots<A>;
+  typename Mine::Answer early[kAsked];
+  unsigned long long *level = slots;
+  for (long long k = 0, left = tile, count = tiles; k < kAsked && count > 0; ++k) {
+    const int place = static_cast<int>(left & 31);
+    if (lane < place) early[k] = Mine::ask(level + (left - place + lane) * Mine::kCount);
+    level += count * Mine::kCount;
+    left >>= 5;
+    count >>= 5;
+  }
   A prefix = Op::template identity<A>();
   bool last = true;  // of its group, on every level so far
-  while (true) {
-    if (last && lane == 0) Slots<A>::publish(slots + tile * kSlots, total);
+  for (int k = 0;; ++k) {
+    if (last && lane == 0) Mine::publish(slots + tile * Mine::kCount, total);
     const int place = static_cast<int>(tile & 31);
     A value = Op::template identity<A>();
-    if (lane < place) value = Slots<A>::wait(slots + (tile - place + lane) * kSlots);
+    if (lane < place) {
+      const unsigned long long *slot = slots + (tile - place + lane) * Mine::kCount;
+      bool there = false;
+#pragma unroll
+      for (int q = 0; q < kAsked; ++q) {
+        if (q == k) there = Mine::read(early[q], value);
+      }
+      if (!there) value = Mine::wait(slot);
+    }
     const A before = from_lane(scan_warp<Op>(value, lane), 31);
     prefix = Op::apply(before, prefix);
     total = Op::apply(before, total);
     last = last && place == 31;
-    slots += tiles * kSlots;
+    slots += tiles * Mine::kCount;
     tiles >>= 5;
     tile >>= 5;
     if (tile == 0 && !last) return prefix;
@@ -100,24 +120,38 @@ __device__ __forceinline__ A preceding(unsigned long long *slots, long long tile
   }
 }
 
-constexpr int kVectors = 4;  // of 16 bytes, each thread
+// Of 16 bytes, each thread: as many as registers allow, but few where a warp makes a short row.
+template <class O, int Warps>
+__device__ constexpr int vectors() {
+  return Warps == 1 || sizeof(O) > 8 ? 4 : sizeof(O) == 8 ? 8 : sizeof(O) == 4 ? 16 : 10;
+}
 
 template <class S, class O>
 __device__ constexpr int vector_size() {
   return 16 / (sizeof(S) > sizeof(O) ? sizeof(S) : sizeof(O));
 }
 
-template <class T, int N>
-struct alignas(sizeof(T) * N) Vector {
-  T v[N];
-};
+// Elements of a vector as accumulators; those from `count` on, if any, change nothing.
+template <class Op, class S, class A, int N>
+__device__ __forceinline__ void take_vector(const Pack<S, N> &pack, long long count, bool whole, A (&x)[N]) {
+  if constexpr (same_type<compute_t<S>, A>) {
+    widen_pack(pack, x);
+  } else {
+    for (int j = 0; j < N; ++j) x[j] = convert<A>::from(pack.v[j]);
+  }
+  for (int j = 0; j < N; ++j) {
+    if (!whole && j >= count) x[j] = Op::template identity<A>();
+  }
+  for (int j = 1; j < N; ++j) x[j] = Op::apply(x[j - 1], x[j]);
+}
 
 // Warps = 8: a block, of up to 8 warps, makes one tile of a row. Warps = 1: each of its 8 warps makes one short row.
 template <class S, class O, class Op, int Warps>
-__global__ void __launch_bounds__(256)
+__global__ void __launch_bounds__(256, sizeof(O) < 4 ? 3 : 2)
     scan_rows(const S *in, O *out, unsigned long long *state, const __grid_constant__ ScanLayout p) {
   using A = compute_t<O>;
   constexpr int N = vector_size<S, O>();
+  constexpr int kVectors = vectors<O, Warps>();
   constexpr int kPerWarp = kVectors * 32 * N;
   __shared__ unsigned long long ticket;
   __shared__ A warp_totals[8];
@@ -141,27 +175,28 @@ __global__ void __launch_bounds__(256)
   at[1] += first * p.step[1];
   const long long count = p.length - first;  // in this warp's piece and after it; may be negative
 
-  A x[kVectors][N];
+  // Kept as they are and added up twice: in this form they take the fewest registers.
+  Held<S, N> raw[kVectors];
   const bool whole = count >= kPerWarp;
   if (whole && p.step[0] == 1 && reinterpret_cast<unsigned long long>(in + at[0]) % (sizeof(S) * N) == 0) {
-    for (int k = 0; k < kVectors; ++k) {
-      const auto pack = *reinterpret_cast<const Vector<S, N> *>(in + at[0] + (k * 32 + lane) * N);
-      for (int j = 0; j < N; ++j) x[k][j] = convert<A>::from(pack.v[j]);
-    }
+    for (int k = 0; k < kVectors; ++k) raw[k].load(in + at[0] + (k * 32 + lane) * N);
   } else {
     for (int k = 0; k < kVectors; ++k) {
+      Pack<S, N> pack{};
       for (int j = 0; j < N; ++j) {
         const int i = (k * 32 + lane) * N + j;
-        x[k][j] = i < count ? convert<A>::from(in[at[0] + i * p.step[0]]) : Op::template identity<A>();
+        if (i < count) pack.v[j] = in[at[0] + i * p.step[0]];
       }
+      raw[k].keep(pack);
     }
   }
 
   A before[kVectors];  // this thread's elements, in the warp's piece
   A total = Op::template identity<A>();
   for (int k = 0; k < kVectors; ++k) {
-    for (int j = 1; j < N; ++j) x[k][j] = Op::apply(x[k][j - 1], x[k][j]);
-    const A inclusive = scan_warp<Op>(x[k][N - 1], lane);
+    A x[N];
+    take_vector<Op>(raw[k].pack(), count - (k * 32 + lane) * N, whole, x);
+    const A inclusive = scan_warp<Op>(x[N - 1], lane);
     const A exclusive = from_lane(inclusive, lane == 0 ? 0 : lane - 1);
     before[k] = lane == 0 ? total : Op::apply(total, exclusive);
     total = Op::apply(total, from_lane(inclusive, 31));
@@ -189,11 +224,19 @@ __global__ void __launch_bounds__(256)
 
   const bool dense = p.step[1] == 1 && reinterpret_cast<unsigned long long>(out + at[1]) % (sizeof(O) * N) == 0;
   for (int k = 0; k < kVectors; ++k) {
+    A x[N];
+    raw[k].again();
+    take_vector<Op>(raw[k].pack(), count - (k * 32 + lane) * N, whole, x);
     const A offset = Op::apply(prefix, before[k]);
-    Vector<O, N> pack;
-    for (int j = 0; j < N; ++j) pack.v[j] = convert<O>::from(Op::apply(offset, x[k][j]));
+    for (int j = 0; j < N; ++j) x[j] = Op::apply(offset, x[j]);
+    Pack<O, N> pack;
+    if constexpr (same_type<compute_t<O>, A>) {
+      pack = narrow_pack<O, N>(x);
+    } else {
+      for (int j = 0; j < N; ++j) pack.v[j] = convert<O>::from(x[j]);
+    }
     if (whole && dense) {
-      *reinterpret_cast<Vector<O, N> *>(out + at[1] + (k * 32 + lane) * N) = pack;
+      store_pack<N>(out + at[1] + (k * 32 + lane) * N, pack);
     } else {
       for (int j = 0; j < N; ++j) {
         const int i = (k * 32 + lane) * N + j;

@@ -8,66 +8,70 @@ struct SoftmaxWork {
   long long log;  // 1: log_softmax
 };
 
-// One element of the result. Types of 16 bits round anyway, so they are spared the division.
+// Of a distance from the largest element. Types of 16 bits round anyway, so they are spared the last bits.
 template <class T, class A>
-__device__ __forceinline__ T share(A exponential, A sum, A inverse) {
-  return convert<T>::from(sizeof(T) == 2 ? exponential * inverse : exponential / sum);
+__device__ __forceinline__ A exponential_of(A distance) {
+#ifndef PYGPUKIT_SIM
+  if constexpr (sizeof(T) == 2) {
+    float result;
+    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(result) : "f"(distance * 1.44269504f));
+    return result;
+  }
+#endif
+  return exp(distance);
+}
+
+// exponential / sum, for a sum of at least 1. Types of 16 bits round anyway, so they are spared the last bits.
+template <class T, class A>
+__device__ __forceinline__ A share(A exponential, A sum, A inverse) {
+  const A near = exponential * inverse;
+  return sizeof(T) == 2 ? near : fma(fma(-near, sum, exponential), inverse, near);
 }
 
 template <class T, bool Dense, int Threads>
-__global__ void __launch_bounds__(Threads, least_blocks<Threads>(sizeof(T) == 2 ? 4 : 5))
+__global__ void __launch_bounds__(Threads, least_blocks<Threads>(sizeof(T) == 2 ? 5 : 8))
     softmax_rows(const T *in, T *out, const __grid_constant__ SoftmaxWork work) {
   using A = compute_t<T>;
   constexpr int N = per_load<T>();
   __shared__ A tops[32], sums[32];
   const Row row = own_row(work.row);
   const int lanes = static_cast<int>(work.row.lanes);
-  const long long size = row.present ? work.row.size : 0;
-  const T *from = in + row.in;
-  T *to = out + row.out;
-  const T none = convert<T>::from(lowest<A>());
-  Pack<T, N> packs[kHeld];
+  const int size = row.present ? static_cast<int>(work.row.size) : 0;
+  Held<T, N> held[kHeld];
+  read_row<Dense>(in, work.row, row, convert<T>::from(lowest<A>()), held);
+  A values[kHeld][N];
 #pragma unroll
-  for (int k = 0; k < kHeld; ++k) {
-    const long long i = static_cast<long long>(k * lanes + row.lane) * N;
-    if (i < size) {
-      packs[k] = read<Dense>(from, work.row, i, none);
-    } else {
-      for (int j = 0; j < N; ++j) packs[k].v[j] = none;
-    }
-  }
+  for (int k = 0; k < kHeld; ++k) widen_pack(held[k].pack(), values[k]);
   A top = lowest<A>();
 #pragma unroll
   for (int k = 0; k < kHeld; ++k) {
-    for (int j = 0; j < N; ++j) top = Larger()(top, widen(packs[k].v[j]));
+    for (int j = 0; j < N; ++j) top = Larger()(top, values[k][j]);
   }
   top = all_fold(Larger(), top, lanes, tops);
-  A values[kHeld][N];
   A sum = 0;
 #pragma unroll
   for (int k = 0; k < kHeld; ++k) {
+    const int i = (k * lanes + row.lane) * N;
     A part = 0;
     for (int j = 0; j < N; ++j) {
-      const A value = widen(packs[k].v[j]) - top;
-      const A exponential = exp(value);
+      const A value = values[k][j] - top;
+      const A exponential = exponential_of<T>(value);
       values[k][j] = work.log ? value : exponential;
-      const bool inside = Dense || static_cast<long long>(k * lanes + row.lane) * N + j < size;
-      part += inside ? exponential : A(0);
+      part += Dense || i + j < size ? exponential : A(0);
     }
-    if (static_cast<long long>(k * lanes + row.lane) * N < size) sum += part;
+    if (i < size) sum += part;
   }
   sum = all_fold(Plus(), sum, lanes, sums);
   const A inverse = A(1) / sum;
   const A logarithm = work.log ? log(sum) : A(0);
 #pragma unroll
   for (int k = 0; k < kHeld; ++k) {
-    const long long i = static_cast<long long>(k * lanes + row.lane) * N;
-    if (i >= size) continue;
-    Pack<T, N> pack;
+    const int i = (k * lanes + row.lane) * N;
     for (int j = 0; j < N; ++j) {
-      pack.v[j] = work.log ? convert<T>::from(values[k][j] - logarithm) : share<T>(values[k][j], sum, inverse);
+      values[k][j] = work.log ? values[k][j] - logarithm : share<T>(values[k][j], sum, inverse);
     }
-    write<Dense>(to, work.row, i, pack);
+    const Pack<T, N> pack = narrow_pack<T, N>(values[k]);
+    if (i < size) write<Dense>(out + row.out, work.row, i, pack);
   }
 }
 

@@ -14,15 +14,15 @@ from pygpukit.core import layout
 from pygpukit.core.layout import Shape
 from pygpukit.ops.pointwise import pad
 
-THREADS = 256  # reduce.cu: kThreads
+THREADS = 128  # reduce.cu: kThreads
 _LOAD_BYTES = 16
-_LOADS_A_THREAD = 8  # what a thread of a row should have to do before a second warp helps
+_LOADS_A_THREAD = 16  # what a thread of a row should have to do before a second warp helps
 _WHOLE = 16384  # elements that are reduced in one part
 _LEAST_CHUNK = 8192
 _MOST_CHUNKS = 1024
 _PARTS_TOGETHER = 16  # a result's parts begin at a multiple of 16 bytes, whatever a part's size: some may be empty
 _MOST_TOGETHER = 4  # columns of a thread
-_ROWS_A_THREAD = 32  # the same for columns: elements in a part for every thread
+_ROWS_A_THREAD = 64  # the same for columns: elements in a part for every thread
 
 
 @dataclass(frozen=True)

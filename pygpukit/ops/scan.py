@@ -30,7 +30,7 @@ SOURCE = "kernels/scan.cu"
 COMPACT = "kernels/compact.cu"
 _BLOCK = 256
 _VECTOR_BYTES = 16
-_VECTORS = 4  # scan.cu: kVectors
+_SHORT_VECTORS = 4  # scan.cu: vectors(), where a warp makes a row
 _SHORT_ROW = 32  # up to here one thread walks a row
 _FILLING_LINES = 1 << 16  # so many lines occupy a device without being cut into chunks
 _CHUNK = 128
@@ -329,8 +329,10 @@ def _on_device(op: _Op, a: GPUArray, axis: int, out: GPUArray) -> None:
     if inner > 1 or length <= _SHORT_ROW:
         _scan_lines(op, a, axis, out)
         return
-    per_warp = _VECTORS * 32 * vector
-    warps = next((warps for warps in (1, 2, 4) if length <= warps * per_warp), _ROW_KERNELS[-1])
+    per_warp, warps = _SHORT_VECTORS * 32 * vector, 1
+    if length > per_warp:
+        per_warp = _vectors(out.itemsize) * 32 * vector
+        warps = next((warps for warps in (2, 4) if length <= warps * per_warp), _ROW_KERNELS[-1])
     per_tile = warps * per_warp
     tiles = -(-length // per_tile)
     rows = out.size // length
@@ -344,6 +346,11 @@ def _on_device(op: _Op, a: GPUArray, axis: int, out: GPUArray) -> None:
     spans, fields = _layout(a, out, axis, tiles, per_tile)
     kernel = f"pk::scan_rows<{_types(a, out)}, {op.functor}, {_ROW_KERNELS[warps > 1]}>"
     _launch(kernel, blocks, *spans, state, fields, threads=threads)
+
+
+def _vectors(itemsize: int) -> int:
+    """scan.cu: vectors(), of a tile's threads, by the size of the results."""
+    return {2: 10, 4: 16, 8: 8}.get(itemsize, 4)
 
 
 def _scan_lines(op: _Op, a: GPUArray, axis: int, out: GPUArray) -> None:

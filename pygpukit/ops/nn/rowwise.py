@@ -24,9 +24,10 @@ if TYPE_CHECKING:
 
 FLOATS = ("float16", "bfloat16", "float32", "float64")
 _LOAD_BYTES = 16
-_HELD = 4  # row_work.cuh: kHeld
+_HELD = 8  # row_work.cuh: kHeld
 _LONG_ROW = 256  # row_work.cuh: kLongRow
-_BLOCK = 256
+_BLOCK = 128  # threads of a block, unless a row needs more
+_SIDE = 256  # of a block with rows side by side
 
 
 @dataclass(frozen=True)
@@ -73,7 +74,7 @@ def plan(
     dense = aligned and step == out_step == 1
     dense = dense and all(each % per_load == 0 for each in (size, *steps, *out_steps))
     if nearest:
-        form, threads, lanes = "columns", _BLOCK, min(32, _power_of_two(columns[0]))
+        form, threads, lanes = "columns", _SIDE, min(32, _power_of_two(columns[0]))
         blocks = rows * -(-columns[0] // lanes)
     elif (lanes := _lanes(-(-size // per_load))) <= (most := _most_threads(itemsize)):
         form, threads = "rows", _BLOCK if lanes <= _BLOCK else most
@@ -94,7 +95,7 @@ def kernels(family: str, types: str, itemsize: int) -> list[str]:
 
 def _most_threads(itemsize: int) -> int:
     """Of a block whose threads hold elements of that size in registers: 16384 columns, of float64 8192."""
-    return 512 if itemsize == 2 else 1024
+    return 256 if itemsize == 2 else 512
 
 
 def _lanes(loads: int) -> int:
