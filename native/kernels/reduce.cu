@@ -34,12 +34,12 @@ __device__ __forceinline__ void enter(const Op &op, typename Op::State &state, l
   if (i + N <= end) {
     T values[N];
     for (int k = 0; k < N; ++k) values[k] = fetch(i + k);
-    absorb(op, state, values, i, 1);
+    absorb(op, state, values, i);
   } else {
 #pragma unroll 1
     for (; i < end; ++i) {
       const T one[1] = {fetch(i)};
-      absorb(op, state, one, i, 1);
+      absorb(op, state, one, i);
     }
   }
 }
@@ -74,25 +74,29 @@ __global__ void __launch_bounds__(kThreads) rows(const typename Op::Input *in, t
 #pragma unroll
         for (int u = 0; u < Loads; ++u) packs[u] = load_once<N>(first + i + u * stride);
 #pragma unroll
-        for (int u = 0; u < Loads; ++u) absorb(op, state, packs[u].v, i + u * stride, 1);
+        for (int u = 0; u < Loads; ++u) absorb(op, state, packs[u].v, i + u * stride);
       }
       for (; i + N <= end; i += stride) {
         const Pack<T, N> pack = load_once<N>(first + i);
-        absorb(op, state, pack.v, i, 1);
+        absorb(op, state, pack.v, i);
       }
-      if (i < end) enter<N>(op, state, i, end, [&](long long k) { return first[k]; });
+      const auto fetch = [&](long long k) { return first[k]; };
+      if (i < end) enter<N>(op, state, i, end, fetch);
+      settle<N>(op, state, end, fetch);
     } else if (plan.reduced.ndim <= 1) {
       const long long step = plan.reduced.stride[0][0];
-      for (; i < end; i += stride) enter<N>(op, state, i, end, [&](long long k) { return first[k * step]; });
+      const auto fetch = [&](long long k) { return first[k * step]; };
+      for (; i < end; i += stride) enter<N>(op, state, i, end, fetch);
+      settle<N>(op, state, end, fetch);
     } else {
+      const auto fetch = [&](long long k) {
+        long long place[1];
+        place_by_axes(plan.reduced, k, place);
+        return in[at[0] + place[0]];
+      };
 #pragma unroll 1
-      for (; i < end; i += stride) {
-        enter<N>(op, state, i, end, [&](long long k) {
-          long long place[1];
-          place_by_axes(plan.reduced, k, place);
-          return in[at[0] + place[0]];
-        });
-      }
+      for (; i < end; i += stride) enter<N>(op, state, i, end, fetch);
+      settle<N>(op, state, end, fetch);
     }
   }
   state = fold(op, state, lanes);
@@ -144,7 +148,7 @@ __global__ void __launch_bounds__(kThreads) columns(const typename Op::Input *in
       for (int k = 0; k < N; ++k) {
         T values[Loads];
         for (int u = 0; u < Loads; ++u) values[u] = packs[u].v[k];
-        absorb(op, state[k], values, row, height);
+        state[k] = op.combine(state[k], op.batch(values, row, height));
       }
     }
 #pragma unroll 1
@@ -153,7 +157,7 @@ __global__ void __launch_bounds__(kThreads) columns(const typename Op::Input *in
 #pragma unroll
       for (int k = 0; k < N; ++k) {
         const T one[1] = {pack.v[k]};
-        absorb(op, state[k], one, row, height);
+        state[k] = op.combine(state[k], op.batch(one, row, height));
       }
     }
   }

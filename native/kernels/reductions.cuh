@@ -39,12 +39,15 @@ __device__ __forceinline__ complex_t<R> divided(complex_t<R> value, double divis
   return {value.re / static_cast<R>(divisor), value.im / static_cast<R>(divisor)};
 }
 
-// Elements that come after all that the state has already.
+// Neighbours from `first` on, which come after all that the state has already. Once all have entered, settle() may look
+// at some of them again: fetch(i) is element i, and there are `end` of them.
 template <class Op, int N>
 __device__ __forceinline__ void absorb(const Op &op, typename Op::State &state, const typename Op::Input (&values)[N],
-                                       long long first, long long step) {
-  state = op.combine(state, op.batch(values, first, step));
+                                       long long first) {
+  state = op.combine(state, op.batch(values, first, 1));
 }
+template <int N, class Op, class Fetch>
+__device__ __forceinline__ void settle(const Op &, typename Op::State &, long long, Fetch) {}
 
 // Sum / divisor: sums (divisor 1) and means. Integers are never divided.
 template <class T, class A, class D>
@@ -180,11 +183,6 @@ struct ArgExtreme {
     }
     return {best, first + place * step};
   }
-  // As absorb(): seldom is one of them larger.
-  template <int N>
-  __device__ __forceinline__ void follow(State &state, const T (&values)[N], long long first, long long step) const {
-    if (state.index < 0 || above(largest(values, setting.bits), state.value)) state = batch(values, first, step);
-  }
   __device__ __forceinline__ State combine(const State &a, const State &b) const {
     if (b.index < 0) return a;
     if (a.index < 0 || above(b.value, a.value)) return b;
@@ -193,10 +191,25 @@ struct ArgExtreme {
   __device__ __forceinline__ long long finish(const State &s) const { return s.index; }
 };
 
+// Only where they begin is kept of the neighbours among which the largest is; which it is, is found at the end.
 template <class T, int N>
 __device__ __forceinline__ void absorb(const ArgExtreme<T> &op, typename ArgExtreme<T>::State &state,
-                                       const T (&values)[N], long long first, long long step) {
-  op.follow(state, values, first, step);
+                                       const T (&values)[N], long long first) {
+  const compute_t<T> best = largest(values, op.setting.bits);
+  if (state.index >= 0 && !above(best, state.value)) return;
+  state.value = best;
+  state.index = first;
+}
+template <int N, class T, class Fetch>
+__device__ __forceinline__ void settle(const ArgExtreme<T> &op, typename ArgExtreme<T>::State &state, long long end,
+                                       Fetch fetch) {
+  if (state.index < 0) return;
+  int place = 0;
+  for (int k = N - 1; k >= 0; --k) {
+    if (state.index + k >= end) continue;
+    if (!above(state.value, mirrored(widen(fetch(state.index + k)), op.setting.bits))) place = k;
+  }
+  state.index += place;
 }
 
 // ---- how many elements have a bit of the setting set: all but the sign bit of floats, all bits of integers ----
