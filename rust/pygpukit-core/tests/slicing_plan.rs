@@ -55,7 +55,7 @@ proptest! {
             .collect();
         let mut next = vec![0; kernels.len()];
         let mut handed = 0u64;
-        while let Some(slice) = queue.next() {
+        while let Some(slice) = queue.next_slice() {
             let at = numbers.iter().position(|&number| number == slice.kernel).unwrap();
             prop_assert_eq!(slice.offset, next[at]);
             prop_assert!(slice.count >= 1);
@@ -136,7 +136,7 @@ fn a_queue_without_slices_out_has_nothing_to_complete() {
     assert_eq!(queue.submit(1, 0, [32, 1, 1], 0, None, 0), None);
     queue.submit(1, 100, [32, 1, 1], 0, None, 0);
     queue.clear();
-    assert!(queue.next().is_none());
+    assert!(queue.next_slice().is_none());
 }
 
 #[test]
@@ -148,7 +148,7 @@ fn adaptive_slices_follow_the_time() {
         ..QueueConfig::default()
     });
     queue.submit(1, 1 << 20, [256, 1, 1], 0, None, 0).unwrap();
-    let first = queue.next().unwrap();
+    let first = queue.next_slice().unwrap();
     queue.complete(first.count * 100); // 100 ns an item: 10 000 items, in whole blocks 9984
-    assert_eq!(queue.next().unwrap().count, 9984);
+    assert_eq!(queue.next_slice().unwrap().count, 9984);
 }

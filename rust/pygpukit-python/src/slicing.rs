@@ -307,7 +307,7 @@ impl SliceScheduler {
     }
 
     fn get_next_slice(&self) -> Option<SliceInfo> {
-        self.queue().next().map(SliceInfo)
+        self.queue().next_slice().map(SliceInfo)
     }
 
     /// The oldest slice handed out took so long.

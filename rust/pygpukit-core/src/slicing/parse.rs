@@ -171,7 +171,7 @@ impl Parser<'_> {
     }
 
     /// To the semicolon that ends the statement.
-    fn to_semicolon(&mut self) -> Parsed<usize> {
+    fn statement(&mut self) -> Parsed<usize> {
         let mut depth = 0;
         loop {
             match self.kind(self.at) {
@@ -198,7 +198,7 @@ impl Parser<'_> {
             match directive.as_str() {
                 ".entry" | ".func" => self.function(start)?,
                 ".global" | ".const" => self.variables()?,
-                ".shared" | ".tex" | ".pragma" | ".alias" => drop(self.to_semicolon()?),
+                ".shared" | ".tex" | ".pragma" | ".alias" => drop(self.statement()?),
                 ".version" => {
                     self.at += 1;
                     if self.kind(self.at) != Some(Kind::Number) {
@@ -223,7 +223,7 @@ impl Parser<'_> {
 
     fn variables(&mut self) -> Parsed<()> {
         let space = self.at;
-        let end = self.to_semicolon()?;
+        let end = self.statement()?;
         let mut at = space + 1;
         loop {
             // A declarator: its name is the last word before "=", "[", "," or the end.
@@ -287,7 +287,7 @@ impl Parser<'_> {
         let header = self.at;
         while !self.is(self.at, b'{') && !self.is(self.at, b';') {
             if self.text(self.at) == ".pragma" {
-                self.to_semicolon()?;
+                self.statement()?;
             } else if matches!(self.kind(self.at), Some(Kind::Dotted | Kind::Number | Kind::Sign(b','))) {
                 self.at += 1;
             } else {
@@ -333,7 +333,7 @@ impl Parser<'_> {
                 Some(Kind::Word) if self.is(self.at + 1, b':') && !self.is(self.at + 2, b':') => self.at += 2,
                 Some(Kind::Word | Kind::Sign(b'@')) => instructions.push(self.instruction()?),
                 Some(Kind::Dotted) if matches!(self.text(self.at), ".loc" | ".file") => self.rest_of_line(),
-                Some(Kind::Dotted) if DECLARATIONS.contains(&self.text(self.at)) => drop(self.to_semicolon()?),
+                Some(Kind::Dotted) if DECLARATIONS.contains(&self.text(self.at)) => drop(self.statement()?),
                 _ => return self.wrong("an instruction"),
             }
         }
@@ -350,7 +350,7 @@ impl Parser<'_> {
             self.word("a predicate")?;
         }
         let opcode = self.word("an opcode")?;
-        let end = self.to_semicolon()?;
+        let end = self.statement()?;
         Ok(Instruction { guard, opcode, end })
     }
 }

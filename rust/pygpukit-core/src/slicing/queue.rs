@@ -161,7 +161,7 @@ impl SliceQueue {
     }
 
     /// The next slice: in turn among the kernels of the highest priority that has any left.
-    pub fn next(&mut self) -> Option<Slice> {
+    pub fn next_slice(&mut self) -> Option<Slice> {
         let at = self.kernels.iter().position(|k| k.next < k.items)?;
         let mut kernel = self.kernels.remove(at)?;
         // One row of items: the plan's rule for the order and the cover holds here, too.
