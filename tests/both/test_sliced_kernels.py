@@ -46,18 +46,13 @@ def test_slices_give_the_bits_of_the_whole(case: Case, backend_name: str) -> Non
     whole = run(case, kernel.launcher(case.grid, case.block, shared_bytes=case.shared_bytes), arguments)
     assert not case.difference(whole, case.expected(arguments)), f"PYGPUKIT_CORPUS_SEED={SEED}"
     for blocks in SIZES:
-        if case.name in REBUILT:  # holds state between launches: a new kernel for each
-            kernel = gp.jit(case.source, func=case.kernel, options=case.options, defines=case.defines, name=case.file)
         launcher = kernel.sliced(blocks).launcher(case.grid, case.block, shared_bytes=case.shared_bytes)
         part = run(case, launcher, arguments)
         for name, value in whole.items():
             assert part[name].tobytes() == value.tobytes(), f"{name}, {blocks} blocks, PYGPUKIT_CORPUS_SEED={SEED}"
 
 
-REBUILT: frozenset[str] = frozenset()
-
 PLACE = """
-struct Seen { unsigned block[3], grid[3]; };
 __device__ __noinline__ unsigned number() {
   return (blockIdx.z * gridDim.y + blockIdx.y) * gridDim.x + blockIdx.x;
 }
