@@ -64,6 +64,7 @@ if TYPE_CHECKING:
     from pygpukit.core.errors import ShapeError as ShapeError
     from pygpukit.core.errors import TaskCancelledError as TaskCancelledError
     from pygpukit.core.errors import TaskRejectedError as TaskRejectedError
+    from pygpukit.core.errors import UnsliceableError as UnsliceableError
     from pygpukit.core.event import CudaEvent as CudaEvent
     from pygpukit.core.event import Event as Event
     from pygpukit.core.event import event_elapsed_ms as event_elapsed_ms
@@ -358,6 +359,7 @@ _HOMES = {
         "ShapeError",
         "TaskCancelledError",
         "TaskRejectedError",
+        "UnsliceableError",
     ),
     "pygpukit.core.event": (
         "CudaEvent",

@@ -9,6 +9,8 @@ native = _core_native  # the C++ submodule; there is no file of the stub's name 
 
 __version__: str
 
+_Extent = tuple[int, int, int]
+
 # ---- event ring and counters (docs/seams.md) ----
 RECORD_BYTES: int  # 64
 
@@ -210,6 +212,78 @@ class SchedulerCore:
 
 def task_edges() -> list[tuple[str, str, str, str]]:
     """The transition table of task phases: (from, to, group of reasons, when)."""
+
+# ---- slicing ----
+SLICE_REASONS: list[str]  # the closed set of UnsliceableError.reason
+
+def slice_ptx(ptx: str, entry: str, host_variables: Sequence[str] = (), newest: tuple[int, int] | None = None) -> str:
+    """The module with `entry` alone, which takes its place in the whole grid from one more parameter (pk_slice, 24 bytes).
+
+    host_variables: symbols that the host may write. newest: a later .version is lowered to it. Raises UnsliceableError."""
+
+def slice_plan(grid: _Extent, blocks: int) -> list[tuple[_Extent, _Extent]]:
+    """The sub-grids of a grid, each of at most `blocks` blocks, as (first, extent), ascending. ValueError for a zero, and for
+    more than 2**20 slices."""
+
+class SliceConfig:
+    max_items_per_slice: int
+    max_duration_ms: float
+    min_slices: int
+    max_slices: int
+    adaptive: bool
+    def __init__(
+        self,
+        max_items_per_slice: int = 65536,
+        max_duration_ms: float = 1.0,
+        min_slices: int = 1,
+        max_slices: int = 256,
+        adaptive: bool = True,
+    ) -> None: ...
+
+class SliceInfo:
+    kernel_handle: int
+    block: _Extent
+    shared_mem: int
+    slice_id: int
+    offset: int
+    count: int
+    grid: _Extent
+    task_id: str | None
+    priority: int
+
+class KernelSlice:
+    id: int
+    offset: int
+    count: int
+    grid: _Extent
+    executed: bool
+    exec_time_ms: float | None
+
+class SliceStats:
+    total_slices: int
+    completed_slices: int
+    pending_slices: int
+    total_kernels: int
+    completed_kernels: int
+    pending_kernels: int
+
+class SliceScheduler:
+    """Cuts one-dimensional kernels into slices and hands these out in turn; the caller launches them and reports times."""
+
+    def __init__(self, config: SliceConfig | None = None) -> None: ...
+    def submit(self, kernel_handle: int, total_items: int, block: _Extent, shared_mem: int) -> int: ...
+    def submit_for_task(
+        self, task_id: str, kernel_handle: int, total_items: int, block: _Extent, shared_mem: int, priority: int
+    ) -> int: ...
+    def get_next_slice(self) -> SliceInfo | None: ...
+    def complete_slice(self, exec_time_ms: float) -> None: ...
+    def slices(self, kernel: int) -> list[KernelSlice]:
+        """Slices of a kernel (the number that submit() gave) that were handed out, in their order."""
+    def pending_slices(self) -> int: ...
+    def pending_kernels(self) -> int: ...
+    def stats(self) -> SliceStats: ...
+    def clear(self) -> None: ...
+    def config(self) -> SliceConfig: ...
 
 # ---- documented `_pygpukit_rust` names are re-exported by the top-level module of that name ----
 def __getattr__(name: str) -> Any: ...

@@ -46,7 +46,7 @@ constexpr uint32_t kPortableClusterBlocks = 8;  // larger clusters need the func
 }  // namespace
 
 pk_status launch(const pk_launch *launch) {
-  if (launch->flags != 0) [[unlikely]]
+  if ((launch->flags & ~PK_LAUNCH_SLICE) != 0) [[unlikely]]  // a slice is a parameter like any other here
     return launch_with_attributes(*launch);
   return PK_CU(cuLaunchKernel, launch->function, launch->grid[0], launch->grid[1], launch->grid[2], launch->block[0],
                launch->block[1], launch->block[2], launch->shared_bytes, launch->stream, launch->params, nullptr);

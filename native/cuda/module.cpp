@@ -1,13 +1,22 @@
-// module.cpp: CUBIN images, their functions and variables.
+// module.cpp: CUBIN and PTX images, their functions and variables.
 #include <cstdio>
+#include <cstring>
 
 #include "cuda/cubin.h"
 #include "cuda/table.h"
 
 namespace pk::cuda {
 
+// The driver reads PTX up to its NUL: that must be the last byte and no other.
+static bool is_ptx(const void *image, uint64_t bytes) {
+  if (image == nullptr || bytes == 0) return false;
+  const auto *text = static_cast<const char *>(image);
+  return std::memchr(text, 0, bytes) == text + bytes - 1 && std::strstr(text, ".version ") != nullptr;
+}
+
 pk_status module_load(const void *image, uint64_t bytes, uint64_t *module) {
-  if (const char *fault = cubin_fault(image, bytes)) return fail(PK_ERROR_INVALID_IMAGE, "cuModuleLoadDataEx", fault);
+  if (const char *fault = is_ptx(image, bytes) ? nullptr : cubin_fault(image, bytes))
+    return fail(PK_ERROR_INVALID_IMAGE, "cuModuleLoadDataEx", fault);
   char log[400] = "";
   uint32_t options[] = {kJitErrorLogBuffer, kJitErrorLogBufferBytes};
   void *values[] = {log, reinterpret_cast<void *>(sizeof(log))};

@@ -67,6 +67,38 @@ pk_status CheckTogether(const Device &device, const Function &function, const pk
   return PK_OK;
 }
 
+bool IsSlice(const pk_launch &request) { return (request.flags & PK_LAUNCH_SLICE) != 0; }
+
+const pk_slice &SliceOf(const Function &function, const pk_launch &request) {
+  return *static_cast<const pk_slice *>(request.params[function.kernel->parameter_count]);
+}
+
+uint64_t BlockNumber(const uint32_t *place, const uint32_t *grid) {
+  return (uint64_t{place[2]} * grid[1] + place[1]) * grid[0] + place[0];
+}
+
+// The blocks of a slice lie in the whole grid and follow one another there; none waits for those of other slices.
+pk_status CheckSlice(const Function &function, const pk_launch &request) {
+  const char *name = function.kernel->name;
+  if (!request.params) return Fail(PK_ERROR_INVALID_VALUE, Format("kernel %s: a slice without parameters", name));
+  if ((request.flags & (PK_LAUNCH_COOPERATIVE | PK_LAUNCH_CLUSTER)) || function.kernel->cluster[0])
+    return Fail(PK_ERROR_NOT_SUPPORTED,
+                Format("kernel %s: a cooperative launch or one with clusters cannot be sliced", name));
+  const pk_slice &slice = SliceOf(function, request);
+  uint32_t last[3];
+  bool inside = slice.whole[0] <= 0x7fffffffu && slice.whole[1] <= 65535 && slice.whole[2] <= 65535;
+  for (int axis = 0; axis < 3; ++axis) {
+    inside &= uint64_t{slice.first[axis]} + request.grid[axis] <= slice.whole[axis];
+    last[axis] = slice.first[axis] + request.grid[axis] - 1;
+  }
+  const uint64_t first = BlockNumber(slice.first, slice.whole);
+  if (!inside || BlockNumber(last, slice.whole) - first + 1 != Blocks(request))
+    return Fail(PK_ERROR_INVALID_VALUE,
+                Format("kernel %s: blocks %s from %s on are no run of blocks of the grid %s", name,
+                       Shape(request.grid).c_str(), Shape(slice.first).c_str(), Shape(slice.whole).c_str()));
+  return PK_OK;
+}
+
 // The limits of a GPU of compute capability 9.0, with its statuses.
 pk_status CheckRequest(const Device &device, const Function &function, const pk_launch &request) {
   const char *name = function.kernel->name;
@@ -94,6 +126,8 @@ pk_status CheckRequest(const Device &device, const Function &function, const pk_
   if (function.kernel->parameter_count && !request.params)
     return Fail(PK_ERROR_INVALID_VALUE,
                 Format("kernel %s takes %u parameters, none were given", name, function.kernel->parameter_count));
+  if (IsSlice(request))
+    if (pk_status bad = CheckSlice(function, request)) return bad;
   return CheckTogether(device, function, request);
 }
 
@@ -110,19 +144,21 @@ pk_status Launch::Make(Device *device, std::shared_ptr<Function> function, const
   if (pk_status bad = CheckRequest(*device, *function, request)) return bad;
   std::shared_ptr<Launch> made(new Launch(device, std::move(function)));
   made->memory_ = std::move(memory);
-  made->CopyArguments(request.params);
+  made->CopyArguments(request);
   made->request_ = request;
   made->request_.params = made->pointers_.data();
   const pk_sim_dim cluster = ClusterOf(*made->function_->kernel, request);
   const bool cooperative = (request.flags & PK_LAUNCH_COOPERATIVE) != 0;
   made->blocks_ = cooperative ? 1 : Blocks(request) / (cluster.x * cluster.y * cluster.z);
   made->chunk_ = std::clamp<uint64_t>(made->blocks_ / (static_cast<uint64_t>(device->cores.count()) * 8), 1, 64);
+  const uint32_t *grid = IsSlice(request) ? made->slice_.whole : request.grid;
+  made->first_ = IsSlice(request) ? BlockNumber(made->slice_.first, made->slice_.whole) : 0;
   const Module &module = *made->function_->module;
   made->run_ = {&module,
                 &module.image(),
                 made->function_->kernel,
                 made->pointers_.data(),
-                {request.grid[0], request.grid[1], request.grid[2]},
+                {grid[0], grid[1], grid[2]},
                 {request.block[0], request.block[1], request.block[2]},
                 request.shared_bytes,
                 cooperative,
@@ -139,7 +175,7 @@ pk_status Launch::Again(std::shared_ptr<Launch> *launch) const {
   return Make(device_, function_, request_, launch);
 }
 
-void Launch::CopyArguments(void *const *parameters) {
+void Launch::CopyArguments(const pk_launch &request) {
   const pk_sim_kernel &kernel = *function_->kernel;
   uint64_t offset = 0, bytes = 0;
   for (uint32_t i = 0; i < kernel.parameter_count; ++i) function_->Parameter(i, &offset, &bytes);
@@ -147,9 +183,12 @@ void Launch::CopyArguments(void *const *parameters) {
   char *base = arguments_.data() + (-reinterpret_cast<uintptr_t>(arguments_.data()) & 63);
   for (uint32_t i = 0; i < kernel.parameter_count; ++i) {
     function_->Parameter(i, &offset, &bytes);
-    memcpy(base + offset, parameters[i], bytes);
+    memcpy(base + offset, request.params[i], bytes);
     pointers_.push_back(base + offset);
   }
+  if (!IsSlice(request)) return;
+  slice_ = SliceOf(*function_, request);
+  pointers_.push_back(&slice_);
 }
 
 int Launch::HelpersWorthWaking() const {
@@ -214,7 +253,7 @@ void Launch::Work(Core *core, int priority) {
     const uint64_t first = next_.fetch_add(chunk_);
     if (first >= blocks_) return;
     const uint64_t last = std::min(first + chunk_, blocks_), start = MonotonicNanoseconds();
-    if (!core->Run(run_, first, last)) {
+    if (!core->Run(run_, first_ + first, first_ + last)) {
       Fault(core->failure());
       return;
     }

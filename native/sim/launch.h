@@ -37,7 +37,7 @@ class Launch : public std::enable_shared_from_this<Launch> {
 
  private:
   Launch(Device *device, std::shared_ptr<Function> function) : device_(device), function_(std::move(function)) {}
-  void CopyArguments(void *const *parameters);
+  void CopyArguments(const pk_launch &request);
   void RunChecked(int priority);
   void RunBlocks(int priority);
   void Work(Core *core, int priority);
@@ -48,11 +48,13 @@ class Launch : public std::enable_shared_from_this<Launch> {
   Device *device_;
   std::shared_ptr<Function> function_;
   pk_launch request_ = {};  // params are pointers_
+  pk_slice slice_ = {};     // with PK_LAUNCH_SLICE
   KernelRun run_ = {};
   LaunchMemory memory_;
   std::vector<char> arguments_;
   std::vector<void *> pointers_;
   uint64_t blocks_ = 0, chunk_ = 1;  // blocks, or sets of blocks that run together
+  uint64_t first_ = 0;               // of the whole grid's blocks
   std::atomic<uint64_t> next_{0};
   std::atomic<int> cancelled_{PK_OK};
   uint64_t deadline_ns_ = 0;

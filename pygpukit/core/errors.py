@@ -239,5 +239,16 @@ class InvalidSpecError(GPUError, ValueError):
         self.field = field
 
 
+class UnsliceableError(GPUError):
+    """A kernel cannot be launched in slices. Fields: reason (one of `_core.SLICE_REASONS`), function and line (of the
+    PTX; "" and 0 for none)."""
+
+    def __init__(self, message: str, reason: str = "", function: str = "", line: int = 0) -> None:
+        super().__init__(message)
+        self.reason = reason
+        self.function = function
+        self.line = line
+
+
 class BackendFallbackWarning(RuntimeWarning):
     """Said once: no usable GPU was found, so the simulated device is used."""

@@ -22,6 +22,7 @@ from pygpukit.jit.unit import Unit
 if TYPE_CHECKING:
     from pygpukit.jit.globals import Globals
     from pygpukit.jit.inspect import Occupancy
+    from pygpukit.jit.slicing import SlicedKernel
 
 _BOUND_LIMIT = 512
 _AXES = "xyz"
@@ -180,6 +181,16 @@ class JITKernel:
                 self._inferred.clear()
             bound = self._inferred[blocks] = self._kernel.bind((blocks, 1, 1), (self._block, 1, 1))
         bound(*args, **kwargs)
+
+    def sliced(self, blocks: int | None = None) -> SlicedKernel:
+        """The same kernel, launched in slices of at most `blocks` blocks (None: as many as run at once), with the same
+        outputs bit for bit: other work gets onto the device between them.
+
+        Raises UnsliceableError (reason, function, line of the PTX) for a kernel that cannot be sliced safely.
+        """
+        from pygpukit.jit.slicing import SlicedKernel
+
+        return SlicedKernel(self, blocks)
 
     def inferred(self, arguments: Mapping[str, Any], block: int | None = None) -> tuple[int, int]:
         """(blocks, threads of a block) of the 1-D launch that these arguments, by parameter name, ask for.

@@ -60,6 +60,7 @@ class Unit:
         self._defines, self._arch, self._check = defines, arch, check
         self._module: native.Module | None = None
         self._lock = threading.Lock()
+        self.sliced: dict[str, native.Module] = {}  # variants of kernels by their symbol (jit/slicing.py)
 
     @cached_property
     def globals(self) -> Globals:
@@ -126,6 +127,11 @@ class Unit:
     def resources(self, signature: KernelSignature) -> Resources | None:
         """What the kernel uses, read from the image: nothing is loaded. None for one of the simulated device."""
         return None if self._cubin is None else self._cubin.kernels.get(self.symbol(signature))
+
+    def variable_symbols(self) -> list[str]:
+        """Names in the image of the variables that the host can write."""
+        found = scan_variables(self.source, parse_options(self.options, self._defines).defines)
+        return [self.image.symbol(one.expression) for one in found if not one.constant]
 
     def variable_place(self, variable: Variable) -> tuple[int, int]:
         """(address, bytes) in the module. Raises as module(), and GPUError when the compiler left the variable out."""

@@ -80,7 +80,16 @@ typedef struct pk_function_info {
   int32_t param_count;    /* -1 when the driver cannot tell */
 } pk_function_info;
 
-enum { PK_LAUNCH_COOPERATIVE = 1u, PK_LAUNCH_CLUSTER = 2u, PK_LAUNCH_PDL = 4u };
+enum { PK_LAUNCH_COOPERATIVE = 1u, PK_LAUNCH_CLUSTER = 2u, PK_LAUNCH_PDL = 4u, PK_LAUNCH_SLICE = 8u };
+
+/* With PK_LAUNCH_SLICE one more parameter points at this: the grid of the launch is the part of `whole` that begins at
+ * block `first`. Its blocks follow one another in `whole` (a part of a row, rows of a plane, or planes). Not with
+ * PK_LAUNCH_COOPERATIVE or clusters. On cuda the function must take it as its last parameter (core: slicing); on sim
+ * any function will do. */
+typedef struct pk_slice {
+  uint32_t first[3];
+  uint32_t whole[3];
+} pk_slice;
 
 typedef struct pk_launch {
   uint64_t function;
@@ -147,7 +156,7 @@ typedef struct pk_driver {
   pk_status (*event_wait)(uint64_t event); /* blocks */
   pk_status (*event_elapsed)(uint64_t start, uint64_t end, double *milliseconds);
 
-  /* modules: a CUBIN on cuda; an object made by pygpukit.jit.simulator on sim */
+  /* modules: a CUBIN, or PTX that ends in its only NUL, on cuda; an object made by pygpukit.jit.simulator on sim */
   pk_status (*module_load)(const void *image, uint64_t bytes, uint64_t *module);
   pk_status (*module_unload)(uint64_t module);
   pk_status (*module_function)(uint64_t module, const char *name, uint64_t *function);

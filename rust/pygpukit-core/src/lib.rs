@@ -9,3 +9,4 @@ pub mod pool;
 pub mod ring;
 pub mod scheduler;
 pub mod sim_driver;
+pub mod slicing;

@@ -6,6 +6,7 @@ mod errors;
 mod memory;
 mod native;
 mod scheduler;
+mod slicing;
 mod table;
 mod telemetry;
 
@@ -39,5 +40,13 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(telemetry::name, module)?)?;
     module.add_function(wrap_pyfunction!(telemetry::counters, module)?)?;
     module.add_function(wrap_pyfunction!(telemetry::telemetry_frame, module)?)?;
+    module.add("SLICE_REASONS", slicing::reasons())?;
+    module.add_class::<slicing::KernelSlice>()?;
+    module.add_class::<slicing::SliceConfig>()?;
+    module.add_class::<slicing::SliceInfo>()?;
+    module.add_class::<slicing::SliceScheduler>()?;
+    module.add_class::<slicing::SliceStats>()?;
+    module.add_function(wrap_pyfunction!(slicing::slice_ptx, module)?)?;
+    module.add_function(wrap_pyfunction!(slicing::slice_plan, module)?)?;
     native::add_native(module)
 }

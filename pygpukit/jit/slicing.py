@@ -1,0 +1,194 @@
+"""Launching a kernel in slices: parts of its grid, one after another on one stream, with the bits of the whole launch.
+
+Between two slices the device is free for more urgent work. On a device a slice runs a variant that is made from the
+kernel's PTX (`_core.slice_ptx`); the simulated device runs any part of a grid.
+"""
+
+from __future__ import annotations
+
+import struct
+import threading
+from collections.abc import Iterator
+from functools import cached_property
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+from pygpukit import _core
+from pygpukit._core import native
+from pygpukit.core.errors import KernelArgumentError, UnsliceableError
+from pygpukit.core.stream import Stream
+from pygpukit.jit import configuration
+from pygpukit.jit.configuration import Extent, is_index
+from pygpukit.jit.plan import parameter_plan
+
+if TYPE_CHECKING:
+    from pygpukit.jit.kernel import JITKernel
+    from pygpukit.jit.signature import KernelSignature
+    from pygpukit.jit.unit import Unit
+
+_SLICE = 8  # PK_LAUNCH_SLICE of native/include/pygpukit/driver.h
+_PLACE = struct.Struct("6I")  # pk_slice
+_PARAMETER = "pk_slice"
+_NEWEST_PTX_12 = (0, 1, 2, 3, 4, 5, 5, 6, 7, 8)  # PTX 8.x by the minor version of CUDA 12
+_BOUND_LIMIT = 512
+
+
+class SlicedKernel:
+    """A kernel that is launched in slices of at most `blocks` blocks: JITKernel.sliced() makes it.
+
+    Call it, or `sliced[grid, block](...)`, as the kernel itself. The slices follow one another on one stream, in
+    ascending order of their blocks; a slice is a part of a row of blocks, whole rows or whole planes. Every block sees
+    its own place and the whole grid, so outputs are those of the whole launch, bit for bit, for every kernel whose
+    result does not depend on the order in which the device runs blocks. A fault, or a task that is cancelled, ends the
+    row between two slices. `blocks` is None for one wave: as many as the device runs at once.
+    """
+
+    def __init__(self, kernel: JITKernel, blocks: int | None = None) -> None:
+        """Makes the variant. Raises UnsliceableError (reason and place), KernelArgumentError for bad `blocks`."""
+        if blocks is not None and (not is_index(blocks) or int(blocks) < 1):
+            raise KernelArgumentError(f"{kernel.name}: blocks is {blocks!r}; a slice has at least 1 block", "blocks")
+        if kernel.signature.cluster_dims:
+            raise UnsliceableError(f"{kernel.name} has __cluster_dims__: blocks of a cluster run together", "Cluster")
+        self.kernel = kernel
+        self.blocks = None if blocks is None else int(blocks)
+        self.name = kernel.name
+        self._function = sliced_function(kernel.unit, kernel.signature)
+        plan = parameter_plan(kernel.signature, kernel.unit.function(kernel.signature))
+        short = kernel.signature.short_name
+        self._native = native.Kernel(self._function, short, [*plan, (_PARAMETER, "struct", -1, _PLACE.size)])
+        self._launchers: dict[Any, SlicedLauncher] = {}
+
+    def __getitem__(self, config: Any) -> SlicedLauncher:
+        """The launcher for `grid, block`, optionally with shared bytes and a stream, as the kernel's own brackets."""
+        key = configuration.parse(self.name, config)
+        launcher = self._launchers.get(key)
+        if launcher is None:
+            if len(self._launchers) >= _BOUND_LIMIT:
+                self._launchers.clear()
+            launcher = self._launchers[key] = self._launcher(*key)
+        return launcher
+
+    def launcher(
+        self,
+        grid: Any,
+        block: Any,
+        *,
+        shared_bytes: int = 0,
+        stream: Stream | None = None,
+        cooperative: bool = False,
+        cluster: Any = None,
+    ) -> SlicedLauncher:
+        """As JITKernel.launcher(). Raises UnsliceableError for cooperative launches and clusters: their blocks run
+        together."""
+        if cooperative:
+            raise UnsliceableError(f"{self.name}: a cooperative launch runs all blocks at once", "GridSync")
+        if cluster is not None:
+            raise UnsliceableError(f"{self.name}: the blocks of a cluster run together", "Cluster")
+        extents = (configuration.extent(self.name, grid, "grid"), configuration.extent(self.name, block, "block"))
+        shared_bytes = configuration.shared(self.name, shared_bytes)
+        return self._launcher(*extents, shared_bytes, configuration.stream(self.name, stream))
+
+    def __call__(self, *args: Any, grid_size: Any = None, **kwargs: Any) -> None:
+        """Launch over the kernel's inferred 1-D grid, or over `grid_size` blocks."""
+        names = (one.name for one in self.kernel.signature.parameters)
+        grid, block = self.kernel.inferred({**dict(zip(names, args, strict=False)), **kwargs})
+        self[grid if grid_size is None else grid_size, block](*args, **kwargs)
+
+    def wave(self, block: int, shared_bytes: int = 0) -> int:
+        """Blocks of `block` threads that the device runs at once."""
+        device = native.device_info(native.current_device())
+        return max(self._function.occupancy(block, shared_bytes), 1) * int(device["multiprocessor_count"])
+
+    def _launcher(self, grid: Extent, block: Extent, shared_bytes: int, stream: native.Stream | None) -> SlicedLauncher:
+        if shared_bytes > configuration.SHARED_ALWAYS_FITS:
+            configuration.check_shared(self.name, self._function, shared_bytes)
+        blocks = self.wave(prod(block), shared_bytes) if self.blocks is None else self.blocks
+        return SlicedLauncher(self, grid, block, shared_bytes, stream, blocks)
+
+    def __repr__(self) -> str:
+        size = "one wave" if self.blocks is None else f"{self.blocks} blocks"
+        return f"<SlicedKernel {self.kernel.signature}, slices of {size}>"
+
+
+class SlicedLauncher:
+    """A sliced kernel with its launch configuration: call it with the kernel's arguments.
+
+    slices: ((first x, y, z), (extent x, y, z)) of every slice, in the order in which they are launched.
+    """
+
+    def __init__(
+        self,
+        sliced: SlicedKernel,
+        grid: Extent,
+        block: Extent,
+        shared_bytes: int,
+        stream: native.Stream | None,
+        blocks: int,
+    ) -> None:
+        try:
+            self.slices = _core.slice_plan(grid, blocks)
+        except ValueError as error:
+            raise KernelArgumentError(f"{sliced.name}: {error}", "blocks") from None
+        self._sliced = sliced
+        self._grid = grid
+        self._count = len(sliced.kernel.signature.parameters)
+        bound: dict[Extent, native.BoundKernel] = {}
+        for extent in {extent for _, extent in self.slices}:
+            bound[extent] = sliced._native.bind(extent, block, shared_bytes, stream, _SLICE)
+        self._bound = bound
+
+    def __call__(self, *args: Any, **kwargs: Any) -> None:
+        """Enqueues every slice. Raises KernelArgumentError before the first one is launched."""
+        given = len(args) + len(kwargs)
+        if given > self._count:
+            raise KernelArgumentError(f"{self._sliced.name}(): takes {self._count} arguments, got {given}")
+        for launch, place in self._steps:
+            launch(*args, **kwargs, pk_slice=place)
+
+    @cached_property
+    def _steps(self) -> tuple[tuple[native.BoundKernel, bytes], ...]:
+        return tuple(self._places())
+
+    def _places(self) -> Iterator[tuple[native.BoundKernel, bytes]]:
+        for first, extent in self.slices:
+            yield self._bound[extent], _PLACE.pack(*first, *self._grid)
+
+    def __len__(self) -> int:
+        """How many slices a launch has."""
+        return len(self.slices)
+
+
+def sliced_ptx(unit: Unit, signature: KernelSignature, newest: tuple[int, int] | None = None) -> str:
+    """The PTX of a kernel's sliced variant; `newest`: the latest version of PTX that it may ask for.
+
+    Raises UnsliceableError.
+    """
+    if not unit.image.ptx:
+        raise UnsliceableError(f"{signature.name} has no PTX to make a sliced variant of", "NoPtx")
+    return _core.slice_ptx(unit.image.ptx, unit.symbol(signature), unit.variable_symbols(), newest)
+
+
+_lock = threading.Lock()
+
+
+def sliced_function(unit: Unit, signature: KernelSignature) -> native.Function:
+    """What runs a kernel's slices. The first call for a kernel of a unit makes it; raises as sliced_ptx()."""
+    if unit.image.kind == "sim":
+        return unit.function(signature)
+    symbol = unit.symbol(signature)
+    with _lock:
+        if symbol not in unit.sliced:
+            text = sliced_ptx(unit, signature, newest_ptx())
+            unit.sliced[symbol] = native.Module(text.encode() + b"\0")
+        return unit.sliced[symbol].function(symbol)
+
+
+def newest_ptx() -> tuple[int, int] | None:
+    """The latest version of PTX that the current device's driver reads; None when it is not known."""
+    version = int(native.device_info(native.current_device())["driver_version"])
+    major, minor = version // 1000, version % 1000 // 10
+    if major >= 13:
+        return major - 4, minor
+    if major == 12:
+        return 8, _NEWEST_PTX_12[min(minor, len(_NEWEST_PTX_12) - 1)]
+    return None

@@ -1,0 +1,348 @@
+//! Python's view of slicing: the PTX rewriter, the plan of a launch, and the documented classes over the slice queue.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use pygpukit_core::slicing as core;
+use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use pyo3::prelude::*;
+
+use crate::errors::raise_with;
+
+type Extent = (u32, u32, u32);
+
+/// Names of the reasons for which a kernel is not sliced.
+pub fn reasons() -> Vec<&'static str> {
+    core::Reason::ALL.iter().map(|reason| reason.name()).collect()
+}
+
+/// The PTX module with `entry` alone, which takes its place in the whole grid from one more parameter of 24 bytes.
+#[pyfunction]
+#[pyo3(signature = (ptx, entry, host_variables=Vec::new(), newest=None))]
+pub fn slice_ptx(
+    py: Python<'_>,
+    ptx: &str,
+    entry: &str,
+    host_variables: Vec<String>,
+    newest: Option<(u32, u32)>,
+) -> PyResult<String> {
+    let options = core::Options {
+        host_variables: host_variables.into_iter().collect(),
+        newest,
+    };
+    let result = py.detach(|| core::rewrite(ptx, entry, &options));
+    result.map_err(|error| {
+        let fields = (
+            error.to_string(),
+            error.reason.name(),
+            error.function.as_str(),
+            error.line,
+        );
+        raise_with(py, "UnsliceableError", fields)
+    })
+}
+
+/// The sub-grids of a grid, each of at most `blocks` blocks, as ((first x, y, z), (extent x, y, z)), in order.
+#[pyfunction]
+pub fn slice_plan(grid: Extent, blocks: u64) -> PyResult<Vec<(Extent, Extent)>> {
+    const MOST: u64 = 1 << 20;
+    if blocks == 0 || grid.0 == 0 || grid.1 == 0 || grid.2 == 0 {
+        return Err(PyValueError::new_err(format!(
+            "grid is {grid:?} and blocks is {blocks}; each must be at least 1"
+        )));
+    }
+    let plan = core::Plan::new([grid.0, grid.1, grid.2], blocks);
+    if plan.total() / blocks > MOST {
+        return Err(PyValueError::new_err(format!(
+            "blocks is {blocks}, which makes more than {MOST} slices of the {} blocks of grid {grid:?}; \
+             give more blocks a slice",
+            plan.total()
+        )));
+    }
+    let triple = |n: [u32; 3]| (n[0], n[1], n[2]);
+    Ok(plan.map(|part| (triple(part.first), triple(part.extent))).collect())
+}
+
+/// How a SliceScheduler cuts kernels. adaptive: later slices are sized so that one takes max_duration_ms.
+#[pyclass(frozen, from_py_object, module = "pygpukit._core")]
+#[derive(Clone)]
+pub struct SliceConfig(core::QueueConfig);
+
+#[pymethods]
+impl SliceConfig {
+    #[new]
+    #[pyo3(signature = (max_items_per_slice=65536, max_duration_ms=1.0, min_slices=1, max_slices=256, adaptive=true))]
+    fn new(
+        max_items_per_slice: u64,
+        max_duration_ms: f64,
+        min_slices: u64,
+        max_slices: u64,
+        adaptive: bool,
+    ) -> PyResult<SliceConfig> {
+        let wrong = |what: &str| Err(PyValueError::new_err(what.to_string()));
+        if max_items_per_slice == 0 {
+            return wrong("max_items_per_slice is 0; it must be at least 1");
+        }
+        if min_slices == 0 || min_slices > max_slices {
+            return wrong(&format!(
+                "min_slices is {min_slices} and max_slices is {max_slices}; 1 <= min_slices <= max_slices"
+            ));
+        }
+        Ok(SliceConfig(core::QueueConfig {
+            max_items: max_items_per_slice,
+            max_duration_ns: nanoseconds(max_duration_ms, "max_duration_ms")?,
+            min_slices,
+            max_slices,
+            adaptive,
+        }))
+    }
+    #[getter]
+    fn max_items_per_slice(&self) -> u64 {
+        self.0.max_items
+    }
+    #[getter]
+    fn max_duration_ms(&self) -> f64 {
+        self.0.max_duration_ns as f64 / 1e6
+    }
+    #[getter]
+    fn min_slices(&self) -> u64 {
+        self.0.min_slices
+    }
+    #[getter]
+    fn max_slices(&self) -> u64 {
+        self.0.max_slices
+    }
+    #[getter]
+    fn adaptive(&self) -> bool {
+        self.0.adaptive
+    }
+    fn __repr__(&self) -> String {
+        format!("{:?}", self.0).replace("QueueConfig", "SliceConfig")
+    }
+}
+
+fn nanoseconds(ms: f64, what: &str) -> PyResult<u64> {
+    if ms.is_finite() && ms > 0.0 && ms < 1e12 {
+        return Ok((ms * 1e6) as u64);
+    }
+    Err(PyValueError::new_err(format!(
+        "{what} is {ms}; give a number of milliseconds above 0"
+    )))
+}
+
+/// A slice to launch: items offset to offset + count - 1, over `grid` blocks.
+#[pyclass(frozen, module = "pygpukit._core")]
+pub struct SliceInfo(core::Slice);
+
+#[pymethods]
+impl SliceInfo {
+    #[getter]
+    fn kernel_handle(&self) -> u64 {
+        self.0.handle
+    }
+    #[getter]
+    fn block(&self) -> Extent {
+        (self.0.block[0], self.0.block[1], self.0.block[2])
+    }
+    #[getter]
+    fn shared_mem(&self) -> u32 {
+        self.0.shared_bytes
+    }
+    #[getter]
+    fn slice_id(&self) -> u64 {
+        self.0.id
+    }
+    #[getter]
+    fn offset(&self) -> u64 {
+        self.0.offset
+    }
+    #[getter]
+    fn count(&self) -> u64 {
+        self.0.count
+    }
+    #[getter]
+    fn grid(&self) -> Extent {
+        (self.0.blocks, 1, 1)
+    }
+    #[getter]
+    fn task_id(&self) -> Option<&str> {
+        self.0.task.as_deref()
+    }
+    #[getter]
+    fn priority(&self) -> i32 {
+        self.0.priority
+    }
+    fn __repr__(&self) -> String {
+        let slice = &self.0;
+        format!(
+            "SliceInfo(slice_id={}, kernel_handle={}, offset={}, count={})",
+            slice.id, slice.handle, slice.offset, slice.count
+        )
+    }
+}
+
+/// A slice that was handed out, and how long it took.
+#[pyclass(frozen, module = "pygpukit._core")]
+pub struct KernelSlice(core::Handed);
+
+#[pymethods]
+impl KernelSlice {
+    #[getter]
+    fn id(&self) -> u64 {
+        self.0.id
+    }
+    #[getter]
+    fn offset(&self) -> u64 {
+        self.0.offset
+    }
+    #[getter]
+    fn count(&self) -> u64 {
+        self.0.count
+    }
+    #[getter]
+    fn grid(&self) -> Extent {
+        (self.0.blocks, 1, 1)
+    }
+    #[getter]
+    fn executed(&self) -> bool {
+        self.0.duration_ns.is_some()
+    }
+    #[getter]
+    fn exec_time_ms(&self) -> Option<f64> {
+        self.0.duration_ns.map(|ns| ns as f64 / 1e6)
+    }
+    fn __repr__(&self) -> String {
+        format!("{:?}", self.0).replace("Handed", "KernelSlice")
+    }
+}
+
+#[pyclass(frozen, module = "pygpukit._core")]
+pub struct SliceStats(core::QueueStats);
+
+#[pymethods]
+impl SliceStats {
+    #[getter]
+    fn total_slices(&self) -> u64 {
+        self.0.total_slices
+    }
+    #[getter]
+    fn completed_slices(&self) -> u64 {
+        self.0.completed_slices
+    }
+    #[getter]
+    fn pending_slices(&self) -> u64 {
+        self.0.pending_slices
+    }
+    #[getter]
+    fn total_kernels(&self) -> u64 {
+        self.0.total_kernels
+    }
+    #[getter]
+    fn completed_kernels(&self) -> u64 {
+        self.0.completed_kernels
+    }
+    #[getter]
+    fn pending_kernels(&self) -> u64 {
+        self.0.pending_kernels
+    }
+    fn __repr__(&self) -> String {
+        format!("{:?}", self.0).replace("QueueStats", "SliceStats")
+    }
+}
+
+/// Cuts one-dimensional kernels into slices and hands these out in turn, higher priorities first; the caller launches
+/// them in that order and says how long each took.
+#[pyclass(frozen, module = "pygpukit._core")]
+pub struct SliceScheduler(Mutex<core::SliceQueue>);
+
+impl SliceScheduler {
+    fn queue(&self) -> MutexGuard<'_, core::SliceQueue> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn add(
+        &self,
+        task: Option<String>,
+        handle: u64,
+        items: u64,
+        block: Extent,
+        shared: u32,
+        priority: i32,
+    ) -> PyResult<u64> {
+        let threads = u64::from(block.0) * u64::from(block.1) * u64::from(block.2);
+        if threads == 0 || threads > 1024 {
+            return Err(PyValueError::new_err(format!(
+                "block is {block:?}, {threads} threads; a block has 1 to 1024"
+            )));
+        }
+        let block = [block.0, block.1, block.2];
+        let number = self.queue().submit(handle, items, block, shared, task, priority);
+        number.ok_or_else(|| PyValueError::new_err("total_items is 0; a kernel has at least 1"))
+    }
+}
+
+#[pymethods]
+impl SliceScheduler {
+    #[new]
+    #[pyo3(signature = (config=None))]
+    fn new(config: Option<SliceConfig>) -> SliceScheduler {
+        let config = config.map_or_else(core::QueueConfig::default, |config| config.0);
+        SliceScheduler(Mutex::new(core::SliceQueue::new(config)))
+    }
+
+    /// A kernel over total_items items, one a thread; returns its number.
+    fn submit(&self, kernel_handle: u64, total_items: u64, block: Extent, shared_mem: u32) -> PyResult<u64> {
+        self.add(None, kernel_handle, total_items, block, shared_mem, 0)
+    }
+
+    fn submit_for_task(
+        &self,
+        task_id: String,
+        kernel_handle: u64,
+        total_items: u64,
+        block: Extent,
+        shared_mem: u32,
+        priority: i32,
+    ) -> PyResult<u64> {
+        self.add(Some(task_id), kernel_handle, total_items, block, shared_mem, priority)
+    }
+
+    fn get_next_slice(&self) -> Option<SliceInfo> {
+        self.queue().next_slice().map(SliceInfo)
+    }
+
+    /// The oldest slice handed out took so long.
+    fn complete_slice(&self, exec_time_ms: f64) -> PyResult<()> {
+        let duration_ns = nanoseconds(exec_time_ms, "exec_time_ms")?;
+        if self.queue().complete(duration_ns) {
+            return Ok(());
+        }
+        Err(PyRuntimeError::new_err(
+            "complete_slice() without a slice from get_next_slice() that has not ended",
+        ))
+    }
+
+    /// Slices of a kernel (the number that submit() gave) that were handed out, in their order.
+    fn slices(&self, kernel: u64) -> Vec<KernelSlice> {
+        self.queue().handed(kernel).into_iter().map(KernelSlice).collect()
+    }
+
+    fn pending_slices(&self) -> u64 {
+        self.queue().pending_slices()
+    }
+
+    fn pending_kernels(&self) -> u64 {
+        self.queue().pending_kernels()
+    }
+
+    fn stats(&self) -> SliceStats {
+        SliceStats(self.queue().stats())
+    }
+
+    fn clear(&self) {
+        self.queue().clear();
+    }
+
+    fn config(&self) -> SliceConfig {
+        SliceConfig(self.queue().config())
+    }
+}

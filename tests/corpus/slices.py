@@ -1,0 +1,12 @@
+"""Which cases of the suite a device refuses to slice, by the reason; all others slice."""
+
+from __future__ import annotations
+
+REFUSED = {
+    "grid_jacobi": "GridSync",
+    "reduce_grid": "GridSync",
+    "convolution_1d": "ModuleVariable",
+    "device_global": "ModuleVariable",
+    "polynomial": "ModuleVariable",
+    "reduce_last_block": "ModuleVariable",
+}
