@@ -145,7 +145,7 @@ def compile(
         at_once = not check or (check != "count" and not _is_zig(command))
         until = ["-o", str(image), *_link_flags(command)] if at_once else []
         status, log = _run([
-            *command, *_FLAGS, *_check_flags(check, command, step_limit), *_compiler_flags(command),
+            *command, *_FLAGS, *_compiler_flags(command), *_check_flags(check, command, step_limit),
             *_translate(options),
             *(f"-D{define}" for define in defines), "-iquote", str(Path.cwd()),
             "-I", str(headers), "-include", str(headers / "pk_cuda_sim.h"), *listing, str(text),
