@@ -1,6 +1,7 @@
 // elementwise.cu: unary, binary and ternary kernels over any layout, one thread for 16 bytes where operands are dense.
 #include "operations.cuh"
 #include "pack.cuh"
+#include "storage.cuh"
 
 namespace pk {
 

@@ -1,6 +1,7 @@
 // gather.cu: moving elements to and from computed places: index arrays, masks, padding, rolling, triangles.
 #include "numeric.cuh"
 #include "pack.cuh"
+#include "report.cuh"
 
 namespace pk {
 
@@ -21,14 +22,6 @@ struct Target {
   long long stride[kMaxDims];  // bytes
 };
 
-// The report of a stream: state (0 = none), then value, axis and size of one index that was out of range.
-__device__ __forceinline__ void report_index(long long *report, long long value, const Target &target) {
-  if (atomicCAS(reinterpret_cast<unsigned long long *>(report), 0ull, 1ull) != 0) return;
-  report[1] = value;
-  report[2] = target.axis;
-  report[3] = target.size;
-}
-
 // Bytes from the first element to the one that an index value means; false when there is none.
 __device__ __forceinline__ bool place(long long value, const Target &target, long long *report, long long &offset) {
   if (target.mode == kOffsets) {
@@ -38,7 +31,7 @@ __device__ __forceinline__ bool place(long long value, const Target &target, lon
   const long long size = target.size;
   if (target.mode == kRaise) {
     if (value < -size || value >= size) {
-      report_index(report, value, target);
+      report_index(report, value, target.axis, size);
       return false;
     }
     if (value < 0) value += size;

@@ -42,17 +42,18 @@ template <class T>
 __device__ __forceinline__ T widen(T value) {
   return value;
 }
-#ifdef PYGPUKIT_SIM
-__device__ __forceinline__ float widen(half_t value) { return __half2float(__ushort_as_half(value.bits)); }
-__device__ __forceinline__ half_t to_half(float value) { return {__half_as_ushort(__float2half_rn(value))}; }
-// Rounded to odd first, so that the second rounding sees on which side of the middle the value lies.
-__device__ __forceinline__ half_t to_half(double value) {
+// A float with an odd last bit unless it is exact, so that a second rounding sees on which side of a middle the value is.
+__device__ __forceinline__ float to_odd(double value) {
   const float near = static_cast<float>(value);
   const double rest = value - static_cast<double>(near);
   unsigned bits = __float_as_uint(near);
   if (rest != 0 && near != 0 && (bits & 1u) == 0 && near - near == 0) bits += ((rest > 0) == (near > 0)) ? 1u : -1u;
-  return to_half(__uint_as_float(bits));
+  return __uint_as_float(bits);
 }
+#ifdef PYGPUKIT_SIM
+__device__ __forceinline__ float widen(half_t value) { return __half2float(__ushort_as_half(value.bits)); }
+__device__ __forceinline__ half_t to_half(float value) { return {__half_as_ushort(__float2half_rn(value))}; }
+__device__ __forceinline__ half_t to_half(double value) { return to_half(to_odd(value)); }
 #else
 __device__ __forceinline__ float widen(half_t value) {
   float result;
@@ -118,7 +119,7 @@ struct convert<half_t> {
   static __device__ __forceinline__ half_t from(float value) { return to_half(value); }
   template <class S>
   static __device__ __forceinline__ half_t from(S value) {
-    return to_half(static_cast<double>(value));  // integers and double: rounded once
+    return to_half(static_cast<double>(widen(value)));  // integers and double: rounded once
   }
   template <class R>
   static __device__ __forceinline__ half_t from(complex_t<R> value) {

@@ -146,10 +146,12 @@ void OnMisaligned(const void *address, unsigned alignment, const char *type, con
 }
 void OnDividedByZero(const char *file, int line) { checker->DividedByZero(checker->SiteOfLine(file, line)); }
 
+void OnOutOfSteps(const void *from) { checker->OutOfSteps(SiteOf(from)); }
+
 #define PK_TABLE(...)                                                                                                 \
   {                                                                                                                   \
     sizeof(pk_sim_check_api), 0, __VA_ARGS__, OnAccess, OnFence, OnBeginBlock, OnBeginThread, OnDynamicName, OnIndex, \
-        OnMisaligned, OnDividedByZero                                                                                 \
+        OnMisaligned, OnDividedByZero, OnOutOfSteps                                                                   \
   }
 #define PK_ALL_SIZES(f, ...) \
   { f<0, ##__VA_ARGS__>, f<1, ##__VA_ARGS__>, f<2, ##__VA_ARGS__>, f<3, ##__VA_ARGS__>, f<4, ##__VA_ARGS__> }
@@ -175,6 +177,7 @@ bool Checker::Begin(const KernelRun &run, const LaunchMemory &launch, Memory *me
   run_ = &run;
   module_ = run.module;
   mode_ = module_->check()->mode;
+  if (module_->check()->steps) *module_->check()->steps = module_->check()->step_limit;
   files_[0] = module_->check()->file;
   file_count_ = 1;
   for (const LaunchMemory::Argument &argument : launch.arguments) {
@@ -203,6 +206,7 @@ void Checker::End() {
     traffic.flops += *module_->check()->flops;
     *module_->check()->flops = 0;
   }
+  if (module_ && module_->check()->steps) *module_->check()->steps = ~uint64_t{0};
   module_ = nullptr;
   run_ = nullptr;
   core_ = nullptr;

@@ -57,6 +57,7 @@ class Checker {
   [[noreturn]] void Index(const char *type, int64_t index, uint32_t site, int column);
   [[noreturn]] void Misaligned(uintptr_t address, unsigned alignment, const char *type, uint32_t site);
   [[noreturn]] void DividedByZero(uint32_t site);
+  [[noreturn]] void OutOfSteps(uint32_t site);
 
   Traffic traffic = {};
   static const pk_sim_check_api &Api(pk_sim_check_mode mode);

@@ -223,6 +223,18 @@ void Checker::DividedByZero(uint32_t site) {
   Raise(PK_ERROR_LAUNCH_FAILED, std::move(finding));
 }
 
+void Checker::OutOfSteps(uint32_t site) {
+  TellPending();
+  core_->in_runtime = 1;
+  // The call stands before its block, and may have no line of its own.
+  Finding finding = Found("step limit", order_.thread(), site);
+  for (uint32_t ahead = 1; !finding.line && ahead <= 64; ++ahead)
+    finding = Found("step limit", order_.thread(), site + ahead);
+  finding.message = Format("the launch ran more than %llu steps (PYGPUKIT_SIM_STEP_LIMIT sets the limit)",
+                           static_cast<unsigned long long>(module_->check()->step_limit));
+  Raise(PK_ERROR_LAUNCH_TIMEOUT, std::move(finding));
+}
+
 // The name before the brackets that the column is in or before.
 std::string Checker::ArrayAt(uint32_t site, int column) const {
   const std::string text = TextAt(module_->check()->source, files_[0], At(site));

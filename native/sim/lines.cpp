@@ -71,7 +71,9 @@ struct Best {
   int64_t line = 0;
 };
 
+// Some compilers give folders with the name.
 bool Ours(std::string_view file) {
+  file.remove_prefix(file.rfind('/') + 1);
   return file.substr(0, 3) == "pk_" || file.substr(0, 5) == "cuda_" || file.substr(0, 1) == "<";
 }
 

@@ -290,6 +290,8 @@ class GPUArray(Operators, Reductions, Ordering, native.ArrayBase):
         """A new C-contiguous array with the elements converted to dtype, as NumPy converts them.
 
         Integers wrap, floats to integers truncate (undefined out of range), complex to real drops the imaginary part.
+        fp8 and fp4: rounded to nearest even; what is too large becomes NaN in float8_e4m3, infinity in float8_e5m2 and
+        6 in float4_e2m1 (so does NaN). int4: integers wrap, floats truncate and saturate, NaN becomes 0.
         """
         return copying.astype(self, as_dtype(dtype))
 

@@ -1,8 +1,9 @@
-"""Index errors that only the device can see: a report for each stream, read when the host waits for the stream anyway.
+"""Index errors that only the device can see: reports, read when the host waits for the stream anyway.
 
-A kernel that meets an index array's value out of range writes it into its stream's report, gives zeros or
-writes nothing there, and goes on. The next to_numpy(), item() or synchronize() after it raises the IndexError. On the
-simulated device operations check their indices themselves and raise at once.
+A kernel that meets an index array's value out of range writes it into a report, gives zeros or writes nothing there,
+and goes on. The next to_numpy(), item() or synchronize() after it raises the IndexError. Each stream has a report, and
+each graph one of its own, which every launch of it may write. On the simulated device operations check their indices
+themselves and raise at once.
 """
 
 from __future__ import annotations
@@ -16,26 +17,48 @@ from pygpukit.core.indexing import out_of_range
 if TYPE_CHECKING:
     from pygpukit.core.array import GPUArray
 
-_FIELDS = "<4q"  # gather.cu: state, value, axis, size
-_reports: dict[tuple[int, int], GPUArray] = {}  # by device and stream
-_unread: set[tuple[int, int]] = set()
+_FIELDS = "<4q"  # report.cuh: state, value, axis, size
+_EMPTY = bytes(8)
+_Key = tuple[int, int]  # device and stream
+_reports: dict[_Key, GPUArray] = {}
+_captured: dict[_Key, GPUArray] = {}  # of captures that have not ended
+_unread: dict[_Key, list[GPUArray]] = {}
 
 
 def report() -> GPUArray:
-    """The report of the current stream, for one more launch that may write it."""
+    """The report of the current stream, or of its capture, for one more launch that may write it."""
     key = _current()
-    found = _reports.get(key)
+    capturing = native.is_capturing()
+    reports = _captured if capturing else _reports
+    found = reports.get(key)
     if found is None:
-        found = _reports[key] = native.empty(4, "int64")
-        native.fill(found, bytes(8))
-    _unread.add(key)
+        found = reports[key] = native.empty(4, "int64")
+        if not capturing:  # a fill that is captured would forget what an earlier launch has found
+            native.fill(found, _EMPTY)
+    if not capturing:
+        _expect(key, found)
     return found
+
+
+def end_capture() -> GPUArray | None:
+    """The report of the current stream's capture, which has just ended; None when none of its kernels may write one."""
+    found = _captured.pop(_current(), None)
+    if found is not None:
+        native.fill(found, _EMPTY)
+        native.current_stream().synchronize()  # launches on other streams may write it
+    return found
+
+
+def launched(graph_report: GPUArray, stream: int | None = None) -> None:
+    """A graph with this report was launched on a stream, the current one by default."""
+    device, current = _current()
+    _expect((device, current if stream is None else stream), graph_report)
 
 
 def check(stream: int | None = None) -> None:
     """Raises the IndexError that a kernel of the stream (the current one) reported. The stream's work must be done.
 
-    Costs nothing when no such kernel was launched since the last check, else a copy of 32 bytes.
+    Costs nothing when no such kernel was launched since the last check, else a copy of 32 bytes a report.
     """
     if not _unread:
         return
@@ -51,17 +74,26 @@ def check_all() -> None:
             _read(key)
 
 
-def _read(key: tuple[int, int]) -> None:
-    if key not in _unread:
-        return
-    data = bytearray(struct.calcsize(_FIELDS))
-    native.copy_to_host(data, _reports[key])
-    _unread.discard(key)
-    state, value, axis, size = struct.unpack(_FIELDS, data)
-    if state:
-        del _reports[key]  # the next one starts empty
-        raise out_of_range(value, axis, size)
+def _expect(key: _Key, found: GPUArray) -> None:
+    waiting = _unread.setdefault(key, [])
+    if not any(one is found for one in waiting):
+        waiting.append(found)
 
 
-def _current() -> tuple[int, int]:
+def _read(key: _Key) -> None:
+    """Reads all reports of the stream and empties them, then raises the first error that there was."""
+    errors = []
+    for found in _unread.pop(key, ()):
+        data = bytearray(struct.calcsize(_FIELDS))
+        native.copy_to_host(data, found)
+        state, value, axis, size = struct.unpack(_FIELDS, data)
+        if state:
+            errors.append(out_of_range(value, axis, size))
+            native.fill(found, _EMPTY)
+            native.current_stream().synchronize()  # before another stream writes it
+    if errors:
+        raise errors[0]
+
+
+def _current() -> _Key:
     return native.current_device(), native.current_stream().id

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from pygpukit._core import native
+from pygpukit.core import deferred
 from pygpukit.core.errors import GPUError, InvalidSpecError
 
 if TYPE_CHECKING:
@@ -24,10 +25,11 @@ class Graph:
     the graph's own: it keeps every array it uses, and keeps them on the device, as long as it lives.
     """
 
-    __slots__ = ("_native",)
+    __slots__ = ("_errors", "_native")
 
     def __init__(self, captured: native.Graph) -> None:
         self._native = captured
+        self._errors: GPUArray | None = None
 
     @property
     def launches(self) -> int:
@@ -37,9 +39,12 @@ class Graph:
     def launch(self, stream: Stream | None = None) -> None:
         """Run the graph on a stream, the current one by default. Asynchronous.
 
+        An index array that holds an index out of range when it is launched raises IndexError as eager indexing does.
         Raises GPUError before its capture has ended, DeviceMismatchError on another device.
         """
         self._native.launch(None if stream is None else stream.native)
+        if self._errors is not None:
+            deferred.launched(self._errors, None if stream is None else stream.id)
 
     def update(self, **parameters: Any) -> None:
         """Give kernel parameters, by name, another value in every captured launch that has one of that name.
@@ -91,10 +96,12 @@ def capture(stream: Stream) -> Iterator[Graph]:
     """The work of Stream.capture()."""
     captured = native.capture_begin(stream.native)
     with stream:
+        graph = Graph(captured)
         try:
-            yield Graph(captured)
+            yield graph
         finally:
             captured.finish()
+            graph._errors = deferred.end_capture()
 
 
 def capturing() -> bool:

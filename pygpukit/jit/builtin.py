@@ -40,6 +40,7 @@ _FAMILIES = (
     "pygpukit.ops.transposing",
     "pygpukit.ops.scan",
     "pygpukit.ops.sorting",
+    "pygpukit.ops.selecting",
 )
 
 # Sources whose kernels give the same bits for every layout of their input: what a compiler contracts to a fused

@@ -1,10 +1,11 @@
-"""Which kernels are compiled in checked mode: check= of jit(), Unit and compile_source(), and PYGPUKIT_CHECK."""
+"""Which kernels are compiled in checked mode, and how long those may run: check= of jit() and two variables."""
 
 from __future__ import annotations
 
 import os
 
 CHECK_VARIABLE = "PYGPUKIT_CHECK"
+STEP_LIMIT_VARIABLE = "PYGPUKIT_SIM_STEP_LIMIT"
 _FROM_ENVIRONMENT: dict[str, bool | str] = {"": False, "0": False, "1": True, "memory": "memory"}
 
 
@@ -27,3 +28,14 @@ def check_mode(check: bool | str | None, arch: str) -> bool | str:
             "start Python with PYGPUKIT_BACKEND=sim to check it"
         )
     return check
+
+
+def step_limit() -> int:
+    """How many basic blocks a checked launch may run, as PYGPUKIT_SIM_STEP_LIMIT says; 0 for as many as it likes.
+
+    A basic block is a piece of code without branches; the threads of a launch are counted together. Raises ValueError.
+    """
+    value = os.environ.get(STEP_LIMIT_VARIABLE) or "0"
+    if not value.isascii() or not value.isdecimal() or int(value) >= 2**63:
+        raise ValueError(f"{STEP_LIMIT_VARIABLE} is {value!r}; it must be a whole number of steps, 0 for no limit")
+    return int(value)

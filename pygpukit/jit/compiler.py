@@ -21,7 +21,7 @@ from pygpukit.core.backend import backend
 from pygpukit.core.errors import CompileError, NvrtcError, NvrtcErrorCode
 from pygpukit.jit import lookup, nvrtc
 from pygpukit.jit.cache import folder, kernel_cache, key_of, note, reason, remember
-from pygpukit.jit.check import check_mode
+from pygpukit.jit.check import check_mode, step_limit
 from pygpukit.jit.image import Image
 from pygpukit.jit.nvrtc import nvrtc_status
 from pygpukit.jit.options import Options, parse_options
@@ -174,6 +174,7 @@ class _Request:
     arch: str
     expressions: tuple[str, ...]
     check: bool | str = False
+    step_limit: int = 0
 
     @property
     def kind(self) -> str:
@@ -188,6 +189,7 @@ class _Request:
             "options": self.options.content(),
             "name expressions": "\0".join(sorted(self.expressions)).encode(),
             **({"check": str(self.check).encode()} if self.check else {}),
+            **({"step limit": str(self.step_limit).encode()} if self.step_limit else {}),
             "compiler": nvrtc.identity() if self.kind == "nvrtc" else _simulator_identity(),
             "headers": _digest(self.headers())
             + (nvrtc.header_identity() if self.kind == "nvrtc" and self._includes() else b""),
@@ -296,6 +298,7 @@ class _Request:
             name_expressions=self.expressions,
             read=read,
             check=self.check,
+            step_limit=self.step_limit,
         )
         return Image("sim", "sim", made.image, "", made.log, {})
 
@@ -316,7 +319,8 @@ def _request(
     if target is None:
         target = "sim" if backend() == "sim" else nvrtc.device_arch(native.current_device())
     expressions = tuple(dict.fromkeys(name_expressions))
-    return _Request(source, name, parsed, target, expressions, check_mode(check, target))
+    mode = check_mode(check, target)
+    return _Request(source, name, parsed, target, expressions, mode, step_limit() if mode else 0)
 
 
 def _error(name: str, log: str, source: str) -> CompileError:
@@ -333,9 +337,9 @@ def _simulator() -> ModuleType:
 
 @cache
 def _simulator_identity() -> bytes:
-    """The host compiler and the text of the headers that stand in for CUDA's."""
+    """The host compiler, its options, and the text of the headers that stand in for CUDA's."""
     shim = {name: text for name, text in native.sources().items() if name.startswith("sim/include/")}
-    return str(_simulator().compiler_identity()).encode() + b" " + _digest(shim)
+    return str(_simulator().compiler_identity()).encode() + b" " + _digest(shim | {"options": _simulator().ALL_FLAGS})
 
 
 @cache

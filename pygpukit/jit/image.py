@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 _MAGIC = b"pygpukit image 1\n"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Image:
     """The result of compile_source().
 
@@ -25,13 +25,19 @@ class Image:
     symbols: dict[str, str]
     key: bytes = b""
     origin: str = "compiled"
-    parts: dict[str, str] = field(default_factory=dict, repr=False)  # what the key was made of, for explain()
+    parts: dict[str, str] = field(default_factory=dict)  # what the key was made of, for explain()
     changed: tuple[str, ...] = ()
     reason: str = ""  # why it had to be compiled, or is not cached, in a few words; "" unknown
 
     def symbol(self, expression: str) -> str:
         """The kernel's name in the image."""
         return self.symbols.get(expression, expression)
+
+    def __repr__(self) -> str:
+        return (
+            f"Image({self.kind}, {self.arch}, {self.origin}, {len(self.image)} bytes, "
+            f"key {self.key.hex()[:16] or None}, kernels: {', '.join(self.symbols) or 'those of its source'})"
+        )
 
     def to_bytes(self) -> bytes:
         """One block: a line that names the format, a JSON head with the lengths, image, PTX."""

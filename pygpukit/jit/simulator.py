@@ -25,16 +25,17 @@ from pygpukit.jit.sim_flops import COUNTING_FLAGS, with_counters
 from pygpukit.jit.sim_source import prepare, readable_log, refusals
 
 # Semantics first: wrapping integers, aliasing pointers, signed char and exact arithmetic are what a GPU gives. Without
-# the last flag g++ takes the address of the built-in variables, and then keeps them in memory.
+# the last flag g++ takes the address of the built-in variables, and then keeps them in memory; without that before it
+# both leave endless loops out.
 _FLAGS = (
     "-x", "c++", "-O2", "-march=native", "-fPIC", "-shared", "-fvisibility=hidden", "-nostdinc", "-w",
     "-g1", "-gdwarf-4", "-gz=none", "-fno-exceptions", "-fno-rtti", "-fno-math-errno", "-fno-trapping-math",
     "-fno-strict-aliasing", "-fwrapv", "-fsigned-char", "-fno-delete-null-pointer-checks", "-fstack-clash-protection",
-    "-fno-stack-protector", "-U_FORTIFY_SOURCE", "-fno-tree-slp-vectorize",
+    "-fno-stack-protector", "-U_FORTIFY_SOURCE", "-fno-finite-loops", "-fno-tree-slp-vectorize",
 )  # fmt: skip
 # Checked images: calls before every access, which pk_sim_check.h answers. Sanitizers' own libraries stay out.
 _CHECKED_FLAGS = (
-    "-fsanitize=thread,bounds,integer-divide-by-zero,alignment",
+    "-fsanitize=thread", "-fsanitize=bounds,integer-divide-by-zero,alignment",  # zig takes what is beside thread away
     "-fno-sanitize-recover=bounds,integer-divide-by-zero,alignment",
 )  # fmt: skip
 _CHECKED_GCC = ("--param=tsan-distinguish-volatile=1", "--param=tsan-instrument-func-entry-exit=0")
@@ -42,6 +43,7 @@ _CHECKED_CLANG = (
     "-mllvm", "-tsan-distinguish-volatile=1", "-mllvm", "-tsan-instrument-func-entry-exit=0",
     "-fno-sanitize-link-runtime",
 )  # fmt: skip
+ALL_FLAGS = " ".join((*_FLAGS, *_CHECKED_FLAGS, *_CHECKED_GCC, *_CHECKED_CLANG, *COUNTING_FLAGS))
 CHECK_MODES = {True: 1, "memory": 2, "count": 3}  # pk_sim_check_mode
 
 # Options that mean something to a GPU's code generator only.
@@ -116,11 +118,13 @@ def compile(
     name_expressions: Sequence[str] = (),
     read: list[str] | None = None,
     check: bool | str = False,
+    step_limit: int = 0,
 ) -> SimImage:
     """Compile CUDA C++ for the simulated device. `options` as for NVRTC, `defines` as "NAME=value".
 
     The files that the compiler read are appended to `read` when it is given. `check`: True for an image whose every
-    access is checked, "memory" for one without races, "count" to count bytes.
+    access is checked, "memory" for one without races, "count" to count bytes. `step_limit`: how many basic blocks a
+    launch of a checked image may run, 0 for no limit.
 
     Raises CompileError with the places in `source`, CompilerNotFound, ValueError for an option without meaning. The GIL
     is free while the compiler runs; Ctrl-C ends it.
@@ -136,16 +140,21 @@ def compile(
         text.write_text(prepared.text)
         listed = Path(folder) / "kernel.d"
         listing = ["-MD", "-MF", str(listed)] if read is not None else []
-        counted = Path(folder) / "kernel.s" if check == "count" else None
+        # A linker that is told of sanitizers adds their own libraries, with zig whatever else it is told.
+        halfway = Path(folder) / ("kernel.s" if check == "count" else "kernel.o")
+        at_once = not check or (check != "count" and not _is_zig(command))
+        until = ["-o", str(image), *_link_flags(command)] if at_once else []
         status, log = _run([
-            *command, *_FLAGS, *_check_flags(check, command), *_compiler_flags(command), *_translate(options),
+            *command, *_FLAGS, *_compiler_flags(command), *_check_flags(check, command, step_limit),
+            *_translate(options),
             *(f"-D{define}" for define in defines), "-iquote", str(Path.cwd()),
             "-I", str(headers), "-include", str(headers / "pk_cuda_sim.h"), *listing, str(text),
-            *(["-S", "-o", str(counted)] if counted else ["-o", str(image), *_link_flags(command)]),
+            *(until or ["-S" if check == "count" else "-c", "-o", str(halfway)]),
         ])  # fmt: skip
-        if counted and status == 0:
-            counted.write_text(with_counters(counted.read_text()))
-            link = ["-shared", "-fPIC", "-gdwarf-4", str(counted), "-o", str(image), *_link_flags(command)]
+        if not until and status == 0:
+            if check == "count":
+                halfway.write_text(with_counters(halfway.read_text()))
+            link = ["-shared", "-fPIC", "-gdwarf-4", str(halfway), "-o", str(image), *_link_flags(command)]
             status, log = _run([*command, *link])
         if status != 0:
             raise compile_error(name, readable_log(log, name, prepared, source), source)
@@ -185,13 +194,16 @@ def _translate(options: Sequence[str]) -> list[str]:
     return flags
 
 
-def _check_flags(check: bool | str, command: Sequence[str]) -> list[str]:
+def _check_flags(check: bool | str, command: Sequence[str], step_limit: int) -> list[str]:
     if not check:
         return []
     gcc = not _is_zig(command) and "clang" not in Path(command[0]).name
     counting = COUNTING_FLAGS if check == "count" else ()
     own = _CHECKED_GCC if gcc else _CHECKED_CLANG
-    return [*_CHECKED_FLAGS, *own, *counting, f"-DPK_SIM_CHECK={CHECK_MODES[check]}"]
+    # clang leaves out blocks whose runs follow from others', among them a loop of one block.
+    stepping = (f"-fsanitize-coverage=trace-pc{'' if gcc else ',no-prune'}", f"-DPK_SIM_STEP_LIMIT={step_limit}ull")
+    steps = stepping if step_limit else ()
+    return [*_CHECKED_FLAGS, *own, *counting, *steps, f"-DPK_SIM_CHECK={CHECK_MODES[check]}"]
 
 
 def _is_zig(command: Sequence[str]) -> bool:

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from pygpukit._core import native
 from pygpukit.core import layout, scalars
-from pygpukit.core.dtypes import STORAGE_ONLY, DataType
-from pygpukit.core.errors import DTypeError, ShapeError
+from pygpukit.core.dtypes import DataType
+from pygpukit.core.errors import ShapeError
 from pygpukit.ops import operands, pointwise, transposing
 
 if TYPE_CHECKING:
@@ -18,8 +18,7 @@ def copy_to(src: GPUArray, dst: GPUArray) -> None:
     """dst[...] = src, on the device, in stream order.
 
     src broadcasts to dst's shape and is converted to dst's type; overlapping memory is handled as if src were copied
-    first. Raises ShapeError (also for a dst whose elements share memory), DTypeError (storage-only types convert to
-    nothing) and DeviceMismatchError.
+    first. Raises ShapeError (also for a dst whose elements share memory) and DeviceMismatchError.
     """
     src, dst = (operands.check_array(src, "copy_to: src"), operands.check_array(dst, "copy_to: dst"))
     operands.check_devices("copy_to", src, dst)
@@ -27,13 +26,6 @@ def copy_to(src: GPUArray, dst: GPUArray) -> None:
     src = without_leading_ones(src, dst.ndim)
     if layout.broadcast_shapes(src.shape, dst.shape, "copy_to") != dst.shape:
         raise ShapeError(f"copy_to: shape {src.shape} does not broadcast to the destination's shape {dst.shape}")
-    if src.dtype != dst.dtype:
-        for dtype in (src.dtype, dst.dtype):
-            if dtype in STORAGE_ONLY:
-                raise DTypeError(
-                    f"no conversion from {src.dtype} to {dst.dtype}: {dtype} is a storage type; "
-                    "use .view('uint8') for its bits"
-                )
     if operands.same_view(src, dst):
         return
     if operands.overlaps(src, dst):
@@ -67,7 +59,7 @@ def astype(array: GPUArray, dtype: DataType) -> GPUArray:
     """A new C-contiguous array with the elements converted to dtype.
 
     Conversions are NumPy's: integers wrap, floats to integers truncate (undefined out of range), narrower floats round
-    to nearest even, complex to real drops the imaginary part.
+    to nearest even, complex to real drops the imaginary part. Those of storage types are ops/storage.py's.
     """
     out = native.empty(array.shape, dtype)
     copy_to(array, out)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from pygpukit._core import native
 from pygpukit.core import promotion, scalars
 from pygpukit.core.backend import is_sim
-from pygpukit.core.dtypes import DataType, bfloat16, bool_
+from pygpukit.core.dtypes import STORAGE_ONLY, DataType, bfloat16, bool_
 
 if TYPE_CHECKING:
     import numpy as np
@@ -44,8 +44,12 @@ def memory(array: GPUArray) -> np.ndarray[Any, Any]:
 
 
 def values(array: GPUArray) -> np.ndarray[Any, Any]:
-    """What to compute with: the elements, where bfloat16 becomes float32."""
+    """What to compute with: the elements, where bfloat16 and floats that only store become float32."""
     elements = memory(array)
+    if array.dtype in STORAGE_ONLY:
+        from pygpukit.ops import storage
+
+        return storage.decoded(elements, array.dtype)
     if array.dtype != bfloat16:
         return elements
     import numpy as np
@@ -73,12 +77,16 @@ def converted(result: Any, dtype: DataType) -> np.ndarray[Any, Any]:
 
 
 def store(array: GPUArray, result: Any) -> None:
-    """Write computed values, converted to the array's type; bfloat16 is rounded to nearest even."""
+    """Write computed values, converted to the array's type; the floats that NumPy lacks are rounded to nearest even."""
     import numpy as np
 
     target = memory(array)
     if np.iscomplexobj(result) and target.dtype.kind not in "bc":
         result = np.real(result)
+    if array.dtype in STORAGE_ONLY:
+        from pygpukit.ops import storage
+
+        result = storage.encoded(result, array.dtype)
     np.copyto(target, _bfloat16_bits(result) if array.dtype == bfloat16 else result, casting="unsafe")
 
 

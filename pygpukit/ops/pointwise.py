@@ -56,6 +56,14 @@ CTYPES = {
     "complex64": "pk::complex_t<float>",
     "complex128": "pk::complex_t<double>",
 }
+# Those that only store: copies convert to and from them.
+_STORAGE_CTYPES = {
+    "float8_e4m3": "pk::e4m3_t",
+    "float8_e5m2": "pk::e5m2_t",
+    "int4": "pk::int4_t",
+    "float4_e2m1": "pk::e2m1_t",
+}
+_CONVERTED = CTYPES | _STORAGE_CTYPES
 # Moving elements without looking at them, by item size.
 _RAW = {
     1: "unsigned char",
@@ -76,8 +84,11 @@ def unary(op: Op, a: GPUArray, out: GPUArray) -> None:
     if not op.by_layout:
         _launch(f"pk::unary<{_ctype(a)}, {_ctype(out)}, {op.functor}>", (a, out))
         return
-    moved = op is COPY and a.dtype is out.dtype
-    types = f"{_RAW[a.itemsize]}, {_RAW[a.itemsize]}" if moved else f"{_ctype(a)}, {_ctype(out)}"
+    if op is COPY and a.dtype is out.dtype:  # dense arrays are copied by the driver
+        item = _RAW[a.itemsize]
+        _launch_strided(f"pk::unary_strided<{item}, {item}, {op.functor}>", a, out)
+        return
+    types = f"{_CONVERTED[a.dtype.name]}, {_CONVERTED[out.dtype.name]}"
     if dense(a, out):
         _launch_dense(op, _ARRAYS, f"pk::unary_dense<{types}, {op.functor}>", a, out)
     else:
@@ -147,14 +158,16 @@ def catalogue() -> Iterator[tuple[str, tuple[str, ...]]]:
 
 def _instantiations() -> Iterator[tuple[str, ...]]:
     for raw in dict.fromkeys(_RAW.values()):
-        found = [f"pk::unary_{form}<{raw}, {raw}, pk::Copy>" for form in ("dense", "strided")]
+        found = [f"pk::unary_strided<{raw}, {raw}, pk::Copy>"]
         found.append(f"pk::ternary<bool, {raw}, {raw}, {operations.SELECT.functor}>")
         if raw.startswith("unsigned"):
             found += [f"pk::binary<{raw}, {raw}, {op.functor}>" for op in operations.BINARY if op.by_size]
         yield tuple(found)
+    for ctype in _STORAGE_CTYPES.values():
+        yield tuple(_conversions(ctype))
     for name, ctype in CTYPES.items():
         dtype = DataType.from_string(name)
-        found = [f"pk::unary_dense<{ctype}, {other}, pk::Copy>" for other in CTYPES.values() if other != ctype]
+        found = list(_conversions(ctype))
         if name in NEG.types:
             found += [f"pk::unary_{form}<{ctype}, {ctype}, pk::Negate>" for form in ("dense", "strided")]
         for op in operations.ARITHMETIC:
@@ -165,6 +178,11 @@ def _instantiations() -> Iterator[tuple[str, ...]]:
                 found += [f"pk::binary_scalar<{types}, {functor}>" for functor in functors]
         yield tuple(found)
         yield from _of_all_layouts(ctype, dtype)
+
+
+def _conversions(ctype: str) -> Iterator[str]:
+    """The kernels that convert from a type."""
+    return (f"pk::unary_dense<{ctype}, {other}, pk::Copy>" for other in _CONVERTED.values() if other != ctype)
 
 
 def _of_all_layouts(ctype: str, dtype: DataType) -> Iterator[tuple[str, ...]]:

@@ -15,7 +15,7 @@ from pygpukit._core import native
 from pygpukit.core import layout, promotion
 from pygpukit.core.dtypes import DataType, int64
 from pygpukit.core.errors import DTypeError, ShapeError
-from pygpukit.ops import copying, host, pointwise, scan
+from pygpukit.ops import copying, host, pointwise, scan, selecting
 from pygpukit.ops.operands import check_array, check_devices, check_operand, is_array
 from pygpukit.ops.pointwise import CTYPES
 
@@ -53,13 +53,16 @@ def argsort(a: GPUArray, axis: int | None = -1, *, descending: bool = False, sta
 def topk(x: GPUArray, k: int, axis: int = -1, largest: bool = True, sorted: bool = True) -> tuple[GPUArray, GPUArray]:
     """(values, indices) of the k largest or smallest elements along axis, the best first, equal ones by position.
 
-    NaN counts as larger than any number. sorted=False leaves the order open; it is the same now. Raises ShapeError for
-    a k below 0 or above the axis' length; else as sort().
+    NaN counts as larger than any number. sorted=False leaves the order open; it is the same now. Up to k = 64 long rows
+    are not sorted. Raises ShapeError for a k below 0 or above the axis' length; else as sort().
     """
-    x = check_array(x, "topk")
+    x = check_ordered(x, "topk")
     axis = layout.normalize_axis(axis, x.ndim, "topk")
     if not 0 <= k <= x.shape[axis]:
         raise ShapeError(f"topk: k = {k} is not between 0 and {x.shape[axis]}, the length of axis {axis} of {x.shape}")
+    if not host.computes() and x.size and selecting.suits(x.shape[axis], k):
+        found = selecting.select(_as_rows(x, axis), k, largest)
+        return _along(found[0], axis), _along(found[1], axis)
     first = (slice(None),) * axis + (slice(0, k),)
     values, indices = _sorted(x, axis, largest, "topk", indexed=True)
     return copying.contiguous(values[first]), copying.contiguous(indices[first])
@@ -143,9 +146,7 @@ def _sorted(
     if axis is None:
         a, axis = a.reshape(-1), 0
     axis = layout.normalize_axis(axis, a.ndim, what)
-    last = a.ndim - 1
-    order = [*range(axis), *range(axis + 1, a.ndim), axis]
-    rows = copying.contiguous(a.transpose(order) if axis != last else a)
+    rows = _as_rows(a, axis)
     values = native.empty(rows.shape, a.dtype)
     indices = native.empty(rows.shape if indexed or _in_block(rows) else 1, int64)
     if rows.size:
@@ -155,11 +156,19 @@ def _sorted(
             _sort_rows(rows, values, indices, descending)
         else:
             _sort_passes(rows, values, indices, descending, indexed)
-    if axis == last:
-        return values, indices
-    back = [*range(axis), last, *range(axis, last)]
-    values = copying.contiguous(values.transpose(back))
-    return values, copying.contiguous(indices.transpose(back)) if indexed else indices
+    return _along(values, axis), _along(indices, axis) if indexed else indices
+
+
+def _as_rows(a: GPUArray, axis: int) -> GPUArray:
+    """The array with this axis last, C-contiguous."""
+    order = [*range(axis), *range(axis + 1, a.ndim), axis]
+    return copying.contiguous(a.transpose(order) if axis != a.ndim - 1 else a)
+
+
+def _along(rows: GPUArray, axis: int) -> GPUArray:
+    """An array of _as_rows() with its last axis back in its place, C-contiguous."""
+    last = rows.ndim - 1
+    return rows if axis == last else copying.contiguous(rows.transpose([*range(axis), last, *range(axis, last)]))
 
 
 def _on_host(rows: GPUArray, values: GPUArray, indices: GPUArray | None, descending: bool, what: str) -> None:

@@ -7,11 +7,13 @@ runs. seed(n) chooses others; Generator(seed) is a sequence of its own, Generato
 from pygpukit.random.default import (
     integers,
     normal,
+    permutation,
     rand,
     randint,
     randn,
     random,
     seed,
+    shuffle,
     standard_normal,
     uniform,
 )
@@ -22,11 +24,13 @@ __all__ = [
     "default_rng",
     "integers",
     "normal",
+    "permutation",
     "rand",
     "randint",
     "randn",
     "random",
     "seed",
+    "shuffle",
     "standard_normal",
     "uniform",
 ]

@@ -55,6 +55,16 @@ def normal(loc: float = 0.0, scale: float = 1.0, size: Size = None, dtype: DType
     return _default.normal(loc, scale, size, dtype)
 
 
+def permutation(x: int | GPUArray, axis: int = 0) -> GPUArray:
+    """Generator.permutation() of the default generator."""
+    return _default.permutation(x, axis)
+
+
+def shuffle(x: GPUArray, axis: int = 0) -> None:
+    """Generator.shuffle() of the default generator."""
+    _default.shuffle(x, axis)
+
+
 def integers(
     low: int, high: int | None = None, size: Size = None, dtype: DTypeLike = "int64", endpoint: bool = False
 ) -> GPUArray:

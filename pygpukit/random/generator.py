@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import pygpukit.core.array  # noqa: F401  registers GPUArray as the class of new arrays
 from pygpukit._core import native
-from pygpukit.core import promotion
+from pygpukit.core import layout, promotion
 from pygpukit.core.dtypes import DataType, as_dtype
 from pygpukit.core.errors import DTypeError, InvalidSpecError
+from pygpukit.ops import copying, indexing, operands, sorting
 from pygpukit.random import fill
 
 if TYPE_CHECKING:
@@ -108,8 +109,28 @@ class Generator:
         fill.integers(out, self._seed, self._next_call(), low, last - low + 1)
         return out
 
+    def permutation(self, x: int | GPUArray, axis: int = 0) -> GPUArray:
+        """The integers 0 .. x - 1 (int64), or a copy of an array, in random order; along an axis rows stay whole.
+
+        Sorts by 64 random bits for each position, so that every order is equally likely up to a relative n^2 / 2^64.
+        Raises InvalidSpecError for a negative number, ShapeError for an axis that is not there, DeviceMismatchError.
+        """
+        if not operands.is_array(x):
+            return self._order(_count(x))
+        operands.check_devices("permutation", x)
+        axis = layout.normalize_axis(axis, x.ndim, "permutation")
+        return indexing.take(x, self._order(x.shape[axis]), axis)
+
+    def shuffle(self, x: GPUArray, axis: int = 0) -> None:
+        """permutation() of an array, in place. Errors as it, and ShapeError for an array that cannot be written."""
+        operands.check_writable(operands.check_array(x, "shuffle"), "shuffle")
+        copying.copy_to(self.permutation(x, axis), x)
+
     def __repr__(self) -> str:
         return f"Generator(seed={self._seed}, calls={self._calls})"
+
+    def _order(self, count: int) -> GPUArray:
+        return sorting.argsort(self.integers(0, 2**64, count, "uint64"))
 
     def _next_call(self) -> int:
         with self._lock:
@@ -130,6 +151,15 @@ def _checked(value: int, what: str) -> int:
     if not 0 <= value < 2**64:
         raise InvalidSpecError(f"{what} {value} is outside 0 to 2^64 - 1", what)
     return value
+
+
+def _count(value: object) -> int:
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        raise DTypeError(f"permutation: x must be an int or a GPUArray, this is a {type(value).__name__}")
+    count = operator.index(value)
+    if count < 0:
+        raise InvalidSpecError(f"permutation: there are no {count} integers to put in order", "x")
+    return count
 
 
 def _shape(size: Size) -> int | Sequence[int]:

@@ -260,17 +260,12 @@ def test_bfloat16_rounds_to_nearest_even_and_shows_as_bits() -> None:
     assert gp.from_numpy(bits).dtype == "uint16", "uint16 is uint16"
 
 
-def test_storage_types_are_copied_and_reinterpreted_only() -> None:
+def test_storage_types_do_not_compute() -> None:
     bits = np.arange(12, dtype=np.uint8).reshape(3, 4)
     x = gp.from_numpy(bits).view("float8_e4m3")
     np.testing.assert_array_equal(x.T.clone().to_numpy(), bits.T)
     assert x[0, 3].item() == 3
-    for refused in (
-        lambda: x.astype("float32"),
-        lambda: gp.ones(3).astype("int4"),
-        lambda: x + x,
-        lambda: gp.full(2, 1, "int4"),
-    ):
+    for refused in (lambda: x + x, lambda: gp.full(2, 1, "int4")):
         with pytest.raises(gp.DTypeError, match="storage type"):
             refused()
 

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import pygpukit as gp
 from pygpukit.random import Generator, philox
@@ -187,3 +189,58 @@ def test_refusals() -> None:
         gp.random.seed("a")
     with pytest.raises(gp.ShapeError):
         generator.random(-1)
+
+
+# ---- random order ----
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(st.integers(0, 6), min_size=1, max_size=3), st.data(), st.integers(0, 2**64 - 1), st.integers(0, 9))
+def test_a_permutation_is_a_function_of_seed_and_call(shape: list[int], data: Any, seed: int, call: int) -> None:
+    axis = data.draw(st.integers(-len(shape), len(shape) - 1))
+    host = np.arange(np.prod(shape), dtype=np.int16).reshape(shape)
+    generator = Generator(seed, call)
+    order = generator.permutation(shape[axis]).to_numpy()
+    assert generator.calls == call + 1 and order.dtype == np.int64
+    keys = [low | high << 32 for low, high in blocks(seed, call, shape[axis]).reshape(-1, 4)[:, 2:].tolist()]
+    assert order.tolist() == sorted(range(shape[axis]), key=keys.__getitem__)
+    x = gp.from_numpy(host)
+    np.testing.assert_array_equal(Generator(seed, call).permutation(x, axis).to_numpy(), host.take(order, axis))
+    view = gp.from_numpy(np.repeat(host, 2, -1))[..., ::-2]
+    before = view.to_numpy()
+    Generator(seed, call).shuffle(view, axis)
+    np.testing.assert_array_equal(view.to_numpy(), before.take(order, axis))
+
+
+def test_every_order_is_as_likely() -> None:
+    rows = Generator(3).integers(0, 2**64, (4800, 4), "uint64").to_numpy()  # what permutation(4) sorts by, 4800 times
+    generator = Generator(4)
+    drawn = [tuple(generator.permutation(4).to_numpy().tolist()) for _ in range(480)]
+    drawn += [tuple(order) for order in rows.argsort(1).tolist()]
+    counts = np.unique(np.array(drawn), axis=0, return_counts=True)[1]
+    assert counts.size == 24
+    assert ((counts - len(drawn) / 24) ** 2 / (len(drawn) / 24)).sum() < 60  # chi-square, 23 degrees: p < 1e-4
+
+
+def test_permutation_refusals_and_the_default_generator() -> None:
+    x = gp.arange(5)
+    for wrong, error in (
+        (-1, gp.InvalidSpecError),
+        (2.5, gp.DTypeError),
+        (True, gp.DTypeError),
+        ([1, 2], gp.DTypeError),
+    ):
+        with pytest.raises(error, match="permutation"):
+            gp.random.permutation(wrong)  # type: ignore[arg-type]
+    for call in (lambda: gp.random.permutation(x, 1), lambda: gp.random.shuffle(gp.full((), 3))):
+        with pytest.raises(gp.ShapeError):
+            call()
+    with pytest.raises(gp.ShapeError, match="shuffle"):
+        gp.random.shuffle(gp.broadcast_to(x, (3, 5)))
+    gp.random.seed(7)
+    first = gp.random.permutation(100).to_numpy()
+    y = gp.arange(100, dtype="int64")
+    gp.random.seed(7)
+    gp.random.shuffle(y)
+    np.testing.assert_array_equal(y.to_numpy(), first)
+    assert gp.random.permutation(0).shape == (0,)

@@ -15,6 +15,13 @@ from pygpukit.jit.options import parse_options
 
 KERNEL = 'extern "C" __global__ void k(float* x, int n) { if (threadIdx.x < n) x[threadIdx.x] = 1; }'
 
+
+def test_an_image_prints_what_it_is_and_not_its_bytes() -> None:
+    image = compile_source(KERNEL, name="cell", arch="sim", name_expressions=["k"])
+    text = repr(image)
+    assert text.startswith(f"Image(sim, sim, {image.origin}, {len(image.image)} bytes, key ") and len(text) < 150
+
+
 # Each with a kernel that uses it.
 HEADERS = {
     "cuda_fp16.h": "__global__ void k(half* x) { x[0] = __hfma(x[1], x[2], __float2half(1.0f)); }",

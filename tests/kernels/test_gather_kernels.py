@@ -135,6 +135,31 @@ def test_indices_out_of_range_are_reported_at_the_next_wait() -> None:
     gp.synchronize()
 
 
+def test_launches_of_a_graph_report_indices_out_of_range() -> None:
+    x, index, ids = device(A), device([1, 2]), device([0, 3])
+    stream = gp.Stream()
+    with stream.capture() as graph:
+        found, rows = x[index], gp.embedding(x[:, 0], ids)
+    gp.synchronize()  # nothing has run yet
+    graph.launch(stream)
+    stream.synchronize()
+    same(found, A[[1, 2]])
+    for bad, told in ((index, 4), (ids, -1), (index, 99)):
+        bad[0] = told
+        gp.synchronize()
+        graph.launch(stream)
+        graph.launch(stream)
+        with pytest.raises(IndexError, match=f"index {told} is out of range for axis 0 with size 4"):
+            stream.synchronize()
+        gp.synchronize()  # told once
+        bad[0] = 1
+        gp.synchronize()
+        graph.launch()
+        gp.synchronize()
+        same(found, A[[1, 2]])
+    same(rows, A[[1, 3], 0])
+
+
 @pytest.mark.parametrize("size", [0, 1, 2047, 2048, 5000, 40_000])
 def test_compaction(size: int) -> None:
     rng = np.random.default_rng()

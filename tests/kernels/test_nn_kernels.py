@@ -117,11 +117,20 @@ def test_sampling(compare: Compare, dtype: str) -> None:
 
 def test_embedding(compare: Compare) -> None:
     table, narrow = fixed(1, 11, 12), gp.from_numpy(np.arange(21, dtype=np.int8).reshape(3, 7))
-    ids = gp.from_numpy(np.array([[1, 10, -1], [11, 2**40, 0]]))
-    few = gp.from_numpy(np.array([2, 3, 0], np.int32))
+    ids = gp.from_numpy(np.array([[1, 10, 3], [5, 4, 0]]))
+    few = gp.from_numpy(np.array([2, 1, 0], np.int32))
     compare(
-        lambda: [gp.embedding(table, ids), gp.embedding(table[::-2, 1::2], ids[:, ::-1]), gp.embedding(narrow, few)]
+        lambda: [gp.embedding(table, ids), gp.embedding(table[::-2, 1::2], ids[:, ::-1] % 6), gp.embedding(narrow, few)]
     )
+
+
+def test_embedding_rows_that_are_not_there(kernels_on_sim: None) -> None:
+    for dtype in ("float32", "int8", "complex128"):
+        table = gp.ones((3, 4), dtype)
+        found = gp.embedding(table, gp.from_numpy(np.array([2, 3, -1, 0, 2**40])))
+        with pytest.raises(IndexError, match=r"index (3|-1|1099511627776) is out of range for axis 0 with size 3"):
+            gp.synchronize()
+        np.testing.assert_array_equal(found.to_numpy(), np.outer([1, 0, 0, 1, 0], np.ones(4)))
 
 
 def test_rope(compare: Compare) -> None:

@@ -1,5 +1,6 @@
 // embedding.cu: rows of a table by number; moves words of the largest size that table, rows and output allow.
 #include "numeric.cuh"
+#include "report.cuh"
 
 namespace pk {
 
@@ -8,25 +9,15 @@ struct EmbeddingCall {
   long long words;                  // of a row
   long long start, row_step, step;  // of the table, in words
   long long ids_start, ids_step;
-  unsigned long long missing;       // what a word consists of where there is no such row: 8 bytes, repeated
 };
 
 struct alignas(16) Word16 {
   unsigned long long v[2];
 };
 
-template <class W>
-__device__ __forceinline__ W missing_word(unsigned long long pattern) {
-  return static_cast<W>(pattern);
-}
-template <>
-__device__ __forceinline__ Word16 missing_word<Word16>(unsigned long long pattern) {
-  return {{pattern, pattern}};
-}
-
 template <class W, class I>
 __global__ void __launch_bounds__(256)
-    embedding(const W *table, const I *ids, W *out, const __grid_constant__ EmbeddingCall call) {
+    embedding(const W *table, const I *ids, W *out, long long *report, const __grid_constant__ EmbeddingCall call) {
   const long long i = static_cast<long long>(blockIdx.x) * blockDim.x + threadIdx.x;
   if (i >= call.ids * call.words) return;
   long long which, word;
@@ -38,8 +29,12 @@ __global__ void __launch_bounds__(256)
     word = i % call.words;
   }
   const long long row = static_cast<long long>(ids[call.ids_start + which * call.ids_step]);
-  const bool there = row >= 0 && row < call.rows;
-  out[i] = there ? table[call.start + row * call.row_step + word * call.step] : missing_word<W>(call.missing);
+  if (row >= 0 && row < call.rows) {
+    out[i] = table[call.start + row * call.row_step + word * call.step];
+  } else {
+    out[i] = W{};
+    report_index(report, row, 0, call.rows);
+  }
 }
 
 }  // namespace pk

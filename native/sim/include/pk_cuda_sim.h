@@ -30,7 +30,14 @@ typedef __PTRDIFF_TYPE__ ptrdiff_t;
 #define __global__ __attribute__((noipa))
 #endif
 // The simulator's own code: its accesses are no business of the checker.
+#ifdef __clang__  // for which no_sanitize("thread") leaves atomic operations in
+#define PK_SIM_UNCHECKED \
+  __attribute__((disable_sanitizer_instrumentation, no_sanitize("thread", "undefined", "coverage")))
+#elif defined(PK_SIM_STEP_LIMIT)
+#define PK_SIM_UNCHECKED __attribute__((no_sanitize("thread", "undefined"), no_sanitize_coverage))
+#else
 #define PK_SIM_UNCHECKED __attribute__((no_sanitize("thread", "undefined")))
+#endif
 #endif
 #define __host__
 #define __device__

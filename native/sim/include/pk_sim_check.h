@@ -152,6 +152,18 @@ pk_sim_u64 pk_sim_flops;
 #define PK_SIM_FLOPS nullptr
 #endif
 
+#ifdef PK_SIM_STEP_LIMIT
+// The compiler puts a call before every basic block, so that no loop runs without one.
+extern "C" __attribute__((visibility("hidden"), used)) pk_sim_u64 pk_sim_steps;
+pk_sim_u64 pk_sim_steps = ~0ull;  // outside launches there is no limit
+PK_SIM_HOOK __sanitizer_cov_trace_pc() {
+  if (__builtin_expect(pk_sim_steps-- == 0, 0)) pk_sim_checker.out_of_steps(PK_SIM_FROM);
+}
+#define PK_SIM_STEPS &pk_sim_steps, PK_SIM_STEP_LIMIT
+#else
+#define PK_SIM_STEPS nullptr, 0
+#endif
+
 // Made by the linker.
 extern "C" __attribute__((visibility("hidden"))) char __start_pk_sim_own[], __stop_pk_sim_own[];
 
@@ -164,4 +176,5 @@ extern "C" __attribute__((visibility("hidden"))) char __start_pk_sim_own[], __st
                                               file,                            \
                                               PK_SIM_FLOPS,                    \
                                               __start_pk_sim_own,              \
-                                              __stop_pk_sim_own};
+                                              __stop_pk_sim_own,               \
+                                              PK_SIM_STEPS};

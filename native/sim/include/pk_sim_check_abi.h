@@ -27,6 +27,7 @@ struct pk_sim_check_api {
   void (*index)(const char *type, long long index, const char *file, int line, int column);
   void (*misaligned)(const void *address, unsigned alignment, const char *type, const char *file, int line);
   void (*divided_by_zero)(const char *file, int line);
+  void (*out_of_steps)(const void *from);
 };
 
 // The other exported symbol of a checked image, pk_sim_check_v1.
@@ -38,6 +39,8 @@ struct pk_sim_check_image {
   const char *file;     // and its name
   pk_sim_u64 *flops;    // floating-point operations so far; null unless the image counts them
   char *own, *own_end;  // the simulator's variables in the image, which say where the running block is
+  pk_sim_u64 *steps;    // basic blocks that this launch may still run; null unless the image counts them
+  pk_sim_u64 step_limit;
 };
 
 #endif

@@ -8,9 +8,10 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from pygpukit._core import native
-from pygpukit.core import promotion, scalars
+from pygpukit.core import deferred
 from pygpukit.core.dtypes import int32, int64
 from pygpukit.core.errors import DTypeError, ShapeError
+from pygpukit.core.indexing import out_of_range
 from pygpukit.ops import copying, host
 from pygpukit.ops.operands import check_array, check_devices, overlaps, span
 from pygpukit.ops.pointwise import CTYPES
@@ -33,9 +34,9 @@ _WORDS = {
 def embedding(table: GPUArray, ids: GPUArray, *, out: GPUArray | None = None) -> GPUArray:
     """table[ids]: (rows, D) and ids of any shape give ids.shape + (D,), in the table's type, whatever it is.
 
-    ids: int32 or int64. They are not looked at before the launch, since that would have to wait for them: an id that is
-    negative or not below `rows` gives a row of NaN (of zeros, in types without NaN), and nothing outside the table is
-    read. out: written and returned. Strided operands are read in place; asynchronous; exact.
+    ids: int32 or int64, 0 to rows - 1. An id out of range raises IndexError as indexing does: at once on the simulated
+    device; on a CUDA one, where nothing is read before the launch, by the next call that waits, and until then its row
+    is zero. out: written and returned. Strided operands are read in place; asynchronous; exact.
     Raises ShapeError, DTypeError, DeviceMismatchError.
     """
     return _gather(table, ids, out, "embedding")
@@ -112,24 +113,13 @@ def _gather(table: GPUArray, ids: GPUArray, out: GPUArray | None, what: str) -> 
     return out
 
 
-def _missing(table: GPUArray) -> bytes:
-    """One element of what stands for a row that there is not."""
-    nan = float("nan")
-    if table.dtype in promotion.COMPLEX:
-        return scalars.encode(complex(nan, nan), table.dtype)
-    return scalars.encode(nan, table.dtype) if table.dtype in promotion.FLOATS else bytes(table.itemsize)
-
-
 def _on_host(table: GPUArray, ids: GPUArray, out: GPUArray) -> None:
-    import numpy as np
-
     def compute() -> None:
-        source, wanted = host.memory(table), host.memory(ids)
-        there = (wanted >= 0) & (wanted < table.shape[0])
-        result = np.empty((wanted.size, table.shape[1]), source.dtype)
-        result[...] = np.frombuffer(_missing(table), source.dtype)
-        result[there] = source[wanted[there]]
-        host.memory(out)[...] = result.reshape(out.shape)
+        wanted = host.memory(ids)
+        missing = wanted[(wanted < 0) | (wanted >= table.shape[0])]
+        if missing.size:
+            raise out_of_range(int(missing[0]), 0, table.shape[0])
+        host.memory(out)[...] = host.memory(table)[wanted].reshape(out.shape)
 
     native.host_launch("embedding", compute, [table, ids, out])
 
@@ -145,8 +135,6 @@ def _on_device(table: GPUArray, ids: GPUArray, out: GPUArray) -> None:
     if step == size:
         places = (storage.device_ptr, start * size, row_step, row_bytes, out.device_ptr)
         word = next(width for width in _WORDS if all(place % width == 0 for place in places))
-    missing = _missing(table)
-    pattern = (missing * 8)[:8]
     words = row_bytes // word
     # embedding.cu: EmbeddingCall
     fields = [ids.size, table.shape[0], words, start * size // word, row_step // word]
@@ -160,5 +148,6 @@ def _on_device(table: GPUArray, ids: GPUArray, out: GPUArray) -> None:
         storage,
         ids_storage,
         out,
-        struct.pack(f"<{len(fields)}q", *fields) + pattern,
+        deferred.report(),
+        struct.pack(f"<{len(fields)}q", *fields),
     )
