@@ -116,8 +116,8 @@ def parse(key: Any, shape: Shape, strides: Shape, offset: int, as_index: Callabl
             offset += _position(item, shape[axis], axis) * strides[axis]
         else:
             is_mask = isinstance(item, bool) or _is_bool(item)
-            if is_mask and count:
-                _check_mask(item.shape, here, axis)
+            if is_mask and count and not _fits(item.shape, here, axis):
+                item, is_mask = _nothing(), False
             picks.append(Pick(item, is_mask, axis, here, steps))
         axis += count
     split = 0 if apart or place is None else place
@@ -159,13 +159,22 @@ def _check_count(used: int, dots: int, ndim: int) -> None:
         raise IndexError(f"too many indices: the array has {ndim} dimensions, {used} were indexed")
 
 
-def _check_mask(mask: Shape, shape: Shape, axis: int) -> None:
+def _fits(mask: Shape, shape: Shape, axis: int) -> bool:
+    """Whether a mask has the shape of its axes. As in NumPy an axis of 0 elements goes with every extent, and selects
+    nothing. Raises IndexError."""
     for position, (own, extent) in enumerate(zip(mask, shape, strict=True)):
-        if own != extent:
+        if own not in (0, extent):
             raise IndexError(
                 f"a mask of shape {mask} does not fit: its axis {position} has {own} elements, axis {axis + position} "
                 f"of the array has {extent}"
             )
+    return mask == shape
+
+
+def _nothing() -> Any:
+    import numpy as np
+
+    return np.empty(0, np.int64)
 
 
 def _slice(item: slice, extent: int) -> tuple[int, int, int]:

@@ -178,6 +178,24 @@ def test_values_must_broadcast() -> None:
         x[[0, 1]] = 1j
 
 
+@pytest.mark.parametrize(
+    ("shape", "masks"),
+    [((3,), [(0,)]), ((0, 1), [(0, 0)]), ((2, 3, 4), [(2, 0)]), ((2, 3), [(0,), (3,)]), ((3, 0, 1), [None, (0, 0)])],
+)
+def test_masks_without_elements_fit_any_extent(shape: tuple[int, ...], masks: list[tuple[int, ...] | None]) -> None:
+    """NumPy's rule, for reading and writing; other extents of such masks are checked."""
+    a = np.ones(shape, np.float32)
+    key = tuple(slice(None) if mask is None else np.zeros(mask, bool) for mask in masks)
+    own = tuple(part if isinstance(part, slice) else gp.from_numpy(part) for part in key)
+    for each in (key, own):
+        x = gp.from_numpy(a)
+        assert x[each].shape == a[key].shape
+        x[each] = 7
+        np.testing.assert_array_equal(x.to_numpy(), a)
+    with pytest.raises(IndexError, match=r"mask of shape \(0, 2\) does not fit: its axis 1 has 2 elements"):
+        gp.ones((0, 3))[np.zeros((0, 2), bool)]
+
+
 @pytest.mark.parametrize("dtype", ["bool", "float16", "float32", "int64", "complex128"])
 @pytest.mark.parametrize("share", [0.5, 0.01])
 def test_masks_over_many_blocks(dtype: str, share: float) -> None:
