@@ -255,7 +255,33 @@ void Core::Note(Fiber *fiber, const pk_sim_self &self) {
 
 // ---- barriers
 
+// A block's own barrier while another thread can go on, which is all of them but one in a block: it touches one line of
+// cache besides the stack, and the compiler needs to save nothing for it.
 int Core::Barrier(const pk_sim_self &self, pk_sim_barrier_kind kind, int predicate) {
+  Fiber *fiber = current_, *next = queue_head_;
+  if (!next || kind != PK_SIM_BARRIER || run_->checker || fiber->thread != self.thread)
+    return AnyBarrier(self, kind, predicate);
+  fiber->file = self.file;
+  fiber->line = self.line;
+  WaitAtBarrier(fiber, kind);
+  queue_head_ = next->next;
+  if (!queue_head_) queue_tail_ = nullptr;
+  FetchAhead(queue_head_);
+  current_ = next;
+  return SwitchContext(&fiber->context, &next->context);
+}
+
+void Core::WaitAtBarrier(Fiber *fiber, pk_sim_barrier_kind kind) {
+  fiber->waits_at_barrier = true;
+  fiber->barrier = kind;
+  fiber->next = nullptr;
+  (barrier_tail_ ? barrier_tail_->next : barrier_head_) = fiber;
+  barrier_tail_ = fiber;
+  barrier_scopes_ |= ScopeBit(kind);
+  ++barrier_count_;
+}
+
+int Core::AnyBarrier(const pk_sim_self &self, pk_sim_barrier_kind kind, int predicate) {
   Fiber *fiber = current_;
   Note(fiber, self);
   if (kind == PK_SIM_BARRIER_GRID && !run_->cooperative)
@@ -264,14 +290,9 @@ int Core::Barrier(const pk_sim_self &self, pk_sim_barrier_kind kind, int predica
                  "cooperative=True)",
                  self.file, self.line),
           self.line);
-  fiber->waits_at_barrier = true;
-  fiber->barrier = kind;
-  fiber->next = nullptr;
-  (barrier_tail_ ? barrier_tail_->next : barrier_head_) = fiber;
-  barrier_tail_ = fiber;
+  WaitAtBarrier(fiber, kind);
   barrier_sum_ += predicate != 0;
-  barrier_scopes_ |= ScopeBit(kind);
-  if (++barrier_count_ == live_ && self.started == threads_) CompleteBarrier();
+  if (barrier_count_ == live_ && self.started == threads_) CompleteBarrier();
   SwitchTo(fiber, NextRunnable(self.started));
   if (run_->checker) run_->checker->Resume(self.thread);
   switch (kind) {

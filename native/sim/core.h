@@ -133,6 +133,8 @@ class Core {
   void SwitchTo(Fiber *from, Fiber *to);
   Fiber *NextRunnable(unsigned started);  // taken off the queue, or fresh
   void Append(Fiber *fiber);
+  [[gnu::noinline]] int AnyBarrier(const pk_sim_self &self, pk_sim_barrier_kind kind, int predicate);
+  void WaitAtBarrier(Fiber *fiber, pk_sim_barrier_kind kind);
   void CompleteBarrier();
   void ReleaseBarrier();
   bool Quiescent(unsigned started);  // lets go whoever waits only for threads that have exited

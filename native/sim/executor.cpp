@@ -3,9 +3,15 @@
 
 #include <pthread.h>
 
+#include <chrono>
+
 #include "sim/fault.h"
 
 namespace pygpukit::sim {
+
+// How long a thread that has just ended a job looks out for the next one. Waking a thread takes longer than most
+// programs take between the end of a short kernel and the next launch.
+static constexpr std::chrono::microseconds kWatch{15};
 
 Executor &Executor::Get() {
   static Executor &executor = *new Executor;
@@ -17,6 +23,7 @@ void Executor::Post(std::function<void()> job) {
   {
     std::lock_guard guard(mutex_);
     jobs_.push_back(std::move(job));
+    posted_.fetch_add(1, std::memory_order_release);
     start = jobs_.size() > idle_;
   }
   if (!start) {
@@ -38,9 +45,23 @@ void Executor::Post(std::function<void()> job) {
   pthread_attr_destroy(&attributes);
 }
 
+// At most one thread does this: it takes a core that kernels may need. Another one is woken all the same when a job
+// comes, because this one may have lost its core.
+void Executor::Watch(std::unique_lock<std::mutex> *guard) {
+  watching_ = true;
+  const uint64_t posted = posted_.load(std::memory_order_relaxed);
+  guard->unlock();
+  const auto end = std::chrono::steady_clock::now() + kWatch;
+  while (posted_.load(std::memory_order_acquire) == posted && std::chrono::steady_clock::now() < end) {
+  }
+  guard->lock();
+  watching_ = false;
+}
+
 void Executor::Work() {
   std::unique_lock guard(mutex_);
   for (;;) {
+    if (jobs_.empty() && !watching_) Watch(&guard);
     while (jobs_.empty()) {
       ++idle_;
       wake_.wait(guard);

@@ -1,7 +1,9 @@
 // executor.h: the threads of the simulator. Made when needed, parked when idle, never joined.
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
+#include <cstdint>
 #include <deque>
 #include <functional>
 #include <mutex>
@@ -19,10 +21,13 @@ class Executor {
 
  private:
   void Work();
+  void Watch(std::unique_lock<std::mutex> *guard);
   std::mutex mutex_;
   std::condition_variable wake_;
   std::deque<std::function<void()>> jobs_;
   size_t idle_ = 0;
+  bool watching_ = false;
+  std::atomic<uint64_t> posted_{0};
 };
 
 }  // namespace pygpukit::sim

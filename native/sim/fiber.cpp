@@ -9,7 +9,7 @@ namespace pygpukit::sim {
 
 #ifdef PK_SIM_UCONTEXT
 
-void SwitchContext(Context *from, Context *to) { swapcontext(&from->saved, &to->saved); }
+int SwitchContext(Context *from, Context *to) { return swapcontext(&from->saved, &to->saved); }
 
 void JumpContext(Context *to) {
   setcontext(&to->saved);
@@ -36,7 +36,7 @@ void MakeContext(Context *context, char *stack, size_t bytes, void (*entry)(void
 
 // Saves what the x86-64 calling convention asks a function to keep, and goes on where the other stack was left. The
 // floating-point control words are not saved: kernels do not change them.
-extern "C" void pk_sim_switch(void **save, void *load);
+extern "C" int pk_sim_switch(void **save, void *load);
 extern "C" [[noreturn]] void pk_sim_jump(void *load);
 extern "C" void pk_sim_first_entry();
 asm(R"(
@@ -59,6 +59,7 @@ pk_sim_switch:
   popq %r12
   popq %rbx
   popq %rbp
+  xorl %eax, %eax
   ret
 .size pk_sim_switch, .-pk_sim_switch
 .globl pk_sim_jump
@@ -85,7 +86,7 @@ pk_sim_first_entry:
 .size pk_sim_first_entry, .-pk_sim_first_entry
 )");
 
-void SwitchContext(Context *from, Context *to) { pk_sim_switch(&from->stack_pointer, to->stack_pointer); }
+int SwitchContext(Context *from, Context *to) { return pk_sim_switch(&from->stack_pointer, to->stack_pointer); }
 void JumpContext(Context *to) { pk_sim_jump(to->stack_pointer); }
 
 void MakeContext(Context *context, char *stack, size_t bytes, void (*entry)(void *), void *argument) {

@@ -20,7 +20,8 @@ struct Context {
 #endif
 };
 
-void SwitchContext(Context *from, Context *to);
+// Returns 0, when `from` is switched to: a function that ends with it needs no stack of its own.
+int SwitchContext(Context *from, Context *to);
 // Leaves the running stack for good.
 [[noreturn]] void JumpContext(Context *to);
 // The next switch to the context calls entry(argument) on the stack, whose end is stack + bytes. It must never return.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import atexit
 import contextlib
 import os
 import platform
@@ -20,6 +19,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from pygpukit.core.errors import NvrtcError, NvrtcErrorCode
+from pygpukit.jit import sim_headers
 from pygpukit.jit.diagnostics import compile_error
 from pygpukit.jit.sim_flops import COUNTING_FLAGS, with_counters
 from pygpukit.jit.sim_source import prepare, readable_log, refusals
@@ -28,7 +28,7 @@ from pygpukit.jit.sim_source import prepare, readable_log, refusals
 # the last flag g++ takes the address of the built-in variables, and then keeps them in memory; without that before it
 # both leave endless loops out.
 _FLAGS = (
-    "-x", "c++", "-O2", "-march=native", "-fPIC", "-shared", "-fvisibility=hidden", "-nostdinc", "-w",
+    "-O2", "-march=native", "-fPIC", "-fvisibility=hidden", "-nostdinc", "-w",
     "-g1", "-gdwarf-4", "-gz=none", "-fno-exceptions", "-fno-rtti", "-fno-math-errno", "-fno-trapping-math",
     "-fno-strict-aliasing", "-fwrapv", "-fsigned-char", "-fno-delete-null-pointer-checks", "-fstack-clash-protection",
     "-fno-stack-protector", "-U_FORTIFY_SOURCE", "-fno-finite-loops", "-fno-tree-slp-vectorize",
@@ -55,19 +55,6 @@ _WITHOUT_EFFECT = (
     "--device-as-default-execution-space", "--dopt", "-dopt", "--minimal", "--split-compile", "--time", "--verbose",
 )  # fmt: skip
 _PASSED_ON = ("-D", "-U", "-I")
-
-# Headers that a kernel source may include, by the one that has all they hold.
-_OTHER_HEADERS = {
-    "pk_sim_limits.h": (
-        "assert.h", "cassert", "cfloat", "climits", "cmath", "cstddef", "cstdint", "cstdio", "cuda_runtime.h",
-        "device_launch_parameters.h", "float.h", "limits.h", "math.h", "stddef.h", "stdint.h", "stdio.h",
-    ),
-    "pk_sim_groups.h": (
-        "cooperative_groups/memcpy_async.h", "cooperative_groups/reduce.h", "cooperative_groups/scan.h",
-    ),
-}  # fmt: skip
-
-include_directory: Path | None = None  # where the CUDA headers of the simulator are; None = those of the package
 
 
 class CompilerNotFound(NvrtcError):
@@ -134,38 +121,40 @@ def compile(
         raise compile_error(name, refused, source)
     prepared = prepare(source, name, macros, name_expressions, checked=bool(check))
     command = find_compiler()
-    headers = _headers(os.getpid(), include_directory)
+    headers = sim_headers.folder()
     with tempfile.TemporaryDirectory(prefix="pygpukit-sim-") as folder:
         text, image = Path(folder) / "kernel.cpp", Path(folder) / "kernel.so"
         text.write_text(prepared.text)
         listed = Path(folder) / "kernel.d"
-        listing = ["-MD", "-MF", str(listed)] if read is not None else []
+        listing = ["-MD", "-MF", str(listed), *_listing_flags(command)] if read is not None else []
         # A linker that is told of sanitizers adds their own libraries, with zig whatever else it is told.
         halfway = Path(folder) / ("kernel.s" if check == "count" else "kernel.o")
         at_once = not check or (check != "count" and not _is_zig(command))
         until = ["-o", str(image), *_link_flags(command)] if at_once else []
-        status, log = _run([
-            *command, *_FLAGS, *_compiler_flags(command), *_check_flags(check, command, step_limit),
-            *_translate(options),
-            *(f"-D{define}" for define in defines), "-iquote", str(Path.cwd()),
-            "-I", str(headers), "-include", str(headers / "pk_cuda_sim.h"), *listing, str(text),
+        language, own = _translate(options)
+        flags = [*command, *_FLAGS, *_compiler_flags(command), *_check_flags(check, command, step_limit), *language]
+        first = sim_headers.prelude(flags, compiler_identity()) if _is_gcc(command) else headers / sim_headers.PRELUDE
+        status, _, log = _run([
+            *flags, "-x", "c++", "-shared", *own, *(f"-D{define}" for define in defines), "-iquote", str(Path.cwd()),
+            "-I", str(headers), "-include", str(first), *listing, str(text),
             *(until or ["-S" if check == "count" else "-c", "-o", str(halfway)]),
         ])  # fmt: skip
         if not until and status == 0:
             if check == "count":
                 halfway.write_text(with_counters(halfway.read_text()))
             link = ["-shared", "-fPIC", "-gdwarf-4", str(halfway), "-o", str(image), *_link_flags(command)]
-            status, log = _run([*command, *link])
+            status, _, log = _run([*command, *link])
         if status != 0:
             raise compile_error(name, readable_log(log, name, prepared, source), source)
         if read is not None:
-            read += [file for file in _dependencies(listed.read_text()) if Path(file) != text]
+            files = _dependencies(listed.read_text())
+            read += [file for file in files if Path(file) != text and not sim_headers.is_precompiled(file)]
         return SimImage(image.read_bytes(), "", prepared.names)
 
 
 def header_folders() -> list[Path]:
     """Where the simulator's own headers lie."""
-    return [_headers(os.getpid(), include_directory)]
+    return [sim_headers.folder()]
 
 
 def _dependencies(rule: str) -> list[str]:
@@ -174,9 +163,10 @@ def _dependencies(rule: str) -> list[str]:
     return [re.sub(r"\\([ #\\])", r"\1", word).replace("$$", "$") for word in words]
 
 
-def _translate(options: Sequence[str]) -> list[str]:
-    """NVRTC's options as the host compiler's. Those about speed or code size have nothing to do here."""
-    flags = ["-std=c++17"]
+def _translate(options: Sequence[str]) -> tuple[list[str], list[str]]:
+    """NVRTC's options as the host compiler's: those about the language, and those that name macros and files. Those
+    about speed or code size have nothing to do here."""
+    flags, own = ["-std=c++17"], []
     for option in options:
         key, _, value = option.partition("=")
         if key in ("--std", "-std"):
@@ -186,18 +176,18 @@ def _translate(options: Sequence[str]) -> list[str]:
             flags += ["-ffp-contract=off"] if value == "false" else []
         elif key in ("--include-path", "--pre-include", "-include", "--undefine-macro"):
             names = {"--include-path": "-I", "--undefine-macro": "-U"}
-            flags += [names.get(key, "-include"), value]
+            own += [names.get(key, "-include"), value]
         elif key.startswith(_PASSED_ON):
-            flags.append(option)
+            own.append(option)
         elif key not in _WITHOUT_EFFECT:
             raise ValueError(f"the simulator's compiler does not know the option {option!r}")
-    return flags
+    return flags, own
 
 
 def _check_flags(check: bool | str, command: Sequence[str], step_limit: int) -> list[str]:
     if not check:
         return []
-    gcc = not _is_zig(command) and "clang" not in Path(command[0]).name
+    gcc = _is_gcc(command)
     counting = COUNTING_FLAGS if check == "count" else ()
     own = _CHECKED_GCC if gcc else _CHECKED_CLANG
     # clang leaves out blocks whose runs follow from others', among them a loop of one block.
@@ -210,13 +200,24 @@ def _is_zig(command: Sequence[str]) -> bool:
     return "zig" in " ".join(command[-2:])
 
 
+def _is_gcc(command: Sequence[str]) -> bool:
+    return not _is_zig(command) and "clang" not in _identity(tuple(command))  # macOS calls its clang g++
+
+
+def _listing_flags(command: Sequence[str]) -> list[str]:
+    # The headers behind a precompiled one, too.
+    return ["-fpch-deps"] if _is_gcc(command) else []
+
+
 def _compiler_flags(command: Sequence[str]) -> list[str]:
     if _is_zig(command):
         return ["-fno-sanitize=undefined", "-UNDEBUG"]
-    if "clang" in Path(command[0]).name:
+    if not _is_gcc(command):
         return ["-fno-caret-diagnostics", "-fno-color-diagnostics"]
-    # As a GPU does: a product and a sum in one. clang does it by itself, and would contract conversions, too.
-    return ["-fno-diagnostics-show-caret", "-fdiagnostics-color=never", "-ffp-contract=fast"]
+    # As a GPU does: a product and a sum in one. clang does it by itself, and would contract conversions, too. The rest
+    # saves time: no files between compiler and assembler, no plugin in the linker.
+    return ["-fno-diagnostics-show-caret", "-fdiagnostics-color=never", "-ffp-contract=fast", "-pipe",
+            "-fno-use-linker-plugin"]  # fmt: skip
 
 
 def _link_flags(command: Sequence[str]) -> list[str]:
@@ -227,32 +228,32 @@ def _link_flags(command: Sequence[str]) -> list[str]:
     return ["-nostartfiles", "-nodefaultlibs", "-Wl,-z,defs", "-lm", "-lc", "-lgcc"]
 
 
-def _run(command: list[str]) -> tuple[int, str]:
-    """(exit status, messages). The compiler and what it started are ended when this is interrupted."""
-    # Messages in English with plain quotes, whatever the user's language; and no folders that no option names.
-    environment = {**os.environ, "LC_ALL": "C"}
-    for variable in ("CPATH", "C_INCLUDE_PATH", "CPLUS_INCLUDE_PATH"):
-        environment.pop(variable, None)
+def _run(command: list[str]) -> tuple[int, str, str]:
+    """(exit status, output, messages). The compiler and what it started are ended when this is interrupted."""
     with subprocess.Popen(
-        command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=environment,
-        start_new_session=True,
+        command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        env=sim_headers.compiler_environment(), start_new_session=True,
     ) as process:  # fmt: skip
         try:
-            _, messages = process.communicate()
+            output, messages = process.communicate()
         except BaseException:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
             raise
-    return process.returncode, messages.decode(errors="replace")
+    return process.returncode, output.decode(errors="replace"), messages.decode(errors="replace")
 
 
 @cache
 def _identity(command: tuple[str, ...]) -> str:
     asked = [*command, "--version"] if not _is_zig(command) else [*command[:-1], "version"]
     try:
-        answer = subprocess.run(asked, capture_output=True, text=True, check=True).stdout
-    except (OSError, subprocess.CalledProcessError) as error:
+        status, answer, said = _run(asked)
+    except OSError as error:
         raise CompilerNotFound(f"the C++ compiler {' '.join(command)!r} does not run: {error}") from error
+    if status != 0:
+        what = f"exit status {status}{': ' if said else ''}{said.strip()}"
+        raise CompilerNotFound(f"the C++ compiler {' '.join(command)!r} does not run: {what}")
     version = next((line.strip() for line in answer.splitlines() if line.strip()), "unknown version")
     return f"{'zig ' if _is_zig(command) else ''}{version}, cpu {_processor()}"
 
@@ -265,40 +266,3 @@ def _processor() -> str:
     except (OSError, StopIteration):
         features = platform.machine() + platform.processor()
     return blake2b(features.encode(), digest_size=6).hexdigest()
-
-
-@cache
-def _headers(process: int, directory: Path | None) -> Path:
-    """A folder with the CUDA headers of the simulator; removed when the process ends."""
-    folder = Path(tempfile.mkdtemp(prefix="pygpukit-sim-headers-"))
-
-    def remove() -> None:
-        if os.getpid() == process:
-            shutil.rmtree(folder, ignore_errors=True)
-
-    atexit.register(remove)
-    (folder / "cooperative_groups").mkdir()
-    for included, names in _OTHER_HEADERS.items():
-        for name in names:
-            (folder / name).write_text(f"#include <{included}>\n")
-    for name, text in (_package_headers() if directory is None else _files(directory)).items():
-        (folder / name).parent.mkdir(exist_ok=True)
-        (folder / name).write_text(text)
-    return folder
-
-
-def _package_headers() -> dict[str, str]:
-    """Those that stand in for CUDA's, and those of the built-in kernels."""
-    from pygpukit._core import native
-
-    folders = (("sim/include/", ".h"), ("kernels/", ".cuh"))
-    return {
-        key.removeprefix(prefix): text
-        for prefix, suffix in folders
-        for key, text in native.sources().items()
-        if key.startswith(prefix) and key.endswith(suffix)
-    }
-
-
-def _files(directory: Path) -> dict[str, str]:
-    return {path.name: path.read_text() for path in directory.glob("*.h")}

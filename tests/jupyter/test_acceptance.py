@@ -159,7 +159,7 @@ def test_04_a_compile_error_fails_the_cell_on_its_lines(shell: Any, capsys: Any)
 def test_06_an_out_of_bounds_access_is_contained(shell: Any) -> None:
     """With other faults, and what a real device can do after one: the tests of faults and of isolated launches."""
     shell.user_ns.update(x=gp.ones(8), y=gp.ones(8), z=gp.zeros(8))
-    error = failure(shell, "-i x,y,a=2,n=8 -o z", AXPY.replace("z[i] =", "z[i + (1 << 28)] ="))
+    error = failure(shell, "-i x,y,a=2,n=8 -o z", AXPY.replace("z[i] =", "z[i - (1LL << 40)] ="))
     assert isinstance(error, gp.DriverError) and "axpy" in str(error) and "cell:4" in str(error)
     cuda(shell, "-i x,y,a=2,n=8 -o z")
     assert shell.user_ns["z"].to_numpy().tolist() == [3.0] * 8

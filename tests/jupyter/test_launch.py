@@ -141,7 +141,7 @@ def test_a_refused_launch_shows_its_text_alone(shell: Any, data: dict[str, Any],
 def test_a_fault_fails_the_cell_that_launched(shell: Any, data: dict[str, Any], capsys: Any) -> None:
     if gp.backend() != "sim":
         pytest.skip("a fault ends the context of a real device")
-    error = failure(shell, "-i x,y,a=1,n=n -o z", AXPY.replace("z[i] =", "z[i + (1 << 28)] ="))
+    error = failure(shell, "-i x,y,a=1,n=n -o z", AXPY.replace("z[i] =", "z[i - (1LL << 40)] ="))
     assert isinstance(error, DriverError)
     assert "cell:4" in capsys.readouterr().out
     cuda(shell, "-i x,y,a=1,n=n -o z")

@@ -1,0 +1,148 @@
+"""The simulator's headers in the cache folder, and their precompiled form: used when intact, never needed."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from pygpukit.core.errors import CompileError
+from pygpukit.jit import sim_headers, simulator
+
+SOURCE = "__global__ void k(int *o) {{ *o = {number}; }}"
+
+
+@pytest.fixture
+def gcc() -> None:
+    if "g++" not in simulator.compiler_identity():
+        pytest.skip("only g++'s headers are precompiled")
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty cache folder, as a process that has compiled nothing sees it."""
+    monkeypatch.setenv("PYGPUKIT_CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(sim_headers, "_asked", {})
+    monkeypatch.setattr(sim_headers, "_ready", {})
+    return tmp_path
+
+
+@pytest.fixture
+def commands(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
+    """The compiler's command lines, as they are run."""
+    run: Callable[[list[str]], tuple[int, str, str]] = simulator._run
+    seen: list[list[str]] = []
+
+    def note(command: list[str]) -> tuple[int, str, str]:
+        if "--version" not in command:
+            seen.append(command)
+        return run(command)
+
+    monkeypatch.setattr(simulator, "_run", note)
+    return seen
+
+
+def compile_one(number: int, **options: object) -> simulator.SimImage:
+    return simulator.compile(SOURCE.format(number=number), **options)  # type: ignore[arg-type]
+
+
+def first_header(command: list[str]) -> Path:
+    return Path(command[command.index("-include") + 1])
+
+
+def precompiled(cache: Path) -> list[Path]:
+    return list(cache.glob(f"simulator/*/precompiled/*/{sim_headers.PRELUDE}.gch"))
+
+
+def wait_until_made(cache: Path) -> Path:
+    end = time.monotonic() + 60
+    while not (found := [path for path in precompiled(cache) if not path.parent.name.startswith("making-")]):
+        assert time.monotonic() < end, "no precompiled header was made"
+        time.sleep(0.02)
+    return found[0]
+
+
+@pytest.mark.usefixtures("gcc")
+def test_the_second_compile_has_the_headers_precompiled(cache: Path, commands: list[list[str]]) -> None:
+    compile_one(1)
+    assert not precompiled(cache)
+    compile_one(2)
+    made = wait_until_made(cache)
+    sim_headers._ready.clear()  # as another process begins
+    compile_one(3)
+    assert first_header(commands[-1]) == made.with_suffix("")
+    assert first_header(commands[0]).parent == sim_headers.folder()
+
+
+@pytest.mark.usefixtures("gcc")
+def test_images_are_the_same_with_and_without_it(cache: Path) -> None:
+    plain = compile_one(1)
+    compile_one(2)
+    wait_until_made(cache)
+    sim_headers._ready.clear()
+    read: list[str] = []
+    assert compile_one(1, read=read).kernels == plain.kernels
+    assert str(sim_headers.folder() / "pk_sim_block.h") in read
+    assert not any(path.endswith(".gch") for path in read)
+
+
+@pytest.mark.usefixtures("gcc")
+def test_a_damaged_one_is_not_used(cache: Path, commands: list[list[str]]) -> None:
+    compile_one(1)
+    compile_one(2)
+    made = wait_until_made(cache)
+    content = bytearray(made.read_bytes())
+    content[len(content) // 2] ^= 1
+    made.write_bytes(content)
+    sim_headers._ready.clear()
+    compile_one(3)
+    assert first_header(commands[-1]).parent == sim_headers.folder()
+    assert not made.exists()
+
+
+@pytest.mark.usefixtures("gcc")
+def test_macros_that_do_not_fit_it_are_still_obeyed(cache: Path) -> None:
+    compile_one(1)
+    compile_one(2)
+    wait_until_made(cache)
+    sim_headers._ready.clear()
+    with pytest.raises(CompileError, match="the kernel's own"):
+        simulator.compile('static_assert(OWN != 1, "the kernel\'s own");', defines=["OWN=1"])
+    with pytest.raises(CompileError, match="double"):  # a name of the header: the text is read again
+        simulator.compile(SOURCE.format(number=3), defines=["float3=double"])
+
+
+def test_an_emptied_cache_folder_is_filled_again(cache: Path) -> None:
+    compile_one(1)
+    shutil.rmtree(cache / "simulator")
+    assert compile_one(2).image
+
+
+def test_a_folder_that_cannot_be_used_costs_nothing_but_time(cache: Path) -> None:
+    (cache / "simulator").write_text("a file where the folder should be")
+    assert compile_one(1).image
+    assert cache not in sim_headers.folder().parents
+
+
+def test_headers_of_a_folder_that_others_may_write_to_are_not_used(cache: Path) -> None:
+    (cache / "simulator").mkdir(mode=0o777)
+    (cache / "simulator").chmod(0o777)
+    assert compile_one(1).image
+    assert cache not in sim_headers.folder().parents
+
+
+@pytest.mark.usefixtures("gcc")
+def test_processes_that_make_it_at_once_do_not_disturb_each_other(cache: Path) -> None:
+    program = (
+        "import sys; from pygpukit.jit import simulator\n"
+        "for i in range(4): simulator.compile('__global__ void k(int *o) { *o = %d; }' % (i + int(sys.argv[1])))"
+    )
+    running = [subprocess.Popen([sys.executable, "-c", program, str(10 * n)]) for n in range(3)]
+    assert [process.wait(120) for process in running] == [0, 0, 0]
+    sim_headers._ready.clear()
+    assert compile_one(99).image
