@@ -65,6 +65,10 @@ class ArrayBase:
 def empty(shape: int | Sequence[int], dtype: Any = "float32") -> GPUArray:
     """A new C-contiguous array with undefined contents on the current device and stream."""
 
+def shorten(array: ArrayBase, count: int) -> None:
+    """Makes a 1-D array shorter, in place; the memory behind its first elements goes back to the pool. ValueError unless the array is
+    contiguous and the only one of its memory."""
+
 def view(array: ArrayBase, shape: Sequence[int], strides: Sequence[int], offset: int, dtype: Any = None) -> GPUArray:
     """Another view of the same storage; offset in bytes from the storage's start. Bounds are checked."""
 

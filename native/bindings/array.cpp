@@ -397,6 +397,31 @@ static PyObject *view(PyObject *, PyObject *args, PyObject *kwargs) {
   return make_view(as_array(source)->storage, shape, strides, offset, code);
 }
 
+static PyObject *shorten(PyObject *, PyObject *args) {
+  PyObject *object;
+  long long count;
+  if (!PyArg_ParseTuple(args, "O!L:shorten", &ArrayBase_Type, &object, &count)) return nullptr;
+  ArrayObject *array = as_array(object);
+  Storage *storage = array->storage;
+  if (array->ndim != 1 || !array->contiguous || array->offset != 0 || storage->state == nullptr || storage->refs != 1 ||
+      count < 0 || count > array->size) {
+    PyErr_Format(
+        PyExc_ValueError,
+        "shorten: %lld elements of an array of %lld; it must be 1-D, contiguous, the only one of memory of the "
+        "pool, and no shorter",
+        count, static_cast<long long>(array->size));
+    return nullptr;
+  }
+  const uint64_t bytes = static_cast<uint64_t>(count) * static_cast<uint64_t>(itemsize_of(array));
+  if (pk_pool_shorten(storage->pool, storage->block, bytes) != PK_POOL_OK) {
+    pk_pool_raise();
+    return nullptr;
+  }
+  storage->bytes = bytes;
+  array->shape[0] = array->size = count;
+  Py_RETURN_NONE;
+}
+
 // PyArg converter: "K" would drop the upper bits and the sign.
 static int read_uint64(PyObject *object, void *out) {
   PyObject *number = PyNumber_Index(object);
@@ -540,6 +565,10 @@ static PyMethodDef functions[] = {
      "shape: int or tuple of ints; dtype: DataType or its name. The memory comes from the device's pool, in the order "
      "of the\n"
      "current stream. Raises ShapeError, DTypeError, OutOfMemoryError."},
+    {"shorten", shorten, METH_VARARGS,
+     "shorten(array, count)\n--\n\nMakes a 1-D array shorter, in place; the memory behind its first elements goes back "
+     "to "
+     "the pool."},
     {"view", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(view)), METH_VARARGS | METH_KEYWORDS,
      "view(array, shape, strides, offset, dtype=None)\n--\n\nAnother view of the array's storage; strides and offset "
      "in bytes."},

@@ -1,17 +1,13 @@
 // lookback.cuh: blocks that pass partial results to later blocks inside one launch, without an order that timing picks.
+//
+// Blocks begin in the order of their numbers, on GPUs as on the simulator: one that waits for others before it waits
+// for blocks that run.
 #pragma once
 #include "numeric.cuh"
 
 namespace pk {
 
 constexpr unsigned kAllLanes = 0xffffffffu;
-
-// The next tile, in order of arrival: a block that runs waits only for tiles whose blocks run, too. All threads call.
-__device__ __forceinline__ long long take_ticket(unsigned long long *counter, unsigned long long &shared) {
-  if (threadIdx.x == 0) shared = atomicAdd(counter, 1ull);
-  __syncthreads();
-  return static_cast<long long>(shared);
-}
 
 // A value in slots of 64 bits, 32 of the value and a mark that says it is there. A slot is read and written whole, so
 // no fence is needed between value and mark. Slots start as 0.

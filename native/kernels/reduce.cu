@@ -1,12 +1,15 @@
 // reduce.cu: reductions of any axes of any layout: along rows of memory, across them, and parts of either merged.
 //
-// Which thread takes which element depends on shapes and strides only. Long reductions are cut into chunks, whose states
-// go to `partials`; a second launch, rows<Merge<Op>, true>, makes results of them.
+// Which thread takes which element depends on shapes and strides only. Long reductions are cut into chunks, whose
+// states go to `partials`; a second launch, rows<Merge<Op>, true>, makes results of them. It is made while the first
+// still runs.
+#include "overlap.cuh"
 #include "reductions.cuh"
 
 namespace pk {
 
 constexpr int kThreads = 128;
+constexpr int kBlocks = 8;  // on an SM: with more, a compiler keeps too few loads in flight
 
 struct Reduction {
   Layout<2> kept;     // one result each: input and output; for columns() without the axis of the columns
@@ -29,7 +32,8 @@ __device__ __forceinline__ void deliver(const Op &op, const typename Op::State &
 
 // Elements i to i + N of a result, fewer at the end.
 template <int N, class Op, class Fetch>
-__device__ __forceinline__ void enter(const Op &op, typename Op::State &state, long long i, long long end, Fetch fetch) {
+__device__ __forceinline__ void enter(const Op &op, typename Op::State &state, long long i, long long end,
+                                      Fetch fetch) {
   using T = typename Op::Input;
   if (i + N <= end) {
     T values[N];
@@ -47,9 +51,11 @@ __device__ __forceinline__ void enter(const Op &op, typename Op::State &state, l
 // Up to 256 threads a result, side by side along its elements, each with 16 bytes of them at a time.
 // Dense: neighbours in memory and rows that start at multiples of 16 bytes.
 template <class Op, bool Dense>
-__global__ void __launch_bounds__(kThreads) rows(const typename Op::Input *in, typename Op::Output *out,
-                                                 typename Op::State *partials,
-                                                 const __grid_constant__ Reduction plan) {
+__global__ void __launch_bounds__(kThreads, kBlocks)
+    rows(const typename Op::Input *in, typename Op::Output *out, typename Op::State *partials,
+         const __grid_constant__ Reduction plan) {
+  await_previous();
+  let_next_begin();
   using T = typename Op::Input;
   constexpr int N = per_load<T>();
   constexpr int Loads = 8;  // in flight, a thread
@@ -104,11 +110,13 @@ __global__ void __launch_bounds__(kThreads) rows(const typename Op::Input *in, t
 }
 
 // A thread for a few neighbouring results, 256 / lanes threads for the elements of each, by their number.
-// Dense: one axis is reduced; `columns` and the strides of the others are multiples of the few, which are neighbours at such a multiple.
+// Dense: one axis is reduced; `columns` and the strides of the others are multiples of the few, which are neighbours at
+// such a multiple.
 template <class Op, bool Dense>
-__global__ void __launch_bounds__(kThreads) columns(const typename Op::Input *in, typename Op::Output *out,
-                                                    typename Op::State *partials,
-                                                    const __grid_constant__ Reduction plan) {
+__global__ void __launch_bounds__(kThreads, kBlocks)
+    columns(const typename Op::Input *in, typename Op::Output *out, typename Op::State *partials,
+            const __grid_constant__ Reduction plan) {
+  let_next_begin();
   using T = typename Op::Input;
   using State = typename Op::State;
   constexpr int N = !Dense ? 1 : per_load<T>() < 4 ? per_load<T>() : 4;

@@ -1,5 +1,6 @@
 // scan.cu: inclusive prefix sums and products along one axis; every association of operands is fixed by the shape.
 #include "lookback.cuh"
+#include "overlap.cuh"
 #include "rows.cuh"
 
 namespace pk {
@@ -47,10 +48,10 @@ struct Product {
 };
 
 struct ScanLayout {
-  Layout<2> lines;     // all axes but the scanned one, of input and output
-  long long length;    // of the scanned axis
-  long long step[2];   // elements from one to the next along it
-  long long pieces;    // a line is cut into: tiles of scan_rows, chunks of scan_lines
+  Layout<2> lines;    // all axes but the scanned one, of input and output
+  long long length;   // of the scanned axis
+  long long step[2];  // elements from one to the next along it
+  long long pieces;   // a line is cut into: tiles of scan_rows, chunks of scan_lines
   long long per_piece;
 };
 
@@ -120,6 +121,13 @@ __device__ __forceinline__ A preceding(unsigned long long *slots, long long tile
   }
 }
 
+// Before scan_rows, which begins at the same time and waits for the slots when it needs them.
+__global__ void __launch_bounds__(256) clear_slots(unsigned long long *slots, long long count) {
+  let_next_begin();
+  const long long i = static_cast<long long>(blockIdx.x) * blockDim.x + threadIdx.x;
+  if (i < count) slots[i] = 0;
+}
+
 // Of 16 bytes, each thread: as many as registers allow, but few where a warp makes a short row.
 template <class O, int Warps>
 __device__ constexpr int vectors() {
@@ -153,7 +161,6 @@ __global__ void __launch_bounds__(256, sizeof(O) < 4 ? 3 : 2)
   constexpr int N = vector_size<S, O>();
   constexpr int kVectors = vectors<O, Warps>();
   constexpr int kPerWarp = kVectors * 32 * N;
-  __shared__ unsigned long long ticket;
   __shared__ A warp_totals[8];
   __shared__ A tile_prefix;
   const int lane = threadIdx.x % 32;
@@ -164,7 +171,7 @@ __global__ void __launch_bounds__(256, sizeof(O) < 4 ? 3 : 2)
     row = static_cast<long long>(blockIdx.x) * 8 + warp;
     if (row >= p.lines.size) return;
   } else {
-    row = p.pieces == 1 ? blockIdx.x : take_ticket(state, ticket);
+    row = blockIdx.x;
     tile = row % p.pieces;
     row /= p.pieces;
   }
@@ -213,7 +220,8 @@ __global__ void __launch_bounds__(256, sizeof(O) < 4 ? 3 : 2)
         for (int w = 1; w < blockDim.x / 32; ++w) whole_tile = Op::apply(whole_tile, warp_totals[w]);
         long long slots = 0;
         for (long long level = p.pieces; level > 0; level >>= 5) slots += level;
-        unsigned long long *const own = state + 1 + row * slots * Slots<A>::kCount;
+        unsigned long long *const own = state + row * slots * Slots<A>::kCount;
+        await_previous();  // it clears the slots
         const A earlier = preceding<Op>(own, p.pieces, tile, whole_tile, lane);
         if (lane == 0) tile_prefix = earlier;
       }

@@ -53,32 +53,31 @@ __device__ __forceinline__ int place(int k, int held) {
 }
 
 // Turns ranks[k], the digit of this thread's k-th element, into where that element goes when the tile is sorted by
-// digit, stably. held: elements each thread has, at most Items. counted(d, total) is called once for every digit. All
-// threads call.
+// digit, stably. held: elements each thread has, at most Items. counts: for each warp its counters, then for each warp
+// the lanes that have a digit. counted(d, total) is called once for every digit. All threads call.
 template <int Items, class Counted>
 __device__ __forceinline__ void rank_digits(unsigned (&ranks)[Items], int held, unsigned (*counts)[kDigits], Tile &tile,
                                             Counted counted) {
   const int lane = threadIdx.x % 32;
   const int warp = threadIdx.x / 32;
   const int warps = blockDim.x / 32;
-  unsigned *const own = counts[warp];
-  for (int d = lane; d < kDigits; d += 32) own[d] = 0;
+  unsigned *const own = counts[warp], *const match = counts[kMaxWarps + warp];
+  for (int d = lane; d < kDigits; d += 32) own[d] = match[d] = 0;
   __syncwarp();
 #pragma unroll
   for (int k = 0; k < Items; ++k) {
     if (k >= held) break;
     const unsigned digit = ranks[k];
-    unsigned peers = kAllLanes;  // lanes with the same digit
-#pragma unroll
-    for (int bit = 0; bit < 8; ++bit) {
-      const bool set = (digit >> bit & 1u) != 0;
-      const unsigned lanes = __ballot_sync(kAllLanes, set);
-      peers &= set ? lanes : ~lanes;
-    }
+    atomicOr(&match[digit], 1u << lane);
+    __syncwarp();
+    const unsigned peers = match[digit];  // lanes with the same digit
     const unsigned before = own[digit];
     const unsigned ahead = __popc(peers & ((1u << lane) - 1u));
     __syncwarp();
-    if (ahead == 0) own[digit] = before + __popc(peers);
+    if (ahead == 0) {
+      own[digit] = before + __popc(peers);
+      match[digit] = 0;
+    }
     __syncwarp();
     ranks[k] = digit << 16 | (before + ahead);  // both in one register: the tile is smaller than 2^16
   }
@@ -111,7 +110,7 @@ __global__ void __launch_bounds__(kMaxThreads, 2)
     sort_rows(const T *in, T *out, long long *out_index, const __grid_constant__ SortLayout p) {
   constexpr int kItems = items<T, false>();
   __shared__ union {
-    unsigned counts[kMaxWarps][kDigits];
+    unsigned counts[2 * kMaxWarps][kDigits];
     unsigned char keys[kMaxThreads * kItems * sizeof(T)];
     unsigned short places[kMaxThreads * kItems];
     double aligned[2];
@@ -250,7 +249,7 @@ __device__ __forceinline__ long long count_before(const unsigned long long *word
   return count;
 }
 
-// One pass over rows of `pieces` tiles. state: a ticket counter for each pass, the bins, the tiles' words, all once 0.
+// One pass over rows of `pieces` tiles. state: the bins, then the tiles' words, all once 0.
 // Indices start as positions in the row.
 template <class T, bool Indexed>
 __global__ void __launch_bounds__(kMaxThreads, 2)
@@ -260,7 +259,7 @@ __global__ void __launch_bounds__(kMaxThreads, 2)
   constexpr int kPasses = Digits<T>::kPasses;
   constexpr int kTile = kMaxThreads * kItems;
   __shared__ union {
-    unsigned counts[kMaxWarps][kDigits];
+    unsigned counts[2 * kMaxWarps][kDigits];
     unsigned char keys[kTile * sizeof(T)];
     long long indices[Indexed ? kTile : 1];
     double aligned[2];
@@ -268,14 +267,13 @@ __global__ void __launch_bounds__(kMaxThreads, 2)
   __shared__ Tile tile;
   __shared__ unsigned long long bin_starts[kDigits];
   __shared__ long long targets[kDigits];  // where the tile's elements with a digit go, less their start in the tile
-  __shared__ unsigned long long ticket;
   T *const keys = reinterpret_cast<T *>(shared.keys);
 
-  const long long number = take_ticket(state + p.pass, ticket);
+  const long long number = blockIdx.x;
   const long long row = number / p.pieces;
   const long long part = number - row * p.pieces;
-  const unsigned long long *const bins = state + kPasses + (row * kPasses + p.pass) * kDigits;
-  unsigned long long *const words = state + kPasses + p.rows * kPasses * kDigits + number * kDigits;
+  const unsigned long long *const bins = state + (row * kPasses + p.pass) * kDigits;
+  unsigned long long *const words = state + p.rows * kPasses * kDigits + number * kDigits;
   const long long base = row * p.length;
   const long long first = part * kTile;
   const int count = static_cast<int>(p.length - first < kTile ? p.length - first : kTile);

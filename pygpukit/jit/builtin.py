@@ -7,6 +7,7 @@ for, so that all of them can be compiled ahead of time on a machine without a GP
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import cache
 from importlib import import_module
 
 from pygpukit._core import native
@@ -48,6 +49,7 @@ _FAMILIES = (
 _OPTIONS = {f"kernels/{name}.cu": ("--fmad=false",) for name in ("norm", "reduce", "softmax")}
 
 _ANY_TYPE = -1
+_OVERLAP = 4  # driver.h: PK_LAUNCH_PDL
 _kernels: dict[tuple[int, str], native.Kernel] = {}  # by device and name expression
 
 
@@ -87,11 +89,30 @@ def launch(
     source_key: str, name_expression: str, grid: Extent, block: Extent, *args: native.ArrayBase | bytes
 ) -> native.Kernel:
     """Launch a kernel of the package on the current stream: arrays become pointers, bytes by-value parameters."""
+    found = _found(source_key, name_expression, args)
+    found.bind(grid, block)(*args)
+    return found
+
+
+def launch_overlapping(
+    source_key: str, name_expression: str, grid: Extent, block: Extent, *args: native.ArrayBase | bytes
+) -> None:
+    """As launch(), but begun while the launch before it on the stream ends, where the device can: the kernel waits
+    itself for what it needs of that launch (overlap.cuh)."""
+    flags = _OVERLAP if _overlaps(native.current_device()) else 0
+    _found(source_key, name_expression, args).bind(grid, block, flags=flags)(*args)
+
+
+def _found(source_key: str, name_expression: str, args: Sequence[native.ArrayBase | bytes]) -> native.Kernel:
     found = _kernels.get((native.current_device(), name_expression))
     if found is None:
         found = kernel(source_key, name_expression, [parameter(i, arg) for i, arg in enumerate(args)])
-    found.bind(grid, block)(*args)
     return found
+
+
+@cache
+def _overlaps(device: int) -> bool:
+    return native.backend_name() == "cuda" and int(native.device_info(device)["compute_major"]) >= 9
 
 
 def source(source_key: str) -> str:

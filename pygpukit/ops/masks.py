@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from pygpukit._core import native
+from pygpukit.core.dtypes import as_dtype
+from pygpukit.core.errors import OutOfMemoryError
 from pygpukit.ops import copying, host, raw
 from pygpukit.ops.operands import check_array, check_devices
 
 if TYPE_CHECKING:
     from pygpukit.core.array import GPUArray
 
-SOURCE = "kernels/gather.cu"
+SOURCE = "kernels/masks.cu"
 _BLOCK = 256
-_CHUNK = 2048  # gather.cu: kChunk
-_GROUP = 256  # gather.cu: kGroup
+_CHUNK = 2048  # masks.cu: kChunk
+_GROUP = 256  # masks.cu: kGroup
 _SPARSE = 16  # one selected of so many: reading the others, too, costs less than waiting for the mask
 _WARPS = 8  # of a block: it counts as many chunks
+_NARROW = 2  # bytes of an element of which a thread takes twice as many
+# Up to so many bytes there is room for all elements until the number of the selected ones is known: they are packed
+# while the host still waits for it.
+_AHEAD_BYTES = 256 << 20
 
 
 def flatnonzero(mask: GPUArray) -> GPUArray:
@@ -46,23 +53,68 @@ def _selected(mask: GPUArray, array: GPUArray | None) -> GPUArray:
     if host.computes():
         return _on_host(mask, array, dtype)
     mask = copying.contiguous(mask)
+    if array is not None:
+        array = copying.contiguous(array)
     chunks = -(-mask.size // _CHUNK)
     blocks = -(-chunks // _GROUP)
     counts, groups, starts = (native.empty(*each) for each in ((chunks, "int32"), (blocks, "int64"), (chunks, "int64")))
     native.fill(groups, bytes(8))
     size = mask.size.to_bytes(8, "little")
-    _launch("pk::count_chunks", -(-chunks // _WARPS), mask, counts, groups, size)
-    _launch("pk::start_chunks", blocks, counts, groups, starts, chunks.to_bytes(8, "little"))
-    out = native.empty(int(groups.to_numpy().sum()), dtype)
-    if not out.size:
+    _launch("pk::count_chunks", -(-chunks // _WARPS), _BLOCK, mask, counts, groups, size)
+    _launch_next("pk::start_chunks", blocks, _GROUP, counts, groups, starts, chunks.to_bytes(8, "little"))
+    out = _room(mask.size, dtype)
+    if out is None:
+        count = _count(groups)
+        out = native.empty(count, dtype)
+        if count:
+            _pack(mask, array, starts, out, early=count * _SPARSE >= mask.size)
         return out
-    if array is None:
-        _launch("pk::select_positions", chunks, mask, starts, out, size)
-    else:
-        kernel = f"pk::select_elements<{raw.RAW[array.itemsize]}>"
-        early = (out.size * _SPARSE >= mask.size).to_bytes(8, "little")
-        _launch(kernel, chunks, mask, copying.contiguous(array), starts, out, size, early)
+    counted = native.current_stream()
+    native.order_streams(counted.handle, _side().handle)
+    _pack(mask, array, starts, out, early=True)
+    native.set_current_stream(_side())
+    try:
+        count = _count(groups)
+    finally:
+        native.set_current_stream(counted)
+    native.shorten(out, count)
     return out
+
+
+def _room(count: int, dtype: Any) -> GPUArray | None:
+    """Room for all elements, unless that is much or more than there is; none where a stream is captured: the count
+    cannot be waited for there, which reading it says."""
+    if count * as_dtype(dtype).itemsize > _AHEAD_BYTES or native.is_capturing():
+        return None
+    try:
+        return native.empty(count, dtype)
+    except OutOfMemoryError:  # there may still be enough for those that are selected
+        return None
+
+
+def _count(groups: GPUArray) -> int:
+    return int(groups.to_numpy().sum())
+
+
+def _side() -> native.Stream:
+    """A stream of the current device on which the number is read while the elements are packed on another."""
+    return _stream_of(native.current_device())
+
+
+@cache
+def _stream_of(device: int) -> native.Stream:
+    return native.Stream()
+
+
+def _pack(mask: GPUArray, array: GPUArray | None, starts: GPUArray, out: GPUArray, early: bool) -> None:
+    """out = the selected elements. early: most are selected, so they are read without waiting for the mask."""
+    size = mask.size.to_bytes(8, "little")
+    if array is None:
+        _launch_next("pk::select_positions", starts.size, _BLOCK, mask, starts, out, size)
+        return
+    threads = _BLOCK // 2 if array.itemsize <= _NARROW else _BLOCK
+    kernel = f"pk::select_elements<{raw.RAW[array.itemsize]}>"
+    _launch_next(kernel, starts.size, threads, mask, array, starts, out, size, early.to_bytes(8, "little"))
 
 
 def _on_host(mask: GPUArray, array: GPUArray | None, dtype: Any) -> GPUArray:
@@ -81,7 +133,14 @@ def _on_host(mask: GPUArray, array: GPUArray | None, dtype: Any) -> GPUArray:
     return out
 
 
-def _launch(expression: str, blocks: int, *args: Any) -> None:
+def _launch(expression: str, blocks: int, threads: int, *args: Any) -> None:
     from pygpukit.jit import builtin
 
-    builtin.launch(SOURCE, expression, (blocks, 1, 1), (_BLOCK, 1, 1), *args)
+    builtin.launch(SOURCE, expression, (blocks, 1, 1), (threads, 1, 1), *args)
+
+
+def _launch_next(expression: str, blocks: int, threads: int, *args: Any) -> None:
+    """As _launch(), of a kernel that waits itself for the launch before it."""
+    from pygpukit.jit import builtin
+
+    builtin.launch_overlapping(SOURCE, expression, (blocks, 1, 1), (threads, 1, 1), *args)

@@ -17,6 +17,7 @@ from pygpukit.ops.pointwise import pad
 THREADS = 128  # reduce.cu: kThreads
 _LOAD_BYTES = 16
 _LOADS_A_THREAD = 16  # what a thread of a row should have to do before a second warp helps
+_PARTS_A_THREAD = 8  # the same where parts are merged: there are few, and the launch is over when the slowest has them
 _WHOLE = 16384  # elements that are reduced in one part
 _LEAST_CHUNK = 8192
 _MOST_CHUNKS = 1024
@@ -100,14 +101,15 @@ class _Body:
         return struct.pack(f"<{len(fields)}q", *fields)
 
 
-def _rows(body: _Body, kept: Shape, steps: Shape, out_steps: Shape) -> Plan:
+def _rows(body: _Body, kept: Shape, steps: Shape, out_steps: Shape, each: int = _LOADS_A_THREAD) -> Plan:
+    """each: loads that a thread should have before a second warp helps."""
     results = 1
     for extent in kept:
         results *= extent
     loads = -(-body.count // body.per_load)
     dense = len(body.shape) < 2 and body.strides in ((), (1,)) and body.aligned
     dense = dense and _multiples(steps, body.per_load)
-    chunk, chunks, lanes = body.count, 1, _row_lanes(loads)
+    chunk, chunks, lanes = body.count, 1, _row_lanes(loads, each)
     if body.count > _WHOLE:
         chunk = max(_LEAST_CHUNK, -(-body.count // (_MOST_CHUNKS * 4096)) * 4096)
         chunks, lanes = _parts(body.count, chunk), THREADS
@@ -122,11 +124,11 @@ def _parts(count: int, chunk: int) -> int:
     return -(-count // (chunk * _PARTS_TOGETHER)) * _PARTS_TOGETHER
 
 
-def _row_lanes(loads: int) -> int:
+def _row_lanes(loads: int, each: int) -> int:
     """Threads a row: one for each load up to a warp, then enough that none has more than a few."""
     if loads <= 32:
         return _power_of_two(loads)
-    return min(THREADS, max(32, _power_of_two(-(-loads // _LOADS_A_THREAD))))
+    return min(THREADS, max(32, _power_of_two(-(-loads // each))))
 
 
 def _columns(body: _Body, kept: Shape, steps: Shape, out_steps: Shape, axis: int) -> Plan:
@@ -160,7 +162,7 @@ def _merge(kept: Shape, out_steps: Shape, chunks: int) -> Plan:
     """Parts lie side by side, result after result in the order of `kept`."""
     steps = tuple(step * chunks for step in layout.contiguous_strides(kept, 1))
     kept, (steps, out_steps) = layout.collapse(kept, [steps, out_steps])
-    return _rows(_Body(0, chunks, (chunks,), (1,), 1, True), kept, steps, out_steps)
+    return _rows(_Body(0, chunks, (chunks,), (1,), 1, True), kept, steps, out_steps, _PARTS_A_THREAD)
 
 
 def _multiples(values: Shape, of: int) -> bool:

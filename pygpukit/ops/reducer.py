@@ -152,16 +152,24 @@ def reduce(
     dense = "true" if wanted.dense else "false"
     _launch(f"pk::{wanted.form}<{types.functor}, {dense}>", wanted, setting, elements, out, partials)
     if wanted.merge:
-        _launch(f"pk::rows<pk::Merge<{types.merged}>, true>", wanted.merge, setting, partials, out, out)
+        merge = f"pk::rows<pk::Merge<{types.merged}>, true>"
+        _launch(merge, wanted.merge, setting, partials, out, out, overlapping=True)
 
 
 def _launch(
-    expression: str, plan: reduce_plan.Plan, setting: bytes, source: GPUArray, out: GPUArray, partials: GPUArray
+    expression: str,
+    plan: reduce_plan.Plan,
+    setting: bytes,
+    source: GPUArray,
+    out: GPUArray,
+    partials: GPUArray,
+    overlapping: bool = False,
 ) -> None:
     from pygpukit.jit import builtin
 
+    launch = builtin.launch_overlapping if overlapping else builtin.launch
     block = (reduce_plan.THREADS, 1, 1)
-    builtin.launch(SOURCE, expression, (plan.blocks, 1, 1), block, source, out, partials, plan.layout + setting)
+    launch(SOURCE, expression, (plan.blocks, 1, 1), block, source, out, partials, plan.layout + setting)
 
 
 def nonzero_bits(dtype: DataType) -> int:

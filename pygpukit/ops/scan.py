@@ -240,6 +240,7 @@ def _source_layout(shape: layout.Shape, strides: layout.Shape, start: int) -> by
 
 def catalogue() -> Iterator[tuple[str, tuple[str, ...]]]:
     """(source, name expressions) of every kernel that the functions above can ask for, by operand type."""
+    yield SOURCE, ("pk::clear_slots",)
     for name, ctype in CTYPES.items():
         types = f"{ctype}, {CTYPES[_accumulated(DataType.from_string(name)).name]}"
         found = []
@@ -338,14 +339,14 @@ def _on_device(op: _Op, a: GPUArray, axis: int, out: GPUArray) -> None:
     rows = out.size // length
     if tiles > 1:
         slots = max(out.itemsize, 4) // 4 * sum(tiles >> 5 * level for level in range(13))
-        state = native.empty(1 + rows * slots, "uint64")
-        native.fill(state, bytes(8))
+        state = native.empty(rows * slots, "uint64")
+        _launch("pk::clear_slots", -(-state.size // _BLOCK), state, state.size.to_bytes(8, "little"))
     else:
         state = native.empty(1, "uint64")  # not read
     blocks, threads = (-(-rows // 8), _BLOCK) if warps == 1 else (rows * tiles, 32 * warps)
     spans, fields = _layout(a, out, axis, tiles, per_tile)
     kernel = f"pk::scan_rows<{_types(a, out)}, {op.functor}, {_ROW_KERNELS[warps > 1]}>"
-    _launch(kernel, blocks, *spans, state, fields, threads=threads)
+    _launch(kernel, blocks, *spans, state, fields, threads=threads, overlapping=tiles > 1)
 
 
 def _vectors(itemsize: int) -> int:
@@ -371,10 +372,13 @@ def _scan_lines(op: _Op, a: GPUArray, axis: int, out: GPUArray) -> None:
     _launch(f"pk::scan{kernel}", blocks, *spans, totals, fields)
 
 
-def _launch(kernel: str, blocks: int, *args: GPUArray | bytes, threads: int = _BLOCK) -> None:
+def _launch(
+    kernel: str, blocks: int, *args: GPUArray | bytes, threads: int = _BLOCK, overlapping: bool = False
+) -> None:
     from pygpukit.jit import builtin
 
-    builtin.launch(SOURCE, kernel, (blocks, 1, 1), (threads, 1, 1), *args)
+    launch = builtin.launch_overlapping if overlapping else builtin.launch
+    launch(SOURCE, kernel, (blocks, 1, 1), (threads, 1, 1), *args)
 
 
 def _types(a: GPUArray, out: GPUArray) -> str:

@@ -227,11 +227,11 @@ def _sort_passes(rows: GPUArray, values: GPUArray, indices: GPUArray, descending
     passes = _passes(rows.dtype)
     name, flip = ctype(rows.dtype), _flip(descending)
     # sort.cu: sort_pass
-    state = native.empty(passes + count * (passes + tiles) * _DIGITS, "uint64")
+    state = native.empty(count * (passes + tiles) * _DIGITS, "uint64")
     native.fill(state, bytes(8))
     spans = -(-length // _COUNTED)
     fields = struct.pack("<5q", count, length, spans, 0, flip)
-    _launch(f"pk::count_digits<{name}>", count * spans, _MAX_THREADS, rows, state[passes:], fields)
+    _launch(f"pk::count_digits<{name}>", count * spans, _MAX_THREADS, rows, state, fields)
     # The two buffers take turns so that the last pass writes the result; the first reads the array itself.
     spare = passes > 1
     buffers = (values, native.empty(rows.shape if spare else 1, rows.dtype))

@@ -44,6 +44,8 @@ int32_t pk_pool_try_alloc(uint64_t pool, uint64_t bytes, uint64_t stream, const 
 /* Slow path: may map segments, wait for streams, evict. Call without the GIL. */
 int32_t pk_pool_alloc(uint64_t pool, uint64_t bytes, uint64_t stream, const pk_owner *owner, pk_allocation *out);
 int32_t pk_pool_free(uint64_t pool, uint64_t block);
+/* Gives back what lies behind the first `bytes` of a block, which keeps its address and its id. */
+int32_t pk_pool_shorten(uint64_t pool, uint64_t block, uint64_t bytes);
 /* The block is about to be used on a stream other than its own: its memory is not reused before that stream has passed
  * this point. */
 int32_t pk_pool_record_use(uint64_t pool, uint64_t block, uint64_t stream);

@@ -16,6 +16,7 @@ const MIB: u64 = 1 << 20;
 enum Step {
     Alloc { bytes: u64, stream: u64, work_ns: u64 },
     Free(usize),
+    Shorten(usize, u64),
     Launch { block: usize, stream: u64, work_ns: u64 },
     Read(usize),
     Write(usize),
@@ -63,6 +64,7 @@ fn steps(failures: bool) -> impl Strategy<Value = Vec<Step>> {
     let step = prop_oneof![
         12 => (sizes(), stream.clone(), work.clone()).prop_map(|(bytes, stream, work_ns)| Step::Alloc { bytes, stream, work_ns }),
         8 => any.clone().prop_map(Step::Free),
+        3 => (any.clone(), 0u64..120).prop_map(|(block, percent)| Step::Shorten(block, percent)),
         5 => (any.clone(), stream, work).prop_map(|(block, stream, work_ns)| Step::Launch { block, stream, work_ns }),
         3 => any.clone().prop_map(Step::Read),
         2 => any.clone().prop_map(Step::Write),
@@ -209,6 +211,18 @@ impl World {
                 let block = self.blocks.swap_remove(at).allocation.block;
                 self.pool.free(block).expect("a live block");
                 assert_eq!(self.pool.free(block), Err(PoolError::BadBlock(block)));
+            }
+            Step::Shorten(i, percent) => {
+                let Some(block) = at(i).map(|at| &mut self.blocks[at]) else {
+                    return;
+                };
+                let before = block.allocation.bytes;
+                let wanted = class_of(before * percent / 100).expect("a class").bytes;
+                let now = self.pool.shorten(block.allocation.block, wanted).expect("a live block");
+                // SAFETY: the block is not freed and the pool lives.
+                let resident = unsafe { &*block.allocation.state }.resident.load(Ordering::SeqCst) == 1;
+                assert_eq!(now, if resident { wanted.min(before) } else { before });
+                block.allocation.bytes = now;
             }
             Step::Launch { block, stream, work_ns } => {
                 let Some(at) = at(block) else { return };

@@ -195,6 +195,14 @@ pub unsafe extern "C" fn pk_pool_free(pool: u64, block: u64) -> i32 {
 /// # Safety
 /// `pool` is a pool handle.
 #[no_mangle]
+pub unsafe extern "C" fn pk_pool_shorten(pool: u64, block: u64, bytes: u64) -> i32 {
+    // SAFETY: the contract above.
+    status_of(unsafe { pool_at(pool) }.shorten(block, bytes).map(drop))
+}
+
+/// # Safety
+/// `pool` is a pool handle.
+#[no_mangle]
 pub unsafe extern "C" fn pk_pool_record_use(pool: u64, block: u64, stream: u64) -> i32 {
     // SAFETY: the contract above.
     status_of(unsafe { pool_at(pool) }.record_use(block, stream))

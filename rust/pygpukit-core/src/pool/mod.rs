@@ -18,6 +18,7 @@ mod lists;
 mod order;
 mod release;
 mod report;
+mod shorten;
 mod slab;
 mod state;
 

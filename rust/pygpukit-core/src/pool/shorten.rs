@@ -1,0 +1,50 @@
+//! Giving back the end of a block.
+
+use super::slab::{Status, NIL};
+use super::state::State;
+use super::{class_of, Pool, PoolResult};
+use crate::ring::kind;
+
+impl Pool {
+    /// Cuts a block to the class of `bytes`; its address, id and first bytes stay. Work on other streams than those that used the block
+    /// is ordered after them before it gets the memory behind. Returns the block's bytes: as before when it is of that class or smaller, or
+    /// not on the device at this moment. Errors: `BadBlock`.
+    pub fn shorten(&self, block: u64, bytes: u64) -> PoolResult<u64> {
+        let mut st = self.lock();
+        let slot = st.find(block)?;
+        let now = st.slab[slot].bytes;
+        let wanted = class_of(bytes).map_or(now, |class| class.bytes);
+        if st.slab[slot].status != Status::Live || wanted >= now {
+            return Ok(now);
+        }
+        let time = self.services.clock.now_ns();
+        self.record_block(&st, kind::FREE, slot, time);
+        st.cut_live(slot, wanted);
+        self.record_block(&st, kind::ALLOC, slot, time);
+        Ok(wanted)
+    }
+}
+
+impl State {
+    /// What lies behind the first `bytes` of a block becomes a free chunk.
+    fn cut_live(&mut self, slot: u32, bytes: u64) {
+        let s = &mut self.slab[slot];
+        let (address, rest, right, small) = (s.address + bytes, s.bytes - bytes, s.right, s.small);
+        let mut after = s.streams.clone();
+        after.push(s.stream);
+        after.sort_unstable();
+        after.dedup();
+        s.bytes = bytes;
+        let cut = self.slab.take(address, rest, small, Status::Free);
+        self.slab[slot].right = cut;
+        let c = &mut self.slab[cut];
+        (c.left, c.right, c.streams) = (slot, right, after);
+        if right != NIL {
+            self.slab[right].left = cut;
+        }
+        self.counts.used -= rest;
+        self.counts.cached += rest;
+        self.counts.free_chunks += 1;
+        self.insert_free(cut, Status::Free, false);
+    }
+}
