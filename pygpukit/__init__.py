@@ -139,6 +139,9 @@ if TYPE_CHECKING:
     from pygpukit.ops.elementwise import subtract as subtract
     from pygpukit.ops.elementwise import true_divide as true_divide
     from pygpukit.ops.elementwise import where as where
+    from pygpukit.ops.finding import argwhere as argwhere
+    from pygpukit.ops.finding import flatnonzero as flatnonzero
+    from pygpukit.ops.finding import nonzero as nonzero
     from pygpukit.ops.fuse import FuseError as FuseError
     from pygpukit.ops.fuse import fuse as fuse
     from pygpukit.ops.indexing import compress as compress
@@ -268,13 +271,10 @@ if TYPE_CHECKING:
     from pygpukit.ops.reduction import var as var
     from pygpukit.ops.sampling import sample_token as sample_token
     from pygpukit.ops.sampling import set_sampling_seed as set_sampling_seed
-    from pygpukit.ops.scan import argwhere as argwhere
     from pygpukit.ops.scan import cumprod as cumprod
     from pygpukit.ops.scan import cumsum as cumsum
     from pygpukit.ops.scan import cumulative_prod as cumulative_prod
     from pygpukit.ops.scan import cumulative_sum as cumulative_sum
-    from pygpukit.ops.scan import flatnonzero as flatnonzero
-    from pygpukit.ops.scan import nonzero as nonzero
     from pygpukit.ops.shape import atleast_1d as atleast_1d
     from pygpukit.ops.shape import atleast_2d as atleast_2d
     from pygpukit.ops.shape import broadcast_arrays as broadcast_arrays
@@ -576,6 +576,11 @@ _HOMES = {
         "log_softmax",
         "softmax",
     ),
+    "pygpukit.ops.finding": (
+        "argwhere",
+        "flatnonzero",
+        "nonzero",
+    ),
     "pygpukit.ops.padding": (
         "pad",
         "repeat",
@@ -608,13 +613,10 @@ _HOMES = {
         "set_sampling_seed",
     ),
     "pygpukit.ops.scan": (
-        "argwhere",
         "cumprod",
         "cumsum",
         "cumulative_prod",
         "cumulative_sum",
-        "flatnonzero",
-        "nonzero",
     ),
     "pygpukit.ops.shape": (
         "atleast_1d",

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 import pygpukit as gp
-from pygpukit.ops import masks, places, raw, scan, transposing
+from pygpukit.ops import finding, masks, places, raw, transposing
 from sweep.engine import Call, Family, first_type, numbers
 
 _PLACES = "places"
@@ -30,7 +30,7 @@ def _calls(variant: str) -> Iterator[Call]:
         yield Call(_written, (x, index, numbers(x.dtype.name, 4, 7)))
         yield Call(_written, (x, index[:1], numbers(x.dtype.name, 1, 7)))
     mask = gp.from_numpy(np.random.default_rng().random((4, 7)) < np.array([1.0, 0.5, 0.5, 0.5])[:, None])
-    yield Call(lambda x, m: [x[m], scan.compress_mask(x[:, ::2], m[:, ::2]), scan.compress_mask(x, m[:, 0])], (x, mask))
+    yield Call(lambda x, m: [x[m], x[:, ::2][m[:, ::2]], x[m[:, 0]]], (x, mask))
     yield Call(_stored, (x, mask))
     yield Call(lambda x: [gp.pad(x, 2, mode) for mode in ("constant", "edge", "reflect", "symmetric", "wrap")], (x,))
     yield Call(lambda x: [gp.roll(x, 3, 1), gp.tril(x, 1), gp.triu(x.T, -1)], (x,))
@@ -64,4 +64,4 @@ def _of_places() -> Iterator[Call]:
     yield Call(lambda m: [masks.flatnonzero(m), gp.flatnonzero(m), *gp.nonzero(m[4:].reshape(4, -1))], (chosen,))
 
 
-MOVING = Family("moving", (places.SOURCE, scan.COMPACT, transposing.SOURCE), _variant, _calls)
+MOVING = Family("moving", (places.SOURCE, finding.SOURCE, transposing.SOURCE), _variant, _calls)
