@@ -25,7 +25,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
 os.environ["PYGPUKIT_BACKEND"] = "sim"
 
-from sweep.engine import groups, run  # noqa: E402
+from sweep.engine import groups, run, without_family  # noqa: E402
 from sweep.families import FAMILIES  # noqa: E402
 
 import pygpukit as gp  # noqa: E402
@@ -62,6 +62,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--all", action="store_true", help="run the kernels of sources that did not change, too")
     everything = parser.parse_args().all
+    if missing := without_family(FAMILIES):
+        print(f"no family of tests/sweep has the kernels of {', '.join(missing)}; add calls that launch them")
+        return 1
     before = json.loads(REPORT.read_text()) if REPORT.exists() else {"sources": {}, "kernels": {}}
     every = groups(FAMILIES)
     digests = {source: digest(source) for source in sorted({source for group in every for source, _ in group.kernels})}

@@ -113,3 +113,13 @@ def test_the_sweep_runs_what_changed_or_failed(sweep: ModuleType, monkeypatch: p
     monkeypatch.setattr(sys, "argv", ["checked_kernels.py", "--all"])
     assert sweep.main() == 0
     assert len(ran) == everything
+
+
+def test_the_sweep_names_sources_that_it_does_not_have(
+    sweep: ModuleType, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sweep, "FAMILIES", sweep.FAMILIES[1:])
+    monkeypatch.setattr(sys, "argv", ["checked_kernels.py"])
+    assert sweep.main() == 1
+    assert "has the kernels of kernels/elementwise.cu;" in capsys.readouterr().out
+    assert not sweep.REPORT.exists()

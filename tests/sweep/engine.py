@@ -84,16 +84,24 @@ class Group:
 
 
 def groups(families: Sequence[Family]) -> list[Group]:
-    """All of the catalogue in groups, in its order. Raises LookupError naming a source that no family has."""
+    """The kernels of the catalogue whose source a family has, in groups, in the catalogue's order."""
     owner = {source: family for family in families for source in family.sources}
     found: dict[tuple[str, str], list[Kernel]] = defaultdict(list)
-    for source, expressions, _ in builtin.catalogue():
-        if source not in owner:
-            raise LookupError(f"no family of tests/sweep has the kernels of {source}; add calls that launch them")
-        for expression in expressions:
+    for source, expression in catalogued():
+        if source in owner:
             found[owner[source].name, owner[source].variant(expression)].append((source, expression))
     by_name = {family.name: family for family in families}
     return [Group(by_name[name], variant, tuple(kernels)) for (name, variant), kernels in found.items()]
+
+
+def catalogued() -> list[Kernel]:
+    """Every built-in kernel."""
+    return [(source, expression) for source, expressions, _ in builtin.catalogue() for expression in expressions]
+
+
+def without_family(families: Sequence[Family]) -> list[str]:
+    """Sources of built-in kernels that no family has."""
+    return sorted({source for source, _ in catalogued()} - {source for one in families for source in one.sources})
 
 
 def run(group: Group) -> dict[Kernel, Outcome]:
