@@ -13,6 +13,11 @@ import pytest
 REPOSITORY = Path(__file__).resolve().parent.parent
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """`--all-kernels`: what a run otherwise takes a sample of."""
+    parser.addoption("--all-kernels", action="store_true", help="run every built-in kernel in checked mode, not a part")
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """Before pygpukit is imported: `-m gpu` runs on the device, everything else on the simulation."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

@@ -20,6 +20,8 @@ LIMIT_BYTES = 8_000_000  # without the pre-compiled kernels
 REQUIRED = (
     r"pygpukit/__init__\.py",
     r"pygpukit/py\.typed",
+    r"pygpukit/__init__\.pyi",
+    r"pygpukit/ops/__init__\.pyi",
     r"pygpukit/_core\.pyi",
     r"pygpukit/_core\.[^/]+\.(so|pyd)",
     r"_pygpukit_rust/__init__\.py",

@@ -111,9 +111,8 @@ __global__ void __launch_bounds__(kMaxThreads, 2)
   constexpr int kItems = items<T, false>();
   __shared__ union {
     unsigned counts[2 * kMaxWarps][kDigits];
-    unsigned char keys[kMaxThreads * kItems * sizeof(T)];
+    alignas(T) unsigned char keys[kMaxThreads * kItems * sizeof(T)];
     unsigned short places[kMaxThreads * kItems];
-    double aligned[2];
   } shared;
   __shared__ Tile tile;
   T *const keys = reinterpret_cast<T *>(shared.keys);
@@ -260,9 +259,8 @@ __global__ void __launch_bounds__(kMaxThreads, 2)
   constexpr int kTile = kMaxThreads * kItems;
   __shared__ union {
     unsigned counts[2 * kMaxWarps][kDigits];
-    unsigned char keys[kTile * sizeof(T)];
+    alignas(T) unsigned char keys[kTile * sizeof(T)];
     long long indices[Indexed ? kTile : 1];
-    double aligned[2];
   } shared;
   __shared__ Tile tile;
   __shared__ unsigned long long bin_starts[kDigits];

@@ -40,6 +40,7 @@ _FAMILIES = (
     "pygpukit.ops.padding",
     "pygpukit.ops.transposing",
     "pygpukit.ops.scan",
+    "pygpukit.ops.finding",
     "pygpukit.ops.sorting",
     "pygpukit.ops.selecting",
 )

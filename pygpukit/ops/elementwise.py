@@ -176,7 +176,7 @@ def where(cond: GPUArray, a: Operand | None = None, b: Operand | None = None, *,
     cond: bool, or any type that compares with zero. Without a and b, nonzero(cond), which waits for a count.
     """
     if a is None and b is None and out is None:
-        from pygpukit.ops.scan import nonzero
+        from pygpukit.ops.finding import nonzero
 
         return nonzero(cond)
     if a is None or b is None:

@@ -1,10 +1,10 @@
-"""The methods of arrays that scan, sort and search, as the functions of ops/scan.py and ops/sorting.py."""
+"""The methods of arrays that scan, sort and search: the functions of ops/scan.py, finding.py and sorting.py."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from pygpukit.ops import copying, scan, sorting
+from pygpukit.ops import copying, finding, scan, sorting
 
 if TYPE_CHECKING:
     from pygpukit.core.array import GPUArray
@@ -31,7 +31,7 @@ class Ordering:
 
     def nonzero(self: Any) -> tuple[GPUArray, ...]:
         """Coordinates of the elements that are not zero; see gp.nonzero(). Waits for their count."""
-        return scan.nonzero(self)
+        return finding.nonzero(self)
 
     def searchsorted(self: Any, v: Operand, side: str = "left", sorter: GPUArray | None = None) -> GPUArray:
         """Positions in this sorted array at which v keeps it sorted; see gp.searchsorted()."""

@@ -1,9 +1,8 @@
-"""Prefix sums and products along an axis, and what is found with them: the elements that a mask selects.
+"""Prefix sums and products along an axis.
 
 Types of sums are NumPy's: bool and integers accumulate in 64 bits, floats in their own type (16-bit floats in float32).
 The association of operands depends on shape and type only, so the same input gives the same bits on every run.
-Asynchronous on the current stream; strided operands are read in place. Functions whose result's shape depends on values
-(nonzero, flatnonzero, argwhere, compress_mask) wait once, for the count.
+Asynchronous on the current stream; strided operands are read in place.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from pygpukit._core import native
 from pygpukit.core import layout, promotion
 from pygpukit.core.dtypes import DataType, as_dtype, bfloat16, bool_, float16, int64, uint64
 from pygpukit.core.errors import DTypeError, ShapeError
-from pygpukit.ops import copying, elementwise, host, operations
+from pygpukit.ops import copying, host
 from pygpukit.ops.operands import check_array, check_devices, check_out, overlaps, span
 from pygpukit.ops.pointwise import CTYPES, pad
 
@@ -27,7 +26,6 @@ if TYPE_CHECKING:
     from pygpukit.core.dtypes import DTypeLike
 
 SOURCE = "kernels/scan.cu"
-COMPACT = "kernels/compact.cu"
 _BLOCK = 256
 _VECTOR_BYTES = 16
 _SHORT_VECTORS = 4  # scan.cu: vectors(), where a warp makes a row
@@ -35,9 +33,6 @@ _SHORT_ROW = 32  # up to here one thread walks a row
 _FILLING_LINES = 1 << 16  # so many lines occupy a device without being cut into chunks
 _CHUNK = 128
 _ROW_KERNELS = (1, 8)  # most warps a row
-_MASK_TILE = 4096  # compact.cu: kTile
-# What moves bytes without looking at them, by size.
-RAW = {1: "unsigned char", 2: "unsigned short", 4: "unsigned int", 8: "unsigned long long", 16: CTYPES["complex128"]}
 
 
 @dataclass(frozen=True)
@@ -88,156 +83,6 @@ def cumulative_prod(
     return _cumulative(_PRODUCT, x, axis, dtype, include_initial)
 
 
-def flatnonzero(a: GPUArray) -> GPUArray:
-    """Indices, int64 and ascending, of the elements of the flattened array that are not zero. Waits for their count.
-
-    Raises DTypeError for storage types and DeviceMismatchError. The array API has it as part of nonzero().
-    """
-    mask = _mask(a, "flatnonzero")
-    return Selection(mask).indices((mask.size,))[0]
-
-
-def nonzero(a: GPUArray) -> tuple[GPUArray, ...]:
-    """For each axis the int64 coordinates of the elements that are not zero, in C order. Waits for their count.
-
-    Raises ShapeError for a 0-d array; else as flatnonzero().
-    """
-    mask = _mask(a, "nonzero")
-    if not mask.ndim:
-        raise ShapeError("nonzero: a 0-d array has no axes; use .reshape(1) first")
-    return tuple(Selection(mask).indices(mask.shape))
-
-
-def argwhere(a: GPUArray) -> GPUArray:
-    """The coordinates of the elements that are not zero, one row each: int64, shape (count, ndim). As nonzero()."""
-    mask = _mask(a, "argwhere")
-    if not mask.ndim:
-        return native.empty((Selection(mask).count, 0), int64)
-    return Selection(mask).indices(mask.shape).T
-
-
-def compress_mask(x: GPUArray, mask: GPUArray) -> GPUArray:
-    """x[mask]: what a bool mask over the leading axes of x selects, in C order; shape (count, *the other axes).
-
-    Waits for the count. Raises DTypeError unless mask is bool, ShapeError unless its shape is that of the leading axes.
-    """
-    x, mask = check_array(x, "compress_mask: x"), check_array(mask, "compress_mask: mask")
-    check_devices("compress_mask", x, mask)
-    if mask.dtype != bool_:
-        raise DTypeError(f"compress_mask: the mask is {mask.dtype}, not bool; compare with something first")
-    if mask.shape != x.shape[: mask.ndim]:
-        raise ShapeError(f"compress_mask: a mask of shape {mask.shape} does not fit the leading axes of {x.shape}")
-    return Selection(mask).take(x)
-
-
-class Selection:
-    """What a bool mask selects, counted once; the count is waited for. Then indices and elements can be taken."""
-
-    def __init__(self, mask: GPUArray) -> None:
-        self.mask = copying.contiguous(mask)
-        self.tiles = -(-mask.size // _MASK_TILE)
-        if not self.tiles:
-            self.count = 0
-            return
-        counts = native.empty(self.tiles, int64)
-        if host.computes():
-            native.host_launch("count_mask", lambda: self._count_on_host(counts), [self.mask, counts])
-        else:
-            _launch_compact("pk::count_mask", self.tiles, self.mask, counts, mask.size.to_bytes(8, "little"))
-        self.ends = cumsum(counts)
-        self.count = self.ends[-1].item()
-
-    def indices(self, shape: layout.Shape) -> GPUArray:
-        """Coordinates in `shape` of the selected elements, (ndim, count)."""
-        out = native.empty((len(shape), self.count), int64)
-        if not self.count:
-            return out
-        if host.computes():
-            import numpy as np
-
-            def compute() -> None:
-                host.memory(out)[...] = np.nonzero(host.memory(self.mask).reshape(shape))
-
-            native.host_launch("nonzero", compute, [self.mask, out])
-            return out
-        fields = _source_layout(shape, layout.contiguous_strides(shape, 1), 0)
-        _launch_compact("pk::compress_coordinates", self.tiles, self.mask, self.ends, out, fields)
-        return out
-
-    def take(self, x: GPUArray) -> GPUArray:
-        """The selected elements of x, whose leading axes are the mask's."""
-        rest = x.shape[self.mask.ndim :]
-        if prod(rest) != 1 and not host.computes():
-            return take_rows(x.reshape(self.mask.size, *rest), self.indices((self.mask.size,))[0])
-        out = native.empty((self.count, *rest), x.dtype)
-        if not out.size:
-            return out
-        if host.computes():
-
-            def compute() -> None:
-                host.memory(out)[...] = host.memory(x)[host.memory(self.mask)]
-
-            native.host_launch("compress_mask", compute, [x, self.mask, out])
-        else:
-            extents, (steps,) = layout.collapse(x.shape, [x.strides])
-            source, start = span(x)
-            fields = _source_layout(extents, tuple(step // x.itemsize for step in steps), start)
-            kernel = f"pk::compress_elements<{RAW[x.itemsize]}>"
-            _launch_compact(kernel, self.tiles, source, self.mask, self.ends, out, fields)
-        return out
-
-    def _count_on_host(self, counts: GPUArray) -> None:
-        import numpy as np
-
-        starts = range(0, self.mask.size, _MASK_TILE)
-        host.memory(counts)[...] = np.add.reduceat(host.memory(self.mask).reshape(-1), starts, dtype=np.int64)
-
-
-def take_rows(x: GPUArray, rows: GPUArray) -> GPUArray:
-    """x[rows] along the first axis, for int64 indices that are known to be inside it: nothing is checked."""
-    rest = x.shape[1:]
-    out = native.empty((rows.size, *rest), x.dtype)
-    if not out.size:
-        return out
-    x = copying.contiguous(x)
-    if host.computes():
-
-        def compute() -> None:
-            host.memory(out)[...] = host.memory(x)[host.memory(rows)]
-
-        native.host_launch("take_rows", compute, [x, rows, out])
-        return out
-    # The widest unit that divides a row and its address.
-    row_bytes = out.nbytes // rows.size
-    unit = next(size for size in sorted(RAW, reverse=True) if not (row_bytes | x.device_ptr) % size)
-    width = row_bytes // unit
-    blocks = -(-rows.size * width // _BLOCK)
-    _launch_compact(f"pk::take_rows<{RAW[unit]}>", blocks, x, rows, out, struct.pack("<2q", rows.size, width))
-    return out
-
-
-def _launch_compact(kernel: str, blocks: int, *args: GPUArray | bytes) -> None:
-    from pygpukit.jit import builtin
-
-    builtin.launch(COMPACT, kernel, (blocks, 1, 1), (_BLOCK, 1, 1), *args)
-
-
-def _mask(a: GPUArray, what: str) -> GPUArray:
-    """a as bool: which elements are not zero."""
-    a = check_array(a, what)
-    check_devices(what, a)
-    if a.dtype == bool_:
-        return a
-    operations.compute_dtype(operations.NE, a.dtype)
-    return elementwise.binary(operations.NE, a, 0, None)
-
-
-def _source_layout(shape: layout.Shape, strides: layout.Shape, start: int) -> bytes:
-    """numeric.cuh's Layout<1>, strides in elements."""
-    fields = [prod(shape), len(shape), *pad(shape), start, *pad(strides)]
-    return struct.pack(f"<{len(fields)}q", *fields)
-
-
 def catalogue() -> Iterator[tuple[str, tuple[str, ...]]]:
     """(source, name expressions) of every kernel that the functions above can ask for, by operand type."""
     yield SOURCE, ("pk::clear_slots",)
@@ -248,8 +93,6 @@ def catalogue() -> Iterator[tuple[str, tuple[str, ...]]]:
             found += [f"pk::scan_rows<{types}, {op.functor}, {warps}>" for warps in _ROW_KERNELS]
             found += [f"pk::{form}_lines<{types}, {op.functor}>" for form in ("total", "scan")]
         yield SOURCE, tuple(found)
-    raw = [f"pk::{form}<{ctype}>" for form in ("compress_elements", "take_rows") for ctype in RAW.values()]
-    yield COMPACT, ("pk::count_mask", "pk::compress_coordinates", *raw)
 
 
 def _cumulative(op: _Op, x: GPUArray, axis: int | None, dtype: DTypeLike | None, include_initial: bool) -> GPUArray:

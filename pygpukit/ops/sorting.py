@@ -15,7 +15,7 @@ from pygpukit._core import native
 from pygpukit.core import layout, promotion
 from pygpukit.core.dtypes import DataType, int64
 from pygpukit.core.errors import DTypeError, ShapeError
-from pygpukit.ops import copying, host, pointwise, scan, selecting
+from pygpukit.ops import copying, host, indexing, pointwise, selecting
 from pygpukit.ops.operands import check_array, check_devices, check_operand, is_array
 from pygpukit.ops.pointwise import CTYPES
 
@@ -263,4 +263,4 @@ def _taken(a: GPUArray, sorter: GPUArray) -> GPUArray:
         raise ShapeError(f"searchsorted: sorter has shape {sorter.shape}, the array {a.shape}; both must be equal")
     if sorter.dtype != int64:
         raise DTypeError(f"searchsorted: sorter is {sorter.dtype}; it must be int64, as argsort() gives it")
-    return scan.take_rows(a, copying.contiguous(sorter))
+    return indexing.take(a, sorter)

@@ -1,4 +1,4 @@
-"""What a function of arrays computes, found by calling it with stand-ins: a list of steps for ops/fuse.py."""
+"""What a function of arrays computes, found by calling it with stand-ins: a list of steps for ops/fusing.py."""
 
 from __future__ import annotations
 

@@ -97,7 +97,7 @@ def operations() -> list[str]:
         name
         for module, members in gp._HOMES.items()
         if module.startswith("pygpukit.ops")
-        for name in members
+        for name in members.split()
         if inspect.isfunction(getattr(gp, name)) and name not in NOT_OF_ARRAYS
     )
 

@@ -224,3 +224,10 @@ def test_unique_complex() -> None:
     values, counts = np.unique(finite, return_counts=True)
     np.testing.assert_array_equal(found.values.to_numpy(), values)
     np.testing.assert_array_equal(found.counts.to_numpy(), counts)
+
+
+def test_a_sorter_that_points_outside_is_refused() -> None:
+    a, v = gp.from_numpy(np.array([3.0, 1.0, 2.0])), gp.from_numpy(np.array([1.5]))
+    with pytest.raises(IndexError, match="index 3 is out of range for axis 0 with size 3"):
+        gp.searchsorted(a, v, sorter=gp.from_numpy(np.array([1, 2, 3]))).to_numpy()
+    assert gp.searchsorted(a, v, sorter=gp.from_numpy(np.array([1, 2, 0]))).to_numpy() == [1]

@@ -20,7 +20,6 @@ COUNTS = 16
 TO_HOST = {
     "argwhere": COUNTS,
     "compress": COUNTS,
-    "compress_mask": COUNTS,
     "extract": COUNTS,
     "flatnonzero": COUNTS,
     "nonzero": COUNTS,

@@ -72,19 +72,33 @@ def test_every_name_of_all_is_there() -> None:
     assert set(gp.__all__) <= set(namespace)
 
 
-def test_type_checkers_see_the_same_names() -> None:
-    tree = ast.parse(Path(gp.__file__).read_text())
-    typed = {
-        alias.asname: f"{statement.module}.{alias.name}"
-        for block in tree.body
-        if isinstance(block, ast.If)
-        for statement in block.body
-        if isinstance(statement, ast.ImportFrom)
-        for alias in statement.names
-    }
-    for name, home in gp._HOME_OF.items():
-        assert typed.pop(name) == f"{home}.{name}"
-    assert set(typed) <= {*gp._SUBMODULES}
+def test_type_checkers_see_the_same_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(Path(__file__).resolve().parents[2] / "tools"))
+    import name_stubs
+
+    for package, own in ((gp, {"jit": "pygpukit.jit"}), (gp.ops, {})):
+        path = Path(package.__file__).with_suffix(".pyi")
+        typed = {
+            alias.asname: f"{statement.module}.{alias.name}"
+            for statement in ast.parse(path.read_text()).body
+            if isinstance(statement, ast.ImportFrom)
+            for alias in statement.names
+        }
+        for name, home in {**package._HOME_OF, **own}.items():
+            assert typed.pop(name) == f"{home}.{name}", f"{path}: run python tools/name_stubs.py"
+        assert set(typed) <= {*gp._SUBMODULES}
+    written = {path.parent.name: text for path, text in name_stubs.stubs().items()}
+    for package in (gp, gp.ops):
+        path = Path(package.__file__).with_suffix(".pyi")
+        assert path.read_text() == written[path.parent.name], f"{path}: run python tools/name_stubs.py"
+
+
+def test_operations_are_functions_whatever_modules_were_imported() -> None:
+    for module in sorted(set(gp.ops._HOME_OF.values())):
+        importlib.import_module(module)
+    for name in gp.ops.__all__:
+        assert callable(getattr(gp.ops, name)), f"a module of pygpukit.ops hides the function {name}"
+        assert getattr(gp, name, getattr(gp.ops, name)) is getattr(gp.ops, name)
 
 
 @pytest.mark.parametrize("module", ["core.array", "ops.elementwise", "ops.matmul.gemm", "jit.compiler", "memory.pool"])

@@ -1,4 +1,4 @@
-"""The CUDA kernels of scans and mask compaction, run by the simulator in checked mode: no findings, NumPy's results."""
+"""The CUDA kernels of scans, run by the simulator in checked mode: no findings, NumPy's results."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import pytest
 import pygpukit as gp
 from pygpukit.jit import builtin
 from pygpukit.ops import scan
-from pygpukit.ops.scan import compress_mask
 
 pytestmark = pytest.mark.usefixtures("kernels_on_sim")
 
@@ -63,35 +62,12 @@ def test_products() -> None:
     assert np.signbit(gp.cumsum(zeros).to_numpy()).all()
 
 
-@pytest.mark.parametrize("size", [0, 1, 4096, 9001])
-def test_indices(size: int) -> None:
-    a = np.random.default_rng().integers(0, 3, size).astype(np.int8)
-    x = gp.from_numpy(a)
-    np.testing.assert_array_equal(gp.flatnonzero(x).to_numpy(), np.flatnonzero(a))
-    np.testing.assert_array_equal(gp.flatnonzero((x == 1)[3::-2]).to_numpy(), np.flatnonzero((a == 1)[3::-2]))
-    box = a[: size // 10 * 10].reshape(5, -1, 2)
-    np.testing.assert_array_equal(gp.argwhere(gp.from_numpy(box)).to_numpy(), np.argwhere(box))
-
-
-@pytest.mark.parametrize("dtype", ["int8", "complex128"])
-def test_compress(dtype: str) -> None:
-    rng = np.random.default_rng()
-    a = rng.integers(0, 100, (70, 3, 65)).astype(dtype)
-    x = gp.from_numpy(a)
-    for view in (np.s_[:], np.s_[::-1, :, 1::2], np.s_[:, 0, 0]):
-        for ndim in (1, a[view].ndim):
-            mask = rng.random(a[view].shape[:ndim]) < 0.4
-            np.testing.assert_array_equal(compress_mask(x[view], gp.from_numpy(mask)).to_numpy(), a[view][mask])
-
-
 def test_every_kernel_asked_for_is_listed() -> None:
     listed = {expression for _, expressions in scan.catalogue() for expression in expressions}
     for dtype in ("bfloat16",):
         x = gp.ones((2, 33), dtype)
         for axis in (0, 1):
             gp.cumsum(x, axis)
-    gp.nonzero(gp.ones(3, "bool"))
-    compress_mask(gp.ones((3, 5), "int16"), gp.ones(3, "bool"))
-    asked = {expression for _, expression in builtin._kernels if "scan" in expression or "compress" in expression}
-    assert len(asked) == 4
+    asked = {expression for _, expression in builtin._kernels if "_rows" in expression or "_lines" in expression}
+    assert len(asked) == 2
     assert asked <= listed

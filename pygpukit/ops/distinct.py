@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from pygpukit._core import native
 from pygpukit.core.dtypes import bool_, int64
-from pygpukit.ops import elementwise, host, scan, sorting
+from pygpukit.ops import elementwise, host, indexing, masks, scan, sorting
 
 if TYPE_CHECKING:
     from pygpukit.core.array import GPUArray
@@ -97,23 +97,23 @@ class _Unique:
         self.shape = a.shape
         flat = a.reshape(-1)
         self.order = sorting.argsort(flat) if ordered else None
-        self.sorted = sorting.sort(flat) if self.order is None else scan.take_rows(flat, self.order)
+        self.sorted = sorting.sort(flat) if self.order is None else indexing.take(flat, self.order)
         self.heads = _heads(self.sorted, equal_nan)
-        self.selection = scan.Selection(self.heads)
+        self.starts = masks.flatnonzero(self.heads)
 
     def values(self) -> GPUArray:
-        return self.selection.take(self.sorted)
+        return indexing.take(self.sorted, self.starts)
 
     def indices(self) -> GPUArray:
         assert self.order is not None
-        return self.selection.take(self.order)
+        return indexing.take(self.order, self.starts)
 
     def inverse(self) -> GPUArray:
         assert self.order is not None
         return _inverted(self.order, scan.cumsum(self.heads)).reshape(self.shape)
 
     def counts(self) -> GPUArray:
-        starts = self.selection.indices((self.heads.size,))[0]
+        starts = self.starts
         counts = native.empty(starts.shape, int64)
         if counts.size:
             elementwise.sub(starts[1:], starts[:-1], out=counts[:-1])

@@ -1,0 +1,141 @@
+"""Arrays of the layer under the package: views, shapes, subclasses, owners, pins, blocks of the pool."""
+
+from __future__ import annotations
+
+import weakref
+from typing import Any
+
+import numpy as np
+import pytest
+
+import pygpukit as gp
+from pygpukit import _core
+from pygpukit._core import native
+from pygpukit.core.errors import DTypeError, OutOfMemoryError, ShapeError
+
+pytestmark = pytest.mark.usefixtures("backend_name")
+
+
+@pytest.mark.parametrize(
+    ("shape", "strides", "offset", "dtype"),
+    [
+        ((9,), (4,), 0, None),
+        ((8,), (4,), 4, None),
+        ((2,), (-4,), 0, None),
+        ((1,), (4,), -4, None),
+        ((1,), (4,), 2**63 - 4, None),
+        ((1,), (4,), -(2**63), None),
+        ((2,), (2**62,), 0, None),
+        ((3,), (2**62,), 0, None),
+        ((3,), (-(2**62),), 0, None),
+        ((2**32, 2**32), (0, 0), 0, None),
+        ((2**62,), (0,), 0, None),
+        ((1,), (4,), 2, None),
+        ((2,), (6,), 0, None),
+        ((1,), (8,), 4, "float64"),
+        ((2, 2), (4,), 0, None),
+        ((-1,), (4,), 0, None),
+        ((1,) * 17, (4,) * 17, 0, None),
+    ],
+)
+def test_views_never_leave_their_storage(shape: Any, strides: Any, offset: int, dtype: Any) -> None:
+    array = gp.ones(8)
+    with pytest.raises(ShapeError):
+        native.view(array, shape, strides, offset, dtype)
+
+
+def test_views_that_fit() -> None:
+    array = gp.from_numpy(np.arange(8, dtype=np.float32))
+    assert native.view(array, (8,), (-4,), 28).to_numpy().tolist() == list(range(7, -1, -1))
+    assert native.view(array, (3, 2), (0, 4), 8).to_numpy().tolist() == [[2, 3]] * 3
+    assert native.view(array, (1, 2), (2**60, 8), 0).is_contiguous() is False
+    assert native.view(array, (1, 2), (2**60, 4), 0).is_contiguous() is True
+    assert native.view(array, (5, 0), (4, 4), 2**40).size == 0
+    inner = native.view(native.view(array, (2,), (4,), 24), (8,), (4,), 0)  # bounds are the storage's, not the view's
+    assert inner.size == 8
+
+
+def test_a_list_that_changes_while_it_is_read() -> None:
+    class Shrinks:
+        def __index__(self) -> int:
+            shape.clear()
+            return 2
+
+    shape: list[Any] = [Shrinks(), 3, 4]
+    assert gp.empty(shape).shape == (2, 3, 4)
+
+
+@pytest.mark.parametrize("shape", [(-1,), (2**31, 2**31, 2**31), (2**63 - 1,), (2**40, 2**40, 0), (1,) * 17])
+def test_shapes_that_are_none(shape: tuple[int, ...]) -> None:
+    with pytest.raises(ShapeError):
+        native.empty(shape)
+
+
+def test_empty_refuses_wrong_calls() -> None:
+    for call, error in (
+        (lambda: native.empty((2**50,)), OutOfMemoryError),
+        (lambda: native.empty((2,), "float31"), DTypeError),
+        (lambda: native.empty((2,), []), DTypeError),
+        (lambda: native.empty((2**70,)), OverflowError),
+        (lambda: native.empty("ab"), TypeError),  # type: ignore[arg-type]
+        (lambda: native.empty(), TypeError),  # type: ignore[call-arg]
+        (lambda: native.empty((2,), shape=(2,)), TypeError),  # type: ignore[misc]
+        (lambda: native.empty((2,), "int8", "int8"), TypeError),  # type: ignore[call-arg]
+        (lambda: native.wrap(-1, 8, 1, "int8"), OverflowError),
+        (lambda: native.wrap(2**64, 8, 1, "int8"), OverflowError),
+        (lambda: native.wrap(256, 7, 2, "int32"), ValueError),
+    ):
+        with pytest.raises(error):
+            call()
+
+
+def test_subclasses_and_weak_references() -> None:
+    class Named(gp.GPUArray):
+        note = "kept"
+
+    array = gp.ones(3)
+    array.__class__ = type("Slim", (gp.GPUArray,), {"__slots__": ()})
+    assert (array + array).to_numpy().tolist() == [2, 2, 2]
+    with pytest.raises(TypeError):
+        array.__class__ = Named  # has a __dict__: another layout
+    gone: list[object] = []
+    reference = weakref.ref(array, gone.append)
+    assert reference() is array
+    del array
+    assert reference() is None and gone == [reference]
+
+
+def test_a_wrapped_array_keeps_its_owner_as_long_as_any_view() -> None:
+    class Owner:
+        pass
+
+    memory = gp.ones(8)
+    owner = Owner()
+    alive = weakref.ref(owner)
+    array = native.wrap(memory.device_ptr, memory.nbytes, (8,), "float32", owner)
+    part = array[2:4]
+    del owner, array
+    assert alive() is not None and part.to_numpy().tolist() == [1, 1]
+    del part
+    assert alive() is None
+
+
+def test_pins_are_paired() -> None:
+    array = gp.ones(4)
+    native.pin(array)
+    with pytest.raises(RuntimeError):
+        _core.pool_evict(0, array.block)
+    native.unpin(array)
+    with pytest.raises(ValueError, match="not pinned"):
+        native.unpin(array)
+    _core.pool_evict(0, array.block)
+    assert not array.resident and array.to_numpy().tolist() == [1] * 4
+
+
+def test_pool_reads_stay_inside_the_block() -> None:
+    pool = _core.MemoryPool(1 << 20)
+    block = pool.allocate(256)
+    for size, offset in ((257, 0), (1 << 62, 0), (1, 256), (None, 257), (1, 2**64 - 1)):
+        with pytest.raises(ValueError, match="not inside block"):
+            pool.read(block, size, offset)
+    assert pool.read(block, None, 256) == b""

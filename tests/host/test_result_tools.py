@@ -1,0 +1,125 @@
+"""The tools that write what docs/ shows: pictures belong to the report they were drawn from, reports read back."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from pygpukit._core import native
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def _tool(name: str, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    monkeypatch.syspath_prepend(str(ROOT / "tools"))
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    return import_module(name)
+
+
+@pytest.fixture
+def plots(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    return _tool("plot_results", monkeypatch)
+
+
+@pytest.fixture
+def sweep(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> ModuleType:
+    """The tool with a report of the test's own."""
+    tool = _tool("checked_kernels", monkeypatch)
+    monkeypatch.setattr(tool, "REPORT", tmp_path / "sim" / "checked_kernels.json")
+    return tool
+
+
+def test_pictures_belong_to_the_committed_report(plots: ModuleType) -> None:
+    report = json.loads(plots.REPORT.read_text())
+    page = (ROOT / "docs" / "performance.md").read_text()
+    for name, (read, _) in plots.PICTURES.items():
+        told = re.findall(r"numbers: (\w+)", (plots.IMAGES / name).read_text())
+        assert told == [plots.digest(read(report))], f"{name} shows another report; run python tools/plot_results.py"
+        assert f"(images/{name})" in page
+
+
+def test_a_picture_has_the_same_bytes_each_time_and_shows_its_numbers(plots: ModuleType) -> None:
+    pytest.importorskip("matplotlib")
+    report = json.loads(plots.REPORT.read_text())
+    for name, (read, _) in plots.PICTURES.items():
+        drawn = plots.svg(name, report)
+        assert drawn == plots.svg(name, report)
+        assert plots.digest(read(report)).encode() in drawn
+        assert b"<dc:date>" not in drawn
+    row = next(row for row in report["results"] if row["name"] == "softmax bfloat16, of the copy")
+    before = plots.digest(plots.shares(report))
+    row["value"] += 1
+    assert plots.digest(plots.shares(report)) != before
+
+
+def test_what_a_report_lacks_is_left_out_of_the_picture(plots: ModuleType) -> None:
+    report = json.loads(plots.REPORT.read_text())
+    report["results"] = [row for row in report["results"] if not row["name"].startswith("cumsum bfloat16")]
+    numbers = plots.shares(report)
+    assert numbers["shares"]["bfloat16"]["cumsum"] is None
+    assert plots.rates(report)["rates"]["bfloat16"]["cumsum"] == {}
+
+
+def test_digests_of_kernels_follow_their_headers(sweep: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = {source: sweep.digest(source) for source in ("kernels/softmax.cu", "kernels/search.cu")}
+    sources = {**native.sources(), "kernels/rows.cuh": native.sources()["kernels/rows.cuh"] + "\n"}
+    monkeypatch.setattr(native, "sources", lambda: sources)
+    assert sweep.digest("kernels/softmax.cu") != before["kernels/softmax.cu"]
+    assert sweep.digest("kernels/search.cu") == before["kernels/search.cu"]
+
+
+def test_the_sweep_runs_what_changed_or_failed(sweep: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    groups = sweep.groups(sweep.FAMILIES)
+    ran: list[str] = []
+    failing = {"pk::rope<float>"}
+
+    def run(group: Any) -> dict[tuple[str, str], Any]:
+        ran.append(group.name)
+        found = {kernel: sys.modules["sweep.engine"].Outcome({"(2,)": None}, 1.26e-4) for kernel in group.kernels}
+        for (_, name), outcome in found.items():
+            outcome.failure = "race" if name in failing else ""
+        return found
+
+    few = [family for family in sweep.FAMILIES if family.name in ("rope", "moving", "selects")]
+    monkeypatch.setattr(sweep, "groups", lambda _: [group for group in groups if group.family in few])
+    monkeypatch.setattr(sweep, "run", run)
+    monkeypatch.setattr(sys, "argv", ["checked_kernels.py"])
+    assert sweep.main() == 1
+    everything = len(ran)
+    report = json.loads(sweep.REPORT.read_text())
+    assert sweep.written(report) == sweep.REPORT.read_text()
+    rope = report["kernels"]["kernels/nn/rope.cu"]
+    assert rope["pk::rope<float>"] == {"shapes": ["(2,)"], "error": 1.3e-4, "verdict": "race"}
+    failing.clear()
+    ran.clear()
+    assert sweep.main() == 0
+    assert ran == ["rope-all"]
+    ran.clear()
+    assert sweep.main() == 0
+    assert ran == []
+    report = json.loads(sweep.REPORT.read_text())
+    report["sources"]["kernels/transpose.cu"] = "another"
+    sweep.REPORT.write_text(sweep.written(report))
+    assert sweep.main() == 0
+    assert ran and all(name.startswith("moving-") for name in ran)
+    ran.clear()
+    monkeypatch.setattr(sys, "argv", ["checked_kernels.py", "--all"])
+    assert sweep.main() == 0
+    assert len(ran) == everything
+
+
+def test_the_sweep_names_sources_that_it_does_not_have(
+    sweep: ModuleType, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sweep, "FAMILIES", sweep.FAMILIES[1:])
+    monkeypatch.setattr(sys, "argv", ["checked_kernels.py"])
+    assert sweep.main() == 1
+    assert "has the kernels of kernels/elementwise.cu;" in capsys.readouterr().out
+    assert not sweep.REPORT.exists()

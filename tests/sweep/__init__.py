@@ -1,0 +1,1 @@
+"""The sweep: every built-in kernel on the simulator in checked mode, on small shapes, beside a float64 reference."""

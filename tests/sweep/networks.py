@@ -1,0 +1,173 @@
+"""The kernels of neural networks, matrix products, random numbers and measuring, by their source."""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+import pygpukit as gp
+from pygpukit.core import promotion
+from pygpukit.jit import builtin, timing
+from pygpukit.ops import pointwise, sampling
+from pygpukit.ops.matmul import gemm
+from pygpukit.ops.nn import attention, bias, conv, lstm, rope
+from pygpukit.ops.nn.embedding import SOURCE as EMBEDDING
+from pygpukit.random import Generator, fill
+from sweep.engine import Call, Family, numbers
+
+Values = np.ndarray[Any, Any]
+_FLOATS = [dtype.name for dtype in promotion.FLOATS]
+_NO_DOUBLE = ("float32", "float16", "bfloat16")
+
+
+def _products() -> Iterator[Call]:
+    for dtype in pointwise.CTYPES:
+        yield Call(gp.matmul, (numbers(dtype, 67, 9), numbers(dtype, 9, 65)))
+        yield Call(gp.matmul, (numbers(dtype, 3, 1, 6, 5)[..., ::-1], numbers(dtype, 2, 7, 5).swapaxes(1, 2)))
+
+
+def _attention() -> Iterator[Call]:
+    for dtype in _NO_DOUBLE:
+        for dim in (40, 101, 200):
+            q, k, v = (
+                numbers(dtype, 4, 35, dim),
+                numbers(dtype, 41, 2, dim).transpose(1, 0, 2),
+                numbers(dtype, 2, 41, dim),
+            )
+            yield Call(gp.sdpa_causal, (q[:, ::-1], k, v), _attended)
+
+
+def _attended(q: Values, k: Values, v: Values) -> Values:
+    k, v = (np.repeat(x, len(q) // len(x), 0) for x in (k, v))
+    scores = q @ k.swapaxes(1, 2) / math.sqrt(q.shape[-1])
+    seen = np.arange(k.shape[1]) <= np.arange(q.shape[1])[:, None] + k.shape[1] - q.shape[1]
+    weights = np.exp(scores) * seen
+    return weights @ v / weights.sum(-1, keepdims=True)
+
+
+def _rotations() -> Iterator[Call]:
+    for dtype in _NO_DOUBLE:
+        q, k, angles = numbers(dtype, 2, 7, 3, 12), numbers(dtype, 2, 7, 1, 12), numbers("float32", 7, 6)
+        for layout in rope.LAYOUTS:
+
+            def rotate(q: gp.GPUArray, k: gp.GPUArray, angles: gp.GPUArray, layout: str = layout) -> list[gp.GPUArray]:
+                copies = [q.clone(), k.clone()]
+                gp.rope_inplace(*copies, gp.cos(angles), gp.sin(angles), layout=layout)
+                return copies
+
+            def reference(q: Values, k: Values, angles: Values, layout: str = layout) -> tuple[Values, ...]:
+                return tuple(_rotated(x, angles, layout) for x in (q, k))
+
+            yield Call(rotate, (q, k, angles), reference)
+
+
+def _rotated(x: Values, angles: Values, layout: str) -> Values:
+    pairs = np.s_[..., : x.shape[-1] // 2], np.s_[..., x.shape[-1] // 2 :]
+    first, second = pairs if layout == "neox" else (np.s_[..., ::2], np.s_[..., 1::2])
+    turned = (x[first] + 1j * x[second]) * np.exp(1j * angles)[:, None]
+    result = np.empty_like(x)
+    result[first], result[second] = turned.real, turned.imag
+    return result
+
+
+def _biases() -> Iterator[Call]:
+    for dtype in _FLOATS:
+        yield Call(gp.linear_bias_gelu, (numbers(dtype, 3, 5, 7), numbers(dtype, 9, 7), numbers(dtype, 9)))
+
+
+def _convolutions() -> Iterator[Call]:
+    settings: dict[str, Any] = {"stride": (1, 2), "padding": (2, 0), "dilation": (2, 1), "groups": 3}
+    for dtype in _FLOATS:
+        x, w, b = numbers(dtype, 2, 6, 9, 11), numbers(dtype, 27, 2, 3, 2), numbers(dtype, 27)
+        yield Call(lambda x, w, b: gp.conv2d(x[:, :, ::-1, ::2], w, b, **settings), (x, w, b))
+        yield Call(lambda x, w: gp.conv1d(x[:, :, 0], w[:12, :, 0], padding=1, groups=3), (x, w))
+
+
+def _embeddings() -> Iterator[Call]:
+    for dtype in ("complex128", "float64", "float32", "int16", "int8"):
+        for index_type in ("int32", "int64"):
+            ids = gp.from_numpy(np.array([[1, 10, 3], [5, 4, 0]])).astype(index_type)
+            yield Call(lambda t, i: [gp.embedding(t, i), gp.embedding(t[:, ::2], i)], (numbers(dtype, 11, 7), ids))
+
+
+def _lstms() -> Iterator[Call]:
+    for dtype in ("float32", "float64"):
+        weights = [numbers(dtype, *shape) for shape in ((24, 7), (24, 6), (24,), (24,))]
+        yield Call(gp.lstm_forward, (numbers(dtype, 3, 5, 7), *weights))
+
+
+def _tokens() -> Iterator[Call]:
+    for dtype in _NO_DOUBLE:
+        for settings in ({"temperature": 0.0}, {"top_k": 20, "temperature": 0.7}, {"top_p": 0.9, "min_p": 0.1}):
+            x = numbers(dtype, 6, 777, low=-9, high=9)
+            yield Call(lambda x, s=settings: gp.sample_token(x, seed=3, position=2**40, **s), (x,), widened=False)
+
+
+def _random() -> Iterator[Call]:
+    def both(function: Callable[[Generator], gp.GPUArray]) -> Call:
+        return Call(
+            lambda seed: function(Generator(int(seed.item()))),
+            (gp.from_numpy(np.random.default_rng().integers(0, 2**60, ())),),
+        )
+
+    for dtype in _FLOATS:
+        yield both(lambda g, dtype=dtype: g.uniform(-2, 7, (3, 41), dtype))
+        yield both(lambda g, dtype=dtype: g.normal(0.5, 2, (3, 41), dtype))
+    for dtype in (*promotion.SIGNED, *promotion.UNSIGNED):
+        yield both(lambda g, dtype=dtype: g.integers(0, 120, (7, 9), dtype))
+        for count in (120, 2**40 + 1):  # all types have the kernel, though only one of 64 bits asks for it
+            yield both(lambda g, dtype=dtype, count=count: _wide_integers(g, dtype.name, count))
+
+
+def _wide_integers(generator: Generator, dtype: str, count: int) -> gp.GPUArray:
+    out = gp.empty((7, 9), dtype)
+    fill._fill(out, "WideIntegers", 1, generator.seed, 5, (0.0, 0.0), (3, count))
+    return out
+
+
+def _measuring() -> Iterator[Call]:
+    words = numbers("uint8", 16 * 4099)
+
+    def launch(kernel: str, grid: int, *args: gp.GPUArray | bytes) -> None:
+        builtin.launch(timing.SOURCE, f"pk::{kernel}", (grid, 1, 1), (256, 1, 1), *args)
+
+    def copied(x: gp.GPUArray) -> gp.GPUArray:
+        out = gp.zeros(x.shape, "uint8")
+        launch("copy_words", -(-x.size // 16 // 1024), out, x, struct.pack("q", x.size // 16))
+        return out
+
+    def untouched(x: gp.GPUArray) -> gp.GPUArray:
+        out = x.clone()
+        launch("fma_chains", 2, out, struct.pack("f", 0.999), struct.pack("f", 0.001), struct.pack("i", 2))
+        launch("read_words", 2, gp.zeros(16 * 1001, "uint8"), struct.pack("q", 1001), out)
+        launch("pause", 1, struct.pack("q", 1000))
+        return out
+
+    yield Call(copied, (words,), lambda x: x)
+    yield Call(untouched, (numbers("float32", 1),), lambda x: x)
+
+
+_CALLS = {
+    gemm.SOURCE: _products,
+    attention.SOURCE: _attention,
+    rope.SOURCE: _rotations,
+    bias.SOURCE: _biases,
+    conv.SOURCE: _convolutions,
+    EMBEDDING: _embeddings,
+    lstm.SOURCE: _lstms,
+    sampling.SOURCE: _tokens,
+    fill.SOURCE: _random,
+    timing.SOURCE: _measuring,
+}
+
+
+def _family(source: str) -> Family:
+    name = source.rpartition("/")[2].removesuffix(".cu")
+    return Family(name, (source,), lambda _: "all", lambda _: _CALLS[source]())
+
+
+FAMILIES = tuple(_family(source) for source in _CALLS)

@@ -1,0 +1,81 @@
+"""The kernels of reductions, by the operation, and those that normalise rows, by the type of the rows."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+import pygpukit as gp
+from pygpukit.core.dtypes import DataType
+from pygpukit.ops import pointwise, reducer
+from pygpukit.ops.nn import norm, rowwise
+from pygpukit.ops.nn.softmax import SOURCE as SOFTMAX
+from sweep.engine import Call, Family, first_type, numbers
+
+_REDUCERS: dict[str, tuple[reducer.Reducer, tuple[Callable[..., gp.GPUArray], ...]]] = {
+    "pk::Sum": (reducer.SUM, (gp.sum, gp.mean)),
+    "pk::Product": (reducer.PRODUCT, (gp.prod,)),
+    "pk::Extreme": (reducer.EXTREME, (gp.max, gp.min)),
+    "pk::ArgExtreme": (reducer.ARG_EXTREME, (gp.argmax, gp.argmin)),
+    "pk::Nonzero": (reducer.COUNT, (gp.count_nonzero, gp.any, gp.all)),
+    "pk::Moments": (reducer.MOMENTS, (gp.var, gp.std)),
+    "pk::Norm": (reducer.NORM, (gp.norm,)),
+    "pk::LogSumExp": (reducer.LOG_SUM_EXP, (gp.logsumexp,)),
+}
+_PARTS = 16_500  # elements that are reduced in two parts, which are merged
+
+
+def _functor(expression: str) -> str:
+    found = re.search("|".join(rf"{name}(?=<)" for name in _REDUCERS), expression)
+    return found[0] if found else first_type(expression)
+
+
+def _reductions(functor: str) -> Iterator[Call]:
+    op, functions = _REDUCERS[functor]
+    for dtype in op.types:
+        make = _factors if functor == "pk::Product" else numbers
+        rows, columns, long = (make(dtype, *shape) for shape in ((3, 64), (67, 16), (_PARTS,)))
+        views = ((rows, 1), (rows[:, 1::3], 1), (columns, 0), (columns[:, 1::3], 0), (long, 0))
+        for function in functions if _keeps(dtype, functor) else functions[:1]:
+            for view, axis in views:
+                yield Call(lambda x, f=function, axis=axis: f(x, axis), (view,))
+
+
+def _keeps(dtype: str, functor: str) -> bool:
+    """True where all functions of the reducer read the type itself."""
+    return functor != "pk::Sum" or "int" not in dtype
+
+
+def _factors(dtype: str, *shape: int) -> gp.GPUArray:
+    """1 and -1, of unsigned types 1: their products are exact."""
+    signs = np.random.default_rng().choice([1, -1], shape)
+    return gp.from_numpy(signs if dtype[0] != "u" else abs(signs)).astype(dtype)
+
+
+def _rows(ctype: str) -> Iterator[Call]:
+    dtype = next(name for name in rowwise.FLOATS if pointwise.CTYPES[name] == ctype)
+    # Of a row held by 128 threads, by as many as a block may have, and of one that is read several times.
+    itemsize = DataType.from_string(dtype).itemsize
+    held = [threads * rowwise._HELD * 16 // itemsize for threads in (rowwise._BLOCK, rowwise._most_threads(itemsize))]
+    for length in (64, held[0] + 64, held[1] + 64):
+        for extra in (0, 1):
+            x = numbers(dtype, 2, length + extra)
+            yield Call(gp.softmax, (x,))
+            yield Call(gp.log_softmax, (x,))
+            for weights in dict.fromkeys((dtype, "float32" if dtype != "float64" else dtype)):
+                scale, shift = numbers(weights, length + extra), numbers(weights, length + extra)
+                yield Call(gp.rmsnorm, (x, scale))
+                yield Call(gp.layernorm, (x, scale, shift))
+        yield Call(gp.l2norm, (x[:, ::-1],))
+    yield Call(lambda x: gp.softmax(x, 1), (numbers(dtype, 3, 70, 5),))
+    for spatial in (8, 9):
+        yield Call(
+            lambda x, g, b: gp.groupnorm(x, 2, g, b),
+            (numbers(dtype, 2, 4, spatial), numbers(dtype, 4), numbers(dtype, 4)),
+        )
+
+
+REDUCTIONS = Family("reductions", (reducer.SOURCE,), _functor, _reductions)
+ROWS = Family("rows", (norm.SOURCE, SOFTMAX), first_type, _rows)

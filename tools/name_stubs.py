@@ -1,0 +1,62 @@
+#!/usr/bin/env python3
+"""Writes what type checkers read of the lazy packages, __init__.pyi, from the tables of names in their __init__.py.
+
+python tools/name_stubs.py          after a public name was added, moved or taken away
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+import pygpukit as gp  # noqa: E402
+
+HEADER = "# Written by tools/name_stubs.py from the tables of names in __init__.py.\n"
+
+
+def stub(homes: dict[str, str], modules: tuple[str, ...] = ()) -> str:
+    """The stub of a package with these names, by their modules, and these submodules of pygpukit."""
+    lines = [f"from pygpukit import {name} as {name}" for name in sorted(modules)]
+    # The order that the linter wants: modules by name; constants, then classes, then the rest.
+    for name, home in sorted(homes.items(), key=lambda one: (one[1], _kind(one[0]), _natural(one[0]))):
+        lines.append(f"from {home} import {name} as {name}")
+    tables = "_HOME_OF: dict[str, str]\n"
+    if modules:
+        tables += "_HOMES: dict[str, str]\n_SUBMODULES: tuple[str, ...]\n"
+    return HEADER + "\n".join(lines) + f"\n\n__all__: list[str]\n{tables}"
+
+
+def stubs() -> dict[Path, str]:
+    """Every stub, by its path."""
+    package = ROOT / "pygpukit"
+    own = {**gp._HOME_OF, "jit": "pygpukit.jit"}
+    modules = tuple(name for name in gp._SUBMODULES if name not in own)
+    return {
+        package / "__init__.pyi": stub(own, modules),
+        package / "ops" / "__init__.pyi": stub(gp.ops._HOME_OF),
+    }
+
+
+def _kind(name: str) -> int:
+    return 0 if name.isupper() else 1 if name[0].isupper() else 2
+
+
+def _natural(name: str) -> list[str | int]:
+    """float8 before float16, whatever the case."""
+    return [int(part) if part.isdigit() else part for part in re.split(r"(\d+)", name.lower())]
+
+
+def main() -> int:
+    """Writes all."""
+    for path, text in stubs().items():
+        path.write_text(text)
+        print(path)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

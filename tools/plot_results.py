@@ -1,0 +1,140 @@
+#!/usr/bin/env python3
+"""Draws the figures of docs/performance.md from the benchmark report that docs/results holds: the same bytes each time.
+
+    python tools/plot_results.py        needs matplotlib (the extra `lab`)
+
+Each picture names the digest of its numbers, by which a test tells that it belongs to the report.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from hashlib import blake2b
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from pygpukit.benchmark.goals import OF_COPY  # noqa: E402
+
+REPORT = ROOT / "docs" / "results" / "h200" / "benchmark.json"
+IMAGES = ROOT / "docs" / "images"
+DTYPES = ("float32", "bfloat16")
+SHARE = ", of the copy"
+LIMITS = {name: limit for limit, names in OF_COPY.items() for name in names}
+OURS, PEERS = "pygpukit", {"torch": "PyTorch", "cupy": "CuPy"}
+COLORS = {"float32": "#2a6fbb", "bfloat16": "#7fb3e6", OURS: "#2a6fbb", "PyTorch": "#d9822b", "CuPy": "#6a9f58"}
+STYLE = {"svg.hashsalt": OURS, "svg.fonttype": "none", "font.family": "sans-serif", "font.size": 9}
+
+Row = dict[str, Any]
+Numbers = dict[str, Any]
+
+
+def shares(report: Row) -> Numbers:
+    """Per cent of the rate of a device copy of as many bytes, by type and operator, and the limits."""
+    values = {row["name"]: row["value"] for row in report["results"] if row["category"] == "operators"}
+    found = {dtype: {name: values.get(f"{name} {dtype}{SHARE}") for name in LIMITS} for dtype in DTYPES}
+    return {"device": report["gpu"]["name"], "limits": LIMITS, "shares": found}
+
+
+def rates(report: Row) -> Numbers:
+    """Effective GB/s of each operator here and in the peers, by type, and the rate of the largest device copy."""
+    rows = [row for row in report["results"] if row["category"] == "operators" and row["unit"] == "GB/s"]
+    copies = [row for row in rows if row["name"] == "copy device to device"]
+    found: Numbers = {dtype: {name: {} for name in LIMITS} for dtype in DTYPES}
+    for row in rows:
+        name, _, dtype = row["name"].rpartition(" ")
+        if dtype not in found or name not in LIMITS:
+            continue
+        found[dtype][name][PEERS[row["peer"]] if row["peer"] else OURS] = row["peer_value"] or row["value"]
+    roof = max(copies, key=lambda row: row["params"]["MiB"])["value"]
+    return {"device": report["gpu"]["name"], "copy": roof, "rates": found}
+
+
+def draw_shares(numbers: Numbers, pyplot: Any) -> Any:
+    """Bars for each operator and type, with a mark at the operator's limit."""
+    names = list(numbers["limits"])
+    figure, axis = pyplot.subplots(figsize=(8, 6.2), layout="constrained")
+    for offset, (dtype, found) in zip((-0.19, 0.19), numbers["shares"].items(), strict=True):
+        at = [place + offset for place in range(len(names))]
+        axis.barh(at, [found[name] or 0 for name in names], height=0.36, color=COLORS[dtype], label=dtype)
+    for place, name in enumerate(names):
+        limit = numbers["limits"][name]
+        label = "must reach" if place == 0 else None
+        axis.plot([limit, limit], [place - 0.42, place + 0.42], color="#b3261e", linewidth=1.6, label=label)
+    axis.axvline(100, color="black", linewidth=0.8)
+    axis.set_yticks(range(len(names)), names)
+    axis.invert_yaxis()
+    axis.set_xlim(0, 110)
+    axis.set_xlabel("% of the rate of a device copy of as many bytes (cold L2, medians)")
+    axis.set_title(f"Operators on 64 Mi elements, {numbers['device']}")
+    figure.legend(loc="outside lower center", ncols=3, frameon=False)
+    return figure
+
+
+def draw_rates(numbers: Numbers, pyplot: Any) -> Any:
+    """A point for each library on each operator's line, under the roof that a device copy makes."""
+    figure, axes = pyplot.subplots(1, 2, figsize=(9, 5.6), sharey=True, layout="constrained")
+    for axis, (dtype, found) in zip(axes, numbers["rates"].items(), strict=True):
+        for library, marker in ((OURS, "o"), ("PyTorch", "s"), ("CuPy", "D")):
+            seen = [(rate[library], place) for place, rate in enumerate(found.values()) if library in rate]
+            label = library if axis is axes[0] else None
+            across, down = zip(*seen, strict=True)
+            order = 4 if library == OURS else 3
+            axis.scatter(across, down, s=30, marker=marker, color=COLORS[library], label=label, zorder=order)
+        axis.axvline(numbers["copy"], color="black", linewidth=0.8)
+        axis.set_yticks(range(len(found)), list(found))
+        axis.grid(axis="y", color="#dddddd", linewidth=0.6)
+        axis.set_xlim(0, 1.08 * numbers["copy"])
+        axis.set_title(f"{dtype}; line: a device copy, {numbers['copy']:,.0f} GB/s", fontsize=9)
+        axis.set_xlabel("effective GB/s")
+    axes[0].invert_yaxis()
+    figure.suptitle(f"Operators on 64 Mi elements beside their peers, {numbers['device']}", fontsize=10)
+    figure.legend(loc="outside lower center", ncols=3, frameon=False)
+    return figure
+
+
+PICTURES: dict[str, tuple[Callable[[Row], Numbers], Callable[[Numbers, Any], Any]]] = {
+    "operators-of-copy.svg": (shares, draw_shares),
+    "operators-beside-peers.svg": (rates, draw_rates),
+}
+
+
+def digest(numbers: Numbers) -> str:
+    """Of what a picture shows."""
+    return blake2b(json.dumps(numbers, sort_keys=True).encode(), digest_size=16).hexdigest()
+
+
+def svg(name: str, report: Row) -> bytes:
+    """The picture of a report."""
+    import matplotlib as mpl
+
+    mpl.use("agg")
+    from matplotlib import pyplot
+
+    read, draw = PICTURES[name]
+    numbers = read(report)
+    with mpl.rc_context(STYLE):
+        figure = draw(numbers, pyplot)
+        target = BytesIO()
+        metadata = {"Date": None, "Creator": None, "Description": f"numbers: {digest(numbers)}"}
+        figure.savefig(target, format="svg", facecolor="white", metadata=metadata)
+        pyplot.close(figure)
+    return b"\n".join(line.rstrip() for line in target.getvalue().splitlines()) + b"\n"
+
+
+def main() -> int:
+    """Writes all pictures."""
+    report = json.loads(REPORT.read_text())
+    for name in PICTURES:
+        (IMAGES / name).write_bytes(svg(name, report))
+        print(IMAGES / name)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
