@@ -87,27 +87,26 @@ def _image(source_key: str, name_expression: str) -> Image:
 
 
 def launch(
-    source_key: str, name_expression: str, grid: Extent, block: Extent, *args: native.ArrayBase | bytes
+    source_key: str,
+    name_expression: str,
+    grid: Extent,
+    block: Extent,
+    *args: native.ArrayBase | bytes,
+    overlapping: bool = False,
 ) -> native.Kernel:
-    """Launch a kernel of the package on the current stream: arrays become pointers, bytes by-value parameters."""
-    found = _found(source_key, name_expression, args)
-    found.bind(grid, block)(*args)
-    return found
+    """Launch a kernel of the package on the current stream: arrays become pointers, bytes by-value parameters.
 
-
-def launch_overlapping(
-    source_key: str, name_expression: str, grid: Extent, block: Extent, *args: native.ArrayBase | bytes
-) -> None:
-    """As launch(), but begun while the launch before it on the stream ends, where the device can: the kernel waits
-    itself for what it needs of that launch (overlap.cuh)."""
-    flags = _OVERLAP if _overlaps(native.current_device()) else 0
-    _found(source_key, name_expression, args).bind(grid, block, flags=flags)(*args)
-
-
-def _found(source_key: str, name_expression: str, args: Sequence[native.ArrayBase | bytes]) -> native.Kernel:
-    found = _kernels.get((native.current_device(), name_expression))
+    overlapping: begun while the launch before it on the stream ends, where the device can; the kernel waits itself for
+    what it needs of that launch (overlap.cuh).
+    """
+    device = native.current_device()
+    found = _kernels.get((device, name_expression))
     if found is None:
         found = kernel(source_key, name_expression, [parameter(i, arg) for i, arg in enumerate(args)])
+    if overlapping and _overlaps(device):
+        found.bind(grid, block, flags=_OVERLAP)(*args)
+    else:
+        found.bind(grid, block)(*args)
     return found
 
 

@@ -61,7 +61,8 @@ def _selected(mask: GPUArray, array: GPUArray | None) -> GPUArray:
     native.fill(groups, bytes(8))
     size = mask.size.to_bytes(8, "little")
     _launch("pk::count_chunks", -(-chunks // _WARPS), _BLOCK, mask, counts, groups, size)
-    _launch_next("pk::start_chunks", blocks, _GROUP, counts, groups, starts, chunks.to_bytes(8, "little"))
+    of_chunks = chunks.to_bytes(8, "little")
+    _launch("pk::start_chunks", blocks, _GROUP, counts, groups, starts, of_chunks, overlapping=True)
     out = _room(mask.size, dtype)
     if out is None:
         count = _count(groups)
@@ -110,11 +111,12 @@ def _pack(mask: GPUArray, array: GPUArray | None, starts: GPUArray, out: GPUArra
     """out = the selected elements. early: most are selected, so they are read without waiting for the mask."""
     size = mask.size.to_bytes(8, "little")
     if array is None:
-        _launch_next("pk::select_positions", starts.size, _BLOCK, mask, starts, out, size)
+        _launch("pk::select_positions", starts.size, _BLOCK, mask, starts, out, size, overlapping=True)
         return
     threads = _BLOCK // 2 if array.itemsize <= _NARROW else _BLOCK
     kernel = f"pk::select_elements<{raw.RAW[array.itemsize]}>"
-    _launch_next(kernel, starts.size, threads, mask, array, starts, out, size, early.to_bytes(8, "little"))
+    args = mask, array, starts, out, size, early.to_bytes(8, "little")
+    _launch(kernel, starts.size, threads, *args, overlapping=True)
 
 
 def _on_host(mask: GPUArray, array: GPUArray | None, dtype: Any) -> GPUArray:
@@ -133,14 +135,7 @@ def _on_host(mask: GPUArray, array: GPUArray | None, dtype: Any) -> GPUArray:
     return out
 
 
-def _launch(expression: str, blocks: int, threads: int, *args: Any) -> None:
+def _launch(expression: str, blocks: int, threads: int, *args: Any, overlapping: bool = False) -> None:
     from pygpukit.jit import builtin
 
-    builtin.launch(SOURCE, expression, (blocks, 1, 1), (threads, 1, 1), *args)
-
-
-def _launch_next(expression: str, blocks: int, threads: int, *args: Any) -> None:
-    """As _launch(), of a kernel that waits itself for the launch before it."""
-    from pygpukit.jit import builtin
-
-    builtin.launch_overlapping(SOURCE, expression, (blocks, 1, 1), (threads, 1, 1), *args)
+    builtin.launch(SOURCE, expression, (blocks, 1, 1), (threads, 1, 1), *args, overlapping=overlapping)

@@ -167,9 +167,9 @@ def _launch(
 ) -> None:
     from pygpukit.jit import builtin
 
-    launch = builtin.launch_overlapping if overlapping else builtin.launch
-    block = (reduce_plan.THREADS, 1, 1)
-    launch(SOURCE, expression, (plan.blocks, 1, 1), block, source, out, partials, plan.layout + setting)
+    grid, block = (plan.blocks, 1, 1), (reduce_plan.THREADS, 1, 1)
+    fields = plan.layout + setting
+    builtin.launch(SOURCE, expression, grid, block, source, out, partials, fields, overlapping=overlapping)
 
 
 def nonzero_bits(dtype: DataType) -> int:

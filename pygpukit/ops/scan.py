@@ -220,8 +220,7 @@ def _launch(
 ) -> None:
     from pygpukit.jit import builtin
 
-    launch = builtin.launch_overlapping if overlapping else builtin.launch
-    launch(SOURCE, kernel, (blocks, 1, 1), (threads, 1, 1), *args)
+    builtin.launch(SOURCE, kernel, (blocks, 1, 1), (threads, 1, 1), *args, overlapping=overlapping)
 
 
 def _types(a: GPUArray, out: GPUArray) -> str:

@@ -301,3 +301,13 @@ def test_a_list_of_indices_does_not_wait() -> None:
     assert _core.counters()["d2h_bytes"] == before
     long = np.arange(1000) % 4
     same(x[long], A[long])
+
+
+def test_what_a_mask_selects_keeps_no_more_memory_than_it_needs(backend_name: str) -> None:
+    x = gp.arange(1 << 20, dtype="float32")
+    mask = x < 1000
+    gp.synchronize()
+    before = _core.pool_stats().used
+    chosen = x[mask]
+    assert chosen.shape == (1000,)
+    assert _core.pool_stats().used - before == 4096

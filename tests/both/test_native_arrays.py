@@ -116,7 +116,7 @@ def test_a_wrapped_array_keeps_its_owner_as_long_as_any_view() -> None:
     part = array[2:4]
     del owner, array
     assert alive() is not None and part.to_numpy().tolist() == [1, 1]
-    del part
+    del part, held
     assert alive() is None
 
 
@@ -139,3 +139,35 @@ def test_pool_reads_stay_inside_the_block() -> None:
         with pytest.raises(ValueError, match="not inside block"):
             pool.read(block, size, offset)
     assert pool.read(block, None, 256) == b""
+
+
+def test_shorten_gives_the_end_of_the_memory_back() -> None:
+    array = native.empty(8 << 20, "uint8")
+    native.copy_from_host(array, np.arange(8 << 20, dtype=np.uint8))
+    before = _core.pool_stats().used
+    address = array.device_ptr
+    native.shorten(array, 1000)
+    assert array.shape == (1000,) and array.size == 1000 and array.device_ptr == address
+    assert before - _core.pool_stats().used == (8 << 20) - 1024
+    assert np.array_equal(array.to_numpy(), np.arange(1000).astype(np.uint8))
+    other = native.empty(4 << 20, "uint8")  # in what was given back, or elsewhere: never in what is left
+    native.fill(other, b"\xff")
+    assert np.array_equal(array.to_numpy(), np.arange(1000).astype(np.uint8))
+    native.shorten(array, 0)
+    assert array.shape == (0,)
+
+
+def test_shorten_refuses_what_others_see() -> None:
+    array = native.empty(100, "float32")
+    part = native.view(array, (3,), (4,), 0)
+    for held, count in ((array, 10), (part, 1)):
+        with pytest.raises(ValueError, match="shorten"):
+            native.shorten(held, count)
+    del part, held
+    for count in (-1, 101):
+        with pytest.raises(ValueError, match="shorten"):
+            native.shorten(array, count)
+    with pytest.raises(ValueError, match="shorten"):
+        native.shorten(native.empty((4, 4)), 4)
+    native.shorten(array, 100)
+    assert array.shape == (100,)

@@ -31,7 +31,7 @@ def launched(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
     asked: list[tuple[str, str]] = []
     monkeypatch.setattr(host, "computes", lambda: False)
     monkeypatch.setattr(pointwise, "_learn", lambda *_: None)
-    monkeypatch.setattr(builtin, "launch", lambda key, expression, *_: asked.append((key, expression)))
+    monkeypatch.setattr(builtin, "launch", lambda key, expression, *_, **__: asked.append((key, expression)))
     return asked
 
 

@@ -32,9 +32,9 @@ def launched(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     names: list[str] = []
     launch = builtin.launch
 
-    def noted(key: str, expression: str, *args: Any) -> None:
+    def noted(key: str, expression: str, *args: Any, **named: Any) -> None:
         names.append(expression)
-        launch(key, expression, *args)
+        launch(key, expression, *args, **named)
 
     monkeypatch.setattr(builtin, "launch", noted)
     return names
@@ -206,7 +206,7 @@ def test_few_numbers_of_the_host_travel_in_the_launch(launched: list[str]) -> No
 
 def test_everything_that_operations_ask_for_is_listed(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: set[str] = set()
-    monkeypatch.setattr(builtin, "launch", lambda key, expression, *_: asked.add(expression))
+    monkeypatch.setattr(builtin, "launch", lambda key, expression, *_, **__: asked.add(expression))
     for dtype in ("int8", "int16", "int32", "int64", "complex128"):
         x = gp.empty((4, 6), dtype)
         for index_type in ("int32", "int64", "uint8"):

@@ -20,9 +20,9 @@ def launched(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     names: list[str] = []
     launch = builtin.launch
 
-    def noted(key: str, expression: str, *args: Any) -> None:
+    def noted(key: str, expression: str, *args: Any, **named: Any) -> None:
         names.append(expression)
-        launch(key, expression, *args)
+        launch(key, expression, *args, **named)
 
     monkeypatch.setattr(builtin, "launch", noted)
     return names

@@ -112,9 +112,9 @@ def run(group: Group) -> dict[Kernel, Outcome]:
         launched: set[Kernel] = set()
         launch = builtin.launch
 
-        def noted(source: str, expression: str, *rest: Any) -> Any:
+        def noted(source: str, expression: str, *rest: Any, **named: Any) -> Any:
             launched.add((source, expression))
-            return launch(source, expression, *rest)
+            return launch(source, expression, *rest, **named)
 
         patch.setattr(builtin, "launch", noted)
         patch.setattr(builtin, "_kernels", {})

@@ -64,4 +64,4 @@ def _of_places() -> Iterator[Call]:
     yield Call(lambda m: [masks.flatnonzero(m), gp.flatnonzero(m), *gp.nonzero(m[4:].reshape(4, -1))], (chosen,))
 
 
-MOVING = Family("moving", (places.SOURCE, finding.SOURCE, transposing.SOURCE), _variant, _calls)
+MOVING = Family("moving", (places.SOURCE, masks.SOURCE, finding.SOURCE, transposing.SOURCE), _variant, _calls)
