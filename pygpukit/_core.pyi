@@ -161,7 +161,10 @@ class TaskRecord:
     detail: dict[str, int | float]  # asked, available, position, estimated_wait_ns ...
     memory_bytes: int
     share_ppm: int
+    memory_limit: int | None
+    share_limit_ppm: int | None
     policy: str  # Guaranteed Burstable BestEffort
+    partition: str  # "" = the default
     priority: int
     submitted_ns: int
     started_ns: int
@@ -185,11 +188,16 @@ class SchedulerCore:
         name: str,
         memory_bytes: int,
         share_ppm: int,
-        policy: str,
+        policy: str | None = None,
         priority: int = 0,
         depends_on: Sequence[str] = (),
         deadline_ns: int = 0,
         idempotent: bool = False,
+        memory_limit: int | None = None,
+        share_limit_ppm: int | None = None,
+        partition: str = "",
+        run_ns: int = 0,
+        retry: tuple[int, int, int] | None = None,
     ) -> TaskRecord:
         """The task's record, which may be Rejected with a reason. InvalidSpecError for an id that is empty, too long or taken."""
     def next(self, timeout_s: float) -> str | None:
@@ -205,6 +213,8 @@ class SchedulerCore:
         reserved_memory, available_memory, reserved_share_ppm."""
     def context(self, id: str) -> int:
         """Opaque scheduling-context handle of a task for native.enter_context()."""
+    def partitions(self) -> PartitionManager:
+        """Its partitions, to read and to change."""
     def wake(self) -> None:
         """Every wait under way in next() and finished() returns empty-handed."""
     def close(self) -> None:
@@ -284,6 +294,72 @@ class SliceScheduler:
     def stats(self) -> SliceStats: ...
     def clear(self) -> None: ...
     def config(self) -> SliceConfig: ...
+
+# ---- partitions; the classes beside them are documented and reached through `_pygpukit_rust` ----
+class PartitionLimits:
+    memory_quota: int
+    compute_share: float
+    bandwidth_share: float
+    max_streams: int
+    priorities: tuple[int, int]
+    weight: int
+    isolation: str
+    borrow: tuple[int, float]
+    lend: tuple[int, float]
+
+    def __init__(
+        self,
+        memory_quota: int = 0,
+        compute_share: float = 1.0,
+        bandwidth_share: float = 1.0,
+        max_streams: int = 16,
+        *,
+        priorities: tuple[int, int] = ...,
+        weight: int = 1,
+        isolation: str = "shared",
+        borrow: tuple[int, float] = (0, 0.0),
+        lend: tuple[int, float] = (0, 0.0),
+    ) -> None: ...
+
+class PartitionUsage:
+    memory_used: int
+    compute_used: float
+    active_streams: int
+    unfinished_tasks: int
+
+class Partition:
+    id: str
+    name: str
+    limits: PartitionLimits
+    usage: PartitionUsage
+    tasks: list[str]
+    enabled: bool
+
+    def memory_utilization(self) -> float: ...
+
+class PartitionStats:
+    partition_count: int
+    active_partitions: int
+    total_memory_allocated: int
+    total_compute_allocated: float
+    total_bandwidth_allocated: float
+    available_memory: int
+    available_compute: float
+    available_bandwidth: float
+
+class PartitionManager:
+    def create_partition(self, id: str, name: str, limits: PartitionLimits) -> None: ...
+    def resize_partition(self, id: str, limits: PartitionLimits) -> None: ...
+    def delete_partition(self, id: str) -> Partition: ...
+    def get(self, id: str) -> Partition | None: ...
+    def set_default(self, id: str) -> None: ...
+    def default_partition(self) -> Partition | None: ...
+    def partition_ids(self) -> list[str]: ...
+    def stats(self) -> PartitionStats: ...
+    def clear(self) -> None: ...
+
+def isolation_table() -> str:
+    """What each isolation level keeps apart, as a Markdown table."""
 
 # ---- documented `_pygpukit_rust` names are re-exported by the top-level module of that name ----
 def __getattr__(name: str) -> Any: ...

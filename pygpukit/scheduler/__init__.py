@@ -1,5 +1,6 @@
 """Scheduling: submit functions with their memory, compute share and priority, and see what becomes of them."""
 
+from pygpukit.scheduler.partitions import isolation_levels, partition_limits
 from pygpukit.scheduler.scheduler import Scheduler, all_schedulers, live_cores
 from pygpukit.scheduler.task import Task, TaskStats
 from pygpukit.scheduler.units import GB, KB, MB, TaskPolicy, TaskState
@@ -17,5 +18,7 @@ __all__ = [
     "TaskState",
     "TaskStats",
     "all_schedulers",
+    "isolation_levels",
     "live_cores",
+    "partition_limits",
 ]

@@ -22,6 +22,7 @@ def run(core: _core.SchedulerCore, task: Task, own_stream: Callable[[], native.S
     KeyboardInterrupt cancels it.
     """
     error: BaseException | None = None
+    task._error = None  # of an earlier run
     stream: native.Stream | None = None
     before = native.current_stream()
     try:

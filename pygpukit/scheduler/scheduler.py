@@ -18,6 +18,7 @@ from pygpukit.core.backend import ensure
 from pygpukit.core.errors import InvalidSpecError
 from pygpukit.scheduler import units
 from pygpukit.scheduler.desk import Desk
+from pygpukit.scheduler.partitions import partition_limits
 from pygpukit.scheduler.task import Task, TaskStats
 
 _MAX_NAME_BYTES = 256
@@ -75,32 +76,47 @@ class Scheduler:
         deadline: SupportsFloat | None = None,
         task_id: str | None = None,
         name: str | None = None,
+        partition: str | None = None,
+        retry: SupportsIndex | None = None,
+        memory_limit: units.MemoryLike = None,
+        bandwidth_limit: SupportsFloat | None = None,
+        estimate: SupportsFloat | None = None,
         **kwargs: Any,
     ) -> Task:
         """Submit `fn(*args, **kwargs)` and return its Task at once.
 
         memory: bytes, or "512MB" (powers of 1024). bandwidth: share of the device from 0 to 1.
-        policy: "guaranteed", "burstable" or "best_effort"; None = burstable with a request, best effort without.
-        priority: higher first. depends_on: tasks that must succeed first.
-        deadline: seconds from now; a task that has not ended by then is Expired.
+        memory_limit, bandwidth_limit: how far it may go over its requests; without a request, the request too.
+        policy: fills in the limits that its class needs, and is then held to be true: "guaranteed" sets limit = request
+        and needs both requests; "burstable" needs one; "best_effort" has none. None derives the class, as Kubernetes.
+        priority: higher first; one that does not fit makes admitted tasks of lower priority wait again, if that helps
+        and they have not started. partition: one of create_partition(). depends_on: tasks that must succeed first.
+        deadline: seconds from now; a task that has not ended by then is Expired, and one that cannot end by then as far
+        as run times so far tell, or estimate (seconds of run time), is Rejected.
+        retry: how often to run `fn` again when it fails, after 10 ms, then 20 and so on up to 1 s.
         task_id: an id of your own; None makes one. name: for dashboards; None = the function's.
 
         A well-formed task that can never be admitted comes back in phase Rejected, with reason and numbers; its
         result() raises TaskRejectedError. Raises InvalidSpecError naming the field for a malformed request or taken id.
         """
-        memory_bytes, share_ppm = units.parse_memory(memory), units.parse_share(bandwidth)
+        share_limit = None if bandwidth_limit is None else units.parse_share(bandwidth_limit, "bandwidth_limit")
         if not callable(fn) or inspect.iscoroutinefunction(fn):
             raise InvalidSpecError(f"fn={fn!r}; give a function that is not async", "fn")
         request = functools.partial(
             self.core.submit,
             os.urandom(6).hex() if task_id is None else units.parse_text(task_id, "task_id"),
             _name_of(fn) if name is None else units.parse_text(name, "name"),
-            memory_bytes,
-            share_ppm,
-            units.parse_policy(policy, memory_bytes, share_ppm).value,
+            units.parse_memory(memory),
+            units.parse_share(bandwidth),
+            units.parse_policy(policy),
             units.parse_priority(priority),
             units.parse_ids(depends_on),
             units.parse_deadline(deadline, _core.now_ns()),
+            memory_limit=None if memory_limit is None else units.parse_memory(memory_limit, "memory_limit"),
+            share_limit_ppm=share_limit,
+            partition="" if partition is None else units.parse_text(partition, "partition"),
+            run_ns=units.parse_estimate(estimate),
+            retry=units.parse_retry(retry),
         )
 
         def make() -> Task:
@@ -123,6 +139,32 @@ class Scheduler:
         cancelled = self.core.cancel(units.parse_id(task))
         self._desk.settle()
         return cancelled
+
+    # ---- partitions ----
+
+    @property
+    def partitions(self) -> _core.PartitionManager:
+        """The partitions of this scheduler: get(), stats(), set_default(), delete_partition() and the rest."""
+        return self.core.partitions()
+
+    def create_partition(self, partition_id: str, *, name: str | None = None, **limits: Any) -> None:
+        """Keep a part of the device for the tasks of submit(partition=partition_id).
+
+        limits: as of partition_limits(). Tasks without a partition share what no partition keeps. Raises
+        InvalidSpecError naming the field; nothing changes then.
+        """
+        label = partition_id if name is None else units.parse_text(name, "name")
+        identity = units.parse_text(partition_id, "partition")
+        self.partitions.create_partition(identity, label, partition_limits(**limits))
+        self._desk.settle()
+
+    def resize_partition(self, partition_id: str, **limits: Any) -> None:
+        """Give a partition new limits, all of them, whatever runs in it. Raises InvalidSpecError naming the field.
+
+        Tasks that hold more than the new limits keep it to their end; waiting ones that can never fit are Rejected.
+        """
+        self.partitions.resize_partition(units.parse_text(partition_id, "partition"), partition_limits(**limits))
+        self._desk.settle()
 
     # ---- running ----
 

@@ -70,7 +70,8 @@ class Task:
 
     @property
     def detail(self) -> dict[str, int | float]:
-        """The numbers behind the reason that apply: asked, available, position, estimated_wait_ns, requeues."""
+        """The numbers behind the reason that apply: asked, available, position, estimated_wait_ns, requeues,
+        preemptions."""
         return self.record.detail
 
     @property
@@ -85,8 +86,13 @@ class Task:
 
     @property
     def policy(self) -> TaskPolicy:
-        """How its requests are meant."""
+        """Its QoS class."""
         return TaskPolicy(self._last.policy)
+
+    @property
+    def partition(self) -> str:
+        """The partition it asked for; "" for the default."""
+        return self._last.partition
 
     @property
     def priority(self) -> int:
@@ -158,6 +164,9 @@ class Task:
             memory=record.memory_bytes,
             bandwidth=record.share_ppm / _PPM,
             priority=record.priority,
+            partition=record.partition,
+            memory_limit=record.memory_limit,
+            bandwidth_limit=None if record.share_limit_ppm is None else record.share_limit_ppm / _PPM,
             submitted_ns=record.submitted_ns,
             started_ns=started,
             finished_ns=finished,

@@ -1,13 +1,17 @@
 //! The extension module `pygpukit._core`: thin Python bindings of the core, with the C++ layer as its submodule `native`.
 
 mod abi;
+mod admission;
 mod cache;
 mod errors;
 mod memory;
 mod native;
+mod partition;
+mod qos;
 mod scheduler;
 mod slicing;
 mod table;
+mod tasks;
 mod telemetry;
 
 use pyo3::prelude::*;
@@ -48,5 +52,9 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<slicing::SliceStats>()?;
     module.add_function(wrap_pyfunction!(slicing::slice_ptx, module)?)?;
     module.add_function(wrap_pyfunction!(slicing::slice_plan, module)?)?;
+    partition::add(module)?;
+    qos::add(module)?;
+    admission::add(module)?;
+    tasks::add(module)?;
     native::add_native(module)
 }

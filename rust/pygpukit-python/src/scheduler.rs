@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use pygpukit_core::clock::MonotonicClock;
 use pygpukit_core::intern::Interner;
+use pygpukit_core::partition::Reservation;
 use pygpukit_core::ring::{kind, Event, Ring};
 use pygpukit_core::scheduler as core;
 use pyo3::exceptions::{PyKeyError, PyRuntimeError, PyValueError};
@@ -14,6 +15,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::errors::raise_with;
+use crate::partition::PartitionManager;
 
 static NEXT_ORDINAL: AtomicU32 = AtomicU32::new(0);
 
@@ -66,6 +68,18 @@ impl TaskRecord {
     #[getter]
     fn share_ppm(&self) -> u32 {
         self.0.share_ppm
+    }
+    #[getter]
+    fn memory_limit(&self) -> Option<u64> {
+        self.0.memory_limit
+    }
+    #[getter]
+    fn share_limit_ppm(&self) -> Option<u32> {
+        self.0.share_limit_ppm
+    }
+    #[getter]
+    fn partition(&self) -> &str {
+        &self.0.partition
     }
     #[getter]
     fn policy(&self) -> &'static str {
@@ -179,7 +193,9 @@ impl SchedulerCore {
         }
     }
 
-    #[pyo3(signature = (id, name, memory_bytes, share_ppm, policy, priority=0, depends_on=Vec::new(), deadline_ns=0, idempotent=false))]
+    /// `policy=None` derives the class; `retry` is (retries, first pause in ns, longest pause in ns).
+    #[pyo3(signature = (id, name, memory_bytes, share_ppm, policy=None, priority=0, depends_on=Vec::new(), deadline_ns=0, idempotent=false,
+        memory_limit=None, share_limit_ppm=None, partition=String::new(), run_ns=0, retry=None))]
     #[allow(clippy::too_many_arguments)] // the keyword arguments of one Python call
     fn submit(
         &self,
@@ -188,27 +204,51 @@ impl SchedulerCore {
         name: String,
         memory_bytes: u64,
         share_ppm: u32,
-        policy: &str,
+        policy: Option<&str>,
         priority: i32,
         depends_on: Vec<String>,
         deadline_ns: u64,
         idempotent: bool,
+        memory_limit: Option<u64>,
+        share_limit_ppm: Option<u32>,
+        partition: String,
+        run_ns: u64,
+        retry: Option<(u32, u64, u64)>,
     ) -> PyResult<TaskRecord> {
-        let policy = core::Policy::from_name(policy).ok_or_else(|| {
-            PyValueError::new_err(format!(
-                "unknown policy {policy:?}: Guaranteed, Burstable or BestEffort"
-            ))
-        })?;
+        let request = Reservation {
+            memory_bytes,
+            share_ppm,
+        };
+        let demand = core::Demand {
+            request,
+            memory_limit,
+            share_limit_ppm,
+        };
+        let policy = match policy {
+            None => demand.class(),
+            Some(name) => core::Policy::from_name(name).ok_or_else(|| {
+                PyValueError::new_err(format!("unknown policy {name:?}: Guaranteed, Burstable or BestEffort"))
+            })?,
+        };
+        let retry = retry.map_or(core::Retry::default(), |(retries, first_ns, longest_ns)| core::Retry {
+            retries,
+            backoff: core::Backoff { first_ns, longest_ns },
+        });
         let spec = core::TaskSpec {
             id,
             name,
             memory_bytes,
             share_ppm,
+            memory_limit,
+            share_limit_ppm,
             policy,
             priority,
+            partition,
             depends_on,
             deadline_ns,
+            run_ns,
             idempotent,
+            retry,
         };
         match self.scheduler.submit(spec) {
             Ok(record) => Ok(TaskRecord(record)),
@@ -277,6 +317,11 @@ impl SchedulerCore {
             .unwrap_or_else(PoisonError::into_inner)
             .insert(id.to_string(), context);
         Ok(handle)
+    }
+
+    /// Its partitions, to read and to change.
+    fn partitions(&self) -> PartitionManager {
+        PartitionManager::of(self.scheduler.clone())
     }
 
     fn wake(&self) {

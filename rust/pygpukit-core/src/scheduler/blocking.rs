@@ -4,9 +4,10 @@ use super::context::TaskContext;
 use super::error::{Outcome, TaskError};
 use super::reason::Reason;
 use super::record::{Observer, Stats, TaskRecord};
-use super::spec::{Config, SpecError, TaskSpec};
+use super::spec::{Config, TaskSpec};
 use super::table::TaskTable;
 use crate::clock::Clock;
+use crate::partition::{PartitionManager, SpecError};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
@@ -101,6 +102,16 @@ impl Scheduler {
 
     pub fn stats(&self) -> Stats {
         self.with(|table, now| table.stats(now))
+    }
+
+    /// Reads or changes the partitions; waiting tasks are looked at again afterwards.
+    pub fn partitions<T>(&self, call: impl FnOnce(&mut PartitionManager) -> T) -> T {
+        self.with(|table, now| table.with_partitions(now, call))
+    }
+
+    /// Any other call on the table, with the time.
+    pub fn call<T>(&self, call: impl FnOnce(&mut TaskTable, u64) -> T) -> T {
+        self.with(call)
     }
 
     pub fn context(&self, id: &str) -> Option<Arc<TaskContext>> {

@@ -7,18 +7,12 @@ use std::collections::{BTreeMap, BTreeSet};
 #[derive(Default)]
 pub(super) struct ServiceQueue {
     bands: BTreeMap<Reverse<i32>, BTreeSet<u64>>,
-    len: usize,
 }
 
 impl ServiceQueue {
-    pub fn len(&self) -> usize {
-        self.len
-    }
-
     pub fn insert(&mut self, priority: i32, number: u64) {
         let new = self.bands.entry(Reverse(priority)).or_default().insert(number);
         assert!(new, "task {number} is already in the queue");
-        self.len += 1;
     }
 
     pub fn remove(&mut self, priority: i32, number: u64) -> bool {
@@ -29,7 +23,6 @@ impl ServiceQueue {
         if band.is_empty() {
             self.bands.remove(&Reverse(priority));
         }
-        self.len -= usize::from(removed);
         removed
     }
 
@@ -77,6 +70,6 @@ mod tests {
         }
         assert_eq!(queue.ahead_of(1, 9), 2);
         assert!(queue.remove(5, 2) && !queue.remove(5, 2) && !queue.remove(7, 1));
-        assert_eq!((queue.len(), queue.first()), (4, Some((5, 5))));
+        assert_eq!((queue.iter().count(), queue.first()), (4, Some((5, 5))));
     }
 }

@@ -18,10 +18,15 @@ pub fn small() -> (TaskTable, Log) {
 }
 
 pub fn asks(id: &str, memory_bytes: u64, share_ppm: u32) -> TaskSpec {
+    let policy = if (memory_bytes, share_ppm) == (0, 0) {
+        Policy::BestEffort
+    } else {
+        Policy::Burstable
+    };
     TaskSpec {
         memory_bytes,
         share_ppm,
-        policy: Policy::Burstable,
+        policy,
         ..TaskSpec::new(id)
     }
 }

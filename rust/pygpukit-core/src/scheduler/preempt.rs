@@ -1,0 +1,79 @@
+//! Preemption before the start: an Admitted task gives way to one of strictly higher priority that would fit without it.
+
+use super::phase::Phase;
+use super::reason::Reason;
+use super::table::TaskTable;
+use crate::partition::{Reservation, Scope, Shortage};
+
+struct Victim {
+    number: u64,
+    slot: usize,
+    held: Reservation,
+}
+
+impl TaskTable {
+    /// Makes room for a waiting task out of what Admitted tasks of lower priority hold; false, and no change, when they hold too
+    /// little of what is short. Lowest priority and youngest go first; then, in reverse, all that still fit are given back.
+    /// Running tasks are never chosen, and a victim cannot in turn displace its preemptor: the order of priorities is strict.
+    pub(super) fn make_room(&mut self, number: u64, now: u64) -> bool {
+        let (priority, slot) = (self.tasks[&number].spec.priority, self.tasks[&number].slot);
+        if !self.admitted.has_lower_than(priority) {
+            return false;
+        }
+        let request = self.tasks[&number].spec.reservation();
+        let mut candidates = self.admitted.lower_than(priority);
+        candidates.sort_unstable_by_key(|&(priority, number)| (priority, std::cmp::Reverse(number)));
+        let mut candidates: Vec<Victim> = candidates
+            .into_iter()
+            .filter_map(|(_, number)| {
+                let task = &self.tasks[&number];
+                let held = task.reserved.filter(|held| !held.is_empty())?;
+                let slot = task.slot;
+                Some(Victim { number, slot, held })
+            })
+            .collect();
+        let mut victims: Vec<Victim> = Vec::new();
+        while let Some(short) = self.partitions.ledger().shortage(slot, request) {
+            let Some(i) = candidates.iter().position(|v| self.helps(v, slot, &short)) else {
+                for victim in &victims {
+                    self.take_again(victim);
+                }
+                return false;
+            };
+            let victim = candidates.remove(i);
+            self.partitions.ledger_mut().release(victim.slot, victim.held);
+            victims.push(victim);
+        }
+        for i in (0..victims.len()).rev() {
+            let Victim { slot: of, held, .. } = victims[i];
+            if self.partitions.ledger_mut().reserve(of, held).is_err() {
+                continue;
+            }
+            if self.partitions.ledger().shortage(slot, request).is_none() {
+                victims.remove(i);
+            } else {
+                self.partitions.ledger_mut().release(of, held);
+            }
+        }
+        for Victim { number, .. } in victims {
+            let task = self.task_mut(number);
+            task.reserved = None;
+            task.preemptions += 1;
+            let (priority, slot) = (task.spec.priority, task.slot);
+            self.move_to(number, Phase::Queued, Reason::WaitingForPreemption, now);
+            self.waiting.insert(slot, priority, number);
+        }
+        true
+    }
+
+    fn helps(&self, victim: &Victim, slot: usize, short: &Shortage) -> bool {
+        let reachable = victim.slot == slot
+            || (short.scope == Scope::Device && self.partitions.ledger().lends(victim.slot, short.resource));
+        reachable && victim.held.of(short.resource) > 0
+    }
+
+    fn take_again(&mut self, victim: &Victim) {
+        let taken = self.partitions.ledger_mut().reserve(victim.slot, victim.held);
+        taken.expect("what was just given back fits again");
+    }
+}
