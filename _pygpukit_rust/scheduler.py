@@ -1,6 +1,6 @@
 """The Rust classes of scheduling: the task table, admission, QoS and partitions."""
 
-from pygpukit._core import (  # type: ignore[attr-defined]
+from pygpukit._core import (
     AdmissionConfig,
     AdmissionController,
     AdmissionDecision,

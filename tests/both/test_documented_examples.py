@@ -115,6 +115,9 @@ def test_tasks(backend_name: str) -> None:
 
 def test_rust_classes(backend_name: str) -> None:
     names = run(RUST)
+    assert names["result"].is_admitted() and names["result"].reserved_memory == names["task"].memory_request
+    inference = names["manager"].get("inference")
+    assert (inference.limits.memory_quota, inference.limits.compute_share) == (4 * 1024**3, 0.5)
     pool, block = names["pool"], names["block"]
     assert isinstance(block, int)
     assert pool.stats().used >= 4096

@@ -355,7 +355,7 @@ impl Run {
                 let again = !ok && task.phase == Phase::Running && task.retries < task.spec.retry.retries;
                 if again {
                     task.phase = Phase::Queued;
-                    task.held_until = now + (10 * MS << task.retries);
+                    task.held_until = now + ((10 * MS) << task.retries);
                     (task.retries, task.requeues) = (task.retries + 1, task.requeues + 1);
                     assert_eq!(ended, Phase::Queued);
                     return self.check(op);

@@ -213,6 +213,15 @@ impl Scheduler {
         self.table.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
+    fn finish(&self, task_id: &str, from: &[core::Phase], outcome: core::Outcome) -> bool {
+        self.table().call(|table, now| {
+            let fits = table
+                .get(task_id, now)
+                .is_some_and(|record| from.contains(&record.phase));
+            fits && table.finish(task_id, outcome, now).is_ok()
+        })
+    }
+
     fn enter(&self, py: Python<'_>, task: &TaskMeta) -> PyResult<core::TaskRecord> {
         let record = self
             .table()
@@ -297,15 +306,14 @@ impl Scheduler {
 
     /// False, and no change, unless it runs.
     fn complete_task(&self, task_id: &str) -> bool {
-        let ended = self.table().finish(task_id, core::Outcome::Succeeded);
-        ended == Ok(core::Phase::Succeeded)
+        self.finish(task_id, &[core::Phase::Running], core::Outcome::Succeeded)
     }
 
     /// False, and no change, unless it runs or may be started.
     fn fail_task(&self, task_id: &str, error: String) -> bool {
         let reason = core::Reason::UserError;
-        let ended = self.table().finish(task_id, core::Outcome::Failed { reason, error });
-        ended == Ok(core::Phase::Failed)
+        let from = [core::Phase::Running, core::Phase::Admitted];
+        self.finish(task_id, &from, core::Outcome::Failed { reason, error })
     }
 
     /// False when it is unknown or had ended.
