@@ -1,7 +1,7 @@
 """The compiled core: Rust classes and functions, and `native`, the C++ submodule. Not public; the package wraps it."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from . import _core_native
 
@@ -296,17 +296,77 @@ class SliceScheduler:
     def config(self) -> SliceConfig: ...
 
 # ---- partitions; the classes beside them are documented and reached through `_pygpukit_rust` ----
+class AdmissionConfig:
+    max_bandwidth: float
+    max_memory: int
+    max_pending_tasks: int
+    enable_best_effort: bool
+    def __init__(
+        self, max_memory: int, max_bandwidth: float, max_pending_tasks: int = 1000, enable_best_effort: bool = True
+    ) -> None: ...
+
+class AdmissionController:
+    def __init__(self, config: AdmissionConfig) -> None: ...
+    def try_admit(self, task_id: str, memory: int, bandwidth: float) -> AdmissionDecision: ...
+    def release(self, task_id: str) -> None: ...
+    def stats(self) -> AdmissionStats: ...
+
+class AdmissionDecision:
+    estimated_wait_ms: float | None
+    rejection_reason: RejectReasonDetails | None
+    reason: RejectReason | None
+    reserved_memory: int | None
+    decision_type: str
+    reserved_bandwidth: float | None
+    queue_position: int | None
+    @staticmethod
+    def Admitted() -> AdmissionDecision: ...
+    @staticmethod
+    def Queued() -> AdmissionDecision: ...
+    def is_admitted(self) -> bool: ...
+    def is_rejected(self) -> bool: ...
+    def is_queued(self) -> bool: ...
+    def reject_reason(self) -> RejectReason | None: ...
+
+class AdmissionStats:
+    available_bandwidth: float
+    rejected_count: int
+    queued_count: int
+    used_bandwidth: float
+    pending_count: int
+    available_memory: int
+    reserved_memory: int
+    reserved_bandwidth: float
+    admitted_count: int
+    used_memory: int
+
+class Partition:
+    id: str
+    usage: PartitionUsage
+    tasks: list[str]
+    name: str
+    enabled: bool
+    limits: PartitionLimits
+    def memory_utilization(self) -> float: ...
+
+class PartitionConfig:
+    total_memory: int
+    overcommit_ratio: float
+    allow_overcommit: bool
+    def __init__(
+        self, total_memory: int = ..., allow_overcommit: bool = False, overcommit_ratio: float = 1.0
+    ) -> None: ...
+
 class PartitionLimits:
-    memory_quota: int
+    isolation: str
     compute_share: float
-    bandwidth_share: float
-    max_streams: int
+    lend: tuple[int, float]
+    borrow: tuple[int, float]
     priorities: tuple[int, int]
     weight: int
-    isolation: str
-    borrow: tuple[int, float]
-    lend: tuple[int, float]
-
+    bandwidth_share: float
+    memory_quota: int
+    max_streams: int
     def __init__(
         self,
         memory_quota: int = 0,
@@ -316,47 +376,222 @@ class PartitionLimits:
         *,
         priorities: tuple[int, int] = ...,
         weight: int = 1,
-        isolation: str = "shared",
-        borrow: tuple[int, float] = (0, 0.0),
-        lend: tuple[int, float] = (0, 0.0),
+        isolation: str = ...,
+        borrow: tuple[int, float] = ...,
+        lend: tuple[int, float] = ...,
     ) -> None: ...
-
-class PartitionUsage:
-    memory_used: int
-    compute_used: float
-    active_streams: int
-    unfinished_tasks: int
-
-class Partition:
-    id: str
-    name: str
-    limits: PartitionLimits
-    usage: PartitionUsage
-    tasks: list[str]
-    enabled: bool
-
-    def memory_utilization(self) -> float: ...
-
-class PartitionStats:
-    partition_count: int
-    active_partitions: int
-    total_memory_allocated: int
-    total_compute_allocated: float
-    total_bandwidth_allocated: float
-    available_memory: int
-    available_compute: float
-    available_bandwidth: float
+    @staticmethod
+    def with_memory(memory_quota: int) -> PartitionLimits: ...
+    @staticmethod
+    def with_compute(compute_share: float) -> PartitionLimits: ...
+    def memory(self, quota: int) -> PartitionLimits: ...
+    def compute(self, share: float) -> PartitionLimits: ...
+    def bandwidth(self, share: float) -> PartitionLimits: ...
 
 class PartitionManager:
+    def __init__(self, config: PartitionConfig | None = None) -> None: ...
+    @staticmethod
+    def with_memory(total_memory: int) -> PartitionManager: ...
     def create_partition(self, id: str, name: str, limits: PartitionLimits) -> None: ...
     def resize_partition(self, id: str, limits: PartitionLimits) -> None: ...
     def delete_partition(self, id: str) -> Partition: ...
     def get(self, id: str) -> Partition | None: ...
+    def assign_task(self, task_id: str, partition_id: str) -> None: ...
+    def get_task_partition(self, task_id: str) -> Partition | None: ...
+    def unassign_task(self, task_id: str) -> None: ...
     def set_default(self, id: str) -> None: ...
     def default_partition(self) -> Partition | None: ...
     def partition_ids(self) -> list[str]: ...
     def stats(self) -> PartitionStats: ...
     def clear(self) -> None: ...
+
+class PartitionStats:
+    available_memory: int
+    active_partitions: int
+    available_bandwidth: float
+    partition_count: int
+    total_bandwidth_allocated: float
+    total_compute_allocated: float
+    total_memory_allocated: int
+    available_compute: float
+
+class PartitionUsage:
+    unfinished_tasks: int
+    memory_used: int
+    active_streams: int
+    compute_used: float
+
+class QosClass:
+    Guaranteed: ClassVar[QosClass]
+    Burstable: ClassVar[QosClass]
+    BestEffort: ClassVar[QosClass]
+    def priority(self) -> int: ...
+    def can_preempt(self, other: QosClass) -> bool: ...
+    def memory_overcommit_ratio(self) -> float: ...
+    def bandwidth_ratio(self) -> float: ...
+
+class QosEvaluation:
+    reserved_bandwidth: float | None
+    reject_reason: str | None
+    reserved_memory: int | None
+    decision_type: str
+    qos_class: QosClass | None
+    def is_admitted(self) -> bool: ...
+    def is_throttled(self) -> bool: ...
+    def is_queued(self) -> bool: ...
+    def is_rejected(self) -> bool: ...
+
+class QosPolicy:
+    qos_class: QosClass
+    @staticmethod
+    def guaranteed(memory: int) -> QosPolicy: ...
+    @staticmethod
+    def burstable(memory_request: int, burst_ratio: float) -> QosPolicy: ...
+    @staticmethod
+    def best_effort() -> QosPolicy: ...
+    def memory_to_reserve(self) -> int: ...
+    def bandwidth_to_reserve(self) -> float: ...
+
+class QosPolicyEvaluator:
+    def __init__(self, total_memory: int, total_bandwidth: float = 1.0) -> None: ...
+    def evaluate(self, task: QosTaskMeta) -> QosEvaluation: ...
+    def reserve(self, evaluation: QosEvaluation) -> None: ...
+    def release(self, qos_class: QosClass, memory: int, bandwidth: float) -> None: ...
+    def stats(self) -> QosStats: ...
+    def reset(self) -> None: ...
+
+class QosStats:
+    total_memory: int
+    guaranteed_bandwidth: float
+    available_memory: int
+    best_effort_queue: int
+    total_bandwidth: float
+    available_bandwidth: float
+    burstable_memory: int
+    guaranteed_memory: int
+
+class QosTaskMeta:
+    bandwidth_request: float
+    id: str
+    memory_request: int
+    name: str
+    qos_class: QosClass
+    memory_limit: int
+    burst_ratio: float
+    @staticmethod
+    def guaranteed(id: str, name: str, memory: int, bandwidth: float = 1.0) -> QosTaskMeta: ...
+    @staticmethod
+    def burstable(id: str, name: str, memory_request: int, burst_ratio: float) -> QosTaskMeta: ...
+    @staticmethod
+    def best_effort(id: str, name: str) -> QosTaskMeta: ...
+    def effective_priority(self) -> int: ...
+
+class RejectReason:
+    InsufficientMemory: ClassVar[RejectReason]
+    InsufficientBandwidth: ClassVar[RejectReason]
+    QueueFull: ClassVar[RejectReason]
+    UnsatisfiableDependencies: ClassVar[RejectReason]
+    Custom: ClassVar[RejectReason]
+
+class RejectReasonDetails:
+    requested_memory: int | None
+    reason_type: str
+    available_memory: int | None
+    text: str
+    def message(self) -> str: ...
+
+class ResourceRequirements:
+    memory_request: int
+    memory_limit: int
+    bandwidth_limit: float
+    bandwidth_request: float
+    def __init__(
+        self,
+        memory_request: int,
+        memory_limit: int | None = None,
+        bandwidth_request: float = 0.0,
+        bandwidth_limit: float = 1.0,
+    ) -> None: ...
+    @staticmethod
+    def guaranteed(memory: int) -> ResourceRequirements: ...
+    @staticmethod
+    def burstable(memory_request: int, burst_ratio: float) -> ResourceRequirements: ...
+    @staticmethod
+    def best_effort() -> ResourceRequirements: ...
+
+class Scheduler:
+    total_memory: int | None
+    sched_tick_ms: float
+    window_ms: float
+    def __init__(
+        self, total_memory: int | None = None, sched_tick_ms: float = 10.0, window_ms: float = 100.0
+    ) -> None: ...
+    def submit(self, task: TaskMeta) -> str: ...
+    def admit(self, task: TaskMeta) -> AdmissionDecision: ...
+    def evaluate_admission(self, task: TaskMeta) -> AdmissionDecision: ...
+    def admission_stats(self) -> AdmissionStats: ...
+    def get_runnable_tasks(self, max_tasks: int = 1) -> list[str]: ...
+    def should_run(self, task_id: str) -> bool: ...
+    def start_task(self, task_id: str) -> bool: ...
+    def complete_task(self, task_id: str) -> bool: ...
+    def fail_task(self, task_id: str, error: str) -> bool: ...
+    def cancel_task(self, task_id: str) -> bool: ...
+    def get_task(self, task_id: str) -> TaskMeta | None: ...
+    def get_task_state(self, task_id: str) -> TaskState | None: ...
+    def task_stats(self, task_id: str) -> TaskStats | None: ...
+    def stats(self) -> SchedulerStats: ...
+    def clear(self) -> None: ...
+
+class SchedulerStats:
+    total_submitted: int
+    pending_count: int
+    cancelled_count: int
+    completed_count: int
+    reserved_memory: int
+    running_count: int
+    avg_wait_time: float
+    avg_exec_time: float
+    failed_count: int
+    available_memory: int
+
+class TaskMeta:
+    priority: int
+    state: TaskState
+    started_at: float | None
+    id: str
+    name: str
+    submitted_at: float
+    completed_at: float | None
+    memory_estimate: int
+    dependencies: list[str]
+    error: str | None
+    policy: TaskPolicy
+    def __init__(
+        self, id: str, name: str, memory_estimate: int = 0, priority: int = 0, dependencies: list[str] | None = None
+    ) -> None: ...
+    def is_terminal(self) -> bool: ...
+    def elapsed(self) -> float: ...
+    def duration(self) -> float | None: ...
+
+class TaskPolicy:
+    Fifo: ClassVar[TaskPolicy]
+    Sjf: ClassVar[TaskPolicy]
+    Priority: ClassVar[TaskPolicy]
+
+class TaskState:
+    Pending: ClassVar[TaskState]
+    Running: ClassVar[TaskState]
+    Completed: ClassVar[TaskState]
+    Failed: ClassVar[TaskState]
+    Cancelled: ClassVar[TaskState]
+
+class TaskStats:
+    id: str
+    state: TaskState
+    name: str
+    wait_time: float
+    memory_used: int
+    exec_time: float
 
 def isolation_table() -> str:
     """What each isolation level keeps apart, as a Markdown table."""
