@@ -20,7 +20,8 @@ fn table(tenants: usize) -> TaskTable {
         for tenant in 0..tenants {
             let limits = Limits {
                 weight: 1 + (tenant % 7) as u32,
-                ..Limits::new(1 << 30, 1_000_000 / tenants as u32)
+                max_streams: TASKS as u32,
+                ..Limits::new((1 << 40) / tenants as u64, 1_000_000 / tenants as u32)
             };
             let id = format!("t{tenant}");
             partitions.create(&id, &id, limits).expect("the quotas add up");
