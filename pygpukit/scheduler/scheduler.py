@@ -5,24 +5,51 @@ from __future__ import annotations
 import atexit
 import functools
 import inspect
+import itertools
 import math
 import os
 import weakref
 from collections.abc import Callable, Iterable
-from types import TracebackType
-from typing import Any, SupportsFloat, SupportsIndex
+from types import FunctionType, TracebackType
+from typing import Any, SupportsFloat, SupportsIndex, cast
 
 from pygpukit import _core
 from pygpukit._core import native
 from pygpukit.core.backend import ensure
 from pygpukit.core.errors import InvalidSpecError
-from pygpukit.scheduler import units
+from pygpukit.scheduler import events, units
 from pygpukit.scheduler.desk import Desk
+from pygpukit.scheduler.events import TaskEvents
+from pygpukit.scheduler.forked import Inherited
 from pygpukit.scheduler.partitions import partition_limits
 from pygpukit.scheduler.task import Task, TaskStats
 
 _MAX_NAME_BYTES = 256
 _EXIT_PATIENCE_S = 1.0
+_RECORD_FIELDS = (
+    "number",
+    "id",
+    "name",
+    "phase",
+    "reason",
+    "detail",
+    "field",
+    "error",
+    "memory_bytes",
+    "share_ppm",
+    "memory_limit",
+    "share_limit_ppm",
+    "partition",
+    "policy",
+    "priority",
+    "deadline_ns",
+    "submitted_ns",
+    "started_ns",
+    "finished_ns",
+    "launches",
+    "gpu_ns",
+    "paced",
+)
 
 
 class Scheduler:
@@ -55,10 +82,13 @@ class Scheduler:
             _device_memory() if total_memory is None else units.parse_memory(total_memory, "total_memory")
         )
         # Endings must be remembered for longer than it takes to read them.
-        self.core = _core.SchedulerCore(self.total_memory, max_queue=queue, max_finished=max(4096, 2 * queue))
+        self.core: _core.SchedulerCore = _core.SchedulerCore(
+            self.total_memory, max_queue=queue, max_finished=max(4096, 2 * queue)
+        )
         self.closed = False
         self._desk = Desk(self.core)
-        self._handles: weakref.WeakValueDictionary[str, Task] = weakref.WeakValueDictionary()
+        self._prefix = os.urandom(4).hex() + "-"
+        self._count = itertools.count(1)
         _live[id(self)] = self
         weakref.finalize(self, self._desk.abandon).atexit = False
 
@@ -100,34 +130,35 @@ class Scheduler:
         result() raises TaskRejectedError. Raises InvalidSpecError naming the field for a malformed request or taken id.
         """
         share_limit = None if bandwidth_limit is None else units.parse_share(bandwidth_limit, "bandwidth_limit")
-        if not callable(fn) or inspect.iscoroutinefunction(fn):
+        if not callable(fn) or _is_async(fn):
             raise InvalidSpecError(f"fn={fn!r}; give a function that is not async", "fn")
-        request = functools.partial(
-            self.core.submit,
-            os.urandom(6).hex() if task_id is None else units.parse_text(task_id, "task_id"),
+        # Most of these are left out mostly, and a submission is to cost little: those are not parsed.
+        request = (
+            self._prefix + str(next(self._count)) if task_id is None else units.parse_text(task_id, "task_id"),
             _name_of(fn) if name is None else units.parse_text(name, "name"),
-            units.parse_memory(memory),
-            units.parse_share(bandwidth),
-            units.parse_policy(policy),
+            0 if memory is None else units.parse_memory(memory),
+            0 if bandwidth is None else units.parse_share(bandwidth),
+            None if policy is None else units.parse_policy(policy),
             units.parse_priority(priority),
-            units.parse_ids(depends_on),
-            units.parse_deadline(deadline, _core.now_ns()),
-            memory_limit=None if memory_limit is None else units.parse_memory(memory_limit, "memory_limit"),
-            share_limit_ppm=share_limit,
-            partition="" if partition is None else units.parse_text(partition, "partition"),
-            run_ns=units.parse_estimate(estimate),
-            retry=units.parse_retry(retry),
+            () if depends_on == () else units.parse_ids(depends_on),
+            0 if deadline is None else units.parse_deadline(deadline, _core.now_ns()),
+            False,
+            None if memory_limit is None else units.parse_memory(memory_limit, "memory_limit"),
+            share_limit,
+            "" if partition is None else units.parse_text(partition, "partition"),
+            0 if estimate is None else units.parse_estimate(estimate),
+            None if retry is None else units.parse_retry(retry),
         )
+        call = functools.partial(fn, *args, **kwargs) if args or kwargs else fn
 
         def make() -> Task:
             if task_id is not None and self.core.get(task_id) is not None:
                 # The core would take an equal request for the same task, but cannot know whether the function is.
                 raise InvalidSpecError(f"task_id={task_id!r} is taken; choose another", "task_id")
-            record = request()
+            record = self.core.submit(*request)
             if record.reason == "InvalidSpec":
                 raise InvalidSpecError(f"{record.name}: {record.error}", record.field)
-            task = self._handles[record.id] = Task(self, record, functools.partial(fn, *args, **kwargs))
-            return task
+            return Task(self, record, call)
 
         return self._desk.put(make)
 
@@ -170,6 +201,8 @@ class Scheduler:
 
     def start(self) -> None:
         """Start the dispatcher threads; does nothing while they run. Raises RuntimeError on a closed scheduler."""
+        if isinstance(self.core, Inherited):
+            self.core.refuse()
         if self.closed:
             raise RuntimeError("this scheduler is closed; make a new one")
         self._desk.start(self.workers)
@@ -187,6 +220,11 @@ class Scheduler:
         if self._desk.running:
             self._desk.drain()
         self._shut()
+
+    def _disown(self) -> None:
+        """In a forked child, which has neither the threads nor, for certain, the locks."""
+        self.core = cast(_core.SchedulerCore, Inherited())
+        self._desk.disown(self.core)
 
     def _shut(self, patience_s: float = math.inf) -> None:
         self.closed = True
@@ -213,7 +251,7 @@ class Scheduler:
         """
         wanted = units.parse_id(task_id)
         record = self.core.get(wanted)
-        task = self._handles.get(wanted)
+        task = self._desk.find(wanted)
         if task is None and record is not None:
             task = Task(self, record, None)
             task._settle_without_value(record)
@@ -234,6 +272,46 @@ class Scheduler:
         if task is None:
             raise KeyError(f"no task {task_id!r}: never submitted here, or ended and forgotten")
         return task.stats()
+
+    def snapshot(self) -> dict[str, Any]:
+        """Everything at one moment, as plain values: t_ns (the event ring's clock), next_sequence (of the next event),
+        totals (counts by phase, bytes, parts per million), tasks (the records' fields) and partitions by id.
+        """
+        t_ns, next_sequence, totals, records = self.core.snapshot()
+        return {
+            "t_ns": t_ns,
+            "next_sequence": next_sequence,
+            "totals": totals,
+            "tasks": [{field: getattr(record, field) for field in _RECORD_FIELDS} for record in records],
+            "partitions": self._partition_figures(),
+        }
+
+    def events(self, since: int = 1, max_events: int = 65536) -> TaskEvents:
+        """Transitions of this scheduler's tasks from a sequence number on, oldest first, as far as the ring has them.
+
+        Go on with next_sequence of the last answer, or of snapshot(): what is missing then is counted in `lost`.
+        """
+        return events.read(self.core, max(1, since), max_events)
+
+    def chrome_trace(self) -> str:
+        """The tasks of the event ring as Trace Event JSON, for chrome://tracing and Perfetto."""
+        return events.chrome_trace(self.events().events, _core.now_ns())
+
+    def prometheus(self) -> str:
+        """Counters and gauges of this moment in Prometheus' text format."""
+        return events.prometheus(self.core.stats(), self._partition_figures())
+
+    def _partition_figures(self) -> dict[str, dict[str, float]]:
+        found = {name: self.partitions.get(name) for name in self.partitions.partition_ids()}
+        return {
+            name: {
+                "memory_used_bytes": partition.usage.memory_used,
+                "memory_quota_bytes": partition.limits.memory_quota,
+                "unfinished_tasks": partition.usage.unfinished_tasks,
+            }
+            for name, partition in found.items()
+            if partition is not None
+        }
 
     def global_stats(self) -> dict[str, Any]:
         """Counts of tasks by phase, bytes and parts per million reserved, and the settings of this scheduler."""
@@ -294,6 +372,15 @@ def _shut_all() -> None:
         scheduler._shut(_EXIT_PATIENCE_S)
 
 
+def _forget_in_child() -> None:
+    for scheduler in all_schedulers():
+        scheduler._disown()
+    _live.clear()  # what is left to do at the end is the parent's
+
+
+os.register_at_fork(after_in_child=_forget_in_child)
+
+
 def _device_memory() -> int:
     ensure()
     return native.memory_info()[1]
@@ -303,4 +390,12 @@ def _name_of(fn: Callable[..., Any]) -> str:
     while isinstance(fn, functools.partial):
         fn = fn.func
     name = str(getattr(fn, "__name__", type(fn).__name__))
+    if len(name) <= _MAX_NAME_BYTES // 4:
+        return name
     return name.encode()[:_MAX_NAME_BYTES].decode(errors="ignore")
+
+
+def _is_async(fn: Callable[..., Any]) -> bool:
+    if type(fn) is FunctionType and not fn.__dict__:  # nothing wrapped or marked: the quick way
+        return bool(fn.__code__.co_flags & inspect.CO_COROUTINE)
+    return inspect.iscoroutinefunction(fn)

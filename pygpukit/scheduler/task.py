@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import concurrent.futures
 import contextvars
+import threading
 import warnings
 from collections.abc import Callable, Generator
 from typing import TYPE_CHECKING, Any
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
 _PPM = 1_000_000
 _NS = 1_000_000_000
+_settling = threading.Lock()  # over the moment when a task ends, against that when somebody first waits for it
 
 
 class TaskStats(dict[str, Any]):
@@ -44,7 +46,21 @@ class Task:
         self._context = contextvars.copy_context()  # what it prints goes where the submitter's prints go
         self._value: Any = None
         self._error: BaseException | None = None
-        self._future = _Future(self)
+        self._keeps_value = True
+        self._waited: _Future | None = None
+        self._settled = False
+
+    @property
+    def _future(self) -> _Future:
+        """Made when somebody first waits: most of a submission's cost would be this."""
+        if self._waited is None:
+            with _settling:
+                if self._waited is None:
+                    future = _Future(self)
+                    if self._settled:
+                        self._complete(future)
+                    self._waited = future
+        return self._waited
 
     @property
     def record(self) -> TaskRecord:
@@ -199,22 +215,30 @@ class Task:
     # ---- for the rest of this package ----
 
     def _start(self) -> None:
-        if not self._future.done() and not self._scheduler.closed:
+        if not self._settled and not self._scheduler.closed:
             self._scheduler.start()
 
     def _settle(self, record: TaskRecord) -> None:
         """Make the outcome visible: the core has ended it, and its runner left value and error here before."""
-        self._last = record
-        if record.phase == "Succeeded":
-            self._future.set_result(self._value)
-        else:
-            self._future.set_exception(self._failure(record))
+        with _settling:
+            self._last = record
+            self._settled = True
+            future = self._waited
         self.fn = None
+        if future is not None:
+            self._complete(future)
+
+    def _complete(self, future: _Future) -> None:
+        if self._last.phase == "Succeeded" and self._keeps_value:
+            future.set_result(self._value)
+        else:
+            future.set_exception(self._failure(self._last))
 
     def _settle_without_value(self, record: TaskRecord) -> None:
         """For a second handle, made after the first was dropped."""
+        self._keeps_value = False
         if TaskState(record.phase).is_terminal:
-            self._future.set_exception(self._failure(record))
+            self._settle(record)
 
     def _failure(self, record: TaskRecord) -> BaseException:
         label = f"task {self.name!r} ({self.id})"

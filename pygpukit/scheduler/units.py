@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import operator
 import re
@@ -78,19 +79,24 @@ def parse_memory(memory: MemoryLike, field: str = "memory") -> int:
     if memory is None:
         return 0
     if isinstance(memory, str):
-        match = _SIZE.fullmatch(memory)
-        unit = _UNITS.get(match[2].upper()) if match else None
-        if match is None or unit is None:
-            raise InvalidSpecError(f'{field}={memory!r} is no size; write bytes as an int, or "512MB", "1.5GB"', field)
-        whole, _, fraction = match[1].partition(".")
-        scaled = int(whole + fraction) * unit
-        bytes_, rest = divmod(scaled, 10 ** len(fraction))
-        if rest:
-            raise InvalidSpecError(f"{field}={memory!r} is not a whole number of bytes", field)
+        bytes_ = _size(memory, field)
     else:
         bytes_ = _whole(memory, field, 'a whole number of bytes, or "512MB", "1.5GB"')
     if not 0 <= bytes_ < _UINT64:
         raise InvalidSpecError(f"{field}={memory!r} is out of range; it must be 0 or more and below 2**64 bytes", field)
+    return bytes_
+
+
+@functools.lru_cache(maxsize=256)
+def _size(text: str, field: str) -> int:
+    match = _SIZE.fullmatch(text)
+    unit = _UNITS.get(match[2].upper()) if match else None
+    if match is None or unit is None:
+        raise InvalidSpecError(f'{field}={text!r} is no size; write bytes as an int, or "512MB", "1.5GB"', field)
+    whole, _, fraction = match[1].partition(".")
+    bytes_, rest = divmod(int(whole + fraction) * unit, 10 ** len(fraction))
+    if rest:
+        raise InvalidSpecError(f"{field}={text!r} is not a whole number of bytes", field)
     return bytes_
 
 

@@ -4,6 +4,7 @@ pub mod cache;
 pub mod clock;
 pub mod counters;
 pub mod driver;
+pub mod hash;
 pub mod intern;
 pub mod partition;
 pub mod pool;

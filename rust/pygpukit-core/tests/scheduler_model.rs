@@ -310,7 +310,7 @@ impl Run {
                     share_ppm: *share,
                     policy,
                     priority: (*priority).into(),
-                    depends_on: depends.map(|d| d.to_string()).collect(),
+                    depends_on: depends.map(|d| d.to_string().into()).collect(),
                     deadline_ns: if *deadline_ms == 0 {
                         0
                     } else {

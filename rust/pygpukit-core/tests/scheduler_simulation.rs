@@ -2,7 +2,7 @@
 
 use pygpukit_core::partition::{Limits, Reservation};
 use pygpukit_core::scheduler::{
-    edge, Config, Outcome, Phase, Policy, Reason, Retry, TaskSpec, TaskTable, Transition, Verdict,
+    edge, Config, Name, Outcome, Phase, Policy, Reason, Retry, TaskSpec, TaskTable, Transition, Verdict,
 };
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -67,7 +67,7 @@ impl Watch {
     }
 }
 
-fn spec(random: &mut Random, number: u64, now: u64, recent: &[String]) -> TaskSpec {
+fn spec(random: &mut Random, number: u64, now: u64, recent: &[Name]) -> TaskSpec {
     let empty = random.one_in(4);
     let memory_bytes = if empty { 0 } else { 1 + random.below(MEMORY / 8) };
     let share_ppm = if empty || random.one_in(3) {
@@ -76,7 +76,7 @@ fn spec(random: &mut Random, number: u64, now: u64, recent: &[String]) -> TaskSp
         1 + random.below(120_000) as u32
     };
     let mut spec = TaskSpec {
-        name: format!("kind-{}", random.below(12)),
+        name: format!("kind-{}", random.below(12)).into(),
         memory_bytes,
         share_ppm,
         priority: random.below(5) as i32 - 2,
@@ -112,7 +112,7 @@ fn spec(random: &mut Random, number: u64, now: u64, recent: &[String]) -> TaskSp
 }
 
 struct Inside {
-    id: String,
+    id: Name,
     until: u64,
     fails: Option<Reason>,
 }
@@ -156,7 +156,7 @@ fn simulate(seed: u64, tasks: u64) -> Watch {
     let mut random = Random(seed);
     let (mut now, mut submitted) = (1u64, 0u64);
     let mut inside: Vec<Inside> = Vec::new();
-    let mut recent: Vec<String> = Vec::new();
+    let mut recent: Vec<Name> = Vec::new();
     let mut idle_rounds = 0;
     while submitted < tasks || !inside.is_empty() || idle_rounds < 40 {
         let open = submitted < tasks;

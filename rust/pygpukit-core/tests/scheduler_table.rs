@@ -167,7 +167,7 @@ fn refusals_name_the_reason_and_the_numbers() {
     };
     assert_eq!(refused(empty), (Reason::InvalidSpec, vec![], "policy"));
     let named = TaskSpec {
-        name: "n".repeat(257),
+        name: "n".repeat(257).into(),
         ..TaskSpec::new("named")
     };
     assert_eq!(refused(named), (Reason::InvalidSpec, vec![], "name"));

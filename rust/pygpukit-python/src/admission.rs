@@ -228,7 +228,7 @@ pub struct AdmissionController {
     share_ppm: u32,
     scheduler: core::Scheduler,
     /// The task of each request that is not released yet: a name may be used again afterwards.
-    tasks: Mutex<(HashMap<String, String>, Counts)>,
+    tasks: Mutex<(HashMap<String, core::Name>, Counts)>,
 }
 
 #[pymethods]

@@ -28,6 +28,8 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<scheduler::SchedulerCore>()?;
     module.add_class::<scheduler::TaskRecord>()?;
     module.add_function(wrap_pyfunction!(scheduler::task_edges, module)?)?;
+    module.add_function(wrap_pyfunction!(scheduler::scheduling_ns, module)?)?;
+    module.add_function(wrap_pyfunction!(scheduler::submissions_ns, module)?)?;
     module.add_function(wrap_pyfunction!(memory::pool_stats, module)?)?;
     module.add_function(wrap_pyfunction!(memory::pool_blocks, module)?)?;
     module.add_function(wrap_pyfunction!(memory::pool_segments, module)?)?;

@@ -71,8 +71,8 @@ impl TaskMeta {
             record.error
         };
         TaskMeta {
-            id: record.id,
-            name: record.name,
+            id: record.id.to_string(),
+            name: record.name.to_string(),
             state: record.phase.into(),
             policy: TaskPolicy::Priority,
             priority: record.priority,
@@ -81,17 +81,17 @@ impl TaskMeta {
             started_at: seconds(record.started_ns),
             completed_at: seconds(record.finished_ns),
             error: (!error.is_empty()).then_some(error),
-            dependencies: record.depends_on,
+            dependencies: record.depends_on.iter().map(|id| id.to_string()).collect(),
         }
     }
 
     fn spec(&self) -> core::TaskSpec {
         let mut spec = core::TaskSpec {
-            name: self.name.clone(),
+            name: self.name.as_str().into(),
             memory_bytes: self.memory_estimate,
             priority: self.priority,
-            depends_on: self.dependencies.clone(),
-            ..core::TaskSpec::new(self.id.clone())
+            depends_on: self.dependencies.iter().map(|id| id.as_str().into()).collect(),
+            ..core::TaskSpec::new(self.id.as_str())
         };
         spec.policy = spec.demand().class();
         spec
@@ -169,8 +169,8 @@ impl TaskStats {
             exec_time: ran as f64 / NS,
             state: record.phase.into(),
             memory_used: record.memory_bytes,
-            id: record.id,
-            name: record.name,
+            id: record.id.to_string(),
+            name: record.name.to_string(),
         }
     }
 }
@@ -255,7 +255,7 @@ impl Scheduler {
 
     /// Takes a task in and returns its id. InvalidSpecError (a ValueError) for a malformed one; one that can never run has Failed.
     fn submit(&self, py: Python<'_>, task: &TaskMeta) -> PyResult<String> {
-        Ok(self.enter(py, task)?.id)
+        Ok(self.enter(py, task)?.id.to_string())
     }
 
     /// Takes a task in and says what became of it.
@@ -291,7 +291,8 @@ impl Scheduler {
     /// Ids of tasks that may be started now, in order.
     #[pyo3(signature = (max_tasks=1))]
     fn get_runnable_tasks(&self, max_tasks: usize) -> Vec<String> {
-        self.table().call(|table, now| table.admitted_ids(max_tasks, now))
+        let ids = self.table().call(|table, now| table.admitted_ids(max_tasks, now));
+        ids.iter().map(|id| id.to_string()).collect()
     }
 
     fn should_run(&self, task_id: &str) -> bool {

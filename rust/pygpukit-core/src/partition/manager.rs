@@ -5,7 +5,8 @@ use super::isolation::Isolation;
 use super::ledger::{Account, Ledger, Reservation, Resource, Shortage};
 use super::limits::Limits;
 use super::{MAX_TEXT_BYTES, WHOLE_SHARE_PPM};
-use std::collections::BTreeMap;
+use crate::hash::Seeded;
+use std::collections::HashMap;
 
 /// The slot of tasks that name no partition while no default is set: they have what no partition keeps for itself.
 pub const DEFAULT_SLOT: usize = 0;
@@ -72,7 +73,7 @@ pub struct PartitionManager {
     config: PartitionConfig,
     ledger: Ledger,
     slots: Vec<Option<Partition>>,
-    ids: BTreeMap<String, usize>,
+    ids: HashMap<String, usize, Seeded>,
     default: usize,
 }
 
@@ -102,7 +103,7 @@ impl PartitionManager {
             config,
             ledger,
             slots: vec![Some(rest)],
-            ids: BTreeMap::new(),
+            ids: HashMap::default(),
             default: DEFAULT_SLOT,
         }
     }
@@ -181,7 +182,7 @@ impl PartitionManager {
     /// Removes all partitions, or none when one has unfinished tasks.
     pub fn clear(&mut self) -> Result<(), SpecError> {
         let mut emptied = self.clone();
-        for id in self.ids.keys() {
+        for id in self.ids() {
             emptied.delete(id)?;
         }
         *self = emptied;
@@ -194,7 +195,9 @@ impl PartitionManager {
 
     /// The ids, in alphabetical order.
     pub fn ids(&self) -> impl Iterator<Item = &str> {
-        self.ids.keys().map(String::as_str)
+        let mut ids: Vec<&str> = self.ids.keys().map(String::as_str).collect();
+        ids.sort_unstable();
+        ids.into_iter()
     }
 
     /// Tasks that name no partition go here; None: they share what no partition keeps.

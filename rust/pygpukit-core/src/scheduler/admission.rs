@@ -7,28 +7,29 @@ use super::record::Detail;
 use super::spec::TaskSpec;
 use super::table::TaskTable;
 use super::task::Task;
+use super::tasks::Key;
 use super::waiting::Place;
 use crate::partition::{PartitionManager, Resource, Scope, Shortage, SpecError, DEFAULT_SLOT};
 use std::cmp::Reverse;
 
 /// Why a task is not taken in: the reason, its numbers, and words where numbers do not say it.
-type Refusal = (Reason, Detail, String);
+type Refusal = (Reason, Box<Detail>, String);
 
 impl TaskTable {
     /// Brings the table up to `now`: deadlines, ended holds, then whatever fits. Every public call begins with it.
     pub fn advance(&mut self, now: u64) {
-        while let Some(&(deadline, number)) = self.deadlines.first() {
+        while let Some(&(deadline, key)) = self.deadlines.first() {
             if deadline > now {
                 break;
             }
-            self.end(number, Phase::Expired, Reason::None, now);
+            self.end(key, Phase::Expired, Reason::None, now);
         }
-        while let Some(&(until, number)) = self.held.first() {
+        while let Some(&(until, key)) = self.held.first() {
             if until > now {
                 break;
             }
-            self.held.remove(&(until, number));
-            self.make_ready(number, now);
+            self.held.remove(&(until, key));
+            self.make_ready(key, now);
         }
         if self.unsettled {
             self.settle(now);
@@ -51,20 +52,16 @@ impl TaskTable {
     pub fn with_partitions<T>(&mut self, now: u64, change: impl FnOnce(&mut PartitionManager) -> T) -> T {
         self.advance(now);
         let result = change(&mut self.partitions);
-        let unfinished: Vec<(u64, usize)> = self
-            .tasks
-            .iter()
-            .filter(|(_, task)| task.entered)
-            .map(|(&number, task)| (number, task.slot))
-            .collect();
-        for (number, slot) in unfinished {
-            self.open_or_close(slot);
-            let task = &self.tasks[&number];
-            if task.phase != Phase::Queued {
+        for key in self.tasks.keys() {
+            // Rejecting one may end others, and forget them.
+            let Some(task) = self.tasks.get(key).filter(|task| task.entered) else {
                 continue;
-            }
-            if let Some(refusal) = self.never(&task.spec, slot) {
-                self.reject(number, refusal, now);
+            };
+            let (slot, queued) = (task.slot, task.phase == Phase::Queued);
+            let refusal = if queued { self.never(&task.spec, slot) } else { None };
+            self.open_or_close(slot);
+            if let Some(refusal) = refusal {
+                self.reject(key, refusal, now);
             }
         }
         self.unsettled = true;
@@ -79,10 +76,10 @@ impl TaskTable {
         self.dependencies(&spec)?;
         let slot = self.partitions.slot_of(&spec.partition)?;
         if let Some((reason, detail, _)) = self.refusal(&spec, slot, now) {
-            return Ok((Phase::Rejected, reason, detail));
+            return Ok((Phase::Rejected, reason, *detail));
         }
-        let ahead = self.waiting.ahead_of(slot, spec.priority, u64::MAX);
-        let place = (Reverse(spec.priority), u64::MAX);
+        let ahead = self.waiting.ahead_of(slot, spec.priority, Key::LAST);
+        let place = (Reverse(spec.priority), Key::LAST);
         if self.would_fit(&spec, slot, ahead, place) {
             return Ok((Phase::Admitted, Reason::None, Detail::default()));
         }
@@ -91,105 +88,107 @@ impl TaskTable {
     }
 
     /// Puts a new task in the table and takes its first edge.
-    pub(super) fn enter(&mut self, number: u64, spec: TaskSpec, now: u64) {
+    pub(super) fn enter(&mut self, key: Key, spec: TaskSpec, now: u64) {
         let found = self
             .dependencies(&spec)
             .and_then(|dependencies| Ok((dependencies, self.partitions.slot_of(&spec.partition)?)));
         let slot = found.as_ref().map_or(DEFAULT_SLOT, |(_, slot)| *slot);
         let refusal = found.as_ref().ok().and_then(|_| self.refusal(&spec, slot, now));
-        self.ids.insert(spec.id.clone(), number);
-        let (priority, deadline_ns, empty) = (spec.priority, spec.deadline_ns, spec.reservation().is_empty());
-        self.tasks.insert(number, Task::new(spec, slot, number, now));
-        let dependencies = match found {
-            Ok((dependencies, _)) => dependencies,
-            Err(error) => {
-                let task = self.task_mut(number);
+        self.tasks.insert(key, Task::new(spec, slot, key.number, now));
+        match (found, refusal) {
+            (Err(error), _) => {
+                let task = &mut self.tasks[key];
                 (task.field, task.error) = (error.field, error.to_string());
-                return self.end(number, Phase::Rejected, Reason::InvalidSpec, now);
+                self.end(key, Phase::Rejected, Reason::InvalidSpec, now);
             }
-        };
-        if let Some(refusal) = refusal {
-            return self.reject(number, refusal, now);
+            (_, Some(refusal)) => self.reject(key, refusal, now),
+            (Ok((dependencies, _)), None) => self.take_in(key, dependencies, now),
         }
-        self.task_mut(number).entered = true;
+    }
+
+    /// A new task of which nothing is wrong: it is admitted, or it waits.
+    fn take_in(&mut self, key: Key, dependencies: Vec<Key>, now: u64) {
+        let task = &mut self.tasks[key];
+        task.entered = true;
+        let (slot, priority, deadline_ns) = (task.slot, task.spec.priority, task.spec.deadline_ns);
+        let empty = task.spec.reservation().is_empty();
         self.partitions.at_mut(slot).tasks += 1;
         if deadline_ns != 0 {
-            self.deadlines.insert((deadline_ns, number));
+            self.deadlines.insert((deadline_ns, key));
         }
         let mut failed = None;
         for dependency in dependencies {
-            let (phase, id) = (self.tasks[&dependency].phase, &self.tasks[&dependency].spec.id);
-            if phase.is_terminal() && phase != Phase::Succeeded {
-                failed = Some(format!("dependency '{id}' ended {}", phase.name()));
-            } else if phase != Phase::Succeeded {
-                self.task_mut(dependency).dependants.push(number);
-                self.task_mut(number).unmet += 1;
+            let first = &mut self.tasks[dependency];
+            if !first.phase.is_terminal() {
+                first.dependants.push(key);
+                self.tasks[key].unmet += 1;
+            } else if first.phase != Phase::Succeeded {
+                failed = Some(format!("dependency '{}' ended {}", first.spec.id, first.phase.name()));
             }
         }
         if let Some(error) = failed {
-            self.move_to(number, Phase::Queued, Reason::WaitingForDependency, now);
-            self.task_mut(number).error = error;
-            self.end(number, Phase::Failed, Reason::DependencyFailed, now);
-        } else if self.tasks[&number].unmet > 0 {
-            self.move_to(number, Phase::Queued, Reason::WaitingForDependency, now);
+            self.move_to(key, Phase::Queued, Reason::WaitingForDependency, now);
+            self.tasks[key].error = error;
+            self.end(key, Phase::Failed, Reason::DependencyFailed, now);
+        } else if self.tasks[key].unmet > 0 {
+            self.move_to(key, Phase::Queued, Reason::WaitingForDependency, now);
         } else {
-            let behind = !empty && self.waiting.ahead_of(slot, priority, number) > 0;
-            if behind || !self.try_admit(number, now) {
-                self.wait(number, now);
+            let behind = !empty && self.waiting.ahead_of(slot, priority, key) > 0;
+            if behind || !self.try_admit(key, now) {
+                self.wait(key, now);
             }
         }
     }
 
     /// Nothing but the ledger is in the way of a Queued task any more.
-    pub(super) fn make_ready(&mut self, number: u64, now: u64) {
-        let task = self.task_mut(number);
+    pub(super) fn make_ready(&mut self, key: Key, now: u64) {
+        let task = &mut self.tasks[key];
         task.held_until_ns = 0;
         let (slot, priority) = (task.slot, task.spec.priority);
         if task.spec.reservation().is_empty() {
-            self.try_admit(number, now);
+            self.try_admit(key, now);
         } else {
-            self.waiting.insert(slot, priority, number);
+            self.waiting.insert(slot, priority, key);
             self.unsettled = true;
         }
     }
 
     /// Back to the queue, or on with waiting in it, but not admitted before a pause is over.
-    pub(super) fn hold(&mut self, number: u64, reason: Reason, pause_ns: u64, now: u64) {
+    pub(super) fn hold(&mut self, key: Key, reason: Reason, pause_ns: u64, now: u64) {
         let until = now.saturating_add(pause_ns.max(1));
-        if self.tasks[&number].phase != Phase::Queued {
-            self.move_to(number, Phase::Queued, reason, now);
+        if self.tasks[key].phase != Phase::Queued {
+            self.move_to(key, Phase::Queued, reason, now);
         } else {
-            let (slot, priority) = (self.tasks[&number].slot, self.tasks[&number].spec.priority);
-            self.waiting.remove(slot, priority, number);
+            let (slot, priority) = (self.tasks[key].slot, self.tasks[key].spec.priority);
+            self.waiting.remove(slot, priority, key);
         }
-        let task = self.task_mut(number);
-        (task.reason, task.detail, task.held_until_ns) = (reason, Detail::default(), until);
-        self.held.insert((until, number));
+        let task = &mut self.tasks[key];
+        (task.reason, task.held_until_ns) = (reason, until);
+        self.held.insert((until, key));
     }
 
     /// Submitted to Queued, waiting for memory or share.
-    fn wait(&mut self, number: u64, now: u64) {
-        let task = &self.tasks[&number];
+    fn wait(&mut self, key: Key, now: u64) {
+        let task = &self.tasks[key];
         let (slot, priority) = (task.slot, task.spec.priority);
-        let ahead = self.waiting.ahead_of(slot, priority, number);
-        let (reason, detail) = self.waits_for(&task.spec, slot, ahead);
-        self.waiting.insert(slot, priority, number);
+        let ahead = self.waiting.ahead_of(slot, priority, key);
+        let (reason, _) = self.waits_for(&task.spec, slot, ahead);
+        self.waiting.insert(slot, priority, key);
         self.unsettled |= ahead == 0;
-        self.move_to(number, Phase::Queued, reason, now);
-        self.task_mut(number).detail = detail;
+        self.move_to(key, Phase::Queued, reason, now);
     }
 
     /// First phase: memory and share are reserved, if need be out of what lower priorities hold. Second phase: the checks. False
     /// when it is short of something and stays where it is; else it has been admitted, held or rejected.
-    fn try_admit(&mut self, number: u64, now: u64) -> bool {
-        let task = &self.tasks[&number];
+    fn try_admit(&mut self, key: Key, now: u64) -> bool {
+        let task = &self.tasks[key];
         let (slot, request) = (task.slot, task.spec.reservation());
-        let place = (Reverse(task.spec.priority), number);
+        let place = (Reverse(task.spec.priority), key);
         if self.is_held_back(place) && !self.partitions.ledger().within_kept(slot, request) {
             return false;
         }
         if let Err(short) = self.partitions.ledger_mut().reserve(slot, request) {
-            if !self.make_room(number, now) {
+            if !self.make_room(key, now) {
                 if short.scope == Scope::Device || slot == DEFAULT_SLOT {
                     self.blocked = Some(self.blocked.map_or(place, |earlier| earlier.min(place)));
                 }
@@ -198,7 +197,7 @@ impl TaskTable {
             let taken = self.partitions.ledger_mut().reserve(slot, request);
             taken.expect("room was just made for it");
         }
-        let spec = &self.tasks[&number].spec;
+        let spec = &self.tasks[key].spec;
         let verdicts = self.checks.iter_mut().map(|check| check.check(spec, now));
         let verdict = verdicts
             .into_iter()
@@ -210,17 +209,17 @@ impl TaskTable {
         }
         match verdict {
             Verdict::Pass => {
-                let task = self.task_mut(number);
+                let task = &mut self.tasks[key];
                 (task.reserved, task.holds) = (Some(request), 0);
-                self.move_to(number, Phase::Admitted, Reason::None, now);
+                self.move_to(key, Phase::Admitted, Reason::None, now);
             }
             Verdict::Later(reason) => {
-                let task = self.task_mut(number);
+                let task = &mut self.tasks[key];
                 task.holds = task.holds.saturating_add(1);
                 let pause_ns = task.spec.retry.backoff.pause_ns(task.holds - 1);
-                self.hold(number, reason, pause_ns, now);
+                self.hold(key, reason, pause_ns, now);
             }
-            Verdict::Never(reason) => self.reject(number, (reason, Detail::default(), String::new()), now),
+            Verdict::Never(reason) => self.reject(key, (reason, Box::default(), String::new()), now),
         }
         true
     }
@@ -236,36 +235,36 @@ impl TaskTable {
         request.is_empty() || (ahead == 0 && may_pass && ledger.shortage(slot, request).is_none())
     }
 
-    fn reject(&mut self, number: u64, (reason, detail, error): Refusal, now: u64) {
-        self.end(number, Phase::Rejected, reason, now);
-        if let Some(task) = self.tasks.get_mut(&number) {
-            (task.detail, task.error) = (detail, error);
+    fn reject(&mut self, key: Key, (reason, detail, error): Refusal, now: u64) {
+        self.end(key, Phase::Rejected, reason, now);
+        if let Some(task) = self.tasks.get_mut(key) {
+            (task.refused, task.error) = (Some(detail), error);
         }
     }
 
-    /// Numbers of the tasks a specification depends on. They were all submitted before, so that no cycle can be closed; the one
+    /// The tasks a specification depends on. They were all submitted before, so that no cycle can be closed; the one
     /// cycle that can be written down is a task that depends on itself.
-    fn dependencies(&self, spec: &TaskSpec) -> Result<Vec<u64>, SpecError> {
+    fn dependencies(&self, spec: &TaskSpec) -> Result<Vec<Key>, SpecError> {
         spec.check()?;
-        let mut numbers = Vec::with_capacity(spec.depends_on.len());
+        let mut keys = Vec::with_capacity(spec.depends_on.len());
         for id in &spec.depends_on {
             if *id == spec.id {
                 return Err(SpecError::new("depends_on", format!("cycle: '{id}' depends on itself")));
             }
-            match self.ids.get(id) {
-                Some(&number) => numbers.push(number),
+            match self.ids.get(id.as_str()) {
+                Some(&key) => keys.push(key),
                 None => return Err(SpecError::new("depends_on", format!("no task '{id}'; submit it first"))),
             }
         }
-        numbers.sort_unstable();
-        numbers.dedup();
-        Ok(numbers)
+        keys.sort_unstable();
+        keys.dedup();
+        Ok(keys)
     }
 
     /// Why a well-formed task can never, or must not now, be taken in.
     fn refusal(&self, spec: &TaskSpec, slot: usize, now: u64) -> Option<Refusal> {
         if self.closed {
-            return Some((Reason::ShuttingDown, Detail::default(), String::new()));
+            return Some((Reason::ShuttingDown, Box::default(), String::new()));
         }
         if let Some(refusal) = self.never(spec, slot) {
             return Some(refusal);
@@ -274,13 +273,13 @@ impl TaskTable {
             let (needed, left) = (self.needed_ns(spec, slot), spec.deadline_ns.saturating_sub(now));
             if left == 0 || needed > left {
                 let detail = Detail::shortage(needed, left);
-                return Some((Reason::DeadlineUnmeetable, detail, String::new()));
+                return Some((Reason::DeadlineUnmeetable, Box::new(detail), String::new()));
             }
         }
         let (backlog, most) = (self.waiting_or_admitted(), self.config.max_queue);
         (backlog >= most).then(|| {
             let detail = Detail::shortage(backlog as u64 + 1, most as u64);
-            (Reason::QueueFull, detail, String::new())
+            (Reason::QueueFull, Box::new(detail), String::new())
         })
     }
 
@@ -291,7 +290,7 @@ impl TaskTable {
         if !(lowest..=highest).contains(&spec.priority) {
             let (priority, id) = (spec.priority, &partition.id);
             let error = format!("priority {priority}; partition '{id}' allows {lowest} to {highest}");
-            return Some((Reason::PriorityNotAllowed, Detail::default(), error));
+            return Some((Reason::PriorityNotAllowed, Box::default(), error));
         }
         let short = self.partitions.ledger().shortage_when_empty(slot, spec.reservation())?;
         let reason = match short {
@@ -308,7 +307,11 @@ impl TaskTable {
                 ..
             } => Reason::ShareOversubscribed,
         };
-        Some((reason, Detail::shortage(short.asked, short.available), String::new()))
+        Some((
+            reason,
+            Box::new(Detail::shortage(short.asked, short.available)),
+            String::new(),
+        ))
     }
 
     /// The time to its end as far as anything is known: the wait for its turn, from the mean run so far, and its own run, as the
@@ -318,8 +321,8 @@ impl TaskTable {
             0 => self.runs.of_name(&spec.name).unwrap_or(0),
             ns => ns,
         };
-        let ahead = self.waiting.ahead_of(slot, spec.priority, u64::MAX);
-        if self.would_fit(spec, slot, ahead, (Reverse(spec.priority), u64::MAX)) {
+        let ahead = self.waiting.ahead_of(slot, spec.priority, Key::LAST);
+        if self.would_fit(spec, slot, ahead, (Reverse(spec.priority), Key::LAST)) {
             return own;
         }
         own.saturating_add(self.estimated_wait_ns(ahead as u64 + 1).unwrap_or(0))
@@ -334,7 +337,7 @@ impl TaskTable {
     /// of them lacks, or the first of all that wait.
     pub(super) fn waits_for(&self, spec: &TaskSpec, slot: usize, ahead: usize) -> (Reason, Detail) {
         let lacks = |slot: usize, spec: &TaskSpec| self.partitions.ledger().shortage(slot, spec.reservation());
-        let lacked_by = |number: u64| lacks(self.tasks[&number].slot, &self.tasks[&number].spec);
+        let lacked_by = |key: Key| lacks(self.tasks[key].slot, &self.tasks[key].spec);
         let own = lacks(slot, spec);
         let position = ahead as u64 + 1;
         let place = Detail {

@@ -10,7 +10,9 @@ impl TaskTable {
         let mut reserved: HashMap<usize, (u64, u64)> = HashMap::new();
         let mut places: HashMap<usize, (usize, u32)> = HashMap::new();
         let (mut admitted, mut waiting) = (0, 0);
-        for (number, task) in &self.tasks {
+        let keys = self.tasks.keys();
+        for &key in &keys {
+            let (number, task) = (key.number, &self.tasks[key]);
             if let Some(held) = task.reserved {
                 let sum = reserved.entry(task.slot).or_default();
                 *sum = (sum.0 + held.memory_bytes, sum.1 + u64::from(held.share_ppm));
@@ -22,7 +24,7 @@ impl TaskTable {
                     task.phase, task.occupied, task.reserved
                 ));
             }
-            if self.ids.get(&task.spec.id) != Some(number) {
+            if self.ids.get(&task.spec.id) != Some(&key) {
                 return Err(format!("task {number} is not listed under its id '{}'", task.spec.id));
             }
             if task.entered == task.phase.is_terminal() {
@@ -45,8 +47,8 @@ impl TaskTable {
                 return Err(format!("{tasks} tasks, {occupied} occupied in {partition:?}"));
             }
         }
-        if (self.ids.len(), self.admitted.len()) != (self.tasks.len(), admitted) {
-            let (ids, tasks) = (self.ids.len(), self.tasks.len());
+        if (self.ids.len(), self.admitted.len()) != (keys.len(), admitted) {
+            let (ids, tasks) = (self.ids.len(), keys.len());
             return Err(format!("{ids} ids of {tasks} tasks, {admitted} admitted"));
         }
         if self.waiting.places().count() != waiting {

@@ -1,5 +1,7 @@
 //! Run times so far, and what they say of the time a task would need.
 
+use super::name::Name;
+use crate::hash::Seeded;
 use std::collections::HashMap;
 
 /// Names remembered; later ones are not.
@@ -9,16 +11,16 @@ const MAX_NAMES: usize = 4096;
 #[derive(Default)]
 pub(super) struct RunTimes {
     all: Option<u64>,
-    by_name: HashMap<String, u64>,
+    by_name: HashMap<Name, u64, Seeded>,
 }
 
 impl RunTimes {
-    pub fn add(&mut self, name: &str, ns: u64) {
+    pub fn add(&mut self, name: &Name, ns: u64) {
         self.all = Some(self.all.map_or(ns, |mean| next_mean(mean, ns)));
         if let Some(mean) = self.by_name.get_mut(name) {
             *mean = next_mean(*mean, ns);
         } else if self.by_name.len() < MAX_NAMES {
-            self.by_name.insert(name.to_string(), ns);
+            self.by_name.insert(name.clone(), ns);
         }
     }
 
@@ -44,13 +46,13 @@ mod tests {
     fn names_have_means_of_their_own() {
         let mut times = RunTimes::default();
         assert_eq!((times.mean_ns(), times.of_name("a")), (None, None));
-        times.add("a", 800);
-        times.add("b", 0);
-        times.add("a", u64::MAX);
+        times.add(&"a".into(), 800);
+        times.add(&"b".into(), 0);
+        times.add(&"a".into(), u64::MAX);
         assert_eq!(times.of_name("b"), Some(0));
         assert_eq!(times.of_name("a"), Some((u64::MAX - 800) / 8 + 800));
         for i in 0..2 * MAX_NAMES {
-            times.add(&i.to_string(), 1);
+            times.add(&i.to_string().into(), 1);
         }
         assert_eq!(times.by_name.len(), MAX_NAMES);
     }

@@ -3,10 +3,11 @@
 use super::phase::Phase;
 use super::reason::Reason;
 use super::table::TaskTable;
+use super::tasks::Key;
 use crate::partition::{Reservation, Scope, Shortage};
 
 struct Victim {
-    number: u64,
+    key: Key,
     slot: usize,
     held: Reservation,
 }
@@ -15,21 +16,21 @@ impl TaskTable {
     /// Makes room for a waiting task out of what Admitted tasks of lower priority hold; false, and no change, when they hold too
     /// little of what is short. Lowest priority and youngest go first; then, in reverse, all that still fit are given back.
     /// Running tasks are never chosen, and a victim cannot in turn displace its preemptor: the order of priorities is strict.
-    pub(super) fn make_room(&mut self, number: u64, now: u64) -> bool {
-        let (priority, slot) = (self.tasks[&number].spec.priority, self.tasks[&number].slot);
+    pub(super) fn make_room(&mut self, key: Key, now: u64) -> bool {
+        let (priority, slot) = (self.tasks[key].spec.priority, self.tasks[key].slot);
         if !self.admitted.has_lower_than(priority) {
             return false;
         }
-        let request = self.tasks[&number].spec.reservation();
+        let request = self.tasks[key].spec.reservation();
         let mut candidates = self.admitted.lower_than(priority);
-        candidates.sort_unstable_by_key(|&(priority, number)| (priority, std::cmp::Reverse(number)));
+        candidates.sort_unstable_by_key(|&(priority, key)| (priority, std::cmp::Reverse(key)));
         let mut candidates: Vec<Victim> = candidates
             .into_iter()
-            .filter_map(|(_, number)| {
-                let task = &self.tasks[&number];
+            .filter_map(|(_, key)| {
+                let task = &self.tasks[key];
                 let held = task.reserved.filter(|held| !held.is_empty())?;
                 let slot = task.slot;
-                Some(Victim { number, slot, held })
+                Some(Victim { key, slot, held })
             })
             .collect();
         let mut victims: Vec<Victim> = Vec::new();
@@ -55,13 +56,13 @@ impl TaskTable {
                 self.partitions.ledger_mut().release(of, held);
             }
         }
-        for Victim { number, .. } in victims {
-            let task = self.task_mut(number);
+        for Victim { key, .. } in victims {
+            let task = &mut self.tasks[key];
             task.reserved = None;
             task.preemptions += 1;
             let (priority, slot) = (task.spec.priority, task.slot);
-            self.move_to(number, Phase::Queued, Reason::WaitingForPreemption, now);
-            self.waiting.insert(slot, priority, number);
+            self.move_to(key, Phase::Queued, Reason::WaitingForPreemption, now);
+            self.waiting.insert(slot, priority, key);
         }
         true
     }

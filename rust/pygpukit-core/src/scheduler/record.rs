@@ -1,5 +1,6 @@
 //! What the outside sees of a task: its record, the numbers behind a reason, transitions and totals.
 
+use super::name::Name;
 use super::phase::Phase;
 use super::reason::Reason;
 use super::spec::Policy;
@@ -49,8 +50,8 @@ impl Detail {
 pub struct TaskRecord {
     /// Unique in the process; `a` of TASK event records.
     pub number: u64,
-    pub id: String,
-    pub name: String,
+    pub id: Name,
+    pub name: Name,
     pub phase: Phase,
     pub reason: Reason,
     pub detail: Detail,
@@ -62,8 +63,8 @@ pub struct TaskRecord {
     pub memory_limit: Option<u64>,
     pub share_limit_ppm: Option<u32>,
     pub policy: Policy,
-    pub partition: String,
-    pub depends_on: Vec<String>,
+    pub partition: Name,
+    pub depends_on: Vec<Name>,
     pub priority: i32,
     pub deadline_ns: u64,
     pub submitted_ns: u64,

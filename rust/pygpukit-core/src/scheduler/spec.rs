@@ -1,5 +1,6 @@
 //! What a caller asks for: the task specification, its policy, and the limits of a scheduler.
 
+use super::name::Name;
 use super::retry::{Backoff, Retry};
 use crate::partition::{Reservation, SpecError, MAX_TEXT_BYTES, WHOLE_SHARE_PPM};
 
@@ -33,8 +34,8 @@ impl Policy {
 /// One task as submitted. Two submissions with the same id and equal specifications are one task.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TaskSpec {
-    pub id: String,
-    pub name: String,
+    pub id: Name,
+    pub name: Name,
     /// Requests; 0 = none.
     pub memory_bytes: u64,
     pub share_ppm: u32,
@@ -46,9 +47,9 @@ pub struct TaskSpec {
     /// Higher runs first.
     pub priority: i32,
     /// Empty = the default partition.
-    pub partition: String,
+    pub partition: Name,
     /// Ids of tasks submitted before; all must succeed first.
-    pub depends_on: Vec<String>,
+    pub depends_on: Vec<Name>,
     /// On the scheduler's clock; 0 = none.
     pub deadline_ns: u64,
     /// How long it is expected to run; 0 = as long as tasks of its name did so far.
@@ -60,7 +61,7 @@ pub struct TaskSpec {
 
 impl TaskSpec {
     /// A best-effort task without requests.
-    pub fn new(id: impl Into<String>) -> TaskSpec {
+    pub fn new(id: impl Into<Name>) -> TaskSpec {
         let id = id.into();
         TaskSpec {
             name: id.clone(),
@@ -71,7 +72,7 @@ impl TaskSpec {
             share_limit_ppm: None,
             policy: Policy::BestEffort,
             priority: 0,
-            partition: String::new(),
+            partition: Name::default(),
             depends_on: Vec::new(),
             deadline_ns: 0,
             run_ns: 0,

@@ -5,15 +5,19 @@ use super::context::TaskContext;
 use super::error::{Outcome, TaskError};
 use super::estimate::RunTimes;
 use super::fair::FairQueue;
+use super::name::Name;
 use super::phase::{edge, Phase};
 use super::reason::Reason;
 use super::record::{Detail, Observer, Stats, TaskRecord};
 use super::retry::Backoff;
 use super::spec::{Config, TaskSpec};
 use super::task::Task;
+use super::tasks::{Key, Tasks};
 use super::waiting::{Place, WaitingLines};
+use crate::hash::Seeded;
 use crate::partition::{PartitionConfig, PartitionManager, SpecError};
-use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::collections::hash_map::Entry;
+use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
 
 /// Admission is strictly in service order among the tasks of a partition that reserve something: one that waits for memory or share
@@ -21,8 +25,8 @@ use std::sync::Arc;
 pub struct TaskTable {
     pub(super) config: Config,
     pub(super) partitions: PartitionManager,
-    pub(super) tasks: BTreeMap<u64, Task>,
-    pub(super) ids: HashMap<String, u64>,
+    pub(super) tasks: Tasks,
+    pub(super) ids: HashMap<Name, Key, Seeded>,
     /// Queued, with nothing but the ledger in the way.
     pub(super) waiting: WaitingLines,
     /// The first waiting task that is short of what partitions share.
@@ -31,12 +35,12 @@ pub struct TaskTable {
     pub(super) unsettled: bool,
     pub(super) admitted: FairQueue,
     pub(super) checks: Vec<Box<dyn AdmissionCheck>>,
-    /// (time, number) of Queued tasks held after a requeue.
-    pub(super) held: BTreeSet<(u64, u64)>,
-    /// (deadline, number) of unfinished tasks.
-    pub(super) deadlines: BTreeSet<(u64, u64)>,
+    /// (time, task) of Queued tasks held after a requeue.
+    pub(super) held: BTreeSet<(u64, Key)>,
+    /// (deadline, task) of unfinished tasks.
+    pub(super) deadlines: BTreeSet<(u64, Key)>,
     /// The last finished tasks, oldest first.
-    pub(super) history: VecDeque<u64>,
+    pub(super) history: VecDeque<Key>,
     pub(super) finished: u64,
     pub(super) counts: [u64; Phase::COUNT],
     pub(super) submitted: u64,
@@ -50,8 +54,8 @@ impl TaskTable {
         TaskTable {
             partitions: PartitionManager::new(PartitionConfig::new(config.total_memory, config.total_share_ppm)),
             config,
-            tasks: BTreeMap::new(),
-            ids: HashMap::new(),
+            tasks: Tasks::default(),
+            ids: HashMap::default(),
             waiting: WaitingLines::default(),
             blocked: None,
             unsettled: false,
@@ -84,74 +88,69 @@ impl TaskTable {
         self.advance(now);
         spec.check_id()?;
         _ = spec.fill(); // what contradicts itself stays as it is, and `enter` rejects it
-        if let Some(&number) = self.ids.get(&spec.id) {
-            return match &self.tasks[&number] {
-                task if task.spec == spec => Ok(self.record(number)),
-                task => {
-                    let phase = task.phase.name();
-                    let message = format!(
-                        "'{}' is taken by another task, which is {phase}; choose another",
-                        spec.id
-                    );
-                    Err(SpecError::new("id", message))
+        let number = (u64::from(self.config.ordinal) << 32) + self.submitted + 1;
+        let key = self.tasks.next_key(number);
+        match self.ids.entry(spec.id.clone()) {
+            Entry::Occupied(taken) => {
+                let taken = *taken.get();
+                if self.tasks[taken].spec == spec {
+                    return Ok(self.record(taken));
                 }
-            };
+                let (id, phase) = (&spec.id, self.tasks[taken].phase.name());
+                let message = format!("'{id}' is taken by another task, which is {phase}; choose another");
+                Err(SpecError::new("id", message))
+            }
+            Entry::Vacant(vacant) => {
+                vacant.insert(key);
+                self.submitted += 1;
+                self.enter(key, spec, now);
+                Ok(self.record(key))
+            }
         }
-        self.submitted += 1;
-        let number = (u64::from(self.config.ordinal) << 32) + self.submitted;
-        self.enter(number, spec, now);
-        Ok(self.record(number))
     }
 
     /// The next Admitted task in service order, now Running.
     pub fn next(&mut self, now: u64) -> Option<Arc<TaskContext>> {
         self.advance(now);
-        let (_, _, number) = self.admitted.first()?;
-        Some(self.run(number, now))
+        let (_, _, key) = self.admitted.first()?;
+        Some(self.run(key, now))
     }
 
     /// A certain Admitted task, now Running, whoever's turn it is.
     pub fn start(&mut self, id: &str, now: u64) -> Result<Arc<TaskContext>, TaskError> {
         self.advance(now);
-        let number = self.number_with_edge(id, Phase::Running)?;
-        match self.tasks[&number].phase {
-            Phase::Admitted => Ok(self.run(number, now)),
+        let key = self.key_with_edge(id, Phase::Running)?;
+        match self.tasks[key].phase {
+            Phase::Admitted => Ok(self.run(key, now)),
             from => Err(no_edge(id, from, Phase::Running)),
         }
     }
 
-    fn run(&mut self, number: u64, now: u64) -> Arc<TaskContext> {
-        let task = self.task_mut(number);
-        let (priority, slot) = (task.spec.priority, task.slot);
+    fn run(&mut self, key: Key, now: u64) -> Arc<TaskContext> {
+        let task = &mut self.tasks[key];
         if task.started_ns == 0 {
             task.started_ns = now;
         }
         task.run_started_ns = now;
         let context = task.context.clone();
-        let weight = self.partitions.at(slot).limits.weight;
-        self.admitted.charge(priority, slot, weight);
-        self.move_to(number, Phase::Running, Reason::None, now);
-        self.occupy(number);
+        self.move_to(key, Phase::Running, Reason::None, now);
+        self.occupy(key);
         context
     }
 
     /// Ids of the Admitted tasks, by priority and then submission, at most so many.
-    pub fn admitted_ids(&mut self, most: usize, now: u64) -> Vec<String> {
+    pub fn admitted_ids(&mut self, most: usize, now: u64) -> Vec<Name> {
         self.advance(now);
-        let numbers = self.admitted.numbers();
-        numbers
-            .iter()
-            .take(most)
-            .map(|number| self.tasks[number].spec.id.clone())
-            .collect()
+        let keys = self.admitted.keys().into_iter().take(most);
+        keys.map(|key| self.tasks[key].spec.id.clone()).collect()
     }
 
     /// The dispatcher is out of a task. Returns the phase it is in now, which is not the outcome's if it had ended before (cancelled,
     /// expired), and Queued if it failed and is to be retried; either way its reservation is free now.
     pub fn finish(&mut self, id: &str, outcome: Outcome, now: u64) -> Result<Phase, TaskError> {
         self.advance(now);
-        let number = self.number(id)?;
-        let from = self.tasks[&number].phase;
+        let key = self.key(id)?;
+        let from = self.tasks[key].phase;
         let to = match &outcome {
             Outcome::Succeeded => Phase::Succeeded,
             Outcome::Failed { reason, .. } => {
@@ -160,56 +159,54 @@ impl TaskTable {
             }
         };
         if from.is_terminal() {
-            self.vacate(number);
+            self.vacate(key);
             self.advance(now);
             return Ok(from);
         }
         if from == Phase::Suspended && to == Phase::Succeeded {
-            self.move_to(number, Phase::Running, Reason::None, now);
+            self.move_to(key, Phase::Running, Reason::None, now);
         } else if edge(from, to).is_none() || from == Phase::Queued {
             return Err(no_edge(id, from, to));
         }
-        self.leave(number);
-        let task = self.task_mut(number);
+        self.leave(key);
+        let task = &mut self.tasks[key];
         let run_ns = now.saturating_sub(task.run_started_ns);
         let reason = match outcome {
             Outcome::Succeeded => {
-                let name = std::mem::take(&mut task.spec.name);
-                self.runs.add(&name, run_ns);
-                self.task_mut(number).spec.name = name;
+                self.runs.add(&task.spec.name, run_ns);
                 Reason::None
             }
             Outcome::Failed { reason, error } => {
                 task.error = error;
-                if from == Phase::Running && self.retry(number, reason, now) {
+                if from == Phase::Running && self.retry(key, reason, now) {
                     self.advance(now);
                     return Ok(Phase::Queued);
                 }
                 reason
             }
         };
-        self.end(number, to, reason, now);
+        self.end(key, to, reason, now);
         self.advance(now);
         Ok(to)
     }
 
     /// Sends a task that failed back to the queue, if it has retries left and the failure may pass.
-    fn retry(&mut self, number: u64, failure: Reason, now: u64) -> bool {
-        let task = self.task_mut(number);
+    fn retry(&mut self, key: Key, failure: Reason, now: u64) -> bool {
+        let task = &mut self.tasks[key];
         let retry = task.spec.retry;
         if task.retries >= retry.retries || !retry.applies_to(failure) {
             return false;
         }
         let pause_ns = retry.backoff.pause_ns(task.retries);
         task.retries += 1;
-        self.requeue_for(number, Reason::WaitingForRetry, pause_ns, now);
+        self.requeue_for(key, Reason::WaitingForRetry, pause_ns, now);
         true
     }
 
-    fn requeue_for(&mut self, number: u64, reason: Reason, pause_ns: u64, now: u64) {
-        self.hold(number, reason, pause_ns, now);
-        self.vacate(number);
-        let task = self.task_mut(number);
+    fn requeue_for(&mut self, key: Key, reason: Reason, pause_ns: u64, now: u64) {
+        self.hold(key, reason, pause_ns, now);
+        self.vacate(key);
+        let task = &mut self.tasks[key];
         task.requeues = task.requeues.saturating_add(1);
     }
 
@@ -217,11 +214,11 @@ impl TaskTable {
     /// calls `finish`.
     pub fn cancel(&mut self, id: &str, now: u64) -> Result<bool, TaskError> {
         self.advance(now);
-        let number = self.number(id)?;
-        if self.tasks[&number].phase.is_terminal() {
+        let key = self.key(id)?;
+        if self.tasks[key].phase.is_terminal() {
             return Ok(false);
         }
-        self.end(number, Phase::Cancelled, Reason::None, now);
+        self.end(key, Phase::Cancelled, Reason::None, now);
         self.advance(now);
         Ok(true)
     }
@@ -230,14 +227,14 @@ impl TaskTable {
     /// lost. It is held for 10 ms, doubled each time up to 1 s.
     pub fn requeue(&mut self, id: &str, reason: Reason, now: u64) -> Result<(), TaskError> {
         self.advance(now);
-        let number = self.number_with_edge(id, Phase::Queued)?;
-        let task = &self.tasks[&number];
+        let key = self.key_with_edge(id, Phase::Queued)?;
+        let task = &self.tasks[key];
         self.check_reason(task.phase, Phase::Queued, reason)?;
         if task.phase == Phase::Running && !task.spec.idempotent {
             return Err(TaskError::NotIdempotent { id: id.to_string() });
         }
         let pause_ns = Backoff::default().pause_ns(task.requeues);
-        self.requeue_for(number, reason, pause_ns, now);
+        self.requeue_for(key, reason, pause_ns, now);
         self.advance(now);
         Ok(())
     }
@@ -245,20 +242,20 @@ impl TaskTable {
     /// Running to Suspended. The reservation stays.
     pub fn suspend(&mut self, id: &str, now: u64) -> Result<(), TaskError> {
         self.advance(now);
-        let number = self.number_with_edge(id, Phase::Suspended)?;
-        self.move_to(number, Phase::Suspended, Reason::None, now);
+        let key = self.key_with_edge(id, Phase::Suspended)?;
+        self.move_to(key, Phase::Suspended, Reason::None, now);
         Ok(())
     }
 
     /// Suspended to Running.
     pub fn resume(&mut self, id: &str, now: u64) -> Result<(), TaskError> {
         self.advance(now);
-        let number = self.number(id)?;
-        let from = self.tasks[&number].phase;
+        let key = self.key(id)?;
+        let from = self.tasks[key].phase;
         if from != Phase::Suspended {
             return Err(no_edge(id, from, Phase::Running));
         }
-        self.move_to(number, Phase::Running, Reason::None, now);
+        self.move_to(key, Phase::Running, Reason::None, now);
         Ok(())
     }
 
@@ -272,7 +269,7 @@ impl TaskTable {
     }
 
     pub fn context(&self, id: &str) -> Option<Arc<TaskContext>> {
-        Some(self.tasks[self.ids.get(id)?].context.clone())
+        Some(self.tasks[*self.ids.get(id)?].context.clone())
     }
 
     pub fn get(&mut self, id: &str, now: u64) -> Option<TaskRecord> {
@@ -283,10 +280,11 @@ impl TaskTable {
     /// Every remembered task in submission order.
     pub fn snapshot(&mut self, now: u64) -> Vec<TaskRecord> {
         self.advance(now);
-        let places: HashMap<u64, usize> = self.waiting.places().collect();
-        let tasks = self.tasks.iter().filter(|(_, task)| !task.forgotten);
+        let places: HashMap<Key, usize, Seeded> = self.waiting.places().collect();
+        let tasks = self.tasks.keys().into_iter().map(|key| (key, &self.tasks[key]));
         tasks
-            .map(|(number, task)| self.record_in_place(task, places.get(number).copied()))
+            .filter(|(_, task)| !task.forgotten)
+            .map(|(key, task)| self.record_in_place(task, places.get(&key).copied()))
             .collect()
     }
 
@@ -295,11 +293,7 @@ impl TaskTable {
         let new = usize::try_from(self.finished.saturating_sub(since)).unwrap_or(usize::MAX);
         let skip = self.history.len().saturating_sub(new);
         (
-            self.history
-                .iter()
-                .skip(skip)
-                .map(|&number| self.record(number))
-                .collect(),
+            self.history.iter().skip(skip).map(|&key| self.record(key)).collect(),
             self.finished,
         )
     }
@@ -343,10 +337,10 @@ impl TaskTable {
     }
 
     /// The record of a task, with its present place in the queue.
-    pub(super) fn record(&self, number: u64) -> TaskRecord {
-        let task = &self.tasks[&number];
+    pub(super) fn record(&self, key: Key) -> TaskRecord {
+        let task = &self.tasks[key];
         let waits = task.phase == Phase::Queued && task.unmet == 0 && task.held_until_ns == 0;
-        let ahead = waits.then(|| self.waiting.ahead_of(task.slot, task.spec.priority, number));
+        let ahead = waits.then(|| self.waiting.ahead_of(task.slot, task.spec.priority, key));
         self.record_in_place(task, ahead)
     }
 
@@ -375,17 +369,17 @@ impl TaskTable {
         self.counts[Phase::Running as usize]
     }
 
-    fn number(&self, id: &str) -> Result<u64, TaskError> {
+    fn key(&self, id: &str) -> Result<Key, TaskError> {
         self.ids
             .get(id)
             .copied()
             .ok_or_else(|| TaskError::Unknown { id: id.to_string() })
     }
 
-    fn number_with_edge(&self, id: &str, to: Phase) -> Result<u64, TaskError> {
-        let number = self.number(id)?;
-        let from = self.tasks[&number].phase;
-        edge(from, to).map(|_| number).ok_or_else(|| no_edge(id, from, to))
+    fn key_with_edge(&self, id: &str, to: Phase) -> Result<Key, TaskError> {
+        let key = self.key(id)?;
+        let from = self.tasks[key].phase;
+        edge(from, to).map(|_| key).ok_or_else(|| no_edge(id, from, to))
     }
 
     /// The reason must belong to the edge, or, when there is none, to the edges into that phase.

@@ -5,10 +5,13 @@ use super::phase::Phase;
 use super::reason::Reason;
 use super::record::{Detail, TaskRecord};
 use super::spec::TaskSpec;
+use super::tasks::Key;
 use crate::partition::Reservation;
 use std::sync::Arc;
 
 pub(super) struct Task {
+    /// Unique in the process.
+    pub number: u64,
     pub spec: TaskSpec,
     pub context: Arc<TaskContext>,
     /// Its partition's number; of no meaning once it has ended.
@@ -17,13 +20,14 @@ pub(super) struct Task {
     pub entered: bool,
     pub phase: Phase,
     pub reason: Reason,
-    pub detail: Detail,
+    /// The numbers behind its rejection.
+    pub refused: Option<Box<Detail>>,
     pub field: &'static str,
     pub error: String,
     /// Dependencies that have not succeeded yet.
     pub unmet: usize,
     /// Tasks that wait for this one, in submission order.
-    pub dependants: Vec<u64>,
+    pub dependants: Vec<Key>,
     /// What the ledger holds for it.
     pub reserved: Option<Reservation>,
     /// A dispatcher is inside it. What it reserved stays reserved until the dispatcher is out, whatever the phase.
@@ -48,13 +52,14 @@ pub(super) struct Task {
 impl Task {
     pub fn new(spec: TaskSpec, slot: usize, number: u64, now: u64) -> Task {
         Task {
+            number,
             context: Arc::new(TaskContext::new(number, spec.id.clone(), spec.share_ppm)),
             spec,
             slot,
             entered: false,
             phase: Phase::Submitted,
             reason: Reason::None,
-            detail: Detail::default(),
+            refused: None,
             field: "",
             error: String::new(),
             unmet: 0,
@@ -77,7 +82,7 @@ impl Task {
     pub fn record(&self) -> TaskRecord {
         let count = |n: u32| (n > 0).then_some(n.into());
         TaskRecord {
-            number: self.context.number,
+            number: self.number,
             id: self.spec.id.clone(),
             name: self.spec.name.clone(),
             phase: self.phase,
@@ -85,7 +90,7 @@ impl Task {
             detail: Detail {
                 requeues: count(self.requeues),
                 preemptions: count(self.preemptions),
-                ..self.detail
+                ..self.refused.as_deref().copied().unwrap_or_default()
             },
             field: self.field,
             error: self.error.clone(),
