@@ -190,7 +190,7 @@ class SchedulerCore:
         share_ppm: int,
         policy: str | None = None,
         priority: int = 0,
-        depends_on: Sequence[str] = (),
+        depends_on: Sequence[str] | None = None,
         deadline_ns: int = 0,
         idempotent: bool = False,
         memory_limit: int | None = None,
@@ -202,6 +202,8 @@ class SchedulerCore:
         """The task's record, which may be Rejected with a reason. InvalidSpecError for an id that is empty, too long or taken."""
     def next(self, timeout_s: float) -> str | None:
         """Waits (GIL released) for an Admitted task in order, marks it Running, returns its id; None at the timeout."""
+    def taken(self) -> list[str]:
+        """Ids that next() gave the calling thread and that are not finished."""
     def finish(self, id: str, error: str | None = None, reason: str = "UserError") -> None: ...
     def cancel(self, id: str) -> bool: ...
     def finished(self, since: int, timeout_s: float) -> tuple[list[TaskRecord], int]:

@@ -89,7 +89,17 @@ class Desk:
 
     def step(self) -> Task | None:
         """Run one task on the calling thread; raise again what it raised that is no Exception."""
-        task = self._run_next(0.0)
+        before, stream = self._core.taken(), native.current_stream()  # not empty in a step within a task
+        try:
+            task = self._run_next(0.0)
+        except BaseException:  # Ctrl-C outside the function, while the core counts on this thread
+            for task_id in self._core.taken():
+                if task_id not in before:
+                    self._core.cancel(task_id)
+                    self._core.finish(task_id)
+            runner.leave(stream)
+            self.settle()
+            raise
         self.settle()
         error = None if task is None else task._error
         if error is not None and not isinstance(error, Exception):

@@ -140,7 +140,7 @@ class Scheduler:
             0 if bandwidth is None else units.parse_share(bandwidth),
             None if policy is None else units.parse_policy(policy),
             units.parse_priority(priority),
-            () if depends_on == () else units.parse_ids(depends_on),
+            None if depends_on == () else units.parse_ids(depends_on),
             0 if deadline is None else units.parse_deadline(deadline, _core.now_ns()),
             False,
             None if memory_limit is None else units.parse_memory(memory_limit, "memory_limit"),
@@ -387,9 +387,12 @@ def _device_memory() -> int:
 
 
 def _name_of(fn: Callable[..., Any]) -> str:
-    while isinstance(fn, functools.partial):
-        fn = fn.func
-    name = str(getattr(fn, "__name__", type(fn).__name__))
+    if type(fn) is FunctionType:
+        name = fn.__name__
+    else:
+        while isinstance(fn, functools.partial):
+            fn = fn.func
+        name = str(getattr(fn, "__name__", type(fn).__name__))
     if len(name) <= _MAX_NAME_BYTES // 4:
         return name
     return name.encode()[:_MAX_NAME_BYTES].decode(errors="ignore")

@@ -37,6 +37,21 @@ class Task:
     It equals and hashes like its id, and is accepted wherever an id is.
     """
 
+    __slots__ = (
+        "__weakref__",
+        "_context",
+        "_error",
+        "_keeps_value",
+        "_last",
+        "_scheduler",
+        "_settled",
+        "_value",
+        "_waited",
+        "fn",
+        "id",
+        "name",
+    )
+
     def __init__(self, scheduler: Scheduler, record: TaskRecord, fn: Callable[[], Any] | None) -> None:
         self.id: str = record.id
         self.name: str = record.name

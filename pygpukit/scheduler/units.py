@@ -154,7 +154,7 @@ def parse_estimate(estimate: SupportsFloat | None) -> int:
 
 def parse_priority(priority: SupportsIndex) -> int:
     """A 32-bit integer; higher runs first. Raises InvalidSpecError."""
-    number = _whole(priority, "priority", "a whole number; higher runs first")
+    number = priority if type(priority) is int else _whole(priority, "priority", "a whole number; higher runs first")
     if not -_INT32 <= number < _INT32:
         raise InvalidSpecError(f"priority={priority!r} does not fit in 32 bits", "priority")
     return number

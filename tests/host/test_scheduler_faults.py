@@ -210,8 +210,8 @@ def test_a_loop_that_is_closed_under_a_wait_harms_nobody(scheduler):
     loop = asyncio.new_event_loop()
     waiting = loop.create_task(wait())
     scheduler.start()
-    while not entered.is_set():
-        loop.run_until_complete(asyncio.sleep(0.001))
+    loop.run_until_complete(asyncio.sleep(0.001))  # it waits now
+    assert entered.wait(PATIENCE_S)
     waiting.cancel()
     with pytest.raises(asyncio.CancelledError):
         loop.run_until_complete(waiting)

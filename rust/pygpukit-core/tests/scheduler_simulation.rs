@@ -1,4 +1,6 @@
-//! A seeded simulation of many tasks with faults: none lost, duplicated or stuck, the ledger back to zero, and the same log again.
+//! A seeded simulation with faults; 10^7 tasks: `cargo test --release --test scheduler_simulation -- --ignored --nocapture`.
+//!
+//! None is lost, duplicated or stuck, the ledger is back to zero, and the same seed gives the same log.
 
 use pygpukit_core::partition::{Limits, Reservation};
 use pygpukit_core::scheduler::{
@@ -267,7 +269,6 @@ fn the_same_seed_gives_the_same_log() {
     assert_ne!(runs[0], runs[2]);
 }
 
-/// By hand: `cargo test --release --test scheduler_simulation -- --ignored --nocapture`.
 #[test]
 #[ignore = "runs for minutes"]
 fn ten_million_tasks_end_once_each() {

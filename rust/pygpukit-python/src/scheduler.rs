@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::thread::{self, ThreadId};
 use std::time::Duration;
 
 use pygpukit_core::clock::MonotonicClock;
@@ -136,6 +137,8 @@ pub struct SchedulerCore {
     ordinal: u32,
     /// Contexts handed out by number, kept alive until their task is finished.
     contexts: Mutex<HashMap<core::Name, Arc<core::TaskContext>>>,
+    /// Ids that `next` gave each thread and that are not finished: what an interrupted thread may not know of.
+    taken: Mutex<HashMap<ThreadId, Vec<core::Name>>>,
 }
 
 /// Live schedulers, for the gauges.
@@ -208,11 +211,12 @@ impl SchedulerCore {
             scheduler,
             ordinal,
             contexts: Mutex::default(),
+            taken: Mutex::default(),
         }
     }
 
     /// `policy=None` derives the class; `retry` is (retries, first pause in ns, longest pause in ns).
-    #[pyo3(signature = (id, name, memory_bytes, share_ppm, policy=None, priority=0, depends_on=Vec::new(), deadline_ns=0, idempotent=false,
+    #[pyo3(signature = (id, name, memory_bytes, share_ppm, policy=None, priority=0, depends_on=None, deadline_ns=0, idempotent=false,
         memory_limit=None, share_limit_ppm=None, partition="", run_ns=0, retry=None))]
     #[allow(clippy::too_many_arguments)] // the keyword arguments of one Python call
     fn submit(
@@ -224,7 +228,7 @@ impl SchedulerCore {
         share_ppm: u32,
         policy: Option<&str>,
         priority: i32,
-        depends_on: Vec<String>,
+        depends_on: Option<Vec<String>>,
         deadline_ns: u64,
         idempotent: bool,
         memory_limit: Option<u64>,
@@ -266,7 +270,7 @@ impl SchedulerCore {
             } else {
                 partition.into()
             },
-            depends_on: depends_on.into_iter().map(core::Name::from).collect(),
+            depends_on: depends_on.into_iter().flatten().map(core::Name::from).collect(),
             deadline_ns,
             run_ns,
             idempotent,
@@ -281,9 +285,20 @@ impl SchedulerCore {
     /// Waits, without the GIL, for a task to run; marks it Running and returns its id, or None at the timeout.
     fn next(&self, py: Python<'_>, timeout_s: f64) -> PyResult<Option<String>> {
         let timeout = timeout(timeout_s)?;
-        Ok(py
-            .detach(|| self.scheduler.next(timeout))
-            .map(|context| context.id.to_string()))
+        let next = py.detach(|| self.scheduler.next(timeout));
+        Ok(next.map(|context| {
+            let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
+            let mine = taken.entry(thread::current().id()).or_default();
+            mine.push(context.id.clone());
+            context.id.to_string()
+        }))
+    }
+
+    /// Ids that next() gave the calling thread and that are not finished.
+    fn taken(&self) -> Vec<String> {
+        let taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
+        let mine = taken.get(&thread::current().id());
+        mine.map_or(Vec::new(), |ids| ids.iter().map(|id| id.to_string()).collect())
     }
 
     #[pyo3(signature = (id, error=None, reason="UserError"))]
@@ -297,6 +312,12 @@ impl SchedulerCore {
             }
         };
         let result = self.scheduler.finish(id, outcome);
+        let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
+        for ids in taken.values_mut() {
+            ids.retain(|other| other != id);
+        }
+        taken.retain(|_, ids| !ids.is_empty());
+        drop(taken);
         self.contexts.lock().unwrap_or_else(PoisonError::into_inner).remove(id);
         result.map(core::Phase::name).map_err(task_error)
     }
@@ -340,7 +361,7 @@ impl SchedulerCore {
     /// One moment: (nanoseconds, sequence number of the next event, counts and sums, every task), nothing between them.
     fn snapshot<'py>(&self, py: Python<'py>) -> PyResult<(u64, u64, Bound<'py, PyDict>, Vec<TaskRecord>)> {
         let moment =
-            |table: &mut core::TaskTable, now| (now, table.stats(now), table.snapshot(now), Ring::global().head() + 1);
+            |table: &mut core::TaskTable, now| (now, table.stats(now), table.snapshot(now), Ring::global().head());
         let (now, stats, tasks, next) = self.scheduler.call(moment);
         let tasks = tasks.into_iter().map(TaskRecord).collect();
         Ok((now, next, totals(py, &stats)?, tasks))

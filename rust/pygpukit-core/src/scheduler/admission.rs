@@ -39,11 +39,17 @@ impl TaskTable {
     /// Admits what fits, in service order. A head of line that is short of its partition's own bound holds back its line; one that
     /// is short of what partitions share holds back all later ones, save those that need only what their partition keeps.
     fn settle(&mut self, now: u64) {
-        self.blocked = None;
-        let mut last = None;
-        while let Some((place, _)) = self.waiting.head_after(last) {
-            last = Some(place);
-            self.try_admit(place.1, now);
+        loop {
+            (self.blocked, self.displaced) = (None, false);
+            let mut last = None;
+            while let Some((place, _)) = self.waiting.head_after(last) {
+                last = Some(place);
+                self.try_admit(place.1, now);
+            }
+            // Each round that displaces puts a higher priority in a lower one's place, so that the rounds end.
+            if !self.displaced {
+                break;
+            }
         }
         self.unsettled = false;
     }

@@ -56,6 +56,7 @@ impl TaskTable {
                 self.partitions.ledger_mut().release(of, held);
             }
         }
+        (self.displaced, self.unsettled) = (true, true);
         for Victim { key, .. } in victims {
             let task = &mut self.tasks[key];
             task.reserved = None;

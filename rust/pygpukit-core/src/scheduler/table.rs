@@ -33,6 +33,8 @@ pub struct TaskTable {
     pub(super) blocked: Option<Place>,
     /// Something has changed that may let a waiting task through.
     pub(super) unsettled: bool,
+    /// A task has given way: what it held beyond what was short may let an earlier one through.
+    pub(super) displaced: bool,
     pub(super) admitted: FairQueue,
     pub(super) checks: Vec<Box<dyn AdmissionCheck>>,
     /// (time, task) of Queued tasks held after a requeue.
@@ -59,6 +61,7 @@ impl TaskTable {
             waiting: WaitingLines::default(),
             blocked: None,
             unsettled: false,
+            displaced: false,
             admitted: FairQueue::default(),
             checks: Vec::new(),
             held: BTreeSet::new(),
@@ -104,6 +107,9 @@ impl TaskTable {
                 vacant.insert(key);
                 self.submitted += 1;
                 self.enter(key, spec, now);
+                if self.displaced {
+                    self.advance(now);
+                }
                 Ok(self.record(key))
             }
         }
