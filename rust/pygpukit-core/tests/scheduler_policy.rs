@@ -335,6 +335,24 @@ fn partitions_are_resized_while_they_run() {
     table.audit().unwrap();
 }
 
+/// A partition that holds more than it may now: what a vain preemption took is given back all the same.
+#[test]
+fn a_vain_preemption_in_a_partition_made_smaller_changes_nothing() {
+    let (mut table, _) = small();
+    create(&mut table, "a", Limits::new(50, 0));
+    table.submit(within("a", urgent("runs", 5, 0)), 0).unwrap();
+    assert_eq!(next(&mut table, 0).as_deref(), Some("runs"));
+    table
+        .submit(within("a", urgent("waits for its turn", 40, 0)), 0)
+        .unwrap();
+    table.with_partitions(0, |partitions| partitions.resize("a", Limits::new(10, 0)).unwrap());
+    let record = table.submit(within("a", urgent("wants it", 8, 1)), 0).unwrap();
+    assert_eq!((record.phase, record.reason), (Phase::Queued, Reason::WaitingForMemory));
+    assert_eq!(table.get("waits for its turn", 0).unwrap().phase, Phase::Admitted);
+    assert_eq!(table.stats(0).reserved_memory, 45);
+    table.audit().unwrap();
+}
+
 #[test]
 fn bands_streams_and_weights() {
     let (mut table, _) = small();

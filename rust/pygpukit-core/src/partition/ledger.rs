@@ -182,8 +182,14 @@ impl Ledger {
         if let Some(shortage) = self.shortage(account, request) {
             return Err(shortage);
         }
+        self.take(account, request);
+        Ok(())
+    }
+
+    /// Takes what fits by `reserve`, or undoes a release: what was held is held again, even over a cap that is smaller by now.
+    pub(crate) fn take(&mut self, account: usize, request: Reservation) {
         if request.is_empty() {
-            return Ok(());
+            return;
         }
         let books = &mut self.accounts[account];
         for (i, asked) in request.amounts().into_iter().enumerate() {
@@ -192,7 +198,6 @@ impl Ledger {
             self.committed[i] += books.committed(i);
             self.reserved[i] += asked;
         }
-        Ok(())
     }
 
     /// Gives back what `reserve` took. More than is reserved would mean that the books are wrong: that stops the program.

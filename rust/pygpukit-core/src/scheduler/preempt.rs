@@ -36,8 +36,8 @@ impl TaskTable {
         let mut victims: Vec<Victim> = Vec::new();
         while let Some(short) = self.partitions.ledger().shortage(slot, request) {
             let Some(i) = candidates.iter().position(|v| self.helps(v, slot, &short)) else {
-                for victim in &victims {
-                    self.take_again(victim);
+                for Victim { slot, held, .. } in victims {
+                    self.partitions.ledger_mut().take(slot, held);
                 }
                 return false;
             };
@@ -47,9 +47,7 @@ impl TaskTable {
         }
         for i in (0..victims.len()).rev() {
             let Victim { slot: of, held, .. } = victims[i];
-            if self.partitions.ledger_mut().reserve(of, held).is_err() {
-                continue;
-            }
+            self.partitions.ledger_mut().take(of, held);
             if self.partitions.ledger().shortage(slot, request).is_none() {
                 victims.remove(i);
             } else {
@@ -72,10 +70,5 @@ impl TaskTable {
         let reachable = victim.slot == slot
             || (short.scope == Scope::Device && self.partitions.ledger().lends(victim.slot, short.resource));
         reachable && victim.held.of(short.resource) > 0
-    }
-
-    fn take_again(&mut self, victim: &Victim) {
-        let taken = self.partitions.ledger_mut().reserve(victim.slot, victim.held);
-        taken.expect("what was just given back fits again");
     }
 }

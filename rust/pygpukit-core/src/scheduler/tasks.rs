@@ -120,7 +120,7 @@ mod tests {
     #[test]
     fn a_key_outlives_its_task_and_finds_no_other() {
         let mut tasks = Tasks::default();
-        let mut insert = |tasks: &mut Tasks, number| {
+        let insert = |tasks: &mut Tasks, number| {
             let key = tasks.next_key(number);
             tasks.insert(key, task(number));
             key
