@@ -1,7 +1,7 @@
 """The compiled core: Rust classes and functions, and `native`, the C++ submodule. Not public; the package wraps it."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from . import _core_native
 
@@ -161,7 +161,10 @@ class TaskRecord:
     detail: dict[str, int | float]  # asked, available, position, estimated_wait_ns ...
     memory_bytes: int
     share_ppm: int
+    memory_limit: int | None
+    share_limit_ppm: int | None
     policy: str  # Guaranteed Burstable BestEffort
+    partition: str  # "" = the default
     priority: int
     submitted_ns: int
     started_ns: int
@@ -185,15 +188,22 @@ class SchedulerCore:
         name: str,
         memory_bytes: int,
         share_ppm: int,
-        policy: str,
+        policy: str | None = None,
         priority: int = 0,
-        depends_on: Sequence[str] = (),
+        depends_on: Sequence[str] | None = None,
         deadline_ns: int = 0,
         idempotent: bool = False,
+        memory_limit: int | None = None,
+        share_limit_ppm: int | None = None,
+        partition: str = "",
+        run_ns: int = 0,
+        retry: tuple[int, int, int] | None = None,
     ) -> TaskRecord:
         """The task's record, which may be Rejected with a reason. InvalidSpecError for an id that is empty, too long or taken."""
     def next(self, timeout_s: float) -> str | None:
         """Waits (GIL released) for an Admitted task in order, marks it Running, returns its id; None at the timeout."""
+    def taken(self) -> list[str]:
+        """Ids that next() gave the calling thread and that are not finished."""
     def finish(self, id: str, error: str | None = None, reason: str = "UserError") -> None: ...
     def cancel(self, id: str) -> bool: ...
     def finished(self, since: int, timeout_s: float) -> tuple[list[TaskRecord], int]:
@@ -205,10 +215,24 @@ class SchedulerCore:
         reserved_memory, available_memory, reserved_share_ppm."""
     def context(self, id: str) -> int:
         """Opaque scheduling-context handle of a task for native.enter_context()."""
+    ordinal: int  # of this scheduler in the process: the upper half of its tasks' numbers
+    def snapshot(self) -> tuple[int, int, dict[str, int], list[TaskRecord]]:
+        """One moment: (nanoseconds, sequence number of the next event, as stats(), as tasks())."""
+    def events(self, since: int, max_records: int) -> tuple[list[tuple[int, int, int, str, str, str, str]], int, int]:
+        """Transitions from sequence number `since` on: (sequence, t_ns, number, name, from, to, reason); the number to ask with
+        next; how many records of any kind were overwritten unread."""
+    def partitions(self) -> PartitionManager:
+        """Its partitions, to read and to change."""
     def wake(self) -> None:
         """Every wait under way in next() and finished() returns empty-handed."""
     def close(self) -> None:
         """Wakes every waiter; next() returns None and submissions are rejected from then on."""
+
+def scheduling_ns(tenants: int, rounds: int) -> list[tuple[str, float]]:
+    """Nanoseconds a call on the task table with a backlog of 1000: submit and next (p50, p99), finish (p50). GIL released."""
+
+def submissions_ns(tenants: int, tasks: int) -> int:
+    """Nanoseconds of so many submissions in a row into a new table. GIL released."""
 
 def task_edges() -> list[tuple[str, str, str, str]]:
     """The transition table of task phases: (from, to, group of reasons, when)."""
@@ -284,6 +308,307 @@ class SliceScheduler:
     def stats(self) -> SliceStats: ...
     def clear(self) -> None: ...
     def config(self) -> SliceConfig: ...
+
+# ---- partitions; the classes beside them are documented and reached through `_pygpukit_rust` ----
+class AdmissionConfig:
+    max_bandwidth: float
+    max_memory: int
+    max_pending_tasks: int
+    enable_best_effort: bool
+    def __init__(
+        self, max_memory: int, max_bandwidth: float, max_pending_tasks: int = 1000, enable_best_effort: bool = True
+    ) -> None: ...
+
+class AdmissionController:
+    def __init__(self, config: AdmissionConfig) -> None: ...
+    def try_admit(self, task_id: str, memory: int, bandwidth: float) -> AdmissionDecision: ...
+    def release(self, task_id: str) -> None: ...
+    def stats(self) -> AdmissionStats: ...
+
+class AdmissionDecision:
+    estimated_wait_ms: float | None
+    rejection_reason: RejectReasonDetails | None
+    reason: RejectReason | None
+    reserved_memory: int | None
+    decision_type: str
+    reserved_bandwidth: float | None
+    queue_position: int | None
+    @staticmethod
+    def Admitted() -> AdmissionDecision: ...
+    @staticmethod
+    def Queued() -> AdmissionDecision: ...
+    def is_admitted(self) -> bool: ...
+    def is_rejected(self) -> bool: ...
+    def is_queued(self) -> bool: ...
+    def reject_reason(self) -> RejectReason | None: ...
+
+class AdmissionStats:
+    available_bandwidth: float
+    rejected_count: int
+    queued_count: int
+    used_bandwidth: float
+    pending_count: int
+    available_memory: int
+    reserved_memory: int
+    reserved_bandwidth: float
+    admitted_count: int
+    used_memory: int
+
+class Partition:
+    id: str
+    usage: PartitionUsage
+    tasks: list[str]
+    name: str
+    enabled: bool
+    limits: PartitionLimits
+    def memory_utilization(self) -> float: ...
+
+class PartitionConfig:
+    total_memory: int
+    overcommit_ratio: float
+    allow_overcommit: bool
+    def __init__(
+        self, total_memory: int = ..., allow_overcommit: bool = False, overcommit_ratio: float = 1.0
+    ) -> None: ...
+
+class PartitionLimits:
+    isolation: str
+    compute_share: float
+    lend: tuple[int, float]
+    borrow: tuple[int, float]
+    priorities: tuple[int, int]
+    weight: int
+    bandwidth_share: float
+    memory_quota: int
+    max_streams: int
+    def __init__(
+        self,
+        memory_quota: int = 0,
+        compute_share: float = 1.0,
+        bandwidth_share: float = 1.0,
+        max_streams: int = 16,
+        *,
+        priorities: tuple[int, int] = ...,
+        weight: int = 1,
+        isolation: str = ...,
+        borrow: tuple[int, float] = ...,
+        lend: tuple[int, float] = ...,
+    ) -> None: ...
+    @staticmethod
+    def with_memory(memory_quota: int) -> PartitionLimits: ...
+    @staticmethod
+    def with_compute(compute_share: float) -> PartitionLimits: ...
+    def memory(self, quota: int) -> PartitionLimits: ...
+    def compute(self, share: float) -> PartitionLimits: ...
+    def bandwidth(self, share: float) -> PartitionLimits: ...
+
+class PartitionManager:
+    def __init__(self, config: PartitionConfig | None = None) -> None: ...
+    @staticmethod
+    def with_memory(total_memory: int) -> PartitionManager: ...
+    def create_partition(self, id: str, name: str, limits: PartitionLimits) -> None: ...
+    def resize_partition(self, id: str, limits: PartitionLimits) -> None: ...
+    def delete_partition(self, id: str) -> Partition: ...
+    def get(self, id: str) -> Partition | None: ...
+    def assign_task(self, task_id: str, partition_id: str) -> None: ...
+    def get_task_partition(self, task_id: str) -> Partition | None: ...
+    def unassign_task(self, task_id: str) -> None: ...
+    def set_default(self, id: str) -> None: ...
+    def default_partition(self) -> Partition | None: ...
+    def partition_ids(self) -> list[str]: ...
+    def stats(self) -> PartitionStats: ...
+    def clear(self) -> None: ...
+
+class PartitionStats:
+    available_memory: int
+    active_partitions: int
+    available_bandwidth: float
+    partition_count: int
+    total_bandwidth_allocated: float
+    total_compute_allocated: float
+    total_memory_allocated: int
+    available_compute: float
+
+class PartitionUsage:
+    unfinished_tasks: int
+    memory_used: int
+    active_streams: int
+    compute_used: float
+
+class QosClass:
+    Guaranteed: ClassVar[QosClass]
+    Burstable: ClassVar[QosClass]
+    BestEffort: ClassVar[QosClass]
+    def priority(self) -> int: ...
+    def can_preempt(self, other: QosClass) -> bool: ...
+    def memory_overcommit_ratio(self) -> float: ...
+    def bandwidth_ratio(self) -> float: ...
+
+class QosEvaluation:
+    reserved_bandwidth: float | None
+    reject_reason: str | None
+    reserved_memory: int | None
+    decision_type: str
+    qos_class: QosClass | None
+    def is_admitted(self) -> bool: ...
+    def is_throttled(self) -> bool: ...
+    def is_queued(self) -> bool: ...
+    def is_rejected(self) -> bool: ...
+
+class QosPolicy:
+    qos_class: QosClass
+    @staticmethod
+    def guaranteed(memory: int) -> QosPolicy: ...
+    @staticmethod
+    def burstable(memory_request: int, burst_ratio: float) -> QosPolicy: ...
+    @staticmethod
+    def best_effort() -> QosPolicy: ...
+    def memory_to_reserve(self) -> int: ...
+    def bandwidth_to_reserve(self) -> float: ...
+
+class QosPolicyEvaluator:
+    def __init__(self, total_memory: int, total_bandwidth: float = 1.0) -> None: ...
+    def evaluate(self, task: QosTaskMeta) -> QosEvaluation: ...
+    def reserve(self, evaluation: QosEvaluation) -> None: ...
+    def release(self, qos_class: QosClass, memory: int, bandwidth: float) -> None: ...
+    def stats(self) -> QosStats: ...
+    def reset(self) -> None: ...
+
+class QosStats:
+    total_memory: int
+    guaranteed_bandwidth: float
+    available_memory: int
+    best_effort_queue: int
+    total_bandwidth: float
+    available_bandwidth: float
+    burstable_memory: int
+    guaranteed_memory: int
+
+class QosTaskMeta:
+    bandwidth_request: float
+    id: str
+    memory_request: int
+    name: str
+    qos_class: QosClass
+    memory_limit: int
+    burst_ratio: float
+    @staticmethod
+    def guaranteed(id: str, name: str, memory: int, bandwidth: float = 1.0) -> QosTaskMeta: ...
+    @staticmethod
+    def burstable(id: str, name: str, memory_request: int, burst_ratio: float) -> QosTaskMeta: ...
+    @staticmethod
+    def best_effort(id: str, name: str) -> QosTaskMeta: ...
+    def effective_priority(self) -> int: ...
+
+class RejectReason:
+    InsufficientMemory: ClassVar[RejectReason]
+    InsufficientBandwidth: ClassVar[RejectReason]
+    QueueFull: ClassVar[RejectReason]
+    UnsatisfiableDependencies: ClassVar[RejectReason]
+    Custom: ClassVar[RejectReason]
+
+class RejectReasonDetails:
+    requested_memory: int | None
+    reason_type: str
+    available_memory: int | None
+    text: str
+    def message(self) -> str: ...
+
+class ResourceRequirements:
+    memory_request: int
+    memory_limit: int
+    bandwidth_limit: float
+    bandwidth_request: float
+    def __init__(
+        self,
+        memory_request: int,
+        memory_limit: int | None = None,
+        bandwidth_request: float = 0.0,
+        bandwidth_limit: float = 1.0,
+    ) -> None: ...
+    @staticmethod
+    def guaranteed(memory: int) -> ResourceRequirements: ...
+    @staticmethod
+    def burstable(memory_request: int, burst_ratio: float) -> ResourceRequirements: ...
+    @staticmethod
+    def best_effort() -> ResourceRequirements: ...
+
+class Scheduler:
+    total_memory: int | None
+    sched_tick_ms: float
+    window_ms: float
+    def __init__(
+        self, total_memory: int | None = None, sched_tick_ms: float = 10.0, window_ms: float = 100.0
+    ) -> None: ...
+    def submit(self, task: TaskMeta) -> str: ...
+    def admit(self, task: TaskMeta) -> AdmissionDecision: ...
+    def evaluate_admission(self, task: TaskMeta) -> AdmissionDecision: ...
+    def admission_stats(self) -> AdmissionStats: ...
+    def get_runnable_tasks(self, max_tasks: int = 1) -> list[str]: ...
+    def should_run(self, task_id: str) -> bool: ...
+    def start_task(self, task_id: str) -> bool: ...
+    def complete_task(self, task_id: str) -> bool: ...
+    def fail_task(self, task_id: str, error: str) -> bool: ...
+    def cancel_task(self, task_id: str) -> bool: ...
+    def get_task(self, task_id: str) -> TaskMeta | None: ...
+    def get_task_state(self, task_id: str) -> TaskState | None: ...
+    def task_stats(self, task_id: str) -> TaskStats | None: ...
+    def stats(self) -> SchedulerStats: ...
+    def clear(self) -> None: ...
+
+class SchedulerStats:
+    total_submitted: int
+    pending_count: int
+    cancelled_count: int
+    completed_count: int
+    reserved_memory: int
+    running_count: int
+    avg_wait_time: float
+    avg_exec_time: float
+    failed_count: int
+    available_memory: int
+
+class TaskMeta:
+    priority: int
+    state: TaskState
+    started_at: float | None
+    id: str
+    name: str
+    submitted_at: float
+    completed_at: float | None
+    memory_estimate: int
+    dependencies: list[str]
+    error: str | None
+    policy: TaskPolicy
+    def __init__(
+        self, id: str, name: str, memory_estimate: int = 0, priority: int = 0, dependencies: list[str] | None = None
+    ) -> None: ...
+    def is_terminal(self) -> bool: ...
+    def elapsed(self) -> float: ...
+    def duration(self) -> float | None: ...
+
+class TaskPolicy:
+    Fifo: ClassVar[TaskPolicy]
+    Sjf: ClassVar[TaskPolicy]
+    Priority: ClassVar[TaskPolicy]
+
+class TaskState:
+    Pending: ClassVar[TaskState]
+    Running: ClassVar[TaskState]
+    Completed: ClassVar[TaskState]
+    Failed: ClassVar[TaskState]
+    Cancelled: ClassVar[TaskState]
+
+class TaskStats:
+    id: str
+    state: TaskState
+    name: str
+    wait_time: float
+    memory_used: int
+    exec_time: float
+
+def isolation_table() -> str:
+    """What each isolation level keeps apart, as a Markdown table."""
 
 # ---- documented `_pygpukit_rust` names are re-exported by the top-level module of that name ----
 def __getattr__(name: str) -> Any: ...

@@ -25,6 +25,7 @@ REQUIRED = (
     r"pygpukit/_core\.pyi",
     r"pygpukit/_core\.[^/]+\.(so|pyd)",
     r"_pygpukit_rust/__init__\.py",
+    r"_pygpukit_rust/scheduler\.py",
     r"pygpukit/jupyter/widgets/static/[^/]+\.js",
     r"[^/]+\.data/data/share/jupyter/labextensions/pygpukit/package\.json",
     r"[^/]+\.data/data/share/jupyter/labextensions/pygpukit/static/[^/]+\.js",

@@ -16,6 +16,7 @@ SUITES = (
     "imports",
     "context",
     "pool",
+    "scheduling",
     "launch",
     "jit",
     "cells",

@@ -11,6 +11,7 @@ import contextlib
 import math
 import threading
 import time
+import weakref
 from collections.abc import Callable
 
 from pygpukit import _core
@@ -28,7 +29,8 @@ class Desk:
     def __init__(self, core: _core.SchedulerCore) -> None:
         self._core = core
         self._tasks: dict[str, Task] = {}
-        self._lock = threading.Lock()  # over the tasks and _seen
+        self._ended: weakref.WeakValueDictionary[str, Task] = weakref.WeakValueDictionary()
+        self._lock = threading.Lock()  # over the tasks, those that have ended and _seen
         self._seen = 0
         self._starting = threading.Lock()
         self._threads: list[threading.Thread] = []
@@ -44,14 +46,21 @@ class Desk:
         with self._lock:
             task = make()
             self._tasks[task.id] = task
-        self.settle()
+        if task._last.phase == "Rejected":
+            self.settle()
         return task
+
+    def find(self, task_id: str) -> Task | None:
+        """The object that submit() returned, as long as the task is unfinished or something else holds it."""
+        with self._lock:
+            return self._tasks.get(task_id) or self._ended.get(task_id)
 
     def settle(self) -> None:
         """Give every task that has ended since the last call its outcome."""
         with self._lock:
             records, self._seen = self._core.finished(self._seen, 0.0)
             ended = [(self._tasks.pop(record.id, None), record) for record in records]
+            self._ended.update((task.id, task) for task, _ in ended if task is not None)
         for task, record in ended:
             if task is not None:
                 task._settle(record)
@@ -80,7 +89,17 @@ class Desk:
 
     def step(self) -> Task | None:
         """Run one task on the calling thread; raise again what it raised that is no Exception."""
-        task = self._run_next(0.0)
+        before, stream = self._core.taken(), native.current_stream()  # not empty in a step within a task
+        try:
+            task = self._run_next(0.0)
+        except BaseException:  # Ctrl-C outside the function, while the core counts on this thread
+            for task_id in self._core.taken():
+                if task_id not in before:
+                    self._core.cancel(task_id)
+                    self._core.finish(task_id)
+            runner.leave(stream)
+            self.settle()
+            raise
         self.settle()
         error = None if task is None else task._error
         if error is not None and not isinstance(error, Exception):
@@ -103,6 +122,12 @@ class Desk:
                 self._core.cancel(task_id)
         self.settle()
         self.stop(patience_s)
+
+    def disown(self, core: _core.SchedulerCore) -> None:
+        """In a forked child: other locks, no threads, and a core that refuses."""
+        self._core = core
+        self._lock, self._starting = threading.Lock(), threading.Lock()
+        self._threads = []
 
     def abandon(self) -> None:
         """Nobody holds the scheduler any more: let the threads go, without waiting for them."""

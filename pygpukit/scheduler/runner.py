@@ -22,6 +22,7 @@ def run(core: _core.SchedulerCore, task: Task, own_stream: Callable[[], native.S
     KeyboardInterrupt cancels it.
     """
     error: BaseException | None = None
+    task._error = None  # of an earlier run
     stream: native.Stream | None = None
     before = native.current_stream()
     try:
@@ -42,15 +43,20 @@ def run(core: _core.SchedulerCore, task: Task, own_stream: Callable[[], native.S
             ):  # the first error is the cause; what it reserved is free only when idle
                 stream.synchronize()
     finally:
-        native.leave_context()
-        native.set_tenant(0)
-        native.set_current_stream(before)
+        leave(before)
     if isinstance(error, KeyboardInterrupt):
         core.cancel(task.id)
     if error is None:
         core.finish(task.id)
     else:
         core.finish(task.id, f"{type(error).__name__}: {error}"[:_MAX_ERROR_CHARS], _reason(error))
+
+
+def leave(stream: native.Stream) -> None:
+    """Go back to no context and to this stream."""
+    native.leave_context()
+    native.set_tenant(0)
+    native.set_current_stream(stream)
 
 
 def _reason(error: BaseException) -> str:

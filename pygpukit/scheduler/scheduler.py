@@ -5,23 +5,51 @@ from __future__ import annotations
 import atexit
 import functools
 import inspect
+import itertools
 import math
 import os
 import weakref
 from collections.abc import Callable, Iterable
-from types import TracebackType
-from typing import Any, SupportsFloat, SupportsIndex
+from types import FunctionType, TracebackType
+from typing import Any, SupportsFloat, SupportsIndex, cast
 
 from pygpukit import _core
 from pygpukit._core import native
 from pygpukit.core.backend import ensure
 from pygpukit.core.errors import InvalidSpecError
-from pygpukit.scheduler import units
+from pygpukit.scheduler import events, units
 from pygpukit.scheduler.desk import Desk
+from pygpukit.scheduler.events import TaskEvents
+from pygpukit.scheduler.forked import Inherited
+from pygpukit.scheduler.partitions import partition_limits
 from pygpukit.scheduler.task import Task, TaskStats
 
 _MAX_NAME_BYTES = 256
 _EXIT_PATIENCE_S = 1.0
+_RECORD_FIELDS = (
+    "number",
+    "id",
+    "name",
+    "phase",
+    "reason",
+    "detail",
+    "field",
+    "error",
+    "memory_bytes",
+    "share_ppm",
+    "memory_limit",
+    "share_limit_ppm",
+    "partition",
+    "policy",
+    "priority",
+    "deadline_ns",
+    "submitted_ns",
+    "started_ns",
+    "finished_ns",
+    "launches",
+    "gpu_ns",
+    "paced",
+)
 
 
 class Scheduler:
@@ -54,10 +82,13 @@ class Scheduler:
             _device_memory() if total_memory is None else units.parse_memory(total_memory, "total_memory")
         )
         # Endings must be remembered for longer than it takes to read them.
-        self.core = _core.SchedulerCore(self.total_memory, max_queue=queue, max_finished=max(4096, 2 * queue))
+        self.core: _core.SchedulerCore = _core.SchedulerCore(
+            self.total_memory, max_queue=queue, max_finished=max(4096, 2 * queue)
+        )
         self.closed = False
         self._desk = Desk(self.core)
-        self._handles: weakref.WeakValueDictionary[str, Task] = weakref.WeakValueDictionary()
+        self._prefix = os.urandom(4).hex() + "-"
+        self._count = itertools.count(1)
         _live[id(self)] = self
         weakref.finalize(self, self._desk.abandon).atexit = False
 
@@ -75,43 +106,59 @@ class Scheduler:
         deadline: SupportsFloat | None = None,
         task_id: str | None = None,
         name: str | None = None,
+        partition: str | None = None,
+        retry: SupportsIndex | None = None,
+        memory_limit: units.MemoryLike = None,
+        bandwidth_limit: SupportsFloat | None = None,
+        estimate: SupportsFloat | None = None,
         **kwargs: Any,
     ) -> Task:
         """Submit `fn(*args, **kwargs)` and return its Task at once.
 
         memory: bytes, or "512MB" (powers of 1024). bandwidth: share of the device from 0 to 1.
-        policy: "guaranteed", "burstable" or "best_effort"; None = burstable with a request, best effort without.
-        priority: higher first. depends_on: tasks that must succeed first.
-        deadline: seconds from now; a task that has not ended by then is Expired.
+        memory_limit, bandwidth_limit: how far it may go over its requests; without a request, the request too.
+        policy: fills in the limits that its class needs, and is then held to be true: "guaranteed" sets limit = request
+        and needs both requests; "burstable" needs one; "best_effort" has none. None derives the class, as Kubernetes.
+        priority: higher first; one that does not fit makes admitted tasks of lower priority wait again, if that helps
+        and they have not started. partition: one of create_partition(). depends_on: tasks that must succeed first.
+        deadline: seconds from now; a task that has not ended by then is Expired, and one that cannot end by then as far
+        as run times so far tell, or estimate (seconds of run time), is Rejected.
+        retry: how often to run `fn` again when it fails, after 10 ms, then 20 and so on up to 1 s.
         task_id: an id of your own; None makes one. name: for dashboards; None = the function's.
 
         A well-formed task that can never be admitted comes back in phase Rejected, with reason and numbers; its
         result() raises TaskRejectedError. Raises InvalidSpecError naming the field for a malformed request or taken id.
         """
-        memory_bytes, share_ppm = units.parse_memory(memory), units.parse_share(bandwidth)
-        if not callable(fn) or inspect.iscoroutinefunction(fn):
+        share_limit = None if bandwidth_limit is None else units.parse_share(bandwidth_limit, "bandwidth_limit")
+        if not callable(fn) or _is_async(fn):
             raise InvalidSpecError(f"fn={fn!r}; give a function that is not async", "fn")
-        request = functools.partial(
-            self.core.submit,
-            os.urandom(6).hex() if task_id is None else units.parse_text(task_id, "task_id"),
+        # Most of these are left out mostly, and a submission is to cost little: those are not parsed.
+        request = (
+            self._prefix + str(next(self._count)) if task_id is None else units.parse_text(task_id, "task_id"),
             _name_of(fn) if name is None else units.parse_text(name, "name"),
-            memory_bytes,
-            share_ppm,
-            units.parse_policy(policy, memory_bytes, share_ppm).value,
+            0 if memory is None else units.parse_memory(memory),
+            0 if bandwidth is None else units.parse_share(bandwidth),
+            None if policy is None else units.parse_policy(policy),
             units.parse_priority(priority),
-            units.parse_ids(depends_on),
-            units.parse_deadline(deadline, _core.now_ns()),
+            None if depends_on == () else units.parse_ids(depends_on),
+            0 if deadline is None else units.parse_deadline(deadline, _core.now_ns()),
+            False,
+            None if memory_limit is None else units.parse_memory(memory_limit, "memory_limit"),
+            share_limit,
+            "" if partition is None else units.parse_text(partition, "partition"),
+            0 if estimate is None else units.parse_estimate(estimate),
+            None if retry is None else units.parse_retry(retry),
         )
+        call = functools.partial(fn, *args, **kwargs) if args or kwargs else fn
 
         def make() -> Task:
             if task_id is not None and self.core.get(task_id) is not None:
                 # The core would take an equal request for the same task, but cannot know whether the function is.
                 raise InvalidSpecError(f"task_id={task_id!r} is taken; choose another", "task_id")
-            record = request()
+            record = self.core.submit(*request)
             if record.reason == "InvalidSpec":
                 raise InvalidSpecError(f"{record.name}: {record.error}", record.field)
-            task = self._handles[record.id] = Task(self, record, functools.partial(fn, *args, **kwargs))
-            return task
+            return Task(self, record, call)
 
         return self._desk.put(make)
 
@@ -124,10 +171,38 @@ class Scheduler:
         self._desk.settle()
         return cancelled
 
+    # ---- partitions ----
+
+    @property
+    def partitions(self) -> _core.PartitionManager:
+        """The partitions of this scheduler: get(), stats(), set_default(), delete_partition() and the rest."""
+        return self.core.partitions()
+
+    def create_partition(self, partition_id: str, *, name: str | None = None, **limits: Any) -> None:
+        """Keep a part of the device for the tasks of submit(partition=partition_id).
+
+        limits: as of partition_limits(). Tasks without a partition share what no partition keeps. Raises
+        InvalidSpecError naming the field; nothing changes then.
+        """
+        label = partition_id if name is None else units.parse_text(name, "name")
+        identity = units.parse_text(partition_id, "partition")
+        self.partitions.create_partition(identity, label, partition_limits(**limits))
+        self._desk.settle()
+
+    def resize_partition(self, partition_id: str, **limits: Any) -> None:
+        """Give a partition new limits, all of them, whatever runs in it. Raises InvalidSpecError naming the field.
+
+        Tasks that hold more than the new limits keep it to their end; waiting ones that can never fit are Rejected.
+        """
+        self.partitions.resize_partition(units.parse_text(partition_id, "partition"), partition_limits(**limits))
+        self._desk.settle()
+
     # ---- running ----
 
     def start(self) -> None:
         """Start the dispatcher threads; does nothing while they run. Raises RuntimeError on a closed scheduler."""
+        if isinstance(self.core, Inherited):
+            self.core.refuse()
         if self.closed:
             raise RuntimeError("this scheduler is closed; make a new one")
         self._desk.start(self.workers)
@@ -145,6 +220,11 @@ class Scheduler:
         if self._desk.running:
             self._desk.drain()
         self._shut()
+
+    def _disown(self) -> None:
+        """In a forked child, which has neither the threads nor, for certain, the locks."""
+        self.core = cast(_core.SchedulerCore, Inherited())
+        self._desk.disown(self.core)
 
     def _shut(self, patience_s: float = math.inf) -> None:
         self.closed = True
@@ -171,7 +251,7 @@ class Scheduler:
         """
         wanted = units.parse_id(task_id)
         record = self.core.get(wanted)
-        task = self._handles.get(wanted)
+        task = self._desk.find(wanted)
         if task is None and record is not None:
             task = Task(self, record, None)
             task._settle_without_value(record)
@@ -192,6 +272,46 @@ class Scheduler:
         if task is None:
             raise KeyError(f"no task {task_id!r}: never submitted here, or ended and forgotten")
         return task.stats()
+
+    def snapshot(self) -> dict[str, Any]:
+        """Everything at one moment, as plain values: t_ns (the event ring's clock), next_sequence (of the next event),
+        totals (counts by phase, bytes, parts per million), tasks (the records' fields) and partitions by id.
+        """
+        t_ns, next_sequence, totals, records = self.core.snapshot()
+        return {
+            "t_ns": t_ns,
+            "next_sequence": next_sequence,
+            "totals": totals,
+            "tasks": [{field: getattr(record, field) for field in _RECORD_FIELDS} for record in records],
+            "partitions": self._partition_figures(),
+        }
+
+    def events(self, since: int = 1, max_events: int = 65536) -> TaskEvents:
+        """Transitions of this scheduler's tasks from a sequence number on, oldest first, as far as the ring has them.
+
+        Go on with next_sequence of the last answer, or of snapshot(): what is missing then is counted in `lost`.
+        """
+        return events.read(self.core, max(1, since), max_events)
+
+    def chrome_trace(self) -> str:
+        """The tasks of the event ring as Trace Event JSON, for chrome://tracing and Perfetto."""
+        return events.chrome_trace(self.events().events, _core.now_ns())
+
+    def prometheus(self) -> str:
+        """Counters and gauges of this moment in Prometheus' text format."""
+        return events.prometheus(self.core.stats(), self._partition_figures())
+
+    def _partition_figures(self) -> dict[str, dict[str, float]]:
+        found = {name: self.partitions.get(name) for name in self.partitions.partition_ids()}
+        return {
+            name: {
+                "memory_used_bytes": partition.usage.memory_used,
+                "memory_quota_bytes": partition.limits.memory_quota,
+                "unfinished_tasks": partition.usage.unfinished_tasks,
+            }
+            for name, partition in found.items()
+            if partition is not None
+        }
 
     def global_stats(self) -> dict[str, Any]:
         """Counts of tasks by phase, bytes and parts per million reserved, and the settings of this scheduler."""
@@ -252,13 +372,33 @@ def _shut_all() -> None:
         scheduler._shut(_EXIT_PATIENCE_S)
 
 
+def _forget_in_child() -> None:
+    for scheduler in all_schedulers():
+        scheduler._disown()
+    _live.clear()  # what is left to do at the end is the parent's
+
+
+os.register_at_fork(after_in_child=_forget_in_child)
+
+
 def _device_memory() -> int:
     ensure()
     return native.memory_info()[1]
 
 
 def _name_of(fn: Callable[..., Any]) -> str:
-    while isinstance(fn, functools.partial):
-        fn = fn.func
-    name = str(getattr(fn, "__name__", type(fn).__name__))
+    if type(fn) is FunctionType:
+        name = fn.__name__
+    else:
+        while isinstance(fn, functools.partial):
+            fn = fn.func
+        name = str(getattr(fn, "__name__", type(fn).__name__))
+    if len(name) <= _MAX_NAME_BYTES // 4:
+        return name
     return name.encode()[:_MAX_NAME_BYTES].decode(errors="ignore")
+
+
+def _is_async(fn: Callable[..., Any]) -> bool:
+    if type(fn) is FunctionType and not fn.__dict__:  # nothing wrapped or marked: the quick way
+        return bool(fn.__code__.co_flags & inspect.CO_COROUTINE)
+    return inspect.iscoroutinefunction(fn)

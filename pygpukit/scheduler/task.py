@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import concurrent.futures
 import contextvars
+import threading
 import warnings
 from collections.abc import Callable, Generator
 from typing import TYPE_CHECKING, Any
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
 _PPM = 1_000_000
 _NS = 1_000_000_000
+_settling = threading.Lock()  # over the moment when a task ends, against that when somebody first waits for it
 
 
 class TaskStats(dict[str, Any]):
@@ -35,6 +37,21 @@ class Task:
     It equals and hashes like its id, and is accepted wherever an id is.
     """
 
+    __slots__ = (
+        "__weakref__",
+        "_context",
+        "_error",
+        "_keeps_value",
+        "_last",
+        "_scheduler",
+        "_settled",
+        "_value",
+        "_waited",
+        "fn",
+        "id",
+        "name",
+    )
+
     def __init__(self, scheduler: Scheduler, record: TaskRecord, fn: Callable[[], Any] | None) -> None:
         self.id: str = record.id
         self.name: str = record.name
@@ -44,7 +61,21 @@ class Task:
         self._context = contextvars.copy_context()  # what it prints goes where the submitter's prints go
         self._value: Any = None
         self._error: BaseException | None = None
-        self._future = _Future(self)
+        self._keeps_value = True
+        self._waited: _Future | None = None
+        self._settled = False
+
+    @property
+    def _future(self) -> _Future:
+        """Made when somebody first waits: most of a submission's cost would be this."""
+        if self._waited is None:
+            with _settling:
+                if self._waited is None:
+                    future = _Future(self)
+                    if self._settled:
+                        self._complete(future)
+                    self._waited = future
+        return self._waited
 
     @property
     def record(self) -> TaskRecord:
@@ -70,7 +101,8 @@ class Task:
 
     @property
     def detail(self) -> dict[str, int | float]:
-        """The numbers behind the reason that apply: asked, available, position, estimated_wait_ns, requeues."""
+        """The numbers behind the reason that apply: asked, available, position, estimated_wait_ns, requeues,
+        preemptions."""
         return self.record.detail
 
     @property
@@ -85,8 +117,13 @@ class Task:
 
     @property
     def policy(self) -> TaskPolicy:
-        """How its requests are meant."""
+        """Its QoS class."""
         return TaskPolicy(self._last.policy)
+
+    @property
+    def partition(self) -> str:
+        """The partition it asked for; "" for the default."""
+        return self._last.partition
 
     @property
     def priority(self) -> int:
@@ -158,6 +195,9 @@ class Task:
             memory=record.memory_bytes,
             bandwidth=record.share_ppm / _PPM,
             priority=record.priority,
+            partition=record.partition,
+            memory_limit=record.memory_limit,
+            bandwidth_limit=None if record.share_limit_ppm is None else record.share_limit_ppm / _PPM,
             submitted_ns=record.submitted_ns,
             started_ns=started,
             finished_ns=finished,
@@ -190,22 +230,30 @@ class Task:
     # ---- for the rest of this package ----
 
     def _start(self) -> None:
-        if not self._future.done() and not self._scheduler.closed:
+        if not self._settled and not self._scheduler.closed:
             self._scheduler.start()
 
     def _settle(self, record: TaskRecord) -> None:
         """Make the outcome visible: the core has ended it, and its runner left value and error here before."""
-        self._last = record
-        if record.phase == "Succeeded":
-            self._future.set_result(self._value)
-        else:
-            self._future.set_exception(self._failure(record))
+        with _settling:
+            self._last = record
+            self._settled = True
+            future = self._waited
         self.fn = None
+        if future is not None:
+            self._complete(future)
+
+    def _complete(self, future: _Future) -> None:
+        if self._last.phase == "Succeeded" and self._keeps_value:
+            future.set_result(self._value)
+        else:
+            future.set_exception(self._failure(self._last))
 
     def _settle_without_value(self, record: TaskRecord) -> None:
         """For a second handle, made after the first was dropped."""
+        self._keeps_value = False
         if TaskState(record.phase).is_terminal:
-            self._future.set_exception(self._failure(record))
+            self._settle(record)
 
     def _failure(self, record: TaskRecord) -> BaseException:
         label = f"task {self.name!r} ({self.id})"

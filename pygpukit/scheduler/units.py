@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import operator
 import re
@@ -21,6 +22,8 @@ _SIZE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]*)\s*", re.ASCII)
 _WHOLE_PPM = 1_000_000
 _INT32 = 2**31
 _UINT64 = 2**64
+_FIRST_PAUSE_NS = 10_000_000
+_LONGEST_PAUSE_NS = 1_000_000_000
 
 MemoryLike = str | SupportsIndex | None
 
@@ -57,11 +60,11 @@ _TERMINAL = {
 
 
 class TaskPolicy(Enum):
-    """How a task's requests are meant."""
+    """The QoS class of a task, derived from its requests and limits as in Kubernetes."""
 
-    GUARANTEED = "Guaranteed"  # request = limit
+    GUARANTEED = "Guaranteed"  # request = limit, for memory and share, both set
     BURSTABLE = "Burstable"  # at least the request
-    BEST_EFFORT = "BestEffort"  # the memory it asks for, and whatever share is left over
+    BEST_EFFORT = "BestEffort"  # no request: what others leave over
 
 
 PolicyLike = str | TaskPolicy | None
@@ -76,15 +79,7 @@ def parse_memory(memory: MemoryLike, field: str = "memory") -> int:
     if memory is None:
         return 0
     if isinstance(memory, str):
-        match = _SIZE.fullmatch(memory)
-        unit = _UNITS.get(match[2].upper()) if match else None
-        if match is None or unit is None:
-            raise InvalidSpecError(f'{field}={memory!r} is no size; write bytes as an int, or "512MB", "1.5GB"', field)
-        whole, _, fraction = match[1].partition(".")
-        scaled = int(whole + fraction) * unit
-        bytes_, rest = divmod(scaled, 10 ** len(fraction))
-        if rest:
-            raise InvalidSpecError(f"{field}={memory!r} is not a whole number of bytes", field)
+        bytes_ = _size(memory, field)
     else:
         bytes_ = _whole(memory, field, 'a whole number of bytes, or "512MB", "1.5GB"')
     if not 0 <= bytes_ < _UINT64:
@@ -92,27 +87,40 @@ def parse_memory(memory: MemoryLike, field: str = "memory") -> int:
     return bytes_
 
 
-def parse_share(bandwidth: SupportsFloat | None) -> int:
+@functools.lru_cache(maxsize=256)
+def _size(text: str, field: str) -> int:
+    match = _SIZE.fullmatch(text)
+    unit = _UNITS.get(match[2].upper()) if match else None
+    if match is None or unit is None:
+        raise InvalidSpecError(f'{field}={text!r} is no size; write bytes as an int, or "512MB", "1.5GB"', field)
+    whole, _, fraction = match[1].partition(".")
+    bytes_, rest = divmod(int(whole + fraction) * unit, 10 ** len(fraction))
+    if rest:
+        raise InvalidSpecError(f"{field}={text!r} is not a whole number of bytes", field)
+    return bytes_
+
+
+def parse_share(bandwidth: SupportsFloat | None, field: str = "bandwidth") -> int:
     """Parts per million of a compute share given as a fraction from 0 to 1; None is 0. Raises InvalidSpecError."""
     if bandwidth is None:
         return 0
     wanted = "a fraction of the device from 0 to 1, such as 0.2"
-    fraction = _number(bandwidth, "bandwidth", wanted)
+    fraction = _number(bandwidth, field, wanted)
     if not 0 <= fraction <= 1:
-        raise InvalidSpecError(f"bandwidth={bandwidth!r} is out of range; give {wanted}", "bandwidth")
+        raise InvalidSpecError(f"{field}={bandwidth!r} is out of range; give {wanted}", field)
     share_ppm = round(fraction * _WHOLE_PPM)
     if fraction > 0 and share_ppm == 0:
-        raise InvalidSpecError(f"bandwidth={bandwidth!r} is less than the smallest share, 0.000001", "bandwidth")
+        raise InvalidSpecError(f"{field}={bandwidth!r} is less than the smallest share, 0.000001", field)
     return share_ppm
 
 
-def parse_policy(policy: PolicyLike, memory_bytes: int, share_ppm: int) -> TaskPolicy:
-    """The policy by name or member; None: burstable when something is requested, else best effort.
+def parse_policy(policy: PolicyLike) -> str | None:
+    """The core's name of a policy given by name or member; None is None: the class follows from requests and limits.
 
-    Raises InvalidSpecError for an unknown name, and for "guaranteed" without a request.
+    Raises InvalidSpecError for an unknown name.
     """
     if policy is None:
-        return TaskPolicy.BURSTABLE if memory_bytes or share_ppm else TaskPolicy.BEST_EFFORT
+        return None
     if isinstance(policy, str):
         name = re.sub("[-_ ]", "", policy).upper()
         found = next((member for member in TaskPolicy if member.name.replace("_", "") == name), None)
@@ -121,14 +129,32 @@ def parse_policy(policy: PolicyLike, memory_bytes: int, share_ppm: int) -> TaskP
     if found is None:
         known = '"guaranteed", "burstable" or "best_effort"'
         raise InvalidSpecError(f"policy={policy!r} is unknown; use {known}", "policy")
-    if found is TaskPolicy.GUARANTEED and not (memory_bytes or share_ppm):
-        raise InvalidSpecError('policy="guaranteed" needs a memory or bandwidth request to guarantee', "policy")
-    return found
+    return found.value
+
+
+def parse_retry(retry: SupportsIndex | None) -> tuple[int, int, int] | None:
+    """(retries, first pause, longest pause in nanoseconds) of a number of retries; None is None. InvalidSpecError."""
+    if retry is None:
+        return None
+    retries = _whole(retry, "retry", "how often to run again, a whole number")
+    if not 0 <= retries < _INT32:
+        raise InvalidSpecError(f"retry={retry!r} is out of range; give 0 or more", "retry")
+    return retries, _FIRST_PAUSE_NS, _LONGEST_PAUSE_NS
+
+
+def parse_estimate(estimate: SupportsFloat | None) -> int:
+    """Nanoseconds of a run time in seconds, more than 0; None is 0. Raises InvalidSpecError."""
+    if estimate is None:
+        return 0
+    seconds = _number(estimate, "estimate", "seconds")
+    if not 0 < seconds < 1e9:
+        raise InvalidSpecError(f"estimate={estimate!r} is out of range; give seconds, more than 0", "estimate")
+    return max(1, round(seconds * 1e9))
 
 
 def parse_priority(priority: SupportsIndex) -> int:
     """A 32-bit integer; higher runs first. Raises InvalidSpecError."""
-    number = _whole(priority, "priority", "a whole number; higher runs first")
+    number = priority if type(priority) is int else _whole(priority, "priority", "a whole number; higher runs first")
     if not -_INT32 <= number < _INT32:
         raise InvalidSpecError(f"priority={priority!r} does not fit in 32 bits", "priority")
     return number

@@ -53,6 +53,12 @@ RUST = """
 import _pygpukit_rust as rust
 pool = rust.MemoryPool(quota=100 * 1024 * 1024, enable_eviction=True)
 block = pool.allocate(4096)
+evaluator = rust.QosPolicyEvaluator(total_memory=8*1024**3, total_bandwidth=1.0)
+task = rust.QosTaskMeta.guaranteed("task-1", "Critical Task", 256*1024*1024)
+result = evaluator.evaluate(task)
+manager = rust.PartitionManager(rust.PartitionConfig(total_memory=8*1024**3))
+manager.create_partition("inference", "Inference",
+    rust.PartitionLimits().memory(4*1024**3).compute(0.5))
 """
 
 
@@ -109,6 +115,9 @@ def test_tasks(backend_name: str) -> None:
 
 def test_rust_classes(backend_name: str) -> None:
     names = run(RUST)
+    assert names["result"].is_admitted() and names["result"].reserved_memory == names["task"].memory_request
+    inference = names["manager"].get("inference")
+    assert (inference.limits.memory_quota, inference.limits.compute_share) == (4 * 1024**3, 0.5)
     pool, block = names["pool"], names["block"]
     assert isinstance(block, int)
     assert pool.stats().used >= 4096

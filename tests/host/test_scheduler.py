@@ -168,6 +168,22 @@ def test_documented_fields(scheduler):
         ({"policy": "gold"}, "policy"),
         ({"policy": "guaranteed"}, "policy"),
         ({"policy": 3, "memory": 1}, "policy"),
+        ({"policy": "guaranteed", "memory": 1}, "bandwidth"),
+        ({"policy": "guaranteed", "bandwidth": 0.1}, "memory"),
+        ({"policy": "guaranteed", "memory": 1, "bandwidth": 0.1, "memory_limit": 2}, "memory_limit"),
+        ({"policy": "burstable"}, "policy"),
+        ({"policy": "best_effort", "memory": 1}, "memory"),
+        ({"policy": "best_effort", "bandwidth": 0.1}, "bandwidth"),
+        ({"memory": 2, "memory_limit": 1}, "memory_limit"),
+        ({"memory_limit": "lots"}, "memory_limit"),
+        ({"bandwidth": 0.2, "bandwidth_limit": 0.1}, "bandwidth_limit"),
+        ({"bandwidth_limit": 1.1}, "bandwidth_limit"),
+        ({"partition": "nowhere"}, "partition"),
+        ({"partition": 3}, "partition"),
+        ({"retry": -1}, "retry"),
+        ({"retry": 1.5}, "retry"),
+        ({"estimate": 0}, "estimate"),
+        ({"estimate": "long"}, "estimate"),
         ({"priority": 1.5}, "priority"),
         ({"priority": 2**31}, "priority"),
         ({"deadline": -1}, "deadline"),
@@ -238,8 +254,8 @@ def test_policy_follows_the_request(scheduler):
     submit = scheduler.submit
     assert submit(int).policy is TaskPolicy.BEST_EFFORT
     assert submit(int, memory=1).policy is submit(int, bandwidth=0.1).policy is TaskPolicy.BURSTABLE
-    assert submit(int, policy="best-effort", bandwidth=0.9).policy is TaskPolicy.BEST_EFFORT
-    assert submit(int, policy=TaskPolicy.GUARANTEED, bandwidth=0.9).policy is TaskPolicy.GUARANTEED
+    assert submit(int, policy="best-effort").policy is TaskPolicy.BEST_EFFORT
+    assert submit(int, policy=TaskPolicy.GUARANTEED, memory=1, bandwidth=0.9).policy is TaskPolicy.GUARANTEED
     assert scheduler.core.stats()["reserved_share_ppm"] == 1_000_000
 
 

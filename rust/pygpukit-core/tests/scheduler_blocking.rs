@@ -22,7 +22,11 @@ fn scheduler(config: Config) -> Arc<Scheduler> {
 fn asks(id: String, memory_bytes: u64) -> TaskSpec {
     TaskSpec {
         memory_bytes,
-        policy: Policy::Burstable,
+        policy: if memory_bytes == 0 {
+            Policy::BestEffort
+        } else {
+            Policy::Burstable
+        },
         ..TaskSpec::new(id)
     }
 }

@@ -231,3 +231,21 @@ fn the_history_is_bounded_and_read_by_cursor() {
     assert_eq!(table.stats(0).succeeded + table.stats(0).cancelled, 5);
     table.audit().unwrap();
 }
+
+#[test]
+fn a_dependant_that_was_cancelled_and_forgotten_is_not_missed() {
+    let (mut table, _) = table(Config {
+        max_finished: 1,
+        ..Config::new(100)
+    });
+    table.submit(TaskSpec::new("first"), 0).unwrap();
+    for i in 0..3 {
+        let id = format!("after-{i}");
+        table.submit(after(&id, &["first"]), 0).unwrap();
+        table.cancel(&id, 0).unwrap();
+    }
+    next(&mut table, 0);
+    assert_eq!(table.finish("first", Outcome::Succeeded, 1), Ok(Phase::Succeeded));
+    assert_eq!(table.stats(1).cancelled, 3);
+    table.audit().unwrap();
+}

@@ -1,7 +1,7 @@
 //! Random operations against a model that keeps nothing but the phases and recomputes the rest each time.
 
 use proptest::prelude::*;
-use pygpukit_core::scheduler::{edge, Config, Outcome, Phase, Policy, Reason, TaskSpec, TaskTable, Transition};
+use pygpukit_core::scheduler::{edge, Config, Outcome, Phase, Policy, Reason, Retry, TaskSpec, TaskTable, Transition};
 use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -21,6 +21,7 @@ enum Op {
         depends: Vec<u8>,
         deadline_ms: u8,
         idempotent: bool,
+        retries: u32,
     },
     Next,
     Finish {
@@ -46,19 +47,26 @@ enum Op {
 
 fn submit() -> impl Strategy<Value = Op> {
     let depends = prop::collection::vec(0u8..20, 0..3);
-    (0u64..120, 0u32..110, 0u8..6, -1i8..2, depends, 0u8..40, any::<bool>()).prop_map(
-        |(memory, share, policy, priority, depends, deadline_ms, idempotent)| {
-            // Half of them ask for nothing, few have deadlines: else nearly everything waits or expires.
-            let (memory, share) = if policy < 3 { (0, 0) } else { (memory, share) };
-            let deadline_ms = if deadline_ms < 30 { 0 } else { deadline_ms };
+    let again = (any::<bool>(), 0u32..6);
+    (0u64..120, 0u32..110, 0u8..12, -1i8..3, depends, 0u8..40, again).prop_map(
+        |(memory, share, kind, priority, depends, deadline_ms, (idempotent, retries))| {
+            // A third of them ask for nothing, many for little, few have deadlines or retries and few contradict themselves: else
+            // nearly everything waits, expires or is refused.
+            let (memory, share) = match kind {
+                0..=3 => (0, 0),
+                4..=7 => (memory / 4, share / 4),
+                _ => (memory, share),
+            };
+            let class = if (memory, share) == (0, 0) { 0 } else { 1 };
             Op::Submit {
                 memory,
                 share,
-                policy: policy % 3,
+                policy: if kind < 11 { class } else { (memory % 3) as u8 },
                 priority,
                 depends,
-                deadline_ms,
+                deadline_ms: if deadline_ms < 30 { 0 } else { deadline_ms },
                 idempotent,
+                retries: retries.saturating_sub(3),
             }
         },
     )
@@ -84,6 +92,7 @@ struct Entry {
     occupied: bool,
     held_until: u64,
     requeues: u32,
+    retries: u32,
 }
 
 /// The rules, written down a second time and as plainly as possible. Task i has the id "i".
@@ -126,23 +135,62 @@ impl Model {
                 self.end(i, Phase::Expired);
             }
         }
-        let (mut memory, mut share) = self.reserved();
         let mut blocked = false;
-        for i in self.in_order(Phase::Queued) {
+        let mut last = None;
+        loop {
+            // Victims of a preemption come back into this order, behind their preemptor.
+            let mut order = self.in_order(Phase::Queued).into_iter();
+            let Some(i) = order.find(|&i| last < Some((Reverse(self.tasks[i].spec.priority), i))) else {
+                return;
+            };
             let task = &self.tasks[i];
+            last = Some((Reverse(task.spec.priority), i));
             let met = task.depends.iter().all(|&d| self.tasks[d].phase == Phase::Succeeded);
             if !met || task.held_until > now {
                 continue;
             }
-            let asked = task.spec.reservation();
-            let fits = memory + asked.memory_bytes <= MEMORY && share + u64::from(asked.share_ppm) <= SHARE.into();
-            if asked.is_empty() || (fits && !blocked) {
+            if task.spec.reservation().is_empty() || (!blocked && (self.lacks(i, &[]).is_none() || self.preempt(i))) {
                 self.tasks[i].phase = Phase::Admitted;
-                (memory, share) = (memory + asked.memory_bytes, share + u64::from(asked.share_ppm));
             } else {
                 blocked = true;
             }
         }
+    }
+
+    /// 0 or 1 for the first resource that is short even without these victims: memory or share.
+    fn lacks(&self, i: usize, without: &[usize]) -> Option<usize> {
+        let asked = amounts(&self.tasks[i].spec);
+        let (memory, share) = self.reserved();
+        let mut used = [memory, share];
+        for &victim in without {
+            let held = amounts(&self.tasks[victim].spec);
+            used = [used[0] - held[0], used[1] - held[1]];
+        }
+        (0..2).find(|&r| asked[r] > 0 && used[r] + asked[r] > [MEMORY, SHARE.into()][r])
+    }
+
+    fn preempt(&mut self, i: usize) -> bool {
+        let mut lower = self.in_order(Phase::Admitted);
+        lower.retain(|&j| self.tasks[j].spec.priority < self.tasks[i].spec.priority);
+        lower.reverse();
+        let mut victims: Vec<usize> = Vec::new();
+        while let Some(short) = self.lacks(i, &victims) {
+            let useful = |j: &&usize| !victims.contains(j) && amounts(&self.tasks[**j].spec)[short] > 0;
+            let Some(&victim) = lower.iter().find(useful) else {
+                return false;
+            };
+            victims.push(victim);
+        }
+        for k in (0..victims.len()).rev() {
+            let spared = victims.remove(k);
+            if self.lacks(i, &victims).is_some() {
+                victims.insert(k, spared);
+            }
+        }
+        for victim in victims {
+            self.tasks[victim].phase = Phase::Queued;
+        }
+        true
     }
 
     fn in_order(&self, phase: Phase) -> Vec<usize> {
@@ -163,7 +211,11 @@ impl Model {
         let asked = spec.reservation();
         let depends: Vec<usize> = spec.depends_on.iter().map(|id| id.parse().unwrap()).collect();
         let refused = depends.iter().any(|&d| d >= i)
-            || (spec.policy == Policy::Guaranteed && spec.memory_bytes == 0 && spec.share_ppm == 0)
+            || match spec.policy {
+                Policy::Guaranteed => spec.memory_bytes == 0 || spec.share_ppm == 0,
+                Policy::Burstable => asked.is_empty(),
+                Policy::BestEffort => !asked.is_empty(),
+            }
             || asked.memory_bytes > MEMORY
             || asked.share_ppm > SHARE
             || (1..=now).contains(&spec.deadline_ns)
@@ -184,8 +236,13 @@ impl Model {
             occupied: false,
             held_until: 0,
             requeues: 0,
+            retries: 0,
         });
     }
+}
+
+fn amounts(spec: &TaskSpec) -> [u64; 2] {
+    [spec.memory_bytes, spec.share_ppm.into()]
 }
 
 type Log = Vec<(u64, Phase, Phase, Reason, u64)>;
@@ -239,6 +296,7 @@ impl Run {
                 depends,
                 deadline_ms,
                 idempotent,
+                retries,
             } => {
                 let i = self.model.tasks.len();
                 let policy = [Policy::BestEffort, Policy::Burstable, Policy::Guaranteed][usize::from(*policy)];
@@ -252,17 +310,27 @@ impl Run {
                     share_ppm: *share,
                     policy,
                     priority: (*priority).into(),
-                    depends_on: depends.map(|d| d.to_string()).collect(),
+                    depends_on: depends.map(|d| d.to_string().into()).collect(),
                     deadline_ns: if *deadline_ms == 0 {
                         0
                     } else {
                         now + u64::from(*deadline_ms - 30) * MS
                     },
                     idempotent: *idempotent,
+                    retry: Retry {
+                        retries: *retries,
+                        ..Retry::default()
+                    },
+                    name: "any".into(),
                     ..TaskSpec::new(i.to_string())
                 };
-                self.table.submit(spec.clone(), now).unwrap();
-                self.model.submit(spec, now);
+                let record = self.table.submit(spec.clone(), now).unwrap();
+                self.model.submit(spec.clone(), now);
+                if record.reason == Reason::DeadlineUnmeetable && spec.deadline_ns > now {
+                    // From the run times so far, which the model does not know.
+                    assert!(record.detail.asked > record.detail.available);
+                    self.model.tasks[i].phase = Phase::Rejected;
+                }
             }
             Op::Next => {
                 let expected = self.model.in_order(Phase::Admitted).first().copied();
@@ -282,8 +350,17 @@ impl Run {
                     },
                 };
                 let ended = self.table.finish(&i.to_string(), outcome, now).unwrap();
-                self.model.tasks[i].occupied = false;
-                if !self.model.tasks[i].phase.is_terminal() {
+                let task = &mut self.model.tasks[i];
+                task.occupied = false;
+                let again = !ok && task.phase == Phase::Running && task.retries < task.spec.retry.retries;
+                if again {
+                    task.phase = Phase::Queued;
+                    task.held_until = now + ((10 * MS) << task.retries);
+                    (task.retries, task.requeues) = (task.retries + 1, task.requeues + 1);
+                    assert_eq!(ended, Phase::Queued);
+                    return self.check(op);
+                }
+                if !task.phase.is_terminal() {
                     self.model.end(i, if *ok { Phase::Succeeded } else { Phase::Failed });
                 }
                 assert_eq!(ended, self.model.tasks[i].phase);
@@ -319,6 +396,10 @@ impl Run {
                 self.table.advance(self.now);
             }
         }
+        self.check(op);
+    }
+
+    fn check(&mut self, op: &Op) {
         self.model.advance(self.now);
         let stats = self.table.stats(self.now);
         assert_eq!(

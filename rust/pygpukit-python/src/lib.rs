@@ -1,13 +1,17 @@
 //! The extension module `pygpukit._core`: thin Python bindings of the core, with the C++ layer as its submodule `native`.
 
 mod abi;
+mod admission;
 mod cache;
 mod errors;
 mod memory;
 mod native;
+mod partition;
+mod qos;
 mod scheduler;
 mod slicing;
 mod table;
+mod tasks;
 mod telemetry;
 
 use pyo3::prelude::*;
@@ -24,6 +28,8 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<scheduler::SchedulerCore>()?;
     module.add_class::<scheduler::TaskRecord>()?;
     module.add_function(wrap_pyfunction!(scheduler::task_edges, module)?)?;
+    module.add_function(wrap_pyfunction!(scheduler::scheduling_ns, module)?)?;
+    module.add_function(wrap_pyfunction!(scheduler::submissions_ns, module)?)?;
     module.add_function(wrap_pyfunction!(memory::pool_stats, module)?)?;
     module.add_function(wrap_pyfunction!(memory::pool_blocks, module)?)?;
     module.add_function(wrap_pyfunction!(memory::pool_segments, module)?)?;
@@ -48,5 +54,9 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<slicing::SliceStats>()?;
     module.add_function(wrap_pyfunction!(slicing::slice_ptx, module)?)?;
     module.add_function(wrap_pyfunction!(slicing::slice_plan, module)?)?;
+    partition::add(module)?;
+    qos::add(module)?;
+    admission::add(module)?;
+    tasks::add(module)?;
     native::add_native(module)
 }

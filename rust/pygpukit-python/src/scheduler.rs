@@ -3,17 +3,20 @@
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::thread::{self, ThreadId};
 use std::time::Duration;
 
 use pygpukit_core::clock::MonotonicClock;
 use pygpukit_core::intern::Interner;
-use pygpukit_core::ring::{kind, Event, Ring};
+use pygpukit_core::partition::Reservation;
+use pygpukit_core::ring::{kind, Event, Record, Ring};
 use pygpukit_core::scheduler as core;
 use pyo3::exceptions::{PyKeyError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::errors::raise_with;
+use crate::partition::PartitionManager;
 
 static NEXT_ORDINAL: AtomicU32 = AtomicU32::new(0);
 
@@ -68,6 +71,18 @@ impl TaskRecord {
         self.0.share_ppm
     }
     #[getter]
+    fn memory_limit(&self) -> Option<u64> {
+        self.0.memory_limit
+    }
+    #[getter]
+    fn share_limit_ppm(&self) -> Option<u32> {
+        self.0.share_limit_ppm
+    }
+    #[getter]
+    fn partition(&self) -> &str {
+        &self.0.partition
+    }
+    #[getter]
     fn policy(&self) -> &'static str {
         self.0.policy.name()
     }
@@ -117,8 +132,13 @@ impl TaskRecord {
 #[pyclass(frozen, module = "pygpukit._core")]
 pub struct SchedulerCore {
     scheduler: Arc<core::Scheduler>,
+    /// The upper half of its tasks' numbers.
+    #[pyo3(get)]
+    ordinal: u32,
     /// Contexts handed out by number, kept alive until their task is finished.
-    contexts: Mutex<HashMap<String, Arc<core::TaskContext>>>,
+    contexts: Mutex<HashMap<core::Name, Arc<core::TaskContext>>>,
+    /// Ids that `next` gave each thread and that are not finished: what an interrupted thread may not know of.
+    taken: Mutex<HashMap<ThreadId, Vec<core::Name>>>,
 }
 
 /// Live schedulers, for the gauges.
@@ -149,6 +169,20 @@ fn record(transition: &core::Transition<'_>) {
     Ring::global().push(transition.t_ns, &event);
 }
 
+/// Sequence number, time in ns, number of the task, its name, the phases it left and entered, and the reason.
+type TaskEvent = (u64, u64, u64, String, &'static str, &'static str, &'static str);
+
+fn task_event(record: &Record) -> TaskEvent {
+    let Event { a, b, c, name, .. } = record.event;
+    let phase = |code: u64| core::Phase::ALL[code as usize % core::Phase::COUNT].name();
+    let reason = core::Reason::ALL.iter().find(|reason| reason.code() == c);
+    let name = Interner::global()
+        .name(name)
+        .map_or(String::new(), |name| name.to_string());
+    let reason = reason.map_or("", |reason| reason.name());
+    (record.seq, record.t_ns, a, name, phase(b >> 8), phase(b & 255), reason)
+}
+
 fn task_error(error: core::TaskError) -> PyErr {
     match error {
         core::TaskError::Unknown { .. } => PyKeyError::new_err(error.to_string()),
@@ -175,40 +209,72 @@ impl SchedulerCore {
             .push(Arc::downgrade(&scheduler));
         SchedulerCore {
             scheduler,
+            ordinal,
             contexts: Mutex::default(),
+            taken: Mutex::default(),
         }
     }
 
-    #[pyo3(signature = (id, name, memory_bytes, share_ppm, policy, priority=0, depends_on=Vec::new(), deadline_ns=0, idempotent=false))]
+    /// `policy=None` derives the class; `retry` is (retries, first pause in ns, longest pause in ns).
+    #[pyo3(signature = (id, name, memory_bytes, share_ppm, policy=None, priority=0, depends_on=None, deadline_ns=0, idempotent=false,
+        memory_limit=None, share_limit_ppm=None, partition="", run_ns=0, retry=None))]
     #[allow(clippy::too_many_arguments)] // the keyword arguments of one Python call
     fn submit(
         &self,
         py: Python<'_>,
-        id: String,
-        name: String,
+        id: &str,
+        name: &str,
         memory_bytes: u64,
         share_ppm: u32,
-        policy: &str,
+        policy: Option<&str>,
         priority: i32,
-        depends_on: Vec<String>,
+        depends_on: Option<Vec<String>>,
         deadline_ns: u64,
         idempotent: bool,
+        memory_limit: Option<u64>,
+        share_limit_ppm: Option<u32>,
+        partition: &str,
+        run_ns: u64,
+        retry: Option<(u32, u64, u64)>,
     ) -> PyResult<TaskRecord> {
-        let policy = core::Policy::from_name(policy).ok_or_else(|| {
-            PyValueError::new_err(format!(
-                "unknown policy {policy:?}: Guaranteed, Burstable or BestEffort"
-            ))
-        })?;
-        let spec = core::TaskSpec {
-            id,
-            name,
+        let request = Reservation {
             memory_bytes,
             share_ppm,
+        };
+        let demand = core::Demand {
+            request,
+            memory_limit,
+            share_limit_ppm,
+        };
+        let policy = match policy {
+            None => demand.class(),
+            Some(name) => core::Policy::from_name(name).ok_or_else(|| {
+                PyValueError::new_err(format!("unknown policy {name:?}: Guaranteed, Burstable or BestEffort"))
+            })?,
+        };
+        let retry = retry.map_or(core::Retry::default(), |(retries, first_ns, longest_ns)| core::Retry {
+            retries,
+            backoff: core::Backoff { first_ns, longest_ns },
+        });
+        let spec = core::TaskSpec {
+            id: id.into(),
+            name: name.into(),
+            memory_bytes,
+            share_ppm,
+            memory_limit,
+            share_limit_ppm,
             policy,
             priority,
-            depends_on,
+            partition: if partition.is_empty() {
+                core::Name::default()
+            } else {
+                partition.into()
+            },
+            depends_on: depends_on.into_iter().flatten().map(core::Name::from).collect(),
             deadline_ns,
+            run_ns,
             idempotent,
+            retry,
         };
         match self.scheduler.submit(spec) {
             Ok(record) => Ok(TaskRecord(record)),
@@ -219,9 +285,20 @@ impl SchedulerCore {
     /// Waits, without the GIL, for a task to run; marks it Running and returns its id, or None at the timeout.
     fn next(&self, py: Python<'_>, timeout_s: f64) -> PyResult<Option<String>> {
         let timeout = timeout(timeout_s)?;
-        Ok(py
-            .detach(|| self.scheduler.next(timeout))
-            .map(|context| context.id.clone()))
+        let next = py.detach(|| self.scheduler.next(timeout));
+        Ok(next.map(|context| {
+            let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
+            let mine = taken.entry(thread::current().id()).or_default();
+            mine.push(context.id.clone());
+            context.id.to_string()
+        }))
+    }
+
+    /// Ids that next() gave the calling thread and that are not finished.
+    fn taken(&self) -> Vec<String> {
+        let taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
+        let mine = taken.get(&thread::current().id());
+        mine.map_or(Vec::new(), |ids| ids.iter().map(|id| id.to_string()).collect())
     }
 
     #[pyo3(signature = (id, error=None, reason="UserError"))]
@@ -235,6 +312,12 @@ impl SchedulerCore {
             }
         };
         let result = self.scheduler.finish(id, outcome);
+        let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
+        for ids in taken.values_mut() {
+            ids.retain(|other| other != id);
+        }
+        taken.retain(|_, ids| !ids.is_empty());
+        drop(taken);
         self.contexts.lock().unwrap_or_else(PoisonError::into_inner).remove(id);
         result.map(core::Phase::name).map_err(task_error)
     }
@@ -259,11 +342,7 @@ impl SchedulerCore {
     }
 
     fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let stats = PyDict::new(py);
-        for (name, value) in self.scheduler.stats().fields() {
-            stats.set_item(name, value)?;
-        }
-        Ok(stats)
+        totals(py, &self.scheduler.stats())
     }
 
     /// Opaque handle for native.enter_context(), valid until the task is finished.
@@ -275,8 +354,34 @@ impl SchedulerCore {
         self.contexts
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
-            .insert(id.to_string(), context);
+            .insert(context.id.clone(), context);
         Ok(handle)
+    }
+
+    /// One moment: (nanoseconds, sequence number of the next event, counts and sums, every task), nothing between them.
+    fn snapshot<'py>(&self, py: Python<'py>) -> PyResult<(u64, u64, Bound<'py, PyDict>, Vec<TaskRecord>)> {
+        let moment =
+            |table: &mut core::TaskTable, now| (now, table.stats(now), table.snapshot(now), Ring::global().head());
+        let (now, stats, tasks, next) = self.scheduler.call(moment);
+        let tasks = tasks.into_iter().map(TaskRecord).collect();
+        Ok((now, next, totals(py, &stats)?, tasks))
+    }
+
+    /// Transitions of its tasks from the event ring, from sequence number `since` on: those found, the number to ask with next,
+    /// and how many records of any kind were overwritten unread.
+    fn events(&self, since: u64, max_records: usize) -> (Vec<TaskEvent>, u64, u64) {
+        let mut events = Vec::new();
+        let (next, lost) = Ring::global().read_with(since, max_records, |record| {
+            if record.event.kind == kind::TASK && record.event.a >> 32 == u64::from(self.ordinal) {
+                events.push(task_event(record));
+            }
+        });
+        (events, next, lost)
+    }
+
+    /// Its partitions, to read and to change.
+    fn partitions(&self) -> PartitionManager {
+        PartitionManager::of(self.scheduler.clone())
     }
 
     fn wake(&self) {
@@ -286,6 +391,33 @@ impl SchedulerCore {
     fn close(&self) {
         self.scheduler.close();
     }
+}
+
+fn totals<'py>(py: Python<'py>, stats: &core::Stats) -> PyResult<Bound<'py, PyDict>> {
+    let totals = PyDict::new(py);
+    for (name, value) in stats.fields() {
+        totals.set_item(name, value)?;
+    }
+    Ok(totals)
+}
+
+/// Nanoseconds a call on the task table, by name; tenants: partitions that take turns. Without the GIL.
+#[pyfunction]
+pub fn scheduling_ns(py: Python<'_>, tenants: usize, rounds: usize) -> Vec<(&'static str, f64)> {
+    let speed = py.detach(|| core::speed::one_by_one(tenants, rounds.max(1)));
+    vec![
+        ("submit p50", speed.submit_p50),
+        ("submit p99", speed.submit_p99),
+        ("next p50", speed.next_p50),
+        ("next p99", speed.next_p99),
+        ("finish p50", speed.finish_p50),
+    ]
+}
+
+/// Nanoseconds of so many submissions in a row into a new table. Without the GIL.
+#[pyfunction]
+pub fn submissions_ns(py: Python<'_>, tenants: usize, tasks: usize) -> u64 {
+    py.detach(|| core::speed::in_a_row(tenants, tasks))
 }
 
 fn timeout(seconds: f64) -> PyResult<Duration> {

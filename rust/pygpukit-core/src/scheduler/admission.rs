@@ -1,175 +1,360 @@
 //! Admission: how a task enters the table, what it waits for, and what time and freed reservations let through.
 
-use super::ledger::Resource;
+use super::check::Verdict;
 use super::phase::Phase;
 use super::reason::Reason;
-use super::record::{Detail, TaskRecord};
-use super::spec::{SpecError, TaskSpec};
+use super::record::Detail;
+use super::spec::TaskSpec;
 use super::table::TaskTable;
 use super::task::Task;
+use super::tasks::Key;
+use super::waiting::Place;
+use crate::partition::{PartitionManager, Resource, Scope, Shortage, SpecError, DEFAULT_SLOT};
+use std::cmp::Reverse;
+
+/// Why a task is not taken in: the reason, its numbers, and words where numbers do not say it.
+type Refusal = (Reason, Box<Detail>, String);
 
 impl TaskTable {
     /// Brings the table up to `now`: deadlines, ended holds, then whatever fits. Every public call begins with it.
     pub fn advance(&mut self, now: u64) {
-        while let Some(&(deadline, number)) = self.deadlines.first() {
+        while let Some(&(deadline, key)) = self.deadlines.first() {
             if deadline > now {
                 break;
             }
-            self.end(number, Phase::Expired, Reason::None, now);
+            self.end(key, Phase::Expired, Reason::None, now);
         }
-        while let Some(&(until, number)) = self.held.first() {
+        while let Some(&(until, key)) = self.held.first() {
             if until > now {
                 break;
             }
-            self.held.remove(&(until, number));
-            self.make_ready(number, now);
+            self.held.remove(&(until, key));
+            self.make_ready(key, now);
         }
-        while let Some((_, number)) = self.waiting.first() {
-            if !self.try_admit(number, now) {
-                break;
-            }
+        if self.unsettled {
+            self.settle(now);
         }
     }
 
-    /// Puts a new task in the table and takes its first edge.
-    pub(super) fn enter(&mut self, number: u64, spec: TaskSpec, now: u64) {
-        let dependencies = self.dependencies(&spec);
-        let backlog = self.waiting_or_admitted();
-        self.ids.insert(spec.id.clone(), number);
-        self.tasks.insert(number, Task::new(spec, number, now));
-        let dependencies = match dependencies {
-            Ok(dependencies) => dependencies,
-            Err(error) => {
-                let task = self.task_mut(number);
-                (task.field, task.error) = (error.field, error.to_string());
-                return self.end(number, Phase::Rejected, Reason::InvalidSpec, now);
+    /// Admits what fits, in service order. A head of line that is short of its partition's own bound holds back its line; one that
+    /// is short of what partitions share holds back all later ones, save those that need only what their partition keeps.
+    fn settle(&mut self, now: u64) {
+        loop {
+            (self.blocked, self.displaced) = (None, false);
+            let mut last = None;
+            while let Some((place, _)) = self.waiting.head_after(last) {
+                last = Some(place);
+                self.try_admit(place.1, now);
             }
-        };
-        if let Some((reason, detail)) = self.refusal(&self.tasks[&number].spec, backlog, now) {
-            self.end(number, Phase::Rejected, reason, now);
-            self.task_mut(number).detail = detail;
-            return;
+            // Each round that displaces puts a higher priority in a lower one's place, so that the rounds end.
+            if !self.displaced {
+                break;
+            }
         }
-        let task = self.task_mut(number);
-        let (priority, deadline_ns) = (task.spec.priority, task.spec.deadline_ns);
+        self.unsettled = false;
+    }
+
+    /// Changes partitions, then rejects what can never run any more and admits what now fits.
+    pub fn with_partitions<T>(&mut self, now: u64, change: impl FnOnce(&mut PartitionManager) -> T) -> T {
+        self.advance(now);
+        let result = change(&mut self.partitions);
+        for key in self.tasks.keys() {
+            // Rejecting one may end others, and forget them.
+            let Some(task) = self.tasks.get(key).filter(|task| task.entered) else {
+                continue;
+            };
+            let (slot, queued) = (task.slot, task.phase == Phase::Queued);
+            let refusal = if queued { self.never(&task.spec, slot) } else { None };
+            self.open_or_close(slot);
+            if let Some(refusal) = refusal {
+                self.reject(key, refusal, now);
+            }
+        }
+        self.unsettled = true;
+        self.advance(now);
+        result
+    }
+
+    /// What would become of a task if it were submitted now; nothing changes. Room that preemption could make does not count.
+    pub fn evaluate(&mut self, mut spec: TaskSpec, now: u64) -> Result<(Phase, Reason, Detail), SpecError> {
+        self.advance(now);
+        spec.fill()?;
+        self.dependencies(&spec)?;
+        let slot = self.partitions.slot_of(&spec.partition)?;
+        if let Some((reason, detail, _)) = self.refusal(&spec, slot, now) {
+            return Ok((Phase::Rejected, reason, *detail));
+        }
+        let ahead = self.waiting.ahead_of(slot, spec.priority, Key::LAST);
+        let place = (Reverse(spec.priority), Key::LAST);
+        if self.would_fit(&spec, slot, ahead, place) {
+            return Ok((Phase::Admitted, Reason::None, Detail::default()));
+        }
+        let (reason, detail) = self.waits_for(&spec, slot, ahead);
+        Ok((Phase::Queued, reason, detail))
+    }
+
+    /// Puts a new task in the table and takes its first edge.
+    pub(super) fn enter(&mut self, key: Key, spec: TaskSpec, now: u64) {
+        let found = self
+            .dependencies(&spec)
+            .and_then(|dependencies| Ok((dependencies, self.partitions.slot_of(&spec.partition)?)));
+        let slot = found.as_ref().map_or(DEFAULT_SLOT, |(_, slot)| *slot);
+        let refusal = found.as_ref().ok().and_then(|_| self.refusal(&spec, slot, now));
+        self.tasks.insert(key, Task::new(spec, slot, key.number, now));
+        match (found, refusal) {
+            (Err(error), _) => {
+                let task = &mut self.tasks[key];
+                (task.field, task.error) = (error.field, error.to_string());
+                self.end(key, Phase::Rejected, Reason::InvalidSpec, now);
+            }
+            (_, Some(refusal)) => self.reject(key, refusal, now),
+            (Ok((dependencies, _)), None) => self.take_in(key, dependencies, now),
+        }
+    }
+
+    /// A new task of which nothing is wrong: it is admitted, or it waits.
+    fn take_in(&mut self, key: Key, dependencies: Vec<Key>, now: u64) {
+        let task = &mut self.tasks[key];
+        task.entered = true;
+        let (slot, priority, deadline_ns) = (task.slot, task.spec.priority, task.spec.deadline_ns);
+        let empty = task.spec.reservation().is_empty();
+        self.partitions.at_mut(slot).tasks += 1;
         if deadline_ns != 0 {
-            self.deadlines.insert((deadline_ns, number));
+            self.deadlines.insert((deadline_ns, key));
         }
         let mut failed = None;
         for dependency in dependencies {
-            let (phase, id) = (self.tasks[&dependency].phase, &self.tasks[&dependency].spec.id);
-            if phase.is_terminal() && phase != Phase::Succeeded {
-                failed = Some(format!("dependency '{id}' ended {}", phase.name()));
-            } else if phase != Phase::Succeeded {
-                self.task_mut(dependency).dependants.push(number);
-                self.task_mut(number).unmet += 1;
+            let first = &mut self.tasks[dependency];
+            if !first.phase.is_terminal() {
+                first.dependants.push(key);
+                self.tasks[key].unmet += 1;
+            } else if first.phase != Phase::Succeeded {
+                failed = Some(format!("dependency '{}' ended {}", first.spec.id, first.phase.name()));
             }
         }
         if let Some(error) = failed {
-            self.move_to(number, Phase::Queued, Reason::WaitingForDependency, now);
-            self.task_mut(number).error = error;
-            self.end(number, Phase::Failed, Reason::DependencyFailed, now);
-        } else if self.tasks[&number].unmet > 0 {
-            self.move_to(number, Phase::Queued, Reason::WaitingForDependency, now);
+            self.move_to(key, Phase::Queued, Reason::WaitingForDependency, now);
+            self.tasks[key].error = error;
+            self.end(key, Phase::Failed, Reason::DependencyFailed, now);
+        } else if self.tasks[key].unmet > 0 {
+            self.move_to(key, Phase::Queued, Reason::WaitingForDependency, now);
         } else {
-            let behind =
-                self.waiting.ahead_of(priority, number) > 0 && !self.tasks[&number].spec.reservation().is_empty();
-            if behind || !self.try_admit(number, now) {
-                self.wait(number, now);
+            let behind = !empty && self.waiting.ahead_of(slot, priority, key) > 0;
+            if behind || !self.try_admit(key, now) {
+                self.wait(key, now);
             }
         }
     }
 
     /// Nothing but the ledger is in the way of a Queued task any more.
-    pub(super) fn make_ready(&mut self, number: u64, now: u64) {
-        let task = self.task_mut(number);
+    pub(super) fn make_ready(&mut self, key: Key, now: u64) {
+        let task = &mut self.tasks[key];
         task.held_until_ns = 0;
-        let (priority, reservation) = (task.spec.priority, task.spec.reservation());
-        if reservation.is_empty() {
-            self.try_admit(number, now);
+        let (slot, priority) = (task.slot, task.spec.priority);
+        if task.spec.reservation().is_empty() {
+            self.try_admit(key, now);
         } else {
-            self.waiting.insert(priority, number);
+            self.waiting.insert(slot, priority, key);
+            self.unsettled = true;
         }
+    }
+
+    /// Back to the queue, or on with waiting in it, but not admitted before a pause is over.
+    pub(super) fn hold(&mut self, key: Key, reason: Reason, pause_ns: u64, now: u64) {
+        let until = now.saturating_add(pause_ns.max(1));
+        if self.tasks[key].phase != Phase::Queued {
+            self.move_to(key, Phase::Queued, reason, now);
+        } else {
+            let (slot, priority) = (self.tasks[key].slot, self.tasks[key].spec.priority);
+            self.waiting.remove(slot, priority, key);
+        }
+        let task = &mut self.tasks[key];
+        (task.reason, task.held_until_ns) = (reason, until);
+        self.held.insert((until, key));
     }
 
     /// Submitted to Queued, waiting for memory or share.
-    fn wait(&mut self, number: u64, now: u64) {
-        let priority = self.tasks[&number].spec.priority;
-        let ahead = self.waiting.ahead_of(priority, number);
-        let (reason, detail) = self.waits_for(&self.tasks[&number], ahead);
-        self.waiting.insert(priority, number);
-        self.move_to(number, Phase::Queued, reason, now);
-        self.task_mut(number).detail = detail;
+    fn wait(&mut self, key: Key, now: u64) {
+        let task = &self.tasks[key];
+        let (slot, priority) = (task.slot, task.spec.priority);
+        let ahead = self.waiting.ahead_of(slot, priority, key);
+        let (reason, _) = self.waits_for(&task.spec, slot, ahead);
+        self.waiting.insert(slot, priority, key);
+        self.unsettled |= ahead == 0;
+        self.move_to(key, Phase::Queued, reason, now);
     }
 
-    fn try_admit(&mut self, number: u64, now: u64) -> bool {
-        let reservation = self.tasks[&number].spec.reservation();
-        if self.ledger.reserve(reservation).is_err() {
+    /// First phase: memory and share are reserved, if need be out of what lower priorities hold. Second phase: the checks. False
+    /// when it is short of something and stays where it is; else it has been admitted, held or rejected.
+    fn try_admit(&mut self, key: Key, now: u64) -> bool {
+        let task = &self.tasks[key];
+        let (slot, request) = (task.slot, task.spec.reservation());
+        let place = (Reverse(task.spec.priority), key);
+        if self.is_held_back(place) && !self.partitions.ledger().within_kept(slot, request) {
             return false;
         }
-        self.task_mut(number).reserved = Some(reservation);
-        self.move_to(number, Phase::Admitted, Reason::None, now);
+        if let Err(short) = self.partitions.ledger_mut().reserve(slot, request) {
+            if !self.make_room(key, now) {
+                if short.scope == Scope::Device || slot == DEFAULT_SLOT {
+                    self.blocked = Some(self.blocked.map_or(place, |earlier| earlier.min(place)));
+                }
+                return false;
+            }
+            let taken = self.partitions.ledger_mut().reserve(slot, request);
+            taken.expect("room was just made for it");
+        }
+        let spec = &self.tasks[key].spec;
+        let verdicts = self.checks.iter_mut().map(|check| check.check(spec, now));
+        let verdict = verdicts
+            .into_iter()
+            .find(|v| *v != Verdict::Pass)
+            .unwrap_or(Verdict::Pass);
+        if verdict != Verdict::Pass {
+            self.partitions.ledger_mut().release(slot, request);
+            self.unsettled = true;
+        }
+        match verdict {
+            Verdict::Pass => {
+                let task = &mut self.tasks[key];
+                (task.reserved, task.holds) = (Some(request), 0);
+                self.move_to(key, Phase::Admitted, Reason::None, now);
+            }
+            Verdict::Later(reason) => {
+                let task = &mut self.tasks[key];
+                task.holds = task.holds.saturating_add(1);
+                let pause_ns = task.spec.retry.backoff.pause_ns(task.holds - 1);
+                self.hold(key, reason, pause_ns, now);
+            }
+            Verdict::Never(reason) => self.reject(key, (reason, Box::default(), String::new()), now),
+        }
         true
     }
 
-    /// Numbers of the tasks a specification depends on. They were all submitted before, so that no cycle can be closed; the one
+    /// An earlier task waits for what partitions share.
+    fn is_held_back(&self, place: Place) -> bool {
+        self.blocked.is_some_and(|blocked| blocked < place)
+    }
+
+    fn would_fit(&self, spec: &TaskSpec, slot: usize, ahead: usize, place: Place) -> bool {
+        let (ledger, request) = (self.partitions.ledger(), spec.reservation());
+        let may_pass = !self.is_held_back(place) || ledger.within_kept(slot, request);
+        request.is_empty() || (ahead == 0 && may_pass && ledger.shortage(slot, request).is_none())
+    }
+
+    fn reject(&mut self, key: Key, (reason, detail, error): Refusal, now: u64) {
+        self.end(key, Phase::Rejected, reason, now);
+        if let Some(task) = self.tasks.get_mut(key) {
+            (task.refused, task.error) = (Some(detail), error);
+        }
+    }
+
+    /// The tasks a specification depends on. They were all submitted before, so that no cycle can be closed; the one
     /// cycle that can be written down is a task that depends on itself.
-    fn dependencies(&self, spec: &TaskSpec) -> Result<Vec<u64>, SpecError> {
+    fn dependencies(&self, spec: &TaskSpec) -> Result<Vec<Key>, SpecError> {
         spec.check()?;
-        let mut numbers = Vec::with_capacity(spec.depends_on.len());
+        let mut keys = Vec::with_capacity(spec.depends_on.len());
         for id in &spec.depends_on {
             if *id == spec.id {
                 return Err(SpecError::new("depends_on", format!("cycle: '{id}' depends on itself")));
             }
-            match self.ids.get(id) {
-                Some(&number) => numbers.push(number),
+            match self.ids.get(id.as_str()) {
+                Some(&key) => keys.push(key),
                 None => return Err(SpecError::new("depends_on", format!("no task '{id}'; submit it first"))),
             }
         }
-        numbers.sort_unstable();
-        numbers.dedup();
-        Ok(numbers)
+        keys.sort_unstable();
+        keys.dedup();
+        Ok(keys)
     }
 
     /// Why a well-formed task can never, or must not now, be taken in.
-    fn refusal(&self, spec: &TaskSpec, backlog: usize, now: u64) -> Option<(Reason, Detail)> {
+    fn refusal(&self, spec: &TaskSpec, slot: usize, now: u64) -> Option<Refusal> {
         if self.closed {
-            return Some((Reason::ShuttingDown, Detail::default()));
+            return Some((Reason::ShuttingDown, Box::default(), String::new()));
         }
-        if let Some(short) = self.ledger.shortage_when_empty(spec.reservation()) {
-            let reason = match short.resource {
-                Resource::Memory => Reason::ExceedsDevice,
-                Resource::Share => Reason::ShareOversubscribed,
-            };
-            return Some((reason, Detail::shortage(short.asked, short.available)));
+        if let Some(refusal) = self.never(spec, slot) {
+            return Some(refusal);
         }
-        if spec.deadline_ns != 0 && spec.deadline_ns <= now {
-            return Some((Reason::DeadlineUnmeetable, Detail::shortage(spec.deadline_ns, now)));
+        if spec.deadline_ns != 0 {
+            let (needed, left) = (self.needed_ns(spec, slot), spec.deadline_ns.saturating_sub(now));
+            if left == 0 || needed > left {
+                let detail = Detail::shortage(needed, left);
+                return Some((Reason::DeadlineUnmeetable, Box::new(detail), String::new()));
+            }
         }
-        if backlog >= self.config.max_queue {
-            return Some((
-                Reason::QueueFull,
-                Detail::shortage(backlog as u64 + 1, self.config.max_queue as u64),
-            ));
-        }
-        None
+        let (backlog, most) = (self.waiting_or_admitted(), self.config.max_queue);
+        (backlog >= most).then(|| {
+            let detail = Detail::shortage(backlog as u64 + 1, most as u64);
+            (Reason::QueueFull, Box::new(detail), String::new())
+        })
     }
 
-    /// What a task that is behind `ahead` others waits for. One that would fit by itself waits for what the first of them lacks.
-    fn waits_for(&self, task: &Task, ahead: usize) -> (Reason, Detail) {
-        let own = self.ledger.shortage(task.spec.reservation());
-        let first = || {
-            self.ledger
-                .shortage(self.tasks[&self.waiting.first()?.1].spec.reservation())
+    /// What no time and no other task's end could change.
+    fn never(&self, spec: &TaskSpec, slot: usize) -> Option<Refusal> {
+        let partition = self.partitions.at(slot);
+        let (lowest, highest) = partition.limits.priorities;
+        if !(lowest..=highest).contains(&spec.priority) {
+            let (priority, id) = (spec.priority, &partition.id);
+            let error = format!("priority {priority}; partition '{id}' allows {lowest} to {highest}");
+            return Some((Reason::PriorityNotAllowed, Box::default(), error));
+        }
+        let short = self.partitions.ledger().shortage_when_empty(slot, spec.reservation())?;
+        let reason = match short {
+            Shortage {
+                scope: Scope::Partition,
+                ..
+            } if slot != DEFAULT_SLOT => Reason::ExceedsPartition,
+            Shortage {
+                resource: Resource::Memory,
+                ..
+            } => Reason::ExceedsDevice,
+            Shortage {
+                resource: Resource::Share,
+                ..
+            } => Reason::ShareOversubscribed,
         };
+        Some((
+            reason,
+            Box::new(Detail::shortage(short.asked, short.available)),
+            String::new(),
+        ))
+    }
+
+    /// The time to its end as far as anything is known: the wait for its turn, from the mean run so far, and its own run, as the
+    /// caller expects it or as tasks of its name took. 0 when nothing is known.
+    fn needed_ns(&self, spec: &TaskSpec, slot: usize) -> u64 {
+        let own = match spec.run_ns {
+            0 => self.runs.of_name(&spec.name).unwrap_or(0),
+            ns => ns,
+        };
+        let ahead = self.waiting.ahead_of(slot, spec.priority, Key::LAST);
+        if self.would_fit(spec, slot, ahead, (Reverse(spec.priority), Key::LAST)) {
+            return own;
+        }
+        own.saturating_add(self.estimated_wait_ns(ahead as u64 + 1).unwrap_or(0))
+    }
+
+    fn estimated_wait_ns(&self, position: u64) -> Option<u64> {
+        let mean_ns = self.runs.mean_ns().filter(|&ns| ns > 0)?;
+        Some(mean_ns.saturating_mul(position) / self.running().max(1))
+    }
+
+    /// What a task that is behind `ahead` others of its partition waits for. One that would fit by itself waits for what the first
+    /// of them lacks, or the first of all that wait.
+    pub(super) fn waits_for(&self, spec: &TaskSpec, slot: usize, ahead: usize) -> (Reason, Detail) {
+        let lacks = |slot: usize, spec: &TaskSpec| self.partitions.ledger().shortage(slot, spec.reservation());
+        let lacked_by = |key: Key| lacks(self.tasks[key].slot, &self.tasks[key].spec);
+        let own = lacks(slot, spec);
         let position = ahead as u64 + 1;
-        let running = self.running().max(1);
         let place = Detail {
             position: Some(position),
-            estimated_wait_ns: (self.mean_run_ns > 0).then(|| self.mean_run_ns.saturating_mul(position) / running),
+            estimated_wait_ns: self.estimated_wait_ns(position),
             ..Detail::default()
         };
-        let reason = match own.or_else(first).map(|short| short.resource) {
+        let blocking = own
+            .or_else(|| lacked_by(self.waiting.first(slot)?))
+            .or_else(|| lacked_by(self.blocked?.1));
+        let reason = match blocking.map(|short| short.resource) {
             Some(Resource::Memory) => Reason::WaitingForMemory,
             Some(Resource::Share) => Reason::WaitingForShare,
             None => Reason::WaitingForDevice,
@@ -185,56 +370,5 @@ impl TaskTable {
             ),
             None => (reason, place),
         }
-    }
-
-    /// The record of a task, with its present place in the queue.
-    pub(super) fn record(&self, number: u64) -> TaskRecord {
-        let task = &self.tasks[&number];
-        let waits = task.phase == Phase::Queued && task.unmet == 0 && task.held_until_ns == 0;
-        self.record_in_place(task, waits.then(|| self.waiting.ahead_of(task.spec.priority, number)))
-    }
-
-    pub(super) fn record_in_place(&self, task: &Task, ahead: Option<usize>) -> TaskRecord {
-        let mut record = task.record();
-        if let Some(ahead) = ahead {
-            let requeues = record.detail.requeues;
-            let (reason, detail) = self.waits_for(task, ahead);
-            (record.reason, record.detail) = (reason, Detail { requeues, ..detail });
-        }
-        record
-    }
-
-    /// Recounts everything that is kept incrementally; an Err is a defect of this module. For tests and for bug reports.
-    pub fn audit(&self) -> Result<(), String> {
-        let mut reserved = (0u64, 0u64);
-        let mut admitted = 0;
-        for (number, task) in &self.tasks {
-            if let Some(held) = task.reserved {
-                reserved = (reserved.0 + held.memory_bytes, reserved.1 + u64::from(held.share_ppm));
-            }
-            let holds = matches!(task.phase, Phase::Admitted | Phase::Running | Phase::Suspended) || task.occupied;
-            if task.reserved.is_some() != holds {
-                return Err(format!(
-                    "task {number} is {:?}, occupied {}: holds {:?}",
-                    task.phase, task.occupied, task.reserved
-                ));
-            }
-            if self.ids.get(&task.spec.id) != Some(number) {
-                return Err(format!("task {number} is not listed under its id '{}'", task.spec.id));
-            }
-            admitted += usize::from(task.phase == Phase::Admitted);
-        }
-        let books = self.ledger.reserved();
-        if (books.memory_bytes, u64::from(books.share_ppm)) != reserved {
-            return Err(format!("ledger holds {books:?}, tasks hold {reserved:?}"));
-        }
-        if (self.ids.len(), self.admitted.len()) != (self.tasks.len(), admitted) {
-            return Err(format!(
-                "{} ids of {} tasks, {admitted} admitted",
-                self.ids.len(),
-                self.tasks.len()
-            ));
-        }
-        Ok(())
     }
 }

@@ -4,9 +4,10 @@ use super::context::TaskContext;
 use super::error::{Outcome, TaskError};
 use super::reason::Reason;
 use super::record::{Observer, Stats, TaskRecord};
-use super::spec::{Config, SpecError, TaskSpec};
+use super::spec::{Config, TaskSpec};
 use super::table::TaskTable;
 use crate::clock::Clock;
+use crate::partition::{PartitionManager, SpecError};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
@@ -14,6 +15,15 @@ struct Shared {
     table: TaskTable,
     /// Raised by `wake`: waits that began before it return.
     wakes: u64,
+    /// Threads in `next` and in `finished` that sleep: a signal is a system call, so none is sent to nobody.
+    sleepers: [u32; 2],
+}
+
+/// What a thread waits for; the index of its condition variable and of the count of those that sleep.
+#[derive(Clone, Copy)]
+enum For {
+    Work = 0,
+    Endings = 1,
 }
 
 /// What waiters look at, to tell whether a call gave them something to do.
@@ -25,10 +35,8 @@ struct Signs {
 
 pub struct Scheduler {
     shared: Mutex<Shared>,
-    /// For `next`.
-    work: Condvar,
-    /// For `finished`.
-    endings: Condvar,
+    /// By `For`.
+    conditions: [Condvar; 2],
     clock: Arc<dyn Clock>,
 }
 
@@ -37,11 +45,11 @@ impl Scheduler {
         let shared = Mutex::new(Shared {
             table: TaskTable::new(config, observer),
             wakes: 0,
+            sleepers: [0; 2],
         });
         Scheduler {
             shared,
-            work: Condvar::new(),
-            endings: Condvar::new(),
+            conditions: Default::default(),
             clock,
         }
     }
@@ -52,7 +60,7 @@ impl Scheduler {
 
     /// Waits for the next Admitted task and marks it Running. None at the timeout, after `wake`, and from `close` on.
     pub fn next(&self, timeout: Duration) -> Option<Arc<TaskContext>> {
-        self.wait(&self.work, timeout, |table, now| {
+        self.wait(For::Work, timeout, |table, now| {
             if table.is_closed() {
                 None
             } else {
@@ -68,7 +76,7 @@ impl Scheduler {
             table.advance(now);
             (table.finished_count() > since).then(|| table.finished(since))
         };
-        self.wait(&self.endings, timeout, new).unwrap_or((Vec::new(), since))
+        self.wait(For::Endings, timeout, new).unwrap_or((Vec::new(), since))
     }
 
     pub fn finish(&self, id: &str, outcome: Outcome) -> Result<super::Phase, TaskError> {
@@ -103,15 +111,26 @@ impl Scheduler {
         self.with(|table, now| table.stats(now))
     }
 
+    /// Reads or changes the partitions; waiting tasks are looked at again afterwards.
+    pub fn partitions<T>(&self, call: impl FnOnce(&mut PartitionManager) -> T) -> T {
+        self.with(|table, now| table.with_partitions(now, call))
+    }
+
+    /// Any other call on the table, with the time.
+    pub fn call<T>(&self, call: impl FnOnce(&mut TaskTable, u64) -> T) -> T {
+        self.with(call)
+    }
+
     pub fn context(&self, id: &str) -> Option<Arc<TaskContext>> {
         self.lock().table.context(id)
     }
 
     /// Every wait under way returns empty-handed.
     pub fn wake(&self) {
-        self.lock().wakes += 1;
-        self.work.notify_all();
-        self.endings.notify_all();
+        let mut shared = self.lock();
+        shared.wakes += 1;
+        self.notify(For::Work, &shared);
+        self.notify(For::Endings, &shared);
     }
 
     /// Submissions are rejected and waits return at once from now on. Tasks already here can still be finished and read.
@@ -131,7 +150,7 @@ impl Scheduler {
 
     fn wait<T>(
         &self,
-        ready: &Condvar,
+        what: For,
         timeout: Duration,
         mut look: impl FnMut(&mut TaskTable, u64) -> Option<T>,
     ) -> Option<T> {
@@ -152,10 +171,12 @@ impl Scheduler {
                 .table
                 .timer()
                 .map_or(3_600_000_000_000, |t| t.saturating_sub(now).min(3_600_000_000_000));
-            let (guard, _) = ready
+            shared.sleepers[what as usize] += 1;
+            let (guard, _) = self.conditions[what as usize]
                 .wait_timeout(shared, left.min(Duration::from_nanos(timer.max(1))))
                 .expect("the scheduler's table panicked in another thread");
             shared = guard;
+            shared.sleepers[what as usize] -= 1;
         }
     }
 
@@ -163,10 +184,16 @@ impl Scheduler {
         let after = signs(&shared.table);
         let timer_changed = before.timer != after.timer;
         if shared.table.has_admitted() || timer_changed {
-            self.work.notify_all();
+            self.notify(For::Work, shared);
         }
         if before.finished != after.finished || timer_changed {
-            self.endings.notify_all();
+            self.notify(For::Endings, shared);
+        }
+    }
+
+    fn notify(&self, what: For, shared: &Shared) {
+        if shared.sleepers[what as usize] > 0 {
+            self.conditions[what as usize].notify_all();
         }
     }
 

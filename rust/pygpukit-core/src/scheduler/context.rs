@@ -1,5 +1,6 @@
 //! What a running task and the launch gate share: identity and counters, readable and writable without the table's lock.
 
+use super::name::Name;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// One per task, in an `Arc`: it outlives the task's record for as long as someone launches in it.
@@ -7,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 pub struct TaskContext {
     /// Unique in the process.
     pub number: u64,
-    pub id: String,
+    pub id: Name,
     pub share_ppm: u32,
     launches: AtomicU64,
     gpu_ns: AtomicU64,
@@ -16,7 +17,7 @@ pub struct TaskContext {
 }
 
 impl TaskContext {
-    pub(super) fn new(number: u64, id: String, share_ppm: u32) -> TaskContext {
+    pub(super) fn new(number: u64, id: Name, share_ppm: u32) -> TaskContext {
         let (launches, gpu_ns, paced) = (AtomicU64::new(0), AtomicU64::new(0), AtomicU64::new(0));
         TaskContext {
             number,

@@ -102,7 +102,12 @@ pub const EDGES: &[Edge] = {
         e(Running, Cancelled, R::None, "cancelled"),
         e(Running, Expired, R::None, "deadline passed"),
         e(Running, Suspended, R::None, "preempted"),
-        e(Running, Queued, R::Queue, "worker lost (idempotent tasks only)"),
+        e(
+            Running,
+            Queued,
+            R::Queue,
+            "it failed with retries left, or its worker was lost (idempotent tasks only)",
+        ),
         e(Suspended, Running, R::None, "resumed"),
         e(Suspended, Failed, R::Fail, "it raised, or its device or worker failed"),
         e(Suspended, Cancelled, R::None, "cancelled"),

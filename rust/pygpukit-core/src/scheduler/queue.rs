@@ -1,61 +1,46 @@
 //! Tasks in the order they are served: higher priority first, then submission order.
 
+use super::line::Line;
+use super::tasks::Key;
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
-/// Task numbers grow with submission, so the order inside a priority is that of the numbers.
 #[derive(Default)]
 pub(super) struct ServiceQueue {
-    bands: BTreeMap<Reverse<i32>, BTreeSet<u64>>,
-    len: usize,
+    bands: BTreeMap<Reverse<i32>, Line>,
 }
 
 impl ServiceQueue {
-    pub fn len(&self) -> usize {
-        self.len
+    pub fn insert(&mut self, priority: i32, key: Key) {
+        let new = self.bands.entry(Reverse(priority)).or_default().insert(key);
+        assert!(new, "task {} is already in the queue", key.number);
     }
 
-    pub fn insert(&mut self, priority: i32, number: u64) {
-        let new = self.bands.entry(Reverse(priority)).or_default().insert(number);
-        assert!(new, "task {number} is already in the queue");
-        self.len += 1;
-    }
-
-    pub fn remove(&mut self, priority: i32, number: u64) -> bool {
+    pub fn remove(&mut self, priority: i32, key: Key) -> bool {
         let Some(band) = self.bands.get_mut(&Reverse(priority)) else {
             return false;
         };
-        let removed = band.remove(&number);
+        let removed = band.remove(key);
         if band.is_empty() {
             self.bands.remove(&Reverse(priority));
         }
-        self.len -= usize::from(removed);
         removed
     }
 
-    /// (priority, number) of the task to serve next.
-    pub fn first(&self) -> Option<(i32, u64)> {
+    /// (priority, key) of the task to serve next.
+    pub fn first(&self) -> Option<(i32, Key)> {
         let (priority, band) = self.bands.first_key_value()?;
-        Some((priority.0, *band.first()?))
+        Some((priority.0, band.first()?))
     }
 
-    /// How many tasks are served before one of this priority and number.
-    pub fn ahead_of(&self, priority: i32, number: u64) -> usize {
+    /// How many tasks are served before one of this priority and key.
+    pub fn ahead_of(&self, priority: i32, key: Key) -> usize {
         let higher: usize = self.bands.range(..Reverse(priority)).map(|(_, band)| band.len()).sum();
-        let Some(band) = self.bands.get(&Reverse(priority)) else {
-            return higher;
-        };
-        // New tasks come last in their band: the common case needs no count.
-        let before = match band.last() {
-            Some(&last) if last < number => band.len(),
-            Some(&last) if last == number => band.len() - 1,
-            _ => band.range(..number).count(),
-        };
-        higher + before
+        higher + self.bands.get(&Reverse(priority)).map_or(0, |band| band.before(key))
     }
 
-    pub fn iter(&self) -> impl Iterator<Item = u64> + '_ {
-        self.bands.values().flatten().copied()
+    pub fn iter(&self) -> impl Iterator<Item = Key> + '_ {
+        self.bands.values().flat_map(Line::iter)
     }
 }
 
@@ -67,16 +52,27 @@ mod tests {
     fn serves_by_priority_then_number() {
         let mut queue = ServiceQueue::default();
         for (priority, number) in [(0, 1), (5, 2), (0, 3), (-1, 4), (5, 5)] {
-            queue.insert(priority, number);
+            queue.insert(priority, Key::of(number));
         }
-        assert_eq!(queue.iter().collect::<Vec<_>>(), [2, 5, 1, 3, 4]);
-        assert_eq!(queue.first(), Some((5, 2)));
-        for (ahead, number) in queue.iter().enumerate() {
-            let priority = [0, 5, 0, -1, 5][number as usize - 1];
-            assert_eq!(queue.ahead_of(priority, number), ahead);
+        assert_eq!(queue.iter().map(|key| key.number).collect::<Vec<_>>(), [2, 5, 1, 3, 4]);
+        assert_eq!(queue.first(), Some((5, Key::of(2))));
+        for (ahead, key) in queue.iter().enumerate() {
+            let priority = [0, 5, 0, -1, 5][key.number as usize - 1];
+            assert_eq!(queue.ahead_of(priority, key), ahead);
         }
-        assert_eq!(queue.ahead_of(1, 9), 2);
-        assert!(queue.remove(5, 2) && !queue.remove(5, 2) && !queue.remove(7, 1));
-        assert_eq!((queue.len(), queue.first()), (4, Some((5, 5))));
+        assert_eq!(queue.ahead_of(1, Key::LAST), 2);
+        assert!(queue.remove(5, Key::of(2)) && !queue.remove(5, Key::of(2)) && !queue.remove(7, Key::of(1)));
+        assert_eq!((queue.iter().count(), queue.first()), (4, Some((5, Key::of(5)))));
+    }
+
+    #[test]
+    fn old_tasks_come_back_to_their_place() {
+        let mut queue = ServiceQueue::default();
+        for number in [4, 9, 1, 7, 3] {
+            queue.insert(0, Key::of(number));
+        }
+        assert!(queue.remove(0, Key::of(7)) && !queue.remove(0, Key::of(8)));
+        assert_eq!(queue.iter().map(|key| key.number).collect::<Vec<_>>(), [1, 3, 4, 9]);
+        assert_eq!(queue.ahead_of(0, Key::of(4)), 2);
     }
 }

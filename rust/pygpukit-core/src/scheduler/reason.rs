@@ -69,6 +69,7 @@ reasons! {
         WaitingForPreemption = 35,
         WaitingForDependency = 36,
         WaitingForDevice = 37,
+        WaitingForRetry = 38,
     }
     Fail {
         CompileError = 65,

@@ -1,5 +1,6 @@
 //! What the outside sees of a task: its record, the numbers behind a reason, transitions and totals.
 
+use super::name::Name;
 use super::phase::Phase;
 use super::reason::Reason;
 use super::spec::Policy;
@@ -14,8 +15,10 @@ pub struct Detail {
     pub position: Option<u64>,
     /// From the mean run time so far; None before any task has succeeded.
     pub estimated_wait_ns: Option<u64>,
-    /// How often the task went back to the queue.
+    /// How often the task went back to the queue after a dispatcher had it, or was taken off.
     pub requeues: Option<u64>,
+    /// How often it was admitted and gave way to a higher priority before its start.
+    pub preemptions: Option<u64>,
 }
 
 impl Detail {
@@ -35,6 +38,7 @@ impl Detail {
             ("position", self.position),
             ("estimated_wait_ns", self.estimated_wait_ns),
             ("requeues", self.requeues),
+            ("preemptions", self.preemptions),
         ]
         .into_iter()
         .filter_map(|(name, value)| value.map(|v| (name, v)))
@@ -46,8 +50,8 @@ impl Detail {
 pub struct TaskRecord {
     /// Unique in the process; `a` of TASK event records.
     pub number: u64,
-    pub id: String,
-    pub name: String,
+    pub id: Name,
+    pub name: Name,
     pub phase: Phase,
     pub reason: Reason,
     pub detail: Detail,
@@ -56,7 +60,11 @@ pub struct TaskRecord {
     pub error: String,
     pub memory_bytes: u64,
     pub share_ppm: u32,
+    pub memory_limit: Option<u64>,
+    pub share_limit_ppm: Option<u32>,
     pub policy: Policy,
+    pub partition: Name,
+    pub depends_on: Vec<Name>,
     pub priority: i32,
     pub deadline_ns: u64,
     pub submitted_ns: u64,

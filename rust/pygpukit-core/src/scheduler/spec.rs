@@ -1,21 +1,17 @@
 //! What a caller asks for: the task specification, its policy, and the limits of a scheduler.
 
-use super::ledger::Reservation;
-use std::fmt;
+use super::name::Name;
+use super::retry::{Backoff, Retry};
+use crate::partition::{Reservation, SpecError, MAX_TEXT_BYTES, WHOLE_SHARE_PPM};
 
-/// One whole device, in parts per million.
-pub const WHOLE_SHARE_PPM: u32 = 1_000_000;
-/// Longest id and name, in bytes.
-pub const MAX_TEXT_BYTES: usize = 256;
-
-/// How a request is meant.
+/// The QoS class of a task, derived from its requests and limits as in Kubernetes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Policy {
-    /// Request = limit, for memory and share.
+    /// Request = limit, for memory and share, both set.
     Guaranteed,
-    /// At least the request; more when idle.
+    /// At least what it requests; more where there is more.
     Burstable,
-    /// The memory it asks for, and whatever share is left over.
+    /// No request: what others leave over.
     BestEffort,
 }
 
@@ -38,48 +34,58 @@ impl Policy {
 /// One task as submitted. Two submissions with the same id and equal specifications are one task.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TaskSpec {
-    pub id: String,
-    pub name: String,
+    pub id: Name,
+    pub name: Name,
+    /// Requests; 0 = none.
     pub memory_bytes: u64,
     pub share_ppm: u32,
+    /// Limits; None = whatever the policy implies.
+    pub memory_limit: Option<u64>,
+    pub share_limit_ppm: Option<u32>,
+    /// Fills in the limits that the class needs; one that requests and limits contradict is refused.
     pub policy: Policy,
     /// Higher runs first.
     pub priority: i32,
+    /// Empty = the default partition.
+    pub partition: Name,
     /// Ids of tasks submitted before; all must succeed first.
-    pub depends_on: Vec<String>,
+    pub depends_on: Vec<Name>,
     /// On the scheduler's clock; 0 = none.
     pub deadline_ns: u64,
+    /// How long it is expected to run; 0 = as long as tasks of its name did so far.
+    pub run_ns: u64,
     /// May be started again after its worker was lost.
     pub idempotent: bool,
+    pub retry: Retry,
 }
 
 impl TaskSpec {
     /// A best-effort task without requests.
-    pub fn new(id: impl Into<String>) -> TaskSpec {
+    pub fn new(id: impl Into<Name>) -> TaskSpec {
         let id = id.into();
         TaskSpec {
             name: id.clone(),
             id,
             memory_bytes: 0,
             share_ppm: 0,
+            memory_limit: None,
+            share_limit_ppm: None,
             policy: Policy::BestEffort,
             priority: 0,
+            partition: Name::default(),
             depends_on: Vec::new(),
             deadline_ns: 0,
+            run_ns: 0,
             idempotent: false,
+            retry: Retry::default(),
         }
     }
 
-    /// What admission takes out of the ledger.
+    /// What admission takes out of the ledger: the requests.
     pub fn reservation(&self) -> Reservation {
-        let share_ppm = if self.policy == Policy::BestEffort {
-            0
-        } else {
-            self.share_ppm
-        };
         Reservation {
             memory_bytes: self.memory_bytes,
-            share_ppm,
+            share_ppm: self.share_ppm,
         }
     }
 
@@ -91,13 +97,12 @@ impl TaskSpec {
                 format!("{} bytes; at most {MAX_TEXT_BYTES}", self.name.len()),
             ));
         }
-        if self.policy == Policy::Guaranteed && self.memory_bytes == 0 && self.share_ppm == 0 {
-            return Err(SpecError::new(
-                "policy",
-                "Guaranteed without a memory or share request; ask for one".into(),
-            ));
+        let Backoff { first_ns, longest_ns } = self.retry.backoff;
+        if first_ns > longest_ns {
+            let message = format!("the first pause, {first_ns} ns, is longer than the longest, {longest_ns} ns");
+            return Err(SpecError::new("retry", message));
         }
-        Ok(())
+        self.demand().filled(self.policy).map(|_| ())
     }
 
     pub(super) fn check_id(&self) -> Result<(), SpecError> {
@@ -108,27 +113,6 @@ impl TaskSpec {
         }
     }
 }
-
-/// A specification that no scheduler could accept: the field and what is wrong with it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SpecError {
-    pub field: &'static str,
-    pub message: String,
-}
-
-impl SpecError {
-    pub(super) fn new(field: &'static str, message: String) -> SpecError {
-        SpecError { field, message }
-    }
-}
-
-impl fmt::Display for SpecError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.field, self.message)
-    }
-}
-
-impl std::error::Error for SpecError {}
 
 /// Limits of one scheduler.
 #[derive(Clone, Debug)]

@@ -1,41 +1,52 @@
 //! The task table: every task of one scheduler, what it reserved, and the edges it takes. Pure state; time comes in as an argument.
 
+use super::check::AdmissionCheck;
 use super::context::TaskContext;
 use super::error::{Outcome, TaskError};
-use super::ledger::Ledger;
+use super::estimate::RunTimes;
+use super::fair::FairQueue;
+use super::name::Name;
 use super::phase::{edge, Phase};
-use super::queue::ServiceQueue;
 use super::reason::Reason;
-use super::record::{Observer, Stats, TaskRecord};
-use super::spec::{Config, SpecError, TaskSpec};
+use super::record::{Detail, Observer, Stats, TaskRecord};
+use super::retry::Backoff;
+use super::spec::{Config, TaskSpec};
 use super::task::Task;
-use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use super::tasks::{Key, Tasks};
+use super::waiting::{Place, WaitingLines};
+use crate::hash::Seeded;
+use crate::partition::{PartitionConfig, PartitionManager, SpecError};
+use std::collections::hash_map::Entry;
+use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
 
-/// First wait of a task that went back to the queue; doubles each time.
-const REQUEUE_BASE_NS: u64 = 10_000_000;
-const REQUEUE_MAX_NS: u64 = 1_000_000_000;
-
-/// Admission is strictly in service order among tasks that reserve something: one that waits for memory or share holds back those
-/// behind it, so that none starves. A task that reserves nothing waits for none of them.
+/// Admission is strictly in service order among the tasks of a partition that reserve something: one that waits for memory or share
+/// holds back those behind it, so that none starves. A task that reserves nothing waits for none of them.
 pub struct TaskTable {
     pub(super) config: Config,
-    pub(super) ledger: Ledger,
-    pub(super) tasks: BTreeMap<u64, Task>,
-    pub(super) ids: HashMap<String, u64>,
+    pub(super) partitions: PartitionManager,
+    pub(super) tasks: Tasks,
+    pub(super) ids: HashMap<Name, Key, Seeded>,
     /// Queued, with nothing but the ledger in the way.
-    pub(super) waiting: ServiceQueue,
-    pub(super) admitted: ServiceQueue,
-    /// (time, number) of Queued tasks held after a requeue.
-    pub(super) held: BTreeSet<(u64, u64)>,
-    /// (deadline, number) of unfinished tasks.
-    pub(super) deadlines: BTreeSet<(u64, u64)>,
+    pub(super) waiting: WaitingLines,
+    /// The first waiting task that is short of what partitions share.
+    pub(super) blocked: Option<Place>,
+    /// Something has changed that may let a waiting task through.
+    pub(super) unsettled: bool,
+    /// A task has given way: what it held beyond what was short may let an earlier one through.
+    pub(super) displaced: bool,
+    pub(super) admitted: FairQueue,
+    pub(super) checks: Vec<Box<dyn AdmissionCheck>>,
+    /// (time, task) of Queued tasks held after a requeue.
+    pub(super) held: BTreeSet<(u64, Key)>,
+    /// (deadline, task) of unfinished tasks.
+    pub(super) deadlines: BTreeSet<(u64, Key)>,
     /// The last finished tasks, oldest first.
-    pub(super) history: VecDeque<u64>,
+    pub(super) history: VecDeque<Key>,
     pub(super) finished: u64,
     pub(super) counts: [u64; Phase::COUNT],
     pub(super) submitted: u64,
-    pub(super) mean_run_ns: u64,
+    pub(super) runs: RunTimes,
     pub(super) closed: bool,
     pub(super) observer: Box<dyn Observer>,
 }
@@ -43,67 +54,109 @@ pub struct TaskTable {
 impl TaskTable {
     pub fn new(config: Config, observer: Box<dyn Observer>) -> TaskTable {
         TaskTable {
-            ledger: Ledger::new(config.total_memory, config.total_share_ppm),
+            partitions: PartitionManager::new(PartitionConfig::new(config.total_memory, config.total_share_ppm)),
             config,
-            tasks: BTreeMap::new(),
-            ids: HashMap::new(),
-            waiting: ServiceQueue::default(),
-            admitted: ServiceQueue::default(),
+            tasks: Tasks::default(),
+            ids: HashMap::default(),
+            waiting: WaitingLines::default(),
+            blocked: None,
+            unsettled: false,
+            displaced: false,
+            admitted: FairQueue::default(),
+            checks: Vec::new(),
             held: BTreeSet::new(),
             deadlines: BTreeSet::new(),
             history: VecDeque::new(),
             finished: 0,
             counts: [0; Phase::COUNT],
             submitted: 0,
-            mean_run_ns: 0,
+            runs: RunTimes::default(),
             closed: false,
             observer,
         }
     }
 
+    /// One more check between the reservation and the admission of every later task.
+    pub fn add_check(&mut self, check: Box<dyn AdmissionCheck>) {
+        self.checks.push(check);
+    }
+
+    pub fn partitions(&self) -> &PartitionManager {
+        &self.partitions
+    }
+
     /// Takes a task in. Rejected, Queued and Admitted tasks all get a record; only a defect of the id itself is an error,
     /// since there is nothing to record it under. The same specification again is the same task.
-    pub fn submit(&mut self, spec: TaskSpec, now: u64) -> Result<TaskRecord, SpecError> {
+    pub fn submit(&mut self, mut spec: TaskSpec, now: u64) -> Result<TaskRecord, SpecError> {
         self.advance(now);
         spec.check_id()?;
-        if let Some(&number) = self.ids.get(&spec.id) {
-            return match &self.tasks[&number] {
-                task if task.spec == spec => Ok(self.record(number)),
-                task => {
-                    let phase = task.phase.name();
-                    let message = format!(
-                        "'{}' is taken by another task, which is {phase}; choose another",
-                        spec.id
-                    );
-                    Err(SpecError::new("id", message))
+        _ = spec.fill(); // what contradicts itself stays as it is, and `enter` rejects it
+        let number = (u64::from(self.config.ordinal) << 32) + self.submitted + 1;
+        let key = self.tasks.next_key(number);
+        match self.ids.entry(spec.id.clone()) {
+            Entry::Occupied(taken) => {
+                let taken = *taken.get();
+                if self.tasks[taken].spec == spec {
+                    return Ok(self.record(taken));
                 }
-            };
+                let (id, phase) = (&spec.id, self.tasks[taken].phase.name());
+                let message = format!("'{id}' is taken by another task, which is {phase}; choose another");
+                Err(SpecError::new("id", message))
+            }
+            Entry::Vacant(vacant) => {
+                vacant.insert(key);
+                self.submitted += 1;
+                self.enter(key, spec, now);
+                if self.displaced {
+                    self.advance(now);
+                }
+                Ok(self.record(key))
+            }
         }
-        self.submitted += 1;
-        let number = (u64::from(self.config.ordinal) << 32) + self.submitted;
-        self.enter(number, spec, now);
-        Ok(self.record(number))
     }
 
     /// The next Admitted task in service order, now Running.
     pub fn next(&mut self, now: u64) -> Option<Arc<TaskContext>> {
         self.advance(now);
-        let (_, number) = self.admitted.first()?;
-        self.move_to(number, Phase::Running, Reason::None, now);
-        let task = self.task_mut(number);
-        task.occupied = true;
+        let (_, _, key) = self.admitted.first()?;
+        Some(self.run(key, now))
+    }
+
+    /// A certain Admitted task, now Running, whoever's turn it is.
+    pub fn start(&mut self, id: &str, now: u64) -> Result<Arc<TaskContext>, TaskError> {
+        self.advance(now);
+        let key = self.key_with_edge(id, Phase::Running)?;
+        match self.tasks[key].phase {
+            Phase::Admitted => Ok(self.run(key, now)),
+            from => Err(no_edge(id, from, Phase::Running)),
+        }
+    }
+
+    fn run(&mut self, key: Key, now: u64) -> Arc<TaskContext> {
+        let task = &mut self.tasks[key];
         if task.started_ns == 0 {
             task.started_ns = now;
         }
-        Some(task.context.clone())
+        task.run_started_ns = now;
+        let context = task.context.clone();
+        self.move_to(key, Phase::Running, Reason::None, now);
+        self.occupy(key);
+        context
     }
 
-    /// The dispatcher is out of a task. Returns the phase it ended in, which is not the outcome's if it had ended before
-    /// (cancelled, expired); either way its reservation is free now.
+    /// Ids of the Admitted tasks, by priority and then submission, at most so many.
+    pub fn admitted_ids(&mut self, most: usize, now: u64) -> Vec<Name> {
+        self.advance(now);
+        let keys = self.admitted.keys().into_iter().take(most);
+        keys.map(|key| self.tasks[key].spec.id.clone()).collect()
+    }
+
+    /// The dispatcher is out of a task. Returns the phase it is in now, which is not the outcome's if it had ended before (cancelled,
+    /// expired), and Queued if it failed and is to be retried; either way its reservation is free now.
     pub fn finish(&mut self, id: &str, outcome: Outcome, now: u64) -> Result<Phase, TaskError> {
         self.advance(now);
-        let number = self.number(id)?;
-        let from = self.tasks[&number].phase;
+        let key = self.key(id)?;
+        let from = self.tasks[key].phase;
         let to = match &outcome {
             Outcome::Succeeded => Phase::Succeeded,
             Outcome::Failed { reason, .. } => {
@@ -112,50 +165,66 @@ impl TaskTable {
             }
         };
         if from.is_terminal() {
-            self.vacate(number);
+            self.vacate(key);
             self.advance(now);
             return Ok(from);
         }
         if from == Phase::Suspended && to == Phase::Succeeded {
-            self.move_to(number, Phase::Running, Reason::None, now);
+            self.move_to(key, Phase::Running, Reason::None, now);
         } else if edge(from, to).is_none() || from == Phase::Queued {
-            return Err(TaskError::NoEdge {
-                id: id.to_string(),
-                from,
-                to,
-            });
+            return Err(no_edge(id, from, to));
         }
-        let task = self.task_mut(number);
-        task.occupied = false;
-        let run_ns = now.saturating_sub(task.started_ns);
+        self.leave(key);
+        let task = &mut self.tasks[key];
+        let run_ns = now.saturating_sub(task.run_started_ns);
         let reason = match outcome {
             Outcome::Succeeded => {
-                self.mean_run_ns = if self.mean_run_ns == 0 {
-                    run_ns
-                } else {
-                    (self.mean_run_ns * 7 + run_ns) / 8
-                };
+                self.runs.add(&task.spec.name, run_ns);
                 Reason::None
             }
             Outcome::Failed { reason, error } => {
                 task.error = error;
+                if from == Phase::Running && self.retry(key, reason, now) {
+                    self.advance(now);
+                    return Ok(Phase::Queued);
+                }
                 reason
             }
         };
-        self.end(number, to, reason, now);
+        self.end(key, to, reason, now);
         self.advance(now);
         Ok(to)
+    }
+
+    /// Sends a task that failed back to the queue, if it has retries left and the failure may pass.
+    fn retry(&mut self, key: Key, failure: Reason, now: u64) -> bool {
+        let task = &mut self.tasks[key];
+        let retry = task.spec.retry;
+        if task.retries >= retry.retries || !retry.applies_to(failure) {
+            return false;
+        }
+        let pause_ns = retry.backoff.pause_ns(task.retries);
+        task.retries += 1;
+        self.requeue_for(key, Reason::WaitingForRetry, pause_ns, now);
+        true
+    }
+
+    fn requeue_for(&mut self, key: Key, reason: Reason, pause_ns: u64, now: u64) {
+        self.hold(key, reason, pause_ns, now);
+        self.vacate(key);
+        let task = &mut self.tasks[key];
+        task.requeues = task.requeues.saturating_add(1);
     }
 
     /// Cancels an unfinished task; false when it had already ended. A running one keeps its reservation until its dispatcher
     /// calls `finish`.
     pub fn cancel(&mut self, id: &str, now: u64) -> Result<bool, TaskError> {
         self.advance(now);
-        let number = self.number(id)?;
-        if self.tasks[&number].phase.is_terminal() {
+        let key = self.key(id)?;
+        if self.tasks[key].phase.is_terminal() {
             return Ok(false);
         }
-        self.end(number, Phase::Cancelled, Reason::None, now);
+        self.end(key, Phase::Cancelled, Reason::None, now);
         self.advance(now);
         Ok(true)
     }
@@ -164,19 +233,14 @@ impl TaskTable {
     /// lost. It is held for 10 ms, doubled each time up to 1 s.
     pub fn requeue(&mut self, id: &str, reason: Reason, now: u64) -> Result<(), TaskError> {
         self.advance(now);
-        let number = self.number_with_edge(id, Phase::Queued)?;
-        let task = &self.tasks[&number];
+        let key = self.key_with_edge(id, Phase::Queued)?;
+        let task = &self.tasks[key];
         self.check_reason(task.phase, Phase::Queued, reason)?;
         if task.phase == Phase::Running && !task.spec.idempotent {
             return Err(TaskError::NotIdempotent { id: id.to_string() });
         }
-        self.move_to(number, Phase::Queued, reason, now);
-        self.vacate(number);
-        let task = self.task_mut(number);
-        task.held_until_ns = now.saturating_add((REQUEUE_BASE_NS << task.requeues.min(20)).min(REQUEUE_MAX_NS));
-        task.requeues += 1;
-        let hold = (task.held_until_ns, number);
-        self.held.insert(hold);
+        let pause_ns = Backoff::default().pause_ns(task.requeues);
+        self.requeue_for(key, reason, pause_ns, now);
         self.advance(now);
         Ok(())
     }
@@ -184,24 +248,20 @@ impl TaskTable {
     /// Running to Suspended. The reservation stays.
     pub fn suspend(&mut self, id: &str, now: u64) -> Result<(), TaskError> {
         self.advance(now);
-        let number = self.number_with_edge(id, Phase::Suspended)?;
-        self.move_to(number, Phase::Suspended, Reason::None, now);
+        let key = self.key_with_edge(id, Phase::Suspended)?;
+        self.move_to(key, Phase::Suspended, Reason::None, now);
         Ok(())
     }
 
     /// Suspended to Running.
     pub fn resume(&mut self, id: &str, now: u64) -> Result<(), TaskError> {
         self.advance(now);
-        let number = self.number(id)?;
-        let from = self.tasks[&number].phase;
+        let key = self.key(id)?;
+        let from = self.tasks[key].phase;
         if from != Phase::Suspended {
-            return Err(TaskError::NoEdge {
-                id: id.to_string(),
-                from,
-                to: Phase::Running,
-            });
+            return Err(no_edge(id, from, Phase::Running));
         }
-        self.move_to(number, Phase::Running, Reason::None, now);
+        self.move_to(key, Phase::Running, Reason::None, now);
         Ok(())
     }
 
@@ -215,7 +275,7 @@ impl TaskTable {
     }
 
     pub fn context(&self, id: &str) -> Option<Arc<TaskContext>> {
-        Some(self.tasks[self.ids.get(id)?].context.clone())
+        Some(self.tasks[*self.ids.get(id)?].context.clone())
     }
 
     pub fn get(&mut self, id: &str, now: u64) -> Option<TaskRecord> {
@@ -226,15 +286,11 @@ impl TaskTable {
     /// Every remembered task in submission order.
     pub fn snapshot(&mut self, now: u64) -> Vec<TaskRecord> {
         self.advance(now);
-        let places: HashMap<u64, usize> = self
-            .waiting
-            .iter()
-            .enumerate()
-            .map(|(ahead, number)| (number, ahead))
-            .collect();
-        let tasks = self.tasks.iter().filter(|(_, task)| !task.forgotten);
+        let places: HashMap<Key, usize, Seeded> = self.waiting.places().collect();
+        let tasks = self.tasks.keys().into_iter().map(|key| (key, &self.tasks[key]));
         tasks
-            .map(|(number, task)| self.record_in_place(task, places.get(number).copied()))
+            .filter(|(_, task)| !task.forgotten)
+            .map(|(key, task)| self.record_in_place(task, places.get(&key).copied()))
             .collect()
     }
 
@@ -243,11 +299,7 @@ impl TaskTable {
         let new = usize::try_from(self.finished.saturating_sub(since)).unwrap_or(usize::MAX);
         let skip = self.history.len().saturating_sub(new);
         (
-            self.history
-                .iter()
-                .skip(skip)
-                .map(|&number| self.record(number))
-                .collect(),
+            self.history.iter().skip(skip).map(|&key| self.record(key)).collect(),
             self.finished,
         )
     }
@@ -265,8 +317,9 @@ impl TaskTable {
             .min()
     }
 
+    /// Whether `next` would find something.
     pub fn has_admitted(&self) -> bool {
-        self.admitted.len() > 0
+        self.admitted.first().is_some()
     }
 
     pub fn stats(&mut self, now: u64) -> Stats {
@@ -283,10 +336,35 @@ impl TaskTable {
             cancelled: in_phase(Phase::Cancelled),
             rejected: in_phase(Phase::Rejected),
             expired: in_phase(Phase::Expired),
-            reserved_memory: self.ledger.reserved().memory_bytes,
-            available_memory: self.ledger.available().memory_bytes,
-            reserved_share_ppm: self.ledger.reserved().share_ppm.into(),
+            reserved_memory: self.partitions.ledger().reserved().memory_bytes,
+            available_memory: self.partitions.ledger().available().memory_bytes,
+            reserved_share_ppm: self.partitions.ledger().reserved().share_ppm.into(),
         }
+    }
+
+    /// The record of a task, with its present place in the queue.
+    pub(super) fn record(&self, key: Key) -> TaskRecord {
+        let task = &self.tasks[key];
+        let waits = task.phase == Phase::Queued && task.unmet == 0 && task.held_until_ns == 0;
+        let ahead = waits.then(|| self.waiting.ahead_of(task.slot, task.spec.priority, key));
+        self.record_in_place(task, ahead)
+    }
+
+    fn record_in_place(&self, task: &Task, ahead: Option<usize>) -> TaskRecord {
+        let mut record = task.record();
+        if let Some(ahead) = ahead {
+            let (reason, detail) = self.waits_for(&task.spec, task.slot, ahead);
+            let Detail {
+                requeues, preemptions, ..
+            } = record.detail;
+            record.reason = reason;
+            record.detail = Detail {
+                requeues,
+                preemptions,
+                ..detail
+            };
+        }
+        record
     }
 
     pub(super) fn waiting_or_admitted(&self) -> usize {
@@ -297,21 +375,17 @@ impl TaskTable {
         self.counts[Phase::Running as usize]
     }
 
-    fn number(&self, id: &str) -> Result<u64, TaskError> {
+    fn key(&self, id: &str) -> Result<Key, TaskError> {
         self.ids
             .get(id)
             .copied()
             .ok_or_else(|| TaskError::Unknown { id: id.to_string() })
     }
 
-    fn number_with_edge(&self, id: &str, to: Phase) -> Result<u64, TaskError> {
-        let number = self.number(id)?;
-        let from = self.tasks[&number].phase;
-        edge(from, to).map(|_| number).ok_or(TaskError::NoEdge {
-            id: id.to_string(),
-            from,
-            to,
-        })
+    fn key_with_edge(&self, id: &str, to: Phase) -> Result<Key, TaskError> {
+        let key = self.key(id)?;
+        let from = self.tasks[key].phase;
+        edge(from, to).map(|_| key).ok_or_else(|| no_edge(id, from, to))
     }
 
     /// The reason must belong to the edge, or, when there is none, to the edges into that phase.
@@ -324,5 +398,13 @@ impl TaskTable {
         } else {
             Err(TaskError::WrongReason { reason })
         }
+    }
+}
+
+fn no_edge(id: &str, from: Phase, to: Phase) -> TaskError {
+    TaskError::NoEdge {
+        id: id.to_string(),
+        from,
+        to,
     }
 }

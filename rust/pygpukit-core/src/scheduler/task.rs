@@ -1,25 +1,33 @@
 //! One task inside the table.
 
 use super::context::TaskContext;
-use super::ledger::Reservation;
 use super::phase::Phase;
 use super::reason::Reason;
 use super::record::{Detail, TaskRecord};
 use super::spec::TaskSpec;
+use super::tasks::Key;
+use crate::partition::Reservation;
 use std::sync::Arc;
 
 pub(super) struct Task {
+    /// Unique in the process.
+    pub number: u64,
     pub spec: TaskSpec,
     pub context: Arc<TaskContext>,
+    /// Its partition's number; of no meaning once it has ended.
+    pub slot: usize,
+    /// It counts among the unfinished tasks of its partition.
+    pub entered: bool,
     pub phase: Phase,
     pub reason: Reason,
-    pub detail: Detail,
+    /// The numbers behind its rejection.
+    pub refused: Option<Box<Detail>>,
     pub field: &'static str,
     pub error: String,
     /// Dependencies that have not succeeded yet.
     pub unmet: usize,
     /// Tasks that wait for this one, in submission order.
-    pub dependants: Vec<u64>,
+    pub dependants: Vec<Key>,
     /// What the ledger holds for it.
     pub reserved: Option<Reservation>,
     /// A dispatcher is inside it. What it reserved stays reserved until the dispatcher is out, whatever the phase.
@@ -28,20 +36,30 @@ pub(super) struct Task {
     pub forgotten: bool,
     /// Not admitted again before this time; 0 = not held.
     pub held_until_ns: u64,
+    /// Times it went back to the queue, by being taken off or to be retried; those of them that were retries; times it gave way
+    /// to a higher priority; holds in a row since it was last admitted.
     pub requeues: u32,
+    pub retries: u32,
+    pub preemptions: u32,
+    pub holds: u32,
     pub submitted_ns: u64,
+    /// The first start, and that of the run under way.
     pub started_ns: u64,
+    pub run_started_ns: u64,
     pub finished_ns: u64,
 }
 
 impl Task {
-    pub fn new(spec: TaskSpec, number: u64, now: u64) -> Task {
+    pub fn new(spec: TaskSpec, slot: usize, number: u64, now: u64) -> Task {
         Task {
+            number,
             context: Arc::new(TaskContext::new(number, spec.id.clone(), spec.share_ppm)),
             spec,
+            slot,
+            entered: false,
             phase: Phase::Submitted,
             reason: Reason::None,
-            detail: Detail::default(),
+            refused: None,
             field: "",
             error: String::new(),
             unmet: 0,
@@ -51,29 +69,38 @@ impl Task {
             forgotten: false,
             held_until_ns: 0,
             requeues: 0,
+            retries: 0,
+            preemptions: 0,
+            holds: 0,
             submitted_ns: now,
             started_ns: 0,
+            run_started_ns: 0,
             finished_ns: 0,
         }
     }
 
     pub fn record(&self) -> TaskRecord {
-        let requeues = (self.requeues > 0).then_some(self.requeues.into());
+        let count = |n: u32| (n > 0).then_some(n.into());
         TaskRecord {
-            number: self.context.number,
+            number: self.number,
             id: self.spec.id.clone(),
             name: self.spec.name.clone(),
             phase: self.phase,
             reason: self.reason,
             detail: Detail {
-                requeues,
-                ..self.detail
+                requeues: count(self.requeues),
+                preemptions: count(self.preemptions),
+                ..self.refused.as_deref().copied().unwrap_or_default()
             },
             field: self.field,
             error: self.error.clone(),
             memory_bytes: self.spec.memory_bytes,
             share_ppm: self.spec.share_ppm,
+            memory_limit: self.spec.memory_limit,
+            share_limit_ppm: self.spec.share_limit_ppm,
             policy: self.spec.policy,
+            partition: self.spec.partition.clone(),
+            depends_on: self.spec.depends_on.clone(),
             priority: self.spec.priority,
             deadline_ns: self.spec.deadline_ns,
             submitted_ns: self.submitted_ns,

@@ -2,14 +2,15 @@
 
 use super::phase::{edge, Phase};
 use super::reason::Reason;
-use super::record::{Detail, Transition};
+use super::record::Transition;
 use super::table::TaskTable;
-use super::task::Task;
+use super::tasks::Key;
 use std::collections::VecDeque;
 
 impl TaskTable {
-    pub(super) fn move_to(&mut self, number: u64, to: Phase, reason: Reason, now: u64) {
-        let task = self.tasks.get_mut(&number).expect("a listed task is in the table");
+    pub(super) fn move_to(&mut self, key: Key, to: Phase, reason: Reason, now: u64) {
+        let task = &mut self.tasks[key];
+        let number = key.number;
         let from = task.phase;
         let Some(edge) = edge(from, to) else {
             panic!("task {number}: no edge {from:?} -> {to:?}")
@@ -19,18 +20,21 @@ impl TaskTable {
             reason.group(),
             "task {number}: {reason:?} on {from:?} -> {to:?}"
         );
-        let priority = task.spec.priority;
+        let (priority, slot) = (task.spec.priority, task.slot);
         match from {
             Phase::Queued => {
-                self.held.remove(&(task.held_until_ns, number));
-                self.waiting.remove(priority, number);
+                self.held.remove(&(task.held_until_ns, key));
+                self.unsettled |= self.waiting.remove(slot, priority, key);
             }
-            Phase::Admitted => _ = self.admitted.remove(priority, number),
+            Phase::Admitted => {
+                let starts = (to == Phase::Running).then(|| self.partitions.at(slot).limits.weight);
+                self.admitted.remove(priority, slot, key, starts);
+            }
             _ => {}
         }
-        (task.phase, task.reason, task.detail) = (to, reason, Detail::default());
+        (task.phase, task.reason) = (to, reason);
         if to == Phase::Admitted {
-            self.admitted.insert(priority, number);
+            self.admitted.insert(priority, slot, key);
         }
         if from != Phase::Submitted {
             self.counts[from as usize] -= 1;
@@ -49,64 +53,102 @@ impl TaskTable {
     }
 
     /// Moves a task to a terminal phase and settles those that depend on it. The caller advances the table afterwards.
-    pub(super) fn end(&mut self, number: u64, to: Phase, reason: Reason, now: u64) {
-        let mut ending = VecDeque::from([(number, to, reason)]);
-        while let Some((number, to, reason)) = ending.pop_front() {
-            // Two of its dependencies may have ended in this same loop.
-            if self.tasks[&number].phase.is_terminal() {
-                continue;
-            }
-            self.move_to(number, to, reason, now);
-            let task = self.task_mut(number);
-            task.finished_ns = now;
-            let deadline = (task.spec.deadline_ns, number);
-            let dependants = std::mem::take(&mut task.dependants);
-            if task.occupied {
-                task.context.stop();
-            }
-            let (occupied, id) = (task.occupied, task.spec.id.clone());
-            self.deadlines.remove(&deadline);
-            if !occupied {
-                self.vacate(number);
-            }
-            for dependant in dependants {
-                let task = self.task_mut(dependant);
-                if task.phase.is_terminal() {
-                    continue;
-                }
-                if to == Phase::Succeeded {
-                    task.unmet -= 1;
-                    if task.unmet == 0 {
-                        self.make_ready(dependant, now);
-                    }
-                } else {
-                    task.error = format!("dependency '{id}' ended {}", to.name());
-                    ending.push_back((dependant, Phase::Failed, Reason::DependencyFailed));
-                }
-            }
-            self.remember(number);
+    pub(super) fn end(&mut self, key: Key, to: Phase, reason: Reason, now: u64) {
+        let mut failed = VecDeque::new();
+        self.end_one(key, to, reason, now, &mut failed);
+        while let Some(dependant) = failed.pop_front() {
+            self.end_one(dependant, Phase::Failed, Reason::DependencyFailed, now, &mut failed);
         }
+    }
+
+    /// `failed`: gets the tasks that cannot succeed any more.
+    fn end_one(&mut self, key: Key, to: Phase, reason: Reason, now: u64, failed: &mut VecDeque<Key>) {
+        // Two of its dependencies may have ended just now, and it may even be forgotten.
+        if self.tasks.get(key).map_or(true, |task| task.phase.is_terminal()) {
+            return;
+        }
+        self.move_to(key, to, reason, now);
+        let task = &mut self.tasks[key];
+        task.finished_ns = now;
+        let (deadline_ns, slot) = (task.spec.deadline_ns, task.slot);
+        let entered = std::mem::take(&mut task.entered);
+        let dependants = std::mem::take(&mut task.dependants);
+        if task.occupied {
+            task.context.stop();
+        }
+        let (occupied, id) = (task.occupied, task.spec.id.clone());
+        if deadline_ns != 0 {
+            self.deadlines.remove(&(deadline_ns, key));
+        }
+        if entered {
+            self.partitions.at_mut(slot).tasks -= 1;
+        }
+        if !occupied {
+            self.vacate(key);
+        }
+        for dependant in dependants {
+            // It may have been cancelled in the meantime, and then forgotten.
+            let Some(task) = self.tasks.get_mut(dependant).filter(|task| !task.phase.is_terminal()) else {
+                continue;
+            };
+            if to == Phase::Succeeded {
+                task.unmet -= 1;
+                if task.unmet == 0 {
+                    self.make_ready(dependant, now);
+                }
+            } else {
+                task.error = format!("dependency '{id}' ended {}", to.name());
+                failed.push_back(dependant);
+            }
+        }
+        self.remember(key);
     }
 
     /// No dispatcher is inside the task: its reservation goes back.
-    pub(super) fn vacate(&mut self, number: u64) {
-        let task = self.task_mut(number);
-        task.occupied = false;
-        let (reserved, forgotten) = (task.reserved.take(), task.forgotten);
+    pub(super) fn vacate(&mut self, key: Key) {
+        self.leave(key);
+        let task = &mut self.tasks[key];
+        let (reserved, slot, forgotten) = (task.reserved.take(), task.slot, task.forgotten);
         if let Some(reserved) = reserved {
-            self.ledger.release(reserved);
+            self.partitions.ledger_mut().release(slot, reserved);
+            self.unsettled = true;
         }
         if forgotten {
-            self.forget(number);
+            self.forget(key);
         }
     }
 
-    fn remember(&mut self, number: u64) {
-        self.history.push_back(number);
+    /// A dispatcher enters the task: one stream of its partition is in use.
+    pub(super) fn occupy(&mut self, key: Key) {
+        let task = &mut self.tasks[key];
+        task.occupied = true;
+        let slot = task.slot;
+        self.partitions.at_mut(slot).occupied += 1;
+        self.open_or_close(slot);
+    }
+
+    pub(super) fn leave(&mut self, key: Key) {
+        let task = &mut self.tasks[key];
+        let slot = task.slot;
+        if std::mem::take(&mut task.occupied) {
+            self.partitions.at_mut(slot).occupied -= 1;
+            self.open_or_close(slot);
+        }
+    }
+
+    /// Starts no more tasks of a partition while all its streams are in use.
+    pub(super) fn open_or_close(&mut self, slot: usize) {
+        let partition = self.partitions.at(slot);
+        let open = partition.occupied < partition.limits.max_streams;
+        self.admitted.set_open(slot, open);
+    }
+
+    fn remember(&mut self, key: Key) {
+        self.history.push_back(key);
         self.finished += 1;
         while self.history.len() > self.config.max_finished.max(1) {
             let Some(oldest) = self.history.pop_front() else { return };
-            let task = self.task_mut(oldest);
+            let task = &mut self.tasks[oldest];
             if task.occupied {
                 task.forgotten = true;
             } else {
@@ -115,13 +157,9 @@ impl TaskTable {
         }
     }
 
-    fn forget(&mut self, number: u64) {
-        if let Some(task) = self.tasks.remove(&number) {
+    fn forget(&mut self, key: Key) {
+        if let Some(task) = self.tasks.remove(key) {
             self.ids.remove(&task.spec.id);
         }
-    }
-
-    pub(super) fn task_mut(&mut self, number: u64) -> &mut Task {
-        self.tasks.get_mut(&number).expect("a listed task is in the table")
     }
 }

@@ -18,17 +18,22 @@ pub fn small() -> (TaskTable, Log) {
 }
 
 pub fn asks(id: &str, memory_bytes: u64, share_ppm: u32) -> TaskSpec {
+    let policy = if (memory_bytes, share_ppm) == (0, 0) {
+        Policy::BestEffort
+    } else {
+        Policy::Burstable
+    };
     TaskSpec {
         memory_bytes,
         share_ppm,
-        policy: Policy::Burstable,
+        policy,
         ..TaskSpec::new(id)
     }
 }
 
 pub fn after(id: &str, depends_on: &[&str]) -> TaskSpec {
     TaskSpec {
-        depends_on: depends_on.iter().map(|d| d.to_string()).collect(),
+        depends_on: depends_on.iter().map(|d| (*d).into()).collect(),
         ..TaskSpec::new(id)
     }
 }
@@ -45,7 +50,7 @@ pub fn phase(table: &mut TaskTable, id: &str) -> Phase {
 }
 
 pub fn next(table: &mut TaskTable, now: u64) -> Option<String> {
-    table.next(now).map(|context| context.id.clone())
+    table.next(now).map(|context| context.id.to_string())
 }
 
 pub fn detail(record: &TaskRecord) -> Vec<(&'static str, u64)> {

@@ -1,0 +1,65 @@
+"""Limits of a partition as people write them, and what each isolation level really keeps apart."""
+
+from __future__ import annotations
+
+from typing import SupportsFloat, SupportsIndex
+
+from pygpukit import _core
+from pygpukit.core.errors import InvalidSpecError
+from pygpukit.scheduler import units
+
+_PPM = 1_000_000
+_ANY_PRIORITY = (-(2**31), 2**31 - 1)
+
+
+def partition_limits(
+    *,
+    memory: units.MemoryLike = None,
+    bandwidth: SupportsFloat | None = None,
+    borrow_memory: units.MemoryLike = None,
+    borrow_bandwidth: SupportsFloat | None = None,
+    lend_memory: units.MemoryLike = None,
+    lend_bandwidth: SupportsFloat | None = None,
+    priorities: tuple[SupportsIndex, SupportsIndex] = _ANY_PRIORITY,
+    weight: SupportsIndex = 1,
+    max_streams: SupportsIndex = 16,
+    isolation: str = "shared",
+) -> _core.PartitionLimits:
+    """What a partition keeps for its tasks and what bounds them. Raises InvalidSpecError naming the field.
+
+    memory, bandwidth: the quota, in bytes ("4GB") and as a fraction of the device; others never get it.
+    borrow_*: how far its tasks may go over the quota together, out of what others lend or no one keeps.
+    lend_*: how much of the quota others may use while it lies idle; its own tasks then wait for theirs to end.
+    priorities: lowest and highest priority of its tasks. weight: turns at the dispatcher, against other partitions.
+    max_streams: most tasks of it that run at a time. isolation: see isolation_levels(); "shared" is what there is.
+    """
+    try:
+        lowest, highest = priorities
+    except (TypeError, ValueError):
+        text = f"priorities={priorities!r}; give the lowest and the highest"
+        raise InvalidSpecError(text, "priorities") from None
+    return _core.PartitionLimits(
+        units.parse_memory(memory),
+        units.parse_share(bandwidth) / _PPM,
+        0.0,
+        units.parse_count(max_streams, "max_streams"),
+        priorities=(units.parse_priority(lowest), units.parse_priority(highest)),
+        weight=units.parse_count(weight, "weight"),
+        isolation=units.parse_text(isolation, "isolation"),
+        borrow=(
+            units.parse_memory(borrow_memory, "borrow_memory"),
+            units.parse_share(borrow_bandwidth, "borrow_bandwidth") / _PPM,
+        ),
+        lend=(
+            units.parse_memory(lend_memory, "lend_memory"),
+            units.parse_share(lend_bandwidth, "lend_bandwidth") / _PPM,
+        ),
+    )
+
+
+def isolation_levels() -> dict[str, dict[str, bool]]:
+    """By level, what it keeps apart and what not: only "process" and "mig" isolate faults and addresses."""
+    head, _, *rows = [
+        [cell.strip() for cell in line.strip("|").split("|")] for line in _core.isolation_table().splitlines()
+    ]
+    return {level: {what: cell == "yes" for what, cell in zip(head[1:], cells, strict=True)} for level, *cells in rows}

@@ -1,0 +1,18 @@
+//! Parts of a device with promises of their own: quotas, borrowing and lending, priority bands, isolation, and the ledger that keeps them.
+
+mod error;
+mod isolation;
+mod ledger;
+mod limits;
+mod manager;
+
+pub use error::SpecError;
+pub use isolation::{isolation_as_markdown, Isolation, ISOLATED};
+pub use ledger::{Account, Ledger, Reservation, Resource, Scope, Shortage};
+pub use limits::{Limits, MAX_WEIGHT};
+pub use manager::{Partition, PartitionConfig, PartitionManager, PartitionStats, DEFAULT_SLOT};
+
+/// One whole device, in parts per million.
+pub const WHOLE_SHARE_PPM: u32 = 1_000_000;
+/// Longest id and name, in bytes.
+pub const MAX_TEXT_BYTES: usize = 256;

@@ -1,0 +1,62 @@
+//! Recounts everything that the task table keeps incrementally: for tests and for bug reports.
+
+use super::phase::Phase;
+use super::table::TaskTable;
+use std::collections::HashMap;
+
+impl TaskTable {
+    /// An Err is a defect of this module.
+    pub fn audit(&self) -> Result<(), String> {
+        let mut reserved: HashMap<usize, (u64, u64)> = HashMap::new();
+        let mut places: HashMap<usize, (usize, u32)> = HashMap::new();
+        let (mut admitted, mut waiting) = (0, 0);
+        let keys = self.tasks.keys();
+        for &key in &keys {
+            let (number, task) = (key.number, &self.tasks[key]);
+            if let Some(held) = task.reserved {
+                let sum = reserved.entry(task.slot).or_default();
+                *sum = (sum.0 + held.memory_bytes, sum.1 + u64::from(held.share_ppm));
+            }
+            let holds = matches!(task.phase, Phase::Admitted | Phase::Running | Phase::Suspended) || task.occupied;
+            if task.reserved.is_some() != holds {
+                return Err(format!(
+                    "task {number} is {:?}, occupied {}: holds {:?}",
+                    task.phase, task.occupied, task.reserved
+                ));
+            }
+            if self.ids.get(&task.spec.id) != Some(&key) {
+                return Err(format!("task {number} is not listed under its id '{}'", task.spec.id));
+            }
+            if task.entered == task.phase.is_terminal() {
+                return Err(format!("task {number} is {:?}, entered {}", task.phase, task.entered));
+            }
+            let place = places.entry(task.slot).or_default();
+            *place = (place.0 + usize::from(task.entered), place.1 + u32::from(task.occupied));
+            admitted += usize::from(task.phase == Phase::Admitted);
+            waiting += usize::from(task.phase == Phase::Queued && task.unmet == 0 && task.held_until_ns == 0);
+        }
+        for (slot, sum) in reserved {
+            let books = self.partitions.ledger().used(slot);
+            if (books.memory_bytes, u64::from(books.share_ppm)) != sum {
+                return Err(format!("the ledger has {books:?} in slot {slot}, tasks hold {sum:?}"));
+            }
+        }
+        for (slot, (tasks, occupied)) in places.into_iter().filter(|(_, place)| *place != (0, 0)) {
+            let partition = self.partitions.at(slot);
+            if (partition.tasks, partition.occupied) != (tasks, occupied) {
+                return Err(format!("{tasks} tasks, {occupied} occupied in {partition:?}"));
+            }
+        }
+        if (self.ids.len(), self.admitted.len()) != (keys.len(), admitted) {
+            let (ids, tasks) = (self.ids.len(), keys.len());
+            return Err(format!("{ids} ids of {tasks} tasks, {admitted} admitted"));
+        }
+        if self.waiting.places().count() != waiting {
+            return Err(format!(
+                "{waiting} tasks wait, {} are in line",
+                self.waiting.places().count()
+            ));
+        }
+        self.partitions.ledger().audit()
+    }
+}

@@ -1,0 +1,358 @@
+"""Faults around the scheduler: threads, event loops, forks, signals and ends of the interpreter, at any moment."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import gc
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+import warnings
+import weakref
+from pathlib import Path
+
+import pytest
+
+import pygpukit as gp
+from pygpukit.core.errors import InvalidSpecError, TaskCancelledError, TaskRejectedError
+from pygpukit.scheduler import Scheduler
+
+PATIENCE_S = 30
+
+
+@pytest.fixture
+def scheduler():
+    made = Scheduler(total_memory="100MB")
+    yield made
+    made._shut(PATIENCE_S)
+
+
+def wait_until(condition):
+    end = time.monotonic() + PATIENCE_S
+    while not condition():
+        assert time.monotonic() < end, "waited in vain"
+        time.sleep(0.001)
+
+
+def drained(scheduler):
+    """Whether nothing is unfinished or reserved, and every task ended once."""
+    totals = scheduler.global_stats()
+    ended = sum(totals[phase] for phase in ("succeeded", "failed", "cancelled", "rejected", "expired"))
+    return ended == totals["submitted"] and totals["reserved_memory"] == totals["reserved_share_ppm"] == 0
+
+
+def run(code, *, returncode=0):
+    """Run a program in a process of its own; its standard error."""
+    environment = {**os.environ, "PYTHONPATH": str(Path(gp.__file__).parent.parent)}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, env=environment)
+    assert done.returncode == returncode, done.stderr
+    return done.stderr
+
+
+# ---- threads ----
+
+
+def test_64_threads_submit_cancel_resize_and_watch(scheduler):
+    scheduler.create_partition("a", memory="40MB", borrow_memory="20MB")
+    scheduler.start()
+    outcomes, errors = [], []
+
+    def client(seed):
+        rng = random.Random(seed)
+        try:
+            for _ in range(12):
+                task = scheduler.submit(
+                    (lambda: 1 // 0) if rng.random() < 0.1 else (lambda: seed),
+                    memory=rng.randrange(1, 50 << 20),
+                    priority=rng.randrange(3),
+                    partition=rng.choice([None, "a"]),
+                    retry=rng.choice([None, 1]),
+                )
+                if rng.random() < 0.3:
+                    task.cancel()
+                elif rng.random() < 0.2:
+                    scheduler.resize_partition("a", memory="40MB", borrow_memory=f"{rng.randrange(10, 30)}MB")
+                elif rng.random() < 0.2:
+                    assert scheduler.snapshot()["totals"]["reserved_memory"] <= 100 << 20
+                outcomes.append(task)
+        except Exception as error:
+            errors.append(error)
+
+    clients = [threading.Thread(target=client, args=(seed,)) for seed in range(64)]
+    for thread in clients:
+        thread.start()
+    for thread in clients:
+        thread.join()
+    assert not errors and len(outcomes) == 64 * 12
+    for task in outcomes:
+        try:
+            task.result(PATIENCE_S)
+        except (TaskCancelledError, TaskRejectedError, ZeroDivisionError):
+            assert task.phase in ("Cancelled", "Rejected", "Failed")
+    wait_until(lambda: drained(scheduler))
+
+
+def test_many_threads_wait_for_one_task(scheduler):
+    """Whoever waits first makes what all wait on, just as the task ends."""
+    for _ in range(50):
+        task, found = scheduler.submit(lambda: "value"), []
+
+        def wait(task=task, found=found):
+            found.append(task.result(PATIENCE_S))
+
+        waiters = [threading.Thread(target=wait) for _ in range(2)]
+        for thread in waiters:
+            thread.start()
+        for thread in waiters:
+            thread.join(PATIENCE_S)
+        assert found == ["value", "value"]
+
+
+def test_one_id_taken_by_many_threads_at_once_is_one_task(scheduler):
+    barrier, taken, refused = threading.Barrier(16), [], []
+
+    def client():
+        barrier.wait()
+        try:
+            taken.append(scheduler.submit(lambda: None, task_id="same"))
+        except InvalidSpecError as error:
+            refused.append(error.field)
+
+    clients = [threading.Thread(target=client) for _ in range(16)]
+    for thread in clients:
+        thread.start()
+    for thread in clients:
+        thread.join()
+    assert (len(taken), refused, scheduler.task_count) == (1, ["task_id"] * 15, 1)
+
+
+# ---- bad input changes nothing ----
+
+
+@pytest.mark.parametrize(
+    ("arguments", "field"),
+    [
+        ({"memory": "lots"}, "memory"),
+        ({"bandwidth": 1.5}, "bandwidth"),
+        ({"depends_on": ["never"]}, "depends_on"),
+        ({"task_id": "me", "depends_on": ["me"]}, "depends_on"),
+        ({"partition": "nowhere"}, "partition"),
+        ({"policy": "guaranteed", "memory": "1MB"}, "bandwidth"),
+        ({"policy": "best_effort", "memory": "1MB"}, "memory"),
+        ({"memory": "2MB", "memory_limit": "1MB"}, "memory_limit"),
+    ],
+)
+def test_bad_requests_name_the_field_and_reserve_nothing(scheduler, arguments, field):
+    before = scheduler.core.stats()
+    with pytest.raises(InvalidSpecError) as raised:
+        scheduler.submit(lambda: None, **arguments)
+    assert raised.value.field == field and field in str(raised.value)
+    after = scheduler.core.stats()
+    unchanged = ("queued", "admitted", "running", "reserved_memory", "available_memory", "reserved_share_ppm")
+    assert [after[name] for name in unchanged] == [before[name] for name in unchanged]
+    assert scheduler.step() is None
+
+
+# ---- event loops ----
+
+
+def test_a_failure_in_gather_leaves_the_others(scheduler):
+    async def main():
+        tasks = [scheduler.submit(lambda i=i: 6 // i) for i in range(4)]
+        return await asyncio.gather(*tasks, return_exceptions=True)
+
+    zero, *others = asyncio.run(main())
+    assert isinstance(zero, ZeroDivisionError) and others == [6, 3, 2]
+    wait_until(lambda: drained(scheduler))
+
+
+def test_two_loops_in_two_threads_await_one_task(scheduler):
+    entered, go = threading.Event(), threading.Event()
+
+    def work():
+        entered.set()
+        assert go.wait(PATIENCE_S)
+        return "both"
+
+    task, found = scheduler.submit(work), []
+
+    async def wait():
+        return await task
+
+    threads = [threading.Thread(target=lambda: found.append(asyncio.run(wait()))) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    assert entered.wait(PATIENCE_S)
+    go.set()
+    for thread in threads:
+        thread.join(PATIENCE_S)
+    assert found == ["both", "both"]
+
+
+def test_a_loop_that_is_closed_under_a_wait_harms_nobody(scheduler):
+    entered, go = threading.Event(), threading.Event()
+
+    def work():
+        entered.set()
+        assert go.wait(PATIENCE_S)
+        return "late"
+
+    task = scheduler.submit(work)
+
+    async def wait():
+        return await task
+
+    loop = asyncio.new_event_loop()
+    waiting = loop.create_task(wait())
+    scheduler.start()
+    loop.run_until_complete(asyncio.sleep(0.001))  # it waits now
+    assert entered.wait(PATIENCE_S)
+    waiting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        loop.run_until_complete(waiting)
+    loop.close()
+    go.set()
+    with pytest.raises(TaskCancelledError):
+        task.result(PATIENCE_S)
+    wait_until(lambda: drained(scheduler))
+    assert scheduler.submit(lambda: "next").result(PATIENCE_S) == "next"
+
+
+def test_awaits_dropped_at_any_moment_leak_nothing(scheduler):
+    """Waits that time out while their task runs, waits or has just ended."""
+    rng, kept = random.Random(3), []
+
+    async def one():
+        task = scheduler.submit(lambda: time.sleep(0.001), memory="40MB")
+        kept.append(weakref.ref(task))
+        with contextlib.suppress(asyncio.TimeoutError, TaskCancelledError):
+            await asyncio.wait_for(task, rng.random() * 0.01)
+
+    async def main():
+        await asyncio.gather(*(one() for _ in range(60)))
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # never awaited, never retrieved
+        asyncio.run(main())
+        wait_until(lambda: drained(scheduler))
+        gc.collect()
+    assert not [ref for ref in kept if ref() is not None]
+
+
+# ---- forks ----
+
+FORK = """
+import os, sys
+from pygpukit.scheduler import Scheduler
+scheduler = Scheduler(total_memory=1 << 20)
+scheduler.start()
+task = scheduler.submit(lambda: 7)
+assert task.result(30) == 7
+waiting = scheduler.submit(lambda: 8, memory=64)
+child = os.fork()
+if child == 0:
+    for use in (lambda: scheduler.submit(lambda: 1), scheduler.start, scheduler.stats, scheduler.snapshot,
+                scheduler.close, lambda: waiting.cancel(), lambda: scheduler.get_task("x"), lambda: scheduler.tasks()):
+        try:
+            use()
+        except RuntimeError as error:
+            assert "forked" in str(error), error
+        except TypeError:
+            pass
+        else:
+            os._exit(3)
+    {end}
+_, status = os.waitpid(child, 0)
+assert os.waitstatus_to_exitcode(status) == 0, status
+assert waiting.result(30) == 8
+assert scheduler.submit(lambda: 9).result(30) == 9
+"""
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+@pytest.mark.parametrize("end", ["os._exit(0)", "sys.exit(0)", "del scheduler, task, waiting; sys.exit(0)"])
+def test_a_forked_child_is_told_whose_scheduler_it_is(end):
+    assert "Traceback" not in run(FORK.replace("{end}", end))
+
+
+def test_a_fork_while_threads_are_in_the_core_hangs_nobody():
+    code = """
+import os, threading
+from pygpukit.scheduler import Scheduler
+scheduler = Scheduler(total_memory=1 << 20, max_queue=100_000)
+scheduler.start()
+stop = threading.Event()
+def churn():
+    while not stop.is_set():
+        scheduler.submit(lambda: None).cancel()
+threads = [threading.Thread(target=churn) for _ in range(3)]
+for thread in threads: thread.start()
+for _ in range(20):
+    child = os.fork()
+    if child == 0:
+        try:
+            scheduler.submit(lambda: None)
+        except RuntimeError:
+            os._exit(0)
+        os._exit(3)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+stop.set()
+for thread in threads: thread.join()
+scheduler.close()
+"""
+    assert "Traceback" not in run(code)
+
+
+# ---- ends ----
+
+
+@pytest.mark.parametrize(
+    ("last", "returncode"),
+    [
+        ("os._exit(5)", 5),
+        ("atexit.register(sys.exit, 0)", 0),
+        ("atexit.register(lambda: tasks[-1].cancel())", 0),
+        ("atexit.register(scheduler.close)", 0),
+        ("scheduler.stop(); scheduler.start()", 0),
+        ("os.kill(os.getpid(), signal.SIGTERM); time.sleep(10)", -signal.SIGTERM),
+    ],
+)
+def test_ends_with_tasks_under_way(last, returncode):
+    code = f"""
+import atexit, os, signal, sys, threading, time
+from pygpukit.scheduler import Scheduler
+scheduler = Scheduler(total_memory=1 << 20)
+entered = threading.Event()
+def work():
+    entered.set()
+    time.sleep(0.1)
+tasks = [scheduler.submit(work) for _ in range(6)]
+scheduler.start()
+entered.wait()
+{last}
+"""
+    assert "Traceback" not in run(code, returncode=returncode)
+
+
+def test_ctrl_c_at_any_moment_leaves_a_scheduler_that_works(scheduler):
+    rng, interrupted = random.Random(1), 0
+    for _ in range(30):
+        timer = threading.Timer(rng.random() * 0.01, os.kill, (os.getpid(), signal.SIGINT))
+        try:
+            timer.start()
+            for _ in range(1000):
+                scheduler.submit(lambda: time.sleep(0.0005), memory="1MB")
+                scheduler.step()
+            raise AssertionError("the signal never came")
+        except KeyboardInterrupt:
+            interrupted += 1
+        finally:
+            timer.join()
+    assert interrupted == 30
+    wait_until(lambda: scheduler.step() is None and drained(scheduler))
+    assert scheduler.submit(lambda: "works").result(PATIENCE_S) == "works"
