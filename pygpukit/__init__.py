@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from pygpukit import array_api as array_api
     from pygpukit import cache as cache
+    from pygpukit import dashboard as dashboard
     from pygpukit import jupyter as jupyter
     from pygpukit import memory as memory
     from pygpukit import ops as ops
@@ -658,6 +659,7 @@ _SUBMODULES = (
     "benchmark",
     "cache",
     "core",
+    "dashboard",
     "jit",
     "jupyter",
     "memory",
