@@ -1,6 +1,7 @@
 """Records the small trace that tests and the notebook replay: `python tools/record_trace.py FILE.pgktrace`
 
-On the simulated device: named arrays, tasks of three QoS classes that queue, run, are refused and cancelled, an eviction and a restore.
+On the simulated device: named arrays, tasks of three QoS classes that queue, run, are refused and cancelled, an
+eviction and a restore.
 """
 
 from __future__ import annotations

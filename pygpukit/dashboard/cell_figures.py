@@ -17,11 +17,12 @@ _GROWS, _SHRINKS = (1, 4), (2, 3)  # ALLOC and RESTORE, FREE and EVICT
 
 @dataclass(frozen=True)
 class Mark:
-    """Where a cell began: the ring's next record, bytes in use, launches so far."""
+    """Where a cell began: the ring's next record, bytes in use, launches so far, ids of the live blocks."""
 
     first_record: int
     used: int
     launches: int
+    blocks: frozenset[int]
 
 
 @dataclass(frozen=True)
@@ -87,14 +88,14 @@ ledger = CellLedger()
 
 def mark() -> Mark:
     """The state when a cell begins. Opens no backend."""
-    return Mark(_core.ring_head(), _used(), _launches())
+    return Mark(_core.ring_head(), _used(), _launches(), frozenset(block[0] for block in _blocks()))
 
 
 def measure(begun: Mark, cell: int, count: int, wall_ns: int) -> CellFigures:
     """The figures of a cell that ends now. cell: its interned id."""
     launches = _launches() - begun.launches
     gpu_ns, untimed, rise, lost = _replay(begun.first_record)
-    blocks = [] if native.backend_name() is None else [b for b in _core.pool_blocks(0) if b[5] == cell]
+    blocks = [block for block in _blocks() if block[5] == cell and block[0] not in begun.blocks]
     used = _used()
     return CellFigures(
         count=count,
@@ -111,6 +112,10 @@ def measure(begun: Mark, cell: int, count: int, wall_ns: int) -> CellFigures:
 
 def _used() -> int:
     return 0 if native.backend_name() is None else _core.pool_stats(0).used
+
+
+def _blocks() -> list[tuple[int, int, int, int, int, int, int, bool]]:
+    return [] if native.backend_name() is None else _core.pool_blocks(0)
 
 
 def _launches() -> int:

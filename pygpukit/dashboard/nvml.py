@@ -84,7 +84,11 @@ class NvmlDevice:
     def driver_version(self) -> str:
         """Such as "570.86.15"; "" where it is not told."""
         text = ctypes.create_string_buffer(80)
-        return "" if self._call("nvmlSystemGetDriverVersion", text, ctypes.c_uint(80)) else text.value.decode("replace")
+        return (
+            ""
+            if self._call("nvmlSystemGetDriverVersion", text, ctypes.c_uint(80))
+            else text.value.decode("utf-8", "replace")
+        )
 
     def utilization(self) -> tuple[Reading, Reading]:
         """Per cent of the time in which a kernel ran, and in which memory was read or written."""

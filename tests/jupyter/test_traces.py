@@ -1,7 +1,9 @@
-"""Recording and replaying: the same messages, at any speed, without a device; a wrong file is refused in one sentence."""
+"""Recording and replaying: the same messages, at any speed, without a device; a wrong file is refused."""
 
 from __future__ import annotations
 
+import contextlib
+import itertools
 import json
 import math
 import threading
@@ -55,22 +57,21 @@ def test_a_recording_holds_what_happened(tmp_path: Path) -> None:
         scheduler.submit(lambda: gp.ones(8) + gp.ones(8), name="adds", bandwidth=0.25, memory="1MB").result()
         refused = scheduler.submit(print, memory=scheduler.total_memory + 1, name="big")
         time.sleep(0.25)
-    assert refused.state.name == "REJECTED" or refused.record.phase == "Rejected"
+    assert refused.record.phase == "Rejected"
     whole = trace.read(path)
     kinds = [entry.content["type"] for entry in whole.entries]
     assert kinds[:3] == ["snapshot", "history", "frame"] and kinds.count("frame") >= 3
     frames = [entry.buffers[0] for entry in whole.entries if entry.content["type"] == "frame"]
     places = [SEQUENCES.unpack_from(frame) for frame in frames]
-    assert all(first == before for (_, before), (first, _) in zip(places, places[1:], strict=False))
+    assert all(first == before for (_, before), (first, _) in itertools.pairwise(places))
     end = state.of_entries("x", whole.entries)
     tasks = {row["name"]: row for row in end.tasks.values()}
     assert (tasks["adds"]["phase"], tasks["adds"]["sharePpm"]) == ("Succeeded", 250_000)
     assert tasks["big"]["phase"] == "Rejected" and "asked" in tasks["big"]["detail"]
-    now = state.live("x", [])
-    assert {block.address for block in end.blocks} == {block.address for block in now.blocks}
-    assert held.device_ptr in {block.address for block in end.blocks}
-    assert end.gauges["used"] == now.gauges["used"]
-    assert end.segments == sorted(now.segments)
+    assert {block.address: block.owner for block in end.blocks}[held.device_ptr] == "held"
+    assert len(end.blocks) == end.gauges["live_blocks"]
+    assert sum(block.size for block in end.blocks) == end.gauges["used"]
+    assert len(end.segments) == end.gauges["segments"]
 
 
 def test_recording_ends_with_its_thread_and_leaves_nothing(tmp_path: Path) -> None:
@@ -135,10 +136,8 @@ def test_the_parser_takes_any_bytes() -> None:
         for _ in range(random.randrange(1, 20)):
             if data:
                 data[random.randrange(min(len(data), 3000))] = random.randrange(256)
-        try:
+        with contextlib.suppress(trace.TraceError):
             state.of_entries("x", trace.parse(bytes(data)).entries)
-        except trace.TraceError:
-            pass
 
 
 def test_the_committed_trace_is_replayed_whole() -> None:
