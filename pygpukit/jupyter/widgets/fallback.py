@@ -68,25 +68,20 @@ def scheduler_html(state: State) -> str:
 
 
 def cells_html(state: State) -> str:
-    """A table of cells. GPU time is left out: it differs between runs; the live view has it."""
+    """What each run of a cell kept. Times, peaks and prompt numbers are left out: they differ from run to run."""
     rows = [
-        (
-            f"In [{row['count']}]",
-            str(row["launches"]),
-            human_bytes(row["peak"]),
-            human_bytes(row["kept"]),
-            human_bytes(row["leaked"]),
-        )
-        for row in state.cells
+        (str(number), str(row["launches"]), human_bytes(row["kept"]), human_bytes(row["leaked"]))
+        for number, row in enumerate(state.cells, 1)
     ]
-    peak = max((row["peak"] for row in state.cells), default=0)
+    most = max((row["kept"] for row in state.cells), default=0)
+    step = WIDTH / max(1, len(rows))
     bars = [
-        _rect(WIDTH * i / len(state.cells), ROW * (1 - row["peak"] / peak), WIDTH / len(state.cells) - 2, COLOURS[0])
+        _rect(step * i, ROW * (1 - row["kept"] / most), step - 2, COLOURS[0])
         for i, row in enumerate(state.cells)
-        if peak
+        if row["kept"]
     ]
-    words = f"{len(rows)} cells; peak {human_bytes(peak)}"
-    table = _table(("Cell", "Launches", "Peak", "Kept", "Leaked"), rows)
+    words = f"{len(rows)} cells; they kept {human_bytes(sum(row['kept'] for row in state.cells))}"
+    table = _table(("Run", "Launches", "Kept", "Leaked"), rows)
     return _page("GPU cells", state.label, words, bars, 1 if bars else 0, table)
 
 
