@@ -267,7 +267,7 @@ test('device: each field has a value or its reason', async ({ page }) => {
 for (const name of ['memory', 'scheduler', 'device', 'cells'] as const satisfies ModuleName[]) {
   test(`replay: the recorded trace fills the ${name} view, with no kernel and no request`, async ({ page }) => {
     const requests: string[] = [];
-    page.on('request', ({ url }) => /^https?:/.test(url()) && requests.push(url()));
+    page.on('request', (request) => /^https?:/.test(request.url()) && requests.push(request.url()));
     await mount(page, name);
     expect(await playTrace(page, TRACE)).toBeGreaterThan(20);
     await expect(panel(page)).toHaveAttribute('data-state', 'live');
