@@ -21,7 +21,7 @@ from pygpukit.dashboard.feed import SEQUENCES
 from pygpukit.jupyter import telemetry
 from pygpukit.scheduler import Scheduler
 
-TRACE = Path(__file__).parent / "data" / "small.pgktrace"
+TRACE = Path(__file__).parents[2] / "notebooks/data/dashboards.pgktrace"
 MESSAGE = ({"type": "tasks", "tNs": 1, "rows": []}, ())
 
 

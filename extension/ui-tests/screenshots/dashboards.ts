@@ -8,7 +8,7 @@ import { scenario } from '../support/scenario.ts';
 
 const ROOT = join(import.meta.dirname, '../../..');
 const IMAGES = join(ROOT, 'docs/images');
-const TRACE = join(ROOT, 'tests/jupyter/data/small.pgktrace');
+const TRACE = join(ROOT, 'notebooks/data/dashboards.pgktrace');
 const LOOKS = { light: { width: 960, scheme: 'light' }, dark: { width: 960, scheme: 'dark' }, narrow: { width: 420, scheme: 'light' } } as const;
 const FIELDS: readonly [string, string, number | null, string, string][] = [
   ['gpu_utilization', 'GPU busy', 61, '%', ''],

@@ -5,7 +5,7 @@ import { type Page, expect, test } from '@playwright/test';
 import { type FrameFields, encodeFrame } from '../../core/test/encode.ts';
 import { type ModuleName, mount, playTrace, sendFrame, sendMessage } from '../support/plain-page.ts';
 
-const TRACE = join(import.meta.dirname, '../../../tests/jupyter/data/small.pgktrace');
+const TRACE = join(import.meta.dirname, '../../../notebooks/data/dashboards.pgktrace');
 const MiB = 2 ** 20;
 const BASE = 0x7f00_0000_0000;
 const CONTROLS = { actions: ['cancel', 'pause', 'resume', 'quota', 'trim'] };
