@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import sys
 import time
+from typing import Any
 
 os.environ.setdefault("PYGPUKIT_BACKEND", "sim")
 
@@ -34,15 +35,17 @@ def work(steps: int) -> None:
 def main(path: str) -> None:
     gp.ones(1)
     with gp.dashboard.record(path) as recorder:
-        held = []
+        held: list[Any] = []
         for count, (name, mebibytes) in enumerate([("weights", 12), ("table", 5), ("frames", 3)], 1):
             begun, cell = cell_figures.mark(), _core.intern(f"cell-{count}")
-            native.set_cell(cell, None)
+            source = f"# {name}\narray = gp.zeros({mebibytes * MIB // 4}) + 1\n"
+            native.set_cell(cell, f"cell-{count}")
             _core.ring_push(64, cell=cell, a=count)
             start_ns = _core.now_ns()
-            array = gp.zeros(mebibytes * MIB // 4) + 1
-            array.name = name
-            held.append(array)
+            scope: dict[str, Any] = {"gp": gp}
+            exec(compile(source, f"cell-{count}", "exec"), scope)
+            scope["array"].name = name
+            held.append(scope["array"])
             wall_ns = _core.now_ns() - start_ns
             _core.ring_push(65, cell=cell, a=count, b=wall_ns)
             cell_figures.ledger.add(cell_figures.measure(begun, cell, count, wall_ns))
