@@ -35,7 +35,7 @@ for (const name of ['memory', 'scheduler', 'device', 'cells'] as const satisfies
         const processes = [[4711, 'python', 2 ** 31]];
         await sendMessage(page, { type: 'device', tNs: i * 1e9, source: 'NVML, driver 570.1', fields, processes });
       }
-      for (const summary of await page.locator('.gk-details:not([open]) summary').all()) await summary.click();
+      await page.evaluate(() => document.querySelectorAll<HTMLDetailsElement>('.gk-details').forEach((node) => (node.open = true)));
       await page.waitForTimeout(150);
       mkdirSync(IMAGES, { recursive: true });
       await page.locator('.gk-panel').screenshot({ path: join(IMAGES, `dashboard-${name}-${look}.png`) });
