@@ -160,5 +160,5 @@ def task_row(task: _core.TaskRecord) -> dict[str, Any]:
         "gpuNs": task.gpu_ns,
         "launches": task.launches,
         "paced": task.paced,
-        "detail": ", ".join(f"{key} {value:g}" for key, value in sorted(task.detail.items())),
+        "detail": ", ".join(f"{key} {value:,}" for key, value in sorted(task.detail.items())),
     }

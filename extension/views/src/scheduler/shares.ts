@@ -52,7 +52,7 @@ export class ShareChart {
       mark.style.background = `var(--gk-owner-${tenant.colour})`;
       setText(label, tenant.name);
       label.title = tenant.name;
-      setText(amount, `${format.percent(tenant.achieved, 1) || '0 %'} of ${promise(tenant)}`);
+      setText(amount, `${format.percent(tenant.achieved, 1) || '0 %'}, promised ${promise(tenant)}`);
     });
     this.table.show(
       () => tenants,
