@@ -9,7 +9,7 @@ const here = import.meta.dirname;
 
 // One self-contained module a widget: anywidget loads it from a Blob URL, where relative imports do not resolve.
 await build({
-  entryPoints: { memory: join(here, 'widgets/src/memory.ts'), scheduler: join(here, 'widgets/src/scheduler.ts') },
+  entryPoints: Object.fromEntries(['memory', 'scheduler', 'device', 'cells'].map((name) => [name, join(here, `widgets/src/${name}.ts`)])),
   outdir: out,
   bundle: true,
   format: 'esm',

@@ -88,6 +88,7 @@ _SUBMODULES = (
     "benchmark",
     "cache",
     "core",
+    "dashboard",
     "jit",
     "jupyter",
     "memory",

@@ -3,6 +3,7 @@ from pygpukit import array_api as array_api
 from pygpukit import benchmark as benchmark
 from pygpukit import cache as cache
 from pygpukit import core as core
+from pygpukit import dashboard as dashboard
 from pygpukit import jupyter as jupyter
 from pygpukit import memory as memory
 from pygpukit import ops as ops

@@ -22,6 +22,8 @@ LABEXTENSION = Path("pygpukit.data/data/share/jupyter/labextensions/pygpukit")
 OUTPUTS = (
     WIDGETS / "memory.js",
     WIDGETS / "scheduler.js",
+    WIDGETS / "device.js",
+    WIDGETS / "cells.js",
     WIDGETS / "widgets.css",
     LABEXTENSION / "package.json",
     LABEXTENSION / "install.json",

@@ -5,14 +5,25 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from pygpukit.jupyter.widgets import CellsWidget as CellsWidget
+    from pygpukit.jupyter.widgets import DeviceWidget as DeviceWidget
     from pygpukit.jupyter.widgets import MemoryWidget as MemoryWidget
     from pygpukit.jupyter.widgets import SchedulerWidget as SchedulerWidget
 
-__all__ = ["MemoryWidget", "SchedulerWidget", "load_ipython_extension", "unload_ipython_extension"]
+_WIDGETS = ("CellsWidget", "DeviceWidget", "MemoryWidget", "SchedulerWidget")
+
+__all__ = [
+    "CellsWidget",
+    "DeviceWidget",
+    "MemoryWidget",
+    "SchedulerWidget",
+    "load_ipython_extension",
+    "unload_ipython_extension",
+]
 
 
 def __getattr__(name: str) -> Any:
-    if name not in ("MemoryWidget", "SchedulerWidget"):
+    if name not in _WIDGETS:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from pygpukit.jupyter import widgets
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from pygpukit import _core
 from pygpukit._core import native
+from pygpukit.dashboard import actions
 from pygpukit.jupyter import status
 
 TARGET = "pygpukit.control.v1"
@@ -123,6 +124,7 @@ _ACTIONS: dict[str, Callable[[dict[str, Any]], Any]] = {
     "status": _status,
     "snapshot": _snapshot,
     "cancel": _cancel,
+    **actions.ACTIONS,
 }
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from pygpukit import _core
 from pygpukit._core import native
+from pygpukit.dashboard import cell_figures
 from pygpukit.jupyter import interrupt
 from pygpukit.jupyter.output import DeviceOutput
 
@@ -18,14 +19,19 @@ _CELL_END = 65
 @dataclass(frozen=True)
 class RunningCell:
     """One cell under way. number: its execution count. raw: its text. filename: what its code is compiled under.
-    first_record: the ring's next record when it began."""
+    mark: the state when it began."""
 
     id: int
     number: int
     raw: str
     filename: str
     begin_ns: int
-    first_record: int
+    mark: cell_figures.Mark
+
+    @property
+    def first_record(self) -> int:
+        """The ring's next record when it began."""
+        return self.mark.first_record
 
 
 class Ledger:
@@ -64,7 +70,7 @@ class Ledger:
             raw=raw,
             filename=self._shell.compile.get_code_name(raw, code, number),
             begin_ns=_core.now_ns(),
-            first_record=_core.ring_head(),
+            mark=cell_figures.mark(),
         )
         self._output.cell_begins()
         self._stack.append(cell)
@@ -83,7 +89,9 @@ class Ledger:
         if not self._stack:
             return
         cell = self._stack.pop()
-        _core.ring_push(_CELL_END, cell=cell.id, a=cell.number, b=_core.now_ns() - cell.begin_ns)
+        wall_ns = _core.now_ns() - cell.begin_ns
+        _core.ring_push(_CELL_END, cell=cell.id, a=cell.number, b=wall_ns)
+        cell_figures.ledger.add(cell_figures.measure(cell.mark, cell.id, cell.number, wall_ns))
         outer = self.current
         native.set_cell(outer.id if outer else 0, outer.filename if outer else None)
 

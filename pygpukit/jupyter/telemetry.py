@@ -13,10 +13,12 @@ again) when it becomes visible. Sinks at the same place share one frame, so they
 from __future__ import annotations
 
 import atexit
+import struct
 import threading
 import time
 import warnings
 import weakref
+from collections import deque
 from typing import Protocol
 
 from pygpukit import _core
@@ -24,6 +26,23 @@ from pygpukit import _core
 DEFAULT_HZ = 10.0
 MAX_HZ = 60.0
 FRAME_RECORDS = 4096  # of a longer burst the newest; the frame's header counts the others as lost
+HISTORY_SAMPLES = 6000  # ten minutes at the default rate
+_TIME, _USED, _LAUNCHES = struct.Struct("<48xQ"), struct.Struct("<64xQQ"), struct.Struct("<128xQQ")
+_SAMPLE = struct.Struct("<4d")  # time in ns, used and reserved bytes, launches
+
+_history: deque[bytes] = deque(maxlen=HISTORY_SAMPLES)
+
+
+def history() -> bytes:
+    """The newest samples that frames carried, oldest first: rows of four float64 (ns, used, reserved, launches)."""
+    return b"".join(_history)
+
+
+def _remember(frame: bytes) -> None:
+    (time_ns,) = _TIME.unpack_from(frame)
+    if _history and time_ns <= _SAMPLE.unpack(_history[-1])[0]:
+        return  # another sink's frame of this tick
+    _history.append(_SAMPLE.pack(time_ns, *_USED.unpack_from(frame), sum(_LAUNCHES.unpack_from(frame))))
 
 
 class Sink(Protocol):
@@ -99,6 +118,7 @@ class Sampler:
             groups.setdefault(place, []).append(sink)
         for (device, since, since_name), members in groups.items():
             frame, since, since_name = _core.telemetry_frame(device, since, since_name, FRAME_RECORDS)
+            _remember(frame)
             for sink in members:
                 sink.since, sink.since_name = since, since_name
                 self._send(sink, frame)

@@ -9,6 +9,7 @@ import time
 import weakref
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from random import Random
 from typing import Any
 from xml.etree import ElementTree
 
@@ -18,11 +19,12 @@ pytest.importorskip("anywidget")
 
 import pygpukit as gp
 from pygpukit import _core
+from pygpukit.dashboard.feed import SEQUENCES
 from pygpukit.jupyter import telemetry
-from pygpukit.jupyter.widgets import MemoryWidget, SchedulerWidget, base
+from pygpukit.jupyter.widgets import CellsWidget, DeviceWidget, MemoryWidget, SchedulerWidget, base
 from pygpukit.scheduler import Scheduler
 
-WIDGETS = [MemoryWidget, SchedulerWidget]
+WIDGETS = [MemoryWidget, SchedulerWidget, DeviceWidget, CellsWidget]
 
 
 class Recorder:
@@ -100,6 +102,7 @@ def test_fallback_is_a_picture_without_addresses(widget: Any) -> None:
     if isinstance(widget, MemoryWidget):
         assert len(root.findall(".//rect")) >= 3 + len(held)
         assert "live blocks" in html
+        assert root.findall(".//td"), "the picture is a table too"
 
 
 def test_fallback_escapes_names() -> None:
@@ -113,15 +116,15 @@ def test_page_gets_state_and_past_then_live_frames(widget: Any, monkeypatch: pyt
     array = gp.ones(1 << 16)
     assert not widget.visible
     look(widget)
-    assert page.kinds()[:2] == ["snapshot", "frame"]
+    assert page.kinds()[:3] == ["snapshot", "history", "frame"]
     snapshot = page.messages[0][0]
     assert array.device_ptr in [row[0] for row in snapshot["blocks"]]
     assert all(len(row) == 8 for row in snapshot["blocks"])
-    _, following = base.SEQUENCES.unpack_from(page.messages[1][1][0])
+    _, following = SEQUENCES.unpack_from(page.messages[2][1][0])
     assert snapshot["seq"] < following
-    wait_for(lambda: len(page.messages) >= 5)
+    wait_for(lambda: page.kinds().count("frame") >= 4)
     frames = [buffers[0] for content, buffers in page.messages if content["type"] == "frame"]
-    ranges = [base.SEQUENCES.unpack_from(frame) for frame in frames]
+    ranges = [SEQUENCES.unpack_from(frame) for frame in frames]
     assert all(first <= before for (_, before), (first, _) in itertools.pairwise(ranges)), ranges
     look(widget, visible=False)
     time.sleep(0.3)  # a frame under way may still come
@@ -132,8 +135,8 @@ def test_page_gets_state_and_past_then_live_frames(widget: Any, monkeypatch: pyt
 
 def test_state_follows_where_records_are_missing(widget: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     page = Recorder(widget, monkeypatch)
-    frame, following, _ = _core.telemetry_frame(0, _core.ring_head(), 0)
-    widget._expected_seq = base.SEQUENCES.unpack_from(frame)[0]
+    _, since, _ = widget._source.feed.begin()
+    frame, following, _ = _core.telemetry_frame(0, since, 0)
     widget.send_frame(frame)
     assert page.kinds() == ["frame"]
     for _ in range(3):
@@ -146,11 +149,44 @@ def test_state_follows_where_records_are_missing(widget: Any, monkeypatch: pytes
 JUNK = [None, 3, "view", [], {}, {"type": "view"}, {"type": "view", "visible": "yes"}, {"type": "x"}]
 
 
-@pytest.mark.parametrize("junk", JUNK)
-def test_junk_from_the_page_changes_nothing(widget: Any, junk: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+REQUEST = {"type": "request", "id": 1, "action": "status", "args": {}}
+JUNK += [{**REQUEST, **change} for change in ({"id": True}, {"id": "1"}, {"id": None}, {"action": 3}, {"args": []})]
+JUNK += [{**REQUEST, "action": "x" * 1_000_000}, {**REQUEST, "args": {str(i): i for i in range(10_000)}}]
+JUNK += [{"type": float("nan")}, {"type": "view", "visible": 1}, {"type": ["view"]}, {"type": "request"}, b"view"]
+
+
+@pytest.mark.parametrize("junk", JUNK, ids=range(len(JUNK)))
+def test_junk_from_the_page_is_dropped_and_counted(widget: Any, junk: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     page = Recorder(widget, monkeypatch)
     widget._handle_custom_msg(junk, [])
-    assert page.messages == [] and not widget.visible
+    assert page.messages == [] and not widget.visible and widget.dropped == 1
+
+
+def test_fuzzed_messages_never_raise(widget: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    page = Recorder(widget, monkeypatch)
+    random = Random(7)
+    values: list[Any] = [
+        None,
+        True,
+        0,
+        -1,
+        2**70,
+        float("nan"),
+        float("inf"),
+        "",
+        "x" * 9,
+        [],
+        {},
+        {"limit": "-1"},
+        [1],
+    ]
+    values += ["controls", "status", "cancel", "quota", "trim", "request", "view", {"limit": {}}, {"task": 3}]
+    for _ in range(3000):
+        keys = random.sample(["type", "id", "action", "args", "visible", "extra"], random.randrange(7))
+        widget._handle_custom_msg({key: random.choice(values) for key in keys}, [])
+    assert widget.dropped > 1000
+    widget._handle_custom_msg(REQUEST, [])
+    assert page.messages[-1][0]["ok"] is True
 
 
 def test_sending_leaves_the_reply_route_to_the_page(widget: Any) -> None:
@@ -164,7 +200,7 @@ def test_tasks_of_a_scheduler_are_in_the_snapshot() -> None:
     with Scheduler() as scheduler:
         scheduler.submit(lambda: None, name="quick").result()
         widget = SchedulerWidget(scheduler)
-        (row,) = widget.snapshot()["tasks"]
+        (row,) = widget._source.feed.snapshot()["tasks"]
         assert (row["name"], row["phase"]) == ("quick", "Succeeded")
         assert row["submittedNs"] <= row["startedNs"] <= row["finishedNs"]
         assert row["number"] == scheduler.tasks()[0].number
@@ -199,10 +235,10 @@ def test_widget_does_not_keep_its_scheduler_alive() -> None:
     del scheduler
     gc.collect()
     assert reference() is None
-    assert widget.snapshot_tasks() == []
+    assert widget._source.feed.snapshot()["tasks"] == []
     widget.close()
 
 
 def test_no_thread_while_nobody_looks(widget: Any) -> None:
     wait_for(lambda: not telemetry._sampler.running())
-    assert struct.calcsize("<24xQQ") == base.SEQUENCES.size == 40
+    assert struct.calcsize("<24xQQ") == SEQUENCES.size == 40

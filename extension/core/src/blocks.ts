@@ -12,6 +12,32 @@ export interface Block {
   readonly resident: boolean;
 }
 
+/**
+ * How much of the free space in mapped segments one allocation could not have: 1 - largest gap / all gaps, from 0 to 1;
+ * 0 where nothing is free. Blocks and segments in address order.
+ */
+export function fragmentation(segments: readonly (readonly [number, number])[], blocks: readonly Block[]): number {
+  let free = 0;
+  let largest = 0;
+  let next = 0;
+  const gap = (bytes: number): void => {
+    free += Math.max(0, bytes);
+    largest = Math.max(largest, bytes);
+  };
+  for (const [address, bytes] of segments) {
+    let at = address;
+    for (; next < blocks.length; next++) {
+      const block = blocks[next];
+      if (!block || block.address >= address + bytes) break;
+      if (block.address < address) continue;
+      gap(block.address - at);
+      at = block.address + block.bytes;
+    }
+    gap(address + bytes - at);
+  }
+  return free > 0 ? 1 - largest / free : 0;
+}
+
 /** Every change may be applied twice: records that a snapshot already contains do no harm. */
 export class BlockMap {
   private readonly blocks = new Map<number, Block>();
@@ -28,6 +54,12 @@ export class BlockMap {
   set(block: Block): void {
     this.blocks.set(block.address, block);
     this.sortedBlocks = null;
+  }
+
+  /** An array got a name after it was allocated. */
+  rename(address: number, id: number, name: number): void {
+    const block = this.blocks.get(address);
+    if (block?.id === id) this.set({ ...block, name });
   }
 
   free(address: number): void {

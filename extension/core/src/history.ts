@@ -9,7 +9,7 @@ export class History {
   private head = 0;
   length = 0;
 
-  constructor(readonly capacity = 4096) {
+  constructor(readonly capacity = 8192) {
     this.time = new Float64Array(capacity);
     this.usedBytes = new Float64Array(capacity);
     this.reservedBytes = new Float64Array(capacity);
@@ -25,6 +25,23 @@ export class History {
     this.launchCount[this.head] = launches;
     this.head = (this.head + 1) % this.capacity;
     this.length = Math.min(this.length + 1, this.capacity);
+  }
+
+  /**
+   * What the kernel kept of the past, oldest first: rows of four float64 (time in ns, used, reserved, launches). Samples
+   * that are here already stay; a past that is older than they are is put before them.
+   */
+  load(rows: DataView): void {
+    const held: [number, number, number, number][] = [];
+    for (let i = 0; i < this.length; i++) held.push([this.timeNs(i), this.used(i), this.reserved(i), this.launches(i)]);
+    this.clear();
+    const first = held[0]?.[0] ?? Infinity;
+    for (let at = 0; at + 32 <= rows.byteLength; at += 32) {
+      const [time, used, reserved, launches] = [0, 8, 16, 24].map((offset) => rows.getFloat64(at + offset, true));
+      if (time === undefined || !(time < first)) break;
+      this.push(time, used ?? 0, reserved ?? 0, launches ?? 0);
+    }
+    for (const sample of held) this.push(...sample);
   }
 
   clear(): void {

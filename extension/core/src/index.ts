@@ -3,9 +3,14 @@
 export { FrameError, decodeFrame, type Frame, type Gauges } from './frame.js';
 export { Kind, RecordBlock, RECORD_BYTES } from './records.js';
 export { PHASES, REASONS, Phase, isTerminal, type PhaseName } from './phases.js';
-export { parseSnapshot, type Snapshot } from './snapshot.js';
+export { parseSnapshot, type Snapshot, type TaskRow } from './snapshot.js';
+export { type CellFigures, type DeviceField, type DeviceSample } from './messages.js';
+export { BUCKETS, Shares } from './shares.js';
+export { Recent } from './recent.js';
+export { summarise, histogram, type Latency } from './latency.js';
+export { Channel, QUEUED_AFTER_MS } from './channel.js';
 export { History } from './history.js';
-export { BlockMap, type Block } from './blocks.js';
+export { BlockMap, fragmentation, type Block } from './blocks.js';
 export { TaskTable, type Task, type Span } from './tasks.js';
-export { Store } from './store.js';
+export { Store, type MemoryEvent, type Transition } from './store.js';
 export * as format from './format.js';

@@ -45,6 +45,9 @@ export class RecordBlock {
   kind(i: number): number {
     return this.view.getUint16(i * RECORD_BYTES + 16, true);
   }
+  stream(i: number): number {
+    return this.view.getUint32(i * RECORD_BYTES + 20, true);
+  }
   tenant(i: number): number {
     return this.view.getUint32(i * RECORD_BYTES + 24, true);
   }

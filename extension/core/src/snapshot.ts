@@ -17,17 +17,37 @@ export interface TaskRow {
   readonly submittedNs: number;
   readonly startedNs: number;
   readonly finishedNs: number;
+  /** The rest is what records do not carry; older kernels do not send it. */
+  readonly id?: string;
+  readonly policy?: string;
+  readonly priority?: number;
+  readonly sharePpm?: number;
+  readonly memoryBytes?: number;
+  readonly gpuNs?: number;
+  readonly launches?: number;
+  readonly paced?: number;
+  /** Asked against available, as the kernel words it. */
+  readonly detail?: string;
 }
+
+const OPTIONAL_TEXTS = ['id', 'policy', 'detail'] as const;
+const OPTIONAL_NUMBERS = ['priority', 'sharePpm', 'memoryBytes', 'gpuNs', 'launches', 'paced'] as const;
 
 function isNumberRow(value: unknown, length: number): value is number[] {
   return Array.isArray(value) && value.length === length && value.every((x) => typeof x === 'number');
 }
 
-function isTaskRow(value: unknown): value is TaskRow {
+export function isTaskRow(value: unknown): value is TaskRow {
   if (typeof value !== 'object' || value === null) return false;
   const row = value as Record<string, unknown>;
   const numbers = [row['number'], row['submittedNs'], row['startedNs'], row['finishedNs']];
-  return numbers.every((x) => typeof x === 'number') && typeof row['name'] === 'string' && typeof row['phase'] === 'string';
+  return (
+    numbers.every((x) => typeof x === 'number') &&
+    typeof row['name'] === 'string' &&
+    typeof row['phase'] === 'string' &&
+    OPTIONAL_TEXTS.every((key) => row[key] === undefined || typeof row[key] === 'string') &&
+    OPTIONAL_NUMBERS.every((key) => row[key] === undefined || Number.isFinite(row[key]))
+  );
 }
 
 /** The message as a snapshot; null when it is not one. Rows of another shape are left out. */

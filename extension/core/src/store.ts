@@ -3,15 +3,45 @@
 import { BlockMap } from './blocks.js';
 import { type Frame, type Gauges, FrameError, decodeFrame } from './frame.js';
 import { History } from './history.js';
-import { PHASES, Phase, isTerminal } from './phases.js';
+import { type CellFigures, type DeviceSample, parseCells, parseDevice, parseNames, parseTasks } from './messages.js';
+import { Phase } from './phases.js';
+import { Recent } from './recent.js';
 import { Kind } from './records.js';
+import { Shares } from './shares.js';
 import { type Snapshot, type TaskRow, parseSnapshot } from './snapshot.js';
-import { type Span, type Task, TaskTable } from './tasks.js';
+import { type Task, TaskTable } from './tasks.js';
+
+/** One transition of a task, for the log. */
+export interface Transition {
+  readonly timeNs: number;
+  readonly task: number;
+  readonly from: number;
+  readonly to: number;
+  readonly reason: number;
+}
+
+/** An eviction, a restore, or an allocation that did not fit. */
+export interface MemoryEvent {
+  readonly timeNs: number;
+  readonly kind: number;
+  readonly bytes: number;
+  readonly name: number;
+  readonly tenant: number;
+}
+
+const LOG_ENTRIES = 500;
+const DEVICE_SAMPLES = 600;
 
 export class Store {
   readonly history = new History();
   readonly memory = new BlockMap();
   readonly tasks = new TaskTable();
+  readonly shares = new Shares();
+  readonly transitions = new Recent<Transition>(LOG_ENTRIES);
+  readonly memoryEvents = new Recent<MemoryEvent>(LOG_ENTRIES);
+  readonly deviceSamples = new Recent<DeviceSample>(DEVICE_SAMPLES);
+  /** Figures of the notebook's cells, in the order in which they ran. */
+  cells: readonly CellFigures[] = [];
   gauges: Gauges | null = null;
   /** Sequence number of the GAUGE record behind `gauges`; 0 before the first frame. */
   gaugeSeq = 0;
@@ -25,6 +55,8 @@ export class Store {
   private readonly names = new Map<number, string>();
   /** Execution count of each cell, from CELL_BEGIN records. */
   private readonly executionCounts = new Map<number, number>();
+  /** The task that runs under a tenant's name: what its records say of streams is said of it. */
+  private readonly runningByName = new Map<number, Task>();
   private readonly listeners = new Set<() => void>();
   private session: bigint | null = null;
   private nextSeq = 0;
@@ -38,15 +70,25 @@ export class Store {
   /** One message of the channel. Unknown types are ignored: a newer kernel may say more. */
   receive(content: unknown, buffers: readonly DataView[]): void {
     if (this.fault) return;
-    const snapshot = parseSnapshot(content);
-    if (snapshot) {
-      this.applySnapshot(snapshot);
-    } else if (typeof content === 'object' && content !== null && (content as { type?: unknown }).type === 'frame') {
-      this.applyBytes(buffers[0]);
-    } else {
-      return;
-    }
+    const type = typeof content === 'object' && content !== null ? (content as { type?: unknown }).type : undefined;
+    if (type === 'frame') this.applyBytes(buffers[0]);
+    else if (type === 'history' && buffers[0]) this.history.load(buffers[0]);
+    else if (!this.applyMessage(content)) return;
     for (const listener of this.listeners) listener();
+  }
+
+  private applyMessage(content: unknown): boolean {
+    const snapshot = parseSnapshot(content);
+    if (snapshot) this.applySnapshot(snapshot);
+    const facts = parseTasks(content);
+    if (facts) this.applyFacts(facts.rows, facts.timeNs);
+    const names = parseNames(content);
+    for (const [address, id, name] of names ?? []) this.memory.rename(address, id, name);
+    const cells = parseCells(content);
+    if (cells) this.cells = cells;
+    const device = parseDevice(content);
+    if (device) this.deviceSamples.push(device);
+    return Boolean(snapshot ?? facts ?? names ?? cells ?? device);
   }
 
   private applyBytes(buffer: DataView | undefined): void {
@@ -80,11 +122,16 @@ export class Store {
     for (const [address = 0, bytes = 0, id = 0, tenant = 0, name = 0, cell = 0, line = 0, resident] of snapshot.blocks) {
       this.memory.set({ address, bytes, id, tenant, name, cell, line, resident: resident === 1 });
     }
-    for (const row of snapshot.tasks) {
-      const known = this.tasks.get(row.number);
-      const phase = PHASES.findIndex((name) => name === row.phase);
-      if (phase >= 0 && known?.phase !== phase) this.tasks.add(taskFromRow(row, phase));
+    this.applyFacts(snapshot.tasks, this.timeNs);
+  }
+
+  private applyFacts(rows: readonly TaskRow[], timeNs: number): void {
+    for (const row of rows) {
+      const before = this.tasks.get(row.number)?.facts?.gpuNs;
+      const task = this.tasks.tell(row, timeNs);
+      if (task && before !== undefined) this.shares.add('device', this.taskName(task), timeNs, (row.gpuNs ?? 0) - before);
     }
+    this.tasks.told(timeNs);
   }
 
   private applyRecords(frame: Frame): void {
@@ -105,15 +152,35 @@ export class Store {
         const phases = records.b(i);
         const from = Math.min(Math.floor(phases / 256) % 256, Phase.Expired);
         const to = Math.min(phases % 256, Phase.Expired);
-        this.tasks.transition(records.a(i), records.name(i), from, to, records.c(i), records.timeNs(i));
+        const [number, reason, timeNs] = [records.a(i), records.c(i), records.timeNs(i)];
+        this.tasks.transition(number, records.name(i), from, to, reason, timeNs);
+        this.transitions.push({ timeNs, task: number, from, to, reason });
+        const task = this.tasks.get(number);
+        if (task && to === Phase.Running) this.runningByName.set(records.name(i), task);
         return;
       }
+      case Kind.HOST_LAUNCH: {
+        const tenant = this.nameOf(records.tenant(i));
+        if (tenant) this.shares.add('host', tenant, records.timeNs(i), records.a(i));
+        this.noteStream(records.tenant(i), records.stream(i));
+        return;
+      }
+      case Kind.LAUNCH:
+        this.noteStream(records.tenant(i), records.stream(i));
+        return;
       case Kind.GAUGE:
         this.history.push(records.timeNs(i), records.a(i), records.b(i), records.c(i));
+        this.shares.advance(records.timeNs(i));
         return;
       case Kind.CELL_BEGIN:
         this.executionCounts.set(records.cell(i), records.a(i));
         return;
+    }
+    if (kind === Kind.EVICT || kind === Kind.RESTORE || kind === Kind.OUT_OF_MEMORY) {
+      // OUT_OF_MEMORY has the bytes asked for where the others have an address.
+      const bytes = kind === Kind.OUT_OF_MEMORY ? records.a(i) : records.b(i);
+      const [name, tenant] = [records.name(i), records.tenant(i)];
+      this.memoryEvents.push({ timeNs: records.timeNs(i), kind, bytes, name, tenant });
     }
     if (!afterSnapshot) return;
     switch (kind) {
@@ -145,6 +212,20 @@ export class Store {
     }
   }
 
+  /** Tasks of one name that run at a time share this entry: the last to start has the streams that follow. */
+  private noteStream(tenant: number, stream: number): void {
+    if (tenant === 0 || stream === 0) return;
+    const task = this.runningByName.get(tenant);
+    if (!task || task.stream !== 0) return;
+    task.stream = stream;
+    this.tasks.version++;
+  }
+
+  /** Execution count of a cell; 0 while unknown. */
+  countOf(cell: number): number {
+    return this.executionCounts.get(cell) ?? 0;
+  }
+
   /** The text of an interned id; "" when it is not known yet. */
   nameOf(id: number): string {
     return this.names.get(id) ?? '';
@@ -169,19 +250,15 @@ export class Store {
     this.tasks.clear();
     this.names.clear();
     this.executionCounts.clear();
+    this.runningByName.clear();
+    this.shares.clear();
+    this.transitions.clear();
+    this.memoryEvents.clear();
+    this.cells = [];
     this.gauges = null;
     this.gaugeSeq = 0;
     this.nextSeq = 0;
     this.snapshotSeq = 0;
     this.lost = 0;
   }
-}
-
-function taskFromRow(row: TaskRow, phase: number): Task {
-  const spans: Span[] = [];
-  const waited = row.startedNs || row.finishedNs;
-  spans.push({ phase: Phase.Queued, startNs: row.submittedNs, endNs: waited });
-  if (row.startedNs) spans.push({ phase: Phase.Running, startNs: row.startedNs, endNs: row.finishedNs });
-  if (isTerminal(phase)) spans.push({ phase, startNs: row.finishedNs, endNs: row.finishedNs });
-  return { number: row.number, name: row.name, phase, reason: 0, spans };
 }

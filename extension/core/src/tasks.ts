@@ -1,6 +1,7 @@
-// Tasks and the phases they went through, kept from a snapshot and TASK records.
+// Tasks and the phases they went through, kept from snapshots, TASK records and task facts.
 
-import { Phase, isTerminal } from './phases.js';
+import { PHASES, Phase, isTerminal } from './phases.js';
+import { type TaskRow } from './snapshot.js';
 
 /** Time spent in one phase; `endNs` is 0 while the task is still in it. */
 export interface Span {
@@ -17,6 +18,12 @@ export interface Task {
   /** Reason code of the last transition; 0 = none. */
   reason: number;
   readonly spans: Span[];
+  /** Stream of its launches and allocations; 0 = none seen. */
+  stream: number;
+  /** What records do not carry; null until the kernel told. */
+  facts: TaskRow | null;
+  /** Stretches in which launches were held back, as far apart as the kernel's reports are. */
+  readonly throttled: Span[];
 }
 
 const MAX_SPANS = 64;
@@ -24,32 +31,40 @@ const MAX_SPANS = 64;
 /** The newest tasks; the oldest finished ones make room. */
 export class TaskTable {
   private readonly tasks = new Map<number, Task>();
+  private sorted: Task[] | null = null;
+  private factsNs = 0;
+  /** Grows with every change: a view lays out again only then. */
+  version = 0;
 
-  constructor(private readonly capacity = 512) {}
+  constructor(private readonly capacity = 12_000) {}
 
   clear(): void {
     this.tasks.clear();
+    this.changed();
   }
 
   get(number: number): Task | undefined {
     return this.tasks.get(number);
   }
 
-  /** In order of submission. */
-  get all(): Task[] {
-    return [...this.tasks.values()].sort((x, y) => x.number - y.number);
+  /** In order of submission; the same array until a task comes or goes. */
+  get all(): readonly Task[] {
+    this.sorted ??= [...this.tasks.values()].sort((x, y) => x.number - y.number);
+    return this.sorted;
   }
 
   add(task: Task): void {
     this.tasks.set(task.number, task);
     this.trim();
+    this.changed();
   }
 
   /** One TASK record. A task never seen before starts in the phase it came from. */
   transition(number: number, name: number, from: number, to: number, reason: number, timeNs: number): void {
     let task = this.tasks.get(number);
     if (!task) {
-      task = { number, name, phase: from, reason: 0, spans: [{ phase: from, startNs: timeNs, endNs: 0 }] };
+      const spans = [{ phase: from, startNs: timeNs, endNs: 0 }];
+      task = { number, name, phase: from, reason: 0, spans, stream: 0, facts: null, throttled: [] };
       this.add(task);
     }
     const last = task.spans.at(-1);
@@ -59,6 +74,32 @@ export class TaskTable {
     task.reason = reason;
     task.spans.push({ phase: to, startNs: timeNs, endNs: isTerminal(to) ? timeNs : 0 });
     if (task.spans.length > MAX_SPANS) task.spans.splice(0, task.spans.length - MAX_SPANS);
+    this.version++;
+  }
+
+  /** A row of the kernel's table: its facts, and the whole task where records did not tell it. */
+  tell(row: TaskRow, timeNs: number): Task | null {
+    const phase = PHASES.findIndex((name) => name === row.phase);
+    if (phase < 0) return null;
+    let task = this.tasks.get(row.number);
+    if (!task || (task.phase !== phase && task.spans.every(({ startNs }) => startNs <= rowTimeNs(row)))) {
+      const { stream, facts, throttled } = task ?? { stream: 0, facts: null, throttled: [] };
+      task = { number: row.number, name: row.name, phase, reason: task?.reason ?? 0, spans: spansOf(row, phase), stream, facts, throttled };
+      this.add(task);
+    }
+    if (task.facts && (row.paced ?? 0) > (task.facts.paced ?? 0)) {
+      const open = task.throttled.at(-1);
+      if (open && open.endNs >= this.factsNs) open.endNs = timeNs;
+      else task.throttled.push({ phase: Phase.Running, startNs: this.factsNs, endNs: timeNs });
+    }
+    task.facts = row;
+    this.version++;
+    return task;
+  }
+
+  /** The rows told since are of this moment. */
+  told(timeNs: number): void {
+    this.factsNs = timeNs;
   }
 
   /** Number of known tasks in each phase, indexed by phase. */
@@ -66,6 +107,11 @@ export class TaskTable {
     const counts = new Uint32Array(Phase.Expired + 1);
     for (const task of this.tasks.values()) counts[task.phase] = (counts[task.phase] ?? 0) + 1;
     return counts;
+  }
+
+  private changed(): void {
+    this.sorted = null;
+    this.version++;
   }
 
   private trim(): void {
@@ -79,4 +125,18 @@ export class TaskTable {
     const oldest = this.tasks.keys().next();
     if (!oldest.done) this.tasks.delete(oldest.value);
   }
+}
+
+function rowTimeNs(row: TaskRow): number {
+  return Math.max(row.submittedNs, row.startedNs, row.finishedNs);
+}
+
+function spansOf(row: TaskRow, phase: number): Span[] {
+  const spans: Span[] = [];
+  if (phase !== Phase.Rejected) {
+    spans.push({ phase: Phase.Queued, startNs: row.submittedNs, endNs: row.startedNs || row.finishedNs });
+  }
+  if (row.startedNs) spans.push({ phase: Phase.Running, startNs: row.startedNs, endNs: row.finishedNs });
+  if (isTerminal(phase)) spans.push({ phase, startNs: row.finishedNs, endNs: row.finishedNs });
+  return spans;
 }

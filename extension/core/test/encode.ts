@@ -6,6 +6,7 @@ export interface RecordFields {
   kind: number;
   seq?: number;
   t?: number;
+  stream?: number;
   tenant?: number;
   name?: number;
   a?: number;
@@ -57,6 +58,7 @@ export function encodeFrame(firstSeq: number, timeNs: number, fields: FrameField
     u64(at, record.seq ?? firstSeq + i);
     u64(at + 8, record.t ?? timeNs);
     view.setUint16(at + 16, record.kind, true);
+    view.setUint32(at + 20, record.stream ?? 0, true);
     view.setUint32(at + 24, record.tenant ?? 0, true);
     view.setUint32(at + 28, record.name ?? 0, true);
     u64(at + 32, record.a ?? 0);

@@ -6,28 +6,45 @@ import { type Page } from '@playwright/test';
 
 const STATIC = join(import.meta.dirname, '../../../pygpukit/jupyter/widgets/static');
 
+export type ModuleName = 'memory' | 'scheduler' | 'device' | 'cells';
+
+/** Answers that the stand-in kernel gives, by action; an action that is not there is never answered. */
+export type Answers = Readonly<Record<string, unknown>>;
+
 declare global {
   interface Window {
     receive(content: unknown, frame: string | null): void;
     unmount(): void;
+    /** Messages about visibility. */
     readonly sent: unknown[];
+    readonly requests: { action: string; args: unknown; id: number }[];
+    answers: Answers;
   }
 }
 
 /** Loads static/<name>.js as anywidget does (from a Blob URL) and renders one view of it. */
-export async function mount(page: Page, name: 'memory' | 'scheduler'): Promise<void> {
+export async function mount(page: Page, name: ModuleName, answers: Answers = {}): Promise<void> {
   const code = readFileSync(join(STATIC, `${name}.js`), 'utf8');
   const css = readFileSync(join(STATIC, 'widgets.css'), 'utf8');
   await page.goto('about:blank');
   await page.addStyleTag({ content: css });
-  await page.evaluate(async (source) => {
+  await page.evaluate(async ({ source, given }) => {
     type Listener = (content: unknown, buffers: DataView[]) => void;
     const listeners = new Set<Listener>();
     const sent: unknown[] = [];
+    Object.assign(window, { requests: [], answers: given });
     const model = {
       on: (_event: string, listener: Listener) => listeners.add(listener),
       off: (_event: string, listener: Listener) => listeners.delete(listener),
-      send: (content: unknown) => sent.push(content),
+      send: (content: { type: string; id: number; action: string; args: unknown }) => {
+        if (content.type !== 'request') return sent.push(content);
+        const { id, action, args } = content;
+        window.requests.push({ id, action, args });
+        const result = window.answers[action];
+        if (result === undefined) return 0;
+        const answer = typeof result === 'string' ? { ok: false, error: result } : { ok: true, result };
+        return setTimeout(() => window.receive({ type: 'answer', id, ...answer }, null));
+      },
     };
     const url = URL.createObjectURL(new Blob([source], { type: 'text/javascript' }));
     const { default: makeWidget } = (await import(url)) as {
@@ -36,13 +53,13 @@ export async function mount(page: Page, name: 'memory' | 'scheduler'): Promise<v
     const widget = makeWidget();
     // Two stand-ins, as anywidget gives each call a model object of its own.
     widget.initialize({ model });
-    const unmount = widget.render({ model: { ...model }, el: document.body });
     const receive = (content: unknown, frame: string | null): void => {
       const bytes = frame === null ? null : Uint8Array.from(atob(frame), (c) => c.charCodeAt(0));
       for (const listener of listeners) listener(content, bytes ? [new DataView(bytes.buffer)] : []);
     };
-    Object.assign(window, { receive, unmount, sent });
-  }, code);
+    Object.assign(window, { receive, sent });
+    Object.assign(window, { unmount: widget.render({ model: { ...model }, el: document.body }) });
+  }, { source: code, given: answers });
 }
 
 export async function sendFrame(page: Page, frame: DataView): Promise<void> {
@@ -52,4 +69,26 @@ export async function sendFrame(page: Page, frame: DataView): Promise<void> {
 
 export async function sendMessage(page: Page, content: unknown): Promise<void> {
   await page.evaluate((message) => window.receive(message, null), content);
+}
+
+/** Plays a recorded trace's entries, all at once. */
+export async function playTrace(page: Page, path: string): Promise<number> {
+  const entries = readTrace(path);
+  await page.evaluate((all) => all.forEach(({ content, buffer }) => window.receive(content, buffer)), entries);
+  return entries.length;
+}
+
+/** The trace file of gp.dashboard.record(), version 1 (docs/seams.md). */
+export function readTrace(path: string): { content: unknown; buffer: string | null; timeNs: number }[] {
+  const data = readFileSync(path);
+  if (data.toString('latin1', 0, 8) !== 'PGKTRACE' || data.readUInt16LE(8) !== 1) throw new Error(`${path} is no trace of version 1`);
+  const entries: { content: unknown; buffer: string | null; timeNs: number }[] = [];
+  for (let at = 16 + data.readUInt32LE(12); at < data.length; ) {
+    const [kind, size, timeNs] = [data.readUInt32LE(at), data.readUInt32LE(at + 4), Number(data.readBigUInt64LE(at + 8))];
+    const payload = data.subarray(at + 16, at + 16 + size);
+    at += 16 + size;
+    if (kind === 1) entries.push({ content: JSON.parse(payload.toString()), buffer: null, timeNs });
+    else entries.push({ content: { type: kind === 2 ? 'frame' : 'history' }, buffer: payload.toString('base64'), timeNs });
+  }
+  return entries;
 }

@@ -63,7 +63,7 @@ for (const name of NAMES) {
       await page.emulateMedia({ colorScheme });
       await mount(page, name);
       await play(page, 480);
-      await page.locator('.gk-details summary').click();
+      for (const summary of await page.locator('.gk-details summary').all()) await summary.click();
       await expect(page.locator('.gk-table tbody tr').first()).toBeVisible();
       expect(await panel(page).evaluate((node) => node.classList.contains('gk-dark'))).toBe(colorScheme === 'dark');
       const low = await page.evaluate(lowContrast);
@@ -97,7 +97,7 @@ for (const name of NAMES) {
     ];
     await sendFrame(page, encodeFrame(1, 1e9, { gauges: [MiB], records, names: [[5, hostile]] }));
     await sendMessage(page, { type: 'snapshot', seq: 0, device: hostile, blocks: [[BASE, MiB, 1, 0, 5, 0, 0, 1]], segments: [[BASE, 8 * MiB]], tasks: [] });
-    await page.locator('.gk-details summary').click();
+    for (const summary of await page.locator('.gk-details summary').all()) await summary.click();
     const label = name === 'memory' ? '.gk-legend .gk-label' : '.gk-lane-names li';
     await expect(page.locator(label).first()).toHaveText(hostile);
     expect(await page.evaluate(() => [document.querySelectorAll('img, script').length, 'hit' in window])).toEqual([0, false]);

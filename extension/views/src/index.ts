@@ -1,5 +1,7 @@
 // DOM views over a telemetry store. Each takes a host element and returns what ends it.
 
 export { MemoryView } from './memory/view.js';
+export { CellsView } from './cells/view.js';
+export { DeviceView } from './device/view.js';
 export { SchedulerView } from './scheduler/view.js';
 export type { Panel } from './panel.js';

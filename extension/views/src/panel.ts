@@ -79,16 +79,21 @@ export abstract class Panel {
     this.element.remove();
   }
 
+  /** Whether there is something to draw; else the panel is one sentence. */
+  protected hasData(): boolean {
+    return this.store.gaugeSeq > 0;
+  }
+
   private showState(): void {
-    const { fault, gaugeSeq } = this.store;
+    const { fault } = this.store;
     const quiet = performance.now() - this.heardAt > STALE_MS;
-    const state: State = fault ? 'fault' : gaugeSeq === 0 ? 'waiting' : quiet ? 'paused' : 'live';
+    const state: State = fault ? 'fault' : !this.hasData() ? 'waiting' : quiet ? 'paused' : 'live';
     setData(this.element, { state });
     setText(this.light, STATES[state]);
     const waiting = 'Waiting for the kernel. If this stays, run the cell that made this view again.';
     setText(this.message, fault || (state === 'waiting' ? waiting : ''));
     this.message.hidden = this.message.textContent === '';
-    this.body.hidden = state === 'waiting' || (state === 'fault' && gaugeSeq === 0);
+    this.body.hidden = state === 'waiting' || (state === 'fault' && !this.hasData());
   }
 
   /** The figures as data attributes: all of them from one GAUGE record. */

@@ -22,6 +22,12 @@ export function niceCeiling(value: number, base: 2 | 10): number {
   return ([1, 2, 5, 10].find((step) => step * power >= value) ?? 10) * power;
 }
 
+/** A moment to mark on the time axis. */
+export interface Mark {
+  readonly timeNs: number;
+  readonly colour: string;
+}
+
 export function drawTimeline(
   context: CanvasRenderingContext2D,
   width: number,
@@ -31,6 +37,7 @@ export function drawTimeline(
   series: readonly Series[],
   base: 2 | 10,
   label: (value: number) => string,
+  marks: readonly Mark[] = [],
 ): void {
   const now = history.length > 0 ? history.timeNs(history.length - 1) : 0;
   const from = now - SPAN_NS;
@@ -50,6 +57,11 @@ export function drawTimeline(
     context.moveTo(0, at);
     context.lineTo(width, at);
     context.stroke();
+  }
+  for (const { timeNs, colour } of marks) {
+    if (timeNs < from) continue;
+    context.fillStyle = colour;
+    context.fillRect(Math.round(x(timeNs)), TOP, 1.5, plot);
   }
   for (const line of series) trace(context, history, first, line, x, y, TOP + plot);
 

@@ -1,6 +1,6 @@
-// What both modules do: one store and one visibility a widget, any number of views on them.
+// What all modules do: one store, one channel and one visibility a widget, any number of views on them.
 
-import { Store } from '@pygpukit/core';
+import { Channel, Store } from '@pygpukit/core';
 import { type Panel } from '@pygpukit/views';
 import { Visibility } from './visibility.js';
 
@@ -19,20 +19,27 @@ interface Module {
 }
 
 /** anywidget calls the result once a widget, so its variables are that widget's state. */
-export function dashboard(makeView: (host: HTMLElement, store: Store) => Panel): () => Module {
+export function dashboard(makeView: (host: HTMLElement, store: Store, channel: Channel) => Panel): () => Module {
   return () => {
     const store = new Store();
+    let channel = new Channel(() => undefined);
     let visibility: Visibility | null = null;
     return {
       initialize({ model }) {
-        const receive = (content: unknown, buffers: DataView[]): void => store.receive(content, buffers);
+        channel = new Channel((content) => model.send(content));
+        const receive = (content: unknown, buffers: DataView[]): void => {
+          if (!channel.receive(content)) store.receive(content, buffers);
+        };
         model.on('msg:custom', receive);
         // Each time somebody begins to look, the kernel sends the state so far.
         visibility = new Visibility((visible) => model.send({ type: 'view', visible }));
-        return () => model.off('msg:custom', receive);
+        return () => {
+          model.off('msg:custom', receive);
+          channel.close();
+        };
       },
       render({ el }) {
-        const view = makeView(el, store);
+        const view = makeView(el, store, channel);
         visibility?.add(view.element);
         return () => {
           visibility?.remove(view.element);

@@ -3,4 +3,4 @@
 import { MemoryView } from '@pygpukit/views';
 import { dashboard } from './dashboard.js';
 
-export default dashboard((host, store) => new MemoryView(host, store));
+export default dashboard((host, store, channel) => new MemoryView(host, store, channel));

@@ -3,4 +3,4 @@
 import { SchedulerView } from '@pygpukit/views';
 import { dashboard } from './dashboard.js';
 
-export default dashboard((host, store) => new SchedulerView(host, store));
+export default dashboard((host, store, channel) => new SchedulerView(host, store, channel));

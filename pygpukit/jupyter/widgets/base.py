@@ -1,12 +1,11 @@
-"""What every dashboard widget shares: its bundle, its end of the telemetry channel, a stable repr.
+"""What every dashboard widget shares: its bundle, its end of the page's channel, a stable repr.
 
-A widget is a sink of `pygpukit.jupyter.telemetry`: frames come on the sampler's thread, messages of the page on the
-main thread or on that of a subshell. Both only read, and send.
+A live widget is a sink of `pygpukit.jupyter.telemetry`: frames come on the sampler's thread, messages of the page on
+the main thread or on that of a subshell. Both only read, and send.
 """
 
 from __future__ import annotations
 
-import struct
 from functools import cache
 from pathlib import Path
 from typing import Any, ClassVar
@@ -14,14 +13,12 @@ from typing import Any, ClassVar
 import anywidget
 import traitlets
 
-from pygpukit import _core
-from pygpukit.core.backend import backend
 from pygpukit.jupyter import telemetry
+from pygpukit.jupyter.widgets.source import LiveSource, Source
 
 STATIC = Path(__file__).parent / "static"
-SEQUENCES = struct.Struct("<24xQQ")  # first and next sequence number in a frame's header (docs/seams.md)
-HISTORY_RECORDS = 4096  # what a page gets of the past when it begins to look
-SNAPSHOT_BLOCKS = 4096  # the largest blocks; more would be more than a page can show
+MAX_ACTION_CHARACTERS = 64
+MAX_ARGUMENTS = 16
 
 
 @cache
@@ -40,25 +37,26 @@ def bundle(name: str) -> str:
 
 
 class Dashboard(anywidget.AnyWidget):  # type: ignore[misc]
-    """A live view on the process's event ring. Made by the subclasses; shown by being the value of a cell."""
+    """A view on a source, which is the process where none is given. Shown by being the value of a cell."""
 
     module: ClassVar[str]
 
     _esm = traitlets.Unicode().tag(sync=True)
     _css = traitlets.Unicode().tag(sync=True)
 
-    def __init__(self) -> None:
-        opened = backend()
-        info = _core.native.device_info(0)
-        self.device_label = f"{info['name']}, {opened}"
+    def __init__(self, source: Source | None = None) -> None:
+        self._source = self.live_source() if source is None else source
         self.visible = False
         self.since = 0
         self.since_name = 0
-        self._expected_seq = 0
+        self.dropped = 0
         super().__init__()
         self.on_msg(self._from_page)
         self._keep_reply_route()
-        telemetry.add_sink(self)
+
+    def live_source(self) -> LiveSource:
+        """The source where none is given."""
+        return LiveSource()
 
     @traitlets.default("_esm")
     def _default_esm(self) -> str:
@@ -79,63 +77,46 @@ class Dashboard(anywidget.AnyWidget):  # type: ignore[misc]
         return {**data, "text/html": self.fallback_html()}, metadata
 
     def fallback_html(self) -> str:
-        """A static picture of the state now, for pages that have no kernel."""
+        """A static picture of the state now and its table, for pages that have no kernel."""
         raise NotImplementedError
 
-    def snapshot_tasks(self) -> list[dict[str, Any]]:
-        """Rows of the tasks that this widget knows beyond the ring."""
-        return []
-
     def send_frame(self, frame: bytes) -> None:
-        """Send one telemetry frame. Where records are missing before it, the state follows: the page is right again."""
-        first, following = SEQUENCES.unpack_from(frame)
-        missing, self._expected_seq = first > self._expected_seq, following
-        self._tell_page({"type": "frame"}, frame)
-        if missing:
-            self._tell_page(self.snapshot())
-
-    def snapshot(self) -> dict[str, Any]:
-        """The state that a page starts from. Records older than `seq` are contained in it."""
-        seq = _core.ring_head()
-        blocks = _core.pool_blocks(0)
-        if len(blocks) > SNAPSHOT_BLOCKS:
-            blocks = sorted(blocks, key=lambda block: block[2], reverse=True)[:SNAPSHOT_BLOCKS]
-        return {
-            "type": "snapshot",
-            "seq": seq,
-            "device": self.device_label,
-            "blocks": [
-                [address, size, block, tenant, name, cell, line, int(resident)]
-                for block, address, size, tenant, name, cell, line, resident in blocks
-            ],
-            "segments": [[address, size] for address, size, mapped in _core.pool_segments(0) if mapped],
-            "tasks": self.snapshot_tasks(),
-        }
+        """Called by the sampler: send one frame, and what belongs to it."""
+        if isinstance(self._source, LiveSource):
+            for content, buffers in self._source.feed.follow(frame):
+                self.tell_page(content, *buffers)
 
     def close(self) -> None:
-        """End the view and its frames."""
+        """End the view and its messages."""
         self.visible = False
         if self.comm is not None:  # ipywidgets closes again when the object is collected, where no lock may be taken
-            telemetry.remove_sink(self)
+            self._source.left(self)
         super().close()
 
-    def _from_page(self, _widget: Any, content: Any, _buffers: Any) -> None:
-        if not isinstance(content, dict) or content.get("type") != "view":
-            return
-        if content.get("visible") is not True:
-            self.visible = False
-            return
-        # A page that begins to look may be a new one: it gets the state and the ring's past.
-        self._tell_page(self.snapshot())
-        frame, self.since, self.since_name = _core.telemetry_frame(0, max(1, _core.ring_head() - HISTORY_RECORDS), 0)
-        self._expected_seq = self.since
-        self._tell_page({"type": "frame"}, frame)
-        self.visible = True
-        telemetry.wake()
-
-    def _tell_page(self, content: dict[str, Any], *buffers: bytes) -> None:
+    def tell_page(self, content: dict[str, Any], *buffers: bytes) -> None:
+        """Send one message to every page that shows this."""
         self.send(content, list(buffers))
         self._keep_reply_route()
+
+    def _from_page(self, _widget: Any, content: Any, _buffers: Any) -> None:
+        """A page's message. What is not of the channel is dropped and counted, see `dropped`."""
+        kind = content.get("type") if isinstance(content, dict) else None
+        if kind == "view" and isinstance(content.get("visible"), bool):
+            self._view(content["visible"])
+        elif kind == "request" and _is_request(content):
+            self.tell_page({"type": "answer", **self._source.answer(content)})
+        else:
+            self.dropped += 1
+
+    def _view(self, visible: bool) -> None:
+        if not visible:
+            self.visible = False
+            return
+        # A page that begins to look may be a new one: it gets the state and the past.
+        self.visible = False  # no frame in between
+        self._source.looked_at(self)
+        self.visible = True
+        telemetry.wake()
 
     def _keep_reply_route(self) -> None:
         """Let the page's messages be answered while a cell runs.
@@ -145,3 +126,15 @@ class Dashboard(anywidget.AnyWidget):  # type: ignore[misc]
         """
         if self.comm is not None:
             self.comm.__dict__.pop("_reply_subshell_id", None)
+
+
+def _is_request(content: dict[str, Any]) -> bool:
+    number, action, args = content.get("id"), content.get("action"), content.get("args")
+    return (
+        isinstance(number, int)
+        and not isinstance(number, bool)
+        and isinstance(action, str)
+        and len(action) <= MAX_ACTION_CHARACTERS
+        and isinstance(args, dict)
+        and len(args) <= MAX_ARGUMENTS
+    )

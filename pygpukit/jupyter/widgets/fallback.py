@@ -1,51 +1,59 @@
-"""Static pictures of a dashboard's state as HTML with SVG, for places that show outputs without a kernel."""
+"""Static pictures of a dashboard's state as HTML with SVG and a table, for places that show outputs without a kernel.
+
+Figures that differ between equal runs (addresses, times, identities) are left out, so that stored outputs compare.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from html import escape
-from typing import TYPE_CHECKING
 
 from pygpukit.core.text import human_bytes
-
-if TYPE_CHECKING:
-    from pygpukit import _core
+from pygpukit.dashboard.state import State
 
 WIDTH = 640
 ROW = 14
 MAX_SHAPES = 1000  # the picture is stored in the notebook
+MAX_ROWS = 50
 UNLIMITED_BYTES = 1 << 60  # a pool without a limit reports one near 2**64
 COLOURS = ("#4f7be0", "#1f9e8f", "#d97a28", "#9263cf", "#cf4f86", "#68a03c", "#b08a14", "#73849c")
 STYLE = "font: 13px system-ui, sans-serif; font-variant-numeric: tabular-nums; max-width: 640px"
+CELL = "text-align: left; padding: 1px 16px 1px 0"
 
 
-def memory_html(
-    device: str,
-    stats: _core.PoolStats,
-    segments: Sequence[tuple[int, int, bool]],
-    blocks: Sequence[tuple[int, int, int, int, int, int, int, bool]],
-) -> str:
-    """The pool's bar and its blocks by address; no address, time or identity is in the text."""
-    limited = 0 < stats.quota < UNLIMITED_BYTES
-    whole = max(stats.quota if limited else stats.reserved, stats.reserved, 1)
-    limit = f" of {human_bytes(stats.quota)}" if limited else ""
+def memory_html(state: State) -> str:
+    """The pool's bar, its blocks by address, and a table of owners."""
+    gauges = state.gauges
+    used, reserved, quota = (gauges.get(name, 0) for name in ("used", "reserved", "limit"))
+    limited = 0 < quota < UNLIMITED_BYTES
+    whole = max(quota if limited else reserved, reserved, 1)
+    limit = f" of {human_bytes(quota)}" if limited else ""
     words = (
-        f"{human_bytes(stats.used)} used, {human_bytes(stats.reserved)} reserved{limit}; "
-        f"{stats.active_blocks} live blocks, peak {human_bytes(stats.peak_used)}"
+        f"{human_bytes(used)} used, {human_bytes(reserved)} reserved{limit}; "
+        f"{gauges.get('live_blocks', 0)} live blocks, peak {human_bytes(gauges.get('peak_used', 0))}"
     )
     bar = [
         _rect(0, 0, WIDTH, "currentColor", 0.1),
-        _rect(0, 0, WIDTH * stats.reserved / whole, COLOURS[0], 0.4),
-        _rect(0, 0, WIDTH * stats.used / whole, COLOURS[0]),
+        _rect(0, 0, WIDTH * reserved / whole, COLOURS[0], 0.4),
+        _rect(0, 0, WIDTH * used / whole, COLOURS[0]),
     ]
-    return _page("GPU memory", device, words, bar + _map(segments, blocks), 2 if segments else 1)
+    sizes: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
+    for block in state.blocks:
+        owner = block.owner or "unnamed"
+        sizes[owner] += block.size
+        counts[owner] += 1
+    rows = [(o, human_bytes(s), str(counts[o])) for o, s in sorted(sizes.items(), key=lambda one: (-one[1], one[0]))]
+    table = _table(("Owner", "Size", "Blocks"), rows)
+    return _page("GPU memory", state.label, words, bar + _map(state), 2 if state.segments else 1, table)
 
 
-def scheduler_html(device: str, tasks: Sequence[_core.TaskRecord], counters: Mapping[str, int]) -> str:
-    """Tasks by phase as one bar, and the launches so far."""
-    counts = Counter(task.phase for task in tasks)
-    launches = counters["launches"] + counters["host_launches"]
+def scheduler_html(state: State) -> str:
+    """Tasks by phase as one bar, and a table of tasks."""
+    tasks = [state.tasks[number] for number in sorted(state.tasks)]
+    counts = Counter(str(task.get("phase", "")) for task in tasks)
+    launches = state.gauges.get("launches", 0) + state.gauges.get("host_launches", 0)
     phases = ", ".join(f"{count} {phase.lower()}" for phase, count in sorted(counts.items()))
     bar = []
     left = 0.0
@@ -53,23 +61,69 @@ def scheduler_html(device: str, tasks: Sequence[_core.TaskRecord], counters: Map
         width = WIDTH * count / len(tasks)
         bar.append(_rect(left, 0, width, colour))
         left += width
-    return _page("GPU scheduler", device, f"{phases or 'no task'}; {launches} launches", bar, 1 if bar else 0)
+    rows = [_task(task) for task in tasks]
+    table = _table(("Task", "Phase", "QoS", "Share", "Memory"), rows)
+    words = f"{phases or 'no task'}; {launches} launches"
+    return _page("GPU scheduler", state.label, words, bar, 1 if bar else 0, table)
 
 
-def _map(
-    segments: Sequence[tuple[int, int, bool]], blocks: Sequence[tuple[int, int, int, int, int, int, int, bool]]
-) -> list[str]:
+def cells_html(state: State) -> str:
+    """What each run of a cell kept. Times, peaks and prompt numbers are left out: they differ from run to run."""
+    rows = [
+        (str(number), str(row["launches"]), human_bytes(row["kept"]), human_bytes(row["leaked"]))
+        for number, row in enumerate(state.cells, 1)
+    ]
+    most = max((row["kept"] for row in state.cells), default=0)
+    step = WIDTH / max(1, len(rows))
+    bars = [
+        _rect(step * i, ROW * (1 - row["kept"] / most), step - 2, COLOURS[0])
+        for i, row in enumerate(state.cells)
+        if row["kept"]
+    ]
+    words = f"{len(rows)} cells; they kept {human_bytes(sum(row['kept'] for row in state.cells))}"
+    table = _table(("Run", "Launches", "Kept", "Leaked"), rows)
+    return _page("GPU cells", state.label, words, bars, 1 if bars else 0, table)
+
+
+def device_html(state: State) -> str:
+    """The fields of the newest sample, without their values where they come from a sensor."""
+    sample = state.device_sample
+    rows = [
+        (str(field["label"]), "not available" if field["value"] is None else "live only", str(field["note"]))
+        for field in sample.get("fields", [])
+        if field["value"] is None
+    ]
+    words = str(sample.get("source", "no sample"))
+    told = [field for field in sample.get("fields", []) if field["value"] is not None]
+    if told:
+        words += f"; {len(told)} fields are shown while the kernel runs"
+    return _page("GPU device", state.label, words, [], 0, _table(("Field", "Value", "Reason"), rows))
+
+
+def _task(task: Mapping[str, object]) -> tuple[str, ...]:
+    share, memory = int(str(task.get("sharePpm", 0))), int(str(task.get("memoryBytes", 0)))
+    return (
+        str(task.get("name") or f"task {task.get('number')}"),
+        str(task.get("phase", "")),
+        str(task.get("policy", "")),
+        f"{share / 1e4:g} %" if share else "",
+        human_bytes(memory) if memory else "",
+    )
+
+
+def _map(state: State) -> list[str]:
     """Mapped segments end to end in one row, blocks inside; ordered by content, as addresses differ between runs."""
     rows = []
-    for start, size, mapped in segments:
-        inside = [(b[1] - start, b[2], b[4] or b[3]) for b in blocks[:MAX_SHAPES] if start <= b[1] < start + size]
-        if mapped:
-            rows.append((-size, inside))
+    for start, size in state.segments:
+        inside = [
+            (b.address - start, b.size, b.owner) for b in state.blocks[:MAX_SHAPES] if 0 <= b.address - start < size
+        ]
+        rows.append((-size, inside))
     total = -sum(size for size, _ in rows)
     parts = []
     left = 0.0
-    colours: dict[int, str] = {}  # in the order of the picture: the ids themselves differ between runs
-    for negative_size, inside in sorted(rows, key=lambda row: (row[0], [shape[:2] for shape in row[1]])):
+    colours: dict[str, str] = {}
+    for negative_size, inside in sorted(rows):
         width = WIDTH * -negative_size / total
         parts.append(_rect(left, ROW + 6, width - 1, "currentColor", 0.1))
         for offset, length, owner in inside:
@@ -80,13 +134,26 @@ def _map(
 
 
 def _rect(x: float, y: float, width: float, fill: str, opacity: float = 1.0) -> str:
-    place = f'x="{x:.1f}" y="{y}" width="{max(width, 0):.1f}" height="{ROW}"'
+    height = ROW - y if 0 < y < ROW else ROW
+    place = f'x="{x:.1f}" y="{y:g}" width="{max(width, 0):.1f}" height="{height:g}"'
     return f'<rect {place} rx="2" fill="{fill}" opacity="{opacity}"/>'
 
 
-def _page(title: str, device: str, words: str, shapes: Sequence[str], rows: int) -> str:
+def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    if not rows:
+        return ""
+    head = "".join(f'<th style="{CELL}">{escape(text)}</th>' for text in heads)
+    body = "".join(
+        "<tr>" + "".join(f'<td style="{CELL}">{escape(text)}</td>' for text in row) + "</tr>" for row in rows[:MAX_ROWS]
+    )
+    more = f"<p>and {len(rows) - MAX_ROWS} more</p>" if len(rows) > MAX_ROWS else ""
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{more}"
+
+
+def _page(title: str, device: str, words: str, shapes: Sequence[str], rows: int, table: str) -> str:
     picture = ""
     if rows:
         frame = f'viewBox="0 0 {WIDTH} {rows * (ROW + 6)}" width="100%" role="img" aria-label="{escape(words)}"'
         picture = f"<svg {frame}>{''.join(shapes)}</svg>"
-    return f'<div style="{STYLE}"><p><b>{escape(title)}</b> {escape(device)}<br>{escape(words)}</p>{picture}</div>'
+    head = f"<p><b>{escape(title)}</b> {escape(device)}<br>{escape(words)}</p>"
+    return f'<div style="{STYLE}">{head}{picture}{table}</div>'

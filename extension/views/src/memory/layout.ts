@@ -27,6 +27,33 @@ export interface Layout {
   readonly unmapped: readonly Block[];
 }
 
+/** Blocks by owner: the owners' blocks end to end, each owner from a row of its own, largest owner first. */
+export function layoutOwners(owners: readonly (readonly Block[])[], width: number): Layout {
+  const bytesOf = (blocks: readonly Block[]): number => blocks.reduce((sum, { bytes }) => sum + bytes, 0);
+  const whole = owners.reduce((sum, blocks) => sum + bytesOf(blocks), 0);
+  const rowBytes = Math.max(MIN_ROW_BYTES, 2 ** Math.ceil(Math.log2(Math.max(1, whole / MAX_ROWS))));
+  const shown = owners.slice(0, 2 * MAX_ROWS);
+  const placed: PlacedBlock[] = [];
+  let row = 0;
+  for (const blocks of shown) {
+    let at = 0;
+    for (const block of [...blocks].sort((x, y) => y.bytes - x.bytes)) {
+      for (let left = block.bytes; left > 0; ) {
+        const bytes = Math.min(left, rowBytes - at);
+        const x = (at / rowBytes) * width;
+        placed.push({ x, y: row * (ROW_HEIGHT + ROW_GAP), width: Math.max(1, (bytes / rowBytes) * width - 1), block });
+        left -= bytes;
+        at += bytes;
+        if (at < rowBytes) continue;
+        at = 0;
+        row++;
+      }
+    }
+    if (at > 0) row++;
+  }
+  return { rowBytes, rows: Math.max(1, row), segments: [], blocks: placed, unmapped: [] };
+}
+
 export function layoutMemory(
   segments: readonly (readonly [number, number])[],
   blocks: readonly Block[],

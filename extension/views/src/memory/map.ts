@@ -1,11 +1,12 @@
 // The live map of device memory: blocks by address, coloured by owner; point or use the arrow keys to read one.
 
-import { type Store, format } from '@pygpukit/core';
+import { type Block, type Store, format } from '@pygpukit/core';
 import { el, setText } from '../dom.js';
 import { Pane } from '../pane.js';
 import { type Theme } from '../theme.js';
-import { type Layout, ROW_GAP, ROW_HEIGHT, layoutMemory } from './layout.js';
-import { type Owners, ownerLabel } from './owners.js';
+import { revealCell } from '../reveal.js';
+import { type Layout, ROW_GAP, ROW_HEIGHT, layoutMemory, layoutOwners } from './layout.js';
+import { type Owners, type View, groupLabel, ownerLabel } from './owners.js';
 
 export class MemoryMap {
   readonly element: HTMLElement;
@@ -14,13 +15,14 @@ export class MemoryMap {
   private layout: Layout | null = null;
   /** Index into the layout's blocks of the one being read; -1 = none. */
   private chosen = -1;
+  view: View = 'address';
 
   constructor(
     private readonly store: Store,
     private readonly owners: Owners,
     private readonly redraw: () => void,
   ) {
-    this.pane = new Pane('Map of device memory by address', ROW_HEIGHT, redraw);
+    this.pane = new Pane('Map of device memory. Arrow keys read the blocks, Enter goes to the cell of one.', ROW_HEIGHT, redraw);
     const { canvas } = this.pane;
     canvas.tabIndex = 0;
     this.tip.setAttribute('role', 'status');
@@ -28,7 +30,9 @@ export class MemoryMap {
     canvas.addEventListener('pointermove', (event) => this.choose(this.blockAt(event.offsetX, event.offsetY)));
     canvas.addEventListener('pointerleave', () => this.choose(-1));
     canvas.addEventListener('blur', () => this.choose(-1));
+    canvas.addEventListener('click', (event) => this.reveal(this.blockAt(event.offsetX, event.offsetY)));
     canvas.addEventListener('keydown', (event) => {
+      if (event.key === 'Enter') this.reveal(this.chosen);
       const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
       if (event.key === 'Escape') this.choose(-1);
       if (step === undefined || !this.layout?.blocks.length) return;
@@ -42,7 +46,8 @@ export class MemoryMap {
 
   draw(theme: Theme): Layout {
     const { byAddress, segments } = this.store.memory;
-    const layout = layoutMemory(segments, byAddress, this.pane.widthPx);
+    const width = this.pane.widthPx;
+    const layout = this.view === 'address' ? layoutMemory(segments, byAddress, width) : layoutOwners(this.byOwner(byAddress), width);
     this.layout = layout;
     if (this.chosen >= layout.blocks.length) this.chosen = -1;
     this.pane.setHeight(layout.rows * (ROW_HEIGHT + ROW_GAP) - ROW_GAP);
@@ -50,7 +55,7 @@ export class MemoryMap {
       context.fillStyle = theme.well;
       for (const { x, y, width } of layout.segments) box(context, x, y, width);
       layout.blocks.forEach(({ x, y, width, block }, i) => {
-        const colour = theme.owners[this.owners.colourOf(ownerLabel(this.store, block))] ?? theme.text;
+        const colour = theme.owners[this.owners.colourOf(groupLabel(this.store, block, this.view))] ?? theme.text;
         context.fillStyle = colour;
         context.strokeStyle = colour;
         // An evicted block keeps its place and loses its body.
@@ -62,6 +67,24 @@ export class MemoryMap {
     });
     this.showTip();
     return layout;
+  }
+
+  private byOwner(blocks: readonly Block[]): Block[][] {
+    const groups = new Map<string, Block[]>();
+    for (const block of blocks) {
+      const label = groupLabel(this.store, block, this.view);
+      const group = groups.get(label);
+      if (group) group.push(block);
+      else groups.set(label, [block]);
+    }
+    const bytes = (group: readonly Block[]): number => group.reduce((sum, block) => sum + block.bytes, 0);
+    return [...groups.values()].sort((x, y) => bytes(y) - bytes(x));
+  }
+
+  /** Goes to the cell that allocated a block. */
+  private reveal(index: number): void {
+    const block = this.layout?.blocks[index]?.block;
+    if (block) revealCell(this.element, this.store.countOf(block.cell));
   }
 
   private blockAt(x: number, y: number): number {
@@ -85,6 +108,8 @@ export class MemoryMap {
     const place = this.store.placeOf(block.cell, block.line);
     const state = block.resident ? '' : ', evicted to host memory';
     const lines = [ownerLabel(this.store, block), `${format.bytes(block.bytes)} at ${format.address(block.address)}${state}`];
+    const tenant = this.store.nameOf(block.tenant);
+    if (tenant && tenant !== lines[0]) lines.push(`tenant ${tenant}`);
     if (place) lines.push(place);
     setText(this.tip, lines.join('\n'));
     const centre = placed.x + placed.width / 2;

@@ -14,6 +14,24 @@ export function ownerLabel(store: Store, block: Block): string {
   return store.nameOf(block.name) || store.nameOf(block.tenant) || store.placeOf(block.cell, block.line) || 'unnamed';
 }
 
+/** What the map groups blocks by. */
+export const VIEWS = ['address', 'owner', 'tenant', 'array', 'cell and line'] as const;
+export type View = (typeof VIEWS)[number];
+
+/** What a block belongs to in a view. */
+export function groupLabel(store: Store, block: Block, view: View): string {
+  switch (view) {
+    case 'tenant':
+      return store.nameOf(block.tenant) || 'no tenant';
+    case 'array':
+      return store.nameOf(block.name) || 'unnamed';
+    case 'cell and line':
+      return store.placeOf(block.cell, block.line) || 'not from a cell';
+    default:
+      return ownerLabel(store, block);
+  }
+}
+
 export class Owners {
   private readonly colours = new Map<string, number>();
 
@@ -32,10 +50,10 @@ export class Owners {
   }
 
   /** One entry an owner, largest first. Owners without memory lose their colour. */
-  group(store: Store): Owner[] {
+  group(store: Store, view: View = 'address'): Owner[] {
     const owners = new Map<string, Owner>();
     for (const block of store.memory.byAddress) {
-      const label = ownerLabel(store, block);
+      const label = groupLabel(store, block, view);
       let owner = owners.get(label);
       if (!owner) owners.set(label, (owner = { label, colour: this.colourOf(label), bytes: 0, blocks: 0 }));
       owner.bytes += block.bytes;

@@ -1,19 +1,27 @@
 // The memory instrument: key figures, pool bar, last minute, map by address, owners.
 
-import { type Block, type Gauges, type Store, format } from '@pygpukit/core';
-import { el, setText, syncRows } from '../dom.js';
+import { type Channel, type Gauges, Kind, type MemoryEvent, type Store, format, fragmentation } from '@pygpukit/core';
+import { Controls } from '../controls.js';
+import { el, setData, setText, syncRows } from '../dom.js';
 import { type Figure, Figures, section } from '../figures.js';
 import { Pane } from '../pane.js';
 import { Panel } from '../panel.js';
+import { revealCell } from '../reveal.js';
+import { Table } from '../table.js';
 import { TIMELINE_HEIGHT, drawTimeline } from '../timeline.js';
 import { MemoryMap } from './map.js';
-import { type Owner, Owners, ownerLabel } from './owners.js';
+import { type Owner, Owners, VIEWS, ownerLabel } from './owners.js';
 
 const LEGEND_ROWS = 8;
 const TABLE_ROWS = 200;
+const EVENTS: ReadonlyMap<number, string> = new Map([
+  [Kind.EVICT, 'evicted'],
+  [Kind.RESTORE, 'restored'],
+  [Kind.OUT_OF_MEMORY, 'did not fit'],
+]);
 
 export class MemoryView extends Panel {
-  private readonly figures = new Figures(['Used', 'Reserved', 'Peak', 'Free on device']);
+  private readonly figures = new Figures(['Used', 'Reserved', 'Peak', 'Fragmentation', 'Free on device']);
   private readonly usedBar = el('i', 'gk-bar-used');
   private readonly reservedBar = el('i', 'gk-bar-reserved');
   private readonly bar = el('div', 'gk-bar', this.reservedBar, this.usedBar);
@@ -22,26 +30,33 @@ export class MemoryView extends Panel {
   private readonly map: MemoryMap;
   private readonly mapScale = el('span');
   private readonly legend = el('ul', 'gk-legend');
-  private readonly tableBody = el('tbody');
-  private readonly table: HTMLDetailsElement;
+  private readonly table: Table;
+  private readonly events: Table;
+  private readonly peaks: Table;
   private readonly owners: Owners;
 
-  constructor(host: HTMLElement, store: Store) {
+  constructor(host: HTMLElement, store: Store, channel: Channel) {
     super(host, store, 'GPU memory');
     this.owners = new Owners(this.theme.owners.length);
-    this.timeline = new Pane('Used and reserved bytes over the last minute', TIMELINE_HEIGHT, this.schedule);
+    this.timeline = new Pane('Used and reserved bytes over the last minute; lines mark evictions and restores', TIMELINE_HEIGHT, this.schedule);
     this.map = new MemoryMap(store, this.owners, this.schedule);
     this.bar.setAttribute('role', 'img');
-    this.table = blockTable(this.tableBody);
-    this.table.addEventListener('toggle', this.schedule);
+    this.table = new Table('Blocks as a table', ['Owner', 'Size', 'Allocated in', 'Address', 'Where'], this.schedule);
+    this.events = new Table('Evictions and restores', ['At', 'What', 'Size', 'Owner'], this.schedule);
+    this.peaks = new Table('Peaks by cell', ['Cell', 'Peak', 'Kept', 'Leaked'], this.schedule);
+    const controls = new Controls(channel, 'Memory controls');
+    controls.field('quota', 'Set limit', 'such as 2GB', (limit) => ({ limit }));
+    controls.button('trim', 'Release cached memory');
     const key = el('span', 'gk-key', swatch('gk-bar-used'), 'used', swatch('gk-bar-reserved'), 'reserved');
     const scale = el('div', 'gk-bar-scale', el('span', '', '0'), this.barEnd);
     this.body.append(
       this.figures.element,
-      section('Pool', key, this.bar, scale),
+      section('Pool', key, this.bar, scale, controls.element),
       section('Last minute', '', this.timeline.canvas),
-      section('Memory map', this.mapScale, this.map.element, this.legend),
-      this.table,
+      section('Memory map', this.mapScale, this.viewChoice(), this.map.element, this.legend),
+      this.peaks.element,
+      this.events.element,
+      this.table.element,
     );
     this.onDispose(() => {
       this.timeline.dispose();
@@ -52,7 +67,9 @@ export class MemoryView extends Panel {
   protected override draw(): void {
     const { gauges, history, memory } = this.store;
     if (!gauges) return;
-    this.figures.show(keyFigures(gauges));
+    const fragmented = fragmentation(memory.segments, memory.byAddress);
+    this.figures.show(keyFigures(gauges, fragmented));
+    setData(this.element, { fragmentation: fragmented.toFixed(4) });
     this.drawBar(gauges);
     this.timeline.draw((context, width, height) => {
       const { used, reserved } = this.theme;
@@ -60,16 +77,16 @@ export class MemoryView extends Panel {
         { value: (h: typeof history, i: number) => h.reserved(i), colour: reserved, filled: false },
         { value: (h: typeof history, i: number) => h.used(i), colour: used, filled: true },
       ];
-      drawTimeline(context, width, height, this.theme, history, series, 2, format.bytes);
+      drawTimeline(context, width, height, this.theme, history, series, 2, format.bytes, this.marks());
     });
-    const owners = this.owners.group(this.store);
+    const owners = this.owners.group(this.store, this.map.view);
     const layout = this.map.draw(this.theme);
     const unmapped = layout.unmapped.length ? `, ${layout.unmapped.length} evicted` : '';
     const blocks = `${format.count(memory.size)} ${memory.size === 1 ? 'block' : 'blocks'}${unmapped}`;
     setText(this.mapScale, memory.segments.length ? `${blocks} \u00b7 ${format.bytes(layout.rowBytes)} a row` : blocks);
     this.element.dataset['blocks'] = String(memory.size);
     this.drawLegend(owners);
-    if (this.table.open) this.drawTable(memory.byAddress);
+    this.drawTables();
   }
 
   private drawBar(gauges: Gauges): void {
@@ -102,24 +119,48 @@ export class MemoryView extends Panel {
     });
   }
 
-  private drawTable(blocks: readonly Block[]): void {
+  private viewChoice(): HTMLElement {
+    const choice = el('select', 'gk-input', ...VIEWS.map((name) => el('option', '', name)));
+    choice.setAttribute('aria-label', 'Arrange blocks by');
+    choice.addEventListener('change', () => {
+      this.map.view = VIEWS[choice.selectedIndex] ?? 'address';
+      this.schedule();
+    });
+    return el('div', 'gk-controls', el('label', 'gk-choice', 'by ', choice));
+  }
+
+  private marks(): { timeNs: number; colour: string }[] {
+    const colourOf = (kind: number): string => this.theme.phases[kind === Kind.RESTORE ? 6 : kind === Kind.EVICT ? 5 : 7] ?? this.theme.text;
+    return this.store.memoryEvents.all.map(({ timeNs, kind }) => ({ timeNs, colour: colourOf(kind) }));
+  }
+
+  private drawTables(): void {
     const { store } = this;
-    const largest = [...blocks].sort((x, y) => y.bytes - x.bytes).slice(0, TABLE_ROWS);
-    const make = (): HTMLTableRowElement => el('tr', '', el('td'), el('td'), el('td'), el('td'), el('td'));
-    syncRows(this.tableBody, largest, make, (row, block) => {
-      const texts = [
+    const owner = ({ name, tenant }: MemoryEvent): string => store.nameOf(name) || store.nameOf(tenant) || 'unnamed';
+    this.peaks.show(
+      () => [...store.cells].reverse(),
+      ({ count, peak, kept, leaked }) => [`In [${count}]`, format.bytes(peak), format.bytes(kept), format.bytes(leaked)],
+      ({ count }) => void revealCell(this.element, count),
+    );
+    this.events.show(
+      () => store.memoryEvents.all.slice(-TABLE_ROWS).reverse(),
+      (event) => [`${(event.timeNs / 1e9).toFixed(3)} s`, EVENTS.get(event.kind) ?? '', format.bytes(event.bytes), owner(event)],
+    );
+    this.table.show(
+      () => [...store.memory.byAddress].sort((x, y) => y.bytes - x.bytes).slice(0, TABLE_ROWS),
+      (block) => [
         ownerLabel(store, block),
         format.bytes(block.bytes),
         store.placeOf(block.cell, block.line) || '\u2013',
         format.address(block.address),
         block.resident ? 'device' : 'host',
-      ];
-      texts.forEach((text, i) => setText(row.children[i] as HTMLElement, text));
-    });
+      ],
+      (block) => void revealCell(this.element, store.countOf(block.cell)),
+    );
   }
 }
 
-function keyFigures(gauges: Gauges): Figure[] {
+function keyFigures(gauges: Gauges, fragmented: number): Figure[] {
   const parts = (bytes: number): { value: string; unit: string } => {
     const [value, unit] = format.bytesParts(bytes);
     return { value, unit };
@@ -130,17 +171,11 @@ function keyFigures(gauges: Gauges): Figure[] {
     { ...parts(gauges.used), note: limited ? `${format.percent(gauges.used, gauges.limit)} of the limit` : '' },
     { ...parts(gauges.reserved), note: `${format.bytes(gauges.cached)} cached${evicted}` },
     { ...parts(gauges.peakUsed), note: `${format.count(gauges.liveBlocks)} live, ${format.count(gauges.segments)} segments` },
+    { value: format.percent(fragmented, 1) || '0 %', note: 'of the free space in segments' },
     { ...parts(gauges.deviceFree), note: `of ${format.bytes(gauges.deviceTotal)}` },
   ];
 }
 
 function swatch(className: string): HTMLElement {
   return el('i', `gk-swatch ${className}`);
-}
-
-function blockTable(body: HTMLElement): HTMLDetailsElement {
-  const heads = ['Owner', 'Size', 'Allocated in', 'Address', 'Where'].map((text) => el('th', '', text));
-  heads.forEach((head) => (head.scope = 'col'));
-  const table = el('table', 'gk-table', el('thead', '', el('tr', '', ...heads)), body);
-  return el('details', 'gk-details', el('summary', '', 'Blocks as a table'), el('div', 'gk-scroll', table));
 }

@@ -1,114 +1,264 @@
-// The Gantt: one lane a task, its phases as bars in time; names and states beside it are real text.
+// The Gantt: rows of bars in time, with zoom and pan by pointer, wheel, keys and buttons. Names and states are real text.
 
-import { Phase, type Store, type Task, isTerminal } from '@pygpukit/core';
+import { type Store, type Task } from '@pygpukit/core';
 import { el, setData, setText, syncRows } from '../dom.js';
 import { Pane } from '../pane.js';
 import { type Theme } from '../theme.js';
-import { type Window, pickLanes, pickWindow, stateText } from './lanes.js';
+import { AXIS_HEIGHT, ROW_HEIGHT, drawAxis, drawRow } from './bars.js';
+import { GROUPINGS, type Grouping, type Row, type Window, extent, layoutRows, pickWindow, stateText, taskLines } from './lanes.js';
 
-const LANES = 10;
-const LANE_HEIGHT = 26;
-const AXIS_HEIGHT = 18;
-const BAR_INSET = 6;
+const VISIBLE_ROWS = 10;
+const ZOOM_STEP = 1.5;
+const MIN_SPAN_NS = 1e4;
+const PAN_PART = 0.2;
+/** A press that moves less than this is a click. */
+const CLICK_PX = 4;
 
 export class Gantt {
   readonly element: HTMLElement;
+  /** The task that was clicked or chosen by key. */
+  chosen: Task | null = null;
   private readonly names = el('ul', 'gk-lane-names');
   private readonly states = el('ul', 'gk-lane-states');
+  private readonly tip = el('div', 'gk-tip');
+  private readonly place = el('span', 'gk-gantt-place');
   private readonly pane: Pane;
+  private rows: Row[] = [];
+  private laidOut = '';
+  private grouping: Grouping = 'task';
+  /** What the user looks at; null = what is newest. */
+  private window: Window | null = null;
+  private shown: Window = { fromNs: 0, toNs: 1 };
+  /** First visible row; null = the newest rows. */
+  private firstRow: number | null = null;
+  private hovered: Task | null = null;
+  private drag: { x: number; y: number; window: Window; row: number; moved: boolean } | null = null;
 
   constructor(
     private readonly store: Store,
-    redraw: () => void,
+    private readonly redraw: () => void,
   ) {
-    this.pane = new Pane('Task phases over time', LANE_HEIGHT + AXIS_HEIGHT, redraw);
-    this.element = el('div', 'gk-gantt', this.names, this.pane.canvas, this.states);
+    this.pane = new Pane('Task phases over time. Arrow keys move, plus and minus zoom, Enter chooses.', ROW_HEIGHT + AXIS_HEIGHT, redraw);
+    this.tip.setAttribute('role', 'status');
+    this.tip.hidden = true;
+    this.listen(this.pane.canvas);
+    const picture = el('div', 'gk-gantt-picture', this.pane.canvas, this.tip);
+    this.element = el('div', '', this.toolbar(), el('div', 'gk-gantt', this.names, picture, this.states));
   }
 
   draw(theme: Theme): void {
     const { store } = this;
-    const lanes = pickLanes(store.tasks.all, LANES);
-    const window = pickWindow(lanes, store.timeNs);
-    const makeRow = (): HTMLLIElement => el('li');
-    syncRows(this.names, lanes, makeRow, (row, task) => {
-      const name = store.taskName(task);
-      setText(row, name);
-      row.title = name;
-    });
-    syncRows(this.states, lanes, makeRow, (row, task) => {
-      const text = stateText(task, store.timeNs);
-      setText(row, text);
-      row.title = text;
-      setData(row, { phase: task.phase });
-    });
-    this.pane.setHeight(lanes.length * LANE_HEIGHT + AXIS_HEIGHT);
+    this.layout();
+    const visible = Math.min(VISIBLE_ROWS, this.rows.length);
+    const first = this.first;
+    const rows = this.rows.slice(first, first + visible);
+    this.shown = this.window ?? pickWindow(rows.flatMap(({ tasks }) => tasks), store.timeNs);
+    this.drawLabels(rows);
+    this.pane.setHeight(visible * ROW_HEIGHT + AXIS_HEIGHT);
     this.pane.draw((context, width, height) => {
-      drawAxis(context, width, height, theme, window);
-      lanes.forEach((task, lane) => drawLane(context, width, theme, window, task, lane, store.timeNs));
+      drawAxis(context, width, height, theme, this.shown);
+      rows.forEach((row, at) => drawRow(context, width, theme, this.shown, row, at, store.timeNs, this.chosen));
     });
+    this.showTip();
+    const spanNs = this.shown.toNs - this.shown.fromNs;
+    setData(this.element, { rows: this.rows.length, first, fromNs: Math.round(this.shown.fromNs), spanNs: Math.round(spanNs), grouping: this.grouping });
+    setText(this.place, this.rows.length > visible ? `rows ${first + 1} to ${first + visible} of ${this.rows.length}` : '');
   }
 
   dispose(): void {
     this.pane.dispose();
   }
-}
 
-function drawLane(
-  context: CanvasRenderingContext2D,
-  width: number,
-  theme: Theme,
-  window: Window,
-  task: Task,
-  lane: number,
-  nowNs: number,
-): void {
-  const x = (timeNs: number): number => ((timeNs - window.fromNs) / (window.toNs - window.fromNs)) * width;
-  const top = lane * LANE_HEIGHT + BAR_INSET;
-  const height = LANE_HEIGHT - 2 * BAR_INSET;
-  context.fillStyle = theme.well;
-  context.beginPath();
-  context.roundRect(0, top, width, height, 3);
-  context.fill();
-  for (const { phase, startNs, endNs } of task.spans) {
-    context.fillStyle = theme.phases[phase] ?? theme.text;
-    const left = Math.max(0, x(startNs));
-    if (isTerminal(phase)) {
-      drawEnd(context, Math.min(left + 7, width - 5), top + height / 2, phase);
-      continue;
-    }
-    const right = Math.min(width, x(endNs || nowNs));
-    if (right <= 0) continue;
-    // Waiting is thin, running is full: the eye finds the work.
-    const thin = phase !== Phase.Running;
-    context.beginPath();
-    context.roundRect(left, top + (thin ? 4 : 0), Math.max(1.5, right - left), height - (thin ? 8 : 0), thin ? 2 : 3);
-    context.fill();
+  /** Zooms about a place, 0 (left) to 1 (right). */
+  zoom(factor: number, at = 0.5): void {
+    const { fromNs, toNs } = this.shown;
+    const span = Math.max(MIN_SPAN_NS, (toNs - fromNs) / factor);
+    const pivot = fromNs + at * (toNs - fromNs);
+    this.look({ fromNs: pivot - at * span, toNs: pivot + (1 - at) * span });
   }
-}
 
-/** How a task ended: a round point when it succeeded, a square one when it did not. */
-function drawEnd(context: CanvasRenderingContext2D, x: number, y: number, phase: number): void {
-  context.beginPath();
-  if (phase === Phase.Succeeded) context.arc(x, y, 3.5, 0, 2 * Math.PI);
-  else context.rect(x - 3.5, y - 3.5, 7, 7);
-  context.fill();
-}
+  pan(part: number): void {
+    const { fromNs, toNs } = this.shown;
+    const by = part * (toNs - fromNs);
+    this.look({ fromNs: fromNs + by, toNs: toNs + by });
+  }
 
-function drawAxis(context: CanvasRenderingContext2D, width: number, height: number, theme: Theme, window: Window): void {
-  const seconds = (window.toNs - window.fromNs) / 1e9;
-  const step = [0.5, 1, 2, 5, 10, 20].find((size) => seconds / size <= 6) ?? 20;
-  context.font = `10px ${theme.font}`;
-  context.fillStyle = theme.muted;
-  context.strokeStyle = theme.grid;
-  context.lineWidth = 1;
-  context.textBaseline = 'bottom';
-  for (let at = 0; at <= seconds; at += step) {
-    const x = Math.round((at / seconds) * width) + 0.5;
-    context.beginPath();
-    context.moveTo(x, 0);
-    context.lineTo(x, height - AXIS_HEIGHT + 2);
-    context.stroke();
-    context.textAlign = at === 0 ? 'left' : 'center';
-    if (x < width - 20) context.fillText(`${at} s`, x, height);
+  private get first(): number {
+    const last = Math.max(0, this.rows.length - VISIBLE_ROWS);
+    return Math.min(this.firstRow ?? last, last);
+  }
+
+  private layout(): void {
+    const key = `${this.store.tasks.version} ${this.grouping}`;
+    if (key === this.laidOut) return;
+    this.laidOut = key;
+    this.rows = layoutRows(this.store, this.grouping);
+    // An object of a forgotten task, or one that a snapshot replaced, is not drawn any more.
+    const { chosen } = this;
+    if (chosen && this.store.tasks.get(chosen.number) !== chosen) this.chosen = this.store.tasks.get(chosen.number) ?? null;
+  }
+
+  private drawLabels(rows: readonly Row[]): void {
+    const { store } = this;
+    const makeRow = (): HTMLLIElement => el('li');
+    syncRows(this.names, rows, makeRow, (item, { label }) => {
+      setText(item, label);
+      item.title = label;
+    });
+    syncRows(this.states, rows, makeRow, (item, { tasks }) => {
+      const task = tasks.at(-1);
+      const text = !task ? '' : tasks.length === 1 ? stateText(task, store.timeNs) : `${tasks.length} tasks`;
+      setText(item, text);
+      item.title = text;
+      setData(item, { phase: tasks.length === 1 ? (task?.phase ?? '') : '' });
+    });
+  }
+
+  private toolbar(): HTMLElement {
+    const choice = el('select', 'gk-input', ...GROUPINGS.map((name) => el('option', '', name)));
+    choice.setAttribute('aria-label', 'One lane for each');
+    choice.addEventListener('change', () => {
+      this.grouping = GROUPINGS[choice.selectedIndex] ?? 'task';
+      this.firstRow = null;
+      this.redraw();
+    });
+    const button = (text: string, title: string, press: () => void): HTMLElement => {
+      const made = el('button', 'gk-button', text);
+      Object.assign(made, { type: 'button', title });
+      made.setAttribute('aria-label', title);
+      made.addEventListener('click', press);
+      return made;
+    };
+    const fit = (): void => this.look(extent(this.store.tasks.all, this.store.timeNs));
+    const live = (): void => {
+      this.firstRow = null;
+      this.look(null);
+    };
+    return el(
+      'div',
+      'gk-controls',
+      el('label', 'gk-choice', 'lanes by ', choice),
+      button('+', 'Zoom in', () => this.zoom(ZOOM_STEP)),
+      button('\u2212', 'Zoom out', () => this.zoom(1 / ZOOM_STEP)),
+      button('All', 'Show all tasks', fit),
+      button('Live', 'Follow the newest tasks', live),
+      this.place,
+    );
+  }
+
+  private look(window: Window | null): void {
+    this.window = window;
+    this.redraw();
+  }
+
+  private scroll(rows: number): void {
+    this.firstRow = Math.max(0, this.first + rows);
+    this.redraw();
+  }
+
+  private listen(canvas: HTMLCanvasElement): void {
+    canvas.tabIndex = 0;
+    canvas.addEventListener('wheel', (event) => {
+      // A bare wheel scrolls the page, unless the picture has the focus.
+      if (event.ctrlKey || event.shiftKey) this.zoom(Math.exp(-(event.deltaY || event.deltaX) / 300), event.offsetX / Math.max(1, this.pane.widthPx));
+      else if (document.activeElement === canvas) this.scroll(Math.sign(event.deltaY) * 2);
+      else return;
+      event.preventDefault();
+    });
+    canvas.addEventListener('pointerdown', (event) => {
+      canvas.setPointerCapture(event.pointerId);
+      this.drag = { x: event.offsetX, y: event.offsetY, window: this.shown, row: this.first, moved: false };
+    });
+    canvas.addEventListener('pointermove', (event) => this.move(event));
+    canvas.addEventListener('pointerup', (event) => {
+      if (this.drag && !this.drag.moved) this.choose(this.taskAt(event.offsetX, event.offsetY));
+      this.drag = null;
+    });
+    canvas.addEventListener('pointerleave', () => this.hover(null));
+    canvas.addEventListener('blur', () => this.hover(null));
+    canvas.addEventListener('keydown', (event) => {
+      const act = this.keys[event.key];
+      if (!act) return;
+      // The lab would move the cell selection.
+      event.preventDefault();
+      event.stopPropagation();
+      act();
+    });
+  }
+
+  private readonly keys: Readonly<Record<string, () => void>> = {
+    ArrowLeft: () => this.pan(-PAN_PART),
+    ArrowRight: () => this.pan(PAN_PART),
+    ArrowDown: () => this.step(1),
+    ArrowUp: () => this.step(-1),
+    PageDown: () => this.scroll(VISIBLE_ROWS),
+    PageUp: () => this.scroll(-VISIBLE_ROWS),
+    '+': () => this.zoom(ZOOM_STEP),
+    '=': () => this.zoom(ZOOM_STEP),
+    '-': () => this.zoom(1 / ZOOM_STEP),
+    Enter: () => this.choose(this.hovered),
+    Escape: () => {
+      this.hover(null);
+      this.choose(null);
+    },
+  };
+
+  private move(event: PointerEvent): void {
+    const { drag } = this;
+    if (!drag) {
+      this.hover(this.taskAt(event.offsetX, event.offsetY));
+      return;
+    }
+    const [dx, dy] = [event.offsetX - drag.x, event.offsetY - drag.y];
+    drag.moved ||= Math.hypot(dx, dy) > CLICK_PX;
+    if (!drag.moved) return;
+    const by = (-dx / Math.max(1, this.pane.widthPx)) * (drag.window.toNs - drag.window.fromNs);
+    this.firstRow = Math.max(0, drag.row - Math.round(dy / ROW_HEIGHT));
+    this.look({ fromNs: drag.window.fromNs + by, toNs: drag.window.toNs + by });
+  }
+
+  /** Reads the next task, by number, and brings its row into view. */
+  private step(by: number): void {
+    const order = this.rows.flatMap(({ tasks }, row) => tasks.map((task) => ({ task, row })));
+    const at = order.findIndex(({ task }) => task === this.hovered);
+    const next = order[at < 0 ? order.findIndex(({ row }) => row >= this.first) : Math.min(Math.max(at + by, 0), order.length - 1)];
+    if (!next) return;
+    if (next.row < this.first || next.row >= this.first + VISIBLE_ROWS) this.firstRow = next.row;
+    this.hover(next.task);
+  }
+
+  private taskAt(x: number, y: number): Task | null {
+    const row = this.rows[this.first + Math.floor(y / ROW_HEIGHT)];
+    if (!row || y >= VISIBLE_ROWS * ROW_HEIGHT) return null;
+    if (this.grouping === 'task') return row.tasks[0] ?? null;
+    const scale = (this.shown.toNs - this.shown.fromNs) / Math.max(1, this.pane.widthPx);
+    const [from, to] = [this.shown.fromNs + (x - 2) * scale, this.shown.fromNs + (x + 2) * scale];
+    const inside = (task: Task): boolean =>
+      (task.spans[0]?.startNs ?? Infinity) <= to && (task.spans.at(-1)?.endNs || this.store.timeNs) >= from;
+    return row.tasks.findLast(inside) ?? null;
+  }
+
+  private hover(task: Task | null): void {
+    if (task === this.hovered) return;
+    this.hovered = task;
+    this.redraw();
+  }
+
+  private choose(task: Task | null): void {
+    this.chosen = task;
+    this.redraw();
+  }
+
+  private showTip(): void {
+    const task = this.hovered;
+    const row = task ? this.rows.findIndex(({ tasks }) => tasks.includes(task)) - this.first : -1;
+    this.tip.hidden = !task || row < 0 || row >= VISIBLE_ROWS;
+    if (!task || this.tip.hidden) return;
+    setText(this.tip, taskLines(this.store, task).join('\n'));
+    const start = ((task.spans[0]?.startNs ?? 0) - this.shown.fromNs) / (this.shown.toNs - this.shown.fromNs);
+    const half = this.tip.offsetWidth / 2;
+    const width = this.pane.widthPx;
+    this.tip.style.left = `${Math.min(Math.max(start * width + half, half), Math.max(half, width - half))}px`;
+    this.tip.style.top = `${(row + 1) * ROW_HEIGHT + 2}px`;
   }
 }

@@ -1,35 +1,70 @@
-// Which tasks the Gantt shows, over which stretch of time, and how a task's state reads.
+// Which rows the Gantt has, over which stretch of time it shows them, and how a task's state reads.
 
-import { PHASES, Phase, REASONS, type Task, format, isTerminal } from '@pygpukit/core';
+import { PHASES, Phase, REASONS, type Store, type Task, format, isTerminal } from '@pygpukit/core';
 
 const MAX_SPAN_NS = 60e9;
 const MIN_SPAN_NS = 2e9;
+/** Rows that one tenant or stream takes at most; beyond them bars lie over each other. */
+const MAX_ROWS_PER_LANE = 8;
 
 export interface Window {
   readonly fromNs: number;
   readonly toNs: number;
 }
 
-/** The newest tasks, live ones before finished ones, back in order of submission. */
-export function pickLanes(tasks: readonly Task[], count: number): Task[] {
-  const live = tasks.filter((task) => !isTerminal(task.phase)).slice(-count);
-  const room = count - live.length;
-  const finished = room > 0 ? tasks.filter((task) => isTerminal(task.phase)).slice(-room) : [];
-  return [...live, ...finished].sort((x, y) => x.number - y.number);
+export const GROUPINGS = ['task', 'tenant', 'stream'] as const;
+export type Grouping = (typeof GROUPINGS)[number];
+
+/** One row of bars. Rows of a tenant or stream follow each other; only the first carries the label. */
+export interface Row {
+  readonly label: string;
+  readonly tasks: Task[];
+}
+
+/** Rows in order of first appearance; where tasks of a lane overlap in time, the lane takes several rows. */
+export function layoutRows(store: Store, grouping: Grouping): Row[] {
+  const { all } = store.tasks;
+  if (grouping === 'task') return all.map((task) => ({ label: store.taskName(task), tasks: [task] }));
+  const lanes = new Map<string, { rows: Row[]; free: number[] }>();
+  for (const task of all) {
+    const started = task.spans.find(({ phase }) => phase === Phase.Running)?.startNs;
+    if (grouping === 'stream' && started === undefined) continue; // it has been on no stream
+    const label = grouping === 'tenant' ? store.taskName(task) : task.stream ? `stream ${task.stream}` : 'stream not seen';
+    let lane = lanes.get(label);
+    if (!lane) lanes.set(label, (lane = { rows: [], free: [] }));
+    const from = (grouping === 'stream' ? started : task.spans[0]?.startNs) ?? 0;
+    const until = isTerminal(task.phase) ? (task.spans.at(-1)?.endNs ?? 0) : Infinity;
+    let at = lane.free.findIndex((free) => free <= from);
+    if (at < 0 && lane.rows.length < MAX_ROWS_PER_LANE) {
+      lane.rows.push({ label: lane.rows.length === 0 ? label : '', tasks: [] });
+      at = lane.rows.length - 1;
+    } else if (at < 0) {
+      at = lane.free.indexOf(Math.min(...lane.free));
+    }
+    lane.rows[at]?.tasks.push(task);
+    lane.free[at] = Math.max(until, lane.free[at] ?? 0);
+  }
+  return [...lanes.values()].flatMap(({ rows }) => rows);
 }
 
 /** From the first shown span to now; when nothing runs, the picture rests where the last task ended. */
-export function pickWindow(lanes: readonly Task[], nowNs: number): Window {
+export function pickWindow(tasks: readonly Task[], nowNs: number): Window {
+  const whole = extent(tasks, nowNs);
+  if (!whole) return { fromNs: nowNs - MIN_SPAN_NS, toNs: nowNs };
+  const span = Math.min(Math.max((whole.toNs - whole.fromNs) * 1.04, MIN_SPAN_NS), MAX_SPAN_NS);
+  const from = Math.max(whole.fromNs, whole.toNs - span);
+  return { fromNs: from, toNs: from + span };
+}
+
+/** From the first span's start to the last one's end; null without a task. */
+export function extent(tasks: readonly Task[], nowNs: number): Window | null {
   let first = Infinity;
   let last = 0;
-  for (const { spans, phase } of lanes) {
+  for (const { spans, phase } of tasks) {
     first = Math.min(first, spans[0]?.startNs ?? Infinity);
     last = Math.max(last, isTerminal(phase) ? (spans.at(-1)?.endNs ?? 0) : nowNs);
   }
-  if (first > last) return { fromNs: nowNs - MIN_SPAN_NS, toNs: nowNs };
-  const span = Math.min(Math.max((last - first) * 1.04, MIN_SPAN_NS), MAX_SPAN_NS);
-  const from = Math.max(first, last - span);
-  return { fromNs: from, toNs: from + span };
+  return first > last ? null : { fromNs: first, toNs: last };
 }
 
 export function waitedNs(task: Task, nowNs: number): number {
@@ -48,12 +83,31 @@ function spanNs(task: Task, nowNs: number, belongs: (phase: number) => boolean):
   return sum;
 }
 
-/** "Running 1.2 s", "Queued: waiting for memory", "Succeeded in 340.0 ms". */
+/** "Running 1.2 s", "Queued: waiting for memory", "Evicted", "Succeeded in 340.0 ms". */
 export function stateText(task: Task, nowNs: number): string {
-  const phase = PHASES[task.phase] ?? '';
+  const phase = task.phase === Phase.Suspended ? 'Evicted' : (PHASES[task.phase] ?? '');
   const reason = REASONS.get(task.reason);
   if (reason) return `${phase}: ${reason}`;
-  if (task.phase === Phase.Running) return `${phase} ${format.duration(ranNs(task, nowNs))}`;
+  if (task.phase === Phase.Running) {
+    const held = task.throttled.some(({ endNs }) => endNs >= nowNs) ? ', throttled' : '';
+    return `${phase} ${format.duration(ranNs(task, nowNs))}${held}`;
+  }
   if (task.phase === Phase.Succeeded) return `${phase} in ${format.duration(ranNs(task, nowNs))}`;
   return phase;
+}
+
+/** Everything known of a task, a line each. */
+export function taskLines(store: Store, task: Task): string[] {
+  const { facts } = task;
+  const lines = [store.taskName(task), stateText(task, store.timeNs)];
+  lines.push(`waited ${format.duration(waitedNs(task, store.timeNs))}, ran ${format.duration(ranNs(task, store.timeNs))}`);
+  if (facts?.policy) {
+    const share = facts.sharePpm ? `, share ${format.percent(facts.sharePpm, 1e6)}` : '';
+    const memory = facts.memoryBytes ? `, memory ${format.bytes(facts.memoryBytes)}` : '';
+    lines.push(`${facts.policy}, priority ${facts.priority ?? 0}${share}${memory}`);
+  }
+  if (facts?.detail) lines.push(facts.detail);
+  if (facts?.paced) lines.push(`${format.count(facts.paced)} launches held back`);
+  if (task.stream) lines.push(`stream ${task.stream}`);
+  return lines;
 }

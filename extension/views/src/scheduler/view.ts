@@ -1,13 +1,17 @@
-// The scheduler instrument: key figures, tasks by phase, lanes in time, launches per second.
+// The scheduler instrument: key figures, phases, Gantt, shares, latencies, launches, queue and admission log.
 
-import { PHASES, Phase, REASONS, type Store, type Task, format } from '@pygpukit/core';
+import { type Channel, PHASES, Phase, REASONS, type Store, type Task, format } from '@pygpukit/core';
+import { Controls } from '../controls.js';
 import { el, setData, setText, syncRows } from '../dom.js';
 import { Figures, section } from '../figures.js';
 import { Pane } from '../pane.js';
 import { Panel } from '../panel.js';
+import { Table } from '../table.js';
 import { TIMELINE_HEIGHT, drawTimeline } from '../timeline.js';
 import { Gantt } from './gantt.js';
-import { ranNs, waitedNs } from './lanes.js';
+import { ranNs, stateText, waitedNs } from './lanes.js';
+import { LatencyChart } from './latency.js';
+import { ShareChart } from './shares.js';
 
 const TABLE_ROWS = 200;
 const ENDINGS: readonly [number, string][] = [
@@ -16,32 +20,61 @@ const ENDINGS: readonly [number, string][] = [
   [Phase.Cancelled, 'cancelled'],
   [Phase.Expired, 'expired'],
 ];
+const POLICIES: readonly [string, string][] = [
+  ['guaranteed', 'guaranteed'],
+  ['burstable', 'burstable'],
+  ['best-effort', 'best effort'],
+];
 
 export class SchedulerView extends Panel {
   private readonly figures = new Figures(['Running', 'Queued', 'Succeeded', 'Launches']);
   private readonly phases = el('ul', 'gk-phases');
   private readonly empty = el('p', 'gk-empty', 'No task yet. scheduler.submit(fn, ...) puts one here.');
   private readonly gantt: Gantt;
+  private readonly controls: Controls;
+  private readonly chosen = el('p', 'gk-chosen');
+  private readonly cancel: HTMLButtonElement;
+  private readonly shares: ShareChart;
+  private readonly latency: LatencyChart;
   private readonly timeline: Pane;
-  private readonly tableBody = el('tbody');
-  private readonly table: HTMLDetailsElement;
+  private readonly table: Table;
+  private readonly log: Table;
+  private readonly full: HTMLElement;
 
-  constructor(host: HTMLElement, store: Store) {
+  constructor(host: HTMLElement, store: Store, channel: Channel) {
     super(host, store, 'GPU scheduler');
     this.gantt = new Gantt(store, this.schedule);
+    this.shares = new ShareChart(store, this.schedule);
+    this.latency = new LatencyChart(store, this.schedule);
     this.timeline = new Pane('Launches per second over the last minute', TIMELINE_HEIGHT, this.schedule);
-    this.table = taskTable(this.tableBody);
-    this.table.addEventListener('toggle', this.schedule);
+    this.table = new Table('Tasks as a table', ['Task', 'Phase', 'QoS', 'Reason', 'Waited', 'Ran'], this.schedule);
+    this.log = new Table('Queue and admission log', ['At', 'Task', 'From', 'To', 'Reason'], this.schedule);
+    this.controls = new Controls(channel, 'Scheduler controls');
+    this.controls.button('pause', 'Pause');
+    this.controls.button('resume', 'Resume');
+    const chosenTask = (): { task: string } | null => {
+      const id = this.gantt.chosen?.facts?.id;
+      return id ? { task: id } : null;
+    };
+    this.cancel = this.controls.button('cancel', 'Cancel the chosen task', chosenTask);
+    this.full = el(
+      'div',
+      '',
+      this.gantt.element,
+      section('Share promised and achieved', this.shares.aside, this.shares.element),
+      section('Latency', this.latency.aside, this.latency.element),
+    );
     this.body.append(
       this.figures.element,
-      section('Tasks', this.phases, this.empty, this.gantt.element),
+      this.controls.element,
+      this.chosen,
+      section('Tasks', policyKey(), this.phases, this.empty),
+      this.full,
       section('Launches per second, last minute', '', this.timeline.canvas),
-      this.table,
+      this.log.element,
+      this.table.element,
     );
-    this.onDispose(() => {
-      this.gantt.dispose();
-      this.timeline.dispose();
-    });
+    for (const part of [this.gantt, this.shares, this.latency, this.timeline]) this.onDispose(() => part.dispose());
   }
 
   protected override draw(): void {
@@ -52,7 +85,7 @@ export class SchedulerView extends Panel {
     const known = (phase: number): number => counts[phase] ?? 0;
     const rate = history.launchRate(history.length - 1);
     this.figures.show([
-      { value: format.count(gauges.runningTasks), note: notes([[known(Phase.Suspended), 'suspended']]) },
+      { value: format.count(gauges.runningTasks), note: notes([[known(Phase.Suspended), 'evicted']]) },
       { value: format.count(gauges.queuedTasks), note: notes([[known(Phase.Admitted), 'admitted']]) },
       { value: format.count(known(Phase.Succeeded)), note: notes(ENDINGS.map(([phase, word]) => [known(phase), word])) },
       { value: format.count(launches), note: `${format.rate(rate)} per second` },
@@ -60,14 +93,27 @@ export class SchedulerView extends Panel {
     this.drawPhases(counts);
     const all = tasks.all;
     this.empty.hidden = all.length > 0;
-    this.gantt.element.hidden = all.length === 0;
+    this.full.hidden = all.length === 0;
     setData(this.element, { tasks: all.length });
-    if (all.length > 0) this.gantt.draw(this.theme);
+    if (all.length > 0) {
+      this.gantt.draw(this.theme);
+      this.shares.draw(this.theme);
+      this.latency.draw(this.theme);
+    }
+    this.drawChosen();
     this.timeline.draw((context, width, height) => {
       const line = { value: (h: typeof history, i: number) => h.launchRate(i), colour: this.theme.used, filled: true };
       drawTimeline(context, width, height, this.theme, history, [line], 10, (value) => `${format.rate(value)} /s`);
     });
-    if (this.table.open) this.drawTable(all);
+    this.drawTables(all);
+  }
+
+  private drawChosen(): void {
+    const task = this.gantt.chosen;
+    this.cancel.disabled = !task?.facts?.id;
+    this.chosen.hidden = this.controls.element.hidden;
+    const how = 'Choose a task in the picture, with a click or with arrow keys and Enter, to act on it.';
+    setText(this.chosen, task ? `Chosen: ${this.store.taskName(task)}, ${stateText(task, this.store.timeNs)}` : how);
   }
 
   private drawPhases(counts: Uint32Array): void {
@@ -76,25 +122,35 @@ export class SchedulerView extends Panel {
     syncRows(this.phases, present, make, (item, { name, phase, count }) => {
       const [mark, label, amount] = item.children as unknown as [HTMLElement, HTMLElement, HTMLElement];
       mark.style.background = `var(--gk-phase-${phase})`;
-      setText(label, name.toLowerCase());
+      setText(label, phase === Phase.Suspended ? 'evicted' : name.toLowerCase());
       setText(amount, format.count(count));
       setData(item, { phase: name, count });
     });
   }
 
-  private drawTable(tasks: readonly Task[]): void {
+  private drawTables(tasks: readonly Task[]): void {
     const { store } = this;
-    const make = (): HTMLTableRowElement => el('tr', '', el('td'), el('td'), el('td'), el('td'), el('td'));
-    syncRows(this.tableBody, tasks.slice(-TABLE_ROWS).reverse(), make, (row, task) => {
-      const texts = [
+    const dash = '\u2013';
+    const reason = (code: number): string => REASONS.get(code) ?? dash;
+    this.table.show(
+      () => tasks.slice(-TABLE_ROWS).reverse(),
+      (task) => [
         store.taskName(task),
         PHASES[task.phase] ?? '',
-        REASONS.get(task.reason) ?? '\u2013',
+        task.facts?.policy ?? dash,
+        task.facts?.detail ? `${reason(task.reason)}: ${task.facts.detail}` : reason(task.reason),
         format.duration(waitedNs(task, store.timeNs)),
         format.duration(ranNs(task, store.timeNs)),
-      ];
-      texts.forEach((text, i) => setText(row.children[i] as HTMLElement, text));
-    });
+      ],
+    );
+    this.log.show(
+      () => store.transitions.all.slice(-TABLE_ROWS).reverse(),
+      ({ timeNs, task, from, to, reason: code }) => {
+        const known = store.tasks.get(task);
+        const name = known ? store.taskName(known) : `task ${task}`;
+        return [`${(timeNs / 1e9).toFixed(3)} s`, name, PHASES[from] ?? '', PHASES[to] ?? '', reason(code)];
+      },
+    );
   }
 }
 
@@ -106,9 +162,6 @@ function notes(parts: readonly [number, string][]): string {
     .join(', ');
 }
 
-function taskTable(body: HTMLElement): HTMLDetailsElement {
-  const heads = ['Task', 'Phase', 'Reason', 'Waited', 'Ran'].map((text) => el('th', '', text));
-  heads.forEach((head) => (head.scope = 'col'));
-  const table = el('table', 'gk-table', el('thead', '', el('tr', '', ...heads)), body);
-  return el('details', 'gk-details', el('summary', '', 'Tasks as a table'), el('div', 'gk-scroll', table));
+function policyKey(): HTMLElement {
+  return el('span', 'gk-key', 'running, by QoS:', ...POLICIES.flatMap(([name, text]) => [el('i', `gk-swatch gk-qos-${name}`), text]));
 }

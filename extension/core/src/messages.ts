@@ -1,0 +1,82 @@
+// Messages beside frames and snapshots: task facts, cell figures, device samples. Whatever is not of their shape is left out.
+
+import { type TaskRow, isTaskRow } from './snapshot.js';
+
+/** What the device strip shows of one quantity. `value` is null where it cannot be read; `note` then says why. */
+export interface DeviceField {
+  readonly key: string;
+  readonly label: string;
+  readonly value: number | null;
+  readonly unit: string;
+  readonly note: string;
+}
+
+export interface DeviceSample {
+  readonly timeNs: number;
+  /** Where the figures come from, or why there are none. */
+  readonly source: string;
+  readonly fields: readonly DeviceField[];
+  /** [process id, name, bytes; -1 = not told]. */
+  readonly processes: readonly (readonly [number, string, number])[];
+}
+
+/** Figures of one run of a cell. Times in nanoseconds, sizes in bytes. */
+export interface CellFigures {
+  readonly count: number;
+  readonly wallNs: number;
+  readonly gpuNs: number;
+  readonly launches: number;
+  /** Launches without a measured time: they are not in `gpuNs`. */
+  readonly untimed: number;
+  readonly peak: number;
+  readonly kept: number;
+  readonly leaked: number;
+  /** False where records of the cell were overwritten before they were read: the figures are lower bounds. */
+  readonly complete: boolean;
+}
+
+const MAX_ROWS = 20_000;
+const CELL_NUMBERS = ['count', 'wallNs', 'gpuNs', 'launches', 'untimed', 'peak', 'kept', 'leaked'] as const;
+
+type Message = Record<string, unknown>;
+
+function isObject(value: unknown): value is Message {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+export function rowsOf(content: unknown, type: string): unknown[] | null {
+  if (!isObject(content) || content['type'] !== type || !Array.isArray(content['rows'])) return null;
+  return (content['rows'] as unknown[]).slice(0, MAX_ROWS);
+}
+
+export function parseTasks(content: unknown): { timeNs: number; rows: TaskRow[] } | null {
+  const rows = rowsOf(content, 'tasks');
+  const timeNs = isObject(content) ? content['tNs'] : null;
+  return rows && typeof timeNs === 'number' ? { timeNs, rows: rows.filter(isTaskRow) } : null;
+}
+
+/** [address, block id, name] of blocks that got a name. */
+export function parseNames(content: unknown): [number, number, number][] | null {
+  const isRow = (row: unknown): row is [number, number, number] =>
+    Array.isArray(row) && row.length === 3 && row.every((value) => typeof value === 'number');
+  return rowsOf(content, 'names')?.filter(isRow) ?? null;
+}
+
+export function parseCells(content: unknown): CellFigures[] | null {
+  const isCell = (row: unknown): row is CellFigures =>
+    isObject(row) && CELL_NUMBERS.every((key) => Number.isFinite(row[key])) && typeof row['complete'] === 'boolean';
+  return rowsOf(content, 'cells')?.filter(isCell) ?? null;
+}
+
+export function parseDevice(content: unknown): DeviceSample | null {
+  if (!isObject(content) || content['type'] !== 'device') return null;
+  const { tNs, source, fields, processes } = content as { tNs?: unknown; source?: unknown; fields?: unknown; processes?: unknown };
+  if (typeof tNs !== 'number' || typeof source !== 'string' || !Array.isArray(fields) || !Array.isArray(processes)) return null;
+  const isField = (field: unknown): field is DeviceField =>
+    isObject(field) &&
+    ['key', 'label', 'unit', 'note'].every((key) => typeof field[key] === 'string') &&
+    (field['value'] === null || Number.isFinite(field['value']));
+  const isProcess = (row: unknown): row is [number, string, number] =>
+    Array.isArray(row) && typeof row[0] === 'number' && typeof row[1] === 'string' && typeof row[2] === 'number';
+  return { timeNs: tNs, source, fields: fields.filter(isField), processes: processes.filter(isProcess) };
+}

@@ -1,0 +1,90 @@
+// Figures that need no kernel: pan and zoom over 10 000 tasks, and the heap after an hour of frames, replayed at once.
+
+import { test } from '@playwright/test';
+import { type RecordFields, encodeFrame } from '../../core/test/encode.ts';
+import { mount, sendFrame } from '../support/plain-page.ts';
+import { scenario } from '../support/scenario.ts';
+import { percentile, report } from './figures.ts';
+
+const TASKS = 10_000;
+const MOVES = 240;
+const SOAK_FRAMES = 36_000; // an hour at 10 Hz
+const CHUNK = 1000;
+
+for (const grouping of ['task', 'tenant'] as const) {
+  test(`10 000 tasks, lanes by ${grouping}`, async ({ page }) => {
+    await mount(page, 'scheduler');
+    let seq = 1;
+    for (let first = 0; first < TASKS; first += CHUNK) {
+      const records: RecordFields[] = [];
+      for (let n = first; n < first + CHUNK; n++) {
+        const t = 1e9 + n * 5e6;
+        const step = (at: number, from: number, to: number): number => records.push({ kind: 32, t: at, a: n + 1, b: from * 256 + to, name: 1 + (n % 20) });
+        step(t, 0, 2);
+        step(t + 2e7, 2, 3);
+        step(t + 3e7, 3, 4);
+        step(t + 9e7, 4, 6);
+      }
+      const names = first === 0 ? Array.from({ length: 20 }, (_, i): [number, string] => [i + 1, `tenant ${i}`]) : [];
+      await sendFrame(page, encodeFrame(seq, 1e9 + (first + CHUNK) * 5e6 + 1e8, { records, names }));
+      seq += records.length + 1;
+    }
+    await page.getByLabel('One lane for each').selectOption(grouping);
+    await page.getByRole('button', { name: 'Show all tasks' }).click();
+    const { work, intervals } = await page.evaluate(async (moves) => {
+      const canvas = document.querySelector('.gk-gantt canvas') as HTMLCanvasElement;
+      const keys = ['+', '+', 'ArrowLeft', 'PageUp', 'ArrowRight', '-', 'PageDown', '-'];
+      const work: number[] = [];
+      const intervals: number[] = [];
+      let last = 0;
+      for (let i = 0; i < moves; i++) {
+        canvas.dispatchEvent(new KeyboardEvent('keydown', { key: keys[i % keys.length] ?? '+', bubbles: true }));
+        // Asked for after the view asked: called after the view has drawn, in the same frame.
+        await new Promise<void>((done) =>
+          requestAnimationFrame((begun) => {
+            work.push(performance.now() - begun);
+            if (last > 0) intervals.push(begun - last);
+            last = begun;
+            done();
+          }),
+        );
+      }
+      return { work, intervals };
+    }, MOVES);
+    const figures = { tasks: TASKS, moves: MOVES, work_p50_ms: percentile(work, 0.5), work_p95_ms: percentile(work, 0.95) };
+    report(`pan_zoom_by_${grouping}`, { ...figures, frame_p95_ms: percentile(intervals, 0.95), frame_max_ms: percentile(intervals, 1) });
+  });
+}
+
+test('an hour of frames at once', async ({ page }) => {
+  const client = await page.context().newCDPSession(page);
+  const heap = async (): Promise<number> => {
+    await client.send('HeapProfiler.collectGarbage');
+    return (await client.send('Runtime.getHeapUsage')).usedSize;
+  };
+  for (const name of ['memory', 'scheduler'] as const) {
+    await mount(page, name);
+    let frames: string[] = [];
+    let sent = 0;
+    let settled = 0;
+    const began = Date.now();
+    for (const frame of scenario(SOAK_FRAMES)) {
+      frames.push(Buffer.from(frame.buffer, frame.byteOffset, frame.byteLength).toString('base64'));
+      if (frames.length < CHUNK) continue;
+      await page.evaluate(async (all) => {
+        for (const [i, text] of all.entries()) {
+          window.receive({ type: 'frame' }, text);
+          if (i % 100 === 0) await new Promise((done) => requestAnimationFrame(done));
+        }
+      }, frames);
+      sent += frames.length;
+      frames = [];
+      // The rings of the store are full after 8192 samples: growth from there on would be a leak.
+      if (settled === 0 && sent > 10_000) settled = await heap();
+    }
+    const end = await heap();
+    const replaySeconds = (Date.now() - began) / 1000;
+    await page.evaluate(() => window.unmount());
+    report(`soak_${name}`, { frames: sent, replay_s: Number(replaySeconds.toFixed(1)), heap_settled_mb: settled / 1e6, heap_end_mb: end / 1e6, growth_mb: (end - settled) / 1e6 });
+  }
+});

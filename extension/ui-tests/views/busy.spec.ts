@@ -1,0 +1,59 @@
+// The dashboards' notebook in JupyterLab: views live, badges on cells, and a control that acts while a cell is busy.
+
+import { type Locator, expect, test } from '@playwright/test';
+import { LabServer } from '../support/lab-server.ts';
+import { NotebookPage } from '../support/notebook-page.ts';
+
+const BUSY = 'import time as _time\n_end = _time.monotonic() + 8\nwhile _time.monotonic() < _end: _time.sleep(0.01)';
+
+let server: LabServer;
+let notebook: NotebookPage;
+
+test.describe.configure({ mode: 'serial' });
+
+test.beforeAll(async ({ browser }) => {
+  server = await LabServer.start('JupyterLab Light');
+  notebook = new NotebookPage(await browser.newPage());
+  await notebook.open(server.notebookUrl('06_dashboards.ipynb'));
+  await notebook.runAll();
+});
+
+test.afterAll(async () => {
+  await notebook?.page.close();
+  await server?.stop();
+});
+
+test.afterEach(() => expect(notebook.faults).toEqual([]));
+
+const panel = (title: string): Locator => notebook.page.locator(`.gk-panel[aria-label="${title}"]`);
+
+test('every view has data, the replayed ones too', async () => {
+  for (const [title, count] of [['GPU memory', 2], ['GPU scheduler', 2], ['GPU device', 1], ['GPU cells', 1]] as const) {
+    await expect(panel(title)).toHaveCount(count);
+    for (const view of await panel(title).all()) {
+      await view.scrollIntoViewIfNeeded();
+      await expect(view).toHaveAttribute('data-state', /live|paused/);
+    }
+  }
+  await expect(panel('GPU device')).toContainText('it has no sensors');
+  await expect(panel('GPU scheduler').first().getByRole('button', { name: 'Pause' })).toBeVisible();
+  await expect(panel('GPU scheduler').last().getByRole('button', { name: 'Pause' })).toBeHidden(); // a replay
+});
+
+test('executed cells carry badges', async () => {
+  await panel('GPU cells').scrollIntoViewIfNeeded();
+  await expect(notebook.page.locator('.gk-badge').filter({ hasText: 'launches' }).first()).toBeAttached();
+});
+
+test('a control acts while a cell is busy', async () => {
+  const view = panel('GPU scheduler').first();
+  await view.scrollIntoViewIfNeeded();
+  await notebook.start(BUSY);
+  await view.getByRole('button', { name: 'Pause' }).click();
+  await expect(view.locator('.gk-control-status')).toContainText('paused', { timeout: 3_000 });
+  expect(await notebook.busy()).toBe(true);
+  await view.getByRole('button', { name: 'Resume' }).click();
+  await expect(view.locator('.gk-control-status')).toHaveText('resumed', { timeout: 3_000 });
+  expect(await notebook.busy()).toBe(true);
+  expect(await notebook.finish()).toBe('');
+});

@@ -1,0 +1,293 @@
+// What the dashboards do, each behaviour in the built bundles in a plain page: Gantt, controls, map, strip, ledger, replay.
+
+import { join } from 'node:path';
+import { type Page, expect, test } from '@playwright/test';
+import { type FrameFields, encodeFrame } from '../../core/test/encode.ts';
+import { type ModuleName, mount, playTrace, sendFrame, sendMessage } from '../support/plain-page.ts';
+
+const TRACE = join(import.meta.dirname, '../../../notebooks/data/dashboards.pgktrace');
+const MiB = 2 ** 20;
+const BASE = 0x7f00_0000_0000;
+const CONTROLS = { actions: ['cancel', 'pause', 'resume', 'quota', 'trim'] };
+const panel = (page: Page) => page.locator('.gk-panel');
+const data = async (page: Page, key: string): Promise<number> => Number(await page.locator('[data-span-ns]').getAttribute(`data-${key}`));
+
+test.beforeEach(({ page }) => {
+  page.on('pageerror', (error) => {
+    throw error;
+  });
+});
+
+/** Three tasks of two tenants: one waits for memory, one runs, one was evicted; with their facts. */
+async function threeTasks(page: Page): Promise<void> {
+  const names: [number, string][] = [[1, 'train'], [2, 'serve']];
+  const task = (t: number, a: number, name: number, from: number, to: number, c = 0) => ({ kind: 32, t, a, name, b: from * 256 + to, c });
+  const records = [
+    task(1e9, 1, 1, 0, 3),
+    task(1.1e9, 1, 1, 3, 4),
+    { kind: 17, t: 1.5e9, a: 2e8, tenant: 1, stream: 4 },
+    task(1.2e9, 2, 2, 0, 2, 33),
+    task(1.2e9, 3, 1, 0, 4),
+    task(2e9, 3, 1, 4, 5),
+  ];
+  await sendFrame(page, encodeFrame(1, 3e9, { gauges: [MiB, MiB, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1], records, names }));
+  const facts = (number: number, phase: string, more: object) => ({
+    ...{ number, id: `id${number}`, name: number === 2 ? 'serve' : 'train', phase, submittedNs: 1e9, startedNs: number === 2 ? 0 : 1.1e9, finishedNs: 0 },
+    ...more,
+  });
+  const rows = [
+    facts(1, 'Running', { policy: 'Guaranteed', sharePpm: 500_000, priority: 2, memoryBytes: MiB, gpuNs: 0, paced: 0 }),
+    facts(2, 'Queued', { policy: 'BestEffort', detail: 'asked 100, available 7' }),
+    facts(3, 'Suspended', { policy: 'Burstable' }),
+  ];
+  await sendMessage(page, { type: 'tasks', tNs: 3e9, rows });
+  await expect(panel(page)).toHaveAttribute('data-tasks', '3');
+}
+
+test('Gantt: lanes by task, tenant and stream', async ({ page }) => {
+  await mount(page, 'scheduler');
+  await threeTasks(page);
+  const names = page.locator('.gk-lane-names li');
+  await expect(names).toHaveText(['train', 'serve', 'train']);
+  const choice = page.getByLabel('One lane for each');
+  await choice.selectOption('tenant');
+  await expect(names).toHaveText(['train', '', 'serve']); // the tenant's two tasks overlap: two rows
+  await choice.selectOption('stream');
+  await expect(names).toHaveText(['stream 4', 'stream not seen']);
+});
+
+test('Gantt: keys, wheel, drag and buttons zoom and pan; Live follows again', async ({ page }) => {
+  await mount(page, 'scheduler');
+  await threeTasks(page);
+  const canvas = page.locator('.gk-gantt canvas');
+  const [from, span] = [await data(page, 'from-ns'), await data(page, 'span-ns')];
+  await canvas.focus();
+  await page.keyboard.press('+');
+  await expect.poll(() => data(page, 'span-ns')).toBeCloseTo(span / 1.5, -1);
+  await page.keyboard.press('-');
+  await expect.poll(() => data(page, 'span-ns')).toBeCloseTo(span, -1);
+  await page.keyboard.press('ArrowRight');
+  await expect.poll(() => data(page, 'from-ns')).toBeCloseTo(from + 0.2 * span, -2);
+  const box = (await canvas.boundingBox())!;
+  await page.mouse.move(box.x + 100, box.y + 20);
+  await page.mouse.down();
+  await page.mouse.move(box.x + 100 + box.width / 4, box.y + 20);
+  await page.mouse.up();
+  await expect.poll(() => data(page, 'from-ns')).toBeLessThan(from);
+  await page.keyboard.down('Control');
+  await page.mouse.wheel(0, -300);
+  await page.keyboard.up('Control');
+  await expect.poll(() => data(page, 'span-ns')).toBeLessThan(0.5 * span);
+  await page.getByRole('button', { name: 'Follow the newest tasks' }).click();
+  await expect.poll(() => data(page, 'span-ns')).toBe(span);
+  await page.getByRole('button', { name: 'Show all tasks' }).click();
+  await expect.poll(() => data(page, 'from-ns')).toBe(1e9);
+});
+
+test('Gantt: hover and keys read a task, its reason and its numbers', async ({ page }) => {
+  await mount(page, 'scheduler');
+  await threeTasks(page);
+  await page.locator('.gk-gantt canvas').hover({ position: { x: 60, y: 26 + 13 } });
+  const tip = page.locator('.gk-tip');
+  await expect(tip).toContainText('Queued: waiting for memory');
+  await expect(tip).toContainText('asked 100, available 7');
+  await page.locator('.gk-gantt canvas').focus();
+  await page.keyboard.press('ArrowDown');
+  await expect(tip).toContainText('Evicted');
+  await page.keyboard.press('Escape');
+  await expect(tip).toBeHidden();
+});
+
+test('Gantt: running, queued, throttled and evicted look different, and running by class', async ({ page }) => {
+  await mount(page, 'scheduler');
+  await threeTasks(page);
+  await sendMessage(page, { type: 'tasks', tNs: 3.5e9, rows: [{ number: 1, id: 'id1', name: 'train', phase: 'Running', policy: 'Guaranteed', submittedNs: 1e9, startedNs: 1.1e9, finishedNs: 0, paced: 9 }] });
+  await sendFrame(page, encodeFrame(8, 4e9, {}));
+  await expect(page.locator('.gk-lane-states li').nth(1)).toHaveText('Queued: waiting for memory');
+  await expect.poll(() => data(page, 'span-ns')).toBeGreaterThan(3e9);
+  const seen = await page.locator('.gk-gantt canvas').evaluate((node) => {
+    const canvas = node as HTMLCanvasElement;
+    const span = Number((document.querySelector('[data-span-ns]') as HTMLElement).dataset['spanNs']);
+    // Each colour that occurs on the middle line of a bar, in a stretch of time.
+    const colours = (row: number, fromNs: number, toNs: number): string[] => {
+      const [left, right] = [fromNs, toNs].map((ns) => Math.round(((ns - 1e9) / span) * canvas.width)) as [number, number];
+      const { data } = canvas.getContext('2d')!.getImageData(left, 26 * row + 13, right - left, 1);
+      return [...new Set(Array.from({ length: data.length / 4 }, (_, i) => [...data.slice(4 * i, 4 * i + 3)].join()))];
+    };
+    return { running: colours(0, 1.5e9, 2.5e9), throttled: colours(0, 3.05e9, 3.45e9), queued: colours(1, 1.5e9, 2.5e9), evicted: colours(2, 2.2e9, 3e9) };
+  });
+  expect(seen.running).toHaveLength(1);
+  expect(seen.queued).toHaveLength(1);
+  expect(seen.throttled.length).toBeGreaterThan(1);
+  expect(seen.evicted.length).toBeGreaterThan(1);
+  expect(seen.throttled).toContain(seen.running[0]);
+  expect(seen.evicted).not.toContain(seen.running[0]);
+  expect(seen.running).not.toEqual(seen.queued);
+});
+
+test('scheduler: shares, latencies and log are tables too', async ({ page }) => {
+  await mount(page, 'scheduler');
+  await threeTasks(page);
+  for (const summary of await page.locator('.gk-details summary').all()) await summary.click();
+  const table = (name: string) => page.locator('details', { hasText: name }).locator('tbody tr');
+  await expect(table('Shares as a table').first()).toContainText(/train\s*50 %/);
+  await expect(table('Latencies as a table')).toContainText(['waited', 'ran']);
+  await expect(table('Queue and admission log')).toHaveCount(5);
+  await expect(table('Queue and admission log').filter({ hasText: 'Queuedwaiting for memory' })).toHaveCount(1);
+});
+
+test('controls: drawn where the kernel has the operation, and only there', async ({ page }) => {
+  await mount(page, 'scheduler', { controls: { actions: ['pause'] } });
+  await threeTasks(page);
+  await expect(page.getByRole('button', { name: 'Pause' })).toBeVisible();
+  await expect(page.getByRole('button', { name: 'Resume' })).toBeHidden();
+  await mount(page, 'scheduler', { controls: 'this is a replay: there is nothing to control' });
+  await threeTasks(page);
+  await expect(page.getByRole('group', { name: 'Scheduler controls' })).toBeHidden();
+});
+
+test('controls: a press is a request, its answer is text, a busy kernel reads queued', async ({ page }) => {
+  await mount(page, 'scheduler', { controls: CONTROLS, pause: { note: 'paused now' }, cancel: 'no task' });
+  await threeTasks(page);
+  const status = page.locator('.gk-control-status');
+  await page.getByRole('button', { name: 'Pause' }).click();
+  await expect(status).toHaveText('paused now');
+  const cancel = page.getByRole('button', { name: 'Cancel the chosen task' });
+  await expect(cancel).toBeDisabled();
+  await page.locator('.gk-gantt canvas').click({ position: { x: 60, y: 13 } });
+  await expect(page.locator('.gk-chosen')).toContainText('Chosen: train, Running');
+  await cancel.click();
+  await expect(status).toHaveText('Cancel the chosen task: no task');
+  expect((await page.evaluate(() => window.requests)).at(-1)).toMatchObject({ action: 'cancel', args: { task: 'id1' } });
+  await page.getByRole('button', { name: 'Resume' }).click(); // never answered
+  await expect(status).toHaveText('Resume: queued until the running cell ends', { timeout: 1_000 });
+  await expect(status).toHaveAttribute('data-state', 'queued');
+});
+
+test('memory: a new limit is sent as it was written', async ({ page }) => {
+  await mount(page, 'memory', { controls: CONTROLS, quota: { note: 'the limit is 2 GiB' } });
+  await sendFrame(page, encodeFrame(1, 1e9, { gauges: [MiB] }));
+  await page.getByLabel('Set limit: such as 2GB').fill('2GB');
+  await page.keyboard.press('Enter');
+  await expect(page.locator('.gk-control-status')).toHaveText('the limit is 2 GiB');
+  expect((await page.evaluate(() => window.requests)).at(-1)).toMatchObject({ action: 'quota', args: { limit: '2GB' } });
+});
+
+const BLOCKS: FrameFields = {
+  gauges: [6 * MiB, 8 * MiB],
+  names: [[1, 'alpha'], [2, 'beta'], [3, 'tenant one']],
+  records: [
+    { kind: 64, a: 4, cell: 9 },
+    { kind: 5, a: BASE, b: 8 * MiB, c: 8 * MiB },
+    { kind: 1, a: BASE, b: 2 * MiB, c: 1, name: 1, tenant: 3, cell: 9, line: 3 },
+    { kind: 1, a: BASE + 3 * MiB, b: 4 * MiB, c: 2, name: 2 },
+    { kind: 3, a: BASE, b: 2 * MiB, name: 1 },
+    { kind: 4, a: BASE, b: 2 * MiB, name: 1 },
+  ],
+};
+
+test('memory: by owner, tenant, array, cell and line; fragmentation; evictions and restores', async ({ page }) => {
+  await mount(page, 'memory');
+  await sendFrame(page, encodeFrame(1, 1e9, BLOCKS));
+  await expect(panel(page)).toHaveAttribute('data-fragmentation', '0.5000'); // 1 MiB free twice
+  const labels = page.locator('.gk-legend .gk-label');
+  for (const [view, expected] of [
+    ['tenant', ['no tenant', 'tenant one']],
+    ['cell and line', ['not from a cell', 'In [4], line 3']],
+    ['array', ['beta', 'alpha']],
+    ['owner', ['beta', 'alpha']],
+  ] as const) {
+    await page.getByLabel('Arrange blocks by').selectOption(view);
+    await expect(labels).toHaveText(expected);
+  }
+  await page.locator('.gk-map canvas').hover({ position: { x: 10, y: 8 } });
+  await expect(page.locator('.gk-tip')).toContainText('beta');
+  await page.getByText('Evictions and restores').click();
+  const events = page.locator('details', { hasText: 'Evictions and restores' }).locator('tbody tr');
+  await expect(events).toContainText([/restored\s*2 MiB\s*alpha/, /evicted\s*2 MiB\s*alpha/]);
+});
+
+/** A notebook's markup around the view, as far as the views look at it. */
+async function inNotebook(page: Page): Promise<void> {
+  await page.evaluate(() => {
+    const root = document.createElement('div');
+    root.className = 'jp-Notebook';
+    root.innerHTML = [3, 4]
+      .map((n) => `<div class="jp-CodeCell" style="height:1500px"><div class="jp-Cell-inputWrapper"><div class="jp-InputPrompt">[${n}]:</div></div></div>`)
+      .join('');
+    document.body.prepend(root);
+    root.append(document.querySelector('.gk-panel') as HTMLElement);
+  });
+}
+
+test('memory: a click on a block goes to the cell that made it', async ({ page }) => {
+  await mount(page, 'memory');
+  await inNotebook(page);
+  await sendFrame(page, encodeFrame(1, 1e9, BLOCKS));
+  await page.locator('.gk-map canvas').click({ position: { x: 10, y: 8 } });
+  const cells = page.locator('.jp-CodeCell');
+  await expect(cells.nth(1)).toHaveClass(/gk-revealed/);
+  await expect(cells.nth(1)).toBeInViewport();
+  await expect(cells.nth(0)).not.toHaveClass(/gk-revealed/);
+});
+
+const FIGURES = { count: 4, wallNs: 5e6, gpuNs: 3.2e6, launches: 12, untimed: 0, peak: 3 * MiB, kept: MiB, leaked: MiB, complete: true };
+
+test('cells: a badge on each cell, the table, and what is not timed', async ({ page }) => {
+  await mount(page, 'cells');
+  await inNotebook(page);
+  const rows = [{ ...FIGURES, count: 3, launches: 2, untimed: 2, gpuNs: 0, leaked: 0, complete: false }, FIGURES];
+  await sendMessage(page, { type: 'cells', rows });
+  const badges = page.locator('.gk-badge');
+  await expect(badges).toHaveText(['GPU not timed \u00b7 2 launches \u00b7 peak 3 MiB', 'GPU 3.2 ms \u00b7 12 launches \u00b7 peak 3 MiB \u00b7 leaked 1 MiB']);
+  await expect(page.locator('.gk-chosen')).toContainText('2 kernel launches have no event times');
+  await expect(page.locator('tbody tr').nth(1)).toContainText(/In \[3\]\s*not timed\s*2\s*at least 3 MiB/);
+  await page.evaluate(() => window.unmount());
+  await expect(badges).toHaveCount(0);
+});
+
+test('device: each field has a value or its reason', async ({ page }) => {
+  await mount(page, 'device');
+  await expect(panel(page)).toHaveAttribute('data-state', 'waiting');
+  const fields = [
+    { key: 'gpu_utilization', label: 'GPU busy', value: 61, unit: '%', note: '' },
+    { key: 'memory_used', label: 'Memory used', value: 3 * 2 ** 30, unit: 'B', note: 'of 8.0 GiB' },
+    { key: 'power', label: 'Power', value: null, unit: 'W', note: 'Not Supported' },
+  ];
+  await sendMessage(page, { type: 'device', tNs: 1e9, source: 'NVML, driver 570.1', fields, processes: [[7, '<b>python</b>', -1]] });
+  const field = (key: string) => page.locator(`[data-field="${key}"]`);
+  await expect(field('gpu_utilization')).toContainText('61 %');
+  await expect(field('memory_used')).toContainText('3 GiB');
+  await expect(field('power')).toContainText('not availableNot Supported');
+  await page.getByText('Processes on the device').click();
+  await expect(page.locator('details', { hasText: 'Processes' }).locator('tbody tr')).toContainText(/7\s*<b>python<\/b>\s*not told/);
+  await expect(page.locator('b')).toHaveCount(0);
+});
+
+for (const name of ['memory', 'scheduler', 'device', 'cells'] as const satisfies ModuleName[]) {
+  test(`replay: the recorded trace fills the ${name} view, with no kernel and no request`, async ({ page }) => {
+    const requests: string[] = [];
+    page.on('request', (request) => /^https?:/.test(request.url()) && requests.push(request.url()));
+    await mount(page, name);
+    expect(await playTrace(page, TRACE)).toBeGreaterThan(20);
+    await expect(panel(page)).toHaveAttribute('data-state', 'live');
+    const expected = {
+      memory: () => expect(page.locator('.gk-legend .gk-label').first()).toHaveText('weights'),
+      scheduler: () => expect(panel(page)).toHaveAttribute('data-tasks', '7'),
+      device: () => expect(page.locator('.gk-chosen').first()).toContainText('simulated'),
+      cells: () => expect(panel(page)).toHaveAttribute('data-cells', '3'),
+    };
+    await expected[name]();
+    expect(requests).toEqual([]);
+  });
+}
+
+test('two views that got the same messages show the same record', async ({ page, context }) => {
+  const other = await context.newPage();
+  for (const each of [page, other]) {
+    await mount(each, 'memory');
+    await playTrace(each, TRACE);
+    await expect(panel(each)).toHaveAttribute('data-state', 'live');
+  }
+  expect(await panel(page).getAttribute('data-seq')).toBe(await panel(other).getAttribute('data-seq'));
+});

@@ -1,0 +1,40 @@
+// A picture's table: closed until somebody opens it, filled only while it is open.
+
+import { el, setText, syncRows } from './dom.js';
+
+export class Table {
+  readonly element: HTMLDetailsElement;
+  private readonly body = el('tbody');
+
+  constructor(
+    summary: string,
+    private readonly heads: readonly string[],
+    onToggle: () => void,
+    open = false,
+  ) {
+    const cells = heads.map((text) => el('th', '', text));
+    cells.forEach((cell) => (cell.scope = 'col'));
+    const table = el('table', 'gk-table', el('thead', '', el('tr', '', ...cells)), this.body);
+    const scroll = el('div', 'gk-scroll', table);
+    // A box that scrolls can be reached by the keyboard.
+    scroll.tabIndex = 0;
+    scroll.setAttribute('role', 'region');
+    scroll.setAttribute('aria-label', summary);
+    this.element = el('details', 'gk-details', el('summary', '', summary), scroll);
+    this.element.open = open;
+    this.element.addEventListener('toggle', onToggle);
+  }
+
+  /** Rows of texts; `click` makes the rows buttons. */
+  show<T>(rows: () => readonly T[], texts: (row: T) => readonly string[], click?: (row: T) => void): void {
+    if (!this.element.open) return;
+    const make = (): HTMLTableRowElement => el('tr', '', ...this.heads.map(() => el('td')));
+    syncRows(this.body, rows(), make, (element, row) => {
+      texts(row).forEach((text, i) => setText(element.children[i] as HTMLElement, text));
+      element.onclick = click ? () => click(row) : null;
+      element.tabIndex = click ? 0 : -1;
+      element.onkeydown = click ? (event) => event.key === 'Enter' && click(row) : null;
+      element.classList.toggle('gk-link', click !== undefined);
+    });
+  }
+}

@@ -1,0 +1,73 @@
+"""Live dashboards: `gp.dashboard.memory()`, `scheduler()`, `device()`, `cells()`; `record(path)`, `replay(path)`.
+
+Nothing of Jupyter is imported before a widget is asked for; recording and reading traces need none of it.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from pygpukit.dashboard.recorder import Recorder
+from pygpukit.dashboard.trace import TraceError
+
+if TYPE_CHECKING:
+    from pygpukit.dashboard.player import Replay
+    from pygpukit.jupyter.widgets import CellsWidget, DeviceWidget, MemoryWidget, SchedulerWidget
+    from pygpukit.jupyter.widgets.scheduler import HasTasks
+
+__all__ = ["Recorder", "TraceError", "cells", "device", "memory", "record", "replay", "scheduler"]
+
+
+def memory() -> MemoryWidget:
+    """Live device memory: blocks by address and owner, used and reserved bytes, evictions, peaks by cell.
+
+    Show it as the value of a cell. Raises RuntimeError when the front-end bundle has not been built.
+    """
+    from pygpukit.jupyter.widgets import MemoryWidget
+
+    return MemoryWidget()
+
+
+def scheduler(scheduler: HasTasks | None = None) -> SchedulerWidget:
+    """Live tasks of `scheduler`, or of every one: Gantt, shares, latencies, log, controls.
+
+    Raises TypeError for what has no tasks(), RuntimeError when the front-end bundle has not been built.
+    """
+    from pygpukit.jupyter.widgets import SchedulerWidget
+
+    return SchedulerWidget(scheduler)
+
+
+def device() -> DeviceWidget:
+    """What NVML tells of the device, about once a second; where there is no NVML, each field says so."""
+    from pygpukit.jupyter.widgets import DeviceWidget
+
+    return DeviceWidget()
+
+
+def cells() -> CellsWidget:
+    """GPU time, launches, peak, kept and leaked bytes of each executed cell, also as a badge on the cell."""
+    from pygpukit.jupyter.widgets import CellsWidget
+
+    return CellsWidget()
+
+
+def record(path: str | os.PathLike[str]) -> Recorder:
+    """Record telemetry to a new file until `stop()`, or for a `with` block. Works on any backend.
+
+    Raises FileExistsError where the file exists already, and OSError where it cannot be written.
+    """
+    return Recorder(path)
+
+
+def replay(path: str | os.PathLike[str], speed: float = 1.0) -> Replay:
+    """A recorded trace as a source of views: `replay(path).memory()`. Needs no GPU and changes nothing of this process.
+
+    speed: trace seconds in a second, above 0; inf shows the end at once. The same trace gives the same messages in the
+    same order each time. Raises TraceError for a file that is no trace, is cut off, or has another version, ValueError
+    for a speed, OSError for a file that cannot be read.
+    """
+    from pygpukit.dashboard.player import Replay
+
+    return Replay(path, speed)

@@ -1,0 +1,164 @@
+"""The messages of one onlooker, a page or a recorder: the state first, then frames, and what frames lack."""
+
+from __future__ import annotations
+
+import struct
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from pygpukit import _core
+from pygpukit.dashboard import cell_figures
+from pygpukit.dashboard.sensors import DeviceSampler
+from pygpukit.dashboard.trace import Message
+from pygpukit.jupyter import telemetry
+
+SEQUENCES = struct.Struct("<24xQQ")  # first and next sequence number in a frame's header (docs/seams.md)
+COUNT = struct.Struct("<12xI")
+RECORDS_AT = 192
+KIND_AT = 16  # low byte of a record's kind
+TASK = 32
+HISTORY_RECORDS = 4096  # what an onlooker gets of the ring's past
+SNAPSHOT_BLOCKS = 4096  # the largest blocks; more would be more than a page can show
+FACT_ROWS = 12_000
+FACTS_S = 0.5  # between two reports of tasks
+NAMES_S = 1.0
+DEVICE_S = 1.0
+
+TaskSource = Callable[[], Sequence[_core.TaskRecord]]
+
+
+def all_tasks() -> list[_core.TaskRecord]:
+    """The tasks of every live scheduler; none while nothing has imported the scheduler."""
+    module = sys.modules.get("pygpukit.scheduler")
+    return [] if module is None else [task for core in module.live_cores() for task in core.tasks()]
+
+
+class Feed:
+    """Makes messages; sends nothing. device: the sampler of an onlooker that wants device samples."""
+
+    def __init__(self, label: str, tasks: TaskSource = all_tasks, device: DeviceSampler | None = None) -> None:
+        self.label = label
+        self._tasks = tasks
+        self._device = device
+        self._expected_seq = 0
+        self._told: dict[int, tuple[Any, ...]] = {}
+        self._facts_due = 0.0
+        self._facts_pending = True
+        self._device_due = 0.0
+        self._cells_version = -1
+        self._names: dict[int, int] = {}  # name of each live block, by block id
+        self._names_due = 0.0
+
+    def begin(self) -> tuple[list[Message], int, int]:
+        """All that an onlooker needs who knows nothing, and where the frames go on: sequence number and name id."""
+        self._told = {}
+        self._facts_pending = True
+        self._facts_due = self._device_due = 0.0
+        self._cells_version = -1
+        self._names_due = time.monotonic() + NAMES_S
+        snapshot = self.snapshot()
+        frame, since, since_name = _core.telemetry_frame(0, max(1, _core.ring_head() - HISTORY_RECORDS), 0)
+        self._expected_seq = since
+        messages: list[Message] = [
+            (snapshot, ()),
+            ({"type": "history"}, (telemetry.history(),)),
+            ({"type": "frame"}, (frame,)),
+        ]
+        return messages + list(self._beside()), since, since_name
+
+    def follow(self, frame: bytes) -> Iterator[Message]:
+        """One frame and what belongs to it. Where records are missing before it, the state follows."""
+        first, following = SEQUENCES.unpack_from(frame)
+        missing, self._expected_seq = first > self._expected_seq, following
+        yield {"type": "frame"}, (frame,)
+        if missing:
+            yield self.snapshot(), ()
+        (count,) = COUNT.unpack_from(frame)
+        self._facts_pending |= TASK in frame[RECORDS_AT + KIND_AT : RECORDS_AT + 64 * count : 64]
+        yield from self._beside()
+
+    def flush(self) -> None:
+        """What waits for its time is in the next call of follow()."""
+        self._facts_pending = True
+        self._facts_due = self._names_due = 0.0
+
+    def snapshot(self) -> dict[str, Any]:
+        """The state that an onlooker starts from. Records older than `seq` are contained in it."""
+        seq = _core.ring_head()
+        blocks = _core.pool_blocks(0)
+        if len(blocks) > SNAPSHOT_BLOCKS:
+            blocks = sorted(blocks, key=lambda block: block[2], reverse=True)[:SNAPSHOT_BLOCKS]
+        self._names = {block[0]: block[4] for block in blocks}
+        return {
+            "type": "snapshot",
+            "seq": seq,
+            "device": self.label,
+            "blocks": [
+                [address, size, block, tenant, name, cell, line, int(resident)]
+                for block, address, size, tenant, name, cell, line, resident in blocks
+            ],
+            "segments": [[address, size] for address, size, mapped in _core.pool_segments(0) if mapped],
+            "tasks": [task_row(task) for task in self._tasks()[-FACT_ROWS:]],
+        }
+
+    def _beside(self) -> Iterator[Message]:
+        """Tasks, names of blocks, cells and device, each when there is something new and it is time for it."""
+        now = time.monotonic()
+        if now >= self._names_due:
+            self._names_due = now + NAMES_S
+            if renamed := self._renamed_blocks():
+                yield {"type": "names", "rows": renamed}, ()
+        if self._facts_pending and now >= self._facts_due:
+            self._facts_due = now + FACTS_S
+            rows = self._changed_rows()
+            # While tasks run their times grow without a record.
+            self._facts_pending = any(phase == "Running" for phase, *_ in self._told.values())
+            if rows:
+                yield {"type": "tasks", "tNs": _core.now_ns(), "rows": rows}, ()
+        if self._cells_version != cell_figures.ledger.version:
+            self._cells_version = cell_figures.ledger.version
+            yield {"type": "cells", "rows": [row.message() for row in cell_figures.ledger.rows()]}, ()
+        if self._device is not None and now >= self._device_due:
+            self._device_due = now + DEVICE_S
+            yield self._device.sample(), ()
+
+    def _renamed_blocks(self) -> list[list[int]]:
+        """[address, block id, name] of blocks that got a name since they were told: no record says so."""
+        blocks = _core.pool_blocks(0)[:SNAPSHOT_BLOCKS]
+        renamed = [[b[1], b[0], b[4]] for b in blocks if b[4] != self._names.get(b[0], 0)]
+        self._names = {block[0]: block[4] for block in blocks}
+        return renamed
+
+    def _changed_rows(self) -> list[dict[str, Any]]:
+        changed = []
+        told = {}
+        for task in self._tasks()[-FACT_ROWS:]:
+            state = (task.phase, task.gpu_ns, task.launches, task.paced)
+            if self._told.get(task.number) != state:
+                changed.append(task_row(task))
+            told[task.number] = state
+        self._told = told
+        return changed
+
+
+def task_row(task: _core.TaskRecord) -> dict[str, Any]:
+    """A task as a page takes it."""
+    return {
+        "number": task.number,
+        "id": task.id,
+        "name": task.name,
+        "phase": task.phase,
+        "submittedNs": task.submitted_ns,
+        "startedNs": task.started_ns,
+        "finishedNs": task.finished_ns,
+        "policy": task.policy,
+        "priority": task.priority,
+        "sharePpm": task.share_ppm,
+        "memoryBytes": task.memory_bytes,
+        "gpuNs": task.gpu_ns,
+        "launches": task.launches,
+        "paced": task.paced,
+        "detail": ", ".join(f"{key} {value:,}" for key, value in sorted(task.detail.items())),
+    }

@@ -1,0 +1,23 @@
+"""DeviceWidget: what NVML tells of the device."""
+
+from __future__ import annotations
+
+from pygpukit.jupyter.widgets.base import Dashboard
+from pygpukit.jupyter.widgets.fallback import device_html
+from pygpukit.jupyter.widgets.source import LiveSource
+
+
+class DeviceWidget(Dashboard):
+    """Utilisation, memory, clocks, power, temperature, throttle reasons, PCIe and processes of device 0, once a second.
+
+    source: a replay, or None for this process. A field that cannot be read says why. Raises RuntimeError when the
+    front-end bundle has not been built.
+    """
+
+    module = "device.js"
+
+    def live_source(self) -> LiveSource:
+        return LiveSource(device=True)
+
+    def fallback_html(self) -> str:
+        return device_html(self._source.state())

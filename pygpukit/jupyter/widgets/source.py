@@ -1,0 +1,59 @@
+"""Where a dashboard's messages come from: the process itself, or anything else with these methods, a replay for one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol
+
+from pygpukit import _core
+from pygpukit.core.backend import backend
+from pygpukit.dashboard import state
+from pygpukit.dashboard.feed import Feed, TaskSource, all_tasks
+from pygpukit.dashboard.sensors import DeviceSampler
+from pygpukit.jupyter import control, telemetry
+
+if TYPE_CHECKING:
+    from pygpukit.jupyter.widgets.base import Dashboard
+
+
+class Source(Protocol):
+    """What a dashboard needs."""
+
+    label: str
+
+    def looked_at(self, view: Dashboard) -> None:
+        """Somebody begins to look: send everything, then what follows, with view.tell_page()."""
+
+    def left(self, view: Dashboard) -> None:
+        """The view was closed."""
+
+    def state(self) -> state.State:
+        """What a static picture shows."""
+
+    def answer(self, request: dict[str, Any]) -> dict[str, Any]:
+        """The answer to a control request; never raises."""
+
+
+class LiveSource:
+    """This process: frames by the sampler, everything else by a feed. It is the sampler's sink for one view."""
+
+    def __init__(self, tasks: TaskSource = all_tasks, device: bool = False) -> None:
+        opened = backend()
+        self.label = f"{_core.native.device_info(0)['name']}, {opened}"
+        self._tasks = tasks
+        self._sampler = DeviceSampler(0) if device else None
+        self.feed = Feed(self.label, tasks, self._sampler)
+
+    def looked_at(self, view: Dashboard) -> None:
+        messages, view.since, view.since_name = self.feed.begin()
+        for content, buffers in messages:
+            view.tell_page(content, *buffers)
+        telemetry.add_sink(view)
+
+    def left(self, view: Dashboard) -> None:
+        telemetry.remove_sink(view)
+
+    def state(self) -> state.State:
+        return state.live(self.label, list(self._tasks()), self._sampler.sample() if self._sampler else None)
+
+    def answer(self, request: dict[str, Any]) -> dict[str, Any]:
+        return control.answer(request)

@@ -1,0 +1,193 @@
+"""Recording and replaying: the same messages, at any speed, without a device; a wrong file is refused."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import json
+import math
+import threading
+import time
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+
+import pygpukit as gp
+from pygpukit import _core
+from pygpukit.dashboard import state, trace
+from pygpukit.dashboard.feed import SEQUENCES
+from pygpukit.jupyter import telemetry
+from pygpukit.scheduler import Scheduler
+
+TRACE = Path(__file__).parents[2] / "notebooks/data/dashboards.pgktrace"
+MESSAGE = ({"type": "tasks", "tNs": 1, "rows": []}, ())
+
+
+def wait_for(condition: Any, seconds: float = 5) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "it did not happen in time"
+        time.sleep(0.005)
+
+
+class View:
+    """Stands for a widget."""
+
+    def __init__(self) -> None:
+        self.visible = False
+        self.messages: list[tuple[dict[str, Any], tuple[bytes, ...]]] = []
+
+    def tell_page(self, content: dict[str, Any], *buffers: bytes) -> None:
+        self.messages.append((content, buffers))
+
+
+def header(about: dict[str, Any] | None = None) -> bytes:
+    text = json.dumps(about or {}).encode()
+    return trace.HEADER.pack(trace.MAGIC, trace.VERSION, trace.TELEMETRY_VERSION, len(text)) + text
+
+
+def test_a_recording_holds_what_happened(tmp_path: Path) -> None:
+    path = tmp_path / "a.pgktrace"
+    with gp.dashboard.record(path) as recorder, Scheduler() as scheduler:
+        assert repr(recorder) == "Recorder('a.pgktrace', recording)"
+        held = gp.ones(1 << 17)
+        held.name = "held"
+        scheduler.submit(lambda: gp.ones(8) + gp.ones(8), name="adds", bandwidth=0.25, memory="1MB").result()
+        refused = scheduler.submit(print, memory=scheduler.total_memory + 1, name="big")
+        time.sleep(0.25)
+    assert refused.record.phase == "Rejected"
+    whole = trace.read(path)
+    kinds = [entry.content["type"] for entry in whole.entries]
+    assert kinds[:3] == ["snapshot", "history", "frame"] and kinds.count("frame") >= 3
+    frames = [entry.buffers[0] for entry in whole.entries if entry.content["type"] == "frame"]
+    places = [SEQUENCES.unpack_from(frame) for frame in frames]
+    assert all(first == before for (_, before), (first, _) in itertools.pairwise(places))
+    end = state.of_entries("x", whole.entries)
+    tasks = {row["name"]: row for row in end.tasks.values()}
+    assert (tasks["adds"]["phase"], tasks["adds"]["sharePpm"]) == ("Succeeded", 250_000)
+    assert tasks["big"]["phase"] == "Rejected" and "asked" in tasks["big"]["detail"]
+    assert {block.address: block.owner for block in end.blocks}[held.device_ptr] == "held"
+    assert len(end.blocks) == end.gauges["live_blocks"]
+    assert sum(block.size for block in end.blocks) == end.gauges["used"]
+    assert len(end.segments) == end.gauges["segments"]
+
+
+def test_recording_ends_with_its_thread_and_leaves_nothing(tmp_path: Path) -> None:
+    recorder = gp.dashboard.record(tmp_path / "a.pgktrace")
+    assert recorder.stop() == tmp_path / "a.pgktrace"
+    assert recorder.stop().is_file(), "twice is once"
+    entries = recorder.entries
+    recorder.send_frame(_core.telemetry_frame(0, _core.ring_head(), 0)[0])
+    assert recorder.entries == entries and repr(recorder).endswith("stopped)")
+    wait_for(lambda: not telemetry._sampler.running())
+
+
+def test_an_existing_file_is_not_overwritten(tmp_path: Path) -> None:
+    (tmp_path / "a").write_text("mine")
+    with pytest.raises(FileExistsError):
+        gp.dashboard.record(tmp_path / "a")
+    assert (tmp_path / "a").read_text() == "mine"
+
+
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        (b"", "not a telemetry trace"),
+        (b"PNG" * 30, "not a telemetry trace"),
+        (trace.HEADER.pack(trace.MAGIC, 2, 1, 0), "version 2 with telemetry version 1; this pygpukit reads"),
+        (trace.HEADER.pack(trace.MAGIC, 1, 9, 2) + b"{}", "telemetry version 9"),
+        (trace.HEADER.pack(trace.MAGIC, 1, 1, 99) + b"{}", "ends inside its header"),
+        (trace.HEADER.pack(trace.MAGIC, 1, 1, 2) + b"[]", "is a list, not an object"),
+        (header() + b"\1\0", "ends inside an entry"),
+        (header() + trace.ENTRY.pack(1, 9, 0) + b"{}", "ends inside an entry of 9 bytes"),
+        (header() + trace.ENTRY.pack(7, 2, 0) + b"{}", "kind 7"),
+        (header() + trace.ENTRY.pack(1, 1, 0) + b"{", "not JSON"),
+        (header() + trace.ENTRY.pack(1, 2, 5) + b"{}" + trace.ENTRY.pack(1, 2, 4) + b"{}", "4 ns after one at 5 ns"),
+    ],
+)
+def test_what_is_no_trace_is_refused_in_one_sentence(data: bytes, words: str, tmp_path: Path) -> None:
+    path = tmp_path / "bad.pgktrace"
+    path.write_bytes(data)
+    with pytest.raises(gp.dashboard.TraceError, match=words) as caught:
+        gp.dashboard.replay(path)
+    assert "bad.pgktrace" in str(caught.value) and "\n" not in str(caught.value)
+
+
+def test_an_empty_trace_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "a").write_bytes(header())
+    with pytest.raises(gp.dashboard.TraceError, match="nothing was recorded"):
+        gp.dashboard.replay(tmp_path / "a")
+
+
+@pytest.mark.parametrize("speed", [0, -1, math.nan])
+def test_a_speed_is_above_zero(speed: float) -> None:
+    with pytest.raises(ValueError, match="speed"):
+        gp.dashboard.replay(TRACE, speed)
+
+
+def test_the_parser_takes_any_bytes() -> None:
+    """Mutated and random files: a trace, or TraceError, and nothing else."""
+    whole = TRACE.read_bytes()
+    random = Random(11)
+    for turn in range(400):
+        data = bytearray(whole[: random.randrange(len(whole))] if turn % 3 == 0 else whole[:20_000])
+        for _ in range(random.randrange(1, 20)):
+            if data:
+                data[random.randrange(min(len(data), 3000))] = random.randrange(256)
+        with contextlib.suppress(trace.TraceError):
+            state.of_entries("x", trace.parse(bytes(data)).entries)
+
+
+def test_the_committed_trace_is_replayed_whole() -> None:
+    replay = gp.dashboard.replay(TRACE, math.inf)
+    assert repr(replay) == repr(gp.dashboard.replay(TRACE))
+    first, second = View(), View()
+    for view in (first, second):
+        replay.looked_at(view)  # type: ignore[arg-type]
+    assert first.messages == second.messages
+    assert [content["type"] for content, _ in first.messages][:3] == ["snapshot", "history", "frame"]
+    assert len(first.messages) == len(trace.read(TRACE).entries)
+    assert replay.position_s == replay.duration_s > 1
+    end = replay.state()
+    phases = {row["phase"] for row in end.tasks.values()}
+    assert {"Succeeded", "Rejected", "Cancelled"} <= phases
+    assert {block.owner for block in end.blocks} >= {"weights", "table"}
+    assert "simulated" in end.device_sample["source"]
+
+
+def test_time_goes_on_only_while_somebody_looks() -> None:
+    replay = gp.dashboard.replay(TRACE, 4)
+    view = View()
+    replay.looked_at(view)  # type: ignore[arg-type]
+    wait_for(lambda: len(view.messages) > 6)
+    view.visible = False
+    wait_for(lambda: not any(thread.name == "pygpukit-replay" for thread in threading.enumerate()))
+    count, position = len(view.messages), replay.position_s
+    time.sleep(0.3)
+    assert (len(view.messages), replay.position_s) == (count, position)
+    view.messages.clear()
+    replay.looked_at(view)  # type: ignore[arg-type]
+    assert len(view.messages) >= count, "whoever looks again gets all up to now"
+    view.visible = False
+    replay.left(view)  # type: ignore[arg-type]
+
+
+def test_a_replay_refuses_controls() -> None:
+    answer = gp.dashboard.replay(TRACE).answer({"id": 4, "action": "pause", "args": {}})
+    assert (answer["id"], answer["ok"]) == (4, False) and "replay" in answer["error"]
+
+
+@pytest.mark.parametrize("name", ["memory", "scheduler", "device", "cells"])
+def test_static_pictures_of_a_replay_are_those_of_its_end(name: str) -> None:
+    pytest.importorskip("anywidget")
+    pages = set()
+    for _ in range(3):
+        widget = getattr(gp.dashboard.replay(TRACE), name)()
+        pages.add(widget.fallback_html())
+        assert repr(widget) == f"{type(widget).__name__}()"
+        widget.close()
+    (page,) = pages
+    assert "replay" in page and "<td" in page
+    assert ("<svg" in page) is (name != "device")
