@@ -28,7 +28,7 @@ OUTPUTS = (
 )
 DIGEST = WIDGETS / "sources.sha256"
 
-SOURCE_FOLDERS = ("core/src", "views/src", "widgets/src", "labext/src")
+SOURCE_FOLDERS = ("core/src", "views/src", "widgets/src", "labext/src", "labext/schema", "labext/style")
 SOURCE_FILES = ("package.json", "package-lock.json", "build.mjs", "labext/package.json")
 
 MIN_NODE = (20, 19)
