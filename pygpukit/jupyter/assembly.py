@@ -51,8 +51,9 @@ def _threads() -> ThreadPoolExecutor:
 
 
 def _make(kernel: JITKernel, device: int) -> dict[str, Any]:
-    """arch: what the listings are for. inspected: the kernel whose figures count, None without any (reason says why)."""
-    native.set_device(device)
+    """arch: what the listings are for. inspected: the kernel whose figures count; None without any, reason says why."""
+    if native.backend_name() is not None:
+        native.set_device(device)  # the thread's own
     found = {one.kind: _listing(one) for one in listings(kernel.unit, {kernel.name: kernel}, KINDS)}
     if kernel.unit.image.kind != "sim":
         return {"arch": kernel.unit.image.arch, "inspected": kernel, "reason": "", "listings": found}

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from kernel_client import ends, kernel
 
 import pygpukit as gp
 from pygpukit.jupyter import status
@@ -91,3 +92,21 @@ def test_a_fault_is_told_to_the_page(feed: Feed, monkeypatch: pytest.MonkeyPatch
     feed.opened(comm, {})
     until(lambda: bool(comm.sent))
     assert comm.sent == [{"backend": None, "line": "RuntimeError: the context is lost"}]
+
+
+def test_a_page_is_told_while_a_cell_is_busy() -> None:
+    with kernel() as page:
+        page.run("held = gp.zeros(1000)")
+        opened = page.client.session.msg(
+            "comm_open", {"comm_id": "feed", "target_name": "pygpukit.status.v1", "data": {}}
+        )
+        page.client.shell_channel.send(opened)
+        page.listen(_tells(4000))
+        number = page.send("more = gp.zeros(1 << 20)\ntime.sleep(4)")
+        page.listen(_tells(4 << 20))
+        assert not any(ends(message, number) for _, message in page.said)
+
+
+def _tells(nbytes: int) -> Callable[[dict[str, Any]], bool]:
+    """Whether a message of the feed says that at least so many bytes are in use."""
+    return lambda message: message["msg_type"] == "comm_msg" and message["content"]["data"]["pool_used"] >= nbytes

@@ -123,6 +123,15 @@ def test_the_assembly_has_source_lines_or_says_why_not(shell: Any) -> None:
     assert card["median_us"] is None
 
 
+@pytest.mark.skipif("not gp.is_nvrtc_available()", reason="compiles for a GPU")
+def test_a_kernel_that_is_not_loaded_has_its_code_too(shell: Any) -> None:
+    run(shell, f"%%cuda --arch sm_90a --no-launch\n{AXPY}", "a")
+    answer = finished("a", "axpy")
+    assert answer["arch"] == "sm_90a"
+    assert {line for line, _ in answer["listings"]["ptx"]["lines"]} >= {4}
+    assert answer["card"]["registers"] > 0
+
+
 def test_the_card_has_what_the_cell_measured(shell: Any) -> None:
     run(shell, "import pygpukit as gp\nx, y, z = gp.ones(64), gp.ones(64), gp.zeros(64)", "p")
     run(shell, f"%%cuda -i x,y,a=2.0,n=64 -o z --bench\n{AXPY}", "a")
