@@ -55,6 +55,7 @@ export const assemblyPlugin: JupyterFrontEndPlugin<void> = {
     palette?.addItem({ command: CommandIDs.openAssembly, category: CATEGORY });
     const update = (): void => app.commands.notifyCommandChanged(CommandIDs.openAssembly);
     tracker.currentChanged.connect(update);
+    tracker.activeCellChanged.connect(update);
     cuda.reports.changed.connect(update);
     if (labShell && restorer) void restorer.restore(panes, { command: CommandIDs.openAssembly, name: () => 'pane' });
   },

@@ -1,6 +1,6 @@
 // Diagnostics of a cell's last run, shown in its editors while the text is still what ran. An edited line loses its own.
 
-import { type Diagnostic, forEachDiagnostic, lintKeymap, setDiagnostics, setDiagnosticsEffect } from '@codemirror/lint';
+import { type Diagnostic, diagnosticCount, forEachDiagnostic, lintKeymap, setDiagnostics, setDiagnosticsEffect } from '@codemirror/lint';
 import { EditorState, type Extension, type Text } from '@codemirror/state';
 import { type EditorView, keymap, ViewPlugin } from '@codemirror/view';
 import type { CodeEditor } from '@jupyterlab/codeeditor';
@@ -46,7 +46,7 @@ export class Diagnostics {
     const shown = this.shown.get(model);
     const findings = shown?.source === view.state.doc.toString() ? shown.findings : [];
     const diagnostics = findings.flatMap((one) => inDocument(view.state.doc, one) ?? []);
-    view.dispatch(setDiagnostics(view.state, diagnostics));
+    if (diagnostics.length || diagnosticCount(view.state)) view.dispatch(setDiagnostics(view.state, diagnostics));
   }
 }
 

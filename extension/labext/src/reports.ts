@@ -1,6 +1,6 @@
 // What the kernel says about the `%%cuda` cells of a notebook after each run: diagnostics and the kernels they made.
 
-import type { ICellModel } from '@jupyterlab/cells';
+import { type ICellModel, type ICodeCellModel, isCodeCellModel } from '@jupyterlab/cells';
 import { type INotebookTracker, NotebookActions, type NotebookPanel } from '@jupyterlab/notebook';
 import type { Kernel } from '@jupyterlab/services';
 import type { JSONValue } from '@lumino/coreutils';
@@ -79,7 +79,7 @@ export class Reports {
   private async askNow(panel: NotebookPanel): Promise<void> {
     const kernel = panel.sessionContext.session?.kernel;
     const cells = cudaCells(panel);
-    if (panel.isDisposed || !kernel || !cells.some(({ sharedModel }) => hasRun(sharedModel.toJSON()))) return;
+    if (panel.isDisposed || !kernel || !cells.some(({ executionCount }) => executionCount !== null)) return;
     try {
       const { cells: told } = await request(kernel, 'cells', { cells: cells.map(({ id }) => id) });
       await this.meet(kernel);
@@ -108,12 +108,8 @@ export class Reports {
   }
 }
 
-export function cudaCells(panel: NotebookPanel): ICellModel[] {
-  return [...(panel.model?.cells ?? [])].filter((one) => one.type === 'code' && isCuda(one.sharedModel.getSource()));
-}
-
-function hasRun(cell: object): boolean {
-  return 'execution_count' in cell && cell.execution_count !== null;
+export function cudaCells(panel: NotebookPanel): ICodeCellModel[] {
+  return [...(panel.model?.cells ?? [])].filter(isCodeCellModel).filter((one) => isCuda(one.sharedModel.getSource()));
 }
 
 function parse(data: JSONValue | undefined): Report | undefined {
