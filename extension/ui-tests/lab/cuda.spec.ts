@@ -14,8 +14,8 @@ __global__ void axpy(const float* x, const float* y, float* z, float a, int n) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i < n) z[i] = a * x[i] + y[i];
 }`;
-const TWO = `\n\n%%cuda --block 64
-__global__ void twice(float* x) { x[threadIdx.x] *= 2; }
+const TWO = `\n\n%%cuda -D FACTOR=2
+__global__ void twice(float* x) { x[threadIdx.x] *= FACTOR; }
 __global__ void thrice(float* x) { x[threadIdx.x] *= 3; }`;
 const CHECKED = `%%cuda --check
 __global__ void over(float* x, int n) {
@@ -159,6 +159,8 @@ test('completion offers the words of CUDA with their meaning, hover explains the
   await cells.at(PYTHON_AT).locator('.cm-line').last().click();
   await page.keyboard.press('End');
   await page.keyboard.press('Tab');
+  await expect(page.locator('.jp-Completer-item')).toContainText('__ballot_sync');
+  await page.keyboard.press('Enter');
   await expect.poll(() => cells.source(PYTHON_AT)).toBe('%%cuda --bench\n__ballot_sync');
   await page.keyboard.press('Escape');
   const hover = page.locator('.gk-hover');

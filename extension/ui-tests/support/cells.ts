@@ -22,7 +22,10 @@ export class Cells {
   private content<T>(read: (content: Content, argument: { index: number; text: string }) => T, index: number, text = ''): Promise<T> {
     return this.page.evaluate(
       ([code, argument]) => {
-        const { content } = window.jupyterapp.shell.currentWidget as unknown as { content: Content };
+        const { shell } = window.jupyterapp;
+        const open = [shell.currentWidget, ...shell.widgets('main')] as unknown as { content: Content }[];
+        const content = open.find((one) => one.content.widgets)?.content;
+        if (!content) throw new Error('No notebook is open.');
         // The function travels as text: it uses its arguments only.
         return (0, eval)(`(${code})`)(content, argument) as T;
       },
