@@ -77,9 +77,9 @@ class Reports:
         own = self._begun(cell, raw) if _MAGIC.match(raw) else None
         if isinstance(error, KernelCheckError) and error.findings:
             unit = loaded_unit(error.findings[0].kernel)
-            report = own or self._of(unit)
-            if report is not None and unit is not None:
-                report.findings[cell] = list(_of_findings(error, unit))
+            about = own or self._of(unit)
+            if about is not None and unit is not None:
+                about.findings[cell] = list(_of_findings(error, unit))
         if own is None:
             return
         magic_line = 1 + raw[: len(raw) - len(raw.lstrip())].count("\n")
