@@ -170,8 +170,11 @@ test('completion offers the words of CUDA with their meaning, hover explains the
   await expect(hover).toHaveCount(0);
   // The options are the kernel's own words, known once it has answered.
   await cells.run(TWO_AT);
-  await cells.at(PYTHON_AT).getByText('--bench').hover();
-  await expect(hover).toContainText('--bench');
+  await expect(async () => {
+    await page.mouse.move(0, 0);
+    await cells.at(PYTHON_AT).getByText('--bench').hover();
+    await expect(hover).toContainText('--bench', { timeout: 1_000 });
+  }).toPass({ timeout: 15_000 });
 });
 
 test('the code of a kernel is beside its cell: lines lead to each other both ways', async () => {
