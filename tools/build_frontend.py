@@ -27,12 +27,16 @@ OUTPUTS = (
     WIDGETS / "widgets.css",
     LABEXTENSION / "package.json",
     LABEXTENSION / "install.json",
+    *(LABEXTENSION / "schemas/pygpukit" / f"{plugin}.json" for plugin in ("assembly", "editor", "status")),
 )
 DIGEST = WIDGETS / "sources.sha256"
 
-SOURCE_FOLDERS = ("core/src", "views/src", "widgets/src", "labext/src")
+SOURCE_FOLDERS = ("core/src", "views/src", "widgets/src", "labext/src", "labext/schema", "labext/style")
 SOURCE_FILES = ("package.json", "package-lock.json", "build.mjs", "labext/package.json")
 
+TOOLS = tuple(
+    f"node_modules/{name}" for name in ("esbuild", "@jupyter/builder", "@jupyterlab/core-meta", "@codemirror/lint")
+)
 MIN_NODE = (20, 19)
 NODE_HELP = "Install Node.js 20.19 or newer with npm (https://nodejs.org or your distribution)."
 INSTALL_JSON = {
@@ -108,7 +112,7 @@ def require_node() -> str:
 def install_packages(extension: Path, npm: str) -> None:
     """Install what the lockfile pins, without test tools, unless the build tools are there at those versions."""
     locked = json.loads((extension / "package-lock.json").read_text())["packages"]
-    for tool in ("node_modules/esbuild", "node_modules/@jupyter/builder", "node_modules/@jupyterlab/core-meta"):
+    for tool in TOOLS:
         manifest = extension / tool / "package.json"
         if not manifest.is_file() or json.loads(manifest.read_text())["version"] != locked[tool]["version"]:
             run("npm's packages", [npm, "ci", "--omit=dev", "--ignore-scripts", "--no-audit", "--no-fund"], extension)

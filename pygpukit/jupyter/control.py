@@ -14,7 +14,8 @@ from typing import Any
 from pygpukit import _core
 from pygpukit._core import native
 from pygpukit.dashboard import actions
-from pygpukit.jupyter import status
+from pygpukit.jupyter import feed, status
+from pygpukit.jupyter.reports import Report, Reports
 
 TARGET = "pygpukit.control.v1"
 VERSION = 1
@@ -113,6 +114,43 @@ def _cancel(args: dict[str, Any]) -> dict[str, Any]:
     raise RequestError(f"no task {task!r}")
 
 
+def _reports_of(args: dict[str, Any]) -> dict[str, Any]:
+    cells = args.get("cells")
+    if not isinstance(cells, list) or not all(isinstance(cell, str) for cell in cells):
+        raise RequestError("reports needs args {'cells': [cell id]}")
+    found = {cell: _report(cell) for cell in cells}
+    return {"reports": {cell: report.fields() for cell, report in found.items() if report is not None}}
+
+
+def _assembly(args: dict[str, Any]) -> dict[str, Any]:
+    from pygpukit.jupyter import assembly  # nothing else needs the disassembler
+
+    cell, kernel = args.get("cell"), args.get("kernel")
+    if not isinstance(cell, str) or not isinstance(kernel, str):
+        raise RequestError("assembly needs args {'cell': cell id, 'kernel': name}")
+    report = _report(cell)
+    if report is None:
+        raise RequestError("this cell has not run as a %%cuda cell: run it, then ask again")
+    return assembly.ask(report, kernel)
+
+
+def _options(_args: dict[str, Any]) -> dict[str, Any]:
+    from pygpukit.jupyter.magics import CudaMagics
+
+    return {
+        "options": [
+            {"flags": action.option_strings, "value": action.metavar or "", "help": action.help or ""}
+            for action in CudaMagics.cuda.parser._actions
+            if action.option_strings
+        ]
+    }
+
+
+def _report(cell: str) -> Report | None:
+    """The report of a cell in whichever shell of the process has one."""
+    return next((found for one in _reports if (found := one.get(cell)) is not None), None)
+
+
 def _schedulers() -> list[Any]:
     """The live schedulers; none while nothing has imported the scheduler."""
     module = sys.modules.get("pygpukit.scheduler")
@@ -125,7 +163,22 @@ _ACTIONS: dict[str, Callable[[dict[str, Any]], Any]] = {
     "snapshot": _snapshot,
     "cancel": _cancel,
     **actions.ACTIONS,
+    "reports": _reports_of,
+    "assembly": _assembly,
+    "options": _options,
 }
+_feed = feed.Feed()
+_reports: list[Reports] = []  # of the shells that are served
+
+
+def serve(reports: Reports) -> None:
+    """Answer requests about cells from these reports."""
+    _reports.append(reports)
+
+
+def dismiss(reports: Reports) -> None:
+    """Answer from these reports no more."""
+    _reports.remove(reports)
 
 
 def _opened(comm: Any, _message: Any) -> None:
@@ -133,20 +186,28 @@ def _opened(comm: Any, _message: Any) -> None:
     comm.on_msg(lambda message: comm.send(answer(message["content"]["data"])))
 
 
+def _feed_opened(comm: Any, message: Any) -> None:
+    """A page opened the status feed."""
+    _feed.opened(comm, message)
+
+
 def install(shell: Any) -> bool:
-    """Register the target with the shell's kernel; False in a terminal, which has no comms."""
+    """Register control channel and status feed with the shell's kernel; False in a terminal, which has no comms."""
     manager = _comm_manager(shell)
     if manager is None:
         return False
     manager.register_target(TARGET, _opened)
+    manager.register_target(feed.TARGET, _feed_opened)
     return True
 
 
 def remove(shell: Any) -> None:
-    """Take the target back."""
+    """Take the targets back."""
     manager = _comm_manager(shell)
     if manager is not None and TARGET in manager.targets:
         manager.unregister_target(TARGET, _opened)
+        manager.unregister_target(feed.TARGET, _feed_opened)
+        _feed.close()
 
 
 def _comm_manager(shell: Any) -> Any:

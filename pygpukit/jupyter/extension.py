@@ -9,6 +9,7 @@ from pygpukit.jupyter import control
 from pygpukit.jupyter.completion import cuda_matcher
 from pygpukit.jupyter.ledger import Ledger
 from pygpukit.jupyter.magics import CudaMagics
+from pygpukit.jupyter.reports import Reports
 
 _MAGICS = (("cell", "cuda"), ("line", "gpu"), ("line", "cuda_reset"))
 _ABSENT = object()
@@ -26,6 +27,9 @@ class _Installed:
         self._magics = CudaMagics(shell, self._ledger)
         shell.register_magics(self._magics)
         self._ledger.install()
+        self._reports = Reports(shell)
+        self._reports.install()
+        control.serve(self._reports)
         control.install(shell)
         self._matcher = cuda_matcher(self._magics)
         shell.Completer.custom_matchers.append(self._matcher)
@@ -34,6 +38,8 @@ class _Installed:
         shell.Completer.custom_matchers.remove(self._matcher)
         shell.configurables.remove(self._magics)  # where %config looks; IPython's Magics adds itself
         control.remove(shell)
+        control.dismiss(self._reports)
+        self._reports.remove()
         self._ledger.remove()
         manager = shell.magics_manager
         manager.registry.pop(CudaMagics.__name__, None)

@@ -1,7 +1,7 @@
 // The page's end of the control channel, version 1 (docs/seams.md): one comm a request, so that no state outlives it.
 
-import { type Kernel } from '@jupyterlab/services';
-import { type JSONObject, type JSONValue } from '@lumino/coreutils';
+import type { Kernel } from '@jupyterlab/services';
+import type { JSONObject, JSONValue } from '@lumino/coreutils';
 
 const TARGET = 'pygpukit.control.v1';
 const TIMEOUT_MS = 5000;
@@ -37,14 +37,14 @@ export async function request(kernel: Kernel.IKernelConnection, action: string, 
  * Waits for the comm's subshell: opened earlier, the comm would go to the main shell and wait behind the running cell.
  * A kernel without subshells answers there, between cells.
  */
-async function subshellStarted(kernel: Kernel.IKernelConnection, comm: Kernel.IComm): Promise<void> {
+export async function subshellStarted(kernel: Kernel.IKernelConnection, comm: Kernel.IComm): Promise<void> {
   await kernel.info;
   const { subshellStarted: started } = comm as { subshellStarted?: Promise<void> };
   if (!kernel.supportsSubshells || comm.commsOverSubshells === 'disabled' || !started) return;
   await Promise.race([started, new Promise((done) => window.setTimeout(done, SUBSHELL_MS))]);
 }
 
-function isObject(value: JSONValue | undefined): value is JSONObject {
+export function isObject(value: JSONValue | undefined): value is JSONObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 

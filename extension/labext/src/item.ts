@@ -1,4 +1,4 @@
-// The status bar's item: one button that says GPU.
+// The status bar's item: one button that says how much memory of the GPU the notebook's kernel holds.
 
 import { Widget } from '@lumino/widgets';
 
@@ -16,5 +16,9 @@ export class StatusItem extends Widget {
     this.addClass('pygpukit-StatusItem');
     this.addClass('jp-StatusBar-TextItem');
     this.addClass('jp-mod-highlighted');
+  }
+
+  setText(text: string): void {
+    if (this.node.textContent !== text) this.node.textContent = text;
   }
 }

@@ -1,6 +1,6 @@
 // The dialog's body: the status line, part by part. Kernel text only becomes textContent.
 
-import { type JSONObject } from '@lumino/coreutils';
+import type { JSONObject } from '@lumino/coreutils';
 import { Widget } from '@lumino/widgets';
 
 /** The kernel's line is "device | memory | pool | launches": the first part heads the rest. */

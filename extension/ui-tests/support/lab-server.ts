@@ -18,8 +18,8 @@ export class LabServer {
     private readonly token: string,
   ) {}
 
-  /** Starts a lab on a copy of the notebooks and waits until it answers. */
-  static async start(theme: 'JupyterLab Light' | 'JupyterLab Dark'): Promise<LabServer> {
+  /** Starts a lab on a copy of the notebooks and waits until it answers. prefix: of its addresses, as behind a hub. */
+  static async start(theme: 'JupyterLab Light' | 'JupyterLab Dark', prefix = '/'): Promise<LabServer> {
     const folder = mkdtempSync(join(tmpdir(), 'pygpukit-ui-'));
     const inFolder = (name: string): string => join(folder, name);
     cpSync(NOTEBOOKS, inFolder('notebooks'), { recursive: true });
@@ -35,6 +35,7 @@ export class LabServer {
       '--ServerApp.ip=127.0.0.1',
       `--ServerApp.port=${port}`,
       '--ServerApp.port_retries=0',
+      `--ServerApp.base_url=${prefix}`,
       '--ServerApp.allow_root=True',
       `--ServerApp.root_dir=${inFolder('notebooks')}`,
       `--IdentityProvider.token=${token}`,
@@ -53,7 +54,7 @@ export class LabServer {
     const child = spawn(PYTHON, ['-m', 'jupyterlab', ...options], { env, cwd: folder, stdio: ['ignore', 'ignore', 'pipe'] });
     let log = '';
     child.stderr.on('data', (chunk: Buffer) => (log = (log + chunk.toString()).slice(-20_000)));
-    const server = new LabServer(child, folder, `http://127.0.0.1:${port}`, token);
+    const server = new LabServer(child, folder, `http://127.0.0.1:${port}${prefix.replace(/\/$/, '')}`, token);
     try {
       await server.ready();
     } catch (error) {
@@ -65,6 +66,21 @@ export class LabServer {
 
   notebookUrl(name: string): string {
     return `${this.base}/lab/tree/${name}?reset&token=${this.token}`;
+  }
+
+  /** Puts a notebook of these code cells where the lab finds it. */
+  putNotebook(name: string, sources: readonly string[]): void {
+    const cells = sources.map((source, at) => ({
+      id: `cell-${at}`,
+      cell_type: 'code',
+      source,
+      metadata: {},
+      outputs: [],
+      execution_count: null,
+    }));
+    const metadata = { kernelspec: { name: 'python3', display_name: 'Python 3', language: 'python' } };
+    const file = join(this.folder, 'notebooks', name);
+    writeFileSync(file, JSON.stringify({ cells, metadata, nbformat: 4, nbformat_minor: 5 }));
   }
 
   async stop(): Promise<void> {

@@ -4,7 +4,7 @@ import { type Page, expect } from '@playwright/test';
 
 /** The part of the lab's application object that the tests use. */
 interface Lab {
-  readonly commands: { execute(id: string): Promise<unknown>; label(id: string): string };
+  readonly commands: { execute(id: string, args?: object): Promise<unknown>; label(id: string): string };
   readonly shell: {
     readonly currentWidget: NotebookPanel;
     widgets(area: 'main'): Iterable<{ readonly id: string }>;

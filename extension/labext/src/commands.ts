@@ -1,0 +1,13 @@
+// The commands of the extension.
+
+export namespace CommandIDs {
+  /** Ask the current notebook's kernel for its GPU status and show the answer. */
+  export const showStatus = 'pygpukit:show-status';
+  /** Open the pane with the compiled code of the notebook's kernels. */
+  export const openAssembly = 'pygpukit:open-assembly';
+  /** Put the notebook's dashboards and the pane beside the notebook. */
+  export const openWorkbench = 'pygpukit:open-workbench';
+}
+
+export const CATEGORY = 'pygpukit';
+export const NO_ARGUMENTS = { type: 'object', properties: {}, additionalProperties: false } as const;

@@ -1,0 +1,118 @@
+// What the kernel says about the `%%cuda` cells of a notebook after each run: diagnostics and the kernels they made.
+
+import { type ICellModel, type ICodeCellModel, isCodeCellModel } from '@jupyterlab/cells';
+import { type INotebookTracker, NotebookActions, type NotebookPanel } from '@jupyterlab/notebook';
+import type { Kernel } from '@jupyterlab/services';
+import type { JSONValue } from '@lumino/coreutils';
+import { Signal } from '@lumino/signaling';
+import { isObject, request } from './control.js';
+import { type Finding, findings } from './finding.js';
+import type { Option } from './hover.js';
+import { isCuda } from './magic.js';
+
+export interface Report {
+  /** The cell's text when it ran. */
+  readonly source: string;
+  readonly findings: readonly Finding[];
+  readonly kernels: readonly string[];
+}
+
+const SETTLE_MS = 50; // cells that run in a row are asked about together
+
+export class Reports {
+  /** Emitted with the cell whose report has changed. */
+  readonly changed = new Signal<Reports, ICellModel>(this);
+  /** Emitted with a kernel that has answered for the first time: it knows pygpukit. */
+  readonly met = new Signal<Reports, Kernel.IKernelConnection>(this);
+  /** The magic's options, by flag. */
+  readonly options = new Map<string, Option>();
+  private readonly reports = new WeakMap<ICellModel, Report>();
+  private readonly known = new Set<string>();
+  private readonly timers = new Map<NotebookPanel, number>();
+
+  constructor(tracker: INotebookTracker) {
+    NotebookActions.executed.connect((_, { notebook }) => {
+      const panel = tracker.find((one) => one.content === notebook);
+      if (panel) this.ask(panel);
+    });
+    tracker.forEach((panel) => this.follow(panel));
+    tracker.widgetAdded.connect((_, panel) => this.follow(panel));
+  }
+
+  of(model: ICellModel): Report | undefined {
+    return this.reports.get(model);
+  }
+
+  /** Whether the kernel of a notebook has answered, so that it may be asked without a word. */
+  knows(panel: NotebookPanel | null): boolean {
+    return this.known.has(panel?.sessionContext.session?.kernel?.id ?? '');
+  }
+
+  private follow(panel: NotebookPanel): void {
+    const context = panel.sessionContext;
+    context.kernelChanged.connect(() => this.forget(panel));
+    context.statusChanged.connect((_, status) => {
+      if (status === 'restarting' || status === 'autorestarting') {
+        this.known.delete(context.session?.kernel?.id ?? '');
+        this.forget(panel);
+      }
+    });
+    panel.disposed.connect(() => window.clearTimeout(this.timers.get(panel)));
+    // After a reload the kernel still knows what its cells did.
+    void Promise.all([context.ready, panel.context.ready]).then(() => this.ask(panel));
+  }
+
+  /** Nothing that a kernel said before it ended is known of the cells any more. */
+  private forget(panel: NotebookPanel): void {
+    for (const model of panel.model?.cells ?? []) this.set(model, undefined);
+  }
+
+  private ask(panel: NotebookPanel): void {
+    window.clearTimeout(this.timers.get(panel));
+    this.timers.set(
+      panel,
+      window.setTimeout(() => void this.askNow(panel), SETTLE_MS),
+    );
+  }
+
+  /** A notebook without a `%%cuda` cell that has run is not asked about: its kernel need not know pygpukit. */
+  private async askNow(panel: NotebookPanel): Promise<void> {
+    const kernel = panel.sessionContext.session?.kernel;
+    const cells = cudaCells(panel);
+    if (panel.isDisposed || !kernel || !cells.some(({ executionCount }) => executionCount !== null)) return;
+    try {
+      const { reports: told } = await request(kernel, 'reports', { cells: cells.map(({ id }) => id) });
+      await this.meet(kernel);
+      for (const model of cells) this.set(model, isObject(told) ? parse(told[model.id]) : undefined);
+    } catch {
+      // The kernel does not know pygpukit, is busy, or is gone: then there is nothing to show.
+    }
+  }
+
+  private async meet(kernel: Kernel.IKernelConnection): Promise<void> {
+    if (this.known.has(kernel.id)) return;
+    this.known.add(kernel.id);
+    this.met.emit(kernel);
+    const { options } = await request(kernel, 'options');
+    for (const one of Array.isArray(options) ? options : []) {
+      if (!isObject(one) || !Array.isArray(one['flags'])) continue;
+      const flags = one['flags'].map(String);
+      for (const flag of flags) this.options.set(flag, { flags, value: String(one['value']), help: String(one['help']) });
+    }
+  }
+
+  private set(model: ICellModel, report: Report | undefined): void {
+    if (report) this.reports.set(model, report);
+    else if (!this.reports.delete(model)) return;
+    this.changed.emit(model);
+  }
+}
+
+export function cudaCells(panel: NotebookPanel): ICodeCellModel[] {
+  return [...(panel.model?.cells ?? [])].filter(isCodeCellModel).filter((one) => isCuda(one.sharedModel.getSource()));
+}
+
+function parse(data: JSONValue | undefined): Report | undefined {
+  if (!isObject(data) || typeof data['source'] !== 'string' || !Array.isArray(data['kernels'])) return undefined;
+  return { source: data['source'], findings: findings(data['diagnostics']), kernels: data['kernels'].map(String) };
+}
