@@ -33,7 +33,8 @@ struct Weights {
 };
 
 template <class A, class W>
-__device__ __forceinline__ Weights<A, W> weights_of(const NormWork &work, const Row &row, const W *scale, const W *shift) {
+__device__ __forceinline__ Weights<A, W> weights_of(const NormWork &work, const Row &row, const W *scale,
+                                                    const W *shift) {
   const long long first = work.rows == 1 ? 0 : row.index % work.rows * (work.row.size / work.per_weight);
   return {scale + first, shift + first, work.per_weight, work.row.size, work.scaled != 0, work.shifted != 0};
 }
@@ -50,7 +51,8 @@ __device__ __forceinline__ void read_weights(const W *from, A (&values)[N]) {
   }
 }
 
-// How weights lie beside elements: one each for neighbours, where some may be missing, or any number of elements to one.
+// How weights lie beside elements: one each for neighbours, where some may be missing, or any number of elements to
+// one.
 enum WeightForm { kNone = 0, kScale = 1, kShift = 2, kBoth = 3, kShared = 4 };
 
 template <bool Dense, class A, class W>
@@ -59,48 +61,60 @@ __device__ __forceinline__ WeightForm form_of(const Weights<A, W> &weights) {
   return static_cast<WeightForm>((weights.scaled ? kScale : kNone) + (weights.shifted ? kShift : kNone));
 }
 
+// The weights beside N elements from number i on.
+template <WeightForm Form, bool Dense, class A, class W, int N>
+struct Beside {
+  A scale[N], shift[N], factor, term;
+  __device__ __forceinline__ void read(const Weights<A, W> &weights, long long i) {
+    if constexpr (Form == kScale || Form == kBoth) read_weights(weights.scale + i, scale);
+    if constexpr (Form == kShift || Form == kBoth) read_weights(weights.shift + i, shift);
+    if constexpr (Form == kShared && Dense) weights.read(i / weights.per_weight, factor, term);
+  }
+};
+
 // N results from element i on, of distances from the mean.
-template <WeightForm Form, bool Dense, class T, class W, class A>
-__device__ __forceinline__ Pack<T, per_load<T>()> weighted(A (&values)[per_load<T>()], A inverse,
-                                                           const Weights<A, W> &weights, long long i) {
-  constexpr int N = per_load<T>();
-  A scale[N], shift[N];
-  if constexpr (Form == kScale || Form == kBoth) read_weights(weights.scale + i, scale);
-  if constexpr (Form == kShift || Form == kBoth) read_weights(weights.shift + i, shift);
-  A factor = 1, term = 0;
-  if constexpr (Form == kShared && Dense) weights.read(i / weights.per_weight, factor, term);
+template <WeightForm Form, bool Dense, class T, class W, class A, int N>
+__device__ __forceinline__ Pack<T, N> weighted(A (&values)[N], A inverse, Beside<Form, Dense, A, W, N> &beside,
+                                               const Weights<A, W> &weights, long long i) {
   for (int j = 0; j < N; ++j) {
     const A value = values[j] * inverse;
     if constexpr (Form == kShared) {
       if constexpr (!Dense) {
         if (i + j >= weights.size) continue;
-        weights.read(weights.per_weight == 1 ? i + j : (i + j) / weights.per_weight, factor, term);
+        weights.read(weights.per_weight == 1 ? i + j : (i + j) / weights.per_weight, beside.factor, beside.term);
       }
-      values[j] = weights.apply(value, factor, term);
+      values[j] = weights.apply(value, beside.factor, beside.term);
     } else if constexpr (Form == kBoth) {
-      values[j] = fma(value, scale[j], shift[j]);
+      values[j] = fma(value, beside.scale[j], beside.shift[j]);
     } else {
-      values[j] = Form == kScale ? value * scale[j] : Form == kShift ? value + shift[j] : value;
+      values[j] = Form == kScale ? value * beside.scale[j] : Form == kShift ? value + beside.shift[j] : value;
     }
   }
   return narrow_pack<T, N>(values);
 }
 
-template <WeightForm Form, bool Dense, class T, class W, class A, class H>
-__device__ __forceinline__ void write_held(T *to, const RowWork &work, const Row &row,
-                                           H (&held)[kHeld], A mean, A inverse, const Weights<A, W> &weights) {
+template <WeightForm Form, bool Dense, class T, class W, class A, class H, int Together, int Each>
+__device__ __forceinline__ void write_held(T *out, const NormWork &work, const Row (&rows)[Together],
+                                           H (&held)[Together][Each], const A (&mean)[Together],
+                                           const A (&inverse)[Together], const Weights<A, W> &weights) {
   constexpr int N = per_load<T>();
-  const int size = row.present ? static_cast<int>(work.size) : 0;
+  const int size = static_cast<int>(work.row.size);
 #pragma unroll
-  for (int k = 0; k < kHeld; ++k) {
-    const int i = (k * static_cast<int>(work.lanes) + row.lane) * N;
-    A values[N];
-    held[k].again();
-    widen_pack(held[k].pack(), values);
-    for (int j = 0; j < N; ++j) values[j] -= mean;
-    // Past the end, too, so that no branch keeps the loads of weights from being under way together.
-    const Pack<T, N> pack = weighted<Form, Dense, T>(values, inverse, weights, i < size ? i : 0);
-    if (i < size) write<Dense>(to, work, i, pack);
+  for (int k = 0; k < Each; ++k) {
+    const int i = (k * static_cast<int>(work.row.lanes) + rows[0].lane) * N;
+    Beside<Form, Dense, A, W, N> beside;
+#pragma unroll
+    for (int r = 0; r < Together; ++r) {
+      // Past the end, too, so that no branch keeps the loads of weights from being under way together.
+      const int at = i < size ? i : 0;
+      if (r == 0) beside.read(weights, at);
+      A values[N];
+      held[r][k].again();
+      widen_pack(held[r][k].pack(), values);
+      for (int j = 0; j < N; ++j) values[j] -= mean[r];
+      const Pack<T, N> pack = weighted<Form, Dense, T>(values, inverse[r], beside, weights, at);
+      if (i < size && rows[r].present) write<Dense>(out + rows[r].out, work.row, i, pack);
+    }
   }
 }
 
@@ -112,61 +126,83 @@ __device__ __forceinline__ void write_long(const T *from, T *to, const RowWork &
     A values[N];
     widen_pack(read<Dense>(from, work, i, convert<T>::from(0.0f)), values);
     for (int j = 0; j < N; ++j) values[j] -= mean;
-    write<Dense>(to, work, i, weighted<Form, Dense, T>(values, inverse, weights, i));
+    Beside<Form, Dense, A, W, N> beside;
+    beside.read(weights, i);
+    write<Dense>(to, work, i, weighted<Form, Dense, T>(values, inverse, beside, weights, i));
   }
 }
 
 // One function for each form: f<Form>(...), chosen once for a row.
-#define PK_BY_FORM(form, f, ...)                             \
-  switch (form) {                                            \
-    case kNone: f<kNone, Dense, T>(__VA_ARGS__); break;      \
-    case kScale: f<kScale, Dense, T>(__VA_ARGS__); break;    \
-    case kShift: f<kShift, Dense, T>(__VA_ARGS__); break;    \
-    case kBoth: f<kBoth, Dense, T>(__VA_ARGS__); break;      \
-    default: f<kShared, Dense, T>(__VA_ARGS__);              \
+#define PK_BY_FORM(form, f, ...)         \
+  switch (form) {                        \
+    case kNone:                          \
+      f<kNone, Dense, T>(__VA_ARGS__);   \
+      break;                             \
+    case kScale:                         \
+      f<kScale, Dense, T>(__VA_ARGS__);  \
+      break;                             \
+    case kShift:                         \
+      f<kShift, Dense, T>(__VA_ARGS__);  \
+      break;                             \
+    case kBoth:                          \
+      f<kBoth, Dense, T>(__VA_ARGS__);   \
+      break;                             \
+    default:                             \
+      f<kShared, Dense, T>(__VA_ARGS__); \
   }
 
-template <class T, class W, bool Dense, int Threads>
-__global__ void __launch_bounds__(Threads, least_blocks<Threads>(sizeof(T) == 2 ? 7 : 8))
+// A group of threads has one or two rows: two share every wait, and every weight that is read, and so need the same.
+template <class T, class W, bool Dense, int Threads, int Together>
+__global__ void __launch_bounds__(Threads, least_blocks<Threads>(8))
     norm_rows(const T *in, const W *scale, const W *shift, T *out, const __grid_constant__ NormWork work) {
   using A = compute_t<T>;
   constexpr int N = per_load<T>();
-  __shared__ A sums[32], squares[32];
-  const Row row = own_row(work.row);
+  constexpr int Each = kHeld / Together;
+  __shared__ A sums[32][Together], squares[32][Together];
   const int lanes = static_cast<int>(work.row.lanes);
-  const int size = row.present ? static_cast<int>(work.row.size) : 0;
-  const A divisor = static_cast<A>(static_cast<int>(work.row.size));
-  Held<T, N> held[kHeld];
-  read_row<Dense>(in, work.row, row, convert<T>::from(0.0f), held);
-  A mean = 0;
+  const int size = static_cast<int>(work.row.size);
+  const A divisor = static_cast<A>(size);
+  Row rows[Together];
+  Held<T, N> held[Together][Each];
+#pragma unroll
+  for (int r = 0; r < Together; ++r) {
+    rows[r] = own_row(work.row, Together, r);
+    read_row<Dense>(in, work.row, rows[r], convert<T>::from(0.0f), held[r]);
+  }
+  A mean[Together] = {}, square[Together] = {}, inverse[Together];
   if (work.center) {
-    A sum = 0;
 #pragma unroll
-    for (int k = 0; k < kHeld; ++k) {
+    for (int r = 0; r < Together; ++r) {
+#pragma unroll
+      for (int k = 0; k < Each; ++k) {
+        A values[N], part = 0;
+        widen_pack(held[r][k].pack(), values);
+        for (int j = 0; j < N; ++j) part += values[j];
+        mean[r] += part;
+      }
+    }
+    all_fold(Plus(), mean, lanes, sums);
+    for (int r = 0; r < Together; ++r) mean[r] /= divisor;
+  }
+#pragma unroll
+  for (int r = 0; r < Together; ++r) {
+#pragma unroll
+    for (int k = 0; k < Each; ++k) {
+      const int i = (k * lanes + rows[r].lane) * N;
       A values[N], part = 0;
-      widen_pack(held[k].pack(), values);
-      for (int j = 0; j < N; ++j) part += values[j];
-      sum += part;
+      held[r][k].again();
+      widen_pack(held[r][k].pack(), values);
+      for (int j = 0; j < N; ++j) {
+        const A distance = values[j] - mean[r];
+        if (Dense || i + j < size) part = fma(distance, distance, part);
+      }
+      if (i < size) square[r] += part;
     }
-    mean = all_fold(Plus(), sum, lanes, sums) / divisor;
   }
-  A square = 0;
-#pragma unroll
-  for (int k = 0; k < kHeld; ++k) {
-    const int i = (k * lanes + row.lane) * N;
-    A values[N], part = 0;
-    held[k].again();
-    widen_pack(held[k].pack(), values);
-    for (int j = 0; j < N; ++j) {
-      const A distance = values[j] - mean;
-      if (Dense || i + j < size) part = fma(distance, distance, part);
-    }
-    if (i < size) square += part;
-  }
-  const A variance = all_fold(Plus(), square, lanes, squares) / divisor;
-  const A inverse = A(1) / sqrt(variance + static_cast<A>(work.epsilon));
-  const Weights<A, W> weights = weights_of<A>(work, row, scale, shift);
-  PK_BY_FORM(form_of<Dense>(weights), write_held, out + row.out, work.row, row, held, mean, inverse, weights);
+  all_fold(Plus(), square, lanes, squares);
+  for (int r = 0; r < Together; ++r) inverse[r] = A(1) / sqrt(square[r] / divisor + static_cast<A>(work.epsilon));
+  const Weights<A, W> weights = weights_of<A>(work, rows[0], scale, shift);
+  PK_BY_FORM(form_of<Dense>(weights), write_held, out, work, rows, held, mean, inverse, weights);
 }
 
 // Rows read once for the mean, once for the variance, once for the result.

@@ -7,7 +7,7 @@
 
 namespace pk {
 
-constexpr int kHeld = 8;       // packs a thread keeps
+constexpr int kHeld = 8;       // packs a thread keeps, of one row or of two
 constexpr int kLongRow = 256;  // threads of a row that is read several times
 
 struct RowWork {
@@ -21,7 +21,7 @@ struct RowWork {
 // larger blocks, which longer rows need, may take all its registers.
 template <int Threads>
 __device__ constexpr int least_blocks(int wanted) {
-  return Threads == 128 ? wanted : 1;
+  return Threads <= 256 ? wanted * 128 / Threads : 1;
 }
 
 struct Row {
@@ -30,11 +30,13 @@ struct Row {
   bool present;
 };
 
-__device__ __forceinline__ Row own_row(const RowWork &work) {
+// together: rows of each group of threads, of which this is number `which`.
+__device__ __forceinline__ Row own_row(const RowWork &work, int together = 1, int which = 0) {
   const int lanes = static_cast<int>(work.lanes);
   Row row;
   row.lane = static_cast<int>(threadIdx.x) & (lanes - 1);
   row.index = static_cast<long long>(blockIdx.x) * (static_cast<int>(blockDim.x) / lanes) + threadIdx.x / lanes;
+  row.index = row.index * together + which;
   row.present = row.index < work.kept.size;
   long long at[2] = {0, 0};
   if (row.present) place(work.kept, row.index, at);
@@ -69,15 +71,15 @@ __device__ __forceinline__ void write(T *row, const RowWork &work, long long i, 
 }
 
 // A thread's packs of a row; elements past the end are `fill`. All loads are under way before the first is looked at.
-template <bool Dense, class T, class H>
-__device__ __forceinline__ void read_row(const T *in, const RowWork &work, const Row &row, T fill, H (&held)[kHeld]) {
+template <bool Dense, class T, class H, int Each>
+__device__ __forceinline__ void read_row(const T *in, const RowWork &work, const Row &row, T fill, H (&held)[Each]) {
   constexpr int N = per_load<T>();
   const int size = row.present ? static_cast<int>(work.size) : 0;
   const int lanes = static_cast<int>(work.lanes);
   Pack<T, N> none;
   for (int j = 0; j < N; ++j) none.v[j] = fill;
 #pragma unroll
-  for (int k = 0; k < kHeld; ++k) {
+  for (int k = 0; k < Each; ++k) {
     const int i = (k * lanes + row.lane) * N;
     held[k].keep(none);
     if (i >= size) continue;

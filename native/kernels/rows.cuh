@@ -185,7 +185,9 @@ __device__ __noinline__ void place_by_axes(const Layout<Operands> &layout, long 
 template <int Operands>
 __device__ __forceinline__ void place(const Layout<Operands> &layout, long long index, long long (&at)[Operands]) {
   if (layout.ndim > 1) {
-    place_by_axes(layout, index, at);
+    long long found[Operands];  // in memory, for the call; `at` stays in registers
+    place_by_axes(layout, index, found);
+    for (int k = 0; k < Operands; ++k) at[k] = found[k];
   } else {
     for (int k = 0; k < Operands; ++k) at[k] = layout.start[k] + index * layout.stride[k][0];
   }
@@ -224,23 +226,43 @@ __device__ __forceinline__ typename Op::State fold(const Op &op, typename Op::St
   return state;
 }
 
-// Sum or maximum over `lanes` neighbouring threads (a power of two up to 1024); every thread gets it, with the same bits.
-// `parts`: shared memory for one value a warp, not used again before a barrier.
-template <class Op, class A>
-__device__ __forceinline__ A all_fold(const Op &op, A value, int lanes, A *parts) {
-  for (int distance = (lanes < 32 ? lanes : 32) / 2; distance > 0; distance /= 2) {
-    value = op(value, __shfl_xor_sync(0xffffffffu, value, distance));
+// Over the lanes of a warp, or a power of two of them: each gets the result.
+template <class Op, class A, int Count>
+__device__ __forceinline__ void fold_warp(const Op &op, A (&values)[Count], int lanes) {
+  if (lanes == 32) {
+#pragma unroll
+    for (int distance = 16; distance > 0; distance /= 2) {
+      for (int c = 0; c < Count; ++c) values[c] = op(values[c], __shfl_xor_sync(0xffffffffu, values[c], distance));
+    }
+  } else {
+#pragma unroll 1
+    for (int distance = lanes / 2; distance > 0; distance /= 2) {
+      for (int c = 0; c < Count; ++c) values[c] = op(values[c], __shfl_xor_sync(0xffffffffu, values[c], distance));
+    }
   }
-  if (lanes <= 32) return value;
-  if (threadIdx.x % 32 == 0) parts[threadIdx.x / 32] = value;
+}
+
+// Sums or maxima over `lanes` neighbouring threads (a power of two up to 1024); every thread gets them, with the same
+// bits. `parts`: shared memory for the values of each warp, not used again before a barrier.
+template <class Op, class A, int Count>
+__device__ __forceinline__ void all_fold(const Op &op, A (&values)[Count], int lanes, A (*parts)[Count]) {
+  fold_warp(op, values, lanes < 32 ? lanes : 32);
+  if (lanes <= 32) return;
+  if (threadIdx.x % 32 == 0) {
+    for (int c = 0; c < Count; ++c) parts[threadIdx.x / 32][c] = values[c];
+  }
   __syncthreads();
   const int warps = lanes / 32;
   const int first = static_cast<int>(threadIdx.x / lanes) * warps;
-  value = parts[first + threadIdx.x % warps];
-  for (int distance = warps / 2; distance > 0; distance /= 2) {
-    value = op(value, __shfl_xor_sync(0xffffffffu, value, distance));
-  }
-  return value;
+  for (int c = 0; c < Count; ++c) values[c] = parts[first + threadIdx.x % warps][c];
+  fold_warp(op, values, warps);
+}
+
+template <class Op, class A>
+__device__ __forceinline__ A all_fold(const Op &op, A value, int lanes, A *parts) {
+  A values[1] = {value};
+  all_fold(op, values, lanes, reinterpret_cast<A(*)[1]>(parts));
+  return values[0];
 }
 
 struct Plus {

@@ -116,7 +116,7 @@ def test_a_wrapped_array_keeps_its_owner_as_long_as_any_view() -> None:
     part = array[2:4]
     del owner, array
     assert alive() is not None and part.to_numpy().tolist() == [1, 1]
-    del part, held
+    del part
     assert alive() is None
 
 

@@ -27,43 +27,56 @@ _LOAD_BYTES = 16
 _HELD = 8  # row_work.cuh: kHeld
 _LONG_ROW = 256  # row_work.cuh: kLongRow
 _BLOCK = 128  # threads of a block, unless a row needs more
+_PAIRED = 256  # at most, of a block whose groups have two rows
 _SIDE = 256  # of a block with rows side by side
 
 
 @dataclass(frozen=True)
 class Work:
-    """One launch. form: rows (held in registers), long or columns; layout: row_work.cuh's RowWork."""
+    """One launch. form: rows (held in registers), long or columns; layout: row_work.cuh's RowWork.
+
+    together: rows of a group of threads, where the form is rows.
+    """
 
     form: str
     dense: bool
     blocks: int
     threads: int
     layout: bytes
+    together: int = 1
 
-    def kernel(self, family: str, types: str) -> str:
-        """The name expression of the kernel."""
+    def kernel(self, family: str, types: str, pairs: bool = False) -> str:
+        """The name expression of the kernel. pairs: the family's kernels say how many rows a group has."""
         if self.form == "columns":
             return f"pk::{family}_columns<{types}>"
         flag = "true" if self.dense else "false"
         if self.form == "long":
             return f"pk::{family}_long<{types}, {flag}>"
-        return f"pk::{family}_rows<{types}, {flag}, {self.threads}>"
+        return f"pk::{family}_rows<{types}, {flag}, {self.threads}{f', {self.together}' if pairs else ''}>"
 
 
 @lru_cache(maxsize=4096)
 def plan(
-    shape: Shape, strides: Shape, out_strides: Shape, axis: int, start: int, itemsize: int, aligned: bool, side: bool
+    shape: Shape,
+    strides: Shape,
+    out_strides: Shape,
+    axis: int,
+    start: int,
+    itemsize: int,
+    aligned: bool,
+    side: bool = False,
+    pairs: bool = False,
 ) -> Work:
     """The launch for rows along an axis of a non-empty array.
 
     strides, out_strides, start: in elements. aligned: all pointers lie at multiples of 16 bytes. side: the kernel can
-    take rows that lie side by side.
+    take rows that lie side by side. pairs: it can take two rows at a time.
     """
     size, step, out_step = shape[axis], strides[axis], out_strides[axis]
     kept, (steps, out_steps) = layout.collapse(
         *((shape[:axis] + shape[axis + 1 :]), [s[:axis] + s[axis + 1 :] for s in (strides, out_strides)])
     )
-    columns = (1, 0, 0)
+    columns, together = (1, 0, 0), 1
     nearest = [i for i, each in enumerate(steps) if 0 < abs(each) < abs(step)] if side and size > 1 else []
     if nearest:
         i = min(nearest, key=lambda i: abs(steps[i]))
@@ -76,6 +89,9 @@ def plan(
     if nearest:
         form, threads, lanes = "columns", _SIDE, min(32, _power_of_two(columns[0]))
         blocks = rows * -(-columns[0] // lanes)
+    elif pairs and (lanes := _lanes(-(-size // per_load), _HELD // 2)) <= _PAIRED:
+        form, threads, together = "rows", _BLOCK if lanes <= _BLOCK else _PAIRED, 2
+        blocks = -(-rows // (threads // lanes * together))
     elif (lanes := _lanes(-(-size // per_load))) <= (most := _most_threads(itemsize)):
         form, threads = "rows", _BLOCK if lanes <= _BLOCK else most
         blocks = -(-rows // (threads // lanes))
@@ -83,14 +99,15 @@ def plan(
         form, threads, lanes, blocks = "long", _LONG_ROW, _LONG_ROW, rows
     fields = [rows, len(kept), *pad(kept), start, 0, *pad(steps), *pad(out_steps)]
     fields += [size, step, out_step, *columns, lanes]
-    return Work(form, dense, blocks, threads, struct.pack(f"<{len(fields)}q", *fields))
+    return Work(form, dense, blocks, threads, struct.pack(f"<{len(fields)}q", *fields), together)
 
 
-def kernels(family: str, types: str, itemsize: int) -> list[str]:
+def kernels(family: str, types: str, itemsize: int, pairs: bool = False) -> list[str]:
     """Name expressions of all kernels along rows of a family."""
     found = [f"pk::{family}_long<{types}, {flag}>" for flag in ("true", "false")]
-    threads = (_BLOCK, _most_threads(itemsize))
-    return found + [f"pk::{family}_rows<{types}, {flag}, {each}>" for flag in ("true", "false") for each in threads]
+    most = _most_threads(itemsize)
+    sizes = (f"{_BLOCK}, 2", f"{_PAIRED}, 2", f"{most}, 1") if pairs else (f"{_BLOCK}", f"{most}")
+    return found + [f"pk::{family}_rows<{types}, {flag}, {each}>" for flag in ("true", "false") for each in sizes]
 
 
 def _most_threads(itemsize: int) -> int:
@@ -98,9 +115,9 @@ def _most_threads(itemsize: int) -> int:
     return 256 if itemsize == 2 else 512
 
 
-def _lanes(loads: int) -> int:
+def _lanes(loads: int, held: int = _HELD) -> int:
     """Threads for a row of so many loads: one each up to a warp, then as few warps as can hold the row."""
-    return _power_of_two(loads) if loads <= 32 else max(32, _power_of_two(-(-loads // _HELD)))
+    return _power_of_two(loads) if loads <= 32 else max(32, _power_of_two(-(-loads // held)))
 
 
 def _power_of_two(value: int) -> int:
