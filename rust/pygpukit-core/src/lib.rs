@@ -5,6 +5,7 @@ pub mod clock;
 pub mod counters;
 pub mod driver;
 pub mod intern;
+pub mod pacing;
 pub mod pool;
 pub mod ring;
 pub mod scheduler;

@@ -83,6 +83,14 @@ impl TaskSpec {
         }
     }
 
+    /// The most of the device's time that it may have: of a guaranteed task what it asked for.
+    pub(super) fn limit_ppm(&self) -> u32 {
+        match self.policy {
+            Policy::Guaranteed if self.share_ppm > 0 => self.share_ppm,
+            _ => WHOLE_SHARE_PPM,
+        }
+    }
+
     /// Checks that need no knowledge of other tasks, apart from the id.
     pub(super) fn check(&self) -> Result<(), SpecError> {
         if self.name.len() > MAX_TEXT_BYTES {

@@ -37,7 +37,12 @@ pub(super) struct Task {
 impl Task {
     pub fn new(spec: TaskSpec, number: u64, now: u64) -> Task {
         Task {
-            context: Arc::new(TaskContext::new(number, spec.id.clone(), spec.share_ppm)),
+            context: Arc::new(TaskContext::new(
+                number,
+                spec.id.clone(),
+                spec.reservation().share_ppm,
+                spec.limit_ppm(),
+            )),
             spec,
             phase: Phase::Submitted,
             reason: Reason::None,
@@ -82,6 +87,8 @@ impl Task {
             launches: self.context.launches(),
             gpu_ns: self.context.gpu_ns(),
             paced: self.context.paced(),
+            waited_ns: self.context.waited_ns(),
+            throttled_ns: self.context.throttled_ns(),
         }
     }
 }
