@@ -16,7 +16,7 @@ from pygpukit import _core
 from pygpukit._core import native
 from pygpukit.core.backend import ensure
 from pygpukit.core.errors import InvalidSpecError
-from pygpukit.scheduler import units
+from pygpukit.scheduler import shares, units
 from pygpukit.scheduler.desk import Desk
 from pygpukit.scheduler.task import Task, TaskStats
 
@@ -205,6 +205,15 @@ class Scheduler:
             "window_ms": self.window_ms,
             "workers": self.workers,
         }
+
+    def snapshot(self) -> dict[str, Any]:
+        """Counts as in global_stats(), and under "devices" what the running tasks get of each device.
+
+        Of a task: gpu_ns (device time between events), share_10ms, share_100ms and share_1s (fractions of the device in
+        the last whole periods that are measured), waited_ns (for a turn), throttled_ns (held by its limit), launches.
+        Of a device: now_ns, in_flight_ns (an estimate of what it has yet to do) and the last throttles.
+        """
+        return shares.snapshot(self.core)
 
     @property
     def task_count(self) -> int:

@@ -3,6 +3,7 @@
 mod abi;
 mod cache;
 mod errors;
+mod gate;
 mod memory;
 mod native;
 mod scheduler;
