@@ -26,6 +26,7 @@ SUITES = (
     "operators",
     "accuracy",
     "determinism",
+    "scheduler",
 )
 
 
