@@ -172,6 +172,8 @@ class TaskRecord:
     launches: int
     gpu_ns: int
     paced: int  # launches that were held back
+    waited_ns: int  # they waited for a turn so long
+    throttled_ns: int  # their limit held them back so long
     deadline_ns: int
     error: str
     field: str  # the field at fault when the reason is InvalidSpec, else ""
@@ -213,6 +215,10 @@ class SchedulerCore:
     def stats(self) -> dict[str, int]:
         """submitted, queued, admitted, running, suspended, succeeded, failed, cancelled, rejected, expired,
         reserved_memory, available_memory, reserved_share_ppm."""
+    def devices(self) -> list[dict[str, Any]]:
+        """What the gates measured, of every scheduler of the process, one dict a device that tasks have launched on: device,
+        now_ns, in_flight_ns, tenants {task number: {gpu_ns, joined_ns, shares_ppm of the last 10 ms,
+        100 ms and 1 s, waits}}, throttles [(task number, from_ns, until_ns)]."""
     def context(self, id: str) -> int:
         """Opaque scheduling-context handle of a task for native.enter_context()."""
     ordinal: int  # of this scheduler in the process: the upper half of its tasks' numbers

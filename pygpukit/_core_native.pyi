@@ -254,6 +254,9 @@ def sources() -> dict[str, str]:
     """Kernel sources and simulator headers by path relative to native/ ("kernels/elementwise.cu")."""
 
 # ---- benchmark baseline ----
+def launch_many(bound: BoundKernel, args: tuple[Any, ...], launches: int) -> None:
+    """Launch so often with the same arguments, each as by a call of its own."""
+
 def launch_loop_ns(bound: BoundKernel, args: tuple[Any, ...], launches: int) -> float:
     """Nanoseconds a launch in a C++ loop straight over the driver table's launch with the same arguments: the ruler for Python overhead."""
 

@@ -14,6 +14,7 @@
 #include "bindings/stream.h"
 #include "bindings/wait.h"
 #include "launch/launch.h"
+#include "launch/submit.h"
 
 namespace py = pybind11;
 
@@ -62,6 +63,12 @@ struct Buffer {
   }
   ~Buffer() { PyBuffer_Release(&view); }
 };
+
+// What the gate knows copies on the device as.
+static uint32_t copy_name(CopyDirection direction) {
+  static const uint32_t copies = pk_intern("copy", 4), fills = pk_intern("fill", 4);
+  return direction == kFill ? fills : copies;
+}
 
 // Runs copy(offset, bytes) over the range. The stream is idle before each piece and the piece is finished after it, so
 // the host memory may be reused or freed whenever this returns or throws.
@@ -145,23 +152,27 @@ static void copy(const py::object &dst, const py::object &src) {
   }
   Pins pins;
   need(pins.add(to, stream.handle) && pins.add(from, stream.handle));
-  check(g_driver->copy_d2d(address_of(to), address_of(from), bytes, stream.handle), "copying on the device");
+  const auto work = [to = address_of(to), from = address_of(from), bytes, on = stream.handle] {
+    return g_raw_driver->copy_d2d(to, from, bytes, on);
+  };
+  check(paced(stream.handle, copy_name(kD2D), bytes, work), "copying on the device");
   record_copy(kD2D, bytes, stream.id);
 }
 
 // Patterns wider than 4 bytes that do not repeat a word: write one element, then double the written part by device
 // copies.
-static pk_status fill_wide(uint64_t address, const std::string &pattern, uint64_t bytes, uint64_t stream) {
+static pk_status fill_wide(const pk_driver *driver, uint64_t address, const std::string &pattern, uint64_t bytes,
+                           uint64_t stream) {
   const uint64_t width = pattern.size();
   for (uint64_t word = 0; word < width; word += 4) {
     uint32_t value;
     std::memcpy(&value, pattern.data() + word, 4);
-    const pk_status status = g_driver->fill(address + word, value, 4, 1, stream);
+    const pk_status status = driver->fill(address + word, value, 4, 1, stream);
     if (status != PK_OK) return status;
   }
   for (uint64_t written = width; written < bytes;) {
     const uint64_t piece = std::min(written, bytes - written);
-    const pk_status status = g_driver->copy_d2d(address + written, address, piece, stream);
+    const pk_status status = driver->copy_d2d(address + written, address, piece, stream);
     if (status != PK_OK) return status;
     written += piece;
   }
@@ -172,19 +183,22 @@ static bool repeats_word(const std::string &pattern) {
   return pattern.size() % 4 == 0 && std::equal(pattern.begin() + 4, pattern.end(), pattern.begin());
 }
 
-static pk_status fill_dense(const ArrayObject *array, const std::string &pattern, uint64_t stream) {
-  const uint64_t bytes = static_cast<uint64_t>(nbytes_of(array));
-  if (pattern.size() > 4 && !repeats_word(pattern)) return fill_wide(address_of(array), pattern, bytes, stream);
+static pk_status fill_dense(const pk_driver *driver, uint64_t address, const std::string &pattern, uint64_t bytes,
+                            uint64_t stream) {
+  if (pattern.size() > 4 && !repeats_word(pattern)) return fill_wide(driver, address, pattern, bytes, stream);
   const uint32_t unit = static_cast<uint32_t>(std::min<size_t>(pattern.size(), 4));
   uint32_t value = 0;
   std::memcpy(&value, pattern.data(), unit);
-  return g_driver->fill(address_of(array), value, unit, bytes / unit, stream);
+  return driver->fill(address, value, unit, bytes / unit, stream);
 }
 
 class FillStep : public Step {
  public:
   explicit FillStep(const std::string &pattern) : pattern_(pattern) {}
-  pk_status issue(uint64_t stream) override { return fill_dense(as_array(arrays[0].ptr()), pattern_, stream); }
+  pk_status issue(uint64_t stream) override {
+    const ArrayObject *array = as_array(arrays[0].ptr());
+    return fill_dense(g_driver, address_of(array), pattern_, static_cast<uint64_t>(nbytes_of(array)), stream);
+  }
   void count(uint32_t stream_id) override {
     record_copy(kFill, static_cast<uint64_t>(nbytes_of(as_array(arrays[0].ptr()))), stream_id);
   }
@@ -210,8 +224,12 @@ static void fill(const py::object &dst, const py::bytes &pattern_object) {
   }
   Pins pins;
   need(pins.add(array, stream.handle));
-  check(fill_dense(array, pattern, stream.handle), "filling an array");
-  record_copy(kFill, static_cast<uint64_t>(nbytes_of(array)), stream.id);
+  const uint64_t bytes = static_cast<uint64_t>(nbytes_of(array));
+  const auto work = [address = address_of(array), pattern, bytes, on = stream.handle] {
+    return fill_dense(g_raw_driver, address, pattern, bytes, on);
+  };
+  check(paced(stream.handle, copy_name(kFill), bytes, work), "filling an array");
+  record_copy(kFill, bytes, stream.id);
 }
 
 // ---- host launches: the simulated device's own operators ----
@@ -237,10 +255,10 @@ static py::memoryview host_buffer(const py::object &object) {
 static pk_status run_on_host(const std::string &name, const py::function &function, uint64_t stream,
                              uint32_t stream_id) {
   if (!wait_stream(stream, name.c_str())) return PK_ERROR_LAUNCH_FAILED;
-  const HostLaunch launch = host_launch_begin(stream);
-  if (launch.stopped) return static_cast<pk_status>(PK_GATE_STOPPED);
+  HostLaunch launch(pk_intern(name.data(), name.size()), stream_id);
+  if (launch.stopped()) return static_cast<pk_status>(PK_GATE_STOPPED);
   PyObject *result = PyObject_CallNoArgs(function.ptr());
-  host_launch_end(launch, pk_intern(name.data(), name.size()), stream_id, result != nullptr);
+  launch.end(result != nullptr);
   Py_XDECREF(result);
   return result != nullptr ? PK_OK : PK_ERROR_LAUNCH_FAILED;
 }

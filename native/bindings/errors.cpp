@@ -50,6 +50,7 @@ static bool raise_finding(pk_status status, const std::string &doing) {
 }
 
 void raise_driver_error(pk_status status, const std::string &doing) {
+  if (status == PK_GATE_INTERRUPTED) return;  // the signal handler's exception is set
   if (status == PK_ERROR_OUT_OF_MEMORY) {
     raise_out_of_memory(doing + ": " + g_driver->error_text(status));
     return;

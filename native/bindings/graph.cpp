@@ -12,6 +12,7 @@
 #include "bindings/errors.h"
 #include "bindings/wait.h"
 #include "launch/launch.h"
+#include "launch/submit.h"
 
 namespace py = pybind11;
 
@@ -138,13 +139,16 @@ StreamRef Graph::ready(const py::object &on) const {
 void Graph::launch(const py::object &on) {
   const StreamRef ref = ready(on);
   if (!built_) build();
+  static const uint32_t name = pk_intern("graph", 5);
   Pins pins;  // tells the pool which stream uses the arrays
   for (const auto &step : steps)
     for (const py::object &array : step->arrays) need(pins.add(as_array(array.ptr()), ref.handle));
   for (const Segment &segment : segments_) {
-    const pk_status status = segment.handle != 0
-                                 ? paced(ref.handle, [&] { return g_driver->graph_launch(segment.handle, ref.handle); })
-                                 : steps[segment.first]->issue(ref.handle);
+    const pk_status status =
+        segment.handle != 0
+            ? paced(ref.handle, name, segment.handle,
+                    [graph = segment.handle, stream = ref.handle] { return g_raw_driver->graph_launch(graph, stream); })
+            : steps[segment.first]->issue(ref.handle);
     check(status, "launching a graph");
     for (size_t i = segment.first; i < segment.last; ++i) steps[i]->count(ref.id);
   }
@@ -158,7 +162,7 @@ void Graph::run(const py::object &on) {
     for (const py::object &array : step->arrays) need(pins.add(as_array(array.ptr()), ref.handle));
   for (const auto &step : steps) {
     const auto issue = [&] { return step->issue(ref.handle); };
-    check(step->each_time() ? issue() : paced(ref.handle, issue), "running a step of a graph");
+    check(step->each_time() ? issue() : at_once(issue), "running a step of a graph");
     step->count(ref.id);
   }
 }

@@ -205,7 +205,9 @@ static PyObject *bound_call(PyObject *self, PyObject *const *args, size_t nargsf
   launch_now.params = pointers;
   if (__builtin_expect(plan.checked, 0)) describe_launch(plan.params, ordered);
   const uint32_t stream_id = follows ? t_state.stream_id : bound->stream_id;
-  const pk_status status = launch(launch_now, plan.name_id, stream_id, current_place());
+  LaunchPlace place = current_place();
+  place.at_once = plan.checked;  // the description belongs to this thread
+  const pk_status status = launch(launch_now, plan.name_id, stream_id, place);
   if (status != PK_OK) {
     raise_launch_error(plan, launch_now, status);
     return nullptr;
@@ -397,12 +399,12 @@ static void bound_dealloc(PyObject *self) {
   Py_TYPE(self)->tp_free(self);
 }
 
-// The ruler for Python's share of a launch: the same arguments straight to the device, in a C++ loop.
-PyObject *launch_loop_ns(PyObject *, PyObject *args) {
+// A launcher with arguments, to be launched many times from C++. `run` is given the launch and its kernel's name.
+template <typename Run>
+static PyObject *with_arguments(PyObject *args, const char *format, const char *doing, const Run &run) {
   PyObject *object, *tuple;
   uint32_t launches;
-  if (!PyArg_ParseTuple(args, "O!O!O&:launch_loop_ns", &Bound_Type, &object, &PyTuple_Type, &tuple, read_uint32,
-                        &launches))
+  if (!PyArg_ParseTuple(args, format, &Bound_Type, &object, &PyTuple_Type, &tuple, read_uint32, &launches))
     return nullptr;
   if (launches == 0) {
     PyErr_SetString(PyExc_ValueError, "launches must be at least 1");
@@ -418,21 +420,45 @@ PyObject *launch_loop_ns(PyObject *, PyObject *args) {
   pk_launch l = bound->launch;
   l.stream = bound->stream != nullptr ? bound->stream_handle : t_state.stream;
   l.params = pointers;
-  if (!refuse_captured(l.stream, "timing launches")) return nullptr;
+  if (!refuse_captured(l.stream, doing)) return nullptr;
   PyObject *const *items = reinterpret_cast<PyTupleObject *>(tuple)->ob_item;
   if (!collect(plan, items, static_cast<size_t>(PyTuple_GET_SIZE(tuple)), nullptr, values)) return nullptr;
   if (!fill_slots(plan, values, l.stream, &pins, buffer, pointers)) return nullptr;
-  pk_status status = PK_OK;
-  const auto begin = std::chrono::steady_clock::now();
-  for (uint32_t i = 0; i < launches && status == PK_OK; ++i) status = g_driver->launch(&l);
-  const auto end = std::chrono::steady_clock::now();
-  pk_count(PK_COUNT_LAUNCH, launches);
-  if (status != PK_OK) {
-    raise_launch_error(plan, l, status);
-    return nullptr;
-  }
-  return PyFloat_FromDouble(std::chrono::duration<double, std::nano>(end - begin).count() /
-                            static_cast<double>(launches));
+  const auto launched = [&](const auto &each) {
+    pk_status status = PK_OK;
+    for (uint32_t i = 0; i < launches && status == PK_OK; ++i) status = each();
+    if (status != PK_OK) raise_launch_error(plan, l, status);
+    return status == PK_OK;
+  };
+  return run(*bound, l, launches, launched);
+}
+
+// The ruler for Python's share of a launch: the same arguments straight to the device, in a C++ loop.
+PyObject *launch_loop_ns(PyObject *, PyObject *args) {
+  return with_arguments(args, "O!O!O&:launch_loop_ns", "timing launches",
+                        [](const BoundObject &, const pk_launch &l, uint32_t launches, const auto &launched) {
+                          const auto begin = std::chrono::steady_clock::now();
+                          const bool ok = launched([&] { return g_driver->launch(&l); });
+                          const auto end = std::chrono::steady_clock::now();
+                          pk_count(PK_COUNT_LAUNCH, launches);
+                          if (!ok) return static_cast<PyObject *>(nullptr);
+                          const std::chrono::duration<double, std::nano> took = end - begin;
+                          return PyFloat_FromDouble(took.count() / static_cast<double>(launches));
+                        });
+}
+
+PyObject *launch_many(PyObject *, PyObject *args) {
+  return with_arguments(args, "O!O!O&:launch_many", "launching many times",
+                        [](const BoundObject &bound, const pk_launch &l, uint32_t, const auto &launched) {
+                          LaunchPlace place = current_place();
+                          place.at_once = bound.kernel->plan->checked;
+                          const uint32_t stream_id = bound.stream != nullptr ? bound.stream_id : t_state.stream_id;
+                          const uint32_t name = bound.kernel->plan->name_id;
+                          if (!launched([&] { return launch(l, name, stream_id, place); })) {
+                            return static_cast<PyObject *>(nullptr);
+                          }
+                          return Py_NewRef(Py_None);
+                        });
 }
 
 static PyMethodDef kernel_methods[] = {

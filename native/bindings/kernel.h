@@ -16,5 +16,7 @@ bool launch_raw(PyObject *kernel, const uint32_t grid[3], const uint32_t block[3
 
 // native.launch_loop_ns(bound, args, launches)
 PyObject *launch_loop_ns(PyObject *module, PyObject *args);
+// native.launch_many(bound, args, launches)
+PyObject *launch_many(PyObject *module, PyObject *args);
 
 }  // namespace pk

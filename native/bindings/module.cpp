@@ -11,12 +11,17 @@
 #include "bindings/kernel.h"
 #include "bindings/nvrtc.h"
 #include "bindings/stream.h"
+#include "launch/ordered.h"
 
 namespace py = pybind11;
 
 static PyMethodDef loop_method = {"launch_loop_ns", pk::launch_loop_ns, METH_VARARGS,
                                   "launch_loop_ns(bound, args, launches)\n--\n\n"
                                   "Nanoseconds a launch of a C++ loop over the device table with the same arguments."};
+
+static PyMethodDef many_method = {"launch_many", pk::launch_many, METH_VARARGS,
+                                  "launch_many(bound, args, launches)\n--\n\n"
+                                  "Launch so often with the same arguments, each as by a call of its own."};
 
 PYBIND11_MODULE(native, m) {
   m.doc() = "Devices, arrays, launches and the compiler: the C++ layer.";
@@ -29,4 +34,8 @@ PYBIND11_MODULE(native, m) {
   pk::bind_nvrtc(m);
   if (!pk::init_array(m.ptr()) || !pk::init_kernel(m.ptr()) || !pk::init_dense(m.ptr())) throw py::error_already_set();
   m.add_object("launch_loop_ns", py::reinterpret_steal<py::object>(PyCFunction_New(&loop_method, nullptr)));
+  m.add_object("launch_many", py::reinterpret_steal<py::object>(PyCFunction_New(&many_method, nullptr)));
+  Py_AtExit([] {
+    if (!pk::forked()) pk_gate_close();
+  });
 }

@@ -12,6 +12,7 @@
 #include "bindings/gil.h"
 #include "bindings/graph.h"
 #include "bindings/wait.h"
+#include "launch/ordered.h"
 
 namespace py = pybind11;
 
@@ -33,6 +34,17 @@ static void need_backend() {
 static void need_free(uint64_t stream, const char *doing) {
   need_backend();
   if (!refuse_captured(stream, doing)) throw py::error_already_set();
+}
+
+// What is deferred for the stream goes to the device, while others have the GIL.
+static void settle_first(uint64_t stream, const char *doing) {
+  if (!has_deferred()) return;
+  pk_status status;
+  {
+    NoGil released;
+    status = settle(stream);
+  }
+  check(status, doing);
 }
 
 Stream::Stream(int32_t wanted_priority) : handle(0), id(0), priority(wanted_priority), owned(true) {
@@ -87,6 +99,8 @@ void order_streams(uint64_t first, uint64_t then) {
   if (first == then) return;
   need_free(first, kDoing);
   need_free(then, kDoing);
+  settle_first(first, kDoing);
+  settle_first(then, kDoing);
   Event event(false);
   check(g_driver->event_record(event.handle, first), kDoing);
   check(g_driver->stream_wait_event(then, event.handle), kDoing);
@@ -195,11 +209,17 @@ static py::list busy_streams() {
   return busy;
 }
 
+// Who asks for the handle may use it behind our back: everything deferred for the stream goes to the device first.
+static uint64_t handle_for_others(const Stream &stream) {
+  settle_first(stream.handle, "handing out a stream");
+  return stream.handle;
+}
+
 void bind_streams(py::module_ &m) {
   py::class_<Event> event(m, "Event", "A point in a stream's work.");
   py::class_<Stream, std::shared_ptr<Stream>>(m, "Stream", "An in-order queue of device work.")
       .def(py::init(&make_stream), py::arg("priority") = 0)
-      .def_readonly("handle", &Stream::handle)
+      .def_property_readonly("handle", &handle_for_others)
       .def_readonly("id", &Stream::id)
       .def_readonly("priority", &Stream::priority)
       .def("query",
@@ -216,6 +236,7 @@ void bind_streams(py::module_ &m) {
           "wait_event",
           [](Stream &self, Event &waited) {
             need_free(self.handle, "making a stream wait for an event");
+            settle_first(self.handle, "making a stream wait for an event");
             check(g_driver->stream_wait_event(self.handle, waited.handle), "making a stream wait for an event");
           },
           py::arg("event"));
@@ -227,6 +248,7 @@ void bind_streams(py::module_ &m) {
           [](Event &self, const py::object &stream) {
             const StreamRef ref = stream_or_current(stream.ptr());
             need_free(ref.handle, "recording an event");
+            settle_first(ref.handle, "recording an event");
             check(g_driver->event_record(self.handle, ref.handle), "recording an event");
           },
           py::arg("stream") = py::none())

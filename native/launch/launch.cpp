@@ -1,6 +1,9 @@
 // launch.cpp: gate, device call, counter and record, in that order.
 #include "launch/launch.h"
 
+#include "launch/kernel_command.h"
+#include "launch/submit.h"
+
 namespace pk {
 
 enum : uint16_t { kRecordLaunch = 16, kRecordHostLaunch = 17, kRecordCopy = 18 };
@@ -34,43 +37,42 @@ void count_launch(pk_event record, uint32_t stream_id) {
   pk_ring_push(&record);
 }
 
+// As an expression of its own, so that a launch without a context costs one branch.
+static pk_status governed(const pk_launch &launch, uint32_t name, bool now) {
+  KernelCommand command(launch);
+  if (now || !command.can_keep()) return at_once([&] { return g_driver->launch(&launch); });
+  return submit({.stream = launch.stream, .size = product(launch.grid), .name = name, .device = t_state.device},
+                command.as_command());
+}
+
 pk_status launch(const pk_launch &launch, uint32_t name, uint32_t stream_id, const LaunchPlace &place) {
-  const uint64_t context = t_state.context;
-  if (__builtin_expect(context != 0, 0) && pk_gate_before(context, &launch) != PK_GATE_OPEN) return PK_GATE_STOPPED;
-  const pk_status status = g_driver->launch(&launch);
-  if (__builtin_expect(context != 0, 0)) pk_gate_after(context, &launch, status);
+  const pk_status status =
+      __builtin_expect(t_state.context != 0, 0) ? governed(launch, name, place.at_once) : g_driver->launch(&launch);
   if (status == PK_OK) count_launch(launch_record(launch, name, place), stream_id);
   return status;
 }
 
-pk_status paced(uint64_t stream, const std::function<pk_status()> &work) {
+pk_status at_once(const std::function<pk_status()> &work) {
   const uint64_t context = t_state.context;
-  if (context == 0) return work();
-  pk_launch whole = {};
-  whole.stream = stream;
-  for (int axis = 0; axis < 3; ++axis) whole.grid[axis] = whole.block[axis] = 1;
-  if (pk_gate_before(context, &whole) != PK_GATE_OPEN) return PK_GATE_STOPPED;
+  if (context != 0 && pk_gate_stopped(context)) return PK_GATE_STOPPED;
   const pk_status status = work();
-  pk_gate_after(context, &whole, status);
+  if (context != 0 && status == PK_OK) pk_gate_note(context, t_state.device, 0);
   return status;
 }
 
-HostLaunch host_launch_begin(uint64_t stream) {
-  HostLaunch host = {};
-  host.launch.stream = stream;
-  for (int axis = 0; axis < 3; ++axis) host.launch.grid[axis] = host.launch.block[axis] = 1;
-  host.stopped = t_state.context != 0 && pk_gate_before(t_state.context, &host.launch) != PK_GATE_OPEN;
-  host.start_ns = pk_now_ns();
-  return host;
-}
+HostLaunch::HostLaunch(uint32_t name, uint32_t stream_id)
+    : name_(name),
+      stream_id_(stream_id),
+      stopped_(t_state.context != 0 && pk_gate_stopped(t_state.context)),
+      start_ns_(pk_now_ns()) {}
 
-void host_launch_end(const HostLaunch &host, uint32_t name, uint32_t stream_id, bool ok) {
-  const uint64_t end_ns = pk_now_ns();
-  if (t_state.context != 0) pk_gate_after(t_state.context, &host.launch, ok ? PK_OK : PK_ERROR_LAUNCH_FAILED);
+void HostLaunch::end(bool ok) {
+  const uint64_t ns = pk_now_ns() - start_ns_;
   if (!ok) return;
+  if (t_state.context != 0) pk_gate_note(t_state.context, t_state.device, ns);
   pk_count(PK_COUNT_HOST_LAUNCH, 1);
-  pk_event event = event_of(kRecordHostLaunch, name, stream_id);
-  event.a = end_ns - host.start_ns;
+  pk_event event = event_of(kRecordHostLaunch, name_, stream_id_);
+  event.a = ns;
   pk_ring_push(&event);
 }
 

@@ -11,6 +11,7 @@ namespace pk {
 struct LaunchPlace {
   uint32_t cell = 0;
   uint32_t line = 0;
+  bool at_once = false;  // the device must see the launch before this returns, and on this thread: never deferred
 };
 
 // Enqueues a kernel. name: interned kernel name for the record. Asynchronous. PK_GATE_STOPPED when the thread's task
@@ -21,17 +22,21 @@ pk_status launch(const pk_launch &launch, uint32_t name, uint32_t stream_id, con
 pk_event launch_record(const pk_launch &launch, uint32_t name, const LaunchPlace &place);
 void count_launch(pk_event record, uint32_t stream_id);
 
-// Other work for a stream, paced as one launch. Errors as launch().
-pk_status paced(uint64_t stream, const std::function<pk_status()> &work);
+// Other work that cannot be deferred, as one launch. Errors as launch().
+pk_status at_once(const std::function<pk_status()> &work);
 
-// A host launch (sim): begin before the function runs on the calling thread, end after it.
-struct HostLaunch {
-  pk_launch launch;
-  uint64_t start_ns;
-  bool stopped;  // the thread's task was cancelled: the function must not run
+// A host launch (sim): made before the function runs on the calling thread, ended after it.
+class HostLaunch {
+ public:
+  HostLaunch(uint32_t name, uint32_t stream_id);
+  bool stopped() const { return stopped_; }  // the thread's task was cancelled: the function must not run
+  void end(bool ok);
+
+ private:
+  uint32_t name_, stream_id_;
+  bool stopped_;
+  uint64_t start_ns_;
 };
-HostLaunch host_launch_begin(uint64_t stream);
-void host_launch_end(const HostLaunch &host, uint32_t name, uint32_t stream_id, bool ok);
 
 // Copies and fills: counted and recorded like launches.
 enum CopyDirection : uint64_t { kH2D = 0, kD2H = 1, kD2D = 2, kFill = 3 };

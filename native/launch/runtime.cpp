@@ -3,6 +3,8 @@
 
 #include <mutex>
 
+#include "launch/ordered.h"
+
 namespace pk {
 
 thread_local ThreadState t_state;
@@ -30,9 +32,10 @@ std::string open_driver(const std::string &name) {
   if (driver->version < PK_DRIVER_VERSION || driver->size_bytes < sizeof(pk_driver)) {
     return "the '" + name + "' driver table is older than this build";
   }
-  pk_core_attach(driver);
+  const pk_driver *ordered = order_driver(driver);
+  pk_core_attach(ordered, driver);
   g_name = name;
-  g_driver = driver;
+  g_driver = ordered;
   return "";
 }
 

@@ -20,7 +20,8 @@ struct ThreadState {
 
 extern thread_local ThreadState t_state;
 
-// The open table, or null. open_driver() returns an empty string or the reason.
+// The open table, or null: with regard to what is deferred (ordered.h). open_driver() returns an empty string or the
+// reason.
 extern const pk_driver *g_driver;
 std::string open_driver(const std::string &name);
 const std::string &driver_name();

@@ -42,6 +42,20 @@ def _operators() -> Iterator[Goal]:
     yield Goal("operators/add(x, y) over the driver's launch", 1.8, 1.5, "x", cuda_only=True)
 
 
+def _scheduler() -> Iterator[Goal]:
+    four = "[shares=20/50/20/10]"
+    yield Goal(f"scheduler/worst share error over 1 s{four}", 1.0, 0.5, "pp", cuda_only=True)
+    yield Goal(f"scheduler/worst share error over 1 s, by work{four}", 1.0, 0.5, "pp", cuda_only=True)
+    yield Goal(f"scheduler/share error over 100 ms, p99{four}", 3.0, 1.0, "pp", cuda_only=True)
+    yield Goal(f"scheduler/the two meters apart{four}", 0.5, 0.2, "pp", cuda_only=True)
+    yield Goal(f"scheduler/throughput kept{four}", 94, 96, "%", cuda_only=True, better="higher")
+    for load in ("multiply_adds", "storm", "triad"):
+        name = f"scheduler/request beside a storm over alone, p99[load={load}]"
+        yield Goal(name, 1.1, 1.05, "x", cuda_only=True)
+    yield Goal("scheduler/one tenant, cost of the gate[kernel_us=20.0]", 3.0, 1.0, "%", cuda_only=True)
+    yield Goal("scheduler/one tenant, cost of the gate[kernel_us=100.0]", 1.0, 0.5, "%", cuda_only=True)
+
+
 GOALS = (
     Goal("imports/import pygpukit over a bare interpreter", 40, 25, "ms"),
     Goal("imports/numpy, IPython or libcuda loaded by import", 0, 0, "count"),
@@ -69,6 +83,7 @@ GOALS = (
     Goal("simulator/launch and wait", 30, 10, "us"),
     *_operators(),
     Goal("accuracy/largest error over PyTorch's", 1.5, 1, "x", cuda_only=True),
+    *_scheduler(),
     Goal("determinism/most distinct results of one operation", 1, 1, "count"),
 )
 

@@ -27,6 +27,7 @@ SUITES = (
     "operators",
     "accuracy",
     "determinism",
+    "scheduler",
 )
 
 

@@ -17,7 +17,7 @@ from pygpukit import _core
 from pygpukit._core import native
 from pygpukit.core.backend import ensure
 from pygpukit.core.errors import InvalidSpecError
-from pygpukit.scheduler import events, units
+from pygpukit.scheduler import events, shares, units
 from pygpukit.scheduler.desk import Desk
 from pygpukit.scheduler.events import TaskEvents
 from pygpukit.scheduler.forked import Inherited
@@ -275,8 +275,14 @@ class Scheduler:
 
     def snapshot(self) -> dict[str, Any]:
         """Everything at one moment, as plain values: t_ns (the event ring's clock), next_sequence (of the next event),
-        totals (counts by phase, bytes, parts per million), tasks (the records' fields) and partitions by id.
+        totals (counts by phase, bytes, parts per million), tasks (the records' fields), partitions by id, and devices:
+        what the running tasks get of each.
+
+        Of a task there: gpu_ns (device time between events), share_10ms, share_100ms and share_1s (fractions of the
+        device in the last whole periods that are measured), waited_ns (for a turn), throttled_ns (held by its limit),
+        launches. Of a device: now_ns, in_flight_ns (an estimate of what it has yet to do) and the last throttles.
         """
+        devices = shares.devices(self.core)
         t_ns, next_sequence, totals, records = self.core.snapshot()
         return {
             "t_ns": t_ns,
@@ -284,6 +290,7 @@ class Scheduler:
             "totals": totals,
             "tasks": [{field: getattr(record, field) for field in _RECORD_FIELDS} for record in records],
             "partitions": self._partition_figures(),
+            "devices": devices,
         }
 
     def events(self, since: int = 1, max_events: int = 65536) -> TaskEvents:

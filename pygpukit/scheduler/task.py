@@ -9,8 +9,9 @@ import warnings
 from collections.abc import Callable, Generator
 from typing import TYPE_CHECKING, Any
 
-from pygpukit._core import TaskRecord
+from pygpukit._core import TaskRecord, now_ns
 from pygpukit.core.errors import GPUError, TaskCancelledError, TaskRejectedError
+from pygpukit.scheduler import shares
 from pygpukit.scheduler.units import TaskPolicy, TaskState
 
 if TYPE_CHECKING:
@@ -180,7 +181,13 @@ class Task:
         return asyncio.wrap_future(self._future).__await__()
 
     def stats(self) -> TaskStats:
-        """Its figures: bytes, fractions, nanoseconds (of the event ring's clock; 0 = not yet) and counts."""
+        """Its figures: bytes, fractions, nanoseconds (of the event ring's clock; 0 = not yet) and counts.
+
+        gpu_ns is device time between events; achieved_share is that over the time since it was started, share_10ms,
+        share_100ms and share_1s are the shares of late while it runs. waited_ns: its launches waited for a turn so
+        long; throttled_ns: its limit held them back.
+        """
+        late = shares.shares(self._scheduler.core, self._last.number)
         record = self.record
         started, finished = record.started_ns, record.finished_ns
         return TaskStats(
@@ -205,6 +212,10 @@ class Task:
             run_ns=finished - started if started and finished else 0,
             launches=record.launches,
             gpu_ns=record.gpu_ns,
+            achieved_share=record.gpu_ns / max(1, (finished or now_ns()) - started) if started else 0.0,
+            **late,
+            waited_ns=record.waited_ns,
+            throttled_ns=record.throttled_ns,
             last_launch=self.last_launch,
             execution_count=self.execution_count,
             pacing_delay_count=record.paced,

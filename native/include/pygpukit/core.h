@@ -81,11 +81,43 @@ uint64_t pk_ring_push(const pk_event *event); /* returns its sequence number */
 uint64_t pk_now_ns(void);                     /* the ring's clock: monotonic, ns since process start */
 uint32_t pk_intern(const char *utf8, uint64_t bytes);
 
-/* The gate: called by the launch function only while a scheduling context is active on the thread. pk_gate_before()
- * answers PK_GATE_STOPPED when the context's task was cancelled or expired: the launch must not happen. */
-enum { PK_GATE_OPEN = 0, PK_GATE_STOPPED = -1 };
-int32_t pk_gate_before(uint64_t context, const pk_launch *launch);
-void pk_gate_after(uint64_t context, const pk_launch *launch, pk_status status);
+/* The gate: every piece of work of a thread in a scheduling context passes it. While several tasks want a device it
+ * keeps copies of commands and issues them in turn from a thread of its own. */
+typedef struct pk_gate_work {
+  uint64_t stream;
+  uint64_t size; /* with name: which works take the same time. Blocks of a kernel, bytes of a copy */
+  uint32_t name; /* interned */
+  int32_t device;
+} pk_gate_work;
+/* keep() makes a copy that owns all it needs; issue() works on both, from any thread; drop() ends the copy. */
+typedef struct pk_command {
+  void *self;
+  pk_status (*issue)(void *self);
+  void *(*keep)(void *self);
+  void (*drop)(void *kept);
+} pk_command;
+/* STOPPED: the context's task was cancelled or expired, the work must not happen. FULL: wait, then submit again.
+ * INTERRUPTED: a signal handler raised meanwhile (C++ only). */
+enum { PK_GATE_STOPPED = -1, PK_GATE_FULL = -2, PK_GATE_INTERRUPTED = -3 };
+#define PK_ANY_STREAM UINT64_MAX
+/* PK_OK: issued or deferred. A driver's status: refused, or an earlier command was: pk_gate_error_text(). Never waits.
+ */
+int32_t pk_gate_submit(uint64_t context, const pk_gate_work *work, const pk_command *command);
+/* Waits until it makes sense to submit again, at most so long. Call without the GIL. */
+void pk_gate_wait(uint64_t context, const pk_gate_work *work, uint64_t timeout_ns);
+int32_t pk_gate_stopped(uint64_t context);
+/* Work of the context that did not pass the gate was done: so long it had the device, or the host in its stead. */
+void pk_gate_note(uint64_t context, int32_t device, uint64_t ns);
+/* How many commands are deferred or refused and not reported, on all devices. Never moves. */
+const uint64_t *pk_gate_deferred(void);
+int32_t pk_gate_has_deferred(int32_t device, uint64_t stream);
+/* Waits until everything deferred for the stream is issued; the status of a refusal that was not reported yet. */
+pk_status pk_gate_drain(int32_t device, uint64_t stream);
+pk_status pk_gate_refusal(int32_t device, uint64_t stream);
+/* The text of the refusal that the thread was told last, if it had this status, once; else NULL. */
+const char *pk_gate_error_text(pk_status status);
+/* Ends the gates' threads: nothing deferred is issued any more. */
+void pk_gate_close(void);
 
 /* Ledger of the one launch function and of copies: always on, relaxed counters. */
 enum {
@@ -103,8 +135,9 @@ void pk_count(uint32_t counter, uint64_t amount);
  * through it, so that each knows which device is current. */
 pk_status pk_use_device(int32_t device);
 
-/* Called once by C++ when the backend is chosen, before any other call above. */
-void pk_core_attach(const pk_driver *driver);
+/* Called once by C++ when the backend is chosen, before any other call above. raw: the same functions without regard to
+ * what is deferred, for the gate. */
+void pk_core_attach(const pk_driver *driver, const pk_driver *raw);
 
 #ifdef __cplusplus
 }

@@ -50,9 +50,15 @@ pub trait Driver: Send + Sync {
     /// Waits for all work of the device.
     fn device_wait(&self) -> DriverResult<()>;
     fn event_create(&self) -> DriverResult<u64>;
+    /// An event that notes the time at which it is passed.
+    fn event_create_timed(&self) -> DriverResult<u64>;
     fn event_destroy(&self, event: u64) -> DriverResult<()>;
     fn event_record(&self, event: u64, stream: u64) -> DriverResult<()>;
     /// True once all work before the record has finished.
     fn event_done(&self, event: u64) -> DriverResult<bool>;
+    /// Nanoseconds between two timed events, both passed.
+    fn event_elapsed_ns(&self, start: u64, end: u64) -> DriverResult<u64>;
     fn stream_wait_event(&self, stream: u64, event: u64) -> DriverResult<()>;
+    /// True once the stream has no unfinished work.
+    fn stream_done(&self, stream: u64) -> DriverResult<bool>;
 }

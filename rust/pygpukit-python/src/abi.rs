@@ -124,9 +124,9 @@ unsafe fn pool_at(pool: u64) -> &'static Pool {
 }
 
 #[no_mangle]
-pub extern "C" fn pk_core_attach(driver: *const Table) {
+pub extern "C" fn pk_core_attach(driver: *const Table, raw: *const Table) {
     MonotonicClock.now_ns(); // the clock starts with the backend at the latest
-    table::attach(driver);
+    table::attach(driver, raw);
 }
 
 #[no_mangle]

@@ -4,6 +4,7 @@ mod abi;
 mod admission;
 mod cache;
 mod errors;
+mod gate;
 mod memory;
 mod native;
 mod partition;

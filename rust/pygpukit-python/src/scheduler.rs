@@ -1,4 +1,4 @@
-//! Python classes over the scheduler, and the gate that launches pass while a scheduling context is active.
+//! Python classes over the scheduler and over what the gates measured.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use pygpukit_core::clock::MonotonicClock;
 use pygpukit_core::intern::Interner;
+use pygpukit_core::pacing::View;
 use pygpukit_core::partition::Reservation;
 use pygpukit_core::ring::{kind, Event, Record, Ring};
 use pygpukit_core::scheduler as core;
@@ -16,6 +17,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::errors::raise_with;
+use crate::gate;
 use crate::partition::PartitionManager;
 
 static NEXT_ORDINAL: AtomicU32 = AtomicU32::new(0);
@@ -117,6 +119,14 @@ impl TaskRecord {
     #[getter]
     fn paced(&self) -> u64 {
         self.0.paced
+    }
+    #[getter]
+    fn waited_ns(&self) -> u64 {
+        self.0.waited_ns
+    }
+    #[getter]
+    fn throttled_ns(&self) -> u64 {
+        self.0.throttled_ns
     }
     fn __repr__(&self) -> String {
         format!(
@@ -302,7 +312,7 @@ impl SchedulerCore {
     }
 
     #[pyo3(signature = (id, error=None, reason="UserError"))]
-    fn finish(&self, id: &str, error: Option<String>, reason: &str) -> PyResult<&'static str> {
+    fn finish(&self, py: Python<'_>, id: &str, error: Option<String>, reason: &str) -> PyResult<&'static str> {
         let outcome = match error {
             None => core::Outcome::Succeeded,
             Some(error) => {
@@ -311,6 +321,10 @@ impl SchedulerCore {
                 core::Outcome::Failed { reason, error }
             }
         };
+        let context = self.contexts.lock().unwrap_or_else(PoisonError::into_inner).remove(id);
+        if let Some(context) = context {
+            py.detach(|| gate::leave(&context)); // so that its record is complete when others see it end
+        }
         let result = self.scheduler.finish(id, outcome);
         let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
         for ids in taken.values_mut() {
@@ -318,7 +332,6 @@ impl SchedulerCore {
         }
         taken.retain(|_, ids| !ids.is_empty());
         drop(taken);
-        self.contexts.lock().unwrap_or_else(PoisonError::into_inner).remove(id);
         result.map(core::Phase::name).map_err(task_error)
     }
 
@@ -384,6 +397,15 @@ impl SchedulerCore {
         PartitionManager::of(self.scheduler.clone())
     }
 
+    /// What the gate of each device measured: one dict a device that tasks have launched on.
+    fn devices<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
+        let views = py.detach(gate::views);
+        views
+            .iter()
+            .map(|(device, view)| view_dict(py, *device, view))
+            .collect()
+    }
+
     fn wake(&self) {
         self.scheduler.wake();
     }
@@ -420,6 +442,26 @@ pub fn submissions_ns(py: Python<'_>, tenants: usize, tasks: usize) -> u64 {
     py.detach(|| core::speed::in_a_row(tenants, tasks))
 }
 
+fn view_dict<'py>(py: Python<'py>, device: usize, view: &View) -> PyResult<Bound<'py, PyDict>> {
+    let dict = PyDict::new(py);
+    dict.set_item("device", device)?;
+    dict.set_item("now_ns", view.now_ns)?;
+    dict.set_item("in_flight_ns", view.in_flight_ns)?;
+    let tenants = PyDict::new(py);
+    for tenant in &view.tenants {
+        let fields = PyDict::new(py);
+        fields.set_item("gpu_ns", tenant.gpu_ns)?;
+        fields.set_item("joined_ns", tenant.joined_ns)?;
+        fields.set_item("shares_ppm", tenant.shares_ppm)?;
+        fields.set_item("waits", tenant.waits)?;
+        tenants.set_item(tenant.number, fields)?;
+    }
+    dict.set_item("tenants", tenants)?;
+    let throttles = view.throttles.iter().map(|t| (t.number, t.from_ns, t.until_ns));
+    dict.set_item("throttles", throttles.collect::<Vec<_>>())?;
+    Ok(dict)
+}
+
 fn timeout(seconds: f64) -> PyResult<Duration> {
     Duration::try_from_secs_f64(seconds).map_err(|_| {
         PyValueError::new_err(format!(
@@ -435,29 +477,4 @@ pub fn task_edges() -> Vec<(&'static str, &'static str, &'static str, &'static s
         .iter()
         .map(|edge| (edge.from.name(), edge.to.name(), edge.reasons.name(), edge.when))
         .collect()
-}
-
-// ---- the gate ----
-
-/// Called before a launch in a scheduling context: -1 (PK_GATE_STOPPED) once its task was cancelled or expired.
-///
-/// # Safety
-/// `context` is a handle from `SchedulerCore.context()` whose task is not finished.
-#[no_mangle]
-pub unsafe extern "C" fn pk_gate_before(context: u64, _launch: *const std::ffi::c_void) -> i32 {
-    // SAFETY: the contract above; SchedulerCore keeps the Arc until finish().
-    let context = unsafe { &*(context as *const core::TaskContext) };
-    -i32::from(context.stopped())
-}
-
-/// Called after it: counts the launches that the device accepted.
-///
-/// # Safety
-/// `context` is a handle from `SchedulerCore.context()` whose task is not finished.
-#[no_mangle]
-pub unsafe extern "C" fn pk_gate_after(context: u64, _launch: *const std::ffi::c_void, status: i32) {
-    if status == 0 {
-        // SAFETY: the contract above; SchedulerCore keeps the Arc until finish().
-        unsafe { (*(context as *const core::TaskContext)).add_launch() };
-    }
 }

@@ -44,6 +44,8 @@ pub struct Table {
     pub event_destroy: extern "C" fn(u64) -> Status,
     pub event_record: extern "C" fn(u64, u64) -> Status,
     pub event_query: extern "C" fn(u64) -> Status,
+    pub event_wait: extern "C" fn(u64) -> Status,
+    pub event_elapsed: extern "C" fn(u64, u64, *mut f64) -> Status,
 }
 
 // SAFETY: the table is constant after it was attached, and its functions may be called from any thread.
@@ -52,9 +54,11 @@ unsafe impl Sync for Table {}
 const NOT_READY: Status = 600;
 
 static TABLE: AtomicPtr<Table> = AtomicPtr::new(std::ptr::null_mut());
+static RAW: AtomicPtr<Table> = AtomicPtr::new(std::ptr::null_mut());
 
-/// Remembers the table that C++ opened.
-pub fn attach(table: *const Table) {
+/// Remembers the table that C++ opened, and the same without regard to what gates hold back.
+pub fn attach(table: *const Table, raw: *const Table) {
+    RAW.store(raw as *mut Table, Ordering::Release);
     TABLE.store(table as *mut Table, Ordering::Release);
 }
 
@@ -78,6 +82,18 @@ pub struct TableDriver {
 impl TableDriver {
     pub fn new(device: i32) -> Option<TableDriver> {
         table().map(|table| TableDriver { table, device })
+    }
+
+    /// The device as its gate sees it: what is held back there is not waited for.
+    pub fn raw(device: i32) -> Option<TableDriver> {
+        // SAFETY: as table().
+        let table = unsafe { RAW.load(Ordering::Acquire).as_ref() }?;
+        Some(TableDriver { table, device })
+    }
+
+    /// A call that is made elsewhere, as one of this device.
+    pub fn with_device(&self, doing: &str, call: impl FnOnce() -> Status) -> DriverResult<()> {
+        self.run(doing, |_| call())
     }
 
     fn check(&self, status: Status, doing: &str) -> DriverResult<()> {
@@ -191,6 +207,10 @@ impl Driver for TableDriver {
         self.get("creating an event", |t, event| (t.event_create)(0, event))
     }
 
+    fn event_create_timed(&self) -> DriverResult<u64> {
+        self.get("creating an event", |t, event| (t.event_create)(1, event))
+    }
+
     fn event_destroy(&self, event: u64) -> DriverResult<()> {
         self.run("destroying an event", |t| (t.event_destroy)(event))
     }
@@ -207,9 +227,25 @@ impl Driver for TableDriver {
         }
     }
 
+    fn event_elapsed_ns(&self, start: u64, end: u64) -> DriverResult<u64> {
+        let mut milliseconds = 0.0;
+        self.run("reading the time between events", |t| {
+            (t.event_elapsed)(start, end, &mut milliseconds)
+        })?;
+        Ok((milliseconds * 1e6) as u64) // a negative difference, from the events' resolution, becomes 0
+    }
+
     fn stream_wait_event(&self, stream: u64, event: u64) -> DriverResult<()> {
         self.run("making a stream wait for an event", |t| {
             (t.stream_wait_event)(stream, event)
         })
+    }
+
+    fn stream_done(&self, stream: u64) -> DriverResult<bool> {
+        self.bind()?;
+        match (self.table.stream_query)(stream) {
+            NOT_READY => Ok(false),
+            status => self.check(status, "querying a stream").map(|()| true),
+        }
     }
 }

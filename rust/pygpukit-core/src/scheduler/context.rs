@@ -10,22 +10,28 @@ pub struct TaskContext {
     pub number: u64,
     pub id: Name,
     pub share_ppm: u32,
+    /// The most of the device's time that it may have.
+    pub limit_ppm: u32,
     launches: AtomicU64,
     gpu_ns: AtomicU64,
     paced: AtomicU64,
+    waited_ns: AtomicU64,
+    throttled_ns: AtomicU64,
     stopped: AtomicBool,
 }
 
 impl TaskContext {
-    pub(super) fn new(number: u64, id: Name, share_ppm: u32) -> TaskContext {
-        let (launches, gpu_ns, paced) = (AtomicU64::new(0), AtomicU64::new(0), AtomicU64::new(0));
+    pub fn new(number: u64, id: Name, share_ppm: u32, limit_ppm: u32) -> TaskContext {
         TaskContext {
             number,
             id,
             share_ppm,
-            launches,
-            gpu_ns,
-            paced,
+            limit_ppm,
+            launches: AtomicU64::new(0),
+            gpu_ns: AtomicU64::new(0),
+            paced: AtomicU64::new(0),
+            waited_ns: AtomicU64::new(0),
+            throttled_ns: AtomicU64::new(0),
             stopped: AtomicBool::new(false),
         }
     }
@@ -45,6 +51,24 @@ impl TaskContext {
         self.paced.fetch_add(1, Ordering::Relaxed);
     }
 
+    /// Time that its launches waited for a turn.
+    pub fn add_waited_ns(&self, ns: u64) {
+        self.waited_ns.fetch_add(ns, Ordering::Relaxed);
+    }
+
+    /// Time that its limit held its launches back.
+    pub fn add_throttled_ns(&self, ns: u64) {
+        self.throttled_ns.fetch_add(ns, Ordering::Relaxed);
+    }
+
+    pub fn waited_ns(&self) -> u64 {
+        self.waited_ns.load(Ordering::Relaxed)
+    }
+
+    pub fn throttled_ns(&self) -> u64 {
+        self.throttled_ns.load(Ordering::Relaxed)
+    }
+
     pub fn launches(&self) -> u64 {
         self.launches.load(Ordering::Relaxed)
     }
@@ -62,7 +86,7 @@ impl TaskContext {
         self.stopped.load(Ordering::Acquire)
     }
 
-    pub(super) fn stop(&self) {
+    pub fn stop(&self) {
         self.stopped.store(true, Ordering::Release);
     }
 }

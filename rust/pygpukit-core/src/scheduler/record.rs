@@ -73,6 +73,8 @@ pub struct TaskRecord {
     pub launches: u64,
     pub gpu_ns: u64,
     pub paced: u64,
+    pub waited_ns: u64,
+    pub throttled_ns: u64,
 }
 
 /// One edge taken by one task.

@@ -89,6 +89,11 @@ impl TaskSpec {
         }
     }
 
+    /// The most of the device's time that it may have; for a guaranteed task the policy fills in what it asked for.
+    pub(super) fn limit_ppm(&self) -> u32 {
+        self.share_limit_ppm.unwrap_or(WHOLE_SHARE_PPM)
+    }
+
     /// Checks that need no knowledge of other tasks, apart from the id.
     pub(super) fn check(&self) -> Result<(), SpecError> {
         if self.name.len() > MAX_TEXT_BYTES {

@@ -53,7 +53,12 @@ impl Task {
     pub fn new(spec: TaskSpec, slot: usize, number: u64, now: u64) -> Task {
         Task {
             number,
-            context: Arc::new(TaskContext::new(number, spec.id.clone(), spec.share_ppm)),
+            context: Arc::new(TaskContext::new(
+                number,
+                spec.id.clone(),
+                spec.share_ppm,
+                spec.limit_ppm(),
+            )),
             spec,
             slot,
             entered: false,
@@ -109,6 +114,8 @@ impl Task {
             launches: self.context.launches(),
             gpu_ns: self.context.gpu_ns(),
             paced: self.context.paced(),
+            waited_ns: self.context.waited_ns(),
+            throttled_ns: self.context.throttled_ns(),
         }
     }
 }

@@ -35,7 +35,9 @@ pub enum Call {
     EventDestroy,
     EventRecord,
     EventDone,
+    EventElapsed,
     StreamWaitEvent,
+    StreamDone,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -113,6 +115,13 @@ impl SimDriver {
             fill.map_or(Effect::Read, Effect::Fill),
             duration_ns,
         );
+    }
+
+    /// Enqueues work that touches no memory.
+    pub fn work(&self, stream: u64, duration_ns: u64) {
+        let mut sim = self.sim();
+        let ordered = sim.work.enqueue(stream, 0, 0, Effect::Read, duration_ns);
+        let _ = sim.checked(ordered);
     }
 
     pub fn advance_ns(&self, ns: u64) {
@@ -203,6 +212,9 @@ impl Sim {
     /// Applies what is over by now.
     fn settle(&mut self) {
         while let Some(op) = self.work.next_due() {
+            if op.bytes == 0 {
+                continue;
+            }
             let applied = self
                 .memory
                 .bytes_mut(op.address, op.bytes)
@@ -361,6 +373,10 @@ impl Driver for SimDriver {
         self.call(Call::EventCreate, |sim| Ok(sim.work.create_event()))
     }
 
+    fn event_create_timed(&self) -> DriverResult<u64> {
+        self.event_create()
+    }
+
     fn event_destroy(&self, event: u64) -> DriverResult<()> {
         self.call(Call::EventDestroy, |sim| {
             let known = sim.work.destroy_event(event);
@@ -384,10 +400,22 @@ impl Driver for SimDriver {
         })
     }
 
+    fn event_elapsed_ns(&self, start: u64, end: u64) -> DriverResult<u64> {
+        self.call(Call::EventElapsed, |sim| {
+            let passed = sim.work.passed_ns(start).zip(sim.work.passed_ns(end));
+            sim.known(passed.is_some(), "elapsed time of events that were not passed")?;
+            Ok(passed.map_or(0, |(start, end)| end.saturating_sub(start)))
+        })
+    }
+
     fn stream_wait_event(&self, stream: u64, event: u64) -> DriverResult<()> {
         self.call(Call::StreamWaitEvent, |sim| {
             let known = sim.work.stream_wait(stream, event);
             sim.known(known, "awaited event does not exist")
         })
+    }
+
+    fn stream_done(&self, stream: u64) -> DriverResult<bool> {
+        self.call(Call::StreamDone, |sim| Ok(sim.work.idle(stream)))
     }
 }

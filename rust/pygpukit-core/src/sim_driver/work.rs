@@ -171,7 +171,7 @@ impl Work {
         let s = self.streams.entry(stream).or_default();
         s.order.join(host);
         let mark = Mark {
-            end: s.end,
+            end: s.end.max(self.now),
             order: s.order.clone(),
         };
         self.events.get_mut(&event).map(|e| *e = Some(mark)).is_some()
@@ -187,6 +187,17 @@ impl Work {
             self.seen(&mark.order);
         }
         Some(done)
+    }
+
+    /// When an event was passed; None before, or when it was never recorded.
+    pub fn passed_ns(&self, event: u64) -> Option<u64> {
+        let mark = self.events.get(&event)?.as_ref()?;
+        (mark.end <= self.now).then_some(mark.end)
+    }
+
+    /// No work of the stream is unfinished. The host learns nothing about its order.
+    pub fn idle(&self, stream: u64) -> bool {
+        self.streams.get(&stream).map_or(true, |s| s.end <= self.now)
     }
 
     pub fn stream_wait(&mut self, stream: u64, event: u64) -> bool {

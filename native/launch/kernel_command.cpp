@@ -1,0 +1,84 @@
+// kernel_command.cpp: copies of launches. How large each argument is the driver tells once a function.
+#include "launch/kernel_command.h"
+
+#include <cstring>
+#include <memory>
+#include <mutex>
+#include <unordered_map>
+#include <vector>
+
+#include "launch/ordered.h"
+
+namespace pk {
+
+using Sizes = std::vector<uint64_t>;  // of each argument, in bytes
+
+static auto *g_mutex = new std::mutex;
+static auto *g_sizes = new std::unordered_map<uint64_t, std::shared_ptr<const Sizes>>;  // by function
+
+// Null when the driver cannot tell.
+static std::shared_ptr<const Sizes> sizes_of(uint64_t function) {
+  std::lock_guard<std::mutex> lock(*g_mutex);
+  std::shared_ptr<const Sizes> &known = (*g_sizes)[function];
+  if (known != nullptr) return known;
+  Sizes sizes;
+  for (uint32_t i = 0;; ++i) {
+    uint64_t offset = 0, bytes = 0;
+    const pk_status status = g_raw_driver->function_param(function, i, &offset, &bytes);
+    if (status == PK_ERROR_INVALID_VALUE) break;
+    if (status != PK_OK) return nullptr;
+    sizes.push_back(bytes);
+  }
+  known = std::make_shared<const Sizes>(std::move(sizes));
+  return known;
+}
+
+void forget_parameters() {
+  std::lock_guard<std::mutex> lock(*g_mutex);
+  g_sizes->clear();
+}
+
+namespace {
+
+struct Kept {
+  pk_launch launch;
+  std::vector<void *> params;
+  std::unique_ptr<unsigned char[]> bytes;  // aligned as arguments need
+};
+
+uint64_t rounded(uint64_t bytes) { return (bytes + 15) & ~uint64_t{15}; }
+
+void *keep(void *self) {
+  const pk_launch &launch = *static_cast<const pk_launch *>(self);
+  Sizes sizes = *sizes_of(launch.function);
+  // On sim a slice comes after the parameters, on cuda it is the last of them.
+  if ((launch.flags & PK_LAUNCH_SLICE) != 0 && driver_name() == "sim") sizes.push_back(sizeof(pk_slice));
+  uint64_t total = 0;
+  for (const uint64_t bytes : sizes) total += rounded(bytes);
+  auto kept = std::make_unique<Kept>();
+  kept->launch = launch;
+  kept->bytes = std::make_unique<unsigned char[]>(total);
+  unsigned char *to = kept->bytes.get();
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    std::memcpy(to, launch.params[i], sizes[i]);
+    kept->params.push_back(to);
+    to += rounded(sizes[i]);
+  }
+  kept->launch.params = kept->params.data();
+  return kept.release();
+}
+
+}  // namespace
+
+bool KernelCommand::can_keep() const { return sizes_of(launch_.function) != nullptr; }
+
+pk_command KernelCommand::as_command() {
+  // A kept one begins with its launch, so that both are issued alike.
+  static_assert(offsetof(Kept, launch) == 0);
+  return {.self = const_cast<pk_launch *>(&launch_),
+          .issue = [](void *self) { return g_raw_driver->launch(static_cast<const pk_launch *>(self)); },
+          .keep = keep,
+          .drop = [](void *kept) { delete static_cast<Kept *>(kept); }};
+}
+
+}  // namespace pk

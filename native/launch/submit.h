@@ -1,0 +1,30 @@
+// submit.h: work of a thread in a scheduling context: issued now, or kept until its turn.
+#pragma once
+#include <utility>
+
+#include "launch/ordered.h"
+#include "launch/runtime.h"
+
+namespace pk {
+
+// With the GIL; waits without it while the task's line is full. PK_OK: issued or deferred. PK_GATE_STOPPED,
+// PK_GATE_INTERRUPTED, or the driver's status.
+pk_status submit(const pk_gate_work &work, const pk_command &command);
+
+// Work for a stream that can be deferred. issue: copyable, owns what it needs, runs on any thread on g_raw_driver.
+// name and size tell which works take the same time.
+template <typename Issue>
+pk_status paced(uint64_t stream, uint32_t name, uint64_t size, Issue issue) {
+  if (t_state.context == 0) {
+    const pk_status status = settle(stream);
+    return status == PK_OK ? issue() : status;
+  }
+  const pk_command command = {
+      .self = &issue,
+      .issue = [](void *self) { return (*static_cast<Issue *>(self))(); },
+      .keep = [](void *self) -> void * { return new Issue(std::move(*static_cast<Issue *>(self))); },
+      .drop = [](void *kept) { delete static_cast<Issue *>(kept); }};
+  return submit({.stream = stream, .size = size, .name = name, .device = t_state.device}, command);
+}
+
+}  // namespace pk

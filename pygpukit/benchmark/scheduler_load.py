@@ -1,0 +1,99 @@
+"""Tenants of the scheduler's benchmarks: kernels of a chosen length, launched without end."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from statistics import median
+from typing import Any
+
+QUEUED_US = 2000.0  # device time that a tenant on a plain stream keeps in flight
+
+SOURCE = """
+extern "C" __global__ void NAME(float *out, int rounds) {
+    float x = threadIdx.x;
+    for (int i = 0; i < rounds; ++i) x = fmaf(x, 0.999f, 1.0f);
+    if (x == -1.0f) out[0] = x;
+}
+"""
+TRIAD = """
+extern "C" __global__ void NAME(float *out, int n) {
+    for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x)
+        out[i] = 1.5f * out[i + n] + out[i + 2 * n];
+}
+"""
+
+
+@dataclass
+class Tenant:
+    """One kernel of a certain length."""
+
+    name: str
+    launch: Callable[[int], object]  # so many times
+    kernel_us: float  # alone, one after the other
+
+    @property
+    def chunk(self) -> int:
+        """Launches in about half a millisecond of the device."""
+        return max(1, min(128, int(500 / self.kernel_us)))
+
+
+def make_tenant(name: str, length_us: float, of_memory: bool = False) -> Tenant:
+    """A tenant whose kernel takes so long, or as little as the device can where that is more.
+
+    of_memory: it reads and writes; else it multiplies and adds.
+    """
+    import pygpukit as gp
+
+    from .._core import native
+
+    on_cuda = native.backend_name() == "cuda"
+    multiprocessors = int(native.device_info(native.current_device())["multiprocessor_count"])
+    symbol = name.replace(".", "_")
+    kernel = gp.jit((TRIAD if of_memory else SOURCE).replace("NAME", symbol), func=symbol)
+    bound: Any = kernel[8 * multiprocessors, 256] if on_cuda else kernel[2, 32]
+    few, many = (1_000, 4_000_000 if on_cuda else 20_000) if of_memory else (100, 100_000 if on_cuda else 2_000)
+    out = gp.zeros(3 * 32 * many if of_memory else 1)
+
+    def kernel_us(amount: int) -> float:
+        launches = max(20, int(20_000 / length_us))
+        samples = []
+        for _ in range(3):
+            native.synchronize()
+            begin = time.perf_counter()
+            native.launch_many(bound, (out, amount), launches)
+            native.synchronize()
+            samples.append((time.perf_counter() - begin) * 1e6 / launches)
+        return median(samples)
+
+    kernel_us(few)  # the first launches load the code
+    least = kernel_us(few)
+    each = (kernel_us(many) - least) / (many - few)
+    amount = min(32 * many, max(1, few + int((length_us - least) / each)))
+    return Tenant(name, lambda count: native.launch_many(bound, (out, amount), count), kernel_us(amount))
+
+
+def task_loop(tenant: Tenant, stop: threading.Event) -> None:
+    """Launches as fast as its scheduler lets it."""
+    while not stop.is_set():
+        tenant.launch(tenant.chunk)
+
+
+def plain_loop(tenant: Tenant, stop: threading.Event, count: list[int]) -> None:
+    """The same on a stream of its own, with a bounded queue, as a program without a scheduler does it."""
+    from .._core import native
+
+    native.set_current_stream(native.Stream())
+    stream = native.current_stream()
+    half = max(1, int(QUEUED_US / tenant.kernel_us / 2))
+    events = [native.Event(False), native.Event(False)]
+    turn = 0
+    while not stop.is_set():
+        events[turn].synchronize()
+        tenant.launch(half)
+        events[turn].record(stream)
+        count[0] += half
+        turn = 1 - turn
+    native.synchronize()

@@ -1,0 +1,52 @@
+"""What tasks get of a device, as the gate measured it: shares over moving windows, device time, time held back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pygpukit import _core
+
+_PPM = 1_000_000
+WINDOWS = ("share_10ms", "share_100ms", "share_1s")
+
+
+def shares(core: _core.SchedulerCore, number: int) -> dict[str, float]:
+    """The fractions of a device that a task had in the last 10 ms, 100 ms and 1 s; over several devices, their sum.
+
+    Only whole periods of 10 ms that are fully measured count. Zeros for a task that has ended or launched nothing.
+    """
+    found = [device["tenants"][number] for device in core.devices() if number in device["tenants"]]
+    return {window: sum(t["shares_ppm"][i] for t in found) / _PPM for i, window in enumerate(WINDOWS)}
+
+
+def devices(core: _core.SchedulerCore) -> list[dict[str, Any]]:
+    """The running tasks of one scheduler on each device, and what limits held back. See Scheduler.snapshot()."""
+    measured = core.devices()
+    records = {record.number: record for record in core.tasks()}  # after measuring: device times are up to date
+    found = []
+    for device in measured:
+        tasks = {}
+        for number, tenant in device["tenants"].items():
+            record = records.get(number)
+            if record is None:
+                continue  # of another scheduler
+            tasks[record.id] = {
+                "number": number,
+                "name": record.name,
+                "phase": record.phase,
+                "bandwidth": record.share_ppm / _PPM,
+                "gpu_ns": tenant["gpu_ns"],
+                "waited_ns": record.waited_ns,
+                "throttled_ns": record.throttled_ns,
+                "launches": record.launches,
+                "waits": tenant["waits"],
+                **{window: tenant["shares_ppm"][i] / _PPM for i, window in enumerate(WINDOWS)},
+            }
+        throttles = [
+            {"task": records[number].id, "from_ns": begin, "until_ns": end}
+            for number, begin, end in device["throttles"]
+            if number in records
+        ]
+        clock = {name: device[name] for name in ("device", "now_ns", "in_flight_ns")}
+        found.append({**clock, "tasks": tasks, "throttles": throttles})
+    return found

@@ -1,0 +1,158 @@
+//! FairQueue: which of the waiting tenants comes next, by virtual time, and how long a limit holds one back.
+//!
+//! Virtual time is device time over weight, in ns. Each tenant has a start tag: the virtual time at which its next turn starts. The
+//! least tag goes first, equal ones in order of arrival; the queue's own virtual time is the greatest tag that ever went. A limit is
+//! kept as debt: after work of c ns a tenant limited to the fraction l gets no turn before c / l ns have passed since it began. What
+//! it may lag behind it may also be ahead, so that waking late costs it nothing.
+
+use super::heap::IndexedHeap;
+
+/// A share of everything, in parts per million.
+pub const WHOLE_PPM: u32 = 1_000_000;
+/// The weight of tenants that asked for nothing, and the least there is.
+const MIN_WEIGHT_PPM: u32 = 1000;
+
+#[derive(Clone, Copy, Debug)]
+struct Flow {
+    weight_ppm: u32,
+    limit_ppm: u32,
+    tag: i128,
+    /// Not before this time, on account of the limit.
+    ready_ns: i128,
+    arrival: u64,
+}
+
+#[derive(Debug, Default)]
+pub struct FairQueue {
+    flows: Vec<Flow>,
+    /// By (tag, arrival).
+    ready: IndexedHeap<(i128, u64)>,
+    /// Held by their limit, by (time, arrival).
+    held: IndexedHeap<(i128, u64)>,
+    now: i128,
+    /// Device time that a tenant may lag behind without losing it.
+    lag_ns: u64,
+    arrivals: u64,
+}
+
+fn over(ns: i128, ppm: u32) -> i128 {
+    ns * i128::from(WHOLE_PPM) / i128::from(ppm)
+}
+
+impl FairQueue {
+    pub fn new(lag_ns: u64) -> FairQueue {
+        FairQueue {
+            lag_ns,
+            ..FairQueue::default()
+        }
+    }
+
+    /// A tenant under an id of the caller's, small and unused.
+    pub fn add(&mut self, id: u32, weight_ppm: u32, limit_ppm: u32) {
+        let flow = Flow {
+            weight_ppm: weight_ppm.clamp(MIN_WEIGHT_PPM, WHOLE_PPM),
+            limit_ppm: limit_ppm.clamp(1, WHOLE_PPM),
+            tag: self.now,
+            ready_ns: 0,
+            arrival: 0,
+        };
+        let ids = id as usize + 1;
+        if self.flows.len() < ids {
+            self.flows.resize(ids, flow);
+        }
+        self.flows[id as usize] = flow;
+        self.ready.reserve_ids(ids);
+        self.held.reserve_ids(ids);
+    }
+
+    /// The tenant waits from now on. `backlogged`: it has work in flight. Else its tag is raised to the present but for the lag that
+    /// it may keep, so that nothing is saved up by sleeping.
+    pub fn enqueue(&mut self, id: u32, now_ns: u64, backlogged: bool) {
+        let flow = &mut self.flows[id as usize];
+        if !backlogged {
+            flow.tag = flow.tag.max(self.now - over(self.lag_ns.into(), flow.weight_ppm));
+        }
+        self.arrivals += 1;
+        flow.arrival = self.arrivals;
+        self.place(id, now_ns);
+    }
+
+    /// Puts a waiting tenant where it belongs.
+    fn place(&mut self, id: u32, now_ns: u64) {
+        let flow = self.flows[id as usize];
+        if flow.limit_ppm < WHOLE_PPM && flow.ready_ns > now_ns.into() {
+            self.ready.remove(id);
+            self.held.set(id, (flow.ready_ns, flow.arrival));
+        } else {
+            self.held.remove(id);
+            self.ready.set(id, (flow.tag, flow.arrival));
+        }
+    }
+
+    /// The tenant waits no more; false when it did not.
+    pub fn withdraw(&mut self, id: u32) -> bool {
+        self.ready.remove(id).is_some() | self.held.remove(id).is_some()
+    }
+
+    pub fn waits(&self, id: u32) -> bool {
+        self.ready.contains(id) || self.held.contains(id)
+    }
+
+    /// Whether a limit holds the tenant back now.
+    pub fn in_debt(&self, id: u32, now_ns: u64) -> bool {
+        let flow = &self.flows[id as usize];
+        flow.limit_ppm < WHOLE_PPM && flow.ready_ns > now_ns.into()
+    }
+
+    /// One tenant whose limit holds it back no more joins the others; None when there is none.
+    pub fn release(&mut self, now_ns: u64) -> Option<u32> {
+        let ((ready_ns, _), id) = self.held.peek()?;
+        (ready_ns <= now_ns.into()).then(|| {
+            self.place(id, now_ns);
+            id
+        })
+    }
+
+    /// Who is next.
+    pub fn peek(&self) -> Option<u32> {
+        self.ready.peek().map(|(_, id)| id)
+    }
+
+    /// Who is released next.
+    pub fn peek_held(&self) -> Option<u32> {
+        self.held.peek().map(|(_, id)| id)
+    }
+
+    /// When the next held tenant is released.
+    pub fn next_release_ns(&self) -> Option<u64> {
+        self.held.peek().map(|((ready_ns, _), _)| ready_ns as u64)
+    }
+
+    /// Who is next, now out of the queue.
+    #[inline]
+    pub fn pick(&mut self) -> Option<u32> {
+        let ((tag, _), id) = self.ready.peek()?;
+        self.ready.remove(id);
+        self.now = self.now.max(tag);
+        Some(id)
+    }
+
+    /// Charges work that begins now.
+    #[inline]
+    pub fn charge(&mut self, id: u32, ns: u64, now_ns: u64) {
+        let flow = &mut self.flows[id as usize];
+        flow.tag += over(ns.into(), flow.weight_ppm);
+        let earliest = i128::from(now_ns) - over(self.lag_ns.into(), flow.limit_ppm);
+        flow.ready_ns = flow.ready_ns.max(earliest) + over(ns.into(), flow.limit_ppm);
+    }
+
+    /// Corrects a charge by the difference between what the work took and its estimate.
+    pub fn correct(&mut self, id: u32, difference_ns: i64, now_ns: u64) {
+        let flow = &mut self.flows[id as usize];
+        flow.tag += over(difference_ns.into(), flow.weight_ppm);
+        flow.ready_ns += over(difference_ns.into(), flow.limit_ppm);
+        if self.waits(id) {
+            self.place(id, now_ns);
+        }
+    }
+}

@@ -1,0 +1,182 @@
+//! Line: batches of work on the device, one after the other, each between two events of its own.
+//!
+//! A batch's stream first waits for the end of the batch before, then passes the start event: batches never run together, what lies
+//! between two of them is charged to nobody, and the times of all add up to no more than the time that passed.
+
+use super::cost::Cost;
+use crate::driver::{Driver, DriverResult};
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+/// Kinds of work that one batch can hold.
+const PARTS: usize = 8;
+
+#[derive(Clone, Copy)]
+struct Batch {
+    tenant: u32,
+    stream: u64,
+    start: u64,
+    /// 0 while it is open.
+    end: u64,
+    late: bool,
+    estimated_ns: u64,
+    parts: [Option<Cost>; PARTS],
+}
+
+/// A batch whose time is known.
+#[derive(Clone, Copy, Debug)]
+pub struct Retired {
+    pub tenant: u32,
+    pub estimated_ns: u64,
+    pub actual_ns: u64,
+    /// On the host's clock, as far as the host can tell.
+    pub ended_ns: u64,
+    /// None when the time is only an upper bound, from which nothing can be learnt.
+    pub parts: Option<[Option<Cost>; PARTS]>,
+}
+
+pub struct Line {
+    driver: Arc<dyn Driver>,
+    free: Vec<u64>,
+    flying: VecDeque<Batch>,
+    open: Option<Batch>,
+    /// When the oldest batch began, on the host's clock, as far as the host can tell.
+    head_from_ns: u64,
+    /// When it was last seen to be unfinished.
+    looked_ns: u64,
+    pending_ns: u64,
+}
+
+impl Line {
+    pub fn new(driver: Arc<dyn Driver>) -> Line {
+        Line {
+            driver,
+            free: Vec::new(),
+            flying: VecDeque::new(),
+            open: None,
+            head_from_ns: 0,
+            looked_ns: 0,
+            pending_ns: 0,
+        }
+    }
+
+    /// Tenant and stream of the open batch, and the estimate of what is in it.
+    pub fn open_batch(&self) -> Option<(u32, u64, u64)> {
+        self.open.map(|b| (b.tenant, b.stream, b.estimated_ns))
+    }
+
+    /// Whether the open batch can hold work of this kind, too.
+    pub fn has_room(&self, cost: Cost) -> bool {
+        self.open
+            .is_some_and(|b| b.parts.iter().any(|p| p.map_or(true, |p| p.slot == cost.slot)))
+    }
+
+    /// Batches that are closed and not known to be over.
+    pub fn flying(&self) -> usize {
+        self.flying.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.open.is_none() && self.flying.is_empty()
+    }
+
+    /// Unfinished device time by the estimates. The oldest batch may be overdue, those behind it have not begun.
+    pub fn in_flight_ns(&self, now_ns: u64) -> u64 {
+        let head_ns = self.flying.front().or(self.open.as_ref()).map_or(0, |b| b.estimated_ns);
+        (self.head_from_ns + head_ns).saturating_sub(now_ns) + self.pending_ns - head_ns
+    }
+
+    fn event(&mut self) -> DriverResult<u64> {
+        match self.free.pop() {
+            Some(event) => Ok(event),
+            None => self.driver.event_create_timed(),
+        }
+    }
+
+    fn recorded(&mut self, stream: u64) -> DriverResult<u64> {
+        let event = self.event()?;
+        self.driver
+            .event_record(event, stream)
+            .inspect_err(|_| self.free.push(event))?;
+        Ok(event)
+    }
+
+    /// Opens a batch. None may be open.
+    pub fn open(&mut self, tenant: u32, stream: u64, now_ns: u64) -> DriverResult<()> {
+        if let Some(before) = self.flying.back().filter(|before| before.stream != stream) {
+            self.driver.stream_wait_event(stream, before.end)?;
+        }
+        let start = self.recorded(stream)?;
+        if self.flying.is_empty() {
+            (self.head_from_ns, self.looked_ns) = (now_ns, now_ns);
+        }
+        self.open = Some(Batch {
+            tenant,
+            stream,
+            start,
+            end: 0,
+            late: false,
+            estimated_ns: 0,
+            parts: [None; PARTS],
+        });
+        Ok(())
+    }
+
+    /// Notes work that was enqueued in the open batch.
+    pub fn add(&mut self, cost: Cost) {
+        let Some(batch) = &mut self.open else { return };
+        batch.estimated_ns += cost.ns;
+        self.pending_ns += cost.ns;
+        if let Some(part) = batch.parts.iter_mut().find(|p| p.map_or(true, |p| p.slot == cost.slot)) {
+            part.get_or_insert(cost);
+        }
+    }
+
+    /// Closes the open batch. `at_once`: right after its work was enqueued. Else its stream may have run dry before, and its time
+    /// tells only how long it took at most.
+    pub fn close(&mut self, at_once: bool) -> DriverResult<()> {
+        let Some(mut batch) = self.open else { return Ok(()) };
+        batch.late = !at_once && self.driver.stream_done(batch.stream)?;
+        batch.end = self.recorded(batch.stream)?;
+        self.open = None;
+        self.flying.push_back(batch);
+        Ok(())
+    }
+
+    /// The oldest batch, if it is over.
+    pub fn poll(&mut self, now_ns: u64) -> DriverResult<Option<Retired>> {
+        let Some(batch) = self.flying.front().copied() else {
+            return Ok(None);
+        };
+        if !self.driver.event_done(batch.end)? {
+            self.looked_ns = now_ns;
+            return Ok(None);
+        }
+        let measured_ns = self.driver.event_elapsed_ns(batch.start, batch.end)?;
+        self.flying.pop_front();
+        self.free.extend([batch.start, batch.end]);
+        self.pending_ns -= batch.estimated_ns;
+        let most_ns = if batch.late { batch.estimated_ns } else { u64::MAX };
+        let actual_ns = measured_ns.min(most_ns);
+        // It ended since the last look, about so long after it began; the next began then.
+        self.head_from_ns = (self.head_from_ns + actual_ns).clamp(self.looked_ns.min(now_ns), now_ns);
+        Ok(Some(Retired {
+            tenant: batch.tenant,
+            estimated_ns: batch.estimated_ns,
+            actual_ns,
+            ended_ns: self.head_from_ns,
+            parts: (!batch.late).then_some(batch.parts),
+        }))
+    }
+
+    /// Forgets everything in flight, after the device failed. The tenants of the batches forgotten, one entry each.
+    pub fn reset(&mut self) -> Vec<u32> {
+        let forgotten: Vec<Batch> = self.flying.drain(..).chain(self.open.take()).collect();
+        let events = forgotten.iter().flat_map(|batch| [batch.start, batch.end]);
+        for event in events.filter(|&event| event != 0) {
+            let _ = self.driver.event_destroy(event); // of a device that failed: there is nothing else to do
+        }
+        self.pending_ns = 0;
+        forgotten.iter().map(|batch| batch.tenant).collect()
+    }
+}

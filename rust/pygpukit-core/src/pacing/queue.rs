@@ -1,0 +1,472 @@
+//! Queue: what each tenant has submitted and the device has not been given, who comes next, and what each one got. No call waits.
+
+use super::cost::{Cost, CostTable};
+use super::fair::{FairQueue, WHOLE_PPM};
+use super::line::Retired;
+use super::meter::Meter;
+use super::settings::Settings;
+use crate::driver::{DriverError, DriverResult};
+use crate::scheduler::TaskContext;
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+
+/// A piece of work that can be given to the device later, from another thread. Dropped once it was issued, or instead.
+pub trait Command: Send {
+    fn issue(&self) -> DriverResult<()>;
+}
+
+/// What the queue knows of a command.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Work {
+    pub stream: u64,
+    /// Name and size tell which works cost the same.
+    pub name: u32,
+    pub size: u64,
+}
+
+pub struct Item {
+    pub work: Work,
+    pub cost: Cost,
+    pub command: Box<dyn Command>,
+}
+
+/// One tenant's commands for one stream, to be issued one after the other.
+pub struct Batch {
+    pub tenant: u32,
+    pub items: Vec<Item>,
+}
+
+/// A deferred command that the driver refused. What came after it in its tenant's line was dropped.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refusal {
+    pub stream: u64,
+    pub name: u32,
+    pub error: DriverError,
+}
+
+/// What becomes of a command.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Offer {
+    /// Nobody else wants the device: issue it now.
+    Direct,
+    /// Push it.
+    Defer,
+    /// Wait for room, then offer it again.
+    Full,
+    /// The task was cancelled or expired.
+    Stopped,
+    /// An earlier command was refused; reported once.
+    Refused(Refusal),
+}
+
+/// A tenant was held back by its limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Throttle {
+    pub number: u64,
+    pub from_ns: u64,
+    pub until_ns: u64,
+}
+
+/// Throttles remembered.
+const THROTTLES: usize = 256;
+/// Commands of a batch, so that a batch of very short ones ends, too.
+const BATCH_COMMANDS: usize = 128;
+
+struct Tenant {
+    context: Arc<TaskContext>,
+    meter: Meter,
+    joined_ns: u64,
+    seen_ns: u64,
+    line: VecDeque<Item>,
+    line_ns: u64,
+    /// Taken out of the line and not all issued: stream and number.
+    issuing: Option<(u64, u32)>,
+    /// Batches that are unfinished.
+    batches: u32,
+    refusal: Option<Refusal>,
+    waits_from_ns: u64,
+    held_ns: Option<u64>,
+    left: bool,
+}
+
+impl Tenant {
+    fn is_busy(&self) -> bool {
+        !self.line.is_empty() || self.issuing.is_some() || self.batches > 0
+    }
+
+    /// What its line may hold: less under a limit, so that no line takes longer than another to be issued.
+    fn bound_ns(&self, settings: &Settings) -> u64 {
+        settings.line_ns * u64::from(self.context.limit_ppm.min(WHOLE_PPM)) / u64::from(WHOLE_PPM)
+    }
+
+    fn uses(&self, stream: u64) -> bool {
+        self.issuing.is_some_and(|(other, _)| other == stream) || self.line.iter().any(|i| i.work.stream == stream)
+    }
+}
+
+/// What a tenant got, in device time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TenantView {
+    pub number: u64,
+    pub gpu_ns: u64,
+    pub joined_ns: u64,
+    /// Shares of the last 10 ms, 100 ms and 1 s.
+    pub shares_ppm: [u32; 3],
+    /// It has commands that the device was not given yet.
+    pub waits: bool,
+}
+
+#[derive(Default)]
+pub struct Queue {
+    settings: Settings,
+    fair: FairQueue,
+    costs: CostTable,
+    tenants: Vec<Option<Tenant>>,
+    ids: HashMap<u64, u32>,
+    throttles: VecDeque<Throttle>,
+    /// Commands deferred and not yet issued or dropped, and refusals not yet reported.
+    deferred: u64,
+}
+
+impl Queue {
+    pub fn new(settings: Settings) -> Queue {
+        Queue {
+            settings,
+            fair: FairQueue::new(settings.lag_ns),
+            ..Queue::default()
+        }
+    }
+
+    /// The id of a task here; new ones join.
+    pub fn id(&mut self, context: &Arc<TaskContext>, now_ns: u64) -> u32 {
+        if let Some(&id) = self.ids.get(&context.number) {
+            return id;
+        }
+        let free = self.tenants.iter().position(Option::is_none);
+        let id = free.unwrap_or_else(|| {
+            self.tenants.push(None);
+            self.tenants.len() - 1
+        });
+        self.tenants[id] = Some(Tenant {
+            context: context.clone(),
+            meter: Meter::default(),
+            joined_ns: now_ns,
+            seen_ns: now_ns,
+            line: VecDeque::new(),
+            line_ns: 0,
+            issuing: None,
+            batches: 0,
+            refusal: None,
+            waits_from_ns: now_ns,
+            held_ns: None,
+            left: false,
+        });
+        self.fair.add(id as u32, context.share_ppm, context.limit_ppm);
+        self.ids.insert(context.number, id as u32);
+        id as u32
+    }
+
+    pub fn find(&self, number: u64) -> Option<u32> {
+        self.ids.get(&number).copied()
+    }
+
+    fn tenant(&mut self, id: u32) -> &mut Tenant {
+        self.tenants[id as usize]
+            .as_mut()
+            .expect("ids are given out for tenants")
+    }
+
+    /// Commands that the device was not given yet, and refusals that were not reported yet.
+    pub fn deferred(&self) -> u64 {
+        self.deferred
+    }
+
+    /// What becomes of a command that the tenant's thread has now.
+    pub fn offer(&mut self, id: u32, work: Work, now_ns: u64) -> Offer {
+        let settings = self.settings;
+        let tenant = self.tenant(id);
+        (tenant.seen_ns, tenant.left) = (now_ns, false);
+        if tenant.context.stopped() {
+            self.drop_line(id);
+            return Offer::Stopped;
+        }
+        if let Some(refusal) = tenant.refusal.take() {
+            self.deferred -= 1;
+            return Offer::Refused(refusal);
+        }
+        let direct = tenant.line.is_empty() && tenant.issuing.is_none() && tenant.context.limit_ppm >= WHOLE_PPM;
+        if tenant.line_ns >= tenant.bound_ns(&settings) || tenant.line.len() >= settings.line_commands {
+            return Offer::Full;
+        }
+        if self.has_deferred_elsewhere(id, work.stream) {
+            return Offer::Full; // a stream is in one line at a time, so that its order stays
+        }
+        let away = |t: &Tenant| !t.is_busy() && (t.left || t.seen_ns + settings.alone_ns < now_ns);
+        if direct && self.others(id).all(away) {
+            return Offer::Direct;
+        }
+        Offer::Defer
+    }
+
+    fn others(&self, id: u32) -> impl Iterator<Item = &Tenant> {
+        let others = self
+            .tenants
+            .iter()
+            .enumerate()
+            .filter(move |&(other, _)| other != id as usize);
+        others.filter_map(|(_, tenant)| tenant.as_ref())
+    }
+
+    /// Whether another tenant has deferred commands for the stream.
+    pub fn has_deferred_elsewhere(&self, id: u32, stream: u64) -> bool {
+        self.others(id).any(|t| t.uses(stream))
+    }
+
+    /// Defers a command that was offered.
+    pub fn push(&mut self, id: u32, work: Work, command: Box<dyn Command>, now_ns: u64) {
+        let cost = self.estimate(work);
+        self.deferred += 1;
+        let tenant = self.tenant(id);
+        let backlogged = tenant.is_busy();
+        let first = tenant.line.is_empty();
+        tenant.line.push_back(Item { work, cost, command });
+        tenant.line_ns += cost.ns;
+        tenant.context.add_paced();
+        if first {
+            tenant.waits_from_ns = now_ns;
+            self.fair.enqueue(id, now_ns, backlogged);
+            self.note_debt(id, now_ns);
+        }
+    }
+
+    pub fn estimate(&mut self, work: Work) -> Cost {
+        self.costs.estimate(work.name, work.size, self.settings.guess_ns)
+    }
+
+    /// Whether the tenant's thread may go on to fill its line.
+    pub fn has_room(&self, id: u32) -> bool {
+        let settings = &self.settings;
+        self.tenants[id as usize].as_ref().map_or(true, |t| {
+            t.context.stopped()
+                || t.refusal.is_some()
+                || (t.line_ns <= t.bound_ns(settings) / 2 && t.line.len() <= settings.line_commands / 2)
+        })
+    }
+
+    /// Whether commands for the stream, or for any with None, are deferred.
+    pub fn has_deferred(&self, stream: Option<u64>) -> bool {
+        let mut tenants = self.tenants.iter().flatten();
+        tenants.any(|t| stream.map_or(!t.line.is_empty() || t.issuing.is_some(), |stream| t.uses(stream)))
+    }
+
+    /// The refusal of a command for the stream, reported once.
+    pub fn take_refusal(&mut self, stream: u64) -> Option<Refusal> {
+        let mut tenants = self.tenants.iter_mut().flatten();
+        let refusal = tenants.find_map(|t| t.refusal.take_if(|r| r.stream == stream))?;
+        self.deferred -= 1;
+        Some(refusal)
+    }
+
+    /// Commands that may be issued now, given what is unfinished on the device: one batch is enough there, or two that may end sooner
+    /// than estimated while all tenants have work.
+    pub fn take(&mut self, in_flight_ns: u64, flying: usize, now_ns: u64) -> Option<Batch> {
+        while let Some(id) = self.fair.release(now_ns) {
+            self.count_held(id, now_ns);
+        }
+        let span_ns = self.span_ns(now_ns);
+        let enough = in_flight_ns > span_ns && (flying > 1 || span_ns == self.settings.short_span_ns);
+        if enough || flying >= self.settings.flying {
+            return None;
+        }
+        let id = self.fair.pick()?;
+        self.count_wait(id, now_ns);
+        if self.tenant(id).context.stopped() {
+            self.drop_line(id);
+            return Some(Batch {
+                tenant: id,
+                items: Vec::new(),
+            });
+        }
+        let (mut items, mut batch_ns) = (Vec::new(), 0);
+        while let Some(first) = self.tenant(id).line.front() {
+            let (work, queued_ns) = (first.work, first.cost.ns);
+            let cost = self.estimate(work); // measured meanwhile, perhaps
+            let same = items.first().map_or(true, |i: &Item| i.work.stream == work.stream);
+            let fits =
+                items.is_empty() || (batch_ns + cost.ns <= span_ns && cost.known && items.len() < BATCH_COMMANDS);
+            if !same || !fits {
+                break;
+            }
+            let tenant = self.tenant(id);
+            tenant.line_ns -= queued_ns;
+            if let Some(mut item) = tenant.line.pop_front() {
+                item.cost = cost;
+                batch_ns += cost.ns;
+                items.push(item);
+            }
+            if !cost.known {
+                break;
+            }
+        }
+        let stream = items.first().map_or(0, |i| i.work.stream);
+        self.tenant(id).issuing = Some((stream, items.len() as u32));
+        self.fair.charge(id, batch_ns, now_ns);
+        if !self.tenant(id).line.is_empty() {
+            self.tenant(id).waits_from_ns = now_ns;
+            self.fair.enqueue(id, now_ns, true);
+            self.note_debt(id, now_ns);
+        }
+        Some(Batch { tenant: id, items })
+    }
+
+    /// How long a batch is now: long for one alone, short while somebody may come who has nothing in its line.
+    pub fn span_ns(&self, now_ns: u64) -> u64 {
+        let settings = &self.settings;
+        let here = |t: &&Tenant| !t.left && t.seen_ns + settings.alone_ns >= now_ns;
+        let (mut waiting, mut idle) = (0, 0);
+        for tenant in self.tenants.iter().flatten() {
+            waiting += u32::from(!tenant.line.is_empty());
+            idle += u32::from(tenant.line.is_empty() && here(&tenant));
+        }
+        match (waiting, idle) {
+            (_, 1..) => settings.short_span_ns,
+            (0 | 1, 0) => settings.direct_span_ns,
+            _ => settings.span_ns,
+        }
+    }
+
+    /// The batch that was taken is with the device, as far as nothing was refused. is_flying: it will retire.
+    pub fn issued(&mut self, id: u32, issued: u32, is_flying: bool, refusal: Option<Refusal>) {
+        let tenant = self.tenant(id);
+        let (_, taken) = tenant.issuing.take().unwrap_or_default();
+        tenant.batches += u32::from(is_flying);
+        for _ in 0..issued {
+            tenant.context.add_launch();
+        }
+        self.deferred -= u64::from(taken);
+        if let Some(refusal) = refusal {
+            self.drop_line(id);
+            let replaced = self.tenant(id).refusal.replace(refusal);
+            self.deferred += u64::from(replaced.is_none());
+        }
+        self.let_go(id);
+    }
+
+    fn drop_line(&mut self, id: u32) {
+        self.fair.withdraw(id);
+        let tenant = self.tenant(id);
+        tenant.line_ns = 0;
+        let dropped: Vec<Item> = tenant.line.drain(..).collect();
+        self.deferred -= dropped.len() as u64;
+    }
+
+    /// A command of so much was issued directly, in a new batch or in the one before.
+    pub fn charge_direct(&mut self, id: u32, ns: u64, is_first: bool, now_ns: u64) {
+        self.fair.charge(id, ns, now_ns);
+        self.tenant(id).batches += u32::from(is_first);
+    }
+
+    pub fn count_launch(&mut self, id: u32) {
+        self.tenant(id).context.add_launch();
+    }
+
+    /// Work that ran on the host in the device's stead.
+    pub fn charge_host(&mut self, id: u32, ns: u64, now_ns: u64) {
+        let tenant = self.tenant(id);
+        (tenant.seen_ns, tenant.left) = (now_ns, false);
+        tenant.context.add_launch();
+        tenant.context.add_gpu_ns(ns);
+        tenant.meter.add(now_ns.saturating_sub(ns), now_ns);
+        self.fair.correct(id, ns as i64, now_ns);
+    }
+
+    /// Books what a batch took.
+    pub fn retire(&mut self, retired: Retired, now_ns: u64) {
+        let (id, actual_ns) = (retired.tenant, retired.actual_ns);
+        let difference = actual_ns as i64 - retired.estimated_ns as i64;
+        self.fair.correct(id, difference, now_ns);
+        if let Some(parts) = retired.parts {
+            self.costs
+                .learn(parts.into_iter().flatten(), retired.estimated_ns, actual_ns);
+        }
+        self.note_debt(id, now_ns);
+        let tenant = self.tenant(id);
+        tenant.batches -= 1;
+        tenant.context.add_gpu_ns(actual_ns);
+        let ended_ns = retired.ended_ns;
+        tenant.meter.add(ended_ns.saturating_sub(actual_ns), ended_ns);
+        self.let_go(id);
+    }
+
+    /// A batch was forgotten after the device failed.
+    pub fn forget_batch(&mut self, id: u32) {
+        self.tenant(id).batches -= 1;
+        self.let_go(id);
+    }
+
+    /// The task submits nothing more. True once all that it submitted is measured.
+    pub fn leave(&mut self, id: u32) -> bool {
+        self.tenant(id).left = true;
+        if self.tenant(id).context.stopped() {
+            self.drop_line(id);
+        }
+        self.let_go(id)
+    }
+
+    fn let_go(&mut self, id: u32) -> bool {
+        let gone = self.tenants[id as usize].take_if(|tenant| tenant.left && !tenant.is_busy());
+        if let Some(tenant) = &gone {
+            self.ids.remove(&tenant.context.number);
+            self.deferred -= u64::from(tenant.refusal.is_some());
+        }
+        gone.is_some()
+    }
+
+    /// When a limit holds somebody back no more.
+    pub fn next_release_ns(&self) -> Option<u64> {
+        self.fair.next_release_ns()
+    }
+
+    fn note_debt(&mut self, id: u32, now_ns: u64) {
+        if self.fair.waits(id) && self.fair.in_debt(id, now_ns) {
+            self.tenant(id).held_ns.get_or_insert(now_ns);
+        }
+    }
+
+    /// Books the time since it was held by its limit.
+    fn count_held(&mut self, id: u32, now_ns: u64) {
+        let tenant = self.tenant(id);
+        if let Some(from_ns) = tenant.held_ns.take() {
+            tenant.context.add_throttled_ns(now_ns - from_ns);
+            tenant.waits_from_ns = now_ns;
+            let number = tenant.context.number;
+            if self.throttles.len() == THROTTLES {
+                self.throttles.pop_front();
+            }
+            self.throttles.push_back(Throttle {
+                number,
+                from_ns,
+                until_ns: now_ns,
+            });
+        }
+    }
+
+    /// Books the time that its first command waited.
+    fn count_wait(&mut self, id: u32, now_ns: u64) {
+        self.count_held(id, now_ns);
+        let tenant = self.tenant(id);
+        tenant.context.add_waited_ns(now_ns - tenant.waits_from_ns);
+    }
+
+    /// What everybody got, and who was throttled, oldest first.
+    pub fn view(&self, now_ns: u64) -> (Vec<TenantView>, Vec<Throttle>) {
+        let tenants = self.tenants.iter().flatten().map(|tenant| TenantView {
+            number: tenant.context.number,
+            gpu_ns: tenant.context.gpu_ns(),
+            joined_ns: tenant.joined_ns,
+            shares_ppm: [1, 10, 100].map(|buckets| tenant.meter.share_ppm(now_ns, buckets)),
+            waits: !tenant.line.is_empty(),
+        });
+        (tenants.collect(), self.throttles.iter().copied().collect())
+    }
+}

@@ -1,0 +1,452 @@
+//! Random operations on the queue against a model that looks at every tenant, and tenants at random against what the device really did.
+
+mod pacing_support;
+
+use pacing_support::{Tenant, World, DEFERRED};
+use proptest::prelude::*;
+use pygpukit_core::clock::{Clock, MonotonicClock};
+use pygpukit_core::driver::{Driver, DriverError, DriverResult};
+use pygpukit_core::pacing::{Command, FairQueue, Gate, IndexedHeap, Next, Settings, Submitted, Work};
+use pygpukit_core::scheduler::TaskContext;
+use pygpukit_core::sim_driver::{Call, SimConfig, SimDriver};
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::Arc;
+
+const US: u64 = 1_000;
+const MS: u64 = 1_000_000;
+const LAG_NS: u64 = 200_000;
+
+#[derive(Clone, Debug)]
+enum Op {
+    Enqueue { who: u8, backlogged: bool },
+    Withdraw { who: u8 },
+    Pick,
+    Charge { who: u8, ns: u64 },
+    Correct { who: u8, difference: i64 },
+    Wait { ns: u64 },
+}
+
+fn op() -> impl Strategy<Value = Op> {
+    prop_oneof![
+        4 => (0u8..6, any::<bool>()).prop_map(|(who, backlogged)| Op::Enqueue { who, backlogged }),
+        1 => (0u8..6).prop_map(|who| Op::Withdraw { who }),
+        4 => Just(Op::Pick),
+        4 => (0u8..6, 1u64..2_000_000).prop_map(|(who, ns)| Op::Charge { who, ns }),
+        2 => (0u8..6, -1_000_000i64..1_000_000).prop_map(|(who, difference)| Op::Correct { who, difference }),
+        2 => (0u64..3_000_000).prop_map(|ns| Op::Wait { ns }),
+    ]
+}
+
+#[derive(Clone, Default)]
+struct Flow {
+    weight: i128,
+    limit: i128,
+    tag: i128,
+    ready: i128,
+    /// Order of arrival, while it waits.
+    waits: Option<u64>,
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2000))]
+
+    #[test]
+    fn the_queue_does_what_a_plain_list_does(
+        weights in prop::collection::vec((1_000u32..1_000_000, 0u32..4), 6),
+        ops in prop::collection::vec(op(), 1..120),
+    ) {
+        let mut queue = FairQueue::new(LAG_NS);
+        let mut model = Vec::new();
+        for (id, &(weight, limit)) in weights.iter().enumerate() {
+            let limit = if limit == 0 { weight } else { 1_000_000 };
+            queue.add(id as u32, weight, limit);
+            model.push(Flow { weight: weight.into(), limit: limit.into(), ..Flow::default() });
+        }
+        let (mut now, mut virtual_now, mut arrivals) = (0u64, 0i128, 0u64);
+        for op in ops {
+            match op {
+                Op::Enqueue { who, backlogged } => {
+                    let flow = &mut model[who as usize];
+                    if flow.waits.is_none() {
+                        queue.enqueue(who.into(), now, backlogged);
+                        if !backlogged {
+                            flow.tag = flow.tag.max(virtual_now - i128::from(LAG_NS) * 1_000_000 / flow.weight);
+                        }
+                        arrivals += 1;
+                        flow.waits = Some(arrivals);
+                    }
+                }
+                Op::Withdraw { who } => {
+                    prop_assert_eq!(queue.withdraw(who.into()), model[who as usize].waits.take().is_some());
+                }
+                Op::Charge { who, ns } => {
+                    let flow = &mut model[who as usize];
+                    if flow.waits.is_none() {
+                        queue.charge(who.into(), ns, now);
+                        let ns = i128::from(ns) * 1_000_000;
+                        flow.tag += ns / flow.weight;
+                        flow.ready = flow.ready.max(i128::from(now) - i128::from(LAG_NS) * 1_000_000 / flow.limit) + ns / flow.limit;
+                    }
+                }
+                Op::Correct { who, difference } => {
+                    queue.correct(who.into(), difference, now);
+                    let flow = &mut model[who as usize];
+                    flow.tag += i128::from(difference) * 1_000_000 / flow.weight;
+                    flow.ready += i128::from(difference) * 1_000_000 / flow.limit;
+                }
+                Op::Wait { ns } => now += ns,
+                Op::Pick => {
+                    while queue.release(now).is_some() {}
+                    let free = |f: &&mut Flow| f.waits.is_some() && (f.limit == 1_000_000 || f.ready <= now.into());
+                    let first = model.iter_mut().filter(free).min_by_key(|f| (f.tag, f.waits));
+                    let expected = first.map(|flow| {
+                        virtual_now = virtual_now.max(flow.tag);
+                        flow.waits.take().unwrap()
+                    });
+                    let picked = queue.pick();
+                    prop_assert_eq!(picked.is_some(), expected.is_some());
+                    if let Some(id) = picked {
+                        prop_assert!(model[id as usize].waits.is_none(), "picked {} instead", id);
+                    }
+                }
+            }
+            for (id, flow) in model.iter().enumerate() {
+                prop_assert_eq!(queue.waits(id as u32), flow.waits.is_some());
+            }
+        }
+    }
+
+    #[test]
+    fn the_heap_does_what_a_sorted_set_does(ops in prop::collection::vec((0u8..3, 0u32..20, 0u32..50), 1..200)) {
+        let (mut heap, mut set) = (IndexedHeap::new(), BTreeSet::new());
+        heap.reserve_ids(20);
+        for (kind, id, key) in ops {
+            match kind {
+                0 => {
+                    set.retain(|&(_, other)| other != id);
+                    set.insert((key, id));
+                    heap.set(id, key);
+                }
+                1 => {
+                    let before = set.iter().find(|&&(_, other)| other == id).copied();
+                    set.retain(|&(_, other)| other != id);
+                    prop_assert_eq!(heap.remove(id), before.map(|(key, _)| key));
+                }
+                _ => prop_assert_eq!(heap.contains(id), set.iter().any(|&(_, other)| other == id)),
+            }
+            prop_assert_eq!(heap.len(), set.len());
+            prop_assert_eq!(heap.peek().map(|(key, _)| key), set.first().map(|&(key, _)| key));
+        }
+    }
+}
+
+fn tenant() -> impl Strategy<Value = Tenant> {
+    let kernel = prop_oneof![US..40 * US, 40 * US..1_500 * US];
+    let limit = prop::sample::select(vec![1_000_000u32, 1_000_000, 300_000]);
+    (
+        0u32..1_000_000,
+        limit,
+        kernel,
+        0u64..60,
+        2 * US..200 * US,
+        0u64..30,
+        0u64..5 * MS,
+    )
+        .prop_map(
+            |(share_ppm, limit_ppm, kernel_ns, spread, host_ns, burst, pause_ns)| Tenant {
+                share_ppm,
+                limit_ppm,
+                kernel_ns,
+                spread,
+                host_ns,
+                burst,
+                pause_ns,
+            },
+        )
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    /// Whatever tenants do: their commands run in order, once, and are measured; limits hold; the device does not wait for someone who
+    /// could run; nothing is left over.
+    #[test]
+    fn any_tenants(tenants in prop::collection::vec(tenant(), 1..6), seed in any::<u64>()) {
+        let settings = Settings::default();
+        let mut world = World::new(&tenants, settings, seed);
+        world.run(60 * MS);
+        let now = world.now();
+        for (i, t) in tenants.iter().enumerate() {
+            if t.limit_ppm < 1_000_000 {
+                let batch = settings.direct_span_ns.max(t.kernel_ns) * (100 + t.spread) / 100 + t.kernel_ns;
+                let slack = 4 * batch + settings.lag_ns * 1_000_000 / u64::from(t.limit_ppm);
+                let had = world.had_ns(0, now)[i];
+                prop_assert!(had <= now * 3 / 10 + slack, "{} of {} under a limit of 30 %", had, now);
+            }
+        }
+        let unlimited = tenants.iter().all(|t| t.limit_ppm == 1_000_000);
+        if unlimited && tenants.iter().any(|t| t.burst == 0 && t.host_ns < t.kernel_ns * (100 - t.spread) / 200) {
+            let busy: u64 = world.had_ns(MS, now).iter().sum();
+            prop_assert!(busy * 100 >= (now - MS) * 85, "busy for {} of {}", busy, now - MS);
+        }
+        world.finish();
+        prop_assert!(world.gate.view().tenants.is_empty());
+        prop_assert_eq!(world.gate.view().in_flight_ns, 0);
+        let mut next = vec![0; tenants.len()];
+        for ran in &world.books.lock().unwrap().ran {
+            prop_assert_eq!(ran.number, next[ran.tenant]);
+            next[ran.tenant] += 1;
+        }
+        for (context, count) in world.contexts.iter().zip(next) {
+            prop_assert_eq!(context.launches(), count);
+        }
+        let measured: u64 = world.contexts.iter().map(|c| c.gpu_ns()).sum();
+        let ran: u64 = world.books.lock().unwrap().ran.iter().map(|r| r.to_ns - r.from_ns).sum();
+        prop_assert!(measured <= world.now(), "{} ns measured in {}", measured, world.now());
+        prop_assert!(measured * 100 + 100 * MS >= ran * 90, "{} ns measured of {}", measured, ran);
+        prop_assert!(world.driver.violations().is_empty());
+    }
+}
+
+/// Work that takes so long, or that the driver refuses.
+struct Job {
+    driver: Arc<SimDriver>,
+    stream: u64,
+    ns: u64,
+    refused: bool,
+}
+
+impl Command for Job {
+    fn issue(&self) -> DriverResult<()> {
+        if self.refused {
+            return Err(DriverError {
+                code: 1,
+                text: "no such kernel".into(),
+            });
+        }
+        self.driver.work(self.stream, self.ns);
+        Ok(())
+    }
+}
+
+fn submit(gate: &Gate, driver: &Arc<SimDriver>, context: &Arc<TaskContext>, ns: u64, refused: bool) -> Submitted {
+    let (stream, driver) = (context.number, driver.clone());
+    let work = Work {
+        stream,
+        name: stream as u32,
+        size: 1,
+    };
+    let job = Job {
+        driver: driver.clone(),
+        stream,
+        ns,
+        refused,
+    };
+    let kept = Job {
+        driver,
+        stream,
+        ns,
+        refused,
+    };
+    gate.submit(context, work, || job.issue(), || Box::new(kept))
+}
+
+fn context(number: u64, share_ppm: u32) -> Arc<TaskContext> {
+    Arc::new(TaskContext::new(
+        number,
+        number.to_string().into(),
+        share_ppm,
+        1_000_000,
+    ))
+}
+
+#[test]
+fn a_device_that_fails_stops_nobody() {
+    for call in [
+        Call::EventRecord,
+        Call::EventDone,
+        Call::EventElapsed,
+        Call::StreamWaitEvent,
+        Call::StreamDone,
+    ] {
+        let driver = Arc::new(SimDriver::new(SimConfig::default()));
+        let gate = Gate::new(driver.clone(), driver.clone(), Settings::default(), &DEFERRED);
+        let contexts = [context(1, 500_000), context(2, 500_000)];
+        for round in 0..400u64 {
+            if round % 20 == 7 {
+                driver.fail(call, 1, 700);
+            }
+            let context = &contexts[(round / 4 % 2) as usize];
+            let mut steps = 0;
+            while submit(&gate, &driver, context, 30 * US, false) == Submitted::Full {
+                driver.advance_ns(20 * US);
+                gate.step();
+                steps += 1;
+                assert!(steps < 10_000, "{call:?} in round {round}");
+            }
+            driver.advance_ns(10 * US);
+            gate.step();
+        }
+        driver.heal();
+        for _ in 0..1000 {
+            driver.advance_ns(MS);
+            gate.step();
+        }
+        contexts.iter().for_each(|c| gate.leave(c));
+        assert!(gate.view().tenants.is_empty(), "{call:?}");
+        assert!(!gate.has_deferred(None), "{call:?}");
+    }
+}
+
+/// Two tenants that both want the device, so that both are deferred.
+fn contended() -> (Arc<SimDriver>, Gate, [Arc<TaskContext>; 2]) {
+    let driver = Arc::new(SimDriver::new(SimConfig::default()));
+    let gate = Gate::new(driver.clone(), driver.clone(), Settings::default(), &DEFERRED);
+    let contexts = [context(1, 500_000), context(2, 500_000)];
+    assert_eq!(submit(&gate, &driver, &contexts[0], 100 * US, false), Submitted::Issued);
+    assert_eq!(
+        submit(&gate, &driver, &contexts[1], 100 * US, false),
+        Submitted::Deferred
+    );
+    (driver, gate, contexts)
+}
+
+fn step_until_idle(gate: &Gate, driver: &SimDriver) {
+    while gate.step() != Next::Idle {
+        driver.advance_ns(50 * US);
+    }
+}
+
+#[test]
+fn a_refusal_is_told_once_and_drops_what_came_after() {
+    let (driver, gate, contexts) = contended();
+    let refused = &contexts[0];
+    assert_eq!(submit(&gate, &driver, refused, US, true), Submitted::Deferred);
+    for _ in 0..5 {
+        assert_eq!(submit(&gate, &driver, refused, US, false), Submitted::Deferred);
+    }
+    assert!(gate.has_deferred(Some(1)) && gate.has_deferred(Some(2)) && !gate.has_deferred(Some(3)));
+    step_until_idle(&gate, &driver);
+    assert_eq!(
+        contexts[0].launches(),
+        1,
+        "the first went directly, the others were dropped"
+    );
+    assert_eq!(contexts[1].launches(), 1);
+    let told = submit(&gate, &driver, refused, US, false);
+    assert!(
+        matches!(&told, Submitted::Refused(r) if r.error.text == "no such kernel" && r.name == 1),
+        "{told:?}"
+    );
+    assert_ne!(submit(&gate, &driver, refused, US, false), told, "once");
+    assert_eq!(submit(&gate, &driver, refused, US, true), Submitted::Deferred);
+    step_until_idle(&gate, &driver);
+    assert!(gate.take_refusal(2).is_none());
+    assert!(gate.take_refusal(1).is_some() && gate.take_refusal(1).is_none());
+}
+
+#[test]
+fn a_cancelled_task_drops_its_line() {
+    let (driver, gate, contexts) = contended();
+    for _ in 0..20 {
+        assert_eq!(
+            submit(&gate, &driver, &contexts[1], 100 * US, false),
+            Submitted::Deferred
+        );
+    }
+    contexts[1].stop();
+    assert_eq!(submit(&gate, &driver, &contexts[1], US, false), Submitted::Stopped);
+    assert!(!gate.has_deferred(Some(2)));
+    step_until_idle(&gate, &driver);
+    assert_eq!(contexts[1].launches(), 0);
+}
+
+#[test]
+fn a_line_is_bounded_in_time_and_in_number() {
+    let (driver, gate, contexts) = contended();
+    let settings = Settings::default();
+    let mut deferred = 1;
+    while submit(&gate, &driver, &contexts[1], 100 * US, false) == Submitted::Deferred {
+        deferred += 1;
+    }
+    assert_eq!(deferred, settings.line_ns / settings.guess_ns);
+    assert!(!gate.wait_for_room(&contexts[1], 2, US));
+    step_until_idle(&gate, &driver);
+    assert!(gate.wait_for_room(&contexts[1], 2, US));
+}
+
+#[test]
+fn a_stream_is_in_one_line_at_a_time() {
+    let (driver, gate, contexts) = contended();
+    let work = Work {
+        stream: 2,
+        name: 1,
+        size: 1,
+    };
+    let issue = || Ok(());
+    let other = gate.submit(&contexts[0], work, issue, || unreachable!("it must wait"));
+    assert_eq!(other, Submitted::Full);
+    step_until_idle(&gate, &driver);
+    assert!(gate.wait_for_room(&contexts[0], 2, US));
+}
+
+/// Real threads on a device whose time a further thread moves.
+#[test]
+fn threads_wait_for_each_other_and_end() {
+    let driver = Arc::new(SimDriver::new(SimConfig::default()));
+    let gate = Gate::new(driver.clone(), driver.clone(), Settings::default(), &DEFERRED);
+    let contexts: Vec<_> = (1..=6).map(|i| context(i, 100_000 * i as u32)).collect();
+    let (running, submitted) = (AtomicBool::new(true), AtomicU64::new(0));
+    std::thread::scope(|scope| {
+        let dispatcher = scope.spawn(|| gate.run());
+        let tenants: Vec<_> = contexts
+            .iter()
+            .map(|context| {
+                let (gate, driver, submitted) = (&gate, &driver, &submitted);
+                scope.spawn(move || {
+                    for _ in 0..300 {
+                        let mut got = submit(gate, driver, context, 20 * US * context.number, false);
+                        while got == Submitted::Full {
+                            gate.wait_for_room(context, context.number, 5 * MS);
+                            got = submit(gate, driver, context, 20 * US * context.number, false);
+                        }
+                        if got == Submitted::Stopped {
+                            break;
+                        }
+                        submitted.fetch_add(1, Ordering::Relaxed);
+                    }
+                    gate.drain(Some(context.number));
+                    while !driver.stream_done(context.number).unwrap() {
+                        std::thread::yield_now();
+                    }
+                    gate.leave(context);
+                })
+            })
+            .collect();
+        let device = scope.spawn(|| {
+            let begin = MonotonicClock.now_ns();
+            let mut moved = 0;
+            while running.load(Ordering::Relaxed) {
+                let due = (MonotonicClock.now_ns() - begin).saturating_sub(moved);
+                driver.advance_ns(due);
+                moved += due;
+                std::thread::yield_now();
+            }
+        });
+        while submitted.load(Ordering::Relaxed) < 600 {
+            std::thread::sleep(std::time::Duration::from_millis(1));
+        }
+        contexts[0].stop();
+        tenants.into_iter().for_each(|tenant| tenant.join().unwrap());
+        gate.close();
+        dispatcher.join().unwrap();
+        running.store(false, Ordering::Relaxed);
+        device.join().unwrap();
+    });
+    assert_eq!(contexts[1..].iter().map(|c| c.launches()).sum::<u64>(), 5 * 300);
+    for context in &contexts[1..] {
+        let (ran, measured) = (300 * 20 * US * context.number, context.gpu_ns());
+        assert!(measured.abs_diff(ran) < ran / 2, "{measured} of {ran}");
+    }
+}

@@ -1,0 +1,224 @@
+//! The gate in virtual time: shares that are kept, limits that hold, a device that does not idle, and the same log from the same seed.
+
+mod pacing_support;
+
+use pacing_support::{Tenant, World};
+use pygpukit_core::pacing::Settings;
+
+const MS: u64 = 1_000_000;
+const US: u64 = 1_000;
+
+/// Worst difference between a tenant's part of the time and its share, in percentage points, over windows that move by a tenth.
+fn worst_error_pp(world: &World, from_ns: u64, until_ns: u64, window_ns: u64) -> f64 {
+    let mut worst = 0f64;
+    let mut begin = from_ns;
+    while begin + window_ns <= until_ns {
+        for (had, t) in world.had_ns(begin, begin + window_ns).iter().zip(&world.tenants) {
+            let got = *had as f64 / window_ns as f64;
+            worst = worst.max((got * 100.0 - f64::from(t.share_ppm) / 1e4).abs());
+        }
+        begin += window_ns / 10;
+    }
+    worst
+}
+
+/// What one batch can take at most.
+fn longest_batch_ns(t: &Tenant, settings: &Settings) -> u64 {
+    settings.span_ns.max(t.kernel_ns) * (100 + t.spread) / 100 + t.kernel_ns
+}
+
+fn four() -> [Tenant; 4] {
+    [
+        Tenant::backlogged(200_000, 20 * US),
+        Tenant::backlogged(500_000, 150 * US),
+        Tenant::backlogged(200_000, 400 * US),
+        Tenant::backlogged(100_000, 1000 * US),
+    ]
+}
+
+#[test]
+fn four_tenants_get_their_shares() {
+    let settings = Settings::default();
+    for seed in 0..3 {
+        let mut world = World::new(&four(), settings, seed);
+        world.run(4_000 * MS);
+        let (from, until) = (100 * MS, 3_990 * MS);
+        let (s1, ms100, ms10) = (
+            worst_error_pp(&world, from, until, 1_000 * MS),
+            worst_error_pp(&world, from, until, 100 * MS),
+            worst_error_pp(&world, from, until, 10 * MS),
+        );
+        let busy: u64 = world.had_ns(from, until).iter().sum();
+        let busy = busy as f64 / (until - from) as f64 * 100.0;
+        println!("seed {seed}: worst share error {s1:.3} pp over 1 s, {ms100:.3} over 100 ms, {ms10:.3} over 10 ms; device {busy:.2} % busy");
+        assert!(s1 <= 0.5 && ms100 <= 3.0, "what the device must reach");
+        assert!(busy > 99.0, "nothing to do for {:.2} % of the time", 100.0 - busy);
+    }
+}
+
+#[test]
+fn the_meter_agrees_with_what_ran() {
+    let mut world = World::new(&four(), Settings::default(), 11);
+    for _ in 0..20 {
+        world.run(53 * MS);
+        let view = world.gate.view();
+        let had = world.had_ns(0, view.now_ns);
+        for (tenant, had) in view.tenants.iter().zip(&had) {
+            // What is in flight is not measured yet.
+            let difference = tenant.gpu_ns.abs_diff(*had);
+            assert!(difference <= 2 * MS, "{tenant:?}, {had} had");
+        }
+        let total: u64 = view.tenants.iter().map(|t| t.gpu_ns).sum();
+        assert!(total <= view.now_ns, "{total} ns measured in {}", view.now_ns);
+    }
+    let view = world.gate.view();
+    for (tenant, t) in view.tenants.iter().zip(&world.tenants) {
+        assert!(tenant.shares_ppm[2].abs_diff(t.share_ppm) < 10_000, "{tenant:?}");
+        assert!(tenant.shares_ppm[1].abs_diff(t.share_ppm) < 30_000, "{tenant:?}");
+    }
+    assert!(world.driver.violations().is_empty(), "{:?}", world.driver.violations());
+}
+
+/// Start-time fair queueing: between two tenants that always wait, normalised service differs by at most their longest turns.
+#[test]
+fn normalised_service_of_backlogged_tenants_stays_together() {
+    let settings = Settings::default();
+    for seed in 0..4 {
+        let mut random = pacing_support::Random(seed + 100);
+        let mut tenants = Vec::new();
+        let mut left = 1_000_000;
+        for i in 0..5 {
+            let share = if i == 4 {
+                left
+            } else {
+                20_000 + random.below(u64::from(left) / 3) as u32
+            };
+            left -= share;
+            tenants.push(Tenant::backlogged(share, (20 + random.below(980)) * US));
+        }
+        let mut world = World::new(&tenants, settings, seed);
+        world.run(1_500 * MS);
+        let mut begin = 50 * MS;
+        while begin < 1_000 * MS {
+            for length in [5 * MS, 50 * MS, 400 * MS] {
+                let had = world.had_ns(begin, begin + length);
+                for (f, had_f) in tenants.iter().zip(&had) {
+                    for (m, had_m) in tenants.iter().zip(&had) {
+                        let normal = |ns: u64, t: &Tenant| ns as f64 * 1e6 / f64::from(t.share_ppm);
+                        let apart = (normal(*had_f, f) - normal(*had_m, m)).abs();
+                        let turn = |t: &Tenant| normal(2 * longest_batch_ns(t, &settings), t);
+                        assert!(
+                            apart <= turn(f) + turn(m),
+                            "{apart} ns apart after {length} ns: {f:?} {m:?}"
+                        );
+                    }
+                }
+            }
+            begin += 7 * MS;
+        }
+    }
+}
+
+#[test]
+fn a_limit_holds_in_every_window_and_is_used_up() {
+    let settings = Settings::default();
+    let limited = Tenant {
+        limit_ppm: 200_000,
+        ..Tenant::backlogged(200_000, 30 * US)
+    };
+    for other in [None, Some(Tenant::backlogged(300_000, 90 * US))] {
+        let tenants: Vec<Tenant> = std::iter::once(limited).chain(other).collect();
+        let mut world = World::new(&tenants, settings, 5);
+        world.run(2_000 * MS);
+        // One turn more than the limit, one that was in flight, and what it may be ahead.
+        for window in [2 * MS, 10 * MS, 100 * MS, 1_000 * MS] {
+            let mut begin = 20 * MS;
+            while begin + window < 1_990 * MS {
+                let had = world.had_ns(begin, begin + window)[0];
+                let slack = 2 * longest_batch_ns(&limited, &settings) + settings.lag_ns + settings.span_ns;
+                assert!(had <= window / 5 + slack, "{had} of {window}");
+                begin += window / 7;
+            }
+        }
+        let had = world.had_ns(500 * MS, 1_500 * MS)[0];
+        assert!(had >= 195 * MS, "it may have 200 ms of a second and got {had} ns");
+        assert!(world.contexts[0].throttled_ns() > 1_000 * MS);
+        let throttles = world.gate.view().throttles;
+        assert!(!throttles.is_empty() && throttles.iter().all(|t| t.number == 1 && t.from_ns < t.until_ns));
+        if other.is_some() {
+            let other = world.had_ns(500 * MS, 1_500 * MS)[1];
+            assert!(other >= 780 * MS, "the rest is free for others, who got {other} ns");
+        }
+    }
+}
+
+#[test]
+fn sleeping_saves_nothing_up() {
+    let sleeper = Tenant {
+        burst: 400,
+        pause_ns: 100 * MS,
+        ..Tenant::backlogged(500_000, 50 * US)
+    };
+    let mut world = World::new(
+        &[Tenant::backlogged(500_000, 150 * US), sleeper],
+        Settings::default(),
+        3,
+    );
+    world.run(2_000 * MS);
+    // Whenever both want the device, the one that slept gets no more than its half.
+    let ran = world.books.lock().unwrap().ran.clone();
+    let wakes: Vec<u64> = ran
+        .windows(2)
+        .filter(|pair| pair[1].tenant == 1)
+        .map(|pair| pair[1].from_ns)
+        .collect();
+    assert!(wakes.len() > 100);
+    for from in wakes.iter().step_by(50) {
+        let had = world.had_ns(*from, from + 5 * MS);
+        assert!(had[1] <= 2_500 * US + 800 * US, "{had:?} of 5 ms");
+    }
+}
+
+#[test]
+fn latency_of_a_newcomer_is_bounded_by_what_is_in_flight() {
+    let rare = Tenant {
+        burst: 1,
+        pause_ns: 3 * MS,
+        ..Tenant::backlogged(500_000, 100 * US)
+    };
+    let mut world = World::new(&[rare, Tenant::backlogged(0, 50 * US)], Settings::default(), 9);
+    world.run(1_000 * MS);
+    let mut ends = 0;
+    let mut longest = 0;
+    let ran = world.books.lock().unwrap().ran.clone();
+    for r in ran.iter().filter(|r| r.tenant == 0) {
+        longest = longest.max(r.from_ns.saturating_sub(ends + 3 * MS));
+        ends = r.to_ns;
+    }
+    println!("a newcomer waited {} us at most", longest / US);
+    assert!(longest <= 700 * US, "{longest}");
+}
+
+#[test]
+fn the_same_seed_gives_the_same_log() {
+    let log = |seed| {
+        let mut world = World::new(&four(), Settings::default(), seed);
+        world.run(200 * MS);
+        world.log
+    };
+    assert_eq!(log(1), log(1));
+    assert_ne!(log(1), log(2));
+}
+
+#[test]
+fn doubled_weights_and_idle_tenants_change_nothing() {
+    let tenants = four();
+    let mut halves = tenants;
+    halves.iter_mut().for_each(|t| t.share_ppm /= 2);
+    let log = |tenants: &[Tenant]| {
+        let mut world = World::new(tenants, Settings::default(), 1);
+        world.run(200 * MS);
+        world.log
+    };
+    assert_eq!(log(&tenants), log(&halves));
+}

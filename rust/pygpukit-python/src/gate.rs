@@ -1,0 +1,283 @@
+//! The gates of this process, one a device, as C++ calls them (native/include/pygpukit/core.h), and what they measured for Python.
+
+use std::cell::RefCell;
+use std::ffi::{c_char, c_void, CString};
+use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::thread::JoinHandle;
+
+use pygpukit_core::clock::MonotonicClock;
+use pygpukit_core::driver::{DriverError, DriverResult};
+use pygpukit_core::intern::Interner;
+use pygpukit_core::pacing::{Command, Gate, Refusal, Settings, Submitted, View, Work};
+use pygpukit_core::scheduler::TaskContext;
+
+use crate::table::TableDriver;
+
+/// A gate and the driver that its commands run on.
+struct Place {
+    gate: Gate,
+    driver: Arc<TableDriver>,
+    dispatcher: Mutex<Option<JoinHandle<()>>>,
+}
+
+const DEVICES: usize = 64;
+static PLACES: [OnceLock<Place>; DEVICES] = [const { OnceLock::new() }; DEVICES];
+static DEFERRED: AtomicU64 = AtomicU64::new(0);
+
+const STOPPED: i32 = -1;
+const FULL: i32 = -2;
+const ANY_STREAM: u64 = u64::MAX;
+
+/// The gate of a device; None for one that cannot exist.
+fn place(device: i32) -> Option<&'static Place> {
+    let slot = usize::try_from(device).ok().and_then(|device| PLACES.get(device))?;
+    if let Some(place) = slot.get() {
+        return Some(place);
+    }
+    let driver = Arc::new(TableDriver::raw(device)?);
+    Some(slot.get_or_init(|| Place {
+        gate: Gate::new(driver.clone(), Arc::new(MonotonicClock), Settings::default(), &DEFERRED),
+        driver,
+        dispatcher: Mutex::new(None),
+    }))
+}
+
+/// The gate of a device that had something to do before.
+fn known(device: i32) -> Option<&'static Place> {
+    usize::try_from(device)
+        .ok()
+        .and_then(|device| PLACES.get(device))?
+        .get()
+}
+
+fn places() -> impl Iterator<Item = (usize, &'static Place)> {
+    let slots = PLACES.iter().enumerate();
+    slots.filter_map(|(device, slot)| slot.get().map(|place| (device, place)))
+}
+
+impl Place {
+    fn ensure_dispatcher(&'static self) {
+        let mut dispatcher = self.dispatcher.lock().unwrap_or_else(PoisonError::into_inner);
+        if dispatcher.is_none() && !self.gate.is_closed() {
+            let name = format!("pygpukit-gate-{}", self.gate.device());
+            let thread = std::thread::Builder::new().name(name).spawn(|| self.gate.run());
+            // Without a thread nothing that is deferred would ever run, so that every wait would be endless.
+            *dispatcher = Some(thread.expect("the system has no thread for the gate of a device"));
+        }
+    }
+}
+
+/// What the gates measured, by device.
+pub fn views() -> Vec<(usize, View)> {
+    places().map(|(device, place)| (device, place.gate.view())).collect()
+}
+
+/// The task launches nothing more: waits a moment for its last device time.
+pub fn leave(context: &TaskContext) {
+    places().for_each(|(_, place)| place.gate.leave(context));
+}
+
+/// pk_gate_work
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct WorkIn {
+    stream: u64,
+    size: u64,
+    name: u32,
+    device: i32,
+}
+
+impl WorkIn {
+    fn work(&self) -> Work {
+        Work {
+            stream: self.stream,
+            name: self.name,
+            size: self.size,
+        }
+    }
+}
+
+/// pk_command
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct CommandIn {
+    this: *mut c_void,
+    issue: extern "C" fn(*mut c_void) -> i32,
+    keep: extern "C" fn(*mut c_void) -> *mut c_void,
+    drop: extern "C" fn(*mut c_void),
+}
+
+/// A copy of a command, which owns all it needs.
+struct Kept {
+    command: CommandIn,
+    driver: Arc<TableDriver>,
+}
+
+// SAFETY: core.h promises that a kept command may be issued and dropped on any thread.
+unsafe impl Send for Kept {}
+
+impl Command for Kept {
+    fn issue(&self) -> DriverResult<()> {
+        self.driver
+            .with_device("launching", || (self.command.issue)(self.command.this))
+    }
+}
+
+impl Drop for Kept {
+    fn drop(&mut self) {
+        (self.command.drop)(self.command.this);
+    }
+}
+
+thread_local! {
+    /// What the thread was told of a refusal, until it asks for the text; and the text it asked for last.
+    static REFUSED: RefCell<(Option<DriverError>, CString)> = RefCell::default();
+}
+
+fn told(refusal: Refusal) -> i32 {
+    let name = Interner::global().name(refusal.name).unwrap_or_default();
+    let mut error = refusal.error;
+    let code = error.code;
+    error.text = format!("{name}, launched before and deferred, was refused: {}", error.text);
+    REFUSED.with(|told| told.borrow_mut().0 = Some(error));
+    code
+}
+
+/// # Safety
+/// `context` is a handle from `SchedulerCore.context()` whose task is not finished.
+unsafe fn context_at(context: u64) -> Arc<TaskContext> {
+    let context = context as *const TaskContext;
+    // SAFETY: SchedulerCore keeps the Arc until finish(); this takes a share of it.
+    unsafe {
+        Arc::increment_strong_count(context);
+        Arc::from_raw(context)
+    }
+}
+
+/// Issues work or keeps it for its turn; never waits.
+///
+/// # Safety
+/// As core.h: a context whose task is not finished, valid work and a valid command.
+#[no_mangle]
+pub unsafe extern "C" fn pk_gate_submit(context: u64, work: *const WorkIn, command: *const CommandIn) -> i32 {
+    // SAFETY: the contract above.
+    let (context, work, command) = unsafe { (context_at(context), *work, *command) };
+    let Some(place) = place(work.device) else {
+        return (command.issue)(command.this); // which tells what is wrong
+    };
+    let issue = || match (command.issue)(command.this) {
+        0 => Ok(()),
+        code => Err(DriverError {
+            code,
+            text: String::new(), // the driver keeps it for this thread
+        }),
+    };
+    let keep = || -> Box<dyn Command> {
+        Box::new(Kept {
+            command: CommandIn {
+                this: (command.keep)(command.this),
+                ..command
+            },
+            driver: place.driver.clone(),
+        })
+    };
+    match place.gate.submit(&context, work.work(), issue, keep) {
+        Submitted::Issued => 0,
+        Submitted::Deferred => {
+            place.ensure_dispatcher();
+            0
+        }
+        Submitted::Full => FULL,
+        Submitted::Stopped => STOPPED,
+        Submitted::Refused(refusal) if refusal.error.text.is_empty() => refusal.error.code,
+        Submitted::Refused(refusal) => told(refusal),
+    }
+}
+
+/// Waits until it makes sense to submit again, at most so long.
+///
+/// # Safety
+/// As `pk_gate_submit`.
+#[no_mangle]
+pub unsafe extern "C" fn pk_gate_wait(context: u64, work: *const WorkIn, timeout_ns: u64) {
+    // SAFETY: the contract above.
+    let (context, work) = unsafe { (context_at(context), *work) };
+    if let Some(place) = place(work.device) {
+        place.gate.wait_for_room(&context, work.stream, timeout_ns);
+    }
+}
+
+/// Whether the context's task was cancelled or expired.
+///
+/// # Safety
+/// `context` is a handle from `SchedulerCore.context()` whose task is not finished.
+#[no_mangle]
+pub unsafe extern "C" fn pk_gate_stopped(context: u64) -> i32 {
+    // SAFETY: the contract above.
+    i32::from(unsafe { (*(context as *const TaskContext)).stopped() })
+}
+
+/// Work that did not pass the gate was done.
+///
+/// # Safety
+/// As `pk_gate_stopped`.
+#[no_mangle]
+pub unsafe extern "C" fn pk_gate_note(context: u64, device: i32, ns: u64) {
+    // SAFETY: the contract above.
+    let context = unsafe { context_at(context) };
+    if let Some(place) = place(device) {
+        place.gate.ran_on_host(&context, ns);
+    }
+}
+
+#[no_mangle]
+pub extern "C" fn pk_gate_deferred() -> *const AtomicU64 {
+    &DEFERRED
+}
+
+fn stream_in(stream: u64) -> Option<u64> {
+    (stream != ANY_STREAM).then_some(stream)
+}
+
+#[no_mangle]
+pub extern "C" fn pk_gate_has_deferred(device: i32, stream: u64) -> i32 {
+    i32::from(known(device).is_some_and(|place| place.gate.has_deferred(stream_in(stream))))
+}
+
+#[no_mangle]
+pub extern "C" fn pk_gate_drain(device: i32, stream: u64) -> i32 {
+    let Some(place) = known(device) else { return 0 };
+    place.gate.drain(stream_in(stream));
+    pk_gate_refusal(device, stream)
+}
+
+#[no_mangle]
+pub extern "C" fn pk_gate_refusal(device: i32, stream: u64) -> i32 {
+    known(device)
+        .and_then(|place| place.gate.take_refusal(stream))
+        .map_or(0, told)
+}
+
+#[no_mangle]
+pub extern "C" fn pk_gate_error_text(status: i32) -> *const c_char {
+    REFUSED.with(|told| {
+        let mut told = told.borrow_mut();
+        let Some(error) = told.0.take_if(|error| error.code == status) else {
+            return std::ptr::null();
+        };
+        told.1 = CString::new(error.text.replace('\0', " ")).unwrap_or_default();
+        told.1.as_ptr()
+    })
+}
+
+#[no_mangle]
+pub extern "C" fn pk_gate_close() {
+    for (_, place) in places() {
+        place.gate.close();
+        let thread = place.dispatcher.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(thread) = thread {
+            let _ = thread.join(); // it panicked at worst, which it has told
+        }
+    }
+}

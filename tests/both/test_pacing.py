@@ -1,0 +1,318 @@
+"""The gate: what contending tasks launch is deferred, keeps its order, is charged, and can be interrupted."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import threading
+import time
+
+import numpy as np
+import pytest
+
+import pygpukit as gp
+from pygpukit._core import native
+from pygpukit.core.errors import DriverError, TaskCancelledError
+from pygpukit.scheduler import Scheduler
+
+PATIENCE_S = 60
+SOURCE = """
+extern "C" __global__ void NAME(float *out, int rounds) {
+    float x = threadIdx.x;
+    for (int i = 0; i < rounds; ++i) x = fmaf(x, 0.999f, 1.0f);
+    if (x == -1.0f) out[0] = x;
+}
+"""
+STEP = """
+extern "C" __global__ void step(unsigned *x, unsigned factor, unsigned n) {
+    unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) x[i] = x[i] * factor + i;
+}
+"""
+COOPERATIVE = 1
+
+
+def kernel_of(name: str, backend_name: str):
+    """A kernel that takes some 100 us on either backend, bound to its arguments."""
+    kernel = gp.jit(SOURCE.replace("NAME", name), func=name)
+    bound = kernel[64, 256] if backend_name == "cuda" else kernel[1, 32]
+    out, rounds = gp.zeros(1), 20_000 if backend_name == "cuda" else 500
+    return lambda: bound(out, rounds)
+
+
+@contextlib.contextmanager
+def contended(backend_name: str):
+    """A scheduler in which one task launches without end, so that what others launch is deferred."""
+    launch, stop = kernel_of("rival", backend_name), threading.Event()
+
+    def rival():
+        while not stop.is_set():
+            launch()
+
+    with Scheduler(workers=3) as scheduler:
+        task = scheduler.submit(rival, bandwidth=0.2, task_id="rival")
+        end = time.monotonic() + PATIENCE_S
+        while task.stats().launches < 5 and time.monotonic() < end:
+            time.sleep(0.001)
+        try:
+            yield scheduler
+        finally:
+            stop.set()
+            task.result(PATIENCE_S)
+
+
+def copied(array):
+    other = gp.empty(array.shape, array.dtype)
+    native.copy(other, array)
+    return other
+
+
+def wall_ns(launch, count):
+    launch()
+    native.current_stream().synchronize()
+    begin = time.perf_counter_ns()
+    for _ in range(count):
+        launch()
+    native.current_stream().synchronize()
+    return time.perf_counter_ns() - begin
+
+
+def test_a_task_is_charged_with_its_device_time(backend_name):
+    launch = kernel_of("charged", backend_name)
+    scheduler = Scheduler()
+    task = scheduler.submit(wall_ns, launch, 200, bandwidth=0.5)
+    scheduler.step()
+    took_ns, stats = task.result(PATIENCE_S), task.stats()
+    assert stats.launches == 201
+    assert 0.05 * took_ns < stats.gpu_ns < 1.2 * stats.run_ns
+    assert stats.achieved_share == pytest.approx(stats.gpu_ns / stats.run_ns)
+    assert stats.throttled_ns == 0 and stats.share_1s == 0, "it has no limit, and has ended"
+    again = scheduler.submit(int)
+    scheduler.step()
+    assert again.stats().gpu_ns == 0
+    scheduler.close()
+
+
+def test_fills_copies_and_graphs_are_charged_too(backend_name):
+    def fills():
+        full = gp.full(1 << 18, 3.0)
+        native.current_stream().synchronize()
+        return full
+
+    source = gp.zeros(1 << 18)
+
+    def copies():
+        return copied(source).to_numpy()
+
+    launch = kernel_of("captured", backend_name)
+    launch()
+
+    def graphs():
+        with gp.Stream() as stream, stream.capture() as graph:
+            for _ in range(5):
+                launch()
+        for _ in range(3):
+            graph.launch()
+        gp.synchronize()
+
+    for work in (fills, copies, graphs):
+        with Scheduler() as scheduler:
+            task = scheduler.submit(work, bandwidth=0.5)
+            task.result(PATIENCE_S)
+            assert task.stats().gpu_ns > 0 and task.stats().launches > 0, work.__name__
+
+
+def test_contending_tasks_are_measured_one_at_a_time(backend_name):
+    with contended(backend_name) as scheduler:
+        launch, stop = kernel_of("other", backend_name), threading.Event()
+
+        def backlog():
+            while not stop.is_set():
+                launch()
+
+        task = scheduler.submit(backlog, bandwidth=0.8, task_id="other")
+        time.sleep(0.2)
+        first = scheduler.snapshot()["devices"][0]
+        time.sleep(0.3)
+        last, running = scheduler.snapshot()["devices"][0], task.stats()
+        stop.set()
+        task.result(PATIENCE_S)
+    got = {name: last["tasks"][name]["gpu_ns"] - first["tasks"][name]["gpu_ns"] for name in ("rival", "other")}
+    assert all(got.values())
+    in_flight_ns = 5_000_000  # finished before the first look, booked after it
+    assert sum(got.values()) <= (last["now_ns"] - first["now_ns"]) * 1.02 + in_flight_ns, got
+    assert last["tasks"]["other"]["waited_ns"] > 0 and task.pacing_delay_count > 0
+    assert 0 < running.share_100ms <= 1.1
+    assert scheduler.snapshot()["devices"][0]["tasks"] == {}, "they have ended"
+
+
+def test_a_guaranteed_task_is_limited_to_its_share(backend_name):
+    launch = kernel_of("limited", backend_name)
+    with Scheduler() as scheduler:
+        task = scheduler.submit(wall_ns, launch, 150, bandwidth=0.25, policy="guaranteed")
+        task.result(PATIENCE_S)
+        stats = task.stats()
+        throttles = scheduler.snapshot()["devices"][0]["throttles"]
+    assert stats.throttled_ns > 0 and stats.achieved_share < 0.4
+    mine = [t for t in throttles if t["task"] == task.id]
+    assert mine and all(t["from_ns"] < t["until_ns"] for t in mine)
+
+
+def mixed_work(seed):
+    """Launches whose order shows in the result, between all that must not pass them."""
+    random = np.random.default_rng(seed)
+    values = random.integers(0, 2**32, 777, dtype=np.uint32)
+    step = gp.jit(STEP, func="step")
+    bound, other = step[4, 256], gp.Stream()
+    x = gp.from_numpy(values)
+    for factor in random.integers(1, 2**31, 40).tolist():
+        bound(x, factor, x.size)
+    early = x.to_numpy()  # a copy to the host
+    x[:100] = 7  # a fill
+    bound(x, 3, x.size)
+    with gp.Stream() as graph_stream, graph_stream.capture() as graph:
+        step[4, 256](x, 5, x.size)
+    gp.synchronize()
+    graph.launch()
+    gp.synchronize()
+    done = gp.Event()
+    bound(x, 9, x.size)
+    done.record()
+    other.wait_event(done)
+    with other:  # work of another stream after an event of this one, and memory that goes back to it
+        for _ in range(20):
+            y = copied(x)
+            step[4, 256](y, 11, y.size)
+            del y
+        step[4, 256](x, 13, x.size)
+        other.synchronize()
+    bound(x, 17, x.size)
+    late = (copied(x).to_numpy(), gp.exp(gp.from_numpy(values[:300].astype(np.float32) / 2**33)).to_numpy())
+    return early, *late
+
+
+def test_results_are_the_same_bits_however_contended(backend_name):
+    expected = [mixed_work(seed) for seed in range(2)]
+    with contended(backend_name) as scheduler:
+        tasks = [scheduler.submit(mixed_work, seed, bandwidth=0.3) for seed in range(2)]
+        for task, wanted in zip(tasks, expected, strict=True):
+            for got, want in zip(task.result(PATIENCE_S), wanted, strict=True):
+                assert got.tobytes() == want.tobytes() and got.shape == want.shape
+            assert task.pacing_delay_count > 0, "nothing was deferred"
+
+
+def test_what_is_deferred_is_not_done(backend_name):
+    """A stream with deferred launches is busy, and an event recorded after them is passed after them."""
+
+    def work(launch):
+        stream, event = native.current_stream(), native.Event(False)
+        for _ in range(10):
+            launch()
+        busy = not stream.query()
+        event.record(stream)
+        event.synchronize()
+        return busy, stream.query()
+
+    with contended(backend_name) as scheduler:
+        launch = kernel_of("pending", backend_name)
+        task = scheduler.submit(work, launch, bandwidth=0.1)
+        assert task.result(PATIENCE_S) == (True, True)
+        assert task.stats().launches == 10
+
+
+def test_a_refused_launch_is_told_at_the_next_call(backend_name):
+    info = native.device_info(native.current_device())
+    blocks = 100 * int(info["multiprocessor_count"]) * int(info["max_threads_per_multiprocessor"])
+    kernel = gp.jit(SOURCE.replace("NAME", "too_large"), func="too_large")
+    too_large = kernel._bind((blocks, 1, 1), (32, 1, 1), 0, None, COOPERATIVE)  # bind() would refuse it
+
+    def work():
+        too_large(gp.zeros(1), 1)
+        native.current_stream().synchronize()
+
+    with contended(backend_name) as scheduler:
+        launch = kernel_of("fine", backend_name)
+        task = scheduler.submit(work, bandwidth=0.3)
+        with pytest.raises(DriverError, match="too_large, launched before and deferred, was refused"):
+            task.result(PATIENCE_S)
+        assert scheduler.submit(wall_ns, launch, 5).result(PATIENCE_S) > 0, "the gate works on"
+
+
+def test_launch_many_is_many_launches(backend_name):
+    step = gp.jit(STEP, func="step")
+    x = gp.from_numpy(np.arange(300, dtype=np.uint32))
+    native.launch_many(step[2, 256], (x, 3, 300), 5)
+    expected = np.arange(300, dtype=np.uint32)
+    for _ in range(5):
+        expected = expected * np.uint32(3) + np.arange(300, dtype=np.uint32)
+    np.testing.assert_array_equal(x.to_numpy(), expected)
+    with pytest.raises(ValueError, match="at least 1"):
+        native.launch_many(step[2, 256], (x, 3, 300), 0)
+    with pytest.raises(TypeError):
+        native.launch_many(step[2, 256], (x, "three", 300), 1)
+
+
+def endless(launch, seen):
+    try:
+        while True:
+            launch()
+    except TaskCancelledError as error:
+        seen.append(error)
+        raise
+
+
+def test_a_task_that_waits_for_room_can_be_cancelled(backend_name):
+    launch, seen = kernel_of("stopped", backend_name), []
+    with Scheduler() as scheduler:
+        task = scheduler.submit(endless, launch, seen, bandwidth=0.1, policy="guaranteed")
+        end = time.monotonic() + PATIENCE_S
+        while task.stats().pacing_delay_count < 20 and time.monotonic() < end:
+            time.sleep(0.001)
+        time.sleep(0.05)  # its line is full by now
+        launched = task.stats().launches
+        assert task.cancel()
+        while not seen and time.monotonic() < end:
+            time.sleep(0.001)
+    assert seen and task.phase == "Cancelled"
+    assert task.pacing_delay_count > launched, "most of its launches never ran"
+
+
+def test_ctrl_c_reaches_a_waiting_launch(backend_name):
+    launch = kernel_of("interrupted", backend_name)
+    scheduler = Scheduler()
+    task = scheduler.submit(endless, launch, [], bandwidth=0.1, policy="guaranteed")
+    timer = threading.Timer(0.3, os.kill, [os.getpid(), signal.SIGINT])
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        scheduler.step()
+    assert task.phase == "Cancelled"
+    after = scheduler.submit(wall_ns, launch, 3)
+    scheduler.step()
+    assert after.result(PATIENCE_S) > 0, "the gate works on"
+    scheduler.close()
+
+
+def test_a_task_that_fails_leaves_the_gate_open(backend_name):
+    launch = kernel_of("raises", backend_name)
+
+    def fails():
+        launch()
+        launch()
+        raise LookupError("on the way")
+
+    with Scheduler() as scheduler:
+        for _ in range(3):
+            with pytest.raises(LookupError):
+                scheduler.submit(fails, bandwidth=0.9).result(PATIENCE_S)
+        assert scheduler.submit(wall_ns, launch, 5).result(PATIENCE_S) > 0
+
+
+def test_outside_of_tasks_nothing_is_charged(backend_name):
+    launch = kernel_of("outside", backend_name)
+    with Scheduler() as scheduler:
+        task = scheduler.submit(wall_ns, launch, 2, bandwidth=0.5)
+        task.result(PATIENCE_S)
+        before = task.stats().gpu_ns
+        wall_ns(launch, 20)
+        assert task.stats().gpu_ns == before
