@@ -51,23 +51,17 @@ __device__ __forceinline__ void read_weights(const W *from, A (&values)[N]) {
   }
 }
 
-// How weights lie beside elements: one each for neighbours, where some may be missing, or any number of elements to
-// one.
-enum WeightForm { kNone = 0, kScale = 1, kShift = 2, kBoth = 3, kShared = 4 };
-
-template <bool Dense, class A, class W>
-__device__ __forceinline__ WeightForm form_of(const Weights<A, W> &weights) {
-  if (!Dense || weights.per_weight != 1) return kShared;
-  return static_cast<WeightForm>((weights.scaled ? kScale : kNone) + (weights.shifted ? kShift : kNone));
-}
+// How weights lie beside elements, which the host knows: as many to one as there are neighbours, a scale and perhaps a
+// shift; or, shared, any number of elements to one, either of them or none.
+enum WeightForm { kShared, kScale, kBoth };
 
 // The weights beside N elements from number i on.
 template <WeightForm Form, bool Dense, class A, class W, int N>
 struct Beside {
   A scale[N], shift[N], factor, term;
   __device__ __forceinline__ void read(const Weights<A, W> &weights, long long i) {
-    if constexpr (Form == kScale || Form == kBoth) read_weights(weights.scale + i, scale);
-    if constexpr (Form == kShift || Form == kBoth) read_weights(weights.shift + i, shift);
+    if constexpr (Form != kShared) read_weights(weights.scale + i, scale);
+    if constexpr (Form == kBoth) read_weights(weights.shift + i, shift);
     if constexpr (Form == kShared && Dense) weights.read(i / weights.per_weight, factor, term);
   }
 };
@@ -87,7 +81,7 @@ __device__ __forceinline__ Pack<T, N> weighted(A (&values)[N], A inverse, Beside
     } else if constexpr (Form == kBoth) {
       values[j] = fma(value, beside.scale[j], beside.shift[j]);
     } else {
-      values[j] = Form == kScale ? value * beside.scale[j] : Form == kShift ? value + beside.shift[j] : value;
+      values[j] = value * beside.scale[j];
     }
   }
   return narrow_pack<T, N>(values);
@@ -132,27 +126,8 @@ __device__ __forceinline__ void write_long(const T *from, T *to, const RowWork &
   }
 }
 
-// One function for each form: f<Form>(...), chosen once for a row.
-#define PK_BY_FORM(form, f, ...)         \
-  switch (form) {                        \
-    case kNone:                          \
-      f<kNone, Dense, T>(__VA_ARGS__);   \
-      break;                             \
-    case kScale:                         \
-      f<kScale, Dense, T>(__VA_ARGS__);  \
-      break;                             \
-    case kShift:                         \
-      f<kShift, Dense, T>(__VA_ARGS__);  \
-      break;                             \
-    case kBoth:                          \
-      f<kBoth, Dense, T>(__VA_ARGS__);   \
-      break;                             \
-    default:                             \
-      f<kShared, Dense, T>(__VA_ARGS__); \
-  }
-
 // A group of threads has one or two rows: two share every wait, and every weight that is read, and so need the same.
-template <class T, class W, bool Dense, int Threads, int Together>
+template <class T, class W, bool Dense, int Threads, int Together, WeightForm Form>
 __global__ void __launch_bounds__(Threads, least_blocks<Threads>(8))
     norm_rows(const T *in, const W *scale, const W *shift, T *out, const __grid_constant__ NormWork work) {
   using A = compute_t<T>;
@@ -202,11 +177,11 @@ __global__ void __launch_bounds__(Threads, least_blocks<Threads>(8))
   all_fold(Plus(), square, lanes, squares);
   for (int r = 0; r < Together; ++r) inverse[r] = A(1) / sqrt(square[r] / divisor + static_cast<A>(work.epsilon));
   const Weights<A, W> weights = weights_of<A>(work, rows[0], scale, shift);
-  PK_BY_FORM(form_of<Dense>(weights), write_held, out, work, rows, held, mean, inverse, weights);
+  write_held<Form, Dense>(out, work, rows, held, mean, inverse, weights);
 }
 
 // Rows read once for the mean, once for the variance, once for the result.
-template <class T, class W, bool Dense>
+template <class T, class W, bool Dense, WeightForm Form>
 __global__ void __launch_bounds__(kLongRow)
     norm_long(const T *in, const W *scale, const W *shift, T *out, const __grid_constant__ NormWork work) {
   using A = compute_t<T>;
@@ -241,7 +216,7 @@ __global__ void __launch_bounds__(kLongRow)
   const A variance = all_fold(Plus(), square, kLongRow, squares) / static_cast<A>(size);
   const A inverse = A(1) / sqrt(variance + static_cast<A>(work.epsilon));
   const Weights<A, W> weights = weights_of<A>(work, row, scale, shift);
-  PK_BY_FORM(form_of<Dense>(weights), write_long, from, to, work.row, row.lane, mean, inverse, weights);
+  write_long<Form, Dense>(from, to, work.row, row.lane, mean, inverse, weights);
 }
 
 }  // namespace pk

@@ -37,15 +37,14 @@ def run(core: _core.SchedulerCore, task: Task, own_stream: Callable[[], native.S
     except BaseException as raised:
         task._error = error = raised
         task._value = None
+        if isinstance(raised, KeyboardInterrupt):
+            core.cancel(task.id)  # what it launched and has not begun is dropped, not waited for
         if stream is not None:
-            with contextlib.suppress(
-                Exception
-            ):  # the first error is the cause; what it reserved is free only when idle
+            # The first error is the cause; what it reserved is free only when idle.
+            with contextlib.suppress(Exception):
                 stream.synchronize()
     finally:
         leave(before)
-    if isinstance(error, KeyboardInterrupt):
-        core.cancel(task.id)
     if error is None:
         core.finish(task.id)
     else:

@@ -150,7 +150,7 @@ def test_contending_tasks_are_measured_one_at_a_time(backend_name):
 def test_a_guaranteed_task_is_limited_to_its_share(backend_name):
     launch = kernel_of("limited", backend_name)
     with Scheduler() as scheduler:
-        task = scheduler.submit(wall_ns, launch, 150, bandwidth=0.25, policy="guaranteed")
+        task = scheduler.submit(wall_ns, launch, 150, bandwidth=0.25, memory="1MB", policy="guaranteed")
         task.result(PATIENCE_S)
         stats = task.stats()
         throttles = scheduler.snapshot()["devices"][0]["throttles"]
@@ -265,7 +265,7 @@ def endless(launch, seen):
 def test_a_task_that_waits_for_room_can_be_cancelled(backend_name):
     launch, seen = kernel_of("stopped", backend_name), []
     with Scheduler() as scheduler:
-        task = scheduler.submit(endless, launch, seen, bandwidth=0.1, policy="guaranteed")
+        task = scheduler.submit(endless, launch, seen, bandwidth=0.1, memory="1MB", policy="guaranteed")
         end = time.monotonic() + PATIENCE_S
         while task.stats().pacing_delay_count < 20 and time.monotonic() < end:
             time.sleep(0.001)
@@ -281,7 +281,7 @@ def test_a_task_that_waits_for_room_can_be_cancelled(backend_name):
 def test_ctrl_c_reaches_a_waiting_launch(backend_name):
     launch = kernel_of("interrupted", backend_name)
     scheduler = Scheduler()
-    task = scheduler.submit(endless, launch, [], bandwidth=0.1, policy="guaranteed")
+    task = scheduler.submit(endless, launch, [], bandwidth=0.1, memory="1MB", policy="guaranteed")
     timer = threading.Timer(0.3, os.kill, [os.getpid(), signal.SIGINT])
     timer.start()
     with pytest.raises(KeyboardInterrupt):

@@ -101,7 +101,15 @@ def catalogue() -> Iterator[tuple[str, tuple[str, ...]]]:
     """(source, name expressions) of every kernel that the functions above can ask for."""
     for name in rowwise.FLOATS:
         for types in dict.fromkeys((_types(name, name), _types(name, "float32" if name != "float64" else name))):
-            yield SOURCE, tuple(rowwise.kernels("norm", types, DataType.from_string(name).itemsize, pairs=True))
+            yield (
+                SOURCE,
+                tuple(rowwise.kernels("norm", types, DataType.from_string(name).itemsize, pairs=True, last=_forms)),
+            )
+
+
+def _forms(dense: bool) -> list[str]:
+    """norm.cu: WeightForm."""
+    return [f", pk::{form}" for form in (("kShared", "kScale", "kBoth") if dense else ("kShared",))]
 
 
 def _types(name: str, weights: str) -> str:
@@ -160,16 +168,20 @@ def _on_device(norm: _Norm, a: GPUArray, weights: tuple[GPUArray | None, ...], o
     elements, start = span(a)
     strides, out_strides = (tuple(step // a.itemsize for step in x.strides) for x in (a, out))
     per_load = 16 // a.itemsize
-    aligned = norm.per_weight == 1 or norm.per_weight % per_load == 0
+    # Where neighbours have a weight each, the dense kernels want a scale.
+    aligned = (norm.per_weight == 1 and (scale is not None or shift is None)) or norm.per_weight % per_load == 0
     for array in (a, out, scale, shift):
         aligned = aligned and (array is None or array.device_ptr % 16 == 0)
     work = rowwise.plan(a.shape, strides, out_strides, a.ndim - 1, start, a.itemsize, aligned, pairs=norm.rows == 1)
     given = [weight for weight in weights if weight is not None]
     weight_type = given[0].dtype.name if given else a.dtype.name
+    form = (
+        "kShared" if scale is None or norm.per_weight != 1 or not work.dense else "kScale" if shift is None else "kBoth"
+    )
     flags = (norm.center, scale is not None, shift is not None, norm.per_weight, norm.rows)
     builtin.launch(
         SOURCE,
-        work.kernel("norm", _types(a.dtype.name, weight_type), pairs=True),
+        work.kernel("norm", _types(a.dtype.name, weight_type), pairs=True, last=f", pk::{form}"),
         (work.blocks, 1, 1),
         (work.threads, 1, 1),
         elements,

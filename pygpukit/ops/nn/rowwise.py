@@ -6,6 +6,7 @@ How many threads a row gets follows from its length and type alone, so a row's b
 from __future__ import annotations
 
 import struct
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from math import prod
@@ -45,14 +46,15 @@ class Work:
     layout: bytes
     together: int = 1
 
-    def kernel(self, family: str, types: str, pairs: bool = False) -> str:
-        """The name expression of the kernel. pairs: the family's kernels say how many rows a group has."""
+    def kernel(self, family: str, types: str, pairs: bool = False, last: str = "") -> str:
+        """The name expression of the kernel. pairs: the family's kernels say how many rows a group has. last: further
+        arguments of the template."""
         if self.form == "columns":
             return f"pk::{family}_columns<{types}>"
         flag = "true" if self.dense else "false"
         if self.form == "long":
-            return f"pk::{family}_long<{types}, {flag}>"
-        return f"pk::{family}_rows<{types}, {flag}, {self.threads}{f', {self.together}' if pairs else ''}>"
+            return f"pk::{family}_long<{types}, {flag}{last}>"
+        return f"pk::{family}_rows<{types}, {flag}, {self.threads}{f', {self.together}' if pairs else ''}{last}>"
 
 
 @lru_cache(maxsize=4096)
@@ -102,12 +104,22 @@ def plan(
     return Work(form, dense, blocks, threads, struct.pack(f"<{len(fields)}q", *fields), together)
 
 
-def kernels(family: str, types: str, itemsize: int, pairs: bool = False) -> list[str]:
-    """Name expressions of all kernels along rows of a family."""
-    found = [f"pk::{family}_long<{types}, {flag}>" for flag in ("true", "false")]
+def kernels(
+    family: str,
+    types: str,
+    itemsize: int,
+    pairs: bool = False,
+    last: Callable[[bool], Iterable[str]] = lambda _: ("",),
+) -> list[str]:
+    """Name expressions of all kernels along rows of a family. last: further arguments of dense and of other ones."""
     most = _most_threads(itemsize)
     sizes = (f"{_BLOCK}, 2", f"{_PAIRED}, 2", f"{most}, 1") if pairs else (f"{_BLOCK}", f"{most}")
-    return found + [f"pk::{family}_rows<{types}, {flag}, {each}>" for flag in ("true", "false") for each in sizes]
+    found = []
+    for dense, flag in ((True, "true"), (False, "false")):
+        for more in last(dense):
+            found += [f"pk::{family}_long<{types}, {flag}{more}>"]
+            found += [f"pk::{family}_rows<{types}, {flag}, {size}{more}>" for size in sizes]
+    return found
 
 
 def _most_threads(itemsize: int) -> int:

@@ -70,6 +70,8 @@ const LEAVE_STEPS: u32 = 500;
 const LONGEST_WAIT_NS: u64 = 100_000;
 /// A sleep takes this much longer than asked for; a wait that is shorter spins.
 const SLEEP_MORE_NS: u64 = 70_000;
+/// So soon a task that was cancelled meanwhile is seen.
+const LONGEST_PAUSE: Duration = Duration::from_millis(20);
 /// How long the dispatcher stays awake with nothing to do.
 const LINGER_NS: u64 = 200_000;
 
@@ -357,7 +359,7 @@ impl Gate {
         if ns <= SLEEP_MORE_NS {
             return std::thread::yield_now();
         }
-        let most = Duration::from_nanos(ns - SLEEP_MORE_NS);
+        let most = Duration::from_nanos(ns - SLEEP_MORE_NS).min(LONGEST_PAUSE);
         if line.is_empty() {
             let queue = lock(&self.queue); // all are held by limits; others may come
             let _awake = self.work.wait_timeout(queue, most);

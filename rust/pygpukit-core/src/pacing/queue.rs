@@ -267,11 +267,26 @@ impl Queue {
         Some(refusal)
     }
 
+    /// A task that was cancelled and still has commands here.
+    fn stopped(&self) -> Option<u32> {
+        let stopped = |t: &Tenant| t.context.stopped() && !t.line.is_empty();
+        let found = self.tenants.iter().position(|t| t.as_ref().is_some_and(stopped));
+        found.map(|id| id as u32)
+    }
+
     /// Commands that may be issued now, given what is unfinished on the device: one batch is enough there, or two that may end sooner
     /// than estimated while all tenants have work.
     pub fn take(&mut self, in_flight_ns: u64, flying: usize, now_ns: u64) -> Option<Batch> {
         while let Some(id) = self.fair.release(now_ns) {
             self.count_held(id, now_ns);
+        }
+        if let Some(id) = self.stopped() {
+            // Whatever its limit: those who wait for its line to be empty must not wait for its turn.
+            self.drop_line(id);
+            return Some(Batch {
+                tenant: id,
+                items: Vec::new(),
+            });
         }
         let span_ns = self.span_ns(now_ns);
         let enough = in_flight_ns > span_ns && (flying > 1 || span_ns == self.settings.short_span_ns);
@@ -280,13 +295,6 @@ impl Queue {
         }
         let id = self.fair.pick()?;
         self.count_wait(id, now_ns);
-        if self.tenant(id).context.stopped() {
-            self.drop_line(id);
-            return Some(Batch {
-                tenant: id,
-                items: Vec::new(),
-            });
-        }
         let (mut items, mut batch_ns) = (Vec::new(), 0);
         while let Some(first) = self.tenant(id).line.front() {
             let (work, queued_ns) = (first.work, first.cost.ns);
