@@ -128,7 +128,7 @@ __device__ __forceinline__ void write_long(const T *from, T *to, const RowWork &
 
 // A group of threads has one or two rows: two share every wait, and every weight that is read, and so need the same.
 template <class T, class W, bool Dense, int Threads, int Together, WeightForm Form>
-__global__ void __launch_bounds__(Threads, least_blocks<Threads>(8))
+__global__ void __launch_bounds__(Threads, least_blocks<Threads>(7))
     norm_rows(const T *in, const W *scale, const W *shift, T *out, const __grid_constant__ NormWork work) {
   using A = compute_t<T>;
   constexpr int N = per_load<T>();

@@ -137,8 +137,8 @@ __global__ void __launch_bounds__(kThreads, kBlocks)
   const T *first = in + at[0] + column * plan.column_stride;
   const auto row_at = [&](long long row) {
     if constexpr (Dense) return first + plan.reduced.start[0] + row * plan.reduced.stride[0][0];
-    long long where[1];
-    place(plan.reduced, row, where);
+    long long where[1] = {plan.reduced.start[0] + row * plan.reduced.stride[0][0]};
+    if (plan.reduced.ndim > 1) place_by_axes(plan.reduced, row, where);
     return first + where[0];
   };
   State state[N];

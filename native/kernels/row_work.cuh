@@ -81,9 +81,9 @@ __device__ __forceinline__ void read_row(const T *in, const RowWork &work, const
 #pragma unroll
   for (int k = 0; k < Each; ++k) {
     const int i = (k * lanes + row.lane) * N;
-    held[k].keep(none);
-    if (i >= size) continue;
-    if constexpr (Dense) {
+    if (i >= size) {
+      held[k].keep(none);
+    } else if constexpr (Dense) {
       held[k].load(in + row.in + i);
     } else {
       held[k].keep(read<false>(in + row.in, work, i, fill));

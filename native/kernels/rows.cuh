@@ -172,7 +172,7 @@ __device__ __forceinline__ void place_in(const Layout<Operands> &layout, Index i
   }
 }
 
-// As locate(), kept short and out of line: hot loops do not call it.
+// As locate(), kept short and out of line: for what is read element by element.
 template <int Operands>
 __device__ __noinline__ void place_by_axes(const Layout<Operands> &layout, long long index, long long *at) {
   if (layout.size <= 0x7fffffffLL) {
@@ -182,12 +182,11 @@ __device__ __noinline__ void place_by_axes(const Layout<Operands> &layout, long 
   }
 }
 
+// As locate(), inline: for what is done once a row. A call would cost a short row's kernel a tenth of its time.
 template <int Operands>
 __device__ __forceinline__ void place(const Layout<Operands> &layout, long long index, long long (&at)[Operands]) {
   if (layout.ndim > 1) {
-    long long found[Operands];  // in memory, for the call; `at` stays in registers
-    place_by_axes(layout, index, found);
-    for (int k = 0; k < Operands; ++k) at[k] = found[k];
+    place_in(layout, static_cast<unsigned long long>(index), at);
   } else {
     for (int k = 0; k < Operands; ++k) at[k] = layout.start[k] + index * layout.stride[k][0];
   }

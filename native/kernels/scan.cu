@@ -171,12 +171,12 @@ __global__ void __launch_bounds__(256, sizeof(O) < 4 ? 3 : 2)
     row = static_cast<long long>(blockIdx.x) * 8 + warp;
     if (row >= p.lines.size) return;
   } else {
-    row = blockIdx.x;
-    tile = row % p.pieces;
-    row /= p.pieces;
+    const unsigned pieces = static_cast<unsigned>(p.pieces);  // there are as many blocks, so 32 bits do
+    row = blockIdx.x / pieces;
+    tile = blockIdx.x % pieces;
   }
   long long at[2];
-  locate(p.lines, row, at);
+  place(p.lines, row, at);
   const long long first = tile * p.per_piece + (Warps == 1 ? 0 : warp * kPerWarp);
   at[0] += first * p.step[0];
   at[1] += first * p.step[1];
@@ -198,14 +198,16 @@ __global__ void __launch_bounds__(256, sizeof(O) < 4 ? 3 : 2)
     }
   }
 
-  A before[kVectors];  // this thread's elements, in the warp's piece
+  // What comes before this thread's elements in the warp's piece: in registers it would cost a block on the SM.
+  __shared__ A parked[kVectors][256];
+  A *const before = &parked[0][threadIdx.x];
   A total = Op::template identity<A>();
   for (int k = 0; k < kVectors; ++k) {
     A x[N];
     take_vector<Op>(raw[k].pack(), count - (k * 32 + lane) * N, whole, x);
     const A inclusive = scan_warp<Op>(x[N - 1], lane);
     const A exclusive = from_lane(inclusive, lane == 0 ? 0 : lane - 1);
-    before[k] = lane == 0 ? total : Op::apply(total, exclusive);
+    before[k * 256] = lane == 0 ? total : Op::apply(total, exclusive);
     total = Op::apply(total, from_lane(inclusive, 31));
   }
 
@@ -235,7 +237,7 @@ __global__ void __launch_bounds__(256, sizeof(O) < 4 ? 3 : 2)
     A x[N];
     raw[k].again();
     take_vector<Op>(raw[k].pack(), count - (k * 32 + lane) * N, whole, x);
-    const A offset = Op::apply(prefix, before[k]);
+    const A offset = Op::apply(prefix, before[k * 256]);
     for (int j = 0; j < N; ++j) x[j] = Op::apply(offset, x[j]);
     Pack<O, N> pack;
     if constexpr (same_type<compute_t<O>, A>) {

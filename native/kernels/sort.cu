@@ -194,9 +194,10 @@ __global__ void __launch_bounds__(kMaxThreads)
   __shared__ unsigned counts[kPasses * kDigits * kCopies];
   for (int i = threadIdx.x; i < kPasses * kDigits * kCopies; i += kMaxThreads) counts[i] = 0;
   __syncthreads();
-  const long long row = blockIdx.x / p.pieces;
+  const unsigned pieces = static_cast<unsigned>(p.pieces);
+  const long long row = blockIdx.x / pieces;
   const long long span = (p.length + p.pieces - 1) / p.pieces;
-  const long long begin = blockIdx.x % p.pieces * span;
+  const long long begin = blockIdx.x % pieces * span;
   const long long end = begin + span < p.length ? begin + span : p.length;
   const T *const own = in + row * p.length;
   const int copy = threadIdx.x % kCopies;
@@ -268,8 +269,9 @@ __global__ void __launch_bounds__(kMaxThreads, 2)
   T *const keys = reinterpret_cast<T *>(shared.keys);
 
   const long long number = blockIdx.x;
-  const long long row = number / p.pieces;
-  const long long part = number - row * p.pieces;
+  const unsigned pieces = static_cast<unsigned>(p.pieces);  // there are as many blocks, so 32 bits do
+  const long long row = blockIdx.x / pieces;
+  const long long part = blockIdx.x % pieces;
   const unsigned long long *const bins = state + (row * kPasses + p.pass) * kDigits;
   unsigned long long *const words = state + p.rows * kPasses * kDigits + number * kDigits;
   const long long base = row * p.length;

@@ -56,10 +56,11 @@ def _factors(dtype: str, *shape: int) -> gp.GPUArray:
 
 def _rows(ctype: str) -> Iterator[Call]:
     dtype = next(name for name in rowwise.FLOATS if pointwise.CTYPES[name] == ctype)
-    # Of a row held by 128 threads, by as many as a block may have, and of one that is read several times.
+    # Rows of a block of 128 threads and of 256, two at a time; of the largest block; and ones read several times.
     itemsize = DataType.from_string(dtype).itemsize
-    held = [threads * rowwise._HELD * 16 // itemsize for threads in (rowwise._BLOCK, rowwise._most_threads(itemsize))]
-    for length in (64, held[0] + 64, held[1] + 64):
+    loads = (rowwise._BLOCK * rowwise._HELD // 2, rowwise._PAIRED * rowwise._HELD // 2)
+    loads += (rowwise._most_threads(itemsize) * rowwise._HELD,)
+    for length in (64, *(64 + each * 16 // itemsize for each in loads)):
         for extra in (0, 1):
             x = numbers(dtype, 2, length + extra)
             yield Call(gp.softmax, (x,))
@@ -68,7 +69,8 @@ def _rows(ctype: str) -> Iterator[Call]:
                 scale, shift = numbers(weights, length + extra), numbers(weights, length + extra)
                 yield Call(gp.rmsnorm, (x, scale))
                 yield Call(gp.layernorm, (x, scale, shift))
-        yield Call(gp.l2norm, (x[:, ::-1],))
+                yield Call(lambda x, g, b: gp.groupnorm(x.reshape(2, 1, -1), 1, g[:1], b[:1]), (x, scale, shift))
+        yield Call(lambda x: [gp.l2norm(x), gp.l2norm(x[:, ::-1])], (numbers(dtype, 3, length),))
     yield Call(lambda x: gp.softmax(x, 1), (numbers(dtype, 3, 70, 5),))
     for spatial in (8, 9):
         yield Call(
