@@ -176,6 +176,51 @@ static py::dict waited() {
   return times;
 }
 
+namespace {
+
+// Events at the present ends of streams that are not idle.
+class Marks {
+ public:
+  ~Marks() {
+    for (const uint64_t event : events_) g_driver->event_destroy(event);
+  }
+
+  void add(uint64_t stream) {
+    pk_status status = g_driver->stream_query(stream);
+    streams_.push_back(stream);
+    if (status == PK_ERROR_NOT_READY) {
+      uint64_t event = 0;
+      NoGil released;
+      status = g_driver->event_create(0, &event);
+      if (status == PK_OK) {
+        events_.push_back(event);
+        status = g_driver->event_record(event, stream);
+      }
+    }
+    if (failed_ == PK_OK) failed_ = status;
+  }
+
+  pk_status query() {
+    if (failed_ != PK_OK) return failed_;
+    for (; next_ < events_.size(); ++next_) {
+      const pk_status status = g_driver->event_query(events_[next_]);
+      if (status != PK_OK) return status;
+    }
+    for (const uint64_t stream : streams_) {  // which tell of faults
+      const pk_status status = g_driver->stream_query(stream);
+      if (status != PK_OK && status != PK_ERROR_NOT_READY) return status;
+    }
+    return PK_OK;
+  }
+
+ private:
+  std::vector<uint64_t> streams_, events_;
+  size_t next_ = 0;
+  pk_status failed_ = PK_OK;
+};
+
+}  // namespace
+
 static void synchronize() {
   need_backend();
   if (!refuse_capturing("waiting for the device")) throw py::error_already_set();
@@ -183,15 +228,12 @@ static void synchronize() {
   for (const std::weak_ptr<Stream> &weak : *g_streams) {
     if (auto stream = weak.lock()) streams.push_back(std::move(stream));
   }
-  const auto idle = [&streams, next = size_t{0}]() mutable -> pk_status {
-    for (; next < streams.size(); ++next) {
-      const pk_status status = g_driver->stream_query(streams[next]->handle);
-      if (status != PK_OK) return status;
-    }
-    return g_driver->stream_query(0);
-  };
+  // What others launch meanwhile is not waited for, or one that never stops would keep this waiting for ever.
   const uint64_t begin_ns = pk_now_ns();
-  if (!wait_until(idle, "waiting for the device")) throw py::error_already_set();
+  Marks marks;
+  for (const auto &stream : streams) marks.add(stream->handle);
+  marks.add(0);
+  if (!wait_until([&marks] { return marks.query(); }, "waiting for the device")) throw py::error_already_set();
   note_waited(0, begin_ns);
   for (const auto &stream : streams) note_waited(stream->handle, begin_ns);
   let_go_of_passed();

@@ -35,7 +35,8 @@ _OTHER_HEADERS = {
     ),
 }  # fmt: skip
 
-_KEPT_PRECOMPILED = 8  # about 9 MB each
+_KEPT_PRECOMPILED = 8  # about 9 MB each; more while they are in use
+_IN_USE_SECONDS = 3600.0
 _UNUSED_SECONDS = 30 * 24 * 3600.0  # then the headers of another version go
 
 _lock = threading.Lock()
@@ -140,14 +141,26 @@ def prelude(command: Sequence[str], identity: str) -> Path:
     """
     key = blake2b("\0".join((identity, *command)).encode(), digest_size=8).hexdigest()
     headers = folder()
+    made = headers / "precompiled" / key
     with _lock:
         if (ready := _ready.get((headers, key))) is None:
-            ready = _ready[headers, key] = _intact(headers / "precompiled" / key)
+            ready = _ready[headers, key] = _intact(made)
+        elif ready:
+            ready = _touched(made)
         _asked[key] = _asked.get(key, 0) + 1
         makes_it = not ready and _asked[key] == 2
     if makes_it:
         threading.Thread(target=_precompile, args=(list(command), headers, key), daemon=True).start()
-    return headers / "precompiled" / key / PRELUDE if ready else headers / PRELUDE
+    return made / PRELUDE if ready else headers / PRELUDE
+
+
+def _touched(made: Path) -> bool:
+    """Whether it is still there; marks it as in use."""
+    try:
+        os.utime(made)
+    except OSError:
+        return False
+    return True
 
 
 def _intact(made: Path) -> bool:
@@ -195,6 +208,8 @@ def _precompile(command: list[str], headers: Path, key: str) -> None:
 
 
 def _keep_latest(parent: Path) -> None:
-    """Leaves those used last; also what a process that died left half made."""
-    for path in sorted(parent.iterdir(), key=lambda path: path.stat().st_mtime)[:-_KEPT_PRECOMPILED]:
-        shutil.rmtree(path, ignore_errors=True)
+    """Takes away those not used lately, if there are many; also what a process that died left half made."""
+    by_age = sorted((path.stat().st_mtime, path) for path in parent.iterdir())
+    for used, path in by_age[:-_KEPT_PRECOMPILED]:
+        if time.time() - used > _IN_USE_SECONDS:
+            shutil.rmtree(path, ignore_errors=True)

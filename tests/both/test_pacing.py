@@ -316,3 +316,17 @@ def test_outside_of_tasks_nothing_is_charged(backend_name):
         before = task.stats().gpu_ns
         wall_ns(launch, 20)
         assert task.stats().gpu_ns == before
+
+
+def test_waiting_for_the_device_does_not_wait_for_what_others_launch_meanwhile(backend_name):
+    """Beside a task that always has something deferred: only what is there when the wait begins is waited for."""
+
+    def work(launch):
+        launch()
+        gp.synchronize()
+        return True
+
+    with contended(backend_name) as scheduler:
+        task = scheduler.submit(work, kernel_of("waits", backend_name), bandwidth=0.1)
+        assert task.result(PATIENCE_S)
+        gp.synchronize()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -115,6 +116,37 @@ def test_macros_that_do_not_fit_it_are_still_obeyed(cache: Path) -> None:
         simulator.compile('static_assert(OWN != 1, "the kernel\'s own");', defines=["OWN=1"])
     with pytest.raises(CompileError, match="double"):  # a name of the header: the text is read again
         simulator.compile(SOURCE.format(number=3), defines=["float3=double"])
+
+
+@pytest.mark.usefixtures("gcc")
+def test_one_that_was_taken_away_is_not_missed(cache: Path, commands: list[list[str]]) -> None:
+    compile_one(1)
+    compile_one(2)
+    made = wait_until_made(cache)
+    sim_headers._ready.clear()
+    compile_one(3)
+    assert first_header(commands[-1]).parent == made.parent
+    shutil.rmtree(made.parent)
+    compile_one(4)
+    assert first_header(commands[-1]).parent == sim_headers.folder()
+
+
+@pytest.mark.usefixtures("gcc")
+def test_many_in_use_stay_and_old_ones_go(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sim_headers, "_KEPT_PRECOMPILED", 1)
+    compile_one(1)
+    compile_one(2)
+    first = wait_until_made(cache).parent
+    for _ in range(2):
+        compile_one(3, options=["--fmad=false"])
+    end = time.monotonic() + 60
+    while len(made := [path for path in first.parent.iterdir() if not path.name.startswith("making-")]) < 2:
+        assert time.monotonic() < end
+        time.sleep(0.02)
+    assert first.exists()
+    os.utime(first, (0, 0))
+    sim_headers._keep_latest(first.parent)
+    assert not first.exists() and len(list(first.parent.iterdir())) == len(made) - 1
 
 
 def test_an_emptied_cache_folder_is_filled_again(cache: Path) -> None:

@@ -67,12 +67,13 @@ def plan(
     itemsize: int,
     aligned: bool,
     side: bool = False,
-    pairs: bool = False,
+    pairs: bool | None = None,
 ) -> Work:
     """The launch for rows along an axis of a non-empty array.
 
     strides, out_strides, start: in elements. aligned: all pointers lie at multiples of 16 bytes. side: the kernel can
-    take rows that lie side by side. pairs: it can take two rows at a time.
+    take rows that lie side by side. pairs: it takes two rows at a time where it can; False: of such a kernel only the
+    form with one row and the largest block may be used.
     """
     size, step, out_step = shape[axis], strides[axis], out_strides[axis]
     kept, (steps, out_steps) = layout.collapse(
@@ -95,7 +96,7 @@ def plan(
         form, threads, together = "rows", _BLOCK if lanes <= _BLOCK else _PAIRED, 2
         blocks = -(-rows // (threads // lanes * together))
     elif (lanes := _lanes(-(-size // per_load))) <= (most := _most_threads(itemsize)):
-        form, threads = "rows", _BLOCK if lanes <= _BLOCK else most
+        form, threads = "rows", _BLOCK if lanes <= _BLOCK and pairs is None else most
         blocks = -(-rows // (threads // lanes))
     else:
         form, threads, lanes, blocks = "long", _LONG_ROW, _LONG_ROW, rows

@@ -228,12 +228,13 @@ impl Gate {
         lock(&self.queue).has_deferred(stream)
     }
 
-    /// Waits until what is deferred for the stream, or for any stream with None, is issued. They keep their turns.
+    /// Waits until what is deferred now for the stream, or for any stream with None, is issued. They keep their turns.
     pub fn drain(&self, stream: Option<u64>) {
         let queue = lock(&self.queue);
+        let mark = queue.mark(stream);
         let _drained = self
             .room
-            .wait_while(queue, |queue| queue.has_deferred(stream) && !self.is_closed());
+            .wait_while(queue, |queue| !queue.is_past(&mark) && !self.is_closed());
     }
 
     /// The refusal of a command for the stream, reported once.

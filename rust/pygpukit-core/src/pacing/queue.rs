@@ -79,6 +79,8 @@ struct Tenant {
     seen_ns: u64,
     line: VecDeque<Item>,
     line_ns: u64,
+    /// Commands that ever came into the line.
+    pushed: u64,
     /// Taken out of the line and not all issued: stream and number.
     issuing: Option<(u64, u32)>,
     /// Batches that are unfinished.
@@ -92,6 +94,12 @@ struct Tenant {
 impl Tenant {
     fn is_busy(&self) -> bool {
         !self.line.is_empty() || self.issuing.is_some() || self.batches > 0
+    }
+
+    /// Of the commands that ever came into its line, those that left it for the device, or were dropped.
+    fn gone(&self) -> u64 {
+        let issuing = self.issuing.map_or(0, |(_, commands)| u64::from(commands));
+        self.pushed - self.line.len() as u64 - issuing
     }
 
     /// What its line may hold: less under a limit, so that no line takes longer than another to be issued.
@@ -154,6 +162,7 @@ impl Queue {
             seen_ns: now_ns,
             line: VecDeque::new(),
             line_ns: 0,
+            pushed: 0,
             issuing: None,
             batches: 0,
             refusal: None,
@@ -231,6 +240,7 @@ impl Queue {
         let first = tenant.line.is_empty();
         tenant.line.push_back(Item { work, cost, command });
         tenant.line_ns += cost.ns;
+        tenant.pushed += 1;
         tenant.context.add_paced();
         if first {
             tenant.waits_from_ns = now_ns;
@@ -259,6 +269,22 @@ impl Queue {
         tenants.any(|t| stream.map_or(!t.line.is_empty() || t.issuing.is_some(), |stream| t.uses(stream)))
     }
 
+    /// What is deferred now for the stream, or for any with None: per task how many of its commands must be gone until it is not. What
+    /// comes later does not count, or a task that never stops would keep others waiting for ever.
+    pub fn mark(&self, stream: Option<u64>) -> Vec<(u64, u64)> {
+        let waiting = |t: &&Tenant| stream.map_or(!t.line.is_empty() || t.issuing.is_some(), |stream| t.uses(stream));
+        let tenants = self.tenants.iter().flatten().filter(waiting);
+        tenants.map(|t| (t.context.number, t.pushed)).collect()
+    }
+
+    /// Whether all that was marked is gone.
+    pub fn is_past(&self, mark: &[(u64, u64)]) -> bool {
+        mark.iter().all(|&(number, pushed)| {
+            let tenant = self.find(number).and_then(|id| self.tenants[id as usize].as_ref());
+            tenant.map_or(true, |t| t.gone() >= pushed)
+        })
+    }
+
     /// The refusal of a command for the stream, reported once.
     pub fn take_refusal(&mut self, stream: u64) -> Option<Refusal> {
         let mut tenants = self.tenants.iter_mut().flatten();
@@ -280,13 +306,10 @@ impl Queue {
         while let Some(id) = self.fair.release(now_ns) {
             self.count_held(id, now_ns);
         }
-        if let Some(id) = self.stopped() {
+        while let Some(id) = self.stopped() {
             // Whatever its limit: those who wait for its line to be empty must not wait for its turn.
             self.drop_line(id);
-            return Some(Batch {
-                tenant: id,
-                items: Vec::new(),
-            });
+            self.let_go(id);
         }
         let span_ns = self.span_ns(now_ns);
         let enough = in_flight_ns > span_ns && (flying > 1 || span_ns == self.settings.short_span_ns);
