@@ -47,7 +47,10 @@ fn next_waits_for_a_submission_and_for_freed_memory() {
     thread::sleep(SOON);
     scheduler.submit(asks("a".into(), 100)).unwrap();
     scheduler.submit(asks("b".into(), 100)).unwrap();
-    thread::sleep(SOON);
+    let end = Instant::now() + LONG;
+    while scheduler.get("a").unwrap().phase != Phase::Running && Instant::now() < end {
+        thread::sleep(Duration::from_millis(1));
+    }
     assert!(!waiter.is_finished());
     scheduler.finish("a", Outcome::Succeeded).unwrap();
     assert_eq!(waiter.join().unwrap(), ["a", "b"]);
