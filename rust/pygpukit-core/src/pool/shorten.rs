@@ -1,6 +1,6 @@
 //! Giving back the end of a block.
 
-use super::slab::{Status, NIL};
+use super::slab::Status;
 use super::state::State;
 use super::{class_of, Pool, PoolResult};
 use crate::ring::kind;
@@ -28,23 +28,15 @@ impl Pool {
 impl State {
     /// What lies behind the first `bytes` of a block becomes a free chunk.
     fn cut_live(&mut self, slot: u32, bytes: u64) {
-        let s = &mut self.slab[slot];
-        let (address, rest, right, small) = (s.address + bytes, s.bytes - bytes, s.right, s.small);
+        let s = &self.slab[slot];
+        let rest = s.bytes - bytes;
         let mut after = s.streams.clone();
         after.push(s.stream);
         after.sort_unstable();
         after.dedup();
-        s.bytes = bytes;
-        let cut = self.slab.take(address, rest, small, Status::Free);
-        self.slab[slot].right = cut;
-        let c = &mut self.slab[cut];
-        (c.left, c.right, c.streams) = (slot, right, after);
-        if right != NIL {
-            self.slab[right].left = cut;
-        }
+        let cut = self.cut(slot, bytes, after);
         self.counts.used -= rest;
         self.counts.cached += rest;
-        self.counts.free_chunks += 1;
         self.insert_free(cut, Status::Free, false);
     }
 }

@@ -214,21 +214,27 @@ impl State {
         let slot = self.index.best_fit(bytes, small, |slot| any || own(slot))?;
         self.index.remove(&self.slab, slot);
         if self.slab[slot].bytes > bytes {
-            let s = &mut self.slab[slot];
-            let (address, rest, right) = (s.address + bytes, s.bytes - bytes, s.right);
-            let after = s.streams.clone();
-            s.bytes = bytes;
-            let cut = self.slab.take(address, rest, small, Status::Free);
-            self.slab[slot].right = cut;
-            let c = &mut self.slab[cut];
-            (c.left, c.right, c.streams) = (slot, right, after);
-            if right != NIL {
-                self.slab[right].left = cut;
-            }
-            self.counts.free_chunks += 1;
-            self.index.insert(&self.slab, cut);
+            let after = self.slab[slot].streams.clone();
+            let rest = self.cut(slot, bytes, after);
+            self.index.insert(&self.slab, rest);
         }
         Some(slot)
+    }
+
+    /// Makes what lies behind the first `bytes` of a chunk one of its own, free and in no list, to be ordered after these streams.
+    pub fn cut(&mut self, slot: u32, bytes: u64, after: Vec<u32>) -> u32 {
+        let s = &mut self.slab[slot];
+        let (address, rest, right, small) = (s.address + bytes, s.bytes - bytes, s.right, s.small);
+        s.bytes = bytes;
+        let cut = self.slab.take(address, rest, small, Status::Free);
+        self.slab[slot].right = cut;
+        let c = &mut self.slab[cut];
+        (c.left, c.right, c.streams) = (slot, right, after);
+        if right != NIL {
+            self.slab[right].left = cut;
+        }
+        self.counts.free_chunks += 1;
+        cut
     }
 
     /// Puts a chunk that is in no list among the free ones, merged with neighbours of the same streams (of any with `any`).
