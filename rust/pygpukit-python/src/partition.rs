@@ -245,7 +245,7 @@ pub struct PartitionStats {
 }
 
 enum Source {
-    Own(Mutex<core::PartitionManager>),
+    Own(Box<Mutex<core::PartitionManager>>),
     Of(Arc<Scheduler>),
 }
 
@@ -318,7 +318,7 @@ impl PartitionManager {
             made.promise_ppm = (config.overcommit_ratio * PPM) as u64;
         }
         Ok(PartitionManager {
-            source: Source::Own(Mutex::new(core::PartitionManager::new(made))),
+            source: Source::Own(Box::new(Mutex::new(core::PartitionManager::new(made)))),
             assigned: Mutex::default(),
         })
     }
