@@ -18,7 +18,7 @@ using std::chrono::milliseconds;
 
 // A stream query costs about 0.25 us on the device; spinning this long keeps the latency of short kernels at the
 // driver's own. A sleep takes about 60 us more than asked for, which a wait of this length hardly notices. The
-// simulated device needs the cores itself.
+// simulated device needs the cores itself, and wakes whoever sleeps when it is done.
 static constexpr microseconds kSpin{500}, kSpinSim{100};
 static constexpr microseconds kLongestPause{500};
 static constexpr milliseconds kSignalPeriod{20};
@@ -26,14 +26,20 @@ static constexpr milliseconds kSignalPeriod{20};
 // Polls until done or until the next look at signals is due.
 static pk_status poll_once(const std::function<pk_status()> &done, bool spin, microseconds *pause) {
   const auto begin = Clock::now();
-  const microseconds spinning = driver_name() == "sim" ? kSpinSim : kSpin;
+  const bool sim = driver_name() == "sim";
+  const microseconds spinning = sim ? kSpinSim : kSpin;
   for (;;) {
+    const uint64_t idled = sim ? pk_sim_idle_count() : 0;
     const pk_status status = done();
     if (status != PK_ERROR_NOT_READY) return status;
     const auto waited = Clock::now() - begin;
     if (waited >= kSignalPeriod) return status;
     if (spin && waited < spinning) continue;
-    std::this_thread::sleep_for(*pause);
+    if (sim) {
+      pk_sim_await_idle(idled, static_cast<uint64_t>(pause->count()));
+    } else {
+      std::this_thread::sleep_for(*pause);
+    }
     *pause = std::min(*pause * 2, kLongestPause);
   }
 }

@@ -110,6 +110,10 @@ uint64_t pk_sim_cancel(void) {
   return 1;
 }
 
+uint64_t pk_sim_idle_count(void) { return Idling::Get().Count(); }
+
+void pk_sim_await_idle(uint64_t seen, uint64_t microseconds) { Idling::Get().Await(seen, microseconds); }
+
 pk_status pk_sim_clear_fault(void) {
   return OnDevice([](Device &device) { return device.ClearFault(); });
 }

@@ -48,6 +48,11 @@ uint64_t pk_sim_take_output(char *buffer, uint64_t capacity);
  * Ctrl-C: cancel, wait for the streams, clear the fault. */
 uint64_t pk_sim_cancel(void);
 
+/* How often a stream has run out of work so far; and a sleep until it happens again, or for so long. A wait that looks
+ * at signals now and then reads the number, asks what it waits for, and sleeps: it does not oversleep the end. */
+uint64_t pk_sim_idle_count(void);
+void pk_sim_await_idle(uint64_t seen, uint64_t microseconds);
+
 /* A fault is sticky: launches, copies, waits and queries of the device return it (memory management goes on working),
  * and work queued behind it is dropped. This forgets it, once the device is idle; the answer is the forgotten status.
  * A real device needs a new process here; a notebook on the simulator does not. */

@@ -11,6 +11,27 @@ uint64_t MonotonicNanoseconds() {
   return static_cast<uint64_t>(std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1));
 }
 
+Idling &Idling::Get() {
+  static Idling &idling = *new Idling;
+  return idling;
+}
+
+void Idling::Await(uint64_t seen, uint64_t microseconds) {
+  std::unique_lock guard(mutex_);
+  ++waiters_;
+  changed_.wait_for(guard, std::chrono::microseconds(microseconds), [&] { return Count() != seen; });
+  --waiters_;
+}
+
+// Nobody pays for the lock while nobody waits. Both counters are sequentially consistent: a waiter that is not seen
+// here sees the new count.
+void Idling::Note() {
+  ++count_;
+  if (waiters_ == 0) return;
+  { std::lock_guard guard(mutex_); }
+  changed_.notify_all();
+}
+
 void Stream::Enqueue(std::function<void()> work) {
   bool idle;
   {
@@ -45,6 +66,8 @@ void Stream::Drain() {
     ++done_;
     if (waiters_) progress_.notify_all();
   }
+  guard.unlock();
+  Idling::Get().Note();
 }
 
 bool Stream::Idle() {

@@ -1,6 +1,7 @@
 // stream.h: queues of work done in order, and events that mark places in them.
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
@@ -19,6 +20,22 @@ struct Graph {
 };
 
 uint64_t MonotonicNanoseconds();
+
+// How often a stream has run out of work, for those who wait for more than one, or must look up now and then.
+class Idling {
+ public:
+  static Idling &Get();
+  uint64_t Count() const { return count_; }
+  // Until the count is another than `seen`, or so long.
+  void Await(uint64_t seen, uint64_t microseconds);
+  void Note();
+
+ private:
+  std::atomic<uint64_t> count_{0};
+  std::atomic<unsigned> waiters_{0};
+  std::mutex mutex_;
+  std::condition_variable changed_;
+};
 
 // Its locks are leaked with it: streams may have work when the interpreter exits.
 class Stream : public std::enable_shared_from_this<Stream> {

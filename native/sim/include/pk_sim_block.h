@@ -40,9 +40,9 @@ PK_SIM_STATE void *pk_sim_core;
 // Linear indices of the running block, and of the running thread in it. Volatile: read after a fault.
 PK_SIM_STATE volatile pk_sim_u64 pk_sim_block;
 PK_SIM_STATE volatile unsigned pk_sim_thread;
-PK_SIM_STATE unsigned pk_sim_started;                               // threads of the block started so far
-PK_SIM_STATE unsigned pk_sim_next_x, pk_sim_next_y, pk_sim_next_z;  // threadIdx of the thread to start next
-PK_SIM_STATE bool pk_sim_suspended;  // some thread of this block has been in a blocking call
+PK_SIM_STATE unsigned pk_sim_started;              // threads of the block started so far
+PK_SIM_STATE unsigned pk_sim_row_y, pk_sim_row_z;  // threadIdx.y and .z of the row whose threads are being started
+PK_SIM_STATE bool pk_sim_suspended;                // some thread of this block has been in a blocking call
 PK_SIM_STATE unsigned pk_sim_spins;
 PK_SIM_STATE void *pk_sim_dynamic_base;
 PK_SIM_STATE unsigned pk_sim_dynamic_bytes;

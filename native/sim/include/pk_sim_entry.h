@@ -24,31 +24,42 @@ using pk_sim_make_indices = pk_sim_indices<__integer_pack(N)...>;
 #define PK_SIM_BEGIN_BLOCK(block)
 #endif
 
-// Starts threads of the current row of the current block, one after the other. A thread that blocks leaves this loop
-// standing on its stack; the row then goes on in the same loop elsewhere, so the place in it is not a local variable.
-// In a kernel that never blocks the compiler knows that nobody else changes it, and makes this an ordinary loop.
-#define PK_SIM_FOR_EACH_THREAD_OF_ROW(...)            \
-  const unsigned pk_sim_end = PK_SIM_OWN(blockDim).x; \
-  volatile unsigned *pk_sim_now = &pk_sim_thread;     \
-  asm("" : "+r"(pk_sim_now));                         \
-  while (pk_sim_next_x < pk_sim_end) {                \
-    PK_SIM_OWN(threadIdx).x = pk_sim_next_x++;        \
-    PK_SIM_OWN(threadIdx).y = pk_sim_next_y;          \
-    PK_SIM_OWN(threadIdx).z = pk_sim_next_z;          \
-    *pk_sim_now = pk_sim_started++;                   \
-    PK_SIM_BEGIN_THREAD(*pk_sim_now);                 \
-    __VA_ARGS__;                                      \
-  }
+// Linear index of the current row's first thread, and of the next row's.
+PK_SIM_INLINE unsigned pk_sim_row_begin() {
+  return (pk_sim_row_z * PK_SIM_OWN(blockDim).y + pk_sim_row_y) * PK_SIM_OWN(blockDim).x;
+}
+PK_SIM_INLINE unsigned pk_sim_row_end() { return pk_sim_row_begin() + PK_SIM_OWN(blockDim).x; }
 
-// Goes to the next row of the block; false when there is none. Leaves next_x at its end then: no thread is left to
-// start.
+// Starts threads of the current row of the current block, one after the other. A thread that blocks leaves this loop
+// standing on its stack; the block then goes on in the same loop elsewhere, so the place in it is not a local variable,
+// and who has lost the processor looks up the row anew. In a kernel that never blocks the compiler knows that nobody
+// else changes the place, and makes the inner loop an ordinary one with only x to count.
+#define PK_SIM_FOR_EACH_THREAD_OF_ROW(...)                                           \
+  volatile unsigned *pk_sim_now = &pk_sim_thread;                                    \
+  asm("" : "+r"(pk_sim_now));                                                        \
+  do {                                                                               \
+    const unsigned pk_sim_begin = pk_sim_row_begin(), pk_sim_end = pk_sim_row_end(); \
+    PK_SIM_OWN(threadIdx).y = pk_sim_row_y;                                          \
+    PK_SIM_OWN(threadIdx).z = pk_sim_row_z;                                          \
+    while (pk_sim_started < pk_sim_end) {                                            \
+      PK_SIM_OWN(threadIdx).x = pk_sim_started - pk_sim_begin;                       \
+      *pk_sim_now = pk_sim_started++;                                                \
+      PK_SIM_BEGIN_THREAD(*pk_sim_now);                                              \
+      __VA_ARGS__;                                                                   \
+      if (pk_sim_suspended) break;                                                   \
+    }                                                                                \
+  } while (pk_sim_suspended && pk_sim_started < pk_sim_row_end());
+
+// Goes to the next row of the block, whose threads have all been started; false, and no change, in the last one.
 PK_SIM_INLINE bool pk_sim_next_row() {
-  if (pk_sim_next_z == PK_SIM_OWN(blockDim).z) return false;
-  if (++pk_sim_next_y == PK_SIM_OWN(blockDim).y) {
-    pk_sim_next_y = 0;
-    if (++pk_sim_next_z == PK_SIM_OWN(blockDim).z) return false;
+  if (pk_sim_row_y + 1 < PK_SIM_OWN(blockDim).y) {
+    ++pk_sim_row_y;
+  } else if (pk_sim_row_z + 1 < PK_SIM_OWN(blockDim).z) {
+    pk_sim_row_y = 0;
+    ++pk_sim_row_z;
+  } else {
+    return false;
   }
-  pk_sim_next_x = 0;
   return true;
 }
 
@@ -84,7 +95,7 @@ struct pk_sim_entry<Kernel> {
     while (first < last) {
       PK_SIM_OWN(blockIdx) = block;
       pk_sim_block = first;
-      pk_sim_next_x = pk_sim_next_y = pk_sim_next_z = 0;
+      pk_sim_row_y = pk_sim_row_z = 0;
       pk_sim_started = 0;
       pk_sim_suspended = false;
       PK_SIM_BEGIN_BLOCK(first);
