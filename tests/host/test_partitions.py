@@ -3,18 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from scheduler_help import PATIENCE_S
 
 from pygpukit.core.errors import InvalidSpecError, TaskRejectedError
-from pygpukit.scheduler import MB, Scheduler, isolation_levels, partition_limits
-
-PATIENCE_S = 30
-
-
-@pytest.fixture
-def scheduler():
-    made = Scheduler(total_memory="100MB")
-    yield made
-    made._shut(PATIENCE_S)
+from pygpukit.scheduler import MB, isolation_levels, partition_limits
 
 
 def test_a_quota_is_kept_for_its_partition(scheduler):

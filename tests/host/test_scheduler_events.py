@@ -17,13 +17,6 @@ EDGES = {(source, target) for source, target, _, _ in _core.task_edges()}
 TERMINAL = {"Rejected", "Succeeded", "Failed", "Cancelled", "Expired"}
 
 
-@pytest.fixture
-def scheduler():
-    made = Scheduler(total_memory="100MB")
-    yield made
-    made._shut(30)
-
-
 def replay(events):
     """Phase by task number, as the events tell it."""
     phases = {}

@@ -17,26 +17,10 @@ import weakref
 from pathlib import Path
 
 import pytest
+from scheduler_help import PATIENCE_S, wait_until
 
 import pygpukit as gp
 from pygpukit.core.errors import InvalidSpecError, TaskCancelledError, TaskRejectedError
-from pygpukit.scheduler import Scheduler
-
-PATIENCE_S = 30
-
-
-@pytest.fixture
-def scheduler():
-    made = Scheduler(total_memory="100MB")
-    yield made
-    made._shut(PATIENCE_S)
-
-
-def wait_until(condition):
-    end = time.monotonic() + PATIENCE_S
-    while not condition():
-        assert time.monotonic() < end, "waited in vain"
-        time.sleep(0.001)
 
 
 def drained(scheduler):

@@ -1,0 +1,316 @@
+"""The scheduler from Python: threads that come and go, cancelling, waiting, asyncio, and what outlives what."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+import weakref
+from pathlib import Path
+
+import pytest
+from scheduler_help import PATIENCE_S, Gate, wait_until
+
+import pygpukit as gp
+from pygpukit._core import native
+from pygpukit.core.errors import GPUError, TaskCancelledError, TaskRejectedError
+from pygpukit.scheduler import MB, Scheduler, TaskState, all_schedulers, live_cores
+
+# ---- threads ----
+
+
+def test_the_context_manager_runs_everything():
+    ran = []
+    with Scheduler(total_memory="1GB", workers=2) as scheduler:
+        for i in range(50):
+            scheduler.submit(ran.append, i, memory="300MB")
+    assert sorted(ran) == list(range(50)) and scheduler.closed
+    with pytest.raises(RuntimeError, match="closed"):
+        scheduler.start()
+    task = scheduler.submit(int)
+    assert (task.phase, task.reason) == ("Rejected", "ShuttingDown")
+
+
+def test_an_exception_in_the_context_manager_cancels_what_is_left():
+    gate = Gate()
+    with pytest.raises(ZeroDivisionError), Scheduler(total_memory="1GB", workers=1) as scheduler:
+        running = scheduler.submit(gate)
+        queued = scheduler.submit(int)
+        gate.entered.wait(PATIENCE_S)
+        threading.Timer(0.05, gate.open.set).start()
+        1 // 0
+    assert (running.phase, queued.phase) == ("Cancelled", "Cancelled")
+
+
+def test_close_without_start_cancels(scheduler):
+    task = scheduler.submit(int)
+    scheduler.close()
+    assert task.phase == "Cancelled"
+    with pytest.raises(TaskCancelledError, match="was cancelled"):
+        task.result()
+
+
+def test_stop_and_start_again(scheduler):
+    gate = Gate()
+    running = scheduler.submit(gate, memory="100MB")
+    waiting = scheduler.submit(lambda: "later", memory="100MB")
+    scheduler.start()
+    gate.entered.wait(PATIENCE_S)
+    threading.Timer(0.05, gate.open.set).start()
+    scheduler.stop()
+    assert (running.phase, waiting.phase) == ("Succeeded", "Admitted")
+    assert waiting.result(PATIENCE_S) == "later"
+
+
+def test_tasks_run_at_the_same_time_within_their_memory(scheduler):
+    lock, inside, most = threading.Lock(), 0, 0
+
+    def work():
+        nonlocal inside, most
+        with lock:
+            inside += 1
+            most = max(most, inside)
+        time.sleep(0.005)
+        with lock:
+            inside -= 1
+
+    tasks = [scheduler.submit(work, memory="40MB") for _ in range(20)]
+    for task in tasks:
+        task.result(PATIENCE_S)
+    assert most == 2
+    assert scheduler.reserved_memory == 0
+
+
+def test_many_threads_submit_and_cancel(scheduler):
+    submitted = []
+
+    def client():
+        mine = [scheduler.submit(lambda: None, memory="1MB") for _ in range(100)]
+        for task in mine[::3]:
+            task.cancel()
+        submitted.extend(mine)
+
+    scheduler.start()
+    clients = [threading.Thread(target=client) for _ in range(8)]
+    for thread in clients:
+        thread.start()
+    for thread in clients:
+        thread.join()
+    for task in submitted:
+        try:
+            task.result(PATIENCE_S)
+        except TaskCancelledError:
+            assert task.phase == "Cancelled"
+        except TaskRejectedError:
+            assert task.reason == "QueueFull"
+    wait_until(lambda: scheduler.reserved_memory == 0)  # a cancelled function may still be on its way out
+    totals = scheduler.global_stats()
+    ended = totals["succeeded"] + totals["cancelled"] + totals["rejected"]
+    assert (ended, totals["queued"], totals["admitted"], totals["running"]) == (800, 0, 0, 0)
+
+
+def test_system_exit_in_a_task_ends_only_the_task(scheduler):
+    task = scheduler.submit(sys.exit, 3)
+    with pytest.raises(SystemExit):
+        task.result(PATIENCE_S)
+    assert scheduler.submit(lambda: "still here").result(PATIENCE_S) == "still here"
+    with pytest.raises(SystemExit):
+        by_hand = Scheduler(total_memory=1)
+        by_hand.submit(sys.exit, 3)
+        by_hand.step()
+
+
+def test_a_task_may_submit_and_wait(scheduler):
+    def outer():
+        return scheduler.submit(lambda: 20).result(PATIENCE_S) + 1
+
+    assert scheduler.submit(outer).result(PATIENCE_S) == 21
+    closing = scheduler.submit(scheduler.close)
+    with pytest.raises(RuntimeError, match="wait for its own scheduler"):
+        closing.result(PATIENCE_S)
+
+
+# ---- cancelling and deadlines ----
+
+
+def test_cancel_before_and_while_it_runs(scheduler):
+    queued = scheduler.submit(int)
+    assert queued.cancel() and not queued.cancel() and queued.fn is None
+    gate, seen = Gate(), []
+
+    def work():
+        ones = gp.ones(10)
+        gate()
+        try:
+            ones + ones
+        except TaskCancelledError as error:
+            seen.append(error)
+            raise
+
+    running = scheduler.submit(work, memory="60MB")
+    scheduler.start()
+    gate.entered.wait(PATIENCE_S)
+    assert scheduler.cancel(running.id)
+    with pytest.raises(TaskCancelledError, match="was cancelled"):
+        running.result(PATIENCE_S)
+    assert scheduler.reserved_memory == 60 * MB, "its function is still inside"
+    gate.open.set()
+    wait_until(lambda: scheduler.reserved_memory == 0)
+    assert len(seen) == 1 and running.phase == "Cancelled"
+
+
+def test_a_deadline_passes_without_anyone_asking(scheduler):
+    gate = Gate()
+    running = scheduler.submit(gate, deadline=0.05)
+    queued = scheduler.submit(int, depends_on=running)
+    scheduler.start()
+    with pytest.raises(TaskCancelledError, match="deadline"):
+        running.result(PATIENCE_S)
+    with pytest.raises(GPUError, match="ended Expired"):
+        queued.result(PATIENCE_S)
+    assert (running.state, queued.reason) == (TaskState.EXPIRED, "DependencyFailed")
+    gate.open.set()
+
+
+def test_ctrl_c_interrupts_the_wait_and_not_the_task(scheduler):
+    gate = Gate()
+    task = scheduler.submit(gate)
+    scheduler.start()
+    gate.entered.wait(PATIENCE_S)
+    sent = [0.0]
+
+    def interrupt():
+        sent[0] = time.monotonic()
+        os.kill(os.getpid(), signal.SIGINT)
+
+    def delay_s(timeout):
+        threading.Timer(0.1, interrupt).start()
+        with pytest.raises(KeyboardInterrupt):
+            task.result(timeout)
+        return time.monotonic() - sent[0]
+
+    for timeout in (None, PATIENCE_S):
+        assert min(delay_s(timeout) for _ in range(3)) < 0.1, "a loaded machine may be late, but not each time"
+    assert task.phase == "Running"
+    gate.open.set()
+    assert task.result(PATIENCE_S) == "out"
+
+
+def test_ctrl_c_in_a_step_cancels_the_task(scheduler):
+    def interrupted():
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(PATIENCE_S)
+
+    task = scheduler.submit(interrupted, memory="1MB")
+    with pytest.raises(KeyboardInterrupt):
+        scheduler.step()
+    assert (task.phase, scheduler.reserved_memory) == ("Cancelled", 0)
+
+
+# ---- asyncio ----
+
+
+def test_await(scheduler):
+    async def main():
+        results = await asyncio.gather(*(scheduler.submit(lambda i=i: i * i) for i in range(10)))
+        with pytest.raises(ZeroDivisionError):
+            await scheduler.submit(lambda: 1 // 0)
+        done = scheduler.submit(lambda: "done")
+        done.result(PATIENCE_S)
+        return results, await done, await done
+
+    assert asyncio.run(main()) == ([i * i for i in range(10)], "done", "done")
+
+
+def test_cancelling_the_await_cancels_the_task(scheduler):
+    gate = Gate()
+
+    async def main():
+        task = scheduler.submit(gate)
+        scheduler.start()
+        with pytest.raises(asyncio.TimeoutError):
+            await asyncio.wait_for(task, 0.05)
+        return task
+
+    task = asyncio.run(main())
+    assert task.phase == "Cancelled"
+    gate.open.set()
+
+
+# ---- lifetimes ----
+
+
+def test_results_go_with_their_handle(scheduler):
+    class Big:
+        pass
+
+    task = scheduler.submit(Big, task_id="kept by its handle")
+    held = weakref.ref(task.result(PATIENCE_S))
+    del task
+    gc.collect()
+    assert held() is None
+    again = scheduler.get_task("kept by its handle")
+    assert again.phase == "Succeeded" and scheduler.stats("kept by its handle").phase == "Succeeded"
+    with pytest.raises(GPUError, match="went with the object that submit"):
+        again.result()
+
+
+def test_a_task_nobody_holds_still_runs(scheduler):
+    ran = threading.Event()
+    scheduler.start()
+    scheduler.submit(ran.set)
+    gc.collect()
+    assert ran.wait(PATIENCE_S)
+
+
+def test_a_dropped_scheduler_takes_its_threads_with_it():
+    gc.collect()
+    before = len(all_schedulers())
+    scheduler = Scheduler(total_memory=1)
+    assert all_schedulers()[-1] is scheduler and live_cores()[-1] is scheduler.core
+    scheduler.submit(int).result(PATIENCE_S)
+    threads = list(scheduler._desk._threads)
+    assert len(threads) == 5 and all(thread.is_alive() for thread in threads)
+    del scheduler
+    gc.collect()
+    for thread in threads:
+        thread.join(PATIENCE_S)
+        assert not thread.is_alive()
+    assert len(all_schedulers()) == before
+
+
+def test_total_memory_defaults_to_the_device():
+    assert Scheduler().total_memory == native.memory_info()[1]
+
+
+def test_prints_go_where_the_submitters_go(scheduler):
+    import contextvars
+
+    cell = contextvars.ContextVar("cell", default=None)
+    cell.set("submitter")
+    task = scheduler.submit(cell.get)
+    cell.set("later")
+    assert task.result(PATIENCE_S) == "submitter"
+
+
+@pytest.mark.parametrize("last", ["pass", "raise SystemExit(0)", "scheduler.close()"])
+def test_the_interpreter_ends_cleanly_while_tasks_run(last, tmp_path):
+    script = tmp_path / "ends.py"
+    script.write_text(
+        "import threading, time\n"
+        "from pygpukit.scheduler import Scheduler\n"
+        "scheduler = Scheduler(total_memory=1 << 20)\n"
+        "entered = threading.Event()\n"
+        "def work():\n    entered.set()\n    time.sleep(0.3)\n"
+        "tasks = [scheduler.submit(work) for _ in range(8)]\n"
+        "scheduler.start()\n"
+        "entered.wait()\n" + last + "\n"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(Path(gp.__file__).parent.parent)}
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=60, env=environment)
+    assert (done.returncode, done.stderr) == (0, "")
