@@ -40,7 +40,7 @@ PK_SIM_STATE void *pk_sim_core;
 // Linear indices of the running block, and of the running thread in it. Volatile: read after a fault.
 PK_SIM_STATE volatile pk_sim_u64 pk_sim_block;
 PK_SIM_STATE volatile unsigned pk_sim_thread;
-PK_SIM_STATE unsigned pk_sim_started;              // threads of the block started so far
+PK_SIM_STATE unsigned pk_sim_started;              // threads of the block started so far; see below
 PK_SIM_STATE unsigned pk_sim_row_y, pk_sim_row_z;  // threadIdx.y and .z of the row whose threads are being started
 PK_SIM_STATE bool pk_sim_suspended;                // some thread of this block has been in a blocking call
 PK_SIM_STATE unsigned pk_sim_spins;
@@ -70,9 +70,15 @@ PK_SIM_NOINLINE pk_sim_pointer<T> pk_sim_dynamic(const char *name) {
   return (pk_sim_pointer<T>)pk_sim_dynamic_base;
 }
 
+// Threads are started in their order, and not counted until one of them blocks or the row is over.
+PK_SIM_INLINE void pk_sim_count_started() {
+  if (pk_sim_started <= pk_sim_thread) pk_sim_started = pk_sim_thread + 1;
+}
+
 // ---- barriers
 PK_SIM_COLLECTIVE int pk_sim_barrier(pk_sim_barrier_kind kind, int predicate, const char *file, int line) {
   const unsigned x = PK_SIM_OWN(threadIdx).x, y = PK_SIM_OWN(threadIdx).y, z = PK_SIM_OWN(threadIdx).z;
+  pk_sim_count_started();
   const pk_sim_self self = {pk_sim_core, pk_sim_thread, pk_sim_started, file, line};
   pk_sim_suspended = true;
   const int result = pk_sim_device->barrier(&self, kind, predicate);
@@ -131,6 +137,7 @@ PK_SIM_NOINLINE unsigned __cluster_query_shared_rank(const void *address) {
 // ---- letting others run: a thread that waits for another one in a loop must not keep it from running
 PK_SIM_NOINLINE void pk_sim_yield(const char *file, int line) {
   const unsigned x = PK_SIM_OWN(threadIdx).x, y = PK_SIM_OWN(threadIdx).y, z = PK_SIM_OWN(threadIdx).z;
+  pk_sim_count_started();
   const pk_sim_self self = {pk_sim_core, pk_sim_thread, pk_sim_started, file, line};
   pk_sim_suspended = true;
   pk_sim_device->yield(&self);

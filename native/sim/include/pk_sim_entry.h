@@ -24,31 +24,30 @@ using pk_sim_make_indices = pk_sim_indices<__integer_pack(N)...>;
 #define PK_SIM_BEGIN_BLOCK(block)
 #endif
 
-// Linear index of the current row's first thread, and of the next row's.
+// Linear index of the current row's first thread.
 PK_SIM_INLINE unsigned pk_sim_row_begin() {
   return (pk_sim_row_z * PK_SIM_OWN(blockDim).y + pk_sim_row_y) * PK_SIM_OWN(blockDim).x;
 }
-PK_SIM_INLINE unsigned pk_sim_row_end() { return pk_sim_row_begin() + PK_SIM_OWN(blockDim).x; }
+PK_SIM_INLINE bool pk_sim_row_has_more() { return pk_sim_started - pk_sim_row_begin() < PK_SIM_OWN(blockDim).x; }
 
 // Starts threads of the current row of the current block, one after the other. A thread that blocks leaves this loop
-// standing on its stack; the block then goes on in the same loop elsewhere, so the place in it is not a local variable,
-// and who has lost the processor looks up the row anew. In a kernel that never blocks the compiler knows that nobody
-// else changes the place, and makes the inner loop an ordinary one with only x to count.
-#define PK_SIM_FOR_EACH_THREAD_OF_ROW(...)                                           \
-  volatile unsigned *pk_sim_now = &pk_sim_thread;                                    \
-  asm("" : "+r"(pk_sim_now));                                                        \
-  do {                                                                               \
-    const unsigned pk_sim_begin = pk_sim_row_begin(), pk_sim_end = pk_sim_row_end(); \
-    PK_SIM_OWN(threadIdx).y = pk_sim_row_y;                                          \
-    PK_SIM_OWN(threadIdx).z = pk_sim_row_z;                                          \
-    while (pk_sim_started < pk_sim_end) {                                            \
-      PK_SIM_OWN(threadIdx).x = pk_sim_started - pk_sim_begin;                       \
-      *pk_sim_now = pk_sim_started++;                                                \
-      PK_SIM_BEGIN_THREAD(*pk_sim_now);                                              \
-      __VA_ARGS__;                                                                   \
-      if (pk_sim_suspended) break;                                                   \
-    }                                                                                \
-  } while (pk_sim_suspended && pk_sim_started < pk_sim_row_end());
+// standing on its stack; the block then goes on in the same loop elsewhere, so whoever has been suspended looks up the
+// place anew. In a kernel that never blocks this is an ordinary loop over x.
+#define PK_SIM_FOR_EACH_THREAD_OF_ROW(...)                                             \
+  volatile unsigned *pk_sim_now = &pk_sim_thread;                                      \
+  asm("" : "+r"(pk_sim_now));                                                          \
+  while (pk_sim_row_has_more()) {                                                      \
+    const unsigned pk_sim_begin = pk_sim_row_begin();                                  \
+    PK_SIM_OWN(threadIdx).x = pk_sim_started - pk_sim_begin;                           \
+    PK_SIM_OWN(threadIdx).y = pk_sim_row_y;                                            \
+    PK_SIM_OWN(threadIdx).z = pk_sim_row_z;                                            \
+    do {                                                                               \
+      *pk_sim_now = pk_sim_begin + PK_SIM_OWN(threadIdx).x;                            \
+      PK_SIM_BEGIN_THREAD(*pk_sim_now);                                                \
+      __VA_ARGS__;                                                                     \
+    } while (!pk_sim_suspended && ++PK_SIM_OWN(threadIdx).x < PK_SIM_OWN(blockDim).x); \
+    pk_sim_count_started();                                                            \
+  }
 
 // Goes to the next row of the block, whose threads have all been started; false, and no change, in the last one.
 PK_SIM_INLINE bool pk_sim_next_row() {

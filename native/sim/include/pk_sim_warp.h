@@ -6,6 +6,7 @@
 PK_SIM_COLLECTIVE pk_sim_u64 pk_sim_warp(pk_sim_warp_op op, unsigned mask, pk_sim_u64 value, int lane, int width,
                                          const char *file, int line) {
   const unsigned x = PK_SIM_OWN(threadIdx).x, y = PK_SIM_OWN(threadIdx).y, z = PK_SIM_OWN(threadIdx).z;
+  pk_sim_count_started();
   const pk_sim_self self = {pk_sim_core, pk_sim_thread, pk_sim_started, file, line};
   const pk_sim_warp_call call = {op, mask, value, lane, width, __builtin_return_address(0)};
   pk_sim_suspended = true;
