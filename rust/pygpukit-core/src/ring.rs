@@ -5,6 +5,9 @@
 //! there and goes on, and the slow writer turns that into VACATED when it leaves. So no payload ever has two writers, and no reader
 //! takes a mixed one.
 
+#[cfg(loom)]
+use loom::sync::atomic::{fence, AtomicU64, Ordering};
+#[cfg(not(loom))]
 use std::sync::atomic::{fence, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 

@@ -1,0 +1,78 @@
+//! The event ring under every order in which loads and stores of its threads can take effect, as loom explores them.
+//! Run with `RUSTFLAGS="--cfg loom" cargo test --release -p pygpukit-core --test ring_loom`.
+#![cfg(loom)]
+
+use loom::sync::Arc;
+use loom::thread;
+use pygpukit_core::ring::{Event, Ring};
+
+fn event(value: u64) -> Event {
+    Event {
+        kind: value as u16,
+        name: value as u32,
+        a: value,
+        b: value,
+        c: value,
+        ..Event::default()
+    }
+}
+
+/// What a reader may see: records of one writer each, in order, and every sequence number taken or lost once.
+fn check(ring: &Ring, since: u64) -> u64 {
+    let (records, next, lost) = ring.read(since, 9);
+    for pair in records.windows(2) {
+        assert!(pair[0].seq < pair[1].seq);
+    }
+    for record in &records {
+        let value = record.t_ns;
+        assert!(value == 1 || value == 2);
+        assert_eq!(record.event, event(value), "words of two writers in one record");
+    }
+    assert_eq!(next - since, records.len() as u64 + lost);
+    next
+}
+
+fn explore(preemptions: usize, test: impl Fn() + Sync + Send + 'static) {
+    let mut model = loom::model::Builder::new();
+    model.preemption_bound = Some(preemptions);
+    model.check(test);
+}
+
+#[test]
+fn two_writers_of_one_slot_and_a_reader() {
+    explore(2, || {
+        let ring = Arc::new(Ring::new(1));
+        let writers = [1, 2].map(|value| {
+            let ring = ring.clone();
+            thread::spawn(move || ring.push(value, &event(value)))
+        });
+        let next = check(&ring, 1);
+        for writer in writers {
+            writer.join().unwrap();
+        }
+        assert_eq!(
+            check(&ring, next),
+            3,
+            "nobody writes any more: every record is there or lost"
+        );
+    });
+}
+
+#[test]
+fn a_writer_that_is_overtaken_by_laps() {
+    explore(2, || {
+        let ring = Arc::new(Ring::new(1));
+        let slow = {
+            let ring = ring.clone();
+            thread::spawn(move || ring.push(1, &event(1)))
+        };
+        for _ in 0..2 {
+            ring.push(2, &event(2));
+        }
+        let next = check(&ring, 1);
+        slow.join().unwrap();
+        assert_eq!(check(&ring, next), 4);
+        ring.push(2, &event(2));
+        assert_eq!(ring.read(4, 9).0.len(), 1, "the slot is in use again");
+    });
+}
