@@ -9,6 +9,8 @@ export const AXIS_HEIGHT = 18;
 const BAR_INSET = 6;
 const BAR_HEIGHT = ROW_HEIGHT - 2 * BAR_INSET;
 const MIN_BAR_PX = 1.5;
+/** A task that is narrower is one bar: the phases in it could not be told apart. */
+const MIN_DETAIL_PX = 2;
 const STEPS_PER_AXIS = 6;
 const POLICIES = ['Guaranteed', 'Burstable', 'BestEffort'];
 
@@ -38,7 +40,16 @@ export function drawRow(
   for (const task of tasks) {
     const { spans } = task;
     if (((spans.at(-1)?.endNs || nowNs) - window.fromNs) * scale < -8) continue;
-    if (((spans[0]?.startNs ?? 0) - window.fromNs) * scale > width) continue;
+    const start = ((spans[0]?.startNs ?? 0) - window.fromNs) * scale;
+    if (start > width) continue;
+    if (((spans.at(-1)?.endNs || nowNs) - window.fromNs) * scale - start < MIN_DETAIL_PX && task !== chosen) {
+      const column = Math.floor(start);
+      if (column < filledTo) continue;
+      context.fillStyle = barColour(theme, task, task.phase === Phase.Succeeded ? Phase.Running : task.phase);
+      context.fillRect(column, top, 1, BAR_HEIGHT);
+      filledTo = column + 1;
+      continue;
+    }
     for (const { phase, startNs, endNs } of spans) {
       const left = Math.max(0, (startNs - window.fromNs) * scale);
       const right = Math.min(width, ((endNs || nowNs) - window.fromNs) * scale);

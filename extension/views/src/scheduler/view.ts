@@ -40,10 +40,11 @@ export class SchedulerView extends Panel {
   private readonly table: Table;
   private readonly log: Table;
   private readonly full: HTMLElement;
+  private ganttPending = 0;
 
   constructor(host: HTMLElement, store: Store, channel: Channel) {
     super(host, store, 'GPU scheduler');
-    this.gantt = new Gantt(store, this.schedule);
+    this.gantt = new Gantt(store, this.scheduleGantt);
     this.shares = new ShareChart(store, this.schedule);
     this.latency = new LatencyChart(store, this.schedule);
     this.timeline = new Pane('Launches per second over the last minute', TIMELINE_HEIGHT, this.schedule);
@@ -74,8 +75,19 @@ export class SchedulerView extends Panel {
       this.log.element,
       this.table.element,
     );
+    this.onDispose(() => cancelAnimationFrame(this.ganttPending));
     for (const part of [this.gantt, this.shares, this.latency, this.timeline]) this.onDispose(() => part.dispose());
   }
+
+  /** Panning and zooming redraw the picture that moves and nothing else. */
+  private readonly scheduleGantt = (): void => {
+    this.ganttPending ||= requestAnimationFrame(() => {
+      this.ganttPending = 0;
+      if (!this.element.isConnected || this.full.hidden) return;
+      this.gantt.draw(this.theme);
+      this.drawChosen();
+    });
+  };
 
   protected override draw(): void {
     const { gauges, history, tasks } = this.store;
