@@ -125,6 +125,30 @@ test('Gantt: running, queued, throttled and evicted look different, and running 
   expect(seen.running).not.toEqual(seen.queued);
 });
 
+test('Gantt: where tasks are denser than pixels a lane is full, and one that failed among them is seen', async ({ page }) => {
+  await mount(page, 'scheduler');
+  const tasks = 4000;
+  const failing = 1000;
+  const records = Array.from({ length: tasks }, (_, n) => {
+    const [t, a] = [1e9 + n * 1e7, n + 1];
+    const step = (at: number, from: number, to: number) => ({ kind: 32, t: t + at, a, name: 1, b: from * 256 + to });
+    return [step(0, 0, 4), step(1e7, 4, n === failing ? 7 : 6)];
+  }).flat();
+  await sendFrame(page, encodeFrame(1, 42e9, { records, names: [[1, 'train']] }));
+  await page.getByLabel('One lane for each').selectOption('tenant');
+  await page.getByRole('button', { name: 'Show all tasks' }).click();
+  await expect(page.locator('.gk-lane-names li')).toHaveText(['train']);
+  await expect.poll(() => data(page, 'span-ns')).toBe(tasks * 1e7);
+  const { colours, failedAt } = await page.locator('.gk-gantt canvas').evaluate((node) => {
+    const canvas = node as HTMLCanvasElement;
+    const { data } = canvas.getContext('2d')!.getImageData(0, 13, canvas.width - 1, 1);
+    const all = Array.from({ length: data.length / 4 }, (_, i) => [...data.slice(4 * i, 4 * i + 3)].join());
+    return { colours: [...new Set(all)], failedAt: all.findIndex((colour) => colour !== all[0]) / canvas.width };
+  });
+  expect(colours).toHaveLength(2);
+  expect(failedAt).toBeCloseTo(failing / tasks, 2);
+});
+
 test('scheduler: shares, latencies and log are tables too', async ({ page }) => {
   await mount(page, 'scheduler');
   await threeTasks(page);

@@ -2,15 +2,17 @@
 
 import { Phase, type Task, format, isTerminal } from '@pygpukit/core';
 import { type Theme } from '../theme.js';
-import { type Row, type Window } from './lanes.js';
+import { type Row, type Window, beginNs, untilNs, visibleTasks } from './lanes.js';
 
 export const ROW_HEIGHT = 26;
 export const AXIS_HEIGHT = 18;
 const BAR_INSET = 6;
 const BAR_HEIGHT = ROW_HEIGHT - 2 * BAR_INSET;
 const MIN_BAR_PX = 1.5;
-/** A task that is narrower is one bar: the phases in it could not be told apart. */
-const MIN_DETAIL_PX = 2;
+/** A narrower task is one bar: phases and the end mark in it could not be told apart. */
+const MIN_DETAIL_PX = 6;
+/** How far the mark of a task's end reaches past it. */
+const END_MARK_PX = 8;
 const STEPS_PER_AXIS = 6;
 const POLICIES = ['Guaranteed', 'Burstable', 'BestEffort'];
 
@@ -21,61 +23,103 @@ export function barColour(theme: Theme, task: Task, phase: number): string {
   return own ?? theme.text;
 }
 
+/** A row's bars; of tasks too narrow to show their phases, one rectangle for all that touch and have one colour. */
 export function drawRow(
   context: CanvasRenderingContext2D,
   width: number,
   theme: Theme,
   window: Window,
-  { tasks }: Row,
+  row: Row,
   at: number,
   nowNs: number,
   chosen: Task | null,
 ): void {
   const scale = width / (window.toNs - window.fromNs);
+  const x = (timeNs: number): number => (timeNs - window.fromNs) * scale;
   const top = at * ROW_HEIGHT + BAR_INSET;
   context.fillStyle = theme.well;
   context.fillRect(0, top, width, BAR_HEIGHT);
-  // Bars that would fall into the pixel column that the last one filled are left out: the picture is the same.
-  let filledTo = -1;
-  for (const task of tasks) {
-    const { spans } = task;
-    if (((spans.at(-1)?.endNs || nowNs) - window.fromNs) * scale < -8) continue;
-    const start = ((spans[0]?.startNs ?? 0) - window.fromNs) * scale;
-    if (start > width) continue;
-    if (((spans.at(-1)?.endNs || nowNs) - window.fromNs) * scale - start < MIN_DETAIL_PX && task !== chosen) {
-      const column = Math.floor(start);
-      if (column < filledTo) continue;
-      context.fillStyle = barColour(theme, task, task.phase === Phase.Succeeded ? Phase.Running : task.phase);
-      context.fillRect(column, top, 1, BAR_HEIGHT);
-      filledTo = column + 1;
-      continue;
+  const dense = new ColumnRun(context, top);
+  for (const task of visibleTasks(row, { fromNs: window.fromNs - END_MARK_PX / scale, toNs: window.toNs })) {
+    const left = x(beginNs(task));
+    const right = x(untilNs(task, nowNs));
+    if (right - left >= MIN_DETAIL_PX || task === chosen) {
+      dense.flush();
+      drawTask(context, width, theme, x, top, task, nowNs);
+    } else if (task.phase === Phase.Succeeded) {
+      dense.add(left, right, barColour(theme, task, Phase.Running), false);
+    } else {
+      dense.add(left, right, barColour(theme, task, task.phase), isTerminal(task.phase));
     }
-    for (const { phase, startNs, endNs } of spans) {
-      const left = Math.max(0, (startNs - window.fromNs) * scale);
-      const right = Math.min(width, ((endNs || nowNs) - window.fromNs) * scale);
-      if (left > width || right < 0) continue;
-      context.fillStyle = barColour(theme, task, phase);
-      if (isTerminal(phase)) {
-        if (left < filledTo) continue;
-        drawEnd(context, Math.min(left + 7, width - 5), top + BAR_HEIGHT / 2, phase);
-        filledTo = left + 1;
-      } else if (right > filledTo) {
-        drawSpan(context, theme, phase, left, top, Math.max(MIN_BAR_PX, right - left));
-        filledTo = Math.floor(right);
-      }
+  }
+  dense.flush();
+  if (chosen && row.tasks.includes(chosen)) {
+    context.strokeStyle = theme.text;
+    context.lineWidth = 1.5;
+    const left = Math.max(1, x(beginNs(chosen)));
+    const right = Math.min(width - 1, x(untilNs(chosen, nowNs)));
+    if (right > 0 && left < width) context.strokeRect(left - 1, top - 2, Math.max(2, right - left) + 2, BAR_HEIGHT + 4);
+  }
+}
+
+/** Whole pixel columns of one colour that touch, filled at once; in one column, a task that failed hides the others. */
+class ColumnRun {
+  private colour = '';
+  private from = 0;
+  private to = 0;
+
+  constructor(
+    private readonly context: CanvasRenderingContext2D,
+    private readonly top: number,
+  ) {}
+
+  add(left: number, right: number, colour: string, failed: boolean): void {
+    let from = Math.floor(left);
+    const to = Math.max(from + 1, Math.floor(right));
+    if (this.colour && colour !== this.colour && from < this.to) {
+      if (failed) this.to = Math.max(this.from, from);
+      else from = this.to;
+      if (from >= to) return;
     }
-    for (const { startNs, endNs } of task.throttled) {
-      const left = Math.max(0, (startNs - window.fromNs) * scale);
-      const right = Math.min(width, (endNs - window.fromNs) * scale);
-      if (right > left) hatch(context, theme.surface, left, top, right - left, BAR_HEIGHT);
+    if (colour !== this.colour || from > this.to) {
+      this.flush();
+      this.colour = colour;
+      this.from = from;
     }
-    if (task === chosen) {
-      context.strokeStyle = theme.text;
-      context.lineWidth = 1.5;
-      const left = Math.max(1, ((spans[0]?.startNs ?? 0) - window.fromNs) * scale);
-      const right = Math.min(width - 1, ((spans.at(-1)?.endNs || nowNs) - window.fromNs) * scale);
-      if (right > 0 && left < width) context.strokeRect(left - 1, top - 2, Math.max(2, right - left) + 2, BAR_HEIGHT + 4);
+    this.to = Math.max(this.to, to);
+  }
+
+  flush(): void {
+    if (this.colour && this.to > this.from) {
+      this.context.fillStyle = this.colour;
+      this.context.fillRect(this.from, this.top, this.to - this.from, BAR_HEIGHT);
     }
+    this.colour = '';
+    this.to = 0;
+  }
+}
+
+function drawTask(
+  context: CanvasRenderingContext2D,
+  width: number,
+  theme: Theme,
+  x: (timeNs: number) => number,
+  top: number,
+  task: Task,
+  nowNs: number,
+): void {
+  for (const { phase, startNs, endNs } of task.spans) {
+    const left = Math.max(0, x(startNs));
+    const right = Math.min(width, x(endNs || nowNs));
+    if (left > width || right < 0) continue;
+    context.fillStyle = barColour(theme, task, phase);
+    if (isTerminal(phase)) drawEnd(context, Math.min(left + END_MARK_PX - 1, width - 5), top + BAR_HEIGHT / 2, phase);
+    else drawSpan(context, theme, phase, left, top, Math.max(MIN_BAR_PX, right - left));
+  }
+  for (const { startNs, endNs } of task.throttled) {
+    const left = Math.max(0, x(startNs));
+    const right = Math.min(width, x(endNs));
+    if (right > left) hatch(context, theme.surface, left, top, right - left, BAR_HEIGHT);
   }
 }
 

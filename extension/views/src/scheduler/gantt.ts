@@ -5,7 +5,7 @@ import { el, setData, setText, syncRows } from '../dom.js';
 import { Pane } from '../pane.js';
 import { type Theme } from '../theme.js';
 import { AXIS_HEIGHT, ROW_HEIGHT, drawAxis, drawRow } from './bars.js';
-import { GROUPINGS, type Grouping, type Row, type Window, extent, layoutRows, pickWindow, stateText, taskLines } from './lanes.js';
+import { GROUPINGS, type Grouping, type Row, type Window, beginNs, extent, layoutRows, pickWindow, stateText, taskLines, untilNs, visibleTasks } from './lanes.js';
 
 const VISIBLE_ROWS = 10;
 const ZOOM_STEP = 1.5;
@@ -32,6 +32,7 @@ export class Gantt {
   /** First visible row; null = the newest rows. */
   private firstRow: number | null = null;
   private hovered: Task | null = null;
+  private tipWidthPx = 0;
   private drag: { x: number; y: number; window: Window; row: number; moved: boolean } | null = null;
 
   constructor(
@@ -102,14 +103,12 @@ export class Gantt {
     const { store } = this;
     const makeRow = (): HTMLLIElement => el('li');
     syncRows(this.names, rows, makeRow, (item, { label }) => {
-      setText(item, label);
-      item.title = label;
+      setLabel(item, label);
     });
     syncRows(this.states, rows, makeRow, (item, { tasks }) => {
       const task = tasks.at(-1);
       const text = !task ? '' : tasks.length === 1 ? stateText(task, store.timeNs) : `${tasks.length} tasks`;
-      setText(item, text);
-      item.title = text;
+      setLabel(item, text);
       setData(item, { phase: tasks.length === 1 ? (task?.phase ?? '') : '' });
     });
   }
@@ -232,10 +231,8 @@ export class Gantt {
     if (!row || y >= VISIBLE_ROWS * ROW_HEIGHT) return null;
     if (this.grouping === 'task') return row.tasks[0] ?? null;
     const scale = (this.shown.toNs - this.shown.fromNs) / Math.max(1, this.pane.widthPx);
-    const [from, to] = [this.shown.fromNs + (x - 2) * scale, this.shown.fromNs + (x + 2) * scale];
-    const inside = (task: Task): boolean =>
-      (task.spans[0]?.startNs ?? Infinity) <= to && (task.spans.at(-1)?.endNs || this.store.timeNs) >= from;
-    return row.tasks.findLast(inside) ?? null;
+    const near = { fromNs: this.shown.fromNs + (x - 2) * scale, toNs: this.shown.fromNs + (x + 2) * scale };
+    return visibleTasks(row, near).findLast((task) => untilNs(task, this.store.timeNs) >= near.fromNs) ?? null;
   }
 
   private hover(task: Task | null): void {
@@ -254,11 +251,22 @@ export class Gantt {
     const row = task ? this.rows.findIndex(({ tasks }) => tasks.includes(task)) - this.first : -1;
     this.tip.hidden = !task || row < 0 || row >= VISIBLE_ROWS;
     if (!task || this.tip.hidden) return;
-    setText(this.tip, taskLines(this.store, task).join('\n'));
-    const start = ((task.spans[0]?.startNs ?? 0) - this.shown.fromNs) / (this.shown.toNs - this.shown.fromNs);
-    const half = this.tip.offsetWidth / 2;
+    const text = taskLines(this.store, task).join('\n');
+    if (this.tip.textContent !== text) {
+      this.tip.textContent = text;
+      // Asked for only here: it makes the browser lay out the page.
+      this.tipWidthPx = this.tip.offsetWidth;
+    }
+    const start = (beginNs(task) - this.shown.fromNs) / (this.shown.toNs - this.shown.fromNs);
+    const half = this.tipWidthPx / 2;
     const width = this.pane.widthPx;
     this.tip.style.left = `${Math.min(Math.max(start * width + half, half), Math.max(half, width - half))}px`;
     this.tip.style.top = `${(row + 1) * ROW_HEIGHT + 2}px`;
   }
+}
+
+/** A text that may be cut off: its title says it whole. */
+function setLabel(item: HTMLElement, text: string): void {
+  setText(item, text);
+  if (item.title !== text) item.title = text;
 }

@@ -18,33 +18,70 @@ export type Grouping = (typeof GROUPINGS)[number];
 /** One row of bars. Rows of a tenant or stream follow each other; only the first carries the label. */
 export interface Row {
   readonly label: string;
-  readonly tasks: Task[];
+  /** In order of their beginnings. */
+  readonly tasks: readonly Task[];
+  /** When the latest of the tasks up to each ends: it never falls, so that a search can halve it. */
+  readonly reachNs: Float64Array;
+}
+
+function makeRow(label: string, tasks: Task[]): Row {
+  tasks.sort((one, other) => beginNs(one) - beginNs(other));
+  const reachNs = new Float64Array(tasks.length);
+  let latest = 0;
+  for (const [i, task] of tasks.entries()) reachNs[i] = latest = Math.max(latest, untilNs(task, Infinity));
+  return { label, tasks, reachNs };
+}
+
+export function beginNs({ spans }: Task): number {
+  return spans[0]?.startNs ?? 0;
+}
+
+export function untilNs({ spans, phase }: Task, nowNs: number): number {
+  return isTerminal(phase) ? (spans.at(-1)?.endNs ?? 0) : nowNs;
+}
+
+/** The tasks of a row that a window may show: found by halving, so that a row may be long. */
+export function visibleTasks({ tasks, reachNs }: Row, { fromNs, toNs }: Window): readonly Task[] {
+  const first = firstIndex(tasks.length, (i) => (reachNs[i] ?? 0) >= fromNs);
+  const end = firstIndex(tasks.length, (i) => beginNs(tasks[i] as Task) > toNs);
+  return tasks.slice(first, end);
+}
+
+/** The first index for which a condition holds that holds for all later ones too; `length` where there is none. */
+function firstIndex(length: number, holds: (i: number) => boolean): number {
+  let [low, high] = [0, length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (holds(middle)) high = middle;
+    else low = middle + 1;
+  }
+  return low;
 }
 
 /** Rows in order of first appearance; where tasks of a lane overlap in time, the lane takes several rows. */
 export function layoutRows(store: Store, grouping: Grouping): Row[] {
   const { all } = store.tasks;
-  if (grouping === 'task') return all.map((task) => ({ label: store.taskName(task), tasks: [task] }));
-  const lanes = new Map<string, { rows: Row[]; free: number[] }>();
+  if (grouping === 'task') return all.map((task) => makeRow(store.taskName(task), [task]));
+  const lanes = new Map<string, { rows: Task[][]; free: number[] }>();
   for (const task of all) {
     const started = task.spans.find(({ phase }) => phase === Phase.Running)?.startNs;
     if (grouping === 'stream' && started === undefined) continue; // it has been on no stream
     const label = grouping === 'tenant' ? store.taskName(task) : task.stream ? `stream ${task.stream}` : 'stream not seen';
     let lane = lanes.get(label);
     if (!lane) lanes.set(label, (lane = { rows: [], free: [] }));
-    const from = (grouping === 'stream' ? started : task.spans[0]?.startNs) ?? 0;
-    const until = isTerminal(task.phase) ? (task.spans.at(-1)?.endNs ?? 0) : Infinity;
+    const from = grouping === 'stream' ? (started ?? 0) : beginNs(task);
+    const until = untilNs(task, Infinity);
     let at = lane.free.findIndex((free) => free <= from);
     if (at < 0 && lane.rows.length < MAX_ROWS_PER_LANE) {
-      lane.rows.push({ label: lane.rows.length === 0 ? label : '', tasks: [] });
+      lane.rows.push([]);
       at = lane.rows.length - 1;
     } else if (at < 0) {
       at = lane.free.indexOf(Math.min(...lane.free));
     }
-    lane.rows[at]?.tasks.push(task);
+    lane.rows[at]?.push(task);
     lane.free[at] = Math.max(until, lane.free[at] ?? 0);
   }
-  return [...lanes.values()].flatMap(({ rows }) => rows);
+  return [...lanes].flatMap(([label, { rows }]) => rows.map((tasks, i) => makeRow(i === 0 ? label : '', tasks)));
 }
 
 /** From the first shown span to now; when nothing runs, the picture rests where the last task ended. */
@@ -60,9 +97,9 @@ export function pickWindow(tasks: readonly Task[], nowNs: number): Window {
 export function extent(tasks: readonly Task[], nowNs: number): Window | null {
   let first = Infinity;
   let last = 0;
-  for (const { spans, phase } of tasks) {
-    first = Math.min(first, spans[0]?.startNs ?? Infinity);
-    last = Math.max(last, isTerminal(phase) ? (spans.at(-1)?.endNs ?? 0) : nowNs);
+  for (const task of tasks) {
+    first = Math.min(first, beginNs(task));
+    last = Math.max(last, untilNs(task, nowNs));
   }
   return first > last ? null : { fromNs: first, toNs: last };
 }

@@ -1,0 +1,47 @@
+// Rows of the Gantt: the tasks that a window may show are found by halving, and none that it shows is left out.
+
+import { describe, expect, it } from 'vitest';
+import { Phase, Store, isTerminal } from '@pygpukit/core';
+import { GROUPINGS, beginNs, layoutRows, untilNs, visibleTasks } from '../src/scheduler/lanes.js';
+
+const NOW_NS = 1e6;
+
+function addTask(store: Store, number: number, name: string, startNs: number, endNs: number): void {
+  const phase = endNs === 0 ? Phase.Running : Phase.Succeeded;
+  const end = isTerminal(phase) ? [{ phase, startNs: endNs, endNs }] : [];
+  const spans = [{ phase: Phase.Running, startNs, endNs }, ...end];
+  store.tasks.add({ number, name, phase, spans, reason: 0, stream: 0, facts: null, throttled: [] });
+}
+
+/** Tasks of five tenants that overlap, of all lengths; every ninth is still running. */
+function busyStore(): Store {
+  const store = new Store();
+  for (let n = 1; n <= 400; n++) {
+    const began = (n * 7919) % 90_000;
+    addTask(store, n, `tenant ${n % 5}`, began, n % 9 > 0 ? began + 1 + ((n * 104_729) % 20_000) : 0);
+  }
+  return store;
+}
+
+describe('visibleTasks', () => {
+  for (const grouping of GROUPINGS) {
+    it(`holds every task of a row that reaches into the window, in lanes by ${grouping}`, () => {
+      const rows = layoutRows(busyStore(), grouping);
+      expect(rows.flatMap(({ tasks }) => tasks)).toHaveLength(400);
+      for (const fromNs of [-5000, 0, 40_000, 89_000, 200_000]) {
+        const window = { fromNs, toNs: fromNs + 3000 };
+        for (const row of rows) {
+          const shown = row.tasks.filter((task) => beginNs(task) <= window.toNs && untilNs(task, NOW_NS) >= window.fromNs);
+          expect(visibleTasks(row, window)).toEqual(expect.arrayContaining(shown));
+        }
+      }
+    });
+  }
+
+  it('leaves out what ended before and what begins after', () => {
+    const store = new Store();
+    for (let n = 0; n < 1000; n++) addTask(store, n + 1, 'train', 100 * n, 100 * n + 90);
+    const [row] = layoutRows(store, 'tenant');
+    expect(visibleTasks(row!, { fromNs: 50_000, toNs: 50_350 }).map(({ number }) => number)).toEqual([501, 502, 503, 504]);
+  });
+});
