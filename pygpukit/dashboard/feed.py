@@ -31,8 +31,18 @@ TaskSource = Callable[[], Sequence[_core.TaskRecord]]
 
 def all_tasks() -> list[_core.TaskRecord]:
     """The tasks of every live scheduler; none while nothing has imported the scheduler."""
+    return [task for core in _cores() for task in core.tasks()]
+
+
+def measure_devices() -> None:
+    """Bring the device times of tasks that run up to date: on all devices, whichever scheduler they are of."""
+    for core in _cores()[:1]:
+        core.devices()
+
+
+def _cores() -> Sequence[_core.SchedulerCore]:
     module = sys.modules.get("pygpukit.scheduler")
-    return [] if module is None else [task for core in module.live_cores() for task in core.tasks()]
+    return [] if module is None else module.live_cores()
 
 
 class Feed:
@@ -91,6 +101,7 @@ class Feed:
         if len(blocks) > SNAPSHOT_BLOCKS:
             blocks = sorted(blocks, key=lambda block: block[2], reverse=True)[:SNAPSHOT_BLOCKS]
         self._names = {block[0]: block[4] for block in blocks}
+        measure_devices()
         return {
             "type": "snapshot",
             "seq": seq,
@@ -134,6 +145,7 @@ class Feed:
     def _changed_rows(self) -> list[dict[str, Any]]:
         changed = []
         told = {}
+        measure_devices()
         for task in self._tasks()[-FACT_ROWS:]:
             state = (task.phase, task.gpu_ns, task.launches, task.paced)
             if self._told.get(task.number) != state:

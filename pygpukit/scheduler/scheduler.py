@@ -368,7 +368,7 @@ def all_schedulers() -> list[Scheduler]:
 
 
 def live_cores() -> list[_core.SchedulerCore]:
-    """Their cores: for dashboards, which read records and call nothing else."""
+    """Their cores: for dashboards, which read records and device times and call nothing else."""
     return [scheduler.core for scheduler in all_schedulers()]
 
 

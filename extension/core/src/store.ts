@@ -126,8 +126,10 @@ export class Store {
   }
 
   private applyFacts(rows: readonly TaskRow[], timeNs: number): void {
+    const since = this.tasks.toldNs;
     for (const row of rows) {
-      const before = this.tasks.get(row.number)?.facts?.gpuNs;
+      // What a task had before this page knew of any is of no known time; one that began since the last report had none.
+      const before = this.tasks.get(row.number)?.facts?.gpuNs ?? (since > 0 && row.startedNs >= since ? 0 : undefined);
       const task = this.tasks.tell(row, timeNs);
       if (task && before !== undefined) this.shares.add('device', this.taskName(task), timeNs, (row.gpuNs ?? 0) - before);
     }

@@ -32,7 +32,8 @@ const MAX_SPANS = 64;
 export class TaskTable {
   private readonly tasks = new Map<number, Task>();
   private sorted: Task[] | null = null;
-  private factsNs = 0;
+  /** Moment of the last report of facts; 0 before the first. */
+  toldNs = 0;
   /** Grows with every change: a view lays out again only then. */
   version = 0;
 
@@ -40,6 +41,7 @@ export class TaskTable {
 
   clear(): void {
     this.tasks.clear();
+    this.toldNs = 0;
     this.changed();
   }
 
@@ -89,8 +91,8 @@ export class TaskTable {
     }
     if (task.facts && (row.paced ?? 0) > (task.facts.paced ?? 0)) {
       const open = task.throttled.at(-1);
-      if (open && open.endNs >= this.factsNs) open.endNs = timeNs;
-      else task.throttled.push({ phase: Phase.Running, startNs: this.factsNs, endNs: timeNs });
+      if (open && open.endNs >= this.toldNs) open.endNs = timeNs;
+      else task.throttled.push({ phase: Phase.Running, startNs: this.toldNs, endNs: timeNs });
     }
     task.facts = row;
     this.version++;
@@ -99,7 +101,7 @@ export class TaskTable {
 
   /** The rows told since are of this moment. */
   told(timeNs: number): void {
-    this.factsNs = timeNs;
+    this.toldNs = timeNs;
   }
 
   /** Number of known tasks in each phase, indexed by phase. */

@@ -146,6 +146,18 @@ describe('task facts', () => {
     expect([store.shares.source, store.shares.share('t1', 1)]).toEqual(['device', 0.25]);
   });
 
+  it('count all device time of a task that began and ended between two reports, and none from before the first', () => {
+    const store = new Store();
+    const short = (tNs: number, number: number, gpuNs: number): void => {
+      const ended = { name: 'short', phase: 'Succeeded', submittedNs: tNs - S / 4, startedNs: tNs - S / 4, finishedNs: tNs };
+      store.receive({ type: 'tasks', tNs, rows: [row(number, { ...ended, gpuNs })] }, []);
+    };
+    short(3.5 * S, 1, S / 4);
+    short(4.5 * S, 2, S / 8);
+    short(5.5 * S, 3, S / 8);
+    expect([store.shares.source, ...[2, 1, 0].map((age) => store.shares.share('short', age))]).toEqual(['device', 0, 0.125, 0.125]);
+  });
+
   it('are dropped where they have another shape', () => {
     const store = new Store();
     store.receive({ type: 'tasks', tNs: 1, rows: [null, 3, {}, row(1, { phase: 'Nowhere' }), row(2, { sharePpm: '1' }), row(3, { priority: Number.NaN })] }, []);
