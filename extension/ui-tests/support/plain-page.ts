@@ -67,6 +67,12 @@ export async function sendFrame(page: Page, frame: DataView): Promise<void> {
   await page.evaluate((text) => window.receive({ type: 'frame' }, text), base64);
 }
 
+/** Many frames in one go. */
+export async function sendFrames(page: Page, frames: Iterable<DataView>): Promise<void> {
+  const texts = Array.from(frames, (frame) => Buffer.from(frame.buffer, frame.byteOffset, frame.byteLength).toString('base64'));
+  await page.evaluate((all) => all.forEach((text) => window.receive({ type: 'frame' }, text)), texts);
+}
+
 export async function sendMessage(page: Page, content: unknown): Promise<void> {
   await page.evaluate((message) => window.receive(message, null), content);
 }

@@ -140,7 +140,7 @@ export class Gantt {
       button('+', 'Zoom in', () => this.zoom(ZOOM_STEP)),
       button('\u2212', 'Zoom out', () => this.zoom(1 / ZOOM_STEP)),
       button('All', 'Show all tasks', fit),
-      button('Live', 'Follow the newest tasks', live),
+      button('Live', 'Live: follow the newest tasks', live),
       this.place,
     );
   }
