@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import itertools
 import struct
+import threading
 import time
 import weakref
 from collections.abc import Callable, Iterator
@@ -226,6 +227,25 @@ def test_closed_widgets_are_collected(cls: Any) -> None:
     del made
     gc.collect()
     assert sum(reference() is not None for reference in references) == 0
+
+
+def test_a_hundred_runs_of_a_cell_leave_one_thread_and_no_widget_that_was_closed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    references = []
+    for _ in range(100):
+        made = MemoryWidget()
+        monkeypatch.setattr(made, "send", lambda content, buffers=(): None)
+        references.append(weakref.ref(made))
+        look(made)
+        assert sum(thread.name == "pygpukit-telemetry" for thread in threading.enumerate()) == 1
+        look(made, visible=False)
+        made.close()
+    monkeypatch.undo()
+    del made
+    wait_for(lambda: not telemetry._sampler.running())
+    gc.collect()
+    assert [reference() for reference in references if reference() is not None] == []
 
 
 def test_widget_does_not_keep_its_scheduler_alive() -> None:
