@@ -91,6 +91,7 @@ _SUBMODULES = (
     "dashboard",
     "jit",
     "jupyter",
+    "lab",
     "memory",
     "ops",
     "random",

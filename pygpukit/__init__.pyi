@@ -5,6 +5,7 @@ from pygpukit import cache as cache
 from pygpukit import core as core
 from pygpukit import dashboard as dashboard
 from pygpukit import jupyter as jupyter
+from pygpukit import lab as lab
 from pygpukit import memory as memory
 from pygpukit import ops as ops
 from pygpukit import random as random

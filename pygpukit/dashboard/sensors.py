@@ -30,11 +30,18 @@ FIELDS = (
 Values = dict[str, tuple[Reading, str]]
 
 
-class DeviceSampler:
-    """Samples of one device. It opens NVML with the first one; nothing is polled in between.
+def open_nvml(device: int, library: str = LIBRARY, device_uuid: bytes | None = None) -> NvmlDevice:
+    """NVML's view of a CUDA device. Raises NvmlUnavailableError, also for a simulated device.
 
     library and device_uuid are for tests; None is the CUDA device's own.
     """
+    if device_uuid is None and backend() == "sim":
+        raise NvmlUnavailableError("the device is simulated: it has no sensors")
+    return NvmlDevice(device_uuid or _core.native.device_info(device)["uuid"], library)
+
+
+class DeviceSampler:
+    """Samples of one device. It opens NVML with the first one; nothing is polled in between."""
 
     def __init__(self, device: int, library: str = LIBRARY, device_uuid: bytes | None = None) -> None:
         self._device, self._library, self._uuid = device, library, device_uuid
@@ -71,12 +78,8 @@ class DeviceSampler:
         }
 
     def _open(self) -> None:
-        if self._uuid is None and backend() == "sim":
-            self._reason = "the device is simulated: it has no sensors"
-            return
         try:
-            uuid = self._uuid or _core.native.device_info(self._device)["uuid"]
-            self._nvml = NvmlDevice(uuid, self._library)
+            self._nvml = open_nvml(self._device, self._library, self._uuid)
         except NvmlUnavailableError as error:
             self._reason = str(error)
 

@@ -16,6 +16,7 @@ from pygpukit._core import native
 from pygpukit.dashboard import actions
 from pygpukit.jupyter import feed, status
 from pygpukit.jupyter.reports import Report, Reports
+from pygpukit.lab import DASHBOARDS
 
 TARGET = "pygpukit.control.v1"
 VERSION = 1
@@ -92,8 +93,7 @@ def _hello(_args: dict[str, Any]) -> dict[str, Any]:
 
 
 def _status(_args: dict[str, Any]) -> dict[str, Any]:
-    now = status.fields()
-    return {"line": status.line(now), **now}
+    return status.live()
 
 
 def _snapshot(_args: dict[str, Any]) -> dict[str, Any]:
@@ -134,6 +134,15 @@ def _assembly(args: dict[str, Any]) -> dict[str, Any]:
     return assembly.ask(report, kernel)
 
 
+def _view(args: dict[str, Any]) -> dict[str, Any]:
+    from pygpukit.jupyter import views  # a kernel that shows no dashboard needs no widgets
+
+    kind = args.get("view")
+    if kind not in DASHBOARDS:
+        raise RequestError(f"view needs args {{'view': kind}}, a kind of {', '.join(DASHBOARDS)}; it has {kind!r}")
+    return {"model": views.model_of(kind)}
+
+
 def _options(_args: dict[str, Any]) -> dict[str, Any]:
     from pygpukit.jupyter.magics import CudaMagics
 
@@ -166,6 +175,7 @@ _ACTIONS: dict[str, Callable[[dict[str, Any]], Any]] = {
     "reports": _reports_of,
     "assembly": _assembly,
     "options": _options,
+    "view": _view,
 }
 _feed = feed.Feed()
 _reports: list[Reports] = []  # of the shells that are served
@@ -179,6 +189,11 @@ def serve(reports: Reports) -> None:
 def dismiss(reports: Reports) -> None:
     """Answer from these reports no more."""
     _reports.remove(reports)
+
+
+def tell(message: dict[str, Any], timeout_s: float) -> bool:
+    """Send a message to each page that has the status feed open; waits so long for a first. False when none had it."""
+    return _feed.tell(message, timeout_s)
 
 
 def _opened(comm: Any, _message: Any) -> None:

@@ -18,6 +18,7 @@ class Feed:
     def __init__(self, period_s: float = PERIOD_S) -> None:
         self._period_s = period_s
         self._lock = threading.RLock()
+        self._arrived = threading.Condition(self._lock)
         self._pages: dict[Any, dict[str, Any] | None] = {}  # comm and what it was sent last
         self._wake = threading.Event()
         self._thread: threading.Thread | None = None
@@ -27,10 +28,19 @@ class Feed:
         comm.on_close(lambda _message: self._closed(comm))
         with self._lock:
             self._pages[comm] = None
+            self._arrived.notify_all()
             self._wake.set()
             if self._thread is None:
                 self._thread = threading.Thread(target=self._run, name="pygpukit-status", daemon=True)
                 self._thread.start()
+
+    def tell(self, message: dict[str, Any], timeout_s: float) -> bool:
+        """Send a message to each page, and wait so long for the first to come. False when there was none."""
+        with self._lock:
+            self._arrived.wait_for(lambda: bool(self._pages), timeout_s)
+            pages = list(self._pages)
+        reached = [_reached(comm, message) for comm in pages]
+        return any(reached)
 
     def close(self) -> None:
         """Serve nobody any more and wait for the thread."""
@@ -65,19 +75,24 @@ class Feed:
             self._wake.wait(self._period_s)
 
     def _send(self, comm: Any, now: dict[str, Any]) -> None:
-        try:
-            comm.send(now)
-        except Exception:  # the page's comm is closed: it gets no more
-            self._closed(comm)
+        if not _reached(comm, now):
+            self._closed(comm)  # it gets no more
             return
         with self._lock:
             if comm in self._pages:
                 self._pages[comm] = now
 
 
+def _reached(comm: Any, message: dict[str, Any]) -> bool:
+    try:
+        comm.send(message)
+    except Exception:  # the page's comm is closed
+        return False
+    return True
+
+
 def _status() -> dict[str, Any]:
     try:
-        now = status.fields()
-        return {**now, "line": status.line(now)}
+        return status.live()
     except Exception as error:  # a lost context: the page is told so
         return {"backend": None, "line": f"{type(error).__name__}: {error}"}

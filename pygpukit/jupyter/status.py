@@ -6,6 +6,17 @@ from typing import Any
 
 from pygpukit import _core
 from pygpukit._core import native
+from pygpukit.jupyter.health import Health
+
+health = Health()
+
+
+def live() -> dict[str, Any]:
+    """What a page is told: the fields, how busy and warm the device is where NVML has that, and the line."""
+    now = fields()
+    if now["backend"] is None:
+        return {**now, "line": line(now)}
+    return {**now, **health.fields(now["device"]), "line": line(now)}
 
 
 def fields() -> dict[str, Any]:

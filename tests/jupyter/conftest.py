@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import shutil
+import subprocess
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,6 +13,8 @@ import pytest
 pytest.importorskip("IPython")
 
 from IPython.core.interactiveshell import InteractiveShell
+
+FAKE_NVML = Path(__file__).parent / "data" / "fake_nvml.c"
 
 
 @pytest.fixture
@@ -22,3 +27,14 @@ def shell() -> Iterator[Any]:
     yield made
     made.run_line_magic("unload_ext", "pygpukit")
     InteractiveShell.clear_instance()
+
+
+@pytest.fixture(scope="session")
+def library(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A stand-in for NVML."""
+    compiler = shutil.which("cc") or shutil.which("gcc")
+    if compiler is None:
+        pytest.skip("no C compiler for the stand-in")
+    path = tmp_path_factory.mktemp("nvml") / "libfake-nvml.so"
+    subprocess.run([compiler, "-shared", "-fPIC", "-Wall", "-Werror", "-o", path, FAKE_NVML], check=True)
+    return str(path)

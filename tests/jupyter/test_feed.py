@@ -45,7 +45,7 @@ def until(condition: Callable[[], bool]) -> None:
 
 
 def test_the_state_comes_at_once_and_then_only_what_changed(feed: Feed, monkeypatch: pytest.MonkeyPatch) -> None:
-    states = iter([{"backend": "sim", "n": 1}, {"backend": "sim", "n": 1}, {"backend": "sim", "n": 2}])
+    states = iter([{"backend": "sim", "device": 0, "n": n} for n in (1, 1, 2)])
     last: dict[str, Any] = {}
 
     def fields() -> dict[str, Any]:

@@ -14,17 +14,6 @@ from pygpukit.dashboard.nvml import NvmlDevice, NvmlUnavailableError
 from pygpukit.dashboard.sensors import FIELDS, DeviceSampler
 
 UUID = bytes(range(16))
-SOURCE = Path(__file__).parent / "data" / "fake_nvml.c"
-
-
-@pytest.fixture(scope="module")
-def library(tmp_path_factory: pytest.TempPathFactory) -> str:
-    compiler = shutil.which("cc") or shutil.which("gcc")
-    if compiler is None:
-        pytest.skip("no C compiler for the stand-in")
-    path = tmp_path_factory.mktemp("nvml") / "libfake-nvml.so"
-    subprocess.run([compiler, "-shared", "-fPIC", "-Wall", "-Werror", "-o", path, SOURCE], check=True)
-    return str(path)
 
 
 def fields(sample: dict[str, Any]) -> dict[str, tuple[float | None, str]]:

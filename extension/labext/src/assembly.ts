@@ -5,6 +5,7 @@ import { ICommandPalette, MainAreaWidget, WidgetTracker } from '@jupyterlab/appu
 import { INotebookTracker } from '@jupyterlab/notebook';
 import type { AssemblyPane } from './assembly-pane.js';
 import { AssemblyView } from './assembly-view.js';
+import { addToColumn, PANE_ID } from './column.js';
 import { CATEGORY, CommandIDs, NO_ARGUMENTS } from './commands.js';
 import { chipIcon } from './icon.js';
 import { cudaCells } from './reports.js';
@@ -37,7 +38,7 @@ export const assemblyPlugin: JupyterFrontEndPlugin<void> = {
         if (!pane) {
           const content = new AssemblyView(tracker, cuda).pane;
           pane = new MainAreaWidget({ content });
-          pane.id = 'pygpukit-assembly';
+          pane.id = `${PANE_ID}assembly`;
           pane.title.label = 'PTX and SASS';
           pane.title.icon = chipIcon;
           pane.title.closable = true;
@@ -45,7 +46,7 @@ export const assemblyPlugin: JupyterFrontEndPlugin<void> = {
         }
         if (!pane.isAttached) {
           // A shell without a dock area has a side area only.
-          if (labShell) labShell.add(pane, 'main', { mode: 'split-right', activate: false });
+          if (labShell) addToColumn(labShell, tracker.currentWidget, pane);
           else app.shell.add(pane, 'right');
         }
         app.shell.activateById(pane.id);

@@ -5,7 +5,9 @@ export namespace CommandIDs {
   export const showStatus = 'pygpukit:show-status';
   /** Open the pane with the compiled code of the notebook's kernels. */
   export const openAssembly = 'pygpukit:open-assembly';
-  /** Put the notebook's dashboards and the pane beside the notebook. */
+  /** Show one live dashboard beside the notebook. */
+  export const openView = 'pygpukit:open-view';
+  /** Put memory, scheduler and the pane with the code beside the notebook. */
   export const openWorkbench = 'pygpukit:open-workbench';
 }
 

@@ -17,9 +17,11 @@ export class StatusFeed {
   private followed = '';
   private enabled = true;
 
+  /** `asked` is told what the kernel asks of the page, see gp.lab.open(). */
   constructor(
     private readonly tracker: INotebookTracker,
     private readonly reports: Reports,
+    private readonly asked: (panel: NotebookPanel, message: JSONObject) => void,
   ) {
     tracker.currentChanged.connect(() => this.follow());
     tracker.widgetAdded.connect((_, panel) => {
@@ -57,12 +59,12 @@ export class StatusFeed {
     const wanted = this.enabled && document.visibilityState === 'visible' && this.reports.knows(panel) && kernel ? kernel : null;
     if ((wanted?.id ?? '') !== this.followed) {
       this.stop();
-      if (wanted) void this.open(wanted);
+      if (panel && wanted) void this.open(panel, wanted);
     }
     this.changed.emit();
   }
 
-  private async open(kernel: Kernel.IKernelConnection): Promise<void> {
+  private async open(panel: NotebookPanel, kernel: Kernel.IKernelConnection): Promise<void> {
     this.followed = kernel.id;
     const comm = kernel.createComm(TARGET);
     this.comm = comm;
@@ -70,6 +72,7 @@ export class StatusFeed {
     if (this.comm !== comm) return;
     comm.onMsg = ({ content }) => {
       if (!isObject(content.data) || this.comm !== comm) return;
+      if ('open' in content.data) return this.asked(panel, content.data);
       this.states.set(kernel.id, content.data);
       this.changed.emit();
     };
@@ -91,8 +94,19 @@ export function size(bytes: number): string {
   return `${(bytes / 1024 ** power).toFixed(1)} ${'KMGT'[power - 1]}iB`;
 }
 
-/** What the status bar says of a state: the pool's use, nothing where no backend is open. */
+/** What the status bar says of a state: what the kernel knows of the device, the pool's use, the launches. */
 export function shortText(state: JSONObject | undefined): string {
-  const used = state?.['pool_used'];
-  return typeof used === 'number' ? `GPU ${size(used)}` : 'GPU';
+  const said = (key: string, text: (value: number) => string): string[] => {
+    const value = state?.[key];
+    return typeof value === 'number' ? [text(value)] : [];
+  };
+  const launches = [state?.['launches'], state?.['host_launches']].filter((one) => typeof one === 'number');
+  const count = launches.reduce((sum, one) => sum + one, 0);
+  const parts = [
+    ...said('gpu_utilization', (percent) => `${percent} %`),
+    ...said('temperature', (celsius) => `${celsius} \u00b0C`),
+    ...said('pool_used', size),
+    ...(launches.length ? [`${count} launch${count === 1 ? '' : 'es'}`] : []),
+  ];
+  return `GPU ${parts.join(', ')}`.trim();
 }

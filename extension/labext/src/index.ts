@@ -3,6 +3,7 @@
 import { assemblyPlugin } from './assembly.js';
 import { editorPlugin } from './editor.js';
 import { statusPlugin } from './status.js';
+import { viewsPlugin } from './views.js';
 import { workbenchPlugin } from './workbench.js';
 
-export default [editorPlugin, assemblyPlugin, statusPlugin, workbenchPlugin];
+export default [editorPlugin, assemblyPlugin, statusPlugin, viewsPlugin, workbenchPlugin];

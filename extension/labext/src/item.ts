@@ -1,13 +1,15 @@
-// The status bar's item: one button that says how much memory of the GPU the notebook's kernel holds.
+// The status bar's item: one button that says how the GPU of the notebook's kernel is, and opens the workbench.
 
 import { Widget } from '@lumino/widgets';
+
+const TITLE = 'Open the GPU workbench';
 
 export class StatusItem extends Widget {
   constructor(onClick: () => void) {
     const node = document.createElement('button');
     node.type = 'button';
     node.textContent = 'GPU';
-    node.title = "Show the GPU status of this notebook's kernel";
+    node.title = TITLE;
     // The status bar styles text items; a button brings its own frame and font, which are taken off.
     const plain = { background: 'none', border: 'none', font: 'inherit', color: 'inherit', cursor: 'pointer', padding: '0 8px' };
     Object.assign(node.style, plain);
@@ -18,7 +20,9 @@ export class StatusItem extends Widget {
     this.addClass('jp-mod-highlighted');
   }
 
-  setText(text: string): void {
+  /** `line`: the whole status, for the tooltip. */
+  setText(text: string, line: string): void {
     if (this.node.textContent !== text) this.node.textContent = text;
+    this.node.title = line ? `${line}\n${TITLE}` : TITLE;
   }
 }

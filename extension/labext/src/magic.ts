@@ -8,6 +8,11 @@ export function magicLine(source: string): number {
   return found ? found[0].split('\n').length - 1 : -1;
 }
 
+/** Whether a cell loads the extension into its kernel. */
+export function loadsExtension(source: string): boolean {
+  return /^\s*%(?:re)?load_ext\s+pygpukit(?![\w])/m.test(source);
+}
+
 export function isCuda(source: string): boolean {
   return magicLine(source) >= 0;
 }

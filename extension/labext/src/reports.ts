@@ -8,7 +8,7 @@ import { Signal } from '@lumino/signaling';
 import { isObject, request } from './control.js';
 import { type Finding, findings } from './finding.js';
 import type { Option } from './hover.js';
-import { isCuda } from './magic.js';
+import { isCuda, loadsExtension } from './magic.js';
 
 export interface Report {
   /** The cell's text when it ran. */
@@ -75,11 +75,13 @@ export class Reports {
     );
   }
 
-  /** A notebook without a `%%cuda` cell that has run is not asked about: its kernel need not know pygpukit. */
+  /** A kernel is asked once a cell has run that is `%%cuda` or loads the extension: another need not know pygpukit. */
   private async askNow(panel: NotebookPanel): Promise<void> {
     const kernel = panel.sessionContext.session?.kernel;
     const cells = cudaCells(panel);
-    if (panel.isDisposed || !kernel || !cells.some(({ executionCount }) => executionCount !== null)) return;
+    const concerns = (source: string): boolean => isCuda(source) || loadsExtension(source);
+    const telling = codeCells(panel).filter(({ sharedModel }) => concerns(sharedModel.getSource()));
+    if (panel.isDisposed || !kernel || !telling.some(({ executionCount }) => executionCount !== null)) return;
     try {
       const { reports: told } = await request(kernel, 'reports', { cells: cells.map(({ id }) => id) });
       await this.meet(kernel);
@@ -109,7 +111,11 @@ export class Reports {
 }
 
 export function cudaCells(panel: NotebookPanel): ICodeCellModel[] {
-  return [...(panel.model?.cells ?? [])].filter(isCodeCellModel).filter((one) => isCuda(one.sharedModel.getSource()));
+  return codeCells(panel).filter((one) => isCuda(one.sharedModel.getSource()));
+}
+
+function codeCells(panel: NotebookPanel): ICodeCellModel[] {
+  return [...(panel.model?.cells ?? [])].filter(isCodeCellModel);
 }
 
 function parse(data: JSONValue | undefined): Report | undefined {

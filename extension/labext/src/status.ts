@@ -15,6 +15,7 @@ import { StatusItem } from './item.js';
 import { statusBody } from './report.js';
 import { addRunning } from './running.js';
 import { ICudaCells } from './tokens.js';
+import { openAsked } from './views.js';
 
 const ID = 'pygpukit:status';
 
@@ -56,7 +57,7 @@ export const statusPlugin: JupyterFrontEndPlugin<void> = {
       },
     });
     palette?.addItem({ command: CommandIDs.showStatus, category: CATEGORY });
-    const feed = new StatusFeed(tracker, cuda.reports);
+    const feed = new StatusFeed(tracker, cuda.reports, (panel, asked) => void openAsked(app, panel, asked));
     if (running) addRunning(app, running, tracker, feed);
     void settings?.load(ID).then((mine) => {
       const apply = (): void => feed.setEnabled(mine.get('live').composite === true);
@@ -66,8 +67,11 @@ export const statusPlugin: JupyterFrontEndPlugin<void> = {
     const changed = new Signal<JupyterFrontEnd, void>(app);
     tracker.currentChanged.connect(() => changed.emit());
     labShell?.currentChanged.connect(() => changed.emit());
-    const item = new StatusItem(() => void app.commands.execute(CommandIDs.showStatus));
-    feed.changed.connect(() => item.setText(shortText(feed.of(tracker.currentWidget))));
+    const item = new StatusItem(() => void app.commands.execute(CommandIDs.openWorkbench));
+    feed.changed.connect(() => {
+      const state = feed.of(tracker.currentWidget);
+      item.setText(shortText(state), typeof state?.['line'] === 'string' ? state['line'] : '');
+    });
     statusBar?.registerStatusItem(ID, {
       item,
       align: 'left',

@@ -265,18 +265,6 @@ test('every command has a label, a caption, an icon and a schema', async () => {
       mine.map(async (id) => [id, !!commands.label(id), !!commands.caption(id), !!commands.icon(id), !!(await commands.describedBy(id)).args]),
     );
   });
-  expect(found.map(([id]) => id).sort()).toEqual(['pygpukit:open-assembly', 'pygpukit:open-workbench', 'pygpukit:show-status']);
+  expect(found.map(([id]) => id).sort()).toEqual(['pygpukit:open-assembly', 'pygpukit:open-view', 'pygpukit:open-workbench', 'pygpukit:show-status']);
   for (const [, ...has] of found) expect(has).toEqual([true, true, true, true]);
-});
-
-test('one command opens the workbench beside the notebook', async () => {
-  const { page } = notebook;
-  await cells.run(SETUP_AT);
-  await cells.write(PYTHON_AT, 'from pygpukit.jupyter import MemoryWidget\nMemoryWidget()');
-  await cells.run(PYTHON_AT);
-  await expect(page.locator('.gk-panel')).toHaveCount(1, { timeout: 15_000 });
-  await page.evaluate(() => window.jupyterapp.commands.execute('pygpukit:open-workbench'));
-  await expect(pane()).toBeVisible();
-  await expect(page.locator('.jp-LinkedOutputView .gk-panel')).toBeVisible({ timeout: 15_000 });
-  await expect(cells.at(AXPY_AT)).toBeVisible();
 });

@@ -61,6 +61,16 @@ export class Cells {
     await this.page.evaluate(() => window.jupyterapp.commands.execute('notebook:run-cell'));
   }
 
+  /** Restarts the kernel of the notebook, whatever stands in front. */
+  restartKernel(): Promise<void> {
+    return this.page.evaluate(() => {
+      const open = [...window.jupyterapp.shell.widgets('main')] as unknown as { sessionContext?: { restartKernel(): Promise<void> } }[];
+      const context = open.find(({ sessionContext }) => sessionContext)?.sessionContext;
+      if (!context) throw new Error('No notebook is open.');
+      return context.restartKernel();
+    });
+  }
+
   /** The colour of the first piece of the cell's text that is just this. */
   colour(index: number, text: string): Promise<string> {
     return this.at(index)

@@ -64,8 +64,9 @@ export class LabServer {
     return server;
   }
 
-  notebookUrl(name: string): string {
-    return `${this.base}/lab/tree/${name}?reset&token=${this.token}`;
+  /** The lab with this notebook open; with the layout that was left, where it is kept. */
+  notebookUrl(name: string, layout: 'fresh' | 'kept' = 'fresh'): string {
+    return `${this.base}/lab/tree/${name}?${layout === 'fresh' ? 'reset&' : ''}token=${this.token}`;
   }
 
   /** Puts a notebook of these code cells where the lab finds it. */
