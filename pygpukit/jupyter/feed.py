@@ -26,6 +26,7 @@ class Feed:
     def opened(self, comm: Any, _message: Any) -> None:
         """A page opened its comm: its first message follows at once."""
         comm.on_close(lambda _message: self._closed(comm))
+        comm.on_msg(lambda _message: self._left(comm))
         with self._lock:
             self._pages[comm] = None
             self._arrived.notify_all()
@@ -58,6 +59,11 @@ class Feed:
         with self._lock:
             self._pages.pop(comm, None)
             self._wake.set()
+
+    def _left(self, comm: Any) -> None:
+        """The page says that it leaves. It does not close: that would end its subshell, maybe before it read of it."""
+        self._closed(comm)
+        comm.close()
 
     def _run(self) -> None:
         while True:

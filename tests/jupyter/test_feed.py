@@ -24,6 +24,12 @@ class Comm:
     def on_close(self, handler: Callable[[Any], None]) -> None:
         self.closed = handler
 
+    def on_msg(self, handler: Callable[[Any], None]) -> None:
+        self.said = handler
+
+    def close(self) -> None:
+        self.closed({})
+
     def send(self, data: dict[str, Any]) -> None:
         if self._broken:
             raise RuntimeError("the socket is gone")
@@ -69,7 +75,7 @@ def test_every_page_has_its_own_first_message_and_the_thread_ends_with_the_last(
     feed.opened(second, {})
     until(lambda: bool(second.sent))
     assert second.sent[0]["pool_used"] >= keep.nbytes
-    first.closed({})
+    first.said({"content": {"data": {"leave": True}}})
     assert feed.running()
     second.closed({})
     until(lambda: not feed.running())

@@ -25,6 +25,12 @@ class Page:
     def on_close(self, handler: Any) -> None:
         self.closed = handler
 
+    def on_msg(self, handler: Any) -> None:
+        self.said = handler
+
+    def close(self) -> None:
+        self.closed({})
+
     def send(self, data: dict[str, Any]) -> None:
         if self._broken:
             raise RuntimeError("the socket is gone")

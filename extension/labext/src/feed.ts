@@ -14,6 +14,7 @@ export class StatusFeed {
   readonly changed = new Signal<StatusFeed, void>(this);
   private readonly states = new Map<string, JSONObject>();
   private comm: Kernel.IComm | null = null;
+  private opened = false;
   private followed = '';
   private enabled = true;
 
@@ -77,13 +78,19 @@ export class StatusFeed {
       this.changed.emit();
     };
     comm.open();
+    this.opened = true;
   }
 
   private stop(): void {
     const comm = this.comm;
     this.comm = null;
     this.followed = '';
-    if (comm && !comm.isDisposed) comm.close();
+    const opened = this.opened;
+    this.opened = false;
+    if (!comm || comm.isDisposed) return;
+    // The kernel closes the comm then. Closed here, its subshell would end, maybe before the kernel has read of it.
+    if (opened) comm.send({ leave: true });
+    else comm.dispose();
   }
 }
 

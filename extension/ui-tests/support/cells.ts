@@ -7,16 +7,30 @@ interface CellModel {
   readonly sharedModel: { getSource(): string; setSource(text: string): void };
 }
 
+interface Position {
+  readonly line: number;
+  readonly column: number;
+}
+
+interface Editor {
+  getCursorPosition(): Position;
+  setCursorPosition(position: Position): void;
+}
+
 interface Content {
   activeCellIndex: number;
-  readonly widgets: { readonly model: CellModel; readonly editor: { getCursorPosition(): { line: number } } | null }[];
+  readonly widgets: { readonly model: CellModel; readonly editor: Editor | null }[];
 }
 
 export class Cells {
   constructor(readonly page: Page) {}
 
+  all(): Locator {
+    return this.page.locator('.jp-NotebookPanel:not(.lm-mod-hidden) .jp-Notebook .jp-Cell');
+  }
+
   at(index: number): Locator {
-    return this.page.locator('.jp-NotebookPanel:not(.lm-mod-hidden) .jp-Notebook .jp-Cell').nth(index);
+    return this.all().nth(index);
   }
 
   private content<T>(read: (content: Content, argument: { index: number; text: string }) => T, index: number, text = ''): Promise<T> {
@@ -43,6 +57,16 @@ export class Cells {
 
   source(index: number): Promise<string> {
     return this.content((content, { index: at }) => content.widgets[at]?.model.sharedModel.getSource() ?? '', index);
+  }
+
+  /** Makes a cell the active one with its cursor there; line and column count from 0. */
+  async setCursor(index: number, line: number, column: number): Promise<void> {
+    await this.activate(index);
+    await this.content(
+      (content, { index: at, text }) => content.widgets[at]?.editor?.setCursorPosition(JSON.parse(text) as Position),
+      index,
+      JSON.stringify({ line, column }),
+    );
   }
 
   cursorLine(index: number): Promise<number> {

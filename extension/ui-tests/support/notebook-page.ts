@@ -29,7 +29,11 @@ interface NotebookPanel {
   readonly id: string;
   readonly content: { activeCellIndex: number; readonly widgets: { readonly node: HTMLElement }[] };
   readonly model: { toJSON(): { cells: Cell[] } };
-  readonly sessionContext: { readonly ready: Promise<void>; readonly session: { readonly kernel: Kernel } };
+  readonly sessionContext: {
+    readonly ready: Promise<void>;
+    readonly session: { readonly kernel: Kernel };
+    changeKernel(options: { name: string }): Promise<unknown>;
+  };
 }
 
 interface Kernel {
@@ -103,6 +107,22 @@ export class NotebookPage {
         .map(({ ename, evalue }) => `${ename}: ${evalue}`),
     );
     expect(raised).toEqual([]);
+  }
+
+  /** Switches a setting in the lab's editor of settings, which is closed again. */
+  async set(plugin: { readonly id: string; readonly title: string }, key: string, wanted: boolean): Promise<void> {
+    const saved = this.page.waitForResponse((one) => one.request().method() === 'PUT' && decodeURIComponent(one.url()).includes(`/api/settings/${plugin.id}`));
+    await this.page.evaluate((query) => window.jupyterapp.commands.execute('settingeditor:open', { query }), plugin.title);
+    await this.page.locator('.jp-PluginList-entry', { hasText: plugin.title }).click();
+    await this.page.locator(`input[type=checkbox][id$="_${key}"]`).setChecked(wanted);
+    await saved;
+    await this.page.evaluate(() => window.jupyterapp.commands.execute('application:close'));
+  }
+
+  async changeKernel(name: string): Promise<void> {
+    await this.page.evaluate(async (wanted) => {
+      await window.jupyterapp.shell.currentWidget.sessionContext.changeKernel({ name: wanted });
+    }, name);
   }
 
   async save(): Promise<void> {
