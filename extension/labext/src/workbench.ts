@@ -13,9 +13,11 @@ export const workbenchPlugin: JupyterFrontEndPlugin<void> = {
   id: 'pygpukit:workbench',
   description: 'Arranges notebook, dashboards and assembly with one command.',
   autoStart: true,
-  requires: [INotebookTracker, ILabShell],
-  optional: [ICommandPalette],
-  activate: (app: JupyterFrontEnd, tracker: INotebookTracker, shell: ILabShell, palette: ICommandPalette | null): void => {
+  requires: [INotebookTracker],
+  // Optional, or Notebook would report a plugin that failed to start.
+  optional: [ILabShell, ICommandPalette],
+  activate: (app: JupyterFrontEnd, tracker: INotebookTracker, shell: ILabShell | null, palette: ICommandPalette | null): void => {
+    if (!shell) return; // one notebook a page: there is no room beside it
     app.commands.addCommand(CommandIDs.openWorkbench, {
       label: 'Open GPU workbench',
       caption: 'Put memory, scheduler, and the code of the CUDA kernels, in a column beside the notebook',

@@ -1,6 +1,6 @@
-// A JupyterLab server of its own for a test run: free loopback port, token, temporary folders for everything it writes.
+// A server of JupyterLab or Notebook of its own for a test run: free loopback port, token, temporary folders for everything it writes.
 
-import { type ChildProcess, spawn } from 'node:child_process';
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -10,16 +10,33 @@ export const NOTEBOOKS = process.env['PYGPUKIT_NOTEBOOKS'] ?? join(import.meta.d
 const PYTHON = process.env['PYGPUKIT_PYTHON'] ?? 'python';
 const START_MS = 60_000;
 
+/** The applications that show a notebook: where, and what they are told beside what every server is. */
+const APPS = {
+  jupyterlab: {
+    path: 'lab/tree',
+    options: ['--LabApp.expose_app_in_browser=True', '--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate'],
+  },
+  notebook: { path: 'notebooks', options: ['--JupyterNotebookApp.expose_app_in_browser=True'] },
+} as const;
+
+export type App = keyof typeof APPS;
+
 export class LabServer {
   private constructor(
     private readonly process: ChildProcess,
     private readonly folder: string,
     private readonly base: string,
+    private readonly path: string,
     private readonly token: string,
   ) {}
 
-  /** Starts a lab on a copy of the notebooks and waits until it answers. prefix: of its addresses, as behind a hub. */
-  static async start(theme: 'JupyterLab Light' | 'JupyterLab Dark', prefix = '/'): Promise<LabServer> {
+  /** Whether the Python that is tested has an application. */
+  static has(app: App): boolean {
+    return spawnSync(PYTHON, ['-c', `import ${app}`]).status === 0;
+  }
+
+  /** Starts a server on a copy of the notebooks and waits until it answers. prefix: of its addresses, as behind a hub. */
+  static async start(theme: 'JupyterLab Light' | 'JupyterLab Dark', prefix = '/', app: App = 'jupyterlab'): Promise<LabServer> {
     const folder = mkdtempSync(join(tmpdir(), 'pygpukit-ui-'));
     const inFolder = (name: string): string => join(folder, name);
     cpSync(NOTEBOOKS, inFolder('notebooks'), { recursive: true });
@@ -39,8 +56,7 @@ export class LabServer {
       '--ServerApp.allow_root=True',
       `--ServerApp.root_dir=${inFolder('notebooks')}`,
       `--IdentityProvider.token=${token}`,
-      '--LabApp.expose_app_in_browser=True',
-      '--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate',
+      ...APPS[app].options,
     ];
     const env = {
       ...process.env,
@@ -51,22 +67,22 @@ export class LabServer {
       IPYTHONDIR: inFolder('ipython'),
       PYGPUKIT_CACHE_DIR: inFolder('cache'),
     };
-    const child = spawn(PYTHON, ['-m', 'jupyterlab', ...options], { env, cwd: folder, stdio: ['ignore', 'ignore', 'pipe'] });
+    const child = spawn(PYTHON, ['-m', app, ...options], { env, cwd: folder, stdio: ['ignore', 'ignore', 'pipe'] });
     let log = '';
     child.stderr.on('data', (chunk: Buffer) => (log = (log + chunk.toString()).slice(-20_000)));
-    const server = new LabServer(child, folder, `http://127.0.0.1:${port}${prefix.replace(/\/$/, '')}`, token);
+    const server = new LabServer(child, folder, `http://127.0.0.1:${port}${prefix.replace(/\/$/, '')}`, APPS[app].path, token);
     try {
       await server.ready();
     } catch (error) {
       await server.stop();
-      throw new Error(`JupyterLab did not start with ${PYTHON}: ${String(error)}\n${log}`);
+      throw new Error(`${app} did not start with ${PYTHON}: ${String(error)}\n${log}`);
     }
     return server;
   }
 
   /** The lab with this notebook open; with the layout that was left, where it is kept. */
   notebookUrl(name: string, layout: 'fresh' | 'kept' = 'fresh'): string {
-    return `${this.base}/lab/tree/${name}?${layout === 'fresh' ? 'reset&' : ''}token=${this.token}`;
+    return `${this.base}/${this.path}/${name}?${layout === 'fresh' ? 'reset&' : ''}token=${this.token}`;
   }
 
   /** Puts a notebook of these code cells where the lab finds it. */

@@ -37,6 +37,8 @@ interface NotebookPanel {
 }
 
 interface Kernel {
+  readonly info: Promise<unknown>;
+  readonly supportsSubshells: boolean;
   requestExecute(content: { code: string; store_history: boolean }): Future;
 }
 
@@ -155,6 +157,15 @@ export class NotebookPage {
   /** Whether the code of the last start() still runs. The lab's kernel status would not do: a subshell's work changes it. */
   async busy(): Promise<boolean> {
     return this.page.evaluate(() => window.run?.ended === false);
+  }
+
+  /** Whether the kernel answers a comm while a cell runs; ipykernel before 7 does not. */
+  async subshells(): Promise<boolean> {
+    return this.page.evaluate(async () => {
+      const { kernel } = window.jupyterapp.shell.currentWidget.sessionContext.session;
+      await kernel.info;
+      return kernel.supportsSubshells;
+    });
   }
 
   async finish(): Promise<string> {

@@ -46,6 +46,7 @@ test('executed cells carry badges', async () => {
 });
 
 test('a control acts while a cell is busy', async () => {
+  test.skip(!(await notebook.subshells()), 'this kernel has no subshells');
   const view = panel('GPU scheduler').first();
   await view.scrollIntoViewIfNeeded();
   await notebook.start(BUSY);
@@ -56,4 +57,19 @@ test('a control acts while a cell is busy', async () => {
   await expect(view.locator('.gk-control-status')).toHaveText('resumed', { timeout: 3_000 });
   expect(await notebook.busy()).toBe(true);
   expect(await notebook.finish()).toBe('');
+});
+
+test('without subshells a control says that it waits, and acts when the cell ends', async () => {
+  test.skip(await notebook.subshells(), 'this kernel has subshells: a control acts at once');
+  const view = panel('GPU scheduler').first();
+  const status = view.locator('.gk-control-status');
+  await view.scrollIntoViewIfNeeded();
+  await notebook.start(BUSY);
+  await view.getByRole('button', { name: 'Pause' }).click();
+  await expect(status).toHaveText('Pause: queued until the running cell ends', { timeout: 3_000 });
+  expect(await notebook.busy()).toBe(true);
+  expect(await notebook.finish()).toBe('');
+  await expect(status).toContainText('paused', { timeout: 3_000 });
+  await view.getByRole('button', { name: 'Resume' }).click();
+  await expect(status).toHaveText('resumed', { timeout: 3_000 });
 });

@@ -1,0 +1,86 @@
+// The extension in Notebook 7, which has no lab shell: what needs none works, and nothing fails. Runs where Notebook is installed.
+
+import { expect, test } from '@playwright/test';
+import { Cells } from '../support/cells.ts';
+import { LabServer } from '../support/lab-server.ts';
+import { NotebookPage } from '../support/notebook-page.ts';
+
+const SETUP = '%load_ext pygpukit\nimport time\nimport pygpukit as gp\nx = gp.ones(64)';
+const CUDA = '%%cuda -i x,n=64\n__global__ void twice(float* x, int n) { if (threadIdx.x < n) x[threadIdx.x] *= 2; }';
+const VIEW = 'gp.dashboard.memory()';
+const [SETUP_AT, CUDA_AT, VIEW_AT] = [0, 1, 2];
+
+let server: LabServer;
+let notebook: NotebookPage;
+let cells: Cells;
+
+test.skip(!LabServer.has('notebook'), 'the Python that is tested has no Notebook 7');
+
+test.beforeAll(async ({ browser }) => {
+  server = await LabServer.start('JupyterLab Light', '/', 'notebook');
+  server.putNotebook('cuda.ipynb', [SETUP, CUDA, VIEW]);
+  notebook = new NotebookPage(await browser.newPage());
+  cells = new Cells(notebook.page);
+});
+
+test.beforeEach(() => notebook.open(server.notebookUrl('cuda.ipynb')));
+
+test.afterAll(async () => {
+  await notebook?.page.close();
+  await server?.stop();
+});
+
+test.afterEach(async ({}, info) => {
+  if (info.status !== info.expectedStatus) await notebook.page.screenshot({ path: info.outputPath('notebook.png') });
+  expect(notebook.faults.splice(0)).toEqual([]);
+});
+
+test('every plugin starts, and the command that needs the lab is not there', async () => {
+  const { plugins, commands } = await notebook.page.evaluate(() => {
+    const app = window.jupyterapp as unknown as {
+      listPlugins(): string[];
+      isPluginActivated(id: string): boolean;
+      commands: { listCommands(): string[] };
+    };
+    const mine = (id: string): boolean => id.startsWith('pygpukit:');
+    return {
+      plugins: app.listPlugins().filter(mine).filter((id) => app.isPluginActivated(id)).sort(),
+      commands: app.commands.listCommands().filter(mine).sort(),
+    };
+  });
+  expect(plugins).toEqual(['pygpukit:assembly', 'pygpukit:editor', 'pygpukit:status', 'pygpukit:workbench']);
+  expect(commands).toEqual(['pygpukit:open-assembly', 'pygpukit:show-status']);
+});
+
+test('a CUDA cell is coloured as CUDA, and its compile error underlined', async () => {
+  await expect.poll(() => cells.mime(CUDA_AT)).toBe('text/x-cuda');
+  expect(await cells.colour(CUDA_AT, '__global__')).toBe(await cells.themeColour('--jp-mirror-editor-keyword-color'));
+  await cells.run(SETUP_AT);
+  await cells.write(CUDA_AT, CUDA.replace('*= 2', '*= missing'));
+  await cells.run(CUDA_AT);
+  await expect(cells.at(CUDA_AT).locator('.cm-lintRange-error')).toHaveText('missing', { timeout: 15_000 });
+});
+
+test('the code of a kernel opens in the side area', async () => {
+  await cells.run(SETUP_AT);
+  await cells.run(CUDA_AT);
+  await notebook.command('pygpukit:open-assembly');
+  await expect(notebook.page.locator('.gk-asm select')).toHaveValue('twice', { timeout: 15_000 });
+});
+
+test('a dashboard draws, also while a cell is busy, and the status is shown', async () => {
+  const { page } = notebook;
+  const view = page.locator('.gk-panel');
+  await cells.run(SETUP_AT);
+  await cells.run(VIEW_AT);
+  await view.scrollIntoViewIfNeeded({ timeout: 15_000 });
+  await expect(view).toHaveAttribute('data-state', 'live');
+  const before = Number(await view.getAttribute('data-used'));
+  await notebook.start('held = gp.zeros(1 << 20)\ntime.sleep(3)');
+  await expect.poll(async () => Number(await view.getAttribute('data-used'))).toBeGreaterThan(before);
+  expect(await notebook.busy()).toBe(true);
+  await notebook.command('pygpukit:show-status');
+  await expect(page.locator('.jp-Dialog')).toContainText('multiprocessors');
+  await page.locator('.jp-Dialog').getByRole('button', { name: 'Close' }).click();
+  expect(await notebook.finish()).toBe('');
+});
