@@ -103,6 +103,25 @@ def test_counting_barriers_count_threads_that_have_not_left(table: Table, ints: 
     assert set(run(table, body, 64, ints)[:50]) == {1125}
 
 
+@pytest.mark.parametrize("waits", ["false", "t == 0", "t % 3 == 1", "threadIdx.y == 1", "true"])
+def test_rows_go_on_whichever_threads_wait(table: Table, waits: str) -> None:
+    """Every thread of every row runs once and keeps its place, where none, some or all of its block wait."""
+    source = """__global__ void k(int *o) {
+      int t = (threadIdx.z * blockDim.y + threadIdx.y) * blockDim.x + threadIdx.x;
+      if (WAITS) __syncthreads();
+      int place = threadIdx.x + 16 * threadIdx.y + 256 * threadIdx.z;
+      o[blockIdx.x * 64 + t] += 1 + 2 * place;
+    }""".replace("WAITS", waits)
+    module = Module(table, source)
+    for block in ((1, 1, 1), (7, 1, 1), (1, 5, 3), (5, 3, 4), (3, 1, 9)):
+        ints = table.array(np.zeros(128, np.int32))
+        module.run("k", 2, block, ints)
+        z, y, x = np.indices(block[::-1]).reshape(3, -1)
+        expected = np.zeros((2, 64), np.int32)
+        expected[:, : x.size] = 1 + 2 * (x + 16 * y + 256 * z)
+        np.testing.assert_array_equal(ints.read(), expected.ravel())
+
+
 def test_masks_of_half_warps_in_different_branches(table: Table, ints: Array) -> None:
     body = """
   if (t < 16) o[t] = __shfl_xor_sync(0x0000ffffu, t, 1);
