@@ -74,8 +74,10 @@ def _cpu_share() -> float:
 
 def browser(path: Path) -> None:
     """Run the browser part, which adds its figures to the file."""
-    environment = {**os.environ, "PYGPUKIT_UI_REPORT": str(path), "PYGPUKIT_PYTHON": sys.executable}
-    subprocess.run(["npm", "run", "--silent", "bench"], cwd=ROOT / "extension", env=environment, check=True)
+    environment = {**os.environ, "PYGPUKIT_UI_REPORT": str(path)}
+    environment.setdefault("PYGPUKIT_PYTHON", sys.executable)
+    command = ["npx", "playwright", "test", "--config", "ui-tests/bench.config.ts"]
+    subprocess.run(command, cwd=ROOT / "extension", env=environment, check=True)
 
 
 def main(argv: list[str]) -> None:

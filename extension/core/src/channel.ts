@@ -2,8 +2,8 @@
 
 export type Send = (content: unknown) => void;
 
-/** What a control shows while it waits. */
-export const QUEUED_AFTER_MS = 200;
+/** When a control that waits says so: in the page before 200 ms have passed, and later than a kernel that can answer does. */
+export const QUEUED_AFTER_MS = 150;
 const MAX_WAITING = 64;
 
 interface Waiting {

@@ -33,6 +33,15 @@ export interface CellFigures {
   readonly leaked: number;
   /** False where records of the cell were overwritten before they were read: the figures are lower bounds. */
   readonly complete: boolean;
+  /** The device still works on it: more GPU time is to come. */
+  readonly running?: boolean;
+}
+
+/** A part of the device that is kept for some tasks, in parts per million, and what of it they were promised. */
+export interface Partition {
+  readonly id: string;
+  readonly sharePpm: number;
+  readonly usedPpm: number;
 }
 
 const MAX_ROWS = 20_000;
@@ -47,6 +56,17 @@ function isObject(value: unknown): value is Message {
 export function rowsOf(content: unknown, type: string): unknown[] | null {
   if (!isObject(content) || content['type'] !== type || !Array.isArray(content['rows'])) return null;
   return (content['rows'] as unknown[]).slice(0, MAX_ROWS);
+}
+
+const KINDS: readonly unknown[] = ['snapshot', 'tasks', 'names', 'cells', 'partitions', 'device'];
+
+/** Whether a message says that it is of a kind that this page reads. */
+export function isKnown(content: unknown): boolean {
+  return isObject(content) && KINDS.includes(content['type']);
+}
+
+export function rowCount(content: unknown): number {
+  return isObject(content) && Array.isArray(content['rows']) ? content['rows'].length : 0;
 }
 
 export function parseTasks(content: unknown): { timeNs: number; rows: TaskRow[] } | null {
@@ -66,6 +86,12 @@ export function parseCells(content: unknown): CellFigures[] | null {
   const isCell = (row: unknown): row is CellFigures =>
     isObject(row) && CELL_NUMBERS.every((key) => Number.isFinite(row[key])) && typeof row['complete'] === 'boolean';
   return rowsOf(content, 'cells')?.filter(isCell) ?? null;
+}
+
+export function parsePartitions(content: unknown): Partition[] | null {
+  const isPartition = (row: unknown): row is Partition =>
+    isObject(row) && typeof row['id'] === 'string' && Number.isFinite(row['sharePpm']) && Number.isFinite(row['usedPpm']);
+  return rowsOf(content, 'partitions')?.filter(isPartition) ?? null;
 }
 
 export function parseDevice(content: unknown): DeviceSample | null {

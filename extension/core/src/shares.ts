@@ -9,15 +9,16 @@ export type ShareSource = 'device' | 'host' | '';
 
 export class Shares {
   source: ShareSource = '';
-  /** Number of the newest bucket. */
+  /** Number of the newest bucket, and of the first that there was. */
   private head = 0;
+  private first = 0;
   private readonly busyNs = new Map<string, Float64Array>();
   private readonly totalNs = new Float64Array(BUCKETS);
 
   clear(): void {
     this.busyNs.clear();
     this.totalNs.fill(0);
-    this.head = 0;
+    this.head = this.first = 0;
     this.source = '';
   }
 
@@ -46,11 +47,17 @@ export class Shares {
   advance(nowNs: number): void {
     const head = Math.floor(nowNs / BUCKET_NS);
     if (head <= this.head) return;
+    if (this.first === 0) this.first = head;
     for (let bucket = Math.max(this.head + 1, head - BUCKETS + 1); bucket <= head; bucket++) {
       this.totalNs[bucket % BUCKETS] = 0;
       for (const own of this.busyNs.values()) own[bucket % BUCKETS] = 0;
     }
     this.head = head;
+  }
+
+  /** Full seconds that are known, at most BUCKETS - 1. */
+  get seconds(): number {
+    return Math.min(this.head - this.first, BUCKETS - 1);
   }
 
   get tenants(): string[] {

@@ -3,7 +3,18 @@
 import { BlockMap } from './blocks.js';
 import { type Frame, type Gauges, FrameError, decodeFrame } from './frame.js';
 import { History } from './history.js';
-import { type CellFigures, type DeviceSample, parseCells, parseDevice, parseNames, parseTasks } from './messages.js';
+import {
+  type CellFigures,
+  type DeviceSample,
+  type Partition,
+  isKnown,
+  parseCells,
+  parseDevice,
+  parseNames,
+  parsePartitions,
+  parseTasks,
+  rowCount,
+} from './messages.js';
 import { Phase } from './phases.js';
 import { Recent } from './recent.js';
 import { Kind } from './records.js';
@@ -42,6 +53,7 @@ export class Store {
   readonly deviceSamples = new Recent<DeviceSample>(DEVICE_SAMPLES);
   /** Figures of the notebook's cells, in the order in which they ran. */
   cells: readonly CellFigures[] = [];
+  partitions: readonly Partition[] = [];
   gauges: Gauges | null = null;
   /** Sequence number of the GAUGE record behind `gauges`; 0 before the first frame. */
   gaugeSeq = 0;
@@ -49,6 +61,8 @@ export class Store {
   /** Records that never reached this page. */
   lost = 0;
   device = '';
+  /** Messages of a known kind that cannot be read, and rows of them. */
+  dropped = 0;
   /** Why decoding stopped, or "". Set once; later frames are ignored. */
   fault = '';
 
@@ -86,9 +100,15 @@ export class Store {
     for (const [address, id, name] of names ?? []) this.memory.rename(address, id, name);
     const cells = parseCells(content);
     if (cells) this.cells = cells;
+    const partitions = parsePartitions(content);
+    if (partitions) this.partitions = partitions;
     const device = parseDevice(content);
     if (device) this.deviceSamples.push(device);
-    return Boolean(snapshot ?? facts ?? names ?? cells ?? device);
+    const kept = facts?.rows ?? names ?? cells ?? partitions;
+    if (kept) this.dropped += rowCount(content) - kept.length;
+    const isRead = Boolean(snapshot ?? device ?? kept);
+    if (!isRead && isKnown(content)) this.dropped++;
+    return isRead;
   }
 
   private applyBytes(buffer: DataView | undefined): void {
@@ -257,10 +277,12 @@ export class Store {
     this.transitions.clear();
     this.memoryEvents.clear();
     this.cells = [];
+    this.partitions = [];
     this.gauges = null;
     this.gaugeSeq = 0;
     this.nextSeq = 0;
     this.snapshotSeq = 0;
     this.lost = 0;
+    this.dropped = 0;
   }
 }

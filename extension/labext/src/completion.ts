@@ -1,6 +1,7 @@
 // Completes the words of CUDA with their meaning, also while the kernel is busy; names of the notebook come from the kernel.
 
 import type { CompletionHandler, ICompletionContext, ICompletionProvider } from '@jupyterlab/completer';
+import type { LanguageServer } from './language-server.js';
 import { isCuda, magicLine } from './magic.js';
 import { WORDS } from './words.js';
 
@@ -10,8 +11,10 @@ export class CudaCompletion implements ICompletionProvider {
   readonly identifier = 'pygpukit:cuda';
   readonly rank = RANK;
 
+  constructor(private readonly server: LanguageServer) {}
+
   isApplicable(context: ICompletionContext): Promise<boolean> {
-    return Promise.resolve(isCuda(context.editor?.model.sharedModel.getSource() ?? ''));
+    return Promise.resolve(!this.server.serves && isCuda(context.editor?.model.sharedModel.getSource() ?? ''));
   }
 
   fetch(request: CompletionHandler.IRequest): Promise<CompletionHandler.ICompletionItemsReply> {

@@ -44,7 +44,7 @@ export class Diagnostics {
 
   private apply(model: CodeEditor.IModel, view: EditorView): void {
     const shown = this.shown.get(model);
-    const findings = shown?.source === view.state.doc.toString() ? shown.findings : [];
+    const findings = shown && shown.source === view.state.doc.toString() ? shown.findings : [];
     const diagnostics = findings.flatMap((one) => inDocument(view.state.doc, one) ?? []);
     if (diagnostics.length || diagnosticCount(view.state)) view.dispatch(setDiagnostics(view.state, diagnostics));
   }

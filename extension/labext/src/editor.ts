@@ -1,9 +1,9 @@
 // The plugin `pygpukit:editor`: `%%cuda` cells as CUDA, with what compiler and checker said, completion and hover.
 
 import type { JupyterFrontEnd, JupyterFrontEndPlugin } from '@jupyterlab/application';
-import type { CodeEditor } from '@jupyterlab/codeeditor';
 import { EditorExtensionRegistry, IEditorExtensionRegistry, IEditorLanguageRegistry } from '@jupyterlab/codemirror';
 import { ICompletionProviderManager } from '@jupyterlab/completer';
+import { ILSPCodeExtractorsManager, ILSPDocumentConnectionManager } from '@jupyterlab/lsp';
 import { INotebookTracker } from '@jupyterlab/notebook';
 import { ISettingRegistry } from '@jupyterlab/settingregistry';
 import type { ICellModel } from '@jupyterlab/cells';
@@ -12,7 +12,7 @@ import { Cursors } from './cursors.js';
 import { Diagnostics } from './diagnostics.js';
 import { hover } from './hover.js';
 import { addCuda } from './language.js';
-import { CUDA_MIME } from './magic.js';
+import { LanguageServer, type Wish } from './language-server.js';
 import { CudaMode } from './mode.js';
 import { Reports } from './reports.js';
 import { ICudaCells } from './tokens.js';
@@ -25,7 +25,7 @@ export const editorPlugin: JupyterFrontEndPlugin<ICudaCells> = {
   autoStart: true,
   provides: ICudaCells,
   requires: [INotebookTracker, IEditorLanguageRegistry, IEditorExtensionRegistry],
-  optional: [ICompletionProviderManager, ISettingRegistry],
+  optional: [ICompletionProviderManager, ISettingRegistry, ILSPCodeExtractorsManager, ILSPDocumentConnectionManager],
   activate: (
     _app: JupyterFrontEnd,
     tracker: INotebookTracker,
@@ -33,37 +33,45 @@ export const editorPlugin: JupyterFrontEndPlugin<ICudaCells> = {
     extensions: IEditorExtensionRegistry,
     completion: ICompletionProviderManager | null,
     settings: ISettingRegistry | null,
+    extractors: ILSPCodeExtractorsManager | null,
+    documents: ILSPDocumentConnectionManager | null,
   ): ICudaCells => {
     addCuda(languages);
     const reports = new Reports(tracker);
     const diagnostics = new Diagnostics();
     const cursors = new Cursors();
+    const server = new LanguageServer(extractors, documents?.languageServerManager ?? null);
+    const mode = new CudaMode((model) => diagnostics.clear(model));
     extensions.addExtension({
       name: ID,
-      factory: ({ model, inline }) =>
-        inline
-          ? EditorExtensionRegistry.createImmutableExtension([
-              diagnostics.extension(model),
-              cursors.extension(model),
-              hover(model, reports.options),
-            ])
-          : null,
+      factory: ({ model, inline }) => {
+        if (!inline) return null;
+        mode.follow(model);
+        return EditorExtensionRegistry.createImmutableExtension([
+          diagnostics.extension(model),
+          cursors.extension(model),
+          hover(model, reports.options, server),
+        ]);
+      },
     });
     let shown = true;
     const show = (model: ICellModel): void => {
-      const report = shown && model.mimeType === CUDA_MIME ? reports.of(model) : undefined;
+      const report = shown && mode.covers(model) ? reports.of(model) : undefined;
       if (report) diagnostics.show(model, report.source, report.findings);
       else diagnostics.clear(model);
     };
-    const mode = new CudaMode(tracker, (model: CodeEditor.IModel) => diagnostics.clear(model));
     reports.changed.connect((_, model) => show(model));
-    completion?.registerProvider(new CudaCompletion());
+    completion?.registerProvider(new CudaCompletion(server));
     void settings?.load(ID).then((mine) => {
       const apply = (): void => {
         mode.setEnabled(mine.get('cudaMode').composite === true);
+        server.set(mine.get('languageServer').composite as Wish);
         shown = mine.get('diagnostics').composite === true;
         tracker.forEach(({ model }) => {
-          for (const cell of model?.cells ?? []) show(cell);
+          for (const cell of model?.cells ?? []) {
+            mode.check(cell);
+            show(cell);
+          }
         });
       };
       mine.changed.connect(apply);

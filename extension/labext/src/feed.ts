@@ -4,18 +4,22 @@ import type { INotebookTracker, NotebookPanel } from '@jupyterlab/notebook';
 import type { Kernel } from '@jupyterlab/services';
 import type { JSONObject } from '@lumino/coreutils';
 import { Signal } from '@lumino/signaling';
-import { isObject, subshellStarted } from './control.js';
+import { isObject, Late, request } from './control.js';
 import type { Reports } from './reports.js';
 
 const TARGET = 'pygpukit.status.v1';
+
+/** The comm that brings one kernel's messages. Nothing is ever sent on it: that goes over the control channel. */
+interface Line {
+  readonly kernel: Kernel.IKernelConnection;
+  readonly comm: Kernel.IComm;
+}
 
 export class StatusFeed {
   /** Emitted when what is known of a kernel has changed. */
   readonly changed = new Signal<StatusFeed, void>(this);
   private readonly states = new Map<string, JSONObject>();
-  private comm: Kernel.IComm | null = null;
-  private opened = false;
-  private followed = '';
+  private line: Line | null = null;
   private enabled = true;
 
   /** `asked` is told what the kernel asks of the page, see gp.lab.open(). */
@@ -33,6 +37,8 @@ export class StatusFeed {
       panel.disposed.connect(() => this.follow());
     });
     reports.met.connect(() => this.follow());
+    // A cell may have taken the extension out of the kernel and loaded it again: then the kernel knows no page.
+    reports.answered.connect((_, kernel) => this.line?.kernel === kernel && void this.renew(this.line));
     document.addEventListener('visibilitychange', () => this.follow());
   }
 
@@ -47,50 +53,60 @@ export class StatusFeed {
   }
 
   private lost(panel: NotebookPanel): void {
-    const id = panel.sessionContext.session?.kernel?.id ?? '';
-    this.states.delete(id);
-    if (this.followed === id) this.stop();
+    const kernel = panel.sessionContext.session?.kernel;
+    this.states.delete(kernel?.id ?? '');
+    if (this.line?.kernel.id === kernel?.id) this.stop(false);
     this.changed.emit();
   }
 
-  /** The feed is open for the current notebook while the page is visible, and for no other. */
+  /** The kernel of the current notebook is followed while the page is visible, and no other. */
   private follow(): void {
     const panel = this.tracker.currentWidget;
     const kernel = panel?.sessionContext.session?.kernel;
     const wanted = this.enabled && document.visibilityState === 'visible' && this.reports.knows(panel) && kernel ? kernel : null;
-    if ((wanted?.id ?? '') !== this.followed) {
+    if ((wanted?.id ?? '') !== (this.line?.kernel.id ?? '')) {
       this.stop();
-      if (panel && wanted) void this.open(panel, wanted);
+      if (panel && wanted) this.start(panel, wanted);
     }
     this.changed.emit();
   }
 
-  private async open(panel: NotebookPanel, kernel: Kernel.IKernelConnection): Promise<void> {
-    this.followed = kernel.id;
+  private start(panel: NotebookPanel, kernel: Kernel.IKernelConnection): void {
     const comm = kernel.createComm(TARGET);
-    this.comm = comm;
-    await subshellStarted(kernel, comm);
-    if (this.comm !== comm) return;
+    comm.commsOverSubshells = 'disabled' as Kernel.IComm['commsOverSubshells']; // it needs none
+    const line = { kernel, comm };
+    this.line = line;
     comm.onMsg = ({ content }) => {
-      if (!isObject(content.data) || this.comm !== comm) return;
-      if ('open' in content.data) return this.asked(panel, content.data);
-      this.states.set(kernel.id, content.data);
+      if (!isObject(content.data) || this.line !== line) return;
+      const { answer, ...message } = content.data;
+      if (answer === true) void this.renew(line);
+      if ('open' in message) return this.asked(panel, message);
+      this.states.set(kernel.id, message);
       this.changed.emit();
     };
-    comm.open();
-    this.opened = true;
+    void this.renew(line);
   }
 
-  private stop(): void {
-    const comm = this.comm;
-    this.comm = null;
-    this.followed = '';
-    const opened = this.opened;
-    this.opened = false;
-    if (!comm || comm.isDisposed) return;
-    // The kernel closes the comm then. Closed here, its subshell would end, maybe before the kernel has read of it.
-    if (opened) comm.send({ leave: true });
-    else comm.dispose();
+  /** Tells the kernel that this page follows, or still does. */
+  private async renew(line: Line): Promise<void> {
+    for (;;) {
+      try {
+        await request(line.kernel, 'follow', { comm: line.comm.commId });
+        return;
+      } catch (error) {
+        // One that answers between cells has the request, and follows it then; another is asked again.
+        if (!(error instanceof Late && error.fault) || this.line !== line) return;
+      }
+    }
+  }
+
+  private stop(tell = true): void {
+    const line = this.line;
+    this.line = null;
+    if (!line || line.comm.isDisposed) return;
+    // Where this fails the kernel finds out: it asks whoever was silent for long.
+    if (tell) request(line.kernel, 'leave', { comm: line.comm.commId }).catch(() => undefined);
+    line.comm.dispose();
   }
 }
 

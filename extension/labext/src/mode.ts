@@ -1,62 +1,47 @@
 // Gives `%%cuda` cells the CUDA language, whatever happens to them, and takes it back when they are none any more.
 
 import type { ICellModel } from '@jupyterlab/cells';
-import type { INotebookTracker, NotebookPanel } from '@jupyterlab/notebook';
+import type { CodeEditor } from '@jupyterlab/codeeditor';
 import { CUDA_MIME, isCuda } from './magic.js';
 
 export class CudaMode {
-  private readonly followed = new WeakSet<ICellModel>();
-  private readonly panels = new Set<NotebookPanel>();
+  /** Of each cell that has an editor: the language that the lab gave it. */
+  private readonly given = new WeakMap<CodeEditor.IModel, string>();
   private enabled = true;
 
   /** `left` is told of each cell that is CUDA no more. */
-  constructor(
-    tracker: INotebookTracker,
-    private readonly left: (model: ICellModel) => void,
-  ) {
-    tracker.forEach((panel) => this.follow(panel));
-    tracker.widgetAdded.connect((_, panel) => this.follow(panel));
+  constructor(private readonly left: (model: CodeEditor.IModel) => void) {}
+
+  /**
+   * Follows a cell for which an editor is being made: it has its language before it is parsed for the first time, and a
+   * cell that was never looked at costs nothing. What is no code cell is left alone.
+   */
+  follow(model: CodeEditor.IModel): void {
+    if ((model as Partial<ICellModel>).type !== 'code' || this.given.has(model)) return;
+    this.given.set(model, model.mimeType);
+    model.sharedModel.changed.connect((_, { sourceChange }) => sourceChange && this.check(model));
+    model.mimeTypeChanged.connect(() => this.check(model));
+    this.check(model);
   }
 
-  /** Switched off, all cells are Python. */
+  /** Switched off, all cells are Python; takes effect on a cell when it is checked. */
   setEnabled(enabled: boolean): void {
-    if (this.enabled === enabled) return;
     this.enabled = enabled;
-    for (const panel of this.panels) this.followCells(panel);
   }
 
-  private follow(panel: NotebookPanel): void {
-    this.panels.add(panel);
-    panel.disposed.connect(() => this.panels.delete(panel));
-    const followModel = (): void => {
-      const cells = panel.model?.cells;
-      if (!cells) return;
-      cells.changed.connect(() => this.followCells(panel));
-      this.followCells(panel);
-    };
-    panel.content.modelChanged.connect(followModel);
-    followModel();
+  /** Whether a cell is to be treated as CUDA, also one that has no editor yet. */
+  covers(model: CodeEditor.IModel): boolean {
+    return this.enabled && isCuda(model.sharedModel.getSource());
   }
 
-  private followCells(panel: NotebookPanel): void {
-    for (const model of panel.model?.cells ?? []) {
-      if (model.type !== 'code') continue;
-      if (!this.followed.has(model)) {
-        this.followed.add(model);
-        const check = (): void => this.check(panel, model);
-        model.sharedModel.changed.connect(check);
-        model.mimeTypeChanged.connect(check);
-      }
-      this.check(panel, model);
-    }
-  }
-
-  private check(panel: NotebookPanel, model: ICellModel): void {
-    if (panel.isDisposed) return;
-    const cuda = this.enabled && isCuda(model.sharedModel.getSource());
+  check(model: CodeEditor.IModel): void {
+    const given = this.given.get(model);
+    if (given === undefined) return;
+    if (model.mimeType !== CUDA_MIME) this.given.set(model, model.mimeType);
+    const cuda = this.covers(model);
     if (cuda && model.mimeType !== CUDA_MIME) model.mimeType = CUDA_MIME;
     if (!cuda && model.mimeType === CUDA_MIME) {
-      model.mimeType = panel.content.codeMimetype;
+      model.mimeType = given;
       this.left(model);
     }
   }

@@ -24,6 +24,8 @@ export class Reports {
   readonly changed = new Signal<Reports, ICellModel>(this);
   /** Emitted with a kernel that has answered for the first time: it knows pygpukit. */
   readonly met = new Signal<Reports, Kernel.IKernelConnection>(this);
+  /** Emitted with a kernel whenever it has answered after a run. */
+  readonly answered = new Signal<Reports, Kernel.IKernelConnection>(this);
   /** The magic's options, by flag. */
   readonly options = new Map<string, Option>();
   private readonly reports = new WeakMap<ICellModel, Report>();
@@ -84,6 +86,7 @@ export class Reports {
     if (panel.isDisposed || !kernel || !telling.some(({ executionCount }) => executionCount !== null)) return;
     try {
       const { reports: told } = await request(kernel, 'reports', { cells: cells.map(({ id }) => id) });
+      this.answered.emit(kernel);
       await this.meet(kernel);
       for (const model of cells) this.set(model, isObject(told) ? parse(told[model.id]) : undefined);
     } catch {

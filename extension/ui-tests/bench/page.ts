@@ -15,6 +15,7 @@ const TASKS = 10_000;
 const MOVES = 240;
 const SOAK_FRAMES = 36_000; // an hour at 10 Hz
 const CHUNK = 1000;
+const PRESSES = 20;
 
 for (const grouping of ['task', 'tenant'] as const) {
   test(`10 000 tasks, lanes by ${grouping}`, async ({ page }) => {
@@ -51,6 +52,24 @@ for (const grouping of ['task', 'tenant'] as const) {
     report(`pan_zoom_by_${grouping}`, { tasks: TASKS, moves: MOVES, frame_p50_ms: p50, frame_p95_ms: p95, frame_max_ms: max });
   });
 }
+
+test('a control that nobody answers', async ({ page }) => {
+  await mount(page, 'scheduler', { controls: { actions: ['pause'] } });
+  for (const frame of scenario(1)) await sendFrame(page, frame);
+  const waits: number[] = [];
+  for (let i = 0; i < PRESSES; i++) {
+    waits.push(
+      await page.getByRole('button', { name: 'Pause' }).evaluate(async (node) => {
+        const status = document.querySelector('.gk-control-status') as HTMLElement;
+        const began = performance.now();
+        (node as HTMLElement).click();
+        while (status.dataset['state'] !== 'queued') await new Promise((done) => requestAnimationFrame(done));
+        return performance.now() - began;
+      }),
+    );
+  }
+  report('control_queued', { presses: PRESSES, p50_ms: percentile(waits, 0.5), max_ms: percentile(waits, 1) });
+});
 
 test('an hour of frames at once', async ({ page }) => {
   const client = await page.context().newCDPSession(page);

@@ -1,9 +1,7 @@
 // The extension in JupyterLab, behind a prefix as a hub gives it: what it does for `%%cuda` cells, one behaviour a test.
 
 import { type Locator, expect, test } from '@playwright/test';
-import { Cells } from '../support/cells.ts';
-import { LabServer } from '../support/lab-server.ts';
-import { NotebookPage } from '../support/notebook-page.ts';
+import { useLab } from '../support/lab-test.ts';
 
 const PREFIX = '/user/ada/';
 const CUDA = 'text/x-cuda';
@@ -25,173 +23,159 @@ const SETUP = '%load_ext pygpukit\nimport time\nimport pygpukit as gp\nx, y, z =
 const [SETUP_AT, AXPY_AT, TWO_AT, PYTHON_AT, CHECKED_AT, LAUNCH_AT, COMMENT_AT] = [0, 1, 2, 3, 4, 5, 6];
 const SOURCES = [SETUP, AXPY, TWO, 'a = 7 // 2  # Python', CHECKED, 'over[1, 1](x, 64)\nx.to_numpy()', '# about\n%%cuda'];
 
-let server: LabServer;
-let notebook: NotebookPage;
-let cells: Cells;
-
-test.beforeAll(async ({ browser }) => {
-  server = await LabServer.start('JupyterLab Light', PREFIX);
-  server.putNotebook('cuda.ipynb', SOURCES);
-  server.putNotebook('other.ipynb', [SETUP, TWO]);
-  server.putNotebook('plain.ipynb', ['%%cuda\nnothing is loaded', 'print(1)']);
-  notebook = new NotebookPage(await browser.newPage());
-  cells = new Cells(notebook.page);
+const lab = useLab({
+  prefix: PREFIX,
+  notebooks: {
+    'cuda.ipynb': SOURCES,
+    'other.ipynb': [SETUP, TWO],
+    'plain.ipynb': ['%%cuda\nnothing is loaded', 'print(1)'],
+  },
 });
 
 test.beforeEach(async () => {
-  server.putNotebook('cuda.ipynb', SOURCES);
-  await notebook.open(server.notebookUrl('cuda.ipynb'));
-  expect(notebook.page.url()).toContain(PREFIX);
+  lab.server.putNotebook('cuda.ipynb', SOURCES);
+  await lab.notebook.open(lab.server.notebookUrl('cuda.ipynb'));
+  expect(lab.notebook.page.url()).toContain(PREFIX);
 });
 
-test.afterAll(async () => {
-  await notebook?.page.close();
-  await server?.stop();
-});
-
-test.afterEach(async ({}, info) => {
-  if (info.status !== info.expectedStatus) await notebook.page.screenshot({ path: info.outputPath('notebook.png') });
-  expect(notebook.faults.splice(0)).toEqual([]);
-});
-
-const errors = (index: number): Locator => cells.at(index).locator('.cm-lintRange-error');
-const pane = (): Locator => notebook.page.locator('.gk-asm');
-const assembly = (): Locator => notebook.page.locator('.gk-asm-line');
+const errors = (index: number): Locator => lab.cells.at(index).locator('.cm-lintRange-error');
+const pane = (): Locator => lab.notebook.page.locator('.gk-asm');
+const assembly = (): Locator => lab.notebook.page.locator('.gk-asm-line');
 
 async function expectMimes(): Promise<void> {
-  for (const at of [AXPY_AT, TWO_AT, CHECKED_AT]) await expect.poll(() => cells.mime(at)).toBe(CUDA);
-  for (const at of [SETUP_AT, PYTHON_AT, LAUNCH_AT, COMMENT_AT]) await expect.poll(() => cells.mime(at)).toBe(PYTHON);
+  for (const at of [AXPY_AT, TWO_AT, CHECKED_AT]) await expect.poll(() => lab.cells.mime(at)).toBe(CUDA);
+  for (const at of [SETUP_AT, PYTHON_AT, LAUNCH_AT, COMMENT_AT]) await expect.poll(() => lab.cells.mime(at)).toBe(PYTHON);
 }
 
 test('CUDA cells are coloured as CUDA, also below blank lines and with options, the others stay Python', async () => {
   await expectMimes();
   const [comment, keyword, builtIn] = await Promise.all(
-    ['comment', 'keyword', 'builtin'].map((name) => cells.themeColour(`--jp-mirror-editor-${name}-color`)),
+    ['comment', 'keyword', 'builtin'].map((name) => lab.cells.themeColour(`--jp-mirror-editor-${name}-color`)),
   );
-  expect(await cells.colour(AXPY_AT, '// adds a scaled vector')).toBe(comment);
-  expect(await cells.colour(AXPY_AT, '__global__')).toBe(keyword);
-  expect(await cells.colour(AXPY_AT, 'blockIdx')).toBe(builtIn);
-  expect(await cells.colour(PYTHON_AT, '# Python')).toBe(comment);
+  expect(await lab.cells.colour(AXPY_AT, '// adds a scaled vector')).toBe(comment);
+  expect(await lab.cells.colour(AXPY_AT, '__global__')).toBe(keyword);
+  expect(await lab.cells.colour(AXPY_AT, 'blockIdx')).toBe(builtIn);
+  expect(await lab.cells.colour(PYTHON_AT, '# Python')).toBe(comment);
 });
 
 test('the mode survives run, kernel restart, change of cell type and back, undo, and reload', async () => {
-  const { page } = notebook;
-  await cells.run(SETUP_AT);
-  await cells.run(AXPY_AT);
+  const { page } = lab.notebook;
+  await lab.cells.run(SETUP_AT);
+  await lab.cells.run(AXPY_AT);
   await expectMimes();
   await page.evaluate(() => {
     const { sessionContext } = window.jupyterapp.shell.currentWidget as unknown as { sessionContext: { restartKernel(): Promise<void> } };
     return sessionContext.restartKernel();
   });
   await expectMimes();
-  await cells.activate(AXPY_AT);
+  await lab.cells.activate(AXPY_AT);
   await page.evaluate(() => window.jupyterapp.commands.execute('notebook:change-cell-to-markdown'));
   await page.evaluate(() => window.jupyterapp.commands.execute('notebook:change-cell-to-code'));
   await expectMimes();
   await page.evaluate(() => window.jupyterapp.commands.execute('notebook:cut-cell'));
   await page.evaluate(() => window.jupyterapp.commands.execute('notebook:undo-cell-action'));
   await expectMimes();
-  await notebook.save();
-  await notebook.open(server.notebookUrl('cuda.ipynb'));
+  await lab.notebook.save();
+  await lab.notebook.open(lab.server.notebookUrl('cuda.ipynb'));
   await expectMimes();
-  expect(await cells.colour(AXPY_AT, '__global__')).toBe(await cells.themeColour('--jp-mirror-editor-keyword-color'));
+  expect(await lab.cells.colour(AXPY_AT, '__global__')).toBe(await lab.cells.themeColour('--jp-mirror-editor-keyword-color'));
 });
 
 test('a cell that stops being CUDA is Python again, and one that becomes CUDA is CUDA', async () => {
-  await cells.write(AXPY_AT, 'print(1)  # no kernel');
-  await expect.poll(() => cells.mime(AXPY_AT)).toBe(PYTHON);
-  await cells.write(PYTHON_AT, TWO);
-  await expect.poll(() => cells.mime(PYTHON_AT)).toBe(CUDA);
+  await lab.cells.write(AXPY_AT, 'print(1)  # no kernel');
+  await expect.poll(() => lab.cells.mime(AXPY_AT)).toBe(PYTHON);
+  await lab.cells.write(PYTHON_AT, TWO);
+  await expect.poll(() => lab.cells.mime(PYTHON_AT)).toBe(CUDA);
 });
 
 test('comments are //, and a brace indents', async () => {
-  await cells.write(PYTHON_AT, '%%cuda\nvoid f() {');
-  await expect.poll(() => cells.mime(PYTHON_AT)).toBe(CUDA);
-  await cells.at(PYTHON_AT).locator('.cm-line').last().click();
-  await notebook.page.keyboard.press('End');
-  await notebook.page.keyboard.press('Enter');
-  await notebook.page.keyboard.type('a();');
-  await notebook.page.keyboard.press('Control+/');
-  await expect.poll(() => cells.source(PYTHON_AT)).toContain('%%cuda\nvoid f() {\n    // a();');
+  await lab.cells.write(PYTHON_AT, '%%cuda\nvoid f() {');
+  await expect.poll(() => lab.cells.mime(PYTHON_AT)).toBe(CUDA);
+  await lab.cells.at(PYTHON_AT).locator('.cm-line').last().click();
+  await lab.notebook.page.keyboard.press('End');
+  await lab.notebook.page.keyboard.press('Enter');
+  await lab.notebook.page.keyboard.type('a();');
+  await lab.notebook.page.keyboard.press('Control+/');
+  await expect.poll(() => lab.cells.source(PYTHON_AT)).toContain('%%cuda\nvoid f() {\n    // a();');
 });
 
 test('a compile error is underlined at its token, until its line is edited or the cell is clean', async () => {
   const bad = AXPY.replace('y[i];', 'missing[i];');
-  await cells.run(SETUP_AT);
-  await cells.write(AXPY_AT, bad);
-  await cells.run(AXPY_AT);
+  await lab.cells.run(SETUP_AT);
+  await lab.cells.write(AXPY_AT, bad);
+  await lab.cells.run(AXPY_AT);
   await expect(errors(AXPY_AT)).toHaveCount(1, { timeout: 15_000 });
   await expect(errors(AXPY_AT)).toHaveText('missing');
   await errors(AXPY_AT).hover();
-  await expect(notebook.page.locator('.cm-tooltip-lint')).toContainText('missing');
+  await expect(lab.notebook.page.locator('.cm-tooltip-lint')).toContainText('missing');
 
-  const line = (number: number): Locator => cells.at(AXPY_AT).locator('.cm-line').nth(number - 1);
+  const line = (number: number): Locator => lab.cells.at(AXPY_AT).locator('.cm-line').nth(number - 1);
   await line(2).click();
-  await notebook.page.keyboard.type('more');
+  await lab.notebook.page.keyboard.type('more');
   await expect(errors(AXPY_AT)).toHaveText('missing');
   await line(5).click();
-  await notebook.page.keyboard.type(' ');
+  await lab.notebook.page.keyboard.type(' ');
   await expect(errors(AXPY_AT)).toHaveCount(0);
 
-  await cells.write(AXPY_AT, bad);
-  await cells.run(AXPY_AT);
+  await lab.cells.write(AXPY_AT, bad);
+  await lab.cells.run(AXPY_AT);
   await expect(errors(AXPY_AT)).toHaveText('missing');
-  await cells.write(AXPY_AT, AXPY);
-  await cells.run(AXPY_AT);
+  await lab.cells.write(AXPY_AT, AXPY);
+  await lab.cells.run(AXPY_AT);
   await expect(errors(AXPY_AT)).toHaveCount(0);
 });
 
 test('findings of the checker are underlined in the cell of the kernel, also after a reload', async () => {
-  await cells.run(SETUP_AT);
-  await cells.run(CHECKED_AT);
-  await cells.run(LAUNCH_AT);
+  await lab.cells.run(SETUP_AT);
+  await lab.cells.run(CHECKED_AT);
+  await lab.cells.run(LAUNCH_AT);
   await expect(errors(CHECKED_AT)).toHaveText('x');
   await expect(errors(LAUNCH_AT)).toHaveCount(0);
-  await notebook.save();
-  await notebook.open(server.notebookUrl('cuda.ipynb'));
+  await lab.notebook.save();
+  await lab.notebook.open(lab.server.notebookUrl('cuda.ipynb'));
   await expect(errors(CHECKED_AT)).toHaveText('x', { timeout: 15_000 });
 });
 
 test('completion offers the words of CUDA with their meaning, hover explains them', async () => {
-  const { page } = notebook;
-  await cells.run(SETUP_AT);
-  await cells.write(PYTHON_AT, '%%cuda --bench\n__ballot');
-  await cells.at(PYTHON_AT).locator('.cm-line').last().click();
+  const { page } = lab.notebook;
+  await lab.cells.run(SETUP_AT);
+  await lab.cells.write(PYTHON_AT, '%%cuda --bench\n__ballot');
+  await lab.cells.at(PYTHON_AT).locator('.cm-line').last().click();
   await page.keyboard.press('End');
   await page.keyboard.press('Tab');
   await expect(page.locator('.jp-Completer-item')).toContainText('__ballot_sync');
   await page.keyboard.press('Enter');
-  await expect.poll(() => cells.source(PYTHON_AT)).toBe('%%cuda --bench\n__ballot_sync');
+  await expect.poll(() => lab.cells.source(PYTHON_AT)).toBe('%%cuda --bench\n__ballot_sync');
   await page.keyboard.press('Escape');
   const hover = page.locator('.gk-hover');
-  await cells.at(PYTHON_AT).getByText('__ballot_sync').hover();
+  await lab.cells.at(PYTHON_AT).getByText('__ballot_sync').hover();
   await expect(hover).toContainText('unsigned __ballot_sync(unsigned mask, int predicate)');
   await page.mouse.move(0, 0);
   await expect(hover).toHaveCount(0);
   // The options are the kernel's own words, known once it has answered.
-  await cells.run(TWO_AT);
+  await lab.cells.run(TWO_AT);
   await expect(async () => {
     await page.mouse.move(0, 0);
-    await cells.at(PYTHON_AT).getByText('--bench').hover();
+    await lab.cells.at(PYTHON_AT).getByText('--bench').hover();
     await expect(hover).toContainText('--bench', { timeout: 1_000 });
   }).toPass({ timeout: 15_000 });
 });
 
 test('the code of a kernel is beside its cell: lines lead to each other both ways', async () => {
-  const { page } = notebook;
-  await cells.run(SETUP_AT);
-  await cells.run(AXPY_AT);
+  const { page } = lab.notebook;
+  await lab.cells.run(SETUP_AT);
+  await lab.cells.run(AXPY_AT);
   await page.locator('[data-jp-item-name="pygpukit-assembly"] jp-button, [data-jp-item-name="pygpukit-assembly"] button').first().click();
   await expect(pane().locator('select')).toHaveValue('axpy', { timeout: 15_000 });
   await expect(assembly().first().or(page.locator('.gk-asm-said'))).toBeVisible({ timeout: 30_000 });
   await expect(pane().locator('.gk-asm-note')).toContainText('simulated device');
   if (await assembly().count()) {
     await assembly().filter({ hasText: 'fma' }).first().click();
-    await expect(cells.at(AXPY_AT).locator('.gk-source-line')).toContainText('z[i] = a * x[i] + y[i]');
-    expect(await cells.cursorLine(AXPY_AT)).toBe(5);
+    await expect(lab.cells.at(AXPY_AT).locator('.gk-source-line')).toContainText('z[i] = a * x[i] + y[i]');
+    expect(await lab.cells.cursorLine(AXPY_AT)).toBe(5);
     await page.keyboard.press('Home');
     await expect(assembly().first()).toHaveAttribute('aria-selected', 'true');
-    await cells.at(AXPY_AT).locator('.cm-line').nth(3).click();
+    await lab.cells.at(AXPY_AT).locator('.cm-line').nth(3).click();
     await expect(page.locator('.gk-asm-line.gk-mod-marked').first()).toContainText('4');
     await expect(pane().locator('dd').first()).toHaveText(/^\d+$/);
   } else {
@@ -199,58 +183,58 @@ test('the code of a kernel is beside its cell: lines lead to each other both way
     await expect(pane().locator('dd').first()).toHaveText('not known');
   }
   await expect(pane().locator('dd').last()).toHaveText('not measured');
-  await cells.run(TWO_AT);
-  await cells.activate(TWO_AT);
+  await lab.cells.run(TWO_AT);
+  await lab.cells.activate(TWO_AT);
   await expect(pane().locator('option')).toHaveText(['twice', 'thrice'], { timeout: 15_000 });
 });
 
 test('the status bar and the Running tab tell what the kernel holds, also while a cell is busy', async () => {
-  const { page } = notebook;
+  const { page } = lab.notebook;
   const item = page.locator('.pygpukit-StatusItem');
-  await cells.run(SETUP_AT);
-  await cells.run(TWO_AT);
+  await lab.cells.run(SETUP_AT);
+  await lab.cells.run(TWO_AT);
   await expect(item).toHaveText(/^GPU \d/);
   const before = await item.textContent();
-  await notebook.start('held = gp.zeros(1 << 22)\ntime.sleep(6)');
+  await lab.notebook.start('held = gp.zeros(1 << 22)\ntime.sleep(6)');
   await expect(item).not.toHaveText(before ?? '', { timeout: 5_000 });
   await expect(item).toContainText('MiB');
-  expect(await notebook.busy()).toBe(true);
-  expect(await notebook.finish()).toBe('');
+  expect(await lab.notebook.busy()).toBe(true);
+  expect(await lab.notebook.finish()).toBe('');
   await page.evaluate(() => window.jupyterapp.commands.execute('running:show-panel'));
   await expect(page.locator('#jp-running-sessions')).toContainText(/cuda\.ipynb: [\d.]+ MiB/);
 });
 
 test('two notebooks at once have their own cells, diagnostics and status', async () => {
-  const { page } = notebook;
-  await cells.run(SETUP_AT);
-  await cells.write(AXPY_AT, '%%cuda\nbroken');
-  await cells.run(AXPY_AT);
+  const { page } = lab.notebook;
+  await lab.cells.run(SETUP_AT);
+  await lab.cells.write(AXPY_AT, '%%cuda\nbroken');
+  await lab.cells.run(AXPY_AT);
   await expect(errors(AXPY_AT)).not.toHaveCount(0);
   await page.evaluate(() => window.jupyterapp.commands.execute('docmanager:open', { path: 'other.ipynb' }));
-  await expect(cells.at(1)).toContainText('twice');
+  await expect(lab.cells.at(1)).toContainText('twice');
   await page.evaluate(() => window.jupyterapp.shell.currentWidget.sessionContext.ready);
-  await expect.poll(() => cells.mime(1)).toBe(CUDA);
-  await cells.run(0);
-  await cells.run(1);
+  await expect.poll(() => lab.cells.mime(1)).toBe(CUDA);
+  await lab.cells.run(0);
+  await lab.cells.run(1);
   await expect(page.locator('.pygpukit-StatusItem')).toHaveText(/^GPU \d/);
   await expect(errors(1)).toHaveCount(0);
 });
 
 test('a kernel without pygpukit is left in peace', async () => {
-  const { page } = notebook;
-  await notebook.open(server.notebookUrl('plain.ipynb'));
-  await expect.poll(() => cells.mime(0)).toBe(CUDA);
-  await cells.run(1);
-  await cells.run(0);
+  const { page } = lab.notebook;
+  await lab.notebook.open(lab.server.notebookUrl('plain.ipynb'));
+  await expect.poll(() => lab.cells.mime(0)).toBe(CUDA);
+  await lab.cells.run(1);
+  await lab.cells.run(0);
   await page.waitForTimeout(1_500);
   await expect(page.locator('.Toastify__toast')).toHaveCount(0);
   await expect(page.locator('.pygpukit-StatusItem')).toHaveText('GPU');
-  await expect(cells.at(1).locator('.jp-OutputArea-output')).toHaveText('1');
-  await expect(cells.at(0).locator('.jp-OutputArea-output')).toHaveCount(1);
+  await expect(lab.cells.at(1).locator('.jp-OutputArea-output')).toHaveText('1');
+  await expect(lab.cells.at(0).locator('.jp-OutputArea-output')).toHaveCount(1);
 });
 
 test('every command has a label, a caption, an icon and a schema', async () => {
-  const found = await notebook.page.evaluate(async () => {
+  const found = await lab.notebook.page.evaluate(async () => {
     const { commands } = window.jupyterapp as unknown as {
       commands: {
         listCommands(): string[];

@@ -1,9 +1,8 @@
 // The extension in Notebook 7, which has no lab shell: what needs none works, and nothing fails. Runs where Notebook is installed.
 
 import { expect, test } from '@playwright/test';
-import { Cells } from '../support/cells.ts';
 import { LabServer } from '../support/lab-server.ts';
-import { NotebookPage } from '../support/notebook-page.ts';
+import { useLab } from '../support/lab-test.ts';
 
 const SETUP = '%load_ext pygpukit\nimport time\nimport pygpukit as gp\nx = gp.ones(64)';
 const CUDA = '%%cuda -i x,n=64\n__global__ void twice(float* x, int n) { if (threadIdx.x < n) x[threadIdx.x] *= 2; }';
@@ -12,33 +11,14 @@ const VIEW = 'gp.dashboard.memory()';
 const OWN_FAULT = "uncaught: Cannot read properties of undefined (reading 'schema')";
 const [SETUP_AT, CUDA_AT, VIEW_AT] = [0, 1, 2];
 
-let server: LabServer;
-let notebook: NotebookPage;
-let cells: Cells;
-
 test.skip(!LabServer.has('notebook'), 'the Python that is tested has no Notebook 7');
 
-test.beforeAll(async ({ browser }) => {
-  server = await LabServer.start('JupyterLab Light', '/', 'notebook');
-  server.putNotebook('cuda.ipynb', [SETUP, CUDA, VIEW]);
-  notebook = new NotebookPage(await browser.newPage());
-  cells = new Cells(notebook.page);
-});
+const lab = useLab({ app: 'notebook', notebooks: { 'cuda.ipynb': [SETUP, CUDA, VIEW] }, known: [OWN_FAULT] });
 
-test.beforeEach(() => notebook.open(server.notebookUrl('cuda.ipynb')));
-
-test.afterAll(async () => {
-  await notebook?.page.close();
-  await server?.stop();
-});
-
-test.afterEach(async ({}, info) => {
-  if (info.status !== info.expectedStatus) await notebook.page.screenshot({ path: info.outputPath('notebook.png') });
-  expect(notebook.faults.splice(0).filter((fault) => fault !== OWN_FAULT)).toEqual([]);
-});
+test.beforeEach(() => lab.notebook.open(lab.server.notebookUrl('cuda.ipynb')));
 
 test('every plugin starts, and the command that needs the lab is not there', async () => {
-  const { plugins, commands } = await notebook.page.evaluate(() => {
+  const { plugins, commands } = await lab.notebook.page.evaluate(() => {
     const app = window.jupyterapp as unknown as {
       listPlugins(): string[];
       isPluginActivated(id: string): boolean;
@@ -55,34 +35,34 @@ test('every plugin starts, and the command that needs the lab is not there', asy
 });
 
 test('a CUDA cell is coloured as CUDA, and its compile error underlined', async () => {
-  await expect.poll(() => cells.mime(CUDA_AT)).toBe('text/x-cuda');
-  expect(await cells.colour(CUDA_AT, '__global__')).toBe(await cells.themeColour('--jp-mirror-editor-keyword-color'));
-  await cells.run(SETUP_AT);
-  await cells.write(CUDA_AT, CUDA.replace('*= 2', '*= missing'));
-  await cells.run(CUDA_AT);
-  await expect(cells.at(CUDA_AT).locator('.cm-lintRange-error')).toHaveText('missing', { timeout: 15_000 });
+  await expect.poll(() => lab.cells.mime(CUDA_AT)).toBe('text/x-cuda');
+  expect(await lab.cells.colour(CUDA_AT, '__global__')).toBe(await lab.cells.themeColour('--jp-mirror-editor-keyword-color'));
+  await lab.cells.run(SETUP_AT);
+  await lab.cells.write(CUDA_AT, CUDA.replace('*= 2', '*= missing'));
+  await lab.cells.run(CUDA_AT);
+  await expect(lab.cells.at(CUDA_AT).locator('.cm-lintRange-error')).toHaveText('missing', { timeout: 15_000 });
 });
 
 test('the code of a kernel opens in the side area', async () => {
-  await cells.run(SETUP_AT);
-  await cells.run(CUDA_AT);
-  await notebook.command('pygpukit:open-assembly');
-  await expect(notebook.page.locator('.gk-asm select')).toHaveValue('twice', { timeout: 15_000 });
+  await lab.cells.run(SETUP_AT);
+  await lab.cells.run(CUDA_AT);
+  await lab.notebook.command('pygpukit:open-assembly');
+  await expect(lab.notebook.page.locator('.gk-asm select')).toHaveValue('twice', { timeout: 15_000 });
 });
 
 test('a dashboard draws, also while a cell is busy, and the status is shown', async () => {
-  const { page } = notebook;
+  const { page } = lab.notebook;
   const view = page.locator('.gk-panel');
-  await cells.run(SETUP_AT);
-  await cells.run(VIEW_AT);
+  await lab.cells.run(SETUP_AT);
+  await lab.cells.run(VIEW_AT);
   await view.scrollIntoViewIfNeeded({ timeout: 15_000 });
   await expect(view).toHaveAttribute('data-state', 'live');
   const before = Number(await view.getAttribute('data-used'));
-  await notebook.start('held = gp.zeros(1 << 20)\ntime.sleep(3)');
+  await lab.notebook.start('held = gp.zeros(1 << 20)\ntime.sleep(3)');
   await expect.poll(async () => Number(await view.getAttribute('data-used'))).toBeGreaterThan(before);
-  expect(await notebook.busy()).toBe(true);
-  await notebook.command('pygpukit:show-status');
+  expect(await lab.notebook.busy()).toBe(true);
+  await lab.notebook.command('pygpukit:show-status');
   await expect(page.locator('.jp-Dialog')).toContainText('multiprocessors');
   await page.locator('.jp-Dialog').getByRole('button', { name: 'Close' }).click();
-  expect(await notebook.finish()).toBe('');
+  expect(await lab.notebook.finish()).toBe('');
 });

@@ -1,8 +1,7 @@
 // The tour in JupyterLab: what the page shows is what the ring recorded, also while a cell runs.
 
 import { type Locator, expect, test } from '@playwright/test';
-import { LabServer } from '../support/lab-server.ts';
-import { NotebookPage } from '../support/notebook-page.ts';
+import { useLab } from '../support/lab-test.ts';
 
 const TOUR = '00_tour.ipynb';
 const BUSY_S = 8;
@@ -23,29 +22,16 @@ interface Figures {
   readonly launches: number;
 }
 
-let server: LabServer;
-let notebook: NotebookPage;
-
 test.describe.configure({ mode: 'serial' });
 
-test.beforeAll(async ({ browser }) => {
-  server = await LabServer.start('JupyterLab Light');
-  notebook = new NotebookPage(await browser.newPage());
-  await notebook.open(server.notebookUrl(TOUR));
-  await notebook.runAll();
+const lab = useLab({});
+
+test.beforeAll(async () => {
+  await lab.notebook.open(lab.server.notebookUrl(TOUR));
+  await lab.notebook.runAll();
 });
 
-test.afterAll(async () => {
-  await notebook?.page.close();
-  await server?.stop();
-});
-
-test.afterEach(async ({}, info) => {
-  if (info.status !== info.expectedStatus) await notebook.page.screenshot({ path: info.outputPath('notebook.png') });
-  expect(notebook.faults).toEqual([]);
-});
-
-const panel = (title: string): Locator => notebook.page.locator(`.gk-panel[aria-label="${title}"]`).first();
+const panel = (title: string): Locator => lab.notebook.page.locator(`.gk-panel[aria-label="${title}"]`).first();
 
 /** All figures in one look, so that they are of one moment. */
 function figures(view: Locator): Promise<Figures> {
@@ -57,7 +43,7 @@ function figures(view: Locator): Promise<Figures> {
 
 /** The ring's GAUGE records at these sequence numbers, read by the kernel itself. */
 async function recorded(seqs: readonly number[]): Promise<Figures[]> {
-  const printed = await notebook.execute(`
+  const printed = await lab.notebook.execute(`
 import json as _json, struct as _struct
 from pygpukit import _core as _c
 _out = []
@@ -76,16 +62,16 @@ for (const title of ['GPU memory', 'GPU scheduler']) {
     const view = panel(title);
     await view.scrollIntoViewIfNeeded();
     await expect(view).toHaveAttribute('data-state', 'live');
-    await notebook.start(BUSY);
+    await lab.notebook.start(BUSY);
     const looks: Figures[] = [];
     for (let i = 0; i < 6; i++) {
       const last = looks.at(-1)?.seq ?? 0;
       await expect.poll(async () => (await figures(view)).seq, { intervals: [20], timeout: 2_000 }).toBeGreaterThan(last);
       looks.push(await figures(view));
     }
-    expect(await notebook.busy()).toBe(true);
+    expect(await lab.notebook.busy()).toBe(true);
     expect(looks.at(-1)?.launches).toBeGreaterThan(looks[0]?.launches ?? Infinity);
-    expect(await notebook.finish()).toBe('');
+    expect(await lab.notebook.finish()).toBe('');
     expect(looks).toEqual(await recorded(looks.map(({ seq }) => seq)));
   });
 }
@@ -93,25 +79,25 @@ for (const title of ['GPU memory', 'GPU scheduler']) {
 test('nothing is sent while nobody looks, and looking again works, with subshells while a cell is busy', async () => {
   const view = panel('GPU memory');
   await view.scrollIntoViewIfNeeded();
-  await notebook.page.evaluate(() => {
+  await lab.notebook.page.evaluate(() => {
     for (const node of document.querySelectorAll<HTMLElement>('.gk-panel')) node.style.display = 'none';
   });
-  await notebook.page.waitForTimeout(1_000);
-  const before = notebook.commMessages;
-  await notebook.page.waitForTimeout(2_000);
-  expect(notebook.commMessages).toBe(before);
+  await lab.notebook.page.waitForTimeout(1_000);
+  const before = lab.notebook.commMessages;
+  await lab.notebook.page.waitForTimeout(2_000);
+  expect(lab.notebook.commMessages).toBe(before);
 
-  await notebook.start(BUSY);
+  await lab.notebook.start(BUSY);
   const { seq } = await figures(view);
-  await notebook.page.evaluate(() => {
+  await lab.notebook.page.evaluate(() => {
     for (const node of document.querySelectorAll<HTMLElement>('.gk-panel')) node.style.display = '';
   });
   await view.scrollIntoViewIfNeeded();
-  const subshells = await notebook.subshells();
-  if (!subshells) expect(await notebook.finish()).toBe('');
+  const subshells = await lab.notebook.subshells();
+  if (!subshells) expect(await lab.notebook.finish()).toBe('');
   await expect.poll(async () => (await figures(view)).seq, { timeout: 3_000 }).toBeGreaterThan(seq);
-  expect(await notebook.busy()).toBe(subshells);
-  expect(await notebook.finish()).toBe('');
+  expect(await lab.notebook.busy()).toBe(subshells);
+  expect(await lab.notebook.finish()).toBe('');
 });
 
 test('after a reload the view is back with its past', async () => {
@@ -119,45 +105,45 @@ test('after a reload the view is back with its past', async () => {
   const samples = async (): Promise<number> => Number(await view.getAttribute('data-samples'));
   const before = await samples();
   expect(before).toBeGreaterThan(50);
-  await notebook.save();
-  await notebook.open(server.notebookUrl(TOUR));
+  await lab.notebook.save();
+  await lab.notebook.open(lab.server.notebookUrl(TOUR));
   await view.scrollIntoViewIfNeeded({ timeout: 30_000 });
   await expect(view).toHaveAttribute('data-state', 'live');
   // What the last records of the ring still hold; without them a fresh page has ten samples a second.
-  expect(await samples()).toBeGreaterThan(before / 2);
-  const blocks = await notebook.execute('print(len(_c.pool_blocks(0)), end="")');
+  await expect.poll(samples, { timeout: 5_000 }).toBeGreaterThan(before / 2);
+  const blocks = await lab.notebook.execute('print(len(_c.pool_blocks(0)), end="")');
   await expect(view).toHaveAttribute('data-blocks', blocks);
 });
 
 test('the command shows the GPU status while a cell is busy', async () => {
-  test.skip(!(await notebook.subshells()), 'this kernel has no subshells');
-  const { page } = notebook;
+  test.skip(!(await lab.notebook.subshells()), 'this kernel has no subshells');
+  const { page } = lab.notebook;
   const dialog = page.locator('.jp-Dialog');
   expect(await page.evaluate(() => window.jupyterapp.commands.label('pygpukit:show-status'))).toBe('Show GPU status');
-  await notebook.start(BUSY);
-  await notebook.command('pygpukit:show-status');
+  await lab.notebook.start(BUSY);
+  await lab.notebook.command('pygpukit:show-status');
   await expect(dialog).toContainText('GPU status', { timeout: 3_000 });
   await expect(dialog).toContainText(/(sim|cuda):0 .*multiprocessors/);
-  expect(await notebook.busy()).toBe(true);
+  expect(await lab.notebook.busy()).toBe(true);
   await dialog.getByRole('button', { name: 'Close' }).click();
-  expect(await notebook.finish()).toBe('');
+  expect(await lab.notebook.finish()).toBe('');
 });
 
 test('without subshells the command says that the kernel answers later, and shows the GPU status then', async () => {
-  test.skip(await notebook.subshells(), 'this kernel has subshells: it answers at once');
-  const { page } = notebook;
-  await notebook.start(BUSY);
-  await notebook.command('pygpukit:show-status');
+  test.skip(await lab.notebook.subshells(), 'this kernel has subshells: it answers at once');
+  const { page } = lab.notebook;
+  await lab.notebook.start(BUSY);
+  await lab.notebook.command('pygpukit:show-status');
   await expect(page.locator('.Toastify__toast')).toContainText('it answers when the running cell ends', { timeout: 8_000 });
-  expect(await notebook.finish()).toBe('');
-  await notebook.command('pygpukit:show-status');
+  expect(await lab.notebook.finish()).toBe('');
+  await lab.notebook.command('pygpukit:show-status');
   await expect(page.locator('.jp-Dialog')).toContainText('multiprocessors', { timeout: 5_000 });
   await page.locator('.jp-Dialog').getByRole('button', { name: 'Close' }).click();
 });
 
 test('a kernel without the extension is told apart, with the remedy', async () => {
-  await notebook.execute("get_ipython().run_line_magic('unload_ext', 'pygpukit')");
-  await notebook.command('pygpukit:show-status');
-  const notices = notebook.page.locator('.Toastify__toast');
+  await lab.notebook.execute("get_ipython().run_line_magic('unload_ext', 'pygpukit')");
+  await lab.notebook.command('pygpukit:show-status');
+  const notices = lab.notebook.page.locator('.Toastify__toast');
   await expect(notices.filter({ hasText: 'run "%load_ext pygpukit" in a cell first' })).toBeVisible({ timeout: 4_000 });
 });

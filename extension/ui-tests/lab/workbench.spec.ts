@@ -1,50 +1,36 @@
 // The workbench beside a notebook: by the status bar, from Python, and again after a reload; the device in the status bar.
 
 import { type Locator, expect, test } from '@playwright/test';
-import { Cells } from '../support/cells.ts';
 import { FakeNvml } from '../support/fake-nvml.ts';
-import { LabServer } from '../support/lab-server.ts';
-import { NotebookPage } from '../support/notebook-page.ts';
+import { useLab } from '../support/lab-test.ts';
 
 const SETUP = '%load_ext pygpukit\nimport time\nimport pygpukit as gp\nx = gp.ones(64)';
 const CUDA = '%%cuda\n__global__ void twice(float* x) { x[threadIdx.x] *= 2; }';
 const OPEN = 'gp.lab.open("memory")\ntime.sleep(3)';
 const UNHEARD = 'from pygpukit import lab\nlab._PATIENCE_S = 0.1\nlab.open("memory")';
+/** How many pages the kernel believes in. */
+const FOLLOWERS = 'from pygpukit.jupyter import control\nprint(len(control._feed._pages))';
 const [SETUP_AT, CUDA_AT, OPEN_AT] = [0, 1, 2];
 
-let server: LabServer;
-let notebook: NotebookPage;
-let cells: Cells;
-
-test.beforeAll(async ({ browser }) => {
-  server = await LabServer.start('JupyterLab Light', '/user/ada/');
-  for (const name of ['status', 'click', 'reload', 'python']) server.putNotebook(`${name}.ipynb`, [SETUP, CUDA, OPEN]);
-  server.putNotebook('restart.ipynb', [SETUP]);
-  server.putNotebook('unheard.ipynb', [UNHEARD]);
-  notebook = new NotebookPage(await browser.newPage());
-  cells = new Cells(notebook.page);
+const lab = useLab({
+  prefix: '/user/ada/',
+  notebooks: {
+    ...Object.fromEntries(['status', 'click', 'reload', 'python'].map((name) => [`${name}.ipynb`, [SETUP, CUDA, OPEN]])),
+    'restart.ipynb': [SETUP],
+    'unheard.ipynb': [UNHEARD],
+  },
 });
 
-test.afterAll(async () => {
-  await notebook?.page.close();
-  await server?.stop();
-});
-
-test.afterEach(async ({}, info) => {
-  if (info.status !== info.expectedStatus) await notebook.page.screenshot({ path: info.outputPath('notebook.png') });
-  expect(notebook.faults.splice(0)).toEqual([]);
-});
-
-const item = (): Locator => notebook.page.locator('.pygpukit-StatusItem');
-const panes = (): Locator => notebook.page.locator('.gk-dashboard-pane');
+const item = (): Locator => lab.notebook.page.locator('.pygpukit-StatusItem');
+const panes = (): Locator => lab.notebook.page.locator('.gk-dashboard-pane');
 const dashboard = (title: string): Locator => panes().locator(`.gk-panel[aria-label="${title}"]`);
-const assembly = (): Locator => notebook.page.locator('.gk-asm');
+const assembly = (): Locator => lab.notebook.page.locator('.gk-asm');
 
 /** They stand in one column right of the notebook, which is still to be seen. */
 async function expectColumn(views: readonly Locator[]): Promise<void> {
   for (const view of views) {
     await expect(view).toBeVisible({ timeout: 15_000 });
-    const [beside, from] = [await notebook.page.locator('.jp-NotebookPanel:visible').boundingBox(), await view.boundingBox()];
+    const [beside, from] = [await lab.notebook.page.locator('.jp-NotebookPanel:visible').boundingBox(), await view.boundingBox()];
     expect(from?.x).toBeGreaterThan((beside?.x ?? Infinity) + (beside?.width ?? 0) - 2);
   }
 }
@@ -56,12 +42,12 @@ async function expectLive(view: Locator): Promise<void> {
 test('the status bar has the utilisation and temperature that NVML tells, and only what it tells', async () => {
   const nvml = new FakeNvml();
   try {
-    await notebook.open(server.notebookUrl('status.ipynb'));
-    await cells.run(SETUP_AT);
+    await lab.notebook.open(lab.server.notebookUrl('status.ipynb'));
+    await lab.cells.run(SETUP_AT);
     await expect(item()).toHaveText(/^GPU [\d.]+ \w+, \d+ launch(es)?$/);
-    await notebook.execute(nvml.code);
+    await lab.notebook.execute(nvml.code);
     await expect(item()).toHaveText(/^GPU 61 %, 57 \u00b0C, [\d.]+ \w+, \d+ launch(es)?$/);
-    await notebook.execute('import os; os.environ["FAKE_NVML_MISSING"] = "utilization"');
+    await lab.notebook.execute('import os; os.environ["FAKE_NVML_MISSING"] = "utilization"');
     await expect(item()).toHaveText(/^GPU 57 \u00b0C, [\d.]+ \w+, \d+ launch(es)?$/);
   } finally {
     nvml.remove();
@@ -69,9 +55,9 @@ test('the status bar has the utilisation and temperature that NVML tells, and on
 });
 
 test('a click on it opens memory, scheduler and code in a column, once', async () => {
-  await notebook.open(server.notebookUrl('click.ipynb'));
-  await cells.run(SETUP_AT);
-  await cells.run(CUDA_AT);
+  await lab.notebook.open(lab.server.notebookUrl('click.ipynb'));
+  await lab.cells.run(SETUP_AT);
+  await lab.cells.run(CUDA_AT);
   await expect(item()).toHaveText(/^GPU \d/);
   for (let clicks = 0; clicks < 2; clicks++) {
     await item().click();
@@ -82,55 +68,56 @@ test('a click on it opens memory, scheduler and code in a column, once', async (
 });
 
 test('after a reload the workbench is there again, and live', async () => {
-  const { page } = notebook;
-  await notebook.open(server.notebookUrl('reload.ipynb'));
-  await cells.run(SETUP_AT);
-  await cells.run(CUDA_AT);
+  const { page } = lab.notebook;
+  await lab.notebook.open(lab.server.notebookUrl('reload.ipynb'));
+  await lab.cells.run(SETUP_AT);
+  await lab.cells.run(CUDA_AT);
   const kept = page.waitForResponse((one) => one.url().includes('/api/workspaces/') && (one.request().postData() ?? '').includes('scheduler:reload.ipynb'));
   await page.evaluate(() => window.jupyterapp.commands.execute('pygpukit:open-workbench'));
   const views = [dashboard('GPU memory'), dashboard('GPU scheduler'), assembly()];
   await expectColumn(views);
-  await notebook.save();
+  await lab.notebook.save();
   await kept;
-  await notebook.open(server.notebookUrl('reload.ipynb', 'kept'));
+  await lab.notebook.open(lab.server.notebookUrl('reload.ipynb', 'kept'));
   await expectColumn(views);
   await expect(panes()).toHaveCount(2);
   await expectLive(dashboard('GPU memory'));
   await expectLive(dashboard('GPU scheduler'));
-  await notebook.execute('grown = gp.zeros(1 << 22)');
+  await expect.poll(() => lab.notebook.execute(FOLLOWERS)).toBe('1\n');
+  await lab.notebook.execute('grown = gp.zeros(1 << 22)');
   await expect.poll(async () => Number(await dashboard('GPU memory').getAttribute('data-used'))).toBeGreaterThan(1 << 24);
 });
 
 test('a restarted kernel has its views again when it has loaded the extension', async () => {
-  const { page } = notebook;
-  await notebook.open(server.notebookUrl('restart.ipynb'));
-  await cells.run(SETUP_AT);
+  const { page } = lab.notebook;
+  await lab.notebook.open(lab.server.notebookUrl('restart.ipynb'));
+  await lab.cells.run(SETUP_AT);
   await page.evaluate(() => window.jupyterapp.commands.execute('pygpukit:open-view', { view: 'memory' }));
   await expectColumn([dashboard('GPU memory')]);
-  await cells.restartKernel();
+  await lab.cells.restartKernel();
   await expect(page.locator('.gk-dashboard-said')).toContainText('%load_ext pygpukit');
-  await cells.run(SETUP_AT);
+  await lab.cells.run(SETUP_AT);
   await expectColumn([dashboard('GPU memory')]);
   await expectLive(dashboard('GPU memory'));
 });
 
 test('Python opens a view beside the notebook while its cell runs', async () => {
-  await notebook.open(server.notebookUrl('python.ipynb'));
-  await cells.run(SETUP_AT);
-  const ended = cells.run(OPEN_AT);
+  await lab.notebook.open(lab.server.notebookUrl('python.ipynb'));
+  await lab.cells.run(SETUP_AT);
+  const ended = lab.cells.run(OPEN_AT);
   await expectColumn([dashboard('GPU memory')]);
-  await expect(cells.at(OPEN_AT).locator('.jp-InputPrompt')).toHaveText('[*]:', { timeout: 1 });
+  await expect(lab.cells.at(OPEN_AT).locator('.jp-InputPrompt')).toHaveText('[*]:', { timeout: 1 });
   await ended;
-  for (const view of ['device', 'cells', 'scheduler', 'assembly']) expect(await notebook.execute(`gp.lab.open("${view}")`)).toBe('');
+  for (const view of ['device', 'cells', 'scheduler', 'assembly']) expect(await lab.notebook.execute(`gp.lab.open("${view}")`)).toBe('');
   await expect(panes()).toHaveCount(4);
   await expectColumn([dashboard('GPU scheduler'), assembly()]);
-  expect(await notebook.execute('gp.lab.open("workbench")')).toBe('');
+  expect(await lab.notebook.execute('gp.lab.open("workbench")')).toBe('');
   await expect(panes()).toHaveCount(4);
 });
 
 test('where no page listens Python is told so', async () => {
-  await notebook.open(server.notebookUrl('unheard.ipynb'));
-  await cells.run(0);
-  await expect(cells.at(0).locator('.jp-OutputArea-output').last()).toContainText('no page listens');
+  await lab.notebook.open(lab.server.notebookUrl('unheard.ipynb'));
+  await lab.cells.run(0);
+  await expect(lab.cells.at(0).locator('.jp-OutputArea-output').last()).toContainText('no page listens');
   await expect(panes()).toHaveCount(0);
 });

@@ -9,6 +9,7 @@ import { dirname, join } from 'node:path';
 export const NOTEBOOKS = process.env['PYGPUKIT_NOTEBOOKS'] ?? join(import.meta.dirname, '../../../notebooks');
 const PYTHON = process.env['PYGPUKIT_PYTHON'] ?? 'python';
 const START_MS = 60_000;
+const STOP_MS = 30_000;
 
 /** The applications that show a notebook: where, and what they are told beside what every server is. */
 const APPS = {
@@ -105,7 +106,9 @@ export class LabServer {
       const gone = new Promise((done) => this.process.once('exit', done));
       // A first SIGINT would ask a question; SIGTERM shuts the kernels down too.
       this.process.kill('SIGTERM');
+      const late = setTimeout(() => this.process.kill('SIGKILL'), STOP_MS); // the server may hang while it ends
       await gone;
+      clearTimeout(late);
     }
     rmSync(this.folder, { recursive: true, force: true, maxRetries: 3 });
   }

@@ -62,8 +62,6 @@ export class NotebookPage {
 
   constructor(readonly page: Page) {
     page.on('console', (message) => {
-      // JupyterLab's words for a message that a kernel sent before it learned that the page had left: nobody can prevent them.
-      if (message.text().startsWith('Comm not found for comm id')) return;
       if (message.type() === 'error') this.faults.push(`console: ${message.text()} (${message.location().url})`);
     });
     page.on('pageerror', (error) => this.faults.push(`uncaught: ${error.message}`));

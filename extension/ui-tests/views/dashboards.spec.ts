@@ -8,7 +8,7 @@ import { type ModuleName, mount, playTrace, sendFrame, sendMessage } from '../su
 const TRACE = join(import.meta.dirname, '../../../notebooks/data/dashboards.pgktrace');
 const MiB = 2 ** 20;
 const BASE = 0x7f00_0000_0000;
-const CONTROLS = { actions: ['cancel', 'pause', 'resume', 'quota', 'trim'] };
+const CONTROLS = { actions: ['cancel', 'pause', 'resume', 'quota', 'share', 'priority', 'trim'] };
 const panel = (page: Page) => page.locator('.gk-panel');
 const data = async (page: Page, key: string): Promise<number> => Number(await page.locator('[data-span-ns]').getAttribute(`data-${key}`));
 
@@ -188,6 +188,85 @@ test('controls: a press is a request, its answer is text, a busy kernel reads qu
   await expect(status).toHaveAttribute('data-state', 'queued');
 });
 
+test('controls: priority and share of the chosen task, by keyboard alone', async ({ page }) => {
+  await mount(page, 'scheduler', { controls: CONTROLS, priority: { note: 'train has priority 5' }, share: 'bandwidth: 900000 ppm more, and 500000 ppm are free' });
+  await threeTasks(page);
+  const status = page.locator('.gk-control-status');
+  const [priority, share] = [page.getByLabel('Set priority: such as 5'), page.getByLabel('Set share: such as 30 %')];
+  for (const field of [priority, share]) await expect(field).toBeDisabled();
+  await page.locator('.gk-gantt canvas').focus();
+  for (const key of ['ArrowDown', 'Enter']) await page.keyboard.press(key);
+  await expect(page.locator('.gk-chosen')).toContainText('train, Running');
+  await expect(page.locator('.gk-chosen')).toContainText('promised 50 %, priority 2');
+  await priority.focus();
+  await page.keyboard.type('5');
+  await page.keyboard.press('Enter');
+  await expect(status).toHaveText('train has priority 5');
+  for (const name of ['Set priority', 'Set share: such as 30 %']) {
+    await page.keyboard.press('Tab');
+    await expect(page.locator(':focus')).toHaveAccessibleName(name);
+  }
+  await page.keyboard.type('140 %');
+  await page.keyboard.press('Enter');
+  await expect(status).toHaveText('Set share: bandwidth: 900000 ppm more, and 500000 ppm are free');
+  await expect(status).toHaveAttribute('data-state', 'refused');
+  const sent = (await page.evaluate(() => window.requests)).slice(-2);
+  expect(sent).toMatchObject([
+    { action: 'priority', args: { task: 'id1', priority: '5' } },
+    { action: 'share', args: { task: 'id1', share: '140 %' } },
+  ]);
+});
+
+test('controls: the share of a partition, where there is one', async ({ page }) => {
+  await mount(page, 'scheduler', { controls: CONTROLS, share: { note: 'partition serving keeps 40 % of the device' } });
+  await threeTasks(page);
+  const of = page.getByLabel('Share of', { exact: true });
+  await expect(of).toBeHidden();
+  await expect(page.getByText('Partitions as a table')).toBeHidden();
+  const rows = [{ id: 'serving', sharePpm: 300_000, usedPpm: 0 }, { id: 'training', sharePpm: 500_000, usedPpm: 250_000 }];
+  await sendMessage(page, { type: 'partitions', rows: [...rows, { id: 3 }, null, { id: 'x', sharePpm: 'y', usedPpm: 0 }] });
+  await of.selectOption('partition serving');
+  await sendMessage(page, { type: 'partitions', rows: [...rows].reverse() });
+  await expect(of.locator('option')).toHaveText(['chosen task', 'partition training', 'partition serving']);
+  await expect(of).toHaveValue('partition serving');
+  await page.getByLabel('Set share: such as 30 %').fill('40 %');
+  await page.keyboard.press('Enter');
+  await expect(page.locator('.gk-control-status')).toHaveText('partition serving keeps 40 % of the device');
+  expect((await page.evaluate(() => window.requests)).at(-1)).toMatchObject({ action: 'share', args: { partition: 'serving', share: '40 %' } });
+  await page.getByText('Partitions as a table').click();
+  const table = page.locator('details', { hasText: 'Partitions as a table' }).locator('tbody tr');
+  await expect(table).toHaveText(['training50 %25 %', 'serving30 %no share']);
+});
+
+test('controls: what has ended cannot be chosen to act on', async ({ page }) => {
+  await mount(page, 'scheduler', { controls: CONTROLS });
+  await threeTasks(page);
+  await page.locator('.gk-gantt canvas').click({ position: { x: 60, y: 13 } });
+  await expect(page.getByLabel('Set share: such as 30 %')).toBeEnabled();
+  await sendFrame(page, encodeFrame(8, 4e9, { records: [{ kind: 32, t: 3.9e9, a: 1, name: 1, b: 4 * 256 + 6 }] }));
+  for (const name of ['Set priority: such as 5', 'Set share: such as 30 %']) await expect(page.getByLabel(name)).toBeDisabled();
+  await expect(page.getByRole('button', { name: 'Cancel the chosen task' })).toBeDisabled();
+});
+
+test('shares: names of tenants are whole where there is room, and on hover where there is none', async ({ page }) => {
+  await page.setViewportSize({ width: 960, height: 900 });
+  await mount(page, 'scheduler');
+  const long = 'a tenant whose name is longer than any line of the legend could ever be, and goes on';
+  const names: [number, string][] = [[1, 'inference'], [2, 'export'], [3, 'fine-tuning'], [4, long]];
+  const records = names.flatMap(([name]) => [
+    { kind: 32, t: 1e9, a: name, name, b: 4 },
+    { kind: 17, t: 2e9, a: 1e8, tenant: name, stream: name },
+  ]);
+  await sendFrame(page, encodeFrame(1, 3e9, { records, names }));
+  const labels = page.locator('.gk-legend-wide .gk-label');
+  await expect(labels).toHaveText(names.map(([, name]) => name));
+  const cut = await labels.evaluateAll((all) => all.map((node) => node.scrollWidth > node.clientWidth));
+  expect(cut).toEqual([false, false, false, true]);
+  await expect(labels.last()).toHaveAttribute('title', long);
+  await page.getByText('Shares as a table').click();
+  await expect(page.locator('td', { hasText: long }).first()).toHaveAttribute('title', long);
+});
+
 test('memory: a new limit is sent as it was written', async ({ page }) => {
   await mount(page, 'memory', { controls: CONTROLS, quota: { note: 'the limit is 2 GiB' } });
   await sendFrame(page, encodeFrame(1, 1e9, { gauges: [MiB] }));
@@ -266,6 +345,11 @@ test('cells: a badge on each cell, the table, and what is not timed', async ({ p
   await expect(badges).toHaveText(['GPU not timed \u00b7 2 launches \u00b7 peak 3 MiB', 'GPU 3.2 ms \u00b7 12 launches \u00b7 peak 3 MiB \u00b7 leaked 1 MiB']);
   await expect(page.locator('.gk-chosen')).toContainText('2 kernel launches have no event times');
   await expect(page.locator('tbody tr').nth(1)).toContainText(/In \[3\]\s*not timed\s*2\s*at least 3 MiB/);
+  await sendMessage(page, { type: 'cells', rows: [{ ...FIGURES, untimed: 12, gpuNs: 0, leaked: 0, running: true }] });
+  await expect(badges).toHaveText(['GPU still running \u00b7 12 launches \u00b7 peak 3 MiB']);
+  await expect(page.locator('.gk-chosen')).toHaveText('');
+  await sendMessage(page, { type: 'cells', rows: [FIGURES] });
+  await expect(badges).toHaveText([/^GPU 3\.2 ms/]);
   await page.evaluate(() => window.unmount());
   await expect(badges).toHaveCount(0);
 });

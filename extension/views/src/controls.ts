@@ -44,23 +44,30 @@ export class Controls {
     return button;
   }
 
-  /** A button of an action with a text field before it, which Enter sends too. */
-  field(action: string, text: string, placeholder: string, args: (value: string) => Readonly<Record<string, unknown>>): void {
+  /**
+   * A button of an action with a text field before it, which Enter sends too, and before that whatever says what it acts on.
+   * Returns how to disable both while there is nothing to act on; `args` returns null then.
+   */
+  field(action: string, text: string, placeholder: string, args: (value: string) => Readonly<Record<string, unknown>> | null, ...before: HTMLElement[]): (enabled: boolean) => void {
     const input = el('input', 'gk-input');
     input.placeholder = placeholder;
     input.setAttribute('aria-label', `${text}: ${placeholder}`);
-    const form = el('form', 'gk-field', input);
     const button = el('button', 'gk-button', text);
     button.type = 'submit';
-    form.append(button);
+    const form = el('form', 'gk-field', ...before, input, button);
     form.addEventListener('submit', (event) => {
       event.preventDefault();
-      if (input.value.trim()) void this.act(action, text, args(input.value.trim()));
+      const value = input.value.trim();
+      const values = value ? args(value) : null;
+      if (values) void this.act(action, text, values);
     });
     // Keys typed here belong to the field, not to the lab's shortcuts.
     form.dataset['lmSuppressShortcuts'] = 'true';
     form.addEventListener('keydown', (event) => event.stopPropagation());
     this.place(action, form);
+    return (enabled) => {
+      input.disabled = button.disabled = !enabled;
+    };
   }
 
   has(action: string): boolean {

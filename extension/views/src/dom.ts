@@ -16,6 +16,12 @@ export function setText(node: Node, text: string): void {
   if (node.textContent !== text) node.textContent = text;
 }
 
+/** A text that may be cut off: its title says it whole. */
+export function setLabel(node: HTMLElement, text: string): void {
+  setText(node, text);
+  if (node.title !== text) node.title = text;
+}
+
 export function setData(node: HTMLElement, values: Readonly<Record<string, string | number>>): void {
   for (const [key, value] of Object.entries(values)) {
     const text = String(value);

@@ -98,7 +98,7 @@ export abstract class Panel {
 
   /** The figures as data attributes: all of them from one GAUGE record. */
   private showFigures(): void {
-    const { gauges, gaugeSeq, lost } = this.store;
+    const { gauges, gaugeSeq, lost, dropped } = this.store;
     if (!gauges || gaugeSeq === this.shownSeq) return;
     this.shownSeq = gaugeSeq;
     setText(this.device, this.store.device);
@@ -112,6 +112,7 @@ export abstract class Panel {
       running: gauges.runningTasks,
       queued: gauges.queuedTasks,
       lost,
+      dropped,
       samples: this.store.history.length,
     });
   }

@@ -1,6 +1,6 @@
 // A picture's table: closed until somebody opens it, filled only while it is open.
 
-import { el, setText, syncRows } from './dom.js';
+import { el, setLabel, syncRows } from './dom.js';
 
 export class Table {
   readonly element: HTMLDetailsElement;
@@ -30,7 +30,7 @@ export class Table {
     if (!this.element.open) return;
     const make = (): HTMLTableRowElement => el('tr', '', ...this.heads.map(() => el('td')));
     syncRows(this.body, rows(), make, (element, row) => {
-      texts(row).forEach((text, i) => setText(element.children[i] as HTMLElement, text));
+      texts(row).forEach((text, i) => setLabel(element.children[i] as HTMLElement, text));
       element.onclick = click ? () => click(row) : null;
       element.tabIndex = click ? 0 : -1;
       element.onkeydown = click ? (event) => event.key === 'Enter' && click(row) : null;

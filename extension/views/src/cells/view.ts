@@ -32,7 +32,7 @@ export class CellsView extends Panel {
   protected override draw(): void {
     const { cells } = this.store;
     setData(this.element, { cells: cells.length });
-    const untimed = cells.reduce((sum, cell) => sum + cell.untimed, 0);
+    const untimed = cells.reduce((sum, cell) => sum + (cell.running ? 0 : cell.untimed), 0);
     const missing = `GPU time holds what was timed: ${format.count(untimed)} kernel launches have no event times and are missing in it.`;
     setText(this.note, cells.length === 0 ? 'No cell has run since the extension was loaded.' : untimed > 0 ? missing : '');
     this.drawBars(cells);
@@ -82,8 +82,9 @@ export class CellsView extends Panel {
 }
 
 /** "3.2 ms", or what is missing of it. */
-export function gpuText({ gpuNs, launches, untimed }: CellFigures): string {
-  if (launches === 0) return '\u2013';
+export function gpuText({ gpuNs, launches, untimed, running }: CellFigures): string {
+  if (running && launches > 0) return 'still running';
+  if (launches === 0 && gpuNs === 0) return '\u2013';
   if (untimed === 0) return format.duration(gpuNs);
   return untimed === launches ? 'not timed' : `${format.duration(gpuNs)} + ${format.count(untimed)} not timed`;
 }

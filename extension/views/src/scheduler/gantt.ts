@@ -1,7 +1,7 @@
 // The Gantt: rows of bars in time, with zoom and pan by pointer, wheel, keys and buttons. Names and states are real text.
 
 import { type Store, type Task } from '@pygpukit/core';
-import { el, setData, setText, syncRows } from '../dom.js';
+import { el, setData, setLabel, setText, syncRows } from '../dom.js';
 import { Pane } from '../pane.js';
 import { type Theme } from '../theme.js';
 import { AXIS_HEIGHT, ROW_HEIGHT, drawAxis, drawRow } from './bars.js';
@@ -263,10 +263,4 @@ export class Gantt {
     this.tip.style.left = `${Math.min(Math.max(start * width + half, half), Math.max(half, width - half))}px`;
     this.tip.style.top = `${(row + 1) * ROW_HEIGHT + 2}px`;
   }
-}
-
-/** A text that may be cut off: its title says it whole. */
-function setLabel(item: HTMLElement, text: string): void {
-  setText(item, text);
-  if (item.title !== text) item.title = text;
 }

@@ -1,6 +1,6 @@
 // Promised share against achieved share: the last minute of each tenant as a line over its promise, and a table.
 
-import { BUCKETS, Phase, type Store, format } from '@pygpukit/core';
+import { Phase, type Store, format } from '@pygpukit/core';
 import { el, setText, syncRows } from '../dom.js';
 import { Pane } from '../pane.js';
 import { Table } from '../table.js';
@@ -9,6 +9,8 @@ import { type Theme } from '../theme.js';
 const MAX_TENANTS = 6;
 const HEIGHT = 96;
 const RECENT_S = 10;
+/** The picture shows at least so much, and at most what is known. */
+const MIN_SHOWN_S = 10;
 const PPM = 1e6;
 
 interface Tenant {
@@ -29,7 +31,7 @@ export class ShareChart {
   readonly element: HTMLElement;
   readonly aside = el('span');
   private readonly pane: Pane;
-  private readonly legend = el('ul', 'gk-legend');
+  private readonly legend = el('ul', 'gk-legend gk-legend-wide');
   private readonly table: Table;
 
   constructor(
@@ -95,7 +97,8 @@ export class ShareChart {
       if (part > 0) context.fillText(text, 2, y(part));
     }
     context.textBaseline = 'bottom';
-    for (const [text, x, align] of [['60 s ago', 0, 'left'], ['now', width, 'right']] as const) {
+    const seconds = Math.max(MIN_SHOWN_S, shares.seconds);
+    for (const [text, x, align] of [[`${seconds} s ago`, 0, 'left'], ['now', width, 'right']] as const) {
       context.textAlign = align;
       context.fillText(text, x, height);
     }
@@ -104,8 +107,8 @@ export class ShareChart {
       context.lineWidth = 1.5;
       context.beginPath();
       // The second under way is not full yet.
-      for (let age = BUCKETS - 1; age >= 1; age--) {
-        const [left, right, at] = [1 - age / (BUCKETS - 1), 1 - (age - 1) / (BUCKETS - 1), y(shares.share(name, age))];
+      for (let age = seconds; age >= 1; age--) {
+        const [left, right, at] = [1 - age / seconds, 1 - (age - 1) / seconds, y(shares.share(name, age))];
         context.lineTo(left * width, at);
         context.lineTo(right * width, at);
       }

@@ -1,6 +1,6 @@
 // The scheduler instrument: key figures, phases, Gantt, shares, latencies, launches, queue and admission log.
 
-import { type Channel, PHASES, Phase, REASONS, type Store, type Task, format } from '@pygpukit/core';
+import { type Channel, PHASES, Phase, REASONS, type Store, type Task, format, isTerminal } from '@pygpukit/core';
 import { Controls } from '../controls.js';
 import { el, setData, setText, syncRows } from '../dom.js';
 import { Figures, section } from '../figures.js';
@@ -11,6 +11,7 @@ import { TIMELINE_HEIGHT, drawTimeline } from '../timeline.js';
 import { Gantt } from './gantt.js';
 import { ranNs, stateText, waitedNs } from './lanes.js';
 import { LatencyChart } from './latency.js';
+import { PartitionChoice } from './partitions.js';
 import { ShareChart } from './shares.js';
 
 const TABLE_ROWS = 200;
@@ -34,11 +35,15 @@ export class SchedulerView extends Panel {
   private readonly controls: Controls;
   private readonly chosen = el('p', 'gk-chosen');
   private readonly cancel: HTMLButtonElement;
+  private readonly enablePriority: (enabled: boolean) => void;
+  private readonly enableShare: (enabled: boolean) => void;
+  private readonly shareOf = new PartitionChoice();
   private readonly shares: ShareChart;
   private readonly latency: LatencyChart;
   private readonly timeline: Pane;
   private readonly table: Table;
   private readonly log: Table;
+  private readonly partitions: Table;
   private readonly full: HTMLElement;
   private ganttPending = 0;
 
@@ -48,7 +53,8 @@ export class SchedulerView extends Panel {
     this.shares = new ShareChart(store, this.schedule);
     this.latency = new LatencyChart(store, this.schedule);
     this.timeline = new Pane('Launches per second over the last minute', TIMELINE_HEIGHT, this.schedule);
-    this.table = new Table('Tasks as a table', ['Task', 'Phase', 'QoS', 'Reason', 'Waited', 'Ran'], this.schedule);
+    this.table = new Table('Tasks as a table', ['Task', 'Phase', 'QoS', 'Share', 'Priority', 'Reason', 'Waited', 'Ran'], this.schedule);
+    this.partitions = new Table('Partitions as a table', ['Partition', 'Keeps', 'Promised to its tasks'], this.schedule);
     this.log = new Table('Queue and admission log', ['At', 'Task', 'From', 'To', 'Reason'], this.schedule);
     this.controls = new Controls(channel, 'Scheduler controls');
     this.controls.button('pause', 'Pause');
@@ -58,6 +64,16 @@ export class SchedulerView extends Panel {
       return id ? { task: id } : null;
     };
     this.cancel = this.controls.button('cancel', 'Cancel the chosen task', chosenTask);
+    this.enablePriority = this.controls.field('priority', 'Set priority', 'such as 5', (priority) => {
+      const task = chosenTask();
+      return task && { ...task, priority };
+    });
+    const share = (value: string): Record<string, string> | null => {
+      const of = this.shareOf.partition ? { partition: this.shareOf.partition } : chosenTask();
+      return of && { ...of, share: value };
+    };
+    this.enableShare = this.controls.field('share', 'Set share', 'such as 30 %', share, this.shareOf.element);
+    this.shareOf.element.addEventListener('change', this.schedule);
     this.full = el(
       'div',
       '',
@@ -122,10 +138,14 @@ export class SchedulerView extends Panel {
 
   private drawChosen(): void {
     const task = this.gantt.chosen;
-    this.cancel.disabled = !task?.facts?.id;
+    const actable = Boolean(task?.facts?.id) && !isTerminal(task?.phase ?? 0);
+    this.cancel.disabled = !actable;
+    this.shareOf.show(this.store.partitions);
+    this.enablePriority(actable);
+    this.enableShare(actable || this.shareOf.partition !== '');
     this.chosen.hidden = this.controls.element.hidden;
     const how = 'Choose a task in the picture, with a click or with arrow keys and Enter, to act on it.';
-    setText(this.chosen, task ? `Chosen: ${this.store.taskName(task)}, ${stateText(task, this.store.timeNs)}` : how);
+    setText(this.chosen, task ? `Chosen: ${this.store.taskName(task)}, ${stateText(task, this.store.timeNs)}${promise(task)}` : how);
   }
 
   private drawPhases(counts: Uint32Array): void {
@@ -144,12 +164,20 @@ export class SchedulerView extends Panel {
     const { store } = this;
     const dash = '\u2013';
     const reason = (code: number): string => REASONS.get(code) ?? dash;
+    if (store.partitions.length === 0) this.partitions.element.remove();
+    else if (!this.partitions.element.isConnected) this.body.append(this.partitions.element);
+    this.partitions.show(
+      () => store.partitions,
+      ({ id, sharePpm, usedPpm }) => [id, promisedText(sharePpm), promisedText(usedPpm)],
+    );
     this.table.show(
       () => tasks.slice(-TABLE_ROWS).reverse(),
       (task) => [
         store.taskName(task),
         PHASES[task.phase] ?? '',
         task.facts?.policy ?? dash,
+        task.facts?.sharePpm ? promisedText(task.facts.sharePpm) : dash,
+        task.facts ? String(task.facts.priority ?? 0) : dash,
         task.facts?.detail ? `${reason(task.reason)}: ${task.facts.detail}` : reason(task.reason),
         format.duration(waitedNs(task, store.timeNs)),
         format.duration(ranNs(task, store.timeNs)),
@@ -172,6 +200,16 @@ function notes(parts: readonly [number, string][]): string {
     .filter(([count]) => count > 0)
     .map(([count, word]) => `${format.count(count)} ${word}`)
     .join(', ');
+}
+
+/** ", promised 30 %, priority 5": what its controls change. */
+function promise({ facts }: Task): string {
+  if (!facts) return '';
+  return `, promised ${promisedText(facts.sharePpm)}, priority ${facts.priority ?? 0}`;
+}
+
+function promisedText(sharePpm = 0): string {
+  return sharePpm > 0 ? format.percent(sharePpm, 1e6) : 'no share';
 }
 
 function policyKey(): HTMLElement {
