@@ -5,8 +5,21 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from _pygpukit_rust import dispatch, memory, scheduler
+from _pygpukit_rust import device, dispatch, memory, scheduler, transfer
+from _pygpukit_rust.contexts import (
+    AsyncExecStats,
+    AsyncKernelRequest,
+    ContextState,
+    ContextStats,
+    ControllerStats,
+    FutureState,
+    KernelFuture,
+    KernelResult,
+    MultiLLMController,
+)
+from _pygpukit_rust.device import DeviceCapabilities, KernelType
 from _pygpukit_rust.dispatch import KernelSlice, SliceConfig, SliceInfo, SliceScheduler, SliceStats
+from _pygpukit_rust.dispatching import DispatchStats, KernelDispatcher, LaunchConfig
 from _pygpukit_rust.memory import MemoryBlock, MemoryPool, PoolStats
 from _pygpukit_rust.scheduler import (
     AdmissionConfig,
@@ -32,21 +45,49 @@ from _pygpukit_rust.scheduler import (
     SchedulerStats,
     TaskMeta,
 )
+from _pygpukit_rust.transfer import (
+    AsyncTransferEngine,
+    PinnedBlock,
+    PinnedMemoryManager,
+    PinnedPoolConfig,
+    PinnedStats,
+    TransferOp,
+    TransferStats,
+)
 
 __all__ = [
     "AdmissionConfig",
     "AdmissionController",
     "AdmissionDecision",
     "AdmissionStats",
+    "AsyncExecStats",
+    "AsyncKernelRequest",
+    "AsyncTransferEngine",
+    "ContextState",
+    "ContextStats",
+    "ControllerStats",
+    "DeviceCapabilities",
+    "DispatchStats",
+    "FutureState",
+    "KernelDispatcher",
+    "KernelFuture",
+    "KernelResult",
     "KernelSlice",
+    "KernelType",
+    "LaunchConfig",
     "MemoryBlock",
     "MemoryPool",
+    "MultiLLMController",
     "Partition",
     "PartitionConfig",
     "PartitionLimits",
     "PartitionManager",
     "PartitionStats",
     "PartitionUsage",
+    "PinnedBlock",
+    "PinnedMemoryManager",
+    "PinnedPoolConfig",
+    "PinnedStats",
     "PoolStats",
     "QosClass",
     "QosEvaluation",
@@ -64,9 +105,13 @@ __all__ = [
     "SliceScheduler",
     "SliceStats",
     "TaskMeta",
+    "TransferOp",
+    "TransferStats",
+    "device",
     "dispatch",
     "memory",
     "scheduler",
+    "transfer",
 ]
 
 _pygpukit_rust = sys.modules[__name__]

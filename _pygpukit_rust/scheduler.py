@@ -1,5 +1,16 @@
 """The Rust classes of scheduling: the task table, admission, QoS and partitions."""
 
+from _pygpukit_rust.contexts import (
+    AsyncExecStats,
+    AsyncKernelRequest,
+    ContextState,
+    ContextStats,
+    ControllerStats,
+    FutureState,
+    KernelFuture,
+    KernelResult,
+    MultiLLMController,
+)
 from pygpukit._core import (
     AdmissionConfig,
     AdmissionController,
@@ -33,6 +44,15 @@ __all__ = [
     "AdmissionController",
     "AdmissionDecision",
     "AdmissionStats",
+    "AsyncExecStats",
+    "AsyncKernelRequest",
+    "ContextState",
+    "ContextStats",
+    "ControllerStats",
+    "FutureState",
+    "KernelFuture",
+    "KernelResult",
+    "MultiLLMController",
     "Partition",
     "PartitionConfig",
     "PartitionLimits",

@@ -14,16 +14,16 @@ _HOMES = {
     "pygpukit._core": "__version__",
     "pygpukit.core.array": "GPUArray",
     "pygpukit.core.backend": "backend",
+    "pygpukit.core.capabilities": "DeviceCapabilities KernelType",
     "pygpukit.core.device": (
-        "DeviceCapabilities DeviceInfo device_count get_device_capabilities get_device_info get_memory_info "
-        "is_cuda_available"
+        "DeviceInfo device_count get_device_capabilities get_device_info get_memory_info is_cuda_available"
     ),
     "pygpukit.core.dtypes": (
         "DataType bfloat16 bool_ complex128 complex64 float16 float32 float4_e2m1 float64 float8_e4m3 float8_e5m2 "
         "int16 int32 int4 int64 int8 uint16 uint32 uint64 uint8"
     ),
     "pygpukit.core.errors": (
-        "BackendFallbackWarning BackendUnavailableError CompileAllError CompileError DTypeError "
+        "BackendFallbackWarning BackendUnavailableError CompileAllError CompileError ContextDestroyedError DTypeError "
         "DeviceMismatchError Diagnostic DriverError GPUError InvalidSpecError KernelArgumentError NvrtcError "
         "NvrtcErrorCode OutOfMemoryError ShapeError TaskCancelledError TaskRejectedError UnsliceableError"
     ),
@@ -32,6 +32,7 @@ _HOMES = {
         "arange asarray empty empty_like from_dlpack from_numpy full full_like ones ones_like zeros zeros_like"
     ),
     "pygpukit.core.graph": "Graph",
+    "pygpukit.core.sharing": "DeviceSharing device_sharing",
     "pygpukit.core.stream": "Stream StreamManager StreamPriority current_stream default_stream synchronize",
     "pygpukit.jit": (
         "JITKernel check_driver_compatibility compile_all get_driver_requirements get_nvrtc_path get_nvrtc_version "

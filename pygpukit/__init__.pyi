@@ -14,7 +14,8 @@ from pygpukit import worker as worker
 from pygpukit._core import __version__ as __version__
 from pygpukit.core.array import GPUArray as GPUArray
 from pygpukit.core.backend import backend as backend
-from pygpukit.core.device import DeviceCapabilities as DeviceCapabilities
+from pygpukit.core.capabilities import DeviceCapabilities as DeviceCapabilities
+from pygpukit.core.capabilities import KernelType as KernelType
 from pygpukit.core.device import DeviceInfo as DeviceInfo
 from pygpukit.core.device import device_count as device_count
 from pygpukit.core.device import get_device_capabilities as get_device_capabilities
@@ -45,6 +46,7 @@ from pygpukit.core.errors import BackendFallbackWarning as BackendFallbackWarnin
 from pygpukit.core.errors import BackendUnavailableError as BackendUnavailableError
 from pygpukit.core.errors import CompileAllError as CompileAllError
 from pygpukit.core.errors import CompileError as CompileError
+from pygpukit.core.errors import ContextDestroyedError as ContextDestroyedError
 from pygpukit.core.errors import DeviceMismatchError as DeviceMismatchError
 from pygpukit.core.errors import Diagnostic as Diagnostic
 from pygpukit.core.errors import DriverError as DriverError
@@ -76,6 +78,8 @@ from pygpukit.core.factory import ones_like as ones_like
 from pygpukit.core.factory import zeros as zeros
 from pygpukit.core.factory import zeros_like as zeros_like
 from pygpukit.core.graph import Graph as Graph
+from pygpukit.core.sharing import DeviceSharing as DeviceSharing
+from pygpukit.core.sharing import device_sharing as device_sharing
 from pygpukit.core.stream import Stream as Stream
 from pygpukit.core.stream import StreamManager as StreamManager
 from pygpukit.core.stream import StreamPriority as StreamPriority

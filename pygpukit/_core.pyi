@@ -37,7 +37,8 @@ def now_ns() -> int: ...
 def intern(text: str) -> int: ...
 def name(id: int) -> str: ...
 def counters() -> dict[str, int]:
-    """launches, host_launches, h2d_bytes, d2h_bytes, d2d_bytes, fills."""
+    """launches, host_launches, h2d_bytes, d2h_bytes, d2d_bytes, fills, task_ns (device time of tasks, once measured),
+    later_parts (parts of launches that a gate cut, but for the first of each)."""
 
 def telemetry_frame(device: int, since: int, since_name: int, max_records: int = 4096) -> tuple[bytes, int, int]:
     """One binary frame (docs/seams.md), and the sequence and name id to ask for next. Pushes one GAUGE record."""
@@ -116,6 +117,195 @@ def pool_segment_export(device: int, address: int) -> tuple[int, int, int]:
 def pool_hit_ns(device: int, nbytes: int, rounds: int) -> tuple[float, float]:
     """Mean nanoseconds of one allocation that hits the default pool's cache, and of one free, timed in Rust. GIL released."""
 
+def eviction_ns(device: int, nbytes: int, rounds: int) -> list[tuple[int, int, int, int]]:
+    """A round each: nanoseconds of a plain pinned copy to the host, of evicting, of restoring, and of a plain copy back."""
+
+# ---- pinned host memory and transfers ----
+class PinnedBuffer:
+    """Pinned memory of the process's pool, writable through the buffer protocol; it goes back to the pool with the object."""
+
+    address: int
+    nbytes: int
+    def __init__(self, nbytes: int) -> None: ...
+    def __buffer__(self, flags: int, /) -> memoryview: ...
+
+class PinnedStats:
+    total_allocated: int
+    current_used: int
+    peak_used: int
+    total_allocations: int
+    total_frees: int
+    pool_hits: int
+    pool_misses: int
+    pool_size: int
+    pooled_blocks: int
+    def hit_rate(self) -> float: ...
+
+class PinnedPoolConfig:
+    max_size: int
+    enable_pooling: bool
+    alignment: int
+    def __init__(self, max_size: int = 1073741824, enable_pooling: bool = True, alignment: int = 256) -> None: ...
+    def get_size_class(self, size: int) -> int: ...
+
+class PinnedBlock:
+    id: int
+    host_ptr: int
+    size: int
+    in_use: bool
+    task_id: str | None
+    allocated_at: float
+    last_access: float
+
+class PinnedMemoryManager:
+    """A pool of pinned host memory by block numbers. It pins and unpins itself: nothing is left to the caller."""
+
+    def __init__(self, config: PinnedPoolConfig | None = None) -> None: ...
+    @staticmethod
+    def with_max_size(max_size: int) -> PinnedMemoryManager: ...
+    def can_allocate(self, size: int) -> bool: ...
+    def allocate(self, size: int) -> tuple[int, int, bool]: ...
+    def register(self, id: int, host_ptr: int, size: int) -> None: ...
+    def free(self, id: int) -> tuple[bool, int]: ...
+    def associate_task(self, id: int, task_id: str) -> None: ...
+    def get(self, id: int) -> PinnedBlock | None: ...
+    def touch(self, id: int) -> None: ...
+    def get_blocks_for_task(self, task_id: str) -> list[PinnedBlock]: ...
+    def free_task_blocks(self, task_id: str) -> list[tuple[bool, int]]: ...
+    def stats(self) -> PinnedStats: ...
+    def clear_pool(self) -> list[int]: ...
+    def clear(self) -> list[int]: ...
+    def active_count(self) -> int: ...
+
+def pinned_holds(address: int, nbytes: int) -> bool:
+    """Whether pinned memory of this process holds the whole range."""
+
+def pinned_stats() -> PinnedStats:
+    """Figures of the process's pool."""
+
+def pinned_trim() -> int:
+    """Unpins what the process's pool keeps for reuse; how many blocks."""
+
+class TransferInfo:
+    """A transfer at one moment; times on the ring's clock, 0 = not yet."""
+
+    id: int
+    direction: str  # H2D D2H D2D
+    state: str  # Queued InProgress Completed Failed Cancelled
+    nbytes: int
+    landed: int
+    priority: int
+    queued_ns: int
+    started_ns: int
+    ended_ns: int
+    device_ns: int
+    error: tuple[int, str] | None
+
+class TransferCore:
+    """What gp.memory.TransferEngine stands on: transfers by address. The caller keeps the memory alive until each has ended."""
+
+    number: int
+    device: int
+    closed: bool
+    def __init__(self, device: int, chunk_bytes: int, in_flight_bytes: int) -> None: ...
+    def submit(
+        self,
+        direction: str,
+        to: int,
+        from_: int,
+        nbytes: int,
+        priority: int,
+        streams: Sequence[int],
+        events: Sequence[int],
+        after: Sequence[int],
+    ) -> int: ...
+    def wait(self, id: int, timeout_s: float | None = None) -> TransferInfo | None: ...
+    def ended(self, timeout_s: float) -> list[TransferInfo]:
+        """Waits, GIL released, for transfers that have ended: each once."""
+    def info(self, id: int) -> TransferInfo | None: ...
+    def cancel(self, id: int) -> bool: ...
+    def forget(self, id: int) -> bool: ...
+    def stats(self) -> dict[str, Any]: ...
+    def close(self) -> None: ...
+
+def close_transfers() -> None:
+    """Closes every transfer engine of the process. Called when the interpreter ends."""
+
+class TransferType:
+    H2D: TransferType
+    D2H: TransferType
+    D2D: TransferType
+
+class TransferState:
+    Queued: TransferState
+    InProgress: TransferState
+    Completed: TransferState
+    Failed: TransferState
+    Cancelled: TransferState
+    def is_terminal(self) -> bool: ...
+
+class StreamType:
+    Compute: StreamType
+    MemcpyH2D: StreamType
+    MemcpyD2H: StreamType
+    @staticmethod
+    def Custom(id: int) -> StreamType: ...
+    def to_id(self) -> int: ...
+
+class TransferOp:
+    id: int
+    transfer_type: TransferType
+    src_ptr: int
+    dst_ptr: int
+    size: int
+    state: TransferState
+    stream_id: int
+    queued_at: float
+    started_at: float | None
+    completed_at: float | None
+    priority: int
+    error: str | None
+    task_id: str | None
+    device_time: float
+    def wait_time(self) -> float: ...
+    def duration(self) -> float | None: ...
+    def bandwidth_gbps(self) -> float | None: ...
+
+class TransferStats:
+    total_queued: int
+    completed_count: int
+    failed_count: int
+    total_bytes: int
+    h2d_bytes: int
+    d2h_bytes: int
+    avg_h2d_bandwidth: float
+    avg_d2h_bandwidth: float
+    pending_count: int
+    in_progress_count: int
+
+class AsyncTransferEngine:
+    """Copies by bare addresses, which are checked against the pools. A transfer begins by itself."""
+
+    def __init__(self, max_concurrent: int = 4) -> None: ...
+    def enqueue_h2d(self, host_ptr: int, device_ptr: int, size: int) -> int: ...
+    def enqueue_d2h(self, device_ptr: int, host_ptr: int, size: int) -> int: ...
+    def enqueue_d2d(self, src_ptr: int, dst_ptr: int, size: int) -> int: ...
+    def enqueue_with_priority(
+        self, transfer_type: str, src_ptr: int, dst_ptr: int, size: int, priority: int
+    ) -> int: ...
+    def get_ready_transfers(self, max_transfers: int) -> list[TransferOp]: ...
+    def start_transfer(self, op_id: int) -> bool: ...
+    def complete_transfer(self, op_id: int) -> bool: ...
+    def fail_transfer(self, op_id: int, error: str) -> bool: ...
+    def cancel_transfer(self, op_id: int) -> bool: ...
+    def get_operation(self, op_id: int) -> TransferOp | None: ...
+    def wait(self, op_id: int, timeout: float | None = None) -> TransferOp: ...
+    def stats(self) -> TransferStats: ...
+    def get_in_progress_for_stream(self, stream_id: int) -> list[int]: ...
+    def has_pending_work(self) -> bool: ...
+    def gc(self) -> None: ...
+    def clear(self) -> None: ...
+
 # ---- kernel cache ----
 class KernelCache:
     """Content-addressed entries: a memory LRU with TTL in front of one-file-an-entry on disk (digest, atomic rename, quarantine)."""
@@ -172,11 +362,21 @@ class TaskRecord:
     launches: int
     gpu_ns: int
     paced: int  # launches that were held back
+    slices: int  # parts that launches were cut into
     waited_ns: int  # they waited for a turn so long
     throttled_ns: int  # their limit held them back so long
     deadline_ns: int
     error: str
     field: str  # the field at fault when the reason is InvalidSpec, else ""
+
+class Space:
+    """The multiprocessors that a task runs on, from its start to its end."""
+
+    handle: int
+    serial: int
+    device: int
+    lane: int
+    retired: bool
 
 class SchedulerCore:
     """The task state table, memory and share ledger, and queue. Thread-safe; no Python is called under its lock."""
@@ -200,14 +400,31 @@ class SchedulerCore:
         partition: str = "",
         run_ns: int = 0,
         retry: tuple[int, int, int] | None = None,
-    ) -> TaskRecord:
-        """The task's record, which may be Rejected with a reason. InvalidSpecError for an id that is empty, too long or taken."""
+    ) -> bool:
+        """False for a task that is Rejected, with a reason. InvalidSpecError for an id that is empty, too long or taken."""
     def next(self, timeout_s: float) -> str | None:
         """Waits (GIL released) for an Admitted task in order, marks it Running, returns its id; None at the timeout."""
     def taken(self) -> list[str]:
         """Ids that next() gave the calling thread and that are not finished."""
-    def finish(self, id: str, error: str | None = None, reason: str = "UserError") -> None: ...
+    def finish(self, id: str, error: str | None = None, reason: str = "UserError", lost: bool = False) -> None:
+        """lost: the worker process that it ran in is gone, and a fresh one may run it again."""
+    def charge(self, id: str, launches: int, gpu_ns: int, paced: int, waited_ns: int, throttled_ns: int) -> None:
+        """Adds what a worker process counted for a task under way to the task's own counters."""
+    def offer_processes(self) -> None:
+        """Partitions may be of isolation "process" from now on: the caller asks worker_partition() where to run each task."""
+    def worker_partition(self, partition: str) -> str | None:
+        """The id of the partition that tasks of this one are in ("" is the default), if they run in a worker process."""
     def cancel(self, id: str) -> bool: ...
+    def adjust(
+        self,
+        id: str,
+        *,
+        priority: int | None = None,
+        share_ppm: int | None = None,
+        share_limit_ppm: int | None = None,
+    ) -> None:
+        """Changes an unfinished task; None = as it is. KeyError for an unknown one, RuntimeError for one that has ended,
+        InvalidSpecError for what cannot be; nothing changes then."""
     def finished(self, since: int, timeout_s: float) -> tuple[list[TaskRecord], int]:
         """Waits (GIL released) until more than `since` tasks have ended: those, oldest first, and the number to ask with next."""
     def get(self, id: str) -> TaskRecord | None: ...
@@ -227,12 +444,46 @@ class SchedulerCore:
     def events(self, since: int, max_records: int) -> tuple[list[tuple[int, int, int, str, str, str, str]], int, int]:
         """Transitions from sequence number `since` on: (sequence, t_ns, number, name, from, to, reason); the number to ask with
         next; how many records of any kind were overwritten unread."""
+    def enter_space(self, partition: str) -> Space | None:
+        """The multiprocessors that a task of a partition runs on ("" for the default); leave_space() when its work has
+        ended. None while no backend is open."""
+    def leave_space(self, space: Space) -> None: ...
     def partitions(self) -> PartitionManager:
         """Its partitions, to read and to change."""
     def wake(self) -> None:
         """Every wait under way in next() and finished() returns empty-handed."""
     def close(self) -> None:
         """Wakes every waiter; next() returns None and submissions are rejected from then on."""
+
+class ModelContexts:
+    """The contexts of several models and what of each device they were promised."""
+
+    def __init__(self) -> None: ...
+    def set_budget(self, device: int, bytes: int) -> None:
+        """What the contexts of a device may have together. OutOfMemoryError when they were promised more already."""
+    def budget(self, device: int) -> int | None: ...
+    def held(self, device: int) -> tuple[int, int, int, int]:
+        """(bytes held, the most so far, blocks, limit) of all contexts of a device."""
+    def create(self, id: str, max_memory: int, share_ppm: int, device: int) -> ModelContext:
+        """max_memory 0: no limit of its own. InvalidSpecError names the field; OutOfMemoryError: over the budget."""
+    def destroy(self, id: str) -> bool: ...
+    def ids(self) -> list[str]: ...
+
+class ModelContext:
+    """One of them: a tenant of the gate with an account in the pool."""
+
+    number: int  # unique among the tenants of the process
+    handle: int  # for native.Session, valid as long as this object
+    tenant: int  # interned name
+    account: int
+    def held(self) -> tuple[int, int, int, int]:
+        """(bytes held, the most so far, blocks, limit)."""
+    def work(self) -> tuple[int, int, int, int]:
+        """(launches, of those held back, device ns, ns waited for a turn)."""
+    def shares_ppm(self) -> list[int]:
+        """Of the device in the last 10 ms, 100 ms and 1 s."""
+    def close(self) -> None:
+        """It launches and allocates nothing more."""
 
 def scheduling_ns(tenants: int, rounds: int) -> list[tuple[str, float]]:
     """Nanoseconds a call on the task table with a backlog of 1000: submit and next (p50, p99), finish (p50). GIL released."""
@@ -367,6 +618,10 @@ class Partition:
     name: str
     enabled: bool
     limits: PartitionLimits
+    sms: int
+    sm_share: float
+    sm_switching: bool
+    sm_switch_ns: int
     def memory_utilization(self) -> float: ...
 
 class PartitionConfig:

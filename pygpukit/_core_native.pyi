@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from pygpukit._core import Space
 from pygpukit.core.array import GPUArray
 
 # ---- backend ----
@@ -95,7 +96,8 @@ class Stream:
     handle: int
     id: int
     priority: int
-    def __init__(self, priority: int = 0) -> None: ...
+    def __init__(self, priority: int = 0, whole: bool = False) -> None:
+        """whole: on the whole device, wherever the thread's other streams run."""
     def query(self) -> bool: ...
     def synchronize(self) -> None: ...
     def wait_event(self, event: Event) -> None: ...
@@ -114,6 +116,9 @@ def current_stream() -> Stream: ...
 def set_current_stream(stream: Stream | None) -> None:
     """For the calling thread; None = the default stream."""
 
+def set_space(space: Space | None) -> None:
+    """Where streams that the calling thread makes from now on run; None = the whole device. The caller keeps it."""
+
 def busy_streams() -> list[int]:
     """Ids of the streams of the current device that have work; 0 is the default stream. Opens and waits for nothing."""
 
@@ -125,6 +130,14 @@ def external_stream(handle: int, owner: Any) -> Stream:
 
 def order_streams(first: int, then: int) -> None:
     """By handle: work queued on `then` from now on starts after what is queued on `first`. Nothing waits here."""
+
+# ---- asynchronous transfers ----
+def begin_transfer(array: ArrayBase, stream: Stream | None = None) -> tuple[int, int, list[int]]:
+    """Pins a contiguous array for a transfer: (address, bytes, handles of streams whose work so far comes first). Waits for earlier
+    transfers of the array to be issued. End it with unpin()."""
+
+def note_transfer(array: ArrayBase, engine: int, transfer: int) -> None:
+    """Later uses of the array's bytes come after this transfer."""
 
 # ---- DLPack ----
 def dlpack_export(
@@ -148,8 +161,12 @@ class Module:
     def global_(self, name: str) -> tuple[int, int]:
         """(address, bytes)."""
 
+def next_wanted_slices(timeout_s: float) -> int: ...
+def set_slices(function: int, variant: int) -> None: ...
+
 class Function:
     name: str
+    handle: int
     info: dict[str, int]  # fields of pk_function_info
     def param_sizes(self) -> list[int] | None: ...
     def occupancy(self, block_threads: int, shared_bytes: int = 0) -> int: ...
@@ -224,6 +241,22 @@ def nvrtc_architectures() -> list[int]:
 def nvrtc_install_headers(folder: str) -> None:
     """Have the open NVRTC write its bundled CUDA headers into a folder. GIL released. Raises NvrtcError with the reason."""
 
+# ---- times of launches ----
+class CellTime:
+    """Times what is launched outside tasks, from now until end(). They nest: a launch belongs to all that are open."""
+
+    def __init__(self) -> None: ...
+    def end(self) -> None: ...
+    def read(self) -> tuple[int, int, bool, bool]:
+        """(nanoseconds that the device was busy, launches in them, whether more is to come, whether it is a lower bound)."""
+
+def set_launch_timing(mode: str) -> None:
+    """'on', 'exact' (two events a launch) or 'off', for all that CellTime times. ValueError for another word."""
+
+def launch_timing() -> str: ...
+def measured_launches() -> int:
+    """How many launches of tasks have their time in the counter task_ns, now or later."""
+
 # ---- owners and scheduling context ----
 def set_cell(cell: int, filename: str | None) -> None:
     """Current notebook cell (interned id) and its code filename: allocations take cell and line from here. (0, None) clears."""
@@ -233,6 +266,45 @@ def enter_context(context: int) -> None:
     """Make a scheduling context active on this thread: every launch passes the gate."""
 
 def leave_context() -> None: ...
+
+# ---- sessions of execution contexts ----
+class Session:
+    """What an execution context gives to code in it. keeper keeps what `context` points to."""
+
+    open: bool
+    def __init__(
+        self, name: str, stream: Stream, device: int, tenant: int, account: int, context: int, keeper: Any
+    ) -> None: ...
+    def enter(self) -> None:
+        """The running contextvars.Context is in it from now on. ContextDestroyedError when it is closed."""
+    def leave(self) -> None:
+        """Back to before enter(). GPUError when another session was entered last."""
+    def inside(self) -> bool: ...
+    def close(self) -> None: ...
+
+class SessionFrame:
+    """One entry into a session."""
+
+def in_session() -> bool:
+    """Whether the running code is in any session."""
+
+def swap_session(frame: SessionFrame | None) -> SessionFrame | None:
+    """The frame that code is in from now on, None for no session; returns the one that it was in."""
+
+class Ticket:
+    """What becomes of the commands of one dispatch()."""
+
+    state: str  # Pending, Running, Completed, Failed, Cancelled
+    error: str
+    exec_ns: float | None
+    def done(self) -> bool: ...
+    def wait(self) -> None:
+        """Interruptible, GIL released. Raises DriverError for a fault."""
+    def cancel(self) -> bool: ...
+    def fail(self, why: str) -> None: ...
+
+def dispatch(call: Callable[..., Any], *args: Any, **kwargs: Any) -> Ticket:
+    """Calls, in a session; every command that the call gives to the gate belongs to the ticket."""
 
 # ---- foreign memory (worker process) ----
 def pin(array: ArrayBase) -> None:

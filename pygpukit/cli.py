@@ -100,6 +100,7 @@ def info() -> int:
         "version": gp.__version__,
         "backend": f"{backend} ({backend.reason})",
         "device": f"{device.name}, {device.multiprocessor_count} SMs, {device.total_memory / 2**30:.1f} GiB",
+        "sharing": str(gp.device_sharing()),
         "compiler": nvrtc_status(),
         "cache": str(cache_directory()),
         "lab": ", ".join(f"{name} {'yes' if find_spec(name) else 'no'}" for name in LAB_MODULES),

@@ -12,6 +12,7 @@
 #include "bindings/foreign.h"
 #include "bindings/gil.h"
 #include "bindings/owner.h"
+#include "bindings/transfers.h"
 
 namespace pk {
 
@@ -42,6 +43,7 @@ static void drop_storage(Storage *storage) {
   if (--storage->refs > 0) return;
   (storage->previous != nullptr ? storage->previous->next : g_storages) = storage->next;
   if (storage->next != nullptr) storage->next->previous = storage->previous;
+  if (storage->moving) forget_transfers(storage);
   if (storage->block != 0 && !quarantine(*storage)) pk_pool_free(storage->pool, storage->block);
   let_go(std::exchange(storage->keeper, nullptr), storage->device);
   if (g_free_storage_count < 64) {
@@ -88,6 +90,7 @@ static Storage *allocate(uint64_t bytes) {
 
 bool pin(ArrayObject *array, uint64_t stream, uint64_t now_ns) {
   Storage *storage = array->storage;
+  if (__builtin_expect(storage->moving, 0) && !await_transfers(array, stream)) return false;
   if (storage->state == nullptr) return true;
   auto *pins = reinterpret_cast<std::atomic<uint32_t> *>(&storage->state->pins);
   auto *resident = reinterpret_cast<std::atomic<uint32_t> *>(&storage->state->resident);

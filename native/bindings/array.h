@@ -23,6 +23,7 @@ struct Storage {
   uint64_t stream;        // the stream that owns the block
   uint32_t stream_id;
   int32_t device;
+  bool moving;  // transfers may be under way: transfers.h
   Py_ssize_t refs;
   PyObject *keeper;          // what keeps foreign memory alive
   Storage *previous, *next;  // all that exist: all_storages()
@@ -55,8 +56,9 @@ inline uint64_t address_of(const ArrayObject *array) {
 inline int64_t itemsize_of(const ArrayObject *array) { return pk_dtype_bytes(array->dtype); }
 inline int64_t nbytes_of(const ArrayObject *array) { return array->size * itemsize_of(array); }
 
-// Pins the array's block for a launch or copy on `stream`: resident afterwards, and not reused before that stream has
-// passed. False with an exception set. Every true is paired with unpin().
+// Pins the array's block for a launch or copy on `stream`: resident afterwards, not reused before that stream has
+// passed, and what is queued there from now on comes after the array's transfers. False with an exception set. Every
+// true is paired with unpin().
 bool pin(ArrayObject *array, uint64_t stream, uint64_t now_ns);
 inline void unpin(ArrayObject *array) {
   if (array->storage->state != nullptr) {

@@ -83,6 +83,7 @@ static py::dict device_info(int32_t device) {
   FIELD(memory_clock_khz);
   FIELD(memory_bus_bits);
   FIELD(driver_version);
+  FIELD(mps);
 #undef FIELD
   d["max_block"] = py::make_tuple(info.max_block[0], info.max_block[1], info.max_block[2]);
   d["max_grid"] = py::make_tuple(info.max_grid[0], info.max_grid[1], info.max_grid[2]);
@@ -208,7 +209,10 @@ void bind_backend(py::module_ &m) {
   m.def("memory_info", memory_info);
   m.def("device_counters", device_counters);
   m.def("set_device", set_device, py::arg("device"));
-  m.def("current_device", [] { return t_state.device; });
+  m.def("current_device", [] {
+    if (!follow_session()) throw py::error_already_set();
+    return t_state.device;
+  });
   m.def(
       "set_cell",
       [](uint32_t cell, const std::optional<py::str> &filename) {

@@ -13,6 +13,7 @@
 #include "bindings/graph.h"
 #include "bindings/stream.h"
 #include "bindings/wait.h"
+#include "launch/busy.h"
 #include "launch/launch.h"
 #include "launch/submit.h"
 
@@ -255,6 +256,7 @@ static py::memoryview host_buffer(const py::object &object) {
 static pk_status run_on_host(const std::string &name, const py::function &function, uint64_t stream,
                              uint32_t stream_id) {
   if (!wait_stream(stream, name.c_str())) return PK_ERROR_LAUNCH_FAILED;
+  busy_rest(stream);
   HostLaunch launch(pk_intern(name.data(), name.size()), stream_id);
   if (launch.stopped()) return static_cast<pk_status>(PK_GATE_STOPPED);
   PyObject *result = PyObject_CallNoArgs(function.ptr());

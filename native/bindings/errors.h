@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "bindings/follow.h"
 #include "launch/runtime.h"
 
 namespace pk {
@@ -18,6 +19,7 @@ void raise_named(const char *error_class, const std::string &message);
 bool ensure_backend_slow();
 inline bool ensure_backend() {
   if (__builtin_expect(g_driver == nullptr, 0) && !ensure_backend_slow()) return false;
+  if (!follow_session()) return false;
   if (__builtin_expect(t_state.device_bound == t_state.device, 1)) return true;
   pk_status status = bind_device_slow();
   if (status == PK_OK) return true;

@@ -8,6 +8,7 @@
 
 #include "bindings/errors.h"
 #include "bindings/gil.h"
+#include "launch/slices.h"
 
 namespace py = pybind11;
 
@@ -122,6 +123,7 @@ bool function_handle(PyObject *object, uint64_t *handle, uint64_t *max_threads) 
 void bind_functions(py::module_ &m) {
   py::class_<Function>(m, "Function", "A kernel in a loaded module.")
       .def_readonly("name", &Function::name)
+      .def_readonly("handle", &Function::handle)
       .def_property_readonly("info", info_dict)
       .def("param_sizes", param_sizes)
       .def(
@@ -135,6 +137,17 @@ void bind_functions(py::module_ &m) {
             return blocks;
           },
           py::arg("block_threads"), py::arg("shared_bytes") = 0);
+  m.def(
+      "next_wanted_slices",
+      [](double timeout_s) {
+        NoGil released;
+        return next_wanted(static_cast<uint64_t>(timeout_s * 1e9));
+      },
+      py::arg("timeout_s"), "The handle of a kernel that a gate would like to launch in slices; 0 after the timeout.");
+  m.def(
+      "set_slices", [](uint64_t function, uint64_t variant) { set_slices(function, variant); }, py::arg("function"),
+      py::arg("variant"),
+      "Which kernel runs slices of one, by handles; 0: it stays whole. Whoever calls keeps the variant alive.");
   py::class_<Module, std::shared_ptr<Module>>(m, "Module", "Loaded device code.")
       .def(py::init([](const py::bytes &image) { return std::make_shared<Module>(std::string(image)); }),
            py::arg("image"))

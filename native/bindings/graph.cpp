@@ -13,6 +13,7 @@
 #include "bindings/wait.h"
 #include "launch/launch.h"
 #include "launch/submit.h"
+#include "launch/ticket.h"
 
 namespace py = pybind11;
 
@@ -114,14 +115,15 @@ uint64_t Graph::captured(uint64_t on, size_t first, size_t last) const {
 
 void Graph::build() {
   drop();
-  const Stream own(0);
+  auto own = std::make_unique<Stream>(0, space_here());
   for (size_t first = 0; first < steps.size();) {
     size_t last = first + 1;
     const bool each_time = steps[first]->each_time();
     while (!each_time && last < steps.size() && !steps[last]->each_time()) ++last;
-    segments_.push_back({each_time ? 0 : captured(own.handle, first, last), first, last});
+    segments_.push_back({each_time ? 0 : captured(own->handle, first, last), first, last});
     first = last;
   }
+  if (own->keeper != nullptr) made_on_ = std::move(own);
   built_ = true;
 }
 
@@ -136,6 +138,12 @@ StreamRef Graph::ready(const py::object &on) const {
   return ref;
 }
 
+// A step that no graph of the device holds. A function on the host is done when this returns.
+static pk_status issue_by_itself(Step &step, uint64_t stream) {
+  if (step.is_launch()) return step.issue(stream);
+  return with_ticket(stream, [&] { return step.issue(stream); });
+}
+
 void Graph::launch(const py::object &on) {
   const StreamRef ref = ready(on);
   if (!built_) build();
@@ -146,9 +154,11 @@ void Graph::launch(const py::object &on) {
   for (const Segment &segment : segments_) {
     const pk_status status =
         segment.handle != 0
-            ? paced(ref.handle, name, segment.handle,
-                    [graph = segment.handle, stream = ref.handle] { return g_raw_driver->graph_launch(graph, stream); })
-            : steps[segment.first]->issue(ref.handle);
+            ? paced(
+                  ref.handle, name, segment.handle,
+                  [graph = segment.handle, stream = ref.handle] { return g_raw_driver->graph_launch(graph, stream); },
+                  launches(segment.first, segment.last))
+            : issue_by_itself(*steps[segment.first], ref.handle);
     check(status, "launching a graph");
     for (size_t i = segment.first; i < segment.last; ++i) steps[i]->count(ref.id);
   }
@@ -162,7 +172,7 @@ void Graph::run(const py::object &on) {
     for (const py::object &array : step->arrays) need(pins.add(as_array(array.ptr()), ref.handle));
   for (const auto &step : steps) {
     const auto issue = [&] { return step->issue(ref.handle); };
-    check(step->each_time() ? issue() : at_once(issue), "running a step of a graph");
+    check(step->each_time() ? issue() : at_once(ref.handle, step->is_launch(), issue), "running a step of a graph");
     step->count(ref.id);
   }
 }
@@ -180,9 +190,10 @@ int64_t Graph::set(const py::str &name, const py::object &value) {
   return changed;
 }
 
-size_t Graph::launches() const {
-  return static_cast<size_t>(
-      std::count_if(steps.begin(), steps.end(), [](const auto &step) { return step->is_launch(); }));
+size_t Graph::launches(size_t first, size_t last) const {
+  return static_cast<size_t>(std::count_if(steps.begin() + static_cast<std::ptrdiff_t>(first),
+                                           steps.begin() + static_cast<std::ptrdiff_t>(last),
+                                           [](const auto &step) { return step->is_launch(); }));
 }
 
 static std::shared_ptr<Graph> capture_begin(const py::object &stream) {
@@ -210,7 +221,7 @@ static py::list arrays(const Graph &graph) {
 
 void bind_graphs(py::module_ &m) {
   py::class_<Graph, std::shared_ptr<Graph>>(m, "Graph", "Work captured from a stream.")
-      .def_property_readonly("launches", &Graph::launches)
+      .def_property_readonly("launches", [](const Graph &self) { return self.launches(0, self.steps.size()); })
       .def_property_readonly("steps", [](const Graph &self) { return self.steps.size(); })
       .def_property_readonly("arrays", arrays, "One array for each memory that the graph uses.")
       .def("finish", &Graph::finish, "End the capture; the graph can be launched afterwards.")
@@ -220,7 +231,12 @@ void bind_graphs(py::module_ &m) {
            "Give a parameter of that name another value in every launch that has one; returns how many.");
   m.def("capture_begin", capture_begin, py::arg("stream"));
   m.def(
-      "is_capturing", [] { return capture_of(t_state.stream) != nullptr; }, "Whether the current stream is captured.");
+      "is_capturing",
+      [] {
+        need(follow_session());
+        return capture_of(t_state.stream) != nullptr;
+      },
+      "Whether the current stream is captured.");
 }
 
 }  // namespace pk

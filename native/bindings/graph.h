@@ -46,7 +46,7 @@ struct Graph : Capture {
   void launch(const pybind11::object &stream);
   void run(const pybind11::object &stream);
   int64_t set(const pybind11::str &name, const pybind11::object &value);
-  size_t launches() const;
+  size_t launches(size_t first, size_t last) const;  // among these steps
 
  private:
   // Steps that the device runs as one, or one that is issued each time (handle 0).
@@ -59,6 +59,7 @@ struct Graph : Capture {
   void build();
   void drop();
 
+  std::unique_ptr<Stream> made_on_;  // keeps the multiprocessors that the device's graphs run on, where they are a part
   std::vector<Segment> segments_;
   bool built_ = false, finished_ = false;
 };

@@ -3,6 +3,7 @@
 
 #include "bindings/array.h"
 #include "bindings/backend.h"
+#include "bindings/cell_time.h"
 #include "bindings/copy.h"
 #include "bindings/dense.h"
 #include "bindings/dlpack.h"
@@ -10,7 +11,10 @@
 #include "bindings/graph.h"
 #include "bindings/kernel.h"
 #include "bindings/nvrtc.h"
+#include "bindings/session.h"
 #include "bindings/stream.h"
+#include "bindings/ticket.h"
+#include "bindings/transfers.h"
 #include "launch/ordered.h"
 
 namespace py = pybind11;
@@ -27,11 +31,15 @@ PYBIND11_MODULE(native, m) {
   m.doc() = "Devices, arrays, launches and the compiler: the C++ layer.";
   pk::bind_backend(m);
   pk::bind_streams(m);
+  pk::bind_cell_times(m);
   pk::bind_functions(m);
   pk::bind_graphs(m);
   pk::bind_copies(m);
+  pk::bind_transfers(m);
   pk::bind_dlpack(m);
   pk::bind_nvrtc(m);
+  pk::bind_sessions(m);
+  pk::bind_tickets(m);
   if (!pk::init_array(m.ptr()) || !pk::init_kernel(m.ptr()) || !pk::init_dense(m.ptr())) throw py::error_already_set();
   m.add_object("launch_loop_ns", py::reinterpret_steal<py::object>(PyCFunction_New(&loop_method, nullptr)));
   m.add_object("launch_many", py::reinterpret_steal<py::object>(PyCFunction_New(&many_method, nullptr)));

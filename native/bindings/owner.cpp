@@ -34,7 +34,7 @@ static uint32_t cell_line(int max_depth) {
 bool cell_is_running() { return g_filename != nullptr; }
 
 pk_owner current_owner(int max_depth) {
-  pk_owner owner = {t_state.tenant, 0, 0, 0};
+  pk_owner owner = {t_state.tenant, 0, 0, 0, t_state.account};
   if (g_filename != nullptr) {
     owner.line = cell_line(max_depth);
     if (owner.line != 0) owner.cell = g_cell;

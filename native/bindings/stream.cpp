@@ -12,6 +12,7 @@
 #include "bindings/gil.h"
 #include "bindings/graph.h"
 #include "bindings/wait.h"
+#include "launch/busy.h"
 #include "launch/ordered.h"
 
 namespace py = pybind11;
@@ -47,9 +48,16 @@ static void settle_first(uint64_t stream, const char *doing) {
   check(status, doing);
 }
 
-Stream::Stream(int32_t wanted_priority) : handle(0), id(0), priority(wanted_priority), owned(true) {
+Stream::Stream(int32_t wanted_priority, const Space &space) : handle(0), id(0), priority(wanted_priority), owned(true) {
   need_backend();
-  check(g_driver->stream_create(wanted_priority, &handle), "creating a stream");
+  if (space.partition == 0 || space.device != t_state.device) {
+    check(g_driver->stream_create(wanted_priority, &handle), "creating a stream");
+  } else {
+    constexpr char kDoing[] = "creating a stream of a partition";
+    check(g_driver->sm_stream_create(space.partition, wanted_priority, &handle), kDoing);
+    pk_gate_lane(handle, space.lane);
+    Py_INCREF(keeper = space.owner);
+  }
   id = g_next_id.fetch_add(1);
   pk_stream_created(handle, id);
 }
@@ -57,8 +65,10 @@ Stream::Stream(int32_t wanted_priority) : handle(0), id(0), priority(wanted_prio
 Stream::~Stream() {
   if ((!owned && keeper == nullptr) || handle == 0) return;
   forget_waited(handle);
+  busy_forget(handle);
   if (bind_device() == PK_OK) {
     NoGil released;
+    settle(handle);  // while it is known which gate has its work
     pk_stream_retired(handle);
     if (owned) g_driver->stream_destroy(handle);
   }
@@ -71,7 +81,24 @@ static std::shared_ptr<Stream> remember(std::shared_ptr<Stream> stream) {
   return stream;
 }
 
-static std::shared_ptr<Stream> make_stream(int32_t priority) { return remember(std::make_shared<Stream>(priority)); }
+// Where the thread's new streams run. Its owner is kept by whoever set it.
+static thread_local Space t_space;
+
+const Space &space_here() { return t_space; }
+
+static Space space_of(const py::object &object) {
+  Space space;
+  if (object.is_none()) return space;
+  space.partition = object.attr("handle").cast<uint64_t>();
+  space.device = object.attr("device").cast<int32_t>();
+  space.lane = object.attr("lane").cast<uint32_t>();
+  space.owner = object.ptr();
+  return space;
+}
+
+static std::shared_ptr<Stream> make_stream(int32_t priority, bool whole) {
+  return remember(std::make_shared<Stream>(priority, whole ? Space() : t_space));
+}
 
 // Another library's stream, which lives as long as its owner. One that is ours already is found, not made again: the
 // pools know each handle once.
@@ -82,6 +109,7 @@ static std::shared_ptr<Stream> external_stream(uint64_t handle, const py::object
   }
   auto stream = std::make_shared<Stream>(handle, g_next_id.fetch_add(1));
   stream->keeper = owner.inc_ref().ptr();
+  busy_foreign(handle);
   pk_stream_created(handle, stream->id);
   return remember(std::move(stream));
 }
@@ -140,11 +168,11 @@ static py::object default_stream() {
   return py::reinterpret_borrow<py::object>(object);
 }
 
-static py::object current_stream() {
+py::object used_stream() {
   return t_stream_object != nullptr ? py::reinterpret_borrow<py::object>(t_stream_object) : default_stream();
 }
 
-static void set_current_stream(const py::object &object) {
+void use_stream(const py::object &object) {
   const py::object next = object.is_none() ? default_stream() : object;
   const Stream &stream = stream_of(next.ptr());
   const py::capsule owner(next.ptr(), kCurrent, let_go);
@@ -153,6 +181,20 @@ static void set_current_stream(const py::object &object) {
   t_stream_object = next.ptr();
   t_state.stream = stream.handle;
   t_state.stream_id = stream.id;
+}
+
+static void follow() {
+  if (!follow_session()) throw py::error_already_set();
+}
+
+static py::object current_stream() {
+  follow();
+  return used_stream();
+}
+
+static void set_current_stream(const py::object &object) {
+  follow();
+  use_stream(object);
 }
 
 StreamRef stream_or_current(PyObject *object) {
@@ -229,6 +271,7 @@ static void synchronize() {
     if (auto stream = weak.lock()) streams.push_back(std::move(stream));
   }
   // What others launch meanwhile is not waited for, or one that never stops would keep this waiting for ever.
+  busy_mark(PK_ANY_STREAM);
   const uint64_t begin_ns = pk_now_ns();
   Marks marks;
   for (const auto &stream : streams) marks.add(stream->handle);
@@ -260,7 +303,7 @@ static uint64_t handle_for_others(const Stream &stream) {
 void bind_streams(py::module_ &m) {
   py::class_<Event> event(m, "Event", "A point in a stream's work.");
   py::class_<Stream, std::shared_ptr<Stream>>(m, "Stream", "An in-order queue of device work.")
-      .def(py::init(&make_stream), py::arg("priority") = 0)
+      .def(py::init(&make_stream), py::arg("priority") = 0, py::arg("whole") = false)
       .def_property_readonly("handle", &handle_for_others)
       .def_readonly("id", &Stream::id)
       .def_readonly("priority", &Stream::priority)
@@ -317,6 +360,9 @@ void bind_streams(py::module_ &m) {
   m.def("default_stream", default_stream);
   m.def("current_stream", current_stream);
   m.def("set_current_stream", set_current_stream, py::arg("stream").none(true));
+  m.def(
+      "set_space", [](const py::object &space) { t_space = space_of(space); }, py::arg("space").none(true),
+      "Where streams that the thread makes from now on run; None = the whole device. The caller keeps the space.");
   m.def("waited", waited,
         "By stream id: when the last successful wait for it began, on the ring's clock; earlier work is done.");
   m.def("synchronize", synchronize, "Wait for every stream of the current device. Interruptible.");

@@ -1,13 +1,16 @@
-// wait.cpp: spin at first (short kernels), then sleep in proportion to the wait; look at signals every 20 ms.
+// wait.cpp: spin at first (short kernels), then sleep a part of the time waited so far; look at signals every 20 ms.
 #include "bindings/wait.h"
 
 #include <algorithm>
 #include <chrono>
+#include <optional>
 #include <thread>
 #include <unordered_map>
 
 #include "bindings/errors.h"
 #include "bindings/gil.h"
+#include "launch/busy.h"
+#include "launch/exact_sleep.h"
 #include "sim/sim.h"
 
 namespace pk {
@@ -17,15 +20,17 @@ using std::chrono::microseconds;
 using std::chrono::milliseconds;
 
 // A stream query costs about 0.25 us on the device; spinning this long keeps the latency of short kernels at the
-// driver's own. A sleep takes about 60 us more than asked for, which a wait of this length hardly notices. The
-// simulated device needs the cores itself, and wakes whoever sleeps when it is done.
+// driver's own. After that a wait ends at most about a twentieth of itself late. The simulated device needs the cores
+// itself, and wakes whoever sleeps when it is done.
 static constexpr microseconds kSpin{500}, kSpinSim{100};
-static constexpr microseconds kLongestPause{500};
+static constexpr microseconds kShortestPause{10}, kLongestPause{500};
+static constexpr int kPart = 20;
 static constexpr milliseconds kSignalPeriod{20};
 
 // Polls until done or until the next look at signals is due.
-static pk_status poll_once(const std::function<pk_status()> &done, bool spin, microseconds *pause) {
+static pk_status poll_once(const std::function<pk_status()> &done, Clock::time_point since, bool spin) {
   const auto begin = Clock::now();
+  std::optional<ExactSleep> exact;
   const bool sim = driver_name() == "sim";
   const microseconds spinning = sim ? kSpinSim : kSpin;
   for (;;) {
@@ -35,12 +40,14 @@ static pk_status poll_once(const std::function<pk_status()> &done, bool spin, mi
     const auto waited = Clock::now() - begin;
     if (waited >= kSignalPeriod) return status;
     if (spin && waited < spinning) continue;
+    if (!exact) exact.emplace();
+    const auto part = std::chrono::duration_cast<microseconds>(Clock::now() - since) / kPart;
+    const microseconds pause = std::clamp(part, kShortestPause, kLongestPause);
     if (sim) {
-      pk_sim_await_idle(idled, static_cast<uint64_t>(pause->count()));
+      pk_sim_await_idle(idled, static_cast<uint64_t>(pause.count()));
     } else {
-      std::this_thread::sleep_for(*pause);
+      std::this_thread::sleep_for(pause);
     }
-    *pause = std::min(*pause * 2, kLongestPause);
   }
 }
 
@@ -55,11 +62,11 @@ static void settle_sim(bool cancel) {
 
 bool wait_until(const std::function<pk_status()> &done, const char *doing) {
   pk_status status = done();
-  microseconds pause{10};
+  const auto since = Clock::now();
   for (bool spin = true; status == PK_ERROR_NOT_READY; spin = false) {
     {
       NoGil released;
-      status = poll_once(done, spin, &pause);
+      status = poll_once(done, since, spin);
     }
     if (PyErr_CheckSignals() != 0) {
       settle_sim(true);
@@ -75,6 +82,7 @@ bool wait_until(const std::function<pk_status()> &done, const char *doing) {
 static auto *g_waited_ns = new std::unordered_map<uint64_t, uint64_t>;  // by stream handle; under the GIL
 
 bool wait_stream(uint64_t stream, const char *doing) {
+  busy_mark(stream);
   const uint64_t begin_ns = pk_now_ns();
   if (!wait_until([stream] { return g_driver->stream_query(stream); }, doing)) return false;
   note_waited(stream, begin_ns);
@@ -94,6 +102,7 @@ uint64_t waited_ns(uint64_t stream) {
 void forget_waited(uint64_t stream) { g_waited_ns->erase(stream); }
 
 bool wait_event(uint64_t event, const char *doing) {
+  busy_mark(PK_ANY_STREAM);
   return wait_until([event] { return g_driver->event_query(event); }, doing);
 }
 

@@ -92,6 +92,19 @@ struct LaunchConfig {
 };
 static_assert(sizeof(LaunchConfig) == 56 && offsetof(LaunchConfig, stream) == 32);
 
+// ---- parts of a device ----
+constexpr uint32_t kResourceSm = 1;               // CU_DEV_RESOURCE_TYPE_SM
+constexpr uint32_t kSplitIgnoreCoscheduling = 1;  // CU_DEV_SM_RESOURCE_SPLIT_IGNORE_SM_COSCHEDULING
+constexpr uint32_t kGreenDefaultStream = 1;       // CU_GREEN_CTX_DEFAULT_STREAM, which has to be set
+
+struct alignas(8) DevResource {
+  uint32_t type;
+  uint8_t internal[92];
+  uint32_t sm_count;
+  uint8_t external[44];
+};
+static_assert(sizeof(DevResource) == 144 && offsetof(DevResource, sm_count) == 96);
+
 // ---- flags and attribute numbers ----
 constexpr uint32_t kStreamNonBlocking = 1;
 constexpr int32_t kCaptureRelaxed = 2;  // forbids this process nothing: modules load and memory is mapped meanwhile
@@ -119,6 +132,7 @@ enum DeviceAttribute : int32_t {
   kMaxSharedPerBlockOptin = 97,
   kVirtualMemorySupported = 102,
   kPosixFdSupported = 103,
+  kMpsEnabled = 133,
 };
 
 enum FunctionAttribute : int32_t {
@@ -200,7 +214,15 @@ enum FunctionAttribute : int32_t {
   X(cuGraphInstantiateWithFlags, 11040, required, (Handle *executable, Handle graph, uint64_t flags))                \
   X(cuGraphLaunch, 10000, required, (Handle executable, Handle stream))                                              \
   X(cuGraphExecDestroy, 10000, required, (Handle executable))                                                        \
-  X(cuGraphDestroy, 10000, required, (Handle graph))
+  X(cuGraphDestroy, 10000, required, (Handle graph))                                                                 \
+  X(cuDeviceGetDevResource, 12040, optional, (int32_t device, DevResource *resource, uint32_t type))                 \
+  X(cuDevSmResourceSplitByCount, 12040, optional, (DevResource *groups, uint32_t *count, const DevResource *whole,   \
+    DevResource *rest, uint32_t flags, uint32_t least_sms))                                                          \
+  X(cuDevResourceGenerateDesc, 12040, optional, (Handle *description, DevResource *resources, uint32_t count))       \
+  X(cuGreenCtxCreate, 12040, optional, (Handle *green, Handle description, int32_t device, uint32_t flags))          \
+  X(cuGreenCtxDestroy, 12040, optional, (Handle green))                                                              \
+  X(cuGreenCtxGetDevResource, 12040, optional, (Handle green, DevResource *resource, uint32_t type))                 \
+  X(cuGreenCtxStreamCreate, 12050, optional, (Handle *stream, Handle green, uint32_t flags, int32_t priority))
 // clang-format on
 
 struct Api {

@@ -130,6 +130,7 @@ pk_status device_info(int32_t device, pk_device_info *info) {
   for (const Wanted &entry : if_known) {
     if (g_api.cuDeviceGetAttribute(entry.value, entry.attribute, known.handle) != PK_OK) *entry.value = 0;
   }
+  if (g_api.cuDeviceGetAttribute(&info->mps, kMpsEnabled, known.handle) != PK_OK) info->mps = -1;
   return PK_OK;
 }
 

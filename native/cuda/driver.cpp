@@ -56,6 +56,10 @@ static const pk_driver kTable = {
     .capture_end = capture_end,
     .graph_launch = graph_launch,
     .graph_destroy = graph_destroy,
+    .sm_groups = sm_groups,
+    .sm_partition_create = sm_partition_create,
+    .sm_partition_destroy = sm_partition_destroy,
+    .sm_stream_create = sm_stream_create,
 };
 
 }  // namespace pk::cuda

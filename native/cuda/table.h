@@ -65,4 +65,10 @@ pk_status capture_end(uint64_t stream, uint64_t *graph);
 pk_status graph_launch(uint64_t graph, uint64_t stream);
 pk_status graph_destroy(uint64_t graph);
 
+// sms.cpp
+pk_status sm_groups(int32_t *sms, uint32_t capacity, uint32_t *count);
+pk_status sm_partition_create(const uint32_t *groups, uint32_t count, int32_t *sms, uint64_t *partition);
+pk_status sm_partition_destroy(uint64_t partition);
+pk_status sm_stream_create(uint64_t partition, int32_t priority, uint64_t *stream);
+
 }  // namespace pk::cuda

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "launch/ordered.h"
+#include "launch/slices.h"
 
 namespace pk {
 
@@ -42,6 +43,7 @@ namespace {
 
 struct Kept {
   pk_launch launch;
+  uint64_t variant;  // runs parts of it, if any does
   std::vector<void *> params;
   std::unique_ptr<unsigned char[]> bytes;  // aligned as arguments need
 };
@@ -49,7 +51,7 @@ struct Kept {
 uint64_t rounded(uint64_t bytes) { return (bytes + 15) & ~uint64_t{15}; }
 
 void *keep(void *self) {
-  const pk_launch &launch = *static_cast<const pk_launch *>(self);
+  const auto &[launch, variant] = *static_cast<const KernelCommand::Given *>(self);
   Sizes sizes = *sizes_of(launch.function);
   // On sim a slice comes after the parameters, on cuda it is the last of them.
   if ((launch.flags & PK_LAUNCH_SLICE) != 0 && driver_name() == "sim") sizes.push_back(sizeof(pk_slice));
@@ -57,6 +59,7 @@ void *keep(void *self) {
   for (const uint64_t bytes : sizes) total += rounded(bytes);
   auto kept = std::make_unique<Kept>();
   kept->launch = launch;
+  kept->variant = variant;
   kept->bytes = std::make_unique<unsigned char[]>(total);
   unsigned char *to = kept->bytes.get();
   for (size_t i = 0; i < sizes.size(); ++i) {
@@ -68,17 +71,54 @@ void *keep(void *self) {
   return kept.release();
 }
 
+pk_status issue_part(void *self, const uint32_t first[3], const uint32_t extent[3]) {
+  Kept &kept = *static_cast<Kept *>(self);
+  pk_launch part = kept.launch;
+  pk_slice slice = {};
+  for (int axis = 0; axis < 3; ++axis) {
+    slice.first[axis] = first[axis];
+    slice.whole[axis] = part.grid[axis];
+    part.grid[axis] = extent[axis];
+  }
+  part.function = kept.variant;
+  part.flags |= PK_LAUNCH_SLICE;
+  std::vector<void *> params = kept.params;
+  params.push_back(&slice);
+  part.params = params.data();
+  return g_raw_driver->launch(&part);
+}
+
+void want_parts(void *self) {
+  const Kept &kept = *static_cast<const Kept *>(self);
+  if (kept.launch.flags == 0) want_slices(kept.launch.function);
+}
+
 }  // namespace
 
-bool KernelCommand::can_keep() const { return sizes_of(launch_.function) != nullptr; }
+bool KernelCommand::can_keep() const { return sizes_of(given_.launch.function) != nullptr; }
+
+pk_gate_work KernelCommand::work(uint32_t name) {
+  const pk_launch &launch = given_.launch;
+  const Slices slices = slices_of(launch);
+  given_.variant = slices.function;
+  return {.stream = launch.stream,
+          .size = uint64_t{launch.grid[0]} * launch.grid[1] * launch.grid[2],
+          .name = name,
+          .device = t_state.device,
+          .grid = {launch.grid[0], launch.grid[1], launch.grid[2]},
+          .reserved = 0,
+          .wave = slices.wave};
+}
 
 pk_command KernelCommand::as_command() {
-  // A kept one begins with its launch, so that both are issued alike.
-  static_assert(offsetof(Kept, launch) == 0);
-  return {.self = const_cast<pk_launch *>(&launch_),
+  // Both begin with the launch, so that both are issued alike.
+  static_assert(offsetof(Kept, launch) == 0 && offsetof(KernelCommand::Given, launch) == 0);
+  return {.self = &given_,
           .issue = [](void *self) { return g_raw_driver->launch(static_cast<const pk_launch *>(self)); },
           .keep = keep,
-          .drop = [](void *kept) { delete static_cast<Kept *>(kept); }};
+          .drop = [](void *kept) { delete static_cast<Kept *>(kept); },
+          .issue_part = issue_part,
+          .want_parts = want_parts};
 }
 
 }  // namespace pk

@@ -6,13 +6,20 @@ namespace pk {
 
 class KernelCommand {
  public:
-  explicit KernelCommand(const pk_launch &launch) : launch_(launch) {}
+  struct Given {
+    pk_launch launch;
+    uint64_t variant;  // runs parts of it, if any does
+  };
+
+  explicit KernelCommand(const pk_launch &launch) : given_{launch, 0} {}
   // Whether the driver tells how large the arguments are.
   bool can_keep() const;
+  // What the gate should know of it; before as_command().
+  pk_gate_work work(uint32_t name);
   pk_command as_command();
 
  private:
-  const pk_launch &launch_;
+  Given given_;
 };
 
 // A module goes: what is known of its functions is forgotten, because their handles may name others later.

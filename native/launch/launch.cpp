@@ -1,8 +1,10 @@
 // launch.cpp: gate, device call, counter and record, in that order.
 #include "launch/launch.h"
 
+#include "launch/busy.h"
 #include "launch/kernel_command.h"
 #include "launch/submit.h"
+#include "launch/ticket.h"
 
 namespace pk {
 
@@ -37,26 +39,38 @@ void count_launch(pk_event record, uint32_t stream_id) {
   pk_ring_push(&record);
 }
 
-// As an expression of its own, so that a launch without a context costs one branch.
+uint64_t g_measured_launches = 0;
+
 static pk_status governed(const pk_launch &launch, uint32_t name, bool now) {
   KernelCommand command(launch);
-  if (now || !command.can_keep()) return at_once([&] { return g_driver->launch(&launch); });
-  return submit({.stream = launch.stream, .size = product(launch.grid), .name = name, .device = t_state.device},
-                command.as_command());
+  if (now || !command.can_keep())
+    return at_once(launch.stream, 1,
+                   [&] { return with_ticket(launch.stream, [&] { return g_driver->launch(&launch); }); });
+  const pk_gate_work work = command.work(name);
+  const pk_status status = submit(work, command.as_command());
+  if (status == PK_OK) ++g_measured_launches;
+  return status;
+}
+
+// In a scheduling context, or timed. A launch that is neither costs one branch.
+static pk_status accounted(const pk_launch &launch, uint32_t name, bool now) {
+  if (t_state.context != 0) return governed(launch, name, now);
+  return busy(launch.stream, 1, [&] { return g_driver->launch(&launch); });
 }
 
 pk_status launch(const pk_launch &launch, uint32_t name, uint32_t stream_id, const LaunchPlace &place) {
+  const bool accounts = (t_state.context | static_cast<uint64_t>(g_timed)) != 0;
   const pk_status status =
-      __builtin_expect(t_state.context != 0, 0) ? governed(launch, name, place.at_once) : g_driver->launch(&launch);
+      __builtin_expect(accounts, 0) ? accounted(launch, name, place.at_once) : g_driver->launch(&launch);
   if (status == PK_OK) count_launch(launch_record(launch, name, place), stream_id);
   return status;
 }
 
-pk_status at_once(const std::function<pk_status()> &work) {
+pk_status at_once(uint64_t stream, uint64_t launches, const std::function<pk_status()> &work) {
   const uint64_t context = t_state.context;
   if (context != 0 && pk_gate_stopped(context)) return PK_GATE_STOPPED;
-  const pk_status status = work();
-  if (context != 0 && status == PK_OK) pk_gate_note(context, t_state.device, 0);
+  const pk_status status = busy(stream, launches, work);
+  if (context != 0 && status == PK_OK) pk_gate_note(context, t_state.device, stream, 0);
   return status;
 }
 
@@ -69,10 +83,11 @@ HostLaunch::HostLaunch(uint32_t name, uint32_t stream_id)
 void HostLaunch::end(bool ok) {
   const uint64_t ns = pk_now_ns() - start_ns_;
   if (!ok) return;
-  if (t_state.context != 0) pk_gate_note(t_state.context, t_state.device, ns);
+  if (t_state.context != 0) pk_gate_note(t_state.context, t_state.device, t_state.stream, ns);
   pk_count(PK_COUNT_HOST_LAUNCH, 1);
   pk_event event = event_of(kRecordHostLaunch, name_, stream_id_);
   event.a = ns;
+  event.b = t_state.context != 0;
   pk_ring_push(&event);
 }
 

@@ -22,8 +22,8 @@ pk_status launch(const pk_launch &launch, uint32_t name, uint32_t stream_id, con
 pk_event launch_record(const pk_launch &launch, uint32_t name, const LaunchPlace &place);
 void count_launch(pk_event record, uint32_t stream_id);
 
-// Other work that cannot be deferred, as one launch. Errors as launch().
-pk_status at_once(const std::function<pk_status()> &work);
+// Other work for a stream that cannot be deferred. Errors as launch().
+pk_status at_once(uint64_t stream, uint64_t launches, const std::function<pk_status()> &work);
 
 // A host launch (sim): made before the function runs on the calling thread, ended after it.
 class HostLaunch {

@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "launch/kernel_command.h"
+#include "launch/slices.h"
 
 namespace pk {
 
@@ -68,6 +69,7 @@ pk_status stream_destroy(uint64_t stream) {
 pk_status module_unload(uint64_t module) {
   settle(PK_ANY_STREAM);
   forget_parameters();
+  forget_slices();
   return g_raw_driver->module_unload(module);
 }
 

@@ -2,12 +2,14 @@
 #include "launch/submit.h"
 
 #include "bindings/gil.h"
+#include "launch/exact_sleep.h"
+#include "launch/ticket.h"
 
 namespace pk {
 
 static constexpr uint64_t kSignalPeriodNs = 20'000'000;
 
-pk_status submit(const pk_gate_work &work, const pk_command &command) {
+static pk_status handed_over(const pk_gate_work &work, const pk_command &command) {
   if (forked()) return command.issue(command.self);  // the driver refuses it and says why
   for (;;) {
     const int32_t status = pk_gate_submit(t_state.context, &work, &command);
@@ -20,4 +22,20 @@ pk_status submit(const pk_gate_work &work, const pk_command &command) {
   }
 }
 
+pk_status submit(const pk_gate_work &work, const pk_command &command) {
+  if (t_ticket == nullptr) return handed_over(work, command);
+  TicketCommand part{command, t_ticket->shared_from_this(), work.stream};
+  part.ticket->expect();
+  pk_gate_work whole = work;
+  whole.wave = 0;  // a ticket's event comes after all of the work, in one piece
+  const pk_status status = handed_over(whole, part.as_command());
+  if (status != PK_OK) part.ticket->dropped();  // nobody took it
+  return status;
+}
+
 }  // namespace pk
+
+extern "C" void pk_sleep_exactly(void) {
+  static thread_local pk::ExactSleep exact;  // until the thread ends
+  (void)exact;
+}

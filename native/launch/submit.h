@@ -2,6 +2,7 @@
 #pragma once
 #include <utility>
 
+#include "launch/busy.h"
 #include "launch/ordered.h"
 #include "launch/runtime.h"
 
@@ -11,20 +12,33 @@ namespace pk {
 // PK_GATE_INTERRUPTED, or the driver's status.
 pk_status submit(const pk_gate_work &work, const pk_command &command);
 
+extern uint64_t g_measured_launches;  // those whose time the gate measures; with the GIL
+
 // Work for a stream that can be deferred. issue: copyable, owns what it needs, runs on any thread on g_raw_driver.
-// name and size tell which works take the same time.
+// name and size tell which works take the same time. launches: how many count as such.
 template <typename Issue>
-pk_status paced(uint64_t stream, uint32_t name, uint64_t size, Issue issue) {
+pk_status paced(uint64_t stream, uint32_t name, uint64_t size, Issue issue, uint64_t launches = 0) {
   if (t_state.context == 0) {
     const pk_status status = settle(stream);
-    return status == PK_OK ? issue() : status;
+    return status == PK_OK ? busy(stream, launches, issue) : status;
   }
   const pk_command command = {
       .self = &issue,
       .issue = [](void *self) { return (*static_cast<Issue *>(self))(); },
       .keep = [](void *self) -> void * { return new Issue(std::move(*static_cast<Issue *>(self))); },
-      .drop = [](void *kept) { delete static_cast<Issue *>(kept); }};
-  return submit({.stream = stream, .size = size, .name = name, .device = t_state.device}, command);
+      .drop = [](void *kept) { delete static_cast<Issue *>(kept); },
+      .issue_part = nullptr,
+      .want_parts = nullptr};
+  const pk_gate_work work = {.stream = stream,
+                             .size = size,
+                             .name = name,
+                             .device = t_state.device,
+                             .grid = {1, 1, 1},
+                             .reserved = 0,
+                             .wave = 0};
+  const pk_status status = submit(work, command);
+  if (status == PK_OK) g_measured_launches += launches;
+  return status;
 }
 
 }  // namespace pk

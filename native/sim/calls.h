@@ -50,5 +50,9 @@ pk_status CaptureBegin(uint64_t stream);
 pk_status CaptureEnd(uint64_t stream, uint64_t *graph);
 pk_status GraphLaunch(uint64_t graph, uint64_t stream);
 pk_status GraphDestroy(uint64_t graph);
+pk_status SmGroups(int32_t *sms, uint32_t capacity, uint32_t *count);
+pk_status SmPartitionCreate(const uint32_t *groups, uint32_t count, int32_t *sms, uint64_t *partition);
+pk_status SmPartitionDestroy(uint64_t partition);
+pk_status SmStreamCreate(uint64_t partition, int32_t priority, uint64_t *stream);
 
 }  // namespace pygpukit::sim

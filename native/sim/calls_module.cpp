@@ -68,7 +68,7 @@ pk_status FunctionOccupancy(uint64_t function, uint32_t block_threads, uint32_t 
 
 static void Enqueue(const std::shared_ptr<Stream> &stream, const std::shared_ptr<Launch> &launch) {
   Count(PK_SIM_LAUNCHES);
-  stream->Enqueue([launch, priority = stream->priority] { launch->Run(priority); });
+  stream->Enqueue([launch] { launch->Run(); });
 }
 
 pk_status LaunchKernel(const pk_launch *request) {
@@ -78,7 +78,7 @@ pk_status LaunchKernel(const pk_launch *request) {
   const auto function = FindObject(state->functions, request->function, "function", &status);
   if (!function) return status;
   std::shared_ptr<Launch> launch;
-  status = Launch::Make(place.device, function, *request, &launch);
+  status = Launch::Make(place.device, *place.stream, function, *request, &launch);
   if (status || place.stream->Keep(launch)) return status;
   Enqueue(place.stream, launch);
   return PK_OK;
@@ -121,7 +121,7 @@ pk_status GraphLaunch(uint64_t graph, uint64_t stream) {
   if (!found) return status;
   std::vector<std::shared_ptr<Launch>> launches;  // all of them or none
   for (const auto &kept : found->launches) {
-    if ((status = kept->Again(&launches.emplace_back()))) return status;
+    if ((status = kept->Again(*place.stream, &launches.emplace_back()))) return status;
   }
   for (const auto &launch : launches) Enqueue(place.stream, launch);
   return PK_OK;

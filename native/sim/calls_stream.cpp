@@ -4,14 +4,17 @@
 
 namespace pygpukit::sim {
 
+pk_status MakeStream(Device &device, int32_t priority, std::shared_ptr<SmSet> set, uint64_t *stream) {
+  if (priority > 0 || priority < -5)
+    return Fail(PK_ERROR_INVALID_VALUE,
+                Format("stream priority %d: 0 (lowest) to -5 (most urgent)", static_cast<int>(priority)));
+  auto made = device.NewStream(priority, std::move(set));
+  *stream = state->streams.Add(std::make_shared<OwnedStream>(OwnedStream{&device, std::move(made)}));
+  return PK_OK;
+}
+
 pk_status StreamCreate(int32_t priority, uint64_t *stream) {
-  return OnDevice([&](Device &device) -> pk_status {
-    if (priority > 0 || priority < -5)
-      return Fail(PK_ERROR_INVALID_VALUE,
-                  Format("stream priority %d: 0 (lowest) to -5 (most urgent)", static_cast<int>(priority)));
-    *stream = state->streams.Add(std::make_shared<OwnedStream>(OwnedStream{&device, device.NewStream(priority)}));
-    return PK_OK;
-  });
+  return OnDevice([&](Device &device) { return MakeStream(device, priority, nullptr, stream); });
 }
 
 pk_status StreamDestroy(uint64_t stream) {

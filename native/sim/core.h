@@ -122,6 +122,9 @@ class Core {
   // Sends the interrupt signal to the thread that runs the launch on this core, if any does.
   void Interrupt(const std::atomic<int> *cancelled) const;
 
+  // The multiprocessor that it works as. Set by those who lend it.
+  unsigned sm = 0;
+
   // While true, an interrupt has to wait: locks may be held.
   volatile std::sig_atomic_t in_runtime = 0;
 

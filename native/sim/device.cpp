@@ -13,7 +13,7 @@ namespace pygpukit::sim {
 
 Device::Device(int index, const Config &config)
     : memory(config.memory_bytes),
-      cores(config.workers),
+      cores(config.workers, config.sms),
       default_stream(std::make_shared<Stream>(0)),
       index_(index),
       config_(config) {
@@ -51,8 +51,8 @@ uint64_t Device::CopyNanoseconds(uint64_t bytes) const {
   return config_.copy_gbps > 0 ? static_cast<uint64_t>(static_cast<double>(bytes) / config_.copy_gbps) : 0;
 }
 
-std::shared_ptr<Stream> Device::NewStream(int priority) {
-  auto stream = std::make_shared<Stream>(priority);
+std::shared_ptr<Stream> Device::NewStream(int priority, std::shared_ptr<SmSet> set) {
+  auto stream = std::make_shared<Stream>(priority, std::move(set));
   std::lock_guard guard(mutex_);
   streams_.erase(std::remove_if(streams_.begin(), streams_.end(), [](const auto &known) { return known.expired(); }),
                  streams_.end());

@@ -29,7 +29,7 @@ class Device {
   // Nanoseconds that a copy of so many bytes should take, 0 for as fast as it goes.
   uint64_t CopyNanoseconds(uint64_t bytes) const;
 
-  std::shared_ptr<Stream> NewStream(int priority);
+  std::shared_ptr<Stream> NewStream(int priority, std::shared_ptr<SmSet> set);
   void WaitIdle();
   bool Idle();
 

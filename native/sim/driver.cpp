@@ -66,6 +66,10 @@ const pk_driver kTable = {
     CaptureEnd,
     GraphLaunch,
     GraphDestroy,
+    SmGroups,
+    SmPartitionCreate,
+    SmPartitionDestroy,
+    SmStreamCreate,
 };
 
 }  // namespace

@@ -74,11 +74,14 @@ void *OnMapShared(void *core, const void *address, unsigned rank) {
 
 unsigned OnSharedRank(void *core, const void *address) { return static_cast<Core *>(core)->SharedRank(address); }
 
+unsigned OnMultiprocessor(void *core) { return static_cast<Core *>(core)->sm; }
+
 }  // namespace
 
 const pk_sim_api &KernelApi() {
-  static const pk_sim_api api = {PK_SIM_ABI, sizeof(pk_sim_api), OnBarrier, OnWarp,      OnYield,     OnPrint,
-                                 OnFail,     OnNanoseconds,      OnHeap,    OnMapShared, OnSharedRank};
+  static const pk_sim_api api = {
+      PK_SIM_ABI, sizeof(pk_sim_api), OnBarrier, OnWarp,      OnYield,      OnPrint,
+      OnFail,     OnNanoseconds,      OnHeap,    OnMapShared, OnSharedRank, OnMultiprocessor};
   return api;
 }
 

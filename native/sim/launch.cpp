@@ -37,7 +37,7 @@ pk_sim_dim ClusterOf(const pk_sim_kernel &kernel, const pk_launch &request) {
 }
 
 // Blocks that must be on the device together: clusters, and the whole grid of a cooperative launch.
-pk_status CheckTogether(const Device &device, const Function &function, const pk_launch &request) {
+pk_status CheckTogether(int sms, const Function &function, const pk_launch &request) {
   const pk_sim_kernel &kernel = *function.kernel;
   const pk_sim_dim cluster = ClusterOf(kernel, request);
   const uint32_t shape[3] = {cluster.x, cluster.y, cluster.z};
@@ -57,13 +57,13 @@ pk_status CheckTogether(const Device &device, const Function &function, const pk
   int32_t resident = 0;
   const uint32_t threads = request.block[0] * request.block[1] * request.block[2];
   if (pk_status bad = function.Occupancy(threads, request.shared_bytes, &resident)) return bad;
-  const uint64_t most = static_cast<uint64_t>(resident) * static_cast<uint64_t>(device.sms());
+  const uint64_t most = static_cast<uint64_t>(resident) * static_cast<uint64_t>(sms);
   if (Blocks(request) > most)
     return Fail(PK_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE,
                 Format("kernel %s: a cooperative launch of %llu blocks, but the device holds at most %llu of them at "
                        "once: %d on each of its %d multiprocessors",
                        kernel.name, static_cast<unsigned long long>(Blocks(request)),
-                       static_cast<unsigned long long>(most), resident, device.sms()));
+                       static_cast<unsigned long long>(most), resident, sms));
   return PK_OK;
 }
 
@@ -100,7 +100,7 @@ pk_status CheckSlice(const Function &function, const pk_launch &request) {
 }
 
 // The limits of a GPU of compute capability 9.0, with its statuses.
-pk_status CheckRequest(const Device &device, const Function &function, const pk_launch &request) {
+pk_status CheckRequest(const Device &device, const Stream &stream, const Function &function, const pk_launch &request) {
   const char *name = function.kernel->name;
   const uint32_t *grid = request.grid, *block = request.block;
   if (!block[0] || !block[1] || !block[2] || block[0] > 1024 || block[1] > 1024 || block[2] > 64 ||
@@ -128,7 +128,7 @@ pk_status CheckRequest(const Device &device, const Function &function, const pk_
                 Format("kernel %s takes %u parameters, none were given", name, function.kernel->parameter_count));
   if (IsSlice(request))
     if (pk_status bad = CheckSlice(function, request)) return bad;
-  return CheckTogether(device, function, request);
+  return CheckTogether(stream.sms ? static_cast<int>(stream.sms->sms.size()) : device.sms(), function, request);
 }
 
 }  // namespace
@@ -138,11 +138,14 @@ LaunchMemory &NextLaunchMemory() {
   return next;
 }
 
-pk_status Launch::Make(Device *device, std::shared_ptr<Function> function, const pk_launch &request,
-                       std::shared_ptr<Launch> *launch) {
+Launch::Launch(Device *device, const Stream &stream, std::shared_ptr<Function> function)
+    : device_(device), priority_(stream.priority), sms_(stream.sms), function_(std::move(function)) {}
+
+pk_status Launch::Make(Device *device, const Stream &stream, std::shared_ptr<Function> function,
+                       const pk_launch &request, std::shared_ptr<Launch> *launch) {
   LaunchMemory memory = std::exchange(NextLaunchMemory(), {});
-  if (pk_status bad = CheckRequest(*device, *function, request)) return bad;
-  std::shared_ptr<Launch> made(new Launch(device, std::move(function)));
+  if (pk_status bad = CheckRequest(*device, stream, *function, request)) return bad;
+  std::shared_ptr<Launch> made(new Launch(device, stream, std::move(function)));
   made->memory_ = std::move(memory);
   made->CopyArguments(request);
   made->request_ = request;
@@ -170,9 +173,9 @@ pk_status Launch::Make(Device *device, std::shared_ptr<Function> function, const
   return PK_OK;
 }
 
-pk_status Launch::Again(std::shared_ptr<Launch> *launch) const {
+pk_status Launch::Again(const Stream &stream, std::shared_ptr<Launch> *launch) const {
   NextLaunchMemory() = memory_;
-  return Make(device_, function_, request_, launch);
+  return Make(device_, stream, function_, request_, launch);
 }
 
 void Launch::CopyArguments(const pk_launch &request) {
@@ -201,45 +204,45 @@ int Launch::HelpersWorthWaking() const {
          1;
 }
 
-void Launch::Run(int priority) {
+void Launch::Run() {
   InstallFaultHandlers();
   if (run_.checker) {
-    RunChecked(priority);
+    RunChecked();
   } else {
-    RunBlocks(priority);
+    RunBlocks();
   }
   if (cancelled_ != PK_OK)
     device_->SetFault(failure_.status, failure_.text, run_.checker ? failure_.finding : Finding());
 }
 
 // One at a time, so that the time limit of one that waits does not run.
-void Launch::RunChecked(int priority) {
+void Launch::RunChecked() {
   std::lock_guard guard(run_.checker->mutex());
   std::string why;
   if (run_.checker->Begin(run_, memory_, &device_->memory, &why)) {
-    RunBlocks(priority);
+    RunBlocks();
   } else {
     Fault({PK_ERROR_OUT_OF_MEMORY, Format("kernel %s: ", run_.kernel->name) + why, {}});
   }
   run_.checker->End();
 }
 
-void Launch::RunBlocks(int priority) {
-  Core *core = device_->cores.Acquire(priority);
+void Launch::RunBlocks() {
+  Core *core = device_->cores.Acquire(priority_, sms_.get());
   deadline_ns_ = MonotonicNanoseconds() + static_cast<uint64_t>(device_->timeout_s() * 1e9);
   // Known to the watchdog before the fault is looked at: whoever cancels sees the launch, or is seen by it.
   Watchdog::Get().Add(this);
   if (!device_->Faulted()) {
     for (int helpers = HelpersWorthWaking(); helpers > 0; --helpers)
-      Executor::Get().Post([self = shared_from_this(), priority] { self->Help(priority); });
+      Executor::Get().Post([self = shared_from_this()] { self->Help(); });
     while (next_ < blocks_ && cancelled_ == PK_OK) {
-      Work(core, priority);
+      Work(core);
       if (next_ >= blocks_ || cancelled_ != PK_OK) break;
-      device_->cores.Release(core);  // somebody more urgent waits
-      core = device_->cores.Acquire(priority);
+      device_->cores.Release(core, sms_.get());  // somebody more urgent waits
+      core = device_->cores.Acquire(priority_, sms_.get());
     }
   }
-  device_->cores.Release(core);
+  device_->cores.Release(core, sms_.get());
   std::unique_lock guard(mutex_);
   closed_ = true;
   left_.wait(guard, [&] { return helpers_ == 0; });
@@ -248,7 +251,7 @@ void Launch::RunBlocks(int priority) {
 }
 
 // Until the blocks are shared out, or somebody more urgent wants the core.
-void Launch::Work(Core *core, int priority) {
+void Launch::Work(Core *core) {
   while (cancelled_.load(std::memory_order_relaxed) == PK_OK) {
     const uint64_t first = next_.fetch_add(chunk_);
     if (first >= blocks_) return;
@@ -259,19 +262,19 @@ void Launch::Work(Core *core, int priority) {
     }
     function_->block_nanoseconds.store((MonotonicNanoseconds() - start) / (last - first) + 1,
                                        std::memory_order_relaxed);
-    if (device_->cores.Wanted(priority)) return;
+    if (device_->cores.Wanted(priority_)) return;
   }
 }
 
-void Launch::Help(int priority) {
+void Launch::Help() {
   {
     std::lock_guard guard(mutex_);
     if (closed_) return;
     ++helpers_;
   }
-  if (Core *core = device_->cores.TryAcquire()) {
-    Work(core, priority);
-    device_->cores.Release(core);
+  if (Core *core = device_->cores.TryAcquire(sms_.get())) {
+    Work(core);
+    device_->cores.Release(core, sms_.get());
   }
   std::lock_guard guard(mutex_);
   --helpers_;

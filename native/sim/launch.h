@@ -15,6 +15,8 @@
 namespace pygpukit::sim {
 
 class Device;
+class Stream;
+struct SmSet;
 
 // What the calling thread has said of its next launch; taken by Launch::Make().
 LaunchMemory &NextLaunchMemory();
@@ -22,12 +24,13 @@ LaunchMemory &NextLaunchMemory();
 // Null and a status when the device would refuse the launch.
 class Launch : public std::enable_shared_from_this<Launch> {
  public:
-  static pk_status Make(Device *device, std::shared_ptr<Function> function, const pk_launch &request,
-                        std::shared_ptr<Launch> *launch);
+  // stream: which the launch is for.
+  static pk_status Make(Device *device, const Stream &stream, std::shared_ptr<Function> function,
+                        const pk_launch &request, std::shared_ptr<Launch> *launch);
   // The same launch once more, with the same arguments: a launch runs once.
-  pk_status Again(std::shared_ptr<Launch> *launch) const;
-  // On the thread of the stream; returns when all blocks are done. A failure becomes the device's sticky fault.
-  void Run(int priority);
+  pk_status Again(const Stream &stream, std::shared_ptr<Launch> *launch) const;
+  // On the thread of its stream; returns when all blocks are done. A failure becomes the device's sticky fault.
+  void Run();
 
   Device *device() const { return device_; }
   // Ends the launch; says why in the fault's text. The first call counts. kind: of the finding, "" for none.
@@ -36,16 +39,18 @@ class Launch : public std::enable_shared_from_this<Launch> {
   void Watch(uint64_t now_ns);
 
  private:
-  Launch(Device *device, std::shared_ptr<Function> function) : device_(device), function_(std::move(function)) {}
+  Launch(Device *device, const Stream &stream, std::shared_ptr<Function> function);
   void CopyArguments(const pk_launch &request);
-  void RunChecked(int priority);
-  void RunBlocks(int priority);
-  void Work(Core *core, int priority);
-  void Help(int priority);
+  void RunChecked();
+  void RunBlocks();
+  void Work(Core *core);
+  void Help();
   int HelpersWorthWaking() const;
   void Fault(const Failure &failure);
 
   Device *device_;
+  const int priority_;
+  const std::shared_ptr<SmSet> sms_;
   std::shared_ptr<Function> function_;
   pk_launch request_ = {};  // params are pointers_
   pk_slice slice_ = {};     // with PK_LAUNCH_SLICE

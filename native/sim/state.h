@@ -20,6 +20,11 @@ struct OwnedStream {
   std::shared_ptr<Stream> stream;
 };
 
+struct SmPartition {
+  Device *device;
+  std::shared_ptr<SmSet> set;
+};
+
 // Never destroyed: work may be under way when the process exits.
 struct State {
   Config config;
@@ -29,6 +34,7 @@ struct State {
   Handles<Module> modules{3};
   Handles<Function> functions{4};
   Handles<Graph> graphs{5};
+  Handles<SmPartition> partitions{6};
   std::mutex host_mutex;
   std::unordered_map<void *, uint64_t> host_blocks;
 };
@@ -52,6 +58,9 @@ struct Place {
 Place Find(uint64_t handle);
 Place FindWorking(uint64_t handle);  // a fault of the device is an error, too
 Place FindFree(uint64_t handle);     // and a stream that is captured
+
+// A stream of its own; set: null for all multiprocessors.
+pk_status MakeStream(Device &device, int32_t priority, std::shared_ptr<SmSet> set, uint64_t *stream);
 
 template <class T>
 std::shared_ptr<T> FindObject(Handles<T> &handles, uint64_t handle, const char *what, pk_status *status) {

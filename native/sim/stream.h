@@ -13,6 +13,7 @@
 namespace pygpukit::sim {
 
 class Launch;
+struct SmSet;
 
 // Launches in their order.
 struct Graph {
@@ -40,8 +41,9 @@ class Idling {
 // Its locks are leaked with it: streams may have work when the interpreter exits.
 class Stream : public std::enable_shared_from_this<Stream> {
  public:
-  explicit Stream(int priority) : priority(priority) {}
+  explicit Stream(int priority, std::shared_ptr<SmSet> sms = nullptr) : priority(priority), sms(std::move(sms)) {}
   const int priority;
+  const std::shared_ptr<SmSet> sms;  // where its kernels run; null for the whole device
 
   void Enqueue(std::function<void()> work);
   // For work of no duration: at once when the stream is idle, else queued.

@@ -56,10 +56,17 @@ def _scheduler() -> Iterator[Goal]:
     yield Goal("scheduler/one tenant, cost of the gate[kernel_us=100.0]", 1.0, 0.5, "%", cuda_only=True)
 
 
+def _eviction() -> Iterator[Goal]:
+    for mib in (64, 256, 1024):
+        for call in ("evict", "restore"):
+            name = f"eviction/{call}, speed of the plain pinned copy[MiB={mib}]"
+            yield Goal(name, 90, 97, "%", cuda_only=True, better="higher")
+
+
 GOALS = (
     Goal("imports/import pygpukit over a bare interpreter", 40, 25, "ms"),
     Goal("imports/numpy, IPython or libcuda loaded by import", 0, 0, "count"),
-    Goal("pool/pool hit, Rust", 100, 40, "ns"),
+    Goal("pool/pool hit, Rust", 60, 40, "ns"),
     Goal("scheduling/submit p50", 300, 150, "ns"),
     Goal("scheduling/submit p99", 1000, 500, "ns"),
     Goal("scheduling/next p50, 1000 tenants", 200, 60, "ns"),
@@ -68,6 +75,7 @@ GOALS = (
     Goal("pool/gp.empty and release, Python", 1000, 300, "ns"),
     Goal("launch/Python launch over C++ loop", 1.4, 1.25, "x", cuda_only=True),
     Goal("launch/telemetry at 10 Hz, cost of a launch", 1.0, 0.5, "%", cuda_only=True),
+    Goal("launch/timing of cells, cost of a launch", 0.5, 0.2, "%", cuda_only=True),
     Goal("jit/unchanged cell again", 5, 1, "ms"),
     Goal("jit/compiles by unchanged cell", 0, 0, "count"),
     Goal("cells/new cell to runnable", 200, 50, "ms"),
@@ -84,6 +92,7 @@ GOALS = (
     *_operators(),
     Goal("accuracy/largest error over PyTorch's", 1.5, 1, "x", cuda_only=True),
     *_scheduler(),
+    *_eviction(),
     Goal("determinism/most distinct results of one operation", 1, 1, "count"),
 )
 

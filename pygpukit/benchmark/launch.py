@@ -17,6 +17,7 @@ CATEGORY = "launch"
 PYTHON_ROW = "bound kernel from Python"
 
 BATCH = 500  # launches between two waits: fewer than a device's launch queue holds
+CELL = 2000  # launches of a cell; the device does each in less time than the host needs for it
 TICK_S = 0.1
 
 
@@ -70,6 +71,33 @@ def watched_cost(call: Callable[[], object], seconds: float, device: int, first:
     return (spent[True] / spent[False] - 1) * 100
 
 
+def cell_ns(call: Callable[[], object], launches: int, mode: str) -> float:
+    """Nanoseconds a launch in a cell that launches and does not wait, timed like this: on, exact or off."""
+    from .._core import native
+
+    native.set_launch_timing(mode)
+    period = native.CellTime()
+    begin = time.perf_counter_ns()
+    for _ in range(launches):
+        call()
+    spent = time.perf_counter_ns() - begin
+    period.end()
+    native.synchronize()
+    period.read()  # the events are free again
+    native.set_launch_timing("on")
+    return spent / launches
+
+
+def cell_costs(call: Callable[[], object], launches: int, mode: str, pairs: int) -> list[float]:
+    """Percent that a launch costs more where cells are timed, by pairs of cells in both orders."""
+    costs = []
+    for pair in range(pairs):
+        modes = (mode, "off") if pair % 2 else ("off", mode)
+        spent = {each: cell_ns(call, launches, each) for each in modes}
+        costs.append((spent[mode] / spent["off"] - 1) * 100)
+    return costs
+
+
 def rows(quick: bool) -> Iterator[BenchmarkResult | Unavailable]:
     import pygpukit as gp
 
@@ -100,6 +128,10 @@ def rows(quick: bool) -> Iterator[BenchmarkResult | Unavailable]:
     for _ in range(2 if quick else 10):
         costs += [watched_cost(call, seconds, x.device, first) for first in (True, False)]
     yield from_samples("telemetry at 10 Hz, cost of a launch", CATEGORY, costs, "%")
+
+    launches, pairs = (200, 10) if native.backend_name() == "sim" else (CELL, 20 if quick else 200)
+    for mode, name in (("on", "timing of cells"), ("exact", "exact timing of cells")):
+        yield from_samples(f"{name}, cost of a launch", CATEGORY, cell_costs(call, launches, mode, pairs), "%")
 
     trips = []
     for _ in range(200 if quick else 2_000):

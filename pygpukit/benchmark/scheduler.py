@@ -2,8 +2,10 @@
 
 Every tenant launches kernels of its own length, a fixed number of multiply-adds on the whole device, as fast as it may.
 The first meter is the scheduler's: device time between events. The second is the work: the kernels that the device was
-given of each tenant, over the rate at which it runs them alone in the same run. Baselines: each alone, and all on plain
-streams. Work is submitted many launches a call, so that the interpreter's share of a launch is not what is measured.
+given of each tenant, over the rate at which it runs them alone in the same run; the sum of these is the throughput
+kept. Baselines: each alone, and all on plain streams, which keep more than all, since one kernel begins on the
+multiprocessors that the last blocks of another leave. Work is submitted many launches a call, so that the interpreter's
+share of a launch is not what is measured.
 """
 
 from __future__ import annotations
@@ -167,11 +169,10 @@ def share_rows(case: str, tenants: list[Tenant], seconds: float, window_s: float
         yield BenchmarkResult("share, device time", CATEGORY, mine, value=by_time * 100, unit="%", better="higher")
         yield BenchmarkResult("share, work", CATEGORY, mine, value=by_work * 100, unit="%", better="higher")
     kept, kept_plain = run.kept() * 100, bare.kept() * 100
-    yield BenchmarkResult("work over work alone", CATEGORY, params, value=kept, unit="%", better="higher")
-    yield BenchmarkResult(
-        "work over work alone, plain streams", CATEGORY, params, value=kept_plain, unit="%", better="higher"
-    )
-    yield BenchmarkResult("throughput kept", CATEGORY, params, value=100 * kept / kept_plain, unit="%", better="higher")
+    yield BenchmarkResult("throughput kept", CATEGORY, params, value=kept, unit="%", better="higher")
+    yield BenchmarkResult("throughput, plain streams", CATEGORY, params, value=kept_plain, unit="%", better="higher")
+    beside = 100 * kept / kept_plain
+    yield BenchmarkResult("throughput over plain streams", CATEGORY, params, value=beside, unit="%", better="higher")
     errors = _errors(bare.worked(min(window_s, seconds / 6)), shares)
     yield _error_row("worst share error on plain streams", case, errors, 1)
 
@@ -282,8 +283,9 @@ def rows(quick: bool) -> Iterator[BenchmarkResult | Unavailable]:
     yield from cost_rows([make_tenant(f"alone_{length:g}us", length) for length in lengths], lengths, quick)
     asking = make_tenant("request", 100.0)
     loads = [
-        make_tenant("multiply_adds", 150.0),
+        make_tenant("multiply_adds", 1000.0, waves=32),
         make_tenant("storm", 5.0),
-        make_tenant("triad", 200.0, of_memory=True),
+        make_tenant("triad", 200.0, waves=32, of_memory=True),
+        make_tenant("one_wave", 150.0),  # nothing gets in before its blocks end
     ]
     yield from latency_rows(asking, loads, 10, 100 if quick else 1000, 0.002)

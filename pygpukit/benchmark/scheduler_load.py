@@ -40,10 +40,11 @@ class Tenant:
         return max(1, min(128, int(500 / self.kernel_us)))
 
 
-def make_tenant(name: str, length_us: float, of_memory: bool = False) -> Tenant:
+def make_tenant(name: str, length_us: float, waves: int = 1, of_memory: bool = False) -> Tenant:
     """A tenant whose kernel takes so long, or as little as the device can where that is more.
 
-    of_memory: it reads and writes; else it multiplies and adds.
+    waves: how many times as many blocks it has as the device runs at once. of_memory: it reads and writes; else it
+    multiplies and adds.
     """
     import pygpukit as gp
 
@@ -53,7 +54,7 @@ def make_tenant(name: str, length_us: float, of_memory: bool = False) -> Tenant:
     multiprocessors = int(native.device_info(native.current_device())["multiprocessor_count"])
     symbol = name.replace(".", "_")
     kernel = gp.jit((TRIAD if of_memory else SOURCE).replace("NAME", symbol), func=symbol)
-    bound: Any = kernel[8 * multiprocessors, 256] if on_cuda else kernel[2, 32]
+    bound: Any = kernel[8 * multiprocessors * waves, 256] if on_cuda else kernel[2 * waves, 32]
     few, many = (1_000, 4_000_000 if on_cuda else 20_000) if of_memory else (100, 100_000 if on_cuda else 2_000)
     out = gp.zeros(3 * 32 * many if of_memory else 1)
 

@@ -16,6 +16,7 @@ SUITES = (
     "imports",
     "context",
     "pool",
+    "eviction",
     "scheduling",
     "launch",
     "jit",
@@ -27,7 +28,9 @@ SUITES = (
     "operators",
     "accuracy",
     "determinism",
+    "transfers",
     "scheduler",
+    "partitions",
 )
 
 

@@ -10,10 +10,8 @@ from typing import Any
 
 from pygpukit._core import native
 from pygpukit.core.backend import backend
+from pygpukit.core.capabilities import DeviceCapabilities
 from pygpukit.core.errors import DeviceMismatchError
-
-_FIRST_WITH_TENSOR_CORES = 70
-_FIRST_WITH_ASYNC_COPY = 80
 
 
 @dataclass(frozen=True)
@@ -33,20 +31,6 @@ class DeviceInfo:
 
 
 DeviceProperties = DeviceInfo  # the documented second name
-
-
-@dataclass(frozen=True)
-class DeviceCapabilities:
-    """What a device can do. sm_version is 90 for SM 9.0, and so is compute_capability. Simulated: no tensor cores."""
-
-    device_id: int
-    name: str
-    sm_version: int
-    compute_capability: int
-    tensorcore: bool
-    tensorcore_fp16: bool
-    tensorcore_bf16: bool
-    async_copy: bool
 
 
 FallbackDeviceCapabilities = DeviceCapabilities  # the documented second name
@@ -109,19 +93,20 @@ def get_device_info(device_id: int = 0) -> DeviceInfo:
 
 
 def get_device_capabilities(device_id: int = 0) -> DeviceCapabilities:
-    """What a device can do. Raises DriverError when there is no such device."""
+    """What a device can do; the simulated one has no tensor cores. Raises DriverError when there is no such device."""
     facts = device_facts(device_id)
     sm = 10 * facts["compute_major"] + facts["compute_minor"]
-    real = backend() == "cuda"
     return DeviceCapabilities(
+        sm_version=sm,
         device_id=device_id,
         name=facts["name"],
-        sm_version=sm,
-        compute_capability=sm,
-        tensorcore=real and sm >= _FIRST_WITH_TENSOR_CORES,
-        tensorcore_fp16=real and sm >= _FIRST_WITH_TENSOR_CORES,
-        tensorcore_bf16=real and sm >= _FIRST_WITH_ASYNC_COPY,
-        async_copy=real and sm >= _FIRST_WITH_ASYNC_COPY,
+        has_tensor_cores=None if backend() == "cuda" else False,
+        total_memory=facts["total_memory_bytes"],
+        l2_cache_size=facts["l2_bytes"],
+        shared_mem_per_block=facts["max_shared_per_block_bytes"],
+        max_threads_per_block=facts["max_threads_per_block"],
+        sm_count=facts["multiprocessor_count"],
+        warp_size=facts["warp_size"],
     )
 
 

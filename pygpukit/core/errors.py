@@ -185,13 +185,23 @@ class CompileAllError(GPUError):
 class OutOfMemoryError(GPUError, MemoryError):
     """The pool cannot serve a request.
 
-    Fields in bytes: requested, limit, free. owners: the largest holders first, (bytes, tenant, array name, cell, line).
+    Fields in bytes: requested, limit, free, used. owners: the largest holders first, (bytes, tenant, array name, cell,
+    line). tenant: whose own limit it is, "" = the pool's.
     """
 
     def __init__(
-        self, message: str, requested: int = 0, limit: int = 0, free: int = 0, owners: Sequence[Any] = ()
+        self,
+        message: str,
+        requested: int = 0,
+        limit: int = 0,
+        free: int = 0,
+        owners: Sequence[Any] = (),
+        tenant: str = "",
+        used: int = 0,
     ) -> None:
         super().__init__(message)
+        self.tenant = tenant
+        self.used = used
         self.requested = requested
         self.limit = limit
         self.free = free
@@ -229,6 +239,18 @@ class TaskRejectedError(GPUError):
 
 class TaskCancelledError(GPUError):
     """The thread's task was cancelled or expired while it ran: it launches nothing more."""
+
+
+class ContextDestroyedError(GPUError):
+    """The execution context is gone: create it again, and leave the sessions that are still in it."""
+
+
+class TransferCancelledError(GPUError):
+    """An asynchronous copy was cancelled. Field: landed (bytes that were copied, from the start)."""
+
+    def __init__(self, message: str, landed: int = 0) -> None:
+        super().__init__(message)
+        self.landed = landed
 
 
 class InvalidSpecError(GPUError, ValueError):

@@ -15,12 +15,12 @@ from pygpukit._core import native
 from pygpukit.core.errors import ContextLostError, DriverError, Launch
 
 # The driver's codes that leave a context unusable.
-_FATAL = frozenset({214, 220, 226, 700, 702, 710, 714, 715, 716, 717, 718, 719})
+FATAL = frozenset({214, 220, 226, 700, 702, 710, 714, 715, 716, 717, 718, 719})
 _RECORD = struct.Struct("<QQHHIIIQQQII")  # docs/seams.md
 _LAUNCH = 16
 _CELL_BEGIN = 64
 _SHOWN = 5
-_REMEDY = (
+REMEDY = (
     "Nothing brings the context back in this process: restart the notebook's kernel. %%cuda --isolated runs kernels in "
     "a worker process, where a fault costs the worker and not the notebook"
 )
@@ -40,15 +40,15 @@ def error_for(message: str, code: int, name: str) -> DriverError:
     if native.backend_name() != "cuda":
         return DriverError(message, code, name)
     with _lock:
-        if _lost is None and code not in _FATAL:
+        if _lost is None and code not in FATAL:
             return DriverError(message, code, name)
         if _lost is None:
             launches = in_flight()
-            _lost = ContextLostError(f"{message}. {_story(launches)}. {_REMEDY}", code, name, launches)
+            _lost = ContextLostError(f"{message}. {_story(launches)}. {REMEDY}", code, name, launches)
             return _lost
         story = _story(_lost.launches)
         return ContextLostError(
-            f"{message.partition(':')[0]}: the CUDA context was lost before ({_lost.name}). {story}. {_REMEDY}",
+            f"{message.partition(':')[0]}: the CUDA context was lost before ({_lost.name}). {story}. {REMEDY}",
             code,
             name,
             _lost.launches,

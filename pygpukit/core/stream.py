@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import threading
 from contextlib import AbstractContextManager
+from contextvars import ContextVar
 from enum import IntEnum
 from typing import Any
 
@@ -27,7 +27,8 @@ PriorityLike = str | StreamPriority
 
 _DRIVER_PRIORITY = {StreamPriority.HIGH: -5, StreamPriority.LOW: 0}  # the driver's most and least urgent level
 _LEGACY_DEFAULT = 1  # the driver's other number for the default stream
-_entered = threading.local()
+# The streams around the present ones, of this asyncio task or thread.
+_entered: ContextVar[tuple[native.Stream, ...]] = ContextVar("pygpukit.entered_streams", default=())
 
 
 class Stream:
@@ -109,13 +110,14 @@ class Stream:
         return capture(self)
 
     def __enter__(self) -> Stream:
-        stack = _entered.__dict__.setdefault("stack", [])
-        stack.append(native.current_stream())
+        _entered.set((*_entered.get(), native.current_stream()))
         native.set_current_stream(self.native)
         return self
 
     def __exit__(self, *exc: object) -> None:
-        native.set_current_stream(_entered.stack.pop())
+        *outer, before = _entered.get()
+        _entered.set(tuple(outer))
+        native.set_current_stream(before)
 
     def __cuda_stream__(self) -> tuple[int, int]:
         """(protocol version, handle), for libraries that take foreign streams."""

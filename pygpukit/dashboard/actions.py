@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import math
+import reprlib
 import sys
 import threading
 from collections.abc import Callable
@@ -12,6 +15,7 @@ from pygpukit.core.text import human_bytes
 from pygpukit.dashboard import cell_figures
 
 _UNLIMITED = 1 << 60
+_MAX_NUMBER = 32  # characters
 
 
 def _controls(_args: dict[str, Any]) -> dict[str, Any]:
@@ -51,6 +55,69 @@ def _quota(args: dict[str, Any]) -> dict[str, Any]:
     return {"limit": size, "note": f"the limit is {human_bytes(size)}"}
 
 
+def _priority(args: dict[str, Any]) -> dict[str, Any]:
+    scheduler, task = _task(args, "priority")
+    priority = _number(args.get("priority"), "priority", "a whole number; higher runs first")
+    if priority != int(priority):
+        raise ValueError(f"priority={args['priority']!r}; give a whole number; higher runs first")
+    scheduler.set_priority(task.id, int(priority))
+    return {"priority": int(priority), "note": f"{task.name} has priority {int(priority)}"}
+
+
+def _share(args: dict[str, Any]) -> dict[str, Any]:
+    """Of a task, or of a partition."""
+    share = _fraction(args.get("share"))
+    if "partition" in args:
+        name = args["partition"]
+        for scheduler in _schedulers():
+            if isinstance(name, str) and scheduler.partitions.get(name) is not None:
+                scheduler.set_partition_share(name, share)
+                return {"share": share, "note": f"partition {name} keeps {100 * share:g} % of the device"}
+        raise ValueError(f"no partition {_short(name)}")
+    scheduler, task = _task(args, "share")
+    scheduler.set_share(task.id, share)
+    return {"share": share, "note": f"{task.name} is promised {100 * share:g} % of the device"}
+
+
+def _task(args: dict[str, Any], action: str) -> tuple[Any, _core.TaskRecord]:
+    """The task that a request names, and its scheduler."""
+    wanted = args.get("task")
+    if not isinstance(wanted, str):
+        raise ValueError(f'{action} needs args {{"task": id, "{action}": number}}')
+    for scheduler in _schedulers():
+        record = scheduler.core.get(wanted)
+        if record is not None:
+            return scheduler, record
+    raise ValueError(f"no task {_short(wanted)}: never submitted here, or ended and forgotten")
+
+
+def _fraction(value: Any) -> float:
+    """A share as people write it: 0.3, "0.3", "30 %"."""
+    wanted = 'a fraction of the device from 0 to 1, or per cent, such as 0.3 or "30 %"'
+    percent = isinstance(value, str) and value.strip().endswith("%")
+    number = _number(value.strip().rstrip("%") if percent else value, "share", wanted)
+    share = number / 100 if percent else number
+    if not 0 <= share <= 1:
+        raise ValueError(f"share={_short(value)}; give {wanted}")
+    return share
+
+
+def _number(value: Any, field: str, wanted: str) -> float:
+    """A number that came as itself or as a text."""
+    short = not isinstance(value, str) or len(value) <= _MAX_NUMBER
+    if isinstance(value, str | int | float) and not isinstance(value, bool) and short:
+        with contextlib.suppress(ValueError, OverflowError):
+            number = float(value)
+            if math.isfinite(number):
+                return number
+    raise ValueError(f"{field}={_short(value)}; give {wanted}")
+
+
+def _short(value: Any) -> str:
+    """What a request brought, as an answer may repeat it."""
+    return reprlib.repr(value)
+
+
 def _trim(_args: dict[str, Any]) -> dict[str, Any]:
     released = _core.pool_trim(0)
     return {"released": released, "note": f"{human_bytes(released)} released"}
@@ -70,5 +137,7 @@ ACTIONS: dict[str, Callable[[dict[str, Any]], Any]] = {
     "pause": _pause,
     "resume": _resume,
     "quota": _quota,
+    "share": _share,
+    "priority": _priority,
     "trim": _trim,
 }

@@ -2,37 +2,43 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections import deque
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pygpukit import _core
 from pygpukit._core import native
 
 MAX_CELLS = 1000
 _RECORD_BYTES = 64
-_LAUNCH, _HOST_LAUNCH = 16, 17
+_HOST_LAUNCH = 17
 _GROWS, _SHRINKS = (1, 4), (2, 3)  # ALLOC and RESTORE, FREE and EVICT
 
 
 @dataclass(frozen=True)
 class Mark:
-    """Where a cell began: the ring's next record, bytes in use, launches so far, ids of the live blocks."""
+    """Where a cell began: the ring's next record, bytes in use, launches so far (all; those of host and tasks, which
+    are timed elsewhere), measured time of tasks, ids of the live blocks; and what times the other launches from there
+    on."""
 
     first_record: int
     used: int
     launches: int
+    elsewhere: int
+    task_ns: int
     blocks: frozenset[int]
+    time: native.CellTime
 
 
 @dataclass(frozen=True)
 class CellFigures:
     """Figures of one run of a cell. count: its execution count. Times in nanoseconds, sizes in bytes.
 
-    gpu_ns: time of the launches that have one; untimed: how many have none (kernels launched without events). peak:
-    most bytes in use at a time. kept: bytes of blocks that this cell made and that live on; leaked: those of them that
-    no variable of the notebook names. complete: False where records were overwritten before they were read; times and
-    peak are lower bounds then.
+    gpu_ns: how long the device was busy with it (docs/dashboards.md); untimed: how many launches are not in that;
+    running: the device still works on it, so that both are yet to come. peak: most bytes in use at a time. kept: bytes
+    of blocks that this cell made and that live on; leaked: those of them that no variable of the notebook names.
+    complete: False where records were overwritten before they were read; times and peak are lower bounds then.
     """
 
     count: int
@@ -44,6 +50,7 @@ class CellFigures:
     kept: int
     leaked: int
     complete: bool
+    running: bool = False
 
     def message(self) -> dict[str, int | bool]:
         """As a page takes it."""
@@ -57,25 +64,59 @@ class CellFigures:
             "kept": self.kept,
             "leaked": self.leaked,
             "complete": self.complete,
+            "running": self.running,
         }
+
+
+class _Row:
+    """One run of a cell, whose device time may come later."""
+
+    def __init__(self, figures: CellFigures, time: native.CellTime | None) -> None:
+        self.figures = figures
+        self._time = time
+
+    def refresh(self) -> bool:
+        """Looks whether the device is done with the cell. True when it is since now."""
+        if self._time is None:
+            return False
+        ns, launches, running, cut = self._time.read()
+        if running:
+            return False
+        self._time = None
+        figures = self.figures
+        self.figures = replace(
+            figures,
+            gpu_ns=figures.gpu_ns + ns,
+            untimed=max(0, figures.untimed - launches),
+            complete=figures.complete and not cut,
+            running=False,
+        )
+        return True
 
 
 class CellLedger:
     """The newest runs, oldest first. A cell that runs again has a new execution count and a new row. Thread-safe."""
 
     def __init__(self) -> None:
-        self._rows: deque[CellFigures] = deque(maxlen=MAX_CELLS)
+        self._rows: deque[_Row] = deque(maxlen=MAX_CELLS)
         self._lock = threading.Lock()
         self.version = 0
 
-    def add(self, figures: CellFigures) -> None:
+    def add(self, figures: CellFigures, time: native.CellTime | None = None) -> None:
+        """A new row. time: what comes to its gpu_ns, and goes from its untimed, once the device is done."""
         with self._lock:
-            self._rows.append(figures)
+            self._rows.append(_Row(figures, time))
             self.version += 1
 
-    def rows(self) -> list[CellFigures]:
+    def refresh(self) -> None:
+        """Complete the rows whose work the device has done meanwhile. Waits for nothing."""
         with self._lock:
-            return list(self._rows)
+            self.version += sum(row.refresh() for row in self._rows)
+
+    def rows(self) -> list[CellFigures]:
+        self.refresh()
+        with self._lock:
+            return [row.figures for row in self._rows]
 
     def clear(self) -> None:
         with self._lock:
@@ -87,26 +128,30 @@ ledger = CellLedger()
 
 
 def mark() -> Mark:
-    """The state when a cell begins. Opens no backend."""
-    return Mark(_core.ring_head(), _used(), _launches(), frozenset(block[0] for block in _blocks()))
+    """The state when a cell begins, timing what is launched from here on. Opens no backend."""
+    blocks = frozenset(block[0] for block in _blocks())
+    return Mark(_core.ring_head(), _used(), *_launches(), _task_ns(), blocks, native.CellTime())
 
 
 def measure(begun: Mark, cell: int, count: int, wall_ns: int) -> CellFigures:
-    """The figures of a cell that ends now. cell: its interned id."""
-    launches = _launches() - begun.launches
-    gpu_ns, untimed, rise, lost = _replay(begun.first_record)
+    """The figures of a cell that ends now, without what begun.time has to say. cell: its interned id."""
+    begun.time.end()
+    launches, elsewhere = _launches()
+    launches -= begun.launches
+    host_ns, rise, lost = _replay(begun.first_record)
     blocks = [block for block in _blocks() if block[5] == cell and block[0] not in begun.blocks]
     used = _used()
     return CellFigures(
         count=count,
         wall_ns=wall_ns,
-        gpu_ns=gpu_ns,
+        gpu_ns=host_ns + _task_ns() - begun.task_ns,
         launches=launches,
-        untimed=untimed,
+        untimed=launches - (elsewhere - begun.elsewhere),
         peak=max(begun.used + rise, used),
         kept=sum(b[2] for b in blocks),
         leaked=sum(b[2] for b in blocks if b[4] == 0),
         complete=not lost,
+        running=True,
     )
 
 
@@ -118,26 +163,38 @@ def _blocks() -> list[tuple[int, int, int, int, int, int, int, bool]]:
     return [] if native.backend_name() is None else _core.pool_blocks(0)
 
 
-def _launches() -> int:
+def _launches() -> tuple[int, int]:
+    """All launches so far, and those of them that the host made or tasks."""
     counters = _core.counters()
-    return counters["launches"] + counters["host_launches"]
+    host = counters["host_launches"]
+    return counters["launches"] + host, host + native.measured_launches()
 
 
-def _replay(first: int) -> tuple[int, int, int, int]:
-    """Of the records since `first`: nanoseconds of timed launches, launches without a time, highest rise of used bytes,
-    records lost."""
+def measure_devices() -> None:
+    """Bring the device times of tasks that run up to date: on all devices, whichever scheduler they are of."""
+    module = sys.modules.get("pygpukit.scheduler")
+    for core in [] if module is None else module.live_cores()[:1]:
+        core.devices()
+
+
+def _task_ns() -> int:
+    measure_devices()
+    return _core.counters()["task_ns"]
+
+
+def _replay(first: int) -> tuple[int, int, int]:
+    """Of the records since `first`: nanoseconds of the host launches of no task, highest rise of used bytes, records
+    lost."""
     records, _, lost = _core.ring_read(first)
     kinds = records[16::_RECORD_BYTES]  # the low byte of each kind; all are below 256
     words = memoryview(records).cast("Q")  # native order is little endian wherever this runs
-    gpu_ns = untimed = rise = highest = 0
+    host_ns = rise = highest = 0
     for at, kind in enumerate(kinds):
         if kind == _HOST_LAUNCH:
-            gpu_ns += words[at * 8 + 4]
-        elif kind == _LAUNCH:
-            untimed += 1
+            host_ns += 0 if words[at * 8 + 5] else words[at * 8 + 4]
         elif kind in _GROWS:
             rise += words[at * 8 + 5]
             highest = max(highest, rise)
         elif kind in _SHRINKS:
             rise -= words[at * 8 + 5]
-    return gpu_ns, untimed, highest, lost
+    return host_ns, highest, lost

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from pygpukit import _core
-from pygpukit.dashboard import cell_figures
+from pygpukit.dashboard import cell_figures, rows
 from pygpukit.dashboard.sensors import DeviceSampler
 from pygpukit.dashboard.trace import Message
 from pygpukit.jupyter import telemetry
@@ -34,15 +34,14 @@ def all_tasks() -> list[_core.TaskRecord]:
     return [task for core in _cores() for task in core.tasks()]
 
 
-def measure_devices() -> None:
-    """Bring the device times of tasks that run up to date: on all devices, whichever scheduler they are of."""
-    for core in _cores()[:1]:
-        core.devices()
-
-
 def _cores() -> Sequence[_core.SchedulerCore]:
     module = sys.modules.get("pygpukit.scheduler")
     return [] if module is None else module.live_cores()
+
+
+def _adjustments() -> int:
+    module = sys.modules.get("pygpukit.scheduler")
+    return 0 if module is None else module.adjustments()
 
 
 class Feed:
@@ -57,7 +56,8 @@ class Feed:
         self._facts_due = 0.0
         self._facts_pending = True
         self._device_due = 0.0
-        self._cells_version = -1
+        self._cells_version = self._adjustments = -1
+        self._partitions: list[dict[str, Any]] = []
         self._names: dict[int, int] = {}  # name of each live block, by block id
         self._names_due = 0.0
 
@@ -66,7 +66,8 @@ class Feed:
         self._told = {}
         self._facts_pending = True
         self._facts_due = self._device_due = 0.0
-        self._cells_version = -1
+        self._cells_version = self._adjustments = -1
+        self._partitions = []
         self._names_due = time.monotonic() + NAMES_S
         snapshot = self.snapshot()
         frame, since, since_name = _core.telemetry_frame(0, max(1, _core.ring_head() - HISTORY_RECORDS), 0)
@@ -101,7 +102,7 @@ class Feed:
         if len(blocks) > SNAPSHOT_BLOCKS:
             blocks = sorted(blocks, key=lambda block: block[2], reverse=True)[:SNAPSHOT_BLOCKS]
         self._names = {block[0]: block[4] for block in blocks}
-        measure_devices()
+        cell_figures.measure_devices()
         return {
             "type": "snapshot",
             "seq": seq,
@@ -111,7 +112,7 @@ class Feed:
                 for block, address, size, tenant, name, cell, line, resident in blocks
             ],
             "segments": [[address, size] for address, size, mapped in _core.pool_segments(0) if mapped],
-            "tasks": [task_row(task) for task in self._tasks()[-FACT_ROWS:]],
+            "tasks": [rows.task_row(task) for task in self._tasks()[-FACT_ROWS:]],
         }
 
     def _beside(self) -> Iterator[Message]:
@@ -121,13 +122,20 @@ class Feed:
             self._names_due = now + NAMES_S
             if renamed := self._renamed_blocks():
                 yield {"type": "names", "rows": renamed}, ()
+        if self._adjustments != (adjusted := _adjustments()):
+            self._adjustments = adjusted
+            self._facts_pending = True
         if self._facts_pending and now >= self._facts_due:
             self._facts_due = now + FACTS_S
-            rows = self._changed_rows()
+            changed = self._changed_rows()
             # While tasks run their times grow without a record.
             self._facts_pending = any(phase == "Running" for phase, *_ in self._told.values())
-            if rows:
-                yield {"type": "tasks", "tNs": _core.now_ns(), "rows": rows}, ()
+            if (partitions := rows.partition_rows(_cores())) != self._partitions:
+                self._partitions = partitions
+                yield {"type": "partitions", "rows": partitions}, ()
+            if changed:
+                yield {"type": "tasks", "tNs": _core.now_ns(), "rows": changed}, ()
+        cell_figures.ledger.refresh()
         if self._cells_version != cell_figures.ledger.version:
             self._cells_version = cell_figures.ledger.version
             yield {"type": "cells", "rows": [row.message() for row in cell_figures.ledger.rows()]}, ()
@@ -145,32 +153,11 @@ class Feed:
     def _changed_rows(self) -> list[dict[str, Any]]:
         changed = []
         told = {}
-        measure_devices()
+        cell_figures.measure_devices()
         for task in self._tasks()[-FACT_ROWS:]:
-            state = (task.phase, task.gpu_ns, task.launches, task.paced)
+            state = (task.phase, task.gpu_ns, task.launches, task.paced, task.priority, task.share_ppm)
             if self._told.get(task.number) != state:
-                changed.append(task_row(task))
+                changed.append(rows.task_row(task))
             told[task.number] = state
         self._told = told
         return changed
-
-
-def task_row(task: _core.TaskRecord) -> dict[str, Any]:
-    """A task as a page takes it."""
-    return {
-        "number": task.number,
-        "id": task.id,
-        "name": task.name,
-        "phase": task.phase,
-        "submittedNs": task.submitted_ns,
-        "startedNs": task.started_ns,
-        "finishedNs": task.finished_ns,
-        "policy": task.policy,
-        "priority": task.priority,
-        "sharePpm": task.share_ppm,
-        "memoryBytes": task.memory_bytes,
-        "gpuNs": task.gpu_ns,
-        "launches": task.launches,
-        "paced": task.paced,
-        "detail": ", ".join(f"{key} {value:,}" for key, value in sorted(task.detail.items())),
-    }

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 LIBRARY = "libnvidia-ml.so.1"
-_SUCCESS, _INSUFFICIENT_SIZE = 0, 7
+_SUCCESS, _NOT_SUPPORTED, _INSUFFICIENT_SIZE = 0, 3, 7
 _TEMPERATURE_GPU, _PCIE_TX, _PCIE_RX = 0, 0, 1
 _CLOCKS = {"sm": 1, "memory": 2}
 _MAX_PROCESSES = 4096
@@ -78,8 +78,10 @@ class NvmlDevice:
             raise NvmlUnavailableError(f"NVML could not be opened: {error}") from None
         self._check("nvmlInit_v2")
         self._handle = ctypes.c_void_p()
-        name = f"GPU-{uuid.UUID(bytes=device_uuid)}".encode()
-        self._check("nvmlDeviceGetHandleByUUID", name, ctypes.byref(self._handle))
+        # A MIG instance goes by a name of its own.
+        names = [f"{kind}-{uuid.UUID(bytes=device_uuid)}".encode() for kind in ("MIG", "GPU")]
+        if self._call("nvmlDeviceGetHandleByUUID", names[0], ctypes.byref(self._handle)):
+            self._check("nvmlDeviceGetHandleByUUID", names[1], ctypes.byref(self._handle))
 
     def driver_version(self) -> str:
         """Such as "570.86.15"; "" where it is not told."""
@@ -89,6 +91,27 @@ class NvmlDevice:
             if self._call("nvmlSystemGetDriverVersion", text, ctypes.c_uint(80))
             else text.value.decode("utf-8", "replace")
         )
+
+    def mig(self) -> tuple[str, tuple[int, int] | None] | str:
+        """("instance", its GPU and compute instance), ("on", None) or ("off", None); the reason where it is not told.
+
+        "on" is a whole card that is divided.
+        """
+        is_instance = ctypes.c_uint()
+        if not self._call("nvmlDeviceIsMigDeviceHandle", self._handle, ctypes.byref(is_instance)) and is_instance.value:
+            instances = (ctypes.c_uint(), ctypes.c_uint())
+            for which, number in zip(("Gpu", "Compute"), instances, strict=True):
+                if reason := self._call(f"nvmlDeviceGet{which}InstanceId", self._handle, ctypes.byref(number)):
+                    return reason
+            return "instance", (instances[0].value, instances[1].value)
+        now, pending = ctypes.c_uint(), ctypes.c_uint()
+        function = self._function("nvmlDeviceGetMigMode")
+        if function is None:
+            return "this NVML has no nvmlDeviceGetMigMode"
+        code = function(self._handle, ctypes.byref(now), ctypes.byref(pending))
+        if code not in (_SUCCESS, _NOT_SUPPORTED):
+            return self._words(code)
+        return ("on" if code == _SUCCESS and now.value else "off"), None
 
     def utilization(self) -> tuple[Reading, Reading]:
         """Per cent of the time in which a kernel ran, and in which memory was read or written."""

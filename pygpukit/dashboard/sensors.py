@@ -47,6 +47,7 @@ class DeviceSampler:
         self._device, self._library, self._uuid = device, library, device_uuid
         self._nvml: NvmlDevice | None = None
         self._reason = ""
+        self._shared = ""
         self._opened = False
         self._samples = 0
         self._pcie: Values = {}
@@ -70,7 +71,7 @@ class DeviceSampler:
         return {
             "type": "device",
             "tNs": _core.now_ns(),
-            "source": f"NVML, driver {nvml.driver_version()}" if nvml is not None else self._reason,
+            "source": f"NVML, driver {nvml.driver_version()}{self._shared}" if nvml is not None else self._reason,
             "fields": fields,
             "processes": []
             if isinstance(found, str)
@@ -80,6 +81,7 @@ class DeviceSampler:
     def _open(self) -> None:
         try:
             self._nvml = open_nvml(self._device, self._library, self._uuid)
+            self._shared = _sharing(self._nvml, self._device if self._uuid is None else None)
         except NvmlUnavailableError as error:
             self._reason = str(error)
 
@@ -121,3 +123,14 @@ def _name(pid: int) -> str:
         return Path(f"/proc/{pid}/comm").read_text(encoding="utf-8", errors="replace").strip()
     except OSError:
         return "not told"
+
+
+def _sharing(nvml: NvmlDevice, device: int | None) -> str:
+    """What is said of a device that the system divides or shares; nothing of one that it does not. None: no device."""
+    found = nvml.mig()
+    mode, instance = ("off", None) if isinstance(found, str) else found
+    text = "" if mode == "off" else f", MIG {mode}"
+    if instance is not None:
+        text += f" {instance[0]}/{instance[1]}"
+    served = device is not None and _core.native.device_info(device)["mps"] == 1
+    return text + (", MPS on" if served else "")

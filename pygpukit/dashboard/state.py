@@ -9,7 +9,7 @@ from typing import Any
 
 from pygpukit import _core
 from pygpukit.dashboard import cell_figures
-from pygpukit.dashboard.feed import task_row
+from pygpukit.dashboard.rows import task_row
 from pygpukit.dashboard.trace import Entry, TraceError
 
 _HEADER = struct.Struct("<IHHHHIQQQQQQ")

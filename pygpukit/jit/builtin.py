@@ -7,12 +7,12 @@ for, so that all of them can be compiled ahead of time on a machine without a GP
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import cache
+from functools import cache, partial
 from importlib import import_module
 
 from pygpukit._core import native
 from pygpukit.core.errors import NvrtcError, NvrtcErrorCode
-from pygpukit.jit import bundle, nvrtc
+from pygpukit.jit import bundle, nvrtc, slicing
 from pygpukit.jit.compiler import compile_source
 from pygpukit.jit.image import Image
 
@@ -65,8 +65,15 @@ def kernel(source_key: str, name_expression: str, params: Sequence[Parameter]) -
     if found is None:
         image = _image(source_key, name_expression)
         function = native.Module(image.image).function(image.symbol(name_expression))
-        found = _kernels[key] = native.Kernel(function, name_expression.replace("pk::", ""), params)
+        name = name_expression.replace("pk::", "")
+        found = _kernels[key] = native.Kernel(function, name, params)
+        slicing.remember(function, name, partial(_sliced, image, image.symbol(name_expression), name))
     return found
+
+
+def _sliced(image: Image, symbol: str, name: str) -> tuple[int, object]:
+    variant = slicing.variant_of(image, symbol, name, [])
+    return variant.handle, variant
 
 
 def _image(source_key: str, name_expression: str) -> Image:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import struct
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from functools import cached_property
 from math import prod
 from typing import TYPE_CHECKING, Any
@@ -22,6 +23,7 @@ from pygpukit.jit.configuration import Extent, is_index
 from pygpukit.jit.plan import parameter_plan
 
 if TYPE_CHECKING:
+    from pygpukit.jit.image import Image
     from pygpukit.jit.kernel import JITKernel
     from pygpukit.jit.signature import KernelSignature
     from pygpukit.jit.unit import Unit
@@ -163,12 +165,72 @@ def sliced_ptx(unit: Unit, signature: KernelSignature, newest: tuple[int, int] |
 
     Raises UnsliceableError.
     """
-    if not unit.image.ptx:
-        raise UnsliceableError(f"{signature.name} has no PTX to make a sliced variant of", "NoPtx")
-    return _core.slice_ptx(unit.image.ptx, unit.symbol(signature), unit.variable_symbols(), newest)
+    return _rewritten(unit.image, unit.symbol(signature), signature.name, unit.variable_symbols(), newest)
 
 
+def _rewritten(
+    image: Image, symbol: str, name: str, variables: list[str], newest: tuple[int, int] | None = None
+) -> str:
+    if not image.ptx:
+        raise UnsliceableError(f"{name} has no PTX to make a sliced variant of", "NoPtx")
+    return _core.slice_ptx(image.ptx, symbol, variables, newest)
+
+
+def variant_of(image: Image, symbol: str, name: str, variables: list[str]) -> native.Function:
+    """A new sliced variant of a kernel in an image with these variables that the host can write. Raises
+    UnsliceableError."""
+    text = _rewritten(image, symbol, name, variables, newest_ptx())
+    return native.Module(text.encode() + b"\0").function(symbol)
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How the sliced variant of a kernel is made. make(): its handle, and what the caller keeps for as long as the
+    variant is to live; raises UnsliceableError. Call it with the device current."""
+
+    name: str
+    device: int
+    make: Callable[[], tuple[int, object]]
+
+
+_KEPT = 256  # kernels: their images are kept with them
+_recipes: dict[int, Recipe] = {}  # by the kernel's handle, the oldest first
 _lock = threading.Lock()
+
+
+def remember(function: native.Function, name: str, make: Callable[[], tuple[int, object]]) -> None:
+    """How the sliced variant of a kernel is made, should a gate ask for it. `make` holds on to no module.
+
+    A gate cuts launches into whole waves. So a kernel whose blocks wait for each other is safe: they must all be on the
+    device at once, in a grid of one wave, which is never cut.
+    """
+    with _lock:
+        _recipes.pop(function.handle, None)
+        _recipes[function.handle] = Recipe(name, native.current_device(), make)
+        if len(_recipes) > _KEPT:
+            del _recipes[next(iter(_recipes))]
+
+
+def recipe(handle: int) -> Recipe | None:
+    """What was remembered of a kernel."""
+    with _lock:
+        return _recipes.get(handle)
+
+
+def remember_unit(unit: Unit, signature: KernelSignature, function: native.Function) -> None:
+    """remember() for a kernel of a unit. Launchers may outlive both, so that neither is needed to make the variant."""
+    image, symbol, name, handle = unit.image, unit.symbol(signature), signature.name, function.handle
+    variables = unit.variable_names
+
+    def make() -> tuple[int, object]:
+        if signature.cluster_dims:
+            raise UnsliceableError("it has __cluster_dims__: blocks of a cluster run together", "Cluster")
+        if image.kind == "sim":
+            return handle, None
+        variant = variant_of(image, symbol, name, variables())
+        return variant.handle, variant
+
+    remember(function, name, make)
 
 
 def sliced_function(unit: Unit, signature: KernelSignature) -> native.Function:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Mapping, Sequence
-from functools import cached_property
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 from weakref import WeakValueDictionary
 
@@ -118,7 +118,11 @@ class Unit:
 
     def function(self, signature: KernelSignature) -> native.Function:
         """The kernel in the module. Raises as module()."""
-        return self.module(signature.name).function(self.symbol(signature))
+        from pygpukit.jit.slicing import remember_unit
+
+        function = self.module(signature.name).function(self.symbol(signature))
+        remember_unit(self, signature, function)
+        return function
 
     def symbol(self, signature: KernelSignature) -> str:
         """The kernel's name in the image."""
@@ -130,8 +134,12 @@ class Unit:
 
     def variable_symbols(self) -> list[str]:
         """Names in the image of the variables that the host can write."""
-        found = scan_variables(self.source, parse_options(self.options, self._defines).defines)
-        return [self.image.symbol(one.expression) for one in found if not one.constant]
+        return self.variable_names()
+
+    @property
+    def variable_names(self) -> Callable[[], list[str]]:
+        """variable_symbols() without the unit."""
+        return partial(_variable_symbols, self.source, self.options, self._defines, self.image)
 
     def variable_place(self, variable: Variable) -> tuple[int, int]:
         """(address, bytes) in the module. Raises as module(), and GPUError when the compiler left the variable out."""
@@ -167,3 +175,10 @@ def _instantiated(found: Sequence[KernelSignature], expressions: Sequence[str]) 
                 f"Function {expression!r} not found: no template {base!r} in the source (templates: {known})"
             )
     return out
+
+
+def _variable_symbols(
+    source: str, options: Sequence[str], defines: Mapping[str, object] | None, image: Image
+) -> list[str]:
+    found = scan_variables(source, parse_options(options, defines).defines)
+    return [image.symbol(one.expression) for one in found if not one.constant]

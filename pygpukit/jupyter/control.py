@@ -6,7 +6,9 @@ from anywhere else, or ipykernel would route its requests behind the running cel
 
 from __future__ import annotations
 
+import re
 import sys
+import threading
 import uuid
 from collections.abc import Callable
 from typing import Any
@@ -22,6 +24,7 @@ TARGET = "pygpukit.control.v1"
 VERSION = 1
 TELEMETRY_VERSION = 1
 SESSION = uuid.uuid4().hex
+_COMM_ID = re.compile(r"[\w-]{1,64}", re.ASCII)
 
 _POOL_FIELDS = (
     "quota",
@@ -94,6 +97,24 @@ def _hello(_args: dict[str, Any]) -> dict[str, Any]:
 
 def _status(_args: dict[str, Any]) -> dict[str, Any]:
     return status.live()
+
+
+def _follow(args: dict[str, Any]) -> dict[str, Any]:
+    # A handler that runs on the main thread hears a page between cells only.
+    _feed.follow(_comm_of("follow", args), threading.current_thread() is not threading.main_thread())
+    return {}
+
+
+def _leave(args: dict[str, Any]) -> dict[str, Any]:
+    _feed.leave(_comm_of("leave", args))
+    return {}
+
+
+def _comm_of(action: str, args: dict[str, Any]) -> str:
+    name = args.get("comm")
+    if not isinstance(name, str) or not _COMM_ID.fullmatch(name):
+        raise RequestError(f"{action} needs args {{'comm': id of the page's end of the status feed}}")
+    return name
 
 
 def _snapshot(_args: dict[str, Any]) -> dict[str, Any]:
@@ -169,6 +190,8 @@ def _schedulers() -> list[Any]:
 _ACTIONS: dict[str, Callable[[dict[str, Any]], Any]] = {
     "hello": _hello,
     "status": _status,
+    "follow": _follow,
+    "leave": _leave,
     "snapshot": _snapshot,
     "cancel": _cancel,
     **actions.ACTIONS,
@@ -179,6 +202,7 @@ _ACTIONS: dict[str, Callable[[dict[str, Any]], Any]] = {
 }
 _feed = feed.Feed()
 _reports: list[Reports] = []  # of the shells that are served
+_managers: list[Any] = []  # of comms, of those shells
 
 
 def serve(reports: Reports) -> None:
@@ -192,36 +216,38 @@ def dismiss(reports: Reports) -> None:
 
 
 def tell(message: dict[str, Any], timeout_s: float) -> bool:
-    """Send a message to each page that has the status feed open; waits so long for a first. False when none had it."""
+    """Send a message to each page that follows the status; waits so long for one that has it. False when none had."""
     return _feed.tell(message, timeout_s)
 
 
 def _opened(comm: Any, _message: Any) -> None:
-    """A page opened the channel: answer every request on it."""
-    comm.on_msg(lambda message: comm.send(answer(message["content"]["data"])))
+    """A page opened the channel: answer every request on it, for as long as the extension is loaded."""
 
+    def asked(message: Any) -> None:
+        if _managers:
+            comm.send(answer(message["content"]["data"]))
+        else:
+            comm.close()
 
-def _feed_opened(comm: Any, message: Any) -> None:
-    """A page opened the status feed."""
-    _feed.opened(comm, message)
+    comm.on_msg(asked)
 
 
 def install(shell: Any) -> bool:
-    """Register control channel and status feed with the shell's kernel; False in a terminal, which has no comms."""
+    """Register the control channel with the shell's kernel; False in a terminal, which has no comms."""
     manager = _comm_manager(shell)
     if manager is None:
         return False
     manager.register_target(TARGET, _opened)
-    manager.register_target(feed.TARGET, _feed_opened)
+    _managers.append(manager)
     return True
 
 
 def remove(shell: Any) -> None:
-    """Take the targets back."""
+    """Take the target back, and serve no page any more."""
     manager = _comm_manager(shell)
     if manager is not None and TARGET in manager.targets:
         manager.unregister_target(TARGET, _opened)
-        manager.unregister_target(feed.TARGET, _feed_opened)
+        _managers.remove(manager)
         _feed.close()
 
 

@@ -11,7 +11,7 @@ from pygpukit.jupyter.ledger import Ledger
 from pygpukit.jupyter.magics import CudaMagics
 from pygpukit.jupyter.reports import Reports
 
-_MAGICS = (("cell", "cuda"), ("line", "gpu"), ("line", "cuda_reset"))
+_MAGICS = (("cell", "cuda"), ("line", "gpu"), ("line", "gpu_timing"), ("line", "cuda_reset"))
 _ABSENT = object()
 
 _installed: weakref.WeakKeyDictionary[Any, _Installed] = weakref.WeakKeyDictionary()

@@ -56,6 +56,8 @@ class Ledger:
         self._shell.events.unregister("pre_run_cell", self.begin)
         self._shell.events.unregister("post_run_cell", self.end)
         self._output.remove()
+        for cell in reversed(self._stack):
+            cell.mark.time.end()
         self._stack.clear()
         native.set_cell(0, None)
 
@@ -91,7 +93,7 @@ class Ledger:
         cell = self._stack.pop()
         wall_ns = _core.now_ns() - cell.begin_ns
         _core.ring_push(_CELL_END, cell=cell.id, a=cell.number, b=wall_ns)
-        cell_figures.ledger.add(cell_figures.measure(cell.mark, cell.id, cell.number, wall_ns))
+        cell_figures.ledger.add(cell_figures.measure(cell.mark, cell.id, cell.number, wall_ns), cell.mark.time)
         outer = self.current
         native.set_cell(outer.id if outer else 0, outer.filename if outer else None)
 

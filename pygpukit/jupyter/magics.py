@@ -1,5 +1,5 @@
 """%%cuda: compile the cell, bind its kernels and, when asked, launch one. %gpu: one line on device and pool.
-%cuda_reset: what to do after a fault."""
+%gpu_timing: how cells are timed. %cuda_reset: what to do after a fault."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import Any
 from IPython.core.error import UsageError
 from IPython.core.magic import Magics, cell_magic, line_magic, magics_class, no_var_expand
 
+from pygpukit._core import native
 from pygpukit.core.backend import backend
 from pygpukit.jupyter import isolated, status
 from pygpukit.jupyter.card import CellResult
@@ -87,6 +88,21 @@ class CudaMagics(Magics, Defaults):  # type: ignore[misc]
             raise UsageError(f"%gpu takes no arguments, got {line.strip()!r}")
         backend()
         print(status.line(status.fields()))
+
+    @line_magic
+    def gpu_timing(self, line: str) -> None:
+        """How the GPU time of cells is measured from here on: on, exact or off. Without a word, print which.
+
+        on: from the first to the last work of each stretch without a pause. exact: each launch between two events of
+        its own, which costs about 2 us a launch on the device's side of the program. off: not at all.
+        """
+        if line.strip():
+            try:
+                native.set_launch_timing(line.strip())
+            except ValueError as error:
+                raise UsageError(f"%gpu_timing: {error}") from None
+        else:
+            print(native.launch_timing())
 
     @line_magic
     def cuda_reset(self, line: str) -> None:

@@ -104,7 +104,7 @@ def _side() -> native.Stream:
 
 @cache
 def _stream_of(device: int) -> native.Stream:
-    return native.Stream()
+    return native.Stream(whole=True)  # it outlives the task that first needs it
 
 
 def _pack(mask: GPUArray, array: GPUArray | None, starts: GPUArray, out: GPUArray, early: bool) -> None:

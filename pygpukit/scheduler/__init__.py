@@ -1,27 +1,68 @@
-"""Scheduling: submit functions with their memory, compute share and priority, and see what becomes of them."""
+"""Scheduling: submit functions with their memory, compute share and priority, and see what becomes of them.
 
+For models that stay: create_context(), a part of a device with a stream, a share and a limit of its own.
+"""
+
+from pygpukit.scheduler.contexts import (
+    SchedulerStats,
+    context_session,
+    create_context,
+    destroy_context,
+    get_context,
+    initialize,
+    is_session_active,
+    list_contexts,
+    reset,
+    session,
+    stats,
+)
 from pygpukit.scheduler.events import TaskEvent, TaskEvents
+from pygpukit.scheduler.execution import CommandStats, ContextStats, ExecutionContext
+from pygpukit.scheduler.futures import AsyncKernelRequest, KernelFuture, KernelResult, kernel_handle
 from pygpukit.scheduler.partitions import isolation_levels, partition_limits
-from pygpukit.scheduler.scheduler import Scheduler, all_schedulers, live_cores
+from pygpukit.scheduler.processes import WorkerRecord
+from pygpukit.scheduler.scheduler import Scheduler, adjustments, all_schedulers, live_cores
 from pygpukit.scheduler.task import Task, TaskStats
 from pygpukit.scheduler.units import GB, KB, MB, TaskPolicy, TaskState
 
 HAS_RUST_BACKEND = True  # there is no other
+HAS_MULTI_LLM = True
 
 __all__ = [
     "GB",
+    "HAS_MULTI_LLM",
     "HAS_RUST_BACKEND",
     "KB",
     "MB",
+    "AsyncKernelRequest",
+    "CommandStats",
+    "ContextStats",
+    "ExecutionContext",
+    "KernelFuture",
+    "KernelResult",
     "Scheduler",
+    "SchedulerStats",
     "Task",
     "TaskEvent",
     "TaskEvents",
     "TaskPolicy",
     "TaskState",
     "TaskStats",
+    "WorkerRecord",
+    "adjustments",
     "all_schedulers",
+    "context_session",
+    "create_context",
+    "destroy_context",
+    "get_context",
+    "initialize",
+    "is_session_active",
     "isolation_levels",
+    "kernel_handle",
+    "list_contexts",
     "live_cores",
     "partition_limits",
+    "reset",
+    "session",
+    "stats",
 ]

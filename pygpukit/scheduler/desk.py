@@ -12,15 +12,18 @@ import math
 import threading
 import time
 import weakref
-from collections.abc import Callable
+from typing import Any, cast
 
 from pygpukit import _core
 from pygpukit._core import native
+from pygpukit.core.errors import InvalidSpecError
 from pygpukit.scheduler import runner
+from pygpukit.scheduler.processes import Processes
 from pygpukit.scheduler.task import Task
 
 _LONG_S = 3600.0  # waits end earlier, by wake()
 _POLL_S = 0.02
+_LOOK_S = 0.5
 
 
 class Desk:
@@ -28,9 +31,10 @@ class Desk:
 
     def __init__(self, core: _core.SchedulerCore) -> None:
         self._core = core
+        self.processes = Processes(core)
         self._tasks: dict[str, Task] = {}
         self._ended: weakref.WeakValueDictionary[str, Task] = weakref.WeakValueDictionary()
-        self._lock = threading.Lock()  # over the tasks, those that have ended and _seen
+        self._lock = threading.Lock()  # over a task's way from those on the desk to those that have ended, and _seen
         self._seen = 0
         self._starting = threading.Lock()
         self._threads: list[threading.Thread] = []
@@ -41,14 +45,20 @@ class Desk:
     def running(self) -> bool:
         return bool(self._threads)
 
-    def put(self, make: Callable[[], Task]) -> Task:
-        """Make and submit a task. A dispatcher may be handed it before `make` returns: it waits for this."""
-        with self._lock:
-            task = make()
-            self._tasks[task.id] = task
-        if task._last.phase == "Rejected":
+    def put(self, task: Task, request: tuple[Any, ...]) -> None:
+        """Submit a task. It is on the desk before the core has it, which may hand it to a dispatcher at once.
+
+        Raises InvalidSpecError; the task is gone from the desk then.
+        """
+        if self._tasks.setdefault(task.id, task) is not task:
+            raise InvalidSpecError(f"task_id={task.id!r} is taken; choose another", "task_id")
+        try:
+            taken_in = self._core.submit(*request)
+        except BaseException:
+            self._tasks.pop(task.id, None)
+            raise
+        if not taken_in:
             self.settle()
-        return task
 
     def find(self, task_id: str) -> Task | None:
         """The object that submit() returned, as long as the task is unfinished or something else holds it."""
@@ -89,6 +99,7 @@ class Desk:
 
     def step(self) -> Task | None:
         """Run one task on the calling thread; raise again what it raised that is no Exception."""
+        session = native.swap_session(None)
         before, stream = self._core.taken(), native.current_stream()  # not empty in a step within a task
         try:
             task = self._run_next(0.0)
@@ -100,6 +111,8 @@ class Desk:
             runner.leave(stream)
             self.settle()
             raise
+        finally:
+            native.swap_session(session)
         self.settle()
         error = None if task is None else task._error
         if error is not None and not isinstance(error, Exception):
@@ -111,7 +124,8 @@ class Desk:
         if threading.current_thread() in self._threads:
             raise RuntimeError("a task cannot wait for its own scheduler to finish; close it outside")
         while tasks := list(self._tasks.values()):
-            concurrent.futures.wait([task._future for task in tasks])
+            # Again after a while: a submission under way may yet be refused, and then nobody tells.
+            concurrent.futures.wait([task._future for task in tasks], timeout=_LOOK_S)
 
     def shut(self, patience_s: float = math.inf) -> None:
         """Cancel what is left and stop for good."""
@@ -122,10 +136,12 @@ class Desk:
                 self._core.cancel(task_id)
         self.settle()
         self.stop(patience_s)
+        self.processes.close()
 
     def disown(self, core: _core.SchedulerCore) -> None:
         """In a forked child: other locks, no threads, and a core that refuses."""
         self._core = core
+        self.processes = cast(Processes, core)  # which refuses as well; the workers are the parent's
         self._lock, self._starting = threading.Lock(), threading.Lock()
         self._threads = []
 
@@ -133,6 +149,7 @@ class Desk:
         """Nobody holds the scheduler any more: let the threads go, without waiting for them."""
         self._stopping.set()
         self._core.close()
+        self.processes.abandon()
 
     def _dispatch(self, stopping: threading.Event) -> None:
         while not stopping.is_set():
@@ -149,8 +166,7 @@ class Desk:
         task_id = self._core.next(timeout_s)
         if task_id is None:
             return None
-        with self._lock:
-            task = self._tasks.get(task_id)
+        task = self._tasks.get(task_id)
         if task is None:  # cancelled and settled since, or its submission was interrupted
             self._core.cancel(task_id)
             self._core.finish(task_id)
@@ -158,8 +174,16 @@ class Desk:
         runner.run(self._core, task, self._stream)
         return task
 
-    def _stream(self) -> native.Stream:
-        """The calling thread's own stream: tasks that run at the same time never share one."""
-        if not hasattr(self._local, "stream"):
-            self._local.stream = native.Stream()
-        return self._local.stream
+    def _stream(self, space: _core.Space | None) -> native.Stream:
+        """The calling thread's own stream in a space: tasks that run at the same time never share one."""
+        if not hasattr(self._local, "streams"):
+            self._local.streams = {}
+        streams: dict[tuple[int, int], tuple[_core.Space | None, native.Stream]] = self._local.streams
+        # Streams on the whole device are all alike, on each device its own.
+        key = (space.serial if space is not None and space.handle else 0, native.current_device())
+        if key not in streams:
+            for old, (gone, _) in list(streams.items()):
+                if old[0] and gone is not None and gone.retired:
+                    del streams[old]
+            streams[key] = (space, native.Stream())
+        return streams[key][1]

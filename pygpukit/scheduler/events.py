@@ -99,6 +99,7 @@ def prometheus(totals: Mapping[str, int], partitions: Mapping[str, Mapping[str, 
         ("memory_used_bytes", "Memory that tasks of a partition reserve."),
         ("memory_quota_bytes", "Memory that a partition keeps."),
         ("unfinished_tasks", "Tasks of a partition that have not ended."),
+        ("sms", "Multiprocessors that a partition has to itself."),
     ):
         samples = [(f'{{partition="{_escaped(name)}"}}', values[field]) for name, values in partitions.items()]
         if samples:

@@ -19,3 +19,6 @@ class Inherited:
 
     def close(self) -> None:
         """Called when the copy is collected; there is nothing to close."""
+
+    def abandon(self) -> None:
+        """As close()."""

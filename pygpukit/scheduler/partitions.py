@@ -31,7 +31,8 @@ def partition_limits(
     borrow_*: how far its tasks may go over the quota together, out of what others lend or no one keeps.
     lend_*: how much of the quota others may use while it lies idle; its own tasks then wait for theirs to end.
     priorities: lowest and highest priority of its tasks. weight: turns at the dispatcher, against other partitions.
-    max_streams: most tasks of it that run at a time. isolation: see isolation_levels(); "shared" is what there is.
+    max_streams: most tasks of it that run at a time. isolation: see isolation_levels(): "shared", "sm" for
+    multiprocessors of its own, which needs bandwidth, or "process" for a worker process, which runs one task at a time.
     """
     try:
         lowest, highest = priorities

@@ -3,35 +3,58 @@
 from __future__ import annotations
 
 import contextlib
+from abc import ABC, abstractmethod
 from collections.abc import Callable
+from typing import NoReturn
 
 from pygpukit import _core
 from pygpukit._core import native
 from pygpukit.core.errors import CompileError, DriverError, OutOfMemoryError
+from pygpukit.scheduler import slicer
 from pygpukit.scheduler.task import Task
 
 # The driver's numbers for faults after which a context answers nothing else any more.
 _STICKY = {700, 702, 709, 710, 714, 715, 716, 717, 718, 719}
 _MAX_ERROR_CHARS = 1000
+StreamOf = Callable[[_core.Space | None], native.Stream]
 
 
-def run(core: _core.SchedulerCore, task: Task, own_stream: Callable[[], native.Stream]) -> None:
+class Elsewhere(ABC):
+    """A task's function that does not run on this thread."""
+
+    @abstractmethod
+    def run(self, core: _core.SchedulerCore, task: Task, own_stream: StreamOf) -> None:
+        """As run() below."""
+
+    def __call__(self) -> NoReturn:
+        raise TypeError("it does not run here")
+
+
+def run(core: _core.SchedulerCore, task: Task, own_stream: StreamOf) -> None:
     """Run a task that the core has just marked Running, and report its outcome to the core.
 
     It has succeeded once its function has returned and the stream is idle. Whatever is raised ends up in the task;
     KeyboardInterrupt cancels it.
     """
+    if isinstance(task.fn, Elsewhere):
+        task.fn.run(core, task, own_stream)
+        return
     error: BaseException | None = None
     task._error = None  # of an earlier run
     stream: native.Stream | None = None
+    space: _core.Space | None = None
     before = native.current_stream()
     try:
         fn = task.fn
         if fn is not None:  # else it was cancelled a moment ago
-            stream = own_stream()
+            slicer.start()
+            space = core.enter_space(task.partition)
+            native.set_space(space)  # for the streams that it makes itself, too
+            stream = own_stream(space)
             native.set_current_stream(stream)
             native.set_tenant(_core.intern(task.name))
             native.enter_context(core.context(task.id))
+            task._context.run(native.swap_session, None)  # it was submitted in one, perhaps
             task._value = task._context.run(fn)
             stream.synchronize()
     except BaseException as raised:
@@ -45,17 +68,28 @@ def run(core: _core.SchedulerCore, task: Task, own_stream: Callable[[], native.S
                 stream.synchronize()
     finally:
         leave(before)
+        if space is not None:
+            core.leave_space(space)
+    report(core, task.id, error)
+
+
+def report(
+    core: _core.SchedulerCore, task_id: str, error: BaseException | None, *, lost: bool = False, reason: str = ""
+) -> None:
+    """Tell the core how a run ended. lost: with its worker. reason: the core's name for it; "": by the error's type."""
     if error is None:
-        core.finish(task.id)
+        core.finish(task_id)
     else:
-        core.finish(task.id, f"{type(error).__name__}: {error}"[:_MAX_ERROR_CHARS], _reason(error))
+        text = f"{type(error).__name__}: {error}"[:_MAX_ERROR_CHARS]
+        core.finish(task_id, text, reason or _reason(error), lost)
 
 
 def leave(stream: native.Stream) -> None:
     """Go back to no context and to this stream."""
+    native.set_current_stream(stream)  # first: it leaves sessions that the function left open
     native.leave_context()
+    native.set_space(None)
     native.set_tenant(0)
-    native.set_current_stream(stream)
 
 
 def _reason(error: BaseException) -> str:

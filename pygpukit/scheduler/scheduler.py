@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import contextlib
 import functools
 import inspect
 import itertools
@@ -17,14 +18,16 @@ from pygpukit import _core
 from pygpukit._core import native
 from pygpukit.core.backend import ensure
 from pygpukit.core.errors import InvalidSpecError
-from pygpukit.scheduler import events, shares, units
+from pygpukit.scheduler import events, processes, shares, slicer, units
 from pygpukit.scheduler.desk import Desk
 from pygpukit.scheduler.events import TaskEvents
 from pygpukit.scheduler.forked import Inherited
 from pygpukit.scheduler.partitions import partition_limits
+from pygpukit.scheduler.processes import WorkerRecord
 from pygpukit.scheduler.task import Task, TaskStats
 
 _MAX_NAME_BYTES = 256
+_PPM = 1_000_000
 _EXIT_PATIENCE_S = 1.0
 _RECORD_FIELDS = (
     "number",
@@ -47,6 +50,7 @@ _RECORD_FIELDS = (
     "started_ns",
     "finished_ns",
     "launches",
+    "slices",
     "gpu_ns",
     "paced",
 )
@@ -86,6 +90,7 @@ class Scheduler:
             self.total_memory, max_queue=queue, max_finished=max(4096, 2 * queue)
         )
         self.closed = False
+        self._has_processes = False  # no submission asks for them before there can be any
         self._desk = Desk(self.core)
         self._prefix = os.urandom(4).hex() + "-"
         self._count = itertools.count(1)
@@ -108,6 +113,7 @@ class Scheduler:
         name: str | None = None,
         partition: str | None = None,
         retry: SupportsIndex | None = None,
+        idempotent: bool = False,
         memory_limit: units.MemoryLike = None,
         bandwidth_limit: SupportsFloat | None = None,
         estimate: SupportsFloat | None = None,
@@ -124,52 +130,85 @@ class Scheduler:
         deadline: seconds from now; a task that has not ended by then is Expired, and one that cannot end by then as far
         as run times so far tell, or estimate (seconds of run time), is Rejected.
         retry: how often to run `fn` again when it fails, after 10 ms, then 20 and so on up to 1 s.
+        idempotent: `fn` may run twice: it starts over, once, when the worker of its partition was lost under it.
         task_id: an id of your own; None makes one. name: for dashboards; None = the function's.
 
         A well-formed task that can never be admitted comes back in phase Rejected, with reason and numbers; its
-        result() raises TaskRejectedError. Raises InvalidSpecError naming the field for a malformed request or taken id.
+        result() raises TaskRejectedError. Raises InvalidSpecError naming the field for a malformed request or taken id,
+        and for a function or argument that cannot travel to the process of its partition (docs/partitions.md).
         """
         share_limit = None if bandwidth_limit is None else units.parse_share(bandwidth_limit, "bandwidth_limit")
-        if not callable(fn) or _is_async(fn):
-            raise InvalidSpecError(f"fn={fn!r}; give a function that is not async", "fn")
+        label = _name_of(fn)
+        if name is not None:
+            label = units.parse_text(name, "name")
+        where = "" if partition is None else units.parse_text(partition, "partition")
+        process = self.core.worker_partition(where) if self._has_processes else None
         # Most of these are left out mostly, and a submission is to cost little: those are not parsed.
+        identity = f"{self._prefix}{next(self._count)}" if task_id is None else units.parse_text(task_id, "task_id")
         request = (
-            self._prefix + str(next(self._count)) if task_id is None else units.parse_text(task_id, "task_id"),
-            _name_of(fn) if name is None else units.parse_text(name, "name"),
+            identity,
+            label,
             0 if memory is None else units.parse_memory(memory),
             0 if bandwidth is None else units.parse_share(bandwidth),
             None if policy is None else units.parse_policy(policy),
             units.parse_priority(priority),
             None if depends_on == () else units.parse_ids(depends_on),
             0 if deadline is None else units.parse_deadline(deadline, _core.now_ns()),
-            False,
+            bool(idempotent),
             None if memory_limit is None else units.parse_memory(memory_limit, "memory_limit"),
             share_limit,
-            "" if partition is None else units.parse_text(partition, "partition"),
+            process or where,
             0 if estimate is None else units.parse_estimate(estimate),
             None if retry is None else units.parse_retry(retry),
         )
-        call = functools.partial(fn, *args, **kwargs) if args or kwargs else fn
-
-        def make() -> Task:
-            if task_id is not None and self.core.get(task_id) is not None:
-                # The core would take an equal request for the same task, but cannot know whether the function is.
-                raise InvalidSpecError(f"task_id={task_id!r} is taken; choose another", "task_id")
-            record = self.core.submit(*request)
-            if record.reason == "InvalidSpec":
-                raise InvalidSpecError(f"{record.name}: {record.error}", record.field)
-            return Task(self, record, call)
-
-        return self._desk.put(make)
+        if process is None:
+            call = functools.partial(fn, *args, **kwargs) if args or kwargs else fn
+        else:
+            call = self._desk.processes.call(process, fn, args, kwargs)
+        task = Task(self, identity, label, call)
+        self._desk.put(task, request)
+        return task
 
     def cancel(self, task: Task | str) -> bool:
-        """Cancel a task; False when it had ended before. A function under way launches nothing more.
+        """Cancel a task; False when it had ended before. A function under way launches nothing more; in a partition of
+        isolation "process" it ends with its worker.
 
         Raises KeyError for an unknown task.
         """
         cancelled = self.core.cancel(units.parse_id(task))
         self._desk.settle()
         return cancelled
+
+    # ---- changes under way ----
+
+    def set_priority(self, task: Task | str, priority: SupportsIndex) -> None:
+        """Serve an unfinished task by another priority from now on.
+
+        One that waits moves in its line, one that is admitted may have to give way, and one that runs goes on. Raises
+        InvalidSpecError for what is no priority or one that its partition does not allow, KeyError for an unknown task
+        and RuntimeError for one that has ended; nothing changes then.
+        """
+        self.core.adjust(units.parse_id(task), priority=units.parse_priority(priority))
+        self._adjusted()
+
+    def set_share(self, task: Task | str, bandwidth: SupportsFloat, *, limit: SupportsFloat | None = None) -> None:
+        """Promise an unfinished task another share of the device, from 0 to 1, from now on; what runs is paced by it.
+
+        limit: how far it may go over that; None = as it is, and of a guaranteed task always the share. A task that runs
+        gets more only out of what is free, and then before those that wait. Raises InvalidSpecError naming the field
+        for a share that cannot be had, KeyError for an unknown task and RuntimeError for one that has ended; nothing
+        changes then.
+        """
+        limit_ppm = None if limit is None else units.parse_share(limit, "bandwidth_limit")
+        share_ppm = units.parse_share(bandwidth)
+        self.core.adjust(units.parse_id(task), share_ppm=share_ppm, share_limit_ppm=limit_ppm)
+        self._adjusted()
+
+    def _adjusted(self) -> None:
+        """A change that no event tells of: dashboards look at the version."""
+        global _adjustments
+        _adjustments += 1
+        self._desk.settle()
 
     # ---- partitions ----
 
@@ -181,21 +220,58 @@ class Scheduler:
     def create_partition(self, partition_id: str, *, name: str | None = None, **limits: Any) -> None:
         """Keep a part of the device for the tasks of submit(partition=partition_id).
 
-        limits: as of partition_limits(). Tasks without a partition share what no partition keeps. Raises
-        InvalidSpecError naming the field; nothing changes then.
+        limits: as of partition_limits(). Tasks without a partition share what no partition keeps. With isolation="sm"
+        its tasks have multiprocessors to themselves, as many as `bandwidth` comes to, rounded up: partitions.get() and
+        snapshot() tell how many. Tasks under way keep to the old division until they end. Raises InvalidSpecError
+        naming the field; nothing changes then.
         """
         label = partition_id if name is None else units.parse_text(name, "name")
         identity = units.parse_text(partition_id, "partition")
-        self.partitions.create_partition(identity, label, partition_limits(**limits))
-        self._desk.settle()
+        made = partition_limits(**limits)
+        ensure()
+        if made.isolation == "process" and processes.AVAILABLE:
+            self.core.offer_processes()
+            self._has_processes = True
+        self.partitions.create_partition(identity, label, made)
+        self._desk.processes.end(identity)  # of an earlier partition of this id
+        self._adjusted()
 
     def resize_partition(self, partition_id: str, **limits: Any) -> None:
         """Give a partition new limits, all of them, whatever runs in it. Raises InvalidSpecError naming the field.
 
-        Tasks that hold more than the new limits keep it to their end; waiting ones that can never fit are Rejected.
+        Tasks that hold more than the new limits keep it to their end; waiting ones that can never fit are Rejected. The
+        level of isolation stays.
         """
-        self.partitions.resize_partition(units.parse_text(partition_id, "partition"), partition_limits(**limits))
-        self._desk.settle()
+        identity = units.parse_text(partition_id, "partition")
+        found = self.partitions.get(identity)
+        if found is not None:
+            limits.setdefault("isolation", found.limits.isolation)
+        self.partitions.resize_partition(identity, partition_limits(**limits))
+        self._adjusted()
+
+    def set_partition_share(self, partition_id: str, bandwidth: SupportsFloat) -> None:
+        """Keep another share of the device, from 0 to 1, for a partition; its other limits stay as they are.
+
+        Raises KeyError for an unknown partition and InvalidSpecError naming the field; nothing changes then.
+        """
+        share = units.parse_share(bandwidth) / _PPM
+        partition = self.partitions.get(units.parse_text(partition_id, "partition"))
+        if partition is None:
+            known = ", ".join(map(repr, self.partitions.partition_ids())) or "none"
+            raise KeyError(f"no partition {partition_id!r}; there is {known}")
+        self.partitions.resize_partition(partition_id, partition.limits.compute(share))
+        self._adjusted()
+
+    def delete_partition(self, partition_id: str) -> None:
+        """Remove a partition without unfinished tasks, and end its worker process if it has one. Raises
+        InvalidSpecError naming the field."""
+        identity = units.parse_text(partition_id, "partition")
+        self.partitions.delete_partition(identity)
+        self._desk.processes.end(identity)
+
+    def worker_processes(self) -> list[WorkerRecord]:
+        """How the worker processes of partitions of isolation "process" stand, as far as tasks have needed them."""
+        return self._desk.processes.records()
 
     # ---- running ----
 
@@ -216,7 +292,10 @@ class Scheduler:
         return self._desk.step()
 
     def close(self) -> None:
-        """Let the tasks already here end, then stop for good. Where nothing was started, they are cancelled instead."""
+        """Let the tasks already here end, then stop for good. Where nothing was started, they are cancelled instead.
+
+        Multiprocessors that its partitions have to themselves are given back.
+        """
         if self._desk.running:
             self._desk.drain()
         self._shut()
@@ -229,6 +308,11 @@ class Scheduler:
     def _shut(self, patience_s: float = math.inf) -> None:
         self.closed = True
         self._desk.shut(patience_s)
+        for name in self.partitions.partition_ids():  # others may have the multiprocessors now
+            found = self.partitions.get(name)
+            if found is not None and found.sms:
+                with contextlib.suppress(InvalidSpecError):  # a task that does not end keeps them
+                    self.partitions.delete_partition(name)
 
     def __enter__(self) -> Scheduler:
         self.start()
@@ -253,7 +337,7 @@ class Scheduler:
         record = self.core.get(wanted)
         task = self._desk.find(wanted)
         if task is None and record is not None:
-            task = Task(self, record, None)
+            task = Task(self, record.id, record.name, None)
             task._settle_without_value(record)
         return task
 
@@ -275,12 +359,13 @@ class Scheduler:
 
     def snapshot(self) -> dict[str, Any]:
         """Everything at one moment, as plain values: t_ns (the event ring's clock), next_sequence (of the next event),
-        totals (counts by phase, bytes, parts per million), tasks (the records' fields), partitions by id, and devices:
-        what the running tasks get of each.
+        totals (counts by phase, bytes, parts per million), tasks (the records' fields), partitions by id, workers (as
+        worker_processes() tells), and devices: what the running tasks get of each.
 
         Of a task there: gpu_ns (device time between events), share_10ms, share_100ms and share_1s (fractions of the
         device in the last whole periods that are measured), waited_ns (for a turn), throttled_ns (held by its limit),
-        launches. Of a device: now_ns, in_flight_ns (an estimate of what it has yet to do) and the last throttles.
+        launches, slices (that long ones were cut into). Of a device: now_ns, in_flight_ns (an estimate of what it has
+        yet to do) and the last throttles.
         """
         devices = shares.devices(self.core)
         t_ns, next_sequence, totals, records = self.core.snapshot()
@@ -290,7 +375,9 @@ class Scheduler:
             "totals": totals,
             "tasks": [{field: getattr(record, field) for field in _RECORD_FIELDS} for record in records],
             "partitions": self._partition_figures(),
+            "workers": [record._asdict() for record in self.worker_processes()],
             "devices": devices,
+            "kernels": slicer.report(),
         }
 
     def events(self, since: int = 1, max_events: int = 65536) -> TaskEvents:
@@ -315,6 +402,10 @@ class Scheduler:
                 "memory_used_bytes": partition.usage.memory_used,
                 "memory_quota_bytes": partition.limits.memory_quota,
                 "unfinished_tasks": partition.usage.unfinished_tasks,
+                "sms": partition.sms,
+                "sm_share": partition.sm_share,
+                "sm_switching": partition.sm_switching,
+                "sm_switch_ns": partition.sm_switch_ns,
             }
             for name, partition in found.items()
             if partition is not None
@@ -359,6 +450,14 @@ class Scheduler:
         return f"Scheduler({counts}; {stats['reserved_memory']} of {self.total_memory} bytes reserved)"
 
 
+_adjustments = 0
+
+
+def adjustments() -> int:
+    """How often a priority, a share or a partition was changed so far, in whichever scheduler."""
+    return _adjustments
+
+
 _live: weakref.WeakValueDictionary[int, Scheduler] = weakref.WeakValueDictionary()
 
 
@@ -394,18 +493,17 @@ def _device_memory() -> int:
 
 
 def _name_of(fn: Callable[..., Any]) -> str:
-    if type(fn) is FunctionType:
-        name = fn.__name__
+    """The name that dashboards show. Raises InvalidSpecError for what a task cannot call."""
+    if type(fn) is FunctionType and not fn.__dict__:  # nothing wrapped or marked: the quick way
+        refused, name = fn.__code__.co_flags & inspect.CO_COROUTINE, fn.__name__
     else:
-        while isinstance(fn, functools.partial):
-            fn = fn.func
-        name = str(getattr(fn, "__name__", type(fn).__name__))
+        refused = not callable(fn) or inspect.iscoroutinefunction(fn)
+        inner = fn
+        while isinstance(inner, functools.partial):
+            inner = inner.func
+        name = str(getattr(inner, "__name__", type(inner).__name__))
+    if refused:
+        raise InvalidSpecError(f"fn={fn!r}; give a function that is not async", "fn")
     if len(name) <= _MAX_NAME_BYTES // 4:
         return name
     return name.encode()[:_MAX_NAME_BYTES].decode(errors="ignore")
-
-
-def _is_async(fn: Callable[..., Any]) -> bool:
-    if type(fn) is FunctionType and not fn.__dict__:  # nothing wrapped or marked: the quick way
-        return bool(fn.__code__.co_flags & inspect.CO_COROUTINE)
-    return inspect.iscoroutinefunction(fn)

@@ -20,16 +20,23 @@ def shares(core: _core.SchedulerCore, number: int) -> dict[str, float]:
 
 
 def devices(core: _core.SchedulerCore) -> list[dict[str, Any]]:
-    """The running tasks of one scheduler on each device, and what limits held back. See Scheduler.snapshot()."""
+    """The running tasks of one scheduler on each device, and what limits held back. See Scheduler.snapshot().
+
+    Shares are of the device, also of a task that has some of its multiprocessors to itself.
+    """
     measured = core.devices()
     records = {record.number: record for record in core.tasks()}  # after measuring: device times are up to date
-    found = []
-    for device in measured:
-        tasks = {}
+    found: dict[int, dict[str, Any]] = {}
+    for device in measured:  # one for each set of multiprocessors of a device
+        clock = {name: device[name] for name in ("device", "now_ns", "in_flight_ns")}
+        whole = found.setdefault(device["device"], {**clock, "tasks": {}, "throttles": []})
+        whole["in_flight_ns"] = max(whole["in_flight_ns"], device["in_flight_ns"])
+        tasks = whole["tasks"]
         for number, tenant in device["tenants"].items():
             record = records.get(number)
             if record is None:
                 continue  # of another scheduler
+            before = tasks.get(record.id, dict.fromkeys(WINDOWS, 0.0))
             tasks[record.id] = {
                 "number": number,
                 "name": record.name,
@@ -39,14 +46,13 @@ def devices(core: _core.SchedulerCore) -> list[dict[str, Any]]:
                 "waited_ns": record.waited_ns,
                 "throttled_ns": record.throttled_ns,
                 "launches": record.launches,
+                "slices": record.slices,
                 "waits": tenant["waits"],
-                **{window: tenant["shares_ppm"][i] / _PPM for i, window in enumerate(WINDOWS)},
+                **{window: before[window] + tenant["shares_ppm"][i] / _PPM for i, window in enumerate(WINDOWS)},
             }
-        throttles = [
+        whole["throttles"] += [
             {"task": records[number].id, "from_ns": begin, "until_ns": end}
             for number, begin, end in device["throttles"]
             if number in records
         ]
-        clock = {name: device[name] for name in ("device", "now_ns", "in_flight_ns")}
-        found.append({**clock, "tasks": tasks, "throttles": throttles})
-    return found
+    return [found[device] for device in sorted(found)]

@@ -7,7 +7,7 @@ import contextvars
 import threading
 import warnings
 from collections.abc import Callable, Generator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, SupportsFloat, SupportsIndex
 
 from pygpukit._core import TaskRecord, now_ns
 from pygpukit.core.errors import GPUError, TaskCancelledError, TaskRejectedError
@@ -38,33 +38,19 @@ class Task:
     It equals and hashes like its id, and is accepted wherever an id is.
     """
 
-    __slots__ = (
-        "__weakref__",
-        "_context",
-        "_error",
-        "_keeps_value",
-        "_last",
-        "_scheduler",
-        "_settled",
-        "_value",
-        "_waited",
-        "fn",
-        "id",
-        "name",
-    )
+    # Until something happens to it. A submission is to cost little, so that it sets no more than it must.
+    _ended: TaskRecord | None = None  # its last record, once its outcome is visible
+    _value: Any = None
+    _error: BaseException | None = None
+    _keeps_value = True
+    _waited: _Future | None = None
 
-    def __init__(self, scheduler: Scheduler, record: TaskRecord, fn: Callable[[], Any] | None) -> None:
-        self.id: str = record.id
-        self.name: str = record.name
+    def __init__(self, scheduler: Scheduler, task_id: str, name: str, fn: Callable[[], Any] | None) -> None:
+        self.id = task_id
+        self.name = name
         self.fn = fn  # None once it has ended, so that what it holds can go
         self._scheduler = scheduler
-        self._last = record
         self._context = contextvars.copy_context()  # what it prints goes where the submitter's prints go
-        self._value: Any = None
-        self._error: BaseException | None = None
-        self._keeps_value = True
-        self._waited: _Future | None = None
-        self._settled = False
 
     @property
     def _future(self) -> _Future:
@@ -73,17 +59,18 @@ class Task:
             with _settling:
                 if self._waited is None:
                     future = _Future(self)
-                    if self._settled:
-                        self._complete(future)
+                    if self._ended is not None:
+                        self._complete(future, self._ended)
                     self._waited = future
         return self._waited
 
     @property
     def record(self) -> TaskRecord:
         """The core's record of it, as of now."""
-        if not TaskState(self._last.phase).is_terminal:
-            self._last = self._scheduler.core.get(self.id) or self._last
-        return self._last
+        record = self._ended or self._scheduler.core.get(self.id) or self._ended  # it may end while the core is asked
+        if record is None:
+            raise KeyError(f"task {self.name!r} ({self.id}) ended so long ago that it is forgotten")
+        return record
 
     @property
     def phase(self) -> str:
@@ -109,27 +96,35 @@ class Task:
     @property
     def memory(self) -> int:
         """Bytes it asked for."""
-        return self._last.memory_bytes
+        return self.record.memory_bytes
 
     @property
     def bandwidth(self) -> float:
-        """The share of the device it asked for, from 0 to 1."""
-        return self._last.share_ppm / _PPM
+        """The share of the device it is promised, from 0 to 1; setting it is Scheduler.set_share()."""
+        return self.record.share_ppm / _PPM
+
+    @bandwidth.setter
+    def bandwidth(self, bandwidth: SupportsFloat) -> None:
+        self._scheduler.set_share(self, bandwidth)
 
     @property
     def policy(self) -> TaskPolicy:
         """Its QoS class."""
-        return TaskPolicy(self._last.policy)
+        return TaskPolicy(self.record.policy)
 
     @property
     def partition(self) -> str:
         """The partition it asked for; "" for the default."""
-        return self._last.partition
+        return self.record.partition
 
     @property
     def priority(self) -> int:
-        """Higher runs first."""
-        return self._last.priority
+        """Higher runs first; setting it is Scheduler.set_priority()."""
+        return self.record.priority
+
+    @priority.setter
+    def priority(self, priority: SupportsIndex) -> None:
+        self._scheduler.set_priority(self, priority)
 
     @property
     def last_launch(self) -> float:
@@ -156,7 +151,8 @@ class Task:
         return self.state.is_terminal
 
     def cancel(self) -> bool:
-        """Cancel it; False when it had ended before. A function under way goes on, but launches nothing more."""
+        """Cancel it; False when it had ended before. A function under way goes on, but launches nothing more; in a
+        partition of isolation "process" it ends with its worker."""
         return self._scheduler.cancel(self)
 
     def result(self, timeout: float | None = None) -> Any:
@@ -187,8 +183,8 @@ class Task:
         share_100ms and share_1s are the shares of late while it runs. waited_ns: its launches waited for a turn so
         long; throttled_ns: its limit held them back.
         """
-        late = shares.shares(self._scheduler.core, self._last.number)
-        record = self.record
+        late = shares.shares(self._scheduler.core, self.record.number)
+        record = self.record  # after measuring: device times are up to date
         started, finished = record.started_ns, record.finished_ns
         return TaskStats(
             id=record.id,
@@ -241,24 +237,23 @@ class Task:
     # ---- for the rest of this package ----
 
     def _start(self) -> None:
-        if not self._settled and not self._scheduler.closed:
+        if self._ended is None and not self._scheduler.closed:
             self._scheduler.start()
 
     def _settle(self, record: TaskRecord) -> None:
         """Make the outcome visible: the core has ended it, and its runner left value and error here before."""
         with _settling:
-            self._last = record
-            self._settled = True
+            self._ended = record
             future = self._waited
         self.fn = None
         if future is not None:
-            self._complete(future)
+            self._complete(future, record)
 
-    def _complete(self, future: _Future) -> None:
-        if self._last.phase == "Succeeded" and self._keeps_value:
+    def _complete(self, future: _Future, record: TaskRecord) -> None:
+        if record.phase == "Succeeded" and self._keeps_value:
             future.set_result(self._value)
         else:
-            future.set_exception(self._failure(self._last))
+            future.set_exception(self._failure(record))
 
     def _settle_without_value(self, record: TaskRecord) -> None:
         """For a second handle, made after the first was dropped."""

@@ -78,7 +78,9 @@ def parse_memory(memory: MemoryLike, field: str = "memory") -> int:
     """
     if memory is None:
         return 0
-    if isinstance(memory, str):
+    if type(memory) is int:
+        bytes_ = memory
+    elif isinstance(memory, str):
         bytes_ = _size(memory, field)
     else:
         bytes_ = _whole(memory, field, 'a whole number of bytes, or "512MB", "1.5GB"')

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import mmap
 import os
 from bisect import bisect_right
@@ -10,13 +11,14 @@ from typing import Any
 
 from .. import _core
 from .._core import native
+from ..core.array import GPUArray
 from ..core.errors import GPUError
 from ._linux import available_bytes
 
 _GRANULE = 2 << 20  # segments are mapped in pages of this size, on cuda and on the simulation
 _ALIGNMENT = 512  # of the pool's blocks: copies are aligned as their arrays are
 
-Array = Any  # a GPUArray; the compiled type is not known to the type checker
+Array = GPUArray | Any  # its compiled base is not known to the type checker
 
 
 class Handover:
@@ -31,7 +33,8 @@ class Handover:
         try:
             for name, array in arrays:
                 self._add(name, array)
-            native.synchronize()  # whatever fills the arrays is done before another process reads them
+            if self.descriptions:
+                native.synchronize()  # whatever fills the arrays is done before another process reads them
         except BaseException:
             self.close()
             raise
@@ -164,7 +167,8 @@ class Segment:
 
     def __del__(self) -> None:
         if hasattr(self, "address"):
-            native.release_segment(self.address)
+            with contextlib.suppress(GPUError):  # of a context that a fault destroyed, and its mappings with it
+                native.release_segment(self.address)
 
 
 def take_over(

@@ -23,25 +23,30 @@ def serve(channel: socket.socket) -> None:
             return
         try:
             try:
-                answer = {"ok": True, "result": _answer(request, descriptors)}
+                answer, given = _answer(request, descriptors)
             finally:
                 for descriptor in descriptors:
                     os.close(descriptor)
             body = encode(answer)
         except Exception as error:
-            body = encode({"ok": False, "error": _describe(error)})
+            body, given = encode({"ok": False, "error": _describe(error)}), []
         try:
-            send(channel, body)
+            send(channel, body, given)
         except ConnectionError:
             return
 
 
-def _answer(request: dict[str, Any], descriptors: list[int]) -> Any:
+def _answer(request: dict[str, Any], descriptors: list[int]) -> tuple[dict[str, Any], list[int]]:
+    """The answer, and descriptors that go with it and that stay open here."""
     operation = request.get("op")
     if operation == "hello":
-        return _hello(request)
+        return {"ok": True, "result": _hello(request)}, []
     if operation == "call":
-        return _call(request, descriptors)
+        return {"ok": True, "result": _call(request, descriptors)}, []
+    if operation in ("prepare", "task", "taken"):
+        from . import tasks  # a worker of isolated kernels does without
+
+        return tasks.run(request, descriptors) if operation == "task" else tasks.taken()
     raise ValueError(f"unknown worker operation {operation!r}")
 
 

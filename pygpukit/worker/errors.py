@@ -32,3 +32,7 @@ class WorkerTaskError(WorkerError):
         super().__init__(message)
         self.kind = kind
         self.remote_traceback = remote_traceback
+
+
+class WorkerStoppedError(WorkerError):
+    """The worker was killed because nobody wants the answer any more."""

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import base64
 import contextlib
-import ctypes
 import json
-import os
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any
 
@@ -19,6 +16,7 @@ from pygpukit.jit.bench import bench
 from pygpukit.jit.image import from_bytes
 from pygpukit.jit.kernel import JITKernel
 from pygpukit.jit.unit import Unit
+from pygpukit.worker.printed import captured
 
 _units: dict[str, Unit] = {}
 _kernels: dict[tuple[str, str], JITKernel] = {}
@@ -65,7 +63,7 @@ def _run(
     named = dict(zip(call["names"], arguments[first_named:], strict=True))
     printed: list[str] = []
     made = error = None
-    with _captured(printed):
+    with captured(printed):
         try:
             bound = _bound(call)
             made = use(lambda: bound(*arguments[:first_named], **named))
@@ -138,28 +136,3 @@ def _described(error: GPUError) -> dict[str, Any]:
 def _plain(fields: Any) -> Any:
     """As JSON carries it: lists in the place of tuples."""
     return json.loads(json.dumps(fields))
-
-
-@contextlib.contextmanager
-def _captured(printed: list[str]) -> Iterator[None]:
-    """What kernels print meanwhile; on cuda the driver writes to the process's standard output."""
-    if native.backend_name() == "sim":
-        try:
-            yield
-        finally:
-            printed.append(native.take_device_output())
-        return
-    sys.stdout.flush()
-    output, file = os.dup(1), os.memfd_create("pygpukit-printf")
-    os.dup2(file, 1)
-    try:
-        yield
-    finally:
-        with contextlib.suppress(GPUError):  # of a context that a fault destroyed
-            native.take_device_output()  # has the driver write what it holds back
-        ctypes.CDLL(None).fflush(None)
-        os.dup2(output, 1)
-        with os.fdopen(file, "rb") as written:
-            written.seek(0)
-            printed.append(written.read().decode(errors="replace"))
-        os.close(output)

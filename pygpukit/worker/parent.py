@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import os
+import select
 import socket
 import subprocess
 import sys
 import threading
+import time
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from .errors import WorkerDiedError, WorkerError, WorkerTaskError, WorkerTimeoutError
+from .errors import WorkerDiedError, WorkerError, WorkerStoppedError, WorkerTaskError, WorkerTimeoutError
 from .protocol import MAX_DESCRIPTORS, VERSION, encode, plain, receive, send
 
 START_TIMEOUT_S = 60.0
 CLOSE_TIMEOUT_S = 5.0
+_ASK_EVERY_MS = 20  # whether to go on waiting
 _NO_LIMIT = "memory=65536GiB"  # of the simulated device; the last word in PYGPUKIT_SIM counts
 
 # A worker dies with the thread that started it (Linux counts threads, not processes), so one thread that lives as
@@ -32,12 +36,14 @@ class Worker:
     Raises WorkerError where processes cannot share memory (Windows), WorkerDiedError when the child does not start.
     """
 
-    def __init__(self, name: str = "worker", backend: str | None = None) -> None:
+    def __init__(self, name: str = "worker", backend: str | None = None, *, start: bool = True) -> None:
+        """start: now, and wait for it; else by start()."""
         self.name, self.backend = name, backend
         self._lock = threading.RLock()
         self._channel: socket.socket | None = None
         self._process: subprocess.Popen[bytes] | None = None
-        self.start()
+        if start:
+            self.start()
 
     def __repr__(self) -> str:
         return f"Worker({self.name!r}, {'alive' if self.alive else 'not running'})"
@@ -51,8 +57,8 @@ class Worker:
     def alive(self) -> bool:
         return self._channel is not None and self._process is not None and self._process.poll() is None
 
-    def start(self) -> None:
-        """Start the process and wait until it has its device. Does nothing while it is alive."""
+    def start(self, stopped: Callable[[], bool] | None = None) -> None:
+        """Start the process and wait until it has its device; nothing while it is alive. stopped: see exchange()."""
         if not hasattr(socket, "send_fds"):
             raise WorkerError(f"a worker process needs file descriptors over a socket, which {sys.platform} lacks")
         from ..core.backend import backend
@@ -75,7 +81,8 @@ class Worker:
                     stdin=subprocess.DEVNULL,
                     start_new_session=True,  # Ctrl-C in a terminal is for this process; it decides about the worker
                 ).result()
-            answer = self._exchange({"op": "hello", "version": VERSION, "path": sys.path}, [], START_TIMEOUT_S)
+            hello = {"op": "hello", "version": VERSION, "path": sys.path}
+            answer, _ = self.exchange(hello, timeout_s=START_TIMEOUT_S, stopped=stopped)
             if not answer["ok"]:
                 self.kill()
                 raise WorkerError(f"the worker {self.name!r} could not start: {answer['error']['message']}")
@@ -106,30 +113,59 @@ class Worker:
                     "segments": handover.segments,
                     "arrays": handover.descriptions,
                 }
-                answer = self._exchange(request, handover.descriptors, timeout_s)
+                answer, _ = self.exchange(request, handover.descriptors, timeout_s)
         if answer["ok"]:
             return answer["result"]
         error = answer["error"]
         raise WorkerTaskError(f"{function}: {error['kind']}: {error['message']}", error["kind"], error["traceback"])
 
-    def _exchange(self, request: dict[str, Any], descriptors: list[int], timeout_s: float | None) -> dict[str, Any]:
-        body = encode(request)
-        channel = self._channel
-        assert channel is not None
-        channel.settimeout(timeout_s)
-        try:
-            send(channel, body, descriptors)
-            return receive(channel)[0]
-        except TimeoutError:
-            self.kill()
-            message = f"the worker {self.name!r} did not answer within {timeout_s:g} s and was killed"
-            raise WorkerTimeoutError(message, timeout_s or 0.0) from None
-        except (EOFError, OSError):
-            self.kill()
-            raise self._died() from None
-        except BaseException:  # an interrupt, or an answer that is none: nothing else stops what runs there
-            self.kill()
-            raise
+    def exchange(
+        self,
+        request: dict[str, Any],
+        descriptors: Sequence[int] = (),
+        timeout_s: float | None = None,
+        stopped: Callable[[], bool] | None = None,
+    ) -> tuple[dict[str, Any], list[int]]:
+        """One request and its answer; descriptors that come with it are the caller's to close.
+
+        stopped: asked all the while; when it says so the worker is killed and WorkerStoppedError raised. Raises
+        WorkerTimeoutError and WorkerDiedError, and kills the worker for an interrupt.
+        """
+        with self._lock:
+            body = encode(request)
+            channel = self._channel
+            if channel is None:
+                raise self._died()
+            channel.settimeout(timeout_s)
+            try:
+                send(channel, body, descriptors)
+                if stopped is not None:
+                    self._wait(channel, timeout_s, stopped)
+                return receive(channel)
+            except WorkerStoppedError:
+                self.kill()
+                raise
+            except TimeoutError:
+                self.kill()
+                message = f"the worker {self.name!r} did not answer within {timeout_s:g} s and was killed"
+                raise WorkerTimeoutError(message, timeout_s or 0.0) from None
+            except (EOFError, OSError):
+                self.kill()
+                raise self._died() from None
+            except BaseException:  # an interrupt, or an answer that is none: nothing else stops what runs there
+                self.kill()
+                raise
+
+    def _wait(self, channel: socket.socket, timeout_s: float | None, stopped: Callable[[], bool]) -> None:
+        """Until there is something to read."""
+        until = None if timeout_s is None else time.monotonic() + timeout_s
+        waiting = select.poll()
+        waiting.register(channel, select.POLLIN)
+        while not waiting.poll(_ASK_EVERY_MS):
+            if stopped():
+                raise WorkerStoppedError(f"the worker {self.name!r} was killed: its work is not wanted any more")
+            if until is not None and time.monotonic() > until:
+                raise TimeoutError
 
     def _died(self) -> WorkerDiedError:
         code = self._process.returncode if self._process is not None else None
@@ -141,9 +177,9 @@ class Worker:
         if self._process is not None:
             self._process.kill()
             self._process.wait()
-        if self._channel is not None:
-            self._channel.close()
-            self._channel = None
+        channel, self._channel = self._channel, None
+        if channel is not None:
+            channel.close()
 
     def restart(self) -> None:
         """A fresh process and context under the same name."""

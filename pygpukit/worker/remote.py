@@ -82,15 +82,17 @@ class KernelWorker:
 
     def _load(self, worker: Worker, remote: RemoteUnit) -> None:
         dropped, self._dropped = self._dropped, []
-        arguments = {
-            name: list(value) if isinstance(value, tuple) else value
-            for name, value in remote.unit.arguments().items()
-            if name != "defines"
-        }
-        arguments["defines"] = dict(parse_options((), remote.unit.arguments()["defines"]).defines)
+        arguments = unit_arguments(remote.unit)
         image = base64.b64encode(remote.unit.image.to_bytes()).decode()
         worker.call(f"{_FUNCTIONS}:load", remote.name, remote.unit.source, arguments, image, dropped)
         self._loaded = (self._loaded | {remote.name}) - set(dropped)
+
+
+def unit_arguments(unit: Unit) -> dict[str, Any]:
+    """What Unit() takes beside the source, as JSON carries it."""
+    given = unit.arguments()
+    arguments = {name: list(value) if isinstance(value, tuple) else value for name, value in given.items()}
+    return arguments | {"defines": dict(parse_options((), given["defines"]).defines)}
 
 
 def portable(title: str, value: Any) -> Any:

@@ -115,6 +115,30 @@ def test_device_facts() -> None:
     able = gp.get_device_capabilities()
     assert able.sm_version == 10 * info.compute_capability[0] + info.compute_capability[1]
     assert able.tensorcore == (gp.backend() == "cuda")
+    assert (able.name, able.total_memory, able.sm_count) == (info.name, info.total_memory, info.multiprocessor_count)
+    assert (able.l2_cache_size, able.shared_mem_per_block, able.warp_size) == (info.l2_cache_size, 48 << 10, 32)
+    assert (able.compute_major, able.compute_minor) == info.compute_capability
     assert isinstance(gp.is_cuda_available(), bool)
     with pytest.raises(gp.DriverError):
         gp.get_device_info(99)
+
+
+def test_capabilities_of_an_architecture() -> None:
+    import _pygpukit_rust as rust
+
+    assert rust.DeviceCapabilities is gp.DeviceCapabilities and rust.KernelType is gp.KernelType
+    kinds = gp.KernelType
+    hopper, turing, pascal = rust.DeviceCapabilities.hopper(), rust.DeviceCapabilities(75), rust.DeviceCapabilities(61)
+    assert (hopper.sm_version, hopper.name, hopper.sm_count) == (90, "SM 9.0", 0)
+    assert (rust.DeviceCapabilities().sm_version, rust.DeviceCapabilities.ada().compute_minor) == (86, 9)
+    assert (turing.tensorcore_fp16, turing.tensorcore_bf16, turing.async_copy) == (True, False, False)
+    assert hopper.is_ampere_or_newer() and not turing.is_ampere_or_newer() and not pascal.tensorcore
+    assert hopper.best_matmul_kernel() == kinds.FP32_FMA and hopper.best_matmul_kernel(True) == kinds.TF32_MMA
+    assert turing.best_matmul_kernel(True) == kinds.TILED_SMEM
+    assert turing.best_matmul_kernel(dtype_is_fp32=False) == kinds.FP16_MMA
+    assert pascal.best_matmul_kernel(dtype_is_fp32=False, large_matrix=False) == kinds.L2_NAIVE
+    assert turing.supports_kernel(kinds.FP16_MMA) and not turing.supports_kernel(kinds.BF16_MMA)
+    assert (kinds.TF32_MMA.name(), kinds.TF32_MMA.min_sm_version()) == ("TF32_MMA", 80)
+    assert kinds.TF32_MMA.uses_tensor_cores() and not kinds.L2_NAIVE.uses_tensor_cores()
+    with pytest.raises(ValueError, match="sm_version=9; give ten times"):
+        rust.DeviceCapabilities(9)

@@ -44,8 +44,20 @@ assert list(info.max_block) == [1002, 1003, 1004] and list(info.max_grid) == [10
 assert (info.clock_khz, info.memory_clock_khz, info.memory_bus_bits) == (1013, 1036, 1037)
 assert (info.max_shared_per_block_bytes, info.max_shared_per_block_optin_bytes) == (49152, 232448)
 assert (info.max_shared_per_multiprocessor_bytes, info.registers_per_multiprocessor) == (1081, 1082)
-assert info.max_threads_per_multiprocessor == 1039
+assert info.max_threads_per_multiprocessor == 1039 and info.mps == 0
 """)
+
+
+@pytest.mark.parametrize("told", [1, -1])
+def test_an_mps_server_is_told(drive: Drive, told: int) -> None:
+    drive(
+        f"""
+info = DeviceInfo()
+t.ok("device_info", 0, ctypes.byref(info))
+assert info.mps == {told}
+""",
+        MOCK_CUDA_MPS=str(told),
+    )
 
 
 def test_memory_round_trip(drive: Drive) -> None:

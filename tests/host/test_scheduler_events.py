@@ -78,6 +78,7 @@ def test_snapshot_has_partitions(scheduler):
     scheduler.create_partition("half", memory="50MB")
     scheduler.submit(lambda: None, memory="10MB", partition="half")
     figures = {"memory_used_bytes": 10 << 20, "memory_quota_bytes": 50 << 20, "unfinished_tasks": 1}
+    figures |= {"sms": 0, "sm_share": 0.0, "sm_switching": False, "sm_switch_ns": 0}
     assert scheduler.snapshot()["partitions"] == {"half": figures}
     assert 'pygpukit_partition_memory_used_bytes{partition="half"} 10485760' in scheduler.prometheus().splitlines()
 
@@ -143,7 +144,7 @@ def test_prometheus_counts_what_is_there(scheduler):
 @pytest.mark.parametrize("label", ['a"b', "a\\b", "a\nb", 'a\\"\n', "", "\N{SNOWMAN}"])
 def test_labels_are_escaped(label):
     totals = Scheduler(total_memory=1).core.stats()
-    figures = {"memory_used_bytes": 1, "memory_quota_bytes": 2, "unfinished_tasks": 3}
+    figures = {"memory_used_bytes": 1, "memory_quota_bytes": 2, "unfinished_tasks": 3, "sms": 4}
     found = samples(prometheus(totals, {label: figures}))
     (escaped,) = {value for name, value in found if name == "pygpukit_partition_unfinished_tasks"}
     assert re.sub(r"\\(.)", lambda m: {"n": "\n"}.get(m[1], m[1]), escaped) == label

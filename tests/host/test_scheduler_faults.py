@@ -115,7 +115,36 @@ def test_one_id_taken_by_many_threads_at_once_is_one_task(scheduler):
     assert (len(taken), refused, scheduler.task_count) == (1, ["task_id"] * 15, 1)
 
 
+def test_an_older_record_does_not_replace_the_outcome(scheduler, monkeypatch):
+    """The task ends between the core's answer to one thread and that thread's next step."""
+    task, core = scheduler.submit(lambda: "value"), scheduler.core
+    ran = []
+
+    class Slow:
+        def get(self, task_id):
+            record = core.get(task_id)
+            if record.phase == "Admitted":  # not while it runs, which asks, too
+                ran.append(scheduler.step())
+            return record
+
+    with monkeypatch.context() as patch:
+        patch.setattr(scheduler, "core", Slow())
+        assert task.phase == "Admitted"
+    assert ran == [task] and task.result() == "value"
+
+
 # ---- bad input changes nothing ----
+
+
+def test_a_refused_submission_leaves_nothing_behind(scheduler):
+    kept = scheduler.submit(int, task_id="kept")
+    for arguments in ({"task_id": "kept"}, {"task_id": "new", "depends_on": ["nobody"]}, {"task_id": "n" * 300}):
+        with pytest.raises(InvalidSpecError):
+            scheduler.submit(int, **arguments)
+    assert scheduler.get_task("kept") is kept and kept.result() == 0
+    assert scheduler.get_task("new").phase == "Rejected"
+    scheduler.close()  # waits for what is on the desk
+    assert drained(scheduler)
 
 
 @pytest.mark.parametrize(
@@ -241,6 +270,7 @@ waiting = scheduler.submit(lambda: 8, memory=64)
 child = os.fork()
 if child == 0:
     for use in (lambda: scheduler.submit(lambda: 1), scheduler.start, scheduler.stats, scheduler.snapshot,
+                scheduler.worker_processes,
                 scheduler.close, lambda: waiting.cancel(), lambda: scheduler.get_task("x"), lambda: scheduler.tasks()):
         try:
             use()

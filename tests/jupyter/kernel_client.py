@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import ipykernel
 from jupyter_client.manager import start_new_kernel
 
 
@@ -17,6 +18,8 @@ class Page:
     def __init__(self, manager: Any, client: Any) -> None:
         self.manager, self.client = manager, client
         self.said: list[tuple[float, dict[str, Any]]] = []
+        self._subshell: str | None = None
+        self._requests = 0
 
     def send(self, code: str) -> str:
         """Ask for a cell to be run; the request's id."""
@@ -36,6 +39,31 @@ class Page:
         number = self.send(code)
         self.listen(lambda message: ends(message, number))
         return number
+
+    def open_control(self) -> None:
+        """Open the control channel, in a subshell where the kernel has them."""
+        if int(ipykernel.__version__.split(".")[0]) >= 7:
+            self.client.control_channel.send(self.client.session.msg("create_subshell_request"))
+            self._subshell = self.client.get_control_msg(timeout=30)["content"]["subshell_id"]
+        self._send_comm("comm_open", {"comm_id": "control", "target_name": "pygpukit.control.v1", "data": {}})
+
+    def request(self, action: str, args: dict[str, Any]) -> dict[str, Any]:
+        """The answer to a control request."""
+        self._requests += 1
+        number = self._requests
+        self._send_comm("comm_msg", {"comm_id": "control", "data": {"id": number, "action": action, "args": args}})
+
+        def answers(message: dict[str, Any]) -> bool:
+            return message["msg_type"] == "comm_msg" and message["content"]["data"].get("id") == number
+
+        self.listen(answers)
+        return dict(self.said[-1][1]["content"]["data"])
+
+    def _send_comm(self, kind: str, content: dict[str, Any]) -> None:
+        message = self.client.session.msg(kind, content)
+        if self._subshell is not None:
+            message["header"]["subshell_id"] = self._subshell
+        self.client.shell_channel.send(message)
 
     def outputs(self, number: str) -> list[dict[str, Any]]:
         """What a request was answered with: content of stream, display, result and error messages."""

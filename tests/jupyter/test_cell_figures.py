@@ -6,11 +6,14 @@ import struct
 from typing import Any
 
 import pytest
+from IPython.core.error import UsageError
 
 import pygpukit as gp
 from pygpukit import _core
+from pygpukit._core import native
 from pygpukit.dashboard import cell_figures
 from pygpukit.dashboard.cell_figures import CellFigures
+from pygpukit.dashboard.feed import Feed
 
 MIB = 1 << 20
 RECORD = struct.Struct("<QQHHIIIQQQII")
@@ -20,6 +23,11 @@ RECORD = struct.Struct("<QQHHIIIQQQII")
 def clean() -> None:
     gp.ones(4)  # opens the backend
     cell_figures.ledger.clear()
+    native.set_launch_timing("on")
+
+
+def frame() -> bytes:
+    return _core.telemetry_frame(0, _core.ring_head(), 0)[0]
 
 
 def run(shell: Any, code: str) -> CellFigures:
@@ -49,13 +57,63 @@ def test_sums_are_those_of_the_counters(shell: Any) -> None:
     assert lost == 0 and sum(row.gpu_ns for row in rows) == sum(r[7] for r in timed if r[2] == 17)
 
 
-def test_kernels_without_event_times_are_counted_apart(shell: Any) -> None:
-    run(shell, "import pygpukit as gp\nx = gp.ones(64)")
+SPIN = """%%cuda
+__global__ void spin(float* out, long long ns) {
+    long long begin = clock64();
+    while (clock64() - begin < ns) { }
+    if (ns < 0) out[0] = 1;
+}"""
+
+
+def test_kernels_are_timed(shell: Any) -> None:
+    run(shell, "import pygpukit as gp\nout = gp.zeros(1)")
+    run(shell, SPIN)
+    figures = run(shell, "for _ in range(5): spin[1, 1](out, 2_000_000)\ngp.synchronize()")
+    assert (figures.launches, figures.untimed, figures.running) == (5, 0, False)
+    assert 10_000_000 <= figures.gpu_ns <= figures.wall_ns
+
+
+def test_a_cell_that_ends_before_its_work_is_told_later(shell: Any) -> None:
+    run(shell, "import pygpukit as gp\nout = gp.zeros(1)")
+    run(shell, SPIN)
+    feed = Feed("test")
+    figures = run(shell, "for _ in range(5): spin[1, 1](out, 60_000_000)")
+    assert figures.running and figures.wall_ns < 300_000_000
+    rows = [content["rows"] for content, _ in feed.follow(frame()) if content["type"] == "cells"]
+    assert rows[-1][-1]["running"]
+    gp.synchronize()
+    rows = [content["rows"] for content, _ in feed.follow(frame()) if content["type"] == "cells"]
+    assert not rows[-1][-1]["running"] and rows[-1][-1]["gpuNs"] >= 300_000_000
+    after = run(shell, "1")
+    assert after.gpu_ns == 0, "the work of the cell before is not its own"
+
+
+def test_timing_is_chosen_by_a_magic(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    run(shell, "import pygpukit as gp\nout = gp.zeros(1)")
+    run(shell, SPIN)
+    run(shell, "%gpu_timing off")
+    figures = run(shell, "spin[1, 1](out, 1)\ngp.synchronize()")
+    assert (figures.launches, figures.untimed, figures.gpu_ns) == (1, 1, 0)
+    run(shell, "%gpu_timing exact")
+    capsys.readouterr()
+    run(shell, "%gpu_timing")
+    assert capsys.readouterr().out.strip() == "exact"
+    figures = run(shell, "spin[1, 1](out, 1_000_000)\ngp.synchronize()")
+    assert figures.untimed == 0 and figures.gpu_ns >= 1_000_000
+    assert isinstance(shell.run_cell("%gpu_timing often").error_in_exec, UsageError)
+
+
+def test_a_task_counts_once(shell: Any) -> None:
     run(
-        shell, "%%cuda -i x,n=64\n__global__ void twice(float* x, int n) { int i = threadIdx.x; if (i < n) x[i] *= 2; }"
+        shell, "import pygpukit as gp\nfrom pygpukit.scheduler import Scheduler\nout, x = gp.zeros(1), gp.ones(100_000)"
     )
-    figures = cell_figures.ledger.rows()[-1]
-    assert figures.launches >= 1 and figures.untimed >= 1
+    run(shell, SPIN)
+    figures = run(shell, "with Scheduler() as s: s.submit(lambda: spin[1, 1](out, 200_000_000)).result(timeout=60)")
+    assert (figures.launches, figures.untimed) == (1, 0)
+    assert 200_000_000 <= figures.gpu_ns < 390_000_000
+    figures = run(shell, "with Scheduler() as s: s.submit(lambda: [x + x for _ in range(20)]).result(timeout=60)")
+    assert (figures.launches, figures.untimed) == (20, 0)
+    assert 0 < figures.gpu_ns <= figures.wall_ns
 
 
 def test_figures_of_a_cell_that_raises(shell: Any) -> None:
@@ -77,5 +135,5 @@ def test_a_frozen_ledger_forgets_the_oldest() -> None:
         cell_figures.ledger.add(row)
     assert len(cell_figures.ledger.rows()) == cell_figures.MAX_CELLS
     assert set(row.message()) == {
-        *("count", "wallNs", "gpuNs", "launches", "untimed", "peak", "kept", "leaked", "complete"),
+        *("count", "wallNs", "gpuNs", "launches", "untimed", "peak", "kept", "leaked", "complete", "running"),
     }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -17,6 +18,10 @@ class Comm:
 
     def __init__(self) -> None:
         self.sent: list[dict[str, Any]] = []
+        self.closed = False
+
+    def close(self) -> None:
+        self.closed = True
 
     def on_msg(self, handler: Any) -> None:
         self.handler = handler
@@ -48,15 +53,36 @@ class Shell:
 
 
 @pytest.fixture
-def comm() -> Comm:
+def comm() -> Iterator[Comm]:
+    shell = Shell()
+    assert control.install(shell)
+    made = Comm()
+    shell.kernel.comm_manager.targets["pygpukit.control.v1"](made, {})
+    yield made
+    control.remove(shell)
+    assert shell.kernel.comm_manager.targets == {}
+    control.remove(shell)
+
+
+def test_once_the_extension_is_unloaded_a_page_that_asks_is_closed() -> None:
     shell = Shell()
     assert control.install(shell)
     made = Comm()
     shell.kernel.comm_manager.targets["pygpukit.control.v1"](made, {})
     control.remove(shell)
-    assert shell.kernel.comm_manager.targets == {}
-    control.remove(shell)
-    return made
+    made.handler({"content": {"data": {"id": 1, "action": "hello"}}})
+    assert made.closed and made.sent == []
+
+
+@pytest.mark.parametrize("action", ["follow", "leave"])
+@pytest.mark.parametrize("name", [None, 7, "", "a b", "x" * 65, "<script>"])
+def test_what_is_no_comms_id_is_refused(comm: Comm, action: str, name: object) -> None:
+    answer = comm.ask({"id": 1, "action": action, "args": {"comm": name}})
+    assert answer == {
+        "id": 1,
+        "ok": False,
+        "error": f"{action} needs args {{'comm': id of the page's end of the status feed}}",
+    }
 
 
 def test_a_terminal_has_no_channel() -> None:

@@ -11,6 +11,7 @@ import pytest
 
 import pygpukit as gp
 from pygpukit import _core
+from pygpukit.dashboard import feed, rows
 from pygpukit.jupyter import control
 from pygpukit.scheduler import Scheduler
 
@@ -28,7 +29,7 @@ def scheduler() -> Iterator[Scheduler]:
 
 def test_controls_are_those_that_exist() -> None:
     actions = ask("controls")["result"]["actions"]
-    assert actions == ["cancel", "pause", "resume", "quota", "trim"]
+    assert actions == ["cancel", "pause", "resume", "quota", "share", "priority", "trim"]
     for action in actions:
         assert "unknown action" not in ask(action).get("error", "")
 
@@ -54,14 +55,16 @@ def test_pause_holds_tasks_back_and_returns_at_once(scheduler: Scheduler) -> Non
 def test_quota_is_set_in_bytes_or_words() -> None:
     gp.ones(1)
     before = _core.pool_stats(0).quota
+    room = (_core.pool_stats(0).reserved >> 30) + 1  # earlier tests may have left arrays behind
     try:
-        assert ask("quota", limit="512MB")["result"] == {"limit": 512 << 20, "note": "the limit is 512 MiB"}
-        assert _core.pool_stats(0).quota == 512 << 20
-        assert ask("quota", limit=64 << 20)["ok"] and _core.pool_stats(0).quota == 64 << 20
+        answer = ask("quota", limit=f"{room}GiB")
+        assert answer["result"] == {"limit": room << 30, "note": f"the limit is {room} GiB"}
+        assert _core.pool_stats(0).quota == room << 30
+        assert ask("quota", limit=(room + 1) << 30)["ok"] and _core.pool_stats(0).quota == (room + 1) << 30
         for bad in (None, True, -1, 0, "0", "much", "-2GB", 1.5, [], {}, "9" * 40, float("nan")):
             answer = ask("quota", limit=bad)
             assert answer["ok"] is False and answer["error"], bad
-        assert _core.pool_stats(0).quota == 64 << 20
+        assert _core.pool_stats(0).quota == (room + 1) << 30
     finally:
         _core.pool_set_limit(0, before)
 
@@ -75,3 +78,64 @@ def test_trim_releases_what_is_cached() -> None:
 
 def test_cells_are_rows() -> None:
     assert isinstance(ask("cells")["result"]["rows"], list)
+
+
+def test_priority_and_share_of_a_task_act_at_once(scheduler: Scheduler) -> None:
+    task = scheduler.submit(int, name="train", bandwidth=0.2)
+    assert ask("priority", task=task.id, priority="5")["result"] == {"priority": 5, "note": "train has priority 5"}
+    assert task.priority == 5
+    for written, share in (("30 %", 0.3), ("0.4", 0.4), (0.5, 0.5), ("12.5%", 0.125), (0, 0.0)):
+        answer = ask("share", task=task.id, share=written)
+        assert answer["ok"] and task.bandwidth == share, written
+    assert ask("share", task=task.id, share="30 %")["result"]["note"] == "train is promised 30 % of the device"
+
+
+def test_the_share_of_a_partition_acts_at_once(scheduler: Scheduler) -> None:
+    scheduler.create_partition("serving", memory="1MB", bandwidth=0.2)
+    answer = ask("share", partition="serving", share="40 %")
+    assert answer["result"]["note"] == "partition serving keeps 40 % of the device"
+    assert scheduler.partitions.get("serving").limits.compute_share == 0.4
+    assert "no partition" in ask("share", partition="other", share=0.1)["error"]
+
+
+NO_NUMBERS = (None, True, "", "much", "nan", "inf", [], {}, float("nan"), float("inf"), 10**400, "1" * 40)
+
+
+def test_bad_priorities_and_shares_are_refused_with_a_sentence_and_change_nothing(scheduler: Scheduler) -> None:
+    task = scheduler.submit(int, bandwidth=0.2, priority=1)
+    for bad in (*NO_NUMBERS, 1.5, "2.5", 2**31, "-1e30"):
+        answer = ask("priority", task=task.id, priority=bad)
+        assert answer["ok"] is False and "priority" in answer["error"], bad
+    for bad in (*NO_NUMBERS, -0.1, "101 %", 2, "-1 %"):
+        answer = ask("share", task=task.id, share=bad)
+        assert answer["ok"] is False and "share" in answer["error"], bad
+    for bad in (None, 3, "nobody", "x" * 100_000, []):
+        for action in ("priority", "share"):
+            answer = ask(action, task=bad, priority=1, share=0.1)
+            assert answer["ok"] is False and len(answer["error"]) < 200, bad
+    assert (task.priority, task.bandwidth) == (1, 0.2)
+
+
+def test_a_page_is_told_of_what_no_event_tells(scheduler: Scheduler, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(feed, "FACTS_S", 0.0)
+    task = scheduler.submit(int, bandwidth=0.2)
+    page = feed.Feed("test")
+    page.begin()
+    frame, _, _ = _core.telemetry_frame(0, _core.ring_head(), 0)
+    list(page.follow(frame))
+    assert list(page.follow(frame)) == [({"type": "frame"}, (frame,))], "nothing is new"
+    scheduler.set_priority(task, 9)
+    scheduler.create_partition("serving", memory="1MB", bandwidth=0.2)
+    told = {content["type"]: content for content, _ in page.follow(frame)}
+    assert [row["priority"] for row in told["tasks"]["rows"] if row["id"] == task.id] == [9]
+    assert {"id": "serving", "sharePpm": 200_000, "usedPpm": 0} in told["partitions"]["rows"]
+
+
+def test_numbers_behind_a_reason_are_words(scheduler: Scheduler) -> None:
+    scheduler.submit(int, memory="1GB", bandwidth=0.9)
+    too_big = scheduler.submit(int, memory=scheduler.total_memory + (1 << 30))
+    words = rows.task_row(too_big.record)["detail"]
+    assert words.startswith("asked ") and "GiB" in words and "e+" not in words
+    waits = scheduler.submit(int, bandwidth=0.5)
+    words = rows.task_row(waits.record)["detail"]
+    assert "asked 50 % of the device" in words and "available 10 % of the device" in words

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from kernel_client import kernel
+from kernel_client import ends, kernel
 
 import pygpukit as gp
 from pygpukit import lab
@@ -15,82 +15,93 @@ from pygpukit.jupyter import control, views
 from pygpukit.jupyter.feed import Feed
 
 
-class Page:
-    """A page's end of the feed."""
+class Line:
+    """A page's comm; a page that is there answers what it is asked."""
 
-    def __init__(self, broken: bool = False) -> None:
+    def __init__(self, feed: Feed, name: str) -> None:
         self.asked: list[dict[str, Any]] = []
-        self._broken = broken
+        self._feed = feed
+        self._name = name
 
-    def on_close(self, handler: Any) -> None:
-        self.closed = handler
-
-    def on_msg(self, handler: Any) -> None:
-        self.said = handler
-
-    def close(self) -> None:
-        self.closed({})
-
-    def send(self, data: dict[str, Any]) -> None:
-        if self._broken:
+    def send(self, message: dict[str, Any]) -> None:
+        if self._name == "broken":
             raise RuntimeError("the socket is gone")
-        if "open" in data:
-            self.asked.append(data)
+        if "open" in message:
+            self.asked.append({key: value for key, value in message.items() if key != "answer"})
+        if "answer" in message and self._name != "left":
+            threading.Thread(target=self._feed.follow, args=(self._name, True)).start()
+
+    def drop(self) -> None: ...
 
 
 @pytest.fixture
-def feed(monkeypatch: pytest.MonkeyPatch) -> Iterator[Feed]:
-    made = Feed(0.01)
+def pages() -> dict[str, Line]:
+    return {}
+
+
+@pytest.fixture
+def feed(pages: dict[str, Line], monkeypatch: pytest.MonkeyPatch) -> Iterator[Feed]:
+    made = Feed(0.01, line=lambda name: pages.setdefault(name, Line(made, name)))
     monkeypatch.setattr(control, "_feed", made)
-    monkeypatch.setattr(lab, "_PATIENCE_S", 0.05)
+    monkeypatch.setattr(lab, "_PATIENCE_S", 0.5)
     yield made
     made.close()
 
 
-def test_every_page_is_asked(feed: Feed) -> None:
-    pages = [Page(), Page(broken=True), Page()]
-    for page in pages:
-        feed.opened(page, {})
+def test_every_page_is_asked(feed: Feed, pages: dict[str, Line]) -> None:
+    for name in ("one", "broken", "two"):
+        feed.follow(name, apart=True)
     gp.lab.open("workbench")
     gp.lab.open("assembly")
     asked = [{"open": "workbench"}, {"open": "assembly"}]
-    assert [page.asked for page in pages] == [asked, [], asked]
+    assert [page.asked for page in pages.values()] == [asked, [], asked]
 
 
-def test_a_dashboard_is_one_widget_however_often_it_is_opened(feed: Feed) -> None:
-    page = Page()
-    feed.opened(page, {})
+def test_a_dashboard_is_one_widget_however_often_it_is_opened(feed: Feed, pages: dict[str, Line]) -> None:
+    feed.follow("page", apart=True)
     for view in (*lab.DASHBOARDS, *lab.DASHBOARDS):
         gp.lab.open(view)
-    models = [one["model"] for one in page.asked]
+    models = [one["model"] for one in pages["page"].asked]
     assert models[:4] == models[4:] and len(set(models)) == 4
     answer = control.answer({"id": 1, "action": "view", "args": {"view": "memory"}})
     assert answer == {"id": 1, "ok": True, "result": {"model": models[0]}}
     views._made["memory"].close()
     gp.lab.open("memory")
-    assert page.asked[-1]["model"] not in models
+    assert pages["page"].asked[-1]["model"] not in models
 
 
-def test_the_page_may_come_a_moment_later(feed: Feed, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_page_may_come_a_moment_later_also_while_one_is_believed_in_that_left(
+    feed: Feed, pages: dict[str, Line], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(lab, "_PATIENCE_S", 10.0)
-    page = Page()
-    timer = threading.Timer(0.1, feed.opened, (page, {}))
+    feed.follow("left", apart=True)
+    timer = threading.Timer(0.1, feed.follow, ("page", True))
     timer.start()
     gp.lab.open("workbench")
     timer.join()
-    assert page.asked == [{"open": "workbench"}]
+    assert pages["page"].asked == [{"open": "workbench"}]
 
 
 def test_without_a_page_the_error_says_what_to_do(feed: Feed) -> None:
-    with pytest.raises(
-        RuntimeError, match=r"no page listens, so the view 'workbench' was not opened: .*%load_ext pygpukit"
-    ):
+    words = r"no page listens, so the view 'workbench' was not opened: .*%load_ext pygpukit"
+    with pytest.raises(RuntimeError, match=words):
         gp.lab.open("workbench")
-    page = Page()
-    feed.opened(page, {})
-    page.closed({})
+    feed.follow("page", apart=True)
+    feed.leave("page")
+    with pytest.raises(RuntimeError, match=words):
+        gp.lab.open("workbench")
+
+
+def test_a_page_that_left_without_a_word_is_not_believed_in(feed: Feed, pages: dict[str, Line]) -> None:
+    feed.follow("left", apart=True)
     with pytest.raises(RuntimeError, match="no page listens"):
         gp.lab.open("workbench")
+    assert pages["left"].asked == [{"open": "workbench"}]
+
+
+def test_where_pages_are_heard_between_cells_it_is_enough_to_have_asked(feed: Feed, pages: dict[str, Line]) -> None:
+    feed.follow("left", apart=False)
+    gp.lab.open("workbench")
 
 
 def test_an_unknown_view_is_refused(feed: Feed) -> None:
@@ -106,19 +117,20 @@ def test_an_unknown_view_is_refused(feed: Feed) -> None:
 
 def test_a_page_of_a_real_kernel_is_asked_while_the_cell_runs() -> None:
     with kernel() as page:
-        opened = page.client.session.msg(
-            "comm_open", {"comm_id": "feed", "target_name": "pygpukit.status.v1", "data": {}}
-        )
-        page.client.shell_channel.send(opened)
-        number = page.run('gp.lab.open("memory")')
+        page.open_control()
+        page.request("follow", {"comm": "feed"})
+        number = page.send('gp.lab.open("memory")')
+        page.listen(lambda message: _asks(message) or ends(message, number))
+        page.request("follow", {"comm": "feed"})  # it is there
+        page.listen(lambda message: ends(message, number))
         assert not page.outputs(number)
-        asked = [
-            message["content"]["data"]
-            for _, message in page.said
-            if message["msg_type"] == "comm_msg" and "open" in message["content"]["data"]
-        ]
+        asked = [message["content"]["data"] for _, message in page.said if _asks(message)]
         (made,) = {m["content"]["comm_id"] for _, m in page.said if _is_view(m)}
-        assert asked == [{"open": "memory", "model": made}]
+        assert asked == [{"open": "memory", "model": made, "answer": True}]
+
+
+def _asks(message: dict[str, Any]) -> bool:
+    return message["msg_type"] == "comm_msg" and "open" in message["content"]["data"]
 
 
 def _is_view(message: dict[str, Any]) -> bool:

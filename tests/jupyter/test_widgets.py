@@ -147,6 +147,18 @@ def test_state_follows_where_records_are_missing(widget: Any, monkeypatch: pytes
     assert page.kinds() == ["frame", "frame", "snapshot"]
 
 
+HOSTILE = (
+    "<script>hit()</script>",
+    "<img src=x onerror=hit()>",
+    '"><svg onload=hit()>',
+    "' onmouseover='hit()",
+    '" onfocus="hit()" autofocus="',
+    "</td></tr></table><iframe src=javascript:hit()>",
+    "<a href=javascript:hit()>x</a>",
+    "]]><script>hit()</script>",
+    "&lt;script&gt;hit()&lt;/script&gt;",
+    "\u202e\u2066<b>gnp.x",
+)
 JUNK = [None, 3, "view", [], {}, {"type": "view"}, {"type": "view", "visible": "yes"}, {"type": "x"}]
 
 
@@ -165,6 +177,7 @@ def test_junk_from_the_page_is_dropped_and_counted(widget: Any, junk: Any, monke
 
 def test_fuzzed_messages_never_raise(widget: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     page = Recorder(widget, monkeypatch)
+    monkeypatch.setattr(base, "PER_S", 1e9)  # what they say is at stake here, not how many they are
     random = Random(7)
     values: list[Any] = [
         None,
@@ -188,6 +201,35 @@ def test_fuzzed_messages_never_raise(widget: Any, monkeypatch: pytest.MonkeyPatc
     assert widget.dropped > 1000
     widget._handle_custom_msg(REQUEST, [])
     assert page.messages[-1][0]["ok"] is True
+
+
+def test_a_flood_is_dropped_and_counted_and_ends(widget: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    page = Recorder(widget, monkeypatch)
+    monkeypatch.setattr(base, "PER_S", 0.0)
+    for _ in range(5000):
+        widget._handle_custom_msg(REQUEST, [])
+    assert len(page.messages) == base.BURST and widget.dropped == 5000 - base.BURST
+    monkeypatch.setattr(base, "PER_S", 1e9)
+    widget._handle_custom_msg(REQUEST, [])
+    assert page.messages[-1][0]["ok"] is True, "afterwards it is heard again"
+
+
+@pytest.mark.parametrize("cls", WIDGETS)
+@pytest.mark.parametrize("hostile", HOSTILE)
+def test_no_static_picture_runs_a_hostile_text(cls: Any, hostile: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    held = gp.ones(64)
+    held.name = hostile
+    with Scheduler() as scheduler:
+        scheduler.submit(int, name=hostile).result()
+        made = cls()
+        made._source.label = hostile
+        html = made.fallback_html()
+        made.close()
+    elements = list(ElementTree.fromstring(html.replace("<br>", "<br/>")).iter())  # well formed, so no text is markup
+    tags = {element.tag for element in elements}
+    assert tags <= {"div", "p", "b", "br", "svg", "rect", "table", "thead", "tbody", "tr", "th", "td"}
+    attributes = {name for element in elements for name in element.attrib}
+    assert not any(name.startswith("on") or name in ("href", "src", "srcdoc") for name in attributes)
 
 
 def test_sending_leaves_the_reply_route_to_the_page(widget: Any) -> None:

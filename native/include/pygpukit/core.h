@@ -15,8 +15,9 @@ extern "C" {
 typedef struct pk_owner {
   uint32_t tenant;
   uint32_t name;
-  uint32_t cell; /* interned cell id */
-  uint32_t line; /* 1-based line in that cell, 0 = unknown */
+  uint32_t cell;    /* interned cell id */
+  uint32_t line;    /* 1-based line in that cell, 0 = unknown */
+  uint32_t account; /* of the pool: what the block counts for, 0 = none */
 } pk_owner;
 
 /* Shared between the pool and launchers without a lock. A launcher pins, checks resident, launches, unpins; the evictor
@@ -66,6 +67,11 @@ void pk_pool_raise(void);
 void pk_stream_created(uint64_t stream, uint32_t id);
 int32_t pk_stream_retired(uint64_t stream);
 
+/* Orders a stream after an asynchronous transfer; with host != 0 waits for its end instead. At most so long: call it
+ * without the GIL. ENDED also for an unknown one. Any other status: it failed, once told by pk_pool_raise(). */
+enum { PK_TRANSFER_ENDED = 0, PK_TRANSFER_ORDERED = 1, PK_TRANSFER_NOT_YET = 2 };
+int32_t pk_transfer_order(uint64_t engine, uint64_t transfer, uint64_t stream, int32_t host, uint64_t timeout_ns);
+
 /* Event ring. kind and the meaning of a, b, c: docs/seams.md. Lock-free, about 30 ns. */
 typedef struct pk_event {
   uint16_t kind;
@@ -88,13 +94,20 @@ typedef struct pk_gate_work {
   uint64_t size; /* with name: which works take the same time. Blocks of a kernel, bytes of a copy */
   uint32_t name; /* interned */
   int32_t device;
+  uint32_t grid[3]; /* of a kernel */
+  uint32_t reserved;
+  uint64_t wave; /* blocks that the device runs at once, of a kernel that can be launched in parts; else 0 */
 } pk_gate_work;
-/* keep() makes a copy that owns all it needs; issue() works on both, from any thread; drop() ends the copy. */
+/* keep() makes a copy that owns all it needs; issue() works on both, from any thread; drop() ends the copy. Of a copy,
+ * issue_part() issues a box of its blocks (only with a wave), and want_parts() says that the gate would like to: it
+ * must not wait. Both are NULL where there are no parts. */
 typedef struct pk_command {
   void *self;
   pk_status (*issue)(void *self);
   void *(*keep)(void *self);
   void (*drop)(void *kept);
+  pk_status (*issue_part)(void *kept, const uint32_t first[3], const uint32_t extent[3]);
+  void (*want_parts)(void *kept);
 } pk_command;
 /* STOPPED: the context's task was cancelled or expired, the work must not happen. FULL: wait, then submit again.
  * INTERRUPTED: a signal handler raised meanwhile (C++ only). */
@@ -107,7 +120,10 @@ int32_t pk_gate_submit(uint64_t context, const pk_gate_work *work, const pk_comm
 void pk_gate_wait(uint64_t context, const pk_gate_work *work, uint64_t timeout_ns);
 int32_t pk_gate_stopped(uint64_t context);
 /* Work of the context that did not pass the gate was done: so long it had the device, or the host in its stead. */
-void pk_gate_note(uint64_t context, int32_t device, uint64_t ns);
+void pk_gate_note(uint64_t context, int32_t device, uint64_t stream, uint64_t ns);
+/* A stream was made for the multiprocessors of a partition: its work passes a gate of their own, not that of the rest
+ * of the device (lane 0). */
+void pk_gate_lane(uint64_t stream, uint32_t lane);
 /* How many commands are deferred or refused and not reported, on all devices. Never moves. */
 const uint64_t *pk_gate_deferred(void);
 int32_t pk_gate_has_deferred(int32_t device, uint64_t stream);
@@ -116,6 +132,8 @@ pk_status pk_gate_drain(int32_t device, uint64_t stream);
 pk_status pk_gate_refusal(int32_t device, uint64_t stream);
 /* The text of the refusal that the thread was told last, if it had this status, once; else NULL. */
 const char *pk_gate_error_text(pk_status status);
+/* Sleeps of the calling thread end when they should (C++ has it, the gate's thread calls it). */
+void pk_sleep_exactly(void);
 /* Ends the gates' threads: nothing deferred is issued any more. */
 void pk_gate_close(void);
 
@@ -127,6 +145,7 @@ enum {
   PK_COUNT_D2H_BYTES = 3,
   PK_COUNT_D2D_BYTES = 4,
   PK_COUNT_FILL = 5,
+  PK_COUNT_TASK_NS = 6, /* device time of tasks, counted by the core */
   PK_COUNTERS = 8
 };
 void pk_count(uint32_t counter, uint64_t amount);

@@ -19,7 +19,7 @@
 extern "C" {
 #endif
 
-#define PK_DRIVER_VERSION 2u
+#define PK_DRIVER_VERSION 3u
 
 typedef int32_t pk_status;
 
@@ -68,6 +68,7 @@ typedef struct pk_device_info {
   int32_t memory_clock_khz;
   int32_t memory_bus_bits;
   int32_t driver_version; /* 13000 = 13.0; 0 on the simulator */
+  int32_t mps;            /* 1: its contexts are shared through an MPS server; 0: they are not; -1: nobody can tell */
 } pk_device_info;
 
 typedef struct pk_function_info {
@@ -178,6 +179,14 @@ typedef struct pk_driver {
   pk_status (*capture_end)(uint64_t stream, uint64_t *graph);
   pk_status (*graph_launch)(uint64_t graph, uint64_t stream);
   pk_status (*graph_destroy)(uint64_t graph); /* also while it runs */
+
+  /* partitions of the multiprocessors (green contexts). A device is split once into small groups, the same for every
+   * caller. A partition is a set of them, and kernels on its streams run there and nowhere else; who makes partitions
+   * that overlap, or uses other streams, shares them. PK_ERROR_NOT_SUPPORTED, with the reason, where that cannot be. */
+  pk_status (*sm_groups)(int32_t *sms, uint32_t capacity, uint32_t *count); /* multiprocessors of each group */
+  pk_status (*sm_partition_create)(const uint32_t *groups, uint32_t count, int32_t *sms, uint64_t *partition);
+  pk_status (*sm_partition_destroy)(uint64_t partition); /* after its streams */
+  pk_status (*sm_stream_create)(uint64_t partition, int32_t priority, uint64_t *stream);
 } pk_driver;
 
 /* Opens libcuda and returns its table, or NULL with the reason (one sentence, static or thread-local) in *why. */

@@ -89,6 +89,7 @@ struct pk_sim_api {
   void *(*map_shared)(void *core, const void *address, unsigned rank);
   // The block of the cluster whose shared memory `address` is in; ~0u when it is in none.
   unsigned (*shared_rank)(void *core, const void *address);
+  unsigned (*multiprocessor)(void *core);  // that the running block is on
 };
 
 struct pk_sim_kernel {

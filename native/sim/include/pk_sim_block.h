@@ -75,6 +75,9 @@ PK_SIM_INLINE void pk_sim_count_started() {
   if (pk_sim_started <= pk_sim_thread) pk_sim_started = pk_sim_thread + 1;
 }
 
+// What %smid tells in PTX.
+PK_SIM_INLINE unsigned pk_sim_smid() { return pk_sim_device->multiprocessor(pk_sim_core); }
+
 // ---- barriers
 PK_SIM_COLLECTIVE int pk_sim_barrier(pk_sim_barrier_kind kind, int predicate, const char *file, int line) {
   const unsigned x = PK_SIM_OWN(threadIdx).x, y = PK_SIM_OWN(threadIdx).y, z = PK_SIM_OWN(threadIdx).z;

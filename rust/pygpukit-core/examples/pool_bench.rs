@@ -64,6 +64,7 @@ fn main() {
         name: 2,
         cell: 3,
         line: 4,
+        account: 0,
     };
     for bytes in [1000, 1 << 20, 100 << 20] {
         pool.free(pool.alloc(bytes, 0, owner).expect("room").block)

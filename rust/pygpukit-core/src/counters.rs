@@ -12,6 +12,10 @@ pub enum Counter {
     D2hBytes = 3,
     D2dBytes = 4,
     Fills = 5,
+    /// Device time of tasks as far as it is measured, and host time in its stead.
+    TaskNs = 6,
+    /// What the gate issued of a launch after its first part: calls of the driver beyond one a launch.
+    LaterParts = 7,
 }
 
 /// Number of counters, spare ones included (`PK_COUNTERS`).

@@ -43,9 +43,14 @@ pub trait Driver: Send + Sync {
     /// Pinned host memory, as an address.
     fn host_alloc(&self, bytes: u64) -> DriverResult<u64>;
     fn host_free(&self, host: u64) -> DriverResult<()>;
-    /// Copies in stream order; both need a later `stream_wait`.
+    /// Copies in stream order; each needs a later `stream_wait`, or an event that was passed.
     fn copy_to_host(&self, host: u64, device: u64, bytes: u64, stream: u64) -> DriverResult<()>;
     fn copy_to_device(&self, device: u64, host: u64, bytes: u64, stream: u64) -> DriverResult<()>;
+    /// Copies inside the device in stream order; the ranges do not overlap.
+    fn copy_on_device(&self, to: u64, from: u64, bytes: u64, stream: u64) -> DriverResult<()>;
+    /// A new stream; priority 0 is the least urgent, -5 the most.
+    fn stream_create(&self, priority: i32) -> DriverResult<u64>;
+    fn stream_destroy(&self, stream: u64) -> DriverResult<()>;
     fn stream_wait(&self, stream: u64) -> DriverResult<()>;
     /// Waits for all work of the device.
     fn device_wait(&self) -> DriverResult<()>;
@@ -56,9 +61,17 @@ pub trait Driver: Send + Sync {
     fn event_record(&self, event: u64, stream: u64) -> DriverResult<()>;
     /// True once all work before the record has finished.
     fn event_done(&self, event: u64) -> DriverResult<bool>;
+    /// Waits for all work before the record.
+    fn event_wait(&self, event: u64) -> DriverResult<()>;
     /// Nanoseconds between two timed events, both passed.
     fn event_elapsed_ns(&self, start: u64, end: u64) -> DriverResult<u64>;
     fn stream_wait_event(&self, stream: u64, event: u64) -> DriverResult<()>;
+    /// The multiprocessors of each of the groups that the device is split into.
+    fn sm_groups(&self) -> DriverResult<Vec<u32>>;
+    /// A partition of some groups, and how many multiprocessors it has.
+    fn sm_partition_create(&self, groups: &[u32]) -> DriverResult<(u64, u32)>;
+    /// Its streams are gone.
+    fn sm_partition_destroy(&self, partition: u64) -> DriverResult<()>;
     /// True once the stream has no unfinished work.
     fn stream_done(&self, stream: u64) -> DriverResult<bool>;
 }

@@ -3,9 +3,11 @@
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
+use crate::hash::Seeded;
+
 #[derive(Default)]
 struct Table {
-    ids: HashMap<Arc<str>, u32>,
+    ids: HashMap<Arc<str>, u32, Seeded>,
     names: Vec<Arc<str>>,
 }
 
@@ -16,7 +18,7 @@ impl Default for Interner {
     fn default() -> Self {
         let empty: Arc<str> = Arc::from("");
         Interner(RwLock::new(Table {
-            ids: HashMap::from([(empty.clone(), 0)]),
+            ids: [(empty.clone(), 0)].into_iter().collect(),
             names: vec![empty],
         }))
     }

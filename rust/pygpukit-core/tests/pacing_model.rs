@@ -152,9 +152,10 @@ fn tenant() -> impl Strategy<Value = Tenant> {
         2 * US..200 * US,
         0u64..30,
         0u64..5 * MS,
+        (1u32..200, prop_oneof![Just(0u64), 1u64..40]),
     )
         .prop_map(
-            |(share_ppm, limit_ppm, kernel_ns, spread, host_ns, burst, pause_ns)| Tenant {
+            |(share_ppm, limit_ppm, kernel_ns, spread, host_ns, burst, pause_ns, (blocks, wave))| Tenant {
                 share_ppm,
                 limit_ppm,
                 kernel_ns,
@@ -162,6 +163,8 @@ fn tenant() -> impl Strategy<Value = Tenant> {
                 host_ns,
                 burst,
                 pause_ns,
+                blocks,
+                wave,
             },
         )
 }
@@ -169,8 +172,8 @@ fn tenant() -> impl Strategy<Value = Tenant> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
-    /// Whatever tenants do: their commands run in order, once, and are measured; limits hold; the device does not wait for someone who
-    /// could run; nothing is left over.
+    /// Whatever tenants do: their commands run in order, once, whole or in parts that cover them, and are measured; limits hold; the
+    /// device does not wait for someone who could run; nothing is left over.
     #[test]
     fn any_tenants(tenants in prop::collection::vec(tenant(), 1..6), seed in any::<u64>()) {
         let settings = Settings::default();
@@ -193,13 +196,23 @@ proptest! {
         world.finish();
         prop_assert!(world.gate.view().tenants.is_empty());
         prop_assert_eq!(world.gate.view().in_flight_ns, 0);
-        let mut next = vec![0; tenants.len()];
+        let (mut next, mut begun, mut parts) = (vec![0; tenants.len()], vec![0; tenants.len()], vec![0; tenants.len()]);
         for ran in &world.books.lock().unwrap().ran {
-            prop_assert_eq!(ran.number, next[ran.tenant]);
-            next[ran.tenant] += 1;
+            let (i, t) = (ran.tenant, tenants[ran.tenant]);
+            prop_assert_eq!((ran.number, ran.first), (next[i], begun[i]));
+            begun[i] += ran.blocks;
+            if ran.blocks < t.blocks {
+                parts[i] += 1;
+                prop_assert!(u64::from(ran.blocks) % t.wave.max(1) == 0 || begun[i] == t.blocks, "{:?} of {:?}", ran, t);
+            }
+            if begun[i] == t.blocks {
+                (next[i], begun[i]) = (next[i] + 1, 0);
+            }
         }
-        for (context, count) in world.contexts.iter().zip(next) {
-            prop_assert_eq!(context.launches(), count);
+        for (i, context) in world.contexts.iter().enumerate() {
+            prop_assert_eq!((context.launches(), begun[i]), (next[i], 0));
+            prop_assert!(context.slices() >= parts[i] && (parts[i] == 0) == (context.slices() == 0), "{:?}", tenants[i]);
+            prop_assert!(tenants[i].wave > 0 || parts[i] == 0);
         }
         let measured: u64 = world.contexts.iter().map(|c| c.gpu_ns()).sum();
         let ran: u64 = world.books.lock().unwrap().ran.iter().map(|r| r.to_ns - r.from_ns).sum();
@@ -236,6 +249,7 @@ fn submit(gate: &Gate, driver: &Arc<SimDriver>, context: &Arc<TaskContext>, ns: 
         stream,
         name: stream as u32,
         size: 1,
+        ..Work::default()
     };
     let job = Job {
         driver: driver.clone(),
@@ -249,7 +263,7 @@ fn submit(gate: &Gate, driver: &Arc<SimDriver>, context: &Arc<TaskContext>, ns: 
         ns,
         refused,
     };
-    gate.submit(context, work, || job.issue(), || Box::new(kept))
+    gate.submit(context, work, || job.issue(), || Arc::new(kept))
 }
 
 fn context(number: u64, share_ppm: u32) -> Arc<TaskContext> {
@@ -383,6 +397,7 @@ fn a_stream_is_in_one_line_at_a_time() {
         stream: 2,
         name: 1,
         size: 1,
+        ..Work::default()
     };
     let issue = || Ok(());
     let other = gate.submit(&contexts[0], work, issue, || unreachable!("it must wait"));

@@ -57,6 +57,44 @@ fn four_tenants_get_their_shares() {
 }
 
 #[test]
+fn a_long_kernel_that_can_be_cut_lets_others_in() {
+    // A request now and then beside kernels of 2 ms that are always there.
+    let storm = Tenant {
+        blocks: 8000,
+        ..Tenant::backlogged(1_000, 2_000 * US)
+    };
+    let asking = Tenant {
+        burst: 10,
+        pause_ns: 3 * MS,
+        spread: 0,
+        ..Tenant::backlogged(900_000, 100 * US)
+    };
+    let slowest_ns = |wave: u64| {
+        let mut world = World::new(&[Tenant { wave, ..storm }, asking], Settings::default(), 5);
+        world.run(1_000 * MS);
+        let books = world.books.lock().unwrap();
+        let asked: Vec<_> = books.ran.iter().filter(|r| r.tenant == 1).collect();
+        let ends = asked.chunks_exact(10).skip(3);
+        let longest = ends.map(|request| request[9].to_ns - request[0].from_ns).max();
+        let first = asked.windows(2).skip(30).filter(|w| w[1].number % 10 == 0);
+        (
+            longest.unwrap(),
+            first.map(|w| w[1].from_ns - w[0].to_ns).max().unwrap(),
+            world.contexts[0].slices(),
+        )
+    };
+    let (whole, whole_first, none) = slowest_ns(0);
+    let (cut, cut_first, slices) = slowest_ns(400);
+    assert_eq!(none, 0);
+    assert!(slices > 1000, "{slices}");
+    assert!(
+        whole_first > 4_500 * US && cut_first < 3_500 * US,
+        "{whole_first} {cut_first} from one request to the next"
+    );
+    assert!(cut < 1_400 * US, "{cut} {whole}");
+}
+
+#[test]
 fn the_meter_agrees_with_what_ran() {
     let mut world = World::new(&four(), Settings::default(), 11);
     for _ in 0..20 {
@@ -221,4 +259,36 @@ fn doubled_weights_and_idle_tenants_change_nothing() {
         world.log
     };
     assert_eq!(log(&tenants), log(&halves));
+}
+
+#[test]
+fn shares_that_change_under_way_hold_from_then_on() {
+    let tenants = [
+        Tenant::backlogged(200_000, 30 * US),
+        Tenant::backlogged(800_000, 60 * US),
+    ];
+    let mut world = World::new(&tenants, Settings::default(), 3);
+    world.run(600 * MS);
+    world.contexts[0].set_shares(700_000, 1_000_000);
+    world.contexts[1].set_shares(300_000, 1_000_000);
+    world.run(600 * MS);
+    let percent = |from: u64, until: u64| -> Vec<u64> {
+        let had = world.had_ns(from * MS, until * MS);
+        had.iter().map(|ns| ns * 100 / ((until - from) * MS)).collect()
+    };
+    assert!(percent(100, 600)[0].abs_diff(20) <= 1, "{:?}", percent(100, 600));
+    assert!(percent(610, 1_190)[0].abs_diff(70) <= 1, "{:?}", percent(610, 1_190));
+    world.contexts[0].set_shares(100_000, 100_000);
+    world.run(600 * MS);
+    let limited = world.had_ns(1_250 * MS, 1_750 * MS);
+    assert!(limited[0] * 100 / (500 * MS) <= 11, "a limit holds, too: {limited:?}");
+    world.contexts[0].set_shares(100_000, 1_000_000);
+    world.contexts[1].set_shares(900_000, 50_000);
+    world.run(600 * MS);
+    let freed = world.had_ns(1_850 * MS, 2_350 * MS);
+    assert!(
+        freed[0] * 100 / (500 * MS) >= 90,
+        "and one that is gone does not: {freed:?}"
+    );
+    assert!(world.driver.violations().is_empty(), "{:?}", world.driver.violations());
 }

@@ -16,6 +16,7 @@ const NOBODY: Owner = Owner {
     name: 0,
     cell: 0,
     line: 0,
+    account: 0,
 };
 
 struct Rig {
@@ -195,6 +196,7 @@ fn the_limit_is_hard_and_the_error_says_who_holds_memory() {
         name: names.intern("weights"),
         cell: names.intern("In[3]"),
         line: 4,
+        account: 0,
     };
     let held = r.pool.alloc(6 * MIB, 0, owner).expect("there is room");
     let error = r.pool.alloc(4 * MIB, 0, NOBODY).expect_err("over the limit");
@@ -426,6 +428,7 @@ fn records_name_stream_owner_and_block() {
         name: 2,
         cell: 3,
         line: 4,
+        account: 0,
     };
     let block = r.pool.alloc(100, 0xabc, owner).expect("there is room");
     let event = r.ring.read(1, 10).0[1].event;
@@ -438,4 +441,41 @@ fn records_name_stream_owner_and_block() {
         (block.address, 256, block.block, 3, 4)
     );
     assert_eq!(r.pool.blocks()[0].owner, owner);
+}
+
+#[test]
+fn one_end_of_a_large_block_passes_through_the_staging_buffer() {
+    for (limit, staged) in [(u64::MAX, 1), (50 * MIB, 0)] {
+        let rig = rig(limit, true);
+        let big = rig.alloc(40 * MIB, 1);
+        rig.sim.launch(1, big.address, big.bytes, Some(7), 1_000_000);
+        rig.pool.write_block(big.block, big.bytes - 1, &[9]).expect("in range");
+        rig.pool.evict(big.block).expect("not pinned");
+        assert_eq!(
+            rig.sim.calls(Call::CopyOnDevice),
+            staged,
+            "a limit without room does without"
+        );
+        assert_eq!(rig.pool.stats().reserved, staged * 16 * MIB);
+        rig.pool.write_block(big.block, 0, &[8]).expect("in range");
+        rig.pool.restore(big.block).expect("there is room");
+        assert_eq!(rig.sim.calls(Call::CopyOnDevice), 2 * staged);
+        let mut bytes = rig.sim.peek(big.address, big.bytes);
+        assert_eq!((bytes[0], bytes.pop()), (8, Some(9)));
+        assert!(bytes[1..].iter().all(|&byte| byte == 7));
+        rig.free(&big);
+        rig.pool.trim().expect("nothing is in use");
+        assert_eq!((rig.pool.stats().reserved, rig.sim.usage().address_ranges), (0, 0));
+    }
+}
+
+#[test]
+fn the_staging_buffer_goes_before_a_request_is_refused() {
+    let rig = rig(u64::MAX, true);
+    let first = rig.alloc(40 * MIB, 0);
+    rig.pool.evict(first.block).expect("not pinned");
+    rig.pool.free(first.block).expect("a live block");
+    assert_eq!(rig.pool.stats().reserved, 16 * MIB);
+    let all = rig.alloc(64 * MIB, 0);
+    assert_eq!((all.bytes, rig.pool.stats().reserved), (64 * MIB, 64 * MIB));
 }

@@ -47,10 +47,12 @@ fn failing() -> impl Strategy<Value = Step> {
         Call::HostAlloc,
         Call::CopyToHost,
         Call::CopyToDevice,
+        Call::CopyOnDevice,
         Call::StreamWait,
         Call::EventCreate,
         Call::EventRecord,
         Call::EventDone,
+        Call::EventWait,
         Call::StreamWaitEvent,
         Call::MemoryInfo,
     ]);
@@ -114,6 +116,7 @@ impl World {
             limit_bytes,
             eviction,
             host_cache_bytes: 8 * MIB,
+            staging_bytes: 2 * MIB,
         };
         let pool = Pool::new(sim.clone(), config, services).expect("the simulated device answers");
         World {

@@ -1,7 +1,9 @@
 //! Random operations against a model that keeps nothing but the phases and recomputes the rest each time.
 
 use proptest::prelude::*;
-use pygpukit_core::scheduler::{edge, Config, Outcome, Phase, Policy, Reason, Retry, TaskSpec, TaskTable, Transition};
+use pygpukit_core::scheduler::{
+    edge, Change, Config, Outcome, Phase, Policy, Reason, Retry, TaskSpec, TaskTable, Transition,
+};
 use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -10,6 +12,13 @@ const MEMORY: u64 = 100;
 const SHARE: u32 = 100;
 const MAX_QUEUE: usize = 12;
 const MS: u64 = 1_000_000;
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Ending {
+    Ok,
+    Failed,
+    Lost,
+}
 
 #[derive(Clone, Debug)]
 enum Op {
@@ -26,7 +35,7 @@ enum Op {
     Next,
     Finish {
         who: u8,
-        ok: bool,
+        how: Ending,
     },
     Cancel {
         who: u8,
@@ -39,6 +48,11 @@ enum Op {
     },
     Resume {
         who: u8,
+    },
+    Adjust {
+        who: u8,
+        priority: Option<i32>,
+        share: Option<u32>,
     },
     Wait {
         ms: u8,
@@ -72,15 +86,25 @@ fn submit() -> impl Strategy<Value = Op> {
     )
 }
 
+fn adjust() -> impl Strategy<Value = Op> {
+    (0u8..20, prop::option::of(-1i32..3), prop::option::of(0u32..110)).prop_map(|(who, priority, share)| Op::Adjust {
+        who,
+        priority,
+        share,
+    })
+}
+
 fn op() -> impl Strategy<Value = Op> {
     prop_oneof![
         6 => submit(),
         6 => Just(Op::Next),
-        6 => (0u8..8, any::<bool>()).prop_map(|(who, ok)| Op::Finish { who, ok }),
+        6 => (0u8..8, prop_oneof![3 => Just(Ending::Ok), 2 => Just(Ending::Failed), 1 => Just(Ending::Lost)])
+            .prop_map(|(who, how)| Op::Finish { who, how }),
         1 => (0u8..20).prop_map(|who| Op::Cancel { who }),
         1 => (0u8..8).prop_map(|who| Op::Requeue { who }),
         1 => (0u8..8).prop_map(|who| Op::Suspend { who }),
         1 => (0u8..8).prop_map(|who| Op::Resume { who }),
+        2 => adjust(),
         2 => (0u8..30).prop_map(|ms| Op::Wait { ms }),
     ]
 }
@@ -93,6 +117,7 @@ struct Entry {
     held_until: u64,
     requeues: u32,
     retries: u32,
+    lost: bool,
 }
 
 /// The rules, written down a second time and as plainly as possible. Task i has the id "i".
@@ -193,6 +218,28 @@ impl Model {
         true
     }
 
+    fn adjust(&mut self, i: usize, priority: Option<i32>, share: Option<u32>) -> bool {
+        let reserved = self.reserved().1;
+        let task = &mut self.tasks[i];
+        let (old, new) = (task.spec.share_ppm, share.unwrap_or(task.spec.share_ppm));
+        let holds = matches!(task.phase, Phase::Admitted | Phase::Running | Phase::Suspended);
+        let taken = if holds { reserved - u64::from(old) } else { 0 };
+        let grows = new > old || !holds;
+        if task.phase.is_terminal()
+            || (task.spec.policy == Policy::Guaranteed && new == 0)
+            || (grows && taken + u64::from(new) > SHARE.into())
+        {
+            return false;
+        }
+        task.spec.share_ppm = new;
+        task.spec.priority = priority.unwrap_or(task.spec.priority);
+        if task.spec.policy != Policy::Guaranteed {
+            let nothing = task.spec.reservation().is_empty();
+            task.spec.policy = if nothing { Policy::BestEffort } else { Policy::Burstable };
+        }
+        true
+    }
+
     fn in_order(&self, phase: Phase) -> Vec<usize> {
         let mut found: Vec<usize> = (0..self.tasks.len())
             .filter(|&i| self.tasks[i].phase == phase)
@@ -237,6 +284,7 @@ impl Model {
             held_until: 0,
             requeues: 0,
             retries: 0,
+            lost: false,
         });
     }
 }
@@ -340,18 +388,27 @@ impl Run {
                     (self.model.tasks[i].phase, self.model.tasks[i].occupied) = (Phase::Running, true);
                 }
             }
-            Op::Finish { who, ok } => {
+            Op::Finish { who, how } => {
                 let Some(i) = self.pick(*who, true) else { return };
-                let outcome = match ok {
-                    true => Outcome::Succeeded,
-                    false => Outcome::Failed {
+                let (reason, error) = (Reason::StickyDeviceError, "e".to_string());
+                let outcome = match how {
+                    Ending::Ok => Outcome::Succeeded,
+                    Ending::Failed => Outcome::Failed {
                         reason: Reason::UserError,
-                        error: "e".into(),
+                        error,
                     },
+                    Ending::Lost => Outcome::Lost { reason, error },
                 };
                 let ended = self.table.finish(&i.to_string(), outcome, now).unwrap();
                 let task = &mut self.model.tasks[i];
                 task.occupied = false;
+                if *how == Ending::Lost && task.phase == Phase::Running && task.spec.idempotent && !task.lost {
+                    (task.phase, task.lost) = (Phase::Queued, true);
+                    (task.held_until, task.requeues) = (now + 10 * MS, task.requeues + 1);
+                    assert_eq!(ended, Phase::Queued);
+                    return self.check(op);
+                }
+                let ok = *how == Ending::Ok;
                 let again = !ok && task.phase == Phase::Running && task.retries < task.spec.retry.retries;
                 if again {
                     task.phase = Phase::Queued;
@@ -361,7 +418,7 @@ impl Run {
                     return self.check(op);
                 }
                 if !task.phase.is_terminal() {
-                    self.model.end(i, if *ok { Phase::Succeeded } else { Phase::Failed });
+                    self.model.end(i, if ok { Phase::Succeeded } else { Phase::Failed });
                 }
                 assert_eq!(ended, self.model.tasks[i].phase);
             }
@@ -391,6 +448,16 @@ impl Run {
             }
             Op::Suspend { who } => self.switch(*who, Phase::Running, Phase::Suspended),
             Op::Resume { who } => self.switch(*who, Phase::Suspended, Phase::Running),
+            Op::Adjust { who, priority, share } => {
+                let Some(i) = self.pick(*who, false) else { return };
+                let change = Change {
+                    priority: *priority,
+                    share_ppm: *share,
+                    share_limit_ppm: None,
+                };
+                let may = self.model.adjust(i, *priority, *share);
+                assert_eq!(self.table.adjust(&i.to_string(), change, now).is_ok(), may, "{op:?}");
+            }
             Op::Wait { ms } => {
                 self.now += u64::from(*ms) * MS;
                 self.table.advance(self.now);
@@ -429,6 +496,14 @@ impl Run {
         self.table.audit().unwrap();
         for (record, entry) in self.table.snapshot(self.now).iter().zip(&self.model.tasks) {
             assert_eq!(record.phase, entry.phase, "task {}", record.id);
+            let spec = &entry.spec;
+            let asked = (record.priority, record.share_ppm, record.policy);
+            assert_eq!(
+                asked,
+                (spec.priority, spec.share_ppm, spec.policy),
+                "task {}",
+                record.id
+            );
             assert_eq!(self.table.get(&record.id, self.now).as_ref(), Some(record));
         }
     }
@@ -439,7 +514,10 @@ impl Run {
             self.apply(&Op::Wait { ms: 255 });
             self.apply(&Op::Resume { who: 0 });
             while self.pick(0, true).is_some() {
-                self.apply(&Op::Finish { who: 0, ok: true });
+                self.apply(&Op::Finish {
+                    who: 0,
+                    how: Ending::Ok,
+                });
             }
             self.apply(&Op::Next);
             if self.model.tasks.iter().all(|t| t.phase.is_terminal() && !t.occupied) {

@@ -430,3 +430,82 @@ fn malformed_partitions_name_the_field() {
     let ids = table.with_partitions(0, |partitions| partitions.ids().map(str::to_string).collect::<Vec<_>>());
     assert_eq!(ids, ["p"]);
 }
+
+#[test]
+fn a_task_whose_worker_is_lost_starts_over_once_if_it_bears_it() {
+    let lost = || Outcome::Lost {
+        reason: Reason::StickyDeviceError,
+        error: "gone".into(),
+    };
+    let (mut table, _) = small();
+    let again = TaskSpec {
+        idempotent: true,
+        retry: Retry {
+            retries: 1,
+            ..Retry::default()
+        },
+        ..asks("again", 50, 0)
+    };
+    table.submit(again, 0).unwrap();
+    table.submit(asks("never", 50, 0), 0).unwrap();
+    let mut now = 0;
+    // Once because it is idempotent, once more because it has a retry, which a device that stays lost would not get.
+    for reason in [Reason::WaitingForDevice, Reason::WaitingForRetry] {
+        assert_eq!(next(&mut table, now).as_deref(), Some("again"));
+        assert_eq!(table.finish("again", lost(), now), Ok(Phase::Queued));
+        let record = table.get("again", now).unwrap();
+        assert_eq!((record.reason, record.error.as_str()), (reason, "gone"));
+        now += 10_000_000;
+        if reason == Reason::WaitingForDevice {
+            assert_eq!(next(&mut table, now - 1).as_deref(), Some("never"));
+            assert_eq!(table.finish("never", lost(), now - 1), Ok(Phase::Failed));
+        }
+    }
+    assert_eq!(next(&mut table, now).as_deref(), Some("again"));
+    assert_eq!(table.finish("again", lost(), now), Ok(Phase::Failed));
+    assert_eq!(table.get("again", now).unwrap().reason, Reason::StickyDeviceError);
+    assert_eq!(table.stats(now).reserved_memory, 0);
+    table.audit().unwrap();
+}
+
+#[test]
+fn a_worker_runs_one_task_at_a_time_and_a_level_stays() {
+    let (mut table, _) = small();
+    let limits = || Limits {
+        isolation: Isolation::Process,
+        ..Limits::new(60, 0)
+    };
+    let refused = table.with_partitions(0, |partitions| partitions.create("p", "p", limits()));
+    assert_eq!(refused.unwrap_err().field, "isolation", "nobody has offered it");
+    table.with_partitions(0, |partitions| partitions.offer(Isolation::Process));
+    create(&mut table, "p", limits());
+    for id in ["a", "b"] {
+        let task = asks(id, 10, 0);
+        table
+            .submit(
+                TaskSpec {
+                    partition: "p".into(),
+                    ..task
+                },
+                0,
+            )
+            .unwrap();
+    }
+    table.submit(asks("elsewhere", 10, 0), 0).unwrap();
+    assert_eq!(next(&mut table, 0).as_deref(), Some("a"));
+    assert_eq!(next(&mut table, 0).as_deref(), Some("elsewhere"), "b waits for a");
+    assert_eq!(next(&mut table, 0), None);
+    table.cancel("a", 0).unwrap();
+    assert_eq!(next(&mut table, 0), None, "the dispatcher is still inside");
+    table.finish("a", Outcome::Succeeded, 0).unwrap();
+    assert_eq!(next(&mut table, 0).as_deref(), Some("b"));
+    let shared = table.with_partitions(0, |partitions| partitions.resize("p", Limits::new(60, 0)));
+    assert_eq!(shared.unwrap_err().field, "isolation");
+    let found = |table: &TaskTable, id: &str| table.partitions().worker_partition(id).map(str::to_string);
+    assert_eq!(found(&table, "p").as_deref(), Some("p"));
+    assert_eq!((found(&table, ""), found(&table, "q")), (None, None));
+    table
+        .with_partitions(0, |partitions| partitions.set_default(Some("p")))
+        .unwrap();
+    assert_eq!(found(&table, "").as_deref(), Some("p"));
+}

@@ -199,13 +199,10 @@ fn simulate(seed: u64, tasks: u64) -> Watch {
             }
         }
         if open && random.one_in(8) && !inside.is_empty() {
-            // A worker is lost: an idempotent task goes back, any other has failed.
+            // A worker is lost: an idempotent task goes back once, or as often as it has retries; any other has failed.
             let lost = inside.swap_remove(random.below(inside.len() as u64) as usize);
-            if table.requeue(&lost.id, Reason::WaitingForDevice, now).is_err() {
-                let reason = Reason::WorkerLost;
-                let error = String::new();
-                table.finish(&lost.id, Outcome::Failed { reason, error }, now).unwrap();
-            }
+            let (reason, error) = (Reason::WorkerLost, String::new());
+            table.finish(&lost.id, Outcome::Lost { reason, error }, now).unwrap();
         }
         if open && random.one_in(50) {
             let part = 4 + random.below(6);

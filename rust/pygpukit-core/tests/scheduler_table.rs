@@ -39,6 +39,23 @@ fn a_task_that_fits_runs_and_gives_everything_back() {
 }
 
 #[test]
+fn a_new_task_needs_an_id_that_nobody_has() {
+    let (mut table, _) = small();
+    assert_eq!(table.submit_new(asks("a", 60, 0), 0), Ok(Phase::Admitted));
+    for bytes in [60, 61] {
+        let refused = table.submit_new(asks("a", bytes, 0), 1).unwrap_err();
+        assert_eq!(refused.field, "task_id");
+        assert_eq!(
+            refused.message,
+            "'a' is taken by another task, which is Admitted; choose another"
+        );
+    }
+    assert_eq!(table.submit_new(asks("b", 60, 0), 2), Ok(Phase::Queued));
+    assert_eq!(table.submit_new(asks("c", 101, 0), 3), Ok(Phase::Rejected));
+    assert_eq!(table.stats(3).submitted, 3);
+}
+
+#[test]
 fn higher_priority_first_then_first_come() {
     let (mut table, _) = small();
     for (id, priority) in [("low", -1), ("a", 0), ("b", 0), ("high", 3), ("c", 0)] {

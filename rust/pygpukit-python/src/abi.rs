@@ -14,6 +14,8 @@ use pygpukit_core::pool::{Allocation, BlockState, Owner, Pool, PoolConfig, PoolE
 use pygpukit_core::ring::{Event, Ring};
 use pyo3::prelude::*;
 
+use crate::gate;
+use crate::held;
 use crate::memory::pool_error;
 use crate::table::{self, Table, TableDriver};
 
@@ -67,7 +69,7 @@ thread_local! {
     static LAST_ERROR: RefCell<Option<PoolError>> = const { RefCell::new(None) };
 }
 
-fn fail(error: PoolError) -> i32 {
+pub fn fail(error: PoolError) -> i32 {
     let status = match error {
         PoolError::OutOfMemory(_) => OUT_OF_MEMORY,
         PoolError::Driver(_) => DRIVER_ERROR,
@@ -111,7 +113,7 @@ pub fn default_pool(device: i32) -> Result<Arc<Pool>, PoolError> {
 }
 
 /// The default pools that exist. Cloned, because what is done with them may wait for the device.
-fn default_pools() -> Vec<Arc<Pool>> {
+pub fn default_pools() -> Vec<Arc<Pool>> {
     let pools = DEFAULT_POOLS.lock().unwrap_or_else(PoisonError::into_inner);
     pools.iter().flat_map(HashMap::values).cloned().collect()
 }
@@ -189,7 +191,7 @@ pub unsafe extern "C" fn pk_pool_alloc(
 #[no_mangle]
 pub unsafe extern "C" fn pk_pool_free(pool: u64, block: u64) -> i32 {
     // SAFETY: the contract above.
-    status_of(unsafe { pool_at(pool) }.free(block))
+    status_of(held::free(unsafe { pool_at(pool) }, block))
 }
 
 /// # Safety
@@ -255,8 +257,15 @@ pub extern "C" fn pk_stream_created(stream: u64, id: u32) {
     default_pools().iter().for_each(|pool| pool.register_stream(stream, id));
 }
 
+/// Whether a handle is a stream's: the default one's, or one that was created and not retired.
+pub fn stream_lives(stream: u64) -> bool {
+    let streams = STREAMS.lock().unwrap_or_else(PoisonError::into_inner);
+    stream == 0 || streams.iter().any(|&(handle, _)| handle == stream)
+}
+
 #[no_mangle]
 pub extern "C" fn pk_stream_retired(stream: u64) -> i32 {
+    gate::forget_stream(stream);
     STREAMS
         .lock()
         .unwrap_or_else(PoisonError::into_inner)

@@ -1,16 +1,20 @@
-//! The gates of this process, one a device, as C++ calls them (native/include/pygpukit/core.h), and what they measured for Python.
+//! The gates of this process, one for each set of multiprocessors of a device, as C++ calls them (native/include/pygpukit/core.h),
+//! and what they measured for Python.
 
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::ffi::{c_char, c_void, CString};
-use std::sync::atomic::AtomicU64;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 use std::thread::JoinHandle;
 
 use pygpukit_core::clock::MonotonicClock;
 use pygpukit_core::driver::{DriverError, DriverResult};
 use pygpukit_core::intern::Interner;
 use pygpukit_core::pacing::{Command, Gate, Refusal, Settings, Submitted, View, Work};
+use pygpukit_core::partition::MAX_LANES;
 use pygpukit_core::scheduler::TaskContext;
+use pygpukit_core::slicing::SubGrid;
 
 use crate::table::TableDriver;
 
@@ -21,39 +25,89 @@ struct Place {
     dispatcher: Mutex<Option<JoinHandle<()>>>,
 }
 
+extern "C" {
+    /// core.h
+    fn pk_sleep_exactly();
+}
+
 const DEVICES: usize = 64;
-static PLACES: [OnceLock<Place>; DEVICES] = [const { OnceLock::new() }; DEVICES];
+/// By device and lane; lane 0 is for work that no `sm` partition has to itself.
+static PLACES: [[OnceLock<Place>; MAX_LANES]; DEVICES] = [const { [const { OnceLock::new() }; MAX_LANES] }; DEVICES];
+/// Those that exist, with device and lane.
+static MADE: Mutex<Vec<(usize, usize, &Place)>> = Mutex::new(Vec::new());
+/// The lanes of streams in other lanes than 0, and how many they are.
+static LANES: RwLock<BTreeMap<u64, usize>> = RwLock::new(BTreeMap::new());
+static IN_LANES: AtomicUsize = AtomicUsize::new(0);
 static DEFERRED: AtomicU64 = AtomicU64::new(0);
 
 const STOPPED: i32 = -1;
 const FULL: i32 = -2;
 const ANY_STREAM: u64 = u64::MAX;
 
-/// The gate of a device; None for one that cannot exist.
-fn place(device: i32) -> Option<&'static Place> {
-    let slot = usize::try_from(device).ok().and_then(|device| PLACES.get(device))?;
+fn lane_of(stream: u64) -> usize {
+    if IN_LANES.load(Ordering::Acquire) == 0 {
+        return 0;
+    }
+    let lanes = LANES.read().unwrap_or_else(PoisonError::into_inner);
+    lanes.get(&stream).copied().unwrap_or(0)
+}
+
+/// A stream was made for the multiprocessors of a partition.
+#[no_mangle]
+pub extern "C" fn pk_gate_lane(stream: u64, lane: u32) {
+    let mut lanes = LANES.write().unwrap_or_else(PoisonError::into_inner);
+    if lane > 0 {
+        lanes.insert(stream, lane as usize);
+    }
+    IN_LANES.store(lanes.len(), Ordering::Release);
+}
+
+/// A stream is about to go.
+pub fn forget_stream(stream: u64) {
+    if lane_of(stream) > 0 {
+        let mut lanes = LANES.write().unwrap_or_else(PoisonError::into_inner);
+        lanes.remove(&stream);
+        IN_LANES.store(lanes.len(), Ordering::Release);
+    }
+}
+
+/// The gate that a stream's work passes; None for a device that cannot exist.
+fn place(device: i32, stream: u64) -> Option<&'static Place> {
+    let lanes = usize::try_from(device).ok().and_then(|device| PLACES.get(device))?;
+    let lane = lane_of(stream);
+    let slot = lanes.get(lane)?;
     if let Some(place) = slot.get() {
         return Some(place);
     }
     let driver = Arc::new(TableDriver::raw(device)?);
-    Some(slot.get_or_init(|| Place {
+    let place = slot.get_or_init(|| Place {
         gate: Gate::new(driver.clone(), Arc::new(MonotonicClock), Settings::default(), &DEFERRED),
         driver,
         dispatcher: Mutex::new(None),
-    }))
+    });
+    let mut made = MADE.lock().unwrap_or_else(PoisonError::into_inner);
+    if !made.iter().any(|&(_, _, other)| std::ptr::eq(other, place)) {
+        made.push((device as usize, lane, place));
+    }
+    Some(place)
 }
 
-/// The gate of a device that had something to do before.
-fn known(device: i32) -> Option<&'static Place> {
-    usize::try_from(device)
-        .ok()
-        .and_then(|device| PLACES.get(device))?
-        .get()
+/// The gates that a stream's work passes, or that of any stream of the device, as far as they had something to do before.
+fn known(device: i32, stream: u64) -> impl Iterator<Item = &'static Place> {
+    let lanes = usize::try_from(device).ok().and_then(|device| PLACES.get(device));
+    let wanted = stream_in(stream).map_or(0..MAX_LANES, |stream| {
+        let lane = lane_of(stream);
+        lane..lane + 1
+    });
+    lanes
+        .into_iter()
+        .flat_map(move |lanes| &lanes[wanted.clone()])
+        .filter_map(OnceLock::get)
 }
 
-fn places() -> impl Iterator<Item = (usize, &'static Place)> {
-    let slots = PLACES.iter().enumerate();
-    slots.filter_map(|(device, slot)| slot.get().map(|place| (device, place)))
+/// With device and lane.
+fn places() -> impl Iterator<Item = (usize, usize, &'static Place)> {
+    MADE.lock().unwrap_or_else(PoisonError::into_inner).clone().into_iter()
 }
 
 impl Place {
@@ -61,21 +115,27 @@ impl Place {
         let mut dispatcher = self.dispatcher.lock().unwrap_or_else(PoisonError::into_inner);
         if dispatcher.is_none() && !self.gate.is_closed() {
             let name = format!("pygpukit-gate-{}", self.gate.device());
-            let thread = std::thread::Builder::new().name(name).spawn(|| self.gate.run());
+            let thread = std::thread::Builder::new().name(name).spawn(|| {
+                // SAFETY: changes nothing but how this thread sleeps.
+                unsafe { pk_sleep_exactly() };
+                self.gate.run();
+            });
             // Without a thread nothing that is deferred would ever run, so that every wait would be endless.
             *dispatcher = Some(thread.expect("the system has no thread for the gate of a device"));
         }
     }
 }
 
-/// What the gates measured, by device.
-pub fn views() -> Vec<(usize, View)> {
-    places().map(|(device, place)| (device, place.gate.view())).collect()
+/// What the gates measured, by device and lane.
+pub fn views() -> Vec<(usize, usize, View)> {
+    places()
+        .map(|(device, lane, place)| (device, lane, place.gate.view()))
+        .collect()
 }
 
 /// The task launches nothing more: waits a moment for its last device time.
 pub fn leave(context: &TaskContext) {
-    places().for_each(|(_, place)| place.gate.leave(context));
+    places().for_each(|(_, _, place)| place.gate.leave(context));
 }
 
 /// pk_gate_work
@@ -86,6 +146,9 @@ pub struct WorkIn {
     size: u64,
     name: u32,
     device: i32,
+    grid: [u32; 3],
+    reserved: u32,
+    wave: u64,
 }
 
 impl WorkIn {
@@ -94,6 +157,8 @@ impl WorkIn {
             stream: self.stream,
             name: self.name,
             size: self.size,
+            grid: self.grid,
+            wave: self.wave,
         }
     }
 }
@@ -106,6 +171,8 @@ pub struct CommandIn {
     issue: extern "C" fn(*mut c_void) -> i32,
     keep: extern "C" fn(*mut c_void) -> *mut c_void,
     drop: extern "C" fn(*mut c_void),
+    issue_part: Option<extern "C" fn(*mut c_void, *const [u32; 3], *const [u32; 3]) -> i32>,
+    want_parts: Option<extern "C" fn(*mut c_void)>,
 }
 
 /// A copy of a command, which owns all it needs.
@@ -116,11 +183,26 @@ struct Kept {
 
 // SAFETY: core.h promises that a kept command may be issued and dropped on any thread.
 unsafe impl Send for Kept {}
+// SAFETY: as before; the gate issues one after the other.
+unsafe impl Sync for Kept {}
 
 impl Command for Kept {
     fn issue(&self) -> DriverResult<()> {
         self.driver
             .with_device("launching", || (self.command.issue)(self.command.this))
+    }
+
+    fn issue_part(&self, part: SubGrid) -> DriverResult<()> {
+        let issue = self.command.issue_part.expect("only work with a wave comes in parts");
+        self.driver.with_device("launching a part", || {
+            issue(self.command.this, &part.first, &part.extent)
+        })
+    }
+
+    fn want_parts(&self) {
+        if let Some(want) = self.command.want_parts {
+            want(self.command.this);
+        }
     }
 }
 
@@ -163,7 +245,7 @@ unsafe fn context_at(context: u64) -> Arc<TaskContext> {
 pub unsafe extern "C" fn pk_gate_submit(context: u64, work: *const WorkIn, command: *const CommandIn) -> i32 {
     // SAFETY: the contract above.
     let (context, work, command) = unsafe { (context_at(context), *work, *command) };
-    let Some(place) = place(work.device) else {
+    let Some(place) = place(work.device, work.stream) else {
         return (command.issue)(command.this); // which tells what is wrong
     };
     let issue = || match (command.issue)(command.this) {
@@ -173,8 +255,8 @@ pub unsafe extern "C" fn pk_gate_submit(context: u64, work: *const WorkIn, comma
             text: String::new(), // the driver keeps it for this thread
         }),
     };
-    let keep = || -> Box<dyn Command> {
-        Box::new(Kept {
+    let keep = || -> Arc<dyn Command> {
+        Arc::new(Kept {
             command: CommandIn {
                 this: (command.keep)(command.this),
                 ..command
@@ -203,7 +285,7 @@ pub unsafe extern "C" fn pk_gate_submit(context: u64, work: *const WorkIn, comma
 pub unsafe extern "C" fn pk_gate_wait(context: u64, work: *const WorkIn, timeout_ns: u64) {
     // SAFETY: the contract above.
     let (context, work) = unsafe { (context_at(context), *work) };
-    if let Some(place) = place(work.device) {
+    if let Some(place) = place(work.device, work.stream) {
         place.gate.wait_for_room(&context, work.stream, timeout_ns);
     }
 }
@@ -223,10 +305,10 @@ pub unsafe extern "C" fn pk_gate_stopped(context: u64) -> i32 {
 /// # Safety
 /// As `pk_gate_stopped`.
 #[no_mangle]
-pub unsafe extern "C" fn pk_gate_note(context: u64, device: i32, ns: u64) {
+pub unsafe extern "C" fn pk_gate_note(context: u64, device: i32, stream: u64, ns: u64) {
     // SAFETY: the contract above.
     let context = unsafe { context_at(context) };
-    if let Some(place) = place(device) {
+    if let Some(place) = place(device, stream) {
         place.gate.ran_on_host(&context, ns);
     }
 }
@@ -242,20 +324,19 @@ fn stream_in(stream: u64) -> Option<u64> {
 
 #[no_mangle]
 pub extern "C" fn pk_gate_has_deferred(device: i32, stream: u64) -> i32 {
-    i32::from(known(device).is_some_and(|place| place.gate.has_deferred(stream_in(stream))))
+    i32::from(known(device, stream).any(|place| place.gate.has_deferred(stream_in(stream))))
 }
 
 #[no_mangle]
 pub extern "C" fn pk_gate_drain(device: i32, stream: u64) -> i32 {
-    let Some(place) = known(device) else { return 0 };
-    place.gate.drain(stream_in(stream));
+    known(device, stream).for_each(|place| place.gate.drain(stream_in(stream)));
     pk_gate_refusal(device, stream)
 }
 
 #[no_mangle]
 pub extern "C" fn pk_gate_refusal(device: i32, stream: u64) -> i32 {
-    known(device)
-        .and_then(|place| place.gate.take_refusal(stream))
+    known(device, stream)
+        .find_map(|place| place.gate.take_refusal(stream))
         .map_or(0, told)
 }
 
@@ -273,7 +354,7 @@ pub extern "C" fn pk_gate_error_text(status: i32) -> *const c_char {
 
 #[no_mangle]
 pub extern "C" fn pk_gate_close() {
-    for (_, place) in places() {
+    for (_, _, place) in places() {
         place.gate.close();
         let thread = place.dispatcher.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(thread) = thread {

@@ -3,17 +3,24 @@
 mod abi;
 mod admission;
 mod cache;
+mod contexts;
 mod errors;
 mod gate;
+mod held;
 mod memory;
 mod native;
 mod partition;
+mod pinned;
 mod qos;
 mod scheduler;
 mod slicing;
+mod sms;
 mod table;
 mod tasks;
 mod telemetry;
+mod transfer;
+mod transfer_values;
+mod transfer_view;
 
 use pyo3::prelude::*;
 use pyo3::wrap_pyfunction;
@@ -28,6 +35,9 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<cache::KernelCache>()?;
     module.add_class::<scheduler::SchedulerCore>()?;
     module.add_class::<scheduler::TaskRecord>()?;
+    module.add_class::<contexts::ModelContexts>()?;
+    module.add_class::<contexts::ModelContext>()?;
+    module.add_class::<sms::Space>()?;
     module.add_function(wrap_pyfunction!(scheduler::task_edges, module)?)?;
     module.add_function(wrap_pyfunction!(scheduler::scheduling_ns, module)?)?;
     module.add_function(wrap_pyfunction!(scheduler::submissions_ns, module)?)?;
@@ -39,6 +49,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(memory::pool_evict, module)?)?;
     module.add_function(wrap_pyfunction!(memory::pool_segment_export, module)?)?;
     module.add_function(wrap_pyfunction!(memory::pool_hit_ns, module)?)?;
+    module.add_function(wrap_pyfunction!(memory::eviction_ns, module)?)?;
     module.add_function(wrap_pyfunction!(telemetry::ring_head, module)?)?;
     module.add_function(wrap_pyfunction!(telemetry::ring_read, module)?)?;
     module.add_function(wrap_pyfunction!(telemetry::ring_push, module)?)?;
@@ -59,5 +70,9 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     qos::add(module)?;
     admission::add(module)?;
     tasks::add(module)?;
+    pinned::add(module)?;
+    transfer::add(module)?;
+    transfer_values::add(module)?;
+    transfer_view::add(module)?;
     native::add_native(module)
 }

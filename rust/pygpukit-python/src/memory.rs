@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use pygpukit_core::pool::speed::{eviction, EvictionSpeed};
 use pygpukit_core::pool::{Owner, Pool, PoolConfig, PoolError, PoolStats as CoreStats, Services};
 use pyo3::exceptions::{PyMemoryError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -9,6 +10,7 @@ use pyo3::types::PyBytes;
 
 use crate::abi;
 use crate::errors::raise_with;
+use crate::held;
 
 /// The package's exception for a pool failure.
 pub fn pool_error(py: Python<'_>, error: PoolError) -> PyErr {
@@ -34,10 +36,14 @@ pub fn pool_error(py: Python<'_>, error: PoolError) -> PyErr {
                     )
                 })
                 .collect();
+            let tenant = oom.account.map_or(String::new(), |account| {
+                let name = pygpukit_core::intern::Interner::global().name(account.tenant);
+                name.map_or(String::new(), |name| name.to_string())
+            });
             raise_with(
                 py,
                 "OutOfMemoryError",
-                (text, oom.requested, oom.limit, oom.free, owners),
+                (text, oom.requested, oom.limit, oom.free, owners, tenant, oom.used),
             )
         }
         PoolError::Driver(driver) => raise_with(py, "driver_error", (text, driver.code)),
@@ -47,11 +53,11 @@ pub fn pool_error(py: Python<'_>, error: PoolError) -> PyErr {
 }
 
 /// Opens the backend by the package's policy when none is open.
-fn ensure_backend(py: Python<'_>) -> PyResult<()> {
+pub fn ensure_backend(py: Python<'_>) -> PyResult<()> {
     py.import("pygpukit.core.backend")?.call_method0("ensure").map(|_| ())
 }
 
-fn default_pool(py: Python<'_>, device: i32) -> PyResult<Arc<Pool>> {
+pub fn default_pool(py: Python<'_>, device: i32) -> PyResult<Arc<Pool>> {
     ensure_backend(py)?;
     abi::default_pool(device).map_err(|error| pool_error(py, error))
 }
@@ -161,11 +167,12 @@ impl MemoryPool {
         };
         let driver = abi::driver(0).map_err(|error| pool_error(py, error))?;
         let pool = Arc::new(Pool::new(driver, config, Services::default()).map_err(|error| pool_error(py, error))?);
-        Ok(self
-            .pool
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .get_or_insert(pool)
+        let mut mine = self.pool.lock().unwrap_or_else(PoisonError::into_inner);
+        Ok(mine
+            .get_or_insert_with(|| {
+                held::register(&pool);
+                pool
+            })
             .clone())
     }
 
@@ -226,7 +233,7 @@ impl MemoryPool {
     }
 
     fn free(&self, py: Python<'_>, block_id: u64) -> PyResult<()> {
-        self.run(py, |pool| pool.free(block_id))
+        self.run(py, |pool| held::free(pool, block_id))
     }
 
     fn touch(&self, py: Python<'_>, block_id: u64) -> PyResult<()> {
@@ -355,7 +362,7 @@ impl MemoryPool {
     }
 }
 
-fn deprecated(py: Python<'_>, message: &str) -> PyResult<()> {
+pub fn deprecated(py: Python<'_>, message: &str) -> PyResult<()> {
     let category = py.get_type::<pyo3::exceptions::PyDeprecationWarning>();
     let message = crate::native::c_string(message);
     PyErr::warn(py, &category, &message, 2)
@@ -384,6 +391,7 @@ pub fn pool_blocks(py: Python<'_>, device: i32) -> PyResult<Vec<BlockRow>> {
                 name,
                 cell,
                 line,
+                account: _,
             } = b.owner;
             (b.block, b.address, b.bytes, tenant, name, cell, line, b.resident)
         })
@@ -468,4 +476,18 @@ pub fn pool_hit_ns(py: Python<'_>, device: i32, nbytes: u64, rounds: u64) -> PyR
         Ok((alloc_ns as f64 / measured as f64, free_ns as f64 / measured as f64))
     });
     result.map_err(|error| pool_error(py, error))
+}
+
+/// Nanoseconds of rounds with a block of so many bytes in a pool of its own: (plain copy to the host, evict, restore, plain copy to the
+/// device). Without the GIL.
+#[pyfunction]
+pub fn eviction_ns(py: Python<'_>, device: i32, nbytes: u64, rounds: usize) -> PyResult<Vec<(u64, u64, u64, u64)>> {
+    ensure_backend(py)?;
+    let measured = py.detach(|| eviction(abi::driver(device)?, nbytes, rounds.max(1)));
+    let rows = |measured: Vec<EvictionSpeed>| {
+        let rows = measured.into_iter();
+        rows.map(|r| (r.copy_to_host, r.evict, r.restore, r.copy_to_device))
+            .collect()
+    };
+    measured.map(rows).map_err(|error| pool_error(py, error))
 }

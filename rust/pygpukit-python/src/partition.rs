@@ -9,6 +9,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use crate::errors::raise_with;
+use crate::sms::Holdings;
 
 const PPM: f64 = core::WHOLE_SHARE_PPM as f64;
 
@@ -218,6 +219,13 @@ pub struct Partition {
     /// Ids given to assign_task().
     tasks: Vec<String>,
     enabled: bool,
+    /// With isolation="sm": the multiprocessors that its tasks have to themselves, and which part of the device's they are. Else 0.
+    sms: u32,
+    sm_share: f64,
+    /// Tasks that started before the last change of such a partition still use multiprocessors by the old division; how long the
+    /// change took, or takes so far.
+    sm_switching: bool,
+    sm_switch_ns: u64,
 }
 
 #[pymethods]
@@ -246,7 +254,7 @@ pub struct PartitionStats {
 
 enum Source {
     Own(Box<Mutex<core::PartitionManager>>),
-    Of(Arc<Scheduler>),
+    Of(Arc<Scheduler>, Arc<Holdings>),
 }
 
 /// Partitions of a device: their quotas never add up to more than there is. That of a scheduler bounds what it admits.
@@ -258,9 +266,9 @@ pub struct PartitionManager {
 }
 
 impl PartitionManager {
-    pub fn of(scheduler: Arc<Scheduler>) -> PartitionManager {
+    pub fn of(scheduler: Arc<Scheduler>, holdings: Arc<Holdings>) -> PartitionManager {
         PartitionManager {
-            source: Source::Of(scheduler),
+            source: Source::Of(scheduler, holdings),
             assigned: Mutex::default(),
         }
     }
@@ -268,14 +276,14 @@ impl PartitionManager {
     fn read<T>(&self, call: impl FnOnce(&core::PartitionManager) -> T) -> T {
         match &self.source {
             Source::Own(manager) => call(&manager.lock().unwrap_or_else(PoisonError::into_inner)),
-            Source::Of(scheduler) => scheduler.call(|table, _| call(table.partitions())),
+            Source::Of(scheduler, _) => scheduler.call(|table, _| call(table.partitions())),
         }
     }
 
     fn with<T>(&self, call: impl FnOnce(&mut core::PartitionManager) -> T) -> T {
         match &self.source {
             Source::Own(manager) => call(&mut manager.lock().unwrap_or_else(PoisonError::into_inner)),
-            Source::Of(scheduler) => scheduler.partitions(call),
+            Source::Of(scheduler, _) => scheduler.partitions(call),
         }
     }
 
@@ -287,7 +295,49 @@ impl PartitionManager {
         self.with(call).map_err(|error| spec_error(py, error))
     }
 
+    fn holdings(&self) -> Option<&Holdings> {
+        match &self.source {
+            Source::Own(_) => None,
+            Source::Of(_, holdings) => Some(holdings),
+        }
+    }
+
+    /// Makes or resizes a partition, and sees to its multiprocessors: all of it or, with an Err, nothing.
+    fn set(
+        &self,
+        id: &str,
+        limits: core::Limits,
+        call: impl Fn(&mut core::PartitionManager, core::Limits) -> Result<(), core::SpecError>,
+    ) -> Result<(), core::SpecError> {
+        let Some(holdings) = self.holdings() else {
+            return self.with(|manager| call(manager, limits));
+        };
+        let _changing = holdings.changing();
+        let alone = limits.isolation == core::Isolation::Sm;
+        let before = holdings.view(id);
+        if !alone && before.is_none() {
+            return self.with(|manager| call(manager, limits));
+        }
+        call(&mut self.read(core::PartitionManager::clone), limits.clone())?; // or they would be moved in vain
+        if alone {
+            holdings.take(id, limits.share_ppm)?;
+        }
+        if let Err(error) = self.with(|manager| call(manager, limits)) {
+            match before {
+                Some(before) => drop(holdings.take(id, before.asked_ppm)),
+                None => holdings.release(id),
+            }
+            return Err(error);
+        }
+        if !alone {
+            holdings.release(id);
+        }
+        let sm_ppm = holdings.view(id).map_or(0, |view| view.share_ppm);
+        self.with(|manager| manager.set_sm_ppm(id, sm_ppm))
+    }
+
     fn view(&self, partition: &core::Partition, used: core::Reservation) -> Partition {
+        let space = self.holdings().and_then(|holdings| holdings.view(&partition.id));
         let assigned = self.assigned.lock().unwrap_or_else(PoisonError::into_inner);
         let tasks = assigned.iter().filter(|(_, id)| **id == partition.id);
         Partition {
@@ -302,6 +352,10 @@ impl PartitionManager {
             },
             tasks: tasks.map(|(task, _)| task.clone()).collect(),
             enabled: true,
+            sms: space.map_or(0, |space| space.sms),
+            sm_share: space.map_or(0.0, |space| fraction(space.share_ppm.into())),
+            sm_switching: space.is_some_and(|space| space.switching),
+            sm_switch_ns: space.map_or(0, |space| space.switch_ns),
         }
     }
 }
@@ -330,19 +384,24 @@ impl PartitionManager {
 
     fn create_partition(&self, py: Python<'_>, id: &str, name: &str, limits: &PartitionLimits) -> PyResult<()> {
         let limits = limits.to_core(py)?;
-        self.change(py, |manager| manager.create(id, name, limits))
+        self.set(id, limits, |manager, limits| manager.create(id, name, limits))
+            .map_err(|error| spec_error(py, error))
     }
 
     /// New limits, whatever runs in it: tasks that hold more keep it to their end; waiting ones that can never fit are rejected.
     fn resize_partition(&self, py: Python<'_>, id: &str, limits: &PartitionLimits) -> PyResult<()> {
         let limits = limits.to_core(py)?;
-        self.change(py, |manager| manager.resize(id, limits))
+        self.set(id, limits, |manager, limits| manager.resize(id, limits))
+            .map_err(|error| spec_error(py, error))
     }
 
     fn delete_partition(&self, py: Python<'_>, id: &str) -> PyResult<Partition> {
         let gone = self
             .with(|manager| manager.delete(id))
             .map_err(|error| spec_error(py, error))?;
+        if let Some(holdings) = self.holdings() {
+            holdings.release(id);
+        }
         let view = self.view(&gone, core::Reservation::default());
         self.assigned
             .lock()
@@ -417,6 +476,9 @@ impl PartitionManager {
     fn clear(&self, py: Python<'_>) -> PyResult<()> {
         self.with(core::PartitionManager::clear)
             .map_err(|error| spec_error(py, error))?;
+        if let Some(holdings) = self.holdings() {
+            holdings.release_all();
+        }
         self.assigned.lock().unwrap_or_else(PoisonError::into_inner).clear();
         Ok(())
     }

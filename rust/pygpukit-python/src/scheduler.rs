@@ -9,7 +9,7 @@ use std::time::Duration;
 use pygpukit_core::clock::MonotonicClock;
 use pygpukit_core::intern::Interner;
 use pygpukit_core::pacing::View;
-use pygpukit_core::partition::Reservation;
+use pygpukit_core::partition::{Isolation, Reservation, WHOLE_SHARE_PPM};
 use pygpukit_core::ring::{kind, Event, Record, Ring};
 use pygpukit_core::scheduler as core;
 use pyo3::exceptions::{PyKeyError, PyRuntimeError, PyValueError};
@@ -18,9 +18,15 @@ use pyo3::types::PyDict;
 
 use crate::errors::raise_with;
 use crate::gate;
-use crate::partition::PartitionManager;
+use crate::partition::{spec_error, PartitionManager};
+use crate::sms::{self, Holdings, Space};
 
 static NEXT_ORDINAL: AtomicU32 = AtomicU32::new(0);
+
+/// Whoever numbers tenants of the gate puts one of these in the upper half.
+pub fn next_ordinal() -> u32 {
+    NEXT_ORDINAL.fetch_add(1, Ordering::Relaxed)
+}
 
 /// A copy of one task's state.
 #[pyclass(frozen, module = "pygpukit._core")]
@@ -113,6 +119,10 @@ impl TaskRecord {
         self.0.launches
     }
     #[getter]
+    fn slices(&self) -> u64 {
+        self.0.slices
+    }
+    #[getter]
     fn gpu_ns(&self) -> u64 {
         self.0.gpu_ns
     }
@@ -149,6 +159,8 @@ pub struct SchedulerCore {
     contexts: Mutex<HashMap<core::Name, Arc<core::TaskContext>>>,
     /// Ids that `next` gave each thread and that are not finished: what an interrupted thread may not know of.
     taken: Mutex<HashMap<ThreadId, Vec<core::Name>>>,
+    /// Multiprocessors of its partitions.
+    holdings: Arc<Holdings>,
 }
 
 /// Live schedulers, for the gauges.
@@ -205,7 +217,7 @@ impl SchedulerCore {
     #[new]
     #[pyo3(signature = (total_memory, total_share_ppm=1_000_000, max_queue=1000, max_finished=4096))]
     fn new(total_memory: u64, total_share_ppm: u32, max_queue: usize, max_finished: usize) -> SchedulerCore {
-        let ordinal = NEXT_ORDINAL.fetch_add(1, Ordering::Relaxed);
+        let ordinal = next_ordinal();
         let config = core::Config {
             total_memory,
             total_share_ppm,
@@ -222,10 +234,12 @@ impl SchedulerCore {
             ordinal,
             contexts: Mutex::default(),
             taken: Mutex::default(),
+            holdings: Arc::default(),
         }
     }
 
-    /// `policy=None` derives the class; `retry` is (retries, first pause in ns, longest pause in ns).
+    /// Takes in a task under a new id: true, or false when it was Rejected. Its record is made when get() asks for it. `policy=None`
+    /// derives the class; `retry` is (retries, first pause in ns, longest pause in ns).
     #[pyo3(signature = (id, name, memory_bytes, share_ppm, policy=None, priority=0, depends_on=None, deadline_ns=0, idempotent=false,
         memory_limit=None, share_limit_ppm=None, partition="", run_ns=0, retry=None))]
     #[allow(clippy::too_many_arguments)] // the keyword arguments of one Python call
@@ -246,7 +260,7 @@ impl SchedulerCore {
         partition: &str,
         run_ns: u64,
         retry: Option<(u32, u64, u64)>,
-    ) -> PyResult<TaskRecord> {
+    ) -> PyResult<bool> {
         let request = Reservation {
             memory_bytes,
             share_ppm,
@@ -286,8 +300,15 @@ impl SchedulerCore {
             idempotent,
             retry,
         };
-        match self.scheduler.submit(spec) {
-            Ok(record) => Ok(TaskRecord(record)),
+        match self.scheduler.submit_new(spec) {
+            Ok(core::Phase::Rejected) => match self.scheduler.get(id) {
+                Some(record) if record.reason == core::Reason::InvalidSpec => {
+                    let text = format!("{}: {}", record.name, record.error);
+                    Err(raise_with(py, "InvalidSpecError", (text, record.field)))
+                }
+                _ => Ok(false),
+            },
+            Ok(_) => Ok(true),
             Err(error) => Err(raise_with(py, "InvalidSpecError", (error.to_string(), error.field))),
         }
     }
@@ -311,14 +332,26 @@ impl SchedulerCore {
         mine.map_or(Vec::new(), |ids| ids.iter().map(|id| id.to_string()).collect())
     }
 
-    #[pyo3(signature = (id, error=None, reason="UserError"))]
-    fn finish(&self, py: Python<'_>, id: &str, error: Option<String>, reason: &str) -> PyResult<&'static str> {
+    /// `lost`: the worker process that it ran in is gone, and a fresh one may run it again.
+    #[pyo3(signature = (id, error=None, reason="UserError", lost=false))]
+    fn finish(
+        &self,
+        py: Python<'_>,
+        id: &str,
+        error: Option<String>,
+        reason: &str,
+        lost: bool,
+    ) -> PyResult<&'static str> {
         let outcome = match error {
             None => core::Outcome::Succeeded,
             Some(error) => {
                 let reason = core::Reason::from_name(reason)
                     .ok_or_else(|| PyValueError::new_err(format!("unknown reason {reason:?}")))?;
-                core::Outcome::Failed { reason, error }
+                if lost {
+                    core::Outcome::Lost { reason, error }
+                } else {
+                    core::Outcome::Failed { reason, error }
+                }
             }
         };
         let context = self.contexts.lock().unwrap_or_else(PoisonError::into_inner).remove(id);
@@ -339,6 +372,28 @@ impl SchedulerCore {
         self.scheduler.cancel(id).map_err(task_error)
     }
 
+    /// Changes an unfinished task; None = as it is. KeyError for an unknown one, RuntimeError for one that has ended,
+    /// InvalidSpecError for what cannot be; nothing changes then.
+    #[pyo3(signature = (id, *, priority=None, share_ppm=None, share_limit_ppm=None))]
+    fn adjust(
+        &self,
+        py: Python<'_>,
+        id: &str,
+        priority: Option<i32>,
+        share_ppm: Option<u32>,
+        share_limit_ppm: Option<u32>,
+    ) -> PyResult<()> {
+        let change = core::Change {
+            priority,
+            share_ppm,
+            share_limit_ppm,
+        };
+        self.scheduler.adjust(id, change).map_err(|error| match error {
+            core::TaskError::Invalid(error) => spec_error(py, error),
+            other => task_error(other),
+        })
+    }
+
     /// Tasks that ended after the first `since`, and how many have ended; waits without the GIL for one more.
     fn finished(&self, py: Python<'_>, since: u64, timeout_s: f64) -> PyResult<(Vec<TaskRecord>, u64)> {
         let timeout = timeout(timeout_s)?;
@@ -356,6 +411,31 @@ impl SchedulerCore {
 
     fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         totals(py, &self.scheduler.stats())
+    }
+
+    /// Adds what a worker process counted for a task under way to the task's own counters.
+    fn charge(&self, id: &str, launches: u64, gpu_ns: u64, paced: u64, waited_ns: u64, throttled_ns: u64) {
+        if let Some(context) = self.scheduler.context(id) {
+            context.add(&core::Used {
+                launches,
+                gpu_ns,
+                paced,
+                waited_ns,
+                throttled_ns,
+            });
+        }
+    }
+
+    /// Partitions may have a worker process from now on: the caller asks worker_partition() where to run each task.
+    fn offer_processes(&self) {
+        self.scheduler
+            .partitions(|partitions| partitions.offer(Isolation::Process));
+    }
+
+    /// The id of the partition that tasks of this one are in ("" is the default), if they run in a worker process.
+    fn worker_partition(&self, partition: &str) -> Option<String> {
+        self.scheduler
+            .call(|table, _| table.partitions().worker_partition(partition).map(str::to_string))
     }
 
     /// Opaque handle for native.enter_context(), valid until the task is finished.
@@ -392,17 +472,33 @@ impl SchedulerCore {
         (events, next, lost)
     }
 
-    /// Its partitions, to read and to change.
-    fn partitions(&self) -> PartitionManager {
-        PartitionManager::of(self.scheduler.clone())
+    /// The multiprocessors that a task of a partition runs on ("" for the default); leave_space() when its work has ended. None while
+    /// no backend is open.
+    fn enter_space(&self, partition: &str) -> Option<Space> {
+        if !partition.is_empty() {
+            return self.holdings.enter(Some(partition));
+        }
+        let default = self
+            .scheduler
+            .call(|table, _| table.partitions().default_partition().map(|p| p.id.clone()));
+        self.holdings.enter(default.as_deref())
     }
 
-    /// What the gate of each device measured: one dict a device that tasks have launched on.
+    fn leave_space(&self, space: &Space) {
+        self.holdings.leave(space);
+    }
+
+    /// Its partitions, to read and to change.
+    fn partitions(&self) -> PartitionManager {
+        PartitionManager::of(self.scheduler.clone(), self.holdings.clone())
+    }
+
+    /// What the gates measured: one dict for each device that tasks have launched on, and for each set of multiprocessors there.
     fn devices<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
         let views = py.detach(gate::views);
         views
             .iter()
-            .map(|(device, view)| view_dict(py, *device, view))
+            .map(|(device, lane, view)| view_dict(py, *device, sms::lane_ppm(*device, *lane), view))
             .collect()
     }
 
@@ -442,7 +538,7 @@ pub fn submissions_ns(py: Python<'_>, tenants: usize, tasks: usize) -> u64 {
     py.detach(|| core::speed::in_a_row(tenants, tasks))
 }
 
-fn view_dict<'py>(py: Python<'py>, device: usize, view: &View) -> PyResult<Bound<'py, PyDict>> {
+fn view_dict<'py>(py: Python<'py>, device: usize, lane_ppm: u32, view: &View) -> PyResult<Bound<'py, PyDict>> {
     let dict = PyDict::new(py);
     dict.set_item("device", device)?;
     dict.set_item("now_ns", view.now_ns)?;
@@ -452,7 +548,9 @@ fn view_dict<'py>(py: Python<'py>, device: usize, view: &View) -> PyResult<Bound
         let fields = PyDict::new(py);
         fields.set_item("gpu_ns", tenant.gpu_ns)?;
         fields.set_item("joined_ns", tenant.joined_ns)?;
-        fields.set_item("shares_ppm", tenant.shares_ppm)?;
+        // Of the time on some of the multiprocessors, as a share of the device.
+        let of_device = |ppm: u32| (u64::from(ppm) * u64::from(lane_ppm) / u64::from(WHOLE_SHARE_PPM)) as u32;
+        fields.set_item("shares_ppm", tenant.shares_ppm.map(of_device))?;
         fields.set_item("waits", tenant.waits)?;
         tenants.set_item(tenant.number, fields)?;
     }

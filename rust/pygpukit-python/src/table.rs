@@ -46,6 +46,11 @@ pub struct Table {
     pub event_query: extern "C" fn(u64) -> Status,
     pub event_wait: extern "C" fn(u64) -> Status,
     pub event_elapsed: extern "C" fn(u64, u64, *mut f64) -> Status,
+    /// Modules, launches and graphs, which are C++'s affair.
+    _others: [*const c_void; 14],
+    pub sm_groups: extern "C" fn(*mut i32, u32, *mut u32) -> Status,
+    pub sm_partition_create: extern "C" fn(*const u32, u32, *mut i32, *mut u64) -> Status,
+    pub sm_partition_destroy: extern "C" fn(u64) -> Status,
 }
 
 // SAFETY: the table is constant after it was attached, and its functions may be called from any thread.
@@ -195,6 +200,18 @@ impl Driver for TableDriver {
         })
     }
 
+    fn copy_on_device(&self, to: u64, from: u64, bytes: u64, stream: u64) -> DriverResult<()> {
+        self.run("copying on the device", |t| (t.copy_d2d)(to, from, bytes, stream))
+    }
+
+    fn stream_create(&self, priority: i32) -> DriverResult<u64> {
+        self.get("creating a stream", |t, stream| (t.stream_create)(priority, stream))
+    }
+
+    fn stream_destroy(&self, stream: u64) -> DriverResult<()> {
+        self.run("destroying a stream", |t| (t.stream_destroy)(stream))
+    }
+
     fn stream_wait(&self, stream: u64) -> DriverResult<()> {
         self.run("waiting for a stream", |t| (t.stream_wait)(stream))
     }
@@ -227,6 +244,10 @@ impl Driver for TableDriver {
         }
     }
 
+    fn event_wait(&self, event: u64) -> DriverResult<()> {
+        self.run("waiting for an event", |t| (t.event_wait)(event))
+    }
+
     fn event_elapsed_ns(&self, start: u64, end: u64) -> DriverResult<u64> {
         let mut milliseconds = 0.0;
         self.run("reading the time between events", |t| {
@@ -238,6 +259,29 @@ impl Driver for TableDriver {
     fn stream_wait_event(&self, stream: u64, event: u64) -> DriverResult<()> {
         self.run("making a stream wait for an event", |t| {
             (t.stream_wait_event)(stream, event)
+        })
+    }
+
+    fn sm_groups(&self) -> DriverResult<Vec<u32>> {
+        let (mut sizes, mut count) = ([0i32; 1024], 0u32);
+        let doing = "splitting the multiprocessors";
+        self.run(doing, |t| {
+            (t.sm_groups)(sizes.as_mut_ptr(), sizes.len() as u32, &mut count)
+        })?;
+        Ok(sizes.iter().take(count as usize).map(|&sms| sms as u32).collect())
+    }
+
+    fn sm_partition_create(&self, groups: &[u32]) -> DriverResult<(u64, u32)> {
+        let mut sms = 0i32;
+        let partition = self.get("making a partition of multiprocessors", |t, partition| {
+            (t.sm_partition_create)(groups.as_ptr(), groups.len() as u32, &mut sms, partition)
+        })?;
+        Ok((partition, sms as u32))
+    }
+
+    fn sm_partition_destroy(&self, partition: u64) -> DriverResult<()> {
+        self.run("ending a partition of multiprocessors", |t| {
+            (t.sm_partition_destroy)(partition)
         })
     }
 

@@ -106,6 +106,8 @@ pub fn counters(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
         ("d2h_bytes", Counter::D2hBytes),
         ("d2d_bytes", Counter::D2dBytes),
         ("fills", Counter::Fills),
+        ("task_ns", Counter::TaskNs),
+        ("later_parts", Counter::LaterParts),
     ] {
         result.set_item(key, counters.get(counter))?;
     }

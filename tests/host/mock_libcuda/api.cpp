@@ -153,6 +153,9 @@ Result cuDeviceGetAttribute(int32_t *value, int32_t attribute, int32_t device) {
     case pk::cuda::kPosixFdSupported:
       *value = 1;
       return 0;
+    case pk::cuda::kMpsEnabled:  // attributes that a driver does not know are refused
+      *value = static_cast<int32_t>(setting("MOCK_CUDA_MPS", 0));
+      return *value < 0 ? 1 : 0;
     case pk::cuda::kWarpSize:
       *value = 32;
       return 0;

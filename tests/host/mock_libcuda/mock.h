@@ -2,7 +2,8 @@
 //
 // Environment: MOCK_CUDA_VERSION (13000), MOCK_CUDA_DEVICES (1), MOCK_CUDA_SM (90; "75,90" for two devices),
 // MOCK_CUDA_STUB (1 = answer as the toolkit's stub), MOCK_CUDA_MISSING (symbols to leave out, with commas),
-// MOCK_CUDA_FAIL ("cuMemMap:2,..." = that call fails so), MOCK_CUDA_MEMORY (bytes, 1 GiB), MOCK_CUDA_LOG (a file that
+// MOCK_CUDA_FAIL ("cuMemMap:2,..." = that call fails so), MOCK_CUDA_MEMORY (bytes, 1 GiB), MOCK_CUDA_SMS (132),
+// MOCK_CUDA_MPS (0; 1 = contexts are shared by a server; -1 = the driver does not know), MOCK_CUDA_LOG (a file that
 // gets one line a call).
 #pragma once
 #include <cstdarg>
@@ -15,6 +16,7 @@
 namespace mock {
 
 using pk::cuda::Address;
+using pk::cuda::DevResource;
 using pk::cuda::Handle;
 using pk::cuda::HostFunction;
 using pk::cuda::LaunchConfig;

@@ -23,9 +23,35 @@ int nvmlSystemGetDriverVersion(char *text, u32 size) {
   return OK;
 }
 
+static int mig(const char *mode) {
+  const char *now = getenv("FAKE_NVML_MIG"); /* "on", "instance" */
+  return now && strcmp(now, mode) == 0;
+}
+
 int nvmlDeviceGetHandleByUUID(const char *uuid, void **device) {
+  const char *kind = mig("instance") ? "MIG-" : "GPU-";
   *device = (void *)0x55;
-  return strcmp(uuid, "GPU-00010203-0405-0607-0809-0a0b0c0d0e0f") == 0 ? OK : NOT_FOUND;
+  return strncmp(uuid, kind, 4) == 0 && strcmp(uuid + 4, "00010203-0405-0607-0809-0a0b0c0d0e0f") == 0 ? OK : NOT_FOUND;
+}
+
+int nvmlDeviceIsMigDeviceHandle(void *device, u32 *is) {
+  *is = (u32)mig("instance");
+  return device ? OK : NOT_FOUND;
+}
+
+int nvmlDeviceGetGpuInstanceId(void *device, u32 *number) {
+  *number = 7;
+  return device && mig("instance") ? OK : NOT_SUPPORTED;
+}
+
+int nvmlDeviceGetComputeInstanceId(void *device, u32 *number) {
+  *number = 1;
+  return device && mig("instance") ? OK : NOT_SUPPORTED;
+}
+
+int nvmlDeviceGetMigMode(void *device, u32 *now, u32 *pending) {
+  *now = *pending = (u32)mig("on");
+  return device ? missing("mig") : NOT_FOUND;
 }
 
 int nvmlDeviceGetUtilizationRates(void *device, u32 *rates) {

@@ -65,6 +65,21 @@ impl FairQueue {
         self.held.reserve_ids(ids);
     }
 
+    /// Other shares from now on: its tag stays, so that nothing is lost or saved up by the change.
+    #[inline]
+    pub fn reshare(&mut self, id: u32, weight_ppm: u32, limit_ppm: u32, now_ns: u64) {
+        let weight_ppm = weight_ppm.clamp(MIN_WEIGHT_PPM, WHOLE_PPM);
+        let limit_ppm = limit_ppm.clamp(1, WHOLE_PPM);
+        let flow = &mut self.flows[id as usize];
+        if (flow.weight_ppm, flow.limit_ppm) == (weight_ppm, limit_ppm) {
+            return;
+        }
+        (flow.weight_ppm, flow.limit_ppm) = (weight_ppm, limit_ppm);
+        if self.waits(id) {
+            self.place(id, now_ns);
+        }
+    }
+
     /// The tenant waits from now on. `backlogged`: it has work in flight. Else its tag is raised to the present but for the lag that
     /// it may keep, so that nothing is saved up by sleeping.
     pub fn enqueue(&mut self, id: u32, now_ns: u64, backlogged: bool) {

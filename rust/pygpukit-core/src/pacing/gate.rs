@@ -6,6 +6,7 @@ use super::line::Line;
 use super::queue::{Batch, Command, Offer, Queue, Refusal, TenantView, Throttle, Work};
 use super::settings::Settings;
 use crate::clock::Clock;
+use crate::counters::{Counter, Counters};
 use crate::driver::{Driver, DriverResult};
 use crate::scheduler::TaskContext;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -68,8 +69,8 @@ const LEAVE_STEP: Duration = Duration::from_micros(20);
 const LEAVE_STEPS: u32 = 500;
 /// How long the dispatcher waits at most while the device works, which may be done sooner than estimated.
 const LONGEST_WAIT_NS: u64 = 100_000;
-/// A sleep takes this much longer than asked for; a wait that is shorter spins.
-const SLEEP_MORE_NS: u64 = 70_000;
+/// A sleep takes about so much longer than asked for, where the thread's timers are exact; a wait that is shorter spins.
+const SLEEP_MORE_NS: u64 = 30_000;
 /// So soon a task that was cancelled meanwhile is seen.
 const LONGEST_PAUSE: Duration = Duration::from_millis(20);
 /// How long the dispatcher stays awake with nothing to do.
@@ -120,7 +121,7 @@ impl Gate {
         context: &Arc<TaskContext>,
         work: Work,
         issue: impl FnOnce() -> DriverResult<()>,
-        keep: impl FnOnce() -> Box<dyn Command>,
+        keep: impl FnOnce() -> Arc<dyn Command>,
     ) -> Submitted {
         let mut queue = lock(&self.queue);
         let now = self.clock.now_ns();
@@ -309,7 +310,7 @@ impl Gate {
         Next::Again
     }
 
-    /// How many commands the device got, and the refusal of the next one.
+    /// How many commands the device got to their end, and the refusal of the next one.
     fn issue(&self, line: &mut Line, batch: Batch) -> (u32, Option<Refusal>) {
         let Some(first) = batch.items.first() else {
             return (0, None);
@@ -318,9 +319,15 @@ impl Gate {
         let done = line.open(batch.tenant, stream, self.clock.now_ns()).and_then(|()| {
             for item in batch.items {
                 name = item.work.name;
-                item.command.issue()?;
+                match item.part {
+                    None => item.command.issue()?,
+                    Some(part) => {
+                        item.command.issue_part(part)?;
+                        Counters::global().add(Counter::LaterParts, u64::from(part.first != [0; 3]));
+                    }
+                }
                 line.add(item.cost);
-                issued += 1;
+                issued += u32::from(item.ends);
             }
             Ok(())
         });

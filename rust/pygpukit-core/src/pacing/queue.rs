@@ -7,12 +7,24 @@ use super::meter::Meter;
 use super::settings::Settings;
 use crate::driver::{DriverError, DriverResult};
 use crate::scheduler::TaskContext;
+use crate::slicing::{Plan, SubGrid};
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
 /// A piece of work that can be given to the device later, from another thread. Dropped once it was issued, or instead.
-pub trait Command: Send {
+pub trait Command: Send + Sync {
     fn issue(&self) -> DriverResult<()>;
+
+    /// Issues a part of a kernel's grid; called only for work with a wave.
+    fn issue_part(&self, _part: SubGrid) -> DriverResult<()> {
+        Err(DriverError {
+            code: PARTS_REFUSED,
+            text: "this command has no parts".into(),
+        })
+    }
+
+    /// The gate would issue the work in parts if it could.
+    fn want_parts(&self) {}
 }
 
 /// What the queue knows of a command.
@@ -22,12 +34,31 @@ pub struct Work {
     /// Name and size tell which works cost the same.
     pub name: u32,
     pub size: u64,
+    /// Of a kernel that can be launched in parts: its grid, whose blocks `size` counts, and how many of them the device runs at
+    /// once. A wave of 0: the work is issued whole.
+    pub grid: [u32; 3],
+    pub wave: u64,
 }
 
+/// What a batch issues: a command, or a part of one.
 pub struct Item {
     pub work: Work,
     pub cost: Cost,
-    pub command: Box<dyn Command>,
+    pub command: Arc<dyn Command>,
+    pub part: Option<SubGrid>,
+    /// Nothing of the command is left after it.
+    pub ends: bool,
+}
+
+/// A command in its tenant's line.
+struct Waiting {
+    work: Work,
+    /// What it counts in the line.
+    ns: u64,
+    command: Arc<dyn Command>,
+    /// Blocks that were issued in parts.
+    next: u64,
+    wanted: bool,
 }
 
 /// One tenant's commands for one stream, to be issued one after the other.
@@ -69,6 +100,8 @@ pub struct Throttle {
 
 /// Throttles remembered.
 const THROTTLES: usize = 256;
+/// CUDA_ERROR_NOT_SUPPORTED
+const PARTS_REFUSED: i32 = 801;
 /// Commands of a batch, so that a batch of very short ones ends, too.
 const BATCH_COMMANDS: usize = 128;
 
@@ -77,7 +110,7 @@ struct Tenant {
     meter: Meter,
     joined_ns: u64,
     seen_ns: u64,
-    line: VecDeque<Item>,
+    line: VecDeque<Waiting>,
     line_ns: u64,
     /// Commands that ever came into the line.
     pushed: u64,
@@ -104,7 +137,7 @@ impl Tenant {
 
     /// What its line may hold: less under a limit, so that no line takes longer than another to be issued.
     fn bound_ns(&self, settings: &Settings) -> u64 {
-        settings.line_ns * u64::from(self.context.limit_ppm.min(WHOLE_PPM)) / u64::from(WHOLE_PPM)
+        settings.line_ns * u64::from(self.context.limit_ppm().min(WHOLE_PPM)) / u64::from(WHOLE_PPM)
     }
 
     fn uses(&self, stream: u64) -> bool {
@@ -145,9 +178,11 @@ impl Queue {
         }
     }
 
-    /// The id of a task here; new ones join.
+    /// The id of a task here; new ones join. Its shares are from now on what its context says.
     pub fn id(&mut self, context: &Arc<TaskContext>, now_ns: u64) -> u32 {
+        let (share_ppm, limit_ppm) = context.shares_ppm();
         if let Some(&id) = self.ids.get(&context.number) {
+            self.fair.reshare(id, share_ppm, limit_ppm, now_ns);
             return id;
         }
         let free = self.tenants.iter().position(Option::is_none);
@@ -170,7 +205,7 @@ impl Queue {
             held_ns: None,
             left: false,
         });
-        self.fair.add(id as u32, context.share_ppm, context.limit_ppm);
+        self.fair.add(id as u32, share_ppm, limit_ppm);
         self.ids.insert(context.number, id as u32);
         id as u32
     }
@@ -203,7 +238,7 @@ impl Queue {
             self.deferred -= 1;
             return Offer::Refused(refusal);
         }
-        let direct = tenant.line.is_empty() && tenant.issuing.is_none() && tenant.context.limit_ppm >= WHOLE_PPM;
+        let direct = tenant.line.is_empty() && tenant.issuing.is_none() && tenant.context.limit_ppm() >= WHOLE_PPM;
         if tenant.line_ns >= tenant.bound_ns(&settings) || tenant.line.len() >= settings.line_commands {
             return Offer::Full;
         }
@@ -232,13 +267,19 @@ impl Queue {
     }
 
     /// Defers a command that was offered.
-    pub fn push(&mut self, id: u32, work: Work, command: Box<dyn Command>, now_ns: u64) {
+    pub fn push(&mut self, id: u32, work: Work, command: Arc<dyn Command>, now_ns: u64) {
         let cost = self.estimate(work);
         self.deferred += 1;
         let tenant = self.tenant(id);
         let backlogged = tenant.is_busy();
         let first = tenant.line.is_empty();
-        tenant.line.push_back(Item { work, cost, command });
+        tenant.line.push_back(Waiting {
+            work,
+            ns: cost.ns,
+            command,
+            next: 0,
+            wanted: false,
+        });
         tenant.line_ns += cost.ns;
         tenant.pushed += 1;
         tenant.context.add_paced();
@@ -318,29 +359,28 @@ impl Queue {
         }
         let id = self.fair.pick()?;
         self.count_wait(id, now_ns);
-        let (mut items, mut batch_ns) = (Vec::new(), 0);
+        let (mut items, mut batch_ns): (Vec<Item>, u64) = (Vec::new(), 0);
         while let Some(first) = self.tenant(id).line.front() {
-            let (work, queued_ns) = (first.work, first.cost.ns);
+            let work = first.work;
             let cost = self.estimate(work); // measured meanwhile, perhaps
+            let (part, cost) = self.part(id, cost, span_ns);
             let same = items.first().map_or(true, |i: &Item| i.work.stream == work.stream);
             let fits =
                 items.is_empty() || (batch_ns + cost.ns <= span_ns && cost.known && items.len() < BATCH_COMMANDS);
             if !same || !fits {
                 break;
             }
-            let tenant = self.tenant(id);
-            tenant.line_ns -= queued_ns;
-            if let Some(mut item) = tenant.line.pop_front() {
-                item.cost = cost;
-                batch_ns += cost.ns;
-                items.push(item);
-            }
-            if !cost.known {
+            batch_ns += cost.ns;
+            let item = self.take_front(id, part, cost);
+            let whole = item.part.is_none();
+            items.push(item);
+            if !cost.known || !whole {
                 break;
             }
         }
         let stream = items.first().map_or(0, |i| i.work.stream);
-        self.tenant(id).issuing = Some((stream, items.len() as u32));
+        let ending = items.iter().filter(|item| item.ends).count();
+        self.tenant(id).issuing = Some((stream, ending as u32));
         self.fair.charge(id, batch_ns, now_ns);
         if !self.tenant(id).line.is_empty() {
             self.tenant(id).waits_from_ns = now_ns;
@@ -348,6 +388,68 @@ impl Queue {
             self.note_debt(id, now_ns);
         }
         Some(Batch { tenant: id, items })
+    }
+
+    /// How much of the first command in the line is issued next, and what that costs: None for all of it. A command that takes far longer
+    /// than a batch goes in parts of whole waves; what is left of one goes so in any case.
+    fn part(&mut self, id: u32, cost: Cost, span_ns: u64) -> (Option<SubGrid>, Cost) {
+        let Some(first) = self.tenant(id).line.front_mut() else {
+            return (None, cost);
+        };
+        let Work { size, grid, wave, .. } = first.work;
+        let long = cost.known && cost.ns > span_ns + span_ns / 2;
+        if wave == 0 {
+            if long && !first.wanted && size > 1 {
+                first.wanted = true;
+                first.command.want_parts();
+            }
+            return (None, cost);
+        }
+        if first.next == 0 && !long {
+            return (None, cost);
+        }
+        let fitting = u128::from(size) * u128::from(span_ns) / u128::from(cost.ns.max(1));
+        let blocks = (u64::try_from(fitting).unwrap_or(u64::MAX) / wave)
+            .max(1)
+            .saturating_mul(wave);
+        if first.next == 0 && blocks >= size {
+            return (None, cost);
+        }
+        let part = Plan::new(grid, blocks).from(first.next).next();
+        let issued = part.map_or(0, |part| part.blocks());
+        let ns = u128::from(cost.ns) * u128::from(issued) / u128::from(size.max(1));
+        (
+            part,
+            Cost {
+                ns: ns.max(1) as u64,
+                ..cost
+            },
+        )
+    }
+
+    /// Takes the first command of the line, or a part of it, for a batch.
+    fn take_front(&mut self, id: u32, part: Option<SubGrid>, cost: Cost) -> Item {
+        let tenant = self.tenant(id);
+        let first = tenant.line.front_mut().expect("the caller looked at it");
+        first.next += part.map_or(first.work.size, |part| part.blocks());
+        let ends = part.is_none() || first.next >= first.work.size;
+        let gone_ns = if ends { first.ns } else { first.ns.min(cost.ns) };
+        first.ns -= gone_ns;
+        let item = Item {
+            work: first.work,
+            cost,
+            command: first.command.clone(),
+            part,
+            ends,
+        };
+        tenant.line_ns -= gone_ns;
+        if part.is_some() {
+            tenant.context.add_slice();
+        }
+        if ends {
+            tenant.line.pop_front();
+        }
+        item
     }
 
     /// How long a batch is now: long for one alone, short while somebody may come who has nothing in its line.
@@ -366,7 +468,8 @@ impl Queue {
         }
     }
 
-    /// The batch that was taken is with the device, as far as nothing was refused. is_flying: it will retire.
+    /// The batch that was taken is with the device, as far as nothing was refused. issued: commands of which nothing is left.
+    /// is_flying: it will retire.
     pub fn issued(&mut self, id: u32, issued: u32, is_flying: bool, refusal: Option<Refusal>) {
         let tenant = self.tenant(id);
         let (_, taken) = tenant.issuing.take().unwrap_or_default();
@@ -387,7 +490,7 @@ impl Queue {
         self.fair.withdraw(id);
         let tenant = self.tenant(id);
         tenant.line_ns = 0;
-        let dropped: Vec<Item> = tenant.line.drain(..).collect();
+        let dropped: Vec<Waiting> = tenant.line.drain(..).collect();
         self.deferred -= dropped.len() as u64;
     }
 

@@ -51,6 +51,14 @@ impl Limits {
         }
     }
 
+    /// Most tasks inside it at a time: a worker process runs one after the other.
+    pub fn streams(&self) -> u32 {
+        match self.isolation {
+            Isolation::Process => 1,
+            _ => self.max_streams,
+        }
+    }
+
     pub(super) fn account(&self) -> Account {
         Account {
             kept: Reservation {

@@ -46,6 +46,21 @@ pub struct Partition {
     pub tasks: usize,
     /// Tasks that a dispatcher is inside of.
     pub occupied: u32,
+    /// The part of the device's multiprocessors that its tasks have to themselves; 0 when they share.
+    pub sm_ppm: u32,
+}
+
+impl Partition {
+    /// A task's limit, of the device, as a limit of the time on the multiprocessors that it runs on. Those are rounded up; where the
+    /// quota cannot be exceeded, the time makes up for it.
+    pub fn time_limit_ppm(&self, limit_ppm: u32) -> u32 {
+        if self.sm_ppm == 0 {
+            return limit_ppm;
+        }
+        let most = limit_ppm.min(self.limits.account().cap.share_ppm);
+        let scaled = u64::from(most) * u64::from(WHOLE_SHARE_PPM) / u64::from(self.sm_ppm);
+        scaled.clamp(1, WHOLE_SHARE_PPM.into()) as u32
+    }
 }
 
 /// Sums over the named partitions.
@@ -98,6 +113,7 @@ impl PartitionManager {
             },
             tasks: 0,
             occupied: 0,
+            sm_ppm: 0,
         };
         PartitionManager {
             config,
@@ -110,6 +126,13 @@ impl PartitionManager {
 
     pub fn config(&self) -> &PartitionConfig {
         &self.config
+    }
+
+    /// Partitions may be of this level too: whoever runs their tasks can give it.
+    pub fn offer(&mut self, level: Isolation) {
+        if !self.config.isolation.contains(&level) {
+            self.config.isolation.push(level);
+        }
     }
 
     /// A new partition. Err, and no change, when an id is taken, a limit makes no sense, more would be promised than there is, or
@@ -138,6 +161,7 @@ impl PartitionManager {
             limits,
             tasks: 0,
             occupied: 0,
+            sm_ppm: 0,
         };
         if free == self.slots.len() {
             self.slots.push(Some(partition));
@@ -148,12 +172,25 @@ impl PartitionManager {
         Ok(())
     }
 
-    /// New limits for a partition, whatever runs in it: tasks that hold more than the new ones allow keep it to their end.
+    /// New limits for a partition, whatever runs in it: tasks that hold more than the new ones allow keep it to their end. Its
+    /// level of isolation stays.
     pub fn resize(&mut self, id: &str, limits: Limits) -> Result<(), SpecError> {
         let slot = self.slot(id)?;
+        let (level, asked) = (self.at(slot).limits.isolation.name(), limits.isolation.name());
+        if level != asked {
+            let message = format!("'{id}' is '{level}' and cannot become '{asked}'; create another partition");
+            return Err(SpecError::new("isolation", message));
+        }
         self.check(&limits, Some(slot))?;
         self.open(slot, &limits)?;
         self.at_mut(slot).limits = limits;
+        Ok(())
+    }
+
+    /// Notes what its tasks have to themselves: for tasks submitted from then on.
+    pub fn set_sm_ppm(&mut self, id: &str, sm_ppm: u32) -> Result<(), SpecError> {
+        let slot = self.slot(id)?;
+        self.at_mut(slot).sm_ppm = sm_ppm;
         Ok(())
     }
 
@@ -238,6 +275,12 @@ impl PartitionManager {
         } else {
             self.slot(id)
         }
+    }
+
+    /// The partition whose tasks those of this id are (the empty one is the default), if they run in a worker process.
+    pub fn worker_partition(&self, id: &str) -> Option<&str> {
+        let partition = self.at(self.slot_of(id).ok()?);
+        (partition.limits.isolation == Isolation::Process).then_some(&*partition.id)
     }
 
     pub(crate) fn at(&self, slot: usize) -> &Partition {

@@ -5,12 +5,16 @@ mod isolation;
 mod ledger;
 mod limits;
 mod manager;
+mod sms;
+mod spaces;
 
 pub use error::SpecError;
 pub use isolation::{isolation_as_markdown, Isolation, ISOLATED};
 pub use ledger::{Account, Ledger, Reservation, Resource, Scope, Shortage};
 pub use limits::{Limits, MAX_WEIGHT};
 pub use manager::{Partition, PartitionConfig, PartitionManager, PartitionStats, DEFAULT_SLOT};
+pub use sms::{SmGrant, SmSplit};
+pub use spaces::{Space, SpaceView, Spaces, MAX_LANES, REST};
 
 /// One whole device, in parts per million.
 pub const WHOLE_SHARE_PPM: u32 = 1_000_000;

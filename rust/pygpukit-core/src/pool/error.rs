@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{Owner, OwnerUsage};
+use super::{AccountUse, Owner, OwnerUsage};
 use crate::driver::DriverError;
 use crate::intern::Interner;
 
@@ -19,6 +19,8 @@ pub struct OutOfMemory {
     /// Who holds most, largest first.
     pub owners: Vec<OwnerUsage>,
     pub eviction: bool,
+    /// The tenant whose own limit it is, and not the pool's.
+    pub account: Option<AccountUse>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -65,6 +67,18 @@ pub(super) fn human(bytes: u64) -> String {
     format!("{value:.digits$} {unit}")
 }
 
+/// The request would take a tenant beyond what it may hold.
+fn write_account(f: &mut fmt::Formatter<'_>, requested: u64, account: &AccountUse) -> fmt::Result {
+    let name = Interner::global().name(account.tenant).unwrap_or_default();
+    write!(
+        f,
+        "out of device memory: '{name}' asked for {} and holds {} of the {} that it may; free arrays of it or raise its limit",
+        human(requested),
+        human(account.used),
+        human(account.limit)
+    )
+}
+
 fn owner_text(owner: &Owner) -> String {
     let name = |id| Interner::global().name(id).filter(|text| !text.is_empty());
     let mut text = name(owner.name).map_or_else(|| "unnamed".to_string(), |text| format!("'{text}'"));
@@ -79,6 +93,9 @@ fn owner_text(owner: &Owner) -> String {
 
 impl fmt::Display for OutOfMemory {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(account) = &self.account {
+            return write_account(f, self.requested, account);
+        }
         write!(
             f,
             "out of device memory: asked for {}, limit {}, {} free ({} in use, {} reserved)",

@@ -44,14 +44,18 @@ impl Pool {
             let st = self.lock();
             st.segment_of(st.slab[st.find(block)?].address)
         };
-        self.evict_block(&mut slow, block)?;
-        self.unback_unused(segment).map(drop)
+        let evicted = self
+            .evict_block(&mut slow, block)
+            .and_then(|_| self.unback_unused(segment));
+        self.wait_for_leaving(&mut slow)?;
+        evicted.map(drop)
     }
 
     /// Brings an evicted block back to its address; may evict others, waits for the copy. No-op for a block on the device, which counts
     /// as just used. Errors: `BadBlock`, `OutOfMemory`, `Driver`.
     pub fn restore(&self, block: u64) -> PoolResult<()> {
         let mut slow = self.lock_slow();
+        let mut sent = 0; // first bytes of the block that are in the staging buffer, or on their way there
         let back = loop {
             let mut st = self.lock();
             let slot = st.find(block)?;
@@ -72,20 +76,28 @@ impl Pool {
                 st.counts.peak_used = st.counts.peak_used.max(st.counts.used);
                 break Move::of(&st, slot);
             }
+            let next = Move::of(&st, slot);
             drop(st);
+            if sent > 0 {
+                self.wait_for_copy(next.stream)?; // somebody took the room: the buffer may be needed to make some
+                sent = 0;
+            }
             let fits = if over > 0 {
                 self.eviction && self.evict_used(&mut slow, over)?
             } else {
-                self.back_segment(segment)? || self.make_room(&mut slow, segment_bytes)?
+                match self.back_while_sending(segment, &next)? {
+                    Some(bytes) => {
+                        sent = bytes;
+                        true
+                    }
+                    None => self.make_room(&mut slow, segment_bytes)?,
+                }
             };
             if !fits {
                 return Err(self.out_of_memory(bytes));
             }
         };
-        let copied = self
-            .driver
-            .copy_to_device(back.address, back.host, back.bytes, back.stream);
-        let copied = copied.and_then(|()| self.wait_for_copy(back.stream));
+        let copied = self.copy_in(&back, sent);
         let mut st = self.lock();
         if let Err(error) = copied {
             st.slab[back.slot].status = Status::Host;
@@ -104,8 +116,43 @@ impl Pool {
         Ok(())
     }
 
-    /// Evicts one block; 0 when it is on the host already.
+    /// Puts memory behind an evicted block's segment while its first bytes go to the staging buffer, if there is one. Returns how many
+    /// those are; None, and nothing under way, under pressure.
+    fn back_while_sending(&self, segment: u64, back: &Move) -> PoolResult<Option<u64>> {
+        let sent = match self.staging_for(back.bytes) {
+            Some(staging) => {
+                let bytes = self.staging_bytes;
+                self.driver.copy_to_device(staging, back.host, bytes, back.stream)?;
+                bytes
+            }
+            None => 0,
+        };
+        let backed = self.back_segment(segment);
+        if sent > 0 && !matches!(backed, Ok(true)) {
+            self.wait_for_copy(back.stream)?;
+        }
+        backed.map(|backed| backed.then_some(sent))
+    }
+
+    /// Copies a block from the host and waits. `sent`: so many of its first bytes are in the staging buffer.
+    fn copy_in(&self, back: &Move, sent: u64) -> DriverResult<()> {
+        let rest = back.bytes - sent;
+        let copied = self
+            .driver
+            .copy_to_device(back.address + sent, back.host + sent, rest, back.stream);
+        let copied = copied.and_then(|()| match self.staging_for(back.bytes) {
+            Some(staging) if sent > 0 => self.driver.copy_on_device(back.address, staging, sent, back.stream),
+            _ => Ok(()),
+        });
+        if copied.is_err() {
+            let _ = self.driver.device_wait(); // the first failure is the one to tell
+        }
+        copied.and_then(|()| self.wait_for_copy(back.stream))
+    }
+
+    /// Evicts one block; 0 when it is on the host already. Its last bytes may be on their way then: see `wait_for_leaving`.
     fn evict_block(&self, slow: &mut Slow, block: u64) -> PoolResult<u64> {
+        self.wait_for_leaving(slow)?;
         let mut out = {
             let mut st = self.lock();
             let slot = st.find(block)?;
@@ -132,7 +179,7 @@ impl Pool {
         };
         let copied = slow.host.take(&*self.driver, out.bytes).and_then(|host| {
             out.host = host;
-            self.copy_out(&out).inspect_err(|_| {
+            self.copy_out(slow, &out).inspect_err(|_| {
                 // The copy may still be running: without a wait that succeeds the buffer must not be used again.
                 if self.driver.device_wait().is_ok() {
                     slow.host.put(&*self.driver, host, out.bytes);
@@ -160,10 +207,31 @@ impl Pool {
         Ok(out.bytes)
     }
 
-    fn copy_out(&self, out: &Move) -> DriverResult<()> {
+    /// Copies a block to the host and waits. With a staging buffer, its last bytes go there first and on to the host at the end: they are
+    /// not waited for here, so that the block's memory goes while they travel.
+    fn copy_out(&self, slow: &mut Slow, out: &Move) -> DriverResult<()> {
         self.order(out.stream, &out.after)?;
-        self.driver.copy_to_host(out.host, out.address, out.bytes, out.stream)?;
-        self.driver.stream_wait(out.stream)
+        let Some(staging) = self.staging_or_new(out.bytes) else {
+            self.driver.copy_to_host(out.host, out.address, out.bytes, out.stream)?;
+            return self.driver.stream_wait(out.stream);
+        };
+        let (last, body) = (self.staging_bytes, out.bytes - self.staging_bytes);
+        self.driver
+            .copy_on_device(staging, out.address + body, last, out.stream)?;
+        self.driver.copy_to_host(out.host, out.address, body, out.stream)?;
+        let left = self.record_event(out.stream)?;
+        let copied = self.driver.copy_to_host(out.host + body, staging, last, out.stream);
+        let copied = copied.and_then(|()| self.driver.event_wait(left));
+        self.recycle(vec![left]);
+        copied.map(|()| slow.leaving = Some(out.stream))
+    }
+
+    /// Waits for the last bytes of an evicted block. Nobody gives up the slow lock before.
+    fn wait_for_leaving(&self, slow: &mut Slow) -> DriverResult<()> {
+        match slow.leaving.take() {
+            Some(stream) => self.driver.stream_wait(stream).or_else(|_| self.driver.device_wait()),
+            None => Ok(()),
+        }
     }
 
     /// Releases a segment's memory when no block on the device is in it; returns the bytes.
@@ -188,6 +256,12 @@ impl Pool {
 
     /// Evicts, least recently used first, until `over` bytes less are in use; false (and nothing moved) when that cannot be reached.
     pub(super) fn evict_used(&self, slow: &mut Slow, over: u64) -> PoolResult<bool> {
+        let evicted = self.evict_blocks(slow, over);
+        self.wait_for_leaving(slow)?;
+        evicted
+    }
+
+    fn evict_blocks(&self, slow: &mut Slow, over: u64) -> PoolResult<bool> {
         let mut candidates: Vec<(u64, u64, u64, u64)> = {
             let st = self.lock();
             let live = st
@@ -246,17 +320,24 @@ impl Pool {
             return Ok(0);
         }
         candidates.sort_unstable();
-        let mut released = 0;
-        for (_, segment, _, blocks) in candidates {
-            if released >= want {
-                break;
-            }
-            for block in blocks {
-                self.try_evict(slow, block)?;
-            }
-            released += self.unback_unused(segment)?;
+        let released = candidates.into_iter().try_fold(0, |released, (_, segment, _, blocks)| {
+            let enough = released >= want;
+            Ok(released
+                + if enough {
+                    0
+                } else {
+                    self.evict_segment(slow, segment, blocks)?
+                })
+        });
+        self.wait_for_leaving(slow)?;
+        released
+    }
+
+    fn evict_segment(&self, slow: &mut Slow, segment: u64, blocks: Vec<u64>) -> PoolResult<u64> {
+        for block in blocks {
+            self.try_evict(slow, block)?;
         }
-        Ok(released)
+        self.unback_unused(segment)
     }
 
     /// Evicts a block unless it was freed or pinned meanwhile; returns the bytes moved.

@@ -27,6 +27,10 @@ impl Pool {
         let small = class.bytes <= SHARED_LIMIT;
         let mut st = self.lock();
         let stream = st.streams.index_of(handle);
+        if let Some(account) = st.accounts.refusal(owner, class.bytes) {
+            drop(st);
+            return Err(self.over_account(bytes, account));
+        }
         if st.admits(class.bytes) {
             let mut fit = st.take_fit(class.bytes, small, stream, false);
             if fit.is_none() && st.flush_stream(stream) {
@@ -46,6 +50,10 @@ impl Pool {
             if class.bytes > st.limit {
                 drop(st);
                 return Err(self.out_of_memory(bytes));
+            }
+            if let Some(account) = st.accounts.refusal(owner, class.bytes) {
+                drop(st);
+                return Err(self.over_account(bytes, account));
             }
             let over = (st.counts.used + class.bytes).saturating_sub(st.limit);
             if over == 0 {

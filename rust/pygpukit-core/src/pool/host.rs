@@ -1,8 +1,23 @@
 //! Pinned host buffers for evicted blocks. Pinning costs far more than copying, so some are kept.
 
 use std::collections::BTreeMap;
+use std::sync::OnceLock;
 
 use crate::driver::{Driver, DriverResult};
+
+/// What a pool keeps pinned for its next eviction unless it is told otherwise: a sixteenth of the machine's memory.
+pub(super) fn cache_bytes() -> u64 {
+    const LEAST: u64 = 256 << 20;
+    static BYTES: OnceLock<u64> = OnceLock::new();
+    *BYTES.get_or_init(|| {
+        let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default(); // "MemTotal:  32843508 kB", where there is one
+        let kib = text
+            .lines()
+            .find_map(|line| line.strip_prefix("MemTotal:")?.split_whitespace().next());
+        let total = kib.and_then(|kib| kib.parse::<u64>().ok()).unwrap_or(0) << 10;
+        LEAST.max(total / 16)
+    })
+}
 
 pub(super) struct HostCache {
     by_bytes: BTreeMap<u64, Vec<u64>>,

@@ -5,7 +5,7 @@ use super::{class_of, Pool, PoolResult};
 use crate::driver::DriverResult;
 
 impl Pool {
-    fn recycle(&self, events: Vec<u64>) {
+    pub(super) fn recycle(&self, events: Vec<u64>) {
         self.lock_events().extend(events);
     }
 
@@ -30,6 +30,14 @@ impl Pool {
             }
         }
         Ok(events)
+    }
+
+    /// One event, recorded on a stream that exists.
+    pub(super) fn record_event(&self, stream: u64) -> DriverResult<u64> {
+        let cached = self.lock_events().pop();
+        let event = cached.map_or_else(|| self.driver.event_create(), Ok)?;
+        let recorded = self.driver.event_record(event, stream);
+        recorded.map(|()| event).inspect_err(|_| self.recycle(vec![event]))
     }
 
     /// Work enqueued on the stream of handle `stream` from now on comes after all that the streams `after` have now.

@@ -111,7 +111,11 @@ impl Pool {
         // Refused in spite of enough room: another process took it meanwhile.
         let want = if room >= need { need } else { need - room };
         self.merge_everything();
-        Ok(self.release_idle(want)? > 0 || (self.eviction && self.evict_segments(slow, want)? > 0))
+        let released = self.release_idle(want)?;
+        if released > 0 || (self.eviction && self.evict_segments(slow, want)? > 0) {
+            return Ok(true);
+        }
+        Ok(self.release_staging()? > 0)
     }
 
     /// Releases all cached memory to the device, waiting for the streams that used it; returns the bytes released.
@@ -122,7 +126,7 @@ impl Pool {
 
     fn trim_locked(&self, slow: &mut Slow) -> PoolResult<u64> {
         self.merge_everything();
-        let released = self.release_idle(u64::MAX)?;
+        let released = self.release_idle(u64::MAX)? + self.release_staging()?;
         slow.host.clear(&*self.driver);
         let unbacked: Vec<u64> = self.lock().segments.keys().copied().collect();
         for address in unbacked {
@@ -198,9 +202,12 @@ impl Pool {
         let over = over_reserved(&self.lock());
         if over > 0 {
             self.merge_everything();
-            let released = self.release_idle(over)?;
+            let mut released = self.release_idle(over)?;
             if released < over && self.eviction {
-                self.evict_segments(slow, over - released)?;
+                released += self.evict_segments(slow, over - released)?;
+            }
+            if released < over {
+                self.release_staging()?;
             }
         }
         let st = self.lock();

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use super::error::OutOfMemory;
 use super::slab::{Status, NIL};
 use super::state::State;
-use super::{class_of, Owner, Pool, PoolError};
+use super::{class_of, AccountUse, Owner, Pool, PoolError};
 use crate::ring::kind;
 
 /// Bytes unless named otherwise.
@@ -116,7 +116,7 @@ impl Pool {
             evicted: c.evicted,
             peak_used: c.peak_used,
             restore_count: c.restores,
-            segment_count: st.segments.len() as u64,
+            segment_count: st.segments.len() as u64 + u64::from(st.staging.is_some()),
         }
     }
 
@@ -187,6 +187,23 @@ impl Pool {
             reserved,
             owners,
             eviction,
+            account: None,
+        }))
+    }
+
+    /// The error for a request beyond what its tenant may hold, with its record in the ring.
+    pub(super) fn over_account(&self, requested: u64, account: AccountUse) -> PoolError {
+        let free = account.limit.saturating_sub(account.used);
+        self.record(kind::OUT_OF_MEMORY, requested, account.limit, free);
+        PoolError::OutOfMemory(Box::new(OutOfMemory {
+            requested,
+            limit: account.limit,
+            free,
+            used: account.used,
+            reserved: 0,
+            owners: Vec::new(),
+            eviction: self.eviction,
+            account: Some(account),
         }))
     }
 
@@ -197,6 +214,7 @@ impl Pool {
         let st = self.lock();
         let (mut used, mut cached, mut evicted, mut live, mut free, mut mapped, mut reserved) = (0, 0, 0, 0, 0, 0, 0);
         let (mut stranded, mut chunks, mut end_of_last) = (0, 0, 0);
+        let mut accounts: HashMap<u32, u64> = st.accounts.books().into_keys().map(|id| (id, 0)).collect();
         for (&address, segment) in &st.segments {
             if address < end_of_last {
                 return Err(format!("segment {address:#x} overlaps the one before it"));
@@ -219,6 +237,11 @@ impl Pool {
                     return Err(format!("block of {} bytes is of no class", s.bytes));
                 }
                 live += u64::from(is_block(s.status));
+                if is_block(s.status) {
+                    for id in st.accounts.above(s.owner.account) {
+                        *accounts.entry(id).or_default() += s.bytes;
+                    }
+                }
                 match s.status {
                     Status::Live => used += s.bytes,
                     Status::Host => {
@@ -241,6 +264,14 @@ impl Pool {
                     "chunks of segment {address:#x} end at {at:#x}, not {end_of_last:#x}"
                 ));
             }
+        }
+        let staging = st.staging.and_then(|staging| staging.physical);
+        reserved += staging.map_or(0, |_| self.staging_bytes);
+        if accounts != st.accounts.books() {
+            return Err(format!(
+                "accounts: the books say {:?}, the chunks {accounts:?}",
+                st.accounts.books()
+            ));
         }
         let c = &st.counts;
         let sums = [

@@ -35,6 +35,7 @@ impl State {
         after.sort_unstable();
         after.dedup();
         let cut = self.cut(slot, bytes, after);
+        self.accounts.shrink(self.slab[slot].owner, rest);
         self.counts.used -= rest;
         self.counts.cached += rest;
         self.insert_free(cut, Status::Free, false);

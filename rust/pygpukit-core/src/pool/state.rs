@@ -3,9 +3,11 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 
+use super::account::Accounts;
 use super::classes::Class;
 use super::lists::{FreeIndex, Streams};
 use super::slab::{Slab, Status, NIL};
+use super::staging::Staging;
 use super::{Owner, PoolError, PoolResult};
 
 /// One address reservation with at most one physical handle.
@@ -24,8 +26,8 @@ pub(super) struct Pending {
     pub events: Vec<u64>,
 }
 
-/// Sums that hold at every step: used + cached + bytes of evicted blocks in mapped segments = mapped bytes; reserved counts a segment
-/// as long as it has physical memory.
+/// Sums that hold at every step: used + cached + bytes of evicted blocks in mapped segments = mapped bytes; reserved counts a segment,
+/// and the staging buffer, as long as it has physical memory.
 #[derive(Default)]
 pub(super) struct Counts {
     pub used: u64,
@@ -48,8 +50,10 @@ pub(super) struct State {
     pub index: FreeIndex,
     pub segments: BTreeMap<u64, Segment>,
     pub pending: Vec<Pending>,
+    pub staging: Option<Staging>,
     pub limit: u64,
     pub counts: Counts,
+    pub accounts: Accounts,
 }
 
 impl State {
@@ -60,8 +64,10 @@ impl State {
             index: FreeIndex::default(),
             segments: BTreeMap::new(),
             pending: Vec::new(),
+            staging: None,
             limit,
             counts: Counts::default(),
+            accounts: Accounts::default(),
         }
     }
 
@@ -88,6 +94,7 @@ impl State {
         c.live += 1;
         c.free_chunks -= 1;
         c.allocations += 1;
+        self.accounts.add(owner, s.bytes);
         let state = self.slab.state(slot);
         state.pins.store(0, Ordering::Relaxed);
         state.last_use.store(now, Ordering::Relaxed);
@@ -99,7 +106,8 @@ impl State {
     #[inline]
     pub fn end_live(&mut self, slot: u32) -> u32 {
         self.slab.state(slot).resident.store(0, Ordering::Release);
-        let bytes = self.slab[slot].bytes;
+        let (bytes, owner) = (self.slab[slot].bytes, self.slab[slot].owner);
+        self.accounts.remove(owner, bytes);
         let c = &mut self.counts;
         c.used -= bytes;
         c.cached += bytes;
@@ -124,6 +132,7 @@ impl State {
     /// An evicted block stops being one; its place stays where it is. The host copy is the caller's to free.
     pub fn end_host(&mut self, slot: u32) -> u32 {
         let (address, bytes) = (self.slab[slot].address, self.slab[slot].bytes);
+        self.accounts.remove(self.slab[slot].owner, bytes);
         self.counts.evicted -= bytes;
         self.counts.live -= 1;
         self.counts.free_chunks += 1;

@@ -100,7 +100,9 @@ impl TaskTable {
             .and_then(|dependencies| Ok((dependencies, self.partitions.slot_of(&spec.partition)?)));
         let slot = found.as_ref().map_or(DEFAULT_SLOT, |(_, slot)| *slot);
         let refusal = found.as_ref().ok().and_then(|_| self.refusal(&spec, slot, now));
-        self.tasks.insert(key, Task::new(spec, slot, key.number, now));
+        let limit_ppm = self.partitions.at(slot).time_limit_ppm(spec.limit_ppm());
+        self.tasks
+            .insert(key, Task::new(spec, slot, limit_ppm, key.number, now));
         match (found, refusal) {
             (Err(error), _) => {
                 let task = &mut self.tasks[key];
@@ -290,7 +292,7 @@ impl TaskTable {
     }
 
     /// What no time and no other task's end could change.
-    fn never(&self, spec: &TaskSpec, slot: usize) -> Option<Refusal> {
+    pub(super) fn never(&self, spec: &TaskSpec, slot: usize) -> Option<Refusal> {
         let partition = self.partitions.at(slot);
         let (lowest, highest) = partition.limits.priorities;
         if !(lowest..=highest).contains(&spec.priority) {

@@ -1,7 +1,9 @@
 //! The scheduler that threads share: the task table behind a mutex, and waits for work and for endings.
 
+use super::adjust::Change;
 use super::context::TaskContext;
 use super::error::{Outcome, TaskError};
+use super::phase::Phase;
 use super::reason::Reason;
 use super::record::{Observer, Stats, TaskRecord};
 use super::spec::{Config, TaskSpec};
@@ -58,6 +60,10 @@ impl Scheduler {
         self.with(|table, now| table.submit(spec, now))
     }
 
+    pub fn submit_new(&self, spec: TaskSpec) -> Result<Phase, SpecError> {
+        self.with(|table, now| table.submit_new(spec, now))
+    }
+
     /// Waits for the next Admitted task and marks it Running. None at the timeout, after `wake`, and from `close` on.
     pub fn next(&self, timeout: Duration) -> Option<Arc<TaskContext>> {
         self.wait(For::Work, timeout, |table, now| {
@@ -79,12 +85,16 @@ impl Scheduler {
         self.wait(For::Endings, timeout, new).unwrap_or((Vec::new(), since))
     }
 
-    pub fn finish(&self, id: &str, outcome: Outcome) -> Result<super::Phase, TaskError> {
+    pub fn finish(&self, id: &str, outcome: Outcome) -> Result<Phase, TaskError> {
         self.with(|table, now| table.finish(id, outcome, now))
     }
 
     pub fn cancel(&self, id: &str) -> Result<bool, TaskError> {
         self.with(|table, now| table.cancel(id, now))
+    }
+
+    pub fn adjust(&self, id: &str, change: Change) -> Result<(), TaskError> {
+        self.with(|table, now| table.adjust(id, change, now))
     }
 
     pub fn requeue(&self, id: &str, reason: Reason) -> Result<(), TaskError> {

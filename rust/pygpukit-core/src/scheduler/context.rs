@@ -1,6 +1,7 @@
 //! What a running task and the launch gate share: identity and counters, readable and writable without the table's lock.
 
 use super::name::Name;
+use crate::counters::{Counter, Counters};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// One per task, in an `Arc`: it outlives the task's record for as long as someone launches in it.
@@ -9,10 +10,10 @@ pub struct TaskContext {
     /// Unique in the process.
     pub number: u64,
     pub id: Name,
-    pub share_ppm: u32,
-    /// The most of the device's time that it may have.
-    pub limit_ppm: u32,
+    /// Share and limit in one, so that nobody sees the one of before and the other of now.
+    shares: AtomicU64,
     launches: AtomicU64,
+    slices: AtomicU64,
     gpu_ns: AtomicU64,
     paced: AtomicU64,
     waited_ns: AtomicU64,
@@ -20,14 +21,28 @@ pub struct TaskContext {
     stopped: AtomicBool,
 }
 
+/// The counters of a context.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Used {
+    pub launches: u64,
+    pub gpu_ns: u64,
+    pub paced: u64,
+    pub waited_ns: u64,
+    pub throttled_ns: u64,
+}
+
+fn packed(share_ppm: u32, limit_ppm: u32) -> u64 {
+    u64::from(share_ppm) << 32 | u64::from(limit_ppm)
+}
+
 impl TaskContext {
     pub fn new(number: u64, id: Name, share_ppm: u32, limit_ppm: u32) -> TaskContext {
         TaskContext {
             number,
             id,
-            share_ppm,
-            limit_ppm,
+            shares: AtomicU64::new(packed(share_ppm, limit_ppm)),
             launches: AtomicU64::new(0),
+            slices: AtomicU64::new(0),
             gpu_ns: AtomicU64::new(0),
             paced: AtomicU64::new(0),
             waited_ns: AtomicU64::new(0),
@@ -36,14 +51,34 @@ impl TaskContext {
         }
     }
 
+    /// Its share, and the most of the device's time that it may have, in parts per million.
+    pub fn shares_ppm(&self) -> (u32, u32) {
+        let shares = self.shares.load(Ordering::Relaxed);
+        ((shares >> 32) as u32, shares as u32)
+    }
+
+    pub fn limit_ppm(&self) -> u32 {
+        self.shares_ppm().1
+    }
+
+    pub fn set_shares(&self, share_ppm: u32, limit_ppm: u32) {
+        self.shares.store(packed(share_ppm, limit_ppm), Ordering::Relaxed);
+    }
+
     /// The gate let one launch through.
     pub fn add_launch(&self) {
         self.launches.fetch_add(1, Ordering::Relaxed);
     }
 
+    /// The gate let a part of a launch through.
+    pub fn add_slice(&self) {
+        self.slices.fetch_add(1, Ordering::Relaxed);
+    }
+
     /// Measured device time of finished launches.
     pub fn add_gpu_ns(&self, ns: u64) {
         self.gpu_ns.fetch_add(ns, Ordering::Relaxed);
+        Counters::global().add(Counter::TaskNs, ns);
     }
 
     /// The gate held a launch back.
@@ -61,6 +96,15 @@ impl TaskContext {
         self.throttled_ns.fetch_add(ns, Ordering::Relaxed);
     }
 
+    /// What another process counted for it.
+    pub fn add(&self, used: &Used) {
+        self.launches.fetch_add(used.launches, Ordering::Relaxed);
+        self.paced.fetch_add(used.paced, Ordering::Relaxed);
+        self.add_gpu_ns(used.gpu_ns);
+        self.add_waited_ns(used.waited_ns);
+        self.add_throttled_ns(used.throttled_ns);
+    }
+
     pub fn waited_ns(&self) -> u64 {
         self.waited_ns.load(Ordering::Relaxed)
     }
@@ -71,6 +115,10 @@ impl TaskContext {
 
     pub fn launches(&self) -> u64 {
         self.launches.load(Ordering::Relaxed)
+    }
+
+    pub fn slices(&self) -> u64 {
+        self.slices.load(Ordering::Relaxed)
     }
 
     pub fn gpu_ns(&self) -> u64 {

@@ -2,13 +2,22 @@
 
 use super::phase::Phase;
 use super::reason::Reason;
+use crate::partition::SpecError;
 use std::fmt;
 
 /// How a dispatcher left a task.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
     Succeeded,
-    Failed { reason: Reason, error: String },
+    Failed {
+        reason: Reason,
+        error: String,
+    },
+    /// The worker process that it ran in is gone, or its device context: a fresh one may run it again.
+    Lost {
+        reason: Reason,
+        error: String,
+    },
 }
 
 /// A call that does not fit the task it names.
@@ -18,6 +27,8 @@ pub enum TaskError {
     NoEdge { id: String, from: Phase, to: Phase },
     NotIdempotent { id: String },
     WrongReason { reason: Reason },
+    Ended { id: String, phase: Phase },
+    Invalid(SpecError),
 }
 
 impl fmt::Display for TaskError {
@@ -33,6 +44,8 @@ impl fmt::Display for TaskError {
                     "task '{id}' has started and is not marked idempotent: it cannot go back to the queue"
                 )
             }
+            TaskError::Ended { id, phase } => write!(f, "task '{id}' is {}: it has ended", phase.name()),
+            TaskError::Invalid(error) => error.fmt(f),
             TaskError::WrongReason { reason } => write!(f, "'{}' is no reason for this transition", reason.name()),
         }
     }

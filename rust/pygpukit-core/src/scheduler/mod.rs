@@ -1,10 +1,12 @@
 //! Which task runs when: phases, reasons, QoS, admission, preemption, the task table and its blocking front.
 
+mod adjust;
 mod admission;
 mod audit;
 mod blocking;
 mod check;
 mod context;
+mod contexts;
 mod error;
 mod estimate;
 mod fair;
@@ -26,9 +28,11 @@ mod transition;
 mod waiting;
 
 pub use crate::partition::SpecError;
+pub use adjust::Change;
 pub use blocking::Scheduler;
 pub use check::{AdmissionCheck, Verdict};
-pub use context::TaskContext;
+pub use context::{TaskContext, Used};
+pub use contexts::{ModelError, ModelSpec, ModelTable};
 pub use error::{Outcome, TaskError};
 pub use name::Name;
 pub use phase::{edge, edges_as_markdown, Edge, Phase, EDGES};

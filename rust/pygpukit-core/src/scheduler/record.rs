@@ -71,6 +71,8 @@ pub struct TaskRecord {
     pub started_ns: u64,
     pub finished_ns: u64,
     pub launches: u64,
+    /// Parts that launches were cut into.
+    pub slices: u64,
     pub gpu_ns: u64,
     pub paced: u64,
     pub waited_ns: u64,

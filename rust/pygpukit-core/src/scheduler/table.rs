@@ -15,7 +15,7 @@ use super::task::Task;
 use super::tasks::{Key, Tasks};
 use super::waiting::{Place, WaitingLines};
 use crate::hash::Seeded;
-use crate::partition::{PartitionConfig, PartitionManager, SpecError};
+use crate::partition::{Isolation, PartitionConfig, PartitionManager, SpecError};
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
@@ -54,7 +54,11 @@ pub struct TaskTable {
 impl TaskTable {
     pub fn new(config: Config, observer: Box<dyn Observer>) -> TaskTable {
         TaskTable {
-            partitions: PartitionManager::new(PartitionConfig::new(config.total_memory, config.total_share_ppm)),
+            // Whoever makes an `sm` partition sees to its multiprocessors first.
+            partitions: PartitionManager::new(PartitionConfig {
+                isolation: vec![Isolation::Shared, Isolation::Sm],
+                ..PartitionConfig::new(config.total_memory, config.total_share_ppm)
+            }),
             config,
             tasks: Tasks::default(),
             ids: HashMap::default(),
@@ -87,22 +91,30 @@ impl TaskTable {
 
     /// Takes a task in. Rejected, Queued and Admitted tasks all get a record; only a defect of the id itself is an error,
     /// since there is nothing to record it under. The same specification again is the same task.
-    pub fn submit(&mut self, mut spec: TaskSpec, now: u64) -> Result<TaskRecord, SpecError> {
+    pub fn submit(&mut self, spec: TaskSpec, now: u64) -> Result<TaskRecord, SpecError> {
+        match self.receive(spec, now)? {
+            (key, Some(spec)) if self.tasks[key].spec != spec => Err(self.taken("id", key)),
+            (key, _) => Ok(self.record(key)),
+        }
+    }
+
+    /// The same for a task that must be a new one, and without the record, which costs as much again: the phase it is in now.
+    pub fn submit_new(&mut self, spec: TaskSpec, now: u64) -> Result<Phase, SpecError> {
+        match self.receive(spec, now)? {
+            (key, Some(_)) => Err(self.taken("task_id", key)),
+            (key, None) => Ok(self.tasks[key].phase),
+        }
+    }
+
+    /// The key of the task with this id, and the specification back when there was one before.
+    fn receive(&mut self, mut spec: TaskSpec, now: u64) -> Result<(Key, Option<TaskSpec>), SpecError> {
         self.advance(now);
         spec.check_id()?;
         _ = spec.fill(); // what contradicts itself stays as it is, and `enter` rejects it
         let number = (u64::from(self.config.ordinal) << 32) + self.submitted + 1;
         let key = self.tasks.next_key(number);
         match self.ids.entry(spec.id.clone()) {
-            Entry::Occupied(taken) => {
-                let taken = *taken.get();
-                if self.tasks[taken].spec == spec {
-                    return Ok(self.record(taken));
-                }
-                let (id, phase) = (&spec.id, self.tasks[taken].phase.name());
-                let message = format!("'{id}' is taken by another task, which is {phase}; choose another");
-                Err(SpecError::new("id", message))
-            }
+            Entry::Occupied(taken) => Ok((*taken.get(), Some(spec))),
             Entry::Vacant(vacant) => {
                 vacant.insert(key);
                 self.submitted += 1;
@@ -110,9 +122,15 @@ impl TaskTable {
                 if self.displaced {
                     self.advance(now);
                 }
-                Ok(self.record(key))
+                Ok((key, None))
             }
         }
+    }
+
+    fn taken(&self, field: &'static str, by: Key) -> SpecError {
+        let (id, phase) = (&self.tasks[by].spec.id, self.tasks[by].phase.name());
+        let message = format!("'{id}' is taken by another task, which is {phase}; choose another");
+        SpecError::new(field, message)
     }
 
     /// The next Admitted task in service order, now Running.
@@ -159,7 +177,7 @@ impl TaskTable {
         let from = self.tasks[key].phase;
         let to = match &outcome {
             Outcome::Succeeded => Phase::Succeeded,
-            Outcome::Failed { reason, .. } => {
+            Outcome::Failed { reason, .. } | Outcome::Lost { reason, .. } => {
                 self.check_reason(from, Phase::Failed, *reason)?;
                 Phase::Failed
             }
@@ -190,6 +208,14 @@ impl TaskTable {
                 }
                 reason
             }
+            Outcome::Lost { reason, error } => {
+                task.error = error;
+                if from == Phase::Running && self.start_over(key, now) {
+                    self.advance(now);
+                    return Ok(Phase::Queued);
+                }
+                reason
+            }
         };
         self.end(key, to, reason, now);
         self.advance(now);
@@ -198,9 +224,25 @@ impl TaskTable {
 
     /// Sends a task that failed back to the queue, if it has retries left and the failure may pass.
     fn retry(&mut self, key: Key, failure: Reason, now: u64) -> bool {
+        self.tasks[key].spec.retry.applies_to(failure) && self.run_again(key, now)
+    }
+
+    /// Sends a task whose worker was lost back to the queue: once if it is idempotent, and as often as it has retries left.
+    fn start_over(&mut self, key: Key, now: u64) -> bool {
+        let task = &mut self.tasks[key];
+        if task.spec.idempotent && !std::mem::replace(&mut task.lost, true) {
+            let pause_ns = Backoff::default().pause_ns(0);
+            self.requeue_for(key, Reason::WaitingForDevice, pause_ns, now);
+            return true;
+        }
+        self.run_again(key, now)
+    }
+
+    /// Takes one of its retries, if any is left.
+    fn run_again(&mut self, key: Key, now: u64) -> bool {
         let task = &mut self.tasks[key];
         let retry = task.spec.retry;
-        if task.retries >= retry.retries || !retry.applies_to(failure) {
+        if task.retries >= retry.retries {
             return false;
         }
         let pause_ns = retry.backoff.pause_ns(task.retries);
@@ -375,7 +417,7 @@ impl TaskTable {
         self.counts[Phase::Running as usize]
     }
 
-    fn key(&self, id: &str) -> Result<Key, TaskError> {
+    pub(super) fn key(&self, id: &str) -> Result<Key, TaskError> {
         self.ids
             .get(id)
             .copied()

@@ -42,6 +42,8 @@ pub(super) struct Task {
     pub retries: u32,
     pub preemptions: u32,
     pub holds: u32,
+    /// It went back to the queue after its worker was lost: that is granted once.
+    pub lost: bool,
     pub submitted_ns: u64,
     /// The first start, and that of the run under way.
     pub started_ns: u64,
@@ -50,15 +52,11 @@ pub(super) struct Task {
 }
 
 impl Task {
-    pub fn new(spec: TaskSpec, slot: usize, number: u64, now: u64) -> Task {
+    /// limit_ppm: of the time on the multiprocessors that it runs on.
+    pub fn new(spec: TaskSpec, slot: usize, limit_ppm: u32, number: u64, now: u64) -> Task {
         Task {
             number,
-            context: Arc::new(TaskContext::new(
-                number,
-                spec.id.clone(),
-                spec.share_ppm,
-                spec.limit_ppm(),
-            )),
+            context: Arc::new(TaskContext::new(number, spec.id.clone(), spec.share_ppm, limit_ppm)),
             spec,
             slot,
             entered: false,
@@ -77,6 +75,7 @@ impl Task {
             retries: 0,
             preemptions: 0,
             holds: 0,
+            lost: false,
             submitted_ns: now,
             started_ns: 0,
             run_started_ns: 0,
@@ -112,6 +111,7 @@ impl Task {
             started_ns: self.started_ns,
             finished_ns: self.finished_ns,
             launches: self.context.launches(),
+            slices: self.context.slices(),
             gpu_ns: self.context.gpu_ns(),
             paced: self.context.paced(),
             waited_ns: self.context.waited_ns(),

@@ -139,7 +139,7 @@ impl TaskTable {
     /// Starts no more tasks of a partition while all its streams are in use.
     pub(super) fn open_or_close(&mut self, slot: usize) {
         let partition = self.partitions.at(slot);
-        let open = partition.occupied < partition.limits.max_streams;
+        let open = partition.occupied < partition.limits.streams();
         self.admitted.set_open(slot, open);
     }
 

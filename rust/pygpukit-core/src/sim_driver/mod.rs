@@ -29,15 +29,22 @@ pub enum Call {
     HostFree,
     CopyToHost,
     CopyToDevice,
+    CopyOnDevice,
+    StreamCreate,
+    StreamDestroy,
     StreamWait,
     DeviceWait,
     EventCreate,
     EventDestroy,
     EventRecord,
     EventDone,
+    EventWait,
     EventElapsed,
     StreamWaitEvent,
     StreamDone,
+    SmGroups,
+    SmPartitionCreate,
+    SmPartitionDestroy,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -49,6 +56,9 @@ pub struct SimConfig {
     pub copy_bytes_per_ns: u64,
     /// Keep contents. Without, only the books are kept.
     pub store: bool,
+    pub sms: u32,
+    /// Multiprocessors of a group; the last one may have fewer.
+    pub group_sms: u32,
 }
 
 impl Default for SimConfig {
@@ -59,6 +69,8 @@ impl Default for SimConfig {
             granularity: 2 << 20,
             copy_bytes_per_ns: 50,
             store: true,
+            sms: 132,
+            group_sms: 2,
         }
     }
 }
@@ -71,6 +83,9 @@ pub struct SimUsage {
     pub physical_bytes: u64,
     pub host_buffers: usize,
     pub events: usize,
+    /// Those made by `stream_create`.
+    pub streams: usize,
+    pub sm_partitions: usize,
 }
 
 struct Sim {
@@ -78,6 +93,9 @@ struct Sim {
     memory: Memory,
     work: Work,
     hosts: HashMap<u64, Box<[u8]>>,
+    /// Groups of multiprocessors by partition, and how many partitions there ever were.
+    partitions: HashMap<u64, Vec<u32>>,
+    partitions_made: u64,
     violations: Vec<String>,
     counts: HashMap<Call, u64>,
     /// Calls that will fail: kind, how many of that kind succeed before, code.
@@ -96,6 +114,8 @@ impl SimDriver {
             memory: Memory::new(config.memory_bytes, config.granularity, config.store),
             work: Work::default(),
             hosts: HashMap::new(),
+            partitions: HashMap::new(),
+            partitions_made: 0,
             violations: Vec::new(),
             counts: HashMap::new(),
             failures: Vec::new(),
@@ -158,7 +178,14 @@ impl SimDriver {
             physical_bytes: sim.memory.physical_bytes,
             host_buffers: sim.hosts.len(),
             events: sim.work.events(),
+            streams: sim.work.created_streams(),
+            sm_partitions: sim.partitions.len(),
         }
+    }
+
+    /// The groups of every partition of the multiprocessors that exists.
+    pub fn sm_partitions(&self) -> Vec<Vec<u32>> {
+        self.sim().partitions.values().cloned().collect()
     }
 
     /// Bytes on the device as they are now.
@@ -215,11 +242,17 @@ impl Sim {
             if op.bytes == 0 {
                 continue;
             }
+            let source = match op.effect {
+                Effect::FromDevice(from) => self.memory.bytes_mut(from, op.bytes).map(|device| device.to_vec()),
+                _ => Ok(Vec::new()),
+            };
+            let source = self.checked(source).unwrap_or_default();
             let applied = self
                 .memory
                 .bytes_mut(op.address, op.bytes)
                 .map(|device| match op.effect {
                     Effect::Read => {}
+                    Effect::FromDevice(_) => device.copy_from_slice(&source),
                     Effect::Fill(value) => device.fill(value),
                     // SAFETY: `Driver` asks the caller to keep host memory valid until the stream has passed the copy.
                     Effect::ToHost(host) => unsafe {
@@ -353,6 +386,25 @@ impl Driver for SimDriver {
         })
     }
 
+    fn copy_on_device(&self, to: u64, from: u64, bytes: u64, stream: u64) -> DriverResult<()> {
+        self.call(Call::CopyOnDevice, |sim| {
+            sim.enqueue(stream, from, bytes, Effect::Read, 0);
+            sim.copy(to, bytes, Effect::FromDevice(from), stream);
+            Ok(())
+        })
+    }
+
+    fn stream_create(&self, _priority: i32) -> DriverResult<u64> {
+        self.call(Call::StreamCreate, |sim| Ok(sim.work.create_stream()))
+    }
+
+    fn stream_destroy(&self, stream: u64) -> DriverResult<()> {
+        self.call(Call::StreamDestroy, |sim| {
+            let known = sim.work.destroy_stream(stream);
+            sim.known(known, "destroyed stream does not exist")
+        })
+    }
+
     fn stream_wait(&self, stream: u64) -> DriverResult<()> {
         self.call(Call::StreamWait, |sim| {
             sim.work.wait(stream);
@@ -400,6 +452,15 @@ impl Driver for SimDriver {
         })
     }
 
+    fn event_wait(&self, event: u64) -> DriverResult<()> {
+        self.call(Call::EventWait, |sim| {
+            let known = sim.work.wait_event(event);
+            sim.known(known, "waited for an event that does not exist")?;
+            sim.settle();
+            Ok(())
+        })
+    }
+
     fn event_elapsed_ns(&self, start: u64, end: u64) -> DriverResult<u64> {
         self.call(Call::EventElapsed, |sim| {
             let passed = sim.work.passed_ns(start).zip(sim.work.passed_ns(end));
@@ -412,6 +473,37 @@ impl Driver for SimDriver {
         self.call(Call::StreamWaitEvent, |sim| {
             let known = sim.work.stream_wait(stream, event);
             sim.known(known, "awaited event does not exist")
+        })
+    }
+
+    fn sm_groups(&self) -> DriverResult<Vec<u32>> {
+        self.call(Call::SmGroups, |sim| {
+            let SimConfig { sms, group_sms, .. } = sim.config;
+            let starts = (0..sms).step_by(group_sms as usize);
+            Ok(starts.map(|first| group_sms.min(sms - first)).collect())
+        })
+    }
+
+    fn sm_partition_create(&self, groups: &[u32]) -> DriverResult<(u64, u32)> {
+        let sizes = self.sm_groups()?;
+        self.call(Call::SmPartitionCreate, |sim| {
+            let mut sorted = groups.to_vec();
+            sorted.sort_unstable();
+            sorted.dedup();
+            let known = !groups.is_empty() && sorted.len() == groups.len();
+            let known = known && groups.iter().all(|&group| (group as usize) < sizes.len());
+            sim.known(known, "groups of a partition do not exist, are named twice or are none")?;
+            sim.partitions_made += 1;
+            sim.partitions.insert(sim.partitions_made, sorted);
+            let sms = groups.iter().map(|&group| sizes[group as usize]).sum();
+            Ok((sim.partitions_made, sms))
+        })
+    }
+
+    fn sm_partition_destroy(&self, partition: u64) -> DriverResult<()> {
+        self.call(Call::SmPartitionDestroy, |sim| {
+            let known = sim.partitions.remove(&partition).is_some();
+            sim.known(known, "destroyed partition does not exist")
         })
     }
 

@@ -3,7 +3,7 @@
 //! Time decides what an event query answers and when bytes change. Order is kept apart from time, as vector clocks: two accesses to
 //! the same bytes must be ordered by streams, events or host waits, however the times happen to fall.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// For each stream, the number of its last operation that is known to be over.
 #[derive(Clone, Default)]
@@ -29,6 +29,7 @@ pub(super) enum Effect {
     Fill(u8),
     ToHost(u64),
     FromHost(u64),
+    FromDevice(u64),
 }
 
 #[derive(Clone)]
@@ -53,7 +54,10 @@ impl Op {
     }
 
     fn writes(&self) -> bool {
-        matches!(self.effect, Effect::Fill(_) | Effect::FromHost(_))
+        matches!(
+            self.effect,
+            Effect::Fill(_) | Effect::FromHost(_) | Effect::FromDevice(_)
+        )
     }
 }
 
@@ -77,6 +81,7 @@ pub(super) struct Work {
     events: HashMap<u64, Option<Mark>>,
     host: Order,
     next_event: u64,
+    created: HashSet<u64>,
     serial: u64,
     /// Operations whose bytes have not changed yet, by (end, order of arrival).
     due: BTreeMap<(u64, u64), Op>,
@@ -152,6 +157,22 @@ impl Work {
         streams.into_iter().for_each(|stream| self.wait(stream));
     }
 
+    /// Streams need not be created here; those that are have numbers that nobody else chooses.
+    pub fn create_stream(&mut self) -> u64 {
+        self.serial += 1;
+        let stream = (1 << 32) + self.serial;
+        self.created.insert(stream);
+        stream
+    }
+
+    pub fn destroy_stream(&mut self, stream: u64) -> bool {
+        self.created.remove(&stream)
+    }
+
+    pub fn created_streams(&self) -> usize {
+        self.created.len()
+    }
+
     pub fn events(&self) -> usize {
         self.events.len()
     }
@@ -187,6 +208,18 @@ impl Work {
             self.seen(&mark.order);
         }
         Some(done)
+    }
+
+    /// The host waits for an event: time goes on to its end. False for an unknown one.
+    pub fn wait_event(&mut self, event: u64) -> bool {
+        let Some(mark) = self.events.get(&event) else {
+            return false;
+        };
+        if let Some(mark) = mark.clone() {
+            self.now = self.now.max(mark.end);
+            self.seen(&mark.order);
+        }
+        true
     }
 
     /// When an event was passed; None before, or when it was never recorded.

@@ -31,6 +31,11 @@ impl Plan {
         }
     }
 
+    /// The same from block number `next` on.
+    pub fn from(self, next: u64) -> Plan {
+        Plan { next, ..self }
+    }
+
     /// Blocks of the whole grid. At most 2^31 x 2^16 x 2^16 on any device, far below u64.
     pub fn total(&self) -> u64 {
         self.grid.iter().fold(1, |total, &n| total.saturating_mul(n))

@@ -6,6 +6,7 @@ use pygpukit_core::driver::DriverResult;
 use pygpukit_core::pacing::{Command, Gate, Next, Settings, Submitted, Work};
 use pygpukit_core::scheduler::TaskContext;
 use pygpukit_core::sim_driver::{SimConfig, SimDriver};
+use pygpukit_core::slicing::SubGrid;
 use std::fmt::Write as _;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex};
@@ -37,6 +38,9 @@ pub struct Tenant {
     /// Launches before it waits for their end and then pauses so long; 0 = never.
     pub burst: u64,
     pub pause_ns: u64,
+    /// Blocks of a kernel, and how many the device runs at once: it can be launched in parts. 0: it cannot.
+    pub blocks: u32,
+    pub wave: u64,
 }
 
 impl Tenant {
@@ -49,15 +53,19 @@ impl Tenant {
             host_ns: 6_000,
             burst: 0,
             pause_ns: 0,
+            blocks: 1,
+            wave: 0,
         }
     }
 }
 
-/// One kernel as the device ran it.
+/// One kernel, or a part of one, as the device ran it.
 #[derive(Clone, Copy, Debug)]
 pub struct Ran {
     pub tenant: usize,
     pub number: u64,
+    pub first: u32,
+    pub blocks: u32,
     pub from_ns: u64,
     pub to_ns: u64,
 }
@@ -71,9 +79,9 @@ pub struct Books {
 
 impl Books {
     /// When so many kernels of a tenant were over; None while the device was given fewer.
-    fn last_to_ns(&self, tenant: usize, count: u64) -> Option<u64> {
+    fn last_to_ns(&self, tenant: usize, count: u64, blocks: u32) -> Option<u64> {
         let last = self.ran.iter().rfind(|r| r.tenant == tenant)?;
-        (last.number + 1 == count).then_some(last.to_ns)
+        (last.number + 1 == count && last.first + last.blocks == blocks).then_some(last.to_ns)
     }
 }
 
@@ -85,20 +93,36 @@ pub struct Kernel {
     tenant: usize,
     number: u64,
     ns: u64,
+    blocks: u32,
+}
+
+impl Kernel {
+    fn run(&self, first: u32, blocks: u32) {
+        let ns = self.ns * u64::from(blocks) / u64::from(self.blocks);
+        self.driver.work(self.tenant as u64 + 1, ns);
+        let mut books = self.books.lock().unwrap();
+        let from_ns = books.free_ns.max(self.driver.now_ns());
+        books.free_ns = from_ns + ns;
+        books.ran.push(Ran {
+            tenant: self.tenant,
+            number: self.number,
+            first,
+            blocks,
+            from_ns,
+            to_ns: from_ns + ns,
+        });
+    }
 }
 
 impl Command for Kernel {
     fn issue(&self) -> DriverResult<()> {
-        self.driver.work(self.tenant as u64 + 1, self.ns);
-        let mut books = self.books.lock().unwrap();
-        let from_ns = books.free_ns.max(self.driver.now_ns());
-        books.free_ns = from_ns + self.ns;
-        books.ran.push(Ran {
-            tenant: self.tenant,
-            number: self.number,
-            from_ns,
-            to_ns: from_ns + self.ns,
-        });
+        self.run(0, self.blocks);
+        Ok(())
+    }
+
+    fn issue_part(&self, part: SubGrid) -> DriverResult<()> {
+        assert_eq!((part.extent[1], part.extent[2]), (1, 1));
+        self.run(part.first[0], part.extent[0]);
         Ok(())
     }
 }
@@ -155,7 +179,7 @@ impl World {
                 .books
                 .lock()
                 .unwrap()
-                .last_to_ns(i, self.submitted[i])
+                .last_to_ns(i, self.submitted[i], t.blocks)
                 .map_or(true, |to_ns| to_ns > now)
             {
                 self.submit_ns[i] = now + 20_000;
@@ -171,16 +195,19 @@ impl World {
             tenant: i,
             number: self.submitted[i],
             ns: self.next_ns[i],
+            blocks: t.blocks,
         };
         let work = Work {
             stream: i as u64 + 1,
             name: i as u32 + 1,
-            size: 1,
+            size: t.blocks.into(),
+            grid: [t.blocks, 1, 1],
+            wave: t.wave,
         };
         let kept = kernel.clone();
         let submitted = self
             .gate
-            .submit(&self.contexts[i], work, || kernel.issue(), || Box::new(kept));
+            .submit(&self.contexts[i], work, || kernel.issue(), || Arc::new(kept));
         writeln!(self.log, "{now} {i} {} {submitted:?}", self.next_ns[i]).unwrap();
         match submitted {
             Submitted::Issued | Submitted::Deferred => {

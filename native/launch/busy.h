@@ -1,0 +1,61 @@
+// busy.h: how long the device was busy with what was launched outside scheduling contexts, by events on its streams.
+//
+// A stretch is work of one stream with no long pause in it. Its time goes from an event before its first work to an
+// event after its last. Where the host pauses, the stream is asked whether it ran dry; if it did, the stretch ended at
+// its last mark. Marks are set before waits, at the end of a period, and after the 1st, 4th, 16th, 64th ... work: a
+// loop of launches pays for hardly any. Nothing here waits, throws, or is needed for the work itself: after a failure
+// of the device nothing is timed. All of it with the GIL.
+#pragma once
+#include <cstdint>
+#include <memory>
+
+#include "launch/runtime.h"
+
+namespace pk {
+
+// kEach: a stretch for each work. Exact to the gaps between kernels, at the price of two events a launch.
+enum class Timing : int32_t { kOff, kStretches, kEach };
+
+extern bool g_timed;  // whether there is a period now, and timing is on
+Timing timing();
+void set_timing(Timing mode);
+
+struct BusyReading {
+  uint64_t ns;        // union over the streams of a device, sum over devices
+  uint64_t launches;  // those whose time is in it
+  bool pending;       // work of the period runs yet, or the period has not ended
+  bool cut;           // too many stretches at a time: a lower bound
+};
+
+// A period of the program, such as a notebook cell. They nest: what is launched belongs to all that are open.
+class Busy;
+std::shared_ptr<Busy> busy_begin();
+void busy_end(Busy &period);
+BusyReading busy_read(Busy &period);
+
+void busy_before(uint64_t stream);
+void busy_after(uint64_t stream, uint64_t launches);
+
+// Issues work for a stream of the thread's device, timed where that is wanted.
+template <typename Issue>
+pk_status busy(uint64_t stream, uint64_t launches, const Issue &issue) {
+  if (__builtin_expect(!g_timed, 1)) return issue();
+  busy_before(stream);
+  const pk_status status = issue();
+  if (status == PK_OK) busy_after(stream, launches);
+  return status;
+}
+
+// The host is about to wait: the work so far ends here. PK_ANY_STREAM: of all streams.
+void busy_mark_slow(uint64_t stream);
+inline void busy_mark(uint64_t stream) {
+  if (__builtin_expect(g_timed, 0)) busy_mark_slow(stream);
+}
+
+// What follows is no part of the stretch: the host works in the device's stead.
+void busy_rest(uint64_t stream);
+// A stream of another library, which may be captured behind our back: it takes no events of ours.
+void busy_foreign(uint64_t stream);
+void busy_forget(uint64_t stream);
+
+}  // namespace pk

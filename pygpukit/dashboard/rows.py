@@ -1,0 +1,58 @@
+"""Tasks and partitions as a page takes them: plain rows, with numbers in words where a reader needs them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from pygpukit import _core
+from pygpukit.core.text import human_bytes
+
+_PPM = 1_000_000
+
+
+def task_row(task: _core.TaskRecord) -> dict[str, Any]:
+    """One task."""
+    return {
+        "number": task.number,
+        "id": task.id,
+        "name": task.name,
+        "phase": task.phase,
+        "submittedNs": task.submitted_ns,
+        "startedNs": task.started_ns,
+        "finishedNs": task.finished_ns,
+        "policy": task.policy,
+        "priority": task.priority,
+        "sharePpm": task.share_ppm,
+        "memoryBytes": task.memory_bytes,
+        "gpuNs": task.gpu_ns,
+        "launches": task.launches,
+        "paced": task.paced,
+        "detail": ", ".join(_words(task, key, value) for key, value in sorted(task.detail.items())),
+    }
+
+
+def partition_rows(cores: Sequence[_core.SchedulerCore]) -> list[dict[str, Any]]:
+    """The partitions of all schedulers: what each keeps of the device, and what its tasks were promised."""
+    found = []
+    for core in cores:
+        manager = core.partitions()
+        for name in manager.partition_ids():
+            partition = manager.get(name)
+            if partition is not None:
+                keeps, promised = partition.limits.compute_share, partition.usage.compute_used
+                found.append({"id": name, "sharePpm": round(keeps * _PPM), "usedPpm": round(promised * _PPM)})
+    return found
+
+
+def _words(task: _core.TaskRecord, key: str, value: float) -> str:
+    """A number behind a reason, in the unit of what was asked for."""
+    if key in ("asked", "available"):
+        asked = task.detail.get("asked")
+        if asked == task.memory_bytes:
+            return f"{key} {human_bytes(int(value))}"
+        if asked == task.share_ppm:
+            return f"{key} {100 * value / _PPM:g} % of the device"
+    if key == "estimated_wait_ns":
+        return f"about {value / 1e9:.2g} s to wait"
+    return f"{key} {value:,}"

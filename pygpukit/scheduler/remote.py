@@ -1,0 +1,172 @@
+"""Tasks that run in their partition's worker process: what is sent for one, how it runs, and what became of it."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from pygpukit import _core
+from pygpukit._core import native
+from pygpukit.core.errors import InvalidSpecError
+from pygpukit.scheduler import runner, units
+from pygpukit.worker import host
+from pygpukit.worker.arrays import Handover, take_over
+from pygpukit.worker.errors import WorkerDiedError, WorkerError, WorkerStoppedError, WorkerTaskError
+from pygpukit.worker.failures import rebuild
+from pygpukit.worker.protocol import MAX_DESCRIPTORS
+from pygpukit.worker.travel import Receiver
+from pygpukit.worker.travel_code import CodeSender
+
+if TYPE_CHECKING:
+    from pygpukit.scheduler.processes import PartitionWorker
+    from pygpukit.scheduler.task import Task
+
+_UNHARMED = "A fresh worker takes its place; other partitions and this process are unharmed"
+_USED = ("launches", "gpu_ns", "pacing_delay_count", "waited_ns", "throttled_ns")
+
+
+class RemoteCall(runner.Elsewhere):
+    """A function and its arguments as they travel: as they are now, except for the contents of arrays.
+
+    Raises InvalidSpecError, naming the function or the argument, for what cannot travel.
+    """
+
+    def __init__(
+        self, worker: PartitionWorker, fn: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
+    ) -> None:
+        self.worker = worker
+        sender, field = CodeSender(), "fn"
+        try:
+            function = sender.encode("fn", fn)
+            field = "args"
+            positional = [sender.encode(f"argument {place}", value) for place, value in enumerate(args)]
+            named = [sender.encode(f"argument {name}", value) for name, value in kwargs.items()]
+            for what, array in sender.arrays:
+                if not array.is_contiguous():
+                    raise TypeError(f"{what} is not C-contiguous; pass .contiguous() and copy back")
+        except (TypeError, RecursionError) as error:
+            text = f"partition {worker.partition!r} runs its tasks in a process of its own: {error}"
+            raise InvalidSpecError(text, field) from None
+        self._arrays, self._hosts = sender.arrays, sender.hosts
+        self._request = {
+            "op": "task",
+            "call": {"tuple": [function, {"tuple": positional}, {"dict": [list(kwargs), named]}]},
+            "functions": sender.functions,
+            "namespaces": sender.namespaces,
+        }
+
+    def run(self, core: _core.SchedulerCore, task: Task, own_stream: runner.StreamOf) -> None:
+        """Run a task that the core has just marked Running in its worker, and report its outcome to the core.
+
+        When it is cancelled or expires meanwhile, the worker is killed: nothing else ends a kernel. KeyboardInterrupt
+        cancels it.
+        """
+        error: BaseException | None = None
+        lost, reason = False, ""
+        before, device = native.current_stream(), native.current_device()
+        task._error = None  # of an earlier run
+
+        def stopped() -> bool:
+            record = core.get(task.id)
+            return record is None or units.TaskState(record.phase).is_terminal
+
+        try:
+            native.set_current_stream(own_stream(None))
+            limit = task.record.share_limit_ppm
+            answer, task._value = self.send(task.name, limit / 1e6 if limit else None, stopped)
+            core.charge(task.id, *(answer["used"][name] for name in _USED))
+            if answer["printed"]:
+                task._context.run(sys.stdout.write, answer["printed"])
+            lost = answer["lost"]
+            if not answer["ok"]:
+                error = _failure(answer["error"], task.name, self.worker.partition, lost)
+                reason = "StickyDeviceError" if lost else ""
+        except WorkerStoppedError as raised:  # it has ended already
+            error = raised
+        except WorkerTaskError as raised:  # it could not even be tried, or its answer was too long
+            error = raised
+        except WorkerError as raised:
+            how = str(raised).partition(";")[0]
+            error = WorkerDiedError(f"{task.name}: {how}. {_UNHARMED}", getattr(raised, "exit_code", None))
+            lost, reason = True, "WorkerLost"
+        except BaseException as raised:
+            error = raised
+            if isinstance(raised, KeyboardInterrupt):
+                core.cancel(task.id)
+        finally:
+            native.set_device(device)
+            runner.leave(before)
+        task._error = error
+        runner.report(core, task.id, error, lost=lost, reason=reason)
+        if not self.worker.alive:
+            self.worker.replace()
+
+    def send(self, name: str, share_limit: float | None, stopped: Callable[[], bool]) -> tuple[dict[str, Any], Any]:
+        """Run it in the worker: its answer, and the value when that is ok. Raises as Worker.exchange(), and
+        OutOfMemoryError when there is no room here for what it returned."""
+        worker = self.worker
+        with Handover(self._arrays) as handover, worker.ready(stopped) as process:
+            hosts, file = host.pack(self._hosts)
+            try:
+                descriptors = [*handover.descriptors, *file]
+                if len(descriptors) > MAX_DESCRIPTORS:
+                    raise ValueError(f"arrays of {len(descriptors)} memory segments; a task takes {MAX_DESCRIPTORS}")
+                more = {
+                    "name": name,
+                    "share_limit": share_limit,
+                    "memory": worker.memory_bytes(),
+                    "segments": handover.segments,
+                    "arrays": handover.descriptions,
+                    "hosts": hosts,
+                }
+                answer, given = process.exchange({**self._request, **more}, descriptors, stopped=stopped)
+            finally:
+                for descriptor in file:
+                    os.close(descriptor)
+            if "used" not in answer:
+                told = answer["error"]
+                raise WorkerTaskError(f"{name}: {told['kind']}: {told['message']}", told["kind"], told["traceback"])
+            worker.saw(answer["pool"])
+            try:
+                value = self._value(answer, given) if answer["ok"] else None
+            finally:
+                for descriptor in given:
+                    os.close(descriptor)
+            if answer["lost"]:
+                worker.lose(answer["error"]["message"] if "error" in answer else "a fault that the function hid")
+            elif given:
+                process.exchange({"op": "taken"}, stopped=stopped)
+            return answer, value
+
+    def _value(self, answer: dict[str, Any], given: list[int]) -> Any:
+        """The result, in memory of this process: it outlives the worker and takes nothing of the partition's quota."""
+        count = len(answer["segments"])
+        shared = take_over(answer["segments"], given[:count], answer["arrays"])
+        copies = []
+        for array in shared:
+            native.set_device(array.device)
+            copies.append(native.empty(array.shape, array.dtype))
+            native.copy(copies[-1], array)
+        if copies:
+            native.current_stream().synchronize()
+        hosts = host.unpack(answer["hosts"], given[count:])
+        return _Result(copies, hosts, [array for _, array in self._arrays]).decode(answer["result"])
+
+
+class _Result(Receiver):
+    def __init__(self, arrays: Sequence[Any], hosts: Sequence[Any], arguments: Sequence[Any]) -> None:
+        super().__init__(arrays, hosts)
+        self._arguments = arguments
+
+    def other(self, kind: str, content: Any) -> Any:
+        return self._arguments[content] if kind == "argument" else super().other(kind, content)
+
+
+def _failure(described: dict[str, Any], name: str, partition: str, lost: bool) -> Exception:
+    """The function's exception; a fault says what it cost."""
+    if not lost:
+        return rebuild(described, name)
+    text = f"{name} faulted in the worker of partition {partition!r}: {described['message']}. {_UNHARMED}"
+    return rebuild(described, name, text)

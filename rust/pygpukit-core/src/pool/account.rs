@@ -1,0 +1,162 @@
+//! Accounts: what a tenant may hold of a pool, and what it holds. A block counts until it is freed, evicted or not.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use super::{Owner, Pool};
+
+/// Over all pools, so that an account of one means nothing to another. 0 = no account.
+static LAST: AtomicU32 = AtomicU32::new(0);
+
+/// What a tenant holds and may hold, in bytes of blocks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct AccountUse {
+    /// Interned name, for messages.
+    pub tenant: u32,
+    pub limit: u64,
+    pub used: u64,
+    pub peak_used: u64,
+    pub blocks: u64,
+}
+
+#[derive(Debug)]
+struct Account {
+    held: AccountUse,
+    /// What it holds counts there, too.
+    parent: u32,
+    closed: bool,
+}
+
+#[derive(Default)]
+pub(super) struct Accounts(HashMap<u32, Account>);
+
+impl Accounts {
+    fn open(&mut self, tenant: u32, limit: u64, parent: u32) -> u32 {
+        let id = LAST.fetch_add(1, Ordering::Relaxed) + 1;
+        let held = AccountUse {
+            tenant,
+            limit,
+            ..AccountUse::default()
+        };
+        let account = Account {
+            held,
+            parent,
+            closed: false,
+        };
+        self.0.insert(id, account);
+        id
+    }
+
+    /// The account that has no room for so much more, if there is one: the owner's or one above it.
+    #[inline]
+    pub fn refusal(&self, owner: Owner, bytes: u64) -> Option<AccountUse> {
+        match owner.account {
+            0 => None,
+            id => self.full(id, owner.tenant, bytes),
+        }
+    }
+
+    fn full(&self, mut id: u32, tenant: u32, bytes: u64) -> Option<AccountUse> {
+        while id != 0 {
+            let Some(account) = self.0.get(&id) else {
+                let nothing = AccountUse {
+                    tenant,
+                    ..AccountUse::default()
+                };
+                return Some(nothing); // of another pool, or closed and empty
+            };
+            if account.held.used.saturating_add(bytes) > account.held.limit {
+                return Some(account.held);
+            }
+            id = account.parent;
+        }
+        None
+    }
+
+    #[inline]
+    pub fn add(&mut self, owner: Owner, bytes: u64) {
+        if owner.account != 0 {
+            self.change(owner.account, |held| {
+                held.used += bytes;
+                held.peak_used = held.peak_used.max(held.used);
+                held.blocks += 1;
+            });
+        }
+    }
+
+    #[inline]
+    pub fn remove(&mut self, owner: Owner, bytes: u64) {
+        if owner.account != 0 {
+            self.change(owner.account, |held| {
+                held.used -= bytes;
+                held.blocks -= 1;
+            });
+        }
+    }
+
+    /// A block became so much smaller.
+    pub fn shrink(&mut self, owner: Owner, bytes: u64) {
+        if owner.account != 0 {
+            self.change(owner.account, |held| held.used -= bytes);
+        }
+    }
+
+    #[cold]
+    fn change(&mut self, mut id: u32, change: impl Fn(&mut AccountUse)) {
+        while let Some(account) = self.0.get_mut(&id) {
+            change(&mut account.held);
+            let (gone, parent) = (account.closed && account.held.blocks == 0, account.parent);
+            if gone {
+                self.0.remove(&id);
+            }
+            id = parent;
+        }
+    }
+
+    /// Bytes by account, as the books have them.
+    pub fn books(&self) -> HashMap<u32, u64> {
+        self.0.iter().map(|(&id, account)| (id, account.held.used)).collect()
+    }
+
+    /// The accounts that a block of this one counts for.
+    pub fn above(&self, mut id: u32) -> Vec<u32> {
+        let mut found = Vec::new();
+        while let Some(account) = self.0.get(&id) {
+            found.push(id);
+            id = account.parent;
+        }
+        found
+    }
+}
+
+impl Pool {
+    /// A new account with a hard limit in bytes of blocks (u64::MAX: none). parent: one that all it holds counts for as well, or 0.
+    /// tenant: interned name, for messages.
+    pub fn open_account(&self, tenant: u32, limit: u64, parent: u32) -> u32 {
+        self.lock().accounts.open(tenant, limit, parent)
+    }
+
+    /// Nothing more is allocated on the account once its last block is freed.
+    pub fn close_account(&self, id: u32) {
+        let mut st = self.lock();
+        if let Some(account) = st.accounts.0.get_mut(&id) {
+            account.closed = true;
+            account.held.limit = 0;
+            if account.held.blocks == 0 {
+                st.accounts.0.remove(&id);
+            }
+        }
+    }
+
+    /// Another limit for an account. What it holds above that it keeps. False for an unknown one.
+    pub fn set_account_limit(&self, id: u32, limit: u64) -> bool {
+        let mut st = self.lock();
+        let account = st.accounts.0.get_mut(&id);
+        account.map(|account| account.held.limit = limit).is_some()
+    }
+
+    /// What an account holds; None for one that was closed and is empty.
+    pub fn account(&self, id: u32) -> Option<AccountUse> {
+        self.lock().accounts.0.get(&id).map(|account| account.held)
+    }
+}

@@ -1,0 +1,134 @@
+//! Changes to a task that is in the table already: its priority and its share of the device.
+
+use super::error::TaskError;
+use super::phase::Phase;
+use super::reason::Reason;
+use super::spec::{Policy, TaskSpec};
+use super::table::TaskTable;
+use super::tasks::Key;
+use crate::partition::{Reservation, Resource, Shortage, SpecError};
+
+/// What to change; None = as it is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Change {
+    pub priority: Option<i32>,
+    pub share_ppm: Option<u32>,
+    /// Of a guaranteed task it is the share, always.
+    pub share_limit_ppm: Option<u32>,
+}
+
+impl TaskTable {
+    /// Changes an unfinished task, or, on an Err, nothing. A new priority counts from now on: one that waits moves in its line, one
+    /// that is admitted may have to give way, and one that runs goes on and is served by it should it come back to the queue. A new
+    /// share is promised and enforced from now on; one that runs gets more only out of what is free, before those that wait.
+    /// The class follows from the requests, save that a guaranteed task stays one.
+    pub fn adjust(&mut self, id: &str, change: Change, now: u64) -> Result<(), TaskError> {
+        self.advance(now);
+        let key = self.key(id)?;
+        let task = &self.tasks[key];
+        let phase = task.phase;
+        if phase.is_terminal() {
+            return Err(TaskError::Ended {
+                id: id.to_string(),
+                phase,
+            });
+        }
+        let spec = changed(&task.spec, change).map_err(TaskError::Invalid)?;
+        self.check_change(key, &spec).map_err(TaskError::Invalid)?;
+        let (slot, before, after) = (task.slot, task.spec.reservation(), spec.reservation());
+        if task.reserved.is_some() {
+            self.swap_share(slot, before.share_ppm, after.share_ppm)
+                .map_err(|short| TaskError::Invalid(shortage(short)))?;
+            self.tasks[key].reserved = Some(after);
+        }
+        let (old, new) = (self.tasks[key].spec.priority, spec.priority);
+        let in_line = phase == Phase::Queued && self.waiting.remove(slot, old, key);
+        if phase == Phase::Admitted && old != new {
+            self.admitted.remove(old, slot, key, None);
+            self.admitted.insert(new, slot, key);
+        }
+        let task = &mut self.tasks[key];
+        task.spec = spec;
+        task.context.set_shares(task.spec.share_ppm, task.spec.limit_ppm());
+        if in_line {
+            self.make_ready(key, now);
+        }
+        self.unsettled = true;
+        self.advance(now);
+        Ok(())
+    }
+
+    /// What stands in the way of it for good. What a task holds already it may keep, whatever its partition has become.
+    fn check_change(&self, key: Key, spec: &TaskSpec) -> Result<(), SpecError> {
+        let task = &self.tasks[key];
+        let Some((reason, detail, error)) = self.never(spec, task.slot) else {
+            return Ok(());
+        };
+        if reason == Reason::PriorityNotAllowed {
+            // The partition's bounds may have changed since; what it has it may keep.
+            let same = spec.priority == task.spec.priority;
+            return if same {
+                Ok(())
+            } else {
+                Err(SpecError::new("priority", error))
+            };
+        }
+        if task.reserved.is_some() || spec.reservation() == task.spec.reservation() {
+            return Ok(());
+        }
+        let (asked, most) = (detail.asked.unwrap_or(0), detail.available.unwrap_or(0));
+        let message = format!(
+            "{asked} ppm of the device, and {most} ppm is the most it can get ({})",
+            reason.name()
+        );
+        Err(SpecError::new("bandwidth", message))
+    }
+
+    fn swap_share(&mut self, slot: usize, before: u32, after: u32) -> Result<(), Shortage> {
+        let share = |share_ppm| Reservation {
+            memory_bytes: 0,
+            share_ppm,
+        };
+        let ledger = self.partitions.ledger_mut();
+        if after >= before {
+            ledger.reserve(slot, share(after - before))
+        } else {
+            ledger.release(slot, share(before - after));
+            Ok(())
+        }
+    }
+}
+
+fn shortage(short: Shortage) -> SpecError {
+    debug_assert_eq!(short.resource, Resource::Share, "no memory was asked for");
+    let (asked, available) = (short.asked, short.available);
+    let message = format!("{asked} ppm more, and {available} ppm are free; take them from another task first");
+    SpecError::new("bandwidth", message)
+}
+
+/// The specification with the change, and with what its class implies.
+fn changed(spec: &TaskSpec, change: Change) -> Result<TaskSpec, SpecError> {
+    let mut spec = spec.clone();
+    spec.priority = change.priority.unwrap_or(spec.priority);
+    let (share_ppm, limit_ppm) = (change.share_ppm.unwrap_or(spec.share_ppm), change.share_limit_ppm);
+    if (spec.share_ppm, None) == (share_ppm, limit_ppm) {
+        return Ok(spec);
+    }
+    spec.share_ppm = share_ppm;
+    if spec.policy == Policy::Guaranteed {
+        spec.share_limit_ppm = limit_ppm.or(Some(share_ppm).filter(|&ppm| ppm > 0));
+    } else {
+        spec.share_limit_ppm = limit_ppm.or(spec.share_limit_ppm);
+        spec.policy = match spec.demand().class() {
+            Policy::Guaranteed => Policy::Burstable, // it was not asked to be
+            class => class,
+        };
+    }
+    spec.fill()?;
+    if spec.share_ppm != share_ppm {
+        let limit = spec.share_limit_ppm.unwrap_or(0);
+        let message = format!("0; its limit of {limit} ppm counts as a request of that size where there is none");
+        return Err(SpecError::new("bandwidth", message));
+    }
+    Ok(spec)
+}

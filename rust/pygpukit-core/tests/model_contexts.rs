@@ -1,0 +1,138 @@
+//! Contexts of several models: the table against a plain list, and accounts of a pool against plain sums.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use proptest::prelude::*;
+use pygpukit_core::pool::{class_of, Owner, Pool, PoolConfig, PoolError, Services};
+use pygpukit_core::scheduler::{ModelError, ModelSpec, ModelTable, Name};
+use pygpukit_core::sim_driver::{SimConfig, SimDriver};
+
+const MIB: u64 = 1 << 20;
+const BUDGET: u64 = 1000;
+const WHOLE_PPM: u32 = 1_000_000;
+
+fn pool(eviction: bool) -> Pool {
+    let sim = Arc::new(SimDriver::new(SimConfig::default()));
+    let config = PoolConfig {
+        eviction,
+        ..PoolConfig::default()
+    };
+    Pool::new(sim, config, Services::default()).expect("the simulated device answers")
+}
+
+fn of(account: u32) -> Owner {
+    Owner {
+        account,
+        ..Owner::default()
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn the_table_promises_what_there_is_and_no_more(
+        steps in prop::collection::vec((0usize..5, 0i32..2, 0u64..700, 0u32..700_000, any::<bool>()), 1..60)
+    ) {
+        let mut table = ModelTable::new(7);
+        table.set_budget(0, BUDGET).expect("nothing is promised yet");
+        let mut model: BTreeMap<String, (i32, u64, u32)> = BTreeMap::new();
+        let mut numbers = Vec::new();
+        for (name, device, max_memory, share_ppm, makes) in steps {
+            let id = format!("model {name}");
+            if !makes {
+                prop_assert_eq!(table.destroy(&id), model.remove(&id).is_some());
+                continue;
+            }
+            let (mut memory, mut share) = (0, 0);
+            for other in model.values().filter(|other| other.0 == device) {
+                (memory, share) = (memory + other.1, share + other.2);
+            }
+            let spec = ModelSpec { id: Name::from(id.as_str()), device, max_memory, share_ppm };
+            match table.create(spec) {
+                Ok(context) => {
+                    prop_assert!(!model.contains_key(&id) && share + share_ppm <= WHOLE_PPM);
+                    prop_assert!(device != 0 || memory + max_memory <= BUDGET);
+                    prop_assert!(!numbers.contains(&context.number) && context.number >> 32 == 7);
+                    numbers.push(context.number);
+                    model.insert(id, (device, max_memory, share_ppm));
+                }
+                Err(ModelError::Spec(error)) if error.field == "llm_id" => prop_assert!(model.contains_key(&id)),
+                Err(ModelError::Spec(error)) => {
+                    prop_assert_eq!(error.field, "share");
+                    prop_assert!(share + share_ppm > WHOLE_PPM);
+                }
+                Err(ModelError::OverBudget { asked, promised, budget }) => {
+                    prop_assert_eq!((asked, promised, budget), (max_memory, memory, BUDGET));
+                    prop_assert!(device == 0 && memory + max_memory > BUDGET);
+                }
+            }
+            let ids: Vec<&str> = table.ids().map(Name::as_str).collect();
+            prop_assert_eq!(ids, model.keys().map(String::as_str).collect::<Vec<_>>());
+        }
+    }
+
+    #[test]
+    fn an_account_holds_what_its_blocks_are_and_never_more_than_its_limit(
+        steps in prop::collection::vec((0usize..3, 1u64..3 * MIB, 0usize..4), 1..80)
+    ) {
+        let pool = pool(true);
+        let total = pool.open_account(0, 10 * MIB, 0);
+        let limits = [4 * MIB, 6 * MIB, u64::MAX];
+        let accounts = limits.map(|limit| pool.open_account(0, limit, total));
+        let mut blocks: Vec<(usize, u64, u64)> = Vec::new();
+        let sum = |blocks: &[(usize, u64, u64)], who: Option<usize>| -> u64 {
+            blocks.iter().filter(|b| who.map_or(true, |who| b.0 == who)).map(|b| b.2).sum()
+        };
+        for (who, bytes, action) in steps {
+            let class = class_of(bytes).expect("a class").bytes;
+            match (action, blocks.is_empty()) {
+                (0, false) => {
+                    let (_, block, _) = blocks.swap_remove(bytes as usize % blocks.len());
+                    pool.free(block).expect("a live block");
+                }
+                (1, false) => {
+                    let at = bytes as usize % blocks.len();
+                    blocks[at].2 = pool.shorten(blocks[at].1, blocks[at].2 / 3 + 1).expect("a live block");
+                }
+                (2, false) => pool.evict(blocks[bytes as usize % blocks.len()].1).expect("nobody has it pinned"),
+                _ => match pool.alloc(bytes, 0, of(accounts[who])) {
+                    Ok(allocation) => blocks.push((who, allocation.block, allocation.bytes)),
+                    Err(PoolError::OutOfMemory(error)) => {
+                        let over = sum(&blocks, Some(who)) + class > limits[who] || sum(&blocks, None) + class > 10 * MIB;
+                        prop_assert!(error.account.is_some() && over, "{}", error);
+                    }
+                    Err(other) => panic!("{other}"),
+                },
+            }
+            for (who, account) in accounts.iter().enumerate() {
+                let held = pool.account(*account).expect("open");
+                prop_assert_eq!(held.used, sum(&blocks, Some(who)));
+                prop_assert!(held.used <= limits[who] && held.peak_used >= held.used);
+            }
+            prop_assert_eq!(pool.account(total).expect("open").used, sum(&blocks, None));
+            prop_assert_eq!(pool.audit(), Ok(()));
+        }
+        accounts.iter().for_each(|&account| pool.close_account(account));
+        for (_, block, _) in blocks {
+            pool.free(block).expect("a live block");
+        }
+        prop_assert!(accounts.iter().all(|&account| pool.account(account).is_none()));
+        prop_assert_eq!(pool.account(total).map(|held| (held.used, held.blocks)), Some((0, 0)));
+    }
+}
+
+#[test]
+fn a_closed_account_and_one_of_another_pool_get_nothing() {
+    let (here, there) = (pool(false), pool(false));
+    let account = here.open_account(0, MIB, 0);
+    assert!(here.alloc(1000, 0, of(account)).is_ok());
+    assert!(there.alloc(1000, 0, of(account)).is_err());
+    here.close_account(account);
+    let Err(PoolError::OutOfMemory(error)) = here.alloc(1000, 0, of(account)) else {
+        panic!("it is closed");
+    };
+    assert_eq!((error.requested, error.limit, error.used), (1000, 0, 1024));
+    assert!(!here.set_account_limit(account + 1000, 1));
+}

@@ -1,0 +1,238 @@
+"""How long the device was busy with a period's launches, beside events that the test records around the same work."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import nullcontext
+
+import pytest
+
+import pygpukit as gp
+from pygpukit import _core
+from pygpukit._core import native
+from pygpukit.scheduler import Scheduler
+
+pytestmark = pytest.mark.usefixtures("backend_name")
+
+# clock64() counts nanoseconds on the simulation, half of them or so on a device.
+SOURCE = """
+extern "C" __global__ void spin(float* out, long long ticks) {
+    long long begin = clock64();
+    while (clock64() - begin < ticks) { }
+    if (ticks < 0) out[0] = 1;
+}
+"""
+MS = 2_000_000  # ticks: 1 ms on a device, 2 ms on the simulation
+PAUSE_S = 0.1
+PATIENCE_S = 60
+
+
+@pytest.fixture
+def spin() -> Callable[..., None]:
+    """spin(ticks, stream): one launch."""
+    kernel, out = gp.jit(SOURCE, func="spin"), gp.zeros(1)
+    bound = kernel[1, 1]
+
+    def launch(ticks: int, stream: gp.Stream | None = None) -> None:
+        with nullcontext() if stream is None else stream:
+            bound(out, ticks)
+
+    launch(1)
+    gp.synchronize()
+    return launch
+
+
+@pytest.fixture(autouse=True)
+def _timing() -> Iterator[None]:
+    yield
+    native.set_launch_timing("on")
+    assert _settled(native.CellTime()) == (0, 0), "no period was left open"
+
+
+def _settled(period: native.CellTime) -> tuple[int, int]:
+    """Nanoseconds and launches of a period that ends now."""
+    period.end()
+    gp.synchronize()
+    end = time.monotonic() + PATIENCE_S
+    while period.read()[2] and time.monotonic() < end:
+        time.sleep(0.001)
+    ns, launches, pending, cut = period.read()
+    assert not pending and not cut
+    return ns, launches
+
+
+def _elapsed_ns(begin: gp.Event, end: gp.Event) -> float:
+    return begin.elapsed_ms(end) * 1e6
+
+
+@pytest.mark.parametrize("mode", ["on", "exact"])
+@pytest.mark.parametrize(("ticks", "launches"), [(MS // 10, 100), (MS, 10)])
+def test_a_stretch_is_as_long_as_two_events_say(
+    spin: Callable[..., None], ticks: int, launches: int, mode: str
+) -> None:
+    native.set_launch_timing(mode)
+    begin, end = gp.Event(), gp.Event()
+    spin(10 * MS)  # so that the host is ahead, and the events lie close to the work
+    period = native.CellTime()
+    begin.record()
+    for _ in range(launches):
+        spin(ticks)
+    end.record()
+    period.end()
+    assert period.read()[2], "nobody waited for the work"
+    ns, timed = _settled(period)
+    assert timed == launches
+    # Exact leaves out what lies between two launches: 2 us on a device, where a thread must wake on the simulation.
+    assert ns == pytest.approx(_elapsed_ns(begin, end), rel=0.01 if mode == "on" else 0.05, abs=20_000)
+
+
+def test_streams_that_work_at_a_time_count_once(spin: Callable[..., None]) -> None:
+    streams = gp.Stream(), gp.Stream()
+    spans = []
+    for stream in streams:
+        spin(10 * MS, stream)  # so that the host is ahead
+    period = native.CellTime()
+    for stream in streams:
+        begin, end = gp.Event(), gp.Event()
+        begin.record(stream)
+        for _ in range(10):
+            spin(MS, stream)
+        end.record(stream)
+        spans.append((begin, end))
+    ns, launches = _settled(period)
+    assert launches == 20
+    first = spans[0][0]
+    (from_a, to_a), (from_b, to_b) = ((_elapsed_ns(first, begin), _elapsed_ns(first, end)) for begin, end in spans)
+    both = max(to_a, to_b) - min(from_a, from_b) - max(0, max(from_a, from_b) - min(to_a, to_b))
+    assert ns == pytest.approx(both, rel=0.01, abs=200_000)
+    assert ns < 0.9 * (to_a - from_a + to_b - from_b)
+
+
+@pytest.mark.parametrize("wait", [True, False])
+def test_pauses_do_not_count(spin: Callable[..., None], wait: bool) -> None:
+    period = native.CellTime()
+    begins = time.perf_counter_ns()
+    for _ in range(4):
+        spin(MS)
+        if wait:
+            gp.synchronize()
+        time.sleep(PAUSE_S)
+    whole = time.perf_counter_ns() - begins
+    ns, launches = _settled(period)
+    assert launches == 4
+    assert 4 * 0.9e6 < ns < whole - 4 * 0.5 * PAUSE_S * 1e9
+
+
+def test_an_end_that_nobody_marked_is_not_guessed_and_then_learnt(spin: Callable[..., None]) -> None:
+    """Three launches, no wait, a pause: only the first of them is marked, the first time."""
+    found = []
+    for _ in range(3):
+        period = native.CellTime()
+        for _ in range(3):
+            spin(3 * MS)
+        time.sleep(PAUSE_S)
+        spin(1)
+        found.append(_settled(period)[1])
+    assert found == [2, 4, 4]
+
+
+def test_periods_nest(spin: Callable[..., None]) -> None:
+    outer = native.CellTime()
+    spin(10 * MS)
+    inner = native.CellTime()
+    spin(10 * MS)
+    spin(10 * MS)
+    inner.end()
+    spin(10 * MS)
+    ns, launches = _settled(outer)
+    inner_ns, inner_launches, pending, _ = inner.read()
+    assert (launches, inner_launches, pending) == (4, 2, False)
+    assert 0.4 * ns < inner_ns < 0.6 * ns
+
+
+def test_a_graph_is_timed_as_a_whole(spin: Callable[..., None]) -> None:
+    stream = gp.Stream()
+    with stream.capture() as graph:
+        for _ in range(5):
+            spin(MS)
+    begin, end = gp.Event(), gp.Event()
+    spin(10 * MS, stream)  # so that the host is ahead
+    period = native.CellTime()
+    begin.record(stream)
+    for _ in range(2):
+        graph.launch(stream)
+    end.record(stream)
+    ns, launches = _settled(period)
+    assert launches == 10
+    assert ns == pytest.approx(_elapsed_ns(begin, end), rel=0.01, abs=20_000)
+
+
+def test_nothing_is_timed_where_nobody_wants_it(spin: Callable[..., None]) -> None:
+    native.set_launch_timing("off")
+    period = native.CellTime()
+    spin(MS)
+    assert _settled(period) == (0, 0)
+    with pytest.raises(ValueError, match="'sometimes'"):
+        native.set_launch_timing("sometimes")
+    assert native.launch_timing() == "off"
+
+
+def test_a_change_of_timing_ends_what_it_timed(spin: Callable[..., None]) -> None:
+    period = native.CellTime()
+    spin(MS)
+    native.set_launch_timing("off")
+    spin(MS)
+    native.set_launch_timing("exact")
+    spin(MS)
+    assert _settled(period)[1] == 2
+
+
+def test_a_stream_may_go_before_the_period(spin: Callable[..., None]) -> None:
+    period = native.CellTime()
+    for _ in range(3):
+        stream = gp.Stream()
+        spin(MS, stream)
+        del stream
+    ns, launches = _settled(period)
+    assert launches == 3 and ns > 3 * 0.9e6
+
+
+def test_tasks_are_timed_by_the_scheduler_alone(spin: Callable[..., None]) -> None:
+    before, measured = _core.counters()["task_ns"], native.measured_launches()
+    period = native.CellTime()
+    with Scheduler(workers=1) as scheduler:
+        scheduler.submit(lambda: [spin(MS) for _ in range(5)]).result(timeout=PATIENCE_S)
+        spin(MS)
+        ns, launches = _settled(period)
+    assert (launches, native.measured_launches() - measured) == (1, 5)
+    assert ns > 0.9e6
+    assert _core.counters()["task_ns"] - before > 5 * 0.9e6
+
+
+def test_a_forked_process_times_nothing(spin: Callable[..., None]) -> None:
+    period = native.CellTime()
+    spin(MS)
+    child = os.fork()
+    if child == 0:
+        status = 1
+        try:
+            period.end()
+            nothing = (0, 0, False, False)
+            status = 0 if period.read() == nothing == native.CellTime().read() else 2
+        finally:
+            os._exit(status)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert _settled(period)[1] == 1
+
+
+def test_many_stretches_keep_few_events(spin: Callable[..., None]) -> None:
+    """Each launch is a stretch here: events come back while the period goes on."""
+    native.set_launch_timing("exact")
+    period = native.CellTime()
+    for _ in range(20):
+        for _ in range(300):
+            spin(1)
+        gp.synchronize()
+    assert _settled(period)[1] == 6000

@@ -1,0 +1,124 @@
+"""The gate cuts long kernels while others wait: the same bits, more turns, and never where blocks must run together."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import pygpukit as gp
+from pygpukit._core import native
+from pygpukit.jit.kernel import JITKernel
+from pygpukit.scheduler import Scheduler, slicer
+
+LONG = """
+extern "C" __global__ void NAME(float *out, int rounds) {
+    const int i = (blockIdx.z * gridDim.y + blockIdx.y) * gridDim.x + blockIdx.x;
+    float x = i + threadIdx.x * 0.001f;
+    for (int round = 0; round < rounds; ++round) x = fmaf(x, 0.999f, 1.0f + gridDim.x);
+    out[i * blockDim.x + threadIdx.x] = x;
+}
+"""
+SHORT = """
+extern "C" __global__ void NAME(float *out) { out[threadIdx.x] = 1.0f; }
+"""
+BLOCK = 64
+pytestmark = pytest.mark.usefixtures("backend_name")
+
+
+def _waves(kernel: JITKernel, waves: int) -> int:
+    """Blocks of so many waves."""
+    return kernel.sliced().wave(BLOCK) * waves
+
+
+@pytest.fixture
+def scheduler() -> Iterator[Scheduler]:
+    with Scheduler(workers=2) as made:
+        yield made
+
+
+def _contest(
+    scheduler: Scheduler, long: JITKernel, grid: tuple[int, ...], rounds: int
+) -> tuple[dict[str, Any], np.ndarray]:
+    """Long kernels beside short ones until the gate has cut one, or 20 s: the figures of their task, and its output."""
+    short = gp.jit(SHORT.replace("NAME", f"{long.name}_short"), func=f"{long.name}_short")
+    count = int(np.prod(grid)) * BLOCK
+    out, little = gp.zeros(count), gp.zeros(32)
+    stop = threading.Event()
+    figures: dict[str, Any] = {}
+
+    def storm() -> np.ndarray:
+        while not stop.is_set():
+            long[grid, BLOCK](out, rounds)
+        return out.to_numpy()
+
+    def others() -> None:
+        until = time.monotonic() + 20
+        while time.monotonic() < until:
+            for _ in range(8):
+                short[1, 32](little)
+            native.current_stream().synchronize()
+            device = scheduler.snapshot()["devices"][0]["tasks"]
+            figures.update(device.get(task.id, {}))
+            if figures.get("slices", 0) >= 8 or long.name in refused():
+                break
+        stop.set()
+
+    def refused() -> dict[str, str | None]:
+        return {name: why for name, why in slicer.report().items() if why is not None}
+
+    task = scheduler.submit(storm, name="storm", bandwidth=0.1, policy="burstable")
+    scheduler.submit(others, name="others", bandwidth=0.8, policy="burstable").result()
+    return figures, task.result()
+
+
+@pytest.mark.parametrize("shape", ["row", "plane"])
+def test_a_long_kernel_is_cut_and_its_output_has_the_same_bits(scheduler: Scheduler, shape: str) -> None:
+    long = gp.jit(LONG.replace("NAME", f"long_{shape}"), func=f"long_{shape}")
+    blocks = _waves(long, 6)
+    grid = (blocks, 1, 1) if shape == "row" else (7, blocks // 7 + 1, 2)
+    rounds = 40 if native.backend_name() == "sim" else 200_000
+    figures, out = _contest(scheduler, long, grid, rounds)
+    assert figures["slices"] >= 8, slicer.report()
+    assert slicer.report()[long.name] is None
+    whole = gp.zeros(out.size)
+    whole.fill(float("nan"))
+    long[grid, BLOCK](whole, rounds)
+    assert whole.to_numpy().tobytes() == out.tobytes()
+    assert scheduler.snapshot()["kernels"][long.name] is None
+
+
+def test_a_kernel_of_one_wave_stays_whole(scheduler: Scheduler) -> None:
+    """Its blocks may wait for each other."""
+    long = gp.jit(LONG.replace("NAME", "long_wave"), func="long_wave")
+    task = scheduler.submit(_few, long, (_waves(long, 1), 1, 1), name="wave", bandwidth=0.1, policy="burstable")
+    beside = scheduler.submit(_few, long, (_waves(long, 1), 1, 1), name="beside", bandwidth=0.1, policy="burstable")
+    task.result()
+    beside.result()
+    assert [task.record.slices, beside.record.slices] == [0, 0]
+    assert task.record.launches > 0
+
+
+def _few(kernel: JITKernel, grid: tuple[int, ...]) -> None:
+    out = gp.zeros(grid[0] * BLOCK)
+    for _ in range(30):
+        kernel[grid, BLOCK](out, 40 if native.backend_name() == "sim" else 400_000)
+
+
+def test_clusters_are_refused_by_name(scheduler: Scheduler) -> None:
+    capability = gp.get_device_info().compute_capability
+    if native.backend_name() == "cuda" and (capability is None or capability < (9, 0)):
+        pytest.skip("clusters need compute capability 9.0")
+    source = LONG.replace("__global__ void", "__global__ void __cluster_dims__(2, 1, 1)").replace(
+        "NAME", "long_cluster"
+    )
+    plain = gp.jit(LONG.replace("NAME", "long_plain"), func="long_plain")
+    long = gp.jit(source, func="long_cluster")
+    rounds = 40 if native.backend_name() == "sim" else 200_000
+    figures, _ = _contest(scheduler, long, (_waves(plain, 6) // 2 * 2, 1, 1), rounds)
+    assert figures.get("slices", 0) == 0
+    assert "__cluster_dims__" in str(slicer.report()[long.name])
