@@ -54,7 +54,7 @@ void bind_cell_times(py::module_ &m) {
   m.def("set_launch_timing", set_mode, py::arg("mode"), "'on', 'exact' or 'off'; of the whole process.");
   m.def("launch_timing", mode_name);
   m.def(
-      "measured_launches", [] { return g_measured_launches; },
+      "measured_launches", [] { return g_measured_launches.load(); },
       "How many launches of tasks have their time in the counter task_ns, now or later.");
 }
 

@@ -16,10 +16,13 @@
 #include "bindings/checked.h"
 #include "bindings/errors.h"
 #include "bindings/function.h"
+#include "bindings/gil.h"
 #include "bindings/graph.h"
 #include "bindings/owner.h"
 #include "bindings/stream.h"
+#include "launch/kernel_command.h"
 #include "launch/launch.h"
+#include "launch/ticket.h"
 
 namespace py = pybind11;
 
@@ -424,9 +427,17 @@ static PyObject *with_arguments(PyObject *args, const char *format, const char *
   PyObject *const *items = reinterpret_cast<PyTupleObject *>(tuple)->ob_item;
   if (!collect(plan, items, static_cast<size_t>(PyTuple_GET_SIZE(tuple)), nullptr, values)) return nullptr;
   if (!fill_slots(plan, values, l.stream, &pins, buffer, pointers)) return nullptr;
-  const auto launched = [&](const auto &each) {
+  const auto launched = [&](bool paced, const auto &each) {
     pk_status status = PK_OK;
-    for (uint32_t i = 0; i < launches && status == PK_OK; ++i) status = each();
+    const auto all = [&] {
+      for (uint32_t i = 0; i < launches && status == PK_OK; ++i) status = each();
+    };
+    if (paced) {
+      NoGil released;  // the gate only takes notes: other tenants' threads must not wait for a long list of them
+      all();
+    } else {
+      all();
+    }
     if (status != PK_OK) raise_launch_error(plan, l, status);
     return status == PK_OK;
   };
@@ -438,7 +449,7 @@ PyObject *launch_loop_ns(PyObject *, PyObject *args) {
   return with_arguments(args, "O!O!O&:launch_loop_ns", "timing launches",
                         [](const BoundObject &, const pk_launch &l, uint32_t launches, const auto &launched) {
                           const auto begin = std::chrono::steady_clock::now();
-                          const bool ok = launched([&] { return g_driver->launch(&l); });
+                          const bool ok = launched(false, [&] { return g_driver->launch(&l); });
                           const auto end = std::chrono::steady_clock::now();
                           pk_count(PK_COUNT_LAUNCH, launches);
                           if (!ok) return static_cast<PyObject *>(nullptr);
@@ -454,7 +465,9 @@ PyObject *launch_many(PyObject *, PyObject *args) {
                           place.at_once = bound.kernel->plan->checked;
                           const uint32_t stream_id = bound.stream != nullptr ? bound.stream_id : t_state.stream_id;
                           const uint32_t name = bound.kernel->plan->name_id;
-                          if (!launched([&] { return launch(l, name, stream_id, place); })) {
+                          const bool paced = t_state.context != 0 && !place.at_once && t_ticket == nullptr &&
+                                             KernelCommand(l).can_keep();
+                          if (!launched(paced, [&] { return launch(l, name, stream_id, place); })) {
                             return static_cast<PyObject *>(nullptr);
                           }
                           return Py_NewRef(Py_None);

@@ -39,7 +39,7 @@ void count_launch(pk_event record, uint32_t stream_id) {
   pk_ring_push(&record);
 }
 
-uint64_t g_measured_launches = 0;
+std::atomic<uint64_t> g_measured_launches{0};
 
 static pk_status governed(const pk_launch &launch, uint32_t name, bool now) {
   KernelCommand command(launch);

@@ -9,16 +9,27 @@ namespace pk {
 
 static constexpr uint64_t kSignalPeriodNs = 20'000'000;
 
+// Until the task's line has room, or signals are to be looked at. False: an exception is set.
+static bool waited_for_room(const pk_gate_work &work) {
+  const auto wait = [&] { pk_gate_wait(t_state.context, &work, kSignalPeriodNs); };
+  if (PyGILState_Check() != 0) {
+    {
+      NoGil released;
+      wait();
+    }
+    return PyErr_CheckSignals() == 0;
+  }
+  wait();
+  Gil held;
+  return PyErr_CheckSignals() == 0;
+}
+
 static pk_status handed_over(const pk_gate_work &work, const pk_command &command) {
   if (forked()) return command.issue(command.self);  // the driver refuses it and says why
   for (;;) {
     const int32_t status = pk_gate_submit(t_state.context, &work, &command);
     if (status != PK_GATE_FULL) return status;
-    {
-      NoGil released;
-      pk_gate_wait(t_state.context, &work, kSignalPeriodNs);
-    }
-    if (PyErr_CheckSignals() != 0) return PK_GATE_INTERRUPTED;
+    if (!waited_for_room(work)) return PK_GATE_INTERRUPTED;
   }
 }
 

@@ -1,5 +1,6 @@
 // submit.h: work of a thread in a scheduling context: issued now, or kept until its turn.
 #pragma once
+#include <atomic>
 #include <utility>
 
 #include "launch/busy.h"
@@ -8,11 +9,11 @@
 
 namespace pk {
 
-// With the GIL; waits without it while the task's line is full. PK_OK: issued or deferred. PK_GATE_STOPPED,
+// With the GIL or without; waits without it while the task's line is full. PK_OK: issued or deferred. PK_GATE_STOPPED,
 // PK_GATE_INTERRUPTED, or the driver's status.
 pk_status submit(const pk_gate_work &work, const pk_command &command);
 
-extern uint64_t g_measured_launches;  // those whose time the gate measures; with the GIL
+extern std::atomic<uint64_t> g_measured_launches;  // those whose time the gate measures
 
 // Work for a stream that can be deferred. issue: copyable, owns what it needs, runs on any thread on g_raw_driver.
 // name and size tell which works take the same time. launches: how many count as such.
