@@ -1,7 +1,7 @@
 // Where the cursors of cells are, and a mark on the line that a line of assembly comes from.
 
 import { type Extension, RangeSet, StateEffect, StateField } from '@codemirror/state';
-import { Decoration, type DecorationSet, EditorView, ViewPlugin } from '@codemirror/view';
+import { Decoration, type DecorationSet, EditorView } from '@codemirror/view';
 import type { CodeEditor } from '@jupyterlab/codeeditor';
 import { Signal } from '@lumino/signaling';
 
@@ -22,11 +22,12 @@ const mark = StateField.define<DecorationSet>({
 export class Cursors {
   /** Emitted when the user moves a cursor: the model, and its line from 1. */
   readonly moved = new Signal<Cursors, { model: CodeEditor.IModel; line: number }>(this);
-  private readonly views = new Map<CodeEditor.IModel, Set<EditorView>>();
+
+  constructor(private readonly editorsOf: (model: CodeEditor.IModel) => readonly EditorView[]) {}
 
   /** Marks a line (from 1) and brings it into view; null takes the mark away. */
   mark(model: CodeEditor.IModel, number: number | null): void {
-    for (const view of this.views.get(model) ?? []) {
+    for (const view of this.editorsOf(model)) {
       if (number === null || number > view.state.doc.lines) {
         view.dispatch({ effects: setMark.of(null) });
         continue;
@@ -36,20 +37,11 @@ export class Cursors {
     }
   }
 
+  /** What the model's editors need. */
   extension(model: CodeEditor.IModel): Extension {
-    const followed = ViewPlugin.define((view) => {
-      const views = this.views.get(model) ?? new Set();
-      this.views.set(model, views.add(view));
-      return {
-        update: (update) => {
-          if (!update.selectionSet || !update.view.hasFocus) return;
-          this.moved.emit({ model, line: update.state.doc.lineAt(update.state.selection.main.head).number });
-        },
-        destroy: () => {
-          views.delete(view);
-          if (!views.size) this.views.delete(model);
-        },
-      };
+    const followed = EditorView.updateListener.of((update) => {
+      if (!update.selectionSet || !update.view.hasFocus) return;
+      this.moved.emit({ model, line: update.state.doc.lineAt(update.state.selection.main.head).number });
     });
     return [mark, followed];
   }

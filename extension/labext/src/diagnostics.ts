@@ -2,7 +2,7 @@
 
 import { type Diagnostic, diagnosticCount, forEachDiagnostic, lintKeymap, setDiagnostics, setDiagnosticsEffect } from '@codemirror/lint';
 import { EditorState, type Extension, type Text } from '@codemirror/state';
-import { type EditorView, keymap, ViewPlugin } from '@codemirror/view';
+import { type EditorView, keymap } from '@codemirror/view';
 import type { CodeEditor } from '@jupyterlab/codeeditor';
 import { type Finding, range } from './finding.js';
 
@@ -13,40 +13,31 @@ interface Shown {
 
 export class Diagnostics {
   private readonly shown = new WeakMap<CodeEditor.IModel, Shown>();
-  private readonly views = new Map<CodeEditor.IModel, Set<EditorView>>();
+
+  constructor(private readonly editorsOf: (model: CodeEditor.IModel) => readonly EditorView[]) {}
 
   /** Shows findings about `source` in the editors of the model, also in those that open later. */
   show(model: CodeEditor.IModel, source: string, findings: readonly Finding[]): void {
     this.shown.set(model, { source, findings });
-    for (const view of this.views.get(model) ?? []) this.apply(model, view);
+    this.apply(model);
   }
 
   clear(model: CodeEditor.IModel): void {
-    if (!this.shown.delete(model)) return;
-    for (const view of this.views.get(model) ?? []) this.apply(model, view);
+    if (this.shown.delete(model)) this.apply(model);
   }
 
-  /** What the model's editors need. */
-  extension(model: CodeEditor.IModel): Extension {
-    const followed = ViewPlugin.define((view) => {
-      const views = this.views.get(model) ?? new Set();
-      this.views.set(model, views.add(view));
-      queueMicrotask(() => this.apply(model, view)); // a view that is being made takes no transaction
-      return {
-        destroy: () => {
-          views.delete(view);
-          if (!views.size) this.views.delete(model);
-        },
-      };
-    });
-    return [followed, dropEdited, keymap.of(lintKeymap)];
+  has(model: CodeEditor.IModel): boolean {
+    return this.shown.has(model);
   }
 
-  private apply(model: CodeEditor.IModel, view: EditorView): void {
+  /** Brings the model's editors up to date. */
+  apply(model: CodeEditor.IModel): void {
     const shown = this.shown.get(model);
-    const findings = shown && shown.source === view.state.doc.toString() ? shown.findings : [];
-    const diagnostics = findings.flatMap((one) => inDocument(view.state.doc, one) ?? []);
-    if (diagnostics.length || diagnosticCount(view.state)) view.dispatch(setDiagnostics(view.state, diagnostics));
+    for (const view of this.editorsOf(model)) {
+      const findings = shown && shown.source === view.state.doc.toString() ? shown.findings : [];
+      const diagnostics = findings.flatMap((one) => inDocument(view.state.doc, one) ?? []);
+      if (diagnostics.length || diagnosticCount(view.state)) view.dispatch(setDiagnostics(view.state, diagnostics));
+    }
   }
 }
 
@@ -69,3 +60,6 @@ const dropEdited = EditorState.transactionExtender.of((transaction) => {
   });
   return dropped ? { effects: setDiagnosticsEffect.of(kept) } : null;
 });
+
+/** What an editor needs that shows diagnostics. */
+export const diagnosed: Extension = [dropEdited, keymap.of(lintKeymap)];

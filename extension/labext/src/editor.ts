@@ -6,10 +6,13 @@ import { ICompletionProviderManager } from '@jupyterlab/completer';
 import { ILSPCodeExtractorsManager, ILSPDocumentConnectionManager } from '@jupyterlab/lsp';
 import { INotebookTracker } from '@jupyterlab/notebook';
 import { ISettingRegistry } from '@jupyterlab/settingregistry';
+import type { EditorView } from '@codemirror/view';
 import type { ICellModel } from '@jupyterlab/cells';
+import type { CodeEditor } from '@jupyterlab/codeeditor';
 import { CudaCompletion } from './completion.js';
 import { Cursors } from './cursors.js';
-import { Diagnostics } from './diagnostics.js';
+import { Diagnostics, diagnosed } from './diagnostics.js';
+import { Editors } from './editors.js';
 import { hover } from './hover.js';
 import { addCuda } from './language.js';
 import { LanguageServer, type Wish } from './language-server.js';
@@ -38,20 +41,22 @@ export const editorPlugin: JupyterFrontEndPlugin<ICudaCells> = {
   ): ICudaCells => {
     addCuda(languages);
     const reports = new Reports(tracker);
-    const diagnostics = new Diagnostics();
-    const cursors = new Cursors();
     const server = new LanguageServer(extractors, documents?.languageServerManager ?? null);
+    const editorsOf = (model: CodeEditor.IModel): readonly EditorView[] => editors.of(model);
+    const diagnostics = new Diagnostics(editorsOf);
+    const cursors = new Cursors(editorsOf);
+    const editors = new Editors(
+      (model) => [diagnosed, cursors.extension(model), hover(model, reports.options, server)],
+      (model) => diagnostics.has(model),
+      (model) => diagnostics.apply(model),
+    );
     const mode = new CudaMode((model) => diagnostics.clear(model));
     extensions.addExtension({
       name: ID,
       factory: ({ model, inline }) => {
         if (!inline) return null;
         mode.follow(model);
-        return EditorExtensionRegistry.createImmutableExtension([
-          diagnostics.extension(model),
-          cursors.extension(model),
-          hover(model, reports.options, server),
-        ]);
+        return EditorExtensionRegistry.createImmutableExtension(editors.extension(model));
       },
     });
     let shown = true;
