@@ -63,6 +63,17 @@ def _eviction() -> Iterator[Goal]:
             yield Goal(name, 90, 97, "%", cuda_only=True, better="higher")
 
 
+def _tenants() -> Iterator[Goal]:
+    for overcommit in ("1", "1.5", "2"):
+        for name in ("wrong bytes", "not refused with the exact numbers", "refused within a quota"):
+            yield Goal(f"overcommit/{name}[overcommit={overcommit}]", 0, 0, "count")
+    for name in ("tasks lost", "tasks that ended twice", "tasks stuck", "wrong results", "left in the ledger"):
+        yield Goal(f"churn/{name}", 0, 0, "count")
+    yield Goal("churn/events overwritten unread", 0, 0, "count")
+    yield Goal("churn/growth of arrays on the device", 0, 0, "KiB")
+    yield Goal("churn/growth of file descriptors", 0, 0, "count")
+
+
 GOALS = (
     Goal("imports/import pygpukit over a bare interpreter", 40, 25, "ms"),
     Goal("imports/numpy, IPython or libcuda loaded by import", 0, 0, "count"),
@@ -93,6 +104,7 @@ GOALS = (
     Goal("accuracy/largest error over PyTorch's", 1.5, 1, "x", cuda_only=True),
     *_scheduler(),
     *_eviction(),
+    *_tenants(),
     Goal("determinism/most distinct results of one operation", 1, 1, "count"),
 )
 

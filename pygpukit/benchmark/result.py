@@ -26,7 +26,8 @@ class BenchmarkResult:
     """One row. `value` in `unit` is what is compared; the `*_us` fields repeat it in microseconds where it is a time.
 
     `spread` is half the interquartile range of the samples, in `unit`. `peer` names another library measured in the
-    same run and `peer_value` is its figure in the same unit.
+    same run and `peer_value` is its figure in the same unit. `series`: columns of equal length by name, what the row
+    was computed from over time.
     """
 
     name: str
@@ -49,6 +50,7 @@ class BenchmarkResult:
     spread: float = 0.0
     peer: str | None = None
     peer_value: float | None = None
+    series: dict[str, list[float]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.value is None:
@@ -96,6 +98,12 @@ def half_iqr(samples: list[float]) -> float:
     ordered = sorted(samples)
     last = len(ordered) - 1
     return (ordered[round(last * 0.75)] - ordered[round(last * 0.25)]) / 2
+
+
+def percentile(samples: list[float], part: float) -> float:
+    """The sample that `part` of them do not pass; 1 is the largest."""
+    ordered = sorted(samples)
+    return ordered[min(len(ordered) - 1, int(len(ordered) * part))]
 
 
 def from_samples(name: str, category: str, samples: list[float], unit: str, **more: Any) -> BenchmarkResult:
@@ -150,7 +158,11 @@ class BenchmarkReport:
         }
 
     def save(self, path: str | Path) -> None:
-        Path(path).write_text(json.dumps(self.to_dict(), indent=1) + "\n", encoding="utf-8")
+        """Write it as JSON, a result a line."""
+        head = self.to_dict()
+        rows = ",\n".join(json.dumps(row, separators=(",", ":")) for row in head.pop("results"))
+        opening = json.dumps(head, indent=1).removesuffix("\n}")
+        Path(path).write_text(f'{opening},\n "results": [\n{rows}\n]\n}}\n', encoding="utf-8")
 
     @classmethod
     def load(cls, path: str | Path) -> BenchmarkReport:

@@ -82,11 +82,15 @@ def task_loop(tenant: Tenant, stop: threading.Event) -> None:
         tenant.launch(tenant.chunk)
 
 
-def plain_loop(tenant: Tenant, stop: threading.Event, count: list[int]) -> None:
-    """The same on a stream of its own, with a bounded queue, as a program without a scheduler does it."""
+def plain_loop(tenant: Tenant, stop: threading.Event, count: list[int], priority: int) -> None:
+    """The same on a stream of its own, with a bounded queue, as a program without a scheduler does it.
+
+    count: one number, which grows by what is launched. priority: of the stream, as the driver counts: lower is more
+    urgent.
+    """
     from .._core import native
 
-    native.set_current_stream(native.Stream())
+    native.set_current_stream(native.Stream(priority))
     stream = native.current_stream()
     half = max(1, int(QUEUED_US / tenant.kernel_us / 2))
     events = [native.Event(False), native.Event(False)]

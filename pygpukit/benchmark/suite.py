@@ -17,6 +17,7 @@ SUITES = (
     "context",
     "pool",
     "eviction",
+    "overcommit",
     "scheduling",
     "launch",
     "jit",
@@ -31,6 +32,7 @@ SUITES = (
     "transfers",
     "scheduler",
     "partitions",
+    "churn",
 )
 
 

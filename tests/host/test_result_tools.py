@@ -1,9 +1,8 @@
-"""The tools that write what docs/ shows: pictures belong to the report they were drawn from, reports read back."""
+"""The tool that writes the report of checked kernels: what it runs again, and what it reads back."""
 
 from __future__ import annotations
 
 import json
-import re
 import sys
 from importlib import import_module
 from pathlib import Path
@@ -24,47 +23,11 @@ def _tool(name: str, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
 
 
 @pytest.fixture
-def plots(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    return _tool("plot_results", monkeypatch)
-
-
-@pytest.fixture
 def sweep(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> ModuleType:
     """The tool with a report of the test's own."""
     tool = _tool("checked_kernels", monkeypatch)
     monkeypatch.setattr(tool, "REPORT", tmp_path / "sim" / "checked_kernels.json")
     return tool
-
-
-def test_pictures_belong_to_the_committed_report(plots: ModuleType) -> None:
-    report = json.loads(plots.REPORT.read_text())
-    page = (ROOT / "docs" / "performance.md").read_text()
-    for name, (read, _) in plots.PICTURES.items():
-        told = re.findall(r"numbers: (\w+)", (plots.IMAGES / name).read_text())
-        assert told == [plots.digest(read(report))], f"{name} shows another report; run python tools/plot_results.py"
-        assert f"(images/{name})" in page
-
-
-def test_a_picture_has_the_same_bytes_each_time_and_shows_its_numbers(plots: ModuleType) -> None:
-    pytest.importorskip("matplotlib")
-    report = json.loads(plots.REPORT.read_text())
-    for name, (read, _) in plots.PICTURES.items():
-        drawn = plots.svg(name, report)
-        assert drawn == plots.svg(name, report)
-        assert plots.digest(read(report)).encode() in drawn
-        assert b"<dc:date>" not in drawn
-    row = next(row for row in report["results"] if row["name"] == "softmax bfloat16, of the copy")
-    before = plots.digest(plots.shares(report))
-    row["value"] += 1
-    assert plots.digest(plots.shares(report)) != before
-
-
-def test_what_a_report_lacks_is_left_out_of_the_picture(plots: ModuleType) -> None:
-    report = json.loads(plots.REPORT.read_text())
-    report["results"] = [row for row in report["results"] if not row["name"].startswith("cumsum bfloat16")]
-    numbers = plots.shares(report)
-    assert numbers["shares"]["bfloat16"]["cumsum"] is None
-    assert plots.rates(report)["rates"]["bfloat16"]["cumsum"] == {}
 
 
 def test_digests_of_kernels_follow_their_headers(sweep: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:

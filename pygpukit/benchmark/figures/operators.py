@@ -1,58 +1,43 @@
-#!/usr/bin/env python3
-"""Draws the figures of docs/performance.md from the benchmark report that docs/results holds: the same bytes each time.
-
-    python tools/plot_results.py        needs matplotlib (the extra `lab`)
-
-Each picture names the digest of its numbers, by which a test tells that it belongs to the report.
-"""
+"""The array operators beside a device copy and beside their peers."""
 
 from __future__ import annotations
 
-import json
-import sys
-from collections.abc import Callable
-from hashlib import blake2b
-from io import BytesIO
-from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))
+from ..goals import OF_COPY
+from ..result import BenchmarkReport
+from .picture import BLUE, GREEN, LIGHT_BLUE, ORANGE, RED, Figure, MissingDataError, Numbers
 
-from pygpukit.benchmark.goals import OF_COPY  # noqa: E402
-
-REPORT = ROOT / "docs" / "results" / "h200" / "benchmark.json"
-IMAGES = ROOT / "docs" / "images"
 DTYPES = ("float32", "bfloat16")
 SHARE = ", of the copy"
 LIMITS = {name: limit for limit, names in OF_COPY.items() for name in names}
 OURS, PEERS = "pygpukit", {"torch": "PyTorch", "cupy": "CuPy"}
-COLORS = {"float32": "#2a6fbb", "bfloat16": "#7fb3e6", OURS: "#2a6fbb", "PyTorch": "#d9822b", "CuPy": "#6a9f58"}
-STYLE = {"svg.hashsalt": OURS, "svg.fonttype": "none", "font.family": "sans-serif", "font.size": 9}
-
-Row = dict[str, Any]
-Numbers = dict[str, Any]
+COLORS = {"float32": BLUE, "bfloat16": LIGHT_BLUE, OURS: BLUE, "PyTorch": ORANGE, "CuPy": GREEN}
 
 
-def shares(report: Row) -> Numbers:
+def shares(report: BenchmarkReport) -> Numbers:
     """Per cent of the rate of a device copy of as many bytes, by type and operator, and the limits."""
-    values = {row["name"]: row["value"] for row in report["results"] if row["category"] == "operators"}
+    values = {row.name: row.value for row in report.results if row.category == "operators"}
     found = {dtype: {name: values.get(f"{name} {dtype}{SHARE}") for name in LIMITS} for dtype in DTYPES}
-    return {"device": report["gpu"]["name"], "limits": LIMITS, "shares": found}
+    if not any(value for by_name in found.values() for value in by_name.values()):
+        raise MissingDataError(f'rows of operators "{SHARE[2:]}"')
+    return {"device": report.gpu.name, "limits": LIMITS, "shares": found}
 
 
-def rates(report: Row) -> Numbers:
+def rates(report: BenchmarkReport) -> Numbers:
     """Effective GB/s of each operator here and in the peers, by type, and the rate of the largest device copy."""
-    rows = [row for row in report["results"] if row["category"] == "operators" and row["unit"] == "GB/s"]
-    copies = [row for row in rows if row["name"] == "copy device to device"]
+    rows = [row for row in report.results if row.category == "operators" and row.unit == "GB/s"]
+    copies = [row for row in rows if row.name == "copy device to device"]
+    if not copies:
+        raise MissingDataError("the row operators/copy device to device")
     found: Numbers = {dtype: {name: {} for name in LIMITS} for dtype in DTYPES}
     for row in rows:
-        name, _, dtype = row["name"].rpartition(" ")
+        name, _, dtype = row.name.rpartition(" ")
         if dtype not in found or name not in LIMITS:
             continue
-        found[dtype][name][PEERS[row["peer"]] if row["peer"] else OURS] = row["peer_value"] or row["value"]
-    roof = max(copies, key=lambda row: row["params"]["MiB"])["value"]
-    return {"device": report["gpu"]["name"], "copy": roof, "rates": found}
+        found[dtype][name][PEERS[row.peer] if row.peer else OURS] = row.peer_value or row.value
+    roof = max(copies, key=lambda row: float(row.params["MiB"])).value
+    return {"device": report.gpu.name, "copy": roof, "rates": found}
 
 
 def draw_shares(numbers: Numbers, pyplot: Any) -> Any:
@@ -65,7 +50,7 @@ def draw_shares(numbers: Numbers, pyplot: Any) -> Any:
     for place, name in enumerate(names):
         limit = numbers["limits"][name]
         label = "must reach" if place == 0 else None
-        axis.plot([limit, limit], [place - 0.42, place + 0.42], color="#b3261e", linewidth=1.6, label=label)
+        axis.plot([limit, limit], [place - 0.42, place + 0.42], color=RED, linewidth=1.6, label=label)
     axis.axvline(100, color="black", linewidth=0.8)
     axis.set_yticks(range(len(names)), names)
     axis.invert_yaxis()
@@ -83,7 +68,7 @@ def draw_rates(numbers: Numbers, pyplot: Any) -> Any:
         for library, marker in ((OURS, "o"), ("PyTorch", "s"), ("CuPy", "D")):
             seen = [(rate[library], place) for place, rate in enumerate(found.values()) if library in rate]
             label = library if axis is axes[0] else None
-            across, down = zip(*seen, strict=True)
+            across, down = zip(*seen, strict=True) if seen else ((), ())
             order = 4 if library == OURS else 3
             axis.scatter(across, down, s=30, marker=marker, color=COLORS[library], label=label, zorder=order)
         axis.axvline(numbers["copy"], color="black", linewidth=0.8)
@@ -98,43 +83,19 @@ def draw_rates(numbers: Numbers, pyplot: Any) -> Any:
     return figure
 
 
-PICTURES: dict[str, tuple[Callable[[Row], Numbers], Callable[[Numbers, Any], Any]]] = {
-    "operators-of-copy.svg": (shares, draw_shares),
-    "operators-beside-peers.svg": (rates, draw_rates),
-}
-
-
-def digest(numbers: Numbers) -> str:
-    """Of what a picture shows."""
-    return blake2b(json.dumps(numbers, sort_keys=True).encode(), digest_size=16).hexdigest()
-
-
-def svg(name: str, report: Row) -> bytes:
-    """The picture of a report."""
-    import matplotlib as mpl
-
-    mpl.use("agg")
-    from matplotlib import pyplot
-
-    read, draw = PICTURES[name]
-    numbers = read(report)
-    with mpl.rc_context(STYLE):
-        figure = draw(numbers, pyplot)
-        target = BytesIO()
-        metadata = {"Date": None, "Creator": None, "Description": f"numbers: {digest(numbers)}"}
-        figure.savefig(target, format="svg", facecolor="white", metadata=metadata)
-        pyplot.close(figure)
-    return b"\n".join(line.rstrip() for line in target.getvalue().splitlines()) + b"\n"
-
-
-def main() -> int:
-    """Writes all pictures."""
-    report = json.loads(REPORT.read_text())
-    for name in PICTURES:
-        (IMAGES / name).write_bytes(svg(name, report))
-        print(IMAGES / name)
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+FIGURES = (
+    Figure(
+        "operators-of-copy",
+        "Operators in per cent of the rate of a device copy, float32 and bfloat16, with the share that each must reach",
+        "operators",
+        shares,
+        draw_shares,
+    ),
+    Figure(
+        "operators-beside-peers",
+        "Effective bandwidth of the same operators here, in PyTorch and in CuPy, under the rate of a device copy",
+        "operators",
+        rates,
+        draw_rates,
+    ),
+)

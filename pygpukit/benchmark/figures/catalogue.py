@@ -1,0 +1,8 @@
+"""All figures by name."""
+
+from . import contests, copies, operators, requests, tenants
+from .picture import Figure
+
+FIGURES: dict[str, Figure] = {
+    figure.name: figure for module in (operators, contests, requests, copies, tenants) for figure in module.FIGURES
+}
