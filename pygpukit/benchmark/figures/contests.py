@@ -27,7 +27,7 @@ from .picture import (
 TENANT_COLORS = (BLUE, ORANGE, GREEN, "#8a5fb0")
 WINDOWS_S = (0.01, 0.1, 1.0)
 LENGTHS_S = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
-POINTS = 90
+POINTS = 60
 ROWS = {"the scheduler": "throughput kept", "plain streams": "throughput, plain streams",
         "priorities only": "throughput, priorities only"}  # fmt: skip
 COLORS = {"the scheduler": BLUE, "plain streams": ORANGE, "priorities only": GREEN}
@@ -57,7 +57,7 @@ def draw_over_time(numbers: Numbers, pyplot: Any) -> Any:
     """A column for each case, a row for each window; dashes are the promises."""
     cases = numbers["cases"]
     figure, axes = pyplot.subplots(
-        len(WINDOWS_S), len(cases), figsize=(10, 6.6), sharex="col", sharey="col", squeeze=False, layout="constrained"
+        len(WINDOWS_S), len(cases), figsize=(10, 6.6), sharex="col", sharey=True, squeeze=False, layout="constrained"
     )
     for column, (case, found) in enumerate(cases.items()):
         for row, (window, (ends, *shares)) in enumerate(found["windows"].items()):

@@ -32,11 +32,12 @@ WAITS = {"submit to admit": GREY, "submit to start": LIGHT_BLUE, "submit to done
 def overcommit(report: BenchmarkReport) -> Numbers:
     """By overcommit: % of the work kept, GB/s moved, wrong bytes, visits over time; and the rates of plain copies."""
     ratios: Numbers = {}
+    alone = row_of(report, "overcommit", "work", overcommit=1).value or 0.0
     for row in rows_of(report, "overcommit", "work"):
         params = row.params
         series = series_of(row)
         ratios[f"{params['overcommit']:g}"] = {
-            "kept": value_of(row_of(report, "overcommit", "work kept", **params)),
+            "kept": short(100 * (row.value or 0.0) / alone),
             "evicted": value_of(row_of(report, "overcommit", "evicted", **params)),
             "restored": value_of(row_of(report, "overcommit", "restored", **params)),
             "wrong": value_of(row_of(report, "overcommit", "wrong bytes", **params)),
@@ -77,7 +78,7 @@ def draw_overcommit(numbers: Numbers, pyplot: Any) -> Any:
     right.set_xlabel("bytes of all arrays over the limit")
     right.set_ylabel("GB/s")
     right.set_title("moved", fontsize=9)
-    right.legend(frameon=False, fontsize=8)
+    right.legend(frameon=False, fontsize=8, loc="upper center", bbox_to_anchor=(0.5, -0.2), ncols=2)
     figure.suptitle(f"Four tenants whose arrays exceed the memory limit, {numbers['device']}", fontsize=10)
     return figure
 
