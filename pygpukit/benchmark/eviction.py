@@ -1,7 +1,8 @@
 """Suite `eviction`: moving a block to pinned host memory and back, beside plain pinned copies of as many bytes.
 
-The plain copies and the moves take turns in one run, so that both see the same machine. A move is whole: the block's
-device memory is released when evict() returns, and mapped at the same address when restore() does.
+The plain copies and the moves take turns in one run, so that both see the same machine. A move is whole: others can
+have the block's device memory when evict() returns, and it is mapped at the same address when restore() does. Nobody
+asks for it here, so that restore() finds memory that the pool has kept (1 GiB at most); new memory is slower to fill.
 """
 
 from __future__ import annotations

@@ -61,7 +61,10 @@ class MemoryPool:
         self._core.touch(self._own(block))
 
     def evict(self, block: MemoryBlock) -> None:
-        """Move the block's contents to the host and give its device memory back."""
+        """Move the block's contents to the host and free its device memory.
+
+        The pool keeps at most 1 GiB of memory so freed for what it needs next; trim() gives that to the device, too.
+        """
         self._core.evict(self._own(block))
 
     def restore(self, block: MemoryBlock) -> None:
@@ -92,7 +95,7 @@ class MemoryPool:
         self._core.clear()
 
     def trim(self) -> int:
-        """Give cached memory back to the device; returns bytes."""
+        """Give cached memory, and what evict() left, back to the device; returns bytes."""
         return self._core.trim()
 
     def __repr__(self) -> str:

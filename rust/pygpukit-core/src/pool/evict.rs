@@ -36,8 +36,9 @@ impl Move {
 }
 
 impl Pool {
-    /// Moves a block to pinned host memory once the device has finished with it, and releases its segment's memory when no other block
-    /// is there. No-op for an evicted block. Errors: `BadBlock`; `Busy` when it is pinned, exported, or pinned host memory is exhausted.
+    /// Moves a block to pinned host memory once the device has finished with it. When no other block is in its segment, the segment's
+    /// memory goes: to the spares of this pool (`PoolConfig::spare_bytes`), or back to the device. No-op for an evicted block. Errors:
+    /// `BadBlock`; `Busy` when it is pinned, exported, or pinned host memory is exhausted.
     pub fn evict(&self, block: u64) -> PoolResult<()> {
         let mut slow = self.lock_slow();
         let segment = {
@@ -46,7 +47,7 @@ impl Pool {
         };
         let evicted = self
             .evict_block(&mut slow, block)
-            .and_then(|_| self.unback_unused(segment));
+            .and_then(|_| self.unback_unused(segment, true));
         self.wait_for_leaving(&mut slow)?;
         evicted.map(drop)
     }
@@ -234,8 +235,8 @@ impl Pool {
         }
     }
 
-    /// Releases a segment's memory when no block on the device is in it; returns the bytes.
-    fn unback_unused(&self, segment: u64) -> PoolResult<u64> {
+    /// Takes a segment's memory when no block on the device is in it, see `unback`; returns the bytes.
+    fn unback_unused(&self, segment: u64, keep: bool) -> PoolResult<u64> {
         let listed = {
             let st = self.lock();
             let statuses: Vec<Status> = st
@@ -251,7 +252,7 @@ impl Pool {
         if listed {
             self.merge_everything();
         }
-        self.unback(segment)
+        self.unback(segment, keep)
     }
 
     /// Evicts, least recently used first, until `over` bytes less are in use; false (and nothing moved) when that cannot be reached.
@@ -290,13 +291,14 @@ impl Pool {
         touched.dedup();
         touched
             .into_iter()
-            .try_for_each(|segment| self.unback_unused(segment).map(drop))?;
+            .try_for_each(|segment| self.unback_unused(segment, true).map(drop))?;
         Ok(freed > 0)
     }
 
     /// Evicts whole segments, least recently used first, until `want` bytes are released; 0 (and nothing moved) when that cannot be
-    /// reached. A segment is as recently used as its most recently used block.
-    pub(super) fn evict_segments(&self, slow: &mut Slow, want: u64) -> PoolResult<u64> {
+    /// reached. A segment is as recently used as its most recently used block. Those of exactly `need` bytes, which the caller is about to
+    /// map, leave a spare.
+    pub(super) fn evict_segments(&self, slow: &mut Slow, want: u64, need: u64) -> PoolResult<u64> {
         let mut candidates: Vec<(u64, u64, u64, Vec<u64>)> = {
             let st = self.lock();
             let mut by_segment: BTreeMap<u64, (u64, Vec<u64>)> = BTreeMap::new();
@@ -326,18 +328,19 @@ impl Pool {
                 + if enough {
                     0
                 } else {
-                    self.evict_segment(slow, segment, blocks)?
+                    self.evict_segment(slow, segment, blocks, need)?
                 })
         });
         self.wait_for_leaving(slow)?;
         released
     }
 
-    fn evict_segment(&self, slow: &mut Slow, segment: u64, blocks: Vec<u64>) -> PoolResult<u64> {
+    fn evict_segment(&self, slow: &mut Slow, segment: u64, blocks: Vec<u64>, need: u64) -> PoolResult<u64> {
         for block in blocks {
             self.try_evict(slow, block)?;
         }
-        self.unback_unused(segment)
+        let keep = self.lock().segments[&segment].bytes == need;
+        self.unback_unused(segment, keep)
     }
 
     /// Evicts a block unless it was freed or pinned meanwhile; returns the bytes moved.

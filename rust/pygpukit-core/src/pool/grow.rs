@@ -6,7 +6,7 @@ use super::classes::{SHARED_LIMIT, SHARED_SEGMENT};
 use super::slab::Status;
 use super::state::State;
 use super::{class_of, Allocation, Class, Owner, Pool, PoolResult};
-use crate::driver::{DriverError, DriverResult, OUT_OF_MEMORY};
+use crate::driver::{DriverError, OUT_OF_MEMORY};
 use crate::ring::kind;
 
 /// Out of memory is pressure, which has remedies; anything else is an error.
@@ -122,37 +122,49 @@ impl Pool {
     }
 
     fn map_segment(&self, bytes: u64, small: bool) -> PoolResult<bool> {
-        {
-            let st = self.lock();
-            if st.counts.reserved.saturating_add(bytes) > self.reserved_limit(&st) {
-                return Ok(false);
-            }
+        if !self.may_back(bytes) {
+            return Ok(false);
         }
         let Some(address) = pressure(self.driver.address_reserve(bytes))? else {
             return Ok(false);
         };
         match self.back(address, bytes) {
-            Ok(physical) => {
+            Ok(Some(physical)) => {
                 let mut st = self.lock();
                 st.add_segment(address, bytes, small, physical);
                 self.record(kind::SEGMENT_MAP, address, bytes, st.counts.reserved);
                 Ok(true)
             }
-            Err(error) => {
+            refused => {
                 let _ = self.driver.address_free(address, bytes); // the first failure is the one to tell
-                pressure::<()>(Err(error)).map(|_| false)
+                refused.map(|_| false)
             }
         }
     }
 
-    /// Puts physical memory behind an address range.
-    fn back(&self, address: u64, bytes: u64) -> DriverResult<u64> {
-        let physical = self.driver.physical_create(bytes)?;
-        if let Err(error) = self.driver.map(address, bytes, physical) {
-            let _ = self.driver.physical_release(physical); // the first failure is the one to tell
-            return Err(error);
+    /// Whether there is a spare of so many bytes, or room for new memory under the limit.
+    fn may_back(&self, bytes: u64) -> bool {
+        let st = self.lock();
+        st.spares.has(bytes) || st.counts.reserved.saturating_add(bytes) <= self.reserved_limit(&st)
+    }
+
+    /// Puts physical memory behind an address range and counts it: a spare if there is one of that size, else new memory. None under
+    /// pressure.
+    fn back(&self, address: u64, bytes: u64) -> PoolResult<Option<u64>> {
+        let spare = self.lock().spares.take(bytes);
+        if let Some(physical) = spare {
+            let mapped = self.driver.map(address, bytes, physical).map(|()| physical);
+            return pressure(mapped.inspect_err(|_| self.lock().spares.put(bytes, physical)));
         }
-        Ok(physical)
+        let Some(physical) = pressure(self.driver.physical_create(bytes))? else {
+            return Ok(None);
+        };
+        let mapped = self.driver.map(address, bytes, physical).map(|()| physical);
+        match mapped {
+            Ok(_) => self.lock().counts.reserved += bytes,
+            Err(_) => drop(self.driver.physical_release(physical)), // the first failure is the one to tell
+        }
+        pressure(mapped)
     }
 
     /// Physical memory for a segment that lost it; false under pressure.
@@ -160,26 +172,18 @@ impl Pool {
         let (bytes, kept) = {
             let st = self.lock();
             let segment = &st.segments[&address];
-            let fits = st.counts.reserved.saturating_add(segment.bytes) <= self.reserved_limit(&st);
             if segment.mapped {
                 return Ok(true);
             }
-            if segment.physical.is_none() && !fits {
-                return Ok(false);
-            }
             (segment.bytes, segment.physical)
         };
-        let physical = match kept {
-            Some(physical) => self.driver.map(address, bytes, physical).map(|()| physical)?,
-            None => match pressure(self.back(address, bytes))? {
-                Some(physical) => physical,
-                None => return Ok(false),
-            },
+        let backed = match kept {
+            Some(physical) => self.driver.map(address, bytes, physical).map(|()| Some(physical))?,
+            None if self.may_back(bytes) => self.back(address, bytes)?,
+            None => None,
         };
+        let Some(physical) = backed else { return Ok(false) };
         let mut st = self.lock();
-        if kept.is_none() {
-            st.counts.reserved += bytes;
-        }
         if let Some(segment) = st.segments.get_mut(&address) {
             (segment.physical, segment.mapped) = (Some(physical), true);
         }

@@ -3,6 +3,7 @@
 //! * A segment is one address reservation with one physical handle. Small requests share segments, larger ones get their own.
 //! * A freed block goes to the list of its stream and size class; taking it from there is the fast path: no device call, no wait.
 //! * A miss cuts memory from the best-fit index, maps a segment, or under pressure merges, releases and evicts, in that order.
+//! * An evicted block's physical memory stays with the pool as a spare, up to a bound, and is the first to go under pressure.
 //! * Locks. `state` guards the books and is only ever held for book-keeping, so the fast path never waits for the device. `slow` is
 //!   held across device calls and makes growing, evicting and restoring one at a time. `events` holds unused events, and is held while
 //!   some are recorded. Order: `slow`, `events`, `state`.
@@ -22,6 +23,7 @@ mod release;
 mod report;
 mod shorten;
 mod slab;
+mod spare;
 pub mod speed;
 mod staging;
 mod state;
@@ -81,6 +83,9 @@ pub struct PoolConfig {
     pub host_cache_bytes: u64,
     /// Device memory that makes evicting and restoring blocks of twice its size quicker, taken at the first such eviction; 0 = none.
     pub staging_bytes: u64,
+    /// Device memory that eviction set free and that is kept for the next segment of the same size, in bytes; under pressure, and to
+    /// `trim`, it goes first. 0 = none is kept.
+    pub spare_bytes: u64,
 }
 
 impl Default for PoolConfig {
@@ -90,6 +95,7 @@ impl Default for PoolConfig {
             eviction: false,
             host_cache_bytes: host::cache_bytes(),
             staging_bytes: 16 << 20,
+            spare_bytes: spare::DEFAULT_BYTES,
         }
     }
 }
@@ -119,6 +125,7 @@ pub struct Pool {
     granularity: u64,
     eviction: bool,
     staging_bytes: u64,
+    spare_bytes: u64,
     state: Mutex<State>,
     slow: Mutex<Slow>,
     events: Mutex<Vec<u64>>,
@@ -142,6 +149,7 @@ impl Pool {
             granularity,
             eviction: config.eviction,
             staging_bytes: config.staging_bytes.next_multiple_of(granularity),
+            spare_bytes: config.spare_bytes,
             state: Mutex::new(State::new(config.limit_bytes)),
             slow: Mutex::new(Slow {
                 host: HostCache::new(config.host_cache_bytes),

@@ -6,11 +6,12 @@ use super::{Pool, PoolError, PoolResult, Slow};
 use crate::ring::kind;
 
 impl Pool {
-    /// Takes the physical memory of a segment without blocks on the device; returns its bytes, 0 when it is in use.
+    /// Takes the physical memory of a segment without blocks on the device; returns its bytes, 0 when it is in use. `keep`: it becomes a
+    /// spare, unless another process may have it mapped or it is larger than all that may be kept; older spares make way for it.
     ///
     /// Each device call that succeeds is in the books at once, so a failure leaves a state from which the next attempt goes on.
-    pub(super) fn unback(&self, address: u64) -> PoolResult<u64> {
-        let (bytes, physical, mapped, streams) = {
+    pub(super) fn unback(&self, address: u64, keep: bool) -> PoolResult<u64> {
+        let (bytes, physical, mapped, keep, streams) = {
             let mut st = self.lock();
             let chunks = st.chunks(address);
             let idle = |s: Status| matches!(s, Status::Free | Status::Unbacked | Status::Host);
@@ -20,6 +21,7 @@ impl Pool {
             let segment = &st.segments[&address];
             let Some(physical) = segment.physical else { return Ok(0) };
             let (bytes, mapped) = (segment.bytes, segment.mapped);
+            let keep = keep && !segment.exported && bytes <= self.spare_bytes;
             st.detach(address);
             let free = chunks.iter().filter(|&&slot| st.slab[slot].status == Status::Unbacked);
             let mut streams: Vec<u32> = free.flat_map(|&slot| st.slab[slot].streams.iter().copied()).collect();
@@ -27,7 +29,7 @@ impl Pool {
             streams.dedup();
             streams.retain(|&s| !st.streams[s].retired);
             let streams: Vec<u64> = streams.into_iter().map(|s| st.streams[s].handle).collect();
-            (bytes, physical, mapped, streams)
+            (bytes, physical, mapped, keep, streams)
         };
         if mapped {
             let unmapped = streams.iter().try_for_each(|&stream| self.driver.stream_wait(stream));
@@ -45,9 +47,18 @@ impl Pool {
                 segment.mapped = false;
             }
         }
-        self.driver.physical_release(physical)?;
+        if keep {
+            let over = (self.lock().spares.bytes() + bytes).saturating_sub(self.spare_bytes);
+            self.release_spares(over)?;
+        } else {
+            self.driver.physical_release(physical)?;
+        }
         let mut st = self.lock();
-        st.counts.reserved -= bytes;
+        if keep {
+            st.spares.put(bytes, physical);
+        } else {
+            st.counts.reserved -= bytes;
+        }
         if let Some(segment) = st.segments.get_mut(&address) {
             (segment.physical, segment.exported) = (None, false);
         }
@@ -91,12 +102,12 @@ impl Pool {
         let mut released = 0;
         while released < want {
             let Some((_, address)) = idle.pop() else { break };
-            released += self.unback(address)?;
+            released += self.unback(address, false)?;
         }
         Ok(released)
     }
 
-    /// Pressure: releases idle segments, then evicts, so that `need` more bytes can be mapped; false when nothing helped.
+    /// Pressure: releases spares, then idle segments, then evicts, so that `need` more bytes can be mapped; false when nothing helped.
     pub(super) fn make_room(&self, slow: &mut Slow, need: u64) -> PoolResult<bool> {
         let (device_free, device_total) = self.driver.memory_info()?;
         if need > device_total {
@@ -110,9 +121,12 @@ impl Pool {
         };
         // Refused in spite of enough room: another process took it meanwhile.
         let want = if room >= need { need } else { need - room };
+        if self.release_spares(want)? > 0 {
+            return Ok(true);
+        }
         self.merge_everything();
         let released = self.release_idle(want)?;
-        if released > 0 || (self.eviction && self.evict_segments(slow, want)? > 0) {
+        if released > 0 || (self.eviction && self.evict_segments(slow, want, need)? > 0) {
             return Ok(true);
         }
         Ok(self.release_staging()? > 0)
@@ -126,7 +140,7 @@ impl Pool {
 
     fn trim_locked(&self, slow: &mut Slow) -> PoolResult<u64> {
         self.merge_everything();
-        let released = self.release_idle(u64::MAX)? + self.release_staging()?;
+        let released = self.release_spares(u64::MAX)? + self.release_idle(u64::MAX)? + self.release_staging()?;
         slow.host.clear(&*self.driver);
         let unbacked: Vec<u64> = self.lock().segments.keys().copied().collect();
         for address in unbacked {
@@ -201,10 +215,11 @@ impl Pool {
         }
         let over = over_reserved(&self.lock());
         if over > 0 {
+            let mut released = self.release_spares(over)?;
             self.merge_everything();
-            let mut released = self.release_idle(over)?;
+            released += self.release_idle(over.saturating_sub(released))?;
             if released < over && self.eviction {
-                released += self.evict_segments(slow, over - released)?;
+                released += self.evict_segments(slow, over - released, 0)?;
             }
             if released < over {
                 self.release_staging()?;

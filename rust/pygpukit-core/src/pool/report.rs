@@ -174,7 +174,8 @@ impl Pool {
         let (limit, free, used, reserved) = {
             let st = self.lock();
             let c = &st.counts;
-            let free = (st.limit.saturating_sub(c.used)).min(c.cached.saturating_add(device_free));
+            let on_device = device_free.saturating_add(c.cached + st.spares.bytes());
+            let free = (st.limit.saturating_sub(c.used)).min(on_device);
             (st.limit, free, c.used, c.reserved)
         };
         self.record(kind::OUT_OF_MEMORY, requested, limit, free);
@@ -266,7 +267,14 @@ impl Pool {
             }
         }
         let staging = st.staging.and_then(|staging| staging.physical);
-        reserved += staging.map_or(0, |_| self.staging_bytes);
+        reserved += staging.map_or(0, |_| self.staging_bytes) + st.spares.bytes();
+        if st.spares.bytes() > self.spare_bytes {
+            return Err(format!(
+                "spares: {} bytes, at most {}",
+                st.spares.bytes(),
+                self.spare_bytes
+            ));
+        }
         if accounts != st.accounts.books() {
             return Err(format!(
                 "accounts: the books say {:?}, the chunks {accounts:?}",

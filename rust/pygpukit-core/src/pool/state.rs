@@ -7,6 +7,7 @@ use super::account::Accounts;
 use super::classes::Class;
 use super::lists::{FreeIndex, Streams};
 use super::slab::{Slab, Status, NIL};
+use super::spare::Spares;
 use super::staging::Staging;
 use super::{Owner, PoolError, PoolResult};
 
@@ -27,7 +28,7 @@ pub(super) struct Pending {
 }
 
 /// Sums that hold at every step: used + cached + bytes of evicted blocks in mapped segments = mapped bytes; reserved counts a segment,
-/// and the staging buffer, as long as it has physical memory.
+/// and the staging buffer, as long as it has physical memory, and spares.
 #[derive(Default)]
 pub(super) struct Counts {
     pub used: u64,
@@ -51,6 +52,7 @@ pub(super) struct State {
     pub segments: BTreeMap<u64, Segment>,
     pub pending: Vec<Pending>,
     pub staging: Option<Staging>,
+    pub spares: Spares,
     pub limit: u64,
     pub counts: Counts,
     pub accounts: Accounts,
@@ -65,6 +67,7 @@ impl State {
             segments: BTreeMap::new(),
             pending: Vec::new(),
             staging: None,
+            spares: Spares::default(),
             limit,
             counts: Counts::default(),
             accounts: Accounts::default(),
@@ -167,7 +170,7 @@ impl State {
         slots
     }
 
-    /// A new mapped segment: one Free chunk.
+    /// A new mapped segment: one Free chunk. Its memory is counted already.
     pub fn add_segment(&mut self, address: u64, bytes: u64, small: bool, physical: u64) {
         let first = self.slab.take(address, bytes, small, Status::Free);
         self.index.insert(&self.slab, first);
@@ -179,7 +182,6 @@ impl State {
             exported: false,
         };
         self.segments.insert(address, segment);
-        self.counts.reserved += bytes;
         self.counts.cached += bytes;
         self.counts.free_chunks += 1;
         self.counts.segments_created += 1;
