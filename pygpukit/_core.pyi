@@ -436,8 +436,9 @@ class SchedulerCore:
         """What the gates measured, of every scheduler of the process, one dict a device that tasks have launched on: device,
         now_ns, in_flight_ns, tenants {task number: {gpu_ns, joined_ns, shares_ppm of the last 10 ms,
         100 ms and 1 s, waits}}, throttles [(task number, from_ns, until_ns)]."""
-    def context(self, id: str) -> int:
-        """Opaque scheduling-context handle of a task for native.enter_context()."""
+    def enter(self, id: str, tenant: int, device: int) -> tuple[int, int]:
+        """What native.enter_context() takes for a task, valid until finish(): the handle of its scheduling context, and the
+        account in the device's pool that its blocks count for, 0 when it has no memory limit. tenant: interned name."""
     ordinal: int  # of this scheduler in the process: the upper half of its tasks' numbers
     def snapshot(self) -> tuple[int, int, dict[str, int], list[TaskRecord]]:
         """One moment: (nanoseconds, sequence number of the next event, as stats(), as tasks())."""

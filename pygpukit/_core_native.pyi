@@ -262,8 +262,9 @@ def set_cell(cell: int, filename: str | None) -> None:
     """Current notebook cell (interned id) and its code filename: allocations take cell and line from here. (0, None) clears."""
 
 def set_tenant(tenant: int) -> None: ...
-def enter_context(context: int) -> None:
-    """Make a scheduling context active on this thread: every launch passes the gate."""
+def enter_context(context: int, account: int) -> None:
+    """Make a scheduling context active on this thread: every launch passes the gate, and what is allocated counts for the
+    account of the device's pool (0 = none)."""
 
 def leave_context() -> None: ...
 

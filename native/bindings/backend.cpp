@@ -222,8 +222,16 @@ void bind_backend(py::module_ &m) {
   m.def(
       "set_tenant", [](uint32_t tenant) { t_state.tenant = tenant; }, py::arg("tenant"));
   m.def(
-      "enter_context", [](uint64_t context) { t_state.context = context; }, py::arg("context"));
-  m.def("leave_context", [] { t_state.context = 0; });
+      "enter_context",
+      [](uint64_t context, uint32_t account) {
+        t_state.context = context;
+        t_state.account = account;
+      },
+      py::arg("context"), py::arg("account"));
+  m.def("leave_context", [] {
+    t_state.context = 0;
+    t_state.account = 0;
+  });
   m.def("import_segment", import_segment, py::arg("fd"), py::arg("nbytes"));
   m.def("release_segment", release_segment, py::arg("address"));
   m.def("sources", sources, "Text files compiled into the extension module, by path relative to native/.");

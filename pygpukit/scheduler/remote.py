@@ -74,8 +74,10 @@ class RemoteCall(runner.Elsewhere):
 
         try:
             native.set_current_stream(own_stream(None))
-            limit = task.record.share_limit_ppm
-            answer, task._value = self.send(task.name, limit / 1e6 if limit else None, stopped)
+            record = task.record
+            share = record.share_limit_ppm / 1e6 if record.share_limit_ppm else None
+            limits = {"share_limit": share, "memory_limit": record.memory_limit}
+            answer, task._value = self.send(task.name, limits, stopped)
             core.charge(task.id, *(answer["used"][name] for name in _USED))
             if answer["printed"]:
                 task._context.run(sys.stdout.write, answer["printed"])
@@ -103,9 +105,12 @@ class RemoteCall(runner.Elsewhere):
         if not self.worker.alive:
             self.worker.replace()
 
-    def send(self, name: str, share_limit: float | None, stopped: Callable[[], bool]) -> tuple[dict[str, Any], Any]:
-        """Run it in the worker: its answer, and the value when that is ok. Raises as Worker.exchange(), and
-        OutOfMemoryError when there is no room here for what it returned."""
+    def send(
+        self, name: str, limits: Mapping[str, float | None], stopped: Callable[[], bool]
+    ) -> tuple[dict[str, Any], Any]:
+        """Run it in the worker: its answer, and the value when that is ok. limits: share_limit from 0 to 1,
+        memory_limit in bytes. Raises as Worker.exchange(), and OutOfMemoryError when there is no room here for what it
+        returned."""
         worker = self.worker
         with Handover(self._arrays) as handover, worker.ready(stopped) as process:
             hosts, file = host.pack(self._hosts)
@@ -115,7 +120,7 @@ class RemoteCall(runner.Elsewhere):
                     raise ValueError(f"arrays of {len(descriptors)} memory segments; a task takes {MAX_DESCRIPTORS}")
                 more = {
                     "name": name,
-                    "share_limit": share_limit,
+                    **limits,
                     "memory": worker.memory_bytes(),
                     "segments": handover.segments,
                     "arrays": handover.descriptions,

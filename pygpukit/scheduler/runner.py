@@ -34,7 +34,7 @@ def run(core: _core.SchedulerCore, task: Task, own_stream: StreamOf) -> None:
     """Run a task that the core has just marked Running, and report its outcome to the core.
 
     It has succeeded once its function has returned and the stream is idle. Whatever is raised ends up in the task;
-    KeyboardInterrupt cancels it.
+    KeyboardInterrupt cancels it. What its function allocates on this thread is held to the task's memory limit.
     """
     if isinstance(task.fn, Elsewhere):
         task.fn.run(core, task, own_stream)
@@ -52,8 +52,9 @@ def run(core: _core.SchedulerCore, task: Task, own_stream: StreamOf) -> None:
             native.set_space(space)  # for the streams that it makes itself, too
             stream = own_stream(space)
             native.set_current_stream(stream)
-            native.set_tenant(_core.intern(task.name))
-            native.enter_context(core.context(task.id))
+            tenant = _core.intern(task.name)
+            native.set_tenant(tenant)
+            native.enter_context(*core.enter(task.id, tenant, native.current_device()))
             task._context.run(native.swap_session, None)  # it was submitted in one, perhaps
             task._value = task._context.run(fn)
             stream.synchronize()
@@ -85,7 +86,7 @@ def report(
 
 
 def leave(stream: native.Stream) -> None:
-    """Go back to no context and to this stream."""
+    """Go back to no context, no account and to this stream."""
     native.set_current_stream(stream)  # first: it leaves sessions that the function left open
     native.leave_context()
     native.set_space(None)

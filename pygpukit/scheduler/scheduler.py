@@ -122,7 +122,8 @@ class Scheduler:
         """Submit `fn(*args, **kwargs)` and return its Task at once.
 
         memory: bytes, or "512MB" (powers of 1024). bandwidth: share of the device from 0 to 1.
-        memory_limit, bandwidth_limit: how far it may go over its requests; without a request, the request too.
+        memory_limit, bandwidth_limit: how far it may go over its requests; without a request, the request too. What the
+        function allocates beyond memory_limit is refused with OutOfMemoryError; memory alone is a reservation.
         policy: fills in the limits that its class needs, and is then held to be true: "guaranteed" sets limit = request
         and needs both requests; "burstable" needs one; "best_effort" has none. None derives the class, as Kubernetes.
         priority: higher first; one that does not fit makes admitted tasks of lower priority wait again, if that helps

@@ -76,17 +76,17 @@ def taken() -> tuple[dict[str, Any], list[int]]:
 
 
 def _scheduled(call: tuple[Any, Any, Any], request: dict[str, Any]) -> Task:
-    """The function's task, ended: its launches pass this process's gate, which measures them and keeps the limit."""
+    """The function's task, ended: its launches pass this process's gate, which measures them; both limits hold here."""
     global _scheduler
     if _scheduler is None:
         _scheduler = Scheduler(total_memory=_NO_LIMIT)
     function, args, kwargs = call
-    limit = request["share_limit"]
+    share, memory = request["share_limit"], request["memory_limit"]
 
     def work() -> Any:
         return function(*args, **kwargs)
 
-    task = _scheduler.submit(work, name=request["name"], bandwidth_limit=limit)
+    task = _scheduler.submit(work, name=request["name"], bandwidth_limit=share, memory_limit=memory)
     with contextlib.suppress(BaseException):  # it is in the task
         _scheduler.step()
     return task

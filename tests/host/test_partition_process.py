@@ -281,6 +281,15 @@ def test_the_quota_bounds_what_it_allocates(shared: Scheduler) -> None:
     assert process(shared).losses == 0 and process(shared).peak_bytes >= 41 * MB and x.size
 
 
+def test_a_tasks_memory_limit_holds_there(shared: Scheduler) -> None:
+    task = shared.submit(work.allocate, 30 * MB, **P, name="greedy", memory_limit="20MB")
+    with pytest.raises(OutOfMemoryError, match="'greedy' asked for 30 MiB and holds 0 B of the 20 MiB") as caught:
+        task.result(PATIENCE_S)
+    assert task.reason == "OutOfMemory" and caught.value.limit == 20 * MB
+    assert shared.submit(work.allocate, 20 * MB, **P, memory_limit="20MB").result(PATIENCE_S) == 20 * MB
+    assert shared.submit(work.allocate, 30 * MB, **P).result(PATIENCE_S) == 30 * MB
+
+
 def test_its_level_stays(shared: Scheduler) -> None:
     with pytest.raises(InvalidSpecError, match="'p' is 'process' and cannot become 'shared'") as caught:
         shared.resize_partition("p", memory="40MB", isolation="shared")

@@ -56,11 +56,8 @@ impl Rig {
 
     fn holds(&self, block: &Allocation, value: u8) {
         self.pool().restore(block.block).expect("there is room");
-        assert!(self
-            .sim
-            .peek(block.address, block.bytes)
-            .iter()
-            .all(|&byte| byte == value));
+        let bytes = self.sim.peek(block.address, block.bytes);
+        assert!(bytes == vec![value; bytes.len()] && !bytes.is_empty());
     }
 
     fn resident(&self, block: &Allocation) -> bool {

@@ -227,7 +227,7 @@ fn told(refusal: Refusal) -> i32 {
 }
 
 /// # Safety
-/// `context` is a handle from `SchedulerCore.context()` whose task is not finished.
+/// `context` is a handle from `SchedulerCore.enter()` whose task is not finished.
 unsafe fn context_at(context: u64) -> Arc<TaskContext> {
     let context = context as *const TaskContext;
     // SAFETY: SchedulerCore keeps the Arc until finish(); this takes a share of it.
@@ -293,7 +293,7 @@ pub unsafe extern "C" fn pk_gate_wait(context: u64, work: *const WorkIn, timeout
 /// Whether the context's task was cancelled or expired.
 ///
 /// # Safety
-/// `context` is a handle from `SchedulerCore.context()` whose task is not finished.
+/// `context` is a handle from `SchedulerCore.enter()` whose task is not finished.
 #[no_mangle]
 pub unsafe extern "C" fn pk_gate_stopped(context: u64) -> i32 {
     // SAFETY: the contract above.

@@ -16,6 +16,7 @@ mod scheduler;
 mod slicing;
 mod sms;
 mod table;
+mod task_account;
 mod tasks;
 mod telemetry;
 mod transfer;

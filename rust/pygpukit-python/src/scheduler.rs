@@ -18,8 +18,10 @@ use pyo3::types::PyDict;
 
 use crate::errors::raise_with;
 use crate::gate;
+use crate::memory::default_pool;
 use crate::partition::{spec_error, PartitionManager};
 use crate::sms::{self, Holdings, Space};
+use crate::task_account::TaskAccount;
 
 static NEXT_ORDINAL: AtomicU32 = AtomicU32::new(0);
 
@@ -155,12 +157,20 @@ pub struct SchedulerCore {
     /// The upper half of its tasks' numbers.
     #[pyo3(get)]
     ordinal: u32,
-    /// Contexts handed out by number, kept alive until their task is finished.
-    contexts: Mutex<HashMap<core::Name, Arc<core::TaskContext>>>,
+    /// Tasks that were entered and are not finished.
+    entered: Mutex<HashMap<core::Name, Entered>>,
     /// Ids that `next` gave each thread and that are not finished: what an interrupted thread may not know of.
     taken: Mutex<HashMap<ThreadId, Vec<core::Name>>>,
     /// Multiprocessors of its partitions.
     holdings: Arc<Holdings>,
+}
+
+/// What a task under way has until it is finished.
+struct Entered {
+    /// Handed out by address.
+    context: Arc<core::TaskContext>,
+    /// Of one with a memory limit.
+    _account: Option<TaskAccount>,
 }
 
 /// Live schedulers, for the gauges.
@@ -232,7 +242,7 @@ impl SchedulerCore {
         SchedulerCore {
             scheduler,
             ordinal,
-            contexts: Mutex::default(),
+            entered: Mutex::default(),
             taken: Mutex::default(),
             holdings: Arc::default(),
         }
@@ -354,9 +364,9 @@ impl SchedulerCore {
                 }
             }
         };
-        let context = self.contexts.lock().unwrap_or_else(PoisonError::into_inner).remove(id);
-        if let Some(context) = context {
-            py.detach(|| gate::leave(&context)); // so that its record is complete when others see it end
+        let entered = self.entered.lock().unwrap_or_else(PoisonError::into_inner).remove(id);
+        if let Some(entered) = entered {
+            py.detach(|| gate::leave(&entered.context)); // so that its record is complete when others see it end
         }
         let result = self.scheduler.finish(id, outcome);
         let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
@@ -438,17 +448,29 @@ impl SchedulerCore {
             .call(|table, _| table.partitions().worker_partition(partition).map(str::to_string))
     }
 
-    /// Opaque handle for native.enter_context(), valid until the task is finished.
-    fn context(&self, id: &str) -> PyResult<u64> {
+    /// What native.enter_context() takes, valid until the task is finished: the handle of its scheduling context, and the account in the
+    /// device's pool that its blocks count for, 0 when it has no memory limit. tenant: the interned name that the pool calls it by.
+    fn enter(&self, py: Python<'_>, id: &str, tenant: u32, device: i32) -> PyResult<(u64, u32)> {
         let context = self.scheduler.context(id).ok_or_else(|| {
             PyKeyError::new_err(format!("no scheduling context for task {id:?}: it is unknown or ended"))
         })?;
-        let handle = Arc::as_ptr(&context) as u64;
-        self.contexts
+        let account = match self.scheduler.memory_limit(id) {
+            Some(limit) => Some(TaskAccount::open(default_pool(py, device)?, tenant, limit)),
+            None => None,
+        };
+        let handles = (
+            Arc::as_ptr(&context) as u64,
+            account.as_ref().map_or(0, TaskAccount::id),
+        );
+        let entered = Entered {
+            context,
+            _account: account,
+        };
+        self.entered
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
-            .insert(context.id.clone(), context);
-        Ok(handle)
+            .insert(entered.context.id.clone(), entered);
+        Ok(handles)
     }
 
     /// One moment: (nanoseconds, sequence number of the next event, counts and sums, every task), nothing between them.

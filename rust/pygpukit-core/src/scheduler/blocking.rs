@@ -135,6 +135,11 @@ impl Scheduler {
         self.lock().table.context(id)
     }
 
+    /// The most bytes that a task may hold at a time; None also for an unknown one.
+    pub fn memory_limit(&self, id: &str) -> Option<u64> {
+        self.lock().table.memory_limit(id)
+    }
+
     /// Every wait under way returns empty-handed.
     pub fn wake(&self) {
         let mut shared = self.lock();

@@ -320,6 +320,11 @@ impl TaskTable {
         Some(self.tasks[*self.ids.get(id)?].context.clone())
     }
 
+    /// The most bytes that a task may hold at a time; None also for an unknown one.
+    pub fn memory_limit(&self, id: &str) -> Option<u64> {
+        self.tasks[*self.ids.get(id)?].spec.memory_limit
+    }
+
     pub fn get(&mut self, id: &str, now: u64) -> Option<TaskRecord> {
         self.advance(now);
         Some(self.record(*self.ids.get(id)?))
