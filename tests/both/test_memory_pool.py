@@ -70,6 +70,22 @@ def test_eviction_keeps_contents_and_address(pool: MemoryPool) -> None:
     assert pool.read(block, np.uint8).tobytes() == data
 
 
+def test_evicted_memory_stays_with_the_pool_until_somebody_needs_it(pool: MemoryPool) -> None:
+    block, data = pool.allocate(8 * MIB), np.random.default_rng(0).bytes(8 * MIB)
+    pool.write(block, data)
+    address = block.device_ptr
+    pool.evict(block)
+    assert (pool.used, pool.stats()["reserved"]) == (0, 8 * MIB)
+    pool.free(pool.allocate(16 * MIB))  # as much as the quota: what was kept had to go
+    assert pool.stats()["reserved"] == 16 * MIB
+    pool.restore(block)
+    pool.evict(block)
+    assert (pool.trim(), pool.stats()["reserved"]) == (8 * MIB, 0)
+    pool.restore(block)
+    assert block.device_ptr == address
+    assert pool.read(block, np.uint8).tobytes() == data
+
+
 def test_quota_is_hard(pool: MemoryPool) -> None:
     held = pool.allocate(12 * MIB)
     with pytest.raises(gp.OutOfMemoryError) as caught:
