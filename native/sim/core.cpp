@@ -380,7 +380,8 @@ void Core::Leave(pk_status status) {
 
 bool Core::Interruptible(int signal) const {
   if (!in_kernel_) return false;
-  return signal != SIGURG || (!in_runtime && run_->cancelled->load(std::memory_order_relaxed) != PK_OK);
+  return signal != SIGURG ||
+         (!in_runtime && !KnownStack::Switching() && run_->cancelled->load(std::memory_order_relaxed) != PK_OK);
 }
 
 void Core::Interrupted(int signal, uintptr_t program_counter, uintptr_t address) {

@@ -9,14 +9,14 @@ namespace pygpukit::sim {
 
 #ifdef PK_SIM_UCONTEXT
 
-int SwitchContext(Context *from, Context *to) { return swapcontext(&from->saved, &to->saved); }
+static int Switch(Context *from, Context *to) { return swapcontext(&from->saved, &to->saved); }
 
-void JumpContext(Context *to) {
+[[noreturn]] static void Jump(Context *to) {
   setcontext(&to->saved);
   abort();
 }
 
-void MakeContext(Context *context, char *stack, size_t bytes, void (*entry)(void *), void *argument) {
+static void Make(Context *context, char *stack, size_t bytes, void (*entry)(void *), void *argument) {
   getcontext(&context->saved);
   context->saved.uc_stack.ss_sp = stack;
   context->saved.uc_stack.ss_size = bytes;
@@ -86,10 +86,10 @@ pk_sim_first_entry:
 .size pk_sim_first_entry, .-pk_sim_first_entry
 )");
 
-int SwitchContext(Context *from, Context *to) { return pk_sim_switch(&from->stack_pointer, to->stack_pointer); }
-void JumpContext(Context *to) { pk_sim_jump(to->stack_pointer); }
+static int Switch(Context *from, Context *to) { return pk_sim_switch(&from->stack_pointer, to->stack_pointer); }
+[[noreturn]] static void Jump(Context *to) { pk_sim_jump(to->stack_pointer); }
 
-void MakeContext(Context *context, char *stack, size_t bytes, void (*entry)(void *), void *argument) {
+static void Make(Context *context, char *stack, size_t bytes, void (*entry)(void *), void *argument) {
   void **top = reinterpret_cast<void **>(reinterpret_cast<uintptr_t>(stack + bytes) & ~uintptr_t{15});
   *--top = nullptr;
   *--top = nullptr;  // a return address for whoever walks the stack
@@ -102,6 +102,33 @@ void MakeContext(Context *context, char *stack, size_t bytes, void (*entry)(void
 }
 
 #endif
+
+int SwitchContext(Context *from, Context *to) {
+  KnownStack::Leave(&from->known, &to->known);
+  const int zero = Switch(from, to);
+  from->known.Arrive();
+  return zero;
+}
+
+void JumpContext(Context *to) {
+  KnownStack::Leave(nullptr, &to->known);
+  Jump(to);
+}
+
+void MakeContext(Context *context, char *stack, size_t bytes, void (*entry)(void *), void *argument) {
+  context->known.New(stack, bytes);
+#if defined(PK_SIM_ADDRESS_SANITIZER) || defined(PK_SIM_THREAD_SANITIZER)
+  context->entry = entry;
+  context->argument = argument;
+  entry = [](void *self) {
+    Context *arrived = static_cast<Context *>(self);
+    arrived->known.Arrive();
+    arrived->entry(arrived->argument);
+  };
+  argument = context;
+#endif
+  Make(context, stack, bytes, entry, argument);
+}
 
 char *NewStack(bool guarded) {
   int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
@@ -118,6 +145,9 @@ char *NewStack(bool guarded) {
   return static_cast<char *>(start);
 }
 
-void DeleteStack(char *stack) { munmap(stack, kGuardBytes + kStackBytes); }
+void DeleteStack(char *stack) {
+  KnownStack::Clear(stack, kGuardBytes + kStackBytes);
+  munmap(stack, kGuardBytes + kStackBytes);
+}
 
 }  // namespace pygpukit::sim

@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "sim/known_stack.h"
+
 #if !defined(__x86_64__) || defined(PK_SIM_PORTABLE_FIBERS)
 #define PK_SIM_UCONTEXT 1
 #include <ucontext.h>
@@ -17,6 +19,11 @@ struct Context {
   ucontext_t saved;
 #else
   void *stack_pointer;
+#endif
+  [[no_unique_address]] KnownStack known;
+#if defined(PK_SIM_ADDRESS_SANITIZER) || defined(PK_SIM_THREAD_SANITIZER)
+  void (*entry)(void *);  // what the first switch calls once the sanitizer knows of it
+  void *argument;
 #endif
 };
 

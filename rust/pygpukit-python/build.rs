@@ -67,7 +67,7 @@ fn main() {
         .define("Python_FIND_STRATEGY", "LOCATION")
         .define("pybind11_DIR", &pybind11);
     if let Ok(flags) = env::var("PYGPUKIT_NATIVE_FLAGS") {
-        config.cxxflag(flags);
+        config.define("CMAKE_CXX_FLAGS_RELEASE", flags); // in place of CMake's -O3 -DNDEBUG
     }
     let built = config.build();
     println!("cargo:rustc-link-search=native={}", built.join("lib").display());

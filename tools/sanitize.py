@@ -1,0 +1,250 @@
+"""Runs tests on a native layer built with the compiler's sanitizers; any report of theirs is a failure.
+
+    python tools/sanitize.py address|thread [--jobs N] [pytest arguments]
+
+address: AddressSanitizer and UndefinedBehaviorSanitizer in the C++ layer, overflow checks and debug assertions in the
+Rust core. thread: ThreadSanitizer in both, which needs a nightly Rust with the source of its standard library. Without
+pytest arguments: the tests that use the native layer most. Everything lies in build/sanitize/<kind>: the build, a copy
+of the tree, and the reports, one file a process. Needs g++ with its sanitizer libraries, cargo, CMake, ninja and
+pybind11.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+OWN = ROOT / "tools" / "sanitizers"
+MADE = ROOT / "build" / "sanitize"
+TARGET = "x86_64-unknown-linux-gnu"
+# Not copied for the tests: what is no part of Python, native layer or tests.
+LEFT_OUT = ("extension/", "notebooks/", "docs/images/", "docs/results/")
+NATIVE_TESTS = (
+    "tests/host/test_native_threads.py",
+    "tests/host/test_sim_device.py",
+    "tests/host/test_sim_faults.py",
+    "tests/host/test_sim_groups.py",
+    "tests/host/test_sim_kernels.py",
+    "tests/host/test_sim_partitions.py",
+    "tests/host/test_slices.py",
+    "tests/host/test_check_findings.py",
+    "tests/host/test_check_life.py",
+    "tests/host/test_cell_time_sim.py",
+    "tests/host/test_context_lost.py",
+    "tests/host/test_cuda_table.py",
+    "tests/host/test_cuda_launchers.py",
+    "tests/host/test_gate_process.py",
+    "tests/host/test_rust_transfers.py",
+    "tests/host/test_scheduler_threads.py",
+    "tests/host/test_worker.py",
+    "tests/both/test_array.py",
+    "tests/both/test_cell_time.py",
+    "tests/both/test_contexts.py",
+    "tests/both/test_dlpack_export.py",
+    "tests/both/test_dlpack_import.py",
+    "tests/both/test_eviction.py",
+    "tests/both/test_gate_slices.py",
+    "tests/both/test_graphs.py",
+    "tests/both/test_interrupt.py",
+    "tests/both/test_kernel_arguments.py",
+    "tests/both/test_launches.py",
+    "tests/both/test_memory_pool.py",
+    "tests/both/test_native_arrays.py",
+    "tests/both/test_native_lifetime.py",
+    "tests/both/test_pacing.py",
+    "tests/both/test_sliced_kernels.py",
+    "tests/both/test_sm_partitions.py",
+    "tests/both/test_streams.py",
+    "tests/both/test_transfer_engine.py",
+    "tests/both/test_transfers.py",
+)
+
+
+@dataclass(frozen=True)
+class Kind:
+    """flags: of the C++ compiler. libraries: its runtimes, loaded first. planted: what must be found in planted.cpp."""
+
+    flags: tuple[str, ...]
+    libraries: tuple[str, ...]
+    options: Mapping[str, tuple[str, ...]]
+    planted: Mapping[str, str]
+
+
+_CRASHES = ("handle_segv=0", "handle_sigbus=0", "handle_sigfpe=0", "handle_abort=0")
+_COMMON = ("-O1", "-g1", "-fno-omit-frame-pointer")
+KINDS = {
+    "address": Kind(
+        (*_COMMON, "-fsanitize=address,undefined", "-fno-sanitize-recover=undefined"),
+        ("libasan.so", "libubsan.so"),
+        # Leaks: the interpreter's own are too many to tell ours from. Crashes: some tests have children crash; that of
+        # any other process fails its test by itself.
+        {"ASAN_OPTIONS": ("detect_leaks=0", *_CRASHES), "UBSAN_OPTIONS": ("print_stacktrace=1", "abort_on_error=1")},
+        {"planted_overflow": "heap-buffer-overflow", "planted_undefined": "signed integer overflow"},
+    ),
+    "thread": Kind(
+        (*_COMMON, "-fsanitize=thread"),
+        ("libtsan.so",),
+        {"TSAN_OPTIONS": (f"suppressions={OWN / 'thread.supp'}", "die_after_fork=0", "history_size=4", *_CRASHES)},
+        {"planted_race": "data race"},
+    ),
+}
+
+
+class CannotRun(Exception):
+    """Something that the run needs is missing; says what."""
+
+
+def environment(kind: str, folder: Path) -> dict[str, str]:
+    """The variables of processes that the sanitizer watches. Reports go to folder/reports. Raises CannotRun."""
+    chosen = KINDS[kind]
+    libraries = [_library(name) for name in chosen.libraries]
+    # Their interceptors of exceptions look for the C++ library at once.
+    variables = {**os.environ, "LD_PRELOAD": " ".join([*libraries, _library("libstdc++.so.6")])}
+    for variable, options in chosen.options.items():
+        told = (*options, f"log_path={folder / 'reports' / variable.partition('_')[0].lower()}")
+        variables[variable] = ":".join([*told, *filter(None, [os.environ.get(variable)])])
+    # The interpreter's own allocator would hide where its small objects end.
+    return {**variables, "PYTHONMALLOC": "malloc", "PYGPUKIT_BACKEND": "sim", "PYTHONDONTWRITEBYTECODE": "1"}
+
+
+def _library(name: str) -> str:
+    compiler = os.environ.get("CXX", "c++")
+    answer = subprocess.run([compiler, f"-print-file-name={name}"], capture_output=True, text=True, check=True)
+    path = Path(answer.stdout.strip())
+    if not path.is_absolute() or not path.exists():
+        raise CannotRun(f"{compiler} has no {name}: install the sanitizer libraries of g++ (CXX chooses another one)")
+    return str(path.resolve())
+
+
+def command(kind: str, arguments: Sequence[str]) -> list[str]:
+    """How to start Python so that the sanitizer can work."""
+    # ThreadSanitizer needs addresses that are not spread at random further than it expects.
+    fixed = ["setarch", "-R"] if kind == "thread" else []
+    return [*fixed, sys.executable, *arguments]
+
+
+def reports(folder: Path) -> dict[Path, str]:
+    """What the sanitizers have written, by file."""
+    found = {path: path.read_text(errors="replace") for path in sorted((folder / "reports").glob("*"))}
+    return {path: text for path, text in found.items() if text.strip()}
+
+
+def clear_reports(folder: Path) -> None:
+    """Makes an empty folder for reports."""
+    shutil.rmtree(folder / "reports", ignore_errors=True)
+    (folder / "reports").mkdir(parents=True)
+
+
+def missed(kind: str, folder: Path) -> list[str]:
+    """Names of the planted faults that are not found: a sanitizer that misses them would miss any. Raises CannotRun."""
+    library = folder / "planted.so"
+    flags = [*KINDS[kind].flags, "-fPIC", "-shared", "-pthread"]
+    subprocess.run([os.environ.get("CXX", "c++"), *flags, OWN / "planted.cpp", "-o", library], check=True)
+    names = []
+    for function, words in KINDS[kind].planted.items():
+        clear_reports(folder)
+        call = f"import ctypes; ctypes.CDLL({str(library)!r}).{function}(4)"
+        called = subprocess.run(
+            command(kind, ["-c", call]), env=environment(kind, folder), capture_output=True, text=True, check=False
+        )
+        if not any(words in text for text in [called.stderr, *reports(folder).values()]):
+            names.append(function)
+    clear_reports(folder)
+    return names
+
+
+def build(kind: str, folder: Path, jobs: int) -> Path:
+    """Builds the extension module; returns the shared object. Raises CannotRun."""
+    variables = {
+        **os.environ,
+        "CARGO_TARGET_DIR": str(folder / "target"),
+        "CARGO_PROFILE_DEV_OPT_LEVEL": "1",
+        "CARGO_PROFILE_DEV_DEBUG": "line-tables-only",
+        "PYGPUKIT_NATIVE_FLAGS": " ".join(KINDS[kind].flags),
+        "PYO3_PYTHON": sys.executable,
+    }
+    if shutil.which("ccache"):
+        variables["CMAKE_CXX_COMPILER_LAUNCHER"] = "ccache"
+    cargo, built = ["cargo", "build"], folder / "target" / "debug"
+    if kind == "thread":
+        # The core's locks order what the C++ layer does: those of the standard library must be seen, too.
+        cargo = ["cargo", "+nightly", "build", "-Zbuild-std", "--target", TARGET]
+        built = folder / "target" / TARGET / "debug"
+        variables["RUSTFLAGS"] = "-Zsanitizer=thread -Cllvm-args=-tsan-instrument-memintrinsics=0"
+        _require_nightly()
+    cargo += ["--locked", "-p", "pygpukit-python", "--manifest-path", str(ROOT / "rust" / "Cargo.toml")]
+    subprocess.run([*cargo, *(["-j", str(jobs)] if jobs else [])], env=variables, check=True)
+    return built / "lib_core.so"
+
+
+def _require_nightly() -> None:
+    asked = subprocess.run(["rustc", "+nightly", "--print", "sysroot"], capture_output=True, text=True, check=False)
+    if asked.returncode or not (Path(asked.stdout.strip()) / "lib" / "rustlib" / "src" / "rust" / "library").is_dir():
+        raise CannotRun("thread needs: rustup toolchain install nightly --profile minimal --component rust-src")
+
+
+def copy_tree(folder: Path, module: Path) -> Path:
+    """A copy of the working tree with this module in it, so that the tests import no other one."""
+    tree = folder / "tree"
+    shutil.rmtree(tree, ignore_errors=True)
+    listed = subprocess.run(
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+        cwd=ROOT,
+        capture_output=True,
+        check=True,
+    )
+    for name in listed.stdout.decode().split("\0"):
+        if name and not name.startswith(LEFT_OUT) and (ROOT / name).is_file():
+            (tree / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(ROOT / name, tree / name)
+    shutil.copy2(module, tree / "pygpukit" / f"_core{sysconfig.get_config_var('EXT_SUFFIX')}")
+    return tree
+
+
+def watched(kind: str, folder: Path, arguments: Sequence[str], **options: Any) -> int:
+    """Runs Python; prints every report, also those of its children. 0 when there are none and Python ends with 0."""
+    clear_reports(folder)
+    variables = {**environment(kind, folder), "PYTHONPATH": str(folder / "tree")}
+    code = subprocess.run(command(kind, arguments), env=variables, check=False, **options).returncode
+    found = reports(folder)
+    for path, text in found.items():
+        print(f"\n==== {path} ====\n{text}")
+    print(f"{kind}: the run ended with {code}, {len(found)} processes had something to report")
+    return code or int(bool(found))
+
+
+def run(kind: str, arguments: Sequence[str], jobs: int = 0) -> int:
+    """0 when the tests pass and no sanitizer reports anything. Raises CannotRun."""
+    folder = MADE / kind
+    folder.mkdir(parents=True, exist_ok=True)
+    if names := missed(kind, folder):
+        raise CannotRun(f"the sanitizer did not find what was planted: {', '.join(names)}; see {OWN / 'planted.cpp'}")
+    tree = copy_tree(folder, build(kind, folder, jobs))
+    # UndefinedBehaviorSanitizer beside AddressSanitizer writes to the error output alone, and then ends the process.
+    options = ["-p", "no:cacheprovider", "-o", "timeout=900", "--capture=sys"]
+    return watched(kind, folder, ["-m", "pytest", *options, *(arguments or NATIVE_TESTS)], cwd=tree)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="Run tests on a native layer built with sanitizers.")
+    parser.add_argument("kind", choices=sorted(KINDS))
+    parser.add_argument("--jobs", type=int, default=0, help="how many compilers at a time")
+    chosen, arguments = parser.parse_known_args()
+    try:
+        return run(chosen.kind, arguments, chosen.jobs)
+    except (CannotRun, subprocess.CalledProcessError) as error:
+        print(error, file=sys.stderr)
+        return 2
+
+
+if __name__ == "__main__":
+    sys.exit(main())
