@@ -348,6 +348,7 @@ class TaskRecord:
     name: str
     phase: str  # Submitted Rejected Queued Admitted Running Suspended Succeeded Failed Cancelled Expired
     reason: str  # closed enum name or ""
+    paused: bool  # held back until it is resumed
     detail: dict[str, int | float]  # asked, available, position, estimated_wait_ns ...
     memory_bytes: int
     share_ppm: int
@@ -415,6 +416,11 @@ class SchedulerCore:
     def worker_partition(self, partition: str) -> str | None:
         """The id of the partition that tasks of this one are in ("" is the default), if they run in a worker process."""
     def cancel(self, id: str) -> bool: ...
+    def pause(self, id: str) -> bool:
+        """Holds an unfinished task back until resume(); False when it was paused already. KeyError for an unknown one,
+        RuntimeError for one that has ended or runs in a worker process."""
+    def resume(self, id: str) -> bool:
+        """False when it was not paused. Errors as pause()."""
     def adjust(
         self,
         id: str,

@@ -257,8 +257,8 @@ static pk_status run_on_host(const std::string &name, const py::function &functi
                              uint32_t stream_id) {
   if (!wait_stream(stream, name.c_str())) return PK_ERROR_LAUNCH_FAILED;
   busy_rest(stream);
+  if (const pk_status refused = enter()) return refused;
   HostLaunch launch(pk_intern(name.data(), name.size()), stream_id);
-  if (launch.stopped()) return static_cast<pk_status>(PK_GATE_STOPPED);
   PyObject *result = PyObject_CallNoArgs(function.ptr());
   launch.end(result != nullptr);
   Py_XDECREF(result);

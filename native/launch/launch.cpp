@@ -68,17 +68,14 @@ pk_status launch(const pk_launch &launch, uint32_t name, uint32_t stream_id, con
 
 pk_status at_once(uint64_t stream, uint64_t launches, const std::function<pk_status()> &work) {
   const uint64_t context = t_state.context;
-  if (context != 0 && pk_gate_stopped(context)) return PK_GATE_STOPPED;
+  if (const pk_status refused = enter()) return refused;
   const pk_status status = busy(stream, launches, work);
   if (context != 0 && status == PK_OK) pk_gate_note(context, t_state.device, stream, 0);
   return status;
 }
 
 HostLaunch::HostLaunch(uint32_t name, uint32_t stream_id)
-    : name_(name),
-      stream_id_(stream_id),
-      stopped_(t_state.context != 0 && pk_gate_stopped(t_state.context)),
-      start_ns_(pk_now_ns()) {}
+    : name_(name), stream_id_(stream_id), start_ns_(pk_now_ns()) {}
 
 void HostLaunch::end(bool ok) {
   const uint64_t ns = pk_now_ns() - start_ns_;

@@ -25,16 +25,14 @@ void count_launch(pk_event record, uint32_t stream_id);
 // Other work for a stream that cannot be deferred. Errors as launch().
 pk_status at_once(uint64_t stream, uint64_t launches, const std::function<pk_status()> &work);
 
-// A host launch (sim): made before the function runs on the calling thread, ended after it.
+// A host launch (sim): made after enter(), before the function runs on the calling thread; ended after it.
 class HostLaunch {
  public:
   HostLaunch(uint32_t name, uint32_t stream_id);
-  bool stopped() const { return stopped_; }  // the thread's task was cancelled: the function must not run
   void end(bool ok);
 
  private:
   uint32_t name_, stream_id_;
-  bool stopped_;
   uint64_t start_ns_;
 };
 

@@ -1,4 +1,5 @@
-// submit.cpp: handing work to the gate, and waiting for room in the task's line with a look at signals every 20 ms.
+// submit.cpp: handing work to the gate, and waiting for room in the task's line, or until the task is resumed, with a
+// look at signals every 20 ms.
 #include "launch/submit.h"
 
 #include "bindings/gil.h"
@@ -9,9 +10,9 @@ namespace pk {
 
 static constexpr uint64_t kSignalPeriodNs = 20'000'000;
 
-// Until the task's line has room, or signals are to be looked at. False: an exception is set.
-static bool waited_for_room(const pk_gate_work &work) {
-  const auto wait = [&] { pk_gate_wait(t_state.context, &work, kSignalPeriodNs); };
+// Waits without the GIL, and looks at signals with it. False: an exception is set.
+template <typename Wait>
+static bool waited(Wait wait) {
   if (PyGILState_Check() != 0) {
     {
       NoGil released;
@@ -24,13 +25,26 @@ static bool waited_for_room(const pk_gate_work &work) {
   return PyErr_CheckSignals() == 0;
 }
 
+// Tries until it has another answer than FULL, and waits between two tries.
+template <typename Try, typename Wait>
+static pk_status until_taken(Try attempt, Wait wait) {
+  for (;;) {
+    const int32_t status = attempt();
+    if (status != PK_GATE_FULL) return status;
+    if (!waited(wait)) return PK_GATE_INTERRUPTED;
+  }
+}
+
 static pk_status handed_over(const pk_gate_work &work, const pk_command &command) {
   if (forked()) return command.issue(command.self);  // the driver refuses it and says why
-  for (;;) {
-    const int32_t status = pk_gate_submit(t_state.context, &work, &command);
-    if (status != PK_GATE_FULL) return status;
-    if (!waited_for_room(work)) return PK_GATE_INTERRUPTED;
-  }
+  return until_taken([&] { return pk_gate_submit(t_state.context, &work, &command); },
+                     [&] { pk_gate_wait(t_state.context, &work, kSignalPeriodNs); });
+}
+
+pk_status enter() {
+  const uint64_t context = t_state.context;
+  if (context == 0 || forked()) return PK_OK;
+  return until_taken([=] { return pk_gate_enter(context, 0); }, [=] { pk_gate_enter(context, kSignalPeriodNs); });
 }
 
 pk_status submit(const pk_gate_work &work, const pk_command &command) {

@@ -13,6 +13,10 @@ namespace pk {
 // PK_GATE_INTERRUPTED, or the driver's status.
 pk_status submit(const pk_gate_work &work, const pk_command &command);
 
+// With the GIL; waits without it while the thread's task is paused: before work that does not pass the gate. PK_OK,
+// PK_GATE_STOPPED or PK_GATE_INTERRUPTED.
+pk_status enter();
+
 extern std::atomic<uint64_t> g_measured_launches;  // those whose time the gate measures
 
 // Work for a stream that can be deferred. issue: copyable, owns what it needs, runs on any thread on g_raw_driver.

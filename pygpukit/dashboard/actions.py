@@ -42,6 +42,18 @@ def _resume(_args: dict[str, Any]) -> dict[str, Any]:
     return {"resumed": len(schedulers), "note": "resumed"}
 
 
+def _pause_task(args: dict[str, Any]) -> dict[str, Any]:
+    scheduler, task = _task(args, "pause_task")
+    changed = scheduler.pause(task.id)
+    return {"changed": changed, "note": f"{task.name} is paused" if changed else f"{task.name} was paused already"}
+
+
+def _resume_task(args: dict[str, Any]) -> dict[str, Any]:
+    scheduler, task = _task(args, "resume_task")
+    changed = scheduler.resume(task.id)
+    return {"changed": changed, "note": f"{task.name} goes on" if changed else f"{task.name} was not paused"}
+
+
 def _quota(args: dict[str, Any]) -> dict[str, Any]:
     from pygpukit.scheduler.units import parse_memory  # not before somebody sets a limit
 
@@ -56,7 +68,7 @@ def _quota(args: dict[str, Any]) -> dict[str, Any]:
 
 
 def _priority(args: dict[str, Any]) -> dict[str, Any]:
-    scheduler, task = _task(args, "priority")
+    scheduler, task = _task(args, "priority", ', "priority": number')
     priority = _number(args.get("priority"), "priority", "a whole number; higher runs first")
     if priority != int(priority):
         raise ValueError(f"priority={args['priority']!r}; give a whole number; higher runs first")
@@ -74,16 +86,16 @@ def _share(args: dict[str, Any]) -> dict[str, Any]:
                 scheduler.set_partition_share(name, share)
                 return {"share": share, "note": f"partition {name} keeps {100 * share:g} % of the device"}
         raise ValueError(f"no partition {_short(name)}")
-    scheduler, task = _task(args, "share")
+    scheduler, task = _task(args, "share", ', "share": number')
     scheduler.set_share(task.id, share)
     return {"share": share, "note": f"{task.name} is promised {100 * share:g} % of the device"}
 
 
-def _task(args: dict[str, Any], action: str) -> tuple[Any, _core.TaskRecord]:
-    """The task that a request names, and its scheduler."""
+def _task(args: dict[str, Any], action: str, more: str = "") -> tuple[Any, _core.TaskRecord]:
+    """The task that a request names, and its scheduler. more: what else the action needs."""
     wanted = args.get("task")
     if not isinstance(wanted, str):
-        raise ValueError(f'{action} needs args {{"task": id, "{action}": number}}')
+        raise ValueError(f'{action} needs args {{"task": id{more}}}')
     for scheduler in _schedulers():
         record = scheduler.core.get(wanted)
         if record is not None:
@@ -136,6 +148,8 @@ ACTIONS: dict[str, Callable[[dict[str, Any]], Any]] = {
     "cells": _cells,
     "pause": _pause,
     "resume": _resume,
+    "pause_task": _pause_task,
+    "resume_task": _resume_task,
     "quota": _quota,
     "share": _share,
     "priority": _priority,

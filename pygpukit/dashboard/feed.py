@@ -155,7 +155,7 @@ class Feed:
         told = {}
         cell_figures.measure_devices()
         for task in self._tasks()[-FACT_ROWS:]:
-            state = (task.phase, task.gpu_ns, task.launches, task.paced, task.priority, task.share_ppm)
+            state = (task.phase, task.paused, task.gpu_ns, task.launches, task.paced, task.priority, task.share_ppm)
             if self._told.get(task.number) != state:
                 changed.append(rows.task_row(task))
             told[task.number] = state

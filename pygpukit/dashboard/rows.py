@@ -21,6 +21,7 @@ def task_row(task: _core.TaskRecord) -> dict[str, Any]:
         "submittedNs": task.submitted_ns,
         "startedNs": task.started_ns,
         "finishedNs": task.finished_ns,
+        "paused": task.paused,
         "policy": task.policy,
         "priority": task.priority,
         "sharePpm": task.share_ppm,

@@ -44,6 +44,7 @@ _TASK_FIELDS = (
     "name",
     "phase",
     "reason",
+    "paused",
     "detail",
     "memory_bytes",
     "share_ppm",

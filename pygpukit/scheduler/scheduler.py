@@ -35,6 +35,7 @@ _RECORD_FIELDS = (
     "name",
     "phase",
     "reason",
+    "paused",
     "detail",
     "field",
     "error",
@@ -180,6 +181,20 @@ class Scheduler:
         self._desk.settle()
         return cancelled
 
+    def pause(self, task: Task | str) -> bool:
+        """Hold one unfinished task back until resume(); False when it was paused already.
+
+        One that waits is not admitted meanwhile and holds nobody back, one that is admitted gives back what it reserved
+        and waits, and one that runs is Suspended: it keeps its memory, its share and its dispatcher, what it launched
+        before runs to its end, and its next launch or copy waits. Deadlines go on, and close() waits for it, too.
+        Raises KeyError for an unknown task, and RuntimeError for one that has ended or runs in a worker process.
+        """
+        return self._changed(self.core.pause(units.parse_id(task)))
+
+    def resume(self, task: Task | str) -> bool:
+        """Let a paused task go on, at its old place; False when it was not paused. Raises as pause()."""
+        return self._changed(self.core.resume(units.parse_id(task)))
+
     # ---- changes under way ----
 
     def set_priority(self, task: Task | str, priority: SupportsIndex) -> None:
@@ -204,6 +219,11 @@ class Scheduler:
         share_ppm = units.parse_share(bandwidth)
         self.core.adjust(units.parse_id(task), share_ppm=share_ppm, share_limit_ppm=limit_ppm)
         self._adjusted()
+
+    def _changed(self, changed: bool) -> bool:
+        if changed:
+            self._adjusted()
+        return changed
 
     def _adjusted(self) -> None:
         """A change that no event tells of: dashboards look at the version."""
@@ -455,7 +475,8 @@ _adjustments = 0
 
 
 def adjustments() -> int:
-    """How often a priority, a share or a partition was changed so far, in whichever scheduler."""
+    """How often a priority, a share or a partition was changed so far, or a task paused or resumed, in whichever
+    scheduler."""
     return _adjustments
 
 

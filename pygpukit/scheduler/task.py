@@ -88,6 +88,11 @@ class Task:
         return self.record.reason
 
     @property
+    def paused(self) -> bool:
+        """True while pause() holds it back."""
+        return self.record.paused
+
+    @property
     def detail(self) -> dict[str, int | float]:
         """The numbers behind the reason that apply: asked, available, position, estimated_wait_ns, requeues,
         preemptions."""
@@ -155,6 +160,14 @@ class Task:
         partition of isolation "process" it ends with its worker."""
         return self._scheduler.cancel(self)
 
+    def pause(self) -> bool:
+        """Scheduler.pause() of it."""
+        return self._scheduler.pause(self)
+
+    def resume(self) -> bool:
+        """Scheduler.resume() of it."""
+        return self._scheduler.resume(self)
+
     def result(self, timeout: float | None = None) -> Any:
         """What the function returned; its work on the device is complete. Starts the dispatchers if need be.
 
@@ -193,6 +206,7 @@ class Task:
             phase=record.phase,
             state=TaskState(record.phase),
             reason=record.reason,
+            paused=record.paused,
             detail=record.detail,
             policy=record.policy,
             memory=record.memory_bytes,

@@ -36,7 +36,7 @@ class TaskState(Enum):
     QUEUED = "Queued"  # waits for memory, share or other tasks
     ADMITTED = "Admitted"  # has what it asked for and waits for a dispatcher
     RUNNING = "Running"
-    SUSPENDED = "Suspended"
+    SUSPENDED = "Suspended"  # runs, and is paused
     SUCCEEDED = "Succeeded"
     FAILED = "Failed"
     CANCELLED = "Cancelled"

@@ -29,7 +29,7 @@ def scheduler() -> Iterator[Scheduler]:
 
 def test_controls_are_those_that_exist() -> None:
     actions = ask("controls")["result"]["actions"]
-    assert actions == ["cancel", "pause", "resume", "quota", "share", "priority", "trim"]
+    assert actions == ["cancel", "pause", "resume", "pause_task", "resume_task", "quota", "share", "priority", "trim"]
     for action in actions:
         assert "unknown action" not in ask(action).get("error", "")
 
@@ -50,6 +50,24 @@ def test_pause_holds_tasks_back_and_returns_at_once(scheduler: Scheduler) -> Non
     assert waiting.record.phase == "Admitted"
     assert ask("resume")["result"]["resumed"] >= 1
     assert waiting.result() == 7
+
+
+def test_one_task_is_paused_and_goes_on(scheduler: Scheduler) -> None:
+    held, other = scheduler.submit(int, name="train"), scheduler.submit(int, name="serve")
+    assert ask("pause_task", task=held.id)["result"] == {"changed": True, "note": "train is paused"}
+    assert ask("pause_task", task=held.id)["result"] == {"changed": False, "note": "train was paused already"}
+    assert (held.paused, held.phase, other.paused, other.phase) == (True, "Queued", False, "Admitted")
+    [row] = [row for row in ask("snapshot")["result"]["tasks"] if row["id"] == held.id]
+    assert (row["paused"], row["reason"]) == (True, "WaitingForResume")
+    assert ask("resume_task", task=held.id)["result"] == {"changed": True, "note": "train goes on"}
+    assert ask("resume_task", task=held.id)["result"] == {"changed": False, "note": "train was not paused"}
+    assert (held.paused, held.phase) == (False, "Admitted")
+    held.cancel()
+    for action in ("pause_task", "resume_task"):
+        assert "has ended" in ask(action, task=held.id)["error"]
+        for bad in (None, 3, "nobody", "x" * 100_000, []):
+            answer = ask(action, task=bad)
+            assert answer["ok"] is False and len(answer["error"]) < 200, bad
 
 
 def test_quota_is_set_in_bytes_or_words() -> None:
@@ -124,6 +142,9 @@ def test_a_page_is_told_of_what_no_event_tells(scheduler: Scheduler, monkeypatch
     frame, _, _ = _core.telemetry_frame(0, _core.ring_head(), 0)
     list(page.follow(frame))
     assert list(page.follow(frame)) == [({"type": "frame"}, (frame,))], "nothing is new"
+    task.pause()
+    told = {content["type"]: content for content, _ in page.follow(frame)}
+    assert [row["paused"] for row in told["tasks"]["rows"] if row["id"] == task.id] == [True]
     scheduler.set_priority(task, 9)
     scheduler.create_partition("serving", memory="1MB", bandwidth=0.2)
     told = {content["type"]: content for content, _ in page.follow(frame)}

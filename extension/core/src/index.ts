@@ -2,7 +2,7 @@
 
 export { FrameError, decodeFrame, type Frame, type Gauges } from './frame.js';
 export { Kind, RecordBlock, RECORD_BYTES } from './records.js';
-export { PHASES, REASONS, Phase, isTerminal, type PhaseName } from './phases.js';
+export { PHASES, REASONS, Phase, WAITING_FOR_RESUME, isTerminal, type PhaseName } from './phases.js';
 export { parseSnapshot, type Snapshot, type TaskRow } from './snapshot.js';
 export { type CellFigures, type DeviceField, type DeviceSample, type Partition } from './messages.js';
 export { Shares } from './shares.js';

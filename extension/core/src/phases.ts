@@ -33,6 +33,9 @@ export function isTerminal(phase: number): boolean {
   return phase === Phase.Rejected || phase >= Phase.Succeeded;
 }
 
+/** Of a task that waits because it is paused; its facts tell when it is not any more. */
+export const WAITING_FOR_RESUME = 39;
+
 /** Reason codes to the sentence fragment that a reader needs. */
 export const REASONS: ReadonlyMap<number, string> = new Map([
   [1, 'exceeds the device'],
@@ -49,6 +52,8 @@ export const REASONS: ReadonlyMap<number, string> = new Map([
   [35, 'waiting for preemption'],
   [36, 'waiting for a dependency'],
   [37, 'waiting for the device'],
+  [38, 'waiting to run again'],
+  [39, 'paused'],
   [65, 'compile error'],
   [66, 'launch error'],
   [67, 'device error'],

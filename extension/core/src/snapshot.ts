@@ -19,6 +19,7 @@ export interface TaskRow {
   readonly finishedNs: number;
   /** The rest is what records do not carry; older kernels do not send it. */
   readonly id?: string;
+  readonly paused?: boolean;
   readonly policy?: string;
   readonly priority?: number;
   readonly sharePpm?: number;
@@ -45,6 +46,7 @@ export function isTaskRow(value: unknown): value is TaskRow {
     numbers.every((x) => typeof x === 'number') &&
     typeof row['name'] === 'string' &&
     typeof row['phase'] === 'string' &&
+    (row['paused'] === undefined || typeof row['paused'] === 'boolean') &&
     OPTIONAL_TEXTS.every((key) => row[key] === undefined || typeof row[key] === 'string') &&
     OPTIONAL_NUMBERS.every((key) => row[key] === undefined || Number.isFinite(row[key]))
   );

@@ -45,7 +45,7 @@ test('a busy kernel', async ({ browser }) => {
     await notebook.start(BUSY(BUSY_S));
     const latencies: number[] = [];
     for (let i = 0; i < PRESSES; i++) {
-      const button = view.getByRole('button', { name: i % 2 === 0 ? 'Pause' : 'Resume' });
+      const button = view.getByRole('button', { name: i % 2 === 0 ? 'Pause' : 'Resume', exact: true });
       latencies.push(
         await button.evaluate(async (node) => {
           const status = node.parentElement?.querySelector('.gk-control-status') as HTMLElement;

@@ -59,7 +59,7 @@ test('a control that nobody answers', async ({ page }) => {
   const waits: number[] = [];
   for (let i = 0; i < PRESSES; i++) {
     waits.push(
-      await page.getByRole('button', { name: 'Pause' }).evaluate(async (node) => {
+      await page.getByRole('button', { name: 'Pause', exact: true }).evaluate(async (node) => {
         const status = document.querySelector('.gk-control-status') as HTMLElement;
         const began = performance.now();
         (node as HTMLElement).click();

@@ -26,7 +26,7 @@ for (const name of ['memory', 'scheduler', 'device', 'cells'] as const satisfies
     test(`${name}, ${look}`, async ({ page }) => {
       await page.setViewportSize({ width, height: 900 });
       await page.emulateMedia({ colorScheme: scheme });
-      await mount(page, name, { controls: { actions: ['cancel', 'pause', 'resume', 'quota', 'share', 'priority', 'trim'] } });
+      await mount(page, name, { controls: { actions: ['cancel', 'pause', 'resume', 'pause_task', 'resume_task', 'quota', 'share', 'priority', 'trim'] } });
       await page.evaluate((dark) => (document.body.style.background = dark ? '#111' : '#fff'), scheme === 'dark');
       if (name === 'memory') for (const frame of scenario(500)) await sendFrame(page, frame);
       else await playTrace(page, TRACE);

@@ -10,7 +10,7 @@ import { scenario } from '../support/scenario.ts';
 
 const TRACE = join(import.meta.dirname, '../../../notebooks/data/dashboards.pgktrace');
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
-const CONTROLS = { actions: ['cancel', 'pause', 'resume', 'quota', 'share', 'priority', 'trim'] };
+const CONTROLS = { actions: ['cancel', 'pause', 'resume', 'pause_task', 'resume_task', 'quota', 'share', 'priority', 'trim'] };
 
 declare const axe: { run(where: string, options: RunOptions): Promise<AxeResults> };
 

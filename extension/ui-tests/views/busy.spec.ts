@@ -36,8 +36,8 @@ test('every view has data, the replayed ones too', async () => {
     }
   }
   await expect(panel('GPU device')).toContainText('it has no sensors');
-  await expect(panel('GPU scheduler').first().getByRole('button', { name: 'Pause' })).toBeVisible();
-  await expect(panel('GPU scheduler').last().getByRole('button', { name: 'Pause' })).toBeHidden(); // a replay
+  await expect(panel('GPU scheduler').first().getByRole('button', { name: 'Pause', exact: true })).toBeVisible();
+  await expect(panel('GPU scheduler').last().getByRole('button', { name: 'Pause', exact: true })).toBeHidden(); // a replay
 });
 
 test('executed cells carry badges', async () => {
@@ -50,13 +50,32 @@ test('a control acts while a cell is busy', async () => {
   const view = panel('GPU scheduler').first();
   await view.scrollIntoViewIfNeeded();
   await notebook.start(BUSY);
-  await view.getByRole('button', { name: 'Pause' }).click();
+  await view.getByRole('button', { name: 'Pause', exact: true }).click();
   await expect(view.locator('.gk-control-status')).toContainText('paused', { timeout: 3_000 });
   expect(await notebook.busy()).toBe(true);
-  await view.getByRole('button', { name: 'Resume' }).click();
+  await view.getByRole('button', { name: 'Resume', exact: true }).click();
   await expect(view.locator('.gk-control-status')).toHaveText('resumed', { timeout: 3_000 });
   expect(await notebook.busy()).toBe(true);
   expect(await notebook.finish()).toBe('');
+});
+
+test('a task is paused in its row while a cell is busy, and goes on', async () => {
+  test.skip(!(await notebook.subshells()), 'this kernel has no subshells');
+  const view = panel('GPU scheduler').first();
+  await view.scrollIntoViewIfNeeded();
+  await notebook.execute('import time; held = scheduler.submit(lambda: gp.ones(4).to_numpy().sum(), name="held", depends_on=scheduler.submit(time.sleep, 4))');
+  await notebook.start(BUSY);
+  const row = view.getByRole('button', { name: /^(Pause|Resume) held$/ });
+  await row.click();
+  await expect(view.locator('.gk-control-status')).toHaveText('held is paused', { timeout: 3_000 });
+  await expect(row).toHaveAccessibleName('Resume held');
+  await expect(view.locator('.gk-lane-states li').last()).toHaveText('Queued: paused');
+  expect(await notebook.busy()).toBe(true);
+  expect(await notebook.finish()).toBe('');
+  expect(await notebook.execute('print(held.phase, held.reason)')).toBe('Queued WaitingForResume\n');
+  await row.click();
+  await expect(view.locator('.gk-control-status')).toHaveText('held goes on', { timeout: 3_000 });
+  expect(await notebook.execute('print(held.result(30))')).toBe('4.0\n');
 });
 
 test('without subshells a control says that it waits, and acts when the cell ends', async () => {
@@ -65,11 +84,11 @@ test('without subshells a control says that it waits, and acts when the cell end
   const status = view.locator('.gk-control-status');
   await view.scrollIntoViewIfNeeded();
   await notebook.start(BUSY);
-  await view.getByRole('button', { name: 'Pause' }).click();
+  await view.getByRole('button', { name: 'Pause', exact: true }).click();
   await expect(status).toHaveText('Pause: queued until the running cell ends', { timeout: 3_000 });
   expect(await notebook.busy()).toBe(true);
   expect(await notebook.finish()).toBe('');
   await expect(status).toContainText('paused', { timeout: 3_000 });
-  await view.getByRole('button', { name: 'Resume' }).click();
+  await view.getByRole('button', { name: 'Resume', exact: true }).click();
   await expect(status).toHaveText('resumed', { timeout: 3_000 });
 });

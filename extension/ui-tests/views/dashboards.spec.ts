@@ -8,7 +8,7 @@ import { type ModuleName, mount, playTrace, sendFrame, sendMessage } from '../su
 const TRACE = join(import.meta.dirname, '../../../notebooks/data/dashboards.pgktrace');
 const MiB = 2 ** 20;
 const BASE = 0x7f00_0000_0000;
-const CONTROLS = { actions: ['cancel', 'pause', 'resume', 'quota', 'share', 'priority', 'trim'] };
+const CONTROLS = { actions: ['cancel', 'pause', 'resume', 'pause_task', 'resume_task', 'quota', 'share', 'priority', 'trim'] };
 const panel = (page: Page) => page.locator('.gk-panel');
 const data = async (page: Page, key: string): Promise<number> => Number(await page.locator('[data-span-ns]').getAttribute(`data-${key}`));
 
@@ -18,7 +18,7 @@ test.beforeEach(({ page }) => {
   });
 });
 
-/** Three tasks of two tenants: one waits for memory, one runs, one was evicted; with their facts. */
+/** Three tasks of two tenants: one waits for memory, one runs, one that ran is paused; with their facts. */
 async function threeTasks(page: Page): Promise<void> {
   const names: [number, string][] = [[1, 'train'], [2, 'serve']];
   const task = (t: number, a: number, name: number, from: number, to: number, c = 0) => ({ kind: 32, t, a, name, b: from * 256 + to, c });
@@ -93,12 +93,12 @@ test('Gantt: hover and keys read a task, its reason and its numbers', async ({ p
   await expect(tip).toContainText('asked 100, available 7');
   await page.locator('.gk-gantt canvas').focus();
   await page.keyboard.press('ArrowDown');
-  await expect(tip).toContainText('Evicted');
+  await expect(tip).toContainText('Paused');
   await page.keyboard.press('Escape');
   await expect(tip).toBeHidden();
 });
 
-test('Gantt: running, queued, throttled and evicted look different, and running by class', async ({ page }) => {
+test('Gantt: running, queued, throttled and paused look different, and running by class', async ({ page }) => {
   await mount(page, 'scheduler');
   await threeTasks(page);
   await sendMessage(page, { type: 'tasks', tNs: 3.5e9, rows: [{ number: 1, id: 'id1', name: 'train', phase: 'Running', policy: 'Guaranteed', submittedNs: 1e9, startedNs: 1.1e9, finishedNs: 0, paced: 9 }] });
@@ -114,14 +114,14 @@ test('Gantt: running, queued, throttled and evicted look different, and running 
       const { data } = canvas.getContext('2d')!.getImageData(left, 26 * row + 13, right - left, 1);
       return [...new Set(Array.from({ length: data.length / 4 }, (_, i) => [...data.slice(4 * i, 4 * i + 3)].join()))];
     };
-    return { running: colours(0, 1.5e9, 2.5e9), throttled: colours(0, 3.05e9, 3.45e9), queued: colours(1, 1.5e9, 2.5e9), evicted: colours(2, 2.2e9, 3e9) };
+    return { running: colours(0, 1.5e9, 2.5e9), throttled: colours(0, 3.05e9, 3.45e9), queued: colours(1, 1.5e9, 2.5e9), paused: colours(2, 2.2e9, 3e9) };
   });
   expect(seen.running).toHaveLength(1);
   expect(seen.queued).toHaveLength(1);
   expect(seen.throttled.length).toBeGreaterThan(1);
-  expect(seen.evicted.length).toBeGreaterThan(1);
+  expect(seen.paused.length).toBeGreaterThan(1);
   expect(seen.throttled).toContain(seen.running[0]);
-  expect(seen.evicted).not.toContain(seen.running[0]);
+  expect(seen.paused).not.toContain(seen.running[0]);
   expect(seen.running).not.toEqual(seen.queued);
 });
 
@@ -163,7 +163,7 @@ test('scheduler: shares, latencies and log are tables too', async ({ page }) => 
 test('controls: drawn where the kernel has the operation, and only there', async ({ page }) => {
   await mount(page, 'scheduler', { controls: { actions: ['pause'] } });
   await threeTasks(page);
-  await expect(page.getByRole('button', { name: 'Pause' })).toBeVisible();
+  await expect(page.getByRole('button', { name: 'Pause' })).toBeVisible(); // and none in the rows
   await expect(page.getByRole('button', { name: 'Resume' })).toBeHidden();
   await mount(page, 'scheduler', { controls: 'this is a replay: there is nothing to control' });
   await threeTasks(page);
@@ -174,7 +174,7 @@ test('controls: a press is a request, its answer is text, a busy kernel reads qu
   await mount(page, 'scheduler', { controls: CONTROLS, pause: { note: 'paused now' }, cancel: 'no task' });
   await threeTasks(page);
   const status = page.locator('.gk-control-status');
-  await page.getByRole('button', { name: 'Pause' }).click();
+  await page.getByRole('button', { name: 'Pause', exact: true }).click();
   await expect(status).toHaveText('paused now');
   const cancel = page.getByRole('button', { name: 'Cancel the chosen task' });
   await expect(cancel).toBeDisabled();
@@ -183,9 +183,45 @@ test('controls: a press is a request, its answer is text, a busy kernel reads qu
   await cancel.click();
   await expect(status).toHaveText('Cancel the chosen task: no task');
   expect((await page.evaluate(() => window.requests)).at(-1)).toMatchObject({ action: 'cancel', args: { task: 'id1' } });
-  await page.getByRole('button', { name: 'Resume' }).click(); // never answered
+  await page.getByRole('button', { name: 'Resume', exact: true }).click(); // never answered
   await expect(status).toHaveText('Resume: queued until the running cell ends', { timeout: 1_000 });
   await expect(status).toHaveAttribute('data-state', 'queued');
+});
+
+test('controls: each task that has not ended is paused and resumed in its row, by keyboard alone', async ({ page }) => {
+  await mount(page, 'scheduler', { controls: CONTROLS, pause_task: { note: 'serve is paused' }, resume_task: { note: 'train goes on' } });
+  await threeTasks(page);
+  const status = page.locator('.gk-control-status');
+  const states = page.locator('.gk-lane-states li');
+  const buttons = page.locator('.gk-row-button');
+  await expect(states).toHaveText([/^Running/, 'Queued: waiting for memory', 'Paused']);
+  await expect(buttons.nth(1)).toHaveAccessibleName('Pause serve');
+  await page.locator('.gk-gantt canvas').focus();
+  for (const name of ['Pause train', 'Pause serve', 'Resume train']) {
+    await page.keyboard.press('Tab');
+    await expect(page.locator(':focus')).toHaveAccessibleName(name);
+  }
+  await page.keyboard.press('Enter');
+  await expect(status).toHaveText('train goes on');
+  await page.keyboard.press('Shift+Tab');
+  await page.keyboard.press(' ');
+  await expect(status).toHaveText('serve is paused');
+  expect((await page.evaluate(() => window.requests)).slice(-2)).toMatchObject([
+    { action: 'resume_task', args: { task: 'id3' } },
+    { action: 'pause_task', args: { task: 'id2' } },
+  ]);
+  const row = { number: 2, id: 'id2', name: 'serve', phase: 'Queued', submittedNs: 1e9, startedNs: 0, finishedNs: 0 };
+  await sendMessage(page, { type: 'tasks', tNs: 3.2e9, rows: [{ ...row, paused: true }] });
+  await expect(states.nth(1)).toHaveText('Queued: paused');
+  await expect(states.nth(1)).toHaveAttribute('data-paused', 'true');
+  await expect(page.locator(':focus')).toHaveAccessibleName('Resume serve');
+  // While the focus is in a row, tasks that come do not put another in its place.
+  const records = Array.from({ length: 20 }, (_, n) => ({ kind: 32, t: 3.5e9, a: 10 + n, name: 1, b: 2 }));
+  await sendFrame(page, encodeFrame(8, 4e9, { records }));
+  await expect(panel(page)).toHaveAttribute('data-tasks', '23');
+  await expect(page.locator(':focus')).toHaveAccessibleName('Resume serve');
+  await page.locator('.gk-gantt canvas').focus();
+  await expect(buttons.first()).toBeHidden(); // the newest rows, of which no facts are known yet
 });
 
 test('controls: priority and share of the chosen task, by keyboard alone', async ({ page }) => {

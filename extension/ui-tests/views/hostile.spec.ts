@@ -78,13 +78,13 @@ for (const name of ['memory', 'scheduler', 'device', 'cells'] as const satisfies
     page.on('request', (request) => !/^(about|blob|data):/.test(request.url()) && surprises.push(request.url()));
     let usual: string[] = [];
     for (const text of ['a name', ...CORPUS]) {
-      const actions = ['cancel', 'pause', 'quota', 'share', 'priority', 'trim'];
+      const actions = ['cancel', 'pause', 'pause_task', 'resume_task', 'quota', 'share', 'priority', 'trim'];
       await mount(page, name, { controls: { actions: [...actions, text] }, pause: { note: text }, trim: text });
       await tell(page, text);
       await expect.poll(() => page.locator('.gk-device').textContent()).toBe(text);
       await page.evaluate(() => document.querySelectorAll('details').forEach((details) => (details.open = true)));
       for (const press of ['Pause', 'Release cached memory']) {
-        const button = page.getByRole('button', { name: press });
+        const button = page.getByRole('button', { name: press, exact: true });
         if (!(await button.isVisible())) continue;
         await button.click();
         await expect(page.locator('.gk-control-status')).toContainText(text.trim());

@@ -74,6 +74,11 @@ export class Controls {
     return this.available.includes(action);
   }
 
+  /** As a press of a button that stands elsewhere. */
+  press(action: string, text: string, args: Readonly<Record<string, unknown>>): void {
+    void this.act(action, text, args);
+  }
+
   private place(action: string, element: HTMLElement): void {
     element.hidden = true;
     element.dataset['action'] = action;

@@ -1,8 +1,8 @@
 // Rows of the Gantt: the tasks that a window may show are found by halving, and none that it shows is left out.
 
 import { describe, expect, it } from 'vitest';
-import { Phase, Store, isTerminal } from '@pygpukit/core';
-import { GROUPINGS, beginNs, layoutRows, untilNs, visibleTasks } from '../src/scheduler/lanes.js';
+import { Phase, Store, type Task, WAITING_FOR_RESUME, isTerminal } from '@pygpukit/core';
+import { GROUPINGS, beginNs, isPaused, layoutRows, stateText, untilNs, visibleTasks } from '../src/scheduler/lanes.js';
 
 const NOW_NS = 1e6;
 
@@ -43,5 +43,34 @@ describe('visibleTasks', () => {
     for (let n = 0; n < 1000; n++) addTask(store, n + 1, 'train', 100 * n, 100 * n + 90);
     const [row] = layoutRows(store, 'tenant');
     expect(visibleTasks(row!, { fromNs: 50_000, toNs: 50_350 }).map(({ number }) => number)).toEqual([501, 502, 503, 504]);
+  });
+});
+
+describe('stateText', () => {
+  const row = { number: 1, name: 'fit', phase: 'Queued', submittedNs: 0, startedNs: 0, finishedNs: 0 };
+  const task = (phase: number, reason: number, paused?: boolean): Task => {
+    const facts = paused === undefined ? null : { ...row, paused };
+    return { number: 1, name: 'fit', phase, reason, spans: [], stream: 0, facts, throttled: [] };
+  };
+
+  it('tells a pause from every other wait, and from the run before it', () => {
+    const shown: [Task, string, boolean][] = [
+      [task(Phase.Suspended, 0), 'Paused', true],
+      [task(Phase.Queued, 33, true), 'Queued: paused', true],
+      [task(Phase.Queued, WAITING_FOR_RESUME), 'Queued: paused', true], // before the facts come
+      [task(Phase.Queued, WAITING_FOR_RESUME, false), 'Queued', false], // resumed since: no record says so
+      [task(Phase.Queued, 33, false), 'Queued: waiting for memory', false],
+      [task(Phase.Running, 0, true), 'Running 0 ns', false], // facts of before its end
+      [task(Phase.Cancelled, 0, true), 'Cancelled', false],
+    ];
+    for (const [each, text, paused] of shown) {
+      expect([stateText(each, 0).replace(/ 0.*/, ' 0 ns'), isPaused(each)]).toEqual([text, paused]);
+    }
+  });
+
+  it('leaves out rows whose pause is no truth value', () => {
+    const store = new Store();
+    store.receive({ type: 'tasks', tNs: 1, rows: [{ ...row, paused: 'yes' }, { ...row, number: 2, paused: true }] }, []);
+    expect([store.tasks.all.map(({ number }) => number), store.dropped]).toEqual([[2], 1]);
   });
 });

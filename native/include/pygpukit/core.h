@@ -109,7 +109,8 @@ typedef struct pk_command {
   pk_status (*issue_part)(void *kept, const uint32_t first[3], const uint32_t extent[3]);
   void (*want_parts)(void *kept);
 } pk_command;
-/* STOPPED: the context's task was cancelled or expired, the work must not happen. FULL: wait, then submit again.
+/* STOPPED: the context's task was cancelled or expired, the work must not happen. FULL: the task's line is full, or it
+ * is paused: wait, then submit again.
  * INTERRUPTED: a signal handler raised meanwhile (C++ only). */
 enum { PK_GATE_STOPPED = -1, PK_GATE_FULL = -2, PK_GATE_INTERRUPTED = -3 };
 #define PK_ANY_STREAM UINT64_MAX
@@ -118,7 +119,9 @@ enum { PK_GATE_STOPPED = -1, PK_GATE_FULL = -2, PK_GATE_INTERRUPTED = -3 };
 int32_t pk_gate_submit(uint64_t context, const pk_gate_work *work, const pk_command *command);
 /* Waits until it makes sense to submit again, at most so long. Call without the GIL. */
 void pk_gate_wait(uint64_t context, const pk_gate_work *work, uint64_t timeout_ns);
-int32_t pk_gate_stopped(uint64_t context);
+/* For work of the context that does not pass the gate: PK_OK when it may happen, STOPPED, or FULL when the task is
+ * still paused after so long; call without the GIL when that is more than 0. */
+int32_t pk_gate_enter(uint64_t context, uint64_t timeout_ns);
 /* Work of the context that did not pass the gate was done: so long it had the device, or the host in its stead. */
 void pk_gate_note(uint64_t context, int32_t device, uint64_t stream, uint64_t ns);
 /* A stream was made for the multiprocessors of a partition: its work passes a gate of their own, not that of the rest

@@ -333,6 +333,43 @@ fn step_until_idle(gate: &Gate, driver: &SimDriver) {
 }
 
 #[test]
+fn a_paused_task_waits_at_the_gate_and_slows_nobody() {
+    let driver = Arc::new(SimDriver::new(SimConfig::default()));
+    let gate = Gate::new(driver.clone(), driver.clone(), Settings::default(), &DEFERRED);
+    let [paused, other] = [context(1, 500_000), context(2, 500_000)];
+    assert_eq!(submit(&gate, &driver, &other, US, false), Submitted::Issued);
+    assert_eq!(submit(&gate, &driver, &paused, US, false), Submitted::Deferred);
+    paused.set_paused(true);
+    assert_eq!(submit(&gate, &driver, &paused, US, false), Submitted::Full);
+    step_until_idle(&gate, &driver);
+    assert_eq!(paused.launches(), 1, "what it launched before goes on");
+    driver.advance_ns(Settings::default().alone_ns + 1);
+    for _ in 0..10 {
+        assert_eq!(submit(&gate, &driver, &paused, US, false), Submitted::Full);
+        assert!(!gate.wait_for_room(&paused, 1, 1));
+        assert_eq!(
+            submit(&gate, &driver, &other, US, false),
+            Submitted::Issued,
+            "as if it were alone"
+        );
+        driver.advance_ns(MS);
+    }
+    const FOREVER: u64 = 3_600_000_000_000;
+    std::thread::scope(|scope| {
+        let waits = scope.spawn(|| gate.wait_for_room(&paused, 1, FOREVER));
+        paused.set_paused(false);
+        assert!(waits.join().unwrap());
+    });
+    paused.set_paused(true);
+    std::thread::scope(|scope| {
+        let waits = scope.spawn(|| gate.wait_for_room(&paused, 1, FOREVER));
+        paused.stop();
+        assert!(waits.join().unwrap());
+    });
+    assert_eq!(submit(&gate, &driver, &paused, US, false), Submitted::Stopped);
+}
+
+#[test]
 fn a_refusal_is_told_once_and_drops_what_came_after() {
     let (driver, gate, contexts) = contended();
     let refused = &contexts[0];

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use pygpukit_core::scheduler::{
-    edge, Change, Config, Outcome, Phase, Policy, Reason, Retry, TaskSpec, TaskTable, Transition,
+    edge, Change, Config, Outcome, Phase, Policy, Reason, Retry, TaskError, TaskSpec, TaskTable, Transition,
 };
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -43,7 +43,7 @@ enum Op {
     Requeue {
         who: u8,
     },
-    Suspend {
+    Pause {
         who: u8,
     },
     Resume {
@@ -102,8 +102,8 @@ fn op() -> impl Strategy<Value = Op> {
             .prop_map(|(who, how)| Op::Finish { who, how }),
         1 => (0u8..20).prop_map(|who| Op::Cancel { who }),
         1 => (0u8..8).prop_map(|who| Op::Requeue { who }),
-        1 => (0u8..8).prop_map(|who| Op::Suspend { who }),
-        1 => (0u8..8).prop_map(|who| Op::Resume { who }),
+        2 => (0u8..20).prop_map(|who| Op::Pause { who }),
+        2 => (0u8..20).prop_map(|who| Op::Resume { who }),
         2 => adjust(),
         2 => (0u8..30).prop_map(|ms| Op::Wait { ms }),
     ]
@@ -114,10 +114,18 @@ struct Entry {
     depends: Vec<usize>,
     phase: Phase,
     occupied: bool,
+    paused: bool,
     held_until: u64,
     requeues: u32,
     retries: u32,
     lost: bool,
+}
+
+impl Entry {
+    /// A dispatcher is inside, and it has not ended.
+    fn runs(&self) -> bool {
+        matches!(self.phase, Phase::Running | Phase::Suspended)
+    }
 }
 
 /// The rules, written down a second time and as plainly as possible. Task i has the id "i".
@@ -171,7 +179,7 @@ impl Model {
             let task = &self.tasks[i];
             last = Some((Reverse(task.spec.priority), i));
             let met = task.depends.iter().all(|&d| self.tasks[d].phase == Phase::Succeeded);
-            if !met || task.held_until > now {
+            if !met || task.paused || task.held_until > now {
                 continue;
             }
             if task.spec.reservation().is_empty() || (!blocked && (self.lacks(i, &[]).is_none() || self.preempt(i))) {
@@ -281,6 +289,7 @@ impl Model {
             depends,
             phase,
             occupied: false,
+            paused: false,
             held_until: 0,
             requeues: 0,
             retries: 0,
@@ -402,14 +411,14 @@ impl Run {
                 let ended = self.table.finish(&i.to_string(), outcome, now).unwrap();
                 let task = &mut self.model.tasks[i];
                 task.occupied = false;
-                if *how == Ending::Lost && task.phase == Phase::Running && task.spec.idempotent && !task.lost {
+                if *how == Ending::Lost && task.runs() && task.spec.idempotent && !task.lost {
                     (task.phase, task.lost) = (Phase::Queued, true);
                     (task.held_until, task.requeues) = (now + 10 * MS, task.requeues + 1);
                     assert_eq!(ended, Phase::Queued);
                     return self.check(op);
                 }
                 let ok = *how == Ending::Ok;
-                let again = !ok && task.phase == Phase::Running && task.retries < task.spec.retry.retries;
+                let again = !ok && task.runs() && task.retries < task.spec.retry.retries;
                 if again {
                     task.phase = Phase::Queued;
                     task.held_until = now + ((10 * MS) << task.retries);
@@ -433,7 +442,7 @@ impl Run {
             Op::Requeue { who } => {
                 let Some(i) = self.pick(*who, false) else { return };
                 let task = &mut self.model.tasks[i];
-                let may = task.phase == Phase::Admitted || (task.phase == Phase::Running && task.spec.idempotent);
+                let may = task.phase == Phase::Admitted || (task.runs() && task.spec.idempotent);
                 assert_eq!(
                     self.table
                         .requeue(&i.to_string(), Reason::WaitingForDevice, now)
@@ -446,8 +455,8 @@ impl Run {
                     task.requeues += 1;
                 }
             }
-            Op::Suspend { who } => self.switch(*who, Phase::Running, Phase::Suspended),
-            Op::Resume { who } => self.switch(*who, Phase::Suspended, Phase::Running),
+            Op::Pause { who } => self.pause(*who, true),
+            Op::Resume { who } => self.pause(*who, false),
             Op::Adjust { who, priority, share } => {
                 let Some(i) = self.pick(*who, false) else { return };
                 let change = Change {
@@ -477,25 +486,40 @@ impl Run {
         assert_eq!(stats.available_memory + stats.reserved_memory, MEMORY);
     }
 
-    fn switch(&mut self, who: u8, from: Phase, to: Phase) {
-        let Some(i) = self.pick(who, true) else { return };
+    fn pause(&mut self, who: u8, paused: bool) {
+        let Some(i) = self.pick(who, false) else { return };
+        self.set_paused(i, paused);
+    }
+
+    fn set_paused(&mut self, i: usize, paused: bool) {
         let (id, task) = (i.to_string(), &mut self.model.tasks[i]);
-        let may = task.phase == from;
-        let done = if to == Phase::Suspended {
-            self.table.suspend(&id, self.now)
+        let done = if paused {
+            self.table.pause(&id, self.now)
         } else {
             self.table.resume(&id, self.now)
         };
-        assert_eq!(done.is_ok(), may);
-        if may {
-            task.phase = to;
+        if task.phase.is_terminal() {
+            assert!(matches!(done, Err(TaskError::Ended { .. })));
+            return;
         }
+        assert_eq!(done, Ok(task.paused != paused));
+        task.paused = paused;
+        task.phase = match (task.phase, paused) {
+            (Phase::Running, true) => Phase::Suspended,
+            (Phase::Admitted, true) => Phase::Queued,
+            (Phase::Suspended, false) => Phase::Running,
+            (phase, _) => phase,
+        };
     }
 
     fn compare(&mut self) {
         self.table.audit().unwrap();
         for (record, entry) in self.table.snapshot(self.now).iter().zip(&self.model.tasks) {
             assert_eq!(record.phase, entry.phase, "task {}", record.id);
+            let paused = entry.paused && !entry.phase.is_terminal();
+            assert_eq!(record.paused, paused, "task {}", record.id);
+            let waits = paused && entry.phase == Phase::Queued;
+            assert_eq!(record.reason == Reason::WaitingForResume, waits, "task {}", record.id);
             let spec = &entry.spec;
             let asked = (record.priority, record.share_ppm, record.policy);
             assert_eq!(
@@ -510,9 +534,12 @@ impl Run {
 
     /// Lets everything end, then checks the log as a whole.
     fn drain(mut self) -> Log {
+        for i in 0..self.model.tasks.len() {
+            self.set_paused(i, false);
+            self.model.advance(self.now);
+        }
         for _ in 0..10_000 {
             self.apply(&Op::Wait { ms: 255 });
-            self.apply(&Op::Resume { who: 0 });
             while self.pick(0, true).is_some() {
                 self.apply(&Op::Finish {
                     who: 0,

@@ -248,6 +248,7 @@ fn a_hundred_thousand_tasks_end_once_each() {
         (Phase::Suspended, Phase::Failed),
         (Phase::Suspended, Phase::Cancelled),
         (Phase::Suspended, Phase::Expired),
+        (Phase::Suspended, Phase::Queued),
         (Phase::Admitted, Phase::Failed),
     ];
     for edge in pygpukit_core::scheduler::EDGES {

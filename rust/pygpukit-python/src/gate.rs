@@ -7,6 +7,7 @@ use std::ffi::{c_char, c_void, CString};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use pygpukit_core::clock::MonotonicClock;
 use pygpukit_core::driver::{DriverError, DriverResult};
@@ -290,20 +291,28 @@ pub unsafe extern "C" fn pk_gate_wait(context: u64, work: *const WorkIn, timeout
     }
 }
 
-/// Whether the context's task was cancelled or expired.
+/// Whether work of the context that does not pass the gate may happen now: as `pk_gate_submit`. Waits for that at most so long.
 ///
 /// # Safety
 /// `context` is a handle from `SchedulerCore.enter()` whose task is not finished.
 #[no_mangle]
-pub unsafe extern "C" fn pk_gate_stopped(context: u64) -> i32 {
+pub unsafe extern "C" fn pk_gate_enter(context: u64, timeout_ns: u64) -> i32 {
     // SAFETY: the contract above.
-    i32::from(unsafe { (*(context as *const TaskContext)).stopped() })
+    let context = unsafe { context_at(context) };
+    if timeout_ns > 0 {
+        context.wait_while_held(Duration::from_nanos(timeout_ns));
+    }
+    match (context.stopped(), context.paused()) {
+        (true, _) => STOPPED,
+        (_, true) => FULL,
+        _ => 0,
+    }
 }
 
 /// Work that did not pass the gate was done.
 ///
 /// # Safety
-/// As `pk_gate_stopped`.
+/// As `pk_gate_enter`.
 #[no_mangle]
 pub unsafe extern "C" fn pk_gate_note(context: u64, device: i32, stream: u64, ns: u64) {
     // SAFETY: the contract above.

@@ -57,6 +57,10 @@ impl TaskRecord {
         self.0.reason.name()
     }
     #[getter]
+    fn paused(&self) -> bool {
+        self.0.paused
+    }
+    #[getter]
     fn detail<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let fields = PyDict::new(py);
         for (name, value) in self.0.detail.fields() {
@@ -380,6 +384,17 @@ impl SchedulerCore {
 
     fn cancel(&self, id: &str) -> PyResult<bool> {
         self.scheduler.cancel(id).map_err(task_error)
+    }
+
+    /// Holds an unfinished task back until resume(); false when it was paused already. KeyError for an unknown one, RuntimeError for
+    /// one that has ended or runs in a worker process.
+    fn pause(&self, id: &str) -> PyResult<bool> {
+        self.scheduler.pause(id).map_err(task_error)
+    }
+
+    /// False when it was not paused. Errors as pause().
+    fn resume(&self, id: &str) -> PyResult<bool> {
+        self.scheduler.resume(id).map_err(task_error)
     }
 
     /// Changes an unfinished task; None = as it is. KeyError for an unknown one, RuntimeError for one that has ended,

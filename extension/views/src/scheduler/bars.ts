@@ -123,7 +123,7 @@ function drawTask(
   }
 }
 
-/** Waiting is thin, running is full, evicted is hollow and hatched: the eye finds the work. */
+/** Waiting is thin, running is full, paused is hollow and hatched: the eye finds the work. */
 function drawSpan(context: CanvasRenderingContext2D, theme: Theme, phase: number, left: number, top: number, width: number): void {
   if (phase === Phase.Running) {
     context.fillRect(left, top, width, BAR_HEIGHT);

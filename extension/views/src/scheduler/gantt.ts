@@ -5,7 +5,7 @@ import { el, setData, setLabel, setText, syncRows } from '../dom.js';
 import { Pane } from '../pane.js';
 import { type Theme } from '../theme.js';
 import { AXIS_HEIGHT, ROW_HEIGHT, drawAxis, drawRow } from './bars.js';
-import { GROUPINGS, type Grouping, type Row, type Window, beginNs, extent, layoutRows, pickWindow, stateText, taskLines, untilNs, visibleTasks } from './lanes.js';
+import { GROUPINGS, type Grouping, type Row, type Window, beginNs, extent, layoutRows, isPaused, pickWindow, stateText, taskLines, untilNs, visibleTasks } from './lanes.js';
 
 const VISIBLE_ROWS = 10;
 const ZOOM_STEP = 1.5;
@@ -13,6 +13,13 @@ const MIN_SPAN_NS = 1e4;
 const PAN_PART = 0.2;
 /** A press that moves less than this is a click. */
 const CLICK_PX = 4;
+
+/** What a button in a task's row does, and what it is called. */
+export interface Press {
+  readonly action: string;
+  readonly text: string;
+  press(): void;
+}
 
 export class Gantt {
   readonly element: HTMLElement;
@@ -38,11 +45,13 @@ export class Gantt {
   constructor(
     private readonly store: Store,
     private readonly redraw: () => void,
+    private readonly pressOf: (task: Task) => Press | null,
   ) {
     this.pane = new Pane('Task phases over time. Arrow keys move, plus and minus zoom, Enter chooses.', ROW_HEIGHT + AXIS_HEIGHT, redraw);
     this.tip.setAttribute('role', 'status');
     this.tip.hidden = true;
     this.listen(this.pane.canvas);
+    this.keepRowsWhileFocused();
     const picture = el('div', 'gk-gantt-picture', this.pane.canvas, this.tip);
     this.element = el('div', '', this.toolbar(), el('div', 'gk-gantt', this.names, picture, this.states));
   }
@@ -101,15 +110,40 @@ export class Gantt {
 
   private drawLabels(rows: readonly Row[]): void {
     const { store } = this;
-    const makeRow = (): HTMLLIElement => el('li');
-    syncRows(this.names, rows, makeRow, (item, { label }) => {
+    const makeName = (): HTMLLIElement => el('li');
+    syncRows(this.names, rows, makeName, (item, { label }) => {
       setLabel(item, label);
     });
-    syncRows(this.states, rows, makeRow, (item, { tasks }) => {
-      const task = tasks.at(-1);
-      const text = !task ? '' : tasks.length === 1 ? stateText(task, store.timeNs) : `${tasks.length} tasks`;
-      setLabel(item, text);
-      setData(item, { phase: tasks.length === 1 ? (task?.phase ?? '') : '' });
+    syncRows(this.states, rows, makeState, (item, { tasks }) => {
+      const [state, button] = item.children as unknown as [HTMLElement, HTMLButtonElement];
+      const task = tasks.length === 1 ? tasks[0] : undefined;
+      setLabel(state, task ? stateText(task, store.timeNs) : `${tasks.length} tasks`);
+      setData(item, { phase: task?.phase ?? '', paused: String(task !== undefined && isPaused(task)) });
+      this.drawButton(button, task);
+    });
+  }
+
+  private drawButton(button: HTMLButtonElement, task: Task | undefined): void {
+    const press = task ? this.pressOf(task) : null;
+    button.hidden = !press;
+    button.onclick = press && (() => press.press());
+    if (!press || button.title === press.text) return;
+    button.title = press.text;
+    button.setAttribute('aria-label', press.text);
+    setData(button, { action: press.action });
+  }
+
+  /** Rows stay where they are while a button among them has the focus, so that a press is for the task that was meant. */
+  private keepRowsWhileFocused(): void {
+    let follows = false;
+    this.states.addEventListener('focusin', () => {
+      follows ||= this.firstRow === null;
+      this.firstRow ??= this.first;
+    });
+    this.states.addEventListener('focusout', () => {
+      if (follows) this.firstRow = null;
+      follows = false;
+      this.redraw();
     });
   }
 
@@ -263,4 +297,12 @@ export class Gantt {
     this.tip.style.left = `${Math.min(Math.max(start * width + half, half), Math.max(half, width - half))}px`;
     this.tip.style.top = `${(row + 1) * ROW_HEIGHT + 2}px`;
   }
+}
+
+/** A state in words, and room for a button. */
+function makeState(): HTMLLIElement {
+  const button = el('button', 'gk-row-button');
+  button.type = 'button';
+  button.hidden = true;
+  return el('li', '', el('span'), button);
 }

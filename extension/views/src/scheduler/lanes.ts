@@ -1,6 +1,6 @@
 // Which rows the Gantt has, over which stretch of time it shows them, and how a task's state reads.
 
-import { PHASES, Phase, REASONS, type Store, type Task, format, isTerminal } from '@pygpukit/core';
+import { PHASES, Phase, REASONS, type Store, type Task, WAITING_FOR_RESUME, format, isTerminal } from '@pygpukit/core';
 
 const MAX_SPAN_NS = 60e9;
 const MIN_SPAN_NS = 2e9;
@@ -120,10 +120,22 @@ function spanNs(task: Task, nowNs: number, belongs: (phase: number) => boolean):
   return sum;
 }
 
-/** "Running 1.2 s", "Queued: waiting for memory", "Evicted", "Succeeded in 340.0 ms". */
+/** Held back until it is resumed: one that runs is Suspended, of one that waits its facts tell, or until they come its reason. */
+export function isPaused({ phase, reason, facts }: Task): boolean {
+  if (phase !== Phase.Queued) return phase === Phase.Suspended;
+  return facts?.paused ?? reason === WAITING_FOR_RESUME;
+}
+
+/** The reason as a fragment, "" where there is none: that of a pause ends with it, though no record says so. */
+export function reasonText(task: Task): string {
+  if (task.phase === Phase.Queued && isPaused(task)) return REASONS.get(WAITING_FOR_RESUME) ?? '';
+  return task.reason === WAITING_FOR_RESUME ? '' : (REASONS.get(task.reason) ?? '');
+}
+
+/** "Running 1.2 s", "Queued: waiting for memory", "Paused", "Succeeded in 340.0 ms". */
 export function stateText(task: Task, nowNs: number): string {
-  const phase = task.phase === Phase.Suspended ? 'Evicted' : (PHASES[task.phase] ?? '');
-  const reason = REASONS.get(task.reason);
+  const phase = task.phase === Phase.Suspended ? 'Paused' : (PHASES[task.phase] ?? '');
+  const reason = reasonText(task);
   if (reason) return `${phase}: ${reason}`;
   if (task.phase === Phase.Running) {
     const held = task.throttled.some(({ endNs }) => endNs >= nowNs) ? ', throttled' : '';

@@ -8,8 +8,8 @@ import { Pane } from '../pane.js';
 import { Panel } from '../panel.js';
 import { Table } from '../table.js';
 import { TIMELINE_HEIGHT, drawTimeline } from '../timeline.js';
-import { Gantt } from './gantt.js';
-import { ranNs, stateText, waitedNs } from './lanes.js';
+import { Gantt, type Press } from './gantt.js';
+import { isPaused, ranNs, reasonText, stateText, waitedNs } from './lanes.js';
 import { LatencyChart } from './latency.js';
 import { PartitionChoice } from './partitions.js';
 import { ShareChart } from './shares.js';
@@ -49,14 +49,14 @@ export class SchedulerView extends Panel {
 
   constructor(host: HTMLElement, store: Store, channel: Channel) {
     super(host, store, 'GPU scheduler');
-    this.gantt = new Gantt(store, this.scheduleGantt);
+    this.controls = new Controls(channel, 'Scheduler controls');
+    this.gantt = new Gantt(store, this.scheduleGantt, (task) => this.pausing(task));
     this.shares = new ShareChart(store, this.schedule);
     this.latency = new LatencyChart(store, this.schedule);
     this.timeline = new Pane('Launches per second over the last minute', TIMELINE_HEIGHT, this.schedule);
     this.table = new Table('Tasks as a table', ['Task', 'Phase', 'QoS', 'Share', 'Priority', 'Reason', 'Waited', 'Ran'], this.schedule);
     this.partitions = new Table('Partitions as a table', ['Partition', 'Keeps', 'Promised to its tasks'], this.schedule);
     this.log = new Table('Queue and admission log', ['At', 'Task', 'From', 'To', 'Reason'], this.schedule);
-    this.controls = new Controls(channel, 'Scheduler controls');
     this.controls.button('pause', 'Pause');
     this.controls.button('resume', 'Resume');
     const chosenTask = (): { task: string } | null => {
@@ -113,7 +113,7 @@ export class SchedulerView extends Panel {
     const known = (phase: number): number => counts[phase] ?? 0;
     const rate = history.launchRate(history.length - 1);
     this.figures.show([
-      { value: format.count(gauges.runningTasks), note: notes([[known(Phase.Suspended), 'evicted']]) },
+      { value: format.count(gauges.runningTasks), note: notes([[known(Phase.Suspended), 'paused']]) },
       { value: format.count(gauges.queuedTasks), note: notes([[known(Phase.Admitted), 'admitted']]) },
       { value: format.count(known(Phase.Succeeded)), note: notes(ENDINGS.map(([phase, word]) => [known(phase), word])) },
       { value: format.count(launches), note: `${format.rate(rate)} per second` },
@@ -148,13 +148,22 @@ export class SchedulerView extends Panel {
     setText(this.chosen, task ? `Chosen: ${this.store.taskName(task)}, ${stateText(task, this.store.timeNs)}${promise(task)}` : how);
   }
 
+  /** What the button in a task's row does; null where there is none. */
+  private pausing(task: Task): Press | null {
+    const [action, verb] = isPaused(task) ? ['resume_task', 'Resume'] : ['pause_task', 'Pause'];
+    const id = task.facts?.id;
+    if (!id || isTerminal(task.phase) || !this.controls.has(action)) return null;
+    const text = `${verb} ${this.store.taskName(task)}`;
+    return { action, text, press: () => this.controls.press(action, text, { task: id }) };
+  }
+
   private drawPhases(counts: Uint32Array): void {
     const present = PHASES.map((name, phase) => ({ name, phase, count: counts[phase] ?? 0 })).filter(({ count }) => count > 0);
     const make = (): HTMLLIElement => el('li', '', el('i', 'gk-swatch'), el('span', 'gk-label'), el('span', 'gk-amount'));
     syncRows(this.phases, present, make, (item, { name, phase, count }) => {
       const [mark, label, amount] = item.children as unknown as [HTMLElement, HTMLElement, HTMLElement];
       mark.style.background = `var(--gk-phase-${phase})`;
-      setText(label, phase === Phase.Suspended ? 'evicted' : name.toLowerCase());
+      setText(label, phase === Phase.Suspended ? 'paused' : name.toLowerCase());
       setText(amount, format.count(count));
       setData(item, { phase: name, count });
     });
@@ -178,7 +187,7 @@ export class SchedulerView extends Panel {
         task.facts?.policy ?? dash,
         task.facts?.sharePpm ? promisedText(task.facts.sharePpm) : dash,
         task.facts ? String(task.facts.priority ?? 0) : dash,
-        task.facts?.detail ? `${reason(task.reason)}: ${task.facts.detail}` : reason(task.reason),
+        [reasonText(task) || dash, task.facts?.detail].filter(Boolean).join(': '),
         format.duration(waitedNs(task, store.timeNs)),
         format.duration(ranNs(task, store.timeNs)),
       ],

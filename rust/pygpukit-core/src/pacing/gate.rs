@@ -20,7 +20,7 @@ pub enum Submitted {
     Issued,
     /// The dispatcher will issue it.
     Deferred,
-    /// Wait for room, then submit it again.
+    /// Wait for room, or until its task is resumed, then submit it again.
     Full,
     /// Its task was cancelled or expired.
     Stopped,
@@ -123,6 +123,9 @@ impl Gate {
         issue: impl FnOnce() -> DriverResult<()>,
         keep: impl FnOnce() -> Arc<dyn Command>,
     ) -> Submitted {
+        if context.held() {
+            return Submitted::Full; // and the queue does not see it, so that nobody is paced for its sake
+        }
         let mut queue = lock(&self.queue);
         let now = self.clock.now_ns();
         let id = queue.id(context, now);
@@ -212,6 +215,10 @@ impl Gate {
 
     /// Waits until the task's thread may submit again, at most so long. False at the timeout.
     pub fn wait_for_room(&self, context: &Arc<TaskContext>, stream: u64, timeout_ns: u64) -> bool {
+        if context.held() {
+            context.wait_while_held(Duration::from_nanos(timeout_ns));
+            return !context.held();
+        }
         let ready = |queue: &mut Queue, id| queue.has_room(id) && !queue.has_deferred_elsewhere(id, stream);
         let mut queue = lock(&self.queue);
         let id = queue.id(context, self.clock.now_ns());

@@ -24,15 +24,9 @@ impl TaskTable {
     /// The class follows from the requests, save that a guaranteed task stays one.
     pub fn adjust(&mut self, id: &str, change: Change, now: u64) -> Result<(), TaskError> {
         self.advance(now);
-        let key = self.key(id)?;
+        let key = self.unfinished(id)?;
         let task = &self.tasks[key];
         let phase = task.phase;
-        if phase.is_terminal() {
-            return Err(TaskError::Ended {
-                id: id.to_string(),
-                phase,
-            });
-        }
         let spec = changed(&task.spec, change).map_err(TaskError::Invalid)?;
         self.check_change(key, &spec).map_err(TaskError::Invalid)?;
         let (slot, before, after) = (task.slot, task.spec.reservation(), spec.reservation());

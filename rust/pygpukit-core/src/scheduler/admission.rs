@@ -153,6 +153,9 @@ impl TaskTable {
         let task = &mut self.tasks[key];
         task.held_until_ns = 0;
         let (slot, priority) = (task.slot, task.spec.priority);
+        if task.context.paused() {
+            return; // until it is resumed
+        }
         if task.spec.reservation().is_empty() {
             self.try_admit(key, now);
         } else {

@@ -33,7 +33,15 @@ impl TaskTable {
             let place = places.entry(task.slot).or_default();
             *place = (place.0 + usize::from(task.entered), place.1 + u32::from(task.occupied));
             admitted += usize::from(task.phase == Phase::Admitted);
-            waiting += usize::from(task.phase == Phase::Queued && task.unmet == 0 && task.held_until_ns == 0);
+            waiting += usize::from(task.waits_in_line());
+            if (task.phase == Phase::Suspended) != (task.context.paused() && task.occupied && !task.phase.is_terminal())
+            {
+                return Err(format!(
+                    "task {number} is {:?}, paused {}",
+                    task.phase,
+                    task.context.paused()
+                ));
+            }
         }
         for (slot, sum) in reserved {
             let books = self.partitions.ledger().used(slot);

@@ -101,11 +101,11 @@ impl Scheduler {
         self.with(|table, now| table.requeue(id, reason, now))
     }
 
-    pub fn suspend(&self, id: &str) -> Result<(), TaskError> {
-        self.with(|table, now| table.suspend(id, now))
+    pub fn pause(&self, id: &str) -> Result<bool, TaskError> {
+        self.with(|table, now| table.pause(id, now))
     }
 
-    pub fn resume(&self, id: &str) -> Result<(), TaskError> {
+    pub fn resume(&self, id: &str) -> Result<bool, TaskError> {
         self.with(|table, now| table.resume(id, now))
     }
 

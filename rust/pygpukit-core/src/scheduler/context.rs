@@ -3,6 +3,8 @@
 use super::name::Name;
 use crate::counters::{Counter, Counters};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Condvar, Mutex, PoisonError};
+use std::time::Duration;
 
 /// One per task, in an `Arc`: it outlives the task's record for as long as someone launches in it.
 #[derive(Debug)]
@@ -19,6 +21,10 @@ pub struct TaskContext {
     waited_ns: AtomicU64,
     throttled_ns: AtomicU64,
     stopped: AtomicBool,
+    /// Written under `waits`, so that nobody is between looking and waiting.
+    paused: AtomicBool,
+    waits: Mutex<()>,
+    go_on: Condvar,
 }
 
 /// The counters of a context.
@@ -48,6 +54,9 @@ impl TaskContext {
             waited_ns: AtomicU64::new(0),
             throttled_ns: AtomicU64::new(0),
             stopped: AtomicBool::new(false),
+            paused: AtomicBool::new(false),
+            waits: Mutex::new(()),
+            go_on: Condvar::new(),
         }
     }
 
@@ -135,6 +144,32 @@ impl TaskContext {
     }
 
     pub fn stop(&self) {
-        self.stopped.store(true, Ordering::Release);
+        self.tell(&self.stopped, true);
+    }
+
+    /// The task was paused, and not resumed since: what it has not launched waits.
+    pub fn paused(&self) -> bool {
+        self.paused.load(Ordering::Acquire)
+    }
+
+    pub fn set_paused(&self, paused: bool) {
+        self.tell(&self.paused, paused);
+    }
+
+    /// Whether a launch of the task waits: it is paused, and somebody still wants what it does.
+    pub fn held(&self) -> bool {
+        self.paused() && !self.stopped()
+    }
+
+    /// Waits while launches of the task wait, at most so long.
+    pub fn wait_while_held(&self, timeout: Duration) {
+        let waits = self.waits.lock().unwrap_or_else(PoisonError::into_inner);
+        let _waited = self.go_on.wait_timeout_while(waits, timeout, |()| self.held());
+    }
+
+    fn tell(&self, flag: &AtomicBool, value: bool) {
+        let _waits = self.waits.lock().unwrap_or_else(PoisonError::into_inner);
+        flag.store(value, Ordering::Release);
+        self.go_on.notify_all();
     }
 }

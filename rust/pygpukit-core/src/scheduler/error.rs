@@ -23,11 +23,29 @@ pub enum Outcome {
 /// A call that does not fit the task it names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TaskError {
-    Unknown { id: String },
-    NoEdge { id: String, from: Phase, to: Phase },
-    NotIdempotent { id: String },
-    WrongReason { reason: Reason },
-    Ended { id: String, phase: Phase },
+    Unknown {
+        id: String,
+    },
+    NoEdge {
+        id: String,
+        from: Phase,
+        to: Phase,
+    },
+    NotIdempotent {
+        id: String,
+    },
+    WrongReason {
+        reason: Reason,
+    },
+    Ended {
+        id: String,
+        phase: Phase,
+    },
+    /// It runs in the worker process of its partition.
+    Elsewhere {
+        id: String,
+        partition: String,
+    },
     Invalid(SpecError),
 }
 
@@ -45,6 +63,11 @@ impl fmt::Display for TaskError {
                 )
             }
             TaskError::Ended { id, phase } => write!(f, "task '{id}' is {}: it has ended", phase.name()),
+            TaskError::Elsewhere { id, partition } => write!(
+                f,
+                "task '{id}' runs in the worker process of partition '{partition}' and cannot be paused there: pause it before it \
+                 starts, or cancel it"
+            ),
             TaskError::Invalid(error) => error.fmt(f),
             TaskError::WrongReason { reason } => write!(f, "'{}' is no reason for this transition", reason.name()),
         }

@@ -12,6 +12,7 @@ mod estimate;
 mod fair;
 mod line;
 mod name;
+mod pause;
 mod phase;
 mod preempt;
 mod qos;

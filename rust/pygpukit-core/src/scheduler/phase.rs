@@ -79,6 +79,8 @@ const fn e(from: Phase, to: Phase, reasons: ReasonGroup, when: &'static str) -> 
     }
 }
 
+const AGAIN: &str = "it failed with retries left, or its worker was lost (idempotent tasks only)";
+
 /// Every permitted transition. There is no other.
 pub const EDGES: &[Edge] = {
     use Phase::*;
@@ -93,7 +95,7 @@ pub const EDGES: &[Edge] = {
         e(Queued, Cancelled, R::None, "cancelled"),
         e(Queued, Expired, R::None, "deadline passed"),
         e(Admitted, Running, R::None, "a dispatcher took it"),
-        e(Admitted, Queued, R::Queue, "preempted before its start"),
+        e(Admitted, Queued, R::Queue, "preempted or paused before its start"),
         e(Admitted, Failed, R::Fail, "it could not be started"),
         e(Admitted, Cancelled, R::None, "cancelled"),
         e(Admitted, Expired, R::None, "deadline passed"),
@@ -101,17 +103,13 @@ pub const EDGES: &[Edge] = {
         e(Running, Failed, R::Fail, "it raised, or its device or worker failed"),
         e(Running, Cancelled, R::None, "cancelled"),
         e(Running, Expired, R::None, "deadline passed"),
-        e(Running, Suspended, R::None, "preempted"),
-        e(
-            Running,
-            Queued,
-            R::Queue,
-            "it failed with retries left, or its worker was lost (idempotent tasks only)",
-        ),
+        e(Running, Suspended, R::None, "paused"),
+        e(Running, Queued, R::Queue, AGAIN),
         e(Suspended, Running, R::None, "resumed"),
         e(Suspended, Failed, R::Fail, "it raised, or its device or worker failed"),
         e(Suspended, Cancelled, R::None, "cancelled"),
         e(Suspended, Expired, R::None, "deadline passed"),
+        e(Suspended, Queued, R::Queue, AGAIN),
     ]
 };
 

@@ -70,6 +70,7 @@ reasons! {
         WaitingForDependency = 36,
         WaitingForDevice = 37,
         WaitingForRetry = 38,
+        WaitingForResume = 39,
     }
     Fail {
         CompileError = 65,

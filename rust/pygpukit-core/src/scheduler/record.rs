@@ -54,6 +54,8 @@ pub struct TaskRecord {
     pub name: Name,
     pub phase: Phase,
     pub reason: Reason,
+    /// It is held back until it is resumed, whatever its phase.
+    pub paused: bool,
     pub detail: Detail,
     /// The field at fault when the reason is InvalidSpec, else "".
     pub field: &'static str,

@@ -202,7 +202,7 @@ impl TaskTable {
             }
             Outcome::Failed { reason, error } => {
                 task.error = error;
-                if from == Phase::Running && self.retry(key, reason, now) {
+                if from != Phase::Admitted && self.retry(key, reason, now) {
                     self.advance(now);
                     return Ok(Phase::Queued);
                 }
@@ -210,7 +210,7 @@ impl TaskTable {
             }
             Outcome::Lost { reason, error } => {
                 task.error = error;
-                if from == Phase::Running && self.start_over(key, now) {
+                if from != Phase::Admitted && self.start_over(key, now) {
                     self.advance(now);
                     return Ok(Phase::Queued);
                 }
@@ -278,32 +278,12 @@ impl TaskTable {
         let key = self.key_with_edge(id, Phase::Queued)?;
         let task = &self.tasks[key];
         self.check_reason(task.phase, Phase::Queued, reason)?;
-        if task.phase == Phase::Running && !task.spec.idempotent {
+        if task.phase != Phase::Admitted && !task.spec.idempotent {
             return Err(TaskError::NotIdempotent { id: id.to_string() });
         }
         let pause_ns = Backoff::default().pause_ns(task.requeues);
         self.requeue_for(key, reason, pause_ns, now);
         self.advance(now);
-        Ok(())
-    }
-
-    /// Running to Suspended. The reservation stays.
-    pub fn suspend(&mut self, id: &str, now: u64) -> Result<(), TaskError> {
-        self.advance(now);
-        let key = self.key_with_edge(id, Phase::Suspended)?;
-        self.move_to(key, Phase::Suspended, Reason::None, now);
-        Ok(())
-    }
-
-    /// Suspended to Running.
-    pub fn resume(&mut self, id: &str, now: u64) -> Result<(), TaskError> {
-        self.advance(now);
-        let key = self.key(id)?;
-        let from = self.tasks[key].phase;
-        if from != Phase::Suspended {
-            return Err(no_edge(id, from, Phase::Running));
-        }
-        self.move_to(key, Phase::Running, Reason::None, now);
         Ok(())
     }
 
@@ -392,13 +372,16 @@ impl TaskTable {
     /// The record of a task, with its present place in the queue.
     pub(super) fn record(&self, key: Key) -> TaskRecord {
         let task = &self.tasks[key];
-        let waits = task.phase == Phase::Queued && task.unmet == 0 && task.held_until_ns == 0;
+        let waits = task.waits_in_line();
         let ahead = waits.then(|| self.waiting.ahead_of(task.slot, task.spec.priority, key));
         self.record_in_place(task, ahead)
     }
 
     fn record_in_place(&self, task: &Task, ahead: Option<usize>) -> TaskRecord {
         let mut record = task.record();
+        if record.paused && record.phase == Phase::Queued {
+            record.reason = Reason::WaitingForResume;
+        }
         if let Some(ahead) = ahead {
             let (reason, detail) = self.waits_for(&task.spec, task.slot, ahead);
             let Detail {

@@ -83,6 +83,11 @@ impl Task {
         }
     }
 
+    /// Nothing but the ledger is in the way of it.
+    pub fn waits_in_line(&self) -> bool {
+        self.phase == Phase::Queued && self.unmet == 0 && self.held_until_ns == 0 && !self.context.paused()
+    }
+
     pub fn record(&self) -> TaskRecord {
         let count = |n: u32| (n > 0).then_some(n.into());
         TaskRecord {
@@ -91,6 +96,7 @@ impl Task {
             name: self.spec.name.clone(),
             phase: self.phase,
             reason: self.reason,
+            paused: self.context.paused() && !self.phase.is_terminal(),
             detail: Detail {
                 requeues: count(self.requeues),
                 preemptions: count(self.preemptions),
