@@ -4,9 +4,16 @@ import type { ICellModel } from '@jupyterlab/cells';
 import type { CodeEditor } from '@jupyterlab/codeeditor';
 import { CUDA_MIME, isCuda } from './magic.js';
 
+interface Followed {
+  /** The language that the lab gave the cell last. */
+  given: string;
+  /** Gives it one without asking here again. */
+  readonly set: (mimeType: string) => void;
+}
+
 export class CudaMode {
-  /** Of each cell that has an editor: the language that the lab gave it. */
-  private readonly given = new WeakMap<CodeEditor.IModel, string>();
+  /** The cells that have an editor. */
+  private readonly followed = new WeakMap<CodeEditor.IModel, Followed>();
   private enabled = true;
 
   /** `left` is told of each cell that is CUDA no more. */
@@ -17,10 +24,14 @@ export class CudaMode {
    * cell that was never looked at costs nothing. What is no code cell is left alone.
    */
   follow(model: CodeEditor.IModel): void {
-    if ((model as Partial<ICellModel>).type !== 'code' || this.given.has(model)) return;
-    this.given.set(model, model.mimeType);
+    if ((model as Partial<ICellModel>).type !== 'code' || this.followed.has(model)) return;
+    const { get, set } = accessor(model, 'mimeType');
+    if (!get || !set) return console.error('pygpukit: the cells of this lab have no language to set, so %%cuda cells stay Python.');
+    this.followed.set(model, { given: model.mimeType, set: (mimeType) => set.call(model, mimeType) });
+    // The lab sets the language when it has made a cell and whenever a kernel starts, and each change draws the editor
+    // anew: a CUDA cell keeps its own, and nobody is told of another.
+    Object.defineProperty(model, 'mimeType', { configurable: true, get: () => get.call(model), set: (value: string) => this.give(model, value) });
     model.sharedModel.changed.connect((_, { sourceChange }) => sourceChange && this.check(model));
-    model.mimeTypeChanged.connect(() => this.check(model));
     this.check(model);
   }
 
@@ -35,14 +46,24 @@ export class CudaMode {
   }
 
   check(model: CodeEditor.IModel): void {
-    const given = this.given.get(model);
-    if (given === undefined) return;
-    if (model.mimeType !== CUDA_MIME) this.given.set(model, model.mimeType);
-    const cuda = this.covers(model);
-    if (cuda && model.mimeType !== CUDA_MIME) model.mimeType = CUDA_MIME;
-    if (!cuda && model.mimeType === CUDA_MIME) {
-      model.mimeType = given;
-      this.left(model);
-    }
+    const followed = this.followed.get(model);
+    if (!followed) return;
+    const [was, is] = [model.mimeType === CUDA_MIME, this.covers(model)];
+    followed.set(is ? CUDA_MIME : followed.given);
+    if (was && !is) this.left(model);
   }
+
+  private give(model: CodeEditor.IModel, mimeType: string): void {
+    const followed = this.followed.get(model);
+    if (followed && mimeType !== CUDA_MIME) followed.given = mimeType;
+    this.check(model);
+  }
+}
+
+function accessor(model: object, name: string): PropertyDescriptor {
+  for (let at: unknown = Object.getPrototypeOf(model); at; at = Object.getPrototypeOf(at)) {
+    const found = Object.getOwnPropertyDescriptor(at, name);
+    if (found) return found;
+  }
+  return {};
 }
