@@ -1,4 +1,5 @@
-// planted.cpp: one fault of each kind. tools/sanitize.py has each of them found before it believes that others are not there.
+// planted.cpp: one fault of each kind. tools/sanitize.py has each of them found before it believes that others are not
+// there.
 #include <climits>
 #include <thread>
 
