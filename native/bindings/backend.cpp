@@ -241,7 +241,7 @@ void bind_backend(py::module_ &m) {
       "driver_table",
       [] {
         need_backend();
-        return reinterpret_cast<uintptr_t>(g_driver);
+        return reinterpret_cast<uintptr_t>(static_cast<const pk_driver *>(g_driver));
       },
       "Address of the open backend's pk_driver table: for tests that go past the pool and the launch function.");
   m.def("sim_cancel", pk_sim_cancel, py::call_guard<NoGil>(),

@@ -8,7 +8,7 @@
 namespace pk {
 
 thread_local ThreadState t_state;
-const pk_driver *g_driver = nullptr;
+OpenDriver g_driver;
 
 static std::string g_name;
 static std::mutex *g_mutex = new std::mutex;  // leaked: threads may outlive static destruction
@@ -35,7 +35,7 @@ std::string open_driver(const std::string &name) {
   const pk_driver *ordered = order_driver(driver);
   pk_core_attach(ordered, driver);
   g_name = name;
-  g_driver = ordered;
+  g_driver.set(ordered);
   return "";
 }
 

@@ -1,5 +1,6 @@
 // runtime.h: the open backend and what each thread carries (device, stream, scheduling context, owner).
 #pragma once
+#include <atomic>
 #include <cstdint>
 #include <string>
 
@@ -23,7 +24,16 @@ extern thread_local ThreadState t_state;
 
 // The open table, or null: with regard to what is deferred (ordered.h). open_driver() returns an empty string or the
 // reason.
-extern const pk_driver *g_driver;
+class OpenDriver {
+ public:
+  operator const pk_driver *() const { return table_.load(std::memory_order_acquire); }
+  const pk_driver *operator->() const { return *this; }
+  void set(const pk_driver *table) { table_.store(table, std::memory_order_release); }
+
+ private:
+  std::atomic<const pk_driver *> table_ = nullptr;  // set once, without the GIL: whoever sees it sees it whole
+};
+extern OpenDriver g_driver;
 std::string open_driver(const std::string &name);
 const std::string &driver_name();
 

@@ -71,8 +71,13 @@ void PassOn(int signal, siginfo_t *info, void *context) {
 
 void Handle(int signal, siginfo_t *info, void *context) {
   Core *core = Core::Current();
-  if (core && core->Interruptible(signal))
+  if (core && core->Interruptible(signal)) {
+#ifdef PK_SIM_THREAD_SANITIZER
+    // It blocks all signals while a handler runs, whatever the flags say, and this one does not return.
+    pthread_sigmask(SIG_SETMASK, &static_cast<ucontext_t *>(context)->uc_sigmask, nullptr);
+#endif
     core->Interrupted(signal, ProgramCounter(context), reinterpret_cast<uintptr_t>(info->si_addr));
+  }
   if (core && signal == kInterrupt) return;  // comes again
   PassOn(signal, info, context);
 }
