@@ -40,7 +40,7 @@ ROWS = {
     for lab in ("4.5", "4.6")
 } | {
     "notebook-7.6": Row(("notebook==7.6.*", "ipykernel==7.4.*"), ("lab/notebook7.spec.ts",)),
-    "lsp-5.3": Row(("jupyterlab-lsp==5.3.*", "jupyterlab==4.6.*", "ipykernel==7.4.*")),
+    "lsp-5.3": Row(("jupyterlab-lsp==5.3.*", "jupyterlab==4.6.*", "ipykernel==7.4.*"), (*IN_LAB, "lab/clangd.spec.ts")),
 }
 SHOWN = ("jupyterlab", "ipykernel", "notebook", "jupyterlab-lsp")
 

@@ -31,13 +31,16 @@ export class LabServer {
     private readonly token: string,
   ) {}
 
-  /** Whether the Python that is tested has an application. */
-  static has(app: App): boolean {
-    return spawnSync(PYTHON, ['-c', `import ${app}`]).status === 0;
+  /** Whether the Python that is tested has a module. */
+  static has(module: string): boolean {
+    return spawnSync(PYTHON, ['-c', `import ${module}`]).status === 0;
   }
 
-  /** Starts a server on a copy of the notebooks and waits until it answers. prefix: of its addresses, as behind a hub. */
-  static async start(theme: 'JupyterLab Light' | 'JupyterLab Dark', prefix = '/', app: App = 'jupyterlab'): Promise<LabServer> {
+  /**
+   * Starts a server on a copy of the notebooks and waits until it answers. prefix: of its addresses, as behind a hub. config: what
+   * jupyter_server_config.json says.
+   */
+  static async start(theme: 'JupyterLab Light' | 'JupyterLab Dark', prefix = '/', app: App = 'jupyterlab', config: object = {}): Promise<LabServer> {
     const folder = mkdtempSync(join(tmpdir(), 'pygpukit-ui-'));
     const inFolder = (name: string): string => join(folder, name);
     cpSync(NOTEBOOKS, inFolder('notebooks'), { recursive: true });
@@ -46,6 +49,8 @@ export class LabServer {
     writeSetting(settings, 'apputils-extension/notification', { checkForUpdates: false, fetchNews: 'false' });
     // Every cell is in the page, also those out of sight.
     writeSetting(settings, 'notebook-extension/tracker', { windowingMode: 'none' });
+    mkdirSync(inFolder('config'));
+    writeFileSync(inFolder('config/jupyter_server_config.json'), JSON.stringify(config));
     const port = await freePort();
     const token = crypto.randomUUID();
     const options = [

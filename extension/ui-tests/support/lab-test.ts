@@ -11,6 +11,8 @@ interface Options {
   /** Of the server's addresses, as behind a hub. */
   readonly prefix?: string;
   readonly app?: App;
+  /** What jupyter_server_config.json says. */
+  readonly config?: object;
   /** Faults that are the application's own, also without the extension. */
   readonly known?: readonly string[];
 }
@@ -22,11 +24,11 @@ export interface Lab {
 }
 
 /** The lab of a test file; it is there once the first test begins. */
-export function useLab({ notebooks = {}, prefix = '/', app = 'jupyterlab', known = [] }: Options): Lab {
+export function useLab({ notebooks = {}, prefix = '/', app = 'jupyterlab', config = {}, known = [] }: Options): Lab {
   const lab: { server?: LabServer; notebook?: NotebookPage; cells?: Cells } = {};
 
   test.beforeAll(async ({ browser }) => {
-    lab.server = await LabServer.start('JupyterLab Light', prefix, app);
+    lab.server = await LabServer.start('JupyterLab Light', prefix, app, config);
     for (const [name, sources] of Object.entries(notebooks)) lab.server.putNotebook(name, sources);
     lab.notebook = new NotebookPage(await browser.newPage());
     lab.cells = new Cells(lab.notebook.page);
