@@ -145,24 +145,29 @@ class Scheduler:
             label = units.parse_text(name, "name")
         where = "" if partition is None else units.parse_text(partition, "partition")
         process = self.core.worker_partition(where) if self._has_processes else None
-        # Most of these are left out mostly, and a submission is to cost little: those are not parsed.
         identity = f"{self._prefix}{next(self._count)}" if task_id is None else units.parse_text(task_id, "task_id")
-        request = (
+        request: tuple[Any, ...] = (
             identity,
             label,
             0 if memory is None else units.parse_memory(memory),
             0 if bandwidth is None else units.parse_share(bandwidth),
             None if policy is None else units.parse_policy(policy),
             units.parse_priority(priority),
-            None if depends_on == () else units.parse_ids(depends_on),
-            0 if deadline is None else units.parse_deadline(deadline, _core.now_ns()),
-            bool(idempotent),
-            None if memory_limit is None else units.parse_memory(memory_limit, "memory_limit"),
-            share_limit,
-            process or where,
-            0 if estimate is None else units.parse_estimate(estimate),
-            None if retry is None else units.parse_retry(retry),
         )
+        limited = memory_limit is not None or share_limit is not None
+        timed = deadline is not None or estimate is not None
+        # Mostly left out, and a submission is to cost little: then they are neither parsed nor handed over.
+        if where or limited or timed or idempotent or retry is not None or depends_on != ():
+            request += (
+                units.parse_ids(depends_on),
+                0 if deadline is None else units.parse_deadline(deadline, _core.now_ns()),
+                bool(idempotent),
+                None if memory_limit is None else units.parse_memory(memory_limit, "memory_limit"),
+                share_limit,
+                process or where,
+                0 if estimate is None else units.parse_estimate(estimate),
+                None if retry is None else units.parse_retry(retry),
+            )
         if process is None:
             call = functools.partial(fn, *args, **kwargs) if args or kwargs else fn
         else:
