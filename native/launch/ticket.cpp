@@ -102,7 +102,9 @@ pk_status Ticket::query() {
     if (!sealed_ || unissued_ > 0) return PK_ERROR_NOT_READY;
     ended = ended_;
   }
-  return ended ? g_driver->event_query(end_) : PK_OK;
+  if (!ended) return PK_OK;
+  const pk_status status = pk_use_device(device_);  // the thread that asks may have used none yet
+  return status == PK_OK ? g_driver->event_query(end_) : status;
 }
 
 double Ticket::elapsed_ns() {
@@ -110,6 +112,7 @@ double Ticket::elapsed_ns() {
     const Lock lock(mutex_);
     if (!ended_) return -1;
   }
+  if (pk_use_device(device_) != PK_OK) return -1;
   double ms = 0;
   return g_driver->event_elapsed(begin_, end_, &ms) == PK_OK ? ms * 1e6 : -1;
 }

@@ -555,6 +555,19 @@ def test_the_documented_controller():
     assert not controller.is_initialized() and controller.stats().context_count == 0
 
 
+def test_a_thread_that_used_no_device_may_wait_for_a_command():
+    out, results = gp.zeros(1), []
+    context = scheduler.create_context("waited for")
+    try:
+        future = context.launch(gp.jit(BUSY, func="busy"), 1, 32, out, 1000)
+        thread = threading.Thread(target=lambda: results.append(future.wait()))
+        thread.start()
+        thread.join()
+    finally:
+        context.destroy()
+    assert results[0].success, results[0].error
+
+
 def test_the_documented_dispatcher(backend_name):
     dispatcher, kernel = rust.KernelDispatcher(max_in_flight=2), gp.jit(BUSY, func="busy")
     handle, out = scheduler.kernel_handle(kernel), gp.zeros(1)
