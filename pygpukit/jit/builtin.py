@@ -7,7 +7,7 @@ for, so that all of them can be compiled ahead of time on a machine without a GP
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import cache, partial
+from functools import cache
 from importlib import import_module
 
 from pygpukit._core import native
@@ -64,16 +64,11 @@ def kernel(source_key: str, name_expression: str, params: Sequence[Parameter]) -
     found = _kernels.get(key)
     if found is None:
         image = _image(source_key, name_expression)
-        function = native.Module(image.image).function(image.symbol(name_expression))
-        name = name_expression.replace("pk::", "")
+        symbol, name = image.symbol(name_expression), name_expression.replace("pk::", "")
+        function = native.Module(image.image).function(symbol)
         found = _kernels[key] = native.Kernel(function, name, params)
-        slicing.remember(function, name, partial(_sliced, image, image.symbol(name_expression), name))
+        slicing.remember_image(function, name, image, symbol)
     return found
-
-
-def _sliced(image: Image, symbol: str, name: str) -> tuple[int, object]:
-    variant = slicing.variant_of(image, symbol, name, [])
-    return variant.handle, variant
 
 
 def _image(source_key: str, name_expression: str) -> Image:

@@ -219,13 +219,30 @@ def recipe(handle: int) -> Recipe | None:
 
 def remember_unit(unit: Unit, signature: KernelSignature, function: native.Function) -> None:
     """remember() for a kernel of a unit. Launchers may outlive both, so that neither is needed to make the variant."""
-    image, symbol, name, handle = unit.image, unit.symbol(signature), signature.name, function.handle
-    variables = unit.variable_names
 
-    def make() -> tuple[int, object]:
+    def refuse() -> None:
         if signature.cluster_dims:
             raise UnsliceableError("it has __cluster_dims__: blocks of a cluster run together", "Cluster")
-        if image.kind == "sim":
+
+    image, variables = unit.image, unit.variable_names
+    remember_image(function, signature.name, image, unit.symbol(signature), variables, refuse)
+
+
+def remember_image(
+    function: native.Function,
+    name: str,
+    image: Image,
+    symbol: str,
+    variables: Callable[[], list[str]] = list,
+    refuse: Callable[[], None] = lambda: None,
+) -> None:
+    """remember() for a kernel of an image. variables: those that the host can write. refuse: raises UnsliceableError
+    when asked for a variant that must not be."""
+    handle = function.handle
+
+    def make() -> tuple[int, object]:
+        refuse()
+        if image.kind == "sim":  # runs any part of a grid
             return handle, None
         variant = variant_of(image, symbol, name, variables())
         return variant.handle, variant

@@ -199,7 +199,7 @@ _kernels: dict[tuple[int, str], native.Kernel] = {}  # by device and source
 
 
 def _kernel(program: _Program, parameters: Sequence[native.ArrayBase | bytes]) -> native.Kernel:
-    from pygpukit.jit import builtin
+    from pygpukit.jit import builtin, slicing
     from pygpukit.jit.compiler import compile_source
 
     key = (native.current_device(), program.source)
@@ -209,6 +209,7 @@ def _kernel(program: _Program, parameters: Sequence[native.ArrayBase | bytes]) -
         function = native.Module(image.image).function("fused")
         params = [builtin.parameter(i, value) for i, value in enumerate(parameters)]
         found = _kernels[key] = native.Kernel(function, program.trace.name, params)
+        slicing.remember_image(function, program.trace.name, image, "fused")
     return found
 
 

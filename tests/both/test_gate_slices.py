@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ import pytest
 import pygpukit as gp
 from pygpukit._core import native
 from pygpukit.jit.kernel import JITKernel
+from pygpukit.ops import host
 from pygpukit.scheduler import Scheduler, slicer
 
 LONG = """
@@ -44,17 +45,23 @@ def scheduler() -> Iterator[Scheduler]:
 def _contest(
     scheduler: Scheduler, long: JITKernel, grid: tuple[int, ...], rounds: int
 ) -> tuple[dict[str, Any], np.ndarray]:
-    """Long kernels beside short ones until the gate has cut one, or 20 s: the figures of their task, and its output."""
-    short = gp.jit(SHORT.replace("NAME", f"{long.name}_short"), func=f"{long.name}_short")
-    count = int(np.prod(grid)) * BLOCK
-    out, little = gp.zeros(count), gp.zeros(32)
+    """As _beside(), of launches of one kernel; and its output."""
+    out = gp.zeros(int(np.prod(grid)) * BLOCK)
+    figures = _beside(scheduler, lambda: long[grid, BLOCK](out, rounds), long.name)
+    return figures, out.to_numpy()
+
+
+def _beside(scheduler: Scheduler, launch: Callable[[], object], name: str) -> dict[str, Any]:
+    """Long kernels beside short ones until the gate has cut one, or 20 s: the figures of their task. name: a part of
+    the long kernel's."""
+    short = gp.jit(SHORT.replace("NAME", "brief"), func="brief")
+    little = gp.zeros(32)
     stop = threading.Event()
     figures: dict[str, Any] = {}
 
-    def storm() -> np.ndarray:
+    def storm() -> None:
         while not stop.is_set():
-            long[grid, BLOCK](out, rounds)
-        return out.to_numpy()
+            launch()
 
     def others() -> None:
         until = time.monotonic() + 20
@@ -64,16 +71,17 @@ def _contest(
             native.current_stream().synchronize()
             device = scheduler.snapshot()["devices"][0]["tasks"]
             figures.update(device.get(task.id, {}))
-            if figures.get("slices", 0) >= 8 or long.name in refused():
+            if figures.get("slices", 0) >= 8 or any(name in kernel for kernel in refused()):
                 break
         stop.set()
 
     def refused() -> dict[str, str | None]:
-        return {name: why for name, why in slicer.report().items() if why is not None}
+        return {kernel: why for kernel, why in slicer.report().items() if why is not None}
 
     task = scheduler.submit(storm, name="storm", bandwidth=0.1, policy="burstable")
     scheduler.submit(others, name="others", bandwidth=0.8, policy="burstable").result()
-    return figures, task.result()
+    task.result()
+    return figures
 
 
 @pytest.mark.parametrize("shape", ["row", "plane"])
@@ -90,6 +98,26 @@ def test_a_long_kernel_is_cut_and_its_output_has_the_same_bits(scheduler: Schedu
     long[grid, BLOCK](whole, rounds)
     assert whole.to_numpy().tobytes() == out.tobytes()
     assert scheduler.snapshot()["kernels"][long.name] is None
+
+
+@gp.fuse
+def wide(x: gp.GPUArray) -> gp.GPUArray:
+    return gp.exp(x * 0.5) + x
+
+
+@pytest.mark.parametrize("how", ["built in", "fused"])
+def test_a_kernel_of_the_package_is_cut_and_its_output_has_the_same_bits(scheduler: Scheduler, how: str) -> None:
+    count = 1 << (21 if native.backend_name() == "sim" else 28)
+    x = gp.from_numpy(np.random.default_rng(0).random(count, np.float32))
+    name = "wide" if how == "fused" else "Exp"
+    operate = wide if how == "fused" else gp.exp
+    last: dict[str, gp.GPUArray] = {}
+    with host.built_in_kernels():
+        figures = _beside(scheduler, lambda: last.update(out=operate(x)), name)
+        assert figures["slices"] >= 8, slicer.report()
+        assert [why for kernel, why in slicer.report().items() if name in kernel] == [None]
+        whole = operate(x)
+    assert whole.to_numpy().tobytes() == last["out"].to_numpy().tobytes()
 
 
 def test_a_kernel_of_one_wave_stays_whole(scheduler: Scheduler) -> None:
