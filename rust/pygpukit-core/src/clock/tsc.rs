@@ -1,7 +1,8 @@
 //! The processor's time stamp counter as nanoseconds: a third of the cost of a system clock reading. x86-64 Linux only.
 //!
-//! Used only where the kernel itself keeps time by it, which vouches for one rate on all cores. The rate is measured between the first
-//! reading and one at least 20 ms later, without waiting; until then, and everywhere else, the answer is None.
+//! Used only where the kernel itself keeps time by it, which vouches for one rate on all cores, or where a sandbox hides what the kernel
+//! does and the processor promises that rate. It is measured between the first reading and one at least 20 ms later, without waiting;
+//! until then, and everywhere else, the answer is None.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::OnceLock;
@@ -28,9 +29,32 @@ fn ticks() -> u64 {
 }
 
 fn trusted() -> bool {
-    cfg!(all(target_arch = "x86_64", target_os = "linux"))
-        && std::fs::read_to_string("/sys/devices/system/clocksource/clocksource0/current_clocksource")
-            .is_ok_and(|source| source.trim() == "tsc")
+    const SOURCE: &str = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
+    if cfg!(not(all(target_arch = "x86_64", target_os = "linux"))) {
+        return false;
+    }
+    match std::fs::read_to_string(SOURCE) {
+        Ok(source) => source.trim() == "tsc",
+        Err(error) => error.kind() == std::io::ErrorKind::NotFound && invariant(),
+    }
+}
+
+/// Whether the counter runs at one rate in all states of the processor, as it says of itself (CPUID 8000_0007h, EDX bit 8).
+#[cfg(target_arch = "x86_64")]
+fn invariant() -> bool {
+    use core::arch::x86_64::__cpuid;
+    const EXTENDED: u32 = 0x8000_0000;
+    const POWER: u32 = 0x8000_0007;
+    #[allow(unused_unsafe)] // newer compilers call the instruction safe
+    // SAFETY: every x86-64 processor has it; whether it has the leaf is asked first.
+    unsafe {
+        __cpuid(EXTENDED).eax >= POWER && __cpuid(POWER).edx & (1 << 8) != 0
+    }
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn invariant() -> bool {
+    false
 }
 
 /// Nanoseconds since the process's first reading, once the rate is known.
