@@ -264,9 +264,7 @@ def set_cell(cell: int, filename: str | None) -> None:
 def set_tenant(tenant: int) -> None: ...
 def enter_context(context: int, account: int) -> None:
     """Make a scheduling context active on this thread: every launch passes the gate, and what is allocated counts for the
-    account of the device's pool (0 = none)."""
-
-def leave_context() -> None: ...
+    account of the device's pool. 0 = none."""
 
 # ---- sessions of execution contexts ----
 class Session:

@@ -30,6 +30,7 @@ TARGET = "x86_64-unknown-linux-gnu"
 NOT_COPIED = ("extension/", "notebooks/", "docs/images/", "docs/results/")
 NATIVE_TESTS = (
     "tests/host/test_native_threads.py",
+    "tests/host/test_scheduler_pause.py",
     "tests/host/test_sim_device.py",
     "tests/host/test_sim_faults.py",
     "tests/host/test_sim_groups.py",

@@ -228,10 +228,6 @@ void bind_backend(py::module_ &m) {
         t_state.account = account;
       },
       py::arg("context"), py::arg("account"));
-  m.def("leave_context", [] {
-    t_state.context = 0;
-    t_state.account = 0;
-  });
   m.def("import_segment", import_segment, py::arg("fd"), py::arg("nbytes"));
   m.def("release_segment", release_segment, py::arg("address"));
   m.def("sources", sources, "Text files compiled into the extension module, by path relative to native/.");

@@ -75,6 +75,8 @@ static uint32_t copy_name(CopyDirection direction) {
 // the host memory may be reused or freed whenever this returns or throws.
 template <typename Copy>
 static void copy_in_chunks(uint64_t bytes, uint64_t stream, const char *doing, const Copy &copy) {
+  // A paused task waits here. One that was cancelled may still save what it has.
+  if (const pk_status refused = enter(); refused != PK_GATE_STOPPED) check(refused, doing);
   for (uint64_t done = 0; done < bytes; done += kChunkBytes) {
     need(wait_stream(stream, doing));
     const uint64_t piece = std::min(kChunkBytes, bytes - done);

@@ -16,10 +16,14 @@ struct SleepIfUnwound {
   }
 };
 
+// Whether the thread has let go of it: PyGILState_Check() does not tell in a process that had a subinterpreter.
+inline thread_local bool t_without_gil = false;
+
 class NoGil {
  public:
-  NoGil() : state_(PyEval_SaveThread()) {}
+  NoGil() : state_(PyEval_SaveThread()) { t_without_gil = true; }
   ~NoGil() noexcept(false) {
+    t_without_gil = false;
     SleepIfUnwound sleeper;
     PyEval_RestoreThread(state_);
     sleeper.armed = false;
@@ -38,8 +42,12 @@ class Gil {
     SleepIfUnwound sleeper;
     state_ = PyGILState_Ensure();
     sleeper.armed = false;
+    t_without_gil = false;
   }
-  ~Gil() { PyGILState_Release(state_); }
+  ~Gil() {
+    t_without_gil = true;
+    PyGILState_Release(state_);
+  }
   Gil(const Gil &) = delete;
   Gil &operator=(const Gil &) = delete;
 

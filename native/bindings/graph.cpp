@@ -141,6 +141,7 @@ StreamRef Graph::ready(const py::object &on) const {
 // A step that no graph of the device holds. A function on the host is done when this returns.
 static pk_status issue_by_itself(Step &step, uint64_t stream) {
   if (step.is_launch()) return step.issue(stream);
+  if (const pk_status refused = enter()) return refused;
   return with_ticket(stream, [&] { return step.issue(stream); });
 }
 
@@ -172,7 +173,11 @@ void Graph::run(const py::object &on) {
     for (const py::object &array : step->arrays) need(pins.add(as_array(array.ptr()), ref.handle));
   for (const auto &step : steps) {
     const auto issue = [&] { return step->issue(ref.handle); };
-    check(step->each_time() ? issue() : at_once(ref.handle, step->is_launch(), issue), "running a step of a graph");
+    const auto entered = [&] {
+      const pk_status refused = step->is_launch() ? PK_OK : enter();
+      return refused == PK_OK ? issue() : refused;
+    };
+    check(step->each_time() ? entered() : at_once(ref.handle, step->is_launch(), issue), "running a step of a graph");
     step->count(ref.id);
   }
 }

@@ -433,7 +433,7 @@ static PyObject *with_arguments(PyObject *args, const char *format, const char *
       for (uint32_t i = 0; i < launches && status == PK_OK; ++i) status = each();
     };
     if (paced) {
-      NoGil released;  // the gate only takes notes: other tenants' threads must not wait for a long list of them
+      NoGil released;  // a long row of them must not keep the interpreter from other tenants' threads
       all();
     } else {
       all();

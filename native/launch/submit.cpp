@@ -13,7 +13,7 @@ static constexpr uint64_t kSignalPeriodNs = 20'000'000;
 // Waits without the GIL, and looks at signals with it. False: an exception is set.
 template <typename Wait>
 static bool waited(Wait wait) {
-  if (PyGILState_Check() != 0) {
+  if (!t_without_gil) {
     {
       NoGil released;
       wait();

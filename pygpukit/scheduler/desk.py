@@ -100,7 +100,7 @@ class Desk:
     def step(self) -> Task | None:
         """Run one task on the calling thread; raise again what it raised that is no Exception."""
         session = native.swap_session(None)
-        before, stream = self._core.taken(), native.current_stream()  # not empty in a step within a task
+        before, outer = self._core.taken(), runner.here()  # neither is empty in a step within a task
         try:
             task = self._run_next(0.0)
         except BaseException:  # Ctrl-C outside the function, while the core counts on this thread
@@ -108,7 +108,7 @@ class Desk:
                 if task_id not in before:
                     self._core.cancel(task_id)
                     self._core.finish(task_id)
-            runner.leave(stream)
+            runner.leave(outer)
             self.settle()
             raise
         finally:

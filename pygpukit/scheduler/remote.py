@@ -65,7 +65,7 @@ class RemoteCall(runner.Elsewhere):
         """
         error: BaseException | None = None
         lost, reason = False, ""
-        before, device = native.current_stream(), native.current_device()
+        outer, device = runner.here(), native.current_device()
         task._error = None  # of an earlier run
 
         def stopped() -> bool:
@@ -99,7 +99,7 @@ class RemoteCall(runner.Elsewhere):
                 core.cancel(task.id)
         finally:
             native.set_device(device)
-            runner.leave(before)
+            runner.leave(outer)
         task._error = error
         runner.report(core, task.id, error, lost=lost, reason=reason)
         if not self.worker.alive:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import NoReturn
+from typing import NamedTuple, NoReturn
 
 from pygpukit import _core
 from pygpukit._core import native
@@ -43,7 +44,7 @@ def run(core: _core.SchedulerCore, task: Task, own_stream: StreamOf) -> None:
     task._error = None  # of an earlier run
     stream: native.Stream | None = None
     space: _core.Space | None = None
-    before = native.current_stream()
+    outer = here()
     try:
         fn = task.fn
         if fn is not None:  # else it was cancelled a moment ago
@@ -53,8 +54,7 @@ def run(core: _core.SchedulerCore, task: Task, own_stream: StreamOf) -> None:
             stream = own_stream(space)
             native.set_current_stream(stream)
             tenant = _core.intern(task.name)
-            native.set_tenant(tenant)
-            native.enter_context(*core.enter(task.id, tenant, native.current_device()))
+            _go(_Place(*core.enter(task.id, tenant, native.current_device()), tenant, space))
             task._context.run(native.swap_session, None)  # it was submitted in one, perhaps
             task._value = task._context.run(fn)
             stream.synchronize()
@@ -68,7 +68,7 @@ def run(core: _core.SchedulerCore, task: Task, own_stream: StreamOf) -> None:
             with contextlib.suppress(Exception):
                 stream.synchronize()
     finally:
-        leave(before)
+        leave(outer)
         if space is not None:
             core.leave_space(space)
     report(core, task.id, error)
@@ -85,12 +85,39 @@ def report(
         core.finish(task_id, text, reason or _reason(error), lost)
 
 
-def leave(stream: native.Stream) -> None:
-    """Go back to no context, no account and to this stream."""
+class _Place(NamedTuple):
+    """What work of a thread counts for, and where streams that it makes run."""
+
+    context: int = 0
+    account: int = 0
+    tenant: int = 0
+    space: _core.Space | None = None
+
+
+class _Thread(threading.local):
+    place = _Place()
+
+
+_thread = _Thread()
+
+
+def here() -> tuple[native.Stream, _Place]:
+    """Where the thread is, for leave(): not nowhere in a step within a task."""
+    return native.current_stream(), _thread.place
+
+
+def leave(outer: tuple[native.Stream, _Place]) -> None:
+    """Go back from a task to where here() was."""
+    stream, place = outer
     native.set_current_stream(stream)  # first: it leaves sessions that the function left open
-    native.leave_context()
-    native.set_space(None)
-    native.set_tenant(0)
+    _go(place)
+
+
+def _go(place: _Place) -> None:
+    native.set_space(place.space)
+    native.set_tenant(place.tenant)
+    native.enter_context(place.context, place.account)
+    _thread.place = place
 
 
 def _reason(error: BaseException) -> str:

@@ -157,7 +157,7 @@ class Scheduler:
         limited = memory_limit is not None or share_limit is not None
         timed = deadline is not None or estimate is not None
         # Mostly left out, and a submission is to cost little: then they are neither parsed nor handed over.
-        if where or limited or timed or idempotent or retry is not None or depends_on != ():
+        if process or where or limited or timed or idempotent or retry is not None or depends_on != ():
             request += (
                 units.parse_ids(depends_on),
                 0 if deadline is None else units.parse_deadline(deadline, _core.now_ns()),

@@ -33,11 +33,14 @@ extern "C" __global__ void step(unsigned *x, unsigned factor, unsigned n) {
 COOPERATIVE = 1
 
 
-def kernel_of(name: str, backend_name: str):
-    """A kernel that takes some 100 us on either backend, bound to its arguments."""
+def kernel_of(name: str, backend_name: str, many: int = 0):
+    """A kernel that takes some 100 us on either backend, bound to its arguments. many: so often in one call, without
+    the interpreter."""
     kernel = gp.jit(SOURCE.replace("NAME", name), func=name)
     bound = kernel[64, 256] if backend_name == "cuda" else kernel[1, 32]
     out, rounds = gp.zeros(1), 20_000 if backend_name == "cuda" else 500
+    if many:
+        return lambda: native.launch_many(bound, (out, rounds), many)
     return lambda: bound(out, rounds)
 
 
@@ -262,8 +265,12 @@ def endless(launch, seen):
         raise
 
 
-def test_a_task_that_waits_for_room_can_be_cancelled(backend_name):
-    launch, seen = kernel_of("stopped", backend_name), []
+MANY = pytest.mark.parametrize("many", [0, 100_000], ids=["one by one", "many"])
+
+
+@MANY
+def test_a_task_that_waits_for_room_can_be_cancelled(backend_name, many):
+    launch, seen = kernel_of("stopped", backend_name, many), []
     with Scheduler() as scheduler:
         task = scheduler.submit(endless, launch, seen, bandwidth=0.1, memory="1MB", policy="guaranteed")
         end = time.monotonic() + PATIENCE_S
@@ -278,8 +285,9 @@ def test_a_task_that_waits_for_room_can_be_cancelled(backend_name):
     assert task.pacing_delay_count > launched, "most of its launches never ran"
 
 
-def test_ctrl_c_reaches_a_waiting_launch(backend_name):
-    launch = kernel_of("interrupted", backend_name)
+@MANY
+def test_ctrl_c_reaches_a_waiting_launch(backend_name, many):
+    launch = kernel_of("interrupted", backend_name, many)
     scheduler = Scheduler()
     task = scheduler.submit(endless, launch, [], bandwidth=0.1, memory="1MB", policy="guaranteed")
     timer = threading.Timer(0.3, os.kill, [os.getpid(), signal.SIGINT])
@@ -287,7 +295,7 @@ def test_ctrl_c_reaches_a_waiting_launch(backend_name):
     with pytest.raises(KeyboardInterrupt):
         scheduler.step()
     assert task.phase == "Cancelled"
-    after = scheduler.submit(wall_ns, launch, 3)
+    after = scheduler.submit(wall_ns, kernel_of("after", backend_name), 3)
     scheduler.step()
     assert after.result(PATIENCE_S) > 0, "the gate works on"
     scheduler.close()

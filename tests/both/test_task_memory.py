@@ -118,6 +118,24 @@ def test_what_outlives_a_task_counts_for_no_later_one(desk: Scheduler) -> None:
     assert _core.pool_stats().used == used - 8 * MB
 
 
+def test_a_step_within_a_task_leaves_it_its_limit(desk: Scheduler) -> None:
+    inner = Scheduler(total_memory="100MB")
+
+    def work() -> list[int]:
+        done = inner.submit(lambda: empty(20).nbytes)
+        failed = inner.submit(empty, 3, memory_limit="2MB")
+        inner.step()
+        inner.step()
+        assert (done.phase, failed.reason) == ("Succeeded", "OutOfMemory")
+        with pytest.raises(OutOfMemoryError) as caught:
+            empty(9)
+        return [done.result(PATIENCE_S), caught.value.limit]
+
+    assert desk.submit(work, **GUARANTEED).result(PATIENCE_S) == [20 * MB, 8 * MB]
+    assert empty(20).nbytes == 20 * MB
+    inner.close()
+
+
 def test_a_retry_begins_with_nothing(desk: Scheduler) -> None:
     kept = []
 

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import numpy as np
 import pytest
 from scheduler_help import PATIENCE_S, Gate, wait_until
 
 import pygpukit as gp
+from pygpukit._core import native
 from pygpukit.core.errors import TaskCancelledError
 from pygpukit.scheduler import Scheduler, adjustments
 
@@ -43,11 +46,18 @@ def test_one_that_waits_is_passed_and_comes_back_to_its_place(scheduler: Schedul
 KERNEL = """extern "C" __global__ void add_one(float* x) { x[threadIdx.x] += 1; }"""
 
 
-@pytest.fixture(params=["built-in", "jit"])
+@pytest.fixture(params=["built-in", "copy out", "copy in", "many", "jit"])
 def launch(request: pytest.FixtureRequest) -> Callable[[Any], Any]:
-    """Something that launches: what is built in, which on the simulated device runs on the host, or a kernel."""
+    """Something for the gate: what is built in, which on the simulated device runs on the host, a copy, or a kernel."""
     if request.param == "built-in":
         return lambda x: gp.add(x, x)
+    if request.param == "copy out":
+        return lambda x: x.to_numpy()
+    if request.param == "copy in":
+        return lambda x: gp.from_numpy(np.ones(4, np.float32))
+    if request.param == "many":
+        bound = gp.jit(KERNEL, func="add_one")[1, 4]
+        return lambda x: native.launch_many(bound, (x,), 500)
     kernel = gp.jit(KERNEL, func="add_one")
     return lambda x: kernel[1, 4](x)
 
@@ -58,6 +68,7 @@ def test_one_that_runs_is_held_at_its_next_launch(scheduler: Scheduler, launch: 
     def body() -> str:
         x = gp.ones(4)
         launch(x)
+        gp.synchronize()  # what it launched before goes on
         launched.set()
         assert go.wait(PATIENCE_S)
         launch(x)
@@ -101,6 +112,11 @@ def test_one_that_is_held_can_be_cancelled(scheduler: Scheduler) -> None:
     scheduler.start()
     assert launching.wait(PATIENCE_S)
     task.pause()
+    before = -1
+    while before != task.record.launches:  # until it is held
+        before = task.record.launches
+        time.sleep(0.05)
+    assert not raised
     task.cancel()
     with pytest.raises(TaskCancelledError):
         task.result(PATIENCE_S)

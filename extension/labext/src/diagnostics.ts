@@ -23,7 +23,8 @@ export class Diagnostics {
   }
 
   clear(model: CodeEditor.IModel): void {
-    if (this.shown.delete(model)) this.apply(model);
+    // A cell is no CUDA cell any more because somebody writes in it: its editor takes no transaction meanwhile.
+    if (this.shown.delete(model)) queueMicrotask(() => this.apply(model));
   }
 
   has(model: CodeEditor.IModel): boolean {

@@ -44,7 +44,7 @@ export class Editors {
 
   private finish(model: CodeEditor.IModel, view: EditorView): void {
     if (this.complete.has(view)) return;
-    this.complete.add(view);
     view.dispatch({ effects: StateEffect.appendConfig.of(this.rest(model)) });
+    this.complete.add(view);
   }
 }

@@ -355,14 +355,17 @@ fn a_paused_task_waits_at_the_gate_and_slows_nobody() {
         driver.advance_ns(MS);
     }
     const FOREVER: u64 = 3_600_000_000_000;
+    const INTO_ITS_WAIT: std::time::Duration = std::time::Duration::from_millis(50);
     std::thread::scope(|scope| {
         let waits = scope.spawn(|| gate.wait_for_room(&paused, 1, FOREVER));
+        std::thread::sleep(INTO_ITS_WAIT);
         paused.set_paused(false);
         assert!(waits.join().unwrap());
     });
     paused.set_paused(true);
     std::thread::scope(|scope| {
         let waits = scope.spawn(|| gate.wait_for_room(&paused, 1, FOREVER));
+        std::thread::sleep(INTO_ITS_WAIT);
         paused.stop();
         assert!(waits.join().unwrap());
     });
