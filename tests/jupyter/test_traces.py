@@ -54,8 +54,6 @@ def test_a_recording_holds_what_happened(tmp_path: Path) -> None:
         assert repr(recorder) == "Recorder('a.pgktrace', recording)"
         held = gp.ones(1 << 17)
         held.name = "held"
-        away = gp.ones(1 << 12)
-        _core.pool_evict(0, away.block)
         scheduler.submit(lambda: gp.ones(8) + gp.ones(8), name="adds", bandwidth=0.25, memory="1MB").result()
         refused = scheduler.submit(print, memory=scheduler.total_memory + 1, name="big")
         time.sleep(0.25)
@@ -73,7 +71,7 @@ def test_a_recording_holds_what_happened(tmp_path: Path) -> None:
     assert {block.address: block.owner for block in end.blocks}[held.device_ptr] == "held"
     assert len(end.blocks) == end.gauges["live_blocks"]
     assert sum(block.size for block in end.blocks if block.resident) == end.gauges["used"]
-    assert sum(block.size for block in end.blocks if not block.resident) == end.gauges["evicted"] > 0
+    assert sum(block.size for block in end.blocks if not block.resident) == end.gauges["evicted"]
     assert len(end.segments) == end.gauges["segments"]
 
 
