@@ -1,20 +1,37 @@
-// The editors of cells. What one needs beyond its language it gets when it is pointed at, focused or has something to show:
-// of a long notebook most never do.
+// The editors of cells. One is told of when it comes near what the page shows, and gets what it needs beyond its language when it
+// is pointed at, focused or has something to show: of a long notebook most never do, and each change lays out the whole page.
 
 import { type Extension, StateEffect } from '@codemirror/state';
 import { type EditorView, ViewPlugin } from '@codemirror/view';
 import type { CodeEditor } from '@jupyterlab/codeeditor';
 
+/** Of the notebook, which scrolls in the page; a browser that does not know the option tells of what is seen. */
+const NEAR: IntersectionObserverInit & { scrollMargin: string } = { scrollMargin: '600px' };
+
 export class Editors {
   private readonly views = new Map<CodeEditor.IModel, Set<EditorView>>();
-  private readonly complete = new WeakSet<EditorView>();
+  private readonly near = new NearThePage();
+  /** What an editor that lacks something gets, by its element. */
+  private readonly wanting = new WeakMap<Element, () => void>();
 
-  /** `rest`: what an editor of a cell gets later. `shows`: whether a cell has something to show at once, by `show`. */
+  /**
+   * `seen`: called with a cell when an editor of it comes near what the page shows. `rest`: what an editor gets later.
+   * `shows`: whether a cell has something to show at once, by `show`.
+   */
   constructor(
+    private readonly seen: (model: CodeEditor.IModel) => void,
     private readonly rest: (model: CodeEditor.IModel) => Extension,
     private readonly shows: (model: CodeEditor.IModel) => boolean,
     private readonly show: (model: CodeEditor.IModel) => void,
-  ) {}
+  ) {
+    // A view that is being made or updated takes no transaction.
+    const wake = ({ target }: Event): void => {
+      const editor = target instanceof Element ? target.closest('.cm-editor') : null;
+      const finish = editor && this.wanting.get(editor);
+      if (finish) queueMicrotask(finish);
+    };
+    for (const kind of ['pointerover', 'focusin']) document.addEventListener(kind, wake, { capture: true, passive: true });
+  }
 
   /** The editors of a cell, complete. */
   of(model: CodeEditor.IModel): EditorView[] {
@@ -28,13 +45,12 @@ export class Editors {
     return ViewPlugin.define((view) => {
       const views = this.views.get(model) ?? new Set();
       this.views.set(model, views.add(view));
-      // A view that is being made or updated takes no transaction.
-      const later = (): void => queueMicrotask(() => views.has(view) && this.finish(model, view));
-      view.dom.addEventListener('mouseenter', later, { once: true });
-      view.dom.addEventListener('focusin', later, { once: true });
+      this.wanting.set(view.dom, () => views.has(view) && this.finish(model, view));
+      this.near.watch(view.dom, () => views.has(view) && this.seen(model));
       if (this.shows(model)) queueMicrotask(() => views.has(view) && this.show(model));
       return {
         destroy: () => {
+          this.near.forget(view.dom);
           views.delete(view);
           if (!views.size) this.views.delete(model);
         },
@@ -43,8 +59,33 @@ export class Editors {
   }
 
   private finish(model: CodeEditor.IModel, view: EditorView): void {
-    if (this.complete.has(view)) return;
+    if (!this.wanting.has(view.dom)) return;
     view.dispatch({ effects: StateEffect.appendConfig.of(this.rest(model)) });
-    this.complete.add(view);
+    this.wanting.delete(view.dom);
+  }
+}
+
+/** Tells of each element once, when it is about to be seen. */
+class NearThePage {
+  private readonly told = new WeakMap<Element, () => void>();
+  private readonly observer = new IntersectionObserver(
+    (entries) => {
+      for (const { target, isIntersecting } of entries) {
+        if (!isIntersecting) continue;
+        this.told.get(target)?.();
+        this.forget(target);
+      }
+    },
+    NEAR,
+  );
+
+  watch(element: Element, tell: () => void): void {
+    this.told.set(element, tell);
+    this.observer.observe(element);
+  }
+
+  forget(element: Element): void {
+    this.told.delete(element);
+    this.observer.unobserve(element);
   }
 }

@@ -12,7 +12,7 @@ interface Followed {
 }
 
 export class CudaMode {
-  /** The cells that have an editor. */
+  /** The cells that were looked at. */
   private readonly followed = new WeakMap<CodeEditor.IModel, Followed>();
   private enabled = true;
 
@@ -20,8 +20,8 @@ export class CudaMode {
   constructor(private readonly left: (model: CodeEditor.IModel) => void) {}
 
   /**
-   * Follows a cell for which an editor is being made: it has its language before it is parsed for the first time, and a
-   * cell that was never looked at costs nothing. What is no code cell is left alone.
+   * Follows a cell that somebody is about to see: one that was never looked at costs nothing. What is no code cell is
+   * left alone.
    */
   follow(model: CodeEditor.IModel): void {
     if ((model as Partial<ICellModel>).type !== 'code' || this.followed.has(model)) return;

@@ -125,6 +125,7 @@ export class Gantt {
 
   private drawButton(button: HTMLButtonElement, task: Task | undefined): void {
     const press = task ? this.pressOf(task) : null;
+    if (!press && button.matches(':focus')) button.blur(); // or nobody tells that the rows may move again
     button.hidden = !press;
     button.onclick = press && (() => press.press());
     if (!press || button.title === press.text) return;
