@@ -81,6 +81,17 @@ test('the mode survives run, kernel restart, change of cell type and back, undo,
   expect(await lab.cells.colour(AXPY_AT, '__global__')).toBe(await lab.cells.themeColour('--jp-mirror-editor-keyword-color'));
 });
 
+test('a cell far below is CUDA when it comes near what is shown', async () => {
+  const below = 120;
+  lab.server.putNotebook('long.ipynb', [AXPY, ...Array.from({ length: below - 1 }, (_, at) => `x = ${at}`), TWO]);
+  await lab.notebook.open(lab.server.notebookUrl('long.ipynb'));
+  await expect.poll(() => lab.cells.mime(0)).toBe(CUDA);
+  expect(await lab.cells.mime(below)).toBe(PYTHON);
+  await lab.cells.at(below).scrollIntoViewIfNeeded();
+  await expect.poll(() => lab.cells.mime(below)).toBe(CUDA);
+  expect(await lab.cells.colour(below, '__global__')).toBe(await lab.cells.themeColour('--jp-mirror-editor-keyword-color'));
+});
+
 test('a cell that stops being CUDA is Python again, and one that becomes CUDA is CUDA', async () => {
   await lab.cells.write(AXPY_AT, 'print(1)  # no kernel');
   await expect.poll(() => lab.cells.mime(AXPY_AT)).toBe(PYTHON);
