@@ -19,7 +19,7 @@ const SETUP = '%load_ext pygpukit';
 const CUDA = '%%cuda\n__global__ void twice(float* x, int count) {\n    x[threadIdx.x] *= 2;\n}';
 const [SETUP_AT, CUDA_AT] = [0, 1];
 
-test.skip(!LabServer.has('jupyter_lsp') || spawnSync('clangd', ['--version']).status !== 0, 'there is no clangd with jupyterlab-lsp');
+test.skip(!LabServer.has('jupyterlab_lsp') || spawnSync('clangd', ['--version']).status !== 0, 'there is no clangd with jupyterlab-lsp');
 
 const flags = mkdtempSync(join(tmpdir(), 'pygpukit-clangd-'));
 // A name that nobody but clangd can know.
