@@ -135,6 +135,18 @@ test('a compile error is underlined at its token, until its line is edited or th
   await expect(errors(AXPY_AT)).toHaveCount(0);
 });
 
+test('a cell that is written in until it is no CUDA cell has no underline left', async () => {
+  await lab.cells.run(SETUP_AT);
+  await lab.cells.write(AXPY_AT, AXPY.replace('y[i];', 'missing[i];'));
+  await lab.cells.run(AXPY_AT);
+  await expect(errors(AXPY_AT)).toHaveText('missing', { timeout: 15_000 });
+  await lab.cells.at(AXPY_AT).locator('.cm-line').first().click();
+  await lab.notebook.page.keyboard.press('Home');
+  await lab.notebook.page.keyboard.type('no');
+  await expect.poll(() => lab.cells.mime(AXPY_AT)).toBe(PYTHON);
+  await expect(errors(AXPY_AT)).toHaveCount(0);
+});
+
 test('findings of the checker are underlined in the cell of the kernel, also after a reload', async () => {
   await lab.cells.run(SETUP_AT);
   await lab.cells.run(CHECKED_AT);
