@@ -137,9 +137,10 @@ class Feed:
         return page is not None and (page.heard_s >= since_s or not page.apart)
 
     def close(self) -> None:
-        """Serve nobody any more and wait for the thread."""
+        """Serve none of these pages any more and wait for their thread. A page that follows later gets another one, so
+        that one which answers just now is not waited for."""
         with self._lock:
-            thread = self._thread
+            thread, self._thread = self._thread, None
             for name in list(self._pages):
                 self.leave(name)
             self._wake.set()
@@ -152,6 +153,8 @@ class Feed:
     def _run(self) -> None:
         while True:
             with self._lock:
+                if self._thread is not threading.current_thread():
+                    return  # closed
                 if not self._pages:
                     self._thread = None
                     return

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -160,6 +161,19 @@ def test_pages_are_limited_in_number(feed: Feed, monkeypatch: pytest.MonkeyPatch
         feed.follow(name, apart=True)
     with pytest.raises(ValueError, match="2 pages follow this kernel already"):
         feed.follow("three", apart=True)
+
+
+def test_a_close_does_not_wait_for_a_page_that_follows_meanwhile(feed: Feed, pages: Pages) -> None:
+    feed.follow("page", apart=True)
+    until(lambda: bool(pages["page"].sent))
+    pages["page"].drop = lambda: feed.follow("late", apart=True)  # type: ignore[method-assign]
+    closing = threading.Thread(target=feed.close, daemon=True)
+    closing.start()
+    closing.join(10)
+    assert not closing.is_alive()
+    until(lambda: bool(pages["late"].sent))
+    feed.close()
+    assert not feed.running()
 
 
 def test_a_page_is_told_while_a_cell_is_busy() -> None:

@@ -20,6 +20,7 @@ class Line:
 
     def __init__(self, feed: Feed, name: str) -> None:
         self.asked: list[dict[str, Any]] = []
+        self.answers: list[threading.Thread] = []
         self._feed = feed
         self._name = name
 
@@ -29,7 +30,9 @@ class Line:
         if "open" in message:
             self.asked.append({key: value for key, value in message.items() if key != "answer"})
         if "answer" in message and self._name != "left":
-            threading.Thread(target=self._feed.follow, args=(self._name, True)).start()
+            answer = threading.Thread(target=self._feed.follow, args=(self._name, True))
+            answer.start()
+            self.answers.append(answer)
 
     def drop(self) -> None: ...
 
@@ -45,6 +48,9 @@ def feed(pages: dict[str, Line], monkeypatch: pytest.MonkeyPatch) -> Iterator[Fe
     monkeypatch.setattr(control, "_feed", made)
     monkeypatch.setattr(lab, "_PATIENCE_S", 0.5)
     yield made
+    for page in pages.values():
+        for answer in page.answers:
+            answer.join()
     made.close()
 
 
