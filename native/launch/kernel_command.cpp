@@ -89,8 +89,8 @@ pk_status issue_part(void *self, const uint32_t first[3], const uint32_t extent[
 }
 
 void want_parts(void *self) {
-  const Kept &kept = *static_cast<const Kept *>(self);
-  if (kept.launch.flags == 0) want_slices(kept.launch.function);
+  const pk_launch &launch = *static_cast<const pk_launch *>(self);
+  if (launch.flags == 0) want_slices(launch.function);
 }
 
 }  // namespace
@@ -111,7 +111,7 @@ pk_gate_work KernelCommand::work(uint32_t name) {
 }
 
 pk_command KernelCommand::as_command() {
-  // Both begin with the launch, so that both are issued alike.
+  // Both begin with the launch, so that both are issued, and want parts, alike.
   static_assert(offsetof(Kept, launch) == 0 && offsetof(KernelCommand::Given, launch) == 0);
   return {.self = &given_,
           .issue = [](void *self) { return g_raw_driver->launch(static_cast<const pk_launch *>(self)); },

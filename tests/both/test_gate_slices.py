@@ -100,6 +100,23 @@ def test_a_long_kernel_is_cut_and_its_output_has_the_same_bits(scheduler: Schedu
     assert scheduler.snapshot()["kernels"][long.name] is None
 
 
+def test_the_long_kernel_of_a_tenant_alone_can_be_cut_before_another_comes(scheduler: Scheduler) -> None:
+    long = gp.jit(LONG.replace("NAME", "long_alone"), func="long_alone")
+    out = gp.zeros(_waves(long, 6) * BLOCK)
+    rounds = 40 if native.backend_name() == "sim" else 200_000
+
+    def alone() -> None:
+        until = time.monotonic() + 60
+        while long.name not in slicer.report() and time.monotonic() < until:
+            long[out.size // BLOCK, BLOCK](out, rounds)
+            native.current_stream().synchronize()
+
+    task = scheduler.submit(alone)
+    task.result()
+    assert slicer.report()[long.name] is None
+    assert task.record.slices == 0
+
+
 @gp.fuse
 def wide(x: gp.GPUArray) -> gp.GPUArray:
     return gp.exp(x * 0.5) + x

@@ -99,15 +99,15 @@ typedef struct pk_gate_work {
   uint64_t wave; /* blocks that the device runs at once, of a kernel that can be launched in parts; else 0 */
 } pk_gate_work;
 /* keep() makes a copy that owns all it needs; issue() works on both, from any thread; drop() ends the copy. Of a copy,
- * issue_part() issues a box of its blocks (only with a wave), and want_parts() says that the gate would like to: it
- * must not wait. Both are NULL where there are no parts. */
+ * issue_part() issues a box of its blocks (only with a wave); want_parts() says, of both, that the gate would like to,
+ * now or once another task comes: it must not wait. Both are NULL where there are no parts. */
 typedef struct pk_command {
   void *self;
   pk_status (*issue)(void *self);
   void *(*keep)(void *self);
   void (*drop)(void *kept);
   pk_status (*issue_part)(void *kept, const uint32_t first[3], const uint32_t extent[3]);
-  void (*want_parts)(void *kept);
+  void (*want_parts)(void *self);
 } pk_command;
 /* STOPPED: the context's task was cancelled or expired, the work must not happen. FULL: the task's line is full, or it
  * is paused: wait, then submit again.

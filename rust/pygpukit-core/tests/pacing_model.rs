@@ -263,7 +263,7 @@ fn submit(gate: &Gate, driver: &Arc<SimDriver>, context: &Arc<TaskContext>, ns: 
         ns,
         refused,
     };
-    gate.submit(context, work, || job.issue(), || Arc::new(kept))
+    gate.submit(context, work, || job.issue(), || Arc::new(kept), || ())
 }
 
 fn context(number: u64, share_ppm: u32) -> Arc<TaskContext> {
@@ -440,7 +440,7 @@ fn a_stream_is_in_one_line_at_a_time() {
         ..Work::default()
     };
     let issue = || Ok(());
-    let other = gate.submit(&contexts[0], work, issue, || unreachable!("it must wait"));
+    let other = gate.submit(&contexts[0], work, issue, || unreachable!("it must wait"), || ());
     assert_eq!(other, Submitted::Full);
     step_until_idle(&gate, &driver);
     assert!(gate.wait_for_room(&contexts[0], 2, US));

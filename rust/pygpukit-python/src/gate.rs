@@ -265,7 +265,8 @@ pub unsafe extern "C" fn pk_gate_submit(context: u64, work: *const WorkIn, comma
             driver: place.driver.clone(),
         })
     };
-    match place.gate.submit(&context, work.work(), issue, keep) {
+    let want_parts = || command.want_parts.into_iter().for_each(|want| want(command.this));
+    match place.gate.submit(&context, work.work(), issue, keep, want_parts) {
         Submitted::Issued => 0,
         Submitted::Deferred => {
             place.ensure_dispatcher();

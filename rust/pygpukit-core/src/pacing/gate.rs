@@ -115,13 +115,15 @@ impl Gate {
         done
     }
 
-    /// Issues a command now, or keeps what `keep` makes of it. Never waits.
+    /// Issues a command now, or keeps what `keep` makes of it. Never waits. `want_parts` is called before a long one is issued
+    /// whole to a tenant that is alone: who comes then should find that it can be cut.
     pub fn submit(
         &self,
         context: &Arc<TaskContext>,
         work: Work,
         issue: impl FnOnce() -> DriverResult<()>,
         keep: impl FnOnce() -> Arc<dyn Command>,
+        want_parts: impl FnOnce(),
     ) -> Submitted {
         if context.held() {
             return Submitted::Full; // and the queue does not see it, so that nobody is paced for its sake
@@ -134,6 +136,9 @@ impl Gate {
             Offer::Refused(refusal) => return Submitted::Refused(refusal),
             Offer::Full => return Submitted::Full,
             Offer::Direct => {
+                if queue.wants_parts(work) {
+                    want_parts();
+                }
                 // A tenant alone may not bury the device in work either: somebody may come.
                 let line = self.line.try_lock().ok();
                 let near = line.filter(|line| line.in_flight_ns(now) <= self.settings.direct_ns);

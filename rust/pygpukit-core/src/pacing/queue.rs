@@ -105,6 +105,11 @@ const PARTS_REFUSED: i32 = 801;
 /// Commands of a batch, so that a batch of very short ones ends, too.
 const BATCH_COMMANDS: usize = 128;
 
+/// Whether work takes far longer than a turn of so much.
+fn is_long(cost: Cost, span_ns: u64) -> bool {
+    cost.known && cost.ns > span_ns + span_ns / 2
+}
+
 struct Tenant {
     context: Arc<TaskContext>,
     meter: Meter,
@@ -294,6 +299,16 @@ impl Queue {
         self.costs.estimate(work.name, work.size, self.settings.guess_ns)
     }
 
+    /// Whether the work keeps a tenant that comes now from the device for longer than its turn, as it cannot come in parts yet.
+    pub fn wants_parts(&mut self, work: Work) -> bool {
+        let cost = self.estimate(work);
+        self.could_be_cut(work, cost)
+    }
+
+    fn could_be_cut(&self, work: Work, cost: Cost) -> bool {
+        work.wave == 0 && work.size > 1 && is_long(cost, self.settings.short_span_ns)
+    }
+
     /// Whether the tenant's thread may go on to fill its line.
     pub fn has_room(&self, id: u32) -> bool {
         let settings = &self.settings;
@@ -361,8 +376,13 @@ impl Queue {
         self.count_wait(id, now_ns);
         let (mut items, mut batch_ns): (Vec<Item>, u64) = (Vec::new(), 0);
         while let Some(first) = self.tenant(id).line.front() {
-            let work = first.work;
+            let (work, wanted) = (first.work, first.wanted);
             let cost = self.estimate(work); // measured meanwhile, perhaps
+            if !wanted && self.could_be_cut(work, cost) {
+                let first = &mut self.tenant(id).line[0];
+                first.wanted = true;
+                first.command.want_parts();
+            }
             let (part, cost) = self.part(id, cost, span_ns);
             let same = items.first().map_or(true, |i: &Item| i.work.stream == work.stream);
             let fits =
@@ -397,14 +417,10 @@ impl Queue {
             return (None, cost);
         };
         let Work { size, grid, wave, .. } = first.work;
-        let long = cost.known && cost.ns > span_ns + span_ns / 2;
         if wave == 0 {
-            if long && !first.wanted && size > 1 {
-                first.wanted = true;
-                first.command.want_parts();
-            }
             return (None, cost);
         }
+        let long = is_long(cost, span_ns);
         if first.next == 0 && !long {
             return (None, cost);
         }

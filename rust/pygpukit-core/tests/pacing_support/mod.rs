@@ -207,7 +207,7 @@ impl World {
         let kept = kernel.clone();
         let submitted = self
             .gate
-            .submit(&self.contexts[i], work, || kernel.issue(), || Arc::new(kept));
+            .submit(&self.contexts[i], work, || kernel.issue(), || Arc::new(kept), || ());
         writeln!(self.log, "{now} {i} {} {submitted:?}", self.next_ns[i]).unwrap();
         match submitted {
             Submitted::Issued | Submitted::Deferred => {
