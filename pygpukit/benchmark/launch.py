@@ -5,8 +5,8 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import nullcontext
-from statistics import median
+from math import nan
+from statistics import fmean, median
 from typing import Any
 
 from .measure import host_ns
@@ -19,12 +19,17 @@ PYTHON_ROW = "bound kernel from Python"
 BATCH = 500  # launches between two waits: fewer than a device's launch queue holds
 CELL = 2000  # launches of a cell; the device does each in less time than the host needs for it
 TICK_S = 0.1
+NEAR_NS = 1_000_000  # so much before and after a frame a launch may meet its thread
 
 
 class Sampler:
-    """What a visible dashboard makes the kernel do: one telemetry frame every 100 ms."""
+    """What a visible dashboard makes the kernel do: one telemetry frame every 100 ms.
+
+    frames_ns: when each began and ended.
+    """
 
     def __init__(self, device: int) -> None:
+        self.frames_ns: list[tuple[int, int]] = []
         self._device = device
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="benchmark-telemetry", daemon=True)
@@ -34,7 +39,9 @@ class Sampler:
 
         since, since_name = _core.ring_head(), 0
         while not self._stop.wait(TICK_S):
+            begin = time.perf_counter_ns()
             _, since, since_name = _core.telemetry_frame(self._device, since, since_name)
+            self.frames_ns.append((begin, time.perf_counter_ns()))
 
     def __enter__(self) -> Sampler:
         self._thread.start()
@@ -45,30 +52,46 @@ class Sampler:
         self._thread.join()
 
 
-def window_ns(call: Callable[[], object], seconds: float, wait: Callable[[], object]) -> float:
-    """Mean nanoseconds a call over a window of launches; the waits between batches are not counted."""
-    calls, spent = 0, 0
+def batches_ns(
+    call: Callable[[], object], launches: int, seconds: float, wait: Callable[[], object]
+) -> list[tuple[int, int]]:
+    """Begin and end of each batch of launches in a window; the waits between batches are not counted."""
+    batches = []
     deadline = time.perf_counter() + seconds
     while time.perf_counter() < deadline:
         begin = time.perf_counter_ns()
-        for _ in range(BATCH):
+        for _ in range(launches):
             call()
-        spent += time.perf_counter_ns() - begin
-        calls += BATCH
+        batches.append((begin, time.perf_counter_ns()))
         wait()
-    return spent / calls
+    return batches
 
 
-def watched_cost(call: Callable[[], object], seconds: float, device: int, first: bool) -> float:
-    """Percent that a launch costs more while a sampler runs, in the first or the second of two windows: over both
-    orders, clocks that drift cancel out."""
+def added_percent(batches_ns: list[tuple[int, int]], frames_ns: list[tuple[int, int]]) -> float:
+    """Percent that all batches took longer, on average, than those that were far from any frame.
+
+    Both are of the same second, so that clocks that drift, and neighbours that come and go, meet both alike: windows
+    with and without a sampler differ by more than it costs. NaN where no batch was far from all frames.
+    """
+    whole = [end - begin for begin, end in batches_ns]
+    far = [
+        end - begin
+        for begin, end in batches_ns
+        if all(end < first - NEAR_NS or begin > last + NEAR_NS for first, last in frames_ns)
+    ]
+    return (fmean(whole) / fmean(far) - 1) * 100 if far else nan
+
+
+def telemetry_costs(call: Callable[[], object], launches: int, windows: int, device: int) -> list[float]:
+    """added_percent() of windows of a second in which a sampler runs."""
     from .._core import native
 
-    spent = {}
-    for watched in (first, not first):
-        with Sampler(device) if watched else nullcontext():
-            spent[watched] = window_ns(call, seconds, native.synchronize)
-    return (spent[True] / spent[False] - 1) * 100
+    costs = []
+    for _ in range(windows):
+        with Sampler(device) as sampler:
+            batches = batches_ns(call, launches, 1.0, native.synchronize)
+        costs.append(added_percent(batches, sampler.frames_ns))
+    return costs
 
 
 def cell_ns(call: Callable[[], object], launches: int, mode: str) -> float:
@@ -123,15 +146,14 @@ def rows(quick: bool) -> Iterator[BenchmarkResult | Unavailable]:
     yield from_samples(PYTHON_ROW, CATEGORY, [v * 1e-3 for v in python], "us")
     yield from_samples("Python launch over C++ loop", CATEGORY, ratios, "x")
 
-    seconds = 0.3 if quick else 0.5
-    costs = []
-    for _ in range(2 if quick else 10):
-        costs += [watched_cost(call, seconds, x.device, first) for first in (True, False)]
+    costs = telemetry_costs(call, calls, 2 if quick else 20, x.device)
     yield from_samples("telemetry at 10 Hz, cost of a launch", CATEGORY, costs, "%")
 
-    launches, pairs = (200, 10) if native.backend_name() == "sim" else (CELL, 20 if quick else 200)
-    for mode, name in (("on", "timing of cells"), ("exact", "exact timing of cells")):
-        yield from_samples(f"{name}, cost of a launch", CATEGORY, cell_costs(call, launches, mode, pairs), "%")
+    # One pair differs from the next by more than timing costs: the first row has a goal, so it has the pairs to tell.
+    launches = 200 if native.backend_name() == "sim" else CELL
+    for mode, name, pairs in (("on", "timing of cells", 600), ("exact", "exact timing of cells", 100)):
+        costs = cell_costs(call, launches, mode, 10 if quick else pairs)
+        yield from_samples(f"{name}, cost of a launch", CATEGORY, costs, "%")
 
     trips = []
     for _ in range(200 if quick else 2_000):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import subprocess
 import sys
 from pathlib import Path
@@ -10,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from pygpukit import benchmark
-from pygpukit.benchmark import BenchmarkReport, BenchmarkResult, GPUInfo, compare_reports
+from pygpukit.benchmark import BenchmarkReport, BenchmarkResult, GPUInfo, compare_reports, launch
 from pygpukit.benchmark.cli import ABSENT
 from pygpukit.benchmark.goals import GOALS, check_goals
 from pygpukit.benchmark.render import goals_text, markdown, text
@@ -124,6 +125,17 @@ def test_measure_kernel_by_events_and_by_the_host_clock() -> None:
         assert deviation >= 0
     with pytest.raises(ValueError, match="at least 1"):
         benchmark.measure_kernel(lambda: None, 0, 0)
+
+
+def test_the_cost_of_frames_is_what_the_batches_near_them_took_longer() -> None:
+    ms = 1_000_000
+    batches = [(at * 10 * ms, at * 10 * ms + 2 * ms) for at in range(20)]
+    slow = [(begin, end + ms) if begin in (50 * ms, 150 * ms) else (begin, end) for begin, end in batches]
+    frames = [(50 * ms, 50 * ms + ms), (148 * ms, 149 * ms)]
+    assert launch.added_percent(slow, frames) == pytest.approx(2 * 1 / (20 * 2) * 100)
+    assert launch.added_percent(slow, frames[:1]) < 3  # a slow batch without a frame is no frame's doing
+    assert launch.added_percent(batches, frames) == pytest.approx(0)
+    assert math.isnan(launch.added_percent(batches[:1], [(0, ms)]))
 
 
 def test_own_benchmarks_join_a_report() -> None:
