@@ -2,9 +2,11 @@
 //!
 //! Locks: the line before the queue. The queue's is held for moments only, except while a tenant that is alone issues directly.
 
+use super::command::{Batch, Command, Refusal, Work};
 use super::line::Line;
-use super::queue::{Batch, Command, Offer, Queue, Refusal, TenantView, Throttle, Work};
+use super::queue::{Offer, Queue, Throttle};
 use super::settings::Settings;
+use super::tenant::TenantView;
 use crate::clock::Clock;
 use crate::counters::{Counter, Counters};
 use crate::driver::{Driver, DriverResult};

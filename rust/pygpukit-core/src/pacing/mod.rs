@@ -5,6 +5,7 @@
 //! after the other and their times add up. A batch is charged with an estimate when it is issued and corrected when its time is
 //! known. Method: start-time fair queueing (Goyal, Vin and Cheng 1996).
 
+mod command;
 mod cost;
 mod fair;
 mod gate;
@@ -13,12 +14,15 @@ mod line;
 mod meter;
 mod queue;
 mod settings;
+mod tenant;
 
+pub use command::{Batch, Command, Item, Refusal, Work};
 pub use cost::{Cost, CostTable};
 pub use fair::{FairQueue, WHOLE_PPM};
 pub use gate::{Gate, Next, Submitted, View};
 pub use heap::IndexedHeap;
 pub use line::{Line, Retired};
 pub use meter::{Meter, BUCKET_NS};
-pub use queue::{Batch, Command, Item, Offer, Queue, Refusal, TenantView, Throttle, Work};
+pub use queue::{Offer, Queue, Throttle};
 pub use settings::Settings;
+pub use tenant::TenantView;

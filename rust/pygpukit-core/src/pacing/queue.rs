@@ -1,79 +1,14 @@
 //! Queue: what each tenant has submitted and the device has not been given, who comes next, and what each one got. No call waits.
 
+use super::command::{Batch, Command, Item, Refusal, Work};
 use super::cost::{Cost, CostTable};
 use super::fair::{FairQueue, WHOLE_PPM};
 use super::line::Retired;
-use super::meter::Meter;
 use super::settings::Settings;
-use crate::driver::{DriverError, DriverResult};
+use super::tenant::{is_long, Tenant, TenantView, Waiting};
 use crate::scheduler::TaskContext;
-use crate::slicing::{Plan, SubGrid};
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
-
-/// A piece of work that can be given to the device later, from another thread. Dropped once it was issued, or instead.
-pub trait Command: Send + Sync {
-    fn issue(&self) -> DriverResult<()>;
-
-    /// Issues a part of a kernel's grid; called only for work with a wave.
-    fn issue_part(&self, _part: SubGrid) -> DriverResult<()> {
-        Err(DriverError {
-            code: PARTS_REFUSED,
-            text: "this command has no parts".into(),
-        })
-    }
-
-    /// The gate would issue the work in parts if it could.
-    fn want_parts(&self) {}
-}
-
-/// What the queue knows of a command.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Work {
-    pub stream: u64,
-    /// Name and size tell which works cost the same.
-    pub name: u32,
-    pub size: u64,
-    /// Of a kernel that can be launched in parts: its grid, whose blocks `size` counts, and how many of them the device runs at
-    /// once. A wave of 0: the work is issued whole.
-    pub grid: [u32; 3],
-    pub wave: u64,
-}
-
-/// What a batch issues: a command, or a part of one.
-pub struct Item {
-    pub work: Work,
-    pub cost: Cost,
-    pub command: Arc<dyn Command>,
-    pub part: Option<SubGrid>,
-    /// Nothing of the command is left after it.
-    pub ends: bool,
-}
-
-/// A command in its tenant's line.
-struct Waiting {
-    work: Work,
-    /// What it counts in the line.
-    ns: u64,
-    command: Arc<dyn Command>,
-    /// Blocks that were issued in parts.
-    next: u64,
-    wanted: bool,
-}
-
-/// One tenant's commands for one stream, to be issued one after the other.
-pub struct Batch {
-    pub tenant: u32,
-    pub items: Vec<Item>,
-}
-
-/// A deferred command that the driver refused. What came after it in its tenant's line was dropped.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Refusal {
-    pub stream: u64,
-    pub name: u32,
-    pub error: DriverError,
-}
 
 /// What becomes of a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -100,67 +35,8 @@ pub struct Throttle {
 
 /// Throttles remembered.
 const THROTTLES: usize = 256;
-/// CUDA_ERROR_NOT_SUPPORTED
-const PARTS_REFUSED: i32 = 801;
 /// Commands of a batch, so that a batch of very short ones ends, too.
 const BATCH_COMMANDS: usize = 128;
-
-/// Whether work takes far longer than a turn of so much.
-fn is_long(cost: Cost, span_ns: u64) -> bool {
-    cost.known && cost.ns > span_ns + span_ns / 2
-}
-
-struct Tenant {
-    context: Arc<TaskContext>,
-    meter: Meter,
-    joined_ns: u64,
-    seen_ns: u64,
-    line: VecDeque<Waiting>,
-    line_ns: u64,
-    /// Commands that ever came into the line.
-    pushed: u64,
-    /// Taken out of the line and not all issued: stream and number.
-    issuing: Option<(u64, u32)>,
-    /// Batches that are unfinished.
-    batches: u32,
-    refusal: Option<Refusal>,
-    waits_from_ns: u64,
-    held_ns: Option<u64>,
-    left: bool,
-}
-
-impl Tenant {
-    fn is_busy(&self) -> bool {
-        !self.line.is_empty() || self.issuing.is_some() || self.batches > 0
-    }
-
-    /// Of the commands that ever came into its line, those that left it for the device, or were dropped.
-    fn gone(&self) -> u64 {
-        let issuing = self.issuing.map_or(0, |(_, commands)| u64::from(commands));
-        self.pushed - self.line.len() as u64 - issuing
-    }
-
-    /// What its line may hold: less under a limit, so that no line takes longer than another to be issued.
-    fn bound_ns(&self, settings: &Settings) -> u64 {
-        settings.line_ns * u64::from(self.context.limit_ppm().min(WHOLE_PPM)) / u64::from(WHOLE_PPM)
-    }
-
-    fn uses(&self, stream: u64) -> bool {
-        self.issuing.is_some_and(|(other, _)| other == stream) || self.line.iter().any(|i| i.work.stream == stream)
-    }
-}
-
-/// What a tenant got, in device time.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TenantView {
-    pub number: u64,
-    pub gpu_ns: u64,
-    pub joined_ns: u64,
-    /// Shares of the last 10 ms, 100 ms and 1 s.
-    pub shares_ppm: [u32; 3],
-    /// It has commands that the device was not given yet.
-    pub waits: bool,
-}
 
 #[derive(Default)]
 pub struct Queue {
@@ -195,21 +71,7 @@ impl Queue {
             self.tenants.push(None);
             self.tenants.len() - 1
         });
-        self.tenants[id] = Some(Tenant {
-            context: context.clone(),
-            meter: Meter::default(),
-            joined_ns: now_ns,
-            seen_ns: now_ns,
-            line: VecDeque::new(),
-            line_ns: 0,
-            pushed: 0,
-            issuing: None,
-            batches: 0,
-            refusal: None,
-            waits_from_ns: now_ns,
-            held_ns: None,
-            left: false,
-        });
+        self.tenants[id] = Some(Tenant::new(context.clone(), now_ns));
         self.fair.add(id as u32, share_ppm, limit_ppm);
         self.ids.insert(context.number, id as u32);
         id as u32
@@ -378,12 +240,14 @@ impl Queue {
         while let Some(first) = self.tenant(id).line.front() {
             let (work, wanted) = (first.work, first.wanted);
             let cost = self.estimate(work); // measured meanwhile, perhaps
-            if !wanted && self.could_be_cut(work, cost) {
-                let first = &mut self.tenant(id).line[0];
+            let wants = !wanted && self.could_be_cut(work, cost);
+            let tenant = self.tenant(id);
+            let first = &mut tenant.line[0];
+            if wants {
                 first.wanted = true;
                 first.command.want_parts();
             }
-            let (part, cost) = self.part(id, cost, span_ns);
+            let (part, cost) = first.next_part(cost, span_ns);
             let same = items.first().map_or(true, |i: &Item| i.work.stream == work.stream);
             let fits =
                 items.is_empty() || (batch_ns + cost.ns <= span_ns && cost.known && items.len() < BATCH_COMMANDS);
@@ -391,10 +255,8 @@ impl Queue {
                 break;
             }
             batch_ns += cost.ns;
-            let item = self.take_front(id, part, cost);
-            let whole = item.part.is_none();
-            items.push(item);
-            if !cost.known || !whole {
+            items.extend(tenant.take_front(part, cost));
+            if !cost.known || part.is_some() {
                 break;
             }
         }
@@ -408,64 +270,6 @@ impl Queue {
             self.note_debt(id, now_ns);
         }
         Some(Batch { tenant: id, items })
-    }
-
-    /// How much of the first command in the line is issued next, and what that costs: None for all of it. A command that takes far longer
-    /// than a batch goes in parts of whole waves; what is left of one goes so in any case.
-    fn part(&mut self, id: u32, cost: Cost, span_ns: u64) -> (Option<SubGrid>, Cost) {
-        let Some(first) = self.tenant(id).line.front_mut() else {
-            return (None, cost);
-        };
-        let Work { size, grid, wave, .. } = first.work;
-        if wave == 0 {
-            return (None, cost);
-        }
-        let long = is_long(cost, span_ns);
-        if first.next == 0 && !long {
-            return (None, cost);
-        }
-        let fitting = u128::from(size) * u128::from(span_ns) / u128::from(cost.ns.max(1));
-        let blocks = (u64::try_from(fitting).unwrap_or(u64::MAX) / wave)
-            .max(1)
-            .saturating_mul(wave);
-        if first.next == 0 && blocks >= size {
-            return (None, cost);
-        }
-        let part = Plan::new(grid, blocks).from(first.next).next();
-        let issued = part.map_or(0, |part| part.blocks());
-        let ns = u128::from(cost.ns) * u128::from(issued) / u128::from(size.max(1));
-        (
-            part,
-            Cost {
-                ns: ns.max(1) as u64,
-                ..cost
-            },
-        )
-    }
-
-    /// Takes the first command of the line, or a part of it, for a batch.
-    fn take_front(&mut self, id: u32, part: Option<SubGrid>, cost: Cost) -> Item {
-        let tenant = self.tenant(id);
-        let first = tenant.line.front_mut().expect("the caller looked at it");
-        first.next += part.map_or(first.work.size, |part| part.blocks());
-        let ends = part.is_none() || first.next >= first.work.size;
-        let gone_ns = if ends { first.ns } else { first.ns.min(cost.ns) };
-        first.ns -= gone_ns;
-        let item = Item {
-            work: first.work,
-            cost,
-            command: first.command.clone(),
-            part,
-            ends,
-        };
-        tenant.line_ns -= gone_ns;
-        if part.is_some() {
-            tenant.context.add_slice();
-        }
-        if ends {
-            tenant.line.pop_front();
-        }
-        item
     }
 
     /// How long a batch is now: long for one alone, short while somebody may come who has nothing in its line.
