@@ -8,7 +8,15 @@ import signal
 from collections.abc import Iterator
 from pathlib import Path
 
+import hypothesis
 import pytest
+
+# The same examples in every run, and no limit on the time of one: another process may have the processor just then.
+# `--hypothesis-profile=default` looks for new ones.
+hypothesis.settings.register_profile(
+    "steady", deadline=None, derandomize=True, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+)
+hypothesis.settings.load_profile("steady")
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 
