@@ -265,14 +265,31 @@ def test_modelled_bandwidth() -> None:
 t = Table()
 address, _ = t.memory(8 << 20)
 buffer = ctypes.create_string_buffer(8 << 20)
-begin = time.perf_counter()
-t.ok("copy_h2d", address, buffer, 8 << 20, 0)
-assert time.perf_counter() - begin < 0.02, "a copy must not block"
-assert t.stream_query(0) == NOT_READY
-t.ok("stream_wait", 0)
-assert 0.083 < time.perf_counter() - begin < 0.5  # 8 MiB at 0.1 GB/s
+took_s = []
+for _ in range(5):
+    begin = time.perf_counter()
+    t.ok("copy_h2d", address, buffer, 8 << 20, 0)
+    t.ok("stream_wait", 0)
+    took_s.append(time.perf_counter() - begin)
+assert 0.083 < min(took_s) < 0.5, took_s  # 8 MiB at 0.1 GB/s; another process may hold up one of them
 """,
         PYGPUKIT_SIM="copy_gbps=0.1",
+    )
+
+
+def test_a_copy_does_not_block() -> None:
+    start(
+        """
+from pygpukit._core import native
+t = Table()
+address, _ = t.memory(GRANULE)
+buffer = ctypes.create_string_buffer(GRANULE)
+t.ok("copy_h2d", address, buffer, GRANULE, 0)  # takes half an hour
+assert t.stream_query(0) == NOT_READY
+native.sim_cancel()
+assert t.stream_wait(0) == TIMEOUT
+""",
+        PYGPUKIT_SIM="copy_gbps=0.000001",
     )
 
 
@@ -289,7 +306,7 @@ def test_pinned_memory(table: Table) -> None:
 
 def blocking(gate: threading.Event, log: list[str], name: str) -> ctypes._FuncPointer:
     def run(_: int) -> None:
-        gate.wait(10)
+        gate.wait(60)
         log.append(name)
 
     return HOST_FUNCTION(run)
@@ -338,14 +355,18 @@ def test_event_times(table: Table, stream: int) -> None:
     elapsed = ctypes.c_double()
     table.fails(INVALID_HANDLE, "event_elapsed", begin, end, ctypes.byref(elapsed))
     table.ok("event_query", begin)  # never recorded: nothing to wait for
+    start_s = time.perf_counter()
     table.ok("event_record", begin, stream)
-    pause = HOST_FUNCTION(lambda _: time.sleep(0.05))
+    gate, log = threading.Event(), list[str]()
+    first, pause = blocking(gate, log, "first"), HOST_FUNCTION(lambda _: time.sleep(0.05))
+    table.ok("launch_host", stream, first, 0)
     table.ok("launch_host", stream, pause, 0)
     table.ok("event_record", end, stream)
     assert table.event_elapsed(begin, end, ctypes.byref(elapsed)) == NOT_READY
+    gate.set()
     table.ok("event_wait", end)
     table.ok("event_elapsed", begin, end, ctypes.byref(elapsed))
-    assert 50 <= elapsed.value < 1000
+    assert 50 <= elapsed.value <= (time.perf_counter() - start_s) * 1000
     table.ok("event_record", untimed, stream)
     table.fails(INVALID_HANDLE, "event_elapsed", begin, untimed, ctypes.byref(elapsed))
 
@@ -412,7 +433,6 @@ t.ok("stream_wait", 0)
 
 
 def test_the_process_ends_with_work_under_way() -> None:
-    begin = time.perf_counter()
     start("""
 t = Table()
 address, _ = t.memory(GRANULE)
@@ -423,7 +443,6 @@ for _ in range(4):
     for _ in range(3):
         t.ok("copy_h2d", address, buffer, 1 << 20, stream)
 """, PYGPUKIT_SIM="copy_gbps=0.00001")  # fmt: skip
-    assert time.perf_counter() - begin < 30
 
 
 # ---- graphs
