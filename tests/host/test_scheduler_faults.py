@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import gc
 import os
 import random
 import signal
@@ -17,7 +16,7 @@ import weakref
 from pathlib import Path
 
 import pytest
-from scheduler_help import PATIENCE_S, wait_until
+from scheduler_help import PATIENCE_S, collected, wait_until
 
 import pygpukit as gp
 from pygpukit.core.errors import InvalidSpecError, TaskCancelledError, TaskRejectedError
@@ -33,7 +32,7 @@ def drained(scheduler):
 def run(code, *, returncode=0):
     """Run a program in a process of its own; its standard error."""
     environment = {**os.environ, "PYTHONPATH": str(Path(gp.__file__).parent.parent)}
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, env=environment)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=110, env=environment)
     assert done.returncode == returncode, done.stderr
     return done.stderr
 
@@ -253,8 +252,7 @@ def test_awaits_dropped_at_any_moment_leak_nothing(scheduler):
         warnings.simplefilter("error")  # never awaited, never retrieved
         asyncio.run(main())
         wait_until(lambda: drained(scheduler))
-        gc.collect()
-    assert not [ref for ref in kept if ref() is not None]
+        wait_until(lambda: all(collected(ref) for ref in kept if ref() is not None))
 
 
 # ---- forks ----
@@ -357,9 +355,10 @@ def test_ctrl_c_at_any_moment_leaves_a_scheduler_that_works(scheduler):
     rng, interrupted = random.Random(1), 0
     for _ in range(30):
         timer = threading.Timer(rng.random() * 0.01, os.kill, (os.getpid(), signal.SIGINT))
+        end = time.monotonic() + PATIENCE_S
         try:
             timer.start()
-            for _ in range(1000):
+            while time.monotonic() < end:
                 scheduler.submit(lambda: time.sleep(0.0005), memory="1MB")
                 scheduler.step()
             raise AssertionError("the signal never came")

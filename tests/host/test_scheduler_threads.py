@@ -302,5 +302,5 @@ def test_the_interpreter_ends_cleanly_while_tasks_run(last, tmp_path):
         "entered.wait()\n" + last + "\n"
     )
     environment = {**os.environ, "PYTHONPATH": str(Path(gp.__file__).parent.parent)}
-    done = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=60, env=environment)
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=110, env=environment)
     assert (done.returncode, done.stderr) == (0, "")
