@@ -60,10 +60,8 @@ class PartitionWorker:
 
     @contextlib.contextmanager
     def ready(self, stopped: Callable[[], bool]) -> Iterator[Worker]:
-        """The process, started if need be, for the caller alone. Raises WorkerStoppedError when `stopped` says so."""
-        self._take(stopped)
-        try:
-            self._start(stopped)
+        """The process, started if need be, for the caller's task. Raises WorkerStoppedError when `stopped` says so."""
+        with self._started(stopped):
             self._state = "busy"
             try:
                 yield self._process
@@ -71,9 +69,6 @@ class PartitionWorker:
                 if not self._process.alive:
                     self.lose(str(error) or type(error).__name__)
                 raise
-        finally:
-            self._state = "closed" if self._closed else "ready" if self._process.alive else "idle"
-            self._lock.release()
 
     def replace(self) -> None:
         """Start a fresh process without waiting for it: the next task finds it ready, and nobody else is held up."""
@@ -123,6 +118,17 @@ class PartitionWorker:
             self._process.kill()
             self._lock.release()
 
+    @contextlib.contextmanager
+    def _started(self, stopped: Callable[[], bool]) -> Iterator[None]:
+        """With the process for the caller alone."""
+        self._take(stopped)
+        try:
+            self._start(stopped)
+            yield
+        finally:
+            self._state = "closed" if self._closed else "ready" if self._process.alive else "idle"
+            self._lock.release()
+
     def _take(self, stopped: Callable[[], bool]) -> None:
         while not self._lock.acquire(timeout=_TURN_S):
             if self._closed or stopped():
@@ -157,7 +163,7 @@ class PartitionWorker:
     def _replace(self) -> None:
         # A task that needs it starts it again, and tells what is wrong. RuntimeError: GPUError is one, and so is what
         # an interpreter that goes down says.
-        with contextlib.suppress(RuntimeError), self.ready(lambda: False):
+        with contextlib.suppress(RuntimeError), self._started(lambda: False):
             pass
 
     def _record(self, what: int, duration_ns: int) -> None:

@@ -416,6 +416,21 @@ def test_ctrl_c_ends_the_wait_or_the_step_and_nothing_else(own: Scheduler) -> No
     wait_until(lambda: kept(own))
 
 
+def test_a_worker_that_is_started_ahead_is_not_busy(own: Scheduler) -> None:
+    states: list[str] = []
+    worker = own._desk.processes.worker("p")
+
+    class Watched(type(worker)):
+        def __setattr__(self, name: str, value: Any) -> None:
+            if name == "_state":
+                states.append(value)
+            super().__setattr__(name, value)
+
+    worker.__class__ = Watched
+    worker._replace()
+    assert states == ["starting", "ready"]
+
+
 # ---- ends ----
 
 
