@@ -61,9 +61,16 @@ def leave(code: int) -> None:
     os._exit(code)
 
 
-def sleep(seconds: float) -> str:
+def sleep(seconds: float) -> None:
     time.sleep(seconds)
-    return "slept"
+
+
+def wait_for(file: str) -> str:
+    """Returns when the file is there, or after a minute."""
+    end = time.monotonic() + 60
+    while not Path(file).exists() and time.monotonic() < end:
+        time.sleep(0.01)
+    return "waited"
 
 
 def fault_the_first_time(marker: str) -> str:
