@@ -256,10 +256,10 @@ class Task:
 
     def _settle(self, record: TaskRecord) -> None:
         """Make the outcome visible: the core has ended it, and its runner left value and error here before."""
+        self.fn = None
         with _settling:
             self._ended = record
             future = self._waited
-        self.fn = None
         if future is not None:
             self._complete(future, record)
 

@@ -132,6 +132,23 @@ def test_an_older_record_does_not_replace_the_outcome(scheduler, monkeypatch):
     assert ran == [task] and task.result() == "value"
 
 
+def test_an_outcome_that_is_seen_leaves_no_function(scheduler, monkeypatch):
+    """Whoever comes between the steps of settling a task."""
+    task, seen = scheduler.submit(int), []
+
+    class Watched:
+        def __enter__(self):
+            pass
+
+        def __exit__(self, *_):
+            seen.append((task._ended is not None, task.fn))
+
+    with monkeypatch.context() as patch:
+        patch.setattr("pygpukit.scheduler.task._settling", Watched())
+        scheduler.step()
+    assert seen == [(True, None)]
+
+
 # ---- bad input changes nothing ----
 
 
