@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import socket
@@ -15,6 +16,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scheduler_help import wait_until
 
 import pygpukit as gp
 from pygpukit.worker import Worker, WorkerDiedError, WorkerError, WorkerTaskError, WorkerTimeoutError, protocol
@@ -32,11 +34,11 @@ def alive(pid: int) -> bool:
     """True for a process that runs; a zombie that nobody has collected is dead."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except FileNotFoundError:
+    except (FileNotFoundError, ProcessLookupError):  # it may be collected between the opening and the reading
         return False
 
 
-def wait_gone(pid: int, seconds: float = 10) -> bool:
+def wait_gone(pid: int, seconds: float = 60) -> bool:
     deadline = time.monotonic() + seconds
     while alive(pid):
         if time.monotonic() > deadline:
@@ -98,14 +100,19 @@ def test_repeated_calls_leak_no_descriptor(worker: Worker) -> None:
     array = gp.ones(100)
     worker.call(f"{F}:total", array)
 
-    def open_files() -> tuple[int, int]:
-        ours, theirs = Path("/proc/self/fd"), Path(f"/proc/{worker.pid}/fd")
-        return len(list(ours.iterdir())), len(list(theirs.iterdir()))
+    def open_files() -> set[tuple[str, str]]:
+        found = set()
+        for place in ("/proc/self/fd", f"/proc/{worker.pid}/fd"):
+            for descriptor in Path(place).iterdir():
+                with contextlib.suppress(FileNotFoundError):  # closed meanwhile, as that of this listing
+                    found.add((str(descriptor), str(descriptor.readlink())))
+        return found
 
     before = open_files()
     for _ in range(20):
         worker.call(f"{F}:total", array)
-    assert open_files() == before
+    # Fewer there may be: what earlier tests left open goes at any time. And a thread may open one for a moment.
+    wait_until(lambda: not open_files() - before)
 
 
 def test_errors_carry_type_message_and_remote_traceback(worker: Worker) -> None:
@@ -149,17 +156,15 @@ def test_calls_from_several_threads_take_turns(worker: Worker) -> None:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(30)
+        thread.join()
     assert results == {n: n for n in range(8)}
 
 
 def test_a_call_over_its_limit_kills_the_worker_and_restart_brings_another() -> None:
     with Worker() as own:
         first = own.pid
-        begin = time.monotonic()
         with pytest.raises(WorkerTimeoutError, match=r"within 0\.3 s"):
-            own.call(f"{F}:sleep", 60, timeout_s=0.3)
-        assert time.monotonic() - begin < 10
+            own.call(f"{F}:sleep", 300, timeout_s=0.3)
         assert not own.alive and first is not None and wait_gone(first)
         with pytest.raises(WorkerDiedError, match="restart"):
             own.call(f"{F}:echo", 1)
