@@ -266,7 +266,7 @@ def test_warm_up() -> None:
     assert gp.is_warmup_done() is True
     assert gp.get_warmup_error() is None
     assert gp.warmup(background=True, callback=called.set) is True
-    assert called.wait(10)
+    assert called.wait(60)
 
 
 def test_driver_requirements() -> None:
