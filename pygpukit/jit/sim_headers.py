@@ -150,7 +150,8 @@ def prelude(command: Sequence[str], identity: str) -> Path:
         _asked[key] = _asked.get(key, 0) + 1
         makes_it = not ready and _asked[key] == 2
     if makes_it:
-        threading.Thread(target=_precompile, args=(list(command), headers, key), daemon=True).start()
+        aside = (list(command), headers, key)
+        threading.Thread(target=_precompile, args=aside, name="pygpukit-precompile", daemon=True).start()
     return made / PRELUDE if ready else headers / PRELUDE
 
 
