@@ -168,7 +168,7 @@ class _Lane:
     def _launch(self, request: KernelLaunchRequest) -> None:
         config = request.config
         try:
-            request._future = self._context.launch(
+            future = self._context.launch(
                 request._kernel, config.grid, config.block, *request.args, shared_mem=config.shared_mem
             )
         except Exception as error:  # told where the request is looked at
@@ -177,6 +177,7 @@ class _Lane:
         request.launched_at = time.time()
         request._kernel = None
         self.launches += 1
+        request._future = future  # last: whoever sees it launched, or ended, sees when, and sees it counted
 
 
 class KernelDispatcher:
