@@ -6,10 +6,12 @@ import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import ipykernel
-from jupyter_client.manager import start_new_kernel
+from jupyter_client.manager import KernelManager
 
 
 class Page:
@@ -34,17 +36,32 @@ class Page:
             if until(message):
                 return
 
+    def begin(self, code: str) -> str:
+        """Ask for a cell and wait until it has begun; the request's id."""
+        number = self.send(code)
+        self.listen(lambda message: of(message, number) and message["msg_type"] == "execute_input")
+        return number
+
+    def busy(self, number: str) -> bool:
+        """Whether nothing was heard yet of the end of a cell."""
+        return not any(ends(message, number) for _, message in self.said)
+
+    def finish(self, number: str) -> None:
+        """Take messages until a cell has ended, which may have been told already."""
+        if self.busy(number):
+            self.listen(lambda message: ends(message, number))
+
     def run(self, code: str) -> str:
         """Run a cell to its end; the request's id."""
         number = self.send(code)
-        self.listen(lambda message: ends(message, number))
+        self.finish(number)
         return number
 
     def open_control(self) -> None:
         """Open the control channel, in a subshell where the kernel has them."""
         if int(ipykernel.__version__.split(".")[0]) >= 7:
             self.client.control_channel.send(self.client.session.msg("create_subshell_request"))
-            self._subshell = self.client.get_control_msg(timeout=30)["content"]["subshell_id"]
+            self._subshell = self.client.get_control_msg(timeout=60)["content"]["subshell_id"]
         self._send_comm("comm_open", {"comm_id": "control", "target_name": "pygpukit.control.v1", "data": {}})
 
     def request(self, action: str, args: dict[str, Any]) -> dict[str, Any]:
@@ -83,15 +100,26 @@ def ends(message: dict[str, Any], number: str) -> bool:
     return of(message, number) and message["msg_type"] == "status" and message["content"]["execution_state"] == "idle"
 
 
+def until_there(path: Path) -> str:
+    """Code that keeps a cell busy until a file is there: as long as a test needs it, however slow the machine is."""
+    return f"import os, time\nwhile not os.path.exists({str(path)!r}): time.sleep(0.01)"
+
+
 @contextmanager
 def kernel() -> Iterator[Page]:
-    """A fresh kernel with the extension loaded."""
+    """A fresh kernel with the extension loaded. Its sockets are files: a port that was free may be another's by now."""
     environment = {name: value for name, value in os.environ.items() if name != "PYTEST_CURRENT_TEST"}
-    manager, client = start_new_kernel(startup_timeout=60, env=environment)  # under pytest it would not see C's stdout
-    page = Page(manager, client)
-    page.run("%load_ext pygpukit\nimport threading, time\nimport pygpukit as gp")
-    try:
-        yield page
-    finally:
-        client.stop_channels()
-        manager.shutdown_kernel(now=True)
+    with TemporaryDirectory(prefix="pygpukit-") as folder:
+        manager = KernelManager(transport="ipc", connection_file=f"{folder}/kernel.json")
+        manager.start_kernel(env=environment)  # under pytest it would not see C's stdout
+        client = manager.blocking_client()
+        try:
+            client.start_channels()
+            client.wait_for_ready(timeout=60)
+            page = Page(manager, client)
+            loading = page.run("%load_ext pygpukit\nimport threading, time\nimport pygpukit as gp")
+            assert page.outputs(loading) == [], "loading prints nothing"
+            yield page
+        finally:
+            client.stop_channels()
+            manager.shutdown_kernel(now=True)
