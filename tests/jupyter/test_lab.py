@@ -44,14 +44,21 @@ def pages() -> dict[str, Line]:
 
 @pytest.fixture
 def feed(pages: dict[str, Line], monkeypatch: pytest.MonkeyPatch) -> Iterator[Feed]:
+    """The kernel's feed; it waits for a page for as long as that takes, see `impatient`."""
     made = Feed(0.01, line=lambda name: pages.setdefault(name, Line(made, name)))
     monkeypatch.setattr(control, "_feed", made)
-    monkeypatch.setattr(lab, "_PATIENCE_S", 0.5)
+    monkeypatch.setattr(lab, "_PATIENCE_S", 60.0)
     yield made
     for page in pages.values():
         for answer in page.answers:
             answer.join()
     made.close()
+
+
+@pytest.fixture
+def impatient(feed: Feed, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where no page answers, there is nothing to wait for."""
+    monkeypatch.setattr(lab, "_PATIENCE_S", 0.2)
 
 
 def test_every_page_is_asked(feed: Feed, pages: dict[str, Line]) -> None:
@@ -77,9 +84,8 @@ def test_a_dashboard_is_one_widget_however_often_it_is_opened(feed: Feed, pages:
 
 
 def test_the_page_may_come_a_moment_later_also_while_one_is_believed_in_that_left(
-    feed: Feed, pages: dict[str, Line], monkeypatch: pytest.MonkeyPatch
+    feed: Feed, pages: dict[str, Line]
 ) -> None:
-    monkeypatch.setattr(lab, "_PATIENCE_S", 10.0)
     feed.follow("left", apart=True)
     timer = threading.Timer(0.1, feed.follow, ("page", True))
     timer.start()
@@ -88,6 +94,7 @@ def test_the_page_may_come_a_moment_later_also_while_one_is_believed_in_that_lef
     assert pages["page"].asked == [{"open": "workbench"}]
 
 
+@pytest.mark.usefixtures("impatient")
 def test_without_a_page_the_error_says_what_to_do(feed: Feed) -> None:
     words = r"no page listens, so the view 'workbench' was not opened: .*%load_ext pygpukit"
     with pytest.raises(RuntimeError, match=words):
@@ -98,6 +105,7 @@ def test_without_a_page_the_error_says_what_to_do(feed: Feed) -> None:
         gp.lab.open("workbench")
 
 
+@pytest.mark.usefixtures("impatient")
 def test_a_page_that_left_without_a_word_is_not_believed_in(feed: Feed, pages: dict[str, Line]) -> None:
     feed.follow("left", apart=True)
     with pytest.raises(RuntimeError, match="no page listens"):
@@ -123,12 +131,13 @@ def test_an_unknown_view_is_refused(feed: Feed) -> None:
 
 def test_a_page_of_a_real_kernel_is_asked_while_the_cell_runs() -> None:
     with kernel() as page:
+        page.run("gp.lab._PATIENCE_S = 60")
         page.open_control()
         page.request("follow", {"comm": "feed"})
         number = page.send('gp.lab.open("memory")')
         page.listen(lambda message: _asks(message) or ends(message, number))
         page.request("follow", {"comm": "feed"})  # it is there
-        page.listen(lambda message: ends(message, number))
+        page.finish(number)
         assert not page.outputs(number)
         asked = [message["content"]["data"] for _, message in page.said if _asks(message)]
         (made,) = {m["content"]["comm_id"] for _, m in page.said if _is_view(m)}
