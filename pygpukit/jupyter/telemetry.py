@@ -87,9 +87,11 @@ class Sampler:
         self._period_s = 1 / hz
 
     def stop(self) -> None:
-        """End the thread and wait for it; sinks stay."""
-        self._stop.set()
-        thread = self._thread
+        """End the thread and wait for it; sinks stay. Whoever wakes the sampler meanwhile gets another thread, which is
+        not waited for."""
+        with self._lock:
+            thread, self._thread = self._thread, None
+            self._stop.set()
         if thread is not None and thread is not threading.current_thread():
             thread.join()
 
@@ -100,8 +102,10 @@ class Sampler:
         due = time.monotonic()
         while True:
             with self._lock:
+                if self._thread is not threading.current_thread():
+                    return  # stopped
                 sinks = [sink for sink in self._sinks if sink.visible]
-                if not sinks or self._stop.is_set():
+                if not sinks:
                     self._thread = None
                     return
             self._tick(sinks)

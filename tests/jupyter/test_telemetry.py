@@ -14,6 +14,8 @@ import pytest
 from pygpukit import _core
 from pygpukit.jupyter import telemetry
 
+GAUGE, KIND_AT = 80, 16  # a kind of record, and where its low byte stands in each
+
 
 class Sink:
     """Keeps what it is sent."""
@@ -37,11 +39,11 @@ def sampler() -> Iterator[telemetry.Sampler]:
     made.stop()
 
 
-def threads() -> int:
-    return sum(thread.name == "pygpukit-telemetry" for thread in threading.enumerate())
+def threads() -> set[threading.Thread]:
+    return {thread for thread in threading.enumerate() if thread.name == "pygpukit-telemetry"}
 
 
-def wait_for(condition: Callable[[], bool], seconds: float = 5) -> None:
+def wait_for(condition: Callable[[], bool], seconds: float = 60) -> None:
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline, "it did not happen in time"
@@ -71,13 +73,17 @@ def test_frames_join_without_gap_or_repetition(sampler: telemetry.Sampler) -> No
 
 def test_one_thread_serves_all_and_they_see_the_same(sampler: telemetry.Sampler) -> None:
     before = threads()
-    sinks = [Sink() for _ in range(3)]
+    sinks = [Sink(visible=False) for _ in range(3)]
     for sink in sinks:
         sink.since = sinks[0].since
         sampler.add(sink)
         sampler.add(sink)
+    for sink in sinks[1:]:  # before the thread runs: who comes a tick later stands at another place
+        sink.visible = True
+    sampler.wake()
+    sinks[0].visible = True
     wait_for(lambda: all(len(sink.frames) >= 3 for sink in sinks))
-    assert threads() == before + 1
+    assert len(threads() - before) == 1
     sampler.stop()
     last = {sequences(sink.frames[-1])[-1] for sink in sinks[1:]}
     assert len(last) == 1
@@ -95,7 +101,8 @@ def test_nothing_runs_while_nobody_looks(sampler: telemetry.Sampler) -> None:
     count, head = len(sink.frames), _core.ring_head()
     time.sleep(0.1)
     assert len(sink.frames) == count
-    assert _core.ring_head() == head  # not even a gauge is written
+    records, _, _ = _core.ring_read(head)
+    assert GAUGE not in records[KIND_AT::64], "not even a gauge is written"
     sink.visible = True
     sampler.add(sink)
     wait_for(lambda: len(sink.frames) > count)
@@ -136,21 +143,50 @@ def test_a_failing_sink_ends_alone(sampler: telemetry.Sampler) -> None:
         warnings.simplefilter("always")
         sampler.add(good)
         sampler.add(bad)
-        wait_for(lambda: len(good.frames) >= 5)
+        wait_for(lambda: bool(said))
+        count = len(good.frames)
+        wait_for(lambda: len(good.frames) >= count + 5)
         sampler.stop()
     assert len([text for text in said if "the comm is closed" in text]) == 1
 
 
-def test_the_rate_is_kept_and_bounded(sampler: telemetry.Sampler) -> None:
+def test_the_rate_is_kept_and_bounded(sampler: telemetry.Sampler, monkeypatch: pytest.MonkeyPatch) -> None:
+    waits: list[float] = []
+    wait = sampler._stop.wait
+    monkeypatch.setattr(sampler._stop, "wait", lambda timeout: (waits.append(timeout), wait(timeout))[1])
     for wrong in (0, -1, 1000):
         with pytest.raises(ValueError, match="Hz"):
             sampler.set_rate(wrong)
     sampler.set_rate(20)
+    sink, begun = Sink(), time.monotonic()
+    sampler.add(sink)
+    wait_for(lambda: len(sink.frames) >= 12)
+    sampler.stop()
+    intervals = len(sink.frames) - 1
+    assert intervals * 0.05 <= time.monotonic() - begun  # never more often, however late a tick is
+    assert 0 < max(waits) < 0.051, "nor does it wait for longer"
+
+
+def test_a_stop_does_not_wait_for_the_thread_of_whoever_wakes_the_sampler_meanwhile(
+    sampler: telemetry.Sampler, monkeypatch: pytest.MonkeyPatch
+) -> None:
     sink = Sink()
     sampler.add(sink)
-    time.sleep(1.0)
-    sampler.stop()
-    assert 12 <= len(sink.frames) <= 22
+    wait_for(lambda: len(sink.frames) >= 1)
+    real = sampler._stop.set
+
+    def woken_meanwhile() -> None:
+        real()
+        wait_for(lambda: not sampler.running())
+        sampler.wake()
+
+    with monkeypatch.context() as patch:
+        patch.setattr(sampler._stop, "set", woken_meanwhile)
+        stopping = threading.Thread(target=sampler.stop, daemon=True)
+        stopping.start()
+        stopping.join(60)
+    assert not stopping.is_alive()
+    assert sampler.running()
 
 
 def test_the_packages_own_functions_share_one_sampler() -> None:
@@ -158,4 +194,4 @@ def test_the_packages_own_functions_share_one_sampler() -> None:
     telemetry.add_sink(sink)
     wait_for(lambda: len(sink.frames) >= 2)
     telemetry.remove_sink(sink)
-    wait_for(lambda: threads() == 0)
+    wait_for(lambda: not threads())
