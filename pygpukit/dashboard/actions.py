@@ -6,7 +6,6 @@ import contextlib
 import math
 import reprlib
 import sys
-import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -30,8 +29,7 @@ def _cells(_args: dict[str, Any]) -> dict[str, Any]:
 def _pause(_args: dict[str, Any]) -> dict[str, Any]:
     schedulers = _schedulers()
     for scheduler in schedulers:
-        # stop() waits for the tasks under way; the request does not.
-        threading.Thread(target=scheduler.stop, name="pygpukit-pause", daemon=True).start()
+        scheduler.stop(wait=False)
     return {"paused": len(schedulers), "note": "paused: tasks under way run to their end, others wait"}
 
 

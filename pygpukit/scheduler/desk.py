@@ -86,11 +86,18 @@ class Desk:
                 self._threads.append(thread)
                 thread.start()
 
-    def stop(self, patience_s: float = math.inf) -> None:
-        """Let tasks under way run to their end and the threads go; after the patience, go without them."""
+    def stop(self, patience_s: float = math.inf, wait: bool = True) -> None:
+        """Let tasks under way run to their end and the threads go; after the patience, go without them. wait: see
+        Scheduler.stop()."""
         with self._starting:  # not while joining: a task under way may be at start()
             self._stopping.set()
             threads, self._threads = self._threads, []
+        if wait:
+            self._join(threads, patience_s)
+        elif threads:
+            threading.Thread(target=self._join, args=(threads,), name="pygpukit-stop", daemon=True).start()
+
+    def _join(self, threads: list[threading.Thread], patience_s: float = math.inf) -> None:
         until = time.monotonic() + patience_s
         for thread in threads:
             while thread.is_alive() and thread is not threading.current_thread() and time.monotonic() < until:

@@ -309,9 +309,12 @@ class Scheduler:
             raise RuntimeError("this scheduler is closed; make a new one")
         self._desk.start(self.workers)
 
-    def stop(self) -> None:
-        """Stop dispatching: tasks under way run to their end, the others wait for the next start() or step()."""
-        self._desk.stop()
+    def stop(self, wait: bool = True) -> None:
+        """Stop dispatching: tasks under way run to their end, the others wait for the next start() or step().
+
+        wait: until the dispatcher threads have gone. Without, they go when they can, and a start() from now on counts.
+        """
+        self._desk.stop(wait=wait)
 
     def step(self) -> Task | None:
         """Run the next admitted task on the calling thread and return it; None when there is none to run now."""
