@@ -131,8 +131,11 @@ class Sampler:
         try:
             sink.send_frame(frame)
         except Exception as error:  # a closed comm must not end the others' telemetry
-            self.remove(sink)
-            warnings.warn(f"telemetry to {sink!r} ended: {error}", RuntimeWarning, stacklevel=1)
+            with self._lock:
+                closed = sink not in self._sinks  # by another thread, while this one sent
+                self._sinks.discard(sink)
+            if not closed:
+                warnings.warn(f"telemetry to {sink!r} ended: {error}", RuntimeWarning, stacklevel=1)
 
 
 _sampler = Sampler()

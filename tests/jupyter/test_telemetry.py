@@ -6,6 +6,7 @@ import gc
 import struct
 import threading
 import time
+import warnings
 import weakref
 from collections.abc import Callable, Iterator
 
@@ -129,25 +130,30 @@ def test_sinks_are_not_kept_alive(sampler: telemetry.Sampler) -> None:
     wait_for(lambda: not sampler.running())
 
 
-def test_a_failing_sink_ends_alone(sampler: telemetry.Sampler) -> None:
+@pytest.mark.parametrize("closed", [False, True])
+def test_a_failing_sink_ends_alone_and_in_silence_where_it_was_closed_meanwhile(
+    sampler: telemetry.Sampler, closed: bool
+) -> None:
     class Broken(Sink):
         def send_frame(self, frame: bytes) -> None:
+            self.frames.append(frame)
+            if closed:
+                sampler.remove(self)
             raise RuntimeError("the comm is closed")
 
     said: list[str] = []
     good, bad = Sink(), Broken()
-    import warnings
-
     with warnings.catch_warnings():
         warnings.showwarning = lambda message, *_: said.append(str(message))  # type: ignore[assignment]
         warnings.simplefilter("always")
         sampler.add(good)
         sampler.add(bad)
-        wait_for(lambda: bool(said))
+        wait_for(lambda: bool(bad.frames))
         count = len(good.frames)
         wait_for(lambda: len(good.frames) >= count + 5)
         sampler.stop()
-    assert len([text for text in said if "the comm is closed" in text]) == 1
+    assert len(bad.frames) == 1
+    assert len([text for text in said if "the comm is closed" in text]) == (not closed)
 
 
 def test_the_rate_is_kept_and_bounded(sampler: telemetry.Sampler, monkeypatch: pytest.MonkeyPatch) -> None:

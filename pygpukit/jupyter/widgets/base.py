@@ -140,8 +140,9 @@ class Dashboard(anywidget.AnyWidget):  # type: ignore[misc]
         ipykernel 7.4 sends a comm's messages to the shell that last published on it, which for a sampler thread is the
         busy main shell. Without its note of that shell it keeps to the subshell that the page asked for, as 7.3 does.
         """
-        if self.comm is not None:
-            self.comm.__dict__.pop("_reply_subshell_id", None)
+        comm = self.comm  # which another thread may close meanwhile
+        if comm is not None:
+            comm.__dict__.pop("_reply_subshell_id", None)
 
 
 def _is_request(content: dict[str, Any]) -> bool:
