@@ -8,7 +8,7 @@ from html.parser import HTMLParser
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from pygpukit.core.errors import CompileError, GPUError
@@ -256,6 +256,7 @@ def random_listing() -> st.SearchStrategy[list[tuple[int, str]]]:
     return st.lists(st.tuples(st.integers(0, 8), st.text(st.characters(codec="ascii"), max_size=12)), max_size=40)
 
 
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])  # a test of what is written, not of how fast
 @given(st.text(st.sampled_from("ab<>&\"'\n{}"), max_size=80), st.lists(random_listing(), max_size=3))
 def test_any_listing_is_well_formed_and_no_link_is_dead(source: str, several: list[list[tuple[int, str]]]) -> None:
     found = [Listing("ptx", f"k{at}", "sm_90a", tuple(lines)) for at, lines in enumerate(several)]

@@ -121,7 +121,7 @@ def test_tasks_are_seen_and_cancelled(comm: Comm) -> None:
     scheduler = Scheduler(total_memory=1 << 20)
     try:
         first = scheduler.submit(lambda: None, memory=1 << 19)
-        first.result(timeout=30)
+        first.result(timeout=60)
         tasks = {task["id"]: task for task in comm.ask({"id": 5, "action": "snapshot"})["result"]["tasks"]}
         assert tasks[first.id]["phase"] == "Succeeded"
         assert comm.ask({"id": 6, "action": "cancel", "args": {"task": first.id}}) == {
