@@ -56,6 +56,7 @@ class PoolStats:
     active_blocks: int
     free_blocks: int
     reserved: int
+    spare: int  # of reserved: kept unmapped after eviction
     evicted: int
     peak_used: int
     restore_count: int

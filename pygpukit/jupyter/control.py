@@ -32,6 +32,7 @@ _POOL_FIELDS = (
     "cached",
     "available",
     "reserved",
+    "spare",
     "evicted",
     "peak_used",
     "active_blocks",

@@ -87,7 +87,11 @@ class MemoryPool:
         return np.frombuffer(self._core.read(self._own(block), count * wanted.itemsize), wanted).copy()
 
     def stats(self) -> dict[str, Any]:
-        """Counters and sizes in bytes: quota, used, cached, available, reserved, evicted, peak_used, and counts."""
+        """Counters and sizes in bytes: quota, used, cached, available, reserved, spare, evicted, peak_used, and counts.
+
+        reserved is all device memory that the pool holds; spare is what of it evict() left, at most 1 GiB, until it is
+        needed again or trim() gives it to the device.
+        """
         return _as_dict(self._core.stats())
 
     def clear(self) -> None:
@@ -143,7 +147,7 @@ def trim() -> int:
 
 _FIELDS = (
     "quota", "used", "cached", "available", "allocation_count", "reuse_count", "eviction_count", "cudamalloc_count",
-    "active_blocks", "free_blocks", "reserved", "evicted", "peak_used", "restore_count", "segment_count",
+    "active_blocks", "free_blocks", "reserved", "spare", "evicted", "peak_used", "restore_count", "segment_count",
 )  # fmt: skip
 
 

@@ -75,12 +75,13 @@ def test_evicted_memory_stays_with_the_pool_until_somebody_needs_it(pool: Memory
     pool.write(block, data)
     address = block.device_ptr
     pool.evict(block)
-    assert (pool.used, pool.stats()["reserved"]) == (0, 8 * MIB)
+    assert (pool.used, pool.stats()["reserved"], pool.stats()["spare"]) == (0, 8 * MIB, 8 * MIB)
     pool.free(pool.allocate(16 * MIB))  # as much as the quota: what was kept had to go
-    assert pool.stats()["reserved"] == 16 * MIB
+    assert (pool.stats()["reserved"], pool.stats()["spare"]) == (16 * MIB, 0)
     pool.restore(block)
     pool.evict(block)
-    assert (pool.trim(), pool.stats()["reserved"]) == (8 * MIB, 0)
+    assert pool.stats()["spare"] == 8 * MIB
+    assert (pool.trim(), pool.stats()["reserved"], pool.stats()["spare"]) == (8 * MIB, 0, 0)
     pool.restore(block)
     assert block.device_ptr == address
     assert pool.read(block, np.uint8).tobytes() == data

@@ -350,9 +350,11 @@ impl World {
         assert_eq!(stats.reserved, usage.physical_bytes);
         assert_eq!(stats.segment_count, usage.address_ranges as u64);
         let kept = stats.reserved - self.mapped();
+        assert!(stats.spare <= self.spare_bytes && stats.spare <= kept);
         assert!(
-            self.failures || kept <= self.spare_bytes.saturating_add(STAGING),
-            "{kept} bytes are kept unmapped"
+            self.failures || [0, STAGING].contains(&(kept - stats.spare)),
+            "{kept} bytes are kept unmapped, {} of them spares",
+            stats.spare
         );
         assert_eq!(stats.active_blocks, self.blocks.len() as u64);
         let infos: HashMap<u64, _> = self.pool.blocks().into_iter().map(|b| (b.block, b)).collect();

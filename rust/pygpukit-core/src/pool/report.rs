@@ -33,6 +33,8 @@ pub struct PoolStats {
     pub free_blocks: u64,
     /// Physical memory held.
     pub reserved: u64,
+    /// Of that, what eviction left unmapped, for the next segment of its size or until `trim`.
+    pub spare: u64,
     /// Held by evicted blocks in host memory.
     pub evicted: u64,
     pub peak_used: u64,
@@ -113,6 +115,7 @@ impl Pool {
             active_blocks: c.live,
             free_blocks: c.free_chunks,
             reserved: c.reserved,
+            spare: st.spares.bytes(),
             evicted: c.evicted,
             peak_used: c.peak_used,
             restore_count: c.restores,
