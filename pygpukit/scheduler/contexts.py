@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import threading
+import weakref
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from types import TracebackType
-from typing import SupportsFloat, SupportsIndex
+from typing import SupportsFloat, SupportsIndex, cast
 
 from pygpukit import _core
 from pygpukit._core import native
@@ -16,6 +18,7 @@ from pygpukit.core.errors import InvalidSpecError
 from pygpukit.core.stream import PriorityLike, Stream
 from pygpukit.scheduler import units
 from pygpukit.scheduler.execution import ExecutionContext
+from pygpukit.scheduler.forked import Inherited
 
 _PPM = 1_000_000
 
@@ -43,6 +46,7 @@ class Contexts:
         self._contexts: dict[str, ExecutionContext] = {}
         self._device: int | None = None  # of initialize()
         self._sessions = 0
+        _sets.add(self)
 
     def initialize(
         self,
@@ -95,8 +99,8 @@ class Contexts:
         with self._lock:
             if self._contexts.get(context.llm_id) is not context:
                 return False
-            del self._contexts[context.llm_id]
             self._core.destroy(context.llm_id)
+            del self._contexts[context.llm_id]
         context._close()
         return True
 
@@ -126,6 +130,18 @@ class Contexts:
         if self._device is not None:
             self._core.set_budget(self._device, _total_memory(self._device))
         self._device = None
+
+    def disown(self) -> None:
+        """In a forked child. A device that has contexts was opened, so that there can be no others here."""
+        self._lock = threading.Lock()
+        if not self._contexts:
+            self._core = _core.ModelContexts()
+            return
+        remedy = 'start processes by multiprocessing.get_context("spawn"), and create contexts there'
+        inherited = Inherited("these contexts", remedy)
+        self._core = cast(_core.ModelContexts, inherited)
+        for context in self._contexts.values():
+            context._disown(inherited)
 
     @contextmanager
     def session(self) -> Iterator[None]:
@@ -178,7 +194,16 @@ class context_session:
 
 # ---- the contexts of the process ----
 
+_sets: weakref.WeakSet[Contexts] = weakref.WeakSet()
 _contexts = Contexts()
+
+
+def _disown_all() -> None:
+    for contexts in list(_sets):
+        contexts.disown()
+
+
+os.register_at_fork(after_in_child=_disown_all)
 
 
 def initialize(

@@ -8,13 +8,14 @@ from collections import Counter, deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from pygpukit import _core
 from pygpukit._core import native
 from pygpukit.core.errors import ContextDestroyedError, InvalidSpecError
 from pygpukit.core.graph import Graph
 from pygpukit.core.stream import Stream
+from pygpukit.scheduler.forked import Inherited
 from pygpukit.scheduler.futures import AsyncKernelRequest, KernelFuture, check_kernel, kernel_of
 
 if TYPE_CHECKING:
@@ -93,7 +94,8 @@ class ExecutionContext:
         self.stream = stream
         self.stream_id = stream.id
         self._owner = owner
-        self._core = core
+        self._inherited: Inherited | None = None
+        self.core = core
         self._session = native.Session(llm_id, stream.native, device_id, core.tenant, core.account, core.handle, core)
         self._lock = threading.Lock()  # over what follows
         self._entered = 0
@@ -105,7 +107,7 @@ class ExecutionContext:
 
     def start_session(self) -> None:
         """The running task or thread is in the context from now on. Raises ContextDestroyedError."""
-        self._session.enter()
+        self._enter()
         with self._lock:
             self._entered += 1
 
@@ -166,9 +168,15 @@ class ExecutionContext:
         kernel = kernel_of(request.kernel_handle)
         return self.launch(kernel, request.grid, request.block, *request.args, shared_mem=request.shared_mem)
 
+    def _enter(self) -> None:
+        """Raises RuntimeError in a forked child."""
+        if self._inherited is not None:
+            self._inherited.refuse()
+        self._session.enter()
+
     def _submit(self, call: Callable[..., Any], *args: Any) -> KernelFuture:
         self.wait_for_room()
-        self._session.enter()
+        self._enter()
         try:
             ticket = native.dispatch(call, *args)
         finally:
@@ -208,9 +216,9 @@ class ExecutionContext:
         """Figures of this moment; None once the context is destroyed."""
         if not self._session.open:
             return None
-        used, peak, blocks, _ = self._core.held()
-        launches, paced, gpu_ns, waited_ns = self._core.work()
-        shares = [ppm / _PPM for ppm in self._core.shares_ppm()]
+        used, peak, blocks, _ = self.core.held()
+        launches, paced, gpu_ns, waited_ns = self.core.work()
+        shares = [ppm / _PPM for ppm in self.core.shares_ppm()]
         total_used, budget = self._owner.memory(self.device_id)
         left = budget - total_used
         return ContextStats(
@@ -259,9 +267,17 @@ class ExecutionContext:
         """
         return self._owner.destroy(self)
 
+    def _disown(self, inherited: Inherited) -> None:
+        """In a forked child, which has neither the gate's threads nor, for certain, the locks; sessions can end."""
+        self._inherited = inherited
+        self.core = cast(_core.ModelContext, inherited)
+        self._lock = threading.Lock()
+        for future in self._unfinished:
+            future._ticket = cast(native.Ticket, inherited)
+
     def _close(self) -> None:
         self._session.close()
-        self._core.close()
+        self.core.close()
 
     def _check_open(self) -> None:
         if not self._session.open:

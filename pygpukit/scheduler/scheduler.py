@@ -331,7 +331,8 @@ class Scheduler:
 
     def _disown(self) -> None:
         """In a forked child, which has neither the threads nor, for certain, the locks."""
-        self.core = cast(_core.SchedulerCore, Inherited())
+        remedy = 'make a Scheduler here, or start processes by multiprocessing.get_context("spawn")'
+        self.core = cast(_core.SchedulerCore, Inherited("this scheduler and its tasks", remedy))
         self._desk.disown(self.core)
 
     def _shut(self, patience_s: float = math.inf) -> None:

@@ -309,6 +309,61 @@ def test_a_forked_child_is_told_whose_scheduler_it_is(end):
     assert "Traceback" not in run(FORK.replace("{end}", end))
 
 
+CONTEXTS = """
+import os, sys
+import pygpukit as gp
+from pygpukit import scheduler
+context = scheduler.create_context("chat", share=0.5)
+kernel = gp.jit('extern "C" __global__ void one(float *x) { x[0] = 1; }', func="one")
+x = gp.zeros(1)
+gp.synchronize()
+future = context.launch(kernel, 1, 1, x)
+context.start_session()
+child = os.fork()
+if child == 0:
+    uses = [context.__enter__, lambda: context.stats, lambda: context.launch(kernel, 1, 1, x),
+            context.destroy, context.unfinished, future.wait, future.cancel, scheduler.list_contexts, scheduler.reset,
+            lambda: scheduler.create_context("new"), lambda: scheduler.destroy_context("chat"), scheduler.stats,
+            gp.synchronize,
+            context.synchronize]
+    for number, use in enumerate(uses):
+        try:
+            use()
+        except RuntimeError as error:
+            assert "forked" in str(error), error
+            continue
+        os._exit(10 + number)
+    assert "chat" in repr(context)
+    context.end_session()
+    {end}
+_, status = os.waitpid(child, 0)
+assert os.waitstatus_to_exitcode(status) == 0, status
+context.end_session()
+assert future.wait().success and context.launch(kernel, 1, 1, x).wait().success
+assert context.destroy()
+"""
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+@pytest.mark.parametrize("end", ["os._exit(0)", "sys.exit(0)", "del context, future, uses; sys.exit(0)"])
+def test_a_forked_child_is_told_whose_contexts_they_are(end):
+    assert "Traceback" not in run(CONTEXTS.replace("{end}", end))
+
+
+def test_a_forked_child_may_make_contexts_where_nothing_was_opened():
+    code = """
+import os
+from pygpukit import scheduler
+child = os.fork()
+if child == 0:
+    scheduler.create_context("chat", share=0.5)
+    os._exit(0 if scheduler.get_context("chat").stats.share == 0.5 else 3)
+assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+assert scheduler.list_contexts() == []
+"""
+    assert "Traceback" not in run(code)
+
+
 def test_a_fork_while_threads_are_in_the_core_hangs_nobody():
     code = """
 import os, threading

@@ -49,6 +49,7 @@ pub struct ModelContexts {
     table: Mutex<ModelTable>,
     /// By device, what all its contexts count for.
     totals: Mutex<HashMap<i32, u32>>,
+    process: u32,
 }
 
 impl ModelContexts {
@@ -66,6 +67,9 @@ impl ModelContexts {
 
 impl Drop for ModelContexts {
     fn drop(&mut self) {
+        if self.process != std::process::id() {
+            return; // a forked child: a thread that it does not have may hold the locks
+        }
         let totals = self.totals.lock().unwrap_or_else(PoisonError::into_inner);
         for (&device, &total) in totals.iter() {
             if let Ok(pool) = abi::default_pool(device) {
@@ -82,6 +86,7 @@ impl ModelContexts {
         ModelContexts {
             table: Mutex::new(ModelTable::new(scheduler::next_ordinal())),
             totals: Mutex::default(),
+            process: std::process::id(),
         }
     }
 
@@ -133,6 +138,7 @@ impl ModelContexts {
             pool,
             tenant,
             account,
+            process: std::process::id(),
         })
     }
 
@@ -156,6 +162,7 @@ pub struct ModelContext {
     tenant: u32,
     #[pyo3(get)]
     account: u32,
+    process: u32,
 }
 
 impl ModelContext {
@@ -167,9 +174,11 @@ impl ModelContext {
 }
 
 impl Drop for ModelContext {
-    /// It may not have been closed: the gate must not remember it for ever.
+    /// It may not have been closed: the gate must not remember it for ever. In a forked child it is the parent's.
     fn drop(&mut self) {
-        self.end();
+        if self.process == std::process::id() {
+            self.end();
+        }
     }
 }
 
