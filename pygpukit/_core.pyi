@@ -474,6 +474,8 @@ class ModelContexts:
         """(bytes held, the most so far, blocks, limit) of all contexts of a device."""
     def create(self, id: str, max_memory: int, share_ppm: int, device: int) -> ModelContext:
         """max_memory 0: no limit of its own. InvalidSpecError names the field; OutOfMemoryError: over the budget."""
+    def resize(self, context: ModelContext, max_memory: int | None, share_ppm: int | None) -> tuple[int, int]:
+        """None: as it is. (max_memory, share_ppm) from now on. As create(); InvalidSpecError: it holds more than that."""
     def destroy(self, id: str) -> bool: ...
     def ids(self) -> list[str]: ...
 

@@ -13,6 +13,7 @@ from pygpukit.scheduler.contexts import (
     is_session_active,
     list_contexts,
     reset,
+    resize_context,
     session,
     stats,
 )
@@ -63,6 +64,7 @@ __all__ = [
     "live_cores",
     "partition_limits",
     "reset",
+    "resize_context",
     "session",
     "stats",
 ]

@@ -95,6 +95,15 @@ class Contexts:
     def ids(self) -> list[str]:
         return self._core.ids()
 
+    def resize(self, context: ExecutionContext, max_vram: units.MemoryLike, share: SupportsFloat | None) -> None:
+        limit = None if max_vram is None else units.parse_memory(max_vram, "max_vram")
+        share_ppm = None if share is None else units.parse_share(share, "share")
+        with self._lock:
+            if self._contexts.get(context.llm_id) is not context:
+                raise context._destroyed()
+            limit, share_ppm = self._core.resize(context.core, limit, share_ppm)
+            context._set(limit, share_ppm / _PPM)
+
     def destroy(self, context: ExecutionContext) -> bool:
         with self._lock:
             if self._contexts.get(context.llm_id) is not context:
@@ -244,6 +253,15 @@ def create_context(
 def get_context(llm_id: str) -> ExecutionContext | None:
     """The context of that name, None when there is none."""
     return _contexts.get(llm_id)
+
+
+def resize_context(llm_id: str, *, max_vram: units.MemoryLike = None, share: SupportsFloat | None = None) -> None:
+    """ExecutionContext.resize() of the context of that name. Raises as that does, and InvalidSpecError for another."""
+    context = _contexts.get(llm_id)
+    if context is None:
+        known = ", ".join(map(repr, list_contexts())) or "none"
+        raise InvalidSpecError(f"llm_id={llm_id!r} is no context; there are {known}", "llm_id")
+    context.resize(max_vram=max_vram, share=share)
 
 
 def destroy_context(llm_id: str) -> bool:

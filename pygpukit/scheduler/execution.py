@@ -8,13 +8,14 @@ from collections import Counter, deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, SupportsFloat, cast
 
 from pygpukit import _core
 from pygpukit._core import native
 from pygpukit.core.errors import ContextDestroyedError, InvalidSpecError
 from pygpukit.core.graph import Graph
 from pygpukit.core.stream import Stream
+from pygpukit.scheduler import units
 from pygpukit.scheduler.forked import Inherited
 from pygpukit.scheduler.futures import AsyncKernelRequest, KernelFuture, check_kernel, kernel_of
 
@@ -87,8 +88,8 @@ class ExecutionContext:
         max_in_flight: int,
     ) -> None:
         self.llm_id = llm_id
-        self.max_vram = max_vram
-        self.share = share
+        self._max_vram = max_vram
+        self._share = share
         self.device_id = device_id
         self.max_in_flight = max_in_flight
         self.stream = stream
@@ -102,6 +103,28 @@ class ExecutionContext:
         self._unfinished: deque[KernelFuture] = deque()
         self._ended: Counter[str] = Counter()
         self._exec_s = 0.0
+
+    # ---- limits ----
+
+    @property
+    def max_vram(self) -> int:
+        """The most bytes that it can hold, 0 for no limit of its own; changing it is resize()."""
+        return self._max_vram
+
+    @property
+    def share(self) -> float:
+        """What it was promised of the device's time, from 0 to 1; changing it is resize()."""
+        return self._share
+
+    def resize(self, *, max_vram: units.MemoryLike = None, share: SupportsFloat | None = None) -> None:
+        """Another limit on memory, another share, or both, from now on, whatever runs; None leaves one as it is.
+
+        max_vram: bytes or "4GB", 0 for no limit of its own. share: from 0 to 1, 0 for what is left over; work that
+        waits for its turn is paced by it as well. Raises InvalidSpecError naming the field (less than it holds, more
+        than others leave), OutOfMemoryError when the limits are over the budget in sum, and ContextDestroyedError;
+        nothing changes then.
+        """
+        self._owner.resize(self, max_vram, share)
 
     # ---- sessions ----
 
@@ -267,6 +290,9 @@ class ExecutionContext:
         """
         return self._owner.destroy(self)
 
+    def _set(self, max_vram: int, share: float) -> None:
+        self._max_vram, self._share = max_vram, share
+
     def _disown(self, inherited: Inherited) -> None:
         """In a forked child, which has neither the gate's threads nor, for certain, the locks; sessions can end."""
         self._inherited = inherited
@@ -281,7 +307,10 @@ class ExecutionContext:
 
     def _check_open(self) -> None:
         if not self._session.open:
-            raise ContextDestroyedError(f"context {self.llm_id!r} was destroyed; create it again")
+            raise self._destroyed()
+
+    def _destroyed(self) -> ContextDestroyedError:
+        return ContextDestroyedError(f"context {self.llm_id!r} was destroyed; create it again")
 
     def track_allocation(self, buffer_id: int, size: int) -> bool:
         """Deprecated, changes nothing: the pool counts what is allocated in sessions. Whether so much would fit."""

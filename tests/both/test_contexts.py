@@ -267,10 +267,90 @@ def test_contexts_stay_within_their_budget_together():
     del held
 
 
+# ---- resizing ----
+
+
+def test_a_limit_is_changed_while_arrays_are_held():
+    context = create_context("chat", max_vram="8MB", share=0.5)
+    with context:
+        held = gp.zeros(MB)  # 4 MB
+        context.resize(max_vram="4MB")
+        assert (context.max_vram, context.share) == (4 * MB, 0.5), "what is not given stays"
+        with pytest.raises(OutOfMemoryError, match="'chat' asked for 1 KiB and holds 4 MiB of the 4 MiB"):
+            gp.zeros(256)
+        context.resize(max_vram="16MB")
+        more = gp.zeros(3 * MB)
+        assert (context.stats.max_vram, context.stats.available_vram) == (16 * MB, 0)
+        scheduler.resize_context("chat", max_vram=0)
+        most = gp.zeros(4 * MB)
+    assert context.stats.used_vram == 32 * MB and context.max_vram == 0
+    del held, more, most
+
+
+def test_what_a_context_cannot_be_resized_to_is_refused_by_field_and_changes_nothing():
+    scheduler.initialize(total_vram_budget="32MB")
+    context, other = create_context("chat", "8MB", 0.5), create_context("speech", "16MB", 0.3)
+    with context:
+        held = gp.zeros(MB)
+    for arguments, field, said in (
+        ({"max_vram": "3MB"}, "max_vram", "3145728 bytes asked, 'chat' holds 4194304; free arrays of it first"),
+        ({"max_vram": "3MB", "share": 0.6}, "max_vram", "holds 4194304"),
+        ({"max_vram": "6MB", "share": 0.8}, "share", "0.8 asked, 0.3 of device 0 is promised to other contexts"),
+        ({"max_vram": "lots"}, "max_vram", "no size"),
+        ({"share": 1.5}, "share", "out of range"),
+        ({"share": -0.1}, "share", "out of range"),
+    ):
+        with pytest.raises(InvalidSpecError, match=said) as caught:
+            context.resize(**arguments)
+        assert caught.value.field == field
+    with pytest.raises(OutOfMemoryError, match=r"max_vram: 17825792 bytes asked, .* 16777216 of the budget"):
+        context.resize(max_vram="17MB", share=0.1)
+    with pytest.raises(InvalidSpecError, match="'speach' is no context; there are 'chat', 'speech'") as caught:
+        scheduler.resize_context("speach", share=0.1)
+    assert caught.value.field == "llm_id"
+    for attribute in ("share", "max_vram"):
+        with pytest.raises(AttributeError):
+            setattr(context, attribute, 0)
+    stats = context.stats
+    assert (context.max_vram, context.share, stats.max_vram, stats.share) == (8 * MB, 0.5, 8 * MB, 0.5)
+    with context, pytest.raises(OutOfMemoryError, match="of the 8 MiB"):
+        gp.zeros(2 * MB)
+    context.resize(max_vram="16MB", share=0.7)
+    other.resize(max_vram="16MB", share=0.3)
+    assert other.destroy()
+    for resize in (other.resize, lambda **limits: other.resize(share=0.1, **limits)):
+        with pytest.raises(ContextDestroyedError, match="'speech' was destroyed"):
+            resize()
+    again = create_context("speech", share=0.3)
+    with pytest.raises(ContextDestroyedError, match="'speech' was destroyed"):
+        other.resize(share=0.1)
+    assert again.share == 0.3, "the one of that name is another"
+    del held
+
+
+def test_a_share_is_changed_under_work_that_waits(backend_name):
+    """One context has a row of commands deferred beside another that keeps the device busy: they end all the same."""
+    context, rival = create_context("chat", share=0.01), create_context("rival", share=0.9)
+    work, stop = launcher(backend_name), threading.Event()
+    context.launch(*work).wait()
+    thread = threading.Thread(target=contend, args=(rival, work, stop))
+    thread.start()
+    try:
+        futures = [context.launch(*work) for _ in range(16)]
+        rival.resize(share=0.1)
+        context.resize(share=0.9)
+        assert all(future.wait().success for future in futures)
+        assert (context.stats.share, rival.stats.share) == (0.9, 0.1)
+    finally:
+        stop.set()
+        thread.join(PATIENCE_S)
+
+
 MODELS = st.sampled_from(["a", "b", "c"])
 STEPS = st.lists(
     st.one_of(
         st.tuples(st.just("create"), MODELS, st.integers(0, 6), st.integers(0, 7)),
+        st.tuples(st.just("resize"), MODELS, st.integers(0, 6), st.integers(0, 7)),
         st.tuples(st.just("destroy"), MODELS, st.just(0), st.just(0)),
         st.tuples(st.just("allocate"), MODELS, st.integers(1, 5), st.just(0)),
         st.tuples(st.just("free"), MODELS, st.integers(0, 9), st.just(0)),
@@ -303,6 +383,15 @@ def test_contexts_against_a_ledger(steps):
             else:
                 with pytest.raises((InvalidSpecError, OutOfMemoryError)):
                     contexts.create(name, number * unit, tenths / 10, 0, 64, "low")
+        elif action == "resize" and name in limits:
+            room = budget - sum(limits.values()) + limits[name] >= number
+            left = 10 - sum(shares.values()) + shares[name] >= tenths
+            if room and left and (number == 0 or held(made[name]) <= number):
+                made[name].resize(max_vram=number * unit, share=tenths / 10)
+                limits[name], shares[name] = number, tenths
+            else:
+                with pytest.raises((InvalidSpecError, OutOfMemoryError)):
+                    made[name].resize(max_vram=number * unit, share=tenths / 10)
         elif action == "destroy":
             context = contexts.get(name)
             assert (context is not None) == (name in limits)
@@ -323,7 +412,9 @@ def test_contexts_against_a_ledger(steps):
         assert contexts.ids() == sorted(limits)
         assert contexts.stats().used_vram == held() * unit
         for name in limits:
-            assert contexts.get(name).stats.used_vram == held(made[name]) * unit
+            stats = contexts.get(name).stats
+            assert stats.used_vram == held(made[name]) * unit
+            assert (stats.max_vram, stats.share) == (limits[name] * unit, shares[name] / 10)
     arrays.clear()
     contexts.reset()
     assert contexts.stats().used_vram == 0

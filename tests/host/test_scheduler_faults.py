@@ -321,10 +321,10 @@ future = context.launch(kernel, 1, 1, x)
 context.start_session()
 child = os.fork()
 if child == 0:
-    uses = [context.__enter__, lambda: context.stats, lambda: context.launch(kernel, 1, 1, x),
+    uses = [context.__enter__, context.resize, lambda: context.stats, lambda: context.launch(kernel, 1, 1, x),
             context.destroy, context.unfinished, future.wait, future.cancel, scheduler.list_contexts, scheduler.reset,
             lambda: scheduler.create_context("new"), lambda: scheduler.destroy_context("chat"), scheduler.stats,
-            gp.synchronize,
+            lambda: scheduler.resize_context("chat", share=0.1), gp.synchronize,
             context.synchronize]
     for number, use in enumerate(uses):
         try:
@@ -340,6 +340,8 @@ _, status = os.waitpid(child, 0)
 assert os.waitstatus_to_exitcode(status) == 0, status
 context.end_session()
 assert future.wait().success and context.launch(kernel, 1, 1, x).wait().success
+context.resize(share=0.7)
+assert context.stats.share == 0.7
 assert context.destroy()
 """
 
@@ -356,8 +358,8 @@ import os
 from pygpukit import scheduler
 child = os.fork()
 if child == 0:
-    scheduler.create_context("chat", share=0.5)
-    os._exit(0 if scheduler.get_context("chat").stats.share == 0.5 else 3)
+    scheduler.create_context("chat", share=0.5).resize(share=0.6)
+    os._exit(0 if scheduler.get_context("chat").stats.share == 0.6 else 3)
 assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 assert scheduler.list_contexts() == []
 """

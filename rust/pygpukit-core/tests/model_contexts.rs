@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 use pygpukit_core::pool::{class_of, Owner, Pool, PoolConfig, PoolError, Services};
-use pygpukit_core::scheduler::{ModelError, ModelSpec, ModelTable, Name};
+use pygpukit_core::scheduler::{ModelError, ModelSpec, ModelTable, Name, TaskContext};
 use pygpukit_core::sim_driver::{SimConfig, SimDriver};
 
 const MIB: u64 = 1 << 20;
@@ -33,32 +33,61 @@ proptest! {
 
     #[test]
     fn the_table_promises_what_there_is_and_no_more(
-        steps in prop::collection::vec((0usize..5, 0i32..2, 0u64..700, 0u32..700_000, any::<bool>()), 1..60)
+        steps in prop::collection::vec((0usize..5, 0i32..2, 0u64..700, 0u32..700_000, 0usize..6), 1..60)
     ) {
         let mut table = ModelTable::new(7);
         table.set_budget(0, BUDGET).expect("nothing is promised yet");
         let mut model: BTreeMap<String, (i32, u64, u32)> = BTreeMap::new();
+        let mut contexts: BTreeMap<String, Arc<TaskContext>> = BTreeMap::new();
         let mut numbers = Vec::new();
-        for (name, device, max_memory, share_ppm, makes) in steps {
+        for (name, device, max_memory, share_ppm, action) in steps {
             let id = format!("model {name}");
-            if !makes {
+            if action == 0 {
+                contexts.remove(&id);
                 prop_assert_eq!(table.destroy(&id), model.remove(&id).is_some());
                 continue;
             }
+            let (resizes, before) = (action > 2, model.get(&id).copied());
+            let device = before.filter(|_| resizes).map_or(device, |before| before.0);
             let (mut memory, mut share) = (0, 0);
-            for other in model.values().filter(|other| other.0 == device) {
+            for (_, other) in model.iter().filter(|(other, spec)| spec.0 == device && (!resizes || **other != id)) {
                 (memory, share) = (memory + other.1, share + other.2);
             }
-            let spec = ModelSpec { id: Name::from(id.as_str()), device, max_memory, share_ppm };
-            match table.create(spec) {
-                Ok(context) => {
-                    prop_assert!(!model.contains_key(&id) && share + share_ppm <= WHOLE_PPM);
+            // More than some of what it is to be held to.
+            let holds = 350;
+            let mut asked = None;
+            let made = if resizes {
+                let parts = (action != 4, action != 5);
+                let hold = |limit: Option<u64>| {
+                    asked = Some(limit);
+                    if limit.unwrap_or(u64::MAX) < holds { Err(holds) } else { Ok(()) }
+                };
+                let (memory, share) = (parts.0.then_some(max_memory), parts.1.then_some(share_ppm));
+                table.resize(&id, memory, share, hold).map(|(memory, share)| (None, memory, share))
+            } else {
+                let spec = ModelSpec { id: Name::from(id.as_str()), device, max_memory, share_ppm };
+                table.create(spec).map(|context| (Some(context), max_memory, share_ppm))
+            };
+            // What is not given stays as it was.
+            let max_memory = before.filter(|_| action == 4).map_or(max_memory, |before| before.1);
+            let share_ppm = before.filter(|_| action == 5).map_or(share_ppm, |before| before.2);
+            prop_assert!(asked.map_or(true, |limit| action != 4 && limit == Some(max_memory).filter(|&m| m > 0)));
+            match made {
+                Ok((context, has_memory, has_share)) => {
+                    prop_assert_eq!((has_memory, has_share), (max_memory, share_ppm));
+                    prop_assert!(resizes == before.is_some() && share + share_ppm <= WHOLE_PPM);
                     prop_assert!(device != 0 || memory + max_memory <= BUDGET);
-                    prop_assert!(!numbers.contains(&context.number) && context.number >> 32 == 7);
-                    numbers.push(context.number);
+                    if let Some(context) = context {
+                        prop_assert!(!numbers.contains(&context.number) && context.number >> 32 == 7);
+                        numbers.push(context.number);
+                        contexts.insert(id.clone(), context);
+                    }
                     model.insert(id, (device, max_memory, share_ppm));
                 }
-                Err(ModelError::Spec(error)) if error.field == "llm_id" => prop_assert!(model.contains_key(&id)),
+                Err(ModelError::Spec(error)) if error.field == "llm_id" => prop_assert!(resizes == before.is_none()),
+                Err(ModelError::Spec(error)) if error.field == "max_vram" => {
+                    prop_assert!(asked == Some(Some(max_memory)) && max_memory < holds);
+                }
                 Err(ModelError::Spec(error)) => {
                     prop_assert_eq!(error.field, "share");
                     prop_assert!(share + share_ppm > WHOLE_PPM);
@@ -70,16 +99,24 @@ proptest! {
             }
             let ids: Vec<&str> = table.ids().map(Name::as_str).collect();
             prop_assert_eq!(ids, model.keys().map(String::as_str).collect::<Vec<_>>());
+            for (id, context) in &contexts {
+                prop_assert_eq!(context.shares_ppm(), (model[id].2, WHOLE_PPM), "running work sees it at once");
+            }
+            for device in 0..2 {
+                let here = || model.values().filter(|spec| spec.0 == device);
+                prop_assert_eq!(table.promised_memory(device), here().map(|spec| spec.1).sum::<u64>());
+                prop_assert_eq!(table.promised_share_ppm(device), here().map(|spec| spec.2).sum::<u32>());
+            }
         }
     }
 
     #[test]
     fn an_account_holds_what_its_blocks_are_and_never_more_than_its_limit(
-        steps in prop::collection::vec((0usize..3, 1u64..3 * MIB, 0usize..4), 1..80)
+        steps in prop::collection::vec((0usize..3, 1u64..3 * MIB, 0usize..5), 1..80)
     ) {
         let pool = pool(true);
         let total = pool.open_account(0, 10 * MIB, 0);
-        let limits = [4 * MIB, 6 * MIB, u64::MAX];
+        let mut limits = [4 * MIB, 6 * MIB, u64::MAX];
         let accounts = limits.map(|limit| pool.open_account(0, limit, total));
         let mut blocks: Vec<(usize, u64, u64)> = Vec::new();
         let sum = |blocks: &[(usize, u64, u64)], who: Option<usize>| -> u64 {
@@ -97,6 +134,12 @@ proptest! {
                     blocks[at].2 = pool.shorten(blocks[at].1, blocks[at].2 / 3 + 1).expect("a live block");
                 }
                 (2, false) => pool.evict(blocks[bytes as usize % blocks.len()].1).expect("nobody has it pinned"),
+                (4, _) => {
+                    let held = sum(&blocks, Some(who));
+                    let fits = pool.hold_account(accounts[who], 2 * bytes);
+                    prop_assert_eq!(fits, if held > 2 * bytes { Err(held) } else { Ok(()) });
+                    limits[who] = if fits.is_ok() { 2 * bytes } else { limits[who] };
+                }
                 _ => match pool.alloc(bytes, 0, of(accounts[who])) {
                     Ok(allocation) => blocks.push((who, allocation.block, allocation.bytes)),
                     Err(PoolError::OutOfMemory(error)) => {
@@ -109,7 +152,7 @@ proptest! {
             for (who, account) in accounts.iter().enumerate() {
                 let held = pool.account(*account).expect("open");
                 prop_assert_eq!(held.used, sum(&blocks, Some(who)));
-                prop_assert!(held.used <= limits[who] && held.peak_used >= held.used);
+                prop_assert!(held.used <= limits[who] && held.peak_used >= held.used && held.limit == limits[who]);
             }
             prop_assert_eq!(pool.account(total).expect("open").used, sum(&blocks, None));
             prop_assert_eq!(pool.audit(), Ok(()));
@@ -135,4 +178,6 @@ fn a_closed_account_and_one_of_another_pool_get_nothing() {
     };
     assert_eq!((error.requested, error.limit, error.used), (1000, 0, 1024));
     assert!(!here.set_account_limit(account + 1000, 1));
+    assert_eq!(here.hold_account(account + 1000, 1), Err(0));
+    assert_eq!(here.hold_account(account, MIB), Err(1024), "a closed one stays closed");
 }

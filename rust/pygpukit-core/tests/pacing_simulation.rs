@@ -262,6 +262,22 @@ fn doubled_weights_and_idle_tenants_change_nothing() {
 }
 
 #[test]
+fn a_larger_share_hastens_what_is_deferred_already() {
+    // One burst: 4 ms of work, 400 ms at one per cent. Its tenant submits nothing more, so that nobody asks for its new share.
+    let burst = Tenant {
+        burst: 40,
+        pause_ns: 10_000 * MS,
+        ..Tenant::backlogged(10_000, 100 * US)
+    };
+    let mut world = World::new(&[burst, Tenant::backlogged(300_000, 100 * US)], Settings::default(), 3);
+    world.run(10 * MS);
+    world.contexts[0].set_shares(700_000, 1_000_000);
+    world.run(20 * MS);
+    let had = world.had_ns(10 * MS, 30 * MS)[0];
+    assert!(had >= 2 * MS, "{had} ns of what is left");
+}
+
+#[test]
 fn shares_that_change_under_way_hold_from_then_on() {
     let tenants = [
         Tenant::backlogged(200_000, 30 * US),

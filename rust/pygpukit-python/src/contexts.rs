@@ -142,6 +142,22 @@ impl ModelContexts {
         })
     }
 
+    /// Other limits for a context, None: as it is; (max_memory, share_ppm) from now on. As create(), and InvalidSpecError also for less
+    /// memory than it holds; nothing changes then.
+    #[pyo3(signature = (context, max_memory, share_ppm))]
+    fn resize(
+        &self,
+        py: Python<'_>,
+        context: &ModelContext,
+        max_memory: Option<u64>,
+        share_ppm: Option<u32>,
+    ) -> PyResult<(u64, u32)> {
+        let hold = |limit: Option<u64>| context.pool.hold_account(context.account, limit.unwrap_or(u64::MAX));
+        let id = context.context.id.as_str();
+        let resized = self.table().resize(id, max_memory, share_ppm, hold);
+        resized.map_err(|error| model_error(py, error))
+    }
+
     /// Forgets a context; its work is stopped. False when there is none of that name.
     fn destroy(&self, id: &str) -> bool {
         self.table().destroy(id)

@@ -263,6 +263,8 @@ impl Queue {
         let stream = items.first().map_or(0, |i| i.work.stream);
         let ending = items.iter().filter(|item| item.ends).count();
         self.tenant(id).issuing = Some((stream, ending as u32));
+        let (share_ppm, limit_ppm) = self.tenant(id).context.shares_ppm();
+        self.fair.reshare(id, share_ppm, limit_ppm, now_ns); // one that submits nothing tells nobody of a change
         self.fair.charge(id, batch_ns, now_ns);
         if !self.tenant(id).line.is_empty() {
             self.tenant(id).waits_from_ns = now_ns;

@@ -155,6 +155,19 @@ impl Pool {
         account.map(|account| account.held.limit = limit).is_some()
     }
 
+    /// Another limit for an account that is open and holds no more than that. On an Err, with what it holds, nothing changes.
+    pub fn hold_account(&self, id: u32, limit: u64) -> Result<(), u64> {
+        let mut st = self.lock();
+        let Some(account) = st.accounts.0.get_mut(&id) else {
+            return Err(0);
+        };
+        if account.closed || account.held.used > limit {
+            return Err(account.held.used);
+        }
+        account.held.limit = limit;
+        Ok(())
+    }
+
     /// What an account holds; None for one that was closed and is empty.
     pub fn account(&self, id: u32) -> Option<AccountUse> {
         self.lock().accounts.0.get(&id).map(|account| account.held)

@@ -100,26 +100,11 @@ impl ModelTable {
             );
             return Err(SpecError::new("llm_id", message).into());
         }
-        let given = self.promised_share_ppm(spec.device);
-        if spec.share_ppm > WHOLE_SHARE_PPM - given.min(WHOLE_SHARE_PPM) {
-            let [asked, given] = [spec.share_ppm, given].map(|ppm| f64::from(ppm) / f64::from(WHOLE_SHARE_PPM));
-            let message = format!(
-                "{asked} asked, {given} of device {} is promised to other contexts",
-                spec.device
-            );
-            return Err(SpecError::new("share", message).into());
-        }
-        let promised = self.promised_memory(spec.device);
-        if let Some(budget) = self
-            .budget(spec.device)
-            .filter(|&b| promised.saturating_add(spec.max_memory) > b)
-        {
-            return Err(ModelError::OverBudget {
-                asked: spec.max_memory,
-                promised,
-                budget,
-            });
-        }
+        self.check(
+            &spec,
+            self.promised_memory(spec.device),
+            self.promised_share_ppm(spec.device),
+        )?;
         self.made += 1;
         let number = u64::from(self.ordinal) << 32 | self.made;
         let context = Arc::new(TaskContext::new(
@@ -130,6 +115,65 @@ impl ModelTable {
         ));
         self.models.insert(spec.id.clone(), (spec, context.clone()));
         Ok(context)
+    }
+
+    /// What the others of its device were promised and what it asks for are no more than there is.
+    fn check(&self, spec: &ModelSpec, promised: u64, given: u32) -> Result<(), ModelError> {
+        if spec.share_ppm > WHOLE_SHARE_PPM - given.min(WHOLE_SHARE_PPM) {
+            let [asked, given] = [spec.share_ppm, given].map(|ppm| f64::from(ppm) / f64::from(WHOLE_SHARE_PPM));
+            let message = format!(
+                "{asked} asked, {given} of device {} is promised to other contexts",
+                spec.device
+            );
+            return Err(SpecError::new("share", message).into());
+        }
+        let budget = self.budget(spec.device);
+        match budget.filter(|&budget| promised.saturating_add(spec.max_memory) > budget) {
+            None => Ok(()),
+            Some(budget) => Err(ModelError::OverBudget {
+                asked: spec.max_memory,
+                promised,
+                budget,
+            }),
+        }
+    }
+
+    /// Other limits for a context from now on, None: as it is; returns what it has then. On an Err nothing changes. `hold` keeps it to
+    /// its new memory, None for no limit of its own, and fails with what it holds when that is more; called last.
+    pub fn resize(
+        &mut self,
+        id: &str,
+        max_memory: Option<u64>,
+        share_ppm: Option<u32>,
+        hold: impl FnOnce(Option<u64>) -> Result<(), u64>,
+    ) -> Result<(u64, u32), ModelError> {
+        let Some((before, context)) = self.models.get(id) else {
+            let message = format!("no context '{id}'; create it first");
+            return Err(SpecError::new("llm_id", message).into());
+        };
+        let context = context.clone();
+        let spec = ModelSpec {
+            max_memory: max_memory.unwrap_or(before.max_memory),
+            share_ppm: share_ppm.unwrap_or(before.share_ppm),
+            ..before.clone()
+        };
+        let promised = self.promised_memory(spec.device) - before.max_memory;
+        let given = self.promised_share_ppm(spec.device) - before.share_ppm;
+        self.check(&spec, promised, given)?;
+        if max_memory.is_some() {
+            let limit = Some(spec.max_memory).filter(|&bytes| bytes > 0);
+            hold(limit).map_err(|held| {
+                let message = format!(
+                    "{} bytes asked, '{id}' holds {held}; free arrays of it first",
+                    spec.max_memory
+                );
+                SpecError::new("max_vram", message)
+            })?;
+        }
+        context.set_shares(spec.share_ppm, WHOLE_SHARE_PPM);
+        let now = (spec.max_memory, spec.share_ppm);
+        self.models.insert(spec.id.clone(), (spec, context));
+        Ok(now)
     }
 
     /// Forgets a context, whose work is stopped: what it has deferred is never issued. False when there is none of that name.
