@@ -6,13 +6,16 @@ import struct
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pygpukit import _core
 from pygpukit.dashboard import cell_figures, rows
 from pygpukit.dashboard.sensors import DeviceSampler
 from pygpukit.dashboard.trace import Message
 from pygpukit.jupyter import telemetry
+
+if TYPE_CHECKING:
+    from pygpukit.scheduler import ExecutionContext
 
 SEQUENCES = struct.Struct("<24xQQ")  # first and next sequence number in a frame's header (docs/seams.md)
 COUNT = struct.Struct("<12xI")
@@ -22,7 +25,7 @@ TASK = 32
 HISTORY_RECORDS = 4096  # what an onlooker gets of the ring's past
 SNAPSHOT_BLOCKS = 4096  # the largest blocks; more would be more than a page can show
 FACT_ROWS = 12_000
-FACTS_S = 0.5  # between two reports of tasks
+FACTS_S = 0.5  # between two reports of tasks, and of contexts
 NAMES_S = 1.0
 DEVICE_S = 1.0
 
@@ -37,6 +40,12 @@ def all_tasks() -> list[_core.TaskRecord]:
 def _cores() -> Sequence[_core.SchedulerCore]:
     module = sys.modules.get("pygpukit.scheduler")
     return [] if module is None else module.live_cores()
+
+
+def all_contexts() -> Sequence[ExecutionContext]:
+    """Every live context of a model; none while nothing has imported the scheduler."""
+    module = sys.modules.get("pygpukit.scheduler")
+    return [] if module is None else module.live_contexts()
 
 
 def _adjustments() -> int:
@@ -58,6 +67,8 @@ class Feed:
         self._device_due = 0.0
         self._cells_version = self._adjustments = -1
         self._partitions: list[dict[str, Any]] = []
+        self._contexts: list[dict[str, Any]] = []
+        self._contexts_due = 0.0
         self._names: dict[int, int] = {}  # name of each live block, by block id
         self._names_due = 0.0
 
@@ -65,9 +76,10 @@ class Feed:
         """All that an onlooker needs who knows nothing, and where the frames go on: sequence number and name id."""
         self._told = {}
         self._facts_pending = True
-        self._facts_due = self._device_due = 0.0
+        self._facts_due = self._contexts_due = self._device_due = 0.0
         self._cells_version = self._adjustments = -1
         self._partitions = []
+        self._contexts = []
         self._names_due = time.monotonic() + NAMES_S
         snapshot = self.snapshot()
         frame, since, since_name = _core.telemetry_frame(0, max(1, _core.ring_head() - HISTORY_RECORDS), 0)
@@ -93,7 +105,7 @@ class Feed:
     def flush(self) -> None:
         """What waits for its time is in the next call of follow()."""
         self._facts_pending = True
-        self._facts_due = self._names_due = 0.0
+        self._facts_due = self._contexts_due = self._names_due = 0.0
 
     def snapshot(self) -> dict[str, Any]:
         """The state that an onlooker starts from. Records older than `seq` are contained in it."""
@@ -116,7 +128,7 @@ class Feed:
         }
 
     def _beside(self) -> Iterator[Message]:
-        """Tasks, names of blocks, cells and device, each when there is something new and it is time for it."""
+        """Tasks, contexts, names of blocks, cells and device, each when there is something new and it is time."""
         now = time.monotonic()
         if now >= self._names_due:
             self._names_due = now + NAMES_S
@@ -135,6 +147,11 @@ class Feed:
                 yield {"type": "partitions", "rows": partitions}, ()
             if changed:
                 yield {"type": "tasks", "tNs": _core.now_ns(), "rows": changed}, ()
+        if now >= self._contexts_due:  # no record tells of what they get
+            self._contexts_due = now + FACTS_S
+            if (contexts := rows.context_rows(all_contexts())) != self._contexts:
+                self._contexts = contexts
+                yield {"type": "contexts", "tNs": _core.now_ns(), "rows": contexts}, ()
         cell_figures.ledger.refresh()
         if self._cells_version != cell_figures.ledger.version:
             self._cells_version = cell_figures.ledger.version

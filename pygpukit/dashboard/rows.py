@@ -1,12 +1,15 @@
-"""Tasks and partitions as a page takes them: plain rows, with numbers in words where a reader needs them."""
+"""Tasks, partitions and contexts as a page takes them: plain rows, with numbers in words where a reader needs them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pygpukit import _core
 from pygpukit.core.text import human_bytes
+
+if TYPE_CHECKING:
+    from pygpukit.scheduler import ExecutionContext
 
 _PPM = 1_000_000
 
@@ -43,6 +46,24 @@ def partition_rows(cores: Sequence[_core.SchedulerCore]) -> list[dict[str, Any]]
             if partition is not None:
                 keeps, promised = partition.limits.compute_share, partition.usage.compute_used
                 found.append({"id": name, "sharePpm": round(keeps * _PPM), "usedPpm": round(promised * _PPM)})
+    return found
+
+
+def context_rows(contexts: Sequence[ExecutionContext]) -> list[dict[str, Any]]:
+    """Contexts of models: what each was promised, and what it has had of the device. memoryBytes 0: no limit of its
+    own."""
+    found = []
+    for context in contexts:
+        _, _, gpu_ns, _ = context.core.work()
+        found.append(
+            {
+                "number": context.core.number,
+                "name": context.llm_id,
+                "sharePpm": round(context.share * _PPM),
+                "memoryBytes": context.max_vram,
+                "gpuNs": gpu_ns,
+            }
+        )
     return found
 
 

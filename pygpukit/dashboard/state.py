@@ -5,12 +5,15 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pygpukit import _core
 from pygpukit.dashboard import cell_figures
-from pygpukit.dashboard.rows import task_row
+from pygpukit.dashboard.rows import context_rows, task_row
 from pygpukit.dashboard.trace import Entry, TraceError
+
+if TYPE_CHECKING:
+    from pygpukit.scheduler import ExecutionContext
 
 _HEADER = struct.Struct("<IHHHHIQQQQQQ")
 _GAUGES = struct.Struct("<16Q")
@@ -38,18 +41,25 @@ class Block:
 
 @dataclass
 class State:
-    """gauges: by the names of GAUGES. tasks: rows as a page takes them, by number. device_sample: the newest, or {}."""
+    """gauges: by the names of GAUGES. tasks: rows as a page takes them, by number. contexts: likewise, all there are.
+    device_sample: the newest, or {}."""
 
     label: str = ""
     gauges: dict[str, int] = field(default_factory=dict)
     segments: list[tuple[int, int]] = field(default_factory=list)
     blocks: list[Block] = field(default_factory=list)
     tasks: dict[int, dict[str, Any]] = field(default_factory=dict)
+    contexts: list[dict[str, Any]] = field(default_factory=list)
     cells: list[dict[str, Any]] = field(default_factory=list)
     device_sample: dict[str, Any] = field(default_factory=dict)
 
 
-def live(label: str, tasks: Sequence[_core.TaskRecord], device_sample: dict[str, Any] | None = None) -> State:
+def live(
+    label: str,
+    tasks: Sequence[_core.TaskRecord],
+    contexts: Sequence[ExecutionContext],
+    device_sample: dict[str, Any] | None = None,
+) -> State:
     """The state of this process now."""
     stats, counters = _core.pool_stats(0), _core.counters()
     return State(
@@ -69,6 +79,7 @@ def live(label: str, tasks: Sequence[_core.TaskRecord], device_sample: dict[str,
             for _, address, size, tenant, name, _, _, resident in _core.pool_blocks(0)
         ],
         {task.number: task_row(task) for task in tasks},
+        context_rows(contexts),
         [row.message() for row in cell_figures.ledger.rows()],
         device_sample or {},
     )
@@ -87,6 +98,8 @@ def of_entries(label: str, entries: Iterable[Entry]) -> State:
             builder.state.tasks.update({row["number"]: row for row in entry.content.get("rows", [])})
         elif kind == "names":
             builder.rename(entry.content.get("rows", []))
+        elif kind == "contexts":
+            builder.state.contexts = entry.content.get("rows", [])
         elif kind == "cells":
             builder.state.cells = entry.content.get("rows", [])
         elif kind == "device":

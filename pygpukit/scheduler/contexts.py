@@ -95,6 +95,10 @@ class Contexts:
     def ids(self) -> list[str]:
         return self._core.ids()
 
+    def all(self) -> list[ExecutionContext]:
+        """Those that this process made, oldest first."""
+        return [context for context in list(self._contexts.values()) if context._inherited is None]
+
     def resize(self, context: ExecutionContext, max_vram: units.MemoryLike, share: SupportsFloat | None) -> None:
         limit = None if max_vram is None else units.parse_memory(max_vram, "max_vram")
         share_ppm = None if share is None else units.parse_share(share, "share")
@@ -205,6 +209,12 @@ class context_session:
 
 _sets: weakref.WeakSet[Contexts] = weakref.WeakSet()
 _contexts = Contexts()
+
+
+def live_contexts() -> list[ExecutionContext]:
+    """All contexts, oldest first, those of every MultiLLMController as well: for dashboards."""
+    found = [context for contexts in list(_sets) for context in contexts.all()]
+    return sorted(found, key=lambda context: context.core.number)
 
 
 def _disown_all() -> None:

@@ -333,7 +333,7 @@ if child == 0:
             assert "forked" in str(error), error
             continue
         os._exit(10 + number)
-    assert "chat" in repr(context)
+    assert scheduler.live_contexts() == [] and "chat" in repr(context)
     context.end_session()
     {end}
 _, status = os.waitpid(child, 0)
@@ -341,7 +341,7 @@ assert os.waitstatus_to_exitcode(status) == 0, status
 context.end_session()
 assert future.wait().success and context.launch(kernel, 1, 1, x).wait().success
 context.resize(share=0.7)
-assert context.stats.share == 0.7
+assert context.stats.share == 0.7 and scheduler.live_contexts() == [context]
 assert context.destroy()
 """
 

@@ -10,11 +10,13 @@ from typing import Any
 
 import pytest
 
+import _pygpukit_rust as rust
 import pygpukit as gp
 from pygpukit import _core
-from pygpukit.dashboard import feed, rows
+from pygpukit.dashboard import feed, rows, state, trace
 from pygpukit.jupyter import control
-from pygpukit.scheduler import Scheduler
+from pygpukit.jupyter.widgets.fallback import memory_html, scheduler_html
+from pygpukit.scheduler import Scheduler, create_context
 
 
 def ask(action: str, **args: Any) -> dict[str, Any]:
@@ -170,6 +172,48 @@ def test_a_page_is_told_of_what_no_event_tells(scheduler: Scheduler, monkeypatch
     told = {content["type"]: content for content, _ in page.follow(frame)}
     assert [row["priority"] for row in told["tasks"]["rows"] if row["id"] == task.id] == [9]
     assert {"id": "serving", "sharePpm": 200_000, "usedPpm": 0} in told["partitions"]["rows"]
+
+
+def test_a_page_shows_contexts_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(feed, "FACTS_S", 0.0)
+    controller, page = rust.MultiLLMController(), feed.Feed("test")
+    chat = create_context("chat", max_vram="1MB", share=0.7)
+    try:
+        controller.create_context("speech", 0, 0.2)
+        with chat:
+            kept = gp.ones(1000)
+        chat.synchronize()
+        messages, _, _ = page.begin()
+        told = {content["type"]: content for content, _ in messages}
+        assert [_core.name(block[3]) for block in told["snapshot"]["blocks"] if block[2] == kept.block] == ["chat"]
+        rows_by_name = {row["name"]: row for row in told["contexts"]["rows"]}
+        assert rows_by_name["chat"].items() >= {"sharePpm": 700_000, "memoryBytes": 1 << 20}.items()
+        assert rows_by_name["speech"].items() >= {"sharePpm": 200_000, "memoryBytes": 0, "gpuNs": 0}.items()
+        frame, _, _ = _core.telemetry_frame(0, _core.ring_head(), 0)
+        list(page.follow(frame))
+        assert not any(content["type"] == "contexts" for content, _ in page.follow(frame)), "nothing is new"
+        chat.resize(share=0.3)
+        told = {content["type"]: content for content, _ in page.follow(frame)}
+        assert [row["sharePpm"] for row in told["contexts"]["rows"]] == [300_000, 200_000]
+        with chat:
+            _ = kept + kept
+        chat.synchronize()
+        before = rows_by_name["chat"]["gpuNs"]
+        told = {content["type"]: content for content, _ in page.follow(frame)}
+        assert told["contexts"]["rows"][0]["gpuNs"] > before
+        shown = state.live("test", [], feed.all_contexts())
+        assert "<td" in scheduler_html(shown) and "2 contexts" in scheduler_html(shown)
+        for text in (">chat<", ">context<", ">30 %<", ">1 MiB<", ">speech<", ">20 %<"):
+            assert text in scheduler_html(shown), text
+        assert [block.owner for block in shown.blocks if block.address == kept.device_ptr] == ["chat"]
+        assert ">chat<" in memory_html(shown)
+        entries = [trace.Entry(0, content, tuple(buffers)) for content, buffers in [*messages, *page.follow(frame)]]
+        assert [row["name"] for row in state.of_entries("test", entries).contexts] == ["chat", "speech"]
+    finally:
+        chat.destroy()
+        controller.reset()
+    told = {content["type"]: content for content, _ in page.follow(frame)}
+    assert told["contexts"]["rows"] == []
 
 
 def test_numbers_behind_a_reason_are_words(scheduler: Scheduler) -> None:

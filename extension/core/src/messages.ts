@@ -44,8 +44,20 @@ export interface Partition {
   readonly usedPpm: number;
 }
 
+/** A model's context. Share in parts per million, what it has had of the device in nanoseconds. */
+export interface ModelContext {
+  readonly number: number;
+  readonly name: string;
+  readonly sharePpm: number;
+  /** Bytes; 0 = no limit of its own. */
+  readonly memoryBytes: number;
+  readonly gpuNs: number;
+}
+
 const MAX_ROWS = 20_000;
 const CELL_NUMBERS = ['count', 'wallNs', 'gpuNs', 'launches', 'untimed', 'peak', 'kept', 'leaked'] as const;
+
+const CONTEXT_NUMBERS = ['number', 'sharePpm', 'memoryBytes', 'gpuNs'] as const;
 
 type Message = Record<string, unknown>;
 
@@ -58,7 +70,7 @@ export function rowsOf(content: unknown, type: string): unknown[] | null {
   return (content['rows'] as unknown[]).slice(0, MAX_ROWS);
 }
 
-const KINDS: readonly unknown[] = ['snapshot', 'tasks', 'names', 'cells', 'partitions', 'device'];
+const KINDS: readonly unknown[] = ['snapshot', 'tasks', 'names', 'cells', 'partitions', 'contexts', 'device'];
 
 /** Whether a message says that it is of a kind that this page reads. */
 export function isKnown(content: unknown): boolean {
@@ -69,10 +81,26 @@ export function rowCount(content: unknown): number {
   return isObject(content) && Array.isArray(content['rows']) ? content['rows'].length : 0;
 }
 
-export function parseTasks(content: unknown): { timeNs: number; rows: TaskRow[] } | null {
-  const rows = rowsOf(content, 'tasks');
+/** Rows of one moment. */
+interface Report<Row> {
+  readonly timeNs: number;
+  readonly rows: Row[];
+}
+
+function parseReport<Row>(content: unknown, type: string, isRow: (row: unknown) => row is Row): Report<Row> | null {
+  const rows = rowsOf(content, type);
   const timeNs = isObject(content) ? content['tNs'] : null;
-  return rows && typeof timeNs === 'number' ? { timeNs, rows: rows.filter(isTaskRow) } : null;
+  return rows && typeof timeNs === 'number' ? { timeNs, rows: rows.filter(isRow) } : null;
+}
+
+export function parseTasks(content: unknown): Report<TaskRow> | null {
+  return parseReport(content, 'tasks', isTaskRow);
+}
+
+export function parseContexts(content: unknown): Report<ModelContext> | null {
+  const isContext = (row: unknown): row is ModelContext =>
+    isObject(row) && typeof row['name'] === 'string' && CONTEXT_NUMBERS.every((key) => Number.isFinite(row[key]));
+  return parseReport(content, 'contexts', isContext);
 }
 
 /** [address, block id, name] of blocks that got a name. */

@@ -6,9 +6,11 @@ import { History } from './history.js';
 import {
   type CellFigures,
   type DeviceSample,
+  type ModelContext,
   type Partition,
   isKnown,
   parseCells,
+  parseContexts,
   parseDevice,
   parseNames,
   parsePartitions,
@@ -54,6 +56,7 @@ export class Store {
   /** Figures of the notebook's cells, in the order in which they ran. */
   cells: readonly CellFigures[] = [];
   partitions: readonly Partition[] = [];
+  contexts: readonly ModelContext[] = [];
   gauges: Gauges | null = null;
   /** Sequence number of the GAUGE record behind `gauges`; 0 before the first frame. */
   gaugeSeq = 0;
@@ -102,9 +105,11 @@ export class Store {
     if (cells) this.cells = cells;
     const partitions = parsePartitions(content);
     if (partitions) this.partitions = partitions;
+    const contexts = parseContexts(content);
+    if (contexts) this.applyContexts(contexts.rows, contexts.timeNs);
     const device = parseDevice(content);
     if (device) this.deviceSamples.push(device);
-    const kept = facts?.rows ?? names ?? cells ?? partitions;
+    const kept = facts?.rows ?? names ?? cells ?? partitions ?? contexts?.rows;
     if (kept) this.dropped += rowCount(content) - kept.length;
     const isRead = Boolean(snapshot ?? device ?? kept);
     if (!isRead && isKnown(content)) this.dropped++;
@@ -154,6 +159,13 @@ export class Store {
       if (task && before !== undefined) this.shares.add('device', this.taskName(task), timeNs, (row.gpuNs ?? 0) - before);
     }
     this.tasks.told(timeNs);
+  }
+
+  /** What one had before its first report is of no known time. */
+  private applyContexts(rows: readonly ModelContext[], timeNs: number): void {
+    const before = new Map(this.contexts.map(({ number, gpuNs }) => [number, gpuNs]));
+    for (const { number, name, gpuNs } of rows) this.shares.add('device', name, timeNs, gpuNs - (before.get(number) ?? gpuNs));
+    this.contexts = rows;
   }
 
   private applyRecords(frame: Frame): void {
@@ -278,6 +290,7 @@ export class Store {
     this.memoryEvents.clear();
     this.cells = [];
     this.partitions = [];
+    this.contexts = [];
     this.gauges = null;
     this.gaugeSeq = 0;
     this.nextSeq = 0;

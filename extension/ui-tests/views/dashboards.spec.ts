@@ -56,6 +56,21 @@ test('Gantt: lanes by task, tenant and stream', async ({ page }) => {
   await expect(names).toHaveText(['stream 4', 'stream not seen']);
 });
 
+test('contexts are tenants with a promised and an achieved share, without a task, too', async ({ page }) => {
+  await mount(page, 'scheduler');
+  await sendFrame(page, encodeFrame(1, 10e9, { records: [{ kind: 80, t: 10e9 }] }));
+  const chat = { number: 7, name: 'chat', sharePpm: 700_000, memoryBytes: MiB, gpuNs: 0 };
+  await sendMessage(page, { type: 'contexts', tNs: 10e9, rows: [chat, { ...chat, number: 8, name: 'speech', sharePpm: 0 }] });
+  await sendMessage(page, { type: 'contexts', tNs: 11e9, rows: [{ ...chat, gpuNs: 5e8 }] });
+  await sendFrame(page, encodeFrame(2, 11.5e9, { records: [{ kind: 80, t: 11.5e9 }] }));
+  await expect(panel(page)).toHaveAttribute('data-contexts', '1');
+  await expect(page.locator('.gk-gantt')).toBeHidden();
+  await expect(page.locator('.gk-legend-wide li')).toHaveText(['chat5.0 %, promised 70 %']);
+  await threeTasks(page);
+  await expect(page.locator('.gk-gantt')).toBeVisible();
+  await expect(page.locator('.gk-legend-wide .gk-label')).toHaveText(['chat', 'train']);
+});
+
 test('Gantt: keys, wheel, drag and buttons zoom and pan; Live follows again', async ({ page }) => {
   await mount(page, 'scheduler');
   await threeTasks(page);

@@ -50,7 +50,7 @@ def memory_html(state: State) -> str:
 
 
 def scheduler_html(state: State) -> str:
-    """Tasks by phase as one bar, and a table of tasks."""
+    """Tasks by phase as one bar, and a table of tasks and contexts."""
     tasks = [state.tasks[number] for number in sorted(state.tasks)]
     counts = Counter(str(task.get("phase", "")) for task in tasks)
     launches = state.gauges.get("launches", 0) + state.gauges.get("host_launches", 0)
@@ -61,9 +61,11 @@ def scheduler_html(state: State) -> str:
         width = WIDTH * count / len(tasks)
         bar.append(_rect(left, 0, width, colour))
         left += width
-    rows = [_task(task) for task in tasks]
+    rows = [_task(task) for task in tasks] + [_context(context) for context in state.contexts]
     table = _table(("Task", "Phase", "QoS", "Share", "Memory"), rows)
-    words = f"{phases or 'no task'}; {launches} launches"
+    contexts = len(state.contexts)
+    beside = f", {contexts} context{'' if contexts == 1 else 's'}" if contexts else ""
+    words = f"{phases or 'no task'}{beside}; {launches} launches"
     return _page("GPU scheduler", state.label, words, bar, 1 if bar else 0, table)
 
 
@@ -101,14 +103,18 @@ def device_html(state: State) -> str:
 
 
 def _task(task: Mapping[str, object]) -> tuple[str, ...]:
-    share, memory = int(str(task.get("sharePpm", 0))), int(str(task.get("memoryBytes", 0)))
-    return (
-        str(task.get("name") or f"task {task.get('number')}"),
-        str(task.get("phase", "")),
-        str(task.get("policy", "")),
-        f"{share / 1e4:g} %" if share else "",
-        human_bytes(memory) if memory else "",
-    )
+    name = str(task.get("name") or f"task {task.get('number')}")
+    return (name, str(task.get("phase", "")), str(task.get("policy", "")), *_promised(task))
+
+
+def _context(context: Mapping[str, object]) -> tuple[str, ...]:
+    return (str(context.get("name", "")), "context", "", *_promised(context))
+
+
+def _promised(row: Mapping[str, object]) -> tuple[str, str]:
+    """Share and memory in words, "" for what was not asked for."""
+    share, memory = int(str(row.get("sharePpm", 0))), int(str(row.get("memoryBytes", 0)))
+    return f"{share / 1e4:g} %" if share else "", human_bytes(memory) if memory else ""
 
 
 def _map(state: State) -> list[str]:

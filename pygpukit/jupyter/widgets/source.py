@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from pygpukit import _core
 from pygpukit.core.backend import backend
 from pygpukit.dashboard import state
-from pygpukit.dashboard.feed import Feed, TaskSource, all_tasks
+from pygpukit.dashboard.feed import Feed, TaskSource, all_contexts, all_tasks
 from pygpukit.dashboard.sensors import DeviceSampler
 from pygpukit.jupyter import control, telemetry
 
@@ -53,7 +53,8 @@ class LiveSource:
         telemetry.remove_sink(view)
 
     def state(self) -> state.State:
-        return state.live(self.label, list(self._tasks()), self._sampler.sample() if self._sampler else None)
+        sample = self._sampler.sample() if self._sampler else None
+        return state.live(self.label, list(self._tasks()), all_contexts(), sample)
 
     def answer(self, request: dict[str, Any]) -> dict[str, Any]:
         return control.answer(request)

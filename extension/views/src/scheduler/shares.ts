@@ -15,7 +15,7 @@ const PPM = 1e6;
 
 interface Tenant {
   readonly name: string;
-  /** 0 to 1; what its running tasks were promised together. */
+  /** 0 to 1; what its running tasks, or a context of that name, were promised together. */
   readonly promised: number;
   readonly achieved: number;
   readonly colour: number;
@@ -68,7 +68,7 @@ export class ShareChart {
   }
 
   private tenants(): Tenant[] {
-    const { shares, tasks } = this.store;
+    const { shares, tasks, contexts } = this.store;
     const promised = new Map<string, number>();
     for (const name of shares.tenants) promised.set(name, 0);
     for (const task of tasks.all) {
@@ -76,6 +76,7 @@ export class ShareChart {
       const name = this.store.taskName(task);
       promised.set(name, (promised.get(name) ?? 0) + (task.facts?.sharePpm ?? 0) / PPM);
     }
+    for (const { name, sharePpm } of contexts) promised.set(name, (promised.get(name) ?? 0) + sharePpm / PPM);
     return [...promised].map(([name, share], i) => ({ name, promised: share, achieved: shares.recent(name, RECENT_S), colour: i % 8 }));
   }
 

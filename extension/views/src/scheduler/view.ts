@@ -44,7 +44,9 @@ export class SchedulerView extends Panel {
   private readonly table: Table;
   private readonly log: Table;
   private readonly partitions: Table;
-  private readonly full: HTMLElement;
+  /** What pictures tasks alone, and what pictures contexts, too. */
+  private readonly ofTasks: readonly HTMLElement[];
+  private readonly sharing: HTMLElement;
   private ganttPending = 0;
 
   constructor(host: HTMLElement, store: Store, channel: Channel) {
@@ -74,19 +76,17 @@ export class SchedulerView extends Panel {
     };
     this.enableShare = this.controls.field('share', 'Set share', 'such as 30 %', share, this.shareOf.element);
     this.shareOf.element.addEventListener('change', this.schedule);
-    this.full = el(
-      'div',
-      '',
-      this.gantt.element,
-      section('Share promised and achieved', this.shares.aside, this.shares.element),
-      section('Latency', this.latency.aside, this.latency.element),
-    );
+    const latency = section('Latency', this.latency.aside, this.latency.element);
+    this.ofTasks = [this.gantt.element, latency];
+    this.sharing = section('Share promised and achieved', this.shares.aside, this.shares.element);
     this.body.append(
       this.figures.element,
       this.controls.element,
       this.chosen,
       section('Tasks', policyKey(), this.phases, this.empty),
-      this.full,
+      this.gantt.element,
+      this.sharing,
+      latency,
       section('Launches per second, last minute', '', this.timeline.canvas),
       this.log.element,
       this.table.element,
@@ -99,7 +99,7 @@ export class SchedulerView extends Panel {
   private readonly scheduleGantt = (): void => {
     this.ganttPending ||= requestAnimationFrame(() => {
       this.ganttPending = 0;
-      if (!this.element.isConnected || this.full.hidden) return;
+      if (!this.element.isConnected || this.gantt.element.hidden) return;
       this.gantt.draw(this.theme);
       this.drawChosen();
     });
@@ -121,13 +121,15 @@ export class SchedulerView extends Panel {
     this.drawPhases(counts);
     const all = tasks.all;
     this.empty.hidden = all.length > 0;
-    this.full.hidden = all.length === 0;
-    setData(this.element, { tasks: all.length });
+    const contexts = this.store.contexts.length;
+    for (const part of this.ofTasks) part.hidden = all.length === 0;
+    this.sharing.hidden = all.length + contexts === 0;
+    setData(this.element, { tasks: all.length, contexts });
     if (all.length > 0) {
       this.gantt.draw(this.theme);
-      this.shares.draw(this.theme);
       this.latency.draw(this.theme);
     }
+    if (!this.sharing.hidden) this.shares.draw(this.theme);
     this.drawChosen();
     this.timeline.draw((context, width, height) => {
       const line = { value: (h: typeof history, i: number) => h.launchRate(i), colour: this.theme.used, filled: true };
