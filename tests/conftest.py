@@ -11,12 +11,11 @@ from pathlib import Path
 import hypothesis
 import pytest
 
-# The same examples in every run, and no limit on the time of one: another process may have the processor just then.
-# `--hypothesis-profile=default` looks for new ones.
+# No limit on the time of an example: another process may have the processor just then.
 hypothesis.settings.register_profile(
-    "steady", deadline=None, derandomize=True, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+    "patient", deadline=None, print_blob=True, suppress_health_check=[hypothesis.HealthCheck.too_slow]
 )
-hypothesis.settings.load_profile("steady")
+hypothesis.settings.load_profile("patient")
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 
