@@ -151,7 +151,6 @@ def test_an_interrupt_ends_the_wait(tmp_path: Path) -> None:
     with start(HOLDER, tmp_path) as holder:
         assert holder.stdout is not None and holder.stdout.readline() == "held\n"
 
-
         def wait() -> None:
             with single_flight(tmp_path, b"k" * 32):
                 pytest.fail("the lock is held")
