@@ -117,7 +117,7 @@ def contest(tenants: list[Tenant], shares: tuple[float, ...], seconds: float) ->
             now = time.perf_counter()
             return Tick(now, tuple(t["launches"] for t in mine), tuple(t["gpu_ns"] * 1e-9 for t in mine))
 
-        _watch(run, tick, seconds, stop)
+        _watch(run, lambda: all(task.record.launches or task.done() for task in tasks), tick, seconds, stop)
         for task in tasks:
             task.result()
     return run
@@ -134,7 +134,11 @@ def bare(tenants: list[Tenant], priorities: list[int], seconds: float) -> Run:
     ]
     for thread in threads:
         thread.start()
-    _watch(run, lambda: Tick(time.perf_counter(), tuple(count[0] for count in counts)), seconds, stop)
+
+    def at_work() -> bool:
+        return all(count[0] or not thread.is_alive() for count, thread in zip(counts, threads, strict=True))
+
+    _watch(run, at_work, lambda: Tick(time.perf_counter(), tuple(count[0] for count in counts)), seconds, stop)
     for thread in threads:
         thread.join()
     return run
@@ -150,8 +154,13 @@ def _run(tenants: list[Tenant]) -> Run:
     return Run([tenant.name for tenant in tenants], [tenant.kernel_us for tenant in tenants])
 
 
-def _watch(run: Run, tick: Callable[[], Tick], seconds: float, stop: threading.Event) -> None:
+def _watch(
+    run: Run, at_work: Callable[[], bool], tick: Callable[[], Tick], seconds: float, stop: threading.Event
+) -> None:
+    """Ticks for so many seconds, from a while after all are at work."""
     try:
+        while not at_work():
+            time.sleep(TICK_S)
         time.sleep(SETTLE_S)
         end = time.perf_counter() + seconds
         while time.perf_counter() < end:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 import sys
+import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -198,6 +200,23 @@ def test_series_hold_the_contest() -> None:
     bare = Run(["a"], [1.0], [Tick(0, (0,)), Tick(1, (4,))])
     assert "gpu_us a" not in bare.series()
     assert Run.from_series(bare.series(), {"a": 1.0}).ticks == bare.ticks
+
+
+@pytest.mark.parametrize("scheduled", [True, False])
+def test_a_contest_begins_when_all_are_at_work(scheduled: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scheduler_contest, "SETTLE_S", 0)
+    prompt = make_tenant("prompt", 200.0)
+
+    def launch(count: int) -> object:
+        time.sleep(0.05)
+        return prompt.launch(count)
+
+    tenants = [replace(prompt, name=name, launch=launch) for name in ("a", "b")]
+    if scheduled:
+        run = scheduler_contest.contest(tenants, (0.5, 0.5), 0.01)
+    else:
+        run = scheduler_contest.bare(tenants, [0, 0], 0.01)
+    assert min(run.ticks[0].launches) > 0
 
 
 def test_series_tell_the_same_as_the_rows_of_their_run(saved: Path) -> None:
