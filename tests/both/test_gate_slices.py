@@ -28,6 +28,7 @@ SHORT = """
 extern "C" __global__ void NAME(float *out) { out[threadIdx.x] = 1.0f; }
 """
 BLOCK = 64
+PATIENCE_S = 60
 pytestmark = pytest.mark.usefixtures("backend_name")
 
 
@@ -52,8 +53,8 @@ def _contest(
 
 
 def _beside(scheduler: Scheduler, launch: Callable[[], object], name: str) -> dict[str, Any]:
-    """Long kernels beside short ones until the gate has cut one, or 20 s: the figures of their task. name: a part of
-    the long kernel's."""
+    """Long kernels beside short ones until the gate has cut one: the figures of their task. name: a part of the long
+    kernel's."""
     short = gp.jit(SHORT.replace("NAME", "brief"), func="brief")
     little = gp.zeros(32)
     stop = threading.Event()
@@ -64,7 +65,7 @@ def _beside(scheduler: Scheduler, launch: Callable[[], object], name: str) -> di
             launch()
 
     def others() -> None:
-        until = time.monotonic() + 20
+        until = time.monotonic() + PATIENCE_S
         while time.monotonic() < until:
             for _ in range(8):
                 short[1, 32](little)

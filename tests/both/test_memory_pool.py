@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Iterator
 
 import numpy as np
@@ -152,7 +153,13 @@ def test_rust_pool_names_blocks_by_number() -> None:
 
 
 @pytest.fixture
-def unlimited() -> Iterator[None]:
+def settled() -> None:
+    """What earlier tests left is not collected while this one counts."""
+    gc.collect()
+
+
+@pytest.fixture
+def unlimited(settled: None) -> Iterator[None]:
     yield
     set_default_pool(None)
 
@@ -185,6 +192,7 @@ def test_set_limit() -> None:
     gp.empty(64 * MIB, "uint8")
 
 
+@pytest.mark.usefixtures("settled")
 def test_arrays_return_their_memory() -> None:
     before = stats()["used"]
     x = gp.zeros((1000, 1000))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import struct
+from collections.abc import Iterator
 
 import pytest
 
@@ -11,6 +13,15 @@ from pygpukit import _core
 pytestmark = pytest.mark.usefixtures("backend_name")
 
 HEADER = struct.Struct("<IHHHHIQQQQQQ")
+
+
+@pytest.fixture(autouse=True)
+def _alone() -> Iterator[None]:
+    """What the collector frees is recorded, too: it waits."""
+    gc.collect()
+    gc.disable()
+    yield
+    gc.enable()
 
 
 def parsed(frame: bytes) -> tuple[tuple[int, ...], list[tuple[int, int]], dict[int, str]]:

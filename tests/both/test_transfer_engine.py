@@ -236,6 +236,7 @@ def test_a_captured_stream_takes_no_transfer_and_its_uses_wait_for_one(engine: T
 
 
 def test_pinned_memory_is_used_again() -> None:
+    gc.collect()  # or memory that earlier tests left could come back in between, and be taken first
     first = pinned_empty((300, 7), "float64")
     assert first.flags.writeable and first.shape == (300, 7) and is_pinned(first[5:9])
     address = first.__array_interface__["data"][0]
