@@ -42,7 +42,9 @@ def test_draws_follow_the_distribution(temperature: float, top_k: int, top_p: fl
     assert found.dtype == np.int32
     assert set(found.tolist()) <= set(expected)
     for token, share in expected.items():
-        assert abs((found == token).mean() - share) < 5.5 * np.sqrt(share * (1 - share) / rows) + 1e-9
+        # Bernstein's bound, which also holds for rare tokens: further off once in 1e9 times.
+        most = 7.2 + np.sqrt(7.2**2 + 43 * rows * share * (1 - share))
+        assert abs(int((found == token).sum()) - rows * share) < most
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16"])
