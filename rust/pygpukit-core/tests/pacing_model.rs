@@ -500,8 +500,11 @@ fn threads_wait_for_each_other_and_end() {
         device.join().unwrap();
     });
     assert_eq!(contexts[1..].iter().map(|c| c.launches()).sum::<u64>(), 5 * 300);
+    // A thread may rest between a command and the mark after it; never do the times add up to more than there was.
     for context in &contexts[1..] {
         let (ran, measured) = (300 * 20 * US * context.number, context.gpu_ns());
-        assert!(measured.abs_diff(ran) < ran / 2, "{measured} of {ran}");
+        assert!(measured > ran / 2, "{measured} of {ran}");
     }
+    let total: u64 = contexts.iter().map(|context| context.gpu_ns()).sum();
+    assert!(total <= driver.now_ns(), "{total} of {}", driver.now_ns());
 }

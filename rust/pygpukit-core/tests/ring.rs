@@ -2,6 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use pygpukit_core::ring::{Event, Record, Ring, RECORD_BYTES};
 
@@ -99,6 +100,7 @@ fn overtaken_writers_never_tear_a_record() {
 fn a_record_that_changes_under_the_reader_is_not_taken() {
     let ring = Ring::new(1);
     let stop = AtomicBool::new(false);
+    let begin = Instant::now();
     std::thread::scope(|scope| {
         scope.spawn(|| {
             for number in 0.. {
@@ -109,8 +111,10 @@ fn a_record_that_changes_under_the_reader_is_not_taken() {
                 }
             }
         });
-        let mut read = 0;
-        for _ in 0..3_000_000 {
+        let (mut looks, mut read) = (0, 0);
+        // The writer's thread may take long to begin, or rest within a record.
+        while looks < 3_000_000 || (read == 0 && begin.elapsed() < Duration::from_secs(60)) {
+            looks += 1;
             ring.read_with(ring.head() - 1, 1, |record| {
                 assert!(intact(record), "torn: {record:?}");
                 read += 1;

@@ -118,8 +118,10 @@ fn wake_and_close_let_every_waiter_go() {
     };
     let start = Instant::now();
     let waiters = wait();
-    thread::sleep(SOON);
-    scheduler.wake();
+    while !waiters.iter().all(|waiter| waiter.is_finished()) && start.elapsed() < LONG {
+        scheduler.wake(); // lets go who waits by now; a thread may take long to begin
+        thread::sleep(Duration::from_millis(1));
+    }
     assert!(waiters.into_iter().all(|waiter| waiter.join().unwrap()));
     scheduler.submit(TaskSpec::new("a")).unwrap();
     let waiters = wait();
