@@ -87,7 +87,7 @@ export class Reports {
     try {
       const { reports: told } = await request(kernel, 'reports', { cells: cells.map(({ id }) => id) });
       this.answered.emit(kernel);
-      await this.meet(kernel);
+      this.meet(kernel).catch(() => undefined); // its options are not waited for: the answer to a later run would come before
       for (const model of cells) this.set(model, isObject(told) ? parse(told[model.id]) : undefined);
     } catch {
       // The kernel does not know pygpukit, is busy, or is gone: then there is nothing to show.

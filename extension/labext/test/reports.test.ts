@@ -1,0 +1,58 @@
+// What the kernel says of the cells: the newest answer counts, whatever else is asked meanwhile.
+
+import type { ICellModel } from '@jupyterlab/cells';
+import { type INotebookTracker, NotebookActions } from '@jupyterlab/notebook';
+import type { JSONObject } from '@lumino/coreutils';
+import type { Signal } from '@lumino/signaling';
+import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { Reports } from '../src/reports.js';
+
+interface Asked {
+  readonly action: string;
+  answer(result: JSONObject): void;
+}
+
+const asked = vi.hoisted(() => [] as Asked[]);
+
+vi.mock('@jupyterlab/cells', () => ({ isCodeCellModel: () => true }));
+vi.mock('@jupyterlab/notebook', async () => {
+  const { Signal } = await import('@lumino/signaling');
+  return { NotebookActions: { executed: new Signal({}) } };
+});
+vi.mock('../src/control.js', async (original) => ({
+  ...(await original<object>()),
+  request: (_kernel: unknown, action: string) => new Promise<JSONObject>((answer) => asked.push({ action, answer })),
+}));
+
+beforeEach(() => {
+  vi.useFakeTimers();
+  vi.stubGlobal('window', globalThis);
+});
+
+afterEach(() => {
+  vi.useRealTimers();
+  vi.unstubAllGlobals();
+});
+
+it('keeps what the last run left where the first one is still asked about the options', async () => {
+  const cell = { id: 'a', executionCount: 1, sharedModel: { getSource: () => '%%cuda\nint x;' } };
+  const notebook = {};
+  const panel = { content: notebook, isDisposed: false, sessionContext: { session: { kernel: { id: 'kernel' } } }, model: { cells: [cell] } };
+  const tracker = { find: () => panel, forEach: () => undefined, widgetAdded: { connect: () => undefined } };
+  const reports = new Reports(tracker as unknown as INotebookTracker);
+  const run = (): Promise<unknown> => {
+    (NotebookActions.executed as unknown as Signal<unknown, object>).emit({ notebook });
+    return vi.advanceTimersByTimeAsync(1_000);
+  };
+  const answer = (at: number, result: JSONObject): Promise<unknown> => {
+    asked[at]?.answer(result);
+    return vi.advanceTimersByTimeAsync(0);
+  };
+  await run();
+  await run();
+  await answer(0, { reports: {} });
+  await answer(1, { reports: { a: { source: 'now', diagnostics: [], kernels: ['k'] } } });
+  expect(asked.map(({ action }) => action)).toEqual(['reports', 'reports', 'options']);
+  await answer(2, { options: [] });
+  expect(reports.of(cell as unknown as ICellModel)?.kernels).toEqual(['k']);
+});
