@@ -36,18 +36,19 @@ test('every plugin starts, and the command that needs the lab is not there', asy
 
 test('a CUDA cell is coloured as CUDA, and its compile error underlined', async () => {
   await expect.poll(() => lab.cells.mime(CUDA_AT)).toBe('text/x-cuda');
-  expect(await lab.cells.colour(CUDA_AT, '__global__')).toBe(await lab.cells.themeColour('--jp-mirror-editor-keyword-color'));
+  const keyword = await lab.cells.themeColour('--jp-mirror-editor-keyword-color');
+  await expect.poll(() => lab.cells.colour(CUDA_AT, '__global__')).toBe(keyword);
   await lab.cells.run(SETUP_AT);
   await lab.cells.write(CUDA_AT, CUDA.replace('*= 2', '*= missing'));
   await lab.cells.run(CUDA_AT);
-  await expect(lab.cells.at(CUDA_AT).locator('.cm-lintRange-error')).toHaveText('missing', { timeout: 15_000 });
+  await expect(lab.cells.at(CUDA_AT).locator('.cm-lintRange-error')).toHaveText('missing');
 });
 
 test('the code of a kernel opens in the side area', async () => {
   await lab.cells.run(SETUP_AT);
   await lab.cells.run(CUDA_AT);
   await lab.notebook.command('pygpukit:open-assembly');
-  await expect(lab.notebook.page.locator('.gk-asm select')).toHaveValue('twice', { timeout: 15_000 });
+  await expect(lab.notebook.page.locator('.gk-asm select')).toHaveValue('twice');
 });
 
 test('a dashboard draws, also while a cell is busy, and the status is shown', async () => {
@@ -55,10 +56,10 @@ test('a dashboard draws, also while a cell is busy, and the status is shown', as
   const view = page.locator('.gk-panel');
   await lab.cells.run(SETUP_AT);
   await lab.cells.run(VIEW_AT);
-  await view.scrollIntoViewIfNeeded({ timeout: 15_000 });
+  await view.scrollIntoViewIfNeeded();
   await expect(view).toHaveAttribute('data-state', 'live');
   const before = Number(await view.getAttribute('data-used'));
-  await lab.notebook.start('held = gp.zeros(1 << 20)\ntime.sleep(3)');
+  await lab.notebook.keepBusy('held = gp.zeros(1 << 20)');
   await expect.poll(async () => Number(await view.getAttribute('data-used'))).toBeGreaterThan(before);
   expect(await lab.notebook.busy()).toBe(true);
   await lab.notebook.command('pygpukit:show-status');

@@ -25,8 +25,8 @@ test(`after ${RUNS} runs of its cell one dashboard is served, by one thread, and
   await lab.cells.run(SETUP_AT);
   for (let run = 0; run < RUNS; run++) await lab.cells.run(VIEW_AT);
   await expect(page.locator('.gk-panel')).toHaveCount(1);
-  await expect(page.locator('.gk-panel')).toHaveAttribute('data-state', 'live', { timeout: 15_000 });
-  await expect.poll(() => lab.notebook.execute(COUNT), { timeout: 15_000 }).toBe(`1 1 ${RUNS}\n`);
+  await expect(page.locator('.gk-panel')).toHaveAttribute('data-state', 'live');
+  await expect.poll(() => lab.notebook.execute(COUNT)).toBe(`1 1 ${RUNS}\n`);
   await lab.notebook.execute('import ipywidgets; ipywidgets.Widget.close_all()');
-  await expect.poll(() => lab.notebook.execute(COUNT), { timeout: 15_000 }).toBe('0 0 0\n');
+  await expect.poll(() => lab.notebook.execute(COUNT)).toBe('0 0 0\n');
 });

@@ -8,7 +8,7 @@ import { dirname, join } from 'node:path';
 
 export const NOTEBOOKS = process.env['PYGPUKIT_NOTEBOOKS'] ?? join(import.meta.dirname, '../../../notebooks');
 const PYTHON = process.env['PYGPUKIT_PYTHON'] ?? 'python';
-const START_MS = 60_000;
+const START_MS = 120_000;
 const STOP_MS = 30_000;
 
 /** The applications that show a notebook: where, and what they are told beside what every server is. */
@@ -115,7 +115,7 @@ export class LabServer {
       await gone;
       clearTimeout(late);
     }
-    rmSync(this.folder, { recursive: true, force: true, maxRetries: 3 });
+    rmSync(this.folder, { recursive: true, force: true, maxRetries: 20 });
   }
 
   private async ready(): Promise<void> {

@@ -1,6 +1,12 @@
 // An open notebook in the lab, driven through the lab's own commands and kernel connection.
 
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { type Page, expect } from '@playwright/test';
+
+/** No test needs a busy cell for so long; one that fails leaves it to those that follow no longer. */
+const BUSY_S = 120;
 
 /** The part of the lab's application object that the tests use. */
 interface Lab {
@@ -59,8 +65,12 @@ export class NotebookPage {
   readonly faults: string[] = [];
   /** Messages that a comm brought to the page so far. */
   commMessages = 0;
+  /** Where the signs are that end busy cells. */
+  private readonly folder = mkdtempSync(join(tmpdir(), 'pygpukit-busy-'));
+  private signs = 0;
 
   constructor(readonly page: Page) {
+    page.on('close', () => rmSync(this.folder, { recursive: true, force: true }));
     page.on('console', (message) => {
       if (message.type() === 'error') this.faults.push(`console: ${message.text()} (${message.location().url})`);
     });
@@ -151,7 +161,18 @@ export class NotebookPage {
       };
       void future.done.then(() => (run.ended = true));
     }, code);
-    await this.page.waitForFunction(() => window.run?.started, undefined, { timeout: 30_000 });
+    await this.page.waitForFunction(() => window.run?.started, undefined, { timeout: 60_000 });
+  }
+
+  /** Begins to run code, and more of it again and again until finish(): busy for as long as a test needs it, however slow the machine is. */
+  async keepBusy(first = '', again = 'pass'): Promise<void> {
+    const condition = `not _os.path.exists(${JSON.stringify(this.sign(++this.signs))}) and _time.monotonic() < _end`;
+    const imports = `import os as _os, time as _time\n_end = _time.monotonic() + ${BUSY_S}`;
+    await this.start(`${imports}\n${first}\nwhile ${condition}:\n    ${again}\n    _time.sleep(0.02)`);
+  }
+
+  private sign(number: number): string {
+    return join(this.folder, String(number));
   }
 
   /** Whether the code of the last start() still runs. The lab's kernel status would not do: a subshell's work changes it. */
@@ -168,7 +189,9 @@ export class NotebookPage {
     });
   }
 
+  /** Waits for the end of the code that was begun, and resolves to what it printed. */
   async finish(): Promise<string> {
+    writeFileSync(this.sign(this.signs), '');
     await this.page.waitForFunction(() => window.run?.ended, undefined, { timeout: 60_000 });
     return this.page.evaluate(() => window.run?.printed ?? '');
   }

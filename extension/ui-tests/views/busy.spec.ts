@@ -4,8 +4,6 @@ import { type Locator, expect, test } from '@playwright/test';
 import { LabServer } from '../support/lab-server.ts';
 import { NotebookPage } from '../support/notebook-page.ts';
 
-const BUSY = 'import time as _time\n_end = _time.monotonic() + 8\nwhile _time.monotonic() < _end: _time.sleep(0.01)';
-
 let server: LabServer;
 let notebook: NotebookPage;
 
@@ -49,12 +47,12 @@ test('a control acts while a cell is busy', async () => {
   test.skip(!(await notebook.subshells()), 'this kernel has no subshells');
   const view = panel('GPU scheduler').first();
   await view.scrollIntoViewIfNeeded();
-  await notebook.start(BUSY);
+  await notebook.keepBusy();
   await view.getByRole('button', { name: 'Pause', exact: true }).click();
-  await expect(view.locator('.gk-control-status')).toContainText('paused', { timeout: 3_000 });
+  await expect(view.locator('.gk-control-status')).toContainText('paused');
   expect(await notebook.busy()).toBe(true);
   await view.getByRole('button', { name: 'Resume', exact: true }).click();
-  await expect(view.locator('.gk-control-status')).toHaveText('resumed', { timeout: 3_000 });
+  await expect(view.locator('.gk-control-status')).toHaveText('resumed');
   expect(await notebook.busy()).toBe(true);
   expect(await notebook.finish()).toBe('');
 });
@@ -63,19 +61,21 @@ test('a task is paused in its row while a cell is busy, and goes on', async () =
   test.skip(!(await notebook.subshells()), 'this kernel has no subshells');
   const view = panel('GPU scheduler').first();
   await view.scrollIntoViewIfNeeded();
-  await notebook.execute('import time; held = scheduler.submit(lambda: gp.ones(4).to_numpy().sum(), name="held", depends_on=scheduler.submit(time.sleep, 4))');
-  await notebook.start(BUSY);
+  await notebook.execute('import threading; gate = threading.Event(); first = scheduler.submit(gate.wait)');
+  await notebook.execute('held = scheduler.submit(lambda: gp.ones(4).to_numpy().sum(), name="held", depends_on=first)');
+  await notebook.keepBusy();
   const row = view.getByRole('button', { name: /^(Pause|Resume) held$/ });
   await row.click();
-  await expect(view.locator('.gk-control-status')).toHaveText('held is paused', { timeout: 3_000 });
+  await expect(view.locator('.gk-control-status')).toHaveText('held is paused');
   await expect(row).toHaveAccessibleName('Resume held');
   await expect(view.locator('.gk-lane-states li').last()).toHaveText('Queued: paused');
   expect(await notebook.busy()).toBe(true);
   expect(await notebook.finish()).toBe('');
+  await notebook.execute('gate.set(); first.result(60)');
   expect(await notebook.execute('print(held.phase, held.reason)')).toBe('Queued WaitingForResume\n');
   await row.click();
-  await expect(view.locator('.gk-control-status')).toHaveText('held goes on', { timeout: 3_000 });
-  expect(await notebook.execute('print(held.result(30))')).toBe('4.0\n');
+  await expect(view.locator('.gk-control-status')).toHaveText('held goes on');
+  expect(await notebook.execute('print(held.result(60))')).toBe('4.0\n');
 });
 
 test('without subshells a control says that it waits, and acts when the cell ends', async () => {
@@ -83,12 +83,12 @@ test('without subshells a control says that it waits, and acts when the cell end
   const view = panel('GPU scheduler').first();
   const status = view.locator('.gk-control-status');
   await view.scrollIntoViewIfNeeded();
-  await notebook.start(BUSY);
+  await notebook.keepBusy();
   await view.getByRole('button', { name: 'Pause', exact: true }).click();
-  await expect(status).toHaveText('Pause: queued until the running cell ends', { timeout: 3_000 });
+  await expect(status).toHaveText('Pause: queued until the running cell ends');
   expect(await notebook.busy()).toBe(true);
   expect(await notebook.finish()).toBe('');
-  await expect(status).toContainText('paused', { timeout: 3_000 });
+  await expect(status).toContainText('paused');
   await view.getByRole('button', { name: 'Resume', exact: true }).click();
-  await expect(status).toHaveText('resumed', { timeout: 3_000 });
+  await expect(status).toHaveText('resumed');
 });

@@ -11,7 +11,6 @@ const PYTHON = process.env['PYGPUKIT_PYTHON'] ?? 'python';
 const WITHOUT_CDN = ['--HTMLExporter.mathjax_url=', '--HTMLExporter.require_js_url='];
 
 test('a static page shows an SVG and a table for each view and makes no request', async ({ page }, info) => {
-  test.setTimeout(60_000);
   execFileSync(PYTHON, ['-m', 'nbconvert', '--to', 'html', ...WITHOUT_CDN, '--output-dir', info.outputDir, NOTEBOOK], { stdio: 'pipe' });
   const html = readFileSync(info.outputPath('06_dashboards.html'), 'utf8');
   const requests: string[] = [];
