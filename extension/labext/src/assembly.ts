@@ -8,7 +8,7 @@ import { AssemblyView } from './assembly-view.js';
 import { addToColumn, PANE_ID } from './column.js';
 import { CATEGORY, CommandIDs, NO_ARGUMENTS } from './commands.js';
 import { chipIcon } from './icon.js';
-import { cudaCells } from './reports.js';
+import { hasCuda } from './reports.js';
 import { ICudaCells } from './tokens.js';
 
 export const assemblyPlugin: JupyterFrontEndPlugin<void> = {
@@ -26,13 +26,12 @@ export const assemblyPlugin: JupyterFrontEndPlugin<void> = {
     restorer: ILayoutRestorer | null,
   ): void => {
     const panes = new WidgetTracker<MainAreaWidget<AssemblyPane>>({ namespace: 'pygpukit-assembly' });
-    const hasCuda = (): boolean => tracker.currentWidget !== null && cudaCells(tracker.currentWidget).length > 0;
     app.commands.addCommand(CommandIDs.openAssembly, {
       label: 'Show PTX and SASS',
       caption: "Open the compiled code of this notebook's CUDA kernels beside their cells",
       icon: chipIcon,
       describedBy: { args: NO_ARGUMENTS },
-      isVisible: hasCuda,
+      isVisible: () => tracker.currentWidget !== null && hasCuda(tracker.currentWidget),
       execute: async () => {
         let pane = panes.currentWidget;
         if (!pane) {

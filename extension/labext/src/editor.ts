@@ -46,7 +46,6 @@ export const editorPlugin: JupyterFrontEndPlugin<ICudaCells> = {
     const diagnostics = new Diagnostics(editorsOf);
     const cursors = new Cursors(editorsOf);
     const editors = new Editors(
-      (model) => mode.follow(model),
       (model) => [diagnosed, cursors.extension(model), hover(model, reports.options, server)],
       (model) => diagnostics.has(model),
       (model) => diagnostics.apply(model),
@@ -56,6 +55,7 @@ export const editorPlugin: JupyterFrontEndPlugin<ICudaCells> = {
       name: ID,
       factory: ({ model, inline }) => {
         if (!inline) return null;
+        mode.follow(model);
         return EditorExtensionRegistry.createImmutableExtension(editors.extension(model));
       },
     });

@@ -1,25 +1,17 @@
-// The editors of cells. One is told of when it comes near what the page shows, and gets what it needs beyond its language when it
-// is pointed at, focused or has something to show: of a long notebook most never do, and each change lays out the whole page.
+// The editors of cells. What one needs beyond its language it gets when it is pointed at, focused or has something to show: of a
+// long notebook most never do, and each change lays out the whole page.
 
 import { type Extension, StateEffect } from '@codemirror/state';
 import { type EditorView, ViewPlugin } from '@codemirror/view';
 import type { CodeEditor } from '@jupyterlab/codeeditor';
 
-/** Of the notebook, which scrolls in the page; a browser that does not know the option tells of what is seen. */
-const NEAR: IntersectionObserverInit & { scrollMargin: string } = { scrollMargin: '600px' };
-
 export class Editors {
   private readonly views = new Map<CodeEditor.IModel, Set<EditorView>>();
-  private readonly near = new NearThePage();
   /** What an editor that lacks something gets, by its element. */
   private readonly wanting = new WeakMap<Element, () => void>();
 
-  /**
-   * `seen`: called with a cell when an editor of it comes near what the page shows. `rest`: what an editor gets later.
-   * `shows`: whether a cell has something to show at once, by `show`.
-   */
+  /** `rest`: what an editor of a cell gets later. `shows`: whether a cell has something to show at once, by `show`. */
   constructor(
-    private readonly seen: (model: CodeEditor.IModel) => void,
     private readonly rest: (model: CodeEditor.IModel) => Extension,
     private readonly shows: (model: CodeEditor.IModel) => boolean,
     private readonly show: (model: CodeEditor.IModel) => void,
@@ -46,11 +38,9 @@ export class Editors {
       const views = this.views.get(model) ?? new Set();
       this.views.set(model, views.add(view));
       this.wanting.set(view.dom, () => views.has(view) && this.finish(model, view));
-      this.near.watch(view.dom, () => views.has(view) && this.seen(model));
       if (this.shows(model)) queueMicrotask(() => views.has(view) && this.show(model));
       return {
         destroy: () => {
-          this.near.forget(view.dom);
           views.delete(view);
           if (!views.size) this.views.delete(model);
         },
@@ -62,30 +52,5 @@ export class Editors {
     if (!this.wanting.has(view.dom)) return;
     view.dispatch({ effects: StateEffect.appendConfig.of(this.rest(model)) });
     this.wanting.delete(view.dom);
-  }
-}
-
-/** Tells of each element once, when it is about to be seen. */
-class NearThePage {
-  private readonly told = new WeakMap<Element, () => void>();
-  private readonly observer = new IntersectionObserver(
-    (entries) => {
-      for (const { target, isIntersecting } of entries) {
-        if (!isIntersecting) continue;
-        this.told.get(target)?.();
-        this.forget(target);
-      }
-    },
-    NEAR,
-  );
-
-  watch(element: Element, tell: () => void): void {
-    this.told.set(element, tell);
-    this.observer.observe(element);
-  }
-
-  forget(element: Element): void {
-    this.told.delete(element);
-    this.observer.unobserve(element);
   }
 }

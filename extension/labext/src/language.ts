@@ -5,17 +5,14 @@ import type { IEditorLanguageRegistry } from '@jupyterlab/codemirror';
 import { CUDA_MIME } from './magic.js';
 import { cudaParser } from './stream.js';
 
-/** A cell is Python for a moment before it is CUDA: whichever language comes last stays, so Python is loaded before. */
-const BEFORE = ['text/x-ipython', 'text/x-python'];
+/** One for all cells: the lab asks for it once for each cell that it makes before it has the first answer. */
+let made: LanguageSupport | undefined;
 
 export function addCuda(languages: IEditorLanguageRegistry): void {
   languages.addLanguage({
     name: 'cuda',
     displayName: 'CUDA C++',
     mime: CUDA_MIME,
-    load: async () => {
-      await Promise.all(BEFORE.map((mime) => languages.getLanguage(mime)));
-      return new LanguageSupport(StreamLanguage.define(cudaParser));
-    },
+    load: () => Promise.resolve((made ??= new LanguageSupport(StreamLanguage.define(cudaParser)))),
   });
 }

@@ -12,7 +12,7 @@ interface Followed {
 }
 
 export class CudaMode {
-  /** The cells that were looked at. */
+  /** The cells that have an editor. */
   private readonly followed = new WeakMap<CodeEditor.IModel, Followed>();
   private enabled = true;
 
@@ -20,8 +20,8 @@ export class CudaMode {
   constructor(private readonly left: (model: CodeEditor.IModel) => void) {}
 
   /**
-   * Follows a cell that somebody is about to see: one that was never looked at costs nothing. What is no code cell is
-   * left alone.
+   * Follows a cell whose editor is about to be made, so that it is drawn in its language at once: a change draws it anew
+   * and lays out the page. What is no code cell is left alone.
    */
   follow(model: CodeEditor.IModel): void {
     if ((model as Partial<ICellModel>).type !== 'code' || this.followed.has(model)) return;
@@ -53,10 +53,12 @@ export class CudaMode {
     if (was && !is) this.left(model);
   }
 
+  /** The lab sets the language of each cell more than once while a notebook opens: the text is not read again for it. */
   private give(model: CodeEditor.IModel, mimeType: string): void {
     const followed = this.followed.get(model);
-    if (followed && mimeType !== CUDA_MIME) followed.given = mimeType;
-    this.check(model);
+    if (!followed || mimeType === CUDA_MIME) return;
+    followed.given = mimeType;
+    if (model.mimeType !== CUDA_MIME) followed.set(mimeType);
   }
 }
 

@@ -80,15 +80,15 @@ export class Reports {
   /** A kernel is asked once a cell has run that is `%%cuda` or loads the extension: another need not know pygpukit. */
   private async askNow(panel: NotebookPanel): Promise<void> {
     const kernel = panel.sessionContext.session?.kernel;
-    const cells = cudaCells(panel);
     const concerns = (source: string): boolean => isCuda(source) || loadsExtension(source);
-    const telling = codeCells(panel).filter(({ sharedModel }) => concerns(sharedModel.getSource()));
-    if (panel.isDisposed || !kernel || !telling.some(({ executionCount }) => executionCount !== null)) return;
+    const ran = codeCells(panel).some(({ executionCount, sharedModel }) => executionCount !== null && concerns(sharedModel.getSource()));
+    if (panel.isDisposed || !kernel || !ran) return;
+    const cells = cudaCells(panel);
     try {
-      const { reports: told } = await request(kernel, 'reports', { cells: cells.map(({ id }) => id) });
+      const { reports } = await request(kernel, 'reports', { cells: cells.map(({ id }) => id) });
       this.answered.emit(kernel);
       this.meet(kernel).catch(() => undefined); // its options are not waited for: the answer to a later run would come before
-      for (const model of cells) this.set(model, isObject(told) ? parse(told[model.id]) : undefined);
+      for (const model of cells) this.set(model, isObject(reports) ? parse(reports[model.id]) : undefined);
     } catch {
       // The kernel does not know pygpukit, is busy, or is gone: then there is nothing to show.
     }
@@ -113,7 +113,12 @@ export class Reports {
   }
 }
 
-export function cudaCells(panel: NotebookPanel): ICodeCellModel[] {
+/** Whether a notebook has a CUDA cell; it is asked whenever the lab looks at its toolbar. */
+export function hasCuda(panel: NotebookPanel): boolean {
+  return codeCells(panel).some((one) => isCuda(one.sharedModel.getSource()));
+}
+
+function cudaCells(panel: NotebookPanel): ICodeCellModel[] {
   return codeCells(panel).filter((one) => isCuda(one.sharedModel.getSource()));
 }
 

@@ -5,7 +5,7 @@ import { ICommandPalette } from '@jupyterlab/apputils';
 import { INotebookTracker } from '@jupyterlab/notebook';
 import { CATEGORY, CommandIDs, NO_ARGUMENTS } from './commands.js';
 import { chipIcon } from './icon.js';
-import { cudaCells } from './reports.js';
+import { hasCuda } from './reports.js';
 
 const VIEWS = ['memory', 'scheduler'];
 
@@ -28,7 +28,7 @@ export const workbenchPlugin: JupyterFrontEndPlugin<void> = {
         const notebook = tracker.currentWidget;
         if (!notebook) return;
         for (const view of VIEWS) await app.commands.execute(CommandIDs.openView, { view, path: notebook.context.path });
-        if (cudaCells(notebook).length) await app.commands.execute(CommandIDs.openAssembly);
+        if (hasCuda(notebook)) await app.commands.execute(CommandIDs.openAssembly);
         shell.activateById(notebook.id);
       },
     });

@@ -93,14 +93,30 @@ test('the mode survives run, kernel restart, change of cell type and back, undo,
   await expectColour(AXPY_AT, '__global__', 'keyword');
 });
 
-test('a cell far below is CUDA when it comes near what is shown', async () => {
-  const below = 120;
-  lab.server.putNotebook('long.ipynb', [AXPY, ...Array.from({ length: below - 1 }, (_, at) => `x = ${at}`), TWO]);
-  await lab.notebook.open(lab.server.notebookUrl('long.ipynb'));
-  await expect.poll(() => lab.cells.mime(0)).toBe(CUDA);
-  await lab.cells.at(below).scrollIntoViewIfNeeded();
-  await expect.poll(() => lab.cells.mime(below)).toBe(CUDA);
-  await expectColour(below, '__global__', 'keyword');
+test('each cell of a long notebook is drawn in one language, once, also far below what is shown', async () => {
+  const { page } = lab.notebook;
+  const count = 120;
+  lab.server.putNotebook('long.ipynb', Array.from({ length: count }, (_, at) => (at % 2 ? `x = ${at}  # Python` : TWO)), true);
+  const drawn = await page.evaluate(async (path) => {
+    const languages = new Map<Element, string[]>(); // of each editor, as they come
+    const { setAttribute } = Element.prototype;
+    Element.prototype.setAttribute = function (name, value) {
+      if (name === 'data-language') languages.set(this, [...(languages.get(this) ?? []), value]);
+      setAttribute.call(this, name, value);
+    };
+    try {
+      const panel = (await window.jupyterapp.commands.execute('docmanager:open', { path })) as typeof window.jupyterapp.shell.currentWidget;
+      await panel.sessionContext.ready;
+      await panel.sessionContext.session.kernel.info;
+      await new Promise((done) => setTimeout(done, 1000)); // what would be drawn anew late
+      return panel.content.widgets.map(({ node }) => languages.get(node.querySelector('.cm-content') ?? node)?.join());
+    } finally {
+      Element.prototype.setAttribute = setAttribute;
+    }
+  }, 'long.ipynb');
+  expect(drawn).toEqual(Array.from({ length: count }, (_, at) => (at % 2 ? 'python' : 'cuda')));
+  await lab.cells.at(count - 2).scrollIntoViewIfNeeded();
+  await expectColour(count - 2, '__global__', 'keyword');
 });
 
 test('a cell that stops being CUDA is Python again, and one that becomes CUDA is CUDA', async () => {

@@ -10,6 +10,8 @@ export const NOTEBOOKS = process.env['PYGPUKIT_NOTEBOOKS'] ?? join(import.meta.d
 const PYTHON = process.env['PYGPUKIT_PYTHON'] ?? 'python';
 const START_MS = 120_000;
 const STOP_MS = 30_000;
+/** What ipykernel tells of its language, as far as the lab asks. */
+const PYTHON_INFO = { name: 'python', mimetype: 'text/x-python', file_extension: '.py', codemirror_mode: { name: 'ipython', version: 3 } };
 
 /** The applications that show a notebook: where, and what they are told beside what every server is. */
 const APPS = {
@@ -91,8 +93,8 @@ export class LabServer {
     return `${this.base}/${this.path}/${name}?${layout === 'fresh' ? 'reset&' : ''}token=${this.token}`;
   }
 
-  /** Puts a notebook of these code cells where the lab finds it. */
-  putNotebook(name: string, sources: readonly string[]): void {
+  /** Puts a notebook of these code cells where the lab finds it; `saved`: with the language that a kernel told. */
+  putNotebook(name: string, sources: readonly string[], saved = false): void {
     const cells = sources.map((source, at) => ({
       id: `cell-${at}`,
       cell_type: 'code',
@@ -101,9 +103,16 @@ export class LabServer {
       outputs: [],
       execution_count: null,
     }));
-    const metadata = { kernelspec: { name: 'python3', display_name: 'Python 3', language: 'python' } };
+    const metadata = { kernelspec: { name: 'python3', display_name: 'Python 3', language: 'python' }, ...(saved && { language_info: PYTHON_INFO }) };
     const file = join(this.folder, 'notebooks', name);
     writeFileSync(file, JSON.stringify({ cells, metadata, nbformat: 4, nbformat_minor: 5 }));
+  }
+
+  /** Pages that are loaded from now on leave out these extensions only, as after `jupyter labextension disable`. */
+  disable(...names: readonly string[]): void {
+    const file = join(this.folder, 'config/labconfig/page_config.json');
+    mkdirSync(dirname(file), { recursive: true });
+    writeFileSync(file, JSON.stringify({ disabledExtensions: Object.fromEntries(names.map((name) => [name, true])) }));
   }
 
   async stop(): Promise<void> {
