@@ -47,7 +47,7 @@ def test_expressions_are_numpys(seed: int) -> None:
 
 
 test_expressions_are_numpys = pytest.mark.filterwarnings("ignore::numpy.exceptions.ComplexWarning")(
-    pytest.mark.timeout(max(120, EXPRESSIONS // 50))(test_expressions_are_numpys)
+    pytest.mark.timeout(max(300, EXPRESSIONS // 50))(test_expressions_are_numpys)
 )
 
 
