@@ -263,6 +263,9 @@ def test_tasks_are_timed_by_the_scheduler_alone(spin: Launch) -> None:
         ns, launches = _settled(period)
     assert (launches, native.measured_launches() - measured) == (1, 5)
     assert ns > LEAST_NS
+    end = time.monotonic() + PATIENCE_S
+    while _core.counters()["task_ns"] - before <= 5 * LEAST_NS and time.monotonic() < end:
+        time.sleep(0.001)  # booked by the gate's thread, which may rest
     assert _core.counters()["task_ns"] - before > 5 * LEAST_NS
 
 

@@ -31,7 +31,7 @@ extern "C" __global__ void step(unsigned *x, unsigned factor, unsigned n) {
 }
 """
 SPIN = """
-extern "C" __global__ void spin(float *out, long long ticks) {
+extern "C" __global__ void charged(float *out, long long ticks) {
     long long begin = clock64();
     while (clock64() - begin < ticks) {}
     if (ticks < 0) out[0] = 1;
@@ -95,7 +95,7 @@ def wall_ns(launch, count):
 
 
 def test_a_task_is_charged_with_its_device_time(backend_name):
-    kernel, out = gp.jit(SPIN, func="spin"), gp.zeros(1)
+    kernel, out = gp.jit(SPIN, func="charged"), gp.zeros(1)
     scheduler = Scheduler()
     task = scheduler.submit(wall_ns, lambda: kernel[1, 1](out, 100_000), 200, bandwidth=0.5)
     scheduler.step()
