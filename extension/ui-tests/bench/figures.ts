@@ -14,3 +14,28 @@ export function percentile(values: readonly number[], part: number): number {
   const sorted = [...values].sort((x, y) => x - y);
   return Number((sorted[Math.max(0, Math.ceil(part * sorted.length) - 1)] ?? 0).toFixed(2));
 }
+
+/** What pairs of measurements (milliseconds) say about their difference: its median, and what holds that with at least 95 % (sign test). */
+export function added(name: string, more: readonly number[], less: readonly number[]): Record<string, number> {
+  const differences = more.map((one, at) => one - (less[at] ?? NaN)).sort((x, y) => x - y);
+  const beyond = outside(differences.length);
+  const at = (index: number): number => Number((differences.at(index) ?? NaN).toFixed(2));
+  return {
+    [`${name}_with_p50_ms`]: percentile(more, 0.5),
+    [`${name}_without_p50_ms`]: percentile(less, 0.5),
+    [`${name}_added_p50_ms`]: percentile(differences, 0.5),
+    [`${name}_added_low_ms`]: at(beyond),
+    [`${name}_added_high_ms`]: at(-1 - beyond),
+  };
+}
+
+/** How many of the smallest, and of the largest, of n values lie outside the 95 % interval of their median. */
+function outside(n: number): number {
+  let [count, term, below] = [0, 0.5 ** n, 0]; // of the binomial distribution: n draws, one half
+  while (2 * (below += term) <= 0.05) {
+    count++;
+    term *= (n - count + 1) / count;
+  }
+  if (!count) throw new Error(`An interval of 95 % needs six pairs or more; there are ${n}.`);
+  return count - 1;
+}
