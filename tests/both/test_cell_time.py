@@ -105,10 +105,10 @@ def _check(ns: int, ticks: int, elapsed_ns: float, rel: float = 0.01, abs_ns: fl
     assert ns >= (elapsed_ns * (1 - rel) - abs_ns if gp.backend() == "cuda" else ticks * 0.99)
 
 
-def _run_dry() -> None:
-    """Until the device has nothing to do, without a wait that the layer under the package would see."""
+def _run_dry(stream: gp.Stream) -> None:
+    """Until the stream has nothing to do, without a wait that the layer under the package would see."""
     end = time.monotonic() + PATIENCE_S
-    while not gp.default_stream().query() and time.monotonic() < end:
+    while not stream.query() and time.monotonic() < end:
         time.sleep(0.001)
 
 
@@ -167,7 +167,7 @@ def test_pauses_do_not_count(spin: Launch, wait: bool) -> None:
         if wait:
             gp.synchronize()
         else:
-            _run_dry()
+            _run_dry(gp.default_stream())
         time.sleep(PAUSE_S)
     whole = time.perf_counter_ns() - begins
     ns, launches = _settled(period)
@@ -177,15 +177,15 @@ def test_pauses_do_not_count(spin: Launch, wait: bool) -> None:
 
 def test_an_end_that_nobody_marked_is_not_guessed_and_then_learnt(spin: Launch, ahead: Ahead) -> None:
     """Three launches, no wait, a pause: only the first of them is marked, the first time."""
-    found = []
+    found, stream = [], gp.Stream()  # which has learnt nothing
     for _ in range(3):
-        with ahead():
+        with ahead(stream):
             period = native.CellTime()
             for _ in range(3):
-                spin(MS)
-        _run_dry()
+                spin(MS, stream)
+        _run_dry(stream)
         time.sleep(PAUSE_S)
-        spin(1)
+        spin(1, stream)
         found.append(_settled(period)[1])
     assert found == [2, 4, 4]
 
