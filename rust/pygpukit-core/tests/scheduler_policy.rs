@@ -509,3 +509,22 @@ fn a_worker_runs_one_task_at_a_time_and_a_level_stays() {
         .unwrap();
     assert_eq!(found(&table, "").as_deref(), Some("p"));
 }
+
+#[test]
+fn a_new_first_of_a_line_lets_pass_at_once_whom_the_one_before_held_back() {
+    let (mut table, log) = small();
+    let limits = Limits {
+        borrow: bytes(70),
+        ..Limits::new(30, 0)
+    };
+    create(&mut table, "p", limits);
+    table.submit(asks("default", 60, 0), 0).unwrap();
+    table.submit(within("p", asks("kept", 25, 0)), 0).unwrap();
+    assert!(next(&mut table, 0).is_some() && next(&mut table, 0).is_some());
+    table.submit(within("p", urgent("first", 20, 1)), 0).unwrap(); // the device has 15 for it
+    let held_back = table.submit(urgent("held back", 10, 1), 0).unwrap();
+    assert_eq!(held_back.phase, Phase::Queued);
+    table.submit(within("p", urgent("over the bound", 80, 3)), 0).unwrap();
+    let last = *log.lock().unwrap().last().unwrap(); // no other call has been made
+    assert_eq!((last.0, last.2), (held_back.number, Phase::Admitted));
+}

@@ -119,8 +119,8 @@ impl TaskTable {
                 vacant.insert(key);
                 self.submitted += 1;
                 self.enter(key, spec, now);
-                if self.displaced {
-                    self.advance(now);
+                if self.unsettled {
+                    self.advance(now); // it may have put another task first that no longer stands in the way of others
                 }
                 Ok((key, None))
             }
