@@ -16,10 +16,10 @@ const SOURCES = [
   '%load_ext pygpukit\nimport time\nimport pygpukit as gp\nfrom pygpukit.scheduler import Scheduler\n\nweights = gp.zeros((2048, 1024))\nscheduler = Scheduler(total_memory="1GB", workers=2)',
   '%%cuda\n__global__ void scale(float* x, float factor, int n) {\n    int i = blockIdx.x * blockDim.x + threadIdx.x;\n    if (i < n) x[i] *= factor;\n}',
   'def work(seconds, pause_s):\n    end = time.monotonic() + seconds\n    x = gp.ones(1 << 20)\n    while time.monotonic() < end:\n        x = gp.sqrt(x + x)\n        time.sleep(pause_s)\n\n\n' +
-    'train = scheduler.submit(work, 60, 0.01, name="train",\n    memory="256MB", bandwidth=0.5, policy="guaranteed")\n' +
-    'serve = scheduler.submit(work, 60, 0.03, name="serve",\n    bandwidth=0.2)\n' +
+    'train = scheduler.submit(work, 90, 0.01, name="train",\n    memory="256MB", bandwidth=0.5, policy="guaranteed")\n' +
+    'serve = scheduler.submit(work, 90, 0.03, name="serve",\n    bandwidth=0.2)\n' +
     'export = scheduler.submit(work, 1, 0.02, name="export",\n    bandwidth=0.5)\nscheduler.start()',
-  'scale(weights, factor=0.5, n=weights.size)\ntime.sleep(30)  # a busy cell: the controls act all the same',
+  'scale(weights, factor=0.5, n=weights.size)\ntime.sleep(45)  # a busy cell: the controls act all the same',
 ] as const;
 
 /** The pointer, which no screenshot has. */
@@ -109,6 +109,12 @@ test('recording', async ({ browser }) => {
     await page.keyboard.press('Enter');
     await expect(status).toHaveText('serve has priority 5');
     await camera.film(2500);
+    await camera.click(scheduler.getByRole('button', { name: 'Pause train' }));
+    await expect(status).toHaveText('train is paused');
+    await camera.film(2500);
+    await camera.click(scheduler.getByRole('button', { name: 'Resume train' }));
+    await expect(status).toHaveText('train goes on');
+    await camera.film(1500);
     await camera.click(scheduler.getByRole('button', { name: 'Cancel the chosen task' }));
     await expect(scheduler.locator('.gk-phases li[data-phase="Cancelled"]')).toHaveAttribute('data-count', '1');
     expect(await page.locator('.jp-InputPrompt', { hasText: '[*]' }).count(), 'the cell is busy all the while').toBe(1);
