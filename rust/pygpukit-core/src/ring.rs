@@ -1,9 +1,8 @@
 //! The event ring: fixed-size records, lock-free writers that never wait, readers that are told what they missed.
 //!
-//! Each slot's first word is a stamp, `sequence << 2 | state`. A writer claims a slot (BUSY), stores the payload and completes it (DONE).
-//! A writer that is overtaken by a whole lap while BUSY keeps its slot: the overtaking writer marks its own sequence number as SKIPPED
-//! there and goes on, and the slow writer turns that into VACATED when it leaves. So no payload ever has two writers, and no reader
-//! takes a mixed one.
+//! Each slot's first word is a stamp: a sequence number, and whether its record is still being written. A writer claims a slot that
+//! nobody writes, stores the payload and completes it. One that finds a writer there who was overtaken by a whole lap gives its own
+//! record up and says so, so that readers do not wait for it. So no payload ever has two writers, and no reader takes a mixed one.
 
 #[cfg(loom)]
 use loom::sync::atomic::{fence, AtomicU64, Ordering};
@@ -101,10 +100,8 @@ fn record(seq: u64, w: [u64; 7]) -> Record {
     Record { seq, t_ns: w[0], event }
 }
 
-const DONE: u64 = 0;
+/// The lowest bit of a stamp: its record is being written.
 const BUSY: u64 = 1;
-const SKIPPED: u64 = 2;
-const VACATED: u64 = 3;
 
 #[repr(align(64))]
 struct Slot([AtomicU64; 8]);
@@ -128,39 +125,46 @@ fn fetch(slot: &[AtomicU64; 8]) {
     let _ = slot;
 }
 
-/// Makes the caller the slot's only writer; false when the record is lost: a slower writer is still there, or a later one came first.
+/// What became of a claim.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Claim {
+    /// The caller is the slot's only writer.
+    Taken,
+    /// A slower writer is still there.
+    Occupied,
+    /// A later writer came first.
+    Late,
+}
+
 #[inline]
-fn claim(slot: &[AtomicU64; 8], seq: u64) -> bool {
+fn claim(slot: &[AtomicU64; 8], seq: u64) -> Claim {
     let mut seen = slot[0].load(Ordering::Relaxed);
-    while seen >> 2 < seq {
-        let occupied = matches!(seen & 3, BUSY | SKIPPED);
-        let stamp = seq << 2 | if occupied { SKIPPED } else { BUSY };
-        match slot[0].compare_exchange_weak(seen, stamp, Ordering::Acquire, Ordering::Relaxed) {
+    while seen >> 1 < seq {
+        if seen & BUSY != 0 {
+            return Claim::Occupied;
+        }
+        match slot[0].compare_exchange_weak(seen, seq << 1 | BUSY, Ordering::Acquire, Ordering::Relaxed) {
             Ok(_) => {
                 fence(Ordering::Release); // a reader that sees any word of this record also sees BUSY
-                return !occupied;
+                return Claim::Taken;
             }
             Err(now) => seen = now,
         }
     }
-    false
+    Claim::Late
 }
 
-/// Ends the writing that `claim` began.
+/// Ends the writing that `claim` began: nobody else changes the stamp meanwhile.
 #[inline]
 fn complete(slot: &[AtomicU64; 8], seq: u64) {
-    let done = slot[0].compare_exchange(seq << 2 | BUSY, seq << 2 | DONE, Ordering::Release, Ordering::Relaxed);
-    if let Err(mut skipped) = done {
-        while let Err(now) = slot[0].compare_exchange(skipped, skipped | VACATED, Ordering::Release, Ordering::Relaxed)
-        {
-            skipped = now;
-        }
-    }
+    slot[0].store(seq << 1, Ordering::Release);
 }
 
 /// A ring of records. Memory: 64 bytes a record.
 pub struct Ring {
     head: Head,
+    /// The latest record that was given up.
+    given_up: AtomicU64,
     slots: Box<[Slot]>,
 }
 
@@ -172,6 +176,7 @@ impl Ring {
             .collect();
         Ring {
             head: Head(AtomicU64::new(0)),
+            given_up: AtomicU64::new(0),
             slots,
         }
     }
@@ -201,17 +206,24 @@ impl Ring {
         let seq = self.head.0.fetch_add(1, Ordering::AcqRel) + 1;
         fetch(self.slot(seq + FETCH_AHEAD));
         let slot = self.slot(seq);
-        if claim(slot, seq) {
-            for (word, value) in slot[1..].iter().zip(payload(t_ns, event)) {
-                word.store(value, Ordering::Relaxed);
+        match claim(slot, seq) {
+            Claim::Taken => {
+                for (word, value) in slot[1..].iter().zip(payload(t_ns, event)) {
+                    word.store(value, Ordering::Relaxed);
+                }
+                complete(slot, seq);
             }
-            complete(slot, seq);
+            Claim::Occupied => {
+                self.given_up.fetch_max(seq, Ordering::Relaxed);
+            }
+            Claim::Late => {} // the stamp says so
         }
         seq
     }
 
     /// Hands `take` the records from sequence `since` on, at most `max`, in order, and returns (next, lost): the sequence to ask for
-    /// next and how many records of `since..next` were overwritten. Stops before a record that is still being written.
+    /// next and how many records of `since..next` were overwritten or given up. Stops before a record that is still being written, but
+    /// not if a later one was given up: then it counts as lost, too.
     pub fn read_with(&self, since: u64, max: usize, mut take: impl FnMut(&Record)) -> (u64, u64) {
         let head = self.head.0.load(Ordering::Acquire);
         let since = since.max(1);
@@ -221,10 +233,11 @@ impl Ring {
         while seq <= head && taken < max {
             let slot = self.slot(seq);
             let stamp = slot[0].load(Ordering::Acquire);
-            if stamp >> 2 < seq || stamp == seq << 2 | BUSY {
+            let unwritten = stamp >> 1 < seq || stamp == seq << 1 | BUSY;
+            if unwritten && self.given_up.load(Ordering::Relaxed) < seq {
                 break;
             }
-            if stamp == seq << 2 | DONE {
+            if stamp == seq << 1 {
                 let words = std::array::from_fn(|i| slot[i + 1].load(Ordering::Relaxed));
                 fence(Ordering::Acquire);
                 if slot[0].load(Ordering::Relaxed) == stamp {
@@ -261,7 +274,7 @@ mod tests {
             ..Event::default()
         };
         let stalled = ring.head.0.fetch_add(1, Ordering::Relaxed) + 1;
-        assert!(claim(ring.slot(stalled), stalled));
+        assert_eq!(claim(ring.slot(stalled), stalled), Claim::Taken);
         ring.push(0, &event);
         assert_eq!(
             ring.read(1, 9),
@@ -287,7 +300,7 @@ mod tests {
         let ring = Ring::new(1);
         let late = ring.head.0.fetch_add(1, Ordering::Relaxed) + 1;
         let seq = ring.push(5, &Event::default());
-        assert!(!claim(ring.slot(late), late));
+        assert_eq!(claim(ring.slot(late), late), Claim::Late);
         assert_eq!(ring.read(1, 9).0[0].seq, seq);
     }
 }

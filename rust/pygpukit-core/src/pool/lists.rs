@@ -118,15 +118,20 @@ impl Streams {
     #[inline]
     pub fn index_of(&mut self, handle: u64) -> u32 {
         if self.last.0 != handle {
-            let next = self.all.len() as u32;
-            let index = *self.by_handle.entry(handle).or_insert(next);
-            if index == next {
-                self.all.push(Stream::new(handle, next));
-            }
-            self.all[index as usize].retired = false;
-            self.last = (handle, index);
+            self.last = (handle, self.look_up(handle));
         }
         self.last.1
+    }
+
+    #[cold]
+    fn look_up(&mut self, handle: u64) -> u32 {
+        let next = self.all.len() as u32;
+        let index = *self.by_handle.entry(handle).or_insert(next);
+        if index == next {
+            self.all.push(Stream::new(handle, next));
+        }
+        self.all[index as usize].retired = false;
+        index
     }
 
     pub fn retire(&mut self, stream: u32) {

@@ -182,7 +182,7 @@ impl Pool {
         self.take_cached(&mut st, class, stream, owner, now)
     }
 
-    #[inline]
+    #[inline(always)]
     fn take_cached(&self, st: &mut State, class: Class, stream: u32, owner: Owner, now: u64) -> Option<Allocation> {
         if !st.admits(class.bytes) || st.accounts.refusal(owner, class.bytes).is_some() {
             return None;
@@ -197,6 +197,7 @@ impl Pool {
     /// A block of at least `bytes` for work in the order of `stream`. May map segments, wait for streams and evict.
     ///
     /// Errors: `OutOfMemory` when the limit or the device leaves no room; `Driver` when a device call failed.
+    #[inline]
     pub fn alloc(&self, bytes: u64, stream: u64, owner: Owner) -> PoolResult<Allocation> {
         match self.try_alloc(bytes, stream, owner) {
             Some(allocation) => Ok(allocation),
@@ -307,7 +308,7 @@ impl Pool {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn record_block(&self, st: &State, kind: u16, slot: u32, now: u64) {
         let s = &st.slab[slot];
         let event = Event {

@@ -78,7 +78,7 @@ impl TaskTable {
     /// What would become of a task if it were submitted now; nothing changes. Room that preemption could make does not count.
     pub fn evaluate(&mut self, mut spec: TaskSpec, now: u64) -> Result<(Phase, Reason, Detail), SpecError> {
         self.advance(now);
-        spec.fill()?;
+        spec.complete()?;
         self.dependencies(&spec)?;
         let slot = self.partitions.slot_of(&spec.partition)?;
         if let Some((reason, detail, _)) = self.refusal(&spec, slot, now) {
@@ -93,10 +93,10 @@ impl TaskTable {
         Ok((Phase::Queued, reason, detail))
     }
 
-    /// Puts a new task in the table and takes its first edge.
-    pub(super) fn enter(&mut self, key: Key, spec: TaskSpec, now: u64) {
-        let found = self
-            .dependencies(&spec)
+    /// Puts a new task in the table and takes its first edge. `complete`: what is wrong with the specification, if anything is.
+    pub(super) fn enter(&mut self, key: Key, spec: TaskSpec, complete: Result<(), SpecError>, now: u64) {
+        let found = complete
+            .and_then(|()| self.dependencies(&spec))
             .and_then(|dependencies| Ok((dependencies, self.partitions.slot_of(&spec.partition)?)));
         let slot = found.as_ref().map_or(DEFAULT_SLOT, |(_, slot)| *slot);
         let refusal = found.as_ref().ok().and_then(|_| self.refusal(&spec, slot, now));
@@ -256,7 +256,6 @@ impl TaskTable {
     /// The tasks a specification depends on. They were all submitted before, so that no cycle can be closed; the one
     /// cycle that can be written down is a task that depends on itself.
     fn dependencies(&self, spec: &TaskSpec) -> Result<Vec<Key>, SpecError> {
-        spec.check()?;
         let mut keys = Vec::with_capacity(spec.depends_on.len());
         for id in &spec.depends_on {
             if *id == spec.id {

@@ -94,8 +94,8 @@ impl TaskSpec {
         self.share_limit_ppm.unwrap_or(WHOLE_SHARE_PPM)
     }
 
-    /// Checks that need no knowledge of other tasks, apart from the id.
-    pub(super) fn check(&self) -> Result<(), SpecError> {
+    /// Checks what needs no knowledge of other tasks, apart from the id, and fills in what the policy implies. An Err leaves it as it is.
+    pub(super) fn complete(&mut self) -> Result<(), SpecError> {
         if self.name.len() > MAX_TEXT_BYTES {
             return Err(SpecError::new(
                 "name",
@@ -107,7 +107,7 @@ impl TaskSpec {
             let message = format!("the first pause, {first_ns} ns, is longer than the longest, {longest_ns} ns");
             return Err(SpecError::new("retry", message));
         }
-        self.demand().filled(self.policy).map(|_| ())
+        self.fill()
     }
 
     pub(super) fn check_id(&self) -> Result<(), SpecError> {

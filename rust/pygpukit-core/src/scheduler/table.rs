@@ -110,7 +110,7 @@ impl TaskTable {
     fn receive(&mut self, mut spec: TaskSpec, now: u64) -> Result<(Key, Option<TaskSpec>), SpecError> {
         self.advance(now);
         spec.check_id()?;
-        _ = spec.fill(); // what contradicts itself stays as it is, and `enter` rejects it
+        let complete = spec.complete();
         let number = (u64::from(self.config.ordinal) << 32) + self.submitted + 1;
         let key = self.tasks.next_key(number);
         match self.ids.entry(spec.id.clone()) {
@@ -118,7 +118,7 @@ impl TaskTable {
             Entry::Vacant(vacant) => {
                 vacant.insert(key);
                 self.submitted += 1;
-                self.enter(key, spec, now);
+                self.enter(key, spec, complete, now);
                 if self.unsettled {
                     self.advance(now); // it may have put another task first that no longer stands in the way of others
                 }
