@@ -3,6 +3,7 @@
 //! Locks: the line before the queue. The queue's is held for moments only, except while a tenant that is alone issues directly.
 
 use super::command::{Batch, Command, Refusal, Work};
+use super::cost::Cost;
 use super::line::Line;
 use super::queue::{Offer, Queue, Throttle};
 use super::settings::Settings;
@@ -138,7 +139,8 @@ impl Gate {
             Offer::Refused(refusal) => return Submitted::Refused(refusal),
             Offer::Full => return Submitted::Full,
             Offer::Direct => {
-                if queue.wants_parts(work) {
+                let cost = queue.estimate(work);
+                if queue.wants_parts(work, cost) {
                     want_parts();
                 }
                 // A tenant alone may not bury the device in work either: somebody may come.
@@ -146,7 +148,7 @@ impl Gate {
                 let near = line.filter(|line| line.in_flight_ns(now) <= self.settings.direct_ns);
                 if let Some(mut line) = near {
                     let (stream, name) = (work.stream, work.name);
-                    let issued = self.issue_directly(&mut queue, &mut line, id, work, issue);
+                    let issued = self.issue_directly(&mut queue, &mut line, id, work, cost, issue);
                     let refused = |error| Submitted::Refused(Refusal { stream, name, error });
                     return issued.map_or_else(refused, |()| Submitted::Issued);
                 }
@@ -163,11 +165,11 @@ impl Gate {
         line: &mut Line,
         id: u32,
         work: Work,
+        cost: Cost,
         issue: impl FnOnce() -> DriverResult<()>,
     ) -> DriverResult<()> {
         let now = self.clock.now_ns();
-        let cost = queue.estimate(work);
-        let placed = self.place_directly(queue, line, id, work, now);
+        let placed = self.place_directly(queue, line, id, work.stream, cost, now);
         if let Err(error) = issue() {
             if placed.is_ok_and(|is_first| is_first) {
                 queue.charge_direct(id, 0, true, now); // the batch is open and empty
@@ -190,10 +192,17 @@ impl Gate {
     }
 
     /// Sees to it that a batch is open for the work. True: a new one.
-    fn place_directly(&self, queue: &mut Queue, line: &mut Line, id: u32, work: Work, now: u64) -> DriverResult<bool> {
-        let cost = queue.estimate(work);
-        if let Some((tenant, stream, ns)) = line.open_batch() {
-            let same = tenant == id && stream == work.stream && ns < self.settings.direct_span_ns;
+    fn place_directly(
+        &self,
+        queue: &mut Queue,
+        line: &mut Line,
+        id: u32,
+        stream: u64,
+        cost: Cost,
+        now: u64,
+    ) -> DriverResult<bool> {
+        if let Some((tenant, open_on, ns)) = line.open_batch() {
+            let same = tenant == id && open_on == stream && ns < self.settings.direct_span_ns;
             let dry = line.in_flight_ns(now) == 0;
             if same && !dry && cost.known && line.has_room(cost) {
                 return Ok(false);
@@ -201,7 +210,7 @@ impl Gate {
             line.close(false)?;
         }
         self.retire(line, queue)?;
-        line.open(id, work.stream, now).map(|()| true)
+        line.open(id, stream, now).map(|()| true)
     }
 
     /// Books all batches that are over.

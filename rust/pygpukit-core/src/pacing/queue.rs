@@ -162,12 +162,7 @@ impl Queue {
     }
 
     /// Whether the work keeps a tenant that comes now from the device for longer than its turn, as it cannot come in parts yet.
-    pub fn wants_parts(&mut self, work: Work) -> bool {
-        let cost = self.estimate(work);
-        self.could_be_cut(work, cost)
-    }
-
-    fn could_be_cut(&self, work: Work, cost: Cost) -> bool {
+    pub fn wants_parts(&self, work: Work, cost: Cost) -> bool {
         work.wave == 0 && work.size > 1 && is_long(cost, self.settings.short_span_ns)
     }
 
@@ -240,7 +235,7 @@ impl Queue {
         while let Some(first) = self.tenant(id).line.front() {
             let (work, wanted) = (first.work, first.wanted);
             let cost = self.estimate(work); // measured meanwhile, perhaps
-            let wants = !wanted && self.could_be_cut(work, cost);
+            let wants = !wanted && self.wants_parts(work, cost);
             let tenant = self.tenant(id);
             let first = &mut tenant.line[0];
             if wants {

@@ -65,7 +65,11 @@ pub fn one_by_one(tenants: usize, rounds: usize) -> Speed {
 pub fn in_a_row(tenants: usize, tasks: usize) -> u64 {
     let (mut table, names) = table(tenants, tasks);
     let specs: Vec<TaskSpec> = (0..tasks).map(|i| spec(i, &names)).collect();
-    let submit_all = || specs.into_iter().for_each(|spec| _ = black_box(table.submit_new(spec, 1)));
+    let submit_all = || {
+        specs
+            .into_iter()
+            .for_each(|spec| _ = black_box(table.submit_new(spec, 1)))
+    };
     timed(&MonotonicClock, submit_all).0
 }
 
