@@ -7,10 +7,9 @@ use std::thread::{self, ThreadId};
 use std::time::Duration;
 
 use pygpukit_core::clock::MonotonicClock;
-use pygpukit_core::intern::Interner;
 use pygpukit_core::pacing::View;
 use pygpukit_core::partition::{Isolation, Reservation, WHOLE_SHARE_PPM};
-use pygpukit_core::ring::{kind, Event, Record, Ring};
+use pygpukit_core::ring::{kind, Ring};
 use pygpukit_core::scheduler as core;
 use pyo3::exceptions::{PyKeyError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -22,136 +21,14 @@ use crate::memory::default_pool;
 use crate::partition::{spec_error, PartitionManager};
 use crate::sms::{self, Holdings, Space};
 use crate::task_account::TaskAccount;
+use crate::task_events::{record, task_event, TaskEvent};
+use crate::task_record::TaskRecord;
 
 static NEXT_ORDINAL: AtomicU32 = AtomicU32::new(0);
 
 /// Whoever numbers tenants of the gate puts one of these in the upper half.
 pub fn next_ordinal() -> u32 {
     NEXT_ORDINAL.fetch_add(1, Ordering::Relaxed)
-}
-
-/// A copy of one task's state.
-#[pyclass(frozen, module = "pygpukit._core")]
-pub struct TaskRecord(core::TaskRecord);
-
-#[pymethods]
-impl TaskRecord {
-    #[getter]
-    fn number(&self) -> u64 {
-        self.0.number
-    }
-    #[getter]
-    fn id(&self) -> &str {
-        &self.0.id
-    }
-    #[getter]
-    fn name(&self) -> &str {
-        &self.0.name
-    }
-    #[getter]
-    fn phase(&self) -> &'static str {
-        self.0.phase.name()
-    }
-    #[getter]
-    fn reason(&self) -> &'static str {
-        self.0.reason.name()
-    }
-    #[getter]
-    fn paused(&self) -> bool {
-        self.0.paused
-    }
-    #[getter]
-    fn detail<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let fields = PyDict::new(py);
-        for (name, value) in self.0.detail.fields() {
-            fields.set_item(name, value)?;
-        }
-        Ok(fields)
-    }
-    #[getter]
-    fn field(&self) -> &'static str {
-        self.0.field
-    }
-    #[getter]
-    fn error(&self) -> &str {
-        &self.0.error
-    }
-    #[getter]
-    fn memory_bytes(&self) -> u64 {
-        self.0.memory_bytes
-    }
-    #[getter]
-    fn share_ppm(&self) -> u32 {
-        self.0.share_ppm
-    }
-    #[getter]
-    fn memory_limit(&self) -> Option<u64> {
-        self.0.memory_limit
-    }
-    #[getter]
-    fn share_limit_ppm(&self) -> Option<u32> {
-        self.0.share_limit_ppm
-    }
-    #[getter]
-    fn partition(&self) -> &str {
-        &self.0.partition
-    }
-    #[getter]
-    fn policy(&self) -> &'static str {
-        self.0.policy.name()
-    }
-    #[getter]
-    fn priority(&self) -> i32 {
-        self.0.priority
-    }
-    #[getter]
-    fn deadline_ns(&self) -> u64 {
-        self.0.deadline_ns
-    }
-    #[getter]
-    fn submitted_ns(&self) -> u64 {
-        self.0.submitted_ns
-    }
-    #[getter]
-    fn started_ns(&self) -> u64 {
-        self.0.started_ns
-    }
-    #[getter]
-    fn finished_ns(&self) -> u64 {
-        self.0.finished_ns
-    }
-    #[getter]
-    fn launches(&self) -> u64 {
-        self.0.launches
-    }
-    #[getter]
-    fn slices(&self) -> u64 {
-        self.0.slices
-    }
-    #[getter]
-    fn gpu_ns(&self) -> u64 {
-        self.0.gpu_ns
-    }
-    #[getter]
-    fn paced(&self) -> u64 {
-        self.0.paced
-    }
-    #[getter]
-    fn waited_ns(&self) -> u64 {
-        self.0.waited_ns
-    }
-    #[getter]
-    fn throttled_ns(&self) -> u64 {
-        self.0.throttled_ns
-    }
-    fn __repr__(&self) -> String {
-        format!(
-            "TaskRecord(id={:?}, phase={:?}, reason={:?})",
-            self.0.id,
-            self.phase(),
-            self.reason()
-        )
-    }
 }
 
 /// The task state table, memory and share ledger, and queue. Thread-safe; no Python runs under its lock.
@@ -190,33 +67,6 @@ pub fn live_task_counts() -> (u64, u64) {
         .fold((0, 0), |(running, queued), stats| {
             (running + stats.running, queued + stats.queued)
         })
-}
-
-/// Writes a TASK record for every transition.
-fn record(transition: &core::Transition<'_>) {
-    let event = Event {
-        kind: kind::TASK,
-        name: Interner::global().intern(transition.name),
-        a: transition.number,
-        b: transition.from.code() << 8 | transition.to.code(),
-        c: transition.reason.code(),
-        ..Event::default()
-    };
-    Ring::global().push(transition.t_ns, &event);
-}
-
-/// Sequence number, time in ns, number of the task, its name, the phases it left and entered, and the reason.
-type TaskEvent = (u64, u64, u64, String, &'static str, &'static str, &'static str);
-
-fn task_event(record: &Record) -> TaskEvent {
-    let Event { a, b, c, name, .. } = record.event;
-    let phase = |code: u64| core::Phase::ALL[code as usize % core::Phase::COUNT].name();
-    let reason = core::Reason::ALL.iter().find(|reason| reason.code() == c);
-    let name = Interner::global()
-        .name(name)
-        .map_or(String::new(), |name| name.to_string());
-    let reason = reason.map_or("", |reason| reason.name());
-    (record.seq, record.t_ns, a, name, phase(b >> 8), phase(b & 255), reason)
 }
 
 fn task_error(error: core::TaskError) -> PyErr {
@@ -603,13 +453,4 @@ fn timeout(seconds: f64) -> PyResult<Duration> {
             "timeout_s is {seconds}; it must be a number of seconds, 0 or more"
         ))
     })
-}
-
-/// The phase table as (from, to, reason group, when).
-#[pyfunction]
-pub fn task_edges() -> Vec<(&'static str, &'static str, &'static str, &'static str)> {
-    core::EDGES
-        .iter()
-        .map(|edge| (edge.from.name(), edge.to.name(), edge.reasons.name(), edge.when))
-        .collect()
 }
