@@ -2,9 +2,10 @@
 
 Every tenant launches kernels of its own length, a fixed number of multiply-adds on the whole device, as fast as it may.
 The first meter is the scheduler's: device time between events. The second is the work: the kernels that the device was
-given of each tenant, over the rate at which it runs them alone in the same run; the sum of these is the throughput
-kept. Baselines: each alone; all on plain streams, which keep more than all, since one kernel begins on the
-multiprocessors that the last blocks of another leave; and all on streams with priorities in the order of the shares.
+given of each tenant, over the rate at which it runs them alone just before and after, since its clocks move; the sum
+of these is the throughput kept. Baselines: each alone; all on plain streams, which keep more than all, since one
+kernel begins on the multiprocessors that the last blocks of another leave; and all on streams with priorities in the
+order of the shares.
 Work is submitted many launches a call, so that the interpreter's share of a launch is not what is measured.
 """
 
@@ -12,6 +13,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from statistics import fmean
 
 from .result import BenchmarkResult, Unavailable, from_samples, percentile
 from .scheduler_contest import bare, contest, errors_pp, priorities_of
@@ -39,7 +41,14 @@ def share_rows(case: str, tenants: list[Tenant], seconds: float, window_s: float
     """Shares of one case by both meters, and beside it without the scheduler. window_s: the longest window, 1 s or
     less."""
     shares, params = CASES[case], {"shares": case}
+    levels = {"plain streams": [0] * len(tenants), "priorities only": priorities_of(shares)}
+    before = [tenant.alone_us() for tenant in tenants]
     run = contest(tenants, shares, seconds)
+    bare_runs = {streams: bare(tenants, priorities, seconds / 4) for streams, priorities in levels.items()}
+    after = [tenant.alone_us() for tenant in tenants]
+    alone = [fmean(both) for both in zip(before, after, strict=True)]
+    for each in (run, *bare_runs.values()):
+        each.kernel_us = alone
     measured = {window: errors_pp(run.measured(window), shares) for window in (0.01, 0.1, window_s)}
     long = f"{window_s:g} s"
     yield _error_row(f"worst share error over {long}", case, measured[window_s], 1)
@@ -57,9 +66,7 @@ def share_rows(case: str, tenants: list[Tenant], seconds: float, window_s: float
     yield BenchmarkResult(
         "throughput kept", CATEGORY, params, value=kept, unit="%", better="higher", series=run.series()
     )
-    levels = {"plain streams": [0] * len(tenants), "priorities only": priorities_of(shares)}
-    for streams, priorities in levels.items():
-        run = bare(tenants, priorities, seconds / 4)
+    for streams, run in bare_runs.items():
         kept_bare = run.kept() * 100
         yield BenchmarkResult(
             f"throughput, {streams}", CATEGORY, params, value=kept_bare, unit="%", better="higher", series=run.series()
@@ -68,6 +75,9 @@ def share_rows(case: str, tenants: list[Tenant], seconds: float, window_s: float
         yield BenchmarkResult(f"throughput over {streams}", CATEGORY, params, value=beside, unit="%", better="higher")
         errors = errors_pp(run.worked(min(window_s, seconds / 8)), shares)
         yield _error_row(f"worst share error, {streams}", case, errors, 1)
+    for tenant, kernel_us, first, last in zip(tenants, alone, before, after, strict=True):
+        mine = {**params, "tenant": tenant.name}
+        yield BenchmarkResult("kernel alone", CATEGORY, mine, value=kernel_us, unit="us", samples=[first, last])
 
 
 def _timed(tenant: Tenant, launches: int) -> float:
@@ -117,9 +127,6 @@ def rows(quick: bool) -> Iterator[BenchmarkResult | Unavailable]:
     tenants = [make_tenant(f"work_{length:g}us", length) for length in LENGTHS_US[backend]]
     for case, shares in CASES.items():
         yield from share_rows(case, tenants if len(shares) == 4 else tenants[1:3], seconds, window_s)
-    for tenant in tenants:
-        params = {"tenant": tenant.name}
-        yield BenchmarkResult("kernel alone", CATEGORY, params, value=tenant.kernel_us, unit="us")
     lengths = ALONE_US[backend]
     yield from cost_rows([make_tenant(f"alone_{length:g}us", length) for length in lengths], lengths, quick)
     asking = make_tenant("request", 100.0)

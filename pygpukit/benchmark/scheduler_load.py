@@ -10,6 +10,7 @@ from statistics import median
 from typing import Any
 
 QUEUED_US = 2000.0  # device time that a tenant on a plain stream keeps in flight
+ALONE_US = 20_000.0  # device time of one sample of a tenant alone
 
 SOURCE = """
 extern "C" __global__ void NAME(float *out, int rounds) {
@@ -39,6 +40,23 @@ class Tenant:
         """Launches in about half a millisecond of the device."""
         return max(1, min(128, int(500 / self.kernel_us)))
 
+    def alone_us(self) -> float:
+        """What a kernel takes alone, one after the other, at the clocks of this moment."""
+        return _each_us(self.launch, max(20, int(ALONE_US / self.kernel_us)))
+
+
+def _each_us(launch: Callable[[int], object], launches: int) -> float:
+    from .._core import native
+
+    samples = []
+    for _ in range(3):
+        native.synchronize()
+        begin = time.perf_counter()
+        launch(launches)
+        native.synchronize()
+        samples.append((time.perf_counter() - begin) * 1e6 / launches)
+    return median(samples)
+
 
 def make_tenant(name: str, length_us: float, waves: int = 1, of_memory: bool = False) -> Tenant:
     """A tenant whose kernel takes so long, or as little as the device can where that is more.
@@ -59,15 +77,8 @@ def make_tenant(name: str, length_us: float, waves: int = 1, of_memory: bool = F
     out = gp.zeros(3 * 32 * many if of_memory else 1)
 
     def kernel_us(amount: int) -> float:
-        launches = max(20, int(20_000 / length_us))
-        samples = []
-        for _ in range(3):
-            native.synchronize()
-            begin = time.perf_counter()
-            native.launch_many(bound, (out, amount), launches)
-            native.synchronize()
-            samples.append((time.perf_counter() - begin) * 1e6 / launches)
-        return median(samples)
+        launches = max(20, int(ALONE_US / length_us))
+        return _each_us(lambda count: native.launch_many(bound, (out, amount), count), launches)
 
     kernel_us(few)  # the first launches load the code
     least = kernel_us(few)

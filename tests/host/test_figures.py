@@ -44,9 +44,6 @@ def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
         settings.setattr(scheduler, "CASES", {"75/25": (0.75, 0.25)})
         report.results += scheduler.share_rows("75/25", tenants, 0.8, 0.1)
         report.results += scheduler_latency.latency_rows(tenants[0], tenants[1:], 5)
-    report.results += [
-        BenchmarkResult("kernel alone", "scheduler", {"tenant": t.name}, value=t.kernel_us) for t in tenants
-    ]
     kernels = overcommit._kernels("sim")
     for ratio in (1, 2):
         report.results += overcommit.contest(kernels, ratio, 0.1)
