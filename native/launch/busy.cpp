@@ -290,10 +290,10 @@ BusyReading busy_read(Busy &period) {
   return {static_cast<uint64_t>(ns + 0.5), period.launches, !period.ended || period.unresolved > 0, period.cut};
 }
 
-void busy_before(uint64_t stream) {
+void busy_before(uint64_t stream, uint64_t now_ns) {
   Stretch &stretch = find(stream);
   if (stretch.foreign) return;
-  const uint64_t now_ns = pk_now_ns(), paused_ns = now_ns - stretch.last_ns;
+  const uint64_t paused_ns = now_ns - stretch.last_ns;
   stretch.last_ns = now_ns;
   if (stretch.open) {
     if (paused_ns < kPauseNs) return;

@@ -33,14 +33,14 @@ std::shared_ptr<Busy> busy_begin();
 void busy_end(Busy &period);
 BusyReading busy_read(Busy &period);
 
-void busy_before(uint64_t stream);
+void busy_before(uint64_t stream, uint64_t now_ns);
 void busy_after(uint64_t stream, uint64_t launches);
 
 // Issues work for a stream of the thread's device, timed where that is wanted.
 template <typename Issue>
 pk_status busy(uint64_t stream, uint64_t launches, const Issue &issue) {
   if (__builtin_expect(!g_timed, 1)) return issue();
-  busy_before(stream);
+  busy_before(stream, pk_now_ns());
   const pk_status status = issue();
   if (status == PK_OK) busy_after(stream, launches);
   return status;

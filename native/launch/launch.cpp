@@ -52,16 +52,26 @@ static pk_status governed(const pk_launch &launch, uint32_t name, bool now) {
   return status;
 }
 
-// In a scheduling context, or timed. A launch that is neither costs one branch.
-static pk_status accounted(const pk_launch &launch, uint32_t name, bool now) {
-  if (t_state.context != 0) return governed(launch, name, now);
-  return busy(launch.stream, 1, [&] { return g_driver->launch(&launch); });
+// The clock is read once, for the stretch and for the record.
+static pk_status timed(const pk_launch &launch, uint32_t name, uint32_t stream_id, const LaunchPlace &place) {
+  const uint64_t now_ns = pk_now_ns();
+  busy_before(launch.stream, now_ns);
+  const pk_status status = g_driver->launch(&launch);
+  if (status != PK_OK) return status;
+  busy_after(launch.stream, 1);
+  pk_event record = launch_record(launch, name, place);
+  record.stream = stream_id;
+  pk_count(PK_COUNT_LAUNCH, 1);
+  pk_ring_push_at(now_ns, &record);
+  return PK_OK;
 }
 
+// One that is neither in a scheduling context nor timed costs one branch.
 pk_status launch(const pk_launch &launch, uint32_t name, uint32_t stream_id, const LaunchPlace &place) {
   const bool accounts = (t_state.context | static_cast<uint64_t>(g_timed)) != 0;
+  if (__builtin_expect(accounts, 0) && t_state.context == 0) return timed(launch, name, stream_id, place);
   const pk_status status =
-      __builtin_expect(accounts, 0) ? accounted(launch, name, place.at_once) : g_driver->launch(&launch);
+      __builtin_expect(accounts, 0) ? governed(launch, name, place.at_once) : g_driver->launch(&launch);
   if (status == PK_OK) count_launch(launch_record(launch, name, place), stream_id);
   return status;
 }

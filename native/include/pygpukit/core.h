@@ -83,8 +83,9 @@ typedef struct pk_event {
   uint32_t cell;
   uint32_t line;
 } pk_event;
-uint64_t pk_ring_push(const pk_event *event); /* returns its sequence number */
-uint64_t pk_now_ns(void);                     /* the ring's clock: monotonic, ns since process start */
+uint64_t pk_ring_push(const pk_event *event);                   /* returns its sequence number */
+uint64_t pk_ring_push_at(uint64_t t_ns, const pk_event *event); /* of a time that was read before */
+uint64_t pk_now_ns(void); /* the ring's clock: monotonic, ns since process start */
 uint32_t pk_intern(const char *utf8, uint64_t bytes);
 
 /* The gate: every piece of work of a thread in a scheduling context passes it. While several tasks want a device it

@@ -284,6 +284,14 @@ pub extern "C" fn pk_stream_retired(stream: u64) -> i32 {
 #[no_mangle]
 pub unsafe extern "C" fn pk_ring_push(event: *const EventIn) -> u64 {
     // SAFETY: the contract above.
+    unsafe { pk_ring_push_at(MonotonicClock.now_ns(), event) }
+}
+
+/// # Safety
+/// `event` points to a pk_event.
+#[no_mangle]
+pub unsafe extern "C" fn pk_ring_push_at(t_ns: u64, event: *const EventIn) -> u64 {
+    // SAFETY: the contract above.
     let EventIn {
         kind,
         device,
@@ -308,7 +316,7 @@ pub unsafe extern "C" fn pk_ring_push(event: *const EventIn) -> u64 {
         cell,
         line,
     };
-    Ring::global().push(MonotonicClock.now_ns(), &event)
+    Ring::global().push(t_ns, &event)
 }
 
 #[no_mangle]
