@@ -11,7 +11,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 TOUR = "00_tour.ipynb"
-TOUR_MODULES = ("nbclient", "ipykernel", "ipywidgets", "anywidget", "matplotlib")
+TOUR_MODULES = ("jupyter_client", "nbformat", "ipykernel", "ipywidgets", "anywidget", "matplotlib")
 LAB_MODULES = ("jupyterlab", *TOUR_MODULES)
 
 

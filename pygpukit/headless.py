@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import queue
 import sys
 import time
 from collections.abc import Sequence
@@ -9,33 +10,112 @@ from pathlib import Path
 from typing import Any
 
 CELL_TIMEOUT_S = 300
+ALIVE_S = 1  # how often a kernel that says nothing is asked whether it lives
+LAST_WORDS_S = 0.2  # how long an ended kernel's messages may be under way
+MAY_FAIL = "raises-exception"  # the tag of a cell that shows an error on purpose
+# As a Python program does at its end: a kernel that is told to end waits for no thread and prints nothing more.
+JOIN = """
+[thread.join() for thread in __import__("threading").enumerate()
+ if not thread.daemon and thread is not __import__("threading").main_thread()];
+"""
+
+
+class CellFailed(Exception):
+    """A cell ended with an error, took too long, or its kernel died."""
+
+
+class Notebook:
+    """A kernel, and what it says printed as it comes, whichever cell it comes from: also behind that cell's end."""
+
+    def __init__(self, folder: Path, kernel: str) -> None:
+        from jupyter_client.manager import start_new_kernel
+
+        self.manager, self.client = start_new_kernel(kernel_name=kernel, cwd=str(folder))
+        self.line_open = False  # the last text printed lacks its line's end
+
+    def execute(self, source: str, may_fail: bool) -> None:
+        """Run a cell and print until it has ended. Raises CellFailed."""
+        request = self.client.execute(source, allow_stdin=False, stop_on_error=False)
+        deadline_s = time.monotonic() + CELL_TIMEOUT_S
+        error = ""
+        while True:
+            try:
+                message = self.client.get_iopub_msg(timeout=ALIVE_S)
+            except queue.Empty:
+                if not self.client.is_alive():
+                    raise CellFailed("the kernel died") from None
+                message = None
+            if message is not None:
+                mine = message["parent_header"].get("msg_id") == request
+                if mine and message["msg_type"] == "error" and not may_fail:
+                    error = "\n".join(message["content"]["traceback"])
+                elif mine and message["msg_type"] == "status" and message["content"]["execution_state"] == "idle":
+                    break
+                else:
+                    self.show(message)
+            if time.monotonic() > deadline_s:
+                raise CellFailed(f"no end within {CELL_TIMEOUT_S} s")
+        if error:
+            raise CellFailed(error)
+
+    def join_threads(self) -> None:
+        """Wait for the threads that cells left behind, but for daemons. Raises CellFailed."""
+        try:
+            self.execute(JOIN, may_fail=False)
+        except CellFailed as error:
+            raise CellFailed(f"waiting for the threads that cells began: {error}") from None
+
+    def show(self, message: Any) -> None:
+        """Print an output; pictures and widgets by their text form. Other messages have nothing to print."""
+        kind, content = message["msg_type"], message["content"]
+        if kind == "stream":
+            self.print(content["text"], end="")
+        elif kind in ("execute_result", "display_data", "update_display_data"):
+            self.print(content["data"].get("text/plain", ""))
+        elif kind == "error":
+            self.print(f"{content['ename']}: {content['evalue']}")
+
+    def print(self, text: str, end: str = "\n") -> None:
+        """As print(); what is no stream begins a line."""
+        begin = "\n" if self.line_open and end else ""
+        print(begin + text, end=end, flush=True)
+        self.line_open = not (text + end).endswith("\n")
+
+    def close(self) -> None:
+        """End the kernel and print what it said until then."""
+        try:
+            self.manager.shutdown_kernel()
+            while True:
+                self.show(self.client.get_iopub_msg(timeout=LAST_WORDS_S))
+        except queue.Empty:
+            pass
+        finally:
+            self.client.stop_channels()
 
 
 def run_notebook(path: Path) -> int:
     """Execute every cell in a fresh kernel; print the text of their results. Exit code 0, or 1 at the first error."""
     import nbformat
-    from nbclient import NotebookClient
-    from nbclient.exceptions import CellExecutionError
 
-    notebook = nbformat.read(path, as_version=4)
-    client = NotebookClient(notebook, timeout=CELL_TIMEOUT_S, resources={"metadata": {"path": str(path.parent)}})
-    begin = time.monotonic()
+    book = nbformat.read(path, as_version=4)
+    begin_s = time.monotonic()
     count = 0
-    with client.setup_kernel():
-        for index, cell in enumerate(notebook.cells):
+    notebook = Notebook(path.parent, book.metadata.get("kernelspec", {}).get("name", "python3"))
+    try:
+        for cell in book.cells:
             if cell.cell_type != "code":
                 continue
             count += 1
-            print(f"--- cell {count}: {first_line(cell.source)}", flush=True)
-            try:
-                client.execute_cell(cell, index)
-            except CellExecutionError as error:
-                print(str(error), file=sys.stderr)
-                print(f"{path.name}: cell {count} failed", file=sys.stderr)
-                return 1
-            for output in cell.outputs:
-                print(text_of(output), flush=True)
-    print(f"{path.name}: {count} cells ran in {time.monotonic() - begin:.1f} s")
+            notebook.print(f"--- cell {count}: {first_line(cell.source)}")
+            notebook.execute(cell.source, MAY_FAIL in cell.metadata.get("tags", []))
+        notebook.join_threads()
+    except CellFailed as error:
+        print(error, file=sys.stderr)
+        print(f"{path.name}: cell {count} failed", file=sys.stderr)
+        return 1
+    finally:
+        notebook.close()
+    notebook.print(f"{path.name}: {count} cells ran in {time.monotonic() - begin_s:.1f} s")
     return 0
 
 
@@ -51,15 +131,6 @@ def first_line(source: str) -> str:
     """The cell's first line that is not a comment, as its title."""
     lines = [line.strip() for line in source.splitlines()]
     return next((line for line in lines if line and not line.startswith("#")), "(empty)")
-
-
-def text_of(output: Any) -> str:
-    """What an output says in plain text; pictures and widgets by their text form."""
-    if output.output_type == "stream":
-        return str(output.text).rstrip("\n")
-    if output.output_type == "error":
-        return f"{output.ename}: {output.evalue}"
-    return str(output.data.get("text/plain", ""))
 
 
 if __name__ == "__main__":

@@ -12,13 +12,19 @@ import nbformat
 from nbclient import NotebookClient
 
 FOLDER = Path(__file__).resolve().parent.parent / "notebooks"
+TIMEOUT_S = 300
 WIDGET = "application/vnd.jupyter.widget-view+json"
 
 
 def run(path: Path) -> None:
     book = nbformat.read(path, as_version=4)
     NotebookClient(
-        book, timeout=300, store_widget_state=False, resources={"metadata": {"path": str(path.parent)}}
+        book,
+        timeout=TIMEOUT_S,
+        iopub_timeout=TIMEOUT_S,
+        raise_on_iopub_timeout=True,  # an output that is late is never left out
+        store_widget_state=False,
+        resources={"metadata": {"path": str(path.parent)}},
     ).execute()
     book.metadata = {
         "kernelspec": {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"},

@@ -58,7 +58,8 @@ def run_tour(notebooks: Path, environment: dict[str, str], *more: str) -> list[d
     """Execute the tour with more cells behind it; what those printed, as JSON."""
     book = nbformat.read(notebooks / "00_tour.ipynb", as_version=4)
     book.cells += [nbformat.v4.new_code_cell(source) for source in more]
-    client = NotebookClient(book, timeout=300, resources={"metadata": {"path": str(notebooks)}})
+    resources = {"metadata": {"path": str(notebooks)}}
+    client = NotebookClient(book, timeout=300, iopub_timeout=300, raise_on_iopub_timeout=True, resources=resources)
     client.execute(env=environment)
     return [json.loads(cell.outputs[-1]["text"]) for cell in book.cells[-len(more) :]]
 

@@ -92,6 +92,35 @@ def test_headless_prints_results_cell_by_cell(tmp_path: Path, capsys: pytest.Cap
     assert output[4].startswith("n.ipynb: 2 cells ran in ")
 
 
+def test_headless_prints_what_comes_behind_a_cells_end(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    late = "import threading\ngo = threading.Event()\nt = threading.Thread(target=lambda: (go.wait(), print('late')))"
+    cells = [late + "\nt.start(); print('first')", "go.set(); t.join()", "print('half', end='')"]
+    ends = "threading.Timer(0.5, print, ['last words']).start()"
+    assert headless.run_notebook(notebook_of(tmp_path, *cells, ends)) == 0
+    output = [line for line in capsys.readouterr().out.splitlines() if not line.startswith(("---", "n.ipynb"))]
+    assert output == ["first", "late", "half", "last words"]
+
+
+def test_headless_goes_on_behind_an_error_on_purpose(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = notebook_of(tmp_path, "1 / 0", "'next'")
+    book = nbformat.read(path, as_version=4)
+    book.cells[1].metadata["tags"] = ["raises-exception"]
+    nbformat.write(book, path)
+    assert headless.run_notebook(path) == 0
+    assert "ZeroDivisionError: division by zero\n--- cell 2: 'next'\n'next'\n" in capsys.readouterr().out
+
+
+def test_headless_says_why_a_cell_did_not_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert headless.run_notebook(notebook_of(tmp_path, "import os", "os._exit(3)")) == 1
+    assert capsys.readouterr().err == "the kernel died\nn.ipynb: cell 2 failed\n"
+    monkeypatch.setattr(headless, "CELL_TIMEOUT_S", 0.5)
+    assert headless.run_notebook(notebook_of(tmp_path, "print('before')\nimport time\ntime.sleep(100)")) == 1
+    shown = capsys.readouterr()
+    assert shown.err == "no end within 0.5 s\nn.ipynb: cell 1 failed\n" and "before" in shown.out
+
+
 def test_headless_stops_at_an_error_with_exit_code_1(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert headless.run_notebook(notebook_of(tmp_path, "1 / 0", "print('never')")) == 1
     captured = capsys.readouterr()
