@@ -37,7 +37,9 @@ def _error_row(name: str, case: str, errors: list[float], part: float) -> Benchm
     return BenchmarkResult(name, CATEGORY, params, value=value, unit="pp", iterations=len(errors))
 
 
-def share_rows(case: str, tenants: list[Tenant], seconds: float, window_s: float) -> Iterator[BenchmarkResult]:
+def share_rows(
+    case: str, tenants: list[Tenant], seconds: float, window_s: float
+) -> Iterator[BenchmarkResult | Unavailable]:
     """Shares of one case by both meters, and beside it without the scheduler. window_s: the longest window, 1 s or
     less."""
     shares, params = CASES[case], {"shares": case}
@@ -71,6 +73,11 @@ def share_rows(case: str, tenants: list[Tenant], seconds: float, window_s: float
         yield BenchmarkResult(
             f"throughput, {streams}", CATEGORY, params, value=kept_bare, unit="%", better="higher", series=run.series()
         )
+        if kept_bare == 0:
+            reason = f"no kernel of anybody ended on {streams} in {seconds / 4:g} s"
+            for name in (f"throughput over {streams}", f"worst share error, {streams}"):
+                yield Unavailable(f"{CATEGORY}/{name}[shares={case}]", reason)
+            continue
         beside = 100 * kept / kept_bare
         yield BenchmarkResult(f"throughput over {streams}", CATEGORY, params, value=beside, unit="%", better="higher")
         errors = errors_pp(run.worked(min(window_s, seconds / 8)), shares)

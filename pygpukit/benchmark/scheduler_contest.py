@@ -162,10 +162,9 @@ def _watch(
         while not at_work():
             time.sleep(TICK_S)
         time.sleep(SETTLE_S)
-        end = time.perf_counter() + seconds
-        while time.perf_counter() < end:
-            run.ticks.append(tick())
-            time.sleep(TICK_S)
         run.ticks.append(tick())
+        while run.ticks[-1].host_s - run.ticks[0].host_s < seconds:
+            time.sleep(TICK_S)
+            run.ticks.append(tick())
     finally:
         stop.set()

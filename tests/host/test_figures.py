@@ -13,6 +13,7 @@ import pytest
 from pygpukit.benchmark import (
     BenchmarkReport,
     BenchmarkResult,
+    BenchmarkSuite,
     GPUInfo,
     churn,
     overcommit,
@@ -23,6 +24,7 @@ from pygpukit.benchmark import (
 from pygpukit.benchmark.figures import FIGURES, MissingDataError, digest, svg
 from pygpukit.benchmark.figures.cli import PAGE, main
 from pygpukit.benchmark.figures.picture import distribution, label, thinned
+from pygpukit.benchmark.result import Unavailable
 from pygpukit.benchmark.scheduler_contest import Run, Tick, priorities_of
 from pygpukit.benchmark.scheduler_load import make_tenant
 
@@ -42,7 +44,7 @@ def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
         settings.setattr(scheduler_latency, "SETTLE_S", 0.02)
         settings.setattr(scheduler_contest, "SETTLE_S", 0.02)
         settings.setattr(scheduler, "CASES", {"75/25": (0.75, 0.25)})
-        report.results += scheduler.share_rows("75/25", tenants, 0.8, 0.1)
+        BenchmarkSuite._collect(report, scheduler.share_rows("75/25", tenants, 0.8, 0.1))
         report.results += scheduler_latency.latency_rows(tenants[0], tenants[1:], 5)
     kernels = overcommit._kernels("sim")
     for ratio in (1, 2):
@@ -214,6 +216,23 @@ def test_a_contest_begins_when_all_are_at_work(scheduled: bool, monkeypatch: pyt
     else:
         run = scheduler_contest.bare(tenants, [0, 0], 0.01)
     assert min(run.ticks[0].launches) > 0
+
+
+def test_a_contest_without_progress_has_no_ratio(monkeypatch: pytest.MonkeyPatch) -> None:
+    def run(progress: int) -> Run:
+        ticks = [Tick(i / 100, (i * progress, i * progress), (i * progress * 1e-4,) * 2) for i in range(100)]
+        return Run(["a", "b"], [100.0, 100.0], ticks)
+
+    monkeypatch.setattr(scheduler, "contest", lambda *_: run(1))
+    monkeypatch.setattr(scheduler, "bare", lambda *_: run(0))
+    tenants = [make_tenant(name, 100.0) for name in "ab"]
+    rows = list(scheduler.share_rows("75/25", tenants, 0.8, 0.1))
+    known = {row.name: row.value for row in rows if isinstance(row, BenchmarkResult)}
+    assert known["throughput kept"] == pytest.approx(2) and known["throughput, plain streams"] == 0
+    missing = {row.key: row.reason for row in rows if isinstance(row, Unavailable)}
+    assert len(missing) == 4 and not any("over" in name for name in known if name.startswith("throughput"))
+    key = "scheduler/throughput over plain streams[shares=75/25]"
+    assert missing[key] == "no kernel of anybody ended on plain streams in 0.2 s"
 
 
 def test_series_tell_the_same_as_the_rows_of_their_run(saved: Path) -> None:
