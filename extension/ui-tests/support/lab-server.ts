@@ -1,6 +1,7 @@
 // A server of JupyterLab or Notebook of its own for a test run: free loopback port, token, temporary folders for everything it writes.
 
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -10,6 +11,9 @@ export const NOTEBOOKS = process.env['PYGPUKIT_NOTEBOOKS'] ?? join(import.meta.d
 const PYTHON = process.env['PYGPUKIT_PYTHON'] ?? 'python';
 const START_MS = 120_000;
 const STOP_MS = 30_000;
+const ATTEMPTS = 5;
+/** What a server writes before it ends because somebody took its port since it was seen free: the server itself, too, looks first. */
+const PORT_TAKEN = /no available port could be found|port \d+ is not available/;
 /** What ipykernel tells of its language, as far as the lab asks. */
 const PYTHON_INFO = { name: 'python', mimetype: 'text/x-python', file_extension: '.py', codemirror_mode: { name: 'ipython', version: 3 } };
 
@@ -40,9 +44,15 @@ export class LabServer {
 
   /**
    * Starts a server on a copy of the notebooks and waits until it answers. prefix: of its addresses, as behind a hub. config: what
-   * jupyter_server_config.json says.
+   * jupyter_server_config.json says. choosePort: asked again when somebody else took the port.
    */
-  static async start(theme: 'JupyterLab Light' | 'JupyterLab Dark', prefix = '/', app: App = 'jupyterlab', config: object = {}): Promise<LabServer> {
+  static async start(
+    theme: 'JupyterLab Light' | 'JupyterLab Dark',
+    prefix = '/',
+    app: App = 'jupyterlab',
+    config: object = {},
+    choosePort = freePort,
+  ): Promise<LabServer> {
     const folder = mkdtempSync(join(tmpdir(), 'pygpukit-ui-'));
     const inFolder = (name: string): string => join(folder, name);
     cpSync(NOTEBOOKS, inFolder('notebooks'), { recursive: true });
@@ -53,12 +63,10 @@ export class LabServer {
     writeSetting(settings, 'notebook-extension/tracker', { windowingMode: 'none' });
     mkdirSync(inFolder('config'));
     writeFileSync(inFolder('config/jupyter_server_config.json'), JSON.stringify(config));
-    const port = await freePort();
     const token = crypto.randomUUID();
     const options = [
       '--ServerApp.open_browser=False',
       '--ServerApp.ip=127.0.0.1',
-      `--ServerApp.port=${port}`,
       '--ServerApp.port_retries=0',
       `--ServerApp.base_url=${prefix}`,
       '--ServerApp.allow_root=True',
@@ -75,17 +83,25 @@ export class LabServer {
       IPYTHONDIR: inFolder('ipython'),
       PYGPUKIT_CACHE_DIR: inFolder('cache'),
     };
-    const child = spawn(PYTHON, ['-m', app, ...options], { env, cwd: folder, stdio: ['ignore', 'ignore', 'pipe'] });
-    let log = '';
-    child.stderr.on('data', (chunk: Buffer) => (log = (log + chunk.toString()).slice(-20_000)));
-    const server = new LabServer(child, folder, `http://127.0.0.1:${port}${prefix.replace(/\/$/, '')}`, APPS[app].path, token);
-    try {
-      await server.ready();
-    } catch (error) {
-      await server.stop();
-      throw new Error(`${app} did not start with ${PYTHON}: ${String(error)}\n${log}`);
+    for (let attempt = 1; ; attempt++) {
+      const port = await choosePort();
+      const child = spawn(PYTHON, ['-m', app, `--ServerApp.port=${port}`, ...options], { env, cwd: folder, stdio: ['ignore', 'ignore', 'pipe'] });
+      const closed = once(child, 'close');
+      let log = '';
+      child.stderr.on('data', (chunk: Buffer) => (log = (log + chunk.toString()).slice(-20_000)));
+      const server = new LabServer(child, folder, `http://127.0.0.1:${port}${prefix.replace(/\/$/, '')}`, APPS[app].path, token);
+      try {
+        await server.ready();
+        return server;
+      } catch (error) {
+        if (child.exitCode !== null) {
+          await closed; // then its log is complete
+          if (attempt < ATTEMPTS && PORT_TAKEN.test(log)) continue;
+        }
+        await server.stop();
+        throw new Error(`${app} did not start with ${PYTHON}: ${String(error)}\n${log}`);
+      }
     }
-    return server;
   }
 
   /** The lab with this notebook open; with the layout that was left, where it is kept. */
@@ -129,9 +145,11 @@ export class LabServer {
 
   private async ready(): Promise<void> {
     const end = Date.now() + START_MS;
+    const ended = new AbortController();
+    this.process.once('exit', () => ended.abort()); // whoever else has the port may never answer
     for (;;) {
       if (this.process.exitCode !== null) throw new Error(`it ended with code ${this.process.exitCode}`);
-      const response = await fetch(`${this.base}/api/status?token=${this.token}`).catch(() => null);
+      const response = await fetch(`${this.base}/api/status?token=${this.token}`, { signal: ended.signal }).catch(() => null);
       if (response?.ok) return;
       if (Date.now() > end) throw new Error(`no answer in ${START_MS / 1000} s`);
       await new Promise((done) => setTimeout(done, 250));
@@ -145,7 +163,7 @@ function writeSetting(root: string, plugin: string, value: unknown): void {
   writeFileSync(file, JSON.stringify(value));
 }
 
-function freePort(): Promise<number> {
+export function freePort(): Promise<number> {
   return new Promise((resolve, reject) => {
     const probe = createServer();
     probe.once('error', reject);
