@@ -74,6 +74,12 @@ def _tenants() -> Iterator[Goal]:
     yield Goal("churn/growth of file descriptors", 0, 0, "count")
 
 
+def _promptness() -> Iterator[Goal]:
+    for name in ("wait for a kernel", "wait for a task's result", "wait at the gate", "cell that waits for a kernel"):
+        yield Goal(f"promptness/Ctrl-C in a {name}", 100, 50, "ms")
+    yield Goal("promptness/answer to a page while a cell is busy", 1000, 100, "ms")
+
+
 GOALS = (
     Goal("imports/import pygpukit over a bare interpreter", 40, 25, "ms"),
     Goal("imports/numpy, IPython or libcuda loaded by import", 0, 0, "count"),
@@ -87,6 +93,7 @@ GOALS = (
     Goal("launch/Python launch over C++ loop", 1.4, 1.25, "x", cuda_only=True),
     Goal("launch/telemetry at 10 Hz, cost of a launch", 0.5, 0.3, "%", cuda_only=True),
     Goal("launch/timing of cells, cost of a launch", 0.5, 0.2, "%", cuda_only=True),
+    *_promptness(),
     Goal("jit/unchanged cell again", 5, 1, "ms"),
     Goal("jit/compiles by unchanged cell", 0, 0, "count"),
     Goal("cells/new cell to runnable", 200, 50, "ms"),

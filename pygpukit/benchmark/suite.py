@@ -20,6 +20,7 @@ SUITES = (
     "overcommit",
     "scheduling",
     "launch",
+    "promptness",
     "jit",
     "cells",
     "simulator",

@@ -6,12 +6,13 @@ import json
 import math
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
 
 from pygpukit import benchmark
-from pygpukit.benchmark import BenchmarkReport, BenchmarkResult, GPUInfo, compare_reports, launch
+from pygpukit.benchmark import BenchmarkReport, BenchmarkResult, GPUInfo, compare_reports, launch, promptness
 from pygpukit.benchmark.cli import ABSENT
 from pygpukit.benchmark.goals import GOALS, check_goals
 from pygpukit.benchmark.render import goals_text, markdown, text
@@ -136,6 +137,23 @@ def test_the_cost_of_frames_is_what_the_batches_near_them_took_longer() -> None:
     assert launch.added_percent(slow, frames[:1]) < 3  # a slow batch without a frame is no frame's doing
     assert launch.added_percent(batches, frames) == pytest.approx(0)
     assert math.isnan(launch.added_percent(batches[:1], [(0, ms)]))
+
+
+def test_an_interrupt_is_timed_only_while_its_wait_lasts() -> None:
+    event = threading.Event()
+    assert promptness.interrupt_ms(lambda: event.wait(60), lambda: True) >= 0
+    with pytest.raises(RuntimeError, match="ended before it was interrupted"):
+        promptness.interrupt_ms(lambda: None, lambda: False)
+    assert not event.wait(2 * promptness.SETTLE_S), "no signal comes later"
+
+
+def test_every_wait_of_promptness_has_a_goal() -> None:
+    pytest.importorskip("ipykernel", "7")
+    found = BenchmarkSuite(quick=True).add_suite("promptness").run(verbose=False)
+    verdicts = {v.goal.key: v for v in check_goals(found) if v.goal.key.startswith("promptness/")}
+    assert found.skipped == {} and {row.key for row in found.results} == set(verdicts)
+    assert all(row.value == max(row.samples) > 0 for row in found.results)
+    assert all(len(row.samples) == 3 for row in found.results)
 
 
 def test_own_benchmarks_join_a_report() -> None:
