@@ -63,7 +63,7 @@ def _operands(dtype: DataType) -> gp.GPUArray:
 
 
 def _conversions_of_storage_types() -> Iterator[Call]:
-    values = gp.from_numpy(np.random.default_rng().choice(np.float32(_EXACT), (3, 21)))
+    values = gp.from_numpy(np.random.default_rng().choice(np.array(_EXACT, np.float32), (3, 21)))
     for stored in STORAGE_ONLY:
         codes = values.astype(stored)
         for dtype in DTYPES:

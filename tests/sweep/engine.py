@@ -146,7 +146,7 @@ def numbers(dtype: str, *shape: int, low: float = -1.0, high: float = 1.0) -> gp
     rng = np.random.default_rng()
     kind = "f" if dtype == "bfloat16" else np.dtype(dtype).kind
     if kind in "fc":
-        values = rng.uniform(low, high, shape)
+        values: np.ndarray[Any, Any] = rng.uniform(low, high, shape)
         values = values + 1j * rng.uniform(low, high, shape) if kind == "c" else values
     else:
         values = rng.integers(-5 if kind == "i" else 0, 2 if kind == "b" else 6, shape)

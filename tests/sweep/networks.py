@@ -55,9 +55,9 @@ def _rotations() -> Iterator[Call]:
         for layout in rope.LAYOUTS:
 
             def rotate(q: gp.GPUArray, k: gp.GPUArray, angles: gp.GPUArray, layout: str = layout) -> list[gp.GPUArray]:
-                copies = [q.clone(), k.clone()]
-                gp.rope_inplace(*copies, gp.cos(angles), gp.sin(angles), layout=layout)
-                return copies
+                q, k = q.clone(), k.clone()
+                gp.rope_inplace(q, k, gp.cos(angles), gp.sin(angles), layout=layout)
+                return [q, k]
 
             def reference(q: Values, k: Values, angles: Values, layout: str = layout) -> tuple[Values, ...]:
                 return tuple(_rotated(x, angles, layout) for x in (q, k))
@@ -108,19 +108,19 @@ def _tokens() -> Iterator[Call]:
 
 
 def _random() -> Iterator[Call]:
-    def both(function: Callable[[Generator], gp.GPUArray]) -> Call:
+    def both(function: Callable[..., gp.GPUArray], *given: object) -> Call:
         return Call(
-            lambda seed: function(Generator(int(seed.item()))),
+            lambda seed: function(Generator(int(seed.item())), *given),
             (gp.from_numpy(np.random.default_rng().integers(0, 2**60, ())),),
         )
 
     for dtype in _FLOATS:
-        yield both(lambda g, dtype=dtype: g.uniform(-2, 7, (3, 41), dtype))
-        yield both(lambda g, dtype=dtype: g.normal(0.5, 2, (3, 41), dtype))
-    for dtype in (*promotion.SIGNED, *promotion.UNSIGNED):
-        yield both(lambda g, dtype=dtype: g.integers(0, 120, (7, 9), dtype))
+        yield both(Generator.uniform, -2, 7, (3, 41), dtype)
+        yield both(Generator.normal, 0.5, 2, (3, 41), dtype)
+    for integer in (*promotion.SIGNED, *promotion.UNSIGNED):
+        yield both(Generator.integers, 0, 120, (7, 9), integer)
         for count in (120, 2**40 + 1):  # all types have the kernel, though only one of 64 bits asks for it
-            yield both(lambda g, dtype=dtype, count=count: _wide_integers(g, dtype.name, count))
+            yield both(_wide_integers, integer.name, count)
 
 
 def _wide_integers(generator: Generator, dtype: str, count: int) -> gp.GPUArray:

@@ -58,8 +58,11 @@ def _rows(ctype: str) -> Iterator[Call]:
     dtype = next(name for name in rowwise.FLOATS if pointwise.CTYPES[name] == ctype)
     # Rows of a block of 128 threads and of 256, two at a time; of the largest block; and ones read several times.
     itemsize = DataType.from_string(dtype).itemsize
-    loads = (rowwise._BLOCK * rowwise._HELD // 2, rowwise._PAIRED * rowwise._HELD // 2)
-    loads += (rowwise._most_threads(itemsize) * rowwise._HELD,)
+    loads = (
+        rowwise._BLOCK * rowwise._HELD // 2,
+        rowwise._PAIRED * rowwise._HELD // 2,
+        rowwise._most_threads(itemsize) * rowwise._HELD,
+    )
     for length in (64, *(64 + each * 16 // itemsize for each in loads)):
         for extra in (0, 1):
             x = numbers(dtype, 2, length + extra)
