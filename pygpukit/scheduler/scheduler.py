@@ -255,9 +255,9 @@ class Scheduler:
         identity = units.parse_text(partition_id, "partition")
         made = partition_limits(**limits)
         ensure()
-        if made.isolation == "process" and processes.AVAILABLE:
+        if processes.AVAILABLE:
             self.core.offer_processes()
-            self._has_processes = True
+            self._has_processes |= made.isolation == "process"
         self.partitions.create_partition(identity, label, made)
         self._desk.processes.end(identity)  # of an earlier partition of this id
         self._adjusted()

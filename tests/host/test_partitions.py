@@ -6,7 +6,7 @@ import pytest
 from scheduler_help import PATIENCE_S
 
 from pygpukit.core.errors import InvalidSpecError, TaskRejectedError
-from pygpukit.scheduler import MB, isolation_levels, partition_limits
+from pygpukit.scheduler import MB, isolation_levels, partition_limits, processes
 
 
 def test_a_quota_is_kept_for_its_partition(scheduler):
@@ -89,6 +89,12 @@ def test_isolation_is_told_as_it_is():
     assert list(levels) == ["shared", "timesliced", "sm", "process", "mig"]
     assert [name for name, apart in levels.items() if apart["faults"]] == ["process", "mig"]
     assert partition_limits().isolation == "shared"
+
+
+@pytest.mark.skipif(not processes.AVAILABLE, reason="no worker processes here")
+def test_a_level_that_is_not_there_is_refused_with_those_that_are(scheduler):
+    with pytest.raises(InvalidSpecError, match="'timesliced' is not available here; use shared or sm or process"):
+        scheduler.create_partition("p", isolation="timesliced")
 
 
 def test_a_higher_priority_takes_the_place_of_what_has_not_started(scheduler):
