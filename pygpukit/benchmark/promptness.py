@@ -148,16 +148,18 @@ def held_task() -> Callable[[], AbstractContextManager[Wait]]:
 
     holder = Holder()
 
-    def work() -> None:
+    def work(held: threading.Event) -> None:
         holder.hold()
+        held.set()
         gp.synchronize()
 
     @contextmanager
     def waiting() -> Iterator[Wait]:
         with Scheduler(workers=1) as scheduler:
-            task = scheduler.submit(work)
+            held = threading.Event()
+            task = scheduler.submit(work, held)
             try:
-                yield task.result, lambda: task.stats().launches > 0
+                yield task.result, held.is_set
             finally:
                 holder.let_go()
                 task.result(PATIENCE_S)
