@@ -486,6 +486,7 @@ class ModelContext:
     handle: int  # for native.Session, valid as long as this object
     tenant: int  # interned name
     account: int
+    share_ppm: int  # what the gate shares the device out by
     def held(self) -> tuple[int, int, int, int]:
         """(bytes held, the most so far, blocks, limit)."""
     def work(self) -> tuple[int, int, int, int]:

@@ -329,7 +329,10 @@ def test_what_a_context_cannot_be_resized_to_is_refused_by_field_and_changes_not
 
 
 def test_a_share_is_changed_under_work_that_waits(backend_name):
-    """One context has a row of commands deferred beside another that keeps the device busy: they end all the same."""
+    """One context has a row of commands deferred beside another that keeps the device busy: they end all the same.
+
+    The gate has the new shares at once; that it paces by them what waits already, pacing_simulation.rs shows.
+    """
     context, rival = create_context("chat", share=0.01), create_context("rival", share=0.9)
     work, stop = launcher(backend_name), threading.Event()
     context.launch(*work).wait()
@@ -339,6 +342,7 @@ def test_a_share_is_changed_under_work_that_waits(backend_name):
         futures = [context.launch(*work) for _ in range(16)]
         rival.resize(share=0.1)
         context.resize(share=0.9)
+        assert (context.core.share_ppm, rival.core.share_ppm) == (900_000, 100_000)
         assert all(future.wait().success for future in futures)
         assert (context.stats.share, rival.stats.share) == (0.9, 0.1)
     finally:

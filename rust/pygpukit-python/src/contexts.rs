@@ -212,6 +212,12 @@ impl ModelContext {
         Arc::as_ptr(&self.context) as u64
     }
 
+    /// What the gate shares the device out by.
+    #[getter]
+    fn share_ppm(&self) -> u32 {
+        self.context.shares_ppm().0
+    }
+
     /// (bytes held, the most so far, blocks, limit); zeros once it is closed and empty.
     fn held(&self) -> Held {
         held(self.pool.account(self.account))
