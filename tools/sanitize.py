@@ -4,9 +4,9 @@
 
 address: AddressSanitizer and UndefinedBehaviorSanitizer in the C++ layer, overflow checks and debug assertions in the
 Rust core. thread: ThreadSanitizer in both, which needs a nightly Rust with the source of its standard library. Without
-pytest arguments: the tests that use the native layer most. Everything lies in build/sanitize/<kind>: the build, a copy
-of the tree, and the reports, one file a process. Needs g++ with its sanitizer libraries, cargo, CMake, ninja and
-pybind11.
+pytest arguments: the files of tests that use the native layer most, each in a process of its own, and a line for each
+at the end. Everything lies in build/sanitize/<kind>: the build, a copy of the tree, and the reports, a file
+for each process. Needs g++ with its sanitizer libraries, cargo, CMake, ninja and pybind11.
 """
 
 from __future__ import annotations
@@ -248,8 +248,16 @@ def run(kind: str, arguments: Sequence[str], jobs: int = 0) -> int:
     tree = copy_tree(folder, build(kind, folder, jobs))
     # UndefinedBehaviorSanitizer beside AddressSanitizer writes to the error output alone, and then ends the process.
     options = ["-p", "no:cacheprovider", "-o", "timeout=900", "--capture=sys"]
-    options += [f"--deselect={name}" for name in KINDS[kind].left_out]
-    return watched(kind, folder, ["-m", "pytest", *options, *(arguments or NATIVE_TESTS)], cwd=tree)
+    left_out = KINDS[kind].left_out
+    options += [f"--deselect={name}" for name in left_out]
+    if arguments:
+        return watched(kind, folder, ["-m", "pytest", *options, *arguments], cwd=tree)
+    codes = {}
+    for name in [name for name in NATIVE_TESTS if name not in left_out]:
+        codes[name] = watched(kind, folder, ["-m", "pytest", *options, name], cwd=tree)
+    for name, code in codes.items():
+        print(f"{kind}: {name}: {f'ended with {code}' if code else 'clean'}")
+    return int(any(codes.values()))
 
 
 def main() -> int:

@@ -51,3 +51,24 @@ def test_a_report_of_a_child_fails_the_run(tool: ModuleType, tmp_path: Path) -> 
         call = f"import ctypes; ctypes.CDLL({str(tmp_path / 'planted.so')!r}).planted_overflow({number})"
         parent = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {call!r}], capture_output=True)"
         assert tool.watched("address", tmp_path, ["-c", parent]) == code
+
+
+def test_a_file_that_fails_keeps_none_from_its_turn(
+    tool: ModuleType, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    ended = {"one.py": 0, "two.py": -11, "three.py": 0}
+    monkeypatch.setattr(tool, "NATIVE_TESTS", (*ended, "slow.py"))
+    kind = dataclasses.replace(tool.KINDS["thread"], left_out=("slow.py", "one.py::test_other"))
+    monkeypatch.setitem(tool.KINDS, "thread", kind)
+    monkeypatch.setattr(tool, "missed", lambda *_: [])
+    monkeypatch.setattr(tool, "build", lambda *_: Path())
+    monkeypatch.setattr(tool, "copy_tree", lambda *_: Path())
+    monkeypatch.setattr(tool, "watched", lambda kind, folder, arguments, **_: ended[arguments[-1]])
+    assert tool.run("thread", []) == 1
+    assert capfd.readouterr().out.splitlines() == [
+        "thread: one.py: clean",
+        "thread: two.py: ended with -11",
+        "thread: three.py: clean",
+    ]
+    ended["two.py"] = 0
+    assert tool.run("thread", []) == 0
