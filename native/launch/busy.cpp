@@ -28,7 +28,7 @@ class Busy {
   bool ended = false, cut = false;
 };
 
-bool g_timed = false;
+std::atomic<bool> g_timed{false};
 
 namespace {
 
@@ -227,7 +227,7 @@ void close(Stretch &stretch) {
 void open(Stretch &stretch) {
   resolve_oldest(2);
   if (g_closed.size() >= kMostPending) resolve_all();
-  if (!g_timed || g_closed.size() >= kMostPending) return;
+  if (!timed() || g_closed.size() >= kMostPending) return;
   Ruler &ruler = g_rulers[stretch.device];
   if (!take_event(ruler, &stretch.begin)) return give_up();
   if (!take_event(ruler, &stretch.end)) {
@@ -316,14 +316,14 @@ void busy_after(uint64_t stream, uint64_t launches) {
 }
 
 void busy_mark_slow(uint64_t stream) {
-  for (size_t i = 0; i < g_stretches.size() && g_timed; ++i) {
+  for (size_t i = 0; i < g_stretches.size() && timed(); ++i) {
     Stretch &stretch = *g_stretches[i];
     if (stream == PK_ANY_STREAM || (stretch.stream == stream && stretch.device == t_state.device)) mark_now(stretch);
   }
 }
 
 void busy_rest(uint64_t stream) {
-  if (!g_timed) return;
+  if (!timed()) return;
   Stretch &stretch = find(stream);
   mark_now(stretch);
   close(stretch);

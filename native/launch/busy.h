@@ -4,8 +4,9 @@
 // event after its last. Where the host pauses, the stream is asked whether it ran dry; if it did, the stretch ended at
 // its last mark. Marks are set before waits, at the end of a period, and after the 1st, 4th, 16th, 64th ... work: a
 // loop of launches pays for hardly any. Nothing here waits, throws, or is needed for the work itself: after a failure
-// of the device nothing is timed. All of it with the GIL.
+// of the device nothing is timed. All of it with the GIL, but for the look whether anything is timed at all.
 #pragma once
+#include <atomic>
 #include <cstdint>
 #include <memory>
 
@@ -16,7 +17,9 @@ namespace pk {
 // kEach: a stretch for each work. Exact to the gaps between kernels, at the price of two events a launch.
 enum class Timing : int32_t { kOff, kStretches, kEach };
 
-extern bool g_timed;  // whether there is a period now, and timing is on
+// Whether there is a period now, and timing is on. Launches of tasks, which are never timed, look without the GIL, too.
+extern std::atomic<bool> g_timed;
+inline bool timed() { return g_timed.load(std::memory_order_relaxed); }
 Timing timing();
 void set_timing(Timing mode);
 
@@ -39,7 +42,7 @@ void busy_after(uint64_t stream, uint64_t launches);
 // Issues work for a stream of the thread's device, timed where that is wanted.
 template <typename Issue>
 pk_status busy(uint64_t stream, uint64_t launches, const Issue &issue) {
-  if (__builtin_expect(!g_timed, 1)) return issue();
+  if (__builtin_expect(!timed(), 1)) return issue();
   busy_before(stream, pk_now_ns());
   const pk_status status = issue();
   if (status == PK_OK) busy_after(stream, launches);
@@ -49,7 +52,7 @@ pk_status busy(uint64_t stream, uint64_t launches, const Issue &issue) {
 // The host is about to wait: the work so far ends here. PK_ANY_STREAM: of all streams.
 void busy_mark_slow(uint64_t stream);
 inline void busy_mark(uint64_t stream) {
-  if (__builtin_expect(g_timed, 0)) busy_mark_slow(stream);
+  if (__builtin_expect(timed(), 0)) busy_mark_slow(stream);
 }
 
 // What follows is no part of the stretch: the host works in the device's stead.

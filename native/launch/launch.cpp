@@ -53,7 +53,7 @@ static pk_status governed(const pk_launch &launch, uint32_t name, bool now) {
 }
 
 // The clock is read once, for the stretch and for the record.
-static pk_status timed(const pk_launch &launch, uint32_t name, uint32_t stream_id, const LaunchPlace &place) {
+static pk_status timed_launch(const pk_launch &launch, uint32_t name, uint32_t stream_id, const LaunchPlace &place) {
   const uint64_t now_ns = pk_now_ns();
   busy_before(launch.stream, now_ns);
   const pk_status status = g_driver->launch(&launch);
@@ -68,8 +68,8 @@ static pk_status timed(const pk_launch &launch, uint32_t name, uint32_t stream_i
 
 // One that is neither in a scheduling context nor timed costs one branch.
 pk_status launch(const pk_launch &launch, uint32_t name, uint32_t stream_id, const LaunchPlace &place) {
-  const bool accounts = (t_state.context | static_cast<uint64_t>(g_timed)) != 0;
-  if (__builtin_expect(accounts, 0) && t_state.context == 0) return timed(launch, name, stream_id, place);
+  const bool accounts = (t_state.context | static_cast<uint64_t>(timed())) != 0;
+  if (__builtin_expect(accounts, 0) && t_state.context == 0) return timed_launch(launch, name, stream_id, place);
   const pk_status status =
       __builtin_expect(accounts, 0) ? governed(launch, name, place.at_once) : g_driver->launch(&launch);
   if (status == PK_OK) count_launch(launch_record(launch, name, place), stream_id);

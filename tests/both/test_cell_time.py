@@ -269,6 +269,18 @@ def test_tasks_are_timed_by_the_scheduler_alone(spin: Launch) -> None:
     assert _core.counters()["task_ns"] - before > 5 * LEAST_NS
 
 
+def test_periods_come_and_go_while_a_task_launches_without_the_interpreter(spin: Launch) -> None:
+    out, measured, periods = gp.zeros(1), native.measured_launches(), 0
+    bound = gp.jit(SOURCE, func="spin")[1, 1]
+    with Scheduler(workers=1) as scheduler:
+        task = scheduler.submit(lambda: [native.launch_many(bound, (out, 1), 500) for _ in range(4)])
+        while not task.done() or periods == 0:
+            assert _settled(native.CellTime())[1] == 0
+            periods += 1
+        task.result(timeout=PATIENCE_S)
+    assert native.measured_launches() - measured == 2000
+
+
 def test_a_forked_process_times_nothing(spin: Launch) -> None:
     period = native.CellTime()
     spin(MS)
