@@ -11,7 +11,7 @@ const CUDA = '%%cuda\n__global__ void twice(float* x) { x[threadIdx.x] *= 2; }';
 const OPEN = 'gp.lab.open("memory")\ntry:\n    time.sleep(120)\nexcept KeyboardInterrupt:\n    pass';
 const UNHEARD = 'from pygpukit import lab\nlab._PATIENCE_S = 0.1\nlab.open("memory")';
 /** How many pages the kernel believes in; with a launch, as a page that left without a word is asked when it has news. */
-const FOLLOWERS = 'from pygpukit.jupyter import control\ngp.ones(1)\nprint(len(control._feed._pages))';
+const FOLLOWERS = 'from pygpukit.jupyter import control\ngp.ones(1) + 1\nprint(len(control._feed._pages))';
 const [SETUP_AT, CUDA_AT, OPEN_AT] = [0, 1, 2];
 
 const lab = useLab({

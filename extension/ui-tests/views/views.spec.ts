@@ -8,13 +8,22 @@ import { scenario } from '../support/scenario.ts';
 const MiB = 2 ** 20;
 const BASE = 0x7f00_0000_0000;
 const NAMES = ['memory', 'scheduler'] as const;
+const LOOKED_AT = { type: 'view', visible: true };
+const NOT_LOOKED_AT = { type: 'view', visible: false };
 const panel = (page: Page) => page.locator('.gk-panel');
+const sent = (page: Page): Promise<unknown[]> => page.evaluate(() => window.sent);
 
 test.beforeEach(({ page }) => {
   page.on('pageerror', (error) => {
     throw error;
   });
 });
+
+/** The page's timers wait for page.clock from now on. */
+async function stopClock(page: Page): Promise<void> {
+  await page.clock.install({ time: 0 });
+  await page.clock.pauseAt(1000);
+}
 
 async function play(page: Page, ticks: number): Promise<void> {
   for (const frame of scenario(ticks)) await sendFrame(page, frame);
@@ -73,18 +82,33 @@ for (const name of NAMES) {
   }
 
   test(`${name}: tells the kernel when it is looked at, and when not`, async ({ page }) => {
+    await stopClock(page);
     await mount(page, name);
-    const sent = (): Promise<unknown[]> => page.evaluate(() => window.sent);
-    await expect.poll(sent).toEqual([{ type: 'view', visible: true }]);
+    await expect.poll(() => sent(page)).toEqual([LOOKED_AT]);
     await page.evaluate(() => {
       document.body.style.paddingTop = '4000px';
     });
-    await expect.poll(sent).toEqual([{ type: 'view', visible: true }, { type: 'view', visible: false }]);
+    await expect.poll(() => sent(page)).toEqual([LOOKED_AT, NOT_LOOKED_AT]);
     await page.evaluate(() => window.scrollTo(0, 1e6));
-    await expect.poll(async () => (await sent()).length).toBe(3);
+    await expect.poll(() => sent(page)).toEqual([LOOKED_AT, NOT_LOOKED_AT, LOOKED_AT]);
     await page.evaluate(() => window.unmount());
-    await expect.poll(async () => (await sent()).at(-1)).toEqual({ type: 'view', visible: false });
+    await expect.poll(() => sent(page)).toEqual([LOOKED_AT, NOT_LOOKED_AT, LOOKED_AT, NOT_LOOKED_AT]);
+    await page.clock.fastForward('10:00');
+    expect(await sent(page)).toHaveLength(4);
     await expect(panel(page)).toHaveCount(0);
+  });
+
+  test(`${name}: says again that it is looked at, ever more rarely, until something comes`, async ({ page }) => {
+    await stopClock(page);
+    await mount(page, name);
+    await expect.poll(() => sent(page)).toEqual([LOOKED_AT]);
+    for (const [seconds, times] of [[2.9, 1], [0.1, 2], [5.9, 2], [0.1, 3]] as const) {
+      await page.clock.fastForward(seconds * 1000);
+      expect(await sent(page)).toEqual(Array(times).fill(LOOKED_AT));
+    }
+    await sendFrame(page, encodeFrame(1, 1e9, {}));
+    await page.clock.fastForward('10:00');
+    expect(await sent(page)).toHaveLength(3);
   });
 
   test(`${name}: names from the kernel are text, never markup`, async ({ page }) => {

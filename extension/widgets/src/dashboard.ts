@@ -28,6 +28,7 @@ export function dashboard(makeView: (host: HTMLElement, store: Store, channel: C
       initialize({ model }) {
         channel = new Channel((content) => model.send(content));
         const receive = (content: unknown, buffers: DataView[]): void => {
+          visibility?.heard();
           if (!channel.receive(content)) store.receive(content, buffers);
         };
         model.on('msg:custom', receive);

@@ -1,9 +1,13 @@
 // Whether anybody looks: true while at least one view is on screen in a page that is in front.
 
+/** ipykernel 7.0 to 7.3 may leave a message unread until the next one comes: who hears nothing for so long says it again. */
+const REPEAT_MS = 3000;
+
 export class Visibility {
   private readonly onScreen = new Map<Element, boolean>();
   private readonly observer: IntersectionObserver;
   private told = false;
+  private timer = 0;
 
   constructor(private readonly tell: (visible: boolean) => void) {
     this.observer = new IntersectionObserver((entries) => {
@@ -27,10 +31,22 @@ export class Visibility {
     this.update();
   }
 
+  /** Something came: the kernel knows that somebody looks. */
+  heard(): void {
+    window.clearTimeout(this.timer);
+  }
+
   private readonly update = (): void => {
     const visible = document.visibilityState === 'visible' && [...this.onScreen.values()].includes(true);
     if (visible === this.told) return;
     this.told = visible;
-    this.tell(visible);
+    this.say(visible, REPEAT_MS);
   };
+
+  /** Ever more rarely, as a kernel that answers between cells only has it all to answer when its cell ends. */
+  private say(visible: boolean, waitMs: number): void {
+    window.clearTimeout(this.timer);
+    this.tell(visible);
+    if (visible) this.timer = window.setTimeout(() => this.say(true, 2 * waitMs), waitMs);
+  }
 }
