@@ -20,6 +20,9 @@ export interface CudaState {
 
 const CLOSING: Readonly<Record<string, string>> = { '(': ')', '[': ']', '{': '}' };
 const NUMBER = /^(?:0[xX][\da-fA-F']+|0[bB][01']+|(?:\d[\d']*\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)[uUlLfFzZ]*/;
+const WORD_START = /[A-Za-z_]/;
+const NUMBER_START = /[.\d]/;
+const STRING_PREFIX = /[uUL]/;
 const STRING = /^(?:u8|u|U|L)?(?:"(?:[^"\\]|\\.)*"?|'(?:[^'\\]|\\.)*'?)/;
 
 export const cudaParser: StreamParser<CudaState> = {
@@ -77,28 +80,34 @@ function commentToken(stream: StringStream, state: CudaState): string {
   return 'blockComment';
 }
 
+/** What a token is, its first character tells: no pattern is tried that cannot match, since a long notebook has many tokens. */
 function codeToken(stream: StringStream, state: CudaState): string | null {
-  if (stream.match('//')) {
-    stream.skipToEnd();
-    return 'lineComment';
+  const first = stream.peek() ?? '';
+  if (WORD_START.test(first)) {
+    if (STRING_PREFIX.test(first) && stream.match(STRING)) return 'string';
+    return wordToken((stream.match(/^\w+/) as RegExpMatchArray)[0]);
   }
-  if (stream.match('/*')) {
-    state.comment = true;
-    return commentToken(stream, state);
+  if (first === '"' || first === "'") {
+    stream.match(STRING);
+    return 'string';
   }
-  if (stream.column() === stream.indentation()) {
-    const directive = stream.match(/^#\s*(\w*)/) as RegExpMatchArray | null;
-    if (directive) {
-      state.include = directive[1] === 'include';
-      return 'meta';
+  if (NUMBER_START.test(first) && stream.match(NUMBER)) return 'number';
+  if (first === '/') {
+    if (stream.match('//')) {
+      stream.skipToEnd();
+      return 'lineComment';
+    }
+    if (stream.match('/*')) {
+      state.comment = true;
+      return commentToken(stream, state);
     }
   }
-  if (state.include && stream.match(/^<[^>\n]*>?/)) return 'string';
-  if (stream.match(STRING)) return 'string';
-  if (stream.match(NUMBER)) return 'number';
-  if (stream.match(/^(?:<<<|>>>)/)) return 'keyword';
-  const word = stream.match(/^[A-Za-z_]\w*/) as RegExpMatchArray | null;
-  if (word) return wordToken(word[0]);
+  if (first === '#' && stream.column() === stream.indentation()) {
+    state.include = (stream.match(/^#\s*(\w*)/) as RegExpMatchArray)[1] === 'include';
+    return 'meta';
+  }
+  if (state.include && first === '<' && stream.match(/^<[^>\n]*>?/)) return 'string';
+  if (stream.match('<<<') || stream.match('>>>')) return 'keyword';
   return symbolToken(stream, state);
 }
 
