@@ -118,20 +118,25 @@ function wordToken(word: string): string {
   return WORDS.has(word) ? 'variableName.standard' : 'variableName';
 }
 
+/**
+ * Braces stay plain: CodeMirror measures the characters of an editor in a short line without elements of its own, as a lone
+ * brace is, and where it has none it adds one and takes it away, which lays out the page twice for each editor in sight.
+ */
 function symbolToken(stream: StringStream, state: CudaState): string | null {
   const column = stream.column();
   const symbol = stream.next() ?? '';
   const close = CLOSING[symbol];
+  const kind = symbol === '{' || symbol === '}' ? null : 'bracket';
   if (close) {
     const ends = /^\s*(?:\/\/.*)?$/.test(stream.string.slice(stream.pos));
     const inner = symbol === '{' || ends ? -1 : column + 1;
     state.brackets = [...state.brackets, { close, outer: stream.indentation(), inner }];
-    return 'bracket';
+    return kind;
   }
   if (symbol === ')' || symbol === ']' || symbol === '}') {
     const at = state.brackets.findLastIndex((one) => one.close === symbol);
     if (at >= 0) state.brackets = state.brackets.slice(0, at);
-    return 'bracket';
+    return kind;
   }
   return /[-+*/%=<>!&|^~?:]/.test(symbol) ? 'operator' : null;
 }

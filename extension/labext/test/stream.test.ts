@@ -58,6 +58,12 @@ describe('tokens', () => {
     expect(style("char c = 'a';", "'a'")).toBe('string');
   });
 
+  it('leaves braces plain: an editor is measured by a line that is one', () => {
+    expect(style('void f() {', '(')).toBe('bracket');
+    expect(style('x[0]', ']')).toBe('bracket');
+    expect(tokens('{\n    }\n}')).toEqual([]);
+  });
+
   it('ends on any text', () => {
     let seed = 7;
     const random = (n: number): number => (seed = (seed * 48271) % 2147483647) % n;
