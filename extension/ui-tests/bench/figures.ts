@@ -15,18 +15,25 @@ export function percentile(values: readonly number[], part: number): number {
   return Number((sorted[Math.max(0, Math.ceil(part * sorted.length) - 1)] ?? 0).toFixed(2));
 }
 
-/** What pairs of measurements (milliseconds) say about their difference: its median, and what holds that with at least 95 % (sign test). */
+/** What pairs of measurements (milliseconds) say about their difference. */
 export function added(name: string, more: readonly number[], less: readonly number[]): Record<string, number> {
-  const differences = more.map((one, at) => one - (less[at] ?? NaN)).sort((x, y) => x - y);
-  const beyond = outside(differences.length);
-  const at = (index: number): number => Number((differences.at(index) ?? NaN).toFixed(2));
   return {
     [`${name}_with_p50_ms`]: percentile(more, 0.5),
     [`${name}_without_p50_ms`]: percentile(less, 0.5),
-    [`${name}_added_p50_ms`]: percentile(differences, 0.5),
-    [`${name}_added_low_ms`]: at(beyond),
-    [`${name}_added_high_ms`]: at(-1 - beyond),
+    ...median(`${name}_added`, differences(more, less)),
   };
+}
+
+export function differences(more: readonly number[], less: readonly number[]): number[] {
+  return more.map((one, at) => one - (less[at] ?? NaN));
+}
+
+/** The median of values (milliseconds), and what holds it with at least 95 % (sign test). */
+export function median(name: string, values: readonly number[]): Record<string, number> {
+  const sorted = [...values].sort((x, y) => x - y);
+  const beyond = outside(sorted.length);
+  const at = (index: number): number => Number((sorted.at(index) ?? NaN).toFixed(2));
+  return { [`${name}_p50_ms`]: percentile(sorted, 0.5), [`${name}_low_ms`]: at(beyond), [`${name}_high_ms`]: at(-1 - beyond) };
 }
 
 /** How many of the smallest, and of the largest, of n values lie outside the 95 % interval of their median. */
