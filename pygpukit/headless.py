@@ -13,10 +13,12 @@ CELL_TIMEOUT_S = 300
 ALIVE_S = 1  # how often a kernel that says nothing is asked whether it lives
 LAST_WORDS_S = 0.2  # how long an ended kernel's messages may be under way
 MAY_FAIL = "raises-exception"  # the tag of a cell that shows an error on purpose
-# As a Python program does at its end: a kernel that is told to end waits for no thread and prints nothing more.
+# As a Python program does at its end: a kernel that is told to end waits for no thread and prints nothing more. Threads
+# of a pool wait for work until they are told that the program ends.
 JOIN = """
 [thread.join() for thread in __import__("threading").enumerate()
- if not thread.daemon and thread is not __import__("threading").main_thread()];
+ if not thread.daemon and thread is not __import__("threading").main_thread()
+ and thread not in getattr(__import__("concurrent.futures.thread").futures.thread, "_threads_queues", ())];
 """
 
 

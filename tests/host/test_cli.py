@@ -101,6 +101,11 @@ def test_headless_prints_what_comes_behind_a_cells_end(tmp_path: Path, capsys: p
     assert output == ["first", "late", "half", "last words"]
 
 
+def test_headless_does_not_wait_for_a_pool_that_was_left_open(tmp_path: Path) -> None:
+    pool = "from concurrent.futures import ThreadPoolExecutor\nThreadPoolExecutor().submit(int).result()"
+    assert headless.run_notebook(notebook_of(tmp_path, pool)) == 0
+
+
 def test_headless_goes_on_behind_an_error_on_purpose(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = notebook_of(tmp_path, "1 / 0", "'next'")
     book = nbformat.read(path, as_version=4)
