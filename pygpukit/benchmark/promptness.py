@@ -1,9 +1,9 @@
 """Suite `promptness`: how soon Ctrl-C ends what waits, and a busy kernel answers; worst of so many.
 
-Each wait is one that would not end by itself: for a kernel that spins until it is let go, for the result of a task that
-runs such a kernel, and for a turn at the gate of a task whose limit holds its launches back. From the signal to the
-exception, in a fresh interpreter, so that no signal can end the benchmark itself. A notebook's cell waits for the same
-kernel: from the request to interrupt it to its end, and from a page's request to the answer.
+What waits: for a kernel of 0.5 s, for the result of a task that runs one, and for a turn at the gate of a task whose
+limit holds its launches back. From the signal to the exception, in a fresh interpreter, so that no signal can end the
+benchmark itself; a wait that ends before its signal is an error. A notebook's cell waits for the same kernel: from the
+request to interrupt it to its end, and from a page's request to the answer.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ CELL_ROW = "Ctrl-C in a cell that waits for a kernel"
 ANSWER_ROW = "answer to a page while a cell is busy"
 SCRIPT = "import sys; from pygpukit.benchmark import promptness; promptness.measure(int(sys.argv[1]))"
 SETTLE_S = 0.05  # from the wait's begin to the signal
-PATIENCE_S = 10.0  # for what is waited for to begin
-HOLD = 'extern "C" __global__ void hold(int *flag) { while (*(volatile int *)flag == 0) {} }'
+PATIENCE_S = 10.0  # for a task's end
+LONG_S = 0.5  # a kernel: far longer than from its launch to the end of a wait that is interrupted in time
 # What `waiting` yields: the wait, and whether it is under way.
 Wait = tuple[Callable[[], object], Callable[[], bool]]
 
 
 def rows(quick: bool) -> Iterator[BenchmarkResult | Unavailable]:
-    count = 3 if quick else 15
+    count = 3 if quick else 5
     samples = interpreter_json(SCRIPT, str(count), timeout_s=120)
     for what, name in ROWS.items():
         yield worst(name, samples[what])
@@ -62,7 +62,7 @@ def measure(count: int) -> None:
     """Print as JSON the milliseconds of each interrupt, by wait. In the main thread of a process of its own."""
     signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job ignores it
     waits: dict[str, Callable[[], AbstractContextManager[Wait]]] = {
-        "kernel": held_kernel(), "result": held_task(), "gate": limited_task()
+        "kernel": long_kernel(), "result": long_task(), "gate": limited_task()
     }  # fmt: skip
     found: dict[str, list[float]] = {what: [] for what in waits}
     for what, waiting in waits.items():
@@ -96,73 +96,58 @@ def interrupt_ms(wait: Callable[[], object], begun: Callable[[], bool]) -> float
     raise RuntimeError("the wait ended before it was interrupted")
 
 
-class Holder:
-    """A kernel that spins until it is let go."""
+class LongKernel:
+    """A kernel of one thread that takes about LONG_S."""
 
     def __init__(self) -> None:
         import pygpukit as gp
 
-        self.flag = gp.ones(1, "int32")
-        self.kernel: Any = gp.jit(HOLD, func="hold")[1, 1]
-        self.kernel(self.flag)  # loaded: a driver may load code only while nothing runs
-        gp.synchronize()
+        self.out, self.rounds = gp.zeros(1), 1_000_000
+        self.kernel: Any = gp.jit(SOURCE.replace("NAME", "long_kernel"), func="long_kernel")[1, 1]
+        took_s = []
+        for _ in range(5):
+            begin_s = time.perf_counter()
+            self.launch()
+            gp.synchronize()
+            took_s.append(time.perf_counter() - begin_s)
+        self.rounds = int(self.rounds * LONG_S / min(took_s))
 
-    def hold(self) -> None:
-        import pygpukit as gp
-
-        self.flag.fill(0)
-        gp.synchronize()
-        self.kernel(self.flag)
-
-    def let_go(self) -> None:
-        import numpy as np
-
-        import pygpukit as gp
-
-        from .._core import native
-
-        with gp.Stream():
-            native.copy_from_host(self.flag, np.ones(1, np.int32))
-        gp.synchronize()
+    def launch(self) -> None:
+        self.kernel(self.out, self.rounds)
 
 
-def held_kernel() -> Callable[[], AbstractContextManager[Wait]]:
+def long_kernel() -> Callable[[], AbstractContextManager[Wait]]:
     import pygpukit as gp
 
-    holder = Holder()
+    kernel = LongKernel()
 
     @contextmanager
     def waiting() -> Iterator[Wait]:
-        holder.hold()
-        try:
-            yield gp.synchronize, lambda: True
-        finally:
-            holder.let_go()
+        kernel.launch()
+        yield gp.synchronize, lambda: True
+        gp.synchronize()  # a GPU's kernels run on
 
     return waiting
 
 
-def held_task() -> Callable[[], AbstractContextManager[Wait]]:
+def long_task() -> Callable[[], AbstractContextManager[Wait]]:
     import pygpukit as gp
     from pygpukit.scheduler import Scheduler
 
-    holder = Holder()
+    kernel = LongKernel()
 
-    def work(held: threading.Event) -> None:
-        holder.hold()
-        held.set()
+    def work(begun: threading.Event) -> None:
+        kernel.launch()
+        begun.set()
         gp.synchronize()
 
     @contextmanager
     def waiting() -> Iterator[Wait]:
         with Scheduler(workers=1) as scheduler:
-            held = threading.Event()
-            task = scheduler.submit(work, held)
-            try:
-                yield task.result, held.is_set
-            finally:
-                holder.let_go()
-                task.result(PATIENCE_S)
+            begun = threading.Event()
+            task = scheduler.submit(work, begun)
+            yield task.result, begun.is_set
+            task.result(PATIENCE_S)
 
     return waiting
 
@@ -185,15 +170,11 @@ def limited_task() -> Callable[[], AbstractContextManager[Wait]]:
     @contextmanager
     def waiting() -> Iterator[Wait]:
         scheduler = Scheduler()
-        # A launch of it has its turn each 50 ms, and its line holds one: it is full nearly always.
+        # Once some were held back, a launch has its turn 50 ms after the last: the next nearly always waits for room.
         task = scheduler.submit(work, bandwidth=0.002, memory="1MB", policy="guaranteed")
 
-        def is_ahead() -> bool:
-            stats = task.stats()
-            return stats.pacing_delay_count >= 3 and stats.pacing_delay_count > stats.launches
-
         try:
-            yield scheduler.step, is_ahead
+            yield scheduler.step, lambda: task.stats().pacing_delay_count >= 3
         finally:
             scheduler.close()
 

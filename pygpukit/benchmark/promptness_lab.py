@@ -12,10 +12,10 @@ PATIENCE_S = 60.0
 SETUP = """
 %load_ext pygpukit
 import pygpukit as gp
-from pygpukit.benchmark.promptness import Holder
-holder = Holder()
+from pygpukit.benchmark.promptness import LongKernel
+kernel = LongKernel()
 """
-BUSY = "holder.hold(); gp.synchronize()"
+BUSY = "kernel.launch(); gp.synchronize()"
 COMM = {"comm_id": "promptness", "target_name": "pygpukit.control.v1", "data": {}}
 
 
@@ -31,6 +31,7 @@ class Kernel:
         self.manager.start_kernel()
         self.client = self.manager.blocking_client()
         self.client.start_channels()
+        self.ended: set[str] = set()  # requests
 
     def prepare(self) -> None:
         self.client.wait_for_ready(timeout=PATIENCE_S)
@@ -49,7 +50,10 @@ class Kernel:
         """Take messages until `until(type, content, request)` is true. queue.Empty after PATIENCE_S of silence."""
         while True:
             message = self.client.get_iopub_msg(timeout=PATIENCE_S)
-            if until(message["msg_type"], message["content"], message["parent_header"].get("msg_id")):
+            kind, content, request = message["msg_type"], message["content"], message["parent_header"].get("msg_id")
+            if kind == "status" and content["execution_state"] == "idle":
+                self.ended.add(request)
+            if until(kind, content, request):
                 return
 
     def begin(self, code: str) -> str:
@@ -58,7 +62,8 @@ class Kernel:
         return request
 
     def finish(self, request: str) -> None:
-        self.listen(lambda kind, said, of: kind == "status" and said["execution_state"] == "idle" and of == request)
+        if request not in self.ended:
+            self.listen(lambda *_: request in self.ended)
 
     def run(self, code: str) -> None:
         self.finish(self.begin(code))
@@ -85,11 +90,13 @@ class Kernel:
             cell = self.begin(BUSY)
             time.sleep(SETTLE_S)
             answers.append(self.answer_ms(number))
+            if cell in self.ended:
+                raise RuntimeError(f"the cell ended before it was interrupted: the answer took {answers[-1]:.0f} ms")
             sent_s = time.perf_counter()
             self.manager.interrupt_kernel()
             self.finish(cell)
             ends.append((time.perf_counter() - sent_s) * 1e3)
-            self.run("holder.let_go()")
+            self.run("gp.synchronize()")  # a GPU's kernel runs on
         return ends[1:], answers[1:]
 
 
