@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import concurrent.futures
 import contextvars
+import math
 import threading
+import time
 import warnings
 from collections.abc import Callable, Generator
 from typing import TYPE_CHECKING, Any, SupportsFloat, SupportsIndex
@@ -19,7 +21,24 @@ if TYPE_CHECKING:
 
 _PPM = 1_000_000
 _NS = 1_000_000_000
+_STEP_S = 0.05  # of a wait: so soon Ctrl-C is heard
 _settling = threading.Lock()  # over the moment when a task ends, against that when somebody first waits for it
+
+
+def _ends(future: concurrent.futures.Future[Any], timeout_s: float | None) -> bool:
+    """Wait for the end, whatever it is; False at the timeout.
+
+    In steps, since a lock's wait without a timeout does not hear Ctrl-C everywhere: not on the machine with the H200.
+    """
+    until_s = math.inf if timeout_s is None else time.monotonic() + timeout_s
+    while True:
+        left_s = until_s - time.monotonic()
+        try:
+            future.exception(max(0, min(left_s, _STEP_S)))
+            return True
+        except concurrent.futures.TimeoutError:
+            if left_s <= _STEP_S:
+                return False
 
 
 class TaskStats(dict[str, Any]):
@@ -176,11 +195,8 @@ class Task:
         GPUError for one whose dependency did not succeed. Ctrl-C interrupts the wait, not the task.
         """
         self._start()
-        try:
-            self._future.exception(timeout)  # only waits: the function's own TimeoutError is not mistaken for ours
-        except concurrent.futures.TimeoutError:
-            text = f"task {self.name!r} ({self.id}) is still {self.phase} after {timeout} s"
-            raise TimeoutError(text) from None
+        if not _ends(self._future, timeout):
+            raise TimeoutError(f"task {self.name!r} ({self.id}) is still {self.phase} after {timeout} s")
         return self._future.result()
 
     def __await__(self) -> Generator[Any, None, Any]:

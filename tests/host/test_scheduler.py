@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
+from concurrent.futures import Future
 
 import pytest
 from scheduler_help import PATIENCE_S, Gate
@@ -15,6 +17,29 @@ from pygpukit.core.errors import GPUError, InvalidSpecError, OutOfMemoryError, T
 from pygpukit.scheduler import MB, Scheduler, TaskPolicy, TaskState
 
 # ---- one task ----
+
+
+def test_a_wait_for_a_result_is_made_of_short_ones(scheduler, monkeypatch):
+    """A wait without a timeout does not hear Ctrl-C on every machine."""
+    waits, wait = [], Future.exception
+    monkeypatch.setattr(Future, "exception", lambda self, timeout=None: waits.append(timeout) or wait(self, timeout))
+
+    def ends_after_three():
+        end = time.monotonic() + PATIENCE_S
+        while len(waits) < 3 and time.monotonic() < end:
+            time.sleep(0.001)
+
+    for timeout in (None, PATIENCE_S):
+        waits.clear()
+        scheduler.submit(ends_after_three).result(timeout)
+        assert len(waits) >= 3 and all(step is not None and step <= 0.1 for step in waits)
+    stop = threading.Event()
+    task = scheduler.submit(stop.wait)
+    for timeout in (0, 0.01, -1):
+        with pytest.raises(TimeoutError, match=f"still .* after {timeout} s"):
+            task.result(timeout)
+    stop.set()
+    assert task.result(PATIENCE_S)
 
 
 def test_result_comes_back_and_the_ledger_is_zero(scheduler):
