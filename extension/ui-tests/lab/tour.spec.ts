@@ -64,6 +64,9 @@ for (const title of ['GPU memory', 'GPU scheduler']) {
     const view = panel(title);
     await view.scrollIntoViewIfNeeded();
     await expect(view).toHaveAttribute('data-state', 'live');
+    // It may still look so from when it was in sight before: the kernel has heard of it, and goes on, once more comes.
+    const { seq } = await figures(view);
+    await expect.poll(async () => (await figures(view)).seq).toBeGreaterThan(seq);
     await lab.notebook.keepBusy(...BUSY);
     const looks: Figures[] = [];
     for (let i = 0; i < 6; i++) {
