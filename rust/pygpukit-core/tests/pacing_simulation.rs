@@ -218,6 +218,22 @@ fn sleeping_saves_nothing_up() {
 }
 
 #[test]
+fn what_a_tenant_took_alone_is_not_held_against_it() {
+    // One that leaves the device idle at times, so that nothing of it was ever deferred when the other comes.
+    let calm = Tenant {
+        host_ns: 30 * US,
+        ..Tenant::backlogged(500_000, 20 * US)
+    };
+    let mut world = World::new(&[calm, Tenant::backlogged(500_000, 150 * US)], Settings::default(), 3);
+    world.begin_at(1, 300 * MS);
+    world.run(300 * MS);
+    assert_eq!(world.contexts[0].paced(), 0);
+    world.run(60 * MS);
+    let had = world.had_ns(310 * MS, 350 * MS);
+    assert!(had[0] >= 17 * MS && had[1] >= 17 * MS, "{had:?} of 40 ms");
+}
+
+#[test]
 fn latency_of_a_newcomer_is_bounded_by_what_is_in_flight() {
     let rare = Tenant {
         burst: 1,

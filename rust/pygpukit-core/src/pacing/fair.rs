@@ -161,6 +161,14 @@ impl FairQueue {
         flow.ready_ns = flow.ready_ns.max(earliest) + over(ns.into(), flow.limit_ppm);
     }
 
+    /// Charges work of a tenant that has the device to itself: virtual time goes on by it, so that who comes later is not served until
+    /// it has had as much.
+    #[inline]
+    pub fn charge_alone(&mut self, id: u32, ns: u64, now_ns: u64) {
+        self.now = self.now.max(self.flows[id as usize].tag);
+        self.charge(id, ns, now_ns);
+    }
+
     /// Corrects a charge by the difference between what the work took and its estimate.
     pub fn correct(&mut self, id: u32, difference_ns: i64, now_ns: u64) {
         let flow = &mut self.flows[id as usize];

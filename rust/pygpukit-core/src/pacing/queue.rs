@@ -313,7 +313,7 @@ impl Queue {
 
     /// A command of so much was issued directly, in a new batch or in the one before.
     pub fn charge_direct(&mut self, id: u32, ns: u64, is_first: bool, now_ns: u64) {
-        self.fair.charge(id, ns, now_ns);
+        self.fair.charge_alone(id, ns, now_ns);
         self.tenant(id).batches += u32::from(is_first);
     }
 

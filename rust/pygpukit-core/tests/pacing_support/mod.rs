@@ -171,6 +171,11 @@ impl World {
         self.driver.now_ns()
     }
 
+    /// The tenant submits nothing before this time.
+    pub fn begin_at(&mut self, i: usize, at_ns: u64) {
+        self.submit_ns[i] = at_ns;
+    }
+
     fn submit(&mut self, i: usize) {
         let (now, t) = (self.now(), self.tenants[i]);
         if self.settles[i] {
