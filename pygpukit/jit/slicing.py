@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import struct
 import threading
+import zlib
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import prod
 from typing import TYPE_CHECKING, Any
@@ -193,8 +194,9 @@ class Recipe:
     make: Callable[[], tuple[int, object]]
 
 
-_KEPT = 256  # kernels: their images are kept with them
-_recipes: dict[int, Recipe] = {}  # by the kernel's handle, the oldest first
+_KEPT = 4096  # kernels whose PTX is kept, some kilobytes each
+_recipes: dict[int, Recipe] = {}  # by the kernel's handle
+_with_ptx: dict[int, None] = {}  # handles, the oldest first
 _lock = threading.Lock()
 
 
@@ -204,11 +206,19 @@ def remember(function: native.Function, name: str, make: Callable[[], tuple[int,
     A gate cuts launches into whole waves. So a kernel whose blocks wait for each other is safe: they must all be on the
     device at once, in a grid of one wave, which is never cut.
     """
+    handle = function.handle
     with _lock:
-        _recipes.pop(function.handle, None)
-        _recipes[function.handle] = Recipe(name, native.current_device(), make)
-        if len(_recipes) > _KEPT:
-            del _recipes[next(iter(_recipes))]
+        _with_ptx.pop(handle, None)
+        _with_ptx[handle] = None
+        _recipes[handle] = Recipe(name, native.current_device(), make)
+        if len(_with_ptx) > _KEPT:
+            oldest = next(iter(_with_ptx))
+            del _with_ptx[oldest]
+            _recipes[oldest] = replace(_recipes[oldest], make=_forgotten)
+
+
+def _forgotten() -> tuple[int, object]:
+    raise UnsliceableError(f"its PTX is not kept any more: {_KEPT} kernels were loaded since; load it again", "NoPtx")
 
 
 def recipe(handle: int) -> Recipe | None:
@@ -238,13 +248,14 @@ def remember_image(
 ) -> None:
     """remember() for a kernel of an image. variables: those that the host can write. refuse: raises UnsliceableError
     when asked for a variant that must not be."""
-    handle = function.handle
+    handle, without = function.handle, replace(image, image=b"", ptx="")
+    ptx = zlib.compress(image.ptx.encode(), 1)
 
     def make() -> tuple[int, object]:
         refuse()
-        if image.kind == "sim":  # runs any part of a grid
+        if without.kind == "sim":  # runs any part of a grid
             return handle, None
-        variant = variant_of(image, symbol, name, variables())
+        variant = variant_of(replace(without, ptx=zlib.decompress(ptx).decode()), symbol, name, variables())
         return variant.handle, variant
 
     remember(function, name, make)

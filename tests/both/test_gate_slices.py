@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,8 @@ import pytest
 
 import pygpukit as gp
 from pygpukit._core import native
+from pygpukit.core.errors import UnsliceableError
+from pygpukit.jit import slicing
 from pygpukit.jit.kernel import JITKernel
 from pygpukit.ops import host
 from pygpukit.scheduler import Scheduler, slicer
@@ -168,3 +171,25 @@ def test_clusters_are_refused_by_name(scheduler: Scheduler) -> None:
     figures, _ = _contest(scheduler, long, (_waves(plain, 6) // 2 * 2, 1, 1), rounds)
     assert figures.get("slices", 0) == 0
     assert "__cluster_dims__" in str(slicer.report()[long.name])
+
+
+def test_a_kernel_can_be_cut_however_many_were_loaded_since(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(slicing, "_recipes", {})
+    monkeypatch.setattr(slicing, "_with_ptx", {})
+    gp.jit(SHORT.replace("NAME", "early"), func="early")[1, 32](gp.zeros(32))
+    (handle,) = slicing._recipes
+
+    def load(number: int) -> None:
+        function: Any = SimpleNamespace(handle=-number)
+        slicing.remember(function, f"other_{number}", lambda: (0, None))
+
+    for number in range(1, 1001):
+        load(number)
+    found = slicing.recipe(handle)
+    assert found is not None and found.make()[0] != 0
+    monkeypatch.setattr(slicing, "_KEPT", 1000)
+    load(1001)
+    gone = slicing.recipe(handle)
+    assert gone is not None and gone.name == found.name
+    with pytest.raises(UnsliceableError, match="its PTX is not kept any more: 1000 kernels were loaded since"):
+        gone.make()
