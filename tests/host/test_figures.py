@@ -26,7 +26,7 @@ from pygpukit.benchmark.figures.cli import PAGE, main
 from pygpukit.benchmark.figures.picture import distribution, label, thinned
 from pygpukit.benchmark.result import Unavailable
 from pygpukit.benchmark.scheduler_contest import Run, Tick, priorities_of
-from pygpukit.benchmark.scheduler_load import make_tenant
+from pygpukit.benchmark.scheduler_load import Tenant, make_tenant
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 COMMITTED = {DOCS / "results" / "h200" / "benchmark.json": DOCS / "images",
@@ -225,7 +225,8 @@ def test_a_contest_without_progress_has_no_ratio(monkeypatch: pytest.MonkeyPatch
 
     monkeypatch.setattr(scheduler, "contest", lambda *_: run(1))
     monkeypatch.setattr(scheduler, "bare", lambda *_: run(0))
-    tenants = [make_tenant(name, 100.0) for name in "ab"]
+    monkeypatch.setattr(Tenant, "alone_us", lambda _: 100.0)
+    tenants = [Tenant(name, lambda _: None, 100.0) for name in "ab"]
     rows = list(scheduler.share_rows("75/25", tenants, 0.8, 0.1))
     known = {row.name: row.value for row in rows if isinstance(row, BenchmarkResult)}
     assert known["throughput kept"] == pytest.approx(2) and known["throughput, plain streams"] == 0
