@@ -13,12 +13,14 @@ CELL_TIMEOUT_S = 300
 ALIVE_S = 1  # how often a kernel that says nothing is asked whether it lives
 LAST_WORDS_S = 0.2  # how long an ended kernel's messages may be under way
 MAY_FAIL = "raises-exception"  # the tag of a cell that shows an error on purpose
-# As a Python program does at its end: a kernel that is told to end waits for no thread and prints nothing more. Threads
-# of a pool wait for work until they are told that the program ends.
+SKIPPED = "skip-execution"  # the tag of a cell that is not run
+# As a Python program does at its end: a kernel that is told to end waits for no thread and prints nothing more. Pools
+# that were left open end once they are told that the program does.
 JOIN = """
+[end() for end in [getattr(__import__("sys").modules.get(f"concurrent.futures.{kind}"), "_python_exit", None)
+                   for kind in ("process", "thread")] if end];
 [thread.join() for thread in __import__("threading").enumerate()
- if not thread.daemon and thread is not __import__("threading").main_thread()
- and thread not in getattr(__import__("concurrent.futures.thread").futures.thread, "_threads_queues", ())];
+ if not thread.daemon and thread is not __import__("threading").main_thread()];
 """
 
 
@@ -105,11 +107,12 @@ def run_notebook(path: Path) -> int:
     notebook = Notebook(path.parent, book.metadata.get("kernelspec", {}).get("name", "python3"))
     try:
         for cell in book.cells:
-            if cell.cell_type != "code":
+            tags = cell.metadata.get("tags", [])
+            if cell.cell_type != "code" or SKIPPED in tags:
                 continue
             count += 1
             notebook.print(f"--- cell {count}: {first_line(cell.source)}")
-            notebook.execute(cell.source, MAY_FAIL in cell.metadata.get("tags", []))
+            notebook.execute(cell.source, MAY_FAIL in tags)
         notebook.join_threads()
     except CellFailed as error:
         print(error, file=sys.stderr)

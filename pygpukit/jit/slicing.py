@@ -195,6 +195,7 @@ class Recipe:
 
 
 _KEPT = 4096  # kernels whose PTX is kept, some kilobytes each
+_NAMED = 65536  # kernels that are known by name
 _recipes: dict[int, Recipe] = {}  # by the kernel's handle
 _with_ptx: dict[int, None] = {}  # handles, the oldest first
 _lock = threading.Lock()
@@ -209,12 +210,15 @@ def remember(function: native.Function, name: str, make: Callable[[], tuple[int,
     handle = function.handle
     with _lock:
         _with_ptx.pop(handle, None)
+        _recipes.pop(handle, None)
         _with_ptx[handle] = None
         _recipes[handle] = Recipe(name, native.current_device(), make)
         if len(_with_ptx) > _KEPT:
             oldest = next(iter(_with_ptx))
             del _with_ptx[oldest]
             _recipes[oldest] = replace(_recipes[oldest], make=_forgotten)
+        if len(_recipes) > _NAMED:
+            del _recipes[next(iter(_recipes))]
 
 
 def _forgotten() -> tuple[int, object]:

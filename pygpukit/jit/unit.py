@@ -139,7 +139,7 @@ class Unit:
     @property
     def variable_names(self) -> Callable[[], list[str]]:
         """variable_symbols() without the unit."""
-        return partial(_variable_symbols, self.source, self.options, self._defines, self.image)
+        return partial(_variable_symbols, self.source, self.options, self._defines, self.image.symbols)
 
     def variable_place(self, variable: Variable) -> tuple[int, int]:
         """(address, bytes) in the module. Raises as module(), and GPUError when the compiler left the variable out."""
@@ -178,7 +178,7 @@ def _instantiated(found: Sequence[KernelSignature], expressions: Sequence[str]) 
 
 
 def _variable_symbols(
-    source: str, options: Sequence[str], defines: Mapping[str, object] | None, image: Image
+    source: str, options: Sequence[str], defines: Mapping[str, object] | None, symbols: Mapping[str, str]
 ) -> list[str]:
     found = scan_variables(source, parse_options(options, defines).defines)
-    return [image.symbol(one.expression) for one in found if not one.constant]
+    return [symbols.get(one.expression, one.expression) for one in found if not one.constant]

@@ -15,6 +15,7 @@ import pygpukit as gp
 from pygpukit._core import native
 from pygpukit.core.errors import UnsliceableError
 from pygpukit.jit import slicing
+from pygpukit.jit.image import Image
 from pygpukit.jit.kernel import JITKernel
 from pygpukit.ops import host
 from pygpukit.scheduler import Scheduler, slicer
@@ -187,6 +188,9 @@ def test_a_kernel_can_be_cut_however_many_were_loaded_since(monkeypatch: pytest.
         load(number)
     found = slicing.recipe(handle)
     assert found is not None and found.make()[0] != 0
+    held = [cell.cell_contents for cell in found.make.__closure__ or ()]
+    held += [given for one in held for given in getattr(one, "args", ())]
+    assert not any(isinstance(one, Image) and (one.image or one.ptx) for one in held), "what is kept is small"
     monkeypatch.setattr(slicing, "_KEPT", 1000)
     load(1001)
     gone = slicing.recipe(handle)

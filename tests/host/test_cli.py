@@ -101,9 +101,21 @@ def test_headless_prints_what_comes_behind_a_cells_end(tmp_path: Path, capsys: p
     assert output == ["first", "late", "half", "last words"]
 
 
-def test_headless_does_not_wait_for_a_pool_that_was_left_open(tmp_path: Path) -> None:
-    pool = "from concurrent.futures import ThreadPoolExecutor\nThreadPoolExecutor().submit(int).result()"
-    assert headless.run_notebook(notebook_of(tmp_path, pool)) == 0
+@pytest.mark.parametrize("kind", ["Thread", "Process"])
+def test_headless_ends_a_pool_that_was_left_open(kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pool = f"from concurrent.futures import {kind}PoolExecutor\npool = {kind}PoolExecutor(1)\npool.submit(int).result()"
+    ends = "pool.submit(__import__('time').sleep, 0.5).add_done_callback(lambda _: print('done')) or None"
+    assert headless.run_notebook(notebook_of(tmp_path, pool, ends)) == 0
+    assert "\ndone\n" in capsys.readouterr().out
+
+
+def test_headless_leaves_out_a_cell_that_is_marked_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = notebook_of(tmp_path, "1 / 0", "'next'")
+    book = nbformat.read(path, as_version=4)
+    book.cells[1].metadata["tags"] = ["skip-execution"]
+    nbformat.write(book, path)
+    assert headless.run_notebook(path) == 0
+    assert "--- cell 1: 'next'" in capsys.readouterr().out
 
 
 def test_headless_goes_on_behind_an_error_on_purpose(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -10,14 +10,15 @@ test('a port that is taken is chosen again', async () => {
     other.listen(0, '127.0.0.1', () => resolve((other.address() as { port: number }).port));
   });
   const chosen: number[] = [];
+  let server: LabServer | undefined;
   try {
-    const server = await LabServer.start('JupyterLab Light', '/', 'jupyterlab', {}, async () => {
+    server = await LabServer.start('JupyterLab Light', '/', 'jupyterlab', {}, async () => {
       chosen.push(chosen.length ? await freePort() : taken);
       return chosen.at(-1) ?? 0;
     });
     expect(server.notebookUrl('00_tour.ipynb')).toContain(`127.0.0.1:${chosen.at(-1)}/`);
-    await server.stop();
   } finally {
+    await server?.stop();
     other.close();
   }
   expect(chosen[0]).toBe(taken);

@@ -2,6 +2,7 @@
 
 /** ipykernel 7.0 to 7.3 may leave a message unread until the next one comes: who hears nothing for so long says it again. */
 const REPEAT_MS = 3000;
+const LONGEST_MS = 3_600_000;
 
 export class Visibility {
   private readonly onScreen = new Map<Element, boolean>();
@@ -47,6 +48,6 @@ export class Visibility {
   private say(visible: boolean, waitMs: number): void {
     window.clearTimeout(this.timer);
     this.tell(visible);
-    if (visible) this.timer = window.setTimeout(() => this.say(true, 2 * waitMs), waitMs);
+    if (visible) this.timer = window.setTimeout(() => this.say(true, Math.min(2 * waitMs, LONGEST_MS)), waitMs);
   }
 }

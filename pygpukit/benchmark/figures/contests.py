@@ -35,7 +35,7 @@ COLORS = {"the scheduler": BLUE, "plain streams": ORANGE, "priorities only": GRE
 
 def run_of(report: BenchmarkReport, name: str, case: str) -> Run:
     """The contest that a row's series hold. Raises MissingDataError."""
-    rows = (row for row in rows_of(report, "scheduler", "kernel alone") if row.params["shares"] == case)
+    rows = (row for row in rows_of(report, "scheduler", "kernel alone") if row.params.get("shares", case) == case)
     alone = {row.params["tenant"]: row.value or 0.0 for row in rows}
     return Run.from_series(series_of(row_of(report, "scheduler", name, shares=case)), alone)
 

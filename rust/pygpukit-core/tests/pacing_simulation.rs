@@ -3,7 +3,7 @@
 mod pacing_support;
 
 use pacing_support::{Tenant, World};
-use pygpukit_core::pacing::Settings;
+use pygpukit_core::pacing::{FairQueue, Settings, WHOLE_PPM};
 
 const MS: u64 = 1_000_000;
 const US: u64 = 1_000;
@@ -231,6 +231,25 @@ fn what_a_tenant_took_alone_is_not_held_against_it() {
     world.run(60 * MS);
     let had = world.had_ns(310 * MS, 350 * MS);
     assert!(had[0] >= 17 * MS && had[1] >= 17 * MS, "{had:?} of 40 ms");
+}
+
+#[test]
+fn who_works_alone_after_another_did_makes_up_for_nothing() {
+    let mut queue = FairQueue::new(200 * US);
+    (0..2).for_each(|id| queue.add(id, 500_000, WHOLE_PPM));
+    for (id, commands) in [(0, 50), (1, 800), (0, 50)] {
+        (0..commands).for_each(|_| queue.charge_alone(id, MS, 0));
+    }
+    queue.enqueue(0, 0, true);
+    queue.enqueue(1, 0, false);
+    let mut turns = [0u32; 2];
+    for _ in 0..100 {
+        let id = queue.pick().unwrap();
+        turns[id as usize] += 1;
+        queue.charge(id, 100 * US, 0);
+        queue.enqueue(id, 0, true);
+    }
+    assert!(turns[0].abs_diff(turns[1]) <= 12, "{turns:?}");
 }
 
 #[test]

@@ -59,6 +59,24 @@ fn two_writers_of_one_slot_and_a_reader() {
 }
 
 #[test]
+fn a_slow_writer_while_a_later_record_of_another_slot_is_given_up() {
+    explore(2, || {
+        let ring = Arc::new(Ring::new(2));
+        let slow = {
+            let ring = ring.clone();
+            thread::spawn(move || ring.push(1, &event(1)))
+        };
+        for _ in 0..2 {
+            ring.push(2, &event(2));
+        }
+        let next = check(&ring, 1);
+        let next = check(&ring, next);
+        slow.join().unwrap();
+        assert_eq!(check(&ring, next), 4);
+    });
+}
+
+#[test]
 fn a_writer_that_is_overtaken_by_laps() {
     explore(2, || {
         let ring = Arc::new(Ring::new(1));

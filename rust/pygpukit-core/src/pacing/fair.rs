@@ -161,11 +161,13 @@ impl FairQueue {
         flow.ready_ns = flow.ready_ns.max(earliest) + over(ns.into(), flow.limit_ppm);
     }
 
-    /// Charges work of a tenant that has the device to itself: virtual time goes on by it, so that who comes later is not served until
-    /// it has had as much.
+    /// Charges work of a tenant that has the device to itself, as if it had been queued and picked: its tag is raised to the present,
+    /// and virtual time goes on. Else whoever comes later would be served alone until it had had as much.
     #[inline]
     pub fn charge_alone(&mut self, id: u32, ns: u64, now_ns: u64) {
-        self.now = self.now.max(self.flows[id as usize].tag);
+        let flow = &mut self.flows[id as usize];
+        flow.tag = flow.tag.max(self.now - over(self.lag_ns.into(), flow.weight_ppm));
+        self.now = self.now.max(flow.tag);
         self.charge(id, ns, now_ns);
     }
 
