@@ -58,10 +58,10 @@ fn two_writers_of_one_slot_and_a_reader() {
     });
 }
 
-#[test]
-fn a_slow_writer_while_a_later_record_of_another_slot_is_given_up() {
-    explore(2, || {
-        let ring = Arc::new(Ring::new(2));
+/// A writer of record 1, and two more records from another thread meanwhile.
+fn with_a_slow_writer(capacity: usize, look: impl Fn(&Ring, thread::JoinHandle<u64>) + Sync + Send + 'static) {
+    explore(2, move || {
+        let ring = Arc::new(Ring::new(capacity));
         let slow = {
             let ring = ring.clone();
             thread::spawn(move || ring.push(1, &event(1)))
@@ -69,27 +69,26 @@ fn a_slow_writer_while_a_later_record_of_another_slot_is_given_up() {
         for _ in 0..2 {
             ring.push(2, &event(2));
         }
-        let next = check(&ring, 1);
-        let next = check(&ring, next);
+        look(&ring, slow);
+    });
+}
+
+#[test]
+fn a_slow_writer_while_a_later_record_of_another_slot_is_given_up() {
+    with_a_slow_writer(2, |ring, slow| {
+        let next = check(ring, 1);
+        let next = check(ring, next);
         slow.join().unwrap();
-        assert_eq!(check(&ring, next), 4);
+        assert_eq!(check(ring, next), 4);
     });
 }
 
 #[test]
 fn a_writer_that_is_overtaken_by_laps() {
-    explore(2, || {
-        let ring = Arc::new(Ring::new(1));
-        let slow = {
-            let ring = ring.clone();
-            thread::spawn(move || ring.push(1, &event(1)))
-        };
-        for _ in 0..2 {
-            ring.push(2, &event(2));
-        }
-        let next = check(&ring, 1);
+    with_a_slow_writer(1, |ring, slow| {
+        let next = check(ring, 1);
         slow.join().unwrap();
-        assert_eq!(check(&ring, next), 4);
+        assert_eq!(check(ring, next), 4);
         ring.push(2, &event(2));
         assert_eq!(ring.read(4, 9).0.len(), 1, "the slot is in use again");
     });
