@@ -6,6 +6,7 @@ pub mod counters;
 pub mod driver;
 pub mod hash;
 pub mod intern;
+pub mod lock;
 pub mod pacing;
 pub mod partition;
 pub mod pinned;

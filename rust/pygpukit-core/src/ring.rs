@@ -1,8 +1,9 @@
 //! The event ring: fixed-size records, lock-free writers that never wait, readers that are told what they missed.
 //!
-//! Each slot's first word is a stamp: a sequence number, and whether its record is still being written. A writer claims a slot that
-//! nobody writes, stores the payload and completes it. One that finds a writer there who was overtaken by a whole lap gives its own
-//! record up and says so, so that readers do not wait for it. So no payload ever has two writers, and no reader takes a mixed one.
+//! Each slot's first word is a stamp: a sequence number, and whether its record is still being written. A writer claims the next slot
+//! that nobody writes, and with it the number, stores the payload and completes it: one atomic exchange a record. Where it finds a
+//! writer who was overtaken by a whole lap, it gives that number up, says so, and takes the next, so that readers do not wait for it.
+//! So no number is given out twice, no payload ever has two writers, and no reader takes a mixed one.
 
 #[cfg(loom)]
 use loom::sync::atomic::{fence, AtomicU64, Ordering};
@@ -106,8 +107,31 @@ const BUSY: u64 = 1;
 #[repr(align(64))]
 struct Slot([AtomicU64; 8]);
 
+/// How far the numbers have gone.
 #[repr(align(64))]
-struct Head(AtomicU64);
+struct Head {
+    /// The latest number that was claimed, or, for a moment, one before it: writers look on from there.
+    claimed: AtomicU64,
+    /// The latest number that was given up.
+    given_up: AtomicU64,
+}
+
+impl Head {
+    /// Every number up to here has been claimed or given up.
+    #[inline]
+    fn passed(&self) -> u64 {
+        let claimed = self.claimed.load(Ordering::Acquire); // with it comes what its writer knows to be given up
+        claimed.max(self.given_up.load(Ordering::Relaxed))
+    }
+
+    /// A later writer may come between the two steps: then others find what it claimed when they look on from here.
+    #[inline]
+    fn advance(&self, seq: u64) {
+        if self.claimed.load(Ordering::Relaxed) < seq {
+            self.claimed.store(seq, Ordering::Release);
+        }
+    }
+}
 
 /// Slots between the one that is written and the one that is brought into the cache for a later writer: the ring is larger than the
 /// caches nearby, and a claim cannot begin before its slot is there.
@@ -128,11 +152,11 @@ fn fetch(slot: &[AtomicU64; 8]) {
 /// What became of a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Claim {
-    /// The caller is the slot's only writer.
+    /// The number is the caller's, who is the slot's only writer.
     Taken,
-    /// A slower writer is still there.
+    /// A writer of an earlier lap is still there.
     Occupied,
-    /// A later writer came first.
+    /// Another writer has the number, or had it.
     Late,
 }
 
@@ -163,8 +187,6 @@ fn complete(slot: &[AtomicU64; 8], seq: u64) {
 /// A ring of records. Memory: 64 bytes a record.
 pub struct Ring {
     head: Head,
-    /// The latest record that was given up.
-    given_up: AtomicU64,
     slots: Box<[Slot]>,
 }
 
@@ -175,8 +197,10 @@ impl Ring {
             .map(|_| Slot(Default::default()))
             .collect();
         Ring {
-            head: Head(AtomicU64::new(0)),
-            given_up: AtomicU64::new(0),
+            head: Head {
+                claimed: AtomicU64::new(0),
+                given_up: AtomicU64::new(0),
+            },
             slots,
         }
     }
@@ -193,48 +217,70 @@ impl Ring {
 
     /// The sequence number that the next record will get.
     pub fn head(&self) -> u64 {
-        self.head.0.load(Ordering::Acquire) + 1
+        let mut next = self.head.passed() + 1;
+        while self.slot(next)[0].load(Ordering::Relaxed) >> 1 >= next {
+            next += 1; // its writer has yet to say so
+        }
+        next
     }
 
+    #[inline]
     fn slot(&self, seq: u64) -> &[AtomicU64; 8] {
         &self.slots[(seq - 1) as usize & (self.slots.len() - 1)].0
     }
 
-    /// Writes a record and returns its sequence number. Never waits.
+    /// Writes a record and returns its sequence number. Never waits: where every slot has a slow writer, the record is given up.
     #[inline]
     pub fn push(&self, t_ns: u64, event: &Event) -> u64 {
-        let seq = self.head.0.fetch_add(1, Ordering::AcqRel) + 1;
+        let mut seq = self.head.passed() + 1;
         fetch(self.slot(seq + FETCH_AHEAD));
-        let slot = self.slot(seq);
-        match claim(slot, seq) {
-            Claim::Taken => {
-                for (word, value) in slot[1..].iter().zip(payload(t_ns, event)) {
-                    word.store(value, Ordering::Relaxed);
-                }
-                complete(slot, seq);
+        let mut claimed = claim(self.slot(seq), seq);
+        if claimed != Claim::Taken {
+            (seq, claimed) = self.claim_later(seq, claimed);
+        }
+        self.head.advance(seq);
+        if claimed == Claim::Taken {
+            let slot = self.slot(seq);
+            for (word, value) in slot[1..].iter().zip(payload(t_ns, event)) {
+                word.store(value, Ordering::Relaxed);
             }
-            Claim::Occupied => {
-                self.given_up.fetch_max(seq, Ordering::Relaxed);
-            }
-            Claim::Late => {} // the stamp says so
+            complete(slot, seq);
         }
         seq
     }
 
+    /// The first number after `seq`, which was not to be had, that is: Taken, or the last one given up.
+    #[cold]
+    fn claim_later(&self, mut seq: u64, mut claimed: Claim) -> (u64, Claim) {
+        let mut occupied = 0;
+        while claimed != Claim::Taken {
+            if claimed == Claim::Occupied {
+                self.head.given_up.fetch_max(seq, Ordering::Relaxed);
+                occupied += 1;
+                if occupied == self.slots.len() {
+                    break;
+                }
+            }
+            seq = seq.max(self.head.passed()) + 1;
+            claimed = claim(self.slot(seq), seq);
+        }
+        (seq, claimed)
+    }
+
     /// Hands `take` the records from sequence `since` on, at most `max`, in order, and returns (next, lost): the sequence to ask for
-    /// next and how many records of `since..next` were overwritten or given up. Stops before a record that is still being written, but
+    /// next and how many numbers of `since..next` were overwritten or given up. Stops before a record that is still being written, but
     /// not if a later one was given up: then it counts as lost, too.
     pub fn read_with(&self, since: u64, max: usize, mut take: impl FnMut(&Record)) -> (u64, u64) {
-        let head = self.head.0.load(Ordering::Acquire);
         let since = since.max(1);
-        let mut seq = since.max((head + 1).saturating_sub(self.slots.len() as u64));
+        let head = self.head();
+        let mut seq = since.max(head.saturating_sub(self.slots.len() as u64));
         let mut lost = seq - since;
         let mut taken = 0;
-        while seq <= head && taken < max {
+        while seq < head && taken < max {
             let slot = self.slot(seq);
             let stamp = slot[0].load(Ordering::Acquire);
             let unwritten = stamp >> 1 < seq || stamp == seq << 1 | BUSY;
-            if unwritten && self.given_up.load(Ordering::Relaxed) < seq {
+            if unwritten && self.head.given_up.load(Ordering::Relaxed) < seq {
                 break;
             }
             if stamp == seq << 1 {
@@ -266,41 +312,59 @@ impl Ring {
 mod tests {
     use super::*;
 
+    /// A claim without its record.
+    fn stall(ring: &Ring) -> u64 {
+        let seq = ring.head();
+        assert_eq!(claim(ring.slot(seq), seq), Claim::Taken);
+        seq
+    }
+
+    fn numbers(ring: &Ring, since: u64) -> Vec<u64> {
+        ring.read(since, 9).0.iter().map(|r| r.seq).collect()
+    }
+
     #[test]
-    fn a_stalled_writer_keeps_its_slot_and_loses_its_record() {
+    fn a_stalled_writer_keeps_its_slot_and_the_others_pass() {
         let ring = Ring::new(2);
-        let event = Event {
-            kind: 7,
-            ..Event::default()
-        };
-        let stalled = ring.head.0.fetch_add(1, Ordering::Relaxed) + 1;
-        assert_eq!(claim(ring.slot(stalled), stalled), Claim::Taken);
-        ring.push(0, &event);
+        let event = Event::default();
+        let stalled = stall(&ring);
+        assert_eq!(ring.head(), 2, "a number is gone before its writer says so");
+        assert_eq!(ring.push(0, &event), 2);
         assert_eq!(
             ring.read(1, 9),
             (vec![], 1, 0),
             "readers stop at a record that is being written"
         );
-        for _ in 0..2 {
-            ring.push(0, &event); // the second one's slot is free, the first one's (3) is not
-        }
+        assert_eq!(ring.push(0, &event), 4, "3 would be in the stalled one's slot");
         let (records, next, lost) = ring.read(1, 9);
         assert_eq!((records[0].seq, records.len(), next, lost), (4, 1, 5, 3));
-        assert_eq!(ring.push(0, &event), 5, "overtaken again");
+        assert_eq!(ring.push(0, &event), 6);
         complete(ring.slot(stalled), stalled);
-        assert_eq!(ring.read(5, 9), (vec![], 6, 1), "neither record is in the slot");
+        assert_eq!((numbers(&ring, 5), ring.head()), (vec![6], 7));
         ring.push(0, &event);
         ring.push(0, &event);
-        let seqs: Vec<u64> = ring.read(6, 9).0.iter().map(|r| r.seq).collect();
-        assert_eq!(seqs, [6, 7], "the slot is in use again");
+        assert_eq!(numbers(&ring, 7), [7, 8], "the slot is in use again");
     }
 
     #[test]
-    fn a_writer_that_comes_after_a_later_one_does_nothing() {
+    fn a_record_is_given_up_when_every_slot_has_a_stalled_writer() {
+        let ring = Ring::new(2);
+        let stalled = [stall(&ring), stall(&ring)];
+        assert_eq!(ring.push(0, &Event::default()), 4);
+        assert_eq!(ring.read(1, 9), (vec![], 5, 4), "nobody waits for them");
+        stalled.into_iter().for_each(|seq| complete(ring.slot(seq), seq));
+        assert_eq!(ring.push(0, &Event::default()), 5);
+        assert_eq!(numbers(&ring, 5), [5]);
+    }
+
+    #[test]
+    fn a_writer_that_looks_late_takes_a_number_that_is_free() {
         let ring = Ring::new(1);
-        let late = ring.head.0.fetch_add(1, Ordering::Relaxed) + 1;
-        let seq = ring.push(5, &Event::default());
-        assert_eq!(claim(ring.slot(late), late), Claim::Late);
-        assert_eq!(ring.read(1, 9).0[0].seq, seq);
+        assert_eq!([(); 3].map(|()| ring.push(5, &Event::default())), [1, 2, 3]);
+        ring.head.claimed.store(1, Ordering::Relaxed); // as a writer that rested within `advance` leaves it
+        assert_eq!(claim(ring.slot(2), 2), Claim::Late);
+        assert_eq!(ring.head(), 4);
+        assert_eq!(ring.push(5, &Event::default()), 4);
+        assert_eq!((numbers(&ring, 1), ring.head.passed()), (vec![4], 4));
     }
 }

@@ -1,12 +1,11 @@
 //! The slow path: memory from the index, then new segments, then what pressure sets free.
 
-use std::sync::MutexGuard;
-
 use super::classes::{SHARED_LIMIT, SHARED_SEGMENT};
 use super::slab::Status;
 use super::state::State;
 use super::{class_of, Allocation, Class, Owner, Pool, PoolResult};
 use crate::driver::{DriverError, OUT_OF_MEMORY};
+use crate::lock::Guard;
 use crate::ring::kind;
 
 /// Out of memory is pressure, which has remedies; anything else is an error.
@@ -83,7 +82,7 @@ impl Pool {
     }
 
     /// Makes a chunk that is in no list a block of `stream`, ordered after the streams that used the memory before.
-    fn hand_out(&self, mut st: MutexGuard<State>, slot: u32, stream: u32, owner: Owner) -> PoolResult<Allocation> {
+    fn hand_out(&self, mut st: Guard<'_, State>, slot: u32, stream: u32, owner: Owner) -> PoolResult<Allocation> {
         let before = std::mem::take(&mut st.slab[slot].streams);
         let after: Vec<u32> = before
             .iter()

@@ -32,6 +32,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::clock::{Clock, MonotonicClock};
 use crate::driver::Driver;
+use crate::lock::{Guard, Lock};
 use crate::ring::{kind, Event, Ring};
 
 pub use account::AccountUse;
@@ -126,7 +127,7 @@ pub struct Pool {
     eviction: bool,
     staging_bytes: u64,
     spare_bytes: u64,
-    state: Mutex<State>,
+    state: Lock<State>,
     slow: Mutex<Slow>,
     events: Mutex<Vec<u64>>,
 }
@@ -150,7 +151,7 @@ impl Pool {
             eviction: config.eviction,
             staging_bytes: config.staging_bytes.next_multiple_of(granularity),
             spare_bytes: config.spare_bytes,
-            state: Mutex::new(State::new(config.limit_bytes)),
+            state: Lock::new(State::new(config.limit_bytes)),
             slow: Mutex::new(Slow {
                 host: HostCache::new(config.host_cache_bytes),
                 leaving: None,
@@ -160,8 +161,8 @@ impl Pool {
     }
 
     #[inline]
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> Guard<'_, State> {
+        self.state.lock()
     }
 
     fn lock_events(&self) -> MutexGuard<'_, Vec<u64>> {

@@ -1,0 +1,34 @@
+//! The lock under every order in which loads and stores of its threads can take effect, as loom explores them.
+//! Run with `RUSTFLAGS="--cfg loom" cargo test --release -p pygpukit-core --test lock_loom`.
+#![cfg(loom)]
+
+use loom::cell::UnsafeCell;
+use loom::sync::Arc;
+use loom::thread;
+use pygpukit_core::lock::Lock;
+
+/// Adds one, in two steps that nobody may come between. loom's cell fails where two threads are at it, or one does not see the other.
+fn count(lock: &Lock<UnsafeCell<u32>>) {
+    let held = lock.lock();
+    // SAFETY: the lock is held, which is what loom looks at.
+    let before = held.with(|value| unsafe { *value });
+    // SAFETY: as above.
+    held.with_mut(|value| unsafe { *value = before + 1 });
+}
+
+#[test]
+fn one_thread_at_a_time_and_it_sees_the_last_one() {
+    let mut model = loom::model::Builder::new();
+    model.preemption_bound = Some(2);
+    model.check(|| {
+        let lock = Arc::new(Lock::new(UnsafeCell::new(0)));
+        let other = {
+            let lock = lock.clone();
+            thread::spawn(move || count(&lock))
+        };
+        count(&lock);
+        other.join().unwrap();
+        // SAFETY: as above.
+        assert_eq!(lock.lock().with(|value| unsafe { *value }), 2);
+    });
+}
