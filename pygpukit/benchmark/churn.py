@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 
 CATEGORY = "churn"
 RATE = 100  # tenants a second
-WARM_UP = 50  # tenants before those that count
+WARM_UP = 2  # times as many tenants before those that count, at ten times their rate
+REMEMBERED = 4096  # tasks that a scheduler keeps the records of once they have ended
 FAILS = 10  # of so many tasks one raises
 PATIENCE_S = 20.0  # after the last has joined
 SAMPLES = 20  # of what grows
@@ -45,6 +46,10 @@ UNITS = {
     "device memory in use": "KiB",
     "interned names": "count",
 }
+
+
+def _nothing() -> None:
+    pass
 
 
 class Planned(Exception):
@@ -223,15 +228,17 @@ def ledger(scheduler: Scheduler) -> int:
 
 
 def season_rows(count: int, rate: float) -> Iterator[BenchmarkResult]:
-    """So many tenants at so many a second, after some that warm up."""
+    """So many tenants at so many a second, after some that warm up, when the scheduler's memory of ended tasks is full."""
     import pygpukit as gp
 
     from ..scheduler import Scheduler
 
     kernel = gp.jit(SOURCE, func="greet")
     with Scheduler() as scheduler:
-        Season(scheduler, kernel, 1, WARM_UP, rate).run()
-        course = Season(scheduler, kernel, WARM_UP + 1, count, rate).run()
+        for _ in range(REMEMBERED):
+            scheduler.submit(_nothing).result()
+        Season(scheduler, kernel, 1, WARM_UP * count, 10 * rate).run()
+        course = Season(scheduler, kernel, WARM_UP * count + 1, count, rate).run()
         left = ledger(scheduler)
 
     def figure(name: str, value: float, unit: str = "count", **more: Any) -> BenchmarkResult:
