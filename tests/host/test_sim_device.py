@@ -436,12 +436,13 @@ def test_the_process_ends_with_work_under_way() -> None:
     start("""
 t = Table()
 address, _ = t.memory(GRANULE)
-buffer = ctypes.create_string_buffer(1 << 20)
+part = GRANULE // 4
+buffer = ctypes.create_string_buffer(part)
 ctypes.pythonapi.Py_IncRef(ctypes.py_object(buffer))  # never freed: copies read it until the very end
-for _ in range(4):
+for i in range(4):
     stream = t.get("stream_create", 0)
     for _ in range(3):
-        t.ok("copy_h2d", address, buffer, 1 << 20, stream)
+        t.ok("copy_h2d", address + i * part, buffer, part, stream)
 """, PYGPUKIT_SIM="copy_gbps=0.00001")  # fmt: skip
 
 
