@@ -1,6 +1,6 @@
-//! A lock for what is only ever held for as long as a few words take to change, like the books of the pool. A thread that finds it
-//! taken looks again, then lets others run, and is never put to sleep by the kernel until somebody wakes it. What that buys is the
-//! unlocking: a plain store, where a lock that may have to wake somebody needs an atomic exchange, a tenth of a pool hit.
+//! A lock for what is nearly always held for as long as a few words take to change, like the books of the pool, and never while anything
+//! is waited for. A thread that finds it taken looks again, lets others run, and in the end naps and looks: nobody wakes it. What that
+//! buys is the unlocking: a plain store, where a lock that may have to wake somebody needs an atomic exchange, a tenth of a pool hit.
 
 use std::cell::UnsafeCell;
 use std::ops::{Deref, DerefMut};

@@ -1,4 +1,4 @@
-//! The event ring under many writers: no gap, no torn record, honest losses.
+//! The event ring under many writers: every number read or lost, no torn record.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
