@@ -284,7 +284,7 @@ fn the_same_seed_gives_the_same_log() {
 }
 
 #[test]
-fn doubled_weights_and_idle_tenants_change_nothing() {
+fn doubled_weights_change_nothing() {
     let tenants = four();
     let mut halves = tenants;
     halves.iter_mut().for_each(|t| t.share_ppm /= 2);
@@ -294,6 +294,41 @@ fn doubled_weights_and_idle_tenants_change_nothing() {
         world.log
     };
     assert_eq!(log(&tenants), log(&halves));
+}
+
+/// What must not matter to shares: another order of the tenants, one more that sleeps, kernels cut into shorter ones.
+#[test]
+fn order_idle_tenants_and_shorter_kernels_change_no_share() {
+    let percent = |tenants: &[Tenant]| -> Vec<f64> {
+        let mut world = World::new(tenants, Settings::default(), 2);
+        world.run(1_100 * MS);
+        let had = world.had_ns(100 * MS, 1_100 * MS);
+        had.iter().map(|ns| *ns as f64 / (10 * MS) as f64).collect()
+    };
+    let plain = percent(&four());
+    let same = |changed: &[f64], what: &str| {
+        let apart = plain.iter().zip(changed).map(|(a, b)| (a - b).abs());
+        assert!(apart.fold(0.0, f64::max) <= 0.5, "{what}: {plain:?} became {changed:?}");
+    };
+    let mut turned = four();
+    turned.reverse();
+    let mut back = percent(&turned);
+    back.reverse();
+    same(&back, "another order");
+    // It had its turn at the start, so that the gate knows it, and wants nothing since.
+    let sleeper = Tenant {
+        burst: 1,
+        pause_ns: 10_000 * MS,
+        ..Tenant::backlogged(400_000, 50 * US)
+    };
+    let mut more = four().to_vec();
+    more.push(sleeper);
+    let with_sleeper = percent(&more);
+    same(&with_sleeper, "one that sleeps");
+    assert_eq!((with_sleeper.len(), with_sleeper[4]), (5, 0.0));
+    let mut shorter = four();
+    shorter[2].kernel_ns /= 4;
+    same(&percent(&shorter), "shorter kernels of one");
 }
 
 #[test]

@@ -40,6 +40,8 @@ struct Watch {
     ended: u64,
     /// FNV-1a over the log's bytes.
     digest: u64,
+    /// The bytes themselves, where they are kept.
+    log: Option<Vec<u8>>,
     transitions: u64,
     taken: HashMap<(Phase, Phase), u64>,
 }
@@ -65,6 +67,9 @@ impl Watch {
         ];
         for byte in words.into_iter().flat_map(u64::to_le_bytes) {
             self.digest = (self.digest ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01B3);
+            if let Some(log) = &mut self.log {
+                log.push(byte);
+            }
         }
     }
 }
@@ -119,9 +124,12 @@ struct Inside {
     fails: Option<Reason>,
 }
 
-/// Runs `tasks` tasks and returns what was watched.
-fn simulate(seed: u64, tasks: u64) -> Watch {
-    let watch = Arc::new(Mutex::new(Watch::default()));
+/// Runs `tasks` tasks and returns what was watched, with the log if `keep`.
+fn simulate(seed: u64, tasks: u64, keep: bool) -> Watch {
+    let watch = Arc::new(Mutex::new(Watch {
+        log: keep.then(Vec::new),
+        ..Watch::default()
+    }));
     let sink = watch.clone();
     let config = Config {
         max_queue: 200,
@@ -241,7 +249,7 @@ fn simulate(seed: u64, tasks: u64) -> Watch {
 
 #[test]
 fn a_hundred_thousand_tasks_end_once_each() {
-    let watch = simulate(7, 100_000);
+    let watch = simulate(7, 100_000, false);
     let never = [
         (Phase::Running, Phase::Suspended),
         (Phase::Suspended, Phase::Running),
@@ -259,18 +267,20 @@ fn a_hundred_thousand_tasks_end_once_each() {
 
 #[test]
 fn the_same_seed_gives_the_same_log() {
-    let runs = [3, 3, 4].map(|seed| {
-        let watch = simulate(seed, 10_000);
-        (watch.digest, watch.transitions)
+    let runs = [3, 3, 4].map(|seed| simulate(seed, 10_000, true));
+    let [first, again, other] = runs.map(|watch| {
+        let log = watch.log.unwrap();
+        assert_eq!(log.len() as u64, 24 * watch.transitions);
+        log
     });
-    assert_eq!(runs[0], runs[1]);
-    assert_ne!(runs[0], runs[2]);
+    assert!(first == again, "byte for byte");
+    assert!(first != other);
 }
 
 #[test]
 #[ignore = "runs for minutes"]
 fn ten_million_tasks_end_once_each() {
-    let watch = simulate(11, 10_000_000);
+    let watch = simulate(11, 10_000_000, false);
     println!(
         "{} transitions, digest {:016x}, {:?}",
         watch.transitions, watch.digest, watch.taken
