@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import secrets
 from collections.abc import Callable
@@ -13,6 +14,7 @@ from corpus.cases import CASES
 from corpus.slices import REFUSED
 
 import pygpukit as gp
+from pygpukit import _core
 from pygpukit.core.errors import KernelArgumentError, UnsliceableError
 
 SEED = int(os.environ.get("PYGPUKIT_CORPUS_SEED") or secrets.randbits(32))
@@ -42,14 +44,23 @@ def test_slices_give_the_bits_of_the_whole(case: Case, backend_name: str) -> Non
             kernel.sliced(1).launcher(case.grid, case.block, cooperative=case.cooperative)
         assert refused.value.reason == REFUSED[case.name]
         return
-    arguments = case.arguments(SEED)
+    total, arguments = math.prod(case.grid) if isinstance(case.grid, tuple) else case.grid, case.arguments(SEED)
     whole = run(case, kernel.launcher(case.grid, case.block, shared_bytes=case.shared_bytes), arguments)
     assert not case.difference(whole, case.expected(arguments)), f"PYGPUKIT_CORPUS_SEED={SEED}"
     for blocks in SIZES:
         launcher = kernel.sliced(blocks).launcher(case.grid, case.block, shared_bytes=case.shared_bytes)
+        before = _core.counters()["launches"]
         part = run(case, launcher, arguments)
+        if blocks is not None:
+            assert _core.counters()["launches"] - before >= -(-total // blocks), f"{blocks} blocks"
         for name, value in whole.items():
             assert part[name].tobytes() == value.tobytes(), f"{name}, {blocks} blocks, PYGPUKIT_CORPUS_SEED={SEED}"
+
+
+def test_fifty_kernels_run_in_more_than_one_slice() -> None:
+    """At least fifty of sixty: those that slice on a device, and have more than one block to cut between."""
+    cut = [case for case in CASES if case.name not in REFUSED and case.grid not in (1, (1,), (1, 1), (1, 1, 1))]
+    assert len(cut) >= 50 and len(cut) * 60 >= len(CASES) * 50
 
 
 PLACE = """
