@@ -331,7 +331,7 @@ class Scheduler:
 
     def _disown(self) -> None:
         """In a forked child, which has neither the threads nor, for certain, the locks."""
-        remedy = 'make a Scheduler here, or start processes by multiprocessing.get_context("spawn")'
+        remedy = 'start processes by multiprocessing.get_context("spawn"), and make a Scheduler there'
         self.core = cast(_core.SchedulerCore, Inherited("this scheduler and its tasks", remedy))
         self._desk.disown(self.core)
 

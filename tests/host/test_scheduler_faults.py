@@ -16,6 +16,7 @@ import weakref
 from pathlib import Path
 
 import pytest
+from interrupts import interrupt
 from scheduler_help import PATIENCE_S, collected, wait_until
 
 import pygpukit as gp
@@ -252,6 +253,62 @@ def test_a_loop_that_is_closed_under_a_wait_harms_nobody(scheduler):
     assert scheduler.submit(lambda: "next").result(PATIENCE_S) == "next"
 
 
+def test_a_task_outlives_the_loop_that_waits_for_it(scheduler):
+    """The loop is closed with the wait in it: the task ends as any other, and whoever asks next is told."""
+    entered, go = threading.Event(), threading.Event()
+
+    def work():
+        entered.set()
+        assert go.wait(PATIENCE_S)
+        return "late"
+
+    task = scheduler.submit(work)
+
+    async def wait():
+        return await task
+
+    loop = asyncio.new_event_loop()
+    waiting = loop.create_task(wait())
+    loop.run_until_complete(asyncio.sleep(0.001))
+    assert entered.wait(PATIENCE_S) and not waiting.done()
+    waiting._log_destroy_pending = False  # asyncio would say so: what is wanted here
+    loop.close()
+    go.set()
+    assert task.result(PATIENCE_S) == "late"
+    assert scheduler.submit(lambda: "next").result(PATIENCE_S) == "next"
+    wait_until(lambda: drained(scheduler))
+
+
+def test_a_loop_in_a_thread_submits_and_waits(scheduler):
+    async def main():
+        return await asyncio.gather(*(scheduler.submit(lambda i=i: i + 1) for i in range(8)))
+
+    found = []
+    thread = threading.Thread(target=lambda: found.append(asyncio.run(main())))
+    thread.start()
+    thread.join(PATIENCE_S)
+    assert found == [list(range(1, 9))]
+
+
+def test_ctrl_c_in_an_await_cancels_its_task_alone(scheduler):
+    entered, go = threading.Event(), threading.Event()
+
+    def work():
+        entered.set()
+        assert go.wait(PATIENCE_S)
+
+    task, other = scheduler.submit(work), scheduler.submit(lambda: go.wait(PATIENCE_S) and "other")
+
+    async def main():
+        await task
+
+    interrupt(lambda: asyncio.run(main()), entered.is_set)
+    assert task.phase == "Cancelled" and not other.done()
+    go.set()
+    assert other.result(PATIENCE_S) == "other"
+    wait_until(lambda: drained(scheduler))
+
+
 def test_awaits_dropped_at_any_moment_leak_nothing(scheduler):
     """Waits that time out while their task runs, waits or has just ended."""
     rng, kept = random.Random(3), []
@@ -307,6 +364,45 @@ assert scheduler.submit(lambda: 9).result(30) == 9
 @pytest.mark.parametrize("end", ["os._exit(0)", "sys.exit(0)", "del scheduler, task, waiting; sys.exit(0)"])
 def test_a_forked_child_is_told_whose_scheduler_it_is(end):
     assert "Traceback" not in run(FORK.replace("{end}", end))
+
+
+def test_processes_of_multiprocessing_are_told_what_to_do(tmp_path):
+    """A forked one can use neither what it inherits nor the device; one that was spawned, as the error says, can."""
+    script = tmp_path / "processes.py"
+    script.write_text("""
+import multiprocessing
+from pygpukit.scheduler import Scheduler
+
+def told(out, call):
+    try:
+        out.put(call())
+    except RuntimeError as error:
+        out.put(str(error))
+
+def inherited(out, scheduler):
+    told(out, lambda: scheduler.submit(int).id)
+
+def own(out):
+    with Scheduler(total_memory=1 << 20) as scheduler:
+        told(out, lambda: scheduler.submit(lambda: 21 * 2).result(60))
+
+if __name__ == "__main__":
+    scheduler = Scheduler(total_memory=1 << 20)
+    assert scheduler.submit(lambda: 7).result(60) == 7
+    for way, target, *more in (("fork", inherited, scheduler), ("fork", own), ("spawn", own)):
+        context = multiprocessing.get_context(way)
+        out = context.Queue()
+        child = context.Process(target=target, args=(out, *more))
+        child.start()
+        found = out.get(timeout=60)
+        child.join(60)
+        assert child.exitcode == 0, (way, child.exitcode)
+        assert found == 42 if way == "spawn" else "forked" in found and "spawn" in found, (way, found)
+    assert scheduler.submit(lambda: 9).result(60) == 9
+""")
+    environment = {**os.environ, "PYTHONPATH": str(Path(gp.__file__).parent.parent)}
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=110, env=environment)
+    assert done.returncode == 0 and "Traceback" not in done.stderr, done.stderr
 
 
 CONTEXTS = """

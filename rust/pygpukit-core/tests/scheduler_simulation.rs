@@ -278,7 +278,7 @@ fn the_same_seed_gives_the_same_log() {
 }
 
 #[test]
-#[ignore = "runs for minutes"]
+#[ignore = "a minute in release, many without"]
 fn ten_million_tasks_end_once_each() {
     let watch = simulate(11, 10_000_000, false);
     println!(
