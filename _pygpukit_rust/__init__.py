@@ -44,6 +44,7 @@ from _pygpukit_rust.scheduler import (
     Scheduler,
     SchedulerStats,
     TaskMeta,
+    TaskStats,
 )
 from _pygpukit_rust.transfer import (
     AsyncTransferEngine,
@@ -105,6 +106,7 @@ __all__ = [
     "SliceScheduler",
     "SliceStats",
     "TaskMeta",
+    "TaskStats",
     "TransferOp",
     "TransferStats",
     "device",
