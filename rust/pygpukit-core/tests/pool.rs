@@ -402,6 +402,39 @@ fn a_full_device_is_pressure_too() {
     r.alloc(20 * MIB, 0);
 }
 
+/// A checkerboard: half of the memory is free, and no two neighbours are.
+#[test]
+fn fragments_that_fit_nothing_are_told_and_eviction_joins_them() {
+    for eviction in [false, true] {
+        let r = rig(8 * MIB, eviction);
+        let blocks: Vec<_> = (0..16).map(|_| r.alloc(512 * KIB, 0)).collect();
+        for (block, value) in blocks.iter().zip(1u8..) {
+            r.sim.launch(0, block.address, block.bytes, Some(value), 100);
+        }
+        r.sim.advance_ns(10_000);
+        blocks.iter().step_by(2).for_each(|block| r.free(block));
+        let before = r.pool.stats();
+        assert_eq!((before.used, before.segment_count), (4 * MIB, 4));
+        let large = r.pool.alloc(3 * MIB, 0, NOBODY);
+        if eviction {
+            assert_eq!(large.expect("there is room once blocks have moved").bytes, 3 * MIB);
+            assert!(r.pool.stats().eviction_count > 0);
+        } else {
+            assert!(matches!(large, Err(PoolError::OutOfMemory(_))), "{large:?}");
+            let after = r.pool.stats();
+            assert_eq!((after.used, after.reserved), (before.used, before.reserved));
+            for _ in 0..8 {
+                r.alloc(512 * KIB, 0); // the pool is usable, and every hole is found
+            }
+        }
+        for (block, value) in blocks.iter().zip(1u8..).skip(1).step_by(2) {
+            let mut bytes = vec![0; 512 << 10];
+            r.pool.read_block(block.block, 0, &mut bytes).expect("in range");
+            assert!(bytes.iter().all(|byte| *byte == value), "a neighbour of what was freed");
+        }
+    }
+}
+
 #[test]
 fn failed_device_calls_leave_nothing_behind() {
     for call in [Call::AddressReserve, Call::PhysicalCreate, Call::Map] {
