@@ -149,6 +149,30 @@ def test_rust_pool_names_blocks_by_number() -> None:
         pool.free(block)
 
 
+def test_rust_pool_does_the_rest_of_what_is_documented() -> None:
+    pool = rust.MemoryPool(quota=MIB, enable_eviction=True)
+    block = pool.allocate(4096)
+    address = pool.get_block(block).device_ptr
+    for resident in (True, False):
+        pool.set_host_data(block, b"0123" if resident else b"45")
+        assert pool.is_block_on_gpu(block) is resident
+        assert pool.read(block, 4) == (b"0123" if resident else b"4523")
+        pool.evict(block)
+    pool.restore(block)
+    pool.touch(block)
+    found = pool.get_block(block)
+    assert (found.on_gpu, found.on_host, found.device_ptr) == (True, False, address)
+    assert pool.read(block, 4) == b"4523"
+    counts = pool.stats()
+    assert (counts.active_blocks, counts.eviction_count, counts.quota) == (1, 1, pool.quota)
+    for call in (lambda: pool.set_device_ptr(block, 1), lambda: pool.clear_host_data(block)):
+        with pytest.warns(DeprecationWarning):
+            call()
+    assert pool.get_block(block).device_ptr == address and pool.read(block, 4) == b"4523"
+    pool.clear()
+    assert (pool.used, pool.cached, pool.get_block(block)) == (0, 0, None)
+
+
 # ---- the pool of arrays ----
 
 
