@@ -7,7 +7,8 @@ A sink is any object with
 - optionally `device: int` (default 0).
 
 Sinks are held weakly. The thread runs only while some sink is visible, so a widget calls wake() (or add_sink(self)
-again) when it becomes visible. Sinks at the same place share one frame, so they show the same sequence numbers.
+again) when it becomes visible. The sinks of a device share one frame a tick, so they show the same sequence numbers. It
+starts where the one that knows least goes on: who came later has seen its first records, and skips them.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ def history() -> bytes:
 def _remember(frame: bytes) -> None:
     (time_ns,) = _TIME.unpack_from(frame)
     if _history and time_ns <= _SAMPLE.unpack(_history[-1])[0]:
-        return  # another sink's frame of this tick
+        return  # another device's frame of this tick
     _history.append(_SAMPLE.pack(time_ns, *_USED.unpack_from(frame), sum(_LAUNCHES.unpack_from(frame))))
 
 
@@ -115,12 +116,12 @@ class Sampler:
             self._stop.wait(due - now)
 
     def _tick(self, sinks: list[Sink]) -> None:
-        """One frame for every set of sinks that stand at the same place."""
-        groups: dict[tuple[int, int, int], list[Sink]] = {}
+        """One frame for all sinks of a device."""
+        by_device: dict[int, list[Sink]] = {}
         for sink in sinks:
-            place = (getattr(sink, "device", 0), sink.since, sink.since_name)
-            groups.setdefault(place, []).append(sink)
-        for (device, since, since_name), members in groups.items():
+            by_device.setdefault(getattr(sink, "device", 0), []).append(sink)
+        for device, members in by_device.items():
+            since, since_name = min(sink.since for sink in members), min(sink.since_name for sink in members)
             frame, since, since_name = _core.telemetry_frame(device, since, since_name, FRAME_RECORDS)
             _remember(frame)
             for sink in members:

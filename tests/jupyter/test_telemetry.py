@@ -72,22 +72,36 @@ def test_frames_join_without_gap_or_repetition(sampler: telemetry.Sampler) -> No
     assert sink.since == joined[-1] + 1
 
 
-def test_one_thread_serves_all_and_they_see_the_same(sampler: telemetry.Sampler) -> None:
+def test_one_thread_serves_all_and_they_see_the_same_whenever_they_came(sampler: telemetry.Sampler) -> None:
     before = threads()
-    sinks = [Sink(visible=False) for _ in range(3)]
-    for sink in sinks:
-        sink.since = sinks[0].since
-        sampler.add(sink)
-        sampler.add(sink)
-    for sink in sinks[1:]:  # before the thread runs: who comes a tick later stands at another place
-        sink.visible = True
-    sampler.wake()
-    sinks[0].visible = True
-    wait_for(lambda: all(len(sink.frames) >= 3 for sink in sinks))
+    sinks: list[Sink] = []
+    for _ in range(3):
+        sinks.append(Sink())
+        sampler.add(sinks[-1])
+        sampler.add(sinks[-1])
+        count = len(sinks[0].frames)
+        wait_for(lambda count=count: len(sinks[0].frames) >= count + 3)  # type: ignore[misc]
     assert len(threads() - before) == 1
     sampler.stop()
-    last = {sequences(sink.frames[-1])[-1] for sink in sinks[1:]}
-    assert len(last) == 1
+    assert len({id(sink.frames[-1]) for sink in sinks}) == 1, "one frame, not three of one moment"
+    assert len({sink.since for sink in sinks}) == 1
+
+
+def test_who_comes_later_misses_nothing_and_sees_twice_only_what_its_first_frame_brings(
+    sampler: telemetry.Sampler,
+) -> None:
+    early = Sink()
+    sampler.add(early)
+    wait_for(lambda: len(early.frames) >= 2)
+    late = Sink()
+    start = late.since
+    sampler.add(late)
+    wait_for(lambda: len(late.frames) >= 3)
+    sampler.stop()
+    first, *others = [sequences(frame) for frame in late.frames]
+    joined = [seq for frame in others for seq in frame]
+    assert first[0] <= start <= first[-1]
+    assert joined == list(range(first[-1] + 1, joined[-1] + 1))
 
 
 def test_nothing_runs_while_nobody_looks(sampler: telemetry.Sampler) -> None:
