@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import struct
 from typing import Any
 
@@ -17,6 +18,7 @@ from pygpukit.dashboard.feed import Feed
 
 MIB = 1 << 20
 RECORD = struct.Struct("<QQHHIIIQQQII")
+GAUGES = struct.Struct("<16Q")  # behind a frame's header of 64 bytes (docs/seams.md)
 
 
 @pytest.fixture(autouse=True)
@@ -71,6 +73,50 @@ def test_kernels_are_timed(shell: Any) -> None:
     figures = run(shell, "for _ in range(5): spin[1, 1](out, 2_000_000)\ngp.synchronize()")
     assert (figures.launches, figures.untimed, figures.running) == (5, 0, False)
     assert 10_000_000 <= figures.gpu_ns <= figures.wall_ns
+
+
+WITHIN = 0.01
+TIMED = """begin, end = gp.Event(), gp.Event()
+begin.record()
+spin[1, 1](out, 30_000_000)
+end.record()
+gp.synchronize()"""
+
+
+def test_the_sum_of_times_agrees_with_events_within_one_percent(shell: Any) -> None:
+    """Events that the cells record around their work. A thread of the simulation may rest between an event and the
+    work, so that one go in ten has to agree."""
+    run(shell, "import pygpukit as gp\nout = gp.zeros(1)")
+    run(shell, SPIN)
+    seen = []
+    for _ in range(10):
+        ledger_ns = events_ns = 0.0
+        for _ in range(3):
+            ledger_ns += run(shell, TIMED).gpu_ns
+            events_ns += shell.user_ns["begin"].elapsed_ms(shell.user_ns["end"]) * 1e6
+        seen.append((ledger_ns, events_ns))
+        if ledger_ns == pytest.approx(events_ns, rel=WITHIN):
+            return
+    raise AssertionError(seen)
+
+
+def test_the_sum_of_kept_bytes_agrees_with_the_device_within_one_percent(shell: Any) -> None:
+    """With what the device says is free, which the pool does not count."""
+
+    def free_bytes() -> int:
+        return int(GAUGES.unpack_from(frame(), 64)[12])
+
+    run(shell, "import pygpukit as gp\nkept = []")
+    gc.collect()
+    _core.pool_trim(0)
+    before = free_bytes()
+    sizes = [48 * MIB, 100 * MIB, 20 * MIB]
+    kept = [run(shell, f"kept.append(gp.empty({size}, dtype='uint8'))").kept for size in sizes]
+    assert sum(kept) == pytest.approx(before - free_bytes(), rel=WITHIN)
+    del shell.user_ns["kept"]
+    gc.collect()
+    _core.pool_trim(0)
+    assert free_bytes() == pytest.approx(before, abs=WITHIN * sum(sizes))
 
 
 HOLD = "%%cuda\n__global__ void hold(volatile int* go) { while (go[0] == 0) { } }"
