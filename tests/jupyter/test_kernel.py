@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -37,6 +38,59 @@ def test_control_requests_are_answered_while_a_cell_is_busy(page: Page, tmp_path
     (tmp_path / "go").touch()
     page.finish(number)
     assert page.outputs(number) == []
+
+
+SETTING = """
+from pygpukit._core import native
+from pygpukit.jupyter import telemetry
+from pygpukit.scheduler import Scheduler
+class Onlooker:
+    visible, since, since_name, frames = True, 0, 0, 0
+    def send_frame(self, frame): self.frames += 1
+onlooker, go, one = Onlooker(), gp.zeros(1, "int32"), gp.ones(1, "int32")
+def release(path, frames):
+    while not os.path.exists(path) or onlooker.frames < frames: time.sleep(0.01)
+    with gp.Stream(): native.copy(go, one)
+scheduler = Scheduler(workers=1)
+unwanted, wanted = scheduler.submit(int, name="unwanted"), scheduler.submit(int, name="wanted")
+telemetry.add_sink(onlooker)
+"""
+HOLD = "%%cuda\n__global__ void hold(volatile int* go) { while (go[0] == 0) { } }"
+ONE_CALL = """
+threading.Thread(target=release, args=({path!r}, onlooker.frames + 5)).start()
+hold[1, 1](go)
+gp.synchronize()
+"""
+
+
+@pytest.mark.skipif(int(ipykernel.__version__.split(".")[0]) < 7, reason="subshells came with ipykernel 7")
+def test_controls_act_and_frames_come_while_the_main_thread_is_in_one_native_call(page: Page, tmp_path: Path) -> None:
+    page.open_control()
+    for code in ("import os" + SETTING, HOLD):
+        page.run(code)
+    number = page.begin(ONE_CALL.format(path=str(tmp_path / "go")))
+
+    def ask(action: str, **args: object) -> dict[str, Any]:
+        answer = page.request(action, args)
+        assert answer["ok"], answer
+        return dict(answer["result"])
+
+    tasks = {task["name"]: task["id"] for task in ask("snapshot")["tasks"]}
+    assert ask("pause")["paused"] == 1
+    assert ask("cancel", task=tasks["unwanted"]) == {"cancelled": True}
+    ask("quota", limit="1GiB")
+    ask("share", task=tasks["wanted"], share="30 %")
+    ask("priority", task=tasks["wanted"], priority=5)
+    after = ask("snapshot")
+    by_name = {task["name"]: task for task in after["tasks"]}
+    assert after["pool"]["quota"] == 1 << 30
+    assert by_name["unwanted"]["phase"] == "Cancelled"
+    assert (by_name["wanted"]["share_ppm"], by_name["wanted"]["priority"]) == (300_000, 5)
+    assert page.busy(number)
+    (tmp_path / "go").touch()
+    page.finish(number)  # which it does once five frames more have come
+    assert page.outputs(number) == []
+    page.run("telemetry.remove_sink(onlooker); scheduler.close()")
 
 
 def test_a_cell_publishes_the_same_bundle_every_time(page: Page) -> None:
