@@ -8,6 +8,7 @@ import threading
 import time
 import warnings
 import weakref
+from collections import deque
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -102,6 +103,19 @@ def test_who_comes_later_misses_nothing_and_sees_twice_only_what_its_first_frame
     joined = [seq for frame in others for seq in frame]
     assert first[0] <= start <= first[-1]
     assert joined == list(range(first[-1] + 1, joined[-1] + 1))
+
+
+def test_the_past_is_ten_minutes_of_samples_each_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(telemetry, "_history", deque(maxlen=telemetry._history.maxlen))
+    period_ns, count = round(1e9 / telemetry.DEFAULT_HZ), round(600 * telemetry.DEFAULT_HZ)
+    frame, _, _ = _core.telemetry_frame(0, _core.ring_head(), 0)
+    for tick in range(1, count + 51):
+        for _ in range(2):  # as for the sinks of two devices
+            telemetry._remember(frame[:48] + struct.pack("<Q", tick * period_ns) + frame[56:])
+    rows = list(struct.iter_unpack("<4d", telemetry.history()))
+    assert [time_ns / period_ns for time_ns, *_ in rows] == list(range(51, count + 51))
+    used, reserved, launches, host_launches = struct.unpack_from("<64xQQ48xQQ", frame)
+    assert {row[1:] for row in rows} == {(used, reserved, launches + host_launches)}
 
 
 def test_nothing_runs_while_nobody_looks(sampler: telemetry.Sampler) -> None:
