@@ -140,6 +140,29 @@ test('Gantt: running, queued, throttled and paused look different, and running b
   expect(seen.running).not.toEqual(seen.queued);
 });
 
+test('Gantt: a running task has the colour of its class, which the legend names, light and dark', async ({ page }) => {
+  const classes = ['Guaranteed', 'Burstable', 'BestEffort'];
+  for (const colorScheme of ['light', 'dark'] as const) {
+    await page.emulateMedia({ colorScheme });
+    await mount(page, 'scheduler');
+    const records = classes.map((_, n) => ({ kind: 32, t: 1e9, a: n + 1, name: 1, b: 4 }));
+    await sendFrame(page, encodeFrame(1, 3e9, { records, names: [[1, 'train']] }));
+    const rows = classes.map((policy, n) => ({ number: n + 1, id: `id${n}`, name: 'train', phase: 'Running', policy, submittedNs: 1e9, startedNs: 1e9, finishedNs: 0 }));
+    await sendMessage(page, { type: 'tasks', tNs: 3e9, rows });
+    await expect(page.locator('.gk-lane-states li')).toHaveText([/^Running/, /^Running/, /^Running/]);
+    const seen = (): Promise<{ bars: string[]; legend: string[] }> =>
+      page.locator('.gk-gantt canvas').evaluate((node) => {
+        const canvas = node as HTMLCanvasElement;
+        const bar = (row: number): string => [...canvas.getContext('2d')!.getImageData(canvas.width >> 1, 26 * row + 13, 1, 1).data.slice(0, 3)].join(', ');
+        const chip = (name: string): string => getComputedStyle(document.querySelector(`.gk-qos-${name}`) as HTMLElement).backgroundColor;
+        return { bars: [0, 1, 2].map((row) => `rgb(${bar(row)})`), legend: ['guaranteed', 'burstable', 'best-effort'].map(chip) };
+      });
+    await expect.poll(async () => new Set((await seen()).bars).size).toBe(classes.length);
+    const { bars, legend } = await seen();
+    expect(bars).toEqual(legend);
+  }
+});
+
 test('Gantt: where tasks are denser than pixels a lane is full, and one that failed among them is seen', async ({ page }) => {
   await mount(page, 'scheduler');
   const tasks = 4000;
@@ -356,9 +379,22 @@ test('memory: by owner, tenant, array, cell and line; fragmentation; evictions a
   }
   await page.locator('.gk-map canvas').hover({ position: { x: 10, y: 8 } });
   await expect(page.locator('.gk-tip')).toContainText('beta');
+  await page.getByLabel('Arrange blocks by').selectOption('address');
+  await page.mouse.move(0, 0);
+  await page.locator('.gk-map canvas').hover({ position: { x: 10, y: 8 } });
+  await expect(page.locator('.gk-tip')).toHaveText(/alpha\s*2 MiB at 0x7f0000000000\s*tenant tenant one\s*In \[4\], line 3/);
   await page.getByText('Evictions and restores').click();
   const events = page.locator('details', { hasText: 'Evictions and restores' }).locator('tbody tr');
   await expect(events).toContainText([/restored\s*2 MiB\s*alpha/, /evicted\s*2 MiB\s*alpha/]);
+});
+
+test('memory: peaks of the cells are a table, the newest first', async ({ page }) => {
+  await mount(page, 'memory');
+  await sendFrame(page, encodeFrame(1, 1e9, BLOCKS));
+  await sendMessage(page, { type: 'cells', rows: [{ ...FIGURES, count: 3, peak: 2 * MiB, kept: 0, leaked: 0 }, FIGURES] });
+  await page.getByText('Peaks by cell').click();
+  const rows = page.locator('details', { hasText: 'Peaks by cell' }).locator('tbody tr');
+  await expect(rows).toHaveText([/In \[4\]\s*3 MiB\s*1 MiB\s*1 MiB/, /In \[3\]\s*2 MiB\s*0 B\s*0 B/]);
 });
 
 /** A notebook's markup around the view, as far as the views look at it. */
@@ -404,6 +440,14 @@ test('cells: a badge on each cell, the table, and what is not timed', async ({ p
   await page.evaluate(() => window.unmount());
   await expect(badges).toHaveCount(0);
 });
+
+for (const name of ['device', 'cells'] as const satisfies ModuleName[]) {
+  test(`${name}: a sentence until something comes`, async ({ page }) => {
+    await mount(page, name);
+    await expect(panel(page)).toHaveAttribute('data-state', 'waiting');
+    await expect(page.locator('.gk-message')).toContainText('Waiting for the kernel. If this stays, run the cell');
+  });
+}
 
 test('device: each field has a value or its reason', async ({ page }) => {
   await mount(page, 'device');
