@@ -23,6 +23,7 @@ from pygpukit.lab import DASHBOARDS
 TARGET = "pygpukit.control.v1"
 VERSION = 1
 TELEMETRY_VERSION = 1
+MAX_ERROR_CHARACTERS = 1000
 SESSION = uuid.uuid4().hex
 _COMM_ID = re.compile(r"[\w-]{1,64}", re.ASCII)
 
@@ -72,9 +73,15 @@ def answer(request: Any) -> dict[str, Any]:
     try:
         return {"id": number, "ok": True, "result": _perform(request)}
     except RequestError as error:
-        return {"id": number, "ok": False, "error": str(error)}
+        return {"id": number, "ok": False, "error": _cut(str(error))}
     except Exception as error:
-        return {"id": number, "ok": False, "error": f"{type(error).__name__}: {error}"}
+        return {"id": number, "ok": False, "error": _cut(f"{type(error).__name__}: {error}")}
+
+
+def _cut(text: str) -> str:
+    """An error repeats what was asked, of whatever length; what to do stands at its end."""
+    half = MAX_ERROR_CHARACTERS // 2
+    return text if len(text) <= MAX_ERROR_CHARACTERS else f"{text[:half]} ... {text[-half:]}"
 
 
 def _perform(request: dict[str, Any]) -> Any:

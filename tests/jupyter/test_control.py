@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from random import Random
 from typing import Any
 
 import pytest
@@ -162,3 +163,33 @@ def test_a_fault_inside_is_an_answer_too(comm: Comm, monkeypatch: pytest.MonkeyP
     gp.zeros(1)
     monkeypatch.setattr(control._core, "pool_stats", broken)
     assert comm.ask({"id": 13, "action": "snapshot"}) == {"id": 13, "ok": False, "error": "RuntimeError: out of luck"}
+
+
+def test_fuzzed_requests_never_raise_and_have_one_answer_each(comm: Comm) -> None:
+    random, unlimited = Random(5), _core.pool_stats(0).quota
+    values: list[Any] = [
+        None,
+        True,
+        -1,
+        2**70,
+        float("nan"),
+        float("inf"),
+        "",
+        "x" * 100_000,
+        "<b>",
+        [],
+        {},
+        {"a": [1]},
+    ]
+    actions = ["status", "cancel", "quota", "share", "priority", "pause_task", "resume_task", "follow", "leave", "view"]
+    keys = ["task", "limit", "share", "priority", "partition", "comm", "view", "unknown"]
+    for number in range(5000):
+        args = {key: random.choice(values) for key in random.sample(keys, random.randrange(4))}
+        request = {"id": number, "action": random.choice([*actions, *values]), "args": args}
+        request |= {key: random.choice(values) for key in random.sample(["id", "args", "unknown"], random.randrange(2))}
+        answer = comm.ask(request)
+        assert len(comm.sent) == number + 1
+        assert not answer["ok"] or request["action"] == "status", request
+        assert len(answer.get("error", "")) < 1.1 * control.MAX_ERROR_CHARACTERS
+    assert _core.pool_stats(0).quota == unlimited
+    assert comm.ask({"id": 1, "action": "hello"})["ok"]
