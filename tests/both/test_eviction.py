@@ -6,12 +6,15 @@ import gc
 import os
 import random
 import secrets
+import threading
 
 import numpy as np
 import pytest
 
 import pygpukit as gp
 from pygpukit import _core
+from pygpukit.memory import set_limit, stats
+from pygpukit.scheduler import Scheduler
 
 SEED = int(os.environ.get("PYGPUKIT_EVICTION_SEED") or secrets.randbits(32))
 CYCLES = 10_000
@@ -100,3 +103,37 @@ def test_large_blocks_through_the_staging_buffer(kernel: gp.JITKernel, backend_n
     _core.pool_trim(0)
     after = _core.pool_stats(0)
     assert (after.reserved, after.segment_count) == (before.reserved, before.segment_count)
+
+
+@pytest.mark.parametrize("guaranteed", [True, False])
+def test_pressure_leaves_what_a_task_was_guaranteed(backend_name: str, guaranteed: bool) -> None:
+    """Its array is the oldest, and goes first where nothing was promised."""
+    elements = 1 << 20
+    asks = {"memory": 5 << 20, "bandwidth": 0.1, "policy": "guaranteed"} if guaranteed else {}
+    holds, let_go = threading.Event(), threading.Event()
+
+    def resident(array: gp.GPUArray) -> bool:
+        return next(bool(row[7]) for row in _core.pool_blocks(array.device) if row[0] == array.block)
+
+    def hold() -> tuple[bool, bool]:
+        mine = gp.ones(elements)
+        gp.synchronize()
+        holds.set()
+        assert let_go.wait(60)
+        stayed = resident(mine)
+        return stayed, bool((mine.to_numpy() == 1).all())
+
+    gc.collect()
+    set_limit(stats()["used"] + (12 << 20))
+    try:
+        with Scheduler() as scheduler:
+            task = scheduler.submit(hold, **asks)
+            assert holds.wait(60), task
+            others = [gp.zeros(elements) for _ in range(4)]
+            gone = [resident(array) for array in others].count(False)
+            let_go.set()
+            assert task.result(60) == (guaranteed, True)
+            assert gone == 4 - (2 if guaranteed else 3)
+    finally:
+        let_go.set()
+        set_limit(None)

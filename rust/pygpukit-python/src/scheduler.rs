@@ -50,8 +50,8 @@ pub struct SchedulerCore {
 struct Entered {
     /// Handed out by address.
     context: Arc<core::TaskContext>,
-    /// Of one with a memory limit.
-    _account: Option<TaskAccount>,
+    /// Of one that asked for memory, is limited in it or has a priority.
+    account: Option<TaskAccount>,
 }
 
 /// Live schedulers, for the gauges.
@@ -266,7 +266,13 @@ impl SchedulerCore {
         self.scheduler.adjust(id, change).map_err(|error| match error {
             core::TaskError::Invalid(error) => spec_error(py, error),
             other => task_error(other),
-        })
+        })?;
+        let entered = self.entered.lock().unwrap_or_else(PoisonError::into_inner);
+        let account = entered.get(id).and_then(|entered| entered.account.as_ref());
+        if let (Some(account), Some((_, promise))) = (account, self.scheduler.memory_terms(id)) {
+            account.promise(promise);
+        }
+        Ok(())
     }
 
     /// Tasks that ended after the first `since`, and how many have ended; waits without the GIL for one more.
@@ -314,23 +320,20 @@ impl SchedulerCore {
     }
 
     /// What native.enter_context() takes, valid until the task is finished: the handle of its scheduling context, and the account in the
-    /// device's pool that its blocks count for, 0 when it has no memory limit. tenant: the interned name that the pool calls it by.
+    /// device's pool that its blocks count for, 0 when it has none. tenant: the interned name that the pool calls it by.
     fn enter(&self, py: Python<'_>, id: &str, tenant: u32, device: i32) -> PyResult<(u64, u32)> {
         let context = self.scheduler.context(id).ok_or_else(|| {
             PyKeyError::new_err(format!("no scheduling context for task {id:?}: it is unknown or ended"))
         })?;
-        let account = match self.scheduler.memory_limit(id) {
-            Some(limit) => Some(TaskAccount::open(default_pool(py, device)?, tenant, limit)),
+        let account = match self.scheduler.memory_terms(id) {
+            Some((limit, promise)) => Some(TaskAccount::open(default_pool(py, device)?, tenant, limit, promise)),
             None => None,
         };
         let handles = (
             Arc::as_ptr(&context) as u64,
             account.as_ref().map_or(0, TaskAccount::id),
         );
-        let entered = Entered {
-            context,
-            _account: account,
-        };
+        let entered = Entered { context, account };
         self.entered
             .lock()
             .unwrap_or_else(PoisonError::into_inner)

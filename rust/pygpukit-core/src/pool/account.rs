@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use super::{Owner, Pool};
+use super::{Owner, Pool, Promise};
 
 /// Over all pools, so that an account of one means nothing to another. 0 = no account.
 static LAST: AtomicU32 = AtomicU32::new(0);
@@ -22,6 +22,7 @@ pub struct AccountUse {
 #[derive(Debug)]
 struct Account {
     held: AccountUse,
+    promise: Promise,
     /// What it holds counts there, too.
     parent: u32,
     closed: bool,
@@ -40,6 +41,7 @@ impl Accounts {
         };
         let account = Account {
             held,
+            promise: Promise::default(),
             parent,
             closed: false,
         };
@@ -113,6 +115,11 @@ impl Accounts {
         }
     }
 
+    /// Nothing for who has no account.
+    pub fn promise(&self, id: u32) -> Promise {
+        self.0.get(&id).map_or(Promise::default(), |account| account.promise)
+    }
+
     /// Bytes by account, as the books have them.
     pub fn books(&self) -> HashMap<u32, u64> {
         self.0.iter().map(|(&id, account)| (id, account.held.used)).collect()
@@ -141,11 +148,19 @@ impl Pool {
         let mut st = self.lock();
         if let Some(account) = st.accounts.0.get_mut(&id) {
             account.closed = true;
+            account.promise = Promise::default();
             account.held.limit = 0;
             if account.held.blocks == 0 {
                 st.accounts.0.remove(&id);
             }
         }
+    }
+
+    /// What an account may count on under pressure, from now on. False for an unknown one.
+    pub fn promise_account(&self, id: u32, promise: Promise) -> bool {
+        let mut st = self.lock();
+        let account = st.accounts.0.get_mut(&id);
+        account.map(|account| account.promise = promise).is_some()
     }
 
     /// Another limit for an account. What it holds above that it keeps. False for an unknown one.

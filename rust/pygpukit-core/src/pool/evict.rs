@@ -1,10 +1,11 @@
 //! Eviction to pinned host memory and back to the same address.
 
-use std::collections::BTreeMap;
+use std::collections::btree_map::{BTreeMap, Entry};
 use std::sync::atomic::Ordering;
 
 use super::slab::Status;
 use super::state::State;
+use super::victims::Turn;
 use super::{Pool, PoolError, PoolResult, Slow};
 use crate::driver::{DriverResult, OUT_OF_MEMORY};
 use crate::ring::kind;
@@ -69,7 +70,7 @@ impl Pool {
                 return Ok(());
             }
             let over = (st.counts.used + bytes).saturating_sub(st.limit);
-            let segment = st.segment_of(st.slab[slot].address);
+            let (segment, account) = (st.segment_of(st.slab[slot].address), st.slab[slot].owner.account);
             let (segment_bytes, mapped) = (st.segments[&segment].bytes, st.segments[&segment].mapped);
             if over == 0 && mapped {
                 st.slab[slot].status = Status::Moving;
@@ -84,14 +85,14 @@ impl Pool {
                 sent = 0;
             }
             let fits = if over > 0 {
-                self.eviction && self.evict_used(&mut slow, over)?
+                self.eviction && self.evict_used(&mut slow, over, account)?
             } else {
                 match self.back_while_sending(segment, &next)? {
                     Some(bytes) => {
                         sent = bytes;
                         true
                     }
-                    None => self.make_room(&mut slow, segment_bytes)?,
+                    None => self.make_room(&mut slow, segment_bytes, account)?,
                 }
             };
             if !fits {
@@ -255,25 +256,22 @@ impl Pool {
         self.unback(segment, keep)
     }
 
-    /// Evicts, least recently used first, until `over` bytes less are in use; false (and nothing moved) when that cannot be reached.
-    pub(super) fn evict_used(&self, slow: &mut Slow, over: u64) -> PoolResult<bool> {
-        let evicted = self.evict_blocks(slow, over);
+    /// Evicts for an account, by `victims`, until `over` bytes less are in use; false (and nothing moved) when that cannot be reached.
+    pub(super) fn evict_used(&self, slow: &mut Slow, over: u64, account: u32) -> PoolResult<bool> {
+        let evicted = self.evict_blocks(slow, over, account);
         self.wait_for_leaving(slow)?;
         evicted
     }
 
-    fn evict_blocks(&self, slow: &mut Slow, over: u64) -> PoolResult<bool> {
-        let mut candidates: Vec<(u64, u64, u64, u64)> = {
+    fn evict_blocks(&self, slow: &mut Slow, over: u64, account: u32) -> PoolResult<bool> {
+        let mut candidates: Vec<(Turn, u64, u64, u64)> = {
             let st = self.lock();
-            let live = st
-                .slab
-                .iter()
-                .filter(|(slot, s)| s.status == Status::Live && st.slab.pins(*slot) == 0);
-            let tagged = live.map(|(slot, s)| {
-                let last_use = st.slab.state(slot).last_use.load(Ordering::Relaxed);
-                (last_use, st.slab.id(slot), s.bytes, st.segment_of(s.address))
+            let victims = st.victims(account).into_iter();
+            let tagged = victims.map(|(slot, turn)| {
+                let s = &st.slab[slot];
+                (turn, st.slab.id(slot), s.bytes, st.segment_of(s.address))
             });
-            tagged.filter(|c| !st.segments[&c.3].exported).collect()
+            tagged.collect()
         };
         if candidates.iter().map(|c| c.2).sum::<u64>() < over {
             return Ok(false);
@@ -295,27 +293,31 @@ impl Pool {
         Ok(freed > 0)
     }
 
-    /// Evicts whole segments, least recently used first, until `want` bytes are released; 0 (and nothing moved) when that cannot be
-    /// reached. A segment is as recently used as its most recently used block. Those of exactly `need` bytes, which the caller is about to
-    /// map, leave a spare.
-    pub(super) fn evict_segments(&self, slow: &mut Slow, want: u64, need: u64) -> PoolResult<u64> {
-        let mut candidates: Vec<(u64, u64, u64, Vec<u64>)> = {
+    /// Evicts whole segments for an account until `want` bytes are released; 0 (and nothing moved) when that cannot be reached. A
+    /// segment's turn is that of its last block. Those of exactly `need` bytes, which the caller is about to map, leave a spare.
+    pub(super) fn evict_segments(&self, slow: &mut Slow, want: u64, need: u64, account: u32) -> PoolResult<u64> {
+        let mut candidates: Vec<(Turn, u64, u64, Vec<u64>)> = {
             let st = self.lock();
-            let mut by_segment: BTreeMap<u64, (u64, Vec<u64>)> = BTreeMap::new();
-            let mut fixed = Vec::new();
+            let victims = st.victims(account);
+            let mut by_segment: BTreeMap<u64, Option<(Turn, Vec<u64>)>> = BTreeMap::new();
             for (slot, s) in st.slab.iter().filter(|(_, s)| s.status == Status::Live) {
-                let segment = st.segment_of(s.address);
-                if st.slab.pins(slot) != 0 || st.segments[&segment].exported {
-                    fixed.push(segment);
+                let id = st.slab.id(slot);
+                let joined = |(last, mut blocks): (Turn, Vec<u64>), turn: Turn| {
+                    blocks.push(id);
+                    (last.max(turn), blocks)
+                };
+                let turn = victims.get(&slot).copied();
+                match by_segment.entry(st.segment_of(s.address)) {
+                    Entry::Vacant(entry) => drop(entry.insert(turn.map(|turn| (turn, vec![id])))),
+                    Entry::Occupied(mut entry) => {
+                        let before = entry.get_mut().take();
+                        *entry.get_mut() = before.zip(turn).map(|(before, turn)| joined(before, turn));
+                    }
                 }
-                let entry = by_segment.entry(segment).or_default();
-                entry.0 = entry.0.max(st.slab.state(slot).last_use.load(Ordering::Relaxed));
-                entry.1.push(st.slab.id(slot));
             }
-            fixed.iter().for_each(|segment| drop(by_segment.remove(segment)));
-            by_segment
-                .into_iter()
-                .map(|(a, (tick, blocks))| (tick, a, st.segments[&a].bytes, blocks))
+            let whole = by_segment.into_iter().filter_map(|(a, found)| Some((a, found?)));
+            whole
+                .map(|(a, (turn, blocks))| (turn, a, st.segments[&a].bytes, blocks))
                 .collect()
         };
         if candidates.iter().map(|c| c.2).sum::<u64>() < want {

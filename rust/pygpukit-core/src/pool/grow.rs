@@ -67,7 +67,7 @@ impl Pool {
             }
             drop(st);
             if over > 0 {
-                if !self.eviction || !self.evict_used(&mut slow, over)? {
+                if !self.eviction || !self.evict_used(&mut slow, over, owner.account)? {
                     return Err(self.out_of_memory(bytes));
                 }
             } else if self.grow(class, small)? {
@@ -75,7 +75,7 @@ impl Pool {
             } else if !any_stream {
                 self.merge_everything();
                 any_stream = true;
-            } else if !self.make_room(&mut slow, class.bytes.next_multiple_of(self.granularity))? {
+            } else if !self.make_room(&mut slow, class.bytes.next_multiple_of(self.granularity), owner.account)? {
                 return Err(self.out_of_memory(bytes));
             }
         }

@@ -27,6 +27,7 @@ mod spare;
 pub mod speed;
 mod staging;
 mod state;
+mod victims;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -40,6 +41,7 @@ pub use classes::{class_of, Class};
 pub use error::{OutOfMemory, PoolError, PoolResult};
 pub use report::{BlockInfo, OwnerUsage, PoolStats, SegmentInfo};
 pub use slab::BlockState;
+pub use victims::Promise;
 
 use host::HostCache;
 use slab::Status;

@@ -107,8 +107,9 @@ impl Pool {
         Ok(released)
     }
 
-    /// Pressure: releases spares, then idle segments, then evicts, so that `need` more bytes can be mapped; false when nothing helped.
-    pub(super) fn make_room(&self, slow: &mut Slow, need: u64) -> PoolResult<bool> {
+    /// Pressure: releases spares, then idle segments, then evicts for an account, so that `need` more bytes can be mapped; false when
+    /// nothing helped.
+    pub(super) fn make_room(&self, slow: &mut Slow, need: u64, account: u32) -> PoolResult<bool> {
         let (device_free, device_total) = self.driver.memory_info()?;
         if need > device_total {
             return Ok(false);
@@ -126,7 +127,7 @@ impl Pool {
         }
         self.merge_everything();
         let released = self.release_idle(want)?;
-        if released > 0 || (self.eviction && self.evict_segments(slow, want, need)? > 0) {
+        if released > 0 || (self.eviction && self.evict_segments(slow, want, need, account)? > 0) {
             return Ok(true);
         }
         Ok(self.release_staging()? > 0)
@@ -210,7 +211,7 @@ impl Pool {
         let over_used = |st: &State| st.counts.used.saturating_sub(st.limit);
         let over_reserved = |st: &State| st.counts.reserved.saturating_sub(self.reserved_limit(st));
         let over = over_used(&self.lock());
-        if over > 0 && (!self.eviction || !self.evict_used(slow, over)?) {
+        if over > 0 && (!self.eviction || !self.evict_used(slow, over, 0)?) {
             return Ok(false);
         }
         let over = over_reserved(&self.lock());
@@ -219,7 +220,7 @@ impl Pool {
             self.merge_everything();
             released += self.release_idle(over.saturating_sub(released))?;
             if released < over && self.eviction {
-                released += self.evict_segments(slow, over - released, 0)?;
+                released += self.evict_segments(slow, over - released, 0, 0)?;
             }
             if released < over {
                 self.release_staging()?;

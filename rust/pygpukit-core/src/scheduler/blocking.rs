@@ -10,6 +10,7 @@ use super::spec::{Config, TaskSpec};
 use super::table::TaskTable;
 use crate::clock::Clock;
 use crate::partition::{PartitionManager, SpecError};
+use crate::pool::Promise;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
@@ -135,9 +136,8 @@ impl Scheduler {
         self.lock().table.context(id)
     }
 
-    /// The most bytes that a task may hold at a time; None also for an unknown one.
-    pub fn memory_limit(&self, id: &str) -> Option<u64> {
-        self.lock().table.memory_limit(id)
+    pub fn memory_terms(&self, id: &str) -> Option<(u64, Promise)> {
+        self.lock().table.memory_terms(id)
     }
 
     /// Every wait under way returns empty-handed.

@@ -10,12 +10,13 @@ use super::phase::{edge, Phase};
 use super::reason::Reason;
 use super::record::{Detail, Observer, Stats, TaskRecord};
 use super::retry::Backoff;
-use super::spec::{Config, TaskSpec};
+use super::spec::{Config, Policy, TaskSpec};
 use super::task::Task;
 use super::tasks::{Key, Tasks};
 use super::waiting::{Place, WaitingLines};
 use crate::hash::Seeded;
 use crate::partition::{Isolation, PartitionConfig, PartitionManager, SpecError};
+use crate::pool::Promise;
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
@@ -300,9 +301,17 @@ impl TaskTable {
         Some(self.tasks[*self.ids.get(id)?].context.clone())
     }
 
-    /// The most bytes that a task may hold at a time; None also for an unknown one.
-    pub fn memory_limit(&self, id: &str) -> Option<u64> {
-        self.tasks[*self.ids.get(id)?].spec.memory_limit
+    /// The most bytes that a task may hold at a time (u64::MAX: any), and what it may count on under pressure. None for an unknown one,
+    /// and for one of whom nothing is said but that it takes what is there.
+    pub fn memory_terms(&self, id: &str) -> Option<(u64, Promise)> {
+        let spec = &self.tasks[*self.ids.get(id)?].spec;
+        let promise = Promise {
+            bytes: spec.memory_bytes,
+            guaranteed: spec.policy == Policy::Guaranteed,
+            priority: spec.priority,
+        };
+        let said = spec.memory_bytes > 0 || spec.memory_limit.is_some() || spec.priority != 0;
+        said.then_some((spec.memory_limit.unwrap_or(u64::MAX), promise))
     }
 
     pub fn get(&mut self, id: &str, now: u64) -> Option<TaskRecord> {

@@ -1,0 +1,182 @@
+//! Who gives way under pressure: in order, and against the rule that what was guaranteed stays.
+
+use std::sync::Arc;
+
+use proptest::prelude::*;
+use pygpukit_core::pool::{Allocation, Owner, Pool, PoolConfig, PoolError, Promise, Services};
+use pygpukit_core::sim_driver::{SimConfig, SimDriver};
+
+const MIB: u64 = 1 << 20;
+/// A block, which has a segment of its own.
+const BLOCK: u64 = 2 * MIB;
+
+struct Rig {
+    sim: Arc<SimDriver>,
+    pool: Pool,
+}
+
+fn rig(blocks: u64) -> Rig {
+    let sim = Arc::new(SimDriver::new(SimConfig::default()));
+    let config = PoolConfig {
+        limit_bytes: blocks * BLOCK,
+        eviction: true,
+        staging_bytes: 0,
+        spare_bytes: 0,
+        ..PoolConfig::default()
+    };
+    let services = Services {
+        clock: sim.clone(),
+        ..Services::default()
+    };
+    let pool = Pool::new(sim.clone(), config, services).expect("the simulated device answers");
+    Rig { sim, pool }
+}
+
+impl Rig {
+    /// An account that may count on so many blocks.
+    fn account(&self, blocks: u64, guaranteed: bool, priority: i32) -> u32 {
+        let account = self.pool.open_account(0, u64::MAX, 0);
+        let promise = Promise {
+            bytes: blocks * BLOCK,
+            guaranteed,
+            priority,
+        };
+        assert!(self.pool.promise_account(account, promise));
+        account
+    }
+
+    fn alloc(&self, account: u32) -> Result<Allocation, PoolError> {
+        self.sim.advance_ns(1); // a later time for each, so that the order of use is known
+        let owner = Owner {
+            account,
+            ..Owner::default()
+        };
+        self.pool.alloc(BLOCK, 0, owner)
+    }
+
+    fn fill(&self, account: u32, blocks: usize) -> Vec<Allocation> {
+        (0..blocks)
+            .map(|_| self.alloc(account).expect("there is room"))
+            .collect()
+    }
+
+    fn resident(&self, block: &Allocation) -> bool {
+        self.pool.block(block.block).expect("a live block").resident
+    }
+}
+
+#[test]
+fn what_is_held_beyond_a_promise_goes_first_and_what_was_guaranteed_stays() {
+    let r = rig(8);
+    let (safe, important) = (r.account(1, true, 0), r.account(0, false, 5));
+    let soft = r.account(1, false, 0);
+    let guaranteed = r.fill(safe, 1);
+    let mine = r.fill(soft, 3);
+    let other = r.fill(0, 1);
+    let best = r.fill(important, 3);
+    // Two of `soft`'s beyond its promise, the older first; nobody's; the important ones'; `soft`'s last.
+    let order: Vec<&Allocation> = [&mine[0], &mine[1], &other[0], &best[0], &best[1], &best[2], &mine[2]].into();
+    let newest = r.account(8, true, 0);
+    for gone in 1..=order.len() {
+        r.alloc(newest).expect("somebody gives way");
+        let on_the_device: Vec<bool> = order.iter().map(|block| r.resident(block)).collect();
+        let expected: Vec<bool> = (1..=order.len()).map(|turn| turn > gone).collect();
+        assert_eq!(on_the_device, expected);
+    }
+    let Err(PoolError::OutOfMemory(_)) = r.alloc(0) else {
+        panic!("only what was guaranteed to others is left");
+    };
+    assert!(r.resident(&guaranteed[0]));
+}
+
+#[test]
+fn a_guaranteed_account_may_use_its_own_room_again() {
+    let r = rig(2);
+    let safe = r.account(2, true, 0);
+    let first = r.fill(safe, 2);
+    assert!(r.alloc(0).is_err());
+    r.alloc(safe).expect("its own oldest gives way");
+    assert_eq!(first.iter().map(|b| r.resident(b)).collect::<Vec<_>>(), [false, true]);
+}
+
+#[test]
+fn a_closed_account_was_promised_nothing() {
+    let r = rig(1);
+    let safe = r.account(1, true, 0);
+    let left = r.fill(safe, 1);
+    assert!(r.alloc(0).is_err());
+    r.pool.close_account(safe);
+    r.alloc(0).expect("what it left behind gives way");
+    assert!(!r.resident(&left[0]));
+    assert!(!r.pool.promise_account(safe + 1000, Promise::default()));
+}
+
+#[derive(Clone, Debug)]
+enum Step {
+    Alloc(usize),
+    Free(usize),
+    Restore(usize),
+    Promise(usize, u64, bool, i32),
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        6 => (0..4usize).prop_map(Step::Alloc),
+        2 => any::<usize>().prop_map(Step::Free),
+        2 => any::<usize>().prop_map(Step::Restore),
+        1 => (0..4usize, 0..5u64, any::<bool>(), -1..2i32).prop_map(|(a, b, c, d)| Step::Promise(a, b, c, d)),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn nobody_loses_what_was_guaranteed_or_what_was_promised_before_all_excess_is_gone(steps in prop::collection::vec(step(), 1..80)) {
+        let r = rig(8);
+        let accounts = [0, 1, 2, 3].map(|who| if who == 0 { 0 } else { r.account(0, false, 0) });
+        let mut promises = [Promise::default(); 4];
+        let mut held: Vec<(usize, Allocation)> = Vec::new();
+        let on_device = |held: &[(usize, Allocation)], who: usize| {
+            held.iter().filter(|(owner, block)| *owner == who && r.resident(block)).count() as u64 * BLOCK
+        };
+        for step in steps {
+            let before = [0, 1, 2, 3].map(|who| on_device(&held, who));
+            let mut mine = usize::MAX;
+            match step {
+                Step::Alloc(who) => {
+                    mine = who;
+                    if let Ok(block) = r.alloc(accounts[who]) {
+                        held.push((who, block));
+                    }
+                }
+                Step::Free(which) if !held.is_empty() => {
+                    let (owner, block) = held.swap_remove(which % held.len());
+                    mine = owner;
+                    r.pool.free(block.block).expect("a live block");
+                }
+                Step::Restore(which) if !held.is_empty() => {
+                    let (owner, block) = &held[which % held.len()];
+                    mine = *owner;
+                    r.sim.advance_ns(1);
+                    let _ = r.pool.restore(block.block); // refused where only guaranteed memory is left
+                }
+                Step::Promise(who, blocks, guaranteed, priority) if who > 0 => {
+                    promises[who] = Promise { bytes: blocks * BLOCK, guaranteed, priority };
+                    prop_assert!(r.pool.promise_account(accounts[who], promises[who]));
+                }
+                _ => {}
+            }
+            let after = [0, 1, 2, 3].map(|who| on_device(&held, who));
+            for who in (0..4).filter(|&who| who != mine) {
+                let kept = promises[who].bytes.min(before[who]);
+                if after[who] < kept {
+                    prop_assert!(!promises[who].guaranteed, "account {} lost what was guaranteed: {:?} {:?}", who, before, after);
+                    let excess = (0..4).find(|&other| other != mine && after[other] >= promises[other].bytes + BLOCK);
+                    prop_assert_eq!(excess, None, "account {} gave way before: {:?} {:?} {:?}", who, before, after, promises);
+                }
+            }
+        }
+        prop_assert_eq!(r.sim.violations(), Vec::<String>::new());
+    }
+}
