@@ -172,6 +172,11 @@ fn a_closed_account_and_one_of_another_pool_get_nothing() {
     let account = here.open_account(0, MIB, 0);
     assert!(here.alloc(1000, 0, of(account)).is_ok());
     assert!(there.alloc(1000, 0, of(account)).is_err());
+    let unlimited = here.open_account(0, u64::MAX, 0);
+    assert!(
+        there.alloc(1000, 0, of(unlimited)).is_ok(),
+        "there was nothing to hold it to"
+    );
     here.close_account(account);
     let Err(PoolError::OutOfMemory(error)) = here.alloc(1000, 0, of(account)) else {
         panic!("it is closed");

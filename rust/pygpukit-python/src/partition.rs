@@ -10,6 +10,7 @@ use pyo3::prelude::*;
 
 use crate::errors::raise_with;
 use crate::sms::Holdings;
+use crate::task_account::PartitionAccounts;
 
 const PPM: f64 = core::WHOLE_SHARE_PPM as f64;
 
@@ -254,7 +255,7 @@ pub struct PartitionStats {
 
 enum Source {
     Own(Box<Mutex<core::PartitionManager>>),
-    Of(Arc<Scheduler>, Arc<Holdings>),
+    Of(Arc<Scheduler>, Arc<Holdings>, Arc<PartitionAccounts>),
 }
 
 /// Partitions of a device: their quotas never add up to more than there is. That of a scheduler bounds what it admits.
@@ -266,9 +267,13 @@ pub struct PartitionManager {
 }
 
 impl PartitionManager {
-    pub fn of(scheduler: Arc<Scheduler>, holdings: Arc<Holdings>) -> PartitionManager {
+    pub fn of(
+        scheduler: Arc<Scheduler>,
+        holdings: Arc<Holdings>,
+        accounts: Arc<PartitionAccounts>,
+    ) -> PartitionManager {
         PartitionManager {
-            source: Source::Of(scheduler, holdings),
+            source: Source::Of(scheduler, holdings, accounts),
             assigned: Mutex::default(),
         }
     }
@@ -276,14 +281,14 @@ impl PartitionManager {
     fn read<T>(&self, call: impl FnOnce(&core::PartitionManager) -> T) -> T {
         match &self.source {
             Source::Own(manager) => call(&manager.lock().unwrap_or_else(PoisonError::into_inner)),
-            Source::Of(scheduler, _) => scheduler.call(|table, _| call(table.partitions())),
+            Source::Of(scheduler, ..) => scheduler.call(|table, _| call(table.partitions())),
         }
     }
 
     fn with<T>(&self, call: impl FnOnce(&mut core::PartitionManager) -> T) -> T {
         match &self.source {
             Source::Own(manager) => call(&mut manager.lock().unwrap_or_else(PoisonError::into_inner)),
-            Source::Of(scheduler, _) => scheduler.partitions(call),
+            Source::Of(scheduler, ..) => scheduler.partitions(call),
         }
     }
 
@@ -298,7 +303,14 @@ impl PartitionManager {
     fn holdings(&self) -> Option<&Holdings> {
         match &self.source {
             Source::Own(_) => None,
-            Source::Of(_, holdings) => Some(holdings),
+            Source::Of(_, holdings, _) => Some(holdings),
+        }
+    }
+
+    fn accounts(&self) -> Option<&PartitionAccounts> {
+        match &self.source {
+            Source::Own(_) => None,
+            Source::Of(_, _, accounts) => Some(accounts),
         }
     }
 
@@ -391,8 +403,13 @@ impl PartitionManager {
     /// New limits, whatever runs in it: tasks that hold more keep it to their end; waiting ones that can never fit are rejected.
     fn resize_partition(&self, py: Python<'_>, id: &str, limits: &PartitionLimits) -> PyResult<()> {
         let limits = limits.to_core(py)?;
+        let bound = limits.memory_bound().unwrap_or(u64::MAX);
         self.set(id, limits, |manager, limits| manager.resize(id, limits))
-            .map_err(|error| spec_error(py, error))
+            .map_err(|error| spec_error(py, error))?;
+        if let Some(accounts) = self.accounts() {
+            accounts.resize(id, bound);
+        }
+        Ok(())
     }
 
     fn delete_partition(&self, py: Python<'_>, id: &str) -> PyResult<Partition> {
@@ -401,6 +418,9 @@ impl PartitionManager {
             .map_err(|error| spec_error(py, error))?;
         if let Some(holdings) = self.holdings() {
             holdings.release(id);
+        }
+        if let Some(accounts) = self.accounts() {
+            accounts.close(id);
         }
         let view = self.view(&gone, core::Reservation::default());
         self.assigned
@@ -478,6 +498,9 @@ impl PartitionManager {
             .map_err(|error| spec_error(py, error))?;
         if let Some(holdings) = self.holdings() {
             holdings.release_all();
+        }
+        if let Some(accounts) = self.accounts() {
+            accounts.close_all();
         }
         self.assigned.lock().unwrap_or_else(PoisonError::into_inner).clear();
         Ok(())

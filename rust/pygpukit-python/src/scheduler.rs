@@ -7,8 +7,10 @@ use std::thread::{self, ThreadId};
 use std::time::Duration;
 
 use pygpukit_core::clock::MonotonicClock;
+use pygpukit_core::intern::Interner;
 use pygpukit_core::pacing::View;
 use pygpukit_core::partition::{Isolation, Reservation, WHOLE_SHARE_PPM};
+use pygpukit_core::pool::Promise;
 use pygpukit_core::ring::{kind, Ring};
 use pygpukit_core::scheduler as core;
 use pyo3::exceptions::{PyKeyError, PyRuntimeError, PyValueError};
@@ -20,7 +22,7 @@ use crate::gate;
 use crate::memory::default_pool;
 use crate::partition::{spec_error, PartitionManager};
 use crate::sms::{self, Holdings, Space};
-use crate::task_account::TaskAccount;
+use crate::task_account::{PartitionAccounts, TaskAccount};
 use crate::task_events::{record, task_event, TaskEvent};
 use crate::task_record::TaskRecord;
 
@@ -44,13 +46,14 @@ pub struct SchedulerCore {
     taken: Mutex<HashMap<ThreadId, Vec<core::Name>>>,
     /// Multiprocessors of its partitions.
     holdings: Arc<Holdings>,
+    accounts: Arc<PartitionAccounts>,
 }
 
 /// What a task under way has until it is finished.
 struct Entered {
     /// Handed out by address.
     context: Arc<core::TaskContext>,
-    /// Of one that asked for memory, is limited in it or has a priority.
+    /// Of one that asked for memory, is limited in it, has a priority or a partition that bounds memory.
     account: Option<TaskAccount>,
 }
 
@@ -73,6 +76,29 @@ fn task_error(error: core::TaskError) -> PyErr {
     match error {
         core::TaskError::Unknown { .. } => PyKeyError::new_err(error.to_string()),
         other => PyRuntimeError::new_err(other.to_string()),
+    }
+}
+
+impl SchedulerCore {
+    /// The account that what a task allocates counts for; None where nothing is said of its memory.
+    fn open_account(&self, py: Python<'_>, id: &str, tenant: u32, device: i32) -> PyResult<Option<TaskAccount>> {
+        let (terms, bound) = self.scheduler.call(|table, _| {
+            let bound = table.partition_bound(id);
+            (
+                table.memory_terms(id),
+                bound.map(|(partition, bytes)| (partition.to_string(), bytes)),
+            )
+        });
+        if terms.is_none() && bound.is_none() {
+            return Ok(None);
+        }
+        let pool = default_pool(py, device)?;
+        let parent = bound.map_or(0, |(partition, bytes)| {
+            let name = Interner::global().intern(&partition);
+            self.accounts.enter(&partition, pool.clone(), name, bytes)
+        });
+        let (limit, promise) = terms.unwrap_or((u64::MAX, Promise::default()));
+        Ok(Some(TaskAccount::open(pool, tenant, limit, parent, promise)))
     }
 }
 
@@ -99,6 +125,7 @@ impl SchedulerCore {
             entered: Mutex::default(),
             taken: Mutex::default(),
             holdings: Arc::default(),
+            accounts: Arc::default(),
         }
     }
 
@@ -325,10 +352,7 @@ impl SchedulerCore {
         let context = self.scheduler.context(id).ok_or_else(|| {
             PyKeyError::new_err(format!("no scheduling context for task {id:?}: it is unknown or ended"))
         })?;
-        let account = match self.scheduler.memory_terms(id) {
-            Some((limit, promise)) => Some(TaskAccount::open(default_pool(py, device)?, tenant, limit, promise)),
-            None => None,
-        };
+        let account = self.open_account(py, id, tenant, device)?;
         let handles = (
             Arc::as_ptr(&context) as u64,
             account.as_ref().map_or(0, TaskAccount::id),
@@ -380,7 +404,7 @@ impl SchedulerCore {
 
     /// Its partitions, to read and to change.
     fn partitions(&self) -> PartitionManager {
-        PartitionManager::of(self.scheduler.clone(), self.holdings.clone())
+        PartitionManager::of(self.scheduler.clone(), self.holdings.clone(), self.accounts.clone())
     }
 
     /// What the gates measured: one dict for each device that tasks have launched on, and for each set of multiprocessors there.

@@ -51,6 +51,11 @@ impl Limits {
         }
     }
 
+    /// Most bytes that its tasks may hold together, what they borrow included; None for one without a quota of memory, which bounds nothing.
+    pub fn memory_bound(&self) -> Option<u64> {
+        (self.memory_bytes > 0).then(|| self.memory_bytes.saturating_add(self.borrow.memory_bytes))
+    }
+
     /// Most tasks inside it at a time: a worker process runs one after the other.
     pub fn streams(&self) -> u32 {
         match self.isolation {

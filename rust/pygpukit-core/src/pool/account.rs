@@ -8,6 +8,9 @@ use super::{Owner, Pool, Promise};
 /// Over all pools, so that an account of one means nothing to another. 0 = no account.
 static LAST: AtomicU32 = AtomicU32::new(0);
 
+/// In the id of an account that nothing limits: another pool, which does not know it, refuses it nothing either.
+const UNLIMITED: u32 = 1 << 31;
+
 /// What a tenant holds and may hold, in bytes of blocks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AccountUse {
@@ -33,7 +36,8 @@ pub(super) struct Accounts(HashMap<u32, Account>);
 
 impl Accounts {
     fn open(&mut self, tenant: u32, limit: u64, parent: u32) -> u32 {
-        let id = LAST.fetch_add(1, Ordering::Relaxed) + 1;
+        let mark = if limit == u64::MAX && parent == 0 { UNLIMITED } else { 0 };
+        let id = (LAST.fetch_add(1, Ordering::Relaxed) + 1) | mark;
         let held = AccountUse {
             tenant,
             limit,
@@ -61,6 +65,9 @@ impl Accounts {
     fn full(&self, mut id: u32, tenant: u32, bytes: u64) -> Option<AccountUse> {
         while id != 0 {
             let Some(account) = self.0.get(&id) else {
+                if id & UNLIMITED != 0 {
+                    return None;
+                }
                 let nothing = AccountUse {
                     tenant,
                     ..AccountUse::default()

@@ -301,6 +301,17 @@ impl TaskTable {
         Some(self.tasks[*self.ids.get(id)?].context.clone())
     }
 
+    /// The partition that a task is in, and the most bytes that its tasks may hold together in this process. None where nothing bounds them.
+    pub fn partition_bound(&self, id: &str) -> Option<(&str, u64)> {
+        let partition = self.partitions.at(self.tasks[*self.ids.get(id)?].slot);
+        let here = partition.limits.isolation != Isolation::Process;
+        let bound = partition
+            .limits
+            .memory_bound()
+            .filter(|_| here && !partition.id.is_empty())?;
+        Some((&partition.id, bound))
+    }
+
     /// The most bytes that a task may hold at a time (u64::MAX: any), and what it may count on under pressure. None for an unknown one,
     /// and for one of whom nothing is said but that it takes what is there.
     pub fn memory_terms(&self, id: &str) -> Option<(u64, Promise)> {
