@@ -228,7 +228,7 @@ def ledger(scheduler: Scheduler) -> int:
 
 
 def season_rows(count: int, rate: float) -> Iterator[BenchmarkResult]:
-    """So many tenants at so many a second, when others have filled the heap and the scheduler's memory of ended tasks."""
+    """So many tenants at so many a second, when others have filled the heap and the history of ended tasks."""
     import pygpukit as gp
 
     from ..scheduler import Scheduler
