@@ -12,6 +12,19 @@ use pygpukit_core::sim_driver::{SimConfig, SimDriver};
 const ROUNDS: usize = 15;
 const CALLS: u64 = 400_000;
 
+/// As `measure`, of a call that so many threads make at a time: nanoseconds of one thread's call.
+fn measure_together(name: &str, threads: u64, call: impl Fn() + Sync) {
+    measure(&format!("{name}, {threads} threads"), CALLS / threads, || {
+        timed(|| {
+            std::thread::scope(|scope| {
+                for _ in 0..threads {
+                    scope.spawn(|| (0..CALLS / threads).for_each(|_| call()));
+                }
+            });
+        })
+    });
+}
+
 /// Median over rounds of the mean time of one call.
 fn measure(name: &str, calls: u64, mut round: impl FnMut() -> f64) {
     let mut times: Vec<f64> = (0..ROUNDS).map(|_| round() / calls as f64).collect();
@@ -76,6 +89,16 @@ fn main() {
                     pool.free(allocation.block).expect("live");
                 }
             })
+        });
+    }
+
+    for threads in [2, 8] {
+        measure_together("ring push, clock included", threads, || {
+            ring.push(clock.now_ns(), black_box(&event));
+        });
+        measure_together("alloc + free, 1000 bytes", threads, || {
+            let allocation = pool.alloc(black_box(1000), 0, owner).expect("room");
+            pool.free(allocation.block).expect("live");
         });
     }
 
