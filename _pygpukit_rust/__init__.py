@@ -6,6 +6,7 @@ import sys
 from typing import Any
 
 from _pygpukit_rust import device, dispatch, memory, scheduler, transfer
+from _pygpukit_rust.caching import CacheConfig, CachedKernel, CacheStats, CompileOptions, KernelCache
 from _pygpukit_rust.contexts import (
     AsyncExecStats,
     AsyncKernelRequest,
@@ -64,12 +65,17 @@ __all__ = [
     "AsyncExecStats",
     "AsyncKernelRequest",
     "AsyncTransferEngine",
+    "CacheConfig",
+    "CacheStats",
+    "CachedKernel",
+    "CompileOptions",
     "ContextState",
     "ContextStats",
     "ControllerStats",
     "DeviceCapabilities",
     "DispatchStats",
     "FutureState",
+    "KernelCache",
     "KernelDispatcher",
     "KernelFuture",
     "KernelResult",

@@ -85,14 +85,27 @@ transfer.TransferState*: Queued InProgress Completed Failed Cancelled is_termina
 transfer.TransferStats: total_queued completed_count failed_count total_bytes h2d_bytes d2h_bytes avg_h2d_bandwidth
     avg_d2h_bandwidth pending_count in_progress_count
 transfer.TransferType*: H2D D2H D2D
+dispatch.ArchFingerprint*: sm_version global_memory shared_memory_per_sm max_registers_per_block l2_cache_size
+    driver_version hash is_compatible
+dispatch.CacheConfig: max_entries max_ptx_size enable_eviction ttl_seconds
+dispatch.CacheStats: hits misses entries ptx_size evictions ttl_evictions loaded_count hit_rate
+dispatch.CachedKernel: key name ptx module_handle function_handle created_at last_access access_count is_loaded
+dispatch.CompileOptions: compute_capability flags defines flag define include
 dispatch.DispatchStats: total_queued completed_count failed_count pending_count in_flight_count avg_exec_time
     launches_per_stream
+dispatch.KernelCache: compute_key hash_source get get_by_name insert set_handles remove contains kernel_names
+    clear_expired stats __len__ is_empty clear
 dispatch.KernelDispatcher: queue queue_for_task get_ready mark_launched mark_completed mark_failed cancel get_request
     get_in_flight get_requests_for_task has_pending_work stats gc clear
 dispatch.KernelLaunchRequest*: state completed_at error duration
 dispatch.KernelSlice: id offset count grid executed exec_time_ms
 dispatch.KernelState*: Queued Launched Completed Failed Cancelled is_terminal
 dispatch.LaunchConfig: grid block shared_mem stream_id linear grid_2d
+dispatch.PersistentCache*: initialize compute_key hash_source hash_options get insert remove clear cleanup contains
+    __len__ is_empty stats
+dispatch.PersistentCacheConfig*:
+dispatch.PersistentCacheStats*: entries total_size hits misses evictions load_errors save_errors hit_rate
+dispatch.PersistentEntry*: name ptx source_hash options_hash created_at last_access access_count ptx_size
 dispatch.SliceConfig: max_items_per_slice max_duration_ms min_slices max_slices adaptive
 dispatch.SliceInfo: kernel_handle block shared_mem slice_id offset count grid task_id priority
 dispatch.SliceScheduler: submit submit_for_task get_next_slice complete_slice pending_slices pending_kernels stats
