@@ -194,6 +194,8 @@ def test_an_entry_lasts(tmp_path, clock):
     assert second.stats() == PersistentCacheStats(1, 10, 2, 1, 0, 0, 0) and second.stats().hit_rate() == 2 / 3
     first.insert("source", "scale", ["-O3"], "other")
     assert second.get(key).ptx == "other" and second.stats().total_size == 5
+    second.insert("source", "scale", ["-O3"], "longer")  # at the same reading of the clock
+    assert second.stats().total_size == 6 and second.get(key).access_count == 1
 
 
 def test_another_process_finds_it(tmp_path):
@@ -380,6 +382,24 @@ def test_the_folder_of_the_package_is_the_default(tmp_path, monkeypatch):
     assert config.cache_dir == str(tmp_path)
     assert (config.max_size, config.max_entries, config.auto_cleanup, config.ttl_seconds) == (512 << 20, 1000, True, 0)
     assert PersistentCacheConfig("~/x").cache_dir == str(Path.home() / "x")
+
+
+@pytest.mark.parametrize("kind", ["memory", "disk"])
+def test_an_expired_entry_goes_before_any_other(tmp_path, clock, kind):
+    bounds = {"max_entries": 2, "ttl_seconds": 10.0}
+    cache = memory(**bounds) if kind == "memory" else stored(tmp_path, **bounds)
+
+    def insert(source):
+        return cache.insert(source, source, *([source, OPTIONS] if kind == "memory" else [[], source]))
+
+    a = insert("a")
+    clock.seconds += 5
+    b = insert("b")
+    clock.seconds += 4
+    assert cache.get(a) is not None  # used later than the other, and older
+    clock.seconds += 1
+    c = insert("c")
+    assert [cache.contains(key) for key in (a, b, c)] == [False, True, True]
 
 
 # ---- arguments ----
