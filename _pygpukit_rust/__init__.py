@@ -22,6 +22,7 @@ from _pygpukit_rust.device import DeviceCapabilities, KernelType
 from _pygpukit_rust.dispatch import KernelSlice, SliceConfig, SliceInfo, SliceScheduler, SliceStats
 from _pygpukit_rust.dispatching import DispatchStats, KernelDispatcher, LaunchConfig
 from _pygpukit_rust.memory import MemoryBlock, MemoryPool, PoolStats
+from _pygpukit_rust.pacing import KernelPacingEngine, PacingConfig, PacingDecision, PacingStats
 from _pygpukit_rust.scheduler import (
     AdmissionConfig,
     AdmissionController,
@@ -78,6 +79,7 @@ __all__ = [
     "KernelCache",
     "KernelDispatcher",
     "KernelFuture",
+    "KernelPacingEngine",
     "KernelResult",
     "KernelSlice",
     "KernelType",
@@ -85,6 +87,9 @@ __all__ = [
     "MemoryBlock",
     "MemoryPool",
     "MultiLLMController",
+    "PacingConfig",
+    "PacingDecision",
+    "PacingStats",
     "Partition",
     "PartitionConfig",
     "PartitionLimits",

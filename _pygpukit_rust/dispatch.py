@@ -1,7 +1,8 @@
-"""The documented classes of dispatch: the kernel dispatcher, slicing, and the caches of PTX."""
+"""The documented classes of dispatch: the kernel dispatcher, pacing, slicing, and the caches of PTX."""
 
 from _pygpukit_rust.caching import CacheConfig, CachedKernel, CacheStats, CompileOptions, KernelCache
 from _pygpukit_rust.dispatching import DispatchStats, KernelDispatcher, KernelLaunchRequest, KernelState, LaunchConfig
+from _pygpukit_rust.pacing import KernelPacingEngine, PacingConfig, PacingDecision, PacingStats, StreamPacingStats
 from _pygpukit_rust.persisting import (
     ArchFingerprint,
     PersistentCache,
@@ -21,9 +22,13 @@ __all__ = [
     "KernelCache",
     "KernelDispatcher",
     "KernelLaunchRequest",
+    "KernelPacingEngine",
     "KernelSlice",
     "KernelState",
     "LaunchConfig",
+    "PacingConfig",
+    "PacingDecision",
+    "PacingStats",
     "PersistentCache",
     "PersistentCacheConfig",
     "PersistentCacheStats",
@@ -32,4 +37,5 @@ __all__ = [
     "SliceInfo",
     "SliceScheduler",
     "SliceStats",
+    "StreamPacingStats",
 ]

@@ -6,6 +6,7 @@ from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from enum import IntEnum
 from typing import Any
+from weakref import WeakValueDictionary
 
 from pygpukit._core import native
 from pygpukit.core import deferred
@@ -27,8 +28,12 @@ PriorityLike = str | StreamPriority
 
 _DRIVER_PRIORITY = {StreamPriority.HIGH: -5, StreamPriority.LOW: 0}  # the driver's most and least urgent level
 _LEGACY_DEFAULT = 1  # the driver's other number for the default stream
-# The streams around the present ones, of this asyncio task or thread.
-_entered: ContextVar[tuple[native.Stream, ...]] = ContextVar("pygpukit.entered_streams", default=())
+_Block = AbstractContextManager[object]
+# What is around the present streams, of this asyncio task or thread: streams to go back to, and sessions to leave.
+_entered: ContextVar[tuple[native.Stream | _Block, ...]] = ContextVar("pygpukit.entered_streams", default=())
+_known: WeakValueDictionary[int, native.Stream] = WeakValueDictionary()  # by id
+# By id, the sessions that `with stream:` is for streams that were promised a share.
+paced_streams: dict[int, _Block] = {}
 
 
 class Stream:
@@ -43,6 +48,7 @@ class Stream:
     def __init__(self, priority: PriorityLike = StreamPriority.LOW) -> None:
         self.priority = _priority(priority)
         self.native = native.Stream(_DRIVER_PRIORITY[self.priority])
+        _known[self.native.id] = self.native
 
     @classmethod
     def _of(cls, stream: native.Stream) -> Stream:
@@ -69,7 +75,9 @@ class Stream:
                 f"stream {handle:#x} of a {type(stream).__name__} is not the simulated device's; use gp.Stream()",
                 "stream",
             )
-        return cls._of(native.external_stream(handle, stream))
+        external = native.external_stream(handle, stream)
+        _known[external.id] = external
+        return cls._of(external)
 
     @property
     def handle(self) -> int:
@@ -110,14 +118,22 @@ class Stream:
         return capture(self)
 
     def __enter__(self) -> Stream:
-        _entered.set((*_entered.get(), native.current_stream()))
-        native.set_current_stream(self.native)
+        session = paced_streams.get(self.native.id)
+        before = native.current_stream() if session is None else session
+        if session is None:
+            native.set_current_stream(self.native)
+        else:
+            session.__enter__()
+        _entered.set((*_entered.get(), before))
         return self
 
     def __exit__(self, *exc: object) -> None:
         *outer, before = _entered.get()
         _entered.set(tuple(outer))
-        native.set_current_stream(before)
+        if isinstance(before, native.Stream):
+            native.set_current_stream(before)
+        else:
+            before.__exit__(None, None, None)
 
     def __cuda_stream__(self) -> tuple[int, int]:
         """(protocol version, handle), for libraries that take foreign streams."""
@@ -171,6 +187,12 @@ def get_stream_manager() -> StreamManager:
 def default_stream() -> Stream:
     """The device's default stream."""
     return Stream._of(native.default_stream())
+
+
+def find_stream(id: int) -> Stream | None:
+    """The stream that shows this id: one that Stream() or Stream.from_external() made and that is still there."""
+    found = _known.get(id)
+    return None if found is None else Stream._of(found)
 
 
 def current_stream() -> Stream:

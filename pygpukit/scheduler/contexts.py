@@ -68,6 +68,7 @@ class Contexts:
         device_id: SupportsIndex,
         max_in_flight: SupportsIndex,
         priority: PriorityLike,
+        stream: Stream | None = None,
     ) -> ExecutionContext:
         name = units.parse_text(llm_id, "llm_id")
         limit = units.parse_memory(max_vram, "max_vram")
@@ -80,7 +81,7 @@ class Contexts:
             core = self._core.create(name, limit, share_ppm, device)
             try:
                 with _on_device(device):
-                    stream = Stream(priority)
+                    stream = Stream(priority) if stream is None else stream
             except BaseException:
                 self._core.destroy(name)
                 core.close()

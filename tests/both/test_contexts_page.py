@@ -13,7 +13,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "contexts.md"
 @pytest.mark.usefixtures("backend_name")
 def test_the_examples_run(capsys):
     examples = re.findall(r"^```python\n(.*?)^```", PAGE.read_text(), re.MULTILINE | re.DOTALL)
-    assert len(examples) == 4
+    assert len(examples) == 5
     names: dict[str, object] = {}
     for example in examples:
         exec(compile(example, str(PAGE), "exec"), names)

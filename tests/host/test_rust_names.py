@@ -98,9 +98,14 @@ dispatch.KernelCache: compute_key hash_source get get_by_name insert set_handles
 dispatch.KernelDispatcher: queue queue_for_task get_ready mark_launched mark_completed mark_failed cancel get_request
     get_in_flight get_requests_for_task has_pending_work stats gc clear
 dispatch.KernelLaunchRequest*: state completed_at error duration
+dispatch.KernelPacingEngine: allocate_stream release_stream should_launch record_launch record_throttle record_wait
+    stream_stats stats reset
 dispatch.KernelSlice: id offset count grid executed exec_time_ms
 dispatch.KernelState*: Queued Launched Completed Failed Cancelled is_terminal
 dispatch.LaunchConfig: grid block shared_mem stream_id linear grid_2d
+dispatch.PacingConfig: total_bandwidth window_ms min_interval_ms adaptive
+dispatch.PacingDecision: decision_type can_launch is_throttled wait_ms
+dispatch.PacingStats: stream_count used_bandwidth available_bandwidth total_launches total_throttled total_waited
 dispatch.PersistentCache*: initialize compute_key hash_source hash_options get insert remove clear cleanup contains
     __len__ is_empty stats
 dispatch.PersistentCacheConfig*:
@@ -111,6 +116,7 @@ dispatch.SliceInfo: kernel_handle block shared_mem slice_id offset count grid ta
 dispatch.SliceScheduler: submit submit_for_task get_next_slice complete_slice pending_slices pending_kernels stats
     clear config
 dispatch.SliceStats: total_slices completed_slices pending_slices total_kernels completed_kernels pending_kernels
+dispatch.StreamPacingStats*: stream_id bandwidth launches_in_window total_launches throttled_count
 device.DeviceCapabilities: device_id name sm_version compute_capability compute_major compute_minor tensorcore
     tensorcore_fp16 tensorcore_bf16 total_memory l2_cache_size shared_mem_per_block max_threads_per_block sm_count
     warp_size async_copy ampere ada hopper supports_kernel best_matmul_kernel is_ampere_or_newer
