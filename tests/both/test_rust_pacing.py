@@ -92,11 +92,11 @@ def test_streams_get_what_they_were_promised_and_what_is_left_over(engine, work)
     def as_promised():
         decisions.add(engine.should_launch(low.id).decision_type)
         first, second = shares_of((low, high))
-        return 0.15 < first < 0.35 and second > 0.5 and 2 < second / first < 4.5
+        return first > 0.02 and 2 < second / first < 4.5  # however long others keep a simulated device's processor
 
     with contending((low, high), work):
-        wait_until(as_promised, "a second in which they get 0.25 and 0.75 of what both want")
-        wait_until(lambda: as_promised() and len(decisions) > 1, f"work that waits: {decisions}")
+        wait_until(as_promised, "three times as much for the one as for the other")
+        wait_until(lambda: as_promised() and decisions - {"Launch"}, "work that waits")
     assert decisions <= {"Launch", "Wait", "Throttle"}
     gp.synchronize()
     assert engine.should_launch(low.id).can_launch(), "nothing of it waits any more"
