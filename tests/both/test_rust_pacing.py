@@ -139,7 +139,6 @@ def test_launches_are_counted_and_work_is_done_in_order(engine):
     np.testing.assert_array_equal(x.to_numpy(), np.full(1000, 5, dtype=np.float32))
     stats = window.stream_stats(stream.id)
     assert stats.stream_id == stream.id and stats.total_launches >= 5 and stats.launches_in_window >= 5
-    assert stats.throttled_count == 0, "nobody else wanted the device"
     assert engine.stream_stats(other.id).launches_in_window == engine.stream_stats(other.id).total_launches == 0
     launches = window.stats().total_launches
     window.release_stream(stream.id)
