@@ -1,6 +1,7 @@
 // What a page knows of one kernel: gauges, history, memory map, tasks and names, fed by frames and snapshots.
 
 import { BlockMap } from './blocks.js';
+import { Evictions } from './evictions.js';
 import { type Frame, type Gauges, FrameError, decodeFrame } from './frame.js';
 import { History } from './history.js';
 import {
@@ -48,6 +49,7 @@ const DEVICE_SAMPLES = 600;
 export class Store {
   readonly history = new History();
   readonly memory = new BlockMap();
+  readonly evictions = new Evictions();
   readonly tasks = new TaskTable();
   readonly shares = new Shares();
   readonly transitions = new Recent<Transition>(LOG_ENTRIES);
@@ -78,6 +80,8 @@ export class Store {
   private session: bigint | null = null;
   private nextSeq = 0;
   private snapshotSeq = 0;
+  /** Rows of blocks in host memory, until the records have come to the moment of their snapshot. */
+  private evictedThen: Snapshot['blocks'] | null = null;
 
   subscribe(listener: () => void): () => void {
     this.listeners.add(listener);
@@ -147,6 +151,7 @@ export class Store {
     for (const [address = 0, bytes = 0, id = 0, tenant = 0, name = 0, cell = 0, line = 0, resident] of snapshot.blocks) {
       this.memory.set({ address, bytes, id, tenant, name, cell, line, resident: resident === 1 });
     }
+    this.evictedThen = snapshot.blocks.filter((row) => row[7] !== 1);
     this.applyFacts(snapshot.tasks, this.timeNs);
   }
 
@@ -174,9 +179,19 @@ export class Store {
       const seq = records.seq(i);
       if (seq < this.nextSeq) continue; // seen in an earlier frame
       this.nextSeq = seq + 1;
+      if (seq >= this.snapshotSeq) this.correctEvictions(records.timeNs(i));
       this.applyRecord(frame, i, seq >= this.snapshotSeq);
     }
     this.nextSeq = Math.max(this.nextSeq, frame.nextSeq);
+  }
+
+  /** Names come with the first frame, so that rows of a snapshot before it have none. */
+  private correctEvictions(timeNs: number): void {
+    const rows = this.evictedThen;
+    this.evictedThen = null;
+    if (!rows) return;
+    const blocks = rows.map(([address = 0, bytes = 0, , tenant = 0]) => ({ address, tenant: this.nameOf(tenant), bytes }));
+    this.evictions.correct(blocks, timeNs);
   }
 
   private applyRecord({ records }: Frame, i: number, afterSnapshot: boolean): void {
@@ -215,6 +230,11 @@ export class Store {
       const bytes = kind === Kind.OUT_OF_MEMORY ? records.a(i) : records.b(i);
       const [name, tenant] = [records.name(i), records.tenant(i)];
       this.memoryEvents.push({ timeNs: records.timeNs(i), kind, bytes, name, tenant });
+    }
+    if (kind === Kind.EVICT) {
+      this.evictions.begin({ address: records.a(i), tenant: this.nameOf(records.tenant(i)), bytes: records.b(i) }, records.timeNs(i));
+    } else if (kind === Kind.RESTORE || kind === Kind.FREE) {
+      this.evictions.end(records.a(i), records.timeNs(i));
     }
     if (!afterSnapshot) return;
     switch (kind) {
@@ -281,6 +301,7 @@ export class Store {
   private reset(): void {
     this.history.clear();
     this.memory.clear();
+    this.evictions.clear();
     this.tasks.clear();
     this.names.clear();
     this.executionCounts.clear();
@@ -295,6 +316,7 @@ export class Store {
     this.gaugeSeq = 0;
     this.nextSeq = 0;
     this.snapshotSeq = 0;
+    this.evictedThen = null;
     this.lost = 0;
     this.dropped = 0;
   }

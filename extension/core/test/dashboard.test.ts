@@ -1,7 +1,7 @@
 // What the dashboards compute: shares, latencies, fragmentation, history, task facts, requests.
 
 import { describe, expect, it } from 'vitest';
-import { Channel, History, Kind, Phase, Recent, Shares, Store, fragmentation, histogram, summarise } from '../src/index.js';
+import { Channel, Evictions, History, Kind, Phase, Recent, Shares, Store, fragmentation, histogram, summarise } from '../src/index.js';
 import { encodeFrame } from './encode.js';
 
 const S = 1e9;
@@ -109,6 +109,59 @@ describe('memory', () => {
     const records = [{ kind: Kind.EVICT, a: 1, b: MiB }, { kind: Kind.RESTORE, a: 1, b: MiB }, { kind: Kind.OUT_OF_MEMORY, a: 7 * MiB }];
     store.receive({ type: 'frame' }, [encodeFrame(1, S, { records })]);
     expect(store.memoryEvents.all.map(({ kind, bytes }) => [kind, bytes])).toEqual([[3, MiB], [4, MiB], [7, 7 * MiB]]);
+  });
+});
+
+describe('evictions', () => {
+  const [EVICT, RESTORE, FREE] = [Kind.EVICT, Kind.RESTORE, Kind.FREE];
+  const names: [number, string][] = [[1, 'fit'], [2, 'serve']];
+  const event = (kind: number, t: number, c: number, b: number, tenant = 1): object => ({ kind, t, a: 4096 * c, b, c, tenant });
+  const frame = (store: Store, first: number, t: number, records: object[]): void =>
+    store.receive({ type: 'frame' }, [encodeFrame(first, t, { records: records as never, names })]);
+
+  it('are stretches of a tenant from the first block that goes to the last that comes back or is freed', () => {
+    const store = new Store();
+    frame(store, 1, 9 * S, [
+      event(EVICT, S, 1, MiB),
+      event(EVICT, 2 * S, 2, 2 * MiB),
+      event(EVICT, 2 * S, 3, MiB, 2),
+      event(EVICT, 2 * S, 4, MiB, 0),
+      event(RESTORE, 3 * S, 1, MiB),
+      event(RESTORE, 3 * S, 9, MiB),
+      event(FREE, 4 * S, 2, 2 * MiB),
+      event(EVICT, 6 * S, 1, MiB),
+    ]);
+    expect(store.evictions.of('fit')).toEqual([{ startNs: S, endNs: 4 * S, bytes: 3 * MiB }, { startNs: 6 * S, endNs: 0, bytes: MiB }]);
+    expect(store.evictions.of('serve')).toEqual([{ startNs: 2 * S, endNs: 0, bytes: MiB }]);
+    expect(['fit', 'serve', ''].map((tenant) => store.evictions.bytesOf(tenant))).toEqual([MiB, MiB, 0]);
+    store.receive({ type: 'frame' }, [encodeFrame(1, S, { session: 8n })]); // the kernel was restarted
+    expect(store.evictions.of('fit')).toEqual([]);
+  });
+
+  it('are those of a snapshot where records were lost, and of the records where they were not', () => {
+    const store = new Store();
+    const block = (id: number, tenant: number, resident: number): number[] => [4096 * id, MiB, id, tenant, 0, 0, 0, resident];
+    store.receive({ type: 'snapshot', seq: 10, blocks: [block(1, 1, 0), block(2, 2, 0), block(3, 1, 1)], segments: [], tasks: [] }, []);
+    frame(store, 8, 3 * S, [event(EVICT, S, 3, MiB), event(EVICT, 2 * S, 1, MiB)]); // the frame's gauge is record 10
+    expect(store.evictions.of('fit')).toEqual([{ startNs: S, endNs: 0, bytes: 2 * MiB }]);
+    expect(store.evictions.bytesOf('fit')).toBe(MiB); // that block 3 came back was lost
+    expect(store.evictions.of('serve')).toEqual([{ startNs: 3 * S, endNs: 0, bytes: MiB }]);
+    frame(store, 11, 5 * S, [event(RESTORE, 4 * S, 1, MiB), event(EVICT, 5 * S, 2, MiB, 2)]);
+    expect([store.evictions.of('fit')[0]?.endNs, store.evictions.bytesOf('serve')]).toEqual([4 * S, MiB]);
+  });
+
+  it('take a bounded room: the newest stretches of the newest tenants', () => {
+    const evictions = new Evictions();
+    evictions.begin({ address: 1, tenant: 'held', bytes: 1 }, 1);
+    for (let n = 1; n <= 200; n++) {
+      for (const tenant of ['busy', `tenant ${n}`]) {
+        evictions.begin({ address: 2, tenant, bytes: 1 }, n);
+        evictions.end(2, n);
+      }
+    }
+    expect(evictions.of('held')).toEqual([{ startNs: 1, endNs: 0, bytes: 1 }]);
+    expect([1, 100, 200].map((n) => evictions.of(`tenant ${n}`).length)).toEqual([0, 0, 1]);
+    expect([evictions.of('busy').length, evictions.of('busy').at(-1)?.startNs]).toEqual([64, 200]);
   });
 });
 

@@ -140,6 +140,37 @@ test('Gantt: running, queued, throttled and paused look different, and running b
   expect(seen.running).not.toEqual(seen.queued);
 });
 
+test('Gantt: while blocks of a tenant are in host memory its lane has dashes below, which the legend names; on hover and in the table, too', async ({ page }) => {
+  await mount(page, 'scheduler');
+  await threeTasks(page);
+  const records = [{ kind: 3, t: 2e9, a: BASE, b: 2 * MiB, c: 5, tenant: 1 }, { kind: 4, t: 3e9, a: BASE, b: 2 * MiB, c: 5, tenant: 1 }];
+  await sendFrame(page, encodeFrame(8, 4e9, { records }));
+  await expect.poll(() => data(page, 'span-ns')).toBeGreaterThan(3e9);
+  const seen = await page.locator('.gk-gantt canvas').evaluate((node) => {
+    const canvas = node as HTMLCanvasElement;
+    const span = Number((document.querySelector('[data-span-ns]') as HTMLElement).dataset['spanNs']);
+    const style = getComputedStyle(document.querySelector('.gk-panel') as HTMLElement);
+    const evicted = style.getPropertyValue('--gk-evicted').trim();
+    // The part of a stretch of time, on the line between two bars, that has the colour of what is evicted.
+    const part = (row: number, fromNs: number, toNs: number): number => {
+      const [left, right] = [fromNs, toNs].map((ns) => Math.round(((ns - 1e9) / span) * canvas.width)) as [number, number];
+      const { data } = canvas.getContext('2d')!.getImageData(left, 26 * row + 23, right - left, 1);
+      const hex = Array.from({ length: data.length / 4 }, (_, i) => `#${[...data.slice(4 * i, 4 * i + 3)].map((value) => value.toString(16).padStart(2, '0')).join('')}`);
+      return hex.filter((colour) => colour === evicted).length / hex.length;
+    };
+    const rows = [0, 1, 2].map((row) => part(row, 2.05e9, 2.95e9));
+    return { rows, before: part(0, 1.3e9, 1.95e9), after: part(0, 3.05e9, 3.9e9) };
+  });
+  for (const dashed of [seen.rows[0], seen.rows[2]]) expect(Math.abs(dashed! - 0.7)).toBeLessThan(0.2); // two tasks of the tenant
+  expect([seen.rows[1], seen.before, seen.after]).toEqual([0, 0, 0]);
+  await expect(page.locator('.gk-key').first()).toContainText('evicted');
+  await page.locator('.gk-gantt canvas').hover({ position: { x: 60, y: 13 } });
+  await expect(page.locator('.gk-tip')).toContainText('evicted to host memory: up to 2 MiB for 1.0 s');
+  await page.getByText('Tasks as a table').click();
+  const cells = page.locator('details', { hasText: 'Tasks as a table' }).locator('tbody td:last-child');
+  await expect(cells).toHaveText(['up to 2 MiB for 1.0 s', '\u2013', 'up to 2 MiB for 1.0 s']);
+});
+
 test('Gantt: a running task has the colour of its class, which the legend names, light and dark', async ({ page }) => {
   const classes = ['Guaranteed', 'Burstable', 'BestEffort'];
   for (const colorScheme of ['light', 'dark'] as const) {

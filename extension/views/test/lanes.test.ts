@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from 'vitest';
 import { Phase, Store, type Task, WAITING_FOR_RESUME, isTerminal } from '@pygpukit/core';
-import { GROUPINGS, beginNs, isPaused, layoutRows, stateText, untilNs, visibleTasks } from '../src/scheduler/lanes.js';
+import { GROUPINGS, beginNs, evictedIn, evictedInRow, evictedText, isPaused, layoutRows, rowText, stateText, taskLines, untilNs, visibleTasks } from '../src/scheduler/lanes.js';
 
 const NOW_NS = 1e6;
 
@@ -72,5 +72,44 @@ describe('stateText', () => {
     const store = new Store();
     store.receive({ type: 'tasks', tNs: 1, rows: [{ ...row, paused: 'yes' }, { ...row, number: 2, paused: true }] }, []);
     expect([store.tasks.all.map(({ number }) => number), store.dropped]).toEqual([[2], 1]);
+  });
+});
+
+describe('evictions', () => {
+  const MiB = 2 ** 20;
+
+  /** A task of a tenant that ended and one that runs; blocks were on the host between and during both. */
+  function evictingStore(): Store {
+    const store = new Store();
+    store.timeNs = 1000;
+    addTask(store, 1, 'fit', 100, 300);
+    addTask(store, 2, 'fit', 500, 0);
+    const block = { address: 1, tenant: 'fit', bytes: 2 * MiB };
+    store.evictions.begin(block, 200);
+    store.evictions.end(1, 600);
+    store.evictions.begin({ ...block, bytes: MiB }, 900);
+    return store;
+  }
+
+  it("are a task's while it lives, all of a tenant's in its lane, and none of a stream's", () => {
+    const store = evictingStore();
+    const [ended, running] = store.tasks.all as [Task, Task];
+    expect(evictedIn(store, ended)).toEqual([{ startNs: 200, endNs: 300, bytes: 2 * MiB }]);
+    expect(evictedIn(store, running)).toEqual([{ startNs: 500, endNs: 600, bytes: 2 * MiB }, { startNs: 900, endNs: 1000, bytes: MiB }]);
+    const shown = GROUPINGS.map((grouping) => evictedInRow(store, layoutRows(store, grouping)[0]!, grouping));
+    expect(shown).toEqual([evictedIn(store, ended), store.evictions.of('fit'), []]);
+    addTask(store, 3, 'other', 100, 0);
+    expect(evictedIn(store, store.tasks.get(3)!)).toEqual([]);
+  });
+
+  it('are words too: in the state while they last, on hover, in the table', () => {
+    const store = evictingStore();
+    const texts = (grouping: 'task' | 'tenant'): string[] => layoutRows(store, grouping).map((row) => rowText(store, row, grouping));
+    expect([texts('task'), texts('tenant')]).toEqual([['Succeeded in 200 ns', 'Running 500 ns, 1 MiB evicted'], ['2 tasks, 1 MiB evicted']]);
+    const evicted = evictedIn(store, store.tasks.get(2)!);
+    expect(taskLines(store, store.tasks.get(2)!, evicted)).toContain('evicted to host memory: up to 2 MiB for 200 ns');
+    expect(evictedText([], 1000)).toBe('');
+    store.evictions.end(1, 1000);
+    expect(texts('task').at(-1)).toBe('Running 500 ns');
   });
 });

@@ -1,6 +1,6 @@
 // Painting of the Gantt: bars that tell phases apart by shape as well as by colour, and the time axis.
 
-import { Phase, type Task, format, isTerminal } from '@pygpukit/core';
+import { Phase, type Stretch, type Task, format, isTerminal } from '@pygpukit/core';
 import { type Theme } from '../theme.js';
 import { type Row, type Window, beginNs, untilNs, visibleTasks } from './lanes.js';
 
@@ -14,6 +14,9 @@ const MIN_DETAIL_PX = 6;
 /** How far the mark of a task's end reaches past it. */
 const END_MARK_PX = 8;
 const STEPS_PER_AXIS = 6;
+/** The dashes below a bar while blocks of its tenant are in host memory. */
+const EVICTED_PX = 4;
+const EVICTED_DASH_PX = [5, 2];
 const POLICIES = ['Guaranteed', 'Burstable', 'BestEffort'];
 
 /** A running bar has the colour of its QoS class; all other phases have the phase's. */
@@ -148,6 +151,34 @@ function hatch(context: CanvasRenderingContext2D, colour: string, left: number, 
   for (let x = left - height; x < left + width; x += 5) {
     context.moveTo(x, top + height);
     context.lineTo(x + height, top);
+  }
+  context.stroke();
+  context.restore();
+}
+
+/** Dashes below the bars: what is evicted are blocks, and the task may run all the same. */
+export function drawEvicted(
+  context: CanvasRenderingContext2D,
+  width: number,
+  theme: Theme,
+  window: Window,
+  stretches: readonly Stretch[],
+  at: number,
+  nowNs: number,
+): void {
+  const scale = width / (window.toNs - window.fromNs);
+  const y = (at + 1) * ROW_HEIGHT - BAR_INSET + 1 + EVICTED_PX / 2;
+  context.save();
+  context.strokeStyle = theme.evicted;
+  context.lineWidth = EVICTED_PX;
+  context.setLineDash(EVICTED_DASH_PX);
+  context.beginPath();
+  for (const { startNs, endNs } of stretches) {
+    const left = Math.max(0, (startNs - window.fromNs) * scale);
+    const right = Math.min(width, ((endNs || nowNs) - window.fromNs) * scale);
+    if (left > width || right < 0) continue;
+    context.moveTo(left, y);
+    context.lineTo(Math.max(right, left + MIN_BAR_PX), y);
   }
   context.stroke();
   context.restore();

@@ -4,8 +4,8 @@ import { type Store, type Task } from '@pygpukit/core';
 import { el, setData, setLabel, setText, syncRows } from '../dom.js';
 import { Pane } from '../pane.js';
 import { type Theme } from '../theme.js';
-import { AXIS_HEIGHT, ROW_HEIGHT, drawAxis, drawRow } from './bars.js';
-import { GROUPINGS, type Grouping, type Row, type Window, beginNs, extent, layoutRows, isPaused, pickWindow, stateText, taskLines, untilNs, visibleTasks } from './lanes.js';
+import { AXIS_HEIGHT, ROW_HEIGHT, drawAxis, drawEvicted, drawRow } from './bars.js';
+import { GROUPINGS, type Grouping, type Row, type Window, beginNs, evictedInRow, extent, layoutRows, isPaused, pickWindow, rowText, taskLines, untilNs, visibleTasks } from './lanes.js';
 
 const VISIBLE_ROWS = 10;
 const ZOOM_STEP = 1.5;
@@ -67,7 +67,10 @@ export class Gantt {
     this.pane.setHeight(visible * ROW_HEIGHT + AXIS_HEIGHT);
     this.pane.draw((context, width, height) => {
       drawAxis(context, width, height, theme, this.shown);
-      rows.forEach((row, at) => drawRow(context, width, theme, this.shown, row, at, store.timeNs, this.chosen));
+      rows.forEach((row, at) => {
+        drawRow(context, width, theme, this.shown, row, at, store.timeNs, this.chosen);
+        drawEvicted(context, width, theme, this.shown, evictedInRow(store, row, this.grouping), at, store.timeNs);
+      });
     });
     this.showTip();
     const spanNs = this.shown.toNs - this.shown.fromNs;
@@ -114,10 +117,11 @@ export class Gantt {
     syncRows(this.names, rows, makeName, (item, { label }) => {
       setLabel(item, label);
     });
-    syncRows(this.states, rows, makeState, (item, { tasks }) => {
+    syncRows(this.states, rows, makeState, (item, row) => {
+      const { tasks } = row;
       const [state, button] = item.children as unknown as [HTMLElement, HTMLButtonElement];
       const task = tasks.length === 1 ? tasks[0] : undefined;
-      setLabel(state, task ? stateText(task, store.timeNs) : `${tasks.length} tasks`);
+      setLabel(state, rowText(store, row, this.grouping));
       setData(item, { phase: task?.phase ?? '', paused: String(task !== undefined && isPaused(task)) });
       this.drawButton(button, task);
     });
@@ -267,7 +271,11 @@ export class Gantt {
     if (this.grouping === 'task') return row.tasks[0] ?? null;
     const scale = (this.shown.toNs - this.shown.fromNs) / Math.max(1, this.pane.widthPx);
     const near = { fromNs: this.shown.fromNs + (x - 2) * scale, toNs: this.shown.fromNs + (x + 2) * scale };
-    return visibleTasks(row, near).findLast((task) => untilNs(task, this.store.timeNs) >= near.fromNs) ?? null;
+    const hit = visibleTasks(row, near).findLast((task) => untilNs(task, this.store.timeNs) >= near.fromNs);
+    if (hit) return hit;
+    // What a task left behind may be evicted after its end.
+    const left = evictedInRow(this.store, row, this.grouping).some(({ startNs, endNs }) => startNs <= near.toNs && (endNs || this.store.timeNs) >= near.fromNs);
+    return (left && row.tasks.findLast((task) => beginNs(task) <= near.toNs)) || null;
   }
 
   private hover(task: Task | null): void {
@@ -283,10 +291,11 @@ export class Gantt {
 
   private showTip(): void {
     const task = this.hovered;
-    const row = task ? this.rows.findIndex(({ tasks }) => tasks.includes(task)) - this.first : -1;
-    this.tip.hidden = !task || row < 0 || row >= VISIBLE_ROWS;
-    if (!task || this.tip.hidden) return;
-    const text = taskLines(this.store, task).join('\n');
+    const index = task ? this.rows.findIndex(({ tasks }) => tasks.includes(task)) : -1;
+    const [row, lane] = [index - this.first, this.rows[index]];
+    this.tip.hidden = !lane || row < 0 || row >= VISIBLE_ROWS;
+    if (!task || !lane || this.tip.hidden) return;
+    const text = taskLines(this.store, task, evictedInRow(this.store, lane, this.grouping)).join('\n');
     if (this.tip.textContent !== text) {
       this.tip.textContent = text;
       // Asked for only here: it makes the browser lay out the page.

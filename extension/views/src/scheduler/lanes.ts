@@ -1,6 +1,6 @@
 // Which rows the Gantt has, over which stretch of time it shows them, and how a task's state reads.
 
-import { PHASES, Phase, REASONS, type Store, type Task, WAITING_FOR_RESUME, format, isTerminal } from '@pygpukit/core';
+import { PHASES, Phase, REASONS, type Store, type Stretch, type Task, WAITING_FOR_RESUME, format, isTerminal } from '@pygpukit/core';
 
 const MAX_SPAN_NS = 60e9;
 const MIN_SPAN_NS = 2e9;
@@ -120,6 +120,38 @@ function spanNs(task: Task, nowNs: number, belongs: (phase: number) => boolean):
   return sum;
 }
 
+/** When blocks of a task's tenant were in host memory while it lived: of tasks of one name, one cannot be told from another. */
+export function evictedIn(store: Store, task: Task): readonly Stretch[] {
+  const [from, to] = [beginNs(task), untilNs(task, store.timeNs)];
+  return store.evictions
+    .of(store.taskName(task))
+    .map(({ startNs, endNs, bytes }) => ({ startNs: Math.max(startNs, from), endNs: Math.min(endNs || store.timeNs, to), bytes }))
+    .filter(({ startNs, endNs }) => startNs < endNs);
+}
+
+/** What a row's lane shows as evicted: all of a tenant's in its first row, and nothing in lanes by stream. */
+export function evictedInRow(store: Store, row: Row, grouping: Grouping): readonly Stretch[] {
+  const [task] = row.tasks;
+  if (grouping === 'task' && task) return evictedIn(store, task);
+  return grouping === 'tenant' ? store.evictions.of(row.label) : [];
+}
+
+/** The state of a row's one task or how many it has, and what its tenant has in host memory now. */
+export function rowText(store: Store, { label, tasks }: Row, grouping: Grouping): string {
+  const task = tasks.length === 1 ? tasks[0] : undefined;
+  const text = task ? stateText(task, store.timeNs) : `${tasks.length} tasks`;
+  const lives = grouping === 'task' && task && !isTerminal(task.phase);
+  const bytes = store.evictions.bytesOf(lives ? store.taskName(task) : grouping === 'tenant' ? label : '');
+  return bytes > 0 ? `${text}, ${format.bytes(bytes)} evicted` : text;
+}
+
+/** "up to 2 MiB for 1.2 s", "" without a stretch. */
+export function evictedText(stretches: readonly Stretch[], nowNs: number): string {
+  if (stretches.length === 0) return '';
+  const ns = stretches.reduce((sum, { startNs, endNs }) => sum + (endNs || nowNs) - startNs, 0);
+  return `up to ${format.bytes(Math.max(...stretches.map(({ bytes }) => bytes)))} for ${format.duration(ns)}`;
+}
+
 /** Held back until it is resumed: one that runs is Suspended, of one that waits its facts tell, or until they come its reason. */
 export function isPaused({ phase, reason, facts }: Task): boolean {
   if (phase !== Phase.Queued) return phase === Phase.Suspended;
@@ -145,8 +177,8 @@ export function stateText(task: Task, nowNs: number): string {
   return phase;
 }
 
-/** Everything known of a task, a line each. */
-export function taskLines(store: Store, task: Task): string[] {
+/** Everything known of a task, a line each; `evicted` is what its lane shows. */
+export function taskLines(store: Store, task: Task, evicted: readonly Stretch[]): string[] {
   const { facts } = task;
   const lines = [store.taskName(task), stateText(task, store.timeNs)];
   lines.push(`waited ${format.duration(waitedNs(task, store.timeNs))}, ran ${format.duration(ranNs(task, store.timeNs))}`);
@@ -157,6 +189,7 @@ export function taskLines(store: Store, task: Task): string[] {
   }
   if (facts?.detail) lines.push(facts.detail);
   if (facts?.paced) lines.push(`${format.count(facts.paced)} launches held back`);
+  if (evicted.length > 0) lines.push(`evicted to host memory: ${evictedText(evicted, store.timeNs)}`);
   if (task.stream) lines.push(`stream ${task.stream}`);
   return lines;
 }

@@ -9,7 +9,7 @@ import { Panel } from '../panel.js';
 import { Table } from '../table.js';
 import { TIMELINE_HEIGHT, drawTimeline } from '../timeline.js';
 import { Gantt, type Press } from './gantt.js';
-import { isPaused, ranNs, reasonText, stateText, waitedNs } from './lanes.js';
+import { evictedIn, evictedText, isPaused, ranNs, reasonText, stateText, waitedNs } from './lanes.js';
 import { LatencyChart } from './latency.js';
 import { PartitionChoice } from './partitions.js';
 import { ShareChart } from './shares.js';
@@ -56,7 +56,7 @@ export class SchedulerView extends Panel {
     this.shares = new ShareChart(store, this.schedule);
     this.latency = new LatencyChart(store, this.schedule);
     this.timeline = new Pane('Launches per second over the last minute', TIMELINE_HEIGHT, this.schedule);
-    this.table = new Table('Tasks as a table', ['Task', 'Phase', 'QoS', 'Share', 'Priority', 'Reason', 'Waited', 'Ran'], this.schedule);
+    this.table = new Table('Tasks as a table', ['Task', 'Phase', 'QoS', 'Share', 'Priority', 'Reason', 'Waited', 'Ran', 'Evicted'], this.schedule);
     this.partitions = new Table('Partitions as a table', ['Partition', 'Keeps', 'Promised to its tasks'], this.schedule);
     this.log = new Table('Queue and admission log', ['At', 'Task', 'From', 'To', 'Reason'], this.schedule);
     this.controls.button('pause', 'Pause');
@@ -192,6 +192,7 @@ export class SchedulerView extends Panel {
         [reasonText(task) || dash, task.facts?.detail].filter(Boolean).join(': '),
         format.duration(waitedNs(task, store.timeNs)),
         format.duration(ranNs(task, store.timeNs)),
+        evictedText(evictedIn(store, task), store.timeNs) || dash,
       ],
     );
     this.log.show(
@@ -224,5 +225,6 @@ function promisedText(sharePpm = 0): string {
 }
 
 function policyKey(): HTMLElement {
-  return el('span', 'gk-key', 'running, by QoS:', ...POLICIES.flatMap(([name, text]) => [el('i', `gk-swatch gk-qos-${name}`), text]));
+  const classes = POLICIES.flatMap(([name, text]) => [el('i', `gk-swatch gk-qos-${name}`), text]);
+  return el('span', 'gk-key', 'running, by QoS:', ...classes, el('i', 'gk-swatch gk-swatch-evicted'), 'evicted');
 }
