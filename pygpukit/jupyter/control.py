@@ -17,6 +17,7 @@ from pygpukit import _core
 from pygpukit._core import native
 from pygpukit.dashboard import actions
 from pygpukit.jupyter import feed, status
+from pygpukit.jupyter.allowance import Allowance
 from pygpukit.jupyter.reports import Report, Reports
 from pygpukit.lab import DASHBOARDS
 
@@ -67,8 +68,8 @@ class RequestError(Exception):
 
 def answer(request: Any) -> dict[str, Any]:
     """The answer to one request. Never raises: whatever goes wrong is the answer's error."""
-    number = request.get("id") if isinstance(request, dict) else None
-    if isinstance(number, bool) or not isinstance(number, int):
+    number = _number(request)
+    if number is None:
         return {"id": -1, "ok": False, "error": "malformed request: expected {'id': int, 'action': str, 'args': {}}"}
     try:
         return {"id": number, "ok": True, "result": _perform(request)}
@@ -78,6 +79,17 @@ def answer(request: Any) -> dict[str, Any]:
         return {"id": number, "ok": False, "error": _cut(f"{type(error).__name__}: {error}")}
 
 
+def _number(request: Any) -> int | None:
+    number = request.get("id") if isinstance(request, dict) else None
+    return number if isinstance(number, int) and not isinstance(number, bool) else None
+
+
+def _is_request(message: Any) -> bool:
+    if _number(message) is None:
+        return False
+    return isinstance(message.get("action"), str) and isinstance(message.get("args", {}), dict)
+
+
 def _cut(text: str) -> str:
     """An error repeats what was asked, of whatever length; what to do stands at its end."""
     half = MAX_ERROR_CHARACTERS // 2
@@ -85,9 +97,9 @@ def _cut(text: str) -> str:
 
 
 def _perform(request: dict[str, Any]) -> Any:
-    name, args = request.get("action"), request.get("args", {})
-    if not isinstance(name, str) or not isinstance(args, dict):
+    if not _is_request(request):
         raise RequestError("malformed request: 'action' is a string and 'args' an object")
+    name, args = request["action"], request.get("args", {})
     action = _ACTIONS.get(name)
     if action is None:
         raise RequestError(f"unknown action {name!r}; there are {', '.join(_ACTIONS)}")
@@ -128,10 +140,10 @@ def _comm_of(action: str, args: dict[str, Any]) -> str:
 
 def _snapshot(_args: dict[str, Any]) -> dict[str, Any]:
     if native.backend_name() is None:
-        return {"pool": None, "tasks": []}
+        return {"pool": None, "tasks": [], "dropped": dropped()}
     pool = _core.pool_stats(native.current_device())
     tasks = [{name: getattr(task, name) for name in _TASK_FIELDS} for one in _schedulers() for task in one.core.tasks()]
-    return {"pool": {name: getattr(pool, name) for name in _POOL_FIELDS}, "tasks": tasks}
+    return {"pool": {name: getattr(pool, name) for name in _POOL_FIELDS}, "tasks": tasks, "dropped": dropped()}
 
 
 def _cancel(args: dict[str, Any]) -> dict[str, Any]:
@@ -212,6 +224,8 @@ _ACTIONS: dict[str, Callable[[dict[str, Any]], Any]] = {
 _feed = feed.Feed()
 _reports: list[Reports] = []  # of the shells that are served
 _managers: list[Any] = []  # of comms, of those shells
+_dropped = 0
+_counting = threading.Lock()
 
 
 def serve(reports: Reports) -> None:
@@ -229,14 +243,30 @@ def tell(message: dict[str, Any], timeout_s: float) -> bool:
     return _feed.tell(message, timeout_s)
 
 
+def dropped() -> int:
+    """How many messages of pages did nothing: they were no requests of the channel, or beyond a page's allowance."""
+    return _dropped
+
+
+def _drop() -> None:
+    global _dropped
+    with _counting:  # each page may have its own thread
+        _dropped += 1
+
+
 def _opened(comm: Any, _message: Any) -> None:
-    """A page opened the channel: answer every request on it, for as long as the extension is loaded."""
+    """A page opened the channel: answer its requests, but for a flood, for as long as the extension is loaded."""
+    allowance = Allowance()
 
     def asked(message: Any) -> None:
-        if _managers:
-            comm.send(answer(message["content"]["data"]))
-        else:
+        if not _managers:
             comm.close()
+            return
+        request, taken = message["content"].get("data"), allowance.take()
+        if not taken or not _is_request(request):
+            _drop()
+        if taken:
+            comm.send(answer(request))
 
     comm.on_msg(asked)
 

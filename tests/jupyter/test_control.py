@@ -11,7 +11,7 @@ import pytest
 
 import pygpukit as gp
 from pygpukit import _core
-from pygpukit.jupyter import control
+from pygpukit.jupyter import allowance, control
 
 
 class Comm:
@@ -165,7 +165,10 @@ def test_a_fault_inside_is_an_answer_too(comm: Comm, monkeypatch: pytest.MonkeyP
     assert comm.ask({"id": 13, "action": "snapshot"}) == {"id": 13, "ok": False, "error": "RuntimeError: out of luck"}
 
 
-def test_fuzzed_requests_never_raise_and_have_one_answer_each(comm: Comm) -> None:
+def test_fuzzed_requests_never_raise_and_have_one_answer_each(comm: Comm, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(allowance, "PER_S", 1e9)  # what they say is at stake here, not how many they are
+    dropped = control.dropped()
+    malformed = 0
     random, unlimited = Random(5), _core.pool_stats(0).quota
     values: list[Any] = [
         None,
@@ -191,5 +194,34 @@ def test_fuzzed_requests_never_raise_and_have_one_answer_each(comm: Comm) -> Non
         assert len(comm.sent) == number + 1
         assert not answer["ok"] or request["action"] == "status", request
         assert len(answer.get("error", "")) < 1.1 * control.MAX_ERROR_CHARACTERS
+        malformed += answer.get("error", "").startswith("malformed request")
+    assert control.dropped() - dropped == malformed > 100
     assert _core.pool_stats(0).quota == unlimited
     assert comm.ask({"id": 1, "action": "hello"})["ok"]
+
+
+def test_a_flood_is_dropped_and_counted_and_ends(comm: Comm, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(allowance, "PER_S", 0.0)
+    dropped = control.dropped()
+    for number in range(5000):
+        comm.ask({"id": number, "action": "hello"})
+    assert [answer["id"] for answer in comm.sent] == list(range(allowance.BURST))
+    assert control.dropped() - dropped == 5000 - allowance.BURST
+    monkeypatch.setattr(allowance, "PER_S", 1e9)
+    answer = comm.ask({"id": 7000, "action": "snapshot"})
+    assert (answer["id"], answer["result"]["dropped"]) == (7000, control.dropped()), "afterwards it is heard again"
+
+
+def test_a_page_that_floods_takes_nothing_from_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(allowance, "PER_S", 0.0)
+    shell = Shell()
+    assert control.install(shell)
+    pages = Comm(), Comm()
+    for page in pages:
+        shell.kernel.comm_manager.targets["pygpukit.control.v1"](page, {})
+    try:
+        for number in range(100):
+            pages[0].ask({"id": number, "action": "hello"})
+        assert pages[1].ask({"id": 1, "action": "hello"})["ok"]
+    finally:
+        control.remove(shell)

@@ -22,7 +22,7 @@ import pygpukit as gp
 from pygpukit import _core
 from pygpukit.dashboard import feed
 from pygpukit.dashboard.feed import SEQUENCES
-from pygpukit.jupyter import telemetry
+from pygpukit.jupyter import allowance, telemetry
 from pygpukit.jupyter.widgets import CellsWidget, DeviceWidget, MemoryWidget, SchedulerWidget, base
 from pygpukit.scheduler import Scheduler
 
@@ -180,7 +180,7 @@ def test_junk_from_the_page_is_dropped_and_counted(widget: Any, junk: Any, monke
 
 def test_fuzzed_messages_never_raise(widget: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     page = Recorder(widget, monkeypatch)
-    monkeypatch.setattr(base, "PER_S", 1e9)  # what they say is at stake here, not how many they are
+    monkeypatch.setattr(allowance, "PER_S", 1e9)  # what they say is at stake here, not how many they are
     random = Random(7)
     values: list[Any] = [
         None,
@@ -208,11 +208,11 @@ def test_fuzzed_messages_never_raise(widget: Any, monkeypatch: pytest.MonkeyPatc
 
 def test_a_flood_is_dropped_and_counted_and_ends(widget: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     page = Recorder(widget, monkeypatch)
-    monkeypatch.setattr(base, "PER_S", 0.0)
+    monkeypatch.setattr(allowance, "PER_S", 0.0)
     for _ in range(5000):
         widget._handle_custom_msg(REQUEST, [])
-    assert len(page.messages) == base.BURST and widget.dropped == 5000 - base.BURST
-    monkeypatch.setattr(base, "PER_S", 1e9)
+    assert len(page.messages) == allowance.BURST and widget.dropped == 5000 - allowance.BURST
+    monkeypatch.setattr(allowance, "PER_S", 1e9)
     widget._handle_custom_msg(REQUEST, [])
     assert page.messages[-1][0]["ok"] is True, "afterwards it is heard again"
 

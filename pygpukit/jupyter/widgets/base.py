@@ -6,7 +6,6 @@ the main thread or on that of a subshell. Both only read, and send.
 
 from __future__ import annotations
 
-import time
 from functools import cache
 from pathlib import Path
 from typing import Any, ClassVar
@@ -15,14 +14,13 @@ import anywidget
 import traitlets
 
 from pygpukit.jupyter import telemetry
+from pygpukit.jupyter.allowance import Allowance
 from pygpukit.jupyter.widgets.source import LiveSource, Source
 
 STATIC = Path(__file__).parent / "static"
 MAX_ACTION_CHARACTERS = 64
 MAX_ARGUMENTS = 16
 MAX_ARGUMENT_CHARACTERS = 256
-BURST = 64  # messages of a page that are taken at once
-PER_S = 32.0  # and in the long run: more than fingers press and windows are turned to
 
 
 @cache
@@ -54,8 +52,7 @@ class Dashboard(anywidget.AnyWidget):  # type: ignore[misc]
         self.since = 0
         self.since_name = 0
         self.dropped = 0
-        self._allowance = float(BURST)
-        self._heard_at = time.monotonic()
+        self._allowance = Allowance()
         super().__init__()
         self.on_msg(self._from_page)
         self._keep_reply_route()
@@ -106,23 +103,13 @@ class Dashboard(anywidget.AnyWidget):  # type: ignore[misc]
 
     def _from_page(self, _widget: Any, content: Any, _buffers: Any) -> None:
         """A page's message. What is not of the channel is dropped and counted, see `dropped`."""
-        kind = content.get("type") if isinstance(content, dict) and self._may_speak() else None
+        kind = content.get("type") if isinstance(content, dict) and self._allowance.take() else None
         if kind == "view" and isinstance(content.get("visible"), bool):
             self._view(content["visible"])
         elif kind == "request" and _is_request(content):
             self.tell_page({"type": "answer", **self._source.answer(content)})
         else:
             self.dropped += 1
-
-    def _may_speak(self) -> bool:
-        """False in a flood: each message of a page costs the kernel an answer, or the whole state."""
-        now = time.monotonic()
-        self._allowance = min(self._allowance + PER_S * (now - self._heard_at), BURST)
-        self._heard_at = now
-        if self._allowance < 1:
-            return False
-        self._allowance -= 1
-        return True
 
     def _view(self, visible: bool) -> None:
         if not visible:
