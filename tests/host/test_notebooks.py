@@ -35,6 +35,14 @@ def test_the_notebooks_are_there() -> None:
     assert {f"{name}.ipynb" for name in known} <= set(NOTEBOOKS)
 
 
+@pytest.mark.parametrize("name", ["00_tour", "01_cuda_cells", "03_arrays", "05_scheduler", "06_dashboards"])
+def test_a_dashboard_is_shown_and_its_static_form_kept(name: str, notebooks: Path) -> None:
+    book = nbformat.read(notebooks / f"{name}.ipynb", as_version=4)
+    shown = [output.data for cell in book.cells for output in cell.get("outputs", []) if "data" in output]
+    views = [data["text/html"] for data in shown if data.get("text/plain", "").endswith("Widget()")]
+    assert views and all(view.startswith("<div") and "<b>GPU " in view for view in views)
+
+
 def test_cells_ran_in_order_with_no_other_errors(path: Path) -> None:
     book = nbformat.read(path, as_version=4)
     nbformat.validate(book)
