@@ -9,6 +9,7 @@ const SETUP = '%load_ext pygpukit\nimport time\nimport pygpukit as gp\nx = gp.on
 const CUDA = '%%cuda\n__global__ void twice(float* x) { x[threadIdx.x] *= 2; }';
 /** Opens a view and is busy until it is interrupted. */
 const OPEN = 'gp.lab.open("memory")\ntry:\n    time.sleep(120)\nexcept KeyboardInterrupt:\n    pass';
+const VIEW = 'gp.dashboard.memory()';
 const UNHEARD = 'from pygpukit import lab\nlab._PATIENCE_S = 0.1\nlab.open("memory")';
 /** How many pages the kernel believes in; with a launch, as a page that left without a word is asked when it has news. */
 const FOLLOWERS = 'from pygpukit.jupyter import control\ngp.ones(1) + 1\nprint(len(control._feed._pages))';
@@ -20,6 +21,7 @@ const lab = useLab({
     ...Object.fromEntries(['status', 'click', 'reload', 'python'].map((name) => [`${name}.ipynb`, [SETUP, CUDA, OPEN]])),
     'restart.ipynb': [SETUP],
     'unheard.ipynb': [UNHEARD],
+    'agree.ipynb': [SETUP, VIEW],
   },
 });
 
@@ -120,6 +122,34 @@ test('Python opens a view beside the notebook while its cell runs', async () => 
   await expectColumn([dashboard('GPU scheduler'), assembly()]);
   expect(await lab.notebook.execute('gp.lab.open("workbench")')).toBe('');
   await expect(panes()).toHaveCount(4);
+});
+
+test('a view in a cell and the same one beside the notebook show the same numbers', async () => {
+  const { page } = lab.notebook;
+  await lab.notebook.open(lab.server.notebookUrl('agree.ipynb'));
+  await lab.cells.run(SETUP_AT);
+  await lab.cells.run(1);
+  await page.evaluate(() => window.jupyterapp.commands.execute('pygpukit:open-view', { view: 'memory' }));
+  await expectLive(dashboard('GPU memory'));
+  const views = page.locator('.gk-panel[aria-label="GPU memory"]');
+  await expect(views).toHaveCount(2);
+  for (const view of await views.all()) await expectLive(view);
+  /** What each draws, from screen to screen, until both have drawn so many moments: the record's number and the bytes. */
+  const [inCell = [], beside = []] = await views.evaluateAll(
+    (panels, moments) =>
+      new Promise<string[][]>((done) => {
+        const drawn = panels.map(() => new Set<string>());
+        const look = (): void => {
+          panels.forEach((panel, i) => drawn[i]?.add(`#${(panel as HTMLElement).dataset['seq']} ${(panel as HTMLElement).dataset['used']}`));
+          if (drawn.every(({ size }) => size >= moments)) done(drawn.map((one) => [...one]));
+          else requestAnimationFrame(look);
+        };
+        look();
+      }),
+    20,
+  );
+  // One may have missed a moment that the other drew, and draws the next.
+  expect(inCell.filter((moment) => beside.includes(moment)).length).toBeGreaterThan(10);
 });
 
 test('where no page listens Python is told so', async () => {
