@@ -20,7 +20,7 @@ trap 'rm -rf "$work"' EXIT
 "$python" -m pip install --quiet --no-index --no-deps --no-compile --no-cache-dir --disable-pip-version-check \
   --target "$work/site" "$wheels"/*.whl || exit 1
 # Tests run away from the checkout: beside the package's sources its compiled core would not be found.
-cp -r "$here/tests" "$here/notebooks" "$here/native" "$here/docs" "$here/pyproject.toml" "$work/"
+cp -r "$here/tests" "$here/tools" "$here/notebooks" "$here/native" "$here/docs" "$here/pyproject.toml" "$work/"
 cd "$work" || exit 1
 export PYTHONPATH="$work/site" PYTHONUNBUFFERED=1 PYGPUKIT_CACHE_DIR="$work/cache" PYGPUKIT_TEST_CACHE_DIR="$work/tests-cache"
 failed=0

@@ -137,6 +137,9 @@ impl Head {
 /// caches nearby, and a claim cannot begin before its slot is there.
 const FETCH_AHEAD: u64 = 8;
 
+/// After so many times that others were quicker to claim, a writer stands back no longer than before: some microseconds.
+const MOST_BEATEN: u32 = 7;
+
 #[inline]
 fn fetch(slot: &[AtomicU64; 8]) {
     #[cfg(target_arch = "x86_64")]
@@ -177,6 +180,13 @@ fn claim(slot: &[AtomicU64; 8], seq: u64) -> Claim {
         }
     }
     Claim::Late(seen >> 1)
+}
+
+/// Leaves the next numbers to others for a moment, after so many that others were quicker to claim: writers that all go on to the next
+/// number at once keep taking its slot from each other.
+fn stand_back(beaten: u32) {
+    let looks = if cfg!(loom) { 0 } else { 1 << beaten.min(MOST_BEATEN) };
+    (0..looks).for_each(|_| std::hint::spin_loop());
 }
 
 /// Ends the writing that `claim` began: nobody else changes the stamp meanwhile.
@@ -256,9 +266,13 @@ impl Ring {
     /// The first number after `seq`, which was not to be had, that is: Taken, or the last one given up.
     #[cold]
     fn claim_later(&self, mut seq: u64, mut claimed: Claim) -> (u64, Claim) {
-        let mut occupied = 0;
+        let (mut occupied, mut beaten) = (0, 0);
         while claimed != Claim::Taken {
             if let Claim::Late(number) = claimed {
+                if number == seq {
+                    stand_back(beaten);
+                    beaten += 1;
+                }
                 seq = number;
             } else {
                 self.head.given_up.fetch_max(seq, Ordering::Relaxed);
