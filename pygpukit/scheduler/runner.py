@@ -71,7 +71,12 @@ def run(core: _core.SchedulerCore, task: Task, own_stream: StreamOf) -> None:
         leave(outer)
         if space is not None:
             core.leave_space(space)
-    report(core, task.id, error)
+    try:
+        report(core, task.id, error)
+    finally:
+        del (
+            error
+        )  # its traceback holds this frame: what a failed run held is to go with task._error, not at a collection
 
 
 def report(

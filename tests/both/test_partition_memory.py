@@ -70,6 +70,26 @@ def test_what_a_task_returns_counts_until_it_is_freed(backend_name: str) -> None
     assert stats()["used"] == before
 
 
+def test_what_a_failed_run_held_is_free_for_the_next_one(backend_name: str) -> None:
+    runs = []
+
+    def fails_once() -> int:
+        mine = allocate(3 * MIB)
+        runs.append(mine.size)
+        if len(runs) == 1:
+            raise RuntimeError("once")
+        return mine.size
+
+    gc.collect()
+    gc.disable()
+    try:
+        with Scheduler() as scheduler:
+            scheduler.create_partition("narrow", memory="4MB", bandwidth=0.2)
+            assert scheduler.submit(fails_once, partition="narrow", retry=1).result(PATIENCE_S) == 3 * MIB
+    finally:
+        gc.enable()
+
+
 def test_a_limit_changes_for_tasks_under_way(backend_name: str) -> None:
     holds, let_go = threading.Event(), threading.Event()
 

@@ -100,6 +100,28 @@ fn a_guaranteed_account_may_use_its_own_room_again() {
 }
 
 #[test]
+fn a_guaranteed_account_keeps_its_own_while_others_hold_what_can_go() {
+    let r = rig(4);
+    let (safe, soft) = (r.account(4, true, 0), r.account(2, false, 5));
+    let mine = r.fill(safe, 2);
+    let others = r.fill(soft, 2);
+    r.fill(safe, 2);
+    assert!(mine.iter().all(|block| r.resident(block)) && !others.iter().any(|block| r.resident(block)));
+}
+
+#[test]
+fn who_was_promised_nothing_gives_way_by_last_use_alone() {
+    let r = rig(6);
+    let (small, large, gone) = (r.account(0, false, 0), r.account(0, false, 0), r.account(3, true, 9));
+    let order = [r.fill(small, 1), r.fill(gone, 1), r.fill(large, 3), r.fill(0, 1)].concat();
+    r.pool.close_account(gone);
+    for turn in 0..4 {
+        r.fill(0, 1);
+        assert!(!r.resident(&order[turn]) && r.resident(&order[turn + 1]));
+    }
+}
+
+#[test]
 fn a_closed_account_was_promised_nothing() {
     let r = rig(1);
     let safe = r.account(1, true, 0);

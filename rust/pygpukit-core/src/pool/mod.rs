@@ -80,7 +80,7 @@ unsafe impl Sync for Allocation {}
 pub struct PoolConfig {
     /// Hard limit of bytes in use, and, rounded up to the driver's granularity, of bytes mapped. u64::MAX leaves it to the device.
     pub limit_bytes: u64,
-    /// Under pressure, move least recently used blocks to pinned host memory.
+    /// Under pressure, move blocks that nothing uses to pinned host memory, in the order of `victims`.
     pub eviction: bool,
     /// Pinned host buffers kept for the next eviction, in bytes.
     pub host_cache_bytes: u64,

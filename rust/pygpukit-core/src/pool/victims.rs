@@ -1,6 +1,6 @@
 //! Who gives way under pressure: first what anybody holds beyond what was promised, by priority, then by who holds most beyond it, then
-//! by last use; then what guaranteed accounts hold beyond it; then what was promised and not guaranteed. What was guaranteed stays,
-//! unless the memory is for the same account. (The order of Kubernetes' node pressure eviction, with blocks for pods.)
+//! by last use; then what guaranteed accounts hold beyond it; then what was promised and not guaranteed. What was guaranteed stays, and
+//! goes last of all where the memory is for the same account. Who was promised nothing in particular counts as nobody. (The order of Kubernetes' node pressure eviction, with blocks for pods.)
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -34,6 +34,7 @@ enum Rank {
     Excess,
     GuaranteedExcess,
     Promised,
+    Own,
 }
 
 impl State {
@@ -43,7 +44,9 @@ impl State {
         let mut held: HashMap<u32, Vec<(u64, u32)>> = HashMap::new();
         for (slot, s) in self.slab.iter().filter(|(_, s)| s.status == Status::Live) {
             let last_use = self.slab.state(slot).last_use.load(Ordering::Relaxed);
-            held.entry(s.owner.account).or_default().push((last_use, slot));
+            let nobody = self.accounts.promise(s.owner.account) == Promise::default();
+            let owner = if nobody { 0 } else { s.owner.account };
+            held.entry(owner).or_default().push((last_use, slot));
         }
         let mut victims = HashMap::new();
         for (owner, mut blocks) in held {
@@ -59,10 +62,11 @@ impl State {
                 let rank = match (rest >= promise.bytes, promise.guaranteed) {
                     (true, false) => Rank::Excess,
                     (true, true) => Rank::GuaranteedExcess,
-                    (false, true) if owner != account => continue,
-                    (false, _) => Rank::Promised,
+                    (false, false) => Rank::Promised,
+                    (false, true) if owner == account => Rank::Own,
+                    (false, true) => continue,
                 };
-                if rank != Rank::Promised {
+                if rank < Rank::Promised {
                     resident = rest;
                 }
                 let turn = Turn {
