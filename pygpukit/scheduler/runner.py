@@ -74,9 +74,8 @@ def run(core: _core.SchedulerCore, task: Task, own_stream: StreamOf) -> None:
     try:
         report(core, task.id, error)
     finally:
-        del (
-            error
-        )  # its traceback holds this frame: what a failed run held is to go with task._error, not at a collection
+        # Its traceback holds this frame: what a failed run held is to go with task._error, not at a collection.
+        del error
 
 
 def report(

@@ -224,7 +224,8 @@ def test_two_loops_in_two_threads_await_one_task(scheduler):
     assert found == ["both", "both"]
 
 
-def test_a_loop_that_is_closed_under_a_wait_harms_nobody(scheduler):
+def waited_for(scheduler):
+    """A task that ends when it is let go, and a loop about to wait for it, with the wait and the events."""
     entered, go = threading.Event(), threading.Event()
 
     def work():
@@ -239,6 +240,11 @@ def test_a_loop_that_is_closed_under_a_wait_harms_nobody(scheduler):
 
     loop = asyncio.new_event_loop()
     waiting = loop.create_task(wait())
+    return task, entered, go, loop, waiting
+
+
+def test_a_loop_that_is_closed_under_a_wait_harms_nobody(scheduler):
+    task, entered, go, loop, waiting = waited_for(scheduler)
     scheduler.start()
     loop.run_until_complete(asyncio.sleep(0.001))  # it waits now
     assert entered.wait(PATIENCE_S)
@@ -255,20 +261,7 @@ def test_a_loop_that_is_closed_under_a_wait_harms_nobody(scheduler):
 
 def test_a_task_outlives_the_loop_that_waits_for_it(scheduler):
     """The loop is closed with the wait in it: the task ends as any other, and whoever asks next is told."""
-    entered, go = threading.Event(), threading.Event()
-
-    def work():
-        entered.set()
-        assert go.wait(PATIENCE_S)
-        return "late"
-
-    task = scheduler.submit(work)
-
-    async def wait():
-        return await task
-
-    loop = asyncio.new_event_loop()
-    waiting = loop.create_task(wait())
+    task, entered, go, loop, waiting = waited_for(scheduler)
     loop.run_until_complete(asyncio.sleep(0.001))
     assert entered.wait(PATIENCE_S) and not waiting.done()
     waiting._log_destroy_pending = False  # asyncio would say so: what is wanted here

@@ -1,4 +1,4 @@
-//! The event ring: fixed-size records, lock-free writers that never wait, readers that are told what they missed.
+//! The event ring: fixed-size records, lock-free writers that wait for nobody, readers that are told what they missed.
 //!
 //! Each slot's first word is a stamp: a sequence number, and whether its record is still being written. A writer claims the next slot
 //! that nobody writes, and with it the number, stores the payload and completes it: one atomic exchange a record. Where it finds a
