@@ -81,11 +81,7 @@ test('recording', async ({ browser }) => {
       await page.evaluate((kind) => window.jupyterapp.commands.execute('pygpukit:open-view', { view: kind }), view);
       await page.locator(`.gk-dashboard-pane .gk-panel[data-state="live"]`).nth(view === 'memory' ? 0 : 1).waitFor();
     }
-    await page.evaluate(() => {
-      const { shell } = window.jupyterapp;
-      const notebook = [...shell.widgets('main')].find((widget) => 'sessionContext' in widget);
-      if (notebook) shell.activateById(notebook.id);
-    });
+    await notebook.toFront();
     await camera.film(1000);
     await cells.run(2);
     const scheduler = page.locator('.gk-dashboard-pane .gk-panel[aria-label="GPU scheduler"]');

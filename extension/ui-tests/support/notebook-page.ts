@@ -104,6 +104,16 @@ export class NotebookPage {
     await this.page.evaluate((name) => void window.jupyterapp.commands.execute(name), id);
   }
 
+  /** Brings the notebook to the front of what was opened beside it: what is run is run there. */
+  async toFront(): Promise<void> {
+    await this.page.evaluate(() => {
+      const { shell } = window.jupyterapp;
+      const notebook = [...shell.widgets('main')].find((widget) => 'sessionContext' in widget);
+      if (!notebook) throw new Error('No notebook is open.');
+      shell.activateById(notebook.id);
+    });
+  }
+
   /** Runs every cell and waits for the end. Throws what a cell raised. */
   async runAll(): Promise<void> {
     await this.page.evaluate(() => window.jupyterapp.commands.execute('notebook:run-all-cells'));
