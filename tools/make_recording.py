@@ -1,7 +1,7 @@
 """Films the workbench in a browser: `python tools/make_recording.py [--out FILE.gif]` makes docs/images/workbench.gif
 
-Runs extension/ui-tests/screenshots/recording.ts (`npm ci` in extension/ first; JupyterLab and the lab extension beside
-the Python that runs this, or beside PYGPUKIT_PYTHON) and puts its frames together with Pillow.
+Films the browser test extension/ui-tests/lab/recording.spec.ts (`npm ci` in extension/ first; JupyterLab and the lab
+extension beside the Python that runs this, or beside PYGPUKIT_PYTHON) and puts its frames together with Pillow.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ DEFAULT = ROOT / "docs/images/workbench.gif"
 FRAME_MS = 250
 LAST_MS = 3000  # to be read before it begins again
 COLOURS = 192
-MAX_BYTES = 3 << 20
+MAX_BYTES = 2 << 20
 
 
 def film(folder: Path) -> list[Path]:
     """The frames, in order."""
     environment = {**os.environ, "PYGPUKIT_FRAMES": str(folder)}
     environment.setdefault("PYGPUKIT_PYTHON", sys.executable)
-    command = ["npx", "playwright", "test", "--config", "ui-tests/screenshots.config.ts", "-g", "recording"]
+    command = ["npx", "playwright", "test", "--config", "ui-tests/playwright.config.ts", "lab/recording.spec.ts"]
     subprocess.run(command, cwd=ROOT / "extension", env=environment, check=True)
     return sorted(folder.glob("*.png"))
 

@@ -1,5 +1,5 @@
-// Frames of the workbench at work: two tenants, live dashboards, and controls that act while a cell is busy. For
-// tools/make_recording.py, which says where to put them (PYGPUKIT_FRAMES) and makes one moving picture of them.
+// The workbench at work: two tenants, live dashboards, and controls that act while a cell is busy. tools/make_recording.py has this
+// test filmed (PYGPUKIT_FRAMES: where the frames go) and makes one moving picture of it.
 
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -8,7 +8,7 @@ import { Cells } from '../support/cells.ts';
 import { LabServer } from '../support/lab-server.ts';
 import { NotebookPage } from '../support/notebook-page.ts';
 
-const FRAMES = process.env['PYGPUKIT_FRAMES'] ?? '';
+const FRAMES = process.env['PYGPUKIT_FRAMES'];
 const SIZE = { width: 1400, height: 1060 };
 const FRAME_MS = 250;
 
@@ -37,11 +37,14 @@ class Camera {
 
   constructor(
     private readonly page: Page,
-    private readonly folder: string,
-  ) {}
+    private readonly folder: string | undefined,
+  ) {
+    if (folder) mkdirSync(folder, { recursive: true });
+  }
 
-  /** Films for so long. */
+  /** Films for so long; a test that is not filmed goes on at once. */
   async film(ms: number): Promise<void> {
+    if (!this.folder) return;
     for (const end = Date.now() + ms; Date.now() < end; ) {
       const next = Date.now() + FRAME_MS;
       await this.page.screenshot({ path: join(this.folder, `${String(this.count++).padStart(4, '0')}.png`) });
@@ -58,9 +61,7 @@ class Camera {
   }
 }
 
-test('recording', async ({ browser }) => {
-  test.skip(!FRAMES, 'tools/make_recording.py says where to put the frames');
-  mkdirSync(FRAMES, { recursive: true });
+test('a share is raised, a priority set, a task paused and one cancelled while a cell is busy', async ({ browser }) => {
   const server = await LabServer.start('JupyterLab Light');
   try {
     server.putNotebook('workbench.ipynb', SOURCES);
@@ -69,6 +70,7 @@ test('recording', async ({ browser }) => {
     const cells = new Cells(page);
     const camera = new Camera(page, FRAMES);
     await notebook.open(server.notebookUrl('workbench.ipynb'));
+    test.skip(!(await notebook.subshells()), 'this kernel has no subshells');
     await page.evaluate(() => window.jupyterapp.commands.execute('application:toggle-left-area'));
     await page.evaluate(drawPointer);
     await page.mouse.move(300, 700);
