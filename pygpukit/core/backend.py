@@ -16,10 +16,11 @@ from types import ModuleType
 
 from pygpukit import _core
 from pygpukit._core import native
-from pygpukit.core.errors import BackendFallbackWarning, BackendUnavailableError, InvalidSpecError
+from pygpukit.core.errors import BackendFallbackWarning, BackendUnavailableError, DriverError, InvalidSpecError
 
 _lock = threading.Lock()
 _backend: Backend | None = None
+_inherited = False  # this process was forked by one that had opened its backend
 
 
 class Backend(str):
@@ -55,6 +56,20 @@ def ensure() -> Backend:
             asked = os.environ.get("PYGPUKIT_BACKEND", "")
             _backend = _open(asked, f"PYGPUKIT_BACKEND={asked}")
         return _backend
+
+
+def refuse_inherited(doing: str) -> None:
+    """Raise DriverError in a process that was forked after its backend was opened.
+
+    For what would not find out from the device, or not before it waits for a lock of a thread that was not copied.
+    """
+    if _inherited:
+        raise DriverError(
+            f"{doing}: this process was forked after its {native.backend_name()} device was opened, and cannot use it: "
+            'start processes with the "spawn" method',
+            3,
+            "CUDA_ERROR_NOT_INITIALIZED",
+        )
 
 
 def is_sim() -> bool:
@@ -150,3 +165,12 @@ def _frames_inside_package() -> int:
     while frame.f_back is not None and frame.f_code.co_filename.startswith(package):
         frame, level = frame.f_back, level + 1
     return level
+
+
+def _begin_as_child() -> None:
+    global _inherited, _lock
+    _lock = threading.Lock()
+    _inherited = native.backend_name() is not None
+
+
+os.register_at_fork(after_in_child=_begin_as_child)

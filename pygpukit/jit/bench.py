@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from statistics import median
 from typing import Any
 
 from pygpukit._core import native
 from pygpukit.core.backend import backend
+from pygpukit.core.cached import cached_property
 from pygpukit.core.stream import Stream
 from pygpukit.jit import timing
 from pygpukit.jit.limits import Limits, limits

@@ -17,7 +17,7 @@ from typing import Any
 
 from pygpukit import _core
 from pygpukit._core import native
-from pygpukit.core.backend import backend
+from pygpukit.core.backend import backend, refuse_inherited
 from pygpukit.core.errors import CompileError, NvrtcError, NvrtcErrorCode
 from pygpukit.jit import lookup, nvrtc
 from pygpukit.jit.cache import folder, kernel_cache, key_of, note, reason, remember
@@ -56,9 +56,11 @@ def compile_source(
     (jit/manifest.py). Processes that need the same image at once compile it once. Writes one COMPILE record.
     `check`: True or "memory" (no races) for checked mode, on the simulation only; None as PYGPUKIT_CHECK says.
 
-    Raises CompileError with diagnostics, NvrtcError (NotLoaded says what to install), ValueError for bad options.
-    Releases the GIL while it compiles; Ctrl-C stops it.
+    Raises CompileError with diagnostics, NvrtcError (NotLoaded says what to install), ValueError for bad options, and
+    DriverError in a process that was forked after the device was opened. Releases the GIL while it compiles; Ctrl-C
+    stops it.
     """
+    refuse_inherited(f"compiling {name}")
     start_ns = time.perf_counter_ns()
     request = _request(
         source,

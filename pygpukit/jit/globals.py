@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from pygpukit._core import native
+from pygpukit.core.cached import cached_property
 from pygpukit.core.dtypes import DataType, as_dtype
 from pygpukit.core.errors import DTypeError, GPUError, ShapeError
 from pygpukit.jit.variables import Variable

@@ -6,10 +6,10 @@ import inspect
 import operator
 import os
 from collections.abc import Mapping, Sequence
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from pygpukit._core import native
+from pygpukit.core.cached import cached_property
 from pygpukit.core.errors import GPUError, KernelArgumentError
 from pygpukit.core.stream import Stream
 from pygpukit.jit import configuration

@@ -11,12 +11,12 @@ import threading
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property
 from math import prod
 from typing import TYPE_CHECKING, Any
 
 from pygpukit import _core
 from pygpukit._core import native
+from pygpukit.core.cached import cached_property
 from pygpukit.core.errors import KernelArgumentError, UnsliceableError
 from pygpukit.core.stream import Stream
 from pygpukit.jit import configuration

@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property, partial
+from functools import partial
 from typing import TYPE_CHECKING, Any
 from weakref import WeakValueDictionary
 
 from pygpukit._core import native
 from pygpukit.core.backend import backend
+from pygpukit.core.cached import cached_property
 from pygpukit.core.errors import GPUError
 from pygpukit.jit.compiler import compile_source
 from pygpukit.jit.image import Image

@@ -9,7 +9,6 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from functools import cached_property
 from pathlib import Path
 from types import FrameType
 from typing import Any, NoReturn
@@ -17,6 +16,7 @@ from typing import Any, NoReturn
 from pygpukit._core import native
 from pygpukit.core import faults
 from pygpukit.core.backend import backend
+from pygpukit.core.cached import cached_property
 from pygpukit.core.errors import ContextLostError, GPUError
 from pygpukit.jit import configuration
 from pygpukit.jit.bench import BenchResult, checked_work, from_fields

@@ -1,10 +1,17 @@
-"""What tests of the scheduler share: patience, waits for a condition, a function that runs until told to return."""
+"""What tests of the scheduler share: patience, waits for a condition, a function that runs until told to return,
+programs in processes of their own."""
 
 from __future__ import annotations
 
 import gc
+import os
+import subprocess
+import sys
 import threading
 import time
+from pathlib import Path
+
+import pygpukit as gp
 
 PATIENCE_S = 60
 
@@ -42,3 +49,11 @@ class Gate:
         self.entered.set()
         assert self.open.wait(PATIENCE_S)
         return "out"
+
+
+def run(code, *, returncode=0, timeout_s=110):
+    """Run a program in a process of its own; its standard error."""
+    environment = {**os.environ, "PYTHONPATH": str(Path(gp.__file__).parent.parent)}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=timeout_s, env=environment)
+    assert done.returncode == returncode, done.stderr
+    return done.stderr

@@ -7,19 +7,15 @@ import contextlib
 import os
 import random
 import signal
-import subprocess
-import sys
 import threading
 import time
 import warnings
 import weakref
-from pathlib import Path
 
 import pytest
 from interrupts import interrupt
-from scheduler_help import PATIENCE_S, collected, wait_until
+from scheduler_help import PATIENCE_S, collected, run, wait_until
 
-import pygpukit as gp
 from pygpukit.core.errors import InvalidSpecError, TaskCancelledError, TaskRejectedError
 
 
@@ -28,14 +24,6 @@ def drained(scheduler):
     totals = scheduler.global_stats()
     ended = sum(totals[phase] for phase in ("succeeded", "failed", "cancelled", "rejected", "expired"))
     return ended == totals["submitted"] and totals["reserved_memory"] == totals["reserved_share_ppm"] == 0
-
-
-def run(code, *, returncode=0):
-    """Run a program in a process of its own; its standard error."""
-    environment = {**os.environ, "PYTHONPATH": str(Path(gp.__file__).parent.parent)}
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=110, env=environment)
-    assert done.returncode == returncode, done.stderr
-    return done.stderr
 
 
 # ---- threads ----
@@ -320,167 +308,6 @@ def test_awaits_dropped_at_any_moment_leak_nothing(scheduler):
         asyncio.run(main())
         wait_until(lambda: drained(scheduler))
         wait_until(lambda: all(collected(ref) for ref in kept if ref() is not None))
-
-
-# ---- forks ----
-
-FORK = """
-import os, sys
-from pygpukit.scheduler import Scheduler
-scheduler = Scheduler(total_memory=1 << 20)
-scheduler.start()
-task = scheduler.submit(lambda: 7)
-assert task.result(30) == 7
-waiting = scheduler.submit(lambda: 8, memory=64)
-child = os.fork()
-if child == 0:
-    for use in (lambda: scheduler.submit(lambda: 1), scheduler.start, scheduler.stats, scheduler.snapshot,
-                scheduler.worker_processes,
-                scheduler.close, lambda: waiting.cancel(), lambda: scheduler.get_task("x"), lambda: scheduler.tasks()):
-        try:
-            use()
-        except RuntimeError as error:
-            assert "forked" in str(error), error
-        except TypeError:
-            pass
-        else:
-            os._exit(3)
-    {end}
-_, status = os.waitpid(child, 0)
-assert os.waitstatus_to_exitcode(status) == 0, status
-assert waiting.result(30) == 8
-assert scheduler.submit(lambda: 9).result(30) == 9
-"""
-
-
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")
-@pytest.mark.parametrize("end", ["os._exit(0)", "sys.exit(0)", "del scheduler, task, waiting; sys.exit(0)"])
-def test_a_forked_child_is_told_whose_scheduler_it_is(end):
-    assert "Traceback" not in run(FORK.replace("{end}", end))
-
-
-def test_processes_of_multiprocessing_are_told_what_to_do(tmp_path):
-    """A forked one can use neither what it inherits nor the device; one that was spawned, as the error says, can."""
-    script = tmp_path / "processes.py"
-    script.write_text("""
-import multiprocessing
-from pygpukit.scheduler import Scheduler
-
-def told(out, call):
-    try:
-        out.put(call())
-    except RuntimeError as error:
-        out.put(str(error))
-
-def inherited(out, scheduler):
-    told(out, lambda: scheduler.submit(int).id)
-
-def own(out):
-    with Scheduler(total_memory=1 << 20) as scheduler:
-        told(out, lambda: scheduler.submit(lambda: 21 * 2).result(60))
-
-if __name__ == "__main__":
-    scheduler = Scheduler(total_memory=1 << 20)
-    assert scheduler.submit(lambda: 7).result(60) == 7
-    for way, target, *more in (("fork", inherited, scheduler), ("fork", own), ("spawn", own)):
-        context = multiprocessing.get_context(way)
-        out = context.Queue()
-        child = context.Process(target=target, args=(out, *more))
-        child.start()
-        found = out.get(timeout=60)
-        child.join(60)
-        assert child.exitcode == 0, (way, child.exitcode)
-        assert found == 42 if way == "spawn" else "forked" in found and "spawn" in found, (way, found)
-    assert scheduler.submit(lambda: 9).result(60) == 9
-""")
-    environment = {**os.environ, "PYTHONPATH": str(Path(gp.__file__).parent.parent)}
-    done = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=110, env=environment)
-    assert done.returncode == 0 and "Traceback" not in done.stderr, done.stderr
-
-
-CONTEXTS = """
-import os, sys
-import pygpukit as gp
-from pygpukit import scheduler
-context = scheduler.create_context("chat", share=0.5)
-kernel = gp.jit('extern "C" __global__ void one(float *x) { x[0] = 1; }', func="one")
-x = gp.zeros(1)
-gp.synchronize()
-future = context.launch(kernel, 1, 1, x)
-context.start_session()
-child = os.fork()
-if child == 0:
-    uses = [context.__enter__, context.resize, lambda: context.stats, lambda: context.launch(kernel, 1, 1, x),
-            context.destroy, context.unfinished, future.wait, future.cancel, scheduler.list_contexts, scheduler.reset,
-            lambda: scheduler.create_context("new"), lambda: scheduler.destroy_context("chat"), scheduler.stats,
-            lambda: scheduler.resize_context("chat", share=0.1), gp.synchronize,
-            context.synchronize]
-    for number, use in enumerate(uses):
-        try:
-            use()
-        except RuntimeError as error:
-            assert "forked" in str(error), error
-            continue
-        os._exit(10 + number)
-    assert scheduler.live_contexts() == [] and "chat" in repr(context)
-    context.end_session()
-    {end}
-_, status = os.waitpid(child, 0)
-assert os.waitstatus_to_exitcode(status) == 0, status
-context.end_session()
-assert future.wait().success and context.launch(kernel, 1, 1, x).wait().success
-context.resize(share=0.7)
-assert context.stats.share == 0.7 and scheduler.live_contexts() == [context]
-assert context.destroy()
-"""
-
-
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")
-@pytest.mark.parametrize("end", ["os._exit(0)", "sys.exit(0)", "del context, future, uses; sys.exit(0)"])
-def test_a_forked_child_is_told_whose_contexts_they_are(end):
-    assert "Traceback" not in run(CONTEXTS.replace("{end}", end))
-
-
-def test_a_forked_child_may_make_contexts_where_nothing_was_opened():
-    code = """
-import os
-from pygpukit import scheduler
-child = os.fork()
-if child == 0:
-    scheduler.create_context("chat", share=0.5).resize(share=0.6)
-    os._exit(0 if scheduler.get_context("chat").stats.share == 0.6 else 3)
-assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
-assert scheduler.list_contexts() == []
-"""
-    assert "Traceback" not in run(code)
-
-
-def test_a_fork_while_threads_are_in_the_core_hangs_nobody():
-    code = """
-import os, threading
-from pygpukit.scheduler import Scheduler
-scheduler = Scheduler(total_memory=1 << 20, max_queue=100_000)
-scheduler.start()
-stop = threading.Event()
-def churn():
-    while not stop.is_set():
-        scheduler.submit(lambda: None).cancel()
-threads = [threading.Thread(target=churn) for _ in range(3)]
-for thread in threads: thread.start()
-for _ in range(20):
-    child = os.fork()
-    if child == 0:
-        try:
-            scheduler.submit(lambda: None)
-        except RuntimeError:
-            os._exit(0)
-        os._exit(3)
-    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
-stop.set()
-for thread in threads: thread.join()
-scheduler.close()
-"""
-    assert "Traceback" not in run(code)
 
 
 # ---- ends ----
