@@ -51,6 +51,7 @@ class DeviceSampler:
         self._opened = False
         self._samples = 0
         self._pcie: Values = {}
+        self._newest: dict[str, Any] | None = None
 
     def sample(self) -> dict[str, Any]:
         """The message of the device strip. Never raises: a device that cannot be read is part of the message."""
@@ -68,7 +69,7 @@ class DeviceSampler:
                 {"key": key, "label": label, "value": reading.value, "unit": unit, "note": reading.reason or note}
             )
         found = nvml.processes() if nvml is not None else []
-        return {
+        self._newest = {
             "type": "device",
             "tNs": _core.now_ns(),
             "source": f"NVML, driver {nvml.driver_version()}{self._shared}" if nvml is not None else self._reason,
@@ -77,6 +78,11 @@ class DeviceSampler:
             if isinstance(found, str)
             else [[p.pid, _name(p.pid), -1 if p.used_bytes is None else p.used_bytes] for p in found],
         }
+        return self._newest
+
+    def newest(self) -> dict[str, Any]:
+        """The sample that was made last; a first one where there is none."""
+        return self._newest or self.sample()
 
     def _open(self) -> None:
         try:

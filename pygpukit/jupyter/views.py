@@ -17,7 +17,6 @@ _made: dict[str, Dashboard] = {}
 def model_of(kind: str) -> str:
     """The widget model of a dashboard, one of gp.lab.DASHBOARDS. Raises RuntimeError where it cannot be made."""
     with _lock:
-        widget = _made.get(kind)
-        if widget is None or widget.comm is None:  # Widget.close_all() took its comm
-            widget = _made[kind] = getattr(dashboard, kind)()
-        return str(widget.model_id)
+        if kind not in _made:
+            _made[kind] = getattr(dashboard, kind)()
+        return _made[kind].model_id

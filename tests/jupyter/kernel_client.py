@@ -23,9 +23,13 @@ class Page:
         self._subshell: str | None = None
         self._requests = 0
 
-    def send(self, code: str) -> str:
-        """Ask for a cell to be run; the request's id."""
-        return str(self.client.execute(code))
+    def send(self, code: str, cell: str | None = None) -> str:
+        """Ask for a cell to be run; the request's id. cell: the front end's id of it."""
+        content = {"code": code, "silent": False, "store_history": True, "user_expressions": {}, "allow_stdin": False}
+        metadata = {} if cell is None else {"cellId": cell}
+        message = self.client.session.msg("execute_request", content, metadata=metadata)
+        self.client.shell_channel.send(message)
+        return str(message["header"]["msg_id"])
 
     def listen(self, until: Any, timeout_s: float = 60) -> None:
         """Take messages until `until(message)` is true."""
@@ -51,9 +55,9 @@ class Page:
         if self.busy(number):
             self.listen(lambda message: ends(message, number))
 
-    def run(self, code: str) -> str:
-        """Run a cell to its end; the request's id."""
-        number = self.send(code)
+    def run(self, code: str, cell: str | None = None) -> str:
+        """Run a cell to its end; the request's id. cell: the front end's id of it."""
+        number = self.send(code, cell)
         self.finish(number)
         return number
 

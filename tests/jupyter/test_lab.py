@@ -80,7 +80,8 @@ def test_a_dashboard_is_one_widget_however_often_it_is_opened(feed: Feed, pages:
     assert answer == {"id": 1, "ok": True, "result": {"model": models[0]}}
     views._made["memory"].close()
     gp.lab.open("memory")
-    assert pages["page"].asked[-1]["model"] not in models
+    assert pages["page"].asked[-1]["model"] == models[0]
+    assert views._made["memory"].comm is not None, "what was closed is open again"
 
 
 def test_the_page_may_come_a_moment_later_also_while_one_is_believed_in_that_left(

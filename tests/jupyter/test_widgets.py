@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import itertools
+import math
 import struct
 import threading
 import time
@@ -11,6 +12,7 @@ import weakref
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from random import Random
+from types import SimpleNamespace
 from typing import Any
 from xml.etree import ElementTree
 
@@ -23,8 +25,10 @@ import pygpukit as gp
 from pygpukit import _core
 from pygpukit.dashboard import feed
 from pygpukit.dashboard.feed import SEQUENCES
+from pygpukit.dashboard.state import State
 from pygpukit.jupyter import allowance, telemetry
 from pygpukit.jupyter.widgets import CellsWidget, DeviceWidget, MemoryWidget, SchedulerWidget, base
+from pygpukit.jupyter.widgets.fallback import device_html
 from pygpukit.scheduler import Scheduler
 
 WIDGETS = [MemoryWidget, SchedulerWidget, DeviceWidget, CellsWidget]
@@ -217,9 +221,75 @@ def test_no_static_picture_runs_a_hostile_text(cls: Any, hostile: str, monkeypat
         made.close()
     elements = list(ElementTree.fromstring(html.replace("<br>", "<br/>")).iter())  # well formed, so no text is markup
     tags = {element.tag for element in elements}
-    assert tags <= {"div", "p", "b", "br", "svg", "rect", "table", "thead", "tbody", "tr", "th", "td"}
+    assert tags <= {"div", "p", "b", "br", "svg", "rect", "text", "table", "thead", "tbody", "tr", "th", "td"}
     attributes = {name for element in elements for name in element.attrib}
     assert not any(name.startswith("on") or name in ("href", "src", "srcdoc") for name in attributes)
+
+
+def pictures(page: Recorder) -> list[dict[str, Any]]:
+    return [content for content, _ in page.messages if content["type"] == "picture"]
+
+
+def test_a_saved_notebook_gets_a_new_picture_when_it_is_another(widget: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    page = Recorder(widget, monkeypatch)
+    drawn = iter(["first", "first", "second"])
+    monkeypatch.setattr(widget, "picture_html", lambda: next(drawn))
+    monkeypatch.setattr(base, "PICTURE_S", 0.0)
+    monkeypatch.setattr(base, "PICTURE_SHARE", math.inf)
+    monkeypatch.setattr(telemetry, "wake", lambda: None)  # no frame but those of this test
+    frame, _, _ = _core.telemetry_frame(0, _core.ring_head(), 0)
+    widget.send_frame(frame)
+    assert pictures(page) == [], "nobody has looked yet"
+    monkeypatch.setattr(telemetry, "add_sink", lambda sink: None)
+    look(widget)
+    for _ in range(3):
+        widget.send_frame(frame)
+    assert [one["html"] for one in pictures(page)] == [
+        f'<div class="gk-live">{text}</div>' for text in ("first", "second")
+    ]
+    assert {one["model"] for one in pictures(page)} == {widget.model_id}
+
+
+def test_pictures_keep_to_their_share_of_time(widget: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    Recorder(widget, monkeypatch)
+    now_s = 100.0
+    monkeypatch.setattr(base, "time", SimpleNamespace(monotonic=lambda: now_s))
+    drawn = []
+
+    def draw() -> str:
+        nonlocal now_s
+        now_s += 0.125
+        drawn.append(now_s)
+        return ""
+
+    monkeypatch.setattr(widget, "picture_html", draw)
+    widget._picture_due_s = 0.0
+    for _ in range(900):
+        widget._send_picture()
+        now_s += 0.125
+    assert len(drawn) == 2, "an eighth of a second at a 500th of the time: every 62.5 s"
+    widget._picture_due_s = 0.0
+    monkeypatch.setattr(widget, "picture_html", lambda: drawn.append(now_s) or "")
+    drawn.clear()
+    for _ in range(80):
+        widget._send_picture()
+        now_s += 0.125
+    assert len(drawn) == 5, "at most every two seconds"
+
+
+def test_the_picture_of_the_device_has_its_readings() -> None:
+    fields = [
+        {"key": "gpu_utilization", "label": "GPU busy", "value": 61.0, "unit": "%", "note": ""},
+        {"key": "memory_used", "label": "Memory used", "value": 3 << 30, "unit": "B", "note": "of 80.0 GiB"},
+        {"key": "power", "label": "Power", "value": None, "unit": "W", "note": "not permitted"},
+    ]
+    state = State("a device", device_sample={"source": "NVML", "fields": fields})
+    stable, picture = device_html(state), device_html(state, readings=True)
+    assert "61" not in stable and "live only" in stable and "<svg" in stable
+    root = ElementTree.fromstring(picture.replace("<br>", "<br/>"))
+    assert [one.text for one in root.findall(".//text")][1::2] == ["61 %", "3 GiB", "not available"]
+    assert [float(one.attrib["width"]) for one in root.findall(".//rect")] == [300, 183, 300, 0, 300, 0]
+    assert "of 80.0 GiB" in picture and "not permitted" in picture
 
 
 def test_sending_leaves_the_reply_route_to_the_page(widget: Any) -> None:
@@ -254,6 +324,17 @@ def test_clock_of_tasks_is_the_clock_of_records() -> None:
         scheduler.submit(lambda: None).result()
         record = scheduler.tasks()[0]
     assert before <= record.submitted_ns <= record.finished_ns <= _core.now_ns()
+
+
+@pytest.mark.parametrize("cls", WIDGETS)
+def test_a_closed_widget_is_shown_again(cls: Any) -> None:
+    made = cls()
+    model = made.model_id
+    made.close()
+    assert made.comm is None
+    assert made._repr_mimebundle_()[0]["application/vnd.jupyter.widget-view+json"]["model_id"] == model
+    assert made.comm is not None and made.layout.comm is not None
+    made.close()
 
 
 @pytest.mark.parametrize("cls", WIDGETS)

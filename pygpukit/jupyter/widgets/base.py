@@ -6,6 +6,8 @@ the main thread or on that of a subshell. Both only read, and send.
 
 from __future__ import annotations
 
+import math
+import time
 from functools import cache
 from pathlib import Path
 from typing import Any, ClassVar
@@ -15,12 +17,15 @@ import traitlets
 
 from pygpukit.jupyter import telemetry
 from pygpukit.jupyter.allowance import Allowance
+from pygpukit.jupyter.widgets import shown
 from pygpukit.jupyter.widgets.source import LiveSource, Source
 
 STATIC = Path(__file__).parent / "static"
 MAX_ACTION_CHARACTERS = 64
 MAX_ARGUMENTS = 16
 MAX_ARGUMENT_CHARACTERS = 256
+PICTURE_S = 2.0  # between two pictures for the saved notebook, at least
+PICTURE_SHARE = 0.002  # of a core, at most, that they may take
 
 
 @cache
@@ -39,7 +44,11 @@ def bundle(name: str) -> str:
 
 
 class Dashboard(anywidget.AnyWidget):  # type: ignore[misc]
-    """A view on a source, which is the process where none is given. Shown by being the value of a cell."""
+    """A view on a source, which is the process where none is given. Shown by being the value of a cell.
+
+    It is closed when its cell has run again and shows it no more, unless something else shows it; showing it opens it
+    again.
+    """
 
     module: ClassVar[str]
 
@@ -53,6 +62,8 @@ class Dashboard(anywidget.AnyWidget):  # type: ignore[misc]
         self.since_name = 0
         self.dropped = 0
         self._allowance = Allowance()
+        self._picture = ""
+        self._picture_due_s = math.inf
         super().__init__()
         self.on_msg(self._from_page)
         self._keep_reply_route()
@@ -76,25 +87,62 @@ class Dashboard(anywidget.AnyWidget):  # type: ignore[misc]
         made = super()._repr_mimebundle_(**kwargs)
         if made is None:
             return None
+        shown.note(self)
         data, metadata = made
-        return {**data, "text/html": self.fallback_html()}, metadata
+        return {**data, "text/html": self._marked(self.fallback_html())}, metadata
 
     def fallback_html(self) -> str:
-        """A static picture of the state now and its table, for pages that have no kernel."""
+        """A static picture of the state now and its table, for pages that have no kernel; equal in equal runs."""
         raise NotImplementedError
+
+    def picture_html(self) -> str:
+        """The same for a notebook that is saved while the view is live, which may hold what differs between runs."""
+        return self.fallback_html()
+
+    def _marked(self, html: str) -> str:
+        """As what a saved notebook may hold another picture of, so that comparisons of outputs can leave it out."""
+        return f'<div class="gk-live">{html}</div>' if isinstance(self._source, LiveSource) else html
+
+    @property
+    def model_id(self) -> str:
+        """The id of the page's model. Whoever asks shows the view: it opens again when it was closed."""
+        self.open()
+        return str(super().model_id)
+
+    def open(self) -> None:
+        """Let the page have its model; nothing happens when it has."""
+        if self.comm is None:
+            self.layout.open()
+            super().open()
 
     def send_frame(self, frame: bytes) -> None:
         """Called by the sampler: send one frame, and what belongs to it."""
         if isinstance(self._source, LiveSource):
             for content, buffers in self._source.feed.follow(frame):
                 self.tell_page(content, *buffers)
+            self._send_picture()
+
+    def _send_picture(self) -> None:
+        """Now and then what a notebook that is saved now shows: the lab extension puts it where the cell's was."""
+        began_s = time.monotonic()
+        comm = self.comm  # which another thread may close meanwhile
+        if began_s < self._picture_due_s or comm is None:
+            return
+        html = self._marked(self.picture_html())
+        if html != self._picture:
+            self._picture = html
+            self.tell_page({"type": "picture", "model": comm.comm_id, "html": html})
+        took_s = time.monotonic() - began_s
+        self._picture_due_s = began_s + max(PICTURE_S, took_s / PICTURE_SHARE)
 
     def close(self) -> None:
         """End the view and its messages."""
         self.visible = False
         if self.comm is not None:  # ipywidgets closes again when the object is collected, where no lock may be taken
             self._source.left(self)
+            self.layout.close()
         super().close()
+        self.__dict__.pop("_repr_mimebundle_", None)  # None, so that what is closed is not shown; it opens instead
 
     def tell_page(self, content: dict[str, Any], *buffers: bytes) -> None:
         """Send one message to every page that shows this."""
@@ -117,6 +165,7 @@ class Dashboard(anywidget.AnyWidget):  # type: ignore[misc]
             return
         # A page that begins to look may be a new one: it gets the state and the past.
         self.visible = False  # no frame in between
+        self._picture, self._picture_due_s = "", time.monotonic() + PICTURE_S
         self._source.looked_at(self)
         self.visible = True
         telemetry.wake()

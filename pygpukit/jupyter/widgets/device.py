@@ -21,3 +21,6 @@ class DeviceWidget(Dashboard):
 
     def fallback_html(self) -> str:
         return device_html(self._source.state())
+
+    def picture_html(self) -> str:
+        return device_html(self._source.state(), readings=True)

@@ -1,6 +1,7 @@
 """Static pictures of a dashboard's state as HTML with SVG and a table, for places that show outputs without a kernel.
 
-Figures that differ between equal runs (addresses, times, identities) are left out, so that stored outputs compare.
+Figures that differ between equal runs (addresses, times, identities) are left out, so that stored outputs compare;
+readings of sensors are put in where they are asked for.
 """
 
 from __future__ import annotations
@@ -8,12 +9,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from html import escape
+from typing import Any
 
 from pygpukit.core.text import human_bytes
 from pygpukit.dashboard.state import State
 
 WIDTH = 640
 ROW = 14
+LABEL, BAR = 130, 300  # of a row with words: where its bar begins, and how long it is
 MAX_SHAPES = 1000  # the picture is stored in the notebook
 MAX_ROWS = 50
 UNLIMITED_BYTES = 1 << 60  # a pool without a limit reports one near 2**64
@@ -87,19 +90,35 @@ def cells_html(state: State) -> str:
     return _page("GPU cells", state.label, words, bars, 1 if bars else 0, table)
 
 
-def device_html(state: State) -> str:
-    """The fields of the newest sample, without their values where they come from a sensor."""
+def device_html(state: State, readings: bool = False) -> str:
+    """The fields of the newest sample, each with a bar where it is a percentage. readings: also what sensors say."""
     sample = state.device_sample
-    rows = [
-        (str(field["label"]), "not available" if field["value"] is None else "live only", str(field["note"]))
-        for field in sample.get("fields", [])
-        if field["value"] is None
-    ]
+    fields = sample.get("fields", [])
+    shapes = []
+    for row, one in enumerate(fields):
+        percent = one["value"] if readings and one["unit"] == "%" and one["value"] is not None else 0
+        y = row * (ROW + 6)
+        shapes += [_text(0, y, str(one["label"])), _rect(LABEL, y, BAR, "currentColor", 0.1)]
+        shapes += [
+            _rect(LABEL, y, BAR * percent / 100, COLOURS[0]),
+            _text(LABEL + BAR + 10, y, _reading(one, readings)),
+        ]
+    listed = [one for one in fields if readings or one["value"] is None]
+    rows = [(str(one["label"]), _reading(one, readings), str(one["note"])) for one in listed]
     words = str(sample.get("source", "no sample"))
-    told = [field for field in sample.get("fields", []) if field["value"] is not None]
-    if told:
-        words += f"; {len(told)} fields are shown while the kernel runs"
-    return _page("GPU device", state.label, words, [], 0, _table(("Field", "Value", "Reason"), rows))
+    told = sum(one["value"] is not None for one in fields)
+    if told and not readings:
+        words += f"; {told} fields are shown while the kernel runs"
+    return _page("GPU device", state.label, words, shapes, len(fields), _table(("Field", "Value", "Note"), rows))
+
+
+def _reading(one: Mapping[str, Any], readings: bool) -> str:
+    value, unit = one["value"], str(one["unit"])
+    if value is None:
+        return "not available"
+    if not readings:
+        return "live only"
+    return human_bytes(int(value)) + unit[1:] if unit in ("B", "B/s") else f"{value:g} {unit}".rstrip()
 
 
 def _task(task: Mapping[str, object]) -> tuple[str, ...]:
@@ -137,6 +156,10 @@ def _map(state: State) -> list[str]:
             parts.append(_rect(left + WIDTH * offset / total, ROW + 6, max(WIDTH * length / total - 0.5, 0.5), colour))
         left += width
     return parts
+
+
+def _text(x: float, y: float, words: str) -> str:
+    return f'<text x="{x:g}" y="{y + ROW - 3:g}" font-size="12" fill="currentColor">{escape(words)}</text>'
 
 
 def _rect(x: float, y: float, width: float, fill: str, opacity: float = 1.0) -> str:

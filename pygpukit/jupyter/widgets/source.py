@@ -53,7 +53,7 @@ class LiveSource:
         telemetry.remove_sink(view)
 
     def state(self) -> state.State:
-        sample = self._sampler.sample() if self._sampler else None
+        sample = self._sampler.newest() if self._sampler else None
         return state.live(self.label, list(self._tasks()), all_contexts(), sample)
 
     def answer(self, request: dict[str, Any]) -> dict[str, Any]:
