@@ -27,7 +27,7 @@ OUTPUTS = (
     WIDGETS / "widgets.css",
     LABEXTENSION / "package.json",
     LABEXTENSION / "install.json",
-    *(LABEXTENSION / "schemas/pygpukit" / f"{plugin}.json" for plugin in ("assembly", "editor", "status")),
+    *(LABEXTENSION / "schemas/pygpukit" / f"{plugin}.json" for plugin in ("assembly", "editor", "pictures", "status")),
 )
 DIGEST = WIDGETS / "sources.sha256"
 

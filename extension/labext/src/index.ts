@@ -2,8 +2,9 @@
 
 import { assemblyPlugin } from './assembly.js';
 import { editorPlugin } from './editor.js';
+import { picturesPlugin } from './pictures.js';
 import { statusPlugin } from './status.js';
 import { viewsPlugin } from './views.js';
 import { workbenchPlugin } from './workbench.js';
 
-export default [editorPlugin, assemblyPlugin, statusPlugin, viewsPlugin, workbenchPlugin];
+export default [editorPlugin, assemblyPlugin, picturesPlugin, statusPlugin, viewsPlugin, workbenchPlugin];

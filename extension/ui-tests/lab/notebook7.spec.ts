@@ -27,7 +27,7 @@ test('every plugin starts, and the command that needs the lab is not there', asy
       commands: app.commands.listCommands().filter(mine).sort(),
     };
   });
-  expect(plugins).toEqual(['pygpukit:assembly', 'pygpukit:editor', 'pygpukit:status', 'pygpukit:views', 'pygpukit:workbench']);
+  expect(plugins).toEqual(['pygpukit:assembly', 'pygpukit:editor', 'pygpukit:pictures', 'pygpukit:status', 'pygpukit:views', 'pygpukit:workbench']);
   expect(commands).toEqual(['pygpukit:open-assembly', 'pygpukit:open-view', 'pygpukit:show-status']);
 });
 

@@ -1,4 +1,4 @@
-// A cell with a dashboard, run again and again: one view is served, by one thread, and what is closed is gone.
+// A cell with a dashboard, run again and again: one view is served, by one thread, and those before are gone in kernel and page.
 
 import { expect, test } from '@playwright/test';
 import { useLab } from '../support/lab-test.ts';
@@ -6,27 +6,51 @@ import { useLab } from '../support/lab-test.ts';
 const RUNS = 100;
 const SETUP = '%load_ext pygpukit\nimport pygpukit as gp\nx = gp.ones(64)';
 const VIEW = 'display(gp.dashboard.memory())';
-/** Sampler threads, dashboards that a page looks at, dashboards that there are. */
+/** Sampler threads, dashboards that a page looks at, dashboards that there are, open models of all widgets. */
 const COUNT = `
 import gc, threading
+from ipywidgets.widgets.widget import _instances
 from pygpukit.jupyter.widgets import MemoryWidget
 gc.collect()
 _made = [one for one in gc.get_objects() if MemoryWidget in type(one).__mro__]
-print(sum(one.name == "pygpukit-telemetry" for one in threading.enumerate()), sum(one.visible for one in _made), len(_made))
+print(sum(one.name == "pygpukit-telemetry" for one in threading.enumerate()), sum(one.visible for one in _made), len(_made), len(_instances))
 del _made
 `;
-const [SETUP_AT, VIEW_AT] = [0, 1];
+const [FIRST_AT, SECOND_AT, THIRD_AT] = [0, 1, 2];
+/** A view's model and that of its layout. */
+const MODELS = 2;
 
-const lab = useLab({ notebooks: { 'reruns.ipynb': [SETUP, VIEW] } });
+const lab = useLab({ notebooks: { 'reruns.ipynb': [SETUP, VIEW], 'held.ipynb': [`${SETUP}\nview = gp.dashboard.memory()`, 'display(view)', 'pass'] } });
 
-test(`after ${RUNS} runs of its cell one dashboard is served, by one thread, and closed ones are gone`, async () => {
+test(`after ${RUNS} runs of its cell one dashboard is there and served, by one thread, in the kernel and in the page`, async () => {
   const { page } = lab.notebook;
   await lab.notebook.open(lab.server.notebookUrl('reruns.ipynb'));
-  await lab.cells.run(SETUP_AT);
-  for (let run = 0; run < RUNS; run++) await lab.cells.run(VIEW_AT);
+  await lab.cells.run(FIRST_AT);
+  await lab.notebook.noteComms();
+  for (let run = 0; run < RUNS; run++) await lab.cells.run(SECOND_AT);
   await expect(page.locator('.gk-panel')).toHaveCount(1);
   await expect(page.locator('.gk-panel')).toHaveAttribute('data-state', 'live');
-  await expect.poll(() => lab.notebook.execute(COUNT)).toBe(`1 1 ${RUNS}\n`);
+  await expect.poll(() => lab.notebook.execute(COUNT)).toBe(`1 1 1 ${MODELS}\n`);
+  await expect.poll(() => lab.notebook.comms()).toEqual({ opened: MODELS * RUNS, open: MODELS });
   await lab.notebook.execute('import ipywidgets; ipywidgets.Widget.close_all()');
-  await expect.poll(() => lab.notebook.execute(COUNT)).toBe('0 0 0\n');
+  await expect.poll(() => lab.notebook.execute(COUNT)).toBe('0 0 0 0\n');
+  await expect(page.locator('.gk-panel')).toHaveCount(0);
+});
+
+test('a view that its cell has let go of is live again where it is shown', async () => {
+  const panel = lab.notebook.page.locator('.gk-panel');
+  await lab.notebook.open(lab.server.notebookUrl('held.ipynb'));
+  await lab.cells.run(FIRST_AT);
+  await lab.cells.run(SECOND_AT);
+  await expect(panel).toHaveAttribute('data-state', 'live');
+  await lab.cells.write(SECOND_AT, 'pass');
+  await lab.cells.run(SECOND_AT);
+  await expect(panel).toHaveCount(0);
+  await expect.poll(() => lab.notebook.execute('print(view.comm)')).toBe('None\n');
+  await lab.cells.write(THIRD_AT, 'display(view)');
+  await lab.cells.run(THIRD_AT);
+  await expect(panel).toHaveAttribute('data-state', 'live');
+  const before = Number(await panel.getAttribute('data-used'));
+  await lab.notebook.execute('held = gp.zeros(1 << 20)');
+  await expect.poll(async () => Number(await panel.getAttribute('data-used'))).toBeGreaterThan(before);
 });

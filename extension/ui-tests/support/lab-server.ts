@@ -2,7 +2,7 @@
 
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -122,6 +122,11 @@ export class LabServer {
     const metadata = { kernelspec: { name: 'python3', display_name: 'Python 3', language: 'python' }, ...(saved && { language_info: PYTHON_INFO }) };
     const file = join(this.folder, 'notebooks', name);
     writeFileSync(file, JSON.stringify({ cells, metadata, nbformat: 4, nbformat_minor: 5 }));
+  }
+
+  /** The text of a notebook as it was saved last. */
+  readNotebook(name: string): string {
+    return readFileSync(join(this.folder, 'notebooks', name), 'utf8');
   }
 
   /** Pages that are loaded from now on leave out these extensions only, as after `jupyter labextension disable`. */

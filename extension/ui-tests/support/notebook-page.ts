@@ -45,6 +45,8 @@ interface NotebookPanel {
 interface Kernel {
   readonly info: Promise<unknown>;
   readonly supportsSubshells: boolean;
+  readonly iopubMessage: { connect(told: (kernel: Kernel, message: { header: { msg_type: string }; content: { comm_id?: string } }) => void): void };
+  hasComm(id: string): boolean;
   requestExecute(content: { code: string; store_history: boolean }): Future;
 }
 
@@ -57,6 +59,7 @@ declare global {
   interface Window {
     readonly jupyterapp: Lab;
     run?: { started: boolean; ended: boolean; printed: string };
+    opened?: Set<string>;
   }
 }
 
@@ -196,6 +199,25 @@ export class NotebookPage {
       const { kernel } = window.jupyterapp.shell.currentWidget.sessionContext.session;
       await kernel.info;
       return kernel.supportsSubshells;
+    });
+  }
+
+  /** From now on notes which comms the kernel opens; each is a widget's model in the page, or what one is made of. */
+  async noteComms(): Promise<void> {
+    await this.page.evaluate(() => {
+      const opened = (window.opened = new Set<string>());
+      window.jupyterapp.shell.currentWidget.sessionContext.session.kernel.iopubMessage.connect((_, { header, content }) => {
+        if (header.msg_type === 'comm_open' && content.comm_id) opened.add(content.comm_id);
+      });
+    });
+  }
+
+  /** How many comms the kernel has opened since, and how many of them the page still has. */
+  async comms(): Promise<{ opened: number; open: number }> {
+    return this.page.evaluate(() => {
+      const { kernel } = window.jupyterapp.shell.currentWidget.sessionContext.session;
+      const ids = [...(window.opened ?? [])];
+      return { opened: ids.length, open: ids.filter((id) => kernel.hasComm(id)).length };
     });
   }
 

@@ -2,6 +2,7 @@
 
 import { Channel, Store } from '@pygpukit/core';
 import { type Panel } from '@pygpukit/views';
+import { passOn } from './picture.js';
 import { Visibility } from './visibility.js';
 
 /** The part of anywidget's model that is used here. */
@@ -29,7 +30,7 @@ export function dashboard(makeView: (host: HTMLElement, store: Store, channel: C
         channel = new Channel((content) => model.send(content));
         const receive = (content: unknown, buffers: DataView[]): void => {
           visibility?.heard();
-          if (!channel.receive(content)) store.receive(content, buffers);
+          if (!channel.receive(content) && !passOn(content)) store.receive(content, buffers);
         };
         model.on('msg:custom', receive);
         // Each time somebody begins to look, the kernel sends the state so far.

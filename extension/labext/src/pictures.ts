@@ -1,0 +1,42 @@
+// The plugin `pygpukit:pictures`: a notebook is saved with the last picture of each live view, not with that of its cell's end.
+
+import type { JupyterFrontEnd, JupyterFrontEndPlugin } from '@jupyterlab/application';
+import { INotebookTracker, type NotebookPanel } from '@jupyterlab/notebook';
+import { ISettingRegistry } from '@jupyterlab/settingregistry';
+import { SavedOutputs, type SharedCell } from './saved-outputs.js';
+
+const ID = 'pygpukit:pictures';
+/** Of a view in the page, when its kernel has sent a picture: detail {model, html}. */
+const EVENT = 'pygpukit:picture';
+
+export const picturesPlugin: JupyterFrontEndPlugin<void> = {
+  id: ID,
+  description: 'Saves the last picture of each live view with the notebook.',
+  autoStart: true,
+  requires: [INotebookTracker],
+  optional: [ISettingRegistry],
+  activate: (_app: JupyterFrontEnd, tracker: INotebookTracker, settings: ISettingRegistry | null): void => {
+    const saved = new SavedOutputs();
+    let enabled = true;
+    void settings?.load(ID).then((mine) => {
+      const apply = (): void => void (enabled = mine.get('lastFrame').composite === true);
+      mine.changed.connect(apply);
+      apply();
+    });
+    document.addEventListener(EVENT, (event) => {
+      const { model, html } = (event as CustomEvent<{ model: unknown; html: unknown }>).detail;
+      if (typeof model !== 'string' || typeof html !== 'string') return;
+      tracker.forEach((panel) => codeCells(panel).forEach((cell) => saved.keep(cell, model, html)));
+    });
+    tracker.widgetAdded.connect((_, panel) => {
+      panel.context.saveState.connect((_, state) => {
+        if (enabled && state === 'started') codeCells(panel).forEach((cell) => saved.put(cell));
+      });
+    });
+  },
+};
+
+function codeCells(panel: NotebookPanel): SharedCell[] {
+  const cells = [...(panel.content.model?.cells ?? [])].filter(({ type }) => type === 'code');
+  return cells.map(({ sharedModel }) => sharedModel as unknown as SharedCell);
+}

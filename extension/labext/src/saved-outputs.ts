@@ -1,0 +1,46 @@
+// What a notebook is saved with: the newest picture of each view, put into the shared document as late as its saving.
+
+import type { JSONObject, JSONValue } from '@lumino/coreutils';
+import { isObject } from './control.js';
+
+const WIDGET = 'application/vnd.jupyter.widget-view+json';
+const HTML = 'text/html';
+
+/** An output as the shared document keeps it: what is set here is saved, and nothing is drawn again. */
+export interface SharedOutput {
+  get(key: 'data'): JSONValue | undefined;
+  set(key: 'data', data: JSONObject): void;
+}
+
+/** The part of a code cell's shared model that is used here. */
+export interface SharedCell {
+  readonly ymodel: { get(key: 'outputs'): Iterable<SharedOutput> | undefined };
+  transact(change: () => void, undoable: boolean): void;
+}
+
+export class SavedOutputs {
+  private readonly newest = new WeakMap<SharedOutput, string>();
+
+  /** Remembers a picture for each of the cell's outputs that shows this model. */
+  keep(cell: SharedCell, model: string, html: string): void {
+    for (const output of cell.ymodel.get('outputs') ?? []) {
+      const view = dataOf(output)[WIDGET];
+      if (isObject(view) && view['model_id'] === model) this.newest.set(output, html);
+    }
+  }
+
+  /** Puts what is remembered into the cell's outputs. */
+  put(cell: SharedCell): void {
+    for (const output of cell.ymodel.get('outputs') ?? []) {
+      const html = this.newest.get(output);
+      const data = dataOf(output);
+      if (html === undefined || data[HTML] === html) continue;
+      cell.transact(() => output.set('data', { ...data, [HTML]: html }), false);
+    }
+  }
+}
+
+function dataOf(output: SharedOutput): JSONObject {
+  const data = output.get('data');
+  return isObject(data) ? data : {};
+}

@@ -1,0 +1,83 @@
+// A saved notebook shows its live views as they were last looked at, as pictures that hold no script.
+
+import { expect, test } from '@playwright/test';
+import { useLab } from '../support/lab-test.ts';
+
+const SETUP = '%load_ext pygpukit\nimport pygpukit as gp\nx = gp.ones(64)';
+const VIEW = 'gp.dashboard.memory()';
+const HOSTILE = '<script>hit()</script><img src=x onerror=hit()>';
+const PICTURES = { id: 'pygpukit:pictures', title: 'pygpukit: Saved views' };
+const [SETUP_AT, VIEW_AT] = [0, 1];
+
+const lab = useLab({ notebooks: Object.fromEntries(['saved', 'kept'].map((name) => [`${name}.ipynb`, [SETUP, VIEW]])) });
+
+interface Saved {
+  readonly cells: readonly { readonly outputs: readonly { readonly data?: Readonly<Record<string, string | string[]>> }[] }[];
+}
+
+async function begin(name: string): Promise<void> {
+  await lab.notebook.open(lab.server.notebookUrl(name));
+  await lab.cells.run(SETUP_AT);
+  await lab.cells.run(VIEW_AT);
+  await lab.cells.at(VIEW_AT).scrollIntoViewIfNeeded();
+  await expect(lab.notebook.page.locator('.gk-panel')).toHaveAttribute('data-state', 'live');
+}
+
+/** What the notebook has for places without a kernel, once it is saved. */
+async function savedHtml(name: string): Promise<string> {
+  await lab.notebook.save();
+  const { cells } = JSON.parse(lab.server.readNotebook(name)) as Saved;
+  return [cells[VIEW_AT]?.outputs[0]?.data?.['text/html'] ?? ''].flat().join('');
+}
+
+const blocks = (html: string): number => Number(/(\d+) live blocks/.exec(html)?.[1]);
+
+test('it has a later picture than that of the end of the cell, and nothing is drawn again', async () => {
+  const { page } = lab.notebook;
+  const panel = page.locator('.gk-panel');
+  await begin('saved.ipynb');
+  const before = blocks(await savedHtml('saved.ipynb'));
+  expect(before).toBeGreaterThan(0);
+  await panel.evaluate((node) => node.setAttribute('data-same', 'yes'));
+  await lab.notebook.keepBusy(`held = [gp.zeros(1 << 18) for _ in range(7)]\nheld[0].name = ${JSON.stringify(HOSTILE)}`);
+  await expect.poll(async () => blocks(await savedHtml('saved.ipynb'))).toBe(before + 7);
+  // A picture may be made between an array and its name.
+  await expect.poll(() => savedHtml('saved.ipynb')).toContain('onerror');
+  expect(await lab.notebook.finish()).toBe('');
+  await expect(panel).toHaveAttribute('data-same', 'yes');
+  await expect(panel).toHaveAttribute('data-state', 'live');
+  const html = await savedHtml('saved.ipynb');
+  const found = await page.evaluate((text) => {
+    const { documentElement } = new DOMParser().parseFromString(text.replaceAll('<br>', '<br/>'), 'application/xml');
+    const elements = [documentElement, ...documentElement.querySelectorAll('*')];
+    return {
+      faults: documentElement.querySelectorAll('parsererror').length,
+      pictures: documentElement.querySelectorAll('svg').length,
+      shapes: documentElement.querySelectorAll('svg rect').length,
+      scripts: elements.filter(({ localName, attributes }) => ['script', 'img'].includes(localName) || [...attributes].some(({ name }) => name.startsWith('on'))).length,
+      cells: [...documentElement.querySelectorAll('td')].map(({ textContent }) => textContent),
+    };
+  }, html);
+  expect(found).toMatchObject({ faults: 0, pictures: 1, scripts: 0 });
+  expect(found.shapes).toBeGreaterThan(7);
+  expect(found.cells).toContain(HOSTILE);
+});
+
+test('with the setting off it keeps the picture of the end of the cell', async () => {
+  await begin('kept.ipynb');
+  const panel = lab.notebook.page.locator('.gk-panel');
+  const before = await savedHtml('kept.ipynb');
+  await lab.notebook.page.evaluate(() =>
+    document.addEventListener('pygpukit:picture', (event) => {
+      const { html } = (event as CustomEvent<{ html: string }>).detail;
+      document.body.setAttribute('data-blocks', /(\d+) live blocks/.exec(html)?.[1] ?? '');
+    }),
+  );
+  await lab.notebook.set(PICTURES, 'lastFrame', false);
+  await panel.scrollIntoViewIfNeeded();
+  await lab.notebook.execute('held = gp.zeros(1 << 18)');
+  await expect(lab.notebook.page.locator('body')).toHaveAttribute('data-blocks', String(blocks(before) + 1));
+  expect(await savedHtml('kept.ipynb')).toBe(before);
+  await lab.notebook.set(PICTURES, 'lastFrame', true);
+  await expect.poll(async () => blocks(await savedHtml('kept.ipynb'))).toBe(blocks(before) + 1);
+});
