@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "build/matrix"
 LABEXTENSION = "share/jupyter/labextensions/pygpukit"
 LIBRARIES = ("numpy", "ipywidgets==8.1.*", "anywidget==0.11.*", "nbclient", "matplotlib")
-IN_LAB = tuple(f"lab/{name}.spec.ts" for name in ("cuda", "edits", "reruns", "tour", "workbench")) + (
+IN_LAB = tuple(f"lab/{name}.spec.ts" for name in ("cuda", "edits", "reruns", "saved", "tour", "workbench")) + (
     "views/busy.spec.ts",
 )
 

@@ -6,11 +6,12 @@ import { useLab } from '../support/lab-test.ts';
 const SETUP = '%load_ext pygpukit\nimport time\nimport pygpukit as gp\nx = gp.ones(64)';
 const CUDA = '%%cuda -i x,n=64\n__global__ void twice(float* x, int n) { if (threadIdx.x < n) x[threadIdx.x] *= 2; }';
 const VIEW = 'gp.dashboard.memory()';
+const CELLS = 'gp.dashboard.cells()';
 /** What Notebook 7.6 reports when it starts, also without any extension. */
 const OWN_FAULT = "uncaught: Cannot read properties of undefined (reading 'schema')";
-const [SETUP_AT, CUDA_AT, VIEW_AT] = [0, 1, 2];
+const [SETUP_AT, CUDA_AT, VIEW_AT, CELLS_AT] = [0, 1, 2, 3];
 
-const lab = useLab({ app: 'notebook', notebooks: { 'cuda.ipynb': [SETUP, CUDA, VIEW] }, known: [OWN_FAULT] });
+const lab = useLab({ app: 'notebook', notebooks: { 'cuda.ipynb': [SETUP, CUDA, VIEW, CELLS] }, known: [OWN_FAULT] });
 
 test.beforeEach(() => lab.notebook.open(lab.server.notebookUrl('cuda.ipynb')));
 
@@ -63,4 +64,20 @@ test('a dashboard draws, also while a cell is busy, and the status is shown', as
   await expect(page.locator('.jp-Dialog')).toContainText('multiprocessors');
   await page.locator('.jp-Dialog').getByRole('button', { name: 'Close' }).click();
   expect(await lab.notebook.finish()).toBe('');
+});
+
+test('executed cells carry badges, and a row of the table goes to its cell', async () => {
+  const { page } = lab.notebook;
+  for (const at of [SETUP_AT, CUDA_AT, CELLS_AT]) await lab.cells.run(at);
+  await lab.cells.at(CELLS_AT).scrollIntoViewIfNeeded();
+  await expect(lab.cells.at(CUDA_AT).locator('.gk-badge')).toContainText('1 launch');
+  const cell = lab.cells.at(CUDA_AT);
+  const count = (await cell.locator('.jp-InputPrompt').textContent())?.trim().slice(0, -1);
+  // It is marked for a moment only.
+  await cell.evaluate((node) => {
+    const marked = (): void => void (node.classList.contains('gk-revealed') && node.setAttribute('data-revealed', 'yes'));
+    new MutationObserver(marked).observe(node, { attributeFilter: ['class'] });
+  });
+  await page.locator('.gk-panel tbody tr', { hasText: `In ${count}` }).click();
+  await expect(cell).toHaveAttribute('data-revealed', 'yes');
 });
