@@ -217,7 +217,7 @@ def _cells(limit: Limit, figure: float, part: Figures) -> tuple[str, ...]:
         f"{figure:.{limit.digits}f} {limit.unit}".strip(),
         "yes" if limit.holds(figure) else "**no**",
         ", ".join(versions),
-        f"{found['machine']}, load {found['load_before']}",
+        f"{found['machine']}, load {found.get('load_before', 'not recorded')}",
     )
 
 
