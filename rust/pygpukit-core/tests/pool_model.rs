@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 use pygpukit_core::driver::Driver;
-use pygpukit_core::pool::{class_of, Allocation, Owner, Pool, PoolConfig, PoolError, Services};
+use pygpukit_core::pool::{class_of, Allocation, Moved, Owner, Pool, PoolConfig, PoolError, Services};
 use pygpukit_core::ring::{kind, Ring};
 use pygpukit_core::sim_driver::{Call, SimConfig, SimDriver, SimUsage};
 
@@ -373,7 +373,13 @@ impl World {
         let (records, _, lost) = self.ring.read(1, usize::MAX);
         assert_eq!(lost, 0);
         let (mut resident, mut evicted, mut reserved) = (HashMap::new(), HashMap::new(), 0);
+        let mut traffic: HashMap<u32, (u64, u64)> = HashMap::new();
         for event in records.into_iter().map(|r| r.event) {
+            match event.kind {
+                kind::EVICT => traffic.entry(event.tenant).or_default().0 += event.b,
+                kind::RESTORE => traffic.entry(event.tenant).or_default().1 += event.b,
+                _ => {}
+            }
             match event.kind {
                 kind::ALLOC => assert!(resident.insert(event.c, event.b).is_none()),
                 kind::FREE => assert!(resident.remove(&event.c).or_else(|| evicted.remove(&event.c)) == Some(event.b)),
@@ -387,6 +393,12 @@ impl World {
                 _ => assert_eq!(event.kind, kind::OUT_OF_MEMORY),
             }
         }
+        let (by_tenant, others) = self.pool.traffic();
+        let by_tenant: HashMap<_, _> = by_tenant
+            .into_iter()
+            .map(|(t, m)| (t, (m.evicted, m.restored)))
+            .collect();
+        assert_eq!((by_tenant, others), (traffic, Moved::default()));
         let stats = self.pool.stats();
         assert_eq!(
             (resident.values().sum(), evicted.values().sum(), reserved),

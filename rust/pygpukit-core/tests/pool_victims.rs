@@ -90,6 +90,36 @@ fn what_is_held_beyond_a_promise_goes_first_and_what_was_guaranteed_stays() {
 }
 
 #[test]
+fn an_account_says_what_of_it_is_in_host_memory_and_since_when() {
+    let r = rig(2);
+    let (first, second) = (r.account(0, false, 0), r.account(0, false, 0));
+    let evicted = |id| {
+        let held = r.pool.account(id).expect("it is open");
+        (held.evicted, held.evicted_since_ns)
+    };
+    let mine = r.fill(first, 2);
+    assert_eq!(evicted(first), (0, 0));
+    let others = r.fill(second, 1);
+    let (bytes, began_ns) = evicted(first);
+    assert_eq!((bytes, evicted(second)), (BLOCK, (0, 0)));
+    r.fill(second, 1);
+    assert_eq!(evicted(first), (2 * BLOCK, began_ns), "it goes on");
+    r.pool.free(others[0].block).expect("a live block");
+    r.pool.restore(mine[0].block).expect("there is room");
+    assert_eq!(evicted(first), (BLOCK, began_ns));
+    r.sim.advance_ns(1000);
+    r.pool.free(mine[1].block).expect("a live block");
+    let (bytes, ended_ns) = evicted(first);
+    assert!(bytes == 0 && ended_ns >= began_ns + 1000);
+    let (tenants, others) = r.pool.traffic();
+    assert_eq!(
+        (tenants.len(), tenants[0].1.evicted, tenants[0].1.restored),
+        (1, 2 * BLOCK, BLOCK)
+    );
+    assert_eq!(others.evicted, 0);
+}
+
+#[test]
 fn a_guaranteed_account_may_use_its_own_room_again() {
     let r = rig(2);
     let safe = r.account(2, true, 0);

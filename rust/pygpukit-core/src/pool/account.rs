@@ -20,6 +20,19 @@ pub struct AccountUse {
     pub used: u64,
     pub peak_used: u64,
     pub blocks: u64,
+    /// Of that, in host memory.
+    pub evicted: u64,
+    /// When some of it first went there, or the last of it came back; 0 = never.
+    pub evicted_since_ns: u64,
+}
+
+impl AccountUse {
+    fn set_evicted(&mut self, bytes: u64, now: u64) {
+        if (self.evicted == 0) != (bytes == 0) {
+            self.evicted_since_ns = now;
+        }
+        self.evicted = bytes;
+    }
 }
 
 #[derive(Debug)]
@@ -110,6 +123,16 @@ impl Accounts {
         }
     }
 
+    /// A block of it went to host memory.
+    pub fn evict(&mut self, owner: Owner, bytes: u64, now: u64) {
+        self.change(owner.account, |held| held.set_evicted(held.evicted + bytes, now));
+    }
+
+    /// A block of it is in host memory no more.
+    pub fn restore(&mut self, owner: Owner, bytes: u64, now: u64) {
+        self.change(owner.account, |held| held.set_evicted(held.evicted - bytes, now));
+    }
+
     #[cold]
     fn change(&mut self, mut id: u32, change: impl Fn(&mut AccountUse)) {
         while let Some(account) = self.0.get_mut(&id) {
@@ -127,9 +150,10 @@ impl Accounts {
         self.0.get(&id).map_or(Promise::default(), |account| account.promise)
     }
 
-    /// Bytes by account, as the books have them.
-    pub fn books(&self) -> HashMap<u32, u64> {
-        self.0.iter().map(|(&id, account)| (id, account.held.used)).collect()
+    /// Bytes by account, and those of them in host memory, as the books have them.
+    pub fn books(&self) -> HashMap<u32, (u64, u64)> {
+        let of = |account: &Account| (account.held.used, account.held.evicted);
+        self.0.iter().map(|(&id, account)| (id, of(account))).collect()
     }
 
     /// The accounts that a block of this one counts for.

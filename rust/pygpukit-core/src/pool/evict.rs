@@ -110,8 +110,11 @@ impl Pool {
         st.counts.evicted -= back.bytes;
         st.counts.restores += 1;
         let (state, now) = (st.slab.state(back.slot), self.services.clock.now_ns());
+        let owner = st.slab[back.slot].owner;
         state.last_use.store(now, Ordering::Relaxed);
         state.resident.store(1, Ordering::SeqCst);
+        st.accounts.restore(owner, back.bytes, now);
+        st.traffic.of(owner.tenant).restored += back.bytes;
         self.record_block(&st, kind::RESTORE, back.slot, now);
         drop(st);
         slow.host.put(&*self.driver, back.host, back.bytes);
@@ -205,7 +208,10 @@ impl Pool {
         st.counts.used -= out.bytes;
         st.counts.evicted += out.bytes;
         st.counts.evictions += 1;
-        self.record_block(&st, kind::EVICT, out.slot, self.services.clock.now_ns());
+        let (owner, now) = (st.slab[out.slot].owner, self.services.clock.now_ns());
+        st.accounts.evict(owner, out.bytes, now);
+        st.traffic.of(owner.tenant).evicted += out.bytes;
+        self.record_block(&st, kind::EVICT, out.slot, now);
         Ok(out.bytes)
     }
 

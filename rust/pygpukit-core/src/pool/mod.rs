@@ -27,6 +27,7 @@ mod spare;
 pub mod speed;
 mod staging;
 mod state;
+mod traffic;
 mod victims;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -41,6 +42,7 @@ pub use classes::{class_of, Class};
 pub use error::{OutOfMemory, PoolError, PoolResult};
 pub use report::{BlockInfo, OwnerUsage, PoolStats, SegmentInfo};
 pub use slab::BlockState;
+pub use traffic::{Moved, MAX_TENANTS};
 pub use victims::Promise;
 
 use host::HostCache;
@@ -238,9 +240,10 @@ impl Pool {
             st = self.lock();
             slot = st.find(block)?;
             if st.slab[slot].status == Status::Host {
-                self.record_block(&st, kind::FREE, slot, self.services.clock.now_ns());
+                let now = self.services.clock.now_ns();
+                self.record_block(&st, kind::FREE, slot, now);
                 let (address, bytes, host) = (st.slab[slot].address, st.slab[slot].bytes, st.slab[slot].host);
-                st.end_host(slot);
+                st.end_host(slot, now);
                 let segment = st.segment_of(address);
                 drop(st);
                 slow.host.put(&*self.driver, host, bytes);

@@ -179,7 +179,7 @@ impl Pool {
                         st.insert_free(slot, Status::Free, false);
                     } else {
                         hosts.push((st.slab[slot].host, st.slab[slot].bytes));
-                        st.end_host(slot);
+                        st.end_host(slot, self.services.clock.now_ns());
                     }
                 }
                 _ => {}

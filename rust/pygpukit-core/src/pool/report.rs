@@ -218,7 +218,7 @@ impl Pool {
         let st = self.lock();
         let (mut used, mut cached, mut evicted, mut live, mut free, mut mapped, mut reserved) = (0, 0, 0, 0, 0, 0, 0);
         let (mut stranded, mut chunks, mut end_of_last) = (0, 0, 0);
-        let mut accounts: HashMap<u32, u64> = st.accounts.books().into_keys().map(|id| (id, 0)).collect();
+        let mut accounts: HashMap<u32, (u64, u64)> = st.accounts.books().into_keys().map(|id| (id, (0, 0))).collect();
         for (&address, segment) in &st.segments {
             if address < end_of_last {
                 return Err(format!("segment {address:#x} overlaps the one before it"));
@@ -243,7 +243,9 @@ impl Pool {
                 live += u64::from(is_block(s.status));
                 if is_block(s.status) {
                     for id in st.accounts.above(s.owner.account) {
-                        *accounts.entry(id).or_default() += s.bytes;
+                        let (used, evicted) = accounts.entry(id).or_default();
+                        *used += s.bytes;
+                        *evicted += if s.status == Status::Host { s.bytes } else { 0 };
                     }
                 }
                 match s.status {

@@ -9,6 +9,7 @@ use super::lists::{FreeIndex, Streams};
 use super::slab::{Slab, Status, NIL};
 use super::spare::Spares;
 use super::staging::Staging;
+use super::traffic::Traffic;
 use super::{Owner, PoolError, PoolResult};
 
 /// One address reservation with at most one physical handle.
@@ -56,6 +57,7 @@ pub(super) struct State {
     pub limit: u64,
     pub counts: Counts,
     pub accounts: Accounts,
+    pub traffic: Traffic,
 }
 
 impl State {
@@ -71,6 +73,7 @@ impl State {
             limit,
             counts: Counts::default(),
             accounts: Accounts::default(),
+            traffic: Traffic::default(),
         }
     }
 
@@ -133,8 +136,9 @@ impl State {
     }
 
     /// An evicted block stops being one; its place stays where it is. The host copy is the caller's to free.
-    pub fn end_host(&mut self, slot: u32) -> u32 {
+    pub fn end_host(&mut self, slot: u32, now: u64) -> u32 {
         let (address, bytes) = (self.slab[slot].address, self.slab[slot].bytes);
+        self.accounts.restore(self.slab[slot].owner, bytes, now);
         self.accounts.remove(self.slab[slot].owner, bytes);
         self.counts.evicted -= bytes;
         self.counts.live -= 1;
