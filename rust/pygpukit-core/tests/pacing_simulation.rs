@@ -3,7 +3,8 @@
 mod pacing_support;
 
 use pacing_support::{Tenant, World};
-use pygpukit_core::pacing::{FairQueue, Settings, WHOLE_PPM};
+use pygpukit_core::pacing::{FairQueue, Observer, Settings, Stretch, WHOLE_PPM};
+use std::sync::{Arc, Mutex};
 
 const MS: u64 = 1_000_000;
 const US: u64 = 1_000;
@@ -377,4 +378,77 @@ fn shares_that_change_under_way_hold_from_then_on() {
         "and one that is gone does not: {freed:?}"
     );
     assert!(world.driver.violations().is_empty(), "{:?}", world.driver.violations());
+}
+
+/// What an observer was told.
+#[derive(Clone, Default)]
+struct Told(Arc<Mutex<(Vec<(u64, Stretch)>, Vec<(u64, u64, [u32; 3])>)>>);
+
+impl Observer for Told {
+    fn throttled(&self, number: u64, stretch: &Stretch) {
+        self.0.lock().unwrap().0.push((number, *stretch));
+    }
+
+    fn shares(&self, number: u64, t_ns: u64, shares_ppm: [u32; 3]) {
+        self.0.lock().unwrap().1.push((number, t_ns, shares_ppm));
+    }
+}
+
+#[test]
+fn an_observer_is_told_all_holds_and_the_shares_ten_times_a_second() {
+    let limited = Tenant {
+        limit_ppm: 200_000,
+        ..Tenant::backlogged(200_000, 30 * US)
+    };
+    let told = Told::default();
+    let mut world = World::observed(
+        &[limited, Tenant::backlogged(300_000, 90 * US)],
+        Settings::default(),
+        5,
+        told.clone(),
+    );
+    world.run(2_000 * MS);
+    let view = world.gate.view();
+    let of = |number| view.tenants.iter().find(|t| t.number == number).unwrap();
+    let (on, since_ns) = of(1).throttled;
+    assert!(
+        on && since_ns < 100 * MS,
+        "it is held again and again, from early on: {since_ns}"
+    );
+    assert_eq!(of(2).throttled, (false, 0));
+    let half = told.0.lock().unwrap().0.len();
+    assert!((15..=21).contains(&half), "a stretch is about 100 ms: {half} in 2 s");
+    world.gate.tell_throttles();
+    let so_far: u64 = told.0.lock().unwrap().0.iter().map(|(_, s)| s.held_ns).sum();
+    assert_eq!(
+        so_far,
+        world.contexts[0].throttled_ns(),
+        "who looks now knows of all holds that are over"
+    );
+    world.finish();
+    let told = told.0.lock().unwrap();
+    let used = world.contexts[0].used();
+    assert!(told.0.iter().all(|&(number, _)| number == 1));
+    assert_eq!(told.0.iter().map(|(_, s)| s.held_ns).sum::<u64>(), used.throttled_ns);
+    assert_eq!(
+        told.0.iter().map(|(_, s)| u64::from(s.holds)).sum::<u64>(),
+        used.throttles
+    );
+    for number in [1, 2] {
+        let mine: Vec<_> = told.1.iter().filter(|t| t.0 == number).collect();
+        assert!(
+            (19..=22).contains(&mine.len()),
+            "{} times in 2 s, and at the end",
+            mine.len()
+        );
+        for &&(_, t_ns, [_, tenth, second]) in &mine[..mine.len() - 1] {
+            let end = t_ns / (10 * MS) * 10 * MS;
+            let share = |window: u64| {
+                let had = world.had_ns(end.saturating_sub(window), end)[number as usize - 1];
+                had * 1_000_000 / window
+            };
+            assert!(share(100 * MS).abs_diff(tenth.into()) < 30_000, "{tenth} at {t_ns}");
+            assert!(share(1_000 * MS).abs_diff(second.into()) < 3_000, "{second} at {t_ns}");
+        }
+    }
 }

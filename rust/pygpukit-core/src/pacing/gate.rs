@@ -5,6 +5,7 @@
 use super::command::{Batch, Command, Refusal, Work};
 use super::cost::Cost;
 use super::line::Line;
+use super::observer::Observer;
 use super::queue::{Offer, Queue, Throttle};
 use super::settings::Settings;
 use super::tenant::TenantView;
@@ -102,6 +103,17 @@ impl Gate {
             closed: AtomicBool::new(false),
             deferred,
         }
+    }
+
+    /// Tells somebody what it makes of its tasks, from now on.
+    pub fn observed_by(self, observer: Box<dyn Observer>) -> Gate {
+        lock(&self.queue).observe(observer);
+        self
+    }
+
+    /// Tells its observer of what limits held back so far.
+    pub fn tell_throttles(&self) {
+        lock(&self.queue).tell_throttles();
     }
 
     /// Does something with the queue, and tells what it changed.
@@ -224,8 +236,9 @@ impl Gate {
 
     /// After the device failed. Commands go on, and meet the failure themselves.
     fn forget(&self, line: &mut Line, queue: &mut Queue) {
+        let now = self.clock.now_ns();
         for id in line.reset() {
-            self.change(queue, |queue| queue.forget_batch(id));
+            self.change(queue, |queue| queue.forget_batch(id, now));
         }
     }
 
@@ -290,7 +303,8 @@ impl Gate {
             }
             let mut queue = lock(&self.queue);
             let Some(id) = queue.find(context.number) else { return };
-            if self.change(&mut queue, |queue| queue.leave(id)) {
+            let now = self.clock.now_ns();
+            if self.change(&mut queue, |queue| queue.leave(id, now)) {
                 return;
             }
             drop(queue);
@@ -326,7 +340,10 @@ impl Gate {
         let failed = line.close(true).is_err();
         let is_flying = failed || line.flying() > flying;
         let mut queue = lock(&self.queue);
-        self.change(&mut queue, |queue| queue.issued(tenant, issued, is_flying, refusal));
+        let now = self.clock.now_ns();
+        self.change(&mut queue, |queue| {
+            queue.issued(tenant, issued, is_flying, refusal, now)
+        });
         if failed {
             self.forget(line, &mut queue);
         }

@@ -43,6 +43,11 @@ impl Meter {
         }
     }
 
+    /// Its shares of the last 10 ms, 100 ms and 1 s before a time.
+    pub fn shares_ppm(&self, until_ns: u64) -> [u32; 3] {
+        [1, 10, 100].map(|buckets| self.share_ppm(until_ns, buckets))
+    }
+
     /// Its share of the last `buckets` whole buckets before a time, in parts per million.
     pub fn share_ppm(&self, until_ns: u64, buckets: u64) -> u32 {
         let end = until_ns / BUCKET_NS;

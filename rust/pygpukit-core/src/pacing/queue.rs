@@ -4,8 +4,9 @@ use super::command::{Batch, Command, Item, Refusal, Work};
 use super::cost::{Cost, CostTable};
 use super::fair::{FairQueue, WHOLE_PPM};
 use super::line::Retired;
+use super::observer::Observer;
 use super::settings::Settings;
-use super::tenant::{is_long, Tenant, TenantView, Waiting};
+use super::tenant::{is_long, Tenant, TenantView, Waiting, SHARES_NS};
 use crate::scheduler::TaskContext;
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -46,6 +47,7 @@ pub struct Queue {
     tenants: Vec<Option<Tenant>>,
     ids: HashMap<u64, u32>,
     throttles: VecDeque<Throttle>,
+    observer: Option<Box<dyn Observer>>,
     /// Commands deferred and not yet issued or dropped, and refusals not yet reported.
     deferred: u64,
 }
@@ -57,6 +59,10 @@ impl Queue {
             fair: FairQueue::new(settings.lag_ns),
             ..Queue::default()
         }
+    }
+
+    pub fn observe(&mut self, observer: Box<dyn Observer>) {
+        self.observer = Some(observer);
     }
 
     /// The id of a task here; new ones join. Its shares are from now on what its context says.
@@ -98,7 +104,7 @@ impl Queue {
         let tenant = self.tenant(id);
         (tenant.seen_ns, tenant.left) = (now_ns, false);
         if tenant.context.stopped() {
-            self.drop_line(id);
+            self.drop_line(id, now_ns);
             return Offer::Stopped;
         }
         if let Some(refusal) = tenant.refusal.take() {
@@ -221,8 +227,8 @@ impl Queue {
         }
         while let Some(id) = self.stopped() {
             // Whatever its limit: those who wait for its line to be empty must not wait for its turn.
-            self.drop_line(id);
-            self.let_go(id);
+            self.drop_line(id, now_ns);
+            self.let_go(id, now_ns);
         }
         let span_ns = self.span_ns(now_ns);
         let enough = in_flight_ns > span_ns && (flying > 1 || span_ns == self.settings.short_span_ns);
@@ -287,7 +293,7 @@ impl Queue {
 
     /// The batch that was taken is with the device, as far as nothing was refused. issued: commands of which nothing is left.
     /// is_flying: it will retire.
-    pub fn issued(&mut self, id: u32, issued: u32, is_flying: bool, refusal: Option<Refusal>) {
+    pub fn issued(&mut self, id: u32, issued: u32, is_flying: bool, refusal: Option<Refusal>, now_ns: u64) {
         let tenant = self.tenant(id);
         let (_, taken) = tenant.issuing.take().unwrap_or_default();
         tenant.batches += u32::from(is_flying);
@@ -296,14 +302,15 @@ impl Queue {
         }
         self.deferred -= u64::from(taken);
         if let Some(refusal) = refusal {
-            self.drop_line(id);
+            self.drop_line(id, now_ns);
             let replaced = self.tenant(id).refusal.replace(refusal);
             self.deferred += u64::from(replaced.is_none());
         }
-        self.let_go(id);
+        self.let_go(id, now_ns);
     }
 
-    fn drop_line(&mut self, id: u32) {
+    fn drop_line(&mut self, id: u32, now_ns: u64) {
+        self.count_held(id, now_ns);
         self.fair.withdraw(id);
         let tenant = self.tenant(id);
         tenant.line_ns = 0;
@@ -329,6 +336,7 @@ impl Queue {
         tenant.context.add_gpu_ns(ns);
         tenant.meter.add(now_ns.saturating_sub(ns), now_ns);
         self.fair.correct(id, ns as i64, now_ns);
+        self.tell_shares(id, now_ns);
     }
 
     /// Books what a batch took.
@@ -346,27 +354,35 @@ impl Queue {
         tenant.context.add_gpu_ns(actual_ns);
         let ended_ns = retired.ended_ns;
         tenant.meter.add(ended_ns.saturating_sub(actual_ns), ended_ns);
-        self.let_go(id);
+        self.tell_shares(id, now_ns);
+        self.let_go(id, now_ns);
     }
 
     /// A batch was forgotten after the device failed.
-    pub fn forget_batch(&mut self, id: u32) {
+    pub fn forget_batch(&mut self, id: u32, now_ns: u64) {
         self.tenant(id).batches -= 1;
-        self.let_go(id);
+        self.let_go(id, now_ns);
     }
 
     /// The task submits nothing more. True once all that it submitted is measured.
-    pub fn leave(&mut self, id: u32) -> bool {
+    pub fn leave(&mut self, id: u32, now_ns: u64) -> bool {
         self.tenant(id).left = true;
         if self.tenant(id).context.stopped() {
-            self.drop_line(id);
+            self.drop_line(id, now_ns);
         }
-        self.let_go(id)
+        self.let_go(id, now_ns)
     }
 
-    fn let_go(&mut self, id: u32) -> bool {
-        let gone = self.tenants[id as usize].take_if(|tenant| tenant.left && !tenant.is_busy());
-        if let Some(tenant) = &gone {
+    fn let_go(&mut self, id: u32, now_ns: u64) -> bool {
+        let mut gone = self.tenants[id as usize].take_if(|tenant| tenant.left && !tenant.is_busy());
+        if let Some(tenant) = &mut gone {
+            if let Some(observer) = &self.observer {
+                let number = tenant.context.number;
+                if let Some(stretch) = tenant.throttling.tell() {
+                    observer.throttled(number, &stretch);
+                }
+                observer.shares(number, now_ns, tenant.meter.shares_ppm(now_ns));
+            }
             self.ids.remove(&tenant.context.number);
             self.deferred -= u64::from(tenant.refusal.is_some());
         }
@@ -380,17 +396,41 @@ impl Queue {
 
     fn note_debt(&mut self, id: u32, now_ns: u64) {
         if self.fair.waits(id) && self.fair.in_debt(id, now_ns) {
-            self.tenant(id).held_ns.get_or_insert(now_ns);
+            self.tenant(id).throttling.begin(now_ns);
+        }
+    }
+
+    /// Once a period, at the first of its work in it that is measured.
+    fn tell_shares(&mut self, id: u32, now_ns: u64) {
+        let period = now_ns / SHARES_NS;
+        if period == std::mem::replace(&mut self.tenant(id).told, period) {
+            return;
+        }
+        if let (Some(observer), Some(tenant)) = (&self.observer, &self.tenants[id as usize]) {
+            observer.shares(tenant.context.number, now_ns, tenant.meter.shares_ppm(now_ns));
+        }
+    }
+
+    /// Tells of what throttled tenants so far, however short a time ago, for somebody who looks now.
+    pub fn tell_throttles(&mut self) {
+        let Some(observer) = &self.observer else { return };
+        for tenant in self.tenants.iter_mut().flatten() {
+            if let Some(stretch) = tenant.throttling.tell() {
+                observer.throttled(tenant.context.number, &stretch);
+            }
         }
     }
 
     /// Books the time since it was held by its limit.
     fn count_held(&mut self, id: u32, now_ns: u64) {
         let tenant = self.tenant(id);
-        if let Some(from_ns) = tenant.held_ns.take() {
-            tenant.context.add_throttled_ns(now_ns - from_ns);
+        if let Some((from_ns, over)) = tenant.throttling.end(now_ns) {
+            tenant.context.add_throttle(now_ns - from_ns);
             tenant.waits_from_ns = now_ns;
             let number = tenant.context.number;
+            if let (Some(observer), Some(stretch)) = (&self.observer, over) {
+                observer.throttled(number, &stretch);
+            }
             if self.throttles.len() == THROTTLES {
                 self.throttles.pop_front();
             }
@@ -415,7 +455,8 @@ impl Queue {
             number: tenant.context.number,
             gpu_ns: tenant.context.gpu_ns(),
             joined_ns: tenant.joined_ns,
-            shares_ppm: [1, 10, 100].map(|buckets| tenant.meter.share_ppm(now_ns, buckets)),
+            shares_ppm: tenant.meter.shares_ppm(now_ns),
+            throttled: tenant.throttling.state(now_ns),
             waits: !tenant.line.is_empty(),
         });
         (tenants.collect(), self.throttles.iter().copied().collect())

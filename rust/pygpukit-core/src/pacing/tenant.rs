@@ -5,10 +5,14 @@ use super::cost::Cost;
 use super::fair::WHOLE_PPM;
 use super::meter::Meter;
 use super::settings::Settings;
+use super::stretch::Throttling;
 use crate::scheduler::TaskContext;
 use crate::slicing::{Plan, SubGrid};
 use std::collections::VecDeque;
 use std::sync::Arc;
+
+/// How often at most the shares of a tenant are told.
+pub(super) const SHARES_NS: u64 = 100_000_000;
 
 /// Whether work takes far longer than a turn of so much.
 pub(super) fn is_long(cost: Cost, span_ns: u64) -> bool {
@@ -69,7 +73,9 @@ pub(super) struct Tenant {
     pub batches: u32,
     pub refusal: Option<Refusal>,
     pub waits_from_ns: u64,
-    pub held_ns: Option<u64>,
+    pub throttling: Throttling,
+    /// The period in which its shares were told last, counted in `SHARES_NS`.
+    pub told: u64,
     pub left: bool,
 }
 
@@ -87,7 +93,8 @@ impl Tenant {
             batches: 0,
             refusal: None,
             waits_from_ns: now_ns,
-            held_ns: None,
+            throttling: Throttling::default(),
+            told: now_ns / SHARES_NS,
             left: false,
         }
     }
@@ -144,6 +151,8 @@ pub struct TenantView {
     pub joined_ns: u64,
     /// Shares of the last 10 ms, 100 ms and 1 s.
     pub shares_ppm: [u32; 3],
+    /// Whether its limit holds it back, now or a moment ago, and since when that is so; 0 = ever.
+    pub throttled: (bool, u64),
     /// It has commands that the device was not given yet.
     pub waits: bool,
 }

@@ -36,7 +36,7 @@ impl TaskTable {
             self.tasks[key].reserved = Some(after);
         }
         let (old, new) = (self.tasks[key].spec.priority, spec.priority);
-        let in_line = phase == Phase::Queued && self.waiting.remove(slot, old, key);
+        let in_line = phase == Phase::Queued && self.leave_line(key, now);
         if phase == Phase::Admitted && old != new {
             self.admitted.remove(old, slot, key, None);
             self.admitted.insert(new, slot, key);

@@ -152,14 +152,13 @@ impl TaskTable {
     pub(super) fn make_ready(&mut self, key: Key, now: u64) {
         let task = &mut self.tasks[key];
         task.held_until_ns = 0;
-        let (slot, priority) = (task.slot, task.spec.priority);
         if task.context.paused() {
             return; // until it is resumed
         }
         if task.spec.reservation().is_empty() {
             self.try_admit(key, now);
         } else {
-            self.waiting.insert(slot, priority, key);
+            self.join_line(key, now);
             self.unsettled = true;
         }
     }
@@ -170,8 +169,7 @@ impl TaskTable {
         if self.tasks[key].phase != Phase::Queued {
             self.move_to(key, Phase::Queued, reason, now);
         } else {
-            let (slot, priority) = (self.tasks[key].slot, self.tasks[key].spec.priority);
-            self.waiting.remove(slot, priority, key);
+            self.leave_line(key, now);
         }
         let task = &mut self.tasks[key];
         (task.reason, task.held_until_ns) = (reason, until);
@@ -184,9 +182,9 @@ impl TaskTable {
         let (slot, priority) = (task.slot, task.spec.priority);
         let ahead = self.waiting.ahead_of(slot, priority, key);
         let (reason, _) = self.waits_for(&task.spec, slot, ahead);
-        self.waiting.insert(slot, priority, key);
         self.unsettled |= ahead == 0;
         self.move_to(key, Phase::Queued, reason, now);
+        self.join_line(key, now);
     }
 
     /// First phase: memory and share are reserved, if need be out of what lower priorities hold. Second phase: the checks. False
@@ -221,7 +219,8 @@ impl TaskTable {
         match verdict {
             Verdict::Pass => {
                 let task = &mut self.tasks[key];
-                (task.reserved, task.holds) = (Some(request), 0);
+                task.holds = 0;
+                task.hold(Some(request), now);
                 self.move_to(key, Phase::Admitted, Reason::None, now);
             }
             Verdict::Later(reason) => {
@@ -327,10 +326,7 @@ impl TaskTable {
     /// The time to its end as far as anything is known: the wait for its turn, from the mean run so far, and its own run, as the
     /// caller expects it or as tasks of its name took. 0 when nothing is known.
     fn needed_ns(&self, spec: &TaskSpec, slot: usize) -> u64 {
-        let own = match spec.run_ns {
-            0 => self.runs.of_name(&spec.name).unwrap_or(0),
-            ns => ns,
-        };
+        let own = self.run_ns(spec).unwrap_or(0);
         let ahead = self.waiting.ahead_of(slot, spec.priority, Key::LAST);
         if self.would_fit(spec, slot, ahead, (Reverse(spec.priority), Key::LAST)) {
             return own;
@@ -338,7 +334,13 @@ impl TaskTable {
         own.saturating_add(self.estimated_wait_ns(ahead as u64 + 1).unwrap_or(0))
     }
 
-    fn estimated_wait_ns(&self, position: u64) -> Option<u64> {
+    /// How long a run takes, as far as its caller or earlier ones of its name tell.
+    pub(super) fn run_ns(&self, spec: &TaskSpec) -> Option<u64> {
+        let said = (spec.run_ns > 0).then_some(spec.run_ns);
+        said.or_else(|| self.runs.of_name(&spec.name))
+    }
+
+    pub(super) fn estimated_wait_ns(&self, position: u64) -> Option<u64> {
         let mean_ns = self.runs.mean_ns().filter(|&ns| ns > 0)?;
         Some(mean_ns.saturating_mul(position) / self.running().max(1))
     }

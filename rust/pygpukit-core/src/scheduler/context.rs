@@ -2,6 +2,7 @@
 
 use super::name::Name;
 use crate::counters::{Counter, Counters};
+use std::ops::AddAssign;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::Duration;
@@ -19,6 +20,7 @@ pub struct TaskContext {
     gpu_ns: AtomicU64,
     paced: AtomicU64,
     waited_ns: AtomicU64,
+    throttles: AtomicU64,
     throttled_ns: AtomicU64,
     stopped: AtomicBool,
     /// Written under `waits`, so that nobody is between looking and waiting.
@@ -31,10 +33,25 @@ pub struct TaskContext {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Used {
     pub launches: u64,
+    pub slices: u64,
     pub gpu_ns: u64,
     pub paced: u64,
     pub waited_ns: u64,
+    /// How often its limit held it back, and for how long.
+    pub throttles: u64,
     pub throttled_ns: u64,
+}
+
+impl AddAssign for Used {
+    fn add_assign(&mut self, more: Used) {
+        self.launches += more.launches;
+        self.slices += more.slices;
+        self.gpu_ns += more.gpu_ns;
+        self.paced += more.paced;
+        self.waited_ns += more.waited_ns;
+        self.throttles += more.throttles;
+        self.throttled_ns += more.throttled_ns;
+    }
 }
 
 fn packed(share_ppm: u32, limit_ppm: u32) -> u64 {
@@ -52,6 +69,7 @@ impl TaskContext {
             gpu_ns: AtomicU64::new(0),
             paced: AtomicU64::new(0),
             waited_ns: AtomicU64::new(0),
+            throttles: AtomicU64::new(0),
             throttled_ns: AtomicU64::new(0),
             stopped: AtomicBool::new(false),
             paused: AtomicBool::new(false),
@@ -100,18 +118,33 @@ impl TaskContext {
         self.waited_ns.fetch_add(ns, Ordering::Relaxed);
     }
 
-    /// Time that its limit held its launches back.
-    pub fn add_throttled_ns(&self, ns: u64) {
+    /// Its limit held its launches back, once, for so long.
+    pub fn add_throttle(&self, ns: u64) {
+        self.throttles.fetch_add(1, Ordering::Relaxed);
         self.throttled_ns.fetch_add(ns, Ordering::Relaxed);
     }
 
     /// What another process counted for it.
     pub fn add(&self, used: &Used) {
         self.launches.fetch_add(used.launches, Ordering::Relaxed);
+        self.slices.fetch_add(used.slices, Ordering::Relaxed);
         self.paced.fetch_add(used.paced, Ordering::Relaxed);
         self.add_gpu_ns(used.gpu_ns);
         self.add_waited_ns(used.waited_ns);
-        self.add_throttled_ns(used.throttled_ns);
+        self.throttles.fetch_add(used.throttles, Ordering::Relaxed);
+        self.throttled_ns.fetch_add(used.throttled_ns, Ordering::Relaxed);
+    }
+
+    pub fn used(&self) -> Used {
+        Used {
+            launches: self.launches(),
+            slices: self.slices(),
+            gpu_ns: self.gpu_ns(),
+            paced: self.paced(),
+            waited_ns: self.waited_ns(),
+            throttles: self.throttles.load(Ordering::Relaxed),
+            throttled_ns: self.throttled_ns(),
+        }
     }
 
     pub fn waited_ns(&self) -> u64 {

@@ -18,7 +18,7 @@ impl TaskTable {
         if task.context.paused() {
             return Ok(false);
         }
-        let (slot, priority) = (task.slot, task.spec.priority);
+        let slot = task.slot;
         match task.phase {
             Phase::Running => {
                 let partition = self.partitions.at(slot);
@@ -30,9 +30,9 @@ impl TaskTable {
             }
             Phase::Admitted => {
                 self.move_to(key, Phase::Queued, Reason::WaitingForResume, now);
-                self.vacate(key);
+                self.vacate(key, now);
             }
-            _ => self.unsettled |= self.waiting.remove(slot, priority, key),
+            _ => self.unsettled |= self.leave_line(key, now),
         }
         self.tasks[key].context.set_paused(true);
         self.advance(now);

@@ -57,11 +57,11 @@ impl TaskTable {
         (self.displaced, self.unsettled) = (true, true);
         for Victim { key, .. } in victims {
             let task = &mut self.tasks[key];
-            task.reserved = None;
+            task.hold(None, now);
             task.preemptions += 1;
-            let (priority, slot) = (task.spec.priority, task.slot);
+            task.preempted.set(true, now);
             self.move_to(key, Phase::Queued, Reason::WaitingForPreemption, now);
-            self.waiting.insert(slot, priority, key);
+            self.join_line(key, now);
         }
         true
     }

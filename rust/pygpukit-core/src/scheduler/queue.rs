@@ -39,6 +39,10 @@ impl ServiceQueue {
         higher + self.bands.get(&Reverse(priority)).map_or(0, |band| band.before(key))
     }
 
+    pub fn len(&self) -> usize {
+        self.bands.values().map(Line::len).sum()
+    }
+
     pub fn iter(&self) -> impl Iterator<Item = Key> + '_ {
         self.bands.values().flat_map(Line::iter)
     }

@@ -93,9 +93,25 @@ pub struct Transition<'a> {
     pub t_ns: u64,
 }
 
-/// Told of every transition, in order, under the table's lock: it must be quick and must not call the scheduler.
+/// A task came into its partition's line, or left it: those behind it moved by one. All moves in order tell who was where when.
+#[derive(Clone, Copy, Debug)]
+pub struct Move<'a> {
+    pub number: u64,
+    /// "" for the default.
+    pub partition: &'a str,
+    pub came: bool,
+    /// The place that it took or left, from 1.
+    pub place: u64,
+    /// Tasks in the line from then on.
+    pub depth: u64,
+    pub t_ns: u64,
+}
+
+/// Told of every transition and of every move, in order, under the table's lock: it must be quick and must not call the scheduler.
 pub trait Observer: Send {
     fn transition(&mut self, transition: &Transition<'_>);
+
+    fn moved(&mut self, _move: &Move<'_>) {}
 }
 
 impl<F: FnMut(&Transition<'_>) + Send> Observer for F {

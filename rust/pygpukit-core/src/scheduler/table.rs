@@ -13,6 +13,7 @@ use super::retry::Backoff;
 use super::spec::{Config, Policy, TaskSpec};
 use super::task::Task;
 use super::tasks::{Key, Tasks};
+use super::tenants::Tenants;
 use super::waiting::{Place, WaitingLines};
 use crate::hash::Seeded;
 use crate::partition::{Isolation, PartitionConfig, PartitionManager, SpecError};
@@ -47,6 +48,8 @@ pub struct TaskTable {
     pub(super) finished: u64,
     pub(super) counts: [u64; Phase::COUNT],
     pub(super) submitted: u64,
+    /// What the tasks that are forgotten used.
+    pub(super) tenants: Tenants,
     pub(super) runs: RunTimes,
     pub(super) closed: bool,
     pub(super) observer: Box<dyn Observer>,
@@ -75,6 +78,7 @@ impl TaskTable {
             finished: 0,
             counts: [0; Phase::COUNT],
             submitted: 0,
+            tenants: Tenants::default(),
             runs: RunTimes::default(),
             closed: false,
             observer,
@@ -184,7 +188,7 @@ impl TaskTable {
             }
         };
         if from.is_terminal() {
-            self.vacate(key);
+            self.vacate(key, now);
             self.advance(now);
             return Ok(from);
         }
@@ -254,9 +258,10 @@ impl TaskTable {
 
     fn requeue_for(&mut self, key: Key, reason: Reason, pause_ns: u64, now: u64) {
         self.hold(key, reason, pause_ns, now);
-        self.vacate(key);
+        self.vacate(key, now);
         let task = &mut self.tasks[key];
         task.requeues = task.requeues.saturating_add(1);
+        task.requeued.set(true, now);
     }
 
     /// Cancels an unfinished task; false when it had already ended. A running one keeps its reservation until its dispatcher

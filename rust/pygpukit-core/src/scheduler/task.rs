@@ -6,8 +6,24 @@ use super::reason::Reason;
 use super::record::{Detail, TaskRecord};
 use super::spec::TaskSpec;
 use super::tasks::Key;
+use super::tenants::TenantUse;
 use crate::partition::Reservation;
 use std::sync::Arc;
+
+/// Whether something is so, and since when; 0 = ever.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Flag {
+    pub on: bool,
+    pub since_ns: u64,
+}
+
+impl Flag {
+    pub fn set(&mut self, on: bool, now: u64) {
+        if self.on != on {
+            *self = Flag { on, since_ns: now };
+        }
+    }
+}
 
 pub(super) struct Task {
     /// Unique in the process.
@@ -44,6 +60,12 @@ pub(super) struct Task {
     pub holds: u32,
     /// It went back to the queue after its worker was lost: that is granted once.
     pub lost: bool,
+    /// It gave way, and waits for its room again.
+    pub preempted: Flag,
+    /// It went back to the queue after a dispatcher had it, or was taken off, and waits again.
+    pub requeued: Flag,
+    /// When `reserved` came or went; 0 = never.
+    pub reserved_since_ns: u64,
     pub submitted_ns: u64,
     /// The first start, and that of the run under way.
     pub started_ns: u64,
@@ -76,6 +98,9 @@ impl Task {
             preemptions: 0,
             holds: 0,
             lost: false,
+            preempted: Flag::default(),
+            requeued: Flag::default(),
+            reserved_since_ns: 0,
             submitted_ns: now,
             started_ns: 0,
             run_started_ns: 0,
@@ -86,6 +111,23 @@ impl Task {
     /// Nothing but the ledger is in the way of it.
     pub fn waits_in_line(&self) -> bool {
         self.phase == Phase::Queued && self.unmet == 0 && self.held_until_ns == 0 && !self.context.paused()
+    }
+
+    /// What the ledger holds for it from now on; returns what it held before.
+    pub fn hold(&mut self, reserved: Option<Reservation>, now: u64) -> Option<Reservation> {
+        if self.reserved.is_some() != reserved.is_some() {
+            self.reserved_since_ns = now;
+        }
+        std::mem::replace(&mut self.reserved, reserved)
+    }
+
+    pub fn used(&self) -> TenantUse {
+        TenantUse {
+            tasks: 1,
+            requeues: self.requeues.into(),
+            preemptions: self.preemptions.into(),
+            used: self.context.used(),
+        }
     }
 
     pub fn record(&self) -> TaskRecord {

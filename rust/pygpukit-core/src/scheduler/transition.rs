@@ -2,7 +2,7 @@
 
 use super::phase::{edge, Phase};
 use super::reason::Reason;
-use super::record::Transition;
+use super::record::{Move, Transition};
 use super::table::TaskTable;
 use super::tasks::Key;
 use std::collections::VecDeque;
@@ -24,7 +24,9 @@ impl TaskTable {
         match from {
             Phase::Queued => {
                 self.held.remove(&(task.held_until_ns, key));
-                self.unsettled |= self.waiting.remove(slot, priority, key);
+                task.preempted.set(false, now);
+                task.requeued.set(false, now);
+                self.unsettled |= self.leave_line(key, now);
             }
             Phase::Admitted => {
                 let starts = (to == Phase::Running).then(|| self.partitions.at(slot).limits.weight);
@@ -32,6 +34,7 @@ impl TaskTable {
             }
             _ => {}
         }
+        let task = &mut self.tasks[key];
         (task.phase, task.reason) = (to, reason);
         if to == Phase::Admitted {
             self.admitted.insert(priority, slot, key);
@@ -84,7 +87,7 @@ impl TaskTable {
             self.partitions.at_mut(slot).tasks -= 1;
         }
         if !occupied {
-            self.vacate(key);
+            self.vacate(key, now);
         }
         for dependant in dependants {
             // It may have been cancelled in the meantime, and then forgotten.
@@ -105,10 +108,10 @@ impl TaskTable {
     }
 
     /// No dispatcher is inside the task: its reservation goes back.
-    pub(super) fn vacate(&mut self, key: Key) {
+    pub(super) fn vacate(&mut self, key: Key, now: u64) {
         self.leave(key);
         let task = &mut self.tasks[key];
-        let (reserved, slot, forgotten) = (task.reserved.take(), task.slot, task.forgotten);
+        let (reserved, slot, forgotten) = (task.hold(None, now), task.slot, task.forgotten);
         if let Some(reserved) = reserved {
             self.partitions.ledger_mut().release(slot, reserved);
             self.unsettled = true;
@@ -143,6 +146,36 @@ impl TaskTable {
         self.admitted.set_open(slot, open);
     }
 
+    /// Into the line of its partition, at its place.
+    pub(super) fn join_line(&mut self, key: Key, now: u64) {
+        let task = &self.tasks[key];
+        self.waiting.insert(task.slot, task.spec.priority, key);
+        self.tell_move(key, true, now);
+    }
+
+    /// Out of the line; false when it was not there.
+    pub(super) fn leave_line(&mut self, key: Key, now: u64) -> bool {
+        let task = &self.tasks[key];
+        let there = self.waiting.remove(task.slot, task.spec.priority, key);
+        if there {
+            self.tell_move(key, false, now);
+        }
+        there
+    }
+
+    fn tell_move(&mut self, key: Key, came: bool, now: u64) {
+        let task = &self.tasks[key];
+        let ahead = self.waiting.ahead_of(task.slot, task.spec.priority, key);
+        self.observer.moved(&Move {
+            number: key.number,
+            partition: &self.partitions.at(task.slot).id,
+            came,
+            place: ahead as u64 + 1,
+            depth: self.waiting.len(task.slot) as u64,
+            t_ns: now,
+        });
+    }
+
     fn remember(&mut self, key: Key) {
         self.history.push_back(key);
         self.finished += 1;
@@ -160,6 +193,7 @@ impl TaskTable {
     fn forget(&mut self, key: Key) {
         if let Some(task) = self.tasks.remove(key) {
             self.ids.remove(&task.spec.id);
+            *self.tenants.of(&task.spec.name) += task.used();
         }
     }
 }

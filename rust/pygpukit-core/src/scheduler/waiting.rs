@@ -40,6 +40,11 @@ impl WaitingLines {
         self.lines.get(slot).map_or(0, |line| line.ahead_of(priority, key))
     }
 
+    /// Tasks in a line.
+    pub fn len(&self, slot: usize) -> usize {
+        self.lines.get(slot).map_or(0, ServiceQueue::len)
+    }
+
     /// The first task of a line.
     pub fn first(&self, slot: usize) -> Option<Key> {
         Some(self.head(slot)?.1)

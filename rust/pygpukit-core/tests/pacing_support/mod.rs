@@ -3,7 +3,7 @@
 
 use pygpukit_core::clock::Clock;
 use pygpukit_core::driver::DriverResult;
-use pygpukit_core::pacing::{Command, Gate, Next, Settings, Submitted, Work};
+use pygpukit_core::pacing::{Command, Gate, Next, Observer, Settings, Submitted, Work};
 use pygpukit_core::scheduler::TaskContext;
 use pygpukit_core::sim_driver::{SimConfig, SimDriver};
 use pygpukit_core::slicing::SubGrid;
@@ -145,6 +145,12 @@ pub struct World {
 
 impl World {
     pub fn new(tenants: &[Tenant], settings: Settings, seed: u64) -> World {
+        struct Nobody;
+        impl Observer for Nobody {}
+        World::observed(tenants, settings, seed, Nobody)
+    }
+
+    pub fn observed(tenants: &[Tenant], settings: Settings, seed: u64, observer: impl Observer + 'static) -> World {
         let driver = Arc::new(SimDriver::new(SimConfig::default()));
         let mut random = Random(seed);
         let context = |(i, t): (usize, &Tenant)| {
@@ -152,7 +158,7 @@ impl World {
             Arc::new(TaskContext::new(number, id.into(), t.share_ppm, t.limit_ppm))
         };
         World {
-            gate: Gate::new(driver.clone(), driver.clone(), settings, &DEFERRED),
+            gate: Gate::new(driver.clone(), driver.clone(), settings, &DEFERRED).observed_by(Box::new(observer)),
             contexts: tenants.iter().enumerate().map(context).collect(),
             tenants: tenants.to_vec(),
             books: Arc::default(),
