@@ -101,6 +101,10 @@ class MemoryPool:
 def pool_stats(device: int = 0) -> PoolStats:
     """Statistics of the device's default pool."""
 
+def pool_traffic() -> list[tuple[str | None, int, int]]:
+    """(tenant, bytes evicted, bytes restored) so far, over the default pools of all devices; "" for what belongs to none, None
+    for all tenants that came when there were enough."""
+
 def pool_blocks(device: int = 0) -> list[tuple[int, int, int, int, int, int, int, bool]]:
     """Live blocks of the default pool: (id, address, bytes, tenant, name, cell, line, resident), ordered by address."""
 
@@ -449,9 +453,17 @@ class SchedulerCore:
     ordinal: int  # of this scheduler in the process: the upper half of its tasks' numbers
     def snapshot(self) -> tuple[int, int, dict[str, int], list[TaskRecord]]:
         """One moment: (nanoseconds, sequence number of the next event, as stats(), as tasks())."""
-    def events(self, since: int, max_records: int) -> tuple[list[tuple[int, int, int, str, str, str, str]], int, int]:
-        """Transitions from sequence number `since` on: (sequence, t_ns, number, name, from, to, reason); the number to ask with
-        next; how many records of any kind were overwritten unread."""
+    def events(self, since: int, max_records: int, kinds: Sequence[str]) -> tuple[list[tuple[Any, ...]], int, int]:
+        """Events from sequence number `since` on: (kind, sequence, t_ns, number, name, ...), as pygpukit.scheduler.events has
+        them; the number to ask with next; how many records of any kind were overwritten unread."""
+    def conditions(self, id: str) -> list[tuple[str, str, str, str, int]] | None:
+        """What is true of a task beside its phase: (type, status, reason, message, nanoseconds of the last change)."""
+    def tenants(self) -> list[dict[str, Any]]:
+        """What the tasks of each name used since the start (name None: of all names that came when there were enough): tasks,
+        requeues, preemptions, launches, slices, gpu_ns, paced, waited_ns, throttles, throttled_ns; and now: waiting,
+        position (the best in line, 0 = none), running, shares (of the last 10 ms, 100 ms and 1 s)."""
+    def depths(self) -> list[tuple[str, int]]:
+        """Tasks in line by partition, "" for the default."""
     def enter_space(self, partition: str) -> Space | None:
         """The multiprocessors that a task of a partition runs on ("" for the default); leave_space() when its work has
         ended. None while no backend is open."""

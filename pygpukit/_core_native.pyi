@@ -325,6 +325,10 @@ def sources() -> dict[str, str]:
     """Kernel sources and simulator headers by path relative to native/ ("kernels/elementwise.cu")."""
 
 # ---- benchmark baseline ----
+def resident_blocks(name: int, block_threads: int, shared_bytes: int) -> int:
+    """Blocks that a multiprocessor of the current device holds at once of the newest kernel of an interned name; 0 where
+    that is not known."""
+
 def launch_many(bound: BoundKernel, args: tuple[Any, ...], launches: int) -> None:
     """Launch so often with the same arguments, each as by a call of its own."""
 

@@ -19,6 +19,7 @@
 #include "bindings/gil.h"
 #include "bindings/graph.h"
 #include "bindings/owner.h"
+#include "bindings/resident.h"
 #include "bindings/stream.h"
 #include "launch/kernel_command.h"
 #include "launch/launch.h"
@@ -299,6 +300,7 @@ static void kernel_dealloc(PyObject *self) {
   if (kernel->plan != nullptr) {
     for (Param &param : kernel->plan->params) Py_XDECREF(param.key);
     if (kernel->plan->checked) checked_kernel_gone();
+    kernel_gone(kernel->plan->name_id, kernel->plan->function);
     delete kernel->plan;
   }
   Py_XDECREF(kernel->function);
@@ -320,6 +322,7 @@ static PyObject *kernel_new(PyTypeObject *type, PyObject *args, PyObject *kwargs
   kernel->plan = new KernelPlan{name, pk_intern(name, std::string(name).size()), handle,
                                 {},   static_cast<uint32_t>(max_threads),        is_checked(handle)};
   if (kernel->plan->checked) checked_kernel_made();
+  kernel_made(kernel->plan->name_id, handle);
   if (!read_params(params, kernel->plan)) {
     Py_DECREF(kernel);
     return nullptr;

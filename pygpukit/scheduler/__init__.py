@@ -18,19 +18,32 @@ from pygpukit.scheduler.contexts import (
     session,
     stats,
 )
-from pygpukit.scheduler.events import TaskEvent, TaskEvents
+from pygpukit.scheduler.events import (
+    EVENT_KINDS,
+    Event,
+    Events,
+    LaunchEvent,
+    MemoryEvent,
+    QueueEvent,
+    ShareEvent,
+    TaskEvent,
+    TaskEvents,
+    ThrottleEvent,
+)
 from pygpukit.scheduler.execution import CommandStats, ContextStats, ExecutionContext
 from pygpukit.scheduler.futures import AsyncKernelRequest, KernelFuture, KernelResult, kernel_handle
 from pygpukit.scheduler.partitions import isolation_levels, partition_limits
 from pygpukit.scheduler.processes import WorkerRecord
+from pygpukit.scheduler.replay import Replay
 from pygpukit.scheduler.scheduler import Scheduler, adjustments, all_schedulers, live_cores
-from pygpukit.scheduler.task import Task, TaskStats
+from pygpukit.scheduler.task import Condition, Task, TaskStats
 from pygpukit.scheduler.units import GB, KB, MB, TaskPolicy, TaskState
 
 HAS_RUST_BACKEND = True  # there is no other
 HAS_MULTI_LLM = True
 
 __all__ = [
+    "EVENT_KINDS",
     "GB",
     "HAS_MULTI_LLM",
     "HAS_RUST_BACKEND",
@@ -38,18 +51,27 @@ __all__ = [
     "MB",
     "AsyncKernelRequest",
     "CommandStats",
+    "Condition",
     "ContextStats",
+    "Event",
+    "Events",
     "ExecutionContext",
     "KernelFuture",
     "KernelResult",
+    "LaunchEvent",
+    "MemoryEvent",
+    "QueueEvent",
+    "Replay",
     "Scheduler",
     "SchedulerStats",
+    "ShareEvent",
     "Task",
     "TaskEvent",
     "TaskEvents",
     "TaskPolicy",
     "TaskState",
     "TaskStats",
+    "ThrottleEvent",
     "WorkerRecord",
     "adjustments",
     "all_schedulers",

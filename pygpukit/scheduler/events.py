@@ -1,16 +1,14 @@
-"""What happened to tasks and how they stand: transitions with sequence numbers, and the texts that other tools read."""
+"""What happened to tasks, as the event ring has it: typed events with sequence numbers."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple, cast
 
 from pygpukit import _core
-
-_PPM = 1_000_000
-_UNFINISHED = ("queued", "admitted", "running", "suspended")
-_FINISHED = ("succeeded", "failed", "cancelled", "rejected", "expired")
+from pygpukit._core import native
+from pygpukit.core.device import device_facts
+from pygpukit.core.errors import InvalidSpecError
 
 
 class TaskEvent(NamedTuple):
@@ -25,87 +23,136 @@ class TaskEvent(NamedTuple):
     reason: str
 
 
+class QueueEvent(NamedTuple):
+    """One task came into the line of its partition, or left it. Those behind moved by one: see Replay."""
+
+    sequence: int
+    t_ns: int
+    number: int
+    name: str
+    partition: str  # "" for the default
+    came: bool
+    position: int  # that it took or left, from 1
+    depth: int  # tasks in the line from then on
+
+
+class ThrottleEvent(NamedTuple):
+    """Its limit held one task back, perhaps often, from from_ns to t_ns; no longer than about 0.1 s."""
+
+    sequence: int
+    t_ns: int
+    number: int
+    name: str
+    device: int
+    from_ns: int
+    throttled_ns: int  # of that time
+    throttles: int  # so often
+
+
+class ShareEvent(NamedTuple):
+    """What one task got of a device, as fractions: ten times a second while it gets anything, and at its end."""
+
+    sequence: int
+    t_ns: int
+    number: int
+    name: str
+    device: int
+    share_10ms: float
+    share_100ms: float
+    share_1s: float
+
+
+class MemoryEvent(NamedTuple):
+    """A block went to host memory, came back, or was freed there."""
+
+    sequence: int
+    t_ns: int
+    number: int  # of the one task that runs under this name; 0 = none or several
+    name: str  # whose block it is, "" for what belongs to none
+    device: int
+    action: str  # "evicted", "restored" or "freed"
+    bytes: int
+    block: int
+
+
+class LaunchEvent(NamedTuple):
+    """One task launched a kernel. Deferred launches are told when they are submitted."""
+
+    sequence: int
+    t_ns: int
+    number: int  # of the one task that runs under this name; 0 = several
+    name: str
+    device: int
+    kernel: str
+    blocks: int
+    threads: int  # of a block
+    shared_bytes: int
+    occupancy: float | None  # see _occupancy()
+
+
+Event = TaskEvent | QueueEvent | ThrottleEvent | ShareEvent | MemoryEvent | LaunchEvent
+
+EVENT_KINDS = ("task", "queue", "throttle", "share", "memory", "launch")
+
+
 class TaskEvents(NamedTuple):
-    """Events from one sequence number on. `lost`: events of any kind that were overwritten before this read."""
+    """Transitions from one sequence number on. `lost`: events of any kind that were overwritten before this read."""
 
     events: list[TaskEvent]
     next_sequence: int
     lost: int
 
 
-def read(core: _core.SchedulerCore, since: int, max_events: int) -> TaskEvents:
-    found, following, lost = core.events(since, max_events)
-    return TaskEvents([TaskEvent(*event) for event in found], following, lost)
+class Events(NamedTuple):
+    """Events of several kinds from one sequence number on; as TaskEvents."""
+
+    events: list[Event]
+    next_sequence: int
+    lost: int
 
 
-def chrome_trace(events: Iterable[TaskEvent], now_ns: int) -> str:
-    """Trace Event JSON, as chrome://tracing and Perfetto read it: a row a task, a slice a phase, times in microseconds.
+def read(core: _core.SchedulerCore, since: int, max_events: int, kinds: Iterable[str]) -> Events:
+    """Raises InvalidSpecError for an unknown kind."""
+    wanted = [kinds] if isinstance(kinds, str) else list(kinds)
+    for kind in wanted:
+        if kind not in EVENT_KINDS:
+            raise InvalidSpecError(f"kinds has {kind!r}; there are {', '.join(EVENT_KINDS)}", "kinds")
+    found, following, lost = core.events(since, max_events, wanted)
+    occupancies: dict[tuple[Any, ...], float | None] = {}
+    return Events([_event(occupancies, *fields) for fields in found], following, lost)
 
-    A phase that lasts is drawn up to now_ns.
+
+_PLAIN: dict[str, Callable[..., Event]] = {
+    "task": TaskEvent,
+    "queue": QueueEvent,
+    "throttle": ThrottleEvent,
+    "share": ShareEvent,
+    "memory": MemoryEvent,
+}
+
+
+def _event(occupancies: dict[tuple[Any, ...], float | None], kind: str, *fields: Any) -> Event:
+    if kind != "launch":
+        return _PLAIN[kind](*fields)
+    *who, device, kernel, blocks, threads, shared_bytes = fields
+    launch = (device, kernel, blocks, threads, shared_bytes)
+    if launch not in occupancies:
+        occupancies[launch] = _occupancy(*launch)
+    return LaunchEvent(*who, device, _core.name(kernel), blocks, threads, shared_bytes, occupancies[launch])
+
+
+def _occupancy(device: int, kernel: int, blocks: int, threads: int, shared_bytes: int) -> float | None:
+    """The most warps of a launch that the device holds at once, as a fraction of all that it can hold.
+
+    From the driver's figure for the newest kernel of this name and the size of the grid; None where the kernel is gone
+    or of another device than the current one.
     """
-    slices: list[dict[str, Any]] = []
-    entered: dict[int, TaskEvent] = {}
-
-    def draw(event: TaskEvent, until_ns: int) -> None:
-        slices.append(
-            {
-                "name": event.target,
-                "cat": "task",
-                "ph": "X",
-                "ts": event.t_ns / 1000,
-                "dur": max(0, until_ns - event.t_ns) / 1000,
-                "pid": event.number >> 32,
-                "tid": event.number & 0xFFFFFFFF,
-                "args": {"task": event.name, "reason": event.reason, "sequence": event.sequence},
-            }
-        )
-
-    names: dict[int, str] = {}
-    for event in events:
-        names[event.number] = event.name
-        if before := entered.pop(event.number, None):
-            draw(before, event.t_ns)
-        if event.target.lower() in _FINISHED:
-            draw(event, event.t_ns)
-        else:
-            entered[event.number] = event
-    for event in entered.values():
-        draw(event, now_ns)
-    rows = [
-        {"name": "thread_name", "ph": "M", "pid": number >> 32, "tid": number & 0xFFFFFFFF, "args": {"name": name}}
-        for number, name in names.items()
-    ]
-    return json.dumps({"traceEvents": rows + slices, "displayTimeUnit": "ms"})
-
-
-def prometheus(totals: Mapping[str, int], partitions: Mapping[str, Mapping[str, float]]) -> str:
-    """Text exposition format, version 0.0.4, of one moment."""
-    lines: list[str] = []
-
-    def metric(name: str, kind: str, text: str, samples: Iterable[tuple[str, float]]) -> None:
-        lines.extend((f"# HELP pygpukit_{name} {text}", f"# TYPE pygpukit_{name} {kind}"))
-        lines.extend(f"pygpukit_{name}{labels} {value}" for labels, value in samples)
-
-    def by_phase(phases: Iterable[str]) -> list[tuple[str, float]]:
-        return [(f'{{phase="{phase}"}}', totals[phase]) for phase in phases]
-
-    metric("tasks_submitted_total", "counter", "Tasks submitted.", [("", totals["submitted"])])
-    metric("tasks_finished_total", "counter", "Tasks that ended, by how.", by_phase(_FINISHED))
-    metric("tasks", "gauge", "Unfinished tasks, by phase.", by_phase(_UNFINISHED))
-    metric("reserved_memory_bytes", "gauge", "Memory that tasks reserve.", [("", totals["reserved_memory"])])
-    metric("available_memory_bytes", "gauge", "Memory that none reserves.", [("", totals["available_memory"])])
-    metric("reserved_share_ratio", "gauge", "Compute that tasks reserve.", [("", totals["reserved_share_ppm"] / _PPM)])
-    for field, text in (
-        ("memory_used_bytes", "Memory that tasks of a partition reserve."),
-        ("memory_quota_bytes", "Memory that a partition keeps."),
-        ("unfinished_tasks", "Tasks of a partition that have not ended."),
-        ("sms", "Multiprocessors that a partition has to itself."),
-    ):
-        samples = [(f'{{partition="{_escaped(name)}"}}', values[field]) for name, values in partitions.items()]
-        if samples:
-            metric(f"partition_{field}", "gauge", text, samples)
-    return "\n".join(lines) + "\n"
-
-
-def _escaped(label: str) -> str:
-    return label.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")
+    if device != native.current_device():
+        return None
+    resident = native.resident_blocks(kernel, threads, shared_bytes)
+    if resident < 1:
+        return None
+    facts = device_facts(device)
+    warp, processors = facts["warp_size"], facts["multiprocessor_count"]
+    room = processors * (facts["max_threads_per_multiprocessor"] // warp)
+    return cast(float, min(blocks, resident * processors) * -(-threads // warp) / room)

@@ -12,15 +12,15 @@ import os
 import weakref
 from collections.abc import Callable, Iterable
 from types import FunctionType, TracebackType
-from typing import Any, SupportsFloat, SupportsIndex, cast
+from typing import Any, Literal, SupportsFloat, SupportsIndex, cast, overload
 
 from pygpukit import _core
 from pygpukit._core import native
 from pygpukit.core.backend import ensure
 from pygpukit.core.errors import InvalidSpecError
-from pygpukit.scheduler import events, processes, shares, slicer, units
+from pygpukit.scheduler import chrome, events, metrics, processes, shares, slicer, units
 from pygpukit.scheduler.desk import Desk
-from pygpukit.scheduler.events import TaskEvents
+from pygpukit.scheduler.events import EVENT_KINDS, Events, TaskEvents
 from pygpukit.scheduler.forked import Inherited
 from pygpukit.scheduler.partitions import partition_limits
 from pygpukit.scheduler.processes import WorkerRecord
@@ -410,20 +410,35 @@ class Scheduler:
             "kernels": slicer.report(),
         }
 
-    def events(self, since: int = 1, max_events: int = 65536) -> TaskEvents:
-        """Transitions of this scheduler's tasks from a sequence number on, oldest first, as far as the ring has them.
+    @overload
+    def events(
+        self, since: int = 1, max_events: int = 65536, kinds: Literal["task"] | tuple[Literal["task"]] = ("task",)
+    ) -> TaskEvents: ...
 
+    @overload
+    def events(self, since: int = 1, max_events: int = 65536, *, kinds: Iterable[str]) -> Events: ...
+
+    def events(self, since: int = 1, max_events: int = 65536, kinds: Iterable[str] = ("task",)) -> TaskEvents | Events:
+        """Events of this scheduler's tasks from a sequence number on, in order of it, as far as the ring has them.
+
+        kinds: of EVENT_KINDS. "task": transitions; "queue": moves in line; "throttle": stretches in which a limit held
+        a task back; "share": what a task got over 10 ms, 100 ms and 1 s; "memory": blocks, of whomever, that went to
+        host memory, came back or were freed there; "launch": kernels and their SM occupancy.
         Go on with next_sequence of the last answer, or of snapshot(): what is missing then is counted in `lost`.
+        Raises InvalidSpecError for an unknown kind.
         """
-        return events.read(self.core, max(1, since), max_events)
+        return events.read(self.core, max(1, since), max_events, kinds)
 
     def chrome_trace(self) -> str:
-        """The tasks of the event ring as Trace Event JSON, for chrome://tracing and Perfetto."""
-        return events.chrome_trace(self.events().events, _core.now_ns())
+        """All that events() tells as Trace Event JSON, for chrome://tracing and Perfetto."""
+        return chrome.chrome_trace(self.events(kinds=EVENT_KINDS).events, _core.now_ns())
 
     def prometheus(self) -> str:
-        """Counters and gauges of this moment in Prometheus' text format."""
-        return events.prometheus(self.core.stats(), self._partition_figures())
+        """Counters and gauges of this moment in Prometheus' text format; the bytes evicted and restored are the
+        process's."""
+        partitions = self._partition_figures()
+        tenants, depths = self.core.tenants(), self.core.depths()
+        return metrics.prometheus(self.core.stats(), partitions, tenants, depths, _core.pool_traffic())
 
     def _partition_figures(self) -> dict[str, dict[str, float]]:
         found = {name: self.partitions.get(name) for name in self.partitions.partition_ids()}

@@ -9,7 +9,7 @@ import threading
 import time
 import warnings
 from collections.abc import Callable, Generator
-from typing import TYPE_CHECKING, Any, SupportsFloat, SupportsIndex
+from typing import TYPE_CHECKING, Any, NamedTuple, SupportsFloat, SupportsIndex
 
 from pygpukit._core import TaskRecord, now_ns
 from pygpukit.core.errors import GPUError, TaskCancelledError, TaskRejectedError
@@ -39,6 +39,21 @@ def _ends(future: concurrent.futures.Future[Any], timeout_s: float | None) -> bo
         except concurrent.futures.TimeoutError:
             if left_s <= _STEP_S:
                 return False
+
+
+class Condition(NamedTuple):
+    """What is true of a task beside its phase.
+
+    type: QuotaReserved, MemoryResident, Throttled, Evicted, Preempted, Requeued or DeadlineAtRisk. status: "True",
+    "False" or "Unknown". reason: one word. message: numbers, or "". last_change_ns: on the event ring's clock, when the
+    status became what it is; the submission if it never changed.
+    """
+
+    type: str
+    status: str
+    reason: str
+    message: str
+    last_change_ns: int
 
 
 class TaskStats(dict[str, Any]):
@@ -116,6 +131,12 @@ class Task:
         """The numbers behind the reason that apply: asked, available, position, estimated_wait_ns, requeues,
         preemptions."""
         return self.record.detail
+
+    @property
+    def conditions(self) -> list[Condition]:
+        """What is true of it beside its phase: one of each type; none for a task that ended so long ago that it is
+        forgotten."""
+        return [Condition(*fields) for fields in self._scheduler.core.conditions(self.id) or ()]
 
     @property
     def memory(self) -> int:
@@ -210,7 +231,7 @@ class Task:
 
         gpu_ns is device time between events; achieved_share is that over the time since it was started, share_10ms,
         share_100ms and share_1s are the shares of late while it runs. waited_ns: its launches waited for a turn so
-        long; throttled_ns: its limit held them back.
+        long; throttled_ns: its limit held them back. conditions: what is true of it beside its phase.
         """
         late = shares.shares(self._scheduler.core, self.record.number)
         record = self.record  # after measuring: device times are up to date
@@ -245,6 +266,7 @@ class Task:
             last_launch=self.last_launch,
             execution_count=self.execution_count,
             pacing_delay_count=record.paced,
+            conditions=self.conditions,
             error=record.error,
         )
 

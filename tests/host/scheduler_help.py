@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import gc
 import os
+import re
 import subprocess
 import sys
 import threading
@@ -57,3 +58,30 @@ def run(code, *, returncode=0, timeout_s=110):
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=timeout_s, env=environment)
     assert done.returncode == returncode, done.stderr
     return done.stderr
+
+
+LABEL = r'(\w+)="((?:[^"\\\n]|\\[\\"n])*)"'
+SAMPLE = re.compile(rf"(pygpukit_\w+)(?:\{{({LABEL}(?:,{LABEL})*)\}})? (\d+(?:\.\d+)?(?:e-?\d+)?)")
+
+
+def samples(text):
+    """(name, label values) to number. Every line must be of Prometheus' text format, under its HELP and TYPE."""
+    found, kinds, helps = {}, {}, set()
+    assert text.endswith("\n")
+    for line in text[:-1].split("\n"):
+        if line.startswith("# HELP "):
+            helps.add(line.split(" ")[2])
+        elif line.startswith("# TYPE "):
+            _, _, name, kind = line.split(" ")
+            assert kind in ("counter", "gauge") and name not in kinds and name in helps
+            assert (kind == "counter") == name.endswith("_total")
+            kinds[name] = kind
+        else:
+            match = SAMPLE.fullmatch(line)
+            assert match and match[1] == list(kinds)[-1], line
+            values = [value for _, value in re.findall(LABEL, match[2] or "")]
+            plain = (re.sub(r"\\(.)", lambda m: {"n": "\n"}.get(m[1], m[1]), value) for value in values)
+            key = (match[1], *plain)
+            assert key not in found
+            found[key] = float(match[len(match.groups())])
+    return found

@@ -61,6 +61,13 @@ describe('Store', () => {
     expect(store.fault).toBe('');
   });
 
+  it('passes over records of kinds that it does not know', () => {
+    const store = new Store();
+    const records = [34, 35, 36, 999].map((kind) => ({ kind, a: MiB, b: 2, c: 3 }));
+    feed(store, 1, { records: [...records, { kind: Kind.ALLOC, a: MiB, b: 1 }] });
+    expect([store.fault, store.dropped, store.lost, store.tasks.all.length, store.memory.size]).toEqual(['', 0, 0, 0, 1]);
+  });
+
   it('drops records and moments that it has seen', () => {
     const store = new Store();
     feed(store, 1, { gauges: [1], records: [{ kind: Kind.ALLOC, a: MiB, b: 1 }] });

@@ -29,6 +29,9 @@ pub mod kind {
     pub const HOST_LAUNCH: u16 = 17;
     pub const COPY: u16 = 18;
     pub const TASK: u16 = 32;
+    pub const QUEUE: u16 = 34;
+    pub const THROTTLE: u16 = 35;
+    pub const SHARE: u16 = 36;
     pub const COMPILE: u16 = 48;
     pub const CELL_BEGIN: u16 = 64;
     pub const CELL_END: u16 = 65;

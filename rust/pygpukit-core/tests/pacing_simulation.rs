@@ -408,14 +408,15 @@ fn an_observer_is_told_all_holds_and_the_shares_ten_times_a_second() {
         told.clone(),
     );
     world.run(2_000 * MS);
-    let view = world.gate.view();
-    let of = |number| view.tenants.iter().find(|t| t.number == number).unwrap();
-    let (on, since_ns) = of(1).throttled;
+    let (on, since_ns) = world.gate.throttled(1).unwrap();
     assert!(
         on && since_ns < 100 * MS,
         "it is held again and again, from early on: {since_ns}"
     );
-    assert_eq!(of(2).throttled, (false, 0));
+    assert_eq!(
+        (world.gate.throttled(2), world.gate.throttled(3)),
+        (Some((false, 0)), None)
+    );
     let half = told.0.lock().unwrap().0.len();
     assert!((15..=21).contains(&half), "a stretch is about 100 ms: {half} in 2 s");
     world.gate.tell_throttles();

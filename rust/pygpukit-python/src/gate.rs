@@ -18,6 +18,7 @@ use pygpukit_core::scheduler::TaskContext;
 use pygpukit_core::slicing::SubGrid;
 
 use crate::table::TableDriver;
+use crate::task_events::GateLog;
 
 /// A gate and the driver that its commands run on.
 struct Place {
@@ -82,7 +83,12 @@ fn place(device: i32, stream: u64) -> Option<&'static Place> {
     }
     let driver = Arc::new(TableDriver::raw(device)?);
     let place = slot.get_or_init(|| Place {
-        gate: Gate::new(driver.clone(), Arc::new(MonotonicClock), Settings::default(), &DEFERRED),
+        gate: Gate::new(driver.clone(), Arc::new(MonotonicClock), Settings::default(), &DEFERRED).observed_by(
+            Box::new(GateLog {
+                device: device as u16,
+                lane: lane as u32,
+            }),
+        ),
         driver,
         dispatcher: Mutex::new(None),
     });
@@ -132,6 +138,22 @@ pub fn views() -> Vec<(usize, usize, View)> {
     places()
         .map(|(device, lane, place)| (device, lane, place.gate.view()))
         .collect()
+}
+
+/// Whether a limit holds a task back at any gate, and since when that is so; 0 = ever.
+pub fn throttled(number: u64) -> (bool, u64) {
+    let found = places().filter_map(|(_, _, place)| place.gate.throttled(number));
+    found.fold((false, 0), |(on, since_ns), (here, here_ns)| match (on, here) {
+        (true, true) => (true, since_ns.min(here_ns)),
+        (false, true) => (true, here_ns),
+        (true, false) => (true, since_ns),
+        (false, false) => (false, since_ns.max(here_ns)),
+    })
+}
+
+/// Writes records of what limits held back so far, for somebody who is about to read them.
+pub fn tell_throttles() {
+    places().for_each(|(_, _, place)| place.gate.tell_throttles());
 }
 
 /// The task launches nothing more: waits a moment for its last device time.

@@ -17,6 +17,7 @@ mod slicing;
 mod sms;
 mod table;
 mod task_account;
+mod task_conditions;
 mod task_events;
 mod task_record;
 mod tasks;
@@ -45,6 +46,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(scheduler::scheduling_ns, module)?)?;
     module.add_function(wrap_pyfunction!(scheduler::submissions_ns, module)?)?;
     module.add_function(wrap_pyfunction!(memory::pool_stats, module)?)?;
+    module.add_function(wrap_pyfunction!(memory::pool_traffic, module)?)?;
     module.add_function(wrap_pyfunction!(memory::pool_blocks, module)?)?;
     module.add_function(wrap_pyfunction!(memory::pool_segments, module)?)?;
     module.add_function(wrap_pyfunction!(memory::pool_set_limit, module)?)?;

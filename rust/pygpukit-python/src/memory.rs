@@ -1,9 +1,11 @@
 //! Python classes and functions over the memory pool.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use pygpukit_core::intern::Interner;
 use pygpukit_core::pool::speed::{eviction, EvictionSpeed};
-use pygpukit_core::pool::{Owner, Pool, PoolConfig, PoolError, PoolStats as CoreStats, Services};
+use pygpukit_core::pool::{Moved, Owner, Pool, PoolConfig, PoolError, PoolStats as CoreStats, Services};
 use pyo3::exceptions::{PyMemoryError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -371,6 +373,35 @@ pub fn deprecated(py: Python<'_>, message: &str) -> PyResult<()> {
 }
 
 // ---- the default pools ----
+
+/// (tenant, bytes evicted, bytes restored) so far, over the default pools of all devices; "" for what belongs to none, and None for all
+/// tenants together that came when there were enough.
+#[pyfunction]
+pub fn pool_traffic(py: Python<'_>) -> Vec<(Option<String>, u64, u64)> {
+    let (mut tenants, mut others): (BTreeMap<u32, Moved>, Moved) = Default::default();
+    let found = py.detach(|| {
+        abi::default_pools()
+            .iter()
+            .map(|pool| pool.traffic())
+            .collect::<Vec<_>>()
+    });
+    for (by_tenant, rest) in found {
+        for (tenant, moved) in by_tenant {
+            *tenants.entry(tenant).or_default() += moved;
+        }
+        others += rest;
+    }
+    let name = |tenant| {
+        Interner::global()
+            .name(tenant)
+            .map_or(String::new(), |name| name.to_string())
+    };
+    let rows = tenants
+        .into_iter()
+        .map(|(tenant, moved)| (Some(name(tenant)), moved.evicted, moved.restored));
+    let rest = (others != Moved::default()).then_some((None, others.evicted, others.restored));
+    rows.chain(rest).collect()
+}
 
 #[pyfunction]
 #[pyo3(signature = (device=0))]

@@ -11,11 +11,11 @@ use pygpukit_core::intern::Interner;
 use pygpukit_core::pacing::View;
 use pygpukit_core::partition::{Isolation, Reservation, WHOLE_SHARE_PPM};
 use pygpukit_core::pool::Promise;
-use pygpukit_core::ring::{kind, Ring};
+use pygpukit_core::ring::Ring;
 use pygpukit_core::scheduler as core;
 use pyo3::exceptions::{PyKeyError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyDict, PyTuple};
 
 use crate::errors::raise_with;
 use crate::gate;
@@ -23,7 +23,8 @@ use crate::memory::default_pool;
 use crate::partition::{spec_error, PartitionManager};
 use crate::sms::{self, Holdings, Space};
 use crate::task_account::{PartitionAccounts, TaskAccount};
-use crate::task_events::{record, task_event, TaskEvent};
+use crate::task_conditions::{conditions, ConditionFields};
+use crate::task_events::{Reader, TableLog};
 use crate::task_record::TaskRecord;
 
 static NEXT_ORDINAL: AtomicU32 = AtomicU32::new(0);
@@ -60,12 +61,16 @@ struct Entered {
 /// Live schedulers, for the gauges.
 static LIVE: Mutex<Vec<Weak<core::Scheduler>>> = Mutex::new(Vec::new());
 
-/// (running, queued) tasks over all schedulers of the process.
-pub fn live_task_counts() -> (u64, u64) {
+fn live() -> impl Iterator<Item = Arc<core::Scheduler>> {
     let mut live = LIVE.lock().unwrap_or_else(PoisonError::into_inner);
     live.retain(|scheduler| scheduler.strong_count() > 0);
-    live.iter()
-        .filter_map(Weak::upgrade)
+    let found: Vec<_> = live.iter().filter_map(Weak::upgrade).collect();
+    found.into_iter()
+}
+
+/// (running, queued) tasks over all schedulers of the process.
+pub fn live_task_counts() -> (u64, u64) {
+    live()
         .map(|scheduler| scheduler.stats())
         .fold((0, 0), |(running, queued), stats| {
             (running + stats.running, queued + stats.queued)
@@ -115,7 +120,11 @@ impl SchedulerCore {
             max_finished,
             ordinal,
         };
-        let scheduler = Arc::new(core::Scheduler::new(config, Arc::new(MonotonicClock), Box::new(record)));
+        let scheduler = Arc::new(core::Scheduler::new(
+            config,
+            Arc::new(MonotonicClock),
+            Box::new(TableLog),
+        ));
         LIVE.lock()
             .unwrap_or_else(PoisonError::into_inner)
             .push(Arc::downgrade(&scheduler));
@@ -330,6 +339,7 @@ impl SchedulerCore {
                 paced,
                 waited_ns,
                 throttled_ns,
+                ..core::Used::default()
             });
         }
     }
@@ -374,16 +384,63 @@ impl SchedulerCore {
         Ok((now, next, totals(py, &stats)?, tasks))
     }
 
-    /// Transitions of its tasks from the event ring, from sequence number `since` on: those found, the number to ask with next,
-    /// and how many records of any kind were overwritten unread.
-    fn events(&self, since: u64, max_records: usize) -> (Vec<TaskEvent>, u64, u64) {
-        let mut events = Vec::new();
-        let (next, lost) = Ring::global().read_with(since, max_records, |record| {
-            if record.event.kind == kind::TASK && record.event.a >> 32 == u64::from(self.ordinal) {
-                events.push(task_event(record));
+    /// Events of its tasks from the event ring, from sequence number `since` on: those found, as tuples that begin with their kind, the
+    /// number to ask with next, and how many records of any kind were overwritten unread.
+    fn events<'py>(
+        &self,
+        py: Python<'py>,
+        since: u64,
+        max_records: usize,
+        kinds: Vec<String>,
+    ) -> PyResult<(Vec<Bound<'py, PyTuple>>, u64, u64)> {
+        let runs = || {
+            live()
+                .flat_map(|scheduler| scheduler.call(|table, _| table.runs()))
+                .collect()
+        };
+        let reader = Reader {
+            ordinal: self.ordinal,
+            kinds,
+            runs: &runs,
+        };
+        reader.read(py, since, max_records)
+    }
+
+    /// What is true of a task beside its phase: (type, status, reason, message, nanoseconds of the last change). None for an unknown one.
+    fn conditions(&self, py: Python<'_>, id: &str) -> Option<Vec<ConditionFields>> {
+        let entered = self.entered.lock().unwrap_or_else(PoisonError::into_inner);
+        let account = entered
+            .get(id)
+            .map(|entered| entered.account.as_ref().and_then(TaskAccount::held));
+        drop(entered);
+        py.detach(|| conditions(&self.scheduler, id, account))
+    }
+
+    /// What the tasks of each name used and wait for, a dict each; name None: those of all names that came when there were enough.
+    fn tenants<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
+        let (tenants, shares) = py.detach(|| {
+            let views = gate::views();
+            let tenants = self.scheduler.call(|table, now| table.tenants(now));
+            let of_device = |device: usize, lane: usize, ppm: u32| {
+                f64::from(ppm) * f64::from(sms::lane_ppm(device, lane)) / f64::from(WHOLE_SHARE_PPM).powi(2)
+            };
+            let mut shares: HashMap<u64, [f64; 3]> = HashMap::new();
+            for (device, lane, view) in views {
+                for tenant in view.tenants {
+                    let sum = shares.entry(tenant.number).or_default();
+                    for (sum, ppm) in sum.iter_mut().zip(tenant.shares_ppm) {
+                        *sum += of_device(device, lane, ppm);
+                    }
+                }
             }
+            (tenants, shares)
         });
-        (events, next, lost)
+        tenants.iter().map(|tenant| tenant_dict(py, tenant, &shares)).collect()
+    }
+
+    /// Tasks in line by partition, "" for the default.
+    fn depths(&self) -> Vec<(String, u64)> {
+        self.scheduler.call(|table, _| table.depths())
     }
 
     /// The multiprocessors that a task of a partition runs on ("" for the default); leave_space() when its work has ended. None while
@@ -431,6 +488,46 @@ fn totals<'py>(py: Python<'py>, stats: &core::Stats) -> PyResult<Bound<'py, PyDi
         totals.set_item(name, value)?;
     }
     Ok(totals)
+}
+
+fn tenant_dict<'py>(
+    py: Python<'py>,
+    tenant: &core::TenantView,
+    shares: &HashMap<u64, [f64; 3]>,
+) -> PyResult<Bound<'py, PyDict>> {
+    let dict = PyDict::new(py);
+    let core::TenantUse {
+        tasks,
+        requeues,
+        preemptions,
+        used,
+    } = tenant.total;
+    dict.set_item("name", tenant.name.as_deref())?;
+    for (name, value) in [
+        ("tasks", tasks),
+        ("requeues", requeues),
+        ("preemptions", preemptions),
+        ("launches", used.launches),
+        ("slices", used.slices),
+        ("gpu_ns", used.gpu_ns),
+        ("paced", used.paced),
+        ("waited_ns", used.waited_ns),
+        ("throttles", used.throttles),
+        ("throttled_ns", used.throttled_ns),
+        ("waiting", tenant.waiting),
+        ("position", tenant.place),
+        ("running", tenant.running.len() as u64),
+    ] {
+        dict.set_item(name, value)?;
+    }
+    let mut sums = [0.0; 3];
+    for share in tenant.running.iter().filter_map(|number| shares.get(number)) {
+        for (sum, share) in sums.iter_mut().zip(share) {
+            *sum += share;
+        }
+    }
+    dict.set_item("shares", sums)?;
+    Ok(dict)
 }
 
 /// Nanoseconds a call on the task table, by name; tenants: partitions that take turns. Without the GIL.

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use pygpukit_core::pool::{Pool, Promise};
+use pygpukit_core::pool::{AccountUse, Pool, Promise};
 
 /// Closed when it is dropped: what counts for it then stays, and counts for nobody's limit but the pool's.
 struct Account {
@@ -41,6 +41,10 @@ impl TaskAccount {
 
     pub fn id(&self) -> u32 {
         self.0.id
+    }
+
+    pub fn held(&self) -> Option<AccountUse> {
+        self.0.pool.account(self.0.id)
     }
 }
 

@@ -111,6 +111,11 @@ impl Gate {
         self
     }
 
+    /// Whether a limit holds a task back, and since when that is so, 0 = ever; None for one that is not here.
+    pub fn throttled(&self, number: u64) -> Option<(bool, u64)> {
+        lock(&self.queue).throttled(number, self.clock.now_ns())
+    }
+
     /// Tells its observer of what limits held back so far.
     pub fn tell_throttles(&self) {
         lock(&self.queue).tell_throttles();

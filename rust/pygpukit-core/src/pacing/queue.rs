@@ -411,6 +411,12 @@ impl Queue {
         }
     }
 
+    /// Whether its limit holds a task back, and since when that is so, 0 = ever; None for one that is not here.
+    pub fn throttled(&self, number: u64, now_ns: u64) -> Option<(bool, u64)> {
+        let tenant = self.tenants[self.find(number)? as usize].as_ref()?;
+        Some(tenant.throttling.state(now_ns))
+    }
+
     /// Tells of what throttled tenants so far, however short a time ago, for somebody who looks now.
     pub fn tell_throttles(&mut self) {
         let Some(observer) = &self.observer else { return };
@@ -456,7 +462,6 @@ impl Queue {
             gpu_ns: tenant.context.gpu_ns(),
             joined_ns: tenant.joined_ns,
             shares_ppm: tenant.meter.shares_ppm(now_ns),
-            throttled: tenant.throttling.state(now_ns),
             waits: !tenant.line.is_empty(),
         });
         (tenants.collect(), self.throttles.iter().copied().collect())

@@ -151,8 +151,6 @@ pub struct TenantView {
     pub joined_ns: u64,
     /// Shares of the last 10 ms, 100 ms and 1 s.
     pub shares_ppm: [u32; 3],
-    /// Whether its limit holds it back, now or a moment ago, and since when that is so; 0 = ever.
-    pub throttled: (bool, u64),
     /// It has commands that the device was not given yet.
     pub waits: bool,
 }

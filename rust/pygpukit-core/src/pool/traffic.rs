@@ -1,6 +1,7 @@
 //! Traffic: the bytes that went to host memory and came back, by whom they belong to.
 
 use std::collections::HashMap;
+use std::ops::AddAssign;
 
 use super::Pool;
 
@@ -12,6 +13,13 @@ pub const MAX_TENANTS: usize = 64;
 pub struct Moved {
     pub evicted: u64,
     pub restored: u64,
+}
+
+impl AddAssign for Moved {
+    fn add_assign(&mut self, more: Moved) {
+        self.evicted += more.evicted;
+        self.restored += more.restored;
+    }
 }
 
 #[derive(Default)]

@@ -346,6 +346,15 @@ impl TaskTable {
             .collect()
     }
 
+    /// (number, name, first start, end) of every task that is remembered; 0 = not yet.
+    pub fn runs(&self) -> Vec<(u64, Name, u64, u64)> {
+        let run = |key: Key| {
+            let task = &self.tasks[key];
+            (key.number, task.spec.name.clone(), task.started_ns, task.finished_ns)
+        };
+        self.tasks.keys().into_iter().map(run).collect()
+    }
+
     /// Tasks that ended after the first `since` did, oldest first, and how many have ended in all. Those forgotten are left out.
     pub fn finished(&self, since: u64) -> (Vec<TaskRecord>, u64) {
         let new = usize::try_from(self.finished.saturating_sub(since)).unwrap_or(usize::MAX);
