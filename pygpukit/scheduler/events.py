@@ -111,6 +111,11 @@ class Events(NamedTuple):
     lost: int
 
 
+def transitions(core: _core.SchedulerCore, since: int, max_events: int) -> TaskEvents:
+    found, following, lost = core.events(since, max_events, ["task"])
+    return TaskEvents([TaskEvent(*fields) for _, *fields in found], following, lost)
+
+
 def read(core: _core.SchedulerCore, since: int, max_events: int, kinds: Iterable[str]) -> Events:
     """Raises InvalidSpecError for an unknown kind."""
     wanted = [kinds] if isinstance(kinds, str) else list(kinds)
@@ -134,11 +139,12 @@ _PLAIN: dict[str, Callable[..., Event]] = {
 def _event(occupancies: dict[tuple[Any, ...], float | None], kind: str, *fields: Any) -> Event:
     if kind != "launch":
         return _PLAIN[kind](*fields)
-    *who, device, kernel, blocks, threads, shared_bytes = fields
-    launch = (device, kernel, blocks, threads, shared_bytes)
-    if launch not in occupancies:
-        occupancies[launch] = _occupancy(*launch)
-    return LaunchEvent(*who, device, _core.name(kernel), blocks, threads, shared_bytes, occupancies[launch])
+    sequence, t_ns, number, name, *launch = fields
+    device, kernel, blocks, threads, shared_bytes = configuration = tuple(launch)
+    if configuration not in occupancies:
+        occupancies[configuration] = _occupancy(*configuration)
+    where = (sequence, t_ns, number, name, device, _core.name(kernel))
+    return LaunchEvent(*where, blocks, threads, shared_bytes, occupancies[configuration])
 
 
 def _occupancy(device: int, kernel: int, blocks: int, threads: int, shared_bytes: int) -> float | None:

@@ -12,7 +12,7 @@ import os
 import weakref
 from collections.abc import Callable, Iterable
 from types import FunctionType, TracebackType
-from typing import Any, Literal, SupportsFloat, SupportsIndex, cast, overload
+from typing import Any, SupportsFloat, SupportsIndex, cast, overload
 
 from pygpukit import _core
 from pygpukit._core import native
@@ -411,22 +411,25 @@ class Scheduler:
         }
 
     @overload
-    def events(
-        self, since: int = 1, max_events: int = 65536, kinds: Literal["task"] | tuple[Literal["task"]] = ("task",)
-    ) -> TaskEvents: ...
+    def events(self, since: int = 1, max_events: int = 65536) -> TaskEvents: ...
 
     @overload
     def events(self, since: int = 1, max_events: int = 65536, *, kinds: Iterable[str]) -> Events: ...
 
-    def events(self, since: int = 1, max_events: int = 65536, kinds: Iterable[str] = ("task",)) -> TaskEvents | Events:
+    def events(
+        self, since: int = 1, max_events: int = 65536, *, kinds: Iterable[str] | None = None
+    ) -> TaskEvents | Events:
         """Events of this scheduler's tasks from a sequence number on, in order of it, as far as the ring has them.
 
-        kinds: of EVENT_KINDS. "task": transitions; "queue": moves in line; "throttle": stretches in which a limit held
-        a task back; "share": what a task got over 10 ms, 100 ms and 1 s; "memory": blocks, of whomever, that went to
-        host memory, came back or were freed there; "launch": kernels and their SM occupancy.
+        kinds: of EVENT_KINDS; without it, transitions. "task": transitions; "queue": moves in line; "throttle":
+        stretches in which a limit held a task back; "share": what a task got over 10 ms, 100 ms and 1 s; "memory":
+        blocks, of whomever, that went to host memory, came back or were freed there; "launch": kernels and their SM
+        occupancy.
         Go on with next_sequence of the last answer, or of snapshot(): what is missing then is counted in `lost`.
         Raises InvalidSpecError for an unknown kind.
         """
+        if kinds is None:
+            return events.transitions(self.core, max(1, since), max_events)
         return events.read(self.core, max(1, since), max_events, kinds)
 
     def chrome_trace(self) -> str:
