@@ -4,6 +4,7 @@
 #include <mutex>
 #include <unordered_map>
 
+#include "bindings/errors.h"
 #include "launch/runtime.h"
 
 namespace py = pybind11;
@@ -26,10 +27,11 @@ void kernel_gone(uint32_t name, uint64_t function) {
 
 // Under the mutex, so that the kernel is not unloaded meanwhile.
 static int32_t resident_blocks(uint32_t name, uint32_t block_threads, uint32_t shared_bytes) {
+  if (!ensure_backend()) throw py::error_already_set();  // also for this thread
   std::lock_guard<std::mutex> lock(*g_mutex);
   const auto found = g_functions->find(name);
   int32_t blocks = 0;
-  if (g_driver == nullptr || found == g_functions->end() ||
+  if (found == g_functions->end() ||
       g_driver->function_occupancy(found->second, block_threads, shared_bytes, &blocks) != PK_OK)
     return 0;
   return blocks;
