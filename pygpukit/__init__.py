@@ -25,7 +25,8 @@ _HOMES = {
     "pygpukit.core.errors": (
         "BackendFallbackWarning BackendUnavailableError CompileAllError CompileError ContextDestroyedError DTypeError "
         "DeviceMismatchError Diagnostic DriverError GPUError InvalidSpecError KernelArgumentError NvrtcError "
-        "NvrtcErrorCode OutOfMemoryError ShapeError TaskCancelledError TaskRejectedError UnsliceableError"
+        "NvrtcErrorCode OutOfMemoryError PageableMemoryWarning ShapeError TaskCancelledError TaskRejectedError "
+        "UnsliceableError"
     ),
     "pygpukit.core.event": "CudaEvent Event event_elapsed_ms event_elapsed_us",
     "pygpukit.core.factory": (

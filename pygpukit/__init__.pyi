@@ -57,6 +57,7 @@ from pygpukit.core.errors import KernelArgumentError as KernelArgumentError
 from pygpukit.core.errors import NvrtcError as NvrtcError
 from pygpukit.core.errors import NvrtcErrorCode as NvrtcErrorCode
 from pygpukit.core.errors import OutOfMemoryError as OutOfMemoryError
+from pygpukit.core.errors import PageableMemoryWarning as PageableMemoryWarning
 from pygpukit.core.errors import ShapeError as ShapeError
 from pygpukit.core.errors import TaskCancelledError as TaskCancelledError
 from pygpukit.core.errors import TaskRejectedError as TaskRejectedError

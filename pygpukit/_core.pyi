@@ -38,7 +38,8 @@ def intern(text: str) -> int: ...
 def name(id: int) -> str: ...
 def counters() -> dict[str, int]:
     """launches, host_launches, h2d_bytes, d2h_bytes, d2d_bytes, fills, task_ns (device time of tasks, once measured),
-    later_parts (parts of launches that a gate cut, but for the first of each)."""
+    later_parts (parts of launches that a gate cut, but for the first of each), pageable_buffers and pageable_bytes (host
+    memory that was to be pinned and is not)."""
 
 def telemetry_frame(device: int, since: int, since_name: int, max_records: int = 4096) -> tuple[bytes, int, int]:
     """One binary frame (docs/seams.md), and the sequence and name id to ask for next. Pushes one GAUGE record."""
@@ -58,6 +59,8 @@ class PoolStats:
     reserved: int
     spare: int  # of reserved: kept unmapped after eviction
     evicted: int
+    pageable: int  # of evicted: in memory that could not be pinned
+    pageable_eviction_count: int
     peak_used: int
     restore_count: int
     segment_count: int
@@ -133,6 +136,9 @@ class PinnedBuffer:
     nbytes: int
     def __init__(self, nbytes: int) -> None: ...
     def __buffer__(self, flags: int, /) -> memoryview: ...
+
+def count_pageable(nbytes: int) -> None:
+    """Host memory that was to be pinned is pageable: counters()."""
 
 class PinnedStats:
     total_allocated: int
@@ -365,7 +371,9 @@ class TaskRecord:
     submitted_ns: int
     started_ns: int
     finished_ns: int
-    launches: int
+    launches: int  # that the device was given
+    kernels: int  # that it submitted, graphs included
+    transfers: int  # copies that it submitted
     gpu_ns: int
     paced: int  # launches that were held back
     slices: int  # parts that launches were cut into
@@ -414,7 +422,17 @@ class SchedulerCore:
         """Ids that next() gave the calling thread and that are not finished."""
     def finish(self, id: str, error: str | None = None, reason: str = "UserError", lost: bool = False) -> None:
         """lost: the worker process that it ran in is gone, and a fresh one may run it again."""
-    def charge(self, id: str, launches: int, gpu_ns: int, paced: int, waited_ns: int, throttled_ns: int) -> None:
+    def charge(
+        self,
+        id: str,
+        launches: int,
+        kernels: int,
+        transfers: int,
+        gpu_ns: int,
+        paced: int,
+        waited_ns: int,
+        throttled_ns: int,
+    ) -> None:
         """Adds what a worker process counted for a task under way to the task's own counters."""
     def offer_processes(self) -> None:
         """Partitions may be of isolation "process" from now on: the caller asks worker_partition() where to run each task."""
@@ -718,6 +736,11 @@ class PartitionUsage:
     memory_used: int
     active_streams: int
     compute_used: float
+    total_kernels: int  # submitted so far
+    pending_kernels: int  # of those, waiting for their turn
+    total_transfers: int
+    pending_transfers: int  # of those, waiting for their turn, or not ended in a transfer engine
+    compute_time_ms: float
 
 class QosClass:
     Guaranteed: ClassVar[QosClass]

@@ -13,6 +13,7 @@
 #include "bindings/gil.h"
 #include "bindings/owner.h"
 #include "bindings/transfers.h"
+#include "launch/ordered.h"
 
 namespace pk {
 
@@ -44,13 +45,24 @@ static void drop_storage(Storage *storage) {
   (storage->previous != nullptr ? storage->previous->next : g_storages) = storage->next;
   if (storage->next != nullptr) storage->next->previous = storage->previous;
   if (storage->moving) forget_transfers(storage);
-  if (storage->block != 0 && !quarantine(*storage)) pk_pool_free(storage->pool, storage->block);
+  // In a forked child it is the parent's, and a thread that the child does not have may hold the pool's lock.
+  if (storage->block != 0 && !forked() && !quarantine(*storage)) pk_pool_free(storage->pool, storage->block);
   let_go(std::exchange(storage->keeper, nullptr), storage->device);
   if (g_free_storage_count < 64) {
     g_free_storage[g_free_storage_count++] = storage;
   } else {
     delete storage;
   }
+}
+
+static int32_t alloc_slowly(uint64_t pool, uint64_t bytes, uint64_t stream, const pk_owner &owner, pk_allocation *out) {
+  int32_t status;
+  {
+    NoGil released;
+    status = pk_pool_alloc(pool, bytes, stream, &owner, out);
+  }
+  pk_pool_tell(pool);
+  return status;
 }
 
 // A block for `bytes`, from the fast path when a cached block fits, else without the GIL.
@@ -64,14 +76,9 @@ static Storage *allocate(uint64_t bytes) {
   const uint64_t stream = t_state.stream;
   pk_allocation allocation;
   int32_t status = pk_pool_try_alloc(pool, bytes, stream, &owner, &allocation);
-  if (status == PK_POOL_MISS) {
-    NoGil released;
-    status = pk_pool_alloc(pool, bytes, stream, &owner, &allocation);
-  }
-  if (status == PK_POOL_OUT_OF_MEMORY && release_quarantine()) {
-    NoGil released;
-    status = pk_pool_alloc(pool, bytes, stream, &owner, &allocation);
-  }
+  if (status == PK_POOL_MISS) status = alloc_slowly(pool, bytes, stream, owner, &allocation);
+  if (status == PK_POOL_OUT_OF_MEMORY && release_quarantine())
+    status = alloc_slowly(pool, bytes, stream, owner, &allocation);
   if (status != PK_POOL_OK) {
     pk_pool_raise();
     return nullptr;
@@ -97,18 +104,18 @@ bool pin(ArrayObject *array, uint64_t stream, uint64_t now_ns) {
   auto *last_use = reinterpret_cast<std::atomic<uint64_t> *>(&storage->state->last_use);
   last_use->store(now_ns, std::memory_order_relaxed);
   pins->fetch_add(1, std::memory_order_seq_cst);
-  while (__builtin_expect(resident->load(std::memory_order_seq_cst) == 0, 0)) {
+  if (__builtin_expect(resident->load(std::memory_order_seq_cst) == 0, 0)) {
     pins->fetch_sub(1, std::memory_order_seq_cst);
     int32_t status;
     {
       NoGil released;
-      status = pk_pool_restore(storage->pool, storage->block);
+      status = pk_pool_pin(storage->pool, storage->block, t_state.account);
     }
+    pk_pool_tell(storage->pool);
     if (status != PK_POOL_OK) {
       pk_pool_raise();
       return false;
     }
-    pins->fetch_add(1, std::memory_order_seq_cst);
   }
   if (__builtin_expect(storage->stream != stream, 0)) pk_pool_record_use(storage->pool, storage->block, stream);
   return true;

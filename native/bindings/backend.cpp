@@ -223,7 +223,7 @@ void bind_backend(py::module_ &m) {
       "set_tenant", [](uint32_t tenant) { t_state.tenant = tenant; }, py::arg("tenant"));
   m.def(
       "enter_context",
-      [](uint64_t context, uint32_t account) {
+      [](uint64_t context, uint64_t account) {
         t_state.context = context;
         t_state.account = account;
       },

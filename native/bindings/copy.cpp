@@ -158,7 +158,7 @@ static void copy(const py::object &dst, const py::object &src) {
   const auto work = [to = address_of(to), from = address_of(from), bytes, on = stream.handle] {
     return g_raw_driver->copy_d2d(to, from, bytes, on);
   };
-  check(paced(stream.handle, copy_name(kD2D), bytes, work), "copying on the device");
+  check(paced(stream.handle, PK_WORK_TRANSFER, copy_name(kD2D), bytes, work), "copying on the device");
   record_copy(kD2D, bytes, stream.id);
 }
 
@@ -231,7 +231,7 @@ static void fill(const py::object &dst, const py::bytes &pattern_object) {
   const auto work = [address = address_of(array), pattern, bytes, on = stream.handle] {
     return fill_dense(g_raw_driver, address, pattern, bytes, on);
   };
-  check(paced(stream.handle, copy_name(kFill), bytes, work), "filling an array");
+  check(paced(stream.handle, PK_WORK_FILL, copy_name(kFill), bytes, work), "filling an array");
   record_copy(kFill, bytes, stream.id);
 }
 

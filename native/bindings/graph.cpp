@@ -156,7 +156,7 @@ void Graph::launch(const py::object &on) {
     const pk_status status =
         segment.handle != 0
             ? paced(
-                  ref.handle, name, segment.handle,
+                  ref.handle, PK_WORK_KERNEL, name, segment.handle,
                   [graph = segment.handle, stream = ref.handle] { return g_raw_driver->graph_launch(graph, stream); },
                   launches(segment.first, segment.last))
             : issue_by_itself(*steps[segment.first], ref.handle);

@@ -20,8 +20,8 @@ struct Session {
   std::string name;
   py::object stream;
   int32_t device;
-  uint32_t tenant, account;
-  uint64_t context;
+  uint32_t tenant;
+  uint64_t account, context;
   py::object keeper;  // of what context points to
   bool open = true;
 };
@@ -42,8 +42,8 @@ struct Frame {
 struct Outside {
   PyObject *stream = nullptr;  // owned by the thread's dict
   int32_t device = 0;
-  uint32_t tenant = 0, account = 0;
-  uint64_t context = 0;
+  uint32_t tenant = 0;
+  uint64_t account = 0, context = 0;
 };
 
 }  // namespace
@@ -63,8 +63,8 @@ static void let_go(PyObject *capsule) {
   PyObject *frame = static_cast<PyObject *>(PyCapsule_GetPointer(capsule, kFrame));
   if (t_frame == frame) {
     t_frame = nullptr;
-    t_state.tenant = t_state.account = 0;
-    t_state.context = 0;
+    t_state.tenant = 0;
+    t_state.account = t_state.context = 0;
   }
   Py_DECREF(frame);
 }
@@ -93,7 +93,7 @@ static void save() {
   t_outside = {stream.ptr(), t_state.device, t_state.tenant, t_state.account, t_state.context};
 }
 
-static void carry(const py::object &stream, int32_t device, uint32_t tenant, uint32_t account, uint64_t context) {
+static void carry(const py::object &stream, int32_t device, uint32_t tenant, uint64_t account, uint64_t context) {
   use_stream(stream);
   t_state.device = device;
   t_state.tenant = tenant;
@@ -191,7 +191,7 @@ void bind_sessions(py::module_ &m) {
   py::class_<Frame, std::shared_ptr<Frame>>(m, "SessionFrame", "One entry into a session.");
   py::class_<Session, std::shared_ptr<Session>>(m, "Session", "What an execution context gives to code in it.")
       .def(py::init([](const std::string &name, const py::object &stream, int32_t device, uint32_t tenant,
-                       uint32_t account, uint64_t context, const py::object &keeper) {
+                       uint64_t account, uint64_t context, const py::object &keeper) {
              return std::make_shared<Session>(Session{name, stream, device, tenant, account, context, keeper});
            }),
            py::arg("name"), py::arg("stream"), py::arg("device"), py::arg("tenant"), py::arg("account"),

@@ -106,7 +106,7 @@ pk_gate_work KernelCommand::work(uint32_t name) {
           .name = name,
           .device = t_state.device,
           .grid = {launch.grid[0], launch.grid[1], launch.grid[2]},
-          .reserved = 0,
+          .kind = PK_WORK_KERNEL,
           .wave = slices.wave};
 }
 

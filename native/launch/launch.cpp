@@ -20,6 +20,11 @@ static pk_event event_of(uint16_t kind, uint32_t name, uint32_t stream_id) {
   return event;
 }
 
+// A figure of the thread's task.
+static void count_for_task(uint32_t kind) {
+  if (t_state.context != 0) pk_task_count(t_state.context, kind);
+}
+
 static uint64_t product(const uint32_t extent[3]) { return uint64_t{extent[0]} * extent[1] * extent[2]; }
 
 pk_event launch_record(const pk_launch &launch, uint32_t name, const LaunchPlace &place) {
@@ -34,6 +39,7 @@ pk_event launch_record(const pk_launch &launch, uint32_t name, const LaunchPlace
 
 void count_launch(pk_event record, uint32_t stream_id) {
   pk_count(PK_COUNT_LAUNCH, 1);
+  count_for_task(PK_WORK_KERNEL);
   record.stream = stream_id;
   record.tenant = t_state.tenant;
   pk_ring_push(&record);
@@ -92,6 +98,7 @@ void HostLaunch::end(bool ok) {
   if (!ok) return;
   if (t_state.context != 0) pk_gate_note(t_state.context, t_state.device, t_state.stream, ns);
   pk_count(PK_COUNT_HOST_LAUNCH, 1);
+  count_for_task(PK_WORK_KERNEL);
   pk_event event = event_of(kRecordHostLaunch, name_, stream_id_);
   event.a = ns;
   event.b = t_state.context != 0;
@@ -101,6 +108,7 @@ void HostLaunch::end(bool ok) {
 void record_copy(CopyDirection direction, uint64_t bytes, uint32_t stream_id) {
   static constexpr uint32_t kCounter[] = {PK_COUNT_H2D_BYTES, PK_COUNT_D2H_BYTES, PK_COUNT_D2D_BYTES, PK_COUNT_FILL};
   pk_count(kCounter[direction], direction == kFill ? 1 : bytes);
+  count_for_task(direction == kFill ? PK_WORK_FILL : PK_WORK_TRANSFER);
   pk_event event = event_of(kRecordCopy, 0, stream_id);
   event.a = bytes;
   event.b = direction;

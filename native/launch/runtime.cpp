@@ -54,6 +54,10 @@ uint64_t default_pool() {
 
 }  // namespace pk
 
+extern "C" uint64_t pk_current_context(void) { return pk::t_state.context; }
+
+extern "C" uint64_t pk_current_account(void) { return pk::t_state.account; }
+
 extern "C" pk_status pk_use_device(int32_t device) {
   if (pk::t_state.device_bound == device) return PK_OK;
   if (pk::g_driver == nullptr) return PK_ERROR_NOT_INITIALIZED;  // the core is attached a moment before

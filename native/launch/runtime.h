@@ -16,7 +16,7 @@ struct ThreadState {
   uint64_t stream = 0;
   uint32_t stream_id = 0;
   uint32_t tenant = 0;
-  uint32_t account = 0;  // of the device's pool, 0 = none
+  uint64_t account = 0;  // of the device's pool, 0 = none
   uint64_t context = 0;  // scheduling context, 0 = none
 };
 

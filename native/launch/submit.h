@@ -19,10 +19,10 @@ pk_status enter();
 
 extern std::atomic<uint64_t> g_measured_launches;  // those whose time the gate measures
 
-// Work for a stream that can be deferred. issue: copyable, owns what it needs, runs on any thread on g_raw_driver.
+// Work for a stream that can be deferred. kind: PK_WORK_... issue: copyable, owns what it needs, runs on any thread on g_raw_driver.
 // name and size tell which works take the same time. launches: how many count as such.
 template <typename Issue>
-pk_status paced(uint64_t stream, uint32_t name, uint64_t size, Issue issue, uint64_t launches = 0) {
+pk_status paced(uint64_t stream, uint32_t kind, uint32_t name, uint64_t size, Issue issue, uint64_t launches = 0) {
   if (t_state.context == 0) {
     const pk_status status = settle(stream);
     return status == PK_OK ? busy(stream, launches, issue) : status;
@@ -39,7 +39,7 @@ pk_status paced(uint64_t stream, uint32_t name, uint64_t size, Issue issue, uint
                              .name = name,
                              .device = t_state.device,
                              .grid = {1, 1, 1},
-                             .reserved = 0,
+                             .kind = kind,
                              .wave = 0};
   const pk_status status = submit(work, command);
   if (status == PK_OK) g_measured_launches += launches;

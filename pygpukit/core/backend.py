@@ -154,11 +154,11 @@ def _open(asked: str, asked_by: str) -> Backend:
 
 def _fall_back(missing: str) -> Backend:
     message = f"{missing.rstrip('.')}. Falling back to CPU simulation backend."
-    warnings.warn(message, BackendFallbackWarning, stacklevel=_frames_inside_package())
+    warnings.warn(message, BackendFallbackWarning, stacklevel=frames_inside_package())
     return Backend("sim", missing)
 
 
-def _frames_inside_package() -> int:
+def frames_inside_package() -> int:
     """The stack level of the first caller outside the package, so that the warning points at the user's line."""
     package = str(Path(__file__).parent.parent)
     frame, level = sys._getframe(1), 1

@@ -272,5 +272,9 @@ class UnsliceableError(GPUError):
         self.line = line
 
 
+class PageableMemoryWarning(RuntimeWarning):
+    """Host memory that was to be pinned is not, because the system pins no more: copies of it are slower."""
+
+
 class BackendFallbackWarning(RuntimeWarning):
     """Said once: no usable GPU was found, so the simulated device is used."""

@@ -21,7 +21,7 @@ def pinned_empty(shape: int | Sequence[int], dtype: Any = "float32") -> np.ndarr
     """A NumPy array with undefined contents in pinned memory; its memory is used again once nobody has it any more.
 
     dtype: NumPy's or this package's (those NumPy does not know become the unsigned integer with the same bits).
-    Raises OutOfMemoryError when the system refuses to pin so much.
+    Raises OutOfMemoryError, which says what to do, when the system refuses to pin so much.
     """
     import numpy as np
 

@@ -89,6 +89,7 @@ class MemoryPool:
     def stats(self) -> dict[str, Any]:
         """Counters and sizes in bytes: quota, used, cached, available, reserved, spare, evicted, peak_used, and counts.
 
+        evicted is on the host, in pinned memory but for pageable bytes of it, where the system pinned no more.
         reserved is all device memory that the pool holds; spare is what of it evict() left, at most 1 GiB, until it is
         needed again or trim() gives it to the device.
         """
@@ -147,7 +148,8 @@ def trim() -> int:
 
 _FIELDS = (
     "quota", "used", "cached", "available", "allocation_count", "reuse_count", "eviction_count", "cudamalloc_count",
-    "active_blocks", "free_blocks", "reserved", "spare", "evicted", "peak_used", "restore_count", "segment_count",
+    "active_blocks", "free_blocks", "reserved", "spare", "evicted", "pageable", "peak_used", "restore_count",
+    "segment_count", "pageable_eviction_count",
 )  # fmt: skip
 
 

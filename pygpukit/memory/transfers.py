@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 from pygpukit import _core
 from pygpukit._core import native
 from pygpukit.core.dtypes import DataType
-from pygpukit.core.errors import DeviceMismatchError, DTypeError, InvalidSpecError, ShapeError
+from pygpukit.core.errors import DeviceMismatchError, DTypeError, InvalidSpecError, OutOfMemoryError, ShapeError
 from pygpukit.core.event import Event
+from pygpukit.memory.pageable import use_pageable
 from pygpukit.memory.pinned import pinned_empty
 from pygpukit.memory.transfer import ENDED, Transfer
 
@@ -77,13 +78,13 @@ class TransferEngine:
         stream: Stream | None = None,
         after: After = (),
     ) -> Transfer:
-        """Copy a device array into a NumPy array of the same shape and type, by default a new pinned one.
+        """Copy a device array into a NumPy array of the same shape and type, by default a new one.
 
-        The transfer's wait() and `await` give the target. The rest as to_device().
+        That is pinned; where the system pins no more it is not, which a PageableMemoryWarning says once. The transfer's wait() and `await` give the target. The rest as to_device().
         """
         self._check_device(array, "array")
         if target is None:
-            target = pinned_empty(array.shape, array.dtype)
+            target = _new_target(array)
         address = _host_address(target, array, "target", writable=True)
         return self._submit("D2H", target, [array], target, (address, None), priority, stream, after)
 
@@ -238,6 +239,17 @@ class TransferEngine:
                 transfer._futures.append(future)
                 return
         transfer._answer(future)
+
+
+def _new_target(array: GPUArray) -> np.ndarray[Any, Any]:
+    import numpy as np
+
+    try:
+        return pinned_empty(array.shape, array.dtype)
+    except OutOfMemoryError as error:
+        target = np.empty(array.shape, array.dtype.to_numpy_dtype())
+        use_pageable("The target of a transfer", array.nbytes, str(error).partition(";")[0])
+        return target
 
 
 def _let_go(transfer: Transfer) -> None:

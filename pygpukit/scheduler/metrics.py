@@ -28,11 +28,16 @@ _TENANT_COUNTERS = (
     ("requeues_total", "requeues", 1, "Tasks of a tenant that went back to the queue to run again."),
     ("preemptions_total", "preemptions", 1, "Tasks of a tenant that gave way to a higher priority."),
 )
-_PARTITION_GAUGES = (
-    ("memory_used_bytes", "Memory that tasks of a partition reserve."),
-    ("memory_quota_bytes", "Memory that a partition keeps."),
-    ("unfinished_tasks", "Tasks of a partition that have not ended."),
-    ("sms", "Multiprocessors that a partition has to itself."),
+_PARTITION_FIGURES = (
+    ("memory_used_bytes", "gauge", "Memory that tasks of a partition reserve."),
+    ("memory_quota_bytes", "gauge", "Memory that a partition keeps."),
+    ("unfinished_tasks", "gauge", "Tasks of a partition that have not ended."),
+    ("sms", "gauge", "Multiprocessors that a partition has to itself."),
+    ("kernels_total", "counter", "Kernels that tasks of a partition submitted."),
+    ("pending_kernels", "gauge", "Of those, the ones that wait for their turn."),
+    ("transfers_total", "counter", "Copies that tasks of a partition submitted."),
+    ("pending_transfers", "gauge", "Of those, the ones that have not begun, or not ended in a transfer engine."),
+    ("compute_seconds_total", "counter", "Device time of tasks of a partition."),
 )
 
 Traffic = Sequence[tuple[str | None, int, int]]
@@ -44,9 +49,10 @@ def prometheus(
     tenants: Sequence[Mapping[str, Any]] = (),
     depths: Iterable[tuple[str, int]] = (),
     traffic: Traffic = (),
+    counters: Mapping[str, int] | None = None,
 ) -> str:
-    """totals, partitions, tenants, depths: of one scheduler. traffic: (tenant, bytes evicted, bytes restored), of the
-    process."""
+    """totals, partitions, tenants, depths: of one scheduler. traffic: (tenant, bytes evicted, bytes restored), and
+    counters: of the process."""
     page = _Page()
     page.add("tasks_submitted_total", "counter", "Tasks submitted.", [({}, totals["submitted"])])
     page.add("tasks_finished_total", "counter", "Tasks that ended, by how.", _by_phase(totals, _FINISHED))
@@ -56,15 +62,19 @@ def prometheus(
     reserved_share = totals["reserved_share_ppm"] / _PPM
     page.add("reserved_share_ratio", "gauge", "Compute that tasks reserve.", [({}, reserved_share)])
     page.add("queue_depth", "gauge", "Tasks in line, by partition.", [({"partition": p}, n) for p, n in depths])
-    for field, text in _PARTITION_GAUGES:
+    for field, kind, text in _PARTITION_FIGURES:
         samples = [({"partition": name}, values[field]) for name, values in partitions.items()]
-        page.add(f"partition_{field}", "gauge", text, samples)
+        page.add(f"partition_{field}", kind, text, samples)
     _add_tenants(page, tenants)
     moved = [({"tenant": _label(tenant)}, evicted, restored) for tenant, evicted, restored in traffic]
     text = "Bytes of a tenant that went to host memory, in the whole process."
     page.add("evicted_bytes_total", "counter", text, [(labels, evicted) for labels, evicted, _ in moved])
     text = "Bytes of a tenant that came back from host memory, in the whole process."
     page.add("restored_bytes_total", "counter", text, [(labels, restored) for labels, _, restored in moved])
+    if counters is not None:
+        unpinned = "Host buffers that were to be pinned and are not"
+        page.add("pageable_buffers_total", "counter", f"{unpinned}.", [({}, counters["pageable_buffers"])])
+        page.add("pageable_bytes_total", "counter", f"{unpinned}, in bytes.", [({}, counters["pageable_bytes"])])
     return page.text()
 
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pygpukit.scheduler.task import Task
 
 _UNHARMED = "A fresh worker takes its place; other partitions and this process are unharmed"
-_USED = ("launches", "gpu_ns", "pacing_delay_count", "waited_ns", "throttled_ns")
+_USED = ("launches", "kernels", "transfers", "gpu_ns", "pacing_delay_count", "waited_ns", "throttled_ns")
 
 
 class RemoteCall(runner.Elsewhere):

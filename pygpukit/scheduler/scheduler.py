@@ -437,11 +437,12 @@ class Scheduler:
         return chrome.chrome_trace(self.events(kinds=EVENT_KINDS).events, _core.now_ns())
 
     def prometheus(self) -> str:
-        """Counters and gauges of this moment in Prometheus' text format; the bytes evicted and restored are the
-        process's."""
+        """Counters and gauges of this moment in Prometheus' text format; the bytes evicted and restored, and the host
+        buffers that could not be pinned, are the process's."""
         partitions = self._partition_figures()
         tenants, depths = self.core.tenants(), self.core.depths()
-        return metrics.prometheus(self.core.stats(), partitions, tenants, depths, _core.pool_traffic())
+        traffic, counters = _core.pool_traffic(), _core.counters()
+        return metrics.prometheus(self.core.stats(), partitions, tenants, depths, traffic, counters)
 
     def _partition_figures(self) -> dict[str, dict[str, float]]:
         found = {name: self.partitions.get(name) for name in self.partitions.partition_ids()}
@@ -450,6 +451,11 @@ class Scheduler:
                 "memory_used_bytes": partition.usage.memory_used,
                 "memory_quota_bytes": partition.limits.memory_quota,
                 "unfinished_tasks": partition.usage.unfinished_tasks,
+                "kernels_total": partition.usage.total_kernels,
+                "pending_kernels": partition.usage.pending_kernels,
+                "transfers_total": partition.usage.total_transfers,
+                "pending_transfers": partition.usage.pending_transfers,
+                "compute_seconds_total": partition.usage.compute_time_ms / 1e3,
                 "sms": partition.sms,
                 "sm_share": partition.sm_share,
                 "sm_switching": partition.sm_switching,

@@ -231,7 +231,8 @@ class Task:
 
         gpu_ns is device time between events; achieved_share is that over the time since it was started, share_10ms,
         share_100ms and share_1s are the shares of late while it runs. waited_ns: its launches waited for a turn so
-        long; throttled_ns: its limit held them back. conditions: what is true of it beside its phase.
+        long; throttled_ns: its limit held them back. kernels and transfers (copies) count what it submitted, launches
+        what of all that the device was given through the gate. conditions: what is true of it beside its phase.
         """
         late = shares.shares(self._scheduler.core, self.record.number)
         record = self.record  # after measuring: device times are up to date
@@ -258,6 +259,8 @@ class Task:
             wait_ns=(started or finished or record.submitted_ns) - record.submitted_ns,
             run_ns=finished - started if started and finished else 0,
             launches=record.launches,
+            kernels=record.kernels,
+            transfers=record.transfers,
             gpu_ns=record.gpu_ns,
             achieved_share=record.gpu_ns / max(1, (finished or now_ns()) - started) if started else 0.0,
             **late,

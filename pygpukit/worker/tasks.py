@@ -23,7 +23,7 @@ from .travel_code import CodeReceiver
 
 _NO_LIMIT = 2**64 - 1
 _MAX_PRINTED_CHARS = 1 << 20
-_USED = ("launches", "gpu_ns", "pacing_delay_count", "waited_ns", "throttled_ns")
+_USED = ("launches", "kernels", "transfers", "gpu_ns", "pacing_delay_count", "waited_ns", "throttled_ns")
 
 
 _given = contextlib.ExitStack()  # what the parent copies of the last result: it stays until it has, or asks again

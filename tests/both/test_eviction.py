@@ -137,3 +137,40 @@ def test_pressure_leaves_what_a_task_was_guaranteed(backend_name: str, guarantee
     finally:
         let_go.set()
         set_limit(None)
+
+
+@pytest.mark.parametrize(("first", "then"), [(0, 5), (5, 0)])
+def test_a_new_priority_counts_from_the_next_run_or_at_once(backend_name: str, first: int, then: int) -> None:
+    """Of a task that begins without one, from its next run on. Its array is older than the others: without a priority
+    it goes first."""
+    elements = 1 << 20
+    runs, holds, let_go = [], threading.Event(), threading.Event()
+
+    def hold() -> bool:
+        runs.append(len(runs))
+        if first == 0 and len(runs) == 1:
+            scheduler.set_priority(task, then)
+            raise RuntimeError("once more")
+        mine = gp.ones(elements)
+        gp.synchronize()
+        if first != 0:
+            scheduler.set_priority(task, then)
+        holds.set()
+        assert let_go.wait(60)
+        return any(bool(row[7]) for row in _core.pool_blocks(mine.device) if row[0] == mine.block)
+
+    gc.collect()
+    set_limit(stats()["used"] + (12 << 20))
+    try:
+        with Scheduler() as scheduler:
+            scheduler.stop()
+            task = scheduler.submit(hold, priority=first, retry=1)
+            scheduler.start()
+            assert holds.wait(60), task
+            others = [gp.zeros(elements) for _ in range(3)]
+            let_go.set()
+            assert task.result(60) == (then > 0)
+            assert [array.resident for array in others] == [then == 0, True, True]
+    finally:
+        let_go.set()
+        set_limit(None)

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import gc
+import os
+import subprocess
+import sys
 import threading
 from collections.abc import Callable
 
@@ -110,3 +113,81 @@ def test_a_limit_changes_for_tasks_under_way(backend_name: str) -> None:
         scheduler.resize_partition("live", memory="2MB", bandwidth=0.2)
         let_go.set()
         assert task.result(PATIENCE_S) == 2 * MIB
+
+
+def test_a_first_quota_binds_tasks_under_way(backend_name: str) -> None:
+    holds, let_go = threading.Event(), threading.Event()
+
+    def grow() -> int:
+        kept = allocate(8 * MIB)
+        holds.set()
+        assert let_go.wait(PATIENCE_S)
+        with pytest.raises(OutOfMemoryError, match="live") as caught:
+            allocate(MIB)
+        return caught.value.limit - kept.size
+
+    with Scheduler() as scheduler:
+        scheduler.create_partition("live", bandwidth=0.2)
+        task = scheduler.submit(grow, partition="live")
+        assert holds.wait(PATIENCE_S)
+        scheduler.resize_partition("live", memory="4MB", bandwidth=0.2)
+        let_go.set()
+        assert task.result(PATIENCE_S) == -4 * MIB, "what it held it keeps"
+        scheduler.resize_partition("live", bandwidth=0.2)
+        assert scheduler.submit(allocate, 8 * MIB, partition="live").result(PATIENCE_S).size == 8 * MIB
+
+
+def test_the_last_size_holds_for_a_task_that_begins_meanwhile(backend_name: str) -> None:
+    """A stress: with a bound that was read before the change and set after it, some of these tasks would get it all."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with Scheduler() as scheduler:
+            scheduler.create_partition("live", memory="8MB", bandwidth=0.2)
+            for _ in range(50):
+                scheduler.resize_partition("live", memory="8MB", bandwidth=0.2)
+                resized = threading.Event()
+
+                def takes(resized: threading.Event = resized) -> bool:
+                    assert resized.wait(PATIENCE_S)
+                    with pytest.raises(OutOfMemoryError):
+                        allocate(4 * MIB)
+                    return True
+
+                task = scheduler.submit(takes, partition="live")
+                scheduler.resize_partition("live", memory="2MB", bandwidth=0.2)
+                resized.set()
+                assert task.result(PATIENCE_S)
+    finally:
+        sys.setswitchinterval(before)
+
+
+ELSEWHERE = """
+import pygpukit as gp
+from pygpukit._core import native
+from pygpukit.scheduler import Scheduler
+
+def on_another_device():
+    native.set_device(1)
+    return gp.empty(1 << 20, dtype="uint8").size
+
+with Scheduler() as scheduler:
+    scheduler.create_partition("free", bandwidth=0.2)
+    scheduler.create_partition("bound", memory="4MB", bandwidth=0.2)
+    assert scheduler.submit(on_another_device, partition="free").result(60) == 1 << 20
+    task = scheduler.submit(on_another_device, partition="bound")
+    try:
+        task.result(60)
+    except gp.OutOfMemoryError:
+        pass
+    else:
+        raise SystemExit("it is held to its quota on the first device alone")
+"""
+
+
+def test_a_second_device_is_for_tasks_that_nothing_bounds() -> None:
+    if gp.backend() != "sim":
+        pytest.skip("two devices are simulated")
+    environment = {**os.environ, "PYGPUKIT_SIM": "devices=2", "PYTHONPATH": ":".join(sys.path)}
+    done = subprocess.run([sys.executable, "-c", ELSEWHERE], capture_output=True, text=True, timeout=100, env=environment)
+    assert done.returncode == 0, done.stderr

@@ -48,6 +48,37 @@ def test_a_forked_child_is_told_whose_scheduler_it_is(end):
     assert "Traceback" not in run(FORK.replace("{end}", end))
 
 
+FORK_IN_A_TASK = """
+import os, sys, threading
+import pygpukit as gp
+from pygpukit import _core
+from pygpukit.scheduler import Scheduler
+array = gp.zeros(64)
+hammers = threading.Thread(target=_core.pool_hit_ns, args=(0, 256, {rounds}), daemon=True)
+hammers.start()
+parent = os.getpid()
+for _ in range(20):
+    scheduler = Scheduler(total_memory=1 << 20)
+    task = scheduler.submit(lambda: os.fork(), memory_limit="1MB")
+    try:
+        scheduler.step()
+    except RuntimeError as error:
+        assert os.getpid() != parent and "forked" in str(error), error
+        del array
+        os._exit(0)
+    _, status = os.waitpid(task.result(30), 0)
+    assert os.waitstatus_to_exitcode(status) == 0, status
+    scheduler.close()
+os._exit(0)
+"""
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_what_ends_in_a_forked_child_leaves_the_parents_pool_alone():
+    """A task, and an array: another thread holds the pool's lock at the fork, in some of the rounds."""
+    assert "Traceback" not in run(FORK_IN_A_TASK.replace("{rounds}", str(10**10)))
+
+
 def test_processes_of_multiprocessing_are_told_what_to_do(tmp_path):
     """A forked one can use neither what it inherits nor the device; one that was spawned, as the error says, can."""
     script = tmp_path / "processes.py"

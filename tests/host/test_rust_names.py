@@ -45,7 +45,8 @@ scheduler.PartitionManager: with_memory create_partition delete_partition get as
     unassign_task set_default default_partition partition_ids stats clear
 scheduler.PartitionStats: partition_count active_partitions total_memory_allocated total_compute_allocated
     total_bandwidth_allocated available_memory available_compute available_bandwidth
-scheduler.PartitionUsage: memory_used active_streams
+scheduler.PartitionUsage: memory_used active_streams pending_kernels pending_transfers total_kernels total_transfers
+    compute_time_ms
 scheduler.QosClass: Guaranteed Burstable BestEffort priority can_preempt memory_overcommit_ratio bandwidth_ratio
 scheduler.QosEvaluation: decision_type qos_class reserved_memory reject_reason is_admitted is_throttled is_queued
     is_rejected

@@ -80,6 +80,8 @@ def test_snapshot_has_partitions(scheduler):
     scheduler.submit(lambda: None, memory="10MB", partition="half")
     figures = {"memory_used_bytes": 10 << 20, "memory_quota_bytes": 50 << 20, "unfinished_tasks": 1}
     figures |= {"sms": 0, "sm_share": 0.0, "sm_switching": False, "sm_switch_ns": 0}
+    figures |= {"kernels_total": 0, "pending_kernels": 0, "transfers_total": 0, "pending_transfers": 0}
+    figures |= {"compute_seconds_total": 0.0}
     assert scheduler.snapshot()["partitions"] == {"half": figures}
     assert 'pygpukit_partition_memory_used_bytes{partition="half"} 10485760' in scheduler.prometheus().splitlines()
 
@@ -122,9 +124,15 @@ def test_prometheus_counts_what_is_there(scheduler):
     assert after["pygpukit_reserved_memory_bytes",] == 0
 
 
+def _partition_fields():
+    scheduler = Scheduler(total_memory=1)
+    scheduler.create_partition("p")
+    return scheduler.snapshot()["partitions"]["p"]
+
+
 @pytest.mark.parametrize("label", ['a"b', "a\\b", "a\nb", 'a\\"\n', "", "\N{SNOWMAN}"])
 def test_labels_are_escaped(label):
     totals = Scheduler(total_memory=1).core.stats()
-    figures = {"memory_used_bytes": 1, "memory_quota_bytes": 2, "unfinished_tasks": 3, "sms": 4}
+    figures = dict.fromkeys(_partition_fields(), 0) | {"unfinished_tasks": 3}
     found = samples(prometheus(totals, {label: figures}))
     assert found["pygpukit_partition_unfinished_tasks", label] == 3

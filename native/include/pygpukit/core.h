@@ -17,7 +17,7 @@ typedef struct pk_owner {
   uint32_t name;
   uint32_t cell;    /* interned cell id */
   uint32_t line;    /* 1-based line in that cell, 0 = unknown */
-  uint32_t account; /* of the pool: what the block counts for, 0 = none */
+  uint64_t account; /* of the pool: what the block counts for, 0 = none */
 } pk_owner;
 
 /* Shared between the pool and launchers without a lock. A launcher pins, checks resident, launches, unpins; the evictor
@@ -50,8 +50,12 @@ int32_t pk_pool_shorten(uint64_t pool, uint64_t block, uint64_t bytes);
 /* The block is about to be used on a stream other than its own: its memory is not reused before that stream has passed
  * this point. */
 int32_t pk_pool_record_use(uint64_t pool, uint64_t block, uint64_t stream);
-/* Bring an evicted block back to its address (may evict others, waits). Call without the GIL. */
-int32_t pk_pool_restore(uint64_t pool, uint64_t block);
+/* Bring an evicted block back to its address and pin it, in one step (may evict others, waits). account: whose use it
+ * is for. Call without the GIL. */
+int32_t pk_pool_pin(uint64_t pool, uint64_t block, uint64_t account);
+/* Warns, once a pool, when evicted blocks went to pageable host memory: after calls that may have evicted. Needs the
+ * GIL; never fails. */
+void pk_pool_tell(uint64_t pool);
 /* What a block is called in reports: an interned name. */
 int32_t pk_pool_set_name(uint64_t pool, uint64_t block, uint32_t name);
 uint32_t pk_pool_name(uint64_t pool, uint64_t block);
@@ -90,13 +94,14 @@ uint32_t pk_intern(const char *utf8, uint64_t bytes);
 
 /* The gate: every piece of work of a thread in a scheduling context passes it. While several tasks want a device it
  * keeps copies of commands and issues them in turn from a thread of its own. */
+enum { PK_WORK_KERNEL = 0, PK_WORK_TRANSFER = 1, PK_WORK_FILL = 2 }; /* a graph is a kernel */
 typedef struct pk_gate_work {
   uint64_t stream;
   uint64_t size; /* with name: which works take the same time. Blocks of a kernel, bytes of a copy */
   uint32_t name; /* interned */
   int32_t device;
   uint32_t grid[3]; /* of a kernel */
-  uint32_t reserved;
+  uint32_t kind;    /* PK_WORK_... */
   uint64_t wave; /* blocks that the device runs at once, of a kernel that can be launched in parts; else 0 */
 } pk_gate_work;
 /* keep() makes a copy that owns all it needs; issue() works on both, from any thread; drop() ends the copy. Of a copy,
@@ -125,6 +130,8 @@ void pk_gate_wait(uint64_t context, const pk_gate_work *work, uint64_t timeout_n
 int32_t pk_gate_enter(uint64_t context, uint64_t timeout_ns);
 /* Work of the context that did not pass the gate was done: so long it had the device, or the host in its stead. */
 void pk_gate_note(uint64_t context, int32_t device, uint64_t stream, uint64_t ns);
+/* The context's task submitted a kernel or a copy, by the gate or past it: a figure of its partition. */
+void pk_task_count(uint64_t context, uint32_t kind);
 /* A stream was made for the multiprocessors of a partition: its work passes a gate of their own, not that of the rest
  * of the device (lane 0). */
 void pk_gate_lane(uint64_t stream, uint32_t lane);
@@ -150,13 +157,19 @@ enum {
   PK_COUNT_D2D_BYTES = 4,
   PK_COUNT_FILL = 5,
   PK_COUNT_TASK_NS = 6, /* device time of tasks, counted by the core */
-  PK_COUNTERS = 8
+  PK_COUNT_LATER_PARTS = 7,      /* of launches that the gate cut, counted by the core, as what follows */
+  PK_COUNT_PAGEABLE_BUFFERS = 8, /* host memory that was to be pinned */
+  PK_COUNT_PAGEABLE_BYTES = 9,
+  PK_COUNTERS = 10
 };
 void pk_count(uint32_t counter, uint64_t amount);
 
 /* Offered by C++ to the core: makes a device current for the calling thread, cheap when it already is. Both sides go
  * through it, so that each knows which device is current. */
 pk_status pk_use_device(int32_t device);
+/* Offered by C++ to the core: the scheduling context and the account of the calling thread, 0 = none. */
+uint64_t pk_current_context(void);
+uint64_t pk_current_account(void);
 
 /* Called once by C++ when the backend is chosen, before any other call above. raw: the same functions without regard to
  * what is deferred, for the gate. */

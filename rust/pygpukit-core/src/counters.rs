@@ -16,10 +16,13 @@ pub enum Counter {
     TaskNs = 6,
     /// What the gate issued of a launch after its first part: calls of the driver beyond one a launch.
     LaterParts = 7,
+    /// Host buffers that were to be pinned and are pageable, because the system pinned no more; and their bytes.
+    PageableBuffers = 8,
+    PageableBytes = 9,
 }
 
 /// Number of counters, spare ones included (`PK_COUNTERS`).
-pub const COUNTERS: usize = 8;
+pub const COUNTERS: usize = 10;
 
 #[repr(align(64))]
 #[derive(Default)]
@@ -63,7 +66,7 @@ mod tests {
         let counters = Counters::default();
         counters.add(Counter::Fills, 2);
         assert!(counters.add_index(5, 3));
-        assert!(!counters.add_index(8, 1));
+        assert!(!counters.add_index(10, 1));
         assert_eq!((counters.get(Counter::Fills), counters.get(Counter::Launches)), (5, 0));
     }
 }

@@ -17,10 +17,18 @@ impl fmt::Display for DriverError {
 
 impl std::error::Error for DriverError {}
 
+impl DriverError {
+    /// Of a failed `Driver::host_alloc`: the system pins no more memory, or no memory for this process, and the device is well.
+    pub fn refuses_to_pin(&self) -> bool {
+        [OUT_OF_MEMORY, OPERATING_SYSTEM].contains(&self.code)
+    }
+}
+
 pub type DriverResult<T> = Result<T, DriverError>;
 
 /// CUresult numbers that the core itself looks at.
 pub const OUT_OF_MEMORY: i32 = 2;
+pub const OPERATING_SYSTEM: i32 = 304;
 
 /// One device. Implementations make that device current for the calling thread themselves.
 ///

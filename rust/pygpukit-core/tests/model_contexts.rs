@@ -21,7 +21,7 @@ fn pool(eviction: bool) -> Pool {
     Pool::new(sim, config, Services::default()).expect("the simulated device answers")
 }
 
-fn of(account: u32) -> Owner {
+fn of(account: u64) -> Owner {
     Owner {
         account,
         ..Owner::default()

@@ -7,6 +7,7 @@ use proptest::prelude::*;
 use pygpukit_core::clock::{Clock, MonotonicClock};
 use pygpukit_core::driver::{Driver, DriverError, DriverResult};
 use pygpukit_core::pacing::{Command, FairQueue, Gate, IndexedHeap, Next, Settings, Submitted, Work};
+use pygpukit_core::partition::{Activity, WorkKind};
 use pygpukit_core::scheduler::TaskContext;
 use pygpukit_core::sim_driver::{Call, SimConfig, SimDriver};
 use std::collections::BTreeSet;
@@ -507,4 +508,50 @@ fn threads_wait_for_each_other_and_end() {
     }
     let total: u64 = contexts.iter().map(|context| context.gpu_ns()).sum();
     assert!(total <= driver.now_ns(), "{total} of {}", driver.now_ns());
+}
+
+#[test]
+fn a_partition_counts_what_of_its_tasks_waits() {
+    let activity = Arc::new(Activity::default());
+    let driver = Arc::new(SimDriver::new(SimConfig::default()));
+    let gate = Gate::new(driver.clone(), driver.clone(), Settings::default(), &DEFERRED);
+    let of = |number| {
+        let context = TaskContext::new(number, number.to_string().into(), 500_000, 1_000_000);
+        Arc::new(context.in_partition(activity.clone()))
+    };
+    let (first, second, outside) = (of(1), of(2), context(3, 500_000));
+    let put = |context: &Arc<TaskContext>, kind| {
+        let work = Work {
+            stream: context.number,
+            size: 1,
+            kind,
+            ..Work::default()
+        };
+        let job = || Job {
+            driver: driver.clone(),
+            stream: context.number,
+            ns: 100 * US,
+            refused: false,
+        };
+        gate.submit(context, work, || job().issue(), || Arc::new(job()), || ())
+    };
+    assert_eq!(put(&outside, WorkKind::Kernel), Submitted::Issued);
+    for kind in [WorkKind::Kernel, WorkKind::Kernel, WorkKind::Transfer, WorkKind::Fill] {
+        assert_eq!(put(&first, kind), Submitted::Deferred);
+        assert_eq!(put(&second, kind), Submitted::Deferred);
+        assert_eq!(put(&outside, kind), Submitted::Deferred);
+    }
+    let waiting = |activity: &Activity| (activity.figures().pending_kernels, activity.figures().pending_transfers);
+    assert_eq!(waiting(&activity), (4, 2));
+    assert_eq!(
+        (first.figures().pending_kernels, first.figures().pending_transfers),
+        (2, 1)
+    );
+    second.stop();
+    assert_eq!(put(&second, WorkKind::Kernel), Submitted::Stopped);
+    assert_eq!(waiting(&activity), (2, 1), "what was dropped waits no more");
+    step_until_idle(&gate, &driver);
+    assert_eq!(waiting(&activity), (0, 0));
+    assert_eq!(activity.figures().gpu_ns, first.gpu_ns() + second.gpu_ns());
+    assert!(first.gpu_ns() >= 400 * US && second.gpu_ns() == 0);
 }

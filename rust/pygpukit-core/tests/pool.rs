@@ -518,3 +518,62 @@ fn the_staging_buffer_goes_before_a_request_is_refused() {
     let all = rig.alloc(64 * MIB, 0);
     assert_eq!((all.bytes, rig.pool.stats().reserved), (64 * MIB, 64 * MIB));
 }
+
+#[test]
+fn an_eviction_goes_to_pageable_memory_where_the_system_pins_no_more() {
+    for (bytes, code) in [(3 * MIB, 2), (34 * MIB, 304)] {
+        let r = rig(u64::MAX, true);
+        let block = r.alloc(bytes, 3);
+        let contents: Vec<u8> = (0..block.bytes).map(|i| (i % 251) as u8).collect();
+        r.pool.write_block(block.block, 0, &contents).expect("in range");
+        let read = || {
+            let mut found = vec![0; contents.len()];
+            r.pool.read_block(block.block, 0, &mut found).expect("in range");
+            found
+        };
+        for round in 1..=2 {
+            r.sim.fail(Call::HostAlloc, 1, code);
+            r.pool.evict(block.block).expect("there is pageable memory");
+            let stats = r.pool.stats();
+            assert_eq!((stats.pageable, stats.evicted), (block.bytes, block.bytes));
+            assert_eq!((stats.pageable_eviction_count, stats.eviction_count), (round, round));
+            let told = r.pool.take_unpinned();
+            assert_eq!(
+                told.map(|told| (told.bytes, told.error.code)),
+                (round == 1).then_some((block.bytes, code))
+            );
+            assert!(read() == contents, "on the host");
+            r.pool.restore(block.block).expect("there is room");
+            assert_eq!(r.pool.stats().pageable, 0);
+            assert!(read() == contents, "back on the device");
+        }
+        r.pool.evict(block.block).expect("pinned memory again");
+        let stats = r.pool.stats();
+        assert_eq!(
+            (stats.pageable, stats.pageable_eviction_count, stats.eviction_count),
+            (0, 2, 3)
+        );
+        r.pool.restore(block.block).expect("there is room");
+        // What is kept pinned is given back first; a block that is freed while it is on the host leaves nothing behind.
+        r.sim.fail(Call::HostAlloc, 1, code);
+        let other = r.alloc(MIB, 3);
+        r.sim.fail(Call::HostAlloc, 1, code);
+        r.pool.evict(other.block).expect("there is pageable memory");
+        assert_eq!((r.pool.stats().pageable, r.sim.usage().host_buffers), (other.bytes, 0));
+        r.free(&other);
+        assert_eq!(r.pool.stats().pageable, 0);
+    }
+}
+
+#[test]
+fn what_is_no_shortage_of_host_memory_is_told() {
+    let r = rig(u64::MAX, true);
+    let block = r.alloc(MIB, 0);
+    r.sim.fail(Call::HostAlloc, 1, 700);
+    assert!(matches!(r.pool.evict(block.block), Err(PoolError::Driver(error)) if error.code == 700));
+    assert!(r.resident(&block));
+    assert_eq!(
+        (r.pool.stats().pageable_eviction_count, r.pool.take_unpinned()),
+        (0, None)
+    );
+}

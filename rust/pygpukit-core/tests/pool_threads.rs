@@ -1,6 +1,6 @@
 //! Many threads on one pool: hits, misses, eviction and restore at once.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::Arc;
 
 use pygpukit_core::clock::MonotonicClock;
@@ -93,6 +93,35 @@ fn sixteen_threads_allocate_and_free() {
     let stats = pool.stats();
     assert_eq!((stats.used, stats.active_blocks), (0, 0));
     assert!(stats.allocation_count + refused.into_inner() >= THREADS * 1500);
+    finish(&sim, pool);
+}
+
+#[test]
+fn nobody_evicts_a_block_between_its_way_back_and_its_pin() {
+    let (sim, pool) = pool(24 * MIB, true);
+    let block = pool.alloc(2 * MIB, 0, Owner::default()).expect("there is room");
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let evicting = scope.spawn(|| {
+            while !done.load(Ordering::Acquire) {
+                match pool.evict(block.block) {
+                    Ok(()) | Err(PoolError::Busy { .. }) => {}
+                    Err(error) => panic!("{error}"),
+                }
+            }
+        });
+        while pool.stats().restore_count < 500 {
+            pool.pin(block.block, 0).expect("there is room");
+            let resident = pool.block(block.block).expect("a live block").resident;
+            pool.unpin(block.block);
+            if !resident || evicting.is_finished() {
+                done.store(true, Ordering::Release);
+                panic!("a pinned block was evicted, or the other thread ended");
+            }
+        }
+        done.store(true, Ordering::Release);
+    });
+    pool.free(block.block).expect("a live block");
     finish(&sim, pool);
 }
 

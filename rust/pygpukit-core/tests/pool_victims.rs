@@ -34,7 +34,7 @@ fn rig(blocks: u64) -> Rig {
 
 impl Rig {
     /// An account that may count on so many blocks.
-    fn account(&self, blocks: u64, guaranteed: bool, priority: i32) -> u32 {
+    fn account(&self, blocks: u64, guaranteed: bool, priority: i32) -> u64 {
         let account = self.pool.open_account(0, u64::MAX, 0);
         let promise = Promise {
             bytes: blocks * BLOCK,
@@ -45,7 +45,7 @@ impl Rig {
         account
     }
 
-    fn alloc(&self, account: u32) -> Result<Allocation, PoolError> {
+    fn alloc(&self, account: u64) -> Result<Allocation, PoolError> {
         self.sim.advance_ns(1); // a later time for each, so that the order of use is known
         let owner = Owner {
             account,
@@ -54,7 +54,7 @@ impl Rig {
         self.pool.alloc(BLOCK, 0, owner)
     }
 
-    fn fill(&self, account: u32, blocks: usize) -> Vec<Allocation> {
+    fn fill(&self, account: u64, blocks: usize) -> Vec<Allocation> {
         (0..blocks)
             .map(|_| self.alloc(account).expect("there is room"))
             .collect()
@@ -152,6 +152,35 @@ fn who_was_promised_nothing_gives_way_by_last_use_alone() {
 }
 
 #[test]
+fn what_is_guaranteed_gives_way_to_its_own_accounts_use_alone() {
+    let r = rig(2);
+    let (safe, other) = (r.account(2, true, 0), r.account(0, false, 9));
+    let mine = r.fill(safe, 3);
+    let resident = || mine.iter().map(|block| r.resident(block)).collect::<Vec<_>>();
+    for user in [other, 0] {
+        let refused = r.pool.pin(mine[0].block, user);
+        assert!(matches!(refused, Err(PoolError::OutOfMemory(_))), "{refused:?}");
+    }
+    assert_eq!(resident(), [false, true, true]);
+    r.pool.pin(mine[0].block, safe).expect("its own oldest gives way");
+    assert_eq!(resident(), [true, false, true]);
+    r.pool.unpin(mine[0].block);
+}
+
+#[test]
+fn an_array_of_somebody_else_may_take_the_room_of_who_uses_it() {
+    let r = rig(2);
+    let safe = r.account(2, true, 0);
+    let given = r.fill(0, 1);
+    let mine = r.fill(safe, 2);
+    assert!(!r.resident(&given[0]));
+    assert!(r.pool.restore(given[0].block).is_err(), "for nobody in particular");
+    r.pool.pin(given[0].block, safe).expect("the user's own gives way");
+    assert!(r.resident(&given[0]) && !r.resident(&mine[0]) && r.resident(&mine[1]));
+    r.pool.unpin(given[0].block);
+}
+
+#[test]
 fn a_closed_account_was_promised_nothing() {
     let r = rig(1);
     let safe = r.account(1, true, 0);
@@ -167,7 +196,8 @@ fn a_closed_account_was_promised_nothing() {
 enum Step {
     Alloc(usize),
     Free(usize),
-    Restore(usize),
+    /// A block, and who uses it.
+    Use(usize, usize),
     Promise(usize, u64, bool, i32),
 }
 
@@ -175,7 +205,7 @@ fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
         6 => (0..4usize).prop_map(Step::Alloc),
         2 => any::<usize>().prop_map(Step::Free),
-        2 => any::<usize>().prop_map(Step::Restore),
+        2 => (any::<usize>(), 0..4usize).prop_map(|(which, user)| Step::Use(which, user)),
         1 => (0..4usize, 0..5u64, any::<bool>(), -1..2i32).prop_map(|(a, b, c, d)| Step::Promise(a, b, c, d)),
     ]
 }
@@ -194,7 +224,7 @@ proptest! {
         };
         for step in steps {
             let before = [0, 1, 2, 3].map(|who| on_device(&held, who));
-            let mut mine = usize::MAX;
+            let (mut mine, mut grown) = (usize::MAX, usize::MAX);
             match step {
                 Step::Alloc(who) => {
                     mine = who;
@@ -207,11 +237,15 @@ proptest! {
                     mine = owner;
                     r.pool.free(block.block).expect("a live block");
                 }
-                Step::Restore(which) if !held.is_empty() => {
+                Step::Use(which, user) if !held.is_empty() => {
                     let (owner, block) = &held[which % held.len()];
-                    mine = *owner;
+                    (mine, grown) = (user, *owner);
                     r.sim.advance_ns(1);
-                    let _ = r.pool.restore(block.block); // refused where only guaranteed memory is left
+                    // Refused where only guaranteed memory is left.
+                    if r.pool.pin(block.block, accounts[user]).is_ok() {
+                        prop_assert!(r.resident(block));
+                        r.pool.unpin(block.block);
+                    }
                 }
                 Step::Promise(who, blocks, guaranteed, priority) if who > 0 => {
                     promises[who] = Promise { bytes: blocks * BLOCK, guaranteed, priority };
@@ -224,7 +258,7 @@ proptest! {
                 let kept = promises[who].bytes.min(before[who]);
                 if after[who] < kept {
                     prop_assert!(!promises[who].guaranteed, "account {} lost what was guaranteed: {:?} {:?}", who, before, after);
-                    let excess = (0..4).find(|&other| other != mine && after[other] >= promises[other].bytes + BLOCK);
+                    let excess = (0..4).find(|&other| other != mine && other != grown && after[other] >= promises[other].bytes + BLOCK);
                     prop_assert_eq!(excess, None, "account {} gave way before: {:?} {:?} {:?}", who, before, after, promises);
                 }
             }

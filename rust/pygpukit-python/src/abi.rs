@@ -16,7 +16,7 @@ use pyo3::prelude::*;
 
 use crate::gate;
 use crate::held;
-use crate::memory::pool_error;
+use crate::memory::{pool_error, warn_unpinned};
 use crate::table::{self, Table, TableDriver};
 
 /// pk_allocation
@@ -213,9 +213,19 @@ pub unsafe extern "C" fn pk_pool_record_use(pool: u64, block: u64, stream: u64) 
 /// # Safety
 /// `pool` is a pool handle.
 #[no_mangle]
-pub unsafe extern "C" fn pk_pool_restore(pool: u64, block: u64) -> i32 {
+pub unsafe extern "C" fn pk_pool_pin(pool: u64, block: u64, account: u64) -> i32 {
     // SAFETY: the contract above.
-    status_of(unsafe { pool_at(pool) }.restore(block))
+    status_of(unsafe { pool_at(pool) }.pin(block, account))
+}
+
+/// # Safety
+/// `pool` is a pool handle; the thread has the GIL.
+#[no_mangle]
+pub unsafe extern "C" fn pk_pool_tell(pool: u64) {
+    // SAFETY: the contract above.
+    if let Some(unpinned) = unsafe { pool_at(pool) }.take_unpinned() {
+        Python::attach(|py| warn_unpinned(py, unsafe { pool_at(pool) }.device(), &unpinned));
+    }
 }
 
 /// # Safety

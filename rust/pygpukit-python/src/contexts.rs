@@ -48,7 +48,7 @@ fn held(account: Option<AccountUse>) -> Held {
 pub struct ModelContexts {
     table: Mutex<ModelTable>,
     /// By device, what all its contexts count for.
-    totals: Mutex<HashMap<i32, u32>>,
+    totals: Mutex<HashMap<i32, u64>>,
     process: u32,
 }
 
@@ -58,7 +58,7 @@ impl ModelContexts {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn total(&self, pool: &Pool, device: i32, budget: u64) -> u32 {
+    fn total(&self, pool: &Pool, device: i32, budget: u64) -> u64 {
         let mut totals = self.totals.lock().unwrap_or_else(PoisonError::into_inner);
         let open = || pool.open_account(Interner::global().intern("contexts"), budget, 0);
         *totals.entry(device).or_insert_with(open)
@@ -177,7 +177,7 @@ pub struct ModelContext {
     #[pyo3(get)]
     tenant: u32,
     #[pyo3(get)]
-    account: u32,
+    account: u64,
     process: u32,
 }
 

@@ -13,7 +13,7 @@ use pygpukit_core::clock::MonotonicClock;
 use pygpukit_core::driver::{DriverError, DriverResult};
 use pygpukit_core::intern::Interner;
 use pygpukit_core::pacing::{Command, Gate, Refusal, Settings, Submitted, View, Work};
-use pygpukit_core::partition::MAX_LANES;
+use pygpukit_core::partition::{WorkKind, MAX_LANES};
 use pygpukit_core::scheduler::TaskContext;
 use pygpukit_core::slicing::SubGrid;
 
@@ -30,6 +30,7 @@ struct Place {
 extern "C" {
     /// core.h
     fn pk_sleep_exactly();
+    fn pk_current_context() -> u64;
 }
 
 const DEVICES: usize = 64;
@@ -170,7 +171,7 @@ pub struct WorkIn {
     name: u32,
     device: i32,
     grid: [u32; 3],
-    reserved: u32,
+    kind: u32,
     wave: u64,
 }
 
@@ -182,6 +183,7 @@ impl WorkIn {
             size: self.size,
             grid: self.grid,
             wave: self.wave,
+            kind: WorkKind::from_number(self.kind),
         }
     }
 }
@@ -258,6 +260,23 @@ unsafe fn context_at(context: u64) -> Arc<TaskContext> {
         Arc::increment_strong_count(context);
         Arc::from_raw(context)
     }
+}
+
+/// The task, or the context, that the calling thread works for.
+pub fn current_context() -> Option<Arc<TaskContext>> {
+    // SAFETY: it only reads what the calling thread carries.
+    let context = unsafe { pk_current_context() };
+    // SAFETY: a thread carries a context only until its task is finished, or its session left.
+    (context != 0).then(|| unsafe { context_at(context) })
+}
+
+/// # Safety
+/// As `pk_gate_enter`.
+#[no_mangle]
+pub unsafe extern "C" fn pk_task_count(context: u64, kind: u32) {
+    // SAFETY: the contract above.
+    let context = unsafe { &*(context as *const TaskContext) };
+    context.add_work(WorkKind::from_number(kind));
 }
 
 /// Issues work or keeps it for its turn; never waits.

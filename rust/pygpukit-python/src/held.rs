@@ -11,6 +11,11 @@ use crate::abi;
 /// Pools of Python's own making; those of arrays are `abi::default_pools`.
 static POOLS: Mutex<Vec<Weak<Pool>>> = Mutex::new(Vec::new());
 
+extern "C" {
+    /// core.h
+    fn pk_current_account() -> u64;
+}
+
 #[derive(Default)]
 struct Held {
     holds: u32,
@@ -71,7 +76,8 @@ pub fn hold(device: i32, address: u64, bytes: u64) -> PoolResult<Option<(Hold, u
         let Some(found) = pool.blocks().into_iter().find(inside) else {
             continue;
         };
-        pool.pin(found.block)?;
+        // SAFETY: it only reads what the calling thread carries.
+        pool.pin(found.block, unsafe { pk_current_account() })?;
         let mut table = held();
         let table = table.get_or_insert_with(Table::default);
         let entry = table.entry(key(&pool, found.block)).or_default();

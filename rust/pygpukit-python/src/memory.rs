@@ -5,7 +5,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use pygpukit_core::intern::Interner;
 use pygpukit_core::pool::speed::{eviction, EvictionSpeed};
-use pygpukit_core::pool::{Moved, Owner, Pool, PoolConfig, PoolError, PoolStats as CoreStats, Services};
+use pygpukit_core::pool::{
+    Moved, Owner, Pool, PoolConfig, PoolError, PoolResult, PoolStats as CoreStats, Services, Unpinned,
+};
 use pyo3::exceptions::{PyMemoryError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -54,6 +56,25 @@ pub fn pool_error(py: Python<'_>, error: PoolError) -> PyErr {
     }
 }
 
+/// Tells that evicted blocks go to pageable memory. Where warnings are errors it is told as one that nobody catches: what evicted has
+/// succeeded.
+pub fn warn_unpinned(py: Python<'_>, device: i32, unpinned: &Unpinned) {
+    let told = (device, unpinned.bytes, unpinned.error.to_string());
+    let module = py.import("pygpukit.memory.pageable");
+    if let Err(error) = module.and_then(|module| module.call_method1("warn_of_eviction", told)) {
+        error.write_unraisable(py, None);
+    }
+}
+
+/// Runs a pool operation without the GIL, and tells what it has to tell.
+fn run<T: Send>(py: Python<'_>, pool: &Pool, call: impl FnOnce(&Pool) -> PoolResult<T> + Send) -> PyResult<T> {
+    let done = py.detach(|| call(pool));
+    if let Some(unpinned) = pool.take_unpinned() {
+        warn_unpinned(py, pool.device(), &unpinned);
+    }
+    done.map_err(|error| pool_error(py, error))
+}
+
 /// Opens the backend by the package's policy when none is open.
 pub fn ensure_backend(py: Python<'_>) -> PyResult<()> {
     py.import("pygpukit.core.backend")?.call_method0("ensure").map(|_| ())
@@ -80,7 +101,9 @@ pub struct PoolStats {
     reserved: u64,
     spare: u64,
     evicted: u64,
+    pageable: u64,
     peak_used: u64,
+    pageable_eviction_count: u64,
     restore_count: u64,
     segment_count: u64,
 }
@@ -101,6 +124,8 @@ impl From<CoreStats> for PoolStats {
             reserved: s.reserved,
             spare: s.spare,
             evicted: s.evicted,
+            pageable: s.pageable,
+            pageable_eviction_count: s.pageable_eviction_count,
             peak_used: s.peak_used,
             restore_count: s.restore_count,
             segment_count: s.segment_count,
@@ -182,8 +207,7 @@ impl MemoryPool {
 
     /// Runs a pool operation without the GIL.
     fn run<T: Send>(&self, py: Python<'_>, call: impl FnOnce(&Pool) -> Result<T, PoolError> + Send) -> PyResult<T> {
-        let pool = self.open(py)?;
-        py.detach(|| call(&pool)).map_err(|error| pool_error(py, error))
+        run(py, &*self.open(py)?, call)
     }
 
     fn core_stats(&self, py: Python<'_>) -> PyResult<CoreStats> {
@@ -444,9 +468,7 @@ pub fn pool_segments(py: Python<'_>, device: i32) -> PyResult<Vec<(u64, u64, boo
 
 #[pyfunction]
 pub fn pool_set_limit(py: Python<'_>, device: i32, limit_bytes: u64) -> PyResult<()> {
-    let pool = default_pool(py, device)?;
-    py.detach(|| pool.set_limit(limit_bytes))
-        .map_err(|error| pool_error(py, error))
+    run(py, &*default_pool(py, device)?, |pool| pool.set_limit(limit_bytes))
 }
 
 #[pyfunction]
@@ -458,8 +480,7 @@ pub fn pool_trim(py: Python<'_>, device: i32) -> PyResult<u64> {
 
 #[pyfunction]
 pub fn pool_evict(py: Python<'_>, device: i32, block: u64) -> PyResult<()> {
-    let pool = default_pool(py, device)?;
-    py.detach(|| pool.evict(block)).map_err(|error| pool_error(py, error))
+    run(py, &*default_pool(py, device)?, |pool| pool.evict(block))
 }
 
 #[pyfunction]

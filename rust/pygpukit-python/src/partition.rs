@@ -206,8 +206,17 @@ impl PartitionConfig {
 pub struct PartitionUsage {
     memory_used: u64,
     compute_used: f64,
+    /// Tasks that run; each has a stream.
     active_streams: u32,
     unfinished_tasks: usize,
+    /// Kernels and graphs that its tasks submitted so far, and of those the ones that wait for their turn.
+    total_kernels: u64,
+    pending_kernels: u64,
+    /// Copies that they submitted so far, and of those the ones that wait for their turn, or that a transfer engine has not finished.
+    total_transfers: u64,
+    pending_transfers: u64,
+    /// Device time that they were charged with so far.
+    compute_time_ms: f64,
 }
 
 /// A copy of one partition's state.
@@ -350,6 +359,7 @@ impl PartitionManager {
 
     fn view(&self, partition: &core::Partition, used: core::Reservation) -> Partition {
         let space = self.holdings().and_then(|holdings| holdings.view(&partition.id));
+        let did = partition.activity.figures();
         let assigned = self.assigned.lock().unwrap_or_else(PoisonError::into_inner);
         let tasks = assigned.iter().filter(|(_, id)| **id == partition.id);
         Partition {
@@ -361,6 +371,11 @@ impl PartitionManager {
                 compute_used: fraction(used.share_ppm.into()),
                 active_streams: partition.occupied,
                 unfinished_tasks: partition.tasks,
+                total_kernels: did.kernels,
+                pending_kernels: did.pending_kernels,
+                total_transfers: did.transfers,
+                pending_transfers: did.pending_transfers,
+                compute_time_ms: did.gpu_ns as f64 * 1e-6,
             },
             tasks: tasks.map(|(task, _)| task.clone()).collect(),
             enabled: true,
@@ -403,11 +418,10 @@ impl PartitionManager {
     /// New limits, whatever runs in it: tasks that hold more keep it to their end; waiting ones that can never fit are rejected.
     fn resize_partition(&self, py: Python<'_>, id: &str, limits: &PartitionLimits) -> PyResult<()> {
         let limits = limits.to_core(py)?;
-        let bound = limits.memory_bound().unwrap_or(u64::MAX);
         self.set(id, limits, |manager, limits| manager.resize(id, limits))
             .map_err(|error| spec_error(py, error))?;
         if let Some(accounts) = self.accounts() {
-            accounts.resize(id, bound);
+            accounts.resize(id, || self.read(|manager| manager.memory_bound(id)));
         }
         Ok(())
     }

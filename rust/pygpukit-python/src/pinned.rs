@@ -4,7 +4,7 @@ use std::ffi::c_int;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
 use pygpukit_core::clock::MonotonicClock;
-use pygpukit_core::driver::OUT_OF_MEMORY;
+use pygpukit_core::counters::{Counter, Counters};
 use pygpukit_core::pinned::{self, ConfigError, Hold, PinnedConfig, PinnedError, PinnedPool};
 use pyo3::exceptions::{PyBufferError, PyValueError};
 use pyo3::ffi;
@@ -30,7 +30,7 @@ fn pinned_error(py: Python<'_>, error: PinnedError) -> PyErr {
             let free = limit.saturating_sub(used);
             raise_with(py, "OutOfMemoryError", (text, requested, limit, free))
         }
-        PinnedError::Driver(driver) if driver.code == OUT_OF_MEMORY => raise_with(py, "OutOfMemoryError", (text,)),
+        PinnedError::Refused { requested, .. } => raise_with(py, "OutOfMemoryError", (text, requested)),
         PinnedError::BadBlock(_) => PyValueError::new_err(text),
         PinnedError::Driver(driver) => raise_with(py, "driver_error", (text, driver.code)),
     }
@@ -182,6 +182,13 @@ impl PinnedStats {
 #[pyfunction]
 pub fn pinned_stats(py: Python<'_>) -> PyResult<PinnedStats> {
     Ok(default_pool(py)?.stats().into())
+}
+
+/// Host memory of so many bytes that was to be pinned is pageable.
+#[pyfunction]
+pub fn count_pageable(nbytes: u64) {
+    Counters::global().add(Counter::PageableBuffers, 1);
+    Counters::global().add(Counter::PageableBytes, nbytes);
 }
 
 /// Unpins what the process's pool keeps for reuse; how many blocks.
@@ -391,6 +398,7 @@ pub fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<PinnedMemoryManager>()?;
     module.add_class::<PinnedPoolConfig>()?;
     module.add_class::<PinnedStats>()?;
+    module.add_function(wrap_pyfunction!(count_pageable, module)?)?;
     module.add_function(wrap_pyfunction!(pinned_holds, module)?)?;
     module.add_function(wrap_pyfunction!(pinned_stats, module)?)?;
     module.add_function(wrap_pyfunction!(pinned_trim, module)?)

@@ -54,7 +54,7 @@ pub struct SchedulerCore {
 struct Entered {
     /// Handed out by address.
     context: Arc<core::TaskContext>,
-    /// Of one that asked for memory, is limited in it, has a priority or a partition that bounds memory.
+    /// Of one that asked for memory, is limited in it, has a priority or a partition.
     account: Option<TaskAccount>,
 }
 
@@ -87,23 +87,36 @@ fn task_error(error: core::TaskError) -> PyErr {
 impl SchedulerCore {
     /// The account that what a task allocates counts for; None where nothing is said of its memory.
     fn open_account(&self, py: Python<'_>, id: &str, tenant: u32, device: i32) -> PyResult<Option<TaskAccount>> {
-        let (terms, bound) = self.scheduler.call(|table, _| {
-            let bound = table.partition_bound(id);
-            (
-                table.memory_terms(id),
-                bound.map(|(partition, bytes)| (partition.to_string(), bytes)),
-            )
-        });
-        if terms.is_none() && bound.is_none() {
+        let (terms, partition) = self
+            .scheduler
+            .call(|table, _| (table.memory_terms(id), table.partition_here(id).map(str::to_string)));
+        if terms.is_none() && partition.is_none() {
             return Ok(None);
         }
         let pool = default_pool(py, device)?;
-        let parent = bound.map_or(0, |(partition, bytes)| {
+        let parent = partition.map_or(0, |partition| {
             let name = Interner::global().intern(&partition);
-            self.accounts.enter(&partition, pool.clone(), name, bytes)
+            let bound = || {
+                self.scheduler
+                    .call(|table, _| table.partitions().memory_bound(&partition))
+            };
+            self.accounts.enter(&partition, pool.clone(), name, bound)
         });
         let (limit, promise) = terms.unwrap_or((u64::MAX, Promise::default()));
         Ok(Some(TaskAccount::open(pool, tenant, limit, parent, promise)))
+    }
+
+    /// What a task under way may count on is what its terms say now. One that began without an account gets one with its next run.
+    fn promise(&self, id: &str) {
+        let entered = self.entered.lock().unwrap_or_else(PoisonError::into_inner);
+        let account = entered.get(id).and_then(|entered| entered.account.as_ref());
+        if let Some(account) = account {
+            account.promise(
+                self.scheduler
+                    .memory_terms(id)
+                    .map_or(Promise::default(), |(_, promise)| promise),
+            );
+        }
     }
 }
 
@@ -303,11 +316,7 @@ impl SchedulerCore {
             core::TaskError::Invalid(error) => spec_error(py, error),
             other => task_error(other),
         })?;
-        let entered = self.entered.lock().unwrap_or_else(PoisonError::into_inner);
-        let account = entered.get(id).and_then(|entered| entered.account.as_ref());
-        if let (Some(account), Some((_, promise))) = (account, self.scheduler.memory_terms(id)) {
-            account.promise(promise);
-        }
+        self.promise(id);
         Ok(())
     }
 
@@ -331,10 +340,23 @@ impl SchedulerCore {
     }
 
     /// Adds what a worker process counted for a task under way to the task's own counters.
-    fn charge(&self, id: &str, launches: u64, gpu_ns: u64, paced: u64, waited_ns: u64, throttled_ns: u64) {
+    #[allow(clippy::too_many_arguments)] // the counters of one task
+    fn charge(
+        &self,
+        id: &str,
+        launches: u64,
+        kernels: u64,
+        transfers: u64,
+        gpu_ns: u64,
+        paced: u64,
+        waited_ns: u64,
+        throttled_ns: u64,
+    ) {
         if let Some(context) = self.scheduler.context(id) {
             context.add(&core::Used {
                 launches,
+                kernels,
+                transfers,
                 gpu_ns,
                 paced,
                 waited_ns,
@@ -358,7 +380,7 @@ impl SchedulerCore {
 
     /// What native.enter_context() takes, valid until the task is finished: the handle of its scheduling context, and the account in the
     /// device's pool that its blocks count for, 0 when it has none. tenant: the interned name that the pool calls it by.
-    fn enter(&self, py: Python<'_>, id: &str, tenant: u32, device: i32) -> PyResult<(u64, u32)> {
+    fn enter(&self, py: Python<'_>, id: &str, tenant: u32, device: i32) -> PyResult<(u64, u64)> {
         let context = self.scheduler.context(id).ok_or_else(|| {
             PyKeyError::new_err(format!("no scheduling context for task {id:?}: it is unknown or ended"))
         })?;
@@ -372,6 +394,7 @@ impl SchedulerCore {
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .insert(entered.context.id.clone(), entered);
+        self.promise(id); // it may have been adjusted since its terms were read
         Ok(handles)
     }
 

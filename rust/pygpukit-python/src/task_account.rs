@@ -8,20 +8,28 @@ use pygpukit_core::pool::{AccountUse, Pool, Promise};
 /// Closed when it is dropped: what counts for it then stays, and counts for nobody's limit but the pool's.
 struct Account {
     pool: Arc<Pool>,
-    id: u32,
+    id: u64,
+    process: u32,
 }
 
 impl Account {
     /// tenant: the interned name, for messages. limit: bytes of blocks. parent: an account that all of it counts for as well, or 0.
-    fn open(pool: Arc<Pool>, tenant: u32, limit: u64, parent: u32) -> Account {
+    fn open(pool: Arc<Pool>, tenant: u32, limit: u64, parent: u64) -> Account {
         let id = pool.open_account(tenant, limit, parent);
-        Account { pool, id }
+        Account {
+            pool,
+            id,
+            process: std::process::id(),
+        }
     }
 }
 
 impl Drop for Account {
     fn drop(&mut self) {
-        self.pool.close_account(self.id);
+        // In a forked child it is the parent's, and a thread that the child does not have may hold the pool's lock.
+        if self.process == std::process::id() {
+            self.pool.close_account(self.id);
+        }
     }
 }
 
@@ -29,7 +37,7 @@ pub struct TaskAccount(Account);
 
 impl TaskAccount {
     /// As `Account::open`.
-    pub fn open(pool: Arc<Pool>, tenant: u32, limit: u64, parent: u32, promise: Promise) -> TaskAccount {
+    pub fn open(pool: Arc<Pool>, tenant: u32, limit: u64, parent: u64, promise: Promise) -> TaskAccount {
         let account = TaskAccount(Account::open(pool, tenant, limit, parent));
         account.promise(promise);
         account
@@ -39,7 +47,7 @@ impl TaskAccount {
         self.0.pool.promise_account(self.0.id, promise);
     }
 
-    pub fn id(&self) -> u32 {
+    pub fn id(&self) -> u64 {
         self.0.id
     }
 
@@ -49,18 +57,9 @@ impl TaskAccount {
 }
 
 /// The partitions of one scheduler whose tasks have run, by partition and device.
+#[derive(Default)]
 pub struct PartitionAccounts {
     open: Mutex<HashMap<String, HashMap<i32, Account>>>,
-    process: u32,
-}
-
-impl Default for PartitionAccounts {
-    fn default() -> Self {
-        PartitionAccounts {
-            open: Mutex::default(),
-            process: std::process::id(),
-        }
-    }
 }
 
 impl PartitionAccounts {
@@ -68,9 +67,11 @@ impl PartitionAccounts {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The account of a partition, whose tasks may hold so many bytes together.
-    pub fn enter(&self, partition: &str, pool: Arc<Pool>, tenant: u32, bound: u64) -> u32 {
+    /// The account of a partition, whose tasks may hold `bound()` bytes together (u64::MAX: any). That is read while no `resize` is under
+    /// way: the last one counts.
+    pub fn enter(&self, partition: &str, pool: Arc<Pool>, tenant: u32, bound: impl FnOnce() -> u64) -> u64 {
         let mut open = self.open();
+        let bound = bound();
         let by_device = open.entry(partition.to_string()).or_default();
         let device = pool.device();
         let account = by_device
@@ -80,14 +81,11 @@ impl PartitionAccounts {
         account.id
     }
 
-    /// Another bound, u64::MAX for none. What its tasks hold above that they keep.
-    pub fn resize(&self, partition: &str, bound: u64) {
-        for account in self
-            .open()
-            .get(partition)
-            .iter()
-            .flat_map(|by_device| by_device.values())
-        {
+    /// Another bound, for tasks under way too. What they hold above it they keep.
+    pub fn resize(&self, partition: &str, bound: impl FnOnce() -> u64) {
+        let open = self.open();
+        let bound = bound();
+        for account in open.get(partition).iter().flat_map(|by_device| by_device.values()) {
             account.pool.set_account_limit(account.id, bound);
         }
     }
@@ -100,14 +98,5 @@ impl PartitionAccounts {
     pub fn close_all(&self) {
         let closed = std::mem::take(&mut *self.open());
         drop(closed);
-    }
-}
-
-impl Drop for PartitionAccounts {
-    fn drop(&mut self) {
-        if self.process != std::process::id() {
-            // A forked child: a thread that it does not have may hold a pool's lock.
-            std::mem::forget(std::mem::take(&mut *self.open()));
-        }
     }
 }

@@ -103,6 +103,14 @@ impl TaskRecord {
         self.0.slices
     }
     #[getter]
+    fn kernels(&self) -> u64 {
+        self.0.kernels
+    }
+    #[getter]
+    fn transfers(&self) -> u64 {
+        self.0.transfers
+    }
+    #[getter]
     fn gpu_ns(&self) -> u64 {
         self.0.gpu_ns
     }

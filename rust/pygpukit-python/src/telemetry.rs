@@ -108,6 +108,8 @@ pub fn counters(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
         ("fills", Counter::Fills),
         ("task_ns", Counter::TaskNs),
         ("later_parts", Counter::LaterParts),
+        ("pageable_buffers", Counter::PageableBuffers),
+        ("pageable_bytes", Counter::PageableBytes),
     ] {
         result.set_item(key, counters.get(counter))?;
     }

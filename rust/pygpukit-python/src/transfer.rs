@@ -7,6 +7,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use pygpukit_core::driver::DriverError;
+use pygpukit_core::partition::WorkKind;
 use pygpukit_core::pool::{PoolError, Services};
 use pygpukit_core::transfer::{
     Direction, Engine, EngineError, Info, Order, Request, Settings, SettingsError, State, SubmitError,
@@ -17,6 +18,7 @@ use pyo3::types::PyDict;
 
 use crate::abi;
 use crate::errors::raise_with;
+use crate::gate;
 use crate::memory::{ensure_backend, pool_error};
 
 type Engines = HashMap<u64, Weak<Runner>>;
@@ -88,8 +90,11 @@ impl Runner {
         ))
     }
 
-    pub fn submit(&self, py: Python<'_>, request: Request) -> PyResult<u64> {
+    pub fn submit(&self, py: Python<'_>, mut request: Request) -> PyResult<u64> {
         let engine = self.here()?;
+        let task = gate::current_context();
+        let waiting = task.as_ref().map(|task| task.waiting(WorkKind::Transfer));
+        request.keep = Some(Box::new((request.keep.take(), waiting)));
         {
             let mut worker = self.worker.lock().unwrap_or_else(PoisonError::into_inner);
             if worker.is_none() && !engine.is_closed() {
@@ -98,8 +103,11 @@ impl Runner {
             }
         }
         // Without the GIL: what is deferred for the streams goes to the device first.
-        py.detach(|| engine.submit(request))
-            .map_err(|error| submit_error(py, error))
+        let id = py
+            .detach(|| engine.submit(request))
+            .map_err(|error| submit_error(py, error))?;
+        task.into_iter().for_each(|task| task.add_work(WorkKind::Transfer));
+        Ok(id)
     }
 
     /// As it stands when it has ended, or after the timeout. Interruptible.

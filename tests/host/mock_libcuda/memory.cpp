@@ -1,5 +1,6 @@
 // memory.cpp: virtual memory over memfd and mmap, pinned memory, copies and fills that are done at once.
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -24,7 +25,8 @@ struct Physical {
 std::mutex g_mutex;
 std::map<Handle, Physical> g_physical;
 std::map<Address, size_t> g_reserved, g_mapped;
-uint64_t g_used_bytes = 0;
+std::map<void *, size_t> g_pinned;
+uint64_t g_used_bytes = 0, g_pinned_bytes = 0;
 Handle g_next = 1;
 
 bool aligned(uint64_t value) { return value != 0 && value % kGranularity == 0; }
@@ -172,12 +174,25 @@ Result cuMemImportFromShareableHandle(Handle *physical, void *handle, uint32_t t
 
 Result cuMemHostAlloc(void **host, size_t bytes, uint32_t flags) {
   MOCK_CALL(cuMemHostAlloc, "%zu flags %u", bytes, flags);
-  *host = std::aligned_alloc(4096, (bytes + 4095) / 4096 * 4096);
-  return *host != nullptr ? 0 : 2;
+  bytes = (bytes + 4095) / 4096 * 4096;
+  std::lock_guard<std::mutex> lock(g_mutex);
+  rlimit locked = {RLIM_INFINITY, RLIM_INFINITY};
+  if (setting("MOCK_CUDA_MEMLOCK", 0) != 0) getrlimit(RLIMIT_MEMLOCK, &locked);
+  if (g_pinned_bytes + bytes > locked.rlim_cur) return 2;
+  *host = std::aligned_alloc(4096, bytes);
+  if (*host == nullptr) return 2;
+  g_pinned[*host] = bytes;
+  g_pinned_bytes += bytes;
+  return 0;
 }
 
 Result cuMemFreeHost(void *host) {
   MOCK_CALL(cuMemFreeHost, "%s", "");
+  std::lock_guard<std::mutex> lock(g_mutex);
+  const auto found = g_pinned.find(host);
+  if (found == g_pinned.end()) return 1;
+  g_pinned_bytes -= found->second;
+  g_pinned.erase(found);
   std::free(host);
   return 0;
 }

@@ -2,6 +2,7 @@
 
 use super::cost::Cost;
 use crate::driver::{DriverError, DriverResult};
+use crate::partition::WorkKind;
 use crate::slicing::SubGrid;
 use std::sync::Arc;
 
@@ -35,6 +36,7 @@ pub struct Work {
     /// once. A wave of 0: the work is issued whole.
     pub grid: [u32; 3],
     pub wave: u64,
+    pub kind: WorkKind,
 }
 
 /// What a batch issues: a command, or a part of one.

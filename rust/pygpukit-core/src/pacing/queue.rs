@@ -152,6 +152,7 @@ impl Queue {
             command,
             next: 0,
             wanted: false,
+            _counted: tenant.context.waiting(work.kind),
         });
         tenant.line_ns += cost.ns;
         tenant.pushed += 1;

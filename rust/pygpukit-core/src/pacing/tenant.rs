@@ -6,7 +6,7 @@ use super::fair::WHOLE_PPM;
 use super::meter::Meter;
 use super::settings::Settings;
 use super::stretch::Throttling;
-use crate::scheduler::TaskContext;
+use crate::scheduler::{TaskContext, WaitingWork};
 use crate::slicing::{Plan, SubGrid};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -28,6 +28,8 @@ pub(super) struct Waiting {
     /// Blocks that were issued in parts.
     pub next: u64,
     pub wanted: bool,
+    /// Counts it among what its task waits for.
+    pub _counted: WaitingWork,
 }
 
 impl Waiting {

@@ -1,5 +1,6 @@
 //! PartitionManager: the partitions of one device, their numbers ("slots") and the ledger of what their tasks reserve.
 
+use super::activity::Activity;
 use super::error::SpecError;
 use super::isolation::Isolation;
 use super::ledger::{Account, Ledger, Reservation, Resource, Shortage};
@@ -7,6 +8,7 @@ use super::limits::Limits;
 use super::{MAX_TEXT_BYTES, WHOLE_SHARE_PPM};
 use crate::hash::Seeded;
 use std::collections::HashMap;
+use std::sync::Arc;
 
 /// The slot of tasks that name no partition while no default is set: they have what no partition keeps for itself.
 pub const DEFAULT_SLOT: usize = 0;
@@ -48,6 +50,8 @@ pub struct Partition {
     pub occupied: u32,
     /// The part of the device's multiprocessors that its tasks have to themselves; 0 when they share.
     pub sm_ppm: u32,
+    /// What its tasks had the device do so far, those that are forgotten included.
+    pub activity: Arc<Activity>,
 }
 
 impl Partition {
@@ -114,6 +118,7 @@ impl PartitionManager {
             tasks: 0,
             occupied: 0,
             sm_ppm: 0,
+            activity: Arc::default(),
         };
         PartitionManager {
             config,
@@ -162,6 +167,7 @@ impl PartitionManager {
             tasks: 0,
             occupied: 0,
             sm_ppm: 0,
+            activity: Arc::default(),
         };
         if free == self.slots.len() {
             self.slots.push(Some(partition));
@@ -266,6 +272,14 @@ impl PartitionManager {
             promised,
             left: std::array::from_fn(|i| totals[i] - promised[i]),
         }
+    }
+
+    /// The most bytes that the tasks of a partition may hold together; u64::MAX where nothing bounds them.
+    pub fn memory_bound(&self, id: &str) -> u64 {
+        let partition = self.get(id);
+        partition
+            .and_then(|partition| partition.limits.memory_bound())
+            .unwrap_or(u64::MAX)
     }
 
     /// The slot of a task's partition; the empty id is the default.

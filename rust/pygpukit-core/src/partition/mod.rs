@@ -1,5 +1,6 @@
 //! Parts of a device with promises of their own: quotas, borrowing and lending, priority bands, isolation, and the ledger that keeps them.
 
+mod activity;
 mod error;
 mod isolation;
 mod ledger;
@@ -8,6 +9,7 @@ mod manager;
 mod sms;
 mod spaces;
 
+pub use activity::{Activity, Figures, WorkKind};
 pub use error::SpecError;
 pub use isolation::{isolation_as_markdown, Isolation, ISOLATED};
 pub use ledger::{Account, Ledger, Reservation, Resource, Scope, Shortage};

@@ -23,6 +23,11 @@ pub enum PinnedError {
         used: u64,
         limit: u64,
     },
+    /// The system pins no more, whatever is kept.
+    Refused {
+        requested: u64,
+        error: DriverError,
+    },
     /// No block has this number: freed, or never allocated.
     BadBlock(u64),
     Driver(DriverError),
@@ -34,6 +39,11 @@ impl fmt::Display for PinnedError {
             PinnedError::OutOfMemory { requested, used, limit } => write!(
                 f,
                 "{requested} bytes of pinned memory do not fit: {used} of {limit} are in use; free some, or raise the limit"
+            ),
+            PinnedError::Refused { requested, error } => write!(
+                f,
+                "the system refuses to pin {requested} bytes of host memory: {error}; raise the limit of locked memory (ulimit -l), free \
+                 pinned memory, or use ordinary memory, which is copied more slowly"
             ),
             PinnedError::BadBlock(id) => write!(f, "there is no pinned block {id}: freed, or never allocated"),
             PinnedError::Driver(error) => write!(f, "{error}"),
@@ -81,7 +91,7 @@ impl PinnedPool {
         }
     }
 
-    /// A block with room for `bytes`, and whether its memory was used before. Errors: `OutOfMemory`, `Driver`.
+    /// A block with room for `bytes`, and whether its memory was used before. Errors: `OutOfMemory`, `Refused`, `Driver`.
     pub fn allocate(&self, bytes: u64) -> PinnedResult<(PinnedBlock, bool)> {
         let full = |used| PinnedError::OutOfMemory {
             requested: bytes,
@@ -102,7 +112,13 @@ impl PinnedPool {
         let host = self.pin(class);
         let mut books = self.lock();
         books.promised -= class;
-        let host = host.map_err(PinnedError::Driver)?;
+        let host = host.map_err(|error| match error.refuses_to_pin() {
+            true => PinnedError::Refused {
+                requested: bytes,
+                error,
+            },
+            false => PinnedError::Driver(error),
+        })?;
         Ok((books.add(host, bytes, class, self.clock.now_ns()), false))
     }
 

@@ -1,15 +1,15 @@
 //! Accounts: what a tenant may hold of a pool, and what it holds. A block counts until it is freed, evicted or not.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::{Owner, Pool, Promise};
 
-/// Over all pools, so that an account of one means nothing to another. 0 = no account.
-static LAST: AtomicU32 = AtomicU32::new(0);
+/// Over all pools, so that an account of one means nothing to another. 0 = no account. No id comes twice: blocks may outlive their account.
+static LAST: AtomicU64 = AtomicU64::new(0);
 
-/// In the id of an account that nothing limits: another pool, which does not know it, refuses it nothing either.
-const UNLIMITED: u32 = 1 << 31;
+/// In the id of an account that nothing limited when it was opened: another pool, which does not know it, refuses it nothing either.
+const UNLIMITED: u64 = 1 << 63;
 
 /// What a tenant holds and may hold, in bytes of blocks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -40,16 +40,17 @@ struct Account {
     held: AccountUse,
     promise: Promise,
     /// What it holds counts there, too.
-    parent: u32,
+    parent: u64,
     closed: bool,
 }
 
 #[derive(Default)]
-pub(super) struct Accounts(HashMap<u32, Account>);
+pub(super) struct Accounts(HashMap<u64, Account>);
 
 impl Accounts {
-    fn open(&mut self, tenant: u32, limit: u64, parent: u32) -> u32 {
-        let mark = if limit == u64::MAX && parent == 0 { UNLIMITED } else { 0 };
+    fn open(&mut self, tenant: u32, limit: u64, parent: u64) -> u64 {
+        let free = limit == u64::MAX && (parent == 0 || parent & UNLIMITED != 0);
+        let mark = if free { UNLIMITED } else { 0 };
         let id = (LAST.fetch_add(1, Ordering::Relaxed) + 1) | mark;
         let held = AccountUse {
             tenant,
@@ -75,7 +76,7 @@ impl Accounts {
         }
     }
 
-    fn full(&self, mut id: u32, tenant: u32, bytes: u64) -> Option<AccountUse> {
+    fn full(&self, mut id: u64, tenant: u32, bytes: u64) -> Option<AccountUse> {
         while id != 0 {
             let Some(account) = self.0.get(&id) else {
                 if id & UNLIMITED != 0 {
@@ -134,7 +135,7 @@ impl Accounts {
     }
 
     #[cold]
-    fn change(&mut self, mut id: u32, change: impl Fn(&mut AccountUse)) {
+    fn change(&mut self, mut id: u64, change: impl Fn(&mut AccountUse)) {
         while let Some(account) = self.0.get_mut(&id) {
             change(&mut account.held);
             let (gone, parent) = (account.closed && account.held.blocks == 0, account.parent);
@@ -146,18 +147,18 @@ impl Accounts {
     }
 
     /// Nothing for who has no account.
-    pub fn promise(&self, id: u32) -> Promise {
+    pub fn promise(&self, id: u64) -> Promise {
         self.0.get(&id).map_or(Promise::default(), |account| account.promise)
     }
 
     /// Bytes by account, and those of them in host memory, as the books have them.
-    pub fn books(&self) -> HashMap<u32, (u64, u64)> {
+    pub fn books(&self) -> HashMap<u64, (u64, u64)> {
         let of = |account: &Account| (account.held.used, account.held.evicted);
         self.0.iter().map(|(&id, account)| (id, of(account))).collect()
     }
 
     /// The accounts that a block of this one counts for.
-    pub fn above(&self, mut id: u32) -> Vec<u32> {
+    pub fn above(&self, mut id: u64) -> Vec<u64> {
         let mut found = Vec::new();
         while let Some(account) = self.0.get(&id) {
             found.push(id);
@@ -170,12 +171,12 @@ impl Accounts {
 impl Pool {
     /// A new account with a hard limit in bytes of blocks (u64::MAX: none). parent: one that all it holds counts for as well, or 0.
     /// tenant: interned name, for messages.
-    pub fn open_account(&self, tenant: u32, limit: u64, parent: u32) -> u32 {
+    pub fn open_account(&self, tenant: u32, limit: u64, parent: u64) -> u64 {
         self.lock().accounts.open(tenant, limit, parent)
     }
 
     /// Nothing more is allocated on the account once its last block is freed.
-    pub fn close_account(&self, id: u32) {
+    pub fn close_account(&self, id: u64) {
         let mut st = self.lock();
         if let Some(account) = st.accounts.0.get_mut(&id) {
             account.closed = true;
@@ -188,21 +189,21 @@ impl Pool {
     }
 
     /// What an account may count on under pressure, from now on. False for an unknown one.
-    pub fn promise_account(&self, id: u32, promise: Promise) -> bool {
+    pub fn promise_account(&self, id: u64, promise: Promise) -> bool {
         let mut st = self.lock();
         let account = st.accounts.0.get_mut(&id);
         account.map(|account| account.promise = promise).is_some()
     }
 
     /// Another limit for an account. What it holds above that it keeps. False for an unknown one.
-    pub fn set_account_limit(&self, id: u32, limit: u64) -> bool {
+    pub fn set_account_limit(&self, id: u64, limit: u64) -> bool {
         let mut st = self.lock();
         let account = st.accounts.0.get_mut(&id);
         account.map(|account| account.held.limit = limit).is_some()
     }
 
     /// Another limit for an account that is open and holds no more than that. On an Err, with what it holds, nothing changes.
-    pub fn hold_account(&self, id: u32, limit: u64) -> Result<(), u64> {
+    pub fn hold_account(&self, id: u64, limit: u64) -> Result<(), u64> {
         let mut st = self.lock();
         let Some(account) = st.accounts.0.get_mut(&id) else {
             return Err(0);
@@ -215,7 +216,34 @@ impl Pool {
     }
 
     /// What an account holds; None for one that was closed and is empty.
-    pub fn account(&self, id: u32) -> Option<AccountUse> {
+    pub fn account(&self, id: u64) -> Option<AccountUse> {
         self.lock().accounts.0.get(&id).map(|account| account.held)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_limits_an_account_holds_beyond_the_first_four_billion_of_them() {
+        for so_far in [1 << 31, 1 << 32] {
+            LAST.fetch_max(so_far, Ordering::Relaxed);
+            let (mut here, other) = (Accounts::default(), Accounts::default());
+            let limited = here.open(0, 1000, 0);
+            let free = here.open(0, u64::MAX, 0);
+            let refused = |accounts: &Accounts, account, bytes| {
+                let owner = Owner {
+                    account,
+                    ..Owner::default()
+                };
+                accounts.refusal(owner, bytes).is_some()
+            };
+            assert!(limited > so_far && free & !UNLIMITED > limited);
+            assert!(!refused(&here, limited, 1000) && refused(&here, limited, 1001) && refused(&other, limited, 1));
+            assert!(!refused(&here, free, 1001) && !refused(&other, free, 1001));
+            let below = [here.open(0, u64::MAX, free), here.open(0, u64::MAX, limited)];
+            assert_eq!(below.map(|account| refused(&other, account, 1)), [false, true]);
+        }
     }
 }

@@ -62,7 +62,7 @@ impl Pool {
             });
         }
         if s.status == Status::Host {
-            return Ok(Place::Host((s.host + offset) as *mut u8));
+            return Ok(Place::Host((s.host.address + offset) as *mut u8));
         }
         let stream = st.streams.handle(s.stream);
         let after = s.streams.clone();

@@ -109,11 +109,10 @@ impl fmt::Display for OutOfMemory {
             f.write_str(if i == 0 { "; largest: " } else { ", " })?;
             write!(f, "{} {}", owner_text(&usage.owner), human(usage.bytes))?;
         }
-        f.write_str("; free arrays, raise the limit")?;
         f.write_str(if self.eviction {
-            " or unpin blocks"
+            "; what could be evicted was: free arrays that are in use or guaranteed to others, or raise the limit"
         } else {
-            " or enable eviction"
+            "; free arrays, raise the limit or enable eviction"
         })
     }
 }

@@ -1,13 +1,15 @@
-//! Eviction to pinned host memory and back to the same address.
+//! Eviction to host memory, pinned where the system pins it, and back to the same address.
 
 use std::collections::btree_map::{BTreeMap, Entry};
 use std::sync::atomic::Ordering;
 
+use super::host::HostCopy;
 use super::slab::Status;
 use super::state::State;
 use super::victims::Turn;
-use super::{Pool, PoolError, PoolResult, Slow};
-use crate::driver::{DriverResult, OUT_OF_MEMORY};
+use super::{Pool, PoolError, PoolResult, Slow, Unpinned};
+use crate::counters::{Counter, Counters};
+use crate::driver::{DriverError, DriverResult};
 use crate::ring::kind;
 
 /// What a copy of a block needs.
@@ -18,7 +20,7 @@ struct Move {
     stream: u64,
     /// Other streams that may be working on the block.
     after: Vec<u32>,
-    host: u64,
+    host: HostCopy,
 }
 
 impl Move {
@@ -37,9 +39,9 @@ impl Move {
 }
 
 impl Pool {
-    /// Moves a block to pinned host memory once the device has finished with it. When no other block is in its segment, the segment's
-    /// memory goes: to the spares of this pool (`PoolConfig::spare_bytes`), or back to the device. No-op for an evicted block. Errors:
-    /// `BadBlock`; `Busy` when it is pinned, exported, or pinned host memory is exhausted.
+    /// Moves a block to host memory once the device has finished with it: pinned memory, or pageable where the system pins no more. When
+    /// no other block is in its segment, the segment's memory goes: to the spares of this pool (`PoolConfig::spare_bytes`), or back to the
+    /// device. No-op for an evicted block. Errors: `BadBlock`; `Busy` when it is pinned, exported, or the host has no memory left.
     pub fn evict(&self, block: u64) -> PoolResult<()> {
         let mut slow = self.lock_slow();
         let segment = {
@@ -53,9 +55,15 @@ impl Pool {
         evicted.map(drop)
     }
 
-    /// Brings an evicted block back to its address; may evict others, waits for the copy. No-op for a block on the device, which counts
-    /// as just used. Errors: `BadBlock`, `OutOfMemory`, `Driver`.
+    /// Brings an evicted block back to its address; may evict others, as for nobody in particular, and waits for the copy. No-op for a
+    /// block on the device, which counts as just used. Errors: `BadBlock`, `OutOfMemory`, `Driver`.
     pub fn restore(&self, block: u64) -> PoolResult<()> {
+        self.bring_back(block, 0, 0)
+    }
+
+    /// As `restore`, for `account`, whoever owns the block: what is guaranteed to anybody gives way to that account's own use alone. It
+    /// comes back with so many pins more.
+    pub(super) fn bring_back(&self, block: u64, account: u64, pins: u32) -> PoolResult<()> {
         let mut slow = self.lock_slow();
         let mut sent = 0; // first bytes of the block that are in the staging buffer, or on their way there
         let back = loop {
@@ -63,14 +71,13 @@ impl Pool {
             let slot = st.find(block)?;
             let bytes = st.slab[slot].bytes;
             if st.slab[slot].status == Status::Live {
-                st.slab
-                    .state(slot)
-                    .last_use
-                    .store(self.services.clock.now_ns(), Ordering::Relaxed);
+                let state = st.slab.state(slot);
+                state.last_use.store(self.services.clock.now_ns(), Ordering::Relaxed);
+                state.pins.fetch_add(pins, Ordering::SeqCst);
                 return Ok(());
             }
             let over = (st.counts.used + bytes).saturating_sub(st.limit);
-            let (segment, account) = (st.segment_of(st.slab[slot].address), st.slab[slot].owner.account);
+            let segment = st.segment_of(st.slab[slot].address);
             let (segment_bytes, mapped) = (st.segments[&segment].bytes, st.segments[&segment].mapped);
             if over == 0 && mapped {
                 st.slab[slot].status = Status::Moving;
@@ -107,11 +114,12 @@ impl Pool {
             return Err(error.into());
         }
         st.slab[back.slot].status = Status::Live;
-        st.counts.evicted -= back.bytes;
+        st.left_host(back.slot);
         st.counts.restores += 1;
         let (state, now) = (st.slab.state(back.slot), self.services.clock.now_ns());
         let owner = st.slab[back.slot].owner;
         state.last_use.store(now, Ordering::Relaxed);
+        state.pins.fetch_add(pins, Ordering::SeqCst);
         state.resident.store(1, Ordering::SeqCst);
         st.accounts.restore(owner, back.bytes, now);
         st.traffic.of(owner.tenant).restored += back.bytes;
@@ -127,7 +135,8 @@ impl Pool {
         let sent = match self.staging_for(back.bytes) {
             Some(staging) => {
                 let bytes = self.staging_bytes;
-                self.driver.copy_to_device(staging, back.host, bytes, back.stream)?;
+                self.driver
+                    .copy_to_device(staging, back.host.address, bytes, back.stream)?;
                 bytes
             }
             None => 0,
@@ -144,7 +153,7 @@ impl Pool {
         let rest = back.bytes - sent;
         let copied = self
             .driver
-            .copy_to_device(back.address + sent, back.host + sent, rest, back.stream);
+            .copy_to_device(back.address + sent, back.host.address + sent, rest, back.stream);
         let copied = copied.and_then(|()| match self.staging_for(back.bytes) {
             Some(staging) if sent > 0 => self.driver.copy_on_device(back.address, staging, sent, back.stream),
             _ => Ok(()),
@@ -182,26 +191,30 @@ impl Pool {
             st.slab[slot].status = Status::Moving;
             Move::of(&st, slot)
         };
-        let copied = slow.host.take(&*self.driver, out.bytes).and_then(|host| {
+        let taken = slow.host.take(&*self.driver, out.bytes).map_err(|error| match error {
+            refused if refused.refuses_to_pin() => PoolError::Busy {
+                block,
+                why: "the host has no memory left",
+            },
+            error => error.into(),
+        });
+        let copied = taken.and_then(|(host, unpinned)| {
             out.host = host;
-            self.copy_out(slow, &out).inspect_err(|_| {
+            let copied = self.copy_out(slow, &out).inspect_err(|_| {
                 // The copy may still be running: without a wait that succeeds the buffer must not be used again.
                 if self.driver.device_wait().is_ok() {
                     slow.host.put(&*self.driver, host, out.bytes);
                 }
-            })
+            });
+            Ok(copied.map(|()| unpinned)?)
         });
         let mut st = self.lock();
-        if let Err(error) = copied {
+        let unpinned = copied.inspect_err(|_| {
             st.slab[out.slot].status = Status::Live;
             st.slab.state(out.slot).resident.store(1, Ordering::SeqCst);
-            return Err(match error.code {
-                OUT_OF_MEMORY => PoolError::Busy {
-                    block,
-                    why: "pinned host memory is exhausted",
-                },
-                _ => error.into(),
-            });
+        })?;
+        if let Some(error) = unpinned {
+            self.note_unpinned(&mut st, out.bytes, error);
         }
         st.slab[out.slot].status = Status::Host;
         st.slab[out.slot].host = out.host;
@@ -215,20 +228,39 @@ impl Pool {
         Ok(out.bytes)
     }
 
+    fn note_unpinned(&self, st: &mut State, bytes: u64, error: DriverError) {
+        if st.counts.pageable_evictions == 0 {
+            st.unpinned = Some(Unpinned { bytes, error });
+        }
+        st.counts.pageable_evictions += 1;
+        st.counts.pageable += bytes;
+        Counters::global().add(Counter::PageableBuffers, 1);
+        Counters::global().add(Counter::PageableBytes, bytes);
+    }
+
+    /// The first eviction of this pool into pageable memory, to one who asks.
+    pub fn take_unpinned(&self) -> Option<Unpinned> {
+        self.lock().unpinned.take()
+    }
+
     /// Copies a block to the host and waits. With a staging buffer, its last bytes go there first and on to the host at the end: they are
     /// not waited for here, so that the block's memory goes while they travel.
     fn copy_out(&self, slow: &mut Slow, out: &Move) -> DriverResult<()> {
         self.order(out.stream, &out.after)?;
         let Some(staging) = self.staging_or_new(out.bytes) else {
-            self.driver.copy_to_host(out.host, out.address, out.bytes, out.stream)?;
+            self.driver
+                .copy_to_host(out.host.address, out.address, out.bytes, out.stream)?;
             return self.driver.stream_wait(out.stream);
         };
         let (last, body) = (self.staging_bytes, out.bytes - self.staging_bytes);
         self.driver
             .copy_on_device(staging, out.address + body, last, out.stream)?;
-        self.driver.copy_to_host(out.host, out.address, body, out.stream)?;
+        self.driver
+            .copy_to_host(out.host.address, out.address, body, out.stream)?;
         let left = self.record_event(out.stream)?;
-        let copied = self.driver.copy_to_host(out.host + body, staging, last, out.stream);
+        let copied = self
+            .driver
+            .copy_to_host(out.host.address + body, staging, last, out.stream);
         let copied = copied.and_then(|()| self.driver.event_wait(left));
         self.recycle(vec![left]);
         copied.map(|()| slow.leaving = Some(out.stream))
@@ -263,13 +295,13 @@ impl Pool {
     }
 
     /// Evicts for an account, by `victims`, until `over` bytes less are in use; false (and nothing moved) when that cannot be reached.
-    pub(super) fn evict_used(&self, slow: &mut Slow, over: u64, account: u32) -> PoolResult<bool> {
+    pub(super) fn evict_used(&self, slow: &mut Slow, over: u64, account: u64) -> PoolResult<bool> {
         let evicted = self.evict_blocks(slow, over, account);
         self.wait_for_leaving(slow)?;
         evicted
     }
 
-    fn evict_blocks(&self, slow: &mut Slow, over: u64, account: u32) -> PoolResult<bool> {
+    fn evict_blocks(&self, slow: &mut Slow, over: u64, account: u64) -> PoolResult<bool> {
         let mut candidates: Vec<(Turn, u64, u64, u64)> = {
             let st = self.lock();
             let victims = st.victims(account).into_iter();
@@ -301,7 +333,7 @@ impl Pool {
 
     /// Evicts whole segments for an account until `want` bytes are released; 0 (and nothing moved) when that cannot be reached. A
     /// segment's turn is that of its last block. Those of exactly `need` bytes, which the caller is about to map, leave a spare.
-    pub(super) fn evict_segments(&self, slow: &mut Slow, want: u64, need: u64, account: u32) -> PoolResult<u64> {
+    pub(super) fn evict_segments(&self, slow: &mut Slow, want: u64, need: u64, account: u64) -> PoolResult<u64> {
         let mut candidates: Vec<(Turn, u64, u64, Vec<u64>)> = {
             let st = self.lock();
             let victims = st.victims(account);

@@ -1,9 +1,13 @@
-//! Pinned host buffers for evicted blocks. Pinning costs far more than copying, so some are kept.
+//! Host buffers for evicted blocks. They are pinned; where the system pins no more, the memory is pageable, which is copied more slowly.
+//! Pinning costs far more than copying, so some pinned ones are kept.
 
+use std::alloc::Layout;
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
-use crate::driver::{Driver, DriverResult};
+use crate::driver::{Driver, DriverError, DriverResult};
+
+const PAGE: usize = 4096;
 
 /// What a pool keeps pinned for its next eviction unless it is told otherwise: a sixteenth of the machine's memory.
 pub(super) fn cache_bytes() -> u64 {
@@ -17,6 +21,37 @@ pub(super) fn cache_bytes() -> u64 {
         let total = kib.and_then(|kib| kib.parse::<u64>().ok()).unwrap_or(0) << 10;
         LEAST.max(total / 16)
     })
+}
+
+/// Where the bytes of an evicted block are.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct HostCopy {
+    pub address: u64,
+    pub pageable: bool,
+}
+
+fn layout(bytes: u64) -> Option<Layout> {
+    Layout::from_size_align(usize::try_from(bytes).ok()?, PAGE).ok()
+}
+
+/// None when the host has no memory left.
+fn pageable(bytes: u64) -> Option<HostCopy> {
+    let layout = layout(bytes).filter(|layout| layout.size() > 0)?;
+    // SAFETY: the size is not 0.
+    let address = unsafe { std::alloc::alloc(layout) } as u64;
+    (address != 0).then_some(HostCopy {
+        address,
+        pageable: true,
+    })
+}
+
+fn release(driver: &dyn Driver, host: HostCopy, bytes: u64) {
+    if !host.pageable {
+        let _ = driver.host_free(host.address); // a refusal comes from a broken device, which shows elsewhere
+    } else if let Some(layout) = layout(bytes) {
+        // SAFETY: it came from `pageable` with the same size, and no copy uses it any more.
+        unsafe { std::alloc::dealloc(host.address as *mut u8, layout) };
+    }
 }
 
 pub(super) struct HostCache {
@@ -34,26 +69,37 @@ impl HostCache {
         }
     }
 
-    /// A buffer of exactly `bytes`.
-    pub fn take(&mut self, driver: &dyn Driver, bytes: u64) -> DriverResult<u64> {
+    /// A buffer of exactly `bytes`, and why it is not a pinned one if it is not.
+    pub fn take(&mut self, driver: &dyn Driver, bytes: u64) -> DriverResult<(HostCopy, Option<DriverError>)> {
+        let pinned = |address| HostCopy {
+            address,
+            pageable: false,
+        };
         if let Some(host) = self.by_bytes.get_mut(&bytes).and_then(Vec::pop) {
             self.cached -= bytes;
-            return Ok(host);
+            return Ok((pinned(host), None));
         }
-        let host = driver.host_alloc(bytes);
+        let mut host = driver.host_alloc(bytes);
         if host.is_err() && self.cached > 0 {
             self.clear(driver);
-            return driver.host_alloc(bytes);
+            host = driver.host_alloc(bytes);
         }
-        host
+        match host {
+            Ok(host) => Ok((pinned(host), None)),
+            Err(error) if error.refuses_to_pin() => match pageable(bytes) {
+                Some(host) => Ok((host, Some(error))),
+                None => Err(error),
+            },
+            Err(error) => Err(error),
+        }
     }
 
-    pub fn put(&mut self, driver: &dyn Driver, host: u64, bytes: u64) {
-        if self.cached + bytes <= self.capacity {
+    pub fn put(&mut self, driver: &dyn Driver, host: HostCopy, bytes: u64) {
+        if !host.pageable && self.cached + bytes <= self.capacity {
             self.cached += bytes;
-            self.by_bytes.entry(bytes).or_default().push(host);
+            self.by_bytes.entry(bytes).or_default().push(host.address);
         } else {
-            let _ = driver.host_free(host); // a refusal comes from a broken device, which shows elsewhere
+            release(driver, host, bytes);
         }
     }
 

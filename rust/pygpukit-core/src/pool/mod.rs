@@ -33,7 +33,7 @@ mod victims;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::clock::{Clock, MonotonicClock};
-use crate::driver::Driver;
+use crate::driver::{Driver, DriverError};
 use crate::lock::{Guard, Lock};
 use crate::ring::{kind, Event, Ring};
 
@@ -58,7 +58,7 @@ pub struct Owner {
     pub cell: u32,
     pub line: u32,
     /// What it holds counts for this account (`Pool::open_account`); 0 = none.
-    pub account: u32,
+    pub account: u64,
 }
 
 /// A block of device memory.
@@ -82,7 +82,7 @@ unsafe impl Sync for Allocation {}
 pub struct PoolConfig {
     /// Hard limit of bytes in use, and, rounded up to the driver's granularity, of bytes mapped. u64::MAX leaves it to the device.
     pub limit_bytes: u64,
-    /// Under pressure, move blocks that nothing uses to pinned host memory, in the order of `victims`.
+    /// Under pressure, move blocks that nothing uses to host memory, in the order of `victims`.
     pub eviction: bool,
     /// Pinned host buffers kept for the next eviction, in bytes.
     pub host_cache_bytes: u64,
@@ -103,6 +103,14 @@ impl Default for PoolConfig {
             spare_bytes: spare::DEFAULT_BYTES,
         }
     }
+}
+
+/// A block was evicted into pageable host memory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unpinned {
+    pub bytes: u64,
+    /// Why it could not be pinned memory.
+    pub error: DriverError,
 }
 
 /// Where a pool writes its records and reads the time.

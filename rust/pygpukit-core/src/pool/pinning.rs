@@ -1,25 +1,23 @@
-//! Pins by block number, for those that have no pointer to the block's state.
+//! Pins: what keeps a block on the device.
 
 use std::sync::atomic::Ordering;
 
+use super::slab::Status;
 use super::{Pool, PoolResult};
 
 impl Pool {
-    /// Brings a block back if it was evicted and keeps it on the device until as many `unpin`. Errors: as `restore`.
-    pub fn pin(&self, block: u64) -> PoolResult<()> {
-        loop {
-            {
-                let st = self.lock();
-                let slot = st.find(block)?;
-                let state = st.slab.state(slot);
-                state.pins.fetch_add(1, Ordering::SeqCst);
-                if state.resident.load(Ordering::SeqCst) == 1 {
-                    return Ok(());
-                }
-                state.pins.fetch_sub(1, Ordering::SeqCst);
+    /// Keeps a block on the device until as many `unpin`, and brings it back for `account`, who uses it, if it was evicted: one step, so
+    /// that nobody evicts it in between. Errors: as `restore`.
+    pub fn pin(&self, block: u64, account: u64) -> PoolResult<()> {
+        {
+            let st = self.lock();
+            let slot = st.find(block)?;
+            if st.slab[slot].status == Status::Live {
+                st.slab.state(slot).pins.fetch_add(1, Ordering::SeqCst);
+                return Ok(());
             }
-            self.restore(block)?;
         }
+        self.bring_back(block, account, 1)
     }
 
     /// Ends one `pin`. Without effect on a block that is not live.

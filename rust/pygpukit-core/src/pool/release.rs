@@ -109,7 +109,7 @@ impl Pool {
 
     /// Pressure: releases spares, then idle segments, then evicts for an account, so that `need` more bytes can be mapped; false when
     /// nothing helped.
-    pub(super) fn make_room(&self, slow: &mut Slow, need: u64, account: u32) -> PoolResult<bool> {
+    pub(super) fn make_room(&self, slow: &mut Slow, need: u64, account: u64) -> PoolResult<bool> {
         let (device_free, device_total) = self.driver.memory_info()?;
         if need > device_total {
             return Ok(false);

@@ -25,6 +25,8 @@ pub struct PoolStats {
     /// Of those, the ones that needed no new segment.
     pub reuse_count: u64,
     pub eviction_count: u64,
+    /// Of those, the ones into pageable memory.
+    pub pageable_eviction_count: u64,
     /// Segments created so far.
     pub cudamalloc_count: u64,
     /// Blocks now, evicted ones included.
@@ -37,6 +39,8 @@ pub struct PoolStats {
     pub spare: u64,
     /// Held by evicted blocks in host memory.
     pub evicted: u64,
+    /// Of that, in pageable memory, because the system pinned no more.
+    pub pageable: u64,
     pub peak_used: u64,
     pub restore_count: u64,
     /// Segments now, those without physical memory included.
@@ -111,12 +115,14 @@ impl Pool {
             allocation_count: c.allocations,
             reuse_count: c.reuses,
             eviction_count: c.evictions,
+            pageable_eviction_count: c.pageable_evictions,
             cudamalloc_count: c.segments_created,
             active_blocks: c.live,
             free_blocks: c.free_chunks,
             reserved: c.reserved,
             spare: st.spares.bytes(),
             evicted: c.evicted,
+            pageable: c.pageable,
             peak_used: c.peak_used,
             restore_count: c.restores,
             segment_count: st.segments.len() as u64 + u64::from(st.staging.is_some()),
@@ -217,8 +223,8 @@ impl Pool {
         let _slow = self.lock_slow();
         let st = self.lock();
         let (mut used, mut cached, mut evicted, mut live, mut free, mut mapped, mut reserved) = (0, 0, 0, 0, 0, 0, 0);
-        let (mut stranded, mut chunks, mut end_of_last) = (0, 0, 0);
-        let mut accounts: HashMap<u32, (u64, u64)> = st.accounts.books().into_keys().map(|id| (id, (0, 0))).collect();
+        let (mut stranded, mut chunks, mut end_of_last, mut pageable) = (0, 0, 0, 0);
+        let mut accounts: HashMap<u64, (u64, u64)> = st.accounts.books().into_keys().map(|id| (id, (0, 0))).collect();
         for (&address, segment) in &st.segments {
             if address < end_of_last {
                 return Err(format!("segment {address:#x} overlaps the one before it"));
@@ -252,6 +258,7 @@ impl Pool {
                     Status::Live => used += s.bytes,
                     Status::Host => {
                         evicted += s.bytes;
+                        pageable += if s.host.pageable { s.bytes } else { 0 };
                         stranded += if segment.mapped { s.bytes } else { 0 };
                     }
                     Status::Free | Status::Quick | Status::Pending if segment.mapped => cached += s.bytes,
@@ -291,6 +298,7 @@ impl Pool {
             ("used", c.used, used),
             ("cached", c.cached, cached),
             ("evicted", c.evicted, evicted),
+            ("pageable", c.pageable, pageable),
             ("reserved", c.reserved, reserved),
             ("live", c.live, live),
             ("free chunks", c.free_chunks, free),

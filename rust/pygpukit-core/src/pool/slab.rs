@@ -2,6 +2,7 @@
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
+use super::host::HostCopy;
 use super::Owner;
 
 /// No slot.
@@ -56,8 +57,8 @@ pub(super) struct Slot {
     pub right: u32,
     /// Of a block: other streams that use it. Of a Free chunk: streams whose work the memory must be ordered after.
     pub streams: Vec<u32>,
-    /// Address of the host copy while Host.
-    pub host: u64,
+    /// The host copy while Host.
+    pub host: HostCopy,
 }
 
 /// All slots. Block states live in chunks that never move, so that their addresses stay valid as long as the pool.
@@ -112,7 +113,7 @@ impl Slab {
                 left: NIL,
                 right: NIL,
                 streams: Vec::new(),
-                host: 0,
+                host: HostCopy::default(),
             });
         } else {
             let s = &mut self.slots[slot as usize];

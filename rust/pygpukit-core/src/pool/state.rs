@@ -10,7 +10,7 @@ use super::slab::{Slab, Status, NIL};
 use super::spare::Spares;
 use super::staging::Staging;
 use super::traffic::Traffic;
-use super::{Owner, PoolError, PoolResult};
+use super::{Owner, PoolError, PoolResult, Unpinned};
 
 /// One address reservation with at most one physical handle.
 pub(super) struct Segment {
@@ -36,12 +36,16 @@ pub(super) struct Counts {
     pub cached: u64,
     pub reserved: u64,
     pub evicted: u64,
+    /// Of that, in pageable host memory.
+    pub pageable: u64,
     pub peak_used: u64,
     pub live: u64,
     pub free_chunks: u64,
     pub allocations: u64,
     pub reuses: u64,
     pub evictions: u64,
+    /// Of those, into pageable host memory.
+    pub pageable_evictions: u64,
     pub restores: u64,
     pub segments_created: u64,
 }
@@ -58,6 +62,8 @@ pub(super) struct State {
     pub counts: Counts,
     pub accounts: Accounts,
     pub traffic: Traffic,
+    /// The first eviction into pageable memory, until somebody asks; nobody is told of a second one.
+    pub unpinned: Option<Unpinned>,
 }
 
 impl State {
@@ -74,6 +80,7 @@ impl State {
             counts: Counts::default(),
             accounts: Accounts::default(),
             traffic: Traffic::default(),
+            unpinned: None,
         }
     }
 
@@ -140,7 +147,7 @@ impl State {
         let (address, bytes) = (self.slab[slot].address, self.slab[slot].bytes);
         self.accounts.restore(self.slab[slot].owner, bytes, now);
         self.accounts.remove(self.slab[slot].owner, bytes);
-        self.counts.evicted -= bytes;
+        self.left_host(slot);
         self.counts.live -= 1;
         self.counts.free_chunks += 1;
         let slot = self.retire_id(slot);
@@ -151,6 +158,13 @@ impl State {
         }
         self.insert_free(slot, if mapped { Status::Free } else { Status::Unbacked }, false);
         slot
+    }
+
+    /// The bytes of an evicted block are not on the host any more.
+    pub fn left_host(&mut self, slot: u32) {
+        let (bytes, pageable) = (self.slab[slot].bytes, self.slab[slot].host.pageable);
+        self.counts.evicted -= bytes;
+        self.counts.pageable -= if pageable { bytes } else { 0 };
     }
 
     /// Address of the segment that holds a chunk's address.

@@ -1,6 +1,6 @@
 //! Who gives way under pressure: first what anybody holds beyond what was promised, by priority, then by who holds most beyond it, then
 //! by last use; then what guaranteed accounts hold beyond it; then what was promised and not guaranteed. What was guaranteed stays, and
-//! goes last of all where the memory is for the same account. Who was promised nothing in particular counts as nobody. (The order of Kubernetes' node pressure eviction, with blocks for pods.)
+//! goes last of all where the same account makes the room. Who was promised nothing in particular counts as nobody. (The order of Kubernetes' node pressure eviction, with blocks for pods.)
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -40,8 +40,8 @@ enum Rank {
 impl State {
     /// Blocks that may be evicted for an account (0 = for nobody's in particular), each with its turn. Whatever is taken of them, nobody's
     /// excess is counted twice.
-    pub(super) fn victims(&self, account: u32) -> HashMap<u32, Turn> {
-        let mut held: HashMap<u32, Vec<(u64, u32)>> = HashMap::new();
+    pub(super) fn victims(&self, account: u64) -> HashMap<u32, Turn> {
+        let mut held: HashMap<u64, Vec<(u64, u32)>> = HashMap::new();
         for (slot, s) in self.slab.iter().filter(|(_, s)| s.status == Status::Live) {
             let last_use = self.slab.state(slot).last_use.load(Ordering::Relaxed);
             let nobody = self.accounts.promise(s.owner.account) == Promise::default();

@@ -100,9 +100,10 @@ impl TaskTable {
             .and_then(|dependencies| Ok((dependencies, self.partitions.slot_of(&spec.partition)?)));
         let slot = found.as_ref().map_or(DEFAULT_SLOT, |(_, slot)| *slot);
         let refusal = found.as_ref().ok().and_then(|_| self.refusal(&spec, slot, now));
-        let limit_ppm = self.partitions.at(slot).time_limit_ppm(spec.limit_ppm());
+        let partition = self.partitions.at(slot);
+        let (limit_ppm, activity) = (partition.time_limit_ppm(spec.limit_ppm()), partition.activity.clone());
         self.tasks
-            .insert(key, Task::new(spec, slot, limit_ppm, key.number, now));
+            .insert(key, Task::new(spec, slot, limit_ppm, activity, key.number, now));
         match (found, refusal) {
             (Err(error), _) => {
                 let task = &mut self.tasks[key];

@@ -2,9 +2,10 @@
 
 use super::name::Name;
 use crate::counters::{Counter, Counters};
+use crate::partition::{Activity, Figures, WorkKind};
 use std::ops::AddAssign;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Condvar, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
 /// One per task, in an `Arc`: it outlives the task's record for as long as someone launches in it.
@@ -17,7 +18,9 @@ pub struct TaskContext {
     shares: AtomicU64,
     launches: AtomicU64,
     slices: AtomicU64,
-    gpu_ns: AtomicU64,
+    activity: Activity,
+    /// Of all tasks of its partition.
+    partition: Option<Arc<Activity>>,
     paced: AtomicU64,
     waited_ns: AtomicU64,
     throttles: AtomicU64,
@@ -34,6 +37,8 @@ pub struct TaskContext {
 pub struct Used {
     pub launches: u64,
     pub slices: u64,
+    pub kernels: u64,
+    pub transfers: u64,
     pub gpu_ns: u64,
     pub paced: u64,
     pub waited_ns: u64,
@@ -46,11 +51,25 @@ impl AddAssign for Used {
     fn add_assign(&mut self, more: Used) {
         self.launches += more.launches;
         self.slices += more.slices;
+        self.kernels += more.kernels;
+        self.transfers += more.transfers;
         self.gpu_ns += more.gpu_ns;
         self.paced += more.paced;
         self.waited_ns += more.waited_ns;
         self.throttles += more.throttles;
         self.throttled_ns += more.throttled_ns;
+    }
+}
+
+/// Work of a task that waits.
+pub struct WaitingWork {
+    context: Arc<TaskContext>,
+    kind: WorkKind,
+}
+
+impl Drop for WaitingWork {
+    fn drop(&mut self) {
+        self.context.count(|activity| activity.end_wait(self.kind));
     }
 }
 
@@ -66,7 +85,8 @@ impl TaskContext {
             shares: AtomicU64::new(packed(share_ppm, limit_ppm)),
             launches: AtomicU64::new(0),
             slices: AtomicU64::new(0),
-            gpu_ns: AtomicU64::new(0),
+            activity: Activity::default(),
+            partition: None,
             paced: AtomicU64::new(0),
             waited_ns: AtomicU64::new(0),
             throttles: AtomicU64::new(0),
@@ -76,6 +96,38 @@ impl TaskContext {
             waits: Mutex::new(()),
             go_on: Condvar::new(),
         }
+    }
+
+    /// The same task, counted with others.
+    pub fn in_partition(self, activity: Arc<Activity>) -> TaskContext {
+        TaskContext {
+            partition: Some(activity),
+            ..self
+        }
+    }
+
+    fn count(&self, change: impl Fn(&Activity)) {
+        change(&self.activity);
+        self.partition.as_deref().into_iter().for_each(change);
+    }
+
+    /// The task submitted something.
+    pub fn add_work(&self, kind: WorkKind) {
+        self.count(|activity| activity.submit(kind, 1));
+    }
+
+    /// Something that the task submitted waits as long as the result lives.
+    pub fn waiting(self: &Arc<Self>, kind: WorkKind) -> WaitingWork {
+        self.count(|activity| activity.begin_wait(kind));
+        WaitingWork {
+            context: self.clone(),
+            kind,
+        }
+    }
+
+    /// What it submitted, and what of that waits.
+    pub fn figures(&self) -> Figures {
+        self.activity.figures()
     }
 
     /// Its share, and the most of the device's time that it may have, in parts per million.
@@ -104,7 +156,7 @@ impl TaskContext {
 
     /// Measured device time of finished launches.
     pub fn add_gpu_ns(&self, ns: u64) {
-        self.gpu_ns.fetch_add(ns, Ordering::Relaxed);
+        self.count(|activity| activity.add_gpu_ns(ns));
         Counters::global().add(Counter::TaskNs, ns);
     }
 
@@ -129,6 +181,9 @@ impl TaskContext {
         self.launches.fetch_add(used.launches, Ordering::Relaxed);
         self.slices.fetch_add(used.slices, Ordering::Relaxed);
         self.paced.fetch_add(used.paced, Ordering::Relaxed);
+        for (kind, count) in [(WorkKind::Kernel, used.kernels), (WorkKind::Transfer, used.transfers)] {
+            self.count(|activity| activity.submit(kind, count));
+        }
         self.add_gpu_ns(used.gpu_ns);
         self.add_waited_ns(used.waited_ns);
         self.throttles.fetch_add(used.throttles, Ordering::Relaxed);
@@ -136,10 +191,18 @@ impl TaskContext {
     }
 
     pub fn used(&self) -> Used {
+        let Figures {
+            kernels,
+            transfers,
+            gpu_ns,
+            ..
+        } = self.figures();
         Used {
             launches: self.launches(),
             slices: self.slices(),
-            gpu_ns: self.gpu_ns(),
+            kernels,
+            transfers,
+            gpu_ns,
             paced: self.paced(),
             waited_ns: self.waited_ns(),
             throttles: self.throttles.load(Ordering::Relaxed),
@@ -164,7 +227,7 @@ impl TaskContext {
     }
 
     pub fn gpu_ns(&self) -> u64 {
-        self.gpu_ns.load(Ordering::Relaxed)
+        self.activity.figures().gpu_ns
     }
 
     pub fn paced(&self) -> u64 {

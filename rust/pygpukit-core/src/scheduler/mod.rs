@@ -35,7 +35,7 @@ pub use adjust::Change;
 pub use blocking::Scheduler;
 pub use check::{AdmissionCheck, Verdict};
 pub use condition::{Condition, ConditionKind, Status};
-pub use context::{TaskContext, Used};
+pub use context::{TaskContext, Used, WaitingWork};
 pub use contexts::{ModelError, ModelSpec, ModelTable};
 pub use error::{Outcome, TaskError};
 pub use name::Name;

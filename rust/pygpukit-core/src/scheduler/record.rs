@@ -75,6 +75,9 @@ pub struct TaskRecord {
     pub launches: u64,
     /// Parts that launches were cut into.
     pub slices: u64,
+    /// Kernels and graphs that it submitted, whether the device was given them or not; and copies.
+    pub kernels: u64,
+    pub transfers: u64,
     pub gpu_ns: u64,
     pub paced: u64,
     pub waited_ns: u64,

@@ -306,15 +306,11 @@ impl TaskTable {
         Some(self.tasks[*self.ids.get(id)?].context.clone())
     }
 
-    /// The partition that a task is in, and the most bytes that its tasks may hold together in this process. None where nothing bounds them.
-    pub fn partition_bound(&self, id: &str) -> Option<(&str, u64)> {
+    /// The partition that a task is in, if it has a name and its tasks run in this process.
+    pub fn partition_here(&self, id: &str) -> Option<&str> {
         let partition = self.partitions.at(self.tasks[*self.ids.get(id)?].slot);
-        let here = partition.limits.isolation != Isolation::Process;
-        let bound = partition
-            .limits
-            .memory_bound()
-            .filter(|_| here && !partition.id.is_empty())?;
-        Some((&partition.id, bound))
+        let here = partition.limits.isolation != Isolation::Process && !partition.id.is_empty();
+        here.then_some(&partition.id)
     }
 
     /// The most bytes that a task may hold at a time (u64::MAX: any), and what it may count on under pressure. None for an unknown one,

@@ -7,7 +7,7 @@ use super::record::{Detail, TaskRecord};
 use super::spec::TaskSpec;
 use super::tasks::Key;
 use super::tenants::TenantUse;
-use crate::partition::Reservation;
+use crate::partition::{Activity, Reservation};
 use std::sync::Arc;
 
 /// Whether something is so, and since when; 0 = ever.
@@ -74,11 +74,12 @@ pub(super) struct Task {
 }
 
 impl Task {
-    /// limit_ppm: of the time on the multiprocessors that it runs on.
-    pub fn new(spec: TaskSpec, slot: usize, limit_ppm: u32, number: u64, now: u64) -> Task {
+    /// limit_ppm: of the time on the multiprocessors that it runs on. activity: of its partition.
+    pub fn new(spec: TaskSpec, slot: usize, limit_ppm: u32, activity: Arc<Activity>, number: u64, now: u64) -> Task {
+        let context = TaskContext::new(number, spec.id.clone(), spec.share_ppm, limit_ppm);
         Task {
             number,
-            context: Arc::new(TaskContext::new(number, spec.id.clone(), spec.share_ppm, limit_ppm)),
+            context: Arc::new(context.in_partition(activity)),
             spec,
             slot,
             entered: false,
@@ -160,6 +161,8 @@ impl Task {
             finished_ns: self.finished_ns,
             launches: self.context.launches(),
             slices: self.context.slices(),
+            kernels: self.context.figures().kernels,
+            transfers: self.context.figures().transfers,
             gpu_ns: self.context.gpu_ns(),
             paced: self.context.paced(),
             waited_ns: self.context.waited_ns(),

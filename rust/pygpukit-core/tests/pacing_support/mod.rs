@@ -214,6 +214,7 @@ impl World {
             size: t.blocks.into(),
             grid: [t.blocks, 1, 1],
             wave: t.wave,
+            ..Work::default()
         };
         let kept = kernel.clone();
         let submitted = self
