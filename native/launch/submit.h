@@ -19,8 +19,8 @@ pk_status enter();
 
 extern std::atomic<uint64_t> g_measured_launches;  // those whose time the gate measures
 
-// Work for a stream that can be deferred. kind: PK_WORK_... issue: copyable, owns what it needs, runs on any thread on g_raw_driver.
-// name and size tell which works take the same time. launches: how many count as such.
+// Work for a stream that can be deferred. kind: PK_WORK_... issue: copyable, owns what it needs, runs on any thread on
+// g_raw_driver. name and size tell which works take the same time. launches: how many count as such.
 template <typename Issue>
 pk_status paced(uint64_t stream, uint32_t kind, uint32_t name, uint64_t size, Issue issue, uint64_t launches = 0) {
   if (t_state.context == 0) {

@@ -80,7 +80,8 @@ class TransferEngine:
     ) -> Transfer:
         """Copy a device array into a NumPy array of the same shape and type, by default a new one.
 
-        That is pinned; where the system pins no more it is not, which a PageableMemoryWarning says once. The transfer's wait() and `await` give the target. The rest as to_device().
+        That is pinned; where the system pins no more it is not, which a PageableMemoryWarning says once.
+        The transfer's wait() and `await` give the target. The rest as to_device().
         """
         self._check_device(array, "array")
         if target is None:

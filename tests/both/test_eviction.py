@@ -144,7 +144,8 @@ def test_a_new_priority_counts_from_the_next_run_or_at_once(backend_name: str, f
     """Of a task that begins without one, from its next run on. Its array is older than the others: without a priority
     it goes first."""
     elements = 1 << 20
-    runs, holds, let_go = [], threading.Event(), threading.Event()
+    runs: list[int] = []
+    holds, let_go = threading.Event(), threading.Event()
 
     def hold() -> bool:
         runs.append(len(runs))

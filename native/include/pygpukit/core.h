@@ -102,7 +102,7 @@ typedef struct pk_gate_work {
   int32_t device;
   uint32_t grid[3]; /* of a kernel */
   uint32_t kind;    /* PK_WORK_... */
-  uint64_t wave; /* blocks that the device runs at once, of a kernel that can be launched in parts; else 0 */
+  uint64_t wave;    /* blocks that the device runs at once, of a kernel that can be launched in parts; else 0 */
 } pk_gate_work;
 /* keep() makes a copy that owns all it needs; issue() works on both, from any thread; drop() ends the copy. Of a copy,
  * issue_part() issues a box of its blocks (only with a wave); want_parts() says, of both, that the gate would like to,
@@ -156,7 +156,7 @@ enum {
   PK_COUNT_D2H_BYTES = 3,
   PK_COUNT_D2D_BYTES = 4,
   PK_COUNT_FILL = 5,
-  PK_COUNT_TASK_NS = 6, /* device time of tasks, counted by the core */
+  PK_COUNT_TASK_NS = 6,          /* device time of tasks, counted by the core */
   PK_COUNT_LATER_PARTS = 7,      /* of launches that the gate cut, counted by the core, as what follows */
   PK_COUNT_PAGEABLE_BUFFERS = 8, /* host memory that was to be pinned */
   PK_COUNT_PAGEABLE_BYTES = 9,

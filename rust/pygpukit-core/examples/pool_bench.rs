@@ -118,4 +118,29 @@ fn main() {
         println!("{name:<44} {:>7.1} ns", times[times.len() / 2] / LIVE as f64);
     }
     println!("{:?}", pool.stats());
+    measure_choice_of_victims();
+}
+
+/// An eviction of one small block among many, which looks at all of them while the pool is locked; the copy is simulated and free.
+fn measure_choice_of_victims() {
+    const BYTES: u64 = 4096;
+    for blocks in [100, 1000, 10_000] {
+        let sim = SimDriver::new(SimConfig {
+            memory_bytes: 1 << 30,
+            store: false,
+            ..SimConfig::default()
+        });
+        let config = PoolConfig {
+            limit_bytes: blocks * BYTES,
+            eviction: true,
+            ..PoolConfig::default()
+        };
+        let pool = Pool::new(Arc::new(sim), config, Services::default()).expect("the simulated device answers");
+        for _ in 0..blocks {
+            pool.alloc(BYTES, 0, Owner::default()).expect("room");
+        }
+        measure(&format!("alloc that evicts one of {blocks} blocks"), 20, || {
+            timed(|| (0..20).for_each(|_| drop(black_box(pool.alloc(BYTES, 0, Owner::default()).expect("one can go")))))
+        });
+    }
 }

@@ -223,8 +223,9 @@ pub unsafe extern "C" fn pk_pool_pin(pool: u64, block: u64, account: u64) -> i32
 #[no_mangle]
 pub unsafe extern "C" fn pk_pool_tell(pool: u64) {
     // SAFETY: the contract above.
-    if let Some(unpinned) = unsafe { pool_at(pool) }.take_unpinned() {
-        Python::attach(|py| warn_unpinned(py, unsafe { pool_at(pool) }.device(), &unpinned));
+    let pool = unsafe { pool_at(pool) };
+    if let Some(unpinned) = pool.take_unpinned() {
+        Python::attach(|py| warn_unpinned(py, pool.device(), &unpinned));
     }
 }
 
