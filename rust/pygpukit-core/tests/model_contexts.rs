@@ -1,8 +1,11 @@
 //! Contexts of several models: the table against a plain list, and accounts of a pool against plain sums.
 
+mod cases;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use cases::cases;
 use proptest::prelude::*;
 use pygpukit_core::pool::{class_of, Owner, Pool, PoolConfig, PoolError, Services};
 use pygpukit_core::scheduler::{ModelError, ModelSpec, ModelTable, Name, TaskContext};
@@ -29,7 +32,7 @@ fn of(account: u64) -> Owner {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
+    #![proptest_config(cases(64))]
 
     #[test]
     fn the_table_promises_what_there_is_and_no_more(

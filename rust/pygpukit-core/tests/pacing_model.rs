@@ -1,7 +1,9 @@
 //! Random operations on the queue against a model that looks at every tenant, and tenants at random against what the device really did.
 
+mod cases;
 mod pacing_support;
 
+use cases::cases;
 use pacing_support::{Tenant, World, DEFERRED};
 use proptest::prelude::*;
 use pygpukit_core::clock::{Clock, MonotonicClock};
@@ -50,7 +52,7 @@ struct Flow {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(2000))]
+    #![proptest_config(cases(2000))]
 
     #[test]
     fn the_queue_does_what_a_plain_list_does(
@@ -171,7 +173,7 @@ fn tenant() -> impl Strategy<Value = Tenant> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(200))]
+    #![proptest_config(cases(200))]
 
     /// Whatever tenants do: their commands run in order, once, whole or in parts that cover them, and are measured; limits hold; the
     /// device does not wait for someone who could run; nothing is left over.

@@ -1,5 +1,8 @@
 //! The partition manager and its ledger against a model that recounts everything, and the documented isolation table.
 
+mod cases;
+
+use cases::cases;
 use proptest::prelude::*;
 use pygpukit_core::partition::{isolation_as_markdown, Account, Ledger, Reservation, Scope};
 
@@ -57,7 +60,7 @@ impl Model {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 2000, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(cases(2000))]
 
     #[test]
     fn the_ledger_follows_the_model(ops in prop::collection::vec(op(), 1..60)) {

@@ -1,5 +1,8 @@
 //! Multiprocessors given out to partitions: the allocator against a simple model, and the spaces that tasks use, over SimDriver.
 
+mod cases;
+
+use cases::cases;
 use proptest::prelude::*;
 use pygpukit_core::partition::{
     Isolation, Limits, PartitionConfig, PartitionManager, SmSplit, Spaces, MAX_LANES, REST,
@@ -20,7 +23,7 @@ fn spaces(sim: &Arc<SimDriver>) -> Spaces {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 1000, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(cases(1000))]
 
     /// The model: owners, each with what it asked for. Whatever is done, grants are disjoint, of the size that their rounding up gives,
     /// and leave a group for the rest; what is refused changes nothing.

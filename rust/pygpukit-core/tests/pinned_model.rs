@@ -1,8 +1,11 @@
 //! The pinned pool against a simple model: sizes, reuse, limit, holds, failing device calls.
 
+mod cases;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use cases::cases;
 use proptest::prelude::*;
 use pygpukit_core::clock::VirtualClock;
 use pygpukit_core::pinned::{Hold, PinnedConfig, PinnedError, PinnedPool};
@@ -137,6 +140,8 @@ fn run(steps: Vec<Step>, pooling: bool) {
 }
 
 proptest! {
+    #![proptest_config(cases(256))]
+
     #[test]
     fn blocks_follow_the_model(steps in steps(), pooling in prop::bool::weighted(0.8)) {
         run(steps, pooling);

@@ -1,9 +1,12 @@
 //! The pool against a simple model, with random calls on random streams and failing device calls.
 
+mod cases;
+
 use std::collections::HashMap;
 use std::sync::atomic::Ordering;
 use std::sync::Arc;
 
+use cases::cases;
 use proptest::prelude::*;
 use pygpukit_core::driver::Driver;
 use pygpukit_core::pool::{class_of, Allocation, Moved, Owner, Pool, PoolConfig, PoolError, Services};
@@ -453,7 +456,7 @@ fn run(mut world: World, steps: &[Step]) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 128, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(cases(128))]
 
     #[test]
     fn with_eviction(steps in steps(false), limit in 8u64..48, spare in spares()) {

@@ -1,7 +1,10 @@
 //! Who gives way under pressure: in order, and against the rule that what was guaranteed stays.
 
+mod cases;
+
 use std::sync::Arc;
 
+use cases::cases;
 use proptest::prelude::*;
 use pygpukit_core::pool::{Allocation, Owner, Pool, PoolConfig, PoolError, Promise, Services};
 use pygpukit_core::sim_driver::{SimConfig, SimDriver};
@@ -211,7 +214,7 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(cases(300))]
 
     #[test]
     fn nobody_loses_what_was_guaranteed_or_what_was_promised_before_all_excess_is_gone(steps in prop::collection::vec(step(), 1..80)) {

@@ -1,5 +1,8 @@
 //! What must hold after every call, whatever the calls: sums, bounds, order, preemption, and a log that tells the state.
 
+mod cases;
+
+use cases::cases;
 use proptest::prelude::*;
 use pygpukit_core::partition::{Limits, Reservation};
 use pygpukit_core::scheduler::{Config, Name, Outcome, Phase, Reason, Retry, TaskSpec, TaskTable, Transition};
@@ -287,7 +290,7 @@ impl Run {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(cases(400))]
 
     #[test]
     fn invariants_hold_after_every_call(ops in prop::collection::vec(op(), 1..120)) {

@@ -1,5 +1,8 @@
 //! Random operations against a model that keeps nothing but the phases and recomputes the rest each time.
 
+mod cases;
+
+use cases::cases;
 use proptest::prelude::*;
 use pygpukit_core::scheduler::{
     edge, Change, Config, Outcome, Phase, Policy, Reason, Retry, TaskError, TaskSpec, TaskTable, Transition,
@@ -590,7 +593,7 @@ fn run(ops: &[Op], compare_every: usize) -> Log {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(cases(200))]
 
     #[test]
     fn table_follows_the_model(ops in prop::collection::vec(op(), 1..120)) {

@@ -1,5 +1,8 @@
 //! The plan covers a grid once and in order; sizes are whole waves; the queue hands out every item once.
 
+mod cases;
+
+use cases::cases;
 use proptest::prelude::*;
 use pygpukit_core::slicing::{Device, Plan, QueueConfig, Sizer, SliceQueue, DEFAULT_QUANTUM_NS, MAX_QUANTUM_NS};
 
@@ -8,7 +11,7 @@ fn number(place: [u32; 3], grid: [u32; 3]) -> u64 {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(2000))]
+    #![proptest_config(cases(2000))]
 
     #[test]
     fn a_plan_covers_the_grid_exactly_once_in_order(

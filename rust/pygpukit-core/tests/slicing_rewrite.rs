@@ -1,7 +1,10 @@
 //! The PTX parser and rewriter: what is changed, what is refused and where, and that no text makes it panic.
 
+mod cases;
+
 use std::collections::BTreeSet;
 
+use cases::cases;
 use proptest::prelude::*;
 use pygpukit_core::slicing::{rewrite, Module, Options, Reason, Unsliceable};
 
@@ -277,7 +280,7 @@ fn damaged() -> impl Strategy<Value = String> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(4000))]
+    #![proptest_config(cases(4000))]
 
     #[test]
     fn any_text_is_parsed_or_refused(text in prop_oneof![texts(), damaged(), any::<String>()]) {

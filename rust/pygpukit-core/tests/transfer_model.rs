@@ -1,9 +1,11 @@
 //! The transfer engine against a simple model: random transfers, orders, cancels and failing device calls.
 
+mod cases;
 mod transfer_support;
 
 use std::collections::HashMap;
 
+use cases::cases;
 use proptest::prelude::*;
 use pygpukit_core::clock::Clock;
 use pygpukit_core::sim_driver::Call;
@@ -240,7 +242,7 @@ fn check(world: &World, known: &[Known], failures: bool) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 100, ..ProptestConfig::default() })]
+    #![proptest_config(cases(100))]
 
     #[test]
     fn transfers_follow_the_model(steps in steps(false)) {
