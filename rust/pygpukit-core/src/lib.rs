@@ -15,4 +15,5 @@ pub mod ring;
 pub mod scheduler;
 pub mod sim_driver;
 pub mod slicing;
+mod sync;
 pub mod transfer;

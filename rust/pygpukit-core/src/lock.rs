@@ -2,19 +2,18 @@
 //! is waited for. A thread that finds it taken looks again, lets others run, and in the end naps and looks: nobody wakes it. What that
 //! buys is the unlocking: a plain store, where a lock that may have to wake somebody needs an atomic exchange, a tenth of a pool hit.
 
+use crate::sync::atomic::{AtomicBool, Ordering};
+use crate::sync::{spin_loop, yield_now};
 use std::cell::UnsafeCell;
 use std::ops::{Deref, DerefMut};
 use std::time::Duration;
 
-#[cfg(loom)]
-use loom::{hint::spin_loop, sync::atomic::AtomicBool, sync::atomic::Ordering, thread::yield_now};
-#[cfg(not(loom))]
-use std::{hint::spin_loop, sync::atomic::AtomicBool, sync::atomic::Ordering, thread::yield_now};
-
+/// Time means nothing: threads take turns.
+const EXPLORED: bool = cfg!(any(loom, shuttle));
 /// Looks before each time that others are let run.
-const LOOKS: u32 = if cfg!(loom) { 1 } else { 100 };
+const LOOKS: u32 = if EXPLORED { 1 } else { 100 };
 /// Times of that before the first nap.
-const YIELDS: u32 = if cfg!(loom) { u32::MAX } else { 100 };
+const YIELDS: u32 = if EXPLORED { u32::MAX } else { 100 };
 /// For a holder that the kernel has put aside in favour of those that wait.
 const NAP: Duration = Duration::from_micros(50);
 
@@ -101,7 +100,7 @@ impl<T> Drop for Guard<'_, T> {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(any(loom, shuttle))))]
 mod tests {
     use super::*;
 

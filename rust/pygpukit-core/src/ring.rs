@@ -5,10 +5,7 @@
 //! writer who was overtaken by a whole lap, it gives that number up, says so, and takes the next, so that readers do not wait for it.
 //! So no number is given out twice, no payload ever has two writers, and no reader takes a mixed one.
 
-#[cfg(loom)]
-use loom::sync::atomic::{fence, AtomicU64, Ordering};
-#[cfg(not(loom))]
-use std::sync::atomic::{fence, AtomicU64, Ordering};
+use crate::sync::atomic::{fence, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 /// Records that the process-wide ring keeps.

@@ -16,7 +16,10 @@ const BUDGET: u64 = 1000;
 const WHOLE_PPM: u32 = 1_000_000;
 
 fn pool(eviction: bool) -> Pool {
-    let sim = Arc::new(SimDriver::new(SimConfig::default()));
+    let sim = Arc::new(SimDriver::new(SimConfig {
+        store: false,
+        ..SimConfig::default()
+    }));
     let config = PoolConfig {
         eviction,
         ..PoolConfig::default()

@@ -577,3 +577,14 @@ fn what_is_no_shortage_of_host_memory_is_told() {
         (0, None)
     );
 }
+
+#[test]
+fn an_address_range_that_the_device_keeps_is_asked_for_again() {
+    let r = rig(u64::MAX, false);
+    r.sim.fail(Call::AddressFree, 1, 700);
+    let refused = r.pool.alloc(SimConfig::default().memory_bytes + 1, 0, NOBODY);
+    assert!(matches!(refused, Err(PoolError::OutOfMemory(_))), "{refused:?}");
+    assert_eq!(r.sim.usage().address_ranges, 1);
+    r.pool.trim().expect("healthy");
+    assert_eq!(r.sim.usage().address_ranges, 0);
+}

@@ -95,22 +95,34 @@ struct Block {
     pinned: bool,
 }
 
+/// Where the pool's room ends, and what goes wrong.
+#[derive(Clone, Copy, Debug)]
+struct Setting {
+    limit_bytes: u64,
+    memory_bytes: u64,
+    eviction: bool,
+    failures: bool,
+    spare_bytes: u64,
+    /// Bytes are kept and compared, which takes most of the time.
+    contents: bool,
+}
+
 struct World {
     sim: Arc<SimDriver>,
     ring: Arc<Ring>,
     pool: Pool,
     blocks: Vec<Block>,
     next_value: u8,
-    failures: bool,
-    spare_bytes: u64,
+    setting: Setting,
 }
 
 const STAGING: u64 = 2 * MIB;
 
 impl World {
-    fn new(limit_bytes: u64, memory_bytes: u64, eviction: bool, failures: bool, spare_bytes: u64) -> World {
+    fn new(setting: Setting) -> World {
         let sim = Arc::new(SimDriver::new(SimConfig {
-            memory_bytes,
+            memory_bytes: setting.memory_bytes,
+            store: setting.contents,
             ..SimConfig::default()
         }));
         let ring = Arc::new(Ring::new(1 << 14));
@@ -119,11 +131,11 @@ impl World {
             clock: sim.clone(),
         };
         let config = PoolConfig {
-            limit_bytes,
-            eviction,
+            limit_bytes: setting.limit_bytes,
+            eviction: setting.eviction,
             host_cache_bytes: 8 * MIB,
             staging_bytes: STAGING,
-            spare_bytes,
+            spare_bytes: setting.spare_bytes,
         };
         let pool = Pool::new(sim.clone(), config, services).expect("the simulated device answers");
         World {
@@ -132,8 +144,7 @@ impl World {
             pool,
             blocks: Vec::new(),
             next_value: 0,
-            failures,
-            spare_bytes,
+            setting,
         }
     }
 
@@ -149,7 +160,10 @@ impl World {
             }
             state.pins.fetch_sub(1, Ordering::SeqCst);
             if let Err(error) = self.pool.restore(block.allocation.block) {
-                assert!(self.failures || matches!(error, PoolError::OutOfMemory(_)), "{error}");
+                assert!(
+                    self.setting.failures || matches!(error, PoolError::OutOfMemory(_)),
+                    "{error}"
+                );
                 return;
             }
         }
@@ -185,7 +199,7 @@ impl World {
 
     fn expect(&self, result: Result<(), PoolError>, allowed: impl Fn(&PoolError) -> bool) {
         if let Err(error) = result {
-            let injected = self.failures && matches!(error, PoolError::Driver(_) | PoolError::Busy { .. });
+            let injected = self.setting.failures && matches!(error, PoolError::Driver(_) | PoolError::Busy { .. });
             assert!(injected || allowed(&error), "{error}");
         }
     }
@@ -194,6 +208,7 @@ impl World {
         let count = self.blocks.len();
         let at = |i: &usize| (count > 0).then(|| i % count.max(1));
         match step {
+            Step::Read(_) | Step::Write(_) if !self.setting.contents => {}
             Step::Alloc { bytes, stream, work_ns } => match self.pool.alloc(*bytes, *stream, Owner::default()) {
                 Ok(allocation) => {
                     assert_eq!(Some(allocation.bytes), class_of(*bytes).map(|c| c.bytes));
@@ -353,9 +368,9 @@ impl World {
         assert_eq!(stats.reserved, usage.physical_bytes);
         assert_eq!(stats.segment_count, usage.address_ranges as u64);
         let kept = stats.reserved - self.mapped();
-        assert!(stats.spare <= self.spare_bytes && stats.spare <= kept);
+        assert!(stats.spare <= self.setting.spare_bytes && stats.spare <= kept);
         assert!(
-            self.failures || [0, STAGING].contains(&(kept - stats.spare)),
+            self.setting.failures || [0, STAGING].contains(&(kept - stats.spare)),
             "{kept} bytes are kept unmapped, {} of them spares",
             stats.spare
         );
@@ -455,26 +470,47 @@ fn run(mut world: World, steps: &[Step]) {
     world.finish();
 }
 
+/// A limit, a device smaller than the limit, or no eviction.
+fn settings(failures: bool, contents: bool) -> impl Strategy<Value = Setting> {
+    let setting = move |limit_bytes, memory_bytes, eviction, spare_bytes| Setting {
+        limit_bytes,
+        memory_bytes,
+        eviction,
+        failures,
+        spare_bytes,
+        contents,
+    };
+    prop_oneof![
+        2 => (8u64..48, spares()).prop_map(move |(limit, spare)| setting(limit * MIB + 777, 64 * MIB, true, spare)),
+        1 => (8u64..48).prop_map(move |limit| setting(limit * MIB, 64 * MIB, false, 4 * MIB)),
+        1 => (4u64..20, spares()).prop_map(move |(memory, spare)| setting(u64::MAX, memory * 2 * MIB, true, spare)),
+    ]
+}
+
 proptest! {
-    #![proptest_config(cases(128))]
+    #![proptest_config(cases(2000))]
 
     #[test]
-    fn with_eviction(steps in steps(false), limit in 8u64..48, spare in spares()) {
-        run(World::new(limit * MIB + 777, 64 * MIB, true, false, spare), &steps);
+    fn the_books_follow_the_model(steps in steps(false), setting in settings(false, false)) {
+        run(World::new(setting), &steps);
     }
 
     #[test]
-    fn without_eviction(steps in steps(false), limit in 8u64..48) {
-        run(World::new(limit * MIB, 64 * MIB, false, false, 4 * MIB), &steps);
+    fn the_books_follow_the_model_while_device_calls_fail(steps in steps(true), setting in settings(true, false)) {
+        run(World::new(setting), &steps);
+    }
+}
+
+proptest! {
+    #![proptest_config(cases(256))]
+
+    #[test]
+    fn contents_follow_the_model(steps in steps(false), setting in settings(false, true)) {
+        run(World::new(setting), &steps);
     }
 
     #[test]
-    fn on_a_device_smaller_than_the_limit(steps in steps(false), memory in 4u64..20, spare in spares()) {
-        run(World::new(u64::MAX, memory * 2 * MIB, true, false, spare), &steps);
-    }
-
-    #[test]
-    fn with_failing_device_calls(steps in steps(true), limit in 8u64..48, spare in spares()) {
-        run(World::new(limit * MIB, 64 * MIB, true, true, spare), &steps);
+    fn contents_follow_the_model_while_device_calls_fail(steps in steps(true), setting in settings(true, true)) {
+        run(World::new(setting), &steps);
     }
 }

@@ -19,7 +19,10 @@ struct Rig {
 }
 
 fn rig(blocks: u64) -> Rig {
-    let sim = Arc::new(SimDriver::new(SimConfig::default()));
+    let sim = Arc::new(SimDriver::new(SimConfig {
+        store: false,
+        ..SimConfig::default()
+    }));
     let config = PoolConfig {
         limit_bytes: blocks * BLOCK,
         eviction: true,

@@ -13,8 +13,10 @@ use crate::clock::Clock;
 use crate::counters::{Counter, Counters};
 use crate::driver::{Driver, DriverResult};
 use crate::scheduler::TaskContext;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use crate::sync::waits::atomic::AtomicBool;
+use crate::sync::waits::{sleep, yield_now, Condvar, Mutex, MutexGuard};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 /// What became of a command.
@@ -313,7 +315,7 @@ impl Gate {
                 return;
             }
             drop(queue);
-            std::thread::sleep(LEAVE_STEP);
+            sleep(LEAVE_STEP);
         }
     }
 
@@ -401,7 +403,7 @@ impl Gate {
                         if now - *idle_from.get_or_insert(now) > LINGER_NS {
                             break;
                         }
-                        std::thread::yield_now();
+                        yield_now();
                     }
                 }
             }
@@ -410,14 +412,14 @@ impl Gate {
 
     fn pause(&self, line: &Line, ns: u64) {
         if ns <= SLEEP_MORE_NS {
-            return std::thread::yield_now();
+            return yield_now();
         }
         let most = Duration::from_nanos(ns - SLEEP_MORE_NS).min(LONGEST_PAUSE);
         if line.is_empty() {
             let queue = lock(&self.queue); // all are held by limits; others may come
             let _awake = self.work.wait_timeout(queue, most);
         } else {
-            std::thread::sleep(most);
+            sleep(most);
         }
     }
 

@@ -181,7 +181,7 @@ impl Pool {
             }
             let state = st.slab.state(slot);
             state.resident.store(0, Ordering::SeqCst);
-            if state.pins.load(Ordering::SeqCst) != 0 {
+            if state.pins.fetch_add(0, Ordering::SeqCst) != 0 {
                 state.resident.store(1, Ordering::SeqCst);
                 return Err(PoolError::Busy {
                     block,

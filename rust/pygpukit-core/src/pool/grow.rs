@@ -135,7 +135,9 @@ impl Pool {
                 Ok(true)
             }
             refused => {
-                let _ = self.driver.address_free(address, bytes); // the first failure is the one to tell
+                if self.driver.address_free(address, bytes).is_err() {
+                    self.lock().add_address(address, bytes, small); // the first failure is the one to tell
+                }
                 refused.map(|_| false)
             }
         }

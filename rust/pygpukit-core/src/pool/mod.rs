@@ -30,12 +30,13 @@ mod state;
 mod traffic;
 mod victims;
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, PoisonError};
 
 use crate::clock::{Clock, MonotonicClock};
 use crate::driver::{Driver, DriverError};
 use crate::lock::{Guard, Lock};
 use crate::ring::{kind, Event, Ring};
+use crate::sync::{Mutex, MutexGuard};
 
 pub use account::AccountUse;
 pub use classes::{class_of, Class};

@@ -1,13 +1,13 @@
 //! Chunk slots: one for each piece of a segment, free or live, with ids that are never given out twice.
 
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use crate::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use super::host::HostCopy;
 use super::Owner;
 
 /// No slot.
 pub(super) const NIL: u32 = u32::MAX;
-const STATES_A_CHUNK: usize = 256;
+const STATES_A_CHUNK: usize = if cfg!(loom) { 2 } else { 256 };
 
 /// What launchers and the pool share about a block without a lock. A launcher pins, checks resident, launches, unpins; the evictor
 /// clears resident first and backs off when pins != 0 (both sequentially consistent).

@@ -205,6 +205,20 @@ impl State {
         self.counts.segments_created += 1;
     }
 
+    /// An address range that never got memory and that the device does not take back yet.
+    pub fn add_address(&mut self, address: u64, bytes: u64, small: bool) {
+        let first = self.slab.take(address, bytes, small, Status::Unbacked);
+        let segment = Segment {
+            bytes,
+            first,
+            physical: None,
+            mapped: false,
+            exported: false,
+        };
+        self.segments.insert(address, segment);
+        self.counts.free_chunks += 1;
+    }
+
     /// Takes a segment without blocks and without physical memory out of the books.
     pub fn remove_segment(&mut self, address: u64) {
         for slot in self.chunks(address) {

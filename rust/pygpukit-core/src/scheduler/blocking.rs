@@ -11,7 +11,8 @@ use super::table::TaskTable;
 use crate::clock::Clock;
 use crate::partition::{PartitionManager, SpecError};
 use crate::pool::Promise;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+use crate::sync::waits::{Condvar, Mutex, MutexGuard};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 struct Shared {

@@ -3,9 +3,10 @@
 use super::name::Name;
 use crate::counters::{Counter, Counters};
 use crate::partition::{Activity, Figures, WorkKind};
+use crate::sync::waits::atomic::{AtomicBool, AtomicU64, Ordering};
+use crate::sync::waits::{Condvar, Mutex};
 use std::ops::AddAssign;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 /// One per task, in an `Arc`: it outlives the task's record for as long as someone launches in it.

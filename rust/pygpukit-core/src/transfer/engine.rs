@@ -1,7 +1,8 @@
 //! The engine as everybody sees it: submission, order, waits and figures. What moves transfers along is in `pump`.
 
+use crate::sync::waits::{Condvar, Mutex, MutexGuard};
 use std::fmt;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::books::Books;
