@@ -96,3 +96,25 @@ fn a_writer_that_is_overtaken_by_laps() {
         assert_eq!(ring.read(next, 9).0.len(), 1, "the slot is in use again");
     });
 }
+
+#[test]
+fn who_sees_a_number_knows_what_was_given_up_before_it() {
+    explore(2, || {
+        let ring = Arc::new(Ring::new(2));
+        let slow = {
+            let ring = ring.clone();
+            thread::spawn(move || ring.push(1, &event(1)))
+        };
+        let reader = {
+            let ring = ring.clone();
+            thread::spawn(move || (ring.head(), ring.read(3, 9).1))
+        };
+        let numbers = [(); 2].map(|()| ring.push(2, &event(2)));
+        let (head, next) = reader.join().unwrap();
+        let first = slow.join().unwrap();
+        // The slow one was still in its slot when 3 was wanted there, and the reader has seen 4.
+        if (first, numbers) == (1, [2, 4]) && head > 4 {
+            assert!(next > 3, "readers do not wait for a number that was given up");
+        }
+    });
+}
