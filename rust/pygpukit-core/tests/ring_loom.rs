@@ -99,7 +99,8 @@ fn a_writer_that_is_overtaken_by_laps() {
 
 #[test]
 fn who_sees_a_number_knows_what_was_given_up_before_it() {
-    explore(2, || {
+    // Once in the slow writer is enough: the others run on to their ends.
+    explore(1, || {
         let ring = Arc::new(Ring::new(2));
         let slow = {
             let ring = ring.clone();
