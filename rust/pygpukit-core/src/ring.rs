@@ -110,7 +110,7 @@ struct Slot([AtomicU64; 8]);
 /// How far the numbers have gone.
 #[repr(align(64))]
 struct Head {
-    /// The latest number that was claimed, or one before it: writers look on from there.
+    /// The latest number that was claimed, or one before it: writers look on from there, or from what was given up.
     claimed: AtomicU64,
     /// The latest number that was given up.
     given_up: AtomicU64,
@@ -125,10 +125,11 @@ impl Head {
     }
 
     /// A later writer may come between the two steps: then others find what it claimed when they look on from here, a lap at most.
+    /// The fence of `claim` lies between what the writer knows to be given up and this store, which needs no order of its own.
     #[inline]
     fn advance(&self, seq: u64) {
         if self.claimed.load(Ordering::Relaxed) < seq {
-            self.claimed.store(seq, Ordering::Release);
+            self.claimed.store(seq, Ordering::Relaxed);
         }
     }
 }
@@ -173,7 +174,7 @@ fn claim(slot: &[AtomicU64; 8], seq: u64) -> Claim {
         }
         match slot[0].compare_exchange_weak(seen, seq << 1 | BUSY, Ordering::AcqRel, Ordering::Acquire) {
             Ok(_) => {
-                fence(Ordering::Release); // a reader that sees any word of this record also sees BUSY
+                fence(Ordering::Release); // a reader that sees any word of this record, or its number in `Head`, also sees BUSY
                 return Claim::Taken;
             }
             Err(now) => seen = now,
@@ -252,8 +253,8 @@ impl Ring {
         if claimed != Claim::Taken {
             (seq, claimed) = self.claim_later(seq, claimed);
         }
-        self.head.advance(seq);
         if claimed == Claim::Taken {
+            self.head.advance(seq);
             let slot = self.slot(seq);
             for (word, value) in slot[1..].iter().zip(payload(t_ns, event)) {
                 word.store(value, Ordering::Relaxed);
