@@ -3,10 +3,10 @@
 mod cache_support;
 mod cases;
 
-use cache_support::figure;
+use cache_support::{digest, figure};
 use cases::cases;
 use proptest::prelude::*;
-use pygpukit_core::cache::{digest, CacheConfig, KernelCache, Source};
+use pygpukit_core::cache::{CacheConfig, KernelCache, Source};
 use pygpukit_core::clock::{Clock, VirtualClock};
 use std::collections::BTreeMap;
 use std::path::Path;
