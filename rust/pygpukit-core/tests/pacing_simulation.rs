@@ -380,9 +380,12 @@ fn shares_that_change_under_way_hold_from_then_on() {
     assert!(world.driver.violations().is_empty(), "{:?}", world.driver.violations());
 }
 
+/// Task number and stretch; task number, time and shares.
+type Notes = (Vec<(u64, Stretch)>, Vec<(u64, u64, [u32; 3])>);
+
 /// What an observer was told.
 #[derive(Clone, Default)]
-struct Told(Arc<Mutex<(Vec<(u64, Stretch)>, Vec<(u64, u64, [u32; 3])>)>>);
+struct Told(Arc<Mutex<Notes>>);
 
 impl Observer for Told {
     fn throttled(&self, number: u64, stretch: &Stretch) {
