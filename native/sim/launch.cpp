@@ -22,6 +22,8 @@ constexpr uint64_t kGuessNanosecondsPerThread = 5;
 
 // Those above 8 need a function's consent on a device, which the driver table gives by itself.
 constexpr unsigned kMaxClusterBlocks = 16;
+// The watchdog looks every 20 ms. When it did not for so long, the process could not run.
+constexpr uint64_t kMissedNanoseconds = 500000000;
 
 std::string Shape(const uint32_t *shape) {
   return Format("(%u,%u,%u)", static_cast<unsigned>(shape[0]), static_cast<unsigned>(shape[1]),
@@ -308,7 +310,8 @@ void Launch::Cancel(pk_status status, const char *kind, const std::string &why) 
   cancelled_ = status;
 }
 
-void Launch::Watch(uint64_t now_ns) {
+void Launch::Watch(uint64_t now_ns, uint64_t missed_ns) {
+  deadline_ns_ += missed_ns;
   if (now_ns > deadline_ns_)
     Cancel(PK_ERROR_LAUNCH_TIMEOUT, "time limit",
            Format("it ran longer than %g s (PYGPUKIT_SIM_TIMEOUT_S sets the limit)", device_->timeout_s()));
@@ -343,25 +346,29 @@ uint64_t Watchdog::Cancel(const Device *device, const std::string &why) {
   for (Launch *launch : running_) {
     if (launch->device() != device) continue;
     launch->Cancel(PK_ERROR_LAUNCH_TIMEOUT, "", why);
-    launch->Watch(0);
+    launch->Watch(0, 0);
     ++count;
   }
   return count;
 }
 
-// Looks every few milliseconds; sleeps only after a while without launches, so that launching need not wake it.
+// Looks every few milliseconds; sleeps only after a while without launches, so that launching need not wake it. When it
+// could not look for much longer, the process was stopped: time that counts for no launch.
 void Watchdog::Loop() {
   std::unique_lock guard(mutex_);
   int idle = 0;
   for (;;) {
+    uint64_t last = MonotonicNanoseconds();
     if (idle < 50) {
       wake_.wait_for(guard, std::chrono::milliseconds(20));
     } else {
       asleep_ = true;
       wake_.wait(guard, [&] { return !asleep_; });
+      last = MonotonicNanoseconds();
     }
     const uint64_t now = MonotonicNanoseconds();
-    for (Launch *launch : running_) launch->Watch(now);
+    const uint64_t missed = now - last > kMissedNanoseconds ? now - last : 0;
+    for (Launch *launch : running_) launch->Watch(now, missed);
     idle = running_.empty() ? idle + 1 : 0;
   }
 }

@@ -36,7 +36,8 @@ class Launch : public std::enable_shared_from_this<Launch> {
   // Ends the launch; says why in the fault's text. The first call counts. kind: of the finding, "" for none.
   void Cancel(pk_status status, const char *kind, const std::string &why);
   // Called now and then while it runs: ends it when its time is over, and repeats the interrupts of a cancelled one.
-  void Watch(uint64_t now_ns);
+  // missed_ns: time in which nothing of this process could run, which does not count.
+  void Watch(uint64_t now_ns, uint64_t missed_ns);
 
  private:
   Launch(Device *device, const Stream &stream, std::shared_ptr<Function> function);

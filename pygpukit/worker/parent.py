@@ -19,6 +19,7 @@ from .protocol import MAX_DESCRIPTORS, VERSION, encode, plain, receive, send
 START_TIMEOUT_S = 60.0
 CLOSE_TIMEOUT_S = 5.0
 _ASK_EVERY_MS = 20  # whether to go on waiting
+_STOPPED_S = 0.5  # who could not ask for so long was stopped, as by SIGSTOP or with the machine
 _NO_LIMIT = "memory=65536GiB"  # of the simulated device; the last word in PYGPUKIT_SIM counts
 
 # A worker dies with the thread that started it (Linux counts threads, not processes), so one thread that lives as
@@ -139,7 +140,7 @@ class Worker:
             channel.settimeout(timeout_s)
             try:
                 send(channel, body, descriptors)
-                if stopped is not None:
+                if stopped is not None or timeout_s is not None:
                     self._wait(channel, timeout_s, stopped)
                 return receive(channel)
             except WorkerStoppedError:
@@ -156,16 +157,23 @@ class Worker:
                 self.kill()
                 raise
 
-    def _wait(self, channel: socket.socket, timeout_s: float | None, stopped: Callable[[], bool]) -> None:
-        """Until there is something to read."""
-        until = None if timeout_s is None else time.monotonic() + timeout_s
+    def _wait(
+        self, channel: socket.socket, timeout_s: float | None, stopped: Callable[[], bool] | None = None
+    ) -> None:
+        """Until there is something to read. Time in which this process was stopped does not count: a machine that was
+        suspended has stopped the worker, too."""
+        left_s, last_s = timeout_s, time.monotonic()
         waiting = select.poll()
         waiting.register(channel, select.POLLIN)
         while not waiting.poll(_ASK_EVERY_MS):
-            if stopped():
+            if stopped is not None and stopped():
                 raise WorkerStoppedError(f"the worker {self.name!r} was killed: its work is not wanted any more")
-            if until is not None and time.monotonic() > until:
-                raise TimeoutError
+            now_s = time.monotonic()
+            if left_s is not None and now_s - last_s < _STOPPED_S:
+                left_s -= now_s - last_s
+                if left_s < 0:
+                    raise TimeoutError
+            last_s = now_s
 
     def _died(self) -> WorkerDiedError:
         code = self._process.returncode if self._process is not None else None

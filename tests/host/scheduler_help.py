@@ -55,7 +55,9 @@ class Gate:
 def run(code, *, returncode=0, timeout_s=110):
     """Run a program in a process of its own; its standard error."""
     environment = {**os.environ, "PYTHONPATH": str(Path(gp.__file__).parent.parent)}
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=timeout_s, env=environment)
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=timeout_s, env=environment
+    )
     assert done.returncode == returncode, done.stderr
     return done.stderr
 
