@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+import sys
 from typing import Any
 
 from pygpukit import _core
@@ -49,3 +50,11 @@ def records(since: int, kind: int) -> list[tuple[int, int, int]]:
 def compiles(since: int) -> int:
     """How many units were really compiled."""
     return sum(source == 0 for _, source, _ in records(since, COMPILE))
+
+
+def let_go(shell: Any) -> None:
+    """What cells made goes now. A shell lives to the end of the process, and while a checked kernel does, no freed
+    array gives its memory back."""
+    shell.reset(new_session=False)
+    for name in ("last_type", "last_value", "last_traceback", "last_exc"):
+        vars(sys).pop(name, None)

@@ -12,6 +12,7 @@ import pytest
 
 pytest.importorskip("IPython")
 
+from cell_runner import let_go
 from IPython.core.interactiveshell import InteractiveShell
 
 FAKE_NVML = Path(__file__).parent / "data" / "fake_nvml.c"
@@ -26,6 +27,7 @@ def shell() -> Iterator[Any]:
     made.magics_manager.registry["CudaMagics"].bench_ms = 50.0  # the figures do not matter here
     yield made
     made.run_line_magic("unload_ext", "pygpukit")
+    let_go(made)
     InteractiveShell.clear_instance()
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from typing import Any
 
 import pytest
-from cell_runner import error_of, run
+from cell_runner import error_of, let_go, run
 
 import pygpukit as gp
 from pygpukit.core.errors import KernelCheckError
@@ -136,3 +138,13 @@ def test_a_kernel_of_jit_is_shown_too(arrays: Any, capsys: pytest.CaptureFixture
     shown = capsys.readouterr().out
     assert shown.startswith("file.cu:5: out of bounds: ")
     assert "  ->   5 |         d[i] = x[i + 1] - x[i];" in shown
+
+
+def test_a_shell_that_is_done_with_keeps_no_checked_kernel(arrays: Any) -> None:
+    """Or no array that another test frees gives its memory back."""
+    run(arrays, FIXED)
+    run(arrays, LAUNCH)
+    kernel = weakref.ref(arrays.user_ns["differences"])
+    let_go(arrays)
+    gc.collect()
+    assert kernel() is None
