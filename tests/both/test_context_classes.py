@@ -15,9 +15,7 @@ import pygpukit as gp
 from _pygpukit_rust import dispatching
 from pygpukit import scheduler
 from pygpukit._core import native
-from pygpukit.core.errors import (
-    InvalidSpecError,
-)
+from pygpukit.core.errors import InvalidSpecError
 from pygpukit.scheduler import MB
 
 

@@ -15,10 +15,7 @@ from context_help import no_context_is_left as no_context_is_left
 import pygpukit as gp
 from pygpukit import scheduler
 from pygpukit._core import native
-from pygpukit.core.errors import (
-    InvalidSpecError,
-    KernelArgumentError,
-)
+from pygpukit.core.errors import InvalidSpecError, KernelArgumentError
 from pygpukit.scheduler import AsyncKernelRequest, create_context
 
 

@@ -13,11 +13,7 @@ from hypothesis import strategies as st
 import pygpukit as gp
 from pygpukit import _core, scheduler
 from pygpukit._core import native
-from pygpukit.core.errors import (
-    ContextDestroyedError,
-    InvalidSpecError,
-    OutOfMemoryError,
-)
+from pygpukit.core.errors import ContextDestroyedError, InvalidSpecError, OutOfMemoryError
 from pygpukit.scheduler import MB, create_context
 from pygpukit.scheduler.contexts import Contexts
 

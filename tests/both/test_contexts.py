@@ -13,11 +13,7 @@ from context_help import no_context_is_left as no_context_is_left
 
 import pygpukit as gp
 from pygpukit import scheduler
-from pygpukit.core.errors import (
-    ContextDestroyedError,
-    GPUError,
-    InvalidSpecError,
-)
+from pygpukit.core.errors import ContextDestroyedError, GPUError, InvalidSpecError
 from pygpukit.scheduler import MB, Scheduler, create_context
 
 
