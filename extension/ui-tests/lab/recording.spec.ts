@@ -16,10 +16,10 @@ const SOURCES = [
   '%load_ext pygpukit\nimport time\nimport pygpukit as gp\nfrom pygpukit.scheduler import Scheduler\n\nweights = gp.zeros((2048, 1024))\nscheduler = Scheduler(total_memory="1GB", workers=2)',
   '%%cuda\n__global__ void scale(float* x, float factor, int n) {\n    int i = blockIdx.x * blockDim.x + threadIdx.x;\n    if (i < n) x[i] *= factor;\n}',
   'def work(seconds, pause_s):\n    end = time.monotonic() + seconds\n    x = gp.ones(1 << 20)\n    while time.monotonic() < end:\n        x = gp.sqrt(x + x)\n        time.sleep(pause_s)\n\n\n' +
-    'train = scheduler.submit(work, 90, 0.01, name="train",\n    memory="256MB", bandwidth=0.5, policy="guaranteed")\n' +
-    'serve = scheduler.submit(work, 90, 0.03, name="serve",\n    bandwidth=0.2)\n' +
+    'train = scheduler.submit(work, 120, 0.01, name="train",\n    memory="256MB", bandwidth=0.5, policy="guaranteed")\n' +
+    'serve = scheduler.submit(work, 120, 0.03, name="serve",\n    bandwidth=0.2)\n' +
     'export = scheduler.submit(work, 1, 0.02, name="export",\n    bandwidth=0.5)\nscheduler.start()',
-  'scale(weights, factor=0.5, n=weights.size)\ntime.sleep(45)  # a busy cell: the controls act all the same',
+  'scale(weights, factor=0.5, n=weights.size)\ntime.sleep(120)  # a busy cell: the controls act all the same',
 ] as const;
 
 /** The pointer, which no screenshot has. */
@@ -87,13 +87,14 @@ test('a share is raised, a priority set, a task paused and one cancelled while a
     await camera.film(1000);
     await cells.run(2);
     const scheduler = page.locator('.gk-dashboard-pane .gk-panel[aria-label="GPU scheduler"]');
-    await scheduler.locator('.gk-gantt').waitFor();
+    await expect(scheduler.locator('.gk-lane-names li')).toHaveText(['train', 'serve', 'export']);
     await camera.film(4000);
     await cells.activate(3);
     await notebook.command('notebook:run-cell');
     await camera.film(1500);
     const status = scheduler.locator('.gk-control-status');
     await camera.click(scheduler.locator('.gk-gantt canvas'), { x: 40, y: 39 });
+    await expect(scheduler.locator('.gk-chosen')).toContainText('Chosen: serve');
     await camera.click(scheduler.getByLabel('Set share: such as 30 %'));
     for (const key of '45 %') {
       await page.keyboard.type(key);
