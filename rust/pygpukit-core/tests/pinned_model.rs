@@ -86,7 +86,7 @@ fn run(steps: Vec<Step>, pooling: bool) {
                         model.blocks.insert(block.id, (block.address, bytes, class, 0, false));
                     }
                     Err(PinnedError::OutOfMemory { .. }) => assert!(!fits),
-                    Err(PinnedError::Driver(_)) => assert!(fits, "it was asked for more than the limit"),
+                    Err(PinnedError::Refused { requested, .. }) => assert!(fits && requested == bytes),
                     Err(error) => panic!("{error}"),
                 }
             }

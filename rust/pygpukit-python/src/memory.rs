@@ -207,7 +207,7 @@ impl MemoryPool {
 
     /// Runs a pool operation without the GIL.
     fn run<T: Send>(&self, py: Python<'_>, call: impl FnOnce(&Pool) -> Result<T, PoolError> + Send) -> PyResult<T> {
-        run(py, &self.open(py)?, call)
+        run(py, &*self.open(py)?, call)
     }
 
     fn core_stats(&self, py: Python<'_>) -> PyResult<CoreStats> {
@@ -468,7 +468,7 @@ pub fn pool_segments(py: Python<'_>, device: i32) -> PyResult<Vec<(u64, u64, boo
 
 #[pyfunction]
 pub fn pool_set_limit(py: Python<'_>, device: i32, limit_bytes: u64) -> PyResult<()> {
-    run(py, &default_pool(py, device)?, |pool| pool.set_limit(limit_bytes))
+    run(py, &*default_pool(py, device)?, |pool| pool.set_limit(limit_bytes))
 }
 
 #[pyfunction]
@@ -480,7 +480,7 @@ pub fn pool_trim(py: Python<'_>, device: i32) -> PyResult<u64> {
 
 #[pyfunction]
 pub fn pool_evict(py: Python<'_>, device: i32, block: u64) -> PyResult<()> {
-    run(py, &default_pool(py, device)?, |pool| pool.evict(block))
+    run(py, &*default_pool(py, device)?, |pool| pool.evict(block))
 }
 
 #[pyfunction]

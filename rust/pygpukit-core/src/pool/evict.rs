@@ -9,7 +9,7 @@ use super::state::State;
 use super::victims::Turn;
 use super::{Pool, PoolError, PoolResult, Slow, Unpinned};
 use crate::counters::{Counter, Counters};
-use crate::driver::{DriverError, DriverResult};
+use crate::driver::{DriverError, DriverResult, OUT_OF_MEMORY};
 use crate::ring::kind;
 
 /// What a copy of a block needs.
@@ -41,7 +41,7 @@ impl Move {
 impl Pool {
     /// Moves a block to host memory once the device has finished with it: pinned memory, or pageable where the system pins no more. When
     /// no other block is in its segment, the segment's memory goes: to the spares of this pool (`PoolConfig::spare_bytes`), or back to the
-    /// device. No-op for an evicted block. Errors: `BadBlock`; `Busy` when it is pinned, exported, or the host has no memory left.
+    /// device. No-op for an evicted block. Errors: `BadBlock`; `Busy` when it is pinned, exported, or host memory is exhausted.
     pub fn evict(&self, block: u64) -> PoolResult<()> {
         let mut slow = self.lock_slow();
         let segment = {
@@ -191,13 +191,7 @@ impl Pool {
             st.slab[slot].status = Status::Moving;
             Move::of(&st, slot)
         };
-        let taken = slow.host.take(&*self.driver, out.bytes).map_err(|error| match error {
-            refused if refused.refuses_to_pin() => PoolError::Busy {
-                block,
-                why: "the host has no memory left",
-            },
-            error => error.into(),
-        });
+        let taken = slow.host.take(&*self.driver, out.bytes);
         let copied = taken.and_then(|(host, unpinned)| {
             out.host = host;
             let copied = self.copy_out(slow, &out).inspect_err(|_| {
@@ -206,12 +200,19 @@ impl Pool {
                     slow.host.put(&*self.driver, host, out.bytes);
                 }
             });
-            Ok(copied.map(|()| unpinned)?)
+            copied.map(|()| unpinned)
         });
         let mut st = self.lock();
-        let unpinned = copied.inspect_err(|_| {
+        let unpinned = copied.map_err(|error| {
             st.slab[out.slot].status = Status::Live;
             st.slab.state(out.slot).resident.store(1, Ordering::SeqCst);
+            match error.code {
+                OUT_OF_MEMORY => PoolError::Busy {
+                    block,
+                    why: "host memory is exhausted",
+                },
+                _ => error.into(),
+            }
         })?;
         if let Some(error) = unpinned {
             self.note_unpinned(&mut st, out.bytes, error);
