@@ -157,9 +157,7 @@ class Worker:
                 self.kill()
                 raise
 
-    def _wait(
-        self, channel: socket.socket, timeout_s: float | None, stopped: Callable[[], bool] | None = None
-    ) -> None:
+    def _wait(self, channel: socket.socket, timeout_s: float | None, stopped: Callable[[], bool] | None = None) -> None:
         """Until there is something to read. Time in which this process was stopped does not count: a machine that was
         suspended has stopped the worker, too."""
         left_s, last_s = timeout_s, time.monotonic()
