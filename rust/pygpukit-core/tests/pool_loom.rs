@@ -62,7 +62,7 @@ fn what_is_pinned_stays_and_what_leaves_is_seen_to_leave() {
         assert!(matches!(evicted, Ok(()) | Err(PoolError::Busy { .. })), "{evicted:?}");
         launcher.join().unwrap();
         assert_eq!(sim.violations(), Vec::<String>::new());
-        pool.pin(block.block).expect("it comes back");
+        pool.pin(block.block, 0).expect("it comes back");
         launch(&sim, &block);
         assert_eq!(sim.violations(), Vec::<String>::new());
         pool.unpin(block.block);

@@ -239,7 +239,7 @@ fn allocation_eviction_and_free_exclude_each_other() {
                         Err(PoolError::OutOfMemory(_)) => return, // the others have both pinned at this moment
                         Err(error) => panic!("{error}"),
                     };
-                    match pool.pin(block.block) {
+                    match pool.pin(block.block, 0) {
                         Ok(()) => {
                             sim.launch(stream, block.address, block.bytes, None, 10);
                             thread::yield_now();

@@ -87,7 +87,7 @@ struct Kernel {
 
 impl Kernel {
     fn kept(&self) -> Kernel {
-        self.pool.pin(self.block.block).expect("it is pinned already");
+        self.pool.pin(self.block.block, 0).expect("it is pinned already");
         Kernel {
             sim: self.sim.clone(),
             pool: self.pool.clone(),
@@ -143,7 +143,7 @@ pub struct System {
     random: Random,
     workers: Vec<Worker>,
     free_streams: Vec<u64>,
-    accounts: HashMap<&'static str, u32>,
+    accounts: HashMap<&'static str, u64>,
     recent: VecDeque<Name>,
     paused: Vec<Name>,
     /// Contexts by their last run, oldest first.
@@ -393,11 +393,10 @@ impl System {
                 self.left.retain(|left| left.number != context.number); // it runs again
             }
             let id = context.id.to_string();
-            let partition = self
+            let parent = self
                 .table
-                .partition_bound(&id)
-                .map(|(partition, _)| partition.to_string());
-            let parent = partition.map_or(0, |partition| self.accounts[partition.as_str()]);
+                .partition_here(&id)
+                .map_or(0, |partition| self.accounts[partition]);
             let (limit, promise) = self.table.memory_terms(&id).unwrap_or((u64::MAX, Promise::default()));
             let tenant = context.number as u32;
             let account = self.pool.open_account(tenant, limit, parent);
@@ -510,7 +509,7 @@ impl System {
         else {
             return self.allocate(at);
         };
-        self.pool.pin(block.block)?;
+        self.pool.pin(block.block, worker.owner.account)?;
         let name = self.random.below(20);
         let kernel = Kernel {
             sim: self.sim.clone(),
@@ -585,7 +584,7 @@ impl System {
     }
 
     /// Puts the pool's records into the digest, and looks at who lost memory. `by`: the account of the one who just did something.
-    fn read_ring(&mut self, by: Option<u32>) {
+    fn read_ring(&mut self, by: Option<u64>) {
         let (records, next, lost) = self.ring.read(self.read, usize::MAX);
         assert_eq!(lost, 0, "the ring holds what one step records");
         self.read = next;
