@@ -65,7 +65,7 @@ class RemoteCall(runner.Elsewhere):
         """
         error: BaseException | None = None
         lost, reason = False, ""
-        outer, device = runner.here(), native.current_device()
+        outer = runner.here()
         task._error = None  # of an earlier run
 
         def stopped() -> bool:
@@ -98,7 +98,6 @@ class RemoteCall(runner.Elsewhere):
             if isinstance(raised, KeyboardInterrupt):
                 core.cancel(task.id)
         finally:
-            native.set_device(device)
             runner.leave(outer)
         task._error = error
         runner.report(core, task.id, error, lost=lost, reason=reason)

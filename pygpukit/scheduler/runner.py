@@ -105,16 +105,18 @@ class _Thread(threading.local):
 _thread = _Thread()
 
 
-def here() -> tuple[native.Stream, _Place]:
+def here() -> tuple[native.Stream, _Place, int]:
     """Where the thread is, for leave(): not nowhere in a step within a task."""
-    return native.current_stream(), _thread.place
+    return native.current_stream(), _thread.place, native.current_device()
 
 
-def leave(outer: tuple[native.Stream, _Place]) -> None:
+def leave(outer: tuple[native.Stream, _Place, int]) -> None:
     """Go back from a task to where here() was."""
-    stream, place = outer
+    stream, place, device = outer
     native.set_current_stream(stream)  # first: it leaves sessions that the function left open
     _go(place)
+    if native.current_device() != device:
+        native.set_device(device)  # a device that the function chose is not the next task's
 
 
 def _go(place: _Place) -> None:

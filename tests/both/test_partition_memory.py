@@ -173,7 +173,9 @@ def on_another_device():
 with Scheduler() as scheduler:
     scheduler.create_partition("free", bandwidth=0.2)
     scheduler.create_partition("bound", memory="4MB", bandwidth=0.2)
-    assert scheduler.submit(on_another_device, partition="free").result(60) == 1 << 20
+    for _ in range(8):
+        assert scheduler.submit(on_another_device, partition="free").result(60) == 1 << 20
+        assert scheduler.submit(native.current_device).result(60) == 0, "a task begins where the one before it was"
     task = scheduler.submit(on_another_device, partition="bound")
     try:
         task.result(60)

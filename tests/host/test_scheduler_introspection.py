@@ -167,9 +167,9 @@ def test_counters_never_fall_and_tenants_add_up(scheduler, seed):
         tasks.append(scheduler.submit(lambda: None, memory=f"{rng.choice([1, 60])}MB", name=f"kind {rng.randrange(4)}"))
         if rng.random() < 0.5:
             scheduler.step()
-            more = (rng.randrange(5), rng.randrange(10**9))
-            scheduler.core.charge(rng.choice(tasks).id, *more, 1, 7, 3)
-            launches, gpu_ns = launches + more[0], gpu_ns + more[1]
+            more, used_ns = rng.randrange(5), rng.randrange(10**9)
+            scheduler.core.charge(rng.choice(tasks).id, more, more, 2, used_ns, 1, 7, 3)
+            launches, gpu_ns = launches + more, gpu_ns + used_ns
         found = samples(scheduler.prometheus())
         assert all(found[key] >= value for key, value in before.items() if key[0].endswith("_total"))
         before = found
