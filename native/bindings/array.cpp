@@ -137,7 +137,10 @@ bool dtype_code(PyObject *spelling, int8_t *code) {
   if (!ensure_dtypes()) return false;
   PyObject *value = PyDict_GetItemWithError(g_dtype_table, spelling);
   if (value == nullptr) {
-    if (PyErr_Occurred()) PyErr_Clear();  // unhashable: let the resolver say so
+    if (PyErr_Occurred()) {
+      if (!PyErr_ExceptionMatches(PyExc_Exception)) return false;  // an interrupt that came while it was hashed
+      PyErr_Clear();                                               // unhashable: let the resolver say so
+    }
     PyObject *resolved = PyObject_CallOneArg(g_dtype_resolve, spelling);
     if (resolved == nullptr) return false;
     *code = static_cast<int8_t>(PyLong_AsLong(resolved));

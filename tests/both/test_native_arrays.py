@@ -173,3 +173,14 @@ def test_shorten_refuses_what_others_see() -> None:
         native.shorten(native.empty((4, 4)), 4)
     native.shorten(array, 100)
     assert array.shape == (100,)
+
+
+def test_an_interrupt_while_a_dtype_is_looked_up_is_not_lost() -> None:
+    class Interrupted:
+        def __hash__(self) -> int:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        gp.empty(3, dtype=Interrupted())  # type: ignore[arg-type]
+    with pytest.raises(DTypeError):
+        gp.empty(3, dtype=[])  # type: ignore[arg-type]
