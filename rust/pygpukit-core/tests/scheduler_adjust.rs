@@ -178,3 +178,36 @@ fn what_has_ended_or_never_was_is_told() {
         Err(TaskError::Unknown { .. })
     ));
 }
+
+#[test]
+fn a_limit_stays_one_of_the_partitions_multiprocessors() {
+    let (mut table, _) = small();
+    table
+        .with_partitions(0, |partitions| {
+            partitions.create("p", "p", Limits::new(50, 200_000))?;
+            partitions.set_sm_ppm("p", 250_000)
+        })
+        .unwrap();
+    for (id, share_limit_ppm) in [("plain", None), ("limited", Some(100_000))] {
+        let spec = TaskSpec {
+            partition: "p".into(),
+            share_limit_ppm,
+            ..asks(id, 1, 0)
+        };
+        table.submit(spec, 0).unwrap();
+    }
+    let limit = |table: &TaskTable, id: &str| table.context(id).unwrap().limit_ppm();
+    let before = ["plain", "limited"].map(|id| limit(&table, id));
+    assert_eq!(before, [800_000, 400_000]);
+    for id in ["plain", "limited"] {
+        table.adjust(id, priority(3), 0).unwrap();
+    }
+    assert_eq!(["plain", "limited"].map(|id| limit(&table, id)), before);
+    let less = Change {
+        share_limit_ppm: Some(50_000),
+        ..share(50_000)
+    };
+    table.adjust("limited", less, 0).unwrap();
+    assert_eq!(limit(&table, "limited"), 200_000);
+    table.audit().unwrap();
+}

@@ -41,9 +41,10 @@ impl TaskTable {
             self.admitted.remove(old, slot, key, None);
             self.admitted.insert(new, slot, key);
         }
+        let limit_ppm = self.partitions.at(slot).time_limit_ppm(spec.limit_ppm());
         let task = &mut self.tasks[key];
         task.spec = spec;
-        task.context.set_shares(task.spec.share_ppm, task.spec.limit_ppm());
+        task.context.set_shares(task.spec.share_ppm, limit_ppm);
         if in_line {
             self.make_ready(key, now);
         }
