@@ -181,6 +181,7 @@ impl Pool {
             }
             let state = st.slab.state(slot);
             state.resident.store(0, Ordering::SeqCst);
+            // By an exchange, not a load: one variable orders it against the pins of launchers, which loom can explore.
             if state.pins.fetch_add(0, Ordering::SeqCst) != 0 {
                 state.resident.store(1, Ordering::SeqCst);
                 return Err(PoolError::Busy {

@@ -5,7 +5,7 @@ use std::alloc::Layout;
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
-use crate::driver::{Driver, DriverError, DriverResult};
+use crate::driver::{Driver, DriverError, DriverResult, OUT_OF_MEMORY};
 
 const PAGE: usize = 4096;
 
@@ -69,7 +69,7 @@ impl HostCache {
         }
     }
 
-    /// A buffer of exactly `bytes`, and why it is not a pinned one if it is not.
+    /// A buffer of exactly `bytes`, and why it is not a pinned one if it is not. `OUT_OF_MEMORY` when the host has no memory left.
     pub fn take(&mut self, driver: &dyn Driver, bytes: u64) -> DriverResult<(HostCopy, Option<DriverError>)> {
         let pinned = |address| HostCopy {
             address,
@@ -88,7 +88,10 @@ impl HostCache {
             Ok(host) => Ok((pinned(host), None)),
             Err(error) if error.refuses_to_pin() => match pageable(bytes) {
                 Some(host) => Ok((host, Some(error))),
-                None => Err(error),
+                None => Err(DriverError {
+                    code: OUT_OF_MEMORY,
+                    ..error
+                }),
             },
             Err(error) => Err(error),
         }
@@ -108,5 +111,22 @@ impl HostCache {
             let _ = driver.host_free(host);
         }
         self.cached = 0;
+    }
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use super::*;
+    use crate::driver::OPERATING_SYSTEM;
+    use crate::sim_driver::{Call, SimConfig, SimDriver};
+
+    #[test]
+    fn a_host_without_memory_is_out_of_memory_whatever_refused_to_pin() {
+        for code in [OUT_OF_MEMORY, OPERATING_SYSTEM] {
+            let sim = SimDriver::new(SimConfig::default());
+            sim.fail(Call::HostAlloc, 1, code);
+            let refused = HostCache::new(0).take(&sim, 1 << 63);
+            assert_eq!(refused.map(|_| ()).map_err(|error| error.code), Err(OUT_OF_MEMORY));
+        }
     }
 }
