@@ -161,3 +161,15 @@ def test_a_block_that_is_freed_in_host_memory_is_told_also_to_late_readers(desk)
     gc.collect()
     events = desk.events(late, kinds=EVENT_KINDS).events
     assert [(event.action, event.block) for event in events if isinstance(event, MemoryEvent)] == [("freed", block)]
+
+
+def test_a_block_of_another_pool_that_is_freed_on_the_device_is_not_told(desk):
+    first, second = (gp.memory.MemoryPool(quota=8 * MB) for _ in range(2))
+    away, here = first.allocate(MB), second.allocate(MB)
+    assert away.id == here.id, "each pool counts its own"
+    start = _core.ring_head()
+    first.evict(away)
+    second.free(here)
+    first.free(away)
+    moves = desk.events(start, kinds=["memory"]).events
+    assert [(move.action, move.block) for move in moves] == [("evicted", away.id), ("freed", away.id)]

@@ -158,7 +158,7 @@ impl Reader<'_> {
             py.detach(gate::tell_throttles);
         }
         let ring = Ring::global();
-        // Blocks in host memory: what is freed there is told, what is freed elsewhere is not.
+        // Addresses of blocks in host memory, by device: what is freed there is told, what is freed elsewhere is not.
         let mut away: HashSet<(u16, u64)> = HashSet::new();
         if wanted.contains(&kind::EVICT) && since > 1 {
             ring.read_with(1, ring.capacity(), |record| {
@@ -254,9 +254,10 @@ impl Reader<'_> {
     }
 }
 
-/// Keeps the blocks in host memory; true when the record says that one is there no more.
+/// Keeps the blocks in host memory; true when the record says that one is there no more. By address: a block keeps it there, while
+/// the numbers of blocks are each pool's own.
 fn track(away: &mut HashSet<(u16, u64)>, event: &Event) -> bool {
-    let block = (event.device, event.c);
+    let block = (event.device, event.a);
     match event.kind {
         kind::EVICT => {
             away.insert(block);
