@@ -372,13 +372,14 @@ class TaskRecord:
     started_ns: int
     finished_ns: int
     launches: int  # that the device was given
-    kernels: int  # that it submitted, graphs included
+    kernels: int  # that it submitted, each of a graph
     transfers: int  # copies that it submitted
     gpu_ns: int
     paced: int  # launches that were held back
     slices: int  # parts that launches were cut into
     waited_ns: int  # they waited for a turn so long
-    throttled_ns: int  # their limit held them back so long
+    throttles: int  # their limit held them back so often
+    throttled_ns: int  # and so long
     deadline_ns: int
     error: str
     field: str  # the field at fault when the reason is InvalidSpec, else ""
@@ -426,11 +427,13 @@ class SchedulerCore:
         self,
         id: str,
         launches: int,
+        slices: int,
         kernels: int,
         transfers: int,
         gpu_ns: int,
         paced: int,
         waited_ns: int,
+        throttles: int,
         throttled_ns: int,
     ) -> None:
         """Adds what a worker process counted for a task under way to the task's own counters."""

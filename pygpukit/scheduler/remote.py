@@ -11,6 +11,7 @@ from pygpukit import _core
 from pygpukit._core import native
 from pygpukit.core.errors import InvalidSpecError
 from pygpukit.scheduler import runner, units
+from pygpukit.scheduler.task import USED
 from pygpukit.worker import host
 from pygpukit.worker.arrays import Handover, take_over
 from pygpukit.worker.errors import WorkerDiedError, WorkerError, WorkerStoppedError, WorkerTaskError
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from pygpukit.scheduler.task import Task
 
 _UNHARMED = "A fresh worker takes its place; other partitions and this process are unharmed"
-_USED = ("launches", "kernels", "transfers", "gpu_ns", "pacing_delay_count", "waited_ns", "throttled_ns")
 
 
 class RemoteCall(runner.Elsewhere):
@@ -78,7 +78,7 @@ class RemoteCall(runner.Elsewhere):
             share = record.share_limit_ppm / 1e6 if record.share_limit_ppm else None
             limits = {"share_limit": share, "memory_limit": record.memory_limit}
             answer, task._value = self.send(task.name, limits, stopped)
-            core.charge(task.id, *(answer["used"][name] for name in _USED))
+            core.charge(task.id, *(answer["used"][name] for name in USED))
             if answer["printed"]:
                 task._context.run(sys.stdout.write, answer["printed"])
             lost = answer["lost"]

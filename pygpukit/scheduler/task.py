@@ -41,6 +41,20 @@ def _ends(future: concurrent.futures.Future[Any], timeout_s: float | None) -> bo
                 return False
 
 
+# Figures of stats() that a worker process counts for a task, in the order of SchedulerCore.charge().
+USED = (
+    "launches",
+    "slices",
+    "kernels",
+    "transfers",
+    "gpu_ns",
+    "pacing_delay_count",
+    "waited_ns",
+    "throttles",
+    "throttled_ns",
+)
+
+
 class Condition(NamedTuple):
     """What is true of a task beside its phase.
 
@@ -231,7 +245,8 @@ class Task:
 
         gpu_ns is device time between events; achieved_share is that over the time since it was started, share_10ms,
         share_100ms and share_1s are the shares of late while it runs. waited_ns: its launches waited for a turn so
-        long; throttled_ns: its limit held them back. kernels and transfers (copies) count what it submitted, launches
+        long; throttles and throttled_ns: its limit held them back so often and so long. slices: parts that long ones
+        were cut into. kernels and transfers (copies) count what it submitted, launches
         what of all that the device was given through the gate. conditions: what is true of it beside its phase.
         """
         late = shares.shares(self._scheduler.core, self.record.number)
@@ -259,12 +274,14 @@ class Task:
             wait_ns=(started or finished or record.submitted_ns) - record.submitted_ns,
             run_ns=finished - started if started and finished else 0,
             launches=record.launches,
+            slices=record.slices,
             kernels=record.kernels,
             transfers=record.transfers,
             gpu_ns=record.gpu_ns,
             achieved_share=record.gpu_ns / max(1, (finished or now_ns()) - started) if started else 0.0,
             **late,
             waited_ns=record.waited_ns,
+            throttles=record.throttles,
             throttled_ns=record.throttled_ns,
             last_launch=self.last_launch,
             execution_count=self.execution_count,

@@ -13,7 +13,7 @@ from .._core import native
 from ..core import faults
 from ..core.errors import DriverError, KernelCheckError
 from ..scheduler.scheduler import Scheduler
-from ..scheduler.task import Task
+from ..scheduler.task import USED, Task
 from . import host
 from .arrays import Handover, take_over
 from .failures import describe
@@ -23,8 +23,6 @@ from .travel_code import CodeReceiver
 
 _NO_LIMIT = 2**64 - 1
 _MAX_PRINTED_CHARS = 1 << 20
-_USED = ("launches", "kernels", "transfers", "gpu_ns", "pacing_delay_count", "waited_ns", "throttled_ns")
-
 
 _given = contextlib.ExitStack()  # what the parent copies of the last result: it stays until it has, or asks again
 _scheduler: Scheduler | None = None
@@ -47,7 +45,7 @@ def _run(request: dict[str, Any], descriptors: list[int]) -> tuple[dict[str, Any
     _given.close()
     count = len(request["segments"])
     error: BaseException | None = None
-    used = dict.fromkeys(_USED, 0)
+    used = dict.fromkeys(USED, 0)
     try:
         hosts = host.unpack(request["hosts"], descriptors[count:])
         arguments = take_over(request["segments"], descriptors[:count], request["arrays"])
@@ -55,7 +53,7 @@ def _run(request: dict[str, Any], descriptors: list[int]) -> tuple[dict[str, Any
         receiver = CodeReceiver(arguments, hosts)
         receiver.open(request["functions"], request["namespaces"])
         task = _scheduled(receiver.decode(request["call"]), request)
-        used = {name: task.stats()[name] for name in _USED}
+        used = {name: task.stats()[name] for name in USED}
         error = task._error
         if error is None:
             native.synchronize()  # it may have used other streams; the parent reads as soon as it has the answer

@@ -45,6 +45,15 @@ def scale(x: Any, factor: float) -> None:
     gp.jit(SOURCE, func="scale")(x, factor=factor, n=x.size)
 
 
+def scale_until(x: Any, file: str) -> None:
+    """Once the file is there, some launches one after another."""
+    wait_for(file)
+    kernel = gp.jit(SOURCE, func="scale")
+    for _ in range(20):
+        kernel(x, factor=1.0, n=x.size)
+    gp.synchronize()
+
+
 def fault(kernel: str = "wild") -> None:
     """A kernel that the device does not survive."""
     arguments = {"trapped": (), "skewed": (gp.zeros(64, dtype="int8"),)}.get(kernel, (gp.zeros(64),))

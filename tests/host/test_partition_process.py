@@ -194,6 +194,22 @@ def test_functions_of_a_notebook_travel_with_what_they_use(shared: Scheduler, mo
     assert shared.submit(int, **P).result(PATIENCE_S) == 0
 
 
+def test_what_a_limit_holds_back_in_the_worker_is_counted_here(shared: Scheduler, tmp_path: Path) -> None:
+    x, file = gp.zeros(1 << 16), tmp_path / "go"
+    task = shared.submit(work.scale_until, x, str(file), bandwidth_limit=0.05, **P)
+    shared.start()
+    try:
+        wait_until(lambda: task.phase == "Running")
+        (throttled,) = [one for one in task.conditions if one.type == "Throttled"]
+        assert (throttled.status, throttled.reason) == ("Unknown", "InWorkerProcess")
+    finally:
+        file.touch()
+    task.result(PATIENCE_S)
+    stats = task.stats()
+    assert stats.throttles > 0 and stats.throttled_ns > 0
+    assert stats.kernels == stats.launches == 20
+
+
 def test_kernels_and_arrays_that_a_function_uses_travel_too(shared: Scheduler) -> None:
     x, scale = gp.ones(100), gp.jit(work.SOURCE, func="scale", block_size=64)
 

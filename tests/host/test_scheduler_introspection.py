@@ -157,19 +157,35 @@ def test_memory_of_one_that_runs_and_of_one_without_an_account():
         assert condition(kept, "MemoryResident")[1:3] == ("False", "NotRunning")
 
 
+def test_a_partitions_multiprocessors_make_a_limit_for_who_has_none():
+    gate = Gate()
+    with Scheduler(total_memory="100MB") as scheduler:
+        scheduler.create_partition("p", bandwidth=0.001, isolation="sm")  # a multiprocessor is far more
+        task = scheduler.submit(gate, partition="p")
+        try:
+            scheduler.start()
+            assert gate.entered.wait(PATIENCE_S)
+            assert task.record.share_limit_ppm is None
+            assert condition(task, "Throttled")[1:3] == ("False", "WithinLimit")
+        finally:
+            gate.open.set()
+
+
 # ---- Prometheus ----
 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_counters_never_fall_and_tenants_add_up(scheduler, seed):
-    rng, before, tasks, launches, gpu_ns = random.Random(seed), {}, [], 0, 0
+    rng, before, tasks = random.Random(seed), {}, []
+    launches, gpu_ns, slices, throttles = 0, 0, 0, 0
     for i in range(60):
         tasks.append(scheduler.submit(lambda: None, memory=f"{rng.choice([1, 60])}MB", name=f"kind {rng.randrange(4)}"))
         if rng.random() < 0.5:
             scheduler.step()
             more, used_ns = rng.randrange(5), rng.randrange(10**9)
-            scheduler.core.charge(rng.choice(tasks).id, more, more, 2, used_ns, 1, 7, 3)
+            scheduler.core.charge(rng.choice(tasks).id, more, 4, more, 2, used_ns, 1, 7, 5, 3)
             launches, gpu_ns = launches + more, gpu_ns + used_ns
+            slices, throttles = slices + 4, throttles + 5
         found = samples(scheduler.prometheus())
         assert all(found[key] >= value for key, value in before.items() if key[0].endswith("_total"))
         before = found
@@ -177,6 +193,8 @@ def test_counters_never_fall_and_tenants_add_up(scheduler, seed):
         assert found["pygpukit_tasks_submitted_total",] == i + 1
         assert sum_of(found, "pygpukit_tenant_waiting_tasks") == sum_of(found, "pygpukit_queue_depth")
     assert sum_of(before, "pygpukit_tenant_launches_total") == launches > 0
+    assert sum_of(before, "pygpukit_tenant_slices_total") == slices
+    assert sum_of(before, "pygpukit_tenant_throttles_total") == throttles
     assert sum_of(before, "pygpukit_tenant_gpu_seconds_total") == pytest.approx(gpu_ns / 1e9)
     windows = {key[2] for key in before if key[0] == "pygpukit_tenant_share_ratio"}
     assert windows == {"10ms", "100ms", "1s"}

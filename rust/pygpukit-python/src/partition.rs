@@ -209,7 +209,7 @@ pub struct PartitionUsage {
     /// Tasks that run; each has a stream.
     active_streams: u32,
     unfinished_tasks: usize,
-    /// Kernels and graphs that its tasks submitted so far, and of those the ones that wait for their turn.
+    /// Kernels that its tasks submitted so far, each of a graph, and of those the ones that wait for their turn, where a graph counts once.
     total_kernels: u64,
     pending_kernels: u64,
     /// Copies that they submitted so far, and of those the ones that wait for their turn, or that a transfer engine has not finished.

@@ -345,23 +345,26 @@ impl SchedulerCore {
         &self,
         id: &str,
         launches: u64,
+        slices: u64,
         kernels: u64,
         transfers: u64,
         gpu_ns: u64,
         paced: u64,
         waited_ns: u64,
+        throttles: u64,
         throttled_ns: u64,
     ) {
         if let Some(context) = self.scheduler.context(id) {
             context.add(&core::Used {
                 launches,
+                slices,
                 kernels,
                 transfers,
                 gpu_ns,
                 paced,
                 waited_ns,
+                throttles,
                 throttled_ns,
-                ..core::Used::default()
             });
         }
     }

@@ -1,5 +1,6 @@
 //! The conditions of a task, put together from those who know: the task table, the gates and the pool.
 
+use pygpukit_core::partition::WHOLE_SHARE_PPM;
 use pygpukit_core::pool::AccountUse;
 use pygpukit_core::scheduler as core;
 use pygpukit_core::scheduler::{Condition, ConditionKind, Phase, TaskRecord};
@@ -18,7 +19,7 @@ pub fn conditions(
 ) -> Option<Vec<ConditionFields>> {
     let (mut found, record) = scheduler.call(|table, now| Some((table.conditions(id, now)?, table.get(id, now)?)))?;
     found.extend(memory(&record, account));
-    found.push(throttled(&record));
+    found.push(throttled(scheduler, &record, account.is_some()));
     found.sort_by_key(|condition| ConditionKind::ALL.iter().position(|&kind| kind == condition.kind));
     let fields = |c: Condition| (c.kind.name(), c.status.name(), c.reason, c.message, c.since_ns);
     Some(found.into_iter().map(fields).collect())
@@ -33,16 +34,25 @@ fn rests_since_ns(record: &TaskRecord) -> u64 {
     record.finished_ns.max(record.submitted_ns)
 }
 
-fn throttled(record: &TaskRecord) -> Condition {
+/// is_here: a thread of this process is in the task.
+fn throttled(scheduler: &core::Scheduler, record: &TaskRecord, is_here: bool) -> Condition {
     let kind = ConditionKind::Throttled;
     if !runs(record) {
         return Condition::new(kind, false, "NotRunning", String::new(), rests_since_ns(record));
     }
-    let Some(limit_ppm) = record.share_limit_ppm else {
+    // Its own limit, or one that its partition's multiprocessors and quota make for it.
+    let limit_ppm = scheduler
+        .context(&record.id)
+        .map_or(WHOLE_SHARE_PPM, |context| context.limit_ppm());
+    if limit_ppm >= WHOLE_SHARE_PPM {
         return Condition::new(kind, false, "NoLimit", String::new(), record.submitted_ns);
-    };
+    }
+    if !is_here {
+        let message = "its launches are held back in a worker process".to_string();
+        return Condition::unknown(kind, "InWorkerProcess", message, record.started_ns);
+    }
     let message = format!(
-        "held back for {} ns so far, by a limit of {limit_ppm} ppm",
+        "held back for {} ns so far, by a limit of {limit_ppm} ppm of the time on its multiprocessors",
         record.throttled_ns
     );
     let (on, since_ns) = gate::throttled(record.number);
@@ -65,7 +75,7 @@ fn memory(record: &TaskRecord, account: Option<Option<AccountUse>>) -> [Conditio
                 .map(|(kind, on)| Condition::new(kind, on, reason, message(), since_ns))
         }
         Some(None) => {
-            let message = "it asked for no memory and has no limit and no priority, so that no account is kept of it";
+            let message = "it asked for no memory and has no limit, no priority and no partition, so that no account is kept of it";
             kinds.map(|kind| Condition::unknown(kind, "NoAccount", message.to_string(), record.started_ns))
         }
         None if runs(record) => {

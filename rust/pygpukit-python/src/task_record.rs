@@ -123,6 +123,10 @@ impl TaskRecord {
         self.0.waited_ns
     }
     #[getter]
+    fn throttles(&self) -> u64 {
+        self.0.throttles
+    }
+    #[getter]
     fn throttled_ns(&self) -> u64 {
         self.0.throttled_ns
     }

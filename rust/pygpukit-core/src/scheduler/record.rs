@@ -75,12 +75,13 @@ pub struct TaskRecord {
     pub launches: u64,
     /// Parts that launches were cut into.
     pub slices: u64,
-    /// Kernels and graphs that it submitted, whether the device was given them or not; and copies.
+    /// Kernels that it submitted, each of a graph, whether the device was given them or not; and copies.
     pub kernels: u64,
     pub transfers: u64,
     pub gpu_ns: u64,
     pub paced: u64,
     pub waited_ns: u64,
+    pub throttles: u64,
     pub throttled_ns: u64,
 }
 

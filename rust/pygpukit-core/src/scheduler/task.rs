@@ -166,6 +166,7 @@ impl Task {
             gpu_ns: self.context.gpu_ns(),
             paced: self.context.paced(),
             waited_ns: self.context.waited_ns(),
+            throttles: self.context.used().throttles,
             throttled_ns: self.context.throttled_ns(),
         }
     }
