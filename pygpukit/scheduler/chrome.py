@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
@@ -46,6 +47,7 @@ class _Trace:
         self._occupancy: dict[int, LaunchEvent] = {}
         self._tenants: dict[str, int] = {}
         self._away: dict[tuple[int, int], MemoryEvent] = {}  # by device and block
+        self._bytes_away: Counter[str] = Counter()  # by tenant
         self._since: dict[str, tuple[int, int]] = {}  # by tenant: when its blocks began to go, and the most bytes away
 
     def add(self, event: Event) -> None:
@@ -160,18 +162,18 @@ class _Trace:
 
     def _memory(self, event: MemoryEvent) -> None:
         key = (event.device, event.block)
+        if before := self._away.pop(key, None):
+            self._bytes_away[before.name] -= before.bytes
         if event.action == "evicted":
             self._away[key] = event
+            self._bytes_away[event.name] += event.bytes
             since, most = self._since.get(event.name, (event.t_ns, 0))
-            self._since[event.name] = (since, max(most, self._bytes_away(event.name)))
-        elif self._away.pop(key, None) and not self._bytes_away(event.name):
-            self._end_stretch(event.name, event.t_ns)
+            self._since[event.name] = (since, max(most, self._bytes_away[event.name]))
+        if before and not self._bytes_away[before.name]:
+            self._end_stretch(before.name, event.t_ns)
         moved = {"name": event.action, "cat": "memory", "ph": "i", "s": "t", "ts": event.t_ns / 1000}
         args = {"bytes": event.bytes, "block": event.block, "device": event.device, "sequence": event.sequence}
         self._drawn.append({**moved, **self._tenant_row(event.name), "args": args})
-
-    def _bytes_away(self, tenant: str) -> int:
-        return sum(event.bytes for event in self._away.values() if event.name == tenant)
 
     def _end_stretch(self, tenant: str, until_ns: int) -> None:
         since_ns, most = self._since.pop(tenant)

@@ -316,6 +316,31 @@ def test_a_trace_has_phases_stretches_counters_and_instants():
 
 
 @pytest.mark.parametrize("seed", range(3))
+def test_stretches_in_host_memory_are_what_the_moves_tell(seed):
+    """Each begins with a tenant's first block that goes and ends with its last that is back, and tells the most bytes."""
+    rng, events, away, expected, open_ = random.Random(seed), [], {}, [], {}
+    for t in range(1, 300):
+        if away and rng.random() < 0.5:
+            block = rng.choice(sorted(away))
+            tenant, nbytes = away.pop(block)
+            action = rng.choice(["restored", "freed"])
+        else:
+            tenant, nbytes, block, action = rng.choice("ab"), rng.randrange(1, 9), t, "evicted"
+            away[block] = (tenant, nbytes)
+        events.append(MemoryEvent(t, t * 1000, 0, tenant, 0, action, nbytes, block))
+        held = sum(size for owner, size in away.values() if owner == tenant)
+        began, most = open_.get(tenant, (t, 0))
+        if held:
+            open_[tenant] = (began, max(most, held))
+        else:
+            expected.append((began, t - began, open_.pop(tenant)[1]))
+    expected += [(began, 300 - began, most) for began, most in open_.values()]
+    found = [one for one in trace_of(events, 300_000) if one["name"] == "in host memory"]
+    assert sorted((one["ts"], one["dur"], one["args"]["bytes"]) for one in found) == sorted(expected)
+    assert len(expected) > 5
+
+
+@pytest.mark.parametrize("seed", range(3))
 def test_a_random_run_gives_a_valid_trace(scheduler, seed):
     random_run(scheduler, seed, 40)
     for part in (EVENT_KINDS, ("queue", "memory"), ("share",)):
