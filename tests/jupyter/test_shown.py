@@ -100,6 +100,65 @@ def test_a_view_in_an_output_widget_stays_open(page: Page) -> None:
     assert counted(page)[0] == 1
 
 
+def test_a_view_that_an_output_widget_shows_too_stays_open(page: Page) -> None:
+    page.run("out = ipywidgets.Output()\nview = memory()\ndisplay(view)", "a")
+    page.run("with out: display(view)", "b")
+    page.run("pass", "a")
+    assert counted(page)[0] == 1
+
+
+def test_a_view_that_was_appended_to_an_output_widget_stays_open(page: Page) -> None:
+    page.run("out = ipywidgets.Output()\nout.append_stdout('a line')\nout.append_display_data(memory())", "a")
+    page.run("pass", "a")
+    assert counted(page)[0] == 1
+    page.run("out.outputs = ()\ndisplay(made[0]())", "a")
+    page.run("pass", "a")
+    assert counted(page)[0] == 0
+
+
+def test_a_layout_that_another_widget_has_stays_open(page: Page) -> None:
+    page.run("text = ipywidgets.Label()\nview = memory()\nview.layout = text.layout\ndisplay(view)", "a")
+    page.run("pass", "a")
+    assert counted(page)[0] == 0
+    assert page.text(page.run("print(text.layout.comm is not None)")) == "True\n"
+
+
+def test_widgets_whose_children_are_something_else_are_passed_over(page: Page) -> None:
+    page.run(
+        "import numpy, traitlets\nclass Odd(ipywidgets.Widget): children = traitlets.Any(numpy.ones(3))\n"
+        "odd, other = Odd(), Odd(children=3)\ndisplay(memory())",
+        "a",
+    )
+    assert page.text(page.run("pass", "a")) == ""
+    assert counted(page)[0] == 0
+
+
+def test_a_view_that_was_closed_by_hand_stays_closed(page: Page) -> None:
+    page.run("view = memory()\ndisplay(view)", "a")
+    page.run("view.close()", "a")
+    assert page.text(page.run("print(view.comm)")) == "None\n"
+
+
+def test_a_thread_that_shows_a_view_waits_while_a_cell_looks_for_its_own(page: Page) -> None:
+    page.run(
+        '''
+import threading
+from pygpukit.jupyter.widgets import shown
+view, waited, is_shown = memory(), [], shown._is_shown
+def look(gone):
+    showing = threading.Thread(target=shown.note, args=(view,))
+    showing.start()
+    showing.join(0.2)
+    waited.append(showing.is_alive())
+    return is_shown(gone)
+''',
+        "a",
+    )
+    page.run("display(memory())", "b")
+    page.run("shown._is_shown = look", "b")
+    assert page.text(page.run("shown._is_shown = is_shown\nprint(waited)")) == "[True]\n"
+
+
 def test_a_view_that_was_closed_is_shown_again(page: Page) -> None:
     page.run("view = memory()", "a")
     first = model(page, page.run("view", "b"))

@@ -337,6 +337,14 @@ def test_a_closed_widget_is_shown_again(cls: Any) -> None:
     made.close()
 
 
+def test_a_widget_that_was_closed_while_a_page_began_to_look_is_served_no_more(widget: Any) -> None:
+    widget.close()
+    widget.visible = True  # what the page's thread says last
+    frame, _, _ = _core.telemetry_frame(0, _core.ring_head(), 0)
+    widget.send_frame(frame)
+    assert not widget.visible
+
+
 @pytest.mark.parametrize("cls", WIDGETS)
 def test_closed_widgets_are_collected(cls: Any) -> None:
     references = []

@@ -117,7 +117,9 @@ class Dashboard(anywidget.AnyWidget):  # type: ignore[misc]
 
     def send_frame(self, frame: bytes) -> None:
         """Called by the sampler: send one frame, and what belongs to it."""
-        if isinstance(self._source, LiveSource):
+        if self.comm is None:  # closed while a page began to look, on two threads
+            self.visible = False
+        elif isinstance(self._source, LiveSource):
             for content, buffers in self._source.feed.follow(frame):
                 self.tell_page(content, *buffers)
             self._send_picture()
@@ -140,7 +142,8 @@ class Dashboard(anywidget.AnyWidget):  # type: ignore[misc]
         self.visible = False
         if self.comm is not None:  # ipywidgets closes again when the object is collected, where no lock may be taken
             self._source.left(self)
-            self.layout.close()
+            if not shown.shares_layout(self):
+                self.layout.close()
         super().close()
         self.__dict__.pop("_repr_mimebundle_", None)  # None, so that what is closed is not shown; it opens instead
 
