@@ -317,7 +317,7 @@ def test_a_trace_has_phases_stretches_counters_and_instants():
 
 @pytest.mark.parametrize("seed", range(3))
 def test_stretches_in_host_memory_are_what_the_moves_tell(seed):
-    """Each begins with a tenant's first block that goes and ends with its last that is back, and tells the most bytes."""
+    """Each goes from a tenant's first block that leaves to its last that is back, and tells the most bytes."""
     rng, events, away, expected, open_ = random.Random(seed), [], {}, [], {}
     for t in range(1, 300):
         if away and rng.random() < 0.5:

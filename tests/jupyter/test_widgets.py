@@ -25,10 +25,10 @@ import pygpukit as gp
 from pygpukit import _core
 from pygpukit.dashboard import feed
 from pygpukit.dashboard.feed import SEQUENCES
-from pygpukit.dashboard.state import State
+from pygpukit.dashboard.state import Block, State
 from pygpukit.jupyter import allowance, telemetry
 from pygpukit.jupyter.widgets import CellsWidget, DeviceWidget, MemoryWidget, SchedulerWidget, base
-from pygpukit.jupyter.widgets.fallback import device_html
+from pygpukit.jupyter.widgets.fallback import device_html, memory_html
 from pygpukit.scheduler import Scheduler
 
 WIDGETS = [MemoryWidget, SchedulerWidget, DeviceWidget, CellsWidget]
@@ -275,6 +275,18 @@ def test_pictures_keep_to_their_share_of_time(widget: Any, monkeypatch: pytest.M
         widget._send_picture()
         now_s += 0.125
     assert len(drawn) == 5, "at most every two seconds"
+
+
+def test_a_picture_of_memory_has_blocks_in_their_segments_and_no_more_shapes_than_can_be_seen() -> None:
+    blocks = [Block(address, size, "x", True) for address, size in ((90, 5), (100, 10), (190, 20), (1000, 300))]
+    html = memory_html(State("a device", segments=[(100, 100), (1000, 300)], blocks=blocks))
+    drawn = [
+        (float(one.attrib["x"]), float(one.attrib["width"]))
+        for one in ElementTree.fromstring(html.replace("<br>", "<br/>")).findall(".//rect")
+    ]
+    assert drawn[3:] == [(0, 479), (0, 479.5), (480, 159), (480, 15.5), (624, 31.5)]
+    small = State("a device", segments=[(at << 21, 1 << 21) for at in range(5000)])
+    assert memory_html(small).count("<rect") < 1000
 
 
 def test_the_picture_of_the_device_has_its_readings() -> None:

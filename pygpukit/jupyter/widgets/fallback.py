@@ -6,6 +6,7 @@ readings of sensors are put in where they are asked for.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from html import escape
@@ -138,20 +139,23 @@ def _promised(row: Mapping[str, object]) -> tuple[str, str]:
 
 def _map(state: State) -> list[str]:
     """Mapped segments end to end in one row, blocks inside; ordered by content, as addresses differ between runs."""
-    rows = []
-    for start, size in state.segments:
-        inside = [
-            (b.address - start, b.size, b.owner) for b in state.blocks[:MAX_SHAPES] if 0 <= b.address - start < size
-        ]
-        rows.append((-size, inside))
+    inside: dict[int, list[tuple[int, int, str]]] = {start: [] for start, _ in state.segments}
+    starts = sorted(inside)
+    sizes = dict(state.segments)
+    for block in state.blocks[:MAX_SHAPES]:
+        at = bisect_right(starts, block.address) - 1
+        if at >= 0 and block.address - starts[at] < sizes[starts[at]]:
+            inside[starts[at]].append((block.address - starts[at], block.size, block.owner))
+    rows = [(-size, inside[start]) for start, size in state.segments]
     total = -sum(size for size, _ in rows)
     parts = []
     left = 0.0
     colours: dict[str, str] = {}
-    for negative_size, inside in sorted(rows):
+    for negative_size, blocks in sorted(rows):
         width = WIDTH * -negative_size / total
-        parts.append(_rect(left, ROW + 6, width - 1, "currentColor", 0.1))
-        for offset, length, owner in inside:
+        if width > 1:  # a gap is left between two
+            parts.append(_rect(left, ROW + 6, width - 1, "currentColor", 0.1))
+        for offset, length, owner in blocks:
             colour = colours.setdefault(owner, COLOURS[len(colours) % len(COLOURS)])
             parts.append(_rect(left + WIDTH * offset / total, ROW + 6, max(WIDTH * length / total - 0.5, 0.5), colour))
         left += width
