@@ -19,7 +19,9 @@ from .protocol import MAX_DESCRIPTORS, VERSION, encode, plain, receive, send
 START_TIMEOUT_S = 60.0
 CLOSE_TIMEOUT_S = 5.0
 _ASK_EVERY_MS = 20  # whether to go on waiting
-_STOPPED_S = 0.5  # who could not ask for so long was stopped, as by SIGSTOP or with the machine
+# Who could not ask for so long, and hardly used the processor, was stopped, as by SIGSTOP or with the machine.
+_STOPPED_S = 0.5
+_STOPPED_SHARE = 0.1  # of one processor
 _NO_LIMIT = "memory=65536GiB"  # of the simulated device; the last word in PYGPUKIT_SIM counts
 
 # A worker dies with the thread that started it (Linux counts threads, not processes), so one thread that lives as
@@ -159,19 +161,21 @@ class Worker:
 
     def _wait(self, channel: socket.socket, timeout_s: float | None, stopped: Callable[[], bool] | None = None) -> None:
         """Until there is something to read. Time in which this process was stopped does not count: a machine that was
-        suspended has stopped the worker, too."""
-        left_s, last_s = timeout_s, time.monotonic()
+        suspended has stopped the worker, too. Time in which another thread kept the interpreter does."""
+        left_s, last_s, last_used_s = timeout_s, time.monotonic(), time.process_time()
         waiting = select.poll()
         waiting.register(channel, select.POLLIN)
         while not waiting.poll(_ASK_EVERY_MS):
             if stopped is not None and stopped():
                 raise WorkerStoppedError(f"the worker {self.name!r} was killed: its work is not wanted any more")
-            now_s = time.monotonic()
-            if left_s is not None and now_s - last_s < _STOPPED_S:
-                left_s -= now_s - last_s
+            now_s, used_s = time.monotonic(), time.process_time()
+            passed_s = now_s - last_s
+            stopped_meanwhile = passed_s > _STOPPED_S and used_s - last_used_s < passed_s * _STOPPED_SHARE
+            if left_s is not None and not stopped_meanwhile:
+                left_s -= passed_s
                 if left_s < 0:
                     raise TimeoutError
-            last_s = now_s
+            last_s, last_used_s = now_s, used_s
 
     def _died(self) -> WorkerDiedError:
         code = self._process.returncode if self._process is not None else None

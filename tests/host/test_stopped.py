@@ -6,10 +6,12 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
 import pygpukit as gp
+from pygpukit.worker import Worker, WorkerTimeoutError
 
 LIMIT_S, STOPPED_S = 5.0, 7.0
 PROGRAM = """
@@ -66,3 +68,23 @@ def test_a_stop_passes_no_time_limit() -> None:
             os.kill(pid, signal.SIGCONT)
         said, _ = child.communicate("go on\n", timeout=120)
     assert (child.returncode, said) == (0, "well\n")
+
+
+def test_time_in_which_another_thread_keeps_the_interpreter_counts() -> None:
+    ended = []
+
+    def call() -> None:
+        try:
+            ended.append(worker.call("time:sleep", 600, timeout_s=1.0))
+        except WorkerTimeoutError as error:
+            ended.append(error)
+
+    with Worker("kept") as worker:
+        calling = threading.Thread(target=call)
+        calling.start()
+        end = time.monotonic() + 60
+        while calling.is_alive() and time.monotonic() < end:
+            sum(range(40_000_000))  # one call of C, in which no other thread of Python runs
+        worker.kill()
+        calling.join(60)
+    assert [type(one) for one in ended] == [WorkerTimeoutError]

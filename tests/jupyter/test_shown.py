@@ -141,7 +141,7 @@ def test_a_view_that_was_closed_by_hand_stays_closed(page: Page) -> None:
 
 def test_a_thread_that_shows_a_view_waits_while_a_cell_looks_for_its_own(page: Page) -> None:
     page.run(
-        '''
+        """
 import threading
 from pygpukit.jupyter.widgets import shown
 view, waited, is_shown = memory(), [], shown._is_shown
@@ -151,7 +151,7 @@ def look(gone):
     showing.join(0.2)
     waited.append(showing.is_alive())
     return is_shown(gone)
-''',
+""",
         "a",
     )
     page.run("display(memory())", "b")
