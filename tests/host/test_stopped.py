@@ -80,6 +80,7 @@ def test_time_in_which_another_thread_keeps_the_interpreter_counts() -> None:
             ended.append(error)
 
     with Worker("kept") as worker:
+        worker.call("time:sleep", 0.0, timeout_s=60)  # what the first call loads is there
         calling = threading.Thread(target=call)
         calling.start()
         end = time.monotonic() + 60
