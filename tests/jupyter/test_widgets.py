@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import itertools
 import math
+import re
 import struct
 import threading
 import time
@@ -224,6 +225,15 @@ def test_no_static_picture_runs_a_hostile_text(cls: Any, hostile: str, monkeypat
     assert tags <= {"div", "p", "b", "br", "svg", "rect", "text", "table", "thead", "tbody", "tr", "th", "td"}
     attributes = {name for element in elements for name in element.attrib}
     assert not any(name.startswith("on") or name in ("href", "src", "srcdoc") for name in attributes)
+    assert tags <= inert("ELEMENTS") and attributes <= inert("ATTRIBUTES")
+
+
+def inert(which: str) -> set[str]:
+    """What the lab extension lets into a notebook that is saved."""
+    source = (Path(__file__).parents[2] / "extension/labext/src/inert.ts").read_text(encoding="utf-8")
+    found = re.search(rf"const {which} = new Set\(\[(.*)\]\)", source)
+    assert found
+    return set(re.findall(r"'([\w-]+)'", found[1]))
 
 
 def pictures(page: Recorder) -> list[dict[str, Any]]:

@@ -3,6 +3,9 @@
 import type { JupyterFrontEnd, JupyterFrontEndPlugin } from '@jupyterlab/application';
 import { INotebookTracker, type NotebookPanel } from '@jupyterlab/notebook';
 import { ISettingRegistry } from '@jupyterlab/settingregistry';
+import type { JSONValue } from '@lumino/coreutils';
+import { isObject } from './control.js';
+import { isInert } from './inert.js';
 import { SavedOutputs, type SharedCell } from './saved-outputs.js';
 
 const ID = 'pygpukit:pictures';
@@ -24,8 +27,10 @@ export const picturesPlugin: JupyterFrontEndPlugin<void> = {
       apply();
     });
     document.addEventListener(EVENT, (event) => {
-      const { model, html } = (event as CustomEvent<{ model: unknown; html: unknown }>).detail;
-      if (typeof model !== 'string' || typeof html !== 'string') return;
+      const { detail } = event as CustomEvent<JSONValue>;
+      const { model, html } = isObject(detail) ? detail : {};
+      // A notebook that is opened later is trusted with what is put into it here.
+      if (typeof model !== 'string' || typeof html !== 'string' || !isInert(html)) return;
       tracker.forEach((panel) => codeCells(panel).forEach((cell) => saved.keep(cell, model, html)));
     });
     tracker.widgetAdded.connect((_, panel) => {

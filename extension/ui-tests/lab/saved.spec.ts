@@ -9,7 +9,7 @@ const HOSTILE = '<script>hit()</script><img src=x onerror=hit()>';
 const PICTURES = { id: 'pygpukit:pictures', title: 'pygpukit: Saved views' };
 const [SETUP_AT, VIEW_AT] = [0, 1];
 
-const lab = useLab({ notebooks: Object.fromEntries(['saved', 'kept'].map((name) => [`${name}.ipynb`, [SETUP, VIEW]])) });
+const lab = useLab({ notebooks: Object.fromEntries(['saved', 'kept', 'others'].map((name) => [`${name}.ipynb`, [SETUP, VIEW]])) });
 
 interface Saved {
   readonly cells: readonly { readonly outputs: readonly { readonly data?: Readonly<Record<string, string | string[]>> }[] }[];
@@ -61,6 +61,33 @@ test('it has a later picture than that of the end of the cell, and nothing is dr
   expect(found).toMatchObject({ faults: 0, pictures: 1, scripts: 0 });
   expect(found.shapes).toBeGreaterThan(7);
   expect(found.cells).toContain(HOSTILE);
+});
+
+test('what is no picture of a view is not saved', async () => {
+  const { page } = lab.notebook;
+  await begin('others.ipynb');
+  const before = await savedHtml('others.ipynb');
+  const { cells } = JSON.parse(lab.server.readNotebook('others.ipynb')) as { cells: { outputs: { data: Record<string, { model_id: string }> }[] }[] };
+  const model = cells[VIEW_AT]?.outputs[0]?.data['application/vnd.jupyter.widget-view+json']?.model_id;
+  const hostile = [
+    '<script>hit()</script>',
+    '<img src=x onerror=hit()>',
+    '<div onclick=hit()>a</div>',
+    '<svg onload=hit()></svg>',
+    '<svg><a href="javascript:hit()"><text>a</text></a></svg>',
+    '<div style="background:url(//elsewhere)">a</div>',
+    '<svg><rect fill="url(//elsewhere)"/></svg>',
+    '<link rel=stylesheet href=//elsewhere>',
+    '<body onload=hit()>a',
+    '<iframe srcdoc="<script>hit()</script>"></iframe>',
+    '<style>* { display: none }</style>',
+  ];
+  const send = (details: unknown[]): Promise<void> =>
+    page.evaluate((told) => told.forEach((detail) => document.dispatchEvent(new CustomEvent('pygpukit:picture', { detail }))), details);
+  await send([null, {}, { model, html: 3 }, ...hostile.map((html) => ({ model, html }))]);
+  expect(await savedHtml('others.ipynb')).toBe(before);
+  await send([{ model, html: '<p>a picture</p>' }]);
+  expect(await savedHtml('others.ipynb')).toBe('<p>a picture</p>');
 });
 
 test('with the setting off it keeps the picture of the end of the cell', async () => {
