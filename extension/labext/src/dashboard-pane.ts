@@ -6,8 +6,7 @@ import { Signal } from '@lumino/signaling';
 import { Panel, Widget } from '@lumino/widgets';
 import { request } from './control.js';
 import type { Reports } from './reports.js';
-
-const WIDGET = 'application/vnd.jupyter.widget-view+json';
+import { WIDGET } from './view-output.js';
 
 export class DashboardPane extends Panel {
   /** Emitted when the notebook has another path. */

@@ -1,4 +1,5 @@
-// The plugin `pygpukit:pictures`: a notebook is saved with the last picture of each live view, not with that of its cell's end.
+// The plugin `pygpukit:pictures`: a notebook is saved with the last picture of each live view, not with that of its cell's end, and
+// shows it when it is opened again.
 
 import type { JupyterFrontEnd, JupyterFrontEndPlugin } from '@jupyterlab/application';
 import { INotebookTracker, type NotebookPanel } from '@jupyterlab/notebook';
@@ -7,6 +8,7 @@ import type { JSONValue } from '@lumino/coreutils';
 import { isObject } from './control.js';
 import { isInert } from './inert.js';
 import { SavedOutputs, type SharedCell } from './saved-outputs.js';
+import { SavedViews } from './saved-views.js';
 
 const ID = 'pygpukit:pictures';
 /** Of a view in the page, when its kernel has sent a picture: detail {model, html}. */
@@ -14,7 +16,7 @@ const EVENT = 'pygpukit:picture';
 
 export const picturesPlugin: JupyterFrontEndPlugin<void> = {
   id: ID,
-  description: 'Saves the last picture of each live view with the notebook.',
+  description: 'Saves the last picture of each live view with the notebook, and shows it where no kernel has the view.',
   autoStart: true,
   requires: [INotebookTracker],
   optional: [ISettingRegistry],
@@ -33,11 +35,14 @@ export const picturesPlugin: JupyterFrontEndPlugin<void> = {
       if (typeof model !== 'string' || typeof html !== 'string' || !isInert(html)) return;
       tracker.forEach((panel) => codeCells(panel).forEach((cell) => saved.keep(cell, model, html)));
     });
-    tracker.widgetAdded.connect((_, panel) => {
+    const follow = (panel: NotebookPanel): void => {
+      new SavedViews(panel);
       panel.context.saveState.connect((_, state) => {
         if (enabled && state === 'started') codeCells(panel).forEach((cell) => saved.put(cell));
       });
-    });
+    };
+    tracker.forEach(follow);
+    tracker.widgetAdded.connect((_, panel) => follow(panel));
   },
 };
 

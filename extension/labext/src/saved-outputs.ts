@@ -2,9 +2,7 @@
 
 import type { JSONObject, JSONValue } from '@lumino/coreutils';
 import { isObject } from './control.js';
-
-const WIDGET = 'application/vnd.jupyter.widget-view+json';
-const HTML = 'text/html';
+import { HTML, WIDGET } from './view-output.js';
 
 /** An output as the shared document keeps it: what is set here is saved, and nothing is drawn again. */
 export interface SharedOutput {

@@ -1,6 +1,6 @@
 // A server of JupyterLab or Notebook of its own for a test run: free loopback port, token, temporary folders for everything it writes.
 
-import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
@@ -120,13 +120,29 @@ export class LabServer {
       execution_count: null,
     }));
     const metadata = { kernelspec: { name: 'python3', display_name: 'Python 3', language: 'python' }, ...(saved && { language_info: PYTHON_INFO }) };
-    const file = join(this.folder, 'notebooks', name);
-    writeFileSync(file, JSON.stringify({ cells, metadata, nbformat: 4, nbformat_minor: 5 }));
+    this.writeNotebook(name, JSON.stringify({ cells, metadata, nbformat: 4, nbformat_minor: 5 }));
+  }
+
+  writeNotebook(name: string, text: string): void {
+    writeFileSync(join(this.folder, 'notebooks', name), text);
+  }
+
+  /** Marks a notebook as one that was made here: the lab shows all of its outputs. */
+  trust(name: string): void {
+    execFileSync(PYTHON, ['-m', 'nbformat.sign', join(this.folder, 'notebooks', name)], { stdio: 'pipe' });
   }
 
   /** The text of a notebook as it was saved last. */
   readNotebook(name: string): string {
     return readFileSync(join(this.folder, 'notebooks', name), 'utf8');
+  }
+
+  /** Ends every kernel; a page that is open would start its own anew. */
+  async endKernels(): Promise<void> {
+    const ask = (path: string, method: string): Promise<Response> =>
+      fetch(`${this.base}/api/${path}`, { method, headers: { Authorization: `token ${this.token}` } });
+    const kernels = (await (await ask('kernels', 'GET')).json()) as { id: string }[];
+    for (const { id } of kernels) await ask(`kernels/${id}`, 'DELETE');
   }
 
   /** Pages that are loaded from now on leave out these extensions only, as after `jupyter labextension disable`. */

@@ -2,42 +2,11 @@
 
 import { type Page, expect, test } from '@playwright/test';
 import { encodeFrame } from '../../core/test/encode.ts';
+import { CORPUS } from '../support/hostile-texts.ts';
 import { type ModuleName, mount, sendFrame, sendMessage } from '../support/plain-page.ts';
 
 const MiB = 2 ** 20;
 const BASE = 0x7f00_0000_0000;
-const HIT = 'window.hit=1';
-const CORPUS = [
-  `<script>${HIT}</script>`,
-  `<img src=x onerror="${HIT}">`,
-  `"><svg/onload=${HIT}>`,
-  `'><svg><animate onbegin=${HIT} attributeName=x dur=1s>`,
-  `<iframe srcdoc="<script>parent.${HIT}</script>"></iframe>`,
-  `<iframe src="javascript:parent.${HIT}"></iframe>`,
-  `<a href="javascript:${HIT}">x</a>`,
-  `<details open ontoggle=${HIT}>`,
-  `<input autofocus onfocus=${HIT}>`,
-  `<video><source onerror=${HIT}></video>`,
-  `<body onload=${HIT}>`,
-  `<style>@import 'http://127.0.0.1:9/x';</style>`,
-  `<link rel=stylesheet href=http://127.0.0.1:9/x>`,
-  `<meta http-equiv=refresh content="0;url=javascript:${HIT}">`,
-  `<object data="data:text/html,<script>parent.${HIT}</script>">`,
-  `<math><mtext></form><form><mglyph><style></math><img src onerror=${HIT}>`,
-  `<template><img src=x onerror=${HIT}></template>`,
-  `</td></tr></table><script>${HIT}</script>`,
-  `</option></select><img src=x onerror=${HIT}>`,
-  `</title><script>${HIT}</script>`,
-  `<!--><script>${HIT}</script>-->`,
-  `]]><script>${HIT}</script>`,
-  '${window.hit=1}',
-  '{{constructor.constructor("window.hit=1")()}}',
-  `javascript:${HIT}`,
-  `&lt;img src=x onerror=${HIT}&gt;`,
-  '\u202e\u2066<b>gnp.x\ufeff',
-  '__proto__',
-  'constructor',
-];
 
 /** Every text that the kernel can send to a view, hostile. */
 async function tell(page: Page, text: string): Promise<void> {

@@ -1,0 +1,33 @@
+import { expect, test } from 'vitest';
+import { HTML, WIDGET, lacksView, savedHtml } from '../src/view-output.js';
+
+const view = { [WIDGET]: { model_id: 'a' }, [HTML]: '<p>then</p>', 'text/plain': 'MemoryWidget()' };
+
+test('the HTML of our views is taken, and of no other output', () => {
+  for (const kind of ['Memory', 'Scheduler', 'Device', 'Cells']) {
+    expect(savedHtml({ ...view, 'text/plain': `${kind}Widget()` })).toBe('<p>then</p>');
+  }
+  const { [WIDGET]: _, ...plain } = view;
+  const { [HTML]: __, ...bare } = view;
+  const others = [plain, bare, { ...view, 'text/plain': 'IntSlider(value=0)' }, { ...view, 'text/plain': 'my MemoryWidget()' }, { ...view, [HTML]: 3 }, {}];
+  for (const other of others) expect(savedHtml(other)).toBeUndefined();
+});
+
+test.each([
+  ['there is no model', WIDGET, false, 'Error displaying widget: model not found', true, true],
+  ['the model may come', WIDGET, false, 'Loading widget...', true, false],
+  ['no kernel could bring the model', WIDGET, false, 'Loading widget...', false, true],
+  ['there is a view', WIDGET, true, '8 MiB used', false, false],
+  ['a view said the words itself', WIDGET, true, 'Error displaying widget: model not found', false, false],
+  ['drawing a view failed', WIDGET, false, 'Error displaying widget', false, false],
+  ['nothing is there yet', WIDGET, false, '', false, false],
+])('where %s', (_, mimeType, drawn, words, expected, lacks) => {
+  for (const trusted of [true, false]) expect(lacksView({ mimeType, drawn, words }, trusted, expected)).toBe(lacks);
+});
+
+test('HTML that the lab has drawn is replaced where it is not trusted', () => {
+  const shown = { mimeType: HTML, drawn: true, words: '8 MiB used' };
+  expect(lacksView(shown, false, true)).toBe(true);
+  expect(lacksView(shown, true, true)).toBe(false);
+  expect(lacksView({ ...shown, drawn: false, words: '' }, false, true)).toBe(false);
+});

@@ -1,0 +1,169 @@
+// A saved notebook that is opened again shows its views as they were saved, until a kernel has them; what was put into the file runs nowhere.
+
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from '@playwright/test';
+import { CORPUS } from '../support/hostile-texts.ts';
+import { NOTEBOOKS } from '../support/lab-server.ts';
+import { useLab } from '../support/lab-test.ts';
+
+const SETUP = '%load_ext pygpukit\nimport pygpukit as gp\nx = gp.ones(64)';
+const VIEW = 'gp.dashboard.memory()';
+const [SETUP_AT, VIEW_AT] = [0, 1];
+const WIDGET = 'application/vnd.jupyter.widget-view+json';
+const HTML = 'text/html';
+const NOTE = 'As it was when the notebook was saved. Run the cell for the live view.';
+const WORDS_OF_IPYWIDGETS = /Error displaying widget|Loading widget/;
+/** What ipywidgets says in the console of a view whose kernel has ended. */
+const NOT_FOUND = /^console: .*widget model not found/i;
+
+interface Output {
+  output_type: string;
+  data: Record<string, string | string[] | object>;
+  metadata: object;
+}
+
+const lab = useLab({ notebooks: { 'live.ipynb': [SETUP, VIEW] }, known: [NOT_FOUND] });
+
+const textOf = (output: Output, kind: string): string => [output.data[kind] ?? ''].flat().join('');
+
+/** The pictures that the project's own notebook was saved with, of each kind of view, live and replayed. */
+function pictures(): string[] {
+  const { cells } = JSON.parse(readFileSync(join(NOTEBOOKS, '06_dashboards.ipynb'), 'utf8')) as { cells: { outputs?: Output[] }[] };
+  const outputs = cells.flatMap((cell) => cell.outputs ?? []).filter(({ data }) => data);
+  return outputs.map((output) => textOf(output, HTML)).filter((html) => html.includes('<svg'));
+}
+
+/** Writes a notebook of a cell for each of these saved pictures, which are of views whose kernel has ended. */
+function write(name: string, saved: readonly string[], plain = 'MemoryWidget()', kernel = 'python3'): void {
+  const cells = saved.map((html, at) => {
+    const view = { version_major: 2, version_minor: 0, model_id: `${at}`.padStart(32, '0') };
+    const output: Output = { output_type: 'display_data', data: { [WIDGET]: view, [HTML]: html, 'text/plain': plain }, metadata: {} };
+    return { id: `cell-${at}`, cell_type: 'code', source: '1', metadata: {}, outputs: [output], execution_count: 1 };
+  });
+  const kernelspec = { name: kernel, display_name: kernel, language: 'python' };
+  lab.server.writeNotebook(name, JSON.stringify({ cells, metadata: { kernelspec }, nbformat: 4, nbformat_minor: 5 }));
+}
+
+test('its view is the saved picture while no kernel has it, and live once the cell has run, once', async () => {
+  const { page } = lab.notebook;
+  await lab.notebook.open(lab.server.notebookUrl('live.ipynb'));
+  await lab.cells.run(SETUP_AT);
+  await lab.cells.run(VIEW_AT);
+  const cell = lab.cells.at(VIEW_AT);
+  await cell.scrollIntoViewIfNeeded();
+  await expect(cell.locator('.gk-panel')).toHaveAttribute('data-state', 'live');
+  await expect(page.locator('.gk-saved')).toHaveCount(0);
+  await lab.notebook.save();
+
+  // The kernel lives on: its view comes back and takes the place of what was shown before.
+  await lab.notebook.open(lab.server.notebookUrl('live.ipynb'));
+  await expect(cell.locator('.gk-panel')).toHaveAttribute('data-state', 'live');
+  await expect(cell.locator('.gk-panel')).toHaveCount(1);
+  await expect(page.locator('.gk-saved')).toHaveCount(0);
+
+  await lab.notebook.save();
+  await page.goto('about:blank');
+  await lab.server.endKernels();
+  await lab.notebook.open(lab.server.notebookUrl('live.ipynb'));
+  const { cells } = JSON.parse(lab.server.readNotebook('live.ipynb')) as { cells: { outputs: Output[] }[] };
+  const saved = textOf(cells[VIEW_AT]!.outputs[0]!, HTML);
+  await expect(cell.locator('.gk-saved')).toBeVisible();
+  await expect(cell.locator('.gk-saved-note')).toHaveText(NOTE);
+  await expect(cell.locator('.gk-saved svg')).toBeVisible();
+  await expect(cell.locator('.gk-saved svg rect')).toHaveCount(saved.split('<rect').length - 1);
+  await expect(cell).toContainText(/\d+ live blocks/);
+  await expect(cell).not.toContainText(WORDS_OF_IPYWIDGETS);
+  await expect(page.locator('.gk-panel')).toHaveCount(0);
+
+  await lab.cells.run(SETUP_AT);
+  await lab.cells.run(VIEW_AT);
+  await expect(cell.locator('.gk-panel')).toHaveAttribute('data-state', 'live');
+  await expect(cell.locator('.gk-panel')).toHaveCount(1);
+  await expect(page.locator('.gk-saved')).toHaveCount(0);
+});
+
+for (const trusted of [true, false]) {
+  test(`of each kind of view the whole picture is shown, in a notebook that is ${trusted ? '' : 'not '}trusted`, async () => {
+    const { page } = lab.notebook;
+    const saved = pictures();
+    expect(saved.length).toBeGreaterThanOrEqual(4);
+    write('kinds.ipynb', saved);
+    if (trusted) lab.server.trust('kinds.ipynb');
+    await lab.notebook.open(lab.server.notebookUrl('kinds.ipynb'));
+    await expect(page.locator('.gk-saved')).toHaveCount(saved.length);
+    for (const [at, html] of saved.entries()) {
+      const shown = page.locator('.gk-saved').nth(at);
+      const size = await shown.locator('svg').boundingBox();
+      expect(size?.width).toBeGreaterThan(200);
+      // Every element but what only styles, with every word and every length.
+      const missing = await shown.evaluate((node, text) => {
+        const told = (one: Element): string => {
+          const attributes = [...one.attributes].filter(({ name }) => !['style', 'class'].includes(name));
+          return `${one.localName} ${attributes.map(({ name, value }) => `${name}=${value}`).join(' ')} ${one.childElementCount ? '' : one.textContent}`;
+        };
+        const here = new Set([...node.querySelectorAll('*')].map(told));
+        const all = [...new DOMParser().parseFromString(text, 'text/html').body.querySelectorAll('*')];
+        return all.map(told).filter((one) => !here.has(one));
+      }, html);
+      expect(missing).toEqual([]);
+    }
+    await expect(page.locator('.jp-Notebook')).not.toContainText(WORDS_OF_IPYWIDGETS);
+    // The lab's own drawing of the HTML does not stand beside.
+    await expect(page.locator('.jp-OutputArea-output').getByText('pygpukit simulated GPU')).toHaveCount(saved.length);
+  });
+}
+
+test('without a kernel the picture is shown, too', async () => {
+  const { page } = lab.notebook;
+  write('alone.ipynb', pictures().slice(0, 1), 'MemoryWidget()', 'of-another-machine');
+  lab.server.trust('alone.ipynb');
+  await page.goto(lab.server.notebookUrl('alone.ipynb'));
+  const dialog = page.locator('.jp-Dialog');
+  await dialog.getByRole('button', { name: 'No Kernel' }).click();
+  await expect(page.locator('.gk-saved-note')).toHaveText(NOTE);
+  await expect(page.locator('.gk-saved svg')).toBeVisible();
+  await expect(lab.cells.at(0)).not.toContainText(WORDS_OF_IPYWIDGETS);
+});
+
+test('what a saved file would like to run does not run, and asks for nothing', async () => {
+  const { page } = lab.notebook;
+  const markup = [
+    ...CORPUS,
+    ...CORPUS.map((text) => `<table><tbody><tr><td>${text}</td></tr></tbody></table>`),
+    ...CORPUS.map((text) => `<svg viewBox="0 0 1 1"><text>${text}</text></svg>`),
+    '<svg viewBox="0 0 1 1" onload="window.hit=1" style="background:url(/hit)"><rect fill="url(/hit)" onclick="window.hit=1"/><image href="/hit"/><use href="/hit#a"/></svg>',
+    '<p style="background:url(/hit)" class="jp-Button" data-commandlinker-command="hit" id="hit">x</p>',
+  ];
+  // Not the images: the lab loads those itself, as it looks for headings in the HTML of each output.
+  const asked: string[] = [];
+  page.on('request', (request) => {
+    if (/\/hit($|[?#])|:9\//.test(request.url())) asked.push(request.url());
+  });
+  write('hostile.ipynb', markup);
+  lab.server.trust('hostile.ipynb');
+  await lab.notebook.open(lab.server.notebookUrl('hostile.ipynb'));
+  await expect(page.locator('.gk-saved')).toHaveCount(markup.length);
+  const { kinds, attributes, hit } = await page.evaluate(() => {
+    const all = [...document.querySelectorAll('.gk-saved *')];
+    return {
+      kinds: [...new Set(all.map(({ localName }) => localName))],
+      attributes: [...new Set(all.flatMap((one) => [...one.attributes].map(({ name }) => name)))],
+      hit: 'hit' in window,
+    };
+  });
+  expect(hit).toBe(false);
+  const mine = ['b', 'br', 'div', 'p', 'rect', 'svg', 'table', 'tbody', 'td', 'text', 'tr'];
+  expect(kinds.filter((one) => !mine.includes(one))).toEqual([]);
+  expect(attributes.filter((one) => !['class', 'viewBox'].includes(one))).toEqual([]);
+  await expect(page.locator('.gk-saved [class]:not(.gk-saved-note)')).toHaveCount(0);
+  expect(asked).toEqual([]);
+});
+
+test("another library's views are left as they are", async () => {
+  write('other.ipynb', ['<p>theirs</p>'], 'IntSlider(value=0)');
+  lab.server.trust('other.ipynb');
+  await lab.notebook.open(lab.server.notebookUrl('other.ipynb'));
+  await expect(lab.cells.at(0)).toContainText('Error displaying widget');
+  await expect(lab.notebook.page.locator('.gk-saved')).toHaveCount(0);
+});
