@@ -9,9 +9,11 @@ const VIEW = 'gp.dashboard.memory()';
 const CELLS = 'gp.dashboard.cells()';
 /** What Notebook 7.6 reports when it starts, also without any extension. */
 const OWN_FAULT = "uncaught: Cannot read properties of undefined (reading 'schema')";
+/** What ipywidgets says in the console of a view whose kernel has ended. */
+const NOT_FOUND = /^console: .*widget model not found/i;
 const [SETUP_AT, CUDA_AT, VIEW_AT, CELLS_AT] = [0, 1, 2, 3];
 
-const lab = useLab({ app: 'notebook', notebooks: { 'cuda.ipynb': [SETUP, CUDA, VIEW, CELLS] }, known: [OWN_FAULT] });
+const lab = useLab({ app: 'notebook', notebooks: { 'cuda.ipynb': [SETUP, CUDA, VIEW, CELLS] }, known: [OWN_FAULT, NOT_FOUND] });
 
 test.beforeEach(() => lab.notebook.open(lab.server.notebookUrl('cuda.ipynb')));
 
@@ -80,4 +82,22 @@ test('executed cells carry badges, and a row of the table goes to its cell', asy
   });
   await page.locator('.gk-panel tbody tr', { hasText: `In ${count}` }).click();
   await expect(cell).toHaveAttribute('data-revealed', 'yes');
+});
+
+test('a notebook that is opened again shows a view as it was saved, until its cell runs', async () => {
+  const cell = lab.cells.at(VIEW_AT);
+  await lab.cells.run(SETUP_AT);
+  await lab.cells.run(VIEW_AT);
+  await expect(cell.locator('.gk-panel')).toHaveCount(1);
+  await lab.notebook.save();
+  await lab.notebook.page.goto('about:blank');
+  await lab.server.endKernels();
+  await lab.notebook.open(lab.server.notebookUrl('cuda.ipynb'));
+  await expect(cell.locator('.gk-saved-note')).toBeVisible();
+  await expect(cell.locator('.gk-saved svg')).toBeVisible();
+  await expect(cell).not.toContainText(/Error displaying widget|Loading widget/);
+  await lab.cells.run(SETUP_AT);
+  await lab.cells.run(VIEW_AT);
+  await expect(cell.locator('.gk-panel')).toHaveCount(1);
+  await expect(cell.locator('.gk-saved')).toHaveCount(0);
 });

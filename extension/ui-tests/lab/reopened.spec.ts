@@ -114,7 +114,7 @@ for (const trusted of [true, false]) {
   });
 }
 
-test('without a kernel the picture is shown, too', async () => {
+test('without a kernel the picture is shown, too, and stays while one is asked for the view', async () => {
   const { page } = lab.notebook;
   write('alone.ipynb', pictures().slice(0, 1), 'MemoryWidget()', 'of-another-machine');
   lab.server.trust('alone.ipynb');
@@ -124,6 +124,17 @@ test('without a kernel the picture is shown, too', async () => {
   await expect(page.locator('.gk-saved-note')).toHaveText(NOTE);
   await expect(page.locator('.gk-saved svg')).toBeVisible();
   await expect(lab.cells.at(0)).not.toContainText(WORDS_OF_IPYWIDGETS);
+
+  await lab.cells.at(0).evaluate((cell) => {
+    const look = (): void => void (/widget/i.test(cell.textContent ?? '') && cell.setAttribute('data-said', 'yes'));
+    new MutationObserver(look).observe(cell, { childList: true, subtree: true });
+  });
+  expect(lab.notebook.faults).toEqual([]);
+  await lab.notebook.changeKernel('python3');
+  // Then it has been asked.
+  await expect.poll(() => lab.notebook.faults.some((fault) => NOT_FOUND.test(fault))).toBe(true);
+  await expect(page.locator('.gk-saved svg')).toBeVisible();
+  await expect(lab.cells.at(0)).not.toHaveAttribute('data-said');
 });
 
 test('what a saved file would like to run does not run, and asks for nothing', async () => {
