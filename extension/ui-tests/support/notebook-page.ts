@@ -221,9 +221,14 @@ export class NotebookPage {
     });
   }
 
+  /** Lets the busy cell end, also one that was begun before the page was loaded again. */
+  release(): void {
+    writeFileSync(this.sign(this.signs), '');
+  }
+
   /** Waits for the end of the code that was begun, and resolves to what it printed. */
   async finish(): Promise<string> {
-    writeFileSync(this.sign(this.signs), '');
+    this.release();
     await this.page.waitForFunction(() => window.run?.ended, undefined, { timeout: 60_000 });
     return this.page.evaluate(() => window.run?.printed ?? '');
   }
