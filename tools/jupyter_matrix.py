@@ -21,9 +21,9 @@ ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "build/matrix"
 LABEXTENSION = "share/jupyter/labextensions/pygpukit"
 LIBRARIES = ("numpy", "ipywidgets==8.1.*", "anywidget==0.11.*", "nbclient", "matplotlib")
-IN_LAB = tuple(f"lab/{name}.spec.ts" for name in ("cuda", "edits", "reruns", "saved", "tour", "workbench")) + (
-    "views/busy.spec.ts",
-)
+IN_LAB = tuple(
+    f"lab/{name}.spec.ts" for name in ("cuda", "edits", "reopened", "reruns", "saved", "tour", "workbench")
+) + ("views/busy.spec.ts",)
 
 
 @dataclass(frozen=True)
