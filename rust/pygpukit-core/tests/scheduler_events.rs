@@ -9,7 +9,10 @@ use pygpukit_core::scheduler::{
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
+mod cases;
 mod scheduler_support;
+
+use cases::cases;
 use scheduler_support::{asks, failed};
 
 const MS: u64 = 1_000_000;
@@ -274,7 +277,7 @@ impl Run {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 100, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(cases(100))]
 
     #[test]
     fn the_log_and_the_tenants_tell_the_state(ops in prop::collection::vec(op(), 1..250)) {
