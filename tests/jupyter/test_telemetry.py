@@ -201,6 +201,32 @@ def test_the_rate_is_kept_and_bounded(sampler: telemetry.Sampler, monkeypatch: p
     assert 0 < max(waits) < 0.051, "nor does it wait for longer"
 
 
+def test_one_frame_that_was_late_is_made_up_for_and_not_more(
+    sampler: telemetry.Sampler, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now, sent = 0.0, list[float]()
+
+    class Slow(Sink):
+        def send_frame(self, frame: bytes) -> None:
+            nonlocal now
+            sent.append(now)
+            now += {2: 0.025, 5: 0.2}.get(len(sent), 0.001)
+            if len(sent) == 8:
+                sampler.stop()
+
+    def wait(timeout: float) -> None:
+        nonlocal now
+        now += timeout
+
+    sink = Slow()
+    sampler._sinks.add(sink)
+    monkeypatch.setattr(telemetry.time, "monotonic", lambda: now)
+    monkeypatch.setattr(sampler._stop, "wait", wait)
+    sampler._thread = threading.current_thread()  # this one is the sampler's
+    sampler._run()
+    assert [round(at, 3) for at in sent] == [0, 0.02, 0.045, 0.06, 0.08, 0.28, 0.3, 0.32]
+
+
 def test_a_stop_does_not_wait_for_the_thread_of_whoever_wakes_the_sampler_meanwhile(
     sampler: telemetry.Sampler, monkeypatch: pytest.MonkeyPatch
 ) -> None:
