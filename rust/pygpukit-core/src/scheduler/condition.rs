@@ -85,13 +85,9 @@ pub struct Condition {
 
 impl Condition {
     pub fn new(kind: ConditionKind, on: bool, reason: &'static str, message: String, since_ns: u64) -> Condition {
-        let status = Status::of(on);
         Condition {
-            kind,
-            status,
-            reason,
-            message,
-            since_ns,
+            status: Status::of(on),
+            ..Condition::unknown(kind, reason, message, since_ns)
         }
     }
 
