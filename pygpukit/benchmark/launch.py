@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable, Iterator
 from math import nan
 from statistics import fmean, median
 from typing import Any
 
+from .. import _core
+from ..jupyter.telemetry import Sampler, Sink
 from .measure import host_ns
 from .peers import SCALE, peer_figures
 from .result import BenchmarkResult, Unavailable, from_samples
@@ -18,38 +19,41 @@ PYTHON_ROW = "bound kernel from Python"
 
 BATCH = 500  # launches between two waits: fewer than a device's launch queue holds
 CELL = 2000  # launches of a cell; the device does each in less time than the host needs for it
-TICK_S = 0.1
 NEAR_NS = 1_000_000  # so much before and after a frame a launch may meet its thread
 
 
-class Sampler:
-    """What a visible dashboard makes the kernel do: one telemetry frame every 100 ms.
-
-    frames_ns: when each began and ended.
-    """
+class Watched(Sampler):
+    """The dashboards' sampler with one sink. frames_ns: when each frame was begun and handed over."""
 
     def __init__(self, device: int) -> None:
+        super().__init__()
         self.frames_ns: list[tuple[int, int]] = []
-        self._device = device
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="benchmark-telemetry", daemon=True)
+        self._sink = Page(device)
 
-    def _run(self) -> None:
-        from .. import _core
+    def _tick(self, sinks: list[Sink]) -> None:
+        begin = time.perf_counter_ns()
+        super()._tick(sinks)
+        self.frames_ns.append((begin, time.perf_counter_ns()))
 
-        since, since_name = _core.ring_head(), 0
-        while not self._stop.wait(TICK_S):
-            begin = time.perf_counter_ns()
-            _, since, since_name = _core.telemetry_frame(self._device, since, since_name)
-            self.frames_ns.append((begin, time.perf_counter_ns()))
-
-    def __enter__(self) -> Sampler:
-        self._thread.start()
+    def __enter__(self) -> Watched:
+        self.add(self._sink)
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._stop.set()
-        self._thread.join()
+        self.stop()
+
+
+class Page:
+    """A sink that somebody looks at, and that drops what it is sent."""
+
+    visible = True
+
+    def __init__(self, device: int) -> None:
+        self.device = device
+        self.since, self.since_name = _core.ring_head(), 0
+
+    def send_frame(self, frame: bytes) -> None:
+        pass
 
 
 def batches_ns(
@@ -71,7 +75,8 @@ def added_percent(batches_ns: list[tuple[int, int]], frames_ns: list[tuple[int, 
     """Percent that all batches took longer, on average, than those that were far from any frame.
 
     Both are of the same second, so that clocks that drift, and neighbours that come and go, meet both alike: windows
-    with and without a sampler differ by more than it costs. NaN where no batch was far from all frames.
+    with and without a sampler differ by more than it costs. NaN where there was no frame, or no batch far from all of
+    them.
     """
     whole = [end - begin for begin, end in batches_ns]
     far = [
@@ -79,7 +84,7 @@ def added_percent(batches_ns: list[tuple[int, int]], frames_ns: list[tuple[int, 
         for begin, end in batches_ns
         if all(end < first - NEAR_NS or begin > last + NEAR_NS for first, last in frames_ns)
     ]
-    return (fmean(whole) / fmean(far) - 1) * 100 if far else nan
+    return (fmean(whole) / fmean(far) - 1) * 100 if frames_ns and far else nan
 
 
 def telemetry_costs(call: Callable[[], object], launches: int, windows: int, device: int) -> list[float]:
@@ -88,7 +93,7 @@ def telemetry_costs(call: Callable[[], object], launches: int, windows: int, dev
 
     costs = []
     for _ in range(windows):
-        with Sampler(device) as sampler:
+        with Watched(device) as sampler:
             batches = batches_ns(call, launches, 1.0, native.synchronize)
         costs.append(added_percent(batches, sampler.frames_ns))
     return costs
@@ -147,7 +152,7 @@ def rows(quick: bool) -> Iterator[BenchmarkResult | Unavailable]:
     yield from_samples("Python launch over C++ loop", CATEGORY, ratios, "x")
 
     costs = telemetry_costs(call, calls, 2 if quick else 20, x.device)
-    yield from_samples("telemetry at 10 Hz, cost of a launch", CATEGORY, costs, "%")
+    yield from_samples("telemetry to a sink, cost of a launch", CATEGORY, costs, "%")
 
     # One pair differs from the next by more than timing costs: the first row has a goal, so it has the pairs to tell.
     launches = 200 if native.backend_name() == "sim" else CELL

@@ -138,6 +138,7 @@ def test_the_cost_of_frames_is_what_the_batches_near_them_took_longer() -> None:
     assert launch.added_percent(slow, frames[:1]) < 3  # a slow batch without a frame is no frame's doing
     assert launch.added_percent(batches, frames) == pytest.approx(0)
     assert math.isnan(launch.added_percent(batches[:1], [(0, ms)]))
+    assert math.isnan(launch.added_percent(batches, []))  # a sampler that made none costs nothing that was seen
 
 
 def test_an_interrupt_is_timed_only_while_its_wait_lasts() -> None:
