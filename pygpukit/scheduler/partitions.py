@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import SupportsFloat, SupportsIndex
 
 from pygpukit import _core
@@ -56,6 +58,17 @@ def partition_limits(
             units.parse_share(lend_bandwidth, "lend_bandwidth") / _PPM,
         ),
     )
+
+
+@contextmanager
+def fields_as_asked() -> Iterator[None]:
+    """The core calls a share of the device "compute". Who asked for it here wrote bandwidth, and so do errors."""
+    try:
+        yield
+    except InvalidSpecError as error:
+        if error.field != "compute":
+            raise
+        raise InvalidSpecError(str(error).replace("compute", "bandwidth", 1), "bandwidth") from None
 
 
 def isolation_levels() -> dict[str, dict[str, bool]]:

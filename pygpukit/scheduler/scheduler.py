@@ -22,7 +22,7 @@ from pygpukit.scheduler import chrome, events, metrics, processes, shares, slice
 from pygpukit.scheduler.desk import Desk
 from pygpukit.scheduler.events import EVENT_KINDS, Events, TaskEvents
 from pygpukit.scheduler.forked import Inherited
-from pygpukit.scheduler.partitions import partition_limits
+from pygpukit.scheduler.partitions import fields_as_asked, partition_limits
 from pygpukit.scheduler.processes import WorkerRecord
 from pygpukit.scheduler.task import Task, TaskStats
 
@@ -60,8 +60,8 @@ _RECORD_FIELDS = (
 class Scheduler:
     """Admits functions by memory, compute share, priority and dependencies, and runs them on dispatcher threads.
 
-    sched_tick_ms, window_ms: milliseconds, more than 0. Dispatching follows events, so the tick sets no pace; the
-    window is the time over which shares are measured.
+    sched_tick_ms, window_ms: milliseconds, more than 0; they change nothing. Dispatching follows events, and shares are
+    measured over 10 ms, 100 ms and 1 s.
     total_memory: bytes that tasks may reserve together, as an int or "8GB"; None = the device's memory.
     workers: tasks that can run at a time. max_queue: tasks that can wait at a time; more are rejected with QueueFull.
     Raises InvalidSpecError naming the field.
@@ -130,7 +130,8 @@ class Scheduler:
         priority: higher first; one that does not fit makes admitted tasks of lower priority wait again, if that helps
         and they have not started. partition: one of create_partition(). depends_on: tasks that must succeed first.
         deadline: seconds from now; a task that has not ended by then is Expired, and one that cannot end by then as far
-        as run times so far tell, or estimate (seconds of run time), is Rejected.
+        as run times so far tell, or estimate (seconds of run time), is Rejected. The wait for memory and share counts,
+        that for one of the workers does not.
         retry: how often to run `fn` again when it fails, after 10 ms, then 20 and so on up to 1 s.
         idempotent: `fn` may run twice: it starts over, once, when the worker of its partition was lost under it.
         task_id: an id of your own; None makes one. name: for dashboards; None = the function's.
@@ -258,7 +259,8 @@ class Scheduler:
         if processes.AVAILABLE:
             self.core.offer_processes()
             self._has_processes |= made.isolation == "process"
-        self.partitions.create_partition(identity, label, made)
+        with fields_as_asked():
+            self.partitions.create_partition(identity, label, made)
         self._desk.processes.end(identity)  # of an earlier partition of this id
         self._adjusted()
 
@@ -272,20 +274,22 @@ class Scheduler:
         found = self.partitions.get(identity)
         if found is not None:
             limits.setdefault("isolation", found.limits.isolation)
-        self.partitions.resize_partition(identity, partition_limits(**limits))
+        with fields_as_asked():
+            self.partitions.resize_partition(identity, partition_limits(**limits))
         self._adjusted()
 
     def set_partition_share(self, partition_id: str, bandwidth: SupportsFloat) -> None:
         """Keep another share of the device, from 0 to 1, for a partition; its other limits stay as they are.
 
-        Raises KeyError for an unknown partition and InvalidSpecError naming the field; nothing changes then.
+        Raises InvalidSpecError naming the field; nothing changes then.
         """
         share = units.parse_share(bandwidth) / _PPM
         partition = self.partitions.get(units.parse_text(partition_id, "partition"))
         if partition is None:
             known = ", ".join(map(repr, self.partitions.partition_ids())) or "none"
-            raise KeyError(f"no partition {partition_id!r}; there is {known}")
-        self.partitions.resize_partition(partition_id, partition.limits.compute(share))
+            raise InvalidSpecError(f"no partition {partition_id!r}; there is {known}", "partition")
+        with fields_as_asked():
+            self.partitions.resize_partition(partition_id, partition.limits.compute(share))
         self._adjusted()
 
     def delete_partition(self, partition_id: str) -> None:

@@ -64,9 +64,16 @@ def test_malformed_limits_name_the_field(scheduler, limits, field):
 
 def test_quotas_never_add_up_to_more_than_the_device(scheduler):
     scheduler.create_partition("p", memory="60MB", bandwidth=0.7)
-    for limits in ({"memory": "41MB"}, {"bandwidth": 0.31}):
-        with pytest.raises(InvalidSpecError, match="not promised yet"):
-            scheduler.create_partition("q", **limits)
+    for field, quota in {"memory": "41MB", "bandwidth": 0.31}.items():
+        with pytest.raises(InvalidSpecError, match=f"{field}: .* not promised yet") as caught:
+            scheduler.create_partition("q", **{field: quota})
+        assert caught.value.field == field
+    scheduler.create_partition("r", bandwidth=0.3)
+    for enlarge in (scheduler.resize_partition, scheduler.set_partition_share):
+        with pytest.raises(InvalidSpecError, match="bandwidth: ") as caught:
+            enlarge("p", bandwidth=0.71)
+        assert caught.value.field == "bandwidth"
+    scheduler.delete_partition("r")
     with pytest.raises(InvalidSpecError, match="resize it"):
         scheduler.create_partition("p")
     with pytest.raises(InvalidSpecError, match="no partition 'q'; there is 'p'"):

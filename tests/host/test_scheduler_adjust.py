@@ -99,8 +99,9 @@ def test_a_partition_keeps_another_share_and_all_else(scheduler: Scheduler) -> N
         scheduler.set_priority(task, 5)
     with pytest.raises(InvalidSpecError):
         scheduler.set_partition_share("serving", 2)
-    with pytest.raises(KeyError, match="there is 'serving'"):
+    with pytest.raises(InvalidSpecError, match="there is 'serving'") as unknown:
         scheduler.set_partition_share("training", 0.5)
+    assert unknown.value.field == "partition"
     assert scheduler.partitions.get("serving").limits.compute_share == 0.5
 
 
