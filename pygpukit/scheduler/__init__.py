@@ -3,6 +3,12 @@
 For models that stay: create_context(), a part of a device with a stream, a share and a limit of its own.
 """
 
+from pygpukit._core import Scheduler as RustScheduler
+from pygpukit._core import SchedulerStats as RustSchedulerStats
+from pygpukit._core import TaskMeta as RustTaskMeta
+from pygpukit._core import TaskPolicy as RustTaskPolicy
+from pygpukit._core import TaskState as RustTaskState
+from pygpukit._core import TaskStats as RustTaskStats
 from pygpukit.scheduler.contexts import (
     SchedulerStats,
     context_session,
@@ -62,6 +68,12 @@ __all__ = [
     "MemoryEvent",
     "QueueEvent",
     "Replay",
+    "RustScheduler",
+    "RustSchedulerStats",
+    "RustTaskMeta",
+    "RustTaskPolicy",
+    "RustTaskState",
+    "RustTaskStats",
     "Scheduler",
     "SchedulerStats",
     "ShareEvent",

@@ -8,6 +8,7 @@ import re
 import pytest
 
 import _pygpukit_rust as rust
+from pygpukit import scheduler
 
 # Module, class, members; * of a class that only its module has. What instances set is tested where it is used.
 DOCUMENTED = """
@@ -141,3 +142,9 @@ def test_a_class_has_what_is_documented(row: list[str]) -> None:
 @pytest.mark.parametrize("name", ["_pygpukit_rust._pygpukit_rust", "pygpukit._pygpukit_rust"])
 def test_every_way_to_import_it_gives_the_same_module(name: str) -> None:
     assert importlib.import_module(name) is rust
+
+
+@pytest.mark.parametrize("name", ["Scheduler", "SchedulerStats", "TaskMeta", "TaskPolicy", "TaskState", "TaskStats"])
+def test_the_scheduler_package_has_them_under_its_documented_names(name: str) -> None:
+    assert getattr(scheduler, f"Rust{name}") is getattr(rust.scheduler, name)
+    assert f"Rust{name}" in scheduler.__all__ and scheduler.HAS_RUST_BACKEND and scheduler.HAS_MULTI_LLM
