@@ -19,6 +19,7 @@ use std::sync::Arc;
 const US: u64 = 1_000;
 const MS: u64 = 1_000_000;
 const LAG_NS: u64 = 200_000;
+const BURST_NS: u64 = 700_000;
 
 #[derive(Clone, Debug)]
 enum Op {
@@ -59,12 +60,12 @@ proptest! {
         weights in prop::collection::vec((1_000u32..1_000_000, 0u32..4), 6),
         ops in prop::collection::vec(op(), 1..120),
     ) {
-        let mut queue = FairQueue::new(LAG_NS);
+        let mut queue = FairQueue::new(LAG_NS, BURST_NS);
         let mut model = Vec::new();
         for (id, &(weight, limit)) in weights.iter().enumerate() {
             let limit = if limit == 0 { weight } else { 1_000_000 };
             queue.add(id as u32, weight, limit);
-            model.push(Flow { weight: weight.into(), limit: limit.into(), ..Flow::default() });
+            model.push(Flow { weight: weight.into(), limit: limit.into(), ready: i64::MIN.into(), ..Flow::default() });
         }
         let (mut now, mut virtual_now, mut arrivals) = (0u64, 0i128, 0u64);
         for op in ops {
@@ -89,7 +90,7 @@ proptest! {
                         queue.charge(who.into(), ns, now);
                         let ns = i128::from(ns) * 1_000_000;
                         flow.tag += ns / flow.weight;
-                        flow.ready = flow.ready.max(i128::from(now) - i128::from(LAG_NS) * 1_000_000 / flow.limit) + ns / flow.limit;
+                        flow.ready = flow.ready.max(i128::from(now) - i128::from(BURST_NS) * 1_000_000 / flow.limit) + ns / flow.limit;
                     }
                 }
                 Op::Correct { who, difference } => {
@@ -186,7 +187,7 @@ proptest! {
         for (i, t) in tenants.iter().enumerate() {
             if t.limit_ppm < 1_000_000 {
                 let batch = settings.direct_span_ns.max(t.kernel_ns) * (100 + t.spread) / 100 + t.kernel_ns;
-                let slack = 4 * batch + settings.lag_ns * 1_000_000 / u64::from(t.limit_ppm);
+                let slack = 4 * batch + settings.burst_ns;
                 let had = world.had_ns(0, now)[i];
                 prop_assert!(had <= now * 3 / 10 + slack, "{} of {} under a limit of 30 %", had, now);
             }
@@ -221,6 +222,7 @@ proptest! {
         let ran: u64 = world.books.lock().unwrap().ran.iter().map(|r| r.to_ns - r.from_ns).sum();
         prop_assert!(measured <= world.now(), "{} ns measured in {}", measured, world.now());
         prop_assert!(measured * 100 + 100 * MS >= ran * 90, "{} ns measured of {}", measured, ran);
+        prop_assert!(measured <= ran + ran / 4 + 2 * MS, "{} ns measured, {} ran", measured, ran);
         prop_assert!(world.driver.violations().is_empty());
     }
 }

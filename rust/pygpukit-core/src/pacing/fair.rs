@@ -2,8 +2,8 @@
 //!
 //! Virtual time is device time over weight, in ns. Each tenant has a start tag: the virtual time at which its next turn starts. The
 //! least tag goes first, equal ones in order of arrival; the queue's own virtual time is the greatest tag that ever went. A limit is
-//! kept as debt: after work of c ns a tenant limited to the fraction l gets no turn before c / l ns have passed since it began. What
-//! it may lag behind it may also be ahead, so that waking late costs it nothing.
+//! kept as debt: after work of c ns a tenant limited to the fraction l gets no turn before c / l ns have passed since it began, but for
+//! a burst: so much of what a limit left unused may be used later, so that a request that fits in it runs at full speed.
 
 use super::heap::IndexedHeap;
 
@@ -32,6 +32,8 @@ pub struct FairQueue {
     now: i128,
     /// Device time that a tenant may lag behind without losing it.
     lag_ns: u64,
+    /// Device time that a limited tenant may be ahead of its limit, after it used less.
+    burst_ns: u64,
     arrivals: u64,
 }
 
@@ -40,9 +42,10 @@ fn over(ns: i128, ppm: u32) -> i128 {
 }
 
 impl FairQueue {
-    pub fn new(lag_ns: u64) -> FairQueue {
+    pub fn new(lag_ns: u64, burst_ns: u64) -> FairQueue {
         FairQueue {
             lag_ns,
+            burst_ns,
             ..FairQueue::default()
         }
     }
@@ -53,7 +56,7 @@ impl FairQueue {
             weight_ppm: weight_ppm.clamp(MIN_WEIGHT_PPM, WHOLE_PPM),
             limit_ppm: limit_ppm.clamp(1, WHOLE_PPM),
             tag: self.now,
-            ready_ns: 0,
+            ready_ns: i64::MIN.into(), // it has its whole burst
             arrival: 0,
         };
         let ids = id as usize + 1;
@@ -157,7 +160,7 @@ impl FairQueue {
     pub fn charge(&mut self, id: u32, ns: u64, now_ns: u64) {
         let flow = &mut self.flows[id as usize];
         flow.tag += over(ns.into(), flow.weight_ppm);
-        let earliest = i128::from(now_ns) - over(self.lag_ns.into(), flow.limit_ppm);
+        let earliest = i128::from(now_ns) - over(self.burst_ns.into(), flow.limit_ppm);
         flow.ready_ns = flow.ready_ns.max(earliest) + over(ns.into(), flow.limit_ppm);
     }
 

@@ -222,8 +222,8 @@ impl Gate {
     ) -> DriverResult<bool> {
         if let Some((tenant, open_on, ns)) = line.open_batch() {
             let same = tenant == id && open_on == stream && ns < self.settings.direct_span_ns;
-            let dry = line.in_flight_ns(now) == 0;
-            if same && !dry && cost.known && line.has_room(cost) {
+            // What lies between two works of one batch is charged with them, so that one that sleeps in between needs two.
+            if same && !line.runs_dry(now) && cost.known && line.has_room(cost) {
                 return Ok(false);
             }
             line.close(false)?;

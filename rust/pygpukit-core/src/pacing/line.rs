@@ -86,6 +86,11 @@ impl Line {
         (self.head_from_ns + head_ns).saturating_sub(now_ns) + self.pending_ns - head_ns
     }
 
+    /// Whether the device has nothing left to do by the estimates, those of the batches behind the oldest one, too.
+    pub fn runs_dry(&self, now_ns: u64) -> bool {
+        self.head_from_ns + self.pending_ns <= now_ns
+    }
+
     fn event(&mut self) -> DriverResult<u64> {
         match self.free.pop() {
             Some(event) => Ok(event),

@@ -56,7 +56,7 @@ impl Queue {
     pub fn new(settings: Settings) -> Queue {
         Queue {
             settings,
-            fair: FairQueue::new(settings.lag_ns),
+            fair: FairQueue::new(settings.lag_ns, settings.burst_ns),
             ..Queue::default()
         }
     }

@@ -21,6 +21,9 @@ pub struct Settings {
     pub guess_ns: u64,
     /// What a tenant may lag behind without losing it.
     pub lag_ns: u64,
+    /// What a limited tenant may use at once after it used less: a request of a millisecond is not cut in two by a limit that it keeps,
+    /// and over 100 ms nobody is more than 2 points above a limit.
+    pub burst_ns: u64,
 }
 
 impl Default for Settings {
@@ -36,6 +39,7 @@ impl Default for Settings {
             line_commands: 128,
             guess_ns: 100_000,
             lag_ns: 200_000,
+            burst_ns: 2_000_000,
         }
     }
 }
