@@ -26,7 +26,7 @@ class StreamPriority(IntEnum):
 
 PriorityLike = str | StreamPriority
 
-_DRIVER_PRIORITY = {StreamPriority.HIGH: -5, StreamPriority.LOW: 0}  # the driver's most and least urgent level
+DRIVER_PRIORITY = {StreamPriority.HIGH: -5, StreamPriority.LOW: 0}  # the driver's most and least urgent level
 _LEGACY_DEFAULT = 1  # the driver's other number for the default stream
 _Block = AbstractContextManager[object]
 # What is around the present streams, of this asyncio task or thread: streams to go back to, and sessions to leave.
@@ -47,7 +47,7 @@ class Stream:
 
     def __init__(self, priority: PriorityLike = StreamPriority.LOW) -> None:
         self.priority = _priority(priority)
-        self.native = native.Stream(_DRIVER_PRIORITY[self.priority])
+        self.native = native.Stream(DRIVER_PRIORITY[self.priority])
         _known[self.native.id] = self.native
 
     @classmethod

@@ -17,9 +17,11 @@ from typing import Any, cast
 from pygpukit import _core
 from pygpukit._core import native
 from pygpukit.core.errors import InvalidSpecError
+from pygpukit.core.stream import DRIVER_PRIORITY, StreamPriority
 from pygpukit.scheduler import runner
 from pygpukit.scheduler.processes import Processes
 from pygpukit.scheduler.task import Task
+from pygpukit.scheduler.units import TaskPolicy
 
 _LONG_S = 3600.0  # waits end earlier, by wake()
 _POLL_S = 0.02
@@ -181,16 +183,20 @@ class Desk:
         runner.run(self._core, task, self._stream)
         return task
 
-    def _stream(self, space: _core.Space | None) -> native.Stream:
-        """The calling thread's own stream in a space: tasks that run at the same time never share one."""
+    def _stream(self, space: _core.Space | None, policy: TaskPolicy) -> native.Stream:
+        """The calling thread's own stream in a space: tasks that run at the same time never share one.
+
+        A guaranteed task's goes before what no gate orders: work of other processes, and of threads without a task.
+        """
+        urgency = StreamPriority.HIGH if policy == TaskPolicy.GUARANTEED else StreamPriority.LOW
         if not hasattr(self._local, "streams"):
             self._local.streams = {}
-        streams: dict[tuple[int, int], tuple[_core.Space | None, native.Stream]] = self._local.streams
+        streams: dict[tuple[int, int, int], tuple[_core.Space | None, native.Stream]] = self._local.streams
         # Streams on the whole device are all alike, on each device its own.
-        key = (space.serial if space is not None and space.handle else 0, native.current_device())
+        key = (space.serial if space is not None and space.handle else 0, native.current_device(), urgency)
         if key not in streams:
             for old, (gone, _) in list(streams.items()):
                 if old[0] and gone is not None and gone.retired:
                     del streams[old]
-            streams[key] = (space, native.Stream())
+            streams[key] = (space, native.Stream(DRIVER_PRIORITY[urgency]))
         return streams[key][1]

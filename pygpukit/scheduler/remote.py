@@ -73,7 +73,7 @@ class RemoteCall(runner.Elsewhere):
             return record is None or units.TaskState(record.phase).is_terminal
 
         try:
-            native.set_current_stream(own_stream(None))
+            native.set_current_stream(own_stream(None, task.policy))
             record = task.record
             share = record.share_limit_ppm / 1e6 if record.share_limit_ppm else None
             limits = {"share_limit": share, "memory_limit": record.memory_limit}

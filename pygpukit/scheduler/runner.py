@@ -13,11 +13,12 @@ from pygpukit._core import native
 from pygpukit.core.errors import CompileError, DriverError, OutOfMemoryError
 from pygpukit.scheduler import slicer
 from pygpukit.scheduler.task import Task
+from pygpukit.scheduler.units import TaskPolicy
 
 # The driver's numbers for faults after which a context answers nothing else any more.
 _STICKY = {700, 702, 709, 710, 714, 715, 716, 717, 718, 719}
 _MAX_ERROR_CHARS = 1000
-StreamOf = Callable[[_core.Space | None], native.Stream]
+StreamOf = Callable[[_core.Space | None, TaskPolicy], native.Stream]
 
 
 class Elsewhere(ABC):
@@ -51,7 +52,7 @@ def run(core: _core.SchedulerCore, task: Task, own_stream: StreamOf) -> None:
             slicer.start()
             space = core.enter_space(task.partition)
             native.set_space(space)  # for the streams that it makes itself, too
-            stream = own_stream(space)
+            stream = own_stream(space, task.policy)
             native.set_current_stream(stream)
             tenant = _core.intern(task.name)
             _go(_Place(*core.enter(task.id, tenant, native.current_device()), tenant, space))

@@ -312,9 +312,9 @@ MANY = pytest.mark.parametrize("many", [0, 100_000], ids=["one by one", "many"])
 def test_a_task_that_waits_for_room_can_be_cancelled(backend_name, many):
     launch, seen = kernel_of("stopped", backend_name, many), []
     with Scheduler() as scheduler:
-        # A launch waits for 50 ms, and its line holds one: it is full nearly always.
+        # Once it had its burst a launch waits for 50 ms, and its line holds one: it is full nearly always.
         task = scheduler.submit(endless, launch, seen, bandwidth=0.002, memory="1MB", policy="guaranteed")
-        wait_until(lambda: is_ahead(task), "launches that wait")
+        wait_until(lambda: task.stats().throttles and is_ahead(task), "launches that wait")
         assert task.cancel()
         wait_until(lambda: seen, "the end of its launches")
     assert task.phase == "Cancelled"
@@ -378,3 +378,15 @@ def test_waiting_for_the_device_does_not_wait_for_what_others_launch_meanwhile(b
         task = scheduler.submit(work, kernel_of("waits", backend_name), bandwidth=0.1)
         assert task.result(PATIENCE_S)
         gp.synchronize()
+
+
+def test_a_guaranteed_task_has_an_urgent_stream() -> None:
+    def urgency() -> str:
+        return gp.current_stream().priority.name
+
+    promised = {"memory": 1024, "bandwidth": 0.1}
+    with Scheduler(workers=1) as scheduler:  # one thread, with a stream of each kind
+        for policy, expected in {"guaranteed": "HIGH", "burstable": "LOW", "best_effort": "LOW"}.items():
+            specified = {} if policy == "best_effort" else promised
+            assert scheduler.submit(urgency, policy=policy, **specified).result() == expected
+        assert scheduler.submit(urgency, policy="guaranteed", **promised).result() == "HIGH"

@@ -207,7 +207,7 @@ def test_what_a_limit_holds_back_in_the_worker_is_counted_here(shared: Scheduler
     task.result(PATIENCE_S)
     stats = task.stats()
     assert stats.throttles > 0 and stats.throttled_ns > 0
-    assert stats.kernels == stats.launches == 20
+    assert stats.kernels == stats.launches == work.SCALED
 
 
 def test_kernels_and_arrays_that_a_function_uses_travel_too(shared: Scheduler) -> None:
