@@ -81,13 +81,29 @@ test('what is no picture of a view is not saved', async () => {
     '<body onload=hit()>a',
     '<iframe srcdoc="<script>hit()</script>"></iframe>',
     '<style>* { display: none }</style>',
+    // What a page would make another thing of than a document of its own.
+    '<frameset></frameset><img src=x onerror=hit()>',
+    '<p>a</p><img src=x onerror="hit()" ',
+    '<p>a</p><img src=x onerror="hit()" alt=">',
+    '<p>a</p><!--',
+    '<p>a</p><!-- a -->',
+    '<p>a</p></div>',
+    '<p>a</p></div><p>b</p>',
+    '<div><p>a</p>',
+    '<html onload=hit()><p>a</p></html>',
+    // What styles or names itself as something else of the page.
+    '<div style="position: fixed">a</div>',
+    '<div class="jp-Button">a</div>',
+    '<p id="main">a</p>',
+    '<table><tbody><tr><td width="9999999">a</td></tr></tbody></table>',
   ];
   const send = (details: unknown[]): Promise<void> =>
     page.evaluate((told) => told.forEach((detail) => document.dispatchEvent(new CustomEvent('pygpukit:picture', { detail }))), details);
   await send([null, {}, { model, html: 3 }, ...hostile.map((html) => ({ model, html }))]);
   expect(await savedHtml('others.ipynb')).toBe(before);
-  await send([{ model, html: '<p>a picture</p>' }]);
-  expect(await savedHtml('others.ipynb')).toBe('<p>a picture</p>');
+  const picture = '<div class="gk-live"><p style="max-width: 640px">a <b>picture</b></p></div>';
+  await send([{ model, html: picture }]);
+  expect(await savedHtml('others.ipynb')).toBe(picture);
 });
 
 test('with the setting off it keeps the picture of the end of the cell', async () => {
