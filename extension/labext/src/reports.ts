@@ -30,7 +30,7 @@ export class Reports {
   readonly options = new Map<string, Option>();
   private readonly reports = new WeakMap<ICellModel, Report>();
   private readonly known = new Set<string>();
-  private readonly timers = new Map<NotebookPanel, number>();
+  private readonly timers = new WeakMap<NotebookPanel, number>();
 
   constructor(tracker: INotebookTracker) {
     NotebookActions.executed.connect((_, { notebook }) => {

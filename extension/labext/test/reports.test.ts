@@ -1,9 +1,11 @@
-// What the kernel says of the cells: the newest answer counts, whatever else is asked meanwhile.
+// What the kernel says of the cells: the newest answer counts, whatever else is asked meanwhile, and a closed notebook is let go of.
 
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import type { ICellModel } from '@jupyterlab/cells';
 import { type INotebookTracker, NotebookActions } from '@jupyterlab/notebook';
 import type { JSONObject } from '@lumino/coreutils';
-import type { Signal } from '@lumino/signaling';
+import { Signal } from '@lumino/signaling';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { Reports } from '../src/reports.js';
 
@@ -55,4 +57,28 @@ it('keeps what the last run left where the first one is still asked about the op
   expect(asked.map(({ action }) => action)).toEqual(['reports', 'reports', 'options']);
   await answer(2, { options: [] });
   expect(reports.of(cell as unknown as ICellModel)?.kernels).toEqual(['k']);
+});
+
+it('keeps no notebook that was closed', async () => {
+  vi.useRealTimers();
+  setFlagsFromString('--expose-gc');
+  const collect = runInNewContext('gc') as () => void;
+  const opened = new Signal<object, object>({});
+  const reports = new Reports({ find: () => undefined, forEach: () => undefined, widgetAdded: opened } as unknown as INotebookTracker);
+  const panel = ((): WeakRef<object> => {
+    const [ready, one] = [Promise.resolve(), { isDisposed: true }];
+    const sessionContext = { ready, session: null, kernelChanged: new Signal(one), statusChanged: new Signal(one) };
+    const made = Object.assign(one, { sessionContext, context: { ready }, model: { cells: [] }, disposed: new Signal(one) });
+    opened.emit(made);
+    return new WeakRef(made);
+  })();
+  await vi.waitFor(
+    async () => {
+      await new Promise((done) => setTimeout(done, 20)); // it is asked about once, a moment after it was opened
+      collect();
+      expect(panel.deref() === undefined).toBe(true); // a failure that holds the object would keep it
+    },
+    { timeout: 20_000 },
+  );
+  expect(reports.knows(null)).toBe(false);
 });
