@@ -53,6 +53,7 @@ export class Shares {
       for (const own of this.busyNs.values()) own[bucket % BUCKETS] = 0;
     }
     this.head = head;
+    for (const [tenant, own] of this.busyNs) if (own.every((ns) => ns === 0)) this.busyNs.delete(tenant);
   }
 
   /** Full seconds that are known, at most BUCKETS - 1. */
@@ -60,6 +61,7 @@ export class Shares {
     return Math.min(this.head - this.first, BUCKETS - 1);
   }
 
+  /** Who was busy in the time that is kept: one that was not makes room for others. */
   get tenants(): string[] {
     return [...this.busyNs.keys()];
   }

@@ -1,6 +1,7 @@
 // Who holds the memory: blocks grouped by owner, largest first, each owner with a colour that stays its own.
 
 import { type Block, type Store } from '@pygpukit/core';
+import { Colours } from '../colours.js';
 
 export interface Owner {
   readonly label: string;
@@ -33,20 +34,15 @@ export function groupLabel(store: Store, block: Block, view: View): string {
 }
 
 export class Owners {
-  private readonly colours = new Map<string, number>();
+  private readonly colours: Colours;
 
-  constructor(private readonly colourCount: number) {}
+  constructor(colourCount: number) {
+    this.colours = new Colours(colourCount);
+  }
 
-  /** An owner keeps its colour while it holds memory; a new one gets a colour that is the least in use. */
+  /** An owner keeps its colour while it holds memory. */
   colourOf(label: string): number {
-    let colour = this.colours.get(label);
-    if (colour === undefined) {
-      const uses = new Uint32Array(this.colourCount);
-      for (const used of this.colours.values()) uses[used] = (uses[used] ?? 0) + 1;
-      colour = uses.indexOf(Math.min(...uses));
-      this.colours.set(label, colour);
-    }
-    return colour;
+    return this.colours.of(label);
   }
 
   /** One entry an owner, largest first. Owners without memory lose their colour. */
@@ -59,7 +55,7 @@ export class Owners {
       owner.bytes += block.bytes;
       owner.blocks++;
     }
-    for (const label of this.colours.keys()) if (!owners.has(label)) this.colours.delete(label);
+    this.colours.keep(owners);
     return [...owners.values()].sort((x, y) => y.bytes - x.bytes || x.label.localeCompare(y.label));
   }
 }

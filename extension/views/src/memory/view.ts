@@ -13,7 +13,6 @@ import { MemoryMap } from './map.js';
 import { type Owner, Owners, VIEWS, ownerLabel } from './owners.js';
 
 const LEGEND_ROWS = 8;
-const TABLE_ROWS = 200;
 const EVENTS: ReadonlyMap<number, string> = new Map([
   [Kind.EVICT, 'evicted'],
   [Kind.RESTORE, 'restored'],
@@ -143,11 +142,11 @@ export class MemoryView extends Panel {
       ({ count }) => void revealCell(this.element, count),
     );
     this.events.show(
-      () => store.memoryEvents.all.slice(-TABLE_ROWS).reverse(),
+      () => [...store.memoryEvents.all].reverse(),
       (event) => [`${(event.timeNs / 1e9).toFixed(3)} s`, EVENTS.get(event.kind) ?? '', format.bytes(event.bytes), owner(event)],
     );
     this.table.show(
-      () => [...store.memory.byAddress].sort((x, y) => y.bytes - x.bytes).slice(0, TABLE_ROWS),
+      () => [...store.memory.byAddress].sort((x, y) => y.bytes - x.bytes),
       (block) => [
         ownerLabel(store, block),
         format.bytes(block.bytes),

@@ -1,24 +1,45 @@
 // Promised share against achieved share: the last minute of each tenant as a line over its promise, and a table.
 
 import { Phase, type Store, format } from '@pygpukit/core';
-import { el, setText, syncRows } from '../dom.js';
+import { Colours } from '../colours.js';
+import { el, setLabel, setText, syncRows } from '../dom.js';
 import { Pane } from '../pane.js';
 import { Table } from '../table.js';
 import { type Theme } from '../theme.js';
 
-const MAX_TENANTS = 6;
+/** Lines that can be told apart; the table has every tenant. */
+const MAX_LINES = 6;
 const HEIGHT = 96;
 const RECENT_S = 10;
 /** The picture shows at least so much, and at most what is known. */
 const MIN_SHOWN_S = 10;
 const PPM = 1e6;
 
-interface Tenant {
+export interface Tenant {
   readonly name: string;
   /** 0 to 1; what its running tasks, or a context of that name, were promised together. */
   readonly promised: number;
   readonly achieved: number;
-  readonly colour: number;
+}
+
+/** Who was busy in the last minute, is about to run or runs, or is a context. */
+export function tenantsOf(store: Store): Tenant[] {
+  const { shares, tasks, contexts } = store;
+  const promised = new Map<string, number>();
+  for (const name of shares.tenants) promised.set(name, 0);
+  for (const task of tasks.all) {
+    if (task.phase !== Phase.Running && task.phase !== Phase.Admitted) continue;
+    const name = store.taskName(task);
+    promised.set(name, (promised.get(name) ?? 0) + (task.facts?.sharePpm ?? 0) / PPM);
+  }
+  for (const { name, sharePpm } of contexts) promised.set(name, (promised.get(name) ?? 0) + sharePpm / PPM);
+  return [...promised].map(([name, share]) => ({ name, promised: share, achieved: shares.recent(name, RECENT_S) }));
+}
+
+/** Those with most, in the order in which they were given. */
+export function largest(tenants: readonly Tenant[], count: number): Tenant[] {
+  const most = new Set([...tenants].sort((one, other) => other.promised + other.achieved - one.promised - one.achieved).slice(0, count));
+  return tenants.filter((tenant) => most.has(tenant));
 }
 
 const SOURCES = {
@@ -33,11 +54,14 @@ export class ShareChart {
   private readonly pane: Pane;
   private readonly legend = el('ul', 'gk-legend gk-legend-wide');
   private readonly table: Table;
+  private readonly colours: Colours;
 
   constructor(
     private readonly store: Store,
+    colours: number,
     redraw: () => void,
   ) {
+    this.colours = new Colours(colours);
     this.pane = new Pane('Share of the device by tenant over the last minute, dashed what was promised', HEIGHT, redraw);
     this.table = new Table('Shares as a table', ['Tenant', 'Promised', `Achieved, last ${RECENT_S} s`], redraw);
     this.element = el('div', '', this.pane.canvas, this.legend, this.table.element);
@@ -45,39 +69,30 @@ export class ShareChart {
 
   draw(theme: Theme): void {
     const { shares } = this.store;
-    const tenants = this.tenants();
+    const tenants = tenantsOf(this.store);
+    const lines = largest(tenants, MAX_LINES);
+    this.colours.keep(new Set(lines.map(({ name }) => name)));
     setText(this.aside, SOURCES[shares.source]);
-    const promise = (tenant: Tenant): string => (tenant.promised > 0 ? format.percent(tenant.promised, 1) : 'none');
+    const promise = ({ promised }: Tenant): string => (promised > 0 ? format.percent(promised, 1) : 'none');
+    const achieved = (tenant: Tenant): string => format.percent(tenant.achieved, 1);
+    const rows = lines.map((tenant) => ({ name: tenant.name, colour: `var(--gk-owner-${this.colours.of(tenant.name)})`, amount: `${achieved(tenant)}, promised ${promise(tenant)}` }));
+    if (tenants.length > lines.length) rows.push({ name: `${tenants.length - lines.length} more`, colour: 'var(--gk-muted)', amount: 'in the table' });
     const make = (): HTMLLIElement => el('li', '', el('i', 'gk-swatch'), el('span', 'gk-label'), el('span', 'gk-amount'));
-    syncRows(this.legend, tenants.slice(0, MAX_TENANTS), make, (item, tenant) => {
-      const [mark, label, amount] = item.children as unknown as [HTMLElement, HTMLElement, HTMLElement];
-      mark.style.background = `var(--gk-owner-${tenant.colour})`;
-      setText(label, tenant.name);
-      label.title = tenant.name;
-      setText(amount, `${format.percent(tenant.achieved, 1) || '0 %'}, promised ${promise(tenant)}`);
+    syncRows(this.legend, rows, make, (item, { name, colour, amount }) => {
+      const [mark, label, words] = item.children as unknown as [HTMLElement, HTMLElement, HTMLElement];
+      mark.style.background = colour;
+      setLabel(label, name);
+      setText(words, amount);
     });
     this.table.show(
       () => tenants,
-      (tenant) => [tenant.name, promise(tenant), format.percent(tenant.achieved, 1) || '0 %'],
+      (tenant) => [tenant.name, promise(tenant), achieved(tenant)],
     );
-    this.pane.draw((context, width, height) => this.paint(context, width, height, theme, tenants.slice(0, MAX_TENANTS)));
+    this.pane.draw((context, width, height) => this.paint(context, width, height, theme, lines));
   }
 
   dispose(): void {
     this.pane.dispose();
-  }
-
-  private tenants(): Tenant[] {
-    const { shares, tasks, contexts } = this.store;
-    const promised = new Map<string, number>();
-    for (const name of shares.tenants) promised.set(name, 0);
-    for (const task of tasks.all) {
-      if (task.phase !== Phase.Running && task.phase !== Phase.Admitted) continue;
-      const name = this.store.taskName(task);
-      promised.set(name, (promised.get(name) ?? 0) + (task.facts?.sharePpm ?? 0) / PPM);
-    }
-    for (const { name, sharePpm } of contexts) promised.set(name, (promised.get(name) ?? 0) + sharePpm / PPM);
-    return [...promised].map(([name, share], i) => ({ name, promised: share, achieved: shares.recent(name, RECENT_S), colour: i % 8 }));
   }
 
   private paint(context: CanvasRenderingContext2D, width: number, height: number, theme: Theme, tenants: readonly Tenant[]): void {
@@ -103,8 +118,8 @@ export class ShareChart {
       context.textAlign = align;
       context.fillText(text, x, height);
     }
-    for (const { name, promised, colour } of tenants) {
-      context.strokeStyle = theme.owners[colour] ?? theme.text;
+    for (const { name, promised } of tenants) {
+      context.strokeStyle = theme.owners[this.colours.of(name)] ?? theme.text;
       context.lineWidth = 1.5;
       context.beginPath();
       // The second under way is not full yet.

@@ -14,7 +14,6 @@ import { LatencyChart } from './latency.js';
 import { PartitionChoice } from './partitions.js';
 import { ShareChart } from './shares.js';
 
-const TABLE_ROWS = 200;
 const ENDINGS: readonly [number, string][] = [
   [Phase.Failed, 'failed'],
   [Phase.Rejected, 'rejected'],
@@ -53,7 +52,7 @@ export class SchedulerView extends Panel {
     super(host, store, 'GPU scheduler');
     this.controls = new Controls(channel, 'Scheduler controls');
     this.gantt = new Gantt(store, this.scheduleGantt, (task) => this.pausing(task));
-    this.shares = new ShareChart(store, this.schedule);
+    this.shares = new ShareChart(store, this.theme.owners.length, this.schedule);
     this.latency = new LatencyChart(store, this.schedule);
     this.timeline = new Pane('Launches per second over the last minute', TIMELINE_HEIGHT, this.schedule);
     this.table = new Table('Tasks as a table', ['Task', 'Phase', 'QoS', 'Share', 'Priority', 'Reason', 'Waited', 'Ran', 'Evicted'], this.schedule);
@@ -182,7 +181,7 @@ export class SchedulerView extends Panel {
       ({ id, sharePpm, usedPpm }) => [id, promisedText(sharePpm), promisedText(usedPpm)],
     );
     this.table.show(
-      () => tasks.slice(-TABLE_ROWS).reverse(),
+      () => [...tasks].reverse(),
       (task) => [
         store.taskName(task),
         PHASES[task.phase] ?? '',
@@ -196,7 +195,7 @@ export class SchedulerView extends Panel {
       ],
     );
     this.log.show(
-      () => store.transitions.all.slice(-TABLE_ROWS).reverse(),
+      () => [...store.transitions.all].reverse(),
       ({ timeNs, task, from, to, reason: code }) => {
         const known = store.tasks.get(task);
         const name = known ? store.taskName(known) : `task ${task}`;
