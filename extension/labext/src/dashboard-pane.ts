@@ -86,11 +86,14 @@ export class DashboardPane extends Panel {
 
   private follow(panel: NotebookPanel, model?: string): void {
     this.notebook = panel;
+    this.node.dataset['gkNotebook'] = panel.id; // where the view finds its cells
     panel.disposed.connect(this.closed, this);
     panel.context.pathChanged.connect(this.renamed, this);
     panel.sessionContext.statusChanged.connect(this.kernelStatus, this);
     // Not before the kernel is there: a first change is its coming.
-    void panel.sessionContext.ready.then(() => panel.sessionContext.kernelChanged.connect(this.ended, this));
+    void panel.sessionContext.ready.then(() => {
+      if (this.notebook === panel && !this.isDisposed) panel.sessionContext.kernelChanged.connect(this.ended, this);
+    });
     void this.load(model);
   }
 

@@ -22,6 +22,8 @@ const lab = useLab({
     'restart.ipynb': [SETUP],
     'unheard.ipynb': [UNHEARD],
     'agree.ipynb': [SETUP, VIEW],
+    'mine.ipynb': [SETUP, 'x + 1'],
+    'theirs.ipynb': ['1', '2'],
   },
 });
 
@@ -150,6 +152,20 @@ test('a view in a cell and the same one beside the notebook show the same number
   );
   // One may have missed a moment that the other drew, and draws the next.
   expect(inCell.filter((moment) => beside.includes(moment)).length).toBeGreaterThan(10);
+});
+
+test("a pane marks the cells of its own notebook, not those of another with the same numbers", async () => {
+  const { page } = lab.notebook;
+  await lab.notebook.open(lab.server.notebookUrl('theirs.ipynb'));
+  for (const at of [0, 1]) await lab.cells.run(at);
+  await page.evaluate(() => window.jupyterapp.commands.execute('docmanager:open', { path: 'mine.ipynb' }));
+  await page.evaluate(() => window.jupyterapp.shell.currentWidget.sessionContext.ready);
+  for (const at of [0, 1]) await lab.cells.run(at);
+  await page.evaluate(() => window.jupyterapp.commands.execute('pygpukit:open-view', { view: 'cells' }));
+  await expectLive(dashboard('GPU cells'));
+  await expect(lab.cells.at(1).locator('.jp-InputPrompt')).toHaveText('[2]:');
+  await expect(lab.cells.at(1).locator('.gk-badge')).toContainText('1 launch');
+  await expect(page.locator('.gk-badge')).toHaveCount(1);
 });
 
 test('where no page listens Python is told so', async () => {

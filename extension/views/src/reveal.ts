@@ -15,13 +15,20 @@ export function revealCell(from: HTMLElement, count: number): boolean {
   return true;
 }
 
-/** The code cell with the prompt `[count]:`, in the own notebook first. */
+/** The code cell with the prompt `[count]:` in the view's notebook. */
 export function findCell(from: HTMLElement, count: number): HTMLElement | null {
-  const own = from.closest('.jp-Notebook, .jp-NotebookPanel');
-  for (const root of own ? [own, document] : [document]) {
-    for (const prompt of root.querySelectorAll<HTMLElement>('.jp-CodeCell .jp-InputPrompt')) {
-      if (prompt.textContent?.trim() === `[${count}]:`) return prompt.closest<HTMLElement>('.jp-CodeCell');
-    }
+  for (const prompt of notebookOf(from)?.querySelectorAll<HTMLElement>('.jp-CodeCell .jp-InputPrompt') ?? []) {
+    if (prompt.textContent?.trim() === `[${count}]:`) return prompt.closest<HTMLElement>('.jp-CodeCell');
   }
   return null;
+}
+
+/** The notebook that a view is in, or that the pane around it names; of one elsewhere the only one of the page, since others have the same numbers. */
+function notebookOf(view: HTMLElement): Element | null {
+  const own = view.closest('.jp-Notebook');
+  if (own) return own;
+  const named = view.closest<HTMLElement>('[data-gk-notebook]')?.dataset['gkNotebook'];
+  if (named !== undefined) return document.getElementById(named);
+  const [only = null, ...others] = document.querySelectorAll('.jp-Notebook');
+  return others.length > 0 ? null : only;
 }

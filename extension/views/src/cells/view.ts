@@ -71,9 +71,9 @@ export class CellsView extends Panel {
     this.badges.clear();
     for (const figures of cells) {
       const area = findCell(this.element, figures.count)?.querySelector<HTMLElement>('.jp-Cell-inputWrapper, .jp-InputArea');
-      if (!area || area.querySelector(`.${BADGE}`)) continue;
+      if (!area) continue;
+      area.querySelector(`.${BADGE}`)?.remove(); // of another view, which may be of an earlier run
       const badge = el('span', BADGE, badgeText(figures));
-      badge.title = badge.textContent ?? '';
       area.style.position ||= 'relative';
       area.append(badge);
       this.badges.set(figures.count, badge);
