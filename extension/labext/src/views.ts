@@ -7,6 +7,7 @@ import type { JSONObject } from '@lumino/coreutils';
 import { addToColumn, PANE_ID } from './column.js';
 import { CATEGORY, CommandIDs } from './commands.js';
 import { DashboardPane } from './dashboard-pane.js';
+import { tellEnded } from './ended.js';
 import { chipIcon } from './icon.js';
 import { ICudaCells } from './tokens.js';
 
@@ -37,6 +38,8 @@ export const viewsPlugin: JupyterFrontEndPlugin<void> = {
     restorer: ILayoutRestorer | null,
   ): void => {
     const panes = new WidgetTracker<MainAreaWidget<DashboardPane>>({ namespace: 'pygpukit-views' });
+    tracker.forEach(tellEnded);
+    tracker.widgetAdded.connect((_, panel) => tellEnded(panel));
     let made = 0;
     app.commands.addCommand(CommandIDs.openView, {
       label: ({ view }) => (typeof view === 'string' ? `Open GPU ${view}` : 'Open GPU dashboard'),
@@ -52,14 +55,14 @@ export const viewsPlugin: JupyterFrontEndPlugin<void> = {
         if (pane) {
           if (!pane.content.live) void pane.content.load(model);
         } else {
-          pane = new MainAreaWidget({ content: new DashboardPane(tracker, cuda.reports, view, path, model) });
-          pane.id = `${PANE_ID}${view}-${++made}`;
-          pane.title.label = `GPU ${view}`;
-          pane.title.caption = path;
-          pane.title.icon = chipIcon;
-          pane.title.closable = true;
-          pane.content.moved.connect(() => void panes.save(pane as MainAreaWidget<DashboardPane>));
-          await panes.add(pane);
+          const opened = (pane = new MainAreaWidget({ content: new DashboardPane(tracker, cuda.reports, view, path, model) }));
+          opened.id = `${PANE_ID}${view}-${++made}`;
+          Object.assign(opened.title, { label: `GPU ${view}`, caption: path, icon: chipIcon, closable: true });
+          opened.content.moved.connect(({ path: now }) => {
+            opened.title.caption = now;
+            void panes.save(opened);
+          });
+          await panes.add(opened);
         }
         if (!pane.isAttached) {
           // A shell without a dock area has a side area only.

@@ -20,7 +20,7 @@ const [FIRST_AT, SECOND_AT, THIRD_AT] = [0, 1, 2];
 /** A view's model and that of its layout. */
 const MODELS = 2;
 
-const lab = useLab({ notebooks: { 'reruns.ipynb': [SETUP, VIEW], 'held.ipynb': [`${SETUP}\nview = gp.dashboard.memory()`, 'display(view)', 'pass'] } });
+const lab = useLab({ notebooks: { 'reruns.ipynb': [SETUP, VIEW], 'held.ipynb': [`${SETUP}\nview = gp.dashboard.memory()`, 'display(view)', 'pass'], 'ended.ipynb': [SETUP, 'gp.dashboard.scheduler()'] } });
 
 test(`after ${RUNS} runs of its cell one dashboard is there and served, by one thread, in the kernel and in the page`, async () => {
   const { page } = lab.notebook;
@@ -55,4 +55,21 @@ test('a view that its cell has let go of is live again where it is shown', async
   const before = Number(await panel.getAttribute('data-used'));
   await lab.notebook.execute('held = gp.zeros(1 << 20)');
   await expect.poll(async () => Number(await panel.getAttribute('data-used'))).toBeGreaterThan(before);
+});
+
+test('a view whose kernel was restarted says so, and offers nothing that would act', async () => {
+  const panel = lab.notebook.page.locator('.gk-panel');
+  await lab.notebook.open(lab.server.notebookUrl('ended.ipynb'));
+  await lab.cells.run(FIRST_AT);
+  await lab.cells.run(SECOND_AT);
+  await expect(panel).toHaveAttribute('data-state', 'live');
+  await expect(panel.getByRole('button', { name: 'Pause', exact: true })).toBeVisible();
+  await lab.cells.restartKernel();
+  await expect(panel).toHaveAttribute('data-state', 'ended');
+  await expect(panel).toContainText('Run the cell that made it again');
+  await expect(panel.getByRole('button', { name: 'Pause', exact: true })).toBeHidden();
+  await lab.cells.run(FIRST_AT);
+  await lab.cells.run(SECOND_AT);
+  await expect(panel).toHaveCount(1);
+  await expect(panel).toHaveAttribute('data-state', 'live');
 });

@@ -99,6 +99,30 @@ test('Gantt: keys, wheel, drag and buttons zoom and pan; Live follows again', as
   await expect.poll(() => data(page, 'from-ns')).toBe(1e9);
 });
 
+test('Gantt: another button of the mouse, and a press that the browser takes away, do not pan; keys with Ctrl are not for it', async ({ page }) => {
+  await mount(page, 'scheduler');
+  await threeTasks(page);
+  const canvas = page.locator('.gk-gantt canvas');
+  const [from, span] = [await data(page, 'from-ns'), await data(page, 'span-ns')];
+  const box = (await canvas.boundingBox())!;
+  const press = async (button: 'left' | 'right', meanwhile: () => Promise<void>): Promise<void> => {
+    await page.mouse.move(box.x + 100, box.y + 20);
+    await page.mouse.down({ button });
+    await meanwhile();
+    await page.mouse.move(box.x + 200, box.y + 20);
+    await page.mouse.up({ button });
+  };
+  await press('right', async () => undefined);
+  await press('left', () => canvas.evaluate((node) => void node.dispatchEvent(new PointerEvent('lostpointercapture'))));
+  await canvas.focus();
+  await page.keyboard.press('Control+ArrowRight');
+  await page.keyboard.press('Shift+Enter');
+  await page.keyboard.press('+');
+  await expect.poll(() => data(page, 'span-ns')).toBeCloseTo(span / 1.5, -1);
+  expect(await data(page, 'from-ns')).toBeCloseTo(from + (span - span / 1.5) / 2, -2);
+  await expect(page.locator('.gk-chosen')).toHaveText(/^Choose a task/);
+});
+
 test('Gantt: hover and keys read a task, its reason and its numbers', async ({ page }) => {
   await mount(page, 'scheduler');
   await threeTasks(page);
@@ -239,6 +263,27 @@ test('controls: drawn where the kernel has the operation, and only there', async
   await expect(page.getByRole('group', { name: 'Scheduler controls' })).toBeHidden();
 });
 
+test('a plain key is for what has the focus in a view, and does not reach the lab; one with Ctrl does, and Shift+Enter', async ({ page }) => {
+  await mount(page, 'scheduler');
+  await threeTasks(page);
+  await page.evaluate(() => {
+    const heard: string[] = [];
+    Object.assign(window, { heard });
+    document.addEventListener('keydown', ({ key }) => heard.push(key)); // as the lab does
+  });
+  const choice = page.getByLabel('One lane for each');
+  await choice.focus();
+  for (const key of ['ArrowDown', 's', 'x', 'Control+s', 'Shift+Enter']) await page.keyboard.press(key);
+  await expect(choice).toHaveValue('stream');
+  const heard = (): Promise<string[]> => page.evaluate(() => (window as unknown as { heard: string[] }).heard);
+  expect(await heard()).toEqual(['Control', 's', 'Enter']);
+  await page.getByText('Tasks as a table').focus();
+  await page.keyboard.press('Enter');
+  await page.locator('.gk-scroll[aria-label="Tasks as a table"]').focus();
+  await page.keyboard.press('ArrowDown');
+  expect(await heard()).toHaveLength(3);
+});
+
 test('controls: a press is a request, its answer is text, a busy kernel reads queued', async ({ page }) => {
   await mount(page, 'scheduler', { controls: CONTROLS, pause: { note: 'paused now' }, cancel: 'no task' });
   await threeTasks(page);
@@ -351,6 +396,22 @@ test('controls: what has ended cannot be chosen to act on', async ({ page }) => 
   await sendFrame(page, encodeFrame(8, 4e9, { records: [{ kind: 32, t: 3.9e9, a: 1, name: 1, b: 4 * 256 + 6 }] }));
   for (const name of ['Set priority: such as 5', 'Set share: such as 30 %']) await expect(page.getByLabel(name)).toBeDisabled();
   await expect(page.getByRole('button', { name: 'Cancel the chosen task' })).toBeDisabled();
+});
+
+test('shares: of many tenants the largest are drawn, and tables say where they end', async ({ page }) => {
+  await mount(page, 'scheduler');
+  const tenants = Array.from({ length: 8 }, (_, n) => n + 1);
+  const records = tenants.map((name) => ({ kind: 17, t: 9.5e9, a: name * 1e7, tenant: name, stream: 1 }));
+  const tasks = Array.from({ length: 201 }, (_, n) => ({ kind: 32, t: 9.6e9, a: n + 1, name: 1, b: 2 }));
+  const names = tenants.map((name): [number, string] => [name, `t${name}`]);
+  await sendFrame(page, encodeFrame(1, 11e9, { records: [...records, ...tasks], names }));
+  await expect(page.locator('.gk-legend-wide .gk-label')).toHaveText(['t3', 't4', 't5', 't6', 't7', 't8', '2 more']);
+  const table = (name: string) => page.locator('details', { hasText: name });
+  for (const name of ['Shares as a table', 'Tasks as a table']) await page.getByText(name).click();
+  await expect(table('Shares as a table').locator('tbody tr')).toHaveCount(8);
+  await expect(table('Shares as a table')).not.toContainText('the first');
+  await expect(table('Tasks as a table').locator('tbody tr')).toHaveCount(200);
+  await expect(table('Tasks as a table')).toContainText('the first 200 of 201');
 });
 
 test('shares: names of tenants are whole where there is room, and on hover where there is none', async ({ page }) => {
@@ -470,6 +531,45 @@ test('cells: a badge on each cell, the table, and what is not timed', async ({ p
   await expect(badges).toHaveText([/^GPU 3\.2 ms/]);
   await page.evaluate(() => window.unmount());
   await expect(badges).toHaveCount(0);
+});
+
+test('cells: badges are in the notebook of the view, and replace those of an earlier run', async ({ page }) => {
+  await mount(page, 'cells');
+  await inNotebook(page);
+  await page.evaluate(() => {
+    const [own] = document.querySelectorAll('.jp-Notebook');
+    const other = own!.cloneNode(true) as HTMLElement;
+    other.querySelector('.gk-panel')?.remove();
+    other.id = 'other';
+    other.lastElementChild!.querySelector('.jp-InputPrompt')!.textContent = '[5]:';
+    document.body.prepend(other);
+    const old = document.createElement('span');
+    Object.assign(old, { className: 'gk-badge', textContent: 'of an earlier run' });
+    own!.querySelector('.jp-Cell-inputWrapper')!.append(old);
+  });
+  const rows = [3, 5].map((count) => ({ ...FIGURES, count }));
+  const badges = (notebook: string) => page.locator(`.jp-Notebook${notebook} .gk-badge`);
+  await sendMessage(page, { type: 'cells', rows });
+  await expect(badges(':not(#other)')).toHaveText([/^GPU 3\.2 ms/]);
+  await expect(badges('#other')).toHaveCount(0);
+  /** The view stands elsewhere from now on. */
+  const move = (notebook?: string): Promise<void> =>
+    page.evaluate((named) => {
+      const pane = document.createElement('div');
+      if (named !== undefined) pane.dataset['gkNotebook'] = named;
+      pane.append(document.querySelector('.gk-panel') as HTMLElement);
+      document.body.append(pane);
+    }, notebook);
+  await move('other'); // in a pane that names it
+  await sendMessage(page, { type: 'cells', rows });
+  await expect(badges('#other')).toHaveCount(2);
+  await expect(badges(':not(#other)')).toHaveCount(0);
+  await move(); // in one that does not, beside two
+  await sendMessage(page, { type: 'cells', rows });
+  await expect(page.locator('.gk-badge')).toHaveCount(0);
+  await page.evaluate(() => document.getElementById('other')!.remove());
+  await sendMessage(page, { type: 'cells', rows });
+  await expect(badges('')).toHaveCount(1);
 });
 
 for (const name of ['device', 'cells'] as const satisfies ModuleName[]) {

@@ -145,7 +145,14 @@ test('memory: the map follows the blocks, and the keyboard reads them', async ({
   await expect(page.locator('.gk-tip')).toHaveText(/alpha\s*2 MiB at 0x7f0000000000\s*In \[4\], line 3/);
   await page.keyboard.press('ArrowRight');
   await expect(page.locator('.gk-tip')).toContainText('beta');
-  await page.keyboard.press('Escape');
+  // One that comes before it does not take its place, nor does a second row of it count as another.
+  await sendFrame(page, encodeFrame(6, 1.5e9, { gauges: [8 * MiB, 8 * MiB], records: [{ kind: 1, a: BASE + 2 * MiB, b: MiB, c: 3 }] }));
+  await expect(panel(page)).toHaveAttribute('data-blocks', '3');
+  await page.keyboard.press('ArrowRight');
+  await expect(page.locator('.gk-tip')).toContainText('beta');
+  await page.keyboard.press('ArrowLeft');
+  await expect(page.locator('.gk-tip')).toContainText('unnamed');
+  await sendFrame(page, encodeFrame(8, 1.6e9, { gauges: [6 * MiB, 8 * MiB], records: [{ kind: 2, a: BASE + 2 * MiB }] }));
   await expect(page.locator('.gk-tip')).toBeHidden();
   // Four rows of 2 MiB, 21 pixels apart: alpha, free, beta, beta.
   const colours = await page.locator('.gk-map canvas').evaluate((node) => {
@@ -156,7 +163,7 @@ test('memory: the map follows the blocks, and the keyboard reads them', async ({
   });
   expect(new Set(colours).size).toBe(3);
   expect(colours[2]).toBe(colours[3]);
-  await sendFrame(page, encodeFrame(6, 2e9, { gauges: [2 * MiB, 8 * MiB], records: [{ kind: 2, a: BASE + 4 * MiB }] }));
+  await sendFrame(page, encodeFrame(10, 2e9, { gauges: [2 * MiB, 8 * MiB], records: [{ kind: 2, a: BASE + 4 * MiB }] }));
   await expect(page.locator('.gk-legend .gk-label')).toHaveText(['alpha']);
 });
 

@@ -29,6 +29,11 @@ export function setData(node: HTMLElement, values: Readonly<Record<string, strin
   }
 }
 
+/** Keys with Ctrl, Alt or Meta are the browser's and the lab's, and Shift+Enter runs a cell. */
+export function withModifier({ ctrlKey, altKey, metaKey, shiftKey, key }: KeyboardEvent): boolean {
+  return ctrlKey || altKey || metaKey || (shiftKey && key === 'Enter');
+}
+
 /** Keeps exactly `rows.length` children under a parent, made once and then filled. */
 export function syncRows<T, E extends HTMLElement>(
   parent: HTMLElement,

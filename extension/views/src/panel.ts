@@ -1,15 +1,19 @@
 // What both instruments share: frame, heading, live light, theme, and drawing once a frame with the newest data.
 
 import { type Store } from '@pygpukit/core';
-import { el, setData, setText } from './dom.js';
+import { el, setData, setText, withModifier } from './dom.js';
 import { type Theme, readTheme, watchTheme } from './theme.js';
 
 /** Without a frame for this long the light goes from live to paused. */
 const STALE_MS = 2000;
 const CHECK_MS = 500;
 
-const STATES = { waiting: 'Waiting', live: 'Live', paused: 'Paused', fault: 'Stopped' } as const;
+const STATES = { waiting: 'Waiting', live: 'Live', paused: 'Not updating', ended: 'Ended', fault: 'Stopped' } as const;
 type State = keyof typeof STATES;
+const SENTENCES: Readonly<Partial<Record<State, string>>> = {
+  waiting: 'Waiting for the kernel. If this stays, run the cell that made this view again.',
+  ended: 'The kernel of this view has ended. Run the cell that made it again for a live view.',
+};
 
 export abstract class Panel {
   readonly element: HTMLElement;
@@ -47,6 +51,10 @@ export abstract class Panel {
         this.schedule();
       }),
     );
+    // Plain keys are for what has the focus here: the lab would move, cut or insert cells.
+    this.element.addEventListener('keydown', (event) => {
+      if (!withModifier(event)) event.stopPropagation();
+    });
     const timer = setInterval(() => this.showState(), CHECK_MS);
     this.ending.push(() => clearInterval(timer));
     this.schedule();
@@ -87,13 +95,13 @@ export abstract class Panel {
   private showState(): void {
     const { fault } = this.store;
     const quiet = performance.now() - this.heardAt > STALE_MS;
-    const state: State = fault ? 'fault' : !this.hasData() ? 'waiting' : quiet ? 'paused' : 'live';
+    const ended = 'gkEnded' in this.element.dataset; // the lab extension says so: no message comes of it
+    const state: State = fault ? 'fault' : ended ? 'ended' : !this.hasData() ? 'waiting' : quiet ? 'paused' : 'live';
     setData(this.element, { state });
     setText(this.light, STATES[state]);
-    const waiting = 'Waiting for the kernel. If this stays, run the cell that made this view again.';
-    setText(this.message, fault || (state === 'waiting' ? waiting : ''));
+    setText(this.message, fault || (SENTENCES[state] ?? ''));
     this.message.hidden = this.message.textContent === '';
-    this.body.hidden = state === 'waiting' || (state === 'fault' && !this.hasData());
+    this.body.hidden = !this.hasData();
   }
 
   /** The figures as data attributes: all of them from one GAUGE record. */

@@ -27,6 +27,28 @@ export interface Layout {
   readonly unmapped: readonly Block[];
 }
 
+export function isSame(one: Block, other: Block): boolean {
+  return one.address === other.address && one.id === other.id;
+}
+
+/** A block that was placed before, where it is now; where it takes several rows, in the one that it was in. */
+export function placedAgain(blocks: readonly PlacedBlock[], before: PlacedBlock): PlacedBlock | null {
+  const mine = blocks.filter(({ block }) => isSame(block, before.block));
+  return mine.find(({ y }) => y === before.y) ?? mine[0] ?? null;
+}
+
+/** The next other block, the first one where none was chosen, and the same one at the end. */
+export function nextBlock(blocks: readonly PlacedBlock[], from: PlacedBlock | null, step: 1 | -1): PlacedBlock | null {
+  if (!from) return blocks[0] ?? null;
+  const at = blocks.findIndex(({ block }) => isSame(block, from.block));
+  for (let next = at + step; next >= 0; next += step) {
+    const placed = blocks[next];
+    if (!placed) break;
+    if (!isSame(placed.block, from.block)) return placed;
+  }
+  return from;
+}
+
 /** Blocks by owner: the owners' blocks end to end, each owner from a row of its own, largest owner first. */
 export function layoutOwners(owners: readonly (readonly Block[])[], width: number): Layout {
   const bytesOf = (blocks: readonly Block[]): number => blocks.reduce((sum, { bytes }) => sum + bytes, 0);

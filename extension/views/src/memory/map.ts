@@ -1,11 +1,11 @@
 // The live map of device memory: blocks by address, coloured by owner; point or use the arrow keys to read one.
 
 import { type Block, type Store, format } from '@pygpukit/core';
-import { el, setText } from '../dom.js';
+import { el, setText, withModifier } from '../dom.js';
 import { Pane } from '../pane.js';
 import { type Theme } from '../theme.js';
 import { revealCell } from '../reveal.js';
-import { type Layout, ROW_GAP, ROW_HEIGHT, layoutMemory, layoutOwners } from './layout.js';
+import { type Layout, type PlacedBlock, ROW_GAP, ROW_HEIGHT, isSame, layoutMemory, layoutOwners, nextBlock, placedAgain } from './layout.js';
 import { type Owners, type View, groupLabel, ownerLabel } from './owners.js';
 
 export class MemoryMap {
@@ -13,8 +13,8 @@ export class MemoryMap {
   private readonly pane: Pane;
   private readonly tip = el('div', 'gk-tip');
   private layout: Layout | null = null;
-  /** Index into the layout's blocks of the one being read; -1 = none. */
-  private chosen = -1;
+  /** The block that is being read: blocks that come and go put no other in its place. */
+  private chosen: PlacedBlock | null = null;
   view: View = 'address';
 
   constructor(
@@ -28,18 +28,17 @@ export class MemoryMap {
     this.tip.setAttribute('role', 'status');
     this.tip.hidden = true;
     canvas.addEventListener('pointermove', (event) => this.choose(this.blockAt(event.offsetX, event.offsetY)));
-    canvas.addEventListener('pointerleave', () => this.choose(-1));
-    canvas.addEventListener('blur', () => this.choose(-1));
+    canvas.addEventListener('pointerleave', () => this.choose(null));
+    canvas.addEventListener('blur', () => this.choose(null));
     canvas.addEventListener('click', (event) => this.reveal(this.blockAt(event.offsetX, event.offsetY)));
     canvas.addEventListener('keydown', (event) => {
+      if (withModifier(event)) return;
       if (event.key === 'Enter') this.reveal(this.chosen);
-      const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
-      if (event.key === 'Escape') this.choose(-1);
-      if (step === undefined || !this.layout?.blocks.length) return;
-      // The lab would move the cell selection.
+      const step = ({ ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 } as const)[event.key];
+      if (event.key === 'Escape') this.choose(null);
+      if (step === undefined) return;
       event.preventDefault();
-      event.stopPropagation();
-      this.choose(Math.min(Math.max(this.chosen + step, 0), this.layout.blocks.length - 1));
+      this.choose(nextBlock(this.layout?.blocks ?? [], this.chosen, step));
     });
     this.element = el('div', 'gk-map', canvas, this.tip);
   }
@@ -49,21 +48,22 @@ export class MemoryMap {
     const width = this.pane.widthPx;
     const layout = this.view === 'address' ? layoutMemory(segments, byAddress, width) : layoutOwners(this.byOwner(byAddress), width);
     this.layout = layout;
-    if (this.chosen >= layout.blocks.length) this.chosen = -1;
+    const chosen = this.chosen && placedAgain(layout.blocks, this.chosen);
+    this.chosen = chosen;
     this.pane.setHeight(layout.rows * (ROW_HEIGHT + ROW_GAP) - ROW_GAP);
     this.pane.draw((context) => {
       context.fillStyle = theme.well;
       for (const { x, y, width } of layout.segments) box(context, x, y, width);
-      layout.blocks.forEach(({ x, y, width, block }, i) => {
+      for (const { x, y, width, block } of layout.blocks) {
         const colour = theme.owners[this.owners.colourOf(groupLabel(this.store, block, this.view))] ?? theme.text;
         context.fillStyle = colour;
         context.strokeStyle = colour;
         // An evicted block keeps its place and loses its body.
-        context.globalAlpha = block.resident ? (this.chosen >= 0 && this.chosen !== i ? 0.45 : 1) : 0.25;
+        context.globalAlpha = block.resident ? (chosen && !isSame(block, chosen.block) ? 0.45 : 1) : 0.25;
         box(context, x, y, width);
         context.globalAlpha = 1;
         if (!block.resident && width > 3) context.strokeRect(x + 0.5, y + 0.5, width - 1, ROW_HEIGHT - 1);
-      });
+      }
     });
     this.showTip();
     return layout;
@@ -82,26 +82,25 @@ export class MemoryMap {
   }
 
   /** Goes to the cell that allocated a block. */
-  private reveal(index: number): void {
-    const block = this.layout?.blocks[index]?.block;
-    if (block) revealCell(this.element, this.store.countOf(block.cell));
+  private reveal(placed: PlacedBlock | null): void {
+    if (placed) revealCell(this.element, this.store.countOf(placed.block.cell));
   }
 
-  private blockAt(x: number, y: number): number {
-    const hit = this.layout?.blocks.findIndex(
+  private blockAt(x: number, y: number): PlacedBlock | null {
+    const hit = this.layout?.blocks.find(
       (rect) => x >= rect.x - 1 && x <= rect.x + rect.width + 1 && y >= rect.y && y <= rect.y + ROW_HEIGHT,
     );
-    return hit ?? -1;
+    return hit ?? null;
   }
 
-  private choose(index: number): void {
-    if (index === this.chosen) return;
-    this.chosen = index;
+  private choose(placed: PlacedBlock | null): void {
+    if (placed === this.chosen) return;
+    this.chosen = placed;
     this.redraw();
   }
 
   private showTip(): void {
-    const placed = this.layout?.blocks[this.chosen];
+    const placed = this.chosen;
     this.tip.hidden = !placed;
     if (!placed) return;
     const { block } = placed;

@@ -1,7 +1,7 @@
 // The Gantt: rows of bars in time, with zoom and pan by pointer, wheel, keys and buttons. Names and states are real text.
 
 import { type Store, type Task } from '@pygpukit/core';
-import { el, setData, setLabel, setText, syncRows } from '../dom.js';
+import { el, setData, setLabel, setText, syncRows, withModifier } from '../dom.js';
 import { Pane } from '../pane.js';
 import { type Theme } from '../theme.js';
 import { AXIS_HEIGHT, ROW_HEIGHT, drawAxis, drawEvicted, drawRow } from './bars.js';
@@ -204,22 +204,22 @@ export class Gantt {
       event.preventDefault();
     });
     canvas.addEventListener('pointerdown', (event) => {
+      if (event.button !== 0) return;
       canvas.setPointerCapture(event.pointerId);
       this.drag = { x: event.offsetX, y: event.offsetY, window: this.shown, row: this.first, moved: false };
     });
     canvas.addEventListener('pointermove', (event) => this.move(event));
     canvas.addEventListener('pointerup', (event) => {
       if (this.drag && !this.drag.moved) this.choose(this.taskAt(event.offsetX, event.offsetY));
-      this.drag = null;
     });
+    // Also where the browser takes the pointer for a gesture of its own.
+    canvas.addEventListener('lostpointercapture', () => (this.drag = null));
     canvas.addEventListener('pointerleave', () => this.hover(null));
     canvas.addEventListener('blur', () => this.hover(null));
     canvas.addEventListener('keydown', (event) => {
       const act = this.keys[event.key];
-      if (!act) return;
-      // The lab would move the cell selection.
+      if (!act || withModifier(event)) return;
       event.preventDefault();
-      event.stopPropagation();
       act();
     });
   }

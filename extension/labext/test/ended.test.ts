@@ -1,0 +1,23 @@
+// Which of a kernel's states end its views.
+
+import { Signal } from '@lumino/signaling';
+import { expect, test } from 'vitest';
+import { tellEnded } from '../src/ended.js';
+
+test('views are told of the end of their kernel, and of no other state', () => {
+  const view = { dataset: {} as Record<string, string> };
+  const sender = {};
+  const [kernelChanged, statusChanged] = [new Signal<object, unknown>(sender), new Signal<object, string>(sender)];
+  tellEnded({ node: { querySelectorAll: () => [view] }, sessionContext: { kernelChanged, statusChanged } } as unknown as Parameters<typeof tellEnded>[0]);
+  const told = (): boolean => {
+    const ended = 'gkEnded' in view.dataset;
+    delete view.dataset['gkEnded'];
+    return ended;
+  };
+  for (const status of ['starting', 'idle', 'busy', 'unknown', 'restarting', 'autorestarting', 'dead']) {
+    statusChanged.emit(status);
+    expect([status, told()]).toEqual([status, ['restarting', 'autorestarting', 'dead'].includes(status)]);
+  }
+  kernelChanged.emit({});
+  expect(told()).toBe(true);
+});
