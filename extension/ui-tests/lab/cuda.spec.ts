@@ -258,6 +258,7 @@ test('two notebooks at once have their own cells, diagnostics and status', async
   await expect(lab.cells.at(1)).toContainText('twice');
   await page.evaluate(() => window.jupyterapp.shell.currentWidget.sessionContext.ready);
   await expect.poll(() => lab.cells.mime(1)).toBe(CUDA);
+  await expect(page.locator('.pygpukit-StatusItem')).toHaveText('GPU'); // of the other one's kernel, nothing
   await lab.cells.run(0);
   await lab.cells.run(1);
   await expect(page.locator('.pygpukit-StatusItem')).toHaveText(/^GPU \d/);
