@@ -154,6 +154,20 @@ test('a view in a cell and the same one beside the notebook show the same number
   expect(inCell.filter((moment) => beside.includes(moment)).length).toBeGreaterThan(10);
 });
 
+test('keys that are typed in a view of a cell are for the view: the lab moves, cuts and inserts no cell', async () => {
+  const { page } = lab.notebook;
+  await lab.notebook.open(lab.server.notebookUrl('agree.ipynb'));
+  await lab.cells.run(SETUP_AT);
+  await lab.cells.run(1);
+  for (const place of [page.locator('.gk-panel .gk-map canvas'), page.locator('.gk-panel summary').first()]) {
+    await place.focus();
+    for (const key of ['ArrowUp', 'b', 'x']) await page.keyboard.press(key);
+    await expect(place).toBeFocused();
+  }
+  await expect(lab.cells.all()).toHaveCount(2);
+  expect(await Promise.all([0, 1].map((at) => lab.cells.source(at)))).toEqual([SETUP, VIEW]);
+});
+
 test("a pane marks the cells of its own notebook, not those of another with the same numbers", async () => {
   const { page } = lab.notebook;
   await lab.notebook.open(lab.server.notebookUrl('theirs.ipynb'));
