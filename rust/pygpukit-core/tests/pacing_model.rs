@@ -249,10 +249,21 @@ impl Command for Job {
 }
 
 fn submit(gate: &Gate, driver: &Arc<SimDriver>, context: &Arc<TaskContext>, ns: u64, refused: bool) -> Submitted {
+    submit_named(gate, driver, context, context.number as u32, ns, refused)
+}
+
+fn submit_named(
+    gate: &Gate,
+    driver: &Arc<SimDriver>,
+    context: &Arc<TaskContext>,
+    name: u32,
+    ns: u64,
+    refused: bool,
+) -> Submitted {
     let (stream, driver) = (context.number, driver.clone());
     let work = Work {
         stream,
-        name: stream as u32,
+        name,
         size: 1,
         ..Work::default()
     };
@@ -433,6 +444,41 @@ fn a_line_is_bounded_in_time_and_in_number() {
     assert!(!gate.wait_for_room(&contexts[1], 2, US));
     step_until_idle(&gate, &driver);
     assert!(gate.wait_for_room(&contexts[1], 2, US));
+}
+
+#[test]
+fn what_work_took_is_charged_and_not_what_it_was_taken_for() {
+    let (driver, gate, contexts) = contended();
+    // Each of another name, so that it is taken for a tenth of what it takes.
+    let mut name = 10;
+    while driver.now_ns() < 400 * MS {
+        while submit_named(&gate, &driver, &contexts[0], name, MS, false) == Submitted::Deferred {
+            name += 1;
+        }
+        while submit(&gate, &driver, &contexts[1], 100 * US, false) == Submitted::Deferred {}
+        gate.step();
+        driver.advance_ns(50 * US);
+    }
+    let had = contexts.map(|context| context.gpu_ns());
+    assert!(had.iter().sum::<u64>() > 300 * MS, "{had:?}");
+    assert!(had[0].abs_diff(had[1]) <= 10 * MS, "{had:?}");
+}
+
+#[test]
+fn what_ran_on_the_host_counts_for_the_limit_however_long_its_task_slept() {
+    let driver = Arc::new(SimDriver::new(SimConfig::default()));
+    let gate = Gate::new(driver.clone(), driver.clone(), Settings::default(), &DEFERRED);
+    let limited = Arc::new(TaskContext::new(1, "1".into(), 200_000, 200_000));
+    for sleep_ns in [MS, 10_000 * MS] {
+        driver.advance_ns(sleep_ns + 10 * MS);
+        gate.ran_on_host(&limited, 10 * MS);
+        let ended_ns = driver.now_ns();
+        assert_eq!(submit(&gate, &driver, &limited, US, false), Submitted::Deferred);
+        step_until_idle(&gate, &driver);
+        // 10 ms at a fifth of the time are 50 ms, of which it had 10, and it may be ahead a little.
+        let held_ns = driver.now_ns() - ended_ns;
+        assert!((38 * MS..=42 * MS).contains(&held_ns), "{held_ns} ns after {sleep_ns}");
+    }
 }
 
 #[test]

@@ -86,13 +86,18 @@ impl FairQueue {
     /// The tenant waits from now on. `backlogged`: it has work in flight. Else its tag is raised to the present but for the lag that
     /// it may keep, so that nothing is saved up by sleeping.
     pub fn enqueue(&mut self, id: u32, now_ns: u64, backlogged: bool) {
-        let flow = &mut self.flows[id as usize];
         if !backlogged {
-            flow.tag = flow.tag.max(self.now - over(self.lag_ns.into(), flow.weight_ppm));
+            self.wake(id);
         }
         self.arrivals += 1;
-        flow.arrival = self.arrivals;
+        self.flows[id as usize].arrival = self.arrivals;
         self.place(id, now_ns);
+    }
+
+    #[inline]
+    fn wake(&mut self, id: u32) {
+        let flow = &mut self.flows[id as usize];
+        flow.tag = flow.tag.max(self.now - over(self.lag_ns.into(), flow.weight_ppm));
     }
 
     /// Puts a waiting tenant where it belongs.
@@ -168,10 +173,20 @@ impl FairQueue {
     /// and virtual time goes on. Else whoever comes later would be served alone until it had had as much.
     #[inline]
     pub fn charge_alone(&mut self, id: u32, ns: u64, now_ns: u64) {
-        let flow = &mut self.flows[id as usize];
-        flow.tag = flow.tag.max(self.now - over(self.lag_ns.into(), flow.weight_ppm));
-        self.now = self.now.max(flow.tag);
+        self.wake(id);
+        self.now = self.now.max(self.flows[id as usize].tag);
         self.charge(id, ns, now_ns);
+    }
+
+    /// Charges work that was done without a turn and ends now. `backlogged`: as in `enqueue`.
+    pub fn charge_done(&mut self, id: u32, ns: u64, now_ns: u64, backlogged: bool) {
+        if !backlogged {
+            self.wake(id);
+        }
+        self.charge(id, ns, now_ns.saturating_sub(ns));
+        if self.waits(id) {
+            self.place(id, now_ns);
+        }
     }
 
     /// Corrects a charge by the difference between what the work took and its estimate.

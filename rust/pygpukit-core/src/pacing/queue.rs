@@ -332,11 +332,12 @@ impl Queue {
     /// Work that ran on the host in the device's stead.
     pub fn charge_host(&mut self, id: u32, ns: u64, now_ns: u64) {
         let tenant = self.tenant(id);
+        let backlogged = tenant.is_busy();
         (tenant.seen_ns, tenant.left) = (now_ns, false);
         tenant.context.add_launch();
         tenant.context.add_gpu_ns(ns);
         tenant.meter.add(now_ns.saturating_sub(ns), now_ns);
-        self.fair.correct(id, ns as i64, now_ns);
+        self.fair.charge_done(id, ns, now_ns, backlogged);
         self.tell_shares(id, now_ns);
     }
 
