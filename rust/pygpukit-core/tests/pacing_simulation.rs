@@ -245,6 +245,26 @@ fn a_request_below_its_limit_is_not_held() {
 }
 
 #[test]
+fn a_limit_saves_nothing_up_while_its_tenant_sleeps() {
+    let settings = Settings::default();
+    let limited = Tenant {
+        limit_ppm: 200_000,
+        burst: 400,
+        pause_ns: 100 * MS,
+        ..Tenant::backlogged(200_000, 30 * US)
+    };
+    let mut world = World::new(&[limited], settings, 5);
+    world.run(1_000 * MS);
+    let (mut begin, window) = (0, 10 * MS);
+    while begin + window < 990 * MS {
+        let had = world.had_ns(begin, begin + window)[0];
+        let slack = 2 * longest_batch_ns(&limited, &settings) + settings.lag_ns + settings.span_ns;
+        assert!(had <= window / 5 + slack, "{had} of {window} from {begin} on");
+        begin += MS;
+    }
+}
+
+#[test]
 fn sleeping_saves_nothing_up() {
     let sleeper = Tenant {
         burst: 400,

@@ -10,9 +10,40 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Arc, Mutex};
 
 const MEMORY: u64 = 100;
+const WHOLE: u64 = 1_000_000;
 const PARTITIONS: [&str; 3] = ["", "a", "b"];
 /// Quota, borrowing and lending limit in bytes of the named partitions.
 const BOUNDS: [(u64, u64, u64); 2] = [(30, 20, 0), (40, 0, 15)];
+/// Share of the named partitions, in parts per million.
+const SHARE: u32 = 300_000;
+
+/// Memory in bytes, share in parts per million.
+type Amounts = [u64; 2];
+const TOTAL: Amounts = [MEMORY, WHOLE];
+/// What each partition never lends, and what it never exceeds.
+const KEPT: [Amounts; 3] = [
+    [0, 0],
+    [BOUNDS[0].0 - BOUNDS[0].2, SHARE as u64],
+    [BOUNDS[1].0 - BOUNDS[1].2, SHARE as u64],
+];
+const MOST: [Amounts; 3] = [
+    TOTAL,
+    [BOUNDS[0].0 + BOUNDS[0].1, SHARE as u64],
+    [BOUNDS[1].0 + BOUNDS[1].1, SHARE as u64],
+];
+
+fn asked(spec: &TaskSpec) -> Amounts {
+    [spec.memory_bytes, spec.share_ppm.into()]
+}
+
+fn partition_of(spec: &TaskSpec) -> usize {
+    PARTITIONS.iter().position(|id| spec.partition == *id).unwrap()
+}
+
+/// Whether a request stays under a bound of each resource that it asks for.
+fn within(request: Amounts, bound: impl Fn(usize) -> u64) -> bool {
+    (0..2).all(|r| request[r] == 0 || request[r] <= bound(r))
+}
 
 #[derive(Clone, Debug)]
 enum Op {
@@ -71,6 +102,8 @@ struct Run {
     requeued: HashSet<u64>,
     /// The last started of each partition and priority.
     started: HashMap<(Name, i32), u64>,
+    /// Waited for nothing but memory or share after the last call, and the one that was submitted since.
+    waited: Vec<u64>,
 }
 
 impl Run {
@@ -88,7 +121,7 @@ impl Run {
                 let limits = Limits {
                     borrow: bytes(borrow),
                     lend: bytes(lend),
-                    ..Limits::new(quota, 300_000)
+                    ..Limits::new(quota, SHARE)
                 };
                 partitions.create(id, id, limits).unwrap();
             }
@@ -104,6 +137,81 @@ impl Run {
             inside,
             requeued,
             started: HashMap::new(),
+            waited: Vec::new(),
+        }
+    }
+
+    /// What the tasks of each partition hold, as the log and the caller know it.
+    fn used(&self) -> [Amounts; 3] {
+        let mut used = [[0; 2]; 3];
+        for (number, spec) in &self.specs {
+            let phase = self.phases.get(number);
+            if matches!(phase, Some(Phase::Admitted | Phase::Running)) || self.inside.contains_key(number) {
+                let sum = &mut used[partition_of(spec)];
+                *sum = std::array::from_fn(|r| sum[r] + asked(spec)[r]);
+            }
+        }
+        used
+    }
+
+    /// In service order.
+    fn place(&self, number: u64) -> (i32, u64) {
+        (-self.specs[&number].priority, number)
+    }
+
+    /// The first of each partition's tasks that waited and still do, in service order.
+    fn heads(&self) -> Vec<u64> {
+        let mut order = self.waited.clone();
+        order.retain(|number| self.phases.get(number) == Some(&Phase::Queued));
+        order.sort_by_key(|&number| self.place(number));
+        let mut seen = [false; 3];
+        order.retain(|number| !std::mem::replace(&mut seen[partition_of(&self.specs[number])], true));
+        order
+    }
+
+    /// Nobody waits who could be admitted: whoever is first in a partition is short of its own bound, or of what partitions share, or
+    /// somebody before it is and it needs more than its partition keeps.
+    fn check_waits(&self, used: &[Amounts; 3]) {
+        let mut is_short_of_shared = false;
+        for number in self.heads() {
+            let spec = &self.specs[&number];
+            let (own, request) = (partition_of(spec), asked(spec));
+            let left = |r: usize| {
+                let others = (0..3).filter(|&p| p != own).map(|p| used[p][r].max(KEPT[p][r]));
+                TOTAL[r] - others.sum::<u64>() - used[own][r]
+            };
+            let fits = within(request, |r| MOST[own][r] - used[own][r]);
+            let is_there = within(request, left);
+            let is_kept = within(request, |r| KEPT[own][r].saturating_sub(used[own][r]));
+            let may_go = !is_short_of_shared || is_kept;
+            assert!(
+                !(fits && is_there && may_go),
+                "task {number} waits for nothing: {spec:?}, {used:?} in use"
+            );
+            is_short_of_shared |= !is_there;
+        }
+    }
+
+    /// Nobody is passed: an earlier task waits on only where it is short of its own partition's bound, or where who passes it takes
+    /// what its partition keeps.
+    fn check_order(&self, admitted: u64) {
+        let Some(spec) = self.specs.get(&admitted).filter(|spec| asked(spec) != [0; 2]) else {
+            return;
+        };
+        let (own, used) = (partition_of(spec), self.used());
+        // With what it was just given.
+        let is_kept = (0..2).all(|r| asked(spec)[r] == 0 || used[own][r] <= KEPT[own][r]);
+        let mut earlier = self.heads();
+        earlier.retain(|&number| self.place(number) < self.place(admitted));
+        for number in earlier {
+            let waiting = &self.specs[&number];
+            let theirs = partition_of(waiting);
+            assert_ne!(theirs, own, "task {admitted} passed {number} in its own line");
+            let is_bound = theirs != 0 && !within(asked(waiting), |r| MOST[theirs][r] - used[theirs][r]);
+            assert!(
+                is_bound || is_kept,
+                "task {admitted} passed {number}, which waits for what they share"
+            );
         }
     }
 
@@ -143,6 +251,7 @@ impl Run {
                 spec.policy = spec.demand().class();
                 let record = self.table.submit(spec.clone(), now).unwrap();
                 self.specs.insert(record.number, spec);
+                self.waited.push(record.number); // if it is queued, those behind it in its line wait for it
             }
             Op::Next => {
                 if let Some(context) = self.table.next(now) {
@@ -186,17 +295,24 @@ impl Run {
                 self.table.advance(self.now);
             }
         }
-        self.read_log(retried);
+        self.read_log(retried, matches!(op, Op::Wait { .. }));
         self.check();
     }
 
-    /// Replays what the call logged, and looks at the order of starts and at who gave way to whom.
-    fn read_log(&mut self, retried: Option<u64>) {
-        let log = self.log.lock().unwrap();
+    /// Replays what the call logged, and looks at the order of starts and at who gave way to whom. `rejoins`: time passed, so that
+    /// some came back into their lines that are not known to wait.
+    fn read_log(&mut self, retried: Option<u64>, rejoins: bool) {
+        let log: Vec<_> = self.log.lock().unwrap()[self.read..].to_vec();
         let mut gave_way: Vec<u64> = Vec::new();
-        for &(number, from, to, reason) in &log[self.read..] {
+        // Who gives way may leave its partition room that an earlier one did not have.
+        let preempts = log.iter().any(|t| (t.1, t.2) == (Phase::Admitted, Phase::Queued));
+        let is_ordered = !preempts && !rejoins;
+        for &(number, from, to, reason) in &log {
             assert_eq!(self.phases.insert(number, to).unwrap_or(Phase::Submitted), from);
             let spec = self.specs.get(&number);
+            if to == Phase::Admitted && is_ordered {
+                self.check_order(number);
+            }
             match (from, to) {
                 (Phase::Running, Phase::Queued) => {
                     assert!(Some(number) == retried || reason == Reason::WaitingForRetry);
@@ -228,44 +344,33 @@ impl Run {
             }
         }
         assert!(gave_way.is_empty(), "it gave way to nobody");
-        self.read = log.len();
+        self.read += log.len();
     }
 
     fn check(&mut self) {
         self.table.audit().unwrap();
         // The log and what the caller knows give the ledger.
-        let mut used = [0u64; 3];
-        let mut share = 0u64;
-        for (number, spec) in &self.specs {
-            let holds =
-                matches!(self.phases[number], Phase::Admitted | Phase::Running) || self.inside.contains_key(number);
-            if holds {
-                used[PARTITIONS.iter().position(|id| spec.partition == *id).unwrap()] += spec.memory_bytes;
-                share += u64::from(spec.share_ppm);
-            }
-        }
+        let used = self.used();
+        let sum = |r: usize| used.iter().map(|amounts| amounts[r]).sum::<u64>();
         let stats = self.table.stats(self.now);
-        assert_eq!(
-            (stats.reserved_memory, stats.reserved_share_ppm),
-            (used.iter().sum::<u64>(), share)
-        );
+        assert_eq!((stats.reserved_memory, stats.reserved_share_ppm), (sum(0), sum(1)));
         assert_eq!(stats.reserved_memory + stats.available_memory, MEMORY);
-        assert!(share <= 1_000_000);
-        for (i, (quota, borrow, _)) in BOUNDS.into_iter().enumerate() {
-            let named = self.table.partitions().used(PARTITIONS[i + 1]).unwrap();
-            assert_eq!(named.memory_bytes, used[i + 1]);
-            assert!(named.memory_bytes <= quota + borrow);
+        for (p, id) in PARTITIONS.iter().enumerate().skip(1) {
+            let named = self.table.partitions().used(id).unwrap();
+            assert_eq!([named.memory_bytes, named.share_ppm.into()], used[p]);
         }
-        // What each keeps and does not use is there for it, whoever else has asked.
-        let kept: u64 = (0..2).map(|i| (BOUNDS[i].0 - BOUNDS[i].2).max(used[i + 1])).sum();
-        assert!(used[0] + kept <= MEMORY, "{used:?}");
-        // Work goes on: the first of all that wait is short of something.
+        // What each keeps and does not use is there for it, whoever else has asked; none exceeds its bound.
+        for r in 0..2 {
+            let committed: u64 = (0..3).map(|p| used[p][r].max(KEPT[p][r])).sum();
+            assert!(committed <= TOTAL[r], "{used:?}");
+            assert!((0..3).all(|p| used[p][r] <= MOST[p][r]), "{used:?}");
+        }
         let snapshot = self.table.snapshot(self.now);
         let waiting = snapshot
             .iter()
             .filter(|task| task.phase == Phase::Queued && task.detail.position.is_some());
-        let first = waiting.min_by_key(|task| (-task.priority, task.number));
-        assert!(first.map_or(true, |task| task.detail.available.is_some()), "{first:?}");
+        self.waited = waiting.map(|task| task.number).collect();
+        self.check_waits(&used);
     }
 
     /// Nothing fails any more: everything ends, and holds nothing.

@@ -4,6 +4,7 @@ mod cases;
 mod transfer_support;
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use cases::cases;
 use proptest::prelude::*;
@@ -72,6 +73,7 @@ struct Known {
 
 fn run(steps: Vec<Step>, failures: bool) {
     let world = World::new(settings());
+    let kept = Arc::new(());
     let mut known: Vec<Known> = Vec::new();
     let mut slots = 0; // a refused transfer leaves its slot behind
     for step in steps {
@@ -88,6 +90,7 @@ fn run(steps: Vec<Step>, failures: bool) {
                 let mut request = world.request(slot, direction, bytes);
                 request.priority = priority;
                 request.report = true;
+                request.keep = Some(Box::new(kept.clone()));
                 if work_ns > 0 {
                     let stream = 5000 + slot;
                     world.sim.work(stream, work_ns);
@@ -129,6 +132,14 @@ fn run(steps: Vec<Step>, failures: bool) {
     world.sim.heal();
     world.drain();
     check(&world, &known, failures);
+    assert_eq!(Arc::strong_count(&kept), 1, "what a transfer kept goes with its end");
+    for t in &known {
+        assert!(world.engine.forget(t.id), "it has ended");
+    }
+    let World { sim, engine, .. } = world;
+    drop(engine);
+    let usage = sim.usage();
+    assert_eq!((usage.events, usage.streams), (0, 0), "something is left behind");
 }
 
 /// The copies of one transfer, in their order.

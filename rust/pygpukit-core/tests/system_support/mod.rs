@@ -569,7 +569,9 @@ impl System {
             return self.read_ring(Some(by));
         }
         let worker = self.workers.swap_remove(at);
-        _ = self.gate.take_refusal(worker.stream); // nobody asks for it any more
+        if self.random.one_in(2) {
+            _ = self.gate.take_refusal(worker.stream); // else it goes with the tenant
+        }
         self.gate.leave(&worker.context);
         self.pool.close_account(worker.owner.account);
         assert_eq!(self.pool.account(worker.owner.account), None, "it holds nothing");
@@ -683,6 +685,15 @@ impl System {
         let (now, view) = (self.now(), self.gate.view());
         assert_eq!((view.tenants.len(), view.in_flight_ns), (0, 0), "{:?}", view.tenants);
         assert_eq!(self.deferred.load(Ordering::SeqCst), 0);
+        for (id, _) in PARTITIONS {
+            let partition = self.table.partitions().get(id).expect("nobody deleted it");
+            let pending = partition.activity.figures().pending_kernels;
+            assert_eq!(
+                (partition.tasks, partition.occupied, pending),
+                (0, 0, 0),
+                "partition '{id}'"
+            );
+        }
         let stats = self.table.stats(now);
         let ended = stats.succeeded + stats.failed + stats.cancelled + stats.rejected + stats.expired;
         assert_eq!(
