@@ -101,6 +101,64 @@ assert [one.exc_type for one in lost] == [gp.PageableMemoryWarning]
     run(code, **REFUSES)
 
 
+@pytest.mark.parametrize("settings", [REFUSES, {}], ids=["pins nothing", "pins what there is"])
+def test_where_the_host_has_no_memory_left_all_stays_on_the_device(settings: dict[str, str]) -> None:
+    code = """
+import resource
+from pygpukit import scheduler
+
+NBYTES = 48 * MIB
+
+def leave_host_memory(nbytes):
+    with open("/proc/self/statm") as sizes:
+        used = int(sizes.read().split()[0]) * resource.getpagesize()
+    hard = resource.getrlimit(resource.RLIMIT_AS)[1]
+    resource.setrlimit(resource.RLIMIT_AS, (hard if nbytes is None else used + nbytes, hard))
+
+def books():
+    account = context.stats
+    return stats(), _core.pool_traffic(), _core.counters(), account.used_vram, account.buffer_count
+
+def refused(error, words, ask):
+    try:
+        ask()
+    except error as told:
+        assert words in str(told), told
+    else:
+        raise SystemExit(f"it was not refused: {words}")
+
+context = scheduler.create_context("own", max_vram=NBYTES)
+expected = [patterned(NBYTES, seed) for seed in range(3)]
+with context:
+    arrays = [gp.from_numpy(expected[0])]
+arrays += map(gp.from_numpy, expected[1:])
+gp.synchronize()
+before, addresses = books(), [array.device_ptr for array in arrays]
+leave_host_memory(16 * MIB)
+for array in arrays:
+    why = f"block {array.block} cannot leave the device now: host memory is exhausted"
+    refused(RuntimeError, why, lambda: evict(array))
+refused(gp.OutOfMemoryError, "out of device memory", lambda: set_limit(2 * NBYTES))
+set_limit(3 * NBYTES)
+refused(gp.OutOfMemoryError, "out of device memory", lambda: gp.empty(NBYTES, "uint8"))
+set_limit(None)
+assert all(array.resident for array in arrays) and books() == before, (before, books())
+heads = [array[:1000].to_numpy() for array in arrays]
+leave_host_memory(None)
+assert all((head == values[:1000]).all() for head, values in zip(heads, expected))
+assert all((array.to_numpy() == values).all() for array, values in zip(arrays, expected))
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore", gp.PageableMemoryWarning)
+    for array in arrays:
+        evict(array)
+    assert not any(array.resident for array in arrays) and stats()["evicted"] == 3 * NBYTES
+    assert context.stats.used_vram == NBYTES and ("own", NBYTES, 0) in _core.pool_traffic()
+    assert all((array.to_numpy() == values).all() for array, values in zip(arrays, expected))
+assert [array.device_ptr for array in arrays] == addresses and stats()["evicted"] == 0
+"""
+    run(code, **settings)
+
+
 def test_a_new_target_of_a_transfer_is_pageable() -> None:
     code = """
 array = gp.from_numpy(patterned(MIB))
