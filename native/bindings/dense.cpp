@@ -10,7 +10,7 @@
 
 #include "bindings/arguments.h"
 #include "bindings/array.h"
-#include "bindings/follow.h"
+#include "bindings/errors.h"
 #include "bindings/graph.h"
 #include "bindings/kernel.h"
 
@@ -109,7 +109,7 @@ static PyObject *dense_call(PyObject *self, PyObject *const *args, size_t nargsf
   if (PyVectorcall_NARGS(nargsf) != operands + 1 || kwnames != nullptr)
     return PyErr_Format(PyExc_TypeError, "DenseCall takes %d operands and an output", operands);
   if (capturing()) Py_RETURN_NONE;
-  if (!follow_session()) return nullptr;
+  if (!ensure_backend()) return nullptr;
   PyObject *const result = args[operands];
   const ArrayObject *first = nullptr;
   int scalar = -1;

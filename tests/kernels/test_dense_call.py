@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -58,6 +59,16 @@ def test_shapes_stay_and_in_place_work_is_plain(slow: list[str]) -> None:
     assert (x + x).shape == (10, 100)
     y += x
     np.testing.assert_array_equal(y.to_numpy(), A[:1000].reshape(10, 100) * np.float32(3))
+    assert slow == []
+
+
+def test_a_threads_first_call_may_be_a_plain_one(slow: list[str]) -> None:
+    x = gp.from_numpy(A)
+    x + x
+    del slow[:]
+    with ThreadPoolExecutor(1) as thread:
+        found = thread.submit(lambda: x + x).result()
+    np.testing.assert_array_equal(found.to_numpy(), A + A)
     assert slow == []
 
 
