@@ -426,6 +426,7 @@ static PyObject *shorten(PyObject *, PyObject *args) {
     return nullptr;
   }
   const uint64_t bytes = static_cast<uint64_t>(count) * static_cast<uint64_t>(itemsize_of(array));
+  if (!ensure_backend()) return nullptr;
   if (pk_pool_shorten(storage->pool, storage->block, bytes) != PK_POOL_OK) {
     pk_pool_raise();
     return nullptr;
@@ -520,6 +521,7 @@ static PyObject *get_device_ptr(PyObject *self, void *) {
 static PyObject *get_name(PyObject *self, void *) {
   const Storage *storage = as_array(self)->storage;
   if (storage->block == 0) return PyUnicode_FromString("");
+  if (!ensure_backend()) return nullptr;
   char text[256];
   const uint64_t length = pk_name_text(pk_pool_name(storage->pool, storage->block), text, sizeof text);
   return PyUnicode_DecodeUTF8(text, static_cast<Py_ssize_t>(std::min<uint64_t>(length, sizeof text)), "replace");
@@ -534,6 +536,7 @@ static int set_name(PyObject *self, PyObject *value, void *) {
     return -1;
   }
   if (storage->block == 0) return 0;  // foreign memory is in no pool's report
+  if (!ensure_backend()) return -1;
   if (pk_pool_set_name(storage->pool, storage->block, pk_intern(text, static_cast<uint64_t>(length))) == PK_POOL_OK)
     return 0;
   pk_pool_raise();

@@ -4,6 +4,7 @@
 #include <deque>
 #include <unordered_map>
 
+#include "launch/ordered.h"
 #include "sim/sim.h"
 
 namespace pk {
@@ -34,7 +35,7 @@ void free_first() {
   const Freed first = g_freed->front();
   g_freed->pop_front();
   g_freed_bytes -= first.bytes;
-  pk_pool_free(first.pool, first.block);
+  if (!forked()) pk_pool_free(first.pool, first.block);
 }
 
 }  // namespace

@@ -74,6 +74,9 @@ pk_status module_unload(uint64_t module) {
 }
 
 const char *error_text(pk_status status) {
+  if (forked() && status == PK_ERROR_NOT_INITIALIZED)
+    return "this process was forked after its device was opened, and cannot use it: start processes with the \"spawn\" "
+           "method";
   const char *refused = pk_gate_error_text(status);
   return refused != nullptr ? refused : g_raw_driver->error_text(status);
 }
@@ -107,12 +110,16 @@ const pk_driver *order_driver(const pk_driver *raw) {
   g_table.module_unload = module_unload;
   g_table.error_text = error_text;
   g_deferred = pk_gate_deferred();
-  // A forked process has none of the gate's threads, so that nothing may wait for them.
+  // A forked process has none of the gate's threads, so that nothing may wait for them. Nor has it a thread that may
+  // have held the pool's lock: its one thread has no device from here on, and is told so before it comes to any lock.
   pthread_atfork(nullptr, nullptr, [] {
     g_forked = true;
     g_deferred = &kNothing;
+    t_state.device_bound = -1;
   });
   return &g_table;
 }
 
 }  // namespace pk
+
+extern "C" int32_t pk_forked(void) { return pk::forked() ? 1 : 0; }

@@ -18,7 +18,7 @@ inline bool has_deferred() { return __builtin_expect(__atomic_load_n(g_deferred,
 pk_status settle_slow(uint64_t stream);
 inline pk_status settle(uint64_t stream) { return has_deferred() ? settle_slow(stream) : PK_OK; }
 
-// The gate's thread is not in a process that was forked.
+// Whether this process was forked by one that had opened the device: it has none of the threads, and no device.
 bool forked();
 
 }  // namespace pk

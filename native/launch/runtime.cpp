@@ -60,7 +60,8 @@ extern "C" uint64_t pk_current_account(void) { return pk::t_state.account; }
 
 extern "C" pk_status pk_use_device(int32_t device) {
   if (pk::t_state.device_bound == device) return PK_OK;
-  if (pk::g_driver == nullptr) return PK_ERROR_NOT_INITIALIZED;  // the core is attached a moment before
+  // The core is attached a moment before the driver is set. What a forked process has is its parent's device.
+  if (pk::g_driver == nullptr || pk::forked()) return PK_ERROR_NOT_INITIALIZED;
   const pk_status status = pk::g_driver->device_use(device);
   if (status == PK_OK) pk::t_state.device_bound = device;
   return status;

@@ -19,7 +19,8 @@ class MemoryPool:
     """Device memory up to `quota` bytes, in blocks that are reused, evicted to the host and restored to their address.
 
     enable_eviction: let the least recently used blocks move to the host when the quota is reached, instead of refusing.
-    Raises OutOfMemoryError (a MemoryError) from allocate() when neither helps, ValueError for blocks that are not live.
+    Raises OutOfMemoryError (a MemoryError) from allocate() when neither helps, ValueError for blocks that are not live,
+    DriverError from everything in a process that was forked after the backend was opened.
     """
 
     # Sizes that are taken as they are; between them sizes round up, by at most 12.5 % beyond 4 KiB.

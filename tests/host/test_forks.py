@@ -234,3 +234,90 @@ scheduler.close()
 @pytest.mark.slow
 def test_a_thousand_forks_while_threads_are_in_the_core_hang_nobody():
     assert "Traceback" not in run(MANY, timeout_s=280)
+
+
+POOLS = """
+import os, signal, sys, threading
+from concurrent.futures import ThreadPoolExecutor
+import numpy  # as above
+import _pygpukit_rust as rust
+import pygpukit as gp
+from pygpukit import _core, memory
+from pygpukit._core import native
+from pygpukit.core import rich  # noqa: F401  as numpy
+
+SIZE = 1 << 20
+own, by_number = memory.MemoryPool(64 * SIZE), rust.MemoryPool(64 * SIZE)
+pinning = rust.PinnedMemoryManager()
+block, number, pin = own.allocate(8 * SIZE), by_number.allocate(8 * SIZE), pinning.allocate(SIZE)[0]
+x, moved, pinned = gp.zeros(1000), gp.empty(8 * SIZE, "uint8"), gp.memory.pinned_empty(1000)
+y = gp.add(x, x)
+native.device_count()  # what follows is told apart from what opens the device
+
+def move():
+    _core.pool_evict(0, moved.block)
+    native.pin(moved)
+    native.unpin(moved)
+
+work = [  # of other threads, which have the locks of one pool or the other at nearly any time
+    lambda: _core.pool_hit_ns(0, 256, 100_000),
+    move,
+    lambda: (own.evict(block), own.restore(block)),
+    lambda: (by_number.evict(number), by_number.restore(number), by_number.free(by_number.allocate(64))),
+    lambda: (pinning.free(pinning.allocate(100)[0]), memory.pinned_empty(100)),
+]
+uses = [
+    lambda: gp.empty(64), lambda: gp.empty(3 * SIZE), lambda: gp.zeros(10), lambda: gp.full(10, 2.0),
+    lambda: gp.from_numpy(numpy.ones(10)), lambda: gp.empty_like(x), lambda: gp.add(x, y), lambda: x + 1,
+    lambda: ThreadPoolExecutor(1).submit(gp.empty, 64).result(),
+    lambda: ThreadPoolExecutor(1).submit(gp.add, x, y).result(),
+    moved.to_numpy, lambda: moved.device_ptr, lambda: x.name, lambda: setattr(x, "name", "x"),
+    lambda: native.pin(moved), lambda: native.shorten(y, 10),
+    gp.gc, memory.stats, memory.trim, lambda: memory.set_limit(1 << 40), lambda: memory.set_default_pool(own),
+    lambda: _core.pool_blocks(0), lambda: _core.pool_segments(0), _core.pool_traffic,
+    lambda: _core.pool_evict(0, moved.block), lambda: _core.pool_hit_ns(0, 256, 1),
+    lambda: own.used, lambda: own.cached, lambda: own.available, own.stats, own.trim, own.clear,
+    lambda: own.allocate(64), lambda: own.free(block), lambda: own.touch(block), lambda: own.evict(block),
+    lambda: own.restore(block), lambda: own.read(block, "uint8"), lambda: own.write(block, b"1"), lambda: block.on_gpu,
+    lambda: by_number.allocate(64), lambda: by_number.free(number), by_number.stats,
+    lambda: by_number.get_block(number),
+    lambda: memory.MemoryPool(SIZE).allocate(64), lambda: rust.MemoryPool(SIZE).allocate(64),
+    lambda: memory.pinned_empty(10), memory.pinned_stats, memory.pinned_trim,
+    lambda: pinning.allocate(64), lambda: pinning.free(pin), pinning.stats, pinning.clear,
+    lambda: rust.PinnedMemoryManager().allocate(64),
+]
+stop = threading.Event()
+
+def churn(work):
+    while not stop.is_set():
+        work()
+
+threads = [threading.Thread(target=churn, args=(one,), daemon=True) for one in work]
+for thread in threads: thread.start()
+for round in range({rounds}):
+    child = os.fork()
+    if child == 0:
+        signal.alarm(30)  # ends one that hangs
+        for index, use in enumerate(uses):
+            try:
+                use()
+            except gp.DriverError as error:
+                if error.code == 3 and "forked" in str(error) and "spawn" in str(error):
+                    continue
+            os._exit(1 + index)
+        assert not memory.is_pinned(pinned)
+        del x, y, moved, pinned, block, own, by_number, pinning, uses, work, use, move
+        sys.exit(0) if round % 10 == 0 else os._exit(0)
+    ended = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    assert ended == 0, (round, ended)
+stop.set()
+for thread in threads: thread.join()
+assert (gp.add(x, x).to_numpy() == 0).all() and x.name == "" and memory.is_pinned(pinned)
+assert own.used == block.size and by_number.used == 8 * SIZE and pinning.stats().current_used > 0
+"""
+
+
+@pytest.mark.parametrize("rounds", [30, pytest.param(1000, marks=pytest.mark.slow)])
+def test_a_forked_child_may_use_no_memory_pool_whatever_threads_do_with_it_at_the_time(rounds):
+    """What it inherited goes away quietly there."""
+    assert "Traceback" not in run(POOLS.replace("{rounds}", str(rounds)), timeout_s=280)

@@ -167,6 +167,9 @@ void pk_count(uint32_t counter, uint64_t amount);
 /* Offered by C++ to the core: makes a device current for the calling thread, cheap when it already is. Both sides go
  * through it, so that each knows which device is current. */
 pk_status pk_use_device(int32_t device);
+/* Offered by C++ to the core: whether this process was forked by one that had opened the device. pk_use_device() fails
+ * in it; what takes a lock before it comes to that asks here first. */
+int32_t pk_forked(void);
 /* Offered by C++ to the core: the scheduling context and the account of the calling thread, 0 = none. */
 uint64_t pk_current_context(void);
 uint64_t pk_current_account(void);

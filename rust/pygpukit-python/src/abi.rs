@@ -93,8 +93,9 @@ pub fn driver(device: i32) -> Result<Arc<TableDriver>, PoolError> {
     })
 }
 
-/// The default pool of a device; made on first use and kept for the life of the process.
+/// The default pool of a device; made on first use and kept for the life of the process. Errors: in a forked process, too.
 pub fn default_pool(device: i32) -> Result<Arc<Pool>, PoolError> {
+    table::refuse_forked("using the device's memory")?;
     let mut pools = DEFAULT_POOLS.lock().unwrap_or_else(PoisonError::into_inner);
     let pools = pools.get_or_insert_with(HashMap::new);
     if let Some(pool) = pools.get(&device) {

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use pygpukit_core::pool::{Pool, PoolError, PoolResult};
 
 use crate::abi;
+use crate::table;
 
 /// Pools of Python's own making; those of arrays are `abi::default_pools`.
 static POOLS: Mutex<Vec<Weak<Pool>>> = Mutex::new(Vec::new());
@@ -63,8 +64,10 @@ pub struct Hold {
     block: u64,
 }
 
-/// Holds the block of a device's pools that has the whole range, on the device; also its stream. None when no block has it.
+/// Holds the block of a device's pools that has the whole range, on the device; also its stream. None when no block has it. Errors: as
+/// `Pool::pin`, and in a forked process.
 pub fn hold(device: i32, address: u64, bytes: u64) -> PoolResult<Option<(Hold, u64)>> {
+    table::refuse_forked("using the device's memory")?;
     let own = POOLS.lock().unwrap_or_else(PoisonError::into_inner).clone();
     let pools = abi::default_pools()
         .into_iter()

@@ -15,6 +15,7 @@ use pyo3::types::PyBytes;
 use crate::abi;
 use crate::errors::raise_with;
 use crate::held;
+use crate::table;
 
 /// The package's exception for a pool failure.
 pub fn pool_error(py: Python<'_>, error: PoolError) -> PyErr {
@@ -174,7 +175,8 @@ impl MemoryBlock {
 
 /// A pool over the open backend with a hard limit in bytes.
 ///
-/// Blocks are named by int ids. Raises MemoryError when the quota leaves no room, ValueError for an unknown id.
+/// Blocks are named by int ids. Raises MemoryError when the quota leaves no room, ValueError for an unknown id, DriverError in a process
+/// that was forked after the backend was opened, wherever the pool was made.
 #[pyclass(frozen, module = "pygpukit._core", weakref)]
 pub struct MemoryPool {
     pool: Mutex<Option<Arc<Pool>>>,
@@ -185,6 +187,7 @@ pub struct MemoryPool {
 impl MemoryPool {
     /// The pool itself; opened on the first call that needs a device.
     fn open(&self, py: Python<'_>) -> PyResult<Arc<Pool>> {
+        table::refuse_forked("using a memory pool").map_err(|error| pool_error(py, error.into()))?;
         if let Some(pool) = self.pool.lock().unwrap_or_else(PoisonError::into_inner).as_ref() {
             return Ok(pool.clone());
         }
@@ -212,6 +215,16 @@ impl MemoryPool {
 
     fn core_stats(&self, py: Python<'_>) -> PyResult<CoreStats> {
         Ok(self.open(py)?.stats())
+    }
+}
+
+impl Drop for MemoryPool {
+    /// In a forked process the pool is the parent's, and a thread that is not there may hold its lock.
+    fn drop(&mut self) {
+        if table::forked() {
+            let pool = self.pool.get_mut().unwrap_or_else(PoisonError::into_inner);
+            std::mem::forget(pool.take());
+        }
     }
 }
 
@@ -401,7 +414,8 @@ pub fn deprecated(py: Python<'_>, message: &str) -> PyResult<()> {
 /// (tenant, bytes evicted, bytes restored) so far, over the default pools of all devices; "" for what belongs to none, and None for all
 /// tenants together that came when there were enough.
 #[pyfunction]
-pub fn pool_traffic(py: Python<'_>) -> Vec<(Option<String>, u64, u64)> {
+pub fn pool_traffic(py: Python<'_>) -> PyResult<Vec<(Option<String>, u64, u64)>> {
+    table::refuse_forked("using the device's memory").map_err(|error| pool_error(py, error.into()))?;
     let (mut tenants, mut others): (BTreeMap<u32, Moved>, Moved) = Default::default();
     let found = py.detach(|| {
         abi::default_pools()
@@ -424,7 +438,7 @@ pub fn pool_traffic(py: Python<'_>) -> Vec<(Option<String>, u64, u64)> {
         .into_iter()
         .map(|(tenant, moved)| (Some(name(tenant)), moved.evicted, moved.restored));
     let rest = (others != Moved::default()).then_some((None, others.evicted, others.restored));
-    rows.chain(rest).collect()
+    Ok(rows.chain(rest).collect())
 }
 
 #[pyfunction]

@@ -13,6 +13,7 @@ use pyo3::prelude::*;
 use crate::abi;
 use crate::errors::raise_with;
 use crate::memory::{deprecated, ensure_backend, pool_error};
+use crate::table;
 
 /// Every pool of the process, so that addresses can be looked up.
 static POOLS: Mutex<Vec<Weak<PinnedPool>>> = Mutex::new(Vec::new());
@@ -47,7 +48,13 @@ fn make(py: Python<'_>, config: PinnedConfig) -> PyResult<Arc<PinnedPool>> {
     Ok(pool)
 }
 
+/// Errors: in a forked process, where pinned memory is the parent's.
+fn refuse_forked(py: Python<'_>) -> PyResult<()> {
+    table::refuse_forked("using pinned memory").map_err(|error| pool_error(py, error.into()))
+}
+
 fn default_pool(py: Python<'_>) -> PyResult<&'static Arc<PinnedPool>> {
+    refuse_forked(py)?;
     if let Some(pool) = DEFAULT.get() {
         return Ok(pool);
     }
@@ -61,6 +68,9 @@ fn default_pool(py: Python<'_>) -> PyResult<&'static Arc<PinnedPool>> {
 
 /// Keeps a range of pinned memory of this process where it is. None when no pool has it.
 pub fn hold(address: u64, bytes: u64) -> Option<Hold> {
+    if table::forked() {
+        return None; // what it inherited is pinned for the parent
+    }
     let pools = POOLS.lock().unwrap_or_else(PoisonError::into_inner).clone();
     let mut pools = pools.iter().filter_map(Weak::upgrade);
     pools.find_map(|pool| pool.hold(address, bytes))
@@ -123,7 +133,9 @@ impl PinnedBuffer {
 
 impl Drop for PinnedBuffer {
     fn drop(&mut self) {
-        let _ = self.pool.free(self.block.id);
+        if !table::forked() {
+            let _ = self.pool.free(self.block.id);
+        }
     }
 }
 
@@ -276,6 +288,7 @@ pub struct PinnedMemoryManager {
 
 impl PinnedMemoryManager {
     fn open(&self, py: Python<'_>) -> PyResult<&Arc<PinnedPool>> {
+        refuse_forked(py)?;
         if let Some(pool) = self.pool.get() {
             return Ok(pool);
         }
@@ -291,6 +304,15 @@ impl PinnedMemoryManager {
     ) -> PyResult<T> {
         let pool = self.open(py)?;
         py.detach(|| call(pool)).map_err(|error| pinned_error(py, error))
+    }
+}
+
+impl Drop for PinnedMemoryManager {
+    /// As that of a MemoryPool.
+    fn drop(&mut self) {
+        if table::forked() {
+            std::mem::forget(self.pool.take());
+        }
     }
 }
 

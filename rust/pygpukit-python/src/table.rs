@@ -56,6 +56,7 @@ pub struct Table {
 // SAFETY: the table is constant after it was attached, and its functions may be called from any thread.
 unsafe impl Sync for Table {}
 
+const NOT_INITIALIZED: Status = 3;
 const NOT_READY: Status = 600;
 
 static TABLE: AtomicPtr<Table> = AtomicPtr::new(std::ptr::null_mut());
@@ -76,6 +77,35 @@ pub fn table() -> Option<&'static Table> {
 extern "C" {
     /// core.h: makes a device current for this thread; C++ keeps track of which one is.
     fn pk_use_device(device: i32) -> Status;
+    /// core.h: whether this process was forked by one that had opened the device.
+    fn pk_forked() -> i32;
+}
+
+/// Whether this process was forked by one that had opened the device: what it inherited is the parent's, and a thread that it does not
+/// have may hold any lock.
+pub fn forked() -> bool {
+    // SAFETY: it reads a flag.
+    unsafe { pk_forked() != 0 }
+}
+
+/// For what takes a lock before it comes to the device. Errors: in a forked process, the one that the device has for it.
+pub fn refuse_forked(doing: &str) -> DriverResult<()> {
+    match table() {
+        Some(table) if forked() => check(table, NOT_INITIALIZED, doing),
+        _ => Ok(()),
+    }
+}
+
+fn check(table: &Table, status: Status, doing: &str) -> DriverResult<()> {
+    if status == 0 {
+        return Ok(());
+    }
+    // SAFETY: the table promises non-null, NUL-terminated text.
+    let text = unsafe { CStr::from_ptr((table.error_text)(status)) }.to_string_lossy();
+    Err(DriverError {
+        code: status,
+        text: format!("{doing}: {text}"),
+    })
 }
 
 /// One device behind the table. Makes its device current before every call: the core may run on any thread.
@@ -102,15 +132,7 @@ impl TableDriver {
     }
 
     fn check(&self, status: Status, doing: &str) -> DriverResult<()> {
-        if status == 0 {
-            return Ok(());
-        }
-        // SAFETY: the table promises non-null, NUL-terminated text.
-        let text = unsafe { CStr::from_ptr((self.table.error_text)(status)) }.to_string_lossy();
-        Err(DriverError {
-            code: status,
-            text: format!("{doing}: {text}"),
-        })
+        check(self.table, status, doing)
     }
 
     fn bind(&self) -> DriverResult<()> {

@@ -20,6 +20,7 @@ use crate::abi;
 use crate::errors::raise_with;
 use crate::gate;
 use crate::memory::{ensure_backend, pool_error};
+use crate::table;
 
 type Engines = HashMap<u64, Weak<Runner>>;
 static ENGINES: Mutex<Option<Engines>> = Mutex::new(None);
@@ -146,9 +147,12 @@ impl Drop for Runner {
     }
 }
 
-/// Closes every engine of the process. Called when the interpreter ends.
+/// Closes every engine of the process. Called when the interpreter ends; in a forked process they are the parent's.
 #[pyfunction]
 pub fn close_transfers(py: Python<'_>) {
+    if table::forked() {
+        return;
+    }
     let engines = ENGINES.lock().unwrap_or_else(PoisonError::into_inner).clone();
     py.detach(|| {
         for runner in engines.unwrap_or_default().values().filter_map(Weak::upgrade) {
