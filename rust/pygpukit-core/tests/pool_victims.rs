@@ -3,6 +3,7 @@
 mod cases;
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use cases::cases;
 use proptest::prelude::*;
@@ -19,12 +20,17 @@ struct Rig {
 }
 
 fn rig(blocks: u64) -> Rig {
+    rig_with(blocks, SimConfig::default().memory_bytes)
+}
+
+fn rig_with(blocks: u64, memory_bytes: u64) -> Rig {
     let sim = Arc::new(SimDriver::new(SimConfig {
+        memory_bytes,
         store: false,
         ..SimConfig::default()
     }));
     let config = PoolConfig {
-        limit_bytes: blocks * BLOCK,
+        limit_bytes: blocks.saturating_mul(BLOCK),
         eviction: true,
         staging_bytes: 0,
         spare_bytes: 0,
@@ -270,5 +276,25 @@ proptest! {
             }
         }
         prop_assert_eq!(r.sim.violations(), Vec::<String>::new());
+    }
+}
+
+#[test]
+#[ignore = "a measurement: cargo test --release --test pool_victims -- --ignored --nocapture"]
+fn how_long_one_eviction_among_many_takes() {
+    const ROUNDS: u32 = 50;
+    for blocks in [100, 1000, 10_000] {
+        for (what, limit) in [("the limit of the pool", blocks), ("a full device", u64::MAX)] {
+            let r = rig_with(limit, blocks * BLOCK);
+            let promised = r.account(blocks / 4, false, 1);
+            let mut held = r.fill(0, blocks as usize / 2);
+            held.extend(r.fill(promised, blocks as usize / 2));
+            let begin = Instant::now();
+            for _ in 0..ROUNDS {
+                held.extend(r.fill(0, 1));
+            }
+            println!("one among {blocks}, by {what}: {:?}", begin.elapsed() / ROUNDS);
+            assert_eq!(held.iter().filter(|block| !r.resident(block)).count(), ROUNDS as usize);
+        }
     }
 }

@@ -146,9 +146,13 @@ impl Accounts {
         }
     }
 
-    /// Nothing for who has no account.
-    pub fn promise(&self, id: u64) -> Promise {
-        self.0.get(&id).map_or(Promise::default(), |account| account.promise)
+    /// Of those who were promised anything in particular.
+    pub fn promises(&self) -> HashMap<u64, Promise> {
+        let promised = self
+            .0
+            .iter()
+            .filter(|(_, account)| account.promise != Promise::default());
+        promised.map(|(&id, account)| (id, account.promise)).collect()
     }
 
     /// Bytes by account, and those of them in host memory, as the books have them.

@@ -1,12 +1,11 @@
 //! Eviction to host memory, pinned where the system pins it, and back to the same address.
 
-use std::collections::btree_map::{BTreeMap, Entry};
 use std::sync::atomic::Ordering;
 
 use super::host::HostCopy;
 use super::slab::Status;
 use super::state::State;
-use super::victims::Turn;
+use super::victims::{in_turn, Resident, Turn};
 use super::{Pool, PoolError, PoolResult, Slow, Unpinned};
 use crate::counters::{Counter, Counters};
 use crate::driver::{DriverError, DriverResult, OUT_OF_MEMORY};
@@ -304,26 +303,18 @@ impl Pool {
     }
 
     fn evict_blocks(&self, slow: &mut Slow, over: u64, account: u64) -> PoolResult<bool> {
-        let mut candidates: Vec<(Turn, u64, u64, u64)> = {
-            let st = self.lock();
-            let victims = st.victims(account).into_iter();
-            let tagged = victims.map(|(slot, turn)| {
-                let s = &st.slab[slot];
-                (turn, st.slab.id(slot), s.bytes, st.segment_of(s.address))
-            });
-            tagged.collect()
-        };
-        if candidates.iter().map(|c| c.2).sum::<u64>() < over {
+        let blocks = self.residents(account);
+        let candidates = || blocks.iter().filter(|block| block.turn.is_some());
+        if candidates().map(|block| block.bytes).sum::<u64>() < over {
             return Ok(false);
         }
-        candidates.sort_unstable();
         let (mut freed, mut touched) = (0, Vec::new());
-        for (_, block, _, segment) in candidates {
+        for block in in_turn(candidates()) {
             if freed >= over {
                 break;
             }
-            freed += self.try_evict(slow, block)?;
-            touched.push(segment);
+            freed += self.try_evict(slow, block.block)?;
+            touched.push(block.segment);
         }
         touched.sort_unstable();
         touched.dedup();
@@ -336,53 +327,37 @@ impl Pool {
     /// Evicts whole segments for an account until `want` bytes are released; 0 (and nothing moved) when that cannot be reached. A
     /// segment's turn is that of its last block. Those of exactly `need` bytes, which the caller is about to map, leave a spare.
     pub(super) fn evict_segments(&self, slow: &mut Slow, want: u64, need: u64, account: u64) -> PoolResult<u64> {
-        let mut candidates: Vec<(Turn, u64, u64, Vec<u64>)> = {
-            let st = self.lock();
-            let victims = st.victims(account);
-            let mut by_segment: BTreeMap<u64, Option<(Turn, Vec<u64>)>> = BTreeMap::new();
-            for (slot, s) in st.slab.iter().filter(|(_, s)| s.status == Status::Live) {
-                let id = st.slab.id(slot);
-                let joined = |(last, mut blocks): (Turn, Vec<u64>), turn: Turn| {
-                    blocks.push(id);
-                    (last.max(turn), blocks)
-                };
-                let turn = victims.get(&slot).copied();
-                match by_segment.entry(st.segment_of(s.address)) {
-                    Entry::Vacant(entry) => drop(entry.insert(turn.map(|turn| (turn, vec![id])))),
-                    Entry::Occupied(mut entry) => {
-                        let before = entry.get_mut().take();
-                        *entry.get_mut() = before.zip(turn).map(|(before, turn)| joined(before, turn));
-                    }
-                }
-            }
-            let whole = by_segment.into_iter().filter_map(|(a, found)| Some((a, found?)));
-            whole
-                .map(|(a, (turn, blocks))| (turn, a, st.segments[&a].bytes, blocks))
-                .collect()
-        };
-        if candidates.iter().map(|c| c.2).sum::<u64>() < want {
-            return Ok(0);
-        }
-        candidates.sort_unstable();
-        let released = candidates.into_iter().try_fold(0, |released, (_, segment, _, blocks)| {
-            let enough = released >= want;
-            Ok(released
-                + if enough {
-                    0
-                } else {
-                    self.evict_segment(slow, segment, blocks, need)?
-                })
-        });
+        let released = self.evict_whole(slow, want, need, account);
         self.wait_for_leaving(slow)?;
         released
     }
 
-    fn evict_segment(&self, slow: &mut Slow, segment: u64, blocks: Vec<u64>, need: u64) -> PoolResult<u64> {
-        for block in blocks {
-            self.try_evict(slow, block)?;
+    fn evict_whole(&self, slow: &mut Slow, want: u64, need: u64, account: u64) -> PoolResult<u64> {
+        let blocks = self.residents(account);
+        let whole = blocks.chunk_by(|a, b| a.segment == b.segment).filter_map(|blocks| {
+            let turns = blocks.iter().map(|block| block.turn);
+            let last = turns.reduce(|a, b| Some(a?.max(b?)))??;
+            Some((last, blocks[0].segment, blocks))
+        });
+        let candidates: Vec<(Turn, u64, &[Resident])> = whole.collect();
+        if candidates.iter().map(|c| c.2[0].segment_bytes).sum::<u64>() < want {
+            return Ok(0);
         }
-        let keep = self.lock().segments[&segment].bytes == need;
-        self.unback_unused(segment, keep)
+        let mut released = 0;
+        for (_, _, blocks) in in_turn(candidates.into_iter()) {
+            if released >= want {
+                break;
+            }
+            released += self.evict_segment(slow, blocks, need)?;
+        }
+        Ok(released)
+    }
+
+    fn evict_segment(&self, slow: &mut Slow, blocks: &[Resident], need: u64) -> PoolResult<u64> {
+        for block in blocks {
+            self.try_evict(slow, block.block)?;
+        }
+        self.unback_unused(blocks[0].segment, blocks[0].segment_bytes == need)
     }
 
     /// Evicts a block unless it was freed or pinned meanwhile; returns the bytes moved.

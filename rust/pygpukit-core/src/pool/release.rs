@@ -90,9 +90,9 @@ impl Pool {
     fn release_idle(&self, want: u64) -> PoolResult<u64> {
         let mut idle: Vec<(u64, u64)> = {
             let st = self.lock();
-            let free = |slot: &u32| !matches!(st.slab[*slot].status, Status::Free | Status::Unbacked | Status::Host);
+            let used = |slot: u32| !matches!(st.slab[slot].status, Status::Free | Status::Unbacked | Status::Host);
             let backed = st.segments.iter().filter(|(_, s)| s.physical.is_some());
-            let unused = backed.filter(|(&address, _)| !st.chunks(address).iter().any(free));
+            let unused = backed.filter(|(_, s)| !st.chunks_of(s).any(used));
             unused.map(|(&address, s)| (s.bytes, address)).collect()
         };
         idle.sort_unstable();

@@ -178,14 +178,15 @@ impl State {
     }
 
     /// Slots of a segment's chunks in address order.
+    pub fn chunks_of(&self, segment: &Segment) -> impl Iterator<Item = u32> + '_ {
+        let there = |slot: u32| (slot != NIL).then_some(slot);
+        std::iter::successors(there(segment.first), move |&slot| there(self.slab[slot].right))
+    }
+
+    /// As `chunks_of`, for who changes them.
     pub fn chunks(&self, segment: u64) -> Vec<u32> {
-        let mut slots = Vec::new();
-        let mut slot = self.segments.get(&segment).map_or(NIL, |s| s.first);
-        while slot != NIL {
-            slots.push(slot);
-            slot = self.slab[slot].right;
-        }
-        slots
+        let found = self.segments.get(&segment);
+        found.map_or_else(Vec::new, |segment| self.chunks_of(segment).collect())
     }
 
     /// A new mapped segment: one Free chunk. Its memory is counted already.

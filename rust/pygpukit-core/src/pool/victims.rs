@@ -3,11 +3,12 @@
 //! goes last of all where the same account makes the room. Who was promised nothing in particular counts as nobody. (The order of Kubernetes' node pressure eviction, with blocks for pods.)
 
 use std::cmp::Reverse;
-use std::collections::HashMap;
+use std::collections::{BinaryHeap, HashMap};
 use std::sync::atomic::Ordering;
 
 use super::slab::Status;
 use super::state::State;
+use super::Pool;
 
 /// What an account may count on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -37,28 +38,72 @@ enum Rank {
     Own,
 }
 
+/// A block on the device at one moment. Of two that may go, the lesser goes first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Resident {
+    /// None: it stays.
+    pub turn: Option<Turn>,
+    pub block: u64,
+    pub bytes: u64,
+    pub segment: u64,
+    pub segment_bytes: u64,
+    /// 0 for who was promised nothing in particular.
+    owner: u64,
+    last_use: u64,
+    /// Nothing uses it, and its address means nothing to another process.
+    may_move: bool,
+}
+
+/// All of them by address, and what their owners may count on.
+struct Residents {
+    blocks: Vec<Resident>,
+    promises: HashMap<u64, Promise>,
+}
+
 impl State {
-    /// Blocks that may be evicted for an account (0 = for nobody's in particular), each with its turn. Whatever is taken of them, nobody's
-    /// excess is counted twice.
-    pub(super) fn victims(&self, account: u64) -> HashMap<u32, Turn> {
-        let mut held: HashMap<u64, Vec<(u64, u32)>> = HashMap::new();
-        for (slot, s) in self.slab.iter().filter(|(_, s)| s.status == Status::Live) {
-            let last_use = self.slab.state(slot).last_use.load(Ordering::Relaxed);
-            let nobody = self.accounts.promise(s.owner.account) == Promise::default();
-            let owner = if nobody { 0 } else { s.owner.account };
-            held.entry(owner).or_default().push((last_use, slot));
-        }
-        let mut victims = HashMap::new();
-        for (owner, mut blocks) in held {
-            let promise = self.accounts.promise(owner);
-            let mut resident: u64 = blocks.iter().map(|&(_, slot)| self.slab[slot].bytes).sum();
-            let excess = Reverse(resident.saturating_sub(promise.bytes));
-            blocks.sort_unstable_by_key(|&(last_use, slot)| (last_use, self.slab.id(slot)));
-            for (last_use, slot) in blocks {
-                if !self.may_move(slot) {
-                    continue;
+    fn residents(&self) -> Residents {
+        let promises = self.accounts.promises();
+        let mut blocks = Vec::new();
+        for (&address, segment) in &self.segments {
+            let live = self
+                .chunks_of(segment)
+                .filter(|&slot| self.slab[slot].status == Status::Live);
+            blocks.extend(live.map(|slot| {
+                let account = self.slab[slot].owner.account;
+                Resident {
+                    turn: None,
+                    block: self.slab.id(slot),
+                    bytes: self.slab[slot].bytes,
+                    segment: address,
+                    segment_bytes: segment.bytes,
+                    owner: if promises.contains_key(&account) { account } else { 0 },
+                    last_use: self.slab.state(slot).last_use.load(Ordering::Relaxed),
+                    may_move: !segment.exported && self.slab.pins(slot) == 0,
                 }
-                let rest = resident - self.slab[slot].bytes;
+            }));
+        }
+        Residents { blocks, promises }
+    }
+}
+
+impl Residents {
+    /// Gives each block that may be evicted for an account (0 = for nobody's in particular) its turn. Whatever is taken of them, nobody's
+    /// excess is counted twice.
+    fn rank(&mut self, account: u64) {
+        let mut held: HashMap<u64, Vec<&mut Resident>> = HashMap::new();
+        for block in &mut self.blocks {
+            held.entry(block.owner).or_default().push(block);
+        }
+        for (owner, mut blocks) in held {
+            let promise = self.promises.get(&owner).copied().unwrap_or_default();
+            let mut resident: u64 = blocks.iter().map(|block| block.bytes).sum();
+            let excess = Reverse(resident.saturating_sub(promise.bytes));
+            if promise.bytes > 0 {
+                // Else all are beyond it, whichever is looked at first.
+                blocks.sort_unstable_by_key(|block| (block.last_use, block.block));
+            }
+            for block in blocks.into_iter().filter(|block| block.may_move) {
+                let rest = resident - block.bytes;
                 let rank = match (rest >= promise.bytes, promise.guaranteed) {
                     (true, false) => Rank::Excess,
                     (true, true) => Rank::GuaranteedExcess,
@@ -69,20 +114,29 @@ impl State {
                 if rank < Rank::Promised {
                     resident = rest;
                 }
-                let turn = Turn {
+                block.turn = Some(Turn {
                     rank,
                     priority: promise.priority,
                     excess,
-                    last_use,
-                };
-                victims.insert(slot, turn);
+                    last_use: block.last_use,
+                });
             }
         }
-        victims
     }
+}
 
-    /// Whether nothing uses a block on the device at this moment, and its address means nothing to another process.
-    fn may_move(&self, slot: u32) -> bool {
-        self.slab.pins(slot) == 0 && !self.segments[&self.segment_of(self.slab[slot].address)].exported
+impl Pool {
+    /// The blocks on the device by address, with their turns to give way for an account (0 = for nobody's in particular). The books are
+    /// locked for one look at each block only: what changes meanwhile shows when the block is evicted.
+    pub(super) fn residents(&self, account: u64) -> Vec<Resident> {
+        let mut found = self.lock().residents();
+        found.rank(account);
+        found.blocks
     }
+}
+
+/// The least first. Each is looked for when it is asked for: mostly a few are, of thousands.
+pub(super) fn in_turn<T: Ord>(candidates: impl Iterator<Item = T>) -> impl Iterator<Item = T> {
+    let mut rest: BinaryHeap<Reverse<T>> = candidates.map(Reverse).collect();
+    std::iter::from_fn(move || rest.pop().map(|Reverse(first)| first))
 }
