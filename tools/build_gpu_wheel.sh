@@ -10,8 +10,10 @@ python=${PYTHON:-python3.12}
   exit 1
 }
 mkdir -p "$folder"
-rm -f "$folder"/pygpukit-*.whl
+rm -f "$folder"/pygpukit-*.whl "$folder/commit"
+commit=$(git describe --always --dirty --tags)
 "$python" -m pip wheel . --no-deps --wheel-dir "$folder"
+echo "$commit" > "$folder/commit"  # neither the wheel nor the GPU machine can tell
 if [ -z "$(find "$folder" -name 'ipykernel-*.whl')" ]; then
   "$python" -m pip download --quiet --no-deps --only-binary=:all: --dest "$folder" -r tools/gpu_requirements.txt
 fi

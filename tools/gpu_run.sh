@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs the GPU tests, the notebooks and the benchmarks on a machine with a GPU, from wheels: neither Rust, Node nor a network is needed there.
 # Usage: tools/gpu_run.sh WHEELS RESULTS [tests|notebooks|benchmark ...]      (default: all three; about twelve minutes on an H200)
-#   WHEELS   folder made by tools/build_gpu_wheel.sh
+#   WHEELS   folder made by tools/build_gpu_wheel.sh: wheels, and the commit that they were built from, which the report names
 #   RESULTS  folder for logs, the report benchmark.json and the table benchmark.md
 # BENCHMARK holds arguments for the benchmark, "--suite operators --suite accuracy".
 # PYTHON names the interpreter (default: python3, CPython 3.12 with numpy, matplotlib and pytest).
@@ -19,10 +19,11 @@ trap 'rm -rf "$work"' EXIT
 
 "$python" -m pip install --quiet --no-index --no-deps --no-compile --no-cache-dir --disable-pip-version-check \
   --target "$work/site" "$wheels"/*.whl || exit 1
+PYGPUKIT_GIT=$(cat "$wheels/commit") || exit 1
 # Tests run away from the checkout: beside the package's sources its compiled core would not be found.
 cp -r "$here/tests" "$here/tools" "$here/notebooks" "$here/native" "$here/docs" "$here/pyproject.toml" "$work/"
 cd "$work" || exit 1
-export PYTHONPATH="$work/site" PYTHONUNBUFFERED=1 PYGPUKIT_CACHE_DIR="$work/cache" PYGPUKIT_TEST_CACHE_DIR="$work/tests-cache"
+export PYGPUKIT_GIT PYTHONPATH="$work/site" PYTHONUNBUFFERED=1 PYGPUKIT_CACHE_DIR="$work/cache" PYGPUKIT_TEST_CACHE_DIR="$work/tests-cache"
 failed=0
 
 section() { echo "== $1 ($SECONDS s)"; }

@@ -82,6 +82,13 @@ def _versions() -> dict[str, str]:
     return found
 
 
+def _commit() -> str:
+    """Of the checkout that holds the package, or PYGPUKIT_GIT: an installed wheel cannot tell what it was made of."""
+    root = Path(__file__).resolve().parents[2]
+    described = _output(["git", "describe", "--always", "--dirty", "--tags"], root) if (root / ".git").exists() else ""
+    return described or os.environ.get("PYGPUKIT_GIT", "")
+
+
 def environment() -> dict[str, Any]:
     """Everything a reader needs to judge a figure. Opens the backend."""
     import pygpukit
@@ -91,10 +98,9 @@ def environment() -> dict[str, Any]:
 
     ensure()
     on_cuda = native.backend_name() == "cuda"
-    root = Path(__file__).resolve().parents[2]
     return {
         "pygpukit": pygpukit.__version__,
-        "git": _output(["git", "describe", "--always", "--dirty", "--tags"], root) if (root / ".git").exists() else "",
+        "git": _commit(),
         "backend": native.backend_name(),
         "clocks": _nvidia_smi("clocks.sm,clocks.mem,temperature.gpu,power.draw") if on_cuda else "",
         "cpu": _processor(),

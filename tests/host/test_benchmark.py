@@ -14,6 +14,7 @@ import pytest
 
 from pygpukit import benchmark
 from pygpukit.benchmark import BenchmarkReport, BenchmarkResult, GPUInfo, compare_reports, launch, promptness
+from pygpukit.benchmark import environment as where
 from pygpukit.benchmark.cli import ABSENT
 from pygpukit.benchmark.goals import GOALS, check_goals
 from pygpukit.benchmark.render import goals_text, markdown, text
@@ -115,6 +116,18 @@ def test_every_suite_has_rows_and_unknown_ones_are_refused() -> None:
         assert callable(load(name).rows)
     with pytest.raises(ValueError, match="no benchmark suite 'gemm'"):
         BenchmarkSuite().add_suite("gemm")
+
+
+def test_a_report_names_the_commit(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("PYGPUKIT_GIT", "v9-1-gabcdef0")
+    monkeypatch.setattr(where, "__file__", str(tmp_path / "pygpukit" / "benchmark" / "environment.py"))
+    assert where.environment()["git"] == "v9-1-gabcdef0", "as installed"
+    monkeypatch.delenv("PYGPUKIT_GIT")
+    assert where.environment()["git"] == ""
+    (tmp_path / ".git").mkdir()
+    monkeypatch.setenv("PYGPUKIT_GIT", "of a wheel")
+    monkeypatch.setattr(where, "_output", lambda command, cwd=None: "of the checkout" if cwd == tmp_path else "")
+    assert where.environment()["git"] == "of the checkout"
 
 
 def test_measure_kernel_by_events_and_by_the_host_clock() -> None:
