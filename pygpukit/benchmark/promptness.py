@@ -113,7 +113,7 @@ class LongKernel:
         self.rounds = int(self.rounds * LONG_S / min(took_s))
 
     def launch(self) -> None:
-        self.kernel(self.out, self.rounds)
+        self.kernel(self.out, self.rounds, 0)
 
 
 def long_kernel() -> Callable[[], AbstractContextManager[Wait]]:
@@ -165,7 +165,7 @@ def limited_task() -> Callable[[], AbstractContextManager[Wait]]:
 
     def work() -> None:
         while True:
-            launch(out, rounds)
+            launch(out, rounds, 0)
 
     @contextmanager
     def waiting() -> Iterator[Wait]:

@@ -1,11 +1,11 @@
 """Suite `scheduler`: what tenants get of a device that they all want, by two meters, and what the gate costs one alone.
 
 Every tenant launches kernels of its own length, a fixed number of multiply-adds on the whole device, as fast as it may.
-The first meter is the scheduler's: device time between events. The second is the work: the kernels that the device was
-given of each tenant, over the rate at which it runs them alone just before and after, since its clocks move; the sum
-of these is the throughput kept. Baselines: each alone; all on plain streams, which keep more than all, since one
-kernel begins on the multiprocessors that the last blocks of another leave; and all on streams with priorities in the
-order of the shares.
+The first meter is the scheduler's: device time between events. The second, in which the scheduler has no hand, is the
+work: the kernels of each tenant that ended, as they count in device memory, over the rate at which the device runs them
+alone just before and after, since its clocks move; the sum of these is the throughput kept. Baselines: each alone; all
+on plain streams, which keep more than all, since one kernel begins on the multiprocessors that the last blocks of
+another leave; and all on streams with priorities in the order of the shares.
 Work is submitted many launches a call, so that the interpreter's share of a launch is not what is measured.
 """
 
@@ -17,7 +17,7 @@ from statistics import fmean
 
 from .result import BenchmarkResult, Unavailable, from_samples, percentile
 from .scheduler_contest import bare, contest, errors_pp, priorities_of
-from .scheduler_latency import latency_rows
+from .scheduler_latency import guaranteed_rows, latency_rows, open_loop_rows
 from .scheduler_load import Tenant, make_tenant
 
 CATEGORY = "scheduler"
@@ -26,6 +26,7 @@ CASES = {
     "75/25": (0.75, 0.25),
     "30/70": (0.3, 0.7),
 }
+SECONDS = {"20/50/20/10": 10.0, "75/25": 4.0, "30/70": 4.0}
 LENGTHS_US = {"cuda": (20.0, 150.0, 400.0, 1000.0), "sim": (200.0, 400.0, 800.0, 1600.0)}
 ALONE_US = {"cuda": (20.0, 100.0), "sim": (200.0, 1000.0)}
 
@@ -130,10 +131,10 @@ def rows(quick: bool) -> Iterator[BenchmarkResult | Unavailable]:
 
     ensure()
     backend = str(native.backend_name())
-    seconds, window_s = (1.5, 0.5) if quick else (10.0, 1.0)
+    seconds, window_s = (dict.fromkeys(CASES, 1.5), 0.5) if quick else (SECONDS, 1.0)
     tenants = [make_tenant(f"work_{length:g}us", length) for length in LENGTHS_US[backend]]
     for case, shares in CASES.items():
-        yield from share_rows(case, tenants if len(shares) == 4 else tenants[1:3], seconds, window_s)
+        yield from share_rows(case, tenants if len(shares) == 4 else tenants[1:3], seconds[case], window_s)
     lengths = ALONE_US[backend]
     yield from cost_rows([make_tenant(f"alone_{length:g}us", length) for length in lengths], lengths, quick)
     asking = make_tenant("request", 100.0)
@@ -143,4 +144,7 @@ def rows(quick: bool) -> Iterator[BenchmarkResult | Unavailable]:
         make_tenant("triad", 200.0, waves=32, of_memory=True),
         make_tenant("one_wave", 150.0),  # nothing gets in before its blocks end
     ]
-    yield from latency_rows(asking, loads, 100 if quick else 1000)
+    count = 30 if quick else 500
+    yield from latency_rows(asking, loads, count)
+    yield from guaranteed_rows(asking, loads, count)
+    yield from open_loop_rows(asking, loads, 30 if quick else 2000)

@@ -7,16 +7,16 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
-from .scheduler_load import Tenant, plain_loop, task_loop
+from .scheduler_load import MOST_URGENT, Tenant, plain_loop, task_loop
 
 TICK_S = 0.01
 SETTLE_S = 0.3  # before a contest is measured: costs are learnt
-MOST_URGENT = -5  # the driver's levels of stream priority: 0 to this
 
 
 @dataclass
 class Tick:
-    """Both meters at one moment. gpu_s: of the scheduler, empty on bare streams."""
+    """Both meters at one moment. launches: that ended, as the kernels count them. gpu_s: device time, as the scheduler
+    counts it; empty on bare streams."""
 
     host_s: float
     launches: tuple[int, ...]
@@ -36,7 +36,7 @@ class Run:
         return [_parts(first.gpu_s, last.gpu_s) for first, last in self._windows(seconds)]
 
     def worked(self, seconds: float) -> list[list[float]]:
-        """The same by work: parts of what all were given, each in the time it takes alone."""
+        """The same by work: parts of all kernels that ended, each in the time it takes alone."""
         return [_parts(self._work_s(first), self._work_s(last)) for first, last in self._windows(seconds)]
 
     def ends_s(self, seconds: float) -> list[float]:
@@ -104,7 +104,7 @@ def contest(tenants: list[Tenant], shares: tuple[float, ...], seconds: float) ->
     """All tenants at once under the scheduler, each with its share."""
     from ..scheduler import Scheduler
 
-    run, stop = _run(tenants), threading.Event()
+    run, stop, ended = _run(tenants), threading.Event(), _ends(tenants)
     with Scheduler(workers=len(tenants)) as scheduler:
         tasks = [
             scheduler.submit(task_loop, tenant, stop, bandwidth=share, name=tenant.name)
@@ -113,11 +113,12 @@ def contest(tenants: list[Tenant], shares: tuple[float, ...], seconds: float) ->
 
         def tick() -> Tick:
             given = scheduler.snapshot()["devices"][0]["tasks"]
-            mine = [given[task.id] for task in tasks]
-            now = time.perf_counter()
-            return Tick(now, tuple(t["launches"] for t in mine), tuple(t["gpu_ns"] * 1e-9 for t in mine))
+            return Tick(time.perf_counter(), ended(), tuple(given[task.id]["gpu_ns"] * 1e-9 for task in tasks))
 
-        _watch(run, lambda: all(task.record.launches or task.done() for task in tasks), tick, seconds, stop)
+        def at_work() -> bool:
+            return all(count or task.done() for count, task in zip(ended(), tasks, strict=True))
+
+        _watch(run, at_work, tick, seconds, stop)
         for task in tasks:
             task.result()
     return run
@@ -126,19 +127,18 @@ def contest(tenants: list[Tenant], shares: tuple[float, ...], seconds: float) ->
 def bare(tenants: list[Tenant], priorities: list[int], seconds: float) -> Run:
     """All tenants at once, each on a stream of its own with a priority of the driver, and nobody who shares out the
     device."""
-    run, stop = _run(tenants), threading.Event()
-    counts = [[0] for _ in tenants]
+    run, stop, ended = _run(tenants), threading.Event(), _ends(tenants)
     threads = [
-        threading.Thread(target=plain_loop, args=(tenant, stop, count, priority))
-        for tenant, count, priority in zip(tenants, counts, priorities, strict=True)
+        threading.Thread(target=plain_loop, args=(tenant, stop, priority))
+        for tenant, priority in zip(tenants, priorities, strict=True)
     ]
     for thread in threads:
         thread.start()
 
     def at_work() -> bool:
-        return all(count[0] or not thread.is_alive() for count, thread in zip(counts, threads, strict=True))
+        return all(count or not thread.is_alive() for count, thread in zip(ended(), threads, strict=True))
 
-    _watch(run, at_work, lambda: Tick(time.perf_counter(), tuple(count[0] for count in counts)), seconds, stop)
+    _watch(run, at_work, lambda: Tick(time.perf_counter(), ended()), seconds, stop)
     for thread in threads:
         thread.join()
     return run
@@ -152,6 +152,12 @@ def priorities_of(shares: tuple[float, ...]) -> list[int]:
 
 def _run(tenants: list[Tenant]) -> Run:
     return Run([tenant.name for tenant in tenants], [tenant.kernel_us for tenant in tenants])
+
+
+def _ends(tenants: list[Tenant]) -> Callable[[], tuple[int, ...]]:
+    """Counts the launches of each that have ended from now on."""
+    before = [tenant.ended() for tenant in tenants]
+    return lambda: tuple(tenant.ended() - count for tenant, count in zip(tenants, before, strict=True))
 
 
 def _watch(

@@ -204,13 +204,17 @@ def test_series_hold_the_contest() -> None:
 @pytest.mark.parametrize("scheduled", [True, False])
 def test_a_contest_begins_when_all_are_at_work(scheduled: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(scheduler_contest, "SETTLE_S", 0)
-    prompt = make_tenant("prompt", 200.0)
 
-    def launch(count: int) -> object:
-        time.sleep(0.05)
-        return prompt.launch(count)
+    def late(name: str) -> Tenant:
+        tenant = make_tenant(name, 200.0)
 
-    tenants = [replace(prompt, name=name, launch=launch) for name in ("a", "b")]
+        def launch(count: int) -> object:
+            time.sleep(0.05)
+            return tenant.launch(count)
+
+        return replace(tenant, launch=launch)
+
+    tenants = [late(name) for name in ("late_a", "late_b")]
     if scheduled:
         run = scheduler_contest.contest(tenants, (0.5, 0.5), 0.01)
     else:
@@ -226,7 +230,7 @@ def test_a_contest_without_progress_has_no_ratio(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(scheduler, "contest", lambda *_: run(1))
     monkeypatch.setattr(scheduler, "bare", lambda *_: run(0))
     monkeypatch.setattr(Tenant, "alone_us", lambda _: 100.0)
-    tenants = [Tenant(name, lambda _: None, 100.0) for name in "ab"]
+    tenants = [Tenant(name, lambda _: None, 100.0, lambda: 0) for name in "ab"]
     rows = list(scheduler.share_rows("75/25", tenants, 0.8, 0.1))
     known = {row.name: row.value for row in rows if isinstance(row, BenchmarkResult)}
     assert known["throughput kept"] == pytest.approx(2) and known["throughput, plain streams"] == 0
