@@ -475,9 +475,9 @@ fn what_ran_on_the_host_counts_for_the_limit_however_long_its_task_slept() {
         let ended_ns = driver.now_ns();
         assert_eq!(submit(&gate, &driver, &limited, US, false), Submitted::Deferred);
         step_until_idle(&gate, &driver);
-        // 10 ms at a fifth of the time are 50 ms, of which it had 10, and it may be ahead a little.
+        // 10 ms at a fifth of the time are 50 ms, of which it had 10, and it may be 2 ms ahead, which are 10 more.
         let held_ns = driver.now_ns() - ended_ns;
-        assert!((38 * MS..=42 * MS).contains(&held_ns), "{held_ns} ns after {sleep_ns}");
+        assert!((28 * MS..=32 * MS).contains(&held_ns), "{held_ns} ns after {sleep_ns}");
     }
 }
 
