@@ -258,7 +258,7 @@ fn a_limit_saves_nothing_up_while_its_tenant_sleeps() {
     let (mut begin, window) = (0, 10 * MS);
     while begin + window < 990 * MS {
         let had = world.had_ns(begin, begin + window)[0];
-        let slack = 2 * longest_batch_ns(&limited, &settings) + settings.lag_ns + settings.span_ns;
+        let slack = 2 * longest_batch_ns(&limited, &settings) + settings.burst_ns + settings.span_ns;
         assert!(had <= window / 5 + slack, "{had} of {window} from {begin} on");
         begin += MS;
     }
