@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import threading
+import types
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import NamedTuple, NoReturn
 
 from pygpukit import _core
 from pygpukit._core import native
-from pygpukit.core.errors import CompileError, DriverError, OutOfMemoryError
+from pygpukit.core.errors import CompileError, DriverError, InvalidSpecError, OutOfMemoryError
 from pygpukit.scheduler import slicer
 from pygpukit.scheduler.task import Task
 from pygpukit.scheduler.units import TaskPolicy
@@ -58,6 +59,7 @@ def run(core: _core.SchedulerCore, task: Task, own_stream: StreamOf) -> None:
             _go(_Place(*core.enter(task.id, tenant, native.current_device()), tenant, space))
             task._context.run(native.swap_session, None)  # it was submitted in one, perhaps
             task._value = task._context.run(fn)
+            _refuse_unrun(task._value, task.name)
             stream.synchronize()
     except BaseException as raised:
         task._error = error = raised
@@ -77,6 +79,20 @@ def run(core: _core.SchedulerCore, task: Task, own_stream: StreamOf) -> None:
     finally:
         # Its traceback holds this frame: what a failed run held is to go with task._error, not at a collection.
         del error
+
+
+def _refuse_unrun(value: object, name: str) -> None:
+    """Raises InvalidSpecError for what a function returns that has yet to run: its work would never be done."""
+    if isinstance(value, types.CoroutineType):
+        value.close()  # Python would warn that nobody awaited it
+        text = f"{name} returned a coroutine, which runs only when awaited; submit a function that calls asyncio.run()"
+    elif isinstance(value, (types.GeneratorType, types.AsyncGeneratorType)):
+        text = (
+            f"{name} returned a generator, of which nothing has run; submit a function that returns its items in a list"
+        )
+    else:
+        return
+    raise InvalidSpecError(text, "fn")
 
 
 def report(

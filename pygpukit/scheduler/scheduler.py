@@ -29,6 +29,8 @@ from pygpukit.scheduler.task import Task, TaskStats
 _MAX_NAME_BYTES = 256
 _PPM = 1_000_000
 _EXIT_PATIENCE_S = 1.0
+# A call of such a function runs nothing of it.
+_UNRUN = inspect.CO_COROUTINE | inspect.CO_GENERATOR | inspect.CO_ASYNC_GENERATOR
 _RECORD_FIELDS = (
     "number",
     "id",
@@ -138,7 +140,8 @@ class Scheduler:
 
         A well-formed task that can never be admitted comes back in phase Rejected, with reason and numbers; its
         result() raises TaskRejectedError. Raises InvalidSpecError naming the field for a malformed request or taken id,
-        and for a function or argument that cannot travel to the process of its partition (docs/partitions.md).
+        for a function that is async or a generator, and for a function or argument that cannot travel to the process of
+        its partition (docs/partitions.md); nothing is kept of it then.
         """
         share_limit = None if bandwidth_limit is None else units.parse_share(bandwidth_limit, "bandwidth_limit")
         label = _name_of(fn)
@@ -554,15 +557,16 @@ def _device_memory() -> int:
 def _name_of(fn: Callable[..., Any]) -> str:
     """The name that dashboards show. Raises InvalidSpecError for what a task cannot call."""
     if type(fn) is FunctionType and not fn.__dict__:  # nothing wrapped or marked: the quick way
-        refused, name = fn.__code__.co_flags & inspect.CO_COROUTINE, fn.__name__
+        refused, name = fn.__code__.co_flags & _UNRUN, fn.__name__
     else:
-        refused = not callable(fn) or inspect.iscoroutinefunction(fn)
         inner = fn
         while isinstance(inner, functools.partial):
             inner = inner.func
+        flags = getattr(getattr(inner, "__code__", None), "co_flags", 0)
+        refused = not callable(fn) or inspect.iscoroutinefunction(fn) or flags & _UNRUN
         name = str(getattr(inner, "__name__", type(inner).__name__))
     if refused:
-        raise InvalidSpecError(f"fn={fn!r}; give a function that is not async", "fn")
+        raise InvalidSpecError(f"fn={fn!r}; give a function that is neither async nor a generator", "fn")
     if len(name) <= _MAX_NAME_BYTES // 4:
         return name
     return name.encode()[:_MAX_NAME_BYTES].decode(errors="ignore")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import functools
+import gc
 import threading
 import time
 from concurrent.futures import Future
@@ -138,6 +140,19 @@ def test_documented_fields(scheduler):
 # ---- requests ----
 
 
+def counting():
+    yield 1
+
+
+async def counting_slowly():
+    yield 1
+
+
+class Counter:
+    def count(self):
+        yield 1
+
+
 @pytest.mark.parametrize(
     ("arguments", "field"),
     [
@@ -189,6 +204,10 @@ def test_documented_fields(scheduler):
         ({"name": "n" * 300}, "name"),
         ({"fn": 3}, "fn"),
         ({"fn": asyncio.sleep}, "fn"),
+        ({"fn": counting}, "fn"),
+        ({"fn": functools.partial(counting)}, "fn"),
+        ({"fn": counting_slowly}, "fn"),
+        ({"fn": Counter().count}, "fn"),
     ],
 )
 def test_malformed_requests_name_the_field(scheduler, arguments, field):
@@ -197,6 +216,25 @@ def test_malformed_requests_name_the_field(scheduler, arguments, field):
         scheduler.submit(**{"fn": int, **arguments})
     assert caught.value.field == field
     assert scheduler.reserved_memory == 0
+
+
+@pytest.mark.filterwarnings("error")  # nobody awaited it
+@pytest.mark.parametrize(
+    ("fn", "remedy"),
+    [
+        (lambda: asyncio.sleep(0), "coroutine.*asyncio.run"),
+        (lambda: counting(), "generator.*list"),
+        (lambda: counting_slowly(), "generator.*list"),
+    ],
+)
+def test_what_returns_code_that_has_yet_to_run_fails(scheduler, fn, remedy):
+    task = scheduler.submit(fn)
+    scheduler.step()
+    assert (task.phase, task.reason) == ("Failed", "UserError")
+    with pytest.raises(InvalidSpecError, match=remedy) as caught:
+        task.result(0)
+    assert caught.value.field == "fn"
+    gc.collect()
 
 
 @pytest.mark.parametrize(
