@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import concurrent.futures
 import contextvars
+import functools
 import math
 import threading
 import time
@@ -80,10 +81,11 @@ class TaskStats(dict[str, Any]):
             raise AttributeError(f"task statistics have no {name!r}; they have {', '.join(self)}") from None
 
 
+@functools.total_ordering
 class Task:
     """A submitted function. Await it or call result().
 
-    It equals and hashes like its id, and is accepted wherever an id is.
+    It equals, hashes and sorts like its id, and is accepted wherever an id is.
     """
 
     # Until something happens to it. A submission is to cost little, so that it sets no more than it must.
@@ -293,6 +295,11 @@ class Task:
     def __eq__(self, other: object) -> bool:
         if isinstance(other, (str, Task)):
             return self.id == str(other)
+        return NotImplemented
+
+    def __lt__(self, other: object) -> bool:
+        if isinstance(other, (str, Task)):
+            return self.id < str(other)
         return NotImplemented
 
     def __hash__(self) -> int:

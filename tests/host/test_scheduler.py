@@ -237,6 +237,28 @@ def test_what_returns_code_that_has_yet_to_run_fails(scheduler, fn, remedy):
     gc.collect()
 
 
+def test_a_task_is_taken_wherever_its_id_is(scheduler):
+    task, other = scheduler.submit(int, task_id="b"), scheduler.submit(int, task_id="a")
+    assert sorted([task, other]) == ["a", "b"] and {"b": 1}[task] == {task: 1}["b"] == 1
+    assert other < task and "a" < task <= "b" <= task and task > other and "c" > task >= "b"
+    with pytest.raises(TypeError):
+        assert task < 3
+    partitions = scheduler.partitions
+    scheduler.create_partition("p")
+    partitions.assign_task(task, "p")
+    assert partitions.get_task_partition(task).id == partitions.get_task_partition("b").id == "p"
+    partitions.unassign_task(task)
+    assert partitions.get_task_partition(task) is None
+    with pytest.raises(TypeError, match="3 is neither a task nor the id of one"):
+        partitions.get_task_partition(3)
+    then = scheduler.submit(int, depends_on=task)
+    scheduler.set_priority(task, 1)
+    scheduler.set_share(task, 0.5)
+    assert scheduler.pause(task) and scheduler.resume(task) and scheduler.should_run(task)
+    assert scheduler.stats(task).id == scheduler.get_task(task).id == "b"
+    assert scheduler.cancel(task) and then.reason == "DependencyFailed"
+
+
 @pytest.mark.parametrize(
     ("arguments", "field"),
     [

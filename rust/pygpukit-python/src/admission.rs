@@ -10,6 +10,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use crate::partition::{fraction, ppm, spec_error};
+use crate::task_id::TaskId;
 
 /// Why a request was rejected.
 #[pyclass(frozen, eq, eq_int, hash, from_py_object, module = "pygpukit._core")]
@@ -252,16 +253,17 @@ impl AdmissionController {
     }
 
     /// Asks for bytes and a fraction of the device under an id. An id that is in use is a ValueError.
-    fn try_admit(&self, py: Python<'_>, task_id: String, memory: u64, bandwidth: f64) -> PyResult<AdmissionDecision> {
+    fn try_admit(&self, py: Python<'_>, task_id: TaskId, memory: u64, bandwidth: f64) -> PyResult<AdmissionDecision> {
         let request = Reservation {
             memory_bytes: memory,
             share_ppm: ppm(py, "bandwidth", bandwidth)?,
         };
         let mut tasks = self.tasks.lock().unwrap_or_else(PoisonError::into_inner);
         let (open, counts) = &mut *tasks;
-        if open.contains_key(&task_id) {
+        if open.contains_key(&*task_id) {
             return Err(PyValueError::new_err(format!(
-                "task_id={task_id:?} is in use; release it first"
+                "task_id={:?} is in use; release it first",
+                task_id.0
             )));
         }
         let number = counts.admitted + counts.rejected + counts.queued;
@@ -293,17 +295,18 @@ impl AdmissionController {
             _ => counts.rejected += 1,
         }
         if decision.decision_type != "Rejected" {
-            open.insert(task_id, id);
+            open.insert(task_id.0, id);
         }
         Ok(decision)
     }
 
     /// Gives back what a request holds, or takes it out of the queue. ValueError for an unknown id.
-    fn release(&self, task_id: &str) -> PyResult<()> {
+    fn release(&self, task_id: TaskId) -> PyResult<()> {
         let mut tasks = self.tasks.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(id) = tasks.0.remove(task_id) else {
+        let Some(id) = tasks.0.remove(&*task_id) else {
             return Err(PyValueError::new_err(format!(
-                "task_id={task_id:?} is not admitted or queued here"
+                "task_id={:?} is not admitted or queued here",
+                task_id.0
             )));
         };
         self.scheduler.call(|table, now| {

@@ -19,6 +19,7 @@ mod table;
 mod task_account;
 mod task_conditions;
 mod task_events;
+mod task_id;
 mod task_record;
 mod tasks;
 mod telemetry;

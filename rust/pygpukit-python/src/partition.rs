@@ -11,6 +11,7 @@ use pyo3::prelude::*;
 use crate::errors::raise_with;
 use crate::sms::Holdings;
 use crate::task_account::PartitionAccounts;
+use crate::task_id::TaskId;
 
 const PPM: f64 = core::WHOLE_SHARE_PPM as f64;
 
@@ -450,32 +451,32 @@ impl PartitionManager {
     }
 
     /// Notes which partition a task belongs to; a scheduler's tasks are placed by submit(partition=) instead.
-    fn assign_task(&self, task_id: String, partition_id: String) -> PyResult<()> {
+    fn assign_task(&self, task_id: TaskId, partition_id: String) -> PyResult<()> {
         if self.read(|manager| manager.get(&partition_id).is_none()) {
             return Err(PyValueError::new_err(format!("no partition {partition_id:?}")));
         }
         self.assigned
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
-            .insert(task_id, partition_id);
+            .insert(task_id.0, partition_id);
         Ok(())
     }
 
-    fn get_task_partition(&self, task_id: &str) -> Option<Partition> {
+    fn get_task_partition(&self, task_id: TaskId) -> Option<Partition> {
         let id = self
             .assigned
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
-            .get(task_id)
+            .get(&*task_id)
             .cloned();
         id.map_or_else(|| self.default_partition(), |id| self.get(&id))
     }
 
-    fn unassign_task(&self, task_id: &str) {
+    fn unassign_task(&self, task_id: TaskId) {
         self.assigned
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
-            .remove(task_id);
+            .remove(&*task_id);
     }
 
     fn set_default(&self, py: Python<'_>, id: &str) -> PyResult<()> {

@@ -14,6 +14,7 @@ use crate::abi;
 use crate::errors::raise_with;
 use crate::memory::{deprecated, ensure_backend, pool_error};
 use crate::table;
+use crate::task_id::TaskId;
 
 /// Every pool of the process, so that addresses can be looked up.
 static POOLS: Mutex<Vec<Weak<PinnedPool>>> = Mutex::new(Vec::new());
@@ -363,8 +364,8 @@ impl PinnedMemoryManager {
         })
     }
 
-    fn associate_task(&self, py: Python<'_>, id: u64, task_id: &str) -> PyResult<()> {
-        self.run(py, |pool| pool.associate(id, task_id))
+    fn associate_task(&self, py: Python<'_>, id: u64, task_id: TaskId) -> PyResult<()> {
+        self.run(py, |pool| pool.associate(id, &task_id))
     }
 
     fn get(&self, py: Python<'_>, id: u64) -> PyResult<Option<PinnedBlock>> {
@@ -375,14 +376,14 @@ impl PinnedMemoryManager {
         self.run(py, |pool| pool.touch(id))
     }
 
-    fn get_blocks_for_task(&self, py: Python<'_>, task_id: &str) -> PyResult<Vec<PinnedBlock>> {
-        let blocks = self.open(py)?.blocks(Some(task_id));
+    fn get_blocks_for_task(&self, py: Python<'_>, task_id: TaskId) -> PyResult<Vec<PinnedBlock>> {
+        let blocks = self.open(py)?.blocks(Some(&task_id));
         Ok(blocks.into_iter().map(PinnedBlock::from).collect())
     }
 
     /// Frees a task's blocks; as free(), one pair a block.
-    fn free_task_blocks(&self, py: Python<'_>, task_id: &str) -> PyResult<Vec<(bool, u64)>> {
-        let blocks = self.open(py)?.blocks(Some(task_id));
+    fn free_task_blocks(&self, py: Python<'_>, task_id: TaskId) -> PyResult<Vec<(bool, u64)>> {
+        let blocks = self.open(py)?.blocks(Some(&task_id));
         blocks.into_iter().map(|block| self.free(py, block.id)).collect()
     }
 

@@ -7,6 +7,7 @@ use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 
 use crate::errors::raise_with;
+use crate::task_id::TaskId;
 
 type Extent = (u32, u32, u32);
 
@@ -296,14 +297,14 @@ impl SliceScheduler {
 
     fn submit_for_task(
         &self,
-        task_id: String,
+        task_id: TaskId,
         kernel_handle: u64,
         total_items: u64,
         block: Extent,
         shared_mem: u32,
         priority: i32,
     ) -> PyResult<u64> {
-        self.add(Some(task_id), kernel_handle, total_items, block, shared_mem, priority)
+        self.add(Some(task_id.0), kernel_handle, total_items, block, shared_mem, priority)
     }
 
     fn get_next_slice(&self) -> Option<SliceInfo> {

@@ -9,6 +9,7 @@ use pyo3::prelude::*;
 use crate::admission::{AdmissionDecision, AdmissionStats};
 use crate::errors::raise_with;
 use crate::partition::spec_error;
+use crate::task_id::TaskId;
 
 const NS: f64 = 1e9;
 
@@ -295,51 +296,51 @@ impl Scheduler {
         ids.iter().map(|id| id.to_string()).collect()
     }
 
-    fn should_run(&self, task_id: &str) -> bool {
-        let record = self.table().get(task_id);
+    fn should_run(&self, task_id: TaskId) -> bool {
+        let record = self.table().get(&task_id);
         record.is_some_and(|record| matches!(record.phase, core::Phase::Admitted | core::Phase::Running))
     }
 
     /// False, and no change, unless it may be started now.
-    fn start_task(&self, task_id: &str) -> bool {
-        self.table().call(|table, now| table.start(task_id, now).is_ok())
+    fn start_task(&self, task_id: TaskId) -> bool {
+        self.table().call(|table, now| table.start(&task_id, now).is_ok())
     }
 
     /// False, and no change, unless it runs.
-    fn complete_task(&self, task_id: &str) -> bool {
-        self.finish(task_id, &[core::Phase::Running], core::Outcome::Succeeded)
+    fn complete_task(&self, task_id: TaskId) -> bool {
+        self.finish(&task_id, &[core::Phase::Running], core::Outcome::Succeeded)
     }
 
     /// False, and no change, unless it runs or may be started.
-    fn fail_task(&self, task_id: &str, error: String) -> bool {
+    fn fail_task(&self, task_id: TaskId, error: String) -> bool {
         let reason = core::Reason::UserError;
         let from = [core::Phase::Running, core::Phase::Admitted];
-        self.finish(task_id, &from, core::Outcome::Failed { reason, error })
+        self.finish(&task_id, &from, core::Outcome::Failed { reason, error })
     }
 
     /// False when it is unknown or had ended.
-    fn cancel_task(&self, task_id: &str) -> bool {
+    fn cancel_task(&self, task_id: TaskId) -> bool {
         self.table().call(|table, now| {
-            let cancelled = table.cancel(task_id, now) == Ok(true);
+            let cancelled = table.cancel(&task_id, now) == Ok(true);
             if cancelled {
                 // The caller is the dispatcher, and out of it.
-                _ = table.finish(task_id, core::Outcome::Succeeded, now);
+                _ = table.finish(&task_id, core::Outcome::Succeeded, now);
             }
             cancelled
         })
     }
 
-    fn get_task(&self, task_id: &str) -> Option<TaskMeta> {
-        self.table().get(task_id).map(TaskMeta::of)
+    fn get_task(&self, task_id: TaskId) -> Option<TaskMeta> {
+        self.table().get(&task_id).map(TaskMeta::of)
     }
 
-    fn get_task_state(&self, task_id: &str) -> Option<TaskState> {
-        self.table().get(task_id).map(|record| record.phase.into())
+    fn get_task_state(&self, task_id: TaskId) -> Option<TaskState> {
+        self.table().get(&task_id).map(|record| record.phase.into())
     }
 
-    fn task_stats(&self, task_id: &str) -> Option<TaskStats> {
+    fn task_stats(&self, task_id: TaskId) -> Option<TaskStats> {
         let now = MonotonicClock.now_ns();
-        self.table().get(task_id).map(|record| TaskStats::of(record, now))
+        self.table().get(&task_id).map(|record| TaskStats::of(record, now))
     }
 
     fn stats(&self) -> SchedulerStats {
