@@ -40,6 +40,19 @@ def test_task_table_by_hand():
     assert scheduler.stats().total_submitted == 0
 
 
+def test_nothing_is_kept_of_a_malformed_task():
+    scheduler = rust.Scheduler(total_memory=100)
+    for take in (scheduler.submit, scheduler.admit):
+        with pytest.raises(ValueError, match="depends_on: no task 'nobody'"):
+            take(rust.TaskMeta("a", "orphan", dependencies=["nobody"]))
+        with pytest.raises(ValueError, match=r"^id: empty"):
+            take(rust.TaskMeta("", "nameless"))
+    assert scheduler.get_task("a") is None and scheduler.stats().total_submitted == 0
+    task = rust.TaskMeta("a", "sound")
+    assert scheduler.submit(task) == scheduler.submit(task) == "a"
+    assert scheduler.get_task(task).name == "sound" and scheduler.start_task(task) and scheduler.complete_task(task)
+
+
 def test_priority_orders_the_table():
     scheduler = rust.Scheduler()
     for name, priority in (("low", 0), ("high", 5), ("later", 0)):

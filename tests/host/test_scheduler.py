@@ -197,7 +197,7 @@ class Counter:
         ({"depends_on": [3]}, "depends_on"),
         ({"depends_on": 3}, "depends_on"),
         ({"depends_on": "self", "task_id": "self"}, "depends_on"),
-        ({"task_id": ""}, "id"),
+        ({"task_id": ""}, "task_id"),
         ({"task_id": 3}, "task_id"),
         ({"task_id": "taken"}, "task_id"),
         ({"name": 3}, "name"),
@@ -216,6 +216,25 @@ def test_malformed_requests_name_the_field(scheduler, arguments, field):
         scheduler.submit(**{"fn": int, **arguments})
     assert caught.value.field == field
     assert scheduler.reserved_memory == 0
+
+
+@pytest.mark.parametrize(
+    "malformed",
+    [
+        {"partition": "nowhere"},
+        {"depends_on": "nobody"},
+        {"policy": "guaranteed"},
+        {"memory": 2, "memory_limit": 1},
+        {"name": "n" * 300},
+        {"fn": counting},
+    ],
+)
+def test_nothing_is_kept_of_a_request_that_is_malformed(scheduler, malformed):
+    with pytest.raises(InvalidSpecError):
+        scheduler.submit(**{"fn": int, "task_id": "train", **malformed})
+    assert (scheduler.tasks(), scheduler.events().events, scheduler.task_count) == ([], [], 0)
+    task = scheduler.submit(int, task_id="train")
+    assert scheduler.step() is task and task.result(0) == 0
 
 
 @pytest.mark.filterwarnings("error")  # nobody awaited it

@@ -225,6 +225,31 @@ fn an_id_is_one_task() {
 }
 
 #[test]
+fn nothing_is_kept_of_a_new_task_that_is_malformed() {
+    let (mut table, log) = small();
+    let nowhere = TaskSpec {
+        partition: "nowhere".into(),
+        ..TaskSpec::new("a")
+    };
+    let contradiction = TaskSpec {
+        policy: Policy::Guaranteed,
+        ..TaskSpec::new("a")
+    };
+    for (spec, field) in [
+        (nowhere, "partition"),
+        (after("a", &["nobody"]), "depends_on"),
+        (contradiction, "policy"),
+        (TaskSpec::new(""), "task_id"),
+    ] {
+        assert_eq!(table.submit_new(spec, 1).unwrap_err().field, field);
+    }
+    assert!(log.lock().unwrap().is_empty() && table.get("a", 1).is_none());
+    assert_eq!(table.stats(1), small().0.stats(1));
+    assert_eq!(table.submit_new(TaskSpec::new("a"), 1), Ok(Phase::Admitted));
+    table.audit().unwrap();
+}
+
+#[test]
 fn dependants_follow_success_and_fail_with_failure() {
     let (mut table, _) = small();
     table.submit(TaskSpec::new("a"), 0).unwrap();

@@ -214,15 +214,12 @@ impl SchedulerCore {
             retry,
         };
         match self.scheduler.submit_new(spec) {
-            Ok(core::Phase::Rejected) => match self.scheduler.get(id) {
-                Some(record) if record.reason == core::Reason::InvalidSpec => {
-                    let text = format!("{}: {}", record.name, record.error);
-                    Err(raise_with(py, "InvalidSpecError", (text, record.field)))
-                }
-                _ => Ok(false),
-            },
-            Ok(_) => Ok(true),
-            Err(error) => Err(raise_with(py, "InvalidSpecError", (error.to_string(), error.field))),
+            Ok(phase) => Ok(phase != core::Phase::Rejected),
+            Err(error) => Err(raise_with(
+                py,
+                "InvalidSpecError",
+                (format!("{name}: {error}"), error.field),
+            )),
         }
     }
 

@@ -224,14 +224,14 @@ impl Scheduler {
     }
 
     fn enter(&self, py: Python<'_>, task: &TaskMeta) -> PyResult<core::TaskRecord> {
-        let record = self
-            .table()
-            .submit(task.spec())
-            .map_err(|error| spec_error(py, error))?;
-        if record.reason == core::Reason::InvalidSpec {
-            return Err(raise_with(py, "InvalidSpecError", (record.error, record.field)));
-        }
-        Ok(record)
+        let entered = self.table().call(|table, now| {
+            let spec = task.spec();
+            if table.get(&spec.id, now).is_none() {
+                table.evaluate(spec.clone(), now)?; // so that nothing is kept of a malformed one
+            }
+            table.submit(spec, now)
+        });
+        entered.map_err(|error| spec_error(py, error))
     }
 }
 

@@ -78,9 +78,7 @@ impl TaskTable {
     /// What would become of a task if it were submitted now; nothing changes. Room that preemption could make does not count.
     pub fn evaluate(&mut self, mut spec: TaskSpec, now: u64) -> Result<(Phase, Reason, Detail), SpecError> {
         self.advance(now);
-        spec.complete()?;
-        self.dependencies(&spec)?;
-        let slot = self.partitions.slot_of(&spec.partition)?;
+        let (_, slot) = self.place(&mut spec)?;
         if let Some((reason, detail, _)) = self.refusal(&spec, slot, now) {
             return Ok((Phase::Rejected, reason, *detail));
         }
@@ -93,18 +91,21 @@ impl TaskTable {
         Ok((Phase::Queued, reason, detail))
     }
 
-    /// Puts a new task in the table and takes its first edge. `complete`: what is wrong with the specification, if anything is.
-    pub(super) fn enter(&mut self, key: Key, spec: TaskSpec, complete: Result<(), SpecError>, now: u64) {
-        let found = complete
-            .and_then(|()| self.dependencies(&spec))
-            .and_then(|dependencies| Ok((dependencies, self.partitions.slot_of(&spec.partition)?)));
-        let slot = found.as_ref().map_or(DEFAULT_SLOT, |(_, slot)| *slot);
-        let refusal = found.as_ref().ok().and_then(|_| self.refusal(&spec, slot, now));
+    /// Completes a specification: what it depends on, and the slot of its partition. An Err says what is malformed.
+    pub(super) fn place(&self, spec: &mut TaskSpec) -> Result<(Vec<Key>, usize), SpecError> {
+        spec.complete()?;
+        Ok((self.dependencies(spec)?, self.partitions.slot_of(&spec.partition)?))
+    }
+
+    /// Puts a new task in the table and takes its first edge. `placed`: by `place`.
+    pub(super) fn enter(&mut self, key: Key, spec: TaskSpec, placed: Result<(Vec<Key>, usize), SpecError>, now: u64) {
+        let slot = placed.as_ref().map_or(DEFAULT_SLOT, |(_, slot)| *slot);
+        let refusal = placed.as_ref().ok().and_then(|_| self.refusal(&spec, slot, now));
         let partition = self.partitions.at(slot);
         let (limit_ppm, activity) = (partition.time_limit_ppm(spec.limit_ppm()), partition.activity.clone());
         self.tasks
             .insert(key, Task::new(spec, slot, limit_ppm, activity, key.number, now));
-        match (found, refusal) {
+        match (placed, refusal) {
             (Err(error), _) => {
                 let task = &mut self.tasks[key];
                 (task.field, task.error) = (error.field, error.to_string());

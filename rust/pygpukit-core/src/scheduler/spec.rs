@@ -110,10 +110,11 @@ impl TaskSpec {
         self.fill()
     }
 
-    pub(super) fn check_id(&self) -> Result<(), SpecError> {
+    /// field: what the caller calls the id.
+    pub(super) fn check_id(&self, field: &'static str) -> Result<(), SpecError> {
         match self.id.len() {
-            0 => Err(SpecError::new("id", "empty; give every task a name of its own".into())),
-            n if n > MAX_TEXT_BYTES => Err(SpecError::new("id", format!("{n} bytes; at most {MAX_TEXT_BYTES}"))),
+            0 => Err(SpecError::new(field, "empty; give every task a name of its own".into())),
+            n if n > MAX_TEXT_BYTES => Err(SpecError::new(field, format!("{n} bytes; at most {MAX_TEXT_BYTES}"))),
             _ => Ok(()),
         }
     }

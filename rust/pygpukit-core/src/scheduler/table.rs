@@ -97,33 +97,46 @@ impl TaskTable {
     /// Takes a task in. Rejected, Queued and Admitted tasks all get a record; only a defect of the id itself is an error,
     /// since there is nothing to record it under. The same specification again is the same task.
     pub fn submit(&mut self, spec: TaskSpec, now: u64) -> Result<TaskRecord, SpecError> {
-        match self.receive(spec, now)? {
+        match self.receive(spec, "id", true, now)? {
             (key, Some(spec)) if self.tasks[key].spec != spec => Err(self.taken("id", key)),
             (key, _) => Ok(self.record(key)),
         }
     }
 
-    /// The same for a task that must be a new one, and without the record, which costs as much again: the phase it is in now.
+    /// The same for a task that must be a new one, and without the record, which costs as much again: the phase it is in now. A malformed
+    /// one is an error, and nothing is kept of it: its id may be used for another.
     pub fn submit_new(&mut self, spec: TaskSpec, now: u64) -> Result<Phase, SpecError> {
-        match self.receive(spec, now)? {
+        match self.receive(spec, "task_id", false, now)? {
             (key, Some(_)) => Err(self.taken("task_id", key)),
             (key, None) => Ok(self.tasks[key].phase),
         }
     }
 
-    /// The key of the task with this id, and the specification back when there was one before.
-    fn receive(&mut self, mut spec: TaskSpec, now: u64) -> Result<(Key, Option<TaskSpec>), SpecError> {
+    /// The key of the task with this id, and the specification back when there was one before. field: what the caller calls the id.
+    /// keep: a malformed task gets its record, instead of an error.
+    fn receive(
+        &mut self,
+        mut spec: TaskSpec,
+        field: &'static str,
+        keep: bool,
+        now: u64,
+    ) -> Result<(Key, Option<TaskSpec>), SpecError> {
         self.advance(now);
-        spec.check_id()?;
-        let complete = spec.complete();
+        spec.check_id(field)?;
+        let placed = self.place(&mut spec);
         let number = (u64::from(self.config.ordinal) << 32) + self.submitted + 1;
         let key = self.tasks.next_key(number);
         match self.ids.entry(spec.id.clone()) {
             Entry::Occupied(taken) => Ok((*taken.get(), Some(spec))),
             Entry::Vacant(vacant) => {
+                if !keep {
+                    if let Err(error) = placed {
+                        return Err(error);
+                    }
+                }
                 vacant.insert(key);
                 self.submitted += 1;
-                self.enter(key, spec, complete, now);
+                self.enter(key, spec, placed, now);
                 if self.unsettled {
                     self.advance(now); // it may have put another task first that no longer stands in the way of others
                 }
