@@ -11,6 +11,7 @@ from pygpukit.core.errors import InvalidSpecError
 from pygpukit.scheduler import units
 
 _PPM = 1_000_000
+_AS_ASKED = {"compute": "bandwidth", "id": "partition_id", "partition": "partition_id"}
 _ANY_PRIORITY = (-(2**31), 2**31 - 1)
 
 
@@ -62,13 +63,14 @@ def partition_limits(
 
 @contextmanager
 def fields_as_asked() -> Iterator[None]:
-    """The core calls a share of the device "compute". Who asked for it here wrote bandwidth, and so do errors."""
+    """The core has its own names for a partition's share and id. Who asked here wrote others, and so do errors."""
     try:
         yield
     except InvalidSpecError as error:
-        if error.field != "compute":
+        field = _AS_ASKED.get(error.field)
+        if field is None:
             raise
-        raise InvalidSpecError(str(error).replace("compute", "bandwidth", 1), "bandwidth") from None
+        raise InvalidSpecError(field + str(error).removeprefix(error.field), field) from None
 
 
 def isolation_levels() -> dict[str, dict[str, bool]]:

@@ -256,7 +256,7 @@ class Scheduler:
         naming the field; nothing changes then.
         """
         label = partition_id if name is None else units.parse_text(name, "name")
-        identity = units.parse_text(partition_id, "partition")
+        identity = units.parse_text(partition_id, "partition_id")
         made = partition_limits(**limits)
         ensure()
         if processes.AVAILABLE:
@@ -273,7 +273,7 @@ class Scheduler:
         Tasks that hold more than the new limits keep it to their end; waiting ones that can never fit are Rejected. The
         level of isolation stays.
         """
-        identity = units.parse_text(partition_id, "partition")
+        identity = units.parse_text(partition_id, "partition_id")
         found = self.partitions.get(identity)
         if found is not None:
             limits.setdefault("isolation", found.limits.isolation)
@@ -287,10 +287,10 @@ class Scheduler:
         Raises InvalidSpecError naming the field; nothing changes then.
         """
         share = units.parse_share(bandwidth) / _PPM
-        partition = self.partitions.get(units.parse_text(partition_id, "partition"))
+        partition = self.partitions.get(units.parse_text(partition_id, "partition_id"))
         if partition is None:
             known = ", ".join(map(repr, self.partitions.partition_ids())) or "none"
-            raise InvalidSpecError(f"no partition {partition_id!r}; there is {known}", "partition")
+            raise InvalidSpecError(f"no partition {partition_id!r}; there is {known}", "partition_id")
         with fields_as_asked():
             self.partitions.resize_partition(partition_id, partition.limits.compute(share))
         self._adjusted()
@@ -298,8 +298,9 @@ class Scheduler:
     def delete_partition(self, partition_id: str) -> None:
         """Remove a partition without unfinished tasks, and end its worker process if it has one. Raises
         InvalidSpecError naming the field."""
-        identity = units.parse_text(partition_id, "partition")
-        self.partitions.delete_partition(identity)
+        identity = units.parse_text(partition_id, "partition_id")
+        with fields_as_asked():
+            self.partitions.delete_partition(identity)
         self._desk.processes.end(identity)
 
     def worker_processes(self) -> list[WorkerRecord]:

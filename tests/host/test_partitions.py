@@ -74,8 +74,10 @@ def test_quotas_never_add_up_to_more_than_the_device(scheduler):
             enlarge("p", bandwidth=0.71)
         assert caught.value.field == "bandwidth"
     scheduler.delete_partition("r")
-    with pytest.raises(InvalidSpecError, match="resize it"):
-        scheduler.create_partition("p")
+    for partition_id in ("p", "", "p" * 300, 3):
+        with pytest.raises(InvalidSpecError, match=r"resize it|1 to 256|not a string") as caught:
+            scheduler.create_partition(partition_id)
+        assert caught.value.field == "partition_id" and str(caught.value).startswith("partition_id")
     with pytest.raises(InvalidSpecError, match="no partition 'q'; there is 'p'"):
         scheduler.resize_partition("q")
     stats = scheduler.partitions.stats()

@@ -101,7 +101,7 @@ def test_a_partition_keeps_another_share_and_all_else(scheduler: Scheduler) -> N
         scheduler.set_partition_share("serving", 2)
     with pytest.raises(InvalidSpecError, match="there is 'serving'") as unknown:
         scheduler.set_partition_share("training", 0.5)
-    assert unknown.value.field == "partition"
+    assert unknown.value.field == "partition_id"
     assert scheduler.partitions.get("serving").limits.compute_share == 0.5
 
 
