@@ -53,6 +53,21 @@ def test_nothing_is_kept_of_a_malformed_task():
     assert scheduler.get_task(task).name == "sound" and scheduler.start_task(task) and scheduler.complete_task(task)
 
 
+def test_what_is_short_is_named_with_its_numbers():
+    controller = rust.AdmissionController(rust.AdmissionConfig(1000, 0.5, enable_best_effort=False))
+    assert controller.try_admit("a", 10, 0.4).is_admitted()
+    share = controller.try_admit("b", 10, 0.4)
+    assert (share.reject_reason(), share.rejection_reason.reason_type) == (
+        rust.RejectReason.InsufficientBandwidth,
+        "InsufficientBandwidth",
+    )
+    assert (share.rejection_reason.requested_memory, share.rejection_reason.available_memory) == (None, None)
+    assert share.rejection_reason.message().startswith("WaitingForShare, asked 400000, available 100000")
+    memory = controller.try_admit("b", 995, 0.1)
+    assert memory.reject_reason() == rust.RejectReason.InsufficientMemory
+    assert (memory.rejection_reason.requested_memory, memory.rejection_reason.available_memory) == (995, 990)
+
+
 def test_priority_orders_the_table():
     scheduler = rust.Scheduler()
     for name, priority in (("low", 0), ("high", 5), ("later", 0)):

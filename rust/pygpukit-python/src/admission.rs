@@ -277,7 +277,12 @@ impl AdmissionController {
         let decided = self.scheduler.call(|table, now| {
             let (phase, reason, detail) = table.evaluate(spec.clone(), now)?;
             if phase == core::Phase::Queued && !self.config.enable_best_effort {
-                return Ok(rejected(RejectReason::InsufficientMemory, reason.name(), &detail));
+                let kind = match reason {
+                    core::Reason::WaitingForMemory => RejectReason::InsufficientMemory,
+                    core::Reason::WaitingForShare => RejectReason::InsufficientBandwidth,
+                    _ => RejectReason::Custom,
+                };
+                return Ok(rejected(kind, reason.name(), &detail));
             }
             let record = table.submit(spec, now)?;
             while table.next(now).is_some() {}
