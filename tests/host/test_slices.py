@@ -97,6 +97,16 @@ def test_more_urgent_kernels_go_first_and_times_set_the_size() -> None:
     assert scheduler.get_next_slice() is None
 
 
+def test_a_slice_may_be_less_than_a_block_and_never_more_than_asked() -> None:
+    scheduler = rust.SliceScheduler(rust.SliceConfig(max_items_per_slice=100))
+    scheduler.submit(1, 250, (256, 1, 1), 0)
+    handed = []
+    while (one := scheduler.get_next_slice()) is not None:
+        handed.append((one.offset, one.count, one.grid))
+        scheduler.complete_slice(0.001)  # short: as far as the time goes, later ones could be longer
+    assert handed == [(0, 100, (1, 1, 1)), (100, 100, (1, 1, 1)), (200, 50, (1, 1, 1))]
+
+
 @pytest.mark.parametrize(
     "settings",
     [{"max_items_per_slice": 0}, {"min_slices": 0}, {"min_slices": 9, "max_slices": 8}, {"max_duration_ms": 0.0},

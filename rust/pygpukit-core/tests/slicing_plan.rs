@@ -61,7 +61,8 @@ proptest! {
         while let Some(slice) = queue.next_slice() {
             let at = numbers.iter().position(|&number| number == slice.kernel).unwrap();
             prop_assert_eq!(slice.offset, next[at]);
-            prop_assert!(slice.count >= 1);
+            let most = config.0.max(kernels[at].0.div_ceil(config.2)).min(kernels[at].0.div_ceil(config.1));
+            prop_assert!((1..=most).contains(&slice.count));
             prop_assert_eq!(u64::from(slice.blocks), slice.count.div_ceil(u64::from(kernels[at].1)));
             let waiting = (0..kernels.len()).filter(|&k| next[k] < kernels[k].0).map(|k| kernels[k].2).max();
             prop_assert_eq!(Some(slice.priority), waiting, "the highest priority goes first");
@@ -140,6 +141,28 @@ fn a_queue_without_slices_out_has_nothing_to_complete() {
     queue.submit(1, 100, [32, 1, 1], 0, None, 0);
     queue.clear();
     assert!(queue.next_slice().is_none());
+}
+
+#[test]
+fn no_slice_has_more_items_than_asked_and_there_are_enough() {
+    for (max_items, min_slices, block, counts) in [
+        (100, 1, 256, vec![100; 10]),
+        (600, 1, 256, vec![512, 488]),
+        (1000, 4, 1, vec![250; 4]),
+    ] {
+        let mut queue = SliceQueue::new(QueueConfig {
+            max_items,
+            min_slices,
+            ..QueueConfig::default()
+        });
+        queue.submit(1, 1000, [block, 1, 1], 0, None, 0).unwrap();
+        let mut found = Vec::new();
+        while let Some(slice) = queue.next_slice() {
+            found.push(slice.count);
+            assert!(queue.complete(1)); // so quick that larger slices would fit
+        }
+        assert_eq!(found, counts);
+    }
 }
 
 #[test]

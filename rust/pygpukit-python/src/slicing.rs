@@ -63,7 +63,9 @@ pub fn slice_plan(grid: Extent, blocks: u64) -> PyResult<Vec<(Extent, Extent)>> 
     Ok(plan.map(|part| (triple(part.first), triple(part.extent))).collect())
 }
 
-/// How a SliceScheduler cuts kernels. adaptive: later slices are sized so that one takes max_duration_ms.
+/// How a SliceScheduler cuts kernels: into min_slices or more slices of at most max_items_per_slice items. Where these would be more than
+/// max_slices, slices are larger. They are whole blocks, except the last, and except where a slice may have less than a block: then it is
+/// one block, of which `count` items are meant. adaptive: later slices are shortened, down to a block, so that one takes max_duration_ms.
 #[pyclass(frozen, from_py_object, module = "pygpukit._core")]
 #[derive(Clone)]
 pub struct SliceConfig(core::QueueConfig);

@@ -6,10 +6,11 @@ use super::plan::Plan;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct QueueConfig {
+    /// A slice has at most so many items, unless that would make more than `max_slices`. Less than a block cuts blocks.
     pub max_items: u64,
     /// The time that one slice is meant to take; used when `adaptive`.
     pub max_duration_ns: u64,
-    /// A kernel is cut into at least, and by the item limit into at most, so many.
+    /// A kernel is cut into at least, and before it is measured into at most, so many.
     pub min_slices: u64,
     pub max_slices: u64,
     pub adaptive: bool,
@@ -61,7 +62,9 @@ struct Kernel {
     shared_bytes: u32,
     task: Option<String>,
     priority: i32,
+    /// Items of the next slice, and the most that one may have.
     slice_items: u64,
+    most_items: u64,
     in_flight: u64,
     /// Picoseconds an item, by the slices that have ended.
     item_ps: Option<u64>,
@@ -146,12 +149,14 @@ impl SliceQueue {
             task,
             priority,
             slice_items,
+            most_items: 0,
             in_flight: 0,
             item_ps: None,
         };
-        // Whole blocks, as long as that does not take the number of slices below the least.
+        // Whole blocks, where it is one or more.
         let threads = kernel.threads();
         kernel.slice_items = (slice_items / threads * threads).max(threads.min(slice_items));
+        kernel.most_items = kernel.slice_items;
         self.next_kernel += 1;
         self.stats.total_kernels += 1;
         let at = self.kernels.iter().position(|k| k.priority < priority);
@@ -224,7 +229,7 @@ impl SliceQueue {
             kernel.item_ps = Some(average);
             let threads = kernel.threads();
             let fitting = target_ns.saturating_mul(1000) / average / threads * threads;
-            kernel.slice_items = fitting.clamp(threads, self.config.max_items.max(threads));
+            kernel.slice_items = fitting.clamp(threads.min(kernel.most_items), kernel.most_items);
         }
         if kernel.next == kernel.items && kernel.in_flight == 0 {
             self.kernels.remove(at);
