@@ -53,6 +53,11 @@ def test_nothing_is_kept_of_a_malformed_task():
     assert scheduler.get_task(task).name == "sound" and scheduler.start_task(task) and scheduler.complete_task(task)
 
 
+def test_means_of_nothing_are_zero():
+    stats = rust.Scheduler().stats()
+    assert [str(mean) for mean in (stats.avg_wait_time, stats.avg_exec_time)] == ["0.0", "0.0"]
+
+
 def test_what_is_short_is_named_with_its_numbers():
     controller = rust.AdmissionController(rust.AdmissionConfig(1000, 0.5, enable_best_effort=False))
     assert controller.try_admit("a", 10, 0.4).is_admitted()

@@ -188,6 +188,18 @@ fn a_retired_stream_leaves_its_memory_to_all() {
 }
 
 #[test]
+fn without_a_limit_the_error_names_none() {
+    let r = rig(u64::MAX, false);
+    let error = r.pool.alloc(1 << 50, 0, NOBODY).expect_err("more than the device has");
+    let text = error.to_string();
+    assert!(
+        text.starts_with("out of device memory: asked for 1 PiB, ") && !text.contains("limit"),
+        "{text}"
+    );
+    assert!(text.ends_with("; free arrays or enable eviction"), "{text}");
+}
+
+#[test]
 fn the_limit_is_hard_and_the_error_says_who_holds_memory() {
     let r = rig(8 * MIB, false);
     let names = Interner::global();

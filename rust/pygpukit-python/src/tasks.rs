@@ -1,5 +1,6 @@
 //! The documented Scheduler class and its kin: the core's task table, driven by hand.
 
+use std::ops::Add;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use pygpukit_core::clock::{Clock, MonotonicClock};
@@ -348,7 +349,8 @@ impl Scheduler {
         let stats = table.stats();
         let started = table.tasks().into_iter().filter(|record| record.started_ns > 0);
         let times: Vec<TaskStats> = started.map(|record| TaskStats::of(record, now)).collect();
-        let mean = |of: fn(&TaskStats) -> f64| times.iter().map(of).sum::<f64>() / times.len().max(1) as f64;
+        // From 0.0: the sum of nothing would be -0.0.
+        let mean = |of: fn(&TaskStats) -> f64| times.iter().map(of).fold(0.0, f64::add) / times.len().max(1) as f64;
         SchedulerStats {
             total_submitted: stats.submitted,
             pending_count: stats.queued + stats.admitted,

@@ -96,11 +96,14 @@ impl fmt::Display for OutOfMemory {
         if let Some(account) = &self.account {
             return write_account(f, self.requested, account);
         }
+        let limited = self.limit != u64::MAX;
+        write!(f, "out of device memory: asked for {}, ", human(self.requested))?;
+        if limited {
+            write!(f, "limit {}, ", human(self.limit))?;
+        }
         write!(
             f,
-            "out of device memory: asked for {}, limit {}, {} free ({} in use, {} reserved)",
-            human(self.requested),
-            human(self.limit),
+            "{} free ({} in use, {} reserved)",
             human(self.free),
             human(self.used),
             human(self.reserved)
@@ -109,10 +112,13 @@ impl fmt::Display for OutOfMemory {
             f.write_str(if i == 0 { "; largest: " } else { ", " })?;
             write!(f, "{} {}", owner_text(&usage.owner), human(usage.bytes))?;
         }
-        f.write_str(if self.eviction {
-            "; what could be evicted was: free arrays that are in use or guaranteed to others, or raise the limit"
-        } else {
-            "; free arrays, raise the limit or enable eviction"
+        f.write_str(match (self.eviction, limited) {
+            (true, true) => {
+                "; what could be evicted was: free arrays that are in use or guaranteed to others, or raise the limit"
+            }
+            (true, false) => "; what could be evicted was: free arrays that are in use or guaranteed to others",
+            (false, true) => "; free arrays, raise the limit or enable eviction",
+            (false, false) => "; free arrays or enable eviction",
         })
     }
 }
