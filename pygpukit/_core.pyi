@@ -403,7 +403,12 @@ class SchedulerCore:
     """The task state table, memory and share ledger, and queue. Thread-safe; no Python is called under its lock."""
 
     def __init__(
-        self, total_memory: int, total_share_ppm: int = 1000000, max_queue: int = 1000, max_finished: int = 4096
+        self,
+        total_memory: int,
+        total_share_ppm: int = 1000000,
+        max_queue: int = 1000,
+        max_finished: int = 4096,
+        workers: int = 0,
     ) -> None: ...
     def submit(
         self,

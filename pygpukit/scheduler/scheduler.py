@@ -90,7 +90,7 @@ class Scheduler:
         )
         # Endings must be remembered for longer than it takes to read them.
         self.core: _core.SchedulerCore = _core.SchedulerCore(
-            self.total_memory, max_queue=queue, max_finished=max(4096, 2 * queue)
+            self.total_memory, max_queue=queue, max_finished=max(4096, 2 * queue), workers=self.workers
         )
         self.closed = False
         self._has_processes = False  # no submission asks for them before there can be any
@@ -132,8 +132,8 @@ class Scheduler:
         priority: higher first; one that does not fit makes admitted tasks of lower priority wait again, if that helps
         and they have not started. partition: one of create_partition(). depends_on: tasks that must succeed first.
         deadline: seconds from now; a task that has not ended by then is Expired, and one that cannot end by then as far
-        as run times so far tell, or estimate (seconds of run time), is Rejected. The wait for memory and share counts,
-        that for one of the workers does not.
+        as run times so far tell, or estimate (seconds of run time), is Rejected. The waits for memory and share and for
+        one of the workers count, those of unknown length as none.
         retry: how often to run `fn` again when it fails, after 10 ms, then 20 and so on up to 1 s.
         idempotent: `fn` may run twice: it starts over, once, when the worker of its partition was lost under it.
         task_id: an id of your own; None makes one. name: for dashboards; None = the function's.

@@ -181,6 +181,21 @@ def test_a_deadline_passes_without_anyone_asking(scheduler):
     gate.open.set()
 
 
+def test_a_deadline_behind_the_workers_is_refused_with_its_numbers():
+    with Scheduler(total_memory="1GB", workers=1) as scheduler:
+        gate = Gate()
+        for _ in range(2):  # the first is running when the deadline is judged
+            scheduler.submit(gate, estimate=3600)
+            assert gate.entered.wait(PATIENCE_S)
+        fits = scheduler.submit(int, deadline=3 * 3600, estimate=1)
+        late = scheduler.submit(int, deadline=3600, estimate=1)
+        assert (fits.phase, late.phase, late.reason) == ("Admitted", "Rejected", "DeadlineUnmeetable")
+        assert late.detail["asked"] > 1.5 * 3600e9 and late.detail["available"] <= 3600e9
+        urgent = scheduler.submit(int, deadline=3700, estimate=1, priority=1)
+        assert urgent.phase == "Admitted", "it goes before those that have not started"
+        gate.open.set()
+
+
 def test_ctrl_c_interrupts_the_wait_and_not_the_task(scheduler):
     gate = Gate()
     task = scheduler.submit(gate)

@@ -4,7 +4,7 @@ mod scheduler_support;
 
 use pygpukit_core::partition::{Isolation, Limits, Reservation};
 use pygpukit_core::scheduler::{
-    Backoff, Outcome, Phase, Policy, Reason, Retry, TaskError, TaskSpec, TaskTable, Verdict,
+    Backoff, Config, Outcome, Phase, Policy, Reason, Retry, TaskError, TaskSpec, TaskTable, Transition, Verdict,
 };
 use scheduler_support::*;
 
@@ -139,6 +139,71 @@ fn deadlines_are_admitted_by_estimate() {
         Phase::Queued
     );
     assert_eq!(table.get("short", 2500).unwrap().phase, Phase::Expired);
+}
+
+#[test]
+fn a_deadline_counts_the_wait_for_a_worker() {
+    let mut table = TaskTable::new(
+        Config {
+            workers: 2,
+            ..Config::new(100)
+        },
+        Box::new(|_: &Transition<'_>| {}),
+    );
+    create(&mut table, "lab", Limits::new(10, 0));
+    let runs = |id: &str, run_ns, priority| TaskSpec {
+        run_ns,
+        priority,
+        ..TaskSpec::new(id)
+    };
+    // The time that one of 1 ns would need, where that is more.
+    let asked = |table: &mut TaskTable, spec: TaskSpec, now: u64| {
+        let deadline_ns = now + 1;
+        let (_, reason, detail) = table.evaluate(TaskSpec { deadline_ns, ..spec }, now).unwrap();
+        detail.asked.filter(|_| reason == Reason::DeadlineUnmeetable)
+    };
+    table.submit(runs("long", 1000, 0), 0).unwrap();
+    next(&mut table, 0);
+    assert_eq!(asked(&mut table, runs("?", 1, 0), 400), None, "a worker is free");
+    table.submit(runs("short", 700, 0), 400).unwrap();
+    next(&mut table, 400);
+    assert_eq!(
+        asked(&mut table, runs("?", 1, 0), 400),
+        Some(601),
+        "after what is left of `long`"
+    );
+    table.submit(runs("first", 300, 0), 400).unwrap();
+    table.submit(runs("low", 5000, -1), 400).unwrap();
+    table.submit(runs("unknown", 0, 0), 400).unwrap();
+    table.submit(runs("last", 500, 0), 400).unwrap();
+    assert_eq!(
+        asked(&mut table, runs("?", 1, 0), 400),
+        Some(901),
+        "`first` follows `long`; `unknown`, for no time that is known, and `last` follow `short`"
+    );
+    assert_eq!(
+        asked(&mut table, runs("?", 1, 1), 400),
+        Some(601),
+        "urgent: before the admitted"
+    );
+    assert_eq!(
+        asked(&mut table, within("lab", runs("?", 1, 0)), 400),
+        Some(701),
+        "the turn after `first` is another partition's"
+    );
+    let late = TaskSpec {
+        deadline_ns: 1301,
+        ..runs("late", 2, 0)
+    };
+    let late = table.submit(late, 400).unwrap();
+    assert_eq!((late.phase, late.reason), (Phase::Rejected, Reason::DeadlineUnmeetable));
+    assert_eq!(detail(&late), [("asked", 902), ("available", 901)]);
+    assert_eq!(
+        asked(&mut table, runs("?", 1, 0), 5000),
+        Some(301),
+        "what is overdue may end any moment"
+    );
+    table.audit().unwrap();
 }
 
 #[test]

@@ -123,12 +123,19 @@ impl SchedulerCore {
 #[pymethods]
 impl SchedulerCore {
     #[new]
-    #[pyo3(signature = (total_memory, total_share_ppm=1_000_000, max_queue=1000, max_finished=4096))]
-    fn new(total_memory: u64, total_share_ppm: u32, max_queue: usize, max_finished: usize) -> SchedulerCore {
+    #[pyo3(signature = (total_memory, total_share_ppm=1_000_000, max_queue=1000, max_finished=4096, workers=0))]
+    fn new(
+        total_memory: u64,
+        total_share_ppm: u32,
+        max_queue: usize,
+        max_finished: usize,
+        workers: usize,
+    ) -> SchedulerCore {
         let ordinal = next_ordinal();
         let config = core::Config {
             total_memory,
             total_share_ppm,
+            workers,
             max_queue,
             max_finished,
             ordinal,

@@ -11,6 +11,7 @@ use super::tasks::Key;
 use super::waiting::Place;
 use crate::partition::{PartitionManager, Resource, Scope, Shortage, SpecError, DEFAULT_SLOT};
 use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 
 /// Why a task is not taken in: the reason, its numbers, and words where numbers do not say it.
 type Refusal = (Reason, Box<Detail>, String);
@@ -281,7 +282,7 @@ impl TaskTable {
             return Some(refusal);
         }
         if spec.deadline_ns != 0 {
-            let (needed, left) = (self.needed_ns(spec, slot), spec.deadline_ns.saturating_sub(now));
+            let (needed, left) = (self.needed_ns(spec, slot, now), spec.deadline_ns.saturating_sub(now));
             if left == 0 || needed > left {
                 let detail = Detail::shortage(needed, left);
                 return Some((Reason::DeadlineUnmeetable, Box::new(detail), String::new()));
@@ -325,15 +326,41 @@ impl TaskTable {
         ))
     }
 
-    /// The time to its end as far as anything is known: the wait for its turn, from the mean run so far, and its own run, as the
-    /// caller expects it or as tasks of its name took. 0 when nothing is known.
-    fn needed_ns(&self, spec: &TaskSpec, slot: usize) -> u64 {
+    /// The time to its end as far as anything is known: the wait for memory and share, from the mean run so far, that for a worker,
+    /// which may go on meanwhile, and its own run, as the caller expects it or as tasks of its name took. 0 when nothing is known.
+    fn needed_ns(&self, spec: &TaskSpec, slot: usize, now: u64) -> u64 {
         let own = self.run_ns(spec).unwrap_or(0);
         let ahead = self.waiting.ahead_of(slot, spec.priority, Key::LAST);
-        if self.would_fit(spec, slot, ahead, (Reverse(spec.priority), Key::LAST)) {
-            return own;
+        let mut wait = self.worker_wait_ns(spec.priority, slot, now);
+        if !self.would_fit(spec, slot, ahead, (Reverse(spec.priority), Key::LAST)) {
+            wait = wait.max(self.estimated_wait_ns(ahead as u64 + 1).unwrap_or(0));
         }
-        own.saturating_add(self.estimated_wait_ns(ahead as u64 + 1).unwrap_or(0))
+        own.saturating_add(wait)
+    }
+
+    /// When the first worker is free for one more task: after what runs, and the admitted tasks before it, each on the worker that is
+    /// free first. A run of unknown length counts nothing, so that no task is rejected on a guess.
+    fn worker_wait_ns(&self, priority: i32, slot: usize, now: u64) -> u64 {
+        let (workers, busy) = (self.config.workers, self.occupied.len());
+        if workers == 0 || busy + self.admitted.len() < workers {
+            return 0;
+        }
+        let run_ns = |key: Key| self.run_ns(&self.tasks[key].spec).unwrap_or(0);
+        let left_ns = |&key: &Key| {
+            let task = &self.tasks[key];
+            let ended = task.phase.is_terminal(); // its dispatcher may be out of it any moment
+            let ran = now.saturating_sub(task.run_started_ns);
+            Reverse(if ended { 0 } else { run_ns(key).saturating_sub(ran) })
+        };
+        let mut free: BinaryHeap<Reverse<u64>> = self.occupied.iter().map(left_ns).collect();
+        free.extend((busy..workers).map(|_| Reverse(0)));
+        let weight = |slot: usize| self.partitions.at(slot).limits.weight;
+        for key in self.admitted.before(priority, slot, weight) {
+            if let Some(mut first) = free.peek_mut() {
+                first.0 = first.0.saturating_add(run_ns(key));
+            }
+        }
+        free.peek().map_or(0, |first| first.0)
     }
 
     /// How long a run takes, as far as its caller or earlier ones of its name tell.

@@ -55,6 +55,13 @@ impl TaskTable {
                 return Err(format!("{tasks} tasks, {occupied} occupied in {partition:?}"));
             }
         }
+        let inside = keys.iter().filter(|&&key| self.tasks[key].occupied).count();
+        if self.occupied.len() != inside || !self.occupied.iter().all(|&key| self.tasks[key].occupied) {
+            return Err(format!(
+                "{inside} tasks are occupied, {} are listed",
+                self.occupied.len()
+            ));
+        }
         if (self.ids.len(), self.admitted.len()) != (keys.len(), admitted) {
             let (ids, tasks) = (self.ids.len(), keys.len());
             return Err(format!("{ids} ids of {tasks} tasks, {admitted} admitted"));

@@ -144,6 +144,34 @@ impl FairQueue {
         }
     }
 
+    /// The tasks that are started before one more of a priority and slot, in their order, if none comes or goes meanwhile. What a closed
+    /// flow holds is passed over, unless it is its own. weight: of a slot's partition.
+    pub fn before(&self, priority: i32, slot: usize, weight: impl Fn(usize) -> u32) -> Vec<Key> {
+        let mut turns = Vec::new();
+        for (&Reverse(level), band) in self.bands.range(..=Reverse(priority)) {
+            let turn = |slot: usize| TURN / u64::from(weight(slot).max(1));
+            let mut last = u64::MAX;
+            if level == priority {
+                last = band
+                    .flows
+                    .get(&slot)
+                    .map_or(band.now, |own| match own.line.len() as u64 {
+                        0 => own.tag.max(band.now),
+                        ahead => own.tag.saturating_add(ahead.saturating_mul(turn(slot))),
+                    });
+            }
+            for (&of, flow) in &band.flows {
+                if of == slot || !is_closed(&self.closed, of) {
+                    let tags = (0u64..).map(|i| flow.tag.saturating_add(i.saturating_mul(turn(of))));
+                    let first = tags.zip(flow.line.iter()).take_while(|(tag, _)| *tag <= last);
+                    turns.extend(first.map(|(tag, key)| (Reverse(level), tag, key)));
+                }
+            }
+        }
+        turns.sort_unstable();
+        turns.into_iter().map(|(_, _, key)| key).collect()
+    }
+
     /// (priority, key) of every task below a priority.
     pub fn lower_than(&self, below: i32) -> Vec<(i32, Key)> {
         let bands = self.bands.iter().rev().take_while(|(priority, _)| priority.0 < below);
@@ -216,6 +244,36 @@ mod tests {
             assert!(
                 starts.abs_diff(20 * weight) <= 1,
                 "{starts} starts with weight {weight}"
+            );
+        }
+    }
+
+    #[test]
+    fn what_is_before_a_task_is_what_is_served_before_it() {
+        let weights = [1, 3, 7, 2];
+        let mut random = 1u64;
+        let mut draw = |below: u64| {
+            random = random
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
+            (random >> 33) % below
+        };
+        for _ in 0..300 {
+            let mut queue = FairQueue::default();
+            for number in 0..draw(60) {
+                queue.insert(draw(2) as i32, draw(4) as usize, Key::of(number));
+                if draw(4) == 0 {
+                    pop(&mut queue, &weights);
+                }
+            }
+            let (priority, slot, closed) = (draw(2) as i32, draw(4) as usize, draw(4) as usize);
+            queue.set_open(closed, closed == slot);
+            let before = queue.before(priority, slot, |slot| weights[slot]);
+            queue.insert(priority, slot, Key::of(1000));
+            let served = std::iter::from_fn(|| pop(&mut queue, &weights)).take_while(|&number| number != 1000);
+            assert_eq!(
+                before.iter().map(|key| key.number).collect::<Vec<_>>(),
+                served.collect::<Vec<_>>()
             );
         }
     }

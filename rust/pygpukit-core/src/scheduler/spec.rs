@@ -125,6 +125,8 @@ impl TaskSpec {
 pub struct Config {
     pub total_memory: u64,
     pub total_share_ppm: u32,
+    /// Tasks that can run at a time, as far as deadlines go: the wait for one of these places counts. 0 = any number.
+    pub workers: usize,
     /// Most tasks that may wait (Queued or Admitted) at a time.
     pub max_queue: usize,
     /// Finished tasks remembered; older ones are forgotten by id.
@@ -138,6 +140,7 @@ impl Config {
         Config {
             total_memory,
             total_share_ppm: WHOLE_SHARE_PPM,
+            workers: 0,
             max_queue: 1000,
             max_finished: 4096,
             ordinal: 0,

@@ -39,6 +39,8 @@ pub struct TaskTable {
     pub(super) displaced: bool,
     pub(super) admitted: FairQueue,
     pub(super) checks: Vec<Box<dyn AdmissionCheck>>,
+    /// Tasks that a dispatcher is inside of.
+    pub(super) occupied: Vec<Key>,
     /// (time, task) of Queued tasks held after a requeue.
     pub(super) held: BTreeSet<(u64, Key)>,
     /// (deadline, task) of unfinished tasks.
@@ -72,6 +74,7 @@ impl TaskTable {
             displaced: false,
             admitted: FairQueue::default(),
             checks: Vec::new(),
+            occupied: Vec::new(),
             held: BTreeSet::new(),
             deadlines: BTreeSet::new(),
             history: VecDeque::new(),

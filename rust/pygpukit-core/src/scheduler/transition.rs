@@ -126,6 +126,7 @@ impl TaskTable {
         let task = &mut self.tasks[key];
         task.occupied = true;
         let slot = task.slot;
+        self.occupied.push(key);
         self.partitions.at_mut(slot).occupied += 1;
         self.open_or_close(slot);
     }
@@ -134,6 +135,7 @@ impl TaskTable {
         let task = &mut self.tasks[key];
         let slot = task.slot;
         if std::mem::take(&mut task.occupied) {
+            self.occupied.retain(|&other| other != key);
             self.partitions.at_mut(slot).occupied -= 1;
             self.open_or_close(slot);
         }
