@@ -241,6 +241,10 @@ class TaskCancelledError(GPUError):
     """The thread's task was cancelled or expired while it ran: it launches nothing more."""
 
 
+class TaskDeadlockError(GPUError):
+    """A task waits for another of its scheduler that can never end: every worker that could run it waits."""
+
+
 class ContextDestroyedError(GPUError):
     """The execution context is gone: create it again, and leave the sessions that are still in it."""
 

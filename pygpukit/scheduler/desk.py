@@ -16,16 +16,17 @@ from typing import Any, cast
 
 from pygpukit import _core
 from pygpukit._core import native
-from pygpukit.core.errors import InvalidSpecError
+from pygpukit.core.errors import InvalidSpecError, TaskDeadlockError
 from pygpukit.core.stream import DRIVER_PRIORITY, StreamPriority
 from pygpukit.scheduler import runner
 from pygpukit.scheduler.processes import Processes
 from pygpukit.scheduler.task import Task
-from pygpukit.scheduler.units import TaskPolicy
+from pygpukit.scheduler.units import TaskPolicy, TaskState
 
 _LONG_S = 3600.0  # waits end earlier, by wake()
 _POLL_S = 0.02
 _LOOK_S = 0.5
+_STUCK_S = 0.05  # from one look for a deadlock to the next
 
 
 class Desk:
@@ -42,6 +43,9 @@ class Desk:
         self._threads: list[threading.Thread] = []
         self._stopping = threading.Event()
         self._local = threading.local()
+        self._runs_on: dict[str, int] = {}  # by task, the thread that it runs on
+        self._waits: dict[int, Task] = {}  # by dispatcher, the task that it waits for, however long
+        self._looking = threading.Lock()  # so that one of several that wait in vain gives up, and lets the others go on
 
     @property
     def running(self) -> bool:
@@ -128,6 +132,51 @@ class Desk:
             raise error
         return task
 
+    def is_dispatching(self) -> bool:
+        """True on a dispatcher of this desk: in one of its tasks."""
+        return threading.get_ident() in self._dispatchers()
+
+    def wait_inside(self, task: Task) -> None:
+        """Wait, on a dispatcher, until a task of this desk has ended.
+
+        Raises TaskDeadlockError once it cannot: it has not started and every dispatcher waits, or they wait in a ring.
+        """
+        here = threading.get_ident()
+        self._waits[here] = task
+        try:
+            while not task._ends(_STUCK_S):
+                with self._looking:
+                    if here in self._stuck():
+                        del self._waits[here]
+                        raise TaskDeadlockError(
+                            f"task {task.name!r} ({task.id}) is {task.phase} and cannot end: no worker of "
+                            f"{len(self._dispatchers())} is free for it, as those that it needs wait for tasks "
+                            "themselves; say depends_on= instead of waiting, or give Scheduler(workers=) more"
+                        )
+        finally:
+            self._waits.pop(here, None)
+
+    def _dispatchers(self) -> set[int | None]:
+        return {thread.ident for thread in self._threads[1:]}  # the first one watches
+
+    def _stuck(self) -> set[int]:
+        """Dispatchers that wait for what only they could bring to its end."""
+        dispatchers, waits = self._dispatchers(), dict(self._waits)
+        records = {ident: self._core.get(task.id) for ident, task in waits.items() if ident in dispatchers}
+        stuck = set(records)
+
+        def goes_on(ident: int) -> bool:
+            record = records[ident]
+            if record is None or record.deadline_ns or TaskState(record.phase).is_terminal:
+                return True
+            if record.phase in ("Running", "Suspended"):
+                return self._runs_on.get(record.id) not in stuck
+            return len(stuck) < len(dispatchers)
+
+        while moving := {ident for ident in stuck if goes_on(ident)}:
+            stuck -= moving
+        return stuck
+
     def drain(self) -> None:
         """Wait until no task is left. Raises RuntimeError in a task of this desk, which would wait for itself."""
         if threading.current_thread() in self._threads:
@@ -151,7 +200,7 @@ class Desk:
         """In a forked child: other locks, no threads, and a core that refuses."""
         self._core = core
         self.processes = cast(Processes, core)  # which refuses as well; the workers are the parent's
-        self._lock, self._starting = threading.Lock(), threading.Lock()
+        self._lock, self._starting, self._looking = threading.Lock(), threading.Lock(), threading.Lock()
         self._threads = []
 
     def abandon(self) -> None:
@@ -180,7 +229,11 @@ class Desk:
             self._core.cancel(task_id)
             self._core.finish(task_id)
             return None
-        runner.run(self._core, task, self._stream)
+        try:
+            self._runs_on[task_id] = threading.get_ident()
+            runner.run(self._core, task, self._stream)
+        finally:
+            self._runs_on.pop(task_id, None)
         return task
 
     def _stream(self, space: _core.Space | None, policy: TaskPolicy) -> native.Stream:

@@ -26,22 +26,6 @@ _STEP_S = 0.05  # of a wait: so soon Ctrl-C is heard
 _settling = threading.Lock()  # over the moment when a task ends, against that when somebody first waits for it
 
 
-def _ends(future: concurrent.futures.Future[Any], timeout_s: float | None) -> bool:
-    """Wait for the end, whatever it is; False at the timeout.
-
-    In steps, since a lock's wait without a timeout does not hear Ctrl-C everywhere: not on the machine with the H200.
-    """
-    until_s = math.inf if timeout_s is None else time.monotonic() + timeout_s
-    while True:
-        left_s = until_s - time.monotonic()
-        try:
-            future.exception(max(0, min(left_s, _STEP_S)))
-            return True
-        except concurrent.futures.TimeoutError:
-            if left_s <= _STEP_S:
-                return False
-
-
 # Figures of stats() that a worker process counts for a task, in the order of SchedulerCore.charge().
 USED = (
     "launches",
@@ -229,10 +213,14 @@ class Task:
 
         timeout: seconds. Raises TimeoutError after it; the function's own exception if it raised; TaskRejectedError
         (reason, detail) for a rejected task; TaskCancelledError for one that was cancelled or passed its deadline;
-        GPUError for one whose dependency did not succeed. Ctrl-C interrupts the wait, not the task.
+        GPUError for one whose dependency did not succeed; TaskDeadlockError in a task of the same scheduler, without a
+        timeout, when no worker is left that could bring this one to its end. Ctrl-C interrupts the wait, not the task.
         """
         self._start()
-        if not _ends(self._future, timeout):
+        desk = self._scheduler._desk
+        if timeout is None and desk.is_dispatching():
+            desk.wait_inside(self)
+        elif not self._ends(timeout):
             raise TimeoutError(f"task {self.name!r} ({self.id}) is still {self.phase} after {timeout} s")
         return self._future.result()
 
@@ -314,6 +302,23 @@ class Task:
         return f"Task(id={self.id!r}, name={self.name!r}, phase={record.phase!r}{reason})"
 
     # ---- for the rest of this package ----
+
+    def _ends(self, timeout_s: float | None) -> bool:
+        """Wait for the end, whatever it is; False at the timeout.
+
+        In steps, since a lock's wait without a timeout does not hear Ctrl-C everywhere: not on the machine with the
+        H200.
+        """
+        future = self._future
+        until_s = math.inf if timeout_s is None else time.monotonic() + timeout_s
+        while True:
+            left_s = until_s - time.monotonic()
+            try:
+                future.exception(max(0, min(left_s, _STEP_S)))
+                return True
+            except concurrent.futures.TimeoutError:
+                if left_s <= _STEP_S:
+                    return False
 
     def _start(self) -> None:
         if self._ended is None and not self._scheduler.closed:

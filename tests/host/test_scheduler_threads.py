@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -20,7 +21,7 @@ from scheduler_help import PATIENCE_S, Gate, collected, wait_until, when
 
 import pygpukit as gp
 from pygpukit._core import native
-from pygpukit.core.errors import GPUError, TaskCancelledError, TaskRejectedError
+from pygpukit.core.errors import GPUError, TaskCancelledError, TaskDeadlockError, TaskRejectedError
 from pygpukit.scheduler import MB, Scheduler, TaskState, all_schedulers, live_cores
 
 # ---- threads ----
@@ -194,6 +195,64 @@ def test_a_deadline_behind_the_workers_is_refused_with_its_numbers():
         urgent = scheduler.submit(int, deadline=3700, estimate=1, priority=1)
         assert urgent.phase == "Admitted", "it goes before those that have not started"
         gate.open.set()
+
+
+# ---- tasks that wait for tasks ----
+
+
+def test_a_task_that_waits_in_vain_for_a_worker_fails_and_the_other_goes_on():
+    with Scheduler(total_memory="1GB", workers=2) as scheduler:
+        both = threading.Barrier(2)
+
+        def wait_for_another():
+            both.wait(PATIENCE_S)
+            child = scheduler.submit(int, name="child")
+            return child, child.result()
+
+        parents = [scheduler.submit(wait_for_another) for _ in range(2)]
+        errors = [task._future.exception(PATIENCE_S) for task in parents]
+        failed = [error for error in errors if error is not None]
+        assert len(failed) == 1 and isinstance(failed[0], TaskDeadlockError)
+        assert re.search(r"'child' .* is Admitted and cannot end: no worker of 2 .* depends_on=", str(failed[0]))
+        child, value = parents[errors.index(None)].result(PATIENCE_S)
+        assert (child.phase, value) == ("Succeeded", 0)
+
+
+def test_tasks_that_wait_for_each_other_fail():
+    with Scheduler(total_memory="1GB", workers=4) as scheduler:
+        tasks, told = [], threading.Event()
+
+        def wait_for(index):
+            assert told.wait(PATIENCE_S)
+            return tasks[index].result()
+
+        tasks += [scheduler.submit(wait_for, index) for index in (1, 0, 0)]
+        told.set()
+        errors = [task._future.exception(PATIENCE_S) for task in tasks]
+        assert all(isinstance(error, TaskDeadlockError) for error in errors), "whoever waits gets the error of the one"
+
+
+def test_a_task_that_waits_for_a_worker_that_will_be_free_goes_on():
+    with Scheduler(total_memory="1GB", workers=2) as scheduler:
+        gate = Gate()
+        scheduler.submit(gate)
+        parent = scheduler.submit(lambda: scheduler.submit(lambda: 5).result())
+        wait_until(lambda: scheduler._desk._waits and gate.entered.is_set())
+        assert scheduler._desk._stuck() == set()
+        gate.open.set()
+        assert parent.result(PATIENCE_S) == 5
+
+
+def test_a_wait_with_a_timeout_is_no_deadlock():
+    with Scheduler(total_memory="1GB", workers=1) as scheduler:
+
+        def wait_shortly():
+            child = scheduler.submit(lambda: 5)
+            with pytest.raises(TimeoutError):
+                child.result(0.2)
+            return child
+
+        assert scheduler.submit(wait_shortly).result(PATIENCE_S).result(PATIENCE_S) == 5
 
 
 def test_ctrl_c_interrupts_the_wait_and_not_the_task(scheduler):

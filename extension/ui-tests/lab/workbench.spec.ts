@@ -10,6 +10,7 @@ const CUDA = '%%cuda\n__global__ void twice(float* x) { x[threadIdx.x] *= 2; }';
 /** Opens a view and is busy until it is interrupted. */
 const OPEN = 'gp.lab.open("memory")\ntry:\n    time.sleep(120)\nexcept KeyboardInterrupt:\n    pass';
 const VIEW = 'gp.dashboard.memory()';
+const SETTLE_MS = 300;
 const UNHEARD = 'from pygpukit import lab\nlab._PATIENCE_S = 0.1\nlab.open("memory")';
 /** How many pages the kernel believes in; with a launch, as a page that left without a word is asked when it has news. */
 const FOLLOWERS = 'from pygpukit.jupyter import control\ngp.ones(1) + 1\nprint(len(control._feed._pages))';
@@ -160,7 +161,12 @@ test('keys that are typed in a view of a cell are for the view: the lab moves, c
   await lab.cells.run(SETUP_AT);
   await lab.cells.run(1);
   for (const place of [page.locator('.gk-panel .gk-map canvas'), page.locator('.gk-panel summary').first()]) {
-    await place.focus();
+    // The lab focuses its notebook when the cell has ended: the view keeps the focus that comes after.
+    await expect(async () => {
+      await place.focus();
+      await page.waitForTimeout(SETTLE_MS);
+      await expect(place).toBeFocused({ timeout: 1 });
+    }).toPass();
     for (const key of ['ArrowUp', 'b', 'x']) await page.keyboard.press(key);
     await expect(place).toBeFocused();
   }
