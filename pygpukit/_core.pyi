@@ -902,7 +902,12 @@ class TaskMeta:
     error: str | None
     policy: TaskPolicy
     def __init__(
-        self, id: str, name: str, memory_estimate: int = 0, priority: int = 0, dependencies: list[str] | None = None
+        self,
+        id: str,
+        name: str,
+        memory_estimate: int = 0,
+        priority: int = 0,
+        dependencies: Sequence[_TaskId] | None = None,
     ) -> None: ...
     def is_terminal(self) -> bool: ...
     def elapsed(self) -> float: ...

@@ -50,6 +50,8 @@ def test_nothing_is_kept_of_a_malformed_task():
     assert scheduler.get_task("a") is None and scheduler.stats().total_submitted == 0
     task = rust.TaskMeta("a", "sound")
     assert scheduler.submit(task) == scheduler.submit(task) == "a"
+    scheduler.submit(rust.TaskMeta("b", "next", dependencies=[task]))
+    assert scheduler.get_task("b").dependencies == ["a"]
     assert scheduler.get_task(task).name == "sound" and scheduler.start_task(task) and scheduler.complete_task(task)
 
 

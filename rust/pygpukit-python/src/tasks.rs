@@ -109,7 +109,7 @@ impl TaskMeta {
         name: String,
         memory_estimate: u64,
         priority: i32,
-        dependencies: Option<Vec<String>>,
+        dependencies: Option<Vec<TaskId>>,
     ) -> TaskMeta {
         TaskMeta {
             id,
@@ -122,7 +122,7 @@ impl TaskMeta {
             started_at: None,
             completed_at: None,
             error: None,
-            dependencies: dependencies.unwrap_or_default(),
+            dependencies: dependencies.into_iter().flatten().map(|task| task.0).collect(),
         }
     }
 
