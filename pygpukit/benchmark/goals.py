@@ -50,14 +50,9 @@ def _scheduler() -> Iterator[Goal]:
     yield Goal(f"scheduler/the two meters apart{four}", 0.5, 0.2, "pp", cuda_only=True)
     yield Goal(f"scheduler/throughput kept{four}", 94, 96, "%", cuda_only=True, better="higher")
     for load in ("multiply_adds", "storm", "triad", "one_wave"):
-        name = f"scheduler/request beside a storm over alone, p99[load={load}]"
-        yield Goal(name, 1.1, 1.05, "x", cuda_only=True)
         for share in (0.9, 0.5):
             name = f"scheduler/guaranteed request beside a load over alone, p99[bandwidth={share},load={load}]"
             yield Goal(name, 1.1, 1.05, "x", cuda_only=True)
-    for share in (0.9, 0.5):
-        name = f"scheduler/total throughput kept[bandwidth={share},load=multiply_adds]"
-        yield Goal(name, 94, 96, "%", cuda_only=True, better="higher")
     yield Goal("scheduler/one tenant, cost of the gate[kernel_us=20.0]", 3.0, 1.0, "%", cuda_only=True)
     yield Goal("scheduler/one tenant, cost of the gate[kernel_us=100.0]", 1.0, 0.5, "%", cuda_only=True)
 
