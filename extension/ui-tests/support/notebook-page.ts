@@ -176,7 +176,7 @@ export class NotebookPage {
       };
       void future.done.then(() => (run.ended = true));
     }, code);
-    await this.page.waitForFunction(() => window.run?.started, undefined, { timeout: 60_000 });
+    await this.whileAsked(() => this.page.waitForFunction(() => window.run?.started, undefined, { timeout: 60_000 }));
   }
 
   /** Begins to run code, and more of it again and again until finish(): busy for as long as a test needs it, however slow the machine is. */
@@ -192,9 +192,9 @@ export class NotebookPage {
 
   /**
    * Does something with the kernel asked for its info every few seconds meanwhile: ipykernel before 7.4 leaves a message unread now and
-   * then, until the next one comes (ipykernel 1554), and a hundred cells meet that.
+   * then, until the next one comes (ipykernel 1554); a hundred cells meet that, and one in many starts of a kernel.
    */
-  async whileAsked(act: () => Promise<void>): Promise<void> {
+  async whileAsked(act: () => Promise<unknown>): Promise<void> {
     const ask = () => this.page.evaluate(() => void window.jupyterapp.shell.currentWidget.sessionContext.session.kernel.requestKernelInfo());
     const asking = setInterval(() => void ask().catch(() => undefined), ASK_MS);
     await act().finally(() => clearInterval(asking));
