@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import struct
 import sys
 from typing import Any
@@ -52,9 +53,19 @@ def compiles(since: int) -> int:
     return sum(source == 0 for _, source, _ in records(since, COMPILE))
 
 
-def let_go(shell: Any) -> None:
-    """What cells made goes now. A shell lives to the end of the process, and while a checked kernel does, no freed
-    array gives its memory back."""
+def clear(shell: Any) -> None:
+    """What cells made goes now: while a checked kernel lives no freed array gives its memory back."""
     shell.reset(new_session=False)
+    _forget()
+
+
+def let_go(shell: Any) -> None:
+    """End a shell, with what its cells made. Else all shells end with the process, and each collects garbage then."""
+    shell.atexit_operations()
+    atexit.unregister(shell.atexit_operations)
+    _forget()
+
+
+def _forget() -> None:
     for name in ("last_type", "last_value", "last_traceback", "last_exc"):
         vars(sys).pop(name, None)

@@ -7,7 +7,7 @@ import weakref
 from typing import Any
 
 import pytest
-from cell_runner import error_of, let_go, run
+from cell_runner import clear, error_of, run
 
 import pygpukit as gp
 from pygpukit.core.errors import KernelCheckError
@@ -145,6 +145,6 @@ def test_a_shell_that_is_done_with_keeps_no_checked_kernel(arrays: Any) -> None:
     run(arrays, FIXED)
     run(arrays, LAUNCH)
     kernel = weakref.ref(arrays.user_ns["differences"])
-    let_go(arrays)
+    clear(arrays)
     gc.collect()
     assert kernel() is None

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from cell_runner import error_of as failure
-from cell_runner import run
+from cell_runner import let_go, run
 from IPython.core.error import UsageError
 from IPython.core.interactiveshell import InteractiveShell
 
@@ -238,6 +238,7 @@ def test_loading_and_unloading_leave_no_trace(capsys: pytest.CaptureFixture[str]
         assert snapshot(shell) == before
         assert capsys.readouterr().out == ""
     finally:
+        let_go(shell)
         InteractiveShell.clear_instance()
 
 

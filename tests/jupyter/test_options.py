@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from cell_runner import AXPY, cuda, failure, run
+from cell_runner import AXPY, cuda, failure, let_go, run
 from IPython.core.error import UsageError
 from traitlets import TraitError
 
@@ -114,6 +114,7 @@ def test_settings_of_a_configuration_file_count() -> None:
         assert made.magics_manager.registry["CudaMagics"].block == 96
     finally:
         made.run_line_magic("unload_ext", "pygpukit")
+        let_go(made)
         InteractiveShell.clear_instance()
 
 
