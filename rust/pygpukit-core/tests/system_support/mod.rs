@@ -21,6 +21,8 @@ const MIB: u64 = 1 << 20;
 const US: u64 = 1_000;
 const MEMORY: u64 = 32 * MIB;
 const WORKERS: usize = 12;
+/// So little that tasks meet their limits here, whose work is short.
+const BURST_NS: u64 = 200 * US;
 const KINDS: Kinds = Kinds {
     partitions: &["", "a", "b", "c"],
     memory_bytes: MEMORY / 6,
@@ -216,7 +218,15 @@ impl System {
         }
         let deferred: &'static AtomicU64 = Box::leak(Box::default());
         System {
-            gate: Gate::new(sim.clone(), sim.clone(), Settings::default(), deferred),
+            gate: Gate::new(
+                sim.clone(),
+                sim.clone(),
+                Settings {
+                    burst_ns: BURST_NS,
+                    ..Settings::default()
+                },
+                deferred,
+            ),
             sim,
             ring,
             read: 1,
