@@ -12,11 +12,11 @@ import math
 import threading
 import time
 import weakref
-from typing import Any, cast
+from typing import cast
 
 from pygpukit import _core
 from pygpukit._core import native
-from pygpukit.core.errors import InvalidSpecError, TaskDeadlockError
+from pygpukit.core.errors import TaskDeadlockError
 from pygpukit.core.stream import DRIVER_PRIORITY, StreamPriority
 from pygpukit.scheduler import runner
 from pygpukit.scheduler.processes import Processes
@@ -35,7 +35,7 @@ class Desk:
     def __init__(self, core: _core.SchedulerCore) -> None:
         self._core = core
         self.processes = Processes(core)
-        self._tasks: dict[str, Task] = {}
+        self.tasks: dict[str, Task] = {}  # unfinished, by id
         self._ended: weakref.WeakValueDictionary[str, Task] = weakref.WeakValueDictionary()
         self._lock = threading.Lock()  # over a task's way from those on the desk to those that have ended, and _seen
         self._seen = 0
@@ -51,31 +51,16 @@ class Desk:
     def running(self) -> bool:
         return bool(self._threads)
 
-    def put(self, task: Task, request: tuple[Any, ...]) -> None:
-        """Submit a task. It is on the desk before the core has it, which may hand it to a dispatcher at once.
-
-        Raises InvalidSpecError; the task is gone from the desk then.
-        """
-        if self._tasks.setdefault(task.id, task) is not task:
-            raise InvalidSpecError(f"task_id={task.id!r} is taken; choose another", "task_id")
-        try:
-            taken_in = self._core.submit(*request)
-        except BaseException:
-            self._tasks.pop(task.id, None)
-            raise
-        if not taken_in:
-            self.settle()
-
     def find(self, task_id: str) -> Task | None:
         """The object that submit() returned, as long as the task is unfinished or something else holds it."""
         with self._lock:
-            return self._tasks.get(task_id) or self._ended.get(task_id)
+            return self.tasks.get(task_id) or self._ended.get(task_id)
 
     def settle(self) -> None:
         """Give every task that has ended since the last call its outcome."""
         with self._lock:
             records, self._seen = self._core.finished(self._seen, 0.0)
-            ended = [(self._tasks.pop(record.id, None), record) for record in records]
+            ended = [(self.tasks.pop(record.id, None), record) for record in records]
             self._ended.update((task.id, task) for task, _ in ended if task is not None)
         for task, record in ended:
             if task is not None:
@@ -181,7 +166,7 @@ class Desk:
         """Wait until no task is left. Raises RuntimeError in a task of this desk, which would wait for itself."""
         if threading.current_thread() in self._threads:
             raise RuntimeError("a task cannot wait for its own scheduler to finish; close it outside")
-        while tasks := list(self._tasks.values()):
+        while tasks := list(self.tasks.values()):
             # Again after a while: a submission under way may yet be refused, and then nobody tells.
             concurrent.futures.wait([task._future for task in tasks], timeout=_LOOK_S)
 
@@ -189,7 +174,7 @@ class Desk:
         """Cancel what is left and stop for good."""
         self._stopping.set()
         self._core.close()
-        for task_id in list(self._tasks):
+        for task_id in list(self.tasks):
             with contextlib.suppress(KeyError):
                 self._core.cancel(task_id)
         self.settle()
@@ -224,7 +209,7 @@ class Desk:
         task_id = self._core.next(timeout_s)
         if task_id is None:
             return None
-        task = self._tasks.get(task_id)
+        task = self.tasks.get(task_id)
         if task is None:  # cancelled and settled since, or its submission was interrupted
             self._core.cancel(task_id)
             self._core.finish(task_id)

@@ -28,6 +28,7 @@ from pygpukit.scheduler.task import Task, TaskStats
 
 _MAX_NAME_BYTES = 256
 _PPM = 1_000_000
+_PRIORITY = 0
 _EXIT_PATIENCE_S = 1.0
 # A call of such a function runs nothing of it.
 _UNRUN = inspect.CO_COROUTINE | inspect.CO_GENERATOR | inspect.CO_ASYNC_GENERATOR
@@ -95,8 +96,7 @@ class Scheduler:
         self.closed = False
         self._has_processes = False  # no submission asks for them before there can be any
         self._desk = Desk(self.core)
-        self._prefix = os.urandom(4).hex() + "-"
-        self._count = itertools.count(1)
+        self._ids = map(f"{os.urandom(4).hex()}-".__add__, map(str, itertools.count(1)))
         _live[id(self)] = self
         weakref.finalize(self, self._desk.abandon).atexit = False
 
@@ -109,8 +109,8 @@ class Scheduler:
         memory: units.MemoryLike = None,
         bandwidth: SupportsFloat | None = None,
         policy: units.PolicyLike = None,
-        priority: SupportsIndex = 0,
-        depends_on: Iterable[Task | str] | Task | str = (),
+        priority: SupportsIndex = _PRIORITY,
+        depends_on: Iterable[Task | str] | Task | str | None = None,
         deadline: SupportsFloat | None = None,
         task_id: str | None = None,
         name: str | None = None,
@@ -143,41 +143,44 @@ class Scheduler:
         for a function that is async or a generator, and for a function or argument that cannot travel to the process of
         its partition (docs/partitions.md); nothing is kept of it then.
         """
-        share_limit = None if bandwidth_limit is None else units.parse_share(bandwidth_limit, "bandwidth_limit")
         label = _name_of(fn)
         if name is not None:
             label = units.parse_text(name, "name")
+        identity = next(self._ids) if task_id is None else units.parse_text(task_id, "task_id")
         where = "" if partition is None else units.parse_text(partition, "partition")
         process = self.core.worker_partition(where) if self._has_processes else None
-        identity = f"{self._prefix}{next(self._count)}" if task_id is None else units.parse_text(task_id, "task_id")
-        request: tuple[Any, ...] = (
-            identity,
-            label,
-            0 if memory is None else units.parse_memory(memory),
-            0 if bandwidth is None else units.parse_share(bandwidth),
-            None if policy is None else units.parse_policy(policy),
-            units.parse_priority(priority),
-        )
-        limited = memory_limit is not None or share_limit is not None
-        timed = deadline is not None or estimate is not None
-        # Mostly left out, and a submission is to cost little: then they are neither parsed nor handed over.
-        if process or where or limited or timed or idempotent or retry is not None or depends_on != ():
-            request += (
-                units.parse_ids(depends_on),
+        if process is not None:
+            call = self._desk.processes.call(process, fn, args, kwargs)
+        else:
+            call = functools.partial(fn, *args, **kwargs) if args or kwargs else fn
+        task = Task(self, identity, label, call)
+        unfinished = self._desk.tasks
+        # There before the core has it, which may hand it to a dispatcher at once.
+        if unfinished.setdefault(identity, task) is not task:
+            raise InvalidSpecError(f"task_id={identity!r} is taken; choose another", "task_id")
+        try:
+            # A submission is to cost little, and mostly most of this is left out: that is not parsed.
+            taken_in = self.core.submit(
+                identity,
+                label,
+                0 if memory is None else units.parse_memory(memory),
+                0 if bandwidth is None else units.parse_share(bandwidth),
+                None if policy is None else units.parse_policy(policy),
+                0 if priority is _PRIORITY else units.parse_priority(priority),
+                None if depends_on is None else units.parse_ids(depends_on),
                 0 if deadline is None else units.parse_deadline(deadline, _core.now_ns()),
                 bool(idempotent),
                 None if memory_limit is None else units.parse_memory(memory_limit, "memory_limit"),
-                share_limit,
+                None if bandwidth_limit is None else units.parse_share(bandwidth_limit, "bandwidth_limit"),
                 process or where,
                 0 if estimate is None else units.parse_estimate(estimate),
                 None if retry is None else units.parse_retry(retry),
             )
-        if process is None:
-            call = functools.partial(fn, *args, **kwargs) if args or kwargs else fn
-        else:
-            call = self._desk.processes.call(process, fn, args, kwargs)
-        task = Task(self, identity, label, call)
-        self._desk.put(task, request)
+        except BaseException:
+            unfinished.pop(identity, None)
+            raise
+        if not taken_in:
+            self._desk.settle()
         return task
 
     def cancel(self, task: Task | str) -> bool:
