@@ -251,6 +251,26 @@ fn a_request_below_its_limit_is_not_held() {
 }
 
 #[test]
+fn who_is_alone_and_below_its_limit_defers_only_what_nobody_has_measured() {
+    let request = Tenant {
+        limit_ppm: 500_000,
+        burst: 10,
+        pause_ns: 3 * MS,
+        ..Tenant::backlogged(500_000, 100 * US)
+    };
+    let mut world = World::new(&[request], Settings::default(), 5);
+    world.run(100 * MS);
+    let deferred = world.contexts[0].paced();
+    assert!((1..=10).contains(&deferred), "{deferred} of the first request");
+    world.run(1_000 * MS);
+    assert_eq!(
+        (world.contexts[0].paced(), world.contexts[0].throttled_ns()),
+        (deferred, 0)
+    );
+    assert!(world.contexts[0].launches() > 2000);
+}
+
+#[test]
 fn a_limit_saves_nothing_up_while_its_tenant_sleeps() {
     let settings = Settings::default();
     let limited = Tenant {
@@ -350,6 +370,42 @@ fn latency_of_a_newcomer_is_bounded_by_what_is_in_flight() {
     }
     println!("a newcomer waited {} us at most", longest / US);
     assert!(longest <= 700 * US, "{longest}");
+}
+
+/// A kernel of one wave cannot be cut: who comes waits for the one that runs, and hardly ever for another.
+#[test]
+fn who_comes_beside_kernels_of_one_wave_waits_for_one_of_them() {
+    let rare = Tenant {
+        burst: 1,
+        pause_ns: 3 * MS,
+        ..Tenant::backlogged(500_000, 100 * US)
+    };
+    let waves = Tenant {
+        spread: 5,
+        ..Tenant::backlogged(0, 150 * US)
+    };
+    let mut world = World::new(&[rare, waves], Settings::default(), 9);
+    world.run(4_000 * MS);
+    let ran = world.books.lock().unwrap().ran.clone();
+    let asked: Vec<_> = ran.iter().filter(|r| r.tenant == 0).collect();
+    let waits = asked
+        .windows(2)
+        .skip(GUESSED)
+        .map(|pair| pair[1].from_ns - pair[0].to_ns - 3 * MS);
+    let waits: Vec<u64> = waits.collect();
+    let (longest, mean) = (
+        waits.iter().max().unwrap(),
+        waits.iter().sum::<u64>() / waits.len() as u64,
+    );
+    let busy: u64 = world.had_ns(100 * MS, 3_900 * MS).iter().sum();
+    println!(
+        "waited {} us at most, {} on average; busy {:.2} %",
+        longest / US,
+        mean / US,
+        busy as f64 / 38e6
+    );
+    assert!(waits.len() > 1000);
+    assert!(*longest <= 220 * US && mean <= 130 * US, "{longest} {mean}");
 }
 
 #[test]

@@ -111,7 +111,8 @@ impl Queue {
             self.deferred -= 1;
             return Offer::Refused(refusal);
         }
-        let direct = tenant.line.is_empty() && tenant.issuing.is_none() && tenant.context.limit_ppm() >= WHOLE_PPM;
+        let first = tenant.line.is_empty() && tenant.issuing.is_none();
+        let limited = tenant.context.limit_ppm() < WHOLE_PPM;
         if tenant.line_ns >= tenant.bound_ns(&settings) || tenant.line.len() >= settings.line_commands {
             return Offer::Full;
         }
@@ -119,10 +120,14 @@ impl Queue {
             return Offer::Full; // a stream is in one line at a time, so that its order stays
         }
         let away = |t: &Tenant| !t.is_busy() && (t.left || t.seen_ns + settings.alone_ns < now_ns);
-        if direct && self.others(id).all(away) {
-            return Offer::Direct;
+        if !first || !self.others(id).all(away) {
+            return Offer::Defer;
         }
-        Offer::Defer
+        // What nobody has measured could be any number of times over a limit before it is seen.
+        if limited && (self.fair.in_debt(id, now_ns) || !self.estimate(work).known) {
+            return Offer::Defer;
+        }
+        Offer::Direct
     }
 
     fn others(&self, id: u32) -> impl Iterator<Item = &Tenant> {
@@ -232,7 +237,7 @@ impl Queue {
             self.let_go(id, now_ns);
         }
         let span_ns = self.span_ns(now_ns);
-        let enough = in_flight_ns > span_ns && (flying > 1 || span_ns == self.settings.short_span_ns);
+        let enough = in_flight_ns > self.near_ns(now_ns) && (flying > 1 || span_ns == self.settings.short_span_ns);
         if enough || flying >= self.settings.flying {
             return None;
         }
@@ -290,6 +295,22 @@ impl Queue {
             (0 | 1, 0) => settings.direct_span_ns,
             _ => settings.span_ns,
         }
+    }
+
+    /// How much may be unfinished on the device when the next batch is issued: a span. While somebody may come, a command that takes
+    /// longer and cannot be cut comes later, so that whoever does waits for two spans at most, if that can be.
+    pub fn near_ns(&mut self, now_ns: u64) -> u64 {
+        let (span_ns, settings) = (self.span_ns(now_ns), self.settings);
+        let next = self
+            .fair
+            .peek()
+            .and_then(|id| self.tenants[id as usize].as_ref()?.line.front());
+        let Some(next) = next.filter(|_| span_ns == settings.short_span_ns) else {
+            return span_ns;
+        };
+        let cost = self.costs.estimate(next.work.name, next.work.size, settings.guess_ns);
+        let (_, cost) = next.next_part(cost, span_ns);
+        (2 * span_ns).saturating_sub(cost.ns).clamp(settings.lead_ns, span_ns)
     }
 
     /// The batch that was taken is with the device, as far as nothing was refused. issued: commands of which nothing is left.
