@@ -41,6 +41,8 @@ pub struct SchedulerCore {
     /// The upper half of its tasks' numbers.
     #[pyo3(get)]
     ordinal: u32,
+    /// Of the last submission: tasks of one function come in rows, and share its text.
+    last_name: Mutex<core::Name>,
     /// Tasks that were entered and are not finished.
     entered: Mutex<HashMap<core::Name, Entered>>,
     /// Ids that `next` gave each thread and that are not finished: what an interrupted thread may not know of.
@@ -85,6 +87,14 @@ fn task_error(error: core::TaskError) -> PyErr {
 }
 
 impl SchedulerCore {
+    fn shared_name(&self, name: &str) -> core::Name {
+        let mut last = self.last_name.lock().unwrap_or_else(PoisonError::into_inner);
+        if **last != *name {
+            *last = name.into();
+        }
+        last.clone()
+    }
+
     /// The account that what a task allocates counts for; None where nothing is said of its memory.
     fn open_account(&self, py: Python<'_>, id: &str, tenant: u32, device: i32) -> PyResult<Option<TaskAccount>> {
         let (terms, partition) = self
@@ -151,6 +161,7 @@ impl SchedulerCore {
         SchedulerCore {
             scheduler,
             ordinal,
+            last_name: Mutex::default(),
             entered: Mutex::default(),
             taken: Mutex::default(),
             holdings: Arc::default(),
@@ -202,7 +213,7 @@ impl SchedulerCore {
         });
         let spec = core::TaskSpec {
             id: id.into(),
-            name: name.into(),
+            name: self.shared_name(name),
             memory_bytes,
             share_ppm,
             memory_limit,

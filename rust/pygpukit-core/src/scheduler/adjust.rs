@@ -43,8 +43,7 @@ impl TaskTable {
         }
         let limit_ppm = self.partitions.at(slot).time_limit_ppm(spec.limit_ppm());
         let task = &mut self.tasks[key];
-        task.spec = spec;
-        task.context.set_shares(task.spec.share_ppm, limit_ppm);
+        task.change(spec, limit_ppm);
         if in_line {
             self.make_ready(key, now);
         }

@@ -108,8 +108,8 @@ impl TaskTable {
             .insert(key, Task::new(spec, slot, limit_ppm, activity, key.number, now));
         match (placed, refusal) {
             (Err(error), _) => {
-                let task = &mut self.tasks[key];
-                (task.field, task.error) = (error.field, error.to_string());
+                let trouble = self.tasks[key].trouble();
+                (trouble.field, trouble.error) = (error.field, error.to_string());
                 self.end(key, Phase::Rejected, Reason::InvalidSpec, now);
             }
             (_, Some(refusal)) => self.reject(key, refusal, now),
@@ -139,7 +139,7 @@ impl TaskTable {
         }
         if let Some(error) = failed {
             self.move_to(key, Phase::Queued, Reason::WaitingForDependency, now);
-            self.tasks[key].error = error;
+            self.tasks[key].trouble().error = error;
             self.end(key, Phase::Failed, Reason::DependencyFailed, now);
         } else if self.tasks[key].unmet > 0 {
             self.move_to(key, Phase::Queued, Reason::WaitingForDependency, now);
@@ -155,7 +155,7 @@ impl TaskTable {
     pub(super) fn make_ready(&mut self, key: Key, now: u64) {
         let task = &mut self.tasks[key];
         task.held_until_ns = 0;
-        if task.context.paused() {
+        if task.paused() {
             return; // until it is resumed
         }
         if task.spec.reservation().is_empty() {
@@ -251,7 +251,8 @@ impl TaskTable {
     fn reject(&mut self, key: Key, (reason, detail, error): Refusal, now: u64) {
         self.end(key, Phase::Rejected, reason, now);
         if let Some(task) = self.tasks.get_mut(key) {
-            (task.refused, task.error) = (Some(detail), error);
+            let trouble = task.trouble();
+            (trouble.refused, trouble.error) = (*detail, error);
         }
     }
 

@@ -34,13 +34,8 @@ impl TaskTable {
             *place = (place.0 + usize::from(task.entered), place.1 + u32::from(task.occupied));
             admitted += usize::from(task.phase == Phase::Admitted);
             waiting += usize::from(task.waits_in_line());
-            if (task.phase == Phase::Suspended) != (task.context.paused() && task.occupied && !task.phase.is_terminal())
-            {
-                return Err(format!(
-                    "task {number} is {:?}, paused {}",
-                    task.phase,
-                    task.context.paused()
-                ));
+            if (task.phase == Phase::Suspended) != (task.paused() && task.occupied && !task.phase.is_terminal()) {
+                return Err(format!("task {number} is {:?}, paused {}", task.phase, task.paused()));
             }
         }
         for (slot, sum) in reserved {

@@ -15,7 +15,7 @@ impl TaskTable {
         self.advance(now);
         let key = self.unfinished(id)?;
         let task = &self.tasks[key];
-        if task.context.paused() {
+        if task.paused() {
             return Ok(false);
         }
         let slot = task.slot;
@@ -34,7 +34,7 @@ impl TaskTable {
             }
             _ => self.unsettled |= self.leave_line(key, now),
         }
-        self.tasks[key].context.set_paused(true);
+        self.tasks[key].context().set_paused(true);
         self.advance(now);
         Ok(true)
     }
@@ -44,10 +44,10 @@ impl TaskTable {
         self.advance(now);
         let key = self.unfinished(id)?;
         let task = &self.tasks[key];
-        if !task.context.paused() {
+        if !task.paused() {
             return Ok(false);
         }
-        task.context.set_paused(false);
+        task.context().set_paused(false);
         if task.phase == Phase::Suspended {
             self.move_to(key, Phase::Running, Reason::None, now);
         } else if task.unmet == 0 && task.held_until_ns == 0 {

@@ -177,7 +177,7 @@ impl TaskTable {
             task.started_ns = now;
         }
         task.run_started_ns = now;
-        let context = task.context.clone();
+        let context = task.context().clone();
         self.move_to(key, Phase::Running, Reason::None, now);
         self.occupy(key);
         context
@@ -222,7 +222,7 @@ impl TaskTable {
                 Reason::None
             }
             Outcome::Failed { reason, error } => {
-                task.error = error;
+                task.trouble().error = error;
                 if from != Phase::Admitted && self.retry(key, reason, now) {
                     self.advance(now);
                     return Ok(Phase::Queued);
@@ -230,7 +230,7 @@ impl TaskTable {
                 reason
             }
             Outcome::Lost { reason, error } => {
-                task.error = error;
+                task.trouble().error = error;
                 if from != Phase::Admitted && self.start_over(key, now) {
                     self.advance(now);
                     return Ok(Phase::Queued);
@@ -319,7 +319,7 @@ impl TaskTable {
     }
 
     pub fn context(&self, id: &str) -> Option<Arc<TaskContext>> {
-        Some(self.tasks[*self.ids.get(id)?].context.clone())
+        Some(self.tasks[*self.ids.get(id)?].context().clone())
     }
 
     /// The partition that a task is in, if it has a name and its tasks run in this process.

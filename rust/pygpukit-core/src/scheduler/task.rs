@@ -1,6 +1,6 @@
 //! One task inside the table.
 
-use super::context::TaskContext;
+use super::context::{TaskContext, Used};
 use super::phase::Phase;
 use super::reason::Reason;
 use super::record::{Detail, TaskRecord};
@@ -8,6 +8,7 @@ use super::spec::TaskSpec;
 use super::tasks::Key;
 use super::tenants::TenantUse;
 use crate::partition::{Activity, Reservation};
+use std::cell::OnceCell;
 use std::sync::Arc;
 
 /// Whether something is so, and since when; 0 = ever.
@@ -25,21 +26,32 @@ impl Flag {
     }
 }
 
+/// What was wrong with a task: few have any.
+#[derive(Default)]
+pub(super) struct Trouble {
+    /// The numbers behind its rejection.
+    pub refused: Detail,
+    pub field: &'static str,
+    pub error: String,
+}
+
 pub(super) struct Task {
     /// Unique in the process.
     pub number: u64,
     pub spec: TaskSpec,
-    pub context: Arc<TaskContext>,
+    /// Made when somebody first needs it: one that only waits has done nothing, and a submission is to write little.
+    context: OnceCell<Arc<TaskContext>>,
+    /// Of the time on the multiprocessors that it runs on.
+    limit_ppm: u32,
+    /// Of its partition.
+    activity: Arc<Activity>,
     /// Its partition's number; of no meaning once it has ended.
     pub slot: usize,
     /// It counts among the unfinished tasks of its partition.
     pub entered: bool,
     pub phase: Phase,
     pub reason: Reason,
-    /// The numbers behind its rejection.
-    pub refused: Option<Box<Detail>>,
-    pub field: &'static str,
-    pub error: String,
+    trouble: Option<Box<Trouble>>,
     /// Dependencies that have not succeeded yet.
     pub unmet: usize,
     /// Tasks that wait for this one, in submission order.
@@ -76,18 +88,17 @@ pub(super) struct Task {
 impl Task {
     /// limit_ppm: of the time on the multiprocessors that it runs on. activity: of its partition.
     pub fn new(spec: TaskSpec, slot: usize, limit_ppm: u32, activity: Arc<Activity>, number: u64, now: u64) -> Task {
-        let context = TaskContext::new(number, spec.id.clone(), spec.share_ppm, limit_ppm);
         Task {
             number,
-            context: Arc::new(context.in_partition(activity)),
+            context: OnceCell::new(),
+            limit_ppm,
+            activity,
             spec,
             slot,
             entered: false,
             phase: Phase::Submitted,
             reason: Reason::None,
-            refused: None,
-            field: "",
-            error: String::new(),
+            trouble: None,
             unmet: 0,
             dependants: Vec::new(),
             reserved: None,
@@ -109,9 +120,32 @@ impl Task {
         }
     }
 
+    pub fn context(&self) -> &Arc<TaskContext> {
+        self.context.get_or_init(|| {
+            let context = TaskContext::new(self.number, self.spec.id.clone(), self.spec.share_ppm, self.limit_ppm);
+            Arc::new(context.in_partition(self.activity.clone()))
+        })
+    }
+
+    pub fn paused(&self) -> bool {
+        self.context.get().is_some_and(|context| context.paused())
+    }
+
+    pub fn trouble(&mut self) -> &mut Trouble {
+        self.trouble.get_or_insert_with(Box::default)
+    }
+
+    /// Another specification under way, and the limit that follows from it.
+    pub fn change(&mut self, spec: TaskSpec, limit_ppm: u32) {
+        (self.spec, self.limit_ppm) = (spec, limit_ppm);
+        if let Some(context) = self.context.get() {
+            context.set_shares(self.spec.share_ppm, limit_ppm);
+        }
+    }
+
     /// Nothing but the ledger is in the way of it.
     pub fn waits_in_line(&self) -> bool {
-        self.phase == Phase::Queued && self.unmet == 0 && self.held_until_ns == 0 && !self.context.paused()
+        self.phase == Phase::Queued && self.unmet == 0 && self.held_until_ns == 0 && !self.paused()
     }
 
     /// What the ledger holds for it from now on; returns what it held before.
@@ -127,11 +161,17 @@ impl Task {
             tasks: 1,
             requeues: self.requeues.into(),
             preemptions: self.preemptions.into(),
-            used: self.context.used(),
+            used: self.work(),
         }
     }
 
+    /// What the gate and the device did for it.
+    fn work(&self) -> Used {
+        self.context.get().map_or(Used::default(), |context| context.used())
+    }
+
     pub fn record(&self) -> TaskRecord {
+        let (work, trouble) = (self.work(), self.trouble.as_deref());
         let count = |n: u32| (n > 0).then_some(n.into());
         TaskRecord {
             number: self.number,
@@ -139,14 +179,14 @@ impl Task {
             name: self.spec.name.clone(),
             phase: self.phase,
             reason: self.reason,
-            paused: self.context.paused() && !self.phase.is_terminal(),
+            paused: self.paused() && !self.phase.is_terminal(),
             detail: Detail {
                 requeues: count(self.requeues),
                 preemptions: count(self.preemptions),
-                ..self.refused.as_deref().copied().unwrap_or_default()
+                ..trouble.map_or(Detail::default(), |trouble| trouble.refused)
             },
-            field: self.field,
-            error: self.error.clone(),
+            field: trouble.map_or("", |trouble| trouble.field),
+            error: trouble.map_or(String::new(), |trouble| trouble.error.clone()),
             memory_bytes: self.spec.memory_bytes,
             share_ppm: self.spec.share_ppm,
             memory_limit: self.spec.memory_limit,
@@ -159,15 +199,15 @@ impl Task {
             submitted_ns: self.submitted_ns,
             started_ns: self.started_ns,
             finished_ns: self.finished_ns,
-            launches: self.context.launches(),
-            slices: self.context.slices(),
-            kernels: self.context.figures().kernels,
-            transfers: self.context.figures().transfers,
-            gpu_ns: self.context.gpu_ns(),
-            paced: self.context.paced(),
-            waited_ns: self.context.waited_ns(),
-            throttles: self.context.used().throttles,
-            throttled_ns: self.context.throttled_ns(),
+            launches: work.launches,
+            slices: work.slices,
+            kernels: work.kernels,
+            transfers: work.transfers,
+            gpu_ns: work.gpu_ns,
+            paced: work.paced,
+            waited_ns: work.waited_ns,
+            throttles: work.throttles,
+            throttled_ns: work.throttled_ns,
         }
     }
 }

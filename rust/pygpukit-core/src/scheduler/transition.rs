@@ -77,7 +77,7 @@ impl TaskTable {
         let entered = std::mem::take(&mut task.entered);
         let dependants = std::mem::take(&mut task.dependants);
         if task.occupied {
-            task.context.stop();
+            task.context().stop();
         }
         let (occupied, id) = (task.occupied, task.spec.id.clone());
         if deadline_ns != 0 {
@@ -100,7 +100,7 @@ impl TaskTable {
                     self.make_ready(dependant, now);
                 }
             } else {
-                task.error = format!("dependency '{id}' ended {}", to.name());
+                task.trouble().error = format!("dependency '{id}' ended {}", to.name());
                 failed.push_back(dependant);
             }
         }
