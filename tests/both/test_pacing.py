@@ -303,7 +303,7 @@ def endless(launch, seen):
 def is_ahead(task):
     """Whether the task has launched what the device was not given yet."""
     stats = task.stats()
-    return stats.pacing_delay_count >= 3 and stats.pacing_delay_count > stats.launches
+    return stats.pacing_delay_count >= 3 and stats.kernels > stats.launches
 
 
 MANY = pytest.mark.parametrize("many", [0, 100_000], ids=["one by one", "many"])
@@ -319,7 +319,7 @@ def test_a_task_that_waits_for_room_can_be_cancelled(backend_name, many):
         assert task.cancel()
         wait_until(lambda: seen, "the end of its launches")
     assert task.phase == "Cancelled"
-    assert task.pacing_delay_count > task.stats().launches, "some of its launches never ran"
+    assert task.stats().kernels > task.stats().launches, "some of its launches never ran"
 
 
 @MANY

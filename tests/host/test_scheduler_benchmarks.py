@@ -70,7 +70,7 @@ def test_every_goal_of_guaranteed_tenants_has_a_row(monkeypatch: pytest.MonkeyPa
     loads = [Tenant(name, lambda _: None, 2000.0, lambda: 0) for name in LOADS]
     rows = {row.key: row for row in latency.guaranteed_rows(asking, loads, 2)}
     goals = {goal.key for goal in GOALS if "guaranteed request" in goal.key}
-    assert len(goals) == 8 and goals <= rows.keys()
+    assert len(goals) == 6 and goals <= rows.keys()
     of_storm = "[bandwidth=0.5,load=storm]"
     assert rows[f"scheduler/guaranteed request beside a load over alone, p99{of_storm}"].value == pytest.approx(1.08)
     assert rows[f"scheduler/total throughput kept{of_storm}"].value == pytest.approx(25 + 70)
