@@ -1,6 +1,7 @@
 //! Helpers of the task table's tests: a table with its log, short specifications, short looks.
 #![allow(dead_code)] // each test binary uses its own part
 
+use pygpukit_core::partition::{Limits, Reservation};
 use pygpukit_core::scheduler::{Config, Outcome, Phase, Policy, Reason, TaskRecord, TaskSpec, TaskTable, Transition};
 use std::sync::{Arc, Mutex};
 
@@ -31,10 +32,37 @@ pub fn asks(id: &str, memory_bytes: u64, share_ppm: u32) -> TaskSpec {
     }
 }
 
+pub fn urgent(id: &str, memory: u64, priority: i32) -> TaskSpec {
+    TaskSpec {
+        priority,
+        ..asks(id, memory, 0)
+    }
+}
+
+pub fn within(partition: &str, spec: TaskSpec) -> TaskSpec {
+    TaskSpec {
+        partition: partition.into(),
+        ..spec
+    }
+}
+
 pub fn after(id: &str, depends_on: &[&str]) -> TaskSpec {
     TaskSpec {
         depends_on: depends_on.iter().map(|d| (*d).into()).collect(),
         ..TaskSpec::new(id)
+    }
+}
+
+pub fn create(table: &mut TaskTable, id: &str, limits: Limits) {
+    table
+        .with_partitions(0, |partitions| partitions.create(id, id, limits))
+        .unwrap();
+}
+
+pub fn bytes(memory_bytes: u64) -> Reservation {
+    Reservation {
+        memory_bytes,
+        share_ppm: 0,
     }
 }
 
