@@ -2,15 +2,13 @@
 
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { join } from 'node:path';
 import { expect, test } from '@playwright/test';
 import type { AxeResults, RunOptions } from 'axe-core';
 import { mount, playTrace, sendFrames } from '../support/plain-page.ts';
 import { scenario } from '../support/scenario.ts';
+import { CONTROLS, TRACE } from '../support/views.ts';
 
-const TRACE = join(import.meta.dirname, '../../../notebooks/data/dashboards.pgktrace');
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
-const CONTROLS = { actions: ['cancel', 'pause', 'resume', 'pause_task', 'resume_task', 'quota', 'share', 'priority', 'trim'] };
 
 declare const axe: { run(where: string, options: RunOptions): Promise<AxeResults> };
 

@@ -1,32 +1,24 @@
-// The built widget bundles in a plain page: figures, hostile text, themes, visibility, keyboard. No kernel, no lab.
+// What the views have in common, in the built bundles in a plain page: words while they wait, figures, hostile text, themes, visibility.
 
 import { type Page, expect, test } from '@playwright/test';
 import { encodeFrame } from '../../core/test/encode.ts';
-import { mount, sendFrame, sendMessage } from '../support/plain-page.ts';
+import { type ModuleName, mount, sendFrame, sendMessage } from '../support/plain-page.ts';
 import { scenario } from '../support/scenario.ts';
+import { failOnPageErrors, panel, play } from '../support/views.ts';
 
 const MiB = 2 ** 20;
 const BASE = 0x7f00_0000_0000;
 const NAMES = ['memory', 'scheduler'] as const;
 const LOOKED_AT = { type: 'view', visible: true };
 const NOT_LOOKED_AT = { type: 'view', visible: false };
-const panel = (page: Page) => page.locator('.gk-panel');
 const sent = (page: Page): Promise<unknown[]> => page.evaluate(() => window.sent);
 
-test.beforeEach(({ page }) => {
-  page.on('pageerror', (error) => {
-    throw error;
-  });
-});
+failOnPageErrors();
 
 /** The page's timers wait for page.clock from now on. */
 async function stopClock(page: Page): Promise<void> {
   await page.clock.install({ time: 0 });
   await page.clock.pauseAt(1000);
-}
-
-async function play(page: Page, ticks: number): Promise<void> {
-  for (const frame of scenario(ticks)) await sendFrame(page, frame);
 }
 
 for (const name of NAMES) {
@@ -128,55 +120,13 @@ for (const name of NAMES) {
   });
 }
 
-test('memory: the map follows the blocks, and the keyboard reads them', async ({ page }) => {
-  await mount(page, 'memory');
-  const names: [number, string][] = [[1, 'alpha'], [2, 'beta']];
-  const records = [
-    { kind: 64, a: 4, cell: 9 },
-    { kind: 5, a: BASE, b: 8 * MiB, c: 8 * MiB },
-    { kind: 1, a: BASE, b: 2 * MiB, c: 1, name: 1, cell: 9, line: 3 },
-    { kind: 1, a: BASE + 4 * MiB, b: 4 * MiB, c: 2, name: 2 },
-  ];
-  await sendFrame(page, encodeFrame(1, 1e9, { gauges: [6 * MiB, 8 * MiB], records, names }));
-  await expect(panel(page)).toHaveAttribute('data-blocks', '2');
-  await expect(page.locator('.gk-legend .gk-label')).toHaveText(['beta', 'alpha']);
-  await page.locator('.gk-map canvas').focus();
-  await page.keyboard.press('ArrowRight');
-  await expect(page.locator('.gk-tip')).toHaveText(/alpha\s*2 MiB at 0x7f0000000000\s*In \[4\], line 3/);
-  await page.keyboard.press('ArrowRight');
-  await expect(page.locator('.gk-tip')).toContainText('beta');
-  // One that comes before it does not take its place, nor does a second row of it count as another.
-  await sendFrame(page, encodeFrame(6, 1.5e9, { gauges: [8 * MiB, 8 * MiB], records: [{ kind: 1, a: BASE + 2 * MiB, b: MiB, c: 3 }] }));
-  await expect(panel(page)).toHaveAttribute('data-blocks', '3');
-  await page.keyboard.press('ArrowRight');
-  await expect(page.locator('.gk-tip')).toContainText('beta');
-  await page.keyboard.press('ArrowLeft');
-  await expect(page.locator('.gk-tip')).toContainText('unnamed');
-  await sendFrame(page, encodeFrame(8, 1.6e9, { gauges: [6 * MiB, 8 * MiB], records: [{ kind: 2, a: BASE + 2 * MiB }] }));
-  await expect(page.locator('.gk-tip')).toBeHidden();
-  // Four rows of 2 MiB, 21 pixels apart: alpha, free, beta, beta.
-  const colours = await page.locator('.gk-map canvas').evaluate((node) => {
-    const canvas = node as HTMLCanvasElement;
-    const row = (i: number): string =>
-      [...(canvas.getContext('2d')?.getImageData(canvas.width >> 1, 8 + 21 * i, 1, 1).data ?? [])].join();
-    return [row(0), row(1), row(2), row(3)];
+for (const name of ['device', 'cells'] as const satisfies ModuleName[]) {
+  test(`${name}: a sentence until something comes`, async ({ page }) => {
+    await mount(page, name);
+    await expect(panel(page)).toHaveAttribute('data-state', 'waiting');
+    await expect(page.locator('.gk-message')).toContainText('Waiting for the kernel. If this stays, run the cell');
   });
-  expect(new Set(colours).size).toBe(3);
-  expect(colours[2]).toBe(colours[3]);
-  await sendFrame(page, encodeFrame(10, 2e9, { gauges: [2 * MiB, 8 * MiB], records: [{ kind: 2, a: BASE + 4 * MiB }] }));
-  await expect(page.locator('.gk-legend .gk-label')).toHaveText(['alpha']);
-});
-
-test('scheduler: phases, states and reasons are text', async ({ page }) => {
-  await mount(page, 'scheduler');
-  await play(page, 480);
-  await expect(page.locator('.gk-phases li[data-phase="Rejected"]')).toHaveAttribute('data-count', '1');
-  await expect(page.locator('.gk-phases li[data-phase="Failed"]')).toHaveAttribute('data-count', '1');
-  const states = page.locator('.gk-lane-states li');
-  await expect(states.filter({ hasText: 'Rejected: exceeds the device' })).toHaveCount(1);
-  await expect(states.filter({ hasText: 'Failed: raised an error' })).toHaveCount(1);
-  await expect(states.filter({ hasText: /^Succeeded in \d/ })).not.toHaveCount(0);
-});
+}
 
 /** Runs in the page: texts whose colour is too near to the panel's surface. */
 function lowContrast(): { checked: number; texts: string[] } {
