@@ -42,8 +42,7 @@ const lab = useLab({
 
 test('it gets the cells, underlines what is wrong, and offers the words', async () => {
   const { page } = lab.notebook;
-  await lab.notebook.open(lab.server.notebookUrl('clangd.ipynb'));
-  await lab.cells.run(SETUP_AT);
+  await lab.open('clangd.ipynb', SETUP_AT);
   await lab.cells.write(CUDA_AT, CUDA.replace('*= 2', '*= factor'));
   await expect(lab.cells.at(CUDA_AT).locator('.cm-lintRange-error')).toHaveText(['factor']);
   await lab.cells.write(CUDA_AT, CUDA.replace('*= 2', '*= only_cl'));

@@ -34,7 +34,7 @@ const lab = useLab({
 
 test.beforeEach(async () => {
   lab.server.putNotebook('cuda.ipynb', SOURCES);
-  await lab.notebook.open(lab.server.notebookUrl('cuda.ipynb'));
+  await lab.open('cuda.ipynb');
   expect(lab.notebook.page.url()).toContain(PREFIX);
 });
 
@@ -88,7 +88,7 @@ test('the mode survives run, kernel restart, change of cell type and back, undo,
   await page.evaluate(() => window.jupyterapp.commands.execute('notebook:undo-cell-action'));
   await expectMimes();
   await lab.notebook.save();
-  await lab.notebook.open(lab.server.notebookUrl('cuda.ipynb'));
+  await lab.open('cuda.ipynb');
   await expectMimes();
   await expectColour(AXPY_AT, '__global__', 'keyword');
 });
@@ -181,7 +181,7 @@ test('findings of the checker are underlined in the cell of the kernel, also aft
   await expect(errors(CHECKED_AT)).toHaveText('x');
   await expect(errors(LAUNCH_AT)).toHaveCount(0);
   await lab.notebook.save();
-  await lab.notebook.open(lab.server.notebookUrl('cuda.ipynb'));
+  await lab.open('cuda.ipynb');
   await expect(errors(CHECKED_AT)).toHaveText('x');
 });
 
@@ -267,7 +267,7 @@ test('two notebooks at once have their own cells, diagnostics and status', async
 
 test('a kernel without pygpukit is left in peace', async () => {
   const { page } = lab.notebook;
-  await lab.notebook.open(lab.server.notebookUrl('plain.ipynb'));
+  await lab.open('plain.ipynb');
   await expect.poll(() => lab.cells.mime(0)).toBe(CUDA);
   await lab.cells.run(1);
   await lab.cells.run(0);

@@ -32,7 +32,7 @@ async function expectColoured(index: number): Promise<void> {
 test('a pasted, split or merged cell has the language of its text', async () => {
   const { page } = lab.notebook;
   const command = (id: string): Promise<unknown> => page.evaluate((name) => window.jupyterapp.commands.execute(name), `notebook:${id}`);
-  await lab.notebook.open(lab.server.notebookUrl('edits.ipynb'));
+  await lab.open('edits.ipynb');
   await expectMimes(CUDA, PYTHON);
   await lab.cells.activate(0);
   await command('copy-cell');
@@ -61,9 +61,7 @@ test('a pasted, split or merged cell has the language of its text', async () => 
 test('the switches take effect at once, off and on again', async () => {
   const errors = lab.cells.at(1).locator('.cm-lintRange-error');
   const item = lab.notebook.page.locator('.pygpukit-StatusItem');
-  await lab.notebook.open(lab.server.notebookUrl('settings.ipynb'));
-  await lab.cells.run(0);
-  await lab.cells.run(1);
+  await lab.open('settings.ipynb', 0, 1);
   await expect(errors).toHaveText('missing');
   await expect(item).toHaveText(/^GPU \d/);
 
@@ -94,9 +92,7 @@ test('the switches take effect at once, off and on again', async () => {
 test('another kernel knows nothing of what the last one said, and the cells stay CUDA', async () => {
   const errors = lab.cells.at(1).locator('.cm-lintRange-error');
   const item = lab.notebook.page.locator('.pygpukit-StatusItem');
-  await lab.notebook.open(lab.server.notebookUrl('kernel.ipynb'));
-  await lab.cells.run(0);
-  await lab.cells.run(1);
+  await lab.open('kernel.ipynb', 0, 1);
   await expect(errors).toHaveText('missing');
   await expect(item).toHaveText(/^GPU \d/);
   await lab.notebook.changeKernel('python3');

@@ -15,7 +15,7 @@ const [SETUP_AT, CUDA_AT, VIEW_AT, CELLS_AT] = [0, 1, 2, 3];
 
 const lab = useLab({ app: 'notebook', notebooks: { 'cuda.ipynb': [SETUP, CUDA, VIEW, CELLS] }, known: [OWN_FAULT, NOT_FOUND] });
 
-test.beforeEach(() => lab.notebook.open(lab.server.notebookUrl('cuda.ipynb')));
+test.beforeEach(() => lab.open('cuda.ipynb'));
 
 test('every plugin starts, and the command that needs the lab is not there', async () => {
   const { plugins, commands } = await lab.notebook.page.evaluate(() => {
@@ -92,7 +92,7 @@ test('a notebook that is opened again shows a view as it was saved, until its ce
   await lab.notebook.save();
   await lab.notebook.page.goto('about:blank');
   await lab.server.endKernels();
-  await lab.notebook.open(lab.server.notebookUrl('cuda.ipynb'));
+  await lab.open('cuda.ipynb');
   await expect(cell.locator('.gk-saved-note')).toBeVisible();
   await expect(cell.locator('.gk-saved svg')).toBeVisible();
   await expect(cell).not.toContainText(/Error displaying widget|Loading widget/);

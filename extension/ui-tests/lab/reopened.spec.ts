@@ -47,9 +47,7 @@ function write(name: string, saved: readonly string[], plain = 'MemoryWidget()',
 
 test('its view is the saved picture while no kernel has it, and live once the cell has run, once', async () => {
   const { page } = lab.notebook;
-  await lab.notebook.open(lab.server.notebookUrl('live.ipynb'));
-  await lab.cells.run(SETUP_AT);
-  await lab.cells.run(VIEW_AT);
+  await lab.open('live.ipynb', SETUP_AT, VIEW_AT);
   const cell = lab.cells.at(VIEW_AT);
   await cell.scrollIntoViewIfNeeded();
   await expect(cell.locator('.gk-panel')).toHaveAttribute('data-state', 'live');
@@ -75,7 +73,7 @@ test('its view is the saved picture while no kernel has it, and live once the ce
   await lab.notebook.save();
   await page.goto('about:blank');
   await lab.server.endKernels();
-  await lab.notebook.open(lab.server.notebookUrl('live.ipynb'));
+  await lab.open('live.ipynb');
   const { cells } = JSON.parse(lab.server.readNotebook('live.ipynb')) as { cells: { outputs: Output[] }[] };
   const saved = textOf(cells[VIEW_AT]!.outputs[0]!, HTML);
   await expect(cell.locator('.gk-saved')).toBeVisible();
@@ -100,7 +98,7 @@ for (const trusted of [true, false]) {
     expect(saved.length).toBeGreaterThanOrEqual(4);
     write('kinds.ipynb', saved);
     if (trusted) lab.server.trust('kinds.ipynb');
-    await lab.notebook.open(lab.server.notebookUrl('kinds.ipynb'));
+    await lab.open('kinds.ipynb');
     await expect(page.locator('.gk-saved')).toHaveCount(saved.length);
     for (const [at, html] of saved.entries()) {
       const shown = page.locator('.gk-saved').nth(at);
@@ -152,7 +150,7 @@ test('what a saved file would like to run does not run, and asks for nothing', a
   });
   write('hostile.ipynb', markup);
   lab.server.trust('hostile.ipynb');
-  await lab.notebook.open(lab.server.notebookUrl('hostile.ipynb'));
+  await lab.open('hostile.ipynb');
   await expect(page.locator('.gk-saved')).toHaveCount(markup.length);
   const { kinds, attributes, hit } = await page.evaluate(() => {
     const all = [...document.querySelectorAll('.gk-saved *')];
@@ -173,7 +171,7 @@ test('what a saved file would like to run does not run, and asks for nothing', a
 test("another library's views are left as they are", async () => {
   write('other.ipynb', ['<p>theirs</p>'], 'IntSlider(value=0)');
   lab.server.trust('other.ipynb');
-  await lab.notebook.open(lab.server.notebookUrl('other.ipynb'));
+  await lab.open('other.ipynb');
   await expect(lab.cells.at(0)).toContainText('Error displaying widget');
   await expect(lab.notebook.page.locator('.gk-saved')).toHaveCount(0);
 });

@@ -24,8 +24,7 @@ const lab = useLab({ notebooks: { 'reruns.ipynb': [SETUP, VIEW], 'held.ipynb': [
 
 test(`after ${RUNS} runs of its cell one dashboard is there and served, by one thread, in the kernel and in the page`, async () => {
   const { page } = lab.notebook;
-  await lab.notebook.open(lab.server.notebookUrl('reruns.ipynb'));
-  await lab.cells.run(FIRST_AT);
+  await lab.open('reruns.ipynb', FIRST_AT);
   await lab.notebook.noteComms();
   await lab.notebook.whileAsked(async () => {
     for (let run = 0; run < RUNS; run++) await lab.cells.run(SECOND_AT);
@@ -41,9 +40,7 @@ test(`after ${RUNS} runs of its cell one dashboard is there and served, by one t
 
 test('a view that its cell has let go of is live again where it is shown', async () => {
   const panel = lab.notebook.page.locator('.gk-panel');
-  await lab.notebook.open(lab.server.notebookUrl('held.ipynb'));
-  await lab.cells.run(FIRST_AT);
-  await lab.cells.run(SECOND_AT);
+  await lab.open('held.ipynb', FIRST_AT, SECOND_AT);
   await expect(panel).toHaveAttribute('data-state', 'live');
   await lab.cells.write(SECOND_AT, 'pass');
   await lab.cells.run(SECOND_AT);
@@ -59,9 +56,7 @@ test('a view that its cell has let go of is live again where it is shown', async
 
 test('a view whose kernel was restarted says so, and offers nothing that would act', async () => {
   const panel = lab.notebook.page.locator('.gk-panel');
-  await lab.notebook.open(lab.server.notebookUrl('ended.ipynb'));
-  await lab.cells.run(FIRST_AT);
-  await lab.cells.run(SECOND_AT);
+  await lab.open('ended.ipynb', FIRST_AT, SECOND_AT);
   await expect(panel).toHaveAttribute('data-state', 'live');
   await expect(panel.getByRole('button', { name: 'Pause', exact: true })).toBeVisible();
   await lab.cells.restartKernel();

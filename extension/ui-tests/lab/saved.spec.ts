@@ -16,9 +16,7 @@ interface Saved {
 }
 
 async function begin(name: string): Promise<void> {
-  await lab.notebook.open(lab.server.notebookUrl(name));
-  await lab.cells.run(SETUP_AT);
-  await lab.cells.run(VIEW_AT);
+  await lab.open(name, SETUP_AT, VIEW_AT);
   await lab.cells.at(VIEW_AT).scrollIntoViewIfNeeded();
   await expect(lab.notebook.page.locator('.gk-panel')).toHaveAttribute('data-state', 'live');
 }

@@ -21,7 +21,7 @@ test.describe.configure({ mode: 'serial' });
 const lab = useLab({});
 
 test.beforeAll(async () => {
-  await lab.notebook.open(lab.server.notebookUrl(TOUR));
+  await lab.open(TOUR);
   await lab.notebook.runAll();
 });
 
@@ -116,7 +116,7 @@ test('after a reload the view is back with its past', async () => {
   // The first frame brings the ring's newest records: samples are not among them any more.
   expect(await lab.notebook.execute('from pygpukit import _core as _c\nfor _ in range(5000): _c.ring_push(18)')).toBe('');
   await lab.notebook.save();
-  await lab.notebook.open(lab.server.notebookUrl(TOUR));
+  await lab.open(TOUR);
   await view.scrollIntoViewIfNeeded();
   await expect(view).toHaveAttribute('data-state', 'live');
   await expect.poll(samples).toBeGreaterThan(0);

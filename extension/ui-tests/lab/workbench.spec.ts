@@ -51,8 +51,7 @@ async function expectLive(view: Locator): Promise<void> {
 test('the status bar has the utilisation and temperature that NVML tells, and only what it tells', async () => {
   const nvml = new FakeNvml();
   try {
-    await lab.notebook.open(lab.server.notebookUrl('status.ipynb'));
-    await lab.cells.run(SETUP_AT);
+    await lab.open('status.ipynb', SETUP_AT);
     await expect(item()).toHaveText(/^GPU [\d.]+ \w+, \d+ launch(es)?$/);
     await lab.notebook.execute(nvml.code);
     await expect(item()).toHaveText(/^GPU 61 %, 57 \u00b0C, [\d.]+ \w+, \d+ launch(es)?$/);
@@ -64,9 +63,7 @@ test('the status bar has the utilisation and temperature that NVML tells, and on
 });
 
 test('a click on it opens memory, scheduler and code in a column, once', async () => {
-  await lab.notebook.open(lab.server.notebookUrl('click.ipynb'));
-  await lab.cells.run(SETUP_AT);
-  await lab.cells.run(CUDA_AT);
+  await lab.open('click.ipynb', SETUP_AT, CUDA_AT);
   await expect(item()).toHaveText(/^GPU \d/);
   for (let clicks = 0; clicks < 2; clicks++) {
     await item().click();
@@ -78,9 +75,7 @@ test('a click on it opens memory, scheduler and code in a column, once', async (
 
 test('after a reload the workbench is there again, and live', async () => {
   const { page } = lab.notebook;
-  await lab.notebook.open(lab.server.notebookUrl('reload.ipynb'));
-  await lab.cells.run(SETUP_AT);
-  await lab.cells.run(CUDA_AT);
+  await lab.open('reload.ipynb', SETUP_AT, CUDA_AT);
   const kept = page.waitForResponse((one) => one.url().includes('/api/workspaces/') && (one.request().postData() ?? '').includes('scheduler:reload.ipynb'));
   await page.evaluate(() => window.jupyterapp.commands.execute('pygpukit:open-workbench'));
   const views = [dashboard('GPU memory'), dashboard('GPU scheduler'), assembly()];
@@ -99,8 +94,7 @@ test('after a reload the workbench is there again, and live', async () => {
 
 test('a restarted kernel has its views again when it has loaded the extension', async () => {
   const { page } = lab.notebook;
-  await lab.notebook.open(lab.server.notebookUrl('restart.ipynb'));
-  await lab.cells.run(SETUP_AT);
+  await lab.open('restart.ipynb', SETUP_AT);
   await page.evaluate(() => window.jupyterapp.commands.execute('pygpukit:open-view', { view: 'memory' }));
   await expectColumn([dashboard('GPU memory')]);
   await lab.cells.restartKernel();
@@ -111,8 +105,7 @@ test('a restarted kernel has its views again when it has loaded the extension', 
 });
 
 test('Python opens a view beside the notebook while its cell runs', async () => {
-  await lab.notebook.open(lab.server.notebookUrl('python.ipynb'));
-  await lab.cells.run(SETUP_AT);
+  await lab.open('python.ipynb', SETUP_AT);
   // A kernel that answers between cells hears of a page only then.
   if (!(await lab.notebook.subshells())) await expect(item()).toHaveText(/^GPU \d/);
   const ended = lab.cells.run(OPEN_AT);
@@ -129,9 +122,7 @@ test('Python opens a view beside the notebook while its cell runs', async () => 
 
 test('a view in a cell and the same one beside the notebook show the same numbers', async () => {
   const { page } = lab.notebook;
-  await lab.notebook.open(lab.server.notebookUrl('agree.ipynb'));
-  await lab.cells.run(SETUP_AT);
-  await lab.cells.run(1);
+  await lab.open('agree.ipynb', SETUP_AT, 1);
   await page.evaluate(() => window.jupyterapp.commands.execute('pygpukit:open-view', { view: 'memory' }));
   await expectLive(dashboard('GPU memory'));
   const views = page.locator('.gk-panel[aria-label="GPU memory"]');
@@ -157,9 +148,7 @@ test('a view in a cell and the same one beside the notebook show the same number
 
 test('keys that are typed in a view of a cell are for the view: the lab moves, cuts and inserts no cell', async () => {
   const { page } = lab.notebook;
-  await lab.notebook.open(lab.server.notebookUrl('agree.ipynb'));
-  await lab.cells.run(SETUP_AT);
-  await lab.cells.run(1);
+  await lab.open('agree.ipynb', SETUP_AT, 1);
   for (const place of [page.locator('.gk-panel .gk-map canvas'), page.locator('.gk-panel summary').first()]) {
     // The lab focuses its notebook when the cell has ended: the view keeps the focus that comes after.
     await expect(async () => {
@@ -176,8 +165,7 @@ test('keys that are typed in a view of a cell are for the view: the lab moves, c
 
 test("a pane marks the cells of its own notebook, not those of another with the same numbers", async () => {
   const { page } = lab.notebook;
-  await lab.notebook.open(lab.server.notebookUrl('theirs.ipynb'));
-  for (const at of [0, 1]) await lab.cells.run(at);
+  await lab.open('theirs.ipynb', 0, 1);
   await page.evaluate(() => window.jupyterapp.commands.execute('docmanager:open', { path: 'mine.ipynb' }));
   await page.evaluate(() => window.jupyterapp.shell.currentWidget.sessionContext.ready);
   for (const at of [0, 1]) await lab.cells.run(at);
@@ -189,8 +177,7 @@ test("a pane marks the cells of its own notebook, not those of another with the 
 });
 
 test('where no page listens Python is told so', async () => {
-  await lab.notebook.open(lab.server.notebookUrl('unheard.ipynb'));
-  await lab.cells.run(0);
+  await lab.open('unheard.ipynb', 0);
   await expect(lab.cells.at(0).locator('.jp-OutputArea-output').last()).toContainText('no page listens');
   await expect(panes()).toHaveCount(0);
 });

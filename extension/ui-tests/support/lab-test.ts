@@ -21,29 +21,36 @@ export interface Lab {
   readonly server: LabServer;
   readonly notebook: NotebookPage;
   readonly cells: Cells;
+  /** Opens one of the server's notebooks in a fresh layout and runs these of its cells, each to its end. */
+  open(name: string, ...cells: readonly number[]): Promise<void>;
 }
 
 /** The lab of a test file; it is there once the first test begins. */
 export function useLab({ notebooks = {}, prefix = '/', app = 'jupyterlab', config = {}, known = [] }: Options): Lab {
-  const lab: { server?: LabServer; notebook?: NotebookPage; cells?: Cells } = {};
+  const parts: { server?: LabServer; notebook?: NotebookPage; cells?: Cells } = {};
+  const open = async (name: string, ...cells: readonly number[]): Promise<void> => {
+    await lab.notebook.open(lab.server.notebookUrl(name));
+    for (const at of cells) await lab.cells.run(at);
+  };
+  const lab = Object.assign(parts, { open }) as Lab;
 
   test.beforeAll(async ({ browser }) => {
-    lab.server = await LabServer.start('JupyterLab Light', prefix, app, config);
-    for (const [name, sources] of Object.entries(notebooks)) lab.server.putNotebook(name, sources);
-    lab.notebook = new NotebookPage(await browser.newPage());
-    lab.cells = new Cells(lab.notebook.page);
+    parts.server = await LabServer.start('JupyterLab Light', prefix, app, config);
+    for (const [name, sources] of Object.entries(notebooks)) parts.server.putNotebook(name, sources);
+    parts.notebook = new NotebookPage(await browser.newPage());
+    parts.cells = new Cells(parts.notebook.page);
   });
 
   test.afterAll(async () => {
-    await lab.notebook?.page.close();
-    await lab.server?.stop();
+    await parts.notebook?.page.close();
+    await parts.server?.stop();
   });
 
   test.afterEach(async ({}, info) => {
-    if (info.status !== info.expectedStatus) await lab.notebook?.page.screenshot({ path: info.outputPath('notebook.png') });
+    if (info.status !== info.expectedStatus) await parts.notebook?.page.screenshot({ path: info.outputPath('notebook.png') });
     const expected = (fault: string): boolean => known.some((one) => (typeof one === 'string' ? one === fault : one.test(fault)));
-    expect(lab.notebook?.faults.splice(0).filter((fault) => !expected(fault))).toEqual([]);
+    expect(parts.notebook?.faults.splice(0).filter((fault) => !expected(fault))).toEqual([]);
   });
 
-  return lab as Lab;
+  return lab;
 }

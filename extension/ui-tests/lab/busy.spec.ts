@@ -1,29 +1,18 @@
 // The dashboards' notebook in JupyterLab: views live, badges on cells, and a control that acts while a cell is busy.
 
 import { type Locator, expect, test } from '@playwright/test';
-import { LabServer } from '../support/lab-server.ts';
-import { NotebookPage } from '../support/notebook-page.ts';
-
-let server: LabServer;
-let notebook: NotebookPage;
+import { useLab } from '../support/lab-test.ts';
 
 test.describe.configure({ mode: 'serial' });
 
-test.beforeAll(async ({ browser }) => {
-  server = await LabServer.start('JupyterLab Light');
-  notebook = new NotebookPage(await browser.newPage());
-  await notebook.open(server.notebookUrl('06_dashboards.ipynb'));
-  await notebook.runAll();
+const lab = useLab({});
+
+test.beforeAll(async () => {
+  await lab.open('06_dashboards.ipynb');
+  await lab.notebook.runAll();
 });
 
-test.afterAll(async () => {
-  await notebook?.page.close();
-  await server?.stop();
-});
-
-test.afterEach(() => expect(notebook.faults).toEqual([]));
-
-const panel = (title: string): Locator => notebook.page.locator(`.gk-panel[aria-label="${title}"]`);
+const panel = (title: string): Locator => lab.notebook.page.locator(`.gk-panel[aria-label="${title}"]`);
 
 test('every view has data, the replayed ones too', async () => {
   for (const [title, count] of [['GPU memory', 2], ['GPU scheduler', 2], ['GPU device', 1], ['GPU cells', 1]] as const) {
@@ -40,54 +29,54 @@ test('every view has data, the replayed ones too', async () => {
 
 test('executed cells carry badges', async () => {
   await panel('GPU cells').scrollIntoViewIfNeeded();
-  await expect(notebook.page.locator('.gk-badge').filter({ hasText: 'launches' }).first()).toBeAttached();
+  await expect(lab.notebook.page.locator('.gk-badge').filter({ hasText: 'launches' }).first()).toBeAttached();
 });
 
 test('a control acts while a cell is busy', async () => {
-  test.skip(!(await notebook.subshells()), 'this kernel has no subshells');
+  test.skip(!(await lab.notebook.subshells()), 'this kernel has no subshells');
   const view = panel('GPU scheduler').first();
   await view.scrollIntoViewIfNeeded();
-  await notebook.keepBusy();
+  await lab.notebook.keepBusy();
   await view.getByRole('button', { name: 'Pause', exact: true }).click();
   await expect(view.locator('.gk-control-status')).toContainText('paused');
-  expect(await notebook.busy()).toBe(true);
+  expect(await lab.notebook.busy()).toBe(true);
   await view.getByRole('button', { name: 'Resume', exact: true }).click();
   await expect(view.locator('.gk-control-status')).toHaveText('resumed');
-  expect(await notebook.busy()).toBe(true);
-  expect(await notebook.finish()).toBe('');
+  expect(await lab.notebook.busy()).toBe(true);
+  expect(await lab.notebook.finish()).toBe('');
 });
 
 test('a task is paused in its row while a cell is busy, and goes on', async () => {
-  test.skip(!(await notebook.subshells()), 'this kernel has no subshells');
+  test.skip(!(await lab.notebook.subshells()), 'this kernel has no subshells');
   const view = panel('GPU scheduler').first();
   await view.scrollIntoViewIfNeeded();
-  await notebook.execute('import threading; gate = threading.Event(); first = scheduler.submit(gate.wait)');
-  await notebook.execute('held = scheduler.submit(lambda: gp.ones(4).to_numpy().sum(), name="held", depends_on=first)');
-  await notebook.keepBusy();
+  await lab.notebook.execute('import threading; gate = threading.Event(); first = scheduler.submit(gate.wait)');
+  await lab.notebook.execute('held = scheduler.submit(lambda: gp.ones(4).to_numpy().sum(), name="held", depends_on=first)');
+  await lab.notebook.keepBusy();
   const row = view.getByRole('button', { name: /^(Pause|Resume) held$/ });
   await row.click();
   await expect(view.locator('.gk-control-status')).toHaveText('held is paused');
   await expect(row).toHaveAccessibleName('Resume held');
   await expect(view.locator('.gk-lane-states li').last()).toHaveText('Queued: paused');
-  expect(await notebook.busy()).toBe(true);
-  expect(await notebook.finish()).toBe('');
-  await notebook.execute('gate.set(); first.result(60)');
-  expect(await notebook.execute('print(held.phase, held.reason)')).toBe('Queued WaitingForResume\n');
+  expect(await lab.notebook.busy()).toBe(true);
+  expect(await lab.notebook.finish()).toBe('');
+  await lab.notebook.execute('gate.set(); first.result(60)');
+  expect(await lab.notebook.execute('print(held.phase, held.reason)')).toBe('Queued WaitingForResume\n');
   await row.click();
   await expect(view.locator('.gk-control-status')).toHaveText('held goes on');
-  expect(await notebook.execute('print(held.result(60))')).toBe('4.0\n');
+  expect(await lab.notebook.execute('print(held.result(60))')).toBe('4.0\n');
 });
 
 test('without subshells a control says that it waits, and acts when the cell ends', async () => {
-  test.skip(await notebook.subshells(), 'this kernel has subshells: a control acts at once');
+  test.skip(await lab.notebook.subshells(), 'this kernel has subshells: a control acts at once');
   const view = panel('GPU scheduler').first();
   const status = view.locator('.gk-control-status');
   await view.scrollIntoViewIfNeeded();
-  await notebook.keepBusy();
+  await lab.notebook.keepBusy();
   await view.getByRole('button', { name: 'Pause', exact: true }).click();
   await expect(status).toHaveText('Pause: queued until the running cell ends');
-  expect(await notebook.busy()).toBe(true);
-  expect(await notebook.finish()).toBe('');
+  expect(await lab.notebook.busy()).toBe(true);
+  expect(await lab.notebook.finish()).toBe('');
   await expect(status).toContainText('paused');
   await view.getByRole('button', { name: 'Resume', exact: true }).click();
   await expect(status).toHaveText('resumed');
