@@ -5,95 +5,17 @@
 
 #include <algorithm>
 #include <string>
-#include <utility>
 
-#include "bindings/checked.h"
+#include "bindings/dtypes.h"
 #include "bindings/errors.h"
-#include "bindings/foreign.h"
 #include "bindings/gil.h"
-#include "bindings/owner.h"
 #include "bindings/transfers.h"
-#include "launch/ordered.h"
 
 namespace pk {
 
 static PyTypeObject *g_array_type = &ArrayBase_Type;  // GPUArray once registered
-static PyObject *g_dtype_table = nullptr;             // dict: spelling -> code
-static PyObject *g_dtype_objects = nullptr;           // tuple: code -> DataType
-static PyObject *g_dtype_resolve = nullptr;           // fallback for other spellings
 
-// ---- storage ----
-
-static Storage *g_free_storage[64];
-static int g_free_storage_count = 0;
-static Storage *g_storages = nullptr;
-
-Storage *all_storages() { return g_storages; }
-
-static Storage *new_storage() {
-  Storage *storage = g_free_storage_count > 0 ? g_free_storage[--g_free_storage_count] : new Storage;
-  *storage = Storage{};
-  storage->refs = 1;
-  storage->next = g_storages;
-  if (g_storages != nullptr) g_storages->previous = storage;
-  g_storages = storage;
-  return storage;
-}
-
-static void drop_storage(Storage *storage) {
-  if (--storage->refs > 0) return;
-  (storage->previous != nullptr ? storage->previous->next : g_storages) = storage->next;
-  if (storage->next != nullptr) storage->next->previous = storage->previous;
-  if (storage->moving) forget_transfers(storage);
-  // In a forked child it is the parent's, and a thread that the child does not have may hold the pool's lock.
-  if (storage->block != 0 && !forked() && !quarantine(*storage)) pk_pool_free(storage->pool, storage->block);
-  let_go(std::exchange(storage->keeper, nullptr), storage->device);
-  if (g_free_storage_count < 64) {
-    g_free_storage[g_free_storage_count++] = storage;
-  } else {
-    delete storage;
-  }
-}
-
-static int32_t alloc_slowly(uint64_t pool, uint64_t bytes, uint64_t stream, const pk_owner &owner, pk_allocation *out) {
-  int32_t status;
-  {
-    NoGil released;
-    status = pk_pool_alloc(pool, bytes, stream, &owner, out);
-  }
-  pk_pool_tell(pool);
-  return status;
-}
-
-// A block for `bytes`, from the fast path when a cached block fits, else without the GIL.
-static Storage *allocate(uint64_t bytes) {
-  const uint64_t pool = default_pool();
-  if (pool == 0) {
-    pk_pool_raise();
-    return nullptr;
-  }
-  const pk_owner owner = current_owner();
-  const uint64_t stream = t_state.stream;
-  pk_allocation allocation;
-  int32_t status = pk_pool_try_alloc(pool, bytes, stream, &owner, &allocation);
-  if (status == PK_POOL_MISS) status = alloc_slowly(pool, bytes, stream, owner, &allocation);
-  if (status == PK_POOL_OUT_OF_MEMORY && release_quarantine())
-    status = alloc_slowly(pool, bytes, stream, owner, &allocation);
-  if (status != PK_POOL_OK) {
-    pk_pool_raise();
-    return nullptr;
-  }
-  Storage *storage = new_storage();
-  storage->address = allocation.address;
-  storage->bytes = bytes;
-  storage->pool = pool;
-  storage->block = allocation.block;
-  storage->state = allocation.state;
-  storage->stream = stream;
-  storage->stream_id = t_state.stream_id;
-  storage->device = t_state.device;
-  return storage;
-}
+// ---- pinning ----
 
 bool pin(ArrayObject *array, uint64_t stream, uint64_t now_ns) {
   Storage *storage = array->storage;
@@ -121,60 +43,7 @@ bool pin(ArrayObject *array, uint64_t stream, uint64_t now_ns) {
   return true;
 }
 
-// ---- dtypes ----
-
-static bool ensure_dtypes() {
-  if (__builtin_expect(g_dtype_table != nullptr, 1)) return true;
-  PyObject *module = PyImport_ImportModule("pygpukit.core.array");  // registers dtypes and GPUArray
-  if (module == nullptr) return false;
-  Py_DECREF(module);
-  if (g_dtype_table != nullptr) return true;
-  PyErr_SetString(PyExc_RuntimeError, "pygpukit.core.array did not register the dtypes");
-  return false;
-}
-
-bool dtype_code(PyObject *spelling, int8_t *code) {
-  if (!ensure_dtypes()) return false;
-  PyObject *value = PyDict_GetItemWithError(g_dtype_table, spelling);
-  if (value == nullptr) {
-    if (PyErr_Occurred()) {
-      if (!PyErr_ExceptionMatches(PyExc_Exception)) return false;  // an interrupt that came while it was hashed
-      PyErr_Clear();                                               // unhashable: let the resolver say so
-    }
-    PyObject *resolved = PyObject_CallOneArg(g_dtype_resolve, spelling);
-    if (resolved == nullptr) return false;
-    *code = static_cast<int8_t>(PyLong_AsLong(resolved));
-    Py_DECREF(resolved);
-    return !PyErr_Occurred();
-  }
-  *code = static_cast<int8_t>(PyLong_AsLong(value));
-  return true;
-}
-
-PyObject *dtype_object(int8_t code) {
-  if (g_dtype_objects == nullptr) {
-    PyErr_SetString(PyExc_RuntimeError, "dtypes are not registered");
-    return nullptr;
-  }
-  PyObject *object = PyTuple_GetItem(g_dtype_objects, code);
-  Py_XINCREF(object);
-  return object;
-}
-
-static PyObject *register_dtypes(PyObject *, PyObject *args) {
-  PyObject *table, *objects, *resolve;
-  if (!PyArg_ParseTuple(args, "O!OO:register_dtypes", &PyDict_Type, &table, &objects, &resolve)) return nullptr;
-  PyObject *tuple = PySequence_Tuple(objects);
-  if (tuple == nullptr) return nullptr;
-  if (PyTuple_GET_SIZE(tuple) != PK_DTYPE_COUNT) {
-    Py_DECREF(tuple);
-    return PyErr_Format(PyExc_ValueError, "expected %d dtypes in the order of dtype.h", PK_DTYPE_COUNT);
-  }
-  Py_XSETREF(g_dtype_table, Py_NewRef(table));
-  Py_XSETREF(g_dtype_objects, tuple);
-  Py_XSETREF(g_dtype_resolve, Py_NewRef(resolve));
-  Py_RETURN_NONE;
-}
+// ---- making arrays ----
 
 static PyObject *register_array_type(PyObject *, PyObject *type) {
   if (!PyType_Check(type) || !PyType_IsSubtype(reinterpret_cast<PyTypeObject *>(type), &ArrayBase_Type)) {
@@ -184,8 +53,6 @@ static PyObject *register_array_type(PyObject *, PyObject *type) {
   g_array_type = reinterpret_cast<PyTypeObject *>(Py_NewRef(type));
   Py_RETURN_NONE;
 }
-
-// ---- making arrays ----
 
 // shape product times itemsize, refusing more than 2^63 bytes.
 static bool total_bytes(const int64_t *shape, int ndim, int64_t itemsize, int64_t *bytes) {

@@ -6,31 +6,13 @@
 #include <cstdint>
 #include <vector>
 
+#include "bindings/storage.h"
 #include "launch/runtime.h"
 #include "pygpukit/dtype.h"
 
 namespace pk {
 
 constexpr int kMaxDims = 16;
-
-// One pool block (or foreign memory when block == 0), shared by the views on it. Counted under the GIL.
-struct Storage {
-  uint64_t address;
-  uint64_t bytes;  // as requested
-  uint64_t pool;
-  uint64_t block;
-  pk_block_state *state;  // null for foreign memory
-  uint64_t stream;        // the stream that owns the block
-  uint32_t stream_id;
-  int32_t device;
-  bool moving;  // transfers may be under way: transfers.h
-  Py_ssize_t refs;
-  PyObject *keeper;          // what keeps foreign memory alive
-  Storage *previous, *next;  // all that exist: all_storages()
-};
-
-// The first of all storages of the process. Under the GIL.
-Storage *all_storages();
 
 struct ArrayObject {
   PyObject_HEAD Storage *storage;
@@ -94,10 +76,6 @@ class Pins {
 
 // A new dense array of the shape of another on the current device and stream; null with an exception set.
 PyObject *empty_like(const ArrayObject *array, int8_t dtype);
-
-// The dtype table that core/dtypes.py registers.
-bool dtype_code(PyObject *spelling, int8_t *code);  // false with an exception set
-PyObject *dtype_object(int8_t code);                // new reference
 
 // Adds ArrayBase and the functions that make arrays to the module. False with an exception set.
 bool init_array(PyObject *module);

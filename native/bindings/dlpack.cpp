@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "bindings/array.h"
+#include "bindings/dtypes.h"
 #include "bindings/errors.h"
 #include "bindings/stream.h"
 
