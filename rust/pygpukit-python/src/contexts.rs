@@ -10,7 +10,7 @@ use pyo3::prelude::*;
 
 use crate::errors::raise_with;
 use crate::memory::default_pool;
-use crate::{abi, gate, scheduler};
+use crate::{abi, gate, live};
 
 fn model_error(py: Python<'_>, error: ModelError) -> PyErr {
     match error {
@@ -84,7 +84,7 @@ impl ModelContexts {
     #[new]
     fn new() -> ModelContexts {
         ModelContexts {
-            table: Mutex::new(ModelTable::new(scheduler::next_ordinal())),
+            table: Mutex::new(ModelTable::new(live::next_ordinal())),
             totals: Mutex::default(),
             process: std::process::id(),
         }

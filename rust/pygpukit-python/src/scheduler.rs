@@ -1,38 +1,28 @@
-//! Python classes over the scheduler and over what the gates measured.
+//! The scheduler as a Python class.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, ThreadId};
 use std::time::Duration;
 
 use pygpukit_core::clock::MonotonicClock;
-use pygpukit_core::intern::Interner;
-use pygpukit_core::pacing::View;
-use pygpukit_core::partition::{Isolation, Reservation, WHOLE_SHARE_PPM};
-use pygpukit_core::pool::Promise;
+use pygpukit_core::partition::{Isolation, Reservation};
 use pygpukit_core::ring::Ring;
 use pygpukit_core::scheduler as core;
 use pyo3::exceptions::{PyKeyError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
+use crate::entered::EnteredTasks;
 use crate::errors::raise_with;
 use crate::gate;
-use crate::memory::default_pool;
+use crate::live;
 use crate::partition::{spec_error, PartitionManager};
-use crate::sms::{self, Holdings, Space};
-use crate::task_account::{PartitionAccounts, TaskAccount};
+use crate::scheduler_figures::{self, totals};
+use crate::sms::{Holdings, Space};
 use crate::task_conditions::{conditions, ConditionFields};
 use crate::task_events::{Reader, TableLog};
 use crate::task_record::TaskRecord;
-
-static NEXT_ORDINAL: AtomicU32 = AtomicU32::new(0);
-
-/// Whoever numbers tenants of the gate puts one of these in the upper half.
-pub fn next_ordinal() -> u32 {
-    NEXT_ORDINAL.fetch_add(1, Ordering::Relaxed)
-}
 
 /// The task state table, memory and share ledger, and queue. Thread-safe; no Python runs under its lock.
 #[pyclass(frozen, module = "pygpukit._core")]
@@ -43,40 +33,11 @@ pub struct SchedulerCore {
     ordinal: u32,
     /// Of the last submission: tasks of one function come in rows, and share its text.
     last_name: Mutex<core::Name>,
-    /// Tasks that were entered and are not finished.
-    entered: Mutex<HashMap<core::Name, Entered>>,
+    entered: EnteredTasks,
     /// Ids that `next` gave each thread and that are not finished: what an interrupted thread may not know of.
     taken: Mutex<HashMap<ThreadId, Vec<core::Name>>>,
     /// Multiprocessors of its partitions.
     holdings: Arc<Holdings>,
-    accounts: Arc<PartitionAccounts>,
-}
-
-/// What a task under way has until it is finished.
-struct Entered {
-    /// Handed out by address.
-    context: Arc<core::TaskContext>,
-    /// Of one that asked for memory, is limited in it, has a priority or a partition.
-    account: Option<TaskAccount>,
-}
-
-/// Live schedulers, for the gauges.
-static LIVE: Mutex<Vec<Weak<core::Scheduler>>> = Mutex::new(Vec::new());
-
-fn live() -> impl Iterator<Item = Arc<core::Scheduler>> {
-    let mut live = LIVE.lock().unwrap_or_else(PoisonError::into_inner);
-    live.retain(|scheduler| scheduler.strong_count() > 0);
-    let found: Vec<_> = live.iter().filter_map(Weak::upgrade).collect();
-    found.into_iter()
-}
-
-/// (running, queued) tasks over all schedulers of the process.
-pub fn live_task_counts() -> (u64, u64) {
-    live()
-        .map(|scheduler| scheduler.stats())
-        .fold((0, 0), |(running, queued), stats| {
-            (running + stats.running, queued + stats.queued)
-        })
 }
 
 fn task_error(error: core::TaskError) -> PyErr {
@@ -94,40 +55,6 @@ impl SchedulerCore {
         }
         last.clone()
     }
-
-    /// The account that what a task allocates counts for; None where nothing is said of its memory.
-    fn open_account(&self, py: Python<'_>, id: &str, tenant: u32, device: i32) -> PyResult<Option<TaskAccount>> {
-        let (terms, partition) = self
-            .scheduler
-            .call(|table, _| (table.memory_terms(id), table.partition_here(id).map(str::to_string)));
-        if terms.is_none() && partition.is_none() {
-            return Ok(None);
-        }
-        let pool = default_pool(py, device)?;
-        let parent = partition.map_or(0, |partition| {
-            let name = Interner::global().intern(&partition);
-            let bound = || {
-                self.scheduler
-                    .call(|table, _| table.partitions().memory_bound(&partition))
-            };
-            self.accounts.enter(&partition, pool.clone(), name, bound)
-        });
-        let (limit, promise) = terms.unwrap_or((u64::MAX, Promise::default()));
-        Ok(Some(TaskAccount::open(pool, tenant, limit, parent, promise)))
-    }
-
-    /// What a task under way may count on is what its terms say now. One that began without an account gets one with its next run.
-    fn promise(&self, id: &str) {
-        let entered = self.entered.lock().unwrap_or_else(PoisonError::into_inner);
-        let account = entered.get(id).and_then(|entered| entered.account.as_ref());
-        if let Some(account) = account {
-            account.promise(
-                self.scheduler
-                    .memory_terms(id)
-                    .map_or(Promise::default(), |(_, promise)| promise),
-            );
-        }
-    }
 }
 
 #[pymethods]
@@ -141,7 +68,7 @@ impl SchedulerCore {
         max_finished: usize,
         workers: usize,
     ) -> SchedulerCore {
-        let ordinal = next_ordinal();
+        let ordinal = live::next_ordinal();
         let config = core::Config {
             total_memory,
             total_share_ppm,
@@ -155,17 +82,14 @@ impl SchedulerCore {
             Arc::new(MonotonicClock),
             Box::new(TableLog),
         ));
-        LIVE.lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .push(Arc::downgrade(&scheduler));
+        live::register(&scheduler);
         SchedulerCore {
             scheduler,
             ordinal,
             last_name: Mutex::default(),
-            entered: Mutex::default(),
+            entered: EnteredTasks::default(),
             taken: Mutex::default(),
             holdings: Arc::default(),
-            accounts: Arc::default(),
         }
     }
 
@@ -282,10 +206,8 @@ impl SchedulerCore {
                 }
             }
         };
-        let entered = self.entered.lock().unwrap_or_else(PoisonError::into_inner).remove(id);
-        if let Some(entered) = entered {
-            py.detach(|| gate::leave(&entered.context)); // so that its record is complete when others see it end
-        }
+        // So that its record is complete when others see it end.
+        self.entered.leave(id, |context| py.detach(|| gate::leave(context)));
         let result = self.scheduler.finish(id, outcome);
         let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
         for ids in taken.values_mut() {
@@ -331,7 +253,7 @@ impl SchedulerCore {
             core::TaskError::Invalid(error) => spec_error(py, error),
             other => task_error(other),
         })?;
-        self.promise(id);
+        self.entered.promise(&self.scheduler, id);
         Ok(())
     }
 
@@ -402,18 +324,7 @@ impl SchedulerCore {
         let context = self.scheduler.context(id).ok_or_else(|| {
             PyKeyError::new_err(format!("no scheduling context for task {id:?}: it is unknown or ended"))
         })?;
-        let account = self.open_account(py, id, tenant, device)?;
-        let handles = (
-            Arc::as_ptr(&context) as u64,
-            account.as_ref().map_or(0, TaskAccount::id),
-        );
-        let entered = Entered { context, account };
-        self.entered
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .insert(entered.context.id.clone(), entered);
-        self.promise(id); // it may have been adjusted since its terms were read
-        Ok(handles)
+        self.entered.enter(py, &self.scheduler, context, tenant, device)
     }
 
     /// One moment: (nanoseconds, sequence number of the next event, counts and sums, every task), nothing between them.
@@ -435,7 +346,7 @@ impl SchedulerCore {
         kinds: Vec<String>,
     ) -> PyResult<(Vec<Bound<'py, PyTuple>>, u64, u64)> {
         let runs = || {
-            live()
+            live::live()
                 .flat_map(|scheduler| scheduler.call(|table, _| table.runs()))
                 .collect()
         };
@@ -449,34 +360,13 @@ impl SchedulerCore {
 
     /// What is true of a task beside its phase: (type, status, reason, message, nanoseconds of the last change). None for an unknown one.
     fn conditions(&self, py: Python<'_>, id: &str) -> Option<Vec<ConditionFields>> {
-        let entered = self.entered.lock().unwrap_or_else(PoisonError::into_inner);
-        let account = entered
-            .get(id)
-            .map(|entered| entered.account.as_ref().and_then(TaskAccount::held));
-        drop(entered);
+        let account = self.entered.held(id);
         py.detach(|| conditions(&self.scheduler, id, account))
     }
 
     /// What the tasks of each name used and wait for, a dict each; name None: those of all names that came when there were enough.
     fn tenants<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
-        let (tenants, shares) = py.detach(|| {
-            let views = gate::views();
-            let tenants = self.scheduler.call(|table, now| table.tenants(now));
-            let of_device = |device: usize, lane: usize, ppm: u32| {
-                f64::from(ppm) * f64::from(sms::lane_ppm(device, lane)) / f64::from(WHOLE_SHARE_PPM).powi(2)
-            };
-            let mut shares: HashMap<u64, [f64; 3]> = HashMap::new();
-            for (device, lane, view) in views {
-                for tenant in view.tenants {
-                    let sum = shares.entry(tenant.number).or_default();
-                    for (sum, ppm) in sum.iter_mut().zip(tenant.shares_ppm) {
-                        *sum += of_device(device, lane, ppm);
-                    }
-                }
-            }
-            (tenants, shares)
-        });
-        tenants.iter().map(|tenant| tenant_dict(py, tenant, &shares)).collect()
+        scheduler_figures::tenants(py, &self.scheduler)
     }
 
     /// Tasks in line by partition, "" for the default.
@@ -502,16 +392,12 @@ impl SchedulerCore {
 
     /// Its partitions, to read and to change.
     fn partitions(&self) -> PartitionManager {
-        PartitionManager::of(self.scheduler.clone(), self.holdings.clone(), self.accounts.clone())
+        PartitionManager::of(self.scheduler.clone(), self.holdings.clone(), self.entered.accounts())
     }
 
     /// What the gates measured: one dict for each device that tasks have launched on, and for each set of multiprocessors there.
     fn devices<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
-        let views = py.detach(gate::views);
-        views
-            .iter()
-            .map(|(device, lane, view)| view_dict(py, *device, sms::lane_ppm(*device, *lane), view))
-            .collect()
+        scheduler_figures::devices(py)
     }
 
     fn wake(&self) {
@@ -521,95 +407,6 @@ impl SchedulerCore {
     fn close(&self) {
         self.scheduler.close();
     }
-}
-
-fn totals<'py>(py: Python<'py>, stats: &core::Stats) -> PyResult<Bound<'py, PyDict>> {
-    let totals = PyDict::new(py);
-    for (name, value) in stats.fields() {
-        totals.set_item(name, value)?;
-    }
-    Ok(totals)
-}
-
-fn tenant_dict<'py>(
-    py: Python<'py>,
-    tenant: &core::TenantView,
-    shares: &HashMap<u64, [f64; 3]>,
-) -> PyResult<Bound<'py, PyDict>> {
-    let dict = PyDict::new(py);
-    let core::TenantUse {
-        tasks,
-        requeues,
-        preemptions,
-        used,
-    } = tenant.total;
-    dict.set_item("name", tenant.name.as_deref())?;
-    for (name, value) in [
-        ("tasks", tasks),
-        ("requeues", requeues),
-        ("preemptions", preemptions),
-        ("launches", used.launches),
-        ("slices", used.slices),
-        ("gpu_ns", used.gpu_ns),
-        ("paced", used.paced),
-        ("waited_ns", used.waited_ns),
-        ("throttles", used.throttles),
-        ("throttled_ns", used.throttled_ns),
-        ("waiting", tenant.waiting),
-        ("position", tenant.place),
-        ("running", tenant.running.len() as u64),
-    ] {
-        dict.set_item(name, value)?;
-    }
-    let mut sums = [0.0; 3];
-    for share in tenant.running.iter().filter_map(|number| shares.get(number)) {
-        for (sum, share) in sums.iter_mut().zip(share) {
-            *sum += share;
-        }
-    }
-    dict.set_item("shares", sums)?;
-    Ok(dict)
-}
-
-/// Nanoseconds a call on the task table, by name; tenants: partitions that take turns. Without the GIL.
-#[pyfunction]
-pub fn scheduling_ns(py: Python<'_>, tenants: usize, rounds: usize) -> Vec<(&'static str, f64)> {
-    let speed = py.detach(|| core::speed::one_by_one(tenants, rounds.max(1)));
-    vec![
-        ("submit p50", speed.submit_p50),
-        ("submit p99", speed.submit_p99),
-        ("next p50", speed.next_p50),
-        ("next p99", speed.next_p99),
-        ("finish p50", speed.finish_p50),
-    ]
-}
-
-/// Nanoseconds of so many submissions in a row into a new table. Without the GIL.
-#[pyfunction]
-pub fn submissions_ns(py: Python<'_>, tenants: usize, tasks: usize) -> u64 {
-    py.detach(|| core::speed::in_a_row(tenants, tasks))
-}
-
-fn view_dict<'py>(py: Python<'py>, device: usize, lane_ppm: u32, view: &View) -> PyResult<Bound<'py, PyDict>> {
-    let dict = PyDict::new(py);
-    dict.set_item("device", device)?;
-    dict.set_item("now_ns", view.now_ns)?;
-    dict.set_item("in_flight_ns", view.in_flight_ns)?;
-    let tenants = PyDict::new(py);
-    for tenant in &view.tenants {
-        let fields = PyDict::new(py);
-        fields.set_item("gpu_ns", tenant.gpu_ns)?;
-        fields.set_item("joined_ns", tenant.joined_ns)?;
-        // Of the time on some of the multiprocessors, as a share of the device.
-        let of_device = |ppm: u32| (u64::from(ppm) * u64::from(lane_ppm) / u64::from(WHOLE_SHARE_PPM)) as u32;
-        fields.set_item("shares_ppm", tenant.shares_ppm.map(of_device))?;
-        fields.set_item("waits", tenant.waits)?;
-        tenants.set_item(tenant.number, fields)?;
-    }
-    dict.set_item("tenants", tenants)?;
-    let throttles = view.throttles.iter().map(|t| (t.number, t.from_ns, t.until_ns));
-    dict.set_item("throttles", throttles.collect::<Vec<_>>())?;
-    Ok(dict)
 }
 
 fn timeout(seconds: f64) -> PyResult<Duration> {

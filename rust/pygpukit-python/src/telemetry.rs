@@ -12,7 +12,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
 use crate::abi;
-use crate::scheduler::live_task_counts;
+use crate::live;
 use crate::table;
 
 const MAGIC: u32 = 0x314B_4750;
@@ -145,7 +145,7 @@ fn gauges(device: i32) -> [u64; GAUGES as usize] {
     g[9] = counters.get(Counter::HostLaunches);
     g[10] = counters.get(Counter::H2dBytes);
     g[11] = counters.get(Counter::D2hBytes);
-    (g[14], g[15]) = live_task_counts();
+    (g[14], g[15]) = live::task_counts();
     g
 }
 
