@@ -399,6 +399,15 @@ class Space:
     lane: int
     retired: bool
 
+class TaskStart:
+    """What whoever runs a task needs of it to begin."""
+
+    id: str
+    partition: str  # "" for the default
+    guaranteed: bool  # it is of the class Guaranteed
+    memory_limit: int | None
+    share_limit_ppm: int | None
+
 class SchedulerCore:
     """The task state table, memory and share ledger, and queue. Thread-safe; no Python is called under its lock."""
 
@@ -428,8 +437,8 @@ class SchedulerCore:
         retry: tuple[int, int, int] | None = None,
     ) -> bool:
         """False for a task that is Rejected, with a reason. InvalidSpecError for an id that is empty, too long or taken."""
-    def next(self, timeout_s: float) -> str | None:
-        """Waits (GIL released) for an Admitted task in order, marks it Running, returns its id; None at the timeout."""
+    def next(self, timeout_s: float) -> TaskStart | None:
+        """Waits (GIL released) for an Admitted task in order and marks it Running; None at the timeout."""
     def taken(self) -> list[str]:
         """Ids that next() gave the calling thread and that are not finished."""
     def finish(self, id: str, error: str | None = None, reason: str = "UserError", lost: bool = False) -> None:
@@ -479,7 +488,7 @@ class SchedulerCore:
         """What the gates measured, of every scheduler of the process, one dict a device that tasks have launched on: device,
         now_ns, in_flight_ns, tenants {task number: {gpu_ns, joined_ns, shares_ppm of the last 10 ms,
         100 ms and 1 s, waits}}, throttles [(task number, from_ns, until_ns)]."""
-    def enter(self, id: str, tenant: int, device: int) -> tuple[int, int]:
+    def enter(self, start: TaskStart, tenant: int, device: int) -> tuple[int, int]:
         """What native.enter_context() takes for a task, valid until finish(): the handle of its scheduling context, and the
         account in the device's pool that its blocks count for, 0 when it has no memory limit. tenant: interned name."""
     ordinal: int  # of this scheduler in the process: the upper half of its tasks' numbers

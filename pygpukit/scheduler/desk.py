@@ -21,7 +21,7 @@ from pygpukit.core.stream import DRIVER_PRIORITY, StreamPriority
 from pygpukit.scheduler import runner
 from pygpukit.scheduler.processes import Processes
 from pygpukit.scheduler.task import Task
-from pygpukit.scheduler.units import TaskPolicy, TaskState
+from pygpukit.scheduler.units import TaskState
 
 _LONG_S = 3600.0  # waits end earlier, by wake()
 _POLL_S = 0.02
@@ -206,9 +206,10 @@ class Desk:
             self.settle()
 
     def _run_next(self, timeout_s: float) -> Task | None:
-        task_id = self._core.next(timeout_s)
-        if task_id is None:
+        start = self._core.next(timeout_s)
+        if start is None:
             return None
+        task_id = start.id
         task = self.tasks.get(task_id)
         if task is None:  # cancelled and settled since, or its submission was interrupted
             self._core.cancel(task_id)
@@ -216,17 +217,17 @@ class Desk:
             return None
         try:
             self._runs_on[task_id] = threading.get_ident()
-            runner.run(self._core, task, self._stream)
+            runner.run(self._core, task, start, self._stream)
         finally:
             self._runs_on.pop(task_id, None)
         return task
 
-    def _stream(self, space: _core.Space | None, policy: TaskPolicy) -> native.Stream:
+    def _stream(self, space: _core.Space | None, guaranteed: bool) -> native.Stream:
         """The calling thread's own stream in a space: tasks that run at the same time never share one.
 
         A guaranteed task's goes before what no gate orders: work of other processes, and of threads without a task.
         """
-        urgency = StreamPriority.HIGH if policy == TaskPolicy.GUARANTEED else StreamPriority.LOW
+        urgency = StreamPriority.HIGH if guaranteed else StreamPriority.LOW
         if not hasattr(self._local, "streams"):
             self._local.streams = {}
         streams: dict[tuple[int, int, int], tuple[_core.Space | None, native.Stream]] = self._local.streams

@@ -57,7 +57,7 @@ class RemoteCall(runner.Elsewhere):
             "namespaces": sender.namespaces,
         }
 
-    def run(self, core: _core.SchedulerCore, task: Task, own_stream: runner.StreamOf) -> None:
+    def run(self, core: _core.SchedulerCore, task: Task, start: _core.TaskStart, own_stream: runner.StreamOf) -> None:
         """Run a task that the core has just marked Running in its worker, and report its outcome to the core.
 
         When it is cancelled or expires meanwhile, the worker is killed: nothing else ends a kernel. KeyboardInterrupt
@@ -73,10 +73,9 @@ class RemoteCall(runner.Elsewhere):
             return record is None or units.TaskState(record.phase).is_terminal
 
         try:
-            native.set_current_stream(own_stream(None, task.policy))
-            record = task.record
-            share = record.share_limit_ppm / 1e6 if record.share_limit_ppm else None
-            limits = {"share_limit": share, "memory_limit": record.memory_limit}
+            native.set_current_stream(own_stream(None, start.guaranteed))
+            share = start.share_limit_ppm / 1e6 if start.share_limit_ppm else None
+            limits = {"share_limit": share, "memory_limit": start.memory_limit}
             answer, task._value = self.send(task.name, limits, stopped)
             core.charge(task.id, *(answer["used"][name] for name in USED))
             if answer["printed"]:

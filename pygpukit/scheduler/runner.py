@@ -14,33 +14,32 @@ from pygpukit._core import native
 from pygpukit.core.errors import CompileError, DriverError, InvalidSpecError, OutOfMemoryError
 from pygpukit.scheduler import slicer
 from pygpukit.scheduler.task import Task
-from pygpukit.scheduler.units import TaskPolicy
 
 # The driver's numbers for faults after which a context answers nothing else any more.
 _STICKY = {700, 702, 709, 710, 714, 715, 716, 717, 718, 719}
 _MAX_ERROR_CHARS = 1000
-StreamOf = Callable[[_core.Space | None, TaskPolicy], native.Stream]
+StreamOf = Callable[[_core.Space | None, bool], native.Stream]  # by the space and whether the task is guaranteed
 
 
 class Elsewhere(ABC):
     """A task's function that does not run on this thread."""
 
     @abstractmethod
-    def run(self, core: _core.SchedulerCore, task: Task, own_stream: StreamOf) -> None:
+    def run(self, core: _core.SchedulerCore, task: Task, start: _core.TaskStart, own_stream: StreamOf) -> None:
         """As run() below."""
 
     def __call__(self) -> NoReturn:
         raise TypeError("it does not run here")
 
 
-def run(core: _core.SchedulerCore, task: Task, own_stream: StreamOf) -> None:
+def run(core: _core.SchedulerCore, task: Task, start: _core.TaskStart, own_stream: StreamOf) -> None:
     """Run a task that the core has just marked Running, and report its outcome to the core.
 
     It has succeeded once its function has returned and the stream is idle. Whatever is raised ends up in the task;
     KeyboardInterrupt cancels it. What its function allocates on this thread is held to the task's memory limit.
     """
     if isinstance(task.fn, Elsewhere):
-        task.fn.run(core, task, own_stream)
+        task.fn.run(core, task, start, own_stream)
         return
     error: BaseException | None = None
     task._error = None  # of an earlier run
@@ -51,12 +50,12 @@ def run(core: _core.SchedulerCore, task: Task, own_stream: StreamOf) -> None:
         fn = task.fn
         if fn is not None:  # else it was cancelled a moment ago
             slicer.start()
-            space = core.enter_space(task.partition)
+            space = core.enter_space(start.partition)
             native.set_space(space)  # for the streams that it makes itself, too
-            stream = own_stream(space, task.policy)
+            stream = own_stream(space, start.guaranteed)
             native.set_current_stream(stream)
             tenant = _core.intern(task.name)
-            _go(_Place(*core.enter(task.id, tenant, native.current_device()), tenant, space))
+            _go(_Place(*core.enter(start, tenant, native.current_device()), tenant, space))
             task._context.run(native.swap_session, None)  # it was submitted in one, perhaps
             task._value = task._context.run(fn)
             _refuse_unrun(task._value, task.name)

@@ -344,6 +344,27 @@ def test_rejected_tasks_say_why(scheduler):
 # ---- order, by hand ----
 
 
+def test_next_hands_over_what_a_start_needs(scheduler):
+    scheduler.create_partition("p", memory="1MB", bandwidth=0.5)
+    scheduler.submit(int, task_id="a", partition="p", policy="guaranteed", memory="1KB", bandwidth=0.1)
+    scheduler.submit(int, task_id="b")
+    starts = {start.id: start for start in (scheduler.core.next(0.0), scheduler.core.next(0.0))}
+    fields = ("partition", "guaranteed", "memory_limit", "share_limit_ppm")
+    assert [getattr(starts["a"], field) for field in fields] == ["p", True, 1024, 100_000]
+    assert [getattr(starts["b"], field) for field in fields] == ["", False, None, None]
+    assert scheduler.core.next(0.0) is None
+    for task_id in starts:
+        scheduler.core.finish(task_id)
+
+
+def test_a_start_asks_for_no_record(scheduler, monkeypatch):
+    task = scheduler.submit(lambda: 5, memory="1KB")
+    with monkeypatch.context() as patch:
+        patch.setattr(type(task), "record", property(lambda task: pytest.fail("asked for its record")))
+        scheduler.step()
+    assert task.result() == 5
+
+
 def test_step_runs_one_task_on_this_thread(scheduler):
     ran = []
     first = scheduler.submit(ran.append, "first")

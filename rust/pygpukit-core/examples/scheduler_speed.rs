@@ -1,7 +1,7 @@
 //! Prints what submit, pick-next and finish cost with a given backlog: `cargo run --release --example scheduler_speed`.
 
 use pygpukit_core::clock::MonotonicClock;
-use pygpukit_core::scheduler::{Config, Outcome, Policy, Scheduler, TaskSpec, Transition};
+use pygpukit_core::scheduler::{Config, Outcome, Policy, Scheduler, TaskSpec, TaskStart, Transition};
 use std::hint::black_box;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -52,7 +52,7 @@ fn round(backlog: usize) -> [f64; 3] {
             .map(|_| scheduler.next(Duration::ZERO).expect("all are admitted"))
             .collect();
         let started = Instant::now();
-        for context in &running {
+        for TaskStart { context, .. } in &running {
             black_box(scheduler.finish(&context.id, Outcome::Succeeded).expect("it runs"));
         }
         let finished = Instant::now();

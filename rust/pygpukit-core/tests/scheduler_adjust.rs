@@ -3,7 +3,7 @@
 mod scheduler_support;
 
 use pygpukit_core::partition::Limits;
-use pygpukit_core::scheduler::{Change, Phase, Policy, TaskError, TaskSpec, TaskTable};
+use pygpukit_core::scheduler::{Change, Phase, Policy, TaskError, TaskSpec, TaskStart, TaskTable};
 use scheduler_support::*;
 
 fn priority(priority: i32) -> Change {
@@ -81,7 +81,7 @@ fn one_that_runs_gets_another_share_at_once_out_of_what_is_free() {
     };
     table.submit(spec, 0).unwrap();
     table.submit(asks("b", 10, 500_000), 0).unwrap();
-    let context = table.next(0).unwrap();
+    let TaskStart { context, .. } = table.next(0).unwrap();
     assert_eq!(context.shares_ppm(), (300_000, 300_000));
     table.adjust("g", share(400_000), 0).unwrap();
     assert_eq!(

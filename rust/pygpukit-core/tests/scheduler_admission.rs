@@ -59,7 +59,7 @@ fn start_takes_a_certain_task() {
         table.submit(TaskSpec::new(id), 0).unwrap();
     }
     assert_eq!(table.admitted_ids(9, 0), ["a", "b"]);
-    assert_eq!(table.start("b", 0).unwrap().id, "b");
+    assert_eq!(table.start("b", 0).unwrap().context.id, "b");
     assert!(matches!(table.start("b", 0), Err(TaskError::NoEdge { .. })));
     assert_eq!(table.admitted_ids(9, 0), ["a"]);
 }

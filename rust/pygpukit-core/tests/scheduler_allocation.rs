@@ -1,7 +1,7 @@
 //! What the task table allocates once it has grown: one context a submission, and nothing to choose, to end and to forget a task.
 
 use pygpukit_core::partition::Limits;
-use pygpukit_core::scheduler::{Config, Name, Outcome, TaskSpec, TaskTable, Transition};
+use pygpukit_core::scheduler::{Config, Name, Outcome, TaskSpec, TaskStart, TaskTable, Transition};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -67,7 +67,7 @@ fn a_table_that_has_grown_allocates_one_context_a_task() {
         if i < BACKLOG {
             continue;
         }
-        let context = counted(&mut picks, || table.next(2).unwrap());
+        let TaskStart { context, .. } = counted(&mut picks, || table.next(2).unwrap());
         counted(&mut finishes, || {
             table.finish(&context.id, Outcome::Succeeded, 3).unwrap()
         });

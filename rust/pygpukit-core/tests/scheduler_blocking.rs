@@ -1,7 +1,7 @@
 //! The blocking front: threads that submit, run, cancel and wait at the same time, and time that passes while they wait.
 
 use pygpukit_core::clock::{Clock, MonotonicClock};
-use pygpukit_core::scheduler::{Config, Outcome, Phase, Policy, Scheduler, TaskSpec, Transition};
+use pygpukit_core::scheduler::{Config, Outcome, Phase, Policy, Scheduler, TaskSpec, TaskStart, Transition};
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -39,8 +39,8 @@ fn next_waits_for_a_submission_and_for_freed_memory() {
         let scheduler = scheduler.clone();
         move || {
             [
-                scheduler.next(LONG).unwrap().id.clone(),
-                scheduler.next(LONG).unwrap().id.clone(),
+                scheduler.next(LONG).unwrap().context.id.clone(),
+                scheduler.next(LONG).unwrap().context.id.clone(),
             ]
         }
     });
@@ -91,7 +91,7 @@ fn a_requeued_task_comes_back_to_a_waiting_dispatcher() {
     scheduler.next(LONG).unwrap();
     let waiter = thread::spawn({
         let scheduler = scheduler.clone();
-        move || scheduler.next(LONG).unwrap().id.clone()
+        move || scheduler.next(LONG).unwrap().context.id.clone()
     });
     thread::sleep(SOON);
     let start = Instant::now();
@@ -159,7 +159,7 @@ fn many_threads_end_every_task_once_and_never_overbook() {
         for worker in 0..3 {
             let (scheduler, inside, runs) = (&scheduler, &inside, &runs);
             scope.spawn(move || {
-                while let Some(context) = scheduler.next(LONG) {
+                while let Some(TaskStart { context, .. }) = scheduler.next(LONG) {
                     let bytes = context.id.parse::<u64>().unwrap() % 60;
                     assert!(
                         inside.fetch_add(bytes, Ordering::SeqCst) + bytes <= MEMORY,

@@ -155,7 +155,7 @@ impl Run {
                 }
                 self.table.submit(spec, now).unwrap();
             }
-            Op::Next => self.inside.extend(self.table.next(now)),
+            Op::Next => self.inside.extend(self.table.next(now).map(|start| start.context)),
             Op::Work(ns) => {
                 let Some(context) = self.inside.last() else { return };
                 let used = Used {

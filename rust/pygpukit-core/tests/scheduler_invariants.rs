@@ -5,7 +5,9 @@ mod cases;
 use cases::cases;
 use proptest::prelude::*;
 use pygpukit_core::partition::{Limits, Reservation};
-use pygpukit_core::scheduler::{Config, Name, Outcome, Phase, Reason, Retry, TaskSpec, TaskTable, Transition};
+use pygpukit_core::scheduler::{
+    Config, Name, Outcome, Phase, Reason, Retry, TaskSpec, TaskStart, TaskTable, Transition,
+};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Arc, Mutex};
 
@@ -254,7 +256,7 @@ impl Run {
                 self.waited.push(record.number); // if it is queued, those behind it in its line wait for it
             }
             Op::Next => {
-                if let Some(context) = self.table.next(now) {
+                if let Some(TaskStart { context, .. }) = self.table.next(now) {
                     self.inside.insert(context.number, context.id.clone());
                 }
             }

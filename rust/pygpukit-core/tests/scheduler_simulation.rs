@@ -5,7 +5,9 @@
 mod simulation_support;
 
 use pygpukit_core::partition::{Limits, Reservation};
-use pygpukit_core::scheduler::{Config, Name, Outcome, Phase, Reason, TaskSpec, TaskTable, Transition, Verdict};
+use pygpukit_core::scheduler::{
+    Config, Name, Outcome, Phase, Reason, TaskSpec, TaskStart, TaskTable, Transition, Verdict,
+};
 use simulation_support::{spec, Books, Kinds, Random, Watch};
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex};
@@ -89,7 +91,9 @@ fn simulate(seed: u64, tasks: u64, keep: bool) -> Watch {
             }
         }
         while inside.len() < WORKERS {
-            let Some(context) = table.next(now) else { break };
+            let Some(TaskStart { context, .. }) = table.next(now) else {
+                break;
+            };
             let fails = match random.below(if open { 12 } else { 1 << 40 }) {
                 0 => Some(Reason::UserError),
                 1 => Some(Reason::OutOfMemory),

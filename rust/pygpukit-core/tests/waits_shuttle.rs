@@ -7,7 +7,9 @@ use pygpukit_core::driver::{Driver, DriverResult};
 use pygpukit_core::pacing::{Command, Gate, Settings, Submitted, Work};
 use pygpukit_core::pool::{Owner, Pool, PoolConfig, PoolError, Services};
 use pygpukit_core::ring::Ring;
-use pygpukit_core::scheduler::{Config, Outcome, Policy, Reason, Scheduler, TaskContext, TaskSpec, Transition};
+use pygpukit_core::scheduler::{
+    Config, Outcome, Policy, Reason, Scheduler, TaskContext, TaskSpec, TaskStart, Transition,
+};
 use pygpukit_core::sim_driver::{SimConfig, SimDriver};
 use shuttle::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use shuttle::sync::Arc;
@@ -44,7 +46,7 @@ fn every_task_ends_and_every_waiter_is_woken() {
             .map(|worker| {
                 let (scheduler, used) = (scheduler.clone(), used.clone());
                 thread::spawn(move || {
-                    while let Some(context) = scheduler.next(LONG) {
+                    while let Some(TaskStart { context, .. }) = scheduler.next(LONG) {
                         assert!(used.fetch_add(60, Ordering::SeqCst) + 60 <= 100, "overbooked");
                         context.wait_while_held(LONG);
                         used.fetch_sub(60, Ordering::SeqCst);

@@ -25,6 +25,7 @@ mod task_conditions;
 mod task_events;
 mod task_id;
 mod task_record;
+mod task_start;
 mod tasks;
 mod telemetry;
 mod transfer;
@@ -44,6 +45,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<cache::KernelCache>()?;
     module.add_class::<scheduler::SchedulerCore>()?;
     module.add_class::<task_record::TaskRecord>()?;
+    module.add_class::<task_start::TaskStart>()?;
     module.add_class::<contexts::ModelContexts>()?;
     module.add_class::<contexts::ModelContext>()?;
     module.add_class::<sms::Space>()?;

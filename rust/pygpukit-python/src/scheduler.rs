@@ -23,6 +23,7 @@ use crate::sms::{Holdings, Space};
 use crate::task_conditions::{conditions, ConditionFields};
 use crate::task_events::{Reader, TableLog};
 use crate::task_record::TaskRecord;
+use crate::task_start::TaskStart;
 
 /// The task state table, memory and share ledger, and queue. Thread-safe; no Python runs under its lock.
 #[pyclass(frozen, module = "pygpukit._core")]
@@ -165,16 +166,16 @@ impl SchedulerCore {
         }
     }
 
-    /// Waits, without the GIL, for a task to run; marks it Running and returns its id, or None at the timeout.
-    fn next(&self, py: Python<'_>, timeout_s: f64) -> PyResult<Option<String>> {
+    /// Waits, without the GIL, for a task to run, and marks it Running. None at the timeout.
+    fn next(&self, py: Python<'_>, timeout_s: f64) -> PyResult<Option<TaskStart>> {
         let timeout = timeout(timeout_s)?;
         let next = py.detach(|| self.scheduler.next(timeout));
-        Ok(next.map(|context| {
+        if let Some(start) = &next {
             let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
             let mine = taken.entry(thread::current().id()).or_default();
-            mine.push(context.id.clone());
-            context.id.to_string()
-        }))
+            mine.push(start.context.id.clone());
+        }
+        Ok(next.map(TaskStart))
     }
 
     /// Ids that next() gave the calling thread and that are not finished.
@@ -320,11 +321,9 @@ impl SchedulerCore {
 
     /// What native.enter_context() takes, valid until the task is finished: the handle of its scheduling context, and the account in the
     /// device's pool that its blocks count for, 0 when it has none. tenant: the interned name that the pool calls it by.
-    fn enter(&self, py: Python<'_>, id: &str, tenant: u32, device: i32) -> PyResult<(u64, u64)> {
-        let context = self.scheduler.context(id).ok_or_else(|| {
-            PyKeyError::new_err(format!("no scheduling context for task {id:?}: it is unknown or ended"))
-        })?;
-        self.entered.enter(py, &self.scheduler, context, tenant, device)
+    fn enter(&self, py: Python<'_>, start: &TaskStart, tenant: u32, device: i32) -> PyResult<(u64, u64)> {
+        self.entered
+            .enter(py, &self.scheduler, start.0.context.clone(), tenant, device)
     }
 
     /// One moment: (nanoseconds, sequence number of the next event, counts and sums, every task), nothing between them.

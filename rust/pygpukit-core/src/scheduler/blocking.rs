@@ -5,7 +5,7 @@ use super::context::TaskContext;
 use super::error::{Outcome, TaskError};
 use super::phase::Phase;
 use super::reason::Reason;
-use super::record::{Observer, Stats, TaskRecord};
+use super::record::{Observer, Stats, TaskRecord, TaskStart};
 use super::spec::{Config, TaskSpec};
 use super::table::TaskTable;
 use crate::clock::Clock;
@@ -67,7 +67,7 @@ impl Scheduler {
     }
 
     /// Waits for the next Admitted task and marks it Running. None at the timeout, after `wake`, and from `close` on.
-    pub fn next(&self, timeout: Duration) -> Option<Arc<TaskContext>> {
+    pub fn next(&self, timeout: Duration) -> Option<TaskStart> {
         self.wait(For::Work, timeout, |table, now| {
             if table.is_closed() {
                 None

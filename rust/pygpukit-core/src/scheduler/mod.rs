@@ -42,7 +42,7 @@ pub use name::Name;
 pub use phase::{edge, edges_as_markdown, Edge, Phase, EDGES};
 pub use qos::Demand;
 pub use reason::{Reason, ReasonGroup};
-pub use record::{Detail, Move, Observer, Stats, TaskRecord, Transition};
+pub use record::{Detail, Move, Observer, Stats, TaskRecord, TaskStart, Transition};
 pub use retry::{Backoff, Retry};
 pub use spec::{Config, Policy, TaskSpec};
 pub use table::TaskTable;

@@ -1,9 +1,11 @@
 //! What the outside sees of a task: its record, the numbers behind a reason, transitions and totals.
 
+use super::context::TaskContext;
 use super::name::Name;
 use super::phase::Phase;
 use super::reason::Reason;
 use super::spec::Policy;
+use std::sync::Arc;
 
 /// The numbers behind a reason; None where a number has no meaning for it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -83,6 +85,16 @@ pub struct TaskRecord {
     pub waited_ns: u64,
     pub throttles: u64,
     pub throttled_ns: u64,
+}
+
+/// What whoever runs a task needs of it to begin; its whole record would cost more.
+#[derive(Clone, Debug)]
+pub struct TaskStart {
+    pub context: Arc<TaskContext>,
+    pub partition: Name,
+    pub policy: Policy,
+    pub memory_limit: Option<u64>,
+    pub share_limit_ppm: Option<u32>,
 }
 
 /// One edge taken by one task.

@@ -3,7 +3,7 @@
 use super::error::Outcome;
 use super::name::Name;
 use super::phase::Phase;
-use super::record::Transition;
+use super::record::{TaskStart, Transition};
 use super::spec::{Config, TaskSpec};
 use super::table::TaskTable;
 use crate::clock::{Clock, MonotonicClock};
@@ -42,8 +42,8 @@ pub fn one_by_one(tenants: usize, rounds: usize) -> Speed {
         if i < BACKLOG {
             continue;
         }
-        let (pick, context) = timed(&clock, || table.next(2));
-        let context = context.expect("there is a backlog");
+        let (pick, start) = timed(&clock, || table.next(2));
+        let TaskStart { context, .. } = start.expect("there is a backlog");
         let (finish, _) = timed(&clock, || table.finish(&context.id, Outcome::Succeeded, 3));
         if i >= BACKLOG + WARM_UP {
             submits.push(submit);

@@ -8,7 +8,7 @@ use super::fair::FairQueue;
 use super::name::Name;
 use super::phase::{edge, Phase};
 use super::reason::Reason;
-use super::record::{Detail, Observer, Stats, TaskRecord};
+use super::record::{Detail, Observer, Stats, TaskRecord, TaskStart};
 use super::retry::Backoff;
 use super::spec::{Config, Policy, TaskSpec};
 use super::task::Task;
@@ -155,14 +155,14 @@ impl TaskTable {
     }
 
     /// The next Admitted task in service order, now Running.
-    pub fn next(&mut self, now: u64) -> Option<Arc<TaskContext>> {
+    pub fn next(&mut self, now: u64) -> Option<TaskStart> {
         self.advance(now);
         let (_, _, key) = self.admitted.first()?;
         Some(self.run(key, now))
     }
 
     /// A certain Admitted task, now Running, whoever's turn it is.
-    pub fn start(&mut self, id: &str, now: u64) -> Result<Arc<TaskContext>, TaskError> {
+    pub fn start(&mut self, id: &str, now: u64) -> Result<TaskStart, TaskError> {
         self.advance(now);
         let key = self.key_with_edge(id, Phase::Running)?;
         match self.tasks[key].phase {
@@ -171,16 +171,16 @@ impl TaskTable {
         }
     }
 
-    fn run(&mut self, key: Key, now: u64) -> Arc<TaskContext> {
+    fn run(&mut self, key: Key, now: u64) -> TaskStart {
         let task = &mut self.tasks[key];
         if task.started_ns == 0 {
             task.started_ns = now;
         }
         task.run_started_ns = now;
-        let context = task.context().clone();
+        let start = task.start();
         self.move_to(key, Phase::Running, Reason::None, now);
         self.occupy(key);
-        context
+        start
     }
 
     /// Ids of the Admitted tasks, by priority and then submission, at most so many.

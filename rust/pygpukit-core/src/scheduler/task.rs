@@ -3,7 +3,7 @@
 use super::context::{TaskContext, Used};
 use super::phase::Phase;
 use super::reason::Reason;
-use super::record::{Detail, TaskRecord};
+use super::record::{Detail, TaskRecord, TaskStart};
 use super::spec::TaskSpec;
 use super::tasks::Key;
 use super::tenants::TenantUse;
@@ -168,6 +168,16 @@ impl Task {
     /// What the gate and the device did for it.
     fn work(&self) -> Used {
         self.context.get().map_or(Used::default(), |context| context.used())
+    }
+
+    pub fn start(&self) -> TaskStart {
+        TaskStart {
+            context: self.context().clone(),
+            partition: self.spec.partition.clone(),
+            policy: self.spec.policy,
+            memory_limit: self.spec.memory_limit,
+            share_limit_ppm: self.spec.share_limit_ppm,
+        }
     }
 
     pub fn record(&self) -> TaskRecord {

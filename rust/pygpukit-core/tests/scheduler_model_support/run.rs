@@ -99,7 +99,10 @@ impl Run {
             }
             Op::Next => {
                 let expected = self.model.in_order(Phase::Admitted).first().copied();
-                let got = self.table.next(now).map(|context| context.id.parse::<usize>().unwrap());
+                let got = self
+                    .table
+                    .next(now)
+                    .map(|start| start.context.id.parse::<usize>().unwrap());
                 assert_eq!(got, expected, "higher priority first, then first come");
                 if let Some(i) = expected {
                     (self.model.tasks[i].phase, self.model.tasks[i].occupied) = (Phase::Running, true);

@@ -78,7 +78,7 @@ pub fn phase(table: &mut TaskTable, id: &str) -> Phase {
 }
 
 pub fn next(table: &mut TaskTable, now: u64) -> Option<String> {
-    table.next(now).map(|context| context.id.to_string())
+    table.next(now).map(|start| start.context.id.to_string())
 }
 
 pub fn detail(record: &TaskRecord) -> Vec<(&'static str, u64)> {

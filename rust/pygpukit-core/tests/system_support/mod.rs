@@ -13,7 +13,9 @@ use pygpukit_core::pacing::{Gate, Next, Settings};
 use pygpukit_core::partition::{Limits, Reservation};
 use pygpukit_core::pool::{Owner, Pool, PoolConfig, PoolStats, Promise, Services};
 use pygpukit_core::ring::Ring;
-use pygpukit_core::scheduler::{Config, Name, Policy, Reason, TaskContext, TaskSpec, TaskTable, Transition, Verdict};
+use pygpukit_core::scheduler::{
+    Config, Name, Policy, Reason, TaskContext, TaskSpec, TaskStart, TaskTable, Transition, Verdict,
+};
 use pygpukit_core::sim_driver::{SimConfig, SimDriver};
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::AtomicU64;
@@ -252,7 +254,9 @@ impl System {
     fn dispatch(&mut self) {
         while !self.free_streams.is_empty() {
             let now = self.now();
-            let Some(context) = self.table.next(now) else { return };
+            let Some(TaskStart { context, policy, .. }) = self.table.next(now) else {
+                return;
+            };
             if Arc::strong_count(&context) > 2 {
                 self.left.retain(|left| left.number != context.number); // it runs again
             }
@@ -266,7 +270,7 @@ impl System {
             let account = self.pool.open_account(tenant, limit, parent);
             assert!(self.pool.promise_account(account, promise));
             self.tally.runs += 1;
-            let guaranteed = self.table.get(&id, now).expect("it runs").policy == Policy::Guaranteed;
+            let guaranteed = policy == Policy::Guaranteed;
             self.workers.push(Worker {
                 context,
                 guaranteed,

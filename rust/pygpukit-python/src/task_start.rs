@@ -1,0 +1,34 @@
+//! What next() hands over, as a Python object.
+
+use pygpukit_core::scheduler as core;
+use pyo3::prelude::*;
+
+/// What whoever runs a task needs of it to begin.
+#[pyclass(frozen, module = "pygpukit._core")]
+pub struct TaskStart(pub(crate) core::TaskStart);
+
+#[pymethods]
+impl TaskStart {
+    #[getter]
+    fn id(&self) -> &str {
+        &self.0.context.id
+    }
+    /// "" for the default.
+    #[getter]
+    fn partition(&self) -> &str {
+        &self.0.partition
+    }
+    /// It is of the class Guaranteed.
+    #[getter]
+    fn guaranteed(&self) -> bool {
+        self.0.policy == core::Policy::Guaranteed
+    }
+    #[getter]
+    fn memory_limit(&self) -> Option<u64> {
+        self.0.memory_limit
+    }
+    #[getter]
+    fn share_limit_ppm(&self) -> Option<u32> {
+        self.0.share_limit_ppm
+    }
+}
