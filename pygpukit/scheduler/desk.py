@@ -26,7 +26,6 @@ from pygpukit.scheduler.units import TaskState
 _LONG_S = 3600.0  # waits end earlier, by wake()
 _POLL_S = 0.02
 _LOOK_S = 0.5
-_STUCK_S = 0.05  # from one look for a deadlock to the next
 
 
 class Desk:
@@ -43,9 +42,8 @@ class Desk:
         self._threads: list[threading.Thread] = []
         self._stopping = threading.Event()
         self._local = threading.local()
-        self._runs_on: dict[str, int] = {}  # by task, the thread that it runs on
         self._waits: dict[int, Task] = {}  # by dispatcher, the task that it waits for, however long
-        self._looking = threading.Lock()  # so that one of several that wait in vain gives up, and lets the others go on
+        self._waiting = threading.Lock()  # over the beginning of a wait: the last of those in vain sees the others
 
     @property
     def running(self) -> bool:
@@ -124,20 +122,25 @@ class Desk:
     def wait_inside(self, task: Task) -> None:
         """Wait, on a dispatcher, until a task of this desk has ended.
 
-        Raises TaskDeadlockError once it cannot: it has not started and every dispatcher waits, or they wait in a ring.
+        Raises TaskDeadlockError when it cannot: it has not started and every dispatcher waits, or they wait in a ring.
+        Only a wait that begins can bring that about. A task that starts or goes back to the queue is on a dispatcher
+        that does not wait, and no other change stops one. So that who waits last looks once, and gives up.
         """
+        while self._core.get(task.id) is None:  # found by its id while it is submitted
+            if task._ends(_POLL_S):
+                return
         here = threading.get_ident()
-        self._waits[here] = task
+        with self._waiting:
+            self._waits[here] = task
+            if here in self._stuck():
+                del self._waits[here]
+                raise TaskDeadlockError(
+                    f"task {task.name!r} ({task.id}) is {task.phase} and cannot end: no worker of "
+                    f"{len(self._dispatchers())} is free for it, as those that it needs wait for tasks "
+                    "themselves; say depends_on= instead of waiting, or give Scheduler(workers=) more"
+                )
         try:
-            while not task._ends(_STUCK_S):
-                with self._looking:
-                    if here in self._stuck():
-                        del self._waits[here]
-                        raise TaskDeadlockError(
-                            f"task {task.name!r} ({task.id}) is {task.phase} and cannot end: no worker of "
-                            f"{len(self._dispatchers())} is free for it, as those that it needs wait for tasks "
-                            "themselves; say depends_on= instead of waiting, or give Scheduler(workers=) more"
-                        )
+            task._future.exception()  # no steps: Ctrl-C is for the main thread
         finally:
             self._waits.pop(here, None)
 
@@ -146,8 +149,9 @@ class Desk:
 
     def _stuck(self) -> set[int]:
         """Dispatchers that wait for what only they could bring to its end."""
-        dispatchers, waits = self._dispatchers(), dict(self._waits)
-        records = {ident: self._core.get(task.id) for ident, task in waits.items() if ident in dispatchers}
+        dispatchers = self._dispatchers()  # all of them: result() has been through start()
+        waits = {ident: task for ident, task in dict(self._waits).items() if ident in dispatchers}
+        records = {ident: self._core.get(task.id) for ident, task in waits.items()}
         stuck = set(records)
 
         def goes_on(ident: int) -> bool:
@@ -155,7 +159,7 @@ class Desk:
             if record is None or record.deadline_ns or TaskState(record.phase).is_terminal:
                 return True
             if record.phase in ("Running", "Suspended"):
-                return self._runs_on.get(record.id) not in stuck
+                return waits[ident]._runs_on not in stuck
             return len(stuck) < len(dispatchers)
 
         while moving := {ident for ident in stuck if goes_on(ident)}:
@@ -185,7 +189,7 @@ class Desk:
         """In a forked child: other locks, no threads, and a core that refuses."""
         self._core = core
         self.processes = cast(Processes, core)  # which refuses as well; the workers are the parent's
-        self._lock, self._starting, self._looking = threading.Lock(), threading.Lock(), threading.Lock()
+        self._lock, self._starting, self._waiting = threading.Lock(), threading.Lock(), threading.Lock()
         self._threads = []
 
     def abandon(self) -> None:
@@ -215,11 +219,7 @@ class Desk:
             self._core.cancel(task_id)
             self._core.finish(task_id)
             return None
-        try:
-            self._runs_on[task_id] = threading.get_ident()
-            runner.run(self._core, task, start, self._stream)
-        finally:
-            self._runs_on.pop(task_id, None)
+        runner.run(self._core, task, start, self._stream)
         return task
 
     def _stream(self, space: _core.Space | None, guaranteed: bool) -> native.Stream:

@@ -50,6 +50,7 @@ def run(core: _core.SchedulerCore, task: Task, start: _core.TaskStart, own_strea
         fn = task.fn
         if fn is not None:  # else it was cancelled a moment ago
             slicer.start()
+            task._runs_on = threading.get_ident()
             space = core.enter_space(start.partition)
             native.set_space(space)  # for the streams that it makes itself, too
             stream = own_stream(space, start.guaranteed)
@@ -73,6 +74,7 @@ def run(core: _core.SchedulerCore, task: Task, start: _core.TaskStart, own_strea
         leave(outer)
         if space is not None:
             core.leave_space(space)
+    task._runs_on = None  # before the core may have it run again, elsewhere
     try:
         report(core, task.id, error)
     finally:

@@ -78,6 +78,7 @@ class Task:
     _error: BaseException | None = None
     _keeps_value = True
     _waited: _Future | None = None
+    _runs_on: int | None = None  # the thread that its function is on
 
     def __init__(self, scheduler: Scheduler, task_id: str, name: str, fn: Callable[[], Any] | None) -> None:
         self.id = task_id
@@ -218,7 +219,7 @@ class Task:
         """
         self._start()
         desk = self._scheduler._desk
-        if timeout is None and desk.is_dispatching():
+        if timeout is None and self._ended is None and desk.is_dispatching():
             desk.wait_inside(self)
         elif not self._ends(timeout):
             raise TimeoutError(f"task {self.name!r} ({self.id}) is still {self.phase} after {timeout} s")

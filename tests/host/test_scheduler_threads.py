@@ -243,6 +243,90 @@ def test_a_task_that_waits_for_a_worker_that_will_be_free_goes_on():
         assert parent.result(PATIENCE_S) == 5
 
 
+def test_who_waits_looks_once_for_a_deadlock(monkeypatch):
+    with Scheduler(total_memory="1GB", workers=2) as scheduler:
+        looks, stuck = [], scheduler._desk._stuck
+        monkeypatch.setattr(scheduler._desk, "_stuck", lambda: looks.append(None) or stuck())
+        slow = scheduler.submit(time.sleep, 0.2)
+        scheduler.submit(slow.result).result(PATIENCE_S)
+        assert len(looks) == 1
+
+
+def test_a_task_that_runs_again_may_be_the_one_that_waits_in_vain():
+    with Scheduler(total_memory="1GB", workers=2) as scheduler:
+        runs = []
+
+        def wait_at_last():
+            runs.append(None)
+            if len(runs) == 1:
+                wait_until(lambda: scheduler._desk._waits)
+                raise ValueError("once")
+            return scheduler.submit(int, name="child").result()
+
+        again = scheduler.submit(wait_at_last, retry=1)
+        parent = scheduler.submit(again.result)
+        for task in (again, parent):
+            with pytest.raises(TaskDeadlockError, match="'child'"):
+                task.result(PATIENCE_S)
+        assert len(runs) == 2
+
+
+def test_workers_that_are_yet_to_be_started_count(monkeypatch):
+    begun = threading.Event()
+
+    class Slow(threading.Thread):
+        def start(self):
+            super().start()
+            if "_dispatch" in self.name:
+                assert begun.wait(PATIENCE_S)
+                time.sleep(0.05)
+
+    def wait_at_once():
+        begun.set()
+        return scheduler.submit(lambda: 5).result()
+
+    scheduler = Scheduler(total_memory="1GB", workers=2)
+    parent = scheduler.submit(wait_at_once)
+    with monkeypatch.context() as patch:
+        patch.setattr(threading, "Thread", Slow)
+        scheduler.start()
+    assert parent.result(PATIENCE_S) == 5
+    scheduler.close()
+
+
+def test_a_task_found_while_it_is_submitted_can_be_waited_for_in_vain(monkeypatch):
+    with Scheduler(total_memory="1GB", workers=1) as scheduler:
+        core, waited_for = scheduler.core, threading.Event()
+
+        class Slow:
+            def __getattr__(self, name):
+                return getattr(core, name)
+
+            def submit(self, *args):
+                if args[0] == "late":
+                    assert waited_for.wait(PATIENCE_S)
+                return core.submit(*args)
+
+        class Watched(Slow):
+            def get(self, task_id):
+                record = core.get(task_id)
+                if record is None:
+                    waited_for.set()
+                return record
+
+        def wait_for_late():
+            wait_until(lambda: scheduler.get_task("late"))
+            return scheduler.get_task("late").result()
+
+        monkeypatch.setattr(scheduler, "core", Slow())
+        monkeypatch.setattr(scheduler._desk, "_core", Watched())
+        early = scheduler.submit(wait_for_late)
+        late = scheduler.submit(lambda: 5, task_id="late")
+        with pytest.raises(TaskDeadlockError):
+            early.result(PATIENCE_S)
+        assert late.result(PATIENCE_S) == 5
+
+
 def test_a_wait_with_a_timeout_is_no_deadlock():
     with Scheduler(total_memory="1GB", workers=1) as scheduler:
 
