@@ -111,7 +111,8 @@ class KernelResult:
 
 
 class KernelFuture:
-    """A command that was submitted: wait() for it or await it. Letting go of it changes nothing for the command.
+    """A command that was submitted: wait() for it or await it. Letting go of it changes nothing for the command; to
+    cancel the asyncio task that awaits it is to cancel() it.
 
     context_id, stream_id: where it was submitted. id: unique in the process.
     """
@@ -165,9 +166,13 @@ class KernelFuture:
 
     async def _wait_in_loop(self) -> KernelResult:
         pause = 0.0
-        while not self.is_ready():
-            await asyncio.sleep(pause)
-            pause = min(2 * pause or _FIRST_PAUSE_S, _LONGEST_PAUSE_S)
+        try:
+            while not self.is_ready():
+                await asyncio.sleep(pause)
+                pause = min(2 * pause or _FIRST_PAUSE_S, _LONGEST_PAUSE_S)
+        except asyncio.CancelledError:
+            self.cancel()
+            raise
         return self.wait()
 
     def __repr__(self) -> str:

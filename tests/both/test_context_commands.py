@@ -16,7 +16,7 @@ import pygpukit as gp
 from pygpukit import scheduler
 from pygpukit._core import native
 from pygpukit.core.errors import InvalidSpecError, KernelArgumentError
-from pygpukit.scheduler import AsyncKernelRequest, create_context
+from pygpukit.scheduler import AsyncKernelRequest, KernelFuture, create_context
 
 
 def test_commands_run_in_order_and_tell_when_they_are_done():
@@ -111,6 +111,59 @@ def test_deferred_commands_are_issued_without_python_and_can_be_cancelled(backen
     finally:
         stop.set()
         thread.join(PATIENCE_S)
+
+
+def test_cancelling_the_await_cancels_the_command(backend_name):
+    context, rival = create_context("chat", share=0.1), create_context("rival", share=0.9)
+    work, stop = launcher(backend_name), threading.Event()
+    context.launch(*work).wait()
+    thread = threading.Thread(target=contend, args=(rival, work, stop))
+    thread.start()
+
+    async def given_up():
+        """Of some commands that are awaited and given up at once, those that had not reached the device."""
+        futures = [context.launch(*work) for _ in range(8)]
+        awaits = [asyncio.ensure_future(future) for future in futures]
+        await asyncio.sleep(0)
+        for waiting in awaits:
+            waiting.cancel()
+        results = await asyncio.gather(*awaits, return_exceptions=True)
+        assert all(isinstance(result, asyncio.CancelledError) or result.success for result in results)
+        return [future for future in futures if future.wait().success is False]
+
+    try:
+        end = time.monotonic() + PATIENCE_S
+        cancelled = []
+        while not cancelled and time.monotonic() < end:
+            cancelled = asyncio.run(given_up())
+        assert cancelled and all(future.state == "Cancelled" for future in cancelled)
+    finally:
+        stop.set()
+        thread.join(PATIENCE_S)
+
+
+def test_a_time_limit_of_the_await_cancels_the_command():
+    class Waiting:
+        """A command whose turn never comes."""
+
+        state = "Pending"
+        error = "cancelled before the device had it"
+        exec_ns = None
+
+        def done(self):
+            return self.state == "Cancelled"
+
+        def wait(self):
+            assert self.done()
+
+        def cancel(self):
+            self.state = "Cancelled"
+            return True
+
+    future = KernelFuture(Waiting(), "chat", 0)
+    with pytest.raises(asyncio.TimeoutError):
+        asyncio.run(asyncio.wait_for(future, 0.01))
+    assert future.state == "Cancelled" and not future.try_get().success
 
 
 def test_no_more_commands_are_unfinished_than_allowed(backend_name):
