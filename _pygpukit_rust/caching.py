@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import threading
 import time
-import warnings
 from dataclasses import dataclass, field, replace
 from typing import SupportsIndex
 
@@ -70,7 +69,7 @@ class CompileOptions:
 class CachedKernel:
     """An entry as it was when asked for. Times in seconds since the epoch; access_count: gets, with this one.
 
-    The handles are None: the cache loads nothing. jit() compiles and loads.
+    The handles are those of set_handles(), None before: the cache loads nothing itself.
     """
 
     key: int
@@ -88,7 +87,8 @@ class CachedKernel:
 
 @dataclass(frozen=True)
 class CacheStats:
-    """Of a KernelCache. entries, ptx_size in bytes: as held now; evictions: by a bound; ttl_evictions: by age."""
+    """Of a KernelCache. entries, ptx_size in bytes: as held now; evictions: by a bound; ttl_evictions: by age;
+    loaded_count: of the entries, those with handles."""
 
     hits: int
     misses: int
@@ -114,6 +114,7 @@ class _Record:
     created_at: float
     last_access: float
     access_count: int = 0
+    handles: tuple[int, int] | None = None  # of the module and its function
 
 
 class KernelCache:
@@ -171,10 +172,17 @@ class KernelCache:
         return key
 
     def set_handles(self, key: SupportsIndex, module: int, function: int) -> bool:
-        """Deprecated, changes nothing: jit() loads kernels and keeps their modules. Whether the key is known."""
-        text = "set_handles() changes nothing: jit() loads kernels and keeps their modules"
-        warnings.warn(text, DeprecationWarning, stacklevel=2)
-        return self.contains(key)
+        """Keep with an entry the handles that the caller's driver gave for it; False for an unknown key.
+
+        They are for the caller alone, who unloads the module, too: here nothing is done with them, and they go with
+        the entry, also when that is evicted or replaced. Raises InvalidSpecError naming the field.
+        """
+        handles = parse_uint64(module, "module", least=1), parse_uint64(function, "function", least=1)
+        with self._lock:
+            record = self._live(core_key(key))
+            if record is not None:
+                record.handles = handles
+            return record is not None
 
     def remove(self, key: SupportsIndex) -> CachedKernel | None:
         """The entry that was there."""
@@ -211,7 +219,7 @@ class KernelCache:
                 ptx_size=held["memory_bytes"],
                 evictions=self._evictions,
                 ttl_evictions=self._expiries,
-                loaded_count=0,  # as CachedKernel: the cache loads nothing
+                loaded_count=sum(record.handles is not None for record in self._records.values()),
             )
 
     def __len__(self) -> int:
@@ -239,8 +247,9 @@ class KernelCache:
     def _kernel(self, place: bytes, record: _Record) -> CachedKernel:
         found = self._entries.get(place)
         assert found is not None  # _evict() keeps the records in step
+        module, function = record.handles or (None, None)
         times = (record.created_at, record.last_access, record.access_count)
-        return CachedKernel(record.key, record.name, decode(found[0]), None, None, *times)
+        return CachedKernel(record.key, record.name, decode(found[0]), module, function, *times)
 
     def _live(self, place: bytes) -> _Record | None:
         record = self._records.get(place)

@@ -110,16 +110,35 @@ def test_remove_and_clear():
     assert cache.is_empty() and cache.get(keys[1]) is None and cache.stats().misses == 2
 
 
-def test_handles_are_not_kept():
-    cache = rust.KernelCache()
+def test_handles_are_kept_with_their_entries():
+    cache = memory(max_entries=3)
+    a, b, c = (cache.insert(source, "k", "ptx", OPTIONS) for source in "abc")
+
+    def handles(key):
+        kernel = cache.get(key)
+        return kernel.module_handle, kernel.function_handle, kernel.is_loaded()
+
+    assert handles(a) == (None, None, False) and cache.stats().loaded_count == 0
+    assert all(cache.set_handles(key, 1, 2**64 - 1) for key in (a, b, c)) and not cache.set_handles(a ^ 1, 1, 2)
+    assert cache.set_handles(a, 3, 4) and cache.stats().loaded_count == 3
+    assert (handles(a), handles(b)) == ((3, 4, True), (1, 2**64 - 1, True))
+    cache.insert("a", "k", "other ptx", OPTIONS)
+    assert handles(a) == (None, None, False) and cache.stats().loaded_count == 2, "they were of the PTX of before"
+    cache.insert("d", "k", "ptx", OPTIONS)
+    assert not cache.contains(c) and cache.stats().loaded_count == 1, "the least recently used went with its own"
+    assert cache.remove(b).function_handle == 2**64 - 1 and cache.stats().loaded_count == 0
+    for module, function, field in ((0, 1, "module"), (1, "f", "function"), (1, 2**64, "function")):
+        with pytest.raises(InvalidSpecError) as told:
+            cache.set_handles(a, module, function)
+        assert told.value.field == field and not cache.get(a).is_loaded()
+
+
+def test_handles_expire_with_their_entries(clock):
+    cache = memory(ttl_seconds=10.0)
     key = cache.insert("a", "k", "ptx", OPTIONS)
-    with pytest.warns(DeprecationWarning, match="set_handles"):
-        assert cache.set_handles(key, 1, 2)
-    with pytest.warns(DeprecationWarning, match="set_handles"):
-        assert not cache.set_handles(key ^ 1, 1, 2)
-    kernel = cache.get(key)
-    assert (kernel.module_handle, kernel.function_handle, kernel.is_loaded()) == (None, None, False)
-    assert cache.stats().loaded_count == 0
+    assert cache.set_handles(key, 1, 2)
+    clock.seconds += 10.0
+    assert not cache.set_handles(key, 1, 2) and cache.stats().loaded_count == 0
 
 
 def test_entries_expire_in_memory(clock):
