@@ -110,7 +110,7 @@ uint64_t pk_sim_cancel(void) {
   const uint64_t ended = Watchdog::Get().Cancel(device, "cancelled");
   if (ended) return ended;
   // Nothing runs yet, or only a copy does: what is queued is dropped.
-  device->SetFault(PK_ERROR_LAUNCH_TIMEOUT, "queued work was cancelled");
+  device->SetFault(PK_ERROR_LAUNCH_FAILED, "queued work was cancelled");
   return 1;
 }
 

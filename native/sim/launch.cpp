@@ -345,7 +345,7 @@ uint64_t Watchdog::Cancel(const Device *device, const std::string &why) {
   uint64_t count = 0;
   for (Launch *launch : running_) {
     if (launch->device() != device) continue;
-    launch->Cancel(PK_ERROR_LAUNCH_TIMEOUT, "", why);
+    launch->Cancel(PK_ERROR_LAUNCH_FAILED, "", why);
     launch->Watch(0, 0);
     ++count;
   }

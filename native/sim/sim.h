@@ -43,9 +43,9 @@ void pk_sim_counters(uint64_t out[8]);
  * complete once a wait on its stream has returned. */
 uint64_t pk_sim_take_output(char *buffer, uint64_t capacity);
 
-/* Ends every kernel that runs on the current device with PK_ERROR_LAUNCH_TIMEOUT ("cancelled") as its sticky status, so
+/* Ends every kernel that runs on the current device with PK_ERROR_LAUNCH_FAILED ("cancelled") as its sticky status, so
  * that what is queued behind is dropped; returns how many, at least 1 when any work was unfinished. Does not wait. For
- * Ctrl-C: cancel, wait for the streams, clear the fault. */
+ * Ctrl-C: cancel, wait for the streams, clear the fault. PK_ERROR_LAUNCH_TIMEOUT is the time limit's alone. */
 uint64_t pk_sim_cancel(void);
 
 /* How often a stream has run out of work so far; and a sleep until it happens again, or for so long. A wait that looks
