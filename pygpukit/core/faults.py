@@ -16,6 +16,8 @@ from pygpukit.core.errors import ContextLostError, DriverError, Launch
 
 # The driver's codes that leave a context unusable.
 FATAL = frozenset({214, 220, 226, 700, 702, 710, 714, 715, 716, 717, 718, 719})
+# The one for a kernel that was ended because it ran too long.
+TIMEOUT = 702
 _RECORD = struct.Struct("<QQHHIIIQQQII")  # docs/seams.md
 _LAUNCH = 16
 _CELL_BEGIN = 64

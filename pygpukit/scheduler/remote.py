@@ -83,7 +83,7 @@ class RemoteCall(runner.Elsewhere):
             lost = answer["lost"]
             if not answer["ok"]:
                 error = _failure(answer["error"], task.name, self.worker.partition, lost)
-                reason = "StickyDeviceError" if lost else ""
+                reason = _reason(error) if lost else ""
         except WorkerStoppedError as raised:  # it has ended already
             error = raised
         except WorkerTaskError as raised:  # it could not even be tried, or its answer was too long
@@ -165,6 +165,12 @@ class _Result(Receiver):
 
     def other(self, kind: str, content: Any) -> Any:
         return self._arguments[content] if kind == "argument" else super().other(kind, content)
+
+
+def _reason(error: Exception) -> str:
+    """The core's name for a fault that cost the worker; the function may have raised something else after it."""
+    reason = runner.reason_of(error)
+    return reason if reason == "WatchdogTimeout" else "StickyDeviceError"
 
 
 def _failure(described: dict[str, Any], name: str, partition: str, lost: bool) -> Exception:

@@ -11,12 +11,13 @@ from typing import NamedTuple, NoReturn
 
 from pygpukit import _core
 from pygpukit._core import native
-from pygpukit.core.errors import CompileError, DriverError, InvalidSpecError, OutOfMemoryError
+from pygpukit.core import faults
+from pygpukit.core.errors import CompileError, ContextLostError, DriverError, InvalidSpecError, OutOfMemoryError
 from pygpukit.scheduler import slicer
 from pygpukit.scheduler.task import Task
 
-# The driver's numbers for faults after which a context answers nothing else any more.
-_STICKY = {700, 702, 709, 710, 714, 715, 716, 717, 718, 719}
+# The driver's numbers for faults after which a context answers nothing else any more, and for one that is destroyed.
+_STICKY = faults.FATAL | {709}
 _MAX_ERROR_CHARS = 1000
 StreamOf = Callable[[_core.Space | None, bool], native.Stream]  # by the space and whether the task is guaranteed
 
@@ -104,7 +105,7 @@ def report(
         core.finish(task_id)
     else:
         text = f"{type(error).__name__}: {error}"[:_MAX_ERROR_CHARS]
-        core.finish(task_id, text, reason or _reason(error), lost)
+        core.finish(task_id, text, reason or reason_of(error), lost)
 
 
 class _Place(NamedTuple):
@@ -128,6 +129,11 @@ def here() -> tuple[native.Stream, _Place, int]:
     return native.current_stream(), _thread.place, native.current_device()
 
 
+def in_task() -> bool:
+    """Whether the thread is in a task that runs on it."""
+    return _thread.place.context != 0
+
+
 def leave(outer: tuple[native.Stream, _Place, int]) -> None:
     """Go back from a task to where here() was."""
     stream, place, device = outer
@@ -144,12 +150,19 @@ def _go(place: _Place) -> None:
     _thread.place = place
 
 
-def _reason(error: BaseException) -> str:
+def reason_of(error: BaseException) -> str:
     """The core's name for a failure."""
     if isinstance(error, OutOfMemoryError):
         return "OutOfMemory"
     if isinstance(error, CompileError):
         return "CompileError"
     if isinstance(error, DriverError):
+        if error.code == faults.TIMEOUT and not _is_aftermath(error):
+            return "WatchdogTimeout"
         return "StickyDeviceError" if error.code in _STICKY else "LaunchError"
     return "UserError"
+
+
+def _is_aftermath(error: DriverError) -> bool:
+    """Whether it tells of an earlier fault: a lost context answers every call with the number of the first."""
+    return isinstance(error, ContextLostError) and error is not faults.lost()

@@ -36,12 +36,12 @@ pub struct Retry {
 }
 
 impl Retry {
-    /// Whether a failure may be gone at the next run. Source that does not compile, and a device that answers nothing any more,
-    /// stay as they are.
+    /// Whether a failure may be gone at the next run. Source that does not compile, a device that answers nothing any more, and a
+    /// kernel that takes too long stay as they are.
     pub fn applies_to(&self, reason: Reason) -> bool {
         !matches!(
             reason,
-            Reason::CompileError | Reason::StickyDeviceError | Reason::DependencyFailed
+            Reason::CompileError | Reason::StickyDeviceError | Reason::WatchdogTimeout | Reason::DependencyFailed
         )
     }
 }

@@ -231,7 +231,7 @@ impl TaskTable {
             }
             Outcome::Lost { reason, error } => {
                 task.trouble().error = error;
-                if from != Phase::Admitted && self.start_over(key, now) {
+                if from != Phase::Admitted && self.start_over(key, reason, now) {
                     self.advance(now);
                     return Ok(Phase::Queued);
                 }
@@ -248,8 +248,12 @@ impl TaskTable {
         self.tasks[key].spec.retry.applies_to(failure) && self.run_again(key, now)
     }
 
-    /// Sends a task whose worker was lost back to the queue: once if it is idempotent, and as often as it has retries left.
-    fn start_over(&mut self, key: Key, now: u64) -> bool {
+    /// Sends a task whose worker was lost back to the queue: once if it is idempotent, and as often as it has retries left. Not one
+    /// that ran out of its kernel's time: it would take as long again, and the next worker with it.
+    fn start_over(&mut self, key: Key, failure: Reason, now: u64) -> bool {
+        if failure == Reason::WatchdogTimeout {
+            return false;
+        }
         let task = &mut self.tasks[key];
         if task.spec.idempotent && !std::mem::replace(&mut task.lost, true) {
             let pause_ns = Backoff::default().pause_ns(0);
