@@ -4,6 +4,7 @@
 #include <mutex>
 
 #include "launch/ordered.h"
+#include "sim/sim.h"
 
 namespace pk {
 
@@ -57,6 +58,8 @@ uint64_t default_pool() {
 extern "C" uint64_t pk_current_context(void) { return pk::t_state.context; }
 
 extern "C" uint64_t pk_current_account(void) { return pk::t_state.account; }
+
+extern "C" int32_t pk_fault_stands(void) { return pk::driver_name() != "sim" || pk_sim_faulted(); }
 
 extern "C" pk_status pk_use_device(int32_t device) {
   if (pk::t_state.device_bound == device) return PK_OK;

@@ -1,6 +1,7 @@
 // driver.cpp: the driver table of the simulated devices, and what they export beside it (sim.h).
 #include "pygpukit/driver.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <mutex>
 #include <string>
@@ -117,6 +118,12 @@ uint64_t pk_sim_cancel(void) {
 uint64_t pk_sim_idle_count(void) { return Idling::Get().Count(); }
 
 void pk_sim_await_idle(uint64_t seen, uint64_t microseconds) { Idling::Get().Await(seen, microseconds); }
+
+int32_t pk_sim_faulted(void) {
+  if (!state) return 0;
+  return std::any_of(state->devices.begin(), state->devices.end(),
+                     [](const Device *device) { return device->Faulted(); });
+}
 
 pk_status pk_sim_clear_fault(void) {
   return OnDevice([](Device &device) { return device.ClearFault(); });

@@ -58,6 +58,9 @@ void pk_sim_await_idle(uint64_t seen, uint64_t microseconds);
  * A real device needs a new process here; a notebook on the simulator does not. */
 pk_status pk_sim_clear_fault(void);
 
+/* Whether any simulated device has a fault now. Reads memory and takes no lock. */
+int32_t pk_sim_faulted(void);
+
 /* ---- checked kernels: images compiled with PK_SIM_CHECK defined (include/pk_sim_check_abi.h gives the modes) */
 
 /* The mode that a function's image was compiled for, 0 for a plain one. */

@@ -2,6 +2,7 @@
 
 A CUDA context does not survive an illegal address, a trap or the like, and no call brings it back in the same process.
 The driver does not say which kernel it was; the ring of event records does, up to the launches since the last wait.
+Schedulers are told, too: they take no task for a device that answers nothing.
 """
 
 from __future__ import annotations
@@ -26,6 +27,9 @@ REMEDY = (
     "Nothing brings the context back in this process: restart the notebook's kernel. %%cuda --isolated runs kernels in "
     "a worker process, where a fault costs the worker and not the notebook"
 )
+_ELSEWHERE = 'tasks of partitions with isolation="process" are not affected'
+_TASK_REMEDY = f"Restart the process (in a notebook, the kernel); {_ELSEWHERE}"
+_SIM_REMEDY = f"A wait, such as pygpukit.synchronize(), tells it again and clears the simulated device; {_ELSEWHERE}"
 
 _lock = threading.Lock()
 _lost: ContextLostError | None = None
@@ -40,6 +44,8 @@ def error_for(message: str, code: int, name: str) -> DriverError:
     """The error of a failed device call: names the launch for the first fault, and the loss for every later call."""
     global _lost
     if native.backend_name() != "cuda":
+        if code in FATAL and not _in_task():
+            _core.device_failed(f"the simulated device has failed: {message}. {_SIM_REMEDY}")
         return DriverError(message, code, name)
     with _lock:
         if _lost is None and code not in FATAL:
@@ -47,6 +53,7 @@ def error_for(message: str, code: int, name: str) -> DriverError:
         if _lost is None:
             launches = in_flight()
             _lost = ContextLostError(f"{message}. {_story(launches)}. {REMEDY}", code, name, launches)
+            _core.device_failed(f"the device has failed: {message}. {_story(launches)}. {_TASK_REMEDY}")
             return _lost
         story = _story(_lost.launches)
         return ContextLostError(
@@ -55,6 +62,13 @@ def error_for(message: str, code: int, name: str) -> DriverError:
             name,
             _lost.launches,
         )
+
+
+def _in_task() -> bool:
+    """Whether the thread runs a task: the wait that ends it clears the simulated device."""
+    from pygpukit.scheduler import runner  # which imports this module
+
+    return runner.in_task()
 
 
 def _story(launches: list[Launch]) -> str:

@@ -170,6 +170,9 @@ pk_status pk_use_device(int32_t device);
 /* Offered by C++ to the core: whether this process was forked by one that had opened the device. pk_use_device() fails
  * in it; what takes a lock before it comes to that asks here first. */
 int32_t pk_forked(void);
+/* Offered by C++ to the core: whether a fault that was seen still stands, after which the device answers nothing else.
+ * A CUDA context never recovers; simulated devices do, all of them must have. */
+int32_t pk_fault_stands(void);
 /* Offered by C++ to the core: the scheduling context and the account of the calling thread, 0 = none. */
 uint64_t pk_current_context(void);
 uint64_t pk_current_account(void);

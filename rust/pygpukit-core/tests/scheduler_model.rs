@@ -27,11 +27,9 @@ fn a_hundred_thousand_operations_in_long_runs() {
             *taken.entry((from, to)).or_default() += 1;
         }
     }
-    // Queued to Rejected belongs to checks after reservation, Admitted to Failed to starts that fail: by example elsewhere.
-    let never = [(Phase::Queued, Phase::Rejected), (Phase::Admitted, Phase::Failed)];
     for edge in pygpukit_core::scheduler::EDGES {
         let pair = (edge.from, edge.to);
-        assert_eq!(taken.contains_key(&pair), !never.contains(&pair), "{pair:?}");
+        assert!(taken.contains_key(&pair), "{pair:?}");
     }
 }
 

@@ -95,3 +95,32 @@ fn a_task_whose_worker_is_lost_starts_over_once_if_it_bears_it() {
     assert_eq!(table.stats(now).reserved_memory, 0);
     table.audit().unwrap();
 }
+
+#[test]
+fn a_kernel_that_took_too_long_is_not_run_again() {
+    let (mut table, _) = small();
+    let again = |id: &str| TaskSpec {
+        idempotent: true,
+        retry: Retry {
+            retries: 3,
+            ..Retry::default()
+        },
+        ..asks(id, 10, 0)
+    };
+    let (reason, error) = (Reason::WatchdogTimeout, "it ran longer than 2 s".to_string());
+    let here = Outcome::Failed {
+        reason,
+        error: error.clone(),
+    };
+    for (id, outcome) in [("here", here), ("in a worker", Outcome::Lost { reason, error })] {
+        table.submit(again(id), 0).unwrap();
+        assert_eq!(next(&mut table, 0).as_deref(), Some(id));
+        assert_eq!(table.finish(id, outcome, 0), Ok(Phase::Failed));
+        let record = table.get(id, 0).unwrap();
+        assert_eq!(
+            (record.reason, record.error.as_str()),
+            (reason, "it ran longer than 2 s")
+        );
+    }
+    table.audit().unwrap();
+}

@@ -322,6 +322,10 @@ fn the_documented_table_is_the_one_in_use() {
         "docs/task-phases.md is out of date; it must hold:\n{}",
         edges_as_markdown()
     );
+    for reason in Reason::ALL.iter().filter(|&&reason| reason != Reason::None) {
+        let row = format!("| {} | {} | ", reason.group().name(), reason.name());
+        assert!(page.contains(&row), "docs/task-phases.md does not say when {row}");
+    }
     assert_eq!(EDGES.len(), 24);
     assert!(edge(Phase::Succeeded, Phase::Running).is_none());
 }

@@ -7,6 +7,7 @@ mod contexts;
 mod entered;
 mod errors;
 mod gate;
+mod health;
 mod held;
 mod live;
 mod memory;
@@ -50,6 +51,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<contexts::ModelContext>()?;
     module.add_class::<sms::Space>()?;
     module.add_function(wrap_pyfunction!(task_events::task_edges, module)?)?;
+    module.add_function(wrap_pyfunction!(health::device_failed, module)?)?;
     module.add_function(wrap_pyfunction!(scheduling_speed::scheduling_ns, module)?)?;
     module.add_function(wrap_pyfunction!(scheduling_speed::submissions_ns, module)?)?;
     module.add_function(wrap_pyfunction!(memory::pool_stats, module)?)?;

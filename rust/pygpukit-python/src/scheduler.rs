@@ -16,6 +16,7 @@ use pyo3::types::{PyDict, PyTuple};
 use crate::entered::EnteredTasks;
 use crate::errors::raise_with;
 use crate::gate;
+use crate::health;
 use crate::live;
 use crate::partition::{spec_error, PartitionManager};
 use crate::scheduler_figures::{self, totals};
@@ -83,6 +84,7 @@ impl SchedulerCore {
             Arc::new(MonotonicClock),
             Box::new(TableLog),
         ));
+        scheduler.call(|table, _| table.watch(health::of_process()));
         live::register(&scheduler);
         SchedulerCore {
             scheduler,

@@ -9,7 +9,7 @@ use super::table::TaskTable;
 use super::task::Task;
 use super::tasks::Key;
 use super::waiting::Place;
-use crate::partition::{PartitionManager, Resource, Scope, Shortage, SpecError, DEFAULT_SLOT};
+use crate::partition::{Isolation, PartitionManager, Resource, Scope, Shortage, SpecError, DEFAULT_SLOT};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -17,13 +17,17 @@ use std::collections::BinaryHeap;
 type Refusal = (Reason, Box<Detail>, String);
 
 impl TaskTable {
-    /// Brings the table up to `now`: deadlines, ended holds, then whatever fits. Every public call begins with it.
+    /// Brings the table up to `now`: deadlines, a device that failed, ended holds, then whatever fits. Every public call begins
+    /// with it.
     pub fn advance(&mut self, now: u64) {
         while let Some(&(deadline, key)) = self.deadlines.first() {
             if deadline > now {
                 break;
             }
             self.end(key, Phase::Expired, Reason::None, now);
+        }
+        if let Some(why) = self.health.fault() {
+            self.end_all_not_begun(&why, now);
         }
         while let Some(&(until, key)) = self.held.first() {
             if until > now {
@@ -35,6 +39,42 @@ impl TaskTable {
         if self.unsettled {
             self.settle(now);
         }
+    }
+
+    /// The device failed: what waits for it is rejected, and what was admitted to it fails. What runs finds out by itself, and what
+    /// runs in a worker process has a device context of its own.
+    #[cold]
+    fn end_all_not_begun(&mut self, why: &str, now: u64) {
+        if self.waiting_or_admitted() == 0 {
+            return;
+        }
+        for key in self.tasks.keys() {
+            // Ending one may end others, and forget them.
+            let Some(task) = self.tasks.get(key).filter(|task| task.entered) else {
+                continue;
+            };
+            let (slot, phase) = (task.slot, task.phase);
+            if self.runs_elsewhere(slot) {
+                continue;
+            }
+            match phase {
+                Phase::Queued => self.reject(key, (Reason::DeviceUnhealthy, Box::default(), why.to_string()), now),
+                Phase::Admitted => {
+                    self.tasks[key].trouble().error = why.to_string();
+                    self.end(key, Phase::Failed, Reason::StickyDeviceError, now);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Why tasks of a partition cannot run: the device of this process failed.
+    pub(super) fn device_fault(&self, slot: usize) -> Option<String> {
+        self.health.fault().filter(|_| !self.runs_elsewhere(slot))
+    }
+
+    fn runs_elsewhere(&self, slot: usize) -> bool {
+        self.partitions.at(slot).limits.isolation == Isolation::Process
     }
 
     /// Admits what fits, in service order. A head of line that is short of its partition's own bound holds back its line; one that
@@ -278,6 +318,9 @@ impl TaskTable {
     fn refusal(&self, spec: &TaskSpec, slot: usize, now: u64) -> Option<Refusal> {
         if self.closed {
             return Some((Reason::ShuttingDown, Box::default(), String::new()));
+        }
+        if let Some(why) = self.device_fault(slot) {
+            return Some((Reason::DeviceUnhealthy, Box::default(), why));
         }
         if let Some(refusal) = self.never(spec, slot) {
             return Some(refusal);

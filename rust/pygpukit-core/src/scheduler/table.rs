@@ -5,6 +5,7 @@ use super::context::TaskContext;
 use super::error::{Outcome, TaskError};
 use super::estimate::RunTimes;
 use super::fair::FairQueue;
+use super::health::DeviceHealth;
 use super::name::Name;
 use super::phase::{edge, Phase};
 use super::reason::Reason;
@@ -39,6 +40,7 @@ pub struct TaskTable {
     pub(super) displaced: bool,
     pub(super) admitted: FairQueue,
     pub(super) checks: Vec<Box<dyn AdmissionCheck>>,
+    pub(super) health: Arc<DeviceHealth>,
     /// Tasks that a dispatcher is inside of.
     pub(super) occupied: Vec<Key>,
     /// (time, task) of Queued tasks held after a requeue.
@@ -74,6 +76,7 @@ impl TaskTable {
             displaced: false,
             admitted: FairQueue::default(),
             checks: Vec::new(),
+            health: Arc::default(),
             occupied: Vec::new(),
             held: BTreeSet::new(),
             deadlines: BTreeSet::new(),
@@ -91,6 +94,11 @@ impl TaskTable {
     /// One more check between the reservation and the admission of every later task.
     pub fn add_check(&mut self, check: Box<dyn AdmissionCheck>) {
         self.checks.push(check);
+    }
+
+    /// From now on, nothing that runs in this process is taken in or begun while its device has failed.
+    pub fn watch(&mut self, health: Arc<DeviceHealth>) {
+        self.health = health;
     }
 
     pub fn partitions(&self) -> &PartitionManager {
@@ -263,13 +271,14 @@ impl TaskTable {
         self.run_again(key, now)
     }
 
-    /// Takes one of its retries, if any is left.
+    /// Takes one of its retries, if any is left and there is a device to run on.
     fn run_again(&mut self, key: Key, now: u64) -> bool {
-        let task = &mut self.tasks[key];
+        let task = &self.tasks[key];
         let retry = task.spec.retry;
-        if task.retries >= retry.retries {
+        if task.retries >= retry.retries || self.device_fault(task.slot).is_some() {
             return false;
         }
+        let task = &mut self.tasks[key];
         let pause_ns = retry.backoff.pause_ns(task.retries);
         task.retries += 1;
         self.requeue_for(key, Reason::WaitingForRetry, pause_ns, now);

@@ -30,6 +30,7 @@ impl Entry {
 #[derive(Default)]
 pub struct Model {
     pub tasks: Vec<Entry>,
+    pub broken: bool,
 }
 
 impl Model {
@@ -64,6 +65,13 @@ impl Model {
         for i in due {
             if !self.tasks[i].phase.is_terminal() {
                 self.end(i, Phase::Expired);
+            }
+        }
+        for i in 0..self.tasks.len() {
+            match self.tasks[i].phase {
+                Phase::Queued if self.broken => self.end(i, Phase::Rejected),
+                Phase::Admitted if self.broken => self.end(i, Phase::Failed),
+                _ => {}
             }
         }
         let mut blocked = false;
@@ -172,7 +180,8 @@ impl Model {
             || asked.memory_bytes > MEMORY
             || asked.share_ppm > SHARE
             || (1..=now).contains(&spec.deadline_ns)
-            || waiting >= MAX_QUEUE;
+            || waiting >= MAX_QUEUE
+            || self.broken;
         let lost = !refused
             && depends
                 .iter()

@@ -3,9 +3,11 @@
 use super::model::{Model, MAX_QUEUE, MEMORY, SHARE};
 use super::strategies::{Ending, Op};
 use pygpukit_core::scheduler::{
-    edge, Change, Config, Outcome, Phase, Policy, Reason, Retry, TaskError, TaskSpec, TaskTable, Transition,
+    edge, Change, Config, DeviceHealth, Outcome, Phase, Policy, Reason, Retry, TaskError, TaskSpec, TaskTable,
+    Transition,
 };
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 const MS: u64 = 1_000_000;
@@ -16,6 +18,8 @@ struct Run {
     table: TaskTable,
     model: Model,
     log: Arc<Mutex<Log>>,
+    health: Arc<DeviceHealth>,
+    broken: Arc<AtomicBool>,
     now: u64,
 }
 
@@ -30,10 +34,17 @@ impl Run {
             max_finished: 1 << 30,
             ..Config::new(MEMORY)
         };
+        let broken = Arc::new(AtomicBool::new(false));
+        let asked = broken.clone();
+        let health = Arc::new(DeviceHealth::new(move || asked.load(Ordering::Relaxed)));
+        let mut table = TaskTable::new(config, Box::new(observer));
+        table.watch(health.clone());
         Run {
-            table: TaskTable::new(config, Box::new(observer)),
+            table,
             model: Model::default(),
             log,
+            health,
+            broken,
             now: 1,
         }
     }
@@ -129,7 +140,7 @@ impl Run {
                     return self.check(op);
                 }
                 let ok = *how == Ending::Ok;
-                let again = !ok && task.runs() && task.retries < task.spec.retry.retries;
+                let again = !ok && task.runs() && task.retries < task.spec.retry.retries && !self.model.broken;
                 if again {
                     task.phase = Phase::Queued;
                     task.held_until = now + ((10 * MS) << task.retries);
@@ -181,6 +192,13 @@ impl Run {
             Op::Wait { ms } => {
                 self.now += u64::from(*ms) * MS;
                 self.table.advance(self.now);
+            }
+            Op::Device { broken } => {
+                self.broken.store(*broken, Ordering::Relaxed);
+                if *broken {
+                    self.health.fail("broken");
+                }
+                self.model.broken = *broken;
             }
         }
         self.check(op);

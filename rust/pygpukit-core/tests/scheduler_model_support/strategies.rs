@@ -46,6 +46,9 @@ pub enum Op {
     Wait {
         ms: u8,
     },
+    Device {
+        broken: bool,
+    },
 }
 
 fn submit() -> impl Strategy<Value = Op> {
@@ -95,6 +98,7 @@ pub fn op() -> impl Strategy<Value = Op> {
         2 => (0u8..20).prop_map(|who| Op::Resume { who }),
         2 => adjust(),
         2 => (0u8..30).prop_map(|ms| Op::Wait { ms }),
+        1 => prop_oneof![1 => Just(true), 5 => Just(false)].prop_map(|broken| Op::Device { broken }),
     ]
 }
 
