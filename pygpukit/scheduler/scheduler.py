@@ -375,11 +375,13 @@ class Scheduler:
         Results live as long as the object that submit() returned: when that is gone, result() of this one says so.
         """
         wanted = units.parse_id(task_id)
-        record = self.core.get(wanted)
+        known = self.core.get(wanted) is not None
         task = self._desk.find(wanted)
-        if task is None and record is not None:
-            task = Task(self, record.id, record.name, None)
-            task._settle_without_value(record)
+        if task is None and known:
+            record = self.core.get(wanted)  # its last one: it may have ended between the two looks
+            if record is not None:
+                task = Task(self, record.id, record.name, None)
+                task._settle_without_value(record)
         return task
 
     def should_run(self, task: Task | str, now: float | None = None) -> bool:

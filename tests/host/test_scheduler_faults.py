@@ -18,7 +18,7 @@ from interrupts import interrupt
 from scheduler_help import PATIENCE_S, collected, run, wait_until
 
 import pygpukit as gp
-from pygpukit.core.errors import InvalidSpecError, TaskCancelledError, TaskRejectedError
+from pygpukit.core.errors import GPUError, InvalidSpecError, TaskCancelledError, TaskRejectedError
 
 
 def drained(scheduler):
@@ -121,6 +121,25 @@ def test_an_older_record_does_not_replace_the_outcome(scheduler, monkeypatch):
         patch.setattr(scheduler, "core", Slow())
         assert task.phase == "Admitted"
     assert ran == [task] and task.result() == "value"
+
+
+def test_a_task_that_ends_while_it_is_looked_up_has_ended(scheduler, monkeypatch):
+    """It ends, and its object goes, between the core's answer and the look for the object."""
+    scheduler.submit(lambda: "value", task_id="brief")
+    core = scheduler.core
+
+    class Slow:
+        def get(self, task_id):
+            record = core.get(task_id)
+            if record.phase == "Admitted":
+                scheduler.step()
+            return record
+
+    with monkeypatch.context() as patch:
+        patch.setattr(scheduler, "core", Slow())
+        again = scheduler.get_task("brief")
+    with pytest.raises(GPUError, match="went with the object that submit"):
+        again.result(PATIENCE_S)
 
 
 def test_an_outcome_that_is_seen_leaves_no_function(scheduler, monkeypatch):
