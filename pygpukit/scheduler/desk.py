@@ -126,9 +126,6 @@ class Desk:
         Only a wait that begins can bring that about. A task that starts or goes back to the queue is on a dispatcher
         that does not wait, and no other change stops one. So that who waits last looks once, and gives up.
         """
-        while self._core.get(task.id) is None:  # found by its id while it is submitted
-            if task._ends(_POLL_S):
-                return
         here = threading.get_ident()
         with self._waiting:
             self._waits[here] = task

@@ -370,7 +370,7 @@ class Scheduler:
     # ---- out ----
 
     def get_task(self, task_id: Task | str) -> Task | None:
-        """The task with an id; None if it is unknown or ended long ago.
+        """The task with an id; None if it is unknown, as before its submit() has returned, or ended long ago.
 
         Results live as long as the object that submit() returned: when that is gone, result() of this one says so.
         """
@@ -382,6 +382,8 @@ class Scheduler:
             if record is not None:
                 task = Task(self, record.id, record.name, None)
                 task._settle_without_value(record)
+        elif task is not None and not known and task._ended is None:
+            return None  # its submission is under way, and may yet be refused
         return task
 
     def should_run(self, task: Task | str, now: float | None = None) -> bool:

@@ -21,7 +21,13 @@ from scheduler_help import PATIENCE_S, Gate, collected, wait_until, when
 
 import pygpukit as gp
 from pygpukit._core import native
-from pygpukit.core.errors import GPUError, TaskCancelledError, TaskDeadlockError, TaskRejectedError
+from pygpukit.core.errors import (
+    GPUError,
+    InvalidSpecError,
+    TaskCancelledError,
+    TaskDeadlockError,
+    TaskRejectedError,
+)
 from pygpukit.scheduler import MB, Scheduler, TaskState, all_schedulers, live_cores
 
 # ---- threads ----
@@ -294,37 +300,30 @@ def test_workers_that_are_yet_to_be_started_count(monkeypatch):
     scheduler.close()
 
 
-def test_a_task_found_while_it_is_submitted_can_be_waited_for_in_vain(monkeypatch):
-    with Scheduler(total_memory="1GB", workers=1) as scheduler:
-        core, waited_for = scheduler.core, threading.Event()
+@pytest.mark.parametrize("taken_in", [True, False])
+def test_a_task_is_not_found_before_its_submission_is_through(scheduler, monkeypatch, taken_in):
+    """Nobody may wait for one that is refused in the end."""
+    core, found = scheduler.core, []
 
-        class Slow:
-            def __getattr__(self, name):
-                return getattr(core, name)
+    class Slow:
+        def __getattr__(self, name):
+            return getattr(core, name)
 
-            def submit(self, *args):
-                if args[0] == "late":
-                    assert waited_for.wait(PATIENCE_S)
-                return core.submit(*args)
+        def submit(self, *args):
+            found.append(scheduler.get_task("late"))
+            if not taken_in:
+                raise InvalidSpecError("refused", "memory")
+            return core.submit(*args)
 
-        class Watched(Slow):
-            def get(self, task_id):
-                record = core.get(task_id)
-                if record is None:
-                    waited_for.set()
-                return record
-
-        def wait_for_late():
-            wait_until(lambda: scheduler.get_task("late"))
-            return scheduler.get_task("late").result()
-
-        monkeypatch.setattr(scheduler, "core", Slow())
-        monkeypatch.setattr(scheduler._desk, "_core", Watched())
-        early = scheduler.submit(wait_for_late)
-        late = scheduler.submit(lambda: 5, task_id="late")
-        with pytest.raises(TaskDeadlockError):
-            early.result(PATIENCE_S)
-        assert late.result(PATIENCE_S) == 5
+    monkeypatch.setattr(scheduler, "core", Slow())
+    if taken_in:
+        late = scheduler.submit(int, task_id="late")
+        assert scheduler.get_task("late") is late
+    else:
+        with pytest.raises(InvalidSpecError):
+            scheduler.submit(int, task_id="late")
+        assert scheduler.get_task("late") is None
+    assert found == [None]
 
 
 def test_a_wait_with_a_timeout_is_no_deadlock():
