@@ -70,9 +70,11 @@ class Transfer:
         return self._outcome()
 
     def __await__(self) -> Generator[Any, None, Any]:
+        """As wait(). To cancel the asyncio task that awaits it is to cancel() it."""
         import asyncio
 
         future: concurrent.futures.Future[Any] = concurrent.futures.Future()
+        future.add_done_callback(lambda told: told.cancelled() and self.cancel())
         self._engine._tell(self, future)
         return asyncio.wrap_future(future).__await__()
 

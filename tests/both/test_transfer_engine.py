@@ -155,6 +155,19 @@ def test_an_end_can_be_awaited(engine: TransferEngine, blocked: gp.Stream) -> No
     np.testing.assert_array_equal(asyncio.run(both()), host)
 
 
+def test_giving_up_the_await_cancels_the_transfer(engine: TransferEngine, blocked: gp.Stream) -> None:
+    waiting = engine.to_device(gp.zeros(5, "int32"), numbers(5), stream=blocked)
+
+    async def given_up() -> None:
+        with pytest.raises(asyncio.TimeoutError):
+            await asyncio.wait_for(waiting, 0.01)
+
+    asyncio.run(given_up())
+    assert not waiting.cancel(), "it was cancelled before"
+    with pytest.raises(TransferCancelledError):
+        waiting.wait(PATIENCE_S)
+
+
 def test_what_is_copied_lives_as_long_and_no_longer(engine: TransferEngine, blocked: gp.Stream) -> None:
     class Host(np.ndarray):
         """An array that can be watched."""
