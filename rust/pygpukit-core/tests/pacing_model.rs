@@ -481,6 +481,44 @@ fn what_ran_on_the_host_counts_for_the_limit_however_long_its_task_slept() {
     }
 }
 
+/// Alone and below its limit its work is issued at once, and what ends a request may be measured long after its end.
+#[test]
+fn a_limit_holds_for_work_that_takes_longer_than_it_did() {
+    let driver = Arc::new(SimDriver::new(SimConfig::default()));
+    let gate = Gate::new(driver.clone(), driver.clone(), Settings::default(), &DEFERRED);
+    let limited = Arc::new(TaskContext::new(1, "1".into(), 200_000, 200_000));
+    let (mut had_ns, mut from_ns) = (0, 0);
+    for request in 0..200 {
+        // The second kernel takes as long as its data say.
+        let second_ns = if request < 10 { 10 * US } else { 5 * MS };
+        if request == 10 {
+            from_ns = driver.now_ns();
+        }
+        for (name, ns) in [(1, 100 * US), (2, second_ns)] {
+            while submit_named(&gate, &driver, &limited, name, ns, false) == Submitted::Full {
+                gate.step();
+                driver.advance_ns(10 * US);
+            }
+            had_ns += if request < 10 { 0 } else { ns };
+        }
+        while gate.has_deferred(None) {
+            gate.step();
+            driver.advance_ns(10 * US);
+        }
+        driver.advance_ns(second_ns + 500 * US);
+    }
+    let took_ns = driver.now_ns() - from_ns;
+    assert!(
+        had_ns * 100 <= took_ns * 22,
+        "{had_ns} of {took_ns} ns under a limit of 20 %"
+    );
+    assert!(
+        limited.gpu_ns().abs_diff(had_ns) <= 10 * MS,
+        "{} ns of {had_ns}",
+        limited.gpu_ns()
+    );
+}
+
 #[test]
 fn a_stream_is_in_one_line_at_a_time() {
     let (driver, gate, contexts) = contended();

@@ -112,7 +112,6 @@ impl Queue {
             return Offer::Refused(refusal);
         }
         let first = tenant.line.is_empty() && tenant.issuing.is_none();
-        let limited = tenant.context.limit_ppm() < WHOLE_PPM;
         if tenant.line_ns >= tenant.bound_ns(&settings) || tenant.line.len() >= settings.line_commands {
             return Offer::Full;
         }
@@ -124,7 +123,7 @@ impl Queue {
             return Offer::Defer;
         }
         // What nobody has measured could be any number of times over a limit before it is seen.
-        if limited && (self.fair.in_debt(id, now_ns) || !self.estimate(work).known) {
+        if self.is_limited(id) && (self.fair.in_debt(id, now_ns) || !self.estimate(work).known) {
             return Offer::Defer;
         }
         Offer::Direct
@@ -137,6 +136,12 @@ impl Queue {
             .enumerate()
             .filter(move |&(other, _)| other != id as usize);
         others.filter_map(|(_, tenant)| tenant.as_ref())
+    }
+
+    /// Whether a limit is set that could hold the tenant back.
+    pub fn is_limited(&self, id: u32) -> bool {
+        let tenant = self.tenants[id as usize].as_ref();
+        tenant.is_some_and(|tenant| tenant.context.limit_ppm() < WHOLE_PPM)
     }
 
     /// Whether another tenant has deferred commands for the stream.
