@@ -155,10 +155,10 @@ class Scheduler:
             call = functools.partial(fn, *args, **kwargs) if args or kwargs else fn
         task = Task(self, identity, label, call)
         unfinished = self._desk.tasks
-        # There before the core has it, which may hand it to a dispatcher at once.
-        if unfinished.setdefault(identity, task) is not task:
-            raise InvalidSpecError(f"task_id={identity!r} is taken; choose another", "task_id")
         try:
+            # There before the core has it, which may hand it to a dispatcher at once.
+            if unfinished.setdefault(identity, task) is not task:
+                raise InvalidSpecError(f"task_id={identity!r} is taken; choose another", "task_id")
             # A submission is to cost little, and mostly most of this is left out: that is not parsed.
             taken_in = self.core.submit(
                 identity,
@@ -176,8 +176,9 @@ class Scheduler:
                 0 if estimate is None else units.parse_estimate(estimate),
                 None if retry is None else units.parse_retry(retry),
             )
-        except BaseException:
-            unfinished.pop(identity, None)
+        except BaseException:  # Ctrl-C, too, as soon as it is there
+            if unfinished.get(identity) is task:
+                unfinished.pop(identity, None)
             raise
         if not taken_in:
             self._desk.settle()

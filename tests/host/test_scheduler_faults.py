@@ -105,6 +105,27 @@ def test_one_id_taken_by_many_threads_at_once_is_one_task(scheduler):
     assert (len(taken), refused, scheduler.task_count) == (1, ["task_id"] * 15, 1)
 
 
+def test_a_submission_that_is_interrupted_at_once_leaves_nothing_to_wait_for(scheduler, monkeypatch):
+    class Interrupted(dict):
+        def setdefault(self, key, value):
+            super().setdefault(key, value)
+            raise KeyboardInterrupt
+
+    tasks = Interrupted()
+    with monkeypatch.context() as patch:
+        patch.setattr(scheduler._desk, "tasks", tasks)
+        with pytest.raises(KeyboardInterrupt):
+            scheduler.submit(int)
+    assert not tasks, "close() waits for what is there"
+
+
+def test_a_taken_id_stays_its_owners(scheduler):
+    first = scheduler.submit(int, task_id="same")
+    with pytest.raises(InvalidSpecError, match="'same' is taken"):
+        scheduler.submit(int, task_id="same")
+    assert scheduler.get_task("same") is first and first.result(PATIENCE_S) == 0
+
+
 def test_an_older_record_does_not_replace_the_outcome(scheduler, monkeypatch):
     """The task ends between the core's answer to one thread and that thread's next step."""
     task, core = scheduler.submit(lambda: "value"), scheduler.core
