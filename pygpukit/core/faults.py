@@ -29,7 +29,10 @@ REMEDY = (
 )
 _ELSEWHERE = 'tasks of partitions with isolation="process" are not affected'
 _TASK_REMEDY = f"Restart the process (in a notebook, the kernel); {_ELSEWHERE}"
-_SIM_REMEDY = f"A wait, such as pygpukit.synchronize(), tells it again and clears the simulated device; {_ELSEWHERE}"
+_SIM_REMEDY = (
+    "A wait on device {}, such as pygpukit.synchronize() while it is the current one, tells it again and clears it; "
+    + _ELSEWHERE
+)
 
 _lock = threading.Lock()
 _lost: ContextLostError | None = None
@@ -45,7 +48,8 @@ def error_for(message: str, code: int, name: str) -> DriverError:
     global _lost
     if native.backend_name() != "cuda":
         if code in FATAL and not _in_task():
-            _core.device_failed(f"the simulated device has failed: {message}. {_SIM_REMEDY}")
+            device = native.current_device()
+            _core.device_failed(f"simulated device {device} has failed: {message}. {_SIM_REMEDY.format(device)}")
         return DriverError(message, code, name)
     with _lock:
         if _lost is None and code not in FATAL:

@@ -146,6 +146,36 @@ def test_a_task_that_breaks_the_simulated_device_leaves_it_cleared(scheduler: Sc
     assert scheduler.submit(lambda: 1).result(PATIENCE_S) == 1
 
 
+def test_the_remedy_names_the_device_that_failed() -> None:
+    start(
+        ENDLESS
+        + """
+import time
+native.set_device(1)
+kernel, x, error = gp.jit(work.SOURCE, func="wild"), gp.zeros(64), None
+while error is None:
+    try:
+        kernel[2, 32](x)
+        time.sleep(0.001)
+    except gp.DriverError as raised:
+        error = raised
+native.set_device(0)
+gp.synchronize()  # of another device
+refused = scheduler.submit(lambda: 1)
+assert refused.reason == "DeviceUnhealthy"
+for words in ("simulated device 1 has failed", "A wait on device 1, such as pygpukit.synchronize()"):
+    assert words in refused.stats().error, refused.stats().error
+native.set_device(1)
+try:
+    gp.synchronize()
+except gp.DriverError:
+    native.set_device(0)
+assert scheduler.submit(lambda: 1).result(60) == 1
+""",
+        PYGPUKIT_SIM="devices=2",
+    )
+
+
 LOST = """
 import os
 from pygpukit.scheduler import Scheduler
