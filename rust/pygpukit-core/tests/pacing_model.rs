@@ -519,6 +519,41 @@ fn a_limit_holds_for_work_that_takes_longer_than_it_did() {
     );
 }
 
+/// While a batch of it is open, which ends where its last work was when its limit still held.
+#[test]
+fn work_of_a_task_whose_limit_is_lifted_is_measured_to_its_end() {
+    let driver = Arc::new(SimDriver::new(SimConfig::default()));
+    let gate = Gate::new(driver.clone(), driver.clone(), Settings::default(), &DEFERRED);
+    let context = Arc::new(TaskContext::new(1, "1".into(), 500_000, 500_000));
+    let mut had_ns = 0;
+    for request in 0..50 {
+        context.set_shares(500_000, 500_000);
+        for command in 0..6 {
+            if command == 4 {
+                context.set_shares(500_000, 1_000_000);
+            }
+            while submit_named(&gate, &driver, &context, 1, 100 * US, false) == Submitted::Full {
+                gate.step();
+                driver.advance_ns(10 * US);
+            }
+            had_ns += 100 * US;
+        }
+        while gate.has_deferred(None) {
+            gate.step();
+            driver.advance_ns(10 * US);
+        }
+        driver.advance_ns(if request % 2 == 0 { 100 * US } else { 2 * MS });
+    }
+    driver.advance_ns(MS);
+    gate.leave(&context);
+    assert!(
+        context.gpu_ns().abs_diff(had_ns) <= had_ns / 50,
+        "{} ns of {had_ns}",
+        context.gpu_ns()
+    );
+    assert!(driver.violations().is_empty(), "{:?}", driver.violations());
+}
+
 #[test]
 fn a_stream_is_in_one_line_at_a_time() {
     let (driver, gate, contexts) = contended();

@@ -205,7 +205,14 @@ impl Gate {
         queue.count_launch(id);
         // Where nobody knows when the next work comes, the end is marked while the device cannot have reached it. What a limit
         // counts is always measured: marked late, work that takes longer than it did before would be charged as before for ever.
-        if (was_idle || !cost.known || queue.is_limited(id)) && line.close(true).is_err() {
+        let marked = if was_idle || !cost.known {
+            line.close(true)
+        } else if queue.is_limited(id) {
+            line.mark()
+        } else {
+            Ok(())
+        };
+        if marked.is_err() {
             self.forget(line, queue);
         }
         Ok(())

@@ -16,8 +16,10 @@ struct Batch {
     tenant: u32,
     stream: u64,
     start: u64,
-    /// 0 while it is open.
+    /// 0 until an end is recorded.
     end: u64,
+    /// `end` is behind all of its work.
+    marked: bool,
     late: bool,
     estimated_ns: u64,
     parts: [Option<Cost>; PARTS],
@@ -120,6 +122,7 @@ impl Line {
             stream,
             start,
             end: 0,
+            marked: false,
             late: false,
             estimated_ns: 0,
             parts: [None; PARTS],
@@ -131,6 +134,7 @@ impl Line {
     pub fn add(&mut self, cost: Cost) {
         let Some(batch) = &mut self.open else { return };
         batch.estimated_ns += cost.ns;
+        batch.marked = false;
         self.pending_ns += cost.ns;
         if let Some(part) = batch.parts.iter_mut().find(|p| p.map_or(true, |p| p.slot == cost.slot)) {
             part.get_or_insert(cost);
@@ -140,11 +144,28 @@ impl Line {
     /// Closes the open batch. `at_once`: right after its work was enqueued. Else its stream may have run dry before, and its time
     /// tells only how long it took at most.
     pub fn close(&mut self, at_once: bool) -> DriverResult<()> {
-        let Some(mut batch) = self.open else { return Ok(()) };
-        batch.late = !at_once && self.driver.stream_done(batch.stream)?;
-        batch.end = self.recorded(batch.stream)?;
-        self.open = None;
-        self.flying.push_back(batch);
+        let Some(batch) = self.open else { return Ok(()) };
+        let late = !at_once && !batch.marked && self.driver.stream_done(batch.stream)?;
+        self.mark()?;
+        self.flying
+            .extend(self.open.take().map(|batch| Batch { late, ..batch }));
+        Ok(())
+    }
+
+    /// Records the end of the open batch as it is now, right after its work was enqueued. Work that is added later moves it.
+    pub fn mark(&mut self) -> DriverResult<()> {
+        let Some(batch) = self.open.filter(|batch| !batch.marked) else {
+            return Ok(());
+        };
+        let end = match batch.end {
+            0 => self.recorded(batch.stream)?,
+            end => self.driver.event_record(end, batch.stream).map(|()| end)?,
+        };
+        self.open = Some(Batch {
+            end,
+            marked: true,
+            ..batch
+        });
         Ok(())
     }
 
