@@ -29,6 +29,7 @@ TARGET = "x86_64-unknown-linux-gnu"
 # What is no part of Python, native layer or tests.
 NOT_COPIED = ("extension/", "notebooks/", "docs/images/", "docs/results/")
 NATIVE_TESTS = (
+    "tests/host/test_device_health.py",
     "tests/host/test_native_threads.py",
     "tests/host/test_scheduler_pause.py",
     "tests/host/test_sim_device.py",
@@ -110,6 +111,7 @@ KINDS = {
             "tests/both/test_pacing.py::test_a_task_that_waits_for_room_can_be_cancelled",
             # The sanitizer hands signals on late, and the simulator ends faulty and endless kernels by them.
             "tests/host/test_sim_faults.py",
+            "tests/host/test_device_health.py",
             "tests/host/test_check_life.py::test_endless_kernels_end_at_their_time_limit",
             # Up to 16384 stacks are as many threads to the sanitizer: more pieces of memory than Linux allows.
             "tests/host/test_sim_groups.py",
