@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import gc
 import threading
 import time
@@ -86,13 +87,23 @@ def test_futures_are_awaited_from_several_tasks(backend_name):
     assert all(context.command_stats().completed == 20 for context in contexts)
 
 
-def test_deferred_commands_are_issued_without_python_and_can_be_cancelled(backend_name):
+@contextlib.contextmanager
+def beside_a_rival(backend_name):
+    """A context of a small share, and work for it, while another always wants the device."""
     context, rival = create_context("chat", share=0.1), create_context("rival", share=0.9)
     work, stop = launcher(backend_name), threading.Event()
     context.launch(*work).wait()
     thread = threading.Thread(target=contend, args=(rival, work, stop))
     thread.start()
     try:
+        yield context, work
+    finally:
+        stop.set()
+        thread.join(PATIENCE_S)
+
+
+def test_deferred_commands_are_issued_without_python_and_can_be_cancelled(backend_name):
+    with beside_a_rival(backend_name) as (context, work):
         end = time.monotonic() + PATIENCE_S
         cancelled = []
         while not cancelled and time.monotonic() < end:
@@ -108,38 +119,27 @@ def test_deferred_commands_are_issued_without_python_and_can_be_cancelled(backen
         assert context.destroy()
         states = {future.wait() and future.state for future in waiting}
         assert states <= {"Completed", "Cancelled"}
-    finally:
-        stop.set()
-        thread.join(PATIENCE_S)
 
 
 def test_cancelling_the_await_cancels_the_command(backend_name):
-    context, rival = create_context("chat", share=0.1), create_context("rival", share=0.9)
-    work, stop = launcher(backend_name), threading.Event()
-    context.launch(*work).wait()
-    thread = threading.Thread(target=contend, args=(rival, work, stop))
-    thread.start()
+    with beside_a_rival(backend_name) as (context, work):
 
-    async def given_up():
-        """Of some commands that are awaited and given up at once, those that had not reached the device."""
-        futures = [context.launch(*work) for _ in range(8)]
-        awaits = [asyncio.ensure_future(future) for future in futures]
-        await asyncio.sleep(0)
-        for waiting in awaits:
-            waiting.cancel()
-        results = await asyncio.gather(*awaits, return_exceptions=True)
-        assert all(isinstance(result, asyncio.CancelledError) or result.success for result in results)
-        return [future for future in futures if future.wait().success is False]
+        async def given_up():
+            """Of some commands that are awaited and given up at once, those that had not reached the device."""
+            futures = [context.launch(*work) for _ in range(8)]
+            awaits = [asyncio.ensure_future(future) for future in futures]
+            await asyncio.sleep(0)
+            for waiting in awaits:
+                waiting.cancel()
+            results = await asyncio.gather(*awaits, return_exceptions=True)
+            assert all(isinstance(result, asyncio.CancelledError) or result.success for result in results)
+            return [future for future in futures if future.wait().success is False]
 
-    try:
         end = time.monotonic() + PATIENCE_S
         cancelled = []
         while not cancelled and time.monotonic() < end:
             cancelled = asyncio.run(given_up())
         assert cancelled and all(future.state == "Cancelled" for future in cancelled)
-    finally:
-        stop.set()
-        thread.join(PATIENCE_S)
 
 
 def test_a_time_limit_of_the_await_cancels_the_command():
