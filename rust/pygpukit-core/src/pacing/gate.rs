@@ -95,7 +95,7 @@ impl Gate {
         deferred: &'static AtomicU64,
     ) -> Gate {
         Gate {
-            line: Mutex::new(Line::new(driver.clone())),
+            line: Mutex::new(Line::new(driver.clone(), clock.clone())),
             driver,
             clock,
             settings,
@@ -200,7 +200,7 @@ impl Gate {
             return Ok(());
         };
         let was_idle = is_first && line.flying() == 0;
-        line.add(cost);
+        line.add(work, cost, now);
         queue.charge_direct(id, cost.ns, is_first, now);
         queue.count_launch(id);
         // Where nobody knows when the next work comes, the end is marked while the device cannot have reached it. What a limit
@@ -374,6 +374,7 @@ impl Gate {
         let done = line.open(batch.tenant, stream, self.clock.now_ns()).and_then(|()| {
             for item in batch.items {
                 name = item.work.name;
+                let from_ns = self.clock.now_ns();
                 match item.part {
                     None => item.command.issue()?,
                     Some(part) => {
@@ -381,7 +382,7 @@ impl Gate {
                         Counters::global().add(Counter::LaterParts, u64::from(part.first != [0; 3]));
                     }
                 }
-                line.add(item.cost);
+                line.add(item.work, item.cost, from_ns);
                 issued += u32::from(item.ends);
             }
             Ok(())

@@ -1,15 +1,20 @@
 //! Line: batches of work on the device, one after the other, each between two events of its own.
 //!
 //! A batch's stream first waits for the end of the batch before, then passes the start event: batches never run together, what lies
-//! between two of them is charged to nobody, and the times of all add up to no more than the time that passed.
+//! between two of them is charged to nobody, and the times of all add up to no more than the time that passed. Where the host stood
+//! still inside a batch, as while the driver loads another kernel's code, the device ran dry: nobody is charged for that either.
 
+use super::command::Work;
 use super::cost::Cost;
+use crate::clock::Clock;
 use crate::driver::{Driver, DriverResult};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
 /// Kinds of work that one batch can hold.
 const PARTS: usize = 8;
+/// A call of the driver that takes no longer lets no device run dry for long enough to matter.
+const STALL_NS: u64 = 200_000;
 
 #[derive(Clone, Copy)]
 struct Batch {
@@ -21,6 +26,8 @@ struct Batch {
     /// `end` is behind all of its work.
     marked: bool,
     late: bool,
+    /// How long the device had nothing to do between its events, at most.
+    idle_ns: u64,
     estimated_ns: u64,
     parts: [Option<Cost>; PARTS],
 }
@@ -39,6 +46,7 @@ pub struct Retired {
 
 pub struct Line {
     driver: Arc<dyn Driver>,
+    clock: Arc<dyn Clock>,
     free: Vec<u64>,
     flying: VecDeque<Batch>,
     open: Option<Batch>,
@@ -50,9 +58,10 @@ pub struct Line {
 }
 
 impl Line {
-    pub fn new(driver: Arc<dyn Driver>) -> Line {
+    pub fn new(driver: Arc<dyn Driver>, clock: Arc<dyn Clock>) -> Line {
         Line {
             driver,
+            clock,
             free: Vec::new(),
             flying: VecDeque::new(),
             open: None,
@@ -124,20 +133,34 @@ impl Line {
             end: 0,
             marked: false,
             late: false,
+            idle_ns: 0,
             estimated_ns: 0,
             parts: [None; PARTS],
         });
         Ok(())
     }
 
-    /// Notes work that was enqueued in the open batch.
-    pub fn add(&mut self, cost: Cost) {
+    /// Notes work that was enqueued in the open batch since `from_ns`.
+    pub fn add(&mut self, work: Work, cost: Cost, from_ns: u64) {
+        if cost.known || work.is_one_kernel() {
+            self.note_stall(from_ns, cost.ns);
+        }
         let Some(batch) = &mut self.open else { return };
         batch.estimated_ns += cost.ns;
         batch.marked = false;
         self.pending_ns += cost.ns;
         if let Some(part) = batch.parts.iter_mut().find(|p| p.map_or(true, |p| p.slot == cost.slot)) {
             part.get_or_insert(cost);
+        }
+    }
+
+    /// The host was in a call of the driver since `from_ns`. Some calls take as long as the work itself: a stall is what takes far longer
+    /// than work of `usual_ns`.
+    fn note_stall(&mut self, from_ns: u64, usual_ns: u64) {
+        let dry_ns = self.head_from_ns + self.pending_ns;
+        let idle_ns = self.clock.now_ns().saturating_sub(dry_ns.max(from_ns));
+        if let Some(batch) = self.open.as_mut().filter(|_| idle_ns > STALL_NS.max(2 * usual_ns)) {
+            batch.idle_ns += idle_ns;
         }
     }
 
@@ -157,6 +180,7 @@ impl Line {
         let Some(batch) = self.open.filter(|batch| !batch.marked) else {
             return Ok(());
         };
+        let from_ns = self.clock.now_ns();
         let end = match batch.end {
             0 => self.recorded(batch.stream)?,
             end => self.driver.event_record(end, batch.stream).map(|()| end)?,
@@ -166,6 +190,7 @@ impl Line {
             marked: true,
             ..batch
         });
+        self.note_stall(from_ns, batch.estimated_ns);
         Ok(())
     }
 
@@ -183,9 +208,12 @@ impl Line {
         self.free.extend([batch.start, batch.end]);
         self.pending_ns -= batch.estimated_ns;
         let most_ns = if batch.late { batch.estimated_ns } else { u64::MAX };
-        let actual_ns = measured_ns.min(most_ns);
+        let took_ns = measured_ns.min(most_ns);
+        let actual_ns = took_ns
+            .saturating_sub(batch.idle_ns)
+            .max(took_ns.min(batch.estimated_ns));
         // It ended since the last look, about so long after it began; the next began then.
-        self.head_from_ns = (self.head_from_ns + actual_ns).clamp(self.looked_ns.min(now_ns), now_ns);
+        self.head_from_ns = (self.head_from_ns + took_ns).clamp(self.looked_ns.min(now_ns), now_ns);
         Ok(Some(Retired {
             tenant: batch.tenant,
             estimated_ns: batch.estimated_ns,

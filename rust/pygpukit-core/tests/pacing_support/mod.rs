@@ -7,6 +7,7 @@ use pygpukit_core::pacing::{Command, Gate, Next, Observer, Settings, Submitted, 
 use pygpukit_core::scheduler::TaskContext;
 use pygpukit_core::sim_driver::{SimConfig, SimDriver};
 use pygpukit_core::slicing::SubGrid;
+use std::collections::VecDeque;
 use std::fmt::Write as _;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex};
@@ -75,6 +76,8 @@ pub struct Ran {
 pub struct Books {
     pub ran: Vec<Ran>,
     free_ns: u64,
+    /// Launches in which the driver stands still: from when on the next one does, and for how long.
+    pub stalls: VecDeque<(u64, u64)>,
 }
 
 impl Books {
@@ -97,7 +100,15 @@ pub struct Kernel {
 }
 
 impl Kernel {
+    fn stand_still(&self) {
+        let stalls = &mut self.books.lock().unwrap().stalls;
+        if stalls.front().is_some_and(|&(at_ns, _)| at_ns <= self.driver.now_ns()) {
+            self.driver.advance_ns(stalls.pop_front().map_or(0, |(_, ns)| ns));
+        }
+    }
+
     fn run(&self, first: u32, blocks: u32) {
+        self.stand_still();
         let ns = self.ns * u64::from(blocks) / u64::from(self.blocks);
         self.driver.work(self.tenant as u64 + 1, ns);
         let mut books = self.books.lock().unwrap();
@@ -260,7 +271,7 @@ impl World {
             let at = at.min(self.step_ns);
             let now = self.now();
             if at > end {
-                return self.driver.advance_ns(end - now);
+                return self.driver.advance_ns(end.saturating_sub(now));
             }
             self.driver.advance_ns(at.saturating_sub(now));
             if self.step_ns <= at {
