@@ -302,20 +302,15 @@ impl Queue {
         }
     }
 
-    /// How much may be unfinished on the device when the next batch is issued: a span. While somebody may come, a command that takes
-    /// longer and cannot be cut comes later, so that whoever does waits for two spans at most, if that can be.
-    pub fn near_ns(&mut self, now_ns: u64) -> u64 {
+    /// How much may be unfinished on the device when the next batch is issued: a span, or as little as does not let it run dry while
+    /// somebody may come, who waits for all of it.
+    pub fn near_ns(&self, now_ns: u64) -> u64 {
         let (span_ns, settings) = (self.span_ns(now_ns), self.settings);
-        let next = self
-            .fair
-            .peek()
-            .and_then(|id| self.tenants[id as usize].as_ref()?.line.front());
-        let Some(next) = next.filter(|_| span_ns == settings.short_span_ns) else {
-            return span_ns;
-        };
-        let cost = self.costs.estimate(next.work.name, next.work.size, settings.guess_ns);
-        let (_, cost) = next.next_part(cost, span_ns);
-        (2 * span_ns).saturating_sub(cost.ns).clamp(settings.lead_ns, span_ns)
+        if span_ns == settings.short_span_ns {
+            settings.lead_ns
+        } else {
+            span_ns
+        }
     }
 
     /// The batch that was taken is with the device, as far as nothing was refused. issued: commands of which nothing is left.

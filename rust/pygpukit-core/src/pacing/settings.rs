@@ -6,7 +6,7 @@ pub struct Settings {
     /// A batch while all tenants have work, and while somebody may come.
     pub span_ns: u64,
     pub short_span_ns: u64,
-    /// What is still unfinished when a command is issued that is longer than the short span: the device must not run dry.
+    /// What is still unfinished when a short batch is issued: the device must not run dry.
     pub lead_ns: u64,
     /// Unfinished batches at most.
     pub flying: usize,
@@ -32,7 +32,7 @@ impl Default for Settings {
     fn default() -> Self {
         Settings {
             span_ns: 200_000,
-            short_span_ns: 50_000,
+            short_span_ns: 75_000,
             lead_ns: 20_000,
             flying: 4,
             direct_span_ns: 800_000,
