@@ -38,7 +38,7 @@ pk_status paced(uint64_t stream, uint32_t kind, uint32_t name, uint64_t size, Is
                              .size = size,
                              .name = name,
                              .device = t_state.device,
-                             .grid = {0, 0, 0},
+                             .grid = {1, 1, 1},
                              .kind = kind,
                              .wave = 0};
   const pk_status status = submit(work, command);

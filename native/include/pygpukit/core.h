@@ -100,7 +100,7 @@ typedef struct pk_gate_work {
   uint64_t size; /* with name: which works take the same time. Blocks of a kernel, bytes of a copy */
   uint32_t name; /* interned */
   int32_t device;
-  uint32_t grid[3]; /* of one kernel; else 0 */
+  uint32_t grid[3]; /* of a kernel */
   uint32_t kind;    /* PK_WORK_... */
   uint64_t wave;    /* blocks that the device runs at once, of a kernel that can be launched in parts; else 0 */
 } pk_gate_work;

@@ -32,18 +32,11 @@ pub struct Work {
     /// Name and size tell which works cost the same.
     pub name: u32,
     pub size: u64,
-    /// Of one kernel: its grid, whose blocks `size` counts; zeros of a copy and of a graph. How many blocks the device runs at once,
-    /// of a kernel that can be launched in parts; a wave of 0: the work is issued whole.
+    /// Of a kernel that can be launched in parts: its grid, whose blocks `size` counts, and how many of them the device runs at
+    /// once. A wave of 0: the work is issued whole.
     pub grid: [u32; 3],
     pub wave: u64,
     pub kind: WorkKind,
-}
-
-impl Work {
-    /// Launching one kernel takes no longer the longer it runs, as copying or launching a graph may.
-    pub fn is_one_kernel(&self) -> bool {
-        self.grid[0] > 0
-    }
 }
 
 /// What a batch issues: a command, or a part of one.

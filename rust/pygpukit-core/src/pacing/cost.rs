@@ -21,6 +21,15 @@ pub struct Cost {
     pub(super) kind: Kind,
     /// Whether it was measured before; else `ns` is the guess that was asked for.
     pub known: bool,
+    /// Whether the host stood still when it was launched last.
+    pub(super) stalled: bool,
+}
+
+impl Cost {
+    /// Whether a call that takes far longer than the work is taken for the host's fault.
+    pub fn tells_stalls(&self) -> bool {
+        self.known && !self.stalled
+    }
 }
 
 #[derive(Clone, Copy, Default)]
@@ -29,6 +38,7 @@ struct Entry {
     /// 0 = never measured.
     ns: u64,
     asked: u64,
+    stalled: bool,
 }
 
 /// Keyed by name (a kernel) and size (blocks of its grid, bytes of a copy).
@@ -56,15 +66,38 @@ impl CostTable {
         let entries = &mut self.sets[set];
         let way = entries.iter().position(|entry| entry.kind == kind).unwrap_or_else(|| {
             let oldest = (0..WAYS).min_by_key(|&way| entries[way].asked).unwrap_or(0);
-            entries[oldest] = Entry { kind, ns: 0, asked: 0 };
+            entries[oldest] = Entry {
+                kind,
+                ..Entry::default()
+            };
             oldest
         });
         let entry = &mut entries[way];
         entry.asked = self.asked;
         let known = entry.ns > 0;
         let ns = if known { entry.ns } else { guess_ns.max(1) };
-        let slot = (set * WAYS + way) as u16;
-        Cost { ns, slot, kind, known }
+        Cost {
+            ns,
+            slot: (set * WAYS + way) as u16,
+            kind,
+            known,
+            stalled: entry.stalled,
+        }
+    }
+
+    /// None when another kind took its place.
+    fn entry(&mut self, part: Cost) -> Option<&mut Entry> {
+        let entry = &mut self.sets[part.slot as usize / WAYS][part.slot as usize % WAYS];
+        (entry.kind == part.kind).then_some(entry)
+    }
+
+    /// The host stood still while work of these kinds was launched, so that nothing is learnt of what it took.
+    pub fn note_stall(&mut self, parts: impl Iterator<Item = Cost>) {
+        for part in parts {
+            if let Some(entry) = self.entry(part) {
+                entry.stalled = true;
+            }
+        }
     }
 
     /// Work of these kinds, estimated at `estimated_ns` together, took `actual_ns`: each estimate moves a quarter of the way there in
@@ -75,10 +108,8 @@ impl CostTable {
             scaled.clamp(1, MAX_NS.into()) as u64
         };
         for part in parts {
-            let entry = &mut self.sets[part.slot as usize / WAYS][part.slot as usize % WAYS];
-            if entry.kind != part.kind {
-                continue; // another took its place
-            }
+            let Some(entry) = self.entry(part) else { continue };
+            entry.stalled = false;
             entry.ns = if part.known && entry.ns > 0 {
                 (3 * entry.ns + to(entry.ns)).div_ceil(4)
             } else {

@@ -136,16 +136,6 @@ impl FairQueue {
         })
     }
 
-    /// Who is next.
-    pub fn peek(&self) -> Option<u32> {
-        self.ready.peek().map(|(_, id)| id)
-    }
-
-    /// Who is released next.
-    pub fn peek_held(&self) -> Option<u32> {
-        self.held.peek().map(|(_, id)| id)
-    }
-
     /// When the next held tenant is released.
     pub fn next_release_ns(&self) -> Option<u64> {
         self.held.peek().map(|((ready_ns, _), _)| ready_ns as u64)

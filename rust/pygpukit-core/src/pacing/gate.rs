@@ -189,6 +189,7 @@ impl Gate {
     ) -> DriverResult<()> {
         let now = self.clock.now_ns();
         let placed = self.place_directly(queue, line, id, work.stream, cost, now);
+        let from_ns = self.clock.now_ns();
         if let Err(error) = issue() {
             if placed.is_ok_and(|is_first| is_first) {
                 queue.charge_direct(id, 0, true, now); // the batch is open and empty
@@ -200,7 +201,7 @@ impl Gate {
             return Ok(());
         };
         let was_idle = is_first && line.flying() == 0;
-        line.add(work, cost, now);
+        line.add(cost, from_ns);
         queue.charge_direct(id, cost.ns, is_first, now);
         queue.count_launch(id);
         // Where nobody knows when the next work comes, the end is marked while the device cannot have reached it. What a limit
@@ -237,7 +238,7 @@ impl Gate {
             line.close(false)?;
         }
         self.retire(line, queue)?;
-        line.open(id, stream, now).map(|()| true)
+        line.open(id, stream, self.clock.now_ns()).map(|()| true)
     }
 
     /// Books all batches that are over.
@@ -382,7 +383,7 @@ impl Gate {
                         Counters::global().add(Counter::LaterParts, u64::from(part.first != [0; 3]));
                     }
                 }
-                line.add(item.work, item.cost, from_ns);
+                line.add(item.cost, from_ns);
                 issued += u32::from(item.ends);
             }
             Ok(())

@@ -1,10 +1,12 @@
 //! Line: batches of work on the device, one after the other, each between two events of its own.
 //!
 //! A batch's stream first waits for the end of the batch before, then passes the start event: batches never run together, what lies
-//! between two of them is charged to nobody, and the times of all add up to no more than the time that passed. Where the host stood
-//! still inside a batch, as while the driver loads another kernel's code, the device ran dry: nobody is charged for that either.
+//! between two of them is charged to nobody, and the times of all add up to no more than the time that passed.
+//!
+//! Where the host stands still inside a batch, as while the driver loads another kernel's code, the device runs dry, and that is not
+//! charged either. But a call that takes as long as its work looks the same, as all do where launches are made to wait. So it counts as
+//! standing still only if it takes far longer than the work is known to, and not twice in a row for work of one kind.
 
-use super::command::Work;
 use super::cost::Cost;
 use crate::clock::Clock;
 use crate::driver::{Driver, DriverResult};
@@ -13,7 +15,7 @@ use std::sync::Arc;
 
 /// Kinds of work that one batch can hold.
 const PARTS: usize = 8;
-/// A call of the driver that takes no longer lets no device run dry for long enough to matter.
+/// Shorter stalls are charged: they hardly matter, and a busy host has them all the time.
 const STALL_NS: u64 = 200_000;
 
 #[derive(Clone, Copy)]
@@ -26,8 +28,9 @@ struct Batch {
     /// `end` is behind all of its work.
     marked: bool,
     late: bool,
-    /// How long the device had nothing to do between its events, at most.
-    idle_ns: u64,
+    /// How long the host stood still since it recorded the start, and until when.
+    stall_ns: u64,
+    stall_until_ns: u64,
     estimated_ns: u64,
     parts: [Option<Cost>; PARTS],
 }
@@ -42,6 +45,8 @@ pub struct Retired {
     pub ended_ns: u64,
     /// None when the time is only an upper bound, from which nothing can be learnt.
     pub parts: Option<[Option<Cost>; PARTS]>,
+    /// It is charged without what the host stood still for.
+    pub stalled: bool,
 }
 
 pub struct Line {
@@ -133,7 +138,8 @@ impl Line {
             end: 0,
             marked: false,
             late: false,
-            idle_ns: 0,
+            stall_ns: 0,
+            stall_until_ns: 0,
             estimated_ns: 0,
             parts: [None; PARTS],
         });
@@ -141,8 +147,8 @@ impl Line {
     }
 
     /// Notes work that was enqueued in the open batch since `from_ns`.
-    pub fn add(&mut self, work: Work, cost: Cost, from_ns: u64) {
-        if cost.known || work.is_one_kernel() {
+    pub fn add(&mut self, cost: Cost, from_ns: u64) {
+        if cost.tells_stalls() {
             self.note_stall(from_ns, cost.ns);
         }
         let Some(batch) = &mut self.open else { return };
@@ -154,13 +160,13 @@ impl Line {
         }
     }
 
-    /// The host was in a call of the driver since `from_ns`. Some calls take as long as the work itself: a stall is what takes far longer
-    /// than work of `usual_ns`.
+    /// The host was in a call of the driver since `from_ns`, for work that takes `usual_ns`.
     fn note_stall(&mut self, from_ns: u64, usual_ns: u64) {
-        let dry_ns = self.head_from_ns + self.pending_ns;
-        let idle_ns = self.clock.now_ns().saturating_sub(dry_ns.max(from_ns));
-        if let Some(batch) = self.open.as_mut().filter(|_| idle_ns > STALL_NS.max(2 * usual_ns)) {
-            batch.idle_ns += idle_ns;
+        let now_ns = self.clock.now_ns();
+        let call_ns = now_ns.saturating_sub(from_ns);
+        if let Some(batch) = self.open.as_mut().filter(|_| call_ns > STALL_NS.max(4 * usual_ns)) {
+            batch.stall_ns += call_ns;
+            batch.stall_until_ns = now_ns;
         }
     }
 
@@ -190,7 +196,9 @@ impl Line {
             marked: true,
             ..batch
         });
-        self.note_stall(from_ns, batch.estimated_ns);
+        if batch.parts.iter().flatten().all(Cost::tells_stalls) {
+            self.note_stall(from_ns, batch.estimated_ns);
+        }
         Ok(())
     }
 
@@ -209,9 +217,11 @@ impl Line {
         self.pending_ns -= batch.estimated_ns;
         let most_ns = if batch.late { batch.estimated_ns } else { u64::MAX };
         let took_ns = measured_ns.min(most_ns);
-        let actual_ns = took_ns
-            .saturating_sub(batch.idle_ns)
-            .max(took_ns.min(batch.estimated_ns));
+        // It began when the one before ended, which may have been after the host stood still.
+        let idle_ns = batch
+            .stall_ns
+            .min(batch.stall_until_ns.saturating_sub(self.head_from_ns));
+        let actual_ns = took_ns.saturating_sub(idle_ns).max(took_ns.min(batch.estimated_ns));
         // It ended since the last look, about so long after it began; the next began then.
         self.head_from_ns = (self.head_from_ns + took_ns).clamp(self.looked_ns.min(now_ns), now_ns);
         Ok(Some(Retired {
@@ -220,6 +230,7 @@ impl Line {
             actual_ns,
             ended_ns: self.head_from_ns,
             parts: (!batch.late).then_some(batch.parts),
+            stalled: idle_ns > 0,
         }))
     }
 

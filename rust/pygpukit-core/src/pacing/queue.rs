@@ -368,8 +368,11 @@ impl Queue {
         let difference = actual_ns as i64 - retired.estimated_ns as i64;
         self.fair.correct(id, difference, now_ns);
         if let Some(parts) = retired.parts {
-            self.costs
-                .learn(parts.into_iter().flatten(), retired.estimated_ns, actual_ns);
+            let parts = parts.into_iter().flatten();
+            match retired.stalled {
+                true => self.costs.note_stall(parts),
+                false => self.costs.learn(parts, retired.estimated_ns, actual_ns),
+            }
         }
         self.note_debt(id, now_ns);
         let tenant = self.tenant(id);

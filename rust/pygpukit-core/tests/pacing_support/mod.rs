@@ -76,8 +76,19 @@ pub struct Ran {
 pub struct Books {
     pub ran: Vec<Ran>,
     free_ns: u64,
-    /// Launches in which the driver stands still: from when on the next one does, and for how long.
-    pub stalls: VecDeque<(u64, u64)>,
+    /// Launches in which the driver stands still, the first to come first.
+    pub stalls: VecDeque<Stall>,
+    /// Launches return when the kernel is over.
+    pub blocking: bool,
+}
+
+/// The first launch after a time stands still.
+#[derive(Clone, Copy, Debug)]
+pub struct Stall {
+    pub at_ns: u64,
+    pub ns: u64,
+    /// When the device has the kernel, else before.
+    pub late: bool,
 }
 
 impl Books {
@@ -100,15 +111,19 @@ pub struct Kernel {
 }
 
 impl Kernel {
-    fn stand_still(&self) {
-        let stalls = &mut self.books.lock().unwrap().stalls;
-        if stalls.front().is_some_and(|&(at_ns, _)| at_ns <= self.driver.now_ns()) {
-            self.driver.advance_ns(stalls.pop_front().map_or(0, |(_, ns)| ns));
-        }
-    }
-
     fn run(&self, first: u32, blocks: u32) {
-        self.stand_still();
+        let now_ns = self.driver.now_ns();
+        let due = |books: &mut Books| {
+            let stall = books.stalls.front().is_some_and(|stall| stall.at_ns <= now_ns);
+            books.stalls.drain(..usize::from(stall)).next()
+        };
+        let stall = due(&mut self.books.lock().unwrap());
+        let stand_still = |late: bool| {
+            if let Some(stall) = stall.filter(|stall| stall.late == late) {
+                self.driver.advance_ns(stall.ns);
+            }
+        };
+        stand_still(false);
         let ns = self.ns * u64::from(blocks) / u64::from(self.blocks);
         self.driver.work(self.tenant as u64 + 1, ns);
         let mut books = self.books.lock().unwrap();
@@ -122,6 +137,10 @@ impl Kernel {
             from_ns,
             to_ns: from_ns + ns,
         });
+        if books.blocking {
+            self.driver.advance_ns(books.free_ns - self.driver.now_ns());
+        }
+        stand_still(true);
     }
 }
 
