@@ -36,6 +36,7 @@ class Notebook:
 
         self.manager, self.client = start_new_kernel(kernel_name=kernel, cwd=str(folder))
         self.line_open = False  # the last text printed lacks its line's end
+        self.shown: dict[str, str] = {}  # the text last printed of each output that can be updated
 
     def execute(self, source: str, may_fail: bool) -> None:
         """Run a cell and print until it has ended. Raises CellFailed."""
@@ -70,12 +71,17 @@ class Notebook:
             raise CellFailed(f"waiting for the threads that cells began: {error}") from None
 
     def show(self, message: Any) -> None:
-        """Print an output; pictures and widgets by their text form. Other messages have nothing to print."""
+        """Print an output; pictures and widgets by their text form. Other messages have nothing to print, nor has an
+        update that says what was said before, as of a picture that is drawn while a cell runs."""
         kind, content = message["msg_type"], message["content"]
         if kind == "stream":
             self.print(content["text"], end="")
         elif kind in ("execute_result", "display_data", "update_display_data"):
-            self.print(content["data"].get("text/plain", ""))
+            text, name = content["data"].get("text/plain", ""), content.get("transient", {}).get("display_id")
+            if kind != "update_display_data" or self.shown.get(name) != text:
+                self.print(text)
+            if name is not None:
+                self.shown[name] = text
         elif kind == "error":
             self.print(f"{content['ename']}: {content['evalue']}")
 

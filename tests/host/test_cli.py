@@ -101,6 +101,14 @@ def test_headless_prints_what_comes_behind_a_cells_end(tmp_path: Path, capsys: p
     assert output == ["first", "late", "half", "last words"]
 
 
+def test_headless_prints_an_update_that_says_something_new(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    shown = "shown = display({'text/plain': 'a'}, raw=True, display_id=True)\ndisplay({'text/plain': 'a'}, raw=True)"
+    updates = "for text in 'abbc':\n    shown.update({'text/plain': text, 'image/png': ''}, raw=True)"
+    assert headless.run_notebook(notebook_of(tmp_path, shown, updates)) == 0
+    output = capsys.readouterr().out.splitlines()
+    assert [line for line in output if len(line) == 1] == ["a", "a", "b", "c"]
+
+
 @pytest.mark.parametrize("kind", ["Thread", "Process"])
 def test_headless_ends_a_pool_that_was_left_open(kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     pool = f"from concurrent.futures import {kind}PoolExecutor\npool = {kind}PoolExecutor(1)\npool.submit(int).result()"
