@@ -28,6 +28,10 @@ failed=0
 
 section() { echo "== $1 ($SECONDS s)"; }
 
+# The first line of a log: what ran, and on which device. A log is read beside others, and away from the rest of its run.
+device=$(nvidia-smi --query-gpu=name,driver_version --format=csv,noheader | sed -n '1s/, \(.*\)/, driver \1/p')
+heading() { echo "pygpukit $PYGPUKIT_GIT on ${device:-a device that nvidia-smi does not tell of}"; }
+
 section "machine"
 nvidia-smi --query-gpu=name,driver_version,memory.total,clocks.sm,clocks.mem --format=csv,noheader
 "$python" -m pygpukit info | tee "$results/info.txt" || exit 1
@@ -37,11 +41,11 @@ for part in $parts; do
   case $part in
     tests)
       PYGPUKIT_CACHE_DIR=$PYGPUKIT_TEST_CACHE_DIR "$python" "$here/tools/fill_cache.py" "$("$python" -c 'from pygpukit.jit import nvrtc; print(nvrtc.device_arch(0))')" || failed=1
-      timeout 420 "$python" -m pytest -m gpu tests -q --durations=5 2>&1 | tee "$results/pytest-gpu.log"
+      { heading; timeout 420 "$python" -m pytest -m gpu tests -q --durations=5; } 2>&1 | tee "$results/pytest-gpu.log"
       ;;
     notebooks)
       mapfile -t books < <(find notebooks -name '*.ipynb' ! -name "$simulation_only" | sort)
-      timeout 180 env PYGPUKIT_BACKEND=cuda "$python" -m pygpukit.headless "${books[@]}" 2>&1 | tee "$results/notebooks.log"
+      { heading; timeout 180 env PYGPUKIT_BACKEND=cuda "$python" -m pygpukit.headless "${books[@]}"; } 2>&1 | tee "$results/notebooks.log"
       ;;
     benchmark)
       timeout 330 env PYGPUKIT_BACKEND=cuda "$python" -m pygpukit.benchmark ${BENCHMARK:-} --save "$results/benchmark.json" --markdown --check-goals \
