@@ -12,9 +12,13 @@ import threading
 import time
 from pathlib import Path
 
+import pytest
+
 import pygpukit as gp
 
 PATIENCE_S = 60
+EXITS = int(os.environ.get("PYGPUKIT_EXITS") or 1)  # 1000 by hand
+each_exit = pytest.mark.parametrize("_number", range(EXITS))  # of tests that end processes
 
 
 def when(condition, call):

@@ -7,6 +7,7 @@ import subprocess
 import sys
 
 import pytest
+from scheduler_help import each_exit
 
 CONTENTION = """
 import os, sys, threading, time
@@ -42,12 +43,13 @@ assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
 """
 
 
+@each_exit
 @pytest.mark.parametrize(
     "rest",
     ["", "sys.exit(0)", "os._exit(0)", "[task.cancel() for task in tasks]\nscheduler.close()", FORK],
     ids=["end", "exit", "_exit", "cancel", "fork"],
 )
-def test_nothing_hangs(rest: str) -> None:
+def test_nothing_hangs(rest: str, _number: int) -> None:
     environment = {**os.environ, "PYGPUKIT_BACKEND": "sim"}
     done = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", CONTENTION + rest],

@@ -15,7 +15,7 @@ import weakref
 
 import pytest
 from interrupts import interrupt
-from scheduler_help import PATIENCE_S, collected, run, wait_until
+from scheduler_help import PATIENCE_S, collected, each_exit, run, wait_until
 
 import pygpukit as gp
 from pygpukit.core.errors import GPUError, InvalidSpecError, TaskCancelledError, TaskRejectedError
@@ -361,6 +361,7 @@ def test_awaits_dropped_at_any_moment_leak_nothing(scheduler):
 # ---- ends ----
 
 
+@each_exit
 @pytest.mark.parametrize(
     ("last", "returncode"),
     [
@@ -372,7 +373,7 @@ def test_awaits_dropped_at_any_moment_leak_nothing(scheduler):
         ("os.kill(os.getpid(), signal.SIGTERM); time.sleep(10)", -signal.SIGTERM),
     ],
 )
-def test_ends_with_tasks_under_way(last, returncode):
+def test_ends_with_tasks_under_way(last, returncode, _number):
     code = f"""
 import atexit, os, signal, sys, threading, time
 from pygpukit.scheduler import Scheduler

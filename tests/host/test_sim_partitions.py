@@ -14,6 +14,7 @@ extern "C" __global__ void where(unsigned *seen, unsigned *running, unsigned *pe
     for (int i = 0; i < 2000 || (i < 200000 && atomicAdd(peak, 0u) < want); ++i) __nanosleep(100);
     atomicSub(running, 1u);
 }
+extern "C" __global__ void wild(int *out) { out[1ll << 40] = 1; }
 extern "C" __global__ void together() { cooperative_groups::this_grid().sync(); }
 '''
 m = Module(t, SOURCE)
@@ -98,6 +99,29 @@ t.ok("function_occupancy", m.function("together"), 32, 0, ctypes.byref(blocks))
 assert m.launch("together", 2 * blocks.value + 1, 32, stream=stream, flags=1) == 720
 assert m.launch("together", 2 * blocks.value + 1, 32, flags=1) == 0
 t.wait(0)
+""",
+        PYGPUKIT_SIM="sms=4,workers=2",
+    )
+
+
+def test_a_fault_in_one_partition_is_everybodys() -> None:
+    """Multiprocessors are apart, the context is not."""
+    start(
+        CODE
+        + """
+from pygpukit._core import native
+a, b = (t.get("sm_stream_create", make(group)[0], 0) for group in (0, 1))
+out = t.array(np.zeros(1, np.int32))
+launch(b)
+t.wait(b)
+assert m.launch("wild", 1, 1, out, stream=a) == 0
+for stream in (a, b, 0):
+    status = t.stream_wait(stream)
+    assert status == ILLEGAL_ADDRESS and "kernel wild" in t.text(status), (stream, t.text(status))
+    assert m.launch("where", 1, 1, out, out, out, 0, stream=stream) == ILLEGAL_ADDRESS, stream
+assert native.sim_clear_fault() == ILLEGAL_ADDRESS
+launch(b)
+t.wait(b)
 """,
         PYGPUKIT_SIM="sms=4,workers=2",
     )
