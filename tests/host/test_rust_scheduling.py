@@ -180,3 +180,13 @@ def test_overcommitted_quotas_are_bounds_only():
         manager.create_partition("d", "d", rust.PartitionLimits(1, 0.0, 0.0))
     manager.clear()
     assert manager.stats().partition_count == 0
+
+
+def test_shares_of_memory_bandwidth_are_planned_with():
+    manager = rust.PartitionManager(rust.PartitionConfig(total_memory=8 * GB))
+    limits = rust.PartitionLimits(compute_share=0.0)
+    manager.create_partition("a", "A", limits.bandwidth(0.75))
+    with pytest.raises(ValueError, match="bandwidth: 500000 ppm asked, 250000 of 1000000 not promised yet") as caught:
+        manager.create_partition("b", "B", limits.bandwidth(0.5))
+    assert caught.value.field == "bandwidth"
+    assert (manager.stats().total_bandwidth_allocated, manager.stats().available_bandwidth) == (0.75, 0.25)

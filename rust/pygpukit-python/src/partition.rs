@@ -34,7 +34,8 @@ pub fn fraction(ppm: u64) -> f64 {
 }
 
 /// Quota and bounds of a partition; shares are fractions of the device. The three of memory(), compute() and bandwidth() return
-/// changed copies.
+/// changed copies. bandwidth_share, of the memory's bandwidth, is planned with alone: sums beyond the device are refused, and nothing
+/// measures or bounds what tasks move.
 #[pyclass(frozen, get_all, skip_from_py_object, module = "pygpukit._core")]
 #[derive(Clone)]
 pub struct PartitionLimits {

@@ -13,7 +13,8 @@ pub struct Limits {
     /// The quota: what its tasks may request together without borrowing.
     pub memory_bytes: u64,
     pub share_ppm: u32,
-    /// Part of the memory bandwidth it is meant to use. Planned with, and not enforced: no level but `mig` can.
+    /// Part of the memory bandwidth it is meant to use. Quotas of it are not to add up to more than there is; no task requests it, and
+    /// nothing measures or bounds it: no level but `mig` can.
     pub bandwidth_ppm: u32,
     /// How far its tasks may go over the quota together, out of what others lend.
     pub borrow: Reservation,
