@@ -36,7 +36,9 @@ mod transfer_view;
 use pyo3::prelude::*;
 use pyo3::wrap_pyfunction;
 
-#[pymodule]
+// What the C++ bindings keep is guarded by the GIL alone. PyO3 says otherwise by default, and the mark of the submodule, which no import
+// makes, is not looked at: a free-threaded interpreter would go on without the GIL.
+#[pymodule(gil_used = true)]
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add("RECORD_BYTES", pygpukit_core::ring::RECORD_BYTES)?;
