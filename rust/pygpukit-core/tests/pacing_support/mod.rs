@@ -328,3 +328,22 @@ fn length(t: &Tenant, random: &mut Random) -> u64 {
     let spread = t.kernel_ns * t.spread / 100;
     (t.kernel_ns - spread + random.below(2 * spread + 1)).max(1)
 }
+
+/// What one batch can take at most.
+pub fn longest_batch_ns(t: &Tenant, settings: &Settings) -> u64 {
+    settings.span_ns.max(t.kernel_ns) * (100 + t.spread) / 100 + t.kernel_ns
+}
+
+/// Requests at the beginning, while what work costs is still guessed.
+pub const GUESSED: usize = 3;
+
+/// The longest that a tenant's request of ten kernels took, from its first to the end of its last.
+pub fn slowest_request_ns(world: &World, tenant: usize) -> u64 {
+    let books = world.books.lock().unwrap();
+    let asked: Vec<_> = books.ran.iter().filter(|r| r.tenant == tenant).collect();
+    let requests = asked.chunks_exact(10).skip(GUESSED);
+    requests
+        .map(|request| request[9].to_ns - request[0].from_ns)
+        .max()
+        .unwrap()
+}
