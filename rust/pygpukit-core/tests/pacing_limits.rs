@@ -8,6 +8,28 @@ use pygpukit_core::pacing::{FairQueue, Settings, WHOLE_PPM};
 const MS: u64 = 1_000_000;
 const US: u64 = 1_000;
 
+/// Who waits for its work's end each time had nothing waiting while others were picked, also where nobody saw that end yet.
+#[test]
+fn who_comes_back_before_its_end_was_seen_saves_nothing_up() {
+    let asking = Tenant {
+        burst: 5,
+        spread: 0,
+        ..Tenant::backlogged(900_000, 100 * US)
+    };
+    let other = Tenant {
+        spread: 0,
+        ..Tenant::backlogged(100_000, 150 * US)
+    };
+    let mut world = World::new(&[asking, other], Settings::default(), 3);
+    world.run(1_000 * MS);
+    let asked = world.had_ns(500 * MS, 1_000 * MS)[0];
+    assert!(asked < 400 * MS, "it cannot use its share of 500 ms: {asked}");
+    world.tenants[0].burst = 0;
+    world.run(200 * MS);
+    let had = world.had_ns(1_000 * MS, 1_200 * MS);
+    assert!(had[1] >= 19 * MS, "{had:?} of 200 ms");
+}
+
 #[test]
 fn a_limit_holds_in_every_window_and_is_used_up() {
     let settings = Settings::default();

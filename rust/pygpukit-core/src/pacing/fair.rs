@@ -83,8 +83,8 @@ impl FairQueue {
         }
     }
 
-    /// The tenant waits from now on. `backlogged`: it has work in flight. Else its tag is raised to the present but for the lag that
-    /// it may keep, so that nothing is saved up by sleeping.
+    /// The tenant waits from now on. `backlogged`: it waited before, too. Else its tag is raised to the present but for the lag that it
+    /// may keep, so that nothing is saved up by sleeping.
     pub fn enqueue(&mut self, id: u32, now_ns: u64, backlogged: bool) {
         if !backlogged {
             self.wake(id);
@@ -168,7 +168,7 @@ impl FairQueue {
         self.charge(id, ns, now_ns);
     }
 
-    /// Charges work that was done without a turn and ends now. `backlogged`: as in `enqueue`.
+    /// Charges work that was done without a turn and ends now. `backlogged`: it has work waiting or in flight.
     pub fn charge_done(&mut self, id: u32, ns: u64, now_ns: u64, backlogged: bool) {
         if !backlogged {
             self.wake(id);

@@ -154,7 +154,6 @@ impl Queue {
         let cost = self.estimate(work);
         self.deferred += 1;
         let tenant = self.tenant(id);
-        let backlogged = tenant.is_busy();
         let first = tenant.line.is_empty();
         tenant.line.push_back(Waiting {
             work,
@@ -169,7 +168,8 @@ impl Queue {
         tenant.context.add_paced();
         if first {
             tenant.waits_from_ns = now_ns;
-            self.fair.enqueue(id, now_ns, backlogged);
+            // Nothing of it waited while others were picked, also where the device is still busy with it.
+            self.fair.enqueue(id, now_ns, false);
             self.note_debt(id, now_ns);
         }
     }
