@@ -1,12 +1,170 @@
-//! Limits that hold, and sleep that saves nothing up.
+//! Limits that hold and sleep that saves nothing up, in every window of what the device did.
 
+mod cases;
 mod pacing_support;
 
-use pacing_support::{longest_batch_ns, slowest_request_ns, Tenant, World};
+use cases::cases;
+use pacing_support::{longest_batch_ns, slowest_request_ns, Ran, Tenant, World};
+use proptest::prelude::*;
 use pygpukit_core::pacing::{FairQueue, Settings, WHOLE_PPM};
+use std::ops::Range;
 
 const MS: u64 = 1_000_000;
 const US: u64 = 1_000;
+/// Until then costs are guessed.
+const WARM_NS: u64 = 50 * MS;
+
+fn length_ns(r: &Ran) -> f64 {
+    (r.to_ns - r.from_ns) as f64
+}
+
+/// Turns under way at the end of a window: what the device had of its tenant, and had not ended, once it was given the kernel `last`.
+fn under_way_ns(ran: &[Ran], last: usize) -> f64 {
+    let given = ran[..=last].iter().rev().take_while(|r| r.to_ns > ran[last].given_ns);
+    given.filter(|r| r.tenant == ran[last].tenant).map(length_ns).sum()
+}
+
+/// Turns under way at the beginning: what the device had been given of its tenant before the kernel `first` began.
+fn given_before_ns(ran: &[Ran], first: usize) -> f64 {
+    let given = ran[first..].iter().take_while(|r| r.given_ns < ran[first].from_ns);
+    given.filter(|r| r.tenant == ran[first].tenant).map(length_ns).sum()
+}
+
+/// By how much estimates of two turns under way may be wrong.
+fn doubt_ns(t: &Tenant, settings: &Settings) -> f64 {
+    (4 * t.spread * settings.span_ns.max(t.kernel_ns) / 100) as f64
+}
+
+/// Device time above limit x window + turns under way, in the worst of all windows of any length. Those are the worst that go from the
+/// start of one of its kernels to the end of another.
+fn over_limit_ns(ran: &[Ran], tenant: usize, limit: f64, since_ns: u64) -> f64 {
+    let (mut had, mut begin, mut worst) = (0.0, f64::MAX, 0f64);
+    let mine = |(_, r): &(usize, &Ran)| r.tenant == tenant && r.from_ns >= since_ns;
+    for (i, r) in ran.iter().enumerate().filter(mine) {
+        begin = begin.min(had - limit * r.from_ns as f64 + given_before_ns(ran, i));
+        had += length_ns(r);
+        worst = worst.max(had - limit * r.to_ns as f64 - under_way_ns(ran, i) - begin);
+    }
+    worst
+}
+
+/// Device time above what another tenant had by its share, which always had work waiting, and the turns of both under way, in the worst
+/// of all windows.
+fn over_share_ns(ran: &[Ran], tenant: usize, other: usize, ratio: f64) -> f64 {
+    let ran: Vec<Ran> = ran
+        .iter()
+        .filter(|r| [tenant, other].contains(&r.tenant))
+        .copied()
+        .collect();
+    let (mut apart, mut begin, mut worst) = (0.0, f64::MAX, 0f64);
+    for (i, r) in ran.iter().enumerate() {
+        if r.tenant == other {
+            apart -= ratio * length_ns(r);
+            continue;
+        }
+        let first = |n: &Ran| n.tenant == tenant && n.given_ns >= r.from_ns;
+        let first = ran[i..].iter().position(first).filter(|_| r.from_ns >= WARM_NS);
+        if let Some(first) = first {
+            // The other's last turn before the first one of the window is charged before it.
+            let before = ran[..i + first].iter().rposition(|r| r.tenant == other);
+            let charged = before.map_or(0.0, |last| under_way_ns(&ran, last));
+            begin = begin.min(apart + given_before_ns(&ran, i) + ratio * charged);
+        }
+        apart += length_ns(r);
+        worst = worst.max(apart - under_way_ns(&ran, i) - begin);
+    }
+    worst
+}
+
+/// The default settings, with a tenant alone soon or late.
+fn settings() -> impl Strategy<Value = Settings> {
+    prop::sample::select(vec![5 * MS, 100 * MS]).prop_map(|alone_ns| Settings {
+        alone_ns,
+        ..Settings::default()
+    })
+}
+
+/// Tenants of any length of kernels, with so many launches between two pauses.
+fn tenant(kernel_ns: Range<u64>, host_ns: Range<u64>, burst: Range<u64>) -> impl Strategy<Value = Tenant> {
+    let parts = (1u32..200, prop_oneof![Just(0u64), 1u64..40]);
+    let pause = prop_oneof![0..50 * US, 0..30 * MS];
+    let short = kernel_ns.start..60 * US;
+    let kernel = prop_oneof![short, kernel_ns];
+    let spread = prop_oneof![Just(0u64), 0u64..30];
+    let share = 10_000u32..1_000_000;
+    (share, kernel, spread, host_ns, burst, pause, parts).prop_map(
+        |(share_ppm, kernel_ns, spread, host_ns, burst, pause_ns, (blocks, wave))| Tenant {
+            share_ppm,
+            limit_ppm: 1_000_000,
+            kernel_ns,
+            spread,
+            host_ns,
+            burst,
+            pause_ns,
+            blocks,
+            wave,
+        },
+    )
+}
+
+fn limited() -> impl Strategy<Value = Tenant> {
+    let limit = prop_oneof![1 => Just(1_000_000u32), 4 => 20_000u32..1_000_000];
+    (tenant(US..1_500 * US, 2 * US..200 * US, 0..40), limit).prop_map(|(t, limit_ppm)| Tenant { limit_ppm, ..t })
+}
+
+/// Tenants that always have work waiting.
+fn worker() -> impl Strategy<Value = Tenant> {
+    tenant(20 * US..1_000 * US, 2 * US..10 * US, 0..1)
+}
+
+fn sleeper() -> impl Strategy<Value = Tenant> {
+    tenant(20 * US..1_000 * US, 2 * US..10 * US, 1..100)
+}
+
+proptest! {
+    #![proptest_config(cases(200))]
+
+    /// In no window, of whatever length, has a tenant more than its limit of it, but for its burst and its turns under way.
+    #[test]
+    fn limits_of_any_tenants_hold_in_every_window(
+        tenants in prop::collection::vec(limited(), 1..5), settings in settings(), seed in any::<u64>(),
+    ) {
+        let mut world = World::new(&tenants, settings, seed);
+        world.run(150 * MS);
+        let ran = &world.books.lock().unwrap().ran;
+        for (i, t) in tenants.iter().enumerate().filter(|(_, t)| t.limit_ppm < WHOLE_PPM) {
+            let guessed_ns = settings.flying as u64 * settings.guess_ns;
+            for (since_ns, guessed_ns) in [(0, guessed_ns), (WARM_NS, 0)] {
+                let over = over_limit_ns(ran, i, f64::from(t.limit_ppm) / 1e6, since_ns);
+                let may = (settings.burst_ns + guessed_ns) as f64 + doubt_ns(t, &settings) + 1.0;
+                prop_assert!(over <= may, "{} ns over its limit since {}, not {}: {:?}", over, since_ns, may, t);
+            }
+        }
+    }
+
+    /// Against one that always waits nobody has more than by its share in any window, but for the lag that it may keep and the turns
+    /// under way, however it slept before: so the others are not starved for its sake.
+    #[test]
+    fn sleep_of_any_tenants_saves_nothing_up(
+        workers in prop::collection::vec(worker(), 1..3),
+        sleepers in prop::collection::vec(sleeper(), 1..3),
+        settings in settings(),
+        seed in any::<u64>(),
+    ) {
+        let tenants = [workers.clone(), sleepers].concat();
+        let mut world = World::new(&tenants, settings, seed);
+        world.run(150 * MS);
+        let ran = &world.books.lock().unwrap().ran;
+        let pairs = (0..workers.len()).flat_map(|other| (0..tenants.len()).map(move |i| (i, other)));
+        for (i, other) in pairs.filter(|(i, other)| i != other) {
+            let (t, o) = (&tenants[i], &tenants[other]);
+            let ratio = f64::from(t.share_ppm) / f64::from(o.share_ppm);
+            let over = over_share_ns(ran, i, other, ratio);
+            let may = settings.lag_ns as f64 + doubt_ns(t, &settings) + ratio * doubt_ns(o, &settings) + 1.0;
+            prop_assert!(over <= may, "{} ns over its share, not {}: {:?} beside {:?}", over, may, t, o);
+        }
+    }
+}
 
 /// Who waits for its work's end each time had nothing waiting while others were picked, also where nobody saw that end yet.
 #[test]

@@ -24,7 +24,7 @@ pub struct Settings {
     /// What a tenant may lag behind without losing it.
     pub lag_ns: u64,
     /// What a limited tenant may use at once after it used less: a request of a millisecond is not cut in two by a limit that it keeps,
-    /// and over 100 ms nobody is more than 2 points above a limit.
+    /// and in any window nobody is above a limit by more than this burst and its turns in flight: 2 points of 100 ms, and the turns.
     pub burst_ns: u64,
 }
 
