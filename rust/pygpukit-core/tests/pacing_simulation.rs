@@ -194,6 +194,45 @@ fn latency_of_a_newcomer_is_bounded_by_what_is_in_flight() {
     assert!(longest <= 700 * US, "{longest}");
 }
 
+/// Short launches go in turns of 75 us, each when 20 us of the one before are left: that, and how late the dispatcher looks, is all that
+/// somebody waits for.
+#[test]
+fn who_comes_beside_a_storm_of_launches_waits_for_one_turn_and_what_is_left_of_another() {
+    let settings = Settings::default();
+    let rare = Tenant {
+        burst: 1,
+        pause_ns: 3 * MS,
+        ..Tenant::backlogged(500_000, 100 * US)
+    };
+    let storm = Tenant {
+        host_ns: US,
+        ..Tenant::backlogged(0, 14 * US)
+    };
+    let mut world = World::new(&[rare, storm], settings, 9);
+    world.run(4_000 * MS);
+    let ran = world.books.lock().unwrap().ran.clone();
+    let asked: Vec<_> = ran.iter().filter(|r| r.tenant == 0).collect();
+    let waits: Vec<u64> = asked
+        .windows(2)
+        .skip(GUESSED)
+        .map(|pair| pair[1].from_ns - pair[0].to_ns - 3 * MS)
+        .collect();
+    let (longest, mean) = (
+        waits.iter().max().unwrap(),
+        waits.iter().sum::<u64>() / waits.len() as u64,
+    );
+    let busy = world.had_ns(100 * MS, 3_900 * MS).iter().sum::<u64>() as f64 / 38e6;
+    println!(
+        "waited {} us at most, {} on average; busy {busy:.2} %",
+        longest / US,
+        mean / US
+    );
+    assert!(waits.len() > 1000);
+    let turn = settings.short_span_ns + settings.lead_ns;
+    assert!(*longest <= turn + 30 * US && mean <= 70 * US, "{longest} {mean}");
+    assert!(busy > 95.0, "{busy}");
+}
+
 /// A kernel of one wave cannot be cut: who comes waits for the one that runs, and hardly ever for another.
 #[test]
 fn who_comes_beside_kernels_of_one_wave_waits_for_one_of_them() {
