@@ -215,7 +215,7 @@ fn waited(world: &World) -> (u64, u64, f64) {
     (longest, mean, busy)
 }
 
-/// Short launches go in turns of 75 us, each when 20 us of the one before are left: that, and how late the dispatcher looks, is all that
+/// Short launches go in short turns, each when little of the one before is left: that, and how late the dispatcher looks, is all that
 /// somebody waits for.
 #[test]
 fn who_comes_beside_a_storm_of_launches_waits_for_one_turn_and_what_is_left_of_another() {

@@ -201,63 +201,70 @@ fn a_batch_is_charged_without_what_the_driver_stood_still_for() {
         (launch(unknown, [16 * MS, 0]), 16 * MS + 50 * US, false), // nobody knows better
         (mark(unknown, 16 * MS), 16 * MS, false),
     ] {
-        let device = Arc::new(SimDriver::new(SimConfig::default()));
-        let clock = Arc::new(Jumps {
-            device: device.clone(),
-            ns: AtomicU64::new(0),
-        });
-        let mut costs = CostTable::default();
-        let guess_ns = 100 * US;
-        let mut known = |name: u32, ns: u64| {
-            let guess = costs.estimate(name, 1, guess_ns);
-            costs.learn([guess].into_iter(), guess_ns, ns);
-            costs.estimate(name, 1, guess_ns)
-        };
-        let before = case.before_ns.map(|[known_ns, ns]| (known(1, known_ns), ns));
-        if let Some(ns) = case.known_ns {
-            known(2, ns);
+        for stream_before in [1, 2] {
+            check(case, stream_before, charged_ns, stalled);
         }
-        let cost = costs.estimate(2, 1, guess_ns);
-        if case.again {
-            costs.note_stall([cost].into_iter());
-        }
-        let cost = costs.estimate(2, 1, guess_ns);
-        let mut line = Line::new(device.clone(), clock.clone());
-        if let Some((before, ns)) = before {
-            line.open(0, 1, device.now_ns()).unwrap();
-            device.work(1, ns);
-            line.add(before, device.now_ns());
-            line.close(true).unwrap();
-        }
-        line.open(1, 2, device.now_ns()).unwrap();
-        let from_ns = device.now_ns();
-        device.advance_ns(case.launch_ns[0]);
-        device.work(2, case.ns);
-        device.advance_ns(case.launch_ns[1]);
-        line.add(cost, from_ns);
-        clock.ns.store(case.mark_ns, Ordering::Relaxed);
-        line.close(true).unwrap();
-        let calls_ns = device.now_ns();
-        device.advance_ns(100 * MS);
-        assert!(device.stream_done(2).unwrap());
-        let mut retired = None;
-        while let Some(next) = line.poll(device.now_ns()).unwrap() {
-            retired = Some(next);
-        }
-        let retired = retired.unwrap();
-        let slack = US; // events take time, too
-        assert!(
-            retired.actual_ns.abs_diff(charged_ns) <= slack,
-            "{case:?}: {} charged, not {charged_ns}",
-            retired.actual_ns
-        );
-        assert_eq!(retired.stalled, stalled, "{case:?}");
-        let before_ns = case.before_ns.map_or(0, |[_, ns]| ns);
-        let ended_ns = calls_ns.max(case.launch_ns[0].max(before_ns) + case.ns);
-        assert!(
-            retired.ended_ns.abs_diff(ended_ns) <= 2 * slack,
-            "{case:?}: {} not {ended_ns}",
-            retired.ended_ns
-        );
     }
+}
+
+/// stream_before: of the batch before the case's, whose stream is 2.
+fn check(case: Case, stream_before: u64, charged_ns: u64, stalled: bool) {
+    let device = Arc::new(SimDriver::new(SimConfig::default()));
+    let clock = Arc::new(Jumps {
+        device: device.clone(),
+        ns: AtomicU64::new(0),
+    });
+    let mut costs = CostTable::default();
+    let guess_ns = 100 * US;
+    let mut known = |name: u32, ns: u64| {
+        let guess = costs.estimate(name, 1, guess_ns);
+        costs.learn([guess].into_iter(), guess_ns, ns);
+        costs.estimate(name, 1, guess_ns)
+    };
+    let before = case.before_ns.map(|[known_ns, ns]| (known(1, known_ns), ns));
+    if let Some(ns) = case.known_ns {
+        known(2, ns);
+    }
+    let cost = costs.estimate(2, 1, guess_ns);
+    if case.again {
+        costs.note_stall([cost].into_iter());
+    }
+    let cost = costs.estimate(2, 1, guess_ns);
+    let mut line = Line::new(device.clone(), clock.clone());
+    if let Some((before, ns)) = before {
+        line.open(0, stream_before, device.now_ns()).unwrap();
+        device.work(stream_before, ns);
+        line.add(before, device.now_ns());
+        line.close(true).unwrap();
+    }
+    line.open(1, 2, device.now_ns()).unwrap();
+    let from_ns = device.now_ns();
+    device.advance_ns(case.launch_ns[0]);
+    device.work(2, case.ns);
+    device.advance_ns(case.launch_ns[1]);
+    line.add(cost, from_ns);
+    clock.ns.store(case.mark_ns, Ordering::Relaxed);
+    line.close(true).unwrap();
+    let calls_ns = device.now_ns();
+    device.advance_ns(100 * MS);
+    assert!(device.stream_done(2).unwrap());
+    let mut retired = None;
+    while let Some(next) = line.poll(device.now_ns()).unwrap() {
+        retired = Some(next);
+    }
+    let retired = retired.unwrap();
+    let slack = US; // events take time, too
+    assert!(
+        retired.actual_ns.abs_diff(charged_ns) <= slack,
+        "{case:?}: {} charged, not {charged_ns}",
+        retired.actual_ns
+    );
+    assert_eq!(retired.stalled, stalled, "{case:?}");
+    let before_ns = case.before_ns.map_or(0, |[_, ns]| ns);
+    let ended_ns = calls_ns.max(case.launch_ns[0].max(before_ns) + case.ns);
+    assert!(
+        retired.ended_ns.abs_diff(ended_ns) <= 2 * slack,
+        "{case:?}: {} not {ended_ns}",
+        retired.ended_ns
+    );
 }

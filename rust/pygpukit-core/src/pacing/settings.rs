@@ -32,7 +32,7 @@ impl Default for Settings {
     fn default() -> Self {
         Settings {
             span_ns: 200_000,
-            short_span_ns: 75_000,
+            short_span_ns: 90_000,
             lead_ns: 20_000,
             flying: 4,
             direct_span_ns: 800_000,
