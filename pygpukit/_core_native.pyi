@@ -161,6 +161,10 @@ class Module:
     def global_(self, name: str) -> tuple[int, int]:
         """(address, bytes)."""
 
+def assemble_ptx(text: bytes) -> bytes:
+    """PTX that ends in its only NUL as a CUBIN for the current device. GIL released, and launches of other threads go on meanwhile.
+    Raises DriverError with the compiler's log, on "sim" that it is not supported."""
+
 def next_wanted_slices(timeout_s: float) -> int: ...
 def set_slices(function: int, variant: int) -> None: ...
 

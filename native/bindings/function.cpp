@@ -49,6 +49,23 @@ Module::Module(const std::string &image) {
   check(status, "loading a module of " + std::to_string(image.size()) + " bytes");
 }
 
+// The CUBIN that the driver's compiler makes of PTX.
+static py::bytes assemble_ptx(const py::bytes &text) {
+  need_backend();
+  const std::string ptx = text;
+  std::string cubin;
+  const auto take = [](void *to, const void *bytes, uint64_t count) {
+    static_cast<std::string *>(to)->assign(static_cast<const char *>(bytes), count);
+  };
+  pk_status status;
+  {
+    NoGil released;
+    status = g_driver->ptx_assemble(ptx.data(), ptx.size(), take, &cubin);
+  }
+  check(status, "assembling " + std::to_string(ptx.size()) + " bytes of PTX");
+  return cubin;
+}
+
 Module::~Module() {
   if (handle != 0) g_dropped->push_back(handle);
 }
@@ -137,6 +154,8 @@ void bind_functions(py::module_ &m) {
             return blocks;
           },
           py::arg("block_threads"), py::arg("shared_bytes") = 0);
+  m.def("assemble_ptx", assemble_ptx, py::arg("text"),
+        "PTX that ends in its only NUL as a CUBIN for the current device. GIL released; launches go on meanwhile.");
   m.def(
       "next_wanted_slices",
       [](double timeout_s) {

@@ -112,6 +112,7 @@ constexpr uint32_t kEventDisableTiming = 2;
 constexpr uint32_t kHostAllocPortable = 1;
 constexpr uint32_t kJitErrorLogBuffer = 5;
 constexpr uint32_t kJitErrorLogBufferBytes = 6;
+constexpr uint32_t kJitInputPtx = 1;
 
 enum DeviceAttribute : int32_t {
   kMaxThreadsPerBlock = 1,
@@ -197,6 +198,11 @@ enum FunctionAttribute : int32_t {
   X(cuModuleLoadDataEx, 2010, required, (Handle *module, const void *image, uint32_t count, uint32_t *options,       \
     void **values))                                                                                                  \
   X(cuModuleUnload, 2000, required, (Handle module))                                                                 \
+  X(cuLinkCreate, 6050, required, (uint32_t count, uint32_t *options, void **values, Handle *link))                  \
+  X(cuLinkAddData, 6050, required, (Handle link, uint32_t type, const void *data, size_t bytes, const char *name,    \
+    uint32_t count, uint32_t *options, void **values))                                                               \
+  X(cuLinkComplete, 5050, required, (Handle link, void **cubin, size_t *bytes))                                      \
+  X(cuLinkDestroy, 5050, required, (Handle link))                                                                    \
   X(cuModuleGetFunction, 2000, required, (Handle *function, Handle module, const char *name))                        \
   X(cuModuleGetGlobal, 3020, required, (Address *address, size_t *bytes, Handle module, const char *name))           \
   X(cuFuncGetAttribute, 2020, required, (int32_t *value, int32_t attribute, Handle function))                        \

@@ -60,6 +60,7 @@ static const pk_driver kTable = {
     .sm_partition_create = sm_partition_create,
     .sm_partition_destroy = sm_partition_destroy,
     .sm_stream_create = sm_stream_create,
+    .ptx_assemble = ptx_assemble,
 };
 
 }  // namespace pk::cuda

@@ -14,16 +14,50 @@ static bool is_ptx(const void *image, uint64_t bytes) {
   return std::memchr(text, 0, bytes) == text + bytes - 1 && std::strstr(text, ".version ") != nullptr;
 }
 
+// What the driver's compiler says of what it refuses.
+struct JitLog {
+  char text[400] = "";
+  uint32_t options[2] = {kJitErrorLogBuffer, kJitErrorLogBufferBytes};
+  void *values[2] = {text, reinterpret_cast<void *>(sizeof(text))};
+
+  JitLog() = default;
+  JitLog(const JitLog &) = delete;  // it holds its own address
+  JitLog &operator=(const JitLog &) = delete;
+
+  pk_status check(pk_status status, const char *call) {
+    if (status == PK_OK) return PK_OK;
+    text[sizeof(text) - 1] = '\0';
+    return fail(status, call, text);
+  }
+};
+
 pk_status module_load(const void *image, uint64_t bytes, uint64_t *module) {
   if (const char *fault = is_ptx(image, bytes) ? nullptr : cubin_fault(image, bytes))
     return fail(PK_ERROR_INVALID_IMAGE, "cuModuleLoadDataEx", fault);
-  char log[400] = "";
-  uint32_t options[] = {kJitErrorLogBuffer, kJitErrorLogBufferBytes};
-  void *values[] = {log, reinterpret_cast<void *>(sizeof(log))};
-  const pk_status status = g_api.cuModuleLoadDataEx(module, image, 2, options, values);
-  if (status == PK_OK) return PK_OK;
-  log[sizeof(log) - 1] = '\0';
-  return fail(status, "cuModuleLoadDataEx", log);
+  JitLog log;
+  return log.check(g_api.cuModuleLoadDataEx(module, image, 2, log.options, log.values), "cuModuleLoadDataEx");
+}
+
+// Every launch of the process waits while cuModuleLoadDataEx compiles, and none while the linker does.
+pk_status ptx_assemble(const void *ptx, uint64_t bytes, void (*take)(void *to, const void *cubin, uint64_t bytes),
+                       void *to) {
+  if (!is_ptx(ptx, bytes)) return fail(PK_ERROR_INVALID_IMAGE, "cuLinkAddData", "the text is not PTX");
+  JitLog log;  // the driver writes to it until the link is destroyed
+  struct Link {
+    Handle handle = 0;
+    ~Link() {
+      if (handle != 0) g_api.cuLinkDestroy(handle);
+    }
+  } link;
+  if (pk_status status = log.check(g_api.cuLinkCreate(2, log.options, log.values, &link.handle), "cuLinkCreate"))
+    return status;
+  const pk_status added = g_api.cuLinkAddData(link.handle, kJitInputPtx, ptx, bytes, nullptr, 0, nullptr, nullptr);
+  if (pk_status status = log.check(added, "cuLinkAddData")) return status;
+  void *cubin = nullptr;  // the link's own
+  size_t size = 0;
+  if (pk_status status = log.check(g_api.cuLinkComplete(link.handle, &cubin, &size), "cuLinkComplete")) return status;
+  take(to, cubin, size);
+  return PK_OK;
 }
 
 pk_status module_unload(uint64_t module) { return PK_CU(cuModuleUnload, module); }

@@ -48,6 +48,8 @@ pk_status event_elapsed(uint64_t start, uint64_t end, double *milliseconds);
 // module.cpp
 pk_status module_load(const void *image, uint64_t bytes, uint64_t *module);
 pk_status module_unload(uint64_t module);
+pk_status ptx_assemble(const void *ptx, uint64_t bytes, void (*take)(void *to, const void *cubin, uint64_t bytes),
+                       void *to);
 pk_status module_function(uint64_t module, const char *name, uint64_t *function);
 pk_status module_global(uint64_t module, const char *name, uint64_t *address, uint64_t *bytes);
 pk_status function_info(uint64_t function, pk_function_info *info);

@@ -54,5 +54,7 @@ pk_status SmGroups(int32_t *sms, uint32_t capacity, uint32_t *count);
 pk_status SmPartitionCreate(const uint32_t *groups, uint32_t count, int32_t *sms, uint64_t *partition);
 pk_status SmPartitionDestroy(uint64_t partition);
 pk_status SmStreamCreate(uint64_t partition, int32_t priority, uint64_t *stream);
+pk_status PtxAssemble(const void *ptx, uint64_t bytes, void (*take)(void *to, const void *cubin, uint64_t bytes),
+                      void *to);
 
 }  // namespace pygpukit::sim

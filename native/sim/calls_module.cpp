@@ -64,6 +64,10 @@ pk_status FunctionOccupancy(uint64_t function, uint32_t block_threads, uint32_t 
   return found ? found->Occupancy(block_threads, shared_bytes, blocks) : status;
 }
 
+pk_status PtxAssemble(const void *, uint64_t, void (*)(void *, const void *, uint64_t), void *) {
+  return Fail(PK_ERROR_NOT_SUPPORTED, "ptx_assemble: the simulated device has no PTX; it runs what its compiler makes");
+}
+
 // ---- launches
 
 static void Enqueue(const std::shared_ptr<Stream> &stream, const std::shared_ptr<Launch> &launch) {

@@ -71,6 +71,7 @@ const pk_driver kTable = {
     SmPartitionCreate,
     SmPartitionDestroy,
     SmStreamCreate,
+    PtxAssemble,
 };
 
 }  // namespace

@@ -22,6 +22,7 @@ from pygpukit.core.stream import Stream
 from pygpukit.jit import configuration
 from pygpukit.jit.configuration import Extent, is_index
 from pygpukit.jit.plan import parameter_plan
+from pygpukit.jit.variant import load_ptx
 
 if TYPE_CHECKING:
     from pygpukit.jit.image import Image
@@ -181,7 +182,7 @@ def variant_of(image: Image, symbol: str, name: str, variables: list[str]) -> na
     """A new sliced variant of a kernel in an image with these variables that the host can write. Raises
     UnsliceableError."""
     text = _rewritten(image, symbol, name, variables, newest_ptx())
-    return native.Module(text.encode() + b"\0").function(symbol)
+    return load_ptx(text).function(symbol)
 
 
 @dataclass(frozen=True)
@@ -266,15 +267,15 @@ def remember_image(
 
 
 def sliced_function(unit: Unit, signature: KernelSignature) -> native.Function:
-    """What runs a kernel's slices. The first call for a kernel of a unit makes it; raises as sliced_ptx()."""
+    """What runs a kernel's slices. The first call for a kernel of a unit makes it; raises as sliced_ptx() and
+    load_ptx()."""
     if unit.image.kind == "sim":
         return unit.function(signature)
     symbol = unit.symbol(signature)
-    with _lock:
-        if symbol not in unit.sliced:
-            text = sliced_ptx(unit, signature, newest_ptx())
-            unit.sliced[symbol] = native.Module(text.encode() + b"\0")
-        return unit.sliced[symbol].function(symbol)
+    module = unit.sliced.get(symbol)
+    if module is None:  # made without a lock, which would hold up whoever loads a kernel: of two that race one stays
+        module = unit.sliced.setdefault(symbol, load_ptx(sliced_ptx(unit, signature, newest_ptx())))
+    return module.function(symbol)
 
 
 def newest_ptx() -> tuple[int, int] | None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent / "mock_libcuda"))
-from mock_cuda import build, start
+from mock_cuda import build, cubin, start
 
 Drive = Callable[..., list[str]]
 
@@ -375,6 +375,59 @@ for at in range(40, 64):  # header fields beyond the file
     t.module_load(bad, len(bad), ctypes.byref(out))
 """)
     assert len(calls(log, "cuModuleLoadDataEx")) < 24
+
+
+ASSEMBLE = """
+taken = []
+@ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_uint64)
+def take(to, cubin, size):
+    taken.append((to, ctypes.string_at(cubin, size)))
+def assemble(text):
+    return t.ptx_assemble(text, len(text), take, 42)
+PTX = b".version 8.0\\n.entry k() { ret; }\\n\\0"
+"""
+LINK = ("cuLinkCreate", "cuLinkAddData", "cuLinkComplete", "cuLinkDestroy")
+
+
+def link_calls(log: list[str]) -> list[str]:
+    return [line.split()[0] for line in calls(log, *LINK)]
+
+
+def test_ptx_becomes_a_cubin(drive: Drive, tmp_path: Path) -> None:
+    (tmp_path / "cubin").write_bytes(cubin({"k": [8]}))
+    log = drive(
+        ASSEMBLE + "assert assemble(PTX) == 0 and taken == [(42, cubin({'k': [8]}))]",
+        MOCK_CUDA_CUBIN=str(tmp_path / "cubin"),
+    )
+    assert link_calls(log) == list(LINK)
+    assert calls(log, "cuLinkAddData")[0].endswith("type 1 bytes 34") and not calls(log, "cuModuleLoadDataEx")
+
+
+@pytest.mark.parametrize("call", LINK[:3])
+def test_what_fails_while_assembling_leaves_no_link(drive: Drive, call: str) -> None:
+    log = drive(
+        ASSEMBLE + f"assert assemble(PTX) == 2 and t.text(2).startswith('{call} failed: out of memory'), t.text(2)\n"
+        "assert not taken",
+        MOCK_CUDA_FAIL=f"{call}:2",
+    )
+    expected = LINK[: LINK.index(call) + 1]
+    assert link_calls(log) == [*expected, *(LINK[3:] if call != "cuLinkCreate" else ())]
+
+
+def test_ptx_that_is_refused_carries_the_compilers_log(drive: Drive) -> None:
+    log = drive(
+        ASSEMBLE + "assert assemble(PTX.replace(b'ret', b'nonsense')) == 218 and not taken\n"
+        "assert t.text(218).startswith('cuLinkAddData failed: ') and \"Unexpected 'nonsense'\" in t.text(218)"
+    )
+    assert link_calls(log) == ["cuLinkCreate", "cuLinkAddData", "cuLinkDestroy"]
+
+
+def test_text_that_is_no_ptx_never_reaches_the_linker(drive: Drive) -> None:
+    log = drive(
+        ASSEMBLE + "for text in (b'', PTX[:-1], PTX + b'\\0', PTX.replace(b'n', b'\\0'), b'k\\0', cubin({'k': []})):\n"
+        "    assert assemble(text) == 200 and 'not PTX' in t.text(200), text\nassert not taken"
+    )
+    assert not link_calls(log)
 
 
 def test_zero_bytes_need_no_address(drive: Drive) -> None:

@@ -19,7 +19,7 @@
 extern "C" {
 #endif
 
-#define PK_DRIVER_VERSION 3u
+#define PK_DRIVER_VERSION 4u
 
 typedef int32_t pk_status;
 
@@ -187,6 +187,11 @@ typedef struct pk_driver {
   pk_status (*sm_partition_create)(const uint32_t *groups, uint32_t count, int32_t *sms, uint64_t *partition);
   pk_status (*sm_partition_destroy)(uint64_t partition); /* after its streams */
   pk_status (*sm_stream_create)(uint64_t partition, int32_t priority, uint64_t *stream);
+
+  /* Assembles PTX that ends in its only NUL to a CUBIN for the current device, and hands that to take(to, ...), which
+   * copies it: it is gone afterwards. Launches of other threads go on meanwhile; module_load() of PTX holds them up. */
+  pk_status (*ptx_assemble)(const void *ptx, uint64_t bytes, void (*take)(void *to, const void *cubin, uint64_t bytes),
+                            void *to); /* PK_ERROR_NOT_SUPPORTED on sim */
 } pk_driver;
 
 /* Opens libcuda and returns its table, or NULL with the reason (one sentence, static or thread-local) in *why. */

@@ -4,7 +4,8 @@
 // MOCK_CUDA_STUB (1 = answer as the toolkit's stub), MOCK_CUDA_MISSING (symbols to leave out, with commas),
 // MOCK_CUDA_FAIL ("cuMemMap:2,..." = that call fails so), MOCK_CUDA_MEMORY (bytes, 1 GiB), MOCK_CUDA_SMS (132),
 // MOCK_CUDA_MPS (0; 1 = contexts are shared by a server; -1 = the driver does not know), MOCK_CUDA_LOG (a file that
-// gets one line a call), MOCK_CUDA_MEMLOCK (0; 1 = RLIMIT_MEMLOCK bounds pinned memory, also that of root).
+// gets one line a call), MOCK_CUDA_MEMLOCK (0; 1 = RLIMIT_MEMLOCK bounds pinned memory, also that of root),
+// MOCK_CUDA_CUBIN (a file: what PTX is assembled to), MOCK_CUDA_LINK_UNTIL (assembling waits for this file).
 #pragma once
 #include <cstdarg>
 #include <cstdint>

@@ -1,9 +1,14 @@
 // module.cpp: real CUBINs read for their kernels and parameters; launches are recorded in the log, not run.
 #include <elf.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
+#include <fstream>
+#include <iterator>
 #include <map>
 #include <mutex>
 #include <thread>
@@ -30,7 +35,14 @@ struct Module {
   std::map<std::string, std::vector<uint8_t>> variables;  // zeros: initial values are not read
 };
 
+struct Link {
+  char *log;
+  size_t log_bytes;
+  std::vector<char> cubin;
+};
+
 std::mutex g_mutex;
+std::map<Handle, Link> g_links;
 std::map<Handle, Module> g_modules;
 std::map<Handle, Function> g_functions;
 Handle g_next = 0x9000;
@@ -102,6 +114,60 @@ Result cuModuleLoadDataEx(Handle *module, const void *image, uint32_t count, uin
   std::lock_guard<std::mutex> lock(g_mutex);
   *module = ++g_next;
   g_modules[*module] = read_image(static_cast<const uint8_t *>(image));
+  return 0;
+}
+
+Result cuLinkCreate(uint32_t count, uint32_t *options, void **values, Handle *link) {
+  MOCK_CALL(cuLinkCreate, "options %u", count);
+  MOCK_CONTEXT();
+  if (count != 2 || options[0] != pk::cuda::kJitErrorLogBuffer || options[1] != pk::cuda::kJitErrorLogBufferBytes)
+    return 1;
+  std::lock_guard<std::mutex> lock(g_mutex);
+  *link = ++g_next;
+  g_links[*link] = {static_cast<char *>(values[0]), reinterpret_cast<size_t>(values[1]), {}};
+  return 0;
+}
+
+// Refuses what says "nonsense", with a log.
+Result cuLinkAddData(Handle link, uint32_t type, const void *data, size_t bytes, const char *, uint32_t, uint32_t *,
+                     void **) {
+  MOCK_CALL(cuLinkAddData, "%lu type %u bytes %zu", link, type, bytes);
+  if (const char *path = std::getenv("MOCK_CUDA_LINK_UNTIL")) {
+    const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    while (access(path, F_OK) != 0) {
+      if (std::chrono::steady_clock::now() > until) return 999;
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+  }
+  std::lock_guard<std::mutex> lock(g_mutex);
+  const auto found = g_links.find(link);
+  if (found == g_links.end() || type != pk::cuda::kJitInputPtx) return 1;
+  if (std::strstr(static_cast<const char *>(data), "nonsense") == nullptr) return 0;
+  std::snprintf(found->second.log, found->second.log_bytes, "ptxas: Unexpected 'nonsense'");
+  return 218;
+}
+
+Result cuLinkComplete(Handle link, void **cubin, size_t *bytes) {
+  MOCK_CALL(cuLinkComplete, "%lu", link);
+  std::lock_guard<std::mutex> lock(g_mutex);
+  const auto found = g_links.find(link);
+  const char *path = std::getenv("MOCK_CUDA_CUBIN");
+  if (found == g_links.end() || path == nullptr) return 1;
+  std::ifstream file(path, std::ios::binary);
+  found->second.cubin.assign(std::istreambuf_iterator<char>(file), {});
+  *cubin = found->second.cubin.data();
+  *bytes = found->second.cubin.size();
+  return 0;
+}
+
+// What the link gave is of no use afterwards.
+Result cuLinkDestroy(Handle link) {
+  MOCK_CALL(cuLinkDestroy, "%lu", link);
+  std::lock_guard<std::mutex> lock(g_mutex);
+  const auto found = g_links.find(link);
+  if (found == g_links.end()) return 400;
+  std::fill(found->second.cubin.begin(), found->second.cubin.end(), '\xdb');
+  g_links.erase(found);
   return 0;
 }
 
