@@ -99,6 +99,7 @@ GOALS = (
     Goal("launch/telemetry to a sink, cost of a launch", 0.5, 0.3, "%", cuda_only=True),
     Goal("launch/timing of cells, cost of a launch", 0.5, 0.2, "%", cuda_only=True),
     *_promptness(),
+    Goal("variants/longest launch beside a variant assembled", 5, 1, "ms", cuda_only=True),
     Goal("jit/unchanged cell again", 5, 1, "ms"),
     Goal("jit/compiles by unchanged cell", 0, 0, "count"),
     Goal("cells/new cell to runnable", 200, 50, "ms"),

@@ -21,6 +21,7 @@ SUITES = (
     "scheduling",
     "launch",
     "promptness",
+    "variants",
     "jit",
     "cells",
     "simulator",

@@ -8,12 +8,13 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 
 import pytest
 
 from pygpukit import benchmark
-from pygpukit.benchmark import BenchmarkReport, BenchmarkResult, GPUInfo, compare_reports, launch, promptness
+from pygpukit.benchmark import BenchmarkReport, BenchmarkResult, GPUInfo, compare_reports, launch, promptness, variants
 from pygpukit.benchmark import environment as where
 from pygpukit.benchmark.cli import ABSENT
 from pygpukit.benchmark.goals import GOALS, check_goals
@@ -179,6 +180,11 @@ def test_every_wait_of_promptness_has_a_goal(monkeypatch: pytest.MonkeyPatch) ->
     verdicts = {v.goal.key: v for v in check_goals(found) if v.goal.key.startswith("promptness/")}
     assert found.skipped == {} and {row.key for row in found.results} == set(verdicts)
     assert [row.value for row in found.results] == [9.0, 9.0, 9.0, 4.0, 5.0]
+
+
+def test_launches_are_timed_while_something_else_is_made() -> None:
+    made_ms, longest_ms = variants.beside_launches(lambda text: time.sleep(0.05), b"")
+    assert made_ms >= 50 and longest_ms > 0
 
 
 def test_own_benchmarks_join_a_report() -> None:
