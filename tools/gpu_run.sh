@@ -48,7 +48,7 @@ for part in $parts; do
       { heading; timeout 180 env PYGPUKIT_BACKEND=cuda "$python" -m pygpukit.headless "${books[@]}"; } 2>&1 | tee "$results/notebooks.log"
       ;;
     benchmark)
-      timeout 330 env PYGPUKIT_BACKEND=cuda "$python" -m pygpukit.benchmark ${BENCHMARK:-} --save "$results/benchmark.json" --markdown --check-goals \
+      timeout 400 env PYGPUKIT_BACKEND=cuda "$python" -m pygpukit.benchmark ${BENCHMARK:-} --save "$results/benchmark.json" --markdown --check-goals \
         2> >(tee "$results/benchmark.log" >&2) | tee "$results/benchmark.md"
       ;;
     *)

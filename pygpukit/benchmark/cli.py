@@ -71,9 +71,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     peers = not args.quick if args.peers is None else args.peers
     suite = BenchmarkSuite(quick=args.quick, peers=peers).add_suite(*(dict.fromkeys(names) or SUITES))
-    report = suite.run(progress=lambda line: print(line, file=sys.stderr, flush=True))
-    if args.save:
-        report.save(args.save)
+    report = suite.run(progress=lambda line: print(line, file=sys.stderr, flush=True), save=args.save)
     print(markdown(report) if args.markdown else text(report))
 
     failed = False

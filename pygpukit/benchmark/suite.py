@@ -94,8 +94,13 @@ class BenchmarkSuite:
     def add_all(self) -> BenchmarkSuite:
         return self.add_suite(*SUITES)
 
-    def run(self, verbose: bool = True, progress: Callable[[str], None] = print) -> BenchmarkReport:
-        """Every row of every suite. A row that cannot be measured here is listed in `skipped` with its reason."""
+    def run(
+        self, verbose: bool = True, progress: Callable[[str], None] = print, save: str | Path | None = None
+    ) -> BenchmarkReport:
+        """Every row of every suite. A row that cannot be measured here is listed in `skipped` with its reason.
+
+        save: a file that gets the report after each suite, so that a run that is cut short leaves what it measured.
+        """
         where = environment()
         report = BenchmarkReport(gpu=get_gpu_info(), version=str(where["pygpukit"]), environment=where)
         for name in self.names:
@@ -106,9 +111,13 @@ class BenchmarkSuite:
             peer_rows = getattr(module, "peer_rows", None)
             if self.peers and peer_rows is not None:
                 self._collect(report, peer_rows(mine, self.quick))
+            if save is not None:
+                report.save(save)
         for benchmark in self.benchmarks:
             for result in benchmark.run():
                 report.add(result)
+        if save is not None:
+            report.save(save)
         return report
 
     @staticmethod

@@ -182,6 +182,17 @@ def test_every_wait_of_promptness_has_a_goal(monkeypatch: pytest.MonkeyPatch) ->
     assert [row.value for row in found.results] == [9.0, 9.0, 9.0, 4.0, 5.0]
 
 
+def test_a_run_that_is_cut_short_leaves_what_it_measured(tmp_path: Path) -> None:
+    class Cut(Benchmark):
+        def run(self) -> list[BenchmarkResult]:
+            raise KeyboardInterrupt
+
+    saved = tmp_path / "report.json"
+    with pytest.raises(KeyboardInterrupt):
+        BenchmarkSuite(quick=True).add_suite("limits").add(Cut).run(verbose=False, save=saved)
+    assert {row.category for row in BenchmarkReport.load(saved).results} == {"limits"}
+
+
 def test_launches_are_timed_while_something_else_is_made() -> None:
     made_ms, longest_ms = variants.beside_launches(lambda text: time.sleep(0.05), b"")
     assert made_ms >= 50 and longest_ms > 0
