@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from importlib.util import find_spec
-from statistics import median
 
 from .measure import interpreter_json, interpreter_ms
 from .result import BenchmarkResult, Unavailable, from_samples
@@ -27,12 +26,11 @@ print(json.dumps({"modules": names, "heavy": heavy}))
 
 
 def _over_bare(module: str, rounds: int) -> list[float]:
-    """Milliseconds over a bare interpreter, pairs taken in turn so that a slow moment meets both."""
+    """Milliseconds over a bare interpreter that ran just before: a slow moment meets both."""
     code = f"import {module}"
     interpreter_ms(code)  # bytecode and the page cache are warm afterwards
     pairs = [(interpreter_ms("pass"), interpreter_ms(code)) for _ in range(rounds)]
-    bare = median(b for b, _ in pairs)
-    return [w - bare for _, w in pairs]
+    return [loaded - bare for bare, loaded in pairs]
 
 
 def rows(quick: bool) -> Iterator[BenchmarkResult | Unavailable]:

@@ -1,7 +1,12 @@
-"""Suite `pool`: an allocation that finds a cached block, from Rust and from Python."""
+"""Suite `pool`: an allocation that finds a cached block, from Rust and from Python.
+
+Its figures are tens of nanoseconds of the processor, and take milliseconds to measure. So the samples are taken seconds
+apart: others on the same machine make it slower for as long as that.
+"""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 
 from .measure import host_ns
@@ -10,6 +15,8 @@ from .result import BenchmarkResult, Unavailable, from_samples
 
 CATEGORY = "pool"
 PYTHON_ROW = "gp.empty and release, Python"
+SAMPLES = 9
+PAUSE_S = 0.5
 
 
 def rows(quick: bool) -> Iterator[BenchmarkResult | Unavailable]:
@@ -18,16 +25,23 @@ def rows(quick: bool) -> Iterator[BenchmarkResult | Unavailable]:
     from .. import _core
 
     keep = gp.empty(256)  # opens the backend and maps the segment
-    rounds = 20_000 if quick else 200_000
-    pairs = [_core.pool_hit_ns(keep.device, 1024, rounds) for _ in range(9)]
-    yield from_samples("pool hit, Rust", CATEGORY, [hit for hit, _ in pairs], "ns")
-    yield from_samples("pool free, Rust", CATEGORY, [free for _, free in pairs], "ns")
-
-    empty = gp.empty
-    yield from_samples(PYTHON_ROW, CATEGORY, host_ns(lambda: empty(256), 2_000 if quick else 20_000, 9), "ns")
-    zeros = gp.zeros
-    samples = host_ns(lambda: zeros(256), 200 if quick else 1_000, 9, gp.synchronize)
-    yield from_samples("gp.zeros and release, Python", CATEGORY, samples, "ns")
+    empty, zeros = gp.empty, gp.zeros
+    hit: list[float] = []
+    free: list[float] = []
+    from_python: list[float] = []
+    zeroed: list[float] = []
+    for sample in range(SAMPLES):
+        if sample and not quick:
+            time.sleep(PAUSE_S)
+        hit_ns, free_ns = _core.pool_hit_ns(keep.device, 1024, 20_000 if quick else 200_000)
+        hit.append(hit_ns)
+        free.append(free_ns)
+        from_python += host_ns(lambda: empty(256), 2_000 if quick else 20_000, 1)
+        zeroed += host_ns(lambda: zeros(256), 200 if quick else 1_000, 1, gp.synchronize)
+    yield from_samples("pool hit, Rust", CATEGORY, hit, "ns")
+    yield from_samples("pool free, Rust", CATEGORY, free, "ns")
+    yield from_samples(PYTHON_ROW, CATEGORY, from_python, "ns")
+    yield from_samples("gp.zeros and release, Python", CATEGORY, zeroed, "ns")
 
 
 def peer_rows(ours: list[BenchmarkResult], quick: bool) -> Iterator[BenchmarkResult | Unavailable]:
