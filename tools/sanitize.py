@@ -44,6 +44,7 @@ NATIVE_TESTS = (
     "tests/host/test_context_lost.py",
     "tests/host/test_cuda_table.py",
     "tests/host/test_cuda_launchers.py",
+    "tests/host/test_cuda_variants.py",
     "tests/host/test_gate_process.py",
     "tests/host/test_rust_transfers.py",
     "tests/host/test_scheduler_threads.py",

@@ -10,7 +10,7 @@ from __future__ import annotations
 import threading
 
 from pygpukit._core import native
-from pygpukit.core.errors import GPUError, UnsliceableError
+from pygpukit.core.errors import UnsliceableError
 from pygpukit.jit import slicing
 
 _PERIOD_S = 3600.0
@@ -61,8 +61,8 @@ def _make(function: int) -> None:
         variant, kept = recipe.make()
     except UnsliceableError as error:
         why = str(error)
-    except GPUError as error:  # the driver refused the variant: the kernel itself is sound
-        why = f"its variant was refused: {error}"
+    except Exception as error:  # of the driver, or a warning that is an error here: the kernel itself is sound
+        why = f"its variant could not be made: {type(error).__name__}: {error}"
     with _lock:
         if variant:
             _sliced[recipe.name] = (recipe, variant, kept)

@@ -197,3 +197,17 @@ def test_a_kernel_can_be_cut_however_many_were_loaded_since(monkeypatch: pytest.
     assert gone is not None and gone.name == found.name
     with pytest.raises(UnsliceableError, match="its PTX is not kept any more: 1000 kernels were loaded since"):
         gone.make()
+
+
+def test_a_variant_that_cannot_be_made_is_told_by_name_whatever_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+    def make() -> tuple[int, object]:
+        raise RuntimeWarning("kernels are cached in memory only")
+
+    told: list[tuple[int, int]] = []
+    monkeypatch.setattr(native, "set_slices", lambda function, variant: told.append((function, variant)))
+    monkeypatch.setattr(slicing, "_recipes", {77: slicing.Recipe("unlucky", native.current_device(), make)})
+    monkeypatch.setattr(slicer, "_refused", {})
+    slicer._make(77)
+    why = "its variant could not be made: RuntimeWarning: kernels are cached in memory only"
+    assert slicer.report()["unlucky"] == why
+    assert told == [(77, 0)]

@@ -86,7 +86,8 @@ CASES += [Case("reduce_shuffle", 3, 128, _reduce_shuffle, lambda in_, sum, **_: 
 
 def _reduce_last_block(rng: Rng) -> Values:
     n = 1511
-    return {"in_": floats(rng, n), "parts": blank(7, "float32"), "sum": blank(1, "float32"), "n": n}
+    # Of one sign: a sum near zero of larger numbers says nothing of the adding.
+    return {"in_": np.abs(floats(rng, n)), "parts": blank(7, "float32"), "sum": blank(1, "float32"), "n": n}
 
 
 def _last_block_reference(in_, **_):
@@ -94,7 +95,7 @@ def _last_block_reference(in_, **_):
     return {"parts": parts, "sum": in_.sum(dtype="float64")}
 
 
-CASES += [Case("reduce_last_block", 7, 64, _reduce_last_block, _last_block_reference, tolerance=1e-5, reason=ROUNDING)]
+CASES += [Case("reduce_last_block", 7, 64, _reduce_last_block, _last_block_reference, tolerance=3e-6, reason=ROUNDING)]
 
 
 def _reduce_grid(rng: Rng) -> Values:
