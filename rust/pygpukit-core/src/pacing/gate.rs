@@ -344,7 +344,9 @@ impl Gate {
         let taken = self.change(&mut queue, |queue| queue.take(in_flight_ns, line.flying(), now));
         let Some(batch) = taken else {
             let idle = line.is_empty() && !queue.has_deferred(None);
-            let room_ns = in_flight_ns.saturating_sub(queue.near_ns(now)).min(LONGEST_WAIT_NS);
+            let room_ns = in_flight_ns
+                .saturating_sub(queue.pace(now).near_ns)
+                .min(LONGEST_WAIT_NS);
             let room = (!line.is_empty()).then_some(now + room_ns);
             let at = room.into_iter().chain(queue.next_release_ns()).min();
             return if idle { Next::Idle } else { Next::At(at.unwrap_or(now)) };

@@ -34,6 +34,17 @@ pub struct Throttle {
     pub until_ns: u64,
 }
 
+/// How work is issued, given who has some and who may come.
+#[derive(Clone, Copy, Debug)]
+pub struct Pace {
+    /// A batch.
+    pub span_ns: u64,
+    /// What may be unfinished on the device when the next batch is issued: it must not run dry.
+    pub near_ns: u64,
+    /// Unfinished batches that are too few whatever they are estimated at: they may end sooner.
+    pub too_few: usize,
+}
+
 /// Throttles remembered.
 const THROTTLES: usize = 256;
 /// Commands of a batch, so that a batch of very short ones ends, too.
@@ -230,8 +241,7 @@ impl Queue {
         found.map(|id| id as u32)
     }
 
-    /// Commands that may be issued now, given what is unfinished on the device: one batch is enough there, or two that may end sooner
-    /// than estimated while all tenants have work.
+    /// Commands that may be issued now, given what is unfinished on the device.
     pub fn take(&mut self, in_flight_ns: u64, flying: usize, now_ns: u64) -> Option<Batch> {
         while let Some(id) = self.fair.release(now_ns) {
             self.count_held(id, now_ns);
@@ -241,8 +251,12 @@ impl Queue {
             self.drop_line(id, now_ns);
             self.let_go(id, now_ns);
         }
-        let span_ns = self.span_ns(now_ns);
-        let enough = in_flight_ns > self.near_ns(now_ns) && (flying > 1 || span_ns == self.settings.short_span_ns);
+        let Pace {
+            span_ns,
+            near_ns,
+            too_few,
+        } = self.pace(now_ns);
+        let enough = in_flight_ns > near_ns && flying > too_few;
         if enough || flying >= self.settings.flying {
             return None;
         }
@@ -286,8 +300,9 @@ impl Queue {
         Some(Batch { tenant: id, items })
     }
 
-    /// How long a batch is now: long for one alone, short while somebody may come who has nothing in its line.
-    pub fn span_ns(&self, now_ns: u64) -> u64 {
+    /// Batches are long for one alone, and short while somebody may come who has nothing in its line and waits for all that is
+    /// unfinished.
+    pub fn pace(&self, now_ns: u64) -> Pace {
         let settings = &self.settings;
         let here = |t: &&Tenant| !t.left && t.seen_ns + settings.alone_ns >= now_ns;
         let (mut waiting, mut idle) = (0, 0);
@@ -295,21 +310,15 @@ impl Queue {
             waiting += u32::from(!tenant.line.is_empty());
             idle += u32::from(tenant.line.is_empty() && here(&tenant));
         }
-        match (waiting, idle) {
-            (_, 1..) => settings.short_span_ns,
-            (0 | 1, 0) => settings.direct_span_ns,
-            _ => settings.span_ns,
-        }
-    }
-
-    /// How much may be unfinished on the device when the next batch is issued: a span, or as little as does not let it run dry while
-    /// somebody may come, who waits for all of it.
-    pub fn near_ns(&self, now_ns: u64) -> u64 {
-        let (span_ns, settings) = (self.span_ns(now_ns), self.settings);
-        if span_ns == settings.short_span_ns {
-            settings.lead_ns
-        } else {
-            span_ns
+        let (span_ns, near_ns, too_few) = match (waiting, idle) {
+            (_, 1..) => (settings.short_span_ns, settings.lead_ns, 0),
+            (0 | 1, 0) => (settings.direct_span_ns, settings.direct_span_ns, 1),
+            _ => (settings.span_ns, settings.span_ns, 1),
+        };
+        Pace {
+            span_ns,
+            near_ns,
+            too_few,
         }
     }
 
