@@ -36,8 +36,10 @@ class Desk:
         self.processes = Processes(core)
         self.tasks: dict[str, Task] = {}  # unfinished, by id
         self._ended: weakref.WeakValueDictionary[str, Task] = weakref.WeakValueDictionary()
-        self._lock = threading.Lock()  # over a task's way from those on the desk to those that have ended, and _seen
-        self._seen = 0
+        self._lock = threading.Lock()  # over a task's way from those on the desk to those that have ended, and _read
+        # Up to where the core's ends were read, and those whose tasks have yet to get their outcome.
+        self._read: tuple[int, tuple[tuple[Task, _core.TaskRecord], ...]] = (0, ())
+        self._interrupted = False  # whoever was giving outcomes
         self._starting = threading.Lock()
         self._threads: list[threading.Thread] = []
         self._stopping = threading.Event()
@@ -56,13 +58,32 @@ class Desk:
 
     def settle(self) -> None:
         """Give every task that has ended since the last call its outcome."""
+        try:
+            self._settle()
+        except BaseException:  # Ctrl-C: what is still owed is for the next call, of this thread or another
+            self._interrupted = True
+            self._core.wake()
+            raise
+
+    def _settle(self) -> None:
         with self._lock:
-            records, self._seen = self._core.finished(self._seen, 0.0)
-            ended = [(self.tasks.pop(record.id, None), record) for record in records]
-            self._ended.update((task.id, task) for task, _ in ended if task is not None)
+            since, owed = self._read
+            records, seen = self._core.finished(since, 0.0)
+            ended = tuple((task, record) for record in records if (task := self.tasks.get(record.id)) is not None)
+            self._read = seen, owed + ended  # one step: Ctrl-C comes before it or after it
+            if self._interrupted:
+                self._interrupted, ended = False, owed + ended
+            for task, _ in ended:
+                self._ended[task.id] = task
+                self.tasks.pop(task.id, None)
+        if not ended:
+            return
         for task, record in ended:
-            if task is not None:
-                task._settle(record)
+            task._settle(record)
+        settled = {id(one) for one in ended}
+        with self._lock:
+            seen, owed = self._read
+            self._read = seen, tuple(one for one in owed if id(one) not in settled)
 
     def start(self, workers: int) -> None:
         with self._starting:
@@ -203,7 +224,7 @@ class Desk:
     def _watch(self, stopping: threading.Event) -> None:
         """Sees tasks that end without a dispatcher: cancelled, expired, or failed with a dependency."""
         while not stopping.is_set():
-            self._core.finished(self._seen, _LONG_S)
+            self._core.finished(self._read[0], 0.0 if self._interrupted else _LONG_S)
             self.settle()
 
     def _run_next(self, timeout_s: float) -> Task | None:

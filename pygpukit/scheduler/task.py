@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import concurrent.futures
+import contextlib
 import contextvars
 import functools
 import math
@@ -322,17 +323,20 @@ class Task:
                     return False
 
     def _start(self) -> None:
-        if self._ended is None and not self._scheduler.closed:
+        told = self._ended is not None and (self._waited is None or self._waited.done())  # else Ctrl-C came in between
+        if not told and not self._scheduler.closed:
             self._scheduler.start()
 
     def _settle(self, record: TaskRecord) -> None:
-        """Make the outcome visible: the core has ended it, and its runner left value and error here before."""
+        """Make the outcome visible: the core has ended it, and its runner left value and error here before. Again does
+        no harm."""
         self.fn = None
         with _settling:
             self._ended = record
             future = self._waited
         if future is not None:
-            self._complete(future, record)
+            with contextlib.suppress(concurrent.futures.InvalidStateError):  # it has its outcome
+                self._complete(future, record)
 
     def _complete(self, future: _Future, record: TaskRecord) -> None:
         if record.phase == "Succeeded" and self._keeps_value:
