@@ -1,7 +1,7 @@
 """Suite `pool`: an allocation that finds a cached block, from Rust and from Python.
 
-Its figures are tens of nanoseconds of the processor, and take milliseconds to measure. So the samples are taken seconds
-apart: others on the same machine make it slower for as long as that.
+Its figures are tens of nanoseconds of the processor, and take milliseconds to measure. So the samples are taken half
+a second apart: others on the same machine make it slower for as long as that, and longer.
 """
 
 from __future__ import annotations

@@ -11,10 +11,9 @@ from pygpukit._core import native
 from pygpukit.jit import slicing
 from pygpukit.jit.kernel import JITKernel
 
-STEPS = 600
+STEPS = 1000
 GRID, BLOCK = 53, 128
-LONGEST_LAUNCH_S = 0.02
-TELLING_S = 0.04  # assembling that takes less tells nothing
+HOST_S = 0.005  # a busy host holds a launch up, too
 
 
 def large_kernel() -> JITKernel:
@@ -56,8 +55,8 @@ def test_launches_go_on_while_a_variant_is_assembled() -> None:
         native.current_stream().synchronize()  # launches without a pause would keep the driver's locks to themselves
     thread.join()
     assert took_s, "assembling failed"
-    if took_s[0] > TELLING_S:
-        assert max(launches_s) < LONGEST_LAUNCH_S, f"while assembling took {took_s[0]} s"
+    assert took_s[0] > 4 * HOST_S, "a kernel that takes so little tells nothing; give it more steps"
+    assert max(launches_s) < took_s[0] / 2 + HOST_S, f"while assembling took {took_s[0]} s"
 
 
 def test_an_assembled_variant_has_the_bits_of_the_whole() -> None:

@@ -2,8 +2,8 @@
 //!
 //! A batch's stream first waits for the end of the batch before, then passes the start event: batches never run together, what lies
 //! between two of them is charged to nobody, and the times of all add up to no more than the time that passed. One that is enqueued
-//! behind an unfinished batch of its own stream needs no start: it begins where that ends. Events hold a stream up for about a
-//! microsecond each, of which short batches have no more than some tens.
+//! behind an unfinished batch of its own stream needs no start: it begins where that ends. From one event to the next passes more than a
+//! microsecond, of which short batches have no more than some tens.
 //!
 //! Where the host stands still inside a batch, as while the driver loads another kernel's code, the device runs dry, and that is not
 //! charged either. But a call that takes as long as its work looks the same, as all do where launches are made to wait. So it counts as

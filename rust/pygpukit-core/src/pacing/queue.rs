@@ -5,7 +5,7 @@ use super::cost::{Cost, CostTable};
 use super::fair::{FairQueue, WHOLE_PPM};
 use super::line::Retired;
 use super::observer::Observer;
-use super::settings::Settings;
+use super::settings::{Pace, Settings};
 use super::tenant::{is_long, Tenant, TenantView, Waiting, SHARES_NS};
 use crate::scheduler::TaskContext;
 use std::collections::{HashMap, VecDeque};
@@ -32,17 +32,6 @@ pub struct Throttle {
     pub number: u64,
     pub from_ns: u64,
     pub until_ns: u64,
-}
-
-/// How work is issued, given who has some and who may come.
-#[derive(Clone, Copy, Debug)]
-pub struct Pace {
-    /// A batch.
-    pub span_ns: u64,
-    /// What may be unfinished on the device when the next batch is issued: it must not run dry.
-    pub near_ns: u64,
-    /// Unfinished batches that are too few whatever they are estimated at: they may end sooner.
-    pub too_few: usize,
 }
 
 /// Throttles remembered.

@@ -28,6 +28,17 @@ pub struct Settings {
     pub burst_ns: u64,
 }
 
+/// How work is issued, given who has some and who may come.
+#[derive(Clone, Copy, Debug)]
+pub struct Pace {
+    /// A batch.
+    pub span_ns: u64,
+    /// What may be unfinished on the device when the next batch is issued: it must not run dry.
+    pub near_ns: u64,
+    /// Unfinished batches that are too few whatever they are estimated at: they may end sooner.
+    pub too_few: usize,
+}
+
 impl Default for Settings {
     fn default() -> Self {
         Settings {
