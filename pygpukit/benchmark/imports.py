@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from importlib.util import find_spec
 
-from .measure import interpreter_json, interpreter_ms
+from .measure import interpreter_json
 from .result import BenchmarkResult, Unavailable, from_samples
 
 CATEGORY = "imports"
@@ -24,13 +24,20 @@ if os.path.exists(maps) and "libcuda.so" in open(maps).read():
 print(json.dumps({"modules": names, "heavy": heavy}))
 """
 
+# By the interpreter's own clock: starting and ending a process varies by more than a light import takes.
+IMPORT = """
+import time
+begin = time.perf_counter_ns()
+import {module}
+print((time.perf_counter_ns() - begin) / 1e6)
+"""
+
 
 def _over_bare(module: str, rounds: int) -> list[float]:
-    """Milliseconds over a bare interpreter that ran just before: a slow moment meets both."""
-    code = f"import {module}"
-    interpreter_ms(code)  # bytecode and the page cache are warm afterwards
-    pairs = [(interpreter_ms("pass"), interpreter_ms(code)) for _ in range(rounds)]
-    return [loaded - bare for bare, loaded in pairs]
+    """Milliseconds that importing the module adds to a fresh interpreter's life."""
+    code = IMPORT.format(module=module)
+    interpreter_json(code)  # bytecode and the page cache are warm afterwards
+    return [interpreter_json(code) for _ in range(rounds)]
 
 
 def rows(quick: bool) -> Iterator[BenchmarkResult | Unavailable]:

@@ -1,4 +1,4 @@
-"""Timing: kernels by device events, host code by batches, fresh interpreters by the wall."""
+"""Timing: kernels by device events, host code by batches, fresh interpreters by what they print."""
 
 from __future__ import annotations
 
@@ -8,10 +8,12 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache
 from statistics import median, pstdev
 from typing import Any
+
+PAUSE_S = 0.5
 
 
 def device_times_us(fn: Callable[[], object], warmup: int, iterations: int) -> list[float]:
@@ -75,6 +77,18 @@ def host_ns(
     return samples
 
 
+def apart(samples: int, quick: bool) -> Iterator[int]:
+    """The numbers of so many samples, half a second apart unless quick.
+
+    For what takes nanoseconds of the processor, and milliseconds to measure: others on the same machine make it slower
+    for as long as that, and longer.
+    """
+    for sample in range(samples):
+        if sample and not quick:
+            time.sleep(PAUSE_S)
+        yield sample
+
+
 @cache
 def _bytecode() -> tempfile.TemporaryDirectory[str]:
     return tempfile.TemporaryDirectory(prefix="pygpukit-bytecode-")
@@ -86,16 +100,6 @@ def _environment() -> dict[str, str]:
     if environment.pop("PYTHONDONTWRITEBYTECODE", ""):
         environment["PYTHONPYCACHEPREFIX"] = _bytecode().name
     return environment
-
-
-def interpreter_ms(code: str) -> float:
-    """Wall milliseconds of a fresh interpreter running code, start-up included. Raises RuntimeError when it fails."""
-    begin = time.perf_counter_ns()
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, env=_environment())
-    elapsed = (time.perf_counter_ns() - begin) * 1e-6
-    if done.returncode != 0:
-        raise RuntimeError(f"a fresh interpreter failed on {code!r}: {done.stderr.strip()[-400:]}")
-    return elapsed
 
 
 def interpreter_json(code: str, *arguments: str, timeout_s: float = 300) -> Any:

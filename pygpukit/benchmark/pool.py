@@ -1,22 +1,16 @@
-"""Suite `pool`: an allocation that finds a cached block, from Rust and from Python.
-
-Its figures are tens of nanoseconds of the processor, and take milliseconds to measure. So the samples are taken half
-a second apart: others on the same machine make it slower for as long as that, and longer.
-"""
+"""Suite `pool`: an allocation that finds a cached block, from Rust and from Python."""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 
-from .measure import host_ns
+from .measure import apart, host_ns
 from .peers import peer_figures
 from .result import BenchmarkResult, Unavailable, from_samples
 
 CATEGORY = "pool"
 PYTHON_ROW = "gp.empty and release, Python"
 SAMPLES = 9
-PAUSE_S = 0.5
 
 
 def rows(quick: bool) -> Iterator[BenchmarkResult | Unavailable]:
@@ -30,9 +24,7 @@ def rows(quick: bool) -> Iterator[BenchmarkResult | Unavailable]:
     free: list[float] = []
     from_python: list[float] = []
     zeroed: list[float] = []
-    for sample in range(SAMPLES):
-        if sample and not quick:
-            time.sleep(PAUSE_S)
+    for _ in apart(SAMPLES, quick):
         hit_ns, free_ns = _core.pool_hit_ns(keep.device, 1024, 20_000 if quick else 200_000)
         hit.append(hit_ns)
         free.append(free_ns)

@@ -202,9 +202,10 @@ impl Pool {
             return None;
         }
         let slot = st.pop_quick(class, stream)?;
+        // Recorded first: claiming a record waits for all that was stored before it, and for what is read back from the books.
+        self.record_for(st, kind::ALLOC, slot, stream, owner, now);
         st.begin_live(slot, stream, owner, now);
         st.counts.reuses += 1;
-        self.record_block(st, kind::ALLOC, slot, now);
         Some(Self::allocation(st, slot))
     }
 
@@ -326,17 +327,24 @@ impl Pool {
     #[inline(always)]
     fn record_block(&self, st: &State, kind: u16, slot: u32, now: u64) {
         let s = &st.slab[slot];
+        self.record_for(st, kind, slot, s.stream, s.owner, now);
+    }
+
+    /// As `record_block`, whatever the books say of the block's stream and owner.
+    #[inline(always)]
+    fn record_for(&self, st: &State, kind: u16, slot: u32, stream: u32, owner: Owner, now: u64) {
+        let s = &st.slab[slot];
         let event = Event {
             kind,
             device: self.device,
-            stream: st.streams[s.stream].id,
-            tenant: s.owner.tenant,
-            name: s.owner.name,
+            stream: st.streams[stream].id,
+            tenant: owner.tenant,
+            name: owner.name,
             a: s.address,
             b: s.bytes,
             c: st.slab.id(slot),
-            cell: s.owner.cell,
-            line: s.owner.line,
+            cell: owner.cell,
+            line: owner.line,
         };
         self.services.ring.push(now, &event);
     }
