@@ -1,10 +1,17 @@
 //! A lock for what is nearly always held for as long as a few words take to change, like the books of the pool, and never while anything
 //! is waited for. A thread that finds it taken looks again, lets others run, and in the end naps and looks: nobody wakes it. What that
 //! buys is the unlocking: a plain store, where a lock that may have to wake somebody needs an atomic exchange, a tenth of a pool hit.
+//!
+//! The first thread that comes alone for long enough is favoured: it takes the lock by a plain store, too, until another one comes, which
+//! takes the lock in the ordinary way and unseats it. It is favoured again when it came alone for as long again; no other one ever is,
+//! since a thread that is unseated may yet store that it goes in, and take that back, when it has slept through all that came after.
 
-use crate::sync::atomic::{AtomicBool, Ordering};
+mod bias;
+
+use crate::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use crate::sync::{spin_loop, yield_now};
 use std::cell::UnsafeCell;
+use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
 use std::time::Duration;
 
@@ -16,10 +23,28 @@ const LOOKS: u32 = if EXPLORED { 1 } else { 100 };
 const YIELDS: u32 = if EXPLORED { u32::MAX } else { 100 };
 /// For a holder that the kernel has put aside in favour of those that wait.
 const NAP: Duration = Duration::from_micros(50);
+/// Times that a thread comes in a row before it is favoured: what it saves then has paid for unseating it.
+const LONG_ENOUGH: u64 = if EXPLORED { 1 } else { 4096 };
 
 pub struct Lock<T> {
+    /// Somebody has it who took it in the ordinary way.
     held: AtomicBool,
+    /// The favoured thread has it, or is about to see that it is favoured no more.
+    inside: AtomicBool,
+    /// The favoured thread, 0 = none. Whoever changes it has `held`.
+    favoured: AtomicUsize,
+    comers: UnsafeCell<Comers>,
     value: UnsafeCell<T>,
+}
+
+/// Who takes the lock in the ordinary way. Touched by whoever has it so.
+#[derive(Default)]
+struct Comers {
+    last: usize,
+    /// How often the last one came since another did.
+    again: u64,
+    /// The only one that is ever favoured, 0 = not known yet.
+    first: usize,
 }
 
 // SAFETY: whoever gets at the value holds the lock, so that it is with one thread at a time.
@@ -29,16 +54,61 @@ impl<T> Lock<T> {
     pub fn new(value: T) -> Lock<T> {
         Lock {
             held: AtomicBool::new(false),
+            inside: AtomicBool::new(false),
+            favoured: AtomicUsize::new(0),
+            comers: UnsafeCell::default(),
             value: UnsafeCell::new(value),
         }
     }
 
     #[inline]
     pub fn lock(&self) -> Guard<'_, T> {
-        if !self.take() {
-            self.wait();
+        let me = bias::token();
+        let favoured = self.favoured.load(Ordering::Relaxed) == me && self.enter(me);
+        if !favoured {
+            self.take_ordinarily(me);
         }
-        Guard { lock: self }
+        Guard {
+            lock: self,
+            favoured,
+            thread: PhantomData,
+        }
+    }
+
+    /// As the favoured thread. False when it is that no more, or is inside already: then it waits for itself, as with any lock.
+    #[inline]
+    fn enter(&self, me: usize) -> bool {
+        if self.inside.load(Ordering::Relaxed) {
+            return false;
+        }
+        self.inside.store(true, Ordering::Relaxed);
+        bias::light(); // whoever unseats this thread sees it inside, or is seen to have unseated it
+        if self.favoured.load(Ordering::Relaxed) == me {
+            return true;
+        }
+        self.inside.store(false, Ordering::Relaxed);
+        false
+    }
+
+    #[inline]
+    fn take_ordinarily(&self, me: usize) {
+        if !self.take() {
+            self.wait(|| !self.held.load(Ordering::Relaxed) && self.take());
+        }
+        if self.favoured.load(Ordering::Relaxed) != 0 {
+            self.unseat();
+        }
+        // SAFETY: this thread has `held`.
+        let comers = unsafe { &mut *self.comers.get() };
+        if comers.last != me {
+            (comers.last, comers.again) = (me, 0);
+            return;
+        }
+        comers.again += 1;
+        if comers.again == LONG_ENOUGH && (comers.first == 0 || comers.first == me) && bias::available() {
+            comers.first = me;
+            self.favoured.store(me, Ordering::Relaxed);
+        }
     }
 
     #[inline]
@@ -48,12 +118,27 @@ impl<T> Lock<T> {
             .is_ok()
     }
 
+    /// Whoever was favoured is so no more, and not inside. The caller has `held`.
     #[cold]
-    fn wait(&self) {
+    fn unseat(&self) {
+        let favoured = self.favoured.load(Ordering::Relaxed);
+        self.favoured.store(0, Ordering::Relaxed);
+        if !bias::heavy() {
+            self.favoured.store(favoured, Ordering::Relaxed);
+            self.held.store(false, Ordering::Release);
+            panic!("the system refuses a memory barrier (membarrier) that it granted before: allow the call in this process's sandbox");
+        }
+        if self.inside.load(Ordering::Acquire) {
+            self.wait(|| !self.inside.load(Ordering::Acquire));
+        }
+    }
+
+    #[cold]
+    fn wait(&self, until: impl Fn() -> bool) {
         let mut yields = 0;
         loop {
             for _ in 0..LOOKS {
-                if !self.held.load(Ordering::Relaxed) && self.take() {
+                if until() {
                     return;
                 }
                 spin_loop();
@@ -71,6 +156,9 @@ impl<T> Lock<T> {
 /// Holds the lock. A panic that unwinds past it lets go of it like any other end.
 pub struct Guard<'a, T> {
     lock: &'a Lock<T>,
+    favoured: bool,
+    /// Stays with its thread.
+    thread: PhantomData<*const ()>,
 }
 
 // SAFETY: it stands for a reference to the value.
@@ -96,7 +184,12 @@ impl<T> DerefMut for Guard<'_, T> {
 impl<T> Drop for Guard<'_, T> {
     #[inline]
     fn drop(&mut self) {
-        self.lock.held.store(false, Ordering::Release);
+        let taken = if self.favoured {
+            &self.lock.inside
+        } else {
+            &self.lock.held
+        };
+        taken.store(false, Ordering::Release);
     }
 }
 
@@ -123,6 +216,68 @@ mod tests {
             }
         });
         assert_eq!(*lock.lock(), [80_000; 2]);
+    }
+
+    #[test]
+    fn who_comes_alone_is_favoured_until_another_comes() {
+        let lock = Lock::new(0);
+        let favoured = || lock.favoured.load(Ordering::Relaxed);
+        for _ in 0..LONG_ENOUGH {
+            drop(lock.lock());
+        }
+        assert_eq!(favoured(), 0);
+        drop(lock.lock());
+        let me = if bias::available() { bias::token() } else { 0 };
+        assert_eq!(favoured(), me);
+        let held = lock.lock();
+        assert_eq!((held.favoured, lock.held.load(Ordering::Relaxed)), (me != 0, me == 0));
+        std::thread::scope(|scope| {
+            let other = scope.spawn(|| {
+                assert_ne!(bias::token(), me);
+                *lock.lock() += 1;
+            });
+            std::thread::sleep(Duration::from_millis(20));
+            assert_eq!(*held, 0, "the other one waits");
+            drop(held);
+            other.join().expect("no panic");
+        });
+        assert_eq!(favoured(), 0);
+        assert!(!lock.lock().favoured && *lock.lock() == 1);
+        std::thread::scope(|scope| _ = scope.spawn(|| (0..2 * LONG_ENOUGH).for_each(|_| drop(lock.lock()))));
+        assert_eq!(favoured(), 0, "no other one ever is");
+        for _ in 0..=LONG_ENOUGH {
+            drop(lock.lock());
+        }
+        assert_eq!(favoured(), me);
+    }
+
+    /// Whoever is favoured goes in and out while others keep unseating it: the two steps of each would be seen apart.
+    #[test]
+    fn a_favoured_thread_and_those_that_unseat_it_are_never_in_together() {
+        let lock = Lock::new([0u64; 2]);
+        let count = |times: u64| {
+            for _ in 0..times {
+                let mut value = lock.lock();
+                value[0] += 1;
+                std::hint::black_box(&mut *value);
+                value[1] += 1;
+                assert_eq!(value[0], value[1]);
+            }
+        };
+        let unseated = std::thread::scope(|scope| {
+            let often = scope.spawn(|| count(4_000_000));
+            let mut unseated = 0u64;
+            while !often.is_finished() {
+                std::thread::sleep(Duration::from_micros(200));
+                unseated += u64::from(lock.favoured.load(Ordering::Relaxed) != 0);
+                count(1);
+            }
+            often.join().expect("no panic");
+            unseated
+        });
+        assert!(!bias::available() || unseated > 0, "nobody was ever unseated");
+        let value = lock.lock();
+        assert!(value[0] > 4_000_000 && value[0] == value[1]);
     }
 
     #[test]

@@ -245,7 +245,7 @@ impl Ring {
 
     /// Writes a record and returns its sequence number. Never waits: after as many slots with a slow writer as there are, the record is
     /// given up.
-    #[inline]
+    #[inline(always)] // out of line its caller stores the event first, and the claim waits until that is done
     pub fn push(&self, t_ns: u64, event: &Event) -> u64 {
         let mut seq = self.head.passed() + 1;
         fetch(self.slot(seq + FETCH_AHEAD));

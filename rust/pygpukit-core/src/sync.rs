@@ -5,13 +5,13 @@
 pub use loom::{
     hint::spin_loop,
     sync::{atomic, Mutex, MutexGuard},
-    thread::yield_now,
+    thread::{current, yield_now},
 };
 #[cfg(shuttle)]
 pub use shuttle::{
     hint::spin_loop,
     sync::{atomic, Mutex, MutexGuard},
-    thread::yield_now,
+    thread::{current, yield_now},
 };
 #[cfg(not(any(loom, shuttle)))]
 pub use std::{

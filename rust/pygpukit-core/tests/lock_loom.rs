@@ -32,3 +32,25 @@ fn one_thread_at_a_time_and_it_sees_the_last_one() {
         assert_eq!(lock.lock().with(|value| unsafe { *value }), 2);
     });
 }
+
+/// The second time in a row a thread is favoured, from the third on it goes in by a plain store. The other one comes so often that it would
+/// be favoured, too, while the first is about to go in as what it is no more.
+#[test]
+fn a_favoured_thread_and_who_unseats_it_take_turns() {
+    let mut model = loom::model::Builder::new();
+    model.preemption_bound = Some(3);
+    model.check(|| {
+        let lock = Arc::new(Lock::new(UnsafeCell::new(0)));
+        count(&lock);
+        count(&lock);
+        let other = {
+            let lock = lock.clone();
+            thread::spawn(move || (0..3).for_each(|_| count(&lock)))
+        };
+        count(&lock);
+        count(&lock);
+        other.join().unwrap();
+        // SAFETY: as above.
+        assert_eq!(lock.lock().with(|value| unsafe { *value }), 7);
+    });
+}
