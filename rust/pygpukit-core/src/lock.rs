@@ -251,6 +251,21 @@ mod tests {
         assert_eq!(favoured(), me);
     }
 
+    /// The system gives an ended thread's control block to a later one, which has the favour with it.
+    #[test]
+    fn a_later_thread_with_the_name_of_an_ended_one_goes_on_where_that_left_off() {
+        const EACH: u64 = 2 * LONG_ENOUGH;
+        let lock = Lock::new(0);
+        let (mut threads, mut favoured) = (0, 0);
+        while favoured < 3 && threads < 1000 {
+            std::thread::scope(|scope| _ = scope.spawn(|| (0..EACH).for_each(|_| *lock.lock() += 1)));
+            threads += 1;
+            favoured += u64::from(lock.favoured.load(Ordering::Relaxed) != 0);
+            assert_eq!(*lock.lock(), threads * EACH); // and unseats it
+        }
+        assert!(!bias::available() || favoured == 3, "{favoured} of {threads}");
+    }
+
     /// Whoever is favoured goes in and out while others keep unseating it: the two steps of each would be seen apart.
     #[test]
     fn a_favoured_thread_and_those_that_unseat_it_are_never_in_together() {
