@@ -95,8 +95,9 @@ impl<T> Lock<T> {
         if !self.take() {
             self.wait(|| !self.held.load(Ordering::Relaxed) && self.take());
         }
-        if self.favoured.load(Ordering::Relaxed) != 0 {
-            self.unseat();
+        let favoured = self.favoured.load(Ordering::Relaxed);
+        if favoured != 0 {
+            self.unseat(favoured);
         }
         // SAFETY: this thread has `held`.
         let comers = unsafe { &mut *self.comers.get() };
@@ -120,17 +121,14 @@ impl<T> Lock<T> {
 
     /// Whoever was favoured is so no more, and not inside. The caller has `held`.
     #[cold]
-    fn unseat(&self) {
-        let favoured = self.favoured.load(Ordering::Relaxed);
+    fn unseat(&self, favoured: usize) {
         self.favoured.store(0, Ordering::Relaxed);
         if !bias::heavy() {
             self.favoured.store(favoured, Ordering::Relaxed);
             self.held.store(false, Ordering::Release);
             panic!("the system refuses a memory barrier (membarrier) that it granted before: allow the call in this process's sandbox");
         }
-        if self.inside.load(Ordering::Acquire) {
-            self.wait(|| !self.inside.load(Ordering::Acquire));
-        }
+        self.wait(|| !self.inside.load(Ordering::Acquire));
     }
 
     #[cold]

@@ -16,11 +16,15 @@ fn count(lock: &Lock<UnsafeCell<u32>>) {
     held.with_mut(|value| unsafe { *value = before + 1 });
 }
 
+fn explore(test: impl Fn() + Send + Sync + 'static) {
+    let mut model = loom::model::Builder::new();
+    model.preemption_bound = Some(3);
+    model.check(test);
+}
+
 #[test]
 fn one_thread_at_a_time_and_it_sees_the_last_one() {
-    let mut model = loom::model::Builder::new();
-    model.preemption_bound = Some(2);
-    model.check(|| {
+    explore(|| {
         let lock = Arc::new(Lock::new(UnsafeCell::new(0)));
         let other = {
             let lock = lock.clone();
@@ -37,9 +41,7 @@ fn one_thread_at_a_time_and_it_sees_the_last_one() {
 /// be favoured, too, while the first is about to go in as what it is no more.
 #[test]
 fn a_favoured_thread_and_who_unseats_it_take_turns() {
-    let mut model = loom::model::Builder::new();
-    model.preemption_bound = Some(3);
-    model.check(|| {
+    explore(|| {
         let lock = Arc::new(Lock::new(UnsafeCell::new(0)));
         count(&lock);
         count(&lock);
