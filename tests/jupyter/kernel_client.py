@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -63,22 +63,45 @@ class Page:
 
     def open_control(self) -> None:
         """Open the control channel, in a subshell where the kernel has them."""
-        if int(ipykernel.__version__.split(".")[0]) >= 7:
-            self.client.control_channel.send(self.client.session.msg("create_subshell_request"))
-            self._subshell = self.client.get_control_msg(timeout=60)["content"]["subshell_id"]
+        self._open_subshell()
         self._send_comm("comm_open", {"comm_id": "control", "target_name": "pygpukit.control.v1", "data": {}})
 
     def request(self, action: str, args: dict[str, Any]) -> dict[str, Any]:
         """The answer to a control request."""
         self._requests += 1
-        number = self._requests
-        self._send_comm("comm_msg", {"comm_id": "control", "data": {"id": number, "action": action, "args": args}})
+        data = {"id": self._requests, "action": action, "args": args}
+        self._send_comm("comm_msg", {"comm_id": "control", "data": data})
+        return self._answer(lambda said: said if said.get("id") == data["id"] else None)
+
+    def press(self, model: str, action: str) -> dict[str, Any]:
+        """The answer to a request of a dashboard, whose model's id it is, from a subshell where the kernel has them."""
+        self._open_subshell()
+        self._requests += 1
+        content = {"type": "request", "id": self._requests, "action": action, "args": {}}
+        self._send_comm("comm_msg", {"comm_id": model, "data": {"method": "custom", "content": content}})
+
+        def answer(said: dict[str, Any]) -> dict[str, Any] | None:
+            of_view = said.get("content", {})
+            return of_view if of_view.get("type") == "answer" and of_view["id"] == content["id"] else None
+
+        return self._answer(answer)
+
+    def _answer(self, among: Callable[[dict[str, Any]], dict[str, Any] | None]) -> dict[str, Any]:
+        """The first message on a comm that `among` finds an answer in."""
+        found: list[dict[str, Any]] = []
 
         def answers(message: dict[str, Any]) -> bool:
-            return message["msg_type"] == "comm_msg" and message["content"]["data"].get("id") == number
+            answer = among(message["content"]["data"]) if message["msg_type"] == "comm_msg" else None
+            found.extend([] if answer is None else [answer])
+            return answer is not None
 
         self.listen(answers)
-        return dict(self.said[-1][1]["content"]["data"])
+        return found[0]
+
+    def _open_subshell(self) -> None:
+        if self._subshell is None and int(ipykernel.__version__.split(".")[0]) >= 7:
+            self.client.control_channel.send(self.client.session.msg("create_subshell_request"))
+            self._subshell = self.client.get_control_msg(timeout=60)["content"]["subshell_id"]
 
     def _send_comm(self, kind: str, content: dict[str, Any]) -> None:
         message = self.client.session.msg(kind, content)

@@ -93,6 +93,31 @@ def test_controls_act_and_frames_come_while_the_main_thread_is_in_one_native_cal
     page.run("telemetry.remove_sink(onlooker); scheduler.close()")
 
 
+SHOWN = """
+from pygpukit.jupyter.widgets import SchedulerWidget
+view, ended = SchedulerWidget(), threading.Event()
+def publish():
+    while not ended.is_set(): view.tell_page({"type": "frame"}, bytes(100_000)); time.sleep(0.001)
+threading.Thread(target=publish).start()
+print(view.model_id)
+"""
+
+
+@pytest.mark.skipif(int(ipykernel.__version__.split(".")[0]) < 7, reason="subshells came with ipykernel 7")
+def test_a_press_is_answered_in_a_busy_cell_while_another_thread_publishes_on_the_same_comm(
+    page: Page, tmp_path: Path
+) -> None:
+    model = page.text(page.run(SHOWN)).strip()
+    for at in range(60):  # what is published comes from the cell until the page has said something from its subshell
+        number = page.begin(until_there(tmp_path / str(at)))
+        answer = page.press(model, "controls")
+        assert "pause_task" in answer["result"]["actions"]
+        assert page.busy(number)
+        (tmp_path / str(at)).touch()
+        page.finish(number)
+    page.run("ended.set(); view.close()")
+
+
 def test_a_cell_publishes_the_same_bundle_every_time(page: Page) -> None:
     bundles = [page.outputs(page.run(CELL))[0]["data"] for _ in range(3)]
     foot = re.compile(r'<p class="gk-foot.*?</p>', re.DOTALL)  # says how long the compile took, and where it was found

@@ -21,6 +21,9 @@ import pytest
 from hostile import VALUES
 
 pytest.importorskip("anywidget")
+pytest.importorskip("ipykernel")
+
+from ipykernel.comm.comm import BaseComm
 
 import pygpukit as gp
 from pygpukit import _core
@@ -314,18 +317,15 @@ def test_the_picture_of_the_device_has_its_readings() -> None:
     assert "of 80.0 GiB" in picture and "not permitted" in picture
 
 
-def test_sending_leaves_the_reply_route_to_the_page(widget: Any) -> None:
-    widget.comm._reply_subshell_id = None  # what ipykernel 7.4 notes when a comm is published on
-    frame, _, _ = _core.telemetry_frame(0, _core.ring_head(), 0)
-    widget.send_frame(frame)
-    assert not hasattr(widget.comm, "_reply_subshell_id")
-
-
-def test_a_widget_may_be_closed_by_one_thread_while_another_sends(widget: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    comms = iter([widget.comm])
-    with monkeypatch.context() as patch:
-        patch.setattr(type(widget), "comm", property(lambda self: next(comms, None)))
-        widget._keep_reply_route()
+def test_the_page_says_which_subshell_answers_whoever_publishes(widget: Any) -> None:
+    made = BaseComm(primary=False)
+    made._reply_subshell_id = None  # what ipykernel 7.4 notes when the main shell publishes
+    base.keep_reply_route(made)
+    assert made._reply_subshell_for({"method": "custom"}, "a subshell") == "a subshell"
+    for _ in range(2):
+        assert widget.comm._reply_subshell_for({"method": "custom"}, "a subshell") == "a subshell"
+        widget.close()
+        widget.open()
 
 
 def test_tasks_of_a_scheduler_are_in_the_snapshot() -> None:

@@ -66,7 +66,6 @@ class Dashboard(anywidget.AnyWidget):  # type: ignore[misc]
         self._picture_due_s = math.inf
         super().__init__()
         self.on_msg(self._from_page)
-        self._keep_reply_route()
 
     def live_source(self) -> LiveSource:
         """The source where none is given."""
@@ -114,6 +113,7 @@ class Dashboard(anywidget.AnyWidget):  # type: ignore[misc]
         if self.comm is None:
             self.layout.open()
             super().open()
+            keep_reply_route(self.comm)
 
     def send_frame(self, frame: bytes) -> None:
         """Called by the sampler: send one frame, and what belongs to it."""
@@ -150,7 +150,6 @@ class Dashboard(anywidget.AnyWidget):  # type: ignore[misc]
     def tell_page(self, content: dict[str, Any], *buffers: bytes) -> None:
         """Send one message to every page that shows this."""
         self.send(content, list(buffers))
-        self._keep_reply_route()
 
     def _from_page(self, _widget: Any, content: Any, _buffers: Any) -> None:
         """A page's message. What is not of the channel is dropped and counted, see `dropped`."""
@@ -173,15 +172,14 @@ class Dashboard(anywidget.AnyWidget):  # type: ignore[misc]
         self.visible = True
         telemetry.wake()
 
-    def _keep_reply_route(self) -> None:
-        """Let the page's messages be answered while a cell runs.
 
-        ipykernel 7.4 sends a comm's messages to the shell that last published on it, which for a sampler thread is the
-        busy main shell. Without its note of that shell it keeps to the subshell that the page asked for, as 7.3 does.
-        """
-        comm = self.comm  # which another thread may close meanwhile
-        if comm is not None:
-            comm.__dict__.pop("_reply_subshell_id", None)
+def keep_reply_route(comm: Any) -> None:
+    """Let what a page sends on a comm be answered while a cell runs, whoever publishes on it.
+
+    ipykernel 7.4 sends a comm's messages to the shell that last published on it, which for a sampler thread is the busy
+    main shell. This comm keeps to the subshell that the page asked for, as with 7.3.
+    """
+    comm._reply_subshell_for = lambda _data, asked_for: asked_for
 
 
 def _is_request(content: dict[str, Any]) -> bool:
