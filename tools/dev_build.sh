@@ -4,4 +4,4 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 mkdir -p pygpukit.data
-exec maturin develop --release --uv=false "$@"
+exec maturin develop --release "$@"
