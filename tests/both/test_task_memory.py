@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import gc
 import threading
-import time
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from pool_help import comes_to_use
 
 import pygpukit as gp
 from pygpukit import _core, scheduler
@@ -18,16 +18,6 @@ from pygpukit.scheduler import MB, Scheduler
 
 PATIENCE_S = 60
 GUARANTEED: dict[str, Any] = {"policy": "guaranteed", "memory": "8MB", "bandwidth": 0.2}
-
-
-def comes_to_use(expected: int) -> bool:
-    """Whether the pool is left with so many bytes: who gave a task its outcome may hold it a moment longer."""
-    until = time.monotonic() + PATIENCE_S
-    while gc.collect() >= 0 and _core.pool_stats().used != expected:
-        if time.monotonic() > until:
-            return False
-        time.sleep(0.01)
-    return True
 
 
 @pytest.fixture(autouse=True)
