@@ -1,5 +1,6 @@
 //! What favouring a thread takes: its name, and a fence whose cost lies with those who come seldom (asymmetric fences, as in hazard
-//! pointers and biased locks: Dice, Moir and Scherer, "Quickly Reacquirable Locks", 2003). x86-64 Linux only; elsewhere nobody is favoured.
+//! pointers and biased locks: Dice, Moir and Scherer, "Quickly Reacquirable Locks", 2003). x86-64 Linux only; elsewhere, and where the
+//! system's barrier is slow, nobody is favoured.
 //!
 //! `light` and `heavy` together order as two sequentially consistent fences do: what a thread stored before the one is seen by whoever
 //! loads after the other, or the other way round. The light one is none but for the compiler; in the heavy one the kernel lets every
@@ -9,6 +10,13 @@
 mod imp {
     use std::sync::atomic::{compiler_fence, Ordering};
     use std::sync::OnceLock;
+    use std::time::{Duration, Instant};
+
+    /// The most that unseating a thread may cost whoever comes. A system's own barrier takes a microsecond; one that a sandbox has by way
+    /// of its host may wait for every processor there, milliseconds.
+    const PROMPT: Duration = Duration::from_micros(100);
+    /// Each may meet an interrupt.
+    const TRIES: u32 = 4;
 
     // linux/membarrier.h
     const PRIVATE_EXPEDITED: libc::c_int = 1 << 3;
@@ -31,7 +39,15 @@ mod imp {
 
     pub fn available() -> bool {
         static REGISTERED: OnceLock<bool> = OnceLock::new();
-        *REGISTERED.get_or_init(|| membarrier(REGISTER_PRIVATE_EXPEDITED) && membarrier(PRIVATE_EXPEDITED))
+        *REGISTERED
+            .get_or_init(|| membarrier(REGISTER_PRIVATE_EXPEDITED) && is_prompt(|| membarrier(PRIVATE_EXPEDITED)))
+    }
+
+    fn is_prompt(barrier: impl Fn() -> bool) -> bool {
+        (0..TRIES).any(|_| {
+            let start = Instant::now();
+            barrier() && start.elapsed() <= PROMPT
+        })
     }
 
     #[inline]
@@ -41,6 +57,30 @@ mod imp {
 
     pub fn heavy() -> bool {
         membarrier(PRIVATE_EXPEDITED) || membarrier(REGISTER_PRIVATE_EXPEDITED) && membarrier(PRIVATE_EXPEDITED)
+    }
+
+    #[cfg(test)]
+    mod tests {
+        use super::*;
+        use std::cell::Cell;
+
+        #[test]
+        fn a_barrier_that_is_refused_or_slow_favours_nobody() {
+            assert!(is_prompt(|| true));
+            assert!(!is_prompt(|| false));
+            let slow = || {
+                std::thread::sleep(2 * PROMPT);
+                true
+            };
+            assert!(!is_prompt(slow));
+            let calls = Cell::new(0);
+            let slow_once = || {
+                calls.set(calls.get() + 1);
+                calls.get() > 1 || slow()
+            };
+            assert!(is_prompt(slow_once), "an interrupt is no slow barrier");
+            assert_eq!(calls.get(), 2);
+        }
     }
 }
 
@@ -90,7 +130,7 @@ mod imp {
 /// system orders the end of the one before the beginning of the other.
 pub(super) use imp::token;
 
-/// Whether threads can be favoured here.
+/// Whether threads can be favoured here, and unseated at little cost.
 pub(super) use imp::available;
 
 /// The fence of a favoured thread.
