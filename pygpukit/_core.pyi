@@ -480,8 +480,9 @@ class SchedulerCore:
     ) -> None:
         """Changes an unfinished task; None = as it is. KeyError for an unknown one, RuntimeError for one that has ended,
         InvalidSpecError for what cannot be; nothing changes then."""
-    def finished(self, since: int, timeout_s: float) -> tuple[list[TaskRecord], int]:
-        """Waits (GIL released) until more than `since` tasks have ended: those, oldest first, and the number to ask with next."""
+    def finished(self, since: int, timeout_s: float, woken: int | None = None) -> tuple[list[TaskRecord], int]:
+        """Waits (GIL released) until more than `since` tasks have ended: those, oldest first, and the number to ask with next.
+        Empty after a wake(), also after one before the wait when `woken` is what wakes() said before that."""
     def get(self, id: str) -> TaskRecord | None: ...
     def tasks(self) -> list[TaskRecord]: ...
     def stats(self) -> dict[str, int]:
@@ -514,6 +515,8 @@ class SchedulerCore:
     def leave_space(self, space: Space) -> None: ...
     def partitions(self) -> PartitionManager:
         """Its partitions, to read and to change."""
+    def wakes(self) -> int:
+        """How often wake() was called."""
     def wake(self) -> None:
         """Every wait under way in next() and finished() returns empty-handed."""
     def close(self) -> None:

@@ -224,7 +224,8 @@ class Desk:
     def _watch(self, stopping: threading.Event) -> None:
         """Sees tasks that end without a dispatcher: cancelled, expired, or failed with a dependency."""
         while not stopping.is_set():
-            self._core.finished(self._read[0], 0.0 if self._interrupted else _LONG_S)
+            woken = self._core.wakes()  # before the look at what wake() tells of: it may come before the wait
+            self._core.finished(self._read[0], 0.0 if self._interrupted else _LONG_S, woken)
             self.settle()
 
     def _run_next(self, timeout_s: float) -> Task | None:

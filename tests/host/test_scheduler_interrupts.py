@@ -5,6 +5,7 @@ from __future__ import annotations
 import linecache
 import sys
 import threading
+import time
 
 import pytest
 from scheduler_help import PATIENCE_S
@@ -94,3 +95,31 @@ def test_who_waits_in_another_thread_is_told_although_the_end_was_interrupted():
         return there
 
     every_line(act)
+
+
+def test_a_wake_that_comes_just_before_the_watcher_waits_is_heard():
+    class Core:
+        """The scheduler's, where another thread's interrupt always comes between the watcher's look and its wait."""
+
+        def __init__(self, core, desk, stopping):
+            self.core, self.desk, self.stopping = core, desk, stopping
+
+        def __getattr__(self, name):
+            return getattr(self.core, name)
+
+        def finished(self, since, timeout_s, woken=None):
+            self.desk._interrupted = True
+            self.core.wake()
+            self.stopping.set()
+            return self.core.finished(since, min(timeout_s, PATIENCE_S), woken)
+
+    with Scheduler() as scheduler:
+        scheduler.stop()
+        desk, stopping, began_s = scheduler._desk, threading.Event(), time.monotonic()
+        core = desk._core
+        desk._core = Core(core, desk, stopping)
+        try:
+            desk._watch(stopping)
+        finally:
+            desk._core = core
+        assert time.monotonic() - began_s < PATIENCE_S

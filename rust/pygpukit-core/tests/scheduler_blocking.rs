@@ -63,7 +63,7 @@ fn a_deadline_passes_while_everyone_waits() {
     scheduler.next(LONG).unwrap();
     let waiter = thread::spawn({
         let scheduler = scheduler.clone();
-        move || scheduler.finished(0, LONG)
+        move || scheduler.finished(0, None, LONG)
     });
     thread::sleep(SOON);
     let deadline_ns = MonotonicClock.now_ns() + 30_000_000;
@@ -103,6 +103,19 @@ fn a_requeued_task_comes_back_to_a_waiting_dispatcher() {
 }
 
 #[test]
+fn a_wake_before_the_wait_begins_ends_it_for_who_knew_of_none() {
+    let scheduler = scheduler(Config::new(100));
+    let woken = scheduler.wakes();
+    scheduler.wake();
+    let start = Instant::now();
+    assert!(scheduler.finished(0, Some(woken), LONG).0.is_empty());
+    assert!(start.elapsed() < LONG);
+    let woken = scheduler.wakes();
+    scheduler.finished(0, Some(woken), SOON);
+    assert!(start.elapsed() >= SOON, "nobody woke it since");
+}
+
+#[test]
 fn wake_and_close_let_every_waiter_go() {
     let scheduler = scheduler(Config::new(100));
     let wait = || {
@@ -113,7 +126,7 @@ fn wake_and_close_let_every_waiter_go() {
         [
             of(|s| s.next(LONG).is_none()),
             of(|s| s.next(LONG).is_none()),
-            of(|s| s.finished(0, LONG).0.is_empty()),
+            of(|s| s.finished(0, None, LONG).0.is_empty()),
         ]
     };
     let start = Instant::now();
@@ -187,7 +200,7 @@ fn many_threads_end_every_task_once_and_never_overbook() {
         }
         let (mut ended, mut seen) = (HashSet::new(), 0);
         while ended.len() < TASKS {
-            let (records, next) = scheduler.finished(seen, LONG);
+            let (records, next) = scheduler.finished(seen, None, LONG);
             assert_eq!(next - seen, records.len() as u64);
             seen = next;
             assert!(

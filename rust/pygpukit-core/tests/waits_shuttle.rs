@@ -82,7 +82,7 @@ fn every_task_ends_and_every_waiter_is_woken() {
             .collect();
         let mut seen = 0;
         while seen < 2 * EACH {
-            seen = scheduler.finished(seen, LONG).1;
+            seen = scheduler.finished(seen, None, LONG).1;
         }
         scheduler.close();
         submitters

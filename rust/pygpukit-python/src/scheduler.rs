@@ -260,10 +260,18 @@ impl SchedulerCore {
         Ok(())
     }
 
-    /// Tasks that ended after the first `since`, and how many have ended; waits without the GIL for one more.
-    fn finished(&self, py: Python<'_>, since: u64, timeout_s: f64) -> PyResult<(Vec<TaskRecord>, u64)> {
+    /// Tasks that ended after the first `since`, and how many have ended; waits without the GIL for one more, or for a wake() after the
+    /// first `woken`.
+    #[pyo3(signature = (since, timeout_s, woken=None))]
+    fn finished(
+        &self,
+        py: Python<'_>,
+        since: u64,
+        timeout_s: f64,
+        woken: Option<u64>,
+    ) -> PyResult<(Vec<TaskRecord>, u64)> {
         let timeout = timeout(timeout_s)?;
-        let (records, count) = py.detach(|| self.scheduler.finished(since, timeout));
+        let (records, count) = py.detach(|| self.scheduler.finished(since, woken, timeout));
         Ok((records.into_iter().map(TaskRecord).collect(), count))
     }
 
@@ -399,6 +407,10 @@ impl SchedulerCore {
     /// What the gates measured: one dict for each device that tasks have launched on, and for each set of multiprocessors there.
     fn devices<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
         scheduler_figures::devices(py)
+    }
+
+    fn wakes(&self) -> u64 {
+        self.scheduler.wakes()
     }
 
     fn wake(&self) {

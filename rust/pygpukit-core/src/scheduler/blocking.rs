@@ -68,7 +68,7 @@ impl Scheduler {
 
     /// Waits for the next Admitted task and marks it Running. None at the timeout, after `wake`, and from `close` on.
     pub fn next(&self, timeout: Duration) -> Option<TaskStart> {
-        self.wait(For::Work, timeout, |table, now| {
+        self.wait(For::Work, None, timeout, |table, now| {
             if table.is_closed() {
                 None
             } else {
@@ -79,12 +79,14 @@ impl Scheduler {
 
     /// Waits until more than `since` tasks have ended: those (oldest first), and the number to ask with next. Empty at the
     /// timeout, after `wake`, and from `close` on. Also keeps the time: someone waiting here lets deadlines pass when they do.
-    pub fn finished(&self, since: u64, timeout: Duration) -> (Vec<TaskRecord>, u64) {
+    /// `woken`: what `wakes` said before the caller looked at what it is woken for; a `wake` since then ends the wait, too.
+    pub fn finished(&self, since: u64, woken: Option<u64>, timeout: Duration) -> (Vec<TaskRecord>, u64) {
         let new = |table: &mut TaskTable, now| {
             table.advance(now);
             (table.finished_count() > since).then(|| table.finished(since))
         };
-        self.wait(For::Endings, timeout, new).unwrap_or((Vec::new(), since))
+        self.wait(For::Endings, woken, timeout, new)
+            .unwrap_or((Vec::new(), since))
     }
 
     pub fn finish(&self, id: &str, outcome: Outcome) -> Result<Phase, TaskError> {
@@ -141,6 +143,11 @@ impl Scheduler {
         self.lock().table.memory_terms(id)
     }
 
+    /// How often `wake` was called.
+    pub fn wakes(&self) -> u64 {
+        self.lock().wakes
+    }
+
     /// Every wait under way returns empty-handed.
     pub fn wake(&self) {
         let mut shared = self.lock();
@@ -167,12 +174,13 @@ impl Scheduler {
     fn wait<T>(
         &self,
         what: For,
+        woken: Option<u64>,
         timeout: Duration,
         mut look: impl FnMut(&mut TaskTable, u64) -> Option<T>,
     ) -> Option<T> {
         let end = Instant::now().checked_add(timeout);
         let mut shared = self.lock();
-        let wakes = shared.wakes;
+        let wakes = woken.unwrap_or(shared.wakes);
         loop {
             let before = signs(&shared.table);
             let now = self.clock.now_ns();
