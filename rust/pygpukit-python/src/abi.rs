@@ -14,9 +14,9 @@ use pygpukit_core::pool::{Allocation, BlockState, Owner, Pool, PoolConfig, PoolE
 use pygpukit_core::ring::{Event, Ring};
 use pyo3::prelude::*;
 
+use crate::default_pools::{pool_error, warn_unpinned};
 use crate::gate;
 use crate::held;
-use crate::memory::{pool_error, warn_unpinned};
 use crate::table::{self, Table, TableDriver};
 
 /// pk_allocation

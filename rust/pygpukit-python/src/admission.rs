@@ -9,8 +9,9 @@ use pygpukit_core::scheduler as core;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-use crate::partition::{fraction, ppm, spec_error};
+use crate::errors::spec_error;
 use crate::task_id::TaskId;
+use crate::units::{fraction, ppm};
 
 /// Why a request was rejected.
 #[pyclass(frozen, eq, eq_int, hash, from_py_object, module = "pygpukit._core")]

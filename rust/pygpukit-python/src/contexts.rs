@@ -8,8 +8,8 @@ use pygpukit_core::pool::{AccountUse, Pool};
 use pygpukit_core::scheduler::{ModelError, ModelSpec, ModelTable, Name, TaskContext};
 use pyo3::prelude::*;
 
+use crate::default_pools::default_pool;
 use crate::errors::raise_with;
-use crate::memory::default_pool;
 use crate::{abi, gate, live};
 
 fn model_error(py: Python<'_>, error: ModelError) -> PyErr {

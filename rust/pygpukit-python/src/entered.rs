@@ -8,7 +8,7 @@ use pygpukit_core::pool::{AccountUse, Promise};
 use pygpukit_core::scheduler::{Name, Scheduler, TaskContext};
 use pyo3::prelude::*;
 
-use crate::memory::default_pool;
+use crate::default_pools::default_pool;
 use crate::task_account::{PartitionAccounts, TaskAccount};
 
 struct Entered {

@@ -11,8 +11,9 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 
 use crate::abi;
+use crate::default_pools::{ensure_backend, pool_error};
+use crate::errors::deprecated;
 use crate::errors::raise_with;
-use crate::memory::{deprecated, ensure_backend, pool_error};
 use crate::table;
 use crate::task_id::TaskId;
 

@@ -8,7 +8,8 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use crate::errors::raise_with;
-use crate::partition::{fraction, ppm, spec_error};
+use crate::errors::spec_error;
+use crate::units::{fraction, ppm};
 
 /// The class of a task, derived from its requests and limits as in Kubernetes.
 #[pyclass(frozen, eq, eq_int, hash, skip_from_py_object, module = "pygpukit._core")]

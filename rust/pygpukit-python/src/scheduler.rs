@@ -15,10 +15,11 @@ use pyo3::types::{PyDict, PyTuple};
 
 use crate::entered::EnteredTasks;
 use crate::errors::raise_with;
+use crate::errors::spec_error;
 use crate::gate;
 use crate::health;
 use crate::live;
-use crate::partition::{spec_error, PartitionManager};
+use crate::partition::PartitionManager;
 use crate::scheduler_figures::{self, totals};
 use crate::sms::{Holdings, Space};
 use crate::task_conditions::{conditions, ConditionFields};

@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 
 use crate::admission::{AdmissionDecision, AdmissionStats};
 use crate::errors::raise_with;
-use crate::partition::spec_error;
+use crate::errors::spec_error;
 use crate::task_id::TaskId;
 
 const NS: f64 = 1e9;

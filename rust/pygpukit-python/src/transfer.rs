@@ -17,9 +17,9 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::abi;
+use crate::default_pools::{ensure_backend, pool_error};
 use crate::errors::raise_with;
 use crate::gate;
-use crate::memory::{ensure_backend, pool_error};
 use crate::table;
 
 type Engines = HashMap<u64, Weak<Runner>>;

@@ -6,8 +6,9 @@ use pygpukit_core::transfer::{Direction, Info, Request, Settings, State};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
+use crate::default_pools::pool_error;
+use crate::errors::deprecated;
 use crate::errors::raise_with;
-use crate::memory::{deprecated, pool_error};
 use crate::transfer::{direction_of, Runner};
 use crate::transfer_values::{stream_number, TransferOp, TransferStats};
 use crate::{abi, held, pinned};
