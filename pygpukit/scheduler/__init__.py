@@ -38,10 +38,11 @@ from pygpukit.scheduler.events import (
 )
 from pygpukit.scheduler.execution import CommandStats, ContextStats, ExecutionContext
 from pygpukit.scheduler.futures import AsyncKernelRequest, KernelFuture, KernelResult, kernel_handle
+from pygpukit.scheduler.live import adjustments, all_schedulers, live_cores
 from pygpukit.scheduler.partitions import isolation_levels, partition_limits
 from pygpukit.scheduler.processes import WorkerRecord
 from pygpukit.scheduler.replay import Replay
-from pygpukit.scheduler.scheduler import Scheduler, adjustments, all_schedulers, live_cores
+from pygpukit.scheduler.scheduler import Scheduler
 from pygpukit.scheduler.task import Condition, Task, TaskStats
 from pygpukit.scheduler.units import GB, KB, MB, TaskPolicy, TaskState
 

@@ -2,36 +2,31 @@
 
 from __future__ import annotations
 
-import atexit
 import contextlib
 import functools
-import inspect
 import itertools
 import math
 import os
 import weakref
 from collections.abc import Callable, Iterable
-from types import FunctionType, TracebackType
+from types import TracebackType
 from typing import Any, SupportsFloat, SupportsIndex, cast, overload
 
 from pygpukit import _core
 from pygpukit._core import native
 from pygpukit.core.backend import ensure
 from pygpukit.core.errors import InvalidSpecError
-from pygpukit.scheduler import chrome, events, metrics, processes, shares, slicer, units
+from pygpukit.scheduler import chrome, events, live, metrics, processes, shares, slicer, units
 from pygpukit.scheduler.desk import Desk
 from pygpukit.scheduler.events import EVENT_KINDS, Events, TaskEvents
 from pygpukit.scheduler.forked import Inherited
+from pygpukit.scheduler.functions import name_of
 from pygpukit.scheduler.partitions import fields_as_asked, partition_limits
 from pygpukit.scheduler.processes import WorkerRecord
 from pygpukit.scheduler.task import Task, TaskStats
 
-_MAX_NAME_BYTES = 256
 _PPM = 1_000_000
 _PRIORITY = 0
-_EXIT_PATIENCE_S = 1.0
-# A call of such a function runs nothing of it.
-_UNRUN = inspect.CO_COROUTINE | inspect.CO_GENERATOR | inspect.CO_ASYNC_GENERATOR
 _RECORD_FIELDS = (
     "number",
     "id",
@@ -97,7 +92,7 @@ class Scheduler:
         self._has_processes = False  # no submission asks for them before there can be any
         self._desk = Desk(self.core)
         self._ids = map(f"{os.urandom(4).hex()}-".__add__, map(str, itertools.count(1)))
-        _live[id(self)] = self
+        live.add(self)
         weakref.finalize(self, self._desk.abandon).atexit = False
 
     # ---- in ----
@@ -143,7 +138,7 @@ class Scheduler:
         for a function that is async or a generator, and for a function or argument that cannot travel to the process of
         its partition (docs/partitions.md); nothing is kept of it then.
         """
-        label = _name_of(fn)
+        label = name_of(fn)
         if name is not None:
             label = units.parse_text(name, "name")
         identity = next(self._ids) if task_id is None else units.parse_text(task_id, "task_id")
@@ -240,8 +235,7 @@ class Scheduler:
 
     def _adjusted(self) -> None:
         """A change that no event tells of: dashboards look at the version."""
-        global _adjustments
-        _adjustments += 1
+        live.adjusted()
         self._desk.settle()
 
     # ---- partitions ----
@@ -520,62 +514,6 @@ class Scheduler:
         return f"Scheduler({counts}; {stats['reserved_memory']} of {self.total_memory} bytes reserved)"
 
 
-_adjustments = 0
-
-
-def adjustments() -> int:
-    """How often a priority, a share or a partition was changed so far, or a task paused or resumed, in whichever
-    scheduler."""
-    return _adjustments
-
-
-_live: weakref.WeakValueDictionary[int, Scheduler] = weakref.WeakValueDictionary()
-
-
-def all_schedulers() -> list[Scheduler]:
-    """Every scheduler of the process that something still holds, oldest first."""
-    return list(_live.values())
-
-
-def live_cores() -> list[_core.SchedulerCore]:
-    """Their cores: for dashboards, which read records and device times and call nothing else."""
-    return [scheduler.core for scheduler in all_schedulers()]
-
-
-@atexit.register
-def _shut_all() -> None:
-    """A thread that comes back from the core into an interpreter that is going down would not survive it."""
-    for scheduler in all_schedulers():
-        scheduler._shut(_EXIT_PATIENCE_S)
-
-
-def _forget_in_child() -> None:
-    for scheduler in all_schedulers():
-        scheduler._disown()
-    _live.clear()  # what is left to do at the end is the parent's
-
-
-os.register_at_fork(after_in_child=_forget_in_child)
-
-
 def _device_memory() -> int:
     ensure()
     return native.memory_info()[1]
-
-
-def _name_of(fn: Callable[..., Any]) -> str:
-    """The name that dashboards show. Raises InvalidSpecError for what a task cannot call."""
-    if type(fn) is FunctionType and not fn.__dict__:  # nothing wrapped or marked: the quick way
-        refused, name = fn.__code__.co_flags & _UNRUN, fn.__name__
-    else:
-        inner = fn
-        while isinstance(inner, functools.partial):
-            inner = inner.func
-        flags = getattr(getattr(inner, "__code__", None), "co_flags", 0)
-        refused = not callable(fn) or inspect.iscoroutinefunction(fn) or flags & _UNRUN
-        name = str(getattr(inner, "__name__", type(inner).__name__))
-    if refused:
-        raise InvalidSpecError(f"fn={fn!r}; give a function that is neither async nor a generator", "fn")
-    if len(name) <= _MAX_NAME_BYTES // 4:
-        return name
-    return name.encode()[:_MAX_NAME_BYTES].decode(errors="ignore")
