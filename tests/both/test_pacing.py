@@ -311,15 +311,20 @@ MANY = pytest.mark.parametrize("many", [0, 100_000], ids=["one by one", "many"])
 
 @MANY
 def test_a_task_that_waits_for_room_can_be_cancelled(backend_name, many):
-    launch, seen = kernel_of("stopped", backend_name, many), []
-    with Scheduler() as scheduler:
-        # Once it had its burst a launch waits for 50 ms, and its line holds one: it is full nearly always.
-        task = scheduler.submit(endless, launch, seen, bandwidth=0.002, memory="1MB", policy="guaranteed")
-        wait_until(lambda: task.stats().throttles and is_ahead(task), "launches that wait")
-        assert task.cancel()
-        wait_until(lambda: seen, "the end of its launches")
-    assert task.phase == "Cancelled"
-    assert task.stats().kernels > task.stats().launches, "some of its launches never ran"
+    def left_over():
+        """How many launches of a task that is cancelled while one waits never ran."""
+        launch, seen = kernel_of("stopped", backend_name, many), []
+        with Scheduler() as scheduler:
+            # Once it had its burst a launch waits for 50 ms, and its line holds one: it is full nearly always.
+            task = scheduler.submit(endless, launch, seen, bandwidth=0.002, memory="1MB", policy="guaranteed")
+            wait_until(lambda: task.stats().throttles and is_ahead(task), "launches that wait")
+            assert task.cancel()
+            wait_until(lambda: seen, "the end of its launches")
+        assert task.phase == "Cancelled"
+        return task.stats().kernels - task.stats().launches
+
+    # A busy host may come to cancel it when the one that waited has its turn, and the next is not there yet.
+    assert any(left_over() > 0 for _ in range(5)), "some of its launches never ran"
 
 
 @MANY

@@ -23,8 +23,13 @@ const LOOKS: u32 = if EXPLORED { 1 } else { 100 };
 const YIELDS: u32 = if EXPLORED { u32::MAX } else { 100 };
 /// For a holder that the kernel has put aside in favour of those that wait.
 const NAP: Duration = Duration::from_micros(50);
-/// Times that a thread comes in a row before it is favoured: what it saves then has paid for unseating it.
+/// Times that a thread comes in a row before it is favoured: what it saves then, a few nanoseconds each time, pays for unseating it.
 const LONG_ENOUGH: u64 = if EXPLORED { 1 } else { 4096 };
+/// The most that it pays for. A system's own barrier takes a microsecond; one that a sandbox has by way of its host may wait for every
+/// processor there, milliseconds.
+const PROMPT: Duration = Duration::from_micros(20);
+/// Slow ones in a row that end it: one may have met an interrupt.
+const SLOW_ENOUGH: u32 = 4;
 
 pub struct Lock<T> {
     /// Somebody has it who took it in the ordinary way.
@@ -45,6 +50,15 @@ struct Comers {
     again: u64,
     /// The only one that is ever favoured, 0 = not known yet.
     first: usize,
+    /// How often in a row unseating it took too long.
+    slow: u32,
+}
+
+impl Comers {
+    /// Where barriers are slow nobody is favoured any more.
+    fn note_barrier(&mut self, took: Duration) {
+        self.slow = if took > PROMPT { self.slow + 1 } else { 0 };
+    }
 }
 
 // SAFETY: whoever gets at the value holds the lock, so that it is with one thread at a time.
@@ -52,6 +66,7 @@ unsafe impl<T: Send> Sync for Lock<T> {}
 
 impl<T> Lock<T> {
     pub fn new(value: T) -> Lock<T> {
+        bias::available(); // the first time it takes a system call of milliseconds: not while somebody waits
         Lock {
             held: AtomicBool::new(false),
             inside: AtomicBool::new(false),
@@ -64,10 +79,7 @@ impl<T> Lock<T> {
     #[inline]
     pub fn lock(&self) -> Guard<'_, T> {
         let me = bias::token();
-        let favoured = self.favoured.load(Ordering::Relaxed) == me && self.enter(me);
-        if !favoured {
-            self.take_ordinarily(me);
-        }
+        let favoured = self.favoured.load(Ordering::Relaxed) == me && self.enter(me) || self.take_ordinarily(me);
         Guard {
             lock: self,
             favoured,
@@ -90,8 +102,9 @@ impl<T> Lock<T> {
         false
     }
 
+    /// True: this thread is favoured from now on, and has it so.
     #[inline]
-    fn take_ordinarily(&self, me: usize) {
+    fn take_ordinarily(&self, me: usize) -> bool {
         if !self.take() {
             self.wait(|| !self.held.load(Ordering::Relaxed) && self.take());
         }
@@ -103,13 +116,18 @@ impl<T> Lock<T> {
         let comers = unsafe { &mut *self.comers.get() };
         if comers.last != me {
             (comers.last, comers.again) = (me, 0);
-            return;
+            return false;
         }
         comers.again += 1;
-        if comers.again == LONG_ENOUGH && (comers.first == 0 || comers.first == me) && bias::available() {
-            comers.first = me;
-            self.favoured.store(me, Ordering::Relaxed);
+        let may = comers.first == 0 || comers.first == me;
+        if comers.again != LONG_ENOUGH || !may || comers.slow >= SLOW_ENOUGH || !bias::available() {
+            return false;
         }
+        comers.first = me;
+        self.inside.store(true, Ordering::Relaxed);
+        self.favoured.store(me, Ordering::Relaxed);
+        self.held.store(false, Ordering::Release); // whoever takes it sees both, and waits
+        true
     }
 
     #[inline]
@@ -123,12 +141,14 @@ impl<T> Lock<T> {
     #[cold]
     fn unseat(&self, favoured: usize) {
         self.favoured.store(0, Ordering::Relaxed);
-        if !bias::heavy() {
+        let Some(took) = bias::heavy() else {
             self.favoured.store(favoured, Ordering::Relaxed);
             self.held.store(false, Ordering::Release);
             panic!("the system refuses a memory barrier (membarrier) that it granted before: allow the call in this process's sandbox");
-        }
+        };
         self.wait(|| !self.inside.load(Ordering::Acquire));
+        // SAFETY: this thread has `held`.
+        unsafe { &mut *self.comers.get() }.note_barrier(took);
     }
 
     #[cold]
@@ -224,11 +244,21 @@ mod tests {
             drop(lock.lock());
         }
         assert_eq!(favoured(), 0);
-        drop(lock.lock());
         let me = if bias::available() { bias::token() } else { 0 };
-        assert_eq!(favoured(), me);
+        let as_favoured = |held: &Guard<'_, _>| {
+            assert_eq!((held.favoured, lock.inside.load(Ordering::Relaxed)), (me != 0, me != 0));
+            assert_eq!(
+                lock.held.load(Ordering::Relaxed),
+                me == 0,
+                "it has the lock in one way only"
+            );
+        };
         let held = lock.lock();
-        assert_eq!((held.favoured, lock.held.load(Ordering::Relaxed)), (me != 0, me == 0));
+        as_favoured(&held); // the one that makes it favoured, too, or another in the same thread would go in
+        assert_eq!(favoured(), me);
+        drop(held);
+        let held = lock.lock();
+        as_favoured(&held);
         std::thread::scope(|scope| {
             let other = scope.spawn(|| {
                 assert_ne!(bias::token(), me);
@@ -262,6 +292,27 @@ mod tests {
             assert_eq!(*lock.lock(), threads * EACH); // and unseats it
         }
         assert!(!bias::available() || favoured == 3, "{favoured} of {threads}");
+    }
+
+    #[test]
+    fn where_barriers_are_slow_nobody_is_favoured_any_more() {
+        let lock = Lock::new(0);
+        let another = || std::thread::scope(|scope| _ = scope.spawn(|| *lock.lock() += 1));
+        let alone = || {
+            (0..2 * LONG_ENOUGH).for_each(|_| *lock.lock() += 1);
+            lock.favoured.load(Ordering::Relaxed) != 0
+        };
+        // SAFETY: no other thread is here.
+        let note = |took| unsafe { &mut *lock.comers.get() }.note_barrier(took);
+        (1..SLOW_ENOUGH).for_each(|_| note(2 * PROMPT));
+        assert_eq!(alone(), bias::available());
+        another();
+        note(PROMPT);
+        (1..SLOW_ENOUGH).for_each(|_| note(2 * PROMPT));
+        assert_eq!(alone(), bias::available(), "those before do not count");
+        another();
+        (0..SLOW_ENOUGH).for_each(|_| note(2 * PROMPT));
+        assert!(!alone());
     }
 
     /// Whoever is favoured goes in and out while others keep unseating it: the two steps of each would be seen apart.

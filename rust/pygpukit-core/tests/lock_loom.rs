@@ -56,3 +56,21 @@ fn a_favoured_thread_and_who_unseats_it_take_turns() {
         assert_eq!(lock.lock().with(|value| unsafe { *value }), 7);
     });
 }
+
+/// It is the one that takes it ordinarily a second time that is favoured, and has it as such, when the other one may be there already.
+#[test]
+fn who_becomes_favoured_and_who_comes_then_take_turns() {
+    explore(|| {
+        let lock = Arc::new(Lock::new(UnsafeCell::new(0)));
+        count(&lock);
+        let other = {
+            let lock = lock.clone();
+            thread::spawn(move || (0..2).for_each(|_| count(&lock)))
+        };
+        count(&lock);
+        count(&lock);
+        other.join().unwrap();
+        // SAFETY: as above.
+        assert_eq!(lock.lock().with(|value| unsafe { *value }), 5);
+    });
+}

@@ -1,6 +1,5 @@
 //! What favouring a thread takes: its name, and a fence whose cost lies with those who come seldom (asymmetric fences, as in hazard
-//! pointers and biased locks: Dice, Moir and Scherer, "Quickly Reacquirable Locks", 2003). x86-64 Linux only; elsewhere, and where the
-//! system's barrier is slow, nobody is favoured.
+//! pointers and biased locks: Dice, Moir and Scherer, "Quickly Reacquirable Locks", 2003). x86-64 Linux only; elsewhere nobody is favoured.
 //!
 //! `light` and `heavy` together order as two sequentially consistent fences do: what a thread stored before the one is seen by whoever
 //! loads after the other, or the other way round. The light one is none but for the compiler; in the heavy one the kernel lets every
@@ -11,12 +10,6 @@ mod imp {
     use std::sync::atomic::{compiler_fence, Ordering};
     use std::sync::OnceLock;
     use std::time::{Duration, Instant};
-
-    /// The most that unseating a thread may cost whoever comes. A system's own barrier takes a microsecond; one that a sandbox has by way
-    /// of its host may wait for every processor there, milliseconds.
-    const PROMPT: Duration = Duration::from_micros(100);
-    /// Each may meet an interrupt.
-    const TRIES: u32 = 4;
 
     // linux/membarrier.h
     const PRIVATE_EXPEDITED: libc::c_int = 1 << 3;
@@ -39,15 +32,7 @@ mod imp {
 
     pub fn available() -> bool {
         static REGISTERED: OnceLock<bool> = OnceLock::new();
-        *REGISTERED
-            .get_or_init(|| membarrier(REGISTER_PRIVATE_EXPEDITED) && is_prompt(|| membarrier(PRIVATE_EXPEDITED)))
-    }
-
-    fn is_prompt(barrier: impl Fn() -> bool) -> bool {
-        (0..TRIES).any(|_| {
-            let start = Instant::now();
-            barrier() && start.elapsed() <= PROMPT
-        })
+        *REGISTERED.get_or_init(|| membarrier(REGISTER_PRIVATE_EXPEDITED) && membarrier(PRIVATE_EXPEDITED))
     }
 
     #[inline]
@@ -55,32 +40,11 @@ mod imp {
         compiler_fence(Ordering::SeqCst);
     }
 
-    pub fn heavy() -> bool {
-        membarrier(PRIVATE_EXPEDITED) || membarrier(REGISTER_PRIVATE_EXPEDITED) && membarrier(PRIVATE_EXPEDITED)
-    }
-
-    #[cfg(test)]
-    mod tests {
-        use super::*;
-        use std::cell::Cell;
-
-        #[test]
-        fn a_barrier_that_is_refused_or_slow_favours_nobody() {
-            assert!(is_prompt(|| true));
-            assert!(!is_prompt(|| false));
-            let slow = || {
-                std::thread::sleep(2 * PROMPT);
-                true
-            };
-            assert!(!is_prompt(slow));
-            let calls = Cell::new(0);
-            let slow_once = || {
-                calls.set(calls.get() + 1);
-                calls.get() > 1 || slow()
-            };
-            assert!(is_prompt(slow_once), "an interrupt is no slow barrier");
-            assert_eq!(calls.get(), 2);
-        }
+    pub fn heavy() -> Option<Duration> {
+        let start = Instant::now();
+        let done =
+            membarrier(PRIVATE_EXPEDITED) || membarrier(REGISTER_PRIVATE_EXPEDITED) && membarrier(PRIVATE_EXPEDITED);
+        done.then(|| start.elapsed())
     }
 }
 
@@ -88,6 +52,7 @@ mod imp {
 mod imp {
     use crate::sync::atomic::{fence, Ordering};
     use std::hash::{DefaultHasher, Hash, Hasher};
+    use std::time::Duration;
 
     pub fn token() -> usize {
         let mut hasher = DefaultHasher::new();
@@ -103,14 +68,16 @@ mod imp {
         fence(Ordering::SeqCst);
     }
 
-    pub fn heavy() -> bool {
+    pub fn heavy() -> Option<Duration> {
         fence(Ordering::SeqCst);
-        true
+        Some(Duration::ZERO)
     }
 }
 
 #[cfg(not(any(all(target_arch = "x86_64", target_os = "linux"), loom, shuttle)))]
 mod imp {
+    use std::time::Duration;
+
     pub fn token() -> usize {
         1
     }
@@ -121,8 +88,8 @@ mod imp {
 
     pub fn light() {}
 
-    pub fn heavy() -> bool {
-        false
+    pub fn heavy() -> Option<Duration> {
+        None
     }
 }
 
@@ -130,11 +97,11 @@ mod imp {
 /// system orders the end of the one before the beginning of the other.
 pub(super) use imp::token;
 
-/// Whether threads can be favoured here, and unseated at little cost.
+/// Whether threads can be favoured here.
 pub(super) use imp::available;
 
 /// The fence of a favoured thread.
 pub(super) use imp::light;
 
-/// The fence of all others. False when the system refuses it.
+/// The fence of all others, and how long it took. None when the system refuses it.
 pub(super) use imp::heavy;
