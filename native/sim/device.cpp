@@ -101,6 +101,7 @@ Finding Device::FaultFinding() {
 pk_status Device::ClearFault() {
   WaitIdle();
   std::lock_guard guard(mutex_);
+  halted_ = false;
   return fault_.exchange(PK_OK);
 }
 

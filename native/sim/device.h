@@ -38,11 +38,15 @@ class Device {
   void SetFault(pk_status status, const std::string &text, Finding finding = {});
   Finding FaultFinding();  // without a kind when the fault was not found by the checker
   pk_status ClearFault();
+  // What was launched is being cancelled: nothing begins until the fault that this leaves is cleared.
+  void Halt() { halted_ = true; }
+  bool Halted() const { return halted_ || Faulted(); }
 
  private:
   const int index_;
   const Config config_;
   std::atomic<pk_status> fault_{PK_OK};
+  std::atomic<bool> halted_{false};
   std::mutex mutex_;
   std::string fault_text_;
   Finding finding_;

@@ -109,6 +109,7 @@ uint64_t pk_sim_cancel(void) {
   pk_status status;
   Device *device = Current(&status);
   if (!device || device->Idle()) return 0;
+  device->Halt();  // what waits for a core would begin as soon as another launch ends, before that leaves its fault
   const uint64_t ended = Watchdog::Get().Cancel(device, "cancelled");
   if (ended) return ended;
   // Nothing runs yet, or only a copy does: what is queued is dropped.

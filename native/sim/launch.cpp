@@ -232,9 +232,9 @@ void Launch::RunChecked() {
 void Launch::RunBlocks() {
   Core *core = device_->cores.Acquire(priority_, sms_.get());
   deadline_ns_ = MonotonicNanoseconds() + static_cast<uint64_t>(device_->timeout_s() * 1e9);
-  // Known to the watchdog before the fault is looked at: whoever cancels sees the launch, or is seen by it.
+  // Known to the watchdog before it looks whether it may run: whoever cancels sees the launch, or is seen by it.
   Watchdog::Get().Add(this);
-  if (!device_->Faulted()) {
+  if (!device_->Halted()) {
     for (int helpers = HelpersWorthWaking(); helpers > 0; --helpers)
       Executor::Get().Post([self = shared_from_this()] { self->Help(); });
     while (next_ < blocks_ && cancelled_ == PK_OK) {

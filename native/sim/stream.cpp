@@ -32,13 +32,15 @@ void Idling::Note() {
   changed_.notify_all();
 }
 
-void Stream::Enqueue(std::function<void()> work) {
+void Stream::Enqueue(std::function<void()> work) { Put(std::move(work), false); }
+
+void Stream::Put(std::function<void()> work, bool is_short) {
   bool idle;
   {
     std::lock_guard guard(mutex_);
     idle = submitted_ == done_;
     ++submitted_;
-    queue_.push_back(std::move(work));
+    queue_.push_back({std::move(work), is_short});
   }
   if (idle) Executor::Get().Post([self = shared_from_this()] { self->Drain(); });
 }
@@ -51,18 +53,22 @@ void Stream::EnqueueShort(std::function<void()> work) {
       return;
     }
   }
-  Enqueue(std::move(work));
+  Put(std::move(work), true);
 }
 
 void Stream::Drain() {
   std::unique_lock guard(mutex_);
   while (!queue_.empty()) {
-    std::function<void()> work = std::move(queue_.front());
+    Work work = std::move(queue_.front());
     queue_.pop_front();
-    guard.unlock();
-    work();
-    work = nullptr;
-    guard.lock();
+    if (work.is_short) {
+      work.run();  // who learns of an event that it is passed finds its stream done
+    } else {
+      guard.unlock();
+      work.run();
+      work.run = nullptr;
+      guard.lock();
+    }
     ++done_;
     if (waiters_) progress_.notify_all();
   }

@@ -60,10 +60,15 @@ class Stream : public std::enable_shared_from_this<Stream> {
   bool Captured();
 
  private:
+  struct Work {
+    std::function<void()> run;
+    bool is_short;
+  };
+  void Put(std::function<void()> work, bool is_short);
   void Drain();
   std::mutex mutex_;
   std::condition_variable progress_;
-  std::deque<std::function<void()>> queue_;
+  std::deque<Work> queue_;
   uint64_t submitted_ = 0, done_ = 0;
   unsigned waiters_ = 0;
   std::shared_ptr<Graph> capture_;

@@ -146,6 +146,25 @@ def test_queued_work_is_cancelled(table: Table, ints: Array) -> None:
     assert ints.read()[0] == 0
 
 
+def test_a_cancellation_reaches_what_waits_for_a_core() -> None:
+    """Else it would begin when another launch has ended, before that has left its fault."""
+    start(
+        """
+from pygpukit._core import native
+t = Table()
+o = t.array(np.zeros(2, np.int32))
+endless = Module(t, "__global__ void k(int *o) { for (int i = 0;; ++i) ((volatile int *)o)[1] = i; }")
+streams = [t.get("stream_create", 0) for _ in range(8)]
+for _ in range(30):
+    for stream in streams:
+        assert endless.launch("k", 1, 1, o, stream=stream) == 0
+    assert native.sim_cancel() >= 1
+    assert native.sim_clear_fault() == FAILED
+""",
+        PYGPUKIT_SIM="workers=1",
+    )
+
+
 def test_a_modelled_copy_can_be_cancelled() -> None:
     start(
         """
