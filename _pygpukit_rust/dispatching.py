@@ -123,7 +123,8 @@ class DispatchStats:
 class _Lane:
     """One stream: its waiting requests by priority, and while there are some, a thread that launches them in turn."""
 
-    def __init__(self, context: ExecutionContext) -> None:
+    def __init__(self, stream_id: int, context: ExecutionContext) -> None:
+        self._stream_id = stream_id
         self._context = context
         self._lock = threading.Lock()
         self._waiting: list[tuple[int, int, KernelLaunchRequest]] = []
@@ -140,6 +141,12 @@ class _Lane:
     def waiting(self) -> list[tuple[int, int, KernelLaunchRequest]]:
         with self._lock:
             return sorted(entry for entry in self._waiting if entry[2].state == KernelState.Queued)
+
+    def in_flight(self, requests: list[KernelLaunchRequest]) -> list[int]:
+        """Ids of those among the requests, which others may be of; none is launched while they are looked at."""
+        with self._lock:
+            mine = [request for request in requests if request.config.stream_id == self._stream_id]
+            return [request.id for request in mine if request.state == KernelState.Launched]
 
     def cancel(self, request: KernelLaunchRequest) -> bool:
         with self._lock:
@@ -205,7 +212,7 @@ class KernelDispatcher:
         lane = self._lanes.get(config.stream_id)
         if lane is None:
             context = self._contexts.create(f"stream {config.stream_id}", 0, None, 0, self._limit, "low")
-            lane = self._lanes[config.stream_id] = _Lane(context)
+            lane = self._lanes[config.stream_id] = _Lane(config.stream_id, context)
         self._requests[request.id] = request
         self._queued += 1
         lane.put(request)
@@ -229,7 +236,8 @@ class KernelDispatcher:
 
     def get_in_flight(self, stream_id: int) -> list[int]:
         """Ids of those that were launched on a stream and have not ended."""
-        return [r.id for r in self._in(KernelState.Launched) if r.config.stream_id == stream_id]
+        lane = self._lanes.get(stream_id)
+        return [] if lane is None else lane.in_flight(list(self._requests.values()))
 
     def get_requests_for_task(self, task_id: str) -> list[KernelLaunchRequest]:
         return [request for request in list(self._requests.values()) if request.task_id == task_id]

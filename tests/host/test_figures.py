@@ -41,7 +41,7 @@ def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
     report = BenchmarkReport(GPUInfo("card", 9, 0, 80.0), environment={"backend": "sim"})
     patch = pytest.MonkeyPatch()
     with patch.context() as settings:
-        settings.setattr(scheduler_latency, "SETTLE_S", 0.02)
+        settings.setattr(scheduler_latency, "SETTLE_S", 0.1)
         settings.setattr(scheduler_contest, "SETTLE_S", 0.02)
         settings.setattr(scheduler, "CASES", {"75/25": (0.75, 0.25)})
         BenchmarkSuite._collect(report, scheduler.share_rows("75/25", tenants, 0.8, 0.1))

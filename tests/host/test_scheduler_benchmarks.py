@@ -51,7 +51,7 @@ def test_a_request_that_waits_for_the_last_is_late_by_that() -> None:
 
 
 def test_a_guaranteed_tenant_beside_a_load(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(latency, "SETTLE_S", 0.02)
+    monkeypatch.setattr(latency, "SETTLE_S", 0.2)  # the load is under way by then, on a busy host, too
     asking, load = make_tenant("asks", 100.0), make_tenant("beside", 200.0)
     seen = latency._gated(asking, load, closed_loop(4), 0.5, "guaranteed")
     assert len(seen.us) == 4 and seen.asked == 4 * KERNELS and seen.loaded > 0

@@ -253,8 +253,13 @@ def test_who_waits_looks_once_for_a_deadlock(monkeypatch):
     with Scheduler(total_memory="1GB", workers=2) as scheduler:
         looks, stuck = [], scheduler._desk._stuck
         monkeypatch.setattr(scheduler._desk, "_stuck", lambda: looks.append(None) or stuck())
-        slow = scheduler.submit(time.sleep, 0.2)
-        scheduler.submit(slow.result).result(PATIENCE_S)
+        gate = Gate()
+        slow = scheduler.submit(gate)
+        waiting = scheduler.submit(slow.result)
+        wait_until(lambda: scheduler._desk._waits)
+        time.sleep(0.2)  # who looks now and then would look again
+        gate.open.set()
+        waiting.result(PATIENCE_S)
         assert len(looks) == 1
 
 

@@ -108,8 +108,11 @@ test('each cell of a long notebook is drawn in one language, once, also far belo
       const panel = (await window.jupyterapp.commands.execute('docmanager:open', { path })) as typeof window.jupyterapp.shell.currentWidget;
       await panel.sessionContext.ready;
       await panel.sessionContext.session.kernel.info;
-      await new Promise((done) => setTimeout(done, 1000)); // what would be drawn anew late
-      return panel.content.widgets.map(({ node }) => languages.get(node.querySelector('.cm-content') ?? node)?.join());
+      const all = () => panel.content.widgets.map(({ node }) => languages.get(node.querySelector('.cm-content') ?? node)?.join());
+      const after = (ms: number) => new Promise((done) => setTimeout(done, ms));
+      for (let looks = 0; looks < 600 && all().includes(undefined); looks++) await after(100);
+      await after(1000); // what would be drawn anew late
+      return all();
     } finally {
       Element.prototype.setAttribute = setAttribute;
     }

@@ -62,6 +62,13 @@ test('the status bar has the utilisation and temperature that NVML tells, and on
   }
 });
 
+/** Whether what is kept of the lab has all three beside the notebook. */
+function isLaidOut(workspace: string): boolean {
+  const { data } = JSON.parse(workspace) as { data?: Record<string, { main?: unknown }> };
+  const main = JSON.stringify(data?.['layout-restorer:data']?.main ?? null);
+  return ['pygpukit-views:memory', 'pygpukit-views:scheduler', 'pygpukit-assembly'].every((name) => main.includes(name));
+}
+
 test('a click on it opens memory, scheduler and code in a column, once', async () => {
   await lab.open('click.ipynb', SETUP_AT, CUDA_AT);
   await expect(item()).toHaveText(/^GPU \d/);
@@ -76,7 +83,7 @@ test('a click on it opens memory, scheduler and code in a column, once', async (
 test('after a reload the workbench is there again, and live', async () => {
   const { page } = lab.notebook;
   await lab.open('reload.ipynb', SETUP_AT, CUDA_AT);
-  const kept = page.waitForResponse((one) => one.url().includes('/api/workspaces/') && (one.request().postData() ?? '').includes('scheduler:reload.ipynb'));
+  const kept = page.waitForResponse((one) => one.url().includes('/api/workspaces/') && isLaidOut(one.request().postData() ?? '{}'));
   await page.evaluate(() => window.jupyterapp.commands.execute('pygpukit:open-workbench'));
   const views = [dashboard('GPU memory'), dashboard('GPU scheduler'), assembly()];
   await expectColumn(views);
