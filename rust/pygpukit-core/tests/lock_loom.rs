@@ -16,61 +16,38 @@ fn count(lock: &Lock<UnsafeCell<u32>>) {
     held.with_mut(|value| unsafe { *value = before + 1 });
 }
 
-fn explore(test: impl Fn() + Send + Sync + 'static) {
+/// A thread counts so often alone and so often beside another, which counts as often as it says.
+fn explore(alone: u32, beside: u32, other: u32) {
     let mut model = loom::model::Builder::new();
     model.preemption_bound = Some(3);
-    model.check(test);
+    model.check(move || {
+        let lock = Arc::new(Lock::new(UnsafeCell::new(0)));
+        (0..alone).for_each(|_| count(&lock));
+        let second = {
+            let lock = lock.clone();
+            thread::spawn(move || (0..other).for_each(|_| count(&lock)))
+        };
+        (0..beside).for_each(|_| count(&lock));
+        second.join().unwrap();
+        // SAFETY: as above.
+        assert_eq!(lock.lock().with(|value| unsafe { *value }), alone + beside + other);
+    });
 }
 
 #[test]
 fn one_thread_at_a_time_and_it_sees_the_last_one() {
-    explore(|| {
-        let lock = Arc::new(Lock::new(UnsafeCell::new(0)));
-        let other = {
-            let lock = lock.clone();
-            thread::spawn(move || count(&lock))
-        };
-        count(&lock);
-        other.join().unwrap();
-        // SAFETY: as above.
-        assert_eq!(lock.lock().with(|value| unsafe { *value }), 2);
-    });
+    explore(0, 1, 1);
 }
 
-/// The second time in a row a thread is favoured, from the third on it goes in by a plain store. The other one comes so often that it would
+/// The second time in a row a thread is favoured, and from then on it goes in by a plain store. The other one comes so often that it would
 /// be favoured, too, while the first is about to go in as what it is no more.
 #[test]
 fn a_favoured_thread_and_who_unseats_it_take_turns() {
-    explore(|| {
-        let lock = Arc::new(Lock::new(UnsafeCell::new(0)));
-        count(&lock);
-        count(&lock);
-        let other = {
-            let lock = lock.clone();
-            thread::spawn(move || (0..3).for_each(|_| count(&lock)))
-        };
-        count(&lock);
-        count(&lock);
-        other.join().unwrap();
-        // SAFETY: as above.
-        assert_eq!(lock.lock().with(|value| unsafe { *value }), 7);
-    });
+    explore(2, 2, 3);
 }
 
-/// It is the one that takes it ordinarily a second time that is favoured, and has it as such, when the other one may be there already.
+/// The other one may be there already when it becomes favoured.
 #[test]
 fn who_becomes_favoured_and_who_comes_then_take_turns() {
-    explore(|| {
-        let lock = Arc::new(Lock::new(UnsafeCell::new(0)));
-        count(&lock);
-        let other = {
-            let lock = lock.clone();
-            thread::spawn(move || (0..2).for_each(|_| count(&lock)))
-        };
-        count(&lock);
-        count(&lock);
-        other.join().unwrap();
-        // SAFETY: as above.
-        assert_eq!(lock.lock().with(|value| unsafe { *value }), 5);
-    });
+    explore(1, 2, 2);
 }
