@@ -429,6 +429,7 @@ class SchedulerCore:
         name: str,
         memory_bytes: int,
         share_ppm: int,
+        partition: str = "",
         policy: str | None = None,
         priority: int = 0,
         depends_on: Sequence[str] | None = None,
@@ -436,7 +437,6 @@ class SchedulerCore:
         idempotent: bool = False,
         memory_limit: int | None = None,
         share_limit_ppm: int | None = None,
-        partition: str = "",
         run_ns: int = 0,
         retry: tuple[int, int, int] | None = None,
     ) -> bool:

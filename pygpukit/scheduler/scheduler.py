@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import itertools
 import math
 import os
 import weakref
@@ -16,7 +15,7 @@ from pygpukit import _core
 from pygpukit._core import native
 from pygpukit.core.backend import ensure
 from pygpukit.core.errors import InvalidSpecError
-from pygpukit.scheduler import chrome, events, live, metrics, processes, shares, slicer, units
+from pygpukit.scheduler import chrome, events, live, metrics, processes, request, shares, slicer, units
 from pygpukit.scheduler.desk import Desk
 from pygpukit.scheduler.events import EVENT_KINDS, Events, TaskEvents
 from pygpukit.scheduler.forked import Inherited
@@ -26,7 +25,6 @@ from pygpukit.scheduler.processes import WorkerRecord
 from pygpukit.scheduler.task import Task, TaskStats
 
 _PPM = 1_000_000
-_PRIORITY = 0
 _RECORD_FIELDS = (
     "number",
     "id",
@@ -91,31 +89,20 @@ class Scheduler:
         self.closed = False
         self._has_processes = False  # no submission asks for them before there can be any
         self._desk = Desk(self.core)
-        self._ids = map(f"{os.urandom(4).hex()}-".__add__, map(str, itertools.count(1)))
+        self._ids = request.ids(f"{os.urandom(4).hex()}-")
         live.add(self)
         weakref.finalize(self, self._desk.abandon).atexit = False
 
     # ---- in ----
 
+    @request.signature_of(request.submit)
     def submit(
         self,
         fn: Callable[..., Any],
         *args: Any,
         memory: units.MemoryLike = None,
         bandwidth: SupportsFloat | None = None,
-        policy: units.PolicyLike = None,
-        priority: SupportsIndex = _PRIORITY,
-        depends_on: Iterable[Task | str] | Task | str | None = None,
-        deadline: SupportsFloat | None = None,
-        task_id: str | None = None,
-        name: str | None = None,
-        partition: str | None = None,
-        retry: SupportsIndex | None = None,
-        idempotent: bool = False,
-        memory_limit: units.MemoryLike = None,
-        bandwidth_limit: SupportsFloat | None = None,
-        estimate: SupportsFloat | None = None,
-        **kwargs: Any,
+        **options: Any,
     ) -> Task:
         """Submit `fn(*args, **kwargs)` and return its Task at once.
 
@@ -138,39 +125,29 @@ class Scheduler:
         for a function that is async or a generator, and for a function or argument that cannot travel to the process of
         its partition (docs/partitions.md); nothing is kept of it then.
         """
-        label = name_of(fn)
-        if name is not None:
-            label = units.parse_text(name, "name")
-        identity = next(self._ids) if task_id is None else units.parse_text(task_id, "task_id")
-        where = "" if partition is None else units.parse_text(partition, "partition")
+        label, identity, where, rest = name_of(fn), None, "", None
+        if options:
+            rest = request.take(options)
+            label, identity, where = rest.pop("name", label), rest.pop("id", None), rest.pop("partition", "")
+        if identity is None:
+            identity = next(self._ids)
+        memory_bytes = 0 if memory is None else units.parse_memory(memory)
+        share_ppm = 0 if bandwidth is None else units.parse_share(bandwidth)
         process = self.core.worker_partition(where) if self._has_processes else None
         if process is not None:
-            call = self._desk.processes.call(process, fn, args, kwargs)
+            where, call = process, self._desk.processes.call(process, fn, args, options)
         else:
-            call = functools.partial(fn, *args, **kwargs) if args or kwargs else fn
+            call = functools.partial(fn, *args, **options) if args or options else fn
         task = Task(self, identity, label, call)
         unfinished = self._desk.tasks
         try:
             # There before the core has it, which may hand it to a dispatcher at once.
             if unfinished.setdefault(identity, task) is not task:
                 raise InvalidSpecError(f"task_id={identity!r} is taken; choose another", "task_id")
-            # A submission is to cost little, and mostly most of this is left out: that is not parsed.
-            taken_in = self.core.submit(
-                identity,
-                label,
-                0 if memory is None else units.parse_memory(memory),
-                0 if bandwidth is None else units.parse_share(bandwidth),
-                None if policy is None else units.parse_policy(policy),
-                0 if priority is _PRIORITY else units.parse_priority(priority),
-                None if depends_on is None else units.parse_ids(depends_on),
-                0 if deadline is None else units.parse_deadline(deadline, _core.now_ns()),
-                bool(idempotent),
-                None if memory_limit is None else units.parse_memory(memory_limit, "memory_limit"),
-                None if bandwidth_limit is None else units.parse_share(bandwidth_limit, "bandwidth_limit"),
-                process or where,
-                0 if estimate is None else units.parse_estimate(estimate),
-                None if retry is None else units.parse_retry(retry),
-            )
+            if rest:
+                taken_in = self.core.submit(identity, label, memory_bytes, share_ppm, where, **rest)
+            else:
+                taken_in = self.core.submit(identity, label, memory_bytes, share_ppm, where)
         except BaseException:  # Ctrl-C, too, as soon as it is there
             if unfinished.get(identity) is task:
                 unfinished.pop(identity, None)

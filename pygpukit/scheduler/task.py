@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import concurrent.futures
 import contextlib
-import contextvars
 import functools
 import math
 import threading
 import time
 import warnings
 from collections.abc import Callable, Generator
+from contextvars import copy_context
 from typing import TYPE_CHECKING, Any, NamedTuple, SupportsFloat, SupportsIndex
 
 from pygpukit._core import TaskRecord, now_ns
@@ -86,7 +86,7 @@ class Task:
         self.name = name
         self.fn = fn  # None once it has ended, so that what it holds can go
         self._scheduler = scheduler
-        self._context = contextvars.copy_context()  # what it prints goes where the submitter's prints go
+        self._context = copy_context()  # what it prints goes where the submitter's prints go
 
     @property
     def _future(self) -> _Future:

@@ -314,11 +314,11 @@ def test_a_task_is_not_found_before_its_submission_is_through(scheduler, monkeyp
         def __getattr__(self, name):
             return getattr(core, name)
 
-        def submit(self, *args):
+        def submit(self, *args, **options):
             found.append(scheduler.get_task("late"))
             if not taken_in:
                 raise InvalidSpecError("refused", "memory")
-            return core.submit(*args)
+            return core.submit(*args, **options)
 
     monkeypatch.setattr(scheduler, "core", Slow())
     if taken_in:

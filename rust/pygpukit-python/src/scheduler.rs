@@ -6,6 +6,7 @@ use std::thread::{self, ThreadId};
 use std::time::Duration;
 
 use pygpukit_core::clock::MonotonicClock;
+use pygpukit_core::lock::Lock;
 use pygpukit_core::partition::{Isolation, Reservation};
 use pygpukit_core::ring::Ring;
 use pygpukit_core::scheduler as core;
@@ -35,7 +36,7 @@ pub struct SchedulerCore {
     #[pyo3(get)]
     ordinal: u32,
     /// Of the last submission: tasks of one function come in rows, and share its text.
-    last_name: Mutex<core::Name>,
+    last_name: Lock<core::Name>,
     entered: EnteredTasks,
     /// Ids that `next` gave each thread and that are not finished: what an interrupted thread may not know of.
     taken: Mutex<HashMap<ThreadId, Vec<core::Name>>>,
@@ -52,7 +53,7 @@ fn task_error(error: core::TaskError) -> PyErr {
 
 impl SchedulerCore {
     fn shared_name(&self, name: &str) -> core::Name {
-        let mut last = self.last_name.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut last = self.last_name.lock();
         if **last != *name {
             *last = name.into();
         }
@@ -83,14 +84,14 @@ impl SchedulerCore {
         let scheduler = Arc::new(core::Scheduler::new(
             config,
             Arc::new(MonotonicClock),
-            Box::new(TableLog),
+            Box::new(TableLog::default()),
         ));
         scheduler.call(|table, _| table.watch(health::of_process()));
         live::register(&scheduler);
         SchedulerCore {
             scheduler,
             ordinal,
-            last_name: Mutex::default(),
+            last_name: Lock::new(core::Name::default()),
             entered: EnteredTasks::default(),
             taken: Mutex::default(),
             holdings: Arc::default(),
@@ -99,8 +100,8 @@ impl SchedulerCore {
 
     /// Takes in a task under a new id: true, or false when it was Rejected. Its record is made when get() asks for it. `policy=None`
     /// derives the class; `retry` is (retries, first pause in ns, longest pause in ns).
-    #[pyo3(signature = (id, name, memory_bytes, share_ppm, policy=None, priority=0, depends_on=None, deadline_ns=0, idempotent=false,
-        memory_limit=None, share_limit_ppm=None, partition="", run_ns=0, retry=None))]
+    #[pyo3(signature = (id, name, memory_bytes, share_ppm, partition="", policy=None, priority=0, depends_on=None, deadline_ns=0,
+        idempotent=false, memory_limit=None, share_limit_ppm=None, run_ns=0, retry=None))]
     #[allow(clippy::too_many_arguments)] // the keyword arguments of one Python call
     fn submit(
         &self,
@@ -109,6 +110,7 @@ impl SchedulerCore {
         name: &str,
         memory_bytes: u64,
         share_ppm: u32,
+        partition: &str,
         policy: Option<&str>,
         priority: i32,
         depends_on: Option<Vec<String>>,
@@ -116,7 +118,6 @@ impl SchedulerCore {
         idempotent: bool,
         memory_limit: Option<u64>,
         share_limit_ppm: Option<u32>,
-        partition: &str,
         run_ns: u64,
         retry: Option<(u32, u64, u64)>,
     ) -> PyResult<bool> {
@@ -148,11 +149,7 @@ impl SchedulerCore {
             share_limit_ppm,
             policy,
             priority,
-            partition: if partition.is_empty() {
-                core::Name::default()
-            } else {
-                partition.into()
-            },
+            partition: partition.into(),
             depends_on: depends_on.into_iter().flatten().map(core::Name::from).collect(),
             deadline_ns,
             run_ns,

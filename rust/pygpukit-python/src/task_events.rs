@@ -15,13 +15,26 @@ use crate::gate;
 use crate::sms;
 
 /// Writes TASK and QUEUE records.
-pub struct TableLog;
+#[derive(Default)]
+pub struct TableLog {
+    /// The last task's name and its number: tasks of one name come in rows, and the table of names is shared by all threads.
+    last: (String, u32),
+}
+
+impl TableLog {
+    fn number_of(&mut self, name: &str) -> u32 {
+        if self.last.0 != name {
+            self.last = (name.to_string(), Interner::global().intern(name));
+        }
+        self.last.1
+    }
+}
 
 impl core::Observer for TableLog {
     fn transition(&mut self, transition: &core::Transition<'_>) {
         let event = Event {
             kind: kind::TASK,
-            name: Interner::global().intern(transition.name),
+            name: self.number_of(transition.name),
             a: transition.number,
             b: transition.from.code() << 8 | transition.to.code(),
             c: transition.reason.code(),

@@ -143,9 +143,9 @@ impl TaskTable {
         let slot = placed.as_ref().map_or(DEFAULT_SLOT, |(_, slot)| *slot);
         let refusal = placed.as_ref().ok().and_then(|_| self.refusal(&spec, slot, now));
         let partition = self.partitions.at(slot);
-        let (limit_ppm, activity) = (partition.time_limit_ppm(spec.limit_ppm()), partition.activity.clone());
+        let limit_ppm = partition.time_limit_ppm(spec.limit_ppm());
         self.tasks
-            .insert(key, Task::new(spec, slot, limit_ppm, activity, key.number, now));
+            .insert(key, Task::new(spec, slot, limit_ppm, key.number, now));
         match (placed, refusal) {
             (Err(error), _) => {
                 let trouble = self.tasks[key].trouble();
@@ -304,8 +304,8 @@ impl TaskTable {
             if *id == spec.id {
                 return Err(SpecError::new("depends_on", format!("cycle: '{id}' depends on itself")));
             }
-            match self.ids.get(id.as_str()) {
-                Some(&key) => keys.push(key),
+            match self.find(id) {
+                Some(key) => keys.push(key),
                 None => return Err(SpecError::new("depends_on", format!("no task '{id}'; submit it first"))),
             }
         }

@@ -24,7 +24,7 @@ impl TaskTable {
                     task.phase, task.occupied, task.reserved
                 ));
             }
-            if self.ids.get(&task.spec.id) != Some(&key) {
+            if self.find(&task.spec.id) != Some(key) {
                 return Err(format!("task {number} is not listed under its id '{}'", task.spec.id));
             }
             if task.entered == task.phase.is_terminal() {

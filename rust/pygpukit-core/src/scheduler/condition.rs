@@ -3,6 +3,7 @@
 use super::phase::Phase;
 use super::table::TaskTable;
 use super::task::{Flag, Task};
+use super::tasks::Key;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ConditionKind {
@@ -108,19 +109,20 @@ impl TaskTable {
     /// others.
     pub fn conditions(&mut self, id: &str, now: u64) -> Option<Vec<Condition>> {
         self.advance(now);
-        let key = *self.ids.get(id)?;
+        let key = self.find(id)?;
         let task = &self.tasks[key];
         let reason = self.record(key).reason.name();
         Some(vec![
             quota_reserved(task, reason),
             again(ConditionKind::Preempted, task.preempted, task.preemptions, task, reason),
             again(ConditionKind::Requeued, task.requeued, task.requeues, task, reason),
-            self.deadline_at_risk(task, now),
+            self.deadline_at_risk(key, now),
         ])
     }
 
     /// Nothing is kept of it: it began when no more time was left than is needed.
-    fn deadline_at_risk(&self, task: &Task, now: u64) -> Condition {
+    fn deadline_at_risk(&self, key: Key, now: u64) -> Condition {
+        let task = &self.tasks[key];
         let risk = |on, reason, message, since_ns| {
             Condition::new(ConditionKind::DeadlineAtRisk, on, reason, message, since_ns)
         };
@@ -141,10 +143,7 @@ impl TaskTable {
         let (from_ns, needed_ns) = match task.phase {
             Phase::Running | Phase::Suspended => (task.run_started_ns, run_ns),
             _ => {
-                let place =
-                    self.waiting
-                        .ahead_of(task.slot, task.spec.priority, self.ids[&task.spec.id]) as u64
-                        + 1;
+                let place = self.waiting.ahead_of(task.slot, task.spec.priority, key) as u64 + 1;
                 let wait_ns = task.waits_in_line().then(|| self.estimated_wait_ns(place)).flatten();
                 (now, run_ns.saturating_add(wait_ns.unwrap_or(0)))
             }

@@ -12,6 +12,7 @@ mod error;
 mod estimate;
 mod fair;
 mod health;
+mod ids;
 mod line;
 mod name;
 mod pause;

@@ -34,7 +34,7 @@ impl TaskTable {
             }
             _ => self.unsettled |= self.leave_line(key, now),
         }
-        self.tasks[key].context().set_paused(true);
+        self.context_of(key).set_paused(true);
         self.advance(now);
         Ok(true)
     }
@@ -47,7 +47,7 @@ impl TaskTable {
         if !task.paused() {
             return Ok(false);
         }
-        task.context().set_paused(false);
+        self.context_of(key).set_paused(false);
         if task.phase == Phase::Suspended {
             self.move_to(key, Phase::Running, Reason::None, now);
         } else if task.unmet == 0 && task.held_until_ns == 0 {

@@ -6,6 +6,7 @@ use super::error::{Outcome, TaskError};
 use super::estimate::RunTimes;
 use super::fair::FairQueue;
 use super::health::DeviceHealth;
+use super::ids::Ids;
 use super::name::Name;
 use super::phase::{edge, Phase};
 use super::reason::Reason;
@@ -19,7 +20,6 @@ use super::waiting::{Place, WaitingLines};
 use crate::hash::Seeded;
 use crate::partition::{Isolation, PartitionConfig, PartitionManager, SpecError};
 use crate::pool::Promise;
-use std::collections::hash_map::Entry;
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
 
@@ -29,7 +29,7 @@ pub struct TaskTable {
     pub(super) config: Config,
     pub(super) partitions: PartitionManager,
     pub(super) tasks: Tasks,
-    pub(super) ids: HashMap<Name, Key, Seeded>,
+    pub(super) ids: Ids,
     /// Queued, with nothing but the ledger in the way.
     pub(super) waiting: WaitingLines,
     /// The first waiting task that is short of what partitions share.
@@ -69,7 +69,7 @@ impl TaskTable {
             }),
             config,
             tasks: Tasks::default(),
-            ids: HashMap::default(),
+            ids: Ids::default(),
             waiting: WaitingLines::default(),
             blocked: None,
             unsettled: false,
@@ -137,23 +137,19 @@ impl TaskTable {
         let placed = self.place(&mut spec);
         let number = (u64::from(self.config.ordinal) << 32) + self.submitted + 1;
         let key = self.tasks.next_key(number);
-        match self.ids.entry(spec.id.clone()) {
-            Entry::Occupied(taken) => Ok((*taken.get(), Some(spec))),
-            Entry::Vacant(vacant) => {
-                if !keep {
-                    if let Err(error) = placed {
-                        return Err(error);
-                    }
-                }
-                vacant.insert(key);
-                self.submitted += 1;
-                self.enter(key, spec, placed, now);
-                if self.unsettled {
-                    self.advance(now); // it may have put another task first that no longer stands in the way of others
-                }
-                Ok((key, None))
-            }
+        let placed = match placed {
+            Err(error) if !keep => return self.find(&spec.id).map(|taken| (taken, Some(spec))).ok_or(error),
+            placed => placed,
+        };
+        if let Err(taken) = self.ids.insert(&self.tasks, &spec.id, key) {
+            return Ok((taken, Some(spec)));
         }
+        self.submitted += 1;
+        self.enter(key, spec, placed, now);
+        if self.unsettled {
+            self.advance(now); // it may have put another task first that no longer stands in the way of others
+        }
+        Ok((key, None))
     }
 
     fn taken(&self, field: &'static str, by: Key) -> SpecError {
@@ -185,7 +181,8 @@ impl TaskTable {
             task.started_ns = now;
         }
         task.run_started_ns = now;
-        let start = task.start();
+        let context = self.context_of(key).clone();
+        let start = self.tasks[key].start(context);
         self.move_to(key, Phase::Running, Reason::None, now);
         self.occupy(key);
         start
@@ -332,12 +329,12 @@ impl TaskTable {
     }
 
     pub fn context(&self, id: &str) -> Option<Arc<TaskContext>> {
-        Some(self.tasks[*self.ids.get(id)?].context().clone())
+        Some(self.context_of(self.find(id)?).clone())
     }
 
     /// The partition that a task is in, if it has a name and its tasks run in this process.
     pub fn partition_here(&self, id: &str) -> Option<&str> {
-        let partition = self.partitions.at(self.tasks[*self.ids.get(id)?].slot);
+        let partition = self.partitions.at(self.tasks[self.find(id)?].slot);
         let here = partition.limits.isolation != Isolation::Process && !partition.id.is_empty();
         here.then_some(&partition.id)
     }
@@ -345,7 +342,7 @@ impl TaskTable {
     /// The most bytes that a task may hold at a time (u64::MAX: any), and what it may count on under pressure. None for an unknown one,
     /// and for one of whom nothing is said but that it takes what is there.
     pub fn memory_terms(&self, id: &str) -> Option<(u64, Promise)> {
-        let spec = &self.tasks[*self.ids.get(id)?].spec;
+        let spec = &self.tasks[self.find(id)?].spec;
         let promise = Promise {
             bytes: spec.memory_bytes,
             guaranteed: spec.policy == Policy::Guaranteed,
@@ -357,7 +354,7 @@ impl TaskTable {
 
     pub fn get(&mut self, id: &str, now: u64) -> Option<TaskRecord> {
         self.advance(now);
-        Some(self.record(*self.ids.get(id)?))
+        Some(self.record(self.find(id)?))
     }
 
     /// Every remembered task in submission order.
@@ -465,10 +462,17 @@ impl TaskTable {
     }
 
     pub(super) fn key(&self, id: &str) -> Result<Key, TaskError> {
-        self.ids
-            .get(id)
-            .copied()
-            .ok_or_else(|| TaskError::Unknown { id: id.to_string() })
+        self.find(id).ok_or_else(|| TaskError::Unknown { id: id.to_string() })
+    }
+
+    pub(super) fn find(&self, id: &str) -> Option<Key> {
+        self.ids.get(&self.tasks, id)
+    }
+
+    /// A task's context, made now if need be: one that has ended without one did nothing, in no partition.
+    pub(super) fn context_of(&self, key: Key) -> &Arc<TaskContext> {
+        let task = &self.tasks[key];
+        task.context(|| (!task.phase.is_terminal()).then(|| self.partitions.at(task.slot).activity.clone()))
     }
 
     fn key_with_edge(&self, id: &str, to: Phase) -> Result<Key, TaskError> {

@@ -43,8 +43,6 @@ pub(super) struct Task {
     context: OnceCell<Arc<TaskContext>>,
     /// Of the time on the multiprocessors that it runs on.
     limit_ppm: u32,
-    /// Of its partition.
-    activity: Arc<Activity>,
     /// Its partition's number; of no meaning once it has ended.
     pub slot: usize,
     /// It counts among the unfinished tasks of its partition.
@@ -86,13 +84,12 @@ pub(super) struct Task {
 }
 
 impl Task {
-    /// limit_ppm: of the time on the multiprocessors that it runs on. activity: of its partition.
-    pub fn new(spec: TaskSpec, slot: usize, limit_ppm: u32, activity: Arc<Activity>, number: u64, now: u64) -> Task {
+    /// limit_ppm: of the time on the multiprocessors that it runs on.
+    pub fn new(spec: TaskSpec, slot: usize, limit_ppm: u32, number: u64, now: u64) -> Task {
         Task {
             number,
             context: OnceCell::new(),
             limit_ppm,
-            activity,
             spec,
             slot,
             entered: false,
@@ -120,10 +117,14 @@ impl Task {
         }
     }
 
-    pub fn context(&self) -> &Arc<TaskContext> {
+    /// activity: of its partition, asked for when it is made.
+    pub fn context(&self, activity: impl FnOnce() -> Option<Arc<Activity>>) -> &Arc<TaskContext> {
         self.context.get_or_init(|| {
             let context = TaskContext::new(self.number, self.spec.id.clone(), self.spec.share_ppm, self.limit_ppm);
-            Arc::new(context.in_partition(self.activity.clone()))
+            Arc::new(match activity() {
+                Some(activity) => context.in_partition(activity),
+                None => context,
+            })
         })
     }
 
@@ -170,9 +171,9 @@ impl Task {
         self.context.get().map_or(Used::default(), |context| context.used())
     }
 
-    pub fn start(&self) -> TaskStart {
+    pub fn start(&self, context: Arc<TaskContext>) -> TaskStart {
         TaskStart {
-            context: self.context().clone(),
+            context,
             partition: self.spec.partition.clone(),
             policy: self.spec.policy,
             memory_limit: self.spec.memory_limit,

@@ -114,7 +114,7 @@ mod tests {
     use super::*;
 
     fn task(number: u64) -> Task {
-        Task::new(TaskSpec::new(format!("{number}")), 0, 0, Default::default(), number, 0)
+        Task::new(TaskSpec::new(format!("{number}")), 0, 0, number, 0)
     }
 
     #[test]

@@ -76,10 +76,10 @@ impl TaskTable {
         let (deadline_ns, slot) = (task.spec.deadline_ns, task.slot);
         let entered = std::mem::take(&mut task.entered);
         let dependants = std::mem::take(&mut task.dependants);
-        if task.occupied {
-            task.context().stop();
+        let occupied = task.occupied;
+        if occupied {
+            self.context_of(key).stop();
         }
-        let (occupied, id) = (task.occupied, task.spec.id.clone());
         if deadline_ns != 0 {
             self.deadlines.remove(&(deadline_ns, key));
         }
@@ -89,19 +89,21 @@ impl TaskTable {
         if !occupied {
             self.vacate(key, now);
         }
+        let lost = (to != Phase::Succeeded && !dependants.is_empty())
+            .then(|| format!("dependency '{}' ended {}", self.tasks[key].spec.id, to.name()));
         for dependant in dependants {
             // It may have been cancelled in the meantime, and then forgotten.
             let Some(task) = self.tasks.get_mut(dependant).filter(|task| !task.phase.is_terminal()) else {
                 continue;
             };
-            if to == Phase::Succeeded {
-                task.unmet -= 1;
-                if task.unmet == 0 {
-                    self.make_ready(dependant, now);
-                }
-            } else {
-                task.trouble().error = format!("dependency '{id}' ended {}", to.name());
+            if let Some(lost) = &lost {
+                task.trouble().error.clone_from(lost);
                 failed.push_back(dependant);
+                continue;
+            }
+            task.unmet -= 1;
+            if task.unmet == 0 {
+                self.make_ready(dependant, now);
             }
         }
         self.remember(key);
@@ -194,7 +196,7 @@ impl TaskTable {
 
     fn forget(&mut self, key: Key) {
         if let Some(task) = self.tasks.remove(key) {
-            self.ids.remove(&task.spec.id);
+            self.ids.remove(&task.spec.id, key);
             *self.tenants.of(&task.spec.name) += task.used();
         }
     }
