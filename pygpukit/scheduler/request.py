@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import inspect
 import itertools
+import operator
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, ParamSpec, SupportsFloat, SupportsIndex, TypeVar, cast
 
@@ -89,9 +90,12 @@ def signature_of(prototype: Callable[_P, _T]) -> Callable[[Callable[..., _T]], C
 
 
 def ids(prefix: str) -> Iterator[str]:
-    """The prefix with 1, 2, 3 and so on. A hundred at a time share what is before their last two digits: writing out a
-    number takes longer than all the rest of an id."""
+    """The prefix with 1, 2, 3 and so on, for several threads at once.
+
+    A hundred at a time share what is before their last two digits: writing out a number takes longer than all the rest
+    of an id. Nothing here is a generator: another thread may not enter one that is under way.
+    """
     first = map(prefix.__add__, map(str, range(1, 100)))
     last_two = [f"{number:02}" for number in range(100)]
-    hundreds = (map(f"{prefix}{number}".__add__, last_two) for number in itertools.count(1))
-    return itertools.chain(first, itertools.chain.from_iterable(hundreds))
+    begin = map(operator.attrgetter("__add__"), map(prefix.__add__, map(str, itertools.count(1))))
+    return itertools.chain(first, itertools.chain.from_iterable(map(map, begin, itertools.repeat(last_two))))
