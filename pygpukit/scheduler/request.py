@@ -1,4 +1,4 @@
-"""Request: what a submission may ask for beside memory and share, and the id of one that names none.
+"""Request: what a submission may ask for beside memory and share.
 
 A default of a keyword-only argument is looked up by name at every call: fifteen of them would be a tenth of what a
 submission costs. So those that are mostly left out come as `**options`, and are told here from the function's own.
@@ -7,9 +7,7 @@ submission costs. So those that are mostly left out come as `**options`, and are
 from __future__ import annotations
 
 import inspect
-import itertools
-import operator
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, ParamSpec, SupportsFloat, SupportsIndex, TypeVar, cast
 
 from pygpukit import _core
@@ -87,15 +85,3 @@ def signature_of(prototype: Callable[_P, _T]) -> Callable[[Callable[..., _T]], C
         return cast("Callable[_P, _T]", function)
 
     return decorate
-
-
-def ids(prefix: str) -> Iterator[str]:
-    """The prefix with 1, 2, 3 and so on, for several threads at once.
-
-    A hundred at a time share what is before their last two digits: writing out a number takes longer than all the rest
-    of an id. Nothing here is a generator: another thread may not enter one that is under way.
-    """
-    first = map(prefix.__add__, map(str, range(1, 100)))
-    last_two = [f"{number:02}" for number in range(100)]
-    begin = map(operator.attrgetter("__add__"), map(prefix.__add__, map(str, itertools.count(1))))
-    return itertools.chain(first, itertools.chain.from_iterable(map(map, begin, itertools.repeat(last_two))))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import itertools
 import math
 import os
 import weakref
@@ -89,7 +90,7 @@ class Scheduler:
         self.closed = False
         self._has_processes = False  # no submission asks for them before there can be any
         self._desk = Desk(self.core)
-        self._ids = request.ids(f"{os.urandom(4).hex()}-")
+        self._prefix, self._numbers = f"{os.urandom(4).hex()}-", itertools.count(1)  # of the ids that it makes up
         live.add(self)
         weakref.finalize(self, self._desk.abandon).atexit = False
 
@@ -130,7 +131,7 @@ class Scheduler:
             rest = request.take(options)
             label, identity, where = rest.pop("name", label), rest.pop("id", None), rest.pop("partition", "")
         if identity is None:
-            identity = next(self._ids)
+            identity = f"{self._prefix}{next(self._numbers)}"
         memory_bytes = 0 if memory is None else units.parse_memory(memory)
         share_ppm = 0 if bandwidth is None else units.parse_share(bandwidth)
         process = self.core.worker_partition(where) if self._has_processes else None

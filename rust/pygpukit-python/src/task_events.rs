@@ -24,7 +24,8 @@ pub struct TableLog {
 impl TableLog {
     fn number_of(&mut self, name: &str) -> u32 {
         if self.last.0 != name {
-            self.last = (name.to_string(), Interner::global().intern(name));
+            name.clone_into(&mut self.last.0);
+            self.last.1 = Interner::global().intern(name);
         }
         self.last.1
     }
