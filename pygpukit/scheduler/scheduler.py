@@ -126,7 +126,8 @@ class Scheduler:
         for a function that is async or a generator, and for a function or argument that cannot travel to the process of
         its partition (docs/partitions.md); nothing is kept of it then.
         """
-        label, identity, where, rest = name_of(fn), None, "", None
+        label, where = name_of(fn), ""
+        identity = rest = None
         if options:
             rest = request.take(options)
             label, identity, where = rest.pop("name", label), rest.pop("id", None), rest.pop("partition", "")
@@ -134,8 +135,7 @@ class Scheduler:
             identity = f"{self._prefix}{next(self._numbers)}"
         memory_bytes = 0 if memory is None else units.parse_memory(memory)
         share_ppm = 0 if bandwidth is None else units.parse_share(bandwidth)
-        process = self.core.worker_partition(where) if self._has_processes else None
-        if process is not None:
+        if self._has_processes and (process := self.core.worker_partition(where)) is not None:
             where, call = process, self._desk.processes.call(process, fn, args, options)
         else:
             call = functools.partial(fn, *args, **options) if args or options else fn
