@@ -465,10 +465,6 @@ impl TaskTable {
         self.find(id).ok_or_else(|| TaskError::Unknown { id: id.to_string() })
     }
 
-    pub(super) fn find(&self, id: &str) -> Option<Key> {
-        self.ids.get(&self.tasks, id)
-    }
-
     /// A task's context, made now if need be: one that has ended without one did nothing, in no partition.
     pub(super) fn context_of(&self, key: Key) -> &Arc<TaskContext> {
         let task = &self.tasks[key];
