@@ -18,6 +18,7 @@ from pygpukit._core import native
 from pygpukit.dashboard import actions
 from pygpukit.jupyter import feed, status
 from pygpukit.jupyter.allowance import Allowance
+from pygpukit.jupyter.comms import answer_quietly
 from pygpukit.jupyter.reports import Report, Reports
 from pygpukit.lab import DASHBOARDS
 
@@ -268,7 +269,7 @@ def _opened(comm: Any, _message: Any) -> None:
         if taken:
             comm.send(answer(request))
 
-    comm.on_msg(asked)
+    answer_quietly(comm, asked)
 
 
 def install(shell: Any) -> bool:

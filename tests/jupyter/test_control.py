@@ -21,18 +21,16 @@ class Comm:
     def __init__(self) -> None:
         self.sent: list[dict[str, Any]] = []
         self.closed = False
+        self.handle_msg: Any = None  # without it a message fires the shell's events
 
     def close(self) -> None:
         self.closed = True
-
-    def on_msg(self, handler: Any) -> None:
-        self.handler = handler
 
     def send(self, data: dict[str, Any]) -> None:
         self.sent.append(json.loads(json.dumps(data)))
 
     def ask(self, request: Any) -> dict[str, Any]:
-        self.handler({"content": {"data": request}})
+        self.handle_msg({"content": {"data": request}})
         return self.sent[-1]
 
 
@@ -72,7 +70,7 @@ def test_once_the_extension_is_unloaded_a_page_that_asks_is_closed() -> None:
     made = Comm()
     shell.kernel.comm_manager.targets["pygpukit.control.v1"](made, {})
     control.remove(shell)
-    made.handler({"content": {"data": {"id": 1, "action": "hello"}}})
+    made.handle_msg({"content": {"data": {"id": 1, "action": "hello"}}})
     assert made.closed and made.sent == []
 
 

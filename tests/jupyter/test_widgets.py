@@ -30,7 +30,7 @@ from pygpukit import _core
 from pygpukit.dashboard import feed
 from pygpukit.dashboard.feed import SEQUENCES
 from pygpukit.dashboard.state import Block, State
-from pygpukit.jupyter import allowance, telemetry
+from pygpukit.jupyter import allowance, comms, telemetry
 from pygpukit.jupyter.widgets import CellsWidget, DeviceWidget, MemoryWidget, SchedulerWidget, base
 from pygpukit.jupyter.widgets.fallback import device_html, memory_html
 from pygpukit.scheduler import Scheduler
@@ -320,7 +320,7 @@ def test_the_picture_of_the_device_has_its_readings() -> None:
 def test_the_page_says_which_subshell_answers_whoever_publishes(widget: Any) -> None:
     made = BaseComm(primary=False)
     made._reply_subshell_id = None  # what ipykernel 7.4 notes when the main shell publishes
-    base.keep_reply_route(made)
+    comms.keep_reply_route(made)
     assert made._reply_subshell_for({"method": "custom"}, "a subshell") == "a subshell"
     for _ in range(2):
         assert widget.comm._reply_subshell_for({"method": "custom"}, "a subshell") == "a subshell"

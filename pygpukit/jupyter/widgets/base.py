@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 import anywidget
 import traitlets
 
-from pygpukit.jupyter import telemetry
+from pygpukit.jupyter import comms, telemetry
 from pygpukit.jupyter.allowance import Allowance
 from pygpukit.jupyter.widgets import shown
 from pygpukit.jupyter.widgets.source import LiveSource, Source
@@ -113,7 +113,8 @@ class Dashboard(anywidget.AnyWidget):  # type: ignore[misc]
         if self.comm is None:
             self.layout.open()
             super().open()
-            keep_reply_route(self.comm)
+            comms.answer_quietly(self.comm, self._handle_msg)
+            comms.keep_reply_route(self.comm)
 
     def send_frame(self, frame: bytes) -> None:
         """Called by the sampler: send one frame, and what belongs to it."""
@@ -171,15 +172,6 @@ class Dashboard(anywidget.AnyWidget):  # type: ignore[misc]
         self._source.looked_at(self)
         self.visible = True
         telemetry.wake()
-
-
-def keep_reply_route(comm: Any) -> None:
-    """Let what a page sends on a comm be answered while a cell runs, whoever publishes on it.
-
-    ipykernel 7.4 sends a comm's messages to the shell that last published on it, which for a sampler thread is the busy
-    main shell. This comm keeps to the subshell that the page asked for, as with 7.3.
-    """
-    comm._reply_subshell_for = lambda _data, asked_for: asked_for
 
 
 def _is_request(content: dict[str, Any]) -> bool:
