@@ -24,8 +24,9 @@ _HOMES = {
     ),
     "pygpukit.core.errors": (
         "BackendFallbackWarning BackendUnavailableError CompileAllError CompileError ContextDestroyedError DTypeError "
-        "DeviceMismatchError Diagnostic DriverError GPUError InvalidSpecError KernelArgumentError NvrtcError "
-        "NvrtcErrorCode OutOfMemoryError PageableMemoryWarning ShapeError TaskCancelledError TaskRejectedError "
+        "DeviceMismatchError Diagnostic DriverError GPUError InvalidSpecError KernelArgumentError ModelFileError "
+        "ModelNotFoundError NvrtcError NvrtcErrorCode OutOfMemoryError "
+        "PageableMemoryWarning ShapeError TaskCancelledError TaskRejectedError "
         "UnsliceableError"
     ),
     "pygpukit.core.event": "CudaEvent Event event_elapsed_ms event_elapsed_us",
@@ -94,7 +95,9 @@ _SUBMODULES = (
     "jit",
     "jupyter",
     "lab",
+    "llm",
     "memory",
+    "models",
     "ops",
     "random",
     "scheduler",

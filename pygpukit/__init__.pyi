@@ -6,7 +6,9 @@ from pygpukit import core as core
 from pygpukit import dashboard as dashboard
 from pygpukit import jupyter as jupyter
 from pygpukit import lab as lab
+from pygpukit import llm as llm
 from pygpukit import memory as memory
+from pygpukit import models as models
 from pygpukit import ops as ops
 from pygpukit import random as random
 from pygpukit import scheduler as scheduler
@@ -54,6 +56,8 @@ from pygpukit.core.errors import DTypeError as DTypeError
 from pygpukit.core.errors import GPUError as GPUError
 from pygpukit.core.errors import InvalidSpecError as InvalidSpecError
 from pygpukit.core.errors import KernelArgumentError as KernelArgumentError
+from pygpukit.core.errors import ModelFileError as ModelFileError
+from pygpukit.core.errors import ModelNotFoundError as ModelNotFoundError
 from pygpukit.core.errors import NvrtcError as NvrtcError
 from pygpukit.core.errors import NvrtcErrorCode as NvrtcErrorCode
 from pygpukit.core.errors import OutOfMemoryError as OutOfMemoryError

@@ -38,6 +38,7 @@ def stubs() -> dict[Path, str]:
     return {
         package / "__init__.pyi": stub(own, modules),
         package / "ops" / "__init__.pyi": stub(gp.ops._HOME_OF),
+        package / "llm" / "__init__.pyi": stub(gp.llm._HOME_OF),
     }
 
 

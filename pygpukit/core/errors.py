@@ -265,6 +265,18 @@ class InvalidSpecError(GPUError, ValueError):
         self.field = field
 
 
+class ModelFileError(GPUError, ValueError):
+    """A file of a model is malformed, or of a kind that is not read. Field: path ("" where there is no file)."""
+
+    def __init__(self, message: str, path: str = "") -> None:
+        super().__init__(message)
+        self.path = path
+
+
+class ModelNotFoundError(GPUError, LookupError):
+    """A model, or a file of it, is neither here nor could be fetched. The message says which file to put where."""
+
+
 class UnsliceableError(GPUError):
     """A kernel cannot be launched in slices. Fields: reason (one of `_core.SLICE_REASONS`), function and line (of the
     PTX; "" and 0 for none)."""

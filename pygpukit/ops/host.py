@@ -73,7 +73,7 @@ def converted(result: Any, dtype: DataType) -> np.ndarray[Any, Any]:
         result = np.real(result)  # as a plain conversion does, without NumPy's warning
     if dtype != bfloat16:
         return np.asarray(result).astype(dtype.to_numpy_dtype(), copy=False)
-    return (_bfloat16_bits(result).astype(np.uint32) << np.uint32(16)).view(np.float32)
+    return (bfloat16_bits(result).astype(np.uint32) << np.uint32(16)).view(np.float32)
 
 
 def store(array: GPUArray, result: Any) -> None:
@@ -87,10 +87,10 @@ def store(array: GPUArray, result: Any) -> None:
         from pygpukit.ops import storage
 
         result = storage.encoded(result, array.dtype)
-    np.copyto(target, _bfloat16_bits(result) if array.dtype == bfloat16 else result, casting="unsafe")
+    np.copyto(target, bfloat16_bits(result) if array.dtype == bfloat16 else result, casting="unsafe")
 
 
-def _bfloat16_bits(result: Any) -> np.ndarray[Any, Any]:
+def bfloat16_bits(result: Any) -> np.ndarray[Any, Any]:
     import numpy as np
 
     single = np.asarray(result, dtype=np.float32)

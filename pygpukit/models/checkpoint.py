@@ -1,0 +1,101 @@
+"""A model's files as one thing: configuration, tensors under Hugging Face's names, tokenizer; whatever the format."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+
+from pygpukit.core.dtypes import DataType
+from pygpukit.core.errors import ModelFileError, ModelNotFoundError
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from pygpukit.llm.tokenizer import Tokenizer
+
+_PICKLES = (b"PK\x03\x04", *(b"\x80" + bytes([protocol]) for protocol in range(6)))
+
+
+@runtime_checkable
+class Checkpoint(Protocol):
+    """An opened model. Nothing of its weights is read before read() is called; close() lets go of its files.
+
+    name: what to call it. config: the fields of Hugging Face's config.json ({} for a lone file without one).
+    generation: those of generation_config.json ({} where there is none).
+    """
+
+    name: str
+    config: dict[str, Any]
+    generation: dict[str, Any]
+
+    def names(self) -> tuple[str, ...]:
+        """The tensors, by Hugging Face's names: model.layers.0.self_attn.q_proj.weight, or h.0.attn.c_attn.weight."""
+        ...
+
+    def shape(self, name: str) -> tuple[int, ...]:
+        """A tensor's shape. Raises KeyError for a name that is not there."""
+        ...
+
+    def dtype(self, name: str) -> DataType:
+        """The type a tensor is stored as; float32 where it is quantised."""
+        ...
+
+    def read(self, name: str, dtype: DataType | None = None) -> np.ndarray[Any, Any]:
+        """A tensor's values in dtype, or in its own (bfloat16 as uint16 bits); possibly a read-only view of the file.
+
+        Raises KeyError for a name that is not there. Rounds to nearest even. May be called from several threads.
+        """
+        ...
+
+    def tokenizer(self) -> Tokenizer:
+        """The tokenizer, made on the first call. Raises ModelFileError where the model has none."""
+        ...
+
+    def close(self) -> None:
+        """Let go of the files. What was read stays valid."""
+        ...
+
+
+def open_checkpoint(path_or_name: str | os.PathLike[str]) -> Checkpoint:
+    """Open a model: a folder, a .safetensors or .gguf file, or a name that `gp.models.get` knows (fetched if need be).
+
+    Raises ModelNotFoundError where there is no such file and no such name, ModelFileError for a file that is malformed
+    or of another kind. Pickles are refused by their content, whatever they are called: they run code when opened.
+    """
+    path = Path(path_or_name).expanduser()
+    if not path.exists():
+        raise ModelNotFoundError(f"{path_or_name} is neither a file nor a folder")
+    return open_path(path, path.name if path.is_dir() else path.stem)
+
+
+def open_path(path: Path, name: str) -> Checkpoint:
+    """open_checkpoint() for what is on this machine; name is what to call it."""
+    from pygpukit.models.folder import FolderCheckpoint
+    from pygpukit.models.gguf_checkpoint import GGUFCheckpoint
+
+    if path.is_dir():
+        files = sorted(path.glob("*.gguf"))
+        if len(files) != 1 or any(path.glob("*.safetensors")):
+            return FolderCheckpoint(path, name)
+        path = files[0]
+    kind = kind_of(path)
+    return GGUFCheckpoint(path, name) if kind == "gguf" else FolderCheckpoint(path, name)
+
+
+def kind_of(path: Path) -> str:
+    """ "gguf" or "safetensors", by content. Raises ModelFileError for anything else, a pickle above all."""
+    with path.open("rb") as file:
+        begin = file.read(9)
+        size = file.seek(0, os.SEEK_END)
+    if begin.startswith(b"GGUF"):
+        return "gguf"
+    if begin[8:] == b"{" and int.from_bytes(begin[:8], "little") <= size - 8:
+        return "safetensors"
+    if begin.startswith(_PICKLES):
+        raise ModelFileError(
+            f"{path}: this is a pickle (of PyTorch), which can run any code when it is opened, so it is not. "
+            "Take the model's .safetensors or .gguf file",
+            str(path),
+        )
+    raise ModelFileError(f"{path}: this is neither a safetensors nor a GGUF file", str(path))

@@ -1,0 +1,55 @@
+"""Host values from one data type to another; bfloat16 and 8-bit floats are bits on the host."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pygpukit.core.dtypes import STORAGE_ONLY, DataType, bfloat16
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    Array = np.ndarray[Any, Any]
+
+_CHUNK = 1 << 20  # elements; keeps what is made on the way in the processor's cache
+
+
+def convert(values: Array, have: DataType, want: DataType) -> Array:
+    """values of type have as values of type want, rounded to nearest even. The array itself where nothing changes."""
+    import numpy as np
+
+    if have == want:
+        return values
+    flat = values.reshape(-1)
+    result = np.empty(flat.shape, want.to_numpy_dtype())
+    for start in range(0, flat.size, _CHUNK):
+        part = slice(start, start + _CHUNK)
+        result[part] = _narrow(_wide(flat[part], have), want)
+    return result.reshape(values.shape)
+
+
+def _wide(values: Array, have: DataType) -> Array:
+    import numpy as np
+
+    if have == bfloat16:
+        return (values.astype(np.uint32) << np.uint32(16)).view(np.float32)
+    if have in STORAGE_ONLY:
+        from pygpukit.ops import storage
+
+        return storage.decoded(values, have)
+    return values
+
+
+def _narrow(values: Array, want: DataType) -> Array:
+    import numpy as np
+
+    from pygpukit.ops.host import bfloat16_bits
+
+    if want == bfloat16:
+        return bfloat16_bits(values)
+    if want in STORAGE_ONLY:
+        from pygpukit.ops import storage
+
+        return storage.encoded(values, want)
+    with np.errstate(over="ignore"):  # beyond float16 is infinity
+        return values.astype(want.to_numpy_dtype(), copy=False)

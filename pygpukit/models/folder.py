@@ -1,0 +1,78 @@
+"""A model in Hugging Face's layout: a folder of JSON and safetensors files, or one file and what lies beside it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pygpukit.core.dtypes import DataType
+from pygpukit.core.errors import ModelFileError
+from pygpukit.models.convert import convert
+from pygpukit.models.documents import read_object
+from pygpukit.models.safetensors import load_safetensors, weights_of
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from pygpukit.llm.tokenizer import Tokenizer
+
+_PICKLED = ("pytorch_model.bin", "pytorch_model.bin.index.json", "consolidated.00.pth", "model.pt")
+
+
+class FolderCheckpoint:
+    """A Checkpoint of such a folder or file."""
+
+    def __init__(self, path: Path, name: str) -> None:
+        self.name = name
+        self.folder = path if path.is_dir() else path.parent
+        self.config = _optional(self.folder / "config.json")
+        self.generation = _optional(self.folder / "generation_config.json")
+        if path.is_dir():
+            if not self.config:
+                raise ModelFileError(f"{path}: it has no config.json, which says what model this is", str(path))
+            path = _weights(path)
+        self._file = load_safetensors(path)
+        # Some writers put GPT-2's tensors under "transformer.", others do not.
+        self._stored = {name.removeprefix("transformer."): name for name in self._file.tensor_names}
+        self._tokenizer: Tokenizer | None = None
+
+    def names(self) -> tuple[str, ...]:
+        return tuple(self._stored)
+
+    def shape(self, name: str) -> tuple[int, ...]:
+        return tuple(self._file.tensor_info(self._stored[name]).shape)
+
+    def dtype(self, name: str) -> DataType:
+        return self._file.tensor_info(self._stored[name]).dtype.data_type
+
+    def read(self, name: str, dtype: DataType | None = None) -> np.ndarray[Any, Any]:
+        have = self.dtype(name)
+        return convert(self._file.array(self._stored[name]), have, dtype or have)
+
+    def tokenizer(self) -> Tokenizer:
+        from pygpukit.llm.tokenizer import Tokenizer
+
+        if self._tokenizer is None:
+            self._tokenizer = Tokenizer(self.folder)
+        return self._tokenizer
+
+    def close(self) -> None:
+        self._file.close()
+
+
+def _optional(path: Path) -> dict[str, Any]:
+    return read_object(path) if path.is_file() else {}
+
+
+def _weights(folder: Path) -> Path:
+    try:
+        return weights_of(folder)
+    except ModelFileError:
+        pickled = next((name for name in _PICKLED if (folder / name).exists()), None)
+        if pickled is None:
+            raise
+        raise ModelFileError(
+            f"{folder}: its weights are in {pickled}, a pickle, which can run any code when it is opened, so it "
+            "is not. Take the model's .safetensors files",
+            str(folder),
+        ) from None

@@ -1,0 +1,163 @@
+"""GGUF files: a strict reader of versions 2 and 3. Lengths are checked against the file's size before they are used."""
+
+from __future__ import annotations
+
+import os
+import struct
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from pygpukit.models.dequantise import BLOCKS, UNREAD, Block
+from pygpukit.models.mapped import MappedFile
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    Array = np.ndarray[Any, Any]
+
+MAGIC = b"GGUF"
+_NUMBERS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
+_STRING, _ARRAY = 8, 9
+_LEAST_FIELD, _LEAST_TENSOR = (
+    8 + 4 + 1,
+    8 + 4 + 4 + 8,
+)  # bytes of the shortest entries
+_MOST_DIMENSIONS = 4
+
+
+@dataclass(frozen=True)
+class GGUFTensor:
+    """Where one tensor lies. shape is in NumPy's order, rows first; start is a position in the file."""
+
+    shape: tuple[int, ...]
+    block: Block
+    start: int
+    bytes: int
+
+
+class GGUFFile:
+    """What a file says of itself and where its tensors are.
+
+    fields: values by key; numbers, text, and lists of them. tensors: by GGUF's own names. Raises ModelFileError,
+    which says what is wrong and where, for a file that is malformed or holds what is not read.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.file = MappedFile(path)
+        try:
+            self._at = 0
+            count = self._header()
+            self.fields: dict[str, Any] = {}
+            for _ in range(self._count("metadata entries", _LEAST_FIELD)):
+                key = self._text("a metadata key")
+                if key in self.fields:
+                    raise self.file.error(f"the metadata key {key!r} is there twice")
+                self.fields[key] = self._value(self._number("I"), key)
+            self.tensors = self._tensors(count)
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self.file.close()
+
+    def read(self, name: str) -> Array:
+        """A tensor's values: float32, or as they are stored where that is float32, float16 or bfloat16 (its bits)."""
+        tensor = self.tensors[name]
+        return tensor.block.values(self.file, tensor.start, tensor.shape)
+
+    def _header(self) -> int:
+        if self.file.bytes(0, min(4, self.file.size)) != MAGIC:
+            raise self.file.error("this is no GGUF file: it does not begin with 'GGUF'")
+        self._at = 4
+        version = self._number("I")
+        if version not in (2, 3):
+            big = int.from_bytes(version.to_bytes(4, "little"), "big") in (2, 3)
+            what = "big-endian" if big else f"version {version} of GGUF"
+            raise self.file.error(f"{what} is not read; convert it to version 3, little-endian")
+        return self._count("tensors", _LEAST_TENSOR)
+
+    def _tensors(self, count: int) -> dict[str, GGUFTensor]:
+        found: dict[str, tuple[tuple[int, ...], Block, int]] = {}
+        for _ in range(count):
+            name = self._text("a tensor's name")
+            if name in found:
+                raise self.file.error(f"the tensor {name!r} is there twice")
+            dimensions = self._number("I")
+            if dimensions > _MOST_DIMENSIONS:
+                raise self.file.error(f"the tensor {name!r} has {dimensions} dimensions; at most 4 are possible")
+            shape = tuple(self._number("Q") for _ in range(dimensions))[::-1]
+            kind = self._number("I")
+            if kind not in BLOCKS:
+                what = UNREAD.get(kind, f"type {kind}")
+                known = ", ".join(block.name for block in BLOCKS.values())
+                raise self.file.error(f"the tensor {name!r} is stored as {what}; what is read is {known}")
+            found[name] = (shape, BLOCKS[kind], self._number("Q"))
+        return self._placed(found)
+
+    def _placed(self, found: dict[str, tuple[tuple[int, ...], Block, int]]) -> dict[str, GGUFTensor]:
+        align = self.fields.get("general.alignment", 32)
+        if type(align) is not int or not 8 <= align <= 1 << 20 or align & (align - 1):
+            raise self.file.error(f"general.alignment is {align!r}; it must be a power of two from 8 on")
+        begin = -(-self._at // align) * align
+        placed = {}
+        for name, (shape, block, offset) in found.items():
+            if shape and shape[-1] % block.elements:
+                raise self.file.error(
+                    f"the tensor {name!r} has rows of {shape[-1]}, which {block.name} cannot hold: it has "
+                    f"blocks of {block.elements}"
+                )
+            size = block.size(shape)
+            if offset % align or begin + offset + size > self.file.size:
+                raise self.file.error(
+                    f"the tensor {name!r} (offset {offset}, {size} bytes) is not within the file of {self.file.size} "
+                    f"bytes, or not at a multiple of {align}; the file is cut or damaged"
+                )
+            placed[name] = GGUFTensor(shape, block, begin + offset, size)
+        end, last = 0, ""
+        for name, tensor in sorted(placed.items(), key=lambda one: (one[1].start, one[1].bytes)):
+            if tensor.start < end:
+                raise self.file.error(f"the tensors {last!r} and {name!r} overlap")
+            end, last = tensor.start + tensor.bytes, name
+        return placed
+
+    def _value(self, kind: int, key: str) -> Any:
+        if kind in _NUMBERS:
+            return self._number(_NUMBERS[kind])
+        if kind == _STRING:
+            return self._text(key)
+        if kind != _ARRAY:
+            raise self.file.error(f"the metadata {key!r} is of type {kind}, which GGUF does not have")
+        items = self._number("I")
+        if items == _STRING:
+            return [self._text(key) for _ in range(self._count(key, 8))]
+        if items not in _NUMBERS:
+            raise self.file.error(f"the metadata {key!r} is a list of type {items}, which is not read")
+        form = _NUMBERS[items]
+        count = self._count(key, struct.calcsize("<" + form))
+        return list(self._unpack(f"<{count}{form}"))
+
+    def _count(self, what: str, least: int) -> int:
+        count = self._number("Q")
+        if count * least > self.file.size - self._at:
+            raise self.file.error(f"it cannot hold {count} {what}: {self.file.size - self._at} bytes are left")
+        return int(count)
+
+    def _text(self, what: str) -> str:
+        count = self._count(f"bytes of {what}", 1)
+        raw = self.file.bytes(self._at, count)
+        self._at += count
+        try:
+            return raw.decode()
+        except UnicodeDecodeError as error:
+            raise self.file.error(f"{what} is no UTF-8 text ({error.reason} at byte {error.start})") from None
+
+    def _number(self, form: str) -> Any:
+        return self._unpack("<" + form)[0]
+
+    def _unpack(self, form: str) -> tuple[Any, ...]:
+        size = struct.calcsize(form)
+        raw = self.file.bytes(self._at, size)
+        self._at += size
+        return struct.unpack(form, raw)

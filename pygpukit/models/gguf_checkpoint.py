@@ -1,0 +1,121 @@
+"""A GGUF file as a Checkpoint: Hugging Face's names, its order of rows, its configuration."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pygpukit.core.dtypes import DataType
+from pygpukit.models import gguf_names
+from pygpukit.models.convert import convert
+from pygpukit.models.gguf import GGUFFile
+
+if TYPE_CHECKING:
+    from pygpukit.llm.tokenizer import Tokenizer
+
+    Array = np.ndarray[Any, Any]
+
+_ROPE_FACTORS = "rope_freqs.weight"
+
+
+class GGUFCheckpoint:
+    """A Checkpoint of one GGUF file. Raises ModelFileError for an architecture or a tensor that is not known."""
+
+    def __init__(self, path: Path, name: str) -> None:
+        self.name = name
+        self._gguf = GGUFFile(path)
+        try:
+            self._stored = self._names()
+            self.config = self._config()
+        except BaseException:
+            self._gguf.close()
+            raise
+        self.generation = {key: value for key, value in self.config.items() if key.endswith("_token_id")}
+        self._tokenizer: Tokenizer | None = None
+
+    def names(self) -> tuple[str, ...]:
+        return tuple(self._stored)
+
+    def shape(self, name: str) -> tuple[int, ...]:
+        shape = self._gguf.tensors[self._stored[name]].shape
+        return shape[::-1] if gguf_names.is_turned(self._architecture, name) else shape
+
+    def dtype(self, name: str) -> DataType:
+        return self._gguf.tensors[self._stored[name]].block.dtype
+
+    def read(self, name: str, dtype: DataType | None = None) -> Array:
+        values = self._gguf.read(self._stored[name])
+        if gguf_names.is_turned(self._architecture, name):
+            values = values.T
+        heads = gguf_names.heads_paired(self._architecture, name, self.config)
+        if heads is not None:
+            values = _halves(values, heads)
+        have = self.dtype(name)
+        return np.ascontiguousarray(convert(values, have, dtype or have))
+
+    def tokenizer(self) -> Tokenizer:
+        from pygpukit.llm.gguf_tokenizer import from_fields
+
+        if self._tokenizer is None:
+            self._tokenizer = from_fields(self._gguf.fields, str(self._gguf.file.path))
+        return self._tokenizer
+
+    def close(self) -> None:
+        self._gguf.close()
+
+    def _names(self) -> dict[str, str]:
+        architecture = self._gguf.fields.get("general.architecture")
+        if not isinstance(architecture, str) or architecture not in gguf_names.ARCHITECTURES:
+            known = ", ".join(gguf_names.ARCHITECTURES)
+            raise self._gguf.file.error(f"its architecture is {architecture!r}; what is read is {known}")
+        self._architecture = architecture
+        stored = {}
+        for theirs in self._gguf.tensors:
+            ours = gguf_names.tensor_name(self._architecture, theirs)
+            if ours is not None:
+                stored[ours] = theirs
+            elif theirs != _ROPE_FACTORS:
+                raise self._gguf.file.error(f"the tensor {theirs!r} is none of a {self._architecture} model")
+        return stored
+
+    def _config(self) -> dict[str, Any]:
+        shapes = {name: self.shape(name) for name in self._stored}
+        try:
+            config = gguf_names.config_of(self._architecture, self._gguf.fields, shapes)
+        except LookupError as error:
+            raise self._gguf.file.error(f"its metadata lack {error.args[0]}") from None
+        except ValueError as error:
+            raise self._gguf.file.error(f"{error}, which is not understood") from None
+        for name, shape in shapes.items():
+            heads = gguf_names.heads_paired(self._architecture, name, config)
+            if heads is not None and shape[0] % (2 * heads):
+                raise self._gguf.file.error(
+                    f"the {shape[0]} rows of {self._stored[name]} are not those of {heads} heads"
+                )
+        if _ROPE_FACTORS in self._gguf.tensors:
+            config["rope_scaling"] = self._llama3_scaling(config)
+        return config
+
+    def _llama3_scaling(self, config: dict[str, Any]) -> dict[str, Any]:
+        """LLaMA 3's scaling from the divisors that the file keeps in its place; checked against them."""
+        stored = self._gguf.read(_ROPE_FACTORS).astype(np.float64).ravel()
+        factor = float(stored.max(initial=0))
+        scaling = {"rope_type": "llama3", "factor": factor, "low_freq_factor": 1.0, "high_freq_factor": 4.0}
+        original = scaling["original_max_position_embeddings"] = 8192
+        pairs = np.arange(0, config["head_dim"], 2)
+        waves = 2 * np.pi * config["rope_theta"] ** (pairs / config["head_dim"])
+        smooth = np.clip((original / waves - 1.0) / 3.0, 0.0, 1.0)
+        if factor < 1 or stored.shape != waves.shape:
+            raise self._gguf.file.error(f"{_ROPE_FACTORS} holds no divisors of {waves.size} frequencies")
+        divisors = 1 / ((1 - smooth) / factor + smooth)
+        if not np.allclose(stored, divisors, rtol=1e-3):
+            raise self._gguf.file.error(f"{_ROPE_FACTORS} does not hold the divisors of LLaMA 3, the only ones known")
+        return scaling
+
+
+def _halves(values: Array, heads: int) -> Array:
+    """Rows ordered for rope on neighbouring pairs, as rows for rope on halves."""
+    pairs = values.reshape(heads, len(values) // heads // 2, 2, *values.shape[1:])
+    return pairs.swapaxes(1, 2).reshape(values.shape)
