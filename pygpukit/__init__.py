@@ -12,7 +12,7 @@ from typing import Any
 # Module: the public names that live there. tools/name_stubs.py writes __init__.pyi, for type checkers, from it.
 _HOMES = {
     "pygpukit._core": "__version__",
-    "pygpukit.core.array": "GPUArray",
+    "pygpukit.array.array": "GPUArray",
     "pygpukit.core.backend": "backend",
     "pygpukit.core.capabilities": "DeviceCapabilities KernelType",
     "pygpukit.core.device": (
@@ -30,7 +30,7 @@ _HOMES = {
         "UnsliceableError"
     ),
     "pygpukit.core.event": "CudaEvent Event event_elapsed_ms event_elapsed_us",
-    "pygpukit.core.factory": (
+    "pygpukit.array.factory": (
         "arange asarray empty empty_like from_dlpack from_numpy full full_like ones ones_like zeros zeros_like"
     ),
     "pygpukit.core.graph": "Graph",

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from pygpukit._core import Space
-from pygpukit.core.array import GPUArray
+from pygpukit.array.array import GPUArray
 
 # ---- backend ----
 def cuda_probe() -> str | None:
@@ -41,7 +41,7 @@ def register_array_type(cls: type) -> None: ...
 
 # ---- arrays ----
 class ArrayBase:
-    """Storage view: address, shape, strides, dtype. GPUArray (core/array.py) is the one subclass."""
+    """Storage view: address, shape, strides, dtype. GPUArray (array/array.py) is the one subclass."""
 
     shape: tuple[int, ...]
     strides: tuple[int, ...]  # bytes

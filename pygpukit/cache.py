@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from pygpukit.jit import archive
-from pygpukit.jit.cache import explain, folder, kernel_cache
+from pygpukit.jit.cache import archive
+from pygpukit.jit.cache.store import explain, folder, kernel_cache
 
 __all__ = ["clear", "explain", "export", "import_", "info"]
 

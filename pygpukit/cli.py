@@ -91,8 +91,8 @@ def info() -> int:
     """Print one line a fact. Exit code 0, also where there is no GPU."""
     import pygpukit as gp
 
+    from .jit.compile.nvrtc import nvrtc_status
     from .jit.locate import cache_directory
-    from .jit.nvrtc import nvrtc_status
 
     backend = gp.backend()
     device = gp.get_device_info()

@@ -24,7 +24,7 @@ Job = tuple[str, Unit]
 def compile_one(job: Job) -> tuple[str, Unit, bytes]:
     """(architecture, unit, entry). In a process of its own: NVRTC compiles one unit at a time in each."""
     from pygpukit.jit.builtin import source
-    from pygpukit.jit.compiler import compile_source
+    from pygpukit.jit.compile.compiler import compile_source
 
     arch, unit = job
     key, expressions, options = unit
@@ -37,7 +37,7 @@ def compile_one(job: Job) -> tuple[str, Unit, bytes]:
 def main() -> int:
     from pygpukit.jit import bundle
     from pygpukit.jit.builtin import catalogue
-    from pygpukit.jit.image import Image, from_bytes
+    from pygpukit.jit.cache.image import Image, from_bytes
 
     parser = argparse.ArgumentParser(description="Compile every built-in kernel.")
     parser.add_argument("--arch", nargs="+", default=ARCHITECTURES, choices=ARCHITECTURES)

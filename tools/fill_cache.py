@@ -17,7 +17,7 @@ os.environ["PYGPUKIT_BACKEND"] = "sim"  # compiling needs no device
 
 def compile_one(job: tuple[str, str, str, tuple[str, ...]]) -> None:
     from pygpukit.jit.builtin import source
-    from pygpukit.jit.compiler import compile_source
+    from pygpukit.jit.compile.compiler import compile_source
 
     arch, key, expression, options = job
     compile_source(source(key), name=key, options=options, arch=arch, name_expressions=(expression,))

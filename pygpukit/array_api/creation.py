@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from pygpukit.array import factory
+from pygpukit.array.factory import from_dlpack as from_dlpack
 from pygpukit.array_api._lookup import operation
 from pygpukit.array_api.datatypes import DEFAULT_FLOAT
-from pygpukit.core import factory
 from pygpukit.core.device import current_device
 from pygpukit.core.dtypes import complex128
-from pygpukit.core.factory import from_dlpack as from_dlpack
 
 if TYPE_CHECKING:
-    from pygpukit.core.array import GPUArray
+    from pygpukit.array.array import GPUArray
     from pygpukit.core.dtypes import DTypeLike
 
 

@@ -6,14 +6,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from pygpukit._core import native
-from pygpukit.core import promotion
+from pygpukit.array import promotion
+from pygpukit.array.promotion import COMPLEX, FLOATS, SIGNED, UNSIGNED
 from pygpukit.core.device import device_count
 from pygpukit.core.dtypes import DTYPES, STORAGE_ONLY, DataType, as_dtype, bfloat16, bool_, complex128, float64, int64
 from pygpukit.core.errors import DTypeError
-from pygpukit.core.promotion import COMPLEX, FLOATS, SIGNED, UNSIGNED
 
 if TYPE_CHECKING:
-    from pygpukit.core.array import GPUArray
+    from pygpukit.array.array import GPUArray
     from pygpukit.core.dtypes import DTypeLike
 
 DEFAULT_FLOAT = float64

@@ -5,15 +5,15 @@ from __future__ import annotations
 from functools import reduce
 from typing import TYPE_CHECKING, Any
 
+from pygpukit.array import factory, layout
 from pygpukit.array_api._lookup import operation
 from pygpukit.array_api.datatypes import result_type
-from pygpukit.core import factory, layout
 from pygpukit.core.dtypes import bool_
 from pygpukit.core.errors import DTypeError, ShapeError
 from pygpukit.ops.operands import check_array
 
 if TYPE_CHECKING:
-    from pygpukit.core.array import GPUArray
+    from pygpukit.array.array import GPUArray
 
     Axes = int | tuple[int, ...] | None
 

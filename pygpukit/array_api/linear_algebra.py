@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from math import prod
 from typing import TYPE_CHECKING
 
+from pygpukit.array import layout
 from pygpukit.array_api._lookup import operation
-from pygpukit.core import layout
 from pygpukit.core.errors import ShapeError
 from pygpukit.ops.matmul.gemm import matmul
 
 if TYPE_CHECKING:
-    from pygpukit.core.array import GPUArray
+    from pygpukit.array.array import GPUArray
 
 
 def vecdot(x1: GPUArray, x2: GPUArray, /, *, axis: int = -1) -> GPUArray:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from .result import BenchmarkResult, Unavailable
 
 if TYPE_CHECKING:
-    from ..core.array import GPUArray
+    from ..array.array import GPUArray
     from ..jit import JITKernel
     from ..scheduler import ExecutionContext
 

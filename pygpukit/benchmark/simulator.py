@@ -105,7 +105,7 @@ UNITS = {
 
 def rows(quick: bool) -> Iterator[BenchmarkResult | Unavailable]:
     from ..core.errors import NvrtcError
-    from ..jit.simulator import find_compiler
+    from ..jit.compile.simulator import find_compiler
 
     try:
         find_compiler()

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from .result import BenchmarkResult, Unavailable, from_samples
 
 if TYPE_CHECKING:
-    from ..core.array import GPUArray
+    from ..array.array import GPUArray
     from ..memory import Transfer, TransferEngine
 
 CATEGORY = "transfers"

@@ -42,7 +42,7 @@ def sliced_text() -> bytes:
     """PTX of a sliced variant that no cache has seen."""
     import pygpukit as gp
 
-    from ..jit import slicing
+    from ..jit.launch import slicing
 
     steps = "".join(
         f"  x = fmaf(x, y + {step}.5f, sinf(x * {secrets.randbelow(1000)}.25f));\n"

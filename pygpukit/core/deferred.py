@@ -12,10 +12,10 @@ import struct
 from typing import TYPE_CHECKING
 
 from pygpukit._core import native
-from pygpukit.core.indexing import out_of_range
+from pygpukit.array.indexing import out_of_range
 
 if TYPE_CHECKING:
-    from pygpukit.core.array import GPUArray
+    from pygpukit.array.array import GPUArray
 
 _FIELDS = "<4q"  # report.cuh: state, value, axis, size
 _EMPTY = bytes(8)

@@ -71,7 +71,7 @@ class KernelCheckError(DriverError):
 
     def _render_traceback_(self) -> list[str]:
         """IPython shows these lines instead of a traceback: the kernel's own, where its source is at hand."""
-        from pygpukit.jit.findings import report
+        from pygpukit.jit.inspect.findings import report
 
         return report(self.findings) or [f"{type(self).__name__}: {self}"]
 

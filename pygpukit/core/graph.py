@@ -13,7 +13,7 @@ from pygpukit.core.errors import GPUError, InvalidSpecError
 if TYPE_CHECKING:
     import numpy as np
 
-    from pygpukit.core.array import GPUArray
+    from pygpukit.array.array import GPUArray
     from pygpukit.core.stream import Stream
 
 

@@ -8,10 +8,9 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from pygpukit.core.errors import CompileAllError, CompileError, Diagnostic, NvrtcError, NvrtcErrorCode
-from pygpukit.jit.cache import explain, kernel_cache
-from pygpukit.jit.compiler import compile_source
-from pygpukit.jit.kernel import JITKernel, jit
-from pygpukit.jit.nvrtc import (
+from pygpukit.jit.cache.store import explain, kernel_cache
+from pygpukit.jit.compile.compiler import compile_source
+from pygpukit.jit.compile.nvrtc import (
     MIN_DRIVER_VERSION,
     MIN_DRIVER_VERSION_STR,
     MIN_SM_VERSION,
@@ -25,13 +24,14 @@ from pygpukit.jit.nvrtc import (
     is_warmup_done,
     warmup,
 )
-from pygpukit.jit.unit import Unit
+from pygpukit.jit.launch.kernel import JITKernel, jit
+from pygpukit.jit.launch.unit import Unit
 
 if TYPE_CHECKING:
-    from pygpukit.jit.disassembly import ptx_lines, sass_lines
-    from pygpukit.jit.globals import GlobalVariable
-    from pygpukit.jit.inspect import Occupancy
-    from pygpukit.jit.parallel import CompileProgress, compile_all
+    from pygpukit.jit.inspect.disassembly import ptx_lines, sass_lines
+    from pygpukit.jit.inspect.occupancy import Occupancy
+    from pygpukit.jit.launch.globals import GlobalVariable
+    from pygpukit.jit.launch.parallel import CompileProgress, compile_all
 
 __all__ = [
     "MIN_DRIVER_VERSION",
@@ -68,12 +68,12 @@ __all__ = [
 
 # Loaded when it is asked for: a kernel from the cache needs none of it.
 _LATER = {
-    "CompileProgress": "parallel",
-    "GlobalVariable": "globals",
-    "Occupancy": "inspect",
-    "compile_all": "parallel",
-    "ptx_lines": "disassembly",
-    "sass_lines": "disassembly",
+    "CompileProgress": "launch.parallel",
+    "GlobalVariable": "launch.globals",
+    "Occupancy": "inspect.occupancy",
+    "compile_all": "launch.parallel",
+    "ptx_lines": "inspect.disassembly",
+    "sass_lines": "inspect.disassembly",
 }
 
 

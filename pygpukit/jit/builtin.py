@@ -12,9 +12,11 @@ from importlib import import_module
 
 from pygpukit._core import native
 from pygpukit.core.errors import NvrtcError, NvrtcErrorCode
-from pygpukit.jit import bundle, nvrtc, slicing
-from pygpukit.jit.compiler import compile_source
-from pygpukit.jit.image import Image
+from pygpukit.jit import bundle
+from pygpukit.jit.cache.image import Image
+from pygpukit.jit.compile import nvrtc
+from pygpukit.jit.compile.compiler import compile_source
+from pygpukit.jit.launch import slicing
 
 # (name, "pointer" or "struct", dtype code, bytes), as native.Kernel takes them.
 Parameter = tuple[str, str, int, int]
@@ -23,7 +25,7 @@ Extent = tuple[int, int, int]
 # Modules whose catalogue() yields (source key, name expressions) of every kernel that they launch.
 _FAMILIES = (
     "pygpukit.ops.pointwise",
-    "pygpukit.jit.limits",
+    "pygpukit.jit.measure.limits",
     "pygpukit.ops.matmul.gemm",
     "pygpukit.ops.nn.norm",
     "pygpukit.ops.nn.softmax",

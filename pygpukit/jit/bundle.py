@@ -18,8 +18,8 @@ from pathlib import Path
 
 from pygpukit import _core
 from pygpukit._core import native
-from pygpukit.jit import archive
-from pygpukit.jit.image import Image, from_bytes
+from pygpukit.jit.cache import archive
+from pygpukit.jit.cache.image import Image, from_bytes
 
 # (source key, name expressions, compiler options), as builtin.catalogue() yields them.
 Unit = tuple[str, tuple[str, ...], tuple[str, ...]]

@@ -10,8 +10,8 @@ from weakref import WeakKeyDictionary
 
 from pygpukit._core import native
 from pygpukit.core.errors import GPUError
-from pygpukit.jit.bench import BenchResult
-from pygpukit.jit.kernel import JITKernel
+from pygpukit.jit.launch.kernel import JITKernel
+from pygpukit.jit.measure.bench import BenchResult
 from pygpukit.jupyter.card import Launch
 from pygpukit.jupyter.card_listing import INSPECTED_ARCH, KINDS, MAX_LINES, Listing, inspected, listings
 from pygpukit.jupyter.reports import Report

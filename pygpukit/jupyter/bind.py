@@ -14,10 +14,10 @@ from typing import Any
 from IPython.core.error import UsageError
 
 from pygpukit._core import native
-from pygpukit.core.array import GPUArray
-from pygpukit.core.factory import zeros
-from pygpukit.jit.parameters import Parameter
-from pygpukit.jit.signature import KernelSignature
+from pygpukit.array.array import GPUArray
+from pygpukit.array.factory import zeros
+from pygpukit.jit.source.parameters import Parameter
+from pygpukit.jit.source.signature import KernelSignature
 from pygpukit.jupyter.names import Names
 
 

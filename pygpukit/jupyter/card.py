@@ -13,10 +13,10 @@ from typing import Any, Protocol
 
 from pygpukit.core.errors import GPUError
 from pygpukit.core.text import human_bytes
-from pygpukit.jit.bench import BenchResult
-from pygpukit.jit.inspect import Occupancy
-from pygpukit.jit.kernel import JITKernel
-from pygpukit.jit.unit import Unit
+from pygpukit.jit.inspect.occupancy import Occupancy
+from pygpukit.jit.launch.kernel import JITKernel
+from pygpukit.jit.launch.unit import Unit
+from pygpukit.jit.measure.bench import BenchResult
 from pygpukit.jupyter.card_bench import SweepPoint, bench_html, sweep_html
 from pygpukit.jupyter.card_listing import INSPECTED_ARCH, inspected, listings, listings_html, source_lines
 

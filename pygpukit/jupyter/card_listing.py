@@ -9,9 +9,9 @@ from html import escape
 from itertools import groupby
 
 from pygpukit.core.errors import GPUError
-from pygpukit.jit.kernel import JITKernel
-from pygpukit.jit.lines import Lines
-from pygpukit.jit.unit import Unit
+from pygpukit.jit.launch.kernel import JITKernel
+from pygpukit.jit.launch.unit import Unit
+from pygpukit.jit.source.lines import Lines
 
 KINDS = ("ptx", "sass")
 INSPECTED_ARCH = "sm_90a"  # what a unit of the simulated device is compiled for to be read
@@ -58,7 +58,7 @@ def inspected(unit: Unit, kernels: Mapping[str, JITKernel]) -> dict[str, JITKern
 
 
 def _listing(unit: Unit, kind: str, name: str, kernel: JITKernel) -> Listing:
-    from pygpukit.jit.disassembly import ptx_lines, sass_lines  # most cards have no listing
+    from pygpukit.jit.inspect.disassembly import ptx_lines, sass_lines  # most cards have no listing
 
     arch = INSPECTED_ARCH if unit.image.kind == "sim" else unit.image.arch
     try:

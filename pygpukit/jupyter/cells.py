@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from IPython.core.error import UsageError
 
-from pygpukit.jit.lines import directive
+from pygpukit.jit.source.lines import directive
 
 _INCLUDE = re.compile(r'[ \t]*#[ \t]*include[ \t]*"(?P<file>[^"\n]+)"[ \t]*(?://.*)?')
 

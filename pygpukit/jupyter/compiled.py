@@ -11,9 +11,9 @@ from IPython.core.error import UsageError
 
 from pygpukit.core.backend import backend
 from pygpukit.core.errors import CompileError
-from pygpukit.jit.kernel import JITKernel
-from pygpukit.jit.lines import Lines
-from pygpukit.jit.unit import Unit
+from pygpukit.jit.launch.kernel import JITKernel
+from pygpukit.jit.launch.unit import Unit
+from pygpukit.jit.source.lines import Lines
 from pygpukit.jupyter.cells import Source
 from pygpukit.jupyter.errors import CudaCompileError, shown_without_frames
 from pygpukit.jupyter.isolated import isolate

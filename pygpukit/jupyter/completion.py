@@ -9,7 +9,7 @@ from typing import Any
 from IPython.core.completer import CompletionContext, SimpleCompletion, context_matcher
 
 from pygpukit._core import native
-from pygpukit.jit.signature import scan
+from pygpukit.jit.source.signature import scan
 from pygpukit.jupyter.compiled import python_name
 from pygpukit.jupyter.vocabulary import BUILT_IN, words_in
 

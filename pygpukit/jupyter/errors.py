@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from pygpukit.core.errors import CompileError, GPUError
-from pygpukit.jit.diagnostics import render
+from pygpukit.jit.compile.diagnostics import render
 
 if TYPE_CHECKING:
     from pygpukit.jupyter.verify import Verification

@@ -18,12 +18,12 @@ from pygpukit.core import faults
 from pygpukit.core.backend import backend
 from pygpukit.core.cached import cached_property
 from pygpukit.core.errors import ContextLostError, GPUError
-from pygpukit.jit import configuration
-from pygpukit.jit.bench import BenchResult, checked_work, from_fields
-from pygpukit.jit.configuration import Extent
-from pygpukit.jit.globals import Globals
-from pygpukit.jit.kernel import JITKernel
-from pygpukit.jit.unit import Unit
+from pygpukit.jit.launch import configuration
+from pygpukit.jit.launch.configuration import Extent
+from pygpukit.jit.launch.globals import Globals
+from pygpukit.jit.launch.kernel import JITKernel
+from pygpukit.jit.launch.unit import Unit
+from pygpukit.jit.measure.bench import BenchResult, checked_work, from_fields
 from pygpukit.worker import WorkerDiedError
 from pygpukit.worker.remote import KernelWorker, RemoteUnit, exception_of, portable
 

@@ -12,8 +12,8 @@ from IPython.core.error import UsageError
 from pygpukit._core import native
 from pygpukit.core.output import emit
 from pygpukit.core.stream import Stream, current_stream
-from pygpukit.jit.bench import BenchResult, bench
-from pygpukit.jit.kernel import JITKernel
+from pygpukit.jit.launch.kernel import JITKernel
+from pygpukit.jit.measure.bench import BenchResult, bench
 from pygpukit.jupyter.bind import Arguments, bind, parse_items
 from pygpukit.jupyter.errors import shown_without_frames
 from pygpukit.jupyter.isolated import IsolatedLauncher

@@ -11,10 +11,10 @@ from weakref import WeakValueDictionary
 from IPython.core.error import UsageError
 
 from pygpukit.core.errors import Diagnostic, KernelCheckError
-from pygpukit.jit.bench import BenchResult
-from pygpukit.jit.diagnostics import parse_log, place
-from pygpukit.jit.kernel import JITKernel
-from pygpukit.jit.unit import Unit, loaded_unit
+from pygpukit.jit.compile.diagnostics import parse_log, place
+from pygpukit.jit.launch.kernel import JITKernel
+from pygpukit.jit.launch.unit import Unit, loaded_unit
+from pygpukit.jit.measure.bench import BenchResult
 from pygpukit.jupyter.card import CellResult, Launch
 from pygpukit.jupyter.errors import CudaCompileError
 

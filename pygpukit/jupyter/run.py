@@ -9,10 +9,10 @@ from typing import Any
 from IPython.core.error import UsageError
 
 from pygpukit._core import native
-from pygpukit.core.array import GPUArray
+from pygpukit.array.array import GPUArray
 from pygpukit.core.errors import DriverError, KernelArgumentError, NvrtcError
-from pygpukit.jit.bench import BenchResult
-from pygpukit.jit.kernel import JITKernel
+from pygpukit.jit.launch.kernel import JITKernel
+from pygpukit.jit.measure.bench import BenchResult
 from pygpukit.jupyter.card import Launch, SweepPoint
 from pygpukit.jupyter.errors import VerificationError, shown_without_frames
 from pygpukit.jupyter.launch import Call, bound_arguments, choose, configured
@@ -125,7 +125,7 @@ def _measured(call: Call, options: Options) -> BenchResult:
 def _counted(call: Call) -> dict[str, float | None]:
     """The bytes and operations of the launch, counted on the simulated device. Raises UsageError where the kernel
     cannot run there: no compiler, or a source that is not for it."""
-    from pygpukit.jit.count import count
+    from pygpukit.jit.measure.count import count
 
     values = tuple(call.arguments.values.values())
     try:

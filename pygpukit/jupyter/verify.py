@@ -10,7 +10,7 @@ import numpy as np
 from IPython.core.error import UsageError
 
 from pygpukit._core import native
-from pygpukit.core.array import GPUArray
+from pygpukit.array.array import GPUArray
 from pygpukit.jupyter.bind import Arguments
 from pygpukit.jupyter.errors import VerificationError
 from pygpukit.jupyter.names import Names

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from pygpukit.jit.lexer import lex
+from pygpukit.jit.source.lexer import lex
 
 _BUILT_IN = """
 __global__ __device__ __host__ __shared__ __constant__ __managed__ __restrict__ __launch_bounds__ __forceinline__

@@ -19,7 +19,7 @@ from pygpukit.memory.transfer import ENDED, Transfer
 if TYPE_CHECKING:
     import numpy as np
 
-    from pygpukit.core.array import GPUArray
+    from pygpukit.array.array import GPUArray
     from pygpukit.core.stream import Stream
 
 _LINGER_S = 0.5  # so long the thread that lets go of arrays waits for more

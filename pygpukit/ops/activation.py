@@ -9,7 +9,7 @@ from pygpukit.ops.elementwise import binary, binary_function, unary, unary_funct
 from pygpukit.ops.operands import check_input
 
 if TYPE_CHECKING:
-    from pygpukit.core.array import GPUArray
+    from pygpukit.array.array import GPUArray
 
 sigmoid = unary_function(operations.SIGMOID, "1 / (1 + exp(-a)).")
 silu = unary_function(operations.SILU, "a sigmoid(a).")

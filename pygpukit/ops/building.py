@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pygpukit.core import factory
+from pygpukit.array import factory
+from pygpukit.array.promotion import COMPLEX
 from pygpukit.core.dtypes import as_dtype, float64
 from pygpukit.core.errors import DTypeError, ShapeError
-from pygpukit.core.promotion import COMPLEX
 from pygpukit.ops import copying, shape
 from pygpukit.ops.operands import check_array, check_devices
 
 if TYPE_CHECKING:
-    from pygpukit.core.array import GPUArray
+    from pygpukit.array.array import GPUArray
     from pygpukit.core.dtypes import DTypeLike
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from pygpukit._core import native
-from pygpukit.core import layout, scalars
+from pygpukit.array import layout, scalars
 from pygpukit.core.dtypes import DataType
 from pygpukit.core.errors import ShapeError
 from pygpukit.ops import operands, pointwise, transposing
 
 if TYPE_CHECKING:
-    from pygpukit.core.array import GPUArray
+    from pygpukit.array.array import GPUArray
 
 
 def copy_to(src: GPUArray, dst: GPUArray) -> None:

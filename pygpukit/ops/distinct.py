@@ -14,7 +14,7 @@ from pygpukit.core.dtypes import bool_, int64
 from pygpukit.ops import elementwise, host, indexing, masks, scan, sorting
 
 if TYPE_CHECKING:
-    from pygpukit.core.array import GPUArray
+    from pygpukit.array.array import GPUArray
 
 _BLOCK = 256
 

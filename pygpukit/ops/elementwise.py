@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Protocol, overload
 
 from pygpukit._core import native
-from pygpukit.core import layout, promotion
+from pygpukit.array import layout, promotion
 from pygpukit.core.dtypes import DataType
 from pygpukit.core.errors import DTypeError
 from pygpukit.ops import copying, operations, pointwise
@@ -29,7 +29,7 @@ from pygpukit.ops.operands import (
 from pygpukit.ops.operations import Op, compute_dtype
 
 if TYPE_CHECKING:
-    from pygpukit.core.array import GPUArray
+    from pygpukit.array.array import GPUArray
     from pygpukit.ops.operands import Operand
 
 

@@ -18,7 +18,7 @@ from pygpukit.ops.operands import check_array, check_devices
 from pygpukit.ops.pointwise import pad
 
 if TYPE_CHECKING:
-    from pygpukit.core.array import GPUArray
+    from pygpukit.array.array import GPUArray
 
 SOURCE = "kernels/unravel.cu"
 _BLOCK = 256

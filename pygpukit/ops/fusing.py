@@ -14,7 +14,7 @@ from functools import update_wrapper
 from typing import Any
 
 from pygpukit._core import native
-from pygpukit.core import layout, scalars
+from pygpukit.array import layout, scalars
 from pygpukit.core.dtypes import DataType
 from pygpukit.core.errors import ShapeError
 from pygpukit.ops import host, operations, pointwise
@@ -199,8 +199,9 @@ _kernels: dict[tuple[int, str], native.Kernel] = {}  # by device and source
 
 
 def _kernel(program: _Program, parameters: Sequence[native.ArrayBase | bytes]) -> native.Kernel:
-    from pygpukit.jit import builtin, slicing
-    from pygpukit.jit.compiler import compile_source
+    from pygpukit.jit import builtin
+    from pygpukit.jit.compile.compiler import compile_source
+    from pygpukit.jit.launch import slicing
 
     key = (native.current_device(), program.source)
     found = _kernels.get(key)

@@ -7,14 +7,14 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from pygpukit._core import native
-from pygpukit.core import promotion, scalars
+from pygpukit.array import promotion, scalars
 from pygpukit.core.backend import is_sim
 from pygpukit.core.dtypes import STORAGE_ONLY, DataType, bfloat16, bool_
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from pygpukit.core.array import GPUArray
+    from pygpukit.array.array import GPUArray
 
 _through_kernels = False
 

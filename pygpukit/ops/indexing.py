@@ -14,11 +14,11 @@ from math import gcd, prod
 from typing import TYPE_CHECKING, Any
 
 from pygpukit._core import native
-from pygpukit.core import layout
+from pygpukit.array import layout
+from pygpukit.array.indexing import Pick, Selection, out_of_range, parse
+from pygpukit.array.promotion import is_integer
 from pygpukit.core.dtypes import DTYPES, int32, int64
 from pygpukit.core.errors import DTypeError, ShapeError
-from pygpukit.core.indexing import Pick, Selection, out_of_range, parse
-from pygpukit.core.promotion import is_integer
 from pygpukit.ops import copying, host, masks, places, pointwise, raw
 from pygpukit.ops.operands import (
     check_array,
@@ -33,7 +33,7 @@ from pygpukit.ops.operands import (
 from pygpukit.ops.places import MODES, Places, Target
 
 if TYPE_CHECKING:
-    from pygpukit.core.array import GPUArray
+    from pygpukit.array.array import GPUArray
 
 _BLOCK = 256
 
@@ -370,7 +370,7 @@ def _converted(value: GPUArray, array: GPUArray) -> GPUArray:
 
 
 def _uploaded(values: Any) -> GPUArray:
-    from pygpukit.core.factory import asarray
+    from pygpukit.array.factory import asarray
 
     return asarray(values)
 

@@ -12,14 +12,14 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from pygpukit._core import native
-from pygpukit.core import promotion
+from pygpukit.array import promotion
+from pygpukit.array.layout import normalize_axis
 from pygpukit.core.errors import ShapeError
-from pygpukit.core.layout import normalize_axis
 from pygpukit.ops import copying, shape
 from pygpukit.ops.operands import check_array, check_devices, check_out, overlaps, same_view
 
 if TYPE_CHECKING:
-    from pygpukit.core.array import GPUArray
+    from pygpukit.array.array import GPUArray
 
 
 def concatenate(arrays: Sequence[GPUArray], axis: int | None = 0, *, out: GPUArray | None = None) -> GPUArray:

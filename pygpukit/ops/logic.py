@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from pygpukit.core import promotion
+from pygpukit.array import promotion
 from pygpukit.core.dtypes import bool_
 from pygpukit.ops import operations
 from pygpukit.ops.elementwise import as_type, binary, binary_function, unary, unary_function
 from pygpukit.ops.operands import Deferred, check_input, check_operand, is_array
 
 if TYPE_CHECKING:
-    from pygpukit.core.array import GPUArray
+    from pygpukit.array.array import GPUArray
     from pygpukit.ops.operands import Operand
 
 equal = binary_function(operations.EQ, "a == b, as bool.")

@@ -13,7 +13,7 @@ from pygpukit.ops import copying, host, raw
 from pygpukit.ops.operands import check_array, check_devices
 
 if TYPE_CHECKING:
-    from pygpukit.core.array import GPUArray
+    from pygpukit.array.array import GPUArray
 
 SOURCE = "kernels/masks.cu"
 _BLOCK = 256

@@ -10,14 +10,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pygpukit._core import native
-from pygpukit.core import promotion
+from pygpukit.array import promotion
 from pygpukit.core.dtypes import float32, float64
 from pygpukit.ops import copying, operations
 from pygpukit.ops.elementwise import binary, binary_function, copied, deliver, unary, unary_function
 from pygpukit.ops.operands import Deferred, check_array, check_devices, check_input, check_out
 
 if TYPE_CHECKING:
-    from pygpukit.core.array import GPUArray
+    from pygpukit.array.array import GPUArray
 
 _MATH = operations.MATH
 

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard
 
 from pygpukit._core import native
-from pygpukit.core import layout, promotion
+from pygpukit.array import layout, promotion
 from pygpukit.core.dtypes import DataType
 from pygpukit.core.errors import DeviceMismatchError, DTypeError, ShapeError
 
 if TYPE_CHECKING:
-    from pygpukit.core.array import GPUArray
+    from pygpukit.array.array import GPUArray
     from pygpukit.ops.operations import Op
 
     Operand: TypeAlias = "GPUArray | promotion.Scalar"
@@ -47,7 +47,7 @@ def check_operand(value: Any, what: str) -> Operand:
     if isinstance(value, (bool, int, float, complex)) and type(value).__module__ != "numpy":
         return value
     if type(value).__module__ == "numpy" and getattr(value, "shape", None) == () and hasattr(value, "item"):
-        from pygpukit.core.factory import from_numpy
+        from pygpukit.array.factory import from_numpy
 
         return from_numpy(value)
     raise DTypeError(

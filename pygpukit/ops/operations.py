@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from pygpukit._core import native
-from pygpukit.core import promotion
+from pygpukit.array import promotion
 from pygpukit.core.dtypes import STORAGE_ONLY, DataType, bool_, float16, float32, float64, int8
 from pygpukit.core.errors import DTypeError
 

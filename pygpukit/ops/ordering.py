@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from pygpukit.ops import copying, finding, scan, sorting
 
 if TYPE_CHECKING:
-    from pygpukit.core.array import GPUArray
+    from pygpukit.array.array import GPUArray
     from pygpukit.core.dtypes import DTypeLike
     from pygpukit.ops.operands import Operand
 

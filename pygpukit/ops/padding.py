@@ -10,16 +10,16 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from pygpukit._core import native
-from pygpukit.core import layout, scalars
+from pygpukit.array import layout, scalars
+from pygpukit.array.layout import Shape, normalize_axis
 from pygpukit.core.errors import ShapeError
-from pygpukit.core.layout import Shape, normalize_axis
 from pygpukit.ops import copying, host, indexing, places, raw, shape
 from pygpukit.ops.operands import check_array, check_devices, is_array, span
 from pygpukit.ops.pointwise import MAX_DIMS
 from pygpukit.ops.pointwise import pad as filled
 
 if TYPE_CHECKING:
-    from pygpukit.core.array import GPUArray
+    from pygpukit.array.array import GPUArray
 
 _BLOCK = 256
 _CONTINUATIONS = {"constant": 0, "edge": 1, "reflect": 2, "symmetric": 3, "wrap": 4}  # gather.cu: Continuation

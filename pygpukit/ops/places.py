@@ -14,9 +14,10 @@ from math import gcd, prod
 from typing import TYPE_CHECKING, Any
 
 from pygpukit._core import native
-from pygpukit.core import deferred, layout
-from pygpukit.core.indexing import out_of_range
-from pygpukit.core.layout import Shape
+from pygpukit.array import layout
+from pygpukit.array.indexing import out_of_range
+from pygpukit.array.layout import Shape
+from pygpukit.core import deferred
 from pygpukit.ops import host, raw
 from pygpukit.ops.operands import span
 from pygpukit.ops.pointwise import pad
@@ -24,7 +25,7 @@ from pygpukit.ops.pointwise import pad
 if TYPE_CHECKING:
     import numpy as np
 
-    from pygpukit.core.array import GPUArray
+    from pygpukit.array.array import GPUArray
 
     HostArray = np.ndarray[Any, Any]
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from pygpukit._core import native
-from pygpukit.core import layout, scalars
+from pygpukit.array import layout, scalars
 from pygpukit.core.dtypes import DataType
 from pygpukit.ops import host, operations
 from pygpukit.ops.operands import is_array, span
@@ -28,7 +28,7 @@ from pygpukit.ops.operations import SUB as SUB
 from pygpukit.ops.operations import Op as Op
 
 if TYPE_CHECKING:
-    from pygpukit.core.array import GPUArray
+    from pygpukit.array.array import GPUArray
     from pygpukit.ops.operands import Operand
 
 SOURCE = "kernels/elementwise.cu"

@@ -10,8 +10,8 @@ import struct
 from dataclasses import dataclass
 from functools import lru_cache
 
-from pygpukit.core import layout
-from pygpukit.core.layout import Shape
+from pygpukit.array import layout
+from pygpukit.array.layout import Shape
 from pygpukit.ops.pointwise import pad
 
 THREADS = 128  # reduce.cu: kThreads

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from pygpukit._core import native
+from pygpukit.array.layout import Shape
 from pygpukit.core.dtypes import DataType, bfloat16, float16
-from pygpukit.core.layout import Shape
 from pygpukit.ops import host, reduce_plan
 from pygpukit.ops.operands import span
 from pygpukit.ops.pointwise import CTYPES
@@ -20,7 +20,7 @@ from pygpukit.ops.pointwise import CTYPES
 if TYPE_CHECKING:
     import numpy as np
 
-    from pygpukit.core.array import GPUArray
+    from pygpukit.array.array import GPUArray
 
 SOURCE = "kernels/reduce.cu"
 _ALL_BITS = 2**64 - 1

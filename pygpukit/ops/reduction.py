@@ -16,15 +16,15 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from pygpukit._core import native
-from pygpukit.core import layout, promotion
+from pygpukit.array import layout, promotion
+from pygpukit.array.layout import Shape
 from pygpukit.core.dtypes import DataType, as_dtype, bool_, complex64, float32, float64, int64, uint64
 from pygpukit.core.errors import DTypeError, ShapeError
-from pygpukit.core.layout import Shape
 from pygpukit.ops import copying, elementwise, pointwise, reducer
 from pygpukit.ops.operands import check_array, check_devices, check_out, overlaps, same_view
 
 if TYPE_CHECKING:
-    from pygpukit.core.array import GPUArray
+    from pygpukit.array.array import GPUArray
     from pygpukit.core.dtypes import DTypeLike
 
     Axis: TypeAlias = int | tuple[int, ...] | None

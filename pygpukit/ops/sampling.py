@@ -22,7 +22,7 @@ from pygpukit.ops.operands import check_array, check_devices, overlaps, span
 from pygpukit.ops.pointwise import CTYPES
 
 if TYPE_CHECKING:
-    from pygpukit.core.array import GPUArray
+    from pygpukit.array.array import GPUArray
 
 SOURCE = "kernels/nn/sampling.cu"
 _THREADS = 1024  # sampling.cu: kThreads

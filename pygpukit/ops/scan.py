@@ -14,7 +14,7 @@ from math import prod
 from typing import TYPE_CHECKING
 
 from pygpukit._core import native
-from pygpukit.core import layout, promotion
+from pygpukit.array import layout, promotion
 from pygpukit.core.dtypes import DataType, as_dtype, bfloat16, bool_, float16, int64, uint64
 from pygpukit.core.errors import DTypeError, ShapeError
 from pygpukit.ops import copying, host
@@ -22,7 +22,7 @@ from pygpukit.ops.operands import check_array, check_devices, check_out, overlap
 from pygpukit.ops.pointwise import CTYPES, pad
 
 if TYPE_CHECKING:
-    from pygpukit.core.array import GPUArray
+    from pygpukit.array.array import GPUArray
     from pygpukit.core.dtypes import DTypeLike
 
 SOURCE = "kernels/scan.cu"

@@ -15,7 +15,7 @@ from pygpukit.core.dtypes import int64
 from pygpukit.ops.pointwise import CTYPES
 
 if TYPE_CHECKING:
-    from pygpukit.core.array import GPUArray
+    from pygpukit.array.array import GPUArray
 
 SOURCE = "kernels/select.cu"
 _MOST = 64  # select.cu: kMost

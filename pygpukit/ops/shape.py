@@ -10,14 +10,14 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from pygpukit._core import native
-from pygpukit.core import layout
+from pygpukit.array import layout
+from pygpukit.array.layout import Shape, normalize_axis
 from pygpukit.core.errors import ShapeError
-from pygpukit.core.layout import Shape, normalize_axis
 from pygpukit.ops import copying
 from pygpukit.ops.operands import check_array
 
 if TYPE_CHECKING:
-    from pygpukit.core.array import GPUArray
+    from pygpukit.array.array import GPUArray
 
     Axes = int | Sequence[int]
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from pygpukit._core import native
-from pygpukit.core import layout, promotion
+from pygpukit.array import layout, promotion
 from pygpukit.core.dtypes import DataType, int64
 from pygpukit.core.errors import DTypeError, ShapeError
 from pygpukit.ops import copying, host, indexing, pointwise, selecting
@@ -22,7 +22,7 @@ from pygpukit.ops.pointwise import CTYPES
 if TYPE_CHECKING:
     import numpy as np
 
-    from pygpukit.core.array import GPUArray
+    from pygpukit.array.array import GPUArray
     from pygpukit.ops.operands import Operand
 
 SOURCE = "kernels/sort.cu"

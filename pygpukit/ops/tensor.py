@@ -11,7 +11,7 @@ from pygpukit.ops import copying, joining, padding, shape
 from pygpukit.ops.operands import check_array, check_out
 
 if TYPE_CHECKING:
-    from pygpukit.core.array import GPUArray
+    from pygpukit.array.array import GPUArray
 
 
 def concat_axis0(a: GPUArray, b: GPUArray) -> GPUArray:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
 from pygpukit._core import native
-from pygpukit.core import layout, promotion
+from pygpukit.array import layout, promotion
 from pygpukit.core.dtypes import DataType, as_dtype, bool_
 from pygpukit.core.errors import DTypeError
 from pygpukit.ops import operations

@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pygpukit._core import native
-from pygpukit.core import layout
-from pygpukit.core.layout import Shape
+from pygpukit.array import layout
+from pygpukit.array.layout import Shape
 from pygpukit.ops import host, pointwise, raw
 from pygpukit.ops.operands import span
 from pygpukit.ops.pointwise import pad
 
 if TYPE_CHECKING:
-    from pygpukit.core.array import GPUArray
+    from pygpukit.array.array import GPUArray
 
 SOURCE = "kernels/transpose.cu"
 _BLOCK = 256

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from pygpukit.random.generator import Generator
 
 if TYPE_CHECKING:
-    from pygpukit.core.array import GPUArray
+    from pygpukit.array.array import GPUArray
     from pygpukit.core.dtypes import DTypeLike
     from pygpukit.random.generator import Size
 

@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from pygpukit._core import native
-from pygpukit.core import promotion
+from pygpukit.array import promotion
 from pygpukit.core.dtypes import bfloat16, float16, float64
 from pygpukit.ops import host
 from pygpukit.ops.pointwise import CTYPES
 
 if TYPE_CHECKING:
-    from pygpukit.core.array import GPUArray
+    from pygpukit.array.array import GPUArray
 
 SOURCE = "kernels/random.cu"
 _BLOCK = 256

@@ -9,16 +9,16 @@ import threading
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
-import pygpukit.core.array  # noqa: F401  registers GPUArray as the class of new arrays
+import pygpukit.array.array  # noqa: F401  registers GPUArray as the class of new arrays
 from pygpukit._core import native
-from pygpukit.core import layout, promotion
+from pygpukit.array import layout, promotion
 from pygpukit.core.dtypes import DataType, as_dtype
 from pygpukit.core.errors import DTypeError, InvalidSpecError
 from pygpukit.ops import copying, indexing, operands, sorting
 from pygpukit.random import fill
 
 if TYPE_CHECKING:
-    from pygpukit.core.array import GPUArray
+    from pygpukit.array.array import GPUArray
     from pygpukit.core.dtypes import DTypeLike
 
     Size: TypeAlias = "int | Sequence[int] | None"

@@ -20,7 +20,7 @@ from pygpukit.scheduler.forked import Inherited
 from pygpukit.scheduler.futures import AsyncKernelRequest, KernelFuture, check_kernel, kernel_of
 
 if TYPE_CHECKING:
-    from pygpukit.core.array import GPUArray
+    from pygpukit.array.array import GPUArray
     from pygpukit.jit import JITKernel
     from pygpukit.scheduler.contexts import Contexts
 

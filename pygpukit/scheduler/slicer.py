@@ -2,7 +2,7 @@
 
 A gate that holds tenants apart launches a kernel in parts as soon as it has taken far longer than a turn and a variant
 of it is there. The variant is made aside, on a thread of its own, so that nobody waits for it: until then, and for a
-kernel that is refused, launches stay whole. Outputs are the same bits either way (jit/slicing.py says why).
+kernel that is refused, launches stay whole. Outputs are the same bits either way (jit/launch/slicing.py says why).
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import threading
 
 from pygpukit._core import native
 from pygpukit.core.errors import UnsliceableError
-from pygpukit.jit import slicing
+from pygpukit.jit.launch import slicing
 
 _PERIOD_S = 3600.0
 

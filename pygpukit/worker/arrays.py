@@ -11,7 +11,7 @@ from typing import Any
 
 from .. import _core
 from .._core import native
-from ..core.array import GPUArray
+from ..array.array import GPUArray
 from ..core.errors import GPUError
 from ._linux import available_bytes
 

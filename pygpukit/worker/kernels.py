@@ -12,10 +12,10 @@ from typing import Any
 from pygpukit._core import native
 from pygpukit.core import faults
 from pygpukit.core.errors import DriverError, GPUError, KernelArgumentError
-from pygpukit.jit.bench import bench
-from pygpukit.jit.image import from_bytes
-from pygpukit.jit.kernel import JITKernel
-from pygpukit.jit.unit import Unit
+from pygpukit.jit.cache.image import from_bytes
+from pygpukit.jit.launch.kernel import JITKernel
+from pygpukit.jit.launch.unit import Unit
+from pygpukit.jit.measure.bench import bench
 from pygpukit.worker.printed import captured
 
 _units: dict[str, Unit] = {}

@@ -11,8 +11,8 @@ from typing import Any
 
 from pygpukit._core import native
 from pygpukit.core.errors import DriverError, Finding, GPUError, KernelArgumentError, KernelCheckError
-from pygpukit.jit.options import parse_options
-from pygpukit.jit.unit import Unit
+from pygpukit.jit.compile.options import parse_options
+from pygpukit.jit.launch.unit import Unit
 from pygpukit.worker.parent import Worker
 
 _FUNCTIONS = "pygpukit.worker.kernels"

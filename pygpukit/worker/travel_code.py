@@ -18,8 +18,8 @@ from collections.abc import Iterator
 from types import BuiltinFunctionType, CellType, CodeType, FunctionType, ModuleType
 from typing import Any
 
-from ..jit.kernel import JITKernel
-from ..jit.unit import Unit
+from ..jit.launch.kernel import JITKernel
+from ..jit.launch.unit import Unit
 from .remote import unit_arguments
 from .travel import Receiver, Sender
 

@@ -12,7 +12,7 @@ import pygpukit as gp
 
 pytest.importorskip("IPython")
 
-from pygpukit.jit.kernel import JITKernel
+from pygpukit.jit.launch.kernel import JITKernel
 from pygpukit.jupyter import assembly
 from pygpukit.jupyter.card import Launch
 from pygpukit.jupyter.reports import Report

@@ -12,7 +12,7 @@ from dlpack_structures import export, read
 import pygpukit as gp
 from pygpukit import _core
 from pygpukit._core import native
-from pygpukit.core.dlpack import CPU, CUDA, EXTENSION
+from pygpukit.array.dlpack import CPU, CUDA, EXTENSION
 from pygpukit.core.dtypes import DTYPES, STORAGE_ONLY, DataType
 
 pytestmark = pytest.mark.usefixtures("backend_name")

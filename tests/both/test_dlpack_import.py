@@ -10,7 +10,7 @@ from dlpack_structures import Producer
 
 import pygpukit as gp
 from pygpukit._core import native
-from pygpukit.core.dlpack import CPU, CUDA, EXTENSION
+from pygpukit.array.dlpack import CPU, CUDA, EXTENSION
 
 pytestmark = pytest.mark.usefixtures("backend_name")
 
@@ -83,7 +83,7 @@ def foreign(**fields: Any) -> tuple[Any, gp.GPUArray]:
 
 
 def take(producer: Any, **asked: Any) -> gp.GPUArray:
-    from pygpukit.core import dlpack
+    from pygpukit.array import dlpack
 
     return dlpack._from_device(producer, producer.device, asked.get("copy"))
 

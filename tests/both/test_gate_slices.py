@@ -14,9 +14,9 @@ import pytest
 import pygpukit as gp
 from pygpukit._core import native
 from pygpukit.core.errors import UnsliceableError
-from pygpukit.jit import slicing
-from pygpukit.jit.image import Image
-from pygpukit.jit.kernel import JITKernel
+from pygpukit.jit.cache.image import Image
+from pygpukit.jit.launch import slicing
+from pygpukit.jit.launch.kernel import JITKernel
 from pygpukit.ops import host
 from pygpukit.scheduler import Scheduler, slicer
 

@@ -15,7 +15,7 @@ import pygpukit as gp
 from pygpukit import _core
 from pygpukit._core import native
 from pygpukit.core.errors import KernelArgumentError
-from pygpukit.jit.compiler import compile_source
+from pygpukit.jit.compile.compiler import compile_source
 
 pytestmark = pytest.mark.usefixtures("backend_name")
 

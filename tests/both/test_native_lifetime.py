@@ -13,7 +13,7 @@ import pytest
 
 import pygpukit as gp
 from pygpukit._core import native
-from pygpukit.jit.compiler import compile_source
+from pygpukit.jit.compile.compiler import compile_source
 
 pytestmark = pytest.mark.usefixtures("backend_name")
 
@@ -29,7 +29,7 @@ import numpy as np
 import pygpukit as gp
 from pygpukit import _core
 from pygpukit._core import native
-from pygpukit.jit.compiler import compile_source
+from pygpukit.jit.compile.compiler import compile_source
 
 PARAMS = [("x", "pointer", 11, 8), ("factor", "scalar", 11, 4), ("n", "scalar", 3, 4)]
 image = compile_source('extern "C" __global__ void k(float *x, float f, int n) {}', name="k").image

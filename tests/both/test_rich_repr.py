@@ -15,7 +15,7 @@ import pytest
 import pygpukit as gp
 from pygpukit import _core
 from pygpukit._core import native
-from pygpukit.core import rich
+from pygpukit.array import rich
 from pygpukit.core.dtypes import DTYPES
 
 PATIENCE_S = 60

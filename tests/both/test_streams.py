@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import pygpukit as gp
-from pygpukit.core import memory
+from pygpukit.array import raw as memory
 from pygpukit.core.stream import get_stream_manager
 
 pytestmark = pytest.mark.usefixtures("backend_name")

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from pygpukit.jit.sim_source import blank
+from pygpukit.jit.compile.sim_source import blank
 
 _BARRIER = re.compile(
     r"\b__(?:syncthreads|syncwarp|threadfence|threadfence_block|threadfence_system)\s*\([^()]*\)|\b\w+\.sync\(\)"

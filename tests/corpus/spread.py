@@ -14,7 +14,7 @@ import numpy as np
 
 import pygpukit as gp
 from corpus.case import Case, Values
-from pygpukit.jit.kernel import JITKernel
+from pygpukit.jit.launch.kernel import JITKernel
 
 PLACES = """
 __device__ __forceinline__ uint3 spread_block() {

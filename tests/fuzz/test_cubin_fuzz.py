@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 sys.path.insert(0, str(Path(__file__).parents[1] / "host" / "mock_libcuda"))
 from mock_cuda import cubin
 
-from pygpukit.jit.cubin import read_cubin
+from pygpukit.jit.inspect.cubin import read_cubin
 
 MINIMAL = cubin({"scale": [8, 4, 4], "fill": [8]})
 

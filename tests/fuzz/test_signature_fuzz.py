@@ -7,10 +7,10 @@ from math import prod
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pygpukit.jit.diagnostics import parse_log, render
-from pygpukit.jit.options import parse_options
-from pygpukit.jit.parameters import item_bytes
-from pygpukit.jit.signature import scan, scan_variables
+from pygpukit.jit.compile.diagnostics import parse_log, render
+from pygpukit.jit.compile.options import parse_options
+from pygpukit.jit.source.parameters import item_bytes
+from pygpukit.jit.source.signature import scan, scan_variables
 
 PIECES = [
     "__global__", "void", "k", "(", ")", "{", "}", "<", ">", ",", ";", ":", "::", "=", "*", "&", "[", "]", "#if 1\n",

@@ -11,9 +11,10 @@ import pytest
 
 import pygpukit as gp
 from pygpukit._core import native
-from pygpukit.jit import bundle, nvrtc
+from pygpukit.jit import bundle
 from pygpukit.jit.builtin import catalogue, source
-from pygpukit.jit.compiler import compile_source
+from pygpukit.jit.compile import nvrtc
+from pygpukit.jit.compile.compiler import compile_source
 
 pytestmark = pytest.mark.gpu
 
@@ -21,7 +22,7 @@ WITHOUT_NVRTC = """
 import numpy as np
 import pygpukit as gp
 from pygpukit.core.errors import NvrtcError, NvrtcErrorCode
-from pygpukit.jit import nvrtc
+from pygpukit.jit.compile import nvrtc
 def nothing(candidates):
     raise NvrtcError("tried libnvrtc.so.13", NvrtcErrorCode.NotLoaded)
 nvrtc.native.nvrtc_open = nothing

@@ -44,7 +44,7 @@ def launch(function, values, grid=1, block=32, shared=0, flags=0, cluster=(1, 1,
 def images(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """CUBINs of SOURCE: for this device, and for one that it is not."""
     from pygpukit._core import native
-    from pygpukit.jit.nvrtc import device_arch, open_nvrtc
+    from pygpukit.jit.compile.nvrtc import device_arch, open_nvrtc
 
     open_nvrtc()
     folder = tmp_path_factory.mktemp("cubin")

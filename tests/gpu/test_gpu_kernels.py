@@ -9,7 +9,7 @@ import pygpukit as gp
 from pygpukit._core import native
 from pygpukit.core.errors import KernelArgumentError
 from pygpukit.jit import jit, sass_lines
-from pygpukit.jit.inspect import occupancy_of
+from pygpukit.jit.inspect.occupancy import occupancy_of
 from pygpukit.jit.locate import nvdisasm
 
 SOURCE = """

@@ -8,8 +8,8 @@ import time
 
 import pygpukit as gp
 from pygpukit._core import native
-from pygpukit.jit import slicing
-from pygpukit.jit.kernel import JITKernel
+from pygpukit.jit.launch import slicing
+from pygpukit.jit.launch.kernel import JITKernel
 
 STEPS = 1000
 GRID, BLOCK = 53, 128

@@ -172,7 +172,7 @@ class Module:
         name: str = "cell",
         options: Sequence[str] = (),
     ) -> None:
-        from pygpukit.jit import simulator
+        from pygpukit.jit.compile import simulator
 
         self.table = table
         self.image = simulator.compile(source, name=name, name_expressions=expressions, options=options)

@@ -17,9 +17,10 @@ from hypothesis import strategies as st
 import pygpukit as gp
 from pygpukit._core import native
 from pygpukit.core import nvml
-from pygpukit.jit import builtin, timing
-from pygpukit.jit.bench import BenchResult, Clocks, bench
-from pygpukit.jit.limits import Limits, limits
+from pygpukit.jit import builtin
+from pygpukit.jit.measure import timing
+from pygpukit.jit.measure.bench import BenchResult, Clocks, bench
+from pygpukit.jit.measure.limits import Limits, limits
 
 SCALE = """
 extern "C" __global__ void scale(float* x, float factor, int n) {

@@ -11,7 +11,7 @@ import pytest
 import pygpukit as gp
 from pygpukit.jit import bundle
 from pygpukit.jit.builtin import catalogue, source
-from pygpukit.jit.compiler import compile_source
+from pygpukit.jit.compile.compiler import compile_source
 
 sys.path.append(str(Path(__file__).parent / "mock_libcuda"))
 
@@ -21,7 +21,7 @@ from test_cuda_backend import run
 ARCH = "sm_90a"  # the mock's device
 HIDE_NVRTC = """
 from pygpukit.core.errors import NvrtcError, NvrtcErrorCode
-from pygpukit.jit import nvrtc
+from pygpukit.jit.compile import nvrtc
 def nothing(candidates):
     raise NvrtcError("tried libnvrtc.so.13", NvrtcErrorCode.NotLoaded)
 nvrtc.native.nvrtc_open = nothing

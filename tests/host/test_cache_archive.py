@@ -12,7 +12,9 @@ import pytest
 import pygpukit as gp
 from pygpukit import _core, cli
 from pygpukit.core.errors import InvalidSpecError
-from pygpukit.jit import archive, cache, compile_source
+from pygpukit.jit import compile_source
+from pygpukit.jit.cache import archive
+from pygpukit.jit.cache import store as cache
 
 
 def fresh(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

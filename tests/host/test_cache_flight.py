@@ -15,8 +15,8 @@ import pytest
 from interrupts import interrupt
 from scheduler_help import wait_until
 
-from pygpukit.jit.flight import single_flight
-from pygpukit.jit.simulator import find_compiler
+from pygpukit.jit.cache.flight import single_flight
+from pygpukit.jit.compile.simulator import find_compiler
 
 PROCESSES = 20
 KERNELS = 50
@@ -69,7 +69,7 @@ def test_twenty_processes_compile_fifty_kernels_once_each(counts: Path) -> None:
 
 HOLDER = """
 import pathlib, sys, time
-from pygpukit.jit.flight import single_flight
+from pygpukit.jit.cache.flight import single_flight
 with single_flight(pathlib.Path(sys.argv[1]), b"k" * 32):
     print("held", flush=True)
     time.sleep(300)

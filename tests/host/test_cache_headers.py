@@ -12,8 +12,10 @@ from pathlib import Path
 import pytest
 
 import pygpukit as gp
-from pygpukit.jit import cache, compile_source, explain, manifest
-from pygpukit.jit.image import Image
+from pygpukit.jit import compile_source, explain
+from pygpukit.jit.cache import manifest
+from pygpukit.jit.cache import store as cache
+from pygpukit.jit.cache.image import Image
 
 SOURCE = """#include <a.h>
 #include "q.h"

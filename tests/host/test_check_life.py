@@ -16,7 +16,7 @@ import pygpukit as gp
 from pygpukit._core import native
 from pygpukit.core.errors import DriverError, KernelCheckError
 from pygpukit.jit import compile_source
-from pygpukit.jit.unit import Unit
+from pygpukit.jit.launch.unit import Unit
 
 GOOD = "__global__ void k(float *y) { y[threadIdx.x] += 1; }"
 REVERSE = """__global__ void k(float *y) {

@@ -13,7 +13,8 @@ import pytest
 
 import pygpukit as gp
 from pygpukit.core.errors import CompileAllError, CompileError, GPUError
-from pygpukit.jit import CompileProgress, Unit, compile_all, compile_source, jit, parallel
+from pygpukit.jit import CompileProgress, Unit, compile_all, compile_source, jit
+from pygpukit.jit.launch import parallel
 from pygpukit.jit.locate import nvrtc_candidates
 
 SOURCE = "__global__ void k(int* x) { x[0] = %d; }"
@@ -118,9 +119,9 @@ def helpers() -> list[threading.Thread]:
 
 def test_a_process_that_dies_costs_its_unit_only(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     (tmp_path / "dying_worker.py").write_text(
-        "import os\nfrom pygpukit.jit import compile_worker\nreal = compile_worker.compile_source\n"
+        "import os\nfrom pygpukit.jit.compile import worker\nreal = worker.compile_source\n"
         "def dying(source, **rest):\n    return os._exit(9) if 'DIE' in source else real(source, **rest)\n"
-        "compile_worker.compile_source = dying\ncompile_worker.main()\n"
+        "worker.compile_source = dying\nworker.main()\n"
     )
     monkeypatch.setattr(parallel, "_COMMAND", (str(tmp_path / "dying_worker.py"),))
     sources = {"a": SOURCE % 1061, "dead": SOURCE % 1062 + " // DIE", "b": SOURCE % 1063, "c": SOURCE % 1064}

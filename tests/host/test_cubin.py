@@ -10,8 +10,8 @@ import pytest
 import pygpukit as gp  # noqa: F401  for the condition of a skip
 from pygpukit.core.errors import GPUError
 from pygpukit.jit import compile_source, jit
-from pygpukit.jit.cubin import Resources, read_cubin
-from pygpukit.jit.inspect import occupancy_of
+from pygpukit.jit.inspect.cubin import Resources, read_cubin
+from pygpukit.jit.inspect.occupancy import occupancy_of
 from pygpukit.jit.locate import nvrtc_candidates
 
 pytestmark = pytest.mark.skipif(

@@ -22,9 +22,9 @@ import os, threading, time
 from pathlib import Path
 from pygpukit._core import native
 from pygpukit.core.errors import DriverError
-from pygpukit.jit import slicing
-from pygpukit.jit.cache import kernel_cache
-from pygpukit.jit.image import Image
+from pygpukit.jit.launch import slicing
+from pygpukit.jit.cache.store import kernel_cache
+from pygpukit.jit.cache.image import Image
 PTX = '''
 .version 8.0
 .target sm_90

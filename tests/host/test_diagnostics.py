@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pygpukit.core.errors import Diagnostic
-from pygpukit.jit.diagnostics import compile_error, parse_log, render
+from pygpukit.jit.compile.diagnostics import compile_error, parse_log, render
 
 SOURCE = """
 __global__ void k(float* x, int n) {

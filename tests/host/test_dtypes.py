@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import pygpukit as gp
-from pygpukit.core import promotion, scalars
+from pygpukit.array import promotion, scalars
 from pygpukit.core.dtypes import DTYPES, STORAGE_ONLY, DataType, DataTypeKind, as_dtype
 
 NUMPY_ONES = [dtype for dtype in DTYPES if dtype not in STORAGE_ONLY and dtype != "bfloat16"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pygpukit.core.errors import Finding
-from pygpukit.jit.findings import render
+from pygpukit.jit.inspect.findings import render
 
 SOURCE = """
 __global__ void turn(const int* in, int* out)

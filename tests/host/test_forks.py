@@ -244,7 +244,7 @@ import _pygpukit_rust as rust
 import pygpukit as gp
 from pygpukit import _core, memory
 from pygpukit._core import native
-from pygpukit.core import rich  # noqa: F401  as numpy
+from pygpukit.array import rich  # noqa: F401  as numpy
 
 SIZE = 1 << 20
 own, by_number = memory.MemoryPool(64 * SIZE), rust.MemoryPool(64 * SIZE)

@@ -12,7 +12,7 @@ import pygpukit as gp
 from pygpukit import _core
 from pygpukit.core.errors import CompileError, GPUError, KernelArgumentError
 from pygpukit.jit import JITKernel, jit
-from pygpukit.jit.inspect import Occupancy
+from pygpukit.jit.inspect.occupancy import Occupancy
 
 SCALE = """
 extern "C" __global__
@@ -46,7 +46,7 @@ def launches() -> int:
 
 def test_the_package_and_the_function_share_the_name() -> None:
     assert gp.jit(SCALE, func="scale").name == "scale"
-    import pygpukit.jit.compiler  # noqa: F401  (importing a submodule sets the attribute `jit` to the package)
+    import pygpukit.jit.compile.compiler  # noqa: F401  (importing a submodule sets the attribute `jit` to the package)
 
     assert callable(gp.jit)
 

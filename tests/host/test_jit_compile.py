@@ -9,9 +9,10 @@ import pytest
 
 import pygpukit as gp
 from pygpukit.core.errors import CompileError, GPUError, NvrtcError, NvrtcErrorCode
-from pygpukit.jit import compile_source, jit, nvrtc
+from pygpukit.jit import compile_source, jit
+from pygpukit.jit.compile import nvrtc
+from pygpukit.jit.compile.options import parse_options
 from pygpukit.jit.locate import cache_directory, nvrtc_candidates
-from pygpukit.jit.options import parse_options
 
 KERNEL = 'extern "C" __global__ void k(float* x, int n) { if (threadIdx.x < n) x[threadIdx.x] = 1; }'
 
@@ -251,7 +252,7 @@ def test_without_nvrtc_the_error_says_what_to_install(monkeypatch: pytest.Monkey
 def test_is_nvrtc_available_asks_for_what_the_backend_needs(monkeypatch: pytest.MonkeyPatch) -> None:
     assert gp.is_nvrtc_available() is True
     if gp.backend() == "sim":
-        from pygpukit.jit import simulator
+        from pygpukit.jit.compile import simulator
 
         def missing() -> list[str]:
             raise RuntimeError("no C++ compiler")

@@ -12,8 +12,9 @@ from pathlib import Path
 import pytest
 
 from pygpukit import _core
-from pygpukit.jit import cache, compile_source, explain, jit
-from pygpukit.jit.image import Image, from_bytes
+from pygpukit.jit import compile_source, explain, jit
+from pygpukit.jit.cache import store as cache
+from pygpukit.jit.cache.image import Image, from_bytes
 
 SOURCE = "__global__ void k(int* x) { x[0] = %d; }"
 

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.lib.stride_tricks import as_strided
 
-from pygpukit.core import layout
+from pygpukit.array import layout
+from pygpukit.array.indexing import index_view
 from pygpukit.core.errors import ShapeError
-from pygpukit.core.indexing import index_view
 
 extents = st.lists(st.integers(0, 5), max_size=4).map(tuple)
 

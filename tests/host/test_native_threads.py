@@ -18,7 +18,7 @@ import pygpukit as gp
 from pygpukit import _core
 from pygpukit._core import native
 from pygpukit.core.errors import DriverError
-from pygpukit.jit.compiler import compile_source
+from pygpukit.jit.compile.compiler import compile_source
 
 ONE = (1, 1, 1)
 SHIFT = """

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from pygpukit.jit.parameters import Parameter
-from pygpukit.jit.signature import KernelSignature, scan
+from pygpukit.jit.source.parameters import Parameter
+from pygpukit.jit.source.signature import KernelSignature, scan
 
 
 def only(source: str, **defines: str) -> KernelSignature:

@@ -9,7 +9,7 @@ from interrupts import interrupt
 from scheduler_help import wait_until
 
 from pygpukit.core.errors import CompileError
-from pygpukit.jit import sim_source, simulator
+from pygpukit.jit.compile import sim_source, simulator
 
 KERNEL = "__global__ void k(int *o) { o[threadIdx.x] = threadIdx.x; }"
 

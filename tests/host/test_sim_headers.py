@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from pygpukit.core.errors import CompileError
-from pygpukit.jit import sim_headers, simulator
+from pygpukit.jit.compile import sim_headers, simulator
 
 SOURCE = "__global__ void k(int *o) {{ *o = {number}; }}"
 
@@ -173,7 +173,7 @@ def test_headers_of_a_folder_that_others_may_write_to_are_not_used(cache: Path) 
 @pytest.mark.usefixtures("gcc")
 def test_processes_that_make_it_at_once_do_not_disturb_each_other(cache: Path) -> None:
     program = (
-        "import sys; from pygpukit.jit import simulator\n"
+        "import sys; from pygpukit.jit.compile import simulator\n"
         "for i in range(4): simulator.compile('__global__ void k(int *o) { *o = %d; }' % (i + int(sys.argv[1])))"
     )
     running = [subprocess.Popen([sys.executable, "-c", program, str(10 * n)]) for n in range(3)]

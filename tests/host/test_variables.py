@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from pygpukit.jit.signature import scan, scan_variables
-from pygpukit.jit.variables import Variable
+from pygpukit.jit.source.signature import scan, scan_variables
+from pygpukit.jit.source.variables import Variable
 
 
 def only(declaration: str, **defines: str) -> Variable:

@@ -12,12 +12,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from pygpukit.core.errors import CompileError, GPUError
-from pygpukit.jit import JITKernel, disassembly
-from pygpukit.jit.bench import BenchResult, Clocks
-from pygpukit.jit.limits import Limits
+from pygpukit.jit import JITKernel
+from pygpukit.jit.compile.nvrtc import get_nvrtc_version
+from pygpukit.jit.inspect import disassembly
+from pygpukit.jit.launch.unit import Unit
 from pygpukit.jit.locate import nvdisasm
-from pygpukit.jit.nvrtc import get_nvrtc_version
-from pygpukit.jit.unit import Unit
+from pygpukit.jit.measure.bench import BenchResult, Clocks
+from pygpukit.jit.measure.limits import Limits
 from pygpukit.jupyter import card_listing
 from pygpukit.jupyter.card import CellResult, Launch, SweepPoint
 from pygpukit.jupyter.card_bench import duration, rate

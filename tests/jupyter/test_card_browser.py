@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from pygpukit.jit import JITKernel
-from pygpukit.jit.unit import Unit
+from pygpukit.jit.launch.unit import Unit
 from pygpukit.jupyter import card_listing
 from pygpukit.jupyter.card import CellResult
 from pygpukit.jupyter.card_listing import Listing

@@ -12,7 +12,7 @@ from cell_runner import AXPY, COPY, LAUNCH, cuda, failure, records
 
 import pygpukit as gp
 from pygpukit import _core
-from pygpukit.jit import count as counting
+from pygpukit.jit.measure import count as counting
 from pygpukit.jupyter.errors import VerificationError
 
 pytest.importorskip("ipykernel")

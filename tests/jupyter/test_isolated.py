@@ -18,8 +18,8 @@ from IPython.core.error import UsageError
 
 import pygpukit as gp
 from pygpukit.core.errors import DriverError, GPUError, KernelArgumentError, KernelCheckError
-from pygpukit.jit.bench import BenchResult
-from pygpukit.jit.unit import Unit
+from pygpukit.jit.launch.unit import Unit
+from pygpukit.jit.measure.bench import BenchResult
 from pygpukit.jupyter import isolated
 from pygpukit.worker import WorkerDiedError
 from pygpukit.worker.remote import KernelWorker

@@ -12,7 +12,7 @@ from IPython.core.error import UsageError
 import pygpukit as gp
 from pygpukit import _core
 from pygpukit.core.errors import DriverError, KernelArgumentError, KernelCheckError
-from pygpukit.jit import count as counting
+from pygpukit.jit.measure import count as counting
 from pygpukit.jupyter.errors import CudaCompileError, VerificationError
 
 N = 1000

@@ -11,7 +11,7 @@ import pytest
 from cell_runner import AXPY
 
 import pygpukit as gp
-from pygpukit.jit.nvrtc import get_nvrtc_version
+from pygpukit.jit.compile.nvrtc import get_nvrtc_version
 from pygpukit.jupyter import control
 
 BAD = "__global__ void bad(float* x) {\n    x[0] = undefined_name;\n}\n"

@@ -11,7 +11,7 @@ import pygpukit as gp
 from pygpukit._core import native
 from pygpukit.core.dtypes import DTYPES, STORAGE_ONLY
 from pygpukit.jit import builtin
-from pygpukit.jit.nvrtc import get_nvrtc_version
+from pygpukit.jit.compile.nvrtc import get_nvrtc_version
 from pygpukit.ops import elementwise, host, operations, pointwise
 
 UNITS = list(builtin.catalogue())
@@ -72,7 +72,7 @@ def test_everything_that_operations_ask_for_is_listed(launched: list[tuple[str, 
 @pytest.mark.parametrize("arch", ["sm_80", "sm_120a"])
 @pytest.mark.parametrize("unit", [UNITS[0], UNITS[-1]], ids=lambda unit: unit[0])
 def test_units_compile(unit: tuple[str, tuple[str, ...], tuple[str, ...]], arch: str) -> None:
-    from pygpukit.jit.compiler import compile_source
+    from pygpukit.jit.compile.compiler import compile_source
 
     key, expressions, options = unit
     image = compile_source(builtin.source(key), name=key, options=options, arch=arch, name_expressions=expressions)

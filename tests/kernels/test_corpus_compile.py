@@ -6,8 +6,8 @@ import pytest
 from corpus.case import Case
 from corpus.cases import CASES
 
-from pygpukit.jit.compiler import compile_source
-from pygpukit.jit.nvrtc import get_nvrtc_version
+from pygpukit.jit.compile.compiler import compile_source
+from pygpukit.jit.compile.nvrtc import get_nvrtc_version
 
 pytestmark = pytest.mark.skipif(
     get_nvrtc_version() is None, reason="NVRTC is not installed: pip install pygpukit[cuda13]"

@@ -11,8 +11,8 @@ import pytest
 import pygpukit as gp
 from pygpukit.core.dtypes import DataType
 from pygpukit.jit import builtin
-from pygpukit.jit.compiler import compile_source
-from pygpukit.jit.image import Image
+from pygpukit.jit.cache.image import Image
+from pygpukit.jit.compile.compiler import compile_source
 from pygpukit.ops import elementwise, operations, pointwise
 
 pytestmark = pytest.mark.usefixtures("kernels_on_sim")

@@ -10,8 +10,8 @@ import pytest
 import pygpukit as gp
 from pygpukit.core.dtypes import DTYPES, STORAGE_ONLY
 from pygpukit.jit import builtin
-from pygpukit.jit.compiler import compile_source
-from pygpukit.jit.image import Image
+from pygpukit.jit.cache.image import Image
+from pygpukit.jit.compile.compiler import compile_source
 from pygpukit.ops import host, selecting
 
 DTYPE_NAMES = [dtype.name for dtype in DTYPES if dtype not in STORAGE_ONLY]

@@ -17,9 +17,9 @@ from corpus.slices import REFUSED
 
 from pygpukit import _core
 from pygpukit.core.errors import UnsliceableError
-from pygpukit.jit.nvrtc import get_nvrtc_version
-from pygpukit.jit.slicing import sliced_ptx
-from pygpukit.jit.unit import Unit
+from pygpukit.jit.compile.nvrtc import get_nvrtc_version
+from pygpukit.jit.launch.slicing import sliced_ptx
+from pygpukit.jit.launch.unit import Unit
 
 pytestmark = pytest.mark.skipif(
     get_nvrtc_version() is None, reason="NVRTC is not installed: pip install pygpukit[cuda13]"

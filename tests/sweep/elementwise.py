@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 import pygpukit as gp
-from pygpukit.core import promotion
+from pygpukit.array import promotion
 from pygpukit.core.dtypes import DTYPES, STORAGE_ONLY, DataType
 from pygpukit.ops import elementwise, operations, pointwise
 from sweep.engine import Call, Family, first_type, numbers

@@ -15,9 +15,10 @@ import pytest
 import pygpukit as gp
 from pygpukit._core import native
 from pygpukit.core.errors import GPUError
-from pygpukit.jit import builtin, simulator
-from pygpukit.jit.compiler import compile_source
-from pygpukit.jit.image import Image
+from pygpukit.jit import builtin
+from pygpukit.jit.cache.image import Image
+from pygpukit.jit.compile import simulator
+from pygpukit.jit.compile.compiler import compile_source
 from pygpukit.ops import host, pointwise
 
 Kernel = tuple[str, str]  # source key, name expression

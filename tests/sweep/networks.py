@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 
 import pygpukit as gp
-from pygpukit.core import promotion
-from pygpukit.jit import builtin, timing
+from pygpukit.array import promotion
+from pygpukit.jit import builtin
+from pygpukit.jit.measure import timing
 from pygpukit.ops import pointwise, sampling
 from pygpukit.ops.matmul import gemm
 from pygpukit.ops.nn import attention, bias, conv, lstm, rope

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from pygpukit._core import native
-from pygpukit.core import layout, promotion
+from pygpukit.array import layout, promotion
 from pygpukit.core.dtypes import bfloat16, float16
 from pygpukit.core.errors import ShapeError
 from pygpukit.ops import copying, host
@@ -15,7 +15,7 @@ from pygpukit.ops.operands import check_array, check_devices, check_out, overlap
 from pygpukit.ops.pointwise import CTYPES, pad
 
 if TYPE_CHECKING:
-    from pygpukit.core.array import GPUArray
+    from pygpukit.array.array import GPUArray
 
 SOURCE = "kernels/matmul/gemm.cu"
 _TILE = 64  # gemm.cu: kTile

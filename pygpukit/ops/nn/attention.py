@@ -15,7 +15,7 @@ from pygpukit.ops.operands import check_array, check_devices, check_out, overlap
 from pygpukit.ops.pointwise import CTYPES
 
 if TYPE_CHECKING:
-    from pygpukit.core.array import GPUArray
+    from pygpukit.array.array import GPUArray
 
 SOURCE = "kernels/nn/attention.cu"
 _TYPES = (float32, float16, bfloat16)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from pygpukit._core import native
-from pygpukit.core import promotion
+from pygpukit.array import promotion
 from pygpukit.core.errors import DTypeError, ShapeError
 from pygpukit.ops import copying, elementwise, host
 from pygpukit.ops.matmul.gemm import matmul
@@ -14,7 +14,7 @@ from pygpukit.ops.operands import check_array, check_devices
 from pygpukit.ops.pointwise import CTYPES
 
 if TYPE_CHECKING:
-    from pygpukit.core.array import GPUArray
+    from pygpukit.array.array import GPUArray
 
 SOURCE = "kernels/nn/bias.cu"
 _BLOCK = 256

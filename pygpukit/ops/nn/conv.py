@@ -9,14 +9,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 from pygpukit._core import native
-from pygpukit.core import promotion
+from pygpukit.array import promotion
 from pygpukit.core.errors import DTypeError, InvalidSpecError, ShapeError
 from pygpukit.ops import copying, host
 from pygpukit.ops.operands import check_array, check_devices, span
 from pygpukit.ops.pointwise import CTYPES
 
 if TYPE_CHECKING:
-    from pygpukit.core.array import GPUArray
+    from pygpukit.array.array import GPUArray
 
     Pair: TypeAlias = "int | Sequence[int]"
 

@@ -8,16 +8,16 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from pygpukit._core import native
+from pygpukit.array.indexing import out_of_range
 from pygpukit.core import deferred
 from pygpukit.core.dtypes import int32, int64
 from pygpukit.core.errors import DTypeError, ShapeError
-from pygpukit.core.indexing import out_of_range
 from pygpukit.ops import copying, host
 from pygpukit.ops.operands import check_array, check_devices, overlaps, span
 from pygpukit.ops.pointwise import CTYPES
 
 if TYPE_CHECKING:
-    from pygpukit.core.array import GPUArray
+    from pygpukit.array.array import GPUArray
 
 SOURCE = "kernels/nn/embedding.cu"
 _BLOCK = 256

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from pygpukit._core import native
-from pygpukit.core import promotion
+from pygpukit.array import promotion
 from pygpukit.core.dtypes import DataType, float32, float64
 from pygpukit.core.errors import DTypeError, ShapeError
 from pygpukit.ops import copying, elementwise, host
@@ -16,7 +16,7 @@ from pygpukit.ops.operands import check_array, check_devices, span
 from pygpukit.ops.pointwise import CTYPES
 
 if TYPE_CHECKING:
-    from pygpukit.core.array import GPUArray
+    from pygpukit.array.array import GPUArray
 
     States = tuple[GPUArray, GPUArray, GPUArray]
 

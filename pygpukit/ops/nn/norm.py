@@ -15,16 +15,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from pygpukit._core import native
+from pygpukit.array.layout import Shape
 from pygpukit.core.dtypes import DataType, bfloat16, float16, float32
 from pygpukit.core.errors import DTypeError, ShapeError
-from pygpukit.core.layout import Shape
 from pygpukit.ops import copying, host
 from pygpukit.ops.nn import rowwise
 from pygpukit.ops.operands import check_array, check_devices, span
 from pygpukit.ops.pointwise import CTYPES
 
 if TYPE_CHECKING:
-    from pygpukit.core.array import GPUArray
+    from pygpukit.array.array import GPUArray
 
 SOURCE = "kernels/norm.cu"
 _HALVES = (float16, bfloat16)

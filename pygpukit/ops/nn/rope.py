@@ -14,7 +14,7 @@ from pygpukit.ops.operands import check_array, check_devices, overlaps, same_vie
 from pygpukit.ops.pointwise import CTYPES
 
 if TYPE_CHECKING:
-    from pygpukit.core.array import GPUArray
+    from pygpukit.array.array import GPUArray
 
 SOURCE = "kernels/nn/rope.cu"
 LAYOUTS = ("neox", "gptj")

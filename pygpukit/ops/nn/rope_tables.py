@@ -13,7 +13,7 @@ from pygpukit.core.errors import InvalidSpecError, ShapeError
 from pygpukit.ops.nn.rope import LAYOUTS
 
 if TYPE_CHECKING:
-    from pygpukit.core.array import GPUArray
+    from pygpukit.array.array import GPUArray
 
     Tables = tuple[GPUArray, GPUArray]
 
@@ -137,7 +137,7 @@ def _frequencies(max_seq_len: int, head_dim: int, base: float, scale: float) -> 
 def _tables(frequencies: Any, positions: int, layout: str, factor: float = 1.0) -> Tables:
     import numpy as np
 
-    from pygpukit.core.factory import from_numpy
+    from pygpukit.array.factory import from_numpy
 
     if layout not in LAYOUTS:
         raise InvalidSpecError(f"layout {layout!r} is unknown; use 'neox' or 'gptj'", "layout")

@@ -13,15 +13,15 @@ from math import prod
 from typing import TYPE_CHECKING
 
 from pygpukit._core import native
-from pygpukit.core import layout
+from pygpukit.array import layout
+from pygpukit.array.layout import Shape
 from pygpukit.core.dtypes import DataType
 from pygpukit.core.errors import DTypeError
-from pygpukit.core.layout import Shape
 from pygpukit.ops.operands import check_array, check_devices, check_out, overlaps, same_view
 from pygpukit.ops.pointwise import pad
 
 if TYPE_CHECKING:
-    from pygpukit.core.array import GPUArray
+    from pygpukit.array.array import GPUArray
 
 FLOATS = ("float16", "bfloat16", "float32", "float64")
 _LOAD_BYTES = 16

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from pygpukit._core import native
-from pygpukit.core import layout
+from pygpukit.array import layout
 from pygpukit.core.dtypes import DataType, bfloat16, float16
 from pygpukit.ops import copying, host
 from pygpukit.ops.nn import rowwise
@@ -15,7 +15,7 @@ from pygpukit.ops.operands import span
 from pygpukit.ops.pointwise import CTYPES
 
 if TYPE_CHECKING:
-    from pygpukit.core.array import GPUArray
+    from pygpukit.array.array import GPUArray
 
 SOURCE = "kernels/softmax.cu"
 

@@ -8,8 +8,8 @@ import numpy as np
 from bugs import Addresses, Bug
 
 import pygpukit as gp
-from pygpukit.jit.kernel import JITKernel
-from pygpukit.jit.unit import Unit
+from pygpukit.jit.launch.kernel import JITKernel
+from pygpukit.jit.launch.unit import Unit
 
 
 def kernel(bug: Bug, *, fixed: bool, check: bool | str = False) -> JITKernel:

@@ -1,0 +1,1 @@
+"""Arrays: GPUArray, how arrays are made, shown and handed to other libraries."""

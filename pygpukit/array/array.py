@@ -1,0 +1,367 @@
+"""GPUArray: a strided n-dimensional array in device memory, with NumPy's habits and no implicit transfers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from pygpukit._core import native
+from pygpukit.array import dlpack, layout, numpy_protocols, scalars
+from pygpukit.array.format import array_repr
+from pygpukit.array.indexing import index_view
+from pygpukit.array.interop import cuda_array_interface
+from pygpukit.core import deferred
+from pygpukit.core.dtypes import as_dtype
+from pygpukit.core.errors import ShapeError
+from pygpukit.ops import copying, indexing, math, operands, padding, shape
+from pygpukit.ops.matmul.gemm import matmul
+from pygpukit.ops.operators import Operators
+from pygpukit.ops.ordering import Ordering
+from pygpukit.ops.reductions import Reductions
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from pygpukit.core.dtypes import DTypeLike
+
+
+class GPUArray(Operators, Reductions, Ordering, native.ArrayBase):
+    """An array on the device.
+
+    Indexing with integers, slices (any step), None and "..." gives views, with lists, index arrays and masks copies;
+    assigning through either writes on the device.
+    Operators broadcast and promote as NumPy 2. Work is asynchronous on the current stream; to_numpy(), item(), float(),
+    int(), bool() and repr() wait for it and copy to the host, nothing else does.
+
+    GPUArray(shape, dtype) is empty(shape, dtype).
+    """
+
+    __slots__ = ()
+
+    def __new__(cls, shape: int | tuple[int, ...], dtype: DTypeLike = "float32") -> GPUArray:
+        return native.empty(shape, dtype)
+
+    # ---- attributes ----
+
+    @property
+    def T(self) -> GPUArray:
+        """A view with the axes in reverse order."""
+        return self.transpose()
+
+    @property
+    def real(self) -> GPUArray:
+        """A view of the real parts; of other types the array itself."""
+        return math.real(self)
+
+    @property
+    def imag(self) -> GPUArray:
+        """A view of the imaginary parts; of other types zeros."""
+        return math.imag(self)
+
+    @property
+    def on_gpu(self) -> bool:
+        """False while the pool keeps the array's memory on the host; any use brings it back."""
+        return self.resident
+
+    @property
+    def last_access(self) -> float:
+        """When a launch or copy last used the array's memory, in seconds since the process started."""
+        return self.last_use_ns * 1e-9
+
+    # ---- to the host ----
+
+    def to_numpy(self) -> np.ndarray[Any, Any]:
+        """A copy on the host, C-contiguous. Waits for the array's work; Ctrl-C interrupts.
+
+        Types NumPy lacks come as their bits: bfloat16 as uint16, 8-bit and 4-bit floats as uint8, int4 as int8; convert
+        with .astype("float32") first for values.
+        """
+        import numpy as np
+
+        result = np.empty(self.shape, self.dtype.to_numpy_dtype())
+        if result.size:
+            native.copy_to_host(result, copying.contiguous(self))
+        deferred.check()
+        return result
+
+    def item(self) -> Any:
+        """The only element as a Python number. Raises ShapeError unless size is 1. Waits for the array's work."""
+        if self.size != 1:
+            raise ShapeError(f"item(): the array has {self.size} elements, shape {self.shape}; index one first")
+        data = bytearray(self.itemsize)
+        native.copy_to_host(data, copying.contiguous(self))
+        deferred.check()
+        return scalars.decode(bytes(data), self.dtype)
+
+    def __float__(self) -> float:
+        return float(self.item())
+
+    def __int__(self) -> int:
+        return int(self.item())
+
+    def __complex__(self) -> complex:
+        return complex(self.item())
+
+    def __bool__(self) -> bool:
+        if self.size != 1:
+            raise ShapeError(
+                f"the truth value of an array with {self.size} elements is ambiguous; reduce it to one element first"
+            )
+        return bool(self.item())
+
+    def __index__(self) -> int:
+        if self.ndim or not isinstance(value := self.item(), int) or isinstance(value, bool):
+            raise TypeError(f"only 0-d integer arrays are indices, this is {self.dtype} of shape {self.shape}")
+        return value
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        raise TypeError(
+            f"a GPUArray of shape {self.shape} is not converted to NumPy implicitly; "
+            "call .to_numpy(), which copies it to the host"
+        )
+
+    # ---- standards: DLPack, CUDA array interface, array API, NumPy's protocols ----
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        return cuda_array_interface(self)
+
+    def __dlpack__(
+        self,
+        *,
+        stream: int | None = None,
+        max_version: tuple[int, int] | None = None,
+        dl_device: tuple[int, int] | None = None,
+        copy: bool | None = None,
+    ) -> Any:
+        """A DLPack capsule over the array's memory; the memory stays in place until the consumer lets go of it.
+
+        stream: the consumer's stream, which waits for the array's work: None or 1 (legacy default), 2 (per-thread
+        default), a handle, or -1 for no ordering. max_version: below (1, 0), or None, gives the older, unversioned
+        capsule. dl_device: where it is wanted; (1, 0), the host, gives a copy there and waits for it. copy: True gives
+        a copy on the same device, False refuses where one would be needed.
+        Raises BufferError for what cannot be handed over, and on the simulated device unless dl_device is given.
+        """
+        return dlpack.export(self, stream, max_version, dl_device, copy)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return dlpack.device_of(self)
+
+    def to_device(self, device: int, /, *, stream: int | None = None) -> GPUArray:
+        """The array itself when it is on that device, else a copy there, by way of the host and finished on return.
+
+        stream: None only; work is ordered on the current stream. Raises DeviceMismatchError for an unknown device.
+        """
+        return dlpack.to_device(self, device, stream)
+
+    @property
+    def mT(self) -> GPUArray:
+        """A view with the last two axes swapped. Raises ShapeError for fewer than two axes."""
+        if self.ndim < 2:
+            raise ShapeError(f"mT: the array has shape {self.shape}; at least two axes are needed")
+        return self.transpose(*range(self.ndim - 2), self.ndim - 1, self.ndim - 2)
+
+    def __array_namespace__(self, *, api_version: str | None = None) -> Any:
+        """The module `pygpukit.array_api`. Raises ValueError for a version of the standard it does not follow."""
+        from pygpukit import array_api
+
+        return array_api.checked(api_version)
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        return numpy_protocols.call_ufunc(ufunc, method, inputs, kwargs)
+
+    def __array_function__(self, func: Any, types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        return numpy_protocols.call_function(func, args, kwargs)
+
+    # ---- views ----
+
+    def __getitem__(self, key: Any) -> GPUArray:
+        view = index_view(key, self.shape, self.strides, self.offset)
+        return indexing.get(self, key) if view is None else self._view(*view)
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        view = index_view(key, self.shape, self.strides, self.offset)
+        if view is None:
+            indexing.put_at(self, key, value)
+            return
+        target = self._view(*view)
+        value = operands.check_operand(value, "setting elements")
+        if operands.is_array(value):
+            copying.copy_to(value, target)
+        elif target.size:
+            copying.fill(target, value)
+
+    def __len__(self) -> int:
+        if not self.ndim:
+            raise TypeError("len() of a 0-d array; use .size")
+        return self.shape[0]
+
+    def __iter__(self) -> Iterator[GPUArray]:
+        return (self[i] for i in range(len(self)))
+
+    def reshape(self, *shape: Any) -> GPUArray:
+        """The same elements in C order in another shape; one extent may be -1. A view if strides allow, else copied."""
+        return self._reshaped(_extents(shape), "reshape", may_copy=True)
+
+    def view(self, new_shape: Any) -> GPUArray:
+        """Another view of the same memory. An int or tuple is a shape, a data type reinterprets the bits.
+
+        Raises ShapeError when the shape cannot be had without a copy, or when the types differ in size.
+        """
+        if isinstance(new_shape, (int, tuple, list)):
+            return self._reshaped(_extents((new_shape,)), "view", may_copy=False)
+        dtype = as_dtype(new_shape)
+        if dtype.itemsize != self.itemsize:
+            raise ShapeError(
+                f"view: {self.dtype} has {self.itemsize} bytes, {dtype} has {dtype.itemsize}; use .astype()"
+            )
+        return native.view(self, self.shape, self.strides, self.offset, dtype)
+
+    def transpose(self, *axes: Any) -> GPUArray:
+        """A view with permuted axes, reversed when none are given."""
+        order = _extents(axes) if axes and axes != (None,) else tuple(reversed(range(self.ndim)))
+        order = tuple(layout.normalize_axis(axis, self.ndim, "transpose") for axis in order)
+        if sorted(order) != list(range(self.ndim)):
+            raise ShapeError(
+                f"transpose: axes {order} are not a permutation of the {self.ndim} axes of shape {self.shape}"
+            )
+        return self._view(tuple(self.shape[i] for i in order), tuple(self.strides[i] for i in order), self.offset)
+
+    def permute(self, *axes: Any) -> GPUArray:
+        """transpose() with all axes given."""
+        return self.transpose(*axes)
+
+    def narrow(self, offset: int, length: int) -> GPUArray:
+        """A 1-D view of `length` elements from element `offset` on, in C order. The array must be contiguous."""
+        return self._reshaped((self.size,), "narrow", may_copy=False)[_range(offset, length, self.size, "narrow")]
+
+    def slice_rows(self, num_rows: int) -> GPUArray:
+        """A view of the first num_rows rows."""
+        return self[_range(0, num_rows, len(self), "slice_rows")]
+
+    # ---- shapes and indexing, as NumPy's methods ----
+
+    def compress(self, condition: Any, axis: int | None = None) -> GPUArray:
+        """gp.compress(condition, self, axis)."""
+        return indexing.compress(condition, self, axis)
+
+    def diagonal(self, offset: int = 0, axis1: int = 0, axis2: int = 1) -> GPUArray:
+        """gp.diagonal(self, ...), a view."""
+        return shape.diagonal(self, offset, axis1, axis2)
+
+    def flatten(self) -> GPUArray:
+        """All elements in C order, 1-D, always a copy."""
+        return shape.flatten(self)
+
+    def put(self, indices: Any, values: Any, mode: str = "raise") -> None:
+        """gp.put(self, indices, values, mode)."""
+        indexing.put(self, indices, values, mode)
+
+    def ravel(self) -> GPUArray:
+        """All elements in C order, 1-D; copied only when the strides ask for it."""
+        return shape.ravel(self)
+
+    def repeat(self, repeats: Any, axis: int | None = None) -> GPUArray:
+        """gp.repeat(self, repeats, axis)."""
+        return padding.repeat(self, repeats, axis)
+
+    def squeeze(self, axis: int | Sequence[int] | None = None) -> GPUArray:
+        """A view without the axes of one element, or without those given."""
+        return shape.squeeze(self, axis)
+
+    def swapaxes(self, axis1: int, axis2: int) -> GPUArray:
+        """A view with two axes exchanged."""
+        return shape.swapaxes(self, axis1, axis2)
+
+    def take(self, indices: Any, axis: int | None = None, out: GPUArray | None = None, mode: str = "raise") -> GPUArray:
+        """gp.take(self, indices, axis, out, mode)."""
+        return indexing.take(self, indices, axis, out, mode)
+
+    # ---- copies ----
+
+    def contiguous(self) -> GPUArray:
+        """The array itself when it is C-contiguous, else a C-contiguous copy."""
+        return copying.contiguous(self)
+
+    def clone(self) -> GPUArray:
+        """A new C-contiguous array with the same elements."""
+        return copying.clone(self)
+
+    def astype(self, dtype: DTypeLike) -> GPUArray:
+        """A new C-contiguous array with the elements converted to dtype, as NumPy converts them.
+
+        Integers wrap, floats to integers truncate (undefined out of range), complex to real drops the imaginary part.
+        fp8 and fp4: rounded to nearest even; what is too large becomes NaN in float8_e4m3, infinity in float8_e5m2 and
+        6 in float4_e2m1 (so does NaN). int4: integers wrap, floats truncate and saturate, NaN becomes 0.
+        """
+        return copying.astype(self, as_dtype(dtype))
+
+    def __copy__(self) -> GPUArray:
+        return self.clone()
+
+    def __deepcopy__(self, memo: Any) -> GPUArray:
+        return self.clone()
+
+    def __reduce__(self) -> Any:
+        raise TypeError("a GPUArray is not pickled: its memory is this process's; pickle .to_numpy() instead")
+
+    def fill(self, value: Any) -> None:
+        """Set every element to a Python number."""
+        self[...] = value
+
+    # ---- operators: the element-wise ones are in ops/operators.py ----
+
+    def __matmul__(self, other: GPUArray) -> GPUArray:
+        return matmul(self, other)
+
+    def __rmatmul__(self, other: Any) -> GPUArray:
+        return matmul(other, self)
+
+    def __imatmul__(self, other: GPUArray) -> GPUArray:
+        return matmul(self, other, out=self)
+
+    def __repr__(self) -> str:
+        return array_repr(self)
+
+    # ---- in a notebook ----
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+        from pygpukit.array.rich import mimebundle
+
+        return mimebundle(self)
+
+    def _repr_html_(self) -> str:
+        return self._repr_mimebundle_()["text/html"]
+
+    # ---- internal ----
+
+    def _view(self, shape: layout.Shape, strides: layout.Shape, offset: int) -> GPUArray:
+        return native.view(self, shape, strides, offset)
+
+    def _reshaped(self, shape: layout.Shape, what: str, may_copy: bool) -> GPUArray:
+        shape = layout.resolve_shape(shape, self.size, what)
+        strides = layout.reshape_strides(self.shape, self.strides, shape, self.itemsize)
+        if strides is not None:
+            return self._view(shape, strides, self.offset)
+        if may_copy:
+            return self.clone().reshape(shape)
+        raise ShapeError(
+            f"{what}: shape {self.shape} with strides {self.strides} cannot be viewed as {shape} without a copy; "
+            "use .reshape() or .contiguous() first"
+        )
+
+
+def _extents(args: tuple[Any, ...]) -> layout.Shape:
+    """(2, 3), ((2, 3),) and ([2, 3],) alike."""
+    if len(args) == 1 and isinstance(args[0], (tuple, list)):
+        return tuple(args[0])
+    return args
+
+
+def _range(offset: int, length: int, extent: int, what: str) -> slice:
+    if offset < 0 or length < 0 or offset + length > extent:
+        raise ShapeError(f"{what}: {offset} to {offset + length} is not inside 0 to {extent}")
+    return slice(offset, offset + length)
+
+
+native.register_array_type(GPUArray)

@@ -1,0 +1,101 @@
+"""How an array prints: values, shape, dtype, backend. Copies at most MAX_ELEMENTS to the host and never raises."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+from pygpukit._core import native
+from pygpukit.core.dtypes import STORAGE_ONLY, bfloat16
+from pygpukit.core.graph import capturing
+
+if TYPE_CHECKING:
+    from pygpukit.array.array import GPUArray
+
+MAX_ELEMENTS = 1000
+_PREFIX = "GPUArray("
+
+
+def array_repr(array: GPUArray) -> str:
+    """One text for print() and the notebook. Large arrays show their edges, gathered on the device.
+
+    Waits for the current stream only. What cannot be read (a device in a failed state) is named instead.
+    """
+    try:
+        facts = f"shape={array.shape}, dtype={array.dtype}, backend={native.backend_name()}"
+    except Exception as error:  # not even its facts are left
+        return f"{_PREFIX}<not readable: {type(error).__name__}>)"
+    try:
+        text = "<no values while the stream is captured>" if capturing() else _values(array)
+    except Exception as error:  # a device in a failed state must still print
+        return f"{_PREFIX}<values not readable: {type(error).__name__}>, {facts})"
+    separator = ",\n" + " " * len(_PREFIX) if "\n" in text else ", "
+    return f"{_PREFIX}{text}{separator}{facts})"
+
+
+def on_host(array: GPUArray) -> Any:
+    """The elements as NumPy can show them: bfloat16 as float32, storage types as their bits."""
+    with _its_device(array):
+        if array.dtype == bfloat16:
+            array = array.astype("float32")
+        elif array.dtype in STORAGE_ONLY:
+            array = array.view("uint8")  # the dtype is printed beside them
+        return array.to_numpy()
+
+
+@contextmanager
+def _its_device(array: GPUArray) -> Iterator[None]:
+    """Work goes to the array's device for a while, whichever is current."""
+    current = native.current_device()
+    if array.device == current:
+        yield
+        return
+    native.set_device(array.device)
+    try:
+        yield
+    finally:
+        native.set_device(current)
+
+
+def _values(array: GPUArray) -> str:
+    import numpy as np
+
+    if array.size <= MAX_ELEMENTS:
+        host, threshold, edge = on_host(array), MAX_ELEMENTS, 3
+    else:
+        edge = next((k for k in (3, 2, 1) if _edge_count(array, k) <= MAX_ELEMENTS), 0)
+        if not edge:
+            return "..."
+        host, threshold = _edges(array, edge), 0
+    return np.array2string(host, separator=", ", prefix=_PREFIX, threshold=threshold, edgeitems=edge)
+
+
+def _edge_count(array: GPUArray, edge: int) -> int:
+    return prod(min(extent, 2 * edge) for extent in array.shape)
+
+
+def _edges(array: GPUArray, edge: int) -> Any:
+    """The first and last `edge` entries along every long axis, with one entry between them that printing leaves out.
+
+    The two ends of an axis are one strided view: an axis of 2 steps from end to end, then one of `edge` entries.
+    """
+    import numpy as np
+
+    shape: list[int] = []
+    strides: list[int] = []
+    for extent, step in zip(array.shape, array.strides, strict=True):
+        if extent > 2 * edge:
+            shape += [2, edge]
+            strides += [(extent - edge) * step, step]
+        else:
+            shape += [extent]
+            strides += [step]
+    host = on_host(native.view(array, shape, strides, array.offset))
+    host = host.reshape([min(extent, 2 * edge) for extent in array.shape])
+    for axis, extent in enumerate(array.shape):
+        if extent > 2 * edge:
+            first, last = np.split(host, 2, axis)
+            host = np.concatenate([first, np.take(first, [0], axis), last], axis)
+    return host

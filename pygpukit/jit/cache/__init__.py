@@ -1,0 +1,1 @@
+"""Images kept: in memory, on disk, and who finds them again."""

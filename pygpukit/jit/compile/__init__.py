@@ -1,0 +1,1 @@
+"""From a source to an image: NVRTC, or the compiler of the simulated device."""

@@ -1,0 +1,363 @@
+"""compile_source(): the one way from CUDA source to an image. Key, cache, NVRTC or the simulator's compiler, store.
+
+What only a compile needs, or a unit that reads files, is imported where it is needed: a kernel from the cache in a new
+process does not pay for it.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from pygpukit import _core
+from pygpukit._core import native
+from pygpukit.core.backend import backend, refuse_inherited
+from pygpukit.core.errors import CompileError, NvrtcError, NvrtcErrorCode
+from pygpukit.jit.cache import lookup
+from pygpukit.jit.cache.image import Image
+from pygpukit.jit.cache.store import folder, kernel_cache, key_of, note, reason, remember
+from pygpukit.jit.compile import nvrtc
+from pygpukit.jit.compile.check import check_mode, step_limit
+from pygpukit.jit.compile.nvrtc import nvrtc_status
+from pygpukit.jit.compile.options import Options, parse_options
+from pygpukit.jit.source.signature import includes, scan_variables
+
+__all__ = ["compile_source", "compile_uncached", "nvrtc_status"]
+
+_RECORD_COMPILE = 48
+_SOURCES = {"compiled": 0, "uncached": 0, "memory": 1, "disk": 2}
+_STANDARD = "--std=c++17"
+# What nvcc has without an #include, by the host's <math.h>, and the simulator, too. libcu++ brings its own.
+_MATH_MACROS = {"INFINITY": "__builtin_bit_cast(float, 0x7f800000)", "NAN": "__builtin_bit_cast(float, 0x7fffffff)"}
+_WITH_MATH_MACROS = ("cuda/", "cub/", "thrust/")
+_HEADER_SUFFIXES = (".h", ".cuh", ".hpp")
+
+
+def compile_source(
+    source: str,
+    *,
+    name: str = "kernel",
+    options: Sequence[str] = (),
+    defines: Mapping[str, object] | None = None,
+    arch: str | None = None,
+    name_expressions: Sequence[str] = (),
+    check: bool | str | None = None,
+) -> Image:
+    """Compile CUDA C++ for the open backend, or take the result from the cache.
+
+    `name` is the file name in diagnostics. `arch` defaults to the current device's; "sm_90a" and the like compile with
+    NVRTC even where there is no such device, "sim" with the simulator's compiler. A unit that reads files of its own
+    (-I, -include, #include "x" of an existing file) is found again while these files are the same, wherever they lie
+    (jit/cache/manifest.py). Processes that need the same image at once compile it once. Writes one COMPILE record.
+    `check`: True or "memory" (no races) for checked mode, on the simulation only; None as PYGPUKIT_CHECK says.
+
+    Raises CompileError with diagnostics, NvrtcError (NotLoaded says what to install), ValueError for bad options, and
+    DriverError in a process that was forked after the device was opened. Releases the GIL while it compiles; Ctrl-C
+    stops it.
+    """
+    refuse_inherited(f"compiling {name}")
+    start_ns = time.perf_counter_ns()
+    request = _request(
+        source,
+        name=name,
+        options=options,
+        defines=defines,
+        arch=arch,
+        name_expressions=name_expressions,
+        check=check,
+    )
+    return _recorded(name, _cached(request), time.perf_counter_ns() - start_ns)
+
+
+def find_image(source: str, arguments: Mapping[str, Any]) -> Image | None:
+    """What compile_source(source, **arguments) would take from the cache; None where it would compile."""
+    start_ns = time.perf_counter_ns()
+    request = _request(source, **arguments)
+    found = None if request.reads_files() and request.unknowable() else _find(request)
+    return None if found is None else _recorded(request.name, found, time.perf_counter_ns() - start_ns)
+
+
+def adopt_image(image: Image, name: str, duration_ns: int) -> Image:
+    """Takes over what another process's compile_source() returned, as if this one had called it."""
+    if image.key and kernel_cache().get(image.key) is None:  # that process could not write to the disk
+        kernel_cache().put(image.key, image.to_bytes())
+    return _recorded(name, image, duration_ns)
+
+
+def target_arch(source: str, arguments: Mapping[str, Any]) -> str:
+    """The architecture that compile_source(source, **arguments) compiles for; "sim" for the simulated device."""
+    return _request(source, **arguments).arch
+
+
+def _recorded(name: str, image: Image, duration_ns: int) -> Image:
+    image = replace(image, changed=tuple(note(name, image)))
+    _core.ring_push(
+        _RECORD_COMPILE,
+        name=_core.intern(name),
+        a=duration_ns,
+        b=_SOURCES[image.origin],
+        c=len(image.image),
+    )
+    return image
+
+
+def compile_uncached(source: str, *, name: str = "kernel") -> Image:
+    """Compile for the open backend, past the cache: what a warm-up needs."""
+    return _request(source, name=name, check=False).compile()
+
+
+def _cached(request: _Request) -> Image:
+    """The image from the cache, or compiled and stored there."""
+    reads_files = request.reads_files()
+    if unknowable := request.unknowable() if reads_files else "":
+        return replace(request.compile(), origin="uncached", parts=key_of(request.parts())[1], reason=unknowable)
+
+    image = _find(request)
+    if image is None:
+        from pygpukit.jit.cache.flight import single_flight
+
+        with single_flight(folder() / "locks", key_of(request.parts())[0]):
+            image = _find(request, stored=True)  # another process may have been quicker
+            if image is None:
+                image = _compile_by_files(request) if reads_files else _compile(request)
+    return image
+
+
+def _find(request: _Request, stored: bool = False) -> Image | None:
+    """The image in the cache. `stored`: look past this process's memory."""
+    key, parts = key_of(request.parts())
+    if request.reads_files():
+        from pygpukit.jit.cache import lookup_files
+
+        return lookup_files.find_by_files(key, parts, request.folders(), stored)
+    return lookup.find(key, parts, stored)
+
+
+def _compile(request: _Request) -> Image:
+    image = request.compile()
+    key, parts = key_of(request.parts())  # only now: which compiler it is, is certain only after it was opened
+    why = reason(parts)
+    remember(parts)
+    return lookup.store(key, replace(image, parts=parts, reason=why))
+
+
+def _compile_by_files(request: _Request) -> Image:
+    from pygpukit.jit.cache import lookup_files, manifest
+
+    folders = request.folders()
+    for _ in range(2):
+        since_ns = manifest.file_clock_ns()
+        read: list[str] = []
+        image = request.compile(read)
+        key, parts = key_of(request.parts())
+        try:
+            files = manifest.learn(request.source, request.options.pre_includes, read, folders, request.own_folders())
+        except manifest.Unknowable as unknowable:
+            return replace(image, origin="uncached", parts=parts, reason=str(unknowable))
+        if not manifest.written_since(files, folders, since_ns):
+            image = replace(image, parts=parts, reason=lookup_files.reason_by_files(key, folders) or reason(parts))
+            remember(parts)
+            return lookup_files.store_by_files(key, image, files, folders)
+    return replace(image, origin="uncached", parts=parts, reason="a header was written while the unit compiled")
+
+
+@dataclass(frozen=True)
+class _Request:
+    """One unit to compile with NVRTC for `arch`, or with the simulator when arch is "sim"."""
+
+    source: str
+    name: str
+    options: Options
+    arch: str
+    expressions: tuple[str, ...]
+    check: bool | str = False
+    step_limit: int = 0
+
+    @property
+    def kind(self) -> str:
+        return "sim" if self.arch == "sim" else "nvrtc"
+
+    def parts(self) -> dict[str, bytes]:
+        return {
+            "kind": self.kind.encode(),
+            "arch": self.arch.encode(),
+            "name": self.name.encode(),
+            "source": self.source.encode(),
+            "options": self.options.content(),
+            "name expressions": "\0".join(sorted(self.expressions)).encode(),
+            **({"check": str(self.check).encode()} if self.check else {}),
+            **({"step limit": str(self.step_limit).encode()} if self.step_limit else {}),
+            "compiler": nvrtc.identity() if self.kind == "nvrtc" else _simulator_identity(),
+            "headers": _digest(self.headers())
+            + (nvrtc.header_identity() if self.kind == "nvrtc" and self._includes() else b""),
+        }
+
+    def _includes(self) -> bool:
+        return any(includes(self.source, self.options.defines))
+
+    def reads_files(self) -> bool:
+        """True when files outside the key may change the result."""
+        if self.options.reads_files or self._probes():
+            return True
+        bundled = self.headers()
+        outside = [header for header in includes(self.source, self.options.defines)[0] if header not in bundled]
+        return any((self._current_folder() / header).exists() for header in outside)
+
+    def _probes(self) -> bool:
+        """The source asks for the existence of a file."""
+        if "__has_include" not in self.source:
+            return False
+        from pygpukit.jit.cache import manifest
+
+        return manifest.probes(self.source)
+
+    def unknowable(self) -> str:
+        """Why nothing tells which files the compiler reads; "" when it does."""
+        if self.options.opaque:
+            return "nothing tells which files --use-pch, --pch-dir or --use-bundled-headers read"
+        return nvrtc.untraceable() if self.kind == "nvrtc" else ""
+
+    def folders(self) -> dict[str, Path]:
+        """Where files are looked for."""
+        from pygpukit.jit.cache import manifest
+
+        return manifest.search_path(self._current_folder(), self.options.folders, self.options.pre_includes)
+
+    def _current_folder(self) -> Path:
+        return Path.cwd() / (Path(self.name).parent if self.kind == "nvrtc" else "")
+
+    def own_folders(self) -> list[Path]:
+        """Folders whose files belong to the compiler: part of the key by its identity."""
+        if self.kind == "sim":
+            return _simulator().header_folders()
+        options = nvrtc.header_options()
+        return [Path(flag[2:] if flag.startswith("-I") else flag.partition("=")[2]) for flag in options]
+
+    def headers(self) -> dict[str, str]:
+        """The package's own device headers that the source reaches."""
+        if self.kind == "sim":
+            return {}
+        found: dict[str, str] = {}
+        waiting = [name for names in includes(self.source, self.options.defines) for name in names]
+        while waiting:
+            name = waiting.pop()
+            text = _device_headers().get(name)
+            if text is not None and name not in found:
+                found[name] = text
+                waiting += [inner for names in includes(text) for inner in names]
+        return found
+
+    def compile(self, read: list[str] | None = None) -> Image:
+        """The image; appends the files that the compiler read to `read` when it is given."""
+        try:
+            return self._simulate(read) if self.kind == "sim" else self._nvrtc(read)
+        except CompileError as error:
+            if error.diagnostics:
+                raise
+            raise _error(self.name, error.log, self.source) from None
+
+    def _nvrtc(self, read: list[str] | None) -> Image:
+        nvrtc.open_nvrtc()
+        standard = [] if any(flag.startswith(("--std", "-std")) for flag in self.options.flags) else [_STANDARD]
+        flags = [f"--gpu-architecture={self.arch}", *standard, *self._math_macros(), *self.options.compiler_flags()]
+        if self._includes():
+            flags += nvrtc.header_options()
+        # Variables by expression too: that keeps those that no kernel uses, and tells the symbols of all.
+        variables = [one.expression for one in scan_variables(self.source, self.options.defines)]
+        found: list[str] | None = None if read is None else []
+        with nvrtc.header_trace(found) as traced:
+            status, log, cubin, ptx, symbols = native.nvrtc_compile(
+                self.source, self.name, [*flags, *traced], self.headers(), [*self.expressions, *variables]
+            )
+        if read is not None:
+            read += [file for file in found or () if file not in self.headers()]
+        if status == NvrtcErrorCode.Compilation:
+            raise _error(self.name, log, self.source)
+        if status != NvrtcErrorCode.Success:
+            raise NvrtcError(f"compiling {self.name} failed: {log.strip() or 'no message'}", status, log)
+        return Image("nvrtc", self.arch, cubin, ptx.rstrip(b"\0").decode(), log, symbols)
+
+    def _math_macros(self) -> list[str]:
+        """Options for those of _MATH_MACROS that the source does not define itself."""
+        headers = [name for names in includes(self.source, self.options.defines) for name in names]
+        if any(name.startswith(_WITH_MATH_MACROS) for name in headers):
+            return []
+        defined, guarded = (re.findall(rf"#\s*{word}\s+(INFINITY|NAN)\b", self.source) for word in ("define", "ifndef"))
+        own = {*self.options.defines, *({*defined} - {*guarded})}
+        return [f"-D{name}={value}" for name, value in _MATH_MACROS.items() if name not in own]
+
+    def _simulate(self, read: list[str] | None) -> Image:
+        made = _simulator().compile(
+            self.source,
+            name=self.name,
+            options=self.options.flags,
+            defines=[f"{macro}={value}" for macro, value in self.options.defines.items()],
+            name_expressions=self.expressions,
+            read=read,
+            check=self.check,
+            step_limit=self.step_limit,
+        )
+        return Image("sim", "sim", made.image, "", made.log, {})
+
+
+def _request(
+    source: str,
+    *,
+    name: str = "kernel",
+    options: Sequence[str] = (),
+    defines: Mapping[str, object] | None = None,
+    arch: str | None = None,
+    name_expressions: Sequence[str] = (),
+    check: bool | str | None = None,
+) -> _Request:
+    """compile_source()'s arguments as a request."""
+    parsed = parse_options(options, defines, arch)
+    target = parsed.arch
+    if target is None:
+        target = "sim" if backend() == "sim" else nvrtc.device_arch(native.current_device())
+    expressions = tuple(dict.fromkeys(name_expressions))
+    mode = check_mode(check, target)
+    return _Request(source, name, parsed, target, expressions, mode, step_limit() if mode else 0)
+
+
+def _error(name: str, log: str, source: str) -> CompileError:
+    from pygpukit.jit.compile.diagnostics import compile_error  # a compile that works does not pay for reading logs
+
+    return compile_error(name, log, source)
+
+
+def _simulator() -> ModuleType:
+    from pygpukit.jit.compile import simulator
+
+    return simulator
+
+
+@cache
+def _simulator_identity() -> bytes:
+    """The host compiler, its options, and the text of the headers that stand in for CUDA's."""
+    shim = {name: text for name, text in native.sources().items() if name.startswith("sim/include/")}
+    return str(_simulator().compiler_identity()).encode() + b" " + _digest(shim | {"options": _simulator().ALL_FLAGS})
+
+
+@cache
+def _device_headers() -> dict[str, str]:
+    prefix = "kernels/"
+    return {
+        name[len(prefix) :]: text
+        for name, text in native.sources().items()
+        if name.startswith(prefix) and name.endswith(_HEADER_SUFFIXES)
+    }
+
+
+def _digest(texts: Mapping[str, str]) -> bytes:
+    """A digest of named texts; "" for none."""
+    if not texts:
+        return b""
+    flat = [piece.encode() for name in sorted(texts) for piece in (name, texts[name])]
+    return _core.KernelCache.digest(flat).hex().encode()

@@ -1,0 +1,280 @@
+"""CUDA C++ text made ready for a host compiler, and a host compiler's messages made ready for the user.
+
+Lines and columns stay the user's: text is replaced in place, and what follows on a changed line is put back at its
+column with a #line directive.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from pygpukit.jit.source.lexer import lex
+from pygpukit.jit.source.lines import Lines, directive
+from pygpukit.jit.source.signature import KernelSignature, scan, scan_variables
+
+STUB_FILE = "<kernels>"  # where messages about the entry table come from
+
+# Those of pk_cuda_sim.h that sources ask for.
+_MACROS = {"PYGPUKIT_SIM": "1", "__CUDACC__": "1", "__CUDACC_RTC__": "1", "__CUDA_ARCH__": "900"}
+_OPAQUE = re.compile(
+    r"""//(?:\\\n|[^\n])*|/\*.*?(?:\*/|\Z)
+      | ^[ \t]*\#(?:\\\n|/\*.*?(?:\*/|\Z)|(?!//|/\*)[^\n])*
+      | (?:u8|[uUL])?R"(?P<delimiter>[^()\\\s"]{0,16})\(.*?(?:\)(?P=delimiter)"|\Z)
+      | "(?:\\.|[^"\\\n])*"?
+      | (?<![\w'])(?:u8|[uUL])?'(?:\\.|[^'\\\n])*'?""",
+    re.VERBOSE | re.DOTALL | re.MULTILINE,
+)
+_SCOPES = re.compile(
+    r"\bnamespace\b(?P<space>[^;{}()=]*)\{|\bextern\s*\{|(?P<open>\{)|(?P<close>\})"
+    r"|(?P<shared>\b(?:extern|__shared__)\b[^;{}]*;)"
+)
+_ATTRIBUTE = re.compile(r"\b(?:__align__|alignas)\s*\([^()]*\)|\b__attribute__\s*\(\(.*?\)\)", re.DOTALL)
+_ARRAY = re.compile(r"(?P<type>.*?\W)(?P<name>[^\W\d]\w*)\s*(?P<extents>\[\s*\](?:\s*\[[^\[\]]*\])*)\s*", re.DOTALL)
+_REFUSED = (
+    (re.compile(r"\b(?:asm|__asm__|__asm)\b"), "inline PTX (asm) cannot run on the simulated device"),
+    (re.compile(r"<<<"), "a kernel cannot launch kernels on the simulated device"),
+    (re.compile(r"\b(?:texture|surface)\s*<"), "texture and surface references cannot be simulated"),
+    (re.compile(r"\b(?:tex[123]D\w*|surf[123]D\w*)\s*[<(]"), "texture and surface functions cannot be simulated"),
+    (re.compile(r"\bwmma\s*::|\bnvcuda\b"), "tensor-core fragments (wmma) cannot be simulated"),
+)
+_MESSAGE = re.compile(
+    r"(?P<file>[^\s:][^:\n]*):(?P<line>\d+):(?:(?P<column>\d+):)? (?P<kind>(?:fatal )?error|note): (?P<text>.*)"
+)
+_ON_COMMAND = re.compile(r"<command-line>: error: (?P<text>.*)")
+_REQUIRED = re.compile(r"(?P<file>[^\s:][^:\n]*):(?P<line>\d+):(?P<column>\d+):\s+required (?:from|by)")
+_UNDEFINED = re.compile(r"(?:(?P<file>.*?):(?P<line>\d+): )?.*?(?P<text>undefined (?:reference to|symbol:) .*)")
+_FLAG = re.compile(r" \[-[fW][\w=-]+\]$")  # names an option of the compiler that the user did not give
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """text: what to compile. names: kernels in the entry table. places: "file:line" of each, for messages about it."""
+
+    text: str
+    names: tuple[str, ...]
+    places: tuple[str, ...]
+
+
+def blank(source: str) -> str:
+    """The source with comments, strings and preprocessor lines replaced by blanks; offsets and lines stay."""
+    return _OPAQUE.sub(lambda match: re.sub(r"[^\n]", " ", match.group()), source)
+
+
+def refusals(source: str, name: str, defines: Mapping[str, str] | None = None) -> str:
+    """What cannot be simulated, as compiler messages; "" when nothing is found.
+
+    What stands in branches that the preprocessor leaves out, as under #ifndef PYGPUKIT_SIM, does not count.
+    """
+    code = blank(source)
+    lines = Lines(source, name)
+    found = []
+    for pattern, text in _REFUSED:
+        for match in pattern.finditer(code):
+            line, column = _place(code, match.start())
+            file, told = lines.origin(line)
+            found.append((line, column, f"{file}:{told}:{column}: error: {text}"))
+    active = {token.line for token in lex(source, {**_MACROS, **(defines or {})}).tokens} if found else ()
+    return "\n".join(message for line, _, message in sorted(found) if line in active)
+
+
+def prepare(
+    source: str,
+    name: str,
+    defines: Mapping[str, str] | None = None,
+    name_expressions: Sequence[str] = (),
+    checked: bool = False,
+) -> Prepared:
+    """The text to compile: the source under its own name, and the table of its kernels and name expressions.
+
+    A checked image also holds the source, by which the checker names arrays.
+    """
+    text, binds = _rewrite_dynamic_shared(source, name)
+    macros = {**_MACROS, **(defines or {})}
+    kernels = scan(source, macros)
+    variables = [one.expression for one in scan_variables(source, macros)]
+    wanted: dict[str, KernelSignature | None] = {one.name: one for one in kernels if one.template is None}
+    for expression in name_expressions:
+        wanted.setdefault(expression, _template_of(expression, kernels))
+    table = [
+        f"PK_SIM_KERNEL({index}, {_quoted(kernel_name)}, {_bound(kernel)}, {_cluster(kernel)}, {kernel_name})"
+        for index, (kernel_name, kernel) in enumerate(wanted.items())
+    ]
+    # The table comes first in its file, one kernel a line, so that a message's line tells the kernel.
+    lines = [
+        directive(1, name) + text,
+        directive(1, STUB_FILE) + "\n".join(table),
+        _escaping(variables),
+        "static void pk_sim_bind_dynamic() {" + "".join(binds) + "}",
+        ", ".join([f"PK_SIM_IMAGE({len(table)}", *(f"&pk_sim_kernel_{index}" for index in range(len(table)))]) + ")",
+        *([f"PK_SIM_CHECKED_IMAGE({_quoted(source)}, {_quoted(name)})"] if checked else []),
+        "",
+    ]
+    origins = Lines(source, name)
+    places = (origins.origin(kernel.line if kernel else 1) for kernel in wanted.values())
+    return Prepared("\n".join(lines), tuple(wanted), tuple(f"{file}:{line}" for file, line in places))
+
+
+def _escaping(variables: Sequence[str]) -> str:
+    """A declaration through which the variables could be changed from outside, as far as a compiler can tell."""
+    listed = f"static const volatile void *const pk_sim_variables[] = {{{', '.join(variables)}}};"
+    return f"__attribute__((used)) {listed}" if variables else ""
+
+
+def readable_log(log: str, name: str, prepared: Prepared, source: str) -> str:
+    """The compiler's messages about the user's source, `name:line:column: kind: text`, one a line.
+
+    A message about one of the simulator's headers is told at the line of the user's that led there; of those about one
+    entry of the kernel table only the first is kept.
+    """
+    reader = _LogReader(name, prepared, source)
+    for line in log.splitlines():
+        reader.read(line)
+    reader.place_waiting(f"{name}:1")
+    told = reader.found if any("error: " in message for message in reader.found) else reader.unclosed + reader.found
+    return "\n".join(dict.fromkeys(told)) or log.strip()
+
+
+class _LogReader:
+    """One pass over a log. found: messages. unclosed: those that only say that the source ended too early."""
+
+    def __init__(self, name: str, prepared: Prepared, source: str) -> None:
+        self.found: list[str] = []
+        self.unclosed: list[str] = []
+        self._name, self._prepared = name, prepared
+        lines = Lines(source, name)
+        self._files = lines.files
+        self._end = "{}:{}".format(*lines.origin(source.count("\n") + 1))
+        self._origin = ""  # the user's place that the next message about a header belongs to (g++ tells it before)
+        self._waiting = ""  # a message about a header whose place is not known yet (clang tells it after)
+        self._told: set[str] = set()  # kernels of the table that a message was about
+
+    def read(self, line: str) -> None:
+        if required := _REQUIRED.match(line):
+            if required["file"] in self._files:
+                self._origin = f"{required['file']}:{required['line']}:{required['column']}"
+        elif match := _MESSAGE.match(line):
+            self._message(match)
+        elif on_command := _ON_COMMAND.match(line):  # about a macro given with -D; a note tells where it is used
+            self._waiting = f"error: {on_command['text']}"
+        elif undefined := _UNDEFINED.match(line):
+            ours = (undefined["file"] or "").endswith(("/" + self._name, " " + self._name))  # the linker adds a folder
+            self.found.append(f"{self._name}:{undefined['line'] if ours else 1}: error: {undefined['text']}")
+
+    def _message(self, match: re.Match[str]) -> None:
+        text = _FLAG.sub("", match["text"])
+        if match["kind"] != "note":
+            self.place_waiting(f"{self._name}:1")
+        elif match["file"] in self._files and text.startswith(("in instantiation of", "in expansion of macro")):
+            self.place_waiting(f"{match['file']}:{match['line']}:{match['column']}")
+            return
+        if match["file"] in self._files:
+            column = f":{match['column']}" if match["column"] else ""
+            self.found.append(f"{match['file']}:{match['line']}{column}: {match['kind']}: {text}")
+        elif match["kind"] != "note":
+            self._elsewhere(match["file"], int(match["line"]), text)
+        if match["kind"] != "note":
+            self._origin = ""
+
+    def _elsewhere(self, file: str, line: int, text: str) -> None:
+        """An error that the compiler saw in the entry table or in a header."""
+        names = self._prepared.names
+        if file == STUB_FILE and line <= len(names):
+            place = self._origin or self._prepared.places[line - 1]
+            if names[line - 1] not in self._told:
+                self.found.append(f"{place}: error: kernel {names[line - 1]}: {text}")
+            self._told.add(names[line - 1])
+        elif file == STUB_FILE:
+            if not self.unclosed or "end of input" in text:
+                self.unclosed = [f"{self._end}: error: {text}"]
+        elif self._origin:
+            self.found.append(f"{self._origin}: error: {text}")
+        else:
+            self._waiting = f"error: {text} (in {file.rpartition('/')[2]}:{line})"
+
+    def place_waiting(self, place: str) -> None:
+        """The place of the message that waits for one, if any does."""
+        if self._waiting:
+            self.found.append(f"{place}: {self._waiting}")
+        self._waiting = ""
+
+
+def _place(text: str, offset: int) -> tuple[int, int]:
+    return text.count("\n", 0, offset) + 1, offset - text.rfind("\n", 0, offset)
+
+
+def _quoted(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\r", "\\r")
+    return f'"{escaped}"'
+
+
+def _bound(kernel: KernelSignature | None) -> int:
+    first = kernel.launch_bounds[0] if kernel and kernel.template is None and kernel.launch_bounds else 0
+    return min(first, 1024) if first > 0 else 1024
+
+
+def _cluster(kernel: KernelSignature | None) -> str:
+    dims = kernel.cluster_dims if kernel else ()
+    return f"({', '.join((*dims, '1', '1')[:3])})" if dims else "(0, 0, 0)"
+
+
+def _template_of(expression: str, kernels: Sequence[KernelSignature]) -> KernelSignature | None:
+    head = expression.partition("<")[0].strip().lstrip("&")
+    return next((kernel for kernel in kernels if kernel.name == head), None)
+
+
+def _rewrite_dynamic_shared(source: str, name: str) -> tuple[str, list[str]]:
+    """`extern __shared__ T x[];` as pointers to the block's dynamic shared memory.
+
+    In a function the pointer is a constant; outside one it is a variable that the returned statements set.
+    """
+    code = blank(source)
+    scopes: list[str | None] = []  # open braces: a namespace's name, "" where names stay plain, None for anything else
+    pieces: list[str] = []
+    binds: list[str] = []
+    done = 0
+    for match in _SCOPES.finditer(code):
+        if match["close"]:
+            if scopes:
+                scopes.pop()
+        elif match["open"]:
+            scopes.append(None)
+        elif not match["shared"]:
+            scopes.append((match["space"] or "").replace("inline", "").strip())
+        elif "extern" in (words := match["shared"].split()) and "__shared__" in words:
+            declaration = _dynamic(match["shared"], None in scopes)
+            if declaration is None:
+                continue
+            text, variable, kind = declaration
+            if None not in scopes:
+                qualified = "::".join([scope for scope in scopes if scope] + [variable])
+                binds.append(f" {qualified} = pk_sim_dynamic<{kind}>({_quoted(variable)});")
+            pieces += [source[done : match.start()], text, _back_to(source, match.start(), match.end(), name)]
+            done = match.end()
+    return "".join(pieces) + source[done:], binds
+
+
+def _dynamic(declaration: str, in_function: bool) -> tuple[str, str, str] | None:
+    """(new declaration, variable, array type), or None when it declares anything but one array without extent."""
+    words = _ATTRIBUTE.sub(" ", declaration[:-1])
+    words = re.sub(r"\b(?:extern|__shared__|static)\b", " ", words)
+    match = _ARRAY.fullmatch(words)
+    if match is None:
+        return None
+    kind = " ".join((match["type"] + match["extents"]).split())
+    if in_function:
+        value = f"pk_sim_dynamic<{kind}>({_quoted(match['name'])})"
+        return f"pk_sim_pointer<{kind}> const {match['name']} = {value};", match["name"], kind
+    return f"PK_SIM_STATE pk_sim_pointer<{kind}> {match['name']};", match["name"], kind
+
+
+def _back_to(source: str, start: int, end: int, name: str) -> str:
+    """What puts the text after a replaced declaration back at its line and column; "" when none follows on the line."""
+    line_end = source.find("\n", end)
+    rest = source[end : line_end if line_end >= 0 else len(source)]
+    if not rest.strip() and "\n" not in source[start:end]:
+        return ""
+    line, column = _place(source, end)
+    file, told = Lines(source, name).origin(line)
+    return "\n" + directive(told, file) + " " * (column - 1)

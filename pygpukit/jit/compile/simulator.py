@@ -1,0 +1,268 @@
+"""The simulated device's compiler: CUDA C++ to an image that native/sim loads, with a C++ compiler of the machine."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import platform
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from hashlib import blake2b
+from importlib.util import find_spec
+from pathlib import Path
+
+from pygpukit.core.errors import NvrtcError, NvrtcErrorCode
+from pygpukit.jit.compile import sim_headers
+from pygpukit.jit.compile.diagnostics import compile_error
+from pygpukit.jit.compile.sim_flops import COUNTING_FLAGS, with_counters
+from pygpukit.jit.compile.sim_source import prepare, readable_log, refusals
+
+# Semantics first: wrapping integers, aliasing pointers, signed char and exact arithmetic are what a GPU gives. Without
+# the last flag g++ takes the address of the built-in variables, and then keeps them in memory; without that before it
+# both leave endless loops out.
+_FLAGS = (
+    "-O2", "-march=native", "-fPIC", "-fvisibility=hidden", "-nostdinc", "-w",
+    "-g1", "-gdwarf-4", "-gz=none", "-fno-exceptions", "-fno-rtti", "-fno-math-errno", "-fno-trapping-math",
+    "-fno-strict-aliasing", "-fwrapv", "-fsigned-char", "-fno-delete-null-pointer-checks", "-fstack-clash-protection",
+    "-fno-stack-protector", "-U_FORTIFY_SOURCE", "-fno-finite-loops", "-fno-tree-slp-vectorize",
+)  # fmt: skip
+# Checked images: calls before every access, which pk_sim_check.h answers. Sanitizers' own libraries stay out.
+_CHECKED_FLAGS = (
+    "-fsanitize=thread", "-fsanitize=bounds,integer-divide-by-zero,alignment",  # zig takes what is beside thread away
+    "-fno-sanitize-recover=bounds,integer-divide-by-zero,alignment",
+)  # fmt: skip
+_CHECKED_GCC = ("--param=tsan-distinguish-volatile=1", "--param=tsan-instrument-func-entry-exit=0")
+_CHECKED_CLANG = (
+    "-mllvm", "-tsan-distinguish-volatile=1", "-mllvm", "-tsan-instrument-func-entry-exit=0",
+    "-fno-sanitize-link-runtime",
+)  # fmt: skip
+ALL_FLAGS = " ".join((*_FLAGS, *_CHECKED_FLAGS, *_CHECKED_GCC, *_CHECKED_CLANG, *COUNTING_FLAGS))
+CHECK_MODES = {True: 1, "memory": 2, "count": 3}  # pk_sim_check_mode
+
+# Options that mean something to a GPU's code generator only.
+_WITHOUT_EFFECT = (
+    "--use_fast_math", "-use_fast_math", "--ftz", "-ftz", "--prec-sqrt", "-prec-sqrt", "--prec-div", "-prec-div",
+    "--maxrregcount", "-maxrregcount", "--generate-line-info", "-lineinfo", "--device-debug", "-G", "--restrict",
+    "--extra-device-vectorization", "--disable-warnings", "-w", "--default-device", "-default-device",
+    "--relocatable-device-code", "-rdc", "--ptxas-options", "-Xptxas", "--diag-suppress", "-diag-suppress",
+    "--device-as-default-execution-space", "--dopt", "-dopt", "--minimal", "--split-compile", "--time", "--verbose",
+)  # fmt: skip
+_PASSED_ON = ("-D", "-U", "-I")
+
+
+class CompilerNotFound(NvrtcError):
+    """No C++ compiler was found, or the one that PYGPUKIT_SIM_CXX names does not run."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, NvrtcErrorCode.NotLoaded)
+
+
+@dataclass(frozen=True)
+class SimImage:
+    """image: a shared object for the simulated device. log: the compiler's words. kernels: names to ask for."""
+
+    image: bytes
+    log: str
+    kernels: tuple[str, ...]
+
+
+def find_compiler() -> list[str]:
+    """The command of the compiler: $PYGPUKIT_SIM_CXX, g++, clang++, or the ziglang package. Raises CompilerNotFound."""
+    chosen = os.environ.get("PYGPUKIT_SIM_CXX", "").split()
+    if chosen:
+        if shutil.which(chosen[0]) is None:
+            raise CompilerNotFound(f"PYGPUKIT_SIM_CXX is {' '.join(chosen)!r}, but there is no such program")
+        return chosen
+    for program in ("g++", "clang++"):
+        if path := shutil.which(program):
+            return [path]
+    if find_spec("ziglang") is not None:
+        return [sys.executable, "-m", "ziglang", "cc"]
+    raise CompilerNotFound(
+        "CUDA kernels on the simulated device need a C++ compiler, and none was found (looked for $PYGPUKIT_SIM_CXX, "
+        "g++, clang++, ziglang); install g++, or run: pip install ziglang"
+    )
+
+
+def compiler_identity() -> str:
+    """Version of the compiler and features of the processor it compiles for, without paths. Raises CompilerNotFound."""
+    return _identity(tuple(find_compiler()))
+
+
+def compile(
+    source: str,
+    *,
+    name: str = "kernel",
+    options: Sequence[str] = (),
+    defines: Sequence[str] = (),
+    name_expressions: Sequence[str] = (),
+    read: list[str] | None = None,
+    check: bool | str = False,
+    step_limit: int = 0,
+) -> SimImage:
+    """Compile CUDA C++ for the simulated device. `options` as for NVRTC, `defines` as "NAME=value".
+
+    The files that the compiler read are appended to `read` when it is given. `check`: True for an image whose every
+    access is checked, "memory" for one without races, "count" to count bytes. `step_limit`: how many basic blocks a
+    launch of a checked image may run, 0 for no limit.
+
+    Raises CompileError with the places in `source`, CompilerNotFound, ValueError for an option without meaning. The GIL
+    is free while the compiler runs; Ctrl-C ends it.
+    """
+    macros = {key: value or "1" for key, _, value in (define.partition("=") for define in defines)}
+    if refused := refusals(source, name, macros):
+        raise compile_error(name, refused, source)
+    prepared = prepare(source, name, macros, name_expressions, checked=bool(check))
+    command = find_compiler()
+    headers = sim_headers.folder()
+    with tempfile.TemporaryDirectory(prefix="pygpukit-sim-") as folder:
+        text, image = Path(folder) / "kernel.cpp", Path(folder) / "kernel.so"
+        text.write_text(prepared.text)
+        listed = Path(folder) / "kernel.d"
+        listing = ["-MD", "-MF", str(listed), *_listing_flags(command)] if read is not None else []
+        # A linker that is told of sanitizers adds their own libraries, with zig whatever else it is told.
+        halfway = Path(folder) / ("kernel.s" if check == "count" else "kernel.o")
+        at_once = not check or (check != "count" and not _is_zig(command))
+        until = ["-o", str(image), *_link_flags(command)] if at_once else []
+        language, own = _translate(options)
+        flags = [*command, *_FLAGS, *_compiler_flags(command), *_check_flags(check, command, step_limit), *language]
+        first = sim_headers.prelude(flags, compiler_identity()) if _is_gcc(command) else headers / sim_headers.PRELUDE
+        status, _, log = _run([
+            *flags, "-x", "c++", "-shared", *own, *(f"-D{define}" for define in defines), "-iquote", str(Path.cwd()),
+            "-I", str(headers), "-include", str(first), *listing, str(text),
+            *(until or ["-S" if check == "count" else "-c", "-o", str(halfway)]),
+        ])  # fmt: skip
+        if not until and status == 0:
+            if check == "count":
+                halfway.write_text(with_counters(halfway.read_text()))
+            link = ["-shared", "-fPIC", "-gdwarf-4", str(halfway), "-o", str(image), *_link_flags(command)]
+            status, _, log = _run([*command, *link])
+        if status != 0:
+            raise compile_error(name, readable_log(log, name, prepared, source), source)
+        if read is not None:
+            files = _dependencies(listed.read_text())
+            read += [file for file in files if Path(file) != text and not sim_headers.is_precompiled(file)]
+        return SimImage(image.read_bytes(), "", prepared.names)
+
+
+def header_folders() -> list[Path]:
+    """Where the simulator's own headers lie."""
+    return [sim_headers.folder()]
+
+
+def _dependencies(rule: str) -> list[str]:
+    """The files in a rule that a compiler wrote for make: `target: file file \\`."""
+    words = re.findall(r"(?:\\[ #\\]|\$\$|[^\s\\])+", rule.partition(": ")[2])
+    return [re.sub(r"\\([ #\\])", r"\1", word).replace("$$", "$") for word in words]
+
+
+def _translate(options: Sequence[str]) -> tuple[list[str], list[str]]:
+    """NVRTC's options as the host compiler's: those about the language, and those that name macros and files. Those
+    about speed or code size have nothing to do here."""
+    flags, own = ["-std=c++17"], []
+    for option in options:
+        key, _, value = option.partition("=")
+        if key in ("--std", "-std"):
+            # The entry table itself needs C++17.
+            flags[0] = f"-std={value}" if value not in ("c++03", "c++11", "c++14") else flags[0]
+        elif key in ("--fmad", "-fmad"):
+            flags += ["-ffp-contract=off"] if value == "false" else []
+        elif key in ("--include-path", "--pre-include", "-include", "--undefine-macro"):
+            names = {"--include-path": "-I", "--undefine-macro": "-U"}
+            own += [names.get(key, "-include"), value]
+        elif key.startswith(_PASSED_ON):
+            own.append(option)
+        elif key not in _WITHOUT_EFFECT:
+            raise ValueError(f"the simulator's compiler does not know the option {option!r}")
+    return flags, own
+
+
+def _check_flags(check: bool | str, command: Sequence[str], step_limit: int) -> list[str]:
+    if not check:
+        return []
+    gcc = _is_gcc(command)
+    counting = COUNTING_FLAGS if check == "count" else ()
+    own = _CHECKED_GCC if gcc else _CHECKED_CLANG
+    # clang leaves out blocks whose runs follow from others', among them a loop of one block.
+    stepping = (f"-fsanitize-coverage=trace-pc{'' if gcc else ',no-prune'}", f"-DPK_SIM_STEP_LIMIT={step_limit}ull")
+    steps = stepping if step_limit else ()
+    return [*_CHECKED_FLAGS, *own, *counting, *steps, f"-DPK_SIM_CHECK={CHECK_MODES[check]}"]
+
+
+def _is_zig(command: Sequence[str]) -> bool:
+    return "zig" in " ".join(command[-2:])
+
+
+def _is_gcc(command: Sequence[str]) -> bool:
+    return not _is_zig(command) and "clang" not in _identity(tuple(command))  # macOS calls its clang g++
+
+
+def _listing_flags(command: Sequence[str]) -> list[str]:
+    # The headers behind a precompiled one, too.
+    return ["-fpch-deps"] if _is_gcc(command) else []
+
+
+def _compiler_flags(command: Sequence[str]) -> list[str]:
+    if _is_zig(command):
+        return ["-fno-sanitize=undefined", "-UNDEBUG"]
+    if not _is_gcc(command):
+        return ["-fno-caret-diagnostics", "-fno-color-diagnostics"]
+    # As a GPU does: a product and a sum in one. clang does it by itself, and would contract conversions, too. The rest
+    # saves time: no files between compiler and assembler, no plugin in the linker.
+    return ["-fno-diagnostics-show-caret", "-fdiagnostics-color=never", "-ffp-contract=fast", "-pipe",
+            "-fno-use-linker-plugin"]  # fmt: skip
+
+
+def _link_flags(command: Sequence[str]) -> list[str]:
+    # No start files and no C++ library: an image needs neither. Undefined names are errors here, not when it is loaded;
+    # zig without its own C library finds the process's mathematical functions at load time instead.
+    if _is_zig(command):
+        return ["-nostdlib"]
+    return ["-nostartfiles", "-nodefaultlibs", "-Wl,-z,defs", "-lm", "-lc", "-lgcc"]
+
+
+def _run(command: list[str]) -> tuple[int, str, str]:
+    """(exit status, output, messages). The compiler and what it started are ended when this is interrupted."""
+    with subprocess.Popen(
+        command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        env=sim_headers.compiler_environment(), start_new_session=True,
+    ) as process:  # fmt: skip
+        try:
+            output, messages = process.communicate()
+        except BaseException:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+            raise
+    return process.returncode, output.decode(errors="replace"), messages.decode(errors="replace")
+
+
+@cache
+def _identity(command: tuple[str, ...]) -> str:
+    asked = [*command, "--version"] if not _is_zig(command) else [*command[:-1], "version"]
+    try:
+        status, answer, said = _run(asked)
+    except OSError as error:
+        raise CompilerNotFound(f"the C++ compiler {' '.join(command)!r} does not run: {error}") from error
+    if status != 0:
+        what = f"exit status {status}{': ' if said else ''}{said.strip()}"
+        raise CompilerNotFound(f"the C++ compiler {' '.join(command)!r} does not run: {what}")
+    version = next((line.strip() for line in answer.splitlines() if line.strip()), "unknown version")
+    return f"{'zig ' if _is_zig(command) else ''}{version}, cpu {_processor()}"
+
+
+def _processor() -> str:
+    """What -march=native depends on, as a short number."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+        features = next(line for line in lines if line.startswith(("flags", "Features")))
+    except (OSError, StopIteration):
+        features = platform.machine() + platform.processor()
+    return blake2b(features.encode(), digest_size=6).hexdigest()

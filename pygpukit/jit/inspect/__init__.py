@@ -1,0 +1,1 @@
+"""What a compiled kernel is made of: resources, occupancy, PTX, SASS, findings."""

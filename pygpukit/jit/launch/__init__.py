@@ -1,0 +1,1 @@
+"""Compiled units, their kernels and variables, and launching them."""

@@ -1,0 +1,1 @@
+"""What a launch costs: times, counts, and the limits of the device."""

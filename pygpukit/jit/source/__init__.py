@@ -1,0 +1,1 @@
+"""Reading CUDA C++: tokens, kernels, parameters and variables of a source. No compiler is asked."""
