@@ -1,4 +1,4 @@
-"""What our comms do unlike others: they answer without the shell's events, and in the subshell that the page asked for."""
+"""What our comms do unlike others: they answer without the shell's events, where the page asked for it."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any
 def answer_quietly(comm: Any, answer: Callable[[Any], None]) -> None:
     """Take a comm's messages, as `comm.on_msg(answer)` does, but without the shell's pre_execute and post_execute.
 
-    Every other comm fires both around each message, also from a subshell while a cell runs. matplotlib takes the second for
-    the end of that cell: it shows and closes the figures on which the cell still draws.
+    Every other comm fires both around each message, also from a subshell while a cell runs. matplotlib takes the second
+    for the end of that cell: it shows and closes the figures on which the cell still draws.
     """
     comm.handle_msg = answer
 

@@ -37,7 +37,10 @@ plt.show()
 """
 Ask = Callable[[Page, str], object]
 ASKS: dict[str, Ask] = {
-    **{name: lambda page, _model, name=name: page.request(name, {}) for name in ("status", "snapshot", "trim", "nonsense")},
+    **{
+        name: lambda page, _model, name=name: page.request(name, {})
+        for name in ("status", "snapshot", "trim", "nonsense")
+    },
     "a view's own comm": lambda page, model: page.press(model, "controls"),
 }
 
