@@ -22,7 +22,8 @@ FOLDER = ROOT / "build/matrix"
 LABEXTENSION = "share/jupyter/labextensions/pygpukit"
 LIBRARIES = ("numpy", "ipywidgets==8.1.*", "anywidget==0.11.*", "nbclient", "matplotlib")
 IN_LAB = tuple(
-    f"lab/{name}.spec.ts" for name in ("busy", "cuda", "edits", "reopened", "reruns", "saved", "tour", "workbench")
+    f"lab/{name}.spec.ts"
+    for name in ("busy", "cuda", "edits", "figures", "reopened", "reruns", "saved", "tour", "workbench")
 )
 
 

@@ -48,8 +48,18 @@ interface Kernel {
   readonly supportsSubshells: boolean;
   readonly iopubMessage: { connect(told: (kernel: Kernel, message: { header: { msg_type: string }; content: { comm_id?: string } }) => void): void };
   hasComm(id: string): boolean;
+  createComm(target: string): Comm;
   requestExecute(content: { code: string; store_history: boolean }): Future;
   requestKernelInfo(): Promise<unknown>;
+}
+
+interface Comm {
+  readonly commId: string;
+  readonly isDisposed: boolean;
+  readonly subshellStarted?: Promise<void>;
+  onMsg: (message: { content: { data: unknown } }) => void;
+  open(): unknown;
+  send(data: object): unknown;
 }
 
 interface Future {
