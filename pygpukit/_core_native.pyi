@@ -236,8 +236,8 @@ def nvrtc_open(candidates: Sequence[str]) -> tuple[str, tuple[int, int]]:
 
 def nvrtc_compile(
     source: str, name: str, options: Sequence[str], headers: Mapping[str, str], name_expressions: Sequence[str]
-) -> tuple[int, str, bytes, bytes, dict[str, str]]:
-    """(status, log, cubin, ptx, lowered names); status 0 = compiled. GIL released, interruptible; safe from several threads."""
+) -> tuple[int, str, bytes, bytes, dict[str, str], bytes]:
+    """(status, log, cubin, ptx, lowered names, Tile IR); status 0 = compiled. GIL released, interruptible; safe from several threads."""
 
 def nvrtc_architectures() -> list[int]:
     """Compute capabilities that the open NVRTC compiles for, as 10 * major + minor, ascending; empty when none is open."""

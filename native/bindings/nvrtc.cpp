@@ -56,7 +56,7 @@ static py::tuple compile(const std::string &source, const std::string &name, con
   py::dict lowered;
   for (const auto &[expression, symbol] : result.lowered_names) lowered[py::str(expression)] = symbol;
   return py::make_tuple(result.status, py::str(py::bytes(result.log).attr("decode")("utf-8", "replace")),
-                        py::bytes(result.cubin), py::bytes(result.ptx), lowered);
+                        py::bytes(result.cubin), py::bytes(result.ptx), lowered, py::bytes(result.tile_ir));
 }
 
 void bind_nvrtc(py::module_ &m) {

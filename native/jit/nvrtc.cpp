@@ -33,6 +33,8 @@ struct NvrtcApi {
   int (*GetLoweredName)(Program, const char *, const char **) = nullptr;
   int (*SetFlowCallback)(Program, FlowCallback, void *) = nullptr;                         // 12.9 and later
   int (*InstallBundledHeaders)(const char *, unsigned int, const char **error) = nullptr;  // 13.3 and later
+  int (*GetTileIRSize)(Program, size_t *) = nullptr;                                       // 13.3 and later
+  int (*GetTileIR)(Program, char *) = nullptr;                                             // 13.3 and later
 };
 
 struct Nvrtc {
@@ -72,6 +74,8 @@ std::string load(const std::string &candidate, Nvrtc *nvrtc) {
   resolve("nvrtcGetLoweredName", &api.GetLoweredName, true);
   resolve("nvrtcSetFlowCallback", &api.SetFlowCallback, false);
   resolve("nvrtcInstallBundledHeaders", &api.InstallBundledHeaders, false);
+  resolve("nvrtcGetTileIRSize", &api.GetTileIRSize, false);
+  resolve("nvrtcGetTileIR", &api.GetTileIR, false);
   if (!missing.empty()) return candidate + ": lacks " + missing;
   if (const int status = api.Version(&nvrtc->major, &nvrtc->minor); status != 0) {
     return candidate + ": nvrtcVersion failed with status " + std::to_string(status);
@@ -132,6 +136,9 @@ class Compilation {
     }
     result_.cubin = text(api_.GetCUBINSize, api_.GetCUBIN, false);
     result_.ptx = text(api_.GetPTXSize, api_.GetPTX, true);
+    if (api_.GetTileIRSize != nullptr && api_.GetTileIR != nullptr) {
+      result_.tile_ir = text(api_.GetTileIRSize, api_.GetTileIR, false);
+    }
     for (const std::string &expression : request_.name_expressions) {
       const char *lowered = nullptr;
       if (!done("nvrtcGetLoweredName", api_.GetLoweredName(program_, expression.c_str(), &lowered))) return;

@@ -36,6 +36,7 @@ struct CompileResult {
   std::string log;                   // the compiler's diagnostics; on other failures one sentence
   std::string cubin;                 // empty for a virtual architecture (compute_XX)
   std::string ptx;
+  std::string tile_ir;  // of a unit compiled with --enable-tile, for tileiras; else empty
   std::vector<std::pair<std::string, std::string>> lowered_names;  // (name expression, symbol), in the request's order
   double seconds = 0;
 };

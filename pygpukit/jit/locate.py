@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 _MAJORS = (13, 12)
-_DISASSEMBLER_WHEEL = "nvidia/cu13/bin"
+_PROGRAM_WHEEL = "nvidia/cu13/bin"
 _HEADER_WHEELS = ("nvidia/cu13/include", "nvidia/cuda_runtime/include")
 
 if sys.platform == "win32":
@@ -58,8 +58,18 @@ def cuda_headers() -> list[Path]:
 
 def nvdisasm() -> str | None:
     """The disassembler's path: of the pip wheel, on PATH, or of a toolkit; None where there is none."""
-    name = "nvdisasm.exe" if sys.platform == "win32" else "nvdisasm"
-    folders = [Path(entry, _DISASSEMBLER_WHEEL) for entry in dict.fromkeys(sys.path) if entry]
+    return _program("nvdisasm")
+
+
+def tileiras() -> str | None:
+    """The path of the assembler of tile kernels, looked for as the disassembler is."""
+    return _program("tileiras")
+
+
+def _program(name: str) -> str | None:
+    if sys.platform == "win32":
+        name += ".exe"
+    folders = [Path(entry, _PROGRAM_WHEEL) for entry in dict.fromkeys(sys.path) if entry]
     folders += [Path(entry) for entry in os.environ.get("PATH", "").split(os.pathsep) if entry]
     folders += [Path(root, "bin") for root in _toolkits()]
     return next((str(folder / name) for folder in folders if os.access(folder / name, os.X_OK)), None)

@@ -9,9 +9,9 @@ from typing import Any
 
 from IPython.core.error import UsageError
 
-from pygpukit._core import native
 from pygpukit.core.output import emit
 from pygpukit.core.stream import Stream, current_stream
+from pygpukit.jit.launch.assumptions import Launcher
 from pygpukit.jit.launch.kernel import JITKernel
 from pygpukit.jit.measure.bench import BenchResult, bench
 from pygpukit.jupyter.bind import Arguments, bind, parse_items
@@ -40,7 +40,7 @@ class Call:
         """The stream of the launch."""
         return current_stream() if self.stream is None else self.stream
 
-    def _bound(self) -> native.BoundKernel | IsolatedLauncher:
+    def _bound(self) -> Launcher | IsolatedLauncher:
         """Raises where the configuration does not fit."""
         config = (self.grid, self.block, self.shared_bytes)
         return self.kernel[config if self.stream is None else (*config, self.stream)]
@@ -103,7 +103,7 @@ def configured(
     """
     settings = settings or {}
     scope = names.over(arguments.values).over(numbers(options.defines)).over(settings)
-    block = settings.get("block")
+    block = 1 if kernel.signature.tile else settings.get("block")
     if block is None and options.block is not None:
         block = scope.evaluate(options.block, "--block")
     scope = scope.over({"block": options.default_block if block is None else block})

@@ -13,6 +13,7 @@ from pygpukit._core import native
 from pygpukit.core import faults
 from pygpukit.core.errors import DriverError, GPUError, KernelArgumentError
 from pygpukit.jit.cache.image import from_bytes
+from pygpukit.jit.launch.assumptions import Launcher
 from pygpukit.jit.launch.kernel import JITKernel
 from pygpukit.jit.launch.unit import Unit
 from pygpukit.jit.measure.bench import bench
@@ -106,7 +107,7 @@ def _settle() -> None:
             return
 
 
-def _bound(call: dict[str, Any]) -> native.BoundKernel:
+def _bound(call: dict[str, Any]) -> Launcher:
     key = call["unit"], call["kernel"]
     kernel = _kernels.get(key)
     if kernel is None:

@@ -101,7 +101,9 @@ def test_operations_are_functions_whatever_modules_were_imported() -> None:
         assert getattr(gp, name, getattr(gp.ops, name)) is getattr(gp.ops, name)
 
 
-@pytest.mark.parametrize("module", ["array.array", "ops.elementwise", "ops.matmul.gemm", "jit.compile.compiler", "memory.pool"])
+@pytest.mark.parametrize(
+    "module", ["array.array", "ops.elementwise", "ops.matmul.gemm", "jit.compile.compiler", "memory.pool"]
+)
 def test_function_names_survive_importing_modules_of_the_same_name(module: str) -> None:
     importlib.import_module(f"pygpukit.{module}")
     assert callable(gp.jit)

@@ -22,11 +22,11 @@ from pygpukit.core.errors import CompileError, NvrtcError, NvrtcErrorCode
 from pygpukit.jit.cache import lookup
 from pygpukit.jit.cache.image import Image
 from pygpukit.jit.cache.store import folder, kernel_cache, key_of, note, reason, remember
-from pygpukit.jit.compile import nvrtc
+from pygpukit.jit.compile import nvrtc, tile
 from pygpukit.jit.compile.check import check_mode, step_limit
 from pygpukit.jit.compile.nvrtc import nvrtc_status
 from pygpukit.jit.compile.options import Options, parse_options
-from pygpukit.jit.source.signature import includes, scan_variables
+from pygpukit.jit.source.signature import includes, scan, scan_variables
 
 __all__ = ["compile_source", "compile_uncached", "nvrtc_status"]
 
@@ -193,10 +193,27 @@ class _Request:
             "name expressions": "\0".join(sorted(self.expressions)).encode(),
             **({"check": str(self.check).encode()} if self.check else {}),
             **({"step limit": str(self.step_limit).encode()} if self.step_limit else {}),
-            "compiler": nvrtc.identity() if self.kind == "nvrtc" else _simulator_identity(),
+            "compiler": self._compiler(),
             "headers": _digest(self.headers())
             + (nvrtc.header_identity() if self.kind == "nvrtc" and self._includes() else b""),
         }
+
+    def _compiler(self) -> bytes:
+        if self.kind == "sim":
+            return _simulator_identity()
+        return nvrtc.identity() + (tile.identity() if self._tile() else b"")
+
+    def _tile(self) -> bool:
+        """The unit holds tile kernels. Raises ValueError for one that holds others too: they are compiled apart."""
+        if "__tile_global__" not in self.source:
+            return False
+        kinds = {kernel.tile: kernel.name for kernel in scan(self.source, self.options.defines)}
+        if len(kinds) > 1:
+            raise ValueError(
+                f"{self.name} has the tile kernel {kinds[True]!r} and the kernel {kinds[False]!r}; a source has tile "
+                "kernels or others, not both: put one of them into a source of its own"
+            )
+        return True in kinds
 
     def _includes(self) -> bool:
         return any(includes(self.source, self.options.defines))
@@ -264,7 +281,12 @@ class _Request:
 
     def _nvrtc(self, read: list[str] | None) -> Image:
         nvrtc.open_nvrtc()
+        tiles = self._tile()
+        if tiles:
+            tile.require()
         standard = [] if any(flag.startswith(("--std", "-std")) for flag in self.options.flags) else [_STANDARD]
+        if tiles:
+            standard = [tile.FLAG, *([tile.STANDARD] if standard else [])]
         flags = [f"--gpu-architecture={self.arch}", *standard, *self._math_macros(), *self.options.compiler_flags()]
         if self._includes():
             flags += nvrtc.header_options()
@@ -272,7 +294,7 @@ class _Request:
         variables = [one.expression for one in scan_variables(self.source, self.options.defines)]
         found: list[str] | None = None if read is None else []
         with nvrtc.header_trace(found) as traced:
-            status, log, cubin, ptx, symbols = native.nvrtc_compile(
+            status, log, cubin, ptx, symbols, tile_ir = native.nvrtc_compile(
                 self.source, self.name, [*flags, *traced], self.headers(), [*self.expressions, *variables]
             )
         if read is not None:
@@ -281,6 +303,9 @@ class _Request:
             raise _error(self.name, log, self.source)
         if status != NvrtcErrorCode.Success:
             raise NvrtcError(f"compiling {self.name} failed: {log.strip() or 'no message'}", status, log)
+        if tiles:
+            cubin, remarks = tile.assemble(tile_ir, self.arch, self.name)
+            return Image("nvrtc", self.arch, cubin, "", log + remarks, symbols)
         return Image("nvrtc", self.arch, cubin, ptx.rstrip(b"\0").decode(), log, symbols)
 
     def _math_macros(self) -> list[str]:
@@ -293,6 +318,12 @@ class _Request:
         return [f"-D{name}={value}" for name, value in _MATH_MACROS.items() if name not in own]
 
     def _simulate(self, read: list[str] | None) -> Image:
+        if self._tile():
+            raise NvrtcError(
+                f"{self.name} has tile kernels, which the simulated device does not run: they need a GPU. "
+                "arch='sm_90' and the like compile them here",
+                NvrtcErrorCode.InvalidInput,
+            )
         made = _simulator().compile(
             self.source,
             name=self.name,

@@ -35,6 +35,23 @@ def parse(kernel: str, config: Any) -> Configuration:
     return extent(kernel, parts[0], "grid"), extent(kernel, parts[1], "block"), shared_bytes, launch_stream
 
 
+def parse_tile(kernel: str, config: Any) -> Configuration:
+    """What stands in the brackets of a tile kernel: its grid, and a stream; a block of one is let pass."""
+    parts = config if isinstance(config, tuple) and any(not is_index(part) for part in config) else (config,)
+    grid, *rest = parts
+    if rest and not isinstance(rest[0], (Stream, native.Stream)):
+        block = extent(kernel, rest.pop(0), "block")
+        if block != (1, 1, 1):
+            raise KernelArgumentError(
+                f"{kernel}: block is {block}; a tile kernel has no threads of its own: write {kernel}[grid]", "block"
+            )
+    if rest and is_index(rest[0]) and operator.index(rest[0]) == 0:
+        rest.pop(0)  # no dynamic shared memory
+    if len(rest) > 1 or (rest and is_index(rest[0])):
+        raise KernelArgumentError(f"{kernel}: write {kernel}[grid] or {kernel}[grid, stream], not {config!r}")
+    return extent(kernel, grid, "grid"), (1, 1, 1), 0, stream(kernel, rest[0] if rest else None)
+
+
 def extent(kernel: str, value: Any, what: str) -> Extent:
     """One to three numbers of at least 1, as three."""
     entries = tuple(value) if isinstance(value, (tuple, list)) else (value,)

@@ -14,6 +14,7 @@ from pygpukit.core.errors import GPUError, KernelArgumentError
 from pygpukit.core.stream import Stream
 from pygpukit.jit.cache.image import Image
 from pygpukit.jit.launch import configuration
+from pygpukit.jit.launch.assumptions import CheckedLauncher, Launcher
 from pygpukit.jit.launch.configuration import is_index
 from pygpukit.jit.launch.plan import SIZE_NAMES, document, parameter_plan, size_parameter
 from pygpukit.jit.launch.unit import Unit
@@ -83,8 +84,9 @@ class JITKernel:
     Launch it with `kernel(x, 0.5, n)` or `kernel(x, factor=0.5, n=x.size)`: the 1-D grid covers the parameter named n,
     size, count, length, numel or N, else the largest array, in blocks of block_size threads (fewer where the kernel's
     launch bounds say so; at least one block). Or give the grid: `kernel[grid, block](...)`, with ints or tuples, and
-    optionally dynamic shared bytes and a stream: `kernel[grid, block, shared_bytes, stream]`. `kernel[grid, block]` is
-    a launcher: keep it for the fastest calls. Launches are asynchronous, on the current stream unless one is given.
+    optionally dynamic shared bytes and a stream: `kernel[grid, block, shared_bytes, stream]`. A tile kernel has a grid
+    only: `kernel[grid](...)`. `kernel[grid, block]` is a launcher: keep it for the fastest calls. Launches are
+    asynchronous, on the current stream unless one is given.
 
     Arguments are checked against the signature before anything is launched (KernelArgumentError names the parameter):
     arrays must have the declared element type and be contiguous, numbers must fit the declared type, None is a null
@@ -111,7 +113,7 @@ class JITKernel:
         self.name = func_name
         self.options = list(options or ())
         self.block_size = block_size
-        self._bound: dict[Any, native.BoundKernel] = {}
+        self._bound: dict[Any, Launcher] = {}
         self._inferred: dict[int, native.BoundKernel] = {}
         self._size_at = size_parameter(self.signature.parameters)
         self._inspectable = load and self._unit.loadable  # which compiles; --no-launch needs no device
@@ -122,12 +124,12 @@ class JITKernel:
 
     # ---- launching ----
 
-    def __getitem__(self, config: Any) -> native.BoundKernel:
+    def __getitem__(self, config: Any) -> Launcher:
         """The launcher for a grid and block: see the class. Kept, so that the same configuration costs one look-up."""
         try:
             return self._bound[config]
         except (KeyError, TypeError):  # new, or lists instead of tuples
-            key = configuration.parse(self.name, config)
+            key = (configuration.parse_tile if self.signature.tile else configuration.parse)(self.name, config)
         bound = self._bound.get(key)
         if bound is None:
             bound = self._bind(*key)
@@ -147,7 +149,7 @@ class JITKernel:
         stream: Stream | None = None,
         cooperative: bool = False,
         cluster: Any = None,
-    ) -> native.BoundKernel:
+    ) -> Launcher:
         """A launcher with every setting: call it with the kernel's arguments, as often as you like.
 
         grid, block, cluster: an int or a tuple of one to three. shared_bytes: dynamic shared memory of a block, above
@@ -172,7 +174,7 @@ class JITKernel:
     def __call__(self, *args: Any, grid_size: Any = None, **kwargs: Any) -> None:
         """Launch over an inferred 1-D grid, or over `grid_size` blocks of block_size threads."""
         if grid_size is not None:
-            self[grid_size, self._block](*args, **kwargs)
+            self[grid_size, 1 if self.signature.tile else self._block](*args, **kwargs)
             return
         blocks = self._blocks(args, kwargs, self._block)
         bound = self._inferred.get(blocks)
@@ -206,6 +208,12 @@ class JITKernel:
     def _threads(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> int:
         """How many threads the inferred grid needs."""
         signature = self.signature
+        if signature.tile:
+            raise KernelArgumentError(
+                f"{self.name}(): a tile kernel has no threads that could cover the arrays; write "
+                f"{self.name}[grid](...), with one block for each tile of the result",
+                "grid",
+            )
         if signature.dimensions > 1:
             axis = _AXES[signature.dimensions - 1]
             raise self._needs_grid(f"it reads the {axis} index, so a 1-D grid does not fit")
@@ -242,10 +250,11 @@ class JITKernel:
         stream: native.Stream | None,
         flags: int = 0,
         cluster: configuration.Extent = (1, 1, 1),
-    ) -> native.BoundKernel:
+    ) -> Launcher:
         if shared_bytes > configuration.SHARED_ALWAYS_FITS:
             configuration.check_shared(self.name, self._function, shared_bytes)
-        return self._kernel.bind(grid, block, shared_bytes, stream, flags, cluster)
+        bound = self._kernel.bind(grid, block, shared_bytes, stream, flags, cluster)
+        return CheckedLauncher(bound, self.signature) if self.signature.assumptions else bound
 
     @cached_property
     def _block(self) -> int:

@@ -21,12 +21,14 @@ _ATTRIBUTES = frozenset(
     + ["alignas", "decltype"]
 )
 _INDICES = frozenset(["threadIdx", "blockIdx", "blockDim", "gridDim"])
+_KERNEL_WORDS = frozenset(["__global__", "__tile_global__"])
+_ASSUMPTIONS = {"assume_aligned": "aligned", "assume_divisible": "divisible"}
 _WORD = re.compile(r"[^\W\d]\w*")
 
 
 @dataclass(frozen=True)
 class KernelSignature:
-    """One `__global__` definition. line counts from 1.
+    """One `__global__` or `__tile_global__` definition. line counts from 1.
 
     name: as it is qualified ("ns::scale"). template: names of its template parameters, None when it is no template.
     launch_bounds: what __launch_bounds__ gives, 0 for what is not a plain number. cluster_dims: the expressions in
@@ -43,6 +45,8 @@ class KernelSignature:
     cluster_dims: tuple[str, ...] = ()
     dimensions: int = 1
     dynamic_shared: bool = False
+    tile: bool = False
+    assumptions: tuple[tuple[str, str, int], ...] = ()
     declarations: tuple[tuple[str, ...], ...] = field(default=(), repr=False)  # the parameters' tokens
     aliases: Mapping[str, Sequence[str]] = field(default_factory=dict, repr=False, compare=False)
 
@@ -139,7 +143,7 @@ class _Scanner:
         while at < len(self._words):
             word = self._words[at]
             handler = getattr(self, f"_on_{word}", None) if word.isidentifier() else None
-            if word == "__global__":
+            if word in _KERNEL_WORDS:
                 kernel, at = self._kernel(at)
                 if kernel is not None:
                     found.append(kernel)
@@ -262,7 +266,7 @@ class _Scanner:
         """Reads the declaration around the __device__ or __constant__ at `at`, unless it is a function's."""
         open_list = at + 1
         while True:
-            open_list = self._find(open_list, "(", "[", "{", ";", "=", "}", "__global__")
+            open_list = self._find(open_list, "(", "[", "{", ";", "=", "}", *_KERNEL_WORDS)
             if self._words[open_list : open_list + 1] == ["["]:
                 open_list = self._close(open_list, "[", "]")
             elif self._words[open_list : open_list + 1] == ["("] and self._words[open_list - 1] in _ATTRIBUTES:
@@ -284,7 +288,7 @@ class _Scanner:
         return end
 
     def _kernel(self, at: int) -> tuple[KernelSignature | None, int]:
-        """The definition around the __global__ at `at`, if it is one with a body, and where to go on."""
+        """The definition around the kernel word at `at`, if it is one with a body, and where to go on."""
         prefix = self._words[self._start : at]
         bounds = self._bounds(self._start, at)
         open_list = at + 1
@@ -319,6 +323,8 @@ class _Scanner:
             cluster_dims=tuple(" ".join(words) for words in self._attribute("__cluster_dims__", self._start, body)),
             dimensions=self._dimensions(body, end),
             dynamic_shared=self._extern_shared(body, end),
+            tile=self._words[at] == "__tile_global__",
+            assumptions=self._assumptions(body, end),
             declarations=tuple(map(tuple, declarations)),
             aliases=dict(self._aliases),
         )
@@ -365,6 +371,17 @@ class _Scanner:
             if self._words[at] in _INDICES and self._words[at + 1] == "."
         ]
         return max(axes, default=0) + 1
+
+    def _assumptions(self, start: int, end: int) -> tuple[tuple[str, str, int], ...]:
+        found = []
+        for at in range(start, end):
+            kind = _ASSUMPTIONS.get(self._words[at])
+            if kind is None:
+                continue
+            match self._words[at + 1 : at + 7]:
+                case ["<", number, ">", "(", parameter, ")"] if number.rstrip("uUlL").isdigit():
+                    found.append((parameter, kind, int(number.rstrip("uUlL"))))
+        return tuple(found)
 
     def _extern_shared(self, start: int, end: int) -> bool:
         return any(

@@ -1,0 +1,112 @@
+"""Tile kernels as far as no GPU is needed: read, compiled for every architecture, refused where they cannot run."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import pygpukit as gp
+from pygpukit._core import native
+from pygpukit.core.errors import CompileError, KernelArgumentError, NvrtcError
+from pygpukit.jit import locate
+from pygpukit.jit.compile import tile
+from pygpukit.jit.compile.compiler import compile_source
+from pygpukit.jit.launch import configuration
+from pygpukit.jit.launch.assumptions import CheckedLauncher
+from pygpukit.jit.source.signature import scan
+
+MATMUL = """#include <cuda_tile.h>
+#include <cuda_bf16.h>
+namespace ct = cuda::tiles;
+using namespace ct::literals;
+extern "C" __tile_global__ void product(const __nv_bfloat16* __restrict__ a, const __nv_bfloat16* __restrict__ b,
+                                        float* __restrict__ c, int m, int n, int k) {
+  auto left = ct::partition_view{ct::tensor_span{ct::assume_aligned<16>(a), ct::extents{m, ct::assume_divisible<8>(k)}},
+                                 ct::shape<64, 32>{}};
+  auto right = ct::partition_view{ct::tensor_span{b, ct::extents{k, n}}, ct::shape<32, 64>{}};
+  auto out = ct::partition_view{ct::tensor_span{c, ct::extents{m, n}}, ct::shape<64, 64>{}};
+  auto sum = ct::full<ct::tile<float, ct::shape<64, 64>>>(0.0f);
+  for (auto i : ct::irange(0, (k + 31) / 32))
+    sum = ct::mma(left.load_masked(ct::bid().x, i), right.load_masked(i, ct::bid().y), sum);
+  out.store_masked(sum, ct::bid().x, ct::bid().y);
+}
+"""
+
+needs_assembler = pytest.mark.skipif(locate.tileiras() is None, reason="needs tileiras: the extra `tile`")
+
+
+def test_a_tile_kernel_is_read() -> None:
+    (kernel,) = scan(MATMUL)
+    assert kernel.tile and kernel.extern_c and [p.name for p in kernel.parameters] == ["a", "b", "c", "m", "n", "k"]
+    assert kernel.assumptions == (("a", "aligned", 16), ("k", "divisible", 8))
+    (plain,) = scan("__global__ void f(int n) {}")
+    assert not plain.tile and plain.assumptions == ()
+
+
+@needs_assembler
+@pytest.mark.parametrize("arch", ["sm_80", "sm_86", "sm_89", "sm_90a", "sm_100a", "sm_120a"])
+def test_compiles_for_each_architecture(arch: str) -> None:
+    image = compile_source(MATMUL, name="product", arch=arch)
+    assert image.image[:4] == b"\x7fELF" and b".text.product\0" in image.image and image.ptx == ""
+    again = compile_source(MATMUL, name="product", arch=arch)
+    assert again.origin == "memory" and again.image == image.image
+
+
+@needs_assembler
+def test_an_error_is_on_its_line() -> None:
+    with pytest.raises(CompileError) as caught:
+        compile_source(MATMUL.replace("float* __restrict__ c", "flaot* __restrict__ c"), name="product", arch="sm_90a")
+    (first, *_) = caught.value.diagnostics
+    assert first.line == 6 and "flaot" in first.message
+
+
+@needs_assembler
+def test_a_template_is_instantiated() -> None:
+    source = MATMUL.replace('extern "C" __tile', "template <int Rows> __tile").replace("64", "Rows")
+    image = compile_source(source, name="product", arch="sm_90a", name_expressions=["product<32>"])
+    assert image.symbol("product<32>").encode() in image.image
+
+
+def test_without_the_assembler_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(locate, "tileiras", lambda: None)
+    with pytest.raises(NvrtcError, match=r"pygpukit\[cuda13,tile\]"):
+        compile_source(MATMUL + "// uncached", name="product", arch="sm_90a")
+    assert tile.identity() == b""
+
+
+def test_a_source_has_one_kind_of_kernels() -> None:
+    with pytest.raises(ValueError, match="'product' and the kernel 'other'"):
+        compile_source(MATMUL + "__global__ void other() {}", name="both", arch="sm_90a")
+
+
+def test_the_simulated_device_refuses_it() -> None:
+    with pytest.raises(NvrtcError, match="need a GPU"):
+        gp.jit(MATMUL, func="product")
+
+
+def test_the_brackets_of_a_tile_kernel() -> None:
+    one = (1, 1, 1)
+    assert configuration.parse_tile("f", 4) == ((4, 1, 1), one, 0, None)
+    assert configuration.parse_tile("f", (4, 2)) == ((4, 2, 1), one, 0, None)
+    assert configuration.parse_tile("f", ((4, 2), (1,), 0)) == ((4, 2, 1), one, 0, None)
+    stream = gp.Stream()
+    assert configuration.parse_tile("f", (4, stream)) == ((4, 1, 1), one, 0, stream.native)
+    for config, parameter in ((((4,), 128), "block"), ((0,), "grid"), (((4,), 1, 512), None)):
+        with pytest.raises(KernelArgumentError) as caught:
+            configuration.parse_tile("f", config)
+        assert parameter is None or caught.value.parameter == parameter
+
+
+def test_assumptions_are_checked_before_the_launch() -> None:
+    (signature,) = scan(MATMUL)
+    calls: list[tuple[object, ...]] = []
+    launch = CheckedLauncher(lambda *args, **kwargs: calls.append(args), signature)  # type: ignore[arg-type]
+    a = gp.from_numpy(np.zeros(64, np.float32))
+    launch(a, a, a, 3, 5, 8)
+    with pytest.raises(KernelArgumentError, match="'a': the kernel assumes that it is a multiple of 16 bytes"):
+        launch(a[1:], a, a, 3, 5, 8)
+    with pytest.raises(KernelArgumentError, match="'k': the kernel assumes that it is divisible by 8, and it is 9"):
+        launch(a, a, a, 3, 5, 9)
+    with pytest.raises(KernelArgumentError, match="'k'"):
+        launch(a, a, a, m=3, n=5, k=12)
+    assert len(calls) == 1 and isinstance(a, native.ArrayBase)
