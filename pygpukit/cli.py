@@ -1,4 +1,4 @@
-"""The `pygpukit` command: `lab` opens the notebooks, `info` says what this machine offers, `cache` moves kernels."""
+"""The `pygpukit` command: notebooks, what this machine offers, the kernel cache, models."""
 
 from __future__ import annotations
 
@@ -27,15 +27,19 @@ def parser() -> argparse.ArgumentParser:
     actions.add_parser("clear", help="remove every entry")
     for name, what in (("export", "write every entry into one file"), ("import", "add the entries of such a file")):
         actions.add_parser(name, help=what).add_argument("file", type=Path)
+    models = commands.add_parser("models", help="the models that can be had by name, and fetching them")
+    models.set_defaults(action=None)
+    wanted = models.add_subparsers(dest="action").add_parser("get", help="fetch one, unless it is here; print its path")
+    wanted.add_argument("name")
     return p
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     args, rest = parser().parse_known_args(argv)
-    if args.command in ("info", "cache"):
+    if args.command != "lab":
         if rest:
             parser().error(f"unrecognized arguments: {' '.join(rest)}")
-        return info() if args.command == "info" else cache(args)
+        return {"info": info, "cache": cache, "models": models}[args.command](args)
     needed = TOUR_MODULES if args.headless else LAB_MODULES
     missing = [name for name in needed if find_spec(name) is None]
     if missing:
@@ -87,7 +91,14 @@ def cache(args: argparse.Namespace) -> int:
     return 0
 
 
-def info() -> int:
+def models(args: argparse.Namespace) -> int:
+    """Do what `pygpukit models` was asked."""
+    from .models.listing import command
+
+    return command(args)
+
+
+def info(args: argparse.Namespace | None = None) -> int:
     """Print one line a fact. Exit code 0, also where there is no GPU."""
     import pygpukit as gp
 

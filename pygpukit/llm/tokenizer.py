@@ -13,6 +13,7 @@ from typing import Any
 
 from pygpukit.core.errors import ModelFileError
 from pygpukit.core.extras import need
+from pygpukit.llm.template import ChatTemplate, Message
 from pygpukit.models.documents import read_object, read_text
 
 # Names by which a tokenizer.json without a tokenizer_config.json shows its special tokens.
@@ -121,6 +122,20 @@ class Tokenizer:
         """The id of a token as the vocabulary spells it; None where there is none."""
         number: int | None = self._tokenizer.token_to_id(token)
         return number
+
+    def render_chat(self, messages: Iterable[Message], add_generation_prompt: bool = True, **context: Any) -> str:
+        """Messages as the text that the model's own template makes of them; see ChatTemplate.render.
+
+        Raises ModelFileError where the model has no template, or the template fails.
+        """
+        if self.chat_template is None:
+            raise ModelFileError(f"{self._where}: the model has no chat template; it completes texts only", self._where)
+        tokens = {kind: name for kind, name in self._names.items() if name is not None}
+        return ChatTemplate(self.chat_template, tokens).render(messages, add_generation_prompt, **context)
+
+    def encode_chat(self, messages: Iterable[Message], add_generation_prompt: bool = True, **context: Any) -> list[int]:
+        """The ids of render_chat()'s text."""
+        return self.encode(self.render_chat(messages, add_generation_prompt, **context), add_special_tokens=False)
 
     def stream(self, skip_special_tokens: bool = True) -> TextStream:
         """Turns ids into text as they come."""

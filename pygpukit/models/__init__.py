@@ -7,12 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from pygpukit.models.checkpoint import Checkpoint, open_checkpoint
+    from pygpukit.models.fetch import get
+    from pygpukit.models.listing import table
 
-__all__ = ["Checkpoint", "open_checkpoint"]
+__all__ = ["Checkpoint", "get", "open_checkpoint", "table"]
 
 _HOME_OF = {
     "Checkpoint": "checkpoint",
+    "get": "fetch",
     "open_checkpoint": "checkpoint",
+    "table": "listing",
 }
 
 

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from pygpukit.core.dtypes import DataType
-from pygpukit.core.errors import ModelFileError, ModelNotFoundError
+from pygpukit.core.errors import ModelFileError
+from pygpukit.models.fetch import get
 
 if TYPE_CHECKING:
     import numpy as np
@@ -63,10 +64,10 @@ def open_checkpoint(path_or_name: str | os.PathLike[str]) -> Checkpoint:
     Raises ModelNotFoundError where there is no such file and no such name, ModelFileError for a file that is malformed
     or of another kind. Pickles are refused by their content, whatever they are called: they run code when opened.
     """
-    path = Path(path_or_name).expanduser()
-    if not path.exists():
-        raise ModelNotFoundError(f"{path_or_name} is neither a file nor a folder")
-    return open_path(path, path.name if path.is_dir() else path.stem)
+    path = get(path_or_name)
+    if not Path(path_or_name).expanduser().exists():
+        return open_path(path, str(path_or_name))
+    return open_path(path, path.resolve().name if path.is_dir() else path.stem)
 
 
 def open_path(path: Path, name: str) -> Checkpoint:

