@@ -5,14 +5,13 @@ from __future__ import annotations
 import base64
 import struct
 import zlib
-from html import escape
 from typing import TYPE_CHECKING, Any
 
 from pygpukit._core import native
 from pygpukit.array.format import MAX_ELEMENTS, array_repr, on_host
 from pygpukit.core.dtypes import STORAGE_ONLY
 from pygpukit.core.graph import capturing
-from pygpukit.core.text import human_bytes
+from pygpukit.core.text import escape, human_bytes
 
 if TYPE_CHECKING:
     import numpy as np

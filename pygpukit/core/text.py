@@ -1,6 +1,10 @@
-"""Quantities as people read them."""
+"""Quantities as people read them, and text for a page."""
 
 from __future__ import annotations
+
+from functools import cache
+
+_MARKUP = {"&": "amp", "<": "lt", ">": "gt", '"': "quot", "'": "#x27"}
 
 
 def human_bytes(count: int) -> str:
@@ -12,3 +16,21 @@ def human_bytes(count: int) -> str:
         value /= 1024
     digits = 0 if value >= 100 or value.is_integer() else 1 if value >= 10 else 2
     return f"{value:.{digits}f} {unit}"
+
+
+def escape(text: str) -> str:
+    """Text as HTML shows it, whatever is in it: what a reader cannot see, or a page could obey, is written as \\x1b.
+
+    That is control characters but tab, line feed and carriage return, those that turn the direction of writing, line
+    and paragraph separators, and halves of surrogate pairs, which no page can carry.
+    """
+    return text.translate(_shown())
+
+
+@cache
+def _shown() -> dict[int, str]:
+    unseen = [*range(0x20), *range(0x7F, 0xA0), 0x061C, 0x200E, 0x200F, *range(0x2028, 0x202F), *range(0x2066, 0x206A)]
+    shown = {code: f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" for code in [*unseen, *range(0xD800, 0xE000)]}
+    for kept in "\t\n\r":
+        del shown[ord(kept)]
+    return {**shown, **{ord(mark): f"&{name};" for mark, name in _MARKUP.items()}}

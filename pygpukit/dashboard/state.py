@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from pygpukit import _core
-from pygpukit.dashboard import cell_figures
+from pygpukit.dashboard import cell_figures, messages
 from pygpukit.dashboard.rows import context_rows, task_row
 from pygpukit.dashboard.trace import Entry, TraceError
 
@@ -86,10 +86,10 @@ def live(
 
 
 def of_entries(label: str, entries: Iterable[Entry]) -> State:
-    """The state after a trace's messages. Raises TraceError for a frame that cannot be read."""
+    """The state after a trace's messages. Raises TraceError for a message or a frame that cannot be read."""
     builder = _Builder(State(label))
     for entry in entries:
-        kind = entry.content.get("type")
+        kind = messages.check(entry.content)
         if kind == "frame":
             builder.frame(entry.buffers[0])
         elif kind == "snapshot":
@@ -118,13 +118,10 @@ class _Builder:
         self._next = self._snapshot_seq = 0
 
     def snapshot(self, message: dict[str, Any]) -> None:
-        try:
-            self._snapshot_seq = int(message["seq"])
-            self._segments = dict(message["segments"])
-            self._blocks = {b[0]: (b[1], b[3], b[4], bool(b[7])) for b in message["blocks"]}
-            self.state.tasks.update({row["number"]: row for row in message["tasks"]})
-        except (KeyError, TypeError, ValueError, IndexError) as error:
-            raise TraceError(f"the trace has a snapshot that cannot be read: {error!r}") from None
+        self._snapshot_seq = int(message["seq"])
+        self._segments = dict(message["segments"])
+        self._blocks = {b[0]: (b[1], b[3], b[4], bool(b[7])) for b in message["blocks"]}
+        self.state.tasks.update({row["number"]: row for row in message["tasks"]})
 
     def rename(self, rows: list[list[int]]) -> None:
         for address, _, name in rows:

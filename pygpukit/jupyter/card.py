@@ -7,12 +7,11 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from hashlib import sha256
-from html import escape
 from pathlib import Path
 from typing import Any, Protocol
 
 from pygpukit.core.errors import GPUError
-from pygpukit.core.text import human_bytes
+from pygpukit.core.text import escape, human_bytes
 from pygpukit.jit.inspect.occupancy import Occupancy
 from pygpukit.jit.launch.kernel import JITKernel
 from pygpukit.jit.launch.unit import Unit

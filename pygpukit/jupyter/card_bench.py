@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from html import escape
 
+from pygpukit.core.text import escape
 from pygpukit.jit.measure import timing
 from pygpukit.jit.measure.bench import SIMULATED, BenchResult
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+import tracemalloc
 import zipfile
 from pathlib import Path
 
@@ -142,3 +143,28 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeyp
     assert "cannot be read as an archive" in capsys.readouterr().err
     with pytest.raises(SystemExit):
         cli.main(["cache"])
+
+
+def test_a_length_in_an_archive_is_not_trusted(tmp_path: Path) -> None:
+    path = tmp_path / "a.zip"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as made:
+        made.comment = b"pygpukit cache archive 1"
+        with made.open("entries", "w", force_zip64=True) as member:
+            member.write(b"\xff\xff\xff\xff")
+            for _ in range(100):
+                member.write(bytes(1 << 20))
+    assert path.stat().st_size < 1 << 20
+    tracemalloc.start()
+    try:
+        with pytest.raises(ValueError, match="states an entry of 4294967295 bytes; the largest have"):
+            gp.cache.import_(path)
+        assert tracemalloc.get_traced_memory()[1] < 32 << 20
+    finally:
+        tracemalloc.stop()
+
+
+def test_an_entry_that_could_not_be_read_again_is_not_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(archive, "_MOST_BYTES", 100)
+    with pytest.raises(ValueError, match="an entry has 101 bytes; an archive takes 100"):
+        archive.write(tmp_path / "a", [("entries", [bytes(101)])])
+    assert not list(tmp_path.glob("*a*"))

@@ -118,6 +118,61 @@ def test_what_is_no_trace_is_refused_in_one_sentence(data: bytes, words: str, tm
     assert "bad.pgktrace" in str(caught.value) and "\n" not in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("message", "words"),
+    [
+        ({"a": 1}, "without a type"),
+        ({"type": 3}, "without a type"),
+        ({"type": "snapshot"}, "without 'seq'"),
+        ({"type": "tasks", "rows": [{"name": "x"}]}, "without 'number'"),
+        ({"type": "tasks", "rows": [{"number": "x"}]}, "number is 'x'"),
+        ({"type": "cells", "rows": [{"launches": 1, "kept": 1e300, "leaked": 0}]}, "kept is 1e"),
+        ({"type": "contexts", "rows": [{"sharePpm": "x"}]}, "sharePpm is 'x'"),
+        ({"type": "device", "fields": 3}, "a list was expected, not 3"),
+        ({"type": "names", "rows": [[1, 2]]}, "not 3 whole numbers"),
+    ],
+)
+def test_a_message_that_lacks_something_is_refused(message: dict[str, Any], words: str, tmp_path: Path) -> None:
+    text = json.dumps(message).encode()
+    (tmp_path / "a").write_bytes(header() + trace.ENTRY.pack(trace.MESSAGE, len(text), 0) + text)
+    with pytest.raises(gp.dashboard.TraceError, match=words):
+        gp.dashboard.replay(tmp_path / "a")
+
+
+def _mutated(value: Any, random: Random) -> Any:
+    """The value with one of its parts replaced, or gone."""
+    if isinstance(value, (dict, list)) and value and random.random() < 0.9:
+        changed = value.copy()
+        key = random.choice(list(value)) if isinstance(value, dict) else random.randrange(len(value))
+        if random.random() < 0.1:
+            del changed[key]
+        else:
+            changed[key] = _mutated(value[key], random)
+        return changed
+    return random.choice([None, "x", -1, 0, 3, 2.5, 1e300, 1 << 70, True, [], {}, [1], {"a": 1}])
+
+
+def test_pictures_of_any_messages_are_drawn_or_refused() -> None:
+    """Valid entries with parts replaced: pictures, or TraceError, and nothing else."""
+    fallback = pytest.importorskip("pygpukit.jupyter.widgets.fallback")
+    random = Random(5)
+    entries = [entry for entry in trace.read(TRACE).entries if entry.content["type"] != "frame"][:40]
+    drawn = 0
+    for _ in range(1500):
+        at = random.randrange(len(entries))
+        message = _mutated(entries[at].content, random)
+        if not isinstance(message, dict):
+            continue
+        changed = [*entries[:at], trace.Entry(entries[at].t_ns, message, entries[at].buffers), *entries[at + 1 :]]
+        with contextlib.suppress(trace.TraceError):
+            end = state.of_entries("x", changed)
+            for picture in (fallback.memory_html, fallback.scheduler_html, fallback.cells_html):
+                assert "</" in picture(end)
+            assert "</" in fallback.device_html(end, readings=True)
+            drawn += 1
+    assert drawn > 100
+
+
 def test_an_empty_trace_is_refused(tmp_path: Path) -> None:
     (tmp_path / "a").write_bytes(header())
     with pytest.raises(gp.dashboard.TraceError, match="nothing was recorded"):

@@ -22,6 +22,7 @@ except ImportError:  # a Python built without it says so when it meets an archiv
     LZMAError = zlib.error  # type: ignore[misc,assignment]
 
 _LENGTH = struct.Struct("<I")
+_MOST_BYTES = 64 << 20  # of an entry: what is read before its digest is known to be right
 _DAMAGE = (zipfile.BadZipFile, zlib.error, LZMAError, struct.error, EOFError, OSError, RuntimeError, ValueError)
 _COMMENT = b"pygpukit cache archive 1"
 
@@ -29,7 +30,8 @@ _COMMENT = b"pygpukit cache archive 1"
 def write(path: Path, groups: Iterable[tuple[str, Iterable[bytes]]], compression: int = zipfile.ZIP_DEFLATED) -> int:
     """Write groups of sealed entries (KernelCache.sealed()); how many entries. The file appears whole or not at all.
 
-    Equal entries give equal bytes. Raises OSError when the file cannot be written.
+    Equal entries give equal bytes. Raises OSError when the file cannot be written, ValueError for an entry that is
+    too large.
     """
     count = 0
     temporary = path.with_name(f".{path.name}-{os.getpid()}")
@@ -41,6 +43,8 @@ def write(path: Path, groups: Iterable[tuple[str, Iterable[bytes]]], compression
                 name.compress_type = compression
                 with archive.open(name, "w") as member:
                     for sealed in entries:
+                        if len(sealed) > _MOST_BYTES:
+                            raise ValueError(f"an entry has {len(sealed)} bytes; an archive takes {_MOST_BYTES}")
                         member.write(_LENGTH.pack(len(sealed)) + sealed)
                         count += 1
         temporary.replace(path)
@@ -63,6 +67,8 @@ def read(path: Path, group: str | None = None) -> Iterator[tuple[bytes, bytes]]:
             with archive.open(name) as member:
                 while head := member.read(_LENGTH.size):
                     (length,) = _LENGTH.unpack(head)
+                    if length > _MOST_BYTES:
+                        raise ValueError(f"it states an entry of {length} bytes; the largest have {_MOST_BYTES}")
                     yield _core.KernelCache.open_sealed(member.read(length))
 
 

@@ -9,10 +9,9 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from html import escape
 from typing import Any
 
-from pygpukit.core.text import human_bytes
+from pygpukit.core.text import escape, human_bytes
 from pygpukit.dashboard.state import State
 
 WIDTH = 640
@@ -79,7 +78,7 @@ def cells_html(state: State) -> str:
         (str(number), str(row["launches"]), human_bytes(row["kept"]), human_bytes(row["leaked"]))
         for number, row in enumerate(state.cells, 1)
     ]
-    most = max((row["kept"] for row in state.cells), default=0)
+    most = max((row["kept"] for row in state.cells), default=0) or 1
     step = WIDTH / max(1, len(rows))
     bars = [
         _rect(step * i, ROW * (1 - row["kept"] / most), step - 2, COLOURS[0])
@@ -147,7 +146,7 @@ def _map(state: State) -> list[str]:
         if at >= 0 and block.address - starts[at] < sizes[starts[at]]:
             inside[starts[at]].append((block.address - starts[at], block.size, block.owner))
     rows = [(-size, inside[start]) for start, size in state.segments]
-    total = -sum(size for size, _ in rows)
+    total = max(1, -sum(size for size, _ in rows))
     parts = []
     left = 0.0
     colours: dict[str, str] = {}
