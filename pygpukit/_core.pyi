@@ -342,6 +342,8 @@ class KernelCache:
         """ttl_seconds: how long an entry stays in memory. disk_ttl_seconds: how long on disk after its last use. None: for ever."""
     def problem(self) -> str | None:
         """Why the directory asked for is not used; None when it is, or when none was asked for."""
+    def take_refusal(self) -> str | None:
+        """Why the latest entry that could not be written to the disk was not, once."""
     def get(self, key: bytes, stored: bool = False) -> tuple[bytes, str] | None:
         """(payload, "memory" or "disk"), or None. A damaged file is quarantined and is a miss. `stored` looks past this process's
         memory, for what another process may just have written."""

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 from pygpukit.jit.cache import archive
-from pygpukit.jit.cache.store import explain, folder, kernel_cache
+from pygpukit.jit.cache.store import explain, folder, keep, kernel_cache
 
 __all__ = ["clear", "explain", "export", "import_", "info"]
 
@@ -40,6 +40,6 @@ def import_(path: str | os.PathLike[str]) -> int:
     """
     count = 0
     for key, payload in archive.read(Path(path)):
-        kernel_cache().put(key, payload)
+        keep(key, payload)
         count += 1
     return count

@@ -51,6 +51,33 @@ __device__ __forceinline__ void read_weights(const W *from, A (&values)[N]) {
   }
 }
 
+// Squares of large values overflow where their root would not. Rows in which they did are summed again with their
+// values made smaller by a power of two, which costs no digit. The squares of float16 fit.
+template <class A>
+struct Smaller;
+template <>
+struct Smaller<float> {
+  static constexpr float by = 0x1p-80f, most = 0x1.fffffep127f;
+};
+template <>
+struct Smaller<double> {
+  static constexpr double by = 0x1p-560, most = 0x1.fffffffffffffp1023;
+};
+template <class T>
+constexpr bool kOverflows = true;
+template <>
+constexpr bool kOverflows<half_t> = false;
+
+// Whether any row of those that fold together has infinite squares: of a warp, or of a block where rows are longer.
+__device__ __forceinline__ bool any_of_rows(bool infinite, int lanes) {
+  return lanes <= 32 ? __any_sync(~0u, infinite) : __syncthreads_or(infinite);
+}
+
+template <class A>
+__device__ __forceinline__ A inverse_root(A square, A divisor, double epsilon, A by) {
+  return by / sqrt(square / divisor + static_cast<A>(epsilon * by * by));
+}
+
 // How weights lie beside elements, which the host knows: as many to one as there are neighbours, a scale and perhaps a
 // shift; or, shared, any number of elements to one, either of them or none.
 enum WeightForm { kShared, kScale, kBoth };
@@ -159,23 +186,37 @@ __global__ void __launch_bounds__(Threads, least_blocks<Threads>(7))
     all_fold(Plus(), mean, lanes, sums);
     for (int r = 0; r < Together; ++r) mean[r] /= divisor;
   }
+  const auto sum_squares = [&](A by, A(&square)[Together]) {
 #pragma unroll
-  for (int r = 0; r < Together; ++r) {
+    for (int r = 0; r < Together; ++r) {
 #pragma unroll
-    for (int k = 0; k < Each; ++k) {
-      const int i = (k * lanes + rows[r].lane) * N;
-      A values[N], part = 0;
-      held[r][k].again();
-      widen_pack(held[r][k].pack(), values);
-      for (int j = 0; j < N; ++j) {
-        const A distance = values[j] - mean[r];
-        if (Dense || i + j < size) part = fma(distance, distance, part);
+      for (int k = 0; k < Each; ++k) {
+        const int i = (k * lanes + rows[r].lane) * N;
+        A values[N], part = 0;
+        held[r][k].again();
+        widen_pack(held[r][k].pack(), values);
+        for (int j = 0; j < N; ++j) {
+          const A distance = (values[j] - mean[r]) * by;
+          if (Dense || i + j < size) part = fma(distance, distance, part);
+        }
+        if (i < size) square[r] += part;
       }
-      if (i < size) square[r] += part;
+    }
+    all_fold(Plus(), square, lanes, squares);
+  };
+  sum_squares(A(1), square);
+  bool infinite = false;
+  for (int r = 0; r < Together; ++r) {
+    inverse[r] = inverse_root(square[r], divisor, work.epsilon, A(1));
+    infinite |= square[r] > Smaller<A>::most;
+  }
+  if (kOverflows<T> && any_of_rows(infinite, lanes)) {
+    A smaller[Together] = {};
+    sum_squares(Smaller<A>::by, smaller);
+    for (int r = 0; r < Together; ++r) {
+      if (square[r] > Smaller<A>::most) inverse[r] = inverse_root(smaller[r], divisor, work.epsilon, Smaller<A>::by);
     }
   }
-  all_fold(Plus(), square, lanes, squares);
-  for (int r = 0; r < Together; ++r) inverse[r] = A(1) / sqrt(square[r] / divisor + static_cast<A>(work.epsilon));
   const Weights<A, W> weights = weights_of<A>(work, rows[0], scale, shift);
   write_held<Form, Dense>(out, work, rows, held, mean, inverse, weights);
 }
@@ -203,18 +244,24 @@ __global__ void __launch_bounds__(kLongRow)
     }
     mean = all_fold(Plus(), sum, kLongRow, sums) / static_cast<A>(size);
   }
-  A square = 0;
-  for (long long i = row.lane * N; i < size; i += kLongRow * N) {
-    const Pack<T, N> pack = read<Dense>(from, work.row, i, zero);
-    A part = 0;
-    for (int j = 0; j < N; ++j) {
-      const A distance = widen(pack.v[j]) - mean;
-      if (Dense || i + j < size) part = fma(distance, distance, part);
+  const auto sum_squares = [&](A by) {
+    A square = 0;
+    for (long long i = row.lane * N; i < size; i += kLongRow * N) {
+      const Pack<T, N> pack = read<Dense>(from, work.row, i, zero);
+      A part = 0;
+      for (int j = 0; j < N; ++j) {
+        const A distance = (widen(pack.v[j]) - mean) * by;
+        if (Dense || i + j < size) part = fma(distance, distance, part);
+      }
+      square += part;
     }
-    square += part;
+    return all_fold(Plus(), square, kLongRow, squares);
+  };
+  const A square = sum_squares(A(1)), divisor = static_cast<A>(size);
+  A inverse = inverse_root(square, divisor, work.epsilon, A(1));
+  if (kOverflows<T> && any_of_rows(square > Smaller<A>::most, kLongRow)) {
+    inverse = inverse_root(sum_squares(Smaller<A>::by), divisor, work.epsilon, Smaller<A>::by);
   }
-  const A variance = all_fold(Plus(), square, kLongRow, squares) / static_cast<A>(size);
-  const A inverse = A(1) / sqrt(variance + static_cast<A>(work.epsilon));
   const Weights<A, W> weights = weights_of<A>(work, row, scale, shift);
   write_long<Form, Dense>(from, to, work.row, row.lane, mean, inverse, weights);
 }

@@ -15,6 +15,12 @@ from typing import Any
 class GPUError(RuntimeError):
     """Root of all errors of this package."""
 
+    def _render_traceback_(self) -> list[str]:
+        """What IPython shows instead of a traceback of its own: that of the user's code."""
+        from pygpukit.core.frames import rendered
+
+        return rendered(self)
+
 
 class BackendUnavailableError(GPUError):
     """The backend that was asked for by name cannot be opened. Fields: backend, reason."""

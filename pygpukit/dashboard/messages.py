@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import reprlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from pygpukit.dashboard.trace import TraceError
@@ -68,7 +68,7 @@ def _listed(rows: Any) -> list[Any]:
     return rows
 
 
-_CHECKS = {
+_CHECKS: dict[str, Callable[[Mapping[str, Any]], None]] = {
     "snapshot": _snapshot,
     "tasks": lambda content: _tasks(content.get("rows", [])),
     "names": lambda content: _numbers(content.get("rows", []), 3),

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+
+from pygpukit.core.errors import InvalidSpecError
 
 _MAJORS = (13, 12)
 _PROGRAM_WHEEL = "nvidia/cu13/bin"
@@ -80,13 +83,37 @@ def _toolkits() -> list[str]:
 
 
 def cache_directory() -> Path:
-    """$PYGPUKIT_CACHE_DIR, else the platform's folder for caches."""
+    """$PYGPUKIT_CACHE_DIR, else the platform's folder for caches. Raises InvalidSpecError where neither can be told."""
     chosen = os.environ.get("PYGPUKIT_CACHE_DIR")
     if chosen:
-        return Path(chosen).expanduser()
+        try:
+            return Path(chosen).expanduser()
+        except RuntimeError:
+            user = Path(chosen).parts[0]
+            raise InvalidSpecError(
+                f"PYGPUKIT_CACHE_DIR={chosen}: there is no home folder for {user}; give a folder by its full path",
+                "PYGPUKIT_CACHE_DIR",
+            ) from None
     if sys.platform == "win32":
-        root = os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local"
+        root = os.environ.get("LOCALAPPDATA") or _home() / "AppData" / "Local"
         return Path(root, "pygpukit", "cache")
     if sys.platform == "darwin":
-        return Path.home() / "Library" / "Caches" / "pygpukit"
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache", "pygpukit")
+        return _home() / "Library" / "Caches" / "pygpukit"
+    return Path(os.environ.get("XDG_CACHE_HOME") or _home() / ".cache", "pygpukit")
+
+
+def _home() -> Path:
+    """The user's folder, as the system knows it where HOME does not say: never the present folder."""
+    if os.environ.get("HOME") == "" and sys.platform != "win32":
+        import pwd
+
+        with contextlib.suppress(KeyError):
+            return Path(pwd.getpwuid(os.getuid()).pw_dir)
+    else:
+        with contextlib.suppress(RuntimeError):
+            return Path.home()
+    raise InvalidSpecError(
+        "the folder for compiled kernels is unknown: HOME is not set and the system knows no home folder of this user; "
+        "set PYGPUKIT_CACHE_DIR to a folder",
+        "PYGPUKIT_CACHE_DIR",
+    )

@@ -194,8 +194,11 @@ def _assign(
         if parameter is None:
             kind = "an array to write" if written[at] else "an array" if is_array else "a value"
             left = ", ".join(map(str, free.values())) or "none"
+            on_host = not is_array and not written[at] and hasattr(values[at], "__array__")
+            remedy = f"; bring it to the device first: gp.from_numpy({items[at].text})" if on_host else ""
             raise UsageError(
                 f"%%cuda: {items[at]}: {signature.short_name} has no parameter left that takes {kind}; left: {left}"
+                f"{remedy}"
             )
         take(parameter, at)
     if free:

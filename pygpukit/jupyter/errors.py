@@ -21,9 +21,9 @@ def shown_without_frames() -> Iterator[None]:
     try:
         yield
     except GPUError as error:
-        if not hasattr(error, "_render_traceback_"):
+        if type(error)._render_traceback_ is GPUError._render_traceback_ and "_render_traceback_" not in vars(error):
             lines = f"{type(error).__name__}: {error}".splitlines()
-            error._render_traceback_ = lambda: lines  # type: ignore[attr-defined]
+            error._render_traceback_ = lambda: lines  # type: ignore[method-assign]
         raise
 
 

@@ -40,6 +40,8 @@ def memory(array: GPUArray) -> np.ndarray[Any, Any]:
     import numpy as np
 
     dtype = array.dtype.to_numpy_dtype()
+    if not array.size:  # NumPy takes no strides backwards from a buffer without elements
+        return np.empty(array.shape, dtype)
     return np.ndarray(array.shape, dtype, native.host_buffer(array), array.offset, array.strides)
 
 

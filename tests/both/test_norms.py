@@ -217,3 +217,20 @@ def test_a_row_does_not_depend_on_its_neighbours(dtype: str, columns: int) -> No
         padded = gp.zeros((9, columns + 3), dtype)
         padded[:, 2:-1] = x
         np.testing.assert_array_equal(op(padded[:, 2:-1]).to_numpy(), whole, err_msg="alignment")
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float64"])
+@pytest.mark.parametrize("length", [4, 37, 300, 3000, 17_000])
+def test_squares_may_overflow(dtype: str, length: int) -> None:
+    """Large rows beside small ones: the root of the squares fits where the squares do not."""
+    large = 1e200 if dtype == "float64" else 1e25
+    factors = np.array([1, large, large, 1e-3, large / 100], np.float64)[:, None]
+    x = gp.from_numpy(sample((5, length), "float64").to_numpy() * factors).astype(dtype)
+    a, ones = wide(x), gp.ones((length,), dtype)
+    scale = np.abs(a).max(-1, keepdims=True)
+    expected = (a / scale) / np.sqrt(((a / scale) ** 2).mean(-1, keepdims=True) + (1e-6 / scale) / scale)
+    near(gp.l2norm(x), expected, x, rounds=8)
+    near(gp.rmsnorm(x, ones, 1e-6), expected, x, rounds=8)
+    centred = a / scale - (a / scale).mean(-1, keepdims=True)
+    expected = centred / np.sqrt((centred**2).mean(-1, keepdims=True) + (1e-6 / scale) / scale)
+    near(gp.layernorm(x, None, None, 1e-6), expected, x, rounds=8, absolute=4)

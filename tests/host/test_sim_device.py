@@ -473,3 +473,20 @@ def test_capture_and_graph_handles_are_checked(table: Table, stream: int) -> Non
     table.fails(INVALID_HANDLE, "graph_destroy", graph)
     table.fails(INVALID_HANDLE, "graph_launch", graph, stream)
     table.ok("event_destroy", event)
+
+
+def test_streams_that_are_gone_leave_nothing_behind() -> None:
+    from pygpukit._core import native
+
+    def resident_bytes() -> int:
+        return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+    def make(count: int) -> None:
+        for _ in range(count):
+            native.Stream(0)
+
+    native.device_count()
+    make(2000)
+    before = resident_bytes()
+    make(20_000)
+    assert resident_bytes() - before < 3 << 20

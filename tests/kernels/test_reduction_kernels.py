@@ -137,3 +137,15 @@ def test_parts_of_several_results_are_merged(dtype: str) -> None:
             found = getattr(gp, name)(x, axis=axis).astype("int64").to_numpy()
             expected = getattr(np, name)(a, axis=axis)
             np.testing.assert_array_equal(found, expected, err_msg=f"{name} of {shape}")
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float64"])
+@pytest.mark.parametrize("length", [8, 37, 3000, 17_000])
+def test_norms_of_rows_whose_squares_overflow(dtype: str, length: int) -> None:
+    factors = np.array([1, 1e25 if dtype != "float64" else 1e200, 1e-3])[:, None]
+    x = gp.from_numpy(sample((3, length)).to_numpy() * factors).astype(dtype)
+    wide = x.astype("float64").to_numpy()
+    scale = np.abs(wide).max(-1, keepdims=True)
+    expected = wide / scale / np.sqrt(((wide / scale) ** 2).mean(-1, keepdims=True) + 1e-6 / scale / scale)
+    tolerance = 2**-7 if dtype == "bfloat16" else 1e-5
+    np.testing.assert_allclose(gp.l2norm(x).astype("float64").to_numpy(), expected, rtol=tolerance, atol=1e-6)

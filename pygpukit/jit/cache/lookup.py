@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from pygpukit.jit.cache.image import Image, from_bytes
-from pygpukit.jit.cache.store import kernel_cache
+from pygpukit.jit.cache.store import keep, kernel_cache
 
 
 def find(key: bytes, parts: dict[str, str], stored: bool = False) -> Image | None:
@@ -24,5 +24,5 @@ def find(key: bytes, parts: dict[str, str], stored: bool = False) -> Image | Non
 def store(key: bytes, image: Image) -> Image:
     """Keep a plain unit's image; the image as it is found from now on."""
     image = replace(image, key=key)
-    kernel_cache().put(key, image.to_bytes())
+    keep(key, image.to_bytes())
     return image

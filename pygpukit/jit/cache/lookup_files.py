@@ -12,7 +12,7 @@ from pygpukit import _core
 from pygpukit.jit.cache import manifest
 from pygpukit.jit.cache.image import Image
 from pygpukit.jit.cache.lookup import find, store
-from pygpukit.jit.cache.store import kernel_cache
+from pygpukit.jit.cache.store import keep, kernel_cache
 
 _MAGIC = b"pygpukit manifest 1\n"
 _VARIANTS = 16  # states of the headers whose images are kept
@@ -46,7 +46,7 @@ def store_by_files(key: bytes, image: Image, files: manifest.Files, folders: Map
     image_key = _core.KernelCache.digest([b"files", key, json.dumps([files, places], sort_keys=True).encode()])
     variant = {"key": image_key.hex(), "files": files, "folders": places}
     others = [one for one in _variants(key, stored=True) if one["key"] != variant["key"]]
-    kernel_cache().put(_manifest_key(key), _MAGIC + json.dumps([variant, *others][:_VARIANTS]).encode())
+    keep(_manifest_key(key), _MAGIC + json.dumps([variant, *others][:_VARIANTS]).encode())
     return replace(store(image_key, image), parts=image.parts | {"files": _summary(files)})
 
 

@@ -29,6 +29,7 @@ _REMEMBERED_UNITS = 256
 
 _lock = threading.Lock()
 _cache: _core.KernelCache | None = None
+_told = False  # that the disk refused an entry
 _earlier: OrderedDict[str, dict[str, str]] = OrderedDict()  # unit name to the parts of its latest key
 
 
@@ -60,6 +61,22 @@ def kernel_cache() -> _core.KernelCache:
                     stacklevel=2,
                 )
         return _cache
+
+
+def keep(key: bytes, payload: bytes) -> None:
+    """Store an entry. Where the disk refuses it, it is kept in memory, and a warning says so, once a process."""
+    global _told
+    cache = kernel_cache()
+    cache.put(key, payload)
+    refusal = cache.take_refusal()
+    if refusal and not _told:
+        _told = True
+        warnings.warn(
+            f"kernels are kept in memory only, and compiled again by the next process: {folder()} takes no more "
+            f"({refusal}); make room there, or set PYGPUKIT_CACHE_DIR to another folder",
+            RuntimeWarning,
+            stacklevel=2,
+        )
 
 
 def _number(variable: str) -> float | None:
@@ -100,7 +117,7 @@ def _differing(before: Mapping[str, str], parts: Mapping[str, str]) -> list[str]
 
 def remember(parts: Mapping[str, str]) -> None:
     """Keep the parts of a compile's key beside its image, so that a later process can tell what is different."""
-    kernel_cache().put(_history_key(parts), json.dumps(dict(parts)).encode())
+    keep(_history_key(parts), json.dumps(dict(parts)).encode())
 
 
 def reason(parts: Mapping[str, str]) -> str:

@@ -21,11 +21,12 @@ from pygpukit.core.backend import backend, refuse_inherited
 from pygpukit.core.errors import CompileError, NvrtcError, NvrtcErrorCode
 from pygpukit.jit.cache import lookup
 from pygpukit.jit.cache.image import Image
-from pygpukit.jit.cache.store import folder, kernel_cache, key_of, note, reason, remember
+from pygpukit.jit.cache.store import folder, keep, kernel_cache, key_of, note, reason, remember
 from pygpukit.jit.compile import nvrtc, tile
 from pygpukit.jit.compile.check import check_mode, step_limit
 from pygpukit.jit.compile.nvrtc import nvrtc_status
 from pygpukit.jit.compile.options import Options, parse_options
+from pygpukit.jit.source import program
 from pygpukit.jit.source.signature import includes, scan, scan_variables
 
 __all__ = ["compile_source", "compile_uncached", "nvrtc_status"]
@@ -86,7 +87,7 @@ def find_image(source: str, arguments: Mapping[str, Any]) -> Image | None:
 def adopt_image(image: Image, name: str, duration_ns: int) -> Image:
     """Takes over what another process's compile_source() returned, as if this one had called it."""
     if image.key and kernel_cache().get(image.key) is None:  # that process could not write to the disk
-        kernel_cache().put(image.key, image.to_bytes())
+        keep(image.key, image.to_bytes())
     return _recorded(name, image, duration_ns)
 
 
@@ -272,6 +273,8 @@ class _Request:
 
     def compile(self, read: list[str] | None = None) -> Image:
         """The image; appends the files that the compiler read to `read` when it is given."""
+        if refused := program.refusal(self.source, self.name, self.options.defines):
+            raise _error(self.name, refused, self.source)
         try:
             return self._simulate(read) if self.kind == "sim" else self._nvrtc(read)
         except CompileError as error:

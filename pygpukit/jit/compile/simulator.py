@@ -21,6 +21,7 @@ from pathlib import Path
 from pygpukit.core.errors import NvrtcError, NvrtcErrorCode
 from pygpukit.jit.compile import sim_headers
 from pygpukit.jit.compile.diagnostics import compile_error
+from pygpukit.jit.compile.room import check_room, full_disk_told
 from pygpukit.jit.compile.sim_flops import COUNTING_FLAGS, with_counters
 from pygpukit.jit.compile.sim_source import prepare, readable_log, refusals
 
@@ -96,6 +97,7 @@ def compiler_identity() -> str:
     return _identity(tuple(find_compiler()))
 
 
+@full_disk_told()
 def compile(
     source: str,
     *,
@@ -145,6 +147,7 @@ def compile(
             link = ["-shared", "-fPIC", "-gdwarf-4", str(halfway), "-o", str(image), *_link_flags(command)]
             status, _, log = _run([*command, *link])
         if status != 0:
+            check_room()
             raise compile_error(name, readable_log(log, name, prepared, source), source)
         if read is not None:
             files = _dependencies(listed.read_text())

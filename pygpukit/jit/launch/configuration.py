@@ -18,6 +18,7 @@ Configuration = tuple[Extent, Extent, int, native.Stream | None]
 
 COOPERATIVE, CLUSTER = 1, 2  # PK_LAUNCH_* of native/include/pygpukit/driver.h
 SHARED_ALWAYS_FITS = 16 << 10  # beside 48 KB of static memory, the most there can be, on every supported device
+MAX_BLOCKS = (1 << 31) - 1  # of a grid along x
 _MAX_CLUSTER_BLOCKS = 16
 _FORMS = "[grid, block], [grid, block, stream], [grid, block, shared_bytes] or [grid, block, shared_bytes, stream]"
 
@@ -25,7 +26,10 @@ _FORMS = "[grid, block], [grid, block, stream], [grid, block, shared_bytes] or [
 def parse(kernel: str, config: Any) -> Configuration:
     """What stands in the brackets of kernel[...]."""
     parts = config if isinstance(config, tuple) else (config,)
-    if not 2 <= len(parts) <= 4:
+    if len(parts) < 2:
+        told = f"{config!r:.40}".strip("()").rstrip(",")
+        raise KernelArgumentError(f"{kernel}[{told}]: the block is missing; write {kernel}{_FORMS}", "block")
+    if len(parts) > 4:
         raise KernelArgumentError(f"{kernel}: write {kernel}{_FORMS}, not {len(parts)} entries")
     rest = list(parts[2:])
     shared_bytes = 0
@@ -60,6 +64,8 @@ def extent(kernel: str, value: Any, what: str) -> Extent:
     numbers = [operator.index(entry) for entry in entries]
     if min(numbers) < 1:
         raise KernelArgumentError(f"{kernel}: {what} is {value!r}; every extent must be at least 1", what)
+    if max(numbers) > MAX_BLOCKS:
+        raise KernelArgumentError(f"{kernel}: {what} is {value!r}; an extent is at most {MAX_BLOCKS}", what)
     x, y, z = numbers + [1] * (3 - len(numbers))
     return x, y, z
 

@@ -16,8 +16,10 @@ from pygpukit.jit.cache.image import Image
 from pygpukit.jit.launch import configuration
 from pygpukit.jit.launch.assumptions import CheckedLauncher, Launcher
 from pygpukit.jit.launch.configuration import is_index
+from pygpukit.jit.launch.misfit import misfit
 from pygpukit.jit.launch.plan import SIZE_NAMES, document, parameter_plan, size_parameter
 from pygpukit.jit.launch.unit import Unit
+from pygpukit.jit.source.parameters import Parameter
 from pygpukit.jit.source.signature import KernelSignature
 
 if TYPE_CHECKING:
@@ -129,7 +131,8 @@ class JITKernel:
         try:
             return self._bound[config]
         except (KeyError, TypeError):  # new, or lists instead of tuples
-            key = (configuration.parse_tile if self.signature.tile else configuration.parse)(self.name, config)
+            pass
+        key = (configuration.parse_tile if self.signature.tile else configuration.parse)(self.name, config)
         bound = self._bound.get(key)
         if bound is None:
             bound = self._bind(*key)
@@ -203,7 +206,11 @@ class JITKernel:
         return self._blocks((), dict(arguments), threads), threads
 
     def _blocks(self, args: tuple[Any, ...], kwargs: dict[str, Any], threads: int) -> int:
-        return -(-self._threads(args, kwargs) // threads) or 1
+        blocks = -(-self._threads(args, kwargs) // threads) or 1
+        if blocks > configuration.MAX_BLOCKS:
+            most = configuration.MAX_BLOCKS
+            raise self._needs_grid(f"it has {blocks} blocks of {threads} threads, and a grid at most {most} blocks")
+        return blocks
 
     def _threads(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> int:
         """How many threads the inferred grid needs."""
@@ -222,20 +229,32 @@ class JITKernel:
         if self._size_at is not None:
             parameter = signature.parameters[self._size_at]
             value = args[self._size_at] if self._size_at < len(args) else kwargs.get(parameter.name)
-            return 0 if value is None else self._size(value, parameter.name)  # a missing one is refused by the launcher
+            if value is None:
+                return 0  # a missing one is refused by the launcher
+            size = self._size(value, parameter)
+            if size is None:
+                raise misfit(self.name, signature.parameters, args, kwargs) or KernelArgumentError(
+                    f"{self.name}(): parameter '{parameter.name}': the grid cannot follow from {value!r:.60}; it must "
+                    f"be a whole number that fits {parameter.dtype}",
+                    parameter.name,
+                )
+            return size
         arrays = [value.size for value in (*args, *kwargs.values()) if isinstance(value, native.ArrayBase)]
         if not arrays:
-            raise self._needs_grid(
+            raise misfit(self.name, signature.parameters, args, kwargs) or self._needs_grid(
                 f"no parameter is called {', '.join(SIZE_NAMES[:-1])} or {SIZE_NAMES[-1]} and no array is given"
             )
         return max(arrays)
 
-    def _size(self, value: Any, name: str) -> int:
+    def _size(self, value: Any, parameter: Parameter) -> int | None:
+        """The number of elements that a value says, where it is one that the parameter takes."""
         if isinstance(value, float) and value.is_integer():
             value = int(value)
-        if not is_index(value) or operator.index(value) < 0:
-            raise KernelArgumentError(f"{self.name}(): parameter '{name}': the grid cannot follow from {value!r}", name)
-        return operator.index(value)
+        if isinstance(value, native.ArrayBase) or not is_index(value):
+            return None
+        size = operator.index(value)
+        bits = int(parameter.dtype.lstrip("uint")) - (not parameter.dtype.startswith("u"))
+        return size if 0 <= size < 1 << bits else None
 
     def _needs_grid(self, reason: str, extra: str = "") -> KernelArgumentError:
         return KernelArgumentError(

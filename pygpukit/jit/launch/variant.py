@@ -10,7 +10,7 @@ from contextlib import suppress
 
 from pygpukit._core import native
 from pygpukit.core.errors import DriverError
-from pygpukit.jit.cache.store import kernel_cache, key_of
+from pygpukit.jit.cache.store import keep, kernel_cache, key_of
 from pygpukit.jit.compile.nvrtc import device_arch
 
 
@@ -23,7 +23,7 @@ def load_ptx(text: str) -> native.Module:
             return native.Module(kept[0])
     cubin = native.assemble_ptx(text.encode() + b"\0")
     module = native.Module(cubin)
-    kernel_cache().put(key, cubin)
+    keep(key, cubin)
     return module
 
 

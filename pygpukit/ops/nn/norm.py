@@ -1,10 +1,10 @@
 """Normalisation of rows: layernorm, rmsnorm, l2norm, groupnorm.
 
 Floats of any layout; float16 and bfloat16 are computed in float32 and rounded once, and may have float32 weights. The
-result has the input's type. The variance is the mean squared distance from the mean, never a difference of squares. A
-row's bits depend on that row and its length only. All raise ShapeError (weights, out), DTypeError and
-DeviceMismatchError before anything is launched, and are asynchronous on the current stream. out: written and returned
-instead of a new array; it may be the input.
+result has the input's type, and is right where squares overflow, too. The variance is the mean squared distance from
+the mean, never a difference of squares. A row's bits depend on that row and its length only. All raise ShapeError
+(weights, out), DTypeError and DeviceMismatchError before anything is launched, and are asynchronous on the current
+stream. out: written and returned instead of a new array; it may be the input.
 """
 
 from __future__ import annotations
@@ -204,13 +204,26 @@ def _on_host(norm: _Norm, a: GPUArray, weights: tuple[GPUArray | None, ...], out
         with np.errstate(all="ignore"):
             if norm.center:
                 values = values - values.mean(axis=-1, keepdims=True)
-            variance = np.square(values).mean(axis=-1, keepdims=True)
-            values = values / np.sqrt(variance + values.dtype.type(norm.epsilon))
+            values = values / _root_mean_square(values, norm.epsilon)
             scale, shift = (None if each is None else _spread(norm, each, values.shape) for each in factors)
             values = values if scale is None else values * scale
             host.store(out, values if shift is None else values + shift)
 
     native.host_launch(norm.name, compute, [a, *(weight for weight in weights if weight is not None), out])
+
+
+def _root_mean_square(values: Any, epsilon: float) -> Any:
+    """Of each row; of one whose squares overflow from values made smaller by a power of two, as norm.cu does it."""
+    import numpy as np
+
+    dtype = values.dtype.type
+    square = np.square(values).mean(axis=-1, keepdims=True)
+    root = np.sqrt(square + dtype(epsilon))
+    if np.isinf(square).any():
+        smaller = dtype(2.0 ** (-80 if values.itemsize == 4 else -560))
+        again = np.square(values * smaller).mean(axis=-1, keepdims=True)
+        root = np.where(np.isinf(square), np.sqrt(again + dtype(epsilon) * smaller * smaller) / smaller, root)
+    return root
 
 
 def _spread(norm: _Norm, weights: Any, shape: Shape) -> Any:

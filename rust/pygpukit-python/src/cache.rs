@@ -110,6 +110,11 @@ impl KernelCache {
         self.0.problem()
     }
 
+    /// Why the latest entry that could not be written to the disk was not, once, or None.
+    fn take_refusal(&self) -> Option<String> {
+        self.0.take_refusal()
+    }
+
     fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let stats = PyDict::new(py);
         for (name, value) in self.0.stats() {

@@ -6,7 +6,7 @@ use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
-use std::sync::Mutex;
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
 const QUARANTINE: &str = "quarantine";
@@ -33,6 +33,8 @@ pub struct Disk {
     pub evicted: AtomicU64,
     pub expired: AtomicU64,
     pub errors: AtomicU64,
+    /// Why the latest entry that could not be written was not.
+    refusal: Mutex<Option<String>>,
 }
 
 /// A file of the store: a finished entry, or a temporary one.
@@ -58,6 +60,7 @@ impl Disk {
             evicted: AtomicU64::new(0),
             expired: AtomicU64::new(0),
             errors: AtomicU64::new(0),
+            refusal: Mutex::new(None),
         };
         disk.probe();
         Ok(disk)
@@ -122,11 +125,17 @@ impl Disk {
                     self.evict(&path);
                 }
             }
-            Err(_) => {
+            Err(error) => {
                 self.errors.fetch_add(1, Relaxed);
+                *self.refusal.lock().unwrap_or_else(PoisonError::into_inner) = Some(error.to_string());
                 self.probe();
             }
         }
+    }
+
+    /// Why the latest entry that could not be written was not, once.
+    pub fn take_refusal(&self) -> Option<String> {
+        self.refusal.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
     pub fn remove(&self, key: &Key) -> bool {

@@ -83,6 +83,11 @@ impl KernelCache {
             .map(String::as_str)
     }
 
+    /// Why an entry could not be written to the disk, of the latest one, once: it is in memory only.
+    pub fn take_refusal(&self) -> Option<String> {
+        self.disk.as_ref().ok().and_then(Disk::take_refusal)
+    }
+
     pub fn get(&self, key: &Key) -> Option<(Arc<[u8]>, Source)> {
         if let Some(payload) = self.memory().get(key, self.clock.now_ns()) {
             self.memory_hits.fetch_add(1, Relaxed);

@@ -46,6 +46,7 @@ impl Pool {
         let (mut any_stream, mut grown) = (false, false);
         loop {
             let mut st = self.lock();
+            let stream = st.streams.index_of(handle); // it may have been retired meanwhile, and its index another's
             if class.bytes > st.limit {
                 drop(st);
                 return Err(self.out_of_memory(bytes));

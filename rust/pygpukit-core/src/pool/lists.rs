@@ -5,6 +5,9 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use super::classes::{Class, INDEXED};
 use super::slab::{Slab, NIL};
 
+/// Retired streams that need not be looked for.
+const FEW: usize = 64;
+
 /// What the pool knows of one stream.
 pub(super) struct Stream {
     pub handle: u64,
@@ -88,6 +91,12 @@ pub(super) struct Streams {
     all: Vec<Stream>,
     by_handle: HashMap<u64, u32>,
     last: (u64, u32),
+    /// How many are retired and may still be named by a chunk.
+    retired: usize,
+    /// More than so many are worth a look through all chunks.
+    most_retired: usize,
+    /// Indices that nothing names any more.
+    vacant: Vec<u32>,
 }
 
 impl std::ops::Index<u32> for Streams {
@@ -111,6 +120,9 @@ impl Streams {
             all: vec![Stream::new(0, 0)],
             by_handle: HashMap::from([(0, 0)]),
             last: (0, 0),
+            retired: 0,
+            most_retired: FEW,
+            vacant: Vec::new(),
         }
     }
 
@@ -125,18 +137,52 @@ impl Streams {
 
     #[cold]
     fn look_up(&mut self, handle: u64) -> u32 {
-        let next = self.all.len() as u32;
-        let index = *self.by_handle.entry(handle).or_insert(next);
-        if index == next {
-            self.all.push(Stream::new(handle, next));
+        if let Some(&index) = self.by_handle.get(&handle) {
+            let again = std::mem::replace(&mut self.all[index as usize].retired, false);
+            self.retired -= usize::from(again);
+            return index;
         }
-        self.all[index as usize].retired = false;
+        let index = self.vacant.pop().unwrap_or(self.all.len() as u32);
+        let stream = Stream::new(handle, index);
+        match self.all.get_mut(index as usize) {
+            Some(place) => *place = stream,
+            None => self.all.push(stream),
+        }
+        self.by_handle.insert(handle, index);
         index
     }
 
     pub fn retire(&mut self, stream: u32) {
-        self.all[stream as usize].retired = true;
+        let before = std::mem::replace(&mut self.all[stream as usize].retired, true);
+        self.retired += usize::from(!before);
         self.last = (0, 0);
+    }
+
+    /// Whether so many are retired that `forget_unnamed` is worth its while.
+    pub fn crowded(&self) -> bool {
+        self.retired > self.most_retired
+    }
+
+    /// Forgets every retired stream that no chunk names: its index is another stream's from now on. named: what chunks name, each as
+    /// often as one does.
+    pub fn forget_unnamed(&mut self, named: impl Iterator<Item = u32>) {
+        let mut kept = vec![false; self.all.len()];
+        let mut looked_at = 0;
+        for stream in named {
+            kept[stream as usize] = true;
+            looked_at += 1;
+        }
+        let Streams { all, vacant, .. } = self;
+        let before = vacant.len();
+        self.by_handle.retain(|_, &mut index| {
+            let keep = kept[index as usize] || !all[index as usize].retired;
+            if !keep {
+                vacant.push(index);
+            }
+            keep
+        });
+        self.retired -= vacant.len() - before;
+        self.most_retired = FEW + 2 * self.retired + looked_at / 8;
     }
 
     pub fn len(&self) -> u32 {
@@ -175,5 +221,29 @@ impl FreeIndex {
             .range((bytes, 0, 0)..)
             .map(|entry| entry.2)
             .find(|&slot| accept(slot))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn indices_of_retired_streams_are_used_again_once_nothing_names_them() {
+        let mut streams = Streams::new();
+        let named = streams.index_of(1);
+        streams.retire(named);
+        for handle in 2..10_000 {
+            let index = streams.index_of(handle);
+            assert_ne!(index, named, "a chunk names it");
+            streams.retire(index);
+            if streams.crowded() {
+                streams.forget_unnamed([0, named, named].into_iter());
+            }
+        }
+        assert!(streams.len() < 200, "{} streams for one that lives", streams.len());
+        assert_eq!((streams[named].handle, streams[named].retired), (1, true));
+        assert_eq!(streams.index_of(1), named);
+        assert!(!streams[named].retired, "it lives again");
     }
 }

@@ -92,6 +92,12 @@ impl Slab {
         }
     }
 
+    /// Every stream that a chunk names, as often as one does.
+    pub fn named_streams(&self) -> impl Iterator<Item = u32> + '_ {
+        self.iter()
+            .flat_map(|(_, s)| s.streams.iter().copied().chain([s.stream]))
+    }
+
     /// A slot for a chunk, with no neighbours.
     pub fn take(&mut self, address: u64, bytes: u64, small: bool, status: Status) -> u32 {
         let mut slot = self.vacant;

@@ -367,12 +367,15 @@ impl State {
         !slots.is_empty()
     }
 
-    /// The stream is idle and about to go: its memory needs no order.
+    /// The stream is idle and about to go: its memory needs no order. No other call may be at work with indices of streams.
     pub fn retire_stream(&mut self, handle: u64) {
         let stream = self.streams.index_of(handle);
         if stream != 0 {
             self.streams.retire(stream);
             self.flush_stream(stream);
+        }
+        if self.streams.crowded() {
+            self.streams.forget_unnamed(self.slab.named_streams());
         }
     }
 
