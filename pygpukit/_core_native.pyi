@@ -326,7 +326,7 @@ def wrap(address: int, nbytes: int, shape: int | Sequence[int], dtype: Any, owne
 
 # ---- packaged text ----
 def sources() -> dict[str, str]:
-    """Kernel sources and simulator headers by path relative to native/ ("kernels/elementwise.cu")."""
+    """The simulator's headers by path relative to native/ ("sim/include/cuda_fp16.h")."""
 
 # ---- benchmark baseline ----
 def resident_blocks(name: int, block_threads: int, shared_bytes: int) -> int:

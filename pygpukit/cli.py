@@ -103,7 +103,7 @@ def info(args: argparse.Namespace | None = None) -> int:
     import pygpukit as gp
 
     from .jit.compile.nvrtc import nvrtc_status
-    from .jit.locate import cache_directory
+    from .jit.locate import cache_directory, kernel_folders
 
     backend = gp.backend()
     device = gp.get_device_info()
@@ -114,6 +114,7 @@ def info(args: argparse.Namespace | None = None) -> int:
         "sharing": str(gp.device_sharing()),
         "compiler": nvrtc_status(),
         "cache": str(cache_directory()),
+        "kernels": " before ".join(map(str, kernel_folders())),
         "lab": ", ".join(f"{name} {'yes' if find_spec(name) else 'no'}" for name in LAB_MODULES),
     }
     for name, fact in facts.items():

@@ -73,10 +73,10 @@ def notebooks() -> Path:
 @pytest.fixture
 def kernels_on_sim(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Operations run their CUDA kernels on the simulator in checked mode, as they run on a device."""
-    from pygpukit.jit import builtin
+    from pygpukit.kernels import launcher
     from pygpukit.ops import host
 
     monkeypatch.setenv("PYGPUKIT_CHECK", "1")
-    monkeypatch.setattr(builtin, "_kernels", {})
+    monkeypatch.setattr(launcher, "_kernels", {})
     with host.built_in_kernels():
         yield

@@ -26,6 +26,8 @@ REQUIRED = (
     r"pygpukit/_core\.[^/]+\.(so|pyd)",
     r"_pygpukit_rust/__init__\.py",
     r"_pygpukit_rust/scheduler\.py",
+    r"pygpukit/kernels/include/[^/]+\.cuh",
+    r"pygpukit/ops/.*[^/]+\.cu",
     r"pygpukit/jupyter/widgets/static/[^/]+\.js",
     r"[^/]+\.data/data/share/jupyter/labextensions/pygpukit/package\.json",
     r"[^/]+\.data/data/share/jupyter/labextensions/pygpukit/static/[^/]+\.js",
@@ -71,7 +73,7 @@ def problems(path: Path) -> list[str]:
     return found
 
 
-BUNDLE = "pygpukit/jit/kernels.bundle"
+BUNDLE = "pygpukit/kernels/kernels.bundle"
 
 
 def bundle_problems(path: Path) -> list[str]:
@@ -79,8 +81,10 @@ def bundle_problems(path: Path) -> list[str]:
     with zipfile.ZipFile(path) as wheel, tempfile.TemporaryDirectory() as folder:
         if BUNDLE not in wheel.namelist():
             return []
-        from pygpukit.jit import bundle  # a wheel without the file can be checked where the package is not installed
-        from pygpukit.jit.builtin import catalogue
+        from pygpukit.kernels import (
+            bundle,  # a wheel without the file can be checked where the package is not installed
+        )
+        from pygpukit.kernels.registry import catalogue
 
         try:
             return [

@@ -14,7 +14,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import re
 import sys
 import time
 from hashlib import blake2b
@@ -29,8 +28,8 @@ from sweep.engine import groups, run, without_family  # noqa: E402
 from sweep.families import FAMILIES  # noqa: E402
 
 import pygpukit as gp  # noqa: E402
-from pygpukit.jit import builtin  # noqa: E402
-from pygpukit.jit.compile import simulator  # noqa: E402
+from pygpukit.jit import simulator  # noqa: E402
+from pygpukit.kernels import sources  # noqa: E402
 
 REPORT = ROOT / "docs" / "results" / "sim" / "checked_kernels.json"
 CLEAN = "no finding"
@@ -38,14 +37,7 @@ CLEAN = "no finding"
 
 def digest(source: str) -> str:
     """Of a kernel source and the headers that it reaches."""
-    texts, waiting = {source: builtin.source(source)}, [source]
-    while waiting:
-        for name in re.findall(r'#include "([^"]+)"', texts[waiting.pop()]):
-            header = f"kernels/{name}"
-            if header not in texts:
-                texts[header] = builtin.source(header)
-                waiting.append(header)
-    return blake2b(json.dumps(texts, sort_keys=True).encode(), digest_size=8).hexdigest()
+    return blake2b(json.dumps(sources.texts(source), sort_keys=True).encode(), digest_size=8).hexdigest()
 
 
 def written(report: dict[str, Any]) -> str:

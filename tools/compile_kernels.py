@@ -2,7 +2,7 @@
 
     python tools/compile_kernels.py [--arch sm_90a ...] [--bundle [FILE]]
 
-With --bundle the images are kept in one file for machines that have a driver but no NVRTC (pygpukit/jit/bundle.py);
+With --bundle the images are kept in one file for machines that have a driver but no NVRTC (pygpukit/kernels/bundle.py);
 without a name, in the package, from where every wheel that is built afterwards takes it.
 """
 
@@ -13,55 +13,64 @@ import sys
 import time
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
+from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pygpukit.jit.cache.image import Image
+    from pygpukit.kernels.registry import Unit
 
 ARCHITECTURES = ("sm_80", "sm_86", "sm_89", "sm_90a", "sm_100a", "sm_120a")
 
-Unit = tuple[str, tuple[str, ...], tuple[str, ...]]
-Job = tuple[str, Unit]
+Job = tuple[str, int]  # architecture, and a unit's number in the catalogue
 
 
-def compile_one(job: Job) -> tuple[str, Unit, bytes]:
+@cache
+def units() -> list[Unit]:
+    from pygpukit.kernels.registry import catalogue
+
+    return list(catalogue())
+
+
+def compile_one(job: Job) -> tuple[str, int, bytes]:
     """(architecture, unit, entry). In a process of its own: NVRTC compiles one unit at a time in each."""
-    from pygpukit.jit.builtin import source
-    from pygpukit.jit.compile.compiler import compile_source
+    from pygpukit.kernels.builder import compile_unit
 
-    arch, unit = job
-    key, expressions, options = unit
-    image = compile_source(source(key), name=key, options=options, arch=arch, name_expressions=expressions)
+    arch, number = job
+    unit = units()[number]
+    image = compile_unit(unit, arch)
     if not image.image:
-        raise RuntimeError(f"{key} for {arch}: the compiler returned no image")
-    return arch, unit, image.to_bytes()
+        raise RuntimeError(f"{unit} for {arch}: the compiler returned no image")
+    return arch, number, image.to_bytes()
 
 
 def main() -> int:
-    from pygpukit.jit import bundle
-    from pygpukit.jit.builtin import catalogue
-    from pygpukit.jit.cache.image import Image, from_bytes
+    from pygpukit.jit.cache.image import from_bytes
+    from pygpukit.kernels import bundle
 
     parser = argparse.ArgumentParser(description="Compile every built-in kernel.")
     parser.add_argument("--arch", nargs="+", default=ARCHITECTURES, choices=ARCHITECTURES)
     parser.add_argument("--bundle", type=Path, nargs="?", const=bundle.PACKAGED, help="keep the images in this file")
     wanted = parser.parse_args()
-    units = list(catalogue())
-    jobs: list[Job] = [(arch, unit) for arch in wanted.arch for unit in units]
+    jobs: list[Job] = [(arch, number) for arch in wanted.arch for number in range(len(units()))]
     begin = time.monotonic()
     sizes = dict.fromkeys(wanted.arch, 0)
 
     def images() -> Iterator[tuple[str, Unit, Image]]:
         with ProcessPoolExecutor() as pool:
-            for arch, unit, entry in pool.map(compile_one, jobs, chunksize=4):
+            for arch, number, entry in pool.map(compile_one, jobs, chunksize=4):
                 image = from_bytes(entry, b"", "compiled", {})
                 sizes[arch] += len(image.image)
-                yield arch, unit, image
+                yield arch, units()[number], image
 
     if wanted.bundle is None:
         compiled = sum(1 for _ in images())
     else:
         compiled = bundle.write(wanted.bundle, images())
-    kernels = sum(len(expressions) for _, expressions, _ in units)
+    kernels = sum(len(unit.expressions) for unit in units())
     for arch, size in sizes.items():
-        print(f"{arch:<8} {kernels} kernels in {len(units)} units, {size / 1e6:.2f} MB")
+        print(f"{arch:<8} {kernels} kernels in {len(units())} units, {size / 1e6:.2f} MB")
     print(f"{compiled} units in {time.monotonic() - begin:.1f} s")
     if wanted.bundle is not None:
         print(f"{wanted.bundle}: {wanted.bundle.stat().st_size / 1e6:.2f} MB")

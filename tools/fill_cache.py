@@ -11,24 +11,35 @@ import os
 import sys
 import time
 from concurrent.futures import ProcessPoolExecutor
+from functools import cache
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pygpukit.kernels import KernelSpec
 
 os.environ["PYGPUKIT_BACKEND"] = "sim"  # compiling needs no device
 
 
-def compile_one(job: tuple[str, str, str, tuple[str, ...]]) -> None:
-    from pygpukit.jit.builtin import source
-    from pygpukit.jit.compile.compiler import compile_source
+@cache
+def kernels() -> list[KernelSpec]:
+    from pygpukit.kernels.registry import catalogue
 
-    arch, key, expression, options = job
-    compile_source(source(key), name=key, options=options, arch=arch, name_expressions=(expression,))
+    return [unit.spec.of(expression) for unit in catalogue() for expression in unit.expressions]
+
+
+def compile_one(job: tuple[str, int]) -> None:
+    from pygpukit.kernels.builder import compile_unit
+    from pygpukit.kernels.registry import Unit
+
+    arch, number = job
+    spec = kernels()[number]
+    compile_unit(Unit(spec, (spec.expression,)), arch)
 
 
 def main() -> int:
-    from pygpukit.jit.builtin import catalogue
-
     arch = sys.argv[1]
     begin = time.monotonic()
-    jobs = [(arch, key, expression, options) for key, expressions, options in catalogue() for expression in expressions]
+    jobs = [(arch, number) for number in range(len(kernels()))]
     with ProcessPoolExecutor() as pool:
         compiled = sum(1 for _ in pool.map(compile_one, jobs, chunksize=8))
     print(f"{compiled} kernels for {arch} in {time.monotonic() - begin:.1f} s")

@@ -1,5 +1,5 @@
 """A documented path: what is here lives in pygpukit/jit/measure/limits.py."""
 
-from pygpukit.jit.measure.limits import Limits, catalogue, limits
+from pygpukit.jit.measure.limits import Limits, limits
 
-__all__ = ["Limits", "catalogue", "limits"]
+__all__ = ["Limits", "limits"]

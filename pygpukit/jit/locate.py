@@ -8,8 +8,10 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+from pygpukit import _core
 from pygpukit.core.errors import InvalidSpecError
 
+_PACKAGE = Path(_core.__file__).parent
 _MAJORS = (13, 12)
 _PROGRAM_WHEEL = "nvidia/cu13/bin"
 _HEADER_WHEELS = ("nvidia/cu13/include", "nvidia/cuda_runtime/include")
@@ -117,3 +119,25 @@ def _home() -> Path:
         "set PYGPUKIT_CACHE_DIR to a folder",
         "PYGPUKIT_CACHE_DIR",
     )
+
+
+def kernel_folder() -> Path | None:
+    """$PYGPUKIT_KERNELS: a folder laid out as the package is, whose kernel sources and headers take the place of the
+    package's. None where it is not set. Raises InvalidSpecError for what is no folder."""
+    chosen = os.environ.get("PYGPUKIT_KERNELS")
+    if not chosen:
+        return None
+    folder = Path(chosen).expanduser()
+    if not folder.is_dir():
+        raise InvalidSpecError(
+            f"PYGPUKIT_KERNELS={chosen}: there is no such folder; name one that has ops/ or kernels/include/ in it, or "
+            "unset the variable",
+            "PYGPUKIT_KERNELS",
+        )
+    return folder
+
+
+def kernel_folders() -> list[Path]:
+    """Where the package's kernel text is looked for, first one first: $PYGPUKIT_KERNELS, the package."""
+    chosen = kernel_folder()
+    return [_PACKAGE] if chosen is None else [chosen, _PACKAGE]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import struct
 from typing import TYPE_CHECKING, NamedTuple
 
+from pygpukit import kernels
 from pygpukit._core import native
 from pygpukit.core.dtypes import bool_, int64
 from pygpukit.ops import elementwise, host, indexing, masks, scan, sorting
@@ -160,6 +161,4 @@ def _inverted(order: GPUArray, ranks: GPUArray) -> GPUArray:
 
 def _launch(kernel: str, array: GPUArray, *args: GPUArray | bytes) -> None:
     """Launch a kernel of search.cu with a thread for each element of array, its first argument."""
-    from pygpukit.jit import builtin
-
-    builtin.launch(sorting.SEARCH, kernel, (-(-array.size // _BLOCK), 1, 1), (_BLOCK, 1, 1), array, *args)
+    kernels.launch(sorting.SEARCH.of(kernel), (-(-array.size // _BLOCK), 1, 1), (_BLOCK, 1, 1), array, *args)

@@ -10,6 +10,7 @@ import struct
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from pygpukit import kernels
 from pygpukit._core import native
 from pygpukit.core.dtypes import bool_, int64
 from pygpukit.core.errors import ShapeError
@@ -20,7 +21,7 @@ from pygpukit.ops.pointwise import pad
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
 
-SOURCE = "kernels/unravel.cu"
+SOURCE = kernels.KernelSpec(__file__, "unravel.cu")
 _BLOCK = 256
 
 
@@ -45,9 +46,10 @@ def argwhere(a: GPUArray) -> GPUArray:
     return _coordinates(_mask(a, "argwhere")).T
 
 
-def catalogue() -> Iterator[tuple[str, tuple[str, ...]]]:
-    """(source, name expressions) of every kernel that the functions above can ask for, beside those of masks."""
-    yield SOURCE, ("pk::unravel",)
+@SOURCE.lists
+def instantiations() -> Iterator[tuple[str, ...]]:
+    """Name expressions of every kernel that the functions above can ask for, beside those of masks."""
+    yield ("pk::unravel",)
 
 
 def _mask(a: GPUArray, what: str) -> GPUArray:
@@ -77,10 +79,8 @@ def _coordinates(mask: GPUArray) -> GPUArray:
 
         native.host_launch("unravel", compute, [positions, out])
         return out
-    from pygpukit.jit import builtin
-
     fields = [positions.size, mask.ndim, *pad(mask.shape)]  # unravel.cu: Axes
     packed = struct.pack(f"<{len(fields)}q", *fields)
     grid = (-(-positions.size // _BLOCK), 1, 1)
-    builtin.launch(SOURCE, "pk::unravel", grid, (_BLOCK, 1, 1), positions, out, packed)
+    kernels.launch(SOURCE.of("pk::unravel"), grid, (_BLOCK, 1, 1), positions, out, packed)
     return out

@@ -1,7 +1,7 @@
 """@gp.fuse: a Python function of arrays as one kernel on a device, and as one pass over host memory on the simulation.
 
 The function is called once with stand-ins (ops/trace.py); its steps become CUDA C++ over the functors of
-native/kernels/operations.cuh, so that each step has the bits that the operation alone would give: 16-bit floats are
+kernels/include/operations.cuh, so that each step has the bits that the operation alone would give: 16-bit floats are
 rounded after every step, and nothing is contracted into fused multiply-adds across steps.
 """
 
@@ -199,16 +199,16 @@ _kernels: dict[tuple[int, str], native.Kernel] = {}  # by device and source
 
 
 def _kernel(program: _Program, parameters: Sequence[native.ArrayBase | bytes]) -> native.Kernel:
-    from pygpukit.jit import builtin
     from pygpukit.jit.compile.compiler import compile_source
     from pygpukit.jit.launch import slicing
+    from pygpukit.kernels.builder import parameter
 
     key = (native.current_device(), program.source)
     found = _kernels.get(key)
     if found is None:
         image = compile_source(program.source, name=f"{program.trace.name}.fused.cu")
         function = native.Module(image.image).function("fused")
-        params = [builtin.parameter(i, value) for i, value in enumerate(parameters)]
+        params = [parameter(i, value) for i, value in enumerate(parameters)]
         found = _kernels[key] = native.Kernel(function, program.trace.name, params)
         slicing.remember_image(function, program.trace.name, image, "fused")
     return found

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from math import gcd, prod
 from typing import TYPE_CHECKING, Any
 
+from pygpukit import kernels
 from pygpukit._core import native
 from pygpukit.array import layout
 from pygpukit.array.indexing import Pick, Selection, out_of_range, parse
@@ -181,11 +182,10 @@ def native_dtype(index: Any) -> Any:
     return next(dtype for dtype in DTYPES if dtype.name == index.dtype.name)
 
 
-def catalogue() -> Iterator[tuple[str, tuple[str, ...]]]:
-    """(source, name expressions) of every kernel that the functions above can ask for."""
-    yield from places.catalogue()
-    yield from masks.catalogue()
-    yield places.SOURCE, tuple(f"pk::store_where<{item}>" for item in raw.RAW.values())
+@places.SOURCE.lists
+def instantiations() -> Iterator[tuple[str, ...]]:
+    """Name expressions of the kernels, beside those of places and masks, that the functions above can ask for."""
+    yield tuple(f"pk::store_where<{item}>" for item in raw.RAW.values())
 
 
 # ---- from keys to places ----
@@ -353,8 +353,6 @@ def _store_where(array: GPUArray, selection: Selection, value: GPUArray) -> None
 
         native.host_launch("store_where", compute, [mask, value, view])
         return
-    from pygpukit.jit import builtin
-
     own = layout.broadcast_strides(mask.shape, mask.strides, shape)
     (dense_mask, mask_start), (dense, start) = span(mask), span(view)
     packed = places.layout_fields(
@@ -362,7 +360,7 @@ def _store_where(array: GPUArray, selection: Selection, value: GPUArray) -> None
     )
     blocks = -(-view.size // _BLOCK)
     expression = f"pk::store_where<{raw.RAW[view.itemsize]}>"
-    builtin.launch(places.SOURCE, expression, (blocks, 1, 1), (_BLOCK, 1, 1), dense_mask, value, dense, packed)
+    kernels.launch(places.SOURCE.of(expression), (blocks, 1, 1), (_BLOCK, 1, 1), dense_mask, value, dense, packed)
 
 
 def _converted(value: GPUArray, array: GPUArray) -> GPUArray:

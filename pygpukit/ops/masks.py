@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from pygpukit import kernels
 from pygpukit._core import native
 from pygpukit.core.dtypes import as_dtype
 from pygpukit.core.errors import OutOfMemoryError
@@ -15,7 +16,7 @@ from pygpukit.ops.operands import check_array, check_devices
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
 
-SOURCE = "kernels/masks.cu"
+SOURCE = kernels.KernelSpec(__file__, "masks.cu")
 _BLOCK = 256
 _CHUNK = 2048  # masks.cu: kChunk
 _GROUP = 256  # masks.cu: kGroup
@@ -37,11 +38,12 @@ def compacted(mask: GPUArray, array: GPUArray) -> GPUArray:
     return _selected(mask, array)
 
 
-def catalogue() -> Iterator[tuple[str, tuple[str, ...]]]:
-    """(source, name expressions) of every kernel that the functions above can ask for."""
-    yield SOURCE, ("pk::count_chunks", "pk::start_chunks", "pk::select_positions")
+@SOURCE.lists
+def instantiations() -> Iterator[tuple[str, ...]]:
+    """Name expressions of every kernel that the functions above can ask for."""
+    yield ("pk::count_chunks", "pk::start_chunks", "pk::select_positions")
     for item in raw.RAW.values():
-        yield SOURCE, (f"pk::select_elements<{item}>",)
+        yield (f"pk::select_elements<{item}>",)
 
 
 def _selected(mask: GPUArray, array: GPUArray | None) -> GPUArray:
@@ -136,6 +138,4 @@ def _on_host(mask: GPUArray, array: GPUArray | None, dtype: Any) -> GPUArray:
 
 
 def _launch(expression: str, blocks: int, threads: int, *args: Any, overlapping: bool = False) -> None:
-    from pygpukit.jit import builtin
-
-    builtin.launch(SOURCE, expression, (blocks, 1, 1), (threads, 1, 1), *args, overlapping=overlapping)
+    kernels.launch(SOURCE.of(expression, overlapping=overlapping), (blocks, 1, 1), (threads, 1, 1), *args)

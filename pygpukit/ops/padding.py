@@ -9,6 +9,7 @@ import struct
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from pygpukit import kernels
 from pygpukit._core import native
 from pygpukit.array import layout, scalars
 from pygpukit.array.layout import Shape, normalize_axis
@@ -124,10 +125,11 @@ def triu(array: GPUArray, k: int = 0) -> GPUArray:
     return _triangle(array, k, upper=True, what="triu")
 
 
-def catalogue() -> Iterator[tuple[str, tuple[str, ...]]]:
-    """(source, name expressions) of every kernel that the functions above can ask for."""
+@places.SOURCE.lists
+def instantiations() -> Iterator[tuple[str, ...]]:
+    """Name expressions of every kernel that the functions above can ask for."""
     for item in raw.RAW.values():
-        yield places.SOURCE, (f"pk::remap<{item}>", f"pk::triangle<{item}>")
+        yield (f"pk::remap<{item}>", f"pk::triangle<{item}>")
 
 
 def _pairs(value: Any, ndim: int, what: str) -> Any:
@@ -166,8 +168,6 @@ def _remapped(
     if host.computes():
         _remapped_on_host(array, out, before, mode, values, what)
         return out
-    from pygpukit.jit import builtin
-
     dense, start = span(array) if array.size else (out, 0)  # nothing is read of an empty array
     size = array.itemsize
     axes: list[tuple[int, int, int, int, list[bytes]]] = []  # of the result, of the array, step, before, values
@@ -185,7 +185,7 @@ def _remapped(
     fill = b"".join(value for axis in axes for value in axis[4]).ljust(2 * MAX_DIMS * size, b"\0")
     packed = struct.pack(f"<{len(fields)}q", *fields) + fill
     blocks = -(-out.size // _BLOCK)
-    builtin.launch(places.SOURCE, f"pk::remap<{raw.RAW[size]}>", (blocks, 1, 1), (_BLOCK, 1, 1), dense, out, packed)
+    kernels.launch(places.SOURCE.of(f"pk::remap<{raw.RAW[size]}>"), (blocks, 1, 1), (_BLOCK, 1, 1), dense, out, packed)
     return out
 
 
@@ -228,12 +228,10 @@ def _triangle(array: GPUArray, k: int, upper: bool, what: str) -> GPUArray:
 
         native.host_launch(what, compute, [array, out])
         return out
-    from pygpukit.jit import builtin
-
     dense, start = span(array)
     packed = places.layout_fields(array.shape, (start,), (tuple(step // array.itemsize for step in array.strides),))
     which = struct.pack("<4q", *array.shape[-2:], k, upper)
     blocks = -(-out.size // _BLOCK)
     expression = f"pk::triangle<{raw.RAW[array.itemsize]}>"
-    builtin.launch(places.SOURCE, expression, (blocks, 1, 1), (_BLOCK, 1, 1), dense, out, packed, which)
+    kernels.launch(places.SOURCE.of(expression), (blocks, 1, 1), (_BLOCK, 1, 1), dense, out, packed, which)
     return out

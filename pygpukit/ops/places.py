@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from math import gcd, prod
 from typing import TYPE_CHECKING, Any
 
+from pygpukit import kernels
 from pygpukit._core import native
 from pygpukit.array import layout
 from pygpukit.array.indexing import out_of_range
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
     HostArray = np.ndarray[Any, Any]
 
-SOURCE = "kernels/gather.cu"
+SOURCE = kernels.KernelSpec(__file__, "gather.cu")
 MODES = {"raise": 0, "wrap": 1, "clip": 2}  # gather.cu: Mode
 OFFSETS = 3
 SKIP = struct.unpack("<q", b"\x80" * 8)[0]  # gather.cu: kSkip
@@ -181,20 +182,18 @@ def upload(numbers: HostArray) -> GPUArray:
     return out
 
 
-def catalogue() -> Iterator[tuple[str, tuple[str, ...]]]:
-    """(source, name expressions) of every kernel that the functions above can ask for."""
+@SOURCE.lists
+def instantiations() -> Iterator[tuple[str, ...]]:
+    """Name expressions of every kernel that the functions above can ask for."""
     for item in raw.RAW.values():
-        yield (
-            SOURCE,
-            tuple(
-                f"pk::{name}_{form}<{item}, {index}>"
-                for name in ("gather", "scatter")
-                for form in ("rows", "strided")
-                for index in _INDEX_TYPES.values()
-            ),
+        yield tuple(
+            f"pk::{name}_{form}<{item}, {index}>"
+            for name in ("gather", "scatter")
+            for form in ("rows", "strided")
+            for index in _INDEX_TYPES.values()
         )
     resolving = tuple(f"pk::resolve<{index}>" for index in _INDEX_TYPES.values())
-    yield SOURCE, (*resolving, "pk::claim", "pk::settle", "pk::literals")
+    yield (*resolving, "pk::claim", "pk::settle", "pk::literals")
 
 
 def _check(places: Places) -> None:
@@ -271,10 +270,8 @@ def _over(strides: Shape, itemsize: int) -> Shape:
 
 
 def _launch(expression: str, blocks: int, *args: Any) -> None:
-    from pygpukit.jit import builtin
-
     if blocks:
-        builtin.launch(SOURCE, expression, (blocks, 1, 1), (_BLOCK, 1, 1), *args)
+        kernels.launch(SOURCE.of(expression), (blocks, 1, 1), (_BLOCK, 1, 1), *args)
 
 
 # ---- with NumPy, inside host launches ----

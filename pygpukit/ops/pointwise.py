@@ -10,6 +10,7 @@ import struct
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from pygpukit import kernels
 from pygpukit._core import native
 from pygpukit.array import layout, scalars
 from pygpukit.core.dtypes import DataType
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
     from pygpukit.ops.operands import Operand
 
-SOURCE = "kernels/elementwise.cu"
+SOURCE = kernels.KernelSpec(__file__, "elementwise.cu")
 MAX_DIMS = 16  # numeric.cuh: kMaxDims
 BLOCK = 256
 _VECTOR_BYTES = 16
@@ -150,13 +151,9 @@ def scalar_array(value: Any, dtype: DataType) -> GPUArray:
 # ---- what there is to compile ----
 
 
-def catalogue() -> Iterator[tuple[str, tuple[str, ...]]]:
-    """(source, name expressions) of every kernel that the functions above can ask for, for one operand type each."""
-    for expressions in _instantiations():
-        yield SOURCE, expressions
-
-
-def _instantiations() -> Iterator[tuple[str, ...]]:
+@SOURCE.lists
+def instantiations() -> Iterator[tuple[str, ...]]:
+    """Name expressions of every kernel that the functions above can ask for, for one operand type each."""
     for raw in dict.fromkeys(_RAW.values()):
         found = [f"pk::unary_strided<{raw}, {raw}, pk::Copy>"]
         found.append(f"pk::ternary<bool, {raw}, {raw}, {operations.SELECT.functor}>")
@@ -232,11 +229,9 @@ def _with_numbers(
 
 def _launch(expression: str, arrays: Sequence[GPUArray], numbers: bytes | None = None) -> None:
     """A kernel that walks every layout; the last array is the output."""
-    from pygpukit.jit import builtin
-
     pointers, packed, blocks = walk(arrays)
     rest = (packed,) if numbers is None else (packed, numbers)
-    builtin.launch(SOURCE, expression, (blocks, 1, 1), (BLOCK, 1, 1), *pointers, *rest)
+    kernels.launch(SOURCE.of(expression), (blocks, 1, 1), (BLOCK, 1, 1), *pointers, *rest)
 
 
 def walk(arrays: Sequence[GPUArray]) -> tuple[Sequence[GPUArray], bytes, int]:
@@ -276,13 +271,11 @@ def pad(values: Sequence[int]) -> list[int]:
 
 
 def _launch_dense(op: Op, form: int, expression: str, *args: Any) -> None:
-    from pygpukit.jit import builtin
-
     first, out = args[0], args[-1]
     per_thread = _VECTOR_BYTES // max(first.itemsize, out.itemsize)
     size = out.size
     blocks = -(-size // (BLOCK * per_thread))
-    kernel = builtin.launch(SOURCE, expression, (blocks, 1, 1), (BLOCK, 1, 1), *args, size.to_bytes(8, "little"))
+    kernel = kernels.launch(SOURCE.of(expression), (blocks, 1, 1), (BLOCK, 1, 1), *args, size.to_bytes(8, "little"))
     _learn(op, form, first, kernel, out, per_thread)
 
 
@@ -292,11 +285,9 @@ def _learn(op: Op, form: int, first: GPUArray, kernel: native.Kernel, out: GPUAr
 
 
 def _launch_strided(expression: str, *arrays: GPUArray) -> None:
-    from pygpukit.jit import builtin
-
     spans, packed = layout_of(arrays)
     blocks = -(-arrays[-1].size // BLOCK)
-    builtin.launch(SOURCE, expression, (blocks, 1, 1), (BLOCK, 1, 1), *spans, packed)
+    kernels.launch(SOURCE.of(expression), (blocks, 1, 1), (BLOCK, 1, 1), *spans, packed)
 
 
 # ---- on the host ----

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from pygpukit import kernels
 from pygpukit._core import native
 from pygpukit.array.layout import Shape
 from pygpukit.core.dtypes import DataType, bfloat16, float16
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
     from pygpukit.array.array import GPUArray
 
-SOURCE = "kernels/reduce.cu"
+SOURCE = kernels.KernelSpec(__file__, "reduce.cu", options=kernels.SAME_BITS)
 _ALL_BITS = 2**64 - 1
 _INTEGERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
 _FLOATS = ("float16", "bfloat16", "float32", "float64")
@@ -111,12 +112,13 @@ LOG_SUM_EXP = Reducer("logsumexp", _real("pk::LogSumExp", _FLOATS, parts=2))
 _ALL = (SUM, PRODUCT, EXTREME, ARG_EXTREME, COUNT, REACHES, MOMENTS, NORM, LOG_SUM_EXP)
 
 
-def catalogue() -> Iterator[tuple[str, tuple[str, ...]]]:
-    """(source, name expressions) of every kernel that reduce() can ask for."""
+@SOURCE.lists
+def instantiations() -> Iterator[tuple[str, ...]]:
+    """Name expressions of every kernel that reduce() can ask for."""
     for op in _ALL:
         found = list(dict.fromkeys(op.expressions()))
         for first in range(0, len(found), 12):
-            yield SOURCE, tuple(found[first : first + 12])
+            yield tuple(found[first : first + 12])
 
 
 def reduce(
@@ -165,11 +167,9 @@ def _launch(
     partials: GPUArray,
     overlapping: bool = False,
 ) -> None:
-    from pygpukit.jit import builtin
-
     grid, block = (plan.blocks, 1, 1), (reduce_plan.THREADS, 1, 1)
     fields = plan.layout + setting
-    builtin.launch(SOURCE, expression, grid, block, source, out, partials, fields, overlapping=overlapping)
+    kernels.launch(SOURCE.of(expression, overlapping=overlapping), grid, block, source, out, partials, fields)
 
 
 def nonzero_bits(dtype: DataType) -> int:

@@ -14,6 +14,7 @@ import threading
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from pygpukit import kernels
 from pygpukit._core import native
 from pygpukit.core.dtypes import DataType, bfloat16, float16, float32, int32, int64, uint64
 from pygpukit.core.errors import DTypeError, InvalidSpecError, ShapeError
@@ -24,7 +25,7 @@ from pygpukit.ops.pointwise import CTYPES
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
 
-SOURCE = "kernels/nn/sampling.cu"
+SOURCE = kernels.KernelSpec(__file__, "sampling.cu")
 _THREADS = 1024  # sampling.cu: kThreads
 _DOMAIN = 0x73616D706C696E67  # sampling.cu: kDomain
 _LOGITS = (float16, bfloat16, float32)
@@ -146,10 +147,11 @@ def sample_topk_to_buf_ptr(
     _choose(rows, result_buf, _settings(temperature, top_k, 1.0, 0.0), 0, 0, random_val_buf)
 
 
-def catalogue() -> Iterator[tuple[str, tuple[str, ...]]]:
-    """(source, name expressions) of every kernel that sampling can ask for."""
+@SOURCE.lists
+def instantiations() -> Iterator[tuple[str, ...]]:
+    """Name expressions of every kernel that sampling can ask for."""
     for dtype in _LOGITS:
-        yield SOURCE, (_expression(dtype),)
+        yield (_expression(dtype),)
 
 
 def _expression(dtype: DataType) -> str:
@@ -225,8 +227,6 @@ def _choose(
         arrays = [x for x in (rows, out, seeds, positions, draws) if isinstance(x, native.ArrayBase)]
         native.host_launch("sample_token", lambda: _on_host(rows, out, settings, seeds, positions, draws), arrays)
         return
-    from pygpukit.jit import builtin
-
     temperature, top_k, top_p, min_p = settings
     own_seeds, own_positions = (isinstance(x, native.ArrayBase) for x in (seeds, positions))
     logits, start = span(rows)
@@ -241,7 +241,7 @@ def _choose(
     )
     given = [x if isinstance(x, native.ArrayBase) else out for x in (seeds, positions, draws)]
     grid = (rows.shape[0], 1, 1)
-    builtin.launch(SOURCE, _expression(rows.dtype), grid, (_THREADS, 1, 1), logits, *given, out, packed)
+    kernels.launch(SOURCE.of(_expression(rows.dtype)), grid, (_THREADS, 1, 1), logits, *given, out, packed)
 
 
 def _share(top_p: float) -> int:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from math import prod
 from typing import TYPE_CHECKING
 
+from pygpukit import kernels
 from pygpukit._core import native
 from pygpukit.array import layout, promotion
 from pygpukit.core.dtypes import DataType, as_dtype, bfloat16, bool_, float16, int64, uint64
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
     from pygpukit.core.dtypes import DTypeLike
 
-SOURCE = "kernels/scan.cu"
+SOURCE = kernels.KernelSpec(__file__, "scan.cu")
 _BLOCK = 256
 _VECTOR_BYTES = 16
 _SHORT_VECTORS = 4  # scan.cu: vectors(), where a warp makes a row
@@ -83,16 +84,17 @@ def cumulative_prod(
     return _cumulative(_PRODUCT, x, axis, dtype, include_initial)
 
 
-def catalogue() -> Iterator[tuple[str, tuple[str, ...]]]:
-    """(source, name expressions) of every kernel that the functions above can ask for, by operand type."""
-    yield SOURCE, ("pk::clear_slots",)
+@SOURCE.lists
+def instantiations() -> Iterator[tuple[str, ...]]:
+    """Name expressions of every kernel that the functions above can ask for, by operand type."""
+    yield ("pk::clear_slots",)
     for name, ctype in CTYPES.items():
         types = f"{ctype}, {CTYPES[_accumulated(DataType.from_string(name)).name]}"
         found = []
         for op in (_SUM, _PRODUCT):
             found += [f"pk::scan_rows<{types}, {op.functor}, {warps}>" for warps in _ROW_KERNELS]
             found += [f"pk::{form}_lines<{types}, {op.functor}>" for form in ("total", "scan")]
-        yield SOURCE, tuple(found)
+        yield tuple(found)
 
 
 def _cumulative(op: _Op, x: GPUArray, axis: int | None, dtype: DTypeLike | None, include_initial: bool) -> GPUArray:
@@ -218,9 +220,7 @@ def _scan_lines(op: _Op, a: GPUArray, axis: int, out: GPUArray) -> None:
 def _launch(
     kernel: str, blocks: int, *args: GPUArray | bytes, threads: int = _BLOCK, overlapping: bool = False
 ) -> None:
-    from pygpukit.jit import builtin
-
-    builtin.launch(SOURCE, kernel, (blocks, 1, 1), (threads, 1, 1), *args, overlapping=overlapping)
+    kernels.launch(SOURCE.of(kernel, overlapping=overlapping), (blocks, 1, 1), (threads, 1, 1), *args)
 
 
 def _types(a: GPUArray, out: GPUArray) -> str:

@@ -10,6 +10,7 @@ import struct
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from pygpukit import kernels
 from pygpukit._core import native
 from pygpukit.core.dtypes import int64
 from pygpukit.ops.pointwise import CTYPES
@@ -17,7 +18,7 @@ from pygpukit.ops.pointwise import CTYPES
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
 
-SOURCE = "kernels/select.cu"
+SOURCE = kernels.KernelSpec(__file__, "select.cu")
 _MOST = 64  # select.cu: kMost
 _SHORT = 1024  # rows up to here are sorted, several to a block
 _PIECE = 16384  # elements that a block takes at most
@@ -31,7 +32,6 @@ def suits(length: int, k: int) -> bool:
 
 def select(rows: GPUArray, k: int, descending: bool) -> tuple[GPUArray, GPUArray]:
     """(values, int64 indices) of the first k of each row (last axis) in order. rows: C-contiguous, not empty."""
-    from pygpukit.jit import builtin
     from pygpukit.ops.sorting import ctype
 
     kernel = f"pk::select_first<{ctype(rows.dtype)}>"
@@ -43,12 +43,13 @@ def select(rows: GPUArray, k: int, descending: bool) -> tuple[GPUArray, GPUArray
         order = native.empty(chosen.shape, int64)
         fields = struct.pack("<5q", length, pieces, k, 255 if descending else 0, values is not rows)
         grid = (count * pieces, 1, 1)
-        builtin.launch(SOURCE, kernel, grid, (_THREADS, 1, 1), values, indices, chosen, order, fields)
+        kernels.launch(SOURCE.of(kernel), grid, (_THREADS, 1, 1), values, indices, chosen, order, fields)
         values, indices = chosen, order
         if pieces == 1:
             return values, indices
 
 
-def catalogue() -> Iterator[tuple[str, tuple[str, ...]]]:
-    """(source, name expressions) of every kernel that select() can ask for."""
-    yield SOURCE, tuple(f"pk::select_first<{ctype}>" for name, ctype in CTYPES.items() if name != "bool")
+@SOURCE.lists
+def instantiations() -> Iterator[tuple[str, ...]]:
+    """Name expressions of every kernel that select() can ask for."""
+    yield tuple(f"pk::select_first<{ctype}>" for name, ctype in CTYPES.items() if name != "bool")

@@ -11,6 +11,7 @@ import struct
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from pygpukit import kernels
 from pygpukit._core import native
 from pygpukit.array import layout, promotion
 from pygpukit.core.dtypes import DataType, int64
@@ -25,8 +26,8 @@ if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
     from pygpukit.ops.operands import Operand
 
-SOURCE = "kernels/sort.cu"
-SEARCH = "kernels/search.cu"
+SOURCE = kernels.KernelSpec(__file__, "sort.cu")
+SEARCH = kernels.KernelSpec(__file__, "search.cu")
 _DIGITS = 256
 _MAX_THREADS = 512  # sort.cu: kMaxThreads
 _HELD_BYTES = 64  # sort.cu: items()
@@ -101,27 +102,26 @@ def searchsorted(a: GPUArray, v: Operand, side: str = "left", sorter: GPUArray |
 
         native.host_launch("searchsorted", compute, [a, values, out])
     else:
-        from pygpukit.jit import builtin
-
         grid = (-(-out.size // _BLOCK), 1, 1)
         fields = struct.pack("<3q", a.size, out.size, side == "right")
-        builtin.launch(SEARCH, f"pk::search_sorted<{ctype(dtype)}>", grid, (_BLOCK, 1, 1), a, values, out, fields)
+        kernels.launch(SEARCH.of(f"pk::search_sorted<{ctype(dtype)}>"), grid, (_BLOCK, 1, 1), a, values, out, fields)
     return out
 
 
-def catalogue() -> Iterator[tuple[str, tuple[str, ...]]]:
-    """(source, name expressions) of every kernel that sorting, searching and unique() can ask for."""
+@SOURCE.lists
+def instantiations() -> Iterator[tuple[str, ...]]:
+    """Name expressions of every kernel that sorting can ask for."""
     for name in dict.fromkeys(_CTYPES.values()):
-        yield (
-            SOURCE,
-            (
-                f"pk::sort_rows<{name}>",
-                f"pk::count_digits<{name}>",
-                *(f"pk::sort_pass<{name}, {indexed}>" for indexed in ("false", "true")),
-            ),
-        )
-        yield SEARCH, (f"pk::search_sorted<{name}>", f"pk::mark_heads<{name}>")
-    yield SEARCH, ("pk::invert_order",)
+        passes = (f"pk::sort_pass<{name}, {indexed}>" for indexed in ("false", "true"))
+        yield (f"pk::sort_rows<{name}>", f"pk::count_digits<{name}>", *passes)
+
+
+@SEARCH.lists
+def searching() -> Iterator[tuple[str, ...]]:
+    """Name expressions of every kernel that searching and unique() can ask for."""
+    for name in dict.fromkeys(_CTYPES.values()):
+        yield (f"pk::search_sorted<{name}>", f"pk::mark_heads<{name}>")
+    yield ("pk::invert_order",)
 
 
 def ctype(dtype: DataType) -> str:
@@ -251,9 +251,7 @@ def _flip(descending: bool) -> int:
 
 
 def _launch(kernel: str, blocks: int, threads: int, *args: GPUArray | bytes) -> None:
-    from pygpukit.jit import builtin
-
-    builtin.launch(SOURCE, kernel, (blocks, 1, 1), (threads, 1, 1), *args)
+    kernels.launch(SOURCE.of(kernel), (blocks, 1, 1), (threads, 1, 1), *args)
 
 
 def _taken(a: GPUArray, sorter: GPUArray) -> GPUArray:

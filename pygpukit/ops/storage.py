@@ -1,4 +1,4 @@
-"""The storage types in NumPy: what bits stand for, and numbers as bits; native/kernels/storage.cuh does the same.
+"""The storage types in NumPy: what bits stand for, and numbers as bits; kernels/include/storage.cuh does the same.
 
 fp8 and fp4 follow the OCP specifications (8-bit floating point 1.0, microscaling formats 1.0): numbers are rounded to
 nearest even. What is too large becomes NaN in float8_e4m3, which has no infinity, infinity in float8_e5m2, and the

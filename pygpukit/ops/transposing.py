@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from pygpukit import kernels
 from pygpukit._core import native
 from pygpukit.array import layout
 from pygpukit.array.layout import Shape
@@ -17,7 +18,7 @@ from pygpukit.ops.pointwise import pad
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
 
-SOURCE = "kernels/transpose.cu"
+SOURCE = kernels.KernelSpec(__file__, "transpose.cu")
 _BLOCK = 256
 _LEAST = 8  # elements along both axes, from which on a tile pays
 _PACKS = {1: 4, 2: 2}  # item size -> elements of a 4-byte word
@@ -52,10 +53,11 @@ def copy(src: GPUArray, dst: GPUArray) -> None:
     pointwise.unary(pointwise.COPY, source, native.view(dst, walk.shape, walk.target, dst.offset, dtype))
 
 
-def catalogue() -> Iterator[tuple[str, tuple[str, ...]]]:
-    """(source, name expressions) of every kernel that copy() can ask for, beside those of pointwise."""
+@SOURCE.lists
+def instantiations() -> Iterator[tuple[str, ...]]:
+    """Name expressions of every kernel that copy() can ask for, beside those of pointwise."""
     expressions = [_expression(itemsize, 1) for itemsize in raw.RAW]
-    yield SOURCE, (*expressions, *(_expression(itemsize, pack) for itemsize, pack in _PACKS.items()))
+    yield (*expressions, *(_expression(itemsize, pack) for itemsize, pack in _PACKS.items()))
 
 
 def _walk(src: GPUArray, dst: GPUArray) -> _Walk:
@@ -89,8 +91,6 @@ def _plane(walk: _Walk) -> tuple[int, int] | None:
 
 
 def _transpose(src: GPUArray, dst: GPUArray, walk: _Walk, column: int, row: int) -> None:
-    from pygpukit.jit import builtin
-
     size = walk.itemsize
     batch = [axis for axis in range(len(walk.shape)) if axis not in (column, row)]
     steps = walk.source[:column] + walk.source[column + 1 :] + walk.target[:row] + walk.target[row + 1 :]
@@ -116,7 +116,7 @@ def _transpose(src: GPUArray, dst: GPUArray, walk: _Walk, column: int, row: int)
     for extent in extents:
         blocks *= extent
     packed = struct.pack(f"<{len(fields)}q", *fields)
-    builtin.launch(SOURCE, _expression(size, pack), (blocks, 1, 1), (_BLOCK, 1, 1), source, target, packed)
+    kernels.launch(SOURCE.of(_expression(size, pack)), (blocks, 1, 1), (_BLOCK, 1, 1), source, target, packed)
 
 
 def _words(itemsize: int, pack: int) -> int:

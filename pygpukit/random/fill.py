@@ -6,6 +6,7 @@ import struct
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
+from pygpukit import kernels
 from pygpukit._core import native
 from pygpukit.array import promotion
 from pygpukit.core.dtypes import bfloat16, float16, float64
@@ -15,7 +16,7 @@ from pygpukit.ops.pointwise import CTYPES
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
 
-SOURCE = "kernels/random.cu"
+SOURCE = kernels.KernelSpec(__file__, "random.cu")
 _BLOCK = 256
 _HOST_CHUNK = 1 << 18  # Philox blocks that NumPy works on at a time
 _WIDE = 2**32  # integer ranges above it take 128 bits a number
@@ -37,11 +38,12 @@ def integers(out: GPUArray, seed: int, call: int, low: int, count: int) -> None:
     _fill(out, source, per_block, seed, call, (0.0, 0.0), (low % 2**64, count % 2**64))
 
 
-def catalogue() -> Iterator[tuple[str, tuple[str, ...]]]:
-    """(source, name expressions) of every kernel that the functions above can ask for."""
-    yield SOURCE, tuple(_expression(t.name, made) for t in promotion.FLOATS for made in ("Uniform", "Normal"))
+@SOURCE.lists
+def instantiations() -> Iterator[tuple[str, ...]]:
+    """Name expressions of every kernel that the functions above can ask for."""
+    yield tuple(_expression(t.name, made) for t in promotion.FLOATS for made in ("Uniform", "Normal"))
     for group in (promotion.SIGNED, promotion.UNSIGNED):
-        yield SOURCE, tuple(_expression(t.name, made) for t in group for made in ("Integers", "WideIntegers"))
+        yield tuple(_expression(t.name, made) for t in group for made in ("Integers", "WideIntegers"))
 
 
 def _expression(dtype_name: str, source: str) -> str:
@@ -65,11 +67,9 @@ def _fill(
     if host.computes():
         native.host_launch("random", lambda: _on_host(out, source, blocks, seed, call, line, bounds), [out])
         return
-    from pygpukit.jit import builtin
-
     packed = struct.pack("<QQqddQQ", seed, call, size, *line, *bounds)  # random.cu: RandomCall
     grid = (-(-blocks // _BLOCK), 1, 1)
-    builtin.launch(SOURCE, _expression(out.dtype.name, source), grid, (_BLOCK, 1, 1), out, packed)
+    kernels.launch(SOURCE.of(_expression(out.dtype.name, source)), grid, (_BLOCK, 1, 1), out, packed)
 
 
 def _on_host(

@@ -1,4 +1,4 @@
-"""Philox4x32-10 and functions of its words in NumPy, bit for bit what native/kernels/philox.cuh computes.
+"""Philox4x32-10 and functions of its words in NumPy, bit for bit what kernels/include/philox.cuh computes.
 
 Every operation is rounded on its own and only exactly defined ones are used (+, -, *, /, sqrt, integer arithmetic), so
 the results are the same on every machine.

@@ -11,13 +11,14 @@ import pytest
 
 import pygpukit as gp
 from pygpukit._core import native
-from pygpukit.jit import bundle
-from pygpukit.jit.builtin import catalogue, source
 from pygpukit.jit.compile import nvrtc
-from pygpukit.jit.compile.compiler import compile_source
+from pygpukit.kernels import bundle
+from pygpukit.kernels.builder import compile_unit
+from pygpukit.kernels.registry import catalogue
 
 pytestmark = pytest.mark.gpu
 
+ADD = "pk::binary_dense<float, float, pk::Add>"
 WITHOUT_NVRTC = """
 import numpy as np
 import pygpukit as gp
@@ -38,8 +39,8 @@ except NvrtcError as error:
 def test_built_in_operations_need_no_compiler(tmp_path: Path) -> None:
     assert gp.backend() == "cuda"
     arch = nvrtc.device_arch(native.current_device())
-    unit = next(u for u in catalogue() if any("float, float" in e and "Add" in e and "dense" in e for e in u[1]))
-    image = compile_source(source(unit[0]), name=unit[0], arch=arch, name_expressions=unit[1])
+    unit = next(u for u in catalogue() if ADD in u.expressions)
+    image = compile_unit(unit, arch)
     bundle.write(tmp_path / "kernels.bundle", [(arch, unit, image)])
     environment = os.environ | {
         "PYGPUKIT_BUNDLE": str(tmp_path / "kernels.bundle"),

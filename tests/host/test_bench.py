@@ -17,10 +17,10 @@ from hypothesis import strategies as st
 import pygpukit as gp
 from pygpukit._core import native
 from pygpukit.core import nvml
-from pygpukit.jit import builtin
 from pygpukit.jit.measure import timing
 from pygpukit.jit.measure.bench import BenchResult, Clocks, bench
 from pygpukit.jit.measure.limits import Limits, limits
+from pygpukit.kernels import launch, measure
 
 SCALE = """
 extern "C" __global__ void scale(float* x, float factor, int n) {
@@ -195,19 +195,19 @@ def test_the_kernels_to_measure_with_do_what_they_say() -> None:
     source = gp.from_numpy(np.arange(4096 + 12, dtype=np.uint32))
     target = gp.from_numpy(np.zeros(source.size, dtype=np.uint32))
     words = source.nbytes // 16
-    builtin.launch(timing.SOURCE, "pk::copy_words", (2, 1, 1), (256, 1, 1), target, source, struct.pack("q", words))
+    launch(measure.COPY_WORDS, (2, 1, 1), (256, 1, 1), target, source, struct.pack("q", words))
     np.testing.assert_array_equal(target.to_numpy(), source.to_numpy())
 
     sink = gp.from_numpy(np.array([7], dtype=np.int32))
     zeros = gp.from_numpy(np.zeros(4096, dtype=np.uint32))
-    builtin.launch(timing.SOURCE, "pk::read_words", (1, 1, 1), (256, 1, 1), zeros, struct.pack("q", 1024), sink)
+    launch(measure.READ_WORDS, (1, 1, 1), (256, 1, 1), zeros, struct.pack("q", 1024), sink)
     assert sink.to_numpy()[0] == 7
 
     out = gp.from_numpy(np.array([7.0], dtype=np.float32))
     values = struct.pack("f", 0.999), struct.pack("f", 0.001), struct.pack("i", 3)
-    builtin.launch(timing.SOURCE, "pk::fma_chains", (1, 1, 1), (32, 1, 1), out, *values)
+    launch(measure.FMA_CHAINS, (1, 1, 1), (32, 1, 1), out, *values)
     assert out.to_numpy()[0] == 7.0
-    builtin.launch(timing.SOURCE, "pk::pause", (1, 1, 1), (1, 1, 1), struct.pack("q", 1000))
+    launch(measure.PAUSE, (1, 1, 1), (1, 1, 1), struct.pack("q", 1000))
     native.synchronize()
 
 

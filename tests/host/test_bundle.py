@@ -9,15 +9,16 @@ from pathlib import Path
 import pytest
 
 import pygpukit as gp
-from pygpukit.jit import bundle
-from pygpukit.jit.builtin import catalogue, source
-from pygpukit.jit.compile.compiler import compile_source
+from pygpukit.kernels import bundle, sources
+from pygpukit.kernels.builder import compile_unit
+from pygpukit.kernels.registry import Unit, catalogue
 
 sys.path.append(str(Path(__file__).parent / "mock_libcuda"))
 
 from mock_cuda import build
 from test_cuda_backend import run
 
+ADD = "pk::binary_dense<float, float, pk::Add>"
 ARCH = "sm_90a"  # the mock's device
 HIDE_NVRTC = """
 from pygpukit.core.errors import NvrtcError, NvrtcErrorCode
@@ -29,11 +30,10 @@ assert gp.backend() == "cuda"
 """
 
 
-def add_float32() -> bundle.Unit:
+def add_float32() -> Unit:
     """The unit that holds the dense float32 addition."""
-    wanted = "pk::binary_dense<float, float, pk::Add>"
-    units = [unit for unit in catalogue() if any("float, float" in e and "Add" in e and "dense" in e for e in unit[1])]
-    assert units, f"no unit has {wanted} or the like"
+    units = [unit for unit in catalogue() if ADD in unit.expressions]
+    assert units, f"no unit has {ADD}"
     return units[0]
 
 
@@ -43,7 +43,7 @@ def packed(tmp_path_factory: pytest.TempPathFactory) -> Path:
         pytest.skip("NVRTC is not installed (pygpukit[cuda13])")
     target = tmp_path_factory.mktemp("bundle") / "kernels.bundle"
     unit = add_float32()
-    image = compile_source(source(unit[0]), name=unit[0], arch=ARCH, name_expressions=unit[1])
+    image = compile_unit(unit, ARCH)
     assert bundle.write(target, [(ARCH, unit, image)]) == 1
     return target
 
@@ -72,21 +72,39 @@ def test_what_is_not_bundled_and_jit_say_what_to_install(packed: Path, tmp_path:
 
 def test_an_image_of_other_text_is_not_found(packed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYGPUKIT_BUNDLE", str(packed))
-    expression = add_float32()[1][0]
-    assert bundle.find(ARCH, catalogue(), expression) is not None
-    assert bundle.find("sm_80", catalogue(), expression) is None
-    monkeypatch.setattr(bundle, "_texts", lambda: b"another version")
-    assert bundle.find(ARCH, catalogue(), expression) is None
+    unit = add_float32()
+    spec = unit.spec.of(unit.expressions[0])
+    assert bundle.find(ARCH, spec) is not None
+    assert bundle.find("sm_80", spec) is None
+    texts = sources.texts
+    monkeypatch.setattr(sources, "texts", lambda key: texts(key) | {"pack.cuh": "another version"})
+    assert bundle.find(ARCH, spec) is None
+
+
+def test_an_edit_of_one_source_leaves_the_others_in_the_bundle(packed: Path, tmp_path: Path) -> None:
+    """So that a bundle serves a source install in which one kernel is worked on."""
+    unit = add_float32()
+    code = (
+        "from pathlib import Path\n"
+        "from pygpukit.kernels import bundle, registry\n"
+        f"units = [one for one in registry.catalogue() if one.source == {unit.source!r}]\n"
+        f"print(len(units) - len(bundle.missing(Path({str(packed)!r}), [{ARCH!r}], units)))"
+    )
+    for edited, found in (("ops/scan.cu", 1), ("kernels/include/scan.cuh", 1), ("kernels/include/pack.cuh", 0)):
+        own = tmp_path / edited
+        own.parent.mkdir(parents=True, exist_ok=True)
+        own.write_text("// edited")
+        assert int(run(code, build() / "mock", PYGPUKIT_KERNELS=str(tmp_path))) == found, edited
 
 
 def test_a_bundle_says_what_it_lacks(packed: Path) -> None:
     unit = add_float32()
     assert bundle.missing(packed, [ARCH], [unit]) == []
-    other = (unit[0], unit[1][:1], unit[2])
+    other = Unit(unit.spec, unit.expressions[:1])
     assert bundle.missing(packed, [ARCH, "sm_80"], [unit, other]) == [
-        f"{ARCH}: {unit[0]} (1 kernels)",
-        f"sm_80: {unit[0]} ({len(unit[1])} kernels)",
-        f"sm_80: {unit[0]} (1 kernels)",
+        f"{ARCH}: {unit.source} (1 kernels)",
+        f"sm_80: {unit.source} ({len(unit.expressions)} kernels)",
+        f"sm_80: {unit.source} (1 kernels)",
     ]
 
 
@@ -108,7 +126,7 @@ def test_a_damaged_bundle_is_said_and_nothing_of_it_is_loaded(packed: Path, tmp_
 
 def test_equal_kernels_make_equal_bundles(packed: Path, tmp_path: Path) -> None:
     unit = add_float32()
-    image = compile_source(source(unit[0]), name=unit[0], arch=ARCH, name_expressions=unit[1])
+    image = compile_unit(unit, ARCH)
     bundle.write(tmp_path / "again", [(ARCH, unit, image)])
     assert (tmp_path / "again").read_bytes() == packed.read_bytes()
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from pygpukit._core import native
+from pygpukit.jit.compile import headers
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -31,11 +31,12 @@ def sweep(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> ModuleType:
 
 
 def test_digests_of_kernels_follow_their_headers(sweep: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
-    before = {source: sweep.digest(source) for source in ("kernels/softmax.cu", "kernels/search.cu")}
-    sources = {**native.sources(), "kernels/rows.cuh": native.sources()["kernels/rows.cuh"] + "\n"}
-    monkeypatch.setattr(native, "sources", lambda: sources)
-    assert sweep.digest("kernels/softmax.cu") != before["kernels/softmax.cu"]
-    assert sweep.digest("kernels/search.cu") == before["kernels/search.cu"]
+    softmax, search = "ops/nn/softmax.cu", "ops/search.cu"
+    before = {source: sweep.digest(source) for source in (softmax, search)}
+    read = headers.text
+    monkeypatch.setattr(headers, "text", lambda path: read(path) + ("\n" if path.name == "rows.cuh" else ""))
+    assert sweep.digest(softmax) != before[softmax]
+    assert sweep.digest(search) == before[search]
 
 
 def test_the_sweep_runs_what_changed_or_failed(sweep: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -58,7 +59,7 @@ def test_the_sweep_runs_what_changed_or_failed(sweep: ModuleType, monkeypatch: p
     everything = len(ran)
     report = json.loads(sweep.REPORT.read_text())
     assert sweep.written(report) == sweep.REPORT.read_text()
-    rope = report["kernels"]["kernels/nn/rope.cu"]
+    rope = report["kernels"]["ops/nn/rope.cu"]
     assert rope["pk::rope<float>"] == {"shapes": ["(2,)"], "error": 1.3e-4, "verdict": "race"}
     failing.clear()
     ran.clear()
@@ -68,7 +69,7 @@ def test_the_sweep_runs_what_changed_or_failed(sweep: ModuleType, monkeypatch: p
     assert sweep.main() == 0
     assert ran == []
     report = json.loads(sweep.REPORT.read_text())
-    report["sources"]["kernels/transpose.cu"] = "another"
+    report["sources"]["ops/transpose.cu"] = "another"
     sweep.REPORT.write_text(sweep.written(report))
     assert sweep.main() == 0
     assert ran and all(name.startswith("moving-") for name in ran)
@@ -84,5 +85,5 @@ def test_the_sweep_names_sources_that_it_does_not_have(
     monkeypatch.setattr(sweep, "FAMILIES", sweep.FAMILIES[1:])
     monkeypatch.setattr(sys, "argv", ["checked_kernels.py"])
     assert sweep.main() == 1
-    assert "has the kernels of kernels/elementwise.cu;" in capsys.readouterr().out
+    assert "has the kernels of ops/elementwise.cu;" in capsys.readouterr().out
     assert not sweep.REPORT.exists()

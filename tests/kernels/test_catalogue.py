@@ -3,26 +3,31 @@
 from __future__ import annotations
 
 import contextlib
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import pygpukit as gp
-from pygpukit._core import native
+from pygpukit import kernels
 from pygpukit.core.dtypes import DTYPES, STORAGE_ONLY
-from pygpukit.jit import builtin
 from pygpukit.jit.compile.nvrtc import get_nvrtc_version
+from pygpukit.kernels import registry
 from pygpukit.ops import elementwise, host, operations, pointwise
 
-UNITS = list(builtin.catalogue())
+UNITS = list(registry.catalogue())
 OPS = (pointwise.ADD, pointwise.SUB, pointwise.MUL, pointwise.DIV, pointwise.NE, pointwise.LT, pointwise.LE)
 COMPUTE = [dtype for dtype in DTYPES if dtype not in STORAGE_ONLY]
 
 
 def test_no_kernel_is_listed_twice() -> None:
-    listed = [(key, expression) for key, expressions, _ in UNITS for expression in expressions]
+    listed = [(unit.source, expression) for unit in UNITS for expression in unit.expressions]
     assert len(listed) == len(set(listed))
-    assert {key for key, _ in listed} <= set(native.sources())
+
+
+def test_every_source_has_kernels() -> None:
+    package = Path(gp.__file__).parent
+    assert {unit.source for unit in UNITS} == {path.relative_to(package).as_posix() for path in package.rglob("*.cu")}
 
 
 @pytest.fixture
@@ -31,12 +36,12 @@ def launched(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
     asked: list[tuple[str, str]] = []
     monkeypatch.setattr(host, "computes", lambda: False)
     monkeypatch.setattr(pointwise, "_learn", lambda *_: None)
-    monkeypatch.setattr(builtin, "launch", lambda key, expression, *_, **__: asked.append((key, expression)))
+    monkeypatch.setattr(kernels, "launch", lambda spec, *_: asked.append((spec.source, spec.expression)))
     return asked
 
 
 def test_everything_that_operations_ask_for_is_listed(launched: list[tuple[str, str]]) -> None:
-    listed = {(key, expression) for key, expressions, _ in UNITS for expression in expressions}
+    listed = {(unit.source, expression) for unit in UNITS for expression in unit.expressions}
     for dtype in COMPUTE:
         x = gp.empty((4, 6), dtype)
         for view in (x, x[:, ::2]):
@@ -70,15 +75,14 @@ def test_everything_that_operations_ask_for_is_listed(launched: list[tuple[str, 
 
 @pytest.mark.skipif(get_nvrtc_version() is None, reason="NVRTC is not installed: pip install pygpukit[cuda13]")
 @pytest.mark.parametrize("arch", ["sm_80", "sm_120a"])
-@pytest.mark.parametrize("unit", [UNITS[0], UNITS[-1]], ids=lambda unit: unit[0])
-def test_units_compile(unit: tuple[str, tuple[str, ...], tuple[str, ...]], arch: str) -> None:
-    from pygpukit.jit.compile.compiler import compile_source
+@pytest.mark.parametrize("unit", [UNITS[0], UNITS[-1]], ids=str)
+def test_units_compile(unit: registry.Unit, arch: str) -> None:
+    from pygpukit.kernels.builder import compile_unit
 
-    key, expressions, options = unit
-    image = compile_source(builtin.source(key), name=key, options=options, arch=arch, name_expressions=expressions)
+    image = compile_unit(unit, arch)
     assert image.image
-    assert set(image.symbols) == set(expressions)
-    assert len({image.symbol(expression) for expression in expressions}) == len(expressions)
+    assert set(image.symbols) == set(unit.expressions)
+    assert len({image.symbol(expression) for expression in unit.expressions}) == len(unit.expressions)
 
 
 @pytest.mark.gpu

@@ -18,13 +18,15 @@ from sweep.engine import Call, Family, Group, Outcome, catalogued, first_type, g
 from sweep.families import FAMILIES
 
 import pygpukit as gp
-from pygpukit.jit import builtin
+from pygpukit import kernels
+from pygpukit.kernels import measure
 
 REPORT = Path(__file__).parents[2] / "docs" / "results" / "sim" / "checked_kernels.json"
 REMEDY = "python tools/checked_kernels.py"
 DAYS = 7
 ALWAYS = {"sorts-complex_t<double>"}  # whose keys in shared memory once began between multiples of 16 bytes
 GROUPS = groups(FAMILIES)
+MEASURE = measure.COPY_WORDS.source
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -49,7 +51,7 @@ def test_the_groups_have_every_kernel_once() -> None:
     missing = without_family(FAMILIES)
     assert not missing, f"no family of tests/sweep has the kernels of {missing}; add calls that launch them"
     assert sorted(kernel for group in GROUPS for kernel in group.kernels) == sorted(catalogued())
-    assert without_family([family for family in FAMILIES if family.name != "measure"]) == ["kernels/measure.cu"]
+    assert without_family([family for family in FAMILIES if family.name != "measure"]) == [MEASURE]
 
 
 def test_every_kernel_is_in_the_report_without_a_finding() -> None:
@@ -63,19 +65,19 @@ def test_every_kernel_is_in_the_report_without_a_finding() -> None:
 
 def test_the_sweep_tells_what_fails_and_what_is_not_launched() -> None:
     """On kernels that are right, with calls that are not: none, a wrong reference, a read beyond the end."""
-    kernels = next(group.kernels for group in GROUPS if group.name == "measure-all")
+    measuring = next(group.kernels for group in GROUPS if group.name == "measure-all")
     words = numbers("uint8", 64)
 
     def told(function: Callable[[gp.GPUArray], gp.GPUArray], reference: Callable[..., Any]) -> str:
         calls = [Call(function, (words,), reference)]
-        family = Family("measure", ("kernels/measure.cu",), first_type, lambda _: iter(calls))
-        return failures(run(Group(family, "all", kernels)))["pk::copy_words"]
+        family = Family("measure", (MEASURE,), first_type, lambda _: iter(calls))
+        return failures(run(Group(family, "all", measuring)))["pk::copy_words"]
 
     def copied(count: int) -> Callable[[gp.GPUArray], gp.GPUArray]:
         def function(x: gp.GPUArray) -> gp.GPUArray:
             out = gp.zeros(64, "uint8")
             number = count.to_bytes(8, "little")
-            builtin.launch("kernels/measure.cu", "pk::copy_words", (1, 1, 1), (32, 1, 1), out, x, number)
+            kernels.launch(measure.COPY_WORDS, (1, 1, 1), (32, 1, 1), out, x, number)
             return out
 
         return function

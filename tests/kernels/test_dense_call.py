@@ -10,7 +10,7 @@ import pytest
 
 import pygpukit as gp
 from pygpukit._core import native
-from pygpukit.jit import builtin
+from pygpukit.kernels import launcher
 from pygpukit.ops import elementwise, host, operations, pointwise
 
 
@@ -18,7 +18,7 @@ from pygpukit.ops import elementwise, host, operations, pointwise
 def slow(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
     """The operations that went the way with every check, which learns; kernels run on the simulator, unchecked."""
     calls: list[str] = []
-    monkeypatch.setattr(builtin, "_kernels", {})
+    monkeypatch.setattr(launcher, "_kernels", {})
     for op in (operations.ADD, operations.SUB, operations.NEG, operations.EQ):
         object.__setattr__(op, "plain", native.DenseCall(op.operands))
     check = pointwise._launch_dense

@@ -10,9 +10,9 @@ import pytest
 
 import pygpukit as gp
 from pygpukit.core.dtypes import DataType
-from pygpukit.jit import builtin
 from pygpukit.jit.cache.image import Image
-from pygpukit.jit.compile.compiler import compile_source
+from pygpukit.kernels import KernelSpec, builder
+from pygpukit.kernels.registry import Unit
 from pygpukit.ops import elementwise, operations, pointwise
 
 pytestmark = pytest.mark.usefixtures("kernels_on_sim")
@@ -36,22 +36,21 @@ def test_add_dense_strided_and_scalar(dtype: str) -> None:
 @cache
 def _together(ctype: str) -> Image:
     """All kernels for operands of one type in one unit, which compiles in a fraction of the time; no conversions."""
-    found = [expression for _, unit in pointwise.catalogue() for expression in unit if "Copy" not in expression]
+    found = [expression for unit in pointwise.instantiations() for expression in unit if "Copy" not in expression]
     wanted = [e for e in found if e.partition("<")[2].startswith(f"{ctype},")]
-    source = builtin.source(pointwise.SOURCE)
-    return compile_source(source, name=pointwise.SOURCE, name_expressions=wanted, check=True)
+    return builder.compile_unit(Unit(pointwise.SOURCE, tuple(wanted)), check=True)
 
 
 @pytest.fixture
 def compiled_together(monkeypatch: pytest.MonkeyPatch) -> None:
-    alone = builtin._image
+    alone = builder.image
 
-    def image(source_key: str, expression: str) -> Image:
-        if source_key != pointwise.SOURCE or "Copy" in expression:
-            return alone(source_key, expression)
-        return _together(expression.partition("<")[2].partition(",")[0])
+    def image(spec: KernelSpec) -> Image:
+        if spec.family is not pointwise.SOURCE or "Copy" in spec.expression:
+            return alone(spec)
+        return _together(spec.expression.partition("<")[2].partition(",")[0])
 
-    monkeypatch.setattr(builtin, "_image", image)
+    monkeypatch.setattr(builder, "image", image)
 
 
 def _inputs(dtype: DataType) -> list[Any]:

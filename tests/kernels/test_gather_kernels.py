@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 import pygpukit as gp
-from pygpukit.jit import builtin
-from pygpukit.ops import indexing, masks, padding, places
+from pygpukit import kernels
+from pygpukit.kernels import registry
+from pygpukit.ops import masks, places
 
 pytestmark = pytest.mark.usefixtures("kernels_on_sim")
 
@@ -30,13 +31,13 @@ def same(found: gp.GPUArray, expected: Any) -> None:
 def launched(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The kernels that are launched, as they are."""
     names: list[str] = []
-    launch = builtin.launch
+    launch = kernels.launch
 
-    def noted(key: str, expression: str, *args: Any, **named: Any) -> None:
-        names.append(expression)
-        launch(key, expression, *args, **named)
+    def noted(spec: kernels.KernelSpec, *args: Any) -> None:
+        names.append(spec.expression)
+        launch(spec, *args)
 
-    monkeypatch.setattr(builtin, "launch", noted)
+    monkeypatch.setattr(kernels, "launch", noted)
     return names
 
 
@@ -206,7 +207,7 @@ def test_few_numbers_of_the_host_travel_in_the_launch(launched: list[str]) -> No
 
 def test_everything_that_operations_ask_for_is_listed(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: set[str] = set()
-    monkeypatch.setattr(builtin, "launch", lambda key, expression, *_, **__: asked.add(expression))
+    monkeypatch.setattr(kernels, "launch", lambda spec, *_: asked.add(spec.expression))
     for dtype in ("int8", "int16", "int32", "int64", "complex128"):
         x = gp.empty((4, 6), dtype)
         for index_type in ("int32", "int64", "uint8"):
@@ -219,6 +220,7 @@ def test_everything_that_operations_ask_for_is_listed(monkeypatch: pytest.Monkey
         gp.pad(x, 1)
         gp.tril(x)
     x[[0, 1]]
-    listed = {name for family in (indexing, padding) for _, names in family.catalogue() for name in names}
+    sources = (places.SOURCE, masks.SOURCE)
+    listed = {name for one in sources for unit in registry.units(one.source) for name in unit.expressions}
     assert len(asked) > 40
     assert {name for name in asked if "unary" not in name and "transpose" not in name} <= listed

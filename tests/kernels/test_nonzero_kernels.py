@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import pygpukit as gp
-from pygpukit.jit import builtin
+from pygpukit.kernels import launcher
 from pygpukit.ops import finding, masks
 
 pytestmark = pytest.mark.usefixtures("kernels_on_sim")
@@ -32,6 +32,6 @@ def test_coordinates(shape: tuple[int, ...]) -> None:
 
 def test_every_kernel_asked_for_is_listed() -> None:
     gp.nonzero(gp.ones((3, 5), "bool"))
-    listed = {expression for one in (masks, finding) for _, names in one.catalogue() for expression in names}
-    assert {expression for _, expression in builtin._kernels} <= listed
-    assert "pk::unravel" in {expression for _, expression in builtin._kernels}
+    listed = {expression for one in (masks, finding) for names in one.instantiations() for expression in names}
+    assert {spec.expression for _, spec in launcher._kernels} <= listed
+    assert "pk::unravel" in {spec.expression for _, spec in launcher._kernels}

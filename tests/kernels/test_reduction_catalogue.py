@@ -5,11 +5,12 @@ from __future__ import annotations
 import pytest
 
 import pygpukit as gp
+from pygpukit import kernels
 from pygpukit.core.dtypes import DTYPES, STORAGE_ONLY, DataType
-from pygpukit.jit import builtin
-from pygpukit.ops import host, pointwise
+from pygpukit.kernels import registry
+from pygpukit.ops import host, pointwise, reducer
 
-LISTED = {(key, expression) for key, expressions, _ in builtin.catalogue() for expression in expressions}
+LISTED = {(unit.source, expression) for unit in registry.catalogue() for expression in unit.expressions}
 REDUCTIONS = [
     "sum", "prod", "mean", "max", "min", "any", "all", "argmax", "argmin", "var", "std", "count_nonzero", "norm",
     "logsumexp",
@@ -22,7 +23,7 @@ def launched(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
     asked: list[tuple[str, str]] = []
     monkeypatch.setattr(host, "computes", lambda: False)
     monkeypatch.setattr(pointwise, "_learn", lambda *_: None)
-    monkeypatch.setattr(builtin, "launch", lambda key, expression, *_, **__: asked.append((key, expression)))
+    monkeypatch.setattr(kernels, "launch", lambda spec, *_: asked.append((spec.source, spec.expression)))
     return asked
 
 
@@ -36,7 +37,7 @@ def test_reductions(dtype: DataType, launched: list[tuple[str, str]]) -> None:
                     getattr(gp, name)(x, axis)
                 except gp.DTypeError:
                     assert dtype.name.startswith("complex")
-    forms = {expression.split("<")[0] for key, expression in launched if key == "kernels/reduce.cu"}
+    forms = {expression.split("<")[0] for key, expression in launched if key == reducer.SOURCE.source}
     assert forms == {"pk::rows", "pk::columns"}
     assert {"true", "false"} <= {expression.rstrip(">").split(", ")[-1] for _, expression in launched}
     assert any("Merge" in expression for _, expression in launched)

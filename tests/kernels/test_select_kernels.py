@@ -9,9 +9,8 @@ import pytest
 
 import pygpukit as gp
 from pygpukit.core.dtypes import DTYPES, STORAGE_ONLY
-from pygpukit.jit import builtin
 from pygpukit.jit.cache.image import Image
-from pygpukit.jit.compile.compiler import compile_source
+from pygpukit.kernels import builder, registry
 from pygpukit.ops import host, selecting
 
 DTYPE_NAMES = [dtype.name for dtype in DTYPES if dtype not in STORAGE_ONLY]
@@ -20,14 +19,14 @@ DTYPE_NAMES = [dtype.name for dtype in DTYPES if dtype not in STORAGE_ONLY]
 @cache
 def _together() -> Image:
     """All these kernels in one unit."""
-    ((key, expressions),) = selecting.catalogue()
-    return compile_source(builtin.source(key), name=key, name_expressions=expressions, check=True)
+    (unit,) = registry.units(selecting.SOURCE.source)
+    return builder.compile_unit(unit, check=True)
 
 
 @pytest.fixture(autouse=True)
 def _kernels(kernels_on_sim: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    alone = builtin._image
-    monkeypatch.setattr(builtin, "_image", lambda key, e: _together() if key == selecting.SOURCE else alone(key, e))
+    alone = builder.image
+    monkeypatch.setattr(builder, "image", lambda spec: _together() if spec.family is selecting.SOURCE else alone(spec))
     monkeypatch.setattr(selecting, "_SHORT", 0)
     monkeypatch.setattr(selecting, "_PIECE", 300)
 

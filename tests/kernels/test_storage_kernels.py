@@ -9,9 +9,9 @@ import pytest
 
 import pygpukit as gp
 from pygpukit.core.dtypes import DTYPES, STORAGE_ONLY, DataType
-from pygpukit.jit import builtin
 from pygpukit.jit.cache.image import Image
-from pygpukit.jit.compile.compiler import compile_source
+from pygpukit.kernels import builder
+from pygpukit.kernels.registry import Unit
 from pygpukit.ops import pointwise, storage
 
 STORAGE = sorted(STORAGE_ONLY, key=str)
@@ -20,21 +20,20 @@ OTHERS = [dtype for dtype in DTYPES if dtype not in STORAGE_ONLY]
 
 def _listed() -> list[str]:
     names = ("e4m3_t", "e5m2_t", "e2m1_t", "int4_t")
-    listed = [expression for _, unit in pointwise.catalogue() for expression in unit]
+    listed = [expression for unit in pointwise.instantiations() for expression in unit]
     return [expression for expression in listed if any(name in expression for name in names)]
 
 
 @cache
 def _together() -> Image:
     """All these kernels in one unit."""
-    source = builtin.source(pointwise.SOURCE)
-    return compile_source(source, name=pointwise.SOURCE, name_expressions=_listed(), check=True)
+    return builder.compile_unit(Unit(pointwise.SOURCE, tuple(_listed())), check=True)
 
 
 @pytest.fixture(autouse=True)
 def _kernels(kernels_on_sim: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    alone, together, listed = builtin._image, _together(), set(_listed())
-    monkeypatch.setattr(builtin, "_image", lambda key, name: together if name in listed else alone(key, name))
+    alone, together, listed = builder.image, _together(), set(_listed())
+    monkeypatch.setattr(builder, "image", lambda spec: together if spec.expression in listed else alone(spec))
 
 
 def _codes(count: int) -> gp.GPUArray:

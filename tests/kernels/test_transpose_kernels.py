@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import pygpukit as gp
-from pygpukit.jit import builtin
+from pygpukit import kernels
 from pygpukit.ops import transposing
 
 pytestmark = pytest.mark.usefixtures("kernels_on_sim")
@@ -18,13 +18,13 @@ pytestmark = pytest.mark.usefixtures("kernels_on_sim")
 def launched(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The kernels that are launched, as they are."""
     names: list[str] = []
-    launch = builtin.launch
+    launch = kernels.launch
 
-    def noted(key: str, expression: str, *args: Any, **named: Any) -> None:
-        names.append(expression)
-        launch(key, expression, *args, **named)
+    def noted(spec: kernels.KernelSpec, *args: Any) -> None:
+        names.append(spec.expression)
+        launch(spec, *args)
 
-    monkeypatch.setattr(builtin, "launch", noted)
+    monkeypatch.setattr(kernels, "launch", noted)
     return names
 
 
@@ -99,7 +99,7 @@ def test_what_no_tile_fits_goes_the_general_way(launched: list[str]) -> None:
 
 
 def test_everything_launched_is_listed(launched: list[str]) -> None:
-    listed = {name for _, names in transposing.catalogue() for name in names}
+    listed = {name for names in transposing.instantiations() for name in names}
     for dtype in ("int8", "int16", "int32", "int64", "complex128"):
         for extent in (16, 17):
             gp.zeros((extent, extent), dtype).T.clone()

@@ -6,19 +6,18 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cache
 from typing import Any
 
 import numpy as np
 import pytest
 
 import pygpukit as gp
+from pygpukit import kernels
 from pygpukit._core import native
 from pygpukit.core.errors import GPUError
-from pygpukit.jit import builtin
 from pygpukit.jit.cache.image import Image
 from pygpukit.jit.compile import simulator
-from pygpukit.jit.compile.compiler import compile_source
+from pygpukit.kernels import KernelSpec, builder, launcher, registry
 from pygpukit.ops import host, pointwise
 
 Kernel = tuple[str, str]  # source key, name expression
@@ -97,7 +96,7 @@ def groups(families: Sequence[Family]) -> list[Group]:
 
 def catalogued() -> list[Kernel]:
     """Every built-in kernel."""
-    return [(source, expression) for source, expressions, _ in builtin.catalogue() for expression in expressions]
+    return [(unit.source, expression) for unit in registry.catalogue() for expression in unit.expressions]
 
 
 def without_family(families: Sequence[Family]) -> list[str]:
@@ -111,16 +110,16 @@ def run(group: Group) -> dict[Kernel, Outcome]:
     outcomes = {kernel: Outcome() for kernel in group.kernels}
     with pytest.MonkeyPatch.context() as patch:
         launched: set[Kernel] = set()
-        launch = builtin.launch
+        launch = kernels.launch
 
-        def noted(source: str, expression: str, *rest: Any, **named: Any) -> Any:
-            launched.add((source, expression))
-            return launch(source, expression, *rest, **named)
+        def noted(spec: KernelSpec, *rest: Any) -> Any:
+            launched.add((spec.source, spec.expression))
+            return launch(spec, *rest)
 
-        patch.setattr(builtin, "launch", noted)
-        patch.setattr(builtin, "_kernels", {})
-        patch.setattr(builtin, "kernel", _loader(group.kernels))
-        patch.setattr(pointwise, "_learn", lambda *_: None)  # it would launch behind builtin's back
+        patch.setattr(kernels, "launch", noted)
+        patch.setattr(launcher, "_kernels", {})
+        patch.setattr(builder, "kernel", _loader(group.kernels))
+        patch.setattr(pointwise, "_learn", lambda *_: None)  # it would launch behind launch()'s back
         for call in calls:
             launched.clear()
             error, failure = _outcome(call)
@@ -154,32 +153,33 @@ def numbers(dtype: str, *shape: int, low: float = -1.0, high: float = 1.0) -> gp
     return gp.from_numpy(values.astype("float32" if dtype == "bfloat16" else dtype)).astype(dtype)
 
 
-def _loader(kernels: Sequence[Kernel]) -> Callable[..., native.Kernel]:
-    """builtin.kernel() for these kernels, each source's in one unit; and for others, which calls need beside them."""
+def _loader(wanted: Sequence[Kernel]) -> Callable[..., native.Kernel]:
+    """builder.kernel() for these kernels, each source's in one unit; and for others, which calls need beside them."""
     units: dict[str, tuple[str, ...]] = {}
-    for source, expression in kernels:
+    for source, expression in wanted:
         units[source] = (*units.get(source, ()), expression)
 
-    def kernel(source: str, expression: str, params: Sequence[builtin.Parameter]) -> native.Kernel:
-        together = units.get(source, ())
-        image, module = _compiled(source, together if expression in together else (expression,))
-        found = native.Kernel(module.function(image.symbol(expression)), expression.replace("pk::", ""), params)
-        builtin._kernels[native.current_device(), expression] = found
-        return found
+    def kernel(spec: KernelSpec, args: Sequence[native.ArrayBase | bytes]) -> native.Kernel:
+        expression, together = spec.expression, units.get(spec.source, ())
+        image, module = _compiled(spec, together if expression in together else (expression,))
+        params = [builder.parameter(i, arg) for i, arg in enumerate(args)]
+        return native.Kernel(module.function(image.symbol(expression)), expression.replace("pk::", ""), params)
 
     return kernel
 
 
-@cache
-def _compiled(source: str, expressions: tuple[str, ...]) -> tuple[Image, native.Module]:
+_images: dict[Any, tuple[Image, native.Module]] = {}
+
+
+def _compiled(spec: KernelSpec, expressions: tuple[str, ...]) -> tuple[Image, native.Module]:
     """Without optimisation, which takes the least time."""
-    options = next(options for key, _, options in builtin.catalogue() if key == source)
+    key = (spec.source, expressions)
+    if key in _images:
+        return _images[key]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(simulator, "_FLAGS", tuple(flag if flag != "-O2" else "-O0" for flag in simulator._FLAGS))
-        image = compile_source(
-            builtin.source(source), name=source, options=options, name_expressions=expressions, check=True
-        )
-    return image, native.Module(image.image)
+        image = builder.compile_unit(registry.Unit(spec, expressions), check=True)
+    return _images.setdefault(key, (image, native.Module(image.image)))
 
 
 def _outcome(call: Call) -> tuple[float, str]:

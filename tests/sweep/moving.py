@@ -64,4 +64,10 @@ def _of_places() -> Iterator[Call]:
     yield Call(lambda m: [masks.flatnonzero(m), gp.flatnonzero(m), *gp.nonzero(m[4:].reshape(4, -1))], (chosen,))
 
 
-MOVING = Family("moving", (places.SOURCE, masks.SOURCE, finding.SOURCE, transposing.SOURCE), _variant, _calls)
+_SOURCES = tuple(one.SOURCE.source for one in (places, masks, finding, transposing))
+MOVING = Family(
+    "moving",
+    _SOURCES,
+    _variant,
+    _calls,
+)

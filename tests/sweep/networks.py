@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 import pygpukit as gp
+from pygpukit import kernels
 from pygpukit.array import promotion
-from pygpukit.jit import builtin
-from pygpukit.jit.measure import timing
+from pygpukit.kernels import measure
 from pygpukit.ops import pointwise, sampling
 from pygpukit.ops.matmul import gemm
 from pygpukit.ops.nn import attention, bias, conv, lstm, rope
@@ -134,7 +134,7 @@ def _measuring() -> Iterator[Call]:
     words = numbers("uint8", 16 * 4099)
 
     def launch(kernel: str, grid: int, *args: gp.GPUArray | bytes) -> None:
-        builtin.launch(timing.SOURCE, f"pk::{kernel}", (grid, 1, 1), (256, 1, 1), *args)
+        kernels.launch(getattr(measure, kernel.upper()), (grid, 1, 1), (256, 1, 1), *args)
 
     def copied(x: gp.GPUArray) -> gp.GPUArray:
         out = gp.zeros(x.shape, "uint8")
@@ -153,16 +153,16 @@ def _measuring() -> Iterator[Call]:
 
 
 _CALLS = {
-    gemm.SOURCE: _products,
-    attention.SOURCE: _attention,
-    rope.SOURCE: _rotations,
-    bias.SOURCE: _biases,
-    conv.SOURCE: _convolutions,
-    EMBEDDING: _embeddings,
-    lstm.SOURCE: _lstms,
-    sampling.SOURCE: _tokens,
-    fill.SOURCE: _random,
-    timing.SOURCE: _measuring,
+    gemm.SOURCE.source: _products,
+    attention.SOURCE.source: _attention,
+    rope.SOURCE.source: _rotations,
+    bias.SOURCE.source: _biases,
+    conv.SOURCE.source: _convolutions,
+    EMBEDDING.source: _embeddings,
+    lstm.SOURCE.source: _lstms,
+    sampling.SOURCE.source: _tokens,
+    fill.SOURCE.source: _random,
+    measure.COPY_WORDS.source: _measuring,
 }
 
 

@@ -67,6 +67,6 @@ def _many_equal(dtype: str, *shape: int) -> gp.GPUArray:
     return gp.from_numpy(values if "complex" in dtype else values.real).astype(dtype)
 
 
-SCANS = Family("scans", (scan.SOURCE,), _type_or_none, _scans)
-SORTS = Family("sorts", (sorting.SOURCE, sorting.SEARCH), _type_or_none, _sorts)
-SELECTS = Family("selects", (selecting.SOURCE,), first_type, _selects)
+SCANS = Family("scans", (scan.SOURCE.source,), _type_or_none, _scans)
+SORTS = Family("sorts", (sorting.SOURCE.source, sorting.SEARCH.source), _type_or_none, _sorts)
+SELECTS = Family("selects", (selecting.SOURCE.source,), first_type, _selects)

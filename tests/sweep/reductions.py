@@ -82,5 +82,5 @@ def _rows(ctype: str) -> Iterator[Call]:
         )
 
 
-REDUCTIONS = Family("reductions", (reducer.SOURCE,), _functor, _reductions)
-ROWS = Family("rows", (norm.SOURCE, SOFTMAX), first_type, _rows)
+REDUCTIONS = Family("reductions", (reducer.SOURCE.source,), _functor, _reductions)
+ROWS = Family("rows", (norm.SOURCE.source, SOFTMAX.source), first_type, _rows)

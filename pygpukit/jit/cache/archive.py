@@ -1,7 +1,7 @@
 """Cache entries in one file: a zip archive of groups, each a run of sealed entries that verify themselves.
 
 Used for moving a cache to another machine (pygpukit.cache) and for the built-in kernels that come with the wheel
-(jit/bundle.py). An archive holds code that will run on the device: read only one that you trust.
+(kernels/bundle.py). An archive holds code that will run on the device: read only one that you trust.
 """
 
 from __future__ import annotations

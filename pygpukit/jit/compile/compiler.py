@@ -18,12 +18,15 @@ from typing import Any
 from pygpukit import _core
 from pygpukit._core import native
 from pygpukit.core.backend import backend, refuse_inherited
+from pygpukit.core.cached import cached_property
 from pygpukit.core.errors import CompileError, NvrtcError, NvrtcErrorCode
 from pygpukit.jit.cache import lookup
 from pygpukit.jit.cache.image import Image
 from pygpukit.jit.cache.store import folder, keep, kernel_cache, key_of, note, reason, remember
+from pygpukit.jit.compile import headers as header_sets
 from pygpukit.jit.compile import nvrtc, tile
 from pygpukit.jit.compile.check import check_mode, step_limit
+from pygpukit.jit.compile.headers import HeaderSet
 from pygpukit.jit.compile.nvrtc import nvrtc_status
 from pygpukit.jit.compile.options import Options, parse_options
 from pygpukit.jit.source import program
@@ -37,7 +40,6 @@ _STANDARD = "--std=c++17"
 # What nvcc has without an #include, by the host's <math.h>, and the simulator, too. libcu++ brings its own.
 _MATH_MACROS = {"INFINITY": "__builtin_bit_cast(float, 0x7f800000)", "NAN": "__builtin_bit_cast(float, 0x7fffffff)"}
 _WITH_MATH_MACROS = ("cuda/", "cub/", "thrust/")
-_HEADER_SUFFIXES = (".h", ".cuh", ".hpp")
 
 
 def compile_source(
@@ -49,6 +51,7 @@ def compile_source(
     arch: str | None = None,
     name_expressions: Sequence[str] = (),
     check: bool | str | None = None,
+    headers: Sequence[HeaderSet] = (),
 ) -> Image:
     """Compile CUDA C++ for the open backend, or take the result from the cache.
 
@@ -57,6 +60,7 @@ def compile_source(
     (-I, -include, #include "x" of an existing file) is found again while these files are the same, wherever they lie
     (jit/cache/manifest.py). Processes that need the same image at once compile it once. Writes one COMPILE record.
     `check`: True or "memory" (no races) for checked mode, on the simulation only; None as PYGPUKIT_CHECK says.
+    `headers`: sets that the source includes from; they are part of the key by their digest and are not read for a hit.
 
     Raises CompileError with diagnostics, NvrtcError (NotLoaded says what to install), ValueError for bad options, and
     DriverError in a process that was forked after the device was opened. Releases the GIL while it compiles; Ctrl-C
@@ -72,6 +76,7 @@ def compile_source(
         arch=arch,
         name_expressions=name_expressions,
         check=check,
+        headers=headers,
     )
     return _recorded(name, _cached(request), time.perf_counter_ns() - start_ns)
 
@@ -80,7 +85,7 @@ def find_image(source: str, arguments: Mapping[str, Any]) -> Image | None:
     """What compile_source(source, **arguments) would take from the cache; None where it would compile."""
     start_ns = time.perf_counter_ns()
     request = _request(source, **arguments)
-    found = None if request.reads_files() and request.unknowable() else _find(request)
+    found = None if request.unknowable else _find(request)
     return None if found is None else _recorded(request.name, found, time.perf_counter_ns() - start_ns)
 
 
@@ -115,37 +120,35 @@ def compile_uncached(source: str, *, name: str = "kernel") -> Image:
 
 def _cached(request: _Request) -> Image:
     """The image from the cache, or compiled and stored there."""
-    reads_files = request.reads_files()
-    if unknowable := request.unknowable() if reads_files else "":
-        return replace(request.compile(), origin="uncached", parts=key_of(request.parts())[1], reason=unknowable)
+    if request.unknowable:
+        return replace(request.compile(), origin="uncached", parts=request.settled().parts, reason=request.unknowable)
 
     image = _find(request)
     if image is None:
         from pygpukit.jit.cache.flight import single_flight
 
-        with single_flight(folder() / "locks", key_of(request.parts())[0]):
+        with single_flight(folder() / "locks", request.key):
             image = _find(request, stored=True)  # another process may have been quicker
             if image is None:
-                image = _compile_by_files(request) if reads_files else _compile(request)
+                image = _compile_by_files(request) if request.reads_files else _compile(request)
     return image
 
 
 def _find(request: _Request, stored: bool = False) -> Image | None:
     """The image in the cache. `stored`: look past this process's memory."""
-    key, parts = key_of(request.parts())
-    if request.reads_files():
+    if request.reads_files:
         from pygpukit.jit.cache import lookup_files
 
-        return lookup_files.find_by_files(key, parts, request.folders(), stored)
-    return lookup.find(key, parts, stored)
+        return lookup_files.find_by_files(request.key, request.parts, request.folders(), stored)
+    return lookup.find(request.key, request.parts, stored)
 
 
 def _compile(request: _Request) -> Image:
     image = request.compile()
-    key, parts = key_of(request.parts())  # only now: which compiler it is, is certain only after it was opened
-    why = reason(parts)
-    remember(parts)
-    return lookup.store(key, replace(image, parts=parts, reason=why))
+    settled = request.settled()
+    why = reason(settled.parts)
+    remember(settled.parts)
+    return lookup.store(settled.key, replace(image, parts=settled.parts, reason=why))
 
 
 def _compile_by_files(request: _Request) -> Image:
@@ -156,7 +159,8 @@ def _compile_by_files(request: _Request) -> Image:
         since_ns = manifest.file_clock_ns()
         read: list[str] = []
         image = request.compile(read)
-        key, parts = key_of(request.parts())
+        request = request.settled()
+        key, parts = request.key, request.parts
         try:
             files = manifest.learn(request.source, request.options.pre_includes, read, folders, request.own_folders())
         except manifest.Unknowable as unknowable:
@@ -170,7 +174,8 @@ def _compile_by_files(request: _Request) -> Image:
 
 @dataclass(frozen=True)
 class _Request:
-    """One unit to compile with NVRTC for `arch`, or with the simulator when arch is "sim"."""
+    """One unit to compile with NVRTC for `arch`, or with the simulator when arch is "sim". What follows from it is
+    worked out once, when it is asked for."""
 
     source: str
     name: str
@@ -179,31 +184,23 @@ class _Request:
     expressions: tuple[str, ...]
     check: bool | str = False
     step_limit: int = 0
+    header_sets: tuple[HeaderSet, ...] = ()
 
     @property
     def kind(self) -> str:
         return "sim" if self.arch == "sim" else "nvrtc"
 
-    def parts(self) -> dict[str, bytes]:
-        return {
-            "kind": self.kind.encode(),
-            "arch": self.arch.encode(),
-            "name": self.name.encode(),
-            "source": self.source.encode(),
-            "options": self.options.content(),
-            "name expressions": "\0".join(sorted(self.expressions)).encode(),
-            **({"check": str(self.check).encode()} if self.check else {}),
-            **({"step limit": str(self.step_limit).encode()} if self.step_limit else {}),
-            "compiler": self._compiler(),
-            "headers": _digest(self.headers())
-            + (nvrtc.header_identity() if self.kind == "nvrtc" and self._includes() else b""),
-        }
+    @property
+    def key(self) -> bytes:
+        """Under what its image is in the cache."""
+        return self._identity[0]
 
-    def _compiler(self) -> bytes:
-        if self.kind == "sim":
-            return _simulator_identity()
-        return nvrtc.identity() + (tile.identity() if self._tile() else b"")
+    @property
+    def parts(self) -> dict[str, str]:
+        """What the key is made of, in short digests."""
+        return self._identity[1]
 
+    @cached_property
     def _tile(self) -> bool:
         """The unit holds tile kernels. Raises ValueError for one that holds others too: they are compiled apart."""
         if "__tile_global__" not in self.source:
@@ -216,15 +213,49 @@ class _Request:
             )
         return True in kinds
 
-    def _includes(self) -> bool:
-        return any(includes(self.source, self.options.defines))
+    @cached_property
+    def _identity(self) -> tuple[bytes, dict[str, str]]:
+        own = [_digest(self.headers)] if self.headers else []
+        cuda = [nvrtc.header_identity()] if self.kind == "nvrtc" and any(self._includes) else []
+        return key_of(
+            {
+                "kind": self.kind.encode(),
+                "arch": self.arch.encode(),
+                "name": self.name.encode(),
+                "source": self.source.encode(),
+                "options": self.options.content(),
+                "name expressions": "\0".join(sorted(self.expressions)).encode(),
+                **({"check": str(self.check).encode()} if self.check else {}),
+                **({"step limit": str(self.step_limit).encode()} if self.step_limit else {}),
+                "compiler": self._compiler,
+                "headers": b"".join((*own, *cuda, *(one.identity for one in self.header_sets))),
+            }
+        )
 
+    @cached_property
+    def _compiler(self) -> bytes:
+        return self._compiler_now()
+
+    def _compiler_now(self) -> bytes:
+        if self.kind == "sim":
+            return _simulator_identity()
+        return nvrtc.identity() + (tile.identity() if self._tile else b"")
+
+    def settled(self) -> _Request:
+        """The request as it is known after a compile: only an open compiler tells for certain which it is."""
+        return self if self._compiler == self._compiler_now() else replace(self)
+
+    @cached_property
+    def _includes(self) -> tuple[list[str], list[str]]:
+        return includes(self.source, self.options.defines)
+
+    @cached_property
     def reads_files(self) -> bool:
         """True when files outside the key may change the result."""
         if self.options.reads_files or self._probes():
             return True
-        bundled = self.headers()
-        outside = [header for header in includes(self.source, self.options.defines)[0] if header not in bundled]
+        # The simulator's compiler looks in the current folder before it looks among ours.
+        outside = [one for one in self._includes[0] if self.kind == "sim" or one not in self.headers]
         return any((self._current_folder() / header).exists() for header in outside)
 
     def _probes(self) -> bool:
@@ -235,8 +266,11 @@ class _Request:
 
         return manifest.probes(self.source)
 
+    @cached_property
     def unknowable(self) -> str:
-        """Why nothing tells which files the compiler reads; "" when it does."""
+        """Why nothing tells which files the compiler reads; "" when it does, or reads none."""
+        if not self.reads_files:
+            return ""
         if self.options.opaque:
             return "nothing tells which files --use-pch, --pch-dir or --use-bundled-headers read"
         return nvrtc.untraceable() if self.kind == "nvrtc" else ""
@@ -251,25 +285,21 @@ class _Request:
         return Path.cwd() / (Path(self.name).parent if self.kind == "nvrtc" else "")
 
     def own_folders(self) -> list[Path]:
-        """Folders whose files belong to the compiler: part of the key by its identity."""
+        """Folders whose files are part of the key by what they belong to: the compiler, or a header set."""
+        sets = [one.folder for one in self.header_sets]
         if self.kind == "sim":
-            return _simulator().header_folders()
+            return [*_simulator().header_folders(), *sets]
         options = nvrtc.header_options()
-        return [Path(flag[2:] if flag.startswith("-I") else flag.partition("=")[2]) for flag in options]
+        return [Path(flag[2:] if flag.startswith("-I") else flag.partition("=")[2]) for flag in options] + sets
 
+    @cached_property
     def headers(self) -> dict[str, str]:
         """The package's own device headers that the source reaches."""
-        if self.kind == "sim":
-            return {}
-        found: dict[str, str] = {}
-        waiting = [name for names in includes(self.source, self.options.defines) for name in names]
-        while waiting:
-            name = waiting.pop()
-            text = _device_headers().get(name)
-            if text is not None and name not in found:
-                found[name] = text
-                waiting += [inner for names in includes(text) for inner in names]
-        return found
+        return header_sets.reached(name for names in self._includes for name in names)
+
+    @property
+    def _set_options(self) -> list[str]:
+        return [f"-I{one.folder}" for one in self.header_sets]
 
     def compile(self, read: list[str] | None = None) -> Image:
         """The image; appends the files that the compiler read to `read` when it is given."""
@@ -284,44 +314,43 @@ class _Request:
 
     def _nvrtc(self, read: list[str] | None) -> Image:
         nvrtc.open_nvrtc()
-        tiles = self._tile()
-        if tiles:
+        if self._tile:
             tile.require()
         standard = [] if any(flag.startswith(("--std", "-std")) for flag in self.options.flags) else [_STANDARD]
-        if tiles:
+        if self._tile:
             standard = [tile.FLAG, *([tile.STANDARD] if standard else [])]
         flags = [f"--gpu-architecture={self.arch}", *standard, *self._math_macros(), *self.options.compiler_flags()]
-        if self._includes():
+        flags += self._set_options
+        if any(self._includes):
             flags += nvrtc.header_options()
         # Variables by expression too: that keeps those that no kernel uses, and tells the symbols of all.
         variables = [one.expression for one in scan_variables(self.source, self.options.defines)]
         found: list[str] | None = None if read is None else []
         with nvrtc.header_trace(found) as traced:
             status, log, cubin, ptx, symbols, tile_ir = native.nvrtc_compile(
-                self.source, self.name, [*flags, *traced], self.headers(), [*self.expressions, *variables]
+                self.source, self.name, [*flags, *traced], self.headers, [*self.expressions, *variables]
             )
         if read is not None:
-            read += [file for file in found or () if file not in self.headers()]
+            read += [file for file in found or () if file not in self.headers]
         if status == NvrtcErrorCode.Compilation:
             raise _error(self.name, log, self.source)
         if status != NvrtcErrorCode.Success:
             raise NvrtcError(f"compiling {self.name} failed: {log.strip() or 'no message'}", status, log)
-        if tiles:
+        if self._tile:
             cubin, remarks = tile.assemble(tile_ir, self.arch, self.name)
             return Image("nvrtc", self.arch, cubin, "", log + remarks, symbols)
         return Image("nvrtc", self.arch, cubin, ptx.rstrip(b"\0").decode(), log, symbols)
 
     def _math_macros(self) -> list[str]:
         """Options for those of _MATH_MACROS that the source does not define itself."""
-        headers = [name for names in includes(self.source, self.options.defines) for name in names]
-        if any(name.startswith(_WITH_MATH_MACROS) for name in headers):
+        if any(name.startswith(_WITH_MATH_MACROS) for names in self._includes for name in names):
             return []
         defined, guarded = (re.findall(rf"#\s*{word}\s+(INFINITY|NAN)\b", self.source) for word in ("define", "ifndef"))
         own = {*self.options.defines, *({*defined} - {*guarded})}
         return [f"-D{name}={value}" for name, value in _MATH_MACROS.items() if name not in own]
 
     def _simulate(self, read: list[str] | None) -> Image:
-        if self._tile():
+        if self._tile:
             raise NvrtcError(
                 f"{self.name} has tile kernels, which the simulated device does not run: they need a GPU. "
                 "arch='sm_90' and the like compile them here",
@@ -330,7 +359,7 @@ class _Request:
         made = _simulator().compile(
             self.source,
             name=self.name,
-            options=self.options.flags,
+            options=[*self.options.flags, *self._set_options],
             defines=[f"{macro}={value}" for macro, value in self.options.defines.items()],
             name_expressions=self.expressions,
             read=read,
@@ -349,6 +378,7 @@ def _request(
     arch: str | None = None,
     name_expressions: Sequence[str] = (),
     check: bool | str | None = None,
+    headers: Sequence[HeaderSet] = (),
 ) -> _Request:
     """compile_source()'s arguments as a request."""
     parsed = parse_options(options, defines, arch)
@@ -357,7 +387,7 @@ def _request(
         target = "sim" if backend() == "sim" else nvrtc.device_arch(native.current_device())
     expressions = tuple(dict.fromkeys(name_expressions))
     mode = check_mode(check, target)
-    return _Request(source, name, parsed, target, expressions, mode, step_limit() if mode else 0)
+    return _Request(source, name, parsed, target, expressions, mode, step_limit() if mode else 0, tuple(headers))
 
 
 def _error(name: str, log: str, source: str) -> CompileError:
@@ -379,19 +409,7 @@ def _simulator_identity() -> bytes:
     return str(_simulator().compiler_identity()).encode() + b" " + _digest(shim | {"options": _simulator().ALL_FLAGS})
 
 
-@cache
-def _device_headers() -> dict[str, str]:
-    prefix = "kernels/"
-    return {
-        name[len(prefix) :]: text
-        for name, text in native.sources().items()
-        if name.startswith(prefix) and name.endswith(_HEADER_SUFFIXES)
-    }
-
-
 def _digest(texts: Mapping[str, str]) -> bytes:
-    """A digest of named texts; "" for none."""
-    if not texts:
-        return b""
+    """A digest of named texts."""
     flat = [piece.encode() for name in sorted(texts) for piece in (name, texts[name])]
     return _core.KernelCache.digest(flat).hex().encode()

@@ -7,6 +7,7 @@ import json
 import re
 import threading
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 
 from pygpukit._core import native
@@ -107,7 +108,11 @@ def header_trace(read: list[str] | None) -> Iterator[list[str]]:
 
 def header_identity() -> bytes:
     """What tells one set of CUDA headers from another in a cache key: nothing where NVRTC brings its own."""
-    folders = [] if _version_by_name() >= _BUNDLED_HEADERS_SINCE else cuda_headers()
+    return b"" if _version_by_name() >= _BUNDLED_HEADERS_SINCE else _sizes(tuple(cuda_headers()))
+
+
+@cache
+def _sizes(folders: tuple[Path, ...]) -> bytes:
     if not folders:
         return b""
     files = [file for folder in folders for pattern in ("cuda_*.h*", "nv/*") for file in folder.glob(pattern)]

@@ -111,13 +111,13 @@ def _fill(target: Path, files: dict[str, str]) -> Path:
 def _header_files() -> dict[str, str]:
     """Those that stand in for CUDA's, and those of the built-in kernels."""
     from pygpukit._core import native
+    from pygpukit.jit.compile import headers
 
     files = {name: f"#include <{included}>\n" for included, names in _OTHER_HEADERS.items() for name in names}
-    for prefix, suffix in (("sim/include/", ".h"), ("kernels/", ".cuh")):
-        for key, text in native.sources().items():
-            if key.startswith(prefix) and key.endswith(suffix):
-                files[key.removeprefix(prefix)] = text
-    return files
+    files |= {name: headers.text(path) for name, path in headers.own().items()}
+    prefix = "sim/include/"
+    shim = {name.removeprefix(prefix): text for name, text in native.sources().items() if name.startswith(prefix)}
+    return files | {name: text for name, text in shim.items() if name.endswith(".h")}
 
 
 def compiler_environment() -> dict[str, str]:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import struct
 import threading
-from collections.abc import Iterator
 from dataclasses import dataclass
 from statistics import median
 
+from pygpukit import kernels
 from pygpukit._core import native
 from pygpukit.core.backend import backend, is_sim
-from pygpukit.jit import builtin
 from pygpukit.jit.measure import timing
+from pygpukit.kernels import measure
 
 _COPY_BYTES = 512 << 20  # each of two buffers: far out of every cache
 _COPY_BYTES_SIM = 4 << 20
@@ -55,11 +55,6 @@ def limits() -> Limits:
         return _measured[device]
 
 
-def catalogue() -> Iterator[tuple[str, tuple[str, ...]]]:
-    """(source, name expressions) of every kernel that measuring can ask for."""
-    yield timing.SOURCE, ("pk::copy_words", "pk::fma_chains", "pk::read_words", "pk::pause")
-
-
 def _copy_gbps() -> float:
     wanted = _COPY_BYTES_SIM if is_sim() else min(_COPY_BYTES, native.memory_info()[0] // _SHARE_OF_FREE)
     words = max(wanted // 16, 1)
@@ -68,9 +63,7 @@ def _copy_gbps() -> float:
     grid = (-(-words // (_COPY_THREADS * _WORDS_A_THREAD)), 1, 1)
 
     def run() -> None:
-        builtin.launch(
-            timing.SOURCE, "pk::copy_words", grid, (_COPY_THREADS, 1, 1), target, source, struct.pack("q", words)
-        )
+        kernels.launch(measure.COPY_WORDS, grid, (_COPY_THREADS, 1, 1), target, source, struct.pack("q", words))
 
     return 2 * words * 16 / _median_us(run) * 1e-3
 
@@ -82,7 +75,7 @@ def _fma_gflops(info: dict[str, int]) -> float:
 
     def launch(rounds: int) -> None:
         values = struct.pack("f", 0.999), struct.pack("f", 0.001), struct.pack("i", rounds)
-        builtin.launch(timing.SOURCE, "pk::fma_chains", (blocks, 1, 1), (_FMA_THREADS, 1, 1), out, *values)
+        kernels.launch(measure.FMA_CHAINS, (blocks, 1, 1), (_FMA_THREADS, 1, 1), out, *values)
 
     few = 16
     rounds = max(round(few * _FMA_TARGET_US / _median_us(lambda: launch(few))), few)

@@ -9,12 +9,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from statistics import median
 
+from pygpukit import kernels
 from pygpukit._core import native
 from pygpukit.core.backend import is_sim
 from pygpukit.core.nvml import ClockReading, read_clocks
-from pygpukit.jit import builtin
+from pygpukit.kernels import measure
 
-SOURCE = "kernels/measure.cu"
 TARGET_SPREAD = 0.01
 MIN_SAMPLES = 10
 
@@ -146,7 +146,7 @@ def _round(
 def _pause(ns: float) -> None:
     khz = native.device_info(native.current_device())["clock_khz"]
     cycles = int(min(ns, _PAUSE_LIMIT_NS) * khz * 1e-6)
-    builtin.launch(SOURCE, "pk::pause", (1, 1, 1), (1, 1, 1), struct.pack("q", cycles))
+    kernels.launch(measure.PAUSE, (1, 1, 1), (1, 1, 1), struct.pack("q", cycles))
 
 
 class _Flush:
@@ -164,7 +164,7 @@ class _Flush:
     def __call__(self) -> None:
         words = struct.pack("q", self._words)
         grid, block = (self._blocks, 1, 1), (_THREADS, 1, 1)
-        builtin.launch(SOURCE, "pk::read_words", grid, block, self._buffer, words, self._sink)
+        kernels.launch(measure.READ_WORDS, grid, block, self._buffer, words, self._sink)
 
 
 @contextmanager

@@ -6,6 +6,7 @@ import struct
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from pygpukit import kernels
 from pygpukit._core import native
 from pygpukit.array import layout, promotion
 from pygpukit.core.dtypes import bfloat16, float16
@@ -17,7 +18,7 @@ from pygpukit.ops.pointwise import CTYPES, pad
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
 
-SOURCE = "kernels/matmul/gemm.cu"
+SOURCE = kernels.KernelSpec(__file__, "gemm.cu")
 _TILE = 64  # gemm.cu: kTile
 _THREADS = 16
 _MAX_GRID_Y = 65535
@@ -49,9 +50,10 @@ def matmul(a: GPUArray, b: GPUArray, *, out: GPUArray | None = None) -> GPUArray
     return out
 
 
-def catalogue() -> Iterator[tuple[str, tuple[str, ...]]]:
-    """(source, name expressions) of every kernel that matmul() can ask for."""
-    yield SOURCE, tuple(f"pk::gemm<{ctype}>" for ctype in CTYPES.values())
+@SOURCE.lists
+def instantiations() -> Iterator[tuple[str, ...]]:
+    """Name expressions of every kernel that matmul() can ask for."""
+    yield tuple(f"pk::gemm<{ctype}>" for ctype in CTYPES.values())
 
 
 def _touches(target: GPUArray, operand: GPUArray) -> bool:
@@ -116,8 +118,6 @@ def _on_host(a: GPUArray, b: GPUArray, out: GPUArray) -> None:
 
 
 def _on_device(a: GPUArray, b: GPUArray, out: GPUArray) -> None:
-    from pygpukit.jit import builtin
-
     *batch, m, n = out.shape
     k = a.shape[-1]
     operands = (a, b, out)
@@ -134,9 +134,8 @@ def _on_device(a: GPUArray, b: GPUArray, out: GPUArray) -> None:
     for own in batch_steps:
         fields += pad(own)
     tiles = -(-m // _TILE) * -(-n // _TILE)
-    builtin.launch(
-        SOURCE,
-        f"pk::gemm<{CTYPES[out.dtype.name]}>",
+    kernels.launch(
+        SOURCE.of(f"pk::gemm<{CTYPES[out.dtype.name]}>"),
         (tiles, min(batches, _MAX_GRID_Y), 1),
         (_THREADS, _THREADS, 1),
         *spans,

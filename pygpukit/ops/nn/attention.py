@@ -7,6 +7,7 @@ import struct
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from pygpukit import kernels
 from pygpukit._core import native
 from pygpukit.core.dtypes import DataType, bfloat16, float16, float32, int32
 from pygpukit.core.errors import DTypeError, InvalidSpecError, ShapeError
@@ -17,7 +18,7 @@ from pygpukit.ops.pointwise import CTYPES
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
 
-SOURCE = "kernels/nn/attention.cu"
+SOURCE = kernels.KernelSpec(__file__, "attention.cu")
 _TYPES = (float32, float16, bfloat16)
 _LANES = 8  # attention.cu: kLanes
 # Head dimensions up to this one: queries and keys at a time, as many as fit 48 KiB of shared memory.
@@ -102,10 +103,11 @@ def sdpa_causal_fixed_cache_ptr(
     _attend(Q, K[..., :max_kv_len, :], V[..., :max_kv_len, :], out, scale, 0, context_len_buf)
 
 
-def catalogue() -> Iterator[tuple[str, tuple[str, ...]]]:
-    """(source, name expressions) of every kernel that attention can ask for."""
+@SOURCE.lists
+def instantiations() -> Iterator[tuple[str, ...]]:
+    """Name expressions of every kernel that attention can ask for."""
     for dtype in _TYPES:
-        yield SOURCE, tuple(_expression(dtype, width) for width in _TILES)
+        yield tuple(_expression(dtype, width) for width in _TILES)
 
 
 def _expression(dtype: DataType, width: int) -> str:
@@ -146,8 +148,6 @@ def _attend(
         arrays = [Q, K, V, out, *(() if length is None else (length,))]
         native.host_launch("attention", lambda: _on_host(Q, K, V, out, factor, offset, length), arrays)
         return
-    from pygpukit.jit import builtin
-
     heads, queries = Q.shape[-3:-1]
     width = next(width for width in _TILES if dim <= width)
     rows = _TILES[width][0]
@@ -161,9 +161,8 @@ def _attend(
     # attention.cu: Attention
     fields = [heads, heads // K.shape[-3], queries, K.shape[-2], dim, offset, length is not None, *places]
     batches = Q.shape[0] if Q.ndim == 4 else 1
-    builtin.launch(
-        SOURCE,
-        _expression(Q.dtype, width),
+    kernels.launch(
+        SOURCE.of(_expression(Q.dtype, width)),
         (-(-queries // rows) * heads * batches, 1, 1),
         (rows * _LANES, 1, 1),
         *spans,

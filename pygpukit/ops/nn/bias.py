@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from pygpukit import kernels
 from pygpukit._core import native
 from pygpukit.array import promotion
 from pygpukit.core.errors import DTypeError, ShapeError
@@ -16,7 +17,7 @@ from pygpukit.ops.pointwise import CTYPES
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
 
-SOURCE = "kernels/nn/bias.cu"
+SOURCE = kernels.KernelSpec(__file__, "bias.cu")
 _BLOCK = 256
 
 
@@ -60,17 +61,16 @@ def linear_bias_gelu(input: GPUArray, weight: GPUArray, bias: GPUArray) -> GPUAr
     if host.computes():
         native.host_launch("bias_gelu", lambda: _on_host(result, bias), [result, bias])
         return result
-    from pygpukit.jit import builtin
-
     sizes = [size.to_bytes(8, "little") for size in (result.size, bias.size)]
     grid = (-(-result.size // _BLOCK), 1, 1)
-    builtin.launch(SOURCE, f"pk::bias_gelu<{CTYPES[dtype.name]}>", grid, (_BLOCK, 1, 1), result, bias, *sizes)
+    kernels.launch(SOURCE.of(f"pk::bias_gelu<{CTYPES[dtype.name]}>"), grid, (_BLOCK, 1, 1), result, bias, *sizes)
     return result
 
 
-def catalogue() -> Iterator[tuple[str, tuple[str, ...]]]:
-    """(source, name expressions) of every kernel that linear_bias_gelu() can ask for."""
-    yield SOURCE, tuple(f"pk::bias_gelu<{CTYPES[dtype.name]}>" for dtype in promotion.FLOATS)
+@SOURCE.lists
+def instantiations() -> Iterator[tuple[str, ...]]:
+    """Name expressions of every kernel that linear_bias_gelu() can ask for."""
+    yield tuple(f"pk::bias_gelu<{CTYPES[dtype.name]}>" for dtype in promotion.FLOATS)
 
 
 def _on_host(result: GPUArray, bias: GPUArray) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
+from pygpukit import kernels
 from pygpukit._core import native
 from pygpukit.array import promotion
 from pygpukit.core.errors import DTypeError, InvalidSpecError, ShapeError
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
     Pair: TypeAlias = "int | Sequence[int]"
 
-SOURCE = "kernels/nn/conv.cu"
+SOURCE = kernels.KernelSpec(__file__, "conv.cu")
 _BLOCK = 256
 _CHANNELS = 8  # conv.cu: kChannels
 
@@ -81,9 +82,10 @@ def conv2d(
     return _convolve("conv2d", input, weight, bias, plan)
 
 
-def catalogue() -> Iterator[tuple[str, tuple[str, ...]]]:
-    """(source, name expressions) of every kernel that the convolutions can ask for."""
-    yield SOURCE, tuple(f"pk::convolve<{CTYPES[dtype.name]}>" for dtype in promotion.FLOATS)
+@SOURCE.lists
+def instantiations() -> Iterator[tuple[str, ...]]:
+    """Name expressions of every kernel that the convolutions can ask for."""
+    yield tuple(f"pk::convolve<{CTYPES[dtype.name]}>" for dtype in promotion.FLOATS)
 
 
 def _pair(what: str, name: str, value: Pair, least: int) -> tuple[int, int]:
@@ -155,8 +157,6 @@ def _convolve(what: str, input: GPUArray, weight: GPUArray, bias: GPUArray | Non
         arrays = [input, weight, out, *(() if bias is None else (bias,))]
         native.host_launch(what, lambda: _on_host(input, weight, bias, out, plan), arrays)
         return out
-    from pygpukit.jit import builtin
-
     storage, start = span(input)
     out_channels = weight.shape[0] // plan.groups
     positions = out.shape[0] * plan.out[0] * plan.out[1]
@@ -165,9 +165,8 @@ def _convolve(what: str, input: GPUArray, weight: GPUArray, bias: GPUArray | Non
     fields += [*plan.stride, *plan.padding, *plan.dilation]
     fields += [start, *(step // input.itemsize for step in input.strides), bias is not None]
     blocks = -(-positions // _BLOCK) * -(-out_channels // _CHANNELS) * plan.groups
-    builtin.launch(
-        SOURCE,
-        f"pk::convolve<{CTYPES[out.dtype.name]}>",
+    kernels.launch(
+        SOURCE.of(f"pk::convolve<{CTYPES[out.dtype.name]}>"),
         (blocks, 1, 1),
         (_BLOCK, 1, 1),
         storage,

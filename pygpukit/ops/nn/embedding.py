@@ -7,6 +7,7 @@ import struct
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from pygpukit import kernels
 from pygpukit._core import native
 from pygpukit.array.indexing import out_of_range
 from pygpukit.core import deferred
@@ -19,7 +20,7 @@ from pygpukit.ops.pointwise import CTYPES
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
 
-SOURCE = "kernels/nn/embedding.cu"
+SOURCE = kernels.KernelSpec(__file__, "embedding.cu")
 _BLOCK = 256
 _INDEX = (int32, int64)
 _WORDS = {
@@ -75,9 +76,10 @@ def embedding_lookup_batch(embed_matrix: GPUArray, out: GPUArray, token_ids_buf:
     _gather(embed_matrix, ids[:batch_size], rows[:batch_size], what)
 
 
-def catalogue() -> Iterator[tuple[str, tuple[str, ...]]]:
-    """(source, name expressions) of every kernel that embedding() can ask for."""
-    yield SOURCE, tuple(f"pk::embedding<{word}, {CTYPES[i.name]}>" for word in _WORDS.values() for i in _INDEX)
+@SOURCE.lists
+def instantiations() -> Iterator[tuple[str, ...]]:
+    """Name expressions of every kernel that embedding() can ask for."""
+    yield tuple(f"pk::embedding<{word}, {CTYPES[i.name]}>" for word in _WORDS.values() for i in _INDEX)
 
 
 def _table(table: GPUArray, what: str) -> GPUArray:
@@ -125,8 +127,6 @@ def _on_host(table: GPUArray, ids: GPUArray, out: GPUArray) -> None:
 
 
 def _on_device(table: GPUArray, ids: GPUArray, out: GPUArray) -> None:
-    from pygpukit.jit import builtin
-
     storage, start = span(table)
     ids_storage, ids_start = span(ids)
     size, (row_step, step) = table.itemsize, table.strides
@@ -140,9 +140,8 @@ def _on_device(table: GPUArray, ids: GPUArray, out: GPUArray) -> None:
     fields = [ids.size, table.shape[0], words, start * size // word, row_step // word]
     fields.append(step // word if word == size else 1)
     fields += [ids_start, ids.strides[0] // ids.itemsize]
-    builtin.launch(
-        SOURCE,
-        f"pk::embedding<{_WORDS[word]}, {CTYPES[ids.dtype.name]}>",
+    kernels.launch(
+        SOURCE.of(f"pk::embedding<{_WORDS[word]}, {CTYPES[ids.dtype.name]}>"),
         (-(-ids.size * words // _BLOCK), 1, 1),
         (_BLOCK, 1, 1),
         storage,

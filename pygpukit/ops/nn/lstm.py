@@ -6,6 +6,7 @@ import struct
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from pygpukit import kernels
 from pygpukit._core import native
 from pygpukit.array import promotion
 from pygpukit.core.dtypes import DataType, float32, float64
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
     States = tuple[GPUArray, GPUArray, GPUArray]
 
-SOURCE = "kernels/nn/lstm.cu"
+SOURCE = kernels.KernelSpec(__file__, "lstm.cu")
 _BLOCK = 256
 
 
@@ -84,9 +85,10 @@ def lstm_bidirectional(
     return _as(out, dtype), _as(h, dtype), _as(c, dtype)
 
 
-def catalogue() -> Iterator[tuple[str, tuple[str, ...]]]:
-    """(source, name expressions) of every kernel that the LSTM can ask for."""
-    yield SOURCE, tuple(f"pk::lstm_cell<{CTYPES[dtype.name]}>" for dtype in (float32, float64))
+@SOURCE.lists
+def instantiations() -> Iterator[tuple[str, ...]]:
+    """Name expressions of every kernel that the LSTM can ask for."""
+    yield tuple(f"pk::lstm_cell<{CTYPES[dtype.name]}>" for dtype in (float32, float64))
 
 
 Maybe = TypeVar("Maybe", "GPUArray", "GPUArray | None")
@@ -159,15 +161,12 @@ def _cell(from_input: GPUArray, from_state: GPUArray, bias: GPUArray, cell: GPUA
     if host.computes():
         native.host_launch("lstm_cell", lambda: _on_host(*arrays), arrays)
         return
-    from pygpukit.jit import builtin
-
     batch, hidden = cell.shape
     (gates, gates_start), (states, states_start) = span(from_input), span(out)
     rows = [array.strides[0] // array.itemsize for array in (from_input, out)]
     fields = [batch, hidden, gates_start, rows[0], states_start, rows[1]]  # lstm.cu: LstmStep
-    builtin.launch(
-        SOURCE,
-        f"pk::lstm_cell<{CTYPES[cell.dtype.name]}>",
+    kernels.launch(
+        SOURCE.of(f"pk::lstm_cell<{CTYPES[cell.dtype.name]}>"),
         (-(-batch * hidden // _BLOCK), 1, 1),
         (_BLOCK, 1, 1),
         gates,

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from pygpukit import kernels
 from pygpukit._core import native
 from pygpukit.array.layout import Shape
 from pygpukit.core.dtypes import DataType, bfloat16, float16, float32
@@ -26,7 +27,7 @@ from pygpukit.ops.pointwise import CTYPES
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
 
-SOURCE = "kernels/norm.cu"
+SOURCE = kernels.KernelSpec(__file__, "norm.cu", options=kernels.SAME_BITS)
 _HALVES = (float16, bfloat16)
 
 
@@ -97,14 +98,13 @@ def groupnorm(
     return _normalised(norm, input, rows, weights, out)
 
 
-def catalogue() -> Iterator[tuple[str, tuple[str, ...]]]:
-    """(source, name expressions) of every kernel that the functions above can ask for."""
+@SOURCE.lists
+def instantiations() -> Iterator[tuple[str, ...]]:
+    """Name expressions of every kernel that the functions above can ask for."""
     for name in rowwise.FLOATS:
         for types in dict.fromkeys((_types(name, name), _types(name, "float32" if name != "float64" else name))):
-            yield (
-                SOURCE,
-                tuple(rowwise.kernels("norm", types, DataType.from_string(name).itemsize, pairs=True, last=_forms)),
-            )
+            itemsize = DataType.from_string(name).itemsize
+            yield tuple(rowwise.kernels("norm", types, itemsize, pairs=True, last=_forms))
 
 
 def _forms(dense: bool) -> list[str]:
@@ -162,8 +162,6 @@ def _normalised(
 
 
 def _on_device(norm: _Norm, a: GPUArray, weights: tuple[GPUArray | None, ...], out: GPUArray) -> None:
-    from pygpukit.jit import builtin
-
     scale, shift = weights
     elements, start = span(a)
     strides, out_strides = (tuple(step // a.itemsize for step in x.strides) for x in (a, out))
@@ -179,9 +177,8 @@ def _on_device(norm: _Norm, a: GPUArray, weights: tuple[GPUArray | None, ...], o
         "kShared" if scale is None or norm.per_weight != 1 or not work.dense else "kScale" if shift is None else "kBoth"
     )
     flags = (norm.center, scale is not None, shift is not None, norm.per_weight, norm.rows)
-    builtin.launch(
-        SOURCE,
-        work.kernel("norm", _types(a.dtype.name, weight_type), pairs=True, last=f", pk::{form}"),
+    kernels.launch(
+        SOURCE.of(work.kernel("norm", _types(a.dtype.name, weight_type), pairs=True, last=f", pk::{form}")),
         (work.blocks, 1, 1),
         (work.threads, 1, 1),
         elements,

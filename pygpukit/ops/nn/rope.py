@@ -6,6 +6,7 @@ import struct
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from pygpukit import kernels
 from pygpukit._core import native
 from pygpukit.core.dtypes import bfloat16, float16, float32
 from pygpukit.core.errors import DTypeError, InvalidSpecError, ShapeError
@@ -16,7 +17,7 @@ from pygpukit.ops.pointwise import CTYPES
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
 
-SOURCE = "kernels/nn/rope.cu"
+SOURCE = kernels.KernelSpec(__file__, "rope.cu")
 LAYOUTS = ("neox", "gptj")
 _BLOCK = 256
 _TYPES = (float32, float16, bfloat16)
@@ -73,9 +74,10 @@ def rope_inplace_f32table(q: GPUArray, k: GPUArray, cos: GPUArray, sin: GPUArray
     rope_inplace(q, k, cos, sin)
 
 
-def catalogue() -> Iterator[tuple[str, tuple[str, ...]]]:
-    """(source, name expressions) of every kernel that rope_inplace() can ask for."""
-    yield SOURCE, tuple(f"pk::rope<{CTYPES[dtype.name]}>" for dtype in _TYPES)
+@SOURCE.lists
+def instantiations() -> Iterator[tuple[str, ...]]:
+    """Name expressions of every kernel that rope_inplace() can ask for."""
+    yield tuple(f"pk::rope<{CTYPES[dtype.name]}>" for dtype in _TYPES)
 
 
 def _interleaved(q: GPUArray, k: GPUArray) -> bool:
@@ -109,8 +111,6 @@ def _on_host(q: GPUArray, k: GPUArray, cos: GPUArray, sin: GPUArray, layout: str
 
 
 def _on_device(q: GPUArray, k: GPUArray, cos: GPUArray, sin: GPUArray, layout: str) -> None:
-    from pygpukit.jit import builtin
-
     half = q.shape[-1] // 2
     first_apart, second_apart = (1, half) if layout == "neox" else (2, 1)
     full = cos.shape[-1] == 2 * half
@@ -125,9 +125,8 @@ def _on_device(q: GPUArray, k: GPUArray, cos: GPUArray, sin: GPUArray, layout: s
     pairs = (q.size + k.size) // 2
     # rope.cu: RopeCall
     fields = [q.size // 2, pairs, q.shape[-3], half, first_apart, second_apart, *table, *heads]
-    builtin.launch(
-        SOURCE,
-        f"pk::rope<{CTYPES[q.dtype.name]}>",
+    kernels.launch(
+        SOURCE.of(f"pk::rope<{CTYPES[q.dtype.name]}>"),
         (-(-pairs // _BLOCK), 1, 1),
         (_BLOCK, 1, 1),
         *spans,

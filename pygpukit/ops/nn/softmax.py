@@ -6,6 +6,7 @@ import struct
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from pygpukit import kernels
 from pygpukit._core import native
 from pygpukit.array import layout
 from pygpukit.core.dtypes import DataType, bfloat16, float16
@@ -17,7 +18,7 @@ from pygpukit.ops.pointwise import CTYPES
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
 
-SOURCE = "kernels/softmax.cu"
+SOURCE = kernels.KernelSpec(__file__, "softmax.cu", options=kernels.SAME_BITS)
 
 
 def softmax(input: GPUArray, axis: int = -1, *, out: GPUArray | None = None) -> GPUArray:
@@ -35,11 +36,12 @@ def log_softmax(input: GPUArray, axis: int = -1, *, out: GPUArray | None = None)
     return _softmax("log_softmax", input, axis, out)
 
 
-def catalogue() -> Iterator[tuple[str, tuple[str, ...]]]:
-    """(source, name expressions) of every kernel that softmax() and log_softmax() can ask for."""
+@SOURCE.lists
+def instantiations() -> Iterator[tuple[str, ...]]:
+    """Name expressions of every kernel that softmax() and log_softmax() can ask for."""
     for name in rowwise.FLOATS:
         ctype, itemsize = CTYPES[name], DataType.from_string(name).itemsize
-        yield SOURCE, (*rowwise.kernels("softmax", ctype, itemsize), f"pk::softmax_columns<{ctype}>")
+        yield (*rowwise.kernels("softmax", ctype, itemsize), f"pk::softmax_columns<{ctype}>")
 
 
 def _softmax(name: str, a: GPUArray, axis: int, out: GPUArray | None) -> GPUArray:
@@ -55,15 +57,13 @@ def _softmax(name: str, a: GPUArray, axis: int, out: GPUArray | None) -> GPUArra
 
 
 def _on_device(name: str, a: GPUArray, axis: int, out: GPUArray) -> None:
-    from pygpukit.jit import builtin
-
     elements, start = span(a)
     strides, out_strides = (tuple(step // a.itemsize for step in x.strides) for x in (a, out))
     aligned = (a.device_ptr | out.device_ptr) % 16 == 0
     work = rowwise.plan(a.shape, strides, out_strides, axis, start, a.itemsize, aligned, True)
     parameters = work.layout + struct.pack("<q", name == "log_softmax")
     kernel = work.kernel("softmax", CTYPES[a.dtype.name])
-    builtin.launch(SOURCE, kernel, (work.blocks, 1, 1), (work.threads, 1, 1), elements, out, parameters)
+    kernels.launch(SOURCE.of(kernel), (work.blocks, 1, 1), (work.threads, 1, 1), elements, out, parameters)
 
 
 def _on_host(name: str, a: GPUArray, axis: int, out: GPUArray) -> None:

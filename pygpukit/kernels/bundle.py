@@ -2,30 +2,29 @@
 
 A bundle is one archive of cache entries, a group for each architecture, made by `tools/compile_kernels.py --bundle` on
 any machine with NVRTC; no GPU is needed there. A wheel holds the one that was made before it was built, if any;
-$PYGPUKIT_BUNDLE names another. A bundle belongs to one version of the kernels' text: the entries of another are not
-found.
+$PYGPUKIT_BUNDLE names another. An entry belongs to the text of its source and of the headers that it reaches: those of
+another text are not found, and an edit leaves the others as they are.
 """
 
 from __future__ import annotations
 
 import os
 import zipfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import replace
 from functools import cache
 from itertools import groupby
 from pathlib import Path
 
 from pygpukit import _core
-from pygpukit._core import native
 from pygpukit.jit.cache import archive
 from pygpukit.jit.cache.image import Image, from_bytes
-
-# (source key, name expressions, compiler options), as builtin.catalogue() yields them.
-Unit = tuple[str, tuple[str, ...], tuple[str, ...]]
+from pygpukit.kernels import registry, sources
+from pygpukit.kernels.registry import Unit
+from pygpukit.kernels.spec import KernelSpec
 
 PACKAGED = Path(__file__).parent / "kernels.bundle"
-_SCHEMA = b"bundle 2"
+_SCHEMA = b"bundle 3"
 
 
 def file() -> Path:
@@ -40,9 +39,9 @@ def write(path: Path, images: Iterable[tuple[str, Unit, Image]]) -> int:
     return archive.write(path, ((arch, map(_sealed, items)) for arch, items in groups), zipfile.ZIP_LZMA)
 
 
-def find(arch: str, units: Iterable[Unit], expression: str) -> Image | None:
-    """The bundled image that holds an instantiation, or None. Raises ValueError for a damaged bundle."""
-    unit = next((unit for unit in units if expression in unit[1]), None)
+def find(arch: str, spec: KernelSpec) -> Image | None:
+    """The bundled image that holds a kernel, or None. Raises ValueError for a damaged bundle."""
+    unit = next((unit for unit in registry.units(spec.source) if spec.expression in unit.expressions), None)
     if unit is None or not file().is_file():
         return None
     key = _key(arch, unit)
@@ -51,13 +50,10 @@ def find(arch: str, units: Iterable[Unit], expression: str) -> Image | None:
 
 
 def missing(path: Path, architectures: Iterable[str], units: Iterable[Unit]) -> list[str]:
-    """What a bundle lacks, or has for other kernel texts only, as "sm_80: kernels/elementwise.cu (40 kernels)"."""
+    """What a bundle lacks, or has for other kernel texts only: "sm_80: ops/elementwise/elementwise.cu (40 kernels)"."""
     wanted = list(units)
     return [
-        f"{arch}: {unit[0]} ({len(unit[1])} kernels)"
-        for arch in architectures
-        for unit in wanted
-        if _key(arch, unit) not in _group(path, arch)
+        f"{arch}: {unit}" for arch in architectures for unit in wanted if _key(arch, unit) not in _group(path, arch)
     ]
 
 
@@ -76,18 +72,14 @@ def _sealed(item: tuple[str, Unit, Image]) -> bytes:
 
 
 def _key(arch: str, unit: Unit) -> bytes:
-    source, expressions, options = unit
+    spec = unit.spec
+    lists = ["\0".join(items).encode() for items in (unit.expressions, spec.options)]
+    sets = [one.identity for one in spec.headers]
     return _core.KernelCache.digest(
-        [_SCHEMA, arch.encode(), source.encode(), _texts(), *_encoded(expressions, options)]
+        [_SCHEMA, arch.encode(), unit.source.encode(), _digest(unit.source), *lists, spec.front_end.encode(), *sets]
     )
 
 
-def _encoded(*lists: Sequence[str]) -> list[bytes]:
-    return ["\0".join(items).encode() for items in lists]
-
-
-@cache
-def _texts() -> bytes:
-    """Digest of every packaged kernel source and header."""
-    kernels = sorted(item for item in native.sources().items() if item[0].startswith("kernels/"))
-    return _core.KernelCache.digest([part.encode() for item in kernels for part in item])
+def _digest(source: str) -> bytes:
+    """Of a source and the package's headers that it reaches."""
+    return _core.KernelCache.digest([part.encode() for item in sorted(sources.texts(source).items()) for part in item])

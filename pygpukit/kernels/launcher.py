@@ -1,0 +1,35 @@
+"""launch(): a built-in kernel on the current stream. What only a kernel's first launch needs is in builder.py."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING
+
+from pygpukit._core import native
+
+if TYPE_CHECKING:
+    from pygpukit.kernels.spec import Extent, KernelSpec
+
+_OVERLAP = 4  # driver.h: PK_LAUNCH_PDL
+_kernels: dict[tuple[int, KernelSpec], native.Kernel] = {}  # by device
+
+
+def launch(spec: KernelSpec, grid: Extent, block: Extent, *args: native.ArrayBase | bytes) -> native.Kernel:
+    """Launch a kernel: arrays become pointers, bytes by-value parameters. Compiled on its first launch on a device.
+
+    Raises as compile_source(), KernelArgumentError for arguments that do not fit its parameters.
+    """
+    device = native.current_device()
+    found = _kernels.get((device, spec))
+    if found is None:
+        from pygpukit.kernels import builder
+
+        found = _kernels[device, spec] = builder.kernel(spec, args)
+    flags = spec.flags | _OVERLAP if spec.overlapping and _can_overlap(device) else spec.flags
+    found.bind(grid, block, spec.shared_bytes, None, flags, spec.cluster)(*args)
+    return found
+
+
+@cache
+def _can_overlap(device: int) -> bool:
+    return native.backend_name() == "cuda" and int(native.device_info(device)["compute_major"]) >= 9
