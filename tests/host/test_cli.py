@@ -14,7 +14,7 @@ from pygpukit import cli, headless
 def test_info_prints_every_fact(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["info"]) == 0
     lines = dict(line.split(None, 1) for line in capsys.readouterr().out.splitlines())
-    assert list(lines) == ["version", "backend", "device", "sharing", "compiler", "cache", "lab"]
+    assert list(lines) == ["version", "backend", "device", "sharing", "compiler", "cache", "kernels", "lab"]
     assert lines["backend"].startswith("sim (")
 
 
