@@ -28,7 +28,7 @@ from sweep.engine import groups, run, without_family  # noqa: E402
 from sweep.families import FAMILIES  # noqa: E402
 
 import pygpukit as gp  # noqa: E402
-from pygpukit.jit import simulator  # noqa: E402
+from pygpukit.jit.compile import simulator  # noqa: E402
 from pygpukit.kernels import sources  # noqa: E402
 
 REPORT = ROOT / "docs" / "results" / "sim" / "checked_kernels.json"
