@@ -15,7 +15,7 @@ from pathlib import Path
 
 from pygpukit import _core
 from pygpukit.core.cached import cached_property
-from pygpukit.jit.cache.store import kernel_cache
+from pygpukit.jit.cache.store import keep, kernel_cache
 from pygpukit.jit.locate import kernel_folders
 
 FOLDER = "kernels/include"  # of the package, and of what $PYGPUKIT_KERNELS names
@@ -44,7 +44,7 @@ class HeaderSet:
         files = sorted(path for path in self.folder.rglob("*") if path.is_file())
         contents = [part for path in files for part in (str(path.relative_to(self.folder)).encode(), path.read_bytes())]
         identity = f" {self.name} {self.version} {_core.KernelCache.digest(contents).hex()}".encode()
-        kernel_cache().put(key, identity)
+        keep(key, identity)
         return identity
 
 
