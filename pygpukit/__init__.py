@@ -44,6 +44,8 @@ _HOMES = {
     "pygpukit.memory.collect": "gc",
     "pygpukit.ops.activation": "geglu gelu relu relu2 sigmoid silu swiglu",
     "pygpukit.ops.building": "diag eye linspace meshgrid",
+    "pygpukit.ops.comparing": "allclose isclose",
+    "pygpukit.ops.differences": "diff",
     "pygpukit.ops.distinct": "unique unique_all unique_counts unique_inverse unique_values",
     "pygpukit.ops.elementwise": (
         "abs absolute add clamp clip conj conjugate div divide floor_divide maximum minimum mod mul multiply neg "
@@ -74,6 +76,7 @@ _HOMES = {
     "pygpukit.ops.nn.rope_tables": "rope_init_linear rope_init_llama3 rope_init_ntk_aware rope_init_yarn",
     "pygpukit.ops.nn.softmax": "log_softmax softmax",
     "pygpukit.ops.padding": "pad repeat roll tile tril triu",
+    "pygpukit.ops.products": "dot inner outer vdot",
     "pygpukit.ops.reduction": (
         "all amax amin any argmax argmin count_nonzero logsumexp max mean min norm prod std sum sum_axis var"
     ),
@@ -85,8 +88,9 @@ _HOMES = {
     ),
     "pygpukit.ops.sorting": "argsort searchsorted sort topk",
 }
-# `jit` can be called, too: the sub-package and the documented function share the name.
+# `jit` and `array` can be called, too: the sub-package and the function share the name.
 _SUBMODULES = (
+    "array",
     "array_api",
     "benchmark",
     "cache",
@@ -105,7 +109,7 @@ _SUBMODULES = (
 )
 
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names.split()}
-__all__ = [*_HOME_OF, "jit", "memory", "ops", "random", "scheduler"]
+__all__ = [*_HOME_OF, "array", "jit", "memory", "ops", "random", "scheduler"]
 
 
 def __getattr__(name: str) -> Any:
@@ -114,10 +118,20 @@ def __getattr__(name: str) -> Any:
     elif name in _SUBMODULES:
         value = import_module(f"pygpukit.{name}")
     else:
-        raise AttributeError(f"module 'pygpukit' has no attribute {name!r}")
+        raise AttributeError(f"module 'pygpukit' has no attribute {name!r}{_nearest(name)}")
     globals()[name] = value
     return value
 
 
+def _nearest(name: str) -> str:
+    """The public names most like one that is missing, as the end of a sentence."""
+    if name.startswith("_"):
+        return ""
+    from difflib import get_close_matches
+
+    found = get_close_matches(name, __dir__(), 3)
+    return f"; did you mean {' or '.join(found)}?" if found else "; dir(pygpukit) lists what there is"
+
+
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__, *_SUBMODULES})
+    return sorted({*__all__, *_SUBMODULES})

@@ -33,7 +33,7 @@ def stub(homes: dict[str, str], modules: tuple[str, ...] = ()) -> str:
 def stubs() -> dict[Path, str]:
     """Every stub, by its path."""
     package = ROOT / "pygpukit"
-    own = {**gp._HOME_OF, "jit": "pygpukit.jit"}
+    own = {**gp._HOME_OF, "array": "pygpukit.array.factory", "jit": "pygpukit.jit"}
     modules = tuple(name for name in gp._SUBMODULES if name not in own)
     return {
         package / "__init__.pyi": stub(own, modules),

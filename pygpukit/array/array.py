@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from pygpukit._core import native
-from pygpukit.array import dlpack, layout, numpy_protocols, scalars
+from pygpukit.array import dlpack, drawing, layout, numpy_protocols, scalars
 from pygpukit.array.format import array_repr
 from pygpukit.array.indexing import index_view
 from pygpukit.array.interop import cuda_array_interface
@@ -14,6 +14,7 @@ from pygpukit.core import deferred
 from pygpukit.core.dtypes import as_dtype
 from pygpukit.core.errors import ShapeError
 from pygpukit.ops import copying, indexing, math, operands, padding, shape
+from pygpukit.ops.habits import Habits
 from pygpukit.ops.matmul.gemm import matmul
 from pygpukit.ops.operators import Operators
 from pygpukit.ops.ordering import Ordering
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from pygpukit.core.dtypes import DTypeLike
 
 
-class GPUArray(Operators, Reductions, Ordering, native.ArrayBase):
+class GPUArray(Operators, Reductions, Ordering, Habits, native.ArrayBase):
     """An array on the device.
 
     Indexing with integers, slices (any step), None and "..." gives views, with lists, index arrays and masks copies;
@@ -115,6 +116,8 @@ class GPUArray(Operators, Reductions, Ordering, native.ArrayBase):
         return value
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        if drawing.is_drawing():
+            return drawing.values(self, dtype)
         raise TypeError(
             f"a GPUArray of shape {self.shape} is not converted to NumPy implicitly; "
             "call .to_numpy(), which copies it to the host"

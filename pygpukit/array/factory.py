@@ -129,6 +129,16 @@ def asarray(
     return array.clone() if copy else array
 
 
+def array(obj: Any, dtype: DTypeLike | None = None, *, copy: bool | None = True, ndmin: int = 0) -> GPUArray:
+    """A new GPUArray with the values of obj: numbers, nested lists, NumPy arrays, arrays of the device.
+
+    dtype: as NumPy would choose when left out (float64 for Python floats). copy: True always copies, None where it
+    must, False raises ValueError instead. ndmin: axes at least, put in front. Errors as asarray().
+    """
+    made = asarray(obj, dtype, copy=copy)
+    return made.reshape((1,) * (ndmin - made.ndim) + made.shape) if made.ndim < ndmin else made
+
+
 def _taken(obj: Any) -> GPUArray | None:
     """obj when it is in device memory, without a copy; None for everything else."""
     if isinstance(obj, native.ArrayBase):

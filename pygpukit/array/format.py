@@ -1,4 +1,8 @@
-"""How an array prints: values, shape, dtype, backend. Copies at most MAX_ELEMENTS to the host and never raises."""
+"""How an array prints: values, shape, dtype, backend. Copies what it prints to the host and never raises.
+
+The values are those that NumPy prints, under its options (numpy.set_printoptions): all up to its threshold, else the
+first and last along every axis.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +18,7 @@ from pygpukit.core.graph import capturing
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
 
-MAX_ELEMENTS = 1000
+MAX_EDGES = 10_000  # elements of a summary; NumPy has more only from six axes on
 _PREFIX = "GPUArray("
 
 
@@ -62,10 +66,12 @@ def _its_device(array: GPUArray) -> Iterator[None]:
 def _values(array: GPUArray) -> str:
     import numpy as np
 
-    if array.size <= MAX_ELEMENTS:
-        host, threshold, edge = on_host(array), MAX_ELEMENTS, 3
+    options = np.get_printoptions()
+    threshold, edge = options["threshold"], options["edgeitems"]
+    if array.size <= threshold:
+        host = on_host(array)
     else:
-        edge = next((k for k in (3, 2, 1) if _edge_count(array, k) <= MAX_ELEMENTS), 0)
+        edge = next((k for k in range(edge, 0, -1) if _edge_count(array, k) <= MAX_EDGES), 0)
         if not edge:
             return "..."
         host, threshold = _edges(array, edge), 0

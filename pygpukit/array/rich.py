@@ -8,7 +8,7 @@ import zlib
 from typing import TYPE_CHECKING, Any
 
 from pygpukit._core import native
-from pygpukit.array.format import MAX_ELEMENTS, array_repr, on_host
+from pygpukit.array.format import array_repr, on_host
 from pygpukit.core.dtypes import STORAGE_ONLY
 from pygpukit.core.graph import capturing
 from pygpukit.core.text import escape, human_bytes
@@ -31,7 +31,7 @@ _STYLE = "font: 13px system-ui, sans-serif"
 
 
 def mimebundle(array: GPUArray) -> dict[str, str]:
-    """text/plain and text/html of an array. Copies at most 2 * MAX_ELEMENTS elements; never raises.
+    """text/plain and text/html of an array. Copies what it prints and draws; never raises.
 
     Neither has an address, a time or an identity, so that a run again gives the same.
     """
@@ -74,9 +74,8 @@ def _thumbnail(array: GPUArray) -> str:
             -(-extent // most) for extent, most in zip(plane.shape, (_MAP_ROWS, _MAP_COLUMNS), strict=True)
         )
         sampled = plane[::rows, ::columns]
-    assert sampled.size <= MAX_ELEMENTS
     values = _real(on_host(sampled))
-    picture = _line(values) if array.ndim == 1 else _map(values)
+    picture = _line(values) if array.ndim == 1 else "" if _is_constant(values) else _map(values)
     place = f" of [{', '.join('0' * (array.ndim - 2))}]" if array.ndim > 2 else ""
     count = f"{values.size} of {array.size} elements{place}" if values.size < array.size else "all elements"
     return f'{picture}<div style="opacity: 0.7">{_range(values)} ({count})</div>'
@@ -89,11 +88,29 @@ def _real(values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     return (np.abs(values) if np.iscomplexobj(values) else values).astype(np.float64)
 
 
+def _is_constant(values: np.ndarray[Any, Any]) -> bool:
+    """All of one number, but for rounding: there is nothing to tell apart by colours."""
+    import numpy as np
+
+    low, high = values.min(), values.max()
+    return bool(np.isfinite(values).all() and _is_flat(float(low), float(high)))
+
+
+def _is_flat(low: float, high: float) -> bool:
+    # Halves: the difference of the largest floats is not finite.
+    return high / 2 - low / 2 <= _FLAT * max(abs(low), abs(high))
+
+
 def _range(values: np.ndarray[Any, Any]) -> str:
     import numpy as np
 
     finite = values[np.isfinite(values)]
-    return f"{finite.min():.4g} to {finite.max():.4g}" if finite.size else "no finite numbers"
+    if not finite.size:
+        return "no finite numbers"
+    low, high = f"{finite.min():.4g}", f"{finite.max():.4g}"
+    if _is_constant(values):
+        return f"{low} everywhere" if (values == values.flat[0]).all() else f"about {low} everywhere"
+    return f"{low} to {high}"
 
 
 def _unit(values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
@@ -104,9 +121,9 @@ def _unit(values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     if np.isnan(finite).all():
         return finite
     low, high = float(np.nanmin(finite)), float(np.nanmax(finite))
-    half = high / 2 - low / 2  # halves: the difference of the largest floats is not finite
-    flat = half <= _FLAT * max(abs(low), abs(high))  # rounding errors are no picture
-    return np.where(np.isnan(finite), np.nan, 0.5) if flat else (finite / 2 - low / 2) / half
+    if _is_flat(low, high):  # rounding errors are no picture
+        return np.where(np.isnan(finite), np.nan, 0.5)
+    return (finite / 2 - low / 2) / (high / 2 - low / 2)
 
 
 def _line(values: np.ndarray[Any, Any]) -> str:

@@ -10,7 +10,10 @@ from pygpukit.ops.building import diag as diag
 from pygpukit.ops.building import eye as eye
 from pygpukit.ops.building import linspace as linspace
 from pygpukit.ops.building import meshgrid as meshgrid
+from pygpukit.ops.comparing import allclose as allclose
+from pygpukit.ops.comparing import isclose as isclose
 from pygpukit.ops.copying import copy_to as copy_to
+from pygpukit.ops.differences import diff as diff
 from pygpukit.ops.distinct import unique as unique
 from pygpukit.ops.distinct import unique_all as unique_all
 from pygpukit.ops.distinct import unique_counts as unique_counts
@@ -163,6 +166,10 @@ from pygpukit.ops.padding import roll as roll
 from pygpukit.ops.padding import tile as tile
 from pygpukit.ops.padding import tril as tril
 from pygpukit.ops.padding import triu as triu
+from pygpukit.ops.products import dot as dot
+from pygpukit.ops.products import inner as inner
+from pygpukit.ops.products import outer as outer
+from pygpukit.ops.products import vdot as vdot
 from pygpukit.ops.reduction import all as all
 from pygpukit.ops.reduction import amax as amax
 from pygpukit.ops.reduction import amin as amin

@@ -7,13 +7,14 @@ cuts of C and NumPy. out= and errors as in ops/elementwise.py; outside of its do
 
 from __future__ import annotations
 
+import builtins
 from typing import TYPE_CHECKING
 
 from pygpukit._core import native
 from pygpukit.array import promotion
 from pygpukit.core.dtypes import float32, float64
 from pygpukit.ops import copying, operations
-from pygpukit.ops.elementwise import binary, binary_function, copied, deliver, unary, unary_function
+from pygpukit.ops.elementwise import as_type, binary, binary_function, copied, deliver, unary, unary_function
 from pygpukit.ops.operands import Deferred, check_array, check_devices, check_input, check_out
 
 if TYPE_CHECKING:
@@ -73,8 +74,13 @@ def trunc(a: GPUArray, *, out: GPUArray | None = None) -> GPUArray:
     return _rounded(operations.TRUNC, a, out)
 
 
-def round(a: GPUArray, *, out: GPUArray | None = None) -> GPUArray:
-    """a rounded to the nearest whole number, halves to even, in a's type; complex numbers by parts."""
+def round(a: GPUArray, decimals: int = 0, *, out: GPUArray | None = None) -> GPUArray:
+    """a rounded to so many decimals (negative: to tens, hundreds), halves to even, in a's type; complex by parts.
+
+    As NumPy: the nearest whole number of a times a power of ten, divided again.
+    """
+    if decimals:
+        return _at_decimals(check_input(a, "round"), decimals, out)
     if not isinstance(a, Deferred) and check_array(a, "round").dtype in promotion.COMPLEX:
         check_devices("round", a)
         target = native.empty(a.shape, a.dtype)
@@ -82,6 +88,17 @@ def round(a: GPUArray, *, out: GPUArray | None = None) -> GPUArray:
             unary(operations.ROUND, part(a), part(target))
         return target if out is None else deliver(target, check_out(out, a.shape, a.dtype, "round"))
     return _rounded(operations.ROUND, a, out)
+
+
+def _at_decimals(a: GPUArray, decimals: int, out: GPUArray | None) -> GPUArray:
+    if not promotion.is_inexact(a.dtype):
+        if decimals > 0:
+            return copied(a, out)
+        a, dtype = as_type(a, float64), a.dtype
+        return deliver(as_type(_at_decimals(a, decimals, None), dtype), out)
+    factor = 10.0 ** builtins.abs(decimals)
+    first, then = (operations.MUL, operations.DIV) if decimals > 0 else (operations.DIV, operations.MUL)
+    return binary(then, round(binary(first, a, factor, None)), factor, out)
 
 
 def reciprocal(a: GPUArray, *, out: GPUArray | None = None) -> GPUArray:

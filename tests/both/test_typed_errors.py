@@ -118,7 +118,7 @@ def test_out_of_memory_names_figures_and_owners() -> None:
     assert isinstance(error, MemoryError)
     assert error.requested >= nbytes and error.limit == limit
     assert "the large one" in [owner[2] for owner in error.owners]
-    assert "asked for 1.5 GiB" in str(error) and "'the large one'" in str(error) and "free arrays" in str(error)
+    assert "asked for 1.5 GiB" in str(error) and "'the large one'" in str(error) and "del x" in str(error)
     np.testing.assert_array_equal(gp.add(x, 1)[:3].to_numpy(), [2, 2, 2])  # works on
 
 

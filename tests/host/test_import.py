@@ -76,7 +76,7 @@ def test_type_checkers_see_the_same_names(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.syspath_prepend(str(Path(__file__).resolve().parents[2] / "tools"))
     import name_stubs
 
-    for package, own in ((gp, {"jit": "pygpukit.jit"}), (gp.ops, {}), (gp.llm, {})):
+    for package, own in ((gp, {"array": "pygpukit.array.factory", "jit": "pygpukit.jit"}), (gp.ops, {}), (gp.llm, {})):
         path = Path(package.__file__).with_suffix(".pyi")
         typed = {
             alias.asname: f"{statement.module}.{alias.name}"

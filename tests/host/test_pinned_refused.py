@@ -138,9 +138,9 @@ leave_host_memory(16 * MIB)
 for array in arrays:
     why = f"block {array.block} cannot leave the device now: host memory is exhausted"
     refused(RuntimeError, why, lambda: evict(array))
-refused(gp.OutOfMemoryError, "out of device memory", lambda: set_limit(2 * NBYTES))
+refused(gp.OutOfMemoryError, "out of GPU memory", lambda: set_limit(2 * NBYTES))
 set_limit(3 * NBYTES)
-refused(gp.OutOfMemoryError, "out of device memory", lambda: gp.empty(NBYTES, "uint8"))
+refused(gp.OutOfMemoryError, "out of GPU memory", lambda: gp.empty(NBYTES, "uint8"))
 set_limit(None)
 assert all(array.resident for array in arrays) and books() == before, (before, books())
 heads = [array[:1000].to_numpy() for array in arrays]

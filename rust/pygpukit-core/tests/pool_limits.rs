@@ -14,10 +14,13 @@ fn without_a_limit_the_error_names_none() {
     let error = r.pool.alloc(1 << 50, 0, NOBODY).expect_err("more than the device has");
     let text = error.to_string();
     assert!(
-        text.starts_with("out of device memory: asked for 1 PiB, ") && !text.contains("limit"),
+        text.starts_with("out of GPU memory: asked for 1 PiB, and ") && !text.contains("limit"),
         "{text}"
     );
-    assert!(text.ends_with("; free arrays or enable eviction"), "{text}");
+    assert!(
+        text.ends_with("(del x), or let unused ones move to the host (enable_eviction=True)"),
+        "{text}"
+    );
 }
 
 #[test]
@@ -43,8 +46,9 @@ fn the_limit_is_hard_and_the_error_says_who_holds_memory() {
     assert_eq!((detail.owners[0].owner, detail.owners[0].bytes), (owner, 6 * MIB));
     assert_eq!(
         error.to_string(),
-        "out of device memory: asked for 4 MiB, limit 8 MiB, 2 MiB free (6 MiB in use, 6 MiB reserved); \
-         largest: 'weights' (cell In[3], line 4) 6 MiB; free arrays, raise the limit or enable eviction"
+        "out of GPU memory: asked for 4 MiB, and 2 MiB are free; arrays hold 6 MiB, the limit is 8 MiB; most of it: \
+         'weights' (cell In[3], line 4) 6 MiB; delete arrays that you no longer need (del x), raise the limit, or let \
+         unused ones move to the host (enable_eviction=True)"
     );
     assert_eq!(r.kinds().last(), Some(&kind::OUT_OF_MEMORY));
     r.alloc(2 * MIB, 0);

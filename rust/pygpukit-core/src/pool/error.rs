@@ -72,7 +72,7 @@ fn write_account(f: &mut fmt::Formatter<'_>, requested: u64, account: &AccountUs
     let name = Interner::global().name(account.tenant).unwrap_or_default();
     write!(
         f,
-        "out of device memory: '{name}' asked for {} and holds {} of the {} that it may; free arrays of it or raise its limit",
+        "out of GPU memory: '{name}' asked for {} and holds {} of the {} that it may; delete arrays of it (del x) or raise its limit",
         human(requested),
         human(account.used),
         human(account.limit)
@@ -81,7 +81,7 @@ fn write_account(f: &mut fmt::Formatter<'_>, requested: u64, account: &AccountUs
 
 fn owner_text(owner: &Owner) -> String {
     let name = |id| Interner::global().name(id).filter(|text| !text.is_empty());
-    let mut text = name(owner.name).map_or_else(|| "unnamed".to_string(), |text| format!("'{text}'"));
+    let mut text = name(owner.name).map_or_else(|| "arrays without a name".to_string(), |text| format!("'{text}'"));
     if let Some(cell) = name(owner.cell) {
         text += &format!(" (cell {cell}, line {})", owner.line);
     }
@@ -97,28 +97,26 @@ impl fmt::Display for OutOfMemory {
             return write_account(f, self.requested, account);
         }
         let limited = self.limit != u64::MAX;
-        write!(f, "out of device memory: asked for {}, ", human(self.requested))?;
-        if limited {
-            write!(f, "limit {}, ", human(self.limit))?;
+        let (asked, free) = (human(self.requested), human(self.free));
+        write!(f, "out of GPU memory: asked for {asked}, ")?;
+        match self.free < self.requested {
+            true => write!(f, "and {free} are free")?,
+            false => write!(f, "and {free} are free, but not in one piece")?,
         }
-        write!(
-            f,
-            "{} free ({} in use, {} reserved)",
-            human(self.free),
-            human(self.used),
-            human(self.reserved)
-        )?;
+        write!(f, "; arrays hold {}", human(self.used))?;
+        if limited {
+            write!(f, ", the limit is {}", human(self.limit))?;
+        }
         for (i, usage) in self.owners.iter().enumerate() {
-            f.write_str(if i == 0 { "; largest: " } else { ", " })?;
+            f.write_str(if i == 0 { "; most of it: " } else { ", " })?;
             write!(f, "{} {}", owner_text(&usage.owner), human(usage.bytes))?;
         }
+        f.write_str("; delete arrays that you no longer need (del x)")?;
         f.write_str(match (self.eviction, limited) {
-            (true, true) => {
-                "; what could be evicted was: free arrays that are in use or guaranteed to others, or raise the limit"
-            }
-            (true, false) => "; what could be evicted was: free arrays that are in use or guaranteed to others",
-            (false, true) => "; free arrays, raise the limit or enable eviction",
-            (false, false) => "; free arrays or enable eviction",
+            (true, true) => " or raise the limit: what could move to the host has moved",
+            (true, false) => ": what could move to the host has moved",
+            (false, true) => ", raise the limit, or let unused ones move to the host (enable_eviction=True)",
+            (false, false) => ", or let unused ones move to the host (enable_eviction=True)",
         })
     }
 }
