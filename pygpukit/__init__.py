@@ -42,25 +42,25 @@ _HOMES = {
     ),
     "pygpukit.jupyter": "load_ipython_extension unload_ipython_extension",
     "pygpukit.memory.collect": "gc",
-    "pygpukit.ops.activation": "geglu gelu relu relu2 sigmoid silu swiglu",
-    "pygpukit.ops.building": "diag eye linspace meshgrid",
-    "pygpukit.ops.comparing": "allclose isclose",
-    "pygpukit.ops.differences": "diff",
-    "pygpukit.ops.distinct": "unique unique_all unique_counts unique_inverse unique_values",
+    "pygpukit.ops.elementwise.activation": "geglu gelu relu relu2 sigmoid silu swiglu",
+    "pygpukit.ops.shape.building": "diag eye linspace meshgrid",
+    "pygpukit.ops.elementwise.comparing": "allclose isclose",
+    "pygpukit.ops.scan.differences": "diff",
+    "pygpukit.ops.sorting.distinct": "unique unique_all unique_counts unique_inverse unique_values",
     "pygpukit.ops.elementwise": (
         "abs absolute add clamp clip conj conjugate div divide floor_divide maximum minimum mod mul multiply neg "
         "negative positive pow power remainder square sub subtract true_divide where"
     ),
-    "pygpukit.ops.finding": "argwhere flatnonzero nonzero",
-    "pygpukit.ops.fusing": "FuseError fuse",
+    "pygpukit.ops.indexing.finding": "argwhere flatnonzero nonzero",
+    "pygpukit.ops.fusion": "FuseError fuse",
     "pygpukit.ops.indexing": "compress put put_along_axis take take_along_axis",
-    "pygpukit.ops.joining": "array_split concat concatenate dstack hstack split stack unstack vstack",
-    "pygpukit.ops.logic": (
+    "pygpukit.ops.shape.joining": "array_split concat concatenate dstack hstack split stack unstack vstack",
+    "pygpukit.ops.elementwise.logic": (
         "bitwise_and bitwise_invert bitwise_left_shift bitwise_not bitwise_or bitwise_right_shift bitwise_xor "
         "equal greater greater_equal invert isfinite isinf isnan left_shift less less_equal logical_and "
         "logical_not logical_or logical_xor not_equal right_shift signbit"
     ),
-    "pygpukit.ops.math": (
+    "pygpukit.ops.elementwise.math": (
         "acos acosh arccos arccosh arcsin arcsinh arctan arctan2 arctanh asin asinh atan atan2 atanh ceil copysign "
         "cos cosh erf exp exp2 expm1 floor fmax fmin hypot imag log log10 log1p log2 logaddexp nextafter real "
         "reciprocal round rsqrt sign sin sinh sqrt tan tanh trunc"
@@ -73,14 +73,14 @@ _HOMES = {
     "pygpukit.ops.nn.lstm": "lstm_bidirectional lstm_forward",
     "pygpukit.ops.nn.norm": "groupnorm l2norm layernorm rmsnorm",
     "pygpukit.ops.nn.rope": "rope_inplace",
-    "pygpukit.ops.nn.rope_tables": "rope_init_linear rope_init_llama3 rope_init_ntk_aware rope_init_yarn",
+    "pygpukit.ops.nn.rope.tables": "rope_init_linear rope_init_llama3 rope_init_ntk_aware rope_init_yarn",
     "pygpukit.ops.nn.softmax": "log_softmax softmax",
-    "pygpukit.ops.padding": "pad repeat roll tile tril triu",
-    "pygpukit.ops.products": "dot inner outer vdot",
-    "pygpukit.ops.reduction": (
+    "pygpukit.ops.indexing.padding": "pad repeat roll tile tril triu",
+    "pygpukit.ops.matmul.products": "dot inner outer vdot",
+    "pygpukit.ops.reduce": (
         "all amax amin any argmax argmin count_nonzero logsumexp max mean min norm prod std sum sum_axis var"
     ),
-    "pygpukit.ops.sampling": "sample_token set_sampling_seed",
+    "pygpukit.ops.nn.sampling": "sample_token set_sampling_seed",
     "pygpukit.ops.scan": "cumprod cumsum cumulative_prod cumulative_sum",
     "pygpukit.ops.shape": (
         "atleast_1d atleast_2d broadcast_arrays broadcast_to diagonal expand_dims flatten flip fliplr flipud "

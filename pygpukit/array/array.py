@@ -13,12 +13,14 @@ from pygpukit.array.interop import cuda_array_interface
 from pygpukit.core import deferred
 from pygpukit.core.dtypes import as_dtype
 from pygpukit.core.errors import ShapeError
-from pygpukit.ops import copying, indexing, math, operands, padding, shape
-from pygpukit.ops.habits import Habits
+from pygpukit.ops import copying, indexing, operands, shape
+from pygpukit.ops.elementwise import math
+from pygpukit.ops.indexing import padding
 from pygpukit.ops.matmul.gemm import matmul
-from pygpukit.ops.operators import Operators
-from pygpukit.ops.ordering import Ordering
-from pygpukit.ops.reductions import Reductions
+from pygpukit.ops.methods.habits import Habits
+from pygpukit.ops.methods.operators import Operators
+from pygpukit.ops.methods.ordering import Ordering
+from pygpukit.ops.methods.reducing import Reductions
 
 if TYPE_CHECKING:
     import numpy as np
@@ -312,7 +314,7 @@ class GPUArray(Operators, Reductions, Ordering, Habits, native.ArrayBase):
         """Set every element to a Python number."""
         self[...] = value
 
-    # ---- operators: the element-wise ones are in ops/operators.py ----
+    # ---- operators: the element-wise ones are in ops/methods/operators.py ----
 
     def __matmul__(self, other: GPUArray) -> GPUArray:
         return matmul(self, other)

@@ -17,7 +17,7 @@ _LOW_LEVEL = {
     "pygpukit.ops.nn.attention": "sdpa_causal_fixed_cache sdpa_causal_fixed_cache_ptr",
     "pygpukit.ops.nn.embedding": "embedding_lookup embedding_lookup_batch embedding_lookup_ptr",
     "pygpukit.ops.nn.rope": "rope_inplace_f32table",
-    "pygpukit.ops.sampling": (
+    "pygpukit.ops.nn.sampling": (
         "sample_greedy sample_multinomial sample_token_gpu sample_topk sample_topk_to_buf_ptr sample_topp"
     ),
     "pygpukit.ops.tensor": (

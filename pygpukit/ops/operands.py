@@ -13,13 +13,13 @@ from pygpukit.core.errors import DeviceMismatchError, DTypeError, ShapeError
 
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
-    from pygpukit.ops.operations import Op
+    from pygpukit.ops.elementwise.operations import Op
 
     Operand: TypeAlias = "GPUArray | promotion.Scalar"
 
 
 class Deferred(ABC):
-    """Stands for an array while a function is traced (ops/trace.py): operations on it are recorded, not run."""
+    """Stands for an array while a function is traced (ops/fusion/trace.py): operations on it are recorded, not run."""
 
     __slots__ = ()
 

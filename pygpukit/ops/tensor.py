@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING
 
 from pygpukit.core.dtypes import DataType, bfloat16, float16, float32
 from pygpukit.core.errors import DTypeError, ShapeError
-from pygpukit.ops import copying, joining, padding, shape
+from pygpukit.ops import copying, shape
+from pygpukit.ops.indexing import padding
 from pygpukit.ops.operands import check_array, check_out
+from pygpukit.ops.shape import joining
 
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray

@@ -15,7 +15,7 @@ from pygpukit.array import layout, promotion
 from pygpukit.core.dtypes import DataType, as_dtype
 from pygpukit.core.errors import DTypeError, InvalidSpecError
 from pygpukit.ops import copying, indexing, operands, sorting
-from pygpukit.random import fill
+from pygpukit.ops.random import fill
 
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray

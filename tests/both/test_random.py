@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import pygpukit as gp
-from pygpukit.random import Generator, philox
+from pygpukit.ops.random import philox
+from pygpukit.random import Generator
 
 pytestmark = pytest.mark.usefixtures("backend_name")
 

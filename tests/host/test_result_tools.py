@@ -31,7 +31,7 @@ def sweep(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> ModuleType:
 
 
 def test_digests_of_kernels_follow_their_headers(sweep: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
-    softmax, search = "ops/nn/softmax.cu", "ops/search.cu"
+    softmax, search = "ops/nn/softmax/softmax.cu", "ops/sorting/search.cu"
     before = {source: sweep.digest(source) for source in (softmax, search)}
     read = headers.text
     monkeypatch.setattr(headers, "text", lambda path: read(path) + ("\n" if path.name == "rows.cuh" else ""))
@@ -59,7 +59,7 @@ def test_the_sweep_runs_what_changed_or_failed(sweep: ModuleType, monkeypatch: p
     everything = len(ran)
     report = json.loads(sweep.REPORT.read_text())
     assert sweep.written(report) == sweep.REPORT.read_text()
-    rope = report["kernels"]["ops/nn/rope.cu"]
+    rope = report["kernels"]["ops/nn/rope/rope.cu"]
     assert rope["pk::rope<float>"] == {"shapes": ["(2,)"], "error": 1.3e-4, "verdict": "race"}
     failing.clear()
     ran.clear()
@@ -69,7 +69,7 @@ def test_the_sweep_runs_what_changed_or_failed(sweep: ModuleType, monkeypatch: p
     assert sweep.main() == 0
     assert ran == []
     report = json.loads(sweep.REPORT.read_text())
-    report["sources"]["ops/transpose.cu"] = "another"
+    report["sources"]["ops/copying/transpose.cu"] = "another"
     sweep.REPORT.write_text(sweep.written(report))
     assert sweep.main() == 0
     assert ran and all(name.startswith("moving-") for name in ran)
@@ -85,5 +85,5 @@ def test_the_sweep_names_sources_that_it_does_not_have(
     monkeypatch.setattr(sweep, "FAMILIES", sweep.FAMILIES[1:])
     monkeypatch.setattr(sys, "argv", ["checked_kernels.py"])
     assert sweep.main() == 1
-    assert "has the kernels of ops/elementwise.cu;" in capsys.readouterr().out
+    assert "has the kernels of ops/elementwise/elementwise.cu;" in capsys.readouterr().out
     assert not sweep.REPORT.exists()

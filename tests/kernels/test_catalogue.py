@@ -13,7 +13,8 @@ from pygpukit import kernels
 from pygpukit.core.dtypes import DTYPES, STORAGE_ONLY
 from pygpukit.jit.compile.nvrtc import get_nvrtc_version
 from pygpukit.kernels import registry
-from pygpukit.ops import elementwise, host, operations, pointwise
+from pygpukit.ops import elementwise, host
+from pygpukit.ops.elementwise import operations, pointwise
 
 UNITS = list(registry.catalogue())
 OPS = (pointwise.ADD, pointwise.SUB, pointwise.MUL, pointwise.DIV, pointwise.NE, pointwise.LT, pointwise.LE)

@@ -11,7 +11,8 @@ import pytest
 import pygpukit as gp
 from pygpukit._core import native
 from pygpukit.kernels import launcher
-from pygpukit.ops import elementwise, host, operations, pointwise
+from pygpukit.ops import elementwise, host
+from pygpukit.ops.elementwise import operations, pointwise
 
 
 @pytest.fixture(autouse=True)

@@ -13,7 +13,8 @@ from pygpukit.core.dtypes import DataType
 from pygpukit.jit.cache.image import Image
 from pygpukit.kernels import KernelSpec, builder
 from pygpukit.kernels.registry import Unit
-from pygpukit.ops import elementwise, operations, pointwise
+from pygpukit.ops import elementwise
+from pygpukit.ops.elementwise import operations, pointwise
 
 pytestmark = pytest.mark.usefixtures("kernels_on_sim")
 

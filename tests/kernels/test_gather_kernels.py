@@ -10,7 +10,7 @@ import pytest
 import pygpukit as gp
 from pygpukit import kernels
 from pygpukit.kernels import registry
-from pygpukit.ops import masks, places
+from pygpukit.ops.indexing import masks, places
 
 pytestmark = pytest.mark.usefixtures("kernels_on_sim")
 

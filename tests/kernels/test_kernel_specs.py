@@ -90,7 +90,7 @@ def test_kernel_text_comes_from_another_folder(tmp_path: Path) -> None:
 def test_a_folder_that_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYGPUKIT_KERNELS", str(tmp_path / "nowhere"))
     with pytest.raises(InvalidSpecError, match=r"nowhere: there is no such folder"):
-        sources.text("ops/scan.cu")
+        sources.text("ops/scan/scan.cu")
 
 
 def test_a_spec_says_what_is_wrong_with_it(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import pytest
 
 import pygpukit as gp
 from pygpukit.kernels import launcher
-from pygpukit.ops import finding, masks
+from pygpukit.ops.indexing import finding, masks
 
 pytestmark = pytest.mark.usefixtures("kernels_on_sim")
 

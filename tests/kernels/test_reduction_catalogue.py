@@ -8,7 +8,9 @@ import pygpukit as gp
 from pygpukit import kernels
 from pygpukit.core.dtypes import DTYPES, STORAGE_ONLY, DataType
 from pygpukit.kernels import registry
-from pygpukit.ops import host, pointwise, reducer
+from pygpukit.ops import host
+from pygpukit.ops.elementwise import pointwise
+from pygpukit.ops.reduce import reducer
 
 LISTED = {(unit.source, expression) for unit in registry.catalogue() for expression in unit.expressions}
 REDUCTIONS = [

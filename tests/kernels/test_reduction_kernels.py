@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import pygpukit as gp
-from pygpukit.ops import reduce_plan
+from pygpukit.ops.reduce import plan as reduce_plan
 
 pytestmark = pytest.mark.usefixtures("kernels_on_sim")
 

@@ -11,7 +11,8 @@ import pygpukit as gp
 from pygpukit.core.dtypes import DTYPES, STORAGE_ONLY
 from pygpukit.jit.cache.image import Image
 from pygpukit.kernels import builder, registry
-from pygpukit.ops import host, selecting
+from pygpukit.ops import host
+from pygpukit.ops.sorting import selecting
 
 DTYPE_NAMES = [dtype.name for dtype in DTYPES if dtype not in STORAGE_ONLY]
 

@@ -12,7 +12,8 @@ from pygpukit.core.dtypes import DTYPES, STORAGE_ONLY, DataType
 from pygpukit.jit.cache.image import Image
 from pygpukit.kernels import builder
 from pygpukit.kernels.registry import Unit
-from pygpukit.ops import pointwise, storage
+from pygpukit.ops import storage
+from pygpukit.ops.elementwise import pointwise
 
 STORAGE = sorted(STORAGE_ONLY, key=str)
 OTHERS = [dtype for dtype in DTYPES if dtype not in STORAGE_ONLY]

@@ -9,7 +9,7 @@ import pytest
 
 import pygpukit as gp
 from pygpukit import kernels
-from pygpukit.ops import transposing
+from pygpukit.ops.copying import transposing
 
 pytestmark = pytest.mark.usefixtures("kernels_on_sim")
 

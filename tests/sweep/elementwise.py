@@ -9,7 +9,8 @@ import numpy as np
 import pygpukit as gp
 from pygpukit.array import promotion
 from pygpukit.core.dtypes import DTYPES, STORAGE_ONLY, DataType
-from pygpukit.ops import elementwise, operations, pointwise
+from pygpukit.ops import elementwise
+from pygpukit.ops.elementwise import operations, pointwise
 from sweep.engine import Call, Family, first_type, numbers
 
 _STORAGE = "storage types"

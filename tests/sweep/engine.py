@@ -18,7 +18,8 @@ from pygpukit.core.errors import GPUError
 from pygpukit.jit.cache.image import Image
 from pygpukit.jit.compile import simulator
 from pygpukit.kernels import KernelSpec, builder, launcher, registry
-from pygpukit.ops import host, pointwise
+from pygpukit.ops import host
+from pygpukit.ops.elementwise import pointwise
 
 Kernel = tuple[str, str]  # source key, name expression
 # Largest error that a result may have, by its type, relative to the largest magnitude of the reference: for float16 and

@@ -7,7 +7,9 @@ from collections.abc import Iterator
 import numpy as np
 
 import pygpukit as gp
-from pygpukit.ops import finding, masks, places, raw, transposing
+from pygpukit.ops import raw
+from pygpukit.ops.copying import transposing
+from pygpukit.ops.indexing import finding, masks, places
 from sweep.engine import Call, Family, first_type, numbers
 
 _PLACES = "places"

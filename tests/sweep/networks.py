@@ -13,11 +13,12 @@ import pygpukit as gp
 from pygpukit import kernels
 from pygpukit.array import promotion
 from pygpukit.kernels import measure
-from pygpukit.ops import pointwise, sampling
+from pygpukit.ops.elementwise import pointwise
 from pygpukit.ops.matmul import gemm
-from pygpukit.ops.nn import attention, bias, conv, lstm, rope
+from pygpukit.ops.nn import attention, bias, conv, lstm, rope, sampling
 from pygpukit.ops.nn.embedding import SOURCE as EMBEDDING
-from pygpukit.random import Generator, fill
+from pygpukit.ops.random import fill
+from pygpukit.random import Generator
 from sweep.engine import Call, Family, numbers
 
 Values = np.ndarray[Any, Any]

@@ -7,7 +7,9 @@ from collections.abc import Iterator
 import numpy as np
 
 import pygpukit as gp
-from pygpukit.ops import pointwise, scan, selecting, sorting
+from pygpukit.ops import scan, sorting
+from pygpukit.ops.elementwise import pointwise
+from pygpukit.ops.sorting import selecting
 from sweep.engine import Call, Family, first_type, numbers
 
 _DTYPES = {ctype: name for name, ctype in pointwise.CTYPES.items()}

@@ -9,9 +9,10 @@ import numpy as np
 
 import pygpukit as gp
 from pygpukit.core.dtypes import DataType
-from pygpukit.ops import pointwise, reducer
+from pygpukit.ops.elementwise import pointwise
 from pygpukit.ops.nn import norm, rowwise
 from pygpukit.ops.nn.softmax import SOURCE as SOFTMAX
+from pygpukit.ops.reduce import reducer
 from sweep.engine import Call, Family, first_type, numbers
 
 _REDUCERS: dict[str, tuple[reducer.Reducer, tuple[Callable[..., gp.GPUArray], ...]]] = {

@@ -12,8 +12,8 @@ from pygpukit.array import layout, promotion
 from pygpukit.core.dtypes import bfloat16, float16
 from pygpukit.core.errors import ShapeError
 from pygpukit.ops import copying, host
+from pygpukit.ops.elementwise.pointwise import CTYPES, pad
 from pygpukit.ops.operands import check_array, check_devices, check_out, overlaps, span
-from pygpukit.ops.pointwise import CTYPES, pad
 
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray

@@ -7,7 +7,7 @@ from pygpukit.ops.nn.embedding import embedding, embedding_lookup, embedding_loo
 from pygpukit.ops.nn.lstm import lstm_bidirectional, lstm_forward
 from pygpukit.ops.nn.norm import groupnorm, l2norm, layernorm, rmsnorm
 from pygpukit.ops.nn.rope import rope_inplace, rope_inplace_f32table
-from pygpukit.ops.nn.rope_tables import rope_init_linear, rope_init_llama3, rope_init_ntk_aware, rope_init_yarn
+from pygpukit.ops.nn.rope.tables import rope_init_linear, rope_init_llama3, rope_init_ntk_aware, rope_init_yarn
 from pygpukit.ops.nn.softmax import log_softmax, softmax
 
 __all__ = [

@@ -17,8 +17,8 @@ from pygpukit.array import layout
 from pygpukit.array.layout import Shape
 from pygpukit.core.dtypes import DataType
 from pygpukit.core.errors import DTypeError
+from pygpukit.ops.elementwise.pointwise import pad
 from pygpukit.ops.operands import check_array, check_devices, check_out, overlaps, same_view
-from pygpukit.ops.pointwise import pad
 
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray

@@ -1,0 +1,321 @@
+"""Running one element-wise operation over any layouts: the built-in kernels on cuda, NumPy on pool memory on sim.
+
+Callers have checked devices, shapes and types: operands have one type, broadcast to the output's shape, and do not
+overlap the output unless they are the very same view.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from pygpukit import kernels
+from pygpukit._core import native
+from pygpukit.array import layout, scalars
+from pygpukit.core.dtypes import DataType
+from pygpukit.ops import host
+from pygpukit.ops.elementwise import operations
+from pygpukit.ops.elementwise.operations import ADD as ADD
+from pygpukit.ops.elementwise.operations import COPY as COPY
+from pygpukit.ops.elementwise.operations import DIV as DIV
+from pygpukit.ops.elementwise.operations import EQ as EQ
+from pygpukit.ops.elementwise.operations import LE as LE
+from pygpukit.ops.elementwise.operations import LT as LT
+from pygpukit.ops.elementwise.operations import MUL as MUL
+from pygpukit.ops.elementwise.operations import NE as NE
+from pygpukit.ops.elementwise.operations import NEG as NEG
+from pygpukit.ops.elementwise.operations import SUB as SUB
+from pygpukit.ops.elementwise.operations import Op as Op
+from pygpukit.ops.operands import is_array, span
+
+if TYPE_CHECKING:
+    from pygpukit.array.array import GPUArray
+    from pygpukit.ops.operands import Operand
+
+SOURCE = kernels.KernelSpec(__file__, "elementwise.cu")
+MAX_DIMS = 16  # numeric.cuh: kMaxDims
+BLOCK = 256
+_VECTOR_BYTES = 16
+_ARRAYS, _RIGHT, _LEFT = range(3)  # forms of DenseCall: arrays only, a number on the right, on the left
+_NO_NUMBERS = bytes(48)  # elementwise.cu: Numbers
+
+# DataType name -> C++ type of the kernels.
+CTYPES = {
+    "bool": "bool",
+    "int8": "signed char",
+    "int16": "short",
+    "int32": "int",
+    "int64": "long long",
+    "uint8": "unsigned char",
+    "uint16": "unsigned short",
+    "uint32": "unsigned int",
+    "uint64": "unsigned long long",
+    "float16": "pk::half_t",
+    "bfloat16": "pk::bfloat16_t",
+    "float32": "float",
+    "float64": "double",
+    "complex64": "pk::complex_t<float>",
+    "complex128": "pk::complex_t<double>",
+}
+# Those that only store: copies convert to and from them.
+_STORAGE_CTYPES = {
+    "float8_e4m3": "pk::e4m3_t",
+    "float8_e5m2": "pk::e5m2_t",
+    "int4": "pk::int4_t",
+    "float4_e2m1": "pk::e2m1_t",
+}
+_CONVERTED = CTYPES | _STORAGE_CTYPES
+# Moving elements without looking at them, by item size.
+_RAW = {
+    1: "unsigned char",
+    2: "unsigned short",
+    4: "unsigned int",
+    8: "unsigned long long",
+    16: "pk::complex_t<double>",
+}
+
+
+def unary(op: Op, a: GPUArray, out: GPUArray) -> None:
+    """out[...] = op(a), a broadcast to out's shape. Types differ only in a COPY between dense arrays: it converts."""
+    if not out.size:
+        return
+    if host.computes():
+        _on_host(op, a.dtype, (a,), out)
+        return
+    if not op.by_layout:
+        _launch(f"pk::unary<{_ctype(a)}, {_ctype(out)}, {op.functor}>", (a, out))
+        return
+    if op is COPY and a.dtype is out.dtype:  # dense arrays are copied by the driver
+        item = _RAW[a.itemsize]
+        _launch_strided(f"pk::unary_strided<{item}, {item}, {op.functor}>", a, out)
+        return
+    types = f"{_CONVERTED[a.dtype.name]}, {_CONVERTED[out.dtype.name]}"
+    if dense(a, out):
+        _launch_dense(op, _ARRAYS, f"pk::unary_dense<{types}, {op.functor}>", a, out)
+    else:
+        _launch_strided(f"pk::unary_strided<{types}, {op.functor}>", a, out)
+
+
+def binary(op: Op, dtype: DataType, a: Operand, b: Operand, out: GPUArray) -> None:
+    """out[...] = op(a, b) computed in dtype, the arrays' type; they broadcast to out's shape, one may be a number."""
+    if not out.size:
+        return
+    if host.computes():
+        _on_host(op, dtype, (a, b), out)
+        return
+    if not op.by_layout:
+        operand = _RAW[dtype.itemsize] if op.by_size else CTYPES[dtype.name]
+        result = operand if op.by_size else _ctype(out)
+        arrays, numbers = _with_numbers((a, b), dtype)
+        _launch(f"pk::binary<{operand}, {result}, {op.functor}>", (*arrays, out), numbers)
+        return
+    types = f"{CTYPES[dtype.name]}, {_ctype(out)}"
+    if is_array(a) and not is_array(b) and dense(a, out):
+        _launch_dense(op, _RIGHT, f"pk::binary_scalar<{types}, {op.functor}>", a, scalars.encode(b, dtype), out)
+        return
+    if is_array(b) and not is_array(a) and dense(b, out):
+        _launch_dense(op, _LEFT, f"pk::binary_scalar<{types}, {op.swapped}>", b, scalars.encode(a, dtype), out)
+        return
+    x = a if is_array(a) else scalar_array(a, dtype)
+    y = b if is_array(b) else scalar_array(b, dtype)
+    if dense(x, out) and dense(y, out):
+        _launch_dense(op, _ARRAYS, f"pk::binary_dense<{types}, {op.functor}>", x, y, out)
+    else:
+        _launch_strided(f"pk::binary_strided<{types}, {op.functor}>", x, y, out)
+
+
+def ternary(op: Op, dtype: DataType, c: GPUArray, a: Operand, b: Operand, out: GPUArray) -> None:
+    """out[...] = op(c, a, b); a and b are arrays of dtype or numbers, all broadcast to out's shape."""
+    if not out.size:
+        return
+    if host.computes():
+        _on_host(op, dtype, (c, a, b), out)
+        return
+    first, operand = _ctype(c), _RAW[dtype.itemsize] if op.by_size else CTYPES[dtype.name]
+    arrays, numbers = _with_numbers((a, b), dtype, out)
+    _launch(f"pk::ternary<{first}, {operand}, {operand}, {op.functor}>", (c, *arrays, out), numbers)
+
+
+def dense(array: GPUArray, out: GPUArray) -> bool:
+    """True when both are C-contiguous and of one shape: the kernels then walk them as one dimension."""
+    return array.shape == out.shape and array.is_contiguous() and out.is_contiguous()
+
+
+def scalar_array(value: Any, dtype: DataType) -> GPUArray:
+    """A 0-d array that holds a Python number."""
+    array = native.empty((), dtype)
+    native.fill(array, scalars.encode(value, dtype))
+    return array
+
+
+# ---- what there is to compile ----
+
+
+@SOURCE.lists
+def instantiations() -> Iterator[tuple[str, ...]]:
+    """Name expressions of every kernel that the functions above can ask for, for one operand type each."""
+    for raw in dict.fromkeys(_RAW.values()):
+        found = [f"pk::unary_strided<{raw}, {raw}, pk::Copy>"]
+        found.append(f"pk::ternary<bool, {raw}, {raw}, {operations.SELECT.functor}>")
+        if raw.startswith("unsigned"):
+            found += [f"pk::binary<{raw}, {raw}, {op.functor}>" for op in operations.BINARY if op.by_size]
+        yield tuple(found)
+    for ctype in _STORAGE_CTYPES.values():
+        yield tuple(_conversions(ctype))
+    for name, ctype in CTYPES.items():
+        dtype = DataType.from_string(name)
+        found = list(_conversions(ctype))
+        if name in NEG.types:
+            found += [f"pk::unary_{form}<{ctype}, {ctype}, pk::Negate>" for form in ("dense", "strided")]
+        for op in operations.ARITHMETIC:
+            if name in op.computed():
+                types = f"{ctype}, {CTYPES[op.result_dtype(dtype).name]}"
+                functors = dict.fromkeys((op.functor, op.swapped))
+                found += [f"pk::binary_{form}<{types}, {op.functor}>" for form in ("dense", "strided")]
+                found += [f"pk::binary_scalar<{types}, {functor}>" for functor in functors]
+        yield tuple(found)
+        yield from _of_all_layouts(ctype, dtype)
+
+
+def _conversions(ctype: str) -> Iterator[str]:
+    """The kernels that convert from a type."""
+    return (f"pk::unary_dense<{ctype}, {other}, pk::Copy>" for other in _CONVERTED.values() if other != ctype)
+
+
+def _of_all_layouts(ctype: str, dtype: DataType) -> Iterator[tuple[str, ...]]:
+    """The kernels that walk every layout, for one operand type: in units small enough to compile side by side."""
+
+    def types(op: Op) -> str:
+        return f"{ctype}, {CTYPES[op.result_dtype(dtype).name]}"
+
+    found = [f"pk::unary<{types(op)}, {op.functor}>" for op in operations.UNARY if dtype.name in op.computed()]
+    for op in operations.BINARY:
+        if dtype.name in op.computed() and not op.by_size:
+            found.append(f"pk::binary<{types(op)}, {op.functor}>")
+    if dtype.name in operations.CLAMP.computed():
+        found.append(f"pk::ternary<{ctype}, {ctype}, {ctype}, {operations.CLAMP.functor}>")
+    for start in range(0, len(found), 20):
+        yield tuple(found[start : start + 20])
+
+
+# ---- launching ----
+
+
+def _ctype(array: GPUArray) -> str:
+    return CTYPES[array.dtype.name]
+
+
+def _with_numbers(
+    operands: Sequence[Operand], dtype: DataType, stand_in: GPUArray | None = None
+) -> tuple[list[GPUArray], bytes]:
+    """Arrays for all operands, and elementwise.cu's Numbers of those that are Python numbers.
+
+    A number's place among the arrays is taken by another one of its type, or the stand-in, which is not read.
+    """
+    arrays = [operand for operand in operands if is_array(operand)]
+    if len(arrays) == len(operands):
+        return arrays, _NO_NUMBERS
+    given, values, pointers = 0, b"", []
+    for position, operand in enumerate(operands):
+        if is_array(operand):
+            values += bytes(16)
+            pointers.append(operand)
+        else:
+            given |= 1 << position
+            values += scalars.encode(operand, dtype).ljust(16, b"\0")
+            pointers.append(arrays[0] if stand_in is None else stand_in)
+    return pointers, given.to_bytes(16, "little") + values
+
+
+def _launch(expression: str, arrays: Sequence[GPUArray], numbers: bytes | None = None) -> None:
+    """A kernel that walks every layout; the last array is the output."""
+    pointers, packed, blocks = walk(arrays)
+    rest = (packed,) if numbers is None else (packed, numbers)
+    kernels.launch(SOURCE.of(expression), (blocks, 1, 1), (BLOCK, 1, 1), *pointers, *rest)
+
+
+def walk(arrays: Sequence[GPUArray]) -> tuple[Sequence[GPUArray], bytes, int]:
+    """How a kernel of all layouts walks arrays that broadcast to the last one: pointers, numeric.cuh's Layout, blocks.
+
+    Where all arrays are dense the layout says so by a negative number of axes, and a thread takes 16 bytes.
+    """
+    out = arrays[-1]
+    size = out.size
+    if all(dense(array, out) for array in arrays):
+        per_thread = _VECTOR_BYTES // _widest(arrays)
+        packed = struct.pack("<qq", size, -1) + bytes(8 * (MAX_DIMS + len(arrays) * (MAX_DIMS + 1)))
+        return arrays, packed, -(-size // (BLOCK * per_thread))
+    spans, packed = layout_of(arrays)
+    return spans, packed, -(-size // BLOCK)
+
+
+def _widest(arrays: Sequence[GPUArray]) -> int:
+    return max(array.itemsize for array in arrays)
+
+
+def layout_of(arrays: Sequence[GPUArray]) -> tuple[Sequence[GPUArray], bytes]:
+    """The storage that each array touches, and numeric.cuh's Layout of a walk over the last one's shape."""
+    shape, size = arrays[-1].shape, arrays[-1].size
+    strides = [layout.broadcast_strides(array.shape, array.strides, shape) for array in arrays]
+    shape, strides = layout.collapse(shape, strides)
+    spans, starts = zip(*(span(array) for array in arrays), strict=True)
+    fields = [size, len(shape), *pad(shape), *starts]
+    for array, steps in zip(arrays, strides, strict=True):
+        fields += pad([step // array.itemsize for step in steps])
+    return spans, struct.pack(f"<{len(fields)}q", *fields)
+
+
+def pad(values: Sequence[int]) -> list[int]:
+    """values for a fixed array of kMaxDims in a kernel's layout."""
+    return [*values, *[0] * (MAX_DIMS - len(values))]
+
+
+def _launch_dense(op: Op, form: int, expression: str, *args: Any) -> None:
+    first, out = args[0], args[-1]
+    per_thread = _VECTOR_BYTES // max(first.itemsize, out.itemsize)
+    size = out.size
+    blocks = -(-size // (BLOCK * per_thread))
+    kernel = kernels.launch(SOURCE.of(expression), (blocks, 1, 1), (BLOCK, 1, 1), *args, size.to_bytes(8, "little"))
+    _learn(op, form, first, kernel, out, per_thread)
+
+
+def _learn(op: Op, form: int, first: GPUArray, kernel: native.Kernel, out: GPUArray, per_thread: int) -> None:
+    if op.plain is not None and op is not COPY:  # a copy's kernel depends on more than its operand's type
+        op.plain.learn(form, first.dtype_code, kernel, out.dtype_code, per_thread)
+
+
+def _launch_strided(expression: str, *arrays: GPUArray) -> None:
+    spans, packed = layout_of(arrays)
+    blocks = -(-arrays[-1].size // BLOCK)
+    kernels.launch(SOURCE.of(expression), (blocks, 1, 1), (BLOCK, 1, 1), *spans, packed)
+
+
+# ---- on the host ----
+
+
+def host_function(op: Op, dtype: DataType) -> Callable[..., Any]:
+    """What computes op on NumPy arrays of dtype, as host.values() gives them."""
+    import numpy as np
+
+    from pygpukit.ops.elementwise import host_functions
+
+    ours = getattr(host_functions, f"{op.ufunc}_{dtype.name}", None) or getattr(host_functions, op.ufunc, None)
+    return ours or getattr(np, op.ufunc)
+
+
+def _on_host(op: Op, dtype: DataType, operands: Sequence[Operand], out: GPUArray) -> None:
+    import numpy as np
+
+    arrays = [operand for operand in operands if is_array(operand)]
+
+    def compute() -> None:
+        if op is COPY and dtype == out.dtype:
+            np.copyto(host.memory(out), host.memory(arrays[0]))
+            return
+        # A number takes part as an element of the arrays' type, rounded as an element would be.
+        inputs = [host.values(x) if is_array(x) else host.rounded(x, dtype) for x in operands]
+        with np.errstate(all="ignore"):
+            host.store(out, host_function(op, dtype)(*inputs))
+
+    native.host_launch(op.name, compute, [*arrays, out])

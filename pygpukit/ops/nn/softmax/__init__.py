@@ -1,0 +1,82 @@
+"""softmax and log_softmax along any axis."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from pygpukit import kernels
+from pygpukit._core import native
+from pygpukit.array import layout
+from pygpukit.core.dtypes import DataType, bfloat16, float16
+from pygpukit.ops import copying, host
+from pygpukit.ops.elementwise.pointwise import CTYPES
+from pygpukit.ops.nn import rowwise
+from pygpukit.ops.operands import span
+
+if TYPE_CHECKING:
+    from pygpukit.array.array import GPUArray
+
+SOURCE = kernels.KernelSpec(__file__, "softmax.cu", options=kernels.SAME_BITS)
+
+
+def softmax(input: GPUArray, axis: int = -1, *, out: GPUArray | None = None) -> GPUArray:
+    """exp(x - max) / sum(exp(x - max)) along an axis, in any shape with at least one axis.
+
+    Floats; 16-bit types are computed in float32 and rounded once. out: written and returned instead of a new array; it
+    may be the input. A row with nan or inf, or only -inf, gives nan. A row's bits depend on that row and its length
+    only. Raises ShapeError (axis, out), DTypeError (integers), DeviceMismatchError.
+    """
+    return _softmax("softmax", input, axis, out)
+
+
+def log_softmax(input: GPUArray, axis: int = -1, *, out: GPUArray | None = None) -> GPUArray:
+    """x - max - log(sum(exp(x - max))) along an axis: log(softmax(x)) without underflow. Otherwise as softmax()."""
+    return _softmax("log_softmax", input, axis, out)
+
+
+@SOURCE.lists
+def instantiations() -> Iterator[tuple[str, ...]]:
+    """Name expressions of every kernel that softmax() and log_softmax() can ask for."""
+    for name in rowwise.FLOATS:
+        ctype, itemsize = CTYPES[name], DataType.from_string(name).itemsize
+        yield (*rowwise.kernels("softmax", ctype, itemsize), f"pk::softmax_columns<{ctype}>")
+
+
+def _softmax(name: str, a: GPUArray, axis: int, out: GPUArray | None) -> GPUArray:
+    a = rowwise.check_rows(name, a)
+    axis = layout.normalize_axis(axis, a.ndim, name)
+    result = rowwise.target(name, a, a.dtype, out)
+    if a.size:
+        (_on_host if host.computes() else _on_device)(name, a, axis, result)
+    if out is None or result is out:
+        return result
+    copying.copy_to(result, out)
+    return out
+
+
+def _on_device(name: str, a: GPUArray, axis: int, out: GPUArray) -> None:
+    elements, start = span(a)
+    strides, out_strides = (tuple(step // a.itemsize for step in x.strides) for x in (a, out))
+    aligned = (a.device_ptr | out.device_ptr) % 16 == 0
+    work = rowwise.plan(a.shape, strides, out_strides, axis, start, a.itemsize, aligned, True)
+    parameters = work.layout + struct.pack("<q", name == "log_softmax")
+    kernel = work.kernel("softmax", CTYPES[a.dtype.name])
+    kernels.launch(SOURCE.of(kernel), (work.blocks, 1, 1), (work.threads, 1, 1), elements, out, parameters)
+
+
+def _on_host(name: str, a: GPUArray, axis: int, out: GPUArray) -> None:
+    import numpy as np
+
+    def compute() -> None:
+        values = host.values(a)
+        if a.dtype in (float16, bfloat16):
+            values = values.astype(np.float32)
+        with np.errstate(all="ignore"):
+            values = values - values.max(axis=axis, keepdims=True)
+            exponentials = np.exp(values)
+            total = exponentials.sum(axis=axis, keepdims=True)
+            host.store(out, values - np.log(total) if name == "log_softmax" else exponentials / total)
+
+    native.host_launch(name, compute, [a, out])
