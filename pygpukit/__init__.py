@@ -9,7 +9,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-# Module: the public names that live there. tools/name_stubs.py writes __init__.pyi, for type checkers, from it.
+# Module: the public names that live there, beside the operations, which ops/ knows itself. tools/name_stubs.py writes
+# __init__.pyi, for type checkers, from both.
 _HOMES = {
     "pygpukit._core": "__version__",
     "pygpukit.array.array": "GPUArray",
@@ -42,51 +43,6 @@ _HOMES = {
     ),
     "pygpukit.jupyter": "load_ipython_extension unload_ipython_extension",
     "pygpukit.memory.collect": "gc",
-    "pygpukit.ops.elementwise.activation": "geglu gelu relu relu2 sigmoid silu swiglu",
-    "pygpukit.ops.shape.building": "diag eye linspace meshgrid",
-    "pygpukit.ops.elementwise.comparing": "allclose isclose",
-    "pygpukit.ops.scan.differences": "diff",
-    "pygpukit.ops.sorting.distinct": "unique unique_all unique_counts unique_inverse unique_values",
-    "pygpukit.ops.elementwise": (
-        "abs absolute add clamp clip conj conjugate div divide floor_divide maximum minimum mod mul multiply neg "
-        "negative positive pow power remainder square sub subtract true_divide where"
-    ),
-    "pygpukit.ops.indexing.finding": "argwhere flatnonzero nonzero",
-    "pygpukit.ops.fusion": "FuseError fuse",
-    "pygpukit.ops.indexing": "compress put put_along_axis take take_along_axis",
-    "pygpukit.ops.shape.joining": "array_split concat concatenate dstack hstack split stack unstack vstack",
-    "pygpukit.ops.elementwise.logic": (
-        "bitwise_and bitwise_invert bitwise_left_shift bitwise_not bitwise_or bitwise_right_shift bitwise_xor "
-        "equal greater greater_equal invert isfinite isinf isnan left_shift less less_equal logical_and "
-        "logical_not logical_or logical_xor not_equal right_shift signbit"
-    ),
-    "pygpukit.ops.elementwise.math": (
-        "acos acosh arccos arccosh arcsin arcsinh arctan arctan2 arctanh asin asinh atan atan2 atanh ceil copysign "
-        "cos cosh erf exp exp2 expm1 floor fmax fmin hypot imag log log10 log1p log2 logaddexp nextafter real "
-        "reciprocal round rsqrt sign sin sinh sqrt tan tanh trunc"
-    ),
-    "pygpukit.ops.matmul.gemm": "matmul",
-    "pygpukit.ops.nn.attention": "sdpa_causal",
-    "pygpukit.ops.nn.bias": "bias_add_inplace linear_bias_gelu",
-    "pygpukit.ops.nn.conv": "conv1d conv2d",
-    "pygpukit.ops.nn.embedding": "embedding",
-    "pygpukit.ops.nn.lstm": "lstm_bidirectional lstm_forward",
-    "pygpukit.ops.nn.norm": "groupnorm l2norm layernorm rmsnorm",
-    "pygpukit.ops.nn.rope": "rope_inplace",
-    "pygpukit.ops.nn.rope.tables": "rope_init_linear rope_init_llama3 rope_init_ntk_aware rope_init_yarn",
-    "pygpukit.ops.nn.softmax": "log_softmax softmax",
-    "pygpukit.ops.indexing.padding": "pad repeat roll tile tril triu",
-    "pygpukit.ops.matmul.products": "dot inner outer vdot",
-    "pygpukit.ops.reduce": (
-        "all amax amin any argmax argmin count_nonzero logsumexp max mean min norm prod std sum sum_axis var"
-    ),
-    "pygpukit.ops.nn.sampling": "sample_token set_sampling_seed",
-    "pygpukit.ops.scan": "cumprod cumsum cumulative_prod cumulative_sum",
-    "pygpukit.ops.shape": (
-        "atleast_1d atleast_2d broadcast_arrays broadcast_to diagonal expand_dims flatten flip fliplr flipud "
-        "matrix_transpose moveaxis permute permute_dims ravel reshape rot90 squeeze swapaxes transpose"
-    ),
-    "pygpukit.ops.sorting": "argsort searchsorted sort topk",
 }
 # `jit` and `array` can be called, too: the sub-package and the function share the name.
 _SUBMODULES = (
@@ -109,7 +65,16 @@ _SUBMODULES = (
 )
 
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names.split()}
-__all__ = [*_HOME_OF, "array", "jit", "memory", "ops", "random", "scheduler"]
+
+
+def _operations() -> dict[str, str]:
+    from pygpukit.ops.names import public
+
+    return public()
+
+
+def _names() -> list[str]:
+    return [*_HOME_OF, *_operations(), "array", "jit", "memory", "ops", "random", "scheduler"]
 
 
 def __getattr__(name: str) -> Any:
@@ -117,6 +82,10 @@ def __getattr__(name: str) -> Any:
         value = getattr(import_module(_HOME_OF[name]), name)
     elif name in _SUBMODULES:
         value = import_module(f"pygpukit.{name}")
+    elif name == "__all__":
+        return _names()
+    elif not name.startswith("_") and name in _operations():
+        value = getattr(import_module(_operations()[name]), name)
     else:
         raise AttributeError(f"module 'pygpukit' has no attribute {name!r}{_nearest(name)}")
     globals()[name] = value
@@ -134,4 +103,4 @@ def _nearest(name: str) -> str:
 
 
 def __dir__() -> list[str]:
-    return sorted({*__all__, *_SUBMODULES})
+    return sorted({*_names(), *_SUBMODULES})

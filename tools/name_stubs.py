@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes what type checkers read of the lazy packages, __init__.pyi, from the tables of names in their __init__.py.
+"""Writes what type checkers read of the lazy packages, __init__.pyi, from what their modules say they give.
 
 python tools/name_stubs.py          after a public name was added, moved or taken away
 """
@@ -14,31 +14,32 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 import pygpukit as gp  # noqa: E402
+from pygpukit.ops import names, nn  # noqa: E402
 
-HEADER = "# Written by tools/name_stubs.py from the tables of names in __init__.py.\n"
+HEADER = "# Written by tools/name_stubs.py from what the modules say they give.\n"
 
 
-def stub(homes: dict[str, str], modules: tuple[str, ...] = ()) -> str:
-    """The stub of a package with these names, by their modules, and these submodules of pygpukit."""
+def stub(homes: dict[str, str], members: str, modules: tuple[str, ...] = ()) -> str:
+    """The stub of a package with these names, by their modules, and these submodules of pygpukit. members: what tests
+    and tools read besides."""
     lines = [f"from pygpukit import {name} as {name}" for name in sorted(modules)]
     # The order that the linter wants: modules by name; constants, then classes, then the rest.
     for name, home in sorted(homes.items(), key=lambda one: (one[1], _kind(one[0]), _natural(one[0]))):
         lines.append(f"from {home} import {name} as {name}")
-    tables = "_HOME_OF: dict[str, str]\n"
-    if modules:
-        tables += "_HOMES: dict[str, str]\n_SUBMODULES: tuple[str, ...]\n"
-    return HEADER + "\n".join(lines) + f"\n\n__all__: list[str]\n{tables}"
+    return HEADER + "\n".join(lines) + f"\n\n__all__: list[str]\n{members}"
 
 
 def stubs() -> dict[Path, str]:
     """Every stub, by its path."""
     package = ROOT / "pygpukit"
-    own = {**gp._HOME_OF, "array": "pygpukit.array.factory", "jit": "pygpukit.jit"}
+    own = {**gp._HOME_OF, **names.public(), "array": "pygpukit.array.factory", "jit": "pygpukit.jit"}
     modules = tuple(name for name in gp._SUBMODULES if name not in own)
+    table, homes = "_HOME_OF: dict[str, str]\n", "def homes() -> dict[str, str]: ...\n"
     return {
-        package / "__init__.pyi": stub(own, modules),
-        package / "ops" / "__init__.pyi": stub(gp.ops._HOME_OF),
-        package / "llm" / "__init__.pyi": stub(gp.llm._HOME_OF),
+        package / "__init__.pyi": stub(own, f"{table}_HOMES: dict[str, str]\n_SUBMODULES: tuple[str, ...]\n", modules),
+        package / "ops" / "__init__.pyi": stub(gp.ops.homes(), homes),
+        package / "ops" / "nn" / "__init__.pyi": stub(nn.homes(), homes),
+        package / "llm" / "__init__.pyi": stub(gp.llm._HOME_OF, table),
     }
 
 

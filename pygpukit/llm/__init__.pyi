@@ -1,4 +1,4 @@
-# Written by tools/name_stubs.py from the tables of names in __init__.py.
+# Written by tools/name_stubs.py from what the modules say they give.
 from pygpukit.llm.template import CHATML_TEMPLATE as CHATML_TEMPLATE
 from pygpukit.llm.template import LLAMA2_TEMPLATE as LLAMA2_TEMPLATE
 from pygpukit.llm.template import LLAMA3_TEMPLATE as LLAMA3_TEMPLATE

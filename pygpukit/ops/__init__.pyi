@@ -1,4 +1,4 @@
-# Written by tools/name_stubs.py from the tables of names in __init__.py.
+# Written by tools/name_stubs.py from what the modules say they give.
 from pygpukit.ops.copying import copy_to as copy_to
 from pygpukit.ops.elementwise import abs as abs
 from pygpukit.ops.elementwise import absolute as absolute
@@ -105,6 +105,7 @@ from pygpukit.ops.elementwise.math import sqrt as sqrt
 from pygpukit.ops.elementwise.math import tan as tan
 from pygpukit.ops.elementwise.math import tanh as tanh
 from pygpukit.ops.elementwise.math import trunc as trunc
+from pygpukit.ops.fusion import Fused as Fused
 from pygpukit.ops.fusion import FuseError as FuseError
 from pygpukit.ops.fusion import fuse as fuse
 from pygpukit.ops.indexing import compress as compress
@@ -121,7 +122,7 @@ from pygpukit.ops.indexing.padding import roll as roll
 from pygpukit.ops.indexing.padding import tile as tile
 from pygpukit.ops.indexing.padding import tril as tril
 from pygpukit.ops.indexing.padding import triu as triu
-from pygpukit.ops.matmul.gemm import matmul as matmul
+from pygpukit.ops.matmul import matmul as matmul
 from pygpukit.ops.matmul.products import dot as dot
 from pygpukit.ops.matmul.products import inner as inner
 from pygpukit.ops.matmul.products import outer as outer
@@ -234,4 +235,4 @@ from pygpukit.ops.tensor import transpose_3d_021 as transpose_3d_021
 from pygpukit.ops.tensor import transpose_4d_0213 as transpose_4d_0213
 
 __all__: list[str]
-_HOME_OF: dict[str, str]
+def homes() -> dict[str, str]: ...

@@ -15,6 +15,11 @@ from pygpukit.ops.shape import joining
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
 
+LOW_LEVEL = [
+    "cast_bf16_to_f32", "cast_f16_to_f32", "cast_f32_to_bf16", "cast_f32_to_f16", "concat_axis0",
+    "repeat_interleave_axis1", "reshape_copy", "transpose_3d_021", "transpose_4d_0213",
+]  # fmt: skip
+
 
 def concat_axis0(a: GPUArray, b: GPUArray) -> GPUArray:
     """b's rows below a's. Errors as concatenate()."""

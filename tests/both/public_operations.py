@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import pygpukit as gp
+from pygpukit.ops.names import public
 
 ROWS, COLUMNS = 12, 16
 
@@ -93,13 +94,7 @@ USUAL = ("x", "x, y", "i", "i, j", "mask", "mask, mask", "c", "heads", "square",
 
 def operations() -> list[str]:
     """Public functions that live in pygpukit.ops."""
-    return sorted(
-        name
-        for module, members in gp._HOMES.items()
-        if module.startswith("pygpukit.ops")
-        for name in members.split()
-        if inspect.isfunction(getattr(gp, name)) and name not in NOT_OF_ARRAYS
-    )
+    return sorted(name for name in public() if inspect.isfunction(getattr(gp, name)) and name not in NOT_OF_ARRAYS)
 
 
 # They take no arrays: makers of arrays, tables, settings and decorators.

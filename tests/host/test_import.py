@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import pygpukit as gp
+from pygpukit.ops import names, nn
 
 REPORT = """
 import sys
@@ -76,7 +77,14 @@ def test_type_checkers_see_the_same_names(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.syspath_prepend(str(Path(__file__).resolve().parents[2] / "tools"))
     import name_stubs
 
-    for package, own in ((gp, {"array": "pygpukit.array.factory", "jit": "pygpukit.jit"}), (gp.ops, {}), (gp.llm, {})):
+    callable_packages = {"array": "pygpukit.array.factory", "jit": "pygpukit.jit"}
+    tables = (
+        (gp, {**gp._HOME_OF, **names.public(), **callable_packages}),
+        (gp.ops, gp.ops.homes()),
+        (nn, nn.homes()),
+        (gp.llm, gp.llm._HOME_OF),
+    )
+    for package, homes in tables:
         path = Path(package.__file__).with_suffix(".pyi")
         typed = {
             alias.asname: f"{statement.module}.{alias.name}"
@@ -84,17 +92,25 @@ def test_type_checkers_see_the_same_names(monkeypatch: pytest.MonkeyPatch) -> No
             if isinstance(statement, ast.ImportFrom)
             for alias in statement.names
         }
-        for name, home in {**package._HOME_OF, **own}.items():
+        for name, home in homes.items():
             assert typed.pop(name) == f"{home}.{name}", f"{path}: run python tools/name_stubs.py"
         assert set(typed) <= {*gp._SUBMODULES}
     written = {path.parent.name: text for path, text in name_stubs.stubs().items()}
-    for package in (gp, gp.ops):
+    for package in (gp, gp.ops, nn):
         path = Path(package.__file__).with_suffix(".pyi")
         assert path.read_text() == written[path.parent.name], f"{path}: run python tools/name_stubs.py"
 
 
+def test_every_operation_has_one_module() -> None:
+    lists = names._lists()
+    assert not lists["__all__"].keys() & (lists["LOW_LEVEL"].keys() | gp._HOME_OF.keys())
+    assert len(names.public()) > 200
+    for name, home in names.every().items():
+        assert getattr(importlib.import_module(home), name).__module__.startswith("pygpukit.ops"), name
+
+
 def test_operations_are_functions_whatever_modules_were_imported() -> None:
-    for module in sorted(set(gp.ops._HOME_OF.values())):
+    for module in sorted(set(names.every().values())):
         importlib.import_module(module)
     for name in gp.ops.__all__:
         assert callable(getattr(gp.ops, name)), f"a module of pygpukit.ops hides the function {name}"

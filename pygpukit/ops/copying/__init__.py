@@ -15,6 +15,8 @@ from pygpukit.ops.elementwise import pointwise
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
 
+LOW_LEVEL = ["copy_to"]
+
 
 def copy_to(src: GPUArray, dst: GPUArray) -> None:
     """dst[...] = src, on the device, in stream order.

@@ -33,6 +33,13 @@ if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
     from pygpukit.ops.operands import Operand
 
+__all__ = [
+    "abs", "absolute", "add", "clamp", "clip", "conj", "conjugate", "div", "divide", "floor_divide", "maximum",
+    "minimum", "mod", "mul", "multiply", "neg", "negative", "positive", "pow", "power", "remainder", "square", "sub",
+    "subtract", "true_divide", "where",
+]  # fmt: skip
+LOW_LEVEL = ["add_inplace", "mul_inplace"]
+
 
 class Unary(Protocol):
     """A public function of one array."""

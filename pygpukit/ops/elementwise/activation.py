@@ -10,6 +10,8 @@ from pygpukit.ops.operands import check_input
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
 
+__all__ = ["geglu", "gelu", "relu", "relu2", "sigmoid", "silu", "swiglu"]
+
 sigmoid = unary_function(operations.SIGMOID, "1 / (1 + exp(-a)).")
 silu = unary_function(operations.SILU, "a sigmoid(a).")
 relu2 = unary_function(operations.RELU2, "max(a, 0) squared.")

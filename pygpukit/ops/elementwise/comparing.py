@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
     from pygpukit.ops.operands import Operand
 
+__all__ = ["allclose", "isclose"]
+
 
 def isclose(a: Operand, b: Operand, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> GPUArray:
     """Where |a - b| <= atol + rtol * |b|, as bool; the operands broadcast, one at least is an array.

@@ -13,6 +13,12 @@ if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
     from pygpukit.ops.operands import Operand
 
+__all__ = [
+    "bitwise_and", "bitwise_invert", "bitwise_left_shift", "bitwise_not", "bitwise_or", "bitwise_right_shift",
+    "bitwise_xor", "equal", "greater", "greater_equal", "invert", "isfinite", "isinf", "isnan", "left_shift", "less",
+    "less_equal", "logical_and", "logical_not", "logical_or", "logical_xor", "not_equal", "right_shift", "signbit",
+]  # fmt: skip
+
 equal = binary_function(operations.EQ, "a == b, as bool.")
 not_equal = binary_function(operations.NE, "a != b, as bool; true of nan and nan.")
 less = binary_function(operations.LT, "a < b, as bool. Complex numbers are refused with DTypeError.")

@@ -29,6 +29,53 @@ from pygpukit.ops.operands import Deferred, check_array, check_devices, check_in
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
 
+__all__ = [
+    "acos",
+    "acosh",
+    "arccos",
+    "arccosh",
+    "arcsin",
+    "arcsinh",
+    "arctan",
+    "arctan2",
+    "arctanh",
+    "asin",
+    "asinh",
+    "atan",
+    "atan2",
+    "atanh",
+    "ceil",
+    "copysign",
+    "cos",
+    "cosh",
+    "erf",
+    "exp",
+    "exp2",
+    "expm1",
+    "floor",
+    "fmax",
+    "fmin",
+    "hypot",
+    "imag",
+    "log",
+    "log1p",
+    "log2",
+    "log10",
+    "logaddexp",
+    "nextafter",
+    "real",
+    "reciprocal",
+    "round",
+    "rsqrt",
+    "sign",
+    "sin",
+    "sinh",
+    "sqrt",
+    "tan",
+    "tanh",
+    "trunc",
+]  # fmt: skip
+
 _MATH = operations.MATH
 
 exp = unary_function(_MATH["exp"], "e to the power a.")

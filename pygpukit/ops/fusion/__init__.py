@@ -22,6 +22,8 @@ from pygpukit.ops.elementwise import operations, pointwise
 from pygpukit.ops.fusion.trace import Expression, FuseError, Number, Step, Trace
 from pygpukit.ops.operands import check_devices, is_array
 
+__all__ = ["FuseError", "fuse"]
+
 __all__ = ["FuseError", "Fused", "fuse"]
 
 _NUMBER_BYTES = 16  # of each number in the kernel's parameter

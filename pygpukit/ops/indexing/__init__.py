@@ -38,6 +38,8 @@ from pygpukit.ops.operands import (
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
 
+__all__ = ["compress", "put", "put_along_axis", "take", "take_along_axis"]
+
 _BLOCK = 256
 
 

@@ -23,6 +23,8 @@ from pygpukit.ops.operands import check_array, check_devices
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
 
+__all__ = ["argwhere", "flatnonzero", "nonzero"]
+
 SOURCE = kernels.KernelSpec(__file__, "unravel.cu")
 _BLOCK = 256
 

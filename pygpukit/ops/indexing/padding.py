@@ -23,6 +23,8 @@ from pygpukit.ops.operands import check_array, check_devices, is_array, span
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
 
+__all__ = ["pad", "repeat", "roll", "tile", "tril", "triu"]
+
 _BLOCK = 256
 _CONTINUATIONS = {"constant": 0, "edge": 1, "reflect": 2, "symmetric": 3, "wrap": 4}  # gather.cu: Continuation
 

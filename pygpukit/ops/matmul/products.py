@@ -17,6 +17,8 @@ from pygpukit.ops.operands import check_operand
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
 
+__all__ = ["dot", "inner", "outer", "vdot"]
+
 
 def dot(a: Any, b: Any) -> GPUArray:
     """Of vectors their inner product (0-d), of matrices their product, with a number the multiple.

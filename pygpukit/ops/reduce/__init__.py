@@ -31,6 +31,11 @@ if TYPE_CHECKING:
 
     Axis: TypeAlias = int | tuple[int, ...] | None
 
+__all__ = [
+    "all", "amax", "amin", "any", "argmax", "argmin", "count_nonzero", "logsumexp", "max", "mean", "min", "norm",
+    "prod", "std", "sum", "sum_axis", "var",
+]  # fmt: skip
+
 
 def sum(
     a: GPUArray, axis: Axis = None, dtype: DTypeLike | None = None, out: GPUArray | None = None, keepdims: bool = False

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
     from pygpukit.core.dtypes import DTypeLike
 
+__all__ = ["cumprod", "cumsum", "cumulative_prod", "cumulative_sum"]
+
 SOURCE = kernels.KernelSpec(__file__, "scan.cu")
 _BLOCK = 256
 _VECTOR_BYTES = 16

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
     from pygpukit.ops.operands import Operand
 
+__all__ = ["diff"]
+
 
 def diff(
     a: GPUArray, n: int = 1, axis: int = -1, prepend: Operand | None = None, append: Operand | None = None

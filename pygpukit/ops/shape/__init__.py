@@ -21,6 +21,12 @@ if TYPE_CHECKING:
 
     Axes = int | Sequence[int]
 
+__all__ = [
+    "atleast_1d", "atleast_2d", "broadcast_arrays", "broadcast_to", "diagonal", "expand_dims", "flatten", "flip",
+    "fliplr", "flipud", "matrix_transpose", "moveaxis", "permute", "permute_dims", "ravel", "reshape", "rot90",
+    "squeeze", "swapaxes", "transpose",
+]  # fmt: skip
+
 
 def reshape(array: GPUArray, shape: Axes, *, copy: bool | None = None) -> GPUArray:
     """The same elements in C order in another shape; one extent may be -1.

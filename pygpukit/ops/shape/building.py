@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
     from pygpukit.core.dtypes import DTypeLike
 
+__all__ = ["diag", "eye", "linspace", "meshgrid"]
+
 
 def eye(n_rows: int, n_cols: int | None = None, k: int = 0, dtype: DTypeLike = "float32") -> GPUArray:
     """Zeros with ones on the k-th diagonal, (n_rows, n_cols); square when n_cols is left out. Errors as zeros()."""

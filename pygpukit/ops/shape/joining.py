@@ -21,6 +21,8 @@ from pygpukit.ops.operands import check_array, check_devices, check_out, overlap
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
 
+__all__ = ["array_split", "concat", "concatenate", "dstack", "hstack", "split", "stack", "unstack", "vstack"]
+
 
 def concatenate(arrays: Sequence[GPUArray], axis: int | None = 0, *, out: GPUArray | None = None) -> GPUArray:
     """Arrays one after the other along an axis; flattened first when axis is None.

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
     from pygpukit.ops.operands import Operand
 
+__all__ = ["argsort", "searchsorted", "sort", "topk"]
+
 SOURCE = kernels.KernelSpec(__file__, "sort.cu")
 SEARCH = kernels.KernelSpec(__file__, "search.cu")
 _DIGITS = 256

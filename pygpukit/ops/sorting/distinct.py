@@ -18,6 +18,8 @@ from pygpukit.ops.indexing import masks
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
 
+__all__ = ["unique", "unique_all", "unique_counts", "unique_inverse", "unique_values"]
+
 _BLOCK = 256
 
 

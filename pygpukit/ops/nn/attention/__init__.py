@@ -18,6 +18,9 @@ from pygpukit.ops.operands import check_array, check_devices, check_out, overlap
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
 
+__all__ = ["sdpa_causal"]
+LOW_LEVEL = ["sdpa_causal_fixed_cache", "sdpa_causal_fixed_cache_ptr"]
+
 SOURCE = kernels.KernelSpec(__file__, "attention.cu")
 _TYPES = (float32, float16, bfloat16)
 _LANES = 8  # attention.cu: kLanes

@@ -17,6 +17,8 @@ from pygpukit.ops.operands import check_array, check_devices
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
 
+__all__ = ["bias_add_inplace", "linear_bias_gelu"]
+
 SOURCE = kernels.KernelSpec(__file__, "bias.cu")
 _BLOCK = 256
 

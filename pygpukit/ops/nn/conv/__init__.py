@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
     Pair: TypeAlias = "int | Sequence[int]"
 
+__all__ = ["conv1d", "conv2d"]
+
 SOURCE = kernels.KernelSpec(__file__, "conv.cu")
 _BLOCK = 256
 _CHANNELS = 8  # conv.cu: kChannels

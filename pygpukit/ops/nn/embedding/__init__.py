@@ -20,6 +20,9 @@ from pygpukit.ops.operands import check_array, check_devices, overlaps, span
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
 
+__all__ = ["embedding"]
+LOW_LEVEL = ["embedding_lookup", "embedding_lookup_batch", "embedding_lookup_ptr"]
+
 SOURCE = kernels.KernelSpec(__file__, "embedding.cu")
 _BLOCK = 256
 _INDEX = (int32, int64)

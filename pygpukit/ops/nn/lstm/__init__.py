@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
     States = tuple[GPUArray, GPUArray, GPUArray]
 
+__all__ = ["lstm_bidirectional", "lstm_forward"]
+
 SOURCE = kernels.KernelSpec(__file__, "lstm.cu")
 _BLOCK = 256
 

@@ -27,6 +27,8 @@ from pygpukit.ops.operands import check_array, check_devices, span
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
 
+__all__ = ["groupnorm", "l2norm", "layernorm", "rmsnorm"]
+
 SOURCE = kernels.KernelSpec(__file__, "norm.cu", options=kernels.SAME_BITS)
 _HALVES = (float16, bfloat16)
 

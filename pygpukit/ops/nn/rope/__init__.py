@@ -17,6 +17,9 @@ from pygpukit.ops.operands import check_array, check_devices, overlaps, same_vie
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
 
+__all__ = ["rope_inplace"]
+LOW_LEVEL = ["rope_inplace_f32table"]
+
 SOURCE = kernels.KernelSpec(__file__, "rope.cu")
 LAYOUTS = ("neox", "gptj")
 _BLOCK = 256

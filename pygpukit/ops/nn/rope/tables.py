@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
     Tables = tuple[GPUArray, GPUArray]
 
+__all__ = ["rope_init_linear", "rope_init_llama3", "rope_init_ntk_aware", "rope_init_yarn"]
+
 
 def rope_init_linear(
     max_seq_len: int, head_dim: int, base: float = 10000.0, scale: float = 1.0, *, layout: str = "neox"

@@ -25,6 +25,16 @@ from pygpukit.ops.operands import check_array, check_devices, overlaps, span
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
 
+__all__ = ["sample_token", "set_sampling_seed"]
+LOW_LEVEL = [
+    "sample_greedy",
+    "sample_multinomial",
+    "sample_token_gpu",
+    "sample_topk",
+    "sample_topk_to_buf_ptr",
+    "sample_topp",
+]
+
 SOURCE = kernels.KernelSpec(__file__, "sampling.cu")
 _THREADS = 1024  # sampling.cu: kThreads
 _DOMAIN = 0x73616D706C696E67  # sampling.cu: kDomain

@@ -18,6 +18,8 @@ from pygpukit.ops.operands import span
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
 
+__all__ = ["log_softmax", "softmax"]
+
 SOURCE = kernels.KernelSpec(__file__, "softmax.cu", options=kernels.SAME_BITS)
 
 

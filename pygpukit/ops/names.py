@@ -1,0 +1,73 @@
+"""Which operations there are, and the module of each. Nothing lists the modules: each says itself what it gives.
+
+A module below ops/ has its public names in `__all__`: they are in pygpukit and in pygpukit.ops. Names in `LOW_LEVEL`
+are in pygpukit.ops only. Both are lists of plain strings, since they are read without importing the module.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+_ROOT = Path(__file__).parent
+_LIST = re.compile(r"^(__all__|LOW_LEVEL) = \[([^\]]*)\]", re.MULTILINE)
+_NAME = re.compile(r'"(\w+)"')
+
+
+@cache
+def public() -> dict[str, str]:
+    """The modules of the operations that are in pygpukit, by their names."""
+    return _lists()["__all__"]
+
+
+@cache
+def every() -> dict[str, str]:
+    """The modules of all operations, by their names."""
+    return _lists()["__all__"] | _lists()["LOW_LEVEL"]
+
+
+@cache
+def _lists() -> dict[str, dict[str, str]]:
+    found: dict[str, dict[str, str]] = {"__all__": {}, "LOW_LEVEL": {}}
+    for path in sorted(_ROOT.rglob("*.py")):
+        parts = path.relative_to(_ROOT).with_suffix("").parts
+        module = ".".join(("pygpukit.ops", *(part for part in parts if part != "__init__")))
+        for kind, text in _LIST.findall(path.read_text(encoding="utf-8")):
+            for name in _NAME.findall(text):
+                first = found[kind].setdefault(name, module)
+                assert first == module, f"{name} is in {first} and in {module}: one of them has to go"
+    return found
+
+
+class Package(ModuleType):
+    """The module type of a package of operations: their names are fetched on first use.
+
+    Of a folder and a function of one name the function is what `ops.matmul` means, whichever was imported first.
+    """
+
+    def homes(self) -> dict[str, str]:
+        """The modules of the operations below this package, by their names."""
+        below = f"{self.__name__}."
+        return {name: home for name, home in every().items() if home.startswith(below)}
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "__all__":
+            return sorted(self.homes())
+        home = None if name.startswith("_") else self.homes().get(name)
+        if home is None:
+            raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
+        value = getattr(import_module(home), name)
+        setattr(self, name, value)
+        return value
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if isinstance(value, ModuleType) and name in value.__dict__.get("__all__", ()):
+            value = getattr(value, name)
+        super().__setattr__(name, value)
+
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__(), *self.homes()})
