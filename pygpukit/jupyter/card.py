@@ -16,7 +16,7 @@ from pygpukit.jit.inspect.occupancy import Occupancy
 from pygpukit.jit.launch.kernel import JITKernel
 from pygpukit.jit.launch.unit import Unit
 from pygpukit.jit.measure.bench import BenchResult
-from pygpukit.jupyter.card_bench import SweepPoint, bench_html, sweep_html
+from pygpukit.jupyter.card_bench import SweepPoint, bench_html, duration, sweep_html
 from pygpukit.jupyter.card_listing import INSPECTED_ARCH, inspected, listings, listings_html, source_lines
 
 __all__ = ["CellResult", "Launch", "SweepPoint", "Verification"]
@@ -199,7 +199,7 @@ class CellResult:
             )
         image = self.unit.image
         where = "for the simulated device" if image.kind == "sim" else f"for {escape(image.arch)}"
-        took = "" if self.compile_ms is None else f" in {self.compile_ms:.3g} ms"
+        took = "" if self.compile_ms is None else f" in {duration(self.compile_ms * 1e3, 3)}"
         facts = [f"{_ORIGINS[image.origin]} {where}{took}"]
         if self._inspected:
             facts.append(f"registers and occupancy as for {INSPECTED_ARCH}")

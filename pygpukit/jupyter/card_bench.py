@@ -30,10 +30,24 @@ class SweepPoint:
 
 def duration(us: float, digits: int = 4) -> str:
     """Significant digits in the unit that suits: 12.34 \u00b5s, 1.204 ms."""
+    unit, scale = _unit(us)
+    return f"{us / scale:.{digits}g} {unit}"
+
+
+def spread(bench: BenchResult) -> str:
+    """What follows the median's duration(), in its unit: \u00b1 0.15."""
+    amount = bench.mad_us / _unit(bench.median_us)[1]
+    if 0 < amount < 0.001:
+        return "&plusmn; &lt; 0.001"
+    return f"&plusmn; {amount:.0f}" if amount >= 100 else f"&plusmn; {amount:.2g}"
+
+
+def _unit(us: float) -> tuple[str, float]:
+    """The unit that suits a time, and its microseconds."""
     for unit, scale in (("\u00b5s", 1.0), ("ms", 1e3)):
         if us < 999.95 * scale:
-            return f"{us / scale:.{digits}g} {unit}"
-    return f"{us / 1e6:.{digits}g} s"
+            return unit, scale
+    return "s", 1e6
 
 
 def rate(giga: float, unit: str) -> str:
@@ -45,9 +59,7 @@ def rate(giga: float, unit: str) -> str:
 
 def bench_html(bench: BenchResult) -> str:
     """The section of one measurement."""
-    head = (
-        f'<p class="gk-big">{duration(bench.median_us)} <small>&plusmn; {duration(bench.mad_us, 2)} (MAD)</small></p>'
-    )
+    head = f'<p class="gk-big">{duration(bench.median_us)} <small>{spread(bench)} (MAD)</small></p>'
     count = f"median of {len(bench.samples)} samples"
     if bench.batch > 1:
         count += f" of {bench.batch} launches"
@@ -173,10 +185,10 @@ def sweep_html(points: Sequence[SweepPoint]) -> str:
         else:
             fastest = bench.median_us == best
             time = f"<b>{duration(bench.median_us)}</b>" if fastest else duration(bench.median_us)
-            spread = f"&plusmn; {duration(bench.mad_us, 2)}" + ("" if bench.converged else ", did not converge")
+            about = spread(bench) + ("" if bench.converged else ", did not converge")
             colour = "--gk-teal" if fastest else "--gk-blue"
             bar = _bar(bench.median_us / worst if worst else 0.0, colour, duration(bench.median_us))
-            cells = f'<td>{time}</td><td class="gk-muted">{spread}</td><td class="gk-bar">{bar}</td>'
+            cells = f'<td>{time}</td><td class="gk-muted">{about}</td><td class="gk-bar">{bar}</td>'
         rows.append(f"<tr><td><code>{escape(point.label)}</code></td>{cells}</tr>")
     note = ""
     if any(point.bench and point.bench.backend == "sim" for point in points):

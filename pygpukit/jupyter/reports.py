@@ -10,8 +10,9 @@ from weakref import WeakValueDictionary
 
 from IPython.core.error import UsageError
 
-from pygpukit.core.errors import Diagnostic, KernelCheckError
+from pygpukit.core.errors import Diagnostic, Finding, KernelCheckError
 from pygpukit.jit.compile.diagnostics import parse_log, place
+from pygpukit.jit.inspect.mentions import meant
 from pygpukit.jit.launch.kernel import JITKernel
 from pygpukit.jit.launch.unit import Unit, loaded_unit
 from pygpukit.jit.measure.bench import BenchResult
@@ -127,12 +128,11 @@ def _of_findings(error: KernelCheckError, unit: Unit) -> Iterator[Diagnostic]:
     for one in error.findings:
         block, thread = one.block, one.thread
         message = f"{one.kind}: {one.message} (kernel {one.kernel}, block {block}, thread {thread})"
-        yield Diagnostic(max(one.line, 1), _column(unit, one.line, one.array), "error", message, unit.name)
+        yield Diagnostic(max(one.line, 1), _column(unit, one), "error", message, unit.name)
 
 
-def _column(unit: Unit, line: int, array: str) -> int:
-    """Where the array is named in the line; 0 where it is not."""
+def _column(unit: Unit, one: Finding) -> int:
+    """Where the line names the array as the finding means it; 0 where it does not."""
     lines = unit.source.split("\n")
-    text = lines[line - 1] if 1 <= line <= len(lines) else ""
-    match = re.search(rf"(?<!\w){re.escape(array)}(?!\w)", text) if array else None
-    return match.start() + 1 if match else 0
+    found = meant(lines[one.line - 1], one) if 1 <= one.line <= len(lines) else []
+    return found[0].start + 1 if found else 0

@@ -80,5 +80,5 @@ def test_lines_of_other_files_are_shown_from_there() -> None:
         "  kernel k, block (0,0,0), thread (0,0,0), from[1]",
         "       1 |",
         "  ->   2 | float ahead(float* from) { return from[1]; }",
-        "         |                    ^~~~           ^~~~",
+        "         |                                   ^~~~",
     ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 from html.parser import HTMLParser
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -21,7 +22,7 @@ from pygpukit.jit.measure.bench import BenchResult, Clocks
 from pygpukit.jit.measure.limits import Limits
 from pygpukit.jupyter import card_listing
 from pygpukit.jupyter.card import CellResult, Launch, SweepPoint
-from pygpukit.jupyter.card_bench import duration, rate
+from pygpukit.jupyter.card_bench import duration, rate, spread
 from pygpukit.jupyter.card_listing import MAX_LINES, Listing, listings_html, source_lines
 
 SOURCE = """
@@ -349,3 +350,19 @@ def test_code_that_only_the_simulation_takes_says_so(unit: Unit, monkeypatch: py
 
     monkeypatch.setattr(disassembly, "ptx_lines", refused)
     assert "no such thing" in read(cell(unit, listing=["ptx"])._repr_html_()).text
+
+
+@pytest.mark.parametrize(
+    ("median", "mad", "words"),
+    [
+        (3570.0, 150.0, "3.57 ms &plusmn; 0.15"),
+        (12.34, 0.056, "12.34 \u00b5s &plusmn; 0.056"),
+        (2.5e6, 1e3, "2.5 s &plusmn; 0.001"),
+        (2.5e6, 1.0, "2.5 s &plusmn; &lt; 0.001"),
+        (100.0, 0.0, "100 \u00b5s &plusmn; 0"),
+        (50.0, 3000.0, "50 \u00b5s &plusmn; 3000"),
+    ],
+)
+def test_a_time_and_its_spread_have_one_unit(median: float, mad: float, words: str) -> None:
+    measured: Any = SimpleNamespace(median_us=median, mad_us=mad)
+    assert f"{duration(median)} {spread(measured)}" == words

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from pygpukit.core.errors import Finding
+from pygpukit.jit.inspect.mentions import Mention, meant, mentions
 from pygpukit.jit.launch.unit import loaded_unit
 from pygpukit.jit.source.lines import Lines
 
@@ -59,12 +60,13 @@ def _entry(one: Finding, unit: str, texts: Texts) -> list[str]:
     return [
         (f"{place}: " if place else "") + f"{one.kind}: {message}",
         f"  kernel {one.kernel}, block {_triple(one.block)}, thread {_triple(one.thread)}{element}",
-        *_excerpt(texts, here, {other for other in places if other != here}, one.array),
+        *_excerpt(texts, here, {other for other in places if other != here}, one),
     ]
 
 
-def _excerpt(texts: Texts, here: Place, others: set[Place], array: str) -> list[str]:
-    """The marked line with what stands around it, and the lines that conflict with it; carets under the array."""
+def _excerpt(texts: Texts, here: Place, others: set[Place], one: Finding) -> list[str]:
+    """The marked line with what stands around it, and the lines that conflict with it; carets under the array where it
+    is meant."""
     marked = [place for place in (here, *others) if place in texts]
     shown = {(file, near) for file, line in marked for near in range(line - _CONTEXT, line + _CONTEXT + 1)}
     out: list[str] = []
@@ -76,16 +78,17 @@ def _excerpt(texts: Texts, here: Place, others: set[Place], array: str) -> list[
         mark = "->" if before == here else " >" if before in others else "  "
         out.append(f"  {mark} {number:3} | {texts[before]}".rstrip())
         if before in marked:
-            out += _carets(texts[before], array)
+            out += _carets(
+                texts[before], meant(texts[before], one) if before == here else mentions(texts[before], one.array)
+            )
     return out
 
 
-def _carets(text: str, array: str) -> list[str]:
-    """A line with a caret under every mention of the array; none if the line does not mention it."""
+def _carets(text: str, marked: Sequence[Mention]) -> list[str]:
+    """A line with a caret under each of these mentions of an array; none where there are none."""
     pointed = [" "] * len(text)
-    if array:
-        for match in re.finditer(rf"(?<!\w){re.escape(array)}(?!\w)", text.partition("//")[0]):
-            pointed[match.start() : match.end()] = "^" + "~" * (len(array) - 1)
+    for start, end, *_ in marked:
+        pointed[start:end] = "^" + "~" * (end - start - 1)
     carets = "".join(pointed).rstrip()
     return ["         | " + carets] if carets else []
 
