@@ -91,6 +91,10 @@ def host_buffer(array: ArrayBase) -> memoryview:
 def host_launch(name: str, fn: Callable[[], None], arrays: Sequence[ArrayBase]) -> None:
     """sim only: fn() in stream order through the one launch function. Runs on the calling thread once the stream is idle."""
 
+def host_products(x: Any, w: Any, out: Any) -> None:
+    """out = x @ w.T on the host: x (R, K) float32, w (N, K) float32, float16 or bfloat16 (as uint16), out (R, N) float32, C-contiguous.
+    The order of additions depends on K alone: the same bits on any number of rows, threads and processors. GIL released."""
+
 # ---- streams and events ----
 class Stream:
     handle: int

@@ -11,6 +11,21 @@ _HOMES = {
         "CHATML_TEMPLATE ChatMessage ChatTemplate LLAMA2_TEMPLATE LLAMA3_TEMPLATE MISTRAL_TEMPLATE QWEN_TEMPLATE "
         "TEMPLATES apply_chat_template create_chat_prompt format_chat_messages"
     ),
+    "pygpukit.llm.cache": "KVCache",
+    "pygpukit.llm.config": "GPT2Config LlamaConfig Qwen3Config TransformerConfig",
+    "pygpukit.llm.generation": "Alternative Completion Figures Generation Token",
+    "pygpukit.llm.layers.attention": "Attention CausalSelfAttention LlamaAttention",
+    "pygpukit.llm.layers.block": "LlamaBlock TransformerBlock",
+    "pygpukit.llm.layers.linear": "Linear LinearBF16 repack_linear",
+    "pygpukit.llm.layers.mlp": "MLP LlamaMLP",
+    "pygpukit.llm.layers.norm": "Norm",
+    "pygpukit.llm.layers.rotary": "apply_rotary_pos_emb_numpy precompute_freqs_cis",
+    "pygpukit.llm.model": "CausalTransformerModel GPT2Model LlamaModel",
+    "pygpukit.llm.models": (
+        "GPT2_SPEC LLAMA_SPEC MISTRAL_SPEC MODEL_SPECS ModelSpec QWEN2_SPEC QWEN3_SPEC detect_model_spec"
+    ),
+    "pygpukit.llm.sampling": "Sampling",
+    "pygpukit.llm.weights": "load",
     "pygpukit.llm.tokenizer": "TextStream Tokenizer",
     "pygpukit.models.safetensors": "Dtype SafeTensorsFile ShardedSafeTensorsFile TensorInfo load_safetensors",
 }

@@ -88,7 +88,7 @@ def sample_token(
     """
     what = "sample_token"
     rows = _rows(check_array(logits, what), what)
-    settings = _settings(temperature, top_k, top_p, min_p)
+    settings = check_settings(temperature, top_k, top_p, min_p)
     if seed is None:
         if isinstance(position, native.ArrayBase) or position:
             raise InvalidSpecError("sample_token: a position without a seed; give seed=, too", "position")
@@ -154,7 +154,7 @@ def sample_topk_to_buf_ptr(
         if array.size != count or not array.is_contiguous():
             raise ShapeError(f"{what}: {name} of shape {array.shape} must hold {count} elements, contiguous")
     check_devices(what, logits, result_buf, random_val_buf)
-    _choose(rows, result_buf, _settings(temperature, top_k, 1.0, 0.0), 0, 0, random_val_buf)
+    _choose(rows, result_buf, check_settings(temperature, top_k, 1.0, 0.0), 0, 0, random_val_buf)
 
 
 @SOURCE.lists
@@ -171,7 +171,8 @@ def _expression(dtype: DataType) -> str:
 Settings = tuple[float, int, float, float]  # temperature, top_k, top_p, min_p
 
 
-def _settings(temperature: float, top_k: int, top_p: float, min_p: float) -> Settings:
+def check_settings(temperature: float, top_k: int, top_p: float, min_p: float) -> Settings:
+    """The settings, in range and as numbers of their types. Raises InvalidSpecError naming one that is not."""
     if not (temperature >= 0 and math.isfinite(temperature)):
         raise InvalidSpecError(f"temperature is {temperature}, must be 0 (greedy) or more", "temperature")
     if temperature and not 1e-30 <= temperature <= 1e30:
@@ -245,7 +246,7 @@ def _choose(
         "<4q3Qq4i2f",
         *(rows.shape[1], start, *steps),
         *(0 if own_seeds else seeds, 0 if own_positions else positions),
-        *(_share(top_p), min(top_k, rows.shape[1])),
+        *(share_of(top_p), min(top_k, rows.shape[1])),
         *(own_seeds, own_positions, draws is not None, min_p > 0),
         *(temperature, math.log(min_p) if min_p else 0.0),
     )
@@ -254,7 +255,7 @@ def _choose(
     kernels.launch(SOURCE.of(_expression(rows.dtype)), grid, (_THREADS, 1, 1), logits, *given, out, packed)
 
 
-def _share(top_p: float) -> int:
+def share_of(top_p: float) -> int:
     """top_p times 2^64, 0 for all."""
     return 0 if top_p >= 1 else max(1, round(top_p * 2**64)) % 2**64
 
@@ -269,8 +270,6 @@ def _on_host(
 ) -> None:
     import numpy as np
 
-    from pygpukit.ops.random import philox
-
     logits = host.values(rows).astype(np.float32)
     logits = np.where(np.isnan(logits), np.float32(-np.inf), logits)
     tokens = host.memory(out).reshape(-1)
@@ -284,18 +283,28 @@ def _on_host(
                 int(host.memory(x)[number]) % 2**64 if isinstance(x, native.ArrayBase) else x
                 for x in (seeds, positions)
             )
-            words = philox.words(seed ^ _DOMAIN, [position], number if shared else 0)
-            bits = int(philox.joined(words)[0, 0])
-        tokens[number] = _choice(row, settings, bits)
+            bits = random_bits(seed, position, number if shared else 0)
+        temperature, top_k, top_p, min_p = settings
+        log_min_p = math.log(min_p) if min_p else -math.inf
+        tokens[number] = choice_on_host(row, temperature, top_k, share_of(top_p), log_min_p, bits)
 
 
-def _choice(logits: Any, settings: Settings, bits: int) -> int:
-    """The token of one row by sorting it; bits: the random number times 2^64."""
+def random_bits(seed: int, position: int, call: int) -> int:
+    """The random number of a draw, times 2^64."""
+    from pygpukit.ops.random import philox
+
+    return int(philox.joined(philox.words(seed ^ _DOMAIN, [position], call))[0, 0])
+
+
+def choice_on_host(logits: Any, temperature: float, top_k: int, share: int, log_min_p: float, bits: int) -> int:
+    """The token of one row of float32 logits without NaN, by sorting it.
+
+    share: share_of(top_p); log_min_p: -inf for all; bits: the random number times 2^64, not used at temperature 0.
+    """
     import numpy as np
 
     from pygpukit.ops.random import philox
 
-    temperature, top_k, top_p, min_p = settings
     if temperature == 0:
         return int(np.argmax(logits))
     with np.errstate(all="ignore"):
@@ -303,11 +312,11 @@ def _choice(logits: Any, settings: Settings, bits: int) -> int:
         largest = z.max()
         weights = np.where(z == largest, np.uint64(1 << 40), philox.exp_units(z - largest))
         order = np.argsort(-z, kind="stable")
-        kept = len(z) if not min_p else int((z >= largest + np.float32(math.log(min_p))).sum())
+        kept = len(z) if log_min_p == -math.inf else int((z >= largest + np.float32(log_min_p)).sum())
     kept = min(kept, top_k or kept)
-    if top_p < 1:
+    if share:
         sums = np.cumsum(weights[order[:kept]])
-        target = (int(sums[-1]) * _share(top_p) - 1) >> 64
+        target = (int(sums[-1]) * share - 1) >> 64
         kept = int(np.searchsorted(sums, np.uint64(target), side="right")) + 1
     # Those above the last kept logit in the order of the vocabulary, then those equal to it.
     last = z[order[kept - 1]]

@@ -1,0 +1,182 @@
+"""The shape of a transformer: TransformerConfig, and the documented configurations of single architectures."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from pygpukit.core.errors import InvalidSpecError
+
+
+@dataclass
+class TransformerConfig:
+    """Sizes and constants of a causal transformer. The documented fields first, then what newer models need.
+
+    rope_scaling: the fields of Hugging Face's rope parameters ("rope_type", "factor", ...), None for plain rotation.
+    sliding_window: how many keys a query sees, itself included; None for all before it.
+    """
+
+    vocab_size: int = 32000
+    hidden_size: int = 2048
+    num_layers: int = 22
+    num_heads: int = 32
+    num_kv_heads: int | None = None
+    intermediate_size: int | None = None
+    _head_dim: int | None = None
+    num_experts: int | None = None
+    num_experts_per_tok: int = 2
+    moe_intermediate_size: int | None = None
+    norm_type: Literal["rmsnorm", "layernorm"] = "rmsnorm"
+    activation: Literal["gelu", "silu"] = "silu"
+    use_rope: bool = True
+    causal: bool = True
+    max_position_embeddings: int = 2048
+    norm_eps: float = 1e-5
+    rope_theta: float = 10000.0
+    tie_word_embeddings: bool = True
+    rope_scaling: dict[str, Any] | None = field(default=None)
+    sliding_window: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.num_kv_heads is None:
+            self.num_kv_heads = self.num_heads
+        if self.intermediate_size is None:
+            self.intermediate_size = 4 * self.hidden_size
+        for name in ("vocab_size", "hidden_size", "num_layers", "num_heads", "num_kv_heads", "intermediate_size"):
+            value = getattr(self, name)
+            if not isinstance(value, int) or value < 1:
+                raise InvalidSpecError(f"{name} is {value!r}, must be an integer above 0", name)
+        if self.num_heads % self.num_kv_heads:
+            raise InvalidSpecError(
+                f"num_heads is {self.num_heads}, must be a multiple of num_kv_heads, {self.num_kv_heads}", "num_heads"
+            )
+        if self._head_dim is None and self.hidden_size % self.num_heads:
+            raise InvalidSpecError(
+                f"hidden_size is {self.hidden_size}, must be a multiple of num_heads, {self.num_heads}, "
+                "unless head_dim is given",
+                "hidden_size",
+            )
+        if self.head_dim % 8 or not 8 <= self.head_dim <= 256:
+            raise InvalidSpecError(f"head_dim is {self.head_dim}, must be a multiple of 8 of 8 to 256", "head_dim")
+
+    @property
+    def is_moe(self) -> bool:
+        """Whether it has experts, which are not there yet."""
+        return self.num_experts is not None
+
+    @property
+    def head_dim(self) -> int:
+        """Elements of one head."""
+        return self._head_dim if self._head_dim is not None else self.hidden_size // self.num_heads
+
+    @property
+    def kv_heads(self) -> int:
+        """num_kv_heads, which is always set after construction."""
+        return self.num_kv_heads or self.num_heads
+
+    @property
+    def ffn_size(self) -> int:
+        """intermediate_size, which is always set after construction."""
+        return self.intermediate_size or 4 * self.hidden_size
+
+    @property
+    def num_kv_groups(self) -> int:
+        """Query heads that share a key head."""
+        return self.num_heads // self.kv_heads
+
+
+@dataclass
+class GPT2Config:
+    """GPT-2 by its own names; to_transformer_config() gives what models take."""
+
+    vocab_size: int = 50257
+    n_embd: int = 768
+    n_layer: int = 12
+    n_head: int = 12
+    n_positions: int = 1024
+    layer_norm_eps: float = 1e-5
+
+    @property
+    def n_inner(self) -> int:
+        """Width of the feed-forward layer."""
+        return 4 * self.n_embd
+
+    def to_transformer_config(self) -> TransformerConfig:
+        """The same in the common fields."""
+        return TransformerConfig(
+            vocab_size=self.vocab_size,
+            hidden_size=self.n_embd,
+            num_layers=self.n_layer,
+            num_heads=self.n_head,
+            intermediate_size=self.n_inner,
+            norm_type="layernorm",
+            activation="gelu",
+            use_rope=False,
+            max_position_embeddings=self.n_positions,
+            norm_eps=self.layer_norm_eps,
+        )
+
+
+@dataclass
+class LlamaConfig:
+    """LLaMA by its own names; to_transformer_config() gives what models take."""
+
+    vocab_size: int = 32000
+    hidden_size: int = 2048
+    intermediate_size: int = 5632
+    num_hidden_layers: int = 22
+    num_attention_heads: int = 32
+    num_key_value_heads: int = 4
+    max_position_embeddings: int = 2048
+    rms_norm_eps: float = 1e-5
+    rope_theta: float = 10000.0
+
+    @property
+    def head_dim(self) -> int:
+        """Elements of one head."""
+        return self.hidden_size // self.num_attention_heads
+
+    def to_transformer_config(self) -> TransformerConfig:
+        """The same in the common fields."""
+        return TransformerConfig(
+            vocab_size=self.vocab_size,
+            hidden_size=self.hidden_size,
+            num_layers=self.num_hidden_layers,
+            num_heads=self.num_attention_heads,
+            num_kv_heads=self.num_key_value_heads,
+            intermediate_size=self.intermediate_size,
+            max_position_embeddings=self.max_position_embeddings,
+            norm_eps=self.rms_norm_eps,
+            rope_theta=self.rope_theta,
+        )
+
+
+@dataclass
+class Qwen3Config:
+    """Qwen3 by its own names; to_transformer_config() gives what models take."""
+
+    vocab_size: int = 151936
+    hidden_size: int = 4096
+    intermediate_size: int = 12288
+    num_hidden_layers: int = 36
+    num_attention_heads: int = 32
+    num_key_value_heads: int = 8
+    head_dim: int = 128
+    max_position_embeddings: int = 40960
+    rms_norm_eps: float = 1e-6
+    rope_theta: float = 1000000.0
+
+    def to_transformer_config(self) -> TransformerConfig:
+        """The same in the common fields."""
+        return TransformerConfig(
+            vocab_size=self.vocab_size,
+            hidden_size=self.hidden_size,
+            num_layers=self.num_hidden_layers,
+            num_heads=self.num_attention_heads,
+            num_kv_heads=self.num_key_value_heads,
+            intermediate_size=self.intermediate_size,
+            _head_dim=self.head_dim,
+            max_position_embeddings=self.max_position_embeddings,
+            norm_eps=self.rms_norm_eps,
+            rope_theta=self.rope_theta,
+        )

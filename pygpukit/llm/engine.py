@@ -1,0 +1,177 @@
+"""The engine of a model: prompts into the cache in chunks, then a token a step for one or several sequences."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from pygpukit._core import native
+from pygpukit.core.errors import InvalidSpecError
+from pygpukit.core.graph import Graph
+from pygpukit.core.stream import Stream
+from pygpukit.llm.cache import Slot
+from pygpukit.llm.layers.rows import Rows, new_rows
+from pygpukit.llm.sampling import Choice, Sampler, Sampling
+
+if TYPE_CHECKING:
+    from pygpukit.llm.model import CausalTransformerModel
+
+CHUNK = 256  # tokens of a prompt that are computed at once
+
+
+@dataclass(eq=False)
+class Request:
+    """One sequence: its prompt, what was chosen after it, and where its keys and values are."""
+
+    prompt: list[int]
+    sampling: Sampling
+    slot: Slot
+    reused: int = 0
+    answer: list[int] = field(default_factory=list)
+
+    @property
+    def length(self) -> int:
+        """Tokens so far; the last one chosen is not in the cache yet."""
+        return len(self.prompt) + len(self.answer)
+
+
+class DecodeStep:
+    """One token for each of R sequences: layers, logits and choice, captured once as a graph.
+
+    What differs between steps (tokens, positions, slots, requests) lies in device memory, where the graph reads it and
+    leaves the next step's.
+    """
+
+    def __init__(self, model: CausalTransformerModel, rows: int, adjusts: bool, told: int) -> None:
+        self._model = model
+        self.rows = new_rows(rows)
+        self.sampler = Sampler(rows, model.config.vocab_size, adjusts, told)
+        self._buffers = model.buffers(rows)
+        self._graph: Graph | None = None
+        self._loaded: list[tuple[Request, int]] = []
+
+    def load(self, sequences: Sequence[Request]) -> None:
+        """The state of sequences whose last token is chosen and not in the cache yet, unless it is there already."""
+        if self._loaded == [(sequence, sequence.length) for sequence in sequences]:
+            return
+        import numpy as np
+
+        for row, sequence in enumerate(sequences):
+            self.sampler.load(row, sequence.sampling, sequence.prompt, sequence.answer)
+        last = [(s.prompt + s.answer)[-1] for s in sequences]
+        state = (last, [s.length - 1 for s in sequences], [s.slot.number for s in sequences])
+        for array, values in zip((self.rows.tokens, self.rows.positions, self.rows.slots), state, strict=True):
+            native.copy_from_host(array, np.asarray(values, np.int32))
+
+    def choose(self, sequences: Sequence[Request]) -> list[Choice]:
+        """Chooses by the logits that are there: after a prompt."""
+        self.sampler.choose(self.rows)
+        return self._taken(sequences)
+
+    def run(self, sequences: Sequence[Request], eager: bool = False) -> list[Choice]:
+        """The next token of each sequence. eager: without the graph, launch by launch; the same bits."""
+        self.load(sequences)
+        if eager or native.is_capturing():
+            self._launch()
+        else:
+            self._captured().launch()
+        return self._taken(sequences)
+
+    def _captured(self) -> Graph:
+        if self._graph is None:
+            _ = self._model.cache  # what is made on first use is made before the capture
+            stream = Stream()
+            with stream.capture() as graph:
+                self._launch()
+            self._graph = graph
+        return self._graph
+
+    def _launch(self) -> None:
+        self._model.forward(self.rows, self._buffers)
+        self._model.head(self._buffers.x, self.sampler.logits)
+        self.sampler.choose(self.rows)
+
+    def _taken(self, sequences: Sequence[Request]) -> list[Choice]:
+        choices = self.sampler.read(self.rows, [s.sampling.top for s in sequences])
+        for sequence, choice in zip(sequences, choices, strict=True):
+            sequence.answer.append(choice.token)
+        self._loaded = [(sequence, sequence.length) for sequence in sequences]
+        return choices
+
+
+class Engine:
+    """Runs sequences on one model. One call at a time: callers hold the model's lock."""
+
+    def __init__(self, model: CausalTransformerModel, chunk: int = CHUNK) -> None:
+        self._model, self._chunk = model, chunk
+        self._steps: dict[tuple[int, bool, int], DecodeStep] = {}
+        self._prefill = model.buffers(chunk)
+        self._inputs = new_rows(chunk)
+
+    def open(self, prompt: list[int], sampling: Sampling) -> Request:
+        """A sequence with a slot of its own; close() gives that back.
+
+        Raises InvalidSpecError for a prompt that does not fit the context, saying by how much, or is empty, or has
+        numbers that are no tokens.
+        """
+        check_prompt(prompt, self._model)
+        slot, reused = self._model.cache.acquire(prompt)
+        return Request(list(prompt), sampling.seeded(), slot, reused)
+
+    def close(self, sequence: Request) -> None:
+        """Give the sequence's slot back."""
+        self._model.cache.release(sequence.slot)
+
+    def prefill(self, sequence: Request, step: DecodeStep, row: int, stop: Callable[[], bool] = lambda: False) -> bool:
+        """The prompt into the cache, and the logits after it into a row of a step. False if stop() said so between."""
+        start = sequence.reused
+        while start < len(sequence.prompt):
+            if stop():
+                return False
+            end = min(start + self._chunk, len(sequence.prompt))
+            self._compute(sequence.prompt[start:end], start, sequence.slot.number)
+            sequence.slot.prompt = sequence.prompt[:end]
+            start = end
+        last = (len(sequence.prompt) - sequence.reused - 1) % self._chunk
+        self._model.head(self._prefill.x[last : last + 1], step.sampler.logits[row : row + 1])
+        return True
+
+    def step(self, sequences: Sequence[Request]) -> DecodeStep:
+        """The step for so many sequences with what their requests need."""
+        adjusts = any(s.sampling.adjusts for s in sequences)
+        told = max(0 if s.sampling.top is None else max(s.sampling.top, 2) for s in sequences)
+        key = (len(sequences), adjusts, told)
+        if key not in self._steps:
+            self._steps[key] = DecodeStep(self._model, *key)
+        return self._steps[key]
+
+    def _compute(self, tokens: list[int], position: int, slot: int) -> None:
+        import numpy as np
+
+        count = len(tokens)
+        inputs = self._inputs
+        rows = Rows(inputs.tokens[:count], inputs.positions[:count], inputs.slots[:count], position)
+        values = (tokens, range(position, position + count), [slot] * count)
+        for array, value in zip((rows.tokens, rows.positions, rows.slots), values, strict=True):
+            native.copy_from_host(array, np.asarray(value, np.int32))
+        self._model.forward(rows, self._prefill.first(count))
+
+
+def check_prompt(prompt: list[int], model: CausalTransformerModel) -> None:
+    """Raises InvalidSpecError for what cannot be a prompt of the model."""
+    if not prompt:
+        raise InvalidSpecError("the prompt is empty; a model needs at least one token", "prompt")
+    for token in prompt:
+        if not 0 <= token < model.config.vocab_size:
+            raise InvalidSpecError(
+                f"the prompt has the token {token}, the model {model.config.vocab_size} tokens from 0", "prompt"
+            )
+    if len(prompt) >= model.context:
+        over = len(prompt) - model.context + 1
+        raise InvalidSpecError(
+            f"the prompt has {len(prompt)} tokens and the context {model.context}, one of them for the answer: "
+            f"{over} too many; shorten it, or load the model with a larger context (at most "
+            f"{model.config.max_position_embeddings})",
+            "prompt",
+        )

@@ -1,0 +1,226 @@
+"""What a model is asked for: generate, stream, chat, batches; prompts as text, tokens or messages."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, TypeAlias, cast, overload
+
+from pygpukit.core.errors import InvalidSpecError
+from pygpukit.llm.engine import Engine
+from pygpukit.llm.generation import Answer, Completion, Generation, Limits
+from pygpukit.llm.sampling import Sampling
+
+if TYPE_CHECKING:
+    from pygpukit.llm.model import CausalTransformerModel
+    from pygpukit.llm.template import Message
+    from pygpukit.llm.tokenizer import Tokenizer
+
+Prompt: TypeAlias = "str | Sequence[int] | Sequence[Message]"
+
+
+class Generating:
+    """The part of CausalTransformerModel that answers. Settings are those of Sampling, given by name."""
+
+    tokenizer: Tokenizer | None
+    generation: dict[str, Any]
+    _engine: Engine | None = None
+    _engine_lock = threading.Lock()
+
+    @property
+    def engine(self) -> Engine:
+        """What runs the sequences; made on first use."""
+        with self._engine_lock:
+            if self._engine is None:
+                self._engine = Engine(self._model)
+            return self._engine
+
+    @property
+    def _model(self) -> CausalTransformerModel:
+        return cast("CausalTransformerModel", self)
+
+    @overload
+    def generate(
+        self, input_ids: str | Sequence[Message], max_new_tokens: int = ..., **settings: Any
+    ) -> Completion: ...
+
+    @overload
+    def generate(self, input_ids: Sequence[int], max_new_tokens: int = ..., **settings: Any) -> list[int]: ...
+
+    def generate(self, input_ids: Any, max_new_tokens: int | None = None, *rest: Any, **settings: Any) -> Any:
+        """An answer to a prompt, all at once.
+
+        Text, or messages ({"role": ..., "content": ...}; see chat()): a Completion, greedy unless settings say
+        otherwise, of up to 256 tokens. Token ids, as documented: all ids, the prompt's and the new ones; then
+        max_new_tokens is 20, temperature 1, top_k 50 and top_p 0.9 unless given, in this order or by name, and after
+        them eos_token_id, use_cache and gpu_sampling (both True in any case: there is one way).
+        """
+        if _is_ids(input_ids):
+            documented = _documented(rest, settings)
+            stream = self.stream(input_ids, 20 if max_new_tokens is None else max_new_tokens, **documented)
+            return [*input_ids, *stream.complete().token_ids]
+        if rest:
+            raise InvalidSpecError("settings of a text prompt are given by name: generate(text, top_k=50)", "input_ids")
+        return self.stream(input_ids, max_new_tokens, **settings).complete()
+
+    def generate_stream(
+        self, input_ids: Sequence[int], max_new_tokens: int = 20, *rest: Any, **settings: Any
+    ) -> Iterator[int]:
+        """The new ids as they come; arguments as generate()'s of token ids."""
+        for token in self.stream(input_ids, max_new_tokens, **_documented(rest, settings)):
+            yield token.token_id
+
+    def stream(
+        self,
+        prompt: Prompt,
+        max_new_tokens: int | None = None,
+        *,
+        stop: str | Iterable[str] = (),
+        eos_token_id: int | Iterable[int] | None = None,
+        ignore_eos: bool = False,
+        **settings: Any,
+    ) -> Generation:
+        """An answer token by token: iterate over Token, or `async for`; stop() ends it.
+
+        prompt: text as it is, token ids, or messages. max_new_tokens: 256 by default, and never more than the context
+        has room for. stop: strings that end the answer and are not part of it. eos_token_id: tokens that end it, the
+        model's own by default; ignore_eos: none. settings: temperature, top_k, top_p, min_p, repetition_penalty,
+        presence_penalty, frequency_penalty, logit_bias, seed, request, top (see Sampling); greedy by default.
+        Raises InvalidSpecError naming the setting, or saying by how much the prompt does not fit.
+        """
+        ids, thinking = self._ids(prompt)
+        sampling = _sampling(settings)
+        limits = self._limits(max_new_tokens, stop, eos_token_id, ignore_eos, thinking)
+        return Generation(self._model, ids, sampling, limits)
+
+    def chat(self, messages: str | Sequence[Message], max_new_tokens: int | None = None, **settings: Any) -> Generation:
+        """stream() of a conversation, by the model's chat template; a text is one message of the user.
+
+        messages: {"role": "system" | "user" | "assistant", "content": text}, or ChatMessage. What the model keeps of an
+        earlier call that began alike is not computed again.
+        """
+        if isinstance(messages, str):
+            messages = [{"role": "user", "content": messages}]
+        return self.stream(messages, max_new_tokens, **settings)
+
+    def generate_batch(
+        self,
+        prompts: Sequence[Prompt],
+        max_new_tokens: int | None = None,
+        *,
+        stop: str | Iterable[str] = (),
+        eos_token_id: int | Iterable[int] | None = None,
+        ignore_eos: bool = False,
+        **settings: Any,
+    ) -> list[Completion]:
+        """Answers to several prompts, a step for all at a time; each is what generate() alone gives, bit for bit.
+
+        The model needs as many slots. Prompt i is request i of the seed: alone it is generate(..., request=i).
+        """
+        model = self._model
+        if len(prompts) > len(model.cache.slots):
+            raise InvalidSpecError(
+                f"{len(prompts)} prompts need as many slots, the model has {len(model.cache.slots)}; "
+                f"load it with slots={len(prompts)}",
+                "prompts",
+            )
+        first = _sampling(settings).seeded()
+        made = [self._ids(prompt) for prompt in prompts]
+        with ExitStack() as stack:
+            answers = []
+            for number, (ids, thinking) in enumerate(made):
+                request = self.engine.open(ids, replace(first, request=number))
+                stack.callback(self.engine.close, request)
+                answers.append(
+                    Answer(model, request, self._limits(max_new_tokens, stop, eos_token_id, ignore_eos, thinking))
+                )
+            self._run(answers)
+            return [answer.completion() for answer in answers]
+
+    def text_of(self, token: int) -> str:
+        """The text of one token by itself; "" without a tokenizer."""
+        return "" if self.tokenizer is None else self.tokenizer.decode([token])
+
+    def _run(self, answers: list[Answer]) -> None:
+        """Steps until all answers have ended; those that have make room."""
+        prompted = False
+        while going := [answer for answer in answers if answer.finish_reason is None]:
+            requests = [answer.request for answer in going]
+            with self._model.lock:
+                step = self.engine.step(requests)
+                if prompted:
+                    choices = step.run(requests)
+                else:
+                    step.load(requests)
+                    for row, request in enumerate(requests):
+                        self.engine.prefill(request, step, row)
+                    choices, prompted = step.choose(requests), True
+            for answer, choice in zip(going, choices, strict=True):
+                answer.take(choice)
+
+    def _limits(
+        self,
+        max_new_tokens: int | None,
+        stop: str | Iterable[str],
+        eos_token_id: int | Iterable[int] | None,
+        ignore_eos: bool,
+        thinking: bool,
+    ) -> Limits:
+        most = 256 if max_new_tokens is None else max_new_tokens
+        if most < 1:
+            raise InvalidSpecError(f"max_new_tokens is {max_new_tokens}, must be 1 or more", "max_new_tokens")
+        ends = self._end_tokens() if eos_token_id is None else _integers(eos_token_id)
+        texts = (stop,) if isinstance(stop, str) else tuple(stop)
+        if texts and self.tokenizer is None:
+            raise InvalidSpecError(f"{self._model.name} has no tokenizer, so it knows no stop strings", "stop")
+        return Limits(most, frozenset() if ignore_eos else ends, texts, thinking)
+
+    def _end_tokens(self) -> frozenset[int]:
+        """generation_config.json's, and the tokenizer's."""
+        given = self.generation.get("eos_token_id")
+        found = set() if given is None else set(_integers(given))
+        if self.tokenizer is not None and self.tokenizer.eos_token_id is not None:
+            found.add(self.tokenizer.eos_token_id)
+        return frozenset(found)
+
+    def _ids(self, prompt: Prompt) -> tuple[list[int], bool]:
+        """Token ids of a prompt, and whether it ends within a thinking block."""
+        if _is_ids(prompt):
+            return [int(token) for token in cast("Sequence[int]", prompt)], False
+        if self.tokenizer is None:
+            raise InvalidSpecError(f"{self._model.name} has no tokenizer, so it takes token ids only", "prompt")
+        if isinstance(prompt, str):
+            return self.tokenizer.encode(prompt), False
+        text = self.tokenizer.render_chat(cast("Sequence[Message]", prompt))
+        return self.tokenizer.encode(text, add_special_tokens=False), text.rstrip().endswith("<think>")
+
+
+def _is_ids(prompt: object) -> bool:
+    if isinstance(prompt, str) or not hasattr(prompt, "__len__") or not hasattr(prompt, "__getitem__"):
+        return False
+    return len(prompt) == 0 or hasattr(prompt[0], "__index__")
+
+
+def _integers(value: int | Iterable[int]) -> frozenset[int]:
+    return frozenset(value) if isinstance(value, Iterable) else frozenset((value,))
+
+
+def _documented(rest: tuple[Any, ...], settings: dict[str, Any]) -> dict[str, Any]:
+    """Settings of the documented generate(), whose defaults sample."""
+    names = ("temperature", "top_k", "top_p", "eos_token_id", "use_cache", "gpu_sampling")
+    if len(rest) > len(names):
+        raise TypeError(f"generate() takes up to {len(names) + 2} arguments by place, {len(rest) + 2} were given")
+    given = {**dict(zip(names, rest, strict=False)), **settings}
+    for name in ("use_cache", "gpu_sampling"):
+        given.pop(name, None)
+    return {"temperature": 1.0, "top_k": 50, "top_p": 0.9, **given}
+
+
+def _sampling(settings: dict[str, Any]) -> Sampling:
+    unknown = sorted(set(settings) - set(Sampling.__dataclass_fields__))
+    if unknown:
+        known = ", ".join(Sampling.__dataclass_fields__)
+        raise InvalidSpecError(f"there is no setting {unknown[0]!r}; there are {known}", unknown[0])
+    return Sampling(**settings)

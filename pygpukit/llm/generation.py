@@ -1,0 +1,273 @@
+"""Generation: an answer as it comes, token by token, to be iterated over, awaited or stopped."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from pygpukit.llm.engine import DecodeStep, Request
+from pygpukit.llm.sampling import Choice, Sampling
+from pygpukit.llm.text import AnswerText, Piece
+
+if TYPE_CHECKING:
+    from pygpukit.llm.model import CausalTransformerModel
+
+
+@dataclass(frozen=True)
+class Alternative:
+    """A token that could have come: its text and the natural logarithm of its probability."""
+
+    token_id: int
+    text: str
+    logprob: float
+
+
+@dataclass(frozen=True)
+class Token:
+    """One token of an answer.
+
+    text: what it adds to the answer, thinking: what it adds to the thinking; both may be "", where a character is not
+    whole yet or a stop string may have begun. logprob, margin (between the two largest logits) and top (the most
+    probable tokens): where `top` was asked for, else None and (). seconds: since the request came. finish_reason: None,
+    and of the last token "stop" (an end token or a stop string) or "length" (max_new_tokens, or the context is full).
+    """
+
+    token_id: int
+    text: str
+    thinking: str = ""
+    index: int = 0
+    seconds: float = 0.0
+    logprob: float | None = None
+    margin: float | None = None
+    top: tuple[Alternative, ...] = ()
+    finish_reason: str | None = None
+
+
+@dataclass(frozen=True)
+class Completion:
+    """A finished answer. str() is its text. finish_reason: as Token's, or "cancelled" by stop()."""
+
+    text: str
+    thinking: str
+    tokens: tuple[Token, ...]
+    finish_reason: str
+    prompt_tokens: int
+    seed: int | None
+    figures: Figures
+
+    @property
+    def token_ids(self) -> list[int]:
+        """The ids of the answer's tokens, the end token too."""
+        return [token.token_id for token in self.tokens]
+
+    def __str__(self) -> str:
+        return self.text
+
+
+@dataclass(frozen=True)
+class Figures:
+    """What an answer cost so far. reused: tokens of the prompt that were in the cache already. Times in seconds:
+    first_token since the request came, decode from the first token to the newest. kv_bytes: of this sequence."""
+
+    prompt_tokens: int
+    reused_tokens: int
+    new_tokens: int
+    context: int
+    kv_bytes: int
+    first_token: float | None
+    decode: float
+
+    @property
+    def tokens_per_second(self) -> float | None:
+        """The rate after the first token; None before there are two."""
+        return (self.new_tokens - 1) / self.decode if self.new_tokens > 1 and self.decode > 0 else None
+
+    @property
+    def context_used(self) -> int:
+        """Tokens of prompt and answer."""
+        return self.prompt_tokens + self.new_tokens
+
+
+@dataclass(frozen=True)
+class Limits:
+    """When an answer ends: after so many tokens, at these tokens, at these strings."""
+
+    max_new_tokens: int
+    end_tokens: frozenset[int] = frozenset()
+    stop: tuple[str, ...] = ()
+    thinking: bool = False  # the prompt ends within a thinking block
+
+
+@dataclass(eq=False)
+class Answer:
+    """The state of one answer that the engine works on: its request, its text, and how it ended."""
+
+    model: CausalTransformerModel
+    request: Request
+    limits: Limits
+    started: float = field(default_factory=time.perf_counter)
+    tokens: list[Token] = field(default_factory=list)
+    finish_reason: str | None = None
+
+    def __post_init__(self) -> None:
+        tokenizer = self.model.tokenizer
+        self._text = None if tokenizer is None else AnswerText(tokenizer, self.limits.stop, self.limits.thinking)
+
+    def take(self, choice: Choice) -> Token:
+        """The token that was chosen, with its text; sets finish_reason where the answer ends."""
+        ends = choice.token in self.limits.end_tokens
+        piece = Piece() if self._text is None or ends else self._text.push(choice.token)
+        if ends or piece.ended:
+            self.finish_reason = "stop"
+        elif len(self.tokens) + 1 >= self.limits.max_new_tokens or self.request.length >= self.model.context:
+            self.finish_reason = "length"
+        if self._text is not None and self.finish_reason is not None and not piece.ended:
+            rest = self._text.finish()
+            piece = Piece(piece.text + rest.text, piece.thinking + rest.thinking)
+        token = Token(
+            choice.token,
+            piece.text,
+            piece.thinking,
+            len(self.tokens),
+            time.perf_counter() - self.started,
+            choice.logprob,
+            choice.margin,
+            tuple(Alternative(number, self.model.text_of(number), logprob) for number, logprob in choice.top),
+            self.finish_reason,
+        )
+        self.tokens.append(token)
+        return token
+
+    def figures(self) -> Figures:
+        """What it cost so far."""
+        request, tokens = self.request, self.tokens
+        first = tokens[0].seconds if tokens else None
+        return Figures(
+            len(request.prompt),
+            request.reused,
+            len(tokens),
+            self.model.context,
+            (len(request.prompt) + len(tokens)) * self.model.cache.bytes_per_token,
+            first,
+            tokens[-1].seconds - tokens[0].seconds if tokens else 0.0,
+        )
+
+    def completion(self) -> Completion:
+        """The answer as far as it has come."""
+        return Completion(
+            "".join(token.text for token in self.tokens),
+            "".join(token.thinking for token in self.tokens),
+            tuple(self.tokens),
+            self.finish_reason or "cancelled",
+            len(self.request.prompt),
+            self.request.sampling.seed,
+            self.figures(),
+        )
+
+
+class Generation:
+    """An answer that comes token by token: iterate, or `async for`; a step is computed when its token is asked for.
+
+    Several may be open on one model, as many as it has slots; each step holds the model. stop(), from any thread, ends
+    the iteration within one step. Leaving early, or close(), gives the slot back; so does losing the last reference.
+    """
+
+    def __init__(self, model: CausalTransformerModel, prompt: list[int], sampling: Sampling, limits: Limits) -> None:
+        request = model.engine.open(prompt, sampling)
+        self._model, self._answer = model, Answer(model, request, limits)
+        self._stopped = threading.Event()
+        self._closed = False
+        self._step: DecodeStep | None = None
+
+    def __iter__(self) -> Iterator[Token]:
+        return self
+
+    def __next__(self) -> Token:
+        answer = self._answer
+        if self._closed or self._stopped.is_set():
+            self.close()
+            raise StopIteration
+        try:
+            with self._model.lock:
+                choice = self._compute()
+        except BaseException:
+            self.close()
+            raise
+        if choice is None:
+            self.close()
+            raise StopIteration
+        token = answer.take(choice)
+        if answer.finish_reason is not None:
+            self.close()
+        return token
+
+    def _compute(self) -> Choice | None:
+        request = self._answer.request
+        if self._step is None:
+            step = self._model.engine.step([request])
+            step.load([request])
+            if not self._model.engine.prefill(request, step, 0, self._stopped.is_set):
+                return None
+            self._step = step
+            return step.choose([request])[0]
+        return self._step.run([request])[0]
+
+    def __aiter__(self) -> AsyncIterator[Token]:
+        return self
+
+    async def __anext__(self) -> Token:
+        token = await asyncio.to_thread(next, self, None)
+        if token is None:
+            raise StopAsyncIteration
+        return token
+
+    def stop(self) -> None:
+        """No further token; the one that is being computed may still come. Safe from any thread."""
+        self._stopped.set()
+
+    def close(self) -> None:
+        """Give the slot back. The answer so far stays readable."""
+        if not self._closed:
+            self._closed = True
+            self._model.engine.close(self._answer.request)
+
+    def __del__(self) -> None:
+        if hasattr(self, "_closed"):
+            self.close()
+
+    def __enter__(self) -> Generation:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def complete(self) -> Completion:
+        """The rest of the answer, all at once."""
+        for _ in self:
+            pass
+        return self.completion
+
+    @property
+    def completion(self) -> Completion:
+        """The answer as far as it has come."""
+        return self._answer.completion()
+
+    @property
+    def finish_reason(self) -> str | None:
+        """Why it ended: "stop", "length" or "cancelled"; None while it goes on."""
+        reason = self._answer.finish_reason
+        return reason if reason is not None else "cancelled" if self._closed else None
+
+    @property
+    def figures(self) -> Figures:
+        """Counts and times so far."""
+        return self._answer.figures()
+
+    @property
+    def seed(self) -> int | None:
+        """The seed of this answer, drawn where none was given: with it the answer repeats."""
+        return self._answer.request.sampling.seed

@@ -1,0 +1,1 @@
+"""The layers that all architectures share, a file each."""

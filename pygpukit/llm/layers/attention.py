@@ -1,0 +1,245 @@
+"""Attention: query, key and value of each row, rotated and put into the cache, and what the row sees of it."""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from pygpukit import kernels
+from pygpukit._core import native
+from pygpukit.llm.config import TransformerConfig
+from pygpukit.llm.layers.linear import LinearBF16
+from pygpukit.llm.layers.norm import Norm
+from pygpukit.llm.layers.rows import BLOCK, Rows, blocks
+from pygpukit.ops import host
+from pygpukit.ops.elementwise.pointwise import CTYPES
+
+if TYPE_CHECKING:
+    from pygpukit.array.array import GPUArray
+    from pygpukit.llm.cache import LayerCache
+
+    Tables = tuple[GPUArray, GPUArray]
+
+SOURCE = kernels.KernelSpec(__file__, "attention.cu")
+_THREADS, _PART = 128, 256  # attention.cu: kThreads, kPart
+_TOGETHER = (1, 2, 4, 8)  # query heads of a block
+
+
+@dataclass
+class AttentionBuffers:
+    """What attention writes between its launches: (R, q + k + v) and (R, q), of the weights' type."""
+
+    qkv: GPUArray
+    out: GPUArray
+
+
+class Attention:
+    """Causal attention with grouped key heads. Weights: (out, in); q_norm and k_norm: over each head (Qwen3).
+
+    The three products before are one: qkv_proj holds the rows of q, k and v.
+    """
+
+    def __init__(
+        self,
+        q_proj: LinearBF16 | GPUArray,
+        k_proj: LinearBF16 | GPUArray | None,
+        v_proj: LinearBF16 | GPUArray | None,
+        o_proj: LinearBF16 | GPUArray,
+        config: TransformerConfig,
+        q_bias: GPUArray | None = None,
+        k_bias: GPUArray | None = None,
+        v_bias: GPUArray | None = None,
+        o_bias: GPUArray | None = None,
+        q_norm: Norm | None = None,
+        k_norm: Norm | None = None,
+    ) -> None:
+        from pygpukit.llm.layers.joining import joined
+
+        self.config, self.q_norm, self.k_norm = config, q_norm, k_norm
+        self.head_dim, self.num_heads, self.num_kv_heads = config.head_dim, config.num_heads, config.kv_heads
+        self.num_kv_groups = config.num_kv_groups
+        self.q_dim = self.num_heads * self.head_dim
+        self.k_dim = self.v_dim = self.num_kv_heads * self.head_dim
+        self.qkv_proj = joined([q_proj, k_proj, v_proj], [q_bias, k_bias, v_bias])
+        self.o_proj = joined([o_proj], [o_bias])
+
+    def forward(
+        self, x: GPUArray, rows: Rows, norm: Norm, cache: LayerCache, tables: Tables | None, buffers: AttentionBuffers
+    ) -> None:
+        """x += attention(norm(x)): x float32 (R, hidden). Keys and values of the rows are in the cache afterwards."""
+        self.qkv_proj.project(x, buffers.qkv, rows.first, norm=norm)
+        self._place(rows, cache, tables, buffers.qkv)
+        self._attend(rows, cache, buffers)
+        self.o_proj.project(buffers.out, x, rows.first, after="add")
+
+    def _place(self, rows: Rows, cache: LayerCache, tables: Tables | None, qkv: GPUArray) -> None:
+        if not host.computes():
+            self._place_on_device(rows, cache, tables, qkv)
+            return
+        norms = [norm.weight for norm in (self.q_norm, self.k_norm) if norm is not None]
+        arrays = [qkv, rows.positions, rows.slots, cache.k, cache.v, *norms, *(tables or ())]
+        native.host_launch("rope", lambda: self._place_on_host(rows, cache, tables, qkv), arrays)
+
+    def _place_on_host(self, rows: Rows, cache: LayerCache, tables: Tables | None, qkv: GPUArray) -> None:
+        import numpy as np
+
+        heads, kv_heads = self.num_heads, self.num_kv_heads
+        values = host.values(qkv).reshape(rows.count, heads + 2 * kv_heads, self.head_dim).astype(np.float32)
+        positions, slots = host.memory(rows.positions), host.memory(rows.slots)
+        q, k = values[:, :heads], values[:, heads : heads + kv_heads]
+        if self.q_norm is not None and self.k_norm is not None:
+            q, k = (norm.on_host(np.ascontiguousarray(part)) for norm, part in ((self.q_norm, q), (self.k_norm, k)))
+        if tables is not None:
+            cos, sin = (host.memory(table)[positions][:, None] for table in tables)
+            q, k = _rotated(q, cos, sin), _rotated(k, cos, sin)
+        host.store(qkv[:, : self.q_dim], q.reshape(rows.count, self.q_dim))
+        for target, part in ((cache.k, k), (cache.v, values[:, heads + kv_heads :])):
+            bits = _bits(part, target)
+            memory = host.memory(target)
+            for row in range(rows.count):
+                memory[slots[row], :, positions[row]] = bits[row]
+
+    def _attend(self, rows: Rows, cache: LayerCache, buffers: AttentionBuffers) -> None:
+        if not host.computes():
+            self._attend_on_device(rows, cache, buffers)
+            return
+        arrays = [buffers.qkv, buffers.out, rows.positions, rows.slots, cache.k, cache.v]
+        native.host_launch("attention", lambda: self._attend_on_host(rows, cache, buffers), arrays)
+
+    def _place_on_device(self, rows: Rows, cache: LayerCache, tables: Tables | None, qkv: GPUArray) -> None:
+        norms = [qkv if norm is None else norm.weight for norm in (self.q_norm, self.k_norm)]
+        kernels.launch(
+            SOURCE.of(f"pk::place<{CTYPES[qkv.dtype.name]}>"),
+            (self.num_heads + 2 * self.num_kv_heads, rows.count, 1),
+            (32, 1, 1),
+            *(qkv, rows.positions, rows.slots, cache.k, cache.v),
+            *(tables or (qkv, qkv)),
+            *norms,
+            self._call(rows, cache, tables is not None),
+        )
+
+    def _attend_on_device(self, rows: Rows, cache: LayerCache, buffers: AttentionBuffers) -> None:
+        """Rows of a prompt take the parts of their keys one after the other, rows of a step all at once."""
+        from pygpukit.array import factory
+
+        ctype, whole = CTYPES[buffers.qkv.dtype.name], rows.first is not None
+        together = next(count for count in _TOGETHER if count >= min(self.num_kv_groups, _TOGETHER[-1]))
+        call, count = self._call(rows, cache, True), -(-cache.k.shape[2] // _PART)
+        space = 1 if whole else rows.count * self.num_heads * count * (self.head_dim + 2)
+        parts = factory.empty(space, "float32")
+        grid = rows.count, self.num_kv_heads * -(-self.num_kv_groups // together), 1 if whole else count
+        kernels.launch(
+            SOURCE.of(f"pk::attend<{ctype}, {together}, {'true' if whole else 'false'}>"),
+            grid,
+            (_THREADS, 1, 1),
+            *(buffers.qkv, rows.positions, rows.slots, cache.k, cache.v, parts, buffers.out),
+            call,
+        )
+        if not whole:
+            grid = self.num_heads, rows.count, 1
+            spec = SOURCE.of(f"pk::merge_parts<{ctype}>")
+            kernels.launch(spec, grid, (_THREADS, 1, 1), parts, rows.positions, buffers.out, call)
+
+    def _call(self, rows: Rows, cache: LayerCache, rotates: bool) -> bytes:
+        """attention.cu: AttentionCall."""
+        capacity, norm = cache.k.shape[2], self.q_norm
+        return struct.pack(
+            "<5q4i2f",
+            *(self.num_heads, self.num_kv_heads, self.head_dim, capacity, self.config.sliding_window or 0),
+            *(rows.count, -(-capacity // _PART), rotates, norm is not None),
+            *(1 / math.sqrt(self.head_dim), 0.0 if norm is None else norm.eps),
+        )
+
+    def _attend_on_host(self, rows: Rows, cache: LayerCache, buffers: AttentionBuffers) -> None:
+        import numpy as np
+
+        q = host.values(buffers.qkv[:, : self.q_dim])
+        q = q.reshape(rows.count, self.num_kv_heads, self.num_kv_groups, self.head_dim)
+        result = np.empty((rows.count, self.q_dim), np.float32)
+        positions, slots = host.memory(rows.positions), host.memory(rows.slots)
+        with np.errstate(all="ignore"):
+            if rows.first is None:
+                for row in range(rows.count):
+                    low, end = self._seen(int(positions[row]), int(positions[row]) + 1)
+                    k, v = _cached(cache, int(slots[row]), low, end)
+                    result[row] = self._weighted(q[row], k, v, None).reshape(-1)
+            else:
+                for start, first, last in blocks(rows.first, rows.count):
+                    block = self._block(q[first:last], cache, int(slots[0]), start, rows.first + first)
+                    result[first:last] = block
+        host.store(buffers.out, result)
+
+    def _block(self, q: Any, cache: LayerCache, slot: int, start: int, first: int) -> Any:
+        """Rows from position `first` of the block that starts at `start`, computed as part of the whole block."""
+        import numpy as np
+
+        count, capacity = q.shape[0], cache.k.shape[2]
+        low, end = self._seen(start, min(start + BLOCK, capacity))
+        for array in (cache.k, cache.v):  # what is not there yet must be numbers; their weights are zero
+            host.memory(array)[slot, :, first + count : end] = 0
+        k, v = _cached(cache, slot, low, end)
+        padded = np.zeros((self.num_kv_heads, self.num_kv_groups, BLOCK, self.head_dim), np.float32)
+        padded[:, :, first - start : first - start + count] = q.transpose(1, 2, 0, 3)
+        queries, keys = np.arange(start, start + BLOCK)[:, None], np.arange(low, end)
+        seen = keys <= queries
+        if self.config.sliding_window is not None:
+            seen &= keys > queries - self.config.sliding_window
+        seen[queries[:, 0] >= capacity] = True  # rows that no sequence can have
+        flat = padded.reshape(self.num_kv_heads, -1, self.head_dim)
+        result = self._weighted(flat, k, v, np.tile(seen, (self.num_kv_groups, 1)))
+        result = result.reshape(padded.shape)[:, :, first - start : first - start + count]
+        return result.transpose(2, 0, 1, 3).reshape(count, self.q_dim)
+
+    def _seen(self, first: int, end: int) -> tuple[int, int]:
+        """The keys that queries from `first` see, up to `end`."""
+        window = self.config.sliding_window
+        return (0 if window is None else max(0, first + 1 - window)), end
+
+    def _weighted(self, q: Any, k: Any, v: Any, seen: Any) -> Any:
+        """softmax(q k^T / sqrt(D)) v for q (Hkv, n, D), k and v (Hkv, keys, D)."""
+        import numpy as np
+
+        scores = np.matmul(q, k.transpose(0, 2, 1))
+        scores *= np.float32(1 / math.sqrt(self.head_dim))
+        if seen is not None:
+            scores = np.where(seen, scores, np.float32(-np.inf))
+        weights = np.exp(scores - scores.max(axis=-1, keepdims=True))
+        return np.matmul(weights, v) / weights.sum(axis=-1, keepdims=True)
+
+
+@SOURCE.lists
+def instantiations() -> Iterator[tuple[str, ...]]:
+    """Name expressions of every kernel that attention can ask for."""
+    for name in ("float32", "float16", "bfloat16"):
+        ctype = CTYPES[name]
+        yield f"pk::place<{ctype}>", f"pk::merge_parts<{ctype}>"
+        yield tuple(f"pk::attend<{ctype}, {count}, {whole}>" for count in _TOGETHER for whole in ("false", "true"))
+
+
+CausalSelfAttention = LlamaAttention = Attention
+
+
+def _cached(cache: LayerCache, slot: int, low: int, end: int) -> tuple[Any, Any]:
+    """Keys and values of a sequence in float32."""
+    k, v = (host.values(array[slot, :, low:end]) for array in (cache.k, cache.v))
+    return (k, v) if k.dtype.itemsize == 4 else (k.astype("float32"), v.astype("float32"))
+
+
+def _rotated(x: Any, cos: Any, sin: Any) -> Any:
+    import numpy as np
+
+    half = x.shape[-1] // 2
+    a, b = x[..., :half], x[..., half:]
+    return np.concatenate([a * cos - b * sin, b * cos + a * sin], axis=-1)
+
+
+def _bits(values: Any, like: GPUArray) -> Any:
+    """Values as elements of a cache: bfloat16 as bits."""
+    import numpy as np
+
+    if like.dtype.name != "bfloat16":
+        return values.astype(like.dtype.to_numpy_dtype(), copy=False)
+    return (host.converted(values, like.dtype).view(np.uint32) >> np.uint32(16)).astype(np.uint16)

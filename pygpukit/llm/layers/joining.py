@@ -1,0 +1,32 @@
+"""Weights that are multiplied with the same rows, joined into one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from pygpukit.array import factory
+from pygpukit.llm.layers.linear import LinearBF16
+from pygpukit.ops.shape.joining import concatenate
+
+if TYPE_CHECKING:
+    from pygpukit.array.array import GPUArray
+
+
+def joined(weights: Sequence[LinearBF16 | GPUArray | None], biases: Sequence[GPUArray | None]) -> LinearBF16:
+    """One Linear with the rows of all weights, one below the other; a bias that is missing beside others is zero.
+
+    A weight that is None is part of the one before (it came joined).
+    """
+    parts = [
+        w if isinstance(w, LinearBF16) else LinearBF16(w, b)
+        for w, b in zip(weights, biases, strict=True)
+        if w is not None
+    ]
+    if len(parts) == 1:
+        return parts[0]
+    weight = concatenate([part.weight for part in parts])
+    if all(part.bias is None for part in parts):
+        return LinearBF16(weight)
+    full = [part.bias if part.bias is not None else factory.zeros(part.out_features, weight.dtype) for part in parts]
+    return LinearBF16(weight, concatenate(full))

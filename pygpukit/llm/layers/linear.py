@@ -1,0 +1,187 @@
+"""Linear: products with a weight of rows (out, in), fused with the norm before them and with what comes after."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, Literal
+
+from pygpukit import kernels
+from pygpukit._core import native
+from pygpukit.core.dtypes import DataType, bfloat16, float16, float32
+from pygpukit.core.errors import ShapeError
+from pygpukit.llm.layers.norm import Norm
+from pygpukit.llm.layers.rows import product
+from pygpukit.ops import copying, elementwise, host
+from pygpukit.ops.elementwise.pointwise import CTYPES
+from pygpukit.ops.matmul.gemm import matmul
+from pygpukit.ops.operands import check_array
+
+if TYPE_CHECKING:
+    from pygpukit.array.array import GPUArray
+
+After = Literal["store", "add", "gelu", "silu"]
+
+SOURCE = kernels.KernelSpec(__file__, "linear.cu")
+_THREADS = 256  # linear.cu: kThreads
+_COLUMNS = 8  # linear.cu: kWarps
+_AFTER = {"store": "pk::kStore", "add": "pk::kAdd", "gelu": "pk::kGelu", "silu": "pk::kSilu"}
+_TYPES = (float32, float16, bfloat16)
+_ROWS = 8  # of one launch of a kernel for several rows
+_SHARED = 48 << 10  # bytes that a block can have without asking
+_BLOCKS = 1024  # at most, of a kernel whose blocks each normalise the row
+
+
+class LinearBF16:
+    """y = x W^T + b. weight: (out, in) of float32, float16 or bfloat16; bias: (out,) or None."""
+
+    def __init__(self, weight: GPUArray, bias: GPUArray | None = None) -> None:
+        if check_array(weight, "Linear: weight").ndim != 2:
+            raise ShapeError(f"Linear: weight has shape {weight.shape}, must be (out, in)")
+        if bias is not None and check_array(bias, "Linear: bias").shape != weight.shape[:1]:
+            raise ShapeError(f"Linear: bias has shape {bias.shape}, must be ({weight.shape[0]},) for that weight")
+        self.weight, self.bias = weight, bias
+
+    @property
+    def out_features(self) -> int:
+        """Rows of the weight."""
+        return self.weight.shape[0]
+
+    @property
+    def in_features(self) -> int:
+        """Columns of the weight."""
+        return self.weight.shape[1]
+
+    def __call__(self, x: GPUArray, *, out: GPUArray | None = None) -> GPUArray:
+        """x: (..., in) gives (..., out). Raises ShapeError, DTypeError."""
+        result = matmul(x, self.weight.T, out=out)
+        if self.bias is not None:
+            elementwise.add(result, self.bias, out=result)
+        return result
+
+    def project(
+        self, x: GPUArray, out: GPUArray, first: int | None, *, norm: Norm | None = None, after: After = "store"
+    ) -> None:
+        """What models run: out = after(norm(x) W^T + b), in one launch where it can.
+
+        x: (R, in), float32 where there is a norm, else of the weight's type. out: (R, out), float32 or of the weight's
+        type. after: "store"; "add" to a float32 out; "gelu" (by tanh); "silu" of the first half of the columns times
+        the second half, out then being (R, out / 2). first: Rows.first. All contiguous. A row's bits do not depend on
+        the other rows.
+        """
+        if not x.shape[0]:
+            return
+        if host.computes():
+            arrays = [x, out, self.weight, *([] if self.bias is None else [self.bias])]
+            arrays += [] if norm is None else norm.arrays
+            native.host_launch("linear", lambda: self._on_host(x, out, norm, after), arrays)
+        elif first is None:
+            self._few_rows(x, out, norm, after)
+        else:
+            self._many_rows(x, out, norm, after)
+
+    def _on_host(self, x: GPUArray, out: GPUArray, norm: Norm | None, after: After) -> None:
+        import numpy as np
+
+        rows = host.values(x)
+        if norm is not None:
+            rows = norm.on_host(rows)
+        result = product(np.ascontiguousarray(rows, np.float32), self.weight)
+        if self.bias is not None:
+            result += host.values(self.bias)
+        with np.errstate(all="ignore"):
+            result = _after(result, after)
+        if after == "add":
+            result += host.values(out)
+        host.store(out, result)
+
+    def _few_rows(self, x: GPUArray, out: GPUArray, norm: Norm | None, after: After) -> None:
+        """A warp for each column of the result."""
+        weight, rows = self.weight, x.shape[0]
+        types = f"{CTYPES[weight.dtype.name]}, {CTYPES[out.dtype.name]}"
+        call, blocks = self._call(rows, out.shape[1], norm), -(-out.shape[1] // _COLUMNS)
+        bias = weight if self.bias is None else self.bias
+        row_bytes = self.in_features * weight.itemsize
+        if norm is not None and rows == 1 and row_bytes <= _SHARED:
+            expression = f"pk::norm_linear<{types}, {_AFTER[after]}, {norm.centered}>"
+            spec = SOURCE.of(expression, shared_bytes=row_bytes)
+            grid = (min(blocks, _BLOCKS), 1, 1)
+            kernels.launch(spec, grid, (_THREADS, 1, 1), x, norm.weight, norm.shift, weight, bias, out, call)
+            return
+        if norm is not None:
+            x = self._normalised(x, norm)
+        together = 1 if rows == 1 else _ROWS
+        spec = SOURCE.of(f"pk::linear<{types}, {together}, {_AFTER[after]}>")
+        kernels.launch(spec, (blocks, -(-rows // together), 1), (_THREADS, 1, 1), x, weight, bias, out, call)
+
+    def _many_rows(self, x: GPUArray, out: GPUArray, norm: Norm | None, after: After) -> None:
+        """A matrix product, and one launch for what comes after it."""
+        if norm is not None:
+            x = self._normalised(x, norm)
+        result = matmul(x, self.weight.T)
+        bias = self.weight if self.bias is None else self.bias
+        types = f"{CTYPES[self.weight.dtype.name]}, {CTYPES[out.dtype.name]}"
+        spec = SOURCE.of(f"pk::after_product<{types}, {_AFTER[after]}>")
+        grid = (-(-out.shape[1] // _THREADS), x.shape[0], 1)
+        kernels.launch(spec, grid, (_THREADS, 1, 1), result, bias, out, self._call(x.shape[0], out.shape[1], None))
+
+    def _normalised(self, x: GPUArray, norm: Norm) -> GPUArray:
+        """The rows of x after a norm, of the weight's type."""
+        found = native.empty(x.shape, self.weight.dtype)
+        spec = SOURCE.of(f"pk::norm_rows<{CTYPES[self.weight.dtype.name]}, {norm.centered}>")
+        call = self._call(x.shape[0], self.in_features, norm)
+        kernels.launch(spec, (x.shape[0], 1, 1), (_THREADS, 1, 1), x, norm.weight, norm.shift, found, call)
+        return found
+
+    def _call(self, rows: int, columns: int, norm: Norm | None) -> bytes:
+        """linear.cu: LinearCall."""
+        shifts = norm is not None and norm.bias is not None
+        epsilon = 0.0 if norm is None else norm.eps
+        return struct.pack("<2q3if", columns, self.in_features, rows, self.bias is not None, shifts, epsilon)
+
+
+Linear = LinearBF16
+
+
+@SOURCE.lists
+def instantiations() -> Iterator[tuple[str, ...]]:
+    """Name expressions of every kernel that a product of a model can ask for."""
+    for dtype in _TYPES:
+        own = CTYPES[dtype.name]
+        yield tuple(f"pk::norm_rows<{own}, {centered}>" for centered in ("false", "true"))
+        forms = list(dict.fromkeys(_forms(dtype)))
+        yield tuple(f"pk::linear<{own}, {out}, {rows}, {after}>" for out, after in forms for rows in (1, _ROWS))
+        yield tuple(
+            f"pk::norm_linear<{own}, {out}, {after}, {centered}>"
+            for out, after in forms
+            if after != _AFTER["add"]
+            for centered in ("false", "true")
+        )
+        yield tuple(f"pk::after_product<{own}, {out}, {after}>" for out, after in forms)
+
+
+def _forms(dtype: DataType) -> Iterator[tuple[str, str]]:
+    """(type of the result, what comes after) that models use."""
+    for after in _AFTER:
+        if after != "add":
+            yield CTYPES[dtype.name], _AFTER[after]
+    yield CTYPES["float32"], _AFTER["store"]
+    yield CTYPES["float32"], _AFTER["add"]
+
+
+def _after(x: Any, after: After) -> Any:
+    import numpy as np
+
+    if after == "gelu":
+        inner = np.float32(0.7978845608028654) * (x + np.float32(0.044715) * (x * x * x))
+        return np.float32(0.5) * x * (np.float32(1) + np.tanh(inner))
+    if after == "silu":
+        half = x.shape[1] // 2
+        gate = np.ascontiguousarray(x[:, :half])
+        return gate / (np.float32(1) + np.exp(-gate)) * x[:, half:]
+    return x
+
+
+def repack_linear(linear: LinearBF16) -> None:
+    """The weight in memory of its own. Weights here always are; a view is copied."""
+    linear.weight = copying.contiguous(linear.weight)

@@ -1,0 +1,50 @@
+"""MLP: the feed-forward half of a block, GELU or SwiGLU."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pygpukit.core.errors import InvalidSpecError
+from pygpukit.llm.config import TransformerConfig
+from pygpukit.llm.layers.joining import joined
+from pygpukit.llm.layers.linear import LinearBF16
+from pygpukit.llm.layers.norm import Norm
+
+if TYPE_CHECKING:
+    from pygpukit.array.array import GPUArray
+
+
+class MLP:
+    """fc2(gelu(fc1(x))), or down(silu(gate(x)) * up(x)) where gate_proj is given. Weights: (out, in).
+
+    Gate and up are one product: gate_up_proj holds the rows of both; up_proj may be None when gate_proj is that.
+    """
+
+    def __init__(
+        self,
+        config: TransformerConfig,
+        fc1_weight: GPUArray | None = None,
+        fc1_bias: GPUArray | None = None,
+        fc2_weight: GPUArray | None = None,
+        fc2_bias: GPUArray | None = None,
+        gate_proj: LinearBF16 | GPUArray | None = None,
+        up_proj: LinearBF16 | GPUArray | None = None,
+        down_proj: LinearBF16 | GPUArray | None = None,
+    ) -> None:
+        self.config, self.activation, self.intermediate_size = config, config.activation, config.ffn_size
+        self.gate_up_proj: LinearBF16 | None = None
+        if gate_proj is not None and down_proj is not None:
+            self._up = self.gate_up_proj = joined([gate_proj, up_proj], [None, None])
+            self._down = joined([down_proj], [None])
+        elif fc1_weight is not None and fc2_weight is not None:
+            self._up, self._down = LinearBF16(fc1_weight, fc1_bias), LinearBF16(fc2_weight, fc2_bias)
+        else:
+            raise InvalidSpecError("MLP needs fc1 and fc2, or gate, up and down", "fc1_weight")
+
+    def forward(self, x: GPUArray, first: int | None, norm: Norm, between: GPUArray) -> None:
+        """x += mlp(norm(x)): x float32 (R, hidden); between: (R, intermediate) of the weights' type, written."""
+        self._up.project(x, between, first, norm=norm, after=self.activation)
+        self._down.project(between, x, first, after="add")
+
+
+LlamaMLP = MLP

@@ -1,0 +1,80 @@
+"""Tables of cosines and sines for a model's positions, by its kind of rope scaling."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from pygpukit.core.errors import InvalidSpecError
+from pygpukit.llm.config import TransformerConfig
+from pygpukit.ops.nn.rope import tables as rope_tables
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from pygpukit.array.array import GPUArray
+
+
+def tables(config: TransformerConfig, positions: int) -> tuple[GPUArray, GPUArray] | None:
+    """(cos, sin), each (positions, head_dim / 2) float32, one angle a pair of halves; None without rotation.
+
+    Raises InvalidSpecError naming a kind of scaling that is not there.
+    """
+    if not config.use_rope:
+        return None
+    from pygpukit.ops.copying import contiguous
+
+    half = config.head_dim // 2
+    cos, sin = _full(config, positions)
+    return contiguous(cos[:, :half]), contiguous(sin[:, :half])
+
+
+def _full(config: TransformerConfig, positions: int) -> tuple[GPUArray, GPUArray]:
+    dim, base, given = config.head_dim, config.rope_theta, config.rope_scaling or {}
+    kind = given.get("rope_type", "default")
+    factor = float(given.get("factor", 1.0))
+    original = int(given.get("original_max_position_embeddings") or config.max_position_embeddings)
+    if kind == "default":
+        return rope_tables.rope_init_linear(positions, dim, base)
+    if kind == "linear":
+        return rope_tables.rope_init_linear(positions, dim, base, factor)
+    if kind == "llama3":
+        low, high = float(given.get("low_freq_factor", 1.0)), float(given.get("high_freq_factor", 4.0))
+        return rope_tables.rope_init_llama3(positions, dim, base, factor, low, high, original)
+    if kind == "yarn":
+        fast, slow = float(given.get("beta_fast") or 32.0), float(given.get("beta_slow") or 1.0)
+        strength = given.get("attention_factor")
+        if strength is None and given.get("mscale") and given.get("mscale_all_dim"):
+            strength = _mscale(factor, float(given["mscale"])) / _mscale(factor, float(given["mscale_all_dim"]))
+        weight = 0.1 if strength is None or factor <= 1 else (float(strength) - 1) / math.log(factor)
+        return rope_tables.rope_init_yarn(positions, dim, base, factor, original, fast, slow, weight)
+    raise InvalidSpecError(
+        f"rope scaling of the type {kind!r} is not there yet; known are default, linear, llama3 and yarn", "rope_type"
+    )
+
+
+def _mscale(factor: float, mscale: float) -> float:
+    return 0.1 * mscale * math.log(factor) + 1.0 if factor > 1 else 1.0
+
+
+def precompute_freqs_cis(
+    head_dim: int, max_seq_len: int, theta: float = 10000.0
+) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    """Cosines and sines of all positions on the host, each (max_seq_len, head_dim) float32, one angle a pair of halves,
+    twice. Raises ShapeError, InvalidSpecError."""
+    cos, sin = rope_tables.rope_init_linear(max_seq_len, head_dim, theta)
+    return cos.to_numpy(), sin.to_numpy()
+
+
+def apply_rotary_pos_emb_numpy(
+    q: np.ndarray[Any, Any], k: np.ndarray[Any, Any], cos: np.ndarray[Any, Any], sin: np.ndarray[Any, Any]
+) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    """q and k, (positions, heads, head_dim) on the host, rotated by precompute_freqs_cis()'s tables: new arrays."""
+    import numpy as np
+
+    def rotated(x: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        half = x.shape[-1] // 2
+        turned = np.concatenate([-x[..., half:], x[..., :half]], axis=-1)
+        return x * cos[:, None] + turned * sin[:, None]
+
+    return rotated(q), rotated(k)

@@ -1,0 +1,57 @@
+"""Rows: what the rows of a model's step stand for, and products on the host whose bits do not depend on the others."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from pygpukit._core import native
+from pygpukit.ops import host
+
+if TYPE_CHECKING:
+    from pygpukit.array.array import GPUArray
+
+# Attention on the host takes so many rows of a prompt at a time, always those of the same positions, whatever else is
+# computed with them, so that a row's bits do not depend on where a prompt is cut into chunks.
+BLOCK = 64
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The rows of one step. tokens, positions and slots: int32 (R,) on the device: what stands where in which cache.
+
+    first: of a prompt's rows, which follow each other in one sequence, the position of the first; None when each row is
+    the next one of a sequence of its own.
+    """
+
+    tokens: GPUArray
+    positions: GPUArray
+    slots: GPUArray
+    first: int | None = None
+
+    @property
+    def count(self) -> int:
+        """How many rows there are."""
+        return self.tokens.shape[0]
+
+
+def new_rows(count: int) -> Rows:
+    """Rows whose sequences and positions are set later."""
+    from pygpukit.array import factory
+
+    return Rows(factory.zeros(count, "int32"), factory.zeros(count, "int32"), factory.zeros(count, "int32"))
+
+
+def product(x: Any, weight: GPUArray) -> Any:
+    """x @ weight.T on the host: x (R, K) float32. A row's bits depend on itself and K only."""
+    import numpy as np
+
+    out = np.empty((x.shape[0], weight.shape[0]), np.float32)
+    native.host_products(x, host.memory(weight), out)
+    return out
+
+
+def blocks(first: int, count: int) -> list[tuple[int, int, int]]:
+    """(position where the block starts, first and last row + 1) of each block that rows from position `first` touch."""
+    starts = range(first // BLOCK * BLOCK, first + count, BLOCK)
+    return [(start, max(start - first, 0), min(start + BLOCK - first, count)) for start in starts]

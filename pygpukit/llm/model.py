@@ -1,0 +1,138 @@
+"""CausalTransformerModel: layers, cache and the steps over them; what it says is in generation (text in, text out)."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from pygpukit.array import factory
+from pygpukit.core.errors import InvalidSpecError
+from pygpukit.llm.cache import KVCache
+from pygpukit.llm.config import TransformerConfig
+from pygpukit.llm.generating import Generating
+from pygpukit.llm.layers import rotary
+from pygpukit.llm.layers.attention import AttentionBuffers
+from pygpukit.llm.layers.block import TransformerBlock
+from pygpukit.llm.layers.embedding import embed
+from pygpukit.llm.layers.linear import LinearBF16
+from pygpukit.llm.layers.norm import Norm
+from pygpukit.llm.layers.rows import Rows
+
+if TYPE_CHECKING:
+    from pygpukit.array.array import GPUArray
+    from pygpukit.llm.models.spec import ModelSpec
+    from pygpukit.llm.tokenizer import Tokenizer
+
+
+@dataclass
+class Buffers:
+    """What a step over R rows writes: the stream that layers add to, float32 (R, hidden), and what lies between."""
+
+    x: GPUArray
+    attention: AttentionBuffers
+    between: GPUArray
+
+    def first(self, count: int) -> Buffers:
+        """Views of the first rows."""
+        attention = AttentionBuffers(self.attention.qkv[:count], self.attention.out[:count])
+        return Buffers(self.x[:count], attention, self.between[:count])
+
+
+class CausalTransformerModel(Generating):
+    """A causal language model on the device.
+
+    embed_tokens: (vocabulary, hidden). lm_head: the same shape, or None where it is embed_tokens. All weights are of
+    one type, float32, float16 or bfloat16; what layers add to is float32. load() and load_model_from_safetensors()
+    make models from files; this constructor takes layers.
+
+    context: positions a sequence can have; slots: sequences that can be open at once. The cache for them is made on
+    first use. tokenizer: for text in and out; without one, token ids only.
+    """
+
+    def __init__(
+        self,
+        config: TransformerConfig,
+        embed_tokens: GPUArray,
+        blocks: Sequence[TransformerBlock],
+        final_norm: Norm,
+        lm_head: GPUArray | None = None,
+        position_embed: GPUArray | None = None,
+        spec: ModelSpec | None = None,
+        *,
+        name: str = "model",
+        tokenizer: Tokenizer | None = None,
+        generation: dict[str, Any] | None = None,
+        context: int | None = None,
+        slots: int = 1,
+    ) -> None:
+        if config.is_moe:
+            raise InvalidSpecError("mixtures of experts are not there yet", "num_experts")
+        self.config, self.spec, self.name = config, spec, name
+        self.embed_tokens, self.position_embed, self.blocks = embed_tokens, position_embed, list(blocks)
+        self.final_norm, self.tokenizer = final_norm, tokenizer
+        self.generation = dict(generation or {})
+        self._head = LinearBF16(embed_tokens if lm_head is None else lm_head)
+        most = config.max_position_embeddings
+        self.context = min(context or most, most)
+        self._slots = slots
+        self._cache: KVCache | None = None
+        self._tables = rotary.tables(config, self.context)
+        self._making = threading.Lock()
+        self.lock = threading.RLock()  # held for each step: a model's buffers serve one at a time
+
+    @property
+    def lm_head(self) -> GPUArray | None:
+        """The weight that gives logits; embed_tokens itself where they are tied."""
+        return self._head.weight
+
+    @property
+    def dtype(self) -> str:
+        """The weights' type."""
+        return self.embed_tokens.dtype.name
+
+    @property
+    def cache(self) -> KVCache:
+        """Keys and values of all open sequences."""
+        with self._making:
+            if self._cache is None:
+                self._cache = KVCache(self.config, self._slots, self.context, self.dtype, self.name)
+            return self._cache
+
+    def buffers(self, count: int) -> Buffers:
+        """New buffers for steps of up to count rows."""
+        config, dtype = self.config, self.dtype
+        q_dim = config.num_heads * config.head_dim
+        qkv = q_dim + 2 * config.kv_heads * config.head_dim
+        return Buffers(
+            factory.zeros((count, config.hidden_size)),
+            AttentionBuffers(factory.zeros((count, qkv), dtype), factory.zeros((count, q_dim), dtype)),
+            factory.zeros((count, config.ffn_size), dtype),
+        )
+
+    def forward(self, rows: Rows, buffers: Buffers) -> None:
+        """All layers over some rows: buffers.x then holds the last layer's output, the cache their keys and values."""
+        embed(rows, self.embed_tokens, self.position_embed, buffers.x)
+        for block, cache in zip(self.blocks, self.cache.layers, strict=True):
+            block.forward(buffers.x, rows, cache, self._tables, buffers.attention, buffers.between)
+
+    def head(self, x: GPUArray, logits: GPUArray) -> None:
+        """logits, float32 (R, vocabulary), of rows of forward()'s output; each row for itself."""
+        self._head.project(x, logits, None, norm=self.final_norm)
+
+    def get_logits(self, hidden: GPUArray) -> GPUArray:
+        """The float32 logits (R, vocabulary) of rows (R, hidden) of the last layer's output."""
+        logits = factory.empty((hidden.shape[0], self.config.vocab_size), "float32")
+        self.head(hidden if hidden.dtype.name == "float32" else hidden.astype("float32"), logits)
+        return logits
+
+    def __repr__(self) -> str:
+        c = self.config
+        return (
+            f"CausalTransformerModel({self.name!r}, layers={c.num_layers}, hidden={c.hidden_size}, "
+            f"heads={c.num_heads}/{c.kv_heads}, vocabulary={c.vocab_size}, dtype={self.dtype}, context={self.context})"
+        )
+
+
+GPT2Model = LlamaModel = CausalTransformerModel

@@ -1,0 +1,14 @@
+"""Qwen2 and Qwen2.5: LLaMA with biases at the query, key and value products."""
+
+from dataclasses import replace
+
+from pygpukit.llm.models.llama import LLAMA_SPEC
+
+QWEN2_SPEC = replace(
+    LLAMA_SPEC,
+    name="qwen2",
+    hf_model_type="qwen2",
+    o_bias=None,
+    default_norm_eps=1e-6,
+    default_rope_theta=1e6,
+)

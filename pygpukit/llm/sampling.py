@@ -1,0 +1,237 @@
+"""How the next token is chosen: settings of a request, and the choice among rows of logits on the device."""
+
+from __future__ import annotations
+
+import math
+import secrets
+import struct
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from pygpukit import kernels
+from pygpukit._core import native
+from pygpukit.array import factory
+from pygpukit.core.errors import InvalidSpecError
+from pygpukit.ops import host
+from pygpukit.ops.nn import sampling as operations
+
+if TYPE_CHECKING:
+    from pygpukit.llm.layers.rows import Rows
+
+SOURCE = kernels.KernelSpec(__file__, "sampling.cu")
+_THREADS, _ADJUST_THREADS = 1024, 256
+MAX_TOP = 20
+# sampling.cu: Request
+_REQUEST = struct.Struct("<4Q6f8x")
+REQUEST_BYTES = _REQUEST.size
+_IN_PROMPT = 1 << 30
+
+
+@SOURCE.lists
+def instantiations() -> Iterator[tuple[str, ...]]:
+    """Name expressions of every kernel that a choice can ask for."""
+    yield "pk::adjust", "pk::choose_tokens", "pk::tell"
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """How tokens of one request are chosen. Checked when made: InvalidSpecError names the setting.
+
+    First the penalties and the bias change the logits: those of tokens of prompt or answer are divided by
+    repetition_penalty (multiplied where negative); presence_penalty, and frequency_penalty times how often, are taken
+    from those of tokens of the answer; logit_bias is added to those of its tokens. temperature divides them; 0 takes
+    the first of the largest. min_p keeps tokens with at least that share of the largest probability, top_k (0: all) the
+    most probable, top_p the fewest that have that share together. seed and request: which random numbers (Philox, by
+    seed, request and position), so that a token depends on neither batch nor time. seed None: one is drawn.
+    top: how many of the most probable tokens to tell with each, 0 to 20; None: no logprobs at all, which is fastest.
+    """
+
+    temperature: float = 0.0
+    top_k: int = 0
+    top_p: float = 1.0
+    min_p: float = 0.0
+    repetition_penalty: float = 1.0
+    presence_penalty: float = 0.0
+    frequency_penalty: float = 0.0
+    logit_bias: Mapping[int, float] = field(default_factory=dict)
+    seed: int | None = None
+    request: int = 0
+    top: int | None = None
+
+    def __post_init__(self) -> None:
+        operations.check_settings(self.temperature, self.top_k, self.top_p, self.min_p)
+        if not (self.repetition_penalty > 0 and math.isfinite(self.repetition_penalty)):
+            raise InvalidSpecError(
+                f"repetition_penalty is {self.repetition_penalty}, must be above 0", "repetition_penalty"
+            )
+        for name in ("presence_penalty", "frequency_penalty"):
+            if not math.isfinite(getattr(self, name)):
+                raise InvalidSpecError(f"{name} is {getattr(self, name)}, must be finite", name)
+        for token, bias in self.logit_bias.items():
+            if token < 0 or math.isnan(bias):
+                raise InvalidSpecError(f"logit_bias has {token}: {bias}, must be token ids and numbers", "logit_bias")
+        if self.seed is not None and not 0 <= self.seed < 2**64:
+            raise InvalidSpecError(f"seed is {self.seed}, must be of 0 to 2^64 - 1", "seed")
+        if not 0 <= self.request < 2**64:
+            raise InvalidSpecError(f"request is {self.request}, must be of 0 to 2^64 - 1", "request")
+        if self.top is not None and not 0 <= self.top <= MAX_TOP:
+            raise InvalidSpecError(f"top is {self.top}, must be of 0 to {MAX_TOP}, or None", "top")
+
+    @property
+    def adjusts(self) -> bool:
+        """Whether the logits are changed before a token is chosen."""
+        neutral = (1.0, 0.0, 0.0)
+        return (self.repetition_penalty, self.presence_penalty, self.frequency_penalty) != neutral or bool(
+            self.logit_bias
+        )
+
+    def seeded(self) -> Sampling:
+        """Itself, with a seed."""
+        return self if self.seed is not None else replace(self, seed=secrets.randbits(63))
+
+    def packed(self) -> bytes:
+        """As kernels read it."""
+        share = operations.share_of(self.top_p)
+        log_min_p = math.log(self.min_p) if self.min_p else -math.inf
+        penalties = (self.repetition_penalty, self.presence_penalty, self.frequency_penalty)
+        random = (self.seed or 0, self.request)
+        return _REQUEST.pack(*random, share, self.top_k, self.temperature, log_min_p, *penalties, 0.0)
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One chosen token. logprob: of the adjusted logits, at temperature 1. margin: between the two largest logits.
+    top: (token, logprob) of the most probable. All but the token None and () where they were not asked for."""
+
+    token: int
+    logprob: float | None = None
+    margin: float | None = None
+    top: tuple[tuple[int, float], ...] = ()
+
+
+class Sampler:
+    """Chooses a token of each of R rows of logits, on the device, with the rows' requests in device memory.
+
+    adjusts: whether any request has penalties or a bias. told: how many of the most probable tokens are found, with
+    logprob and margin of the chosen one; 0 for none of that, which is fastest.
+    """
+
+    def __init__(self, rows: int, vocab: int, adjusts: bool, told: int) -> None:
+        self._told = told
+        self.logits = factory.zeros((rows, vocab))
+        self.requests = factory.zeros((rows, REQUEST_BYTES), "uint8")
+        # How often the answer has a token, plus 2^30 where the prompt has it; and what is added to its logit.
+        self.counts = factory.zeros((rows, vocab), "int32") if adjusts else None
+        self.bias = factory.zeros((rows, vocab)) if adjusts else None
+        # logprob and margin, and MAX_TOP + 1 tokens (as int32) with their logprobs
+        self.figures = factory.zeros((rows, 2 + 2 * (MAX_TOP + 1))) if told else None
+
+    def load(self, row: int, sampling: Sampling, prompt: list[int], answer: list[int]) -> None:
+        """Set the request of a row and what it has said so far."""
+        import numpy as np
+
+        native.copy_from_host(self.requests[row], np.frombuffer(sampling.packed(), np.uint8))
+        if self.counts is None or self.bias is None:
+            return
+        vocab = self.logits.shape[1]
+        counts = np.bincount(np.asarray(answer, np.int64), minlength=vocab).astype(np.int32)
+        counts[np.asarray(prompt, np.int64)] |= _IN_PROMPT
+        bias = np.zeros(vocab, np.float32)
+        for token, value in sampling.logit_bias.items():
+            if token >= vocab:
+                raise InvalidSpecError(f"logit_bias: there is no token {token}, the model has {vocab}", "logit_bias")
+            bias[token] = value
+        native.copy_from_host(self.counts[row], counts)
+        native.copy_from_host(self.bias[row], bias)
+
+    def choose(self, rows: Rows) -> None:
+        """The token after each row: tokens[i] is replaced by it, positions[i] goes up by one."""
+        if not host.computes():
+            self._on_device(rows)
+            return
+        extra = [x for x in (self.counts, self.bias, self.figures) if x is not None]
+        arrays = [self.logits, self.requests, rows.tokens, rows.positions, *extra]
+        native.host_launch("sample", lambda: self._on_host(rows), arrays)
+
+    def read(self, rows: Rows, tops: list[int | None]) -> list[Choice]:
+        """What was chosen; waits for it. tops: Sampling.top of each row."""
+        tokens = rows.tokens.to_numpy().tolist()
+        if self.figures is None:
+            return [Choice(token) for token in tokens]
+        figures = self.figures.to_numpy()
+        numbers = figures.view("int32")[:, 2 : 3 + MAX_TOP]
+        return [
+            Choice(token)
+            if top is None
+            else Choice(
+                token,
+                float(row[0]),
+                float(row[1]),
+                tuple((int(n), float(p)) for n, p in zip(numbers[i][:top], row[3 + MAX_TOP :][:top], strict=True)),
+            )
+            for i, (token, top, row) in enumerate(zip(tokens, tops, figures, strict=True))
+        ]
+
+    def _on_device(self, rows: Rows) -> None:
+        count, vocab = self.logits.shape
+        call = struct.pack("<q2i", vocab, self.counts is not None, self._told)  # sampling.cu: ChooseCall
+        block, state = (_THREADS, 1, 1), (rows.tokens, rows.positions)
+        if self.counts is not None and self.bias is not None:
+            grid = -(-vocab // _ADJUST_THREADS), count, 1
+            given = self.logits, self.requests, self.counts, self.bias
+            kernels.launch(SOURCE.of("pk::adjust"), grid, (_ADJUST_THREADS, 1, 1), *given, call)
+        counts = rows.tokens if self.counts is None else self.counts
+        kernels.launch(
+            SOURCE.of("pk::choose_tokens"), (count, 1, 1), block, self.logits, self.requests, *state, counts, call
+        )
+        if self.figures is not None:
+            kernels.launch(SOURCE.of("pk::tell"), (count, 1, 1), block, self.logits, rows.tokens, self.figures, call)
+
+    def _on_host(self, rows: Rows) -> None:
+        import numpy as np
+
+        tokens, positions = host.memory(rows.tokens), host.memory(rows.positions)
+        logits, packed = host.memory(self.logits), host.memory(self.requests)
+        for row in range(rows.count):
+            seed, request, share, top_k, *numbers = _REQUEST.unpack(packed[row].tobytes())
+            temperature, log_min_p, repetition, presence, frequency, _ = numbers
+            values = np.where(np.isnan(logits[row]), np.float32(-np.inf), logits[row])
+            if self.counts is not None and self.bias is not None:
+                counts = host.memory(self.counts)[row]
+                values = _adjusted(values, counts, host.memory(self.bias)[row], repetition, presence, frequency)
+            bits = operations.random_bits(seed, int(positions[row]) + 1, request) if temperature else 0
+            token = operations.choice_on_host(values, temperature, top_k, share, log_min_p, bits)
+            if self.counts is not None:
+                host.memory(self.counts)[row, token] += 1
+            if self.figures is not None:
+                _tell(values, token, self._told, host.memory(self.figures)[row])
+            tokens[row] = token
+            positions[row] += 1
+
+
+def _adjusted(logits: Any, counts: Any, bias: Any, repetition: float, presence: float, frequency: float) -> Any:
+    import numpy as np
+
+    often = (counts & np.int32(_IN_PROMPT - 1)).astype(np.float32)
+    factor = np.float32(repetition)
+    repeated = np.where(logits > 0, logits / factor, logits * factor)
+    result = np.where(counts != 0, repeated, logits)
+    result = result - np.where(often > 0, np.float32(presence), np.float32(0)) - np.float32(frequency) * often
+    return result + bias
+
+
+def _tell(logits: Any, token: int, told: int, figures: Any) -> None:
+    """Logprob of the token, margin of the two largest logits, and the most probable tokens, ties by index."""
+    import numpy as np
+
+    wanted = min(told, logits.size)
+    part = np.argpartition(-logits, wanted - 1)[:wanted]
+    part = np.flatnonzero(logits >= logits[part].min()) if wanted < logits.size else part
+    best = part[np.lexsort((part, -logits[part]))][:wanted]
+    largest = logits[best[0]]
+    total = largest + np.log(np.exp(logits - largest, dtype=np.float32).sum(dtype=np.float64)).astype(np.float32)
+    figures[0] = logits[token] - total
+    figures[1] = largest - logits[best[1]] if wanted > 1 else np.inf
+    figures.view(np.int32)[2 : 2 + wanted] = best
+    figures[3 + MAX_TOP : 3 + MAX_TOP + wanted] = logits[best] - total

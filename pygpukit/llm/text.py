@@ -1,0 +1,104 @@
+"""The text of an answer as it comes: pieces of tokens, thinking apart from the answer, an end at stop strings."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pygpukit.core.errors import InvalidSpecError
+
+if TYPE_CHECKING:
+    from pygpukit.llm.tokenizer import Tokenizer
+
+THINKING = ("<think>", "</think>")
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Text that one token adds: to the answer, and to the thinking. ended: a stop string has come."""
+
+    text: str = ""
+    thinking: str = ""
+    ended: bool = False
+
+
+class AnswerText:
+    """Turns tokens into pieces. Text that may be the begin of a tag or a stop string is held back until that is known;
+    no piece ends within a character. Stop strings count in the answer only, and are not part of it."""
+
+    def __init__(self, tokenizer: Tokenizer, stop: tuple[str, ...] = (), thinking: bool = False) -> None:
+        if any(not text for text in stop):
+            raise InvalidSpecError("a stop string is empty, which every text would begin with", "stop")
+        self._stream = tokenizer.stream()
+        self._stop = stop
+        self._held = ""
+        self._in_thinking = thinking
+        self._ended = False
+        self._trim = thinking  # line breaks right after a tag are no text
+
+    def push(self, token: int) -> Piece:
+        """What a token adds."""
+        return self._feed(self._stream.push(token), False)
+
+    def finish(self) -> Piece:
+        """What is left when no token comes any more."""
+        return self._feed(self._stream.finish(), True)
+
+    def _feed(self, more: str, last: bool) -> Piece:
+        if self._ended:
+            return Piece(ended=True)
+        self._held += more
+        texts = {False: "", True: ""}
+        while True:
+            marks = (THINKING[1],) if self._in_thinking else (THINKING[0], *self._stop)
+            place, mark = _first(self._held, marks)
+            if mark is None:
+                break
+            texts[self._in_thinking] += self._shown(self._held[:place])
+            self._held = self._held[place + len(mark) :]
+            if mark not in THINKING:
+                self._ended, self._held = True, ""
+                break
+            self._in_thinking, self._trim = mark == THINKING[0], True
+        if not self._ended:
+            kept = 0 if last else _begun(self._held, marks)
+            done = len(self._held) - kept
+            texts[self._in_thinking] += self._shown(self._held[:done])
+            self._held = self._held[done:]
+        return Piece(texts[False], texts[True], self._ended)
+
+    def _shown(self, text: str) -> str:
+        if not self._trim or not text:
+            return text
+        text = text.lstrip("\n")
+        self._trim = not text
+        return text
+
+
+def _first(text: str, marks: tuple[str, ...]) -> tuple[int, str | None]:
+    """The mark that comes first in a text, the longer of two at one place, and where."""
+    found = [(place, -len(mark), mark) for mark in marks if (place := text.find(mark)) >= 0]
+    if not found:
+        return 0, None
+    place, _, mark = min(found)
+    return place, mark
+
+
+def _begun(text: str, marks: tuple[str, ...]) -> int:
+    """How many characters at the end of a text may be the begin of a mark."""
+    longest = min(len(text), max(map(len, marks), default=1) - 1)
+    for count in range(longest, 0, -1):
+        if any(mark.startswith(text[-count:]) for mark in marks):
+            return count
+    return 0
+
+
+def split_thinking(text: str) -> tuple[str, str]:
+    """(thinking, answer) of a whole text with <think> blocks; without any ("", text)."""
+    parts, rest = [], text
+    while (begin := rest.find(THINKING[0])) >= 0:
+        end = rest.find(THINKING[1], begin)
+        inner = rest[begin + len(THINKING[0]) :] if end < 0 else rest[begin + len(THINKING[0]) : end]
+        parts.append(inner.strip("\n"))
+        rest = rest[:begin] + ("" if end < 0 else rest[end + len(THINKING[1]) :].lstrip("\n"))
+    return "\n".join(parts), rest

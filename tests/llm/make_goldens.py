@@ -1,0 +1,99 @@
+"""What transformers says of the same models, for test_transformers.py and test_smollm2.py; run by hand.
+
+    python -m venv /tmp/goldens && /tmp/goldens/bin/pip install torch transformers gguf accelerate
+    cd tests && /tmp/goldens/bin/python -m llm.make_goldens SmolLM2-135M-Instruct.Q4_1.gguf
+
+Float32, eager attention, greedy. Without the file only the small models are done.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+import transformers
+from llm import tiny_weights
+
+FOLDER = Path(__file__).parent / "goldens"
+STEPS = 256
+QUESTIONS = [
+    "What is the capital of France?",
+    "Write one sentence about the sea.",
+    "How many legs does a spider have?",
+    "Name three colours.",
+    "Explain gravity to a child.",
+    "What is 12 plus 30?",
+    "Give me a recipe for tea.",
+    "Translate 'good morning' to French.",
+    "Who wrote Romeo and Juliet?",
+    "Write a Python function that adds two numbers.",
+    "Why is the sky blue?",
+    "Tell me a very short story about a dog.",
+]
+ANSWER = 24  # tokens
+
+
+def greedy(model: Any, prompt: list[int], steps: int) -> tuple[list[int], list[float], np.ndarray, np.ndarray]:
+    """Tokens, the margins of their choice, and the logits after the prompt and at the end; with a cache."""
+    tokens, margins, cache = list(prompt), [], None
+    given, first = torch.tensor([prompt]), None
+    with torch.no_grad():
+        for _ in range(steps):
+            out = model(given, past_key_values=cache, use_cache=True)
+            cache, logits = out.past_key_values, out.logits[0, -1].float()
+            first = logits if first is None else first
+            best = torch.topk(logits, 2)
+            margins.append(float(best.values[0] - best.values[1]))
+            tokens.append(int(best.indices[0]))
+            given = torch.tensor([[tokens[-1]]])
+    return tokens[len(prompt) :], margins, first.numpy(), logits.numpy()
+
+
+def small() -> None:
+    found: dict[str, np.ndarray] = {}
+    for name, config in tiny_weights.CONFIGS.items():
+        given = {key: value for key, value in config.items() if key != "model_type"}
+        made = transformers.AutoConfig.for_model(config["model_type"], **given, attn_implementation="eager")
+        model = transformers.AutoModelForCausalLM.from_config(made).float().eval()
+        state = {key: torch.from_numpy(np.array(value)) for key, value in tiny_weights.tensors(config).items()}
+        missing, unexpected = model.load_state_dict(state, strict=False)
+        left = [key for key in missing if key != "lm_head.weight"]
+        assert not left and not unexpected, (name, left, unexpected)
+        model.tie_weights()
+        prompt = [int(x) for x in np.random.default_rng(17).integers(0, 99, 40)]
+        tokens, margins, first, last = greedy(model, prompt, STEPS)
+        with torch.no_grad():
+            whole = model(torch.tensor([[*prompt, *tokens]]), use_cache=False).logits[0].float().numpy()
+        found |= {f"{name}.prompt": np.array(prompt), f"{name}.tokens": np.array(tokens)}
+        found |= {f"{name}.first": first, f"{name}.last": last, f"{name}.whole": whole[::37]}
+        print(f"{name}: smallest margin {min(margins):.2e}, {len(set(tokens))} different tokens")
+    np.savez_compressed(FOLDER / "small.npz", **found)
+
+
+def smollm2(file: Path) -> None:
+    load = {"gguf_file": file.name}
+    tokenizer = transformers.AutoTokenizer.from_pretrained(file.parent, **load)
+    model = transformers.AutoModelForCausalLM.from_pretrained(file.parent, **load, dtype=torch.float32).eval()
+    answers = []
+    for question in QUESTIONS:
+        text = tokenizer.apply_chat_template(
+            [{"role": "user", "content": question}], tokenize=False, add_generation_prompt=True
+        )
+        prompt = tokenizer(text, add_special_tokens=False)["input_ids"]
+        tokens, margins, _, _ = greedy(model, prompt, ANSWER)
+        answers.append({"question": question, "prompt": prompt, "tokens": tokens, "margins": margins})
+        print(question, "->", tokenizer.decode(tokens))
+    versions = {"torch": torch.__version__, "transformers": transformers.__version__}
+    FOLDER.joinpath("smollm2.json").write_text(json.dumps({"made with": versions, "answers": answers}) + "\n")
+
+
+if __name__ == "__main__":
+    torch.set_num_threads(2)
+    FOLDER.mkdir(exist_ok=True)
+    small()
+    if len(sys.argv) > 1:
+        smollm2(Path(sys.argv[1]))

@@ -1,0 +1,192 @@
+"""The kernels of models on the simulator, in checked mode, beside the same operations in NumPy."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from llm import tiny
+
+import pygpukit as gp
+from pygpukit.llm.engine import Engine
+from pygpukit.llm.layers.linear import LinearBF16
+from pygpukit.llm.layers.norm import Norm
+from pygpukit.llm.sampling import Choice, Sampling
+from pygpukit.ops import host
+
+RANDOM = np.random.default_rng(11)
+TOLERANCE = {"float32": 2e-6, "float16": 1e-3, "bfloat16": 8e-3}
+
+
+def array(values: np.ndarray, dtype: str = "float32") -> gp.GPUArray:
+    return gp.from_numpy(values.astype(np.float32)).astype(dtype)
+
+
+def doubles(a: gp.GPUArray) -> np.ndarray:
+    return a.astype("float32").to_numpy().astype(np.float64)
+
+
+def reference(x: np.ndarray, norm: Norm | None, linear: LinearBF16, after: str, out: np.ndarray) -> np.ndarray:
+    if norm is not None:
+        if norm.norm_type == "layernorm":
+            x = x - x.mean(-1, keepdims=True)
+        x = x / np.sqrt((x * x).mean(-1, keepdims=True) + norm.eps) * doubles(norm.weight)
+        x = x if norm.bias is None else x + doubles(norm.bias)
+    y = x @ doubles(linear.weight).T
+    y = y if linear.bias is None else y + doubles(linear.bias)
+    if after == "add":
+        return out + y
+    if after == "gelu":
+        return 0.5 * y * (1 + np.tanh(np.sqrt(2 / np.pi) * (y + 0.044715 * y**3)))
+    if after == "silu":
+        gate, up = np.split(y, 2, axis=1)
+        return gate / (1 + np.exp(-gate)) * up
+    return y
+
+
+@pytest.mark.parametrize("dtype", sorted(TOLERANCE))
+@pytest.mark.parametrize(
+    ("rows", "n", "k", "kind", "biased", "after", "first"),
+    [
+        (1, 21, 64, "rmsnorm", False, "store", None),
+        (1, 18, 1032, "layernorm", True, "gelu", None),
+        (1, 22, 264, "rmsnorm", True, "silu", None),
+        (1, 9, 56, None, True, "add", None),
+        (11, 13, 48, "rmsnorm", True, "silu", None),
+        (3, 17, 32, None, False, "add", None),
+        (5, 12, 40, "layernorm", True, "gelu", 7),
+        (4, 10, 24, None, True, "add", 0),
+        (0, 10, 24, None, True, "add", None),
+    ],
+)
+def test_products(
+    kernels_on_sim: None,
+    dtype: str,
+    rows: int,
+    n: int,
+    k: int,
+    kind: str | None,
+    biased: bool,
+    after: str,
+    first: int | None,
+) -> None:
+    x = array(RANDOM.standard_normal((rows, k)), dtype if kind is None else "float32")
+    weights = 2 * n if after == "silu" else n
+    bias = array(RANDOM.standard_normal(weights), dtype) if biased else None
+    linear = LinearBF16(array(RANDOM.standard_normal((weights, k)) / np.sqrt(k), dtype), bias)
+    shift = array(RANDOM.standard_normal(k), dtype) if kind == "layernorm" else None
+    norm = None if kind is None else Norm(array(RANDOM.standard_normal(k), dtype), shift, kind, 1e-5)  # type: ignore
+    before = RANDOM.standard_normal((rows, n))
+    out = array(before, "float32" if after == "add" else dtype)
+    expected = reference(doubles(x), norm, linear, after, doubles(out))
+    linear.project(x, out, first, norm=norm, after=after)  # type: ignore[arg-type]
+    np.testing.assert_allclose(doubles(out), expected, rtol=0, atol=TOLERANCE[dtype] * 8)
+
+
+def run(name: str, dtype: str, prompt: list[int], steps: int, **changes: object) -> np.ndarray:
+    """The logits of a small model after a prompt and after each of some greedy tokens of another run."""
+    model = tiny.model(name, dtype=dtype, context=600 if len(prompt) > 256 else 64, **changes)
+    engine = Engine(model, 24)
+    request = engine.open(prompt, Sampling())
+    step = engine.step([request])
+    step.load([request])
+    engine.prefill(request, step, 0)
+    found = [step.sampler.logits.to_numpy()]
+    step.choose([request])
+    for token in range(steps):
+        request.answer[-1] = 3 * token + 1
+        step.run([request])
+        found.append(step.sampler.logits.to_numpy())
+    return np.concatenate(found).astype(np.float64)
+
+
+@pytest.mark.parametrize("dtype", sorted(TOLERANCE))
+@pytest.mark.parametrize("name", sorted(tiny.CONFIGS))
+def test_whole_models_say_the_same_as_in_numpy(kernels_on_sim: None, name: str, dtype: str) -> None:
+    prompt = [int(x) for x in RANDOM.integers(0, 99, 29)]
+    found = run(name, dtype, prompt, 3)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(host, "_through_kernels", False)
+        expected = run(name, dtype, prompt, 3)
+    assert np.abs(found - expected).max() <= TOLERANCE[dtype] * 10 * np.abs(expected).max()
+
+
+def test_parts_of_the_keys_are_merged_to_the_same_bits_by_one_block_and_by_two_launches(kernels_on_sim: None) -> None:
+    from pygpukit.llm.cache import KVCache
+    from pygpukit.llm.layers.attention import AttentionBuffers
+    from pygpukit.llm.layers.rows import Rows
+
+    model = tiny.model("llama", context=512, num_attention_heads=8, head_dim=24)
+    attention = model.blocks[0].attn
+    cache = KVCache(model.config, 2, 512, "float32", "t").layers[0]
+    for target in (cache.k, cache.v):
+        target[...] = array(RANDOM.standard_normal(target.shape))
+    places = [0, 3, 255, 256, 300, 511]
+    qkv = array(RANDOM.standard_normal((len(places), attention.q_dim + 2 * attention.k_dim)))
+    found = []
+    for first in (None, 0):
+        numbers = [gp.from_numpy(np.asarray(x, np.int32)) for x in ([0] * len(places), places, [1] * len(places))]
+        buffers = AttentionBuffers(qkv, gp.zeros((len(places), attention.q_dim)))
+        attention._attend(Rows(*numbers, first), cache, buffers)
+        found.append(buffers.out.to_numpy())
+    assert found[0].tobytes() == found[1].tobytes()
+    k, v = (doubles(x)[1] for x in (cache.k, cache.v))
+    for row, place in enumerate(places):
+        q = doubles(qkv)[row, : attention.q_dim].reshape(8, 24)
+        for head in range(8):
+            scores = k[head // 4, : place + 1] @ q[head] / np.sqrt(24)
+            weights = np.exp(scores - scores.max())
+            expected = weights @ v[head // 4, : place + 1] / weights.sum()
+            np.testing.assert_allclose(found[0][row, head * 24 : head * 24 + 24], expected, atol=2e-6)
+
+
+SETTINGS = [
+    Sampling(),
+    Sampling(top=5),
+    Sampling(temperature=0.7, top_k=9, seed=3, top=3),
+    Sampling(temperature=1.3, top_p=0.8, min_p=0.01, seed=2**64 - 1, request=12),
+    Sampling(
+        temperature=0.9,
+        repetition_penalty=1.3,
+        presence_penalty=0.4,
+        frequency_penalty=0.2,
+        logit_bias={5: 3.0, 7: -np.inf},
+        seed=1,
+        top=20,
+    ),
+]
+
+
+def chosen(settings: list[Sampling], logits: np.ndarray) -> list[list[Choice]]:
+    from pygpukit.llm.layers.rows import new_rows
+    from pygpukit.llm.sampling import Sampler
+
+    told = max(0 if s.top is None else max(2, s.top) for s in settings)
+    sampler = Sampler(len(settings), logits.shape[1], any(s.adjusts for s in settings), told)
+    rows = new_rows(len(settings))
+    found = []
+    for row, setting in enumerate(settings):
+        sampler.load(row, setting, [1, 5, 9], [9, 9, 11])
+    for _ in range(4):
+        sampler.logits[...] = array(logits)
+        sampler.choose(rows)
+        found.append(sampler.read(rows, [s.top for s in settings]))
+    assert rows.positions.to_numpy().tolist() == [4] * len(settings)
+    return found
+
+
+def test_choices_are_the_same_as_in_numpy(kernels_on_sim: None) -> None:
+    logits = RANDOM.standard_normal((len(SETTINGS), 1500)).astype(np.float32) * 3
+    logits[1, 40] = logits[1, 30] = logits[1].max() + 1
+    logits[2, 17] = np.nan
+    for settings in (SETTINGS, SETTINGS[:1]):
+        found = chosen(settings, logits[: len(settings)])
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(host, "_through_kernels", False)
+            expected = chosen(settings, logits[: len(settings)])
+        for ours, theirs in zip(found, expected, strict=True):
+            for a, b in zip(ours, theirs, strict=True):
+                assert a.token == b.token
+                assert [t for t, _ in a.top] == [t for t, _ in b.top]
+                numbers = [x for x in (a.logprob, a.margin, *(p for _, p in a.top)) if x is not None]
+                others = [x for x in (b.logprob, b.margin, *(p for _, p in b.top)) if x is not None]
+                np.testing.assert_allclose(numbers, others, atol=2e-5)

@@ -1,0 +1,57 @@
+"""The same bits whatever is computed beside: run to run, chunks of the prompt, batches, graph and launch by launch."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from llm import tiny
+
+from pygpukit.llm.engine import Engine
+from pygpukit.llm.model import CausalTransformerModel
+from pygpukit.llm.sampling import Sampling
+
+PROMPT = [int(x) for x in np.random.default_rng(5).integers(0, 99, 150)]
+
+
+def logits_of(
+    model: CausalTransformerModel, prompt: list[int], chunk: int, steps: int = 6, eager: bool = False
+) -> bytes:
+    """The logits after a prompt and after each of some greedy tokens."""
+    engine = Engine(model, chunk)
+    model.cache.clear()
+    request = engine.open(prompt, Sampling())
+    try:
+        step = engine.step([request])
+        step.load([request])
+        assert engine.prefill(request, step, 0)
+        found = [step.sampler.logits.to_numpy()]
+        step.choose([request])
+        for _ in range(steps):
+            step.run([request], eager)
+            found.append(step.sampler.logits.to_numpy())
+        return np.concatenate(found).tobytes()
+    finally:
+        engine.close(request)
+
+
+@pytest.mark.parametrize("name", sorted(tiny.CONFIGS))
+def test_a_prompt_in_any_chunks_and_steps_with_and_without_the_graph_give_the_same_bits(name: str) -> None:
+    model = tiny.model(name)
+    expected = logits_of(model, PROMPT, 256)
+    for chunk in (1, 7, 64, 100):
+        assert logits_of(model, PROMPT, chunk) == expected, chunk
+    assert logits_of(model, PROMPT, 256, eager=True) == expected
+    assert logits_of(tiny.model(name), PROMPT, 256) == expected
+
+
+@pytest.mark.parametrize("settings", [{}, {"temperature": 0.8, "top_k": 40, "top_p": 0.95, "seed": 7}])
+@pytest.mark.parametrize("name", ["llama", "gpt2"])
+def test_eight_together_say_what_each_says_alone(name: str, settings: dict) -> None:
+    model = tiny.model(name, slots=8)
+    prompts = [PROMPT[i : i + 5 + 9 * i] for i in range(8)]
+    together = model.generate_batch(prompts, 40, top=2, **settings)
+    for number, (prompt, found) in enumerate(zip(prompts, together, strict=True)):
+        model.cache.clear()
+        alone = model.stream(prompt, 40, top=2, request=number, **settings).complete()
+        assert found.token_ids == alone.token_ids
+        assert [t.logprob for t in found.tokens] == [t.logprob for t in alone.tokens]

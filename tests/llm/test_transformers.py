@@ -1,0 +1,48 @@
+"""Every architecture beside transformers on small random models (goldens/small.npz, by make_goldens.py)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from llm import tiny
+
+from pygpukit.llm.engine import Engine
+from pygpukit.llm.sampling import Sampling
+
+GOLDEN = np.load(Path(__file__).parent / "goldens" / "small.npz")
+STEPS = 256
+
+
+@pytest.mark.parametrize("name", sorted(tiny.CONFIGS))
+def test_logits_and_256_greedy_tokens_are_those_of_transformers(name: str) -> None:
+    model = tiny.model(name)
+    prompt, tokens = GOLDEN[f"{name}.prompt"].tolist(), GOLDEN[f"{name}.tokens"].tolist()
+    engine = Engine(model)
+    request = engine.open(prompt, Sampling())
+    step = engine.step([request])
+    step.load([request])
+    assert engine.prefill(request, step, 0)
+    first = step.sampler.logits.to_numpy()[0]
+    np.testing.assert_allclose(first, GOLDEN[f"{name}.first"], atol=1e-4)
+    step.choose([request])
+    while len(request.answer) < STEPS:
+        step.run([request])
+    assert request.answer == tokens
+    np.testing.assert_allclose(step.sampler.logits.to_numpy()[0], GOLDEN[f"{name}.last"], atol=1e-4)
+
+
+@pytest.mark.parametrize("name", sorted(tiny.CONFIGS))
+def test_all_logits_of_a_long_prompt_are_those_of_transformers_without_a_cache(name: str) -> None:
+    model = tiny.model(name)
+    text = [*GOLDEN[f"{name}.prompt"].tolist(), *GOLDEN[f"{name}.tokens"].tolist()]
+    expected = GOLDEN[f"{name}.whole"]
+    for number, place in enumerate(range(0, len(text), 37)):
+        engine = Engine(model)
+        request = engine.open(text[: place + 1], Sampling())
+        step = engine.step([request])
+        step.load([request])
+        engine.prefill(request, step, 0)
+        engine.close(request)
+        np.testing.assert_allclose(step.sampler.logits.to_numpy()[0], expected[number], atol=1e-4)

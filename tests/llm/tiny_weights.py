@@ -1,0 +1,115 @@
+"""Small random models of every architecture, as configurations and tensors from a seed; needs NumPy alone.
+
+make_goldens.py gives the same to transformers.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+BASE = {
+    "vocab_size": 99,
+    "hidden_size": 32,
+    "intermediate_size": 56,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "max_position_embeddings": 512,
+    "rms_norm_eps": 1e-5,
+    "rope_theta": 10000.0,
+    "hidden_act": "silu",
+    "tie_word_embeddings": False,
+}
+CONFIGS: dict[str, dict[str, Any]] = {
+    "llama": {**BASE, "model_type": "llama"},
+    "qwen2": {**BASE, "model_type": "qwen2"},
+    "qwen3": {**BASE, "model_type": "qwen3", "head_dim": 16},
+    "llama3": {
+        **BASE,
+        "model_type": "llama",
+        "rope_theta": 500000.0,
+        "tie_word_embeddings": True,
+        "rope_scaling": {
+            "rope_type": "llama3",
+            "factor": 8.0,
+            "low_freq_factor": 1.0,
+            "high_freq_factor": 4.0,
+            "original_max_position_embeddings": 128,
+        },
+    },
+    "llama_linear": {**BASE, "model_type": "llama", "rope_scaling": {"rope_type": "linear", "factor": 2.0}},
+    "llama_yarn": {
+        **BASE,
+        "model_type": "llama",
+        "rope_scaling": {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 128},
+    },
+    "mistral": {**BASE, "model_type": "mistral", "sliding_window": 24},
+    "gpt2": {
+        "model_type": "gpt2",
+        "vocab_size": 99,
+        "n_embd": 32,
+        "n_layer": 2,
+        "n_head": 4,
+        "n_positions": 512,
+        "activation_function": "gelu_new",
+        "layer_norm_epsilon": 1e-5,
+        "tie_word_embeddings": True,
+    },
+}
+
+
+def shapes(config: dict[str, Any]) -> dict[str, tuple[int, ...]]:
+    """The tensors of a model of this configuration, under Hugging Face's names."""
+    if config["model_type"] == "gpt2":
+        return _gpt2_shapes(config)
+    hidden, inner, vocab = config["hidden_size"], config["intermediate_size"], config["vocab_size"]
+    dim = config.get("head_dim") or hidden // config["num_attention_heads"]
+    q, kv = config["num_attention_heads"] * dim, config["num_key_value_heads"] * dim
+    found = {"model.embed_tokens.weight": (vocab, hidden), "model.norm.weight": (hidden,)}
+    if not config["tie_word_embeddings"]:
+        found["lm_head.weight"] = (vocab, hidden)
+    for i in range(config["num_hidden_layers"]):
+        layer = f"model.layers.{i}"
+        for name, rows in (("q", q), ("k", kv), ("v", kv)):
+            found[f"{layer}.self_attn.{name}_proj.weight"] = (rows, hidden)
+            if config["model_type"] == "qwen2":
+                found[f"{layer}.self_attn.{name}_proj.bias"] = (rows,)
+        found[f"{layer}.self_attn.o_proj.weight"] = (hidden, q)
+        if config["model_type"] == "qwen3":
+            found |= {f"{layer}.self_attn.{name}_norm.weight": (dim,) for name in "qk"}
+        found |= {f"{layer}.mlp.{name}_proj.weight": (inner, hidden) for name in ("gate", "up")}
+        found[f"{layer}.mlp.down_proj.weight"] = (hidden, inner)
+        found |= {f"{layer}.{name}_layernorm.weight": (hidden,) for name in ("input", "post_attention")}
+    return found
+
+
+def _gpt2_shapes(config: dict[str, Any]) -> dict[str, tuple[int, ...]]:
+    hidden, vocab = config["n_embd"], config["vocab_size"]
+    found = {"transformer.wte.weight": (vocab, hidden), "transformer.wpe.weight": (config["n_positions"], hidden)}
+    for name in ("ln_f", *(f"h.{i}.ln_{j}" for i in range(config["n_layer"]) for j in (1, 2))):
+        found |= {f"transformer.{name}.{kind}": (hidden,) for kind in ("weight", "bias")}
+    products = (
+        ("attn.c_attn", hidden, 3),
+        ("attn.c_proj", hidden, 1),
+        ("mlp.c_fc", hidden, 4),
+        ("mlp.c_proj", 4 * hidden, 0),
+    )
+    for i in range(config["n_layer"]):
+        for name, rows, times in products:
+            columns = hidden * times if times else hidden
+            found[f"transformer.h.{i}.{name}.weight"] = (rows, columns)
+            found[f"transformer.h.{i}.{name}.bias"] = (columns,)
+    return found
+
+
+def tensors(config: dict[str, Any], seed: int = 0) -> dict[str, np.ndarray]:
+    """Random tensors, in the order of their names, so that another program makes the same."""
+    random = np.random.default_rng(seed)
+    found = {}
+    for name, shape in sorted(shapes(config).items()):
+        values = random.standard_normal(shape, dtype=np.float32)
+        norm = len(shape) == 1 and name.endswith("weight")
+        found[name] = 1 + 0.1 * values if norm else values * np.float32(0.3 if len(shape) == 2 else 0.1)
+    return found
