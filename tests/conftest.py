@@ -63,6 +63,14 @@ def chromium() -> str:
 
 
 @pytest.fixture(scope="session")
+def smollm2() -> Path:
+    """SmolLM2's file, fetched where it is not there yet: kept in $PYGPUKIT_MODELS, or for this run only."""
+    import pygpukit as gp
+
+    return Path(gp.models.get("smollm2-135m-instruct", progress=False))
+
+
+@pytest.fixture(scope="session")
 def notebooks() -> Path:
     """The checkout's notebooks."""
     folder = REPOSITORY / "notebooks"

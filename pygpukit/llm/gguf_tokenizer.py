@@ -25,7 +25,7 @@ def from_fields(fields: Mapping[str, Any], where: str) -> Tokenizer:
         what = "it has no tokenizer" if kind is None else f"its tokenizer is of the kind {kind!r}"
         raise ModelFileError(f"{where}: {what}; what is read is 'gpt2', byte-level BPE", where)
     name = fields.get("tokenizer.ggml.pre", "default")
-    if name not in _PRE_TOKENIZERS:
+    if not isinstance(name, str) or name not in _PRE_TOKENIZERS:
         raise ModelFileError(
             f"{where}: its pre-tokenizer is {name!r}; what is known is {', '.join(_PRE_TOKENIZERS)}", where
         )

@@ -164,8 +164,9 @@ class TextStream:
         self._tokenizer = tokenizer
         self._skipped = tokenizer.special_ids if skip_special_tokens else frozenset()
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace") if tokenizer.byte_level else None
-        self._ids: list[int] = []  # without a byte decoder: what the next piece is decoded with
-        self._told = ""  # of what those say
+        # Without a byte decoder: the tokens of the last piece, which some decoders look at, and those not told yet.
+        self._before: list[int] = []
+        self._ids: list[int] = []
 
     def push(self, token_id: int) -> str:
         """The text that this token completes; "" while a character lacks bytes."""
@@ -174,21 +175,23 @@ class TextStream:
         if self._decoder is not None:
             return self._decoder.decode(_bytes_of(self._tokenizer.id_to_token(token_id) or ""))
         self._ids.append(token_id)
-        text = self._tokenizer.decode(self._ids)
-        # A character has at most four bytes: what still ends so after four more tokens will stay so.
-        if text.endswith("\ufffd") and len(self._ids) < 8:
+        piece = self._piece()
+        # A character has at most four bytes: what still ends so after more tokens will stay so.
+        if piece.endswith("\ufffd") and len(self._ids) < 8:
             return ""
-        piece = text[len(self._told) :]
-        self._ids = self._ids[-1:]  # the last token stays: some decoders look at what stands before one
-        self._told = self._tokenizer.decode(self._ids)
+        self._before, self._ids = self._ids, []
         return piece
+
+    def _piece(self) -> str:
+        told = self._tokenizer.decode(self._before)
+        return self._tokenizer.decode(self._before + self._ids)[len(told) :]
 
     def finish(self) -> str:
         """What is left at the end: U+FFFD for the begin of a character, or nothing."""
         if self._decoder is not None:
             return self._decoder.decode(b"", final=True)
-        piece = self._tokenizer.decode(self._ids)[len(self._told) :]
-        self._ids, self._told = [], ""
+        piece = self._piece()
+        self._before, self._ids = [], []
         return piece
 
 
