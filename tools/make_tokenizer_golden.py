@@ -69,7 +69,7 @@ def main() -> int:
     parts = [pre_tokenizers.Digits(individual_digits=True), pre_tokenizers.ByteLevel(add_prefix_space=False)]
     tokenizer.backend_tokenizer.pre_tokenizer = pre_tokenizers.Sequence(parts)
     encoded = [tokenizer(text, add_special_tokens=False).input_ids for text in texts]
-    golden = {
+    golden: dict[str, Any] = {
         "made_by": f"tools/make_tokenizer_golden.py, transformers {transformers.__version__}",
         "vocab_size": len(tokenizer),
         "tokens": {kind: getattr(tokenizer, kind) for kind in ("bos_token", "eos_token", "pad_token")},
