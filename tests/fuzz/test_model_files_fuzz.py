@@ -74,9 +74,9 @@ def seeds(folder: Path) -> dict[str, list[bytes]]:
 def damaged(rng: random.Random, seed: bytes) -> bytes:
     """The file with one to four faults: bits, bytes, lengths, words, parts taken out, doubled or cut off."""
     data = bytearray(seed)
-    for _ in range(rng.randrange(1, 5)):
-        at = rng.randrange(len(data) + 1) if rng.random() < 0.5 else rng.randrange(min(len(data), 64) + 1)
-        kind = rng.randrange(7)
+    for _ in range(rng.choice((1, 1, 1, 2, 3))):
+        at = rng.randrange(len(data) + 1) if rng.random() < 0.7 else rng.randrange(min(len(data), 64) + 1)
+        kind = rng.choice((0, 0, 0, 1, 1, 1, 2, 2, 3, 3, 4, 5, 6))
         if kind == 0 and at < len(data):
             data[at] ^= 1 << rng.randrange(8)
         elif kind == 1 and at < len(data):
