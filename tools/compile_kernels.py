@@ -35,6 +35,7 @@ def units() -> list[Unit]:
 
 def compile_one(job: Job) -> tuple[str, int, bytes]:
     """(architecture, unit, entry). In a process of its own: NVRTC compiles one unit at a time in each."""
+    from pygpukit.jit.inspect.cubin import read_cubin
     from pygpukit.kernels.builder import compile_unit
 
     arch, number = job
@@ -42,6 +43,10 @@ def compile_one(job: Job) -> tuple[str, int, bytes]:
     image = compile_unit(unit, arch)
     if not image.image:
         raise RuntimeError(f"{unit} for {arch}: the compiler returned no image")
+    if unit.spec.front_end == "tile" and (
+        spilled := [k for k, v in read_cubin(image.image).kernels.items() if v.local_bytes]
+    ):
+        raise RuntimeError(f"{unit} for {arch}: registers are spilled by {', '.join(spilled)}: choose another tile")
     return arch, number, image.to_bytes()
 
 
@@ -53,7 +58,7 @@ def main() -> int:
     parser.add_argument("--arch", nargs="+", default=ARCHITECTURES, choices=ARCHITECTURES)
     parser.add_argument("--bundle", type=Path, nargs="?", const=bundle.PACKAGED, help="keep the images in this file")
     wanted = parser.parse_args()
-    jobs: list[Job] = [(arch, number) for arch in wanted.arch for number in range(len(units()))]
+    jobs: list[Job] = [(arch, n) for arch in wanted.arch for n, unit in enumerate(units()) if unit.is_ahead(arch)]
     begin = time.monotonic()
     sizes = dict.fromkeys(wanted.arch, 0)
 
@@ -68,9 +73,10 @@ def main() -> int:
         compiled = sum(1 for _ in images())
     else:
         compiled = bundle.write(wanted.bundle, images())
-    kernels = sum(len(unit.expressions) for unit in units())
     for arch, size in sizes.items():
-        print(f"{arch:<8} {kernels} kernels in {len(units())} units, {size / 1e6:.2f} MB")
+        ahead = [unit for unit in units() if unit.is_ahead(arch)]
+        kernels = sum(len(unit.expressions) for unit in ahead)
+        print(f"{arch:<8} {kernels} kernels in {len(ahead)} units, {size / 1e6:.2f} MB")
     print(f"{compiled} units in {time.monotonic() - begin:.1f} s")
     if wanted.bundle is not None:
         print(f"{wanted.bundle}: {wanted.bundle.stat().st_size / 1e6:.2f} MB")

@@ -53,7 +53,10 @@ def missing(path: Path, architectures: Iterable[str], units: Iterable[Unit]) -> 
     """What a bundle lacks, or has for other kernel texts only: "sm_80: ops/elementwise/elementwise.cu (40 kernels)"."""
     wanted = list(units)
     return [
-        f"{arch}: {unit}" for arch in architectures for unit in wanted if _key(arch, unit) not in _group(path, arch)
+        f"{arch}: {unit}"
+        for arch in architectures
+        for unit in wanted
+        if unit.is_ahead(arch) and _key(arch, unit) not in _group(path, arch)
     ]
 
 

@@ -29,6 +29,10 @@ class Unit(NamedTuple):
         """The source's key."""
         return self.spec.source
 
+    def is_ahead(self, arch: str) -> bool:
+        """It is compiled ahead of time for that architecture."""
+        return self.spec.ahead is None or arch in self.spec.ahead
+
     def __str__(self) -> str:
         return f"{self.source} ({len(self.expressions)} kernels)"
 

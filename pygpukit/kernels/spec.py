@@ -34,7 +34,7 @@ class KernelSpec:
     first launch say: arrays are pointers, bytes values. shared_bytes: dynamic shared memory of a block. cluster: blocks
     of a cluster. overlapping: begun while the launch before it on the stream ends, where the device can; the kernel
     waits itself for what it needs of that launch (overlap.cuh). cooperative: all blocks run at once. front_end: "simt",
-    or "tile" for CUDA Tile C++.
+    or "tile" for CUDA Tile C++. ahead: architectures that it is compiled for ahead of time, None for all.
 
     One with an expression is registered where it is made. Raises ValueError for another front end.
     """
@@ -50,6 +50,7 @@ class KernelSpec:
     overlapping: bool = False
     cooperative: bool = False
     front_end: str = "simt"
+    ahead: tuple[str, ...] | None = None
     family: KernelSpec | None = field(default=None, repr=False)  # the spec that of() made this one from
 
     flags: int = field(init=False, repr=False)  # PK_LAUNCH_*, but for overlapping: not every device can

@@ -123,6 +123,8 @@ from pygpukit.ops.indexing.padding import tile as tile
 from pygpukit.ops.indexing.padding import tril as tril
 from pygpukit.ops.indexing.padding import triu as triu
 from pygpukit.ops.matmul import matmul as matmul
+from pygpukit.ops.matmul import matmul_plan as matmul_plan
+from pygpukit.ops.matmul.plan import MatmulPlan as MatmulPlan
 from pygpukit.ops.matmul.products import dot as dot
 from pygpukit.ops.matmul.products import inner as inner
 from pygpukit.ops.matmul.products import outer as outer

@@ -143,7 +143,7 @@ def test_a_wheel_with_an_incomplete_bundle_is_refused(packed: Path, tmp_path: Pa
     with zipfile.ZipFile(wheel, "a") as file:
         file.write(packed, BUNDLE)
     found = bundle_problems(wheel)
-    assert len(found) == len(ARCHITECTURES) * len(list(catalogue())) - 1
+    assert len(found) == sum(unit.is_ahead(arch) for unit in catalogue() for arch in ARCHITECTURES) - 1
     assert all(f"{BUNDLE} lacks sm_" in problem and "--bundle" in problem for problem in found)
     with zipfile.ZipFile(wheel, "w") as file:
         file.writestr(BUNDLE, b"damaged")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import time
 from pathlib import Path
 
 import numpy as np
@@ -11,12 +12,14 @@ import pytest
 import pygpukit as gp
 from pygpukit import kernels
 from pygpukit.core.dtypes import DTYPES, STORAGE_ONLY
+from pygpukit.jit import locate
 from pygpukit.jit.compile.nvrtc import get_nvrtc_version
 from pygpukit.kernels import registry
 from pygpukit.ops import elementwise, host
 from pygpukit.ops.elementwise import operations, pointwise
 
 UNITS = list(registry.catalogue())
+TILES = [unit for unit in UNITS if unit.spec.front_end == "tile"]
 OPS = (pointwise.ADD, pointwise.SUB, pointwise.MUL, pointwise.DIV, pointwise.NE, pointwise.LT, pointwise.LE)
 COMPUTE = [dtype for dtype in DTYPES if dtype not in STORAGE_ONLY]
 
@@ -84,6 +87,20 @@ def test_units_compile(unit: registry.Unit, arch: str) -> None:
     assert image.image
     assert set(image.symbols) == set(unit.expressions)
     assert len({image.symbol(expression) for expression in unit.expressions}) == len(unit.expressions)
+
+
+@pytest.mark.skipif(locate.tileiras() is None, reason="needs tileiras: the extra `tile`")
+@pytest.mark.parametrize("arch", ["sm_80", "sm_86", "sm_89", "sm_90a", "sm_100a", "sm_120a"])
+def test_a_tile_kernel_compiles_without_spilling(arch: str) -> None:
+    """One of them, each day another: all are compiled with the wheel's bundle."""
+    from pygpukit.jit.inspect.cubin import read_cubin
+    from pygpukit.kernels.builder import compile_unit
+
+    unit = TILES[int(time.time() / 86400) % len(TILES)]
+    image = compile_unit(unit, arch)
+    kernels = read_cubin(image.image).kernels
+    found = {expression: kernels[image.symbol(expression)].local_bytes for expression in unit.expressions}
+    assert arch != "sm_90a" or not any(found.values()), f"registers are spilled: {found}"
 
 
 @pytest.mark.gpu

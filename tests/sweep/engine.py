@@ -96,8 +96,9 @@ def groups(families: Sequence[Family]) -> list[Group]:
 
 
 def catalogued() -> list[Kernel]:
-    """Every built-in kernel."""
-    return [(unit.source, expression) for unit in registry.catalogue() for expression in unit.expressions]
+    """Every built-in kernel that the simulated device runs."""
+    units = [unit for unit in registry.catalogue() if unit.spec.front_end == "simt"]
+    return [(unit.source, expression) for unit in units for expression in unit.expressions]
 
 
 def without_family(families: Sequence[Family]) -> list[str]:

@@ -19,22 +19,26 @@ REMEDY = 'python -m pip install "pygpukit[cuda13,tile]"'
 _TIME_LIMIT_S = 300.0
 
 
+def missing() -> str:
+    """Why tile kernels cannot be compiled here, and what to install; "" where they can."""
+    try:
+        version = nvrtc.open_nvrtc()[1]
+    except NvrtcError as error:
+        return str(error)
+    if version < SINCE:
+        return "tile kernels need NVRTC {}.{} or newer; this one is {}.{}. Install it with: {}".format(
+            *SINCE, *version, REMEDY
+        )
+    if locate.tileiras() is None:
+        return f"tile kernels need NVIDIA's assembler tileiras, which was not found; install it with: {REMEDY}"
+    return ""
+
+
 def require() -> str:
     """The path of tileiras. Raises NvrtcError that says what to install."""
-    version = nvrtc.open_nvrtc()[1]
-    if version < SINCE:
-        raise NvrtcError(
-            "tile kernels need NVRTC {}.{} or newer; this one is {}.{}. Install it with: {}".format(
-                *SINCE, *version, REMEDY
-            ),
-            NvrtcErrorCode.NotLoaded,
-        )
     found = locate.tileiras()
-    if found is None:
-        raise NvrtcError(
-            f"tile kernels need NVIDIA's assembler tileiras, which was not found; install it with: {REMEDY}",
-            NvrtcErrorCode.NotLoaded,
-        )
+    if found is None or missing():
+        raise NvrtcError(missing(), NvrtcErrorCode.NotLoaded)
     return found
 
 

@@ -1,5 +1,5 @@
 """Matrix products."""
 
-from pygpukit.ops.matmul.gemm import matmul
+from pygpukit.ops.matmul.gemm import matmul, matmul_plan
 
-__all__ = ["matmul"]
+__all__ = ["matmul", "matmul_plan"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
+from math import prod
 from typing import TYPE_CHECKING
 
 from pygpukit import kernels
@@ -13,10 +14,12 @@ from pygpukit.core.dtypes import bfloat16, float16
 from pygpukit.core.errors import ShapeError
 from pygpukit.ops import copying, host
 from pygpukit.ops.elementwise.pointwise import CTYPES, pad
+from pygpukit.ops.matmul import plan, tile
 from pygpukit.ops.operands import check_array, check_devices, check_out, overlaps, span
 
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
+    from pygpukit.core.dtypes import DataType
 
 SOURCE = kernels.KernelSpec(__file__, "gemm.cu")
 _TILE = 64  # gemm.cu: kTile
@@ -31,23 +34,47 @@ def matmul(a: GPUArray, b: GPUArray, *, out: GPUArray | None = None) -> GPUArray
     its axis is dropped from the result, so 1-D @ 1-D is a 0-d dot product; leading axes broadcast. Types promote as in
     NumPy; float16 and bfloat16 are summed in float32, float32 is real float32, integers wrap. Strided operands are read
     in place. out: written and returned instead of a new array. Asynchronous on the current stream; the order of
-    additions is fixed. Raises ShapeError naming both shapes, DTypeError, DeviceMismatchError.
+    additions is fixed: a row's bits depend on k, the types and the backend that matmul_plan() names, not on other rows.
+    Raises ShapeError naming both shapes, DTypeError, DeviceMismatchError.
     """
-    a, b = check_array(a, "matmul"), check_array(b, "matmul")
-    check_devices("matmul", a, b)
-    dtype = promotion.promote(a.dtype, b.dtype)
-    left, right, shape = _shapes(a, b)
+    left, right, shape, dtype = operands(a, b)
     target = out if out is None else check_out(out, shape, dtype, "matmul")
     if target is None or target.dtype != dtype or _touches(target, a) or _touches(target, b):
         target = native.empty(shape, dtype)
     if target.size:
         left, right = (x if x.dtype == dtype else copying.astype(x, dtype) for x in (left, right))
         full = _with_matrix_axes(target, a.ndim == 1, b.ndim == 1)
-        (_on_host if host.computes() else _on_device)(left, right, full)
+        if host.computes():
+            _on_host(left, right, full)
+        elif _backend(left, full) == "tile":
+            tile.product(left, right, full)
+        else:
+            _on_device(left, right, full)
     if out is None or target is out:
         return target
     copying.copy_to(target, out)
     return out
+
+
+def operands(a: GPUArray, b: GPUArray) -> tuple[GPUArray, GPUArray, layout.Shape, DataType]:
+    """Both operands as stacks of matrices with common batch axes, the shape and the type of the result. Raises as
+    matmul()."""
+    a, b = check_array(a, "matmul"), check_array(b, "matmul")
+    check_devices("matmul", a, b)
+    return *_shapes(a, b), promotion.promote(a.dtype, b.dtype)
+
+
+def matmul_plan(a: GPUArray, b: GPUArray) -> plan.MatmulPlan:
+    """The plan of `a @ b`: which kernel, and why. Launches nothing. Raises as matmul() for operands that do not fit."""
+    left, right, _, dtype = operands(a, b)
+    m, k, n = *left.shape[-2:], right.shape[-1]
+    backend, reason = plan.backend(dtype, prod(left.shape[:-2]), m, n, k)
+    return plan.MatmulPlan(backend, reason, tile.chosen(left, right) if backend == "tile" else None)
+
+
+def _backend(a: GPUArray, out: GPUArray) -> str:
+    m, n = out.shape[-2:]
+    return plan.backend(out.dtype, prod(out.shape[:-2]), m, n, a.shape[-1])[0]
 
 
 @SOURCE.lists
