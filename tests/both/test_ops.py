@@ -412,3 +412,13 @@ def test_a_bad_output_is_refused_before_anything_is_converted() -> None:
     with pytest.raises(gp.ShapeError):
         gp.where(mask, x, 1j, out=short)
     assert _core.counters() == launches
+
+
+@pytest.mark.parametrize("flip", [np.s_[::-1], np.s_[:, ::-1], np.s_[::-1, ::-2]])
+def test_empty_operands_may_have_any_strides(flip: Any) -> None:
+    a, b = np.zeros((2, 0), np.float32), np.zeros((0, 3), np.float32)
+    x, y = gp.from_numpy(a), gp.from_numpy(b)
+    np.testing.assert_array_equal((x @ y[flip]).to_numpy(), a @ b[flip])
+    np.testing.assert_array_equal((x[flip] @ y).to_numpy(), a[flip] @ b)
+    np.testing.assert_array_equal(y[flip].sum(axis=0).to_numpy(), b[flip].sum(axis=0))
+    assert (y[flip] + 1).shape == b[flip].shape

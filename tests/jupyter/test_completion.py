@@ -87,3 +87,12 @@ def test_unloading_takes_the_matcher_out(shell: Any) -> None:
     shell.run_line_magic("unload_ext", "pygpukit")
     assert shell.Completer.custom_matchers == []
     shell.run_line_magic("load_ext", "pygpukit")
+
+
+@pytest.mark.parametrize("use_jedi", [True, False])
+def test_the_package_completes_public_names_alone(shell: Any, use_jedi: bool) -> None:
+    shell.run_cell("import pygpukit as gp")
+    shell.Completer.use_jedi = use_jedi
+    with provisionalcompleter():
+        names = {one.text.lstrip(".") for one in shell.Completer.completions("gp.", 3)}
+    assert {"array", "zeros", "GPUArray"} <= names <= set(dir(gp))
