@@ -237,4 +237,5 @@ from pygpukit.ops.tensor import transpose_3d_021 as transpose_3d_021
 from pygpukit.ops.tensor import transpose_4d_0213 as transpose_4d_0213
 
 __all__: list[str]
+
 def homes() -> dict[str, str]: ...

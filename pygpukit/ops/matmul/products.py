@@ -41,7 +41,10 @@ def vdot(a: GPUArray, b: GPUArray) -> GPUArray:
     """The sum of conj(a) * b over all elements, 0-d; both in C order."""
     a, b = _arrays("vdot", a, b)
     if a.size != b.size:
-        raise ShapeError(f"vdot: shapes {a.shape} and {b.shape} have {a.size} and {b.size} elements; they must agree")
+        raise ShapeError(
+            f"vdot: shapes {a.shape} and {b.shape} have {a.size} and {b.size} elements, which must be "
+            "equal in number; reshape or slice one operand"
+        )
     return matmul(elementwise.conj(shape.ravel(a)), shape.ravel(b))
 
 

@@ -34,4 +34,5 @@ from pygpukit.ops.nn.softmax import log_softmax as log_softmax
 from pygpukit.ops.nn.softmax import softmax as softmax
 
 __all__: list[str]
+
 def homes() -> dict[str, str]: ...
