@@ -34,7 +34,7 @@ def stubs() -> dict[Path, str]:
     package = ROOT / "pygpukit"
     own = {**gp._HOME_OF, **names.public(), "array": "pygpukit.array.factory", "jit": "pygpukit.jit"}
     modules = tuple(name for name in gp._SUBMODULES if name not in own)
-    table, homes = "_HOME_OF: dict[str, str]\n", "def homes() -> dict[str, str]: ...\n"
+    table, homes = "_HOME_OF: dict[str, str]\n", "\ndef homes() -> dict[str, str]: ...\n"
     return {
         package / "__init__.pyi": stub(own, f"{table}_HOMES: dict[str, str]\n_SUBMODULES: tuple[str, ...]\n", modules),
         package / "ops" / "__init__.pyi": stub(gp.ops.homes(), homes),
