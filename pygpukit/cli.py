@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import shutil
 import subprocess
 import sys
@@ -31,6 +32,15 @@ def parser() -> argparse.ArgumentParser:
     models.set_defaults(action=None)
     wanted = models.add_subparsers(dest="action").add_parser("get", help="fetch one, unless it is here; print its path")
     wanted.add_argument("name")
+    serve = commands.add_parser("serve", help="serve a model by OpenAI's protocol, to this machine")
+    serve.add_argument("model", help="a name that `pygpukit models` lists, a folder, a .safetensors or a .gguf file")
+    serve.add_argument("--host", default="127.0.0.1", help="address to listen at (%(default)s: this machine only)")
+    serve.add_argument("--port", type=int, default=8000, help="port (%(default)s; 0: a free one)")
+    serve.add_argument("--token", default=os.environ.get("PYGPUKIT_SERVE_TOKEN"), help="API key; else one is made")
+    serve.add_argument("--no-token", action="store_true", help="ask for no API key; on this machine only")
+    serve.add_argument("--dtype", choices=("float32", "float16", "bfloat16"), help="of weights and cache")
+    serve.add_argument("--context", type=int, help="tokens of a conversation, at most")
+    serve.add_argument("--slots", type=int, default=2, help="answers that can be under way at once (%(default)s)")
     return p
 
 
@@ -39,7 +49,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     if args.command != "lab":
         if rest:
             parser().error(f"unrecognized arguments: {' '.join(rest)}")
-        return {"info": info, "cache": cache, "models": models}[args.command](args)
+        return {"info": info, "cache": cache, "models": models, "serve": serve}[args.command](args)
     needed = TOUR_MODULES if args.headless else LAB_MODULES
     missing = [name for name in needed if find_spec(name) is None]
     if missing:
@@ -94,6 +104,13 @@ def cache(args: argparse.Namespace) -> int:
 def models(args: argparse.Namespace) -> int:
     """Do what `pygpukit models` was asked."""
     from .models.listing import command
+
+    return command(args)
+
+
+def serve(args: argparse.Namespace) -> int:
+    """Do what `pygpukit serve` was asked."""
+    from .llm.serving.server import command
 
     return command(args)
 

@@ -34,6 +34,8 @@ from pygpukit.llm.models import QWEN3_SPEC as QWEN3_SPEC
 from pygpukit.llm.models import ModelSpec as ModelSpec
 from pygpukit.llm.models import detect_model_spec as detect_model_spec
 from pygpukit.llm.sampling import Sampling as Sampling
+from pygpukit.llm.serving.server import Server as Server
+from pygpukit.llm.serving.server import serve as serve
 from pygpukit.llm.template import CHATML_TEMPLATE as CHATML_TEMPLATE
 from pygpukit.llm.template import LLAMA2_TEMPLATE as LLAMA2_TEMPLATE
 from pygpukit.llm.template import LLAMA3_TEMPLATE as LLAMA3_TEMPLATE

@@ -11,7 +11,8 @@ import os
 import random
 import resource
 import struct
-from collections.abc import Callable
+import tempfile
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import model_files
@@ -144,16 +145,24 @@ USES: dict[str, Callable[[Path], None]] = {
 KINDS = ("safetensors",) * 9 + ("gguf",) * 7 + ("index",) * 2 + ("tokenizer",) + ("template",)
 
 
+@pytest.fixture
+def place(tmp_path: Path) -> Iterator[Path]:
+    """A folder in memory where there is one: a million files are written."""
+    memory = Path("/dev/shm")
+    with tempfile.TemporaryDirectory(dir=memory if os.access(memory, os.W_OK) else tmp_path) as name:
+        yield Path(name)
+
+
 @pytest.mark.filterwarnings("ignore::UserWarning")
-def test_no_damaged_file_does_harm(tmp_path: Path) -> None:
-    made = seeds(tmp_path)
-    (tmp_path / "one.safetensors").write_bytes(made["safetensors"][0])
+def test_no_damaged_file_does_harm(place: Path) -> None:
+    made = seeds(place)
+    (place / "one.safetensors").write_bytes(made["safetensors"][0])
     for kind, use in USES.items():  # what is loaded once is loaded, and what is sound opens
         for number, seed in enumerate(made[kind][:1]):
-            (tmp_path / f"{kind}{number}").write_bytes(seed)
-            use(tmp_path / f"{kind}{number}")
+            (place / f"{kind}{number}").write_bytes(seed)
+            use(place / f"{kind}{number}")
     before, opened = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, len(list(Path("/proc/self/fd").iterdir()))
-    path = tmp_path / "damaged"
+    path = place / "damaged"
     outcomes = {kind: [0, 0] for kind in USES}
     for number in range(FIRST, FIRST + FILES):
         rng = random.Random(number)

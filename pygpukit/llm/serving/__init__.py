@@ -1,0 +1,1 @@
+"""A model behind OpenAI's protocol, for programs on this machine."""

@@ -1,0 +1,113 @@
+"""Answers of OpenAI's protocol: whole ones, and pieces of a stream."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pygpukit.llm.generation import Completion, Token
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What all pieces of one answer have in common. chat: of /v1/chat/completions, else of /v1/completions."""
+
+    model: str
+    chat: bool
+    logprobs: bool
+    created: int = field(default_factory=lambda: int(time.time()))
+    key: str = field(default_factory=lambda: secrets.token_hex(12))
+
+    def whole(self, completions: Sequence[Completion]) -> dict[str, Any]:
+        """The answer at once: a choice for each completion."""
+        choices = [self._choice(index, completion) for index, completion in enumerate(completions)]
+        return self._body(choices, stream=False) | {"usage": usage(completions)}
+
+    def begin(self, index: int) -> Iterator[dict[str, Any]]:
+        """What comes before the first token of a choice."""
+        if self.chat:
+            yield self._piece(index, {"role": "assistant", "content": ""})
+
+    def token(self, index: int, token: Token) -> Iterator[dict[str, Any]]:
+        """What a token adds to a choice; nothing where its text is not whole yet."""
+        if token.thinking:
+            yield self._piece(
+                index, {"reasoning_content": token.thinking} if self.chat else {"content": token.thinking}
+            )
+        if token.text or self.logprobs:
+            yield self._piece(index, {"content": token.text}, logprobs=self._logprobs([token]))
+
+    def end(self, index: int, reason: str) -> dict[str, Any]:
+        """The last piece of a choice."""
+        return self._piece(index, {}, reason)
+
+    def usage(self, completions: Sequence[Completion]) -> dict[str, Any]:
+        """The piece with the counts, after all choices."""
+        return self._body([], stream=True) | {"usage": usage(completions)}
+
+    def _choice(self, index: int, completion: Completion) -> dict[str, Any]:
+        common = {
+            "index": index,
+            "finish_reason": completion.finish_reason,
+            "logprobs": self._logprobs(completion.tokens),
+        }
+        if not self.chat:
+            return common | {"text": completion.thinking + completion.text}
+        message: dict[str, Any] = {"role": "assistant", "content": completion.text, "refusal": None}
+        if completion.thinking:
+            message["reasoning_content"] = completion.thinking
+        return common | {"message": message}
+
+    def _piece(
+        self, index: int, delta: dict[str, Any], reason: str | None = None, logprobs: Any = None
+    ) -> dict[str, Any]:
+        content = {"delta": delta} if self.chat else {"text": delta.get("content", "")}
+        choice = {"index": index, "finish_reason": reason, "logprobs": logprobs, **content}
+        return self._body([choice], stream=True)
+
+    def _body(self, choices: list[dict[str, Any]], stream: bool) -> dict[str, Any]:
+        kind = ("chat.completion.chunk" if stream else "chat.completion") if self.chat else "text_completion"
+        key = ("chatcmpl-" if self.chat else "cmpl-") + self.key
+        return {"id": key, "object": kind, "created": self.created, "model": self.model, "choices": choices}
+
+    def _logprobs(self, tokens: Sequence[Token]) -> dict[str, Any] | None:
+        if not self.logprobs:
+            return None
+        if self.chat:
+            return {"content": [_told(token) for token in tokens], "refusal": None}
+        offsets, length = [], 0
+        for token in tokens:
+            offsets.append(length)
+            length += len(token.text)
+        return {
+            "tokens": [token.text for token in tokens],
+            "token_logprobs": [token.logprob for token in tokens],
+            "top_logprobs": [{one.text: one.logprob for one in token.top} for token in tokens],
+            "text_offset": offsets,
+        }
+
+
+def usage(completions: Sequence[Completion]) -> dict[str, Any]:
+    """Tokens of prompts and answers."""
+    prompt = sum(completion.prompt_tokens for completion in completions)
+    answer = sum(len(completion.tokens) for completion in completions)
+    reused = sum(completion.figures.reused_tokens for completion in completions)
+    return {
+        "prompt_tokens": prompt,
+        "completion_tokens": answer,
+        "total_tokens": prompt + answer,
+        "prompt_tokens_details": {"cached_tokens": reused},
+    }
+
+
+def _told(token: Token) -> dict[str, Any]:
+    others = [_entry(one.text, one.logprob) for one in token.top]
+    return _entry(token.text, token.logprob) | {"top_logprobs": others}
+
+
+def _entry(text: str, logprob: float | None) -> dict[str, Any]:
+    return {"token": text, "logprob": logprob, "bytes": list(text.encode())}

@@ -1,0 +1,216 @@
+"""Requests of OpenAI's protocol: what they ask of a model, and a clear refusal of what is not there."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+# Field: what it is called in Sampling.
+_NUMBERS = {
+    "temperature": "temperature",
+    "top_p": "top_p",
+    "min_p": "min_p",
+    "top_k": "top_k",
+    "repetition_penalty": "repetition_penalty",
+    "presence_penalty": "presence_penalty",
+    "frequency_penalty": "frequency_penalty",
+    "seed": "seed",
+}
+_WHOLE = {"top_k", "seed", "max_tokens", "max_completion_tokens", "n", "best_of", "top_logprobs"}
+# They say who asks, or how it is billed, and nothing about the answer.
+_IGNORED = {"user", "metadata", "store", "service_tier", "safety_identifier", "prompt_cache_key", "parallel_tool_calls"}
+# Field: the values that ask for nothing.
+_REFUSED: dict[str, tuple[Any, ...]] = {
+    "n": (1,),
+    "best_of": (1,),
+    "echo": (False,),
+    "suffix": ("",),
+    "tools": ([],),
+    "functions": ([],),
+    "tool_choice": ("none", "auto"),
+    "function_call": ("none", "auto"),
+    "response_format": ({"type": "text"},),
+    "modalities": (["text"],),
+    "audio": (),
+    "prediction": (),
+    "reasoning_effort": (),
+    "verbosity": (),
+    "web_search_options": (),
+}
+_COMMON = {"model", "stream", "stream_options", "stop", "max_tokens", "logit_bias", "logprobs", *_NUMBERS}
+_ROLES = {"system": "system", "developer": "system", "user": "user", "assistant": "assistant"}
+MOST_TOP = 20
+
+
+class RequestError(Exception):
+    """What is wrong with a request. status: of the HTTP answer; param and code as OpenAI's errors have them."""
+
+    def __init__(self, message: str, param: str | None = None, status: int = 400, code: str | None = None) -> None:
+        super().__init__(message)
+        self.param, self.status, self.code = param, status, code
+
+    def body(self) -> dict[str, Any]:
+        """The error as the protocol has it."""
+        kind = "invalid_request_error" if self.status < 500 else "server_error"
+        return {"error": {"message": str(self), "type": kind, "param": self.param, "code": self.code}}
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A request that was understood. prompts: messages of a chat, or one or more texts or lists of token ids."""
+
+    model: str
+    prompts: tuple[Any, ...]
+    settings: dict[str, Any] = field(default_factory=dict)
+    max_new_tokens: int | None = None
+    stop: tuple[str, ...] = ()
+    stream: bool = False
+    usage: bool = False  # a last piece of a stream with the counts
+    logprobs: bool = False
+
+
+def chat(raw: bytes) -> Asked:
+    """A request of /v1/chat/completions. Raises RequestError."""
+    given = _object(raw, _COMMON | {"messages", "max_completion_tokens", "top_logprobs"})
+    told = _boolean(given, "logprobs")
+    top = _number(given, "top_logprobs")
+    if top is not None and not told:
+        raise RequestError("top_logprobs needs logprobs to be true", "top_logprobs")
+    settings = _settings(given)
+    if told:
+        settings["top"] = _within(top or 0, "top_logprobs")
+    limit = _number(given, "max_completion_tokens")
+    return _asked(
+        given, (_messages(given),), settings, limit if limit is not None else _number(given, "max_tokens"), told
+    )
+
+
+def completion(raw: bytes) -> Asked:
+    """A request of /v1/completions. Raises RequestError."""
+    given = _object(raw, _COMMON | {"prompt"})
+    settings = _settings(given)
+    top = given.get("logprobs")
+    if top is not None:
+        if type(top) is not int:
+            raise RequestError(f"logprobs is {top!r}, must be a whole number", "logprobs")
+        settings["top"] = _within(top, "logprobs")
+    limit = _number(given, "max_tokens")
+    return _asked(given, _prompts(given), settings, 16 if limit is None else limit, top is not None)
+
+
+def _object(raw: bytes, known: set[str]) -> dict[str, Any]:
+    try:
+        given = json.loads(raw)
+    except (ValueError, RecursionError) as error:
+        raise RequestError(f"the request is no valid JSON: {error}") from None
+    if not isinstance(given, dict):
+        raise RequestError(f"the request must be an object, it is a {type(given).__name__}")
+    for name, value in given.items():
+        if name in known or name in _IGNORED or value is None:
+            continue
+        if name not in _REFUSED:
+            raise RequestError(f"there is no field {name!r}; there are {', '.join(sorted(known))}", name)
+        if not any(value == nothing and type(value) is type(nothing) for nothing in _REFUSED[name]):
+            raise RequestError(f"{name} is not there yet; leave it out", name, code="unsupported_parameter")
+    if not isinstance(given.get("model"), str):
+        raise RequestError(f"model is {given.get('model')!r}, must be the name of a model; see /v1/models", "model")
+    return {name: value for name, value in given.items() if value is not None}
+
+
+def _asked(
+    given: Mapping[str, Any], prompts: tuple[Any, ...], settings: dict[str, Any], limit: int | None, logprobs: bool
+) -> Asked:
+    if limit is not None and limit < 1:
+        raise RequestError(f"max_tokens is {limit}, must be 1 or more", "max_tokens")
+    stream = _boolean(given, "stream")
+    options = given.get("stream_options", {})
+    if not isinstance(options, dict):
+        raise RequestError(f"stream_options is {options!r}, must be an object", "stream_options")
+    usage = stream and options.get("include_usage") is True
+    return Asked(given["model"], prompts, settings, limit, _stop(given), stream, usage, logprobs)
+
+
+def _settings(given: Mapping[str, Any]) -> dict[str, Any]:
+    settings: dict[str, Any] = {"temperature": 1.0}  # as the protocol has it
+    for name, ours in _NUMBERS.items():
+        value = _number(given, name)
+        if value is not None:
+            settings[ours] = value % (1 << 64) if name == "seed" else value
+    bias = given.get("logit_bias")
+    if bias is not None:
+        try:
+            settings["logit_bias"] = {int(token): float(value) for token, value in bias.items()}
+        except (AttributeError, TypeError, ValueError):
+            raise RequestError("logit_bias must be an object of token ids and numbers", "logit_bias") from None
+    return settings
+
+
+def _number(given: Mapping[str, Any], name: str) -> Any:
+    value = given.get(name)
+    whole = name in _WHOLE
+    if value is not None and (isinstance(value, bool) or not isinstance(value, int if whole else int | float)):
+        raise RequestError(f"{name} is {value!r}, must be a {'whole ' if whole else ''}number", name)
+    return value
+
+
+def _boolean(given: Mapping[str, Any], name: str) -> bool:
+    value = given.get(name, False)
+    if not isinstance(value, bool):
+        raise RequestError(f"{name} is {value!r}, must be true or false", name)
+    return value
+
+
+def _within(top: int, name: str) -> int:
+    if not 0 <= top <= MOST_TOP:
+        raise RequestError(f"{name} is {top}, must be of 0 to {MOST_TOP}", name)
+    return top
+
+
+def _stop(given: Mapping[str, Any]) -> tuple[str, ...]:
+    stop = given.get("stop", [])
+    texts = [stop] if isinstance(stop, str) else stop
+    if not isinstance(texts, list) or not all(isinstance(one, str) and one for one in texts) or len(texts) > 16:
+        raise RequestError(f"stop is {stop!r}, must be a text or up to 16 of them, none empty", "stop")
+    return tuple(texts)
+
+
+def _messages(given: Mapping[str, Any]) -> list[dict[str, str]]:
+    messages = given.get("messages")
+    if not isinstance(messages, list) or not messages:
+        raise RequestError("messages must be a list of at least one message", "messages")
+    found = []
+    for place, message in enumerate(messages):
+        where = f"messages[{place}]"
+        if not isinstance(message, dict) or message.get("role") not in _ROLES:
+            role = message.get("role") if isinstance(message, dict) else message
+            raise RequestError(f"{where} has the role {role!r}, must be one of {', '.join(_ROLES)}", where)
+        found.append({"role": _ROLES[message["role"]], "content": _content(message.get("content"), where)})
+    return found
+
+
+def _content(content: Any, where: str) -> str:
+    """A text, or the parts that make one."""
+    if isinstance(content, str):
+        return content
+    if isinstance(content, list) and all(isinstance(part, dict) for part in content):
+        other = next((part.get("type") for part in content if part.get("type") != "text"), None)
+        if other is None and all(isinstance(part.get("text"), str) for part in content):
+            return "".join(part["text"] for part in content)
+        if other is not None:
+            raise RequestError(f"{where} has a part of type {other!r}; only text is understood", where)
+    raise RequestError(f"{where} has no content that is a text", where)
+
+
+def _prompts(given: Mapping[str, Any]) -> tuple[Any, ...]:
+    prompt = given.get("prompt")
+    if isinstance(prompt, str) or _ids(prompt):
+        return (prompt,)
+    if isinstance(prompt, list) and prompt and all(isinstance(one, str) or _ids(one) for one in prompt):
+        return tuple(prompt)
+    raise RequestError("prompt must be a text, a list of token ids, or a list of either", "prompt")
+
+
+def _ids(value: Any) -> bool:
+    return isinstance(value, list) and bool(value) and all(type(one) is int for one in value)
