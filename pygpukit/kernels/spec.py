@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from pygpukit.kernels import registry, sources
+from pygpukit.kernels.structure import Structure
 
 if TYPE_CHECKING:
     from pygpukit.jit.compile.headers import HeaderSet
@@ -74,6 +75,11 @@ class KernelSpec:
         if found is None:
             found = self._made[key] = replace(self, expression=expression, family=self, **attributes)
         return found
+
+    def structure(self, name: str, **arguments: int) -> Structure:
+        """A structure that the source, or a header of the package that it reaches, declares: what packs it. arguments:
+        of its template, by their names; of a type its size in bytes."""
+        return Structure(name, lambda: sources.texts(self.source).values(), arguments)
 
     def lists(self, listing: Listing) -> Listing:
         """Decorator of a function that gives every name expression that the source's launches can ask for, in groups to

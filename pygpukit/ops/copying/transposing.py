@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -13,13 +12,13 @@ from pygpukit.array import layout
 from pygpukit.array.layout import Shape
 from pygpukit.ops import host, raw
 from pygpukit.ops.elementwise import pointwise
-from pygpukit.ops.elementwise.pointwise import pad
 from pygpukit.ops.operands import span
 
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
 
 SOURCE = kernels.KernelSpec(__file__, "transpose.cu")
+_TURN = SOURCE.structure("Turn")
 _BLOCK = 256
 _LEAST = 8  # elements along both axes, from which on a tile pays
 _PACKS = {1: 4, 2: 2}  # item size -> elements of a 4-byte word
@@ -108,15 +107,21 @@ def _transpose(src: GPUArray, dst: GPUArray, walk: _Walk, column: int, row: int)
         tuple(walk.shape[axis] for axis in batch),
         [tuple(side[axis] for axis in batch) for side in (walk.source, walk.target)],
     )
-    # transpose.cu: Turn
-    fields = [rows, columns, walk.source[row] // size, walk.target[column] // size, down, across]
-    fields += [len(extents), *pad(extents), source_start // ratio, target_start // ratio]
-    for side in own:
-        fields += pad([step // size for step in side])
     blocks = down * across
     for extent in extents:
         blocks *= extent
-    packed = struct.pack(f"<{len(fields)}q", *fields)
+    packed = _TURN.pack(
+        rows=rows,
+        columns=columns,
+        row_step=walk.source[row] // size,
+        column_step=walk.target[column] // size,
+        tiles_down=down,
+        tiles_across=across,
+        ndim=len(extents),
+        shape=extents,
+        start=(source_start // ratio, target_start // ratio),
+        stride=[[step // size for step in side] for side in own],
+    )
     kernels.launch(SOURCE.of(_expression(size, pack)), (blocks, 1, 1), (_BLOCK, 1, 1), source, target, packed)
 
 

@@ -6,14 +6,15 @@ overlap the output unless they are the very same view.
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Callable, Iterator, Sequence
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from pygpukit import kernels
 from pygpukit._core import native
 from pygpukit.array import layout, scalars
 from pygpukit.core.dtypes import DataType
+from pygpukit.kernels.structure import Structure, in_header
 from pygpukit.ops import host
 from pygpukit.ops.elementwise import operations
 from pygpukit.ops.elementwise.operations import ADD as ADD
@@ -34,11 +35,10 @@ if TYPE_CHECKING:
     from pygpukit.ops.operands import Operand
 
 SOURCE = kernels.KernelSpec(__file__, "elementwise.cu")
-MAX_DIMS = 16  # numeric.cuh: kMaxDims
 BLOCK = 256
 _VECTOR_BYTES = 16
 _ARRAYS, _RIGHT, _LEFT = range(3)  # forms of DenseCall: arrays only, a number on the right, on the left
-_NO_NUMBERS = bytes(48)  # elementwise.cu: Numbers
+_NUMBERS = SOURCE.structure("Numbers")
 
 # DataType name -> C++ type of the kernels.
 CTYPES = {
@@ -215,7 +215,7 @@ def _with_numbers(
     """
     arrays = [operand for operand in operands if is_array(operand)]
     if len(arrays) == len(operands):
-        return arrays, _NO_NUMBERS
+        return arrays, _NUMBERS.pack(given=0, unused=0, value=b"")
     given, values, pointers = 0, b"", []
     for position, operand in enumerate(operands):
         if is_array(operand):
@@ -225,7 +225,7 @@ def _with_numbers(
             given |= 1 << position
             values += scalars.encode(operand, dtype).ljust(16, b"\0")
             pointers.append(arrays[0] if stand_in is None else stand_in)
-    return pointers, given.to_bytes(16, "little") + values
+    return pointers, _NUMBERS.pack(given=given, unused=0, value=values)
 
 
 def _launch(expression: str, arrays: Sequence[GPUArray], numbers: bytes | None = None) -> None:
@@ -244,7 +244,8 @@ def walk(arrays: Sequence[GPUArray]) -> tuple[Sequence[GPUArray], bytes, int]:
     size = out.size
     if all(dense(array, out) for array in arrays):
         per_thread = _VECTOR_BYTES // _widest(arrays)
-        packed = struct.pack("<qq", size, -1) + bytes(8 * (MAX_DIMS + len(arrays) * (MAX_DIMS + 1)))
+        count = len(arrays)
+        packed = _layout(count).pack(size=size, ndim=-1, shape=(), start=(), stride=((),) * count)
         return arrays, packed, -(-size // (BLOCK * per_thread))
     spans, packed = layout_of(arrays)
     return spans, packed, -(-size // BLOCK)
@@ -260,15 +261,18 @@ def layout_of(arrays: Sequence[GPUArray]) -> tuple[Sequence[GPUArray], bytes]:
     strides = [layout.broadcast_strides(array.shape, array.strides, shape) for array in arrays]
     shape, strides = layout.collapse(shape, strides)
     spans, starts = zip(*(span(array) for array in arrays), strict=True)
-    fields = [size, len(shape), *pad(shape), *starts]
-    for array, steps in zip(arrays, strides, strict=True):
-        fields += pad([step // array.itemsize for step in steps])
-    return spans, struct.pack(f"<{len(fields)}q", *fields)
+    steps = [[step // array.itemsize for step in own] for array, own in zip(arrays, strides, strict=True)]
+    return spans, packed_layout(size, shape, starts, steps)
 
 
-def pad(values: Sequence[int]) -> list[int]:
-    """values for a fixed array of kMaxDims in a kernel's layout."""
-    return [*values, *[0] * (MAX_DIMS - len(values))]
+def packed_layout(size: int, shape: Sequence[int], starts: Sequence[int], strides: Sequence[Sequence[int]]) -> bytes:
+    """numeric.cuh's Layout: of `size` elements in that shape, and where they are in each operand."""
+    return _layout(len(starts)).pack(size=size, ndim=len(shape), shape=shape, start=starts, stride=strides)
+
+
+@cache
+def _layout(operands: int) -> Structure:
+    return in_header("numeric.cuh", "Layout", Operands=operands)
 
 
 def _launch_dense(op: Op, form: int, expression: str, *args: Any) -> None:

@@ -6,7 +6,6 @@ on the device and come in C order: the same result on every run.
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -16,7 +15,6 @@ from pygpukit.core.dtypes import bool_, int64
 from pygpukit.core.errors import ShapeError
 from pygpukit.ops import elementwise, host
 from pygpukit.ops.elementwise import operations
-from pygpukit.ops.elementwise.pointwise import pad
 from pygpukit.ops.indexing import masks
 from pygpukit.ops.operands import check_array, check_devices
 
@@ -26,6 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["argwhere", "flatnonzero", "nonzero"]
 
 SOURCE = kernels.KernelSpec(__file__, "unravel.cu")
+_AXES = SOURCE.structure("Axes")
 _BLOCK = 256
 
 
@@ -83,8 +82,7 @@ def _coordinates(mask: GPUArray) -> GPUArray:
 
         native.host_launch("unravel", compute, [positions, out])
         return out
-    fields = [positions.size, mask.ndim, *pad(mask.shape)]  # unravel.cu: Axes
-    packed = struct.pack(f"<{len(fields)}q", *fields)
+    packed = _AXES.pack(count=positions.size, ndim=mask.ndim, shape=mask.shape)
     grid = (-(-positions.size // _BLOCK), 1, 1)
     kernels.launch(SOURCE.of("pk::unravel"), grid, (_BLOCK, 1, 1), positions, out, packed)
     return out

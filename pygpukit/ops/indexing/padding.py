@@ -5,8 +5,8 @@ Errors: ShapeError naming the function and the shapes, DTypeError, DeviceMismatc
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Iterator, Sequence
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from pygpukit import kernels
@@ -14,9 +14,8 @@ from pygpukit._core import native
 from pygpukit.array import layout, scalars
 from pygpukit.array.layout import Shape, normalize_axis
 from pygpukit.core.errors import ShapeError
+from pygpukit.kernels.structure import Structure
 from pygpukit.ops import copying, host, indexing, raw, shape
-from pygpukit.ops.elementwise.pointwise import MAX_DIMS
-from pygpukit.ops.elementwise.pointwise import pad as filled
 from pygpukit.ops.indexing import places
 from pygpukit.ops.operands import check_array, check_devices, is_array, span
 
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["pad", "repeat", "roll", "tile", "tril", "triu"]
 
 _BLOCK = 256
+_TRIANGLE = places.SOURCE.structure("Triangle")
 _CONTINUATIONS = {"constant": 0, "edge": 1, "reflect": 2, "symmetric": 3, "wrap": 4}  # gather.cu: Continuation
 
 
@@ -181,15 +181,26 @@ def _remapped(
             axes[-1] = (wide * axes[-1][0], wide * axes[-1][0], axis[2], 0, axis[4])
         elif wide != 1 or not untouched:
             axes.append(axis)
-    # gather.cu: Remap
-    fields = [out.size, len(axes), start, _CONTINUATIONS[mode]]
-    for part in range(4):
-        fields += filled([axis[part] for axis in axes])  # type: ignore[misc]
-    fill = b"".join(value for axis in axes for value in axis[4]).ljust(2 * MAX_DIMS * size, b"\0")
-    packed = struct.pack(f"<{len(fields)}q", *fields) + fill
+    widths, sizes, steps, shifts, fills = zip(*axes, strict=True) if axes else ((),) * 5
+    packed = _remap(size).pack(
+        size=out.size,
+        ndim=len(axes),
+        start=start,
+        continuation=_CONTINUATIONS[mode],
+        shape=widths,
+        extent=sizes,
+        stride=steps,
+        before=shifts,
+        fill=b"".join(value for own in fills for value in own),
+    )
     blocks = -(-out.size // _BLOCK)
     kernels.launch(places.SOURCE.of(f"pk::remap<{raw.RAW[size]}>"), (blocks, 1, 1), (_BLOCK, 1, 1), dense, out, packed)
     return out
+
+
+@cache
+def _remap(itemsize: int) -> Structure:
+    return places.SOURCE.structure("Remap", T=itemsize)
 
 
 def _remapped_on_host(
@@ -233,7 +244,8 @@ def _triangle(array: GPUArray, k: int, upper: bool, what: str) -> GPUArray:
         return out
     dense, start = span(array)
     packed = places.layout_fields(array.shape, (start,), (tuple(step // array.itemsize for step in array.strides),))
-    which = struct.pack("<4q", *array.shape[-2:], k, upper)
+    rows, columns = array.shape[-2:]
+    which = _TRIANGLE.pack(rows=rows, columns=columns, diagonal=k, upper=upper)
     blocks = -(-out.size // _BLOCK)
     expression = f"pk::triangle<{raw.RAW[array.itemsize]}>"
     kernels.launch(places.SOURCE.of(expression), (blocks, 1, 1), (_BLOCK, 1, 1), dense, out, packed, which)

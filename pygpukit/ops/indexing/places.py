@@ -20,7 +20,7 @@ from pygpukit.array.indexing import out_of_range
 from pygpukit.array.layout import Shape
 from pygpukit.core import deferred
 from pygpukit.ops import host, raw
-from pygpukit.ops.elementwise.pointwise import pad
+from pygpukit.ops.elementwise.pointwise import packed_layout
 from pygpukit.ops.operands import span
 
 if TYPE_CHECKING:
@@ -30,7 +30,8 @@ if TYPE_CHECKING:
 
     HostArray = np.ndarray[Any, Any]
 
-SOURCE = kernels.KernelSpec(__file__, "gather.cu")
+SOURCE: kernels.KernelSpec = kernels.KernelSpec(__file__, "gather.cu")
+_TARGET, _ROWS = SOURCE.structure("Target"), SOURCE.structure("Rows")
 MODES = {"raise": 0, "wrap": 1, "clip": 2}  # gather.cu: Mode
 OFFSETS = 3
 SKIP = struct.unpack("<q", b"\x80" * 8)[0]  # gather.cu: kSkip
@@ -62,9 +63,15 @@ class Target:
         return prod(self.shape)
 
     def pack(self) -> bytes:
-        """gather.cu: Target."""
-        fields = [self.mode, self.size, self.axis, len(self.shape), *pad(self.shape), *pad(self.strides)]
-        return struct.pack(f"<{len(fields)}q", *fields)
+        """As the kernels take it."""
+        return _TARGET.pack(
+            mode=self.mode,
+            size=self.size,
+            axis=self.axis,
+            ndim=len(self.shape),
+            shape=self.shape,
+            stride=self.strides,
+        )
 
 
 @dataclass(frozen=True)
@@ -223,7 +230,7 @@ def _without_losers(places: Places) -> Places:
 
 
 def _rows(places: Places, other: GPUArray) -> tuple[str, int, bytes] | None:
-    """(C++ type of a piece, blocks, gather.cu: Rows) when the places are whole rows; `other` is dense."""
+    """(C++ type of a piece, blocks, gather.cu's Rows) when the places are whole rows; `other` is dense."""
     shape, (steps, index_steps) = layout.collapse(places.shape, [places.strides, places.index_strides])
     axes = list(zip(shape, steps, index_steps, strict=True))
     inner, count, outer, outer_step = places.array.itemsize, 1, 1, 0
@@ -240,7 +247,14 @@ def _rows(places: Places, other: GPUArray) -> tuple[str, int, bytes] | None:
     dense, _ = span(places.array)
     units = inner // piece
     shift = units.bit_length() - 1 if units & (units - 1) == 0 else -1
-    packed = struct.pack("<6q", outer, count, units, shift, outer_step, places.offset - dense.offset)
+    packed = _ROWS.pack(
+        outer=outer,
+        count=count,
+        units=units,
+        shift=shift,
+        outer_step=outer_step,
+        start=places.offset - dense.offset,
+    )
     return raw.RAW[piece], -(-outer * count * units // (_BLOCK * _UNROLL)), packed
 
 
@@ -257,12 +271,9 @@ def _layout(places: Places, dense: GPUArray, values: GPUArray | None = None) -> 
 
 
 def layout_fields(shape: Shape, starts: Any, strides: Any) -> bytes:
-    """numeric.cuh: Layout."""
+    """numeric.cuh's Layout, with axes taken together where that changes nothing."""
     extents, steps = layout.collapse(shape, strides)
-    fields = [prod(shape), len(extents), *pad(extents), *starts]
-    for own in steps:
-        fields += pad(own)
-    return struct.pack(f"<{len(fields)}q", *fields)
+    return packed_layout(prod(shape), extents, starts, steps)
 
 
 def _over(strides: Shape, itemsize: int) -> Shape:

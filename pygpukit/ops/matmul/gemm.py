@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Iterator
 from math import prod
 from typing import TYPE_CHECKING
@@ -13,7 +12,7 @@ from pygpukit.array import layout, promotion
 from pygpukit.core.dtypes import bfloat16, float16
 from pygpukit.core.errors import ShapeError
 from pygpukit.ops import copying, host
-from pygpukit.ops.elementwise.pointwise import CTYPES, pad
+from pygpukit.ops.elementwise.pointwise import CTYPES
 from pygpukit.ops.matmul import plan, tile
 from pygpukit.ops.operands import check_array, check_devices, check_out, overlaps, span
 
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
     from pygpukit.core.dtypes import DataType
 
 SOURCE = kernels.KernelSpec(__file__, "gemm.cu")
+_LAYOUT = SOURCE.structure("GemmLayout")
 _TILE = 64  # gemm.cu: kTile
 _THREADS = 16
 _MAX_GRID_Y = 65535
@@ -155,16 +155,23 @@ def _on_device(a: GPUArray, b: GPUArray, out: GPUArray) -> None:
         copying.fill(out, 0)
         return
     spans, starts = zip(*(span(x) for x in operands), strict=True)
-    # gemm.cu: GemmLayout
-    fields = [m, n, k, batches, len(extents), *pad(extents), *starts]
-    fields += [own[-2] for own in steps] + [own[-1] for own in steps]
-    for own in batch_steps:
-        fields += pad(own)
+    packed = _LAYOUT.pack(
+        m=m,
+        n=n,
+        k=k,
+        batches=batches,
+        ndim=len(extents),
+        shape=extents,
+        start=starts,
+        row=[own[-2] for own in steps],
+        column=[own[-1] for own in steps],
+        stride=batch_steps,
+    )
     tiles = -(-m // _TILE) * -(-n // _TILE)
     kernels.launch(
         SOURCE.of(f"pk::gemm<{CTYPES[out.dtype.name]}>"),
         (tiles, min(batches, _MAX_GRID_Y), 1),
         (_THREADS, _THREADS, 1),
         *spans,
-        struct.pack(f"<{len(fields)}q", *fields),
+        packed,
     )

@@ -5,7 +5,6 @@ How many threads a row gets follows from its length and type alone, so a row's b
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import lru_cache
@@ -17,12 +16,14 @@ from pygpukit.array import layout
 from pygpukit.array.layout import Shape
 from pygpukit.core.dtypes import DataType
 from pygpukit.core.errors import DTypeError
-from pygpukit.ops.elementwise.pointwise import pad
+from pygpukit.kernels.structure import in_header
+from pygpukit.ops.elementwise.pointwise import packed_layout
 from pygpukit.ops.operands import check_array, check_devices, check_out, overlaps, same_view
 
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
 
+_WORK = in_header("row_work.cuh", "RowWork")
 FLOATS = ("float16", "bfloat16", "float32", "float64")
 _LOAD_BYTES = 16
 _HELD = 8  # row_work.cuh: kHeld
@@ -100,9 +101,18 @@ def plan(
         blocks = -(-rows // (threads // lanes))
     else:
         form, threads, lanes, blocks = "long", _LONG_ROW, _LONG_ROW, rows
-    fields = [rows, len(kept), *pad(kept), start, 0, *pad(steps), *pad(out_steps)]
-    fields += [size, step, out_step, *columns, lanes]
-    return Work(form, dense, blocks, threads, struct.pack(f"<{len(fields)}q", *fields), together)
+    wide, column_step, column_out_step = columns
+    packed = _WORK.pack(
+        kept=packed_layout(rows, kept, (start, 0), (steps, out_steps)),
+        size=size,
+        step=step,
+        out_step=out_step,
+        columns=wide,
+        column_step=column_step,
+        column_out_step=column_out_step,
+        lanes=lanes,
+    )
+    return Work(form, dense, blocks, threads, packed, together)
 
 
 def kernels(

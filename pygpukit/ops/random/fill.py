@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +16,7 @@ if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
 
 SOURCE = kernels.KernelSpec(__file__, "random.cu")
+_CALL = SOURCE.structure("RandomCall")
 _BLOCK = 256
 _HOST_CHUNK = 1 << 18  # Philox blocks that NumPy works on at a time
 _WIDE = 2**32  # integer ranges above it take 128 bits a number
@@ -67,7 +67,8 @@ def _fill(
     if host.computes():
         native.host_launch("random", lambda: _on_host(out, source, blocks, seed, call, line, bounds), [out])
         return
-    packed = struct.pack("<QQqddQQ", seed, call, size, *line, *bounds)  # random.cu: RandomCall
+    (shift, scale), (low, count) = line, bounds
+    packed = _CALL.pack(seed=seed, call=call, size=size, shift=shift, scale=scale, low=low, range=count)
     grid = (-(-blocks // _BLOCK), 1, 1)
     kernels.launch(SOURCE.of(_expression(out.dtype.name, source)), grid, (_BLOCK, 1, 1), out, packed)
 

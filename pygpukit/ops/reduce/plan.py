@@ -6,13 +6,13 @@ order.
 
 from __future__ import annotations
 
-import struct
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 from pygpukit.array import layout
 from pygpukit.array.layout import Shape
-from pygpukit.ops.elementwise.pointwise import pad
+from pygpukit.ops.elementwise.pointwise import packed_layout
 
 THREADS = 128  # reduce.cu: kThreads
 _LOAD_BYTES = 16
@@ -28,12 +28,13 @@ _ROWS_A_THREAD = 64  # the same for columns: elements in a part for every thread
 
 @dataclass(frozen=True)
 class Plan:
-    """One launch. layout: reduce.cu's Reduction without its setting; merge: the launch that makes results of parts."""
+    """One launch. layout: the fields of reduce.cu's Reduction without its setting; merge: the launch that makes results
+    of parts."""
 
     form: str  # rows or columns
     dense: bool
     blocks: int
-    layout: bytes
+    layout: dict[str, Any]
     parts: int = 0
     merge: Plan | None = None
 
@@ -89,16 +90,23 @@ class _Body:
 
     def pack(
         self, kept: Shape, steps: Shape, out_steps: Shape, columns: Shape, lanes: int, chunk: int, chunks: int
-    ) -> bytes:
-        # reduce.cu: Reduction
+    ) -> dict[str, Any]:
+        """The fields of reduce.cu\'s Reduction, but its setting."""
         results = 1
         for extent in kept:
             results *= extent
-        fields = [results, len(kept), *pad(kept), 0, 0, *pad(steps), *pad(out_steps)]
-        # A single element has no axis; its stride of 1 says that it is dense.
-        fields += [self.count, len(self.shape), *pad(self.shape), self.start, *pad(self.strides or (1,))]
-        fields += [*columns, lanes, chunk, chunks]
-        return struct.pack(f"<{len(fields)}q", *fields)
+        width, stride, out_stride = columns
+        return {
+            "kept": packed_layout(results, kept, (0, 0), (steps, out_steps)),
+            # A single element has no axis; its stride of 1 says that it is dense.
+            "reduced": packed_layout(self.count, self.shape, (self.start,), (self.strides or (1,),)),
+            "columns": width,
+            "column_stride": stride,
+            "column_out_stride": out_stride,
+            "lanes": lanes,
+            "chunk": chunk,
+            "chunks": chunks,
+        }
 
 
 def _rows(body: _Body, kept: Shape, steps: Shape, out_steps: Shape, each: int = _LOADS_A_THREAD) -> Plan:

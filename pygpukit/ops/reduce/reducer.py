@@ -5,7 +5,6 @@ Callers have checked devices, axes and types, and brought the input to a type th
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
 
 SOURCE = kernels.KernelSpec(__file__, "reduce.cu", options=kernels.SAME_BITS)
+_SETTING, _REDUCTION = SOURCE.structure("Setting"), SOURCE.structure("Reduction")
 _ALL_BITS = 2**64 - 1
 _INTEGERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
 _FLOATS = ("float16", "bfloat16", "float32", "float64")
@@ -148,7 +148,7 @@ def reduce(
     strides = tuple(step // a.itemsize for step in a.strides)
     aligned = a.device_ptr % 16 == 0
     wanted = reduce_plan.plan(a.shape, strides, axes, out_strides, start, a.itemsize, aligned, op.ordered)
-    setting = struct.pack("<Qd", bits, real)
+    setting = _SETTING.pack(bits=bits, real=real)
     partials = out
     if wanted.merge:
         partials = native.empty((wanted.parts * types.state_bytes,), "uint8")
@@ -169,7 +169,7 @@ def _launch(
     overlapping: bool = False,
 ) -> None:
     grid, block = (plan.blocks, 1, 1), (reduce_plan.THREADS, 1, 1)
-    fields = plan.layout + setting
+    fields = _REDUCTION.pack(**plan.layout, setting=setting)
     kernels.launch(SOURCE.of(expression, overlapping=overlapping), grid, block, source, out, partials, fields)
 
 

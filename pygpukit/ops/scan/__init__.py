@@ -7,7 +7,6 @@ Asynchronous on the current stream; strided operands are read in place.
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
 from math import prod
@@ -19,7 +18,7 @@ from pygpukit.array import layout, promotion
 from pygpukit.core.dtypes import DataType, as_dtype, bfloat16, bool_, float16, int64, uint64
 from pygpukit.core.errors import DTypeError, ShapeError
 from pygpukit.ops import copying, host
-from pygpukit.ops.elementwise.pointwise import CTYPES, pad
+from pygpukit.ops.elementwise.pointwise import CTYPES, packed_layout
 from pygpukit.ops.operands import check_array, check_devices, check_out, overlaps, span
 
 if TYPE_CHECKING:
@@ -29,6 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["cumprod", "cumsum", "cumulative_prod", "cumulative_sum"]
 
 SOURCE = kernels.KernelSpec(__file__, "scan.cu")
+_LAYOUT = SOURCE.structure("ScanLayout")
 _BLOCK = 256
 _VECTOR_BYTES = 16
 _SHORT_VECTORS = 4  # scan.cu: vectors(), where a warp makes a row
@@ -237,8 +237,12 @@ def _layout(
     others = [x.strides[:axis] + x.strides[axis + 1 :] for x in (a, out)]
     extents, strides = layout.collapse(shape, others)
     (source, source_start), (target, target_start) = span(a), span(out)
-    fields = [prod(shape), len(extents), *pad(extents), source_start, target_start]
-    for array, steps in zip((a, out), strides, strict=True):
-        fields += pad([step // array.itemsize for step in steps])
-    fields += [out.shape[axis], a.strides[axis] // a.itemsize, out.strides[axis] // out.itemsize, pieces, per_piece]
-    return (source, target), struct.pack(f"<{len(fields)}q", *fields)
+    own = [[step // array.itemsize for step in steps] for array, steps in zip((a, out), strides, strict=True)]
+    packed = _LAYOUT.pack(
+        lines=packed_layout(prod(shape), extents, (source_start, target_start), own),
+        length=out.shape[axis],
+        step=(a.strides[axis] // a.itemsize, out.strides[axis] // out.itemsize),
+        pieces=pieces,
+        per_piece=per_piece,
+    )
+    return (source, target), packed

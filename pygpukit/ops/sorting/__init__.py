@@ -7,7 +7,6 @@ Asynchronous on the current stream. Rows are sorted: another axis than the last,
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -32,6 +31,7 @@ __all__ = ["argsort", "searchsorted", "sort", "topk"]
 
 SOURCE = kernels.KernelSpec(__file__, "sort.cu")
 SEARCH = kernels.KernelSpec(__file__, "search.cu")
+_SORT, _SEARCH = SOURCE.structure("SortLayout"), SEARCH.structure("SearchLayout")
 _DIGITS = 256
 _MAX_THREADS = 512  # sort.cu: kMaxThreads
 _HELD_BYTES = 64  # sort.cu: items()
@@ -107,7 +107,7 @@ def searchsorted(a: GPUArray, v: Operand, side: str = "left", sorter: GPUArray |
         native.host_launch("searchsorted", compute, [a, values, out])
     else:
         grid = (-(-out.size // _BLOCK), 1, 1)
-        fields = struct.pack("<3q", a.size, out.size, side == "right")
+        fields = _SEARCH.pack(length=a.size, count=out.size, right=side == "right")
         kernels.launch(SEARCH.of(f"pk::search_sorted<{ctype(dtype)}>"), grid, (_BLOCK, 1, 1), a, values, out, fields)
     return out
 
@@ -219,7 +219,7 @@ def _sort_rows(rows: GPUArray, values: GPUArray, indices: GPUArray, descending: 
     together = min(_DIGITS, _MAX_THREADS * items // length, count)
     held = together * length
     threads = 32 if held <= 128 else 128 if held <= min(1024, 128 * items) else _MAX_THREADS
-    fields = struct.pack("<5q", count, length, together, 0, _flip(descending))
+    fields = _SORT.pack(rows=count, length=length, pieces=together, number=0, flip=_flip(descending))
     kernel = f"pk::sort_rows<{ctype(rows.dtype)}>"
     _launch(kernel, -(-count // together), threads, rows, values, indices, fields)
 
@@ -234,7 +234,7 @@ def _sort_passes(rows: GPUArray, values: GPUArray, indices: GPUArray, descending
     state = native.empty(count * (passes + tiles) * _DIGITS, "uint64")
     native.fill(state, bytes(8))
     spans = -(-length // _COUNTED)
-    fields = struct.pack("<5q", count, length, spans, 0, flip)
+    fields = _SORT.pack(rows=count, length=length, pieces=spans, number=0, flip=flip)
     _launch(f"pk::count_digits<{name}>", count * spans, _MAX_THREADS, rows, state, fields)
     # The two buffers take turns so that the last pass writes the result; the first reads the array itself.
     spare = passes > 1
@@ -243,7 +243,7 @@ def _sort_passes(rows: GPUArray, values: GPUArray, indices: GPUArray, descending
     source, order = rows, orders[1]
     for number in range(passes):
         turn = (passes - 1 - number) % 2
-        fields = struct.pack("<5q", count, length, tiles, number, flip)
+        fields = _SORT.pack(rows=count, length=length, pieces=tiles, number=number, flip=flip)
         kernel = f"pk::sort_pass<{name}, {'true' if indexed else 'false'}>"
         arrays = (source, order, buffers[turn], orders[turn], state)
         _launch(kernel, count * tiles, _MAX_THREADS, *arrays, fields)

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["unique", "unique_all", "unique_counts", "unique_inverse", "unique_values"]
 
+_HEADS = sorting.SEARCH.structure("HeadsLayout")
 _BLOCK = 256
 
 
@@ -140,9 +141,8 @@ def _heads(array: GPUArray, equal_nan: bool) -> GPUArray:
 
         native.host_launch("unique", compute, [array, heads])
     else:
-        _launch(
-            f"pk::mark_heads<{sorting.ctype(array.dtype)}>", array, heads, struct.pack("<2q", array.size, equal_nan)
-        )
+        fields = _HEADS.pack(length=array.size, equal_nan=equal_nan)
+        _launch(f"pk::mark_heads<{sorting.ctype(array.dtype)}>", array, heads, fields)
     return heads
 
 

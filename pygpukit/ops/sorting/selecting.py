@@ -6,7 +6,6 @@ again. Equal elements keep their order throughout, so that the result is that of
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -19,6 +18,7 @@ if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
 
 SOURCE = kernels.KernelSpec(__file__, "select.cu")
+_CALL = SOURCE.structure("SelectCall")
 _MOST = 64  # select.cu: kMost
 _SHORT = 1024  # rows up to here are sorted, several to a block
 _PIECE = 16384  # elements that a block takes at most
@@ -41,7 +41,8 @@ def select(rows: GPUArray, k: int, descending: bool) -> tuple[GPUArray, GPUArray
         count, pieces = rows.size // rows.shape[-1], -(-length // _PIECE)
         chosen = native.empty((*rows.shape[:-1], pieces * k), rows.dtype)
         order = native.empty(chosen.shape, int64)
-        fields = struct.pack("<5q", length, pieces, k, 255 if descending else 0, values is not rows)
+        flip = 255 if descending else 0
+        fields = _CALL.pack(length=length, pieces=pieces, k=k, flip=flip, indexed=values is not rows)
         grid = (count * pieces, 1, 1)
         kernels.launch(SOURCE.of(kernel), grid, (_THREADS, 1, 1), values, indices, chosen, order, fields)
         values, indices = chosen, order

@@ -13,7 +13,7 @@ struct SortLayout {
   long long rows;
   long long length;  // of a row
   long long pieces;  // a row is cut into: tiles of sort_pass, spans of count_digits; or rows a block of sort_rows
-  long long pass;
+  long long number;  // of the pass
   long long flip;  // 255: descending
 };
 
@@ -272,7 +272,7 @@ __global__ void __launch_bounds__(kMaxThreads, 2)
   const unsigned pieces = static_cast<unsigned>(p.pieces);  // there are as many blocks, so 32 bits do
   const long long row = blockIdx.x / pieces;
   const long long part = blockIdx.x % pieces;
-  const unsigned long long *const bins = state + (row * kPasses + p.pass) * kDigits;
+  const unsigned long long *const bins = state + (row * kPasses + p.number) * kDigits;
   unsigned long long *const words = state + p.rows * kPasses * kDigits + number * kDigits;
   const long long base = row * p.length;
   const long long first = part * kTile;
@@ -289,13 +289,13 @@ __global__ void __launch_bounds__(kMaxThreads, 2)
   for (int k = 0; k < kItems; ++k) {
     if (k >= held) break;
     rank[k] = kDigits - 1;  // behind all others
-    if (place(k, held) < count) rank[k] = Digits<T>::of(x[k], p.pass) ^ static_cast<unsigned>(p.flip);
+    if (place(k, held) < count) rank[k] = Digits<T>::of(x[k], p.number) ^ static_cast<unsigned>(p.flip);
   }
   if (threadIdx.x / 32 == kMaxWarps - 1) scan_digits(bins, bin_starts, threadIdx.x % 32);
   const unsigned absent = held * kMaxThreads - count;
   rank_digits(rank, held, shared.counts, tile, [&](int d, unsigned total) {
     if (d == kDigits - 1) total -= absent;
-    publish_count(words + d, p.pass, part == 0, total);
+    publish_count(words + d, p.number, part == 0, total);
   });
 #pragma unroll
   for (int k = 0; k < kItems; ++k) {
@@ -303,9 +303,9 @@ __global__ void __launch_bounds__(kMaxThreads, 2)
   }
   if (threadIdx.x < kDigits) {
     const int d = threadIdx.x;
-    const long long before = count_before(words + d, part, p.pass);
+    const long long before = count_before(words + d, part, p.number);
     const long long total = tile.totals[d] - (d == kDigits - 1 ? absent : 0u);
-    if (part > 0) publish_count(words + d, p.pass, true, before + total);
+    if (part > 0) publish_count(words + d, p.number, true, before + total);
     targets[d] = base + static_cast<long long>(bin_starts[d]) + before - tile.starts[d];
   }
   __syncthreads();
@@ -316,7 +316,7 @@ __global__ void __launch_bounds__(kMaxThreads, 2)
     const int i = k * kMaxThreads + static_cast<int>(threadIdx.x);
     if (i >= count) break;
     const T key = keys[i];
-    at[k] = targets[Digits<T>::of(key, p.pass) ^ static_cast<unsigned>(p.flip)] + i;
+    at[k] = targets[Digits<T>::of(key, p.number) ^ static_cast<unsigned>(p.flip)] + i;
     out[at[k]] = key;
   }
   if constexpr (Indexed) {
@@ -325,7 +325,7 @@ __global__ void __launch_bounds__(kMaxThreads, 2)
     for (int k = 0; k < kItems; ++k) {
       if (k >= held || rank[k] >= count) continue;
       const int i = place(k, held);
-      shared.indices[rank[k]] = p.pass == 0 ? first + i : in_index[base + first + i];
+      shared.indices[rank[k]] = p.number == 0 ? first + i : in_index[base + first + i];
     }
     __syncthreads();
 #pragma unroll

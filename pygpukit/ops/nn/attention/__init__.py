@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-import struct
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pygpukit import kernels
 from pygpukit._core import native
@@ -22,6 +21,7 @@ __all__ = ["sdpa_causal"]
 LOW_LEVEL = ["sdpa_causal_fixed_cache", "sdpa_causal_fixed_cache_ptr"]
 
 SOURCE = kernels.KernelSpec(__file__, "attention.cu")
+_PLACE, _ATTENTION = SOURCE.structure("AttentionPlace"), SOURCE.structure("Attention")
 _TYPES = (float32, float16, bfloat16)
 _LANES = 8  # attention.cu: kLanes
 # Head dimensions up to this one: queries and keys at a time, as many as fit 48 KiB of shared memory.
@@ -154,15 +154,27 @@ def _attend(
     heads, queries = Q.shape[-3:-1]
     width = next(width for width in _TILES if dim <= width)
     rows = _TILES[width][0]
-    spans: list[Any] = []
-    places: list[int] = []
+    spans, places = [], []
     for array in (Q, K, V, out):
         storage, start = span(array)
         spans.append(storage)
         steps = [step // array.itemsize for step in array.strides]
-        places += [start, *([0] if array.ndim == 3 else []), *steps]
-    # attention.cu: Attention
-    fields = [heads, heads // K.shape[-3], queries, K.shape[-2], dim, offset, length is not None, *places]
+        places.append(_PLACE.pack(start=start, step=steps if array.ndim == 4 else [0, *steps]))
+    q, k, v, result = places
+    packed = _ATTENTION.pack(
+        heads=heads,
+        group=heads // K.shape[-3],
+        queries=queries,
+        keys=K.shape[-2],
+        dim=dim,
+        offset=offset,
+        has_length=length is not None,
+        q=q,
+        k=k,
+        v=v,
+        out=result,
+        scale=factor * math.log2(math.e),
+    )
     batches = Q.shape[0] if Q.ndim == 4 else 1
     kernels.launch(
         SOURCE.of(_expression(Q.dtype, width)),
@@ -170,7 +182,7 @@ def _attend(
         (rows * _LANES, 1, 1),
         *spans,
         spans[0] if length is None else length,
-        struct.pack(f"<{len(fields)}qd", *fields, factor * math.log2(math.e)),
+        packed,
     )
 
 

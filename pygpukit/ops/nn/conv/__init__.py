@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import operator
-import struct
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["conv1d", "conv2d"]
 
 SOURCE = kernels.KernelSpec(__file__, "conv.cu")
+_CONVOLUTION = SOURCE.structure("Convolution")
 _BLOCK = 256
 _CHANNELS = 8  # conv.cu: kChannels
 
@@ -162,10 +162,21 @@ def _convolve(what: str, input: GPUArray, weight: GPUArray, bias: GPUArray | Non
     storage, start = span(input)
     out_channels = weight.shape[0] // plan.groups
     positions = out.shape[0] * plan.out[0] * plan.out[1]
-    # conv.cu: Convolution
-    fields = [plan.groups, weight.shape[1], out_channels, positions, *input.shape[2:], *plan.out, *weight.shape[2:]]
-    fields += [*plan.stride, *plan.padding, *plan.dilation]
-    fields += [start, *(step // input.itemsize for step in input.strides), bias is not None]
+    packed = _CONVOLUTION.pack(
+        groups=plan.groups,
+        in_channels=weight.shape[1],
+        out_channels=out_channels,
+        positions=positions,
+        image=input.shape[2:],
+        result=plan.out,
+        kernel=weight.shape[2:],
+        stride=plan.stride,
+        padding=plan.padding,
+        dilation=plan.dilation,
+        start=start,
+        step=[step // input.itemsize for step in input.strides],
+        has_bias=bias is not None,
+    )
     blocks = -(-positions // _BLOCK) * -(-out_channels // _CHANNELS) * plan.groups
     kernels.launch(
         SOURCE.of(f"pk::convolve<{CTYPES[out.dtype.name]}>"),
@@ -175,7 +186,7 @@ def _convolve(what: str, input: GPUArray, weight: GPUArray, bias: GPUArray | Non
         weight,
         weight if bias is None else bias,
         out,
-        struct.pack(f"<{len(fields)}q", *fields),
+        packed,
     )
     return out
 

@@ -7,7 +7,7 @@ namespace pk {
 struct Convolution {
   long long groups, in_channels, out_channels;  // channels of a group
   long long positions;                          // batch x output rows x output columns
-  long long in[2], out[2], kernel[2];           // rows, columns
+  long long image[2], result[2], kernel[2];     // rows, columns
   long long stride[2], padding[2], dilation[2];
   long long start, step[4];  // of the input: batch, channel, row, column, in elements
   long long has_bias;
@@ -28,10 +28,10 @@ __global__ void __launch_bounds__(256)
   const long long channel0 = blockIdx.x / tiles % parts * kChannels;
   const long long left = p.out_channels - channel0;
   const int channels = left < kChannels ? static_cast<int>(left) : kChannels;
-  const long long area = p.out[0] * p.out[1];
+  const long long area = p.result[0] * p.result[1];
   const long long image = position / area, place = position % area;
-  const long long row0 = place / p.out[1] * p.stride[0] - p.padding[0];
-  const long long column0 = place % p.out[1] * p.stride[1] - p.padding[1];
+  const long long row0 = place / p.result[1] * p.stride[0] - p.padding[0];
+  const long long column0 = place % p.result[1] * p.stride[1] - p.padding[1];
 
   const long long taps = p.kernel[0] * p.kernel[1];
   const long long filter = p.in_channels * taps;
@@ -41,10 +41,10 @@ __global__ void __launch_bounds__(256)
   for (long long channel = 0; channel < p.in_channels; ++channel) {
     for (long long i = 0; i < p.kernel[0]; ++i) {
       const long long row = row0 + i * p.dilation[0];
-      if (row < 0 || row >= p.in[0]) continue;
+      if (row < 0 || row >= p.image[0]) continue;
       for (long long j = 0; j < p.kernel[1]; ++j) {
         const long long column = column0 + j * p.dilation[1];
-        if (column < 0 || column >= p.in[1]) continue;
+        if (column < 0 || column >= p.image[1]) continue;
         const A value = widen(first[channel * p.step[1] + row * p.step[2] + column * p.step[3]]);
         const T *tap = weights + channel * taps + i * p.kernel[1] + j;
 #pragma unroll

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import operator
-import struct
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -24,6 +23,7 @@ __all__ = ["embedding"]
 LOW_LEVEL = ["embedding_lookup", "embedding_lookup_batch", "embedding_lookup_ptr"]
 
 SOURCE = kernels.KernelSpec(__file__, "embedding.cu")
+_CALL = SOURCE.structure("EmbeddingCall")
 _BLOCK = 256
 _INDEX = (int32, int64)
 _WORDS = {
@@ -139,10 +139,16 @@ def _on_device(table: GPUArray, ids: GPUArray, out: GPUArray) -> None:
         places = (storage.device_ptr, start * size, row_step, row_bytes, out.device_ptr)
         word = next(width for width in _WORDS if all(place % width == 0 for place in places))
     words = row_bytes // word
-    # embedding.cu: EmbeddingCall
-    fields = [ids.size, table.shape[0], words, start * size // word, row_step // word]
-    fields.append(step // word if word == size else 1)
-    fields += [ids_start, ids.strides[0] // ids.itemsize]
+    packed = _CALL.pack(
+        ids=ids.size,
+        rows=table.shape[0],
+        words=words,
+        start=start * size // word,
+        row_step=row_step // word,
+        step=step // word if word == size else 1,
+        ids_start=ids_start,
+        ids_step=ids.strides[0] // ids.itemsize,
+    )
     kernels.launch(
         SOURCE.of(f"pk::embedding<{_WORDS[word]}, {CTYPES[ids.dtype.name]}>"),
         (-(-ids.size * words // _BLOCK), 1, 1),
@@ -151,5 +157,5 @@ def _on_device(table: GPUArray, ids: GPUArray, out: GPUArray) -> None:
         ids_storage,
         out,
         deferred.report(),
-        struct.pack(f"<{len(fields)}q", *fields),
+        packed,
     )

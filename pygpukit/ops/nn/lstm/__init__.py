@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["lstm_bidirectional", "lstm_forward"]
 
 SOURCE = kernels.KernelSpec(__file__, "lstm.cu")
+_STEP = SOURCE.structure("LstmStep")
 _BLOCK = 256
 
 
@@ -166,7 +166,14 @@ def _cell(from_input: GPUArray, from_state: GPUArray, bias: GPUArray, cell: GPUA
     batch, hidden = cell.shape
     (gates, gates_start), (states, states_start) = span(from_input), span(out)
     rows = [array.strides[0] // array.itemsize for array in (from_input, out)]
-    fields = [batch, hidden, gates_start, rows[0], states_start, rows[1]]  # lstm.cu: LstmStep
+    packed = _STEP.pack(
+        batch=batch,
+        hidden=hidden,
+        input_start=gates_start,
+        input_row=rows[0],
+        output_start=states_start,
+        output_row=rows[1],
+    )
     kernels.launch(
         SOURCE.of(f"pk::lstm_cell<{CTYPES[cell.dtype.name]}>"),
         (-(-batch * hidden // _BLOCK), 1, 1),
@@ -176,7 +183,7 @@ def _cell(from_input: GPUArray, from_state: GPUArray, bias: GPUArray, cell: GPUA
         bias,
         cell,
         states,
-        struct.pack(f"<{len(fields)}q", *fields),
+        packed,
     )
 
 

@@ -9,7 +9,6 @@ stream. out: written and returned instead of a new array; it may be the input.
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -30,6 +29,7 @@ if TYPE_CHECKING:
 __all__ = ["groupnorm", "l2norm", "layernorm", "rmsnorm"]
 
 SOURCE = kernels.KernelSpec(__file__, "norm.cu", options=kernels.SAME_BITS)
+_WORK = SOURCE.structure("NormWork")
 _HALVES = (float16, bfloat16)
 
 
@@ -178,7 +178,15 @@ def _on_device(norm: _Norm, a: GPUArray, weights: tuple[GPUArray | None, ...], o
     form = (
         "kShared" if scale is None or norm.per_weight != 1 or not work.dense else "kScale" if shift is None else "kBoth"
     )
-    flags = (norm.center, scale is not None, shift is not None, norm.per_weight, norm.rows)
+    packed = _WORK.pack(
+        row=work.layout,
+        center=norm.center,
+        scaled=scale is not None,
+        shifted=shift is not None,
+        per_weight=norm.per_weight,
+        rows=norm.rows,
+        epsilon=norm.epsilon,
+    )
     kernels.launch(
         SOURCE.of(work.kernel("norm", _types(a.dtype.name, weight_type), pairs=True, last=f", pk::{form}")),
         (work.blocks, 1, 1),
@@ -187,7 +195,7 @@ def _on_device(norm: _Norm, a: GPUArray, weights: tuple[GPUArray | None, ...], o
         elements if scale is None else scale,
         elements if shift is None else shift,
         out,
-        work.layout + struct.pack("<5qd", *flags, norm.epsilon),
+        packed,
     )
 
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pygpukit import kernels
 from pygpukit._core import native
@@ -21,6 +20,7 @@ __all__ = ["rope_inplace"]
 LOW_LEVEL = ["rope_inplace_f32table"]
 
 SOURCE = kernels.KernelSpec(__file__, "rope.cu")
+_HEADS, _CALL = SOURCE.structure("RopeHeads"), SOURCE.structure("RopeCall")
 LAYOUTS = ("neox", "gptj")
 _BLOCK = 256
 _TYPES = (float32, float16, bfloat16)
@@ -118,16 +118,26 @@ def _on_device(q: GPUArray, k: GPUArray, cos: GPUArray, sin: GPUArray, layout: s
     first_apart, second_apart = (1, half) if layout == "neox" else (2, 1)
     full = cos.shape[-1] == 2 * half
     table = (cos.shape[-1], first_apart, second_apart) if full else (half, 1, 0)
-    heads: list[int] = []
-    spans: list[Any] = []
+    heads, spans = [], []
     for array in (q, k):
         storage, start = span(array)
         steps = [step // array.itemsize for step in array.strides]
         spans.append(storage)
-        heads += [start, array.shape[-2], *([0] if array.ndim == 3 else []), *steps]
+        heads.append(_HEADS.pack(start=start, heads=array.shape[-2], step=steps if array.ndim == 4 else [0, *steps]))
     pairs = (q.size + k.size) // 2
-    # rope.cu: RopeCall
-    fields = [q.size // 2, pairs, q.shape[-3], half, first_apart, second_apart, *table, *heads]
+    table_row, table_step, table_second = table
+    packed = _CALL.pack(
+        pairs_q=q.size // 2,
+        pairs=pairs,
+        positions=q.shape[-3],
+        half=half,
+        first_apart=first_apart,
+        second_apart=second_apart,
+        table_row=table_row,
+        table_step=table_step,
+        table_second=table_second,
+        of=b"".join(heads),
+    )
     kernels.launch(
         SOURCE.of(f"pk::rope<{CTYPES[q.dtype.name]}>"),
         (-(-pairs // _BLOCK), 1, 1),
@@ -135,5 +145,5 @@ def _on_device(q: GPUArray, k: GPUArray, cos: GPUArray, sin: GPUArray, layout: s
         *spans,
         cos,
         sin,
-        struct.pack(f"<{len(fields)}q", *fields),
+        packed,
     )

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 import operator
-import struct
 import threading
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
@@ -36,6 +35,7 @@ LOW_LEVEL = [
 ]
 
 SOURCE = kernels.KernelSpec(__file__, "sampling.cu")
+_CALL = SOURCE.structure("SamplingCall")
 _THREADS = 1024  # sampling.cu: kThreads
 _DOMAIN = 0x73616D706C696E67  # sampling.cu: kDomain
 _LOGITS = (float16, bfloat16, float32)
@@ -242,13 +242,22 @@ def _choose(
     own_seeds, own_positions = (isinstance(x, native.ArrayBase) for x in (seeds, positions))
     logits, start = span(rows)
     steps = [step // rows.itemsize for step in rows.strides]
-    packed = struct.pack(  # sampling.cu: SamplingCall
-        "<4q3Qq4i2f",
-        *(rows.shape[1], start, *steps),
-        *(0 if own_seeds else seeds, 0 if own_positions else positions),
-        *(share_of(top_p), min(top_k, rows.shape[1])),
-        *(own_seeds, own_positions, draws is not None, min_p > 0),
-        *(temperature, math.log(min_p) if min_p else 0.0),
+    row_step, step = steps
+    packed = _CALL.pack(
+        vocab=rows.shape[1],
+        start=start,
+        row_step=row_step,
+        step=step,
+        seed=0 if own_seeds else seeds,
+        position=0 if own_positions else positions,
+        top_p=share_of(top_p),
+        top_k=min(top_k, rows.shape[1]),
+        seeded_rows=own_seeds,
+        positioned_rows=own_positions,
+        given_draws=draws is not None,
+        has_min_p=min_p > 0,
+        temperature=temperature,
+        log_min_p=math.log(min_p) if min_p else 0.0,
     )
     given = [x if isinstance(x, native.ArrayBase) else out for x in (seeds, positions, draws)]
     grid = (rows.shape[0], 1, 1)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["log_softmax", "softmax"]
 
 SOURCE = kernels.KernelSpec(__file__, "softmax.cu", options=kernels.SAME_BITS)
+_WORK = SOURCE.structure("SoftmaxWork")
 
 
 def softmax(input: GPUArray, axis: int = -1, *, out: GPUArray | None = None) -> GPUArray:
@@ -63,7 +63,7 @@ def _on_device(name: str, a: GPUArray, axis: int, out: GPUArray) -> None:
     strides, out_strides = (tuple(step // a.itemsize for step in x.strides) for x in (a, out))
     aligned = (a.device_ptr | out.device_ptr) % 16 == 0
     work = rowwise.plan(a.shape, strides, out_strides, axis, start, a.itemsize, aligned, True)
-    parameters = work.layout + struct.pack("<q", name == "log_softmax")
+    parameters = _WORK.pack(row=work.layout, log=name == "log_softmax")
     kernel = work.kernel("softmax", CTYPES[a.dtype.name])
     kernels.launch(SOURCE.of(kernel), (work.blocks, 1, 1), (work.threads, 1, 1), elements, out, parameters)
 
