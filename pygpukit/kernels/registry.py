@@ -50,12 +50,15 @@ def units(source: str) -> Iterator[Unit]:
 
 
 def catalogue() -> Iterator[Unit]:
-    """Every listed kernel: of the package's sources in their order, then of sources elsewhere whose modules are
-    imported."""
-    for folder in sorted({path.parent for path in _PACKAGE.rglob("*.cu")}):
-        package = ".".join((_PACKAGE.name, *folder.relative_to(_PACKAGE).parts))
-        import_module(package)
-        for found in iter_modules([str(folder)]):
-            import_module(f"{package}.{found.name}")
+    """Every listed kernel, by the order of sources: of those in the package and in further folders of pygpukit.ops, and
+    of any other whose module is imported."""
+    roots = {_PACKAGE: _PACKAGE.name}
+    roots |= {Path(root): "pygpukit.ops" for root in import_module("pygpukit.ops").__path__}
+    for root, name in roots.items():
+        for folder in sorted({path.parent for path in root.rglob("*.cu")}):
+            package = ".".join((name, *folder.relative_to(root).parts))
+            import_module(package)
+            for found in iter_modules([str(folder)]):
+                import_module(f"{package}.{found.name}")
     for source in sorted(_listings):
         yield from units(source)

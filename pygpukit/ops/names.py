@@ -7,13 +7,13 @@ are in pygpukit.ops only. Both are lists of plain strings, since they are read w
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from functools import cache
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-_ROOT = Path(__file__).parent
 _LIST = re.compile(r"^(__all__|LOW_LEVEL) = \[([^\]]*)\]", re.MULTILINE)
 _NAME = re.compile(r'"(\w+)"')
 
@@ -30,12 +30,17 @@ def every() -> dict[str, str]:
     return _lists()["__all__"] | _lists()["LOW_LEVEL"]
 
 
+def _modules() -> Iterator[tuple[Path, str]]:
+    for root in import_module("pygpukit.ops").__path__:
+        for path in sorted(Path(root).rglob("*.py")):
+            parts = path.relative_to(root).with_suffix("").parts
+            yield path, ".".join(("pygpukit.ops", *(part for part in parts if part != "__init__")))
+
+
 @cache
 def _lists() -> dict[str, dict[str, str]]:
     found: dict[str, dict[str, str]] = {"__all__": {}, "LOW_LEVEL": {}}
-    for path in sorted(_ROOT.rglob("*.py")):
-        parts = path.relative_to(_ROOT).with_suffix("").parts
-        module = ".".join(("pygpukit.ops", *(part for part in parts if part != "__init__")))
+    for path, module in _modules():
         for kind, text in _LIST.findall(path.read_text(encoding="utf-8")):
             for name in _NAME.findall(text):
                 first = found[kind].setdefault(name, module)

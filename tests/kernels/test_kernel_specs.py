@@ -17,10 +17,11 @@ from pygpukit._core import native
 from pygpukit.core.errors import InvalidSpecError
 from pygpukit.jit.compile import compiler, headers
 from pygpukit.kernels import KernelSpec, builder, launch, registry, sources
+from pygpukit.ops import names
 
 SCALE_CU = """
 #include "numeric.cuh"
-__global__ void scale(const float *x, float *out, long long n) {
+__global__ void scaled(const float *x, float *out, long long n) {
   const long long i = blockIdx.x * static_cast<long long>(blockDim.x) + threadIdx.x;
   if (i < n) out[i] = FACTOR * x[i];
 }
@@ -28,13 +29,14 @@ __global__ void scale(const float *x, float *out, long long n) {
 SCALE_PY = """
 import struct
 import pygpukit as gp
-from pygpukit.kernels import KernelSpec, launch
+from pygpukit import kernels
 
-SCALE = KernelSpec(__file__, "scale.cu", "scale", options=("-DFACTOR=3",))
+__all__ = ["scaled"]
+SCALED = kernels.KernelSpec(__file__, "scaled.cu", "scaled", options=("-DFACTOR=3",))
 
-def scale(x):
+def scaled(x):
     out = gp.empty_like(x)
-    launch(SCALE, (-(-x.size // 64), 1, 1), (64, 1, 1), x, out, struct.pack("q", x.size))
+    kernels.launch(SCALED, (-(-x.size // 64), 1, 1), (64, 1, 1), x, out, struct.pack("q", x.size))
     return out
 """
 
@@ -46,19 +48,27 @@ def python(code: str, **environment: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_an_operation_is_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A kernel beside its Python file: launched, listed, compiled ahead of time; no other file knows of it."""
-    family = tmp_path / "scaling"
+    """A folder with a kernel beside its Python file: the operation is in pygpukit, its kernel in the catalogue, and no
+    other file knows of it."""
+    family = tmp_path / "scaled"
     family.mkdir()
     (family / "__init__.py").write_text(SCALE_PY)
-    (family / "scale.cu").write_text(SCALE_CU)
-    monkeypatch.syspath_prepend(str(tmp_path))
-    scaling = __import__("scaling")
-    x = np.arange(1000, dtype=np.float32)
-    np.testing.assert_array_equal(scaling.scale(gp.from_numpy(x)).to_numpy(), 3 * x)
-    (unit,) = registry.units("scaling/scale.cu")
-    assert unit in list(registry.catalogue())
-    assert builder.compile_unit(unit, "sim").image
-    registry._listings.pop("scaling/scale.cu")
+    (family / "scaled.cu").write_text(SCALE_CU)
+    with monkeypatch.context() as patch:
+        patch.setattr(gp.ops, "__path__", [*gp.ops.__path__, str(tmp_path)])
+        for cached in (names._lists, names.public, names.every):
+            cached.cache_clear()
+        x = np.arange(1000, dtype=np.float32)
+        np.testing.assert_array_equal(gp.scaled(gp.from_numpy(x)).to_numpy(), 3 * x)
+        assert gp.ops.scaled is gp.scaled and "scaled" in dir(gp) and "scaled" in gp.__all__
+        (unit,) = (unit for unit in registry.catalogue() if unit.source == "scaled/scaled.cu")
+        assert builder.compile_unit(unit, "sim").image
+    for cached in (names._lists, names.public, names.every):
+        cached.cache_clear()
+    for package in (gp, gp.ops):
+        vars(package).pop("scaled")
+    sys.modules.pop("pygpukit.ops.scaled")
+    registry._listings.pop("scaled/scaled.cu")
 
 
 def test_kernel_text_comes_from_another_folder(tmp_path: Path) -> None:

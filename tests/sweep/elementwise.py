@@ -72,4 +72,4 @@ def _conversions_of_storage_types() -> Iterator[Call]:
             yield Call(lambda a, to=stored: a.astype(to), (values.astype(dtype),), widened=False)
 
 
-FAMILY = Family("elementwise", (pointwise.SOURCE.source,), _variant, _calls)
+FAMILIES = (Family("elementwise", (pointwise.SOURCE.source,), _variant, _calls),)

@@ -1,17 +1,13 @@
-"""All families of the sweep: between them they have every source of the catalogue."""
+"""All families of the sweep: those that the modules of this folder have in their FAMILIES. Between them they have every
+source of the catalogue."""
 
 from __future__ import annotations
 
-from sweep import elementwise, moving, networks, order, reductions
+from importlib import import_module
+from pkgutil import iter_modules
+
+import sweep
 from sweep.engine import Family
 
-FAMILIES: tuple[Family, ...] = (
-    elementwise.FAMILY,
-    reductions.REDUCTIONS,
-    reductions.ROWS,
-    order.SCANS,
-    order.SORTS,
-    order.SELECTS,
-    moving.MOVING,
-    *networks.FAMILIES,
-)
+_MODULES = sorted(module.name for module in iter_modules(sweep.__path__) if module.name not in ("engine", "families"))
+FAMILIES: tuple[Family, ...] = tuple(family for name in _MODULES for family in import_module(f"sweep.{name}").FAMILIES)

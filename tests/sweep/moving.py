@@ -73,3 +73,4 @@ MOVING = Family(
     _variant,
     _calls,
 )
+FAMILIES = (MOVING,)

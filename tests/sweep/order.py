@@ -72,3 +72,4 @@ def _many_equal(dtype: str, *shape: int) -> gp.GPUArray:
 SCANS = Family("scans", (scan.SOURCE.source,), _type_or_none, _scans)
 SORTS = Family("sorts", (sorting.SOURCE.source, sorting.SEARCH.source), _type_or_none, _sorts)
 SELECTS = Family("selects", (selecting.SOURCE.source,), first_type, _selects)
+FAMILIES = (SCANS, SORTS, SELECTS)

@@ -85,3 +85,4 @@ def _rows(ctype: str) -> Iterator[Call]:
 
 REDUCTIONS = Family("reductions", (reducer.SOURCE.source,), _functor, _reductions)
 ROWS = Family("rows", (norm.SOURCE.source, SOFTMAX.source), first_type, _rows)
+FAMILIES = (REDUCTIONS, ROWS)
