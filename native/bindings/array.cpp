@@ -9,6 +9,7 @@
 #include "bindings/dtypes.h"
 #include "bindings/errors.h"
 #include "bindings/gil.h"
+#include "bindings/text.h"
 #include "bindings/transfers.h"
 
 namespace pk {
@@ -396,15 +397,15 @@ static PyObject *get_name(PyObject *self, void *) {
 
 static int set_name(PyObject *self, PyObject *value, void *) {
   const Storage *storage = as_array(self)->storage;
-  Py_ssize_t length = 0;
-  const char *text = value != nullptr ? PyUnicode_AsUTF8AndSize(value, &length) : nullptr;
-  if (text == nullptr) {
-    if (!PyErr_Occurred()) PyErr_SetString(PyExc_AttributeError, "name cannot be deleted; set it to ''");
+  if (value == nullptr) {
+    PyErr_SetString(PyExc_AttributeError, "name cannot be deleted; set it to ''");
     return -1;
   }
+  std::string text;
+  if (!read_text(value, &text)) return -1;
   if (storage->block == 0) return 0;  // foreign memory is in no pool's report
   if (!ensure_backend()) return -1;
-  if (pk_pool_set_name(storage->pool, storage->block, pk_intern(text, static_cast<uint64_t>(length))) == PK_POOL_OK)
+  if (pk_pool_set_name(storage->pool, storage->block, pk_intern(text.data(), text.size())) == PK_POOL_OK)
     return 0;
   pk_pool_raise();
   return -1;

@@ -14,6 +14,7 @@
 #include "bindings/gil.h"
 #include "bindings/owner.h"
 #include "bindings/sources.h"
+#include "bindings/text.h"
 #include "sim/sim.h"
 
 namespace py = pybind11;
@@ -39,7 +40,8 @@ static py::object cuda_probe() {
   return why != nullptr ? py::object(py::str(why)) : py::none();
 }
 
-static void open_backend(const std::string &name) {
+static void open_backend(const Text &text) {
+  const std::string &name = text.utf8;
   std::string why;
   {
     NoGil released;

@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "bindings/text.h"
 #include "launch/busy.h"
 #include "launch/submit.h"
 
@@ -30,7 +31,8 @@ class CellTime {
   std::shared_ptr<Busy> period_ = busy_begin();
 };
 
-void set_mode(const std::string &wanted) {
+void set_mode(const Text &text) {
+  const std::string &wanted = text.utf8;
   for (const auto &[name, mode] : kModes)
     if (wanted == name) return set_timing(mode);
   throw py::value_error("there is no timing '" + wanted + "': use 'on', 'exact' or 'off'");

@@ -12,6 +12,7 @@
 #include "bindings/gil.h"
 #include "bindings/graph.h"
 #include "bindings/stream.h"
+#include "bindings/text.h"
 #include "bindings/wait.h"
 #include "launch/busy.h"
 #include "launch/launch.h"
@@ -280,13 +281,13 @@ class HostStep : public Step {
   py::function function_;
 };
 
-static void host_launch(const std::string &name, const py::function &function, const py::sequence &arrays) {
+static void host_launch(const Text &name, const py::function &function, const py::sequence &arrays) {
   need_sim("host_launch()");
   const StreamRef stream = stream_or_current(nullptr);
   for (py::handle item : arrays)
     if (!is_array(item.ptr())) throw py::type_error("host_launch() needs GPUArrays");
   if (capture_of(stream.handle) != nullptr) {
-    auto step = std::make_unique<HostStep>(name, function);
+    auto step = std::make_unique<HostStep>(name.utf8, function);
     for (py::handle item : arrays) need(step->keep(item.ptr(), stream.handle));
     add_step(stream.handle, std::move(step));
     return;
@@ -297,9 +298,9 @@ static void host_launch(const std::string &name, const py::function &function, c
     keep.push_back(py::reinterpret_borrow<py::object>(item));
     need(pins.add(as_array(item.ptr()), stream.handle));
   }
-  const pk_status status = run_on_host(name, function, stream.handle, stream.id);
+  const pk_status status = run_on_host(name.utf8, function, stream.handle, stream.id);
   if (status != PK_OK && PyErr_Occurred()) throw py::error_already_set();
-  check(status, name.c_str());
+  check(status, name.utf8.c_str());
 }
 
 void bind_copies(py::module_ &m) {

@@ -2,6 +2,7 @@
 #include "bindings/errors.h"
 
 #include "bindings/gil.h"
+#include "bindings/text.h"
 #include "sim/sim.h"
 
 namespace pk {
@@ -23,7 +24,7 @@ static void raise_instance(PyObject *cls, PyObject *instance) {
 void raise_named(const char *name, const std::string &message) {
   PyObject *cls = error_class(name);
   if (cls == nullptr) return;
-  raise_instance(cls, PyObject_CallFunction(cls, "s", message.c_str()));
+  raise_instance(cls, PyObject_CallFunction(cls, "N", text_of(message)));
 }
 
 // A fault that a checked kernel of the simulated device left: with what was found, field by field.
@@ -33,16 +34,17 @@ static bool raise_finding(pk_status status, const std::string &doing) {
   PyObject *module = PyImport_ImportModule("pygpukit.core.errors");
   if (module == nullptr) return true;
   PyObject *index = found.has_index ? PyLong_FromLongLong(found.index) : Py_NewRef(Py_None);
-  PyObject *finding = PyObject_CallMethod(module, "Finding", "sss(III)(III)isN", found.kind, found.message,
-                                          found.kernel, found.block[0], found.block[1], found.block[2], found.thread[0],
-                                          found.thread[1], found.thread[2], found.line, found.array, index);
+  PyObject *finding = PyObject_CallMethod(module, "Finding", "sNN(III)(III)iNN", found.kind, text_of(found.message),
+                                          text_of(found.kernel), found.block[0], found.block[1], found.block[2],
+                                          found.thread[0], found.thread[1], found.thread[2], found.line,
+                                          text_of(found.array), index);
   Py_DECREF(module);
   if (finding == nullptr) return true;
   const std::string message = doing + ": " + g_driver->error_text(status);
   PyObject *cls = error_class("KernelCheckError");
   if (cls != nullptr)
     raise_instance(
-        cls, PyObject_CallFunction(cls, "sis[O]", message.c_str(), int{status}, g_driver->error_name(status), finding));
+        cls, PyObject_CallFunction(cls, "Nis[O]", text_of(message), int{status}, g_driver->error_name(status), finding));
   Py_DECREF(finding);
   NoGil released;
   pk_sim_clear_fault();  // told: the device works on
@@ -63,7 +65,7 @@ void raise_driver_error(pk_status status, const std::string &doing) {
   PyObject *make = error_class("driver_error");
   if (make == nullptr) return;
   const std::string message = doing + ": " + g_driver->error_text(status);
-  PyObject *error = PyObject_CallFunction(make, "sis", message.c_str(), int{status}, g_driver->error_name(status));
+  PyObject *error = PyObject_CallFunction(make, "Nis", text_of(message), int{status}, g_driver->error_name(status));
   Py_DECREF(make);
   if (error == nullptr) return;
   raise_instance(Py_NewRef(reinterpret_cast<PyObject *>(Py_TYPE(error))), error);
@@ -75,7 +77,7 @@ void raise_argument_error(const std::string &kernel, const std::string &paramete
   PyObject *cls = error_class("KernelArgumentError");
   if (cls == nullptr) return;
   const std::string text = kernel + "(): " + (parameter.empty() ? "" : "parameter '" + parameter + "': ") + message;
-  raise_instance(cls, PyObject_CallFunction(cls, "ss", text.c_str(), parameter.c_str()));
+  raise_instance(cls, PyObject_CallFunction(cls, "NN", text_of(text), text_of(parameter)));
 }
 
 bool ensure_backend_slow() {

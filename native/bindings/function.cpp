@@ -8,6 +8,7 @@
 
 #include "bindings/errors.h"
 #include "bindings/gil.h"
+#include "bindings/text.h"
 #include "launch/slices.h"
 
 namespace py = pybind11;
@@ -172,8 +173,9 @@ void bind_functions(py::module_ &m) {
            py::arg("image"))
       .def(
           "function",
-          [](const std::shared_ptr<Module> &self, const std::string &name) {
+          [](const std::shared_ptr<Module> &self, const Text &text) {
             need_backend();
+            const std::string &name = text.utf8;
             Function function{self, name, 0};
             check(g_driver->module_function(self->handle, name.c_str(), &function.handle),
                   "looking up kernel '" + name + "'");
@@ -182,8 +184,9 @@ void bind_functions(py::module_ &m) {
           py::arg("name"))
       .def(
           "global_",
-          [](const Module &self, const std::string &name) {
+          [](const Module &self, const Text &text) {
             need_backend();
+            const std::string &name = text.utf8;
             uint64_t address = 0, bytes = 0;
             check(g_driver->module_global(self.handle, name.c_str(), &address, &bytes),
                   "looking up global '" + name + "'");

@@ -8,6 +8,7 @@
 #include "bindings/errors.h"
 #include "bindings/follow.h"
 #include "bindings/stream.h"
+#include "bindings/text.h"
 
 namespace py = pybind11;
 
@@ -190,9 +191,9 @@ static bool inside(const std::shared_ptr<Session> &session) {
 void bind_sessions(py::module_ &m) {
   py::class_<Frame, std::shared_ptr<Frame>>(m, "SessionFrame", "One entry into a session.");
   py::class_<Session, std::shared_ptr<Session>>(m, "Session", "What an execution context gives to code in it.")
-      .def(py::init([](const std::string &name, const py::object &stream, int32_t device, uint32_t tenant,
+      .def(py::init([](const Text &name, const py::object &stream, int32_t device, uint32_t tenant,
                        uint64_t account, uint64_t context, const py::object &keeper) {
-             return std::make_shared<Session>(Session{name, stream, device, tenant, account, context, keeper});
+             return std::make_shared<Session>(Session{name.utf8, stream, device, tenant, account, context, keeper});
            }),
            py::arg("name"), py::arg("stream"), py::arg("device"), py::arg("tenant"), py::arg("account"),
            py::arg("context"), py::arg("keeper"))

@@ -1,4 +1,4 @@
-"""Quantities as people read them, and text for a page."""
+"""Quantities as people read them, text for a page, and texts that cannot fail to be told or stored."""
 
 from __future__ import annotations
 
@@ -34,3 +34,16 @@ def _shown() -> dict[int, str]:
     for kept in "\t\n\r":
         del shown[ord(kept)]
     return {**shown, **{ord(mark): f"&{name};" for mark, name in _MARKUP.items()}}
+
+
+def storable(text: str) -> str:
+    r"""The text as UTF-8 can hold it: half characters, as os.fsdecode() makes of foreign bytes, become \udcff."""
+    return text if text.isascii() else text.encode(errors="backslashreplace").decode()
+
+
+def words_of(error: BaseException) -> str:
+    """str(error); where that fails, a sentence that says so."""
+    try:
+        return str(error)
+    except Exception as failed:
+        return f"its text could not be made ({type(failed).__name__})"

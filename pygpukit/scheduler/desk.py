@@ -218,15 +218,29 @@ class Desk:
 
     def _dispatch(self, stopping: threading.Event) -> None:
         while not stopping.is_set():
-            self._run_next(_LONG_S)
-            self.settle()
+            try:
+                self._run_next(_LONG_S)
+                self.settle()
+            except BaseException as error:  # of no task's function: a report or a callback that failed
+                self._survive(error)
 
     def _watch(self, stopping: threading.Event) -> None:
         """Sees tasks that end without a dispatcher: cancelled, expired, or failed with a dependency."""
         while not stopping.is_set():
             woken = self._core.wakes()  # before the look at what wake() tells of: it may come before the wait
             self._core.finished(self._read[0], 0.0 if self._interrupted else _LONG_S, woken)
-            self.settle()
+            try:
+                self.settle()
+            except BaseException as error:
+                self._survive(error)
+
+    def _survive(self, error: BaseException) -> None:
+        """Tells of an exception that would end this thread, and ends what the thread was running."""
+        for task_id in self._core.taken():
+            self._core.finish(task_id, f"telling the core how it ended failed: {type(error).__name__}")
+        with contextlib.suppress(Exception):
+            told = (type(error), error, error.__traceback__, threading.current_thread())
+            threading.excepthook(threading.ExceptHookArgs(told))
 
     def _run_next(self, timeout_s: float) -> Task | None:
         start = self._core.next(timeout_s)

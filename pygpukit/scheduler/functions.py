@@ -9,6 +9,7 @@ from types import FunctionType
 from typing import Any
 
 from pygpukit.core.errors import InvalidSpecError
+from pygpukit.core.text import storable
 
 _MAX_NAME_BYTES = 256
 # A call of such a function runs nothing of it.
@@ -30,4 +31,4 @@ def name_of(fn: Callable[..., Any]) -> str:
         raise InvalidSpecError(f"fn={fn!r}; give a function that is neither async nor a generator", "fn")
     if len(name) <= _MAX_NAME_BYTES // 4:
         return name
-    return name.encode()[:_MAX_NAME_BYTES].decode(errors="ignore")
+    return storable(name).encode()[:_MAX_NAME_BYTES].decode(errors="ignore")

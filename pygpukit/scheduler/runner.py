@@ -13,6 +13,7 @@ from pygpukit import _core
 from pygpukit._core import native
 from pygpukit.core import faults
 from pygpukit.core.errors import CompileError, ContextLostError, DriverError, InvalidSpecError, OutOfMemoryError
+from pygpukit.core.text import words_of
 from pygpukit.scheduler import slicer
 from pygpukit.scheduler.task import Task
 
@@ -104,7 +105,7 @@ def report(
     if error is None:
         core.finish(task_id)
     else:
-        text = f"{type(error).__name__}: {error}"[:_MAX_ERROR_CHARS]
+        text = f"{type(error).__name__}: {words_of(error)}"[:_MAX_ERROR_CHARS]
         core.finish(task_id, text, reason or reason_of(error), lost)
 
 

@@ -10,6 +10,7 @@ from typing import Any
 from ..core import errors
 from ..core.errors import DriverError, GPUError
 from ..core.faults import REMEDY
+from ..core.text import words_of
 from .errors import WorkerTaskError
 from .travel import Receiver, Sender
 
@@ -34,7 +35,7 @@ def describe(error: BaseException) -> dict[str, Any]:
 
 def _message(error: BaseException) -> str:
     """Without the remedy for a process that has lost its own context, and the label that str() adds to some."""
-    text = str(error.args[0]) if isinstance(error, GPUError) and error.args else str(error)
+    text = str(error.args[0]) if isinstance(error, GPUError) and error.args else words_of(error)
     return text.removesuffix(REMEDY).removesuffix(". ")
 
 

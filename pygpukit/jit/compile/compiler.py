@@ -20,6 +20,7 @@ from pygpukit._core import native
 from pygpukit.core.backend import backend, refuse_inherited
 from pygpukit.core.cached import cached_property
 from pygpukit.core.errors import CompileError, NvrtcError, NvrtcErrorCode
+from pygpukit.core.text import storable
 from pygpukit.jit.cache import lookup
 from pygpukit.jit.cache.image import Image
 from pygpukit.jit.cache.store import folder, keep, kernel_cache, key_of, note, reason, remember
@@ -385,9 +386,9 @@ def _request(
     target = parsed.arch
     if target is None:
         target = "sim" if backend() == "sim" else nvrtc.device_arch(native.current_device())
-    expressions = tuple(dict.fromkeys(name_expressions))
+    expressions = tuple(dict.fromkeys(map(storable, name_expressions)))
     mode = check_mode(check, target)
-    return _Request(source, name, parsed, target, expressions, mode, step_limit() if mode else 0, tuple(headers))
+    return _Request(storable(source), storable(name), parsed, target, expressions, mode, step_limit() if mode else 0, tuple(headers))
 
 
 def _error(name: str, log: str, source: str) -> CompileError:

@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from pygpukit.core.text import storable
+
 _DEFINE = ("-D", "--define-macro")
 _ARCH = ("--gpu-architecture", "-arch")
 _INCLUDE = ("-I", "--include-path")
@@ -41,7 +43,9 @@ class Options:
         plain = [_without_path(flag) for flag in self.flags]
         names = [flag.split("=", 1)[0] for flag in plain]
         flags = sorted(plain) if len(set(names)) == len(names) else plain
-        return "\0".join([*flags, "", *(f"{name}={value}" for name, value in sorted(self.defines.items()))]).encode()
+        return "\0".join([*flags, "", *(f"{name}={value}" for name, value in sorted(self.defines.items()))]).encode(
+            errors="surrogatepass"
+        )
 
 
 def parse_options(
@@ -64,7 +68,7 @@ def parse_options(
         name, value = _split(word, words)
         if name in _DEFINE:
             macro, _, text = value.partition("=")
-            macros[macro] = text if "=" in value else "1"
+            macros[macro] = storable(text) if "=" in value else "1"
         elif name in _ARCH:
             if arch not in (None, value):
                 raise ValueError(f"two architectures are given: {arch} and {value}")
@@ -90,7 +94,7 @@ def include_options(folders: Sequence[str | os.PathLike[str]]) -> list[str]:
 def _macro_value(value: object) -> str:
     if value is None or value is True:
         return "1"
-    return "0" if value is False else str(value)
+    return "0" if value is False else storable(str(value))
 
 
 def _split(word: str, following: list[str]) -> tuple[str, str]:

@@ -126,7 +126,7 @@ def compile(
     headers = sim_headers.folder()
     with tempfile.TemporaryDirectory(prefix="pygpukit-sim-") as folder:
         text, image = Path(folder) / "kernel.cpp", Path(folder) / "kernel.so"
-        text.write_text(prepared.text)
+        text.write_text(prepared.text, encoding="utf-8")
         listed = Path(folder) / "kernel.d"
         listing = ["-MD", "-MF", str(listed), *_listing_flags(command)] if read is not None else []
         # A linker that is told of sanitizers adds their own libraries, with zig whatever else it is told.

@@ -13,6 +13,7 @@ from pygpukit._core import native
 from pygpukit.core.backend import backend
 from pygpukit.core.cached import cached_property
 from pygpukit.core.errors import GPUError
+from pygpukit.core.text import storable
 from pygpukit.jit.cache.image import Image
 from pygpukit.jit.compile.compiler import compile_source
 from pygpukit.jit.compile.options import include_options, parse_options
@@ -53,8 +54,8 @@ class Unit:
     ) -> None:
         """Reads the kernels; .image compiles on first use. Raises ValueError for an expression without a template."""
         parsed = parse_options(options, defines)
-        self.source, self.name, self.options = source, name, (*options, *include_options(include))
-        found = scan(source, parsed.defines)
+        self.source, self.name, self.options = storable(source), storable(name), (*options, *include_options(include))
+        found = scan(self.source, parsed.defines)
         self.signatures = _instantiated(found, name_expressions)
         used = {expression.partition("<")[0] for expression in name_expressions}
         self.templates = tuple(one for one in found if one.template is not None and one.name not in used)

@@ -10,7 +10,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use crate::errors::spec_error;
-use crate::task_id::TaskId;
+use crate::text::TaskId;
 use crate::units::{fraction, ppm};
 
 /// Why a request was rejected.

@@ -10,6 +10,7 @@ use pyo3::prelude::*;
 
 use crate::default_pools::default_pool;
 use crate::errors::raise_with;
+use crate::text::Text;
 use crate::{abi, gate, live};
 
 fn model_error(py: Python<'_>, error: ModelError) -> PyErr {
@@ -116,10 +117,17 @@ impl ModelContexts {
     }
 
     /// max_memory: 0 = no limit of its own. InvalidSpecError names the field, OutOfMemoryError is told of a budget.
-    fn create(&self, py: Python<'_>, id: &str, max_memory: u64, share_ppm: u32, device: i32) -> PyResult<ModelContext> {
+    fn create(
+        &self,
+        py: Python<'_>,
+        id: Text<'_>,
+        max_memory: u64,
+        share_ppm: u32,
+        device: i32,
+    ) -> PyResult<ModelContext> {
         let pool = default_pool(py, device)?;
         let spec = ModelSpec {
-            id: Name::from(id),
+            id: Name::from(&*id),
             device,
             max_memory,
             share_ppm,
@@ -131,7 +139,7 @@ impl ModelContexts {
         };
         let (context, budget) = made.map_err(|error| model_error(py, error))?;
         let limit = if max_memory == 0 { u64::MAX } else { max_memory };
-        let tenant = Interner::global().intern(id);
+        let tenant = Interner::global().intern(&id);
         let account = pool.open_account(tenant, limit, self.total(&pool, device, budget));
         Ok(ModelContext {
             context,
@@ -159,8 +167,8 @@ impl ModelContexts {
     }
 
     /// Forgets a context; its work is stopped. False when there is none of that name.
-    fn destroy(&self, id: &str) -> bool {
-        self.table().destroy(id)
+    fn destroy(&self, id: Text<'_>) -> bool {
+        self.table().destroy(&id)
     }
 
     fn ids(&self) -> Vec<String> {

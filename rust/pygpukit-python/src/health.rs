@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
+use crate::text::Text;
 use pygpukit_core::scheduler::DeviceHealth;
 use pyo3::prelude::*;
 
@@ -20,6 +21,6 @@ pub fn of_process() -> Arc<DeviceHealth> {
 
 /// The device of this process answers nothing any more: schedulers reject tasks with these words while that lasts.
 #[pyfunction]
-pub fn device_failed(why: &str) {
-    of_process().fail(why);
+pub fn device_failed(why: Text<'_>) {
+    of_process().fail(&why);
 }

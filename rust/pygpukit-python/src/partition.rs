@@ -12,7 +12,7 @@ use crate::errors::spec_error;
 use crate::partition_values::{Partition, PartitionConfig, PartitionLimits, PartitionStats, PartitionUsage};
 use crate::sms::Holdings;
 use crate::task_account::PartitionAccounts;
-use crate::task_id::TaskId;
+use crate::text::{OwnText, TaskId, Text};
 use crate::units::{fraction, PPM};
 
 enum Source {
@@ -110,6 +110,11 @@ impl PartitionManager {
         self.with(|manager| manager.set_sm_ppm(id, sm_ppm))
     }
 
+    fn find(&self, id: &str) -> Option<Partition> {
+        let (partition, used) = self.read(|manager| Some((manager.get(id)?.clone(), manager.used(id)?)))?;
+        Some(self.view(&partition, used))
+    }
+
     fn view(&self, partition: &core::Partition, used: core::Reservation) -> Partition {
         let space = self.holdings().and_then(|holdings| holdings.view(&partition.id));
         let did = partition.activity.figures();
@@ -162,48 +167,48 @@ impl PartitionManager {
         PartitionManager::new(py, Some(&PartitionConfig::new(py, total_memory, false, 1.0)?))
     }
 
-    fn create_partition(&self, py: Python<'_>, id: &str, name: &str, limits: &PartitionLimits) -> PyResult<()> {
+    fn create_partition(&self, py: Python<'_>, id: Text<'_>, name: Text<'_>, limits: &PartitionLimits) -> PyResult<()> {
         let limits = limits.to_core(py)?;
-        self.set(id, limits, |manager, limits| manager.create(id, name, limits))
+        self.set(&id, limits, |manager, limits| manager.create(&id, &name, limits))
             .map_err(|error| spec_error(py, error))
     }
 
     /// New limits, whatever runs in it: tasks that hold more keep it to their end; waiting ones that can never fit are rejected.
-    fn resize_partition(&self, py: Python<'_>, id: &str, limits: &PartitionLimits) -> PyResult<()> {
+    fn resize_partition(&self, py: Python<'_>, id: Text<'_>, limits: &PartitionLimits) -> PyResult<()> {
         let limits = limits.to_core(py)?;
-        self.set(id, limits, |manager, limits| manager.resize(id, limits))
+        self.set(&id, limits, |manager, limits| manager.resize(&id, limits))
             .map_err(|error| spec_error(py, error))?;
         if let Some(accounts) = self.accounts() {
-            accounts.resize(id, || self.read(|manager| manager.memory_bound(id)));
+            accounts.resize(&id, || self.read(|manager| manager.memory_bound(&id)));
         }
         Ok(())
     }
 
-    fn delete_partition(&self, py: Python<'_>, id: &str) -> PyResult<Partition> {
+    fn delete_partition(&self, py: Python<'_>, id: Text<'_>) -> PyResult<Partition> {
         let gone = self
-            .with(|manager| manager.delete(id))
+            .with(|manager| manager.delete(&id))
             .map_err(|error| spec_error(py, error))?;
         if let Some(holdings) = self.holdings() {
-            holdings.release(id);
+            holdings.release(&id);
         }
         if let Some(accounts) = self.accounts() {
-            accounts.close(id);
+            accounts.close(&id);
         }
         let view = self.view(&gone, core::Reservation::default());
         self.assigned
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
-            .retain(|_, partition| partition != id);
+            .retain(|_, partition| **partition != *id);
         Ok(view)
     }
 
-    fn get(&self, id: &str) -> Option<Partition> {
-        let (partition, used) = self.read(|manager| Some((manager.get(id)?.clone(), manager.used(id)?)))?;
-        Some(self.view(&partition, used))
+    fn get(&self, id: Text<'_>) -> Option<Partition> {
+        self.find(&id)
     }
 
     /// Notes which partition a task belongs to; a scheduler's tasks are placed by submit(partition=) instead.
-    fn assign_task(&self, task_id: TaskId, partition_id: String) -> PyResult<()> {
+    fn assign_task(&self, task_id: TaskId, partition_id: OwnText) -> PyResult<()> {
+        let OwnText(partition_id) = partition_id;
         if self.read(|manager| manager.get(&partition_id).is_none()) {
             return Err(PyValueError::new_err(format!("no partition {partition_id:?}")));
         }
@@ -221,7 +226,7 @@ impl PartitionManager {
             .unwrap_or_else(PoisonError::into_inner)
             .get(&*task_id)
             .cloned();
-        id.map_or_else(|| self.default_partition(), |id| self.get(&id))
+        id.map_or_else(|| self.default_partition(), |id| self.find(&id))
     }
 
     fn unassign_task(&self, task_id: TaskId) {
@@ -231,13 +236,13 @@ impl PartitionManager {
             .remove(&*task_id);
     }
 
-    fn set_default(&self, py: Python<'_>, id: &str) -> PyResult<()> {
-        self.change(py, |manager| manager.set_default(Some(id)))
+    fn set_default(&self, py: Python<'_>, id: Text<'_>) -> PyResult<()> {
+        self.change(py, |manager| manager.set_default(Some(&id)))
     }
 
     fn default_partition(&self) -> Option<Partition> {
         let id = self.read(|manager| manager.default_partition().map(|p| p.id.clone()))?;
-        self.get(&id)
+        self.find(&id)
     }
 
     fn partition_ids(&self) -> Vec<String> {

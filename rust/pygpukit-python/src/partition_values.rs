@@ -4,6 +4,7 @@ use pygpukit_core::partition as core;
 use pyo3::prelude::*;
 
 use crate::errors::raise_with;
+use crate::text::OwnText;
 use crate::units::{fraction, ppm};
 
 /// Quota and bounds of a partition; shares are fractions of the device. The three of memory(), compute() and bandwidth() return
@@ -72,7 +73,7 @@ impl PartitionLimits {
 impl PartitionLimits {
     #[new]
     #[pyo3(signature = (memory_quota=0, compute_share=1.0, bandwidth_share=1.0, max_streams=16, *, priorities=(i32::MIN, i32::MAX),
-        weight=1, isolation="shared".to_string(), borrow=(0, 0.0), lend=(0, 0.0)))]
+        weight=1, isolation=OwnText("shared".to_string()), borrow=(0, 0.0), lend=(0, 0.0)))]
     #[allow(clippy::too_many_arguments)] // the keyword arguments of one Python call
     fn new(
         py: Python<'_>,
@@ -82,7 +83,7 @@ impl PartitionLimits {
         max_streams: u32,
         priorities: (i32, i32),
         weight: u32,
-        isolation: String,
+        isolation: OwnText,
         borrow: (u64, f64),
         lend: (u64, f64),
     ) -> PyResult<PartitionLimits> {
@@ -93,7 +94,7 @@ impl PartitionLimits {
             max_streams,
             priorities,
             weight,
-            isolation,
+            isolation: isolation.0,
             borrow,
             lend,
         };

@@ -15,7 +15,7 @@ use crate::default_pools::{ensure_backend, pool_error};
 use crate::errors::deprecated;
 use crate::errors::raise_with;
 use crate::table;
-use crate::task_id::TaskId;
+use crate::text::TaskId;
 
 /// Every pool of the process, so that addresses can be looked up.
 static POOLS: Mutex<Vec<Weak<PinnedPool>>> = Mutex::new(Vec::new());

@@ -9,6 +9,7 @@ use pyo3::prelude::*;
 
 use crate::errors::raise_with;
 use crate::errors::spec_error;
+use crate::text::OwnText;
 use crate::units::{fraction, ppm};
 
 /// The class of a task, derived from its requests and limits as in Kubernetes.
@@ -103,11 +104,11 @@ impl QosTaskMeta {
     /// Memory and share are reserved in full. bandwidth: fraction of the device; the whole of it unless given.
     #[staticmethod]
     #[pyo3(signature = (id, name, memory, bandwidth=1.0))]
-    fn guaranteed(py: Python<'_>, id: String, name: String, memory: u64, bandwidth: f64) -> PyResult<QosTaskMeta> {
+    fn guaranteed(py: Python<'_>, id: OwnText, name: OwnText, memory: u64, bandwidth: f64) -> PyResult<QosTaskMeta> {
         ppm(py, "bandwidth", bandwidth)?;
         let meta = QosTaskMeta {
-            id,
-            name,
+            id: id.0,
+            name: name.0,
             qos_class: QosClass::Guaranteed,
             memory_request: memory,
             memory_limit: memory,
@@ -121,14 +122,14 @@ impl QosTaskMeta {
     #[staticmethod]
     fn burstable(
         py: Python<'_>,
-        id: String,
-        name: String,
+        id: OwnText,
+        name: OwnText,
         memory_request: u64,
         burst_ratio: f64,
     ) -> PyResult<QosTaskMeta> {
         let meta = QosTaskMeta {
-            id,
-            name,
+            id: id.0,
+            name: name.0,
             qos_class: QosClass::Burstable,
             memory_request,
             memory_limit: burst_limit(py, memory_request, burst_ratio)?,
@@ -139,10 +140,10 @@ impl QosTaskMeta {
     }
 
     #[staticmethod]
-    fn best_effort(id: String, name: String) -> QosTaskMeta {
+    fn best_effort(id: OwnText, name: OwnText) -> QosTaskMeta {
         QosTaskMeta {
-            id,
-            name,
+            id: id.0,
+            name: name.0,
             qos_class: QosClass::BestEffort,
             memory_request: 0,
             memory_limit: 0,

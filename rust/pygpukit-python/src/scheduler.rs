@@ -27,6 +27,7 @@ use crate::task_conditions::{conditions, ConditionFields};
 use crate::task_events::{Reader, TableLog};
 use crate::task_record::TaskRecord;
 use crate::task_start::TaskStart;
+use crate::text::{OwnText, TaskId, Text};
 
 /// The task state table, memory and share ledger, and queue. Thread-safe; no Python runs under its lock.
 #[pyclass(frozen, module = "pygpukit._core")]
@@ -100,20 +101,20 @@ impl SchedulerCore {
 
     /// Takes in a task under a new id: true, or false when it was Rejected. Its record is made when get() asks for it. `policy=None`
     /// derives the class; `retry` is (retries, first pause in ns, longest pause in ns).
-    #[pyo3(signature = (id, name, memory_bytes, share_ppm, partition="", policy=None, priority=0, depends_on=None, deadline_ns=0,
+    #[pyo3(signature = (id, name, memory_bytes, share_ppm, partition=Text::from(""), policy=None, priority=0, depends_on=None, deadline_ns=0,
         idempotent=false, memory_limit=None, share_limit_ppm=None, run_ns=0, retry=None))]
     #[allow(clippy::too_many_arguments)] // the keyword arguments of one Python call
     fn submit(
         &self,
         py: Python<'_>,
-        id: &str,
-        name: &str,
+        id: Text<'_>,
+        name: Text<'_>,
         memory_bytes: u64,
         share_ppm: u32,
-        partition: &str,
-        policy: Option<&str>,
+        partition: Text<'_>,
+        policy: Option<Text<'_>>,
         priority: i32,
-        depends_on: Option<Vec<String>>,
+        depends_on: Option<Vec<TaskId>>,
         deadline_ns: u64,
         idempotent: bool,
         memory_limit: Option<u64>,
@@ -132,8 +133,11 @@ impl SchedulerCore {
         };
         let policy = match policy {
             None => demand.class(),
-            Some(name) => core::Policy::from_name(name).ok_or_else(|| {
-                PyValueError::new_err(format!("unknown policy {name:?}: Guaranteed, Burstable or BestEffort"))
+            Some(name) => core::Policy::from_name(&name).ok_or_else(|| {
+                PyValueError::new_err(format!(
+                    "unknown policy {:?}: Guaranteed, Burstable or BestEffort",
+                    &*name
+                ))
             })?,
         };
         let retry = retry.map_or(core::Retry::default(), |(retries, first_ns, longest_ns)| core::Retry {
@@ -141,16 +145,16 @@ impl SchedulerCore {
             backoff: core::Backoff { first_ns, longest_ns },
         });
         let spec = core::TaskSpec {
-            id: id.into(),
-            name: self.shared_name(name),
+            id: (*id).into(),
+            name: self.shared_name(&name),
             memory_bytes,
             share_ppm,
             memory_limit,
             share_limit_ppm,
             policy,
             priority,
-            partition: partition.into(),
-            depends_on: depends_on.into_iter().flatten().map(core::Name::from).collect(),
+            partition: (*partition).into(),
+            depends_on: depends_on.into_iter().flatten().map(|task| task.0.into()).collect(),
             deadline_ns,
             run_ns,
             idempotent,
@@ -161,7 +165,7 @@ impl SchedulerCore {
             Err(error) => Err(raise_with(
                 py,
                 "InvalidSpecError",
-                (format!("{name}: {error}"), error.field),
+                (format!("{}: {error}", &*name), error.field),
             )),
         }
     }
@@ -186,20 +190,20 @@ impl SchedulerCore {
     }
 
     /// `lost`: the worker process that it ran in is gone, and a fresh one may run it again.
-    #[pyo3(signature = (id, error=None, reason="UserError", lost=false))]
+    #[pyo3(signature = (id, error=None, reason=Text::from("UserError"), lost=false))]
     fn finish(
         &self,
         py: Python<'_>,
-        id: &str,
-        error: Option<String>,
-        reason: &str,
+        id: Text<'_>,
+        error: Option<OwnText>,
+        reason: Text<'_>,
         lost: bool,
     ) -> PyResult<&'static str> {
         let outcome = match error {
             None => core::Outcome::Succeeded,
-            Some(error) => {
-                let reason = core::Reason::from_name(reason)
-                    .ok_or_else(|| PyValueError::new_err(format!("unknown reason {reason:?}")))?;
+            Some(OwnText(error)) => {
+                let reason = core::Reason::from_name(&reason)
+                    .ok_or_else(|| PyValueError::new_err(format!("unknown reason {:?}", &*reason)))?;
                 if lost {
                     core::Outcome::Lost { reason, error }
                 } else {
@@ -208,30 +212,30 @@ impl SchedulerCore {
             }
         };
         // So that its record is complete when others see it end.
-        self.entered.leave(id, |context| py.detach(|| gate::leave(context)));
-        let result = self.scheduler.finish(id, outcome);
+        self.entered.leave(&id, |context| py.detach(|| gate::leave(context)));
+        let result = self.scheduler.finish(&id, outcome);
         let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
         for ids in taken.values_mut() {
-            ids.retain(|other| other != id);
+            ids.retain(|other| **other != *id);
         }
         taken.retain(|_, ids| !ids.is_empty());
         drop(taken);
         result.map(core::Phase::name).map_err(task_error)
     }
 
-    fn cancel(&self, id: &str) -> PyResult<bool> {
-        self.scheduler.cancel(id).map_err(task_error)
+    fn cancel(&self, id: Text<'_>) -> PyResult<bool> {
+        self.scheduler.cancel(&id).map_err(task_error)
     }
 
     /// Holds an unfinished task back until resume(); false when it was paused already. KeyError for an unknown one, RuntimeError for
     /// one that has ended or runs in a worker process.
-    fn pause(&self, id: &str) -> PyResult<bool> {
-        self.scheduler.pause(id).map_err(task_error)
+    fn pause(&self, id: Text<'_>) -> PyResult<bool> {
+        self.scheduler.pause(&id).map_err(task_error)
     }
 
     /// False when it was not paused. Errors as pause().
-    fn resume(&self, id: &str) -> PyResult<bool> {
-        self.scheduler.resume(id).map_err(task_error)
+    fn resume(&self, id: Text<'_>) -> PyResult<bool> {
+        self.scheduler.resume(&id).map_err(task_error)
     }
 
     /// Changes an unfinished task; None = as it is. KeyError for an unknown one, RuntimeError for one that has ended,
@@ -240,7 +244,7 @@ impl SchedulerCore {
     fn adjust(
         &self,
         py: Python<'_>,
-        id: &str,
+        id: Text<'_>,
         priority: Option<i32>,
         share_ppm: Option<u32>,
         share_limit_ppm: Option<u32>,
@@ -250,11 +254,11 @@ impl SchedulerCore {
             share_ppm,
             share_limit_ppm,
         };
-        self.scheduler.adjust(id, change).map_err(|error| match error {
+        self.scheduler.adjust(&id, change).map_err(|error| match error {
             core::TaskError::Invalid(error) => spec_error(py, error),
             other => task_error(other),
         })?;
-        self.entered.promise(&self.scheduler, id);
+        self.entered.promise(&self.scheduler, &id);
         Ok(())
     }
 
@@ -273,8 +277,8 @@ impl SchedulerCore {
         Ok((records.into_iter().map(TaskRecord).collect(), count))
     }
 
-    fn get(&self, id: &str) -> Option<TaskRecord> {
-        self.scheduler.get(id).map(TaskRecord)
+    fn get(&self, id: Text<'_>) -> Option<TaskRecord> {
+        self.scheduler.get(&id).map(TaskRecord)
     }
 
     fn tasks(&self) -> Vec<TaskRecord> {
@@ -289,7 +293,7 @@ impl SchedulerCore {
     #[allow(clippy::too_many_arguments)] // the counters of one task
     fn charge(
         &self,
-        id: &str,
+        id: Text<'_>,
         launches: u64,
         slices: u64,
         kernels: u64,
@@ -300,7 +304,7 @@ impl SchedulerCore {
         throttles: u64,
         throttled_ns: u64,
     ) {
-        if let Some(context) = self.scheduler.context(id) {
+        if let Some(context) = self.scheduler.context(&id) {
             context.add(&core::Used {
                 launches,
                 slices,
@@ -322,9 +326,9 @@ impl SchedulerCore {
     }
 
     /// The id of the partition that tasks of this one are in ("" is the default), if they run in a worker process.
-    fn worker_partition(&self, partition: &str) -> Option<String> {
+    fn worker_partition(&self, partition: Text<'_>) -> Option<String> {
         self.scheduler
-            .call(|table, _| table.partitions().worker_partition(partition).map(str::to_string))
+            .call(|table, _| table.partitions().worker_partition(&partition).map(str::to_string))
     }
 
     /// What native.enter_context() takes, valid until the task is finished: the handle of its scheduling context, and the account in the
@@ -350,7 +354,7 @@ impl SchedulerCore {
         py: Python<'py>,
         since: u64,
         max_records: usize,
-        kinds: Vec<String>,
+        kinds: Vec<OwnText>,
     ) -> PyResult<(Vec<Bound<'py, PyTuple>>, u64, u64)> {
         let runs = || {
             live::live()
@@ -359,16 +363,16 @@ impl SchedulerCore {
         };
         let reader = Reader {
             ordinal: self.ordinal,
-            kinds,
+            kinds: kinds.into_iter().map(|kind| kind.0).collect(),
             runs: &runs,
         };
         reader.read(py, since, max_records)
     }
 
     /// What is true of a task beside its phase: (type, status, reason, message, nanoseconds of the last change). None for an unknown one.
-    fn conditions(&self, py: Python<'_>, id: &str) -> Option<Vec<ConditionFields>> {
-        let account = self.entered.held(id);
-        py.detach(|| conditions(&self.scheduler, id, account))
+    fn conditions(&self, py: Python<'_>, id: Text<'_>) -> Option<Vec<ConditionFields>> {
+        let account = self.entered.held(&id);
+        py.detach(|| conditions(&self.scheduler, &id, account))
     }
 
     /// What the tasks of each name used and wait for, a dict each; name None: those of all names that came when there were enough.
@@ -383,9 +387,9 @@ impl SchedulerCore {
 
     /// The multiprocessors that a task of a partition runs on ("" for the default); leave_space() when its work has ended. None while
     /// no backend is open.
-    fn enter_space(&self, partition: &str) -> Option<Space> {
+    fn enter_space(&self, partition: Text<'_>) -> Option<Space> {
         if !partition.is_empty() {
-            return self.holdings.enter(Some(partition));
+            return self.holdings.enter(Some(&partition));
         }
         let default = self
             .scheduler

@@ -7,7 +7,7 @@ use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 
 use crate::errors::raise_with;
-use crate::task_id::TaskId;
+use crate::text::{OwnText, TaskId, Text};
 
 type Extent = (u32, u32, u32);
 
@@ -21,16 +21,16 @@ pub fn reasons() -> Vec<&'static str> {
 #[pyo3(signature = (ptx, entry, host_variables=Vec::new(), newest=None))]
 pub fn slice_ptx(
     py: Python<'_>,
-    ptx: &str,
-    entry: &str,
-    host_variables: Vec<String>,
+    ptx: Text<'_>,
+    entry: Text<'_>,
+    host_variables: Vec<OwnText>,
     newest: Option<(u32, u32)>,
 ) -> PyResult<String> {
     let options = core::Options {
-        host_variables: host_variables.into_iter().collect(),
+        host_variables: host_variables.into_iter().map(|name| name.0).collect(),
         newest,
     };
-    let result = py.detach(|| core::rewrite(ptx, entry, &options));
+    let result = py.detach(|| core::rewrite(&ptx, &entry, &options));
     result.map_err(|error| {
         let fields = (
             error.to_string(),

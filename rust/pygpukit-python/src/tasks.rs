@@ -10,7 +10,7 @@ use pyo3::prelude::*;
 use crate::admission::{AdmissionDecision, AdmissionStats};
 use crate::errors::raise_with;
 use crate::errors::spec_error;
-use crate::task_id::TaskId;
+use crate::text::{OwnText, TaskId};
 
 const NS: f64 = 1e9;
 
@@ -105,15 +105,15 @@ impl TaskMeta {
     #[new]
     #[pyo3(signature = (id, name, memory_estimate=0, priority=0, dependencies=None))]
     fn new(
-        id: String,
-        name: String,
+        id: OwnText,
+        name: OwnText,
         memory_estimate: u64,
         priority: i32,
         dependencies: Option<Vec<TaskId>>,
     ) -> TaskMeta {
         TaskMeta {
-            id,
-            name,
+            id: id.0,
+            name: name.0,
             state: TaskState::Pending,
             policy: TaskPolicy::Priority,
             priority,
@@ -313,8 +313,8 @@ impl Scheduler {
     }
 
     /// False, and no change, unless it runs or may be started.
-    fn fail_task(&self, task_id: TaskId, error: String) -> bool {
-        let reason = core::Reason::UserError;
+    fn fail_task(&self, task_id: TaskId, error: OwnText) -> bool {
+        let (reason, error) = (core::Reason::UserError, error.0);
         let from = [core::Phase::Running, core::Phase::Admitted];
         self.finish(&task_id, &from, core::Outcome::Failed { reason, error })
     }

@@ -14,6 +14,7 @@ use pyo3::types::{PyBytes, PyDict};
 use crate::abi;
 use crate::live;
 use crate::table;
+use crate::text::Text;
 
 const MAGIC: u32 = 0x314B_4750;
 const VERSION: u16 = 1;
@@ -83,8 +84,8 @@ pub fn now_ns() -> u64 {
 }
 
 #[pyfunction]
-pub fn intern(text: &str) -> u32 {
-    Interner::global().intern(text)
+pub fn intern(text: Text<'_>) -> u32 {
+    Interner::global().intern(&text)
 }
 
 #[pyfunction]

@@ -21,6 +21,7 @@ use crate::default_pools::{ensure_backend, pool_error};
 use crate::errors::raise_with;
 use crate::gate;
 use crate::table;
+use crate::text::Text;
 
 type Engines = HashMap<u64, Weak<Runner>>;
 static ENGINES: Mutex<Option<Engines>> = Mutex::new(None);
@@ -243,7 +244,7 @@ impl TransferCore {
     fn submit(
         &self,
         py: Python<'_>,
-        direction: &str,
+        direction: Text<'_>,
         to: u64,
         from_: u64,
         nbytes: u64,
@@ -252,7 +253,7 @@ impl TransferCore {
         events: Vec<u64>,
         after: Vec<u64>,
     ) -> PyResult<u64> {
-        let mut request = Request::new(direction_of(py, direction)?, to, from_, nbytes);
+        let mut request = Request::new(direction_of(py, &direction)?, to, from_, nbytes);
         request.priority = priority;
         request.after_streams = streams;
         request.after_events = events;

@@ -9,6 +9,7 @@ use pyo3::prelude::*;
 use crate::default_pools::pool_error;
 use crate::errors::deprecated;
 use crate::errors::raise_with;
+use crate::text::Text;
 use crate::transfer::{direction_of, Runner};
 use crate::transfer_values::{stream_number, TransferOp, TransferStats};
 use crate::{abi, held, pinned};
@@ -133,7 +134,7 @@ impl AsyncTransferEngine {
     fn enqueue_with_priority(
         &self,
         py: Python<'_>,
-        transfer_type: &str,
+        transfer_type: Text<'_>,
         src_ptr: u64,
         dst_ptr: u64,
         size: u64,
@@ -162,7 +163,7 @@ impl AsyncTransferEngine {
 
     /// Deprecated, changes nothing: whether the transfer has failed.
     #[allow(unused_variables)] // the documented name
-    fn fail_transfer(&self, py: Python<'_>, op_id: u64, error: &str) -> PyResult<bool> {
+    fn fail_transfer(&self, py: Python<'_>, op_id: u64, error: Text<'_>) -> PyResult<bool> {
         self.told(py, op_id, "fail_transfer", State::Failed)
     }
 
