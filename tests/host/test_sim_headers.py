@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+import pygpukit as gp
 from pygpukit.core.errors import CompileError
 from pygpukit.jit.compile import sim_headers, simulator
 
@@ -180,3 +181,57 @@ def test_processes_that_make_it_at_once_do_not_disturb_each_other(cache: Path) -
     assert [process.wait() for process in running] == [0, 0, 0]
     sim_headers._ready.clear()
     assert compile_one(99).image
+
+
+DAMAGES: dict[str, Callable[[Path], object]] = {
+    "half": lambda file: file.write_bytes(file.read_bytes()[: file.stat().st_size // 2]),
+    "changed": lambda file: file.write_text(file.read_text().replace("unsigned", "signed")),
+    "empty": lambda file: file.write_text(""),
+    "gone": lambda file: file.unlink(),
+    "pipe": lambda file: (file.unlink(), os.mkfifo(file)),
+    "folder": lambda file: (file.unlink(), file.mkdir(), (file / "x").write_text("")),
+    "link": lambda file: (file.unlink(), file.symlink_to("/dev/zero")),
+}
+
+
+@pytest.mark.parametrize("name", [sim_headers.PRELUDE, "pk_sim_block.h", "cooperative_groups/reduce.h"])
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_damaged_headers_are_written_again(cache: Path, damage: str, name: str) -> None:
+    headers = sim_headers.folder()
+    whole = {file: file.read_bytes() for file in headers.rglob("*") if file.is_file()}
+    (headers / "precompiled").mkdir()
+    DAMAGES[damage](headers / name)
+    (headers / "of_nobody.h").write_text("#error this is not ours")
+    assert sim_headers.folder() == headers
+    assert {file: file.read_bytes() for file in headers.rglob("*") if file.is_file()} == whole
+    assert not (headers / "precompiled").exists(), "it may have been made of damaged ones"
+
+
+@pytest.mark.parametrize("damage", ["half", "changed", "pipe"])
+def test_kernels_compile_rightly_over_damaged_headers(cache: Path, damage: str) -> None:
+    for name in (sim_headers.PRELUDE, "pk_sim_block.h"):
+        DAMAGES[damage](sim_headers.folder() / name)
+    out = gp.zeros(1, dtype="int32")
+    gp.jit("__global__ void k(int *o) { *o = (int)(__brev(1u) >> 1) + __clz(1); }", "k")(out)
+    assert out.to_numpy()[0] == (1 << 30) + 31
+
+
+@pytest.mark.usefixtures("gcc")
+def test_a_precompiled_header_that_changes_in_use_is_not_used(cache: Path, commands: list[list[str]]) -> None:
+    compile_one(1)
+    compile_one(2)
+    made = wait_until_made(cache)
+    compile_one(3)
+    assert first_header(commands[-1]).parent == made.parent
+    made.unlink()
+    os.mkfifo(made)
+    compile_one(4)
+    assert first_header(commands[-1]).parent == sim_headers.folder()
+
+
+def test_the_headers_are_in_the_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    from pygpukit.jit import compiler
+
+    before = compiler._simulator_identity()
+    monkeypatch.setattr(sim_headers, "digest", lambda: "another")
+    assert compiler._simulator_identity.__wrapped__() != before

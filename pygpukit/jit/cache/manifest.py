@@ -17,6 +17,7 @@ from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
 from pygpukit import _core
+from pygpukit.core.files import read_regular
 
 ABSENT = "absent"
 PRESENT = "present"
@@ -173,7 +174,7 @@ class _Learner:
             return
         self._explained.add(real)
         try:
-            content = path.read_bytes()
+            content = read_regular(path)
         except OSError as error:
             raise Unknowable(f"{place.name} was read and cannot be read again: {error.strerror}") from None
         self._files[str(place)] = _digest(content)
@@ -212,7 +213,7 @@ def _state(path: Path, like: str) -> str:
     if like in (ABSENT, PRESENT):
         return PRESENT if path.is_file() else ABSENT
     try:
-        return _digest(path.read_bytes())
+        return _digest(read_regular(path))
     except OSError:
         return ABSENT
 
@@ -223,6 +224,6 @@ def _digest(content: bytes) -> str:
 
 def _text(path: Path) -> str:
     try:
-        return path.read_text(errors="replace")
+        return read_regular(path).decode(errors="replace")
     except OSError as error:
         raise Unknowable(f"{path.name} was read and cannot be read again: {error.strerror}") from None

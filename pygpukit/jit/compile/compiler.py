@@ -406,8 +406,9 @@ def _simulator() -> ModuleType:
 @cache
 def _simulator_identity() -> bytes:
     """The host compiler, its options, and the text of the headers that stand in for CUDA's."""
-    shim = {name: text for name, text in native.sources().items() if name.startswith("sim/include/")}
-    return str(_simulator().compiler_identity()).encode() + b" " + _digest(shim | {"options": _simulator().ALL_FLAGS})
+    simulator = _simulator()
+    about = {"headers": simulator.sim_headers.digest(), "options": simulator.ALL_FLAGS}
+    return str(simulator.compiler_identity()).encode() + b" " + _digest(about)
 
 
 def _digest(texts: Mapping[str, str]) -> bytes:

@@ -1,5 +1,7 @@
 """The folder with the CUDA headers of the simulator, and its headers in the form that g++ reads fastest.
 
+The headers are this package's own, so that a file in the cache folder that differs from them is damaged: before every
+compile all are looked at, and written again where need be. One that has changed since it was read is read again.
 Most of a small kernel's compile time is reading these headers: a precompiled header halves it. A process that compiles
 more than once makes one in the background, beside the headers in the cache folder; where it does not fit a
 later compile, because of its macros, the compiler itself reads the text.
@@ -11,6 +13,7 @@ import atexit
 import contextlib
 import os
 import shutil
+import stat
 import subprocess
 import tempfile
 import threading
@@ -20,6 +23,7 @@ from functools import cache
 from hashlib import blake2b
 from pathlib import Path
 
+from pygpukit.core.files import read_regular
 from pygpukit.jit.locate import cache_directory
 
 PRELUDE = "pk_cuda_sim.h"  # what every kernel includes first
@@ -41,31 +45,102 @@ _UNUSED_SECONDS = 30 * 24 * 3600.0  # then the headers of another version go
 
 _lock = threading.Lock()
 _asked: dict[str, int] = {}  # how often this process compiled with the flags
-_ready: dict[tuple[Path, str], bool] = {}  # whether the flags' precompiled header was found, and found intact
+_Stamp = tuple[int, ...]
+_ready: dict[tuple[Path, str], _Stamp | None] = {}  # the flags' precompiled header as it was found intact
+_verified: dict[Path, _Stamp] = {}  # files as they were found to hold what they should
 
 
 def folder() -> Path:
-    """Where the headers lie: `simulator` in the cache folder, by content; a folder of this process where that fails."""
+    """Where the headers lie, whole: `simulator` in the cache folder, by content; a folder of this process where that
+    fails."""
     place = os.getpid(), cache_directory()
-    if not (_folder(*place) / PRELUDE).is_file():  # somebody emptied the cache folder
+    found = _folder(*place)
+    try:
+        _mend(found)
+    except OSError:  # somebody emptied the cache folder, or it cannot be written any more
         _folder.cache_clear()
         with _lock:
             _ready.clear()
-    return _folder(*place)
+        found = _folder(*place)
+        _mend(found)
+    return found
+
+
+@cache
+def digest() -> str:
+    """Of all headers: it names their folder, and is in the key of every image."""
+    made = blake2b(digest_size=16)
+    for name, text in sorted(_header_files().items()):
+        made.update(f"{name}\0{text}\0".encode())
+    return made.hexdigest()
 
 
 @cache
 def _folder(process: int, root: Path) -> Path:
-    files = _header_files()
-    digest = blake2b(digest_size=8)
-    for name, text in sorted(files.items()):
-        digest.update(f"{name}\0{text}\0".encode())
     try:
-        return _shared(root / "simulator", digest.hexdigest(), files)
+        return _shared(root / "simulator")
     except OSError:  # read-only, full, or somebody else's: the kernel cache says so
         own = Path(tempfile.mkdtemp(prefix="pygpukit-sim-headers-"))
         atexit.register(_remove, own, process)
-        return _fill(own, files)
+        return _fill(own)
+
+
+def _mend(headers: Path) -> None:
+    """Writes every header that is not as it should be again, and takes away what does not belong there. Raises
+    OSError where that cannot be done, or the folder is gone."""
+    files = _header_files()
+    damaged = [name for name, text in files.items() if not _holds(headers / name, text)]
+    folders = {name.partition("/")[0] for name in files if "/" in name}
+    for path in [*headers.iterdir(), *(path for name in folders for path in (headers / name).iterdir())]:
+        name = path.relative_to(headers).as_posix()
+        if name not in files and name not in folders and name != "precompiled":
+            damaged.append(name)
+    for name in damaged:
+        _discard(headers / name, name in files)
+        if name in files:
+            _write(headers / name, files[name], headers.parent)
+    if damaged:
+        shutil.rmtree(headers / "precompiled", ignore_errors=True)  # it may have been made of them
+        with _lock:
+            _ready.clear()
+
+
+def _holds(path: Path, text: str) -> bool:
+    """Whether the file holds that text; read only when it has changed since it was found to."""
+    try:
+        stamp = _stamp(path)
+        if _verified.get(path) == stamp:
+            return True
+        whole = read_regular(path) == text.encode()
+    except OSError:
+        return False
+    if whole:
+        _verified[path] = stamp
+    return whole
+
+
+def _stamp(path: Path) -> _Stamp:
+    """What changes when a file does. Raises OSError unless it is a regular file."""
+    found = path.lstat()
+    if not stat.S_ISREG(found.st_mode):
+        raise OSError(f"{path} is not a regular file")
+    return found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
+
+
+def _discard(path: Path, replaced: bool) -> None:
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    elif not replaced:
+        path.unlink(missing_ok=True)
+
+
+def _write(path: Path, text: str, aside: Path) -> None:
+    """At once: another process may be reading the file of that name. aside: a folder to make it in."""
+    path.parent.mkdir(exist_ok=True)
+    descriptor, made = tempfile.mkstemp(prefix="making-", dir=aside)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(text.encode())
+    Path(made).replace(path)
 
 
 def _remove(own: Path, process: int) -> None:
@@ -73,21 +148,21 @@ def _remove(own: Path, process: int) -> None:
         shutil.rmtree(own, ignore_errors=True)
 
 
-def _shared(parent: Path, digest: str, files: dict[str, str]) -> Path:
-    """The folder of these contents, made at once or not at all. Raises OSError where others may write to it."""
-    target = parent / digest
+def _shared(parent: Path) -> Path:
+    """The folder of these contents. Raises OSError where others may write to it."""
+    target = parent / digest()
     parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     if hasattr(os, "getuid"):
         state = parent.stat()
         if state.st_uid != os.getuid() or state.st_mode & 0o022:
             raise PermissionError(f"{parent} can be written by others")
-    if not (target / PRELUDE).is_file():
-        made = _fill(Path(tempfile.mkdtemp(prefix="making-", dir=parent)), files)
+    if not target.is_dir():
+        made = _fill(Path(tempfile.mkdtemp(prefix="making-", dir=parent)))
         try:
             made.rename(target)
         except OSError:
             shutil.rmtree(made, ignore_errors=True)
-            if not (target / PRELUDE).is_file():
+            if not target.is_dir():
                 raise
         _forget_old(parent, target)
     os.utime(target)
@@ -101,13 +176,14 @@ def _forget_old(parent: Path, kept: Path) -> None:
                 shutil.rmtree(other)
 
 
-def _fill(target: Path, files: dict[str, str]) -> Path:
-    for name, text in files.items():
+def _fill(target: Path) -> Path:
+    for name, text in _header_files().items():
         (target / name).parent.mkdir(exist_ok=True)
-        (target / name).write_text(text)
+        (target / name).write_bytes(text.encode())
     return target
 
 
+@cache
 def _header_files() -> dict[str, str]:
     """Those that stand in for CUDA's, and those of the built-in kernels."""
     from pygpukit._core import native
@@ -143,10 +219,8 @@ def prelude(command: Sequence[str], identity: str) -> Path:
     headers = folder()
     made = headers / "precompiled" / key
     with _lock:
-        if (ready := _ready.get((headers, key))) is None:
-            ready = _ready[headers, key] = _intact(made)
-        elif ready:
-            ready = _touched(made)
+        ready = _as_before(made, _ready.get((headers, key))) or _intact(made)
+        _ready[headers, key] = ready
         _asked[key] = _asked.get(key, 0) + 1
         makes_it = not ready and _asked[key] == 2
     if makes_it:
@@ -155,29 +229,37 @@ def prelude(command: Sequence[str], identity: str) -> Path:
     return made / PRELUDE if ready else headers / PRELUDE
 
 
-def _touched(made: Path) -> bool:
-    """Whether it is still there; marks it as in use."""
+def _as_before(made: Path, stamp: _Stamp | None) -> _Stamp | None:
+    """The stamp, if it is still that of the precompiled header; marks it as in use."""
     try:
+        if stamp is None or _stamps(made) != stamp:
+            return None
         os.utime(made)
     except OSError:
-        return False
-    return True
+        return None
+    return stamp
 
 
-def _intact(made: Path) -> bool:
-    """Whether there is a precompiled header, the same as when it was made: a damaged one can end the compiler."""
+def _stamps(made: Path) -> _Stamp:
+    return _stamp(made / f"{PRELUDE}.gch") + _stamp(made / PRELUDE)
+
+
+def _intact(made: Path) -> _Stamp | None:
+    """The stamp of a precompiled header that is the same as when it was made: a damaged one can end the compiler."""
     try:
-        whole = (made / f"{PRELUDE}.digest").read_text() == _digest((made / f"{PRELUDE}.gch").read_bytes())
+        stamp = _stamps(made)
+        whole = read_regular(made / f"{PRELUDE}.digest") == _digest(made)
         os.utime(made)
     except OSError:
-        return False
+        return None
     if not whole:
         shutil.rmtree(made, ignore_errors=True)
-    return whole
+    return stamp if whole else None
 
 
-def _digest(content: bytes) -> str:
-    return blake2b(content, digest_size=16).hexdigest()
+def _digest(made: Path) -> bytes:
+    contents = [read_regular(made / f"{PRELUDE}.gch"), read_regular(made / PRELUDE)]
+    return blake2b(b"\0".join(contents), digest_size=16).hexdigest().encode()
 
 
 def _precompile(command: list[str], headers: Path, key: str) -> None:
@@ -199,10 +281,8 @@ def _precompile(command: list[str], headers: Path, key: str) -> None:
                 status = process.wait()
                 atexit.unregister(ended)
             if status == 0:
-                (made / f"{PRELUDE}.digest").write_text(_digest(precompiled.read_bytes()))
+                (made / f"{PRELUDE}.digest").write_bytes(_digest(made))
                 made.rename(parent / key)  # fails when another process was first
-                with _lock:
-                    _ready[headers, key] = True
                 _keep_latest(parent)
         finally:
             shutil.rmtree(made, ignore_errors=True)
