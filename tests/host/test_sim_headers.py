@@ -230,7 +230,7 @@ def test_a_precompiled_header_that_changes_in_use_is_not_used(cache: Path, comma
 
 
 def test_the_headers_are_in_the_key(monkeypatch: pytest.MonkeyPatch) -> None:
-    from pygpukit.jit import compiler
+    from pygpukit.jit.compile import compiler
 
     before = compiler._simulator_identity()
     monkeypatch.setattr(sim_headers, "digest", lambda: "another")

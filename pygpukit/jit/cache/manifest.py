@@ -146,7 +146,7 @@ class _Learner:
         while self._waiting:
             at, text = self._waiting.pop()
             own = at is not None and at.folder == ABSOLUTE and at.path in self._own
-            for name, quoted, computed in _names(text):
+            for name, quoted, computed in names(text):
                 if computed and not own:  # the compiler's own headers ask for their own
                     raise Unknowable(f"__has_include({name} asks for a name that a macro holds")
                 if not computed:
@@ -190,7 +190,7 @@ class _Learner:
         return min(inside, key=lambda place: len(place.path), default=Place(ABSOLUTE, path))
 
 
-def _names(text: str) -> Iterator[tuple[str, bool, bool]]:
+def names(text: str) -> Iterator[tuple[str, bool, bool]]:
     """(name, in quotes, a macro's name) of every include and __has_include, those in branches left out, too."""
     code = _COMMENT.sub(lambda match: match[1] or " ", text.replace("\\\n", ""))
     for quoted, angled in _INCLUDE.findall(code):

@@ -30,6 +30,7 @@ from pygpukit.jit.compile.check import check_mode, step_limit
 from pygpukit.jit.compile.headers import HeaderSet
 from pygpukit.jit.compile.nvrtc import nvrtc_status
 from pygpukit.jit.compile.options import Options, parse_options
+from pygpukit.jit.compile.refused import refuse_nesting, refuse_special_files
 from pygpukit.jit.source import program
 from pygpukit.jit.source.signature import includes, scan, scan_variables
 
@@ -306,6 +307,8 @@ class _Request:
         """The image; appends the files that the compiler read to `read` when it is given."""
         if refused := program.refusal(self.source, self.name, self.options.defines):
             raise _error(self.name, refused, self.source)
+        if self.reads_files:
+            refuse_special_files(self.source, self.name, self.options.pre_includes, self.folders())
         try:
             return self._simulate(read) if self.kind == "sim" else self._nvrtc(read)
         except CompileError as error:
@@ -382,13 +385,15 @@ def _request(
     headers: Sequence[HeaderSet] = (),
 ) -> _Request:
     """compile_source()'s arguments as a request."""
+    refuse_nesting(source, name)
     parsed = parse_options(options, defines, arch)
     target = parsed.arch
     if target is None:
         target = "sim" if backend() == "sim" else nvrtc.device_arch(native.current_device())
     expressions = tuple(dict.fromkeys(map(storable, name_expressions)))
     mode = check_mode(check, target)
-    return _Request(storable(source), storable(name), parsed, target, expressions, mode, step_limit() if mode else 0, tuple(headers))
+    steps = step_limit() if mode else 0
+    return _Request(storable(source), storable(name), parsed, target, expressions, mode, steps, tuple(headers))
 
 
 def _error(name: str, log: str, source: str) -> CompileError:

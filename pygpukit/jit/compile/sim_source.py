@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 from pygpukit.jit.source.lexer import lex
 from pygpukit.jit.source.lines import Lines, directive
@@ -39,6 +40,8 @@ _REFUSED = (
     (re.compile(r"\b(?:tex[123]D\w*|surf[123]D\w*)\s*[<(]"), "texture and surface functions cannot be simulated"),
     (re.compile(r"\bwmma\s*::|\bnvcuda\b"), "tensor-core fragments (wmma) cannot be simulated"),
 )
+_MOST_REFUSALS = 20  # of a kind
+_LONGEST_LINE = 2000
 _MESSAGE = re.compile(
     r"(?P<file>[^\s:][^:\n]*):(?P<line>\d+):(?:(?P<column>\d+):)? (?P<kind>(?:fatal )?error|note): (?P<text>.*)"
 )
@@ -71,7 +74,7 @@ def refusals(source: str, name: str, defines: Mapping[str, str] | None = None) -
     lines = Lines(source, name)
     found = []
     for pattern, text in _REFUSED:
-        for match in pattern.finditer(code):
+        for match in islice(pattern.finditer(code), _MOST_REFUSALS):
             line, column = _place(code, match.start())
             file, told = lines.origin(line)
             found.append((line, column, f"{file}:{told}:{column}: error: {text}"))
@@ -130,7 +133,7 @@ def readable_log(log: str, name: str, prepared: Prepared, source: str) -> str:
     """
     reader = _LogReader(name, prepared, source)
     for line in log.splitlines():
-        reader.read(line)
+        reader.read(line[:_LONGEST_LINE])
     reader.place_waiting(f"{name}:1")
     told = reader.found if any("error: " in message for message in reader.found) else reader.unclosed + reader.found
     return "\n".join(dict.fromkeys(told)) or log.strip()

@@ -2,28 +2,27 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import platform
 import re
 import shutil
-import signal
-import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from hashlib import blake2b
 from importlib.util import find_spec
 from pathlib import Path
 
 from pygpukit.core.errors import NvrtcError, NvrtcErrorCode
-from pygpukit.jit.compile import sim_headers
+from pygpukit.jit.compile import bounded, sim_headers
 from pygpukit.jit.compile.diagnostics import compile_error
 from pygpukit.jit.compile.room import check_room, full_disk_told
 from pygpukit.jit.compile.sim_flops import COUNTING_FLAGS, with_counters
+from pygpukit.jit.compile.sim_initialisers import complaint, initialisers
 from pygpukit.jit.compile.sim_source import prepare, readable_log, refusals
+from pygpukit.jit.source.signature import scan_variables
 
 # Semantics first: wrapping integers, aliasing pointers, signed char and exact arithmetic are what a GPU gives. Without
 # the last flag g++ takes the address of the built-in variables, and then keeps them in memory; without that before it
@@ -136,23 +135,31 @@ def compile(
         language, own = _translate(options)
         flags = [*command, *_FLAGS, *_compiler_flags(command), *_check_flags(check, command, step_limit), *language]
         first = sim_headers.prelude(flags, compiler_identity()) if _is_gcc(command) else headers / sim_headers.PRELUDE
-        status, _, log = _run([
-            *flags, "-x", "c++", "-shared", *own, *(f"-D{define}" for define in defines), "-iquote", str(Path.cwd()),
-            "-I", str(headers), "-include", str(first), *listing, str(text),
-            *(until or ["-S" if check == "count" else "-c", "-o", str(halfway)]),
-        ])  # fmt: skip
+        inputs = [
+            *flags, "-x", "c++", *own, *(f"-D{define}" for define in defines), "-iquote", str(Path.cwd()),
+            "-I", str(headers), "-include", str(first), str(text),
+        ]  # fmt: skip
+        aim = until or ["-S" if check == "count" else "-c", "-o", str(halfway)]
+        status, _, log, exceeded = _run([*inputs, "-shared", *listing, *aim])
         if not until and status == 0:
             if check == "count":
                 halfway.write_text(with_counters(halfway.read_text()))
             link = ["-shared", "-fPIC", "-gdwarf-4", str(halfway), "-o", str(image), *_link_flags(command)]
-            status, _, log = _run([*command, *link])
+            status, _, log, exceeded = _run([*command, *link])
+        if exceeded:
+            raise compile_error(name, f"{name}:1: error: {exceeded}", source)
         if status != 0:
             check_room()
             raise compile_error(name, readable_log(log, name, prepared, source), source)
+        content = image.read_bytes()
+        if initialisers(content) > bool(check):  # the sanitizer's own
+            assembly = Path(folder) / "initialisers.s"
+            _run([*inputs, "-O0", "-S", "-o", str(assembly)])  # nothing is inlined: each at its variable's line
+            raise compile_error(name, complaint(assembly, name, scan_variables(source, macros)), source)
         if read is not None:
             files = _dependencies(listed.read_text())
             read += [file for file in files if Path(file) != text and not sim_headers.is_precompiled(file)]
-        return SimImage(image.read_bytes(), "", prepared.names)
+        return SimImage(content, "", prepared.names)
 
 
 def header_folders() -> list[Path]:
@@ -219,8 +226,8 @@ def _compiler_flags(command: Sequence[str]) -> list[str]:
         return ["-fno-caret-diagnostics", "-fno-color-diagnostics"]
     # As a GPU does: a product and a sum in one. clang does it by itself, and would contract conversions, too. The rest
     # saves time: no files between compiler and assembler, no plugin in the linker.
-    return ["-fno-diagnostics-show-caret", "-fdiagnostics-color=never", "-ffp-contract=fast", "-pipe",
-            "-fno-use-linker-plugin"]  # fmt: skip
+    return ["-fno-diagnostics-show-caret", "-fdiagnostics-color=never", "-fmax-errors=20",
+            "-ffp-contract=fast", "-pipe", "-fno-use-linker-plugin"]  # fmt: skip
 
 
 def _link_flags(command: Sequence[str]) -> list[str]:
@@ -231,27 +238,19 @@ def _link_flags(command: Sequence[str]) -> list[str]:
     return ["-nostartfiles", "-nodefaultlibs", "-Wl,-z,defs", "-lm", "-lc", "-lgcc"]
 
 
-def _run(command: list[str]) -> tuple[int, str, str]:
-    """(exit status, output, messages). The compiler and what it started are ended when this is interrupted."""
-    with subprocess.Popen(
-        command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-        env=sim_headers.compiler_environment(), start_new_session=True,
-    ) as process:  # fmt: skip
-        try:
-            output, messages = process.communicate()
-        except BaseException:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
-            raise
-    return process.returncode, output.decode(errors="replace"), messages.decode(errors="replace")
+def _run(command: list[str]) -> bounded.Outcome:
+    """The compiler and what it started are ended when this is interrupted, and when this process ends."""
+    bounds = bounded.limits()
+    if _is_zig(command):  # reserves addresses that it does not use
+        bounds = replace(bounds, memory_bytes=8 * bounds.memory_bytes)
+    return bounded.run(command, sim_headers.compiler_environment(), bounds)
 
 
 @cache
 def _identity(command: tuple[str, ...]) -> str:
     asked = [*command, "--version"] if not _is_zig(command) else [*command[:-1], "version"]
     try:
-        status, answer, said = _run(asked)
+        status, answer, said, _ = _run(asked)
     except OSError as error:
         raise CompilerNotFound(f"the C++ compiler {' '.join(command)!r} does not run: {error}") from error
     if status != 0:

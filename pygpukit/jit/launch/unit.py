@@ -17,6 +17,7 @@ from pygpukit.core.text import storable
 from pygpukit.jit.cache.image import Image
 from pygpukit.jit.compile.compiler import compile_source
 from pygpukit.jit.compile.options import include_options, parse_options
+from pygpukit.jit.compile.refused import refuse_nesting
 from pygpukit.jit.source.signature import KernelSignature, scan, scan_variables
 from pygpukit.jit.source.variables import Variable
 
@@ -55,6 +56,7 @@ class Unit:
         """Reads the kernels; .image compiles on first use. Raises ValueError for an expression without a template."""
         parsed = parse_options(options, defines)
         self.source, self.name, self.options = storable(source), storable(name), (*options, *include_options(include))
+        refuse_nesting(self.source, self.name)
         found = scan(self.source, parsed.defines)
         self.signatures = _instantiated(found, name_expressions)
         used = {expression.partition("<")[0] for expression in name_expressions}
