@@ -11,9 +11,11 @@ import sys
 import time
 
 from pygpukit.jit.compile.compiler import compile_source
+from pygpukit.worker._linux import die_with_parent
 
 
 def main() -> None:
+    die_with_parent(os.getppid())  # and the compiler with this process
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # nothing that prints may come between the answers
     pickle.dump(True, answers)  # ready: from now on an interrupt ends this process without a word
