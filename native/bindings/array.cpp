@@ -405,8 +405,7 @@ static int set_name(PyObject *self, PyObject *value, void *) {
   if (!read_text(value, &text)) return -1;
   if (storage->block == 0) return 0;  // foreign memory is in no pool's report
   if (!ensure_backend()) return -1;
-  if (pk_pool_set_name(storage->pool, storage->block, pk_intern(text.data(), text.size())) == PK_POOL_OK)
-    return 0;
+  if (pk_pool_set_name(storage->pool, storage->block, pk_intern(text.data(), text.size())) == PK_POOL_OK) return 0;
   pk_pool_raise();
   return -1;
 }

@@ -34,17 +34,17 @@ static bool raise_finding(pk_status status, const std::string &doing) {
   PyObject *module = PyImport_ImportModule("pygpukit.core.errors");
   if (module == nullptr) return true;
   PyObject *index = found.has_index ? PyLong_FromLongLong(found.index) : Py_NewRef(Py_None);
-  PyObject *finding = PyObject_CallMethod(module, "Finding", "sNN(III)(III)iNN", found.kind, text_of(found.message),
-                                          text_of(found.kernel), found.block[0], found.block[1], found.block[2],
-                                          found.thread[0], found.thread[1], found.thread[2], found.line,
-                                          text_of(found.array), index);
+  PyObject *finding =
+      PyObject_CallMethod(module, "Finding", "sNN(III)(III)iNN", found.kind, text_of(found.message),
+                          text_of(found.kernel), found.block[0], found.block[1], found.block[2], found.thread[0],
+                          found.thread[1], found.thread[2], found.line, text_of(found.array), index);
   Py_DECREF(module);
   if (finding == nullptr) return true;
   const std::string message = doing + ": " + g_driver->error_text(status);
   PyObject *cls = error_class("KernelCheckError");
   if (cls != nullptr)
-    raise_instance(
-        cls, PyObject_CallFunction(cls, "Nis[O]", text_of(message), int{status}, g_driver->error_name(status), finding));
+    raise_instance(cls, PyObject_CallFunction(cls, "Nis[O]", text_of(message), int{status},
+                                              g_driver->error_name(status), finding));
   Py_DECREF(finding);
   NoGil released;
   pk_sim_clear_fault();  // told: the device works on

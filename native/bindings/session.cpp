@@ -191,8 +191,8 @@ static bool inside(const std::shared_ptr<Session> &session) {
 void bind_sessions(py::module_ &m) {
   py::class_<Frame, std::shared_ptr<Frame>>(m, "SessionFrame", "One entry into a session.");
   py::class_<Session, std::shared_ptr<Session>>(m, "Session", "What an execution context gives to code in it.")
-      .def(py::init([](const Text &name, const py::object &stream, int32_t device, uint32_t tenant,
-                       uint64_t account, uint64_t context, const py::object &keeper) {
+      .def(py::init([](const Text &name, const py::object &stream, int32_t device, uint32_t tenant, uint64_t account,
+                       uint64_t context, const py::object &keeper) {
              return std::make_shared<Session>(Session{name.utf8, stream, device, tenant, account, context, keeper});
            }),
            py::arg("name"), py::arg("stream"), py::arg("device"), py::arg("tenant"), py::arg("account"),
