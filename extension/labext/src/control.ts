@@ -7,9 +7,9 @@ const TARGET = 'pygpukit.control.v1';
 const TIMEOUT_MS = 5000;
 const SUBSHELL_MS = 3000;
 
-/** The kernel has not answered in time. `fault`: it answers while a cell runs, so that should not be. */
+/** The kernel has not answered in time. `answer` is what it says when the running cell ends; null where no cell can be the reason. */
 export class Late extends Error {
-  constructor(readonly fault: boolean) {
+  constructor(readonly answer: Promise<JSONObject> | null) {
     super('The kernel has not answered yet: it answers when the running cell ends.');
   }
 }
@@ -21,6 +21,25 @@ export async function request(kernel: Kernel.IKernelConnection, action: string, 
   let channel = channels.get(kernel);
   if (!channel?.usable) channels.set(kernel, (channel = new Channel(kernel)));
   return channel.request(action, args);
+}
+
+/** The same for who can wait, however long a cell runs. `late` is told whenever there was no answer in time. */
+export async function requestPatiently(
+  kernel: Kernel.IKernelConnection,
+  action: string,
+  args: JSONObject,
+  late: (error: Late) => void = () => undefined,
+): Promise<JSONObject> {
+  let asked = request(kernel, action, args);
+  for (;;) {
+    try {
+      return await asked;
+    } catch (error) {
+      if (!(error instanceof Late)) throw error;
+      late(error);
+      asked = error.answer ?? request(kernel, action, args);
+    }
+  }
 }
 
 interface Waiting {
@@ -87,21 +106,30 @@ class Channel {
   private receive(data: JSONValue): void {
     const id = isObject(data) ? Number(data['id']) : NaN;
     const one = this.waiting.get(id);
-    if (!one) return; // it came too late
+    if (!one) return;
     this.forget(id, one);
     const answer = parseAnswer(data);
     if (answer instanceof Error) one.reject(answer);
     else one.resolve(answer);
   }
 
-  /** Where a running cell is no reason to be late something is wrong with this comm: the next request has another. */
+  /**
+   * A kernel that answers between cells, or that cannot be asked yet, has the request still before it. Where a running cell is
+   * no reason to be late something is wrong with this comm: the next request has another.
+   */
   private late(id: number): void {
     const one = this.waiting.get(id);
     if (!one) return;
-    const error = new Late(this.apart);
+    if (!this.apart) {
+      const answer = new Promise<JSONObject>((resolve, reject) => this.waiting.set(id, { resolve, reject, timer: 0 }));
+      answer.catch(() => undefined); // nobody need wait for it
+      one.reject(new Late(answer));
+      return;
+    }
+    const error = new Late(null);
     this.forget(id, one);
     one.reject(error);
-    if (!error.fault || !this.usable) return;
+    if (!this.usable) return;
     this.end(error);
     this.comm.close();
   }

@@ -4,7 +4,7 @@ import type { INotebookTracker, NotebookPanel } from '@jupyterlab/notebook';
 import type { Kernel } from '@jupyterlab/services';
 import { Signal } from '@lumino/signaling';
 import { Panel, Widget } from '@lumino/widgets';
-import { request } from './control.js';
+import { requestPatiently } from './control.js';
 import type { Reports } from './reports.js';
 import { WIDGET } from './view-output.js';
 
@@ -16,12 +16,13 @@ export class DashboardPane extends Panel {
   private notebook: NotebookPanel | null = null;
   private question = 0;
 
-  /** `model` is the widget's, where the kernel has told it already. */
+  /** `key`: what the lab knows the pane by after a reload. `model` is the widget's, where the kernel has told it already. */
   constructor(
     tracker: INotebookTracker,
     reports: Reports,
     readonly view: string,
     public path: string,
+    readonly key: string,
     model?: string,
   ) {
     super();
@@ -38,18 +39,18 @@ export class DashboardPane extends Panel {
   async load(model?: string): Promise<void> {
     const question = ++this.question;
     try {
-      const told = model ?? (await this.ask());
+      const told = model ?? (await this.ask((late) => question === this.question && this.say(late.message)));
       if (question === this.question) await this.display(told);
     } catch (error) {
       if (question === this.question) this.say(error instanceof Error ? error.message : String(error));
     }
   }
 
-  private async ask(): Promise<string> {
+  private async ask(late: (error: Error) => void): Promise<string> {
     await this.notebook?.sessionContext.ready;
     const kernel = this.notebook?.sessionContext.session?.kernel;
     if (!kernel) throw new Error(`The notebook ${this.path} has no kernel: start one, then open this view again.`);
-    const { model } = await request(kernel, 'view', { view: this.view });
+    const { model } = await requestPatiently(kernel, 'view', { view: this.view }, late);
     return String(model);
   }
 

@@ -95,7 +95,7 @@ export class StatusFeed {
         return;
       } catch (error) {
         // One that answers between cells has the request, and follows it then; another is asked again.
-        if (!(error instanceof Late && error.fault) || this.line !== line) return;
+        if (!(error instanceof Late) || error.answer || this.line !== line) return;
       }
     }
   }

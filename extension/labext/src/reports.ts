@@ -5,7 +5,7 @@ import { type INotebookTracker, NotebookActions, type NotebookPanel } from '@jup
 import type { Kernel } from '@jupyterlab/services';
 import type { JSONValue } from '@lumino/coreutils';
 import { Signal } from '@lumino/signaling';
-import { isObject, request } from './control.js';
+import { isObject, request, requestPatiently } from './control.js';
 import { type Finding, findings } from './finding.js';
 import type { Option } from './hover.js';
 import { isCuda, loadsExtension } from './magic.js';
@@ -85,12 +85,12 @@ export class Reports {
     if (panel.isDisposed || !kernel || !ran) return;
     const cells = cudaCells(panel);
     try {
-      const { reports } = await request(kernel, 'reports', { cells: cells.map(({ id }) => id) });
+      const { reports } = await requestPatiently(kernel, 'reports', { cells: cells.map(({ id }) => id) });
       this.answered.emit(kernel);
       this.meet(kernel).catch(() => undefined); // its options are not waited for: the answer to a later run would come before
       for (const model of cells) this.set(model, isObject(reports) ? parse(reports[model.id]) : undefined);
     } catch {
-      // The kernel does not know pygpukit, is busy, or is gone: then there is nothing to show.
+      // The kernel does not know pygpukit, or is gone: then there is nothing to show.
     }
   }
 

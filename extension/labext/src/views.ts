@@ -3,7 +3,7 @@
 import { ILabShell, ILayoutRestorer, type JupyterFrontEnd, type JupyterFrontEndPlugin } from '@jupyterlab/application';
 import { ICommandPalette, MainAreaWidget, Notification, WidgetTracker } from '@jupyterlab/apputils';
 import { INotebookTracker, type NotebookPanel } from '@jupyterlab/notebook';
-import type { JSONObject } from '@lumino/coreutils';
+import { type JSONObject, UUID } from '@lumino/coreutils';
 import { addToColumn, PANE_ID } from './column.js';
 import { CATEGORY, CommandIDs } from './commands.js';
 import { DashboardPane } from './dashboard-pane.js';
@@ -18,6 +18,7 @@ const ARGUMENTS = {
     view: { enum: DASHBOARDS, description: 'Which dashboard.' },
     path: { type: 'string', description: 'Of the notebook; the current one where it is absent.' },
     model: { type: 'string', description: "Of the dashboard's widget; the kernel is asked where it is absent." },
+    key: { type: 'string', description: 'What the lab knows a new pane by after a reload, whatever the notebook is called then.' },
   },
   required: ['view'],
   additionalProperties: false,
@@ -48,14 +49,14 @@ export const viewsPlugin: JupyterFrontEndPlugin<void> = {
       describedBy: { args: ARGUMENTS },
       isEnabled: ({ path }) => typeof path === 'string' || tracker.currentWidget !== null,
       execute: async (args) => {
-        const { view, path = tracker.currentWidget?.context.path, model } = args as { view?: string; path?: string; model?: string };
+        const { view, path = tracker.currentWidget?.context.path, model, key = UUID.uuid4() } = args as Partial<Record<string, string>>;
         if (!view || !DASHBOARDS.includes(view)) throw new Error(`There is no GPU dashboard "${view}": it is one of ${DASHBOARDS.join(', ')}.`);
         if (path === undefined) throw new Error('No notebook is open: open one, then its dashboards can be shown.');
         let pane = panes.find(({ content }) => content.view === view && content.path === path);
         if (pane) {
           if (!pane.content.live) void pane.content.load(model);
         } else {
-          const opened = (pane = new MainAreaWidget({ content: new DashboardPane(tracker, cuda.reports, view, path, model) }));
+          const opened = (pane = new MainAreaWidget({ content: new DashboardPane(tracker, cuda.reports, view, path, key, model) }));
           opened.id = `${PANE_ID}${view}-${++made}`;
           Object.assign(opened.title, { label: `GPU ${view}`, caption: path, icon: chipIcon, closable: true });
           opened.content.moved.connect(({ path: now }) => {
@@ -77,8 +78,8 @@ export const viewsPlugin: JupyterFrontEndPlugin<void> = {
     if (labShell && restorer) {
       void restorer.restore(panes, {
         command: CommandIDs.openView,
-        args: ({ content: { view, path } }) => ({ view, path }),
-        name: ({ content: { view, path } }) => `${view}:${path}`,
+        args: ({ content: { view, path, key } }) => ({ view, path, key }),
+        name: ({ content: { view, key } }) => `${view}:${key}`,
       });
     }
   },

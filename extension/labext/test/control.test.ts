@@ -4,7 +4,7 @@ import type { Kernel } from '@jupyterlab/services';
 import type { JSONObject, JSONValue } from '@lumino/coreutils';
 import { Signal } from '@lumino/signaling';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
-import { Late, request } from '../src/control.js';
+import { Late, request, requestPatiently } from '../src/control.js';
 
 interface Sent {
   readonly id: number;
@@ -46,12 +46,12 @@ class Comm {
 class FakeKernel {
   readonly statusChanged = new Signal<this, string>(this);
   readonly disposed = new Signal<this, void>(this);
-  readonly info = Promise.resolve();
   readonly comms: Comm[] = [];
 
   constructor(
     readonly supportsSubshells: boolean,
     private readonly subshell: Promise<void> = Promise.resolve(),
+    readonly info: Promise<void> = Promise.resolve(),
   ) {}
 
   createComm(target: string): Comm {
@@ -67,6 +67,16 @@ class FakeKernel {
 
   ask(action: string): Promise<JSONObject | Error> {
     return request(this.connection, action).catch((error: Error) => error);
+  }
+
+  /** What is said to who waits however long: each "late", then the answer. */
+  askPatiently(action: string): string[] {
+    const said: string[] = [];
+    void requestPatiently(this.connection, action, {}, () => said.push('late')).then(
+      (result) => said.push(JSON.stringify(result)),
+      (error: Error) => said.push(error.message),
+    );
+    return said;
   }
 
   last(): Comm {
@@ -109,30 +119,58 @@ it('waits for the subshell, and goes without one where none comes', async () => 
   expect([kernel.last().opened, kernel.last().sent.length, kernel.last().commsOverSubshells]).toEqual([1, 1, 'disabled']);
 });
 
-it('keeps the comm of a kernel that answers between cells, whose late answers are dropped', async () => {
+it('keeps the comm of a kernel that answers between cells, and gives its late answers to who still waits', async () => {
   const kernel = new FakeKernel(false);
   const first = kernel.ask('status');
+  const patient = kernel.askPatiently('view');
   await vi.advanceTimersByTimeAsync(5_000);
-  expect(await first).toMatchObject({ fault: false, message: 'The kernel has not answered yet: it answers when the running cell ends.' });
-  const second = kernel.ask('status');
+  const late = (await first) as Late;
+  expect(late.message).toBe('The kernel has not answered yet: it answers when the running cell ends.');
+  const third = kernel.ask('status');
   await settle();
-  kernel.last().answer(1, { n: 1 });
-  kernel.last().answer(2, { n: 2 });
-  expect(await second).toEqual({ n: 2 });
+  for (const id of [1, 2, 3]) kernel.last().answer(id, { n: id });
+  expect(await Promise.all([late.answer, third])).toEqual([{ n: 1 }, { n: 3 }]);
+  expect(patient).toEqual(['late', '{"n":2}']);
   expect([kernel.comms.length, kernel.last().closed]).toEqual([1, 0]);
+});
+
+it('asks a kernel that was busy when the page came as soon as it says what it is', async () => {
+  let tell = (): void => undefined;
+  const kernel = new FakeKernel(false, Promise.resolve(), new Promise((told) => (tell = told)));
+  const said = kernel.askPatiently('view');
+  await vi.advanceTimersByTimeAsync(60_000);
+  expect([said, kernel.last().opened]).toEqual([['late'], 0]);
+  tell();
+  await settle();
+  expect(kernel.last().sent.map(({ action }) => action)).toEqual(['view']);
+  kernel.last().answer(1, { model: 'm' });
+  await settle();
+  expect(said).toEqual(['late', '{"model":"m"}']);
 });
 
 it('gives up the comm of a kernel that should have answered while a cell runs', async () => {
   const kernel = new FakeKernel(true);
   const asked = [kernel.ask('status'), kernel.ask('options')];
+  const patient = kernel.askPatiently('view');
   await vi.advanceTimersByTimeAsync(5_000);
-  for (const one of await Promise.all(asked)) expect(one).toEqual(new Late(true));
-  expect(kernel.last().closed).toBe(1);
+  for (const one of await Promise.all(asked)) expect(one).toMatchObject({ answer: null, message: new Late(null).message });
+  expect(kernel.comms.map(({ closed }) => closed)).toEqual([1, 0]);
   const next = kernel.ask('status');
   await settle();
   expect(kernel.comms.length).toBe(2);
-  kernel.last().answer(1, { n: 1 });
-  expect(await next).toEqual({ n: 1 });
+  kernel.last().answer(1, { model: 'm' });
+  kernel.last().answer(2, { n: 2 });
+  expect(await next).toEqual({ n: 2 });
+  expect(patient).toEqual(['late', '{"model":"m"}']);
+});
+
+it('says to who waits that the kernel ended', async () => {
+  const kernel = new FakeKernel(false);
+  const said = kernel.askPatiently('view');
+  await vi.advanceTimersByTimeAsync(5_000);
+  kernel.disposed.emit();
+  await settle();
+  expect(said).toEqual(['late', 'The kernel ended before it answered.']);
 });
 
 it('tells a kernel that does not know it apart, and asks it anew the next time', async () => {

@@ -21,10 +21,10 @@ vi.mock('@jupyterlab/notebook', async () => {
   const { Signal } = await import('@lumino/signaling');
   return { NotebookActions: { executed: new Signal({}) } };
 });
-vi.mock('../src/control.js', async (original) => ({
-  ...(await original<object>()),
-  request: (_kernel: unknown, action: string) => new Promise<JSONObject>((answer) => asked.push({ action, answer })),
-}));
+vi.mock('../src/control.js', async (original) => {
+  const request = (_kernel: unknown, action: string) => new Promise<JSONObject>((answer) => asked.push({ action, answer }));
+  return { ...(await original<object>()), request, requestPatiently: request };
+});
 
 beforeEach(() => {
   vi.useFakeTimers();

@@ -19,13 +19,14 @@ const [SETUP_AT, CUDA_AT, OPEN_AT] = [0, 1, 2];
 const lab = useLab({
   prefix: '/user/ada/',
   notebooks: {
-    ...Object.fromEntries(['status', 'click', 'reload', 'python'].map((name) => [`${name}.ipynb`, [SETUP, CUDA, OPEN]])),
+    ...Object.fromEntries(['status', 'click', 'reload', 'busy', 'python'].map((name) => [`${name}.ipynb`, [SETUP, CUDA, OPEN]])),
     'restart.ipynb': [SETUP],
     'unheard.ipynb': [UNHEARD],
     'agree.ipynb': [SETUP, VIEW],
     'mine.ipynb': [SETUP, 'x + 1'],
     'theirs.ipynb': ['1', '2'],
   },
+  known: [/404 \(Not Found\) .*\/api\/contents\/Untitled\.ipynb/], // the lab asks for a notebook's first name again
 });
 
 const item = (): Locator => lab.notebook.page.locator('.pygpukit-StatusItem');
@@ -97,6 +98,49 @@ test('after a reload the workbench is there again, and live', async () => {
   await expect.poll(() => lab.notebook.execute(FOLLOWERS)).toBe('1\n');
   await lab.notebook.execute('grown = gp.zeros(1 << 22)');
   await expect.poll(async () => Number(await dashboard('GPU memory').getAttribute('data-used'))).toBeGreaterThan(1 << 24);
+});
+
+test('after a reload while a cell is busy the views are there again when it ends, and Python opens others', async () => {
+  const { page } = lab.notebook;
+  await lab.open('busy.ipynb', SETUP_AT);
+  await page.evaluate(() => window.jupyterapp.commands.execute('pygpukit:open-view', { view: 'memory' }));
+  await expectLive(dashboard('GPU memory'));
+  await lab.notebook.toFront();
+  await lab.notebook.save();
+  await lab.notebook.keepBusy();
+  await page.goto(lab.server.notebookUrl('busy.ipynb', 'kept'));
+  await expect(page.locator('.gk-dashboard-said')).toContainText('it answers when the running cell ends');
+  lab.notebook.release();
+  await expectColumn([dashboard('GPU memory')]);
+  await expectLive(dashboard('GPU memory'));
+  await expect(item()).toHaveText(/^GPU \d/);
+  expect(await lab.notebook.execute('gp.lab.open("scheduler")')).toBe('');
+  await expectLive(dashboard('GPU scheduler'));
+});
+
+test('a view that was opened before the first save survives the new name, and a reload after it', async () => {
+  const { page } = lab.notebook;
+  await lab.open('restart.ipynb');
+  await page.evaluate(async () => {
+    await window.jupyterapp.commands.execute('notebook:create-new', { kernelName: 'python3' });
+    await window.jupyterapp.shell.currentWidget.sessionContext.ready;
+  });
+  await lab.cells.write(0, SETUP);
+  await lab.cells.run(0);
+  await page.evaluate(() => window.jupyterapp.commands.execute('pygpukit:open-view', { view: 'memory' }));
+  await expectLive(dashboard('GPU memory'));
+  await page.locator('.jp-NotebookPanel:visible .jp-Cell').first().click();
+  const kept = page.waitForResponse((one) => one.url().includes('/api/workspaces/') && one.request().postData()?.includes('"notebook:named.ipynb"') === true);
+  await lab.notebook.command('docmanager:save');
+  const dialog = page.locator('.jp-Dialog');
+  await dialog.getByPlaceholder('File name').fill('named.ipynb');
+  await dialog.getByRole('button', { name: 'Rename and Save' }).click();
+  await expect(page.locator('.lm-TabBar-tabLabel', { hasText: 'named.ipynb' })).toBeVisible();
+  await expectLive(dashboard('GPU memory'));
+  await kept;
+  await lab.notebook.open(lab.server.notebookUrl('named.ipynb', 'kept'));
+  await expectColumn([dashboard('GPU memory')]);
+  await expectLive(dashboard('GPU memory'));
 });
 
 test('a restarted kernel has its views again when it has loaded the extension', async () => {
