@@ -10,17 +10,24 @@ import sys
 from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
+from urllib.parse import quote
 
 TOUR = "00_tour.ipynb"
 TOUR_MODULES = ("jupyter_client", "nbformat", "ipykernel", "ipywidgets", "anywidget", "matplotlib")
 LAB_MODULES = ("jupyterlab", *TOUR_MODULES)
+OWN = ("--notebook-dir", "--ServerApp.root_dir", "--LabApp.default_url", "--ServerApp.default_url")
 
 
 def parser() -> argparse.ArgumentParser:
     p = argparse.ArgumentParser(prog="pygpukit", description="A GPU workbench for notebooks.")
     commands = p.add_subparsers(dest="command", required=True)
-    lab = commands.add_parser("lab", help="open JupyterLab on the notebooks", epilog="Other options go to JupyterLab.")
-    lab.add_argument("--headless", action="store_true", help="run the tour without a browser and print its results")
+    lab = commands.add_parser(
+        "lab",
+        help="open JupyterLab on the tour, or on a notebook",
+        usage="pygpukit lab [NOTEBOOK.ipynb] [--headless] [options of JupyterLab]",
+        epilog="Other options go to JupyterLab. On a machine without a browser: --no-browser prints an address.",
+    )
+    lab.add_argument("--headless", action="store_true", help="run it without a browser and print its results")
     commands.add_parser("info", help="backend, device, compiler and cache of this machine")
     cache = commands.add_parser("cache", help="the kernel cache: what is in it, clear it, move it to another machine")
     actions = cache.add_subparsers(dest="action", required=True)
@@ -55,13 +62,27 @@ def main(argv: Sequence[str] | None = None) -> int:
     if missing:
         print(f"pygpukit lab needs {', '.join(missing)}: python -m pip install 'pygpukit[lab]'", file=sys.stderr)
         return 1
-    folder = notebooks()
+    named = [word for word in rest if word.endswith(".ipynb") and not word.startswith("-")]
+    if len(named) > 1:
+        parser().error(f"lab opens one notebook, not {', '.join(named)}")
+    notebook = Path(named[0]).resolve() if named else notebooks() / TOUR
+    if not notebook.is_file():
+        print(f"pygpukit lab: there is no notebook {notebook}; without a name it opens the tour", file=sys.stderr)
+        return 1
     if args.headless:
         from .headless import run_notebook
 
-        return run_notebook(folder / TOUR)
-    print(f"notebooks: {folder}")
-    return subprocess.call([sys.executable, "-m", "jupyterlab", str(folder / TOUR), *rest])
+        return run_notebook(notebook)
+    print(f"notebooks: {notebook.parent}")
+    options = [word for word in rest if word not in named]
+    return subprocess.call([sys.executable, "-m", "jupyterlab", *opening(notebook, options), *options])
+
+
+def opening(notebook: Path, options: Sequence[str]) -> list[str]:
+    """What opens a notebook in JupyterLab, also by the address that it prints; less where the user has own options."""
+    if any(word.startswith(OWN) for word in options):
+        return [str(notebook)]
+    return [f"--ServerApp.root_dir={notebook.parent}", f"--LabApp.default_url=/lab/tree/{quote(notebook.name)}"]
 
 
 def notebooks() -> Path:

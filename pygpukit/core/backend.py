@@ -1,7 +1,8 @@
 """Which backend this process uses: `cuda` on a real device, else `sim`, the simulated one. Decided once, on first need.
 
 `PYGPUKIT_BACKEND=cuda|sim` decides by name; without it a usable GPU is taken when there is one. Falling back to the
-simulation is said once, with the reason (BackendFallbackWarning); asking for `sim` is not a fallback and says nothing.
+simulation is said once, with the reason: by a BackendFallbackWarning, in a notebook by one printed line. Asking for
+`sim` is not a fallback and says nothing.
 The compiled core calls ensure() when something needs a device and none is open.
 """
 
@@ -18,6 +19,10 @@ from pygpukit import _core
 from pygpukit._core import native
 from pygpukit.core.errors import BackendFallbackWarning, BackendUnavailableError, DriverError, InvalidSpecError
 
+_PLAINLY = {
+    "CUDA driver not detected (libcuda.so.1 not found)": "no NVIDIA driver found",
+    "No GPU devices found (cudaGetDeviceCount == 0)": "no NVIDIA GPU found",
+}
 _lock = threading.Lock()
 _backend: Backend | None = None
 _inherited = False  # this process was forked by one that had opened its backend
@@ -153,9 +158,18 @@ def _open(asked: str, asked_by: str) -> Backend:
 
 
 def _fall_back(missing: str) -> Backend:
-    message = f"{missing.rstrip('.')}. Falling back to CPU simulation backend."
-    warnings.warn(message, BackendFallbackWarning, stacklevel=frames_inside_package())
+    if _has_shell():  # it would show a warning as a red box that names its own file
+        print(f"Simulated device: {_PLAINLY.get(missing, missing.rstrip('.'))}")
+    else:
+        message = f"{missing.rstrip('.')}. Falling back to CPU simulation backend."
+        warnings.warn(message, BackendFallbackWarning, stacklevel=frames_inside_package())
     return Backend("sim", missing)
+
+
+def _has_shell() -> bool:
+    """Whether this process is a notebook's kernel, or IPython."""
+    ipython = sys.modules.get("IPython")
+    return ipython is not None and ipython.get_ipython() is not None
 
 
 def frames_inside_package() -> int:

@@ -299,4 +299,4 @@ class PageableMemoryWarning(RuntimeWarning):
 
 
 class BackendFallbackWarning(RuntimeWarning):
-    """Said once: no usable GPU was found, so the simulated device is used."""
+    """Said once, outside notebooks: no usable GPU was found, so the simulated device is used."""

@@ -30,6 +30,18 @@ def test_fallback_is_announced_once_at_the_users_line() -> None:
     assert done.stdout.split(maxsplit=1)[1].strip().rstrip(".") in done.stderr
 
 
+def test_in_a_notebook_the_fallback_is_one_calm_line() -> None:
+    pytest.importorskip("IPython")
+    cells = "import pygpukit as gp", "x = gp.zeros(3)", "y = x + x"
+    code = (
+        "from IPython.core.interactiveshell import InteractiveShell\n"
+        f"for cell in {cells}: assert InteractiveShell.instance().run_cell(cell).success"
+    )
+    done = run(code, CUDA_VISIBLE_DEVICES="")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout in {f"Simulated device: no NVIDIA {what} found\n" for what in ("driver", "GPU")}
+
+
 def test_asking_for_the_simulation_says_nothing() -> None:
     done = run("import pygpukit as gp; print(gp.backend(), gp.backend().reason)", PYGPUKIT_BACKEND="sim")
     assert (done.stdout.strip(), done.stderr) == ("sim PYGPUKIT_BACKEND=sim", "")

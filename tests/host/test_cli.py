@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import re
 import shutil
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import nbformat
@@ -44,13 +49,52 @@ def test_notebooks_run_one_after_the_other(tmp_path: Path, capsys: pytest.Captur
     assert "42" in shown.out and "bad.ipynb: cell 1 failed" in shown.err
 
 
-def test_lab_opens_the_tour_and_passes_options_on(monkeypatch: pytest.MonkeyPatch, notebooks: Path) -> None:
+def test_lab_opens_the_tour_or_a_notebook_and_passes_options_on(
+    monkeypatch: pytest.MonkeyPatch, notebooks: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     called: list[list[str]] = []
     monkeypatch.setattr(cli, "notebooks", lambda: notebooks)
-    monkeypatch.setattr(cli.subprocess, "call", lambda command: called.append(command) or 0)
-    assert cli.main(["lab", "--no-browser", "--port=9999"]) == 0
-    assert called[0][1:3] == ["-m", "jupyterlab"]
-    assert called[0][3:] == [str(notebooks / "00_tour.ipynb"), "--no-browser", "--port=9999"]
+    monkeypatch.setattr(cli.subprocess, "call", lambda command: called.append(command[1:]) or 0)
+    mine = tmp_path / "my own.ipynb"
+    mine.touch()
+    folders = [f"--ServerApp.root_dir={folder}" for folder in (notebooks, tmp_path)]
+    tour, own = "--LabApp.default_url=/lab/tree/00_tour.ipynb", "--LabApp.default_url=/lab/tree/my%20own.ipynb"
+    for words, expected in (
+        (["--no-browser", "--port=9999"], [folders[0], tour, "--no-browser", "--port=9999"]),
+        ([str(mine), "--no-browser"], [folders[1], own, "--no-browser"]),
+        (["--port", "9999", str(mine)], [folders[1], own, "--port", "9999"]),
+        (["--notebook-dir=/", str(mine)], [str(mine), "--notebook-dir=/"]),
+    ):
+        assert cli.main(["lab", *words]) == 0
+        assert called.pop() == ["-m", "jupyterlab", *expected]
+    capsys.readouterr()
+    assert cli.main(["lab", str(tmp_path / "missing.ipynb")]) == 1
+    assert "there is no notebook" in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        cli.main(["lab", str(mine), "other.ipynb"])
+    assert "one notebook" in capsys.readouterr().err
+    assert called == []
+
+
+def test_the_address_that_is_printed_without_a_browser_opens_the_tour(tmp_path: Path) -> None:
+    pytest.importorskip("jupyterlab")
+    command = [sys.executable, "-m", "pygpukit", "lab", "--no-browser", "--allow-root", "--ServerApp.port=0"]
+    environment = os.environ | {"JUPYTER_CONFIG_DIR": str(tmp_path), "JUPYTER_RUNTIME_DIR": str(tmp_path / "run")}
+    server = subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    try:
+        assert server.stderr is not None
+        told = next(line for line in server.stderr if "http://127.0.0.1" in line)
+    finally:
+        os.killpg(server.pid, signal.SIGKILL)
+        server.communicate()
+    assert re.search(r"http://127\.0\.0\.1:\d+/lab/tree/00_tour\.ipynb\?token=\w+", told), told
+
+
+def test_headless_runs_the_notebook_that_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    book = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell("6 * 7")])
+    nbformat.write(book, tmp_path / "mine.ipynb")
+    assert cli.main(["lab", "--headless", str(tmp_path / "mine.ipynb")]) == 0
+    assert "42" in capsys.readouterr().out
 
 
 def test_an_installed_wheel_gets_a_writable_copy_once(

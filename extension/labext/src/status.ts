@@ -7,6 +7,7 @@ import { IRunningSessionManagers } from '@jupyterlab/running';
 import { ISettingRegistry } from '@jupyterlab/settingregistry';
 import { IStatusBar } from '@jupyterlab/statusbar';
 import { Signal } from '@lumino/signaling';
+import { staysBusy } from './busy.js';
 import { CATEGORY, CommandIDs, NO_ARGUMENTS } from './commands.js';
 import { request } from './control.js';
 import { shortText, StatusFeed } from './feed.js';
@@ -57,6 +58,8 @@ export const statusPlugin: JupyterFrontEndPlugin<void> = {
       },
     });
     palette?.addItem({ command: CommandIDs.showStatus, category: CATEGORY });
+    tracker.forEach(staysBusy);
+    tracker.widgetAdded.connect((_, panel) => staysBusy(panel));
     const feed = new StatusFeed(tracker, cuda.reports, (panel, asked) => void openAsked(app, panel, asked));
     if (running) addRunning(app, running, tracker, feed);
     void settings?.load(ID).then((mine) => {

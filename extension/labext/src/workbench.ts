@@ -1,10 +1,12 @@
-// The plugin `pygpukit:workbench`: one command that puts memory, scheduler and assembly beside the notebook.
+// The plugin `pygpukit:workbench`: one command that puts memory, scheduler and assembly beside the notebook, and the launcher's card.
 
 import { ILabShell, type JupyterFrontEnd, type JupyterFrontEndPlugin } from '@jupyterlab/application';
 import { ICommandPalette } from '@jupyterlab/apputils';
+import { ILauncher } from '@jupyterlab/launcher';
 import { INotebookTracker } from '@jupyterlab/notebook';
 import { CATEGORY, CommandIDs, NO_ARGUMENTS } from './commands.js';
 import { chipIcon } from './icon.js';
+import { addLauncherCard } from './launcher.js';
 import { hasCuda } from './reports.js';
 
 const VIEWS = ['memory', 'scheduler'];
@@ -15,8 +17,14 @@ export const workbenchPlugin: JupyterFrontEndPlugin<void> = {
   autoStart: true,
   requires: [INotebookTracker],
   // Optional, or Notebook would report a plugin that failed to start.
-  optional: [ILabShell, ICommandPalette],
-  activate: (app: JupyterFrontEnd, tracker: INotebookTracker, shell: ILabShell | null, palette: ICommandPalette | null): void => {
+  optional: [ILabShell, ICommandPalette, ILauncher],
+  activate: (
+    app: JupyterFrontEnd,
+    tracker: INotebookTracker,
+    shell: ILabShell | null,
+    palette: ICommandPalette | null,
+    launcher: ILauncher | null,
+  ): void => {
     if (!shell) return; // one notebook a page: there is no room beside it
     app.commands.addCommand(CommandIDs.openWorkbench, {
       label: 'Open GPU workbench',
@@ -33,5 +41,6 @@ export const workbenchPlugin: JupyterFrontEndPlugin<void> = {
       },
     });
     palette?.addItem({ command: CommandIDs.openWorkbench, category: CATEGORY });
+    addLauncherCard(app, launcher);
   },
 };

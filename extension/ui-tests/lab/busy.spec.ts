@@ -43,7 +43,10 @@ test('a control acts while a cell is busy', async () => {
   await view.getByRole('button', { name: 'Resume', exact: true }).click();
   await expect(view.locator('.gk-control-status')).toHaveText('resumed');
   expect(await lab.notebook.busy()).toBe(true);
+  const kernel = lab.notebook.page.locator('#jp-main-statusbar').getByText(/\(ipykernel\) \|/);
+  for (let looks = 0; looks < 5; looks++, await lab.notebook.page.waitForTimeout(100)) expect(await kernel.textContent()).toContain('| Busy');
   expect(await lab.notebook.finish()).toBe('');
+  await expect(kernel).toContainText('| Idle');
 });
 
 test('a task is paused in its row while a cell is busy, and goes on', async () => {

@@ -297,6 +297,8 @@ test('every command has a label, a caption, an icon and a schema', async () => {
       mine.map(async (id) => [id, !!commands.label(id), !!commands.caption(id), !!commands.icon(id), !!(await commands.describedBy(id)).args]),
     );
   });
-  expect(found.map(([id]) => id).sort()).toEqual(['pygpukit:open-assembly', 'pygpukit:open-view', 'pygpukit:open-workbench', 'pygpukit:show-status']);
+  expect(found.map(([id]) => id).sort()).toEqual(
+    ['new-workbench', 'open-assembly', 'open-view', 'open-workbench', 'show-status'].map((name) => `pygpukit:${name}`),
+  );
   for (const [, ...has] of found) expect(has).toEqual([true, true, true, true]);
 });

@@ -70,6 +70,18 @@ function isLaidOut(workspace: string): boolean {
   return ['pygpukit-views:memory', 'pygpukit-views:scheduler', 'pygpukit-assembly'].every((name) => main.includes(name));
 }
 
+test("the launcher's card makes a notebook that begins calmly, with the workbench beside it", async () => {
+  const { page } = lab.notebook;
+  await lab.open('status.ipynb');
+  await page.evaluate(() => window.jupyterapp.commands.execute('launcher:create'));
+  await page.locator('.jp-LauncherCard', { hasText: 'GPU workbench' }).click();
+  await expectColumn([dashboard('GPU memory'), dashboard('GPU scheduler')]);
+  await expectLive(dashboard('GPU memory'));
+  await expect(lab.cells.at(0).locator('.jp-OutputArea-output')).toHaveText(/^(sim|cuda):0 .*multiprocessors/);
+  await expect(lab.cells.at(1).locator('.cm-content')).toBeEmpty();
+  await page.screenshot({ path: '/tmp/comm-card.png' });
+});
+
 test('a click on it opens memory, scheduler and code in a column, once', async () => {
   await lab.open('click.ipynb', SETUP_AT, CUDA_AT);
   await expect(item()).toHaveText(/^GPU \d/);

@@ -1,0 +1,27 @@
+// A kernel whose cell runs is busy, whatever else it has answered meanwhile: the lab takes the end of any request for the cell's.
+
+import type { NotebookPanel } from '@jupyterlab/notebook';
+import type { Kernel, KernelMessage } from '@jupyterlab/services';
+
+/** What the lab's kernel connection has, and does not tell of. */
+interface Connection {
+  _updateStatus?(status: Kernel.Status): void;
+}
+
+export function staysBusy({ sessionContext }: Pick<NotebookPanel, 'sessionContext'>): void {
+  let running = ''; // the request by which the main shell runs a cell
+  sessionContext.kernelChanged.connect(() => (running = ''));
+  sessionContext.statusChanged.connect((_, status) => {
+    if (status !== 'busy' && status !== 'idle') running = '';
+  });
+  sessionContext.iopubMessage.connect((_, message) => {
+    if (message.header.msg_type !== 'status') return;
+    const { execution_state: state } = message.content as { execution_state: string };
+    const { msg_id: id, msg_type: kind, subshell_id: subshell } = message.parent_header as Partial<KernelMessage.IHeader>;
+    if (kind === 'execute_request' && !subshell && id) {
+      if (state === 'busy') running = id;
+      else if (running === id) running = '';
+    }
+    if (state === 'idle' && running) (sessionContext.session?.kernel as Connection | null | undefined)?._updateStatus?.('busy');
+  });
+}
