@@ -33,7 +33,8 @@ class Mark:
 
 @dataclass(frozen=True)
 class CellFigures:
-    """Figures of one run of a cell. count: its execution count. Times in nanoseconds, sizes in bytes.
+    """Figures of one run of a cell. count: its execution count. cell: the front end's id of it. Times in nanoseconds,
+    sizes in bytes.
 
     gpu_ns: how long the device was busy with it (docs/dashboards.md); untimed: how many launches are not in that;
     running: the device still works on it, so that both are yet to come. peak: most bytes in use at a time. kept: bytes
@@ -41,6 +42,7 @@ class CellFigures:
     complete: False where records were overwritten before they were read; times and peak are lower bounds then.
     """
 
+    cell: str
     count: int
     wall_ns: int
     gpu_ns: int
@@ -52,9 +54,10 @@ class CellFigures:
     complete: bool
     running: bool = False
 
-    def message(self) -> dict[str, int | bool]:
+    def message(self) -> dict[str, int | bool | str]:
         """As a page takes it."""
         return {
+            "cell": self.cell,
             "count": self.count,
             "wallNs": self.wall_ns,
             "gpuNs": self.gpu_ns,
@@ -142,6 +145,7 @@ def measure(begun: Mark, cell: int, count: int, wall_ns: int) -> CellFigures:
     blocks = [block for block in _blocks() if block[5] == cell and block[0] not in begun.blocks]
     used = _used()
     return CellFigures(
+        cell=_core.name(cell),
         count=count,
         wall_ns=wall_ns,
         gpu_ns=host_ns + _task_ns() - begun.task_ns,

@@ -182,10 +182,10 @@ def test_overwritten_records_are_told(shell: Any) -> None:
 
 
 def test_a_frozen_ledger_forgets_the_oldest() -> None:
-    row = CellFigures(1, 0, 0, 0, 0, 0, 0, 0, True)
+    row = CellFigures("a", 1, 0, 0, 0, 0, 0, 0, 0, True)
     for _ in range(cell_figures.MAX_CELLS + 5):
         cell_figures.ledger.add(row)
     assert len(cell_figures.ledger.rows()) == cell_figures.MAX_CELLS
     assert set(row.message()) == {
-        *("count", "wallNs", "gpuNs", "launches", "untimed", "peak", "kept", "leaked", "complete", "running"),
+        *("cell", "count", "wallNs", "gpuNs", "launches", "untimed", "peak", "kept", "leaked", "complete", "running"),
     }

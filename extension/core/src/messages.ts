@@ -22,6 +22,8 @@ export interface DeviceSample {
 
 /** Figures of one run of a cell. Times in nanoseconds, sizes in bytes. */
 export interface CellFigures {
+  /** The front end's id of the cell; "" in a trace that has none. */
+  readonly cell: string;
   readonly count: number;
   readonly wallNs: number;
   readonly gpuNs: number;
@@ -113,7 +115,7 @@ export function parseNames(content: unknown): [number, number, number][] | null 
 export function parseCells(content: unknown): CellFigures[] | null {
   const isCell = (row: unknown): row is CellFigures =>
     isObject(row) && CELL_NUMBERS.every((key) => Number.isFinite(row[key])) && typeof row['complete'] === 'boolean';
-  return rowsOf(content, 'cells')?.filter(isCell) ?? null;
+  return rowsOf(content, 'cells')?.filter(isCell).map((row) => ({ ...row, cell: typeof row.cell === 'string' ? row.cell : '' })) ?? null;
 }
 
 export function parsePartitions(content: unknown): Partition[] | null {

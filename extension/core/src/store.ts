@@ -275,11 +275,6 @@ export class Store {
     this.tasks.version++;
   }
 
-  /** Execution count of a cell; 0 while unknown. */
-  countOf(cell: number): number {
-    return this.executionCounts.get(cell) ?? 0;
-  }
-
   /** The text of an interned id; "" when it is not known yet. */
   nameOf(id: number): string {
     return this.names.get(id) ?? '';

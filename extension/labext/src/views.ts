@@ -4,6 +4,7 @@ import { ILabShell, ILayoutRestorer, type JupyterFrontEnd, type JupyterFrontEndP
 import { ICommandPalette, MainAreaWidget, Notification, WidgetTracker } from '@jupyterlab/apputils';
 import { INotebookTracker, type NotebookPanel } from '@jupyterlab/notebook';
 import { type JSONObject, UUID } from '@lumino/coreutils';
+import { markCells } from './cell-ids.js';
 import { addToColumn, PANE_ID } from './column.js';
 import { CATEGORY, CommandIDs } from './commands.js';
 import { DashboardPane } from './dashboard-pane.js';
@@ -39,8 +40,12 @@ export const viewsPlugin: JupyterFrontEndPlugin<void> = {
     restorer: ILayoutRestorer | null,
   ): void => {
     const panes = new WidgetTracker<MainAreaWidget<DashboardPane>>({ namespace: 'pygpukit-views' });
-    tracker.forEach(tellEnded);
-    tracker.widgetAdded.connect((_, panel) => tellEnded(panel));
+    const follow = (panel: NotebookPanel): void => {
+      tellEnded(panel);
+      markCells(panel);
+    };
+    tracker.forEach(follow);
+    tracker.widgetAdded.connect((_, panel) => follow(panel));
     let made = 0;
     app.commands.addCommand(CommandIDs.openView, {
       label: ({ view }) => (typeof view === 'string' ? `Open GPU ${view}` : 'Open GPU dashboard'),

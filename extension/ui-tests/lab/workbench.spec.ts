@@ -26,7 +26,8 @@ const lab = useLab({
     'mine.ipynb': [SETUP, 'x + 1'],
     'theirs.ipynb': ['1', '2'],
   },
-  known: [/404 \(Not Found\) .*\/api\/contents\/Untitled\.ipynb/], // the lab asks for a notebook's first name again
+  // The lab asks for a notebook's first name again, and its debugger for a kernel that is being restarted.
+  known: [/404 \(Not Found\) .*\/api\/contents\/Untitled\.ipynb/, /Could not restore the debugger state/],
 });
 
 const item = (): Locator => lab.notebook.page.locator('.pygpukit-StatusItem');
@@ -236,6 +237,20 @@ test("a pane marks the cells of its own notebook, not those of another with the 
   await expectLive(dashboard('GPU cells'));
   await expect(lab.cells.at(1).locator('.jp-InputPrompt')).toHaveText('[2]:');
   await expect(lab.cells.at(1).locator('.gk-badge')).toContainText('1 launch');
+  await expect(page.locator('.gk-badge')).toHaveCount(1);
+});
+
+test('after a restart a badge is on the cell that ran, not on one that has kept its number', async () => {
+  const { page } = lab.notebook;
+  await lab.open('mine.ipynb', 0, 1);
+  await page.evaluate(() => window.jupyterapp.commands.execute('pygpukit:open-view', { view: 'cells' }));
+  await expect(lab.cells.at(1).locator('.gk-badge')).toContainText('1 launch');
+  await lab.notebook.toFront();
+  await lab.cells.restartKernel();
+  await expect(page.locator('.gk-badge')).toHaveCount(0);
+  for (let runs = 0; runs < 2; runs++) await lab.cells.run(0);
+  await expect(lab.cells.at(0).locator('.gk-badge')).toContainText('launch');
+  for (const at of [0, 1]) await expect(lab.cells.at(at).locator('.jp-InputPrompt')).toHaveText('[2]:');
   await expect(page.locator('.gk-badge')).toHaveCount(1);
 });
 

@@ -10,7 +10,7 @@ failOnPageErrors();
 test('cells: a badge on each cell, the table, and what is not timed', async ({ page }) => {
   await mount(page, 'cells');
   await inNotebook(page);
-  const rows = [{ ...FIGURES, count: 3, launches: 2, untimed: 2, gpuNs: 0, leaked: 0, complete: false }, FIGURES];
+  const rows = [{ ...FIGURES, cell: 'cell-3', count: 3, launches: 2, untimed: 2, gpuNs: 0, leaked: 0, complete: false }, FIGURES];
   await sendMessage(page, { type: 'cells', rows });
   const badges = page.locator('.gk-badge');
   await expect(badges).toHaveText(['GPU not timed \u00b7 2 launches \u00b7 peak 3 MiB', 'GPU 3.2 ms \u00b7 12 launches \u00b7 peak 3 MiB \u00b7 leaked 1 MiB']);
@@ -33,13 +33,13 @@ test('cells: badges are in the notebook of the view, and replace those of an ear
     const other = own!.cloneNode(true) as HTMLElement;
     other.querySelector('.gk-panel')?.remove();
     other.id = 'other';
-    other.lastElementChild!.querySelector('.jp-InputPrompt')!.textContent = '[5]:';
+    (other.lastElementChild as HTMLElement).dataset['gkCell'] = 'cell-5';
     document.body.prepend(other);
     const old = document.createElement('span');
     Object.assign(old, { className: 'gk-badge', textContent: 'of an earlier run' });
     own!.querySelector('.jp-Cell-inputWrapper')!.append(old);
   });
-  const rows = [3, 5].map((count) => ({ ...FIGURES, count }));
+  const rows = [3, 5].map((count) => ({ ...FIGURES, cell: `cell-${count}`, count }));
   const badges = (notebook: string) => page.locator(`.jp-Notebook${notebook} .gk-badge`);
   await sendMessage(page, { type: 'cells', rows });
   await expect(badges(':not(#other)')).toHaveText([/^GPU 3\.2 ms/]);
@@ -62,4 +62,19 @@ test('cells: badges are in the notebook of the view, and replace those of an ear
   await page.evaluate(() => document.getElementById('other')!.remove());
   await sendMessage(page, { type: 'cells', rows });
   await expect(badges('')).toHaveCount(1);
+});
+
+test('cells: a badge is of the last run of its cell, whatever number the prompt has', async ({ page }) => {
+  await mount(page, 'cells');
+  await inNotebook(page);
+  const runs = [
+    { ...FIGURES, cell: 'cell-3', count: 4, launches: 1 },
+    { ...FIGURES, cell: 'cell-3', count: 5, launches: 2 },
+    { ...FIGURES, cell: 'gone', count: 3 },
+    { ...FIGURES, cell: undefined, count: 4 }, // of a trace that has no ids
+  ];
+  await sendMessage(page, { type: 'cells', rows: runs });
+  await expect(page.locator('.gk-badge')).toHaveText([/2 launches/]);
+  await expect(page.locator('[data-gk-cell="cell-3"] .gk-badge')).toHaveCount(1);
+  await expect(page.locator('tbody tr')).toHaveCount(4);
 });

@@ -10,7 +10,7 @@ const MiB = 2 ** 20;
 const BASE = 0x7f00_0000_0000;
 const BLOCKS: FrameFields = {
   gauges: [6 * MiB, 8 * MiB],
-  names: [[1, 'alpha'], [2, 'beta'], [3, 'tenant one']],
+  names: [[1, 'alpha'], [2, 'beta'], [3, 'tenant one'], [9, 'cell-4']],
   records: [
     { kind: 64, a: 4, cell: 9 },
     { kind: 5, a: BASE, b: 8 * MiB, c: 8 * MiB },

@@ -1,13 +1,10 @@
-// Going to a notebook cell: the lab extension is asked first; without it the cell is found by its prompt.
+// The notebook's cells, by the ids that the kernel knows them by: the lab extension writes each cell's into the page.
 
 const FLASH_MS = 1200;
 
-/** Shows the cell with an execution count, in the notebook that this view is in; false when the page has none. */
-export function revealCell(from: HTMLElement, count: number): boolean {
-  if (count <= 0) return false;
-  const event = new CustomEvent('pygpukit:reveal-cell', { bubbles: true, cancelable: true, detail: { count } });
-  if (!from.dispatchEvent(event)) return true; // somebody took it
-  const cell = findCell(from, count);
+/** Shows a cell in the notebook that this view is in; false when the page does not have it. */
+export function revealCell(from: HTMLElement, id: string): boolean {
+  const cell = findCell(from, id);
   if (!cell) return false;
   cell.scrollIntoView({ block: 'center' });
   cell.classList.add('gk-revealed');
@@ -15,15 +12,14 @@ export function revealCell(from: HTMLElement, count: number): boolean {
   return true;
 }
 
-/** The code cell with the prompt `[count]:` in the view's notebook. */
-export function findCell(from: HTMLElement, count: number): HTMLElement | null {
-  for (const prompt of notebookOf(from)?.querySelectorAll<HTMLElement>('.jp-CodeCell .jp-InputPrompt') ?? []) {
-    if (prompt.textContent?.trim() === `[${count}]:`) return prompt.closest<HTMLElement>('.jp-CodeCell');
-  }
-  return null;
+/** The cell with this id in the view's notebook. A prompt's number would not do: cells keep it when their kernel is another one. */
+export function findCell(from: HTMLElement, id: string): HTMLElement | null {
+  if (id === '') return null;
+  const cells = notebookOf(from)?.querySelectorAll<HTMLElement>('[data-gk-cell]') ?? [];
+  return [...cells].find(({ dataset }) => dataset['gkCell'] === id) ?? null;
 }
 
-/** The notebook that a view is in, or that the pane around it names; of one elsewhere the only one of the page, since others have the same numbers. */
+/** The notebook that a view is in, or that the pane around it names; of one elsewhere the only one of the page, since a copy has the same ids. */
 function notebookOf(view: HTMLElement): Element | null {
   const own = view.closest('.jp-Notebook');
   if (own) return own;

@@ -14,7 +14,7 @@ export class CellsView extends Panel {
   private readonly bars = el('ul', 'gk-cell-bars');
   private readonly note = el('p', 'gk-chosen');
   private readonly table: Table;
-  private readonly badges = new Map<number, HTMLElement>();
+  private badges: HTMLElement[] = [];
   private shown: readonly CellFigures[] = [];
 
   constructor(host: HTMLElement, store: Store, _channel: Channel) {
@@ -47,7 +47,7 @@ export class CellsView extends Panel {
         format.bytes(cell.leaked),
         format.duration(cell.wallNs),
       ],
-      ({ count }) => void revealCell(this.element, count),
+      ({ cell }) => void revealCell(this.element, cell),
     );
     if (cells !== this.shown) this.drawBadges(cells);
     this.shown = cells;
@@ -65,18 +65,17 @@ export class CellsView extends Panel {
     });
   }
 
-  /** A badge in the corner of each cell that is in the page; a cell that ran again has new figures. */
+  /** A badge in the corner of each cell that is in the page, of its last run. */
   private drawBadges(cells: readonly CellFigures[]): void {
-    for (const badge of this.badges.values()) badge.remove();
-    this.badges.clear();
-    for (const figures of cells) {
-      const area = findCell(this.element, figures.count)?.querySelector<HTMLElement>('.jp-Cell-inputWrapper, .jp-InputArea');
+    for (const badge of this.badges.splice(0)) badge.remove();
+    for (const [id, figures] of new Map(cells.map((one) => [one.cell, one]))) {
+      const area = findCell(this.element, id)?.querySelector<HTMLElement>('.jp-Cell-inputWrapper, .jp-InputArea');
       if (!area) continue;
       area.querySelector(`.${BADGE}`)?.remove(); // of another view, which may be of an earlier run
       const badge = el('span', BADGE, badgeText(figures));
       area.style.position ||= 'relative';
       area.append(badge);
-      this.badges.set(figures.count, badge);
+      this.badges.push(badge);
     }
   }
 }

@@ -83,7 +83,7 @@ export class MemoryMap {
 
   /** Goes to the cell that allocated a block. */
   private reveal(placed: PlacedBlock | null): void {
-    if (placed) revealCell(this.element, this.store.countOf(placed.block.cell));
+    if (placed) revealCell(this.element, this.store.nameOf(placed.block.cell));
   }
 
   private blockAt(x: number, y: number): PlacedBlock | null {

@@ -139,7 +139,7 @@ export class MemoryView extends Panel {
     this.peaks.show(
       () => [...store.cells].reverse(),
       ({ count, peak, kept, leaked }) => [`In [${count}]`, format.bytes(peak), format.bytes(kept), format.bytes(leaked)],
-      ({ count }) => void revealCell(this.element, count),
+      ({ cell }) => void revealCell(this.element, cell),
     );
     this.events.show(
       () => [...store.memoryEvents.all].reverse(),
@@ -154,7 +154,7 @@ export class MemoryView extends Panel {
         format.address(block.address),
         block.resident ? 'device' : 'host',
       ],
-      (block) => void revealCell(this.element, store.countOf(block.cell)),
+      (block) => void revealCell(this.element, store.nameOf(block.cell)),
     );
   }
 }
