@@ -14,14 +14,11 @@ export function staysBusy({ sessionContext }: Pick<NotebookPanel, 'sessionContex
   sessionContext.statusChanged.connect((_, status) => {
     if (status !== 'busy' && status !== 'idle') running = '';
   });
-  sessionContext.iopubMessage.connect((_, message) => {
-    if (message.header.msg_type !== 'status') return;
-    const { execution_state: state } = message.content as { execution_state: string };
-    const { msg_id: id, msg_type: kind, subshell_id: subshell } = message.parent_header as Partial<KernelMessage.IHeader>;
-    if (kind === 'execute_request' && !subshell && id) {
-      if (state === 'busy') running = id;
-      else if (running === id) running = '';
-    }
-    if (state === 'idle' && running) (sessionContext.session?.kernel as Connection | null | undefined)?._updateStatus?.('busy');
+  sessionContext.iopubMessage.connect((_, { header, parent_header, content }) => {
+    const { msg_id: id = '', subshell_id: subshell } = parent_header as Partial<KernelMessage.IHeader>;
+    if (header.msg_type === 'execute_input' && !subshell) running = id;
+    if (header.msg_type !== 'status' || (content as { execution_state: string }).execution_state !== 'idle') return;
+    if (running === id) running = '';
+    if (running) (sessionContext.session?.kernel as Connection | null | undefined)?._updateStatus?.('busy');
   });
 }

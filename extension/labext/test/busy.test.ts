@@ -15,30 +15,39 @@ class FakeContext {
     staysBusy({ sessionContext: this } as unknown as Parameters<typeof staysBusy>[0]);
   }
 
-  /** A message as the lab takes it: the status changes before anybody hears of it. */
-  hear(state: string, id: string, kind: string, subshell?: string): string {
+  /** A status as the lab takes it: it changes before anybody hears of it. */
+  hear(state: string, id: string, subshell: string | null = null): string {
     this.status = state;
-    this.iopubMessage.emit({ header: { msg_type: 'status' }, content: { execution_state: state }, parent_header: { msg_id: id, msg_type: kind, subshell_id: subshell } });
+    this.tell('status', { execution_state: state }, id, subshell);
     return this.status;
+  }
+
+  begin(id: string, subshell: string | null = null): void {
+    this.hear('busy', id, subshell);
+    this.tell('execute_input', {}, id, subshell);
+  }
+
+  private tell(kind: string, content: object, id: string, subshell: string | null): void {
+    this.iopubMessage.emit({ header: { msg_type: kind }, content, parent_header: { msg_id: id, subshell_id: subshell } });
   }
 }
 
 test('a cell that runs stays busy until it ends, whatever ends meanwhile', () => {
   const context = new FakeContext();
-  expect(context.hear('idle', 'a', 'comm_msg', 'sub')).toBe('idle');
-  expect(context.hear('busy', 'b', 'execute_request')).toBe('busy');
-  expect(context.hear('idle', 'c', 'comm_msg', 'sub')).toBe('busy');
-  expect(context.hear('idle', 'd', 'execute_request', 'sub')).toBe('busy');
-  expect(context.hear('idle', 'e', 'create_subshell_request')).toBe('busy');
-  expect(context.hear('idle', 'b', 'execute_request')).toBe('idle');
-  expect(context.hear('idle', 'f', 'comm_msg', 'sub')).toBe('idle');
+  expect(context.hear('idle', 'a', 'sub')).toBe('idle');
+  context.begin('b');
+  expect(context.hear('idle', 'c', 'sub')).toBe('busy');
+  expect(context.hear('idle', 'd')).toBe('busy'); // of the control channel
+  expect(context.hear('idle', 'b')).toBe('idle');
+  context.begin('e', 'sub');
+  expect(context.hear('idle', 'f', 'sub')).toBe('idle');
 });
 
 test('what ran in a kernel that has ended is no reason to be busy', () => {
   for (const end of [(one: FakeContext) => one.kernelChanged.emit(), (one: FakeContext) => one.statusChanged.emit('restarting')]) {
     const context = new FakeContext();
-    context.hear('busy', 'a', 'execute_request');
+    context.begin('a');
     end(context);
-    expect(context.hear('idle', 'b', 'comm_msg')).toBe('idle');
+    expect(context.hear('idle', 'b')).toBe('idle');
   }
 });
