@@ -43,7 +43,7 @@ def reference(x: np.ndarray, norm: Norm | None, linear: LinearBF16, after: str, 
     return y
 
 
-@pytest.mark.parametrize("dtype", sorted(TOLERANCE))
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 @pytest.mark.parametrize(
     ("rows", "n", "k", "kind", "biased", "after", "first"),
     [
@@ -83,7 +83,7 @@ def test_products(
 
 
 def run(name: str, dtype: str, prompt: list[int], steps: int, **changes: object) -> np.ndarray:
-    """The logits of a small model after a prompt and after each of some greedy tokens of another run."""
+    """The logits of a small model after a prompt and after each of some greedy tokens"""
     model = tiny.model(name, dtype=dtype, context=600 if len(prompt) > 256 else 64, **changes)
     engine = Engine(model, 24)
     request = engine.open(prompt, Sampling())
@@ -92,15 +92,16 @@ def run(name: str, dtype: str, prompt: list[int], steps: int, **changes: object)
     engine.prefill(request, step, 0)
     found = [step.sampler.logits.to_numpy()]
     step.choose([request])
-    for token in range(steps):
-        request.answer[-1] = 3 * token + 1
+    for _ in range(steps):
         step.run([request])
         found.append(step.sampler.logits.to_numpy())
     return np.concatenate(found).astype(np.float64)
 
 
-@pytest.mark.parametrize("dtype", sorted(TOLERANCE))
-@pytest.mark.parametrize("name", sorted(tiny.CONFIGS))
+@pytest.mark.parametrize(
+    ("name", "dtype"),
+    [("llama", "float16"), ("qwen2", "float32"), ("qwen3", "bfloat16"), ("mistral", "float32"), ("gpt2", "bfloat16")],
+)
 def test_whole_models_say_the_same_as_in_numpy(kernels_on_sim: None, name: str, dtype: str) -> None:
     prompt = [int(x) for x in RANDOM.integers(0, 99, 29)]
     found = run(name, dtype, prompt, 3)

@@ -2,18 +2,41 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+from typing import Any
+
 import pytest
 
 import pygpukit as gp
 from pygpukit.llm.model import CausalTransformerModel
 
+GOLDEN = json.loads((Path(__file__).parent / "goldens" / "smollm2.json").read_text())["answers"]
+NEAR = 1e-3  # logits that are nearer to each other may change places
+
 
 @pytest.fixture(scope="module")
 def smollm2() -> CausalTransformerModel:
-    return gp.llm.load("smollm2-135m-instruct", progress=False)
+    return gp.llm.load("smollm2-135m-instruct", progress=False, context=256)
 
 
 def test_it_knows_the_capital_of_france(smollm2: CausalTransformerModel) -> None:
     answer = smollm2.generate([{"role": "user", "content": "What is the capital of France?"}])
     assert answer.text == "The capital of France is Paris."
     assert answer.finish_reason == "stop"
+
+
+@pytest.mark.parametrize("golden", GOLDEN, ids=lambda golden: golden["question"])
+def test_greedy_tokens_are_those_of_transformers(smollm2: CausalTransformerModel, golden: dict[str, Any]) -> None:
+    stream = smollm2.chat(golden["question"], len(golden["tokens"]), ignore_eos=True, top=2)
+    assert stream._answer.request.prompt == golden["prompt"]
+    for ours, theirs, margin in zip(stream, golden["tokens"], golden["margins"], strict=True):
+        if margin <= NEAR and ours.token_id != theirs:
+            break  # from here on both go on from different tokens
+        assert ours.token_id == theirs
+        assert ours.margin == pytest.approx(margin, abs=2e-3)
+
+
+def test_its_memory_is_named_by_layer(smollm2: CausalTransformerModel) -> None:
+    assert smollm2.blocks[7].attn.qkv_proj.weight.name == "smollm2-135m-instruct/layers.07/qkv.weight"
+    assert smollm2.cache.layers[3].k.name == "smollm2-135m-instruct/layers.03/kv.k"

@@ -53,6 +53,7 @@ __global__ void __launch_bounds__(32)
       squares = fmaf(value, value, squares);
     }
     factor = 1.0f / sqrtf(over_warp(squares) / static_cast<float>(dim) + call.epsilon);
+    __syncwarp();  // all have read before one writes
   }
   const T *scale = is_query ? q_scale : k_scale;
   for (long long i = threadIdx.x; i < half; i += 32) {

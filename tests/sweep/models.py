@@ -1,0 +1,134 @@
+"""The kernels of language models: products with norms, attention over a cache, embeddings, choices."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+import pygpukit as gp
+from pygpukit.llm import sampling
+from pygpukit.llm.cache import LayerCache
+from pygpukit.llm.config import TransformerConfig
+from pygpukit.llm.layers import attention, embedding, linear
+from pygpukit.llm.layers.norm import Norm
+from pygpukit.llm.layers.rows import Rows
+from sweep.engine import Call, Family, numbers
+
+Function = Callable[..., gp.GPUArray]
+
+
+def _integers(*values: int) -> gp.GPUArray:
+    return gp.from_numpy(np.array(values, np.int32))
+
+
+def _linears() -> Iterator[Call]:
+    for dtype in ("float32", "float16", "bfloat16"):
+        for out, after in (
+            (dtype, "store"),
+            (dtype, "gelu"),
+            (dtype, "silu"),
+            ("float32", "store"),
+            ("float32", "add"),
+        ):
+            for rows, first in ((1, None), (3, None), (2, 0)):
+                yield Call(_project(out, after, first, ""), (numbers(dtype, rows, 40), *_weights(dtype)), widened=False)
+            if after == "add":
+                continue
+            for rows in (1, 2):
+                for kind in ("rmsnorm", "layernorm"):
+                    x = numbers("float32", rows, 40)
+                    yield Call(_project(out, after, None, kind), (x, *_weights(dtype)), widened=False)
+
+
+def _weights(dtype: str) -> tuple[gp.GPUArray, ...]:
+    return numbers(dtype, 22, 40), numbers(dtype, 22), numbers(dtype, 40), numbers(dtype, 40)
+
+
+def _project(out: str, after: str, first: int | None, kind: str) -> Function:
+    def project(x: gp.GPUArray, weight: gp.GPUArray, bias: gp.GPUArray, *norm: gp.GPUArray) -> gp.GPUArray:
+        result = gp.ones((x.shape[0], 11 if after == "silu" else 22), out)
+        before = Norm(norm[0], norm[1], "layernorm") if kind == "layernorm" else Norm(norm[0]) if kind else None
+        linear.LinearBF16(weight, bias).project(x, result, first, norm=before, after=after)  # type: ignore[arg-type]
+        return result if first is None else result.astype(weight.dtype)  # the product was rounded to that
+
+    return project
+
+
+def _attentions() -> Iterator[Call]:
+    for dtype in ("float32", "float16", "bfloat16"):
+        for group in (1, 2, 3, 8):
+            for first in (None, 297):
+                given = numbers(dtype, 3, (group + 2) * 2 * 16), *(numbers(dtype, 2, 2, 320, 16) for _ in "kv")
+                yield Call(
+                    _attend(dtype, group, first),
+                    (*given, numbers("float32", 320, 8), numbers(dtype, 16)),
+                    widened=False,
+                )
+
+
+def _attend(dtype: str, group: int, first: int | None) -> Function:
+    def attend(qkv: gp.GPUArray, k: gp.GPUArray, v: gp.GPUArray, table: gp.GPUArray, scale: gp.GPUArray) -> gp.GPUArray:
+        heads = 2 * group
+        config = TransformerConfig(
+            hidden_size=32, num_heads=heads, num_kv_heads=2, _head_dim=16, sliding_window=290 if group == 2 else None
+        )
+        norms = (Norm(scale), Norm(scale)) if group == 3 else (None, None)
+        weights = gp.zeros((qkv.shape[1], 32), dtype), gp.zeros((32, heads * 16), dtype)
+        layer = attention.Attention(weights[0], None, None, weights[1], config, q_norm=norms[0], k_norm=norms[1])
+        rows = Rows(_integers(0, 0, 0), _integers(297, 298, 299), _integers(1, 1, 1), first)
+        buffers = attention.AttentionBuffers(qkv.clone(), gp.zeros((3, heads * 16), dtype))
+        cache = LayerCache(k.clone(), v.clone())
+        layer._place(rows, cache, (table, table), buffers.qkv)
+        layer._attend(rows, cache, buffers)
+        return buffers.out
+
+    return attend
+
+
+def _embeddings() -> Iterator[Call]:
+    for dtype in ("float32", "float16", "bfloat16"):
+        for learned in (False, True):
+
+            def embed(table: gp.GPUArray, places: gp.GPUArray, learned: bool = learned) -> gp.GPUArray:
+                out = gp.zeros((3, table.shape[1]))
+                rows = Rows(_integers(4, 0, 6), _integers(1, 2, 0), _integers(0, 0, 0))
+                embedding.embed(rows, table, places if learned else None, out)
+                return out
+
+            yield Call(embed, (numbers(dtype, 7, 300), numbers(dtype, 3, 300)), widened=False)
+
+
+def _choices() -> Iterator[Call]:
+    settings = (
+        sampling.Sampling(top=4),
+        sampling.Sampling(0.8, 30, 0.9, 0.001, 1.2, 0.3, 0.1, {3: 1.0}, seed=9, top=4),
+    )
+
+    def choose(logits: gp.GPUArray) -> list[gp.GPUArray]:
+        sampler = sampling.Sampler(2, logits.shape[1], True, 4)
+        rows = Rows(_integers(0, 0), _integers(5, 6), _integers(0, 1))
+        for row, setting in enumerate(settings):
+            sampler.load(row, setting, [1, 2], [2, 8])
+        gp.ops.copy_to(logits, sampler.logits)
+        sampler.choose(rows)
+        assert sampler.figures is not None
+        return [rows.tokens, rows.positions, sampler.figures[:, :2]]
+
+    yield Call(choose, (numbers("float32", 2, 700, high=6.0),), widened=False)
+
+
+_CALLS = {
+    linear.SOURCE.source: _linears,
+    attention.SOURCE.source: _attentions,
+    embedding.SOURCE.source: _embeddings,
+    sampling.SOURCE.source: _choices,
+}
+
+
+def _family(source: str) -> Family:
+    name = "model-" + source.rpartition("/")[2].removesuffix(".cu")
+    return Family(name, (source,), lambda _: "all", lambda _: _CALLS[source]())
+
+
+FAMILIES = tuple(_family(source) for source in _CALLS)
