@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from _pygpukit_rust import device, dispatch, memory, scheduler, transfer
+from _pygpukit_rust import device, dispatch, llm, memory, scheduler, transfer
 from _pygpukit_rust.caching import CacheConfig, CachedKernel, CacheStats, CompileOptions, KernelCache
 from _pygpukit_rust.contexts import (
     AsyncExecStats,
@@ -21,6 +21,7 @@ from _pygpukit_rust.contexts import (
 from _pygpukit_rust.device import DeviceCapabilities, KernelType
 from _pygpukit_rust.dispatch import KernelSlice, SliceConfig, SliceInfo, SliceScheduler, SliceStats
 from _pygpukit_rust.dispatching import DispatchStats, KernelDispatcher, LaunchConfig
+from _pygpukit_rust.llm import Dtype, SafeTensorsFile, TensorInfo, Tokenizer
 from _pygpukit_rust.memory import MemoryBlock, MemoryPool, PoolStats
 from _pygpukit_rust.pacing import KernelPacingEngine, PacingConfig, PacingDecision, PacingStats
 from _pygpukit_rust.scheduler import (
@@ -75,6 +76,7 @@ __all__ = [
     "ControllerStats",
     "DeviceCapabilities",
     "DispatchStats",
+    "Dtype",
     "FutureState",
     "KernelCache",
     "KernelDispatcher",
@@ -110,6 +112,7 @@ __all__ = [
     "RejectReason",
     "RejectReasonDetails",
     "ResourceRequirements",
+    "SafeTensorsFile",
     "Scheduler",
     "SchedulerStats",
     "SliceConfig",
@@ -118,10 +121,13 @@ __all__ = [
     "SliceStats",
     "TaskMeta",
     "TaskStats",
+    "TensorInfo",
+    "Tokenizer",
     "TransferOp",
     "TransferStats",
     "device",
     "dispatch",
+    "llm",
     "memory",
     "scheduler",
     "transfer",

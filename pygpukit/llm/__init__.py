@@ -37,7 +37,9 @@ __all__ = [*_HOME_OF]
 
 def __getattr__(name: str) -> Any:
     if name not in _HOME_OF:
-        raise AttributeError(f"module 'pygpukit.llm' has no attribute {name!r}")
+        from pygpukit.llm.later import refusal
+
+        raise AttributeError(refusal(name) or f"module 'pygpukit.llm' has no attribute {name!r}")
     value = globals()[name] = getattr(import_module(_HOME_OF[name]), name)
     return value
 

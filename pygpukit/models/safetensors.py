@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import IntEnum
 from pathlib import Path
@@ -24,8 +25,18 @@ _MOST = 1 << 63
 _LONGEST_HEADER = 100_000_000  # bytes; the format's own limit
 
 
+class _OfEither:
+    """`Dtype.element_size(dtype)`, and `dtype.element_size`: both are documented."""
+
+    def __init__(self, tell: Callable[[Dtype], Any]) -> None:
+        self._tell = tell
+
+    def __get__(self, dtype: Dtype | None, owner: type[Dtype]) -> Any:
+        return self._tell if dtype is None else self._tell(dtype)
+
+
 class Dtype(IntEnum):
-    """The data types of documented tensors. Types beyond them have names only (`TensorInfo.dtype_name`)."""
+    """The data types of tensors in files. `element_size`, in bytes, may be asked of the class or of a member."""
 
     Float32 = 0
     Float16 = 1
@@ -49,10 +60,7 @@ class Dtype(IntEnum):
         """The type of arrays that hold it."""
         return _TYPES[_SPELLINGS[self]]
 
-    @property
-    def element_size(self) -> int:
-        """Bytes of one element."""
-        return self.data_type.itemsize
+    element_size = _OfEither(lambda dtype: Dtype(dtype).data_type.itemsize)
 
 
 _TYPES = {
@@ -82,8 +90,8 @@ class TensorInfo:
 
     @property
     def dtype_name(self) -> str:
-        """The type as the file spells it: "F32", "BF16"."""
-        return _SPELLINGS[self.dtype]
+        """The type's name: "float32", "bfloat16"."""
+        return self.dtype.data_type.name
 
 
 class SafeTensorsFile:

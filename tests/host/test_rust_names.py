@@ -12,6 +12,10 @@ from pygpukit import scheduler
 
 # Module, class, members; * of a class that only its module has. What instances set is tested where it is used.
 DOCUMENTED = """
+llm.Dtype: Float32 Float16 BFloat16 Float64 Float8E4M3 Float8E5M2 Int32 Int64 Int16 Int8 UInt8 Bool element_size
+llm.SafeTensorsFile: tensor_names file_size num_tensors tensor_info tensor_bytes tensor_data_ptr tensor_as_f32
+llm.TensorInfo: numel
+llm.Tokenizer: vocab_size bos_token_id eos_token_id pad_token_id from_json encode decode id_to_token token_to_id
 memory.MemoryBlock: id size device_ptr on_gpu on_host last_access is_available is_evicted
 memory.MemoryPool: quota used cached available allocate free touch evict restore stats clear get_block set_device_ptr
     set_host_data get_host_data clear_host_data get_block_size is_block_on_gpu

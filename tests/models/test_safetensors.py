@@ -55,6 +55,9 @@ def test_bfloat16_is_bits_and_reads_as_float32(tmp_path: Path) -> None:
     file = SafeTensorsFile(tmp_path / "b")
     assert file.tensor_info("x").dtype is Dtype.BFloat16
     assert file.tensor_info("x").dtype.data_type == gp.bfloat16
+    assert file.tensor_info("x").dtype_name == "bfloat16"
+    assert Dtype.BFloat16.element_size == Dtype.element_size(Dtype.BFloat16) == Dtype.element_size(2) == 2
+    assert Dtype.BFloat16.name == "BFloat16" and [int(one) for one in Dtype] == list(range(16))
     assert np.array_equal(file.array("x"), bits)
     assert np.array_equal(file.tensor_as_f32("x"), (bits.astype(np.uint32) << 16).view(np.float32))
 

@@ -1,0 +1,27 @@
+"""The documented names of language models: there, or refused by name."""
+
+from __future__ import annotations
+
+import pytest
+
+import pygpukit as gp
+from _pygpukit_rust import llm as rust
+from pygpukit.llm import later
+
+
+def test_every_name_is_there() -> None:
+    for name in gp.llm.__all__:
+        assert getattr(gp.llm, name) is not None
+
+
+def test_what_comes_later_is_refused_by_name() -> None:
+    assert not set(later.NAMES) & set(gp.llm.__all__)
+    for name, what in later.NAMES.items():
+        with pytest.raises(AttributeError, match=f"{name} is not there yet: {what}"):
+            getattr(gp.llm, name)
+    with pytest.raises(AttributeError, match="no attribute 'Nothing'"):
+        _ = gp.llm.Nothing
+    for name in ("LazyModelLoader", "TensorState", "PoolStats"):
+        with pytest.raises(AttributeError, match=f"{name} is not there yet"):
+            getattr(rust, name)
+    assert rust.SafeTensorsFile is gp.llm.SafeTensorsFile and rust.Tokenizer is gp.llm.Tokenizer
