@@ -12,7 +12,7 @@ from pygpukit.core.dtypes import DataType, bfloat16, float16, float32
 from pygpukit.models.mapped import MappedFile
 
 Array = np.ndarray[Any, Any]
-_CHUNK = 1 << 19  # elements; what is made on the way stays in the processor's cache
+_CHUNK = 1 << 16  # elements; what is made on the way stays in the processor's cache
 
 
 @dataclass(frozen=True)
@@ -57,15 +57,23 @@ def _nibbles(packed: Array) -> Array:
 
 
 def _q4_0(blocks: Array) -> Array:
-    return _half(blocks[:, :2]) * (_nibbles(blocks[:, 2:]).view(np.int8) - np.int8(8))
+    values = _nibbles(blocks[:, 2:]).astype(np.float32)
+    values -= 8
+    values *= _half(blocks[:, :2])
+    return values
 
 
 def _q4_1(blocks: Array) -> Array:
-    return _half(blocks[:, :2]) * _nibbles(blocks[:, 4:]) + _half(blocks[:, 2:4])
+    values = _nibbles(blocks[:, 4:]).astype(np.float32)
+    values *= _half(blocks[:, :2])
+    values += _half(blocks[:, 2:4])
+    return values
 
 
 def _q8_0(blocks: Array) -> Array:
-    return _half(blocks[:, :2]) * blocks[:, 2:].view(np.int8)
+    values = blocks[:, 2:].view(np.int8).astype(np.float32)
+    values *= _half(blocks[:, :2])
+    return values
 
 
 def _q4_k(blocks: Array) -> Array:

@@ -131,7 +131,7 @@ class GGUFFile:
             raise self.file.error(f"the metadata {key!r} is of type {kind}, which GGUF does not have")
         items = self._number("I")
         if items == _STRING:
-            return [self._text(key) for _ in range(self._count(key, 8))]
+            return self._texts(self._count(key, 8), key)
         if items not in _NUMBERS:
             raise self.file.error(f"the metadata {key!r} is a list of type {items}, which is not read")
         form = _NUMBERS[items]
@@ -152,6 +152,24 @@ class GGUFFile:
             return raw.decode()
         except UnicodeDecodeError as error:
             raise self.file.error(f"{what} is no UTF-8 text ({error.reason} at byte {error.start})") from None
+
+    def _texts(self, count: int, what: str) -> list[str]:
+        """Many texts, as _text() one by one: vocabularies have some 10^5."""
+        at, end, data, length = self._at, self.file.size, self.file.buffer(), struct.Struct("<Q").unpack_from
+        found = []
+        try:
+            for _ in range(count):
+                begin = at + 8
+                at = begin + length(data, at)[0]
+                if at > end:
+                    raise self.file.error(f"{what} has a text that ends at byte {at}, but the file has {end}")
+                found.append(data[begin:at].decode())
+        except struct.error:
+            raise self.file.error(f"{what} ends within a text") from None
+        except UnicodeDecodeError as error:
+            raise self.file.error(f"{what} is no UTF-8 text ({error.reason} at byte {error.start})") from None
+        self._at = at
+        return found
 
     def _number(self, form: str) -> Any:
         return self._unpack("<" + form)[0]

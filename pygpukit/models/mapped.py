@@ -34,6 +34,10 @@ class MappedFile:
         """A copy of count bytes from start on."""
         return self._checked(start, count)[start : start + count]
 
+    def buffer(self) -> mmap.mmap:
+        """The whole file, for many small reads right now; nothing past `size` may be asked of it."""
+        return self._checked(0, self.size)
+
     def array(self, dtype: Any, shape: tuple[int, ...], start: int) -> Array:
         """Elements from byte start on, as a read-only view of the file; it stays valid after close()."""
         import numpy as np
