@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 from functools import cache
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pygpukit import _core
 
 _MARKUP = {"&": "amp", "<": "lt", ">": "gt", '"': "quot", "'": "#x27"}
 
@@ -47,3 +51,25 @@ def words_of(error: BaseException) -> str:
         return str(error)
     except Exception as failed:
         return f"its text could not be made ({type(failed).__name__})"
+
+
+def human_share(ppm: float) -> str:
+    """70 %, 0.25 %: a share of the device, given in parts per million."""
+    return f"{ppm / 10_000:g} %"
+
+
+def task_numbers(task: _core.TaskRecord) -> list[str]:
+    """The numbers behind a task's reason, each in the unit of what was asked for: "asked 12 MiB", "position 3"."""
+    return [_task_number(task, name, value) for name, value in sorted(task.detail.items())]
+
+
+def _task_number(task: _core.TaskRecord, name: str, value: float) -> str:
+    if name in ("asked", "available"):
+        asked = task.detail.get("asked")
+        if asked == task.memory_bytes:
+            return f"{name} {human_bytes(int(value))}"
+        if asked == task.share_ppm:
+            return f"{name} {human_share(value)} of the device"
+    if name == "estimated_wait_ns":
+        return f"about {value / 1e9:.2g} s to wait"
+    return f"{name} {value:,}"

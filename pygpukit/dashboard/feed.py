@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import struct
-import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 
 from pygpukit import _core
 from pygpukit.dashboard import cell_figures, rows
+from pygpukit.dashboard.past import past
 from pygpukit.dashboard.sensors import DeviceSampler
+from pygpukit.dashboard.tenants import TaskSource, adjustments, all_contexts, all_tasks, cores
 from pygpukit.dashboard.trace import Message
 from pygpukit.jupyter import telemetry
-
-if TYPE_CHECKING:
-    from pygpukit.scheduler import ExecutionContext
 
 SEQUENCES = struct.Struct("<24xQQ")  # first and next sequence number in a frame's header (docs/seams.md)
 COUNT = struct.Struct("<12xI")
@@ -28,30 +26,6 @@ FACT_ROWS = 12_000
 FACTS_S = 0.5  # between two reports of tasks, and of contexts
 NAMES_S = 1.0
 DEVICE_S = 1.0
-
-TaskSource = Callable[[], Sequence[_core.TaskRecord]]
-
-
-def all_tasks() -> list[_core.TaskRecord]:
-    """The tasks of every live scheduler; none while nothing has imported the scheduler."""
-    return [task for core in _cores() for task in core.tasks()]
-
-
-def _cores() -> Sequence[_core.SchedulerCore]:
-    module = sys.modules.get("pygpukit.scheduler")
-    return [] if module is None else module.live_cores()
-
-
-def all_contexts() -> Sequence[ExecutionContext]:
-    """Every live context of a model; none while nothing has imported the scheduler."""
-    module = sys.modules.get("pygpukit.scheduler")
-    return [] if module is None else module.live_contexts()
-
-
-def _adjustments() -> int:
-    module = sys.modules.get("pygpukit.scheduler")
-    return 0 if module is None else module.adjustments()
-
 
 class Feed:
     """Makes messages; sends nothing. device: the sampler of an onlooker that wants device samples."""
@@ -89,6 +63,8 @@ class Feed:
             ({"type": "history"}, (telemetry.history(),)),
             ({"type": "frame"}, (frame,)),
         ]
+        if noted := past.rows():
+            messages.append(({"type": "past", "rows": noted}, ()))
         return messages + list(self._beside()), since, since_name
 
     def follow(self, frame: bytes) -> Iterator[Message]:
@@ -118,13 +94,14 @@ class Feed:
         return {
             "type": "snapshot",
             "seq": seq,
+            "tNs": _core.now_ns(),
             "device": self.label,
             "blocks": [
                 [address, size, block, tenant, name, cell, line, int(resident)]
                 for block, address, size, tenant, name, cell, line, resident in blocks
             ],
             "segments": [[address, size] for address, size, mapped in _core.pool_segments(0) if mapped],
-            "tasks": [rows.task_row(task) for task in self._tasks()[-FACT_ROWS:]],
+            "tasks": [rows.task_row(task, scheduler) for scheduler, task in self._tasks()[-FACT_ROWS:]],
         }
 
     def _beside(self) -> Iterator[Message]:
@@ -134,7 +111,7 @@ class Feed:
             self._names_due = now + NAMES_S
             if renamed := self._renamed_blocks():
                 yield {"type": "names", "rows": renamed}, ()
-        if self._adjustments != (adjusted := _adjustments()):
+        if self._adjustments != (adjusted := adjustments()):
             self._adjustments = adjusted
             self._facts_pending = True
         if self._facts_pending and now >= self._facts_due:
@@ -142,7 +119,7 @@ class Feed:
             changed = self._changed_rows()
             # While tasks run their times grow without a record.
             self._facts_pending = any(phase == "Running" for phase, *_ in self._told.values())
-            if (partitions := rows.partition_rows(_cores())) != self._partitions:
+            if (partitions := rows.partition_rows(cores())) != self._partitions:
                 self._partitions = partitions
                 yield {"type": "partitions", "rows": partitions}, ()
             if changed:
@@ -171,10 +148,10 @@ class Feed:
         changed = []
         told = {}
         cell_figures.measure_devices()
-        for task in self._tasks()[-FACT_ROWS:]:
+        for scheduler, task in self._tasks()[-FACT_ROWS:]:
             state = (task.phase, task.paused, task.gpu_ns, task.launches, task.paced, task.priority, task.share_ppm)
             if self._told.get(task.number) != state:
-                changed.append(rows.task_row(task))
+                changed.append(rows.task_row(task, scheduler))
             told[task.number] = state
         self._told = told
         return changed

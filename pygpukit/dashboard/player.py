@@ -72,6 +72,7 @@ class Replay:
         with self._lock:
             self._views[view] = 0
             view.visible = True
+            view.tell_page({"type": "replay", "state": "begins"})
             self._send(view)
             if self._thread is None and self._position_ns < self._times[-1]:
                 self._thread = threading.Thread(target=self._run, name="pygpukit-replay", daemon=True)
@@ -129,11 +130,13 @@ class Replay:
     def _send(self, view: Dashboard) -> None:
         if math.isinf(self.speed):
             self._position_ns = float(self._times[-1])
-        until = bisect.bisect_right(self._times, self._position_ns)
-        for entry in self._trace.entries[self._views[view] : until]:
+        since, until = self._views[view], bisect.bisect_right(self._times, self._position_ns)
+        for entry in self._trace.entries[since:until]:
             content = {**entry.content, "device": self.label} if entry.content["type"] == "snapshot" else entry.content
             view.tell_page(content, *entry.buffers)
         self._views[view] = until
+        if since < until == len(self._times):
+            view.tell_page({"type": "replay", "state": "ended"})
 
     def __repr__(self) -> str:
         frames = sum(entry.content.get("type") == "frame" for entry in self._trace.entries)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from pygpukit import _core
-from pygpukit.core.text import human_bytes
+from pygpukit.core.text import task_numbers
 
 if TYPE_CHECKING:
     from pygpukit.scheduler import ExecutionContext
@@ -14,12 +14,13 @@ if TYPE_CHECKING:
 _PPM = 1_000_000
 
 
-def task_row(task: _core.TaskRecord) -> dict[str, Any]:
-    """One task."""
+def task_row(task: _core.TaskRecord, scheduler: str = "") -> dict[str, Any]:
+    """One task. scheduler: the label of its own."""
     return {
         "number": task.number,
         "id": task.id,
         "name": task.name,
+        "scheduler": scheduler,
         "phase": task.phase,
         "submittedNs": task.submitted_ns,
         "startedNs": task.started_ns,
@@ -32,7 +33,7 @@ def task_row(task: _core.TaskRecord) -> dict[str, Any]:
         "gpuNs": task.gpu_ns,
         "launches": task.launches,
         "paced": task.paced,
-        "detail": ", ".join(_words(task, key, value) for key, value in sorted(task.detail.items())),
+        "detail": ", ".join(task_numbers(task)),
     }
 
 
@@ -66,15 +67,3 @@ def context_rows(contexts: Sequence[ExecutionContext]) -> list[dict[str, Any]]:
         )
     return found
 
-
-def _words(task: _core.TaskRecord, key: str, value: float) -> str:
-    """A number behind a reason, in the unit of what was asked for."""
-    if key in ("asked", "available"):
-        asked = task.detail.get("asked")
-        if asked == task.memory_bytes:
-            return f"{key} {human_bytes(int(value))}"
-        if asked == task.share_ppm:
-            return f"{key} {100 * value / _PPM:g} % of the device"
-    if key == "estimated_wait_ns":
-        return f"about {value / 1e9:.2g} s to wait"
-    return f"{key} {value:,}"

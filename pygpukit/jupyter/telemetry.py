@@ -6,8 +6,9 @@ A sink is any object with
 - `send_frame(frame: bytes) -> None`: called on the sampler's thread;
 - optionally `device: int` (default 0).
 
-Sinks are held weakly. The thread runs only while some sink is visible, so a widget calls wake() (or add_sink(self)
-again) when it becomes visible. The sinks of a device share one frame a tick, so they show the same sequence numbers. It
+Sinks are held weakly. The thread runs while there is a sink: at its rate while one is visible, else once a second, when
+it makes a sample for the past and sends nothing, so that a view that comes into sight again has its last minutes. A
+widget calls wake() (or add_sink(self) again) when it becomes visible. The sinks of a device share one frame a tick, so they show the same sequence numbers. It
 starts where the one that knows least goes on: who came later has seen its first records, and skips them.
 """
 
@@ -20,6 +21,7 @@ import time
 import warnings
 import weakref
 from collections import deque
+from collections.abc import Callable
 from typing import Protocol
 
 from pygpukit import _core
@@ -28,10 +30,18 @@ DEFAULT_HZ = 10.5  # ten a second reach a page that is late now and then
 MAX_HZ = 60.0
 FRAME_RECORDS = 4096  # of a longer burst the newest; the frame's header counts the others as lost
 HISTORY_SAMPLES = round(600 * DEFAULT_HZ)  # ten minutes
+IDLE_S = 1.0  # between two samples while nobody looks
+_NO_NAMES = 2**32 - 1
 _TIME, _USED, _LAUNCHES = struct.Struct("<48xQ"), struct.Struct("<64xQQ"), struct.Struct("<128xQQ")
 _SAMPLE = struct.Struct("<4d")  # time in ns, used and reserved bytes, launches
 
 _history: deque[bytes] = deque(maxlen=HISTORY_SAMPLES)
+_each_second: list[Callable[[], None]] = []
+
+
+def each_second(note: Callable[[], None]) -> None:
+    """Have a function called about once a second while there is a sink, on the sampler's thread."""
+    _each_second.append(note)
 
 
 def history() -> bytes:
@@ -64,6 +74,9 @@ class Sampler:
         self._lock = threading.RLock()  # a collected widget's close() may run inside a sampler call
         self._thread: threading.Thread | None = None
         self._stop = threading.Event()
+        self._woken = threading.Event()
+        self._second_due_s = 0.0
+        self._sending = False
         self._period_s = 1 / DEFAULT_HZ
 
     def add(self, sink: Sink) -> None:
@@ -74,10 +87,12 @@ class Sampler:
     def remove(self, sink: Sink) -> None:
         with self._lock:
             self._sinks.discard(sink)
+            self._woken.set()
 
     def wake(self) -> None:
         with self._lock:
-            if self._thread is None and any(sink.visible for sink in self._sinks):
+            self._woken.set()
+            if self._thread is None and self._sinks:
                 self._stop.clear()
                 self._thread = threading.Thread(target=self._run, name="pygpukit-telemetry", daemon=True)
                 self._thread.start()
@@ -93,11 +108,16 @@ class Sampler:
         with self._lock:
             thread, self._thread = self._thread, None
             self._stop.set()
+            self._woken.set()
         if thread is not None and thread is not threading.current_thread():
             thread.join()
 
     def running(self) -> bool:
         return self._thread is not None
+
+    def sending(self) -> bool:
+        """Whether frames are made, and not only samples of the past."""
+        return self.running() and self._sending
 
     def _run(self) -> None:
         due = time.monotonic()
@@ -105,17 +125,39 @@ class Sampler:
             with self._lock:
                 if self._thread is not threading.current_thread():
                     return  # stopped
-                sinks = [sink for sink in self._sinks if sink.visible]
-                if not sinks:
+                if not self._sinks:
                     self._thread = None
                     return
-            self._tick(sinks)
+                self._woken.clear()
+                sinks = [sink for sink in self._sinks if sink.visible]
+            self._sending = bool(sinks)
+            if sinks:
+                self._tick(sinks)
+            else:
+                _remember(_core.telemetry_frame(0, _core.ring_head(), _NO_NAMES, 1)[0])
             del sinks  # hold no widget while waiting
+            self._note_second()
+            if not self._sending:
+                self._woken.wait(IDLE_S)
+                due = time.monotonic()
+                continue
             now, period_s = time.monotonic(), self._period_s
             due += period_s
             if due < now - period_s:  # one frame is made up for, not all that a busy machine missed
                 due = now
             self._stop.wait(max(0.0, due - now))
+
+    def _note_second(self) -> None:
+        now = time.monotonic()
+        if now < self._second_due_s:
+            return
+        self._second_due_s = now + IDLE_S
+        for note in list(_each_second):
+            try:
+                note()
+            except Exception as error:  # a past that fails must not end the present
+                _each_second.remove(note)
+                warnings.warn(f"the past of the dashboards ended: {error}", RuntimeWarning, stacklevel=1)
 
     def _tick(self, sinks: list[Sink]) -> None:
         """One frame for all sinks of a device."""
@@ -146,7 +188,8 @@ atexit.register(_sampler.stop)
 
 
 def add_sink(sink: Sink) -> None:
-    """Serve `sink` while it is visible; adding it again only wakes the thread. Held weakly. Thread-safe."""
+    """Serve `sink` while it is visible, and keep a past for it while it is not; adding it again only wakes the thread.
+    Held weakly. Thread-safe."""
     _sampler.add(sink)
 
 
@@ -156,7 +199,7 @@ def remove_sink(sink: Sink) -> None:
 
 
 def wake() -> None:
-    """Look at the sinks' visibility again: start the thread if one is visible."""
+    """Look at the sinks' visibility again."""
     _sampler.wake()
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import itertools
 import os
 import weakref
 from typing import TYPE_CHECKING
@@ -16,11 +17,13 @@ _EXIT_PATIENCE_S = 1.0
 
 _live: weakref.WeakValueDictionary[int, Scheduler] = weakref.WeakValueDictionary()
 _adjustments = 0
+_numbers = itertools.count(1)
 
 
-def add(scheduler: Scheduler) -> None:
-    """Held weakly."""
+def add(scheduler: Scheduler) -> str:
+    """Held weakly. Its label in dashboards, which no other scheduler of the process has: "scheduler 2"."""
     _live[id(scheduler)] = scheduler
+    return f"scheduler {next(_numbers)}"
 
 
 def all_schedulers() -> list[Scheduler]:

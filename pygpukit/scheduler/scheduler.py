@@ -91,7 +91,7 @@ class Scheduler:
         self._has_processes = False  # no submission asks for them before there can be any
         self._desk = Desk(self.core)
         self._prefix, self._numbers = f"{os.urandom(4).hex()}-", itertools.count(1)  # of the ids that it makes up
-        live.add(self)
+        self.label = live.add(self)
         weakref.finalize(self, self._desk.abandon).atexit = False
 
     # ---- in ----

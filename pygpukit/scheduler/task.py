@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, SupportsFloat, SupportsIndex
 
 from pygpukit._core import TaskRecord, now_ns
 from pygpukit.core.errors import GPUError, TaskCancelledError, TaskRejectedError
+from pygpukit.core.text import task_numbers
 from pygpukit.scheduler import shares
 from pygpukit.scheduler.units import TaskPolicy, TaskState
 
@@ -354,8 +355,7 @@ class Task:
         label = f"task {self.name!r} ({self.id})"
         match record.phase:
             case "Rejected":
-                numbers = "".join(f", {name} {value}" for name, value in record.detail.items())
-                text = f"{label} was rejected: {record.error or record.reason + numbers}"
+                text = f"{label} was rejected: {record.error or ', '.join([record.reason, *task_numbers(record)])}"
                 return TaskRejectedError(text, record.reason, record.detail)
             case "Cancelled":
                 return TaskCancelledError(f"{label} was cancelled")

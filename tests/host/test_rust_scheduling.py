@@ -69,7 +69,7 @@ def test_what_is_short_is_named_with_its_numbers():
         "InsufficientBandwidth",
     )
     assert (share.rejection_reason.requested_memory, share.rejection_reason.available_memory) == (None, None)
-    assert share.rejection_reason.message().startswith("WaitingForShare, asked 400000, available 100000")
+    assert share.rejection_reason.message().startswith("WaitingForShare, asked 40 %, available 10 %")
     memory = controller.try_admit("b", 995, 0.1)
     assert memory.reject_reason() == rust.RejectReason.InsufficientMemory
     assert (memory.rejection_reason.requested_memory, memory.rejection_reason.available_memory) == (995, 990)
@@ -186,7 +186,7 @@ def test_shares_of_memory_bandwidth_are_planned_with():
     manager = rust.PartitionManager(rust.PartitionConfig(total_memory=8 * GB))
     limits = rust.PartitionLimits(compute_share=0.0)
     manager.create_partition("a", "A", limits.bandwidth(0.75))
-    with pytest.raises(ValueError, match="bandwidth: 500000 ppm asked, 250000 of 1000000 not promised yet") as caught:
+    with pytest.raises(ValueError, match="bandwidth: 50 % asked, 25 % of 100 % not promised yet") as caught:
         manager.create_partition("b", "B", limits.bandwidth(0.5))
     assert caught.value.field == "bandwidth"
     assert (manager.stats().total_bandwidth_allocated, manager.stats().available_bandwidth) == (0.75, 0.25)

@@ -79,7 +79,7 @@ def test_what_is_no_share_is_refused(scheduler: Scheduler, bad: Any) -> None:
 def test_a_share_that_is_not_free_is_refused_with_its_numbers(scheduler: Scheduler) -> None:
     task = scheduler.submit(int, bandwidth=0.2)
     scheduler.submit(int, bandwidth=0.7)
-    with pytest.raises(InvalidSpecError, match="100000 ppm are free"):
+    with pytest.raises(InvalidSpecError, match="20 % more of the device, and 10 % is free"):
         scheduler.set_share(task, 0.4)
     with pytest.raises(InvalidSpecError, match="bandwidth_limit"):
         scheduler.set_share(task, 0.2, limit=0.1)

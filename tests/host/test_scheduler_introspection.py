@@ -117,7 +117,7 @@ def test_every_task_has_each_condition_once(scheduler):
 
 def test_quota_and_preemption(scheduler):
     low = scheduler.submit(lambda: None, memory="60MB")
-    assert condition(low, "QuotaReserved")[1:4] == ("True", "Reserved", f"{60 << 20} bytes and 0 ppm of the device")
+    assert condition(low, "QuotaReserved")[1:4] == ("True", "Reserved", f"{60 << 20} bytes and 0 % of the device")
     assert condition(low, "Preempted")[1:3] == ("False", "Never")
     scheduler.submit(lambda: None, memory="60MB", priority=1)
     preempted = condition(low, "Preempted")

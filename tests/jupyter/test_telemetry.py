@@ -1,4 +1,4 @@
-"""The sampler: one thread, only while somebody looks, the same frame for all, and no sink kept alive."""
+"""The sampler: one thread, frames only while somebody looks, the same for all, a past for all, no sink kept alive."""
 
 from __future__ import annotations
 
@@ -118,23 +118,49 @@ def test_the_past_is_ten_minutes_of_samples_each_once(monkeypatch: pytest.Monkey
     assert {row[1:] for row in rows} == {(used, reserved, launches + host_launches)}
 
 
-def test_nothing_runs_while_nobody_looks(sampler: telemetry.Sampler) -> None:
+def test_while_nobody_looks_nothing_is_sent_and_a_sample_is_kept_now_and_then(
+    sampler: telemetry.Sampler, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(telemetry, "_history", deque(maxlen=telemetry._history.maxlen))
+    noted: list[float] = []
+    monkeypatch.setattr(telemetry, "_each_second", [lambda: noted.append(time.monotonic())])
+    waits: list[float] = []
+    wait = sampler._woken.wait
+    monkeypatch.setattr(sampler._woken, "wait", lambda timeout: (waits.append(timeout), wait(timeout / 50))[1])
+    assert not sampler.running(), "nothing runs without a sink"
     sink = Sink(visible=False)
     sampler.add(sink)
-    assert not sampler.running()
+    wait_for(lambda: len(waits) >= 3)
+    assert not sink.frames and len(telemetry.history()) >= 3 * 32
+    assert set(waits) == {telemetry.IDLE_S} and noted
     sink.visible = True
     sampler.wake()
     wait_for(lambda: len(sink.frames) >= 1)
     sink.visible = False
-    wait_for(lambda: not sampler.running())
-    count, head = len(sink.frames), _core.ring_head()
-    time.sleep(0.1)
+    before = len(waits)
+    wait_for(lambda: len(waits) >= before + 2)
+    count = len(sink.frames)
+    wait_for(lambda: len(waits) >= before + 4)
     assert len(sink.frames) == count
-    records, _, _ = _core.ring_read(head)
-    assert GAUGE not in records[KIND_AT::64], "not even a gauge is written"
-    sink.visible = True
-    sampler.add(sink)
-    wait_for(lambda: len(sink.frames) > count)
+    times = [row[0] for row in struct.iter_unpack("<4d", telemetry.history())]
+    assert times == sorted(set(times))
+    sampler.remove(sink)
+    wait_for(lambda: not sampler.running())
+
+
+def test_a_past_that_fails_does_not_end_the_present(
+    sampler: telemetry.Sampler, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken() -> None:
+        raise RuntimeError("no past")
+
+    monkeypatch.setattr(telemetry, "_each_second", [broken])
+    sink = Sink()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        sampler.add(sink)
+        wait_for(lambda: len(sink.frames) >= 3)
+    assert not telemetry._each_second
 
 
 def test_a_removed_sink_gets_nothing_more(sampler: telemetry.Sampler) -> None:

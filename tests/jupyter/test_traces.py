@@ -84,7 +84,7 @@ def test_recording_ends_with_its_thread_and_leaves_nothing(tmp_path: Path) -> No
     entries = recorder.entries
     recorder.send_frame(_core.telemetry_frame(0, _core.ring_head(), 0)[0])
     assert recorder.entries == entries and repr(recorder).endswith("stopped)")
-    wait_for(lambda: not telemetry._sampler.running())
+    wait_for(lambda: not telemetry._sampler.sending())
 
 
 def test_an_existing_file_is_not_overwritten(tmp_path: Path) -> None:
@@ -205,8 +205,10 @@ def test_the_committed_trace_is_replayed_whole() -> None:
     for view in (first, second):
         replay.looked_at(view)  # type: ignore[arg-type]
     assert first.messages == second.messages
-    assert [content["type"] for content, _ in first.messages][:3] == ["snapshot", "history", "frame"]
-    assert len(first.messages) == len(trace.read(TRACE).entries)
+    kinds = [content["type"] for content, _ in first.messages]
+    assert kinds[:4] == ["replay", "snapshot", "history", "frame"]
+    assert [content["state"] for content, _ in first.messages if content["type"] == "replay"] == ["begins", "ended"]
+    assert kinds[-1] == "replay" and len(kinds) == len(trace.read(TRACE).entries) + 2
     assert replay.position_s == replay.duration_s > 1
     end = replay.state()
     phases = {row["phase"] for row in end.tasks.values()}
@@ -228,6 +230,7 @@ def test_time_goes_on_only_while_somebody_looks() -> None:
     view.messages.clear()
     replay.looked_at(view)  # type: ignore[arg-type]
     assert len(view.messages) >= count, "whoever looks again gets all up to now"
+    assert view.messages[0][0] == {"type": "replay", "state": "begins"}, "and the page forgets what it had"
     view.visible = False
     replay.left(view)  # type: ignore[arg-type]
 

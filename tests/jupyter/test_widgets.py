@@ -138,7 +138,7 @@ def test_page_gets_state_and_past_then_live_frames(widget: Any, monkeypatch: pyt
     ranges = [SEQUENCES.unpack_from(frame) for frame in frames]
     assert all(first <= before for (_, before), (first, _) in itertools.pairwise(ranges)), ranges
     look(widget, visible=False)
-    wait_for(lambda: not telemetry._sampler.running())  # a frame under way may still come
+    wait_for(lambda: not telemetry._sampler.sending())  # a frame under way may still come
     count = len(page.messages)
     time.sleep(0.3)
     assert len(page.messages) == count
@@ -394,7 +394,7 @@ def test_a_hundred_runs_of_a_cell_leave_one_thread_and_no_widget_that_was_closed
         made.close()
     monkeypatch.undo()
     del made
-    wait_for(lambda: not telemetry._sampler.running())
+    wait_for(lambda: not telemetry._sampler.sending())
     gc.collect()
     assert [reference() for reference in references if reference() is not None] == []
 
@@ -410,6 +410,34 @@ def test_widget_does_not_keep_its_scheduler_alive() -> None:
     widget.close()
 
 
-def test_no_thread_while_nobody_looks(widget: Any) -> None:
-    wait_for(lambda: not telemetry._sampler.running())
+def test_a_view_that_was_out_of_sight_gets_the_time_in_between(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(telemetry, "IDLE_S", 0.05)
+    with Scheduler() as scheduler:
+        widget = SchedulerWidget(scheduler)
+        page = Recorder(widget, monkeypatch)
+        look(widget)
+        look(widget, visible=False)
+        wait_for(lambda: not telemetry._sampler.sending())
+        page.messages.clear()
+        began_ns = _core.now_ns()
+        scheduler.submit(lambda: [gp.ones(1 << 12) + 1.0 for _ in range(50)], name="unseen").result()
+        ended_ns = _core.now_ns()
+        wait_for(lambda: struct.unpack_from("<d", telemetry.history()[-32:])[0] > ended_ns)
+        assert page.messages == [], "nothing is sent"
+        look(widget)
+        sent = {content["type"]: (content, buffers) for content, buffers in page.messages}
+        times = [row[0] for row in struct.iter_unpack("<4d", sent["history"][1][0])]
+        assert any(began_ns < time_ns for time_ns in times)
+        rows = [(end, length, dict(busy)) for end, length, busy in sent["past"][0]["rows"] if end > began_ns]
+        assert rows[0][0] - rows[0][1] <= began_ns, "no time is left out"
+        assert all(before == end - length for (before, _, _), (end, length, _) in itertools.pairwise(rows))
+        assert sum(busy.get("unseen", 0) for _, _, busy in rows) == scheduler.tasks()[0].gpu_ns > 0
+        widget.close()
+
+
+def test_a_past_is_kept_for_a_view_until_it_is_closed(widget: Any) -> None:
+    assert telemetry._sampler.running() and widget in telemetry._sampler._sinks
+    wait_for(lambda: not telemetry._sampler.sending())
+    widget.close()
+    assert widget not in telemetry._sampler._sinks
     assert struct.calcsize("<24xQQ") == SEQUENCES.size == 40

@@ -1,5 +1,8 @@
 // The gauge time series: a ring of typed arrays, oldest first when read.
 
+/** Samples come ten times a second while somebody looks and once a second while nobody does: what is longer is a gap. */
+export const GAP_NS = 3e9;
+
 /** Samples of used bytes, reserved bytes and total launches over time. */
 export class History {
   private readonly time: Float64Array;
@@ -8,6 +11,8 @@ export class History {
   private readonly launchCount: Float64Array;
   private head = 0;
   length = 0;
+  /** When the number of launches was last seen to grow; 0 before. */
+  launchedNs = 0;
 
   constructor(readonly capacity = 8192) {
     this.time = new Float64Array(capacity);
@@ -19,6 +24,7 @@ export class History {
   /** A sample that is not younger than the newest one is dropped, so that replays leave no double. */
   push(timeNs: number, used: number, reserved: number, launches: number): void {
     if (this.length > 0 && timeNs <= this.timeNs(this.length - 1)) return;
+    if (this.length > 0 && launches > this.launches(this.length - 1)) this.launchedNs = timeNs;
     this.time[this.head] = timeNs;
     this.usedBytes[this.head] = used;
     this.reservedBytes[this.head] = reserved;
@@ -28,25 +34,27 @@ export class History {
   }
 
   /**
-   * What the kernel kept of the past, oldest first: rows of four float64 (time in ns, used, reserved, launches). Samples
-   * that are here already stay; a past that is older than they are is put before them.
+   * What the kernel kept of the past, oldest first: rows of four float64 (time in ns, used, reserved, launches). They fill
+   * what is missing before and between the samples that are here, which stay.
    */
   load(rows: DataView): void {
     const held: [number, number, number, number][] = [];
     for (let i = 0; i < this.length; i++) held.push([this.timeNs(i), this.used(i), this.reserved(i), this.launches(i)]);
     this.clear();
-    const first = held[0]?.[0] ?? Infinity;
+    let next = 0;
     for (let at = 0; at + 32 <= rows.byteLength; at += 32) {
-      const [time, used, reserved, launches] = [0, 8, 16, 24].map((offset) => rows.getFloat64(at + offset, true));
-      if (time === undefined || !(time < first)) break;
-      this.push(time, used ?? 0, reserved ?? 0, launches ?? 0);
+      const [time = 0, used = 0, reserved = 0, launches = 0] = [0, 8, 16, 24].map((offset) => rows.getFloat64(at + offset, true));
+      if (!Number.isFinite(time)) continue;
+      for (let own = held[next]; own && own[0] <= time; own = held[++next]) this.push(...own);
+      this.push(time, used, reserved, launches);
     }
-    for (const sample of held) this.push(...sample);
+    for (const sample of held.slice(next)) this.push(...sample);
   }
 
   clear(): void {
     this.head = 0;
     this.length = 0;
+    this.launchedNs = 0;
   }
 
   private slot(i: number): number {
@@ -77,9 +85,14 @@ export class History {
     return low;
   }
 
-  /** Launches per second over the span that ends with sample i; 0 where there is no earlier sample. */
+  /** Whether nothing is known of the time before sample i, back to the one before it. */
+  isAfterGap(i: number): boolean {
+    return i > 0 && this.timeNs(i) - this.timeNs(i - 1) > GAP_NS;
+  }
+
+  /** Launches per second over the span that ends with sample i; 0 where there is no earlier sample, or a gap before it. */
   launchRate(i: number, spanNs = 1e9): number {
-    if (i < 1 || i >= this.length) return 0;
+    if (i < 1 || i >= this.length || this.isAfterGap(i)) return 0;
     const from = Math.min(this.indexAt(this.timeNs(i) - spanNs), i - 1);
     const seconds = (this.timeNs(i) - this.timeNs(from)) / 1e9;
     return Math.max(0, this.launches(i) - this.launches(from)) / seconds;

@@ -1,5 +1,6 @@
 // Messages beside frames and snapshots: task facts, cell figures, device samples. Whatever is not of their shape is left out.
 
+import { type Noted } from './shares.js';
 import { type TaskRow, isTaskRow } from './snapshot.js';
 
 /** What the device strip shows of one quantity. `value` is null where it cannot be read; `note` then says why. */
@@ -72,7 +73,7 @@ export function rowsOf(content: unknown, type: string): unknown[] | null {
   return (content['rows'] as unknown[]).slice(0, MAX_ROWS);
 }
 
-const KINDS: readonly unknown[] = ['snapshot', 'tasks', 'names', 'cells', 'partitions', 'contexts', 'device'];
+const KINDS: readonly unknown[] = ['snapshot', 'tasks', 'names', 'cells', 'partitions', 'contexts', 'device', 'past', 'replay'];
 
 /** Whether a message says that it is of a kind that this page reads. */
 export function isKnown(content: unknown): boolean {
@@ -122,6 +123,24 @@ export function parsePartitions(content: unknown): Partition[] | null {
   const isPartition = (row: unknown): row is Partition =>
     isObject(row) && typeof row['id'] === 'string' && Number.isFinite(row['sharePpm']) && Number.isFinite(row['usedPpm']);
   return rowsOf(content, 'partitions')?.filter(isPartition) ?? null;
+}
+
+/** Rows of [end in ns, length in ns, [[tenant, busy ns], ...]], in order of time. */
+export function parsePast(content: unknown): Noted[] | null {
+  const isBusy = (one: unknown): one is [string, number] => Array.isArray(one) && typeof one[0] === 'string' && Number.isFinite(one[1]);
+  const isPast = (row: unknown): row is [number, number, [string, number][]] =>
+    Array.isArray(row) && Number.isFinite(row[0]) && Number.isFinite(row[1]) && Array.isArray(row[2]) && row[2].every(isBusy);
+  const rows = rowsOf(content, 'past')?.filter(isPast);
+  return rows?.map(([endNs, spanNs, busy]) => ({ endNs, spanNs, busy })) ?? null;
+}
+
+/** Where a replay is: at its beginning, so that what was sent before is of no account, or at its end. */
+export type ReplayState = 'begins' | 'ended';
+
+export function parseReplay(content: unknown): ReplayState | null {
+  if (!isObject(content) || content['type'] !== 'replay') return null;
+  const state = content['state'];
+  return state === 'begins' || state === 'ended' ? state : null;
 }
 
 export function parseDevice(content: unknown): DeviceSample | null {

@@ -4,6 +4,8 @@
 export interface Snapshot {
   /** The ring's head when the kernel began to read its tables: older records are already contained. */
   readonly seq: number;
+  /** Its moment; null from kernels that do not say it. */
+  readonly timeNs: number | null;
   readonly device: string;
   readonly blocks: readonly (readonly number[])[];
   readonly segments: readonly (readonly number[])[];
@@ -19,6 +21,7 @@ export interface TaskRow {
   readonly finishedNs: number;
   /** The rest is what records do not carry; older kernels do not send it. */
   readonly id?: string;
+  readonly scheduler?: string;
   readonly paused?: boolean;
   readonly policy?: string;
   readonly priority?: number;
@@ -31,7 +34,7 @@ export interface TaskRow {
   readonly detail?: string;
 }
 
-const OPTIONAL_TEXTS = ['id', 'policy', 'detail'] as const;
+const OPTIONAL_TEXTS = ['id', 'scheduler', 'policy', 'detail'] as const;
 const OPTIONAL_NUMBERS = ['priority', 'sharePpm', 'memoryBytes', 'gpuNs', 'launches', 'paced'] as const;
 
 function isNumberRow(value: unknown, length: number): value is number[] {
@@ -60,6 +63,7 @@ export function parseSnapshot(content: unknown): Snapshot | null {
   const rows = (key: string): unknown[] => (Array.isArray(message[key]) ? (message[key] as unknown[]) : []);
   return {
     seq: message['seq'],
+    timeNs: typeof message['tNs'] === 'number' ? message['tNs'] : null,
     device: typeof message['device'] === 'string' ? message['device'] : '',
     blocks: rows('blocks').filter((row): row is number[] => isNumberRow(row, 8)),
     segments: rows('segments').filter((row): row is number[] => isNumberRow(row, 2)),

@@ -3,22 +3,26 @@
 import { BlockMap } from './blocks.js';
 import { Evictions } from './evictions.js';
 import { type Frame, type Gauges, FrameError, decodeFrame } from './frame.js';
-import { History } from './history.js';
+import { GAP_NS, History } from './history.js';
 import {
   type CellFigures,
   type DeviceSample,
   type ModelContext,
   type Partition,
+  type ReplayState,
   isKnown,
   parseCells,
   parseContexts,
   parseDevice,
   parseNames,
   parsePartitions,
+  parsePast,
+  parseReplay,
   parseTasks,
   rowCount,
 } from './messages.js';
 import { Phase } from './phases.js';
+import { ContextPromises } from './promises.js';
 import { Recent } from './recent.js';
 import { Kind } from './records.js';
 import { Shares } from './shares.js';
@@ -52,6 +56,7 @@ export class Store {
   readonly evictions = new Evictions();
   readonly tasks = new TaskTable();
   readonly shares = new Shares();
+  readonly contextPromises = new ContextPromises();
   readonly transitions = new Recent<Transition>(LOG_ENTRIES);
   readonly memoryEvents = new Recent<MemoryEvent>(LOG_ENTRIES);
   readonly deviceSamples = new Recent<DeviceSample>(DEVICE_SAMPLES);
@@ -68,6 +73,8 @@ export class Store {
   device = '';
   /** Messages of a known kind that cannot be read, and rows of them. */
   dropped = 0;
+  /** Where the replay is that this page shows; null where it shows a kernel. */
+  replay: ReplayState | null = null;
   /** Why decoding stopped, or "". Set once; later frames are ignored. */
   fault = '';
 
@@ -82,6 +89,8 @@ export class Store {
   private snapshotSeq = 0;
   /** Rows of blocks in host memory, until the records have come to the moment of their snapshot. */
   private evictedThen: Snapshot['blocks'] | null = null;
+  /** What each context had had of the device when it was told last; empty after a gap. */
+  private contextGpuNs = new Map<number, number>();
 
   subscribe(listener: () => void): () => void {
     this.listeners.add(listener);
@@ -99,6 +108,9 @@ export class Store {
   }
 
   private applyMessage(content: unknown): boolean {
+    const replay = parseReplay(content);
+    if (replay) this.replay = replay;
+    if (replay === 'begins') this.reset();
     const snapshot = parseSnapshot(content);
     if (snapshot) this.applySnapshot(snapshot);
     const facts = parseTasks(content);
@@ -111,11 +123,13 @@ export class Store {
     if (partitions) this.partitions = partitions;
     const contexts = parseContexts(content);
     if (contexts) this.applyContexts(contexts.rows, contexts.timeNs);
+    const past = parsePast(content);
+    if (past) this.shares.addNoted(past);
     const device = parseDevice(content);
     if (device) this.deviceSamples.push(device);
-    const kept = facts?.rows ?? names ?? cells ?? partitions ?? contexts?.rows;
+    const kept = facts?.rows ?? names ?? cells ?? partitions ?? contexts?.rows ?? past;
     if (kept) this.dropped += rowCount(content) - kept.length;
-    const isRead = Boolean(snapshot ?? device ?? kept);
+    const isRead = Boolean(snapshot ?? device ?? replay ?? kept);
     if (!isRead && isKnown(content)) this.dropped++;
     return isRead;
   }
@@ -152,25 +166,35 @@ export class Store {
       this.memory.set({ address, bytes, id, tenant, name, cell, line, resident: resident === 1 });
     }
     this.evictedThen = snapshot.blocks.filter((row) => row[7] !== 1);
-    this.applyFacts(snapshot.tasks, this.timeNs);
+    const timeNs = snapshot.timeNs ?? this.timeNs;
+    if (this.isGap(timeNs)) this.contextGpuNs.clear();
+    this.applyFacts(snapshot.tasks, timeNs);
   }
 
   private applyFacts(rows: readonly TaskRow[], timeNs: number): void {
     const since = this.tasks.toldNs;
+    const follows = !this.isGap(timeNs);
     for (const row of rows) {
       // What a task had before this page knew of any is of no known time; one that began since the last report had none.
       const before = this.tasks.get(row.number)?.facts?.gpuNs ?? (since > 0 && row.startedNs >= since ? 0 : undefined);
       const task = this.tasks.tell(row, timeNs);
-      if (task && before !== undefined) this.shares.add('device', this.taskName(task), timeNs, (row.gpuNs ?? 0) - before);
+      if (follows && task && before !== undefined) this.shares.add('device', this.taskName(task), timeNs, (row.gpuNs ?? 0) - before);
     }
     this.tasks.told(timeNs);
   }
 
-  /** What one had before its first report is of no known time. */
+  /** Whether nothing has come for long before a moment. */
+  private isGap(timeNs: number): boolean {
+    return this.timeNs > 0 && timeNs - this.timeNs > GAP_NS;
+  }
+
+  /** What one had before its first report, or in a gap between two, is of no known time. */
   private applyContexts(rows: readonly ModelContext[], timeNs: number): void {
-    const before = new Map(this.contexts.map(({ number, gpuNs }) => [number, gpuNs]));
+    const before = this.contextGpuNs;
     for (const { number, name, gpuNs } of rows) this.shares.add('device', name, timeNs, gpuNs - (before.get(number) ?? gpuNs));
+    this.contextPromises.told(rows, timeNs);
     this.contexts = rows;
+    this.contextGpuNs = new Map(rows.map(({ number, gpuNs }) => [number, gpuNs]));
   }
 
   private applyRecords(frame: Frame): void {
@@ -302,6 +326,9 @@ export class Store {
     this.executionCounts.clear();
     this.runningByName.clear();
     this.shares.clear();
+    this.contextPromises.clear();
+    this.contextGpuNs.clear();
+    this.deviceSamples.clear();
     this.transitions.clear();
     this.memoryEvents.clear();
     this.cells = [];

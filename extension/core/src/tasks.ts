@@ -1,6 +1,7 @@
 // Tasks and the phases they went through, kept from snapshots, TASK records and task facts.
 
 import { PHASES, Phase, isTerminal } from './phases.js';
+import { type Step } from './promises.js';
 import { type TaskRow } from './snapshot.js';
 
 /** Time spent in one phase; `endNs` is 0 while the task is still in it. */
@@ -24,9 +25,12 @@ export interface Task {
   facts: TaskRow | null;
   /** Stretches in which launches were held back, as far apart as the kernel's reports are. */
   readonly throttled: Span[];
+  /** The share that it was promised, and each other one since; empty until the kernel told. */
+  readonly promised: Step[];
 }
 
 const MAX_SPANS = 64;
+const PPM = 1e6;
 
 /** The newest tasks; the oldest finished ones make room. */
 export class TaskTable {
@@ -66,7 +70,7 @@ export class TaskTable {
     let task = this.tasks.get(number);
     if (!task) {
       const spans = [{ phase: from, startNs: timeNs, endNs: 0 }];
-      task = { number, name, phase: from, reason: 0, spans, stream: 0, facts: null, throttled: [] };
+      task = { number, name, phase: from, reason: 0, spans, stream: 0, facts: null, throttled: [], promised: [] };
       this.add(task);
     }
     const last = task.spans.at(-1);
@@ -85,8 +89,8 @@ export class TaskTable {
     if (phase < 0) return null;
     let task = this.tasks.get(row.number);
     if (!task || (task.phase !== phase && task.spans.every(({ startNs }) => startNs <= rowTimeNs(row)))) {
-      const { stream, facts, throttled } = task ?? { stream: 0, facts: null, throttled: [] };
-      task = { number: row.number, name: row.name, phase, reason: task?.reason ?? 0, spans: spansOf(row, phase), stream, facts, throttled };
+      const { stream, facts, throttled, promised, reason } = task ?? { stream: 0, facts: null, throttled: [], promised: [], reason: 0 };
+      task = { number: row.number, name: row.name, phase, reason, spans: spansOf(row, phase), stream, facts, throttled, promised };
       this.add(task);
     }
     if (task.facts && (row.paced ?? 0) > (task.facts.paced ?? 0)) {
@@ -94,6 +98,7 @@ export class TaskTable {
       if (open && open.endNs >= this.toldNs) open.endNs = timeNs;
       else task.throttled.push({ phase: Phase.Running, startNs: this.toldNs, endNs: timeNs });
     }
+    promise(task, row, timeNs);
     task.facts = row;
     this.version++;
     return task;
@@ -127,6 +132,14 @@ export class TaskTable {
     const oldest = this.tasks.keys().next();
     if (!oldest.done) this.tasks.delete(oldest.value);
   }
+}
+
+/** The first share that is told counts from the beginning, another one from when it is told. */
+function promise({ promised }: Task, { sharePpm = 0 }: TaskRow, timeNs: number): void {
+  const share = sharePpm / PPM;
+  if (share === (promised.at(-1)?.share ?? 0)) return;
+  promised.push({ fromNs: promised.length > 0 ? timeNs : 0, share });
+  if (promised.length > MAX_SPANS) promised.shift();
 }
 
 function rowTimeNs(row: TaskRow): number {

@@ -168,14 +168,23 @@ describe('evictions', () => {
 describe('History', () => {
   const bytes = (samples: number[][]): DataView => new DataView(Float64Array.from(samples.flat()).buffer);
 
-  it('puts the past before what is here, without a double', () => {
+  it('puts the past before what is here, and in its gaps, without a double', () => {
     const history = new History();
     history.push(50, 1, 2, 3);
     history.push(60, 4, 5, 6);
-    history.load(bytes([[30, 7, 7, 7], [40, 8, 8, 8], [50, 9, 9, 9], [70, 9, 9, 9]]));
-    expect(Array.from({ length: history.length }, (_, i) => [history.timeNs(i), history.used(i)])).toEqual([[30, 7], [40, 8], [50, 1], [60, 4]]);
+    history.load(bytes([[30, 7, 7, 7], [40, 8, 8, 8], [50, 9, 9, 9], [55, 6, 6, 6], [70, 9, 9, 9]]));
+    const samples = [[30, 7], [40, 8], [50, 1], [55, 6], [60, 4], [70, 9]];
+    expect(Array.from({ length: history.length }, (_, i) => [history.timeNs(i), history.used(i)])).toEqual(samples);
     history.load(bytes([[30, 7, 7, 7]]));
-    expect(history.length).toBe(4);
+    expect(history.length).toBe(samples.length);
+  });
+
+  it('knows where nothing was recorded, and no rate there', () => {
+    const history = new History();
+    for (const [t, launches] of [[1, 0], [2, 10], [9, 500], [10, 510], [11, 510]] as const) history.push(t * S, 0, 0, launches);
+    expect([0, 1, 2, 3].map((i) => history.isAfterGap(i))).toEqual([false, false, true, false]);
+    expect([1, 2, 3].map((i) => history.launchRate(i))).toEqual([10, 0, 10]);
+    expect(history.launchedNs).toBe(10 * S);
   });
 
   it('takes whatever bytes there are', () => {

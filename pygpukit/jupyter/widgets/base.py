@@ -115,6 +115,8 @@ class Dashboard(anywidget.AnyWidget):  # type: ignore[misc]
             super().open()
             comms.answer_quietly(self.comm, self._handle_msg)
             comms.keep_reply_route(self.comm)
+            if isinstance(self._source, LiveSource):
+                telemetry.add_sink(self)  # nothing is sent before it is looked at, but there will be a past to show
 
     def send_frame(self, frame: bytes) -> None:
         """Called by the sampler: send one frame, and what belongs to it."""

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from pygpukit import _core
-from pygpukit.dashboard.feed import all_tasks
+from pygpukit.dashboard.tenants import all_tasks
 from pygpukit.jupyter.widgets.base import Dashboard
 from pygpukit.jupyter.widgets.fallback import scheduler_html
 from pygpukit.jupyter.widgets.source import LiveSource, Source
@@ -40,9 +40,9 @@ class SchedulerWidget(Dashboard):
         if reference is None:
             return LiveSource(all_tasks)
 
-        def tasks() -> Sequence[_core.TaskRecord]:
+        def tasks() -> Sequence[tuple[str, _core.TaskRecord]]:
             held = reference()
-            return [] if held is None else held.tasks()
+            return [] if held is None else [(getattr(held, "label", ""), task) for task in held.tasks()]
 
         return LiveSource(tasks)
 

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 from pygpukit import _core
 from pygpukit.core.backend import backend
 from pygpukit.dashboard import state
-from pygpukit.dashboard.feed import Feed, TaskSource, all_contexts, all_tasks
+from pygpukit.dashboard.feed import Feed
 from pygpukit.dashboard.sensors import DeviceSampler
+from pygpukit.dashboard.tenants import TaskSource, all_contexts, all_tasks
 from pygpukit.jupyter import control, telemetry
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ class LiveSource:
 
     def state(self) -> state.State:
         sample = self._sampler.newest() if self._sampler else None
-        return state.live(self.label, list(self._tasks()), all_contexts(), sample)
+        return state.live(self.label, [task for _, task in self._tasks()], all_contexts(), sample)
 
     def answer(self, request: dict[str, Any]) -> dict[str, Any]:
         return control.answer(request)

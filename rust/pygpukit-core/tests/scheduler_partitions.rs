@@ -166,7 +166,7 @@ fn malformed_partitions_name_the_field() {
     }
     table.submit(asks("holds", 40, 0), 0).unwrap();
     let held = table.with_partitions(0, |partitions| partitions.create("q", "q", quota()));
-    assert!(held.unwrap_err().message.contains("0 not in use by tasks now"));
+    assert!(held.unwrap_err().message.contains("0 bytes not in use by tasks now"));
     let ids = table.with_partitions(0, |partitions| partitions.ids().map(str::to_string).collect::<Vec<_>>());
     assert_eq!(ids, ["p"]);
 }

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use pygpukit_core::clock::MonotonicClock;
+use pygpukit_core::partition::words::percent;
 use pygpukit_core::partition::Reservation;
 use pygpukit_core::scheduler as core;
 use pyo3::exceptions::PyValueError;
@@ -96,9 +97,13 @@ fn rejected(kind: RejectReason, name: &str, detail: &core::Detail) -> AdmissionD
         "UnsatisfiableDependencies",
         "Custom",
     ];
+    let words = |field, value: u64| match (kind, field) {
+        (RejectReason::InsufficientBandwidth, "asked" | "available") => percent(value),
+        _ => value.to_string(),
+    };
     let numbers: String = detail
         .fields()
-        .map(|(field, value)| format!(", {field} {value}"))
+        .map(|(field, value)| format!(", {field} {}", words(field, value)))
         .collect();
     let memory = |value: Option<u64>| value.filter(|_| kind == RejectReason::InsufficientMemory);
     AdmissionDecision {

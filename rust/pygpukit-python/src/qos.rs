@@ -2,6 +2,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
+use pygpukit_core::partition::words::{bytes, percent, Words};
 use pygpukit_core::partition::{Account, Ledger, Reservation, Resource, WHOLE_SHARE_PPM};
 use pygpukit_core::scheduler::{Demand, Policy};
 use pyo3::exceptions::PyValueError;
@@ -375,11 +376,12 @@ impl QosPolicyEvaluator {
             return evaluation(if left { "Admitted" } else { "Queued" }, None);
         };
         if let Some(short) = books.ledger.shortage_when_empty(account, request) {
-            let what = match short.resource {
-                Resource::Memory => "bytes of memory",
-                Resource::Share => "ppm of the device",
+            let (words, what): (Words, _) = match short.resource {
+                Resource::Memory => (bytes, "memory"),
+                Resource::Share => (percent, "the device"),
             };
-            let reason = format!("{} {what} asked, {} in all", short.asked, short.available);
+            let (asked, available) = (words(short.asked), words(short.available));
+            let reason = format!("{asked} of {what} asked, {available} in all");
             return evaluation("Rejected", Some(reason));
         }
         if books.ledger.shortage(account, request).is_some() {

@@ -3,6 +3,7 @@
 use super::error::SpecError;
 use super::isolation::Isolation;
 use super::ledger::{Account, Reservation};
+use super::words::percent;
 use super::WHOLE_SHARE_PPM;
 
 /// Largest weight of a partition.
@@ -83,7 +84,7 @@ impl Limits {
         let err = |field, message| Err(SpecError::new(field, message));
         for (field, ppm) in [("compute", self.share_ppm), ("bandwidth", self.bandwidth_ppm)] {
             if ppm > WHOLE_SHARE_PPM {
-                return err(field, format!("{ppm} ppm is more than a device, {WHOLE_SHARE_PPM} ppm"));
+                return err(field, format!("{} is more than a device, 100 %", percent(ppm.into())));
             }
         }
         if self.lend.memory_bytes > self.memory_bytes || self.lend.share_ppm > self.share_ppm {

@@ -5,6 +5,7 @@ use super::error::SpecError;
 use super::isolation::Isolation;
 use super::ledger::{Account, Ledger, Reservation, Resource, Shortage};
 use super::limits::Limits;
+use super::words::{bytes, percent, Words};
 use super::{MAX_TEXT_BYTES, WHOLE_SHARE_PPM};
 use crate::hash::Seeded;
 use std::collections::HashMap;
@@ -79,12 +80,12 @@ pub struct PartitionStats {
     pub left: [u64; 3],
 }
 
-/// What is promised in sums: the field's name, the value and its unit.
-type Quota = (&'static str, fn(&Limits) -> u64, &'static str);
+/// What is promised in sums: the field's name, the value and how it reads.
+type Quota = (&'static str, fn(&Limits) -> u64, Words);
 const QUOTAS: [Quota; 3] = [
-    ("memory", |limits| limits.memory_bytes, "bytes"),
-    ("compute", |limits| limits.share_ppm as u64, "ppm"),
-    ("bandwidth", |limits| limits.bandwidth_ppm as u64, "ppm"),
+    ("memory", |limits| limits.memory_bytes, bytes),
+    ("compute", |limits| limits.share_ppm as u64, percent),
+    ("bandwidth", |limits| limits.bandwidth_ppm as u64, percent),
 ];
 
 #[derive(Clone, Debug)]
@@ -342,12 +343,13 @@ impl PartitionManager {
     /// The limits by themselves, and the sums of quotas with them in the place of `slot`.
     fn check(&self, limits: &Limits, slot: Option<usize>) -> Result<(), SpecError> {
         limits.check(&self.config.isolation)?;
-        for (total, (field, of, unit)) in self.promisable().into_iter().zip(QUOTAS) {
+        for (total, (field, of, words)) in self.promisable().into_iter().zip(QUOTAS) {
             let others = self.ids.values().filter(|&&other| Some(other) != slot);
             let left = total - others.map(|&other| of(&self.at(other).limits)).sum::<u64>();
             let asked = of(limits);
             if asked > left {
-                let message = format!("{asked} {unit} asked, {left} of {total} not promised yet");
+                let (asked, left, total) = (words(asked), words(left), words(total));
+                let message = format!("{asked} asked, {left} of {total} not promised yet");
                 return Err(SpecError::new(field, message));
             }
         }
@@ -360,12 +362,12 @@ impl PartitionManager {
             account.kept = Reservation::default();
         }
         self.ledger.open(slot, account).map_err(|short: Shortage| {
-            let (field, unit) = match short.resource {
-                Resource::Memory => ("memory", "bytes"),
-                Resource::Share => ("compute", "ppm"),
+            let (field, words): (_, Words) = match short.resource {
+                Resource::Memory => ("memory", bytes),
+                Resource::Share => ("compute", percent),
             };
-            let (asked, available) = (short.asked, short.available);
-            let message = format!("{asked} {unit} to keep, {available} not in use by tasks now; wait or lend more");
+            let (asked, available) = (words(short.asked), words(short.available));
+            let message = format!("{asked} to keep, {available} not in use by tasks now; wait or lend more");
             SpecError::new(field, message)
         })
     }

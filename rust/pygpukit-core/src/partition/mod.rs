@@ -8,6 +8,7 @@ mod limits;
 mod manager;
 mod sms;
 mod spaces;
+pub mod words;
 
 pub use activity::{Activity, Figures, WorkKind};
 pub use error::SpecError;

@@ -6,6 +6,7 @@ use super::reason::Reason;
 use super::spec::{Policy, TaskSpec};
 use super::table::TaskTable;
 use super::tasks::Key;
+use crate::partition::words::percent;
 use crate::partition::{Reservation, Resource, Shortage, SpecError};
 
 /// What to change; None = as it is.
@@ -72,7 +73,9 @@ impl TaskTable {
         }
         let (asked, most) = (detail.asked.unwrap_or(0), detail.available.unwrap_or(0));
         let message = format!(
-            "{asked} ppm of the device, and {most} ppm is the most it can get ({})",
+            "{} of the device, and {} is the most it can get ({})",
+            percent(asked),
+            percent(most),
             reason.name()
         );
         Err(SpecError::new("bandwidth", message))
@@ -95,8 +98,8 @@ impl TaskTable {
 
 fn shortage(short: Shortage) -> SpecError {
     debug_assert_eq!(short.resource, Resource::Share, "no memory was asked for");
-    let (asked, available) = (short.asked, short.available);
-    let message = format!("{asked} ppm more, and {available} ppm are free; take them from another task first");
+    let (asked, available) = (percent(short.asked), percent(short.available));
+    let message = format!("{asked} more of the device, and {available} is free; take it from another task first");
     SpecError::new("bandwidth", message)
 }
 
@@ -120,8 +123,8 @@ fn changed(spec: &TaskSpec, change: Change) -> Result<TaskSpec, SpecError> {
     }
     spec.fill()?;
     if spec.share_ppm != share_ppm {
-        let limit = spec.share_limit_ppm.unwrap_or(0);
-        let message = format!("0; its limit of {limit} ppm counts as a request of that size where there is none");
+        let limit = percent(spec.share_limit_ppm.unwrap_or(0).into());
+        let message = format!("0; its limit of {limit} counts as a request of that size where there is none");
         return Err(SpecError::new("bandwidth", message));
     }
     Ok(spec)

@@ -4,6 +4,7 @@ use super::phase::Phase;
 use super::table::TaskTable;
 use super::task::{Flag, Task};
 use super::tasks::Key;
+use crate::partition::words::{bytes, percent};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ConditionKind {
@@ -164,8 +165,8 @@ fn quota_reserved(task: &Task, reason: &'static str) -> Condition {
     let since_ns = task.reserved_since_ns.max(task.submitted_ns);
     let (on, why, message) = match task.reserved {
         Some(held) => {
-            let (bytes, ppm) = (held.memory_bytes, held.share_ppm);
-            let message = format!("{bytes} bytes and {ppm} ppm of the device");
+            let (memory, share) = (bytes(held.memory_bytes), percent(held.share_ppm.into()));
+            let message = format!("{memory} and {share} of the device");
             (true, "Reserved", message)
         }
         None if task.phase == Phase::Queued => (false, reason, String::new()),

@@ -1,6 +1,7 @@
 //! QoS classes, derived as Kubernetes derives them; the class a caller names fills in limits and is then held to be true.
 
 use super::spec::{Policy, TaskSpec};
+use crate::partition::words::{bytes, percent, Words};
 use crate::partition::{Reservation, SpecError};
 
 /// What a task asks for, and up to where it may go; None = no limit.
@@ -37,23 +38,29 @@ impl Demand {
             share_ppm,
         } = demand.request;
         let limits = [
-            ("memory_limit", demand.memory_limit, memory_bytes, "bytes"),
+            ("memory_limit", demand.memory_limit, memory_bytes, bytes as Words),
             (
                 "bandwidth_limit",
                 demand.share_limit_ppm.map(u64::from),
                 share_ppm.into(),
-                "ppm",
+                percent,
             ),
         ];
-        for (field, limit, request, unit) in limits {
+        for (field, limit, request, words) in limits {
             match limit {
-                Some(0) => return Err(SpecError::new(field, format!("0 {unit}; leave it out for no limit"))),
+                Some(0) => {
+                    return Err(SpecError::new(
+                        field,
+                        format!("{}; leave it out for no limit", words(0)),
+                    ))
+                }
                 Some(limit) if limit < request => {
-                    let message = format!("{limit} {unit} is less than the request, {request} {unit}");
+                    let message = format!("{} is less than the request, {}", words(limit), words(request));
                     return Err(SpecError::new(field, message));
                 }
                 Some(limit) if class == Policy::Guaranteed && limit != request => {
-                    let message = format!("{limit} {unit}; for Guaranteed it equals the request, {request} {unit}");
+                    let (limit, request) = (words(limit), words(request));
+                    let message = format!("{limit}; for Guaranteed it equals the request, {request}");
                     return Err(SpecError::new(field, message));
                 }
                 _ => {}

@@ -1,0 +1,40 @@
+"""Who works on the device: tasks of every scheduler and contexts of models. Nothing of them is imported for that."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from pygpukit import _core
+
+if TYPE_CHECKING:
+    from pygpukit.scheduler import ExecutionContext
+
+# Each task with the label of its scheduler.
+TaskSource = Callable[[], Sequence[tuple[str, _core.TaskRecord]]]
+
+
+def all_tasks() -> list[tuple[str, _core.TaskRecord]]:
+    """The tasks of every live scheduler; none while nothing has imported the scheduler."""
+    module = sys.modules.get("pygpukit.scheduler")
+    schedulers = [] if module is None else module.all_schedulers()
+    return [(one.label, task) for one in schedulers for task in one.core.tasks()]
+
+
+def cores() -> Sequence[_core.SchedulerCore]:
+    """The core of every live scheduler."""
+    module = sys.modules.get("pygpukit.scheduler")
+    return [] if module is None else module.live_cores()
+
+
+def all_contexts() -> Sequence[ExecutionContext]:
+    """Every live context of a model."""
+    module = sys.modules.get("pygpukit.scheduler")
+    return [] if module is None else module.live_contexts()
+
+
+def adjustments() -> int:
+    """Grows when a priority, a share or a partition was changed, or a task paused or resumed."""
+    module = sys.modules.get("pygpukit.scheduler")
+    return 0 if module is None else module.adjustments()
