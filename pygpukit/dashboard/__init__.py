@@ -47,7 +47,7 @@ def device() -> DeviceWidget:
 
 
 def cells() -> CellsWidget:
-    """GPU time, launches, peak, kept and leaked bytes of each executed cell, also as a badge on the cell."""
+    """GPU time, launches, peak, kept and unnamed bytes of each executed cell, also as a badge on the cell."""
     from pygpukit.jupyter.widgets import CellsWidget
 
     return CellsWidget()

@@ -38,7 +38,8 @@ class CellFigures:
 
     gpu_ns: how long the device was busy with it (docs/dashboards.md); untimed: how many launches are not in that;
     running: the device still works on it, so that both are yet to come. peak: most bytes in use at a time. kept: bytes
-    of blocks that this cell made and that live on; leaked: those of them that no variable of the notebook names.
+    of blocks that this cell made and that live on; leaked: those of them that no variable of the notebook names, which
+    views call "held, unnamed": a list may hold them on purpose.
     complete: False where records were overwritten before they were read; times and peak are lower bounds then.
     """
 

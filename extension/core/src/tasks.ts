@@ -109,10 +109,10 @@ export class TaskTable {
     this.toldNs = timeNs;
   }
 
-  /** Number of known tasks in each phase, indexed by phase. */
-  countByPhase(): Uint32Array {
+  /** Number of tasks in each phase, indexed by phase: of all that are known, or of these. */
+  countByPhase(tasks: Iterable<Task> = this.tasks.values()): Uint32Array {
     const counts = new Uint32Array(Phase.Expired + 1);
-    for (const task of this.tasks.values()) counts[task.phase] = (counts[task.phase] ?? 0) + 1;
+    for (const task of tasks) counts[task.phase] = (counts[task.phase] ?? 0) + 1;
     return counts;
   }
 

@@ -35,8 +35,14 @@ export const workbenchPlugin: JupyterFrontEndPlugin<void> = {
       execute: async () => {
         const notebook = tracker.currentWidget;
         if (!notebook) return;
-        for (const view of VIEWS) await app.commands.execute(CommandIDs.openView, { view, path: notebook.context.path });
-        if (hasCuda(notebook)) await app.commands.execute(CommandIDs.openAssembly);
+        const open = async (): Promise<void> => {
+          for (const view of VIEWS) await app.commands.execute(CommandIDs.openView, { view, path: notebook.context.path });
+        };
+        await open();
+        if (hasCuda(notebook)) {
+          await app.commands.execute(CommandIDs.openAssembly);
+          await open(); // in front, where the code became a tab
+        }
         shell.activateById(notebook.id);
       },
     });

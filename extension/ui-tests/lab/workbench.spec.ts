@@ -9,6 +9,8 @@ const SETUP = '%load_ext pygpukit\nimport time\nimport pygpukit as gp\nx = gp.on
 const CUDA = '%%cuda\n__global__ void twice(float* x) { x[threadIdx.x] *= 2; }';
 /** Opens a view and is busy until it is interrupted. */
 const OPEN = 'gp.lab.open("memory")\ntry:\n    time.sleep(120)\nexcept KeyboardInterrupt:\n    pass';
+/** Four tasks that ran. */
+const TASKS = 's = gp.scheduler.Scheduler()\nfor n in range(4): s.submit(lambda: gp.ones(8) + 1, name=f"task {n}").result()';
 const VIEW = 'gp.dashboard.memory()';
 const SETTLE_MS = 300;
 const UNHEARD = 'from pygpukit import lab\nlab._PATIENCE_S = 0.1\nlab.open("memory")';
@@ -20,6 +22,7 @@ const lab = useLab({
   prefix: '/user/ada/',
   notebooks: {
     ...Object.fromEntries(['status', 'click', 'reload', 'busy', 'python'].map((name) => [`${name}.ipynb`, [SETUP, CUDA, OPEN]])),
+    'low.ipynb': [SETUP, CUDA, TASKS],
     'restart.ipynb': [SETUP],
     'unheard.ipynb': [UNHEARD],
     'agree.ipynb': [SETUP, VIEW],
@@ -34,6 +37,7 @@ const item = (): Locator => lab.notebook.page.locator('.pygpukit-StatusItem');
 const panes = (): Locator => lab.notebook.page.locator('.gk-dashboard-pane');
 const dashboard = (title: string): Locator => panes().locator(`.gk-panel[aria-label="${title}"]`);
 const assembly = (): Locator => lab.notebook.page.locator('.gk-asm');
+const assemblyTab = (): Locator => lab.notebook.page.locator('.lm-DockPanel-tabBar .lm-TabBar-tab', { hasText: 'PTX and SASS' });
 
 /** They stand in one column right of the notebook, which is still to be seen. */
 async function expectColumn(views: readonly Locator[]): Promise<void> {
@@ -83,15 +87,33 @@ test("the launcher's card makes a notebook that begins calmly, with the workbenc
   await page.screenshot({ path: '/tmp/comm-card.png' });
 });
 
-test('a click on it opens memory, scheduler and code in a column, once', async () => {
+test('a click on it opens memory, scheduler and, behind a tab, code in a column, once', async () => {
   await lab.open('click.ipynb', SETUP_AT, CUDA_AT);
   await expect(item()).toHaveText(/^GPU \d/);
   for (let clicks = 0; clicks < 2; clicks++) {
     await item().click();
-    await expectColumn([dashboard('GPU memory'), dashboard('GPU scheduler'), assembly()]);
+    await expectColumn([dashboard('GPU memory'), dashboard('GPU scheduler')]);
+    await expect(assembly()).toBeHidden();
   }
   await expect(panes()).toHaveCount(2);
   await expectLive(dashboard('GPU memory'));
+  await assemblyTab().click();
+  await expectColumn([dashboard('GPU memory'), assembly()]);
+});
+
+test('in a window 950 px high the memory map and the lanes of tasks are in sight', async () => {
+  const { page } = lab.notebook;
+  await page.setViewportSize({ width: 1600, height: 950 });
+  try {
+    await lab.open('low.ipynb', SETUP_AT, CUDA_AT, OPEN_AT);
+    await page.evaluate(() => window.jupyterapp.commands.execute('pygpukit:open-workbench'));
+    await expectColumn([dashboard('GPU memory'), dashboard('GPU scheduler')]);
+    for (const picture of ['.gk-map canvas', '.gk-gantt canvas']) {
+      await expect(panes().locator(picture)).toBeInViewport({ ratio: 1 });
+    }
+  } finally {
+    await page.setViewportSize({ width: 1280, height: 900 });
+  }
 });
 
 test('after a reload the workbench is there again, and live', async () => {
@@ -99,13 +121,14 @@ test('after a reload the workbench is there again, and live', async () => {
   await lab.open('reload.ipynb', SETUP_AT, CUDA_AT);
   const kept = page.waitForResponse((one) => one.url().includes('/api/workspaces/') && isLaidOut(one.request().postData() ?? '{}'));
   await page.evaluate(() => window.jupyterapp.commands.execute('pygpukit:open-workbench'));
-  const views = [dashboard('GPU memory'), dashboard('GPU scheduler'), assembly()];
+  const views = [dashboard('GPU memory'), dashboard('GPU scheduler')];
   await expectColumn(views);
   await lab.notebook.save();
   await kept;
   await lab.notebook.open(lab.server.notebookUrl('reload.ipynb', 'kept'));
   await expectColumn(views);
   await expect(panes()).toHaveCount(2);
+  await expect(assemblyTab()).toBeVisible();
   await expectLive(dashboard('GPU memory'));
   await expectLive(dashboard('GPU scheduler'));
   await expect.poll(() => lab.notebook.execute(FOLLOWERS)).toBe('1\n');

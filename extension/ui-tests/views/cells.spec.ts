@@ -13,7 +13,7 @@ test('cells: a badge on each cell, the table, and what is not timed', async ({ p
   const rows = [{ ...FIGURES, cell: 'cell-3', count: 3, launches: 2, untimed: 2, gpuNs: 0, leaked: 0, complete: false }, FIGURES];
   await sendMessage(page, { type: 'cells', rows });
   const badges = page.locator('.gk-badge');
-  await expect(badges).toHaveText(['GPU not timed \u00b7 2 launches \u00b7 peak 3 MiB', 'GPU 3.2 ms \u00b7 12 launches \u00b7 peak 3 MiB \u00b7 leaked 1 MiB']);
+  await expect(badges).toHaveText(['GPU not timed \u00b7 2 launches \u00b7 peak 3 MiB', 'GPU 3.2 ms \u00b7 12 launches \u00b7 peak 3 MiB \u00b7 1 MiB held, unnamed']);
   await expect(page.locator('.gk-chosen')).toContainText('2 kernel launches have no event times');
   await expect(page.locator('tbody tr').nth(1)).toContainText(/In \[3\]\s*not timed\s*2\s*at least 3 MiB/);
   await sendMessage(page, { type: 'cells', rows: [{ ...FIGURES, untimed: 12, gpuNs: 0, leaked: 0, running: true }] });

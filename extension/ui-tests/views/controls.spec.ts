@@ -28,7 +28,7 @@ test('controls: a press is a request, its answer is text, a busy kernel reads qu
   await expect(status).toHaveText('paused now');
   const cancel = page.getByRole('button', { name: 'Cancel the chosen task' });
   await expect(cancel).toBeDisabled();
-  await page.locator('.gk-gantt canvas').click({ position: { x: 60, y: 13 } });
+  await page.locator('.gk-gantt canvas').click({ position: { x: 60, y: 16 } });
   await expect(page.locator('.gk-chosen')).toContainText('Chosen: train, Running');
   await cancel.click();
   await expect(status).toHaveText('Cancel the chosen task: no task');
@@ -44,7 +44,7 @@ test('controls: each task that has not ended is paused and resumed in its row, b
   const status = page.locator('.gk-control-status');
   const states = page.locator('.gk-lane-states li');
   const buttons = page.locator('.gk-row-button');
-  await expect(states).toHaveText([/^Running/, 'Queued: waiting for memory', 'Paused']);
+  await expect(states).toHaveText([/^Running/, 'Queued: waiting for memory', /^Paused/]);
   await expect(buttons.nth(1)).toHaveAccessibleName('Pause serve');
   await page.locator('.gk-gantt canvas').focus();
   for (const name of ['Pause train', 'Pause serve', 'Resume train']) {
@@ -127,7 +127,7 @@ test('controls: the share of a partition, where there is one', async ({ page }) 
 test('controls: what has ended cannot be chosen to act on', async ({ page }) => {
   await mount(page, 'scheduler', { controls: CONTROLS });
   await threeTasks(page);
-  await page.locator('.gk-gantt canvas').click({ position: { x: 60, y: 13 } });
+  await page.locator('.gk-gantt canvas').click({ position: { x: 60, y: 16 } });
   await expect(page.getByLabel('Set share: such as 30 %')).toBeEnabled();
   await sendFrame(page, encodeFrame(8, 4e9, { records: [{ kind: 32, t: 3.9e9, a: 1, name: 1, b: 4 * 256 + 6 }] }));
   for (const name of ['Set priority: such as 5', 'Set share: such as 30 %']) await expect(page.getByLabel(name)).toBeDisabled();

@@ -30,10 +30,10 @@ test('contexts are tenants with a promised and an achieved share, without a task
   await sendFrame(page, encodeFrame(2, 11.5e9, { records: [{ kind: 80, t: 11.5e9 }] }));
   await expect(panel(page)).toHaveAttribute('data-contexts', '1');
   await expect(page.locator('.gk-gantt')).toBeHidden();
-  await expect(page.locator('.gk-legend-wide li')).toHaveText(['chat5.0 %, promised 70 %']);
+  await expect(page.locator('.gk-legend-wide li')).toHaveText(['chat50 %, promised 70 %']);
   await threeTasks(page);
   await expect(page.locator('.gk-gantt')).toBeVisible();
-  await expect(page.locator('.gk-legend-wide .gk-label')).toHaveText(['chat', 'train']);
+  await expect(page.locator('.gk-legend-wide .gk-label')).toHaveText(['train']); // those seconds are before the context's
 });
 
 test('shares: of many tenants the largest are drawn, and tables say where they end', async ({ page }) => {
@@ -101,4 +101,33 @@ test('a plain key is for what has the focus in a view, and does not reach the la
   await page.locator('.gk-scroll[aria-label="Tasks as a table"]').focus();
   await page.keyboard.press('ArrowDown');
   expect(await heard()).toHaveLength(3);
+});
+
+test('shares: a promise is a line of steps that stays after the end, and where nobody looked there is a gap', async ({ page }) => {
+  await mount(page, 'scheduler');
+  const step = (t: number, from: number, to: number) => ({ kind: 32, t, a: 1, name: 1, b: from * 256 + to });
+  const records = [step(2e9, 0, 4), step(6e9, 4, 6)];
+  await sendFrame(page, encodeFrame(1, 8e9, { records, names: [[1, 'train']] }));
+  const row = { number: 1, id: 'a', name: 'train', phase: 'Succeeded', submittedNs: 2e9, startedNs: 2e9, finishedNs: 6e9, sharePpm: 500_000, gpuNs: 0 };
+  await sendMessage(page, { type: 'tasks', tNs: 8e9, rows: [row] });
+  await sendMessage(page, { type: 'past', rows: [[3e9, 1e9, [['train', 4e8]]], [6e9, 1e9, [['train', 4e8]]]] });
+  await expect(page.locator('[data-steps]')).toHaveAttribute('data-steps', '2');
+  await expect(page.locator('.gk-legend-wide li')).toHaveText([/train.*promised 50 %/]);
+  const seen = await page.locator('.gk-timed canvas').nth(1).evaluate((node) => {
+    const canvas = node as HTMLCanvasElement;
+    const { fromNs = 0, toNs = 1 } = Object.fromEntries(Object.entries((document.querySelector('.gk-panel') as HTMLElement).dataset).map(([key, value]) => [key, Number(value)]));
+    const style = getComputedStyle(document.querySelector('.gk-panel') as HTMLElement);
+    const rgb = (name: string): string => {
+      const hex = style.getPropertyValue(name).trim();
+      return [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16)).join();
+    };
+    const column = (atNs: number): string[] => {
+      const x = Math.min(canvas.width - 1, Math.round(((atNs - fromNs) / (toNs - fromNs)) * canvas.width));
+      const { data } = canvas.getContext('2d')!.getImageData(x, 0, 1, canvas.height);
+      return Array.from({ length: data.length / 4 }, (_, i) => [...data.slice(4 * i, 4 * i + 3)].join());
+    };
+    const has = (atNs: number, colour: string): boolean => [0, 2e7, 4e7, 6e7].some((by) => column(atNs + by).includes(colour));
+    return { promised: has(4.4e9, rgb('--gk-owner-0')), gap: has(4.4e9, rgb('--gk-well')), known: has(2.5e9, rgb('--gk-well')) };
+  });
+  expect(seen).toEqual({ promised: true, gap: true, known: false });
 });

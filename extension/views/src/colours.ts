@@ -1,24 +1,63 @@
-// Colours of what comes and goes: each label has one that stays its own for as long as it is shown.
+// Colours of what comes and goes: one a label in every view of the page, also where each view is a bundle of its own.
+
+/** A label that no view shows any more keeps its colour while there are no more of them than this. */
+const REMEMBERED = 256;
+const SHARED = Symbol.for('pygpukit.colours');
+
+interface Given {
+  readonly colour: number;
+  /** How many views show the label. */
+  shown: number;
+}
+
+function sharedLabels(): Map<string, Given> {
+  const page = globalThis as { [SHARED]?: Map<string, Given> };
+  return (page[SHARED] ??= new Map());
+}
 
 export class Colours {
-  private readonly given = new Map<string, number>();
+  private readonly mine = new Map<string, number>();
 
-  constructor(private readonly count: number) {}
+  constructor(
+    private readonly count: number,
+    private readonly labels = sharedLabels(),
+  ) {}
 
   /** The label's colour, from 0; a new label gets one that is the least in use. */
   of(label: string): number {
-    let colour = this.given.get(label);
-    if (colour === undefined) {
-      const uses = new Uint32Array(this.count);
-      for (const used of this.given.values()) uses[used] = (uses[used] ?? 0) + 1;
-      colour = uses.indexOf(Math.min(...uses));
-      this.given.set(label, colour);
-    }
-    return colour;
+    const mine = this.mine.get(label);
+    if (mine !== undefined) return mine;
+    let given = this.labels.get(label);
+    if (!given) this.labels.set(label, (given = { colour: this.leastUsed(), shown: 0 }));
+    given.shown++;
+    this.mine.set(label, given.colour);
+    return given.colour;
   }
 
-  /** All other labels lose their colours. */
+  /** This view shows these labels, and no others any more. */
   keep(labels: { has(label: string): boolean }): void {
-    for (const label of this.given.keys()) if (!labels.has(label)) this.given.delete(label);
+    for (const label of [...this.mine.keys()]) {
+      if (labels.has(label)) continue;
+      this.mine.delete(label);
+      const given = this.labels.get(label);
+      if (!given || --given.shown > 0) continue;
+      this.labels.delete(label);
+      this.labels.set(label, given); // last: it is forgotten after those that are longer unseen
+    }
+    if (this.labels.size > REMEMBERED) this.forget();
+  }
+
+  private leastUsed(): number {
+    const uses = new Uint32Array(this.count);
+    for (const { colour, shown } of this.labels.values()) uses[colour] = (uses[colour] ?? 0) + (shown > 0 ? 1 : 0);
+    return uses.indexOf(Math.min(...uses));
+  }
+
+  private forget(): void {
+    for (const [label, { shown }] of this.labels) {
+      if (shown > 0) continue;
+      this.labels.delete(label);
+      if (this.labels.size <= REMEMBERED) return;
+    }
   }
 }

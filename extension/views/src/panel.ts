@@ -8,7 +8,7 @@ import { type Theme, readTheme, watchTheme } from './theme.js';
 const STALE_MS = 2000;
 const CHECK_MS = 500;
 
-const STATES = { waiting: 'Waiting', live: 'Live', paused: 'Not updating', ended: 'Ended', fault: 'Stopped' } as const;
+const STATES = { waiting: 'Waiting', live: 'Live', paused: 'Not updating', replay: 'Replay', over: 'Replay ended', ended: 'Ended', fault: 'Stopped' } as const;
 type State = keyof typeof STATES;
 const SENTENCES: Readonly<Partial<Record<State, string>>> = {
   waiting: 'Waiting for the kernel. If this stays, run the cell that made this view again.',
@@ -93,10 +93,10 @@ export abstract class Panel {
   }
 
   private showState(): void {
-    const { fault } = this.store;
+    const { fault, replay } = this.store;
     const quiet = performance.now() - this.heardAt > STALE_MS;
     const ended = 'gkEnded' in this.element.dataset; // the lab extension says so: no message comes of it
-    const state: State = fault ? 'fault' : ended ? 'ended' : !this.hasData() ? 'waiting' : quiet ? 'paused' : 'live';
+    const state: State = fault ? 'fault' : ended ? 'ended' : !this.hasData() ? 'waiting' : replay === 'ended' ? 'over' : quiet ? 'paused' : replay ? 'replay' : 'live';
     setData(this.element, { state });
     setText(this.light, STATES[state]);
     setText(this.message, fault || (SENTENCES[state] ?? ''));

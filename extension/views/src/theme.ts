@@ -14,8 +14,6 @@ export interface Theme {
   readonly owners: readonly string[];
   /** Indexed by task phase. */
   readonly phases: readonly string[];
-  /** Running bars by QoS class: guaranteed, burstable, best effort. */
-  readonly policies: readonly string[];
   /** Below a lane while blocks of its tenant are in host memory. */
   readonly evicted: string;
   readonly font: string;
@@ -36,7 +34,6 @@ export function readTheme(panel: HTMLElement): Theme {
     reserved: read('--gk-reserved'),
     owners: Array.from({ length: OWNER_COLOURS }, (_, i) => read(`--gk-owner-${i}`)),
     phases: Array.from({ length: 10 }, (_, i) => read(`--gk-phase-${i}`)),
-    policies: ['guaranteed', 'burstable', 'best-effort'].map((name) => read(`--gk-qos-${name}`)),
     evicted: read('--gk-evicted'),
     font: style.fontFamily,
   };

@@ -7,7 +7,7 @@ from pygpukit.jupyter.widgets.fallback import cells_html
 
 
 class CellsWidget(Dashboard):
-    """GPU time, launches, peak, kept and leaked bytes of each executed cell; needs `%load_ext pygpukit`.
+    """GPU time, launches, peak, kept and unnamed bytes of each executed cell; needs `%load_ext pygpukit`.
 
     source: a replay, or None for this process. Raises RuntimeError when the front-end bundle has not been built.
     """

@@ -86,7 +86,7 @@ def cells_html(state: State) -> str:
         if row["kept"]
     ]
     words = f"{len(rows)} cells; they kept {human_bytes(sum(row['kept'] for row in state.cells))}"
-    table = _table(("Run", "Launches", "Kept", "Leaked"), rows)
+    table = _table(("Run", "Launches", "Kept", "Held, unnamed"), rows)
     return _page("GPU cells", state.label, words, bars, 1 if bars else 0, table)
 
 

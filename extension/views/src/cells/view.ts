@@ -19,7 +19,7 @@ export class CellsView extends Panel {
 
   constructor(host: HTMLElement, store: Store, _channel: Channel) {
     super(host, store, 'GPU cells');
-    const heads = ['Cell', 'GPU time', 'Launches', 'Peak', 'Kept', 'Leaked', 'Wall'];
+    const heads = ['Cell', 'GPU time', 'Launches', 'Peak', 'Kept', 'Held, unnamed', 'Wall'];
     this.table = new Table('Cells as a table', heads, this.schedule, true);
     this.body.append(section('GPU time by cell', '', this.bars, this.note), this.table.element);
     this.onDispose(() => this.badges.forEach((badge) => badge.remove()));
@@ -90,6 +90,6 @@ export function gpuText({ gpuNs, launches, untimed, running }: CellFigures): str
 
 export function badgeText(cell: CellFigures): string {
   const parts = [`GPU ${gpuText(cell)}`, `${format.count(cell.launches)} ${cell.launches === 1 ? 'launch' : 'launches'}`, `peak ${format.bytes(cell.peak)}`];
-  if (cell.leaked > 0) parts.push(`leaked ${format.bytes(cell.leaked)}`);
+  if (cell.leaked > 0) parts.push(`${format.bytes(cell.leaked)} held, unnamed`);
   return parts.join(' \u00b7 ');
 }

@@ -45,6 +45,11 @@ export class Owners {
     return this.colours.of(label);
   }
 
+  /** Nothing is shown any more. */
+  dispose(): void {
+    this.colours.keep(new Set());
+  }
+
   /** One entry an owner, largest first. Owners without memory lose their colour. */
   group(store: Store, view: View = 'address'): Owner[] {
     const owners = new Map<string, Owner>();

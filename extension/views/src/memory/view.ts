@@ -4,15 +4,15 @@ import { type Channel, type Gauges, Kind, type MemoryEvent, type Store, format, 
 import { Controls } from '../controls.js';
 import { el, setData, setText, syncRows } from '../dom.js';
 import { type Figure, Figures, section } from '../figures.js';
-import { Pane } from '../pane.js';
 import { Panel } from '../panel.js';
 import { revealCell } from '../reveal.js';
 import { Table } from '../table.js';
-import { TIMELINE_HEIGHT, drawTimeline } from '../timeline.js';
+import { Timed, ceiling, drawHistory, lastMinute } from '../timed.js';
 import { MemoryMap } from './map.js';
 import { type Owner, Owners, VIEWS, ownerLabel } from './owners.js';
 
 const LEGEND_ROWS = 8;
+const TIMELINE_HEIGHT = 90;
 const EVENTS: ReadonlyMap<number, string> = new Map([
   [Kind.EVICT, 'evicted'],
   [Kind.RESTORE, 'restored'],
@@ -25,7 +25,7 @@ export class MemoryView extends Panel {
   private readonly reservedBar = el('i', 'gk-bar-reserved');
   private readonly bar = el('div', 'gk-bar', this.reservedBar, this.usedBar);
   private readonly barEnd = el('span', 'gk-bar-end');
-  private readonly timeline: Pane;
+  private readonly timeline: Timed;
   private readonly map: MemoryMap;
   private readonly mapScale = el('span');
   private readonly legend = el('ul', 'gk-legend');
@@ -37,22 +37,23 @@ export class MemoryView extends Panel {
   constructor(host: HTMLElement, store: Store, channel: Channel) {
     super(host, store, 'GPU memory');
     this.owners = new Owners(this.theme.owners.length);
-    this.timeline = new Pane('Used and reserved bytes over the last minute; lines mark evictions and restores', TIMELINE_HEIGHT, this.schedule);
+    this.timeline = new Timed('Used and reserved bytes over the last minute; lines mark evictions and restores', TIMELINE_HEIGHT, this.schedule);
     this.map = new MemoryMap(store, this.owners, this.schedule);
     this.bar.setAttribute('role', 'img');
     this.table = new Table('Blocks as a table', ['Owner', 'Size', 'Allocated in', 'Address', 'Where'], this.schedule);
     this.events = new Table('Evictions and restores', ['At', 'What', 'Size', 'Owner'], this.schedule);
-    this.peaks = new Table('Peaks by cell', ['Cell', 'Peak', 'Kept', 'Leaked'], this.schedule);
+    this.peaks = new Table('Peaks by cell', ['Cell', 'Peak', 'Kept', 'Held, unnamed'], this.schedule);
     const controls = new Controls(channel, 'Memory controls');
     controls.field('quota', 'Set limit', 'such as 2GB', (limit) => ({ limit }));
     controls.button('trim', 'Release cached memory');
-    const key = el('span', 'gk-key', swatch('gk-bar-used'), 'used', swatch('gk-bar-reserved'), 'reserved');
+    const key = (): HTMLElement => el('span', 'gk-key', swatch('gk-bar-used'), 'used', swatch('gk-bar-reserved'), 'reserved');
     const scale = el('div', 'gk-bar-scale', el('span', '', '0'), this.barEnd);
     this.body.append(
       this.figures.element,
-      section('Pool', key, this.bar, scale, controls.element),
-      section('Last minute', '', this.timeline.canvas),
-      section('Memory map', this.mapScale, this.viewChoice(), this.map.element, this.legend),
+      section('Pool', key(), this.bar, scale),
+      section('Memory map', el('span', 'gk-key', this.mapScale, this.viewChoice()), this.map.element, this.legend),
+      section('Last minute', key(), this.timeline.element),
+      controls.element,
       this.peaks.element,
       this.events.element,
       this.table.element,
@@ -60,24 +61,18 @@ export class MemoryView extends Panel {
     this.onDispose(() => {
       this.timeline.dispose();
       this.map.dispose();
+      this.owners.dispose();
     });
   }
 
   protected override draw(): void {
-    const { gauges, history, memory } = this.store;
+    const { gauges, memory } = this.store;
     if (!gauges) return;
     const fragmented = fragmentation(memory.segments, memory.byAddress);
     this.figures.show(keyFigures(gauges, fragmented));
     setData(this.element, { fragmentation: fragmented.toFixed(4) });
     this.drawBar(gauges);
-    this.timeline.draw((context, width, height) => {
-      const { used, reserved } = this.theme;
-      const series = [
-        { value: (h: typeof history, i: number) => h.reserved(i), colour: reserved, filled: false },
-        { value: (h: typeof history, i: number) => h.used(i), colour: used, filled: true },
-      ];
-      drawTimeline(context, width, height, this.theme, history, series, 2, format.bytes, this.marks());
-    });
+    this.drawTimeline();
     const owners = this.owners.group(this.store, this.map.view);
     const layout = this.map.draw(this.theme);
     const unmapped = layout.unmapped.length ? `, ${layout.unmapped.length} evicted` : '';
@@ -86,6 +81,23 @@ export class MemoryView extends Panel {
     this.element.dataset['blocks'] = String(memory.size);
     this.drawLegend(owners);
     this.drawTables();
+  }
+
+  private drawTimeline(): void {
+    const { history, timeNs } = this.store;
+    const series = [
+      { value: (h: typeof history, i: number) => h.reserved(i), colour: this.theme.reserved, filled: false },
+      { value: (h: typeof history, i: number) => h.used(i), colour: this.theme.used, filled: true },
+    ];
+    const window = lastMinute(timeNs);
+    const top = ceiling(history, series, window, 2);
+    this.timeline.draw(this.theme, window, timeNs, [format.bytes(top), format.bytes(top / 2), '0'], (plot) => {
+      for (const { timeNs: at, colour } of this.marks()) {
+        plot.context.fillStyle = colour;
+        plot.context.fillRect(Math.round(plot.x(at)), plot.top, 1.5, plot.floor - plot.top);
+      }
+      drawHistory(plot, this.theme, history, series, top, window);
+    });
   }
 
   private drawBar(gauges: Gauges): void {
@@ -125,7 +137,7 @@ export class MemoryView extends Panel {
       this.map.view = VIEWS[choice.selectedIndex] ?? 'address';
       this.schedule();
     });
-    return el('div', 'gk-controls', el('label', 'gk-choice', 'by ', choice));
+    return el('label', 'gk-choice', 'by ', choice);
   }
 
   private marks(): { timeNs: number; colour: string }[] {
@@ -170,7 +182,7 @@ function keyFigures(gauges: Gauges, fragmented: number): Figure[] {
     { ...parts(gauges.used), note: limited ? `${format.percent(gauges.used, gauges.limit)} of the limit` : '' },
     { ...parts(gauges.reserved), note: `${format.bytes(gauges.cached)} cached${evicted}` },
     { ...parts(gauges.peakUsed), note: `${format.count(gauges.liveBlocks)} live, ${format.count(gauges.segments)} segments` },
-    { value: format.percent(fragmented, 1) || '0 %', note: 'of the free space in segments' },
+    { value: format.percent(fragmented, 1) || '0 %', note: 'of the free pool space' },
     { ...parts(gauges.deviceFree), note: `of ${format.bytes(gauges.deviceTotal)}` },
   ];
 }

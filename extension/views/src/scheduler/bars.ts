@@ -1,29 +1,28 @@
-// Painting of the Gantt: bars that tell phases apart by shape as well as by colour, and the time axis.
+// Painting of the Gantt: bars that tell phases apart by shape as well as by colour.
 
-import { Phase, type Stretch, type Task, format, isTerminal } from '@pygpukit/core';
+import { Phase, type Stretch, type Task, isTerminal } from '@pygpukit/core';
 import { type Theme } from '../theme.js';
-import { type Row, type Window, beginNs, untilNs, visibleTasks } from './lanes.js';
+import { type Window } from '../timed.js';
+import { type Row, beginNs, untilNs, visibleTasks } from './lanes.js';
 
-export const ROW_HEIGHT = 26;
-export const AXIS_HEIGHT = 18;
-const BAR_INSET = 6;
+export const ROW_HEIGHT = 32;
+const BAR_INSET = 9;
 const BAR_HEIGHT = ROW_HEIGHT - 2 * BAR_INSET;
 const MIN_BAR_PX = 1.5;
 /** A narrower task is one bar: phases and the end mark in it could not be told apart. */
 const MIN_DETAIL_PX = 6;
 /** How far the mark of a task's end reaches past it. */
 const END_MARK_PX = 8;
-const STEPS_PER_AXIS = 6;
 /** The dashes below a bar while blocks of its tenant are in host memory. */
 const EVICTED_PX = 4;
 const EVICTED_DASH_PX = [5, 2];
-const POLICIES = ['Guaranteed', 'Burstable', 'BestEffort'];
 
-/** A running bar has the colour of its QoS class; all other phases have the phase's. */
-export function barColour(theme: Theme, task: Task, phase: number): string {
-  const policy = POLICIES.indexOf(task.facts?.policy ?? '');
-  const own = phase === Phase.Running && policy >= 0 ? theme.policies[policy] : theme.phases[phase];
-  return own ?? theme.text;
+/** The colour of a task's tenant. */
+export type TenantColour = (task: Task) => string;
+
+/** While it runs, and while it is paused, a task has the colour of its tenant; all other phases have the phase's. */
+function barColour(theme: Theme, task: Task, phase: number, tenant: TenantColour): string {
+  return phase === Phase.Running || phase === Phase.Suspended ? tenant(task) : (theme.phases[phase] ?? theme.text);
 }
 
 /** A row's bars; of tasks too narrow to show their phases, one rectangle for all that touch and have one colour. */
@@ -36,6 +35,7 @@ export function drawRow(
   at: number,
   nowNs: number,
   chosen: Task | null,
+  tenant: TenantColour,
 ): void {
   const scale = width / (window.toNs - window.fromNs);
   const x = (timeNs: number): number => (timeNs - window.fromNs) * scale;
@@ -48,11 +48,11 @@ export function drawRow(
     const right = x(untilNs(task, nowNs));
     if (right - left >= MIN_DETAIL_PX || task === chosen) {
       dense.flush();
-      drawTask(context, width, theme, x, top, task, nowNs);
+      drawTask(context, width, theme, x, top, task, nowNs, tenant);
     } else if (task.phase === Phase.Succeeded) {
-      dense.add(left, right, barColour(theme, task, Phase.Running), false);
+      dense.add(left, right, tenant(task), false);
     } else {
-      dense.add(left, right, barColour(theme, task, task.phase), isTerminal(task.phase));
+      dense.add(left, right, barColour(theme, task, task.phase, tenant), isTerminal(task.phase));
     }
   }
   dense.flush();
@@ -110,12 +110,13 @@ function drawTask(
   top: number,
   task: Task,
   nowNs: number,
+  tenant: TenantColour,
 ): void {
   for (const { phase, startNs, endNs } of task.spans) {
     const left = Math.max(0, x(startNs));
     const right = Math.min(width, x(endNs || nowNs));
     if (left > width || right < 0) continue;
-    context.fillStyle = barColour(theme, task, phase);
+    context.fillStyle = barColour(theme, task, phase, tenant);
     if (isTerminal(phase)) drawEnd(context, Math.min(left + END_MARK_PX - 1, width - 5), top + BAR_HEIGHT / 2, phase);
     else drawSpan(context, theme, phase, left, top, Math.max(MIN_BAR_PX, right - left));
   }
@@ -190,29 +191,4 @@ function drawEnd(context: CanvasRenderingContext2D, x: number, y: number, phase:
   if (phase === Phase.Succeeded) context.arc(x, y, 3.5, 0, 2 * Math.PI);
   else context.rect(x - 3.5, y - 3.5, 7, 7);
   context.fill();
-}
-
-/** The next 1, 2 or 5 times a power of ten above a step. */
-function niceStep(value: number): number {
-  const power = 10 ** Math.floor(Math.log10(value));
-  return ([1, 2, 5, 10].find((part) => part * power >= value) ?? 10) * power;
-}
-
-export function drawAxis(context: CanvasRenderingContext2D, width: number, height: number, theme: Theme, window: Window): void {
-  const spanNs = window.toNs - window.fromNs;
-  const step = niceStep(spanNs / STEPS_PER_AXIS);
-  context.font = `10px ${theme.font}`;
-  context.fillStyle = theme.muted;
-  context.strokeStyle = theme.grid;
-  context.lineWidth = 1;
-  context.textBaseline = 'bottom';
-  for (let at = 0; at <= spanNs; at += step) {
-    const x = Math.round((at / spanNs) * width) + 0.5;
-    context.beginPath();
-    context.moveTo(x, 0);
-    context.lineTo(x, height - AXIS_HEIGHT + 2);
-    context.stroke();
-    context.textAlign = at === 0 ? 'left' : 'center';
-    if (x < width - 20) context.fillText(at === 0 ? '0 s' : format.duration(at).replace('.0 ', ' '), x, height);
-  }
 }

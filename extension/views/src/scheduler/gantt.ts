@@ -4,10 +4,11 @@ import { type Store, type Task } from '@pygpukit/core';
 import { el, setData, setLabel, setText, syncRows, withModifier } from '../dom.js';
 import { Pane } from '../pane.js';
 import { type Theme } from '../theme.js';
-import { AXIS_HEIGHT, ROW_HEIGHT, drawAxis, drawEvicted, drawRow } from './bars.js';
-import { GROUPINGS, type Grouping, type Row, type Window, beginNs, evictedInRow, extent, layoutRows, isPaused, pickWindow, rowText, taskLines, untilNs, visibleTasks } from './lanes.js';
+import { AXIS_HEIGHT, type Window, drawAxis } from '../timed.js';
+import { ROW_HEIGHT, type TenantColour, drawEvicted, drawRow } from './bars.js';
+import { GROUPINGS, type Grouping, type Row, beginNs, evictedInRow, extent, layoutRows, isPaused, pickWindow, rowText, taskLines, untilNs, visibleTasks } from './lanes.js';
 
-const VISIBLE_ROWS = 10;
+const VISIBLE_ROWS = 8;
 const ZOOM_STEP = 1.5;
 const MIN_SPAN_NS = 1e4;
 const PAN_PART = 0.2;
@@ -23,10 +24,13 @@ export interface Press {
 
 export class Gantt {
   readonly element: HTMLElement;
+  /** What is looked at how: set above the picture. */
+  readonly toolbar: HTMLElement;
   /** The task that was clicked or chosen by key. */
   chosen: Task | null = null;
   private readonly names = el('ul', 'gk-lane-names');
   private readonly states = el('ul', 'gk-lane-states');
+  private readonly buttons = el('ul', 'gk-lane-buttons');
   private readonly tip = el('div', 'gk-tip');
   private readonly place = el('span', 'gk-gantt-place');
   private readonly pane: Pane;
@@ -34,8 +38,9 @@ export class Gantt {
   private laidOut = '';
   private grouping: Grouping = 'task';
   /** What the user looks at; null = what is newest. */
-  private window: Window | null = null;
+  private fixed: Window | null = null;
   private shown: Window = { fromNs: 0, toNs: 1 };
+  private tasks: readonly Task[] = [];
   /** First visible row; null = the newest rows. */
   private firstRow: number | null = null;
   private hovered: Task | null = null;
@@ -46,6 +51,8 @@ export class Gantt {
     private readonly store: Store,
     private readonly redraw: () => void,
     private readonly pressOf: (task: Task) => Press | null,
+    private readonly tenant: TenantColour,
+    ...choices: HTMLElement[]
   ) {
     this.pane = new Pane('Task phases over time. Arrow keys move, plus and minus zoom, Enter chooses.', ROW_HEIGHT + AXIS_HEIGHT, redraw);
     this.tip.setAttribute('role', 'status');
@@ -53,22 +60,29 @@ export class Gantt {
     this.listen(this.pane.canvas);
     this.keepRowsWhileFocused();
     const picture = el('div', 'gk-gantt-picture', this.pane.canvas, this.tip);
-    this.element = el('div', '', this.toolbar(), el('div', 'gk-gantt', this.names, picture, this.states));
+    this.toolbar = this.makeToolbar(choices);
+    this.element = el('div', 'gk-timed gk-gantt', el('div', 'gk-lanes', this.names, this.states), picture, this.buttons);
   }
 
-  draw(theme: Theme): void {
+  /** The stretch of time that is shown, as of the last draw(). */
+  get window(): Window {
+    return this.shown;
+  }
+
+  draw(theme: Theme, tasks: readonly Task[]): void {
     const { store } = this;
-    this.layout();
+    this.layout(tasks);
     const visible = Math.min(VISIBLE_ROWS, this.rows.length);
     const first = this.first;
     const rows = this.rows.slice(first, first + visible);
-    this.shown = this.window ?? pickWindow(rows.flatMap(({ tasks }) => tasks), store.timeNs);
+    const followed = this.firstRow === null ? tasks : rows.flatMap((row) => row.tasks);
+    this.shown = this.fixed ?? pickWindow(followed, store.timeNs, store.history.launchedNs);
     this.drawLabels(rows);
     this.pane.setHeight(visible * ROW_HEIGHT + AXIS_HEIGHT);
     this.pane.draw((context, width, height) => {
-      drawAxis(context, width, height, theme, this.shown);
+      drawAxis(context, width, height, theme, this.shown, store.timeNs);
       rows.forEach((row, at) => {
-        drawRow(context, width, theme, this.shown, row, at, store.timeNs, this.chosen);
+        drawRow(context, width, theme, this.shown, row, at, store.timeNs, this.chosen, this.tenant);
         drawEvicted(context, width, theme, this.shown, evictedInRow(store, row, this.grouping), at, store.timeNs);
       });
     });
@@ -101,11 +115,12 @@ export class Gantt {
     return Math.min(this.firstRow ?? last, last);
   }
 
-  private layout(): void {
+  private layout(tasks: readonly Task[]): void {
     const key = `${this.store.tasks.version} ${this.grouping}`;
-    if (key === this.laidOut) return;
+    if (key === this.laidOut && tasks === this.tasks) return;
     this.laidOut = key;
-    this.rows = layoutRows(this.store, this.grouping);
+    this.tasks = tasks;
+    this.rows = layoutRows(this.store, this.grouping, tasks);
     // An object of a forgotten task, or one that a snapshot replaced, is not drawn any more.
     const { chosen } = this;
     if (chosen && this.store.tasks.get(chosen.number) !== chosen) this.chosen = this.store.tasks.get(chosen.number) ?? null;
@@ -117,13 +132,13 @@ export class Gantt {
     syncRows(this.names, rows, makeName, (item, { label }) => {
       setLabel(item, label);
     });
-    syncRows(this.states, rows, makeState, (item, row) => {
-      const { tasks } = row;
-      const [state, button] = item.children as unknown as [HTMLElement, HTMLButtonElement];
-      const task = tasks.length === 1 ? tasks[0] : undefined;
-      setLabel(state, rowText(store, row, this.grouping));
+    syncRows(this.states, rows, makeName, (item, row) => {
+      const task = row.tasks.length === 1 ? row.tasks[0] : undefined;
+      setLabel(item, rowText(store, row, this.grouping));
       setData(item, { phase: task?.phase ?? '', paused: String(task !== undefined && isPaused(task)) });
-      this.drawButton(button, task);
+    });
+    syncRows(this.buttons, rows, makeButton, (item, { tasks }) => {
+      this.drawButton(item.firstElementChild as HTMLButtonElement, tasks.length === 1 ? tasks[0] : undefined);
     });
   }
 
@@ -141,18 +156,18 @@ export class Gantt {
   /** Rows stay where they are while a button among them has the focus, so that a press is for the task that was meant. */
   private keepRowsWhileFocused(): void {
     let follows = false;
-    this.states.addEventListener('focusin', () => {
+    this.buttons.addEventListener('focusin', () => {
       follows ||= this.firstRow === null;
       this.firstRow ??= this.first;
     });
-    this.states.addEventListener('focusout', () => {
+    this.buttons.addEventListener('focusout', () => {
       if (follows) this.firstRow = null;
       follows = false;
       this.redraw();
     });
   }
 
-  private toolbar(): HTMLElement {
+  private makeToolbar(choices: readonly HTMLElement[]): HTMLElement {
     const choice = el('select', 'gk-input', ...GROUPINGS.map((name) => el('option', '', name)));
     choice.setAttribute('aria-label', 'One lane for each');
     choice.addEventListener('change', () => {
@@ -167,7 +182,7 @@ export class Gantt {
       made.addEventListener('click', press);
       return made;
     };
-    const fit = (): void => this.look(extent(this.store.tasks.all, this.store.timeNs));
+    const fit = (): void => this.look(extent(this.tasks, this.store.timeNs));
     const live = (): void => {
       this.firstRow = null;
       this.look(null);
@@ -176,6 +191,7 @@ export class Gantt {
       'div',
       'gk-controls',
       el('label', 'gk-choice', 'lanes by ', choice),
+      ...choices,
       button('+', 'Zoom in', () => this.zoom(ZOOM_STEP)),
       button('\u2212', 'Zoom out', () => this.zoom(1 / ZOOM_STEP)),
       button('All', 'Show all tasks', fit),
@@ -185,7 +201,7 @@ export class Gantt {
   }
 
   private look(window: Window | null): void {
-    this.window = window;
+    this.fixed = window;
     this.redraw();
   }
 
@@ -309,10 +325,10 @@ export class Gantt {
   }
 }
 
-/** A state in words, and room for a button. */
-function makeState(): HTMLLIElement {
+/** Room for a button. */
+function makeButton(): HTMLLIElement {
   const button = el('button', 'gk-row-button');
   button.type = 'button';
   button.hidden = true;
-  return el('li', '', el('span'), button);
+  return el('li', '', button);
 }

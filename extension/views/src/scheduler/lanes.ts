@@ -1,19 +1,21 @@
 // Which rows the Gantt has, over which stretch of time it shows them, and how a task's state reads.
 
 import { PHASES, Phase, REASONS, type Store, type Stretch, type Task, WAITING_FOR_RESUME, format, isTerminal } from '@pygpukit/core';
+import { type Window } from '../timed.js';
 
 const MAX_SPAN_NS = 60e9;
 const MIN_SPAN_NS = 2e9;
 /** Rows that one tenant or stream takes at most; beyond them bars lie over each other. */
 const MAX_ROWS_PER_LANE = 8;
 
-export interface Window {
-  readonly fromNs: number;
-  readonly toNs: number;
-}
-
 export const GROUPINGS = ['task', 'tenant', 'stream'] as const;
 export type Grouping = (typeof GROUPINGS)[number];
+
+const POLICIES: ReadonlyMap<string, string> = new Map([
+  ['Guaranteed', 'guaranteed'],
+  ['Burstable', 'burstable'],
+  ['BestEffort', 'best effort'],
+]);
 
 /** One row of bars. Rows of a tenant or stream follow each other; only the first carries the label. */
 export interface Row {
@@ -59,8 +61,7 @@ function firstIndex(length: number, holds: (i: number) => boolean): number {
 }
 
 /** Rows in order of first appearance; where tasks of a lane overlap in time, the lane takes several rows. */
-export function layoutRows(store: Store, grouping: Grouping): Row[] {
-  const { all } = store.tasks;
+export function layoutRows(store: Store, grouping: Grouping, all: readonly Task[] = store.tasks.all): Row[] {
   if (grouping === 'task') return all.map((task) => makeRow(store.taskName(task), [task]));
   const lanes = new Map<string, { rows: Task[][]; free: number[] }>();
   for (const task of all) {
@@ -84,13 +85,16 @@ export function layoutRows(store: Store, grouping: Grouping): Row[] {
   return [...lanes].flatMap(([label, { rows }]) => rows.map((tasks, i) => makeRow(i === 0 ? label : '', tasks)));
 }
 
-/** From the first shown span to now; when nothing runs, the picture rests where the last task ended. */
-export function pickWindow(tasks: readonly Task[], nowNs: number): Window {
+/**
+ * The last minute, or from the first task where that is less; it rests where the last task ended and the last launch was seen,
+ * so that a run stays in sight once it is over.
+ */
+export function pickWindow(tasks: readonly Task[], nowNs: number, launchedNs: number): Window {
   const whole = extent(tasks, nowNs);
-  if (!whole) return { fromNs: nowNs - MIN_SPAN_NS, toNs: nowNs };
-  const span = Math.min(Math.max((whole.toNs - whole.fromNs) * 1.04, MIN_SPAN_NS), MAX_SPAN_NS);
-  const from = Math.max(whole.fromNs, whole.toNs - span);
-  return { fromNs: from, toNs: from + span };
+  if (!whole) return { fromNs: nowNs - MAX_SPAN_NS, toNs: nowNs };
+  const lives = tasks.some(({ phase }) => !isTerminal(phase));
+  const toNs = lives ? nowNs : Math.min(nowNs, Math.max(whole.toNs, launchedNs));
+  return { fromNs: Math.min(Math.max(whole.fromNs, toNs - MAX_SPAN_NS), toNs - MIN_SPAN_NS), toNs };
 }
 
 /** From the first span's start to the last one's end; null without a task. */
@@ -136,13 +140,16 @@ export function evictedInRow(store: Store, row: Row, grouping: Grouping): readon
   return grouping === 'tenant' ? store.evictions.of(row.label) : [];
 }
 
-/** The state of a row's one task or how many it has, and what its tenant has in host memory now. */
+/** The state of a row's one task and its class, or how many it has; and what its tenant has in host memory now. */
 export function rowText(store: Store, { label, tasks }: Row, grouping: Grouping): string {
   const task = tasks.length === 1 ? tasks[0] : undefined;
   const text = task ? stateText(task, store.timeNs) : `${tasks.length} tasks`;
   const lives = grouping === 'task' && task && !isTerminal(task.phase);
   const bytes = store.evictions.bytesOf(lives ? store.taskName(task) : grouping === 'tenant' ? label : '');
-  return bytes > 0 ? `${text}, ${format.bytes(bytes)} evicted` : text;
+  const evicted = bytes > 0 ? `, ${format.bytes(bytes)} evicted` : '';
+  // A reason is more than a class, and there is no room for both.
+  const policy = task && reasonText(task) ? undefined : POLICIES.get(task?.facts?.policy ?? '');
+  return `${text}${evicted}${policy ? ` \u00b7 ${policy}` : ''}`;
 }
 
 /** "up to 2 MiB for 1.2 s", "" without a stretch. */

@@ -1,6 +1,6 @@
 // The latency histogram: how long tasks waited and ran, in buckets that double.
 
-import { type Latency, type Store, format, summarise } from '@pygpukit/core';
+import { type Latency, type Store, type Task, format, summarise } from '@pygpukit/core';
 import { el, setText } from '../dom.js';
 import { Pane } from '../pane.js';
 import { Table } from '../table.js';
@@ -16,6 +16,7 @@ export class LatencyChart {
   private readonly words = el('span');
   private summary: readonly Latency[] = [];
   private version = -1;
+  private tasks: readonly Task[] = [];
 
   constructor(
     private readonly store: Store,
@@ -28,10 +29,11 @@ export class LatencyChart {
     this.element = el('div', '', this.pane.canvas, this.table.element);
   }
 
-  draw(theme: Theme): void {
-    if (this.version !== this.store.tasks.version) {
+  draw(theme: Theme, tasks: readonly Task[]): void {
+    if (this.version !== this.store.tasks.version || this.tasks !== tasks) {
       this.version = this.store.tasks.version;
-      this.summary = summarise(this.store.tasks.all);
+      this.tasks = tasks;
+      this.summary = summarise(tasks);
     }
     const [waited] = this.summary;
     setText(this.words, waited?.samples ? `median wait ${format.duration(waited.p50Ns)}` : '');

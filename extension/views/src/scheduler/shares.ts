@@ -1,39 +1,56 @@
-// Promised share against achieved share: the last minute of each tenant as a line over its promise, and a table.
+// Promised share against achieved share: what each tenant had over its promise, which is a line of steps, and a table.
 
-import { Phase, type Store, format } from '@pygpukit/core';
+import { BUCKET_NS, type Step, type Store, type Task, format, promisedSteps } from '@pygpukit/core';
 import { Colours } from '../colours.js';
-import { el, setLabel, setText, syncRows } from '../dom.js';
-import { Pane } from '../pane.js';
+import { el, setData, setLabel, setText, syncRows } from '../dom.js';
 import { Table } from '../table.js';
 import { type Theme } from '../theme.js';
+import { type Plot, Timed, type Window, drawGap } from '../timed.js';
 
 /** Lines that can be told apart; the table has every tenant. */
 const MAX_LINES = 6;
-const HEIGHT = 96;
+const HEIGHT = 116;
 const RECENT_S = 10;
-/** The picture shows at least so much, and at most what is known. */
-const MIN_SHOWN_S = 10;
-const PPM = 1e6;
 
 export interface Tenant {
   readonly name: string;
-  /** 0 to 1; what its running tasks, or a context of that name, were promised together. */
+  /** 0 to 1; what it was promised last in the window that is shown, 0 where it was promised nothing. */
   readonly promised: number;
   readonly achieved: number;
+  readonly steps: readonly Step[];
 }
 
-/** Who was busy in the last minute, is about to run or runs, or is a context. */
-export function tenantsOf(store: Store): Tenant[] {
-  const { shares, tasks, contexts } = store;
-  const promised = new Map<string, number>();
-  for (const name of shares.tenants) promised.set(name, 0);
-  for (const task of tasks.all) {
-    if (task.phase !== Phase.Running && task.phase !== Phase.Admitted) continue;
-    const name = store.taskName(task);
-    promised.set(name, (promised.get(name) ?? 0) + (task.facts?.sharePpm ?? 0) / PPM);
+/** Who was busy in a window or was promised something in it; of the tasks that are given, and of contexts. */
+export function tenantsOf(store: Store, tasks: readonly Task[], window: Window): Tenant[] {
+  const { shares } = store;
+  const name = (task: Task): string => store.taskName(task);
+  const steps = promisedSteps(tasks, name, store.contextPromises, window.fromNs);
+  // Of one scheduler alone, only its own tenants.
+  const own = tasks === store.tasks.all ? null : new Set(tasks.map(name));
+  const busy = shares.tenants.filter((one) => (!own || own.has(one)) && isBusy(store, one, window));
+  return [...new Set([...busy, ...steps.keys()])].flatMap((one) => {
+    const all = steps.get(one) ?? [];
+    const promised = promiseIn(all, window);
+    if (promised === 0 && !busy.includes(one)) return [];
+    return [{ name: one, promised, achieved: shares.meanBefore(one, window.toNs, RECENT_S), steps: all }];
+  });
+}
+
+function isBusy({ shares }: Store, tenant: string, { fromNs, toNs }: Window): boolean {
+  for (let second = Math.floor(fromNs / BUCKET_NS); second * BUCKET_NS < toNs; second++) {
+    if (shares.shareIn(tenant, second) > 0) return true;
   }
-  for (const { name, sharePpm } of contexts) promised.set(name, (promised.get(name) ?? 0) + sharePpm / PPM);
-  return [...promised].map(([name, share]) => ({ name, promised: share, achieved: shares.recent(name, RECENT_S) }));
+  return false;
+}
+
+/** The last promise that was more than nothing while the window lasted. */
+function promiseIn(steps: readonly Step[], { fromNs, toNs }: Window): number {
+  for (let i = steps.length - 1; i >= 0; i--) {
+    const { fromNs: at, share } = steps[i] as Step;
+    const untilNs = steps[i + 1]?.fromNs ?? Infinity;
+    if (at <= toNs && untilNs > fromNs && share > 0) return share;
+  }
+  return 0;
 }
 
 /** Those with most, in the order in which they were given. */
@@ -44,35 +61,35 @@ export function largest(tenants: readonly Tenant[], count: number): Tenant[] {
 
 const SOURCES = {
   device: 'achieved: measured device time',
-  host: 'achieved: time in operations that ran on the host',
+  host: 'achieved: time of host launches',
   '': 'nothing measured yet',
 } as const;
 
 export class ShareChart {
   readonly element: HTMLElement;
-  readonly aside = el('span');
-  private readonly pane: Pane;
+  readonly aside = el('span', 'gk-key');
+  private readonly source = el('span');
+  private readonly picture: Timed;
   private readonly legend = el('ul', 'gk-legend gk-legend-wide');
   private readonly table: Table;
-  private readonly colours: Colours;
 
   constructor(
     private readonly store: Store,
-    colours: number,
+    private readonly colours: Colours,
     redraw: () => void,
   ) {
-    this.colours = new Colours(colours);
-    this.pane = new Pane('Share of the device by tenant over the last minute, dashed what was promised', HEIGHT, redraw);
+    this.picture = new Timed('Share of the device by tenant; dashed what was promised', HEIGHT, redraw);
     this.table = new Table('Shares as a table', ['Tenant', 'Promised', `Achieved, last ${RECENT_S} s`], redraw);
-    this.element = el('div', '', this.pane.canvas, this.legend, this.table.element);
+    this.aside.append(el('i', 'gk-stroke'), this.source, el('i', 'gk-stroke gk-stroke-dashed'), 'promised');
+    this.element = el('div', '', this.picture.element, this.legend, this.table.element);
   }
 
-  draw(theme: Theme): void {
-    const { shares } = this.store;
-    const tenants = tenantsOf(this.store);
+  /** Returns the names that have a line. */
+  draw(theme: Theme, window: Window, tasks: readonly Task[]): string[] {
+    const { store } = this;
+    const tenants = tenantsOf(store, tasks, window);
     const lines = largest(tenants, MAX_LINES);
-    this.colours.keep(new Set(lines.map(({ name }) => name)));
-    setText(this.aside, SOURCES[shares.source]);
+    setText(this.source, SOURCES[store.shares.source]);
     const promise = ({ promised }: Tenant): string => (promised > 0 ? format.percent(promised, 1) : 'none');
     const achieved = (tenant: Tenant): string => format.percent(tenant.achieved, 1);
     const rows = lines.map((tenant) => ({ name: tenant.name, colour: `var(--gk-owner-${this.colours.of(tenant.name)})`, amount: `${achieved(tenant)}, promised ${promise(tenant)}` }));
@@ -88,54 +105,62 @@ export class ShareChart {
       () => tenants,
       (tenant) => [tenant.name, promise(tenant), achieved(tenant)],
     );
-    this.pane.draw((context, width, height) => this.paint(context, width, height, theme, lines));
+    // What the picture shows, for readers of the page and tests.
+    setData(this.element, { steps: lines.map(({ steps }) => steps.length).join(' ') });
+    this.picture.draw(theme, window, store.timeNs, ['100 %', '50 %', '0'], (plot) => this.paint(plot, theme, window, lines));
+    return lines.map(({ name }) => name);
   }
 
   dispose(): void {
-    this.pane.dispose();
+    this.picture.dispose();
   }
 
-  private paint(context: CanvasRenderingContext2D, width: number, height: number, theme: Theme, tenants: readonly Tenant[]): void {
-    const { shares } = this.store;
-    const [top, floor] = [12, height - 16];
+  private paint(plot: Plot, theme: Theme, window: Window, tenants: readonly Tenant[]): void {
+    const { shares, timeNs } = this.store;
+    const { context, x, top, floor } = plot;
     const y = (share: number): number => floor - Math.min(1, share) * (floor - top);
-    context.font = `10px ${theme.font}`;
-    context.lineWidth = 1;
-    for (const [part, text] of [[0, '0'], [0.5, '50 %'], [1, '100 %']] as const) {
-      context.strokeStyle = theme.grid;
-      context.beginPath();
-      context.moveTo(0, Math.round(y(part)) + 0.5);
-      context.lineTo(width, Math.round(y(part)) + 0.5);
-      context.stroke();
-      context.fillStyle = theme.muted;
-      context.textBaseline = 'bottom';
-      context.textAlign = 'left';
-      if (part > 0) context.fillText(text, 2, y(part));
-    }
-    context.textBaseline = 'bottom';
-    const seconds = Math.max(MIN_SHOWN_S, shares.seconds);
-    for (const [text, x, align] of [[`${seconds} s ago`, 0, 'left'], ['now', width, 'right']] as const) {
-      context.textAlign = align;
-      context.fillText(text, x, height);
-    }
-    for (const { name, promised } of tenants) {
+    const first = Math.floor(window.fromNs / BUCKET_NS);
+    // The second under way is not full yet.
+    const end = Math.ceil(Math.min(window.toNs, Math.floor(timeNs / BUCKET_NS) * BUCKET_NS) / BUCKET_NS);
+    this.paintGaps(plot, theme, first, end);
+    for (const { name, steps } of tenants) {
       context.strokeStyle = theme.owners[this.colours.of(name)] ?? theme.text;
-      context.lineWidth = 1.5;
+      context.lineWidth = 1.75;
       context.beginPath();
-      // The second under way is not full yet.
-      for (let age = seconds; age >= 1; age--) {
-        const [left, right, at] = [1 - age / seconds, 1 - (age - 1) / seconds, y(shares.share(name, age))];
-        context.lineTo(left * width, at);
-        context.lineTo(right * width, at);
+      let known = false;
+      for (let second = first; second < end; second++) {
+        const share = shares.shareIn(name, second);
+        const [left, right] = [x(second * BUCKET_NS), x((second + 1) * BUCKET_NS)];
+        if (Number.isNaN(share)) known = false;
+        else {
+          if (known) context.lineTo(left, y(share));
+          else context.moveTo(left, y(share));
+          context.lineTo(right, y(share));
+          known = true;
+        }
       }
       context.stroke();
-      if (promised === 0) continue;
-      context.setLineDash([4, 4]);
+      context.lineWidth = 1.5;
+      context.setLineDash([5, 4]);
       context.beginPath();
-      context.moveTo(0, y(promised));
-      context.lineTo(width, y(promised));
+      steps.forEach(({ fromNs, share }, i) => {
+        const [left, right] = [x(fromNs), x(steps[i + 1]?.fromNs ?? Math.min(timeNs, window.toNs))];
+        if (i === 0) context.moveTo(left, floor);
+        context.lineTo(left, y(share));
+        context.lineTo(Math.max(left, right), y(share));
+      });
       context.stroke();
       context.setLineDash([]);
+    }
+  }
+
+  /** Seconds of which nothing is known, between such of which something is. */
+  private paintGaps(plot: Plot, theme: Theme, first: number, end: number): void {
+    let last = -1;
+    for (let second = first; second < end; second++) {
+      if (Number.isNaN(this.store.shares.shareIn('', second))) continue;
+      if (last >= 0 && second > last + 1) drawGap(plot, theme, (last + 1) * BUCKET_NS, second * BUCKET_NS, plot.width);
+      last = second;
     }
   }
 }

@@ -1,15 +1,16 @@
 // The scheduler instrument: key figures, phases, Gantt, shares, latencies, launches, queue and admission log.
 
 import { type Channel, PHASES, Phase, REASONS, type Store, type Task, format, isTerminal } from '@pygpukit/core';
+import { Colours } from '../colours.js';
 import { Controls } from '../controls.js';
 import { el, setData, setText, syncRows } from '../dom.js';
 import { Figures, section } from '../figures.js';
-import { Pane } from '../pane.js';
 import { Panel } from '../panel.js';
 import { Table } from '../table.js';
-import { TIMELINE_HEIGHT, drawTimeline } from '../timeline.js';
+import { Timed, type Window, ceiling, drawHistory } from '../timed.js';
+import { SchedulerChoice } from './choice.js';
 import { Gantt, type Press } from './gantt.js';
-import { evictedIn, evictedText, isPaused, ranNs, reasonText, stateText, waitedNs } from './lanes.js';
+import { evictedIn, evictedText, isPaused, pickWindow, ranNs, reasonText, stateText, waitedNs } from './lanes.js';
 import { LatencyChart } from './latency.js';
 import { PartitionChoice } from './partitions.js';
 import { ShareChart } from './shares.js';
@@ -20,17 +21,17 @@ const ENDINGS: readonly [number, string][] = [
   [Phase.Cancelled, 'cancelled'],
   [Phase.Expired, 'expired'],
 ];
-const POLICIES: readonly [string, string][] = [
-  ['guaranteed', 'guaranteed'],
-  ['burstable', 'burstable'],
-  ['best-effort', 'best effort'],
-];
+const LAUNCHES_HEIGHT = 84;
 
 export class SchedulerView extends Panel {
   private readonly figures = new Figures(['Running', 'Queued', 'Succeeded', 'Launches']);
   private readonly phases = el('ul', 'gk-phases');
   private readonly empty = el('p', 'gk-empty', 'No task yet. scheduler.submit(fn, ...) puts one here.');
   private readonly gantt: Gantt;
+  private readonly choice: SchedulerChoice;
+  private readonly colours: Colours;
+  /** Names that got a colour in the draw that is under way. */
+  private readonly named = new Set<string>();
   private readonly controls: Controls;
   private readonly chosen = el('p', 'gk-chosen');
   private readonly cancel: HTMLButtonElement;
@@ -39,7 +40,7 @@ export class SchedulerView extends Panel {
   private readonly shareOf = new PartitionChoice();
   private readonly shares: ShareChart;
   private readonly latency: LatencyChart;
-  private readonly timeline: Pane;
+  private readonly launches: Timed;
   private readonly table: Table;
   private readonly log: Table;
   private readonly partitions: Table;
@@ -51,10 +52,12 @@ export class SchedulerView extends Panel {
   constructor(host: HTMLElement, store: Store, channel: Channel) {
     super(host, store, 'GPU scheduler');
     this.controls = new Controls(channel, 'Scheduler controls');
-    this.gantt = new Gantt(store, this.scheduleGantt, (task) => this.pausing(task));
-    this.shares = new ShareChart(store, this.theme.owners.length, this.schedule);
+    this.colours = new Colours(this.theme.owners.length);
+    this.choice = new SchedulerChoice(store, this.schedule);
+    this.gantt = new Gantt(store, this.scheduleTimed, (task) => this.pausing(task), (task) => this.tenantColour(task), this.choice.element);
+    this.shares = new ShareChart(store, this.colours, this.schedule);
     this.latency = new LatencyChart(store, this.schedule);
-    this.timeline = new Pane('Launches per second over the last minute', TIMELINE_HEIGHT, this.schedule);
+    this.launches = new Timed('Launches per second', LAUNCHES_HEIGHT, this.schedule);
     this.table = new Table('Tasks as a table', ['Task', 'Phase', 'QoS', 'Share', 'Priority', 'Reason', 'Waited', 'Ran', 'Evicted'], this.schedule);
     this.partitions = new Table('Partitions as a table', ['Partition', 'Keeps', 'Promised to its tasks'], this.schedule);
     this.log = new Table('Queue and admission log', ['At', 'Task', 'From', 'To', 'Reason'], this.schedule);
@@ -76,39 +79,62 @@ export class SchedulerView extends Panel {
     this.enableShare = this.controls.field('share', 'Set share', 'such as 30 %', share, this.shareOf.element);
     this.shareOf.element.addEventListener('change', this.schedule);
     const latency = section('Latency', this.latency.aside, this.latency.element);
-    this.ofTasks = [this.gantt.element, latency];
+    this.ofTasks = [this.gantt.toolbar, this.gantt.element, latency];
     this.sharing = section('Share promised and achieved', this.shares.aside, this.shares.element);
     this.body.append(
       this.figures.element,
+      section('Tasks', key(), this.phases, this.gantt.toolbar, this.empty),
+      this.gantt.element,
       this.controls.element,
       this.chosen,
-      section('Tasks', policyKey(), this.phases, this.empty),
-      this.gantt.element,
       this.sharing,
+      section('Launches per second', '', this.launches.element),
       latency,
-      section('Launches per second, last minute', '', this.timeline.canvas),
       this.log.element,
       this.table.element,
     );
     this.onDispose(() => cancelAnimationFrame(this.ganttPending));
-    for (const part of [this.gantt, this.shares, this.latency, this.timeline]) this.onDispose(() => part.dispose());
+    this.onDispose(() => this.colours.keep(new Set()));
+    for (const part of [this.gantt, this.shares, this.latency, this.launches]) this.onDispose(() => part.dispose());
   }
 
-  /** Panning and zooming redraw the picture that moves and nothing else. */
-  private readonly scheduleGantt = (): void => {
+  /** Panning and zooming redraw the pictures that share the axis and nothing else. */
+  private readonly scheduleTimed = (): void => {
     this.ganttPending ||= requestAnimationFrame(() => {
       this.ganttPending = 0;
       if (!this.element.isConnected || this.gantt.element.hidden) return;
-      this.gantt.draw(this.theme);
+      this.drawTimed(this.choice.tasks());
       this.drawChosen();
     });
   };
+
+  /** All that lies over one stretch of time. */
+  private drawTimed(tasks: readonly Task[]): void {
+    const { history, timeNs } = this.store;
+    this.named.clear();
+    if (!this.gantt.element.hidden) this.gantt.draw(this.theme, tasks);
+    const window: Window = this.gantt.element.hidden ? pickWindow([], timeNs, history.launchedNs) : this.gantt.window;
+    if (!this.sharing.hidden) for (const name of this.shares.draw(this.theme, window, tasks)) this.named.add(name);
+    this.colours.keep(this.named);
+    const line = { value: (h: typeof history, i: number) => h.launchRate(i), colour: this.theme.muted, filled: true };
+    const peak = ceiling(history, [line], window, 10);
+    const marks = [peak, peak / 2].map((value) => `${format.rate(value).replace(/\.0$/, '')} /s`) as [string, string];
+    this.launches.draw(this.theme, window, timeNs, [...marks, '0'], (plot) => drawHistory(plot, this.theme, history, [line], peak, window));
+    setData(this.element, { fromNs: Math.round(window.fromNs), toNs: Math.round(window.toNs) });
+  }
+
+  private tenantColour(task: Task): string {
+    const name = this.store.taskName(task);
+    this.named.add(name);
+    return this.theme.owners[this.colours.of(name)] ?? this.theme.text;
+  }
 
   protected override draw(): void {
     const { gauges, history, tasks } = this.store;
     if (!gauges) return;
     const launches = gauges.launches + gauges.hostLaunches;
-    const counts = tasks.countByPhase();
+    const shown = this.choice.tasks();
+    const counts = tasks.countByPhase(shown);
     const known = (phase: number): number => counts[phase] ?? 0;
     const rate = history.launchRate(history.length - 1);
     this.figures.show([
@@ -123,18 +149,11 @@ export class SchedulerView extends Panel {
     const contexts = this.store.contexts.length;
     for (const part of this.ofTasks) part.hidden = all.length === 0;
     this.sharing.hidden = all.length + contexts === 0;
-    setData(this.element, { tasks: all.length, contexts });
-    if (all.length > 0) {
-      this.gantt.draw(this.theme);
-      this.latency.draw(this.theme);
-    }
-    if (!this.sharing.hidden) this.shares.draw(this.theme);
+    setData(this.element, { tasks: all.length, shown: shown.length, contexts });
+    this.drawTimed(shown);
+    if (all.length > 0) this.latency.draw(this.theme, shown);
     this.drawChosen();
-    this.timeline.draw((context, width, height) => {
-      const line = { value: (h: typeof history, i: number) => h.launchRate(i), colour: this.theme.used, filled: true };
-      drawTimeline(context, width, height, this.theme, history, [line], 10, (value) => `${format.rate(value)} /s`);
-    });
-    this.drawTables(all);
+    this.drawTables(shown);
   }
 
   private drawChosen(): void {
@@ -163,7 +182,9 @@ export class SchedulerView extends Panel {
     const make = (): HTMLLIElement => el('li', '', el('i', 'gk-swatch'), el('span', 'gk-label'), el('span', 'gk-amount'));
     syncRows(this.phases, present, make, (item, { name, phase, count }) => {
       const [mark, label, amount] = item.children as unknown as [HTMLElement, HTMLElement, HTMLElement];
-      mark.style.background = `var(--gk-phase-${phase})`;
+      // Who runs has the colour of its tenant.
+      mark.className = phase === Phase.Running || phase === Phase.Suspended ? `gk-swatch gk-swatch-${phase === Phase.Running ? 'running' : 'paused'}` : 'gk-swatch';
+      mark.style.background = mark.className === 'gk-swatch' ? `var(--gk-phase-${phase})` : '';
       setText(label, phase === Phase.Suspended ? 'paused' : name.toLowerCase());
       setText(amount, format.count(count));
       setData(item, { phase: name, count });
@@ -223,7 +244,8 @@ function promisedText(sharePpm = 0): string {
   return sharePpm > 0 ? format.percent(sharePpm, 1e6) : 'no share';
 }
 
-function policyKey(): HTMLElement {
-  const classes = POLICIES.flatMap(([name, text]) => [el('i', `gk-swatch gk-qos-${name}`), text]);
-  return el('span', 'gk-key', 'running, by QoS:', ...classes, el('i', 'gk-swatch gk-swatch-evicted'), 'evicted');
+/** What the shapes in a lane mean; who runs has the colour of its tenant, as in the pictures below. */
+function key(): HTMLElement {
+  const mark = (name: string, text: string): (Node | string)[] => [el('i', `gk-swatch gk-swatch-${name}`), text];
+  return el('span', 'gk-key', ...mark('running', 'running, by tenant'), ...mark('throttled', 'held back by its limit'), ...mark('paused', 'paused'), ...mark('evicted', 'evicted'));
 }
