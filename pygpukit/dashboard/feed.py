@@ -27,6 +27,7 @@ FACTS_S = 0.5  # between two reports of tasks, and of contexts
 NAMES_S = 1.0
 DEVICE_S = 1.0
 
+
 class Feed:
     """Makes messages; sends nothing. device: the sampler of an onlooker that wants device samples."""
 

@@ -1,4 +1,4 @@
-"""What each tenant had of the device, second by second: noted while there are dashboards, whether or not one is looked at."""
+"""What each tenant had of the device, second by second: noted while there are dashboards, looked at or not."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ _GAP_NS = 3_000_000_000  # nobody noted anything: the dashboards were closed
 _SHORTEST_NS = 50_000_000
 _MAX_TENANTS = 64  # in a row, those that had most
 
-Row = tuple[int, int, list[tuple[str, int]]]  # end and length in ns, then device time in ns of each tenant that had some
+Row = tuple[
+    int, int, list[tuple[str, int]]
+]  # end and length in ns, then device time in ns of each tenant that had some
 
 
 class Past:

@@ -66,4 +66,3 @@ def context_rows(contexts: Sequence[ExecutionContext]) -> list[dict[str, Any]]:
             }
         )
     return found
-

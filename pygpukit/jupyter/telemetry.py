@@ -8,8 +8,9 @@ A sink is any object with
 
 Sinks are held weakly. The thread runs while there is a sink: at its rate while one is visible, else once a second, when
 it makes a sample for the past and sends nothing, so that a view that comes into sight again has its last minutes. A
-widget calls wake() (or add_sink(self) again) when it becomes visible. The sinks of a device share one frame a tick, so they show the same sequence numbers. It
-starts where the one that knows least goes on: who came later has seen its first records, and skips them.
+widget calls wake() (or add_sink(self) again) when it becomes visible. The sinks of a device share one frame a tick, so
+they show the same sequence numbers. It starts where the one that knows least goes on: who came later has seen its first
+records, and skips them.
 """
 
 from __future__ import annotations

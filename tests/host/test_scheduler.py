@@ -331,7 +331,9 @@ def test_rejected_tasks_say_why(scheduler):
     task = scheduler.submit(int, memory="101MB", name="big")
     assert (task.state, task.reason) == (TaskState.REJECTED, "ExceedsDevice")
     assert task.detail == {"asked": 101 * MB, "available": 100 * MB}
-    with pytest.raises(TaskRejectedError, match=r"'big' .* rejected: ExceedsDevice, asked 101 MiB, available 100 MiB") as caught:
+    with pytest.raises(
+        TaskRejectedError, match=r"'big' .* rejected: ExceedsDevice, asked 101 MiB, available 100 MiB"
+    ) as caught:
         task.result()
     assert (caught.value.reason, caught.value.detail) == ("ExceedsDevice", task.detail)
     late = scheduler.submit(int, deadline=0)

@@ -12,7 +12,8 @@ from cell_runner import AXPY
 
 import pygpukit as gp
 from pygpukit.jit.compile.nvrtc import get_nvrtc_version
-from pygpukit.jupyter import control
+from pygpukit.jupyter import assembly, control
+from pygpukit.jupyter.card_listing import Listing
 
 BAD = "__global__ void bad(float* x) {\n    x[0] = undefined_name;\n}\n"
 
@@ -122,6 +123,25 @@ def test_the_assembly_has_source_lines_or_says_why_not(shell: Any) -> None:
         assert card["reason"]
     assert card["copy"] is None  # nothing was measured
     assert card["median_us"] is None
+
+
+@pytest.mark.skipif("gp.backend() != 'sim'", reason="the simulated device needs NVRTC for listings only")
+def test_without_nvrtc_the_listings_say_so_and_what_is_known_is_told(
+    shell: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hint = "NVRTC is not installed: pip install pygpukit[cuda13]"
+    missing = lambda unit, kernels, kinds: tuple(Listing(kind, "axpy", "sm_90a", (), hint) for kind in kinds)  # noqa: E731
+    monkeypatch.setattr(assembly, "listings", missing)
+    monkeypatch.setattr(assembly, "inspected", lambda unit, kernels: {})
+    run(
+        shell,
+        "%%cuda\n__global__ void axpy(float* x) {\n    __shared__ float s[32];\n    s[0] = x[0]; x[1] = s[0];\n}\n",
+        "a",
+    )
+    answer = finished("a", "axpy")
+    assert [one["problem"] for one in answer["listings"].values()] == [hint, hint]
+    assert hint not in answer["card"]["reason"], "it is told once, in the listing that is shown"
+    assert answer["card"]["shared_bytes"] == 128 and answer["card"]["registers"] is None
 
 
 @pytest.mark.skipif(get_nvrtc_version() is None, reason="NVRTC is not installed: pip install pygpukit[cuda13]")

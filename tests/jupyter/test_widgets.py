@@ -32,7 +32,7 @@ from pygpukit.dashboard.feed import SEQUENCES
 from pygpukit.dashboard.state import Block, State
 from pygpukit.jupyter import allowance, comms, telemetry
 from pygpukit.jupyter.widgets import CellsWidget, DeviceWidget, MemoryWidget, SchedulerWidget, base
-from pygpukit.jupyter.widgets.fallback import device_html, memory_html
+from pygpukit.jupyter.widgets.fallback import device_html, memory_html, scheduler_html
 from pygpukit.scheduler import Scheduler
 
 WIDGETS = [MemoryWidget, SchedulerWidget, DeviceWidget, CellsWidget]
@@ -326,6 +326,19 @@ def test_the_page_says_which_subshell_answers_whoever_publishes(widget: Any) -> 
         assert widget.comm._reply_subshell_for({"method": "custom"}, "a subshell") == "a subshell"
         widget.close()
         widget.open()
+
+
+def test_the_picture_of_the_scheduler_has_a_label_for_each_phase() -> None:
+    phases = ["Succeeded"] * 5 + ["Rejected", "Cancelled"]
+    tasks = {n: {"number": n, "name": f"t{n}", "phase": phase} for n, phase in enumerate(phases)}
+    page = scheduler_html(State("x", {}, tasks=tasks))
+    svg = page[page.index("<svg") : page.index("</svg>")]
+    labels = re.findall(r"<text[^>]*>([^<]*)</text>", svg)
+    assert labels == ["5 succeeded", "1 cancelled", "1 rejected"]
+    fills = re.findall(r'<rect [^>]*fill="([^"]*)"', svg)
+    assert all(fills.count(fills[2 * n]) == 2 for n in range(3)), "a label has the colour of its part of the bar"
+    height = float(re.search(r'viewBox="0 0 \d+ (\d+)"', svg).group(1))  # type: ignore[union-attr]
+    assert all(float(y) < height for y in re.findall(r'<text x="[^"]*" y="([^"]*)"', svg))
 
 
 def test_tasks_of_a_scheduler_are_in_the_snapshot() -> None:

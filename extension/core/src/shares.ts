@@ -138,11 +138,12 @@ export class Shares {
     const parts: [number, number][] = [];
     let from = fromNs;
     for (const [begin, end] of this.told) {
-      if (from < begin && begin < toNs) parts.push([from, begin]);
+      if (begin >= toNs) break;
+      if (from < begin) parts.push([from, begin]);
       from = Math.max(from, end);
     }
     if (from < toNs) parts.push([from, toNs]);
-    return parts.map(([begin, end]) => [begin, Math.min(end, toNs)] as [number, number]).filter(([begin, end]) => begin < end);
+    return parts;
   }
 
   /** Busy for this part of a stretch, which is known from now on. */

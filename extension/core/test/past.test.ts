@@ -74,6 +74,13 @@ describe('shares of the past', () => {
     expect(seen(store, [5, 6, 7], 'b')).toEqual([0.5, 0.5, NaN]);
     expect(store.dropped).toBe(2);
   });
+
+  it('come in before what was seen first', () => {
+    const store = new Store();
+    frame(store, 1, 8 * S);
+    store.receive({ type: 'past', rows: [[3 * S, S, [['a', S / 2]]], [6 * S, S, []]] }, []);
+    expect(seen(store, [2, 3, 5, 8])).toEqual([0.5, NaN, 0, 0]);
+  });
 });
 
 describe('a replay', () => {

@@ -113,21 +113,23 @@ test('shares: a promise is a line of steps that stays after the end, and where n
   await sendMessage(page, { type: 'past', rows: [[3e9, 1e9, [['train', 4e8]]], [6e9, 1e9, [['train', 4e8]]]] });
   await expect(page.locator('[data-steps]')).toHaveAttribute('data-steps', '2');
   await expect(page.locator('.gk-legend-wide li')).toHaveText([/train.*promised 50 %/]);
-  const seen = await page.locator('.gk-timed canvas').nth(1).evaluate((node) => {
+  const seen = (): Promise<object> => page.locator('.gk-timed canvas').nth(1).evaluate((node) => {
     const canvas = node as HTMLCanvasElement;
     const { fromNs = 0, toNs = 1 } = Object.fromEntries(Object.entries((document.querySelector('.gk-panel') as HTMLElement).dataset).map(([key, value]) => [key, Number(value)]));
     const style = getComputedStyle(document.querySelector('.gk-panel') as HTMLElement);
-    const rgb = (name: string): string => {
+    const rgb = (name: string): number[] => {
       const hex = style.getPropertyValue(name).trim();
-      return [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16)).join();
+      return [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16));
     };
-    const column = (atNs: number): string[] => {
+    const column = (atNs: number): number[][] => {
       const x = Math.min(canvas.width - 1, Math.round(((atNs - fromNs) / (toNs - fromNs)) * canvas.width));
       const { data } = canvas.getContext('2d')!.getImageData(x, 0, 1, canvas.height);
-      return Array.from({ length: data.length / 4 }, (_, i) => [...data.slice(4 * i, 4 * i + 3)].join());
+      return Array.from({ length: data.length / 4 }, (_, i) => [...data.slice(4 * i, 4 * i + 3)]);
     };
-    const has = (atNs: number, colour: string): boolean => [0, 2e7, 4e7, 6e7].some((by) => column(atNs + by).includes(colour));
-    return { promised: has(4.4e9, rgb('--gk-owner-0')), gap: has(4.4e9, rgb('--gk-well')), known: has(2.5e9, rgb('--gk-well')) };
+    // A line between two rows of pixels has a part of its colour in each.
+    const near = (one: number[], other: number[], by: number): boolean => one.every((value, i) => Math.abs(value - (other[i] ?? 0)) <= by);
+    const has = (atNs: number, colour: number[], by = 0): boolean => [0, 2e7, 4e7, 6e7].some((more) => column(atNs + more).some((pixel) => near(pixel, colour, by)));
+    return { promised: has(4.4e9, rgb('--gk-owner-0'), 60), gap: has(4.4e9, rgb('--gk-well')), known: has(2.5e9, rgb('--gk-well')) };
   });
-  expect(seen).toEqual({ promised: true, gap: true, known: false });
+  await expect.poll(seen).toEqual({ promised: true, gap: true, known: false });
 });

@@ -16,11 +16,23 @@ from pygpukit.dashboard.state import State
 
 WIDTH = 640
 ROW = 14
+LETTER = 7  # about as wide as a letter is
 LABEL, BAR = 130, 300  # of a row with words: where its bar begins, and how long it is
 MAX_SHAPES = 1000  # the picture is stored in the notebook
 MAX_ROWS = 50
 UNLIMITED_BYTES = 1 << 60  # a pool without a limit reports one near 2**64
 COLOURS = ("#4f7be0", "#1f9e8f", "#d97a28", "#9263cf", "#cf4f86", "#68a03c", "#b08a14", "#73849c")
+PHASE_COLOURS = {
+    "Queued": "#c98a12",
+    "Admitted": "#7ba0f2",
+    "Running": "#2f62d9",
+    "Suspended": "#8349cc",
+    "Succeeded": "#17803d",
+    "Rejected": "#c02626",
+    "Failed": "#c02626",
+    "Cancelled": "#73849c",
+    "Expired": "#a0522d",
+}
 STYLE = "font: 13px system-ui, sans-serif; font-variant-numeric: tabular-nums; max-width: 640px"
 CELL = "text-align: left; padding: 1px 16px 1px 0"
 
@@ -58,18 +70,32 @@ def scheduler_html(state: State) -> str:
     counts = Counter(str(task.get("phase", "")) for task in tasks)
     launches = state.gauges.get("launches", 0) + state.gauges.get("host_launches", 0)
     phases = ", ".join(f"{count} {phase.lower()}" for phase, count in sorted(counts.items()))
-    bar = []
-    left = 0.0
-    for colour, (_, count) in zip(COLOURS, sorted(counts.items()), strict=False):
-        width = WIDTH * count / len(tasks)
-        bar.append(_rect(left, 0, width, colour))
-        left += width
+    bar, labels = _phases(counts)
     rows = [_task(task) for task in tasks] + [_context(context) for context in state.contexts]
     table = _table(("Task", "Phase", "QoS", "Share", "Memory"), rows)
     contexts = len(state.contexts)
     beside = f", {contexts} context{'' if contexts == 1 else 's'}" if contexts else ""
     words = f"{phases or 'no task'}{beside}; {launches} launches"
-    return _page("GPU scheduler", state.label, words, bar, 1 if bar else 0, table)
+    return _page("GPU scheduler", state.label, words, bar, labels, table)
+
+
+def _phases(counts: Mapping[str, int]) -> tuple[list[str], int]:
+    """One bar of the tasks in each phase with a label for each below, and how many rows that takes."""
+    shapes = []
+    left, x, row = 0.0, 0.0, 1
+    for phase, count in sorted(counts.items(), key=lambda one: (-one[1], one[0])):
+        width = WIDTH * count / sum(counts.values())
+        colour = PHASE_COLOURS.get(phase, COLOURS[7])
+        shapes.append(_rect(left, 0, width - 1, colour))
+        left += width
+        label = f"{count} {phase.lower()}"
+        taken = 18 + LETTER * len(label) + 16
+        if x + taken > WIDTH:
+            x, row = 0.0, row + 1
+        y = row * (ROW + 6)
+        shapes += [_rect(x, y, 12, colour), _text(x + 18, y, label)]
+        x += taken
+    return shapes, row + 1 if shapes else 0
 
 
 def cells_html(state: State) -> str:
