@@ -19,19 +19,22 @@ from pathlib import Path
 
 WIDGETS = Path("pygpukit/jupyter/widgets/static")
 LABEXTENSION = Path("pygpukit.data/data/share/jupyter/labextensions/pygpukit")
+TEMPLATE = Path("pygpukit.data/data/share/jupyter/nbconvert/templates/pygpukit")
 OUTPUTS = (
     WIDGETS / "memory.js",
     WIDGETS / "scheduler.js",
     WIDGETS / "device.js",
     WIDGETS / "cells.js",
     WIDGETS / "widgets.css",
+    TEMPLATE / "conf.json",
+    TEMPLATE / "index.html.j2",
     LABEXTENSION / "package.json",
     LABEXTENSION / "install.json",
     *(LABEXTENSION / "schemas/pygpukit" / f"{plugin}.json" for plugin in ("assembly", "editor", "pictures", "status")),
 )
 DIGEST = WIDGETS / "sources.sha256"
 
-SOURCE_FOLDERS = ("core/src", "views/src", "widgets/src", "labext/src", "labext/schema", "labext/style")
+SOURCE_FOLDERS = ("core/src", "views/src", "widgets/src", "labext/src", "labext/schema", "labext/style", "nbconvert")
 SOURCE_FILES = ("package.json", "package-lock.json", "build.mjs", "labext/package.json")
 
 TOOLS = tuple(
@@ -72,6 +75,7 @@ def build_frontend(root: Path, force: bool = False) -> bool:
     # The output folder is named in labext/package.json, where the lab's builder looks for it.
     run("the lab extension", ["node", str(builder), "--core-package-file", str(core_meta), "labext"], extension)
     (root / LABEXTENSION / "install.json").write_text(json.dumps(INSTALL_JSON, indent=2) + "\n")
+    shutil.copytree(extension / "nbconvert", root / TEMPLATE, dirs_exist_ok=True)
     missing = [str(output) for output in OUTPUTS if not (root / output).is_file()]
     if missing:
         raise SystemExit(f"pygpukit cannot be built: the front-end build left out {', '.join(missing)}.")

@@ -32,6 +32,7 @@ REQUIRED = (
     r"[^/]+\.data/data/share/jupyter/labextensions/pygpukit/package\.json",
     r"[^/]+\.data/data/share/jupyter/labextensions/pygpukit/static/[^/]+\.js",
     r"[^/]+\.data/data/share/jupyter/labextensions/pygpukit/schemas/pygpukit/editor\.json",
+    r"[^/]+\.data/data/share/jupyter/nbconvert/templates/pygpukit/index\.html\.j2",
     r"[^/]+\.data/data/share/pygpukit/notebooks/00_tour\.ipynb",
     r"[^/]+\.data/data/share/pygpukit/notebooks/data/valley\.npy",
     r"[^/]+\.dist-info/licenses/LICENSE",

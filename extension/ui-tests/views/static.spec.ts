@@ -7,11 +7,12 @@ import { expect, test } from '@playwright/test';
 
 const NOTEBOOK = join(import.meta.dirname, '../../../notebooks/06_dashboards.ipynb');
 const PYTHON = process.env['PYGPUKIT_PYTHON'] ?? 'python';
-/** The two libraries that nbconvert's own template loads from elsewhere; the views need neither. */
-const WITHOUT_CDN = ['--HTMLExporter.mathjax_url=', '--HTMLExporter.require_js_url='];
+/** The template of the package, which fetches nothing; nbconvert finds an installed one by itself. */
+const TEMPLATES = join(import.meta.dirname, '../../../pygpukit.data/data/share/jupyter/nbconvert/templates');
+const TEMPLATE = ['--template=pygpukit', `--TemplateExporter.extra_template_basedirs=${TEMPLATES}`];
 
 test('a static page shows an SVG and a table for each view and makes no request', async ({ page }, info) => {
-  execFileSync(PYTHON, ['-m', 'nbconvert', '--to', 'html', ...WITHOUT_CDN, '--output-dir', info.outputDir, NOTEBOOK], { stdio: 'pipe' });
+  execFileSync(PYTHON, ['-m', 'nbconvert', '--to', 'html', ...TEMPLATE, '--output-dir', info.outputDir, NOTEBOOK], { stdio: 'pipe' });
   const html = readFileSync(info.outputPath('06_dashboards.html'), 'utf8');
   const requests: string[] = [];
   await page.route('**', (route) => {
