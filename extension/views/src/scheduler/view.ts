@@ -246,6 +246,6 @@ function promisedText(sharePpm = 0): string {
 
 /** What the shapes in a lane mean; who runs has the colour of its tenant, as in the pictures below. */
 function key(): HTMLElement {
-  const mark = (name: string, text: string): (Node | string)[] => [el('i', `gk-swatch gk-swatch-${name}`), text];
-  return el('span', 'gk-key', ...mark('running', 'running, by tenant'), ...mark('throttled', 'held back by its limit'), ...mark('paused', 'paused'), ...mark('evicted', 'evicted'));
+  const mark = (name: string, text: string): Node => el('span', 'gk-key-part', el('i', `gk-swatch gk-swatch-${name}`), text);
+  return el('span', 'gk-key', mark('running', 'running, by tenant'), mark('throttled', 'held back by its limit'), mark('paused', 'paused'), mark('evicted', 'evicted'));
 }
