@@ -133,11 +133,8 @@ def test_without_nvrtc_the_listings_say_so_and_what_is_known_is_told(
     missing = lambda unit, kernels, kinds: tuple(Listing(kind, "axpy", "sm_90a", (), hint) for kind in kinds)  # noqa: E731
     monkeypatch.setattr(assembly, "listings", missing)
     monkeypatch.setattr(assembly, "inspected", lambda unit, kernels: {})
-    run(
-        shell,
-        "%%cuda\n__global__ void axpy(float* x) {\n    __shared__ float s[32];\n    s[0] = x[0]; x[1] = s[0];\n}\n",
-        "a",
-    )
+    body = "s[threadIdx.x] = x[threadIdx.x]; __syncthreads(); x[threadIdx.x] = s[31 - threadIdx.x];"
+    run(shell, "%%cuda\n__global__ void axpy(float* x) {\n    __shared__ float s[32];\n    " + body + "\n}\n", "a")
     answer = finished("a", "axpy")
     assert [one["problem"] for one in answer["listings"].values()] == [hint, hint]
     assert hint not in answer["card"]["reason"], "it is told once, in the listing that is shown"
