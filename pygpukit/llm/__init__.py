@@ -14,12 +14,16 @@ _HOMES = {
     ),
     "pygpukit.llm.cache": "KVCache",
     "pygpukit.llm.config": "GPT2Config LlamaConfig Qwen3Config TransformerConfig",
+    "pygpukit.llm.documented": (
+        "load_gpt2_from_safetensors load_llama_from_safetensors load_model_from_safetensors "
+        "load_qwen3_from_safetensors repack_model_weights repack_norm repack_weight sample_token"
+    ),
     "pygpukit.llm.generation": "Alternative Completion Figures Generation Token",
     "pygpukit.llm.layers.attention": "Attention CausalSelfAttention LlamaAttention",
     "pygpukit.llm.layers.block": "LlamaBlock TransformerBlock",
     "pygpukit.llm.layers.linear": "Linear LinearBF16 repack_linear",
     "pygpukit.llm.layers.mlp": "MLP LlamaMLP",
-    "pygpukit.llm.layers.norm": "Norm",
+    "pygpukit.llm.layers.norm": "LayerNorm Norm RMSNorm",
     "pygpukit.llm.layers.rotary": "apply_rotary_pos_emb_numpy precompute_freqs_cis",
     "pygpukit.llm.model": "CausalTransformerModel GPT2Model LlamaModel",
     "pygpukit.llm.models": (

@@ -4,6 +4,14 @@ from pygpukit.llm.config import GPT2Config as GPT2Config
 from pygpukit.llm.config import LlamaConfig as LlamaConfig
 from pygpukit.llm.config import Qwen3Config as Qwen3Config
 from pygpukit.llm.config import TransformerConfig as TransformerConfig
+from pygpukit.llm.documented import load_gpt2_from_safetensors as load_gpt2_from_safetensors
+from pygpukit.llm.documented import load_llama_from_safetensors as load_llama_from_safetensors
+from pygpukit.llm.documented import load_model_from_safetensors as load_model_from_safetensors
+from pygpukit.llm.documented import load_qwen3_from_safetensors as load_qwen3_from_safetensors
+from pygpukit.llm.documented import repack_model_weights as repack_model_weights
+from pygpukit.llm.documented import repack_norm as repack_norm
+from pygpukit.llm.documented import repack_weight as repack_weight
+from pygpukit.llm.documented import sample_token as sample_token
 from pygpukit.llm.generation import Alternative as Alternative
 from pygpukit.llm.generation import Completion as Completion
 from pygpukit.llm.generation import Figures as Figures
@@ -19,7 +27,9 @@ from pygpukit.llm.layers.linear import LinearBF16 as LinearBF16
 from pygpukit.llm.layers.linear import repack_linear as repack_linear
 from pygpukit.llm.layers.mlp import MLP as MLP
 from pygpukit.llm.layers.mlp import LlamaMLP as LlamaMLP
+from pygpukit.llm.layers.norm import LayerNorm as LayerNorm
 from pygpukit.llm.layers.norm import Norm as Norm
+from pygpukit.llm.layers.norm import RMSNorm as RMSNorm
 from pygpukit.llm.layers.rotary import apply_rotary_pos_emb_numpy as apply_rotary_pos_emb_numpy
 from pygpukit.llm.layers.rotary import precompute_freqs_cis as precompute_freqs_cis
 from pygpukit.llm.model import CausalTransformerModel as CausalTransformerModel

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from pygpukit._core import native
+from pygpukit.array import factory
 from pygpukit.core.errors import InvalidSpecError
 from pygpukit.core.graph import Graph
 from pygpukit.core.stream import Stream
@@ -15,6 +16,7 @@ from pygpukit.llm.layers.rows import Rows, new_rows
 from pygpukit.llm.sampling import Choice, Sampler, Sampling
 
 if TYPE_CHECKING:
+    from pygpukit.array.array import GPUArray
     from pygpukit.llm.model import CausalTransformerModel
 
 CHUNK = 256  # tokens of a prompt that are computed at once
@@ -75,10 +77,11 @@ class DecodeStep:
         if eager or native.is_capturing():
             self._launch()
         else:
-            self._captured().launch()
+            self.capture().launch()
         return self._taken(sequences)
 
-    def _captured(self) -> Graph:
+    def capture(self) -> Graph:
+        """The graph of a step; captured once."""
         if self._graph is None:
             _ = self._model.cache  # what is made on first use is made before the capture
             stream = Stream()
@@ -136,6 +139,24 @@ class Engine:
         last = (len(sequence.prompt) - sequence.reused - 1) % self._chunk
         self._model.head(self._prefill.x[last : last + 1], step.sampler.logits[row : row + 1])
         return True
+
+    def hidden(self, tokens: list[int]) -> GPUArray:
+        """The last layer's output for a prompt, float32 (tokens, hidden)."""
+        request = self.open(tokens, Sampling())
+        try:
+            found = factory.empty((len(tokens), self._model.config.hidden_size), "float32")
+            for start in range(0, len(tokens), self._chunk):
+                part = tokens[start : start + self._chunk]
+                self._compute(part, start, request.slot.number)
+                native.copy(found[start : start + len(part)], self._prefill.x[: len(part)])
+            return found
+        finally:
+            self.close(request)
+
+    def prepare(self) -> None:
+        """Capture the step of one greedy sequence."""
+        key = (1, False, 0)
+        self._steps.setdefault(key, DecodeStep(self._model, *key)).capture()
 
     def step(self, sequences: Sequence[Request]) -> DecodeStep:
         """The step for so many sequences with what their requests need."""

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from pygpukit._core import native
 from pygpukit.array import factory
 from pygpukit.core.errors import InvalidSpecError
 from pygpukit.llm.cache import KVCache
@@ -21,6 +22,8 @@ from pygpukit.llm.layers.norm import Norm
 from pygpukit.llm.layers.rows import Rows
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from pygpukit.array.array import GPUArray
     from pygpukit.llm.models.spec import ModelSpec
     from pygpukit.llm.tokenizer import Tokenizer
@@ -126,6 +129,54 @@ class CausalTransformerModel(Generating):
         logits = factory.empty((hidden.shape[0], self.config.vocab_size), "float32")
         self.head(hidden if hidden.dtype.name == "float32" else hidden.astype("float32"), logits)
         return logits
+
+    def __call__(
+        self,
+        input_ids: Sequence[int],
+        position_ids: None = None,
+        past_key_values: None = None,
+        use_cache: bool = False,
+    ) -> tuple[GPUArray, None]:
+        """The last layer's output for token ids, float32 (tokens, hidden), before the final norm; and None.
+
+        get_logits() turns it into logits. Positions count from 0, and keys and values stay the model's own:
+        position_ids and past_key_values must be None, use_cache False; generate() and stream() have a cache.
+        Raises InvalidSpecError.
+        """
+        for name, value in (("position_ids", position_ids), ("past_key_values", past_key_values)):
+            if value is not None:
+                raise InvalidSpecError(f"{name} must be None; generate() and stream() keep positions and cache", name)
+        if use_cache:
+            raise InvalidSpecError("use_cache must be False here; generate() and stream() have a cache", "use_cache")
+        with self.lock:
+            return self.engine.hidden([int(token) for token in input_ids]), None
+
+    def init_decode_graph(self, max_seq_len: int | None = None) -> None:
+        """Capture the step of one greedy sequence now, not at its first token. max_seq_len: at most the context."""
+        if max_seq_len is not None and max_seq_len > self.context:
+            raise InvalidSpecError(f"max_seq_len is {max_seq_len}, the context {self.context}", "max_seq_len")
+        with self.lock:
+            self.engine.prepare()
+
+    def snapshot_kv_cache(self) -> list[tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]]:
+        """Keys and values of every layer, copied to the host, (slots, key heads, positions, head_dim) each."""
+        with self.lock:
+            return [(layer.k.to_numpy(), layer.v.to_numpy()) for layer in self.cache.layers]
+
+    def restore_kv_cache(self, snapshot: Sequence[tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]]) -> None:
+        """Put back what snapshot_kv_cache() gave. Raises InvalidSpecError for another model's."""
+        layers = self.cache.layers
+        given = [(k.shape, v.shape) for k, v in snapshot]
+        if given != [(layer.k.shape, layer.v.shape) for layer in layers]:
+            raise InvalidSpecError("the snapshot is of a cache of another shape", "snapshot")
+        with self.lock:
+            for layer, (k, v) in zip(layers, snapshot, strict=True):
+                native.copy_from_host(layer.k, k)
+                native.copy_from_host(layer.v, v)
+
+    def init_jacobi_decode(self, lookahead_k: int = 4, max_seq_len: int = 512) -> None:
+        """Documented; not there yet: raises InvalidSpecError."""
+        raise InvalidSpecError("Jacobi decoding is not there yet, as all speculation; see docs/llm.md", "lookahead_k")
 
     def __repr__(self) -> str:
         c = self.config

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from hashlib import sha256
+from pathlib import Path
+
 import numpy as np
 import pytest
 from llm import tiny
@@ -55,3 +60,16 @@ def test_eight_together_say_what_each_says_alone(name: str, settings: dict) -> N
         alone = model.stream(prompt, 40, top=2, request=number, **settings).complete()
         assert found.token_ids == alone.token_ids
         assert [t.logprob for t in found.tokens] == [t.logprob for t in alone.tokens]
+
+
+def test_another_process_computes_the_same_bits() -> None:
+    script = (
+        "import sys; sys.path[:0] = sys.argv[1:]; from hashlib import sha256; from llm import tiny;"
+        "from llm.test_same_bits import PROMPT, logits_of;"
+        "print(sha256(logits_of(tiny.model('qwen3'), PROMPT, 31)).hexdigest())"
+    )
+    tests = str(Path(__file__).parents[1])
+    other = subprocess.run(
+        [sys.executable, "-c", script, tests], capture_output=True, text=True, check=True, timeout=240
+    )
+    assert other.stdout.split()[-1] == sha256(logits_of(tiny.model("qwen3"), PROMPT, 256)).hexdigest()

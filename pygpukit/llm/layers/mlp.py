@@ -41,6 +41,11 @@ class MLP:
         else:
             raise InvalidSpecError("MLP needs fc1 and fc2, or gate, up and down", "fc1_weight")
 
+    @property
+    def linears(self) -> tuple[LinearBF16, LinearBF16]:
+        """Both products."""
+        return self._up, self._down
+
     def forward(self, x: GPUArray, first: int | None, norm: Norm, between: GPUArray) -> None:
         """x += mlp(norm(x)): x float32 (R, hidden); between: (R, intermediate) of the weights' type, written."""
         self._up.project(x, between, first, norm=norm, after=self.activation)

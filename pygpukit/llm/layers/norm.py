@@ -60,3 +60,6 @@ class Norm:
         if self.bias is not None:
             result = result + host.values(self.bias)
         return host.converted(result, self.weight.dtype)
+
+
+RMSNorm = LayerNorm = Norm

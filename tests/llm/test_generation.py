@@ -1,0 +1,179 @@
+"""Answers: limits, seeds, penalties, stopping, several at once, async, under the scheduler, and what is refused."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+
+import numpy as np
+import pytest
+from llm import tiny
+
+import pygpukit as gp
+from pygpukit.core.errors import InvalidSpecError, ShapeError
+from pygpukit.llm.model import CausalTransformerModel
+from pygpukit.scheduler import Scheduler
+
+PROMPT = [3, 14, 15, 92, 65]
+
+
+@pytest.fixture(scope="module")
+def model() -> CausalTransformerModel:
+    return tiny.model("llama", slots=4, context=128)
+
+
+def test_documented_generate_gives_all_ids_and_repeats_by_seed(model: CausalTransformerModel) -> None:
+    first = model.generate(PROMPT, 32, seed=5)
+    assert first[:5] == PROMPT
+    assert len(first) == 37
+    assert model.generate(PROMPT, 32, 1.0, 50, 0.9, seed=5) == first
+    assert model.generate(PROMPT, max_new_tokens=32, seed=6) != first
+    assert [*PROMPT, *model.generate_stream(PROMPT, 32, seed=5)] == first
+
+
+def test_a_drawn_seed_is_told_and_repeats_the_answer(model: CausalTransformerModel) -> None:
+    stream = model.stream(PROMPT, 20, temperature=1.0)
+    first = stream.complete()
+    assert stream.seed == first.seed
+    assert model.stream(PROMPT, 20, temperature=1.0, seed=first.seed).complete().token_ids == first.token_ids
+
+
+def test_an_answer_ends_where_the_context_ends(model: CausalTransformerModel) -> None:
+    answer = model.stream(PROMPT, 1000).complete()
+    assert len(answer.tokens) == 128 - len(PROMPT)
+    assert answer.finish_reason == answer.tokens[-1].finish_reason == "length"
+    assert answer.figures.context_used == 128
+
+
+def test_end_tokens_end_it_unless_they_are_ignored(model: CausalTransformerModel) -> None:
+    plain = model.stream(PROMPT, 10).complete()
+    last = plain.token_ids[4]
+    first = plain.token_ids.index(last)
+    ended = model.stream(PROMPT, 10, eos_token_id=last).complete()
+    assert ended.token_ids == plain.token_ids[: first + 1]
+    assert ended.finish_reason == "stop"
+    ignored = model.stream(PROMPT, 10, eos_token_id=last, ignore_eos=True).complete()
+    assert ignored.token_ids == plain.token_ids
+
+
+def test_bias_and_penalties_change_the_choice(model: CausalTransformerModel) -> None:
+    assert set(model.stream(PROMPT, 8, logit_bias={7: 1e4}).complete().token_ids) == {7}
+    plain = model.stream(PROMPT, 60).complete().token_ids
+    penalised = model.stream(PROMPT, 60, presence_penalty=1e4).complete().token_ids
+    assert len(set(plain)) < 60
+    assert len(set(penalised)) == 60
+
+
+def test_logprobs_are_those_of_the_logits(model: CausalTransformerModel) -> None:
+    stream = model.stream(PROMPT, 1, top=3)
+    token = next(stream)
+    logits = model.engine.step([stream._answer.request]).sampler.logits.to_numpy()[0].astype(np.float64)
+    logprobs = logits - np.log(np.exp(logits - logits.max()).sum()) - logits.max()
+    best = np.argsort(-logits)[:3]
+    assert [one.token_id for one in token.top] == best.tolist()
+    assert token.token_id == best[0]
+    assert token.logprob == pytest.approx(logprobs[best[0]], abs=1e-5)
+    assert token.margin == pytest.approx(logits[best[0]] - logits[best[1]], abs=1e-5)
+    assert [one.logprob for one in token.top] == pytest.approx(logprobs[best].tolist(), abs=1e-5)
+
+
+def test_stop_ends_within_one_step_and_gives_the_slot_back(model: CausalTransformerModel) -> None:
+    stream = model.stream(PROMPT, 100)
+    next(stream)
+    stream.stop()
+    assert list(stream) == []
+    assert stream.finish_reason == "cancelled"
+    assert len(stream.completion.tokens) == 1
+    assert not any(slot.taken for slot in model.cache.slots)
+
+
+def test_streams_that_take_turns_say_what_they_say_alone(model: CausalTransformerModel) -> None:
+    prompts = [PROMPT, [9, 8, 7], [1, 2, 3, 4, 5, 6]]
+    alone = [model.stream(prompt, 20).complete().token_ids for prompt in prompts]
+    model.cache.clear()
+    streams = [model.stream(prompt, 20) for prompt in prompts]
+    turns = [[token.token_id for token in turn] for turn in zip(*streams, strict=True)]
+    assert [list(one) for one in zip(*turns, strict=True)] == alone
+
+
+def test_a_conversation_that_goes_on_is_found_in_the_cache_with_the_same_bits(model: CausalTransformerModel) -> None:
+    model.cache.clear()
+    text = [int(x) for x in np.random.default_rng(1).integers(0, 99, 80)]
+    cold = model.stream(text, 10, top=1).complete()
+    model.cache.clear()
+    model.stream(text[:50], 10).complete()
+    warm = model.stream(text, 10, top=1).complete()
+    assert (cold.figures.reused_tokens, warm.figures.reused_tokens) == (0, 50)
+    assert [t.logprob for t in warm.tokens] == [t.logprob for t in cold.tokens]
+
+
+def test_async_iteration_gives_the_same_tokens(model: CausalTransformerModel) -> None:
+    async def collect() -> list[int]:
+        return [token.token_id async for token in model.stream(PROMPT, 12)]
+
+    assert asyncio.run(collect()) == model.stream(PROMPT, 12).complete().token_ids
+
+
+def test_two_models_under_the_scheduler_say_what_they_say_alone() -> None:
+    models = [tiny.model("llama", slots=1, context=128), tiny.model("qwen3", slots=1, context=128)]
+    alone = [model.stream(PROMPT, 40, top=1).complete() for model in models]
+    for model in models:
+        model.cache.clear()
+    scheduler = Scheduler()
+    both = threading.Barrier(2, timeout=60)
+
+    def run(model: CausalTransformerModel) -> list[float | None]:
+        both.wait()
+        return [token.logprob for token in model.stream(PROMPT, 40, top=1)]
+
+    tasks = [
+        scheduler.submit(run, model, bandwidth=share, name=f"model {share}")
+        for model, share in zip(models, (0.6, 0.3), strict=True)
+    ]
+    for task, expected in zip(tasks, alone, strict=True):
+        assert task.result(timeout=120) == [token.logprob for token in expected.tokens]
+
+
+@pytest.mark.parametrize(
+    ("prompt", "settings", "said"),
+    [
+        ([], {}, "empty"),
+        ([99], {}, "99"),
+        ([1] * 200, {}, "73 too many"),
+        ([1], {"max_new_tokens": 0}, "max_new_tokens"),
+        ([1], {"temperature": -1.0}, "temperature"),
+        ([1], {"top_p": 0.0}, "top_p"),
+        ([1], {"repetition_penalty": 0.0}, "repetition_penalty"),
+        ([1], {"seed": -1}, "seed"),
+        ([1], {"top": 21}, "top"),
+        ([1], {"logit_bias": {99: 1.0}}, "99"),
+        ([1], {"temprature": 1.0}, "temprature"),
+        ([1], {"stop": "x"}, "no tokenizer"),
+        ("text", {}, "no tokenizer"),
+    ],
+)
+def test_what_cannot_be_is_refused_by_name(
+    model: CausalTransformerModel, prompt: object, settings: dict, said: str
+) -> None:
+    with pytest.raises(InvalidSpecError, match=said):
+        model.stream(prompt, **settings).complete()  # type: ignore[arg-type]
+    assert not any(slot.taken for slot in model.cache.slots)
+
+
+def test_models_that_are_not_there_are_refused_by_name() -> None:
+    with pytest.raises(InvalidSpecError, match="mixture of experts"):
+        gp.llm.detect_model_spec(["model.layers.0.mlp.experts.0.up_proj.weight"])
+    with pytest.raises(InvalidSpecError, match="gemma"):
+        tiny.model("llama", model_type="gemma")
+    with pytest.raises(InvalidSpecError, match="dynamic"):
+        tiny.model("llama", rope_scaling={"rope_type": "dynamic", "factor": 2.0})
+    with pytest.raises(InvalidSpecError, match="relu"):
+        tiny.model("llama", hidden_act="relu")
+    with pytest.raises(ShapeError, match="q_proj"):
+        from llm.tiny_weights import CONFIGS, tensors
+
+        from pygpukit.llm.weights import from_checkpoint
+
+        wrong = tensors(CONFIGS["llama"])
+        wrong["model.layers.0.self_attn.q_proj.weight"] = np.zeros((31, 32), np.float32)
+        from_checkpoint(tiny.MemoryCheckpoint(CONFIGS["llama"], wrong))  # type: ignore[arg-type]
