@@ -47,7 +47,8 @@ def compile(
     source: str, *options: str, arch: str = "sm_90a", expressions: Sequence[str] = (), **headers: str
 ) -> Compiled:
     named = {f"{name}.cuh": text for name, text in headers.items()}
-    return native.nvrtc_compile(source, "cell.cu", [f"--gpu-architecture={arch}", *options], named, list(expressions))
+    flags = [f"--gpu-architecture={arch}", *options]
+    return native.nvrtc_compile(source, "cell.cu", flags, named, list(expressions))[:5]  # without Tile IR
 
 
 @pytest.mark.parametrize("arch", ["sm_80", "sm_86", "sm_89", "sm_90", "sm_90a", "sm_100a", "sm_120a"])

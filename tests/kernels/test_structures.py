@@ -6,6 +6,7 @@ import importlib
 import pkgutil
 import re
 import struct
+from pathlib import Path
 
 import pytest
 
@@ -119,3 +120,28 @@ def test_nothing_is_read_before_the_first_use(monkeypatch: pytest.MonkeyPatch) -
     made = places.SOURCE.structure("Outer"), in_header("h", "Inner", Rows=1)
     assert read == []
     assert [one.layout.size for one in made] == [96, 24] and len(read) == 2
+
+
+def number(text: str, expression: str) -> int:
+    """What an expression of constants of a text comes to."""
+
+    def constant(name: re.Match[str]) -> str:
+        declared = re.search(rf"\b{name[0]} = ([^;,}}]+)", text)
+        assert declared, f"there is no {name[0]} = ...;"
+        return f"({number(text, declared[1])})"
+
+    plain = re.sub(r"\b(0[xX][\da-fA-F]+|\d+)[uUlL]+\b", r"\1", expression)
+    return int(eval(re.sub(r"\bk[A-Z]\w*", constant, plain)))
+
+
+def test_constants_that_python_repeats_are_those_of_the_kernels() -> None:
+    """Lines like `_TILE = 64  # gemm.cu: kTile`."""
+    package = Path(ops.__path__[0]).parent
+    texts: dict[str, str] = {}
+    for path in package.rglob("*.cu*"):
+        texts[path.name] = texts.get(path.name, "") + path.read_text()
+    line = re.compile(r"^\w+ = (\w+)  # ([a-z_]+\.cuh?): (k\w[\w *]*)$", re.MULTILINE)
+    repeated = [found for path in package.rglob("*.py") for found in line.findall(path.read_text())]
+    assert len(repeated) > 15
+    for value, file, expression in repeated:
+        assert number(texts[file], expression) == int(value, 0), f"{file}: {expression}"

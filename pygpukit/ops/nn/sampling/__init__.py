@@ -36,8 +36,8 @@ LOW_LEVEL = [
 
 SOURCE = kernels.KernelSpec(__file__, "sampling.cu")
 _CALL = SOURCE.structure("SamplingCall")
-_THREADS = 1024  # sampling.cu: kThreads
-_DOMAIN = 0x73616D706C696E67  # sampling.cu: kDomain
+_THREADS = 1024  # sampling.cuh: kThreads
+_DOMAIN = 0x73616D706C696E67  # sampling.cuh: kDomain
 _LOGITS = (float16, bfloat16, float32)
 _MAX_VOCAB = 1 << 23  # sums of that many probabilities of 2^40 fit 64 bits
 
