@@ -36,8 +36,14 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """No test reads or fills the user's kernel cache. $PYGPUKIT_TEST_CACHE_DIR: one that was filled ahead of time."""
+    """No test reads or fills the user's kernel cache. $PYGPUKIT_TEST_CACHE_DIR: one that was filled ahead of time.
+
+    Models are kept where the user keeps them: they are checked whenever they are opened, and large.
+    """
+    from pygpukit.models.fetch import models_directory
+
     with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYGPUKIT_MODELS", str(models_directory()))
         folder = os.environ.get("PYGPUKIT_TEST_CACHE_DIR") or tmp_path_factory.mktemp("cache")
         patch.setenv("PYGPUKIT_CACHE_DIR", str(folder))
         yield

@@ -129,9 +129,9 @@ class _Worker:
         raise ModelFileError(f"the chat template failed: {answer['error']}")
 
     def stop(self) -> None:
-        """End the process."""
+        """End the process; a forked child leaves its parent's alone."""
         process, self._process = self._process, None
-        if process is not None:
+        if process is not None and self._owner == os.getpid():
             process.kill()
             process.communicate()
 

@@ -17,7 +17,7 @@ from typing import Any
 
 def main() -> None:
     """Answer line by line until the input ends. Arguments: the folders that jinja2 and what it needs lie in."""
-    sys.path[:0] = sys.argv[1:]
+    sys.path.extend(sys.argv[1:])  # behind the standard library, which nothing there may stand in for
     sys.setrecursionlimit(400)  # far less than what the C stack holds
     lines, answers = sys.stdin, sys.stdout
     sys.stdout = sys.stderr

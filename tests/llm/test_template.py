@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from pathlib import Path
@@ -141,6 +142,24 @@ def test_threads_share_the_process_and_nothing_is_left_behind() -> None:
         time.sleep(0.01)
     assert not Path(f"/proc/{pid}").exists()
     assert ChatTemplate("again").render([]) == "again"
+
+
+def test_a_forked_child_renders_and_leaves_its_parents_process_alone() -> None:
+    assert ChatTemplate("before").render([]) == "before"
+    process = template._worker._process
+    assert process is not None
+    child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            template._worker.stop()  # as at its exit
+            code = 0 if ChatTemplate("child").render([]) == "child" else 2
+            template._worker.stop()
+        finally:
+            os._exit(code)
+    assert os.waitpid(child, 0)[1] == 0
+    assert process.poll() is None
+    assert ChatTemplate("after").render([]) == "after" and template._worker._process is process
 
 
 def test_the_remedy_is_named_without_jinja2(monkeypatch: pytest.MonkeyPatch) -> None:
