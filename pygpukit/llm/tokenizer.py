@@ -22,6 +22,7 @@ _USUAL = {
     "eos_token": ("<|eot_id|>", "<|im_end|>", "</s>", "<|endoftext|>"),
     "pad_token": ("<pad>", "<|pad|>", "[PAD]"),
 }
+_MOST_GROWTH = 64
 
 
 class Tokenizer:
@@ -55,6 +56,11 @@ class Tokenizer:
         return made
 
     def _set(self, tokenizer: Any, config: Mapping[str, Any], where: str) -> None:
+        with readable(where):
+            # A text is as long as it is, whatever the file says.
+            tokenizer.no_padding()
+            tokenizer.no_truncation()
+            _check_growth([_state(tokenizer.normalizer), _state(tokenizer.decoder)], where)
         self._tokenizer = tokenizer
         self._where = where
         self._names = {kind: self._special(kind, config) for kind in _USUAL}
@@ -106,12 +112,14 @@ class Tokenizer:
 
     def encode(self, text: str, add_special_tokens: bool = True) -> list[int]:
         """The ids of a text; add_special_tokens puts what the model wants at its begin and end (nothing, for many)."""
-        return list(self._tokenizer.encode(text, add_special_tokens=add_special_tokens).ids)
+        with readable(self._where):  # a pattern of the file may need more steps than patterns get
+            return list(self._tokenizer.encode(text, add_special_tokens=add_special_tokens).ids)
 
     def decode(self, token_ids: Iterable[int], skip_special_tokens: bool = False) -> str:
         """The text of ids. Bytes that are no UTF-8 become U+FFFD, ids that are no tokens nothing."""
         ids = [int(number) for number in token_ids]
-        return str(self._tokenizer.decode(ids, skip_special_tokens=skip_special_tokens))
+        with readable(self._where):
+            return str(self._tokenizer.decode(ids, skip_special_tokens=skip_special_tokens))
 
     def id_to_token(self, token_id: int) -> str | None:
         """The token as the vocabulary spells it; None for an id that is none."""
@@ -150,10 +158,7 @@ class Tokenizer:
     @cached_property
     def byte_level(self) -> bool:
         """Whether tokens spell bytes, as GPT-2's do."""
-        decoder = self._tokenizer.decoder
-        if decoder is None:
-            return False
-        kind = json.loads(decoder.__getstate__())
+        kind = _state(self._tokenizer.decoder)
         return "ByteLevel" in [kind.get("type"), *(one.get("type") for one in kind.get("decoders", ()))][:2]
 
 
@@ -209,6 +214,24 @@ def _bytes_of(token: str) -> bytes:
         return bytes([table[letter] for letter in token])
     except KeyError:  # an added token, spelled as it is
         return token.encode()
+
+
+def _state(part: Any) -> dict[str, Any]:
+    """How a tokenizer.json would have a part of a tokenizer; {} for none."""
+    state: dict[str, Any] = {} if part is None else json.loads(part.__getstate__())
+    return state
+
+
+def _check_growth(parts: list[dict[str, Any]], where: str) -> None:
+    """Raises ModelFileError where replacements, one after the other, could make of a text a much longer one."""
+    growth, left = 1, list(parts)
+    while left:
+        part = left.pop()
+        left += [*part.get("normalizers", ()), *part.get("decoders", ())]
+        for key in ("content", "prepend"):
+            growth *= max(len(part.get(key) or ""), 1)
+    if growth > _MOST_GROWTH:
+        raise ModelFileError(f"{where}: its replacements could make a text {growth} times as long", where)
 
 
 def _parsed(text: str, where: str) -> Any:

@@ -170,6 +170,26 @@ def test_a_malformed_tokenizer_json_is_refused(tmp_path: Path, text: str) -> Non
         Tokenizer.from_json(text)
 
 
+def changed(**parts: Any) -> Tokenizer:
+    return Tokenizer.from_json(json.dumps({**json.loads(model_files.tokenizer_json()), **parts}))
+
+
+def test_hostile_tokenizers_neither_hang_nor_grow(capfd: pytest.CaptureFixture[str]) -> None:
+    longer = {"type": "Replace", "pattern": {"String": "a"}, "content": "a" * 100}
+    with pytest.raises(ModelFileError, match="10000 times as long"):
+        changed(normalizer={"type": "Sequence", "normalizers": [longer, longer]})
+    endless = {"type": "Split", "pattern": {"Regex": "(a+)+$"}, "behavior": "Isolated", "invert": False}
+    with pytest.raises(ModelFileError, match="can be used"):
+        changed(pre_tokenizer=endless).encode("a" * 40 + "b")
+    capfd.readouterr()  # the library says it, too
+    fixed = {
+        "strategy": {"Fixed": 10**12}, "direction": "Right", "pad_to_multiple_of": None, "pad_id": 0, "pad_type_id": 0,
+        "pad_token": "x",
+    }  # fmt: skip
+    cut = {"direction": "Right", "max_length": 1, "strategy": "LongestFirst", "stride": 0}
+    assert changed(padding=fixed, truncation=cut).encode("hellhello") == [258, 259]
+
+
 def test_a_folder_without_and_with_a_template_of_its_own(tmp_path: Path) -> None:
     with pytest.raises(ModelFileError, match=r"no tokenizer\.json"):
         Tokenizer(tmp_path)
