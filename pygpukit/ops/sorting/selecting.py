@@ -30,11 +30,10 @@ def suits(length: int, k: int) -> bool:
     return 0 < k <= _MOST and length > _SHORT
 
 
-def select(rows: GPUArray, k: int, descending: bool) -> tuple[GPUArray, GPUArray]:
-    """(values, int64 indices) of the first k of each row (last axis) in order. rows: C-contiguous, not empty."""
-    from pygpukit.ops.sorting import ctype
-
-    kernel = f"pk::select_first<{ctype(rows.dtype)}>"
+def select(rows: GPUArray, k: int, descending: bool, ctype: str) -> tuple[GPUArray, GPUArray]:
+    """(values, int64 indices) of the first k of each row (last axis) in order. rows: C-contiguous, not empty. ctype:
+    what their elements are ordered as."""
+    kernel = f"pk::select_first<{ctype}>"
     values, indices = rows, native.empty(1, int64)
     while True:
         length = values.shape[-1]
