@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <string>
 
+#include "bindings/checked.h"
 #include "bindings/dtypes.h"
 #include "bindings/errors.h"
 #include "bindings/gil.h"
@@ -295,7 +296,7 @@ static PyObject *shorten(PyObject *, PyObject *args) {
   }
   const uint64_t bytes = static_cast<uint64_t>(count) * static_cast<uint64_t>(itemsize_of(array));
   if (!ensure_backend()) return nullptr;
-  if (pk_pool_shorten(storage->pool, storage->block, bytes) != PK_POOL_OK) {
+  if (pk_pool_shorten(storage->pool, storage->block, bytes + guard_of(bytes)) != PK_POOL_OK) {
     pk_pool_raise();
     return nullptr;
   }

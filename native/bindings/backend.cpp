@@ -10,6 +10,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "bindings/checked.h"
 #include "bindings/errors.h"
 #include "bindings/gil.h"
 #include "bindings/owner.h"
@@ -47,7 +48,7 @@ static void open_backend(const Text &text) {
     NoGil released;
     why = open_driver(name);
   }
-  if (why.empty()) return;
+  if (why.empty()) return read_guard();
   raise_named("BackendUnavailableError", why);
   throw py::error_already_set();
 }

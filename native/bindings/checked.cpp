@@ -1,6 +1,7 @@
 // checked.cpp: the table of arrays for a checked launch, and the quarantine of freed blocks.
 #include "bindings/checked.h"
 
+#include <algorithm>
 #include <deque>
 #include <unordered_map>
 
@@ -10,6 +11,8 @@
 namespace pk {
 namespace {
 
+constexpr uint64_t kUnitBytes = 256;       // what the pool rounds to at least
+constexpr uint64_t kSmallBytes = 1 << 20;  // up to here arrays share the pool's segments
 constexpr size_t kMostBlocks = 64;
 constexpr uint64_t kMostBytes = uint64_t{64} << 20;
 
@@ -61,6 +64,38 @@ bool release_quarantine() {
   const bool any = !g_freed->empty();
   while (!g_freed->empty()) free_first();
   return any;
+}
+
+static uint64_t g_guard_bytes = 0;
+static bool g_watches = false;
+
+void read_guard() {
+  g_watches = driver_name() == "sim";
+  g_guard_bytes = g_watches ? pk_sim_guard_bytes() : 0;
+}
+
+uint64_t guard_of(uint64_t bytes) { return bytes <= kSmallBytes ? g_guard_bytes : 0; }
+
+void watch_zones(const std::vector<Param> &params, PyObject *const *values) {
+  if (!g_watches) return;
+  std::vector<pk_sim_zone> zones;
+  std::deque<std::string> names;  // stay where they are
+  for (size_t i = 0; i < params.size(); ++i) {
+    if (params[i].kind != ParamKind::kPointer || values[i] == Py_None) continue;
+    const ArrayObject *array = as_array(values[i]);
+    const Storage &storage = *array->storage;
+    const uint64_t whole =
+        (std::max<uint64_t>(storage.bytes + guard_of(storage.bytes), 1) + kUnitBytes - 1) / kUnitBytes * kUnitBytes;
+    if (storage.block == 0 || whole == storage.bytes) continue;
+    names.push_back(name_of(storage.pool, storage.block));
+    zones.push_back({storage.address + storage.bytes, whole - storage.bytes, storage.bytes,
+                     static_cast<uint32_t>(itemsize_of(array)), params[i].name.c_str(), names.back().c_str()});
+  }
+  pk_sim_watch_zones(zones.data(), zones.size());
+}
+
+void forget_zones() {
+  if (g_watches) pk_sim_watch_zones(nullptr, 0);
 }
 
 void describe_launch(const std::vector<Param> &params, PyObject *const *values) {

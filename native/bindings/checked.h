@@ -22,6 +22,16 @@ bool quarantine(const Storage &storage);
 // Frees what waits; false when nothing did.
 bool release_quarantine();
 
+// Bytes that an array of so many has behind it at least; 0 on other backends.
+uint64_t guard_of(uint64_t bytes);
+// Read when a backend is opened.
+void read_guard();
+
+// Tells the simulated device which memory behind the arrays belongs to none: a plain kernel that writes there is told
+// of. forget_zones(): of a launch that was deferred.
+void watch_zones(const std::vector<Param> &params, PyObject *const *values);
+void forget_zones();
+
 // Tells the device what its next launch from this thread may touch. values: an argument for each parameter.
 void describe_launch(const std::vector<Param> &params, PyObject *const *values);
 

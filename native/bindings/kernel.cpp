@@ -207,11 +207,16 @@ static PyObject *bound_call(PyObject *self, PyObject *const *args, size_t nargsf
   pk_launch launch_now = bound->launch;
   launch_now.stream = stream;
   launch_now.params = pointers;
-  if (__builtin_expect(plan.checked, 0)) describe_launch(plan.params, ordered);
+  if (__builtin_expect(plan.checked, 0)) {
+    describe_launch(plan.params, ordered);
+  } else {
+    watch_zones(plan.params, ordered);
+  }
   const uint32_t stream_id = follows ? t_state.stream_id : bound->stream_id;
   LaunchPlace place = current_place();
   place.at_once = plan.checked;  // the description belongs to this thread
   const pk_status status = launch(launch_now, plan.name_id, stream_id, place);
+  forget_zones();
   if (status != PK_OK) {
     raise_launch_error(plan, launch_now, status);
     return nullptr;

@@ -54,7 +54,7 @@ static int32_t alloc_slowly(uint64_t pool, uint64_t bytes, uint64_t stream, cons
 }
 
 Storage *allocate(uint64_t bytes) {
-  const uint64_t pool = default_pool();
+  const uint64_t pool = default_pool(), whole = bytes + guard_of(bytes);
   if (pool == 0) {
     pk_pool_raise();
     return nullptr;
@@ -62,10 +62,10 @@ Storage *allocate(uint64_t bytes) {
   const pk_owner owner = current_owner();
   const uint64_t stream = t_state.stream;
   pk_allocation allocation;
-  int32_t status = pk_pool_try_alloc(pool, bytes, stream, &owner, &allocation);
-  if (status == PK_POOL_MISS) status = alloc_slowly(pool, bytes, stream, owner, &allocation);
+  int32_t status = pk_pool_try_alloc(pool, whole, stream, &owner, &allocation);
+  if (status == PK_POOL_MISS) status = alloc_slowly(pool, whole, stream, owner, &allocation);
   if (status == PK_POOL_OUT_OF_MEMORY && release_quarantine())
-    status = alloc_slowly(pool, bytes, stream, owner, &allocation);
+    status = alloc_slowly(pool, whole, stream, owner, &allocation);
   if (status != PK_POOL_OK) {
     pk_pool_raise();
     return nullptr;

@@ -37,6 +37,15 @@ void pk_sim_describe(const pk_sim_array *arrays, uint64_t array_count, const pk_
     next.arguments.push_back({one->parameter, one->element_bytes, one->name, one->array, one->address});
 }
 
+void pk_sim_watch_zones(const pk_sim_zone *zones, uint64_t count) {
+  std::vector<Zone> &next = NextLaunchZones();
+  next.clear();
+  for (const pk_sim_zone *one = zones; one != zones + count; ++one)
+    next.push_back({one->address, one->bytes, one->array_bytes, one->item_bytes, one->parameter, one->array});
+}
+
+uint64_t pk_sim_guard_bytes() { return state ? static_cast<uint64_t>(state->config.guard_bytes) : 0; }
+
 int32_t pk_sim_get_finding(pk_sim_finding *out) {
   pk_status status;
   Device *device = state ? Current(&status) : nullptr;

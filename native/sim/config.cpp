@@ -63,8 +63,11 @@ bool ParseOne(const std::string &key, const std::string &value, Config *config, 
   } else if (key == "workers") {
     if (ParseInteger(value, 0, 64, &config->workers)) return true;
     *why = "a whole number from 0 (automatic) to 64";
+  } else if (key == "guard") {
+    if (ParseInteger(value, 0, 4096, &config->guard_bytes)) return true;
+    *why = "a whole number of bytes from 0 to 4096";
   } else {
-    *why = Format("PYGPUKIT_SIM knows no \"%s\": use sms, memory, copy_gbps, devices, workers", key.c_str());
+    *why = Format("PYGPUKIT_SIM knows no \"%s\": use sms, memory, copy_gbps, devices, workers, guard", key.c_str());
     return false;
   }
   *why = Format("PYGPUKIT_SIM: %s=%s: it must be %s", key.c_str(), value.c_str(), why->c_str());

@@ -11,7 +11,8 @@ struct Config {
   uint64_t memory_bytes = uint64_t{2} << 30;
   double copy_gbps = 0;  // modelled bandwidth of copies and fills, 0 = as fast as the host copies
   int devices = 1;
-  int workers = 0;  // threads that run kernels on each device; 0 = the smaller of cores and sms
+  int workers = 0;       // threads that run kernels on each device; 0 = the smaller of cores and sms
+  int guard_bytes = 32;  // behind every small array at least
   double timeout_s = 60;
 };
 

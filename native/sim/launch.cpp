@@ -146,9 +146,11 @@ Launch::Launch(Device *device, const Stream &stream, std::shared_ptr<Function> f
 pk_status Launch::Make(Device *device, const Stream &stream, std::shared_ptr<Function> function,
                        const pk_launch &request, std::shared_ptr<Launch> *launch) {
   LaunchMemory memory = std::exchange(NextLaunchMemory(), {});
+  std::vector<Zone> zones = std::exchange(NextLaunchZones(), {});
   if (pk_status bad = CheckRequest(*device, stream, *function, request)) return bad;
   std::shared_ptr<Launch> made(new Launch(device, stream, std::move(function)));
   made->memory_ = std::move(memory);
+  made->zones_ = std::move(zones);
   made->CopyArguments(request);
   made->request_ = request;
   made->request_.params = made->pointers_.data();
@@ -208,13 +210,18 @@ int Launch::HelpersWorthWaking() const {
 
 void Launch::Run() {
   InstallFaultHandlers();
+  Finding overrun;
   if (run_.checker) {
     RunChecked();
   } else {
+    FillZones(zones_, &device_->memory);
     RunBlocks();
+    if (FindOverrun(zones_, &device_->memory, &overrun) && cancelled_ == PK_OK) {
+      overrun.kernel = run_.kernel->name;
+      Fault({PK_ERROR_ILLEGAL_ADDRESS, Format("kernel %s: out of bounds: ", run_.kernel->name) + overrun.message, {}});
+    }
   }
-  if (cancelled_ != PK_OK)
-    device_->SetFault(failure_.status, failure_.text, run_.checker ? failure_.finding : Finding());
+  if (cancelled_ != PK_OK) device_->SetFault(failure_.status, failure_.text, run_.checker ? failure_.finding : overrun);
 }
 
 // One at a time, so that the time limit of one that waits does not run.

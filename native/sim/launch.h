@@ -11,6 +11,7 @@
 #include "sim/check_memory.h"
 #include "sim/core.h"
 #include "sim/module.h"
+#include "sim/zones.h"
 
 namespace pygpukit::sim {
 
@@ -57,6 +58,7 @@ class Launch : public std::enable_shared_from_this<Launch> {
   pk_slice slice_ = {};     // with PK_LAUNCH_SLICE
   KernelRun run_ = {};
   LaunchMemory memory_;
+  std::vector<Zone> zones_;
   std::vector<char> arguments_;
   std::vector<void *> pointers_;
   uint64_t blocks_ = 0, chunk_ = 1;  // blocks, or sets of blocks that run together

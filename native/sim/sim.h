@@ -89,6 +89,23 @@ typedef struct pk_sim_argument {
 void pk_sim_describe(const pk_sim_array *arrays, uint64_t array_count, const pk_sim_argument *arguments,
                      uint64_t argument_count);
 
+/* Memory behind an array, up to the end of its block: no kernel has a reason to write there. */
+typedef struct pk_sim_zone {
+  uint64_t address; /* where the array ends */
+  uint64_t bytes;
+  uint64_t array_bytes;
+  uint32_t item_bytes;
+  const char *parameter; /* that the array is passed as */
+  const char *array;     /* its name, "" for none */
+} pk_sim_zone;
+
+/* The zones of the calling thread's next launch, of a plain kernel; with none those that were told are forgotten. What
+ * the kernel has written there is a finding once it has ended. */
+void pk_sim_watch_zones(const pk_sim_zone *zones, uint64_t count);
+
+/* Bytes that every small array has behind it at least, by PYGPUKIT_SIM. */
+uint64_t pk_sim_guard_bytes(void);
+
 typedef struct pk_sim_finding {
   char kind[32];
   char message[1024];
