@@ -381,3 +381,11 @@ def test_the_command_serves_a_real_model_until_it_is_interrupted(smollm2: Path) 
 def test_the_command_says_what_it_cannot_load(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["serve", "no-such-model"]) == 1
     assert "smollm2-135m-instruct" in capsys.readouterr().err
+
+
+def test_the_command_names_the_remedy_without_the_extra(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "uvicorn", None)
+    assert cli.main(["serve", "no-such-model"]) == 1
+    assert 'pip install "pygpukit[serve]"' in capsys.readouterr().err

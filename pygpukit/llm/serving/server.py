@@ -107,6 +107,7 @@ def command(args: argparse.Namespace) -> int:
     from pygpukit.llm import load
 
     try:
+        need("uvicorn", "serve", "serving a model")  # before the model, which takes longer
         model = load(args.model, dtype=args.dtype, context=args.context, slots=args.slots)
         server = Server(model, args.host, args.port, False if args.no_token else args.token or True)
     except (GPUError, OSError, ValueError, ModuleNotFoundError) as error:
