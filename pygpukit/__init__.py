@@ -13,7 +13,7 @@ from typing import Any
 # __init__.pyi, for type checkers, from both.
 _HOMES = {
     "pygpukit._core": "__version__",
-    "pygpukit.array.array": "GPUArray",
+    "pygpukit.ops.methods.bind": "GPUArray",
     "pygpukit.core.backend": "backend",
     "pygpukit.core.capabilities": "DeviceCapabilities KernelType",
     "pygpukit.core.device": (

@@ -14,7 +14,6 @@ from pygpukit import random as random
 from pygpukit import scheduler as scheduler
 from pygpukit import worker as worker
 from pygpukit._core import __version__ as __version__
-from pygpukit.array.array import GPUArray as GPUArray
 from pygpukit.array.factory import arange as arange
 from pygpukit.array.factory import array as array
 from pygpukit.array.factory import asarray as asarray
@@ -233,6 +232,7 @@ from pygpukit.ops.matmul.products import dot as dot
 from pygpukit.ops.matmul.products import inner as inner
 from pygpukit.ops.matmul.products import outer as outer
 from pygpukit.ops.matmul.products import vdot as vdot
+from pygpukit.ops.methods.bind import GPUArray as GPUArray
 from pygpukit.ops.nn.attention import sdpa_causal as sdpa_causal
 from pygpukit.ops.nn.bias import bias_add_inplace as bias_add_inplace
 from pygpukit.ops.nn.bias import linear_bias_gelu as linear_bias_gelu

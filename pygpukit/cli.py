@@ -140,7 +140,7 @@ def info(args: argparse.Namespace | None = None) -> int:
     """Print one line a fact. Exit code 0, also where there is no GPU."""
     import pygpukit as gp
 
-    from .jit.compile.nvrtc import nvrtc_status
+    from .jit.compile.available import nvrtc_status
     from .jit.locate import cache_directory, kernel_folders
 
     backend = gp.backend()

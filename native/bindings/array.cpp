@@ -15,7 +15,7 @@
 
 namespace pk {
 
-static PyTypeObject *g_array_type = &ArrayBase_Type;  // GPUArray once registered
+static PyTypeObject *g_array_type = nullptr;  // GPUArray, once its module has registered it
 
 // ---- pinning ----
 
@@ -87,7 +87,19 @@ static bool finish_layout(ArrayObject *array) {
   return true;
 }
 
+// The first array brings its class, with the operations that are its methods.
+static bool ensure_array_type() {
+  if (__builtin_expect(g_array_type != nullptr, 1)) return true;
+  PyObject *module = PyImport_ImportModule("pygpukit.ops.methods.bind");
+  if (module == nullptr) return false;
+  Py_DECREF(module);
+  if (g_array_type != nullptr) return true;
+  PyErr_SetString(PyExc_RuntimeError, "pygpukit.ops.methods.bind did not register the class of arrays");
+  return false;
+}
+
 static ArrayObject *new_array(Storage *storage, int8_t dtype) {
+  if (!ensure_array_type()) return nullptr;
   ArrayObject *array = reinterpret_cast<ArrayObject *>(g_array_type->tp_alloc(g_array_type, 0));
   if (array == nullptr) return nullptr;
   array->storage = storage;
@@ -461,7 +473,7 @@ static PyMethodDef functions[] = {
      "A C-contiguous array over memory that the pool does not own; owner is kept alive with it, and until the work\n"
      "queued when the last view goes away has passed. device: -1 is the current one."},
     {"register_dtypes", register_dtypes, METH_VARARGS, "Set the dtype table (core/dtypes.py)."},
-    {"register_array_type", register_array_type, METH_O, "Set the class of new arrays (core/array.py)."},
+    {"register_array_type", register_array_type, METH_O, "Set the class of new arrays (ops/methods/bind.py)."},
     {nullptr, nullptr, 0, nullptr}};
 
 bool init_array(PyObject *module) {

@@ -11,11 +11,11 @@ static PyObject *g_dtype_resolve = nullptr;  // fallback for other spellings
 
 bool ensure_dtypes() {
   if (__builtin_expect(g_dtype_table != nullptr, 1)) return true;
-  PyObject *module = PyImport_ImportModule("pygpukit.core.array");  // registers dtypes and GPUArray
+  PyObject *module = PyImport_ImportModule("pygpukit.core.dtypes");  // registers them
   if (module == nullptr) return false;
   Py_DECREF(module);
   if (g_dtype_table != nullptr) return true;
-  PyErr_SetString(PyExc_RuntimeError, "pygpukit.core.array did not register the dtypes");
+  PyErr_SetString(PyExc_RuntimeError, "pygpukit.core.dtypes did not register the dtypes");
   return false;
 }
 

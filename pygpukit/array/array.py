@@ -1,34 +1,31 @@
-"""GPUArray: a strided n-dimensional array in device memory, with NumPy's habits and no implicit transfers."""
+"""GPUArray: a strided n-dimensional array in device memory, with NumPy's habits and no implicit transfers.
+
+Here is what an array is. The methods that are operations come from ops/methods/bind.py when the first array is made.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from pygpukit._core import native
 from pygpukit.array import dlpack, drawing, layout, numpy_protocols, scalars
 from pygpukit.array.format import array_repr
-from pygpukit.array.indexing import index_view
 from pygpukit.array.interop import cuda_array_interface
 from pygpukit.core import deferred
 from pygpukit.core.dtypes import as_dtype
 from pygpukit.core.errors import ShapeError
-from pygpukit.ops import copying, indexing, operands, shape
-from pygpukit.ops.elementwise import math
-from pygpukit.ops.indexing import padding
-from pygpukit.ops.matmul.gemm import matmul
-from pygpukit.ops.methods.habits import Habits
-from pygpukit.ops.methods.operators import Operators
-from pygpukit.ops.methods.ordering import Ordering
-from pygpukit.ops.methods.reducing import Reductions
 
 if TYPE_CHECKING:
     import numpy as np
 
     from pygpukit.core.dtypes import DTypeLike
+    from pygpukit.ops.methods.bind import Methods
+else:
+    Methods = object
 
 
-class GPUArray(Operators, Reductions, Ordering, Habits, native.ArrayBase):
+class GPUArray(Methods, native.ArrayBase):
     """An array on the device.
 
     Indexing with integers, slices (any step), None and "..." gives views, with lists, index arrays and masks copies;
@@ -52,16 +49,6 @@ class GPUArray(Operators, Reductions, Ordering, Habits, native.ArrayBase):
         return self.transpose()
 
     @property
-    def real(self) -> GPUArray:
-        """A view of the real parts; of other types the array itself."""
-        return math.real(self)
-
-    @property
-    def imag(self) -> GPUArray:
-        """A view of the imaginary parts; of other types zeros."""
-        return math.imag(self)
-
-    @property
     def on_gpu(self) -> bool:
         """False while the pool keeps the array's memory on the host; any use brings it back."""
         return self.resident
@@ -83,7 +70,7 @@ class GPUArray(Operators, Reductions, Ordering, Habits, native.ArrayBase):
 
         result = np.empty(self.shape, self.dtype.to_numpy_dtype())
         if result.size:
-            native.copy_to_host(result, copying.contiguous(self))
+            native.copy_to_host(result, self.contiguous())
         deferred.check()
         return result
 
@@ -92,7 +79,7 @@ class GPUArray(Operators, Reductions, Ordering, Habits, native.ArrayBase):
         if self.size != 1:
             raise ShapeError(f"item(): the array has {self.size} elements, shape {self.shape}; index one first")
         data = bytearray(self.itemsize)
-        native.copy_to_host(data, copying.contiguous(self))
+        native.copy_to_host(data, self.contiguous())
         deferred.check()
         return scalars.decode(bytes(data), self.dtype)
 
@@ -168,9 +155,9 @@ class GPUArray(Operators, Reductions, Ordering, Habits, native.ArrayBase):
 
     def __array_namespace__(self, *, api_version: str | None = None) -> Any:
         """The module `pygpukit.array_api`. Raises ValueError for a version of the standard it does not follow."""
-        from pygpukit import array_api
+        import pygpukit
 
-        return array_api.checked(api_version)
+        return pygpukit.array_api.checked(api_version)
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
         return numpy_protocols.call_ufunc(ufunc, method, inputs, kwargs)
@@ -179,22 +166,6 @@ class GPUArray(Operators, Reductions, Ordering, Habits, native.ArrayBase):
         return numpy_protocols.call_function(func, args, kwargs)
 
     # ---- views ----
-
-    def __getitem__(self, key: Any) -> GPUArray:
-        view = index_view(key, self.shape, self.strides, self.offset)
-        return indexing.get(self, key) if view is None else self._view(*view)
-
-    def __setitem__(self, key: Any, value: Any) -> None:
-        view = index_view(key, self.shape, self.strides, self.offset)
-        if view is None:
-            indexing.put_at(self, key, value)
-            return
-        target = self._view(*view)
-        value = operands.check_operand(value, "setting elements")
-        if operands.is_array(value):
-            copying.copy_to(value, target)
-        elif target.size:
-            copying.fill(target, value)
 
     def __len__(self) -> int:
         if not self.ndim:
@@ -244,62 +215,7 @@ class GPUArray(Operators, Reductions, Ordering, Habits, native.ArrayBase):
         """A view of the first num_rows rows."""
         return self[_range(0, num_rows, len(self), "slice_rows")]
 
-    # ---- shapes and indexing, as NumPy's methods ----
-
-    def compress(self, condition: Any, axis: int | None = None) -> GPUArray:
-        """gp.compress(condition, self, axis)."""
-        return indexing.compress(condition, self, axis)
-
-    def diagonal(self, offset: int = 0, axis1: int = 0, axis2: int = 1) -> GPUArray:
-        """gp.diagonal(self, ...), a view."""
-        return shape.diagonal(self, offset, axis1, axis2)
-
-    def flatten(self) -> GPUArray:
-        """All elements in C order, 1-D, always a copy."""
-        return shape.flatten(self)
-
-    def put(self, indices: Any, values: Any, mode: str = "raise") -> None:
-        """gp.put(self, indices, values, mode)."""
-        indexing.put(self, indices, values, mode)
-
-    def ravel(self) -> GPUArray:
-        """All elements in C order, 1-D; copied only when the strides ask for it."""
-        return shape.ravel(self)
-
-    def repeat(self, repeats: Any, axis: int | None = None) -> GPUArray:
-        """gp.repeat(self, repeats, axis)."""
-        return padding.repeat(self, repeats, axis)
-
-    def squeeze(self, axis: int | Sequence[int] | None = None) -> GPUArray:
-        """A view without the axes of one element, or without those given."""
-        return shape.squeeze(self, axis)
-
-    def swapaxes(self, axis1: int, axis2: int) -> GPUArray:
-        """A view with two axes exchanged."""
-        return shape.swapaxes(self, axis1, axis2)
-
-    def take(self, indices: Any, axis: int | None = None, out: GPUArray | None = None, mode: str = "raise") -> GPUArray:
-        """gp.take(self, indices, axis, out, mode)."""
-        return indexing.take(self, indices, axis, out, mode)
-
     # ---- copies ----
-
-    def contiguous(self) -> GPUArray:
-        """The array itself when it is C-contiguous, else a C-contiguous copy."""
-        return copying.contiguous(self)
-
-    def clone(self) -> GPUArray:
-        """A new C-contiguous array with the same elements."""
-        return copying.clone(self)
-
-    def astype(self, dtype: DTypeLike) -> GPUArray:
-        """A new C-contiguous array with the elements converted to dtype, as NumPy converts them.
-
-        Integers wrap, floats to integers truncate (undefined out of range), complex to real drops the imaginary part.
-        fp8 and fp4: rounded to nearest even; what is too large becomes NaN in float8_e4m3, infinity in float8_e5m2 and
-        6 in float4_e2m1 (so does NaN). int4: integers wrap, floats truncate and saturate, NaN becomes 0.
-        """
-        return copying.astype(self, as_dtype(dtype))
 
     def __copy__(self) -> GPUArray:
         return self.clone()
@@ -313,17 +229,6 @@ class GPUArray(Operators, Reductions, Ordering, Habits, native.ArrayBase):
     def fill(self, value: Any) -> None:
         """Set every element to a Python number."""
         self[...] = value
-
-    # ---- operators: the element-wise ones are in ops/methods/operators.py ----
-
-    def __matmul__(self, other: GPUArray) -> GPUArray:
-        return matmul(self, other)
-
-    def __rmatmul__(self, other: Any) -> GPUArray:
-        return matmul(other, self)
-
-    def __imatmul__(self, other: GPUArray) -> GPUArray:
-        return matmul(self, other, out=self)
 
     def __repr__(self) -> str:
         return array_repr(self)
@@ -367,6 +272,3 @@ def _range(offset: int, length: int, extent: int, what: str) -> slice:
     if offset < 0 or length < 0 or offset + length > extent:
         raise ShapeError(f"{what}: {offset} to {offset + length} is not inside 0 to {extent}")
     return slice(offset, offset + length)
-
-
-native.register_array_type(GPUArray)

@@ -15,7 +15,6 @@ from pygpukit.core.backend import is_sim
 from pygpukit.core.device import current_device, device_count
 from pygpukit.core.dtypes import STORAGE_ONLY, DataType
 from pygpukit.core.errors import DeviceMismatchError
-from pygpukit.ops import copying
 
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
@@ -66,7 +65,7 @@ def export(
         )
     order = _consumer(stream)
     if copy:
-        array = copying.clone(array)
+        array = array.clone()
     return native.dlpack_export(array, here[0], versioned, bool(copy), order)
 
 
@@ -137,7 +136,7 @@ def _from_device(x: Any, device: tuple[int, int], copy: bool | None) -> GPUArray
     array = over_foreign(address, nbytes, shape, strides, offset, dtype, keeper, found[1])
     if read_only and copy is False:
         raise BufferError("from_dlpack: the memory is read-only and arrays here are not; allow a copy")
-    return copying.clone(array) if copy or read_only else array
+    return array.clone() if copy or read_only else array
 
 
 def _from_host(x: Any, device: int) -> GPUArray:

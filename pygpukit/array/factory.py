@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-import pygpukit.array.array  # noqa: F401  registers GPUArray as the class of new arrays
 from pygpukit._core import native
 from pygpukit.array import promotion, scalars
 from pygpukit.array.dlpack import from_dlpack as from_dlpack

@@ -13,6 +13,7 @@ from typing import Any
 
 from pygpukit._core import native
 from pygpukit.array.layout import Shape
+from pygpukit.core.errors import out_of_range
 
 
 @dataclass(frozen=True)
@@ -122,11 +123,6 @@ def parse(key: Any, shape: Shape, strides: Shape, offset: int, as_index: Callabl
         axis += count
     split = 0 if apart or place is None else place
     return Selection(_unzipped(rest[:split]), _unzipped(rest[split:]), offset, tuple(picks))
-
-
-def out_of_range(value: int, axis: int, extent: int) -> IndexError:
-    """The error for an index outside its axis."""
-    return IndexError(f"index {value} is out of range for axis {axis} with size {extent}")
 
 
 def _unzipped(axes: list[tuple[int, int]]) -> tuple[Shape, Shape]:

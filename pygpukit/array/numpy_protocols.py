@@ -121,10 +121,9 @@ def call_function(func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -
 def _counterpart(what: str, name: str) -> Callable[..., Any]:
     """The operation of that name: NumPy's habits first, then the standard's. Raises TypeError when there is none."""
     import pygpukit
-    from pygpukit import array_api
 
     name = _RENAMED.get(name, name)
-    for home in (pygpukit, array_api):
+    for home in (pygpukit, pygpukit.array_api):
         function = getattr(home, name, None)
         if callable(function):
             return function
@@ -141,12 +140,7 @@ def _check_keywords(what: str, keywords: Mapping[str, Any], parameters: Mapping[
 
 
 def _delivered(what: str, result: Any, out: GPUArray | None) -> Any:
-    if out is None:
-        return result
-    from pygpukit.ops import copying, operands
-
-    copying.copy_to(result, operands.check_out(out, result.shape, result.dtype, what))
-    return out
+    return result if out is None else result._into(out, what)
 
 
 def _refuse_host(what: str, arguments: Any) -> None:

@@ -10,7 +10,7 @@ CATEGORY = "limits"
 
 
 def rows(quick: bool) -> Iterator[BenchmarkResult | Unavailable]:
-    from ..jit.measure.limits import limits
+    from ..profiling.limits import limits
 
     found = limits()
     yield BenchmarkResult("copy, read and written", CATEGORY, value=found.copy_gbps, unit="GB/s", better="higher")

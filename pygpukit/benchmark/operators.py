@@ -102,7 +102,7 @@ def _params(s: Size) -> dict[str, Any]:
 def device_us(call: Callable[[], object], quick: bool) -> list[float]:
     """Event times of single calls, each after a read of several times the L2 cache."""
     from .._core import native
-    from ..jit.measure import timing
+    from ..profiling import timing
 
     found = timing.sample(
         call,

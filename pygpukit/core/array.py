@@ -1,5 +1,5 @@
-"""A documented path: what is here lives in pygpukit/array/array.py."""
+"""A documented path: what is here lives in pygpukit/array/array.py, with its methods."""
 
-from pygpukit.array.array import GPUArray
+from pygpukit.ops.methods.bind import GPUArray
 
 __all__ = ["GPUArray"]

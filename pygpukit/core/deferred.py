@@ -12,7 +12,7 @@ import struct
 from typing import TYPE_CHECKING
 
 from pygpukit._core import native
-from pygpukit.array.indexing import out_of_range
+from pygpukit.core.errors import out_of_range
 
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray

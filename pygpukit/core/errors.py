@@ -6,10 +6,10 @@ then the fields in the order documented here. Nothing is imported that is not in
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Any
+from typing import Any, ClassVar
 
 
 class GPUError(RuntimeError):
@@ -65,6 +65,9 @@ class KernelCheckError(DriverError):
     The simulated device works on.
     """
 
+    # Findings as lines of text. pygpukit.jit, which has the kernels' sources, brings its own.
+    reader: ClassVar[Callable[[Sequence[Finding]], list[str]]] = staticmethod(lambda findings: [])
+
     def __init__(
         self,
         message: str,
@@ -77,9 +80,7 @@ class KernelCheckError(DriverError):
 
     def _render_traceback_(self) -> list[str]:
         """IPython shows these lines instead of a traceback: the kernel's own, where its source is at hand."""
-        from pygpukit.jit.inspect.findings import report
-
-        return report(self.findings) or [f"{type(self).__name__}: {self}"]
+        return type(self).reader(self.findings) or [f"{type(self).__name__}: {self}"]
 
 
 @dataclass(frozen=True)
@@ -212,6 +213,11 @@ class OutOfMemoryError(GPUError, MemoryError):
         self.limit = limit
         self.free = free
         self.owners = list(owners)
+
+
+def out_of_range(value: int, axis: int, extent: int) -> IndexError:
+    """The error for an index outside its axis."""
+    return IndexError(f"index {value} is out of range for axis {axis} with size {extent}")
 
 
 class ShapeError(GPUError, ValueError):

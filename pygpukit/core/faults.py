@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import struct
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from pygpukit import _core
 from pygpukit._core import native
@@ -35,6 +35,7 @@ _SIM_REMEDY = (
 )
 
 _lock = threading.Lock()
+_in_task: Callable[[], bool] = bool  # False: no task runs before there is a scheduler
 _lost: ContextLostError | None = None
 
 
@@ -68,11 +69,10 @@ def error_for(message: str, code: int, name: str) -> DriverError:
         )
 
 
-def _in_task() -> bool:
-    """Whether the thread runs a task: the wait that ends it clears the simulated device."""
-    from pygpukit.scheduler import runner  # which imports this module
-
-    return runner.in_task()
+def ask_whether_in_task(in_task: Callable[[], bool]) -> None:
+    """Let schedulers say whether the thread runs a task: the wait that ends one clears the simulated device."""
+    global _in_task
+    _in_task = in_task
 
 
 def _story(launches: list[Launch]) -> str:

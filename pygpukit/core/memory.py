@@ -1,6 +1,6 @@
-"""A documented path: what is here lives in pygpukit/array/raw.py."""
+"""A documented path: what is here lives in pygpukit.memory.raw.py."""
 
-from pygpukit.array.raw import (
+from pygpukit.memory.raw import (
     copy_device_to_device_async,
     copy_device_to_device_offset,
     copy_to_device,

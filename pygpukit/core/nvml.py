@@ -1,68 +1,202 @@
-"""Clocks as NVML tells them: opened at run time where the driver brings it, and None everywhere else."""
+"""NVIDIA's management library, opened at run time by ctypes: one device's readings, each a value or a reason."""
 
 from __future__ import annotations
 
 import ctypes
-import sys
 import uuid
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
-from typing import Any
 
-from pygpukit._core import native
+LIBRARY = "libnvidia-ml.so.1"
+_SUCCESS, _NOT_SUPPORTED, _INSUFFICIENT_SIZE = 0, 3, 7
+_TEMPERATURE_GPU, _PCIE_TX, _PCIE_RX = 0, 0, 1
+_CLOCKS = {"sm": 1, "memory": 2}
+_MAX_PROCESSES = 4096
+_NOT_TOLD = 2**64 - 1
 
-_LIBRARY = "nvml.dll" if sys.platform == "win32" else "libnvidia-ml.so.1"
-_CLOCK_SM = 1
-# Bits of nvmlDeviceGetCurrentClocksThrottleReasons that hold the clock down; idleness (bit 0) is no such reason.
-_REASONS = {
-    0x002: "application clocks set",
-    0x004: "power cap",
-    0x008: "hardware slowdown",
-    0x010: "sync boost",
-    0x020: "software thermal slowdown",
-    0x040: "hardware thermal slowdown",
-    0x080: "power brake",
-    0x100: "display clocks set",
+# Bits of nvmlDeviceGetCurrentClocksThrottleReasons, as its documentation names them.
+THROTTLE_REASONS = {
+    0x1: "idle",
+    0x2: "application clocks",
+    0x4: "power cap",
+    0x8: "hardware slowdown",
+    0x10: "sync boost",
+    0x20: "software thermal slowdown",
+    0x40: "hardware thermal slowdown",
+    0x80: "power brake",
+    0x100: "display clocks",
 }
 
 
+class NvmlUnavailableError(RuntimeError):
+    """There is no NVML, or it does not know the device. The text is the reason."""
+
+
 @dataclass(frozen=True)
-class ClockReading:
-    """The SM clock in MHz (None where the device does not tell) and what held it down at that moment."""
+class Reading:
+    """A number, or None and why there is none."""
 
-    sm_mhz: int | None
-    reasons: tuple[str, ...]
-
-
-def read_clocks(device: int) -> ClockReading | None:
-    """The clocks of a device of the open backend now; None where NVML or the device in it cannot be found."""
-    library, handle = _library(), None
-    if library is not None:
-        handle = _handle(library, native.device_info(device)["uuid"])
-    if library is None or handle is None:
-        return None
-    mhz, bits = ctypes.c_uint(), ctypes.c_ulonglong()
-    told = library.nvmlDeviceGetClockInfo(handle, _CLOCK_SM, ctypes.byref(mhz)) == 0
-    if library.nvmlDeviceGetCurrentClocksThrottleReasons(handle, ctypes.byref(bits)) != 0:
-        bits.value = 0
-    reasons = tuple(words for bit, words in _REASONS.items() if bits.value & bit)
-    return ClockReading(mhz.value if told else None, reasons)
+    value: float | None
+    reason: str = ""
 
 
-@cache
-def _library() -> Any:
-    """NVML, opened and initialised; None where it is absent or refuses. The simulated device has none."""
-    if native.backend_name() != "cuda":
-        return None
-    try:
-        library = ctypes.CDLL(_LIBRARY)
-        return library if library.nvmlInit_v2() == 0 else None
-    except (OSError, AttributeError):
-        return None
+@dataclass(frozen=True)
+class Process:
+    """A process with a context on the device. used_bytes is None where the driver does not tell."""
+
+    pid: int
+    used_bytes: int | None
 
 
-def _handle(library: Any, identity: bytes) -> ctypes.c_void_p | None:
-    handle = ctypes.c_void_p()
-    name = f"GPU-{uuid.UUID(bytes=identity)}".encode()
-    found = library.nvmlDeviceGetHandleByUUID(ctypes.c_char_p(name), ctypes.byref(handle)) == 0
-    return handle if found else None
+class _Utilization(ctypes.Structure):
+    _fields_ = [("gpu", ctypes.c_uint), ("memory", ctypes.c_uint)]
+
+
+class _Memory(ctypes.Structure):
+    _fields_ = [("total", ctypes.c_ulonglong), ("free", ctypes.c_ulonglong), ("used", ctypes.c_ulonglong)]
+
+
+class _Process(ctypes.Structure):
+    _fields_ = [
+        ("pid", ctypes.c_uint),
+        ("used", ctypes.c_ulonglong),
+        ("gpu_instance", ctypes.c_uint),
+        ("compute_instance", ctypes.c_uint),
+    ]
+
+
+class NvmlDevice:
+    """The device with a UUID (16 bytes, as the CUDA driver gives it: both libraries number devices in their own order).
+
+    Raises NvmlUnavailableError. Thread-safe, as NVML is.
+    """
+
+    def __init__(self, device_uuid: bytes, library: str = LIBRARY) -> None:
+        try:
+            self._library = ctypes.CDLL(library)
+        except OSError as error:
+            raise NvmlUnavailableError(f"NVML could not be opened: {error}") from None
+        self._check("nvmlInit_v2")
+        self._handle = ctypes.c_void_p()
+        # A MIG instance goes by a name of its own.
+        names = [f"{kind}-{uuid.UUID(bytes=device_uuid)}".encode() for kind in ("MIG", "GPU")]
+        if self._call("nvmlDeviceGetHandleByUUID", names[0], ctypes.byref(self._handle)):
+            self._check("nvmlDeviceGetHandleByUUID", names[1], ctypes.byref(self._handle))
+
+    def driver_version(self) -> str:
+        """Such as "570.86.15"; "" where it is not told."""
+        text = ctypes.create_string_buffer(80)
+        return (
+            ""
+            if self._call("nvmlSystemGetDriverVersion", text, ctypes.c_uint(80))
+            else text.value.decode("utf-8", "replace")
+        )
+
+    def mig(self) -> tuple[str, tuple[int, int] | None] | str:
+        """("instance", its GPU and compute instance), ("on", None) or ("off", None); the reason where it is not told.
+
+        "on" is a whole card that is divided.
+        """
+        is_instance = ctypes.c_uint()
+        if not self._call("nvmlDeviceIsMigDeviceHandle", self._handle, ctypes.byref(is_instance)) and is_instance.value:
+            instances = (ctypes.c_uint(), ctypes.c_uint())
+            for which, number in zip(("Gpu", "Compute"), instances, strict=True):
+                if reason := self._call(f"nvmlDeviceGet{which}InstanceId", self._handle, ctypes.byref(number)):
+                    return reason
+            return "instance", (instances[0].value, instances[1].value)
+        now, pending = ctypes.c_uint(), ctypes.c_uint()
+        function = self._function("nvmlDeviceGetMigMode")
+        if function is None:
+            return "this NVML has no nvmlDeviceGetMigMode"
+        code = function(self._handle, ctypes.byref(now), ctypes.byref(pending))
+        if code not in (_SUCCESS, _NOT_SUPPORTED):
+            return self._words(code)
+        return ("on" if code == _SUCCESS and now.value else "off"), None
+
+    def utilization(self) -> tuple[Reading, Reading]:
+        """Per cent of the time in which a kernel ran, and in which memory was read or written."""
+        rates = _Utilization()
+        reason = self._call("nvmlDeviceGetUtilizationRates", self._handle, ctypes.byref(rates))
+        return (Reading(None, reason),) * 2 if reason else (Reading(rates.gpu), Reading(rates.memory))
+
+    def memory(self) -> tuple[Reading, Reading]:
+        """Bytes in use by every process, and in all."""
+        sizes = _Memory()
+        reason = self._call("nvmlDeviceGetMemoryInfo", self._handle, ctypes.byref(sizes))
+        return (Reading(None, reason),) * 2 if reason else (Reading(sizes.used), Reading(sizes.total))
+
+    def clock_mhz(self, which: str) -> Reading:
+        """Clock now, of "sm" or "memory"."""
+        return self._uint("nvmlDeviceGetClockInfo", ctypes.c_int(_CLOCKS[which]))
+
+    def max_clock_mhz(self, which: str) -> Reading:
+        """Highest clock, of "sm" or "memory"."""
+        return self._uint("nvmlDeviceGetMaxClockInfo", ctypes.c_int(_CLOCKS[which]))
+
+    def power_watts(self) -> Reading:
+        return self._uint("nvmlDeviceGetPowerUsage", scale=1e-3)
+
+    def power_limit_watts(self) -> Reading:
+        return self._uint("nvmlDeviceGetEnforcedPowerLimit", scale=1e-3)
+
+    def temperature_celsius(self) -> Reading:
+        return self._uint("nvmlDeviceGetTemperature", ctypes.c_int(_TEMPERATURE_GPU))
+
+    def throttle_reasons(self) -> Reading:
+        """Bits, see THROTTLE_REASONS."""
+        bits = ctypes.c_ulonglong()
+        reason = self._call("nvmlDeviceGetCurrentClocksThrottleReasons", self._handle, ctypes.byref(bits))
+        return Reading(None, reason) if reason else Reading(bits.value)
+
+    def pcie_bytes_per_s(self) -> tuple[Reading, Reading]:
+        """Sent and received by the device. NVML measures for 20 ms in each of two calls: ask seldom."""
+        sent = self._uint("nvmlDeviceGetPcieThroughput", ctypes.c_int(_PCIE_TX), scale=1024)
+        return sent, self._uint("nvmlDeviceGetPcieThroughput", ctypes.c_int(_PCIE_RX), scale=1024)
+
+    def pcie_link(self) -> tuple[Reading, Reading]:
+        """Generation and lanes of the link as it is now."""
+        return self._uint("nvmlDeviceGetCurrPcieLinkGeneration"), self._uint("nvmlDeviceGetCurrPcieLinkWidth")
+
+    def processes(self) -> list[Process] | str:
+        """Processes with a compute context; the reason where they are not told."""
+        count = ctypes.c_uint(64)
+        while True:
+            rows = (_Process * count.value)()
+            function = self._function("nvmlDeviceGetComputeRunningProcesses_v3")
+            if function is None:
+                return "this NVML has no nvmlDeviceGetComputeRunningProcesses_v3"
+            code = function(self._handle, ctypes.byref(count), rows)
+            if code == _INSUFFICIENT_SIZE and len(rows) < _MAX_PROCESSES:
+                count = ctypes.c_uint(min(2 * max(count.value, len(rows)), _MAX_PROCESSES))
+            elif code != _SUCCESS:
+                return self._words(code)
+            else:
+                break
+        return [Process(row.pid, None if row.used == _NOT_TOLD else row.used) for row in rows[: count.value]]
+
+    def _uint(self, name: str, *args: object, scale: float = 1) -> Reading:
+        value = ctypes.c_uint()
+        reason = self._call(name, self._handle, *args, ctypes.byref(value))
+        return Reading(None, reason) if reason else Reading(value.value * scale if scale != 1 else value.value)
+
+    def _call(self, name: str, *args: object) -> str:
+        """Why a function failed; "" when it did not."""
+        function = self._function(name)
+        if function is None:
+            return f"this NVML has no {name}"
+        code = function(*args)
+        return "" if code == _SUCCESS else self._words(code)
+
+    def _check(self, name: str, *args: object) -> None:
+        if reason := self._call(name, *args):
+            raise NvmlUnavailableError(f"{name}: {reason}")
+
+    def _function(self, name: str) -> Callable[..., int] | None:
+        return getattr(self._library, name, None)
+
+    def _words(self, code: int) -> str:
+        function = getattr(self._library, "nvmlErrorString", None)
+        if function is None:
+            return f"NVML error {code}"
+        function.restype = ctypes.c_char_p
+        return (function(ctypes.c_int(code)) or b"").decode("utf-8", "replace") or f"NVML error {code}"

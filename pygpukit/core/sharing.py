@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from pygpukit.core.backend import backend
 from pygpukit.core.device import device_facts
+from pygpukit.core.nvml import LIBRARY, NvmlDevice, NvmlUnavailableError
 
 
 @dataclass(frozen=True)
@@ -50,8 +51,6 @@ def device_sharing(device_id: int = 0, *, library: str | None = None) -> DeviceS
 
 
 def _mig(uuid: bytes, library: str | None, reasons: dict[str, str]) -> tuple[str, tuple[int, int] | None]:
-    from pygpukit.dashboard.nvml import LIBRARY, NvmlDevice, NvmlUnavailableError
-
     try:
         found = NvmlDevice(uuid, LIBRARY if library is None else library).mig()
     except NvmlUnavailableError as error:

@@ -7,7 +7,7 @@ from typing import Any
 
 from pygpukit import _core
 from pygpukit.core.backend import backend
-from pygpukit.dashboard.nvml import LIBRARY, THROTTLE_REASONS, NvmlDevice, NvmlUnavailableError, Reading
+from pygpukit.core.nvml import LIBRARY, THROTTLE_REASONS, NvmlDevice, NvmlUnavailableError, Reading
 
 _PCIE_EVERY = 5  # samples: NVML blocks for 40 ms
 _IDLE = 0x1

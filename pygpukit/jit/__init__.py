@@ -19,15 +19,13 @@ from pygpukit.jit.compile.nvrtc import (
     get_driver_requirements,
     get_nvrtc_path,
     get_nvrtc_version,
-    get_warmup_error,
-    is_nvrtc_available,
-    is_warmup_done,
-    warmup,
 )
 from pygpukit.jit.launch.kernel import JITKernel, jit
 from pygpukit.jit.launch.unit import Unit
 
 if TYPE_CHECKING:
+    from pygpukit.jit.compile.available import is_nvrtc_available
+    from pygpukit.jit.compile.warmup import get_warmup_error, is_warmup_done, warmup
     from pygpukit.jit.inspect.disassembly import ptx_lines, sass_lines
     from pygpukit.jit.inspect.occupancy import Occupancy
     from pygpukit.jit.launch.globals import GlobalVariable
@@ -72,8 +70,12 @@ _LATER = {
     "GlobalVariable": "launch.globals",
     "Occupancy": "inspect.occupancy",
     "compile_all": "launch.parallel",
+    "get_warmup_error": "compile.warmup",
+    "is_nvrtc_available": "compile.available",
+    "is_warmup_done": "compile.warmup",
     "ptx_lines": "inspect.disassembly",
     "sass_lines": "inspect.disassembly",
+    "warmup": "compile.warmup",
 }
 
 

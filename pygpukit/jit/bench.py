@@ -1,5 +1,5 @@
-"""A documented path: what is here lives in pygpukit/jit/measure/bench.py."""
+"""A documented path: what is here lives in pygpukit/profiling/bench.py."""
 
-from pygpukit.jit.measure.bench import BenchResult, Clocks, bench, checked_work, from_fields
+from pygpukit.profiling.bench import BenchResult, Clocks, bench, checked_work, from_fields
 
 __all__ = ["BenchResult", "Clocks", "bench", "checked_work", "from_fields"]

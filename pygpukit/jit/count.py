@@ -1,5 +1,5 @@
-"""A documented path: what is here lives in pygpukit/jit/measure/count.py."""
+"""A documented path: what is here lives in pygpukit/worker/counting.py."""
 
-from pygpukit.jit.measure.count import Counts, count, count_in_worker
+from pygpukit.worker.counting import Counts, count, count_in_worker
 
 __all__ = ["Counts", "count", "count_in_worker"]

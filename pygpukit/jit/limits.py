@@ -1,5 +1,5 @@
-"""A documented path: what is here lives in pygpukit/jit/measure/limits.py."""
+"""A documented path: what is here lives in pygpukit/profiling/limits.py."""
 
-from pygpukit.jit.measure.limits import Limits, limits
+from pygpukit.profiling.limits import Limits, limits
 
 __all__ = ["Limits", "limits"]

@@ -11,10 +11,10 @@ from weakref import WeakKeyDictionary
 from pygpukit._core import native
 from pygpukit.core.errors import GPUError
 from pygpukit.jit.launch.kernel import JITKernel
-from pygpukit.jit.measure.bench import BenchResult
 from pygpukit.jupyter.card import Launch
 from pygpukit.jupyter.card_listing import INSPECTED_ARCH, KINDS, MAX_LINES, Listing, inspected, listings
 from pygpukit.jupyter.reports import Report
+from pygpukit.profiling.bench import BenchResult
 
 WAIT_S = 0.05  # how long an answer may wait for the thread
 

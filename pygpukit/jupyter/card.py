@@ -15,9 +15,9 @@ from pygpukit.core.text import escape, human_bytes
 from pygpukit.jit.inspect.occupancy import Occupancy
 from pygpukit.jit.launch.kernel import JITKernel
 from pygpukit.jit.launch.unit import Unit
-from pygpukit.jit.measure.bench import BenchResult
 from pygpukit.jupyter.card_bench import SweepPoint, bench_html, duration, sweep_html
 from pygpukit.jupyter.card_listing import INSPECTED_ARCH, inspected, listings, listings_html, source_lines
+from pygpukit.profiling.bench import BenchResult
 
 __all__ = ["CellResult", "Launch", "SweepPoint", "Verification"]
 

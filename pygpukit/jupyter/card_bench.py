@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from pygpukit.core.text import escape
-from pygpukit.jit.measure import timing
-from pygpukit.jit.measure.bench import SIMULATED, BenchResult
+from pygpukit.profiling import timing
+from pygpukit.profiling.bench import SIMULATED, BenchResult
 
 _BAR_WIDTH, _BAR_HEIGHT = 300, 8
 _STRIP_WIDTH, _STRIP_HEIGHT = 216, 34

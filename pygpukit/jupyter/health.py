@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pygpukit.dashboard.nvml import LIBRARY, NvmlDevice, NvmlUnavailableError
+from pygpukit.core.nvml import LIBRARY, NvmlDevice, NvmlUnavailableError
 from pygpukit.dashboard.sensors import open_nvml
 
 

@@ -23,7 +23,7 @@ from pygpukit.jit.launch.configuration import Extent
 from pygpukit.jit.launch.globals import Globals
 from pygpukit.jit.launch.kernel import JITKernel
 from pygpukit.jit.launch.unit import Unit
-from pygpukit.jit.measure.bench import BenchResult, checked_work, from_fields
+from pygpukit.profiling.bench import BenchResult, checked_work, from_fields
 from pygpukit.worker import WorkerDiedError
 from pygpukit.worker.remote import KernelWorker, RemoteUnit, exception_of, portable
 

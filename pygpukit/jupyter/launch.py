@@ -13,12 +13,12 @@ from pygpukit.core.output import emit
 from pygpukit.core.stream import Stream, current_stream
 from pygpukit.jit.launch.assumptions import Launcher
 from pygpukit.jit.launch.kernel import JITKernel
-from pygpukit.jit.measure.bench import BenchResult, bench
 from pygpukit.jupyter.bind import Arguments, bind, parse_items
 from pygpukit.jupyter.errors import shown_without_frames
 from pygpukit.jupyter.isolated import IsolatedLauncher
 from pygpukit.jupyter.names import Names
 from pygpukit.jupyter.options import Options
+from pygpukit.profiling.bench import BenchResult, bench
 
 
 @dataclass(frozen=True)

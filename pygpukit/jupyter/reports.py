@@ -15,9 +15,9 @@ from pygpukit.jit.compile.diagnostics import parse_log, place
 from pygpukit.jit.inspect.mentions import meant
 from pygpukit.jit.launch.kernel import JITKernel
 from pygpukit.jit.launch.unit import Unit, loaded_unit
-from pygpukit.jit.measure.bench import BenchResult
 from pygpukit.jupyter.card import CellResult, Launch
 from pygpukit.jupyter.errors import CudaCompileError
+from pygpukit.profiling.bench import BenchResult
 
 MAX_CELLS = 1000  # the oldest are forgotten
 MAX_DIAGNOSTICS = 100  # of one cell

@@ -12,13 +12,13 @@ from pygpukit._core import native
 from pygpukit.array.array import GPUArray
 from pygpukit.core.errors import DriverError, KernelArgumentError, NvrtcError
 from pygpukit.jit.launch.kernel import JITKernel
-from pygpukit.jit.measure.bench import BenchResult
 from pygpukit.jupyter.card import Launch, SweepPoint
 from pygpukit.jupyter.errors import VerificationError, shown_without_frames
 from pygpukit.jupyter.launch import Call, bound_arguments, choose, configured
 from pygpukit.jupyter.names import Names
 from pygpukit.jupyter.options import Options
 from pygpukit.jupyter.verify import Reference, Verification
+from pygpukit.profiling.bench import BenchResult
 
 _CONFIGURATION = ("grid", "block", "shared_bytes")
 
@@ -125,7 +125,7 @@ def _measured(call: Call, options: Options) -> BenchResult:
 def _counted(call: Call) -> dict[str, float | None]:
     """The bytes and operations of the launch, counted on the simulated device. Raises UsageError where the kernel
     cannot run there: no compiler, or a source that is not for it."""
-    from pygpukit.jit.measure.count import count
+    from pygpukit.worker.counting import count
 
     values = tuple(call.arguments.values.values())
     try:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pygpukit import _core
 from pygpukit._core import native
 from pygpukit.core.text import human_bytes
+from pygpukit.memory.held import release
 
 _Owner = tuple[int, int, int]  # interned name, interned cell, line
 
@@ -78,8 +79,6 @@ def _release_shell() -> None:
 
         shell = get_ipython()
         if shell is not None:
-            from pygpukit.jupyter.held import release
-
             release(shell)
 
 

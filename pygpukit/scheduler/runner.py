@@ -135,6 +135,9 @@ def in_task() -> bool:
     return _thread.place.context != 0
 
 
+faults.ask_whether_in_task(in_task)
+
+
 def leave(outer: tuple[native.Stream, _Place, int]) -> None:
     """Go back from a task to where here() was."""
     stream, place, device = outer

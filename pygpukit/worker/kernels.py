@@ -16,7 +16,7 @@ from pygpukit.jit.cache.image import from_bytes
 from pygpukit.jit.launch.assumptions import Launcher
 from pygpukit.jit.launch.kernel import JITKernel
 from pygpukit.jit.launch.unit import Unit
-from pygpukit.jit.measure.bench import bench
+from pygpukit.profiling.bench import bench
 from pygpukit.worker.printed import captured
 
 _units: dict[str, Unit] = {}

@@ -10,8 +10,8 @@ import pytest
 
 import pygpukit as gp
 from pygpukit._core import native
-from pygpukit.jit.measure.bench import BenchResult, bench
-from pygpukit.jit.measure.limits import limits
+from pygpukit.profiling.bench import BenchResult, bench
+from pygpukit.profiling.limits import limits
 
 SCALE = """
 extern "C" __global__ void scale(float* x, float factor, int n) {

@@ -16,11 +16,11 @@ from hypothesis import strategies as st
 
 import pygpukit as gp
 from pygpukit._core import native
-from pygpukit.core import nvml
-from pygpukit.jit.measure import timing
-from pygpukit.jit.measure.bench import BenchResult, Clocks, bench
-from pygpukit.jit.measure.limits import Limits, limits
+from pygpukit.core import clocks as nvml
 from pygpukit.kernels import launch, measure
+from pygpukit.profiling import timing
+from pygpukit.profiling.bench import BenchResult, Clocks, bench
+from pygpukit.profiling.limits import Limits, limits
 
 SCALE = """
 extern "C" __global__ void scale(float* x, float factor, int n) {

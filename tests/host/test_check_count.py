@@ -14,9 +14,9 @@ from pygpukit.benchmark.kernels import MATMUL
 from pygpukit.core.errors import CompileError, GPUError, KernelArgumentError, KernelCheckError
 from pygpukit.jit.compile.sim_flops import COUNTS_FLOPS
 from pygpukit.jit.compile.simulator import CompilerNotFound
-from pygpukit.jit.measure import count as counting
-from pygpukit.jit.measure.count import Counts, count_in_worker
 from pygpukit.worker import arrays as worker_arrays
+from pygpukit.worker import counting
+from pygpukit.worker.counting import Counts, count_in_worker
 
 pytestmark = pytest.mark.skipif(not COUNTS_FLOPS, reason="operations are counted on x86-64 only")
 

@@ -18,12 +18,12 @@ from pygpukit.jit.compile.nvrtc import get_nvrtc_version
 from pygpukit.jit.inspect import disassembly
 from pygpukit.jit.launch.unit import Unit
 from pygpukit.jit.locate import nvdisasm
-from pygpukit.jit.measure.bench import BenchResult, Clocks
-from pygpukit.jit.measure.limits import Limits
 from pygpukit.jupyter import card_listing
 from pygpukit.jupyter.card import CellResult, Launch, SweepPoint
 from pygpukit.jupyter.card_bench import duration, rate, spread
 from pygpukit.jupyter.card_listing import MAX_LINES, Listing, listings_html, source_lines
+from pygpukit.profiling.bench import BenchResult, Clocks
+from pygpukit.profiling.limits import Limits
 
 SOURCE = """
 template <class T> struct Pair { T a, b; };

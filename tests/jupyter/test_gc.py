@@ -12,7 +12,7 @@ import pytest
 import pygpukit as gp
 from pygpukit import _core
 from pygpukit._core import native
-from pygpukit.jupyter.held import holds_array
+from pygpukit.memory.held import holds_array
 
 NBYTES = 1 << 20  # a size class of the pool: freed as such
 

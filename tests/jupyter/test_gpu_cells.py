@@ -12,8 +12,8 @@ from cell_runner import AXPY, COPY, LAUNCH, cuda, failure, records
 
 import pygpukit as gp
 from pygpukit import _core
-from pygpukit.jit.measure import count as counting
 from pygpukit.jupyter.errors import VerificationError
+from pygpukit.worker import counting
 
 pytest.importorskip("ipykernel")
 from kernel_client import Page, ends, kernel

@@ -19,8 +19,8 @@ from IPython.core.error import UsageError
 import pygpukit as gp
 from pygpukit.core.errors import DriverError, GPUError, KernelArgumentError, KernelCheckError
 from pygpukit.jit.launch.unit import Unit
-from pygpukit.jit.measure.bench import BenchResult
 from pygpukit.jupyter import isolated
+from pygpukit.profiling.bench import BenchResult
 from pygpukit.worker import WorkerDiedError
 from pygpukit.worker.remote import KernelWorker
 

@@ -12,8 +12,8 @@ from IPython.core.error import UsageError
 import pygpukit as gp
 from pygpukit import _core
 from pygpukit.core.errors import DriverError, KernelArgumentError, KernelCheckError
-from pygpukit.jit.measure import count as counting
 from pygpukit.jupyter.errors import CudaCompileError, VerificationError
+from pygpukit.worker import counting
 
 N = 1000
 INTO = """__global__ void into(int* out, int value) { out[blockIdx.x * blockDim.x + threadIdx.x] = value; }

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from pygpukit.dashboard.nvml import NvmlDevice, NvmlUnavailableError
+from pygpukit.core.nvml import NvmlDevice, NvmlUnavailableError
 from pygpukit.dashboard.sensors import FIELDS, DeviceSampler
 
 UUID = bytes(range(16))

@@ -8,7 +8,7 @@ import pytest
 
 import pygpukit as gp
 from pygpukit.core import sharing
-from pygpukit.dashboard.nvml import NvmlDevice
+from pygpukit.core.nvml import NvmlDevice
 from pygpukit.dashboard.sensors import DeviceSampler
 
 UUID = bytes(range(16))

@@ -28,13 +28,10 @@ from pygpukit.jit.compile import headers as header_sets
 from pygpukit.jit.compile import nvrtc, tile
 from pygpukit.jit.compile.check import check_mode, step_limit
 from pygpukit.jit.compile.headers import HeaderSet
-from pygpukit.jit.compile.nvrtc import nvrtc_status
 from pygpukit.jit.compile.options import Options, parse_options
 from pygpukit.jit.compile.refused import refuse_nesting, refuse_special_files
 from pygpukit.jit.source import program
 from pygpukit.jit.source.signature import includes, scan, scan_variables
-
-__all__ = ["compile_source", "compile_uncached", "nvrtc_status"]
 
 _RECORD_COMPILE = 48
 _SOURCES = {"compiled": 0, "uncached": 0, "memory": 1, "disk": 2}

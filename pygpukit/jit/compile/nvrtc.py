@@ -6,7 +6,7 @@ import contextlib
 import json
 import re
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
@@ -19,15 +19,10 @@ __all__ = [
     "MIN_DRIVER_VERSION_STR",
     "MIN_SM_VERSION",
     "MIN_SM_VERSION_STR",
-    "NvrtcErrorCode",
     "check_driver_compatibility",
     "get_driver_requirements",
     "get_nvrtc_path",
     "get_nvrtc_version",
-    "get_warmup_error",
-    "is_nvrtc_available",
-    "is_warmup_done",
-    "warmup",
 ]
 
 MIN_DRIVER_VERSION = 12000
@@ -146,35 +141,6 @@ def device_arch(device: int) -> str:
     return f"sm_{number}{'a' if number in _ARCH_SPECIFIC else ''}"
 
 
-def nvrtc_status() -> str:
-    """One sentence: which compiler will be used, or what to install."""
-    from pygpukit.core.backend import backend
-
-    try:
-        if backend() == "sim":
-            from pygpukit.jit.compile import simulator
-
-            return simulator.compiler_identity()
-        path, (major, minor) = open_nvrtc()
-    except Exception as error:
-        return str(error)
-    return f"NVRTC {major}.{minor} ({path})"
-
-
-def is_nvrtc_available() -> bool:
-    """True when jit() can compile: NVRTC opens, or on the simulation a C++ compiler is there. Never raises."""
-    from pygpukit.core.backend import backend
-
-    try:
-        if backend() == "sim":
-            from pygpukit.jit.compile import simulator
-
-            return bool(simulator.find_compiler())
-        return bool(open_nvrtc())
-    except Exception:
-        return False
-
-
 def get_nvrtc_path() -> str | None:
     """The NVRTC library's path (or the name that the dynamic loader found), None when there is none."""
     try:
@@ -200,52 +166,3 @@ def check_driver_compatibility() -> tuple[bool, str]:
     """(usable, one sentence): whether a CUDA driver with a supported device answers. Opens no backend."""
     reason = native.cuda_probe()
     return (True, "a CUDA driver with a supported device answered") if reason is None else (False, reason)
-
-
-class _Warmup:
-    """The one warm-up of a process."""
-
-    def __init__(self) -> None:
-        self.done = threading.Event()
-        self.error: Exception | None = None
-        self._lock = threading.Lock()
-
-    def run(self, callback: Callable[[], None] | None) -> bool:
-        from pygpukit.jit.compile.compiler import compile_uncached
-
-        with self._lock:
-            if not self.done.is_set():
-                try:
-                    compile_uncached('extern "C" __global__ void warmup() {}', name="warmup")
-                    self.error = None
-                except Exception as error:  # kept for get_warmup_error(); warm-up itself never raises
-                    self.error = error
-                self.done.set()
-        if callback is not None:
-            callback()
-        return self.error is None
-
-
-_warmup = _Warmup()
-
-
-def warmup(background: bool = False, callback: Callable[[], None] | None = None) -> bool:
-    """Load the compiler and compile an empty kernel, so that the first real one is quick.
-
-    Returns whether it worked; in the background True at once, and `callback()` is called from the thread at the end.
-    Never raises; see get_warmup_error().
-    """
-    if background:
-        threading.Thread(target=_warmup.run, args=(callback,), name="pygpukit-warmup", daemon=True).start()
-        return True
-    return _warmup.run(callback)
-
-
-def is_warmup_done() -> bool:
-    """True once a warm-up has ended, well or not."""
-    return _warmup.done.is_set()
-
-
-def get_warmup_error() -> Exception | None:
-    """Why the warm-up failed, None when it did not."""
-    return _warmup.error if _warmup.done.is_set() else None

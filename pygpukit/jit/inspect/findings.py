@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 
 from pygpukit.core.errors import Finding
 from pygpukit.jit.inspect.mentions import Mention, meant, mentions
-from pygpukit.jit.launch.unit import loaded_unit
 from pygpukit.jit.source.lines import Lines
 
 Place = tuple[str, int]  # file and line
@@ -16,12 +15,6 @@ Texts = Mapping[Place, str]
 MAX_LINES = 15
 _DIRECTIVE = re.compile(r"\s*#\s*line\b")  # ours, where cells are put together: no line of the user's
 _CONTEXT = 1  # lines shown before and after a marked one
-
-
-def report(findings: Sequence[Finding]) -> list[str]:
-    """At most MAX_LINES lines about the findings of one launch. Without the source only what the findings say."""
-    unit = loaded_unit(findings[0].kernel) if findings else None
-    return render(findings, unit.name if unit else "", unit.source if unit else "")
 
 
 def render(findings: Sequence[Finding], unit: str, source: str, max_lines: int = MAX_LINES) -> list[str]:

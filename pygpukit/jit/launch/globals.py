@@ -67,8 +67,6 @@ class GlobalVariable:
 
         What work writes to a __constant__ variable's array shows in kernels launched afterwards.
         """
-        import pygpukit.array.array  # noqa: F401  registers GPUArray as the class of new arrays
-
         module = self._unit.module(self.name)
         return native.wrap(self.address, self.nbytes, self.shape, self.dtype, module)
 
@@ -96,11 +94,9 @@ class GlobalVariable:
             self._check(value.shape, value.dtype.newbyteorder("="), self.dtype.to_numpy_dtype())
             native.copy_from_host(target, np.ascontiguousarray(value, self.dtype.to_numpy_dtype()))
         else:
-            from pygpukit.ops import copying
-
             array = value if isinstance(value, native.ArrayBase) else self._converted(value)
             self._check(array.shape, array.dtype, self.dtype)
-            copying.copy_to(array, target)  # type: ignore[arg-type]
+            target[...] = array
 
     def _check(self, shape: tuple[int, ...], dtype: object, wanted: object) -> None:
         if shape != self.shape:

@@ -12,7 +12,7 @@ from weakref import WeakValueDictionary
 from pygpukit._core import native
 from pygpukit.core.backend import backend
 from pygpukit.core.cached import cached_property
-from pygpukit.core.errors import GPUError
+from pygpukit.core.errors import Finding, GPUError, KernelCheckError
 from pygpukit.core.text import storable
 from pygpukit.jit.cache.image import Image
 from pygpukit.jit.compile.compiler import compile_source
@@ -32,6 +32,17 @@ _loaded: WeakValueDictionary[str, Unit] = WeakValueDictionary()  # by kernel nam
 def loaded_unit(kernel: str) -> Unit | None:
     """The unit that a kernel of this name was last loaded from, while it is alive: whose lines its faults mean."""
     return _loaded.get(kernel)
+
+
+def read_findings(findings: Sequence[Finding]) -> list[str]:
+    """Lines about the findings of one launch, with those of the source where it is at hand."""
+    from pygpukit.jit.inspect.findings import render
+
+    unit = loaded_unit(findings[0].kernel) if findings else None
+    return render(findings, unit.name if unit else "", unit.source if unit else "")
+
+
+KernelCheckError.reader = staticmethod(read_findings)
 
 
 class Unit:

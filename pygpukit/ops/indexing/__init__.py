@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any
 from pygpukit import kernels
 from pygpukit._core import native
 from pygpukit.array import layout
-from pygpukit.array.indexing import Pick, Selection, out_of_range, parse
+from pygpukit.array.indexing import Pick, Selection, parse
 from pygpukit.array.promotion import is_integer
 from pygpukit.core.dtypes import DTYPES, int32, int64
-from pygpukit.core.errors import DTypeError, ShapeError
+from pygpukit.core.errors import DTypeError, ShapeError, out_of_range
 from pygpukit.ops import copying, host, raw
 from pygpukit.ops.elementwise import pointwise
 from pygpukit.ops.indexing import masks, places

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any
 from pygpukit import kernels
 from pygpukit._core import native
 from pygpukit.array import layout
-from pygpukit.array.indexing import out_of_range
 from pygpukit.array.layout import Shape
 from pygpukit.core import deferred
+from pygpukit.core.errors import out_of_range
 from pygpukit.ops import host, raw
 from pygpukit.ops.elementwise.pointwise import packed_layout
 from pygpukit.ops.operands import span

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING
 
 from pygpukit import kernels
 from pygpukit._core import native
-from pygpukit.array.indexing import out_of_range
 from pygpukit.core import deferred
 from pygpukit.core.dtypes import int32, int64
-from pygpukit.core.errors import DTypeError, ShapeError
+from pygpukit.core.errors import DTypeError, ShapeError, out_of_range
 from pygpukit.ops import copying, host
 from pygpukit.ops.elementwise.pointwise import CTYPES
 from pygpukit.ops.operands import check_array, check_devices, overlaps, span

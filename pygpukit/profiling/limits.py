@@ -10,8 +10,8 @@ from statistics import median
 from pygpukit import kernels
 from pygpukit._core import native
 from pygpukit.core.backend import backend, is_sim
-from pygpukit.jit.measure import timing
 from pygpukit.kernels import measure
+from pygpukit.profiling import timing
 
 _COPY_BYTES = 512 << 20  # each of two buffers: far out of every cache
 _COPY_BYTES_SIM = 4 << 20

@@ -12,7 +12,7 @@ from statistics import median
 from pygpukit import kernels
 from pygpukit._core import native
 from pygpukit.core.backend import is_sim
-from pygpukit.core.nvml import ClockReading, read_clocks
+from pygpukit.core.clocks import ClockReading, read_clocks
 from pygpukit.kernels import measure
 
 TARGET_SPREAD = 0.01

@@ -12,8 +12,8 @@ from pygpukit._core import native
 from pygpukit.core.backend import backend
 from pygpukit.core.cached import cached_property
 from pygpukit.core.stream import Stream
-from pygpukit.jit.measure import timing
-from pygpukit.jit.measure.limits import Limits, limits
+from pygpukit.profiling import timing
+from pygpukit.profiling.limits import Limits, limits
 
 SIMULATED = "timed on the simulated device: host time, which says nothing about a GPU"
 

@@ -1,1 +1,0 @@
-"""What a launch costs: times, counts, and the limits of the device."""
