@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-DASHBOARDS = ("memory", "scheduler", "device", "cells")
+from pygpukit.telemetry import KINDS
+
+DASHBOARDS = KINDS
 VIEWS = (*DASHBOARDS, "assembly", "workbench")
 _PATIENCE_S = 3.0  # a page that was just told of the extension opens its feed within this time
 

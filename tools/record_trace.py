@@ -16,8 +16,8 @@ os.environ.setdefault("PYGPUKIT_BACKEND", "sim")
 import pygpukit as gp
 from pygpukit import _core
 from pygpukit._core import native
-from pygpukit.dashboard import cell_figures
 from pygpukit.scheduler import Scheduler
+from pygpukit.telemetry import cell_figures
 
 MIB = 1 << 20
 STEP_S = 0.1

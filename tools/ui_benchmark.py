@@ -103,21 +103,21 @@ class Page:
 
 def sampler(tasks: int) -> Figures:
     """Per cent of a core while one page is served, less what the idle process takes."""
-    from pygpukit.dashboard.feed import Feed
-    from pygpukit.jupyter import telemetry
     from pygpukit.scheduler import Scheduler
+    from pygpukit.telemetry import sampler
+    from pygpukit.telemetry.feed import Feed
 
     scheduler = Scheduler(workers=1)
     for _ in range(tasks):
         scheduler.submit(time.sleep, 0)
     for _ in range(tasks):
         scheduler.step()
-    telemetry.set_rate(HZ)
+    sampler.set_rate(HZ)
     idle = _cpu_share()
     page = Page(Feed("benchmark"))
-    telemetry.add_sink(page)
+    sampler.add_sink(page)
     busy = _cpu_share()
-    telemetry.remove_sink(page)
+    sampler.remove_sink(page)
     return {
         "finished_tasks": tasks,
         "hz": HZ,

@@ -60,12 +60,11 @@ CELL = (
     + """
 from IPython.core.interactiveshell import InteractiveShell
 from pygpukit import _core
-COMPILE, COMPILED = 48, 0
+from pygpukit.core import records
+COMPILED = 0
 def compiles(since):
     data, _, _ = _core.ring_read(since)
-    records = [data[i:i + 64] for i in range(0, len(data), 64)]
-    heads = [struct.unpack_from("<16xH22xQ", r) for r in records]  # kind, and b: where the image came from
-    return heads.count((COMPILE, COMPILED))
+    return sum((one.kind, one.b) == (records.COMPILE, COMPILED) for one in records.unpack(data))
 shell = InteractiveShell.instance()
 def run(cell):
     shell.run_cell(cell).raise_error()

@@ -9,7 +9,7 @@ from statistics import fmean, median
 from typing import Any
 
 from .. import _core
-from ..jupyter.telemetry import Sampler, Sink
+from ..telemetry.sampler import Sampler, Sink
 from .measure import host_ns
 from .peers import SCALE, peer_figures
 from .result import BenchmarkResult, Unavailable, from_samples

@@ -7,21 +7,18 @@ Schedulers are told, too: they take no task for a device that answers nothing.
 
 from __future__ import annotations
 
-import struct
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 from pygpukit import _core
 from pygpukit._core import native
+from pygpukit.core import records
 from pygpukit.core.errors import ContextLostError, DriverError, Launch
 
 # The driver's codes that leave a context unusable.
 FATAL = frozenset({214, 220, 226, 700, 702, 710, 714, 715, 716, 717, 718, 719})
 # The one for a kernel that was ended because it ran too long.
 TIMEOUT = 702
-_RECORD = struct.Struct("<QQHHIIIQQQII")  # docs/seams.md
-_LAUNCH = 16
-_CELL_BEGIN = 64
 _SHOWN = 5
 REMEDY = (
     "Nothing brings the context back in this process: restart the notebook's kernel. %%cuda --isolated runs kernels in "
@@ -90,12 +87,12 @@ def _story(launches: list[Launch]) -> str:
 def in_flight() -> list[Launch]:
     """Launches that no wait has shown to be done, latest first, as far as the ring reaches back."""
     waited = native.waited()
-    records = list(_records())
-    counts = {cell: a for _, kind, _, _, a, _, cell, _ in records if kind == _CELL_BEGIN}
+    known = list(records.unpack(_core.ring_read(0)[0]))
+    counts = {one.cell: one.a for one in known if one.kind == records.CELL_BEGIN}
     return [
-        Launch(_core.name(name), blocks, threads, _cell(cell, counts), line)
-        for t_ns, kind, stream, name, blocks, threads, cell, line in reversed(records)
-        if kind == _LAUNCH and t_ns >= waited.get(stream, 0)
+        Launch(_core.name(one.name), one.a, one.b, _cell(one.cell, counts), one.line)
+        for one in reversed(known)
+        if one.kind == records.LAUNCH and one.t_ns >= waited.get(one.stream, 0)
     ]
 
 
@@ -104,9 +101,3 @@ def _cell(cell: int, counts: dict[int, int]) -> str:
     if cell == 0:
         return ""
     return f"In[{counts[cell]}]" if cell in counts else _core.name(cell)
-
-
-def _records() -> Iterator[tuple[int, int, int, int, int, int, int, int]]:
-    data, _, _ = _core.ring_read(0)
-    for _, t_ns, kind, _, stream, _, name, a, b, _, cell, line in _RECORD.iter_unpack(data):
-        yield t_ns, kind, stream, name, a, b, cell, line

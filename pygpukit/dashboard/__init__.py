@@ -8,8 +8,8 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from pygpukit.dashboard.recorder import Recorder
-from pygpukit.dashboard.trace import TraceError
+from pygpukit.telemetry.recorder import Recorder
+from pygpukit.telemetry.trace import TraceError
 
 if TYPE_CHECKING:
     from pygpukit.dashboard.player import Replay

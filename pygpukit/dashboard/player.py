@@ -11,7 +11,7 @@ import weakref
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pygpukit.dashboard import state, trace
+from pygpukit.telemetry import state, trace
 
 if TYPE_CHECKING:
     from pygpukit.jupyter.widgets import CellsWidget, DeviceWidget, MemoryWidget, SchedulerWidget

@@ -15,12 +15,12 @@ from typing import Any
 
 from pygpukit import _core
 from pygpukit._core import native
-from pygpukit.dashboard import actions
-from pygpukit.jupyter import feed, status
+from pygpukit.jupyter import status
 from pygpukit.jupyter.allowance import Allowance
 from pygpukit.jupyter.comms import answer_quietly
 from pygpukit.jupyter.reports import Report, Reports
-from pygpukit.lab import DASHBOARDS
+from pygpukit.jupyter.status_feed import StatusFeed
+from pygpukit.telemetry import actions
 
 TARGET = "pygpukit.control.v1"
 VERSION = 1
@@ -177,15 +177,6 @@ def _assembly(args: dict[str, Any]) -> dict[str, Any]:
     return assembly.ask(report, kernel)
 
 
-def _view(args: dict[str, Any]) -> dict[str, Any]:
-    from pygpukit.jupyter import views  # a kernel that shows no dashboard needs no widgets
-
-    kind = args.get("view")
-    if kind not in DASHBOARDS:
-        raise RequestError(f"view needs args {{'view': kind}}, a kind of {', '.join(DASHBOARDS)}; it has {kind!r}")
-    return {"model": views.model_of(kind)}
-
-
 def _options(_args: dict[str, Any]) -> dict[str, Any]:
     from pygpukit.jupyter.magics import CudaMagics
 
@@ -220,13 +211,17 @@ _ACTIONS: dict[str, Callable[[dict[str, Any]], Any]] = {
     "reports": _reports_of,
     "assembly": _assembly,
     "options": _options,
-    "view": _view,
 }
-_feed = feed.Feed()
+_feed = StatusFeed()
 _reports: list[Reports] = []  # of the shells that are served
 _managers: list[Any] = []  # of comms, of those shells
 _dropped = 0
 _counting = threading.Lock()
+
+
+def add_action(name: str, action: Callable[[dict[str, Any]], Any]) -> None:
+    """Answer requests for an action that another module has."""
+    _ACTIONS[name] = action
 
 
 def serve(reports: Reports) -> None:

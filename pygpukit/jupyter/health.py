@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pygpukit.core.nvml import LIBRARY, NvmlDevice, NvmlUnavailableError
-from pygpukit.dashboard.sensors import open_nvml
+from pygpukit.telemetry.sensors import open_nvml
 
 
 class Health:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import struct
 import time
 from collections import Counter
 
 from pygpukit import _core
 from pygpukit._core import native
+from pygpukit.core import records
 
-_LAUNCH = 16
-_RECORD_BYTES = 64
 _SETTLE_S = 0.2  # on the simulated device, whose kernels an interrupted wait ends; those of a GPU run on
 
 
@@ -32,13 +30,4 @@ def report(first_record: int) -> str:
 
 def _launches(since: int) -> list[tuple[int, str]]:
     """(stream, kernel) of every launch on record from `since` on."""
-    out = []
-    while True:
-        data, following, _ = _core.ring_read(since)
-        for at in range(0, len(data), _RECORD_BYTES):
-            kind, _device, stream, _tenant, name = struct.unpack_from("<HHIII", data, at + 16)
-            if kind == _LAUNCH:
-                out.append((stream, _core.name(name)))
-        if following == since:
-            return out
-        since = following
+    return [(one.stream, _core.name(one.name)) for one in records.since(since) if one.kind == records.LAUNCH]

@@ -8,12 +8,10 @@ from typing import Any
 
 from pygpukit import _core
 from pygpukit._core import native
-from pygpukit.dashboard import cell_figures
+from pygpukit.core import records
 from pygpukit.jupyter import interrupt
 from pygpukit.jupyter.output import DeviceOutput
-
-_CELL_BEGIN = 64
-_CELL_END = 65
+from pygpukit.telemetry import cell_figures
 
 
 @dataclass(frozen=True)
@@ -77,7 +75,7 @@ class Ledger:
         self._output.cell_begins()
         self._stack.append(cell)
         native.set_cell(cell.id, cell.filename)
-        _core.ring_push(_CELL_BEGIN, cell=cell.id, a=number)
+        _core.ring_push(records.CELL_BEGIN, cell=cell.id, a=number)
 
     def end(self, result: Any) -> None:
         """post_run_cell: also after an error or an interrupt. The cell that loaded the extension has no begin.
@@ -92,7 +90,7 @@ class Ledger:
             return
         cell = self._stack.pop()
         wall_ns = _core.now_ns() - cell.begin_ns
-        _core.ring_push(_CELL_END, cell=cell.id, a=cell.number, b=wall_ns)
+        _core.ring_push(records.CELL_END, cell=cell.id, a=cell.number, b=wall_ns)
         cell_figures.ledger.add(cell_figures.measure(cell.mark, cell.id, cell.number, wall_ns), cell.mark.time)
         outer = self.current
         native.set_cell(outer.id if outer else 0, outer.filename if outer else None)

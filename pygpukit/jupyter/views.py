@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from pygpukit import dashboard
+from pygpukit.jupyter import control
+from pygpukit.telemetry import KINDS
 
 if TYPE_CHECKING:
     from pygpukit.jupyter.widgets.base import Dashboard
@@ -15,8 +16,20 @@ _made: dict[str, Dashboard] = {}
 
 
 def model_of(kind: str) -> str:
-    """The widget model of a dashboard, one of gp.lab.DASHBOARDS. Raises RuntimeError where it cannot be made."""
+    """The widget model of a dashboard, one of KINDS. Raises RuntimeError where it cannot be made."""
     with _lock:
         if kind not in _made:
-            _made[kind] = getattr(dashboard, kind)()
+            from pygpukit.jupyter import widgets  # a kernel that shows no dashboard needs none
+
+            _made[kind] = getattr(widgets, f"{kind.capitalize()}Widget")()
         return _made[kind].model_id
+
+
+def _view(args: dict[str, Any]) -> dict[str, Any]:
+    kind = args.get("view")
+    if kind not in KINDS:
+        raise control.RequestError(f"view needs args {{'view': kind}}, a kind of {', '.join(KINDS)}; it has {kind!r}")
+    return {"model": model_of(kind)}
+
+
+control.add_action("view", _view)

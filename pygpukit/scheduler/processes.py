@@ -11,11 +11,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from pygpukit import _core
+from pygpukit.core import records
 from pygpukit.worker.errors import WorkerDiedError, WorkerStoppedError
 from pygpukit.worker.parent import START_TIMEOUT_S, Worker
 
 AVAILABLE = hasattr(socket, "send_fds") and hasattr(os, "memfd_create")  # which Linux has
-_EVENT = 33  # docs/seams.md
+# What a worker is told when its result has been copied, and first of all: it loads what tasks need.
+TAKEN = {"op": "serve", "by": "pygpukit.scheduler.served:taken"}
 _READY, _LOST = range(2)
 _TURN_S = 0.02  # between looks whether a wait for the worker is still wanted
 _CLOSE_S = 5.0
@@ -158,7 +160,7 @@ class PartitionWorker:
         self._record(_READY, round(self._ready_s * 1e9))
 
     def _prepare(self, stopped: Callable[[], bool]) -> None:
-        self._process.exchange({"op": "prepare"}, timeout_s=START_TIMEOUT_S, stopped=stopped)
+        self._process.exchange(TAKEN, timeout_s=START_TIMEOUT_S, stopped=stopped)
 
     def _replace(self) -> None:
         # A task that needs it starts it again, and tells what is wrong. RuntimeError: GPUError is one, and so is what
@@ -168,7 +170,7 @@ class PartitionWorker:
 
     def _record(self, what: int, duration_ns: int) -> None:
         pid = self._process.pid or 0
-        _core.ring_push(_EVENT, name=_core.intern(self.partition), a=pid, b=what, c=duration_ns)
+        _core.ring_push(records.WORKER, name=_core.intern(self.partition), a=pid, b=what, c=duration_ns)
 
 
 class Processes:

@@ -11,6 +11,7 @@ from pygpukit import _core
 from pygpukit._core import native
 from pygpukit.core.errors import InvalidSpecError
 from pygpukit.scheduler import runner, units
+from pygpukit.scheduler.processes import TAKEN
 from pygpukit.scheduler.task import USED
 from pygpukit.worker import host
 from pygpukit.worker.arrays import Handover, take_over
@@ -51,7 +52,8 @@ class RemoteCall(runner.Elsewhere):
             raise InvalidSpecError(text, field) from None
         self._arrays, self._hosts = sender.arrays, sender.hosts
         self._request = {
-            "op": "task",
+            "op": "serve",
+            "by": "pygpukit.scheduler.served:run",
             "call": {"tuple": [function, {"tuple": positional}, {"dict": [list(kwargs), named]}]},
             "functions": sender.functions,
             "namespaces": sender.namespaces,
@@ -140,7 +142,7 @@ class RemoteCall(runner.Elsewhere):
             if answer["lost"]:
                 worker.lose(answer["error"]["message"] if "error" in answer else "a fault that the function hid")
             elif given:
-                process.exchange({"op": "taken"}, stopped=stopped)
+                process.exchange(TAKEN, stopped=stopped)
             return answer, value
 
     def _value(self, answer: dict[str, Any], given: list[int]) -> Any:

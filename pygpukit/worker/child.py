@@ -43,10 +43,8 @@ def _answer(request: dict[str, Any], descriptors: list[int]) -> tuple[dict[str, 
         return {"ok": True, "result": _hello(request)}, []
     if operation == "call":
         return {"ok": True, "result": _call(request, descriptors)}, []
-    if operation in ("prepare", "task", "taken"):
-        from . import tasks  # a worker of isolated kernels does without
-
-        return tasks.run(request, descriptors) if operation == "task" else tasks.taken()
+    if operation == "serve":
+        return _find(request["by"])(request, descriptors)
     raise ValueError(f"unknown worker operation {operation!r}")
 
 

@@ -12,8 +12,8 @@ import pytest
 import pygpukit as gp
 from pygpukit import _core
 from pygpukit._core import native
-from pygpukit.dashboard import cell_figures
-from pygpukit.dashboard.cell_figures import CellFigures
+from pygpukit.telemetry import cell_figures
+from pygpukit.telemetry.cell_figures import CellFigures
 
 SOURCE = """
 __device__ unsigned long long now() {

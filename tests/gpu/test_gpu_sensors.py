@@ -6,7 +6,7 @@ from typing import Any
 
 import pygpukit as gp
 from pygpukit import _core
-from pygpukit.dashboard.sensors import FIELDS, DeviceSampler
+from pygpukit.telemetry.sensors import FIELDS, DeviceSampler
 
 GIB = 1 << 30
 

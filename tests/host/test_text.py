@@ -8,8 +8,8 @@ import sys
 import pytest
 
 from pygpukit.core.text import escape
-from pygpukit.dashboard.state import State
 from pygpukit.jupyter.widgets.fallback import memory_html, scheduler_html
+from pygpukit.telemetry.state import State
 
 HOSTILE = "a\x1b[31m\x00\u202eb\u2066c\u200f\x9b\udc80<script>"
 

@@ -12,9 +12,9 @@ from IPython.core.error import UsageError
 import pygpukit as gp
 from pygpukit import _core
 from pygpukit._core import native
-from pygpukit.dashboard import cell_figures
-from pygpukit.dashboard.cell_figures import CellFigures
-from pygpukit.dashboard.feed import Feed
+from pygpukit.telemetry import cell_figures
+from pygpukit.telemetry.cell_figures import CellFigures
+from pygpukit.telemetry.feed import Feed
 
 MIB = 1 << 20
 RECORD = struct.Struct("<QQHHIIIQQQII")

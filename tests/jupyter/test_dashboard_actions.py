@@ -13,10 +13,10 @@ import pytest
 import _pygpukit_rust as rust
 import pygpukit as gp
 from pygpukit import _core
-from pygpukit.dashboard import feed, rows, state, trace
 from pygpukit.jupyter import control
 from pygpukit.jupyter.widgets.fallback import memory_html, scheduler_html
 from pygpukit.scheduler import Scheduler, create_context
+from pygpukit.telemetry import feed, rows, state, trace
 
 
 def ask(action: str, **args: Any) -> dict[str, Any]:

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 import pygpukit as gp
-from pygpukit.dashboard import feed
 from pygpukit.scheduler import Scheduler
+from pygpukit.telemetry import feed
 
 
 def gpu_ns_of(rows: list[dict[str, Any]]) -> dict[str, int]:

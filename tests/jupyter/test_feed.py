@@ -12,9 +12,9 @@ import pytest
 from kernel_client import kernel, until_there
 
 import pygpukit as gp
-from pygpukit.jupyter import feed as feed_module
 from pygpukit.jupyter import status
-from pygpukit.jupyter.feed import Feed
+from pygpukit.jupyter import status_feed as feed_module
+from pygpukit.jupyter.status_feed import StatusFeed
 
 PERIOD_S = 0.01
 LEASE_S = 10.0
@@ -70,8 +70,8 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 
 
 @pytest.fixture
-def feed(pages: Pages, clock: Clock) -> Iterator[Feed]:
-    made = Feed(PERIOD_S, LEASE_S, pages.__getitem__)
+def feed(pages: Pages, clock: Clock) -> Iterator[StatusFeed]:
+    made = StatusFeed(PERIOD_S, LEASE_S, pages.__getitem__)
     yield made
     made.close()
 
@@ -120,7 +120,7 @@ def asks(message: dict[str, Any]) -> bool:
 
 
 def test_the_state_comes_at_once_and_then_only_what_changed(
-    feed: Feed, pages: Pages, states: Callable[..., States]
+    feed: StatusFeed, pages: Pages, states: Callable[..., States]
 ) -> None:
     given = states(1, 1, 2)
     feed.follow("page", apart=True)
@@ -129,7 +129,7 @@ def test_the_state_comes_at_once_and_then_only_what_changed(
     assert [(one["n"], one["line"]) for one in pages["page"].sent] == [(1, "n=1"), (2, "n=2")]
 
 
-def test_every_page_has_its_own_first_message_and_the_thread_ends_with_the_last(feed: Feed, pages: Pages) -> None:
+def test_every_page_has_its_own_first_message_and_the_thread_ends_with_the_last(feed: StatusFeed, pages: Pages) -> None:
     keep = gp.zeros(1000)
     feed.follow("first", apart=True)
     until(lambda: bool(pages["first"].sent))
@@ -144,7 +144,7 @@ def test_every_page_has_its_own_first_message_and_the_thread_ends_with_the_last(
     feed.leave("second")  # once more is nothing
 
 
-def test_following_again_is_a_renewal(feed: Feed, pages: Pages, states: Callable[..., States]) -> None:
+def test_following_again_is_a_renewal(feed: StatusFeed, pages: Pages, states: Callable[..., States]) -> None:
     given = states(1)
     feed.follow("page", apart=True)
     until(lambda: bool(pages["page"].sent))
@@ -155,13 +155,13 @@ def test_following_again_is_a_renewal(feed: Feed, pages: Pages, states: Callable
     until(lambda: not feed.running())
 
 
-def test_a_broken_page_does_not_end_the_others(feed: Feed, pages: Pages) -> None:
+def test_a_broken_page_does_not_end_the_others(feed: StatusFeed, pages: Pages) -> None:
     feed.follow("broken", apart=True)
     feed.follow("sound", apart=True)
     until(lambda: bool(pages["sound"].sent) and pages["broken"].dropped == 1)
 
 
-def test_a_fault_is_told_to_the_page(feed: Feed, pages: Pages, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_fault_is_told_to_the_page(feed: StatusFeed, pages: Pages, monkeypatch: pytest.MonkeyPatch) -> None:
     def lost() -> dict[str, Any]:
         raise RuntimeError("the context is lost")
 
@@ -172,7 +172,7 @@ def test_a_fault_is_told_to_the_page(feed: Feed, pages: Pages, monkeypatch: pyte
 
 
 def test_a_page_that_left_without_a_word_is_asked_and_then_gone(
-    feed: Feed, pages: Pages, states: Callable[..., States], clock: Clock
+    feed: StatusFeed, pages: Pages, states: Callable[..., States], clock: Clock
 ) -> None:
     given, page = states(), pages["page"]
     feed.follow("page", apart=True)
@@ -187,7 +187,7 @@ def test_a_page_that_left_without_a_word_is_asked_and_then_gone(
     until(lambda: not feed.running())
 
 
-def test_a_page_that_answers_stays(feed: Feed, pages: Pages, states: Callable[..., States], clock: Clock) -> None:
+def test_a_page_that_answers_stays(feed: StatusFeed, pages: Pages, states: Callable[..., States], clock: Clock) -> None:
     given, page = states(), pages["page"]
     feed.follow("page", apart=True)
     for _ in range(3):
@@ -200,7 +200,7 @@ def test_a_page_that_answers_stays(feed: Feed, pages: Pages, states: Callable[..
 
 
 def test_a_page_that_cannot_be_heard_while_a_cell_runs_stays_and_is_asked_once(
-    feed: Feed, pages: Pages, states: Callable[..., States], clock: Clock
+    feed: StatusFeed, pages: Pages, states: Callable[..., States], clock: Clock
 ) -> None:
     given, page = states(), pages["page"]
     feed.follow("page", apart=False)
@@ -211,7 +211,7 @@ def test_a_page_that_cannot_be_heard_while_a_cell_runs_stays_and_is_asked_once(
     assert sum(map(asks, page.sent)) == 1
 
 
-def test_pages_are_limited_in_number(feed: Feed, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pages_are_limited_in_number(feed: StatusFeed, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(feed_module, "MAX_PAGES", 2)
     for name in ("one", "two", "two"):
         feed.follow(name, apart=True)
@@ -219,7 +219,7 @@ def test_pages_are_limited_in_number(feed: Feed, monkeypatch: pytest.MonkeyPatch
         feed.follow("three", apart=True)
 
 
-def test_a_close_does_not_wait_for_a_page_that_follows_meanwhile(feed: Feed, pages: Pages) -> None:
+def test_a_close_does_not_wait_for_a_page_that_follows_meanwhile(feed: StatusFeed, pages: Pages) -> None:
     feed.follow("page", apart=True)
     until(lambda: bool(pages["page"].sent))
     pages["page"].drop = lambda: feed.follow("late", apart=True)  # type: ignore[method-assign]

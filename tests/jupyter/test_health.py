@@ -7,9 +7,9 @@ import os
 import pytest
 
 import pygpukit as gp
-from pygpukit.dashboard import sensors
 from pygpukit.jupyter import status
 from pygpukit.jupyter.health import Health
+from pygpukit.telemetry import sensors
 
 UUID = bytes(range(16))
 BOTH = {"gpu_utilization": 61, "temperature": 57}

@@ -42,7 +42,7 @@ def test_control_requests_are_answered_while_a_cell_is_busy(page: Page, tmp_path
 
 SETTING = """
 from pygpukit._core import native
-from pygpukit.jupyter import telemetry
+from pygpukit.telemetry import sampler as telemetry
 from pygpukit.scheduler import Scheduler
 class Onlooker:
     visible, since, since_name, frames = True, 0, 0, 0

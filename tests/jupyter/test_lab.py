@@ -12,13 +12,13 @@ from kernel_client import ends, kernel
 import pygpukit as gp
 from pygpukit import lab
 from pygpukit.jupyter import control, views
-from pygpukit.jupyter.feed import Feed
+from pygpukit.jupyter.status_feed import StatusFeed
 
 
 class Line:
     """A page's comm; a page that is there answers what it is asked."""
 
-    def __init__(self, feed: Feed, name: str) -> None:
+    def __init__(self, feed: StatusFeed, name: str) -> None:
         self.asked: list[dict[str, Any]] = []
         self.answers: list[threading.Thread] = []
         self._feed = feed
@@ -43,9 +43,9 @@ def pages() -> dict[str, Line]:
 
 
 @pytest.fixture
-def feed(pages: dict[str, Line], monkeypatch: pytest.MonkeyPatch) -> Iterator[Feed]:
+def feed(pages: dict[str, Line], monkeypatch: pytest.MonkeyPatch) -> Iterator[StatusFeed]:
     """The kernel's feed; it waits for a page for as long as that takes, see `impatient`."""
-    made = Feed(0.01, line=lambda name: pages.setdefault(name, Line(made, name)))
+    made = StatusFeed(0.01, line=lambda name: pages.setdefault(name, Line(made, name)))
     monkeypatch.setattr(control, "_feed", made)
     monkeypatch.setattr(lab, "_PATIENCE_S", 60.0)
     yield made
@@ -56,12 +56,12 @@ def feed(pages: dict[str, Line], monkeypatch: pytest.MonkeyPatch) -> Iterator[Fe
 
 
 @pytest.fixture
-def impatient(feed: Feed, monkeypatch: pytest.MonkeyPatch) -> None:
+def impatient(feed: StatusFeed, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where no page answers, there is nothing to wait for."""
     monkeypatch.setattr(lab, "_PATIENCE_S", 0.2)
 
 
-def test_every_page_is_asked(feed: Feed, pages: dict[str, Line]) -> None:
+def test_every_page_is_asked(feed: StatusFeed, pages: dict[str, Line]) -> None:
     for name in ("one", "broken", "two"):
         feed.follow(name, apart=True)
     gp.lab.open("workbench")
@@ -70,7 +70,7 @@ def test_every_page_is_asked(feed: Feed, pages: dict[str, Line]) -> None:
     assert [page.asked for page in pages.values()] == [asked, [], asked]
 
 
-def test_a_dashboard_is_one_widget_however_often_it_is_opened(feed: Feed, pages: dict[str, Line]) -> None:
+def test_a_dashboard_is_one_widget_however_often_it_is_opened(feed: StatusFeed, pages: dict[str, Line]) -> None:
     feed.follow("page", apart=True)
     for view in (*lab.DASHBOARDS, *lab.DASHBOARDS):
         gp.lab.open(view)
@@ -85,7 +85,7 @@ def test_a_dashboard_is_one_widget_however_often_it_is_opened(feed: Feed, pages:
 
 
 def test_the_page_may_come_a_moment_later_also_while_one_is_believed_in_that_left(
-    feed: Feed, pages: dict[str, Line]
+    feed: StatusFeed, pages: dict[str, Line]
 ) -> None:
     feed.follow("left", apart=True)
     timer = threading.Timer(0.1, feed.follow, ("page", True))
@@ -96,7 +96,7 @@ def test_the_page_may_come_a_moment_later_also_while_one_is_believed_in_that_lef
 
 
 @pytest.mark.usefixtures("impatient")
-def test_without_a_page_the_error_says_what_to_do(feed: Feed) -> None:
+def test_without_a_page_the_error_says_what_to_do(feed: StatusFeed) -> None:
     words = r"no page listens, so the view 'workbench' was not opened: .*%load_ext pygpukit"
     with pytest.raises(RuntimeError, match=words):
         gp.lab.open("workbench")
@@ -107,19 +107,21 @@ def test_without_a_page_the_error_says_what_to_do(feed: Feed) -> None:
 
 
 @pytest.mark.usefixtures("impatient")
-def test_a_page_that_left_without_a_word_is_not_believed_in(feed: Feed, pages: dict[str, Line]) -> None:
+def test_a_page_that_left_without_a_word_is_not_believed_in(feed: StatusFeed, pages: dict[str, Line]) -> None:
     feed.follow("left", apart=True)
     with pytest.raises(RuntimeError, match="no page listens"):
         gp.lab.open("workbench")
     assert pages["left"].asked == [{"open": "workbench"}]
 
 
-def test_where_pages_are_heard_between_cells_it_is_enough_to_have_asked(feed: Feed, pages: dict[str, Line]) -> None:
+def test_where_pages_are_heard_between_cells_it_is_enough_to_have_asked(
+    feed: StatusFeed, pages: dict[str, Line]
+) -> None:
     feed.follow("left", apart=False)
     gp.lab.open("workbench")
 
 
-def test_an_unknown_view_is_refused(feed: Feed) -> None:
+def test_an_unknown_view_is_refused(feed: StatusFeed) -> None:
     words = "there is no view 'memroy': it is one of memory, scheduler, device, cells, assembly, workbench"
     with pytest.raises(ValueError, match=words):
         gp.lab.open("memroy")

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from pygpukit.core.nvml import NvmlDevice, NvmlUnavailableError
-from pygpukit.dashboard.sensors import FIELDS, DeviceSampler
+from pygpukit.telemetry.sensors import FIELDS, DeviceSampler
 
 UUID = bytes(range(16))
 

@@ -9,7 +9,7 @@ import pytest
 import pygpukit as gp
 from pygpukit.core import sharing
 from pygpukit.core.nvml import NvmlDevice
-from pygpukit.dashboard.sensors import DeviceSampler
+from pygpukit.telemetry.sensors import DeviceSampler
 
 UUID = bytes(range(16))
 

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from pygpukit import _core
-from pygpukit.jupyter import telemetry
+from pygpukit.telemetry import sampler as telemetry
 
 GAUGE, KIND_AT = 80, 16  # a kind of record, and where its low byte stands in each
 

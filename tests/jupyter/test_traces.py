@@ -16,10 +16,10 @@ import pytest
 
 import pygpukit as gp
 from pygpukit import _core
-from pygpukit.dashboard import state, trace
-from pygpukit.dashboard.feed import SEQUENCES
-from pygpukit.jupyter import telemetry
+from pygpukit.core.records import SEQUENCES
 from pygpukit.scheduler import Scheduler
+from pygpukit.telemetry import sampler as telemetry
+from pygpukit.telemetry import state, trace
 
 TRACE = Path(__file__).parents[2] / "notebooks/data/dashboards.pgktrace"
 MESSAGE = ({"type": "tasks", "tNs": 1, "rows": []}, ())

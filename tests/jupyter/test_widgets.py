@@ -27,13 +27,14 @@ from ipykernel.comm.comm import BaseComm
 
 import pygpukit as gp
 from pygpukit import _core
-from pygpukit.dashboard import feed
-from pygpukit.dashboard.feed import SEQUENCES
-from pygpukit.dashboard.state import Block, State
-from pygpukit.jupyter import allowance, comms, telemetry
+from pygpukit.core.records import SEQUENCES
+from pygpukit.jupyter import allowance, comms
 from pygpukit.jupyter.widgets import CellsWidget, DeviceWidget, MemoryWidget, SchedulerWidget, base
 from pygpukit.jupyter.widgets.fallback import device_html, memory_html, scheduler_html
 from pygpukit.scheduler import Scheduler
+from pygpukit.telemetry import feed
+from pygpukit.telemetry import sampler as telemetry
+from pygpukit.telemetry.state import Block, State
 
 WIDGETS = [MemoryWidget, SchedulerWidget, DeviceWidget, CellsWidget]
 

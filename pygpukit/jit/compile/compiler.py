@@ -17,6 +17,7 @@ from typing import Any
 
 from pygpukit import _core
 from pygpukit._core import native
+from pygpukit.core import records
 from pygpukit.core.backend import backend, refuse_inherited
 from pygpukit.core.cached import cached_property
 from pygpukit.core.errors import CompileError, NvrtcError, NvrtcErrorCode
@@ -33,7 +34,6 @@ from pygpukit.jit.compile.refused import refuse_nesting, refuse_special_files
 from pygpukit.jit.source import program
 from pygpukit.jit.source.signature import includes, scan, scan_variables
 
-_RECORD_COMPILE = 48
 _SOURCES = {"compiled": 0, "uncached": 0, "memory": 1, "disk": 2}
 _STANDARD = "--std=c++17"
 # What nvcc has without an #include, by the host's <math.h>, and the simulator, too. libcu++ brings its own.
@@ -103,7 +103,7 @@ def target_arch(source: str, arguments: Mapping[str, Any]) -> str:
 def _recorded(name: str, image: Image, duration_ns: int) -> Image:
     image = replace(image, changed=tuple(note(name, image)))
     _core.ring_push(
-        _RECORD_COMPILE,
+        records.COMPILE,
         name=_core.intern(name),
         a=duration_ns,
         b=_SOURCES[image.origin],

@@ -1,6 +1,6 @@
 """What every dashboard widget shares: its bundle, its end of the page's channel, a stable repr.
 
-A live widget is a sink of `pygpukit.jupyter.telemetry`: frames come on the sampler's thread, messages of the page on
+A live widget is a sink of `pygpukit.telemetry.sampler`: frames come on the sampler's thread, messages of the page on
 the main thread or on that of a subshell. Both only read, and send.
 """
 
@@ -15,10 +15,11 @@ from typing import Any, ClassVar
 import anywidget
 import traitlets
 
-from pygpukit.jupyter import comms, telemetry
+from pygpukit.jupyter import comms
 from pygpukit.jupyter.allowance import Allowance
 from pygpukit.jupyter.widgets import shown
 from pygpukit.jupyter.widgets.source import LiveSource, Source
+from pygpukit.telemetry import sampler
 
 STATIC = Path(__file__).parent / "static"
 MAX_ACTION_CHARACTERS = 64
@@ -116,7 +117,7 @@ class Dashboard(anywidget.AnyWidget):  # type: ignore[misc]
             comms.answer_quietly(self.comm, self._handle_msg)
             comms.keep_reply_route(self.comm)
             if isinstance(self._source, LiveSource):
-                telemetry.add_sink(self)  # nothing is sent before it is looked at, but there will be a past to show
+                sampler.add_sink(self)  # nothing is sent before it is looked at, but there will be a past to show
 
     def send_frame(self, frame: bytes) -> None:
         """Called by the sampler: send one frame, and what belongs to it."""
@@ -173,7 +174,7 @@ class Dashboard(anywidget.AnyWidget):  # type: ignore[misc]
         self._picture, self._picture_due_s = "", time.monotonic() + PICTURE_S
         self._source.looked_at(self)
         self.visible = True
-        telemetry.wake()
+        sampler.wake()
 
 
 def _is_request(content: dict[str, Any]) -> bool:

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pygpukit.core.text import escape, human_bytes
-from pygpukit.dashboard.state import State
+from pygpukit.telemetry.state import State
 
 WIDTH = 640
 ROW = 14

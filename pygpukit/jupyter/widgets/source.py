@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from pygpukit import _core
 from pygpukit.core.backend import backend
-from pygpukit.dashboard import state
-from pygpukit.dashboard.feed import Feed
-from pygpukit.dashboard.sensors import DeviceSampler
-from pygpukit.dashboard.tenants import TaskSource, all_contexts, all_tasks
-from pygpukit.jupyter import control, telemetry
+from pygpukit.jupyter import control
+from pygpukit.telemetry import sampler, state
+from pygpukit.telemetry.feed import Feed
+from pygpukit.telemetry.sensors import DeviceSampler
+from pygpukit.telemetry.tenants import TaskSource, all_contexts, all_tasks
 
 if TYPE_CHECKING:
     from pygpukit.jupyter.widgets.base import Dashboard
@@ -48,10 +48,10 @@ class LiveSource:
         messages, view.since, view.since_name = self.feed.begin()
         for content, buffers in messages:
             view.tell_page(content, *buffers)
-        telemetry.add_sink(view)
+        sampler.add_sink(view)
 
     def left(self, view: Dashboard) -> None:
-        telemetry.remove_sink(view)
+        sampler.remove_sink(view)
 
     def state(self) -> state.State:
         sample = self._sampler.newest() if self._sampler else None

@@ -9,11 +9,10 @@ from dataclasses import dataclass, replace
 
 from pygpukit import _core
 from pygpukit._core import native
+from pygpukit.core import records
 
 MAX_CELLS = 1000
-_RECORD_BYTES = 64
-_HOST_LAUNCH = 17
-_GROWS, _SHRINKS = (1, 4), (2, 3)  # ALLOC and RESTORE, FREE and EVICT
+_GROWS, _SHRINKS = (records.ALLOC, records.RESTORE), (records.FREE, records.EVICT)
 
 
 @dataclass(frozen=True)
@@ -190,12 +189,12 @@ def _task_ns() -> int:
 def _replay(first: int) -> tuple[int, int, int]:
     """Of the records since `first`: nanoseconds of the host launches of no task, highest rise of used bytes, records
     lost."""
-    records, _, lost = _core.ring_read(first)
-    kinds = records[16::_RECORD_BYTES]  # the low byte of each kind; all are below 256
-    words = memoryview(records).cast("Q")  # native order is little endian wherever this runs
+    data, _, lost = _core.ring_read(first)
+    kinds = data[records.KIND_AT :: records.BYTES]
+    words = memoryview(data).cast("Q")  # native order is little endian wherever this runs
     host_ns = rise = highest = 0
     for at, kind in enumerate(kinds):
-        if kind == _HOST_LAUNCH:
+        if kind == records.HOST_LAUNCH:
             host_ns += 0 if words[at * 8 + 5] else words[at * 8 + 4]
         elif kind in _GROWS:
             rise += words[at * 8 + 5]

@@ -11,7 +11,7 @@ from typing import Any
 
 from pygpukit import _core
 from pygpukit.core.text import human_bytes
-from pygpukit.dashboard import cell_figures
+from pygpukit.telemetry import cell_figures
 
 _UNLIMITED = 1 << 60
 _MAX_NUMBER = 32  # characters

@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-import struct
 import time
 from collections.abc import Iterator
 from typing import Any
 
 from pygpukit import _core
-from pygpukit.dashboard import cell_figures, rows
-from pygpukit.dashboard.past import past
-from pygpukit.dashboard.sensors import DeviceSampler
-from pygpukit.dashboard.tenants import TaskSource, adjustments, all_contexts, all_tasks, cores
-from pygpukit.dashboard.trace import Message
-from pygpukit.jupyter import telemetry
+from pygpukit.core import records
+from pygpukit.telemetry import cell_figures, rows, sampler
+from pygpukit.telemetry.past import past
+from pygpukit.telemetry.sensors import DeviceSampler
+from pygpukit.telemetry.tenants import TaskSource, adjustments, all_contexts, all_tasks, cores
+from pygpukit.telemetry.trace import Message
 
-SEQUENCES = struct.Struct("<24xQQ")  # first and next sequence number in a frame's header (docs/seams.md)
-COUNT = struct.Struct("<12xI")
-RECORDS_AT = 192
-KIND_AT = 16  # low byte of a record's kind
-TASK = 32
 HISTORY_RECORDS = 4096  # what an onlooker gets of the ring's past
 SNAPSHOT_BLOCKS = 4096  # the largest blocks; more would be more than a page can show
 FACT_ROWS = 12_000
@@ -61,7 +55,7 @@ class Feed:
         self._expected_seq = since
         messages: list[Message] = [
             (snapshot, ()),
-            ({"type": "history"}, (telemetry.history(),)),
+            ({"type": "history"}, (sampler.history(),)),
             ({"type": "frame"}, (frame,)),
         ]
         if noted := past.rows():
@@ -70,13 +64,14 @@ class Feed:
 
     def follow(self, frame: bytes) -> Iterator[Message]:
         """One frame and what belongs to it. Where records are missing before it, the state follows."""
-        first, following = SEQUENCES.unpack_from(frame)
+        first, following = records.SEQUENCES.unpack_from(frame)
         missing, self._expected_seq = first > self._expected_seq, following
         yield {"type": "frame"}, (frame,)
         if missing:
             yield self.snapshot(), ()
-        (count,) = COUNT.unpack_from(frame)
-        self._facts_pending |= TASK in frame[RECORDS_AT + KIND_AT : RECORDS_AT + 64 * count : 64]
+        (count,) = records.RECORDS.unpack_from(frame)
+        kinds = slice(records.IN_FRAME + records.KIND_AT, records.IN_FRAME + records.BYTES * count, records.BYTES)
+        self._facts_pending |= records.TASK in frame[kinds]
         yield from self._beside()
 
     def flush(self) -> None:

@@ -8,18 +8,18 @@ import os
 import traceback
 from typing import Any
 
-from .. import _core
-from .._core import native
-from ..core import faults
-from ..core.errors import DriverError, KernelCheckError
-from ..scheduler.scheduler import Scheduler
-from ..scheduler.task import USED, Task
-from . import host
-from .arrays import Handover, take_over
-from .failures import describe
-from .printed import captured
-from .travel import Sender
-from .travel_code import CodeReceiver
+from pygpukit import _core
+from pygpukit._core import native
+from pygpukit.core import faults
+from pygpukit.core.errors import DriverError, KernelCheckError
+from pygpukit.scheduler.scheduler import Scheduler
+from pygpukit.scheduler.task import USED, Task
+from pygpukit.worker import host
+from pygpukit.worker.arrays import Handover, take_over
+from pygpukit.worker.failures import describe
+from pygpukit.worker.printed import captured
+from pygpukit.worker.travel import Sender
+from pygpukit.worker.travel_code import CodeReceiver
 
 _NO_LIMIT = 2**64 - 1
 _MAX_PRINTED_CHARS = 1 << 20
@@ -67,7 +67,7 @@ def _run(request: dict[str, Any], descriptors: list[int]) -> tuple[dict[str, Any
     return answer, []
 
 
-def taken() -> tuple[dict[str, Any], list[int]]:
+def taken(_request: dict[str, Any], _descriptors: list[int]) -> tuple[dict[str, Any], list[int]]:
     """The parent has copied the last result, or wants to know that this module is there."""
     _given.close()
     return {"ok": True}, []

@@ -8,16 +8,14 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from pygpukit import _core
-from pygpukit.dashboard import cell_figures, messages
-from pygpukit.dashboard.rows import context_rows, task_row
-from pygpukit.dashboard.trace import Entry, TraceError
+from pygpukit.core import records
+from pygpukit.telemetry import cell_figures, messages
+from pygpukit.telemetry.rows import context_rows, task_row
+from pygpukit.telemetry.trace import Entry, TraceError
 
 if TYPE_CHECKING:
     from pygpukit.scheduler import ExecutionContext
 
-_HEADER = struct.Struct("<IHHHHIQQQQQQ")
-_GAUGES = struct.Struct("<16Q")
-_RECORD = struct.Struct("<QQHHIIIQQQII")
 _MAGIC = 0x314B4750
 GAUGES = (
     *("used", "reserved", "limit", "cached", "evicted", "peak_used", "live_blocks", "segments"),
@@ -131,14 +129,14 @@ class _Builder:
 
     def frame(self, data: bytes) -> None:
         try:
-            magic, version, *_, count, _session, _first, _following, _lost, _t, _seq = _HEADER.unpack_from(data)
+            magic, version, *_, count, _session, _first, _following, _lost, _t, _seq = records.HEADER.unpack_from(data)
             if (magic, version) != (_MAGIC, 1):
                 raise TraceError(f"the trace has a frame of version {version}; this pygpukit reads version 1")
-            self.state.gauges = dict(zip(GAUGES, _GAUGES.unpack_from(data, _HEADER.size), strict=True))
-            at = _HEADER.size + _GAUGES.size
-            self._read_names(data, at + count * _RECORD.size)
-            for offset in range(at, at + count * _RECORD.size, _RECORD.size):
-                self._record(_RECORD.unpack_from(data, offset))
+            self.state.gauges = dict(zip(GAUGES, records.GAUGES.unpack_from(data, records.HEADER.size), strict=True))
+            end = records.IN_FRAME + count * records.BYTES
+            self._read_names(data, end)
+            for one in records.unpack(data[records.IN_FRAME : end]):
+                self._record(one)
         except struct.error as error:
             raise TraceError(f"the trace has a frame that is cut off: {error}") from None
 
@@ -150,25 +148,24 @@ class _Builder:
             self._names[number] = data[at + 8 : at + 8 + size].decode("utf-8", "replace")
             at += 8 + -(-size // 4) * 4
 
-    def _record(self, fields: tuple[int, ...]) -> None:
-        seq, t_ns, kind, _device, _stream, tenant, name, a, b, _c, _cell, _line = fields
-        if seq < self._next:
+    def _record(self, one: records.Record) -> None:
+        if one.seq < self._next:
             return
-        self._next = seq + 1
-        if kind == 32:
-            self._task(a, name, PHASES[min(b % 256, len(PHASES) - 1)], t_ns)
-        if seq < self._snapshot_seq:
+        self._next = one.seq + 1
+        if one.kind == records.TASK:
+            self._task(one.a, one.name, PHASES[min(one.b % 256, len(PHASES) - 1)], one.t_ns)
+        if one.seq < self._snapshot_seq:
             return
-        if kind == 1:
-            self._blocks[a] = (b, tenant, name, True)
-        elif kind == 2:
-            self._blocks.pop(a, None)
-        elif kind in (3, 4) and a in self._blocks:
-            self._blocks[a] = (*self._blocks[a][:3], kind == 4)
-        elif kind == 5:
-            self._segments[a] = b
-        elif kind == 6:
-            self._segments.pop(a, None)
+        if one.kind == records.ALLOC:
+            self._blocks[one.a] = (one.b, one.tenant, one.name, True)
+        elif one.kind == records.FREE:
+            self._blocks.pop(one.a, None)
+        elif one.kind in (records.EVICT, records.RESTORE) and one.a in self._blocks:
+            self._blocks[one.a] = (*self._blocks[one.a][:3], one.kind == records.RESTORE)
+        elif one.kind == records.SEGMENT_MAP:
+            self._segments[one.a] = one.b
+        elif one.kind == records.SEGMENT_UNMAP:
+            self._segments.pop(one.a, None)
 
     def _task(self, number: int, name: int, phase: str, t_ns: int) -> None:
         row = self.state.tasks.setdefault(number, {"number": number, "submittedNs": t_ns, "startedNs": 0})

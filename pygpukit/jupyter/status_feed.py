@@ -72,7 +72,7 @@ class _Page:
         return True
 
 
-class Feed:
+class StatusFeed:
     """The pages that follow, and the thread that serves them."""
 
     def __init__(

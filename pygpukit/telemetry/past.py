@@ -6,8 +6,8 @@ import threading
 from collections import Counter, deque
 
 from pygpukit import _core
-from pygpukit.dashboard import tenants
-from pygpukit.dashboard.cell_figures import measure_devices
+from pygpukit.telemetry import tenants
+from pygpukit.telemetry.cell_figures import measure_devices
 
 KEPT_ROWS = 120  # seconds
 _GAP_NS = 3_000_000_000  # nobody noted anything: the dashboards were closed

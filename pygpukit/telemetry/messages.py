@@ -6,7 +6,7 @@ import reprlib
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from pygpukit.dashboard.trace import TraceError
+from pygpukit.telemetry.trace import TraceError
 
 _Fields = Mapping[str, tuple[type, ...]]
 

@@ -9,11 +9,10 @@ from types import TracebackType
 
 from pygpukit import _core
 from pygpukit.core.backend import backend
-from pygpukit.dashboard import trace
-from pygpukit.dashboard.feed import Feed
-from pygpukit.dashboard.sensors import DeviceSampler
-from pygpukit.dashboard.trace import Message
-from pygpukit.jupyter import telemetry
+from pygpukit.telemetry import sampler, trace
+from pygpukit.telemetry.feed import Feed
+from pygpukit.telemetry.sensors import DeviceSampler
+from pygpukit.telemetry.trace import Message
 
 
 class Recorder:
@@ -36,7 +35,7 @@ class Recorder:
         for message in messages:
             self._write(message)
         self.visible = True
-        telemetry.add_sink(self)
+        sampler.add_sink(self)
 
     def send_frame(self, frame: bytes) -> None:
         """Called by the sampler."""
@@ -53,7 +52,7 @@ class Recorder:
     def stop(self) -> Path:
         """End the recording with one last frame; the file's path. Raises OSError where writing failed."""
         self.visible = False
-        telemetry.remove_sink(self)
+        sampler.remove_sink(self)
         with self._lock:
             if not self._file.closed:
                 if self._failed is None:
