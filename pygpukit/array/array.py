@@ -22,7 +22,9 @@ if TYPE_CHECKING:
     from pygpukit.core.dtypes import DTypeLike
     from pygpukit.ops.methods.bind import Methods
 else:
-    Methods = object
+
+    class Methods:
+        __slots__ = ()
 
 
 class GPUArray(Methods, native.ArrayBase):

@@ -102,7 +102,7 @@ class Methods(Operators, Reductions, Ordering, Habits):
 
     def contiguous(self: Any) -> GPUArray:
         """The array itself when it is C-contiguous, else a C-contiguous copy."""
-        return self.contiguous()
+        return copying.contiguous(self)
 
     def clone(self: Any) -> GPUArray:
         """A new C-contiguous array with the same elements."""

@@ -26,12 +26,12 @@ pub const COUNTERS: usize = 10;
 
 #[repr(align(64))]
 #[derive(Default)]
-struct Line(AtomicU64);
+struct CacheLine(AtomicU64);
 
 #[derive(Default)]
-pub struct Counters([Line; COUNTERS]);
+pub struct Counters([CacheLine; COUNTERS]);
 
-static GLOBAL: Counters = Counters([const { Line(AtomicU64::new(0)) }; COUNTERS]);
+static GLOBAL: Counters = Counters([const { CacheLine(AtomicU64::new(0)) }; COUNTERS]);
 
 impl Counters {
     pub fn global() -> &'static Counters {

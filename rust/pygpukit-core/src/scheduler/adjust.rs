@@ -1,11 +1,11 @@
 //! Changes to a task that is in the table already: its priority and its share of the device.
 
 use super::error::TaskError;
+use super::key::Key;
 use super::phase::Phase;
 use super::reason::Reason;
 use super::spec::{Policy, TaskSpec};
 use super::table::TaskTable;
-use super::tasks::Key;
 use crate::partition::words::percent;
 use crate::partition::{Reservation, Resource, Shortage, SpecError};
 

@@ -1,13 +1,13 @@
 //! Admission: how a task enters the table, what it waits for, and what time and freed reservations let through.
 
 use super::check::Verdict;
+use super::key::Key;
 use super::phase::Phase;
 use super::reason::Reason;
 use super::record::Detail;
 use super::spec::TaskSpec;
 use super::table::TaskTable;
 use super::task::Task;
-use super::tasks::Key;
 use super::waiting::Place;
 use crate::partition::{Isolation, PartitionManager, Resource, Scope, Shortage, SpecError, DEFAULT_SLOT};
 use std::cmp::Reverse;

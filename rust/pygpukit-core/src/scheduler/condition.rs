@@ -1,9 +1,9 @@
 //! Conditions: what else is true of a task, beside its phase. Each is read off what the table, the gate or the pool keeps anyway.
 
+use super::key::Key;
 use super::phase::Phase;
 use super::table::TaskTable;
 use super::task::{Flag, Task};
-use super::tasks::Key;
 use crate::partition::words::{bytes, percent};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

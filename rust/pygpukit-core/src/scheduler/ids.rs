@@ -1,7 +1,7 @@
 //! The tasks of a table by id. The texts stay with the tasks: a second holder of each would cost every submission an atomic step.
 
-use super::table::TaskTable;
-use super::tasks::{Key, Tasks};
+use super::key::Key;
+use super::tasks::Tasks;
 use crate::hash::Seeded;
 use hashbrown::HashTable;
 use std::hash::BuildHasher;
@@ -55,12 +55,6 @@ impl Ids {
     fn find(&self, hash: u64, tasks: &Tasks, id: &str) -> Option<Key> {
         let is_it = |listed: &Listed| listed.hash == hash && *tasks[listed.key].spec.id == *id;
         self.table.find(hash, is_it).map(|listed| listed.key)
-    }
-}
-
-impl TaskTable {
-    pub(super) fn find(&self, id: &str) -> Option<Key> {
-        self.ids.get(&self.tasks, id)
     }
 }
 

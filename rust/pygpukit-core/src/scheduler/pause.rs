@@ -1,10 +1,10 @@
 //! Pausing one task: it is neither admitted nor started, and launches nothing, until it is resumed.
 
 use super::error::TaskError;
+use super::key::Key;
 use super::phase::Phase;
 use super::reason::Reason;
 use super::table::TaskTable;
-use super::tasks::Key;
 use crate::partition::Isolation;
 
 impl TaskTable {

@@ -1,9 +1,9 @@
 //! Preemption before the start: an Admitted task gives way to one of strictly higher priority that would fit without it.
 
+use super::key::Key;
 use super::phase::Phase;
 use super::reason::Reason;
 use super::table::TaskTable;
-use super::tasks::Key;
 use crate::partition::{Reservation, Scope, Shortage};
 
 struct Victim {

@@ -1,13 +1,13 @@
 //! Tasks in the order they are served: higher priority first, then submission order.
 
-use super::line::Line;
-use super::tasks::Key;
+use super::fifo::Fifo;
+use super::key::Key;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 #[derive(Default)]
 pub(super) struct ServiceQueue {
-    bands: BTreeMap<Reverse<i32>, Line>,
+    bands: BTreeMap<Reverse<i32>, Fifo>,
 }
 
 impl ServiceQueue {
@@ -40,11 +40,11 @@ impl ServiceQueue {
     }
 
     pub fn len(&self) -> usize {
-        self.bands.values().map(Line::len).sum()
+        self.bands.values().map(Fifo::len).sum()
     }
 
     pub fn iter(&self) -> impl Iterator<Item = Key> + '_ {
-        self.bands.values().flat_map(Line::iter)
+        self.bands.values().flat_map(Fifo::iter)
     }
 }
 

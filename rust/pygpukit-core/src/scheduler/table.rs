@@ -4,17 +4,18 @@ use super::check::AdmissionCheck;
 use super::context::TaskContext;
 use super::error::{Outcome, TaskError};
 use super::estimate::RunTimes;
-use super::fair::FairQueue;
 use super::health::DeviceHealth;
 use super::ids::Ids;
+use super::key::Key;
 use super::name::Name;
 use super::phase::{edge, Phase};
+use super::ready::ReadyQueue;
 use super::reason::Reason;
 use super::record::{Detail, Observer, Stats, TaskRecord, TaskStart};
 use super::retry::Backoff;
 use super::spec::{Config, Policy, TaskSpec};
 use super::task::Task;
-use super::tasks::{Key, Tasks};
+use super::tasks::Tasks;
 use super::tenants::Tenants;
 use super::waiting::{Place, WaitingLines};
 use crate::hash::Seeded;
@@ -38,7 +39,7 @@ pub struct TaskTable {
     pub(super) unsettled: bool,
     /// A task has given way: what it held beyond what was short may let an earlier one through.
     pub(super) displaced: bool,
-    pub(super) admitted: FairQueue,
+    pub(super) admitted: ReadyQueue,
     pub(super) checks: Vec<Box<dyn AdmissionCheck>>,
     pub(super) health: Arc<DeviceHealth>,
     /// Tasks that a dispatcher is inside of.
@@ -60,6 +61,10 @@ pub struct TaskTable {
 }
 
 impl TaskTable {
+    pub(super) fn find(&self, id: &str) -> Option<Key> {
+        self.ids.get(&self.tasks, id)
+    }
+
     pub fn new(config: Config, observer: Box<dyn Observer>) -> TaskTable {
         TaskTable {
             // Whoever makes an `sm` partition sees to its multiprocessors first.
@@ -74,7 +79,7 @@ impl TaskTable {
             blocked: None,
             unsettled: false,
             displaced: false,
-            admitted: FairQueue::default(),
+            admitted: ReadyQueue::default(),
             checks: Vec::new(),
             health: Arc::default(),
             occupied: Vec::new(),

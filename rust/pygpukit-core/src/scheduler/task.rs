@@ -1,11 +1,11 @@
 //! One task inside the table.
 
 use super::context::{TaskContext, Used};
+use super::key::Key;
 use super::phase::Phase;
 use super::reason::Reason;
 use super::record::{Detail, TaskRecord, TaskStart};
 use super::spec::TaskSpec;
-use super::tasks::Key;
 use super::tenants::TenantUse;
 use crate::partition::{Activity, Reservation};
 use std::cell::OnceCell;

@@ -1,30 +1,10 @@
 //! The tasks of a table, in slots that are used again.
 
+use super::key::Key;
 use super::task::Task;
 use std::ops::{Index, IndexMut};
 
 const CHUNK: usize = 64;
-
-/// Where a task is, and its number: a key to a task that has gone never finds the one that took its slot.
-/// Keys are in order of submission, like numbers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) struct Key {
-    pub number: u64,
-    index: u32,
-}
-
-impl Key {
-    /// After every task.
-    pub const LAST: Key = Key {
-        number: u64::MAX,
-        index: u32::MAX,
-    };
-
-    #[cfg(test)]
-    pub fn of(number: u64) -> Key {
-        Key { number, index: 0 }
-    }
-}
 
 /// Chunks never move, and the memory of a task that has gone is the next one's.
 #[derive(Default)]

@@ -1,10 +1,10 @@
 //! The one place where a task's phase changes, and what follows from it: books, dependants, history.
 
+use super::key::Key;
 use super::phase::{edge, Phase};
 use super::reason::Reason;
 use super::record::{Move, Transition};
 use super::table::TaskTable;
-use super::tasks::Key;
 use std::collections::VecDeque;
 
 impl TaskTable {

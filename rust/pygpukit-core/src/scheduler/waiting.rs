@@ -1,7 +1,7 @@
 //! Tasks that wait for memory or share: one line a partition, and the heads of all lines in service order.
 
+use super::key::Key;
 use super::queue::ServiceQueue;
-use super::tasks::Key;
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 use std::ops::Bound;

@@ -1,13 +1,13 @@
 //! Tasks in order of submission: mostly a new one comes last and the first is taken.
 
-use super::tasks::Key;
+use super::key::Key;
 use std::collections::VecDeque;
 
 /// Those two take constant time and no allocation; anywhere else the keys on the shorter side move up.
 #[derive(Default)]
-pub(super) struct Line(VecDeque<Key>);
+pub(super) struct Fifo(VecDeque<Key>);
 
-impl Line {
+impl Fifo {
     /// False, and no change, when it is in line already.
     pub fn insert(&mut self, key: Key) -> bool {
         if self.0.back().map_or(true, |&last| last < key) {

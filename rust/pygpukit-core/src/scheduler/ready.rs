@@ -4,8 +4,8 @@
 //! The turns are start-time fair queueing (Goyal, Vin and Cheng 1996) over starts: each moves its partition's tag on by 1/weight,
 //! and a partition that had nothing to start resumes at the present tag, so that it saves up no turns.
 
-use super::line::Line;
-use super::tasks::Key;
+use super::fifo::Fifo;
+use super::key::Key;
 use crate::hash::Seeded;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, HashMap};
@@ -17,7 +17,7 @@ const KEPT_BANDS: usize = 16;
 
 #[derive(Default)]
 struct Flow {
-    line: Line,
+    line: Fifo,
     tag: u64,
 }
 
@@ -67,13 +67,13 @@ fn is_closed(closed: &[bool], slot: usize) -> bool {
 
 /// Flows are the slots of partitions.
 #[derive(Default)]
-pub(super) struct FairQueue {
+pub(super) struct ReadyQueue {
     bands: BTreeMap<Reverse<i32>, Band>,
     closed: Vec<bool>,
     len: usize,
 }
 
-impl FairQueue {
+impl ReadyQueue {
     pub fn len(&self) -> usize {
         self.len
     }
@@ -203,7 +203,7 @@ impl FairQueue {
 mod tests {
     use super::*;
 
-    fn pop(queue: &mut FairQueue, weights: &[u32]) -> Option<u64> {
+    fn pop(queue: &mut ReadyQueue, weights: &[u32]) -> Option<u64> {
         let (priority, slot, key) = queue.first()?;
         assert!(queue.remove(priority, slot, key, Some(weights[slot])));
         Some(key.number)
@@ -211,7 +211,7 @@ mod tests {
 
     #[test]
     fn one_partition_is_served_by_priority_then_number() {
-        let mut queue = FairQueue::default();
+        let mut queue = ReadyQueue::default();
         for (priority, number) in [(0, 3), (5, 2), (0, 1), (-1, 4), (5, 5)] {
             queue.insert(priority, 0, Key::of(number));
         }
@@ -231,7 +231,7 @@ mod tests {
 
     #[test]
     fn partitions_take_turns_by_weight() {
-        let mut queue = FairQueue::default();
+        let mut queue = ReadyQueue::default();
         let weights = [1, 2, 5];
         for number in 0..800 {
             queue.insert(0, number % 3, Key::of(number as u64));
@@ -259,7 +259,7 @@ mod tests {
             (random >> 33) % below
         };
         for _ in 0..300 {
-            let mut queue = FairQueue::default();
+            let mut queue = ReadyQueue::default();
             for number in 0..draw(60) {
                 queue.insert(draw(2) as i32, draw(4) as usize, Key::of(number));
                 if draw(4) == 0 {
@@ -280,7 +280,7 @@ mod tests {
 
     #[test]
     fn a_partition_that_was_idle_saved_nothing_and_a_closed_one_waits() {
-        let mut queue = FairQueue::default();
+        let mut queue = ReadyQueue::default();
         for number in 0..100 {
             queue.insert(0, 0, Key::of(number));
         }
@@ -302,7 +302,7 @@ mod tests {
     #[test]
     fn the_heap_of_turns_serves_as_a_full_search_does() {
         let weights = [1, 3, 7, 2];
-        let (mut queue, mut random) = (FairQueue::default(), 1u64);
+        let (mut queue, mut random) = (ReadyQueue::default(), 1u64);
         // (priority, slot, number), and by (priority, slot) the tag, and by priority (now, latest).
         let mut model: Vec<(i32, usize, u64)> = Vec::new();
         let mut tags: HashMap<(i32, usize), u64> = HashMap::new();
@@ -373,7 +373,7 @@ mod tests {
 
     #[test]
     fn empty_bands_are_few() {
-        let mut queue = FairQueue::default();
+        let mut queue = ReadyQueue::default();
         for priority in 0..1000 {
             queue.insert(priority, 0, Key::of(priority as u64));
             assert!(queue.remove(priority, 0, Key::of(priority as u64), Some(1)));
