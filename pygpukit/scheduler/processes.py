@@ -8,7 +8,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from pygpukit import _core
 from pygpukit.core import records
@@ -16,8 +16,6 @@ from pygpukit.worker.errors import WorkerDiedError, WorkerStoppedError
 from pygpukit.worker.parent import START_TIMEOUT_S, Worker
 
 AVAILABLE = hasattr(socket, "send_fds") and hasattr(os, "memfd_create")  # which Linux has
-# What a worker is told when its result has been copied, and first of all: it loads what tasks need.
-TAKEN = {"op": "serve", "by": "pygpukit.scheduler.served:taken"}
 _READY, _LOST = range(2)
 _TURN_S = 0.02  # between looks whether a wait for the worker is still wanted
 _CLOSE_S = 5.0
@@ -45,6 +43,9 @@ class WorkerRecord(NamedTuple):
 
 class PartitionWorker:
     """The worker of one partition. One task is in it at a time."""
+
+    # What the process is told when its result has been copied, and first of all: it loads what tasks need.
+    TAKEN: ClassVar = {"op": "serve", "by": "pygpukit.scheduler.served:taken"}
 
     def __init__(self, partition: str, memory_bytes: Callable[[], int]) -> None:
         """memory_bytes: what its pool may hold now; 0 = no bound."""
@@ -160,7 +161,7 @@ class PartitionWorker:
         self._record(_READY, round(self._ready_s * 1e9))
 
     def _prepare(self, stopped: Callable[[], bool]) -> None:
-        self._process.exchange(TAKEN, timeout_s=START_TIMEOUT_S, stopped=stopped)
+        self._process.exchange(self.TAKEN, timeout_s=START_TIMEOUT_S, stopped=stopped)
 
     def _replace(self) -> None:
         # A task that needs it starts it again, and tells what is wrong. RuntimeError: GPUError is one, and so is what

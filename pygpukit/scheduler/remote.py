@@ -11,7 +11,6 @@ from pygpukit import _core
 from pygpukit._core import native
 from pygpukit.core.errors import InvalidSpecError
 from pygpukit.scheduler import runner, units
-from pygpukit.scheduler.processes import TAKEN
 from pygpukit.scheduler.task import USED
 from pygpukit.worker import host
 from pygpukit.worker.arrays import Handover, take_over
@@ -142,7 +141,7 @@ class RemoteCall(runner.Elsewhere):
             if answer["lost"]:
                 worker.lose(answer["error"]["message"] if "error" in answer else "a fault that the function hid")
             elif given:
-                process.exchange(TAKEN, stopped=stopped)
+                process.exchange(worker.TAKEN, stopped=stopped)
             return answer, value
 
     def _value(self, answer: dict[str, Any], given: list[int]) -> Any:

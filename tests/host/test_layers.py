@@ -1,0 +1,150 @@
+"""The layers of docs/architecture.md hold: no module imports one above it, lazily neither, and none in a circle."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import pygpukit
+
+PACKAGE = Path(pygpukit.__file__).parent
+PAGE = Path(__file__).parents[2] / "docs" / "architecture.md"
+# Documented paths of things that have moved: nothing of the package imports them.
+ALIASES = {"core.array", "core.factory", "core.memory", "jit.bench", "jit.count", "jit.limits"}
+
+Graph = dict[str, set[str]]
+
+
+def modules() -> dict[str, Path]:
+    """Every module of the package by its name in it, "" for the package itself."""
+    paths = (path for path in PACKAGE.rglob("*.py"))
+    return {
+        ".".join(path.relative_to(PACKAGE).with_suffix("").parts).removesuffix("__init__").rstrip("."): path
+        for path in paths
+    }
+
+
+def imports(name: str, path: Path, known: dict[str, Path]) -> set[str]:
+    """The modules of the package that a module imports wherever it does, but for type checkers."""
+    inside = ["pygpukit", *name.split(".")] if name else ["pygpukit"]
+    package = inside if path.name == "__init__.py" else inside[:-1]
+    found = set()
+    for wanted in _names(ast.parse(path.read_text(encoding="utf-8")), package):
+        parts = wanted.split(".")
+        if parts[0] == "pygpukit":
+            rest = parts[1:]
+            while rest and ".".join(rest) not in known:
+                rest.pop()
+            found.add(".".join(rest))
+    return found - {name}
+
+
+def _names(node: ast.AST, package: list[str]) -> Iterator[str]:
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.If) and "TYPE_CHECKING" in ast.dump(child.test):
+            for one in child.orelse:
+                yield from _names(one, package)
+            continue
+        if isinstance(child, ast.Import):
+            yield from (alias.name for alias in child.names)
+        elif isinstance(child, ast.ImportFrom):
+            outer = package[: len(package) + 1 - child.level] if child.level else []
+            base = ".".join([*outer, *([child.module] if child.module else [])])
+            yield from (f"{base}.{alias.name}" for alias in child.names)
+        yield from _names(child, package)
+
+
+@pytest.fixture(scope="module")
+def graph() -> Graph:
+    known = modules()
+    return {name: imports(name, path, known) for name, path in known.items()}
+
+
+@pytest.fixture(scope="module")
+def layers() -> dict[str, int]:
+    """Package or module: the line of its layer, counted from the top."""
+    (block,) = re.findall(r"```layers\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.S)
+    rows = [line.partition(":")[0].split() for line in block.splitlines()]
+    return {name: number for number, names in enumerate(rows) for name in names}
+
+
+def layer_of(name: str, layers: dict[str, int]) -> str:
+    """The entry that a module belongs to: the longest one that is its name or a package of it."""
+    parts = name.split(".")
+    return next((entry for n in range(len(parts), 0, -1) if (entry := ".".join(parts[:n])) in layers), "")
+
+
+def test_every_module_has_a_layer_and_every_layer_modules(graph: Graph, layers: dict[str, int]) -> None:
+    homes = {name: layer_of(name, layers) for name in graph if name not in {"", "__main__"}}
+    assert not [name for name, home in homes.items() if not home], f"give it a place in the list of {PAGE.name}"
+    assert set(layers) == set(homes.values()) | {"pygpukit"}
+
+
+def test_nothing_imports_what_is_above_it(graph: Graph, layers: dict[str, int]) -> None:
+    wrong = []
+    for name, found in graph.items():
+        home = layer_of(name, layers)
+        for other in found if home and name not in ALIASES else ():
+            there = layer_of(other, layers) if other else "pygpukit"
+            if layers[there] < layers[home]:
+                wrong.append(f"{name} ({home}) imports {other} ({there})")
+    assert not wrong, "\n".join(wrong)
+
+
+def test_no_circle_has_more_than_two_modules(graph: Graph) -> None:
+    large = [sorted(circle) for circle in circles(graph) if len(circle) > 2]
+    assert not large
+
+
+def test_documented_paths_of_what_has_moved_hold_nothing_and_are_not_used(graph: Graph) -> None:
+    for name in ALIASES:
+        body = ast.parse(modules()[name].read_text(encoding="utf-8")).body
+        assert all(isinstance(one, (ast.Expr, ast.ImportFrom, ast.Assign)) for one in body), name
+    assert not {name for name, found in graph.items() if found & ALIASES}
+
+
+def circles(graph: Graph) -> list[set[str]]:
+    """The sets of modules that reach each other, of more than one module."""
+
+    def reached(start: str, edges: Graph) -> set[str]:
+        seen, pending = {start}, [start]
+        while pending:
+            fresh = edges[pending.pop()] - seen
+            seen |= fresh
+            pending += fresh
+        return seen
+
+    back: Graph = {name: set() for name in graph}
+    for name, found in graph.items():
+        for other in found:
+            back[other].add(name)
+    out, left = [], set(graph)
+    while left:
+        start = next(iter(left))
+        circle = reached(start, graph) & reached(start, back)
+        left -= circle
+        if len(circle) > 1:
+            out.append(circle)
+    return out
+
+
+def test_circles_are_found() -> None:
+    graph: Graph = {"a": {"b"}, "b": {"c"}, "c": {"a", "d"}, "d": {"e"}, "e": {"d"}, "f": {"a"}}
+    assert sorted(map(sorted, circles(graph))) == [["a", "b", "c"], ["d", "e"]]
+
+
+def test_imports_in_functions_count_and_those_for_type_checkers_do_not(tmp_path: Path) -> None:
+    path = tmp_path / "module.py"
+    path.write_text(
+        "from typing import TYPE_CHECKING\nimport pygpukit.core.errors\nfrom pygpukit.jit import locate as x\n"
+        "if TYPE_CHECKING:\n    from pygpukit.array import array\n"
+        "def f():\n    from ..core import stream\n    from . import layout\n"
+        "    from pygpukit.jit.cache.image import Image\n"
+    )
+    assert imports("ops.module", path, {**modules(), "ops.layout": path}) == {
+        *("core.errors", "jit.locate", "core.stream", "ops.layout", "jit.cache.image")
+    }
