@@ -8,7 +8,7 @@ from pygpukit.memory.collect import Freed, FreedOwner, gc
 from pygpukit.memory.pinned import is_pinned, pinned_empty, pinned_stats, pinned_trim
 from pygpukit.memory.pool import MemoryPool, get_default_pool, set_default_pool, set_limit, stats, trim
 from pygpukit.memory.transfer import Transfer
-from pygpukit.memory.transfers import TransferEngine
+from pygpukit.memory.transfer_engine import TransferEngine
 
 HAS_RUST_BACKEND = True  # there is no other
 

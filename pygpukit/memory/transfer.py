@@ -10,7 +10,7 @@ from pygpukit.core.errors import TransferCancelledError, driver_error
 
 if TYPE_CHECKING:
     from pygpukit._core import TransferInfo
-    from pygpukit.memory.transfers import TransferEngine
+    from pygpukit.memory.transfer_engine import TransferEngine
 
 _WAYS = {"H2D": "to the device", "D2H": "to the host", "D2D": "on the device"}
 ENDED = ("Completed", "Failed", "Cancelled")
