@@ -2,30 +2,24 @@
 
 from __future__ import annotations
 
-import functools
 import math
-import operator
 import re
 from collections.abc import Iterable
 from enum import Enum
 from typing import SupportsFloat, SupportsIndex
 
 from pygpukit.core.errors import InvalidSpecError
+from pygpukit.core.sizes import GB as GB
+from pygpukit.core.sizes import KB as KB
+from pygpukit.core.sizes import MB as MB
+from pygpukit.core.sizes import MemoryLike as MemoryLike
+from pygpukit.core.sizes import parse_memory as parse_memory
+from pygpukit.core.sizes import whole
 
-KB = 1024
-MB = 1024 * KB
-GB = 1024 * MB
-TB = 1024 * GB
-
-_UNITS = {"B": 1, "KB": KB, "MB": MB, "GB": GB, "TB": TB, "KIB": KB, "MIB": MB, "GIB": GB, "TIB": TB}
-_SIZE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]*)\s*", re.ASCII)
 _WHOLE_PPM = 1_000_000
 _INT32 = 2**31
-_UINT64 = 2**64
 _FIRST_PAUSE_NS = 10_000_000
 _LONGEST_PAUSE_NS = 1_000_000_000
-
-MemoryLike = str | SupportsIndex | None
 
 
 class TaskState(Enum):
@@ -70,38 +64,6 @@ class TaskPolicy(Enum):
 PolicyLike = str | TaskPolicy | None
 
 
-def parse_memory(memory: MemoryLike, field: str = "memory") -> int:
-    """Bytes of a request: a whole number of bytes, or a string with B, KB, MB, GB, TB or KiB, MiB, GiB, TiB.
-
-    All of these are powers of 1024, as in the documented `1024 * 1024 * 100  # 100 MB`. None is 0.
-    Raises InvalidSpecError naming the field for anything else.
-    """
-    if memory is None:
-        return 0
-    if type(memory) is int:
-        bytes_ = memory
-    elif isinstance(memory, str):
-        bytes_ = _size(memory, field)
-    else:
-        bytes_ = _whole(memory, field, 'a whole number of bytes, or "512MB", "1.5GB"')
-    if not 0 <= bytes_ < _UINT64:
-        raise InvalidSpecError(f"{field}={memory!r} is out of range; it must be 0 or more and below 2**64 bytes", field)
-    return bytes_
-
-
-@functools.lru_cache(maxsize=256)
-def _size(text: str, field: str) -> int:
-    match = _SIZE.fullmatch(text)
-    unit = _UNITS.get(match[2].upper()) if match else None
-    if match is None or unit is None:
-        raise InvalidSpecError(f'{field}={text!r} is no size; write bytes as an int, or "512MB", "1.5GB"', field)
-    whole, _, fraction = match[1].partition(".")
-    bytes_, rest = divmod(int(whole + fraction) * unit, 10 ** len(fraction))
-    if rest:
-        raise InvalidSpecError(f"{field}={text!r} is not a whole number of bytes", field)
-    return bytes_
-
-
 def parse_share(bandwidth: SupportsFloat | None, field: str = "bandwidth") -> int:
     """Parts per million of a compute share given as a fraction from 0 to 1; None is 0. Raises InvalidSpecError."""
     if bandwidth is None:
@@ -138,7 +100,7 @@ def parse_retry(retry: SupportsIndex | None) -> tuple[int, int, int] | None:
     """(retries, first pause, longest pause in nanoseconds) of a number of retries; None is None. InvalidSpecError."""
     if retry is None:
         return None
-    retries = _whole(retry, "retry", "how often to run again, a whole number")
+    retries = whole(retry, "retry", "how often to run again, a whole number")
     if not 0 <= retries < _INT32:
         raise InvalidSpecError(f"retry={retry!r} is out of range; give 0 or more", "retry")
     return retries, _FIRST_PAUSE_NS, _LONGEST_PAUSE_NS
@@ -156,7 +118,7 @@ def parse_estimate(estimate: SupportsFloat | None) -> int:
 
 def parse_priority(priority: SupportsIndex) -> int:
     """A 32-bit integer; higher runs first. Raises InvalidSpecError."""
-    number = priority if type(priority) is int else _whole(priority, "priority", "a whole number; higher runs first")
+    number = priority if type(priority) is int else whole(priority, "priority", "a whole number; higher runs first")
     if not -_INT32 <= number < _INT32:
         raise InvalidSpecError(f"priority={priority!r} does not fit in 32 bits", "priority")
     return number
@@ -206,19 +168,10 @@ def parse_positive(number: SupportsFloat, field: str) -> float:
 
 def parse_count(number: SupportsIndex, field: str) -> int:
     """A whole number, 1 or more. Raises InvalidSpecError."""
-    value = _whole(number, field, "a whole number, 1 or more")
+    value = whole(number, field, "a whole number, 1 or more")
     if value < 1:
         raise InvalidSpecError(f"{field}={number!r}; give a whole number, 1 or more", field)
     return value
-
-
-def _whole(value: SupportsIndex, field: str, wanted: str) -> int:
-    if isinstance(value, bool):
-        raise InvalidSpecError(f"{field}={value!r}; give {wanted}", field)
-    try:
-        return operator.index(value)
-    except TypeError:
-        raise InvalidSpecError(f"{field}={value!r}; give {wanted}", field) from None
 
 
 def _number(value: SupportsFloat, field: str, wanted: str) -> float:

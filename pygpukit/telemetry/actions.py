@@ -53,7 +53,7 @@ def _resume_task(args: dict[str, Any]) -> dict[str, Any]:
 
 
 def _quota(args: dict[str, Any]) -> dict[str, Any]:
-    from pygpukit.scheduler.units import parse_memory  # not before somebody sets a limit
+    from pygpukit.core.sizes import parse_memory  # not before somebody sets a limit
 
     limit = args.get("limit")
     if isinstance(limit, bool) or not isinstance(limit, str | int):

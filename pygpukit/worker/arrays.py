@@ -13,7 +13,7 @@ from .. import _core
 from .._core import native
 from ..array.array import GPUArray
 from ..core.errors import GPUError
-from ._linux import available_bytes
+from ..core.linux import available_bytes
 
 _GRANULE = 2 << 20  # segments are mapped in pages of this size, on cuda and on the simulation
 _ALIGNMENT = 512  # of the pool's blocks: copies are aligned as their arrays are

@@ -10,7 +10,7 @@ import traceback
 from collections.abc import Callable
 from typing import Any
 
-from ._linux import die_with_parent
+from ..core.linux import die_with_parent
 from .protocol import VERSION, encode, plain, receive, send
 
 

@@ -74,7 +74,7 @@ def limits() -> Limits:
         if seconds:
             raise ValueError(f"PYGPUKIT_SIM_COMPILE_TIMEOUT_S is {seconds!r}; give a number of seconds, as 300")
     if memory := os.environ.get("PYGPUKIT_SIM_COMPILE_MEMORY"):
-        from pygpukit.scheduler.units import parse_memory
+        from pygpukit.core.sizes import parse_memory
 
         chosen = replace(chosen, memory_bytes=parse_memory(memory, "PYGPUKIT_SIM_COMPILE_MEMORY"))
     return chosen

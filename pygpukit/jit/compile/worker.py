@@ -10,8 +10,8 @@ import pickle
 import sys
 import time
 
+from pygpukit.core.linux import die_with_parent
 from pygpukit.jit.compile.compiler import compile_source
-from pygpukit.worker._linux import die_with_parent
 
 
 def main() -> None:
