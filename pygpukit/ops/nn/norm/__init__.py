@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
 
 __all__ = ["groupnorm", "l2norm", "layernorm", "rmsnorm"]
+LOW_LEVEL = ["rmsnorm_residual"]
 
 SOURCE = kernels.KernelSpec(__file__, "norm.cu", options=kernels.SAME_BITS)
 _WORK = SOURCE.structure("NormWork")
@@ -63,6 +64,19 @@ def rmsnorm(input: GPUArray, gamma: GPUArray | None, eps: float = 1e-5, *, out: 
     input = _rows("rmsnorm", input)
     weights = _weights("rmsnorm", input, (input.shape[-1],), gamma, None)
     return _normalised(_Norm("rmsnorm", False, eps), input, input.shape, weights, out)
+
+
+def rmsnorm_residual(
+    input: GPUArray, residual: GPUArray, gamma: GPUArray, eps: float = 1e-5, *, out: GPUArray | None = None
+) -> GPUArray:
+    """rmsnorm() of input + residual, two arrays of one shape; the sum, rounded to their type, is not kept."""
+    from pygpukit.ops.elementwise import add
+
+    if _rows("rmsnorm_residual", input).shape != check_array(residual, "rmsnorm_residual: residual").shape:
+        raise ShapeError(
+            f"rmsnorm_residual: input has shape {input.shape} and residual {residual.shape}; must be alike"
+        )
+    return rmsnorm(add(input, residual), gamma, eps, out=out)
 
 
 def l2norm(input: GPUArray, eps: float = 1e-6, *, out: GPUArray | None = None) -> GPUArray:
