@@ -35,6 +35,7 @@ SUITES = (
     "scheduler",
     "partitions",
     "churn",
+    "llm",
 )
 
 
