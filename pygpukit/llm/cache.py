@@ -7,10 +7,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from pygpukit.array import factory
+from pygpukit.core.errors import InvalidSpecError
 from pygpukit.llm.config import TransformerConfig
 
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
+
+PATIENCE_S = 5.0  # that a slot is waited for: another thread may be about to close an answer
 
 
 @dataclass
@@ -61,9 +64,18 @@ class KVCache:
         return self.nbytes // (len(self.slots) * self.positions)
 
     def acquire(self, tokens: list[int]) -> tuple[Slot, int]:
-        """A slot, and how many of the tokens, from the first, it already holds; waits while all are taken."""
+        """A slot, and how many of the tokens, from the first, it already holds.
+
+        Raises InvalidSpecError where all slots stay taken for some seconds: by answers that nobody finished or closed.
+        """
         with self._free:
-            self._free.wait_for(lambda: any(not slot.taken for slot in self.slots))
+            if not self._free.wait_for(lambda: not all(slot.taken for slot in self.slots), PATIENCE_S):
+                count = len(self.slots)
+                raise InvalidSpecError(
+                    f"the model's {count} slot{'s are' if count > 1 else ' is'} taken by answers that have not ended; "
+                    f"finish or close() one of them, or load the model with slots={count + 1}",
+                    "slots",
+                )
             free = [slot for slot in self.slots if not slot.taken]
             slot = max(free, key=lambda slot: (_shared(slot.prompt, tokens), -slot.used))
             shared = min(_shared(slot.prompt, tokens), len(tokens) - 1)

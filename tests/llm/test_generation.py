@@ -87,6 +87,17 @@ def test_stop_ends_within_one_step_and_gives_the_slot_back(model: CausalTransfor
     assert not any(slot.taken for slot in model.cache.slots)
 
 
+def test_one_answer_more_than_there_are_slots_is_refused_with_the_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pygpukit.llm.cache.PATIENCE_S", 0.01)
+    model = tiny.model("llama", context=64)
+    first = model.stream(PROMPT, 10)
+    next(first)
+    with pytest.raises(InvalidSpecError, match=r"1 slot is taken.*slots=2"):
+        model.stream(PROMPT, 10)
+    first.close()
+    assert len(model.stream(PROMPT, 10).complete().tokens) == 10
+
+
 def test_streams_that_take_turns_say_what_they_say_alone(model: CausalTransformerModel) -> None:
     prompts = [PROMPT, [9, 8, 7], [1, 2, 3, 4, 5, 6]]
     alone = [model.stream(prompt, 20).complete().token_ids for prompt in prompts]
