@@ -12,7 +12,7 @@ namespace pk {
 namespace {
 
 constexpr uint64_t kUnitBytes = 256;       // what the pool rounds to at least
-constexpr uint64_t kSmallBytes = 1 << 20;  // up to here arrays share the pool's segments
+constexpr uint64_t kSmallBytes = 1 << 20;  // below it arrays get room for a zone; larger ones keep their exact size
 constexpr size_t kMostBlocks = 64;
 constexpr uint64_t kMostBytes = uint64_t{64} << 20;
 
@@ -74,7 +74,7 @@ void read_guard() {
   g_guard_bytes = g_watches ? pk_sim_guard_bytes() : 0;
 }
 
-uint64_t guard_of(uint64_t bytes) { return bytes <= kSmallBytes ? g_guard_bytes : 0; }
+uint64_t guard_of(uint64_t bytes) { return bytes < kSmallBytes ? g_guard_bytes : 0; }
 
 void watch_zones(const std::vector<Param> &params, PyObject *const *values) {
   if (!g_watches) return;

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -62,6 +63,9 @@ def test_the_device_is_measured_before_the_tasks_are_read(monkeypatch: pytest.Mo
             calls.append("read")
             return []
 
-    monkeypatch.setattr("pygpukit.scheduler.live_cores", lambda: [Core(), Core()])
+    made = [Core(), Core()]
+    monkeypatch.setattr("pygpukit.scheduler.live_cores", lambda: made)
+    shown = [SimpleNamespace(label=str(number), core=core) for number, core in enumerate(made)]
+    monkeypatch.setattr("pygpukit.scheduler.all_schedulers", lambda: shown)
     feed.Feed("test").snapshot()
     assert calls == ["measure", "read", "read"]

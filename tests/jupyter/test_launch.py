@@ -285,7 +285,7 @@ def test_counting_for_a_gpu(shell: Any, data: dict[str, Any], monkeypatch: pytes
     result = cuda(shell, "-i x,y,a=2,n=n -o z --sweep block=64,128 --count")
     assert [(point.bench.bytes, point.bench.flops) for point in result.sweep] == [(12 * N, 2 * N)] * 2
     cuda(shell, "-i x,y,a=3,n=n -o z --verify 3*x+y --isolated --bench --count")
-    error = failure(shell, "-i x,y,a=2,n=n -o z --bench --count", AXPY.replace("n) z[i]", "n) z[i - 1]"))
+    error = failure(shell, "-i x,y,a=2,n=n -o z --bench --count", AXPY.replace("x[i]", "x[i - 1]"))
     assert isinstance(error, KernelCheckError) and error.findings[0].index == -1
     uncounted = AXPY + "// never counted"
     cuda(shell, "-i x,y,a=2,n=n -o z", uncounted)

@@ -65,7 +65,7 @@ def test_eight_together_say_what_each_says_alone(name: str, settings: dict) -> N
 def test_another_process_computes_the_same_bits() -> None:
     script = (
         "import sys; sys.path[:0] = sys.argv[1:]; from hashlib import sha256; from llm import tiny;"
-        "from llm.test_same_bits import PROMPT, logits_of;"
+        "from llm.test_model_bits import PROMPT, logits_of;"
         "print(sha256(logits_of(tiny.model('qwen3'), PROMPT, 31)).hexdigest())"
     )
     tests = str(Path(__file__).parents[1])
