@@ -45,7 +45,7 @@ def test_a_cache_folder_that_takes_no_more_is_told_once(tmp_path: Path, monkeypa
 
 
 def test_a_full_folder_for_temporary_files_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(self: Path, text: str) -> None:
+    def full(self: Path, text: str, encoding: str) -> None:
         raise OSError(errno.ENOSPC, "No space left on device", str(self))
 
     monkeypatch.setattr(Path, "write_text", full)
@@ -55,8 +55,8 @@ def test_a_full_folder_for_temporary_files_is_named(monkeypatch: pytest.MonkeyPa
 
 
 def test_a_compiler_without_room_is_not_a_fault_of_the_source(monkeypatch: pytest.MonkeyPatch) -> None:
-    def run(command: list[str], *more: Any) -> tuple[int, str, str]:
-        return 1, "", "fatal error: error writing to /tmp/x.s"
+    def run(command: list[str], *more: Any) -> tuple[int, str, str, str]:
+        return 1, "", "fatal error: error writing to /tmp/x.s", ""
 
     def full(*arguments: Any, **options: Any) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
