@@ -10,6 +10,8 @@ import pygpukit as gp
 from pygpukit.core.backend import is_sim
 from pygpukit.ops.matmul import tile, tiles
 
+pytestmark = pytest.mark.usefixtures("backend_name")
+
 HALVES = ("bfloat16", "float16")
 # m, n, k: whole tiles, odd ones, rows that are no whole 16 bytes, one row, one column, a long sum
 SHAPES = [

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from pygpukit._core import native
 from pygpukit.kernels import KernelSpec, launch
 from pygpukit.ops.matmul.tiles import Tile, fastest, tiles
+from pygpukit.ops.operands import span
 
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
@@ -54,8 +55,8 @@ def product(a: GPUArray, b: GPUArray, out: GPUArray) -> None:
         MATMUL.of(_expression(out.dtype.name, one, left.transposed, right.transposed, aligned)),
         (-(-m // one.rows) * -(-n // one.columns), batches, 1),
         _ONE,
-        left.array,
-        right.array,
+        span(left.array)[0],
+        span(right.array)[0],
         out,
         *(struct.pack("<i", number) for number in numbers),
     )
