@@ -39,6 +39,12 @@ def parser() -> argparse.ArgumentParser:
     models.set_defaults(action=None)
     wanted = models.add_subparsers(dest="action").add_parser("get", help="fetch one, unless it is here; print its path")
     wanted.add_argument("name")
+    chat = commands.add_parser("chat", help="talk to a model in the terminal")
+    chat.add_argument("model", help="a name that `pygpukit models` lists, a folder, a .safetensors or a .gguf file")
+    chat.add_argument("--system", default="", help="system prompt; the model's own by default")
+    chat.add_argument("--max-new-tokens", type=int, help="of one answer, at most (256)")
+    chat.add_argument("--dtype", choices=("float32", "float16", "bfloat16"), help="of weights and cache")
+    chat.add_argument("--context", type=int, help="tokens of the conversation, at most")
     serve = commands.add_parser("serve", help="serve a model by OpenAI's protocol, to this machine")
     serve.add_argument("model", help="a name that `pygpukit models` lists, a folder, a .safetensors or a .gguf file")
     serve.add_argument("--host", default="127.0.0.1", help="address to listen at (%(default)s: this machine only)")
@@ -56,7 +62,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     if args.command != "lab":
         if rest:
             parser().error(f"unrecognized arguments: {' '.join(rest)}")
-        return {"info": info, "cache": cache, "models": models, "serve": serve}[args.command](args)
+        return {"info": info, "cache": cache, "models": models, "chat": chat, "serve": serve}[args.command](args)
     needed = TOUR_MODULES if args.headless else LAB_MODULES
     missing = [name for name in needed if find_spec(name) is None]
     if missing:
@@ -125,6 +131,13 @@ def cache(args: argparse.Namespace) -> int:
 def models(args: argparse.Namespace) -> int:
     """Do what `pygpukit models` was asked."""
     from .models.listing import command
+
+    return command(args)
+
+
+def chat(args: argparse.Namespace) -> int:
+    """Do what `pygpukit chat` was asked."""
+    from .llm.terminal import command
 
     return command(args)
 

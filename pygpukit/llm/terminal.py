@@ -1,0 +1,106 @@
+"""`pygpukit chat`: a conversation with a model in a terminal."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable
+from typing import TextIO
+
+from pygpukit.core.errors import GPUError
+from pygpukit.llm.conversation import Chats, Conversation, Event, Message
+from pygpukit.llm.generation import Token
+
+HELP = """\
+/system TEXT  set the system prompt; alone: show it    /clear  begin anew    /again  another answer
+/help         this                                     /quit, Ctrl-D  end    Ctrl-C  stop an answer"""
+
+
+def talk(
+    model: Chats,
+    system: str = "",
+    max_new_tokens: int | None = None,
+    ask: Callable[[str], str] = input,
+    out: TextIO | None = None,
+) -> None:
+    """Ask until /quit or the end of the input. Ctrl-C stops an answer; at the prompt it ends the conversation."""
+    out = sys.stdout if out is None else out
+    target = out
+
+    def told(event: Event, message: Message | None, token: Token | None) -> None:
+        if event == "token" and token is not None:
+            target.write(token.thinking + token.text)
+            target.flush()
+        elif event == "ended" and message is not None:
+            target.write(_end(message))
+            target.flush()
+
+    conversation = Conversation(model, system, max_new_tokens, told)
+    while True:
+        try:
+            line = ask("> ").strip()
+        except (EOFError, KeyboardInterrupt):
+            out.write("\n")
+            return
+        if line == "/quit":
+            return
+        try:
+            said = _do(conversation, line)
+        except KeyboardInterrupt:
+            continue  # the answer has ended, and said so
+        except GPUError as error:
+            said = str(error)
+        if said:
+            out.write(said + "\n")
+
+
+def _do(conversation: Conversation, line: str) -> str:
+    """Does what a line says; returns what to print."""
+    word, _, rest = line.partition(" ")
+    if word == "/help":
+        return HELP
+    if word == "/clear":
+        conversation.clear()
+        return "The conversation begins anew."
+    if word == "/system":
+        if rest.strip():
+            conversation.system = rest.strip()
+        return f"System prompt: {conversation.system or 'that of the model'}"
+    if word == "/again":
+        conversation.regenerate()
+    elif word.startswith("/"):
+        return f"There is no command {word}.\n{HELP}"
+    elif line:
+        conversation.ask(line)
+    conversation.wait()
+    return ""
+
+
+def _end(message: Message) -> str:
+    """What stands below an answer."""
+    if message.finish_reason == "failed":
+        return f"\n[{message.error}]\n"
+    parts = {"cancelled": ["stopped"], "length": ["cut at its greatest length"]}.get(message.finish_reason or "", [])
+    figures = message.figures
+    if figures is not None:
+        parts.append(f"{figures.new_tokens} tokens")
+        if figures.tokens_per_second is not None:
+            parts.append(f"{figures.tokens_per_second:.1f} a second")
+        if figures.first_token is not None:
+            parts.append(f"the first after {figures.first_token:.2f} s")
+        parts.append(f"context {figures.context_used} of {figures.context}")
+    return f"\n[{', '.join(parts)}]\n"
+
+
+def command(args: argparse.Namespace) -> int:
+    """Do what `pygpukit chat` was asked. Exit code 1, and one sentence, when the model cannot be loaded."""
+    from pygpukit.llm import load
+
+    try:
+        model = load(args.model, dtype=args.dtype, context=args.context)
+    except (GPUError, OSError, ValueError, ModuleNotFoundError) as error:
+        print(f"pygpukit chat: {error}", file=sys.stderr)
+        return 1
+    print(f"{model.name}: /help says what there is, Ctrl-D ends")
+    talk(model, args.system, args.max_new_tokens)
+    return 0
