@@ -15,7 +15,7 @@ from pygpukit.telemetry import state, trace
 
 if TYPE_CHECKING:
     from pygpukit.jupyter.widgets import CellsWidget, DeviceWidget, MemoryWidget, SchedulerWidget
-    from pygpukit.jupyter.widgets.base import Dashboard
+    from pygpukit.jupyter.widgets.dashboard import Dashboard
 
 _TICK_S = 0.05
 

@@ -9,7 +9,7 @@ from pygpukit.jupyter import control
 from pygpukit.telemetry import KINDS
 
 if TYPE_CHECKING:
-    from pygpukit.jupyter.widgets.base import Dashboard
+    from pygpukit.jupyter.widgets.dashboard import Dashboard
 
 _lock = threading.Lock()  # a page may ask on a subshell's thread
 _made: dict[str, Dashboard] = {}

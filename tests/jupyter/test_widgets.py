@@ -29,7 +29,7 @@ import pygpukit as gp
 from pygpukit import _core
 from pygpukit.core.records import SEQUENCES
 from pygpukit.jupyter import allowance, comms
-from pygpukit.jupyter.widgets import CellsWidget, DeviceWidget, MemoryWidget, SchedulerWidget, base
+from pygpukit.jupyter.widgets import CellsWidget, DeviceWidget, MemoryWidget, SchedulerWidget, base, dashboard
 from pygpukit.jupyter.widgets.fallback import device_html, memory_html, scheduler_html
 from pygpukit.scheduler import Scheduler
 from pygpukit.telemetry import feed
@@ -248,8 +248,8 @@ def test_a_saved_notebook_gets_a_new_picture_when_it_is_another(widget: Any, mon
     page = Recorder(widget, monkeypatch)
     drawn = iter(["first", "first", "second"])
     monkeypatch.setattr(widget, "picture_html", lambda: next(drawn))
-    monkeypatch.setattr(base, "PICTURE_S", 0.0)
-    monkeypatch.setattr(base, "PICTURE_SHARE", math.inf)
+    monkeypatch.setattr(dashboard, "PICTURE_S", 0.0)
+    monkeypatch.setattr(dashboard, "PICTURE_SHARE", math.inf)
     monkeypatch.setattr(telemetry, "wake", lambda: None)  # no frame but those of this test
     frame, _, _ = _core.telemetry_frame(0, _core.ring_head(), 0)
     widget.send_frame(frame)
@@ -267,7 +267,7 @@ def test_a_saved_notebook_gets_a_new_picture_when_it_is_another(widget: Any, mon
 def test_pictures_keep_to_their_share_of_time(widget: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     Recorder(widget, monkeypatch)
     now_s = 100.0
-    monkeypatch.setattr(base, "time", SimpleNamespace(monotonic=lambda: now_s))
+    monkeypatch.setattr(dashboard, "time", SimpleNamespace(monotonic=lambda: now_s))
     drawn = []
 
     def draw() -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pygpukit.jupyter.widgets.base import Dashboard
+from pygpukit.jupyter.widgets.dashboard import Dashboard
 from pygpukit.jupyter.widgets.fallback import device_html
 from pygpukit.jupyter.widgets.source import LiveSource
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from pygpukit import _core
-from pygpukit.jupyter.widgets.base import Dashboard
+from pygpukit.jupyter.widgets.dashboard import Dashboard
 from pygpukit.jupyter.widgets.fallback import scheduler_html
 from pygpukit.jupyter.widgets.source import LiveSource, Source
 from pygpukit.telemetry.tenants import all_tasks

@@ -15,17 +15,17 @@ from IPython import get_ipython
 from ipywidgets.widgets.widget import _instances as open_widgets
 
 if TYPE_CHECKING:
-    from pygpukit.jupyter.widgets.base import Dashboard
+    from pygpukit.jupyter.widgets.base import Widget
 
 _WIDGET = "application/vnd.jupyter.widget-view+json"
 
 # Cells run in subshells too, and show views from threads; a collected view closes itself inside either call.
 _lock = threading.RLock()
-_runs: dict[str, weakref.WeakKeyDictionary[Dashboard, str]] = {}  # by cell: the run that showed each of its views
-_captured: weakref.WeakSet[Dashboard] = weakref.WeakSet()  # by Output widgets, which tell only the page what they show
+_runs: dict[str, weakref.WeakKeyDictionary[Widget, str]] = {}  # by cell: the run that showed each of its views
+_captured: weakref.WeakSet[Widget] = weakref.WeakSet()  # by Output widgets, which tell only the page what they show
 
 
-def note(view: Dashboard) -> None:
+def note(view: Widget) -> None:
     """The running cell shows `view`, as far as its host tells which cell that is."""
     shell = get_ipython()
     cell, run = _place(shell)
@@ -41,7 +41,7 @@ def note(view: Dashboard) -> None:
     shell.events.register("post_run_cell", _cell_ran)  # once, however often it is said
 
 
-def shares_layout(view: Dashboard) -> bool:
+def shares_layout(view: Widget) -> bool:
     """Whether another open widget was given the same layout."""
     return any(other is not view and getattr(other, "layout", None) is view.layout for other in _others())
 
@@ -68,14 +68,14 @@ def _place(shell: Any) -> tuple[str, str]:
     return parent.get("metadata", {}).get("cellId") or "", parent.get("header", {}).get("msg_id") or ""
 
 
-def _is_shown(view: Dashboard) -> bool:
+def _is_shown(view: Widget) -> bool:
     if view in _captured or any(view in shown for shown in _runs.values()):
         return True
     comm = view.comm  # not model_id, which would open a view that is closed
     return comm is not None and any(_holds(other, view, comm.comm_id) for other in _others())
 
 
-def _holds(other: Any, view: Dashboard, model: str) -> bool:
+def _holds(other: Any, view: Widget, model: str) -> bool:
     """A container has it as a child, or an Output widget was given it as an output."""
     children, outputs = getattr(other, "children", None), getattr(other, "outputs", None)
     if isinstance(children, (list, tuple)) and any(child is view for child in children):

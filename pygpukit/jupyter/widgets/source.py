@@ -13,7 +13,7 @@ from pygpukit.telemetry.sensors import DeviceSampler
 from pygpukit.telemetry.tenants import TaskSource, all_contexts, all_tasks
 
 if TYPE_CHECKING:
-    from pygpukit.jupyter.widgets.base import Dashboard
+    from pygpukit.jupyter.widgets.dashboard import Dashboard
 
 
 class Source(Protocol):
