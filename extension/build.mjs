@@ -9,7 +9,7 @@ const here = import.meta.dirname;
 
 // One self-contained module a widget: anywidget loads it from a Blob URL, where relative imports do not resolve.
 await build({
-  entryPoints: Object.fromEntries(['memory', 'scheduler', 'device', 'cells'].map((name) => [name, join(here, `widgets/src/${name}.ts`)])),
+  entryPoints: Object.fromEntries(['memory', 'scheduler', 'device', 'cells', 'chat'].map((name) => [name, join(here, `widgets/src/${name}.ts`)])),
   outdir: out,
   bundle: true,
   format: 'esm',
@@ -17,7 +17,7 @@ await build({
   minify: true,
   legalComments: 'eof',
 });
-await build({ entryPoints: { widgets: join(here, 'views/src/style.css') }, outdir: out, minify: true });
+await build({ entryPoints: { widgets: join(here, 'views/src/style.css') }, outdir: out, bundle: true, minify: true });
 
 // The lab's own builder bundles these.
 const labext = join(here, 'labext');

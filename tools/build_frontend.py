@@ -25,6 +25,7 @@ OUTPUTS = (
     WIDGETS / "scheduler.js",
     WIDGETS / "device.js",
     WIDGETS / "cells.js",
+    WIDGETS / "chat.js",
     WIDGETS / "widgets.css",
     TEMPLATE / "conf.json",
     TEMPLATE / "index.html.j2",
@@ -38,7 +39,8 @@ SOURCE_FOLDERS = ("core/src", "views/src", "widgets/src", "labext/src", "labext/
 SOURCE_FILES = ("package.json", "package-lock.json", "build.mjs", "labext/package.json")
 
 TOOLS = tuple(
-    f"node_modules/{name}" for name in ("esbuild", "@jupyter/builder", "@jupyterlab/core-meta", "@codemirror/lint")
+    f"node_modules/{name}"
+    for name in ("esbuild", "dompurify", "@jupyter/builder", "@jupyterlab/core-meta", "@codemirror/lint")
 )
 MIN_NODE = (20, 19)
 NODE_HELP = "Install Node.js 20.19 or newer with npm (https://nodejs.org or your distribution)."

@@ -6,14 +6,16 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from pygpukit.jupyter.widgets import CellsWidget as CellsWidget
+    from pygpukit.jupyter.widgets import ChatWidget as ChatWidget
     from pygpukit.jupyter.widgets import DeviceWidget as DeviceWidget
     from pygpukit.jupyter.widgets import MemoryWidget as MemoryWidget
     from pygpukit.jupyter.widgets import SchedulerWidget as SchedulerWidget
 
-_WIDGETS = ("CellsWidget", "DeviceWidget", "MemoryWidget", "SchedulerWidget")
+_WIDGETS = ("CellsWidget", "ChatWidget", "DeviceWidget", "MemoryWidget", "SchedulerWidget")
 
 __all__ = [
     "CellsWidget",
+    "ChatWidget",
     "DeviceWidget",
     "MemoryWidget",
     "SchedulerWidget",

@@ -6,12 +6,13 @@ import weakref
 from typing import Any
 
 from pygpukit.jupyter import control
+from pygpukit.jupyter.chat import ChatMagics
 from pygpukit.jupyter.completion import cuda_matcher
 from pygpukit.jupyter.ledger import Ledger
 from pygpukit.jupyter.magics import CudaMagics
 from pygpukit.jupyter.reports import Reports
 
-_MAGICS = (("cell", "cuda"), ("line", "gpu"), ("line", "gpu_timing"), ("line", "cuda_reset"))
+_MAGICS = (("cell", "cuda"), ("line", "gpu"), ("line", "gpu_timing"), ("line", "cuda_reset"), ("cell", "chat"))
 _ABSENT = object()
 
 _installed: weakref.WeakKeyDictionary[Any, _Installed] = weakref.WeakKeyDictionary()
@@ -25,7 +26,8 @@ class _Installed:
         self._before = {(kind, name): tables[kind].get(name, _ABSENT) for kind, name in _MAGICS}
         self._ledger = Ledger(shell)
         self._magics = CudaMagics(shell, self._ledger)
-        shell.register_magics(self._magics)
+        self._chat = ChatMagics(shell)
+        shell.register_magics(self._magics, self._chat)
         self._ledger.install()
         self._reports = Reports(shell)
         self._reports.install()
@@ -36,18 +38,20 @@ class _Installed:
 
     def remove(self, shell: Any) -> None:
         shell.Completer.custom_matchers.remove(self._matcher)
-        shell.configurables.remove(self._magics)  # where %config looks; IPython's Magics adds itself
+        for magics in (self._magics, self._chat):
+            shell.configurables.remove(magics)  # where %config looks; IPython's Magics adds itself
         control.remove(shell)
         control.dismiss(self._reports)
         self._reports.remove()
         self._ledger.remove()
         manager = shell.magics_manager
-        manager.registry.pop(CudaMagics.__name__, None)
-        for (kind, name), before in self._before.items():
+        for kind in (CudaMagics, ChatMagics):
+            manager.registry.pop(kind.__name__, None)
+        for (table, name), before in self._before.items():
             if before is _ABSENT:
-                manager.magics[kind].pop(name, None)
+                manager.magics[table].pop(name, None)
             else:
-                manager.magics[kind][name] = before
+                manager.magics[table][name] = before
 
 
 def load_ipython_extension(shell: Any) -> None:

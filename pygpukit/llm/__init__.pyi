@@ -1,9 +1,12 @@
 # Written by tools/name_stubs.py from what the modules say they give.
+from pygpukit.jupyter.chat import chat as chat
 from pygpukit.llm.cache import KVCache as KVCache
 from pygpukit.llm.config import GPT2Config as GPT2Config
 from pygpukit.llm.config import LlamaConfig as LlamaConfig
 from pygpukit.llm.config import Qwen3Config as Qwen3Config
 from pygpukit.llm.config import TransformerConfig as TransformerConfig
+from pygpukit.llm.conversation import Conversation as Conversation
+from pygpukit.llm.conversation import Message as Message
 from pygpukit.llm.documented import load_gpt2_from_safetensors as load_gpt2_from_safetensors
 from pygpukit.llm.documented import load_llama_from_safetensors as load_llama_from_safetensors
 from pygpukit.llm.documented import load_model_from_safetensors as load_model_from_safetensors

@@ -125,25 +125,21 @@ class Conversation:
 
     def ask(self, text: str) -> Message:
         """Say something and begin its answer. Raises InvalidSpecError for no text, or while an answer is coming."""
-        with self._lock:
-            self._must_be_idle()
-            return self._say(text, self._head)
+        return self._begin(lambda: self._say(text, self._head))
 
     def edit(self, number: int, text: str) -> Message:
         """Say it otherwise, on a branch of its own, and begin the answer; number is that of a message of the user."""
-        with self._lock:
-            self._must_be_idle()
-            return self._say(text, self._of(number, "user").parent)
+        return self._begin(lambda: self._say(text, self._of(number, "user").parent))
 
     def regenerate(self, number: int | None = None) -> Message:
         """Begin another answer in the place of one, by default the last; the other stays as a branch."""
-        with self._lock:
-            self._must_be_idle()
-            if number is None:
-                if self._head is None:
-                    raise InvalidSpecError("there is no answer yet: ask something first", "number")
-                number = self._head
-            return self._answer(self._of(number, "assistant").parent)
+
+        def place() -> int | None:
+            if number is None and self._head is None:
+                raise InvalidSpecError("there is no answer yet: ask something first", "number")
+            return self._of(self._head if number is None else number, "assistant").parent
+
+        return self._begin(place)
 
     def choose(self, number: int) -> None:
         """Go to the branch of a message, and on it to what was said last."""
@@ -188,11 +184,12 @@ class Conversation:
         if self.busy:
             raise InvalidSpecError("an answer is still coming: stop() it, or wait() for it", "messages")
 
-    def _of(self, number: int, role: Role | None = None) -> Message:
-        known = isinstance(number, int) and not isinstance(number, bool) and 0 <= number < len(self._all)
-        if not known or (role is not None and self._all[number].role != role):
-            raise InvalidSpecError(f"there is no message {number!r}{f' of role {role}' if role else ''}", "number")
-        return self._all[number]
+    def _of(self, number: int | None, role: Role | None = None) -> Message:
+        if isinstance(number, int) and not isinstance(number, bool) and 0 <= number < len(self._all):
+            message = self._all[number]
+            if role is None or message.role == role:
+                return message
+        raise InvalidSpecError(f"there is no message {number!r}{f' of role {role}' if role else ''}", "number")
 
     def _add(self, role: Role, parent: int | None, text: str = "") -> Message:
         message = Message(len(self._all), role, parent, text)
@@ -200,22 +197,26 @@ class Conversation:
         self._head = message.number
         return message
 
-    def _say(self, text: str, parent: int | None) -> Message:
+    def _say(self, text: str, parent: int | None) -> int:
         if not text.strip():
             raise InvalidSpecError("there is nothing to ask: the text is empty", "text")
-        return self._answer(self._add("user", parent, text).number)
+        return self._add("user", parent, text).number
 
-    def _answer(self, parent: int | None) -> Message:
-        message = self._add("assistant", parent)
-        self._idle.clear()
-        self._stopping = False
-        said = [{"role": one.role, "content": one.content} for one in self.messages[:-1]]
-        if self._system:
-            said.insert(0, {"role": "system", "content": self._system})
-        self._told("changed", None, None)
-        threading.Thread(
-            target=self._session.copy().run, args=(self._run, message, said), name="pygpukit-chat", daemon=True
-        ).start()
+    def _begin(self, question: Callable[[], int | None]) -> Message:
+        """Begin the answer to a question, which is made or found while no other answer is coming."""
+        with self._lock:
+            self._must_be_idle()
+            message = self._add("assistant", question())
+            self._idle.clear()
+            self._stopping = False
+            said = [{"role": one.role, "content": one.content} for one in self.messages[:-1]]
+            if self._system:
+                said.insert(0, {"role": "system", "content": self._system})
+        try:
+            self._told("changed", None, None)  # without the lock: who hears may take one of its own, and ask for more
+        finally:
+            run = self._session.copy().run
+            threading.Thread(target=run, args=(self._run, message, said), name="pygpukit-chat", daemon=True).start()
         return message
 
     def _run(self, message: Message, said: list[dict[str, str]]) -> None:

@@ -10,6 +10,7 @@ import { CATEGORY, CommandIDs } from './commands.js';
 import { DashboardPane } from './dashboard-pane.js';
 import { tellEnded } from './ended.js';
 import { chipIcon } from './icon.js';
+import { insertCells } from './insert-cell.js';
 import { ICudaCells } from './tokens.js';
 
 const DASHBOARDS = ['memory', 'scheduler', 'device', 'cells'];
@@ -46,6 +47,7 @@ export const viewsPlugin: JupyterFrontEndPlugin<void> = {
     };
     tracker.forEach(follow);
     tracker.widgetAdded.connect((_, panel) => follow(panel));
+    insertCells(tracker);
     let made = 0;
     app.commands.addCommand(CommandIDs.openView, {
       label: ({ view }) => (typeof view === 'string' ? `Open GPU ${view}` : 'Open GPU dashboard'),

@@ -6,7 +6,7 @@ import { type Page } from '@playwright/test';
 
 const STATIC = join(import.meta.dirname, '../../../pygpukit/jupyter/widgets/static');
 
-export type ModuleName = 'memory' | 'scheduler' | 'device' | 'cells';
+export type ModuleName = 'memory' | 'scheduler' | 'device' | 'cells' | 'chat';
 
 /** Answers that the stand-in kernel gives, by action; an action that is not there is never answered. */
 export type Answers = Readonly<Record<string, unknown>>;
@@ -48,11 +48,11 @@ export async function mount(page: Page, name: ModuleName, answers: Answers = {})
     };
     const url = URL.createObjectURL(new Blob([source], { type: 'text/javascript' }));
     const { default: makeWidget } = (await import(url)) as {
-      default: () => { initialize(context: unknown): void; render(context: unknown): () => void };
+      default: () => { initialize?(context: unknown): void; render(context: unknown): () => void };
     };
     const widget = makeWidget();
     // Two stand-ins, as anywidget gives each call a model object of its own.
-    widget.initialize({ model });
+    widget.initialize?.({ model });
     const receive = (content: unknown, frame: string | null): void => {
       const bytes = frame === null ? null : Uint8Array.from(atob(frame), (c) => c.charCodeAt(0));
       for (const listener of listeners) listener(content, bytes ? [new DataView(bytes.buffer)] : []);

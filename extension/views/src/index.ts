@@ -5,3 +5,5 @@ export { CellsView } from './cells/view.js';
 export { DeviceView } from './device/view.js';
 export { SchedulerView } from './scheduler/view.js';
 export type { Panel } from './panel.js';
+export { ChatView } from './chat/view.js';
+export { read as readChat } from './chat/messages.js';

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 import weakref
 from typing import TYPE_CHECKING, Any, cast
 
@@ -15,7 +14,6 @@ if TYPE_CHECKING:
     from pygpukit.llm.conversation import Chats
     from pygpukit.llm.generation import Token
 
-PERIOD_S = 0.025  # tokens that come faster go to the page together
 MAX_TEXT_CHARACTERS = 1_000_000
 TOP = 5  # probable tokens that the page shows of each place
 
@@ -40,10 +38,13 @@ class ChatWidget(Widget):
                 widget._told(event, message, token)
 
         self._conversation = Conversation(model, system, max_new_tokens, told, **settings)
-        self._sending = threading.Lock()
-        self._waiting: list[list[Any]] = []
-        self._sent_s = 0.0
+        self._sending = threading.RLock()
         super().__init__()
+
+    @property
+    def model(self) -> Chats:
+        """The model that answers."""
+        return self._conversation.model
 
     @property
     def messages(self) -> list[Message]:
@@ -102,6 +103,11 @@ class ChatWidget(Widget):
         text = self._conversation.markdown()
         return {"text/markdown": text} if text else {}
 
+    def only_view(self) -> dict[str, Any]:
+        """The view's data for display(raw=True), without the transcript: an answer that is to come stands elsewhere."""
+        data, _ = self._repr_mimebundle_() or ({}, {})
+        return {kind: value for kind, value in data.items() if kind not in ("text/markdown", "text/html")}
+
     def _waited(self, message: Message, wait: bool) -> Message:
         if wait:
             self._conversation.wait()
@@ -136,29 +142,18 @@ class ChatWidget(Widget):
     def _told(self, event: Event, message: Message | None, token: Token | None) -> None:
         if self.comm is None:
             return  # nobody looks; who begins to gets the state
-        if event == "token" and token is not None and message is not None:
-            with self._sending:
-                self._waiting.append(_row(token))
-                if time.monotonic() - self._sent_s >= PERIOD_S:
-                    self._send_tokens(message)
-        elif event == "ended" and message is not None:
-            with self._sending:
-                self._send_tokens(message)
-            self.tell_page({"type": "ended", **_end(message)})
-        else:
-            self._send_state()
-
-    def _send_tokens(self, message: Message) -> None:
-        rows, self._waiting = self._waiting, []
-        self._sent_s = time.monotonic()
-        if rows:
-            at = rows[0][0]
-            self.tell_page({"type": "tokens", "number": message.number, "at": at, "rows": rows, **_figures(message)})
+        with self._sending:  # a page that asks for the state meanwhile gets it before or after, and not amid
+            if event == "token" and token is not None and message is not None:
+                row, figures = _row(token), _figures(message)
+                self.tell_page({"type": "tokens", "number": message.number, "at": row[0], "rows": [row], **figures})
+            elif event == "ended" and message is not None:
+                self.tell_page({"type": "ended", **_end(message)})
+            else:
+                self._send_state()
 
     def _send_state(self) -> None:
         talk = self._conversation
         with self._sending:
-            self._waiting = []  # they are in the messages
             rows = []
             for message in talk.messages:
                 places = [one.number for one in talk.siblings(message)]

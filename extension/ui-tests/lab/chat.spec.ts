@@ -1,0 +1,76 @@
+// A chat with a stub model in JupyterLab: it streams, stops while a cell is busy, edits, and is there again after a reload.
+
+import { join } from 'node:path';
+import { type Locator, expect, test } from '@playwright/test';
+import { useLab } from '../support/lab-test.ts';
+
+test.describe.configure({ mode: 'serial' });
+
+const TESTS = join(import.meta.dirname, '../../../tests');
+const SETUP = `
+import sys
+sys.path.insert(0, ${JSON.stringify(TESTS)})
+import pygpukit as gp
+from stub_model import StubModel
+%load_ext pygpukit
+model = StubModel(lambda messages: ["Say ", "**", messages[-1]["content"], "**\\n\\n", "\`\`\`cuda\\n__global__ void f() {}\\n", "\`\`\`\\n", *["more "] * 50], gated=True)  # 56 tokens, and the end
+chat = gp.llm.chat(model)
+`;
+const [SETUP_AT, CHAT_AT] = [0, 1];
+
+const lab = useLab({ notebooks: { 'chat.ipynb': [SETUP, 'chat'] } });
+const panel = (): Locator => lab.notebook.page.locator('.gk-chat');
+
+async function ask(text: string): Promise<void> {
+  const field = panel().getByRole('textbox', { name: 'Message' });
+  await field.fill(text);
+  await field.press('Enter');
+}
+
+test('what is asked in the page streams in, token by token', async () => {
+  await lab.open('chat.ipynb', SETUP_AT, CHAT_AT);
+  await expect(panel()).toHaveAttribute('data-state', 'ready');
+  await ask('hello');
+  await expect(panel()).toHaveAttribute('data-state', 'answering');
+  await lab.notebook.execute('model.release(4)');
+  await expect(panel().locator('.gk-markdown strong')).toHaveText('hello');
+  await lab.notebook.execute('model.release(53)');
+  await expect(panel()).toHaveAttribute('data-state', 'ready');
+  expect(await lab.notebook.execute('print([(one.role, len(one.content)) for one in chat.messages])')).toMatch(/user.*assistant/);
+});
+
+test('code goes into a new cell below', async () => {
+  await panel().getByRole('button', { name: 'Into a cell' }).click();
+  await expect(lab.cells.all()).toHaveCount(3);
+  expect(await lab.cells.source(2)).toBe('%%cuda\n__global__ void f() {}');
+});
+
+test('an answer begins and stops while a cell is busy, within one step', async () => {
+  test.skip(!(await lab.notebook.subshells()), 'this kernel has no subshells');
+  await lab.notebook.keepBusy();
+  await ask('while busy');
+  await expect(panel()).toHaveAttribute('data-state', 'answering');
+  await panel().getByRole('button', { name: 'Stop', exact: true }).click();
+  await expect(panel()).toHaveAttribute('data-state', 'ready');
+  expect(await lab.notebook.busy()).toBe(true);
+  await lab.notebook.finish();
+  expect(await lab.notebook.execute('print(chat.messages[-1].finish_reason, model.generations[-1].count)')).toBe('cancelled 0\n');
+});
+
+test('a question that is edited begins a branch, and the other can be gone back to', async () => {
+  await lab.notebook.execute('model.release(1000)');
+  await panel().getByRole('button', { name: 'Edit' }).first().click();
+  await panel().getByRole('textbox', { name: 'Edit the question' }).fill('goodbye');
+  await panel().getByRole('textbox', { name: 'Edit the question' }).press('Enter');
+  await expect(panel().locator('.gk-markdown strong')).toHaveText(['goodbye']);
+  await expect(panel()).toHaveAttribute('data-state', 'ready');
+  await panel().getByRole('button', { name: 'Version before' }).first().click();
+  await expect(panel().locator('.gk-question')).toHaveText(['hello', 'while busy']);
+});
+
+test('after a reload the conversation is there again', async () => {
+  await lab.notebook.save();
+  await lab.notebook.page.reload();
+  await expect(panel()).toHaveAttribute('data-state', 'ready');
+  await expect(panel().locator('.gk-question')).toHaveText(['hello', 'while busy']);
+});

@@ -1,0 +1,125 @@
+// One message in the log: what was said, and what can be done with it.
+
+import { el, setText } from '../dom.js';
+import { AnswerText, type CodeActions } from './answer.js';
+import type { End, MessageRow, TokenRow } from './messages.js';
+import { Tokens } from './tokens.js';
+
+export interface RowActions extends CodeActions {
+  edit(number: number, text: string): void;
+  again(number: number): void;
+  choose(number: number): void;
+  /** A part of an answer is whole: for screen readers. */
+  read(text: string): void;
+}
+
+const ENDS: Readonly<Record<string, string>> = { cancelled: 'Stopped.', length: 'Cut at its greatest length.' };
+
+export class Row {
+  readonly element = el('article', 'gk-said');
+  private readonly tools = el('div', 'gk-tools');
+  private readonly body = el('div', 'gk-said-body');
+  private readonly note = el('p', 'gk-note');
+  private readonly text: AnswerText;
+  private readonly thinking = el('div', 'gk-thought');
+  private readonly thoughts = el('details', 'gk-thinking', el('summary', '', 'Thinking'), this.thinking);
+  private readonly tokens = new Tokens();
+  private live = false;
+  /** Tokens that are here already. */
+  count = 0;
+
+  constructor(
+    private readonly message: MessageRow,
+    private readonly actions: RowActions,
+  ) {
+    const mine = message.role === 'user';
+    this.text = new AnswerText(actions, (text) => this.live && actions.read(text));
+    this.element.dataset['role'] = message.role;
+    this.element.dataset['number'] = String(message.number);
+    this.element.setAttribute('aria-label', mine ? 'You' : 'Model');
+    this.element.append(el('div', 'gk-said-head', el('strong', '', mine ? 'You' : 'Model'), this.branches(), this.tools), this.body);
+    if (message.role === 'user') {
+      this.body.append(el('div', 'gk-question', message.text));
+      this.tools.append(this.button('Edit', () => this.startEdit(message.text)));
+    } else {
+      this.thoughts.hidden = true;
+      this.tokens.element.hidden = true;
+      this.body.append(this.thoughts, this.text.element, this.tokens.element, this.note);
+      this.tools.append(this.button('Again', () => actions.again(message.number)), this.tokensButton());
+      this.push(message.rows);
+      if (message.reason !== null) this.end(message);
+      this.live = message.reason === null;
+    }
+  }
+
+  push(rows: readonly TokenRow[]): void {
+    this.count += rows.length;
+    this.tokens.push(rows);
+    const thought = rows.map((row) => row[2]).join('');
+    if (thought !== '') {
+      this.thoughts.hidden = false;
+      this.thinking.append(thought);
+    }
+    this.text.push(rows.map((row) => row[1]).join(''));
+  }
+
+  end({ reason, error }: End): void {
+    this.text.finish();
+    this.live = false;
+    setText(this.note, error || ENDS[reason ?? ''] || '');
+    this.note.classList.toggle('gk-failed', error !== '');
+  }
+
+  private button(label: string, press: () => void): HTMLButtonElement {
+    const made = el('button', 'gk-button', label);
+    made.type = 'button';
+    made.addEventListener('click', press);
+    return made;
+  }
+
+  private tokensButton(): HTMLButtonElement {
+    const made = this.button('Tokens', () => {
+      const show = this.tokens.element.hidden;
+      this.tokens.element.hidden = !show;
+      this.text.element.hidden = show;
+      made.setAttribute('aria-pressed', String(show));
+    });
+    made.setAttribute('aria-pressed', 'false');
+    return made;
+  }
+
+  private branches(): HTMLElement {
+    const { places, number } = this.message;
+    const at = places.indexOf(number);
+    const whole = el('span', 'gk-branches');
+    if (places.length < 2) return whole;
+    const to = (label: string, place: number): HTMLButtonElement => {
+      const made = this.button(place < at ? '\u2039' : '\u203a', () => this.actions.choose(places[place] ?? number));
+      made.setAttribute('aria-label', label);
+      made.disabled = places[place] === undefined;
+      return made;
+    };
+    whole.append(to('Version before', at - 1), `${at + 1}/${places.length}`, to('Next version', at + 1));
+    return whole;
+  }
+
+  private startEdit(text: string): void {
+    const field = el('textarea', 'gk-input');
+    field.value = text;
+    field.rows = Math.min(8, text.split('\n').length + 1);
+    field.setAttribute('aria-label', 'Edit the question');
+    field.dataset['lmSuppressShortcuts'] = 'true';
+    const before = [...this.body.childNodes];
+    const leave = (): void => this.body.replaceChildren(...before);
+    const send = (): void => this.actions.edit(this.message.number, field.value);
+    field.addEventListener('keydown', (event) => {
+      if (event.key === 'Escape') leave();
+      else if (event.key === 'Enter' && !event.shiftKey && !event.isComposing) {
+        event.preventDefault();
+        send();
+      }
+    });
+    this.body.replaceChildren(field, el('div', 'gk-tools', this.button('Ask this', send), this.button('Leave it', leave)));
+    field.focus();
+  }
+}
