@@ -31,6 +31,7 @@ _HOMES = {
     "pygpukit.llm.models": (
         "GPT2_SPEC LLAMA_SPEC MISTRAL_SPEC MODEL_SPECS ModelSpec QWEN2_SPEC QWEN3_SPEC detect_model_spec"
     ),
+    "pygpukit.llm.looking": "attention",
     "pygpukit.llm.sampling": "Sampling",
     "pygpukit.llm.weights": "load",
     "pygpukit.llm.tokenizer": "TextStream Tokenizer",

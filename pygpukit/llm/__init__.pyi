@@ -35,6 +35,7 @@ from pygpukit.llm.layers.norm import Norm as Norm
 from pygpukit.llm.layers.norm import RMSNorm as RMSNorm
 from pygpukit.llm.layers.rotary import apply_rotary_pos_emb_numpy as apply_rotary_pos_emb_numpy
 from pygpukit.llm.layers.rotary import precompute_freqs_cis as precompute_freqs_cis
+from pygpukit.llm.looking import attention as attention
 from pygpukit.llm.model import CausalTransformerModel as CausalTransformerModel
 from pygpukit.llm.model import GPT2Model as GPT2Model
 from pygpukit.llm.model import LlamaModel as LlamaModel

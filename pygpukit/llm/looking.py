@@ -1,0 +1,69 @@
+"""Looking inside a model: what each token of a prompt attends to."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pygpukit._core import native
+from pygpukit.core.errors import InvalidSpecError
+from pygpukit.llm.layers.rows import Rows, new_rows
+from pygpukit.llm.sampling import Sampling
+
+if TYPE_CHECKING:
+    from pygpukit.array.array import GPUArray
+    from pygpukit.llm.generating import Prompt
+    from pygpukit.llm.model import CausalTransformerModel
+
+MOST = 1024  # tokens: the result grows with their square
+
+
+def attention(model: CausalTransformerModel, prompt: Prompt, layer: int) -> Any:
+    """The attention weights of a layer over a prompt: a NumPy array, float32 (heads, tokens, tokens); rows add up to 1.
+
+    prompt: text, token ids or messages. Row i is what token i sees of those up to itself. Raises InvalidSpecError for a
+    layer that is not there, and for more than 1024 tokens.
+    """
+    import numpy as np
+
+    if not 0 <= layer < len(model.blocks):
+        raise InvalidSpecError(f"there is no layer {layer}: {model.name} has 0 to {len(model.blocks) - 1}", "layer")
+    ids, _ = model._ids(prompt)
+    if len(ids) > MOST:
+        raise InvalidSpecError(f"the prompt has {len(ids)} tokens; attention is shown of up to {MOST}", "prompt")
+    q, k = (_float32(part) for part in _queries_and_keys(model, ids, layer))
+    keys = np.repeat(k, q.shape[1] // k.shape[0], axis=0)
+    scores = np.einsum("thd,hsd->hts", q, keys) / np.sqrt(np.float32(q.shape[2]))
+    back = np.arange(len(ids))[:, None] - np.arange(len(ids))
+    window = model.config.sliding_window
+    scores[:, (back < 0) | (back >= (window or len(ids)))] = -np.inf
+    weights = np.exp(scores - scores.max(axis=2, keepdims=True))
+    return weights / weights.sum(axis=2, keepdims=True)
+
+
+def _queries_and_keys(model: CausalTransformerModel, ids: list[int], layer: int) -> tuple[GPUArray, GPUArray]:
+    """Rotated queries (tokens, heads, head_dim) and keys (key heads, tokens, head_dim) of a layer."""
+    import numpy as np
+
+    from pygpukit.llm.layers.embedding import embed
+
+    count = len(ids)
+    with model.lock:
+        request = model.engine.open(ids, Sampling())
+        try:
+            inputs, buffers = new_rows(count), model.buffers(count)
+            rows = Rows(inputs.tokens, inputs.positions, inputs.slots, 0)
+            slot = request.slot.number
+            for array, values in ((rows.tokens, ids), (rows.positions, range(count)), (rows.slots, [slot] * count)):
+                native.copy_from_host(array, np.asarray(values, np.int32))
+            embed(rows, model.embed_tokens, model.position_embed, buffers.x)
+            for block, cache in zip(model.blocks[: layer + 1], model.cache.layers, strict=False):
+                block.forward(buffers.x, rows, cache, model._tables, buffers.attention, buffers.between)
+            own, config = model.blocks[layer].attn, model.config
+            q = buffers.attention.qkv[:, : own.q_dim].clone().reshape(count, config.num_heads, config.head_dim)
+            return q, model.cache.layers[layer].k[slot, :, :count].clone()
+        finally:
+            model.engine.close(request)
+
+
+def _float32(array: GPUArray) -> Any:
+    return array.astype("float32").to_numpy()

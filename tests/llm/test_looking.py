@@ -1,0 +1,49 @@
+"""Attention weights that are looked at are those that the model uses."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from llm import tiny
+
+import pygpukit as gp
+from pygpukit.core.errors import InvalidSpecError
+from pygpukit.llm.layers.attention import Attention
+
+
+@pytest.mark.parametrize("name", sorted(tiny.CONFIGS))
+def test_the_weights_give_what_attention_gave(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = tiny.model(name)
+    layer = len(model.blocks) - 1
+    outputs: list[np.ndarray] = []
+    attend = Attention._attend
+
+    def noted(self: Any, rows: Any, cache: Any, buffers: Any) -> None:
+        attend(self, rows, cache, buffers)
+        outputs.append(buffers.out.to_numpy().astype(np.float64))
+
+    monkeypatch.setattr(Attention, "_attend", noted)
+    ids = [int(one) for one in np.random.default_rng(3).integers(0, model.config.vocab_size, 19)]
+    weights = gp.llm.attention(model, ids, layer)
+    heads = model.config.num_heads
+    assert weights.shape == (heads, 19, 19) and weights.dtype == np.float32
+    assert np.allclose(weights.sum(axis=2), 1, atol=1e-5) and not np.triu(weights[0], 1).any()
+    v = model.cache.layers[layer].v[0, :, :19].clone().to_numpy().astype(np.float64)
+    values = np.repeat(v, heads // v.shape[0], axis=0)
+    expected = np.einsum("hts,hsd->thd", weights.astype(np.float64), values).reshape(19, -1)
+    assert np.allclose(outputs[-1], expected, atol=1e-4)
+
+
+def test_looking_changes_no_answer_and_refuses_what_is_not_there() -> None:
+    model = tiny.model(sorted(tiny.CONFIGS)[0])
+    ids = [1, 2, 3, 4, 5]
+    before = model.stream(ids, 8).complete().token_ids
+    gp.llm.attention(model, [1, 2, 9], 0)
+    assert model.stream(ids, 8).complete().token_ids == before
+    for layer in (-1, len(model.blocks)):
+        with pytest.raises(InvalidSpecError, match="there is no layer"):
+            gp.llm.attention(model, ids, layer)
+    with pytest.raises(InvalidSpecError, match="up to 1024"):
+        gp.llm.attention(model, [1] * 1025, 0)
