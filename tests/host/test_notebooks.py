@@ -31,7 +31,15 @@ def path(request: pytest.FixtureRequest, notebooks: Path) -> Path:
 
 
 def test_the_notebooks_are_there() -> None:
-    known = ("00_tour", "01_cuda_cells", "02_debugging_kernels", "03_arrays", "05_scheduler", "06_dashboards")
+    known = (
+        "00_tour",
+        "01_cuda_cells",
+        "02_debugging_kernels",
+        "03_arrays",
+        "05_scheduler",
+        "06_dashboards",
+        "07_llm_chat",
+    )
     assert {f"{name}.ipynb" for name in known} <= set(NOTEBOOKS)
 
 

@@ -29,9 +29,10 @@ async function stream(page: Page, at: number, ...texts: string[]): Promise<void>
 test('an answer streams as Markdown, with figures, and ends', async ({ page }) => {
   await open(page);
   await expect(page.locator('.gk-panel')).toHaveAttribute('data-state', 'answering');
-  await stream(page, 0, 'Some **bold', '** text.\n\n', '- one\n- two\n\n', '```cuda\n__global__ void', ' f() {}\n', '```\n');
+  await stream(page, 0, 'Some **bold', '** text.\n\n', '- one\n- two\n\n7. seven\n8. eight\n\n', '```cuda\n__global__ void', ' f() {}\n', '```\n');
   await expect(page.locator('.gk-markdown strong')).toHaveText('bold');
-  await expect(page.locator('.gk-markdown li')).toHaveText(['one', 'two']);
+  await expect(page.locator('.gk-markdown li')).toHaveText(['one', 'two', 'seven', 'eight']);
+  expect(await page.locator('.gk-markdown ol').evaluateAll((lists) => lists.map((list) => (list as HTMLOListElement).start))).toEqual([7, 8]);
   await expect(page.locator('.gk-code code')).toHaveText('__global__ void f() {}');
   await expect(page.locator('.gk-chat-figures')).toHaveText('20.0 tokens/s \u00b7 first token 0.50 s \u00b7 context 40 of 512 \u00b7 KV 1 MiB');
   await sendMessage(page, { type: 'ended', number: 1, reason: 'cancelled', error: '', figures: FIGURES });

@@ -17,6 +17,7 @@ export function render(markdown: string): DocumentFragment {
   const fragment = DOMPurify.sanitize(marked.parse(markdown) as string, {
     ALLOWED_TAGS: TAGS,
     ALLOWED_ATTR: ['href', 'start', 'align'],
+    ADD_URI_SAFE_ATTR: ['start', 'align'], // no addresses, so not held against what follows
     ALLOWED_URI_REGEXP: /^(?:https?|mailto):/i,
     ALLOW_DATA_ATTR: false,
     ALLOW_ARIA_ATTR: false,
