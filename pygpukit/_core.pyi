@@ -131,7 +131,7 @@ def pool_evict(device: int, block: int) -> None: ...
 def pool_segment_export(device: int, address: int) -> tuple[int, int, int]:
     """The segment that holds address: (file descriptor, segment address, segment bytes). The caller closes the descriptor."""
 
-def pool_hit_ns(device: int, nbytes: int, rounds: int, visited: bool = False) -> tuple[float, float]:
+def pool_hit_ns(device: int, nbytes: int, rounds: int) -> tuple[float, float]:
     """Mean nanoseconds of one allocation that hits the default pool's cache, and of one free, timed in Rust. GIL released.
     visited: another thread comes to the pool between any two batches of 64."""
 

@@ -88,7 +88,7 @@ def _promptness() -> Iterator[Goal]:
 GOALS = (
     Goal("imports/import pygpukit over a bare interpreter", 40, 25, "ms"),
     Goal("imports/numpy, IPython or libcuda loaded by import", 0, 0, "count"),
-    Goal("pool/pool hit, Rust", 60, 40, "ns"),
+    Goal("pool/pool hit, Rust", 100, 60, "ns"),
     Goal("scheduling/submit p50", 300, 150, "ns"),
     Goal("scheduling/submit p99", 1000, 500, "ns"),
     Goal("scheduling/next p50, 1000 tenants", 200, 60, "ns"),

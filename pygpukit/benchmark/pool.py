@@ -20,21 +20,19 @@ def rows(quick: bool) -> Iterator[BenchmarkResult | Unavailable]:
 
     keep = gp.empty(256)  # opens the backend and maps the segment
     empty, zeros = gp.empty, gp.zeros
-    hit: dict[bool, list[float]] = {False: [], True: []}  # of a thread that comes alone, and beside another
-    free: dict[bool, list[float]] = {False: [], True: []}
+    hit: list[float] = []
+    free: list[float] = []
     from_python: list[float] = []
     zeroed: list[float] = []
     for _ in apart(SAMPLES, quick):
         rounds = 20_000 if quick else 200_000
-        for visited in (False, True):
-            hit_ns, free_ns = _core.pool_hit_ns(keep.device, 1024, rounds, visited)
-            hit[visited].append(hit_ns)
-            free[visited].append(free_ns)
+        hit_ns, free_ns = _core.pool_hit_ns(keep.device, 1024, rounds)
+        hit.append(hit_ns)
+        free.append(free_ns)
         from_python += host_ns(lambda: empty(256), 2_000 if quick else 20_000, 1)
         zeroed += host_ns(lambda: zeros(256), 200 if quick else 1_000, 1, gp.synchronize)
-    for visited, beside in ((False, ""), (True, ", beside another thread")):
-        yield from_samples(f"pool hit, Rust{beside}", CATEGORY, hit[visited], "ns")
-        yield from_samples(f"pool free, Rust{beside}", CATEGORY, free[visited], "ns")
+    yield from_samples("pool hit, Rust", CATEGORY, hit, "ns")
+    yield from_samples("pool free, Rust", CATEGORY, free, "ns")
     yield from_samples(PYTHON_ROW, CATEGORY, from_python, "ns")
     yield from_samples("gp.zeros and release, Python", CATEGORY, zeroed, "ns")
 

@@ -2,23 +2,11 @@
 //! under `--cfg shuttle` in many random ones (`tests/*_shuttle.rs`).
 
 #[cfg(loom)]
-pub use loom::{
-    hint::spin_loop,
-    sync::{atomic, Mutex, MutexGuard},
-    thread::{current, yield_now},
-};
+pub use loom::sync::{atomic, Mutex, MutexGuard};
 #[cfg(shuttle)]
-pub use shuttle::{
-    hint::spin_loop,
-    sync::{atomic, Mutex, MutexGuard},
-    thread::{current, yield_now},
-};
+pub use shuttle::sync::{atomic, Mutex, MutexGuard};
 #[cfg(not(any(loom, shuttle)))]
-pub use std::{
-    hint::spin_loop,
-    sync::{atomic, Mutex, MutexGuard},
-    thread::yield_now,
-};
+pub use std::sync::{atomic, Mutex, MutexGuard};
 
 /// For modules whose threads wait for each other: loom has no timed waits.
 pub mod waits {

@@ -1,7 +1,5 @@
 //! What calls on a memory pool cost, for the benchmark suites.
 
-use std::sync::mpsc::sync_channel;
-use std::thread;
 use std::time::Instant;
 
 use pygpukit_core::pool::speed::{eviction, EvictionSpeed};
@@ -11,38 +9,22 @@ use pyo3::prelude::*;
 use crate::abi;
 use crate::default_pools::{default_pool, ensure_backend, pool_error};
 
-/// Mean nanoseconds of one allocation that finds a cached block, and of one free, on the default pool. `visited`: another thread comes to
-/// the pool between any two batches of 64, so that none is favoured by its lock.
+/// Mean nanoseconds of one allocation that finds a cached block, and of one free, on the default pool.
 #[pyfunction]
-#[pyo3(signature = (device, nbytes, rounds, visited=false))]
-pub fn pool_hit_ns(py: Python<'_>, device: i32, nbytes: u64, rounds: u64, visited: bool) -> PyResult<(f64, f64)> {
+pub fn pool_hit_ns(py: Python<'_>, device: i32, nbytes: u64, rounds: u64) -> PyResult<(f64, f64)> {
     let pool = default_pool(py, device)?;
     let pool = &*pool;
-    let result = py.detach(|| {
-        thread::scope(|scope| {
-            let (ask, asked) = sync_channel::<()>(0);
-            let (answer, answered) = sync_channel(0);
-            if visited {
-                scope.spawn(move || asked.into_iter().try_for_each(|()| answer.send(pool.stats().used)));
-            }
-            hits(pool, nbytes, rounds, || {
-                if visited {
-                    let _ = ask.send(()).is_ok() && answered.recv().is_ok(); // an end of the visitor is a panic, told by the scope
-                }
-            })
-        })
-    });
+    let result = py.detach(|| hits(pool, nbytes, rounds));
     result.map_err(|error| pool_error(py, error))
 }
 
-/// In batches, so that reading the clock weighs nothing; `between` any two.
-fn hits(pool: &Pool, nbytes: u64, rounds: u64, between: impl Fn()) -> PoolResult<(f64, f64)> {
+/// In batches, so that reading the clock weighs nothing.
+fn hits(pool: &Pool, nbytes: u64, rounds: u64) -> PoolResult<(f64, f64)> {
     const BATCH: usize = 64;
     let mut blocks = Vec::with_capacity(BATCH);
     let (mut alloc_ns, mut free_ns, mut measured) = (0u128, 0u128, 0u128);
     let batches = (rounds as usize).div_ceil(BATCH).max(1);
     for batch in 0..=batches {
-        between();
         let begin = Instant::now();
         let mut refused = None;
         for _ in 0..BATCH {
