@@ -14,7 +14,6 @@ from .suite import SUITES, BenchmarkSuite
 
 # Flags of the documented command whose suites do not exist in this version: refused by name, never ignored.
 ABSENT = {
-    "--gemm": "matrix products",
     "--sizes": "matrix products",
     "--gemv": "matrix-vector products",
     "--dtypes": "matrix products",
@@ -32,6 +31,7 @@ def parser() -> argparse.ArgumentParser:
     p.add_argument("--all", action="store_true", help="every suite (also the default when none is named)")
     p.add_argument("--suite", action="append", choices=SUITES, help="only this suite; may be given several times")
     p.add_argument("--arrays", action="store_true", help="the array operators beside a device copy: --suite operators")
+    p.add_argument("--gemm", action="store_true", help="half-precision matrix products beside cuBLAS: --suite matmul")
     p.add_argument(
         "--peers", action=argparse.BooleanOptionalAction, help="measure installed peers too (default: unless --quick)"
     )
@@ -61,9 +61,9 @@ def main(argv: Sequence[str] | None = None) -> int:
             p.error(f"{flag}: this version has no suite for {what}; it measures {', '.join(SUITES)}")
     if args.fail_on_regression and not args.compare:
         p.error("--fail-on-regression needs --compare FILE")
-    names = [*(args.suite or ()), *(["operators"] if args.arrays else ())]
+    names = [*(args.suite or ()), *(["operators"] if args.arrays else ()), *(["matmul"] if args.gemm else ())]
     if args.all and names:
-        p.error("--all excludes --suite and --arrays")
+        p.error("--all excludes --suite, --arrays and --gemm")
     try:
         baseline = BenchmarkReport.load(args.compare) if args.compare else None
     except (OSError, ValueError) as error:

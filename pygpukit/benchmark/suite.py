@@ -29,6 +29,7 @@ SUITES = (
     "limits",
     "arrays",
     "operators",
+    "matmul",
     "accuracy",
     "determinism",
     "transfers",
