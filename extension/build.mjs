@@ -1,15 +1,17 @@
 // Builds the widget bundles and the lab extension's modules. Usage: node build.mjs WIDGETS_OUT
-import { readdirSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { build } from 'esbuild';
 
 const out = process.argv[2];
 if (!out) throw new Error('usage: node build.mjs WIDGETS_OUT');
 const here = import.meta.dirname;
+const widgets = JSON.parse(readFileSync(join(here, '../pygpukit/jupyter/widgets.json'), 'utf8'));
+const dashboards = widgets.filter((widget) => widget.dashboard).map((widget) => widget.name);
 
 // One self-contained module a widget: anywidget loads it from a Blob URL, where relative imports do not resolve.
 await build({
-  entryPoints: Object.fromEntries(['memory', 'scheduler', 'device', 'cells', 'chat'].map((name) => [name, join(here, `widgets/src/${name}.ts`)])),
+  entryPoints: Object.fromEntries(widgets.map(({ name }) => [name, join(here, `widgets/src/${name}.ts`)])),
   outdir: out,
   bundle: true,
   format: 'esm',
@@ -24,6 +26,7 @@ const labext = join(here, 'labext');
 await build({
   entryPoints: readdirSync(join(labext, 'src')).map((name) => join(labext, 'src', name)),
   outdir: join(labext, 'lib'),
+  define: { DASHBOARDS: JSON.stringify(dashboards) },
   format: 'esm',
   target: 'es2022',
 });

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from pygpukit.telemetry import KINDS
+from pygpukit.jupyter.listed import DASHBOARDS
 
-DASHBOARDS = KINDS
 VIEWS = (*DASHBOARDS, "assembly", "workbench")
 _PATIENCE_S = 3.0  # a page that was just told of the extension opens its feed within this time
 

@@ -17,15 +17,13 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+ROOT = Path(__file__).resolve().parent.parent
+LISTED = Path("pygpukit/jupyter/widgets.json")
 WIDGETS = Path("pygpukit/jupyter/widgets/static")
 LABEXTENSION = Path("pygpukit.data/data/share/jupyter/labextensions/pygpukit")
 TEMPLATE = Path("pygpukit.data/data/share/jupyter/nbconvert/templates/pygpukit")
 OUTPUTS = (
-    WIDGETS / "memory.js",
-    WIDGETS / "scheduler.js",
-    WIDGETS / "device.js",
-    WIDGETS / "cells.js",
-    WIDGETS / "chat.js",
+    *(WIDGETS / f"{widget['name']}.js" for widget in json.loads((ROOT / LISTED).read_text(encoding="utf-8"))),
     WIDGETS / "widgets.css",
     TEMPLATE / "conf.json",
     TEMPLATE / "index.html.j2",
@@ -91,6 +89,7 @@ def source_digest(extension: Path) -> str:
     for path in source_files(extension):
         whole.update(f"\0{path.relative_to(extension).as_posix()}\0".encode())
         whole.update(path.read_bytes())
+    whole.update((ROOT / LISTED).read_bytes())
     return whole.hexdigest()
 
 
@@ -139,7 +138,7 @@ def run(what: str, command: list[str], folder: Path) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--force", action="store_true", help="build even when nothing changed")
-    built = build_frontend(Path(__file__).resolve().parent.parent, parser.parse_args().force)
+    built = build_frontend(ROOT, parser.parse_args().force)
     print("built the browser bundles" if built else "the browser bundles are up to date")
 
 

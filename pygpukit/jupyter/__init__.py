@@ -11,8 +11,6 @@ if TYPE_CHECKING:
     from pygpukit.jupyter.widgets import MemoryWidget as MemoryWidget
     from pygpukit.jupyter.widgets import SchedulerWidget as SchedulerWidget
 
-_WIDGETS = ("CellsWidget", "ChatWidget", "DeviceWidget", "MemoryWidget", "SchedulerWidget")
-
 __all__ = [
     "CellsWidget",
     "ChatWidget",
@@ -25,7 +23,9 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _WIDGETS:
+    from pygpukit.jupyter.listed import MODULES
+
+    if name not in MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from pygpukit.jupyter import widgets
 

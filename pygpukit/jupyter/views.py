@@ -6,7 +6,7 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 from pygpukit.jupyter import control
-from pygpukit.telemetry import KINDS
+from pygpukit.jupyter.listed import DASHBOARDS
 
 if TYPE_CHECKING:
     from pygpukit.jupyter.widgets.dashboard import Dashboard
@@ -16,7 +16,7 @@ _made: dict[str, Dashboard] = {}
 
 
 def model_of(kind: str) -> str:
-    """The widget model of a dashboard, one of KINDS. Raises RuntimeError where it cannot be made."""
+    """The widget model of a dashboard, one of DASHBOARDS. Raises RuntimeError where it cannot be made."""
     with _lock:
         if kind not in _made:
             from pygpukit.jupyter import widgets  # a kernel that shows no dashboard needs none
@@ -27,8 +27,10 @@ def model_of(kind: str) -> str:
 
 def _view(args: dict[str, Any]) -> dict[str, Any]:
     kind = args.get("view")
-    if kind not in KINDS:
-        raise control.RequestError(f"view needs args {{'view': kind}}, a kind of {', '.join(KINDS)}; it has {kind!r}")
+    if kind not in DASHBOARDS:
+        raise control.RequestError(
+            f"view needs args {{'view': kind}}, a kind of {', '.join(DASHBOARDS)}; it has {kind!r}"
+        )
     return {"model": model_of(kind)}
 
 

@@ -1,3 +1,1 @@
 """What is told of the process: frames and state for pages and recorders, made only while somebody looks."""
-
-KINDS = ("memory", "scheduler", "device", "cells")  # of dashboards

@@ -13,7 +13,8 @@ import { chipIcon } from './icon.js';
 import { insertCells } from './insert-cell.js';
 import { ICudaCells } from './tokens.js';
 
-const DASHBOARDS = ['memory', 'scheduler', 'device', 'cells'];
+// Of pygpukit/jupyter/widgets.json: the build puts it in.
+declare const DASHBOARDS: string[];
 const ARGUMENTS = {
   type: 'object',
   properties: {

@@ -1,9 +1,26 @@
-"""Widgets: live views on memory, scheduler, device and cells, and a chat, as anywidgets that need no network."""
+"""Widgets: live views on memory, scheduler, device and cells, and a chat, as anywidgets that need no network.
 
-from pygpukit.jupyter.widgets.cells import CellsWidget
-from pygpukit.jupyter.widgets.chat import ChatWidget
-from pygpukit.jupyter.widgets.device import DeviceWidget
-from pygpukit.jupyter.widgets.memory import MemoryWidget
-from pygpukit.jupyter.widgets.scheduler import SchedulerWidget
+widgets.json lists them; each is imported on first use.
+"""
 
-__all__ = ["CellsWidget", "ChatWidget", "DeviceWidget", "MemoryWidget", "SchedulerWidget"]
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from pygpukit.jupyter.listed import MODULES
+
+if TYPE_CHECKING:
+    from pygpukit.jupyter.widgets.cells import CellsWidget as CellsWidget
+    from pygpukit.jupyter.widgets.chat import ChatWidget as ChatWidget
+    from pygpukit.jupyter.widgets.device import DeviceWidget as DeviceWidget
+    from pygpukit.jupyter.widgets.memory import MemoryWidget as MemoryWidget
+    from pygpukit.jupyter.widgets.scheduler import SchedulerWidget as SchedulerWidget
+
+
+def __getattr__(name: str) -> Any:
+    if name not in MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{MODULES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(MODULES)

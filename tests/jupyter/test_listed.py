@@ -1,0 +1,27 @@
+"""widgets.json: every widget that it lists is there, in Python, as a bundle and for the lab extension, and no other."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pygpukit import jupyter, lab
+from pygpukit.jupyter import widgets
+from pygpukit.jupyter.listed import DASHBOARDS, MODULES
+from pygpukit.jupyter.widgets.base import STATIC
+from pygpukit.jupyter.widgets.dashboard import Dashboard
+
+
+def test_every_listed_widget_is_a_class_with_its_bundle() -> None:
+    for name, module in MODULES.items():
+        widget = getattr(widgets, name)
+        assert widget is getattr(jupyter, name) and widget.__module__ == f"pygpukit.jupyter.widgets.{module}"
+        assert widget.module == f"{module}.js" and (STATIC / widget.module).is_file()
+        assert issubclass(widget, Dashboard) == (module in DASHBOARDS)
+    assert {name for name in jupyter.__all__ if name.endswith("Widget")} == set(MODULES)
+    assert lab.DASHBOARDS == DASHBOARDS
+
+
+def test_the_lab_extension_is_built_with_the_dashboards() -> None:
+    sources = Path(__file__).parents[2] / "extension" / "labext" / "lib" / "views.js"
+    if sources.is_file():  # not beside an installed wheel
+        assert all(f'"{name}"' in sources.read_text(encoding="utf-8") for name in DASHBOARDS)
