@@ -14,6 +14,8 @@ from pygpukit.core.errors import InvalidSpecError, ShapeError
 from pygpukit.llm.model import CausalTransformerModel
 from pygpukit.scheduler import Scheduler
 
+pytestmark = pytest.mark.usefixtures("backend_name")
+
 PROMPT = [3, 14, 15, 92, 65]
 
 

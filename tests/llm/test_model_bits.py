@@ -15,6 +15,8 @@ from pygpukit.llm.engine import Engine
 from pygpukit.llm.model import CausalTransformerModel
 from pygpukit.llm.sampling import Sampling
 
+pytestmark = pytest.mark.usefixtures("backend_name")
+
 PROMPT = [int(x) for x in np.random.default_rng(5).integers(0, 99, 150)]
 
 

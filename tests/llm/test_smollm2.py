@@ -1,4 +1,4 @@
-"""SmolLM2-135M-Instruct, a real model, on the simulation. Fetched once into the model cache (93 MB)."""
+"""SmolLM2-135M-Instruct, a real model, in float32. Fetched once into the model cache (93 MB)."""
 
 from __future__ import annotations
 
@@ -11,13 +11,15 @@ import pytest
 import pygpukit as gp
 from pygpukit.llm.model import CausalTransformerModel
 
+pytestmark = pytest.mark.usefixtures("backend_name")
+
 GOLDEN = json.loads((Path(__file__).parent / "goldens" / "smollm2.json").read_text())["answers"]
 NEAR = 1e-3  # logits that are nearer to each other may change places
 
 
 @pytest.fixture(scope="module")
 def smollm2() -> CausalTransformerModel:
-    return gp.llm.load("smollm2-135m-instruct", progress=False, context=256)
+    return gp.llm.load("smollm2-135m-instruct", progress=False, context=256, dtype="float32")
 
 
 def test_it_knows_the_capital_of_france(smollm2: CausalTransformerModel) -> None:

@@ -11,6 +11,8 @@ from llm import tiny
 from pygpukit.llm.engine import Engine
 from pygpukit.llm.sampling import Sampling
 
+pytestmark = pytest.mark.usefixtures("backend_name")
+
 GOLDEN = np.load(Path(__file__).parent / "goldens" / "small.npz")
 STEPS = 256
 
