@@ -17,7 +17,7 @@ __global__ void fill(float *z, int count) {
 COPY = "__global__ void copy(float *z, const float *x, int count) { for (int i = 0; i < count; ++i) z[i] = x[i]; }"
 
 
-@pytest.mark.parametrize("n", [1, 63, 64, 65, 1000, 1024, 4096, 100_000, 1 << 17])
+@pytest.mark.parametrize("n", [1, 63, 64, 65, 1000, 1024, 4096, 100_000, 1 << 13])
 @pytest.mark.parametrize("beyond", [0, 1, 8])
 def test_an_overrun_is_told_with_kernel_and_array(n: int, beyond: int) -> None:
     fill = gp.jit(FILL, "fill")

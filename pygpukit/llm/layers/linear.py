@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 
 After = Literal["store", "add", "gelu", "silu"]
 
-SOURCE = kernels.KernelSpec(__file__, "linear.cu")
+# Norms and what comes after a product stand in kernels of several forms: contracted apart, they would differ.
+SOURCE = kernels.KernelSpec(__file__, "linear.cu", options=kernels.SAME_BITS)
 _THREADS = 256  # linear.cu: kThreads
 _COLUMNS = 8  # linear.cu: kWarps
 _AFTER = {"store": "pk::kStore", "add": "pk::kAdd", "gelu": "pk::kGelu", "silu": "pk::kSilu"}
