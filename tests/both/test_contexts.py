@@ -28,6 +28,7 @@ def test_code_in_a_session_works_on_the_contexts_stream_and_account():
             assert gp.current_stream() == other
         assert gp.current_stream() == context.stream
     assert gp.current_stream() == stream and not context.is_session_active() and not scheduler.is_session_active()
+    context.synchronize()  # to_numpy() waits for the current stream only
     np.testing.assert_array_equal(inside.to_numpy(), np.ones(1000, dtype=np.float32))
     assert (tenant_of(outside), tenant_of(inside)) == ("", "chat")
     assert context.stats.used_vram == 4096 and context.stats.buffer_count == 1
