@@ -5,7 +5,7 @@ from __future__ import annotations
 import weakref
 from typing import Any
 
-from pygpukit.jupyter import control
+from pygpukit.jupyter import control, views
 from pygpukit.jupyter.chat import ChatMagics
 from pygpukit.jupyter.completion import cuda_matcher
 from pygpukit.jupyter.ledger import Ledger
@@ -32,6 +32,7 @@ class _Installed:
         self._reports = Reports(shell)
         self._reports.install()
         control.serve(self._reports)
+        views.install()
         control.install(shell)
         self._matcher = cuda_matcher(self._magics)
         shell.Completer.custom_matchers.append(self._matcher)

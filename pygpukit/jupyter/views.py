@@ -34,4 +34,6 @@ def _view(args: dict[str, Any]) -> dict[str, Any]:
     return {"model": model_of(kind)}
 
 
-control.add_action("view", _view)
+def install() -> None:
+    """Answer pages that ask for a dashboard's widget."""
+    control.add_action("view", _view)

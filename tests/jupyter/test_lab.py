@@ -37,6 +37,11 @@ class Line:
     def drop(self) -> None: ...
 
 
+@pytest.fixture(autouse=True)
+def _views() -> None:
+    views.install()  # as %load_ext does
+
+
 @pytest.fixture
 def pages() -> dict[str, Line]:
     return {}

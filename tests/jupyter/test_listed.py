@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 from pygpukit import jupyter, lab
@@ -25,3 +27,18 @@ def test_the_lab_extension_is_built_with_the_dashboards() -> None:
     sources = Path(__file__).parents[2] / "extension" / "labext" / "lib" / "views.js"
     if sources.is_file():  # not beside an installed wheel
         assert all(f'"{name}"' in sources.read_text(encoding="utf-8") for name in DASHBOARDS)
+
+
+def test_a_page_gets_the_widget_of_each_dashboard_once_the_extension_is_loaded() -> None:
+    code = """
+from IPython.testing.globalipapp import start_ipython
+shell = start_ipython()
+shell.run_line_magic("load_ext", "pygpukit")
+from pygpukit.jupyter import control
+from pygpukit.jupyter.listed import DASHBOARDS
+for kind in DASHBOARDS:
+    answer = control.answer({"id": 1, "action": "view", "args": {"view": kind}})
+    assert answer["ok"] and answer["result"]["model"], answer
+"""
+    # In a process of its own: another test may have imported what the extension lacks.
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
