@@ -6,9 +6,12 @@ import re
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import pygpukit as gp
+from pygpukit.core.errors import NvrtcError
+from pygpukit.jit import locate
 
 pytestmark = pytest.mark.usefixtures("backend_name")
 
@@ -35,7 +38,7 @@ def run(heading: str, **names: Any) -> dict[str, Any]:
 
 
 def test_every_example_is_run_here() -> None:
-    assert list(examples()) == ["Sources", "Device variables", "Many kernels", "Graphs"]
+    assert list(examples()) == ["Sources", "Tile kernels", "Device variables", "Many kernels", "Graphs"]
 
 
 def test_sources(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -45,6 +48,21 @@ def test_sources(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     kernel = run("Sources", source=BLUR)["kernel"]
     assert kernel.signature.name == "blur<float, 3>" and ".target sm_90a" in kernel.ptx
+
+
+def test_tile_kernels(backend_name: str) -> None:
+    n = 100
+    a = gp.from_numpy(np.random.default_rng(7).integers(-8, 8, (n, n)).astype(np.float32)).astype("bfloat16")
+    c = gp.full((n, n), float("nan"))
+    if backend_name == "sim":
+        with pytest.raises(NvrtcError, match="need a GPU"):
+            run("Tile kernels", a=a, c=c, n=n)
+        return
+    if locate.tileiras() is None:
+        pytest.skip("needs tileiras: the extra `tile`")
+    run("Tile kernels", a=a, c=c, n=n)
+    whole = a.astype("float32").to_numpy()
+    assert (c.to_numpy() == whole @ whole).all()  # sums of small whole numbers are exact
 
 
 def test_device_variables() -> None:

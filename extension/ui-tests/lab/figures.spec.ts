@@ -77,7 +77,10 @@ for (const name of readdirSync(NOTEBOOKS).filter((one) => one.endsWith('.ipynb')
         { view, path: name },
       );
     }
-    await expect(notebook.page.locator('.gk-dashboard-pane .gk-panel[data-state="live"]')).toHaveCount(VIEWS.length);
+    await expect(notebook.page.locator('.gk-dashboard-pane .gk-panel')).toHaveCount(VIEWS.length);
+    // Those behind a tab are not drawn, and tell the kernel so.
+    await expect(notebook.page.locator('.gk-dashboard-pane:visible .gk-panel[data-state="live"]').first()).toBeVisible();
+    await expect(notebook.page.locator('.gk-dashboard-pane:visible .gk-panel:not([data-state="live"])')).toHaveCount(0);
     await notebook.toFront();
     if (await notebook.subshells()) await askAgainAndAgain();
     await notebook.runAll(saved.flatMap(({ outputs = [] }) => outputs.flatMap(({ ename }) => ename ?? [])));
