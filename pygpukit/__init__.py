@@ -52,6 +52,7 @@ _SUBMODULES = (
     "cache",
     "core",
     "dashboard",
+    "fft",
     "jit",
     "jupyter",
     "lab",
@@ -74,7 +75,7 @@ def _operations() -> dict[str, str]:
 
 
 def _names() -> list[str]:
-    return [*_HOME_OF, *_operations(), "array", "jit", "memory", "ops", "random", "scheduler"]
+    return [*_HOME_OF, *_operations(), "array", "fft", "jit", "memory", "ops", "random", "scheduler"]
 
 
 def __getattr__(name: str) -> Any:

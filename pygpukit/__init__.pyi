@@ -4,6 +4,7 @@ from pygpukit import benchmark as benchmark
 from pygpukit import cache as cache
 from pygpukit import core as core
 from pygpukit import dashboard as dashboard
+from pygpukit import fft as fft
 from pygpukit import jupyter as jupyter
 from pygpukit import lab as lab
 from pygpukit import llm as llm
@@ -166,6 +167,7 @@ from pygpukit.ops.elementwise.logic import right_shift as right_shift
 from pygpukit.ops.elementwise.logic import signbit as signbit
 from pygpukit.ops.elementwise.math import acos as acos
 from pygpukit.ops.elementwise.math import acosh as acosh
+from pygpukit.ops.elementwise.math import angle as angle
 from pygpukit.ops.elementwise.math import arccos as arccos
 from pygpukit.ops.elementwise.math import arccosh as arccosh
 from pygpukit.ops.elementwise.math import arcsin as arcsin

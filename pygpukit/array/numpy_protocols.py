@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator, Mapping
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from pygpukit.core.errors import DTypeError
@@ -46,12 +47,12 @@ _REDUCTIONS = {
 _ACCUMULATIONS = {"add": "cumsum", "multiply": "cumprod"}
 # Functions whose arguments agree with ours, by position and, but for _KEYWORDS, by name.
 _SAME_ARGUMENTS = (
-    "all allclose amax amin any argmax argmin argsort argwhere around astype broadcast_arrays broadcast_to clip "
+    "all allclose amax amin angle any argmax argmin argsort argwhere around astype broadcast_arrays broadcast_to clip "
     "concat concatenate count_nonzero cumprod cumsum cumulative_prod cumulative_sum diff dot empty_like expand_dims "
     "flip full_like imag inner isclose isin matrix_transpose max mean meshgrid min moveaxis nonzero ones_like outer "
-    "pad permute_dims prod put ravel real repeat reshape result_type roll round searchsorted sort split squeeze "
-    "stack std sum swapaxes take take_along_axis tensordot tile tril triu unique unique_all unique_counts "
-    "unique_inverse unique_values unstack var vdot where zeros_like"
+    "pad permute_dims prod put ravel real repeat reshape result_type roll round searchsorted sort split squeeze stack "
+    "std sum swapaxes take take_along_axis tensordot tile tril triu unique unique_all unique_counts unique_inverse "
+    "unique_values unstack var vdot where zeros_like"
 )
 _FUNCTIONS = frozenset(_SAME_ARGUMENTS.split())
 _KEYWORDS = {"a_max": "max", "a_min": "min", "correction": "ddof", "x": "a", "y": "b"}
@@ -101,7 +102,10 @@ def call_function(func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -
     is_top_level = func.__module__ == "numpy"
     if is_top_level and name in _ANSWERED:
         return _ANSWERED[name](*args, **kwargs)
-    function = _counterpart(what, name if is_top_level and name in _FUNCTIONS else "")
+    if func.__module__ == "numpy.fft":
+        function = getattr(import_module("pygpukit").fft, name)
+    else:
+        function = _counterpart(what, name if is_top_level and name in _FUNCTIONS else "")
     theirs, ours = inspect.signature(func).parameters, inspect.signature(function).parameters
     given = inspect.signature(func).bind(*args, **kwargs).arguments
     if any(p.kind is p.VAR_POSITIONAL for p in theirs.values()):

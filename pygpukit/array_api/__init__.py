@@ -58,7 +58,9 @@ _ADAPTER_OF = {name: module for module, names in _ADAPTERS.items() for name in n
 _NAME_OF = {name: name for name in _SAME.split()} | _OURS
 _DTYPE_OF = {name: name for name in _DTYPES.split()} | {"bool": "bool_"}
 
-__all__ = [*_CONSTANTS, *_ADAPTER_OF, *_NAME_OF, *_DTYPE_OF]
+_EXTENSIONS = ("fft",)
+
+__all__ = [*_CONSTANTS, *_ADAPTER_OF, *_NAME_OF, *_DTYPE_OF, *_EXTENSIONS]
 
 
 def __getattr__(name: str) -> Any:
@@ -68,6 +70,8 @@ def __getattr__(name: str) -> Any:
         value = operation(_NAME_OF[name])
     elif name in _DTYPE_OF:
         value = getattr(import_module("pygpukit.core.dtypes"), _DTYPE_OF[name])
+    elif name in _EXTENSIONS:
+        value = import_module(f"pygpukit.array_api.{name}")
     else:
         raise AttributeError(f"module 'pygpukit.array_api' has no attribute {name!r}")
     globals()[name] = value

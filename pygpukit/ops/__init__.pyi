@@ -63,6 +63,7 @@ from pygpukit.ops.elementwise.logic import right_shift as right_shift
 from pygpukit.ops.elementwise.logic import signbit as signbit
 from pygpukit.ops.elementwise.math import acos as acos
 from pygpukit.ops.elementwise.math import acosh as acosh
+from pygpukit.ops.elementwise.math import angle as angle
 from pygpukit.ops.elementwise.math import arccos as arccos
 from pygpukit.ops.elementwise.math import arccosh as arccosh
 from pygpukit.ops.elementwise.math import arcsin as arcsin

@@ -8,6 +8,7 @@ cuts of C and NumPy. out= and errors as in ops/elementwise; outside of its domai
 from __future__ import annotations
 
 import builtins
+from math import pi
 from typing import TYPE_CHECKING
 
 from pygpukit._core import native
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 __all__ = [
     "acos",
     "acosh",
+    "angle",
     "arccos",
     "arccosh",
     "arcsin",
@@ -178,6 +180,13 @@ def imag(a: GPUArray) -> GPUArray:
     zeros = native.empty(a.shape, a.dtype)
     copying.fill(zeros, 0)
     return zeros
+
+
+def angle(z: GPUArray, deg: bool = False, *, out: GPUArray | None = None) -> GPUArray:
+    """The angle of complex numbers, atan2(z.imag, z.real), from -pi to pi; deg: in degrees. Of others 0 or pi."""
+    z = check_array(z, "angle")
+    radians = atan2(imag(z), real(z), out=out)
+    return binary(operations.MUL, radians, 180 / pi, out) if deg else radians
 
 
 def _part(a: GPUArray, position: int) -> GPUArray:
