@@ -14,7 +14,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 import pygpukit as gp  # noqa: E402
-from pygpukit.ops import names, nn  # noqa: E402
+from pygpukit.ops import audio, names, nn  # noqa: E402
 
 HEADER = "# Written by tools/name_stubs.py from what the modules say they give.\n"
 
@@ -38,6 +38,7 @@ def stubs() -> dict[Path, str]:
     return {
         package / "__init__.pyi": stub(own, f"{table}_HOMES: dict[str, str]\n_SUBMODULES: tuple[str, ...]\n", modules),
         package / "ops" / "__init__.pyi": stub(gp.ops.homes(), homes),
+        package / "ops" / "audio" / "__init__.pyi": stub(audio.homes(), homes),
         package / "ops" / "nn" / "__init__.pyi": stub(nn.homes(), homes),
         package / "llm" / "__init__.pyi": stub(gp.llm._HOME_OF, table),
     }

@@ -1,7 +1,8 @@
 """Which operations there are, and the module of each. Nothing lists the modules: each says itself what it gives.
 
 A module below ops/ has its public names in `__all__`: they are in pygpukit and in pygpukit.ops. Names in `LOW_LEVEL`
-are in pygpukit.ops only. Both are lists of plain strings, since they are read without importing the module.
+are in pygpukit.ops only, and those of the folders APART in their own package only. All are lists of plain strings,
+since they are read without importing the module.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import Any
 
 _LIST = re.compile(r"^(__all__|LOW_LEVEL) = \[([^\]]*)\]", re.MULTILINE)
 _NAME = re.compile(r'"(\w+)"')
+APART = ("pygpukit.ops.audio",)  # gp.ops.audio.trim is neither gp.trim nor gp.ops.trim
 
 
 @cache
@@ -30,17 +32,19 @@ def every() -> dict[str, str]:
     return _lists()["__all__"] | _lists()["LOW_LEVEL"]
 
 
-def _modules() -> Iterator[tuple[Path, str]]:
-    for root in import_module("pygpukit.ops").__path__:
+def _modules(package: str) -> Iterator[tuple[Path, str]]:
+    for root in import_module(package).__path__:
         for path in sorted(Path(root).rglob("*.py")):
             parts = path.relative_to(root).with_suffix("").parts
-            yield path, ".".join(("pygpukit.ops", *(part for part in parts if part != "__init__")))
+            yield path, ".".join((package, *(part for part in parts if part != "__init__")))
 
 
 @cache
-def _lists() -> dict[str, dict[str, str]]:
+def _lists(package: str = "pygpukit.ops") -> dict[str, dict[str, str]]:
     found: dict[str, dict[str, str]] = {"__all__": {}, "LOW_LEVEL": {}}
-    for path, module in _modules():
+    for path, module in _modules(package):
+        if package not in APART and f"{module}.".startswith(tuple(f"{name}." for name in APART)):
+            continue
         for kind, text in _LIST.findall(path.read_text(encoding="utf-8")):
             for name in _NAME.findall(text):
                 first = found[kind].setdefault(name, module)
@@ -56,12 +60,16 @@ class Package(ModuleType):
 
     def homes(self) -> dict[str, str]:
         """The modules of the operations below this package, by their names."""
+        if self.__name__ in APART:
+            return _lists(self.__name__)["__all__"]
         below = f"{self.__name__}."
         return {name: home for name, home in every().items() if home.startswith(below)}
 
     def __getattr__(self, name: str) -> Any:
         if name == "__all__":
             return sorted(self.homes())
+        if f"{self.__name__}.{name}" in APART:
+            return import_module(f"{self.__name__}.{name}")
         home = None if name.startswith("_") else self.homes().get(name)
         if home is None:
             raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")

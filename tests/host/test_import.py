@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import pygpukit as gp
-from pygpukit.ops import names, nn
+from pygpukit.ops import audio, names, nn
 
 REPORT = """
 import sys
@@ -82,6 +82,7 @@ def test_type_checkers_see_the_same_names(monkeypatch: pytest.MonkeyPatch) -> No
         (gp, {**gp._HOME_OF, **names.public(), **callable_packages}),
         (gp.ops, gp.ops.homes()),
         (nn, nn.homes()),
+        (audio, audio.homes()),
         (gp.llm, gp.llm._HOME_OF),
     )
     for package, homes in tables:
@@ -96,7 +97,7 @@ def test_type_checkers_see_the_same_names(monkeypatch: pytest.MonkeyPatch) -> No
             assert typed.pop(name) == f"{home}.{name}", f"{path}: run python tools/name_stubs.py"
         assert set(typed) <= {*gp._SUBMODULES}
     written = {path.parent.name: text for path, text in name_stubs.stubs().items()}
-    for package in (gp, gp.ops, nn):
+    for package in (gp, gp.ops, nn, audio):
         path = Path(package.__file__).with_suffix(".pyi")
         assert path.read_text() == written[path.parent.name], f"{path}: run python tools/name_stubs.py"
 
@@ -107,6 +108,13 @@ def test_every_operation_has_one_module() -> None:
     assert len(names.public()) > 200
     for name, home in names.every().items():
         assert getattr(importlib.import_module(home), name).__module__.startswith("pygpukit.ops"), name
+
+
+def test_names_of_a_package_apart_are_its_own() -> None:
+    assert callable(gp.ops.audio.stft) and "audio" in names.APART[0]
+    assert not hasattr(gp, "stft") and not hasattr(gp.ops, "stft")
+    for name, home in audio.homes().items():
+        assert getattr(audio, name) is getattr(importlib.import_module(home), name)
 
 
 def test_operations_are_functions_whatever_modules_were_imported() -> None:

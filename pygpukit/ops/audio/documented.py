@@ -1,0 +1,40 @@
+"""The documented keywords that librosa calls otherwise: taken, with a warning that says the name to use."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, TypeVar
+
+_F = TypeVar("_F", bound=Callable[..., Any])
+
+
+def keywords(**now: str) -> Callable[[_F], _F]:
+    """A decorator: old=new, each documented keyword and its name now; -1 stands for None, as it did.
+
+    The function raises TypeError where both names are given.
+    """
+
+    def decorate(function: _F) -> _F:
+        @wraps(function)
+        def call(*args: Any, **given: Any) -> Any:
+            for old, new in now.items():
+                if old in given:
+                    if new in given:
+                        raise TypeError(f"{function.__name__}: {old} is the documented name of {new}; give one of them")
+                    warnings.warn(
+                        f"{function.__name__}: the keyword {old} is now {new}", DeprecationWarning, stacklevel=2
+                    )
+                    value = given.pop(old)
+                    given[new] = None if isinstance(value, (int, float)) and value == -1 else value
+            return function(*args, **given)
+
+        return call  # type: ignore[return-value]
+
+    return decorate
+
+
+def alias(name: str, instead: str) -> None:
+    """Warns that a documented function has another name now, at the line that called it."""
+    warnings.warn(f"{name}() is now {instead}", DeprecationWarning, stacklevel=3)

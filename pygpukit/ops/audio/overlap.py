@@ -1,0 +1,65 @@
+"""Windowed overlap-add: each sample gathers the frames that cover it, so that nothing is added by atomics."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pygpukit import kernels
+from pygpukit._core import native
+from pygpukit.ops import copying, host
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pygpukit.array.array import GPUArray
+
+SOURCE = kernels.KernelSpec(__file__, "overlap.cu")
+_ADDING = SOURCE.structure("Adding")
+_BLOCK = 256
+_CTYPES = {"float32": "float", "float64": "double"}
+
+
+def added(pieces: GPUArray, window: GPUArray, hop: int, start: int, samples: int) -> GPUArray:
+    """(..., samples): frames (..., frames, length) times the window, added hop apart, from sample start of the whole,
+    over the sum of the squared windows where it is above the smallest normal number. Zeros behind the last frame."""
+    pieces = copying.contiguous(pieces)
+    out = native.empty((*pieces.shape[:-2], samples), pieces.dtype)
+    if not out.size:
+        return out
+    if host.computes():
+        native.host_launch("overlap_add", lambda: _on_host(pieces, window, hop, start, out), [pieces, window, out])
+        return out
+    packed = _ADDING.pack(
+        size=out.size,
+        samples=samples,
+        start=start,
+        frames=pieces.shape[-2],
+        length=pieces.shape[-1],
+        hop=hop,
+    )
+    kernel = SOURCE.of(f"pk::overlap_add<{_CTYPES[pieces.dtype.name]}>")
+    kernels.launch(kernel, (-(-out.size // _BLOCK), 1, 1), (_BLOCK, 1, 1), pieces, window, out, packed)
+    return out
+
+
+@SOURCE.lists
+def instantiations() -> Iterator[tuple[str, ...]]:
+    """Name expressions of every kernel that added() can ask for."""
+    yield tuple(f"pk::overlap_add<{ctype}>" for ctype in _CTYPES.values())
+
+
+def _on_host(pieces: GPUArray, window: GPUArray, hop: int, start: int, out: GPUArray) -> None:
+    import numpy as np
+
+    bent, shape = host.values(window), host.values(pieces)
+    frames, length = shape.shape[-2:]
+    total = max(length + hop * (frames - 1), start + out.shape[-1])
+    sums = np.zeros((*shape.shape[:-2], total), shape.dtype)
+    squares = np.zeros(total, np.float64)
+    for frame in range(frames):
+        here = slice(frame * hop, frame * hop + length)
+        sums[..., here] += bent * shape[..., frame, :]
+        squares[here] += bent.astype(np.float64) ** 2
+    wanted = slice(start, start + out.shape[-1])
+    divisor = squares[wanted].astype(shape.dtype)
+    host.store(out, sums[..., wanted] / np.where(divisor > np.finfo(shape.dtype).tiny, divisor, 1))
