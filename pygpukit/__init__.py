@@ -48,6 +48,7 @@ _HOMES = {
 _SUBMODULES = (
     "array",
     "array_api",
+    "asr",
     "benchmark",
     "cache",
     "core",

@@ -1,5 +1,6 @@
 # Written by tools/name_stubs.py from what the modules say they give.
 from pygpukit import array_api as array_api
+from pygpukit import asr as asr
 from pygpukit import benchmark as benchmark
 from pygpukit import cache as cache
 from pygpukit import core as core
@@ -235,6 +236,7 @@ from pygpukit.ops.matmul.products import inner as inner
 from pygpukit.ops.matmul.products import outer as outer
 from pygpukit.ops.matmul.products import vdot as vdot
 from pygpukit.ops.methods.bind import GPUArray as GPUArray
+from pygpukit.ops.nn.attention import sdpa as sdpa
 from pygpukit.ops.nn.attention import sdpa_causal as sdpa_causal
 from pygpukit.ops.nn.bias import bias_add_inplace as bias_add_inplace
 from pygpukit.ops.nn.bias import linear_bias_gelu as linear_bias_gelu

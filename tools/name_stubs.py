@@ -40,6 +40,7 @@ def stubs() -> dict[Path, str]:
         package / "ops" / "__init__.pyi": stub(gp.ops.homes(), homes),
         package / "ops" / "audio" / "__init__.pyi": stub(audio.homes(), homes),
         package / "ops" / "nn" / "__init__.pyi": stub(nn.homes(), homes),
+        package / "asr" / "__init__.pyi": stub(gp.asr._HOME_OF, table),
         package / "llm" / "__init__.pyi": stub(gp.llm._HOME_OF, table),
     }
 

@@ -27,7 +27,7 @@ class TransformerConfig:
     num_experts_per_tok: int = 2
     moe_intermediate_size: int | None = None
     norm_type: Literal["rmsnorm", "layernorm"] = "rmsnorm"
-    activation: Literal["gelu", "silu"] = "silu"
+    activation: Literal["gelu", "gelu_erf", "silu"] = "silu"
     use_rope: bool = True
     causal: bool = True
     max_position_embeddings: int = 2048

@@ -3,29 +3,24 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from pygpukit._core import native
-from pygpukit.array import factory
 from pygpukit.core.backend import is_sim
-from pygpukit.core.dtypes import as_dtype
-from pygpukit.core.errors import DTypeError, InvalidSpecError, ShapeError
-from pygpukit.core.progress import Progress
+from pygpukit.core.errors import DTypeError
 from pygpukit.llm.config import TransformerConfig
 from pygpukit.llm.layers.attention import Attention
 from pygpukit.llm.layers.block import TransformerBlock
 from pygpukit.llm.layers.linear import LinearBF16
 from pygpukit.llm.layers.mlp import MLP
 from pygpukit.llm.layers.norm import Norm
+from pygpukit.llm.loading import TensorLoader
 from pygpukit.llm.model import CausalTransformerModel
 from pygpukit.llm.models import ModelSpec, read_config, spec_of
 
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
+    from pygpukit.llm.loading import Told
     from pygpukit.models.checkpoint import Checkpoint
-
-    Told = Callable[[int, int, str], None]
 
 TYPES = ("float32", "float16", "bfloat16")
 
@@ -84,8 +79,8 @@ def from_checkpoint(
         return loader.model(context, slots)
 
 
-class Loader:
-    """Reads one checkpoint into layers. Memory is named after the model and the layer: "smollm2/layers.03/qkv"."""
+class Loader(TensorLoader):
+    """Reads one checkpoint into the layers that a spec and a configuration say."""
 
     def __init__(
         self,
@@ -96,15 +91,13 @@ class Loader:
         title: str,
         progress: bool | Told,
     ) -> None:
-        self._checkpoint, self._spec, self._config = checkpoint, spec, config
-        self._dtype, self._title = as_dtype(dtype), title
-        self._names = set(checkpoint.names())
-        prefixes = [name.removesuffix(spec.embed_tokens) for name in self._names if name.endswith(spec.embed_tokens)]
-        self._prefix = min(prefixes, key=len, default="")
-        self._total = sum(_count(checkpoint.shape(name)) for name in self._names) * self._dtype.itemsize
-        self._done = 0
-        self._told: Told | None = None if isinstance(progress, bool) else progress
-        self.bar = Progress(f"loading {title}", self._total, shown=progress is True)
+        self._spec, self._config = spec, config
+        names = checkpoint.names()
+        prefixes = [name.removesuffix(spec.embed_tokens) for name in names if name.endswith(spec.embed_tokens)]
+        prefix = min(prefixes, key=len, default="")
+        super().__init__(
+            checkpoint, dtype, title, progress, prefix=prefix, transposed=spec.weight_transpose, what=spec.name
+        )
 
     def model(self, context: int | None, slots: int) -> CausalTransformerModel:
         """The whole model."""
@@ -169,82 +162,13 @@ class Loader:
         attn_norm = norm(spec.attn_norm, spec.attn_norm_bias, "attn_norm")
         return TransformerBlock(attn_norm, attention, norm(spec.mlp_norm, spec.mlp_norm_bias, "mlp_norm"), mlp)
 
-    def linear(self, label: str, columns: int, parts: list[tuple[str | None, str | None, int]]) -> LinearBF16:
-        """One weight from one or more tensors, below each other, with their biases where the file has any."""
-        rows = sum(count for *_, count in parts)
-        weight = self._array((rows, columns), f"{label}.weight")
-        biased = any(self._has(bias) for _, bias, _ in parts)
-        bias = self._array((rows,), f"{label}.bias") if biased else None
-        if bias is not None:
-            native.fill(bias, bytes(bias.itemsize))
-        start = 0
-        for tensor, bias_tensor, count in parts:
-            shape = (columns, count) if self._spec.weight_transpose else (count, columns)
-            self._copy(str(tensor), shape, weight[start : start + count], transposed=self._spec.weight_transpose)
-            if bias is not None and self._has(bias_tensor):
-                self._copy(str(bias_tensor), (count,), bias[start : start + count])
-            start += count
-        return LinearBF16(weight, bias)
-
     def norm(self, weight: str, bias: str | None, label: str, size: int) -> Norm:
         """A norm of rows of that size."""
-        shift = None if bias is None else self.table(bias, f"{label}.bias", (size,))
-        scale = self.table(weight, f"{label}.weight", (size,))
-        return Norm(scale, shift, self._config.norm_type, self._config.norm_eps)
-
-    def table(self, tensor: str, label: str, shape: tuple[int, ...]) -> GPUArray:
-        """One tensor as it is."""
-        array = self._array(shape, label)
-        self._copy(tensor, shape, array)
-        return array
+        return self.norm_of(weight, bias, label, size, self._config.norm_type, self._config.norm_eps)
 
     def head(self) -> GPUArray | None:
         """The weight of the logits; None where it is the embedding's."""
         tensor = self._spec.lm_head
-        if self._config.tie_word_embeddings or tensor is None or not self._has(tensor):
+        if self._config.tie_word_embeddings or tensor is None or not self.has(tensor):
             return None
         return self.table(tensor, "lm_head", (self._config.vocab_size, self._config.hidden_size))
-
-    def tokenizer(self) -> Any:
-        """The model's tokenizer; None for a file without one."""
-        from pygpukit.core.errors import ModelFileError
-
-        try:
-            return self._checkpoint.tokenizer()
-        except ModelFileError:
-            return None
-
-    def _has(self, tensor: str | None) -> bool:
-        return tensor is not None and self._prefix + tensor in self._names
-
-    def _array(self, shape: tuple[int, ...], label: str) -> GPUArray:
-        array = factory.empty(shape, self._dtype)
-        array.name = f"{self._title}/{label}"
-        return array
-
-    def _copy(self, tensor: str, shape: tuple[int, ...], target: GPUArray, transposed: bool = False) -> None:
-        import numpy as np
-
-        name = self._prefix + tensor
-        if name not in self._names:
-            raise InvalidSpecError(
-                f"{self._title}: the model has no tensor {name!r}, a {self._spec.name} needs it", name
-            )
-        found = self._checkpoint.shape(name)
-        if found != shape:
-            raise ShapeError(
-                f"{self._title}: the tensor {name!r} has shape {found}, must be {shape} by its config.json"
-            )
-        values = self._checkpoint.read(name, self._dtype)
-        native.copy_from_host(target, np.ascontiguousarray(values.T if transposed and values.ndim == 2 else values))
-        self._done += target.nbytes
-        self.bar.update(self._done)
-        if self._told is not None:
-            self._told(self._done, self._total, name)
-
-
-def _count(shape: tuple[int, ...]) -> int:
-    total = 1
-    for extent in shape:
-        total *= extent
-    return total

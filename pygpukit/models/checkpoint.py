@@ -61,6 +61,8 @@ class Checkpoint(Protocol):
 def open_checkpoint(path_or_name: str | os.PathLike[str]) -> Checkpoint:
     """Open a model: a folder, a .safetensors or .gguf file, or a name that `gp.models.get` knows (fetched if need be).
 
+    A folder is in Hugging Face's layout, or in CTranslate2's (Whisper only).
+
     Raises ModelNotFoundError where there is no such file and no such name, ModelFileError for a file that is malformed
     or of another kind. Pickles are refused by their content, whatever they are called: they run code when opened.
     """
@@ -72,10 +74,13 @@ def open_checkpoint(path_or_name: str | os.PathLike[str]) -> Checkpoint:
 
 def open_path(path: Path, name: str) -> Checkpoint:
     """open_checkpoint() for what is on this machine; name is what to call it."""
+    from pygpukit.models.ctranslate2_whisper import CTranslate2Checkpoint
     from pygpukit.models.folder import FolderCheckpoint
     from pygpukit.models.gguf_checkpoint import GGUFCheckpoint
 
     if path.is_dir():
+        if (path / "model.bin").is_file() and not any(path.glob("*.safetensors")):
+            return CTranslate2Checkpoint(path, name)
         files = sorted(path.glob("*.gguf"))
         if len(files) != 1 or any(path.glob("*.safetensors")):
             return FolderCheckpoint(path, name)

@@ -130,6 +130,7 @@ from pygpukit.ops.matmul.products import dot as dot
 from pygpukit.ops.matmul.products import inner as inner
 from pygpukit.ops.matmul.products import outer as outer
 from pygpukit.ops.matmul.products import vdot as vdot
+from pygpukit.ops.nn.attention import sdpa as sdpa
 from pygpukit.ops.nn.attention import sdpa_causal as sdpa_causal
 from pygpukit.ops.nn.attention import sdpa_causal_fixed_cache as sdpa_causal_fixed_cache
 from pygpukit.ops.nn.attention import sdpa_causal_fixed_cache_ptr as sdpa_causal_fixed_cache_ptr

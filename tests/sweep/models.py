@@ -27,6 +27,7 @@ def _linears() -> Iterator[Call]:
         for out, after in (
             (dtype, "store"),
             (dtype, "gelu"),
+            (dtype, "gelu_erf"),
             (dtype, "silu"),
             ("float32", "store"),
             ("float32", "add"),

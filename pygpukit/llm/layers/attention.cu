@@ -17,6 +17,7 @@ constexpr int kMostDim = 256;  // of a head
 struct AttentionCall {
   long long heads, kv_heads, dim, capacity;  // capacity: positions of a sequence in the cache
   long long window;                          // keys that a row sees, itself included; 0: all
+  long long width;                           // elements of a row of qkv, or of queries alone
   int rows, parts, rotates, normalises;
   float scale, epsilon;
 };
@@ -35,7 +36,7 @@ __global__ void __launch_bounds__(32)
   const long long head = blockIdx.x, row = blockIdx.y, dim = call.dim, half = dim / 2;
   const long long position = positions[row];
   if (position < 0 || position >= call.capacity) return;
-  T *from = qkv + (row * (call.heads + 2 * call.kv_heads) + head) * dim;
+  T *from = qkv + row * call.width + head * dim;
   const bool is_query = head < call.heads, is_value = head >= call.heads + call.kv_heads;
   const long long kv_head = is_query ? 0 : (head - call.heads) % call.kv_heads;
   T *to = is_query ? from
@@ -237,7 +238,7 @@ __global__ void __launch_bounds__(kThreads)
   const long long low = call.window > 0 && position + 1 > call.window ? position + 1 - call.window : 0;
   const long long first_part = low / kPart, last_part = position / kPart;
   if (!kWhole && (blockIdx.z < first_part || blockIdx.z > last_part)) return;
-  const T *query = qkv + (row * (call.heads + 2 * call.kv_heads) + first_head) * dim;
+  const T *query = qkv + row * call.width + first_head * dim;
   for (long long i = threadIdx.x; i < kHeads * dim; i += kThreads)
     shared.query[i / dim][i % dim] = i / dim < heads ? widen(query[i]) : 0.0f;
   __syncthreads();

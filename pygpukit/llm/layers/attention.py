@@ -118,7 +118,7 @@ class Attention:
             *(qkv, rows.positions, rows.slots, cache.k, cache.v),
             *(tables or (qkv, qkv)),
             *norms,
-            self._call(rows, cache, tables is not None),
+            self._call(rows, cache, qkv, tables is not None),
         )
 
     def _attend_on_device(self, rows: Rows, cache: LayerCache, buffers: AttentionBuffers) -> None:
@@ -127,7 +127,7 @@ class Attention:
 
         ctype, whole = CTYPES[buffers.qkv.dtype.name], rows.first is not None
         together = next(count for count in _TOGETHER if count >= min(self.num_kv_groups, _TOGETHER[-1]))
-        call, count = self._call(rows, cache, True), -(-cache.k.shape[2] // _PART)
+        call, count = self._call(rows, cache, buffers.qkv, True), -(-cache.k.shape[2] // _PART)
         space = 1 if whole else rows.count * self.num_heads * count * (self.head_dim + 2)
         parts = factory.empty(space, "float32")
         grid = rows.count, self.num_kv_heads * -(-self.num_kv_groups // together), 1 if whole else count
@@ -143,12 +143,19 @@ class Attention:
             spec = SOURCE.of(f"pk::merge_parts<{ctype}>")
             kernels.launch(spec, grid, (_THREADS, 1, 1), parts, rows.positions, buffers.out, call)
 
-    def _call(self, rows: Rows, cache: LayerCache, rotates: bool) -> bytes:
+    def _call(self, rows: Rows, cache: LayerCache, qkv: GPUArray, rotates: bool) -> bytes:
         """attention.cu: AttentionCall."""
         capacity, norm = cache.k.shape[2], self.q_norm
         return struct.pack(
-            "<5q4i2f",
-            *(self.num_heads, self.num_kv_heads, self.head_dim, capacity, self.config.sliding_window or 0),
+            "<6q4i2f",
+            *(
+                self.num_heads,
+                self.num_kv_heads,
+                self.head_dim,
+                capacity,
+                self.config.sliding_window or 0,
+                qkv.shape[1],
+            ),
             *(rows.count, -(-capacity // _PART), rotates, norm is not None),
             *(1 / math.sqrt(self.head_dim), 0.0 if norm is None else norm.eps),
         )

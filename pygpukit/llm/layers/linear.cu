@@ -10,7 +10,7 @@ constexpr int kWarps = 8;  // of a block
 constexpr int kThreads = 32 * kWarps;
 constexpr int kAhead = 4;  // pieces of a weight's row that are read before the first is used
 
-enum After { kStore, kAdd, kGelu, kSilu };
+enum After { kStore, kAdd, kGelu, kGeluErf, kSilu };
 
 struct LinearCall {
   long long n, k;  // columns of the result, of kSilu half of the weight's rows; elements of a row
@@ -83,9 +83,12 @@ __device__ __forceinline__ float gelu_of(float x) {
   return 0.5f * x * (1.0f + tanhf(0.7978845608028654f * (x + 0.044715f * (x * x * x))));
 }
 
+__device__ __forceinline__ float gelu_erf_of(float x) { return 0.5f * x * erfcf(-0.70710678118654752f * x); }
+
 template <int kAfter, class Out>
 __device__ __forceinline__ void finish(Out *out, float value, float up) {
   if (kAfter == kGelu) value = gelu_of(value);
+  if (kAfter == kGeluErf) value = gelu_erf_of(value);
   if (kAfter == kSilu) value = value / (1.0f + expf(-value)) * up;
   if (kAfter == kAdd) value += widen(*out);
   *out = convert<Out>::from(value);

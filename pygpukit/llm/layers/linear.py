@@ -20,13 +20,19 @@ from pygpukit.ops.operands import check_array
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
 
-After = Literal["store", "add", "gelu", "silu"]
+After = Literal["store", "add", "gelu", "gelu_erf", "silu"]
 
 # Norms and what comes after a product stand in kernels of several forms: contracted apart, they would differ.
 SOURCE = kernels.KernelSpec(__file__, "linear.cu", options=kernels.SAME_BITS)
 _THREADS = 256  # linear.cu: kThreads
 _COLUMNS = 8  # linear.cu: kWarps
-_AFTER = {"store": "pk::kStore", "add": "pk::kAdd", "gelu": "pk::kGelu", "silu": "pk::kSilu"}
+_AFTER = {
+    "store": "pk::kStore",
+    "add": "pk::kAdd",
+    "gelu": "pk::kGelu",
+    "gelu_erf": "pk::kGeluErf",
+    "silu": "pk::kSilu",
+}
 _TYPES = (float32, float16, bfloat16)
 _ROWS = 8  # of one launch of a kernel for several rows
 _SHARED = 48 << 10  # bytes that a block can have without asking
@@ -66,9 +72,9 @@ class LinearBF16:
         """What models run: out = after(norm(x) W^T + b), in one launch where it can.
 
         x: (R, in), float32 where there is a norm, else of the weight's type. out: (R, out), float32 or of the weight's
-        type. after: "store"; "add" to a float32 out; "gelu" (by tanh); "silu" of the first half of the columns times
-        the second half, out then being (R, out / 2). first: Rows.first. All contiguous. A row's bits do not depend on
-        the other rows.
+        type. after: "store"; "add" to a float32 out; "gelu" (by tanh); "gelu_erf"; "silu" of the first half of the
+        columns times the second half, out then being (R, out / 2). first: Rows.first. All contiguous. A row's bits do
+        not depend on the other rows.
         """
         if not x.shape[0]:
             return
@@ -173,9 +179,13 @@ def _forms(dtype: DataType) -> Iterator[tuple[str, str]]:
 def _after(x: Any, after: After) -> Any:
     import numpy as np
 
+    from pygpukit.ops.elementwise.host_functions import gelu
+
     if after == "gelu":
         inner = np.float32(0.7978845608028654) * (x + np.float32(0.044715) * (x * x * x))
         return np.float32(0.5) * x * (np.float32(1) + np.tanh(inner))
+    if after == "gelu_erf":
+        return gelu(x)
     if after == "silu":
         half = x.shape[1] // 2
         gate = np.ascontiguousarray(x[:, :half])

@@ -1,4 +1,5 @@
 # Written by tools/name_stubs.py from what the modules say they give.
+from pygpukit.ops.nn.attention import sdpa as sdpa
 from pygpukit.ops.nn.attention import sdpa_causal as sdpa_causal
 from pygpukit.ops.nn.attention import sdpa_causal_fixed_cache as sdpa_causal_fixed_cache
 from pygpukit.ops.nn.attention import sdpa_causal_fixed_cache_ptr as sdpa_causal_fixed_cache_ptr

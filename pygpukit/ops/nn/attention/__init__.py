@@ -1,4 +1,4 @@
-"""Causal scaled dot-product attention, with grouped heads and for caches that are filled in part."""
+"""Scaled dot-product attention, causal or not, with grouped heads and for caches that are filled in part."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from pygpukit.ops.operands import check_array, check_devices, check_out, overlap
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
 
-__all__ = ["sdpa_causal"]
+__all__ = ["sdpa", "sdpa_causal"]
 LOW_LEVEL = ["sdpa_causal_fixed_cache", "sdpa_causal_fixed_cache_ptr"]
 
 SOURCE = kernels.KernelSpec(__file__, "attention.cu")
@@ -27,6 +27,24 @@ _LANES = 8  # attention.cu: kLanes
 # Head dimensions up to this one: queries and keys at a time, as many as fit 48 KiB of shared memory.
 _TILES = {64: (32, 32), 128: (32, 32), 256: (16, 16)}
 MAX_HEAD_DIM = max(_TILES)
+_BLOCK = 512  # queries that the host takes at a time, so that the bits of one do not depend on how many there are
+
+
+def sdpa(Q: GPUArray, K: GPUArray, V: GPUArray, scale: float = 0.0, *, out: GPUArray | None = None) -> GPUArray:
+    """softmax(Q K^T scale) V, of Q's shape: every query sees every key. Otherwise as sdpa_causal(),
+    but on the simulated device the bits of a query depend on its place among the queries, too, not on what they are."""
+    what = "sdpa"
+    _check(what, Q, K, V)
+    if not host.computes() or not Q.size or not K.shape[-2]:
+        return sdpa_causal(Q, K, V, scale, out=out, offset=K.shape[-2])
+    target = Q if out is None else check_out(out, Q.shape, Q.dtype, what)
+    result = native.empty(target.shape, target.dtype)
+    factor = scale if scale > 0 else 1 / math.sqrt(Q.shape[-1])
+    native.host_launch("attention", lambda: _all_on_host(Q, K, V, result, factor), [Q, K, V, result])
+    if out is None:
+        return result
+    copying.copy_to(result, out)
+    return out
 
 
 def sdpa_causal(
@@ -209,4 +227,27 @@ def _on_host(
             weights = np.exp(scores - scores.max(axis=-1, keepdims=True))
             total = (weights[..., None, :] @ v[..., :seen, :])[..., 0, :]
             result[..., i, :] = total / weights.sum(axis=-1, keepdims=True)
+    host.store(out, result)
+
+
+def _all_on_host(Q: GPUArray, K: GPUArray, V: GPUArray, out: GPUArray, scale: float) -> None:
+    """Blocks of queries, the last one filled up, a head at a time."""
+    import numpy as np
+
+    q, k, v = (host.values(x).astype(np.float32, copy=False) for x in (Q, K, V))
+    group, queries = Q.shape[-3] // K.shape[-3], Q.shape[-2]
+    result, block = np.empty(Q.shape, np.float32), np.zeros((_BLOCK, Q.shape[-1]), np.float32)
+    with np.errstate(all="ignore"):
+        for place in np.ndindex(*Q.shape[:-2]):
+            own = (*place[:-1], place[-1] // group)
+            keys, values = np.ascontiguousarray(k[own]), np.ascontiguousarray(v[own])
+            for start in range(0, queries, _BLOCK):
+                count = min(_BLOCK, queries - start)
+                np.multiply(q[place][start : start + count], np.float32(scale), out=block[:count])
+                block[count:] = 0
+                weights = block @ keys.T
+                weights -= weights.max(axis=-1, keepdims=True)
+                np.exp(weights, out=weights)
+                total = (weights @ values) / weights.sum(axis=-1, keepdims=True)
+                result[place][start : start + count] = total[:count]
     host.store(out, result)

@@ -1,0 +1,241 @@
+"""WhisperDecoder: tokens and what the encoder heard to logits, over caches that keep what does not change."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from pygpukit.array import factory
+from pygpukit.asr.config import WhisperConfig
+from pygpukit.asr.weights import LayerWeights, WhisperWeights
+from pygpukit.core.errors import InvalidSpecError, ShapeError
+from pygpukit.llm.cache import LayerCache
+from pygpukit.llm.config import TransformerConfig
+from pygpukit.llm.layers.attention import Attention, AttentionBuffers
+from pygpukit.llm.layers.embedding import embed
+from pygpukit.llm.layers.linear import LinearBF16
+from pygpukit.llm.layers.mlp import MLP
+from pygpukit.llm.layers.norm import Norm
+from pygpukit.llm.layers.rows import Rows
+from pygpukit.ops import copying
+from pygpukit.ops.matmul.gemm import matmul
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from pygpukit.array.array import GPUArray
+
+    Array = np.ndarray[Any, Any]
+
+
+class DecoderCache:
+    """Keys and values: of sequences, a slot each, and of the windows that they listen to, each once for all layers."""
+
+    def __init__(self, config: WhisperConfig, slots: int, windows: int, dtype: str, name: str) -> None:
+        heads = config.decoder_attention_heads
+        dim = config.d_model // heads
+        self.slots, self.windows = slots, windows
+        self.own, self.heard = (
+            [
+                LayerCache(*(factory.zeros((count, heads, positions, dim), dtype) for _ in "kv"))
+                for _ in range(config.decoder_layers)
+            ]
+            for count, positions in ((slots, config.max_target_positions), (windows, config.max_source_positions))
+        )
+        for kind, layers in (("self", self.own), ("cross", self.heard)):
+            for number, layer in enumerate(layers):
+                place = f"{name}/decoder/layers.{number:02d}/{kind}"
+                layer.k.name, layer.v.name = f"{place}.k", f"{place}.v"
+
+    def copy_slot(self, source: int, target: int, positions: int) -> None:
+        """The first positions of one sequence, for another that goes on from there."""
+        for layer in self.own:
+            for array in (layer.k, layer.v):
+                copying.copy_to(array[source, :, :positions], array[target, :, :positions])
+
+
+class CrossAttention(Attention):
+    """Attention over what the encoder heard; qkv_proj gives queries only, keys and values are in the cache already."""
+
+    def listen(
+        self, x: GPUArray, rows: Rows, heard: Rows, norm: Norm, cache: LayerCache, buffers: AttentionBuffers
+    ) -> None:
+        """x += attention(norm(x)): x float32 (R, hidden). heard: for each row the last position, and its window."""
+        self.qkv_proj.project(x, buffers.qkv, rows.first, norm=norm)
+        self._attend(heard, cache, buffers)
+        self.o_proj.project(buffers.out, x, rows.first, after="add")
+
+
+@dataclass
+class Buffers:
+    """What a step over R rows writes: the stream that layers add to, float32 (R, hidden), and what lies between."""
+
+    x: GPUArray
+    own: AttentionBuffers
+    cross: AttentionBuffers
+    between: GPUArray
+
+
+class WhisperDecoderLayer:
+    """Causal self-attention, attention over the encoder's states, two products with GELU between."""
+
+    def __init__(self, config: WhisperConfig, layer_weights: LayerWeights) -> None:
+        w = layer_weights
+        if w.cross_norm is None or w.cross_q is None or w.cross_kv is None or w.cross_out is None:
+            raise InvalidSpecError("a decoder's layer needs weights of cross-attention", "layer_weights")
+        self.config, self.weights = config, w
+        self.d_model, self.n_heads = config.d_model, config.decoder_attention_heads
+        self.head_dim = config.d_model // config.decoder_attention_heads
+        shape: TransformerConfig = config.decoder()
+        self._norm, self._cross_norm, self.cross_kv = w.attn_norm, w.cross_norm, w.cross_kv
+        self._attention = Attention(w.qkv, None, None, w.out, shape)
+        self.cross = CrossAttention(w.cross_q, None, None, w.cross_out, shape)
+        self._mlp = MLP(shape, w.fc1.weight, w.fc1.bias, w.fc2.weight, w.fc2.bias)
+
+    def forward(self, rows: Rows, heard: Rows, own: LayerCache, cross: LayerCache, buffers: Buffers) -> None:
+        """buffers.x after this layer."""
+        self._attention.forward(buffers.x, rows, self._norm, own, None, buffers.own)
+        self.cross.listen(buffers.x, rows, heard, self._cross_norm, cross, buffers.cross)
+        self._mlp.forward(buffers.x, rows.first, self.weights.mlp_norm, buffers.between)
+
+    def hear(self, states: GPUArray, cache: LayerCache, window: int) -> None:
+        """Keys and values of the encoder's states (T, d_model) into the cache."""
+        both = self.cross_kv(states).reshape(states.shape[0], 2, self.n_heads, self.head_dim)
+        for part, array in enumerate((cache.k, cache.v)):
+            copying.copy_to(both[:, part].transpose(1, 0, 2), array[window])
+
+
+class WhisperDecoder:
+    """Embedding and positions, layers, a norm, and the product with the embedding."""
+
+    def __init__(self, config: WhisperConfig, weights: WhisperWeights) -> None:
+        self.config, self.weights = config, weights
+        self.d_model, self.n_layers, self.vocab_size = config.d_model, config.decoder_layers, config.vocab_size
+        self.layers = [WhisperDecoderLayer(config, layer) for layer in weights.decoder_layers]
+        self._head = LinearBF16(weights.proj_out_weight)
+
+    def cache(self, slots: int, windows: int, name: str = "whisper") -> DecoderCache:
+        """New caches for so many sequences that listen to so many windows."""
+        return DecoderCache(self.config, slots, windows, self.weights.dtype, name)
+
+    def hear(self, states: GPUArray, cache: DecoderCache, window: int) -> None:
+        """Let the sequences of a window listen to the encoder's states (T, d_model)."""
+        for layer, heard in zip(self.layers, cache.heard, strict=True):
+            layer.hear(states, heard, window)
+
+    def prompt(self, tokens: Sequence[int], slot: int, window: int, cache: DecoderCache) -> GPUArray:
+        """The tokens from position 0 into a slot: the last layer's output, float32 (tokens, d_model)."""
+        count = len(tokens)
+        rows = _rows(tokens, range(count), [slot] * count, 0)
+        return self._run(rows, [window] * count, cache)
+
+    def attention(
+        self,
+        tokens: Sequence[int],
+        slot: int,
+        window: int,
+        cache: DecoderCache,
+        heads: Sequence[Sequence[int]],
+        positions: int,
+    ) -> tuple[GPUArray, Array]:
+        """prompt(), and what (layer, head) pairs of it listened to: scores before the softmax, float32
+        (pairs, tokens, positions), on the host. Of the window's positions the first are taken."""
+        import numpy as np
+
+        scores: list[Array] = [np.zeros((0, 0))] * len(heads)
+
+        def look(number: int, buffers: Buffers) -> None:
+            queries = buffers.cross.qkv.reshape(len(tokens), -1, self.layers[number].head_dim)
+            for place, (layer, head) in enumerate(heads):
+                if layer == number:
+                    keys = cache.heard[number].k[window, head, :positions]
+                    found = matmul(queries[:, head].astype("float32"), keys.astype("float32").T)
+                    scores[place] = found.to_numpy() / np.float32(math.sqrt(self.layers[number].head_dim))
+
+        count = len(tokens)
+        x = self._run(_rows(tokens, range(count), [slot] * count, 0), [window] * count, cache, look)
+        return x, np.stack(scores)
+
+    def step(
+        self, tokens: Sequence[int], positions: Sequence[int], slots: Sequence[int], windows: Sequence[int],
+        cache: DecoderCache,
+    ) -> GPUArray:  # fmt: skip
+        """One token for each of several slots: the logits after it, float32 (tokens, vocabulary)."""
+        return self.logits(self._run(_rows(tokens, positions, slots, None), windows, cache))
+
+    def logits(self, x: GPUArray) -> GPUArray:
+        """float32 (R, vocabulary) of rows of the last layer's output; each row for itself."""
+        out = factory.empty((x.shape[0], self.vocab_size), "float32")
+        self._head.project(x, out, None, norm=self.weights.decoder_layer_norm)
+        return out
+
+    def __call__(
+        self, input_ids: Sequence[int], encoder_hidden_states: GPUArray, past_key_values: None = None
+    ) -> GPUArray:
+        """The logits after each token of one sequence from its start, float32 (tokens, vocabulary).
+
+        encoder_hidden_states: (1, T, d_model) or (T, d_model). past_key_values must be None: WhisperModel.transcribe()
+        keeps its own. Raises InvalidSpecError, ShapeError.
+        """
+        if past_key_values is not None:
+            raise InvalidSpecError(
+                "past_key_values must be None; transcribe() has a cache of its own", "past_key_values"
+            )
+        states = self._states(encoder_hidden_states)
+        tokens = [int(token) for token in input_ids]
+        if not 0 < len(tokens) <= self.config.max_target_positions:
+            most = self.config.max_target_positions
+            raise InvalidSpecError(f"there are {len(tokens)} tokens, must be 1 to {most}", "input_ids")
+        cache = self.cache(1, 1)
+        self.hear(states, cache, 0)
+        return self.logits(self.prompt(tokens, 0, 0, cache))
+
+    def _states(self, states: GPUArray) -> GPUArray:
+        states = states[0] if states.ndim == 3 and states.shape[0] == 1 else states
+        expected = self.config.max_source_positions, self.d_model
+        if states.shape != expected:
+            raise ShapeError(f"the encoder's states have shape {states.shape}, must be {expected}")
+        return states
+
+    def _run(
+        self,
+        rows: Rows,
+        windows: Sequence[int],
+        cache: DecoderCache,
+        look: Callable[[int, Buffers], None] = lambda number, buffers: None,
+    ) -> GPUArray:
+        buffers = self._buffers(rows.count)
+        last = [self.config.max_source_positions - 1] * rows.count
+        heard = _rows([0] * rows.count, last, windows, None)
+        embed(rows, self.weights.decoder_embed_tokens, self.weights.decoder_embed_positions, buffers.x)
+        for number, layer in enumerate(self.layers):
+            layer.forward(rows, heard, cache.own[number], cache.heard[number], buffers)
+            look(number, buffers)
+        return buffers.x
+
+    def _buffers(self, count: int) -> Buffers:
+        width, inner, dtype = self.d_model, self.config.decoder_ffn_dim, self.weights.dtype
+
+        def new(columns: int) -> GPUArray:
+            return factory.empty((count, columns), dtype)
+
+        return Buffers(
+            factory.empty((count, width), "float32"),
+            AttentionBuffers(new(3 * width), new(width)),
+            AttentionBuffers(new(width), new(width)),
+            new(inner),
+        )
+
+
+def create_decoder(config: WhisperConfig, weights: WhisperWeights) -> WhisperDecoder:
+    """WhisperDecoder(config, weights)."""
+    return WhisperDecoder(config, weights)
+
+
+def _rows(tokens: Sequence[int], positions: Sequence[int], slots: Sequence[int], first: int | None) -> Rows:
+    import numpy as np
+
+    where = [factory.from_numpy(np.asarray(values, np.int32)) for values in (tokens, positions, slots)]
+    return Rows(where[0], where[1], where[2], first)

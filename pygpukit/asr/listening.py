@@ -1,0 +1,218 @@
+"""Answers to what transcripts ask, by the model: several at a time, each with the bits that it has alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from pygpukit.asr.alignment import starts
+from pygpukit.asr.features import HOP, Features
+from pygpukit.asr.options import Options
+from pygpukit.asr.results import TranscriptionSegment
+from pygpukit.asr.rules import Rules
+from pygpukit.asr.search import BeamSearch, Next, SampledSearch, Search
+from pygpukit.asr.tokens import TIME_STEP, WhisperTokens
+from pygpukit.asr.transcript import Align, Answer, Ask, Course, Decode, Decoded, WhichLanguage, Window, transcript
+from pygpukit.asr.words import Aligned, timed
+
+if TYPE_CHECKING:
+    from pygpukit.array.array import GPUArray
+    from pygpukit.asr.config import WhisperConfig
+    from pygpukit.asr.decoder import DecoderCache
+    from pygpukit.asr.model import WhisperModel
+
+
+POSITION = 0.02  # seconds of one of the encoder's positions
+
+
+@dataclass
+class Listener:
+    """One sound: its course, what it asks now, and the window that the decoder's cache has of it."""
+
+    number: int
+    features: Features
+    course: Course
+    ask: Ask | None = None
+    window: Window | None = None
+    language: str | None = None
+
+
+@dataclass
+class _Decoding:
+    """One search that runs: its rows' slots, all slots that it may use, and how many positions are filled."""
+
+    window: int
+    search: Search
+    slots: list[int]
+    room: list[int]
+    filled: int
+    no_speech: float
+    next: Next | None = field(default=None)
+
+
+def listen(
+    model: WhisperModel, sounds: Sequence[Any], options: Options
+) -> Iterator[tuple[int, TranscriptionSegment | str]]:
+    """(number of the sound, segment) as they are found, and at the end of each (number, language)."""
+    room = Room(model, len(sounds), options)
+    listeners = []
+    for number, samples in enumerate(sounds):
+        features = Features(samples, model.config.num_mel_bins)
+        frames = samples.size // HOP
+        course = transcript(frames, model.config.frames, model.config.max_target_positions, room.tokens, options)
+        listeners.append(Listener(number, features, course))
+    going: list[tuple[Listener, Answer]] = [(one, None) for one in listeners]
+    while going:
+        asking = []
+        for listener, answer in going:
+            yield from _until_it_asks(listener, answer)
+            if listener.ask is not None:
+                asking.append(listener)
+        going = list(zip(asking, room.answers(asking), strict=True))
+
+
+def _until_it_asks(listener: Listener, answer: Answer) -> Iterator[tuple[int, TranscriptionSegment | str]]:
+    """The segments that a course tells before it asks again; its language when it ends."""
+    listener.ask = None
+    try:
+        told = listener.course.send(answer)
+        while isinstance(told, TranscriptionSegment):
+            yield listener.number, told
+            told = listener.course.send(None)
+        listener.ask = told
+    except StopIteration as end:
+        yield listener.number, str(end.value)
+
+
+class Room:
+    """Caches and rules for so many sounds at once."""
+
+    def __init__(self, model: WhisperModel, sounds: int, options: Options) -> None:
+        self._model, self._options = model, options
+        self.tokens: WhisperTokens = model.tokens
+        warm = any(temperature > 0 for temperature in options.temperatures)
+        cold = any(temperature == 0 for temperature in options.temperatures)
+        self._rows = max(options.beam_size if cold else 1, options.best_of if warm else 1)
+        self._cache: DecoderCache = model.decoder.cache(sounds * self._rows, sounds, model.name)
+        config = model.config
+        never = config.suppress_tokens or []
+        latest = round(options.max_initial_timestamp / TIME_STEP) if options.timestamps else None
+        self._rules = Rules.of(self.tokens, never, config.begin_suppress_tokens, latest)
+        self._states: dict[int, GPUArray] = {}
+
+    def answers(self, asking: Sequence[Listener]) -> list[Answer]:
+        """What they ask for, in their order; tokens of all that want some are searched together."""
+        self._hear([one for one in asking if one.ask is not None and one.window != one.ask.window])
+        decodings = {one.number: self._begin(one.number, one.ask) for one in asking if isinstance(one.ask, Decode)}
+        self._search(list(decodings.values()))
+        found: list[Answer] = []
+        for one in asking:
+            if isinstance(one.ask, Decode):
+                ended = decodings[one.number]
+                found.append(Decoded(ended.search.best(), ended.no_speech))
+            elif isinstance(one.ask, WhichLanguage):
+                found.append(self._language(one.number))
+            elif isinstance(one.ask, Align):
+                found.append(self._align(one.number, one.ask))
+        return found
+
+    def _hear(self, listeners: Sequence[Listener]) -> None:
+        """The encoder over the windows that they ask about, and its states into the decoder's cache."""
+        model = self._model
+        for one in listeners:
+            assert one.ask is not None
+            window = one.ask.window
+            mel = one.features.window(window.first, window.count, model.config.frames)
+            model.decoder.hear(model.encoder(mel)[0], self._cache, one.number)
+            one.window = window
+
+    def _begin(self, number: int, ask: Decode) -> _Decoding:
+        """A search with its prompt in the cache and its first tokens taken."""
+        options, decoder = self._options, self._model.decoder
+        room = list(range(number * self._rows, (number + 1) * self._rows))
+        most = min(options.max_length, self._model.config.max_target_positions)
+        length = max(1, min(most // 2, most - len(ask.prompt) + 1))
+        search: Search
+        if ask.temperature > 0:
+            seed = options.seed ^ (ask.window.first << 8 | ask.attempt)
+            search = SampledSearch(self._rules, options.best_of, length, ask.temperature, seed)
+        else:
+            search = BeamSearch(self._rules, options.beam_size, length, options.patience)
+        x = decoder.prompt(ask.prompt, room[0], number, self._cache)
+        start, last = ask.prompt.index(self.tokens.sot), len(ask.prompt) - 1
+        first = decoder.logits(x[start : start + 1]).to_numpy()[0]
+        logits = first if start == last else decoder.logits(x[last:]).to_numpy()[0]
+        decoding = _Decoding(number, search, [room[0]], room, last + 1, _probability(first, self.tokens.no_speech))
+        decoding.next = search.take(logits[None])
+        return decoding
+
+    def _search(self, decodings: list[_Decoding]) -> None:
+        """Steps over all rows of all searches until each has ended."""
+        while going := [one for one in decodings if one.next is not None]:
+            for one in going:
+                self._place(one)
+            tokens = [token for one in going if one.next is not None for token in one.next.tokens]
+            slots = [slot for one in going for slot in one.slots]
+            positions = [one.filled for one in going for _ in one.slots]
+            windows = [one.window for one in going for _ in one.slots]
+            logits = self._model.decoder.step(tokens, positions, slots, windows, self._cache).to_numpy()
+            row = 0
+            for one in going:
+                one.filled += 1
+                count = len(one.slots)
+                one.next = one.search.take(logits[row : row + count])
+                row += count
+
+    def _place(self, one: _Decoding) -> None:
+        """A slot for each row that goes on: its parent's, or a copy of that where another row has it already."""
+        assert one.next is not None
+        kept = {one.slots[parent] for parent in one.next.parents}
+        free, slots = [slot for slot in one.room if slot not in kept], []
+        for parent in one.next.parents:
+            slot = one.slots[parent]
+            if slot in slots:
+                copy = free.pop()
+                self._cache.copy_slot(slot, copy, one.filled)
+                slot = copy
+            slots.append(slot)
+        one.slots = slots
+
+    def _language(self, number: int) -> str:
+        """The most probable language of the window that a sound has in the cache."""
+        x = self._model.decoder.prompt([self.tokens.sot], number * self._rows, number, self._cache)
+        logits = self._model.decoder.logits(x).to_numpy()[0]
+        return max(self.tokens.languages, key=lambda code: float(logits[self.tokens.languages[code]]))
+
+    def _align(self, number: int, ask: Align) -> Aligned:
+        """The words of a window that a sound has in the cache."""
+        import numpy as np
+
+        model, text = self._model, [token for segment in ask.segments for token in segment]
+        positions = ask.window.count // 2
+        most = model.config.max_target_positions - len(ask.start) - 2
+        if not text or not positions or len(text) > most:
+            return Aligned([[] for _ in ask.segments], 0.0)
+        tokens = [*ask.start, self.tokens.no_timestamps, *text, self.tokens.eot]
+        heads = alignment_heads(model.config)
+        x, scores = model.decoder.attention(tokens, number * self._rows, number, self._cache, heads, positions)
+        skipped = len(ask.start)
+        logits = model.decoder.logits(x[skipped : skipped + len(text)]).to_numpy()[:, : self.tokens.eot]
+        chances = [_probability(row, token) for row, token in zip(logits, text, strict=True)]
+        begins = starts(scores, skipped) * POSITION
+        return timed(self.tokens, ask.segments, np.asarray(begins).tolist(), chances, ask.language)
+
+
+def alignment_heads(config: WhisperConfig) -> list[list[int]]:
+    """Those of the model; of one that names none, all of the upper half of the decoder's layers."""
+    if config.alignment_heads:
+        return config.alignment_heads
+    layers = range(config.decoder_layers // 2, config.decoder_layers)
+    return [[layer, head] for layer in layers for head in range(config.decoder_attention_heads)]
+
+
+def _probability(logits: Any, token: int) -> float:
+    import numpy as np
+
+    wide = logits.astype(np.float64)
+    return float(np.exp(wide[token] - wide.max()) / np.exp(wide - wide.max()).sum())

@@ -1,0 +1,122 @@
+"""WhisperModel: speech in, text out."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from pygpukit.asr.audio import samples_of
+from pygpukit.asr.config import WhisperConfig
+from pygpukit.asr.decoder import WhisperDecoder
+from pygpukit.asr.encoder import WhisperEncoder
+from pygpukit.asr.features import RATE
+from pygpukit.asr.listening import listen
+from pygpukit.asr.options import Options
+from pygpukit.asr.results import TranscriptionResult, TranscriptionSegment
+from pygpukit.asr.tokens import WhisperTokens
+from pygpukit.asr.weights import config_of, from_checkpoint
+from pygpukit.core.errors import InvalidSpecError
+
+if TYPE_CHECKING:
+    from pygpukit.llm.loading import Told
+    from pygpukit.llm.tokenizer import Tokenizer
+
+
+def load(
+    model: str | os.PathLike[str], *, dtype: str | None = None, name: str | None = None, progress: bool | Told = True
+) -> WhisperModel:
+    """A Whisper model by name ("whisper-tiny.en"), or from a folder of Hugging Face's or CTranslate2's layout.
+
+    dtype: of weights and caches; float16 on a GPU and float32 on the simulation by default. name: what its memory is
+    called. progress: a bar, or a function (bytes done, bytes in all, tensor).
+    Raises ModelNotFoundError, ModelFileError, InvalidSpecError for another kind of model, OutOfMemoryError.
+    """
+    from pygpukit.models.checkpoint import open_checkpoint
+
+    checkpoint = open_checkpoint(model)
+    try:
+        config, title = config_of(checkpoint), name or checkpoint.name
+        weights = from_checkpoint(checkpoint, config=config, dtype=dtype, name=title, progress=progress)
+        parts = WhisperEncoder(config, weights), WhisperDecoder(config, weights)
+        return WhisperModel(config, *parts, checkpoint.tokenizer(), name=title)
+    finally:
+        checkpoint.close()
+
+
+class WhisperModel:
+    """Speech recognition. load() makes one; the constructor takes its parts. May be used from several threads."""
+
+    def __init__(
+        self,
+        config: WhisperConfig,
+        encoder: WhisperEncoder,
+        decoder: WhisperDecoder,
+        tokenizer: Tokenizer | None = None,
+        *,
+        name: str = "whisper",
+    ) -> None:
+        self.config, self.encoder, self.decoder, self.tokenizer = config, encoder, decoder, tokenizer
+        self.name = name
+        self.lock = threading.RLock()  # held while a window is heard: one at a time
+
+    @classmethod
+    def from_pretrained(cls, model_path_or_id: str | os.PathLike[str], cache_dir: Any = None) -> WhisperModel:
+        """load(). cache_dir: a folder that is looked into first."""
+        from pygpukit.asr.documented import located
+
+        return load(located(model_path_or_id, cache_dir))
+
+    @cached_property
+    def tokens(self) -> WhisperTokens:
+        """What its tokens mean."""
+        if self.tokenizer is None:
+            raise InvalidSpecError(f"{self.name} has no tokenizer; give the constructor one", "tokenizer")
+        return WhisperTokens(self.tokenizer, self.config)
+
+    def transcribe(
+        self,
+        audio: Any,
+        sample_rate: int | None = None,
+        language: str | None = None,
+        **settings: Any,
+    ) -> TranscriptionResult:
+        """What is said in a sound: text, segments with times, language.
+
+        audio: the path of a WAV file, or samples (see samples_of()). language: a code ("de"); None hears it.
+        settings: task, beam_size, temperature, word_timestamps and others, see Options. Silence gives no segments.
+        The same sound and settings give the same result. Raises InvalidSpecError, ShapeError, DTypeError, OSError.
+        """
+        return self.transcribe_batch([audio], sample_rate, language, **settings)[0]
+
+    def transcribe_batch(
+        self, audios: Sequence[Any], sample_rate: int | None = None, language: str | None = None, **settings: Any
+    ) -> list[TranscriptionResult]:
+        """Several sounds, computed together; each result is what transcribe() alone gives, bit for bit."""
+        sounds = [samples_of(audio, sample_rate) for audio in audios]
+        options = _options(language, settings)
+        segments: list[list[TranscriptionSegment]] = [[] for _ in sounds]
+        languages: list[str | None] = [None] * len(sounds)
+        with self.lock:
+            for number, told in listen(self, sounds, options):
+                if isinstance(told, TranscriptionSegment):
+                    segments[number].append(told)
+                else:
+                    languages[number] = told
+        return [
+            TranscriptionResult.of(found, code, samples.size / RATE)
+            for found, code, samples in zip(segments, languages, sounds, strict=True)
+        ]
+
+    def __repr__(self) -> str:
+        return f"WhisperModel({self.name!r}, {self.encoder.weights.summary()})"
+
+
+def _options(language: str | None, settings: dict[str, Any]) -> Options:
+    unknown = sorted(set(settings) - set(Options.__dataclass_fields__))
+    if unknown:
+        known = ", ".join(Options.__dataclass_fields__)
+        raise InvalidSpecError(f"there is no setting {unknown[0]!r}; there are {known}", unknown[0])
+    return Options(language=language, **settings)

@@ -1,0 +1,73 @@
+"""What a transcription is asked for, checked when it is made."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pygpukit.core.errors import InvalidSpecError
+
+TEMPERATURES = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
+
+
+@dataclass(frozen=True)
+class Options:
+    """Settings of a transcription. InvalidSpecError names the one that cannot be.
+
+    language: a code, None to hear it from the first window. task: "transcribe", or "translate" into English.
+    beam_size, patience: the search at temperature 0: how many sequences it keeps, and how many of those it waits for;
+    1 is greedy. best_of: how many are drawn above it. temperature: one, or those that are tried in turn while a window
+    repeats itself (compression_ratio_threshold) or is improbable (log_prob_threshold); None for no such limit.
+    no_speech_threshold: windows above it that are improbable, too, are left out. condition_on_previous_text: the text
+    so far is the prompt of the next window, unless it was found above prompt_reset_on_temperature. initial_prompt: text
+    before the first. timestamps: whether the model tells times; without, a window is one segment. word_timestamps: the
+    times of words, too. max_length: most tokens of a window. seed: of what is drawn.
+    """
+
+    language: str | None = None
+    task: str = "transcribe"
+    beam_size: int = 1
+    patience: float = 1.0
+    best_of: int = 5
+    temperature: float | Sequence[float] = TEMPERATURES
+    compression_ratio_threshold: float | None = 2.4
+    log_prob_threshold: float | None = -1.0
+    no_speech_threshold: float | None = 0.6
+    condition_on_previous_text: bool = True
+    prompt_reset_on_temperature: float = 0.5
+    initial_prompt: str | None = None
+    timestamps: bool = True
+    max_initial_timestamp: float = 1.0
+    word_timestamps: bool = False
+    max_length: int = 448
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for name in ("beam_size", "best_of"):
+            if not 1 <= getattr(self, name) <= 64:
+                raise InvalidSpecError(f"{name} is {getattr(self, name)}, must be 1 to 64", name)
+        for value in self.temperatures:
+            if not 0 <= value < math.inf:
+                raise InvalidSpecError(f"temperature is {value}, must be 0 or more", "temperature")
+        if not self.temperatures:
+            raise InvalidSpecError("temperature is empty, must be a number or some of them", "temperature")
+        if not 0 < self.patience < math.inf:
+            raise InvalidSpecError(f"patience is {self.patience}, must be above 0", "patience")
+        if not 0 <= self.max_initial_timestamp <= 30:
+            raise InvalidSpecError(
+                f"max_initial_timestamp is {self.max_initial_timestamp}, must be 0 to 30 seconds",
+                "max_initial_timestamp",
+            )
+        if self.max_length < 2:
+            raise InvalidSpecError(f"max_length is {self.max_length}, must be 2 or more", "max_length")
+        if not 0 <= self.seed < 2**64:
+            raise InvalidSpecError(f"seed is {self.seed}, must be of 0 to 2^64 - 1", "seed")
+        if self.word_timestamps and not self.timestamps:
+            raise InvalidSpecError("word_timestamps needs timestamps=True", "word_timestamps")
+
+    @property
+    def temperatures(self) -> tuple[float, ...]:
+        """Those that are tried, in order."""
+        given = self.temperature
+        return (float(given),) if isinstance(given, (int, float)) else tuple(float(one) for one in given)

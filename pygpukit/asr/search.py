@@ -1,0 +1,144 @@
+"""The search for a window's tokens: the best by beams, or samples. It is given logits and says what to compute next."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+from pygpukit.asr.rules import Rules
+from pygpukit.ops.nn import sampling
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    Array = np.ndarray[Any, Any]
+
+
+@dataclass(frozen=True)
+class Hypothesis:
+    """Tokens without the one that ends them. score: the sum of the logs of all their probabilities."""
+
+    tokens: list[int]
+    score: float
+
+    @property
+    def average(self) -> float:
+        """The mean log of a token's probability, the end counted."""
+        return self.score / (len(self.tokens) + 1)
+
+
+@dataclass(frozen=True)
+class Next:
+    """What a search goes on with: for each new row the row that it continues, and its token."""
+
+    parents: list[int]
+    tokens: list[int]
+
+
+class Search(Protocol):
+    """rows: how many sequences it has at most."""
+
+    rows: int
+
+    def take(self, logits: Array) -> Next | None:
+        """Logits (rows, vocabulary) after the last tokens; at first one row, after the prompt. None at the end."""
+        ...
+
+    def best(self) -> Hypothesis:
+        """What was found."""
+        ...
+
+
+class BeamSearch:
+    """The `rows` most probable sequences at each step; ends when as many as rows * patience have ended.
+
+    With one row it is greedy. Found is the one with the largest mean log probability of its tokens.
+    """
+
+    def __init__(self, rules: Rules, rows: int, most: int, patience: float = 1.0) -> None:
+        self.rows, self._rules, self._most = rows, rules, most
+        self._wanted = max(1, round(rows * patience))
+        self._beams: list[Hypothesis] = [Hypothesis([], 0.0)]
+        self._ended: list[Hypothesis] = []
+
+    def take(self, logits: Array) -> Next | None:
+        import numpy as np
+
+        scores = np.stack(
+            [
+                self._rules.log_probabilities(row, beam.tokens) + np.float32(beam.score)
+                for row, beam in zip(logits, self._beams, strict=True)
+            ]
+        )
+        candidates = _largest(scores, 2 * self.rows)
+        last = len(self._beams[0].tokens) + 1 >= self._most
+        spare = [one for one in candidates[self.rows :] if one[1] != self._rules.eot]
+        going = []
+        for candidate in candidates[: self.rows]:
+            row, token, score = candidate
+            if token == self._rules.eot or last:
+                said = [] if token == self._rules.eot else [token]
+                self._ended.append(Hypothesis(self._beams[row].tokens + said, score))
+                if not spare:
+                    continue
+                candidate = spare.pop(0)
+            going.append(candidate)
+        if last or len(self._ended) >= self._wanted or not going:
+            return None
+        self._beams = [Hypothesis([*self._beams[row].tokens, token], score) for row, token, score in going]
+        return Next([row for row, *_ in going], [token for _, token, _ in going])
+
+    def best(self) -> Hypothesis:
+        return _best(self._ended)
+
+
+class SampledSearch:
+    """Several sequences drawn at a temperature; found is the one with the largest mean log probability.
+
+    Random numbers are Philox's by seed, place in the sequence and row: the same seed gives the same tokens.
+    """
+
+    def __init__(self, rules: Rules, rows: int, most: int, temperature: float, seed: int) -> None:
+        self.rows, self._rules, self._most = rows, rules, most
+        self._temperature, self._seed = temperature, seed
+        self._going = [(number, Hypothesis([], 0.0)) for number in range(rows)]
+        self._ended: list[Hypothesis] = []
+
+    def take(self, logits: Array) -> Next | None:
+        going, parents = [], []
+        for row, (number, beam) in enumerate(self._going):
+            at = row if logits.shape[0] == len(self._going) else 0
+            logs = self._rules.log_probabilities(logits[at], beam.tokens)
+            bits = sampling.random_bits(self._seed, len(beam.tokens), number)
+            token = sampling.choice_on_host(logs, self._temperature, 0, 0, float("-inf"), bits)
+            ends = token == self._rules.eot
+            found = Hypothesis(beam.tokens if ends else [*beam.tokens, token], beam.score + float(logs[token]))
+            if ends or len(found.tokens) >= self._most:
+                self._ended.append(found)
+                continue
+            going.append((number, found))
+            parents.append(at)
+        self._going = going
+        return Next(parents, [beam.tokens[-1] for _, beam in going]) if going else None
+
+    def best(self) -> Hypothesis:
+        return _best(self._ended)
+
+
+def _largest(scores: Array, count: int) -> list[tuple[int, int, float]]:
+    """(row, token, score) of the largest, the largest first, of equal ones the first; never one of -inf."""
+    import numpy as np
+
+    flat = scores.reshape(-1)
+    count = min(count, flat.size)
+    least = np.partition(flat, flat.size - count)[flat.size - count]
+    places = np.flatnonzero(flat >= least)
+    places = places[np.lexsort((places, -flat[places]))][:count]
+    places = places[flat[places] > -np.inf]
+    return [(int(one) // scores.shape[1], int(one) % scores.shape[1], float(flat[one])) for one in places]
+
+
+def _best(found: list[Hypothesis]) -> Hypothesis:
+    """Without tokens it is the last choice; logits that are no numbers give none at all."""
+    nothing = Hypothesis([], float("-inf"))
+    return max(found, key=lambda one: one.score / len(one.tokens) if one.tokens else float("-inf"), default=nothing)

@@ -1,0 +1,119 @@
+"""Tensors of a checkpoint as arrays and layers on the device, named after model and layer, with a bar that tells."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Literal
+
+from pygpukit._core import native
+from pygpukit.array import factory
+from pygpukit.core.dtypes import as_dtype
+from pygpukit.core.errors import InvalidSpecError, ModelFileError, ShapeError
+from pygpukit.core.progress import Progress
+from pygpukit.llm.layers.linear import LinearBF16
+from pygpukit.llm.layers.norm import Norm
+
+if TYPE_CHECKING:
+    from pygpukit.array.array import GPUArray
+    from pygpukit.models.checkpoint import Checkpoint
+
+    Told = Callable[[int, int, str], None]
+
+
+class TensorLoader:
+    """Reads tensors of one checkpoint. Memory is named after the model and the place: "smollm2/layers.03/qkv".
+
+    prefix: what the file's names have before those that are asked for. transposed: weights are (in, out) in the file.
+    what: what needs the tensors, for errors.
+    """
+
+    def __init__(
+        self,
+        checkpoint: Checkpoint,
+        dtype: str,
+        title: str,
+        progress: bool | Told,
+        *,
+        prefix: str = "",
+        transposed: bool = False,
+        what: str = "model",
+    ) -> None:
+        self._checkpoint, self._dtype, self._title = checkpoint, as_dtype(dtype), title
+        self._prefix, self._transposed, self._what = prefix, transposed, what
+        self._names = set(checkpoint.names())
+        self._total = sum(_count(checkpoint.shape(name)) for name in self._names) * self._dtype.itemsize
+        self._done = 0
+        self._told: Told | None = None if isinstance(progress, bool) else progress
+        self.bar = Progress(f"loading {title}", self._total, shown=progress is True)
+
+    def linear(self, label: str, columns: int, parts: list[tuple[str | None, str | None, int]]) -> LinearBF16:
+        """One weight from one or more tensors, below each other, with their biases where the file has any."""
+        rows = sum(count for *_, count in parts)
+        weight = self._array((rows, columns), f"{label}.weight")
+        biased = any(self.has(bias) for _, bias, _ in parts)
+        bias = self._array((rows,), f"{label}.bias") if biased else None
+        if bias is not None:
+            native.fill(bias, bytes(bias.itemsize))
+        start = 0
+        for tensor, bias_tensor, count in parts:
+            shape = (columns, count) if self._transposed else (count, columns)
+            self._copy(str(tensor), shape, weight[start : start + count], transposed=self._transposed)
+            if bias is not None and self.has(bias_tensor):
+                self._copy(str(bias_tensor), (count,), bias[start : start + count])
+            start += count
+        return LinearBF16(weight, bias)
+
+    def norm_of(
+        self, weight: str, bias: str | None, label: str, size: int, kind: Literal["rmsnorm", "layernorm"], eps: float
+    ) -> Norm:
+        """A norm of rows of that size."""
+        shift = None if bias is None else self.table(bias, f"{label}.bias", (size,))
+        scale = self.table(weight, f"{label}.weight", (size,))
+        return Norm(scale, shift, kind, eps)
+
+    def table(self, tensor: str, label: str, shape: tuple[int, ...]) -> GPUArray:
+        """One tensor as it is."""
+        array = self._array(shape, label)
+        self._copy(tensor, shape, array)
+        return array
+
+    def tokenizer(self) -> Any:
+        """The model's tokenizer; None for a file without one."""
+        try:
+            return self._checkpoint.tokenizer()
+        except ModelFileError:
+            return None
+
+    def has(self, tensor: str | None) -> bool:
+        """Whether the file has that tensor."""
+        return tensor is not None and self._prefix + tensor in self._names
+
+    def _array(self, shape: tuple[int, ...], label: str) -> GPUArray:
+        array = factory.empty(shape, self._dtype)
+        array.name = f"{self._title}/{label}"
+        return array
+
+    def _copy(self, tensor: str, shape: tuple[int, ...], target: GPUArray, transposed: bool = False) -> None:
+        import numpy as np
+
+        name = self._prefix + tensor
+        if name not in self._names:
+            raise InvalidSpecError(f"{self._title}: the model has no tensor {name!r}, a {self._what} needs it", name)
+        found = self._checkpoint.shape(name)
+        if found != shape:
+            raise ShapeError(
+                f"{self._title}: the tensor {name!r} has shape {found}, must be {shape} by its config.json"
+            )
+        values = self._checkpoint.read(name, self._dtype)
+        native.copy_from_host(target, np.ascontiguousarray(values.T if transposed and values.ndim == 2 else values))
+        self._done += target.nbytes
+        self.bar.update(self._done)
+        if self._told is not None:
+            self._told(self._done, self._total, name)
+
+
+def _count(shape: tuple[int, ...]) -> int:
+    total = 1
+    for extent in shape:
+        total *= extent
+    return total
