@@ -11,6 +11,7 @@ from pygpukit.array import factory
 from pygpukit.core.errors import InvalidSpecError
 from pygpukit.core.graph import Graph
 from pygpukit.core.stream import Stream
+from pygpukit.core.turns import turn
 from pygpukit.llm.cache import Slot
 from pygpukit.llm.layers.rows import Rows, new_rows
 from pygpukit.llm.sampling import Choice, Sampler, Sampling
@@ -73,12 +74,13 @@ class DecodeStep:
 
     def run(self, sequences: Sequence[Request], eager: bool = False) -> list[Choice]:
         """The next token of each sequence. eager: without the graph, launch by launch; the same bits."""
-        self.load(sequences)
-        if eager or native.is_capturing():
-            self._launch()
-        else:
-            self.capture().launch()
-        return self._taken(sequences)
+        with turn():
+            self.load(sequences)
+            if eager or native.is_capturing():
+                self._launch()
+            else:
+                self.capture().launch()
+            return self._taken(sequences)
 
     def capture(self) -> Graph:
         """The graph of a step; captured once."""
@@ -174,9 +176,10 @@ class Engine:
         inputs = self._inputs
         rows = Rows(inputs.tokens[:count], inputs.positions[:count], inputs.slots[:count], position)
         values = (tokens, range(position, position + count), [slot] * count)
-        for array, value in zip((rows.tokens, rows.positions, rows.slots), values, strict=True):
-            native.copy_from_host(array, np.asarray(value, np.int32))
-        self._model.forward(rows, self._prefill.first(count))
+        with turn():
+            for array, value in zip((rows.tokens, rows.positions, rows.slots), values, strict=True):
+                native.copy_from_host(array, np.asarray(value, np.int32))
+            self._model.forward(rows, self._prefill.first(count))
 
 
 def check_prompt(prompt: list[int], model: CausalTransformerModel) -> None:

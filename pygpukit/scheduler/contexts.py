@@ -13,10 +13,11 @@ from typing import SupportsFloat, SupportsIndex, cast
 
 from pygpukit import _core
 from pygpukit._core import native
+from pygpukit.core import turns as core_turns
 from pygpukit.core.backend import ensure
 from pygpukit.core.errors import InvalidSpecError
 from pygpukit.core.stream import PriorityLike, Stream
-from pygpukit.scheduler import units
+from pygpukit.scheduler import turns, units
 from pygpukit.scheduler.execution import ExecutionContext
 from pygpukit.scheduler.forked import Inherited
 
@@ -224,6 +225,7 @@ def _disown_all() -> None:
 
 
 os.register_at_fork(after_in_child=_disown_all)
+core_turns.given_by(turns.turn)  # code can be in a context only once this module is here
 
 
 def initialize(

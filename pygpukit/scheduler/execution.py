@@ -6,6 +6,7 @@ import threading
 import warnings
 from collections import Counter, deque
 from collections.abc import Callable
+from contextvars import ContextVar
 from dataclasses import dataclass
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, SupportsFloat, cast
@@ -25,6 +26,13 @@ if TYPE_CHECKING:
     from pygpukit.scheduler.contexts import Contexts
 
 _PPM = 1_000_000
+_inside: ContextVar[tuple[ExecutionContext, ...]] = ContextVar("pygpukit.contexts", default=())
+
+
+def current_context() -> ExecutionContext | None:
+    """The context whose session the running code is in, the innermost one; None outside of sessions."""
+    inside = _inside.get()
+    return inside[0] if inside and inside[0]._inherited is None else None
 
 
 @dataclass(frozen=True)
@@ -136,7 +144,7 @@ class ExecutionContext:
 
     def end_session(self) -> None:
         """Back to where start_session() was called; work under way goes on. Raises GPUError outside of the session."""
-        self._session.leave()
+        self._leave()
         with self._lock:
             self._entered -= 1
 
@@ -196,6 +204,11 @@ class ExecutionContext:
         if self._inherited is not None:
             self._inherited.refuse()
         self._session.enter()
+        _inside.set((self, *_inside.get()))
+
+    def _leave(self) -> None:
+        self._session.leave()
+        _inside.set(_inside.get()[1:])
 
     def _submit(self, call: Callable[..., Any], *args: Any) -> KernelFuture:
         self.wait_for_room()
@@ -203,7 +216,7 @@ class ExecutionContext:
         try:
             ticket = native.dispatch(call, *args)
         finally:
-            self._session.leave()
+            self._leave()
         future = KernelFuture(ticket, self.llm_id, self.stream_id)
         with self._lock:
             self._unfinished.append(future)

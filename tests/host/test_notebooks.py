@@ -41,6 +41,7 @@ def test_the_notebooks_are_there() -> None:
         "05_scheduler",
         "06_dashboards",
         "07_llm_chat",
+        "08_two_models_one_gpu",
     )
     assert {f"{name}.ipynb" for name in known} <= set(NOTEBOOKS)
 

@@ -1,0 +1,132 @@
+"""Turns: contexts that wait for the result of each step share the device as promised, by the gate's own figures."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from context_help import no_context_is_left as no_context_is_left
+
+import pygpukit as gp
+from pygpukit.core.turns import turn
+from pygpukit.scheduler import ExecutionContext, create_context
+from pygpukit.scheduler.execution import current_context
+
+STEPS = 200
+
+
+def step(x: gp.GPUArray) -> None:
+    """Some work whose result is waited for, as a token's is."""
+    with turn():
+        (x @ x).to_numpy()
+
+
+class Worker:
+    """Steps in a context on a thread of its own, with a pause after each, until stop() or an error."""
+
+    def __init__(self, context: ExecutionContext, pause_s: float = 0.0) -> None:
+        self.context, self.steps, self.error = context, 0, None
+        self._pause_s, self._stop = pause_s, threading.Event()
+        self._thread = threading.Thread(target=self._run)
+        self._thread.start()
+
+    def _run(self) -> None:
+        try:
+            with self.context:
+                x = gp.ones((128, 128))
+                while not self._stop.is_set():
+                    step(x)
+                    self.steps += 1
+                    time.sleep(self._pause_s)
+        except Exception as error:
+            self.error: Any = error
+
+    def stop(self) -> None:
+        self._stop.set()
+        self._thread.join(30)
+        assert not self._thread.is_alive()
+
+
+def until(done: Callable[[], bool]) -> None:
+    end = time.monotonic() + 60
+    while not done():
+        assert time.monotonic() < end, "it did not come to that within a minute"
+        time.sleep(0.005)
+
+
+def used(workers: list[Worker]) -> list[int]:
+    return [stats.gpu_ns for worker in workers if (stats := worker.context.stats)]
+
+
+def test_two_that_step_get_what_they_were_promised() -> None:
+    workers = [Worker(create_context(f"turns-{share}", share=share)) for share in (0.75, 0.25)]
+    until(lambda: all(worker.steps > 20 for worker in workers))
+    before = used(workers)
+    until(lambda: sum(worker.steps for worker in workers) > STEPS)
+    got = [now - then for now, then in zip(used(workers), before, strict=True)]
+    for worker in workers:
+        worker.stop()
+    assert [each / sum(got) for each in got] == pytest.approx([0.75, 0.25], abs=0.08)
+
+
+def test_a_share_that_changes_counts_from_then_on() -> None:
+    first, second = create_context("turns-a", share=0.8), create_context("turns-b", share=0.2)
+    workers = [Worker(first), Worker(second)]
+    until(lambda: all(worker.steps > 20 for worker in workers))
+    first.resize(share=0.2)
+    second.resize(share=0.8)
+    before, steps = used(workers), sum(worker.steps for worker in workers)
+    until(lambda: sum(worker.steps for worker in workers) > steps + STEPS)
+    got = [now - then for now, then in zip(used(workers), before, strict=True)]
+    for worker in workers:
+        worker.stop()
+    assert [each / sum(got) for each in got] == pytest.approx([0.2, 0.8], abs=0.1)
+
+
+def test_one_that_pauses_for_longer_than_its_steps_take_holds_the_other_up_for_no_longer_than_one() -> None:
+    slow, quick = (
+        Worker(create_context("turns-slow", share=0.9), 0.05),
+        Worker(create_context("turns-quick", share=0.1)),
+    )
+    until(lambda: slow.steps > 5 and quick.steps > 5)
+    before = quick.steps, slow.steps
+    until(lambda: slow.steps >= before[1] + 20)
+    assert quick.steps - before[0] >= 20  # a tenth of the device would be some two
+    slow.stop()
+    steps = quick.steps
+    until(lambda: quick.steps > steps + 20)  # and none is waited for that is gone
+    quick.stop()
+
+
+def test_nobody_waits_outside_of_contexts_or_for_a_context_that_is_destroyed() -> None:
+    context, other = create_context("turns-gone", share=0.9), Worker(create_context("turns-there", share=0.1))
+    gone = Worker(context)
+    until(lambda: gone.steps > 5)
+    context.destroy()
+    until(lambda: gone.error is not None)
+    assert isinstance(gone.error, gp.ContextDestroyedError)
+    steps = other.steps
+    until(lambda: other.steps > steps + 20)
+    step(gp.ones((8, 8)))
+    other.stop()
+
+
+def test_an_error_in_a_step_ends_its_turn() -> None:
+    context = create_context("turns-error", share=0.5)
+    with context:
+        with pytest.raises(ZeroDivisionError), turn():
+            raise ZeroDivisionError
+        step(gp.ones((8, 8)))
+
+
+def test_the_context_that_code_is_in_is_the_innermost() -> None:
+    outer, inner = create_context("turns-outer"), create_context("turns-inner")
+    assert current_context() is None
+    with outer:
+        with inner:
+            assert current_context() is inner
+        assert current_context() is outer
+    assert current_context() is None
