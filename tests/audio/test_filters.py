@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy import signal as scipy_signal
 
 import pygpukit as gp
 from pygpukit.core.errors import DTypeError, ShapeError
 
-scipy_signal = pytest.importorskip("scipy.signal")
 audio = gp.ops.audio
 rng = np.random.default_rng(25)
 EXACT = {"float32": 2e-6, "float64": 1e-12}
