@@ -63,6 +63,7 @@ _SUBMODULES = (
     "ops",
     "random",
     "scheduler",
+    "tts",
     "worker",
 )
 

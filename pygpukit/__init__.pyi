@@ -14,6 +14,7 @@ from pygpukit import models as models
 from pygpukit import ops as ops
 from pygpukit import random as random
 from pygpukit import scheduler as scheduler
+from pygpukit import tts as tts
 from pygpukit import worker as worker
 from pygpukit._core import __version__ as __version__
 from pygpukit.array.factory import arange as arange
@@ -242,6 +243,7 @@ from pygpukit.ops.nn.bias import bias_add_inplace as bias_add_inplace
 from pygpukit.ops.nn.bias import linear_bias_gelu as linear_bias_gelu
 from pygpukit.ops.nn.conv import conv1d as conv1d
 from pygpukit.ops.nn.conv import conv2d as conv2d
+from pygpukit.ops.nn.conv.transposed import conv_transpose1d as conv_transpose1d
 from pygpukit.ops.nn.embedding import embedding as embedding
 from pygpukit.ops.nn.lstm import lstm_bidirectional as lstm_bidirectional
 from pygpukit.ops.nn.lstm import lstm_forward as lstm_forward
@@ -256,6 +258,7 @@ from pygpukit.ops.nn.rope.tables import rope_init_ntk_aware as rope_init_ntk_awa
 from pygpukit.ops.nn.rope.tables import rope_init_yarn as rope_init_yarn
 from pygpukit.ops.nn.sampling import sample_token as sample_token
 from pygpukit.ops.nn.sampling import set_sampling_seed as set_sampling_seed
+from pygpukit.ops.nn.snake import snake as snake
 from pygpukit.ops.nn.softmax import log_softmax as log_softmax
 from pygpukit.ops.nn.softmax import softmax as softmax
 from pygpukit.ops.reduce import all as all

@@ -126,3 +126,50 @@ def folder(path: Path, weights: dict[str, np.ndarray[Any, Any]], **config: Any) 
     settings = {"bos_token": "<|a|>", "eos_token": {"content": "<|b|>"}, "chat_template": "{{ bos_token }}x"}
     (path / "tokenizer_config.json").write_text(json.dumps(settings))
     return path
+
+
+def varint(value: int) -> bytes:
+    """An integer of Protocol Buffers."""
+    value &= (1 << 64) - 1
+    raw = b""
+    while value > 127:
+        raw, value = raw + bytes([value & 127 | 128]), value >> 7
+    return raw + bytes([value])
+
+
+def message(*fields: tuple[int, Any]) -> bytes:
+    """A message of Protocol Buffers: integers as varints, floats as 4 bytes, text and bytes with their length."""
+    raw = b""
+    for number, value in fields:
+        if isinstance(value, int):
+            raw += varint(number << 3) + varint(value)
+        elif isinstance(value, float):
+            raw += varint(number << 3 | 5) + struct.pack("<f", value)
+        else:
+            given = value.encode() if isinstance(value, str) else value
+            raw += varint(number << 3 | 2) + varint(len(given)) + given
+    return raw
+
+
+def onnx() -> bytes:
+    """An ONNX file with two nodes and initialisers in every form that is read."""
+    attributes = (
+        message((1, "alpha"), (2, 0.5)),
+        message((1, "axis"), (3, -1)),
+        message((1, "pads"), (8, 1), (8, 2)),
+        message((1, "strides"), (8, varint(3) + varint(-4))),
+    )
+    nodes = [
+        message((1, "x"), (1, "w"), (2, "y"), (3, "/part/conv/Conv"), (4, "Conv"), *((5, a) for a in attributes)),
+        message((1, "y"), (2, "z"), (4, "Relu")),
+    ]
+    weight = np.arange(6, dtype="<f4")
+    tensors = [
+        message((1, 2), (1, 3), (2, 1), (8, "w"), (9, weight.tobytes())),
+        message((1, varint(2)), (2, 3), (8, "q"), (9, b"\x01\xff")),
+        message((1, 3), (2, 7), (7, varint(1) + varint(-2) + varint(3)), (8, "shape")),
+        message((2, 1), (4, struct.pack("<f", 1.5)), (8, "one")),
+        message((2, 2), (5, 200), (8, "byte")),
+    ]
+    graph = message(*((1, node) for node in nodes), (2, "g"), *((5, tensor) for tensor in tensors))
+    return message((1, 8), (7, graph), (8, message((1, ""), (2, 17))))

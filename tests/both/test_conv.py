@@ -68,6 +68,53 @@ def test_conv1d(dtype: str) -> None:
         agree(found, expected, scale=2)
 
 
+def spread(x: Values, w: Values, stride: int, padding: int, more: int, dilation: int, groups: int) -> Values:
+    """Each input times the kernel, added where it falls."""
+    length = (x.shape[2] - 1) * stride - 2 * padding + dilation * (w.shape[2] - 1) + more + 1
+    out = np.zeros((x.shape[0], w.shape[1] * groups, length + 2 * padding))
+    for n, channel, at, filter, tap in np.ndindex(*x.shape, *w.shape[1:]):
+        group = channel // (x.shape[1] // groups)
+        out[n, group * w.shape[1] + filter, at * stride + tap * dilation] += x[n, channel, at] * w[channel, filter, tap]
+    return out[:, :, padding : padding + length]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "float64"])
+def test_conv_transpose1d(dtype: str) -> None:
+    (x, a), (w, b) = normal(dtype, 2, 4, 9), normal(dtype, 4, 3, 7)
+    for settings in ((1, 0, 0, 1, 1), (2, 1, 1, 1, 4), (5, 2, 3, 2, 2)):
+        stride, padding, more, dilation, groups = settings
+        bias, c = normal(dtype, 3 * groups)
+        expected = spread(a, b, *settings) + c[:, None]
+        given = {"output_padding": more, "dilation": dilation, "groups": groups}
+        agree(gp.conv_transpose1d(x, w, bias, stride, padding, **given), expected, scale=2)
+    agree(gp.conv_transpose1d(x[:, ::-1, ::2], w[::-1]), spread(a[:, ::-1, ::2], b[::-1], 1, 0, 0, 1, 1), scale=2)
+    assert gp.conv_transpose1d(x[:0], w).shape == (0, 3, 15)
+    with pytest.raises(gp.ShapeError, match="Cin, Cout / groups, K"):
+        gp.conv_transpose1d(x, w[:3])
+    with pytest.raises(gp.ShapeError, match="nothing is left of a length of 9"):
+        gp.conv_transpose1d(x, w, padding=9)
+    with pytest.raises(gp.InvalidSpecError, match="groups is 3"):
+        gp.conv_transpose1d(x, w, groups=3)
+    with pytest.raises(gp.InvalidSpecError, match="stride is 0"):
+        gp.conv_transpose1d(x, w, stride=0)
+    with pytest.raises(gp.DTypeError, match="one float type"):
+        gp.conv_transpose1d(x, w.astype("bfloat16"))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float64"])
+def test_snake(dtype: str) -> None:
+    x, a = normal(dtype, 2, 5, 33)
+    alpha = gp.from_numpy(np.linspace(0.5, 2, 5)).astype(dtype)
+    b = alpha.astype("float64").to_numpy()[:, None]
+    agree(gp.snake(x, alpha), a + np.sin(b * a) ** 2 / b)
+    agree(gp.snake(x[:, :, ::-2], alpha), (a + np.sin(b * a) ** 2 / b)[:, :, ::-2])
+    assert gp.snake(x[:, :, :0], alpha).shape == (2, 5, 0)
+    with pytest.raises(gp.ShapeError, match=r"\(B, C, L\) and \(C,\)"):
+        gp.snake(x, alpha[:4])
+    with pytest.raises(gp.DTypeError, match="one float type"):
+        gp.snake(x, alpha.astype("float16"))
+
+
 def test_strided_and_empty_inputs() -> None:
     (x, a), (w, b) = normal("float32", 10, 8, 3, 2), normal("float32", 3, 3, 4, 3)
     view, values = x.transpose(3, 2, 1, 0)[:, :, ::-1, ::2], a.transpose(3, 2, 1, 0)[:, :, ::-1, ::2]

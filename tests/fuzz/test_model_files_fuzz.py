@@ -23,6 +23,7 @@ from safetensors.numpy import save
 from pygpukit.core.errors import ModelFileError
 from pygpukit.llm import ChatTemplate, SafeTensorsFile, ShardedSafeTensorsFile, Tokenizer
 from pygpukit.models import open_checkpoint
+from pygpukit.models.onnx import OnnxFile
 
 FILES = int(os.environ.get("PYGPUKIT_FUZZ_FILES", "10000"))
 FIRST = int(os.environ.get("PYGPUKIT_FUZZ_FIRST", "0"))
@@ -63,6 +64,7 @@ def seeds(folder: Path) -> dict[str, list[bytes]]:
             model_files.gguf(small, model_files.tensors(model_files.LLAMA_SHAPES)),
             model_files.gguf({}, quantised),
         ],
+        "onnx": [model_files.onnx()],
         "index": [json.dumps(index).encode()],
         "tokenizer": [json.dumps(tokenizer).encode()],
         "template": [
@@ -126,6 +128,15 @@ def use_gguf(path: Path) -> None:
         model.close()
 
 
+def use_onnx(path: Path) -> None:
+    file = OnnxFile(path)
+    try:
+        for name in file.names():
+            assert file.array(name).shape == file.shape(name)
+    finally:
+        file.close()
+
+
 def use_tokenizer(path: Path) -> None:
     tokenizer = Tokenizer(path)
     tokenizer.decode(tokenizer.encode("hello, world 12"))
@@ -139,10 +150,11 @@ USES: dict[str, Callable[[Path], None]] = {
     "safetensors": use_safetensors,
     "gguf": use_gguf,
     "index": use_index,
+    "onnx": use_onnx,
     "tokenizer": use_tokenizer,
     "template": use_template,
 }
-KINDS = ("safetensors",) * 9 + ("gguf",) * 7 + ("index",) * 2 + ("tokenizer",) + ("template",)
+KINDS = ("safetensors",) * 9 + ("gguf",) * 7 + ("index",) * 2 + ("onnx",) * 4 + ("tokenizer",) + ("template",)
 
 
 @pytest.fixture

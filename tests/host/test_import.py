@@ -84,6 +84,7 @@ def test_type_checkers_see_the_same_names(monkeypatch: pytest.MonkeyPatch) -> No
         (nn, nn.homes()),
         (audio, audio.homes()),
         (gp.llm, gp.llm._HOME_OF),
+        (gp.tts, gp.tts._HOME_OF),
     )
     for package, homes in tables:
         path = Path(package.__file__).with_suffix(".pyi")

@@ -16,9 +16,14 @@ from pygpukit.kernels import measure
 from pygpukit.ops.elementwise import pointwise
 from pygpukit.ops.matmul import gemm
 from pygpukit.ops.nn import attention, bias, conv, lstm, rope, sampling
+from pygpukit.ops.nn.conv import transposed
 from pygpukit.ops.nn.embedding import SOURCE as EMBEDDING
+from pygpukit.ops.nn.snake import SOURCE as SNAKE
 from pygpukit.ops.random import fill
 from pygpukit.random import Generator
+from pygpukit.tts.layers import source
+from pygpukit.tts.layers.source import HarmonicSource
+from pygpukit.tts.parts import Part
 from sweep.engine import Call, Family, numbers
 
 Values = np.ndarray[Any, Any]
@@ -87,6 +92,36 @@ def _convolutions() -> Iterator[Call]:
         x, w, b = numbers(dtype, 2, 6, 9, 11), numbers(dtype, 27, 2, 3, 2), numbers(dtype, 27)
         yield Call(lambda x, w, b: gp.conv2d(x[:, :, ::-1, ::2], w, b, **settings), (x, w, b))
         yield Call(lambda x, w: gp.conv1d(x[:, :, 0], w[:12, :, 0], padding=1, groups=3), (x, w))
+
+
+def _transposed() -> Iterator[Call]:
+    settings: dict[str, Any] = {"stride": 3, "padding": 2, "output_padding": 1, "dilation": 2, "groups": 2}
+    for dtype in _FLOATS:
+        x, w, b = numbers(dtype, 2, 6, 11), numbers(dtype, 6, 9, 4), numbers(dtype, 18)
+        yield Call(lambda x, w, b: gp.conv_transpose1d(x[:, :, ::-1], w, b, **settings), (x, w, b))
+        yield Call(lambda x, w: gp.conv_transpose1d(x, w[:, ::2]), (x, w))
+
+
+def _snakes() -> Iterator[Call]:
+    for dtype in _FLOATS:
+        x, alpha = numbers(dtype, 2, 7, 41), numbers(dtype, 7, low=0.5, high=2)
+        yield Call(lambda x, a: gp.snake(x[:, :, ::2], a), (x, alpha), lambda x, a: _snaked(x[:, :, ::2], a[:, None]))
+
+
+def _snaked(x: Values, a: Values) -> Values:
+    return x + np.sin(a * x) ** 2 / a
+
+
+def _voices() -> Iterator[Call]:
+    pitch = np.random.default_rng().uniform(80, 300, 7).astype(np.float32)
+    pitch[2:4] = 5  # no voice there
+    weights = {"l_linear.weight": numbers("float32", 1, 9), "l_linear.bias": numbers("float32", 1)}
+    for seed in (None, 3):
+
+        def source(pitch: gp.GPUArray, seed: int | None = seed) -> gp.GPUArray:
+            return HarmonicSource(Part(weights), 24000, 300)(pitch.astype("float32"), seed)
+
+        yield Call(source, (gp.from_numpy(pitch),), widened=False)
 
 
 def _embeddings() -> Iterator[Call]:
@@ -159,6 +194,9 @@ _CALLS = {
     rope.SOURCE.source: _rotations,
     bias.SOURCE.source: _biases,
     conv.SOURCE.source: _convolutions,
+    transposed.SOURCE.source: _transposed,
+    SNAKE.source: _snakes,
+    source.SOURCE.source: _voices,
     EMBEDDING.source: _embeddings,
     lstm.SOURCE.source: _lstms,
     sampling.SOURCE.source: _tokens,

@@ -7,6 +7,7 @@ from pygpukit.ops.nn.bias import bias_add_inplace as bias_add_inplace
 from pygpukit.ops.nn.bias import linear_bias_gelu as linear_bias_gelu
 from pygpukit.ops.nn.conv import conv1d as conv1d
 from pygpukit.ops.nn.conv import conv2d as conv2d
+from pygpukit.ops.nn.conv.transposed import conv_transpose1d as conv_transpose1d
 from pygpukit.ops.nn.embedding import embedding as embedding
 from pygpukit.ops.nn.embedding import embedding_lookup as embedding_lookup
 from pygpukit.ops.nn.embedding import embedding_lookup_batch as embedding_lookup_batch
@@ -46,6 +47,7 @@ from pygpukit.ops.nn.sampling import sample_topk as sample_topk
 from pygpukit.ops.nn.sampling import sample_topk_to_buf_ptr as sample_topk_to_buf_ptr
 from pygpukit.ops.nn.sampling import sample_topp as sample_topp
 from pygpukit.ops.nn.sampling import set_sampling_seed as set_sampling_seed
+from pygpukit.ops.nn.snake import snake as snake
 from pygpukit.ops.nn.softmax import log_softmax as log_softmax
 from pygpukit.ops.nn.softmax import softmax as softmax
 

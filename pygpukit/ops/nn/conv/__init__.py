@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from pygpukit import kernels
 from pygpukit._core import native
@@ -26,6 +26,7 @@ SOURCE = kernels.KernelSpec(__file__, "conv.cu")
 _CONVOLUTION = SOURCE.structure("Convolution")
 _BLOCK = 256
 _CHANNELS = 8  # conv.cu: kChannels
+_SEEN = 1 << 19  # elements that a product on the host reads: they stay in the processor's cache
 
 
 @dataclass(frozen=True)
@@ -192,23 +193,40 @@ def _convolve(what: str, input: GPUArray, weight: GPUArray, bias: GPUArray | Non
 
 
 def _on_host(input: GPUArray, weight: GPUArray, bias: GPUArray | None, out: GPUArray, plan: _Plan) -> None:
-    """One matrix product for each tap of the kernel."""
+    """Matrix products of the weights with what they see, written out; a part of the positions at a time."""
     import numpy as np
 
     wide = np.float64 if input.dtype == "float64" else np.float32
-    (rows, columns), groups = plan.out, plan.groups
-    x = np.pad(host.values(input).astype(wide), [(0, 0), (0, 0), *((pad, pad) for pad in plan.padding)])
-    w = host.values(weight).astype(wide)
-    w = w.reshape(groups, w.shape[0] // groups, *w.shape[1:])
-    batch, channels = x.shape[0], w.shape[2]
-    total = np.zeros((batch, groups, w.shape[1], rows * columns), wide)
+    pads = [(0, 0), (0, 0), *((pad, pad) for pad in plan.padding)]
+    x = host.values(input).astype(wide, copy=False)
+    x = np.pad(x, pads) if any(plan.padding) else x
+    w = host.values(weight).astype(wide, copy=False)
+    w = w.reshape(plan.groups, w.shape[0] // plan.groups, -1)
+    seen = _windows(x, weight.shape[2:], plan)
+    total = np.empty((x.shape[0], plan.groups, w.shape[1], *plan.out), wide)
+    axis = 5 if plan.out[0] > 1 else 6  # of the windows: rows of the result, or its only row's columns
+    line = w.shape[2] * plan.groups * (plan.out[1] if axis == 5 else 1)
+    step = max(1, _SEEN // max(1, line))
     with np.errstate(all="ignore"):
-        for i in range(w.shape[3]):
-            for j in range(w.shape[4]):
-                (top, left), (down, right) = (i * plan.dilation[0], j * plan.dilation[1]), plan.stride
-                seen = x[
-                    :, :, top : top + (rows - 1) * down + 1 : down, left : left + (columns - 1) * right + 1 : right
-                ]
-                total += w[..., i, j] @ seen.reshape(batch, groups, channels, rows * columns)
-        total = total.reshape(out.shape)
-        host.store(out, total if bias is None else total + host.values(bias).astype(wide)[:, None, None])
+        for image in range(x.shape[0]):
+            for start in range(0, plan.out[axis - 5], step):
+                some, every = slice(start, start + step), slice(None)
+                part = (..., some, every) if axis == 5 else (..., some)
+                columns = np.ascontiguousarray(seen[image][part])
+                places = columns.shape[-2:]
+                result = np.matmul(w, columns.reshape(plan.groups, w.shape[2], places[0] * places[1]))
+                total[image][part] = result.reshape(*result.shape[:2], *places)
+        flat = total.reshape(out.shape)
+        host.store(out, flat if bias is None else flat + host.values(bias).astype(wide)[:, None, None])
+
+
+def _windows(x: Any, kernel: Sequence[int], plan: _Plan) -> Any:
+    """A view of padded images: (images, groups, channels of a group, kernel rows, kernel columns, rows, columns)."""
+    import numpy as np
+
+    batch, channel, row, column = x.strides
+    channels = x.shape[1] // plan.groups
+    shape = (x.shape[0], plan.groups, channels, *kernel, *plan.out)
+    taps = (row * plan.dilation[0], column * plan.dilation[1])
+    steps = (row * plan.stride[0], column * plan.stride[1])
+    return np.lib.stride_tricks.as_strided(x, shape, (batch, channel * channels, channel, *taps, *steps))

@@ -142,13 +142,20 @@ def _run(
     W_ih, W_hh, b_ih, b_hh = weights
     h = _zeros((batch, hidden), x.dtype) if h0 is None else h0
     c = _zeros((batch, hidden), x.dtype) if c0 is None else copying.clone(c0)
-    if out.size:
-        bias = elementwise.add(b_ih, b_hh)
-        from_input = matmul(x, W_ih.T)
-        for step in reversed(range(steps)) if reverse else range(steps):
+    if not out.size:
+        return copying.clone(h), c
+    bias = elementwise.add(b_ih, b_hh)
+    from_input = matmul(x, W_ih.T)
+    order = range(steps - 1, -1, -1) if reverse else range(steps)
+    if host.computes():
+        first = h
+        arrays = [from_input, W_hh, bias, first, c, out]
+        native.host_launch("lstm", lambda: _on_host(from_input, W_hh, bias, first, c, out, order), arrays)
+    else:
+        for step in order:
             _cell(from_input[:, step], matmul(h, W_hh.T), bias, c, out[:, step])
             h = out[:, step]
-    return copying.clone(h), c
+    return copying.clone(out[:, order[-1]]), c
 
 
 def _zeros(shape: tuple[int, int], dtype: DataType) -> GPUArray:
@@ -159,10 +166,6 @@ def _zeros(shape: tuple[int, int], dtype: DataType) -> GPUArray:
 
 
 def _cell(from_input: GPUArray, from_state: GPUArray, bias: GPUArray, cell: GPUArray, out: GPUArray) -> None:
-    arrays = [from_input, from_state, bias, cell, out]
-    if host.computes():
-        native.host_launch("lstm_cell", lambda: _on_host(*arrays), arrays)
-        return
     batch, hidden = cell.shape
     (gates, gates_start), (states, states_start) = span(from_input), span(out)
     rows = [array.strides[0] // array.itemsize for array in (from_input, out)]
@@ -187,15 +190,24 @@ def _cell(from_input: GPUArray, from_state: GPUArray, bias: GPUArray, cell: GPUA
     )
 
 
-def _on_host(from_input: GPUArray, from_state: GPUArray, bias: GPUArray, cell: GPUArray, out: GPUArray) -> None:
+def _on_host(
+    from_input: GPUArray, W_hh: GPUArray, bias: GPUArray, h: GPUArray, cell: GPUArray, out: GPUArray, order: range
+) -> None:
+    """All steps: as the kernel and the products do them, one after the other."""
     import numpy as np
 
+    given, states = host.memory(from_input), host.memory(out)
+    weights, shift = np.ascontiguousarray(host.memory(W_hh).T), host.memory(bias)
+    state, memory = host.memory(h), host.memory(cell)
     with np.errstate(all="ignore"):
-        gates = host.memory(from_input) + host.memory(from_state) + host.memory(bias)
-        i, f, g, o = np.split(gates, 4, axis=1)
-        state = _sigmoid(f) * host.memory(cell) + _sigmoid(i) * np.tanh(g)
-        host.memory(cell)[...] = state
-        host.memory(out)[...] = _sigmoid(o) * np.tanh(state)
+        for step in order:
+            gates = state @ weights
+            gates += given[:, step]
+            gates += shift
+            i, f, g, o = np.split(gates, 4, axis=1)
+            memory[...] = _sigmoid(f) * memory + _sigmoid(i) * np.tanh(g)
+            state = _sigmoid(o) * np.tanh(memory)
+            states[:, step] = state
 
 
 def _sigmoid(x: Any) -> Any:

@@ -223,12 +223,14 @@ def _on_host(norm: _Norm, a: GPUArray, weights: tuple[GPUArray | None, ...], out
         )
         assert values is not None
         with np.errstate(all="ignore"):
-            if norm.center:
-                values = values - values.mean(axis=-1, keepdims=True)
-            values = values / _root_mean_square(values, norm.epsilon)
+            values = values - values.mean(axis=-1, keepdims=True) if norm.center else values.copy()
+            values /= _root_mean_square(values, norm.epsilon)
             scale, shift = (None if each is None else _spread(norm, each, values.shape) for each in factors)
-            values = values if scale is None else values * scale
-            host.store(out, values if shift is None else values + shift)
+            if scale is not None:
+                values *= scale
+            if shift is not None:
+                values += shift
+            host.store(out, values)
 
     native.host_launch(norm.name, compute, [a, *(weight for weight in weights if weight is not None), out])
 
@@ -248,8 +250,11 @@ def _root_mean_square(values: Any, epsilon: float) -> Any:
 
 
 def _spread(norm: _Norm, weights: Any, shape: Shape) -> Any:
-    """Weights for every element of the rows."""
+    """Weights for the elements of the rows; one for each row where all of its elements share it."""
     import numpy as np
 
-    each = np.repeat(weights, norm.per_weight).reshape(norm.rows, shape[-1])
+    if norm.per_weight == shape[-1]:
+        each = weights.reshape(norm.rows, 1)
+    else:
+        each = np.repeat(weights, norm.per_weight).reshape(norm.rows, shape[-1])
     return np.tile(each, (shape[0] // norm.rows, 1)) if norm.rows > 1 else each

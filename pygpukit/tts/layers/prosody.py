@@ -1,0 +1,52 @@
+"""The prosody predictor: how long each phoneme lasts, how high and how loud the voice is."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pygpukit.ops as ops
+from pygpukit.tts.layers.lstm import LSTM
+from pygpukit.tts.layers.style import AdaLayerNorm
+from pygpukit.tts.parts import Part
+
+if TYPE_CHECKING:
+    from pygpukit.array.array import GPUArray
+
+
+class ProsodyPredictor:
+    """Durations from phonemes; fundamental frequency and energy from frames."""
+
+    def __init__(self, part: Part) -> None:
+        encoder = part.of("text_encoder.lstms")
+        self._encoder: list[tuple[LSTM, AdaLayerNorm]] = []
+        while encoder.has(f"{2 * len(self._encoder)}.weight_ih_l0"):
+            first = 2 * len(self._encoder)
+            self._encoder.append((encoder.lstm(str(first)), AdaLayerNorm(encoder.linear(f"{first + 1}.fc"))))
+        self._lstm, self._duration = part.lstm("lstm"), part.linear("duration_proj.linear_layer")
+        self._shared = part.lstm("shared")
+        self._curves = tuple(
+            ([part.residual(f"{name}.{i}") for i in range(3)], part.conv(f"{name}_proj")) for name in ("F0", "N")
+        )
+
+    def encode(self, x: GPUArray, style: GPUArray) -> GPUArray:
+        """Phonemes x (B, T, 512) and style (B, S) as (B, T, 512 + S)."""
+        repeated = ops.broadcast_to(style[:, None], (*x.shape[:2], style.shape[1]))
+        x = ops.concatenate([x, repeated], axis=2)
+        for lstm, norm in self._encoder:
+            x = ops.concatenate([norm(lstm(x)[0], style), repeated], axis=2)
+        return x
+
+    def durations(self, encoded: GPUArray) -> GPUArray:
+        """Frames of each phoneme, (B, T), not rounded, at speed 1."""
+        return ops.sum(ops.sigmoid(self._duration(self._lstm(encoded)[0])), axis=2)
+
+    def curves(self, frames: GPUArray, style: GPUArray) -> tuple[GPUArray, GPUArray]:
+        """Fundamental frequency in Hz and energy, (B, 1, 2 L) each, of encoded phonemes repeated to L frames."""
+        shared = self._shared(frames)[0].transpose(0, 2, 1)
+        found = []
+        for blocks, project in self._curves:
+            x = shared
+            for block in blocks:
+                x = block(x, style)
+            found.append(project(x))
+        return found[0], found[1]

@@ -1,0 +1,60 @@
+"""Residual blocks that follow a style: of the prosody and the decoder, and of the generator."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import sqrt
+from typing import TYPE_CHECKING
+
+import pygpukit.ops as ops
+from pygpukit.tts.layers.activation import leaky_relu
+from pygpukit.tts.layers.convolution import Conv1d, ConvTranspose1d
+from pygpukit.tts.layers.style import AdaIN
+
+if TYPE_CHECKING:
+    from pygpukit.array.array import GPUArray
+
+_SLOPE = 0.2
+
+
+class AdaINResBlock:
+    """(conv2(act(norm2(conv1(act(norm1(x)))))) + shortcut) / sqrt(2).
+
+    pool: a transposed convolution that doubles the length, before conv1; the shortcut then repeats each position.
+    conv1x1: the shortcut's, where the channels change.
+    """
+
+    def __init__(
+        self,
+        conv1: Conv1d,
+        conv2: Conv1d,
+        norm1: AdaIN,
+        norm2: AdaIN,
+        conv1x1: Conv1d | None = None,
+        pool: ConvTranspose1d | None = None,
+    ) -> None:
+        self.conv1, self.conv2, self.norm1, self.norm2 = conv1, conv2, norm1, norm2
+        self.conv1x1, self.pool = conv1x1, pool
+
+    def __call__(self, x: GPUArray, style: GPUArray) -> GPUArray:
+        """x (B, C, L), style (B, S)."""
+        inner = leaky_relu(self.norm1(x, style), _SLOPE)
+        inner = self.conv1(inner if self.pool is None else self.pool(inner))
+        inner = self.conv2(leaky_relu(self.norm2(inner, style), _SLOPE))
+        x = x if self.pool is None else ops.repeat(x, 2, axis=2)
+        x = x if self.conv1x1 is None else self.conv1x1(x)
+        return ops.mul(ops.add(inner, x), 1 / sqrt(2))
+
+
+class SnakeResBlock:
+    """x += conv2(snake(norm2(conv1(snake(norm1(x)))))), once for each dilation."""
+
+    def __init__(self, steps: Sequence[tuple[AdaIN, GPUArray, Conv1d, AdaIN, GPUArray, Conv1d]]) -> None:
+        """steps: norm1, its snake's alpha (C,), conv1, norm2, alpha, conv2."""
+        self.steps = list(steps)
+
+    def __call__(self, x: GPUArray, style: GPUArray) -> GPUArray:
+        for norm1, alpha1, conv1, norm2, alpha2, conv2 in self.steps:
+            inner = conv1(ops.snake(norm1(x, style), alpha1))
+            x = ops.add(conv2(ops.snake(norm2(inner, style), alpha2)), x)
+        return x

@@ -1,0 +1,73 @@
+"""Normalisation whose scale and shift follow from a style: along time (AdaIN) or across channels (AdaLayerNorm)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pygpukit.ops as ops
+from pygpukit.tts.layers.linear import Linear
+
+if TYPE_CHECKING:
+    from pygpukit.array.array import GPUArray
+
+
+class InstanceNorm1d:
+    """Each channel of each item normalised over time: x (B, C, L). gamma, beta: (C,), or (B, C), or None."""
+
+    def __init__(self, gamma: GPUArray | None, beta: GPUArray | None, eps: float = 1e-5) -> None:
+        self.gamma, self.beta, self.eps = gamma, beta, eps
+
+    @property
+    def num_features(self) -> int | None:
+        """Channels; None without weights."""
+        return None if self.gamma is None else self.gamma.shape[-1]
+
+    def __call__(self, x: GPUArray) -> GPUArray:
+        return instance_norm(x, self.gamma, self.beta, self.eps)
+
+
+class AdaIN:
+    """(1 + gamma) n + beta, n being x normalised over time; gamma and beta are a linear function of the style.
+
+    fc_weight: (2 C, style), the rows of gamma first; fc_bias: (2 C,).
+    """
+
+    def __init__(self, fc_weight: GPUArray, fc_bias: GPUArray) -> None:
+        self.fc_weight, self.fc_bias = fc_weight, fc_bias
+        self.num_features = fc_weight.shape[0] // 2
+        self._fc = Linear(fc_weight, fc_bias)
+
+    def __call__(self, x: GPUArray, style: GPUArray, eps: float = 1e-5) -> GPUArray:
+        """x (B, C, L), style (B, S)."""
+        scale, shift = scale_and_shift(self._fc, style)
+        return instance_norm(x, scale, shift, eps)
+
+
+class AdaLayerNorm:
+    """(1 + gamma) n + beta, n being x (B, T, C) normalised across channels; gamma and beta as AdaIN has them."""
+
+    def __init__(self, fc: Linear, eps: float = 1e-5) -> None:
+        self._fc, self._eps = fc, eps
+
+    def __call__(self, x: GPUArray, style: GPUArray) -> GPUArray:
+        scale, shift = scale_and_shift(self._fc, style)
+        normal = ops.layernorm(x, None, None, self._eps)
+        return ops.add(ops.mul(normal, scale[:, None]), shift[:, None])
+
+
+def scale_and_shift(fc: Linear, style: GPUArray) -> tuple[GPUArray, GPUArray]:
+    """1 + gamma and beta, (B, C) each."""
+    both = fc(style)
+    half = both.shape[1] // 2
+    return ops.add(both[:, :half], 1.0), both[:, half:]
+
+
+def instance_norm(x: GPUArray, scale: GPUArray | None, shift: GPUArray | None, eps: float) -> GPUArray:
+    """Each row x[b, c] normalised; scale and shift: (C,) or (B, C)."""
+    rows = x.shape[0] * x.shape[1]
+
+    def spread(weight: GPUArray | None) -> GPUArray | None:
+        return None if weight is None else ops.broadcast_to(weight, x.shape[:2]).reshape(rows)
+
+    flat = x.reshape(1, rows, x.shape[2])
+    return ops.groupnorm(flat, rows, spread(scale), spread(shift), eps).reshape(x.shape)

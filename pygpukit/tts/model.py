@@ -1,0 +1,223 @@
+"""KokoroModel: text in, speech out, sentence by sentence."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import pygpukit.ops as ops
+from pygpukit.array import factory
+from pygpukit.core.errors import InvalidSpecError
+from pygpukit.models.fetch import get
+from pygpukit.tts import voices as tables
+from pygpukit.tts.config import KokoroConfig
+from pygpukit.tts.network import Network
+from pygpukit.tts.phonemes import chunks
+from pygpukit.tts.result import SynthesisResult
+from pygpukit.tts.text import split_sentences
+from pygpukit.tts.tokenizer import KokoroTokenizer
+from pygpukit.tts.voices import Voices
+from pygpukit.tts.weights import load_kokoro_weights, weights_file
+
+if TYPE_CHECKING:
+    from pygpukit.array.array import GPUArray
+
+    Voice: TypeAlias = "str | Mapping[str, float] | None"
+
+_SLOWEST, _FASTEST = 0.25, 4.0
+
+
+@dataclass(frozen=True)
+class _Piece:
+    """What is spoken at once: at most 510 phonemes, of one sentence."""
+
+    text: str
+    phonemes: str
+    tokens: list[int]
+
+
+class KokoroModel:
+    """Kokoro-82M on the current device, float32. load() makes one from files.
+
+    weights: by their PyTorch names. voice_embeddings: the voices. One utterance at a time is computed; several threads
+    take turns.
+    """
+
+    def __init__(
+        self,
+        config: KokoroConfig,
+        weights: Mapping[str, GPUArray],
+        tokenizer: KokoroTokenizer,
+        voice_embeddings: Voices | None = None,
+    ) -> None:
+        self.config, self.weights, self.tokenizer = config, weights, tokenizer
+        self.voice_embeddings = voice_embeddings or Voices(Path("/nonexistent"))
+        self.network = Network(weights, config)
+        self.sample_rate = config.sample_rate
+        self._voice: str | None = self.voice_embeddings.default
+        self._lock = threading.Lock()
+
+    @classmethod
+    def from_pretrained(
+        cls,
+        model_path: str | os.PathLike[str],
+        voice: str | None = None,
+        dtype: str = "float32",
+        load_all_voices: bool = False,
+    ) -> KokoroModel:
+        """load(). load_all_voices: read every voice now, not when it is first used."""
+        model = load(model_path, voice=voice, dtype=dtype, progress=False)
+        for name in model.available_voices if load_all_voices else ():
+            model.voice_embeddings.table(name)
+        return model
+
+    @property
+    def available_voices(self) -> list[str]:
+        """The names of the voices."""
+        return self.voice_embeddings.names
+
+    @property
+    def current_voice(self) -> str | None:
+        """The voice that speaks where none is named; None where the model came without any."""
+        return self._voice
+
+    def set_voice(self, voice: str) -> None:
+        """Choose the voice that speaks where none is named: a name, or a mixture as in synthesize()."""
+        self.voice_embeddings.table(voice)
+        self._voice = voice
+
+    def load_voice(self, voice_path: str | os.PathLike[str]) -> str:
+        """Take in a voice from a file (load_voice_embedding() says which); the name it has now."""
+        name = Path(voice_path).stem
+        self.voice_embeddings.add(name, tables.load_voice_embedding(voice_path).to_numpy())
+        return name
+
+    def synthesize(
+        self,
+        text: str = "",
+        voice: Voice = None,
+        speed: float = 1.0,
+        normalize: bool = False,
+        *,
+        phonemes: str | None = None,
+        seed: int | None = 0,
+    ) -> SynthesisResult:
+        """Speak a text. phonemes: say these, in Kokoro's alphabet, instead; no library is needed for them.
+
+        voice: a name of available_voices, or several mixed: "a+b", "a:0.7+b:0.3". speed: 2 is twice as fast. normalize:
+        scale to a largest magnitude of 1. seed: of the noise in the voice; None for none. The same call gives the same
+        bits. Long texts are spoken sentence by sentence, and sentences of more than 510 phonemes in parts. Raises
+        InvalidSpecError: nothing to speak, an unknown voice, a speed beyond 0.25 to 4, no library for text.
+        """
+        spoken = list(self.stream(text, voice, speed, phonemes=phonemes, seed=seed))
+        samples = [each.audio for each in spoken]
+        audio = samples[0] if len(samples) == 1 else ops.concatenate(samples)
+        if normalize:
+            audio = ops.div(audio, ops.maximum(ops.max(ops.abs(audio)), 1e-9))
+        said = " ".join(each.phonemes for each in spoken)
+        return SynthesisResult(audio, text, said, audio.shape[0] / self.sample_rate, self.sample_rate)
+
+    def __call__(self, text: str, voice: Voice = None, **kwargs: Any) -> SynthesisResult:
+        """synthesize()."""
+        return self.synthesize(text, voice, **kwargs)
+
+    def stream(
+        self,
+        text: str = "",
+        voice: Voice = None,
+        speed: float = 1.0,
+        *,
+        phonemes: str | None = None,
+        seed: int | None = 0,
+    ) -> Iterator[SynthesisResult]:
+        """synthesize(), a sentence at a time, each as soon as it is there. One after the other they are the whole."""
+        table, pieces = self._prepared(text, voice, speed, phonemes)
+        return self._spoken(table, pieces, speed, seed)
+
+    def synthesize_batch(
+        self, texts: Sequence[str], voice: Voice = None, speed: float = 1.0, *, seed: int | None = 0
+    ) -> list[SynthesisResult]:
+        """synthesize() of each text, in order; each with the bits that it has alone. All are checked first."""
+        for text in texts:
+            self._prepared(text, voice, speed, None)
+        return [self.synthesize(text, voice, speed, seed=seed) for text in texts]
+
+    def generate_stream(self, text: str, voice: Voice = None, chunk_size: int = 4800) -> Iterator[Any]:
+        """Samples on the host, float32, chunk_size at a time and what is left at the end; as stream() has them."""
+        import numpy as np
+
+        if chunk_size < 1:
+            raise InvalidSpecError(f"chunk_size is {chunk_size}, must be 1 or more", "chunk_size")
+        left = np.zeros(0, np.float32)
+        for sentence in self.stream(text, voice):
+            left = np.concatenate([left, sentence.to_numpy()])
+            while left.size >= chunk_size:
+                yield left[:chunk_size]
+                left = left[chunk_size:]
+        if left.size:
+            yield left
+
+    def print_info(self) -> None:
+        """Print what the model is."""
+        print(repr(self))
+
+    def __repr__(self) -> str:
+        count = sum(array.size for array in self.weights.values())
+        voices = ", ".join(self.available_voices) or "none"
+        return f"KokoroModel({count:,} parameters, {self.sample_rate} Hz, voice={self._voice!r}, voices: {voices})"
+
+    def _prepared(self, text: str, voice: Voice, speed: float, phonemes: str | None) -> tuple[Any, list[_Piece]]:
+        """The voice's table and all that is to be spoken; whatever can be wrong is found here."""
+        if not _SLOWEST <= speed <= _FASTEST:
+            raise InvalidSpecError(f"speed is {speed}, must be {_SLOWEST} to {_FASTEST}", "speed")
+        chosen = self._voice if voice is None else voice
+        if chosen is None:
+            raise InvalidSpecError("the model came without voices; load_voice() takes one in", "voice")
+        said = [(text, phonemes)] if phonemes is not None else [(s, None) for s in split_sentences(text)]
+        pieces = []
+        for sentence, known in said:
+            for part in chunks(self.tokenizer.text_to_phonemes(sentence) if known is None else known):
+                tokens = self.tokenizer.phonemes_to_tokens(part)
+                if any(symbol.isalpha() for symbol in self.tokenizer.decode(tokens)):
+                    pieces.append(_Piece(sentence, part, tokens))
+        if not pieces:
+            given = text if phonemes is None else phonemes
+            raise InvalidSpecError(f"there is nothing to speak in {given[:60]!r}: no word, number or phoneme", "text")
+        return self.voice_embeddings.table(chosen), pieces
+
+    def _spoken(self, table: Any, pieces: list[_Piece], speed: float, seed: int | None) -> Iterator[SynthesisResult]:
+        for number, piece in enumerate(pieces):
+            style = factory.from_numpy(table[min(len(piece.phonemes), tables.ROWS) - 1][None])
+            with self._lock:
+                utterance = self.network.prosody([0, *piece.tokens, 0], style, speed)
+                audio = self.network.waveform(utterance, style, None if seed is None else seed + number)
+            yield SynthesisResult(
+                audio, piece.text, piece.phonemes, audio.shape[0] / self.sample_rate, self.sample_rate
+            )
+
+
+def load(
+    model: str | os.PathLike[str] = "kokoro-82m",
+    *,
+    voice: str | None = None,
+    dtype: str = "float32",
+    lang: str = "a",
+    progress: bool = True,
+) -> KokoroModel:
+    """Kokoro by name ("kokoro-82m", fetched if need be), an .onnx or .safetensors file, or a folder with one of them.
+
+    Voices and vocabulary are looked for beside the weights. voice: the one that speaks where none is named, jm_kumo by
+    default. lang: of the text, "a" American, "b" British English. Raises ModelNotFoundError, ModelFileError,
+    InvalidSpecError for an unknown voice, OutOfMemoryError.
+    """
+    path = weights_file(get(model, progress))
+    weights, fields = load_kokoro_weights(path, dtype, progress=progress)
+    config = KokoroConfig.from_dict(fields)
+    made = KokoroModel(config, weights, KokoroTokenizer.from_config(config, lang=lang), Voices(path.parent))
+    if voice is not None:
+        made.set_voice(voice)
+    return made
