@@ -7,10 +7,15 @@ from pygpukit.ops.audio.biquads import biquad as biquad
 from pygpukit.ops.audio.biquads import biquad_filter as biquad_filter
 from pygpukit.ops.audio.centroid import spectral_bandwidth as spectral_bandwidth
 from pygpukit.ops.audio.centroid import spectral_centroid as spectral_centroid
+from pygpukit.ops.audio.chroma import chroma_cqt as chroma_cqt
+from pygpukit.ops.audio.chroma import chroma_stft as chroma_stft
 from pygpukit.ops.audio.contrast import spectral_contrast as spectral_contrast
 from pygpukit.ops.audio.convolution import fftconvolve as fftconvolve
 from pygpukit.ops.audio.correlation import autocorrelate as autocorrelate
 from pygpukit.ops.audio.correlation import autocorrelation as autocorrelation
+from pygpukit.ops.audio.cqt import cqt as cqt
+from pygpukit.ops.audio.cqt import cqt_magnitude as cqt_magnitude
+from pygpukit.ops.audio.cqt import vqt as vqt
 from pygpukit.ops.audio.decibels import amplitude_to_db as amplitude_to_db
 from pygpukit.ops.audio.decibels import db_to_amplitude as db_to_amplitude
 from pygpukit.ops.audio.decibels import db_to_power as db_to_power
@@ -20,6 +25,8 @@ from pygpukit.ops.audio.decibels import to_decibels as to_decibels
 from pygpukit.ops.audio.delta import delta as delta
 from pygpukit.ops.audio.dynamics import compressor as compressor
 from pygpukit.ops.audio.dynamics import limiter as limiter
+from pygpukit.ops.audio.effects import pitch_shift as pitch_shift
+from pygpukit.ops.audio.effects import time_stretch as time_stretch
 from pygpukit.ops.audio.emphasis import deemphasis as deemphasis
 from pygpukit.ops.audio.emphasis import highpass_filter as highpass_filter
 from pygpukit.ops.audio.emphasis import preemphasis as preemphasis

@@ -64,7 +64,7 @@ def spectrogram(
     y: Any,
     S: Any,
     n_fft: int | None,
-    hop_length: int = 512,
+    hop_length: int | None = 512,
     power: float = 1,
     win_length: int | None = None,
     window: Window = "hann",

@@ -55,15 +55,19 @@ def stft(
         if n_fft > y.shape[-1]:
             warnings.warn(f"{what}: n_fft is {n_fft}, the signal has {y.shape[-1]} samples only", stacklevel=3)
         y = padded(y, n_fft // 2, n_fft // 2, pad_mode, what)
-    pieces = frames(y, n_fft, hop_length, what)
-    bent = elementwise.mul(pieces, on_device(window, win_length, n_fft, y.dtype, what))
-    spectrum = rfft(bent).swapaxes(-1, -2)
+    spectrum = transformed(y, on_device(window, win_length, n_fft, y.dtype, what), hop_length)
     wanted = complex_of(y.dtype) if dtype is None else as_dtype(dtype)
     if out is not None:
         check_out(out, spectrum.shape, wanted, what)
         copying.copy_to(spectrum if spectrum.dtype == out.dtype else copying.astype(spectrum, out.dtype), out)
         return out
     return spectrum if spectrum.dtype == wanted else copying.astype(spectrum, wanted)
+
+
+def transformed(y: GPUArray, window: GPUArray, hop_length: int) -> GPUArray:
+    """(..., bins, frames) of the whole frames of a signal that is as long as a window or longer."""
+    pieces = frames(y, window.size, hop_length, "stft")
+    return rfft(elementwise.mul(pieces, window)).swapaxes(-1, -2)
 
 
 def on_device(window: Window, win_length: int, n_fft: int, dtype: DataType, what: str) -> GPUArray:

@@ -29,7 +29,7 @@ def piptrack(
     sr: float | None = None,
     S: GPUArray | None = None,
     n_fft: int | None = 2048,
-    hop_length: int = 512,
+    hop_length: int | None = None,
     fmin: float = 150.0,
     fmax: float = 4000.0,
     threshold: float = 0.1,
