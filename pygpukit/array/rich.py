@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import base64
-import struct
-import zlib
 from typing import TYPE_CHECKING, Any
 
 from pygpukit._core import native
 from pygpukit.array.format import array_repr, on_host
+from pygpukit.array.png import indexed_png, palette
 from pygpukit.core.dtypes import STORAGE_ONLY
 from pygpukit.core.graph import capturing
 from pygpukit.core.text import escape, human_bytes
@@ -24,8 +23,6 @@ _MAP_ROWS, _MAP_COLUMNS = 25, 40  # 1000 elements
 _MAP_PIXELS = 160  # of the longer side
 _LEVELS = 64
 _FLAT = 1e-6
-# Dark blue to yellow through green, evenly spaced: red, green, blue.
-_COLOURS = ((68, 1, 84), (59, 82, 139), (33, 145, 140), (94, 201, 98), (253, 231, 37))
 _MISSING = (128, 128, 128)  # NaN and infinities
 _STYLE = "font: 13px system-ui, sans-serif"
 
@@ -152,7 +149,7 @@ def _map(values: np.ndarray[Any, Any]) -> str:
     levels = _unit(values)
     missing = np.isnan(levels)
     pixels = np.where(missing, _LEVELS, np.nan_to_num(levels) * (_LEVELS - 1) + 0.5).astype(np.uint8)
-    image = base64.b64encode(_png(pixels)).decode()
+    image = base64.b64encode(indexed_png(pixels, palette(_LEVELS) + bytes(_MISSING))).decode()
     height, width = pixels.shape
     scale = _MAP_PIXELS / max(height, width)
     size = f"width: {max(width * scale, 4):.0f}px; height: {max(height * scale, 4):.0f}px"
@@ -160,25 +157,3 @@ def _map(values: np.ndarray[Any, Any]) -> str:
         f'<img alt="the values as colours" style="{size}; image-rendering: pixelated; display: block" '
         f'src="data:image/png;base64,{image}">'
     )
-
-
-def _png(pixels: np.ndarray[Any, Any]) -> bytes:
-    """The pixels through the palette. Not compressed, so that every zlib gives the same bytes."""
-    height, width = pixels.shape
-    rows = b"".join(b"\0" + row.tobytes() for row in pixels)  # 0: no filter
-    palette = bytes(part for level in range(_LEVELS) for part in _colour(level / (_LEVELS - 1))) + bytes(_MISSING)
-    chunks = (
-        (b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 3, 0, 0, 0)),  # 8 bits, indexed
-        (b"PLTE", palette),
-        (b"IDAT", zlib.compress(rows, 0)),
-        (b"IEND", b""),
-    )
-    return b"\x89PNG\r\n\x1a\n" + b"".join(
-        struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data)) for kind, data in chunks
-    )
-
-
-def _colour(level: float) -> tuple[int, ...]:
-    position = level * (len(_COLOURS) - 1)
-    at = min(int(position), len(_COLOURS) - 2)
-    return tuple(round(a + (b - a) * (position - at)) for a, b in zip(_COLOURS[at], _COLOURS[at + 1], strict=True))

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from pygpukit.jupyter.widgets import ChatWidget as ChatWidget
     from pygpukit.jupyter.widgets import DeviceWidget as DeviceWidget
     from pygpukit.jupyter.widgets import MemoryWidget as MemoryWidget
+    from pygpukit.jupyter.widgets import PlayerWidget as PlayerWidget
     from pygpukit.jupyter.widgets import SchedulerWidget as SchedulerWidget
 
 __all__ = [
@@ -16,6 +17,7 @@ __all__ = [
     "ChatWidget",
     "DeviceWidget",
     "MemoryWidget",
+    "PlayerWidget",
     "SchedulerWidget",
     "load_ipython_extension",
     "unload_ipython_extension",

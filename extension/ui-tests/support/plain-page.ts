@@ -6,7 +6,7 @@ import { type Page } from '@playwright/test';
 
 const STATIC = join(import.meta.dirname, '../../../pygpukit/jupyter/widgets/static');
 
-export type ModuleName = 'memory' | 'scheduler' | 'device' | 'cells' | 'chat';
+export type ModuleName = 'memory' | 'scheduler' | 'device' | 'cells' | 'chat' | 'player';
 
 /** Answers that the stand-in kernel gives, by action; an action that is not there is never answered. */
 export type Answers = Readonly<Record<string, unknown>>;
@@ -14,6 +14,12 @@ export type Answers = Readonly<Record<string, unknown>>;
 declare global {
   interface Window {
     receive(content: unknown, frame: string | null): void;
+    receiveBuffers(content: unknown, buffers: DataView[]): void;
+    /** Answers a player that asks for samples from a number on. */
+    answerWants(at: number): void;
+    heard(): number;
+    /** States of the outputs that were opened. */
+    contexts(): string[];
     unmount(): void;
     /** Messages about visibility. */
     readonly sent: unknown[];
@@ -26,7 +32,7 @@ declare global {
 export async function mount(page: Page, name: ModuleName, answers: Answers = {}): Promise<void> {
   const code = readFileSync(join(STATIC, `${name}.js`), 'utf8');
   const css = readFileSync(join(STATIC, 'widgets.css'), 'utf8');
-  await page.goto('about:blank');
+  if (page.url() !== 'http://localhost/') await page.goto('about:blank');
   await page.addStyleTag({ content: css });
   await page.evaluate(async ({ source, given }) => {
     type Listener = (content: unknown, buffers: DataView[]) => void;
@@ -36,7 +42,8 @@ export async function mount(page: Page, name: ModuleName, answers: Answers = {})
     const model = {
       on: (_event: string, listener: Listener) => listeners.add(listener),
       off: (_event: string, listener: Listener) => listeners.delete(listener),
-      send: (content: { type: string; id: number; action: string; args: unknown }) => {
+      send: (content: { type: string; at: number; id: number; action: string; args: unknown }) => {
+        if (content.type === 'want') setTimeout(() => window.answerWants(content.at));
         if (content.type !== 'request') return sent.push(content);
         const { id, action, args } = content;
         window.requests.push({ id, action, args });
@@ -57,7 +64,8 @@ export async function mount(page: Page, name: ModuleName, answers: Answers = {})
       const bytes = frame === null ? null : Uint8Array.from(atob(frame), (c) => c.charCodeAt(0));
       for (const listener of listeners) listener(content, bytes ? [new DataView(bytes.buffer)] : []);
     };
-    Object.assign(window, { receive, sent });
+    const receiveBuffers = (content: unknown, buffers: DataView[]): void => listeners.forEach((listener) => listener(content, buffers));
+    Object.assign(window, { receive, receiveBuffers, sent });
     Object.assign(window, { unmount: widget.render({ model: { ...model }, el: document.body }) });
   }, { source: code, given: answers });
 }

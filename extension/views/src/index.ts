@@ -5,5 +5,7 @@ export { CellsView } from './cells/view.js';
 export { DeviceView } from './device/view.js';
 export { SchedulerView } from './scheduler/view.js';
 export type { Panel } from './panel.js';
+export { PlayerView } from './sound/view.js';
+export { Output, RATES } from './sound/output.js';
 export { ChatView } from './chat/view.js';
 export { read as readChat } from './chat/messages.js';

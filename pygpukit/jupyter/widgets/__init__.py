@@ -1,4 +1,4 @@
-"""Widgets: live views on memory, scheduler, device and cells, and a chat, as anywidgets that need no network.
+"""Widgets: live views on memory, scheduler, device and cells, a chat, a player; as anywidgets that need no network.
 
 widgets.json lists them; each is imported on first use.
 """
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from pygpukit.jupyter.widgets.chat import ChatWidget as ChatWidget
     from pygpukit.jupyter.widgets.device import DeviceWidget as DeviceWidget
     from pygpukit.jupyter.widgets.memory import MemoryWidget as MemoryWidget
+    from pygpukit.jupyter.widgets.player import PlayerWidget as PlayerWidget
     from pygpukit.jupyter.widgets.scheduler import SchedulerWidget as SchedulerWidget
 
 

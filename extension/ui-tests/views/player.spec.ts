@@ -1,0 +1,123 @@
+// The player in a plain page: it is heard at once, streams, seeks, and says what keeps it from playing.
+
+import { type Page, expect, test } from '@playwright/test';
+import { mount } from '../support/plain-page.ts';
+import { giveSound, listen } from '../support/stub-sound.ts';
+import { failOnPageErrors, panel } from '../support/views.ts';
+
+failOnPageErrors();
+
+const RATE = 22050;
+const place = (page: Page): Promise<number> => page.locator('.gk-sound-time').textContent().then((text) => parseFloat(text ?? ''));
+const slider = (page: Page) => page.getByRole('slider', { name: 'Place in the sound' });
+
+async function open(page: Page, sound: Parameters<typeof giveSound>[1] = { rate: RATE, frames: 4 * RATE }): Promise<void> {
+  await listen(page);
+  await mount(page, 'player');
+  await giveSound(page, sound);
+  if (sound.frames > 0) await page.evaluate(() => window.answerWants(0));
+}
+
+test('the first sound comes at most 150 ms after play', async ({ page }) => {
+  await open(page);
+  const tookMs: number[] = [];
+  await page.getByRole('button', { name: 'Play' }).hover(); // as one does before one presses
+  await expect.poll(() => page.evaluate(() => window.contexts())).toEqual(['running']);
+  for (let round = 0; round < 5; round++) {
+    tookMs.push(
+      await page.evaluate(async () => {
+        const button = [...document.querySelectorAll('button')].find(({ textContent }) => textContent === 'Play');
+        const began = performance.now();
+        button?.click();
+        while (window.heard() === 0 && performance.now() - began < 5000) await new Promise((done) => setTimeout(done, 1));
+        return performance.now() - began;
+      }),
+    );
+    await page.getByRole('button', { name: 'Pause' }).click();
+    await expect.poll(() => page.evaluate(() => window.heard())).toBe(0);
+  }
+  test.info().annotations.push({ type: 'ms to the first sound', description: tookMs.map((one) => one.toFixed(0)).join(', ') });
+  expect(Math.max(...tookMs)).toBeLessThanOrEqual(150);
+});
+
+test('it plays to its end, asks for what is not here, and begins again', async ({ page }) => {
+  await open(page, { rate: RATE, frames: 2 * RATE });
+  await page.getByRole('button', { name: 'Play' }).click();
+  await expect(panel(page)).toHaveAttribute('data-state', 'playing');
+  await expect(panel(page)).toHaveAttribute('data-state', 'ready');
+  await expect(page.locator('.gk-sound-time')).toHaveText('2.0 of 2.0 s');
+  expect(await page.evaluate(() => window.sent)).toContainEqual({ type: 'want', at: 16384 });
+  await page.getByRole('button', { name: 'Play' }).click();
+  await expect.poll(() => place(page)).toBeLessThan(1);
+  await expect(panel(page)).toHaveAttribute('data-state', 'playing');
+});
+
+test('a stream waits in silence for what is late, and goes on', async ({ page }) => {
+  await open(page, { rate: RATE, frames: 4096, ended: false });
+  await page.getByRole('button', { name: 'Play' }).click();
+  await expect(page.locator('.gk-sound-status')).toHaveText('Waiting for more of the sound.');
+  await page.evaluate((rate) => window.give(4096, rate - 4096, rate, true), RATE);
+  await expect(page.locator('.gk-sound-time')).toHaveText('1.0 of 1.0 s');
+  await expect(panel(page)).toHaveAttribute('data-state', 'ready');
+});
+
+test('the keyboard plays and seeks, and its keys stay here', async ({ page }) => {
+  await open(page, { rate: RATE, frames: 30 * RATE });
+  await page.evaluate(() => document.addEventListener('keydown', () => (document.body.dataset['leaked'] = 'yes')));
+  await slider(page).focus();
+  for (const [key, at] of [['ArrowRight', 1], ['PageUp', 11], ['ArrowLeft', 10], ['End', 30], ['Home', 0]] as const) {
+    await page.keyboard.press(key);
+    expect(await place(page)).toBe(at);
+    await expect(slider(page)).toHaveAttribute('aria-valuetext', `${at} of 30.0 seconds`);
+  }
+  await page.keyboard.press('Space');
+  await expect(panel(page)).toHaveAttribute('data-state', 'playing');
+  await page.keyboard.press('Space');
+  await expect(panel(page)).toHaveAttribute('data-state', 'ready');
+  expect(await page.evaluate(() => document.body.dataset['leaked'])).toBeUndefined();
+});
+
+test('a pointer seeks, also while it plays', async ({ page }) => {
+  await open(page, { rate: RATE, frames: 20 * RATE });
+  const box = await slider(page).boundingBox();
+  if (!box) throw new Error('The slider is not there.');
+  await page.mouse.click(box.x + box.width / 2, box.y + 20);
+  expect(await place(page)).toBeCloseTo(10, 0);
+  await page.getByRole('button', { name: 'Play' }).click();
+  await page.mouse.click(box.x + box.width / 4, box.y + 20);
+  await expect.poll(() => place(page)).toBeLessThan(7);
+  await expect(panel(page)).toHaveAttribute('data-state', 'playing');
+});
+
+test('a sound that the browser holds back says so, and plays when it is told to', async ({ page }) => {
+  // Whoever drives a page here acts as a person does, so that nothing is ever held back: a stand-in waits for a real press.
+  await page.addInitScript(() => {
+    let pressed = false;
+    document.addEventListener('pointerdown', () => (pressed = true), true);
+    Object.defineProperty(navigator, 'userActivation', { get: () => ({ hasBeenActive: pressed }) });
+    const resume = AudioContext.prototype.resume;
+    AudioContext.prototype.resume = function (this: AudioContext) {
+      return pressed ? resume.call(this) : this.suspend();
+    };
+  });
+  await open(page, { rate: RATE, frames: 4 * RATE, autoplay: true });
+  await page.evaluate(() => window.answerWants(0));
+  await expect(page.locator('.gk-sound-status')).toHaveText(/plays no sound before something on this page was pressed/);
+  await expect(panel(page)).toHaveAttribute('data-state', 'blocked');
+  await page.getByRole('button', { name: 'Play' }).click();
+  await expect(panel(page)).toHaveAttribute('data-state', 'playing');
+});
+
+test('a rate that no browser plays, and an empty sound, are said plainly', async ({ page }) => {
+  await open(page, { rate: 400_000, frames: 1000 });
+  await page.getByRole('button', { name: 'Play' }).click();
+  await expect(page.locator('.gk-sound-status')).toHaveText(/No browser plays a rate of 400000 Hz: resample/);
+  await open(page, { rate: RATE, frames: 0 });
+  await expect(page.locator('.gk-sound-status')).toHaveText('The sound is empty.');
+  await expect(page.getByRole('button', { name: 'Play' })).toBeDisabled();
+});
+
+test('what the kernel says of the samples is shown', async ({ page }) => {
+  await open(page, { rate: RATE, frames: 1000, note: 'The peak is 2.' });
+  await expect(page.locator('.gk-note')).toHaveText('The peak is 2.');
+});

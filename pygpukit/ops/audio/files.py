@@ -1,0 +1,112 @@
+"""read() and write(): sound files by soundfile; WAV files also without it."""
+
+from __future__ import annotations
+
+import os
+import wave
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pygpukit.core.errors import InvalidSpecError
+from pygpukit.ops.audio.buffer import AudioBuffer, from_pcm
+
+if TYPE_CHECKING:
+    import numpy as np
+
+__all__ = ["read", "write"]
+
+_BITS = {"PCM_U8": 8, "PCM_16": 16, "PCM_24": 24, "PCM_32": 32}
+_INSTALL = 'soundfile reads and writes other files: pip install "pygpukit[audio]"'
+
+
+def read(path: str | os.PathLike[str]) -> AudioBuffer:
+    """The sound of a file, on the device, at the file's own rate and with all of its channels.
+
+    WAV, FLAC, OGG, MP3 and what else soundfile reads (extra `audio`); without soundfile, WAV files of whole numbers.
+    Raises FileNotFoundError, and InvalidSpecError for a file that is damaged or of another kind.
+    """
+    if not Path(path).is_file():
+        raise FileNotFoundError(f"read: there is no file {os.fspath(path)!r}")
+    soundfile = _soundfile()
+    if soundfile is None:
+        return _read_wave(path)
+    try:
+        samples, rate = soundfile.read(os.fspath(path), dtype="float32", always_2d=True)
+    except (RuntimeError, ValueError) as error:  # soundfile's own errors are RuntimeErrors
+        raise InvalidSpecError(
+            f"read: {os.fspath(path)!r} is no sound file that can be read: {error}", "path"
+        ) from None
+    return from_pcm(samples[:, 0] if samples.shape[1] == 1 else samples.T, int(rate), samples.shape[1])
+
+
+def write(path: str | os.PathLike[str], sound: AudioBuffer, subtype: str = "PCM_16") -> None:
+    """Write a sound to a file; the ending of its name says which kind of file.
+
+    subtype: how samples are kept, "PCM_16", "PCM_24", "PCM_32" or "PCM_U8", and with soundfile "FLOAT" and others.
+    Samples beyond full scale are clipped where they become whole numbers. Without soundfile, WAV files only. Raises
+    InvalidSpecError for what cannot be written.
+    """
+    if not isinstance(sound, AudioBuffer):
+        raise InvalidSpecError(f"write: sound is {type(sound).__name__}, not an AudioBuffer", "sound")
+    frames = sound.to_numpy().T
+    soundfile = _soundfile()
+    if soundfile is None:
+        return _write_wave(path, frames.reshape(len(sound), sound.channels), sound.sample_rate, subtype)
+    try:
+        soundfile.write(os.fspath(path), frames, sound.sample_rate, subtype=subtype)
+    except (RuntimeError, ValueError, TypeError) as error:
+        raise InvalidSpecError(f"write: {os.fspath(path)!r} as {subtype} was not written: {error}", "path") from None
+    return None
+
+
+def _soundfile() -> Any:
+    """The module, or None where it is not installed."""
+    try:
+        import soundfile
+    except (ImportError, OSError):  # OSError: installed without its library
+        return None
+    return soundfile
+
+
+def _read_wave(path: str | os.PathLike[str]) -> AudioBuffer:
+    import numpy as np
+
+    try:
+        with wave.open(os.fspath(path), "rb") as file:
+            channels, width, rate = file.getnchannels(), file.getsampwidth(), file.getframerate()
+            data = file.readframes(file.getnframes())
+    except (wave.Error, EOFError, RuntimeError) as error:
+        raise InvalidSpecError(
+            f"read: {os.fspath(path)!r} is no WAV file of whole numbers: {error}. {_INSTALL}"
+        ) from None
+    whole = len(data) // (width * channels or 1) * width * channels
+    if width not in (1, 2, 3, 4) or whole != len(data) or rate <= 0:
+        raise InvalidSpecError(
+            f"read: {os.fspath(path)!r} is damaged: {len(data)} bytes of {width}-byte samples at {rate} Hz"
+        )
+    if width == 3:  # into the upper bytes of four
+        parts = np.zeros((len(data) // 3, 4), np.uint8)
+        parts[:, 1:] = np.frombuffer(data, np.uint8).reshape(-1, 3)
+        samples = parts.view("<i4").ravel()
+    else:
+        samples = np.frombuffer(data, {1: "u1", 2: "<i2", 4: "<i4"}[width])
+    return from_pcm(samples, rate, channels)
+
+
+def _write_wave(path: str | os.PathLike[str], frames: np.ndarray[Any, Any], rate: int, subtype: str) -> None:
+    import numpy as np
+
+    bits = _BITS.get(subtype)
+    if Path(path).suffix.lower() != ".wav" or bits is None:
+        raise InvalidSpecError(f"write: {os.fspath(path)!r} as {subtype} needs soundfile. {_INSTALL}", "path")
+    full = 2.0 ** (bits - 1)
+    whole = np.clip(np.rint(np.nan_to_num(frames.astype(np.float64)) * full), -full, full - 1).astype("<i4")
+    if bits == 8:
+        data = (whole + 128).astype(np.uint8).tobytes()
+    else:
+        data = whole.reshape(-1, 1).view(np.uint8)[:, : bits // 8].tobytes()
+    with wave.open(os.fspath(path), "wb") as file:
+        file.setnchannels(frames.shape[1])
+        file.setsampwidth(bits // 8)
+        file.setframerate(rate)
+        file.writeframes(data)

@@ -1,0 +1,120 @@
+"""What a sound looks like: its waveform as lowest and highest samples by column, its spectrogram as levels, as HTML."""
+
+from __future__ import annotations
+
+import base64
+from typing import TYPE_CHECKING, Any
+
+from pygpukit.array.png import indexed_png, palette
+from pygpukit.core.text import escape
+from pygpukit.ops import reduce
+from pygpukit.ops.audio.buffer import AudioBuffer
+
+if TYPE_CHECKING:
+    import numpy as np
+
+N_FFT = 1024
+RANGE_DB = 80.0  # below the loudest
+LEVELS = 256
+_WIDTH, _WAVE, _ROWS = 440, 64, 96  # of the static picture, in pixels
+_COLOURS = 64
+
+
+def envelope(sound: AudioBuffer, columns: int) -> np.ndarray[Any, Any]:
+    """float32 (2, columns): the lowest and the highest sample of each of so many equal parts, over all channels.
+
+    NaN counts as 0; parts beyond the last sample are 0. One pass over the samples on the device.
+    """
+    import numpy as np
+
+    count = len(sound)
+    width = max(1, -(-count // columns))
+    whole = count // width
+    found = np.zeros((2, columns), np.float32)
+    rows = sound.data.reshape(sound.channels, count)
+    if whole:
+        parts = rows[:, : whole * width].reshape(sound.channels, whole, width)
+        found[0, :whole] = reduce.min(parts, axis=2).to_numpy().min(axis=0)
+        found[1, :whole] = reduce.max(parts, axis=2).to_numpy().max(axis=0)
+    if whole * width < count:
+        rest = rows[:, whole * width :].to_numpy()
+        found[:, whole] = rest.min(), rest.max()
+    return np.nan_to_num(found, nan=0.0, posinf=1.0, neginf=-1.0)
+
+
+def spectrogram(sound: AudioBuffer, columns: int, rows: int) -> np.ndarray[Any, Any]:
+    """uint8 (rows, columns): levels of the power by time and frequency, the highest frequency first.
+
+    255 is the loudest, 0 is RANGE_DB below it and less. Rows are evenly spaced in mel from 0 to half the rate; each
+    takes the loudest of its frequencies. Columns are evenly spaced in time. float32.
+    """
+    import numpy as np
+
+    mono = sound.to_mono()
+    hop = max(1, -(-len(sound) // columns))
+    power = _power(mono, hop)[:, :columns]
+    edges = np.searchsorted(_frequencies(sound.sample_rate), _mel_edges(sound.sample_rate, rows))
+    firsts = np.minimum(edges[:-1], power.shape[0] - 1)
+    lasts = np.maximum(edges[1:], firsts + 1)
+    bands = np.stack([power[first:last].max(axis=0) for first, last in zip(firsts, lasts, strict=True)])
+    found = np.zeros((rows, columns), np.uint8)
+    peak = float(bands.max(initial=0.0))
+    if peak > 0:
+        db = 10 * np.log10(np.maximum(bands / peak, 1e-30))
+        found[:, : bands.shape[1]] = np.clip(db / RANGE_DB + 1, 0, 1) * (LEVELS - 1) + 0.5
+    return found[::-1]
+
+
+def html(sound: AudioBuffer, note: str = "") -> str:
+    """A picture of the sound for pages that have no kernel: waveform, spectrogram, facts. At most 70 kB."""
+    facts = escape(repr(sound)[len("AudioBuffer(") : -1])
+    if len(sound) == 0:
+        picture = ""
+    else:
+        levels = spectrogram(sound, _WIDTH, _ROWS) // (LEVELS // _COLOURS)
+        image = base64.b64encode(indexed_png(levels, palette(_COLOURS))).decode()
+        picture = (
+            f'{_wave(envelope(sound, _WIDTH))}<img alt="its spectrogram, 0 to {sound.sample_rate / 2000:g} kHz" '
+            f'style="display: block" width="{_WIDTH}" height="{_ROWS}" src="data:image/png;base64,{image}">'
+        )
+    return (
+        '<div class="gk-sound" style="font: 13px system-ui, sans-serif; font-variant-numeric: tabular-nums">'
+        f"<div>{facts}</div>{picture}<div>{escape(note)}</div></div>"
+    )
+
+
+def _wave(envelope: np.ndarray[Any, Any]) -> str:
+    scale = (_WAVE / 2 - 1) / max(float(abs(envelope).max()), 1e-9)
+    lines = "".join(
+        f"M{at}.5 {_WAVE / 2 - high * scale - 0.4:.1f}V{_WAVE / 2 - low * scale + 0.4:.1f}"
+        for at, (low, high) in enumerate(envelope.T.tolist())
+    )
+    return (
+        f'<svg width="{_WIDTH}" height="{_WAVE}" role="img" aria-label="its waveform" stroke="currentColor" '
+        f'style="display: block"><path d="{lines}"/></svg>'
+    )
+
+
+def _power(mono: AudioBuffer, hop: int) -> np.ndarray[Any, Any]:
+    """float32 (N_FFT // 2 + 1, columns): power of frames that are `hop` samples apart, under a Hann window."""
+    import numpy as np
+
+    samples = np.pad(np.nan_to_num(mono.to_numpy()), N_FFT // 2)
+    starts = np.arange(0, max(1, len(mono)), hop)
+    frames = np.lib.stride_tricks.sliding_window_view(samples, N_FFT)[starts]
+    window = 0.5 - 0.5 * np.cos(2 * np.pi * np.arange(N_FFT) / N_FFT)
+    return (np.abs(np.fft.rfft(frames * window.astype(np.float32), axis=1)) ** 2).astype(np.float32).T
+
+
+def _frequencies(rate: int) -> np.ndarray[Any, Any]:
+    import numpy as np
+
+    return np.arange(N_FFT // 2 + 1) * (rate / N_FFT)
+
+
+def _mel_edges(rate: int, rows: int) -> np.ndarray[Any, Any]:
+    """The bounds of so many bands that are equally wide in mel, in Hz."""
+    import numpy as np
+
+    top = 2595 * np.log10(1 + rate / 2 / 700)
+    return 700 * (10 ** (np.linspace(0, top, rows + 1) / 2595) - 1)
