@@ -66,9 +66,8 @@ class PlayerWidget(Widget):
         if self._sound is not None:
             return self._sound
         samples = self._samples
-        return from_pcm(
-            np.ascontiguousarray(samples.read(samples.first, samples.frames)), samples.rate, samples.channels
-        )
+        kept = samples.read(samples.first, samples.frames)
+        return from_pcm(kept[0] if samples.channels == 1 else kept, samples.rate, samples.channels)
 
     def push(self, samples: AudioBuffer | GPUArray | Any) -> None:
         """Add samples to a stream: what from_pcm() takes, (n,) or (channels, n). They are heard in order, none twice.

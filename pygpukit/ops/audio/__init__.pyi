@@ -5,6 +5,8 @@ from pygpukit.ops.audio.amplitude import normalize as normalize
 from pygpukit.ops.audio.beat import beat_track as beat_track
 from pygpukit.ops.audio.biquads import biquad as biquad
 from pygpukit.ops.audio.biquads import biquad_filter as biquad_filter
+from pygpukit.ops.audio.buffer import AudioBuffer as AudioBuffer
+from pygpukit.ops.audio.buffer import from_pcm as from_pcm
 from pygpukit.ops.audio.centroid import spectral_bandwidth as spectral_bandwidth
 from pygpukit.ops.audio.centroid import spectral_centroid as spectral_centroid
 from pygpukit.ops.audio.chroma import chroma_cqt as chroma_cqt
@@ -31,6 +33,8 @@ from pygpukit.ops.audio.emphasis import deemphasis as deemphasis
 from pygpukit.ops.audio.emphasis import highpass_filter as highpass_filter
 from pygpukit.ops.audio.emphasis import preemphasis as preemphasis
 from pygpukit.ops.audio.emphasis import remove_dc as remove_dc
+from pygpukit.ops.audio.files import read as read
+from pygpukit.ops.audio.files import write as write
 from pygpukit.ops.audio.filtering import fir_filter as fir_filter
 from pygpukit.ops.audio.filtering import lfilter as lfilter
 from pygpukit.ops.audio.filtering import sosfilt as sosfilt

@@ -7,8 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from pygpukit.array.png import indexed_png, palette
 from pygpukit.core.text import escape
-from pygpukit.ops import reduce
+from pygpukit.ops import elementwise, reduce
 from pygpukit.ops.audio.buffer import AudioBuffer
+from pygpukit.ops.audio.framing import fix_length
+from pygpukit.ops.audio.stft import stft
+from pygpukit.ops.elementwise import logic
 
 if TYPE_CHECKING:
     import numpy as np
@@ -52,7 +55,7 @@ def spectrogram(sound: AudioBuffer, columns: int, rows: int) -> np.ndarray[Any, 
 
     mono = sound.to_mono()
     hop = max(1, -(-len(sound) // columns))
-    power = _power(mono, hop)[:, :columns]
+    power = _power(mono, hop)[:, : -(-len(sound) // hop)]
     edges = np.searchsorted(_frequencies(sound.sample_rate), _mel_edges(sound.sample_rate, rows))
     firsts = np.minimum(edges[:-1], power.shape[0] - 1)
     lasts = np.maximum(edges[1:], firsts + 1)
@@ -96,14 +99,11 @@ def _wave(envelope: np.ndarray[Any, Any]) -> str:
 
 
 def _power(mono: AudioBuffer, hop: int) -> np.ndarray[Any, Any]:
-    """float32 (N_FFT // 2 + 1, columns): power of frames that are `hop` samples apart, under a Hann window."""
-    import numpy as np
-
-    samples = np.pad(np.nan_to_num(mono.to_numpy()), N_FFT // 2)
-    starts = np.arange(0, max(1, len(mono)), hop)
-    frames = np.lib.stride_tricks.sliding_window_view(samples, N_FFT)[starts]
-    window = 0.5 - 0.5 * np.cos(2 * np.pi * np.arange(N_FFT) / N_FFT)
-    return (np.abs(np.fft.rfft(frames * window.astype(np.float32), axis=1)) ** 2).astype(np.float32).T
+    """float32 (N_FFT // 2 + 1, columns): power of frames that are `hop` samples apart; NaN and infinity count as 0."""
+    clean = elementwise.where(logic.isfinite(mono.data), mono.data, 0.0)
+    longer = fix_length(clean, size=max(len(mono), N_FFT))
+    magnitudes = elementwise.abs(stft(longer, n_fft=N_FFT, hop_length=hop))
+    return elementwise.mul(magnitudes, magnitudes).to_numpy()
 
 
 def _frequencies(rate: int) -> np.ndarray[Any, Any]:
