@@ -38,6 +38,7 @@ def test_the_notebooks_are_there() -> None:
         "01_cuda_cells",
         "02_debugging_kernels",
         "03_arrays",
+        "04_matmul",
         "05_scheduler",
         "06_dashboards",
         "07_llm_chat",

@@ -1,12 +1,13 @@
 // Run All with every dashboard open beside the notebook: no error but those that it shows, each picture in its cell, and none
-// blank. Ten times by `npm run figures`. The page also asks for the status all the while, so that messages are answered while
-// cells draw.
+// blank. `npm run figures` takes every notebook, ten times over; other runs take those that draw most (OFTEN). The page also asks
+// for the status all the while, so that messages are answered while cells draw.
 
 import { readdirSync } from 'node:fs';
 import { type Locator, expect, test } from '@playwright/test';
 import { NOTEBOOKS } from '../support/lab-server.ts';
 import { useLab } from '../support/lab-test.ts';
 
+const OFTEN = ['00_tour.ipynb', '03_arrays.ipynb', '05_scheduler.ipynb'];
 const VIEWS = ['memory', 'scheduler', 'device', 'cells'];
 const LOAD = '%load_ext pygpukit';
 const ASK_MS = 100;
@@ -63,7 +64,7 @@ function drawn(picture: Locator): Promise<number> {
 }
 
 for (const name of readdirSync(NOTEBOOKS).filter((one) => one.endsWith('.ipynb'))) {
-  test(`${name}: Run All is clean, and every picture is there`, async () => {
+  test(`${name}: Run All is clean, and every picture is there${OFTEN.includes(name) ? '' : ' @long'}`, async () => {
     const { notebook, cells } = lab;
     await lab.open(name);
     const saved = savedCells(name);
