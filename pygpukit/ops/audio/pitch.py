@@ -45,8 +45,7 @@ def yin(
     curve = curves.curve(y, periods, center, pad_mode, "yin")
     deep = logic.logical_and(_troughs(curve), logic.less(curve, trough_threshold))
     first = elementwise.where(reduce.any(deep, -1), reduce.argmax(deep, -1), reduce.argmin(curve, -1))
-    period = elementwise.add(first + periods.least, _shift(curve, first))
-    return elementwise.div(sr, period)
+    return elementwise.div(sr, _period(curve, first, periods.least))
 
 
 def detect_pitch_yin(
@@ -82,8 +81,13 @@ def _voiced(
     curve = curves.curve(audio, periods, False, "constant", what)
     deep = logic.logical_and(_troughs(curve), logic.less(curve, threshold))
     first = reduce.argmax(deep, -1)
-    frequency = elementwise.div(float(sr), elementwise.add(first + periods.least, _shift(curve, first)))
+    frequency = elementwise.div(float(sr), _period(curve, first, periods.least))
     return elementwise.where(reduce.any(deep, -1), frequency, 0.0)
+
+
+def _period(curve: GPUArray, index: GPUArray, least: int) -> GPUArray:
+    whole = elementwise.as_type(elementwise.add(index, least), curve.dtype)
+    return elementwise.add(whole, _shift(curve, index))
 
 
 def _troughs(curve: GPUArray) -> GPUArray:

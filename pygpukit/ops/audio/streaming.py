@@ -105,6 +105,7 @@ class AudioStream:
         if capacity < max(self.chunk_size, self.hop_size):
             raise ValueError(f"{what}: buffer_duration {buffer_duration} s has {capacity} samples, less than a chunk")
         self._ring = AudioRingBuffer(capacity, sample_rate)
+        self._skipped = 0  # samples between chunks that are still to come
         self._window = from_numpy(get_window("hann", self.chunk_size).astype(np.float32))
 
     @property
@@ -116,7 +117,9 @@ class AudioStream:
     def push(self, samples: Any) -> int:
         """Appends samples; how many there was room for: the rest is to be pushed again after chunks were taken."""
         new = _samples(samples, "AudioStream.push")
-        return self._ring.write(new[: self._ring.capacity - self._ring.samples_available])
+        taken = self._ring.write(new[: self._ring.capacity - self._ring.samples_available])
+        self._skip(self._skipped)
+        return taken
 
     def has_chunk(self) -> bool:
         """Whether there are samples for a chunk."""
@@ -130,12 +133,18 @@ class AudioStream:
                 f"AudioStream.pop_chunk: {self._ring.samples_available} samples are there, not {self.chunk_size}"
             )
         chunk = self._ring.read(self.chunk_size)
-        self._ring.drop(min(self.hop_size, self._ring.samples_available))
+        self._skip(self.hop_size)
         return elementwise.mul(chunk, self._window) if apply_window else chunk
 
     def reset(self) -> None:
         """Forgets all samples."""
         self._ring.clear()
+        self._skipped = 0
+
+    def _skip(self, count: int) -> None:
+        there = min(count, self._ring.samples_available)
+        self._ring.drop(there)
+        self._skipped = count - there
 
 
 class StreamResampler:

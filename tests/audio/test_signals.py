@@ -1,0 +1,173 @@
+"""Levels, pitch and rhythm: strange signals, bad input, leading axes, and the documented names."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import pygpukit as gp
+from pygpukit.core.errors import DTypeError, ShapeError
+
+audio = gp.ops.audio
+rng = np.random.default_rng(5)
+SR = 16000
+
+
+def device(values: Any, dtype: str = "float32") -> gp.GPUArray:
+    return gp.from_numpy(np.ascontiguousarray(np.asarray(values).astype(dtype)))
+
+
+def tone(frequency: float, count: int = 4000) -> np.ndarray:
+    t = np.arange(count) / SR
+    return np.sin(2 * np.pi * frequency * t) + 0.4 * np.sin(4 * np.pi * frequency * t)
+
+
+FRAMED = [
+    lambda y, **k: audio.rms(y=y, **k),
+    audio.zero_crossing_rate,
+    lambda y, **k: audio.yin(y, fmin=100, fmax=400, sr=SR, **k),
+    lambda y, **k: audio.pyin(y, fmin=100, fmax=400, sr=SR, **k),
+]
+
+
+@pytest.mark.parametrize("function", FRAMED, ids=["rms", "zero_crossing_rate", "yin", "pyin"])
+def test_strange_lengths_and_types(function: Any) -> None:
+    y = device(tone(200))
+    with pytest.raises(ValueError, match="hop_length"):
+        function(y, hop_length=0)
+    with pytest.raises(ShapeError, match="the signal has 100 samples, a frame 2048"):
+        function(y[:100], center=False)
+    with pytest.raises(ShapeError, match="0 samples"):
+        function(y[:0], center=False)
+    with pytest.raises(DTypeError, match="32768"):
+        function(gp.zeros(9999, "int16"))
+    with pytest.raises(ShapeError, match="0-d"):
+        function(gp.full((), 1.0, "float32"))
+    with pytest.raises(DTypeError, match="from_numpy"):
+        function(tone(200))
+
+
+@pytest.mark.parametrize("function", FRAMED[1:], ids=["zero_crossing_rate", "yin", "pyin"])
+def test_nan_is_refused_as_librosa_does(function: Any) -> None:
+    values = tone(200)
+    values[77] = np.nan
+    with pytest.raises(ValueError, match="NaN"):
+        function(device(values))
+
+
+def test_nan_stays_in_the_frames_that_have_it() -> None:
+    values = tone(200)
+    values[2000] = np.nan
+    found = audio.rms(y=device(values), frame_length=100, hop_length=100, center=False).to_numpy()
+    assert np.flatnonzero(np.isnan(found)).tolist() == [20]
+
+
+def test_half_precision_computes_in_float32() -> None:
+    y = device(tone(200), "float16")
+    assert np.array_equal(
+        audio.yin(y, fmin=100, fmax=400, sr=SR).to_numpy(),
+        audio.yin(y.astype("float32"), fmin=100, fmax=400, sr=SR).to_numpy(),
+    )
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_yin_knows_the_frequency(dtype: str) -> None:
+    y = np.stack([tone(f) for f in (111.0, 234.5, 380.0)]).reshape(3, 1, -1)
+    found = audio.yin(device(y, dtype), fmin=80, fmax=500, sr=SR, frame_length=1024)
+    assert found.shape == (3, 1, 16) and found.dtype.name == dtype
+    middle = found.to_numpy()[:, 0, 2:-2]
+    assert np.abs(middle - np.array([111.0, 234.5, 380.0])[:, None]).max() < 1
+
+
+def test_periods_that_do_not_fit() -> None:
+    y = device(tone(200))
+    for fmin, fmax in ((0, 100), (200, 100), (100, 9000)):
+        with pytest.raises(ValueError, match="0 < fmin < fmax <= sr / 2"):
+            audio.yin(y, fmin=fmin, fmax=fmax, sr=SR)
+    with pytest.raises(ValueError, match="does not fit into frame_length 256"):
+        audio.yin(y, fmin=50, fmax=400, sr=SR, frame_length=256)
+    with pytest.warns(UserWarning, match="under two periods"):
+        audio.yin(y, fmin=50, fmax=400, sr=SR, frame_length=400)
+    with pytest.raises(ValueError, match="max_transition_rate"):
+        audio.pyin(y, fmin=100, fmax=110, sr=SR)
+
+
+def test_pyin_tells_voice_from_none() -> None:
+    y = np.concatenate((tone(220, 8000), 1e-3 * rng.standard_normal(8000)))
+    f0, voiced, probability = audio.pyin(device(y), fmin=100, fmax=500, sr=SR)
+    assert voiced[3:12].all() and not voiced[20:].any() and np.isnan(f0[20:]).all()
+    assert np.abs(f0[3:12] / 220 - 1).max() < 0.01
+    assert probability[3:12].min() > 0.9 and probability.max() <= 1
+    pair = audio.pyin(device(np.stack([y, y[::-1]])), fmin=100, fmax=500, sr=SR)
+    assert np.array_equal(pair[1][0], voiced)
+
+
+def test_documented_names_warn_and_work() -> None:
+    y = device(tone(200))
+    with pytest.warns(DeprecationWarning, match="autocorrelate"):
+        found = audio.autocorrelation(y, 100)
+    assert np.array_equal(found.to_numpy(), audio.autocorrelate(y, max_size=100).to_numpy())
+    with pytest.warns(DeprecationWarning, match="yin"):
+        assert audio.detect_pitch_yin(y[:2000]) == pytest.approx(200, abs=0.5)
+    with pytest.warns(DeprecationWarning, match="yin"):
+        assert audio.detect_pitch_yin(device(rng.standard_normal(2000))) == 0.0
+    with pytest.warns(DeprecationWarning, match="yin"):
+        frames = audio.detect_pitch_yin_frames(y).to_numpy()
+    assert frames.shape == (12,) and np.abs(frames - 200).max() < 1
+    with pytest.warns(DeprecationWarning, match="alpha is now coef"):
+        assert np.array_equal(audio.preemphasis(y, alpha=0.5).to_numpy(), audio.preemphasis(y, coef=0.5).to_numpy())
+    with pytest.warns(DeprecationWarning, match="frame_size is now frame_length"):
+        audio.zero_crossing_rate(y, frame_size=512)
+    energy = audio.compute_short_term_energy(y, 1000).to_numpy()
+    assert np.allclose(energy, (tone(200).reshape(4, 1000) ** 2).mean(1), rtol=1e-6)
+
+
+def test_short_signals_of_emphasis() -> None:
+    for function in (audio.preemphasis, audio.deemphasis):
+        with pytest.raises(ShapeError, match="two are needed"):
+            function(device([1.0]))
+        assert function(device([1.0]), zi=0.5).shape == (1,)
+        with pytest.raises(ShapeError, match="zi has shape"):
+            function(device([1.0, 2.0]), zi=[1.0, 2.0])
+
+
+def test_silence_has_no_pieces() -> None:
+    assert audio.trim(device(np.zeros(5000)))[0].shape == (5000,)  # level 0 dB below itself, as librosa has it
+    assert audio.trim(device(np.zeros(5000)), ref=1.0)[0].shape == (0,)
+    assert audio.split(device(np.zeros(5000)), ref=1.0).shape == (0, 2)
+    stereo = np.zeros((2, 9000))
+    stereo[1, 4000:5000] = 1
+    found, (start, end) = audio.trim(device(stereo), frame_length=256, hop_length=64)
+    assert 3800 <= start <= 4000 and 5000 <= end <= 5200 and found.shape == (2, end - start)
+
+
+def test_rhythm_of_nothing() -> None:
+    silence = device(np.zeros(200))
+    assert audio.onset_detect(onset_envelope=silence).tolist() == []
+    assert audio.beat_track(onset_envelope=silence)[1].tolist() == []
+    pair = device(np.zeros((2, 50)))
+    assert not audio.onset_detect(onset_envelope=pair, sparse=False).any()
+    for call in (audio.onset_strength, audio.onset_detect, audio.tempogram, audio.tempo, audio.beat_track):
+        with pytest.raises(ValueError, match="give y"):
+            call()
+    with pytest.raises(ValueError, match="units"):
+        audio.onset_detect(onset_envelope=device(np.arange(50.0)), units="bars")
+    with pytest.raises(ValueError, match="sparse=False"):
+        audio.beat_track(onset_envelope=pair)
+    with pytest.raises(ValueError, match="post_max"):
+        audio.peak_pick(np.arange(5.0), pre_max=1, post_max=0, pre_avg=1, post_avg=1, delta=0, wait=0)
+
+
+def test_a_click_track_has_its_tempo_beats_and_onsets() -> None:
+    y, at = 1e-4 * rng.standard_normal(10 * SR), np.arange(0.5, 9.5, 0.5)
+    for second in at:
+        start = int(second * SR)
+        y[start : start + 500] += rng.standard_normal(500) * np.exp(-np.arange(500) / 100)
+    y = device(y)
+    onsets = audio.onset_detect(y=y, sr=SR, units="time", hop_length=256)
+    assert len(onsets) == len(at) and np.abs(onsets - at).max() < 0.04
+    assert audio.tempo(y=y, sr=SR, hop_length=256)[0] == pytest.approx(120, abs=4)
+    beats = audio.beat_track(y=y, sr=SR, hop_length=256, units="time")[1]
+    assert len(beats) >= 15 and np.abs(beats[:, None] - at).min(1).max() < 0.05
