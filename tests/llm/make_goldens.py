@@ -3,7 +3,8 @@
     python -m venv /tmp/goldens && /tmp/goldens/bin/pip install torch transformers gguf accelerate
     cd tests && /tmp/goldens/bin/python -m llm.make_goldens SmolLM2-135M-Instruct.Q4_1.gguf
 
-Float32, eager attention, greedy. Without the file only the small models are done.
+Float32, eager attention, greedy. Without the file only the small models are done. Then, of the same answers, how far
+transformers' own bfloat16 is from its float32: `--bfloat16` does this alone, from the answers that are there.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import transformers
 from llm import tiny_weights
 
 FOLDER = Path(__file__).parent / "goldens"
+VERSIONS = {"torch": torch.__version__, "transformers": transformers.__version__}
 STEPS = 256
 QUESTIONS = [
     "What is the capital of France?",
@@ -87,13 +89,38 @@ def smollm2(file: Path) -> None:
         tokens, margins, _, _ = greedy(model, prompt, ANSWER)
         answers.append({"question": question, "prompt": prompt, "tokens": tokens, "margins": margins})
         print(question, "->", tokenizer.decode(tokens))
-    versions = {"torch": torch.__version__, "transformers": transformers.__version__}
-    FOLDER.joinpath("smollm2.json").write_text(json.dumps({"made with": versions, "answers": answers}) + "\n")
+    FOLDER.joinpath("smollm2.json").write_text(json.dumps({"made with": VERSIONS, "answers": answers}) + "\n")
+
+
+def bfloat16(file: Path) -> None:
+    """The largest difference of a logit, at each token of the answers that smollm2() wrote."""
+    load = {"quantization_config": transformers.GgufConfig(str(file), dequantize=True), "gguf_file": file.name}
+    model = transformers.AutoModelForCausalLM.from_pretrained(file.parent, **load, dtype=torch.float32).eval()
+    answers = json.loads(FOLDER.joinpath("smollm2.json").read_text())["answers"]
+
+    def logits(answer: dict[str, Any]) -> torch.Tensor:
+        first = len(answer["prompt"]) - 1
+        with torch.no_grad():
+            return model(torch.tensor([answer["prompt"] + answer["tokens"]])).logits[0, first:-1].float()
+
+    exact = [logits(answer) for answer in answers]
+    assert all(rows.argmax(-1).tolist() == answer["tokens"] for rows, answer in zip(exact, answers, strict=True))
+    model = model.bfloat16()
+    errors = [
+        [round(float(error), 4) for error in (logits(answer) - rows).abs().amax(-1)]
+        for rows, answer in zip(exact, answers, strict=True)
+    ]
+    print("largest logit error of bfloat16:", [max(each) for each in errors])
+    FOLDER.joinpath("smollm2_bfloat16.json").write_text(json.dumps({"made with": VERSIONS, "errors": errors}) + "\n")
 
 
 if __name__ == "__main__":
     torch.set_num_threads(2)
     FOLDER.mkdir(exist_ok=True)
-    small()
-    if len(sys.argv) > 1:
-        smollm2(Path(sys.argv[1]))
+    files = [Path(word) for word in sys.argv[1:] if word != "--bfloat16"]
+    if "--bfloat16" not in sys.argv:
+        small()
+        for file in files:
+            smollm2(file)
+    for file in files:
+        bfloat16(file)
