@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import json
 import threading
 import time
 import weakref
@@ -216,3 +217,27 @@ def test_the_magic_asks_a_model_or_a_chat_and_goes_on_with_the_last(shell: Any) 
     for name, cell, words in (("nothing", "a", "not a chat or a model"), ("model", " ", "says nothing")):
         with pytest.raises(UsageError, match=words):
             shell.run_cell_magic("chat", name, cell)
+
+
+def test_a_token_is_a_message_of_the_same_size_however_long_the_answer_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    chat = ChatWidget(StubModel(lambda messages: ["word "] * 4000))
+    page = Page(chat, monkeypatch)
+    page.say({"type": "view"})
+    chat.ask("go on")
+    sizes = [len(json.dumps(one)) for one in page.of("tokens")]
+    assert len(sizes) == 4000
+    assert max(sizes[-100:]) <= max(sizes[100:200]) + 40  # numbers have more digits
+
+
+def test_stop_ends_an_answer_within_one_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = StubModel(lambda messages: ["word "] * 50, gated=True)
+    chat = ChatWidget(model)
+    page = Page(chat, monkeypatch)
+    page.say({"type": "view"})
+    chat.ask("go on", wait=False)
+    model.release(5)
+    wait_for(lambda: len(page.of("tokens")) == 5)
+    page.say({"type": "stop"})
+    model.release(50)
+    assert chat.wait(WAIT_S)
+    assert chat.messages[-1].finish_reason == "cancelled" and len(chat.messages[-1].tokens) <= 6
