@@ -30,6 +30,7 @@ SUITES = (
     "arrays",
     "operators",
     "matmul",
+    "fft",
     "accuracy",
     "determinism",
     "transfers",

@@ -1,17 +1,219 @@
-"""Transforms on the device."""
+"""Transforms on the device: the kernels of fft.cu, and what longer and other lengths are put together from.
+
+A length whose prime factors are at most 13 takes one kernel while a block's shared memory holds it, and two beyond:
+D. H. Bailey, "FFTs in external or hierarchical memory" (1990). Any other length is a convolution with a chirp, of two
+transforms of a smooth length: L. Bluestein (1970). Real numbers of even length are transformed two at a time as complex
+ones, where one kernel does it.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from math import prod
 from typing import TYPE_CHECKING
 
-from pygpukit.core.errors import BackendUnavailableError
+from pygpukit import kernels
+from pygpukit._core import native
+from pygpukit.array import layout
+from pygpukit.core.dtypes import DataType, complex64, complex128, float32
+from pygpukit.core.errors import ShapeError
+from pygpukit.ops.elementwise.pointwise import CTYPES, packed_layout
+from pygpukit.ops.fft import tables
+from pygpukit.ops.fft.plan import LONGEST, Plan, halves, held, padded, plan, smooth
+from pygpukit.ops.operands import span
+from pygpukit.ops.shape import moveaxis
 
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
 
+SOURCE = kernels.KernelSpec(__file__, "fft.cu", options=kernels.SAME_BITS)
+_CALL = SOURCE.structure("FftCall")
+_PACKED, _MIRRORED, _BEFORE, _AFTER, _TURNED = 1, 2, 4, 8, 16  # fft.cu: the forms
+# Lengths whose kernels are compiled ahead of time; others are compiled when they are first used.
+AHEAD = {
+    "complex64": (*(1 << bits for bits in range(4, 13)), 400, 480, 1000, 1536, 3000),
+    "complex128": (256, 1024),
+}
+
+
+@dataclass(frozen=True)
+class _Job:
+    """Transforms along the last axis, as fft.cu's FftCall tells them; limits of positions, not of elements."""
+
+    source: GPUArray
+    target: GPUArray
+    length: int
+    limit: tuple[int, int]
+    mirror: int = 0
+    factor: float = 1.0
+    exchange: tuple[int, int, int] = (0, 0, 0)
+    before: GPUArray | None = None
+    after: GPUArray | None = None
+    period: int = 1
+    element: tuple[int, int] = (1, 1)
+    line: tuple[int, int] = (0, 0)
+    fine: int = 0  # of the two tables of turns in `after`; 0: `after` goes by position
+
 
 def transform(name: str, a: GPUArray, n: int, axis: int, factor: float, out: GPUArray) -> None:
-    """Raises BackendUnavailableError: the kernels are not written yet."""
-    raise BackendUnavailableError(
-        f"{name}: transforms have no CUDA kernels yet; compute on the host with np.fft on .to_numpy()"
+    """out = factor * the transform with NumPy's name, unscaled. Neither array is empty."""
+    dtype = complex64 if out.dtype in (float32, complex64) else complex128
+    inverse, to_real = name.startswith("i"), name == "irfft"
+    source, target = moveaxis(a, axis, -1), moveaxis(out, axis, -1)
+    given = n // 2 + 1 if to_real else n
+    job = _Job(
+        source,
+        target,
+        n,
+        (min(source.shape[-1], given), target.shape[-1]),
+        mirror=n if to_real else 0,
+        factor=factor,
+        exchange=(inverse, 0, inverse),
     )
+    if not smooth(n):
+        _convolve(job, dtype)
+    elif name in ("rfft", "irfft") and n % 2 == 0 and held(n // 2, dtype.itemsize):
+        _launch(replace(job, length=n // 2), dtype, _PACKED)
+    else:
+        _transform(job, dtype)
+
+
+@SOURCE.lists
+def instantiations() -> Iterator[tuple[str, ...]]:
+    """Name expressions of kernels for common lengths, of transforms that lie one after the other."""
+    for name, lengths in AHEAD.items():
+        value, number = CTYPES[name], CTYPES["float32" if name == "complex64" else "float64"]
+        itemsize = DataType.from_string(name).itemsize
+        for n in lengths:
+            whole, half = plan(n, itemsize), plan(n // 2, itemsize)
+            yield (
+                _expression(value, value, 0, whole.lines(False), whole),
+                _expression(number, value, _PACKED, half.lines(False), half),
+                _expression(value, number, _PACKED | _MIRRORED, half.lines(False), half),
+            )
+
+
+def _transform(job: _Job, dtype: DataType) -> None:
+    """A smooth length, in one kernel or two."""
+    n, longest = job.length, LONGEST[dtype.itemsize]
+    if held(n, dtype.itemsize):
+        _launch(job, dtype)
+        return
+    rows, columns = halves(n)
+    if not held(rows, dtype.itemsize):
+        raise ShapeError(
+            f"a transform of {n} elements is longer than two kernels make ({longest} x {longest}); "
+            "transform it along two axes of its own, or as shorter pieces"
+        )
+    between = native.empty((*job.target.shape[:-1], n), dtype)
+    fine = 1 << (n.bit_length() + 1) // 2
+    # Element `columns` a + b is value c + `rows` d: transforms over a, a turn, transforms over b.
+    _launch(
+        replace(
+            job,
+            target=between,
+            length=rows,
+            limit=(job.limit[0], n),
+            factor=1.0,
+            exchange=(job.exchange[0], 0, 0),
+            after=tables.split_roots(n, fine, dtype),
+            period=columns,
+            element=(columns, columns),
+            line=(1, 1),
+            fine=fine,
+        ),
+        dtype,
+    )
+    _launch(
+        replace(
+            job,
+            source=between,
+            length=columns,
+            limit=(n, job.limit[1]),
+            mirror=0,
+            exchange=(0, *job.exchange[1:]),
+            before=None,
+            period=rows,
+            element=(1, rows),
+            line=(columns, 1),
+        ),
+        dtype,
+    )
+
+
+def _convolve(job: _Job, dtype: DataType) -> None:
+    """Any length: the numbers times a chirp, convolved with its conjugate, times the chirp."""
+    n = job.length
+    length = padded(n, LONGEST[dtype.itemsize])
+    chirp, spectrum = tables.chirp(n, dtype), tables.chirp_spectrum(n, length, dtype)
+    between = native.empty((*job.target.shape[:-1], length), dtype)
+    first = replace(
+        job,
+        target=between,
+        length=length,
+        limit=(job.limit[0], length),
+        factor=1.0,
+        exchange=(job.exchange[0], 0, 1),  # the next one is the inverse transform
+        before=chirp,
+        after=spectrum,
+    )
+    second = replace(
+        job,
+        source=between,
+        length=length,
+        limit=(length, job.limit[1]),
+        mirror=0,
+        exchange=(0, 1, job.exchange[2]),
+        after=chirp,
+    )
+    _transform(first, dtype)
+    _transform(second, dtype)
+
+
+def _launch(job: _Job, dtype: DataType, form: int = 0) -> None:
+    source, target = job.source, job.target
+    form |= _MIRRORED if job.mirror else 0
+    form |= _BEFORE if job.before is not None else 0
+    form |= 0 if job.after is None else _TURNED if job.fine else _AFTER
+    chosen = plan(job.length, dtype.itemsize)
+    table = tables.roots(job.length * (2 if form & _PACKED else 1), dtype)
+    extents, strides = layout.collapse(target.shape[:-1], [x.strides[:-1] for x in (source, target)])
+    batch = [[step // x.itemsize for step in own] for x, own in zip((source, target), strides, strict=True)]
+    step = (source.strides[-1] // source.itemsize, target.strides[-1] // target.itemsize)
+    # From a transform to the next: within a place of the batch, or to the next place.
+    apart = [job.line[i] * step[i] if job.period > 1 else (batch[i] or [0])[-1] for i in (0, 1)]
+    lines_first = [0 < abs(apart[i]) < abs(job.element[i] * step[i]) for i in (0, 1)]
+    together, lines = chosen.lines(any(lines_first)), prod(extents) * job.period
+    (read, read_start), (written, written_start) = span(source), span(target)
+    call = _CALL.pack(
+        batch=packed_layout(prod(extents), extents, (read_start, written_start), batch),
+        lines=lines,
+        period=job.period,
+        element=job.element,
+        line=job.line,
+        step=step,
+        limit=job.limit,
+        mirror=job.mirror,
+        factor=job.factor,
+        exchange=job.exchange,
+        lines_first=lines_first,
+        fine=job.fine,
+    )
+    types = CTYPES[source.dtype.name], CTYPES[target.dtype.name]
+    spec = SOURCE.of(_expression(*types, form, together, chosen), shared_bytes=chosen.shared_bytes(together))
+    kernels.launch(
+        spec,
+        (-(-lines // together), 1, 1),
+        (together * chosen.threads, 1, 1),
+        read,
+        written,
+        table,
+        table if job.before is None else job.before,
+        table if job.after is None else job.after,
+        call,
+    )
+
+
+def _expression(source: str, target: str, form: int, lines: int, chosen: Plan) -> str:
+    return f"pk::fft<{source}, {target}, {form}, {lines}, {', '.join(map(str, chosen.radices))}>"

@@ -1,0 +1,99 @@
+"""How a length is transformed: the radices of a kernel, and the lengths that longer ones are put together from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from math import isqrt, prod
+
+RADICES = (16, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2)
+_PRIMES = (2, 3, 5, 7, 11, 13)
+# Elements that a block's shared memory holds on every supported device, by their bytes; and its threads.
+LONGEST = {8: 8192, 16: 4096}
+_MOST_THREADS = 1024
+_THREADS = 128  # of a block, where transforms are short
+_WIDE_THREADS, _WIDE_LINES, _WIDE_BYTES = 512, 8, 72 << 10  # where neighbouring threads have neighbouring transforms
+
+
+@dataclass(frozen=True)
+class Plan:
+    """One kernel. lines: transforms of a block, and of one whose transforms lie side by side in memory."""
+
+    radices: tuple[int, ...]
+    itemsize: int
+
+    @property
+    def length(self) -> int:
+        """Elements of a transform."""
+        return prod(self.radices)
+
+    @property
+    def threads(self) -> int:
+        """Threads of a transform."""
+        return self.length // max(self.radices)
+
+    def lines(self, side_by_side: bool) -> int:
+        """Transforms of a block; more where those lie side by side in memory, which is read in pieces of them."""
+        if not side_by_side:
+            return max(_THREADS // self.threads, 1)
+        lines = 1
+        while (
+            lines < max(_WIDE_LINES, _THREADS // self.threads)
+            and 2 * lines * self.threads <= _WIDE_THREADS
+            and self.shared_bytes(2 * lines) <= _WIDE_BYTES
+        ):
+            lines *= 2
+        return lines
+
+    def shared_bytes(self, lines: int) -> int:
+        """Shared memory of a block; fft.cu: Shared."""
+        return lines * ((self.length + self.length // 16) | 1) * self.itemsize
+
+
+def smooth(n: int) -> bool:
+    """True when kernels transform n, or what it is put together from: its prime factors are at most 13."""
+    for p in _PRIMES:
+        while n % p == 0:
+            n //= p
+    return n == 1
+
+
+def held(n: int, itemsize: int) -> bool:
+    """True when a block transforms the smooth length n."""
+    return n <= LONGEST[itemsize] and plan(n, itemsize).threads <= _MOST_THREADS
+
+
+@lru_cache(maxsize=4096)
+def plan(n: int, itemsize: int) -> Plan:
+    """The kernel for a smooth length that one block holds: as few radices as there can be, the largest one small."""
+    return Plan(_radices(n) or (1,), itemsize)
+
+
+@lru_cache(maxsize=4096)
+def _radices(n: int, largest: int = RADICES[0]) -> tuple[int, ...]:
+    """Falling radices whose product is n; () for 1, and for a length that radices up to the largest do not make."""
+    found: list[tuple[int, ...]] = []
+    for radix in RADICES:
+        if radix <= largest and n % radix == 0:
+            rest = _radices(n // radix, radix)
+            if n == radix or rest:
+                found.append((radix, *rest))
+    return min(found, key=lambda one: (len(one), one), default=())
+
+
+@lru_cache(maxsize=1024)
+def halves(n: int) -> tuple[int, int]:
+    """Two lengths of about the same size whose product is the smooth length n."""
+    first = next(d for d in range(isqrt(n), 0, -1) if n % d == 0)
+    return n // first, first
+
+
+@lru_cache(maxsize=1024)
+def padded(n: int, longest: int) -> int:
+    """The length of transforms that convolve n elements with a chirp: at least 2 n - 1.
+
+    The least smooth one while a block holds it, else a power of two, which two kernels transform best.
+    """
+    least = 2 * n - 1
+    power = 1 << (least - 1).bit_length()
+    return next((m for m in range(least, min(power, longest + 1)) if smooth(m)), power)
