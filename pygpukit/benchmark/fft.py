@@ -7,6 +7,7 @@ written). CuPy and PyTorch transform the same batches by cuFFT.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from statistics import median
 
 from .measure import device_times_us
@@ -37,8 +38,7 @@ def rows(quick: bool) -> Iterator[BenchmarkResult | Unavailable]:
         points = max(most // n, 1) * n
         host = rng.standard_normal((points // n, n), dtype=np.float32)
         x = gp.from_numpy(host if name == "rfft" else host.astype(np.complex64))
-        function = getattr(gp.fft, name)
-        times = device_times_us(lambda x=x, function=function: function(x), warmup, iterations)
+        times = device_times_us(partial(getattr(gp.fft, name), x), warmup, iterations)
         moved = points * _BYTES[name]
         row = from_samples(f"{name} of {n}", CATEGORY, [moved / t * 1e-3 for t in times], "GB/s", better="higher")
         row.params = {"points": points}
