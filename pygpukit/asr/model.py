@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -109,6 +109,23 @@ class WhisperModel:
             TranscriptionResult.of(found, code, samples.size / RATE)
             for found, code, samples in zip(segments, languages, sounds, strict=True)
         ]
+
+    def transcribe_streaming(
+        self, audio: Any, language: str | None = None, sample_rate: int | None = None, **settings: Any
+    ) -> Iterator[TranscriptionSegment]:
+        """The segments of transcribe() as they are found, a window at a time: the same ones.
+
+        What was not asked for is not computed. Other threads may use the model meanwhile.
+        """
+        samples, options = samples_of(audio, sample_rate), _options(language, settings)
+        found = listen(self, [samples], options)
+        while True:
+            with self.lock:
+                told = next(found, None)
+            if told is None:
+                return
+            if isinstance(told[1], TranscriptionSegment):
+                yield told[1]
 
     def __repr__(self) -> str:
         return f"WhisperModel({self.name!r}, {self.encoder.weights.summary()})"

@@ -1,0 +1,173 @@
+"""Features, encoder and decoder, alignment and sound, each against another implementation or what is known of it."""
+
+from __future__ import annotations
+
+import json
+import struct
+import wave
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from asr.sounds import HERE, clip
+from asr.tiny_weights import CONFIG, TOKENS, mel, weights
+
+import pygpukit as gp
+from pygpukit.asr.alignment import warp
+from pygpukit.asr.audio import samples_of
+from pygpukit.asr.decoder import WhisperDecoder
+from pygpukit.asr.encoder import WhisperEncoder
+from pygpukit.asr.features import Features
+from pygpukit.asr.weights import WhisperWeights
+
+pytestmark = pytest.mark.usefixtures("backend_name")
+
+Array = np.ndarray[Any, Any]
+
+
+@pytest.fixture(scope="module")
+def tiny(tmp_path_factory: pytest.TempPathFactory) -> WhisperWeights:
+    """The small random model, from a folder of Hugging Face's."""
+    path = tmp_path_factory.mktemp("whisper")
+    header, at, raw = {}, 0, b""
+    for name, array in weights().items():
+        header[name] = {"dtype": "F32", "shape": list(array.shape), "data_offsets": [at, at + array.nbytes]}
+        at, raw = at + array.nbytes, raw + array.tobytes()
+    head = json.dumps(header).encode()
+    (path / "model.safetensors").write_bytes(struct.pack("<Q", len(head)) + head + raw)
+    (path / "config.json").write_text(json.dumps(CONFIG))
+    loaded = gp.models.open_checkpoint(path)
+    try:
+        from pygpukit.asr.weights import from_checkpoint
+
+        return from_checkpoint(loaded, dtype="float32")
+    finally:
+        loaded.close()
+
+
+def test_states_and_logits_are_those_of_transformers(tiny: WhisperWeights) -> None:
+    golden = np.load(HERE / "transformers.npz")
+    states = WhisperEncoder(tiny.config, tiny)(gp.from_numpy(mel()))
+    assert states.shape == (1, 50, 32)
+    np.testing.assert_allclose(states.to_numpy()[0], golden["states"], atol=1e-4)
+    decoder = WhisperDecoder(tiny.config, tiny)
+    logits = decoder(TOKENS, states)
+    assert float(np.std(golden["logits"])) > 0.5
+    np.testing.assert_allclose(logits.to_numpy(), golden["logits"], atol=1e-4)
+
+
+def test_a_step_gives_the_bits_of_the_prompt_and_of_every_batch(tiny: WhisperWeights) -> None:
+    encoder, decoder = WhisperEncoder(tiny.config, tiny), WhisperDecoder(tiny.config, tiny)
+    other = np.random.default_rng(3).uniform(-1, 1, (80, 100)).astype(np.float32)
+    both = encoder(gp.from_numpy(np.stack([mel(), other])))
+    alone = encoder(gp.from_numpy(mel()))
+    assert both.to_numpy()[0].tobytes() == alone.to_numpy()[0].tobytes()
+    cache = decoder.cache(3, 2)
+    for window in range(2):
+        decoder.hear(both[window], cache, window)
+    whole = decoder.logits(decoder.prompt(TOKENS, 0, 0, cache)).to_numpy()
+    decoder.prompt(TOKENS[:-1], 2, 0, cache)
+    decoder.prompt([5, 6], 1, 1, cache)
+    at = len(TOKENS) - 1
+    together = decoder.step([7, TOKENS[-1]], [2, at], [1, 2], [1, 0], cache).to_numpy()
+    single = decoder.step([TOKENS[-1]], [at], [2], [0], cache).to_numpy()
+    assert together[1].tobytes() == single[0].tobytes()
+    np.testing.assert_allclose(single[0], whole[-1], atol=1e-4)
+
+
+@pytest.mark.parametrize("bands", [80, 128])
+def test_features_are_those_of_faster_whisper(bands: int) -> None:
+    golden = np.load(HERE / "features.npz")[str(bands)]
+    features = Features(clip("fox"), bands)
+    found = features.window(0, features.frames, features.frames).to_numpy()[:, ::7]
+    np.testing.assert_allclose(found, golden, atol=1e-4)
+    part = features.window(100, 50, 300).to_numpy()
+    whole = features.window(0, features.frames, features.frames).to_numpy()
+    np.testing.assert_allclose(part[:, :50], whole[:, 100:150], atol=1e-6)
+    assert not part[:, 50:].any()
+
+
+@pytest.mark.parametrize("count", [1, 2, 40, 159, 160, 161, 400])
+def test_the_shortest_sounds_have_features(count: int) -> None:
+    features = Features(np.full(count, 0.1, np.float32), 80)
+    assert features.frames == (count + 160) // 160
+    assert np.isfinite(features.window(0, features.frames, 3000).to_numpy()).all()
+
+
+def test_documented_features(tmp_path: Path) -> None:
+    sound = clip("short")
+    mel = gp.asr.preprocess_audio(sound)
+    assert (mel.shape, str(mel.dtype)) == ((80, 3000), "float32")
+    assert gp.asr.preprocess_audio(sound, n_mels=128).shape == (128, 3000)
+    batch = gp.asr.preprocess_audio_batch([sound, sound[:8000]]).to_numpy()
+    assert batch[0].tobytes() == mel.to_numpy().tobytes()
+    assert gp.asr.pad_or_trim(sound, 100).shape == (100,)
+    assert gp.asr.pad_or_trim(sound).to_numpy()[len(sound) :].any() == False  # noqa: E712
+    logs = gp.from_numpy(np.array([[-10.0, 0.0], [-3.0, 1.0]], np.float32))
+    np.testing.assert_allclose(gp.asr.normalize_mel(logs).to_numpy(), [[-0.75, 1.0], [0.25, 1.25]])
+
+
+def test_the_path_through_a_matrix_is_the_cheapest() -> None:
+    rng = np.random.default_rng(5)
+    for rows, columns in ((1, 1), (1, 6), (6, 1), (4, 5), (5, 4), (7, 7)):
+        cost = rng.standard_normal((rows, columns))
+        i, j = warp(cost)
+        assert (i[0], j[0], i[-1], j[-1]) == (0, 0, rows - 1, columns - 1)
+        assert set(zip(np.diff(i).tolist(), np.diff(j).tolist(), strict=True)) <= {(0, 1), (1, 0), (1, 1)}
+        assert cost[i, j].sum() == pytest.approx(_cheapest(cost))
+
+
+def _cheapest(cost: Array) -> float:
+    """By trying all paths."""
+
+    def from_here(i: int, j: int) -> float:
+        if (i, j) == (0, 0):
+            return float(cost[0, 0])
+        before = [(i - 1, j), (i, j - 1), (i - 1, j - 1)]
+        return float(cost[i, j]) + min(from_here(a, b) for a, b in before if a >= 0 and b >= 0)
+
+    return from_here(cost.shape[0] - 1, cost.shape[1] - 1)
+
+
+@pytest.mark.parametrize("rate", [8000, 11025, 22050, 44100, 48000])
+def test_other_rates_are_resampled(rate: int) -> None:
+    time = np.arange(rate // 2) / rate
+    found = samples_of(np.sin(2 * np.pi * 440 * time).astype(np.float32), rate)
+    assert found.size == 8000
+    want = np.sin(2 * np.pi * 440 * np.arange(8000) / 16000)
+    np.testing.assert_allclose(found[200:-200], want[200:-200], atol=1e-4)
+
+
+@pytest.mark.parametrize("width", [1, 2, 3, 4])
+def test_wav_files_and_channels(tmp_path: Path, width: int) -> None:
+    wave_form = 0.5 * np.sin(np.arange(800) / 20)
+    whole = np.round(wave_form * (2 ** (8 * width - 1) - 1)).astype(np.int64)
+    raw = (whole + 128).astype("u1").tobytes() if width == 1 else b"".join(
+        int(value).to_bytes(width, "little", signed=True) for value in np.repeat(whole, 2)
+    )  # fmt: skip
+    with wave.open(str(tmp_path / "a.wav"), "wb") as file:
+        file.setparams((1 if width == 1 else 2, width, 16000, 0, "NONE", ""))
+        file.writeframes(raw)
+    np.testing.assert_allclose(samples_of(tmp_path / "a.wav"), wave_form, atol=2.0 ** (2 - 8 * min(width, 3)))
+
+
+def test_refusals(tmp_path: Path) -> None:
+    (tmp_path / "no.wav").write_bytes(b"RIFFnothing")
+    for audio, kind, message in (
+        (np.zeros(0, np.float32), gp.InvalidSpecError, "empty"),
+        (np.array([np.nan], np.float32), gp.InvalidSpecError, "NaN"),
+        (np.zeros((3, 20, 20), np.float32), gp.ShapeError, "shape"),
+        (np.zeros(3, np.uint16), gp.DTypeError, "uint16"),
+        (tmp_path / "no.wav", gp.InvalidSpecError, "no WAV file"),
+        (tmp_path / "absent.wav", OSError, "absent"),
+    ):
+        with pytest.raises(kind, match=message):
+            samples_of(audio)
+    with pytest.raises(gp.InvalidSpecError, match="sample_rate is 3"):
+        samples_of(np.zeros(9, np.float32), 3)
+    for settings in ({"beam_size": 0}, {"temperature": ()}, {"max_length": 0}, {"seed": -1}, {"patience": 0.0}):
+        with pytest.raises(gp.InvalidSpecError):
+            gp.asr.Options(**settings)
+    with pytest.raises(gp.InvalidSpecError, match="activation_function"):
+        gp.asr.WhisperConfig(activation_function="relu")
