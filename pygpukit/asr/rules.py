@@ -79,7 +79,8 @@ class Rules:
 def _log_softmax(values: Array) -> Array:
     import numpy as np
 
-    return values - np.float32(_log_sum(values))
+    total = np.float32(_log_sum(values))
+    return values - total if total > -np.inf else values
 
 
 def _log_sum(values: Array) -> float:

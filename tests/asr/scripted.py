@@ -17,7 +17,7 @@ class Tokens:
     """What WhisperTokens says, of words "w0" to "w19"."""
 
     eot, sot, previous, no_speech, no_timestamps, first_time = 20, 21, 22, 23, 29, FIRST_TIME
-    special = (21, 22, 23)
+    special = tuple(range(21, 29))
     vocab = 30 + 1501
     multilingual = False
 
