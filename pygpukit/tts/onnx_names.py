@@ -34,7 +34,7 @@ def tensors(path: Path) -> dict[str, Callable[[], Array]]:
     initialisers, used = set(file.names()), set[str]()
     for node in file.nodes:
         for name, weight, read in _of_node(file, node, initialisers):
-            if weight not in used and name:
+            if weight not in used and name and ".stft." not in name:
                 used.add(weight)
                 found.setdefault(name, read)
     for name in initialisers - used:

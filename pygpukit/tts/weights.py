@@ -117,7 +117,8 @@ def _product(length: Array, direction: Array) -> Array:
 
     wide = direction.astype(np.float64)
     norm = np.sqrt(np.square(wide).sum(axis=tuple(range(1, wide.ndim)), keepdims=True))
-    return (wide * (length.reshape(norm.shape) / norm)).astype(np.float32)
+    scale = np.divide(length.reshape(norm.shape), norm, out=np.zeros_like(norm), where=norm > 0)
+    return (wide * scale).astype(np.float32)
 
 
 def _uploaded(name: str, values: Array) -> GPUArray:
