@@ -13,6 +13,7 @@ import pygpukit.ops as ops
 from pygpukit.array import factory
 from pygpukit.core.errors import InvalidSpecError
 from pygpukit.models.fetch import get
+from pygpukit.ops.audio.buffer import AudioBuffer
 from pygpukit.tts import voices as tables
 from pygpukit.tts.config import KokoroConfig
 from pygpukit.tts.network import Network
@@ -114,12 +115,10 @@ class KokoroModel:
         InvalidSpecError: nothing to speak, an unknown voice, a speed beyond 0.25 to 4, no library for text.
         """
         spoken = list(self.stream(text, voice, speed, phonemes=phonemes, seed=seed))
-        samples = [each.audio for each in spoken]
-        audio = samples[0] if len(samples) == 1 else ops.concatenate(samples)
-        if normalize:
-            audio = ops.div(audio, ops.maximum(ops.max(ops.abs(audio)), 1e-9))
-        said = " ".join(each.phonemes for each in spoken)
-        return SynthesisResult(audio, text, said, audio.shape[0] / self.sample_rate, self.sample_rate)
+        samples = [each.audio.data for each in spoken]
+        audio = AudioBuffer(samples[0] if len(samples) == 1 else ops.concatenate(samples), self.sample_rate)
+        audio = audio.normalize() if normalize else audio
+        return SynthesisResult(audio, text, " ".join(each.phonemes for each in spoken), audio.duration)
 
     def __call__(self, text: str, voice: Voice = None, **kwargs: Any) -> SynthesisResult:
         """synthesize()."""
@@ -194,10 +193,9 @@ class KokoroModel:
             style = factory.from_numpy(table[min(len(piece.phonemes), tables.ROWS) - 1][None])
             with self._lock:
                 utterance = self.network.prosody([0, *piece.tokens, 0], style, speed)
-                audio = self.network.waveform(utterance, style, None if seed is None else seed + number)
-            yield SynthesisResult(
-                audio, piece.text, piece.phonemes, audio.shape[0] / self.sample_rate, self.sample_rate
-            )
+                samples = self.network.waveform(utterance, style, None if seed is None else seed + number)
+            audio = AudioBuffer(samples, self.sample_rate)
+            yield SynthesisResult(audio, piece.text, piece.phonemes, audio.duration)
 
 
 def load(

@@ -40,13 +40,13 @@ def test_wav_of_other_widths_and_channels(tmp_path: Path, width: int, values: li
         file.setparams((3, width, 8000, 0, "NONE", ""))
         file.writeframes(np.array(values, {1: "u1", 2: "<i2", 4: "<i4"}[width]).tobytes())
     found, rate = tts.from_wav(tmp_path / "w.wav")
-    assert found.shape == (1, 3) and rate == 8000
-    np.testing.assert_allclose(found[0], [-1, 0, 127 / 128 if width == 1 else 0.5])
+    assert found.shape == (3, 1) and rate == 8000
+    np.testing.assert_allclose(found[:, 0], [-1, 0, 127 / 128 if width == 1 else 0.5])
 
 
 def test_bad_sound_is_refused(tmp_path: Path) -> None:
     (tmp_path / "x.wav").write_bytes(b"RIFF and nothing")
-    with pytest.raises(gp.ModelFileError, match=r"x\.wav"):
+    with pytest.raises(gp.InvalidSpecError, match=r"x\.wav"):
         tts.from_wav(tmp_path / "x.wav")
     for bad, said in ((np.full(3, np.nan), "finite"), (np.zeros((2, 2)), "one channel"), (np.zeros(3, int), "floats")):
         with pytest.raises(gp.InvalidSpecError, match=said):
