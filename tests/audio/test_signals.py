@@ -72,6 +72,36 @@ def test_half_precision_computes_in_float32() -> None:
     )
 
 
+def test_strided_signals_are_read_in_place() -> None:
+    y = tone(200)
+    for view in (device(np.repeat(y, 3))[::3], device(y[::-1])[::-1], device(np.stack([y, y], 1)).T[1]):
+        for function in FRAMED[:3]:
+            assert np.array_equal(function(view).to_numpy(), function(device(y)).to_numpy())
+
+
+def test_a_buffer_gives_a_buffer_and_brings_its_rate() -> None:
+    sound = audio.AudioBuffer(device(np.stack([tone(200), 0 * tone(200)])), SR)
+    for function in (
+        audio.preemphasis,
+        audio.compressor,
+        audio.limiter,
+        lambda y: audio.fade(y, fade_in=0.1),
+        lambda y: audio.biquad_filter(y, "lowpass", 500),
+        lambda y: audio.normalize(y, axis=-1),
+        lambda y: audio.fir_filter(y, [1, 2]),
+        lambda y: audio.trim(y)[0],
+    ):
+        found = function(sound)
+        assert isinstance(found, audio.AudioBuffer) and (found.sample_rate, found.channels) == (SR, 2)
+        assert np.array_equal(sound.data.to_numpy()[0], tone(200).astype(np.float32))
+    slow = audio.resample(sound, target_sr=SR // 2)
+    assert (slow.sample_rate, len(slow), slow.channels) == (SR // 2, 2000, 2)
+    assert np.abs(audio.yin(sound, fmin=100, fmax=400).to_numpy()[0] - 200).max() < 1
+    faded = audio.fade(sound, fade_in=0.1).data.to_numpy()[0]
+    assert np.allclose(faded[1600:], tone(200)[1600:]) and abs(faded[800] - tone(200)[800] / 2) < 1e-6
+    assert audio.remove_dc(sound) is sound
+
+
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_yin_knows_the_frequency(dtype: str) -> None:
     y = np.stack([tone(f) for f in (111.0, 234.5, 380.0)]).reshape(3, 1, -1)

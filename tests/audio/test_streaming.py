@@ -66,6 +66,16 @@ def test_a_full_stream_takes_what_fits_and_windows_by_hann() -> None:
         stream.pop_chunk()
 
 
+def test_frames_of_a_stream_have_the_bits_of_stft() -> None:
+    y, stream, frames = samples(3000), audio.AudioStream(256, 100, 3000, buffer_duration=1.0), []
+    for start in range(0, 3000, 333):
+        stream.push(y[start : start + 333])
+        while stream.has_chunk():
+            frames.append(audio.stft(stream.pop_chunk(apply_window=False), n_fft=256, center=False).to_numpy())
+    whole = audio.stft(gp.from_numpy(y), n_fft=256, hop_length=100, center=False).to_numpy()
+    assert np.array_equal(np.concatenate(frames, -1), whole)
+
+
 @pytest.mark.parametrize("snr_db", [20, 10])
 def test_voice_activity_finds_speech_in_noise(snr_db: float) -> None:
     sr, truth = 16000, [(1.0, 2.2), (3.5, 4.0), (5.2, 6.5)]

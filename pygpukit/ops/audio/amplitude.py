@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 
 from pygpukit.array.factory import from_numpy
-from pygpukit.ops import copying, elementwise, reduce
-from pygpukit.ops.audio.buffers import in_place, like
+from pygpukit.ops import elementwise, reduce
 from pygpukit.ops.audio.inputs import floats, rate
+from pygpukit.ops.audio.returned import in_place, like
+from pygpukit.ops.audio.scaling import TINY, norms
 from pygpukit.ops.elementwise import logic
 
 __all__ = ["fade", "noise_gate", "normalize"]
@@ -41,27 +42,16 @@ def normalize(
     values = floats(S, f"{what}: S")
     if norm is None:
         return S
-    least = float(np.finfo(values.dtype.to_numpy_dtype()).tiny) if threshold is None else threshold
+    least = TINY[values.dtype.name] if threshold is None else threshold
     if least <= 0:
         raise ValueError(f"{what}: threshold is {threshold} and must be positive")
     if fill and norm == 0:
         raise ValueError(f"{what}: nothing constant has norm 0; leave fill out")
     if values.size and not bool(reduce.all(logic.isfinite(values)).item()):
         raise ValueError(f"{what}: S has values that are NaN or infinite; replace them, with gp.where for one")
-    size = elementwise.abs(values)
+    length = norms(values, norm, axis, what)
     count = values.size if axis is None else values.shape[axis]
-    constant = 1.0
-    if norm == np.inf:
-        length = reduce.max(size, axis, keepdims=True)
-    elif norm == -np.inf:
-        length = reduce.min(size, axis, keepdims=True)
-    elif norm == 0:
-        length = copying.astype(reduce.sum(logic.greater(size, 0), axis, keepdims=True), values.dtype)
-    elif norm > 0:
-        length = elementwise.power(reduce.sum(elementwise.power(size, float(norm)), axis, keepdims=True), 1.0 / norm)
-        constant = count ** (-1.0 / norm)
-    else:
-        raise ValueError(f"{what}: norm {norm!r} is unknown; use inf, -inf, 0, a positive number or None")
+    constant = count ** (-1.0 / norm) if 0 < norm < np.inf else 1.0
     small = logic.less(length, least)
     result = elementwise.div(values, elementwise.where(small, 1.0, length))
     if fill is not None:

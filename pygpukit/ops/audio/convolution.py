@@ -6,10 +6,10 @@ from typing import Any
 
 from pygpukit.array import layout
 from pygpukit.core.errors import ShapeError
-from pygpukit.ops import copying, elementwise
-from pygpukit.ops.audio.buffers import like
+from pygpukit.ops import elementwise
 from pygpukit.ops.audio.correlation import fast_length
 from pygpukit.ops.audio.inputs import floats
+from pygpukit.ops.audio.returned import like
 from pygpukit.ops.fft import irfft, rfft
 from pygpukit.ops.shape import moveaxis
 
@@ -30,7 +30,7 @@ def fftconvolve(in1: Any, in2: Any, mode: str = "full", axis: int = -1) -> Any:
         raise ShapeError(f"{what}: in1 has shape {first.shape}, in2 {second.shape}; they must have as many axes")
     axis = layout.normalize_axis(axis, first.ndim, what)
     dtype = first.dtype if first.dtype.itemsize >= second.dtype.itemsize else second.dtype
-    first, second = (copying.astype(moveaxis(x, axis, -1), dtype) for x in (first, second))
+    first, second = (elementwise.as_type(moveaxis(x, axis, -1), dtype) for x in (first, second))
     n, m = first.shape[-1], second.shape[-1]
     if not n or not m:
         raise ShapeError(f"{what}: axis {axis} of shapes {first.shape} and {second.shape} is empty")

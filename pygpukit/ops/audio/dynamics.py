@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pygpukit.ops import elementwise
-from pygpukit.ops.audio.buffers import like
 from pygpukit.ops.audio.filtering import lfilter
 from pygpukit.ops.audio.framing import padded
 from pygpukit.ops.audio.inputs import floats, rate
 from pygpukit.ops.audio.polyphase import upfirdn
 from pygpukit.ops.audio.recursion import decaying_peak
+from pygpukit.ops.audio.returned import like
 from pygpukit.ops.elementwise.math import log10
 
 if TYPE_CHECKING:

@@ -11,10 +11,10 @@ from pygpukit.core.dtypes import DataType, float64
 from pygpukit.core.errors import ShapeError
 from pygpukit.ops import copying, elementwise, reduce
 from pygpukit.ops.audio.biquads import biquad
-from pygpukit.ops.audio.buffers import in_place, like
 from pygpukit.ops.audio.documented import keywords
 from pygpukit.ops.audio.filtering import lfilter, sosfilt
 from pygpukit.ops.audio.inputs import floats, rate
+from pygpukit.ops.audio.returned import in_place, like
 from pygpukit.ops.operands import is_array
 
 if TYPE_CHECKING:
@@ -92,4 +92,4 @@ def _given(zi: Any, values: GPUArray, dtype: DataType) -> GPUArray:
     shape = (*values.shape[:-1], 1)
     if state.size != np.prod(shape):
         raise ShapeError(f"zi has shape {state.shape} and must have {shape}")
-    return copying.astype(state.reshape(shape), dtype)
+    return elementwise.as_type(state.reshape(shape), dtype)

@@ -9,14 +9,15 @@ import numpy as np
 from pygpukit._core import native
 from pygpukit.array import layout
 from pygpukit.array.factory import from_numpy
+from pygpukit.core.dtypes import float64
 from pygpukit.core.errors import ShapeError
 from pygpukit.ops import copying, elementwise
-from pygpukit.ops.audio.buffers import like
 from pygpukit.ops.audio.inputs import floats
 from pygpukit.ops.audio.polyphase import upfirdn
 from pygpukit.ops.audio.recursion import ORDERS, linear
+from pygpukit.ops.audio.returned import like
 from pygpukit.ops.operands import is_array
-from pygpukit.ops.shape import moveaxis
+from pygpukit.ops.shape import joining, moveaxis
 
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
@@ -74,11 +75,7 @@ def sosfilt(sos: Any, x: Any, axis: int = -1, zi: Any = None) -> Any:
         y, zf = linear(y, section[:3], section[3:], state)
         states.append(moveaxis(zf, -1, axis))
     result = like(x, moveaxis(y, -1, axis))
-    if zi is None:
-        return result
-    from pygpukit.ops.shape.joining import stack
-
-    return result, stack(states)
+    return result if zi is None else (result, joining.stack(states))
 
 
 def fir_filter(x: Any, taps: Any, *, mode: str = "same", axis: int = -1) -> Any:
@@ -133,4 +130,4 @@ def _state(zi: Any, shape: tuple[int, ...], axis: int, what: str) -> GPUArray:
     found = moveaxis(given, axis, -1) if given.ndim == len(shape) else given
     if found.shape != shape:
         raise ShapeError(f"{what}: zi has shape {given.shape}; with its axis last it must be {shape}")
-    return copying.astype(found, native.empty((), "float64").dtype)
+    return elementwise.as_type(found, float64)

@@ -6,11 +6,11 @@ from math import exp
 from typing import Any
 
 from pygpukit.ops import copying, elementwise
-from pygpukit.ops.audio.buffers import in_place
 from pygpukit.ops.audio.filtering import lfilter
 from pygpukit.ops.audio.inputs import floats, positive
 from pygpukit.ops.audio.istft import istft
 from pygpukit.ops.audio.recursion import decaying_peak
+from pygpukit.ops.audio.returned import in_place
 from pygpukit.ops.audio.stft import stft
 from pygpukit.ops.elementwise import logic
 

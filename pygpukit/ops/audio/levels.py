@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from pygpukit.array.factory import from_numpy, zeros
 from pygpukit.core.dtypes import as_dtype
 from pygpukit.core.errors import ShapeError
-from pygpukit.ops import copying, elementwise, reduce
+from pygpukit.ops import elementwise, reduce
 from pygpukit.ops.audio.documented import keywords
 from pygpukit.ops.audio.framing import frames, padded
 from pygpukit.ops.audio.inputs import floats, magnitude_of, matrix, positive, signal
@@ -52,7 +52,7 @@ def rms(
         power = _power(matrix(S, f"{what}: S"), frame_length)
     else:
         raise ValueError(f"{what}: give y, a signal, or S, a spectrogram")
-    return copying.astype(expand_dims(sqrt(power), -2), as_dtype(dtype))
+    return elementwise.as_type(expand_dims(sqrt(power), -2), as_dtype(dtype))
 
 
 def _power(S: GPUArray, frame_length: int) -> GPUArray:

@@ -11,10 +11,10 @@ import numpy as np
 
 from pygpukit.array import layout
 from pygpukit.ops import copying, elementwise
-from pygpukit.ops.audio.buffers import like
 from pygpukit.ops.audio.framing import fix_length
 from pygpukit.ops.audio.inputs import signal
 from pygpukit.ops.audio.polyphase import upfirdn
+from pygpukit.ops.audio.returned import like
 from pygpukit.ops.fft import irfft, rfft
 from pygpukit.ops.shape import moveaxis
 

@@ -12,16 +12,20 @@ from pygpukit.ops.elementwise import logic
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
 
-_TINY = {"float32": 2.0**-126, "float64": 2.0**-1022}
+TINY = {"float32": 2.0**-126, "float64": 2.0**-1022}
 
 
 def normalized(S: GPUArray, norm: float | None, axis: int, what: str) -> GPUArray:
-    """S over its norm along an axis: inf for the largest magnitude, -inf the least, 0 how many are not 0, p > 0.
-
-    Where the norm is below the smallest normal number, and for norm None, S stays as it is. Raises ValueError.
-    """
+    """S over its norms() along an axis; as it is where they are below the smallest normal number, and for norm None."""
     if norm is None:
         return S
+    length = norms(S, norm, axis, what)
+    return elementwise.div(S, elementwise.where(logic.less(length, TINY[S.dtype.name]), 1.0, length))
+
+
+def norms(S: GPUArray, norm: float, axis: int | None, what: str) -> GPUArray:
+    """Norms along an axis (None: of all), which is kept: inf for the largest magnitude, -inf the least, 0 how many are
+    not 0, p > 0. Raises ValueError for others."""
     size = elementwise.abs(S)
     if norm == math.inf:
         length = reduce.max(size, axis, keepdims=True)
@@ -37,4 +41,4 @@ def normalized(S: GPUArray, norm: float | None, axis: int, what: str) -> GPUArra
         length = elementwise.as_type(elementwise.power(reduce.sum(powers, axis, keepdims=True), 1 / norm), S.dtype)
     else:
         raise ValueError(f"{what}: norm is {norm!r}; use inf, -inf, 0, a positive number or None")
-    return elementwise.div(S, elementwise.where(logic.less(length, _TINY[S.dtype.name]), 1.0, length))
+    return length

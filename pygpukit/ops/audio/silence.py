@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from pygpukit.ops.audio.buffers import like
 from pygpukit.ops.audio.inputs import signal
 from pygpukit.ops.audio.levels import rms
+from pygpukit.ops.audio.returned import like
 
 __all__ = ["split", "trim"]
 
