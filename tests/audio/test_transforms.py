@@ -83,7 +83,7 @@ def test_an_empty_signal_is_one_frame_of_zeros_as_in_librosa() -> None:
     with pytest.warns(UserWarning, match="the signal has 0 samples only"):
         found = audio.stft(device(np.zeros(0)), n_fft=64)
     assert found.shape == (33, 1) and not found.to_numpy().any()
-    with pytest.warns(UserWarning), pytest.raises(ShapeError, match="y is empty"):
+    with pytest.raises(ShapeError, match="y is empty"):
         audio.stft(device(np.zeros(0)), n_fft=64, pad_mode="reflect")
     assert audio.stft(device(np.zeros((0, 500))), n_fft=64).shape == (0, 33, 32)
 

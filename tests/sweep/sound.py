@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pygpukit as gp
-from pygpukit.ops.audio import median, overlap
+from pygpukit.core.dtypes import DataType
+from pygpukit.ops.audio import median, overlap, spectra
+from pygpukit.ops.audio.analysis import prepared
+from pygpukit.ops.audio.inputs import unchecked
 from sweep.engine import Call, Family, numbers
 
 
@@ -29,6 +32,23 @@ def _medians(_: str) -> Iterator[Call]:
             yield Call(median_of, (numbers(dtype, *shape),))
 
 
+def _spectra(_: str) -> Iterator[Call]:
+    for dtype, lengths in spectra.AHEAD.items():
+        assert all(spectra.fits(n_fft, DataType.from_string(dtype)) for n_fft in lengths)
+        for n_fft, mode in zip(lengths, ("reflect", "constant", "edge", "symmetric"), strict=False):
+
+            def analyse(y: gp.GPUArray, n_fft: int = n_fft, mode: str = mode) -> list[gp.GPUArray]:
+                how = (16000.0, n_fft, 40, 0.0, None, False, "slaney")
+                with unchecked():
+                    analysis = prepared(y, n_fft, n_fft // 3, n_fft - 7, "hann", True, mode, "sweep")
+                    off = prepared(y, n_fft, n_fft, None, "hamming", False, mode, "sweep")
+                powers = [analysis.bands(1, how), analysis.bands(2, how), analysis.logarithms(how, 1e-3)]
+                return [analysis.complex(), off.complex(), analysis.sizes(1), analysis.sizes(2), *powers]
+
+            yield Call(analyse, (numbers(dtype, 2, 3 * n_fft + 5),))
+
+
+SPECTRA = Family("spectra", (spectra.SOURCE.source,), lambda _: "all", _spectra)
 OVERLAP = Family("overlap", (overlap.SOURCE.source,), lambda _: "all", _overlap)
 MEDIAN = Family("median", (median.SOURCE.source,), lambda _: "all", _medians)
-FAMILIES = (MEDIAN, OVERLAP)
+FAMILIES = (MEDIAN, OVERLAP, SPECTRA)

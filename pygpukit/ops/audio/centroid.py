@@ -8,7 +8,8 @@ from pygpukit.ops import elementwise, reduce
 from pygpukit.ops.audio.bins import frequencies
 from pygpukit.ops.audio.documented import keywords
 from pygpukit.ops.audio.inputs import floats, magnitudes, rate
-from pygpukit.ops.audio.magnitudes import spectrogram, to_power
+from pygpukit.ops.audio.magnitudes import spectrogram
+from pygpukit.ops.audio.powers import to_power
 from pygpukit.ops.audio.scaling import normalized
 
 if TYPE_CHECKING:

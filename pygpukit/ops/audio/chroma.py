@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import math
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from pygpukit.core.dtypes import DataType
-from pygpukit.ops import copying, elementwise
+from pygpukit.ops import elementwise
 from pygpukit.ops.audio import scales
 from pygpukit.ops.audio.cqt import cqt
 from pygpukit.ops.audio.documented import keywords
@@ -16,6 +15,7 @@ from pygpukit.ops.audio.magnitudes import frame_major, spectrogram
 from pygpukit.ops.audio.scaling import normalized
 from pygpukit.ops.audio.tuning import estimate_tuning
 from pygpukit.ops.elementwise import logic
+from pygpukit.ops.fft.tables import TABLES
 from pygpukit.ops.matmul.gemm import matmul
 from pygpukit.ops.operands import check_array
 
@@ -124,14 +124,9 @@ def _folded(C: GPUArray, bins_per_octave: int, n_chroma: int, fmin: float, windo
     return from_numpy(np.ascontiguousarray(bank.T.astype(C.dtype.to_numpy_dtype())))
 
 
-@lru_cache(maxsize=32)
 def _kept(dtype: DataType, *how: Any) -> GPUArray:
-    """The filters as (bins, n_chroma), on the device."""
-    import numpy as np
-
-    from pygpukit.array.factory import from_numpy
-
-    return copying.astype(from_numpy(np.ascontiguousarray(_filters(*how).T)), dtype)
+    """The filters as (bins, n_chroma), on the device, made once."""
+    return TABLES.get(("chroma", dtype, how), lambda: _filters(*how).T.astype(dtype.to_numpy_dtype(), order="C"))
 
 
 def _filters(

@@ -10,12 +10,10 @@ from pygpukit.core.dtypes import as_dtype
 from pygpukit.core.errors import ShapeError
 from pygpukit.ops import copying, elementwise
 from pygpukit.ops.audio import scales, wavelets
+from pygpukit.ops.audio.analysis import prepared
 from pygpukit.ops.audio.documented import alias, keywords
-from pygpukit.ops.audio.framing import padded
 from pygpukit.ops.audio.inputs import complex_of, positive, rate, signal
-from pygpukit.ops.audio.magnitudes import frame_major
 from pygpukit.ops.audio.resampling import resample
-from pygpukit.ops.audio.stft import on_device, transformed
 from pygpukit.ops.audio.tuning import estimate_tuning
 from pygpukit.ops.matmul.gemm import matmul
 from pygpukit.ops.shape.joining import concatenate
@@ -180,10 +178,9 @@ def _response(y: GPUArray, spectra: Values, hop: int, pad_mode: str) -> GPUArray
     from pygpukit.array.factory import from_numpy
 
     n_fft = 2 * (spectra.shape[1] - 1)
-    around = padded(y, n_fft // 2, n_fft // 2, pad_mode, "vqt")
-    D = transformed(around, on_device("ones", n_fft, n_fft, y.dtype, "vqt"), hop)
+    D = prepared(y, n_fft, hop, None, "ones", True, pad_mode, "vqt").complex()
     bank = from_numpy(np.ascontiguousarray(spectra.T.astype(D.dtype.to_numpy_dtype())))
-    return matmul(frame_major(D), bank)
+    return matmul(D, bank)
 
 
 def _early_halvings(nyquist: float, highest: float, hop: int, octaves: int) -> int:

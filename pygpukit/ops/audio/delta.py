@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from pygpukit.array import layout
-from pygpukit.core.dtypes import DataType
 from pygpukit.core.errors import ShapeError
 from pygpukit.ops.audio.documented import keywords
 from pygpukit.ops.audio.framing import frames
 from pygpukit.ops.audio.inputs import floats
+from pygpukit.ops.fft.tables import TABLES
 from pygpukit.ops.indexing import padding
 from pygpukit.ops.matmul.gemm import matmul
 from pygpukit.ops.shape import atleast_1d, moveaxis
 from pygpukit.ops.shape.joining import concatenate
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from pygpukit.array.array import GPUArray
 
 __all__ = ["delta"]
@@ -53,20 +54,25 @@ def delta(
     if degree >= width:
         raise ValueError(f"delta: a polynomial of degree {degree} needs a width above it, not {width}")
     rows = moveaxis(data, axis, -1)
-    weights = [_weights(data.dtype, width, order, degree, delta, part) for part in ("inside", "begin", "end")]
+    kind = data.dtype.to_numpy_dtype()
+
+    def weights(part: str) -> GPUArray:
+        how = (width, order, degree, delta, part)
+        return TABLES.get(("delta", data.dtype, how), lambda: _weights(*how).astype(kind))
+
     if mode == "interp":
         if width > rows.shape[-1]:
             raise ShapeError(
                 f"delta: axis {axis} has {rows.shape[-1]} elements, width is {width}; mode 'interp' needs as many"
             )
-        inside = _product(frames(rows, width, 1, "delta"), weights[0])[..., 0]
-        begin, end = _product(rows[..., :width], weights[1]), _product(rows[..., -width:], weights[2])
+        inside = _product(frames(rows, width, 1, "delta"), weights("inside"))[..., 0]
+        begin, end = _product(rows[..., :width], weights("begin")), _product(rows[..., -width:], weights("end"))
         return moveaxis(concatenate([begin, inside, end], -1), -1, axis)
     if mode not in _PADS:
         raise ValueError(f"delta: mode {mode!r} is unknown; use 'interp', {', '.join(map(repr, _PADS))}")
     around: Any = [(0, 0)] * (rows.ndim - 1) + [(width // 2, width // 2)]
     wide = padding.pad(rows, around, _PADS[mode], constant_values=cval)
-    return moveaxis(_product(frames(wide, width, 1, "delta"), weights[0])[..., 0], -1, axis)
+    return moveaxis(_product(frames(wide, width, 1, "delta"), weights("inside"))[..., 0], -1, axis)
 
 
 def _product(rows: GPUArray, weights: GPUArray) -> GPUArray:
@@ -74,12 +80,9 @@ def _product(rows: GPUArray, weights: GPUArray) -> GPUArray:
     return matmul(rows, weights) if rows.ndim > 1 else matmul(rows.reshape(1, -1), weights)[0]
 
 
-@lru_cache(maxsize=32)
-def _weights(dtype: DataType, width: int, order: int, degree: int, distance: float, part: str) -> GPUArray:
+def _weights(width: int, order: int, degree: int, distance: float, part: str) -> np.ndarray[Any, Any]:
     """(width, n): from a stretch to the derivative at its middle, at the places before or those behind it."""
     import numpy as np
-
-    from pygpukit.array.factory import from_numpy
 
     half = width // 2
     places = {"inside": np.zeros(1), "begin": np.arange(-half, 0), "end": np.arange(1, half + 1)}[part]
@@ -87,5 +90,4 @@ def _weights(dtype: DataType, width: int, order: int, degree: int, distance: flo
     powers = np.arange(degree + 1)
     falling = np.array([np.prod(np.arange(k - order + 1, k + 1)) if k >= order else 0.0 for k in powers])
     derived = falling * places[:, None].astype(float) ** np.maximum(powers - order, 0)
-    weights = (derived @ fitted).T / distance**order
-    return from_numpy(np.ascontiguousarray(weights.astype(dtype.to_numpy_dtype())))
+    return np.ascontiguousarray((derived @ fitted).T / distance**order)

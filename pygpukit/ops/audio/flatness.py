@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 from pygpukit.ops import elementwise, reduce
 from pygpukit.ops.audio.documented import keywords
 from pygpukit.ops.audio.inputs import magnitudes
-from pygpukit.ops.audio.magnitudes import spectrogram, to_power
+from pygpukit.ops.audio.magnitudes import spectrogram
+from pygpukit.ops.audio.powers import to_power
 from pygpukit.ops.elementwise.math import exp, log
 
 if TYPE_CHECKING:

@@ -40,10 +40,7 @@ def frames(y: GPUArray, frame_length: int, hop_length: int, what: str) -> GPUArr
     """(..., frames, frame_length): the whole frames of a signal whose time is the last axis, as a view."""
     frame_length, hop_length = positive(frame_length, "frame_length", what), positive(hop_length, "hop_length", what)
     length = y.shape[-1]
-    if length < frame_length:
-        raise ShapeError(
-            f"{what}: the signal has {length} samples, a frame {frame_length}; take a shorter frame, or pad the signal"
-        )
+    check_frame(y, frame_length, what)
     count = 1 + (length - frame_length) // hop_length
     step = y.strides[-1]
     strides = (*y.strides[:-1], hop_length * step, step)
@@ -53,13 +50,27 @@ def frames(y: GPUArray, frame_length: int, hop_length: int, what: str) -> GPUArr
 def padded(y: GPUArray, before: int, after: int, mode: str, what: str) -> GPUArray:
     """The signal continued on its last axis. Raises ValueError for an unknown mode, ShapeError for an empty signal
     that a mode cannot continue."""
-    if mode not in PAD_MODES:
-        raise ValueError(f"{what}: pad_mode {mode!r} is unknown; use one of {', '.join(map(repr, PAD_MODES))}")
+    check_continuation(y, mode, what)
     if not before and not after:
         return y
+    return padding.pad(y, [(0, 0)] * (y.ndim - 1) + [(before, after)], mode)
+
+
+def check_continuation(y: GPUArray, mode: str, what: str) -> None:
+    """Raises as padded()."""
+    if mode not in PAD_MODES:
+        raise ValueError(f"{what}: pad_mode {mode!r} is unknown; use one of {', '.join(map(repr, PAD_MODES))}")
     if not y.shape[-1] and mode != "constant":
         raise ShapeError(f"{what}: y is empty; only pad_mode 'constant' continues it")
-    return padding.pad(y, [(0, 0)] * (y.ndim - 1) + [(before, after)], mode)
+
+
+def check_frame(y: GPUArray, frame_length: int, what: str) -> None:
+    """Raises ShapeError for a signal shorter than a frame."""
+    if y.shape[-1] < frame_length:
+        raise ShapeError(
+            f"{what}: the signal has {y.shape[-1]} samples, a frame {frame_length}; take a shorter frame, or pad the "
+            "signal"
+        )
 
 
 def fix_length(data: GPUArray, *, size: int, axis: int = -1, **kwargs: Any) -> GPUArray:

@@ -5,10 +5,13 @@ from __future__ import annotations
 import math
 import secrets
 import warnings
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from pygpukit._core import native
 from pygpukit.core.dtypes import as_dtype, float32
+from pygpukit.core.graph import capturing
+from pygpukit.core.stream import Stream
 from pygpukit.ops import copying, elementwise
 from pygpukit.ops.audio.documented import alias
 from pygpukit.ops.audio.inputs import complex_of, magnitudes, unchecked
@@ -25,6 +28,8 @@ if TYPE_CHECKING:
     from pygpukit.ops.audio.windows import Window
 
 __all__ = ["griffin_lim", "griffinlim"]
+
+_GRAPH_FROM = 4  # iterations: fewer are launched one by one
 
 
 def griffinlim(
@@ -60,6 +65,8 @@ def griffinlim(
         raise ValueError(f"{what}: init is {init!r} and must be 'random' or None")
     if int(n_iter) != n_iter or n_iter < 0:
         raise ValueError(f"{what}: n_iter is {n_iter} and must be an integer of 0 or more")
+    from pygpukit.array.factory import zeros
+
     S = magnitudes(S, what)
     n_fft = 2 * (S.shape[-2] - 1) if n_fft is None else n_fft
     common: dict[str, Any] = {
@@ -68,15 +75,17 @@ def griffinlim(
     sizes = frame_major(S).swapaxes(-1, -2)
     tiny = 2.0**-126 if S.dtype == float32 else 2.0**-1022
     guess = _begun(sizes, init, random_state)
-    before = None
+    before = zeros(frame_major(guess).shape, guess.dtype).swapaxes(-1, -2)
+
+    def step() -> None:
+        rebuilt = stft(istft(guess, length=length, **common), pad_mode=pad_mode, **common)
+        ahead = elementwise.sub(rebuilt, elementwise.mul(before, momentum / (1 + momentum)))
+        scale = elementwise.div(sizes, elementwise.add(elementwise.abs(ahead), tiny))
+        copying.copy_to(rebuilt, before)
+        elementwise.mul(ahead, scale, out=guess)
+
     with unchecked():
-        for _ in range(n_iter):
-            rebuilt = stft(istft(guess, length=length, **common), pad_mode=pad_mode, **common)
-            ahead = rebuilt
-            if before is not None and momentum:
-                ahead = elementwise.sub(rebuilt, elementwise.mul(before, momentum / (1 + momentum)))
-            guess = elementwise.mul(ahead, elementwise.div(sizes, elementwise.add(elementwise.abs(ahead), tiny)))
-            before = rebuilt
+        _repeated(step, n_iter)
     y = istft(guess, length=length, **common)
     return y if dtype is None or y.dtype == as_dtype(dtype) else copying.astype(y, as_dtype(dtype))
 
@@ -89,12 +98,26 @@ def griffin_lim(magnitude: GPUArray, n_iter: int = 32, hop_length: int = 160, wi
     )
 
 
+def _repeated(step: Callable[[], None], count: int) -> None:
+    """step() so many times: once as it is, which makes the tables it needs, then as a graph, launched again and again
+    with little work of Python's between."""
+    if count:
+        step()
+    if count > _GRAPH_FROM and not capturing():
+        with Stream().capture() as graph:
+            step()
+        for _ in range(count - 1):
+            graph.launch()
+    else:
+        for _ in range(count - 1):
+            step()
+
+
 def _begun(sizes: GPUArray, init: str | None, random_state: Any) -> GPUArray:
     """S with the phases that the iterations begin with, its memory laid out as stft()'s."""
-    kind = complex_of(sizes.dtype)
+    kind, frames = complex_of(sizes.dtype), sizes.swapaxes(-1, -2)
     if init is None:
-        return copying.astype(sizes, kind)
-    frames = sizes.swapaxes(-1, -2)
+        return copying.astype(frames, kind).swapaxes(-1, -2)
     turns = native.empty(frames.shape, frames.dtype)
     if random_state is None or isinstance(random_state, int):
         seed = secrets.randbits(64) if random_state is None else random_state

@@ -8,9 +8,9 @@ from pygpukit.core.dtypes import as_dtype
 from pygpukit.core.errors import ShapeError
 from pygpukit.ops import copying
 from pygpukit.ops.audio import overlap
+from pygpukit.ops.audio.analysis import on_device
 from pygpukit.ops.audio.documented import keywords
 from pygpukit.ops.audio.inputs import positive, spectrum
-from pygpukit.ops.audio.stft import on_device
 from pygpukit.ops.fft import irfft
 from pygpukit.ops.operands import check_out
 

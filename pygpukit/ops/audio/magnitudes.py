@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from pygpukit._core import native
-from pygpukit.array import promotion
 from pygpukit.ops import copying, elementwise
-from pygpukit.ops.audio.inputs import magnitude_of, matrix, spectrum
-from pygpukit.ops.audio.stft import stft
+from pygpukit.ops.audio.analysis import prepared
+from pygpukit.ops.audio.inputs import matrix, spectrum
+from pygpukit.ops.audio.powers import squared, to_power
 from pygpukit.ops.elementwise import math
 from pygpukit.ops.operands import check_array
 
@@ -44,21 +44,6 @@ def power_spectrum(stft_output: GPUArray) -> GPUArray:
     return squared(spectrum(stft_output, "power_spectrum: stft_output"))
 
 
-def squared(D: GPUArray) -> GPUArray:
-    """|D|^2, without the root in between."""
-    if D.dtype not in promotion.COMPLEX:
-        return elementwise.mul(D, D)
-    re, im = math.real(D), math.imag(D)
-    return elementwise.add(elementwise.mul(re, re), elementwise.mul(im, im))
-
-
-def to_power(magnitude: GPUArray, power: float) -> GPUArray:
-    """magnitude ** power; of power 1 itself."""
-    if power == 1:
-        return magnitude
-    return elementwise.mul(magnitude, magnitude) if power == 2 else elementwise.power(magnitude, power)
-
-
 def spectrogram(
     what: str,
     y: Any,
@@ -79,16 +64,8 @@ def spectrogram(
         return S, n_fft
     if y is None or n_fft is None:
         raise ValueError(f"{what}: give a signal y with n_fft, or a spectrogram S")
-    D = stft(
-        y,
-        n_fft=n_fft,
-        hop_length=hop_length,
-        win_length=win_length,
-        window=window,
-        center=center,
-        pad_mode=pad_mode,
-    )
-    return (squared(D) if power == 2 else to_power(magnitude_of(D), power)), n_fft
+    analysis = prepared(y, n_fft, hop_length, win_length, window, center, pad_mode, what)
+    return analysis.sizes(power).swapaxes(-1, -2), n_fft
 
 
 def frame_major(S: GPUArray) -> GPUArray:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import warnings
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from pygpukit.core.dtypes import DataType, as_dtype
-from pygpukit.ops import copying
 from pygpukit.ops.audio import scales
 from pygpukit.ops.audio.documented import alias, keywords
 from pygpukit.ops.audio.inputs import positive, rate
+from pygpukit.ops.audio.spectra import Bank
+from pygpukit.ops.fft.tables import TABLES
 
 if TYPE_CHECKING:
     import numpy as np
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from pygpukit.core.dtypes import DTypeLike
 
     Values = np.ndarray[Any, Any]
+
+How = tuple[Any, ...]  # filters()'s arguments
 
 __all__ = ["create_mel_filterbank", "mel"]
 
@@ -81,17 +83,26 @@ def filters(
     return bank
 
 
-@lru_cache(maxsize=32)
-def kept(
-    dtype: DataType,
-    sr: float,
-    n_fft: int,
-    n_mels: int,
-    fmin: float,
-    fmax: float | None,
-    htk: bool,
-    norm: str | float | None,
-) -> GPUArray:
-    """The filters as (bins, n_mels), on the device, made once."""
-    bank = mel(sr=sr, n_fft=n_fft, n_mels=n_mels, fmin=fmin, fmax=fmax, htk=htk, norm=norm)
-    return copying.contiguous(copying.astype(bank, dtype).swapaxes(-1, -2))
+def dense(dtype: DataType, *how: Any) -> GPUArray:
+    """The filters as (bins, n_mels), on the device, made once. how: as filters()."""
+    return TABLES.get(("mel", dtype, how), lambda: filters(*how).T.astype(dtype.to_numpy_dtype(), order="C"))
+
+
+def sparse(dtype: DataType, *how: Any) -> Bank:
+    """The filters by the few bins that each has, on the device, made once. how: as filters()."""
+    import numpy as np
+
+    def rows() -> list[Values]:
+        bank = filters(*how)
+        inside = (np.flatnonzero(row) for row in bank)
+        return [row[at[0] : at[-1] + 1] if at.size else row[:0] for row, at in zip(bank, inside, strict=True)]
+
+    def extents() -> Values:
+        counts = [len(row) for row in rows()]
+        first = (filters(*how) != 0).argmax(axis=1)
+        return np.stack([first, counts, np.cumsum(counts) - counts], axis=1).astype(np.int32)
+
+    def weights() -> Values:
+        return np.concatenate([*rows(), np.zeros(1)]).astype(dtype.to_numpy_dtype())
+
+    return Bank(TABLES.get(("mel weights", dtype, how), weights), TABLES.get(("mel extents", how), extents))

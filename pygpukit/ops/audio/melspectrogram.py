@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from pygpukit.ops.audio.analysis import prepared
 from pygpukit.ops.audio.decibels import log_mel
 from pygpukit.ops.audio.documented import alias, keywords
 from pygpukit.ops.audio.inputs import floats, matrix, rate
 from pygpukit.ops.audio.magnitudes import frame_major, spectrogram
-from pygpukit.ops.audio.mel_filters import kept
+from pygpukit.ops.audio.mel_filters import dense
 from pygpukit.ops.matmul.gemm import matmul
 
 if TYPE_CHECKING:
@@ -43,10 +44,15 @@ def melspectrogram(
     power: of the magnitude, 2 for power. n_fft to pad_mode: as stft(); n_mels to norm: as mel(). Raises as they do. An
     item's bits depend on it alone, the same on every run.
     """
+    what = "melspectrogram"
     sr = rate(sr, y)
-    S, n_fft = spectrogram("melspectrogram", y, S, n_fft, hop_length, power, win_length, window, center, pad_mode)
-    S = floats(S, "melspectrogram: S")
-    return matmul(frame_major(S), kept(S.dtype, sr, n_fft, n_mels, fmin, fmax, htk, norm)).swapaxes(-1, -2)
+    how = (n_mels, fmin, fmax, htk, norm)
+    if S is None and y is not None:
+        analysis = prepared(y, n_fft, hop_length, win_length, window, center, pad_mode, what)
+        return analysis.bands(power, (sr, n_fft, *how)).swapaxes(-1, -2)
+    S, n_fft = spectrogram(what, y, S, n_fft, hop_length, power, win_length, window, center, pad_mode)
+    S = floats(S, f"{what}: S")
+    return matmul(frame_major(S), dense(S.dtype, sr, n_fft, *how)).swapaxes(-1, -2)
 
 
 def apply_mel_filterbank(spectrogram: GPUArray, mel_filterbank: GPUArray) -> GPUArray:

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from pygpukit.core.dtypes import DataType
 from pygpukit.core.errors import ShapeError
 from pygpukit.ops.audio.decibels import power_to_db
 from pygpukit.ops.audio.documented import keywords
 from pygpukit.ops.audio.inputs import floats, matrix, positive
 from pygpukit.ops.audio.magnitudes import frame_major
 from pygpukit.ops.audio.melspectrogram import melspectrogram
+from pygpukit.ops.fft.tables import TABLES
 from pygpukit.ops.matmul.gemm import matmul
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from pygpukit.array.array import GPUArray
 
 __all__ = ["mfcc"]
@@ -50,15 +51,14 @@ def mfcc(
     bands = S.shape[-2]
     if bands < (2 if dct_type == 1 else 1):
         raise ShapeError(f"{what}: S has {bands} bands, too few for a transform of type {dct_type}")
-    return matmul(frame_major(S), _cosines(S.dtype, bands, n_mfcc, dct_type, norm, lifter)).swapaxes(-1, -2)
+    how, kind = (bands, n_mfcc, dct_type, norm, lifter), S.dtype.to_numpy_dtype()
+    columns = TABLES.get(("mfcc", S.dtype, how), lambda: _cosines(*how).astype(kind))
+    return matmul(frame_major(S), columns).swapaxes(-1, -2)
 
 
-@lru_cache(maxsize=32)
-def _cosines(dtype: DataType, bands: int, count: int, kind: int, norm: str | None, lifter: float) -> GPUArray:
+def _cosines(bands: int, count: int, kind: int, norm: str | None, lifter: float) -> np.ndarray[Any, Any]:
     """The first count columns of the transform as (bands, count), liftered."""
     import numpy as np
-
-    from pygpukit.array.factory import from_numpy
 
     if kind not in (1, 2, 3):
         raise ValueError(f"mfcc: dct_type is {kind!r} and must be 1, 2 or 3")
@@ -82,4 +82,4 @@ def _cosines(dtype: DataType, bands: int, count: int, kind: int, norm: str | Non
             weights *= np.where(n == 0, 1.0, np.sqrt(0.5)) / np.sqrt(bands)
     if lifter > 0:
         weights *= 1 + lifter / 2 * np.sin(np.pi * (k + 1) / lifter)
-    return from_numpy(np.ascontiguousarray(weights.astype(dtype.to_numpy_dtype())))
+    return weights

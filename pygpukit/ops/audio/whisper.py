@@ -5,13 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from pygpukit.ops import elementwise, reduce
+from pygpukit.ops.audio.analysis import prepared
 from pygpukit.ops.audio.inputs import signal
-from pygpukit.ops.audio.magnitudes import frame_major, squared
-from pygpukit.ops.audio.mel_filters import kept as mel_filters
-from pygpukit.ops.audio.stft import stft
-from pygpukit.ops.elementwise.math import log10
+from pygpukit.ops.fusion import fuse
 from pygpukit.ops.indexing import padding
-from pygpukit.ops.matmul.gemm import matmul
 
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
@@ -39,11 +36,15 @@ def whisper_log_mel(audio: Any, n_mels: int = 80, *, padding: int = 0) -> GPUArr
     y = signal(audio, what)
     if padding:
         y = _longer(y, padding)
-    power = squared(stft(y, n_fft=N_FFT, hop_length=HOP, pad_mode="reflect")[..., :-1])
-    bank = mel_filters(power.dtype, float(SAMPLE_RATE), N_FFT, n_mels, 0.0, None, False, "slaney")
-    logarithms = log10(elementwise.maximum(matmul(frame_major(power), bank), 1e-10))
-    least = elementwise.sub(reduce.max(logarithms, (-2, -1), keepdims=True), 8.0)
-    return elementwise.mul(elementwise.add(elementwise.maximum(logarithms, least), 4.0), 0.25).swapaxes(-1, -2)
+    analysis = prepared(y, N_FFT, HOP, None, "hann", True, "reflect", what)
+    how = (float(SAMPLE_RATE), N_FFT, n_mels, 0.0, None, False, "slaney")
+    logarithms = analysis.logarithms(how, 1e-10)[..., :-1, :]
+    return _scaled(logarithms, reduce.max(logarithms, (-2, -1), keepdims=True)).swapaxes(-1, -2)
+
+
+@fuse
+def _scaled(logarithms: GPUArray, largest: GPUArray) -> GPUArray:
+    return (elementwise.maximum(logarithms, largest - 8.0) + 4.0) * 0.25
 
 
 def _longer(y: GPUArray, count: int) -> GPUArray:

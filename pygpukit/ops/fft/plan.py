@@ -46,7 +46,7 @@ class Plan:
         return lines
 
     def shared_bytes(self, lines: int) -> int:
-        """Shared memory of a block; fft.cu: Shared."""
+        """Shared memory of a block; fft.cuh: Shared."""
         return lines * ((self.length + self.length // 16) | 1) * self.itemsize
 
 

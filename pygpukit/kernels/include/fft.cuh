@@ -1,0 +1,254 @@
+// fft.cuh: discrete Fourier transforms of lengths whose prime factors are at most 13, by Stockham's method: butterflies in
+// registers, an exchange through shared memory between them. A kernel says how elements are read and written.
+#pragma once
+#include "numeric.cuh"
+
+namespace pk {
+
+// ---- numbers known when the kernel is compiled ----
+
+template <int V>
+struct Number {
+  static constexpr int value = V;
+};
+
+// f(Number<From>) ... f(Number<To - 1>).
+template <int From, int To, class F>
+__device__ __forceinline__ void each(F f) {
+  if constexpr (From < To) {
+    f(Number<From>{});
+    each<From + 1, To>(f);
+  }
+}
+
+// The cosine or sine of an angle up to an eighth of a turn, to the last bit but one.
+__device__ constexpr double series(double x, int first) {
+  double sum = 1;
+  for (int i = first + 22; i > first; i -= 2) sum = 1 - sum * (x * x) / (i * (i - 1));
+  return sum;
+}
+constexpr double kTurn = 6.283185307179586476925;
+__device__ constexpr double cosine(int k, int n);
+// sin(2 pi k / n) for k from 0 to n.
+__device__ constexpr double sine(int k, int n) {
+  if (2 * k > n) return -sine(n - k, n);
+  if (4 * k > n) return sine(n - 2 * k, 2 * n);
+  if (8 * k > n) return cosine(n - 4 * k, 4 * n);
+  return kTurn * k / n * series(kTurn * k / n, 1);
+}
+__device__ constexpr double cosine(int k, int n) {
+  if (2 * k > n) return cosine(n - k, n);
+  if (4 * k > n) return -cosine(n - 2 * k, 2 * n);
+  if (8 * k > n) return sine(n - 4 * k, 4 * n);
+  return series(kTurn * k / n, 0);
+}
+
+__device__ constexpr int least_factor(int n) {
+  if (n % 4 == 0) return 4;
+  for (int p = 2; p * p <= n; ++p) {
+    if (n % p == 0) return p;
+  }
+  return n;
+}
+__device__ constexpr int largest(int n) { return n; }
+template <class... Rest>
+__device__ constexpr int largest(int first, int second, Rest... rest) {
+  return largest(first > second ? first : second, rest...);
+}
+
+// ---- complex numbers ----
+
+template <class T>
+struct part {
+  using type = T;
+};
+template <class R>
+struct part<complex_t<R>> {
+  using type = R;
+};
+template <class T>
+using part_t = typename part<T>::type;
+
+template <class R>
+__device__ __forceinline__ complex_t<R> conjugate(complex_t<R> z) {
+  return {z.re, -z.im};
+}
+// What is contracted stands here, and nothing else is: every form of a kernel gives the same bits.
+template <class R>
+__device__ __forceinline__ complex_t<R> product(complex_t<R> a, complex_t<R> b) {
+  return {::fma(a.re, b.re, -(a.im * b.im)), ::fma(a.re, b.im, a.im * b.re)};
+}
+// The transform of numbers with their parts exchanged is the inverse transform with its parts exchanged.
+template <class R>
+__device__ __forceinline__ complex_t<R> exchanged(complex_t<R> z, bool yes) {
+  return yes ? complex_t<R>{z.im, z.re} : z;
+}
+// z exp(-2 pi i K / N).
+template <int K, int N, class R>
+__device__ __forceinline__ complex_t<R> rotated(complex_t<R> z) {
+  if constexpr (K % N == 0) {
+    return z;
+  } else if constexpr (4 * K % N == 0) {
+    constexpr int quarters = 4 * K / N % 4;
+    if constexpr (quarters == 1) return {z.im, -z.re};
+    if constexpr (quarters == 2) return {-z.re, -z.im};
+    if constexpr (quarters == 3) return {-z.im, z.re};
+  } else {
+    constexpr R c = R(cosine(K % N, N)), s = R(sine(K % N, N));
+    return {::fma(z.re, c, z.im * s), ::fma(z.im, c, -(z.re * s))};
+  }
+}
+
+// ---- the transform of N numbers in registers ----
+
+template <class R, int N>
+struct Butterfly {
+  static __device__ __forceinline__ void apply(complex_t<R> (&v)[N]) {
+    constexpr int A = least_factor(N), B = N / A;
+    if constexpr (N == 2) {
+      const complex_t<R> a = v[0], b = v[1];
+      v[0] = add(a, b);
+      v[1] = subtract(a, b);
+    } else if constexpr (N == 4) {
+      const complex_t<R> a = add(v[0], v[2]), b = subtract(v[0], v[2]);
+      const complex_t<R> c = add(v[1], v[3]), d = rotated<1, 4>(subtract(v[1], v[3]));
+      v[0] = add(a, c);
+      v[1] = add(b, d);
+      v[2] = subtract(a, c);
+      v[3] = subtract(b, d);
+    } else if constexpr (A < N) {
+      composite<A, B>(v);
+    } else if constexpr (N > 1) {
+      prime(v);
+    }
+  }
+
+ private:
+  // Position B a + b, value c + A d: transforms over a, a turn, transforms over b.
+  template <int A, int B>
+  static __device__ __forceinline__ void composite(complex_t<R> (&v)[N]) {
+    complex_t<R> turned[A][B];
+    each<0, B>([&](auto number_b) {
+      constexpr int b = decltype(number_b)::value;
+      complex_t<R> own[A];
+      each<0, A>([&](auto a) { own[decltype(a)::value] = v[B * decltype(a)::value + b]; });
+      Butterfly<R, A>::apply(own);
+      each<0, A>([&](auto number_c) {
+        constexpr int c = decltype(number_c)::value;
+        turned[c][b] = rotated<b * c, N>(own[c]);
+      });
+    });
+    each<0, A>([&](auto number_c) {
+      constexpr int c = decltype(number_c)::value;
+      Butterfly<R, B>::apply(turned[c]);
+      each<0, B>([&](auto d) { v[c + A * decltype(d)::value] = turned[c][decltype(d)::value]; });
+    });
+  }
+
+  // Values k and N - k share their products: of sums, and of differences, of the numbers at j and N - j.
+  static __device__ __forceinline__ void prime(complex_t<R> (&v)[N]) {
+    constexpr int half = (N - 1) / 2;
+    complex_t<R> sums[half], differences[half];
+    complex_t<R> total = v[0];
+    each<1, half + 1>([&](auto number) {
+      constexpr int j = decltype(number)::value;
+      sums[j - 1] = add(v[j], v[N - j]);
+      differences[j - 1] = subtract(v[j], v[N - j]);
+      total = add(total, sums[j - 1]);
+    });
+    each<1, half + 1>([&](auto number_k) {
+      constexpr int k = decltype(number_k)::value;
+      complex_t<R> even = v[0], odd = {R(0), R(0)};
+      each<1, half + 1>([&](auto number_j) {
+        constexpr int j = decltype(number_j)::value;
+        constexpr R c = R(cosine(j * k % N, N)), s = R(sine(j * k % N, N));
+        even = {::fma(c, sums[j - 1].re, even.re), ::fma(c, sums[j - 1].im, even.im)};
+        odd = {::fma(s, differences[j - 1].im, odd.re), ::fma(-s, differences[j - 1].re, odd.im)};
+      });
+      v[k] = add(even, odd);
+      v[N - k] = subtract(even, odd);
+    });
+    v[0] = total;
+  }
+};
+
+// ---- the transforms of a block ----
+
+template <class R, int N>
+struct Shared {
+  static constexpr int kPitch = (N + N / 16) | 1;
+  complex_t<R> *memory;
+  // A gap after every 16, so that the threads of a warp meet few of each other's banks.
+  __device__ __forceinline__ complex_t<R> &at(int line, int i) const { return memory[line * kPitch + i + i / 16]; }
+};
+
+struct Place {
+  int line, lane;
+  template <int Lines, int Threads>
+  static __device__ __forceinline__ Place of(bool lines_first) {
+    const int thread = threadIdx.x;
+    return lines_first ? Place{thread % Lines, thread / Lines} : Place{thread / Threads, thread % Threads};
+  }
+};
+
+// f(round, j) for each butterfly j of a thread; count of them to a transform.
+template <int Count, int Threads, class F>
+__device__ __forceinline__ void each_butterfly(int lane, F f) {
+  each<0, (Count + Threads - 1) / Threads>([&](auto round) {
+    const int j = lane + decltype(round)::value * Threads;
+    if (Count % Threads == 0 || j < Count) f(round, j);
+  });
+}
+
+// A step for each radix. Spread: of the table. Kept: the values stay in shared memory. Done: the product of the radices
+// before this one.
+template <class L, int N, int Lines, int Threads, int Spread, bool Kept, int Done, int Radix, int... Rest, class R,
+          class Call, class MakeLine>
+__device__ __forceinline__ void steps(Shared<R, N> shared, const complex_t<R> *table, const Call &call,
+                                      MakeLine make_line) {
+  constexpr int count = N / Radix;
+  constexpr bool first = Done == 1, last = sizeof...(Rest) == 0;
+  const Place place = Place::of<Lines, Threads>(call.lines_first[first ? 0 : 1]);
+  complex_t<R> v[(count + Threads - 1) / Threads][Radix];
+  if constexpr (first) {
+    const L line = make_line(place.line);
+    each_butterfly<count, Threads>(place.lane, [&](auto round, int j) {
+      complex_t<R>(&own)[Radix] = v[decltype(round)::value];
+      each<0, Radix>([&](auto k) { own[decltype(k)::value] = line.load(j + decltype(k)::value * count); });
+    });
+  } else {
+    each_butterfly<count, Threads>(place.lane, [&](auto round, int j) {
+      complex_t<R>(&own)[Radix] = v[decltype(round)::value];
+      const int turn = j % Done * (N / (Done * Radix)) * Spread;
+      own[0] = shared.at(place.line, j);
+      each<1, Radix>([&](auto number) {
+        constexpr int k = decltype(number)::value;
+        own[k] = product(shared.at(place.line, j + k * count), table[turn * k]);
+      });
+    });
+    if constexpr (!last || Kept) __syncthreads();
+  }
+  each_butterfly<count, Threads>(place.lane,
+                                 [&](auto round, int) { Butterfly<R, Radix>::apply(v[decltype(round)::value]); });
+  if constexpr (last && !Kept) {
+    const L line = make_line(place.line);
+    each_butterfly<count, Threads>(place.lane, [&](auto round, int j) {
+      each<0, Radix>([&](auto number) {
+        constexpr int k = decltype(number)::value;
+        line.store(j + k * count, v[decltype(round)::value][k]);
+      });
+    });
+  } else {
+    each_butterfly<count, Threads>(place.lane, [&](auto round, int j) {
+      const int to = j / Done * Done * Radix + j % Done;
+      each<0, Radix>([&](auto number) {
+        constexpr int k = decltype(number)::value;
+        shared.at(place.line, to + k * Done) = v[decltype(round)::value][k];
+      });
+    });
+    __syncthreads();
+    if constexpr (!last) steps<L, N, Lines, Threads, Spread, Kept, Done * Radix, Rest...>(shared, table, call, make_line);
+  }
+}
+
+}  // namespace pk
