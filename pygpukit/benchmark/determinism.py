@@ -39,6 +39,8 @@ OPERATIONS = {
     "layernorm": "gp.layernorm(m, w, b)",
     "rmsnorm": "gp.rmsnorm(m, w)",
     "matmul": "gp.matmul(m[:64], m[:64].T)",
+    "rfft": "gp.fft.rfft(m)",
+    "rfft, one kernel": "gp.fft.rfft(m, 4096)",
 }
 
 DIGEST = """

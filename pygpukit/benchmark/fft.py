@@ -15,6 +15,7 @@ from .peers import peer_figures
 from .result import BenchmarkResult, Unavailable, from_samples
 
 CATEGORY = "fft"
+OVER_CUFFT = ", speed over CuPy's cuFFT"
 # (function, length): one kernel, smooth lengths, two kernels, a prime.
 CASES = (
     *(("fft", 1 << bits) for bits in (8, 9, 10, 11, 12, 14, 16, 20)),
@@ -49,4 +50,12 @@ def rows(quick: bool) -> Iterator[BenchmarkResult | Unavailable]:
 def peer_rows(ours: list[BenchmarkResult], quick: bool) -> Iterator[BenchmarkResult | Unavailable]:
     for mine in ours:
         name, _, n = mine.name.split()
-        yield from peer_figures(mine, {"cupy": "cupy_fft", "torch": "torch_fft"}, f"{name},{n},{mine.params['points']}")
+        for row in peer_figures(
+            mine, {"cupy": "cupy_fft", "torch": "torch_fft"}, f"{name},{n},{mine.params['points']}"
+        ):
+            yield row
+            if isinstance(row, BenchmarkResult) and row.peer == "cupy" and row.peer_value and row.value:
+                ratio = row.value / row.peer_value
+                yield BenchmarkResult(
+                    mine.name + OVER_CUFFT, CATEGORY, dict(mine.params), value=ratio, unit="x", better="higher"
+                )

@@ -42,6 +42,13 @@ def _operators() -> Iterator[Goal]:
     yield Goal("operators/add(x, y) over the driver's launch", 1.8, 1.5, "x", cuda_only=True)
 
 
+def _transforms() -> Iterator[Goal]:
+    limits = {**dict.fromkeys((256, 512, 1024, 2048, 4096), 0.9), 16384: 0.95, 65536: 1.0}
+    for n, limit in limits.items():
+        key = f"fft/fft of {n}, speed over CuPy's cuFFT[points=67108864]"
+        yield Goal(key, limit, 1.0, "x", cuda_only=True, better="higher")
+
+
 def _scheduler() -> Iterator[Goal]:
     four = "[shares=20/50/20/10]"
     yield Goal(f"scheduler/worst share error over 1 s{four}", 1.0, 0.5, "pp", cuda_only=True)
@@ -115,6 +122,7 @@ GOALS = (
     Goal("simulator/launch and wait", 30, 10, "us"),
     *_operators(),
     Goal("accuracy/largest error over PyTorch's", 1.5, 1, "x", cuda_only=True),
+    *_transforms(),
     *_scheduler(),
     *_eviction(),
     *_tenants(),

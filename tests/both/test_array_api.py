@@ -326,7 +326,8 @@ def standard_names() -> set[str]:
 def given(value: Any, namespace: Any) -> Any:
     """A test argument in a namespace: NumPy arrays become its arrays, names of types its types."""
     if isinstance(value, np.ndarray):
-        return gp.from_numpy(value) if namespace is xp else strict.asarray(value)
+        ours = getattr(namespace, "_namespace", namespace) is xp
+        return gp.from_numpy(value) if ours else strict.asarray(value)
     if isinstance(value, list):
         return [given(item, namespace) for item in value]
     return getattr(namespace, value) if isinstance(value, str) and value in DTYPES else value
@@ -403,6 +404,7 @@ def test_the_standard_is_covered_name_by_name() -> None:
     assert names == set(cases()) | TESTED_APART | CONSTANTS | DTYPES
     assert names <= set(xp.__all__)
     assert set(dir(xp)) == set(xp.__all__)
+    assert set(transforms()) == set(xp.fft.__all__)
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
@@ -411,6 +413,56 @@ def test_function_equals_the_reference(name: str) -> None:
     for case in cases()[name]():
         result = call(name, xp, case)
         compare(name, result, call(name, strict, case), case)
+
+
+def transforms() -> dict[str, Callable[[], Iterator[Case]]]:
+    """Calls of every function of the standard's extension `fft`."""
+
+    def along_one(*dtypes: str) -> Iterator[Case]:
+        for dtype in dtypes:
+            yield (values((3, 8), dtype),), {}
+            yield (values((3, 8), dtype),), {"n": 5, "axis": 0, "norm": "ortho"}
+
+    def along_some(*dtypes: str) -> Iterator[Case]:
+        for dtype in dtypes:
+            yield (values((3, 8, 5), dtype),), {}
+            yield (values((3, 8, 5), dtype),), {"s": (4, 6), "axes": (0, 2), "norm": "forward"}
+
+    def shifts(*dtypes: str) -> Iterator[Case]:
+        for dtype in dtypes:
+            yield (values((3, 8), dtype),), {}
+            yield (values((3, 8), dtype),), {"axes": 0}
+
+    def frequencies() -> Iterator[Case]:
+        for n in (1, 8, 9):
+            yield (n,), {"d": 0.5}
+            yield (n,), {"dtype": "float32"}
+
+    real, spectra = ("rfft", "ihfft"), ("fft", "ifft", "irfft", "hfft")
+    found = {name: lambda: along_one(*FLOATS) for name in real} | {
+        name: lambda: along_one(*COMPLEX) for name in spectra
+    }
+    found |= {name: lambda: along_some(*COMPLEX) for name in ("fftn", "ifftn", "irfftn")}
+    found |= {name: lambda: shifts(*INEXACT) for name in ("fftshift", "ifftshift")}
+    found |= dict.fromkeys(("fftfreq", "rfftfreq"), frequencies)
+    return found | {"rfftn": lambda: along_some(*FLOATS)}
+
+
+@pytest.mark.parametrize("name", sorted(transforms()))
+def test_function_of_the_extension_fft_equals_the_reference(name: str) -> None:
+    for case in transforms()[name]():
+        result = call(name, _Transforms(xp), case)
+        compare(name, result, call(name, _Transforms(strict), case), case)
+
+
+class _Transforms:
+    """A namespace's extension `fft`, and its data types."""
+
+    def __init__(self, namespace: Any) -> None:
+        self._namespace = namespace
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._namespace, name) if name in DTYPES else getattr(self._namespace.fft, name)
 
 
 # ---- what is not compared call by call ----

@@ -1,6 +1,6 @@
 """Transforms on the device: the kernels of fft.cu, and what longer and other lengths are put together from.
 
-A length whose prime factors are at most 13 takes one kernel while a block's shared memory holds it, and two beyond:
+A length whose prime factors are at most 13 takes one kernel while a block's shared memory holds it, and more beyond:
 D. H. Bailey, "FFTs in external or hierarchical memory" (1990). Any other length is a convolution with a chirp, of two
 transforms of a smooth length: L. Bluestein (1970). Real numbers of even length are transformed two at a time as complex
 ones, where one kernel does it.
@@ -17,10 +17,9 @@ from pygpukit import kernels
 from pygpukit._core import native
 from pygpukit.array import layout
 from pygpukit.core.dtypes import DataType, complex64, complex128, float32
-from pygpukit.core.errors import ShapeError
 from pygpukit.ops.elementwise.pointwise import CTYPES, packed_layout
 from pygpukit.ops.fft import tables
-from pygpukit.ops.fft.plan import LONGEST, Plan, halves, held, padded, plan, smooth
+from pygpukit.ops.fft.plan import LONGEST, Plan, halves, held, longest_held, padded, plan, smooth
 from pygpukit.ops.operands import span
 from pygpukit.ops.shape import moveaxis
 
@@ -95,51 +94,58 @@ def instantiations() -> Iterator[tuple[str, ...]]:
 
 
 def _transform(job: _Job, dtype: DataType) -> None:
-    """A smooth length, in one kernel or two."""
-    n, longest = job.length, LONGEST[dtype.itemsize]
-    if held(n, dtype.itemsize):
+    """A smooth length, in one kernel, in two, or in as many as it takes."""
+    n, size = job.length, dtype.itemsize
+    if held(n, size):
         _launch(job, dtype)
         return
     rows, columns = halves(n)
-    if not held(rows, dtype.itemsize):
-        raise ShapeError(
-            f"a transform of {n} elements is longer than two kernels make ({longest} x {longest}); "
-            "transform it along two axes of its own, or as shorter pieces"
-        )
     between = native.empty((*job.target.shape[:-1], n), dtype)
-    fine = 1 << (n.bit_length() + 1) // 2
-    # Element `columns` a + b is value c + `rows` d: transforms over a, a turn, transforms over b.
-    _launch(
-        replace(
-            job,
-            target=between,
-            length=rows,
-            limit=(job.limit[0], n),
-            factor=1.0,
-            exchange=(job.exchange[0], 0, 0),
-            after=tables.split_roots(n, fine, dtype),
-            period=columns,
-            element=(columns, columns),
-            line=(1, 1),
-            fine=fine,
-        ),
-        dtype,
+    if held(rows, size):
+        _columns_first(job, rows, between, dtype)
+        second = replace(job, source=between, length=columns, period=rows, element=(1, rows), line=(columns, 1))
+        _launch(_ending(second), dtype)
+        return
+    rows = longest_held(n, size)
+    columns = n // rows
+    _columns_first(job, rows, between, dtype)
+    whole = native.empty(between.shape, dtype)
+    batch = job.target.shape[:-1]
+    inner = _Job(
+        between.reshape(*batch, rows, columns),
+        whole.reshape(*batch, columns, rows).swapaxes(-1, -2),
+        columns,
+        (columns, columns),
     )
-    _launch(
-        replace(
-            job,
-            source=between,
-            length=columns,
-            limit=(n, job.limit[1]),
-            mirror=0,
-            exchange=(0, *job.exchange[1:]),
-            before=None,
-            period=rows,
-            element=(1, rows),
-            line=(columns, 1),
-        ),
-        dtype,
+    _transform(inner, dtype)
+    # What is done to each value, by transforms of one element.
+    _launch(_ending(replace(job, source=whole, length=1, period=n, line=(1, 1))), dtype)
+
+
+def _columns_first(job: _Job, rows: int, between: GPUArray, dtype: DataType) -> None:
+    """What is done to each element, then transforms over a of elements (n / rows) a + b, each value c turned by b c."""
+    n = job.length
+    columns, fine = n // rows, 1 << (n.bit_length() + 1) // 2
+    first = replace(
+        job,
+        target=between,
+        length=rows,
+        limit=(job.limit[0], n),
+        factor=1.0,
+        exchange=(job.exchange[0], 0, 0),
+        after=tables.split_roots(n, fine, dtype),
+        period=columns,
+        element=(columns, columns),
+        line=(1, 1),
+        fine=fine,
     )
+    _launch(first, dtype)
+
+
+def _ending(job: _Job) -> _Job:
+    """The last kernel of a job: it has nothing to do to what it reads."""
+    whole = job.source.shape[-1]
+    return replace(job, limit=(whole, job.limit[1]), mirror=0, exchange=(0, *job.exchange[1:]), before=None)
 
 
 def _convolve(job: _Job, dtype: DataType) -> None:
@@ -158,17 +164,9 @@ def _convolve(job: _Job, dtype: DataType) -> None:
         before=chirp,
         after=spectrum,
     )
-    second = replace(
-        job,
-        source=between,
-        length=length,
-        limit=(length, job.limit[1]),
-        mirror=0,
-        exchange=(0, 1, job.exchange[2]),
-        after=chirp,
-    )
     _transform(first, dtype)
-    _transform(second, dtype)
+    second = replace(job, source=between, length=length, exchange=(0, 1, job.exchange[2]), after=chirp)
+    _transform(_ending(second), dtype)
 
 
 def _launch(job: _Job, dtype: DataType, form: int = 0) -> None:

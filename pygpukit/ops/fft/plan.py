@@ -81,6 +81,11 @@ def _radices(n: int, largest: int = RADICES[0]) -> tuple[int, ...]:
     return min(found, key=lambda one: (len(one), one), default=())
 
 
+def longest_held(n: int, itemsize: int) -> int:
+    """The largest divisor of the smooth length n that a block transforms."""
+    return next(d for d in range(min(n, LONGEST[itemsize]), 0, -1) if n % d == 0 and held(d, itemsize))
+
+
 @lru_cache(maxsize=1024)
 def halves(n: int) -> tuple[int, int]:
     """Two lengths of about the same size whose product is the smooth length n."""
