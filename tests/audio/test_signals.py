@@ -190,6 +190,27 @@ def test_rhythm_of_nothing() -> None:
         audio.peak_pick(np.arange(5.0), pre_max=1, post_max=0, pre_avg=1, post_avg=1, delta=0, wait=0)
 
 
+def test_rhythm_of_short_and_strange_signals() -> None:
+    short = device(tone(200, 100))
+    with pytest.warns(UserWarning, match="n_fft"):
+        assert audio.onset_strength(y=short, sr=SR).to_numpy().tolist() == [0.0]
+    envelope = device(np.arange(9.0))
+    for call in (audio.onset_detect, audio.tempo, audio.beat_track):
+        with pytest.raises(ValueError, match="hop_length is 0"):
+            call(onset_envelope=envelope, hop_length=0)
+    with pytest.raises(ShapeError, match="must have frames"):
+        audio.tempo(onset_envelope=envelope[:0])
+    assert audio.onset_detect(onset_envelope=envelope[:0]).tolist() == []
+    broken = device([0.0, np.nan, 1.0, 0.0])
+    assert audio.onset_detect(onset_envelope=broken).tolist() == []  # as librosa has it
+    with pytest.raises(ValueError, match="NaN"):
+        audio.tempo(onset_envelope=broken)
+    assert audio.beat_track(onset_envelope=device([0.0, 1.0]), bpm=120)[1].dtype.kind == "i"
+    for bad in ({"bpm": 0}, {"tightness": 0}, {"bpm": [100.0, 90.0]}):
+        with pytest.raises(ValueError, match=r"bpm|tightness"):
+            audio.beat_track(onset_envelope=envelope, **bad)
+
+
 def test_a_click_track_has_its_tempo_beats_and_onsets() -> None:
     y, at = 1e-4 * rng.standard_normal(10 * SR), np.arange(0.5, 9.5, 0.5)
     for second in at:

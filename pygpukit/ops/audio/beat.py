@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from pygpukit.array.factory import from_numpy
-from pygpukit.ops.audio.inputs import rate
+from pygpukit.ops.audio.inputs import positive, rate
 from pygpukit.ops.audio.onset import onset_strength
 from pygpukit.ops.audio.tempo import tempo
 from pygpukit.ops.audio.units import positions
@@ -39,6 +39,7 @@ def beat_track(
     when left out. tightness: how much beats keep to it. trim: weak ones at the ends are left out. Raises ValueError.
     """
     what, sr = "beat_track", rate(sr, y)
+    hop_length = positive(hop_length, "hop_length", what)
     if onset_envelope is None:
         if y is None:
             raise ValueError(f"{what}: give y, a signal, or onset_envelope")

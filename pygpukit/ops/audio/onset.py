@@ -50,7 +50,7 @@ def onset_strength(
     the mean level is taken away, by a filter. Raises ValueError, ShapeError, DTypeError. Deterministic.
     """
     what = "onset_strength"
-    sr = rate(sr, y)
+    sr, hop_length = rate(sr, y), positive(hop_length, "hop_length", what)
     lag, max_size = positive(lag, "lag", what), positive(max_size, "max_size", what)
     if S is None:
         if y is None:
@@ -91,6 +91,7 @@ def onset_detect(
     that is zero or not finite has no onsets. Peaks are picked on the host. Raises ValueError.
     """
     what, sr = "onset_detect", rate(sr, y)
+    hop_length = positive(hop_length, "hop_length", what)
     if onset_envelope is None:
         if y is None:
             raise ValueError(f"{what}: give y, a signal, or onset_envelope")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pygpukit.array.factory import from_numpy
+from pygpukit.core.errors import ShapeError
 from pygpukit.ops import elementwise, reduce
 from pygpukit.ops.audio.amplitude import normalize
 from pygpukit.ops.audio.correlation import autocorrelate
@@ -77,7 +78,7 @@ def tempo(
     may change it. Waits for the device. Raises ValueError, ShapeError, DTypeError.
     """
     what = "tempo"
-    sr = rate(sr, y)
+    sr, hop_length = rate(sr, y), positive(hop_length, "hop_length", what)
     if start_bpm <= 0:
         raise ValueError(f"{what}: start_bpm is {start_bpm} and must be positive")
     if tg is None:
@@ -103,7 +104,10 @@ def tempo(
 
 def _envelope(y: Any, sr: float, onset_envelope: Any, hop_length: int, what: str) -> GPUArray:
     if onset_envelope is not None:
-        return floats(onset_envelope, f"{what}: onset_envelope")
+        envelope = floats(onset_envelope, f"{what}: onset_envelope")
+        if not envelope.ndim or not envelope.shape[-1]:
+            raise ShapeError(f"{what}: onset_envelope has shape {envelope.shape}; it must have frames")
+        return envelope
     if y is None:
         raise ValueError(f"{what}: give y, a signal, or onset_envelope")
     return onset_strength(y=y, sr=sr, hop_length=hop_length)
