@@ -204,6 +204,26 @@ def test_windows_are_scipys() -> None:
     assert np.array_equal(audio.get_window(np.ones, 5), np.ones(5))
 
 
+@pytest.mark.parametrize("name", ["harmonic", "percussive", "time_stretch", "pitch_shift"])
+def test_effects_of_an_audiobuffer_give_one(name: str) -> None:
+    options = {"time_stretch": {"rate": 1.5}, "pitch_shift": {"n_steps": 4}}.get(name, {})
+    buffer = audio.AudioBuffer(device(signal("pair")), 16000)
+    found = getattr(audio, name)(buffer, **options)
+    assert isinstance(found, audio.AudioBuffer) and found.sample_rate == 16000 and found.channels == 2
+    plain = getattr(audio, name)(buffer.data, **options)
+    assert isinstance(plain, gp.GPUArray) and np.array_equal(found.data.to_numpy(), plain.to_numpy())
+
+
+def test_features_take_the_rate_of_an_audiobuffer() -> None:
+    y = device(signal("voice"))
+    found = audio.spectral_centroid(y=audio.AudioBuffer(y, 16000))
+    assert np.array_equal(found.to_numpy(), audio.spectral_centroid(y=y, sr=16000).to_numpy())
+    with pytest.raises(ValueError, match="the signal has 22050 samples a second; resample it to 16000"):
+        audio.whisper_log_mel(audio.AudioBuffer(y, RATE))
+    with pytest.raises(DTypeError, match="got a ndarray"):
+        audio.stft(signal("voice"))
+
+
 def test_fix_length_cuts_and_pads() -> None:
     x = device(np.arange(6.0).reshape(2, 3))
     assert np.array_equal(audio.fix_length(x, size=2).to_numpy(), x.to_numpy()[:, :2])

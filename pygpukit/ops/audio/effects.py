@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pygpukit.ops.audio.documented import keywords
 from pygpukit.ops.audio.framing import fix_length
@@ -11,11 +11,9 @@ from pygpukit.ops.audio.inputs import positive, signal
 from pygpukit.ops.audio.inputs import rate as sample_rate
 from pygpukit.ops.audio.istft import istft
 from pygpukit.ops.audio.resampling import resample
+from pygpukit.ops.audio.returned import like
 from pygpukit.ops.audio.stft import stft
 from pygpukit.ops.audio.vocoder import phase_vocoder
-
-if TYPE_CHECKING:
-    from pygpukit.array.array import GPUArray
 
 __all__ = ["pitch_shift", "time_stretch"]
 
@@ -23,18 +21,20 @@ _FINENESS = 4096  # of the ratio that a pitch is shifted by: half a cent off at 
 
 
 @keywords(audio="y")
-def time_stretch(y: Any, *, rate: float, **kwargs: Any) -> GPUArray:
+def time_stretch(y: Any, *, rate: float, **kwargs: Any) -> Any:
     """A signal rate times as fast at its own pitch, as librosa.effects.time_stretch().
 
-    y: (..., samples). Result: (..., round(samples / rate)). kwargs: as stft() takes them. Raises ValueError for a rate
-    not above 0, and as stft(). Deterministic.
+    y: (..., samples). Result: (..., round(samples / rate)), of an AudioBuffer one. kwargs: as stft() takes them. Raises
+    ValueError for a rate not above 0, and as stft(). Deterministic.
     """
     if not rate > 0:
         raise ValueError(f"time_stretch: rate is {rate} and must be positive")
-    y = signal(y, "time_stretch")
-    D = phase_vocoder(stft(y, **kwargs), rate=rate, hop_length=kwargs.get("hop_length"), n_fft=kwargs.get("n_fft"))
+    samples = signal(y, "time_stretch")
+    D = phase_vocoder(
+        stft(samples, **kwargs), rate=rate, hop_length=kwargs.get("hop_length"), n_fft=kwargs.get("n_fft")
+    )
     back = {name: value for name, value in kwargs.items() if name != "pad_mode"}
-    return istft(D, length=round(y.shape[-1] / rate), dtype=y.dtype, **back)
+    return like(y, istft(D, length=round(samples.shape[-1] / rate), dtype=samples.dtype, **back))
 
 
 @keywords(audio="y", sample_rate="sr")
@@ -47,7 +47,7 @@ def pitch_shift(
     res_type: str = "soxr_hq",
     scale: bool = False,
     **kwargs: Any,
-) -> GPUArray:
+) -> Any:
     """A signal n_steps higher (lower if negative) at its own speed, as librosa.effects.pitch_shift().
 
     y: (..., samples), and so is the result. Steps: bins_per_octave to an octave. sr: 22050 by default, of an
@@ -55,8 +55,8 @@ def pitch_shift(
     """
     positive(bins_per_octave, "bins_per_octave", "pitch_shift")
     sample_rate(sr, y)  # checked; only the ratio of rates counts
-    y = signal(y, "pitch_shift")
+    samples = signal(y, "pitch_shift")
     rate = Fraction(2.0 ** (-float(n_steps) / bins_per_octave)).limit_denominator(_FINENESS)
-    stretched = time_stretch(y, rate=float(rate), **kwargs)
+    stretched = time_stretch(samples, rate=float(rate), **kwargs)
     shifted = resample(stretched, orig_sr=rate.denominator, target_sr=rate.numerator, res_type=res_type, scale=scale)
-    return fix_length(shifted, size=y.shape[-1])
+    return like(y, fix_length(shifted, size=samples.shape[-1]))

@@ -13,6 +13,7 @@ from pygpukit.ops.audio.inputs import magnitudes, matrix, positive, signal
 from pygpukit.ops.audio.istft import istft
 from pygpukit.ops.audio.magnitudes import magphase
 from pygpukit.ops.audio.median import running_median
+from pygpukit.ops.audio.returned import like
 from pygpukit.ops.audio.stft import stft
 from pygpukit.ops.elementwise import logic
 from pygpukit.ops.operands import check_array
@@ -66,28 +67,28 @@ def hpss(
     )
 
 
-def harmonic(y: Any = None, *, stft_magnitude_input: GPUArray | None = None, **options: Any) -> GPUArray:
+def harmonic(y: Any = None, *, stft_magnitude_input: GPUArray | None = None, **options: Any) -> Any:
     """The harmonic part of a signal (..., samples), as librosa.effects.harmonic(): stft(), hpss(), istft().
 
     options: kernel_size, power, margin as hpss(); n_fft, hop_length, win_length, window, center, pad_mode as stft().
-    stft_magnitude_input, documented: hpss() of that spectrogram instead.
+    stft_magnitude_input, documented: hpss() of that spectrogram instead. Of an AudioBuffer the result is one.
     """
     return _part("harmonic", 0, y, stft_magnitude_input, options)
 
 
-def percussive(y: Any = None, *, stft_magnitude_input: GPUArray | None = None, **options: Any) -> GPUArray:
+def percussive(y: Any = None, *, stft_magnitude_input: GPUArray | None = None, **options: Any) -> Any:
     """The percussive part of a signal, as librosa.effects.percussive(). Arguments as harmonic()."""
     return _part("percussive", 1, y, stft_magnitude_input, options)
 
 
-def _part(what: str, position: int, y: Any, S: GPUArray | None, options: dict[str, Any]) -> GPUArray:
+def _part(what: str, position: int, y: Any, S: GPUArray | None, options: dict[str, Any]) -> Any:
     separation = {name: options.pop(name) for name in ("kernel_size", "power", "mask", "margin") if name in options}
     if S is not None:
         return hpss(S, **separation)[position]
-    y = signal(y, what)
-    D = hpss(stft(y, **options), **separation)[position]
+    samples = signal(y, what)
+    D = hpss(stft(samples, **options), **separation)[position]
     back = {name: value for name, value in options.items() if name != "pad_mode"}
-    return istft(D, length=y.shape[-1], dtype=y.dtype, **back)
+    return like(y, istft(D, length=samples.shape[-1], dtype=samples.dtype, **back))
 
 
 def _mask(X: GPUArray, other: GPUArray, power: float, split_zeros: bool) -> GPUArray:

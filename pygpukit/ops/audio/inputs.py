@@ -47,7 +47,7 @@ def signal(y: Any, what: str) -> GPUArray:
 
 def floats(array: Any, what: str) -> GPUArray:
     """A real array (or an AudioBuffer's) as float32 or float64; 16-bit floats become float32. Raises DTypeError."""
-    array = check_array(getattr(array, "data", array), what)
+    array = check_array(array.data if hasattr(array, "sample_rate") else array, what)
     check_devices(what, array)
     if array.dtype in (float32, float64):
         return array
