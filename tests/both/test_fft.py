@@ -166,6 +166,8 @@ def test_several_axes_at_once() -> None:
     check("fftn", a, 240, (3, -1), (0, 1))
     check("fftn", a, 240, axes=(1, 1))
     check("fftn", a, 240, axes=())
+    check("rfftn", a.real, 240, axes=(0, 0))  # the second time as long as the first
+    check("irfftn", a, 240, (-1, -1), (1, 2))
     assert gp.fft.fftn(gp.asarray(3.0)).item() == 3
 
 

@@ -113,27 +113,26 @@ def _to_real(what: str, a: GPUArray, s: Extents, axes: Extents, norm: str | None
     *others, (n, axis) = _some(what, _pairs(what, a, s, axes))
     for own, other in others:
         a = transform("ifft", a, own, other, norm, None, what=what)
-    return transform("irfft", a, n, axis, norm, out, what=what)
+    return transform("irfft", a, None if s is None else n, axis, norm, out, what=what)
 
 
-def _some(what: str, pairs: list[tuple[int | None, int]]) -> list[tuple[int | None, int]]:
+def _some(what: str, pairs: list[tuple[int, int]]) -> list[tuple[int, int]]:
     if not pairs:
         raise ShapeError(f"{what}: there is no axis to transform along; give an array or axes with at least one")
     return pairs
 
 
-def _pairs(what: str, a: GPUArray, s: Extents, axes: Extents) -> list[tuple[int | None, int]]:
-    """The extent (None: as it is) and the axis of each transform. All is checked before the first one runs."""
+def _pairs(what: str, a: GPUArray, s: Extents, axes: Extents) -> list[tuple[int, int]]:
+    """The extent and the axis of each transform. All is checked before the first one runs."""
     if axes is None:
         axes = range(a.ndim) if s is None else range(-len(s), 0)
     axes = [layout.normalize_axis(operator.index(axis), a.ndim, what) for axis in axes]
-    given = [-1] * len(axes) if s is None else [-1 if n is None else operator.index(n) for n in s]
-    extents = [None if n == -1 else n for n in given]
+    extents = [-1] * len(axes) if s is None else [-1 if n is None else operator.index(n) for n in s]
     if len(extents) != len(axes):
         raise ShapeError(f"{what}: s has {len(extents)} extents for {len(axes)} axes; give one for each")
-    if bad := [n for n in extents if n is not None and n < 1]:
+    if bad := [n for n in extents if n < 1 and n != -1]:
         raise ShapeError(f"{what}: an extent in s is {bad[0]}; it is at least 1, or -1 for the axis as it is")
-    return list(zip(extents, axes, strict=True))
+    return [(a.shape[axis] if n == -1 else n, axis) for n, axis in zip(extents, axes, strict=True)]
 
 
 def _converted(a: GPUArray, dtype: DataType, out: GPUArray | None) -> GPUArray:
