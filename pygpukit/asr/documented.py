@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pygpukit.asr.config import WhisperConfig
-from pygpukit.asr.features import HOP, N_FFT, RATE
+from pygpukit.asr.features import RATE
 from pygpukit.asr.weights import WhisperWeights
 from pygpukit.models.fetch import get
 from pygpukit.ops import elementwise, reduce
+from pygpukit.ops.audio.whisper import HOP, N_FFT
 
 if TYPE_CHECKING:
     import numpy as np

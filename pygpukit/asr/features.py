@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from pygpukit._core import native
 from pygpukit.array import factory
 from pygpukit.core.errors import InvalidSpecError
 from pygpukit.ops import elementwise, reduce
-from pygpukit.ops.elementwise import math
-from pygpukit.ops.matmul.gemm import matmul
+from pygpukit.ops.audio.whisper import HOP, N_FFT, SAMPLE_RATE, log_energies
 
 if TYPE_CHECKING:
     import numpy as np
@@ -19,10 +16,9 @@ if TYPE_CHECKING:
 
     Array = np.ndarray[Any, Any]
 
-RATE = 16000  # samples a second
-N_FFT, HOP = 400, 160  # samples of a frame, and from frame to frame
+RATE = SAMPLE_RATE  # samples a second; N_FFT are a frame's, HOP those from frame to frame
 _CHUNK = 3000  # frames that are computed at a time
-_FLOOR, _RANGE = 1e-10, 8.0  # the least energy, and how far below the loudest a feature may be, in powers of ten
+_RANGE = 8.0  # how far below the loudest a feature may be, in powers of ten
 
 
 class Features:
@@ -60,17 +56,8 @@ class Features:
 
     def _logarithms(self, first: int, count: int) -> GPUArray:
         """log10 of each band's energy: float32 (count, bands)."""
-        import numpy as np
-
-        samples = factory.from_numpy(self._between(first * HOP - N_FFT // 2, (count - 1) * HOP + N_FFT))
-        frames = native.view(samples, (count, N_FFT), (HOP * samples.itemsize, samples.itemsize), samples.offset)
-        waves, filters = _constants(self._bands)
-        parts = matmul(frames, factory.from_numpy(waves))
-        squares = elementwise.multiply(parts, parts)
-        bins = N_FFT // 2 + 1
-        energy = elementwise.add(squares[:, :bins], squares[:, bins:])
-        bands = matmul(energy, factory.from_numpy(filters))
-        return math.log10(elementwise.maximum(bands, float(np.float32(_FLOOR))))
+        samples = self._between(first * HOP - N_FFT // 2, (count - 1) * HOP + N_FFT)
+        return log_energies(factory.from_numpy(samples), self._bands, center=False)
 
     def _between(self, first: int, count: int) -> Array:
         """Samples from a place on, which may lie before the sound or after it: there it is reflected."""
@@ -84,30 +71,3 @@ class Features:
         found = np.zeros(count, np.float32)
         found[inside] = self._samples[places[inside]]
         return found
-
-
-@cache
-def _constants(bands: int) -> tuple[Array, Array]:
-    """Cosines and sines under a periodic Hann window, (400, 402), and the mel filters, (201, bands)."""
-    import numpy as np
-
-    bins = N_FFT // 2 + 1
-    angles = 2 * np.pi * (np.outer(np.arange(N_FFT), np.arange(bins)) % N_FFT) / N_FFT
-    window = 0.5 - 0.5 * np.cos(2 * np.pi * np.arange(N_FFT) / N_FFT)
-    waves = window[:, None] * np.concatenate([np.cos(angles), -np.sin(angles)], axis=1)
-    return waves.astype(np.float32), _mel_filters(bands).astype(np.float32)
-
-
-def _mel_filters(bands: int) -> Array:
-    """Triangles on Slaney's mel scale, each of the same area: M. Slaney, "Auditory Toolbox", 1998. (201, bands)."""
-    import numpy as np
-
-    # 3 mel for 200 Hz up to 1 kHz; beyond, 27 mel for each factor of 6.4.
-    linear, step = 15.0, np.log(6.4) / 27.0
-    top = linear + np.log(RATE / 2 / 1000.0) / step
-    mels = np.linspace(0.0, top, bands + 2)
-    edges = np.where(mels < linear, mels * 200.0 / 3.0, 1000.0 * np.exp(step * (mels - linear)))
-    bins = np.linspace(0.0, RATE / 2, N_FFT // 2 + 1)[:, None]
-    low, mid, high = edges[:-2], edges[1:-1], edges[2:]
-    up, down = (bins - low) / (mid - low), (high - bins) / (high - mid)
-    return np.maximum(0.0, np.minimum(up, down)) * (2.0 / (high - low))

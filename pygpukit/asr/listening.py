@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from pygpukit.asr.alignment import starts
-from pygpukit.asr.features import HOP, Features
+from pygpukit.asr.features import Features
 from pygpukit.asr.options import Options
 from pygpukit.asr.results import TranscriptionSegment
 from pygpukit.asr.rules import Rules
@@ -15,6 +15,7 @@ from pygpukit.asr.search import BeamSearch, Next, SampledSearch, Search
 from pygpukit.asr.tokens import TIME_STEP, WhisperTokens
 from pygpukit.asr.transcript import Align, Answer, Ask, Course, Decode, Decoded, WhichLanguage, Window, transcript
 from pygpukit.asr.words import Aligned, timed
+from pygpukit.ops.audio.whisper import HOP
 
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray

@@ -43,6 +43,7 @@ def test_the_notebooks_are_there() -> None:
         "06_dashboards",
         "07_llm_chat",
         "08_two_models_one_gpu",
+        "12_transcribe",
         "13_speak",
     )
     assert {f"{name}.ipynb" for name in known} <= set(NOTEBOOKS)

@@ -36,15 +36,22 @@ def whisper_log_mel(audio: Any, n_mels: int = 80, *, padding: int = 0) -> GPUArr
     y = signal(audio, what)
     if padding:
         y = _longer(y, padding)
-    analysis = prepared(y, N_FFT, HOP, None, "hann", True, "reflect", what)
-    how = (float(SAMPLE_RATE), N_FFT, n_mels, 0.0, None, False, "slaney")
-    logarithms = analysis.logarithms(how, 1e-10)[..., :-1, :]
+    logarithms = log_energies(y, n_mels, center=True)[..., :-1, :]
     return _scaled(logarithms, reduce.max(logarithms, (-2, -1), keepdims=True)).swapaxes(-1, -2)
 
 
 @fuse
 def _scaled(logarithms: GPUArray, largest: GPUArray) -> GPUArray:
     return (elementwise.maximum(logarithms, largest - 8.0) + 4.0) * 0.25
+
+
+def log_energies(y: GPUArray, n_mels: int, *, center: bool) -> GPUArray:
+    """log10 of the mel bands' energies, 1e-10 at least: (..., frames, n_mels), as whisper_log_mel() begins.
+
+    center: whether frames stand around their sample, the signal mirrored at its ends; else they begin there.
+    """
+    analysis = prepared(y, N_FFT, HOP, None, "hann", center, "reflect", "whisper_log_mel")
+    return analysis.logarithms((float(SAMPLE_RATE), N_FFT, n_mels, 0.0, None, False, "slaney"), 1e-10)
 
 
 def _longer(y: GPUArray, count: int) -> GPUArray:
