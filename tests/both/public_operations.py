@@ -76,6 +76,7 @@ SPECIAL = {
     "rmsnorm": "gp.rmsnorm(x, row)",
     "roll": "gp.roll(x, 3)",
     "rope_inplace": "gp.rope_inplace(heads.clone(), heads.clone(), x[:2, :8], x[:2, :8])",
+    "sdpa": "gp.sdpa(heads, heads, heads)",
     "sdpa_causal": "gp.sdpa_causal(heads, heads, heads)",
     "searchsorted": "gp.searchsorted(gp.sort(row), x)",
     "split": "gp.split(x, 2)",

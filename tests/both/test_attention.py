@@ -47,6 +47,26 @@ def test_attention(dtype: str, q: tuple[int, ...], k: tuple[int, ...]) -> None:
     agree(gp.sdpa_causal(x, y, z, 0.3, offset=-3), attention(a, b, c, 0.3, -3), scale=2)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float16"])
+@pytest.mark.parametrize(
+    ("q", "k"), [((3, 700, 16), (3, 33, 16)), ((2, 4, 3, 40), (2, 2, 70, 40)), ((1, 5, 8), (1, 1, 8))]
+)
+def test_every_query_may_see_every_key(dtype: str, q: tuple[int, ...], k: tuple[int, ...]) -> None:
+    (x, a), (y, b), (z, c) = normal(dtype, *q), normal(dtype, *k), normal(dtype, *k)
+    agree(gp.sdpa(x, y, z), attention(a, b, c, offset=k[-2]), scale=2)
+    out = gp.full(q, float("nan"), dtype)
+    agree(gp.sdpa(x[..., ::-1, :], y, z, 0.3, out=out), attention(a[..., ::-1, :], b, c, 0.3, k[-2]), scale=2)
+    many = gp.sdpa(x, y, z).to_numpy()
+    few = gp.sdpa(x[..., :2, :], y, z).to_numpy()
+    assert few.tobytes() == many[..., :2, :].tobytes()
+
+
+def test_queries_without_keys_give_zeros() -> None:
+    keys = gp.zeros((2, 0, 8))
+    assert not gp.sdpa(gp.ones((2, 3, 8)), keys, keys).to_numpy().any()
+    assert gp.sdpa(gp.ones((2, 0, 8)), keys, keys).shape == (2, 0, 8)
+
+
 def test_every_visible_value_counts_alike_when_scores_are_equal() -> None:
     queries, keys = 70, 101
     v, c = normal("float32", 2, keys, 64)
