@@ -10,7 +10,9 @@ if TYPE_CHECKING:
     from pygpukit.jupyter.widgets import DeviceWidget as DeviceWidget
     from pygpukit.jupyter.widgets import MemoryWidget as MemoryWidget
     from pygpukit.jupyter.widgets import PlayerWidget as PlayerWidget
+    from pygpukit.jupyter.widgets import RecorderWidget as RecorderWidget
     from pygpukit.jupyter.widgets import SchedulerWidget as SchedulerWidget
+    from pygpukit.jupyter.widgets import SpectrogramWidget as SpectrogramWidget
 
 __all__ = [
     "CellsWidget",
@@ -18,7 +20,9 @@ __all__ = [
     "DeviceWidget",
     "MemoryWidget",
     "PlayerWidget",
+    "RecorderWidget",
     "SchedulerWidget",
+    "SpectrogramWidget",
     "load_ipython_extension",
     "unload_ipython_extension",
 ]

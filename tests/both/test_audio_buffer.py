@@ -85,6 +85,14 @@ def test_normalize(rng: np.random.Generator) -> None:
         silence.normalize("loud")  # type: ignore[arg-type]
 
 
+def test_resample_keeps_a_tone_and_its_length_in_seconds() -> None:
+    tone = np.sin(2 * np.pi * 440 * np.arange(2 * RATE) / RATE)
+    twice = sound_of(np.stack([tone, -tone])).resample(12000)
+    assert (twice.sample_rate, twice.channels, twice.duration) == (12000, 2, 2.0)
+    wanted = np.sin(2 * np.pi * 440 * np.arange(24000) / 12000)
+    np.testing.assert_allclose(twice.to_numpy()[0, 500:-500], wanted[500:-500], atol=1e-3)
+
+
 def test_numpy_takes_it(rng: np.random.Generator) -> None:
     samples = rng.standard_normal(50).astype(np.float32)
     sound = sound_of(samples)
@@ -103,7 +111,7 @@ def test_wrong_sounds_are_refused() -> None:
         AudioBuffer(gp.zeros((2, 2, 2)), RATE)
     with pytest.raises(DTypeError, match="int64"):
         from_pcm(np.zeros(3, np.int64), RATE)
-    for rate in (0, -1, 22050.5, True):
+    for rate in (0, -1, 22050.5, True, float("nan"), float("inf"), "8000"):
         with pytest.raises(InvalidSpecError, match="sample_rate"):
             AudioBuffer(gp.zeros(3), rate)  # type: ignore[arg-type]
     with pytest.raises(InvalidSpecError, match="channels is 2"):

@@ -42,6 +42,8 @@ def test_the_notebooks_are_there() -> None:
         "05_scheduler",
         "06_dashboards",
         "07_llm_chat",
+        "10_audio_dsp",
+        "11_live_spectrogram",
         "08_two_models_one_gpu",
         "12_transcribe",
         "13_speak",

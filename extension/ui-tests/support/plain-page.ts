@@ -6,7 +6,7 @@ import { type Page } from '@playwright/test';
 
 const STATIC = join(import.meta.dirname, '../../../pygpukit/jupyter/widgets/static');
 
-export type ModuleName = 'memory' | 'scheduler' | 'device' | 'cells' | 'chat' | 'player';
+export type ModuleName = 'memory' | 'scheduler' | 'device' | 'cells' | 'chat' | 'player' | 'recorder' | 'spectrogram';
 
 /** Answers that the stand-in kernel gives, by action; an action that is not there is never answered. */
 export type Answers = Readonly<Record<string, unknown>>;
@@ -18,6 +18,8 @@ declare global {
     /** Answers a player that asks for samples from a number on. */
     answerWants(at: number): void;
     heard(): number;
+    /** Blocks of samples that a recorder sent. */
+    blocks: Float32Array[];
     /** States of the outputs that were opened. */
     contexts(): string[];
     unmount(): void;
@@ -32,17 +34,18 @@ declare global {
 export async function mount(page: Page, name: ModuleName, answers: Answers = {}): Promise<void> {
   const code = readFileSync(join(STATIC, `${name}.js`), 'utf8');
   const css = readFileSync(join(STATIC, 'widgets.css'), 'utf8');
-  if (page.url() !== 'http://localhost/') await page.goto('about:blank');
+  if (!page.url().startsWith('http:')) await page.goto('about:blank');
   await page.addStyleTag({ content: css });
   await page.evaluate(async ({ source, given }) => {
     type Listener = (content: unknown, buffers: DataView[]) => void;
     const listeners = new Set<Listener>();
     const sent: unknown[] = [];
-    Object.assign(window, { requests: [], answers: given });
+    Object.assign(window, { requests: [], blocks: [], answers: given });
     const model = {
       on: (_event: string, listener: Listener) => listeners.add(listener),
       off: (_event: string, listener: Listener) => listeners.delete(listener),
-      send: (content: { type: string; at: number; id: number; action: string; args: unknown }) => {
+      send: (content: { type: string; at: number; id: number; action: string; args: unknown }, _callbacks?: undefined, buffers: ArrayBuffer[] = []) => {
+        for (const buffer of buffers) window.blocks.push(new Float32Array(buffer));
         if (content.type === 'want') setTimeout(() => window.answerWants(content.at));
         if (content.type !== 'request') return sent.push(content);
         const { id, action, args } = content;

@@ -6,6 +6,8 @@ export { DeviceView } from './device/view.js';
 export { SchedulerView } from './scheduler/view.js';
 export type { Panel } from './panel.js';
 export { PlayerView } from './sound/view.js';
+export { SpectrogramView, type Shape } from './sound/moving.js';
+export { RecorderView, type RecorderState } from './sound/recorder.js';
 export { Output, RATES } from './sound/output.js';
 export { ChatView } from './chat/view.js';
 export { read as readChat } from './chat/messages.js';

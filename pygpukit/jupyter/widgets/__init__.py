@@ -1,4 +1,4 @@
-"""Widgets: live views on memory, scheduler, device and cells, a chat, a player; as anywidgets that need no network.
+"""Widgets: live views on memory, scheduler, device and cells, a chat, sound; as anywidgets that need no network.
 
 widgets.json lists them; each is imported on first use.
 """
@@ -14,7 +14,9 @@ if TYPE_CHECKING:
     from pygpukit.jupyter.widgets.device import DeviceWidget as DeviceWidget
     from pygpukit.jupyter.widgets.memory import MemoryWidget as MemoryWidget
     from pygpukit.jupyter.widgets.player import PlayerWidget as PlayerWidget
+    from pygpukit.jupyter.widgets.recorder import RecorderWidget as RecorderWidget
     from pygpukit.jupyter.widgets.scheduler import SchedulerWidget as SchedulerWidget
+    from pygpukit.jupyter.widgets.spectrogram import SpectrogramWidget as SpectrogramWidget
 
 
 def __getattr__(name: str) -> Any:

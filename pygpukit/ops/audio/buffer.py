@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from pygpukit.array.factory import asarray
 from pygpukit.core.errors import DTypeError, InvalidSpecError, ShapeError
 from pygpukit.ops import elementwise, reduce
+from pygpukit.ops.audio.resampling import resample
 from pygpukit.ops.operands import check_array
 
 if TYPE_CHECKING:
@@ -44,8 +45,11 @@ class AudioBuffer:
         if data.ndim not in (1, 2) or (data.shape[0] == 0 and data.ndim == 2):
             raise ShapeError(f"AudioBuffer: data has shape {data.shape}, not (n,) or (channels, n)")
         rate = self.sample_rate
-        if not isinstance(rate, int) or isinstance(rate, bool) or rate <= 0:
-            raise InvalidSpecError(f"AudioBuffer: sample_rate is {rate!r}, not a positive whole number of Hz", "rate")
+        if isinstance(rate, bool) or not isinstance(rate, int | float) or not (0 < rate < 2**31 and rate == int(rate)):
+            raise InvalidSpecError(
+                f"AudioBuffer: sample_rate is {rate!r}, not a positive whole number of Hz", "sample_rate"
+            )
+        self.sample_rate = int(rate)
         channels = 1 if data.ndim == 1 else data.shape[0]
         if self.channels not in (0, channels):
             raise InvalidSpecError(
@@ -74,6 +78,11 @@ class AudioBuffer:
     def to_mono(self) -> AudioBuffer:
         """The mean of the channels; itself when it has one."""
         return self if self.data.ndim == 1 else AudioBuffer(reduce.mean(self.data, axis=0), self.sample_rate)
+
+    def resample(self, target_rate: int) -> AudioBuffer:
+        """The same sound at another rate, by gp.ops.audio.resample(). Raises InvalidSpecError and ValueError."""
+        samples = resample(self.data, orig_sr=self.sample_rate, target_sr=target_rate)
+        return AudioBuffer(samples, target_rate)
 
     def normalize(self, mode: Literal["peak", "rms"] = "peak", target_db: float = -20.0) -> AudioBuffer:
         """As loud as told: "peak" makes the largest magnitude 1, "rms" the root mean square target_db below full scale.

@@ -55,17 +55,31 @@ def spectrogram(sound: AudioBuffer, columns: int, rows: int) -> np.ndarray[Any, 
 
     mono = sound.to_mono()
     hop = max(1, -(-len(sound) // columns))
-    power = _power(mono, hop)[:, : -(-len(sound) // hop)]
-    edges = np.searchsorted(_frequencies(sound.sample_rate), _mel_edges(sound.sample_rate, rows))
+    bands = banded(_power(mono, hop)[:, : -(-len(sound) // hop)], sound.sample_rate, rows)
+    found = np.zeros((rows, columns), np.uint8)
+    found[:, : bands.shape[1]] = levels(bands, float(bands.max(initial=0.0)))
+    return found
+
+
+def banded(power: np.ndarray[Any, Any], rate: int, rows: int) -> np.ndarray[Any, Any]:
+    """(rows, columns) of power (bins, columns): rows equally wide in mel, the highest first, each its loudest."""
+    import numpy as np
+
+    frequencies = np.arange(power.shape[0]) * (rate / 2 / (power.shape[0] - 1))
+    edges = np.searchsorted(frequencies, _mel_edges(rate, rows))
     firsts = np.minimum(edges[:-1], power.shape[0] - 1)
     lasts = np.maximum(edges[1:], firsts + 1)
-    bands = np.stack([power[first:last].max(axis=0) for first, last in zip(firsts, lasts, strict=True)])
-    found = np.zeros((rows, columns), np.uint8)
-    peak = float(bands.max(initial=0.0))
-    if peak > 0:
-        db = 10 * np.log10(np.maximum(bands / peak, 1e-30))
-        found[:, : bands.shape[1]] = np.clip(db / RANGE_DB + 1, 0, 1) * (LEVELS - 1) + 0.5
-    return found[::-1]
+    return np.stack([power[first:last].max(axis=0) for first, last in zip(firsts, lasts, strict=True)])[::-1]
+
+
+def levels(power: np.ndarray[Any, Any], loudest: float) -> np.ndarray[Any, Any]:
+    """uint8 of power: 255 for the loudest and more, 0 for RANGE_DB below it and less."""
+    import numpy as np
+
+    if loudest <= 0:
+        return np.zeros(power.shape, np.uint8)
+    db = 10 * np.log10(np.maximum(power / loudest, 1e-30))
+    return (np.clip(db / RANGE_DB + 1, 0, 1) * (LEVELS - 1) + 0.5).astype(np.uint8)
 
 
 def html(sound: AudioBuffer, note: str = "") -> str:
@@ -74,15 +88,21 @@ def html(sound: AudioBuffer, note: str = "") -> str:
     if len(sound) == 0:
         picture = ""
     else:
-        levels = spectrogram(sound, _WIDTH, _ROWS) // (LEVELS // _COLOURS)
-        image = base64.b64encode(indexed_png(levels, palette(_COLOURS))).decode()
-        picture = (
-            f'{_wave(envelope(sound, _WIDTH))}<img alt="its spectrogram, 0 to {sound.sample_rate / 2000:g} kHz" '
-            f'style="display: block" width="{_WIDTH}" height="{_ROWS}" src="data:image/png;base64,{image}">'
-        )
+        shown = image(spectrogram(sound, _WIDTH, _ROWS), sound.sample_rate)
+        picture = f"{_wave(envelope(sound, _WIDTH))}{shown}"
     return (
         '<div class="gk-sound" style="font: 13px system-ui, sans-serif; font-variant-numeric: tabular-nums">'
         f"<div>{facts}</div>{picture}<div>{escape(note)}</div></div>"
+    )
+
+
+def image(levels: np.ndarray[Any, Any], rate: int) -> str:
+    """Levels as a picture of as many pixels."""
+    height, width = levels.shape
+    png = base64.b64encode(indexed_png(levels // (LEVELS // _COLOURS), palette(_COLOURS))).decode()
+    return (
+        f'<img alt="a spectrogram, 0 to {rate / 2000:g} kHz" style="display: block" width="{width}" height="{height}" '
+        f'src="data:image/png;base64,{png}">'
     )
 
 
@@ -104,12 +124,6 @@ def _power(mono: AudioBuffer, hop: int) -> np.ndarray[Any, Any]:
     longer = fix_length(clean, size=max(len(mono), N_FFT))
     magnitudes = elementwise.abs(stft(longer, n_fft=N_FFT, hop_length=hop))
     return elementwise.mul(magnitudes, magnitudes).to_numpy()
-
-
-def _frequencies(rate: int) -> np.ndarray[Any, Any]:
-    import numpy as np
-
-    return np.arange(N_FFT // 2 + 1) * (rate / N_FFT)
 
 
 def _mel_edges(rate: int, rows: int) -> np.ndarray[Any, Any]:
