@@ -93,6 +93,7 @@ export class SpectrogramView {
     this.pane.draw((context, width, height) => {
       context.fillStyle = this.theme.well;
       context.fillRect(0, 0, width, HEIGHT);
+      context.imageSmoothingEnabled = false; // a column is as it was computed
       context.drawImage(this.image, 0, 0, width, HEIGHT);
       context.save();
       context.beginPath();
