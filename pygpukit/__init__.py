@@ -61,6 +61,7 @@ _SUBMODULES = (
     "memory",
     "models",
     "ops",
+    "pipeline",
     "random",
     "scheduler",
     "tts",

@@ -73,6 +73,8 @@ class StubModel:
         self._gate.release(count)
 
     def chat(self, messages: Any, max_new_tokens: int | None = None, **settings: Any) -> StubGeneration:
+        if isinstance(messages, str):
+            messages = [{"role": "user", "content": messages}]
         self.asked.append(list(messages))
         self.settings = settings
         prompt = sum(len(one["content"].split()) for one in messages)

@@ -42,6 +42,7 @@ def stubs() -> dict[Path, str]:
         package / "ops" / "nn" / "__init__.pyi": stub(nn.homes(), homes),
         package / "asr" / "__init__.pyi": stub(gp.asr._HOME_OF, table),
         package / "llm" / "__init__.pyi": stub(gp.llm._HOME_OF, table),
+        package / "pipeline" / "__init__.pyi": stub(gp.pipeline._HOME_OF, table),
         package / "tts" / "__init__.pyi": stub(gp.tts._HOME_OF, table),
     }
 

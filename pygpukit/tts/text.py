@@ -51,17 +51,21 @@ def split_sentences(text: str) -> list[str]:
 
     "Dr. Smith", initials and "3.5" are not cut. What has nothing to speak is left out.
     """
+    return [
+        sentence
+        for sentence in map(normalize_text, cut(text))
+        if any(c.isalnum() or c in _SPOKEN_SYMBOLS for c in sentence)
+    ]
+
+
+def cut(text: str) -> list[str]:
+    """The text as it is, in sentences: one after the other they are the text."""
     found, start = [], 0
     for match in _END.finditer(text):
         if not _inside(text[start : match.end()], text[match.end() :]):
             found.append(text[start : match.end()])
             start = match.end()
-    found.append(text[start:])
-    return [
-        sentence
-        for sentence in map(normalize_text, found)
-        if any(c.isalnum() or c in _SPOKEN_SYMBOLS for c in sentence)
-    ]
+    return [*found, text[start:]]
 
 
 def _inside(sentence: str, rest: str) -> bool:

@@ -1,0 +1,99 @@
+"""Turn: one turn of a conversation while it is taken, and what all of them give: messages and figures."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from pygpukit.pipeline.answer import Answer, TTSChunk
+from pygpukit.pipeline.turns import ConversationTurn, PipelineStats
+from pygpukit.pipeline.vad import VADEvent
+from pygpukit.tts.wav import concatenate_audio
+
+
+@dataclass(eq=False)
+class Turn:
+    """told: what users see of it. Latencies in seconds, None where the stage was not reached."""
+
+    number: int
+    told: ConversationTurn
+    transcription_s: float | None = None
+    first_token_s: float | None = None
+    first_audio_s: float | None = None
+    failed: bool = False
+    answer: Answer | None = None
+    spoken: list[TTSChunk] = field(default_factory=list)
+    _stopped: threading.Event = field(default_factory=threading.Event)
+
+    @classmethod
+    def of(cls, event: VADEvent, number: int, now: float) -> Turn:
+        """Of the end of an utterance."""
+        return cls(number, ConversationTurn(user_audio=event.audio, start_time=now))
+
+    @property
+    def stopped(self) -> bool:
+        """Whether it is no longer wanted."""
+        return self._stopped.is_set()
+
+    def cancel(self) -> None:
+        """It is no longer wanted; stop() waits until that has come true."""
+        self._stopped.set()
+
+    def stop(self) -> None:
+        """End it within one step."""
+        self.cancel()
+        if self.answer is not None:
+            self.answer.stop()
+
+    def chunks(self, answer: Answer) -> Iterator[TTSChunk]:
+        """The answer's, kept as they are handed out."""
+        self.answer = answer
+        if self.stopped:  # it came between
+            answer.stop()
+        for chunk in answer:
+            if not self.spoken:
+                self.first_token_s, self.first_audio_s = answer.first_token_s, chunk.end_time - chunk.start_time
+            self.spoken.append(chunk)
+            yield chunk
+
+    def end(self, now: float, complete: bool) -> None:
+        """No more comes. complete: all of the answer was handed out; else what was spoken is what counts."""
+        told = self.told
+        told.end_time = now
+        if complete and self.answer is not None:
+            told.assistant_text = self.answer.text.strip()
+        else:
+            told.assistant_text = " ".join(chunk.text for chunk in self.spoken)
+        told.assistant_audio = concatenate_audio([chunk.audio for chunk in self.spoken]) if self.spoken else None
+
+
+def messages(system: str | None, history: Sequence[ConversationTurn], question: str) -> list[dict[str, str]]:
+    """What the chat model is asked; a turn of which no answer was heard is left out."""
+    said = [("system", system)] if system else []
+    for turn in history:
+        if turn.assistant_text:
+            said += [("user", turn.user_text), ("assistant", turn.assistant_text)]
+    return [{"role": role, "content": text} for role, text in [*said, ("user", question)]]
+
+
+def figures(turns: Sequence[Turn], rate: int, interruptions: int) -> PipelineStats:
+    """The figures of all turns. rate: of the users' sound."""
+    heard = sum(turn.told.user_audio.size for turn in turns if turn.told.user_audio is not None) / rate
+    spoken = sum(chunk.duration_ms for turn in turns for chunk in turn.spoken) / 1000
+
+    def mean_ms(name: str) -> float:
+        found = [value for turn in turns if (value := getattr(turn, name)) is not None]
+        return 1000 * float(np.mean(found)) if found else 0.0
+
+    return PipelineStats(
+        len(turns),
+        heard,
+        spoken,
+        mean_ms("transcription_s"),
+        mean_ms("first_token_s"),
+        mean_ms("first_audio_s"),
+        interruptions,
+    )
