@@ -102,8 +102,7 @@ for (const trusted of [true, false]) {
     await expect(page.locator('.gk-saved')).toHaveCount(saved.length);
     for (const [at, html] of saved.entries()) {
       const shown = page.locator('.gk-saved').nth(at);
-      const size = await shown.locator('svg').boundingBox();
-      expect(size?.width).toBeGreaterThan(200);
+      await expect.poll(async () => (await shown.locator('svg').boundingBox())?.width).toBeGreaterThan(200); // none until it is laid out
       // Every element but what only styles, with every word and every length.
       const missing = await shown.evaluate((node, text) => {
         const told = (one: Element): string => {
