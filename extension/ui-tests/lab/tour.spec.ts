@@ -7,7 +7,7 @@ const TOUR = '00_tour.ipynb';
 /** A busy main thread: launches, allocations and sleep. */
 const BUSY = ['import pygpukit as _gp\n_held = []', '_held = (_held + [_gp.ones(1 << 16) + _gp.ones(1 << 16)])[-8:]'] as const;
 /** Whether the kernel makes frames for any page. */
-const SERVED = 'from pygpukit.jupyter import telemetry as _telemetry\nprint(_telemetry._sampler.running())';
+const SERVED = 'from pygpukit.telemetry import sampler as _sampler\nprint(_sampler._sampler.sending())';
 
 interface Figures {
   readonly seq: number;
