@@ -1,8 +1,9 @@
 """Figures of the dashboards, apart from the tests: `python tools/ui_benchmark.py [--part NAME ...] [--row ROW]`
 
 Parts: `sampler`, CPU time of the process that serves onlookers at 10 Hz; the others are extension/ui-tests/bench in
-Chromium (`npm ci` in extension/ first): `kernel`, what a busy kernel's page gets and how its controls act; `page`,
-frames and heap of pages alone; `opening`, a notebook of 500 cells with the lab extension and without.
+Chromium (`npm ci` in extension/ first): `chat`, tokens of a model that gives 200 a second; `kernel`, what a busy
+kernel's page gets and how its controls act; `page`, frames and heap of pages alone; `opening`, a notebook of 500 cells
+with the lab extension and without.
 
 --row runs `kernel` in an environment of tools/jupyter_matrix.py. Each has a report in docs/results/ui/, and README.md
 there has a row for each limit of every report. Nothing here passes or fails.
@@ -30,7 +31,7 @@ ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "docs/results/ui"
 SECONDS = 20.0
 HZ = 10.0
-IN_BROWSER = {"kernel": "bench/lab.ts", "page": "bench/page.ts", "opening": "bench/open.ts"}
+IN_BROWSER = {"chat": "bench/chat.ts", "kernel": "bench/lab.ts", "page": "bench/page.ts", "opening": "bench/open.ts"}
 PARTS = ("sampler", *IN_BROWSER)
 VERSIONS = ("ipykernel", "jupyterlab", "anywidget", "ipywidgets")
 
@@ -81,6 +82,9 @@ LIMITS = (
     Limit('"queued" where nobody answers', "page", "control_queued", "max_ms", 200, "ms"),
     Limit("heap of the memory view in an hour", "page", "soak_memory", "growth_mb", 5, "MB", digits=2),
     Limit("heap of the scheduler view in an hour", "page", "soak_scheduler", "growth_mb", 5, "MB", digits=2),
+    Limit("first token of an answer in the page", "chat", "first_token", "max_ms", 100, "ms"),
+    Limit("token at 200/s, the first 500 of 4000, p95", "chat", "first_tokens_of_many", "p95_ms", 100, "ms"),
+    Limit("token at 200/s, the last 500 of 4000, p95", "chat", "last_tokens_of_many", "p95_ms", 100, "ms"),
     Limit("added to opening 500 cells", "opening", "open_500_cells", "added_high_ms", 50, "ms"),
 )
 

@@ -3,7 +3,7 @@ import { defineConfig } from '@playwright/test';
 import { chromium } from './support/chromium.ts';
 
 export default defineConfig({
-  testMatch: ['bench/lab.ts', 'bench/open.ts', 'bench/page.ts'],
+  testMatch: ['bench/chat.ts', 'bench/lab.ts', 'bench/open.ts', 'bench/page.ts'],
   workers: 1,
   timeout: 400_000,
   reporter: [['list']],

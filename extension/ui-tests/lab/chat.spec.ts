@@ -74,3 +74,15 @@ test('after a reload the conversation is there again', async () => {
   await expect(panel()).toHaveAttribute('data-state', 'ready');
   await expect(panel().locator('.gk-question')).toHaveText(['hello', 'while busy']);
 });
+
+test('an answer in its course stops within one step', async () => {
+  await lab.notebook.execute('while model._gate.acquire(blocking=False): pass');
+  await ask('stop amid');
+  await expect(panel()).toHaveAttribute('data-state', 'answering');
+  await lab.notebook.execute('model.release(3)');
+  await expect(panel().locator('.gk-said').last().locator('.gk-token')).toHaveCount(3);
+  await panel().getByRole('button', { name: 'Stop', exact: true }).click();
+  await lab.notebook.execute('model.release(20)');
+  await expect(panel()).toHaveAttribute('data-state', 'ready');
+  expect(await lab.notebook.execute('print(chat.messages[-1].finish_reason, model.generations[-1].count <= 4)')).toBe('cancelled True\n');
+});

@@ -1,8 +1,8 @@
-// axe-core on what is for sound and on every dashboard with its tables open, light, dark, and in a lab whose theme is not the system's: no serious and no critical violation.
+// axe-core on what is for sound, on every dashboard with its tables open, and on a chat with all that it can show, light, dark, and in a lab whose theme is not the system's: no serious and no critical violation.
 
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { expect, test } from '@playwright/test';
+import { type Page, expect, test } from '@playwright/test';
 import type { AxeResults, RunOptions } from 'axe-core';
 import { mount, playTrace, sendFrames, sendMessage } from '../support/plain-page.ts';
 import { giveSound } from '../support/stub-sound.ts';
@@ -14,7 +14,7 @@ const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.mi
 declare const axe: { run(where: string, options: RunOptions): Promise<AxeResults> };
 
 /** What has to be there before it is looked at; else a row of a table. */
-const SEEN: Readonly<Record<string, string>> = { player: '.gk-note', recorder: '.gk-play', spectrogram: '.gk-canvas' };
+const SEEN: Readonly<Record<string, string>> = { player: '.gk-note', recorder: '.gk-play', spectrogram: '.gk-canvas', chat: '.gk-code' };
 
 /** The system's preference, and the lab's variables that go before it, as its dark theme has them. */
 const THEMES = {
@@ -23,13 +23,40 @@ const THEMES = {
   'JupyterLab Dark': { colorScheme: 'light', lab: { '--jp-layout-color1': '#212121', '--jp-ui-font-color1': 'rgba(255, 255, 255, 0.87)' }, dark: true },
 } as const;
 
+/** A conversation with thinking, code, a list, branches, a failure, tokens shown and a question that is being edited. */
+async function showChat(page: Page): Promise<void> {
+  const figures = { rate: 20, first: 0.5, tokens: 3, used: 40, context: 512, bytes: 2 ** 20 };
+  const texts = ['Some **bold** text, `code` and a [link](https://example.org).\n\n', '```cuda\n__global__ void f() {}\n```\n', '- one\n- two\n'];
+  const rows = texts.map((text, i) => [i, text, i === 0 ? 'Let me see.' : '', -0.1 - i, [[text, -0.1 - i], ['else', -2]]]);
+  const messages = [
+    { role: 'user', number: 0, places: [0, 4], text: 'a question' },
+    { role: 'assistant', number: 1, places: [1], rows, reason: 'length', error: '', figures },
+    { role: 'user', number: 2, places: [2], text: 'another' },
+    { role: 'assistant', number: 3, places: [3], rows, reason: 'failed', error: 'ValueError: no', figures },
+  ];
+  await sendMessage(page, { type: 'state', model: 'stub', system: 'Be brief.', busy: false, messages });
+  await sendMessage(page, { type: 'refused', text: 'an answer is still coming' });
+  await page.getByRole('button', { name: 'Tokens' }).last().click();
+  await page.getByRole('button', { name: 'Edit' }).last().click();
+}
+
+async function seriousFaults(page: Page): Promise<string[]> {
+  await page.evaluate(AXE);
+  const { violations, passes } = await page.evaluate(() => axe.run('.gk-panel', { resultTypes: ['violations', 'passes'] }));
+  expect(passes.map(({ id }) => id)).toContain('color-contrast');
+  return violations
+    .filter(({ impact }) => impact === 'serious' || impact === 'critical')
+    .flatMap(({ id, nodes }) => nodes.map(({ html, failureSummary }) => `${id}: ${html} ${failureSummary}`));
+}
+
 for (const [theme, { colorScheme, lab, dark }] of Object.entries(THEMES)) {
-  for (const name of ['memory', 'scheduler', 'device', 'cells', 'player', 'recorder', 'spectrogram'] as const) {
+  for (const name of ['memory', 'scheduler', 'device', 'cells', 'player', 'recorder', 'spectrogram', 'chat'] as const) {
     test(`${name}, ${theme}`, async ({ page }) => {
       await page.emulateMedia({ colorScheme });
       await mount(page, name, { controls: CONTROLS });
       await page.evaluate((variables) => Object.entries(variables).forEach(([key, value]) => document.documentElement.style.setProperty(key, value)), lab);
-      if (name === 'memory' || name === 'scheduler') await sendFrames(page, scenario(480));
+      if (name === 'chat') await showChat(page);
+      else if (name === 'memory' || name === 'scheduler') await sendFrames(page, scenario(480));
       else if (name === 'player') await giveSound(page, { rate: 22050, frames: 44100, note: 'The peak is 2.' });
       else if (name === 'recorder') await sendMessage(page, { type: 'state', rate: 16000, kept: 8000 });
       else if (name === 'spectrogram') await sendMessage(page, { type: 'state', rate: 16000, hop: 256, rows: 8, columns: 32 });
@@ -37,13 +64,7 @@ for (const [theme, { colorScheme, lab, dark }] of Object.entries(THEMES)) {
       await page.evaluate(() => document.querySelectorAll('details').forEach((details) => (details.open = true)));
       await expect(page.locator(SEEN[name] ?? '.gk-table tbody tr').first()).toBeVisible();
       await expect.poll(() => page.locator('.gk-panel').evaluate((node) => node.classList.contains('gk-dark'))).toBe(dark);
-      await page.evaluate(AXE);
-      const { violations, passes } = await page.evaluate(() => axe.run('.gk-panel', { resultTypes: ['violations', 'passes'] }));
-      const found = violations
-        .filter(({ impact }) => impact === 'serious' || impact === 'critical')
-        .flatMap(({ id, nodes }) => nodes.map(({ html, failureSummary }) => `${id}: ${html} ${failureSummary}`));
-      expect(passes.map(({ id }) => id)).toContain('color-contrast');
-      expect(found).toEqual([]);
+      expect(await seriousFaults(page)).toEqual([]);
     });
   }
 }

@@ -108,29 +108,35 @@ test(`${CORPUS.length} hostile texts run nothing, fetch nothing and stay texts, 
 });
 
 for (const [what, piece] of [['prose', 'word '], ['one code block', 'x = 1\n'], ['a list', '- item\n']] as const) {
-  test(`4000 tokens of ${what} at a cost that does not grow`, async ({ page }) => {
+  test(`4000 tokens of ${what} change no more of the page a token at their end than at their beginning`, async ({ page }) => {
     await open(page, what === 'one code block' ? ['```\n'] : []);
-    // The page's work, layout too, for frames of 20 tokens each; timed inside the frame, so that waiting is not counted.
-    const times = await page.evaluate(async ([text, from]) => {
+    // What is put into the page, in nodes and in characters, for each 10 tokens.
+    const changes = await page.evaluate(async (text) => {
       const log = document.querySelector('.gk-log');
-      const taken: number[] = [];
-      for (let at = from; at + 20 <= 4000; at += 20) {
-        await new Promise<void>((done) => {
-          let began = 0;
-          requestAnimationFrame(() => (began = performance.now()));
-          for (let i = 0; i < 20; i++) window.receive({ type: 'tokens', number: 1, at: at + i, rows: [[at + i, text, '', -0.1, []]], figures: null }, null);
-          requestAnimationFrame(() => {
-            void log?.scrollHeight;
-            taken.push(performance.now() - began);
-            done();
-          });
-        });
+      const found: { nodes: number; characters: number }[] = [];
+      if (!log) throw new Error('There is no log.');
+      let now = { nodes: 0, characters: 0 };
+      const count = (node: Node): number => 1 + [...node.childNodes].reduce((sum, child) => sum + count(child), 0);
+      new MutationObserver((records) => {
+        for (const { addedNodes } of records)
+          for (const node of addedNodes) now = { nodes: now.nodes + count(node), characters: now.characters + (node.textContent?.length ?? 0) };
+      }).observe(log, { childList: true, subtree: true });
+      const from = document.querySelectorAll('.gk-token').length;
+      for (let at = from; at + 10 <= from + 4000; at += 10) {
+        for (let i = 0; i < 10; i++) window.receive({ type: 'tokens', number: 1, at: at + i, rows: [[at + i, text, '', -0.1, []]], figures: null }, null);
+        await new Promise<void>((done) => requestAnimationFrame(() => setTimeout(done)));
+        found.push(now);
+        now = { nodes: 0, characters: 0 };
       }
-      return taken;
-    }, [piece, what === 'one code block' ? 1 : 0] as const);
-    const median = (some: number[]): number => [...some].sort((a, b) => a - b)[some.length >> 1] ?? 0;
-    test.info().annotations.push({ type: 'ms for 20 tokens', description: `first ${median(times.slice(5, 25))}, last ${median(times.slice(-20))}` });
-    expect(median(times.slice(-20))).toBeLessThan(2 * median(times.slice(5, 25)) + 8);
+      return found;
+    }, piece);
+    const each = (part: typeof changes, key: 'nodes' | 'characters'): number => part.reduce((sum, one) => sum + one[key], 0) / (10 * part.length);
+    expect(await page.locator('.gk-token').count()).toBeGreaterThanOrEqual(4000);
+    for (const key of ['nodes', 'characters'] as const) {
+      const [first, last] = [each(changes.slice(50, 150), key), each(changes.slice(-100), key)];
+      test.info().annotations.push({ type: `${key} a token`, description: `${first} in tokens 500 to 1500, ${last} in the last 1000` });
+      expect(first).toBeGreaterThan(0);
+      expect(last).toBeLessThan(1.3 * first);
+    }
   });
 }
-
