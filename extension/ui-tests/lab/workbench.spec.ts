@@ -27,10 +27,11 @@ const lab = useLab({
     'unheard.ipynb': [UNHEARD],
     'agree.ipynb': [SETUP, VIEW],
     'mine.ipynb': [SETUP, 'x + 1'],
+    'restarted.ipynb': [SETUP, 'x + 1'],
     'theirs.ipynb': ['1', '2'],
   },
   // The lab asks for a notebook's first name again, and its debugger for a kernel that is being restarted.
-  known: [/404 \(Not Found\) .*\/api\/contents\/Untitled\.ipynb/, /Could not restore the debugger state/],
+  known: [/404 \(Not Found\) .*\/api\/contents\/Untitled\d*\.ipynb/, /Could not restore the debugger state/],
 });
 
 const item = (): Locator => lab.notebook.page.locator('.pygpukit-StatusItem');
@@ -202,7 +203,7 @@ test('Python opens a view beside the notebook while its cell runs', async () => 
   await ended;
   for (const view of ['device', 'cells', 'scheduler', 'assembly']) expect(await lab.notebook.execute(`gp.lab.open("${view}")`)).toBe('');
   await expect(panes()).toHaveCount(4);
-  await expectColumn([dashboard('GPU scheduler'), assembly()]);
+  await expectColumn([dashboard('GPU memory'), assembly()]); // the others are tabs behind the last one
   expect(await lab.notebook.execute('gp.lab.open("workbench")')).toBe('');
   await expect(panes()).toHaveCount(4);
 });
@@ -265,7 +266,7 @@ test("a pane marks the cells of its own notebook, not those of another with the 
 
 test('after a restart a badge is on the cell that ran, not on one that has kept its number', async () => {
   const { page } = lab.notebook;
-  await lab.open('mine.ipynb', 0, 1);
+  await lab.open('restarted.ipynb', 0, 1);
   await page.evaluate(() => window.jupyterapp.commands.execute('pygpukit:open-view', { view: 'cells' }));
   await expect(lab.cells.at(1).locator('.gk-badge')).toContainText('1 launch');
   await lab.notebook.toFront();
