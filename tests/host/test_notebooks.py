@@ -47,6 +47,7 @@ def test_the_notebooks_are_there() -> None:
         "08_two_models_one_gpu",
         "12_transcribe",
         "13_speak",
+        "14_voice_assistant",
     )
     assert {f"{name}.ipynb" for name in known} <= set(NOTEBOOKS)
 
@@ -91,8 +92,9 @@ def test_a_changed_output_is_found(path: Path, tmp_path: Path) -> None:
     assert result is not None
     if (path.parent / "data").is_dir():
         (tmp_path / "data").symlink_to(path.parent / "data")
-    if "smollm2" in nbformat.writes(book):  # a first fetch has a progress bar more
-        gp.models.get("smollm2-135m-instruct", progress=False)
+    for name in ("smollm2-135m-instruct", "whisper-tiny.en"):
+        if name in nbformat.writes(book):  # a first fetch has a progress bar more
+            gp.models.get(name, progress=False)
     codes = []
     for name in ("stored", "changed"):
         nbformat.write(book, tmp_path / f"{name}.ipynb")
