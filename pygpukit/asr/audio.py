@@ -1,16 +1,16 @@
-"""Sound as Whisper takes it: one channel of float32 at 16 kHz, from arrays and WAV files."""
+"""Sound as Whisper takes it: one channel of float32 at 16 kHz, from arrays, AudioBuffers and sound files."""
 
 from __future__ import annotations
 
 import os
-import wave
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pygpukit.array import factory
 from pygpukit.asr.features import RATE, Features
 from pygpukit.core.errors import DTypeError, InvalidSpecError, ShapeError
+from pygpukit.ops.audio.buffer import AudioBuffer
+from pygpukit.ops.audio.files import read
 from pygpukit.ops.shape.joining import stack
 
 if TYPE_CHECKING:
@@ -19,24 +19,29 @@ if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
 
     Array = np.ndarray[Any, Any]
-    Audio = str | os.PathLike[str] | Array | GPUArray
+    Audio = str | os.PathLike[str] | Array | GPUArray | AudioBuffer
 
 
 def samples_of(audio: Any, sample_rate: int | None = None) -> Array:
     """The sound as float32 (n,) at 16 kHz on the host.
 
-    audio: the path of a WAV file, or samples: a NumPy array or GPUArray, floats of -1 to 1 or integers of their full
-    range, (n,), (channels, n) or (n, channels) with up to 8 channels, which are averaged. sample_rate: of samples,
-    16000 by default; a file has its own. Raises InvalidSpecError, ShapeError, DTypeError, OSError.
+    audio: an AudioBuffer, the path of a sound file (as gp.ops.audio.read() takes it), or samples: a NumPy array or
+    GPUArray, floats of -1 to 1 or integers of their full range, (n,), (channels, n) or (n, channels) with up to 8
+    channels, which are averaged. sample_rate: of samples, 16000 by default; an AudioBuffer and a file have their own.
+    Raises InvalidSpecError, ShapeError, DTypeError, OSError.
     """
     import numpy as np
 
-    if isinstance(audio, (str, os.PathLike)):
-        samples, rate = _read_wav(Path(audio))
+    sound = read(audio) if isinstance(audio, (str, os.PathLike)) else audio
+    if isinstance(sound, AudioBuffer):
+        samples, rate = sound.to_numpy(), sound.sample_rate
         if sample_rate is not None and sample_rate != rate:
-            raise InvalidSpecError(f"{audio}: its rate is {rate} Hz, but sample_rate is {sample_rate}", "sample_rate")
+            what = audio if sound is not audio else "the AudioBuffer"
+            raise InvalidSpecError(
+                f"{what}: its rate is {rate} Hz, but sample_rate is {sample_rate}; leave it out", "sample_rate"
+            )
     else:
-        samples, rate = audio, RATE if sample_rate is None else sample_rate
+        samples, rate = sound, RATE if sample_rate is None else sample_rate
         if not isinstance(samples, np.ndarray):
             samples = samples.to_numpy() if hasattr(samples, "to_numpy") else np.asarray(samples)
     if not 1000 <= rate <= 768000:
@@ -126,24 +131,3 @@ def _resampled(samples: Array, rate: int) -> Array:
         rows = np.lib.stride_tricks.sliding_window_view(padded, own.size)[begin::down][: numbers.size]
         result[numbers[: rows.shape[0]]] = rows @ own
     return result
-
-
-def _read_wav(path: Path) -> tuple[Array, int]:
-    """Samples (n, channels) of a WAV file of 8, 16, 24 or 32 bits, and its rate."""
-    import numpy as np
-
-    try:
-        with wave.open(str(path), "rb") as file:
-            width, channels, rate = file.getsampwidth(), file.getnchannels(), file.getframerate()
-            raw = file.readframes(file.getnframes())
-    except (wave.Error, EOFError) as error:
-        raise InvalidSpecError(f"{path}: it is no WAV file of whole numbers ({error})", "audio") from None
-    raw = raw[: len(raw) // (width * channels) * width * channels]
-    if width == 3:
-        bytes_ = np.frombuffer(raw, np.uint8).reshape(-1, 3)
-        wide = np.zeros((bytes_.shape[0], 4), np.uint8)
-        wide[:, 1:] = bytes_
-        samples = wide.view("<i4").reshape(-1)
-    else:
-        samples = np.frombuffer(raw, {1: "u1", 2: "<i2", 4: "<i4"}[width])
-    return (samples.reshape(-1) if channels == 1 else samples.reshape(-1, channels)), rate
