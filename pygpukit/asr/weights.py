@@ -126,7 +126,7 @@ def from_checkpoint(
     if dtype not in TYPES:
         raise DTypeError(f"load: dtype is {dtype!r}, must be {', '.join(TYPES)}")
     loader = _Loader(checkpoint, config or config_of(checkpoint), dtype, name or checkpoint.name, progress)
-    with loader.bar:
+    with loader:
         return loader.weights()
 
 

@@ -1,8 +1,13 @@
-"""Tensors of a checkpoint as arrays and layers on the device, named after model and layer, with a bar that tells."""
+"""Tensors of a checkpoint as arrays and layers on the device, named after model and layer, with a bar that tells.
+
+While one tensor is copied to the device the next is read and converted.
+"""
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
+from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal
 
 from pygpukit._core import native
@@ -12,16 +17,23 @@ from pygpukit.core.errors import InvalidSpecError, ModelFileError, ShapeError
 from pygpukit.core.progress import Progress
 from pygpukit.llm.layers.linear import LinearBF16
 from pygpukit.llm.layers.norm import Norm
+from pygpukit.memory.transfer_engine import TransferEngine
 
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
+    from pygpukit.memory.transfer import Transfer
     from pygpukit.models.checkpoint import Checkpoint
 
     Told = Callable[[int, int, str], None]
 
 
+_UNDER_WAY_BYTES = 256 << 20  # of converted tensors on the host that wait for their copy
+
+
 class TensorLoader:
-    """Reads tensors of one checkpoint. Memory is named after the model and the place: "smollm2/layers.03/qkv".
+    """Reads tensors of one checkpoint, inside of `with`: at its end all of them are on the device.
+
+    Memory is named after the model and the place: "smollm2/layers.03/qkv".
 
     prefix: what the file's names have before those that are asked for. transposed: weights are (in, out) in the file.
     what: what needs the tensors, for errors.
@@ -44,7 +56,22 @@ class TensorLoader:
         self._total = sum(_count(checkpoint.shape(name)) for name in self._names) * self._dtype.itemsize
         self._done = 0
         self._told: Told | None = None if isinstance(progress, bool) else progress
-        self.bar = Progress(f"loading {title}", self._total, shown=progress is True)
+        self._bar = Progress(f"loading {title}", self._total, shown=progress is True)
+        self._under_way: deque[Transfer] = deque()
+
+    def __enter__(self) -> None:
+        self._engine = TransferEngine()
+        self._bar.__enter__()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            if kind is None:
+                self._wait(0)
+        finally:
+            self._engine.close()
+            self._bar.__exit__(kind, error, trace)
 
     def linear(self, label: str, columns: int, parts: list[tuple[str | None, str | None, int]]) -> LinearBF16:
         """One weight from one or more tensors, below each other, with their biases where the file has any."""
@@ -105,11 +132,18 @@ class TensorLoader:
                 f"{self._title}: the tensor {name!r} has shape {found}, must be {shape} by its config.json"
             )
         values = self._checkpoint.read(name, self._dtype)
-        native.copy_from_host(target, np.ascontiguousarray(values.T if transposed and values.ndim == 2 else values))
+        source = np.ascontiguousarray(values.T if transposed and values.ndim == 2 else values)
+        self._wait(_UNDER_WAY_BYTES - target.nbytes)
+        self._under_way.append(self._engine.to_device(target, source))
         self._done += target.nbytes
-        self.bar.update(self._done)
+        self._bar.update(self._done)
         if self._told is not None:
             self._told(self._done, self._total, name)
+
+    def _wait(self, most_bytes: int) -> None:
+        """Until no more than that is under way."""
+        while self._under_way and sum(one.nbytes for one in self._under_way) > most_bytes:
+            self._under_way.popleft().wait()
 
 
 def _count(shape: tuple[int, ...]) -> int:

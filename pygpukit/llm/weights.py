@@ -75,7 +75,7 @@ def from_checkpoint(
         context = 4096
     title = name or checkpoint.name
     loader = Loader(checkpoint, spec, config, dtype, title, progress)
-    with loader.bar:
+    with loader:
         return loader.model(context, slots)
 
 
