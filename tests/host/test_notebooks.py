@@ -92,7 +92,7 @@ def test_a_changed_output_is_found(path: Path, tmp_path: Path) -> None:
     assert result is not None
     if (path.parent / "data").is_dir():
         (tmp_path / "data").symlink_to(path.parent / "data")
-    for name in ("smollm2-135m-instruct", "whisper-tiny.en"):
+    for name in ("smollm2-135m-instruct", "whisper-tiny.en", "kokoro-82m"):
         if name in nbformat.writes(book):  # a first fetch has a progress bar more
             gp.models.get(name, progress=False)
     codes = []

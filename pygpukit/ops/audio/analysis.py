@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -94,6 +95,13 @@ def prepared(
     if not center:
         check_frame(y, n_fft, what)
     return Analysis(y, bent, hop_length, n_fft // 2 if center else 0, pad_mode)
+
+
+def warn_of_short(analysis: Analysis, what: str) -> None:
+    """A warning for a signal that is shorter than a frame, as librosa.stft() gives it."""
+    n_fft, samples = analysis.window.size, analysis.y.shape[-1]
+    if analysis.before and n_fft > samples:
+        warnings.warn(f"{what}: n_fft is {n_fft}, the signal has {samples} samples only", stacklevel=4)
 
 
 def on_device(window: Window, win_length: int, n_fft: int, dtype: DataType, what: str) -> GPUArray:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from pygpukit._core import native
 from pygpukit.ops import copying, elementwise
-from pygpukit.ops.audio.analysis import prepared
+from pygpukit.ops.audio.analysis import prepared, warn_of_short
 from pygpukit.ops.audio.inputs import matrix, spectrum
 from pygpukit.ops.audio.powers import squared, to_power
 from pygpukit.ops.elementwise import math
@@ -65,6 +65,7 @@ def spectrogram(
     if y is None or n_fft is None:
         raise ValueError(f"{what}: give a signal y with n_fft, or a spectrogram S")
     analysis = prepared(y, n_fft, hop_length, win_length, window, center, pad_mode, what)
+    warn_of_short(analysis, what)
     return analysis.sizes(power).swapaxes(-1, -2), n_fft
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from pygpukit.ops.audio.analysis import prepared
+from pygpukit.ops.audio.analysis import prepared, warn_of_short
 from pygpukit.ops.audio.decibels import log_mel
 from pygpukit.ops.audio.documented import alias, keywords
 from pygpukit.ops.audio.inputs import floats, matrix, rate
@@ -49,6 +49,7 @@ def melspectrogram(
     how = (n_mels, fmin, fmax, htk, norm)
     if S is None and y is not None:
         analysis = prepared(y, n_fft, hop_length, win_length, window, center, pad_mode, what)
+        warn_of_short(analysis, what)
         return analysis.bands(power, (sr, n_fft, *how)).swapaxes(-1, -2)
     S, n_fft = spectrogram(what, y, S, n_fft, hop_length, power, win_length, window, center, pad_mode)
     S = floats(S, f"{what}: S")

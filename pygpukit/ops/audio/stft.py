@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import TYPE_CHECKING, Any
 
 from pygpukit.core.dtypes import as_dtype
 from pygpukit.ops import copying
-from pygpukit.ops.audio.analysis import prepared
+from pygpukit.ops.audio.analysis import prepared, warn_of_short
 from pygpukit.ops.audio.documented import keywords
 from pygpukit.ops.operands import check_out
 
@@ -44,8 +43,7 @@ def stft(
     """
     what = "stft"
     analysis = prepared(y, n_fft, hop_length, win_length, window, center, pad_mode, what)
-    if center and n_fft > analysis.y.shape[-1]:
-        warnings.warn(f"{what}: n_fft is {n_fft}, the signal has {analysis.y.shape[-1]} samples only", stacklevel=3)
+    warn_of_short(analysis, what)
     spectrum = analysis.complex().swapaxes(-1, -2)
     wanted = spectrum.dtype if dtype is None else as_dtype(dtype)
     if out is not None:
