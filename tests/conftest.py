@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import signal
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -49,6 +50,14 @@ def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         yield
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _no_kept_tables() -> Iterator[None]:
+    """What operations keep on the device for later calls goes with each file: others count every byte."""
+    yield
+    if tables := sys.modules.get("pygpukit.ops.fft.tables"):
+        tables.TABLES.clear()
+
+
 @pytest.fixture(params=[pytest.param("sim"), pytest.param("cuda", marks=pytest.mark.gpu)])
 def backend_name(request: pytest.FixtureRequest) -> str:
     """For tests of both backends: the same test runs on the simulation by default and on the device with `-m gpu`."""
@@ -88,9 +97,11 @@ def notebooks() -> Path:
 def kernels_on_sim(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Operations run their CUDA kernels on the simulator in checked mode, as they run on a device."""
     from pygpukit.kernels import launcher
-    from pygpukit.ops import host
+    from pygpukit.ops import fusion, host
 
     monkeypatch.setenv("PYGPUKIT_CHECK", "1")
+    # Checked kernels hold freed blocks back for as long as there is one: none may outlive the test.
     monkeypatch.setattr(launcher, "_kernels", {})
+    monkeypatch.setattr(fusion, "_kernels", {})
     with host.built_in_kernels():
         yield

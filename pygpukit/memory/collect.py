@@ -44,17 +44,21 @@ class Freed:
 
 
 def gc() -> Freed:
-    """Free device memory that only the interactive shell or unreachable cycles hold; what was freed, by owner.
+    """Free device memory that nobody's program holds; what was freed, by owner.
 
     Taken from the shell: results with arrays in Out and _, __, ___, _1, ...; local variables of the last traceback (so
-    %debug has nothing to show afterwards); the record of the last cell. Other results stay. Then Python's own
-    collector runs. Freed memory stays in the pool, ready for reuse. Waits for nothing on the device.
+    %debug has nothing to show afterwards); the record of the last cell. Other results stay. Tables that transforms keep
+    go, too, and are made again when they are needed. Then Python's own collector runs. Freed memory stays in the pool,
+    ready for reuse. Waits for nothing on the device.
     """
+    from pygpukit.ops.fft.tables import TABLES
+
     if native.backend_name() is None:
         return Freed(0, ())
     native.release_quarantine()  # nobody holds those blocks
     before = _blocks()
     _release_shell()
+    TABLES.clear()
     collector.collect()
     native.release_quarantine()
     after = _blocks()

@@ -12,7 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import pygpukit as gp
-from pygpukit import array_api
+from pygpukit import _core, array_api, scheduler
+from pygpukit.ops.fft import tables
 
 pytestmark = pytest.mark.usefixtures("backend_name")
 
@@ -303,3 +304,14 @@ def test_the_angle_of_complex_numbers() -> None:
 def test_the_package_is_imported_without_the_transforms() -> None:
     code = "import sys, pygpukit as gp; assert not any('fft' in name for name in sys.modules); gp.fft.rfft"
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_tables_count_for_no_context_and_go_with_gc() -> None:
+    with scheduler.create_context("first") as context:
+        tables.roots(1031, gp.complex64)
+        assert context.stats is not None and context.stats.used_vram == 0
+    scheduler.reset()
+    before = _core.pool_stats().used
+    assert before >= 1031 * 8
+    assert gp.gc().nbytes >= 1031 * 8
+    assert _core.pool_stats().used <= before - 1031 * 8

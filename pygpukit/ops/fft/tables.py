@@ -46,13 +46,22 @@ class Tables:
             if found is not None:
                 self._kept.move_to_end(key)
                 return found
-        found = from_numpy(make())
-        current_stream().synchronize()
+        session = native.swap_session(None)  # it serves whoever asks later, too: it counts for no context
+        try:
+            found = from_numpy(make())
+            current_stream().synchronize()
+        finally:
+            native.swap_session(session)
         with self._lock:
             self._kept[key] = found
             while len(self._kept) > 1 and sum(one.nbytes for one in self._kept.values()) > self._most:
                 self._kept.popitem(last=False)
         return found
+
+    def clear(self) -> None:
+        """Let go of all arrays; they are made again when they are asked for."""
+        with self._lock:
+            self._kept.clear()
 
 
 TABLES = Tables(_MOST_BYTES)
