@@ -46,14 +46,24 @@ def _attention() -> Iterator[Call]:
                 numbers(dtype, 2, 41, dim),
             )
             yield Call(gp.sdpa_causal, (q[:, ::-1], k, v), _attended)
+            mask, sinks = numbers("float32", 35, 41), numbers("float32", 4)
+            yield Call(_with_extras, (q[:, ::-1], k, v, mask, sinks), _attended)
 
 
-def _attended(q: Values, k: Values, v: Values) -> Values:
+def _with_extras(q: gp.GPUArray, k: gp.GPUArray, v: gp.GPUArray, mask: gp.GPUArray, sinks: gp.GPUArray) -> gp.GPUArray:
+    return gp.sdpa_causal(q, k, v, window=20, soft_cap=2.0, mask=mask, sinks=sinks)
+
+
+def _attended(q: Values, k: Values, v: Values, mask: Values | None = None, sinks: Values | None = None) -> Values:
+    """mask and sinks: with the window and the cap of _with_extras()."""
     k, v = (np.repeat(x, len(q) // len(x), 0) for x in (k, v))
     scores = q @ k.swapaxes(1, 2) / math.sqrt(q.shape[-1])
-    seen = np.arange(k.shape[1]) <= np.arange(q.shape[1])[:, None] + k.shape[1] - q.shape[1]
+    apart = np.arange(q.shape[1])[:, None] + k.shape[1] - q.shape[1] - np.arange(k.shape[1])
+    seen, more = apart >= 0, np.zeros((len(q), 1, 1))
+    if mask is not None and sinks is not None:
+        scores, seen, more = 2 * np.tanh(scores / 2) + mask, seen & (apart < 20), np.exp(sinks)[:, None, None]
     weights = np.exp(scores) * seen
-    return weights @ v / weights.sum(-1, keepdims=True)
+    return weights @ v / (weights.sum(-1, keepdims=True) + more)
 
 
 def _rotations() -> Iterator[Call]:
@@ -190,7 +200,7 @@ def _measuring() -> Iterator[Call]:
 
 _CALLS = {
     gemm.SOURCE.source: _products,
-    attention.SOURCE.source: _attention,
+    attention.launch.SOURCE.source: _attention,
     rope.SOURCE.source: _rotations,
     bias.SOURCE.source: _biases,
     conv.SOURCE.source: _convolutions,

@@ -1,22 +1,19 @@
 // attention.cu: causal scaled dot-product attention with the softmax computed along the way (Dao et al. 2022). A block
 // takes kRows queries of a head and walks the keys in tiles from the first on; 8 lanes share a query. A query's result
 // depends on its own keys alone, not on what else is in the block or the batch.
-#include "numeric.cuh"
+#include "attention.cuh"
 
 namespace pk {
-
-struct AttentionPlace {
-  long long start;
-  long long step[4];  // of batch, head, position and dimension, in elements
-};
 
 struct Attention {
   long long heads, group;  // query heads, and how many of them share a head of keys
   long long queries, keys, dim;
-  long long offset;        // query i sees key j when j <= i + offset
-  long long has_length;    // the number of keys is read on the device, at most `keys`; offset = it - queries
+  long long offset;        // query i stands at key i + offset
+  long long has_length;    // the number of keys is read on the device, at most `keys`
+  long long length_step;   // of a batch element's length, in elements
+  long long at_end;        // offset = number of keys - queries
   AttentionPlace q, k, v, out;
-  double scale;  // times log2(e)
+  AttentionExtras more;
 };
 
 constexpr int kLanes = 8;
@@ -31,10 +28,12 @@ __device__ __forceinline__ void fetch_rows(float (&tile)[Rows][Dim + 1], const T
   }
 }
 
-// Dim: head dimension, rounded up; kRows queries and kKeys keys at a time.
-template <class T, int Dim, int kRows, int kKeys>
+// Dim: head dimension, rounded up; kRows queries and kKeys keys at a time. kMore: a window, a mask, a cap of scores or
+// sinks, each where `p.more` has it.
+template <class T, int Dim, int kRows, int kKeys, bool kMore>
 __global__ void __launch_bounds__(kRows *kLanes)
-    attention(const T *q, const T *k, const T *v, T *out, const int *length, const __grid_constant__ Attention p) {
+    attention(const T *q, const T *k, const T *v, T *out, const int *length, const float *mask, const float *sinks,
+              const __grid_constant__ Attention p) {
   constexpr int kThreads = kRows * kLanes;
   __shared__ float queries[kRows][Dim + 1];
   __shared__ float tile[kKeys][Dim + 1];
@@ -46,12 +45,17 @@ __global__ void __launch_bounds__(kRows *kLanes)
 
   long long keys = p.keys, offset = p.offset;
   if (p.has_length) {
-    keys = *length < 0 ? 0 : *length < p.keys ? *length : p.keys;
-    offset = keys - p.queries;
+    const int given = length[batch * p.length_step];
+    keys = given < 0 ? 0 : given < p.keys ? given : p.keys;
+    if (p.at_end) offset = keys - p.queries;
   }
   const auto visible_to = [&](long long query) {
-    const long long count = query + offset + 1;
+    const long long count = query + offset + 1 + p.more.ahead;
     return count < 0 ? 0 : count < keys ? count : keys;
+  };
+  const auto unseen_by = [&](long long query) {  // keys before the window
+    const long long count = query + offset - p.more.behind;
+    return count < 0 ? 0 : count;
   };
   const long long query = first_query + row;
   const long long visible = query < p.queries ? visible_to(query) : 0;
@@ -64,14 +68,23 @@ __global__ void __launch_bounds__(kRows *kLanes)
   fetch_rows<kRows, Dim, kThreads>(queries, q, p.q, first_query, p.queries, p.dim);
 
   const float minus_infinity = -__uint_as_float(0x7f800000u);
-  const float scale = static_cast<float>(p.scale);
+  const float scale = static_cast<float>(p.more.scale);
   float largest = minus_infinity, sum = 0.0f;
+  if constexpr (kMore) {
+    if (p.more.has_sinks) largest = sinks[head] * kLog2E, sum = 1.0f;
+    if (p.more.has_mask) mask += p.more.mask.start + batch * p.more.mask.step[0] + head * p.more.mask.step[1];
+  }
+  const long long unseen = kMore ? unseen_by(query) : 0;
   float total[Dim / kLanes] = {};
-  for (long long first_key = 0; first_key < needed; first_key += kKeys) {
+  for (long long first_key = kMore ? unseen_by(first_query) / kKeys * kKeys : 0; first_key < needed;
+       first_key += kKeys) {
     __syncthreads();
     fetch_rows<kKeys, Dim, kThreads>(tile, k, p.k, first_key, needed, p.dim);
     __syncthreads();
     const int seen = visible - first_key < kKeys ? static_cast<int>(visible - first_key) : kKeys;  // may be below 0
+    const int skipped = !kMore || unseen < first_key         ? 0
+                        : unseen - first_key < kKeys ? static_cast<int>(unseen - first_key)
+                                                     : kKeys;
     float score[kKeys / kLanes];
     float tile_largest = minus_infinity;
 #pragma unroll
@@ -81,7 +94,11 @@ __global__ void __launch_bounds__(kRows *kLanes)
 #pragma unroll 16
       for (int d = 0; d < Dim; ++d) dot += queries[row][d] * tile[key][d];
       score[j] = dot * scale;
-      if (key < seen) tile_largest = fmaxf(tile_largest, score[j]);
+      const bool visible_key = key < seen && (!kMore || key >= skipped);
+      if constexpr (kMore) {
+        if (visible_key) score[j] = adjusted(p.more, score[j], mask, query, first_key + key);
+      }
+      if (visible_key) tile_largest = fmaxf(tile_largest, score[j]);
     }
 #pragma unroll
     for (int lanes = kLanes / 2; lanes > 0; lanes /= 2) {
@@ -95,7 +112,7 @@ __global__ void __launch_bounds__(kRows *kLanes)
 #pragma unroll
     for (int j = 0; j < kKeys / kLanes; ++j) {
       const int key = lane + j * kLanes;
-      const float weight = key < seen ? exp2f(score[j] - base) : 0.0f;
+      const float weight = key < seen && (!kMore || key >= skipped) ? exp2f(score[j] - base) : 0.0f;
       weights[row][key] = weight;
       tile_sum += weight;
     }
@@ -107,7 +124,7 @@ __global__ void __launch_bounds__(kRows *kLanes)
     __syncthreads();
 #pragma unroll
     for (int j = 0; j < Dim / kLanes; ++j) total[j] *= shrink;
-    for (int key = 0; key < seen; ++key) {
+    for (int key = kMore ? skipped : 0; key < seen; ++key) {
       const float weight = weights[row][key];
 #pragma unroll
       for (int j = 0; j < Dim / kLanes; ++j) total[j] += weight * tile[key][lane + j * kLanes];
@@ -118,7 +135,8 @@ __global__ void __launch_bounds__(kRows *kLanes)
 #pragma unroll
   for (int j = 0; j < Dim / kLanes; ++j) {
     const int d = lane + j * kLanes;
-    if (d < p.dim) out[d * p.out.step[3]] = convert<T>::from(visible == 0 ? 0.0f : total[j] / sum);
+    const bool nothing = visible == 0 || (kMore && sum == 0.0f);
+    if (d < p.dim) out[d * p.out.step[3]] = convert<T>::from(nothing ? 0.0f : total[j] / sum);
   }
 }
 

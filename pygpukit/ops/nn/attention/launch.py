@@ -1,0 +1,121 @@
+"""Launches of attention's kernel, or of the leaf that stands for it on the simulated device."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from pygpukit import kernels
+from pygpukit._core import native
+from pygpukit.core.dtypes import DataType, bfloat16, float16, float32
+from pygpukit.ops import host
+from pygpukit.ops.elementwise.pointwise import CTYPES
+from pygpukit.ops.nn.attention import leaf
+from pygpukit.ops.nn.attention.extras import FAR, Extras
+from pygpukit.ops.operands import span
+
+if TYPE_CHECKING:
+    from pygpukit.array.array import GPUArray
+
+SOURCE = kernels.KernelSpec(__file__, "attention.cu")
+_PLACE, _EXTRAS = SOURCE.structure("AttentionPlace"), SOURCE.structure("AttentionExtras")
+_ATTENTION = SOURCE.structure("Attention")
+TYPES = (float32, float16, bfloat16)
+_LANES = 8  # attention.cu: kLanes
+# Head dimensions up to this one: queries and keys at a time, as many as fit 48 KiB of shared memory.
+_TILES = {64: (32, 32), 128: (32, 32), 256: (16, 16)}
+MAX_HEAD_DIM = max(_TILES)
+LOG2_E = math.log2(math.e)
+
+
+@SOURCE.lists
+def instantiations() -> Iterator[tuple[str, ...]]:
+    """Name expressions of every kernel that attention can ask for."""
+    for dtype in TYPES:
+        for more in (False, True):
+            yield tuple(_expression(dtype, width, more) for width in _TILES)
+
+
+def _expression(dtype: DataType, width: int, more: bool) -> str:
+    rows, keys = _TILES[width]
+    return f"pk::attention<{CTYPES[dtype.name]}, {width}, {rows}, {keys}, {str(more).lower()}>"
+
+
+def factor(scale: float, dim: int) -> float:
+    """What scores are multiplied by: 1 / sqrt(dim) when scale is 0 or below."""
+    return scale if scale > 0 else 1 / math.sqrt(dim)
+
+
+def place(array: GPUArray) -> tuple[GPUArray, bytes]:
+    """The storage of a ([batch,] heads, rows, columns) array, and where in it the elements are."""
+    storage, start = span(array)
+    steps = [step // array.itemsize for step in array.strides]
+    return storage, _PLACE.pack(start=start, step=steps if array.ndim == 4 else [0, *steps])
+
+
+def packed_extras(more: Extras, scale: float, mask_place: bytes | None) -> bytes:
+    """The kernels' AttentionExtras. scale: as factor() gives it."""
+    return _EXTRAS.pack(
+        ahead=more.ahead,
+        behind=more.behind,
+        has_mask=more.mask is not None,
+        has_sinks=more.sinks is not None,
+        mask=_PLACE.pack(start=0, step=[0]) if mask_place is None else mask_place,
+        scale=scale / more.cap if more.cap else scale * LOG2_E,
+        cap=more.cap * LOG2_E,
+    )
+
+
+def _length_step(lengths: GPUArray | None) -> int:
+    """0 where one length is for all."""
+    return 0 if lengths is None or lengths.size == 1 else lengths.strides[0] // lengths.itemsize
+
+
+def attend(
+    Q: GPUArray, K: GPUArray, V: GPUArray, out: GPUArray, scale: float, offset: int | None, more: Extras
+) -> None:
+    """Fill out. offset: as leaf.attend() takes it."""
+    if not out.size:
+        return
+    scale = factor(scale, Q.shape[-1])
+    if host.computes():
+        native.host_launch(
+            "attention", lambda: _on_host(Q, K, V, out, scale, offset, more), [Q, K, V, out, *more.arrays]
+        )
+        return
+    heads, queries, dim = Q.shape[-3:]
+    batches, keys = Q.shape[0] if Q.ndim == 4 else 1, K.shape[-2]
+    width = next(width for width in _TILES if dim <= width)
+    rows = _TILES[width][0]
+    (q, k, v, result), places = zip(*(place(array) for array in (Q, K, V, out)), strict=True)
+    mask, mask_place = (q, None) if more.mask is None else place(more.mask)
+    packed = _ATTENTION.pack(
+        heads=heads,
+        group=heads // K.shape[-3],
+        queries=queries,
+        keys=keys,
+        dim=dim,
+        offset=keys - queries if offset is None else offset,
+        has_length=more.lengths is not None,
+        length_step=_length_step(more.lengths),
+        at_end=offset is None,
+        **dict(zip(("q", "k", "v", "out"), places, strict=True)),
+        more=packed_extras(more, scale, mask_place),
+    )
+    lengths = q if more.lengths is None else more.lengths
+    kernels.launch(
+        SOURCE.of(_expression(Q.dtype, width, more.change_scores)),
+        (-(-queries // rows) * heads * batches, 1, 1),
+        (rows * _LANES, 1, 1),
+        *(q, k, v, result, lengths, mask, q if more.sinks is None else more.sinks, packed),
+    )
+
+
+def _on_host(
+    Q: GPUArray, K: GPUArray, V: GPUArray, out: GPUArray, scale: float, offset: int | None, more: Extras
+) -> None:
+    if more.ahead == FAR and more.lengths is None and not more.change_scores and K.shape[-2]:
+        leaf.attend_all(Q, K, V, out, scale)
+    else:
+        leaf.attend(Q, K, V, out, scale, offset, more)
