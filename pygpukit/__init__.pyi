@@ -109,6 +109,12 @@ from pygpukit.jit import warmup as warmup
 from pygpukit.jupyter import load_ipython_extension as load_ipython_extension
 from pygpukit.jupyter import unload_ipython_extension as unload_ipython_extension
 from pygpukit.memory.collect import gc as gc
+from pygpukit.ops.contraction import einsum as einsum
+from pygpukit.ops.contraction import einsum_path as einsum_path
+from pygpukit.ops.contraction.products import cross as cross
+from pygpukit.ops.contraction.products import kron as kron
+from pygpukit.ops.contraction.products import tensordot as tensordot
+from pygpukit.ops.contraction.products import trace as trace
 from pygpukit.ops.elementwise import abs as abs
 from pygpukit.ops.elementwise import absolute as absolute
 from pygpukit.ops.elementwise import add as add

@@ -48,11 +48,11 @@ _ACCUMULATIONS = {"add": "cumsum", "multiply": "cumprod"}
 # Functions whose arguments agree with ours, by position and, but for _KEYWORDS, by name.
 _SAME_ARGUMENTS = (
     "all allclose amax amin angle any argmax argmin argsort argwhere around astype broadcast_arrays broadcast_to clip "
-    "concat concatenate count_nonzero cumprod cumsum cumulative_prod cumulative_sum diff dot empty_like expand_dims "
-    "flip full_like imag inner isclose isin matrix_transpose max mean meshgrid min moveaxis nonzero ones_like outer "
-    "pad permute_dims prod put ravel real repeat reshape result_type roll round searchsorted sort split squeeze stack "
-    "std sum swapaxes take take_along_axis tensordot tile tril triu unique unique_all unique_counts unique_inverse "
-    "unique_values unstack var vdot where zeros_like"
+    "concat concatenate count_nonzero cross cumprod cumsum cumulative_prod cumulative_sum diff dot einsum einsum_path "
+    "empty_like expand_dims flip full_like imag inner isclose isin kron matrix_transpose max mean meshgrid min "
+    "moveaxis nonzero ones_like outer pad permute_dims prod put ravel real repeat reshape result_type roll round "
+    "searchsorted sort split squeeze stack std sum swapaxes take take_along_axis tensordot tile trace tril triu "
+    "unique unique_all unique_counts unique_inverse unique_values unstack var vdot where zeros_like"
 )
 _FUNCTIONS = frozenset(_SAME_ARGUMENTS.split())
 _KEYWORDS = {"a_max": "max", "a_min": "min", "correction": "ddof", "x": "a", "y": "b"}

@@ -31,7 +31,7 @@ _ADAPTERS = {
     ),
     "datatypes": "astype can_cast finfo iinfo isdtype result_type __array_namespace_info__",
     "functions": "broadcast_shapes diff isin nonzero searchsorted std take unstack var where",
-    "linear_algebra": "tensordot vecdot",
+    "linear_algebra": "vecdot",
 }
 # The same functions under the same names, and under ours.
 _SAME = (
@@ -41,7 +41,7 @@ _SAME = (
     "floor_divide greater greater_equal hypot imag isfinite isinf isnan less less_equal log log10 log1p log2 "
     "logaddexp logical_and logical_not logical_or logical_xor matmul matrix_transpose max maximum mean meshgrid "
     "min minimum moveaxis nextafter not_equal positive pow prod real reciprocal remainder repeat reshape roll "
-    "round sign signbit sin sinh sort sqrt square squeeze stack sum take_along_axis tan tanh tile tril triu "
+    "round sign signbit sin sinh sort sqrt square squeeze stack sum take_along_axis tan tanh tensordot tile tril triu "
     "trunc unique_all unique_counts unique_inverse unique_values"
 )
 _OURS = {

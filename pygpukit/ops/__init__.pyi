@@ -1,4 +1,10 @@
 # Written by tools/name_stubs.py from what the modules say they give.
+from pygpukit.ops.contraction import einsum as einsum
+from pygpukit.ops.contraction import einsum_path as einsum_path
+from pygpukit.ops.contraction.products import cross as cross
+from pygpukit.ops.contraction.products import kron as kron
+from pygpukit.ops.contraction.products import tensordot as tensordot
+from pygpukit.ops.contraction.products import trace as trace
 from pygpukit.ops.copying import copy_to as copy_to
 from pygpukit.ops.elementwise import abs as abs
 from pygpukit.ops.elementwise import absolute as absolute

@@ -26,7 +26,7 @@ def binary() -> list[str]:
     found = []
     for name in operations():
         parameters = getattr(gp, name).__code__.co_varnames[:2]
-        if parameters == ("a", "b") and name not in ("matmul", "dot", "outer", "where", "logaddexp"):
+        if parameters == ("a", "b") and name not in ("matmul", "dot", "outer", "where", "logaddexp", "kron"):
             found.append(name)
     return found
 
