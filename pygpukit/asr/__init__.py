@@ -18,6 +18,8 @@ _HOMES = {
     "pygpukit.asr.model": "WhisperModel load",
     "pygpukit.asr.options": "Options",
     "pygpukit.asr.results": "TranscriptionResult TranscriptionSegment Word",
+    "pygpukit.asr.silero": "SileroStream SileroVAD",
+    "pygpukit.asr.speech": "SpeechOptions",
     "pygpukit.asr.weights": "WhisperWeights",
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names.split()}

@@ -29,6 +29,9 @@ from pygpukit.asr.options import Options as Options
 from pygpukit.asr.results import TranscriptionResult as TranscriptionResult
 from pygpukit.asr.results import TranscriptionSegment as TranscriptionSegment
 from pygpukit.asr.results import Word as Word
+from pygpukit.asr.silero import SileroStream as SileroStream
+from pygpukit.asr.silero import SileroVAD as SileroVAD
+from pygpukit.asr.speech import SpeechOptions as SpeechOptions
 from pygpukit.asr.weights import WhisperWeights as WhisperWeights
 
 __all__: list[str]

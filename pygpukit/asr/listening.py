@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from pygpukit.asr.alignment import starts
 from pygpukit.asr.features import Features
+from pygpukit.asr.filtering import Speech
 from pygpukit.asr.options import Options
 from pygpukit.asr.results import TranscriptionSegment
 from pygpukit.asr.rules import Rules
@@ -29,11 +30,13 @@ POSITION = 0.02  # seconds of one of the encoder's positions
 
 @dataclass
 class Listener:
-    """One sound: its course, what it asks now, and the window that the decoder's cache has of it."""
+    """One sound: its course, what it asks now, and the window that the decoder's cache has of it. speech: what is heard
+    of it, where that is not all."""
 
     number: int
     features: Features
     course: Course
+    speech: Speech | None = None
     ask: Ask | None = None
     window: Window | None = None
     language: str | None = None
@@ -59,10 +62,12 @@ def listen(
     room = Room(model, len(sounds), options)
     listeners = []
     for number, samples in enumerate(sounds):
+        speech = Speech(samples, model.vad.pieces(samples, options.speech)) if options.vad_filter else None
+        samples = samples if speech is None else speech.samples
         features = Features(samples, model.config.num_mel_bins)
         frames = samples.size // HOP
         course = transcript(frames, model.config.frames, model.config.max_target_positions, room.tokens, options)
-        listeners.append(Listener(number, features, course))
+        listeners.append(Listener(number, features, course, speech))
     going: list[tuple[Listener, Answer]] = [(one, None) for one in listeners]
     while going:
         asking = []
@@ -79,7 +84,7 @@ def _until_it_asks(listener: Listener, answer: Answer) -> Iterator[tuple[int, Tr
     try:
         told = listener.course.send(answer)
         while isinstance(told, TranscriptionSegment):
-            yield listener.number, told
+            yield listener.number, told if listener.speech is None else listener.speech.restored(told)
             told = listener.course.send(None)
         listener.ask = told
     except StopIteration as end:

@@ -16,6 +16,7 @@ from pygpukit.asr.features import RATE
 from pygpukit.asr.listening import listen
 from pygpukit.asr.options import Options
 from pygpukit.asr.results import TranscriptionResult, TranscriptionSegment
+from pygpukit.asr.silero import SileroVAD
 from pygpukit.asr.tokens import WhisperTokens
 from pygpukit.asr.weights import config_of, from_checkpoint
 from pygpukit.core.errors import InvalidSpecError
@@ -75,6 +76,11 @@ class WhisperModel:
         if self.tokenizer is None:
             raise InvalidSpecError(f"{self.name} has no tokenizer; give the constructor one", "tokenizer")
         return WhisperTokens(self.tokenizer, self.config)
+
+    @cached_property
+    def vad(self) -> SileroVAD:
+        """The detector of vad_filter, on this model's device; "silero-vad" is fetched on first use."""
+        return SileroVAD(progress=False)
 
     def transcribe(
         self,

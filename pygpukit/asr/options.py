@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
+from pygpukit.asr.speech import SpeechOptions
 from pygpukit.core.errors import InvalidSpecError
 
 TEMPERATURES = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
+_SPEECH = SpeechOptions(min_speech_duration_ms=0, min_silence_duration_ms=2000, speech_pad_ms=400)
 
 
 @dataclass(frozen=True)
@@ -22,7 +25,9 @@ class Options:
     no_speech_threshold: windows above it that are improbable, too, are left out. condition_on_previous_text: the text
     so far is the prompt of the next window, unless it was found above prompt_reset_on_temperature. initial_prompt: text
     before the first. timestamps: whether the model tells times; without, a window is one segment. word_timestamps: the
-    times of words, too. max_length: most tokens of a window. seed: of what is drawn.
+    times of words, too. max_length: most tokens of a window. seed: of what is drawn. vad_filter: only what Silero's
+    detector takes for speech is heard, joined; times are of the whole sound. vad_parameters: fields of SpeechOptions,
+    of which min_speech_duration_ms is 0, min_silence_duration_ms 2000 and speech_pad_ms 400 here by default.
     """
 
     language: str | None = None
@@ -42,6 +47,8 @@ class Options:
     word_timestamps: bool = False
     max_length: int = 448
     seed: int = 0
+    vad_filter: bool = False
+    vad_parameters: Mapping[str, Any] | None = None
 
     def __post_init__(self) -> None:
         for name in ("beam_size", "best_of"):
@@ -65,6 +72,14 @@ class Options:
             raise InvalidSpecError(f"seed is {self.seed}, must be of 0 to 2^64 - 1", "seed")
         if self.word_timestamps and not self.timestamps:
             raise InvalidSpecError("word_timestamps needs timestamps=True", "word_timestamps")
+        if self.vad_parameters and not self.vad_filter:
+            raise InvalidSpecError("vad_parameters needs vad_filter=True", "vad_parameters")
+        _ = self.speech  # its fields are checked
+
+    @property
+    def speech(self) -> SpeechOptions:
+        """What counts as speech for vad_filter."""
+        return _SPEECH.changed(self.vad_parameters or {})
 
     @property
     def temperatures(self) -> tuple[float, ...]:

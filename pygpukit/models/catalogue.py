@@ -144,6 +144,22 @@ _ENTRIES = (
             ),
         ),
     ),
+    Entry(
+        "silero-vad",
+        "voice activity, 16 kHz, 0.3 million parameters (ONNX)",
+        "MIT",
+        _plain(
+            "silero-vad==6.2.3",
+            "silero_vad/data/",
+            {
+                "silero_vad_16k_op15.onnx": (
+                    1289603,
+                    "7ed98ddbad84ccac4cd0aeb3099049280713df825c610a8ed34543318f1b2c49",
+                )
+            },
+        ),
+        "silero_vad_16k_op15.onnx",
+    ),
 )
 
 ENTRIES = {entry.name: entry for entry in _ENTRIES}

@@ -1,14 +1,17 @@
-"""VoiceActivityDetector: where somebody speaks in sound that comes in blocks, by energy, without a trained model."""
+"""VoiceActivityDetector: where somebody speaks in sound that comes in blocks, by energy or by a trained model."""
 
 from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass
 from enum import Enum, auto
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
+from pygpukit.asr.features import RATE
+from pygpukit.asr.silero import SileroVAD
+from pygpukit.asr.speech import CHUNK
 from pygpukit.core.errors import InvalidSpecError
 from pygpukit.tts.wav import as_samples
 
@@ -25,7 +28,8 @@ class VADState(Enum):
 
 @dataclass
 class VADConfig:
-    """Thresholds are root mean squares of a frame (full scale is 1), durations in seconds, the rate in Hz.
+    """Thresholds are root mean squares of a frame (full scale is 1), or probabilities where a model tells them;
+    durations in seconds, the rate in Hz. silero() has what Silero's model takes.
 
     Speech begins at a frame of energy_threshold or louder, and counts once min_speech_duration of it was not quiet; it
     may end at a frame below silence_threshold, and ends when none of energy_threshold comes for min_silence_duration,
@@ -62,6 +66,11 @@ class VADConfig:
                 "frame_duration_ms",
             )
 
+    @classmethod
+    def silero(cls, **settings: Any) -> VADConfig:
+        """Silero's thresholds, 0.5 and 0.35, and its frames of 32 ms at 16 kHz; settings: other fields."""
+        return cls(**{"energy_threshold": 0.5, "silence_threshold": 0.35, "frame_duration_ms": 32, **settings})
+
     @property
     def frame_samples(self) -> int:
         """Samples of a frame."""
@@ -84,8 +93,35 @@ class VADEvent:
     duration: float = 0.0
 
 
+class Meter(Protocol):
+    """Tells the level of frames that follow each other, float32 (frames x frame samples,): (frames,)."""
+
+    def __call__(self, samples: np.ndarray[Any, Any], /) -> np.ndarray[Any, Any]: ...
+
+    def reset(self) -> None:
+        """Other sound follows."""
+
+
+class Energy:
+    """The root mean square of each frame."""
+
+    def __init__(self, frame_samples: int) -> None:
+        self._size = frame_samples
+
+    def __call__(self, samples: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        frames = samples.reshape(-1, self._size)
+        return np.asarray(np.sqrt(np.mean(np.square(frames, dtype=np.float64), axis=1)))
+
+    def reset(self) -> None:
+        """It remembers nothing."""
+
+
 class VoiceActivityDetector:
-    """Tells where utterances begin and end. The events do not depend on how the sound is cut into blocks."""
+    """Tells where utterances begin and end. The events do not depend on how the sound is cut into blocks.
+
+    model: None for energy, or a SileroVAD, whose probabilities count then; the configuration is VADConfig.silero() by
+    default. Raises InvalidSpecError where its frames are not those of the model.
+    """
 
     state: VADState
     _utterance: list[np.ndarray[Any, Any]]  # its frames, from before its first loud one on
@@ -94,8 +130,15 @@ class VoiceActivityDetector:
     _quiet: int  # frames in TRAILING since the last one in SPEECH
     _told: bool
 
-    def __init__(self, config: VADConfig | None = None) -> None:
-        self.config = config or VADConfig()
+    def __init__(self, config: VADConfig | None = None, model: SileroVAD | None = None) -> None:
+        self.config = config or (VADConfig() if model is None else VADConfig.silero())
+        frame = self.config.frame_samples, self.config.sample_rate
+        if model is not None and frame != (CHUNK, RATE):
+            raise InvalidSpecError(
+                f"a frame has {frame[0]} samples at {frame[1]} Hz; Silero's has {CHUNK} at {RATE}: VADConfig.silero()",
+                "frame_duration_ms",
+            )
+        self._meter: Meter = Energy(self.config.frame_samples) if model is None else model.stream()
         self.reset()
 
     @property
@@ -106,6 +149,7 @@ class VoiceActivityDetector:
     def reset(self) -> None:
         """Forget all sound; time begins at 0 again."""
         self.state = VADState.SILENCE
+        self._meter.reset()
         self._rest = np.zeros(0, np.float32)  # less than a frame
         self._frames = 0  # seen so far
         self._before: deque[np.ndarray[Any, Any]] = deque(maxlen=self.config.frames(_BEFORE_S))
@@ -114,22 +158,23 @@ class VoiceActivityDetector:
     def process_audio(self, audio: Any) -> list[VADEvent]:
         """The events that a block of sound brings, in order.
 
-        audio: one channel of floats, (n,), any length, of the host or the device; it is decided on the host. Raises
-        InvalidSpecError for other shapes and types, NaN and infinity; the detector is as before then.
+        audio: one channel of floats, (n,), any length, of the host or the device; events are decided on the host.
+        Raises InvalidSpecError for other shapes and types, NaN and infinity; the detector is as before then.
         """
         sound = np.concatenate([self._rest, as_samples(audio)])
         size = self.config.frame_samples
         whole = sound.size // size
+        levels = self._meter(sound[: whole * size])
         self._rest = sound[whole * size :].copy()
-        return [event for frame in sound[: whole * size].reshape(whole, size) for event in self._take(frame)]
+        frames = sound[: whole * size].reshape(whole, size)
+        return [event for frame, level in zip(frames, levels, strict=True) for event in self._take(frame, level)]
 
     def flush(self) -> list[VADEvent]:
         """No more sound comes: the end of an utterance that was begun. The detector waits for the next one."""
         return self._end() if self.state is not VADState.SILENCE else []
 
-    def _take(self, frame: np.ndarray[Any, Any]) -> list[VADEvent]:
+    def _take(self, frame: np.ndarray[Any, Any], level: float) -> list[VADEvent]:
         config = self.config
-        level = float(np.sqrt(np.mean(np.square(frame, dtype=np.float64))))
         self._frames += 1
         if self.state is VADState.SILENCE:
             if level < config.energy_threshold:

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from pygpukit.asr.silero import SileroVAD
 from pygpukit.core.errors import InvalidSpecError
 from pygpukit.pipeline.answer import Answer, Voice
 from pygpukit.pipeline.speech import tokenizer_of
@@ -27,9 +28,10 @@ class VoicePipeline:
     """Hears, answers and speaks. create_voice_pipeline() makes one from files.
 
     whisper_model, llm_model, tts_model: what has transcribe(), chat() and stream(). llm_tokenizer: only the model's own
-    is taken. voice, speed: of the answer. contexts: an ExecutionContext for each of "transcribe", "generate" and
-    "speak" that is to have a stream and a share of its own; load each model in the session of its context. settings:
-    those of llm_model.chat(), greedy by default.
+    is taken. voice, speed: of the answer. vad: what hears that somebody speaks: "energy", or "silero", fetched on first
+    use, or a SileroVAD; vad_config is of the kind it takes. contexts: an ExecutionContext for each of "transcribe",
+    "generate" and "speak" that is to have a stream and a share of its own; load each model in the session of its
+    context. settings: those of llm_model.chat(), greedy by default.
 
     One thread feeds process_audio(); answers may be iterated over on others. The same sound gives the same answer.
     """
@@ -46,6 +48,7 @@ class VoicePipeline:
         callback: VoicePipelineCallback | None = None,
         *,
         speed: float = 1.0,
+        vad: str | SileroVAD = "energy",
         contexts: Contexts | None = None,
         clock: Clock = time.monotonic,
         **settings: Any,
@@ -55,7 +58,7 @@ class VoicePipeline:
         self.system_prompt, self.voice, self.speed = system_prompt, voice, speed
         self.callback = callback or VoicePipelineCallback()
         self.settings = settings
-        self._vad = VoiceActivityDetector(vad_config)
+        self._vad = VoiceActivityDetector(vad_config, _detector(vad))
         self._stages = Stages(contexts, clock)
         self._lock = threading.RLock()  # over what follows
         self._state = PipelineState.IDLE
@@ -225,6 +228,14 @@ class VoicePipeline:
             turn.end(self._stages.clock(), complete)
             if turn.told.user_text and not turn.failed:
                 self._turns.append(turn)
+
+
+def _detector(vad: str | SileroVAD) -> SileroVAD | None:
+    if isinstance(vad, SileroVAD):
+        return vad
+    if vad not in ("energy", "silero"):
+        raise InvalidSpecError(f"vad is {vad!r}, must be 'energy', 'silero' or a SileroVAD", "vad")
+    return SileroVAD(progress=False) if vad == "silero" else None
 
 
 def create_voice_pipeline(

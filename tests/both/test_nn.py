@@ -270,6 +270,24 @@ def test_lstm(dtype: str) -> None:
     agree(c1, np.stack([expected[0][2], expected[1][2]]), scale=3)
 
 
+def test_lstm_of_products_in_parts_has_the_bits_of_the_whole() -> None:
+    x, a = normal("float32", 2, 12, 5)
+    weights = [normal("float32", *shape) for shape in ((12, 3), (12,), (12,))]
+    gates = x.transpose(0, 2, 1)  # strided
+    out, h, c = gp.lstm_forward(gates, None, *(w for w, _ in weights))
+    zero, one = np.zeros((2, 3)), np.eye(12)
+    for found, expected in zip(
+        (out, h, c), lstm(a.transpose(0, 2, 1), [one, *(w for _, w in weights)], zero, zero, False), strict=True
+    ):
+        agree(found, expected, scale=3)
+    first, h1, c1 = gp.lstm_forward(gates[:, :2], None, *(w for w, _ in weights))
+    rest, h2, c2 = gp.lstm_forward(gates[:, 2:], None, *(w for w, _ in weights), h0=h1, c0=c1)
+    assert np.array_equal(np.concatenate([first.to_numpy(), rest.to_numpy()], axis=1), out.to_numpy())
+    assert np.array_equal(h2.to_numpy(), h.to_numpy()) and np.array_equal(c2.to_numpy(), c.to_numpy())
+    with pytest.raises(gp.ShapeError, match=r"must be \(B, S, 12\) where W_ih is None"):
+        gp.lstm_forward(gp.zeros((2, 1, 5)), None, *(w for w, _ in weights))
+
+
 def test_lstm_edges_and_refusals() -> None:
     weights = [gp.zeros((8, 3)), gp.zeros((8, 2)), gp.zeros(8), gp.zeros(8)]
     h0 = gp.ones((2, 2))

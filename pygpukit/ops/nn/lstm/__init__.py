@@ -29,7 +29,7 @@ _BLOCK = 256
 
 def lstm_forward(
     x: GPUArray,
-    W_ih: GPUArray,
+    W_ih: GPUArray | None,
     W_hh: GPUArray,
     b_ih: GPUArray,
     b_hh: GPUArray,
@@ -39,7 +39,8 @@ def lstm_forward(
 ) -> States:
     """(out, h, c): out (B, S, H) holds the hidden state at every step; h and c (B, H) are the last states.
 
-    x: (B, S, I). W_ih: (4H, I), W_hh: (4H, H), b_ih and b_hh: (4H,), gates in the order i, f, g, o. h0, c0: (B, H),
+    x: (B, S, I). W_ih: (4H, I), W_hh: (4H, H), b_ih and b_hh: (4H,), gates in the order i, f, g, o. W_ih None: x has
+    the products with it already, (B, S, 4H); steps then have the same bits however a sequence is cut. h0, c0: (B, H),
     zeros when left out. reverse: from the last step to the first; out keeps the order of x. All of one float type;
     float16 and bfloat16 are computed in float32 throughout and rounded at the end. 2 launches a step, asynchronous; the
     order of additions is fixed. Raises ShapeError, DTypeError, DeviceMismatchError.
@@ -48,8 +49,8 @@ def lstm_forward(
     batch, steps, hidden = x.shape[0], x.shape[1], W_hh.shape[1]
     wide = float64 if dtype == float64 else float32
     out = native.empty((batch, steps, hidden), wide)
-    weights = tuple(_as(array, wide) for array in (W_ih, W_hh, b_ih, b_hh))
-    h, c = _run(_as(x, wide), weights, _as(h0, wide), _as(c0, wide), reverse, out)
+    weights = tuple(_as(array, wide) for array in (W_hh, b_ih, b_hh))
+    h, c = _run(_products(_as(x, wide), _as(W_ih, wide)), weights, _as(h0, wide), _as(c0, wide), reverse, out)
     return _as(out, dtype), _as(h, dtype), _as(c, dtype)
 
 
@@ -81,7 +82,8 @@ def lstm_bidirectional(
     source = _as(x, wide)
     for direction, weights in enumerate((forward, backward)):
         half = out[:, :, direction * hidden : (direction + 1) * hidden]
-        last = _run(source, tuple(_as(array, wide) for array in weights), None, None, bool(direction), half)
+        W_ih, *others = (_as(array, wide) for array in weights)
+        last = _run(_products(source, W_ih), tuple(others), None, None, bool(direction), half)
         for state, one in zip((h, c), last, strict=True):
             copying.copy_to(one, state[direction])
     return _as(out, dtype), _as(h, dtype), _as(c, dtype)
@@ -103,15 +105,15 @@ def _as(array: Maybe, dtype: DataType) -> Maybe:
 def _check(
     what: str,
     x: GPUArray,
-    W_ih: GPUArray,
+    W_ih: GPUArray | None,
     W_hh: GPUArray,
     b_ih: GPUArray,
     b_hh: GPUArray,
     h0: GPUArray | None,
     c0: GPUArray | None,
 ) -> DataType:
-    named = {"x": x, "W_ih": W_ih, "W_hh": W_hh, "b_ih": b_ih, "b_hh": b_hh}
-    named |= {name: state for name, state in (("h0", h0), ("c0", c0)) if state is not None}
+    named = {"x": x, "W_hh": W_hh, "b_ih": b_ih, "b_hh": b_hh}
+    named |= {name: array for name, array in (("W_ih", W_ih), ("h0", h0), ("c0", c0)) if array is not None}
     for name, array in named.items():
         check_array(array, f"{what}: {name}")
     if x.dtype not in promotion.FLOATS or any(array.dtype != x.dtype for array in named.values()):
@@ -120,6 +122,8 @@ def _check(
     if x.ndim != 3 or W_hh.ndim != 2:
         raise ShapeError(f"{what}: x has shape {x.shape} and W_hh {W_hh.shape}; they must be (B, S, I) and (4H, H)")
     hidden = W_hh.shape[1]
+    if W_ih is None and x.shape[2] != 4 * hidden:
+        raise ShapeError(f"{what}: x has shape {x.shape}, must be (B, S, {4 * hidden}) where W_ih is None")
     wanted: dict[str, tuple[int, ...]] = {"W_ih": (4 * hidden, x.shape[2]), "W_hh": (4 * hidden, hidden)}
     wanted |= dict.fromkeys(("b_ih", "b_hh"), (4 * hidden,)) | dict.fromkeys(("h0", "c0"), (x.shape[0], hidden))
     for name, shape in wanted.items():
@@ -129,8 +133,13 @@ def _check(
     return x.dtype
 
 
+def _products(x: GPUArray, W_ih: GPUArray | None) -> GPUArray:
+    """What the inputs bring to the gates, biases apart: (B, S, 4H)."""
+    return copying.contiguous(x) if W_ih is None else matmul(x, W_ih.T)
+
+
 def _run(
-    x: GPUArray,
+    from_input: GPUArray,
     weights: tuple[GPUArray, ...],
     h0: GPUArray | None,
     c0: GPUArray | None,
@@ -139,13 +148,12 @@ def _run(
 ) -> tuple[GPUArray, GPUArray]:
     """Fills out (B, S, H), float32 or float64 throughout; the last hidden and cell state, as new arrays."""
     batch, steps, hidden = out.shape
-    W_ih, W_hh, b_ih, b_hh = weights
-    h = _zeros((batch, hidden), x.dtype) if h0 is None else h0
-    c = _zeros((batch, hidden), x.dtype) if c0 is None else copying.clone(c0)
+    W_hh, b_ih, b_hh = weights
+    h = _zeros((batch, hidden), out.dtype) if h0 is None else h0
+    c = _zeros((batch, hidden), out.dtype) if c0 is None else copying.clone(c0)
     if not out.size:
         return copying.clone(h), c
     bias = elementwise.add(b_ih, b_hh)
-    from_input = matmul(x, W_ih.T)
     order = range(steps - 1, -1, -1) if reverse else range(steps)
     if host.computes():
         first = h
