@@ -1,4 +1,4 @@
-"""The kernels of neural networks, matrix products, random numbers and measuring, by their source."""
+"""The kernels of neural networks, random numbers and measuring, by their source."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from pygpukit import kernels
 from pygpukit.array import promotion
 from pygpukit.kernels import measure
 from pygpukit.ops.elementwise import pointwise
-from pygpukit.ops.matmul import gemm
 from pygpukit.ops.nn import attention, bias, conv, lstm, rope, sampling
 from pygpukit.ops.nn.conv import transposed
 from pygpukit.ops.nn.embedding import SOURCE as EMBEDDING
@@ -29,12 +28,6 @@ from sweep.engine import Call, Family, numbers
 Values = np.ndarray[Any, Any]
 _FLOATS = [dtype.name for dtype in promotion.FLOATS]
 _NO_DOUBLE = ("float32", "float16", "bfloat16")
-
-
-def _products() -> Iterator[Call]:
-    for dtype in pointwise.CTYPES:
-        yield Call(gp.matmul, (numbers(dtype, 67, 9), numbers(dtype, 9, 65)))
-        yield Call(gp.matmul, (numbers(dtype, 3, 1, 6, 5)[..., ::-1], numbers(dtype, 2, 7, 5).swapaxes(1, 2)))
 
 
 def _attention() -> Iterator[Call]:
@@ -199,7 +192,6 @@ def _measuring() -> Iterator[Call]:
 
 
 _CALLS = {
-    gemm.SOURCE.source: _products,
     attention.launch.SOURCE.source: _attention,
     rope.SOURCE.source: _rotations,
     bias.SOURCE.source: _biases,

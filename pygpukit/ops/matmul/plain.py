@@ -1,0 +1,83 @@
+"""Matrix products on CUDA cores, for any strides; and with NumPy on the simulated device."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+from pygpukit import kernels
+from pygpukit._core import native
+from pygpukit.array import layout
+from pygpukit.core.dtypes import bfloat16, float16
+from pygpukit.ops import copying, host
+from pygpukit.ops.elementwise.pointwise import CTYPES
+from pygpukit.ops.operands import span
+
+if TYPE_CHECKING:
+    from pygpukit.array.array import GPUArray
+    from pygpukit.kernels.structure import Structure
+
+SOURCE = kernels.KernelSpec(__file__, "gemm.cu")
+_LAYOUT = SOURCE.structure("GemmLayout", Operands=3)
+_TILE = 64  # gemm.cuh: kTile
+THREADS = (16, 16, 1)
+_MAX_GRID_Y = 65535
+
+
+def product(a: GPUArray, b: GPUArray, out: GPUArray) -> None:
+    """out = a @ b: stacks of matrices with the same batch axes, a and b of one type."""
+    if host.computes():
+        native.host_launch("matmul", lambda: host.store(out, on_host(a, b)), [a, b, out])
+        return
+    if a.shape[-1] == 0:  # an empty sum; nothing of the operands may be read
+        copying.fill(out, 0)
+        return
+    packed, spans = packed_layout(_LAYOUT, out.shape[-1], a, b, out)
+    types = CTYPES[a.dtype.name] + (f", {CTYPES[out.dtype.name]}" if out.dtype != a.dtype else "")
+    kernels.launch(SOURCE.of(f"pk::gemm<{types}>"), grid(out), THREADS, *spans, packed)
+
+
+@SOURCE.lists
+def instantiations() -> Iterator[tuple[str, ...]]:
+    """Name expressions of every kernel that product() can ask for."""
+    yield tuple(f"pk::gemm<{ctype}>" for ctype in CTYPES.values())
+
+
+def grid(out: GPUArray) -> tuple[int, int, int]:
+    """Blocks for a result: its tiles, and its matrices."""
+    *batch, m, n = out.shape
+    return -(-m // _TILE) * -(-n // _TILE), min(prod(batch), _MAX_GRID_Y), 1
+
+
+def packed_layout(structure: Structure, n: int, *operands: GPUArray) -> tuple[bytes, tuple[GPUArray, ...]]:
+    """GemmLayout of stacks of matrices with the same batch axes, the first of which is a; and what the kernel's
+    pointers point at."""
+    steps = [[step // x.itemsize for step in x.strides] for x in operands]
+    *batch, m, k = operands[0].shape
+    extents, batch_steps = layout.collapse(tuple(batch), [tuple(own[:-2]) for own in steps])
+    spans, starts = zip(*(span(x) for x in operands), strict=True)
+    packed = structure.pack(
+        m=m,
+        n=n,
+        k=k,
+        batches=prod(batch),
+        ndim=len(extents),
+        shape=extents,
+        start=starts,
+        row=[own[-2] for own in steps],
+        column=[own[-1] for own in steps],
+        stride=batch_steps,
+    )
+    return packed, spans
+
+
+def on_host(a: GPUArray, b: GPUArray) -> Any:
+    """a @ b by NumPy, of 16-bit floats in float32."""
+    import numpy as np
+
+    left, right = host.values(a), host.values(b)
+    if a.dtype in (float16, bfloat16):
+        left, right = left.astype(np.float32), right.astype(np.float32)
+    with np.errstate(all="ignore"):
+        return np.matmul(left, right)

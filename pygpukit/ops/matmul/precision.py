@@ -1,0 +1,53 @@
+"""Whether float32 products may be computed in tf32: 10 bits of mantissa instead of 23, on tensor cores."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from functools import cache
+
+from pygpukit.core.dtypes import DataType, float32
+from pygpukit.core.errors import DTypeError
+
+_ALLOW, _FORBID, _OTHER = "PYGPUKIT_ALLOW_TF32", "PYGPUKIT_NO_TF32", "PYGPUKIT_TF32_V2"
+
+
+def check(what: str, dtype: DataType, tf32: bool | None, use_tf32: bool | None) -> bool | None:
+    """What a call says: True, False, or None where it says nothing. use_tf32 is another name of tf32.
+
+    Raises ValueError where the two differ, DTypeError where tf32 is allowed for another type than float32.
+    """
+    if tf32 is not None and use_tf32 is not None and bool(tf32) != bool(use_tf32):
+        raise ValueError(f"{what}: tf32={tf32} and use_tf32={use_tf32} contradict each other; give tf32 alone")
+    said = use_tf32 if tf32 is None else tf32
+    if dtype is float32:
+        environment()
+    elif said and dtype != float32:
+        raise DTypeError(f"{what}: tf32=True is for float32 operands, these give {dtype}; drop it")
+    return said
+
+
+def reason(said: bool | None) -> str:
+    """Why a float32 product is true float32, for a plan. Raises as environment()."""
+    allowed = environment()
+    if said is False:
+        return "true float32, as tf32=False asks"
+    if allowed is False and said:
+        return f"true float32: tf32=True allows less, but {_FORBID} forbids it"
+    if said or allowed:
+        return f"true float32: {'tf32=True' if said else _ALLOW} allows less, but there is no tf32 kernel yet"
+    return "true float32"
+
+
+@cache
+def environment() -> bool | None:
+    """True where PYGPUKIT_ALLOW_TF32=1, False where PYGPUKIT_NO_TF32=1, else None. Read once.
+
+    Raises ValueError where both are set. Warns where PYGPUKIT_TF32_V2 is: there is nothing to choose.
+    """
+    allow, forbid = (os.environ.get(name, "0") not in ("", "0") for name in (_ALLOW, _FORBID))
+    if allow and forbid:
+        raise ValueError(f"{_ALLOW} and {_FORBID} are both set and contradict each other; unset one")
+    if os.environ.get(_OTHER, "0") not in ("", "0"):
+        warnings.warn(f"{_OTHER} has no effect: float32 products have no tf32 kernels here", stacklevel=2)
+    return True if allow else False if forbid else None

@@ -1,0 +1,95 @@
+"""alpha, beta and the permission for tf32 of gp.matmul, against float64, on both backends."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+from rounded import agree, normal, to_float64
+
+import pygpukit as gp
+from pygpukit.ops.matmul import precision
+
+pytestmark = pytest.mark.usefixtures("backend_name")
+
+FLOATS = ("float16", "bfloat16", "float32", "float64")
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize("shape", [(1, 1, 1), (7, 9, 11), (65, 129, 33), (40, 64, 0)], ids=str)
+def test_alpha_and_beta(shape: tuple[int, int, int], dtype: str) -> None:
+    m, n, k = shape
+    (a, x), (b, y), (c, z) = normal(dtype, m, k), normal(dtype, n, k), normal(dtype, m, 2 * n)
+    agree(gp.matmul(a, b.T, alpha=0.5), 0.5 * (x @ y.T), 4)
+    out = c[:, ::2]
+    assert gp.matmul(a, b.T, alpha=-2, beta=3, out=out) is out
+    agree(out, -2 * (x @ y.T) + 3 * z[:, ::2], 4)
+    np.testing.assert_array_equal(to_float64(c)[:, 1::2], z[:, 1::2])
+    poisoned = gp.full((m, n), float("nan"), dtype=dtype)
+    gp.matmul(a, b.T, alpha=2, out=poisoned)  # beta is 0: not read
+    agree(poisoned, 2 * (x @ y.T), 4)
+
+
+def test_vectors_stacks_and_outputs_that_are_operands() -> None:
+    (a, x), (b, y), (v, w) = normal("float32", 3, 5, 6), normal("float32", 6, 6), normal("float32", 6)
+    agree(gp.matmul(a, v, alpha=2, beta=1, out=gp.ones((3, 5))), 2 * (x @ w) + 1, 4)
+    agree(gp.matmul(v, v, alpha=2, beta=-1, out=gp.ones(())), 2 * (w @ w) - 1, 4)
+    agree(gp.matmul(v, b, alpha=2, beta=1, out=gp.ones(6)), 2 * (w @ y) + 1, 4)
+    agree(gp.matmul(a, b, beta=1, out=a), x @ y + x, 4)
+    agree(gp.matmul(b, b.T, alpha=2, beta=1, out=b), 2 * (y @ y.T) + y, 4)
+    assert gp.matmul(a[:0], b, alpha=2, beta=1, out=gp.ones((0, 5, 6))).shape == (0, 5, 6)
+
+
+def test_without_alpha_and_beta_no_bit_changes() -> None:
+    a, b = normal("float32", 33, 65)[0], normal("float32", 65, 17)[0]
+    assert gp.matmul(a, b, alpha=1.0, beta=0.0).to_numpy().tobytes() == (a @ b).to_numpy().tobytes()
+
+
+def test_contradictions_are_refused() -> None:
+    a, integers = gp.ones((3, 3)), gp.ones((3, 3), "int32")
+    with pytest.raises(ValueError, match=r"beta=0.5 without out="):
+        gp.matmul(a, a, beta=0.5)
+    with pytest.raises(gp.DTypeError, match="only floats are scaled"):
+        gp.matmul(integers, integers, alpha=2)
+    with pytest.raises(gp.DTypeError, match="alpha is a GPUArray"):
+        gp.matmul(a, a, alpha=gp.ones(()))  # type: ignore[arg-type]
+    with pytest.raises(gp.DTypeError, match="out is float64, the result float32"):
+        gp.matmul(a, a, beta=1, out=gp.ones((3, 3), "float64"))
+    with pytest.raises(ValueError, match="tf32=True and use_tf32=False contradict"):
+        gp.matmul(a, a, tf32=True, use_tf32=False)
+    with pytest.raises(RuntimeError, match="float32"):
+        gp.matmul(integers, integers, use_tf32=True)
+
+
+def test_tf32_is_a_permission(monkeypatch: pytest.MonkeyPatch) -> None:
+    a = normal("float32", 9, 9)[0]
+    exact = (a @ a).to_numpy().tobytes()
+    for said in (None, True, False):
+        assert gp.matmul(a, a, tf32=said).to_numpy().tobytes() == exact
+    try:
+        for name, said, reason in [
+            (None, None, "true float32$"),
+            (None, True, "tf32=True allows less, but there is no tf32 kernel yet"),
+            (None, False, "as tf32=False asks"),
+            ("PYGPUKIT_ALLOW_TF32", None, "PYGPUKIT_ALLOW_TF32 allows less, but there is no tf32 kernel"),
+            ("PYGPUKIT_ALLOW_TF32", False, "as tf32=False asks"),
+            ("PYGPUKIT_NO_TF32", True, "PYGPUKIT_NO_TF32 forbids it"),
+        ]:
+            with monkeypatch.context() as patch:
+                precision.environment.cache_clear()
+                if name:
+                    patch.setenv(name, "1")
+                assert re.search(reason, gp.matmul_plan(a, a, use_tf32=said).reason)
+        precision.environment.cache_clear()
+        monkeypatch.setenv("PYGPUKIT_TF32_V2", "1")
+        with pytest.warns(UserWarning, match="PYGPUKIT_TF32_V2 has no effect"):
+            a @ a
+        precision.environment.cache_clear()
+        monkeypatch.setenv("PYGPUKIT_NO_TF32", "1")
+        monkeypatch.setenv("PYGPUKIT_ALLOW_TF32", "1")
+        with pytest.raises(ValueError, match="PYGPUKIT_ALLOW_TF32 and PYGPUKIT_NO_TF32"):
+            a @ a
+    finally:
+        precision.environment.cache_clear()
+    assert "tf32" not in gp.matmul_plan(gp.ones((2, 2), "float64"), gp.ones((2, 2), "float64")).reason
