@@ -13,7 +13,6 @@ import pygpukit as gp
 from pygpukit import kernels
 from pygpukit.array import promotion
 from pygpukit.kernels import measure
-from pygpukit.ops.elementwise import pointwise
 from pygpukit.ops.nn import attention, bias, conv, lstm, rope, sampling
 from pygpukit.ops.nn.conv import transposed
 from pygpukit.ops.nn.embedding import SOURCE as EMBEDDING
