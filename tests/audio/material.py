@@ -33,6 +33,11 @@ def _chirp(seconds: np.ndarray) -> np.ndarray:
     return 0.8 * np.sin(2 * np.pi * (100 * seconds + 4000 * seconds**2)) + 0.01 * _noise(len(seconds), 2)
 
 
+def _tone(seconds: np.ndarray) -> np.ndarray:
+    """A steady tone 80 dB above its noise: what is quiet must not drown in the rounding of what is loud."""
+    return np.sin(2 * np.pi * 1009 * seconds) + 1e-4 * _noise(len(seconds), 6)
+
+
 def _clicks(seconds: np.ndarray) -> np.ndarray:
     """A click each 90 ms that decays, over a steady tone and a little noise."""
     since = seconds % 0.09
@@ -42,9 +47,18 @@ def _clicks(seconds: np.ndarray) -> np.ndarray:
 
 @cache
 def signal(name: str) -> np.ndarray:
-    """ "voice", "chirp", "clicks", "noise", or "pair": voice and clicks as (2, samples). float64 of float32 numbers."""
+    """ "voice", "chirp", "clicks", "tone", "noise", or "pair": voice and clicks as (2, samples).
+
+    float64 of float32 numbers.
+    """
     seconds = np.arange(LENGTH) / RATE
-    made = {"voice": _voice, "chirp": _chirp, "clicks": _clicks, "noise": lambda s: 0.5 * _noise(len(s), 4)}
+    made = {
+        "voice": _voice,
+        "chirp": _chirp,
+        "clicks": _clicks,
+        "tone": _tone,
+        "noise": lambda s: 0.5 * _noise(len(s), 4),
+    }
     values = np.stack([_voice(seconds), _clicks(seconds)]) if name == "pair" else made[name](seconds)
     return values.astype(np.float32).astype(np.float64)
 

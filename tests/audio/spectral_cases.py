@@ -116,6 +116,9 @@ CASES = [
         "spectral_contrast", "feature.spectral_contrast", {"y": "noise"}, _RATED, within=1e-3,
     ),
     *_each(
+        "spectral_contrast", "feature.spectral_contrast", {"y": "tone"}, _RATED | {"quantile": 0.016}, within=1e-3,
+    ),
+    *_each(
         "spectral_contrast", "feature.spectral_contrast", _PAIR,
         _RATED | {"n_bands": 4, "quantile": 0.2, "fmin": 100.0}, _RATED | {"linear": True}, within=1e-3,
     ),
@@ -129,8 +132,14 @@ CASES = [
         near=1e-5, first=True,
     ),
     *_each("hpss", "decompose.hpss", {"S": "magnitude clicks"}, {"mask": True}, near=1e-5, first=True),
-    *_each("harmonic", "effects.harmonic", _PAIR, {}, {"n_fft": 1024, "kernel_size": 11}, near=1e-5, first=True),
-    *_each("percussive", "effects.percussive", _PAIR, {}, {"n_fft": 512, "margin": 2.0}, near=1e-5, first=True),
+    *_each(
+        "harmonic", "effects.harmonic", _PAIR, {}, {"n_fft": 1024, "kernel_size": 11}, {"mask": True},
+        near=1e-5, first=True,
+    ),
+    *_each(
+        "percussive", "effects.percussive", _PAIR, {}, {"n_fft": 512, "margin": 2.0}, {"mask": True},
+        near=1e-5, first=True,
+    ),
     *_each(
         "phase_vocoder", "phase_vocoder", {"D": "stft pair"}, {"rate": 0.7}, {"rate": 2.0}, {"rate": 1.3},
         near=1e-3, first=True,
@@ -157,12 +166,28 @@ CASES = [
         "vqt", "vqt", _PAIR,
         _POLY, _POLY | {"gamma": 20}, _POLY | {"intervals": [1, 1.25, 1.5], "n_bins": 15}, near=1e-4, first=True,
     ),
+    *_each(
+        "vqt", "vqt", _Y,
+        _POLY | {"intervals": "pythagorean", "n_bins": 30},
+        _POLY | {"intervals": "ji3", "bins_per_octave": 7, "n_bins": 35},
+        _POLY | {"intervals": "ji5"}, _POLY | {"intervals": "ji7", "bins_per_octave": 36, "n_bins": 72},
+        near=1e-4, first=True,
+    ),
+    *_each(
+        "pseudo_cqt", "pseudo_cqt", _PAIR,
+        _RATED, _RATED | {"scale": False, "fmin": 110.0, "n_bins": 40, "hop_length": 200}, near=1e-4, first=True,
+    ),
+    *_each(
+        "hybrid_cqt", "hybrid_cqt", _PAIR,
+        _POLY, _POLY | {"scale": False, "n_bins": 60, "hop_length": 1024, "tuning": 0.3},
+        _POLY | {"n_bins": 5, "fmin": 2000.0}, near=1e-4, first=True,
+    ),
     *_each("cqt", "cqt", _PAIR, _RATED, near=1e-2, first=True),
     *_each(
         "chroma_cqt", "feature.chroma_cqt", {"C": "magnitude pair"},
         {}, {"n_chroma": 36, "norm": 1}, {"window": (0.25, 0.5, 0.25), "fmin": 55.0}, near=1e-5,
     ),
-    *_each("chroma_cqt", "feature.chroma_cqt", _PAIR, _RATED, near=1e-2),
+    *_each("chroma_cqt", "feature.chroma_cqt", _PAIR, _RATED, _RATED | {"cqt_mode": "hybrid"}, near=1e-2),
     *_each(
         "time_stretch", "effects.time_stretch", _PAIR, {"rate": 1.25}, {"rate": 0.8, "n_fft": 1024},
         near=1e-3, first=True,

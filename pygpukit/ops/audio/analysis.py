@@ -6,11 +6,11 @@ import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from pygpukit.core.dtypes import DataType
-from pygpukit.ops import elementwise, host
+from pygpukit.core.dtypes import DataType, float64
+from pygpukit.ops import copying, elementwise, host
 from pygpukit.ops.audio import mel_filters, spectra, windows
 from pygpukit.ops.audio.framing import check_continuation, check_frame, frames, padded
-from pygpukit.ops.audio.inputs import positive, signal
+from pygpukit.ops.audio.inputs import complex_of, positive, signal
 from pygpukit.ops.audio.powers import squared, to_power
 from pygpukit.ops.elementwise.math import log10
 from pygpukit.ops.fft import rfft
@@ -49,7 +49,9 @@ class Analysis:
         if self.fused:
             return self._launched(spectra.COMPLEX)
         around = padded(self.y, self.before, self.before, self.pad_mode, "stft")
-        return rfft(elementwise.mul(frames(around, self.window.size, self.hop, "stft"), self.window))
+        D = rfft(elementwise.mul(frames(around, self.window.size, self.hop, "stft"), self.window))
+        wanted = complex_of(self.y.dtype)
+        return D if D.dtype == wanted else copying.astype(D, wanted)
 
     def sizes(self, power: float) -> GPUArray:
         """The magnitudes to a power: (..., frames, bins)."""
@@ -90,7 +92,8 @@ def prepared(
     n_fft = positive(n_fft, "n_fft", what)
     win_length = n_fft if win_length is None else positive(win_length, "win_length", what)
     hop_length = max(1, win_length // 4) if hop_length is None else positive(hop_length, "hop_length", what)
-    bent = on_device(window, win_length, n_fft, y.dtype, what)
+    # On the host frames are float64 and rounded once, as librosa's: bins far below the largest one keep their digits.
+    bent = on_device(window, win_length, n_fft, float64 if host.computes() else y.dtype, what)
     check_continuation(y, pad_mode, what)
     if not center:
         check_frame(y, n_fft, what)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from pygpukit.core.dtypes import DataType
@@ -10,6 +11,7 @@ from pygpukit.ops import elementwise
 from pygpukit.ops.audio import scales
 from pygpukit.ops.audio.cqt import cqt
 from pygpukit.ops.audio.documented import keywords
+from pygpukit.ops.audio.hybrid import hybrid_cqt
 from pygpukit.ops.audio.inputs import floats, magnitude_of, matrix, positive, rate
 from pygpukit.ops.audio.magnitudes import frame_major, spectrogram
 from pygpukit.ops.audio.scaling import normalized
@@ -28,6 +30,8 @@ if TYPE_CHECKING:
     Values = np.ndarray[Any, Any]
 
 __all__ = ["chroma_cqt", "chroma_stft"]
+
+_CQT: dict[str, Callable[..., GPUArray]] = {"full": cqt, "hybrid": hybrid_cqt}
 
 
 @keywords(spectrum="S", sample_rate="sr")
@@ -87,20 +91,23 @@ def chroma_cqt(
 
     y: (..., samples), or C: (..., bins, frames), magnitudes from fmin on (C1 by default), bins_per_octave a multiple of
     n_chroma. threshold: less becomes 0. tuning: as cqt(). window: what pitch classes are smoothed with, a row of an odd
-    number of weights. cqt_mode: "full". norm: of each frame. Raises ValueError, ShapeError, DTypeError. Deterministic.
+    number of weights. cqt_mode: "full" for cqt(), "hybrid" for hybrid_cqt(). norm: of each frame. Raises ValueError,
+    ShapeError, DTypeError. Deterministic.
     """
     what = "chroma_cqt"
     bins_per_octave = n_chroma if bins_per_octave is None else bins_per_octave
     if bins_per_octave % n_chroma:
         raise ValueError(f"{what}: bins_per_octave is {bins_per_octave} and must be a multiple of n_chroma, {n_chroma}")
-    if cqt_mode != "full":
-        raise ValueError(f"{what}: cqt_mode {cqt_mode!r} is not available; use 'full', or give C")
+    if cqt_mode not in _CQT:
+        raise ValueError(f"{what}: cqt_mode is {cqt_mode!r}; use 'full' or 'hybrid'")
     fmin = scales.C1_HZ if fmin is None else fmin
     if C is None:
         if y is None:
             raise ValueError(f"{what}: give a signal y or magnitudes C")
         bins = n_octaves * bins_per_octave
-        C = cqt(y, sr=sr, hop_length=hop_length, fmin=fmin, n_bins=bins, bins_per_octave=bins_per_octave, tuning=tuning)
+        C = _CQT[cqt_mode](
+            y, sr=sr, hop_length=hop_length, fmin=fmin, n_bins=bins, bins_per_octave=bins_per_octave, tuning=tuning
+        )
     C = matrix(floats(magnitude_of(check_array(C, what)), f"{what}: C"), f"{what}: C")
     chroma = matmul(frame_major(C), _folded(C, bins_per_octave, n_chroma, fmin, window)).swapaxes(-1, -2)
     if threshold is not None:

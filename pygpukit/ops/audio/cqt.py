@@ -97,8 +97,9 @@ def vqt(
     """The variable-Q transform, complex (..., n_bins, frames), as librosa.vqt() (Schoerkhuber et al. 2014).
 
     y: (..., samples), 22050 a second by default, of an AudioBuffer its own rate. fmin: of the first bin in Hz, C1 by
-    default; tuning: of it, in bins, None to estimate it, which waits for the device. intervals: "equal" for
-    bins_per_octave of equal temperament, or an octave's ratios. gamma: added bandwidth in Hz, None for that of hearing.
+    default; tuning: of it, in bins, None to estimate it, which waits for the device. intervals: of
+    bins_per_octave bins, "equal" (temperament), "pythagorean", "ji3", "ji5" or "ji7" (just intonation); or an octave's
+    ratios. gamma: added bandwidth in Hz, None for that of hearing.
     filter_scale: of the filters' length; norm: of each filter; sparsity: the part of a filter's magnitude that is left
     out; scale: by the root of the filters' length. pad_mode: as stft(); res_type: as resample(), which halves the rate
     from octave to octave; hop_length must have as many factors of two as there are octaves below the first for that.

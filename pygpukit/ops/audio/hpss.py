@@ -9,7 +9,7 @@ from pygpukit.array import promotion
 from pygpukit.core.dtypes import float32
 from pygpukit.ops import copying, elementwise
 from pygpukit.ops.audio.documented import keywords
-from pygpukit.ops.audio.inputs import magnitudes, matrix, positive, signal
+from pygpukit.ops.audio.inputs import complex_of, magnitudes, matrix, positive, signal
 from pygpukit.ops.audio.istft import istft
 from pygpukit.ops.audio.magnitudes import magphase
 from pygpukit.ops.audio.median import running_median
@@ -20,6 +20,7 @@ from pygpukit.ops.operands import check_array
 
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
+    from pygpukit.ops.audio.windows import Window
 
 __all__ = ["harmonic", "hpss", "percussive"]
 
@@ -67,28 +68,61 @@ def hpss(
     )
 
 
-def harmonic(y: Any = None, *, stft_magnitude_input: GPUArray | None = None, **options: Any) -> Any:
+def harmonic(
+    y: Any = None,
+    *,
+    kernel_size: int | tuple[int, int] = 31,
+    power: float = 2.0,
+    mask: bool = False,
+    margin: float | tuple[float, float] = 1.0,
+    n_fft: int = 2048,
+    hop_length: int | None = None,
+    win_length: int | None = None,
+    window: Window = "hann",
+    center: bool = True,
+    pad_mode: str = "constant",
+    stft_magnitude_input: GPUArray | None = None,
+) -> Any:
     """The harmonic part of a signal (..., samples), as librosa.effects.harmonic(): stft(), hpss(), istft().
 
-    options: kernel_size, power, margin as hpss(); n_fft, hop_length, win_length, window, center, pad_mode as stft().
-    stft_magnitude_input, documented: hpss() of that spectrogram instead. Of an AudioBuffer the result is one.
+    kernel_size, power, margin as hpss(); mask: the signal of the mask alone; the others as stft(). Of an AudioBuffer
+    the result is one. stft_magnitude_input, documented: hpss() of that spectrogram instead.
     """
-    return _part("harmonic", 0, y, stft_magnitude_input, options)
+    how: dict[str, Any] = {"kernel_size": kernel_size, "power": power, "mask": mask, "margin": margin}
+    if stft_magnitude_input is not None:
+        return hpss(stft_magnitude_input, **how)[0]
+    back = {"n_fft": n_fft, "hop_length": hop_length, "win_length": win_length, "window": window, "center": center}
+    return _part("harmonic", 0, y, how, back, pad_mode)
 
 
-def percussive(y: Any = None, *, stft_magnitude_input: GPUArray | None = None, **options: Any) -> Any:
+def percussive(
+    y: Any = None,
+    *,
+    kernel_size: int | tuple[int, int] = 31,
+    power: float = 2.0,
+    mask: bool = False,
+    margin: float | tuple[float, float] = 1.0,
+    n_fft: int = 2048,
+    hop_length: int | None = None,
+    win_length: int | None = None,
+    window: Window = "hann",
+    center: bool = True,
+    pad_mode: str = "constant",
+    stft_magnitude_input: GPUArray | None = None,
+) -> Any:
     """The percussive part of a signal, as librosa.effects.percussive(). Arguments as harmonic()."""
-    return _part("percussive", 1, y, stft_magnitude_input, options)
+    how: dict[str, Any] = {"kernel_size": kernel_size, "power": power, "mask": mask, "margin": margin}
+    if stft_magnitude_input is not None:
+        return hpss(stft_magnitude_input, **how)[1]
+    back = {"n_fft": n_fft, "hop_length": hop_length, "win_length": win_length, "window": window, "center": center}
+    return _part("percussive", 1, y, how, back, pad_mode)
 
 
-def _part(what: str, position: int, y: Any, S: GPUArray | None, options: dict[str, Any]) -> Any:
-    separation = {name: options.pop(name) for name in ("kernel_size", "power", "mask", "margin") if name in options}
-    if S is not None:
-        return hpss(S, **separation)[position]
+def _part(what: str, position: int, y: Any, how: dict[str, Any], back: dict[str, Any], pad_mode: str) -> Any:
     samples = signal(y, what)
-    D = hpss(stft(samples, **options), **separation)[position]
-    back = {name: value for name, value in options.items() if name != "pad_mode"}
-    return like(y, istft(D, length=samples.shape[-1], dtype=samples.dtype, **back))
+    part = hpss(stft(samples, pad_mode=pad_mode, **back), **how)[position]
+    part = part if part.dtype in promotion.COMPLEX else copying.astype(part, complex_of(part.dtype))  # of a mask
+    return like(y, istft(part, length=samples.shape[-1], dtype=samples.dtype, **back))
 
 
 def _mask(X: GPUArray, other: GPUArray, power: float, split_zeros: bool) -> GPUArray:

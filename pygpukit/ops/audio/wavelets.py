@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from pygpukit.ops.audio import intervals as octave
 from pygpukit.ops.audio.windows import get_window
 
 if TYPE_CHECKING:
@@ -16,13 +17,11 @@ if TYPE_CHECKING:
 
 
 def interval_frequencies(n_bins: int, fmin: float, intervals: str | Sequence[float], bins_per_octave: int) -> Values:
-    """n_bins frequencies from fmin on, rising: of equal temperament, or of an octave's ratios. Raises ValueError."""
+    """n_bins frequencies from fmin on, rising: of named intervals, or of an octave's ratios. Raises ValueError."""
     import numpy as np
 
     if isinstance(intervals, str):
-        if intervals != "equal":
-            raise ValueError(f"vqt: intervals {intervals!r} are not available; use 'equal', or give an octave's ratios")
-        ratios = 2.0 ** (np.arange(bins_per_octave) / bins_per_octave)
+        ratios = octave.ratios(intervals, bins_per_octave)
     else:
         ratios = np.asarray(intervals, np.float64)
     octaves = 2.0 ** np.arange(np.ceil(n_bins / len(ratios)))
@@ -68,13 +67,14 @@ def basis(
     sparsity: float,
     window: Window,
     gamma: float | None,
+    shortest: int = 1,
 ) -> Values:
-    """(filters, 1 + n_fft // 2): filters as spectra, n_fft the power of two that holds the longest, without the least
-    bins that have a part of sparsity of a filter's magnitude."""
+    """(filters, 1 + n_fft // 2): filters as spectra, n_fft the power of two that holds the longest (and shortest
+    samples), without the least bins that have a part of sparsity of a filter's magnitude."""
     import numpy as np
 
     samples, _ = lengths(hz, sr, alpha, filter_scale, gamma)
-    n_fft = int(2.0 ** np.ceil(np.log2(samples.max())))
+    n_fft = int(2.0 ** np.ceil(np.log2(max(samples.max(), shortest))))
     rows = np.zeros((len(hz), n_fft), np.complex128)
     for row, length, each in zip(rows, samples, hz, strict=True):
         places = np.arange(-length // 2, length // 2)
