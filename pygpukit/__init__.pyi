@@ -246,6 +246,7 @@ from pygpukit.ops.matmul.products import vdot as vdot
 from pygpukit.ops.methods.bind import GPUArray as GPUArray
 from pygpukit.ops.nn.attention import sdpa as sdpa
 from pygpukit.ops.nn.attention import sdpa_causal as sdpa_causal
+from pygpukit.ops.nn.attention.decode import sdpa_decode as sdpa_decode
 from pygpukit.ops.nn.bias import bias_add_inplace as bias_add_inplace
 from pygpukit.ops.nn.bias import linear_bias_gelu as linear_bias_gelu
 from pygpukit.ops.nn.conv import conv1d as conv1d

@@ -82,6 +82,7 @@ SPECIAL = {
     "rope_inplace": "gp.rope_inplace(heads.clone(), heads.clone(), x[:2, :8], x[:2, :8])",
     "sdpa": "gp.sdpa(heads, heads, heads)",
     "sdpa_causal": "gp.sdpa_causal(heads, heads, heads)",
+    "sdpa_decode": "gp.sdpa_decode(heads[None], heads[None], heads[None], pick[:1].astype('int32'))",
     "snake": "gp.snake(heads, row[:6])",
     "searchsorted": "gp.searchsorted(gp.sort(row), x)",
     "split": "gp.split(x, 2)",

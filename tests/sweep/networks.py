@@ -14,6 +14,7 @@ from pygpukit import kernels
 from pygpukit.array import promotion
 from pygpukit.kernels import measure
 from pygpukit.ops.nn import attention, bias, conv, lstm, rope, sampling
+from pygpukit.ops.nn.attention import decode
 from pygpukit.ops.nn.conv import transposed
 from pygpukit.ops.nn.embedding import SOURCE as EMBEDDING
 from pygpukit.ops.nn.snake import SOURCE as SNAKE
@@ -40,6 +41,19 @@ def _attention() -> Iterator[Call]:
             yield Call(gp.sdpa_causal, (q[:, ::-1], k, v), _attended)
             mask, sinks = numbers("float32", 35, 41), numbers("float32", 4)
             yield Call(_with_extras, (q[:, ::-1], k, v, mask, sinks), _attended)
+
+
+def _decoding() -> Iterator[Call]:
+    for dtype in _NO_DOUBLE:
+        for dim in (40, 101, 200):
+            q, k, v = numbers(dtype, 2, 4, 3, dim), numbers(dtype, 2, 2, 300, dim), numbers(dtype, 2, 2, 300, dim)
+            lengths = gp.from_numpy(np.array([290, 40], np.int32))
+            yield Call(lambda q, k, v, n=lengths: gp.sdpa_decode(q, k, v, n), (q, k, v), _decoded)
+
+
+def _decoded(q: Values, k: Values, v: Values) -> Values:
+    own = [_attended(q[b], k[b, :, :length], v[b, :, :length]) for b, length in enumerate((290, 40))]
+    return np.stack(own)
 
 
 def _with_extras(q: gp.GPUArray, k: gp.GPUArray, v: gp.GPUArray, mask: gp.GPUArray, sinks: gp.GPUArray) -> gp.GPUArray:
@@ -192,6 +206,7 @@ def _measuring() -> Iterator[Call]:
 
 _CALLS = {
     attention.launch.SOURCE.source: _attention,
+    decode.SOURCE.source: _decoding,
     rope.SOURCE.source: _rotations,
     bias.SOURCE.source: _biases,
     conv.SOURCE.source: _convolutions,

@@ -23,55 +23,47 @@ def attend(
     q, k, v = (host.values(x).astype(np.float32) for x in (Q, K, V))
     mask = None if more.mask is None else host.values(more.mask)
     result = np.zeros(Q.shape, np.float32)
-    attend_values(q, k, v, result, scale, offset, more, mask)
+    counts = [K.shape[-2]]
+    parts: list[Any] = [...]
+    if more.lengths is not None:
+        counts = np.clip(host.values(more.lengths), 0, K.shape[-2]).tolist()
+        if len(counts) > 1:
+            parts = [slice(b, b + 1) for b in range(len(counts))]
+    for part, keys in zip(parts, counts, strict=True):
+        start = keys - Q.shape[-2] if offset is None else offset
+        own = None if mask is None else mask[part]
+        attend_values(q[part], k[part], v[part], result[part], scale, start, keys, more, own)
     host.store(out, result)
 
 
 def attend_values(
-    q: Any, k: Any, v: Any, result: Any, scale: float, offset: int | None, more: Extras, mask: Any = None
+    q: Any, k: Any, v: Any, result: Any, scale: float, offset: int, keys: int, more: Extras, mask: Any = None
 ) -> None:
-    """attend() of NumPy arrays in float32, into zeros."""
+    """attend() of NumPy arrays in float32 with one number of keys, into zeros."""
     import numpy as np
 
     k, v = (np.repeat(x, q.shape[-3] // k.shape[-3], axis=-3) for x in (k, v))
     sinks = None if more.sinks is None else host.values(more.sinks)
-    counts = [k.shape[-2]]
-    parts: list[Any] = [...]
-    if more.lengths is not None:
-        counts = np.clip(host.values(more.lengths), 0, k.shape[-2]).tolist()
-        if len(counts) > 1:
-            parts = [slice(b, b + 1) for b in range(len(counts))]
     with np.errstate(all="ignore"):
-        for part, keys in zip(parts, counts, strict=True):
-            start = keys - q.shape[-2] if offset is None else offset
-            own = None if mask is None else mask[part]
-            _attend_part(q[part], k[part], v[part], result[part], scale, start, keys, more, own, sinks)
-
-
-def _attend_part(
-    q: Any, k: Any, v: Any, result: Any, scale: float, offset: int, keys: int, more: Extras, mask: Any, sinks: Any
-) -> None:
-    import numpy as np
-
-    for i in range(q.shape[-2]):
-        first, seen = max(i + offset - more.behind, 0), min(i + offset + more.ahead + 1, keys)
-        if seen <= first:
-            continue
-        scores = (k[..., first:seen, :] @ q[..., i, :, None])[..., 0] * np.float32(scale)
-        if more.cap:
-            scores = np.float32(more.cap) * np.tanh(scores / np.float32(more.cap))
-        if mask is not None:
-            scores = scores + mask[..., i, first:seen]
-        top = scores.max(axis=-1, keepdims=True)
-        if more.change_scores:
-            top = np.where(top == -np.inf, np.float32(0), top if sinks is None else np.maximum(top, sinks[:, None]))
-        weights = np.exp(scores - top)
-        total = (weights[..., None, :] @ v[..., first:seen, :])[..., 0, :]
-        sums = weights.sum(axis=-1, keepdims=True)
-        if sinks is not None:
-            sums = sums + np.exp(sinks[:, None] - top)
-        given = total / sums
-        result[..., i, :] = np.where(sums == 0, np.float32(0), given) if more.change_scores else given
+        for i in range(q.shape[-2]):
+            first, seen = max(i + offset - more.behind, 0), min(i + offset + more.ahead + 1, keys)
+            if seen <= first:
+                continue
+            scores = (k[..., first:seen, :] @ q[..., i, :, None])[..., 0] * np.float32(scale)
+            if more.cap:
+                scores = np.float32(more.cap) * np.tanh(scores / np.float32(more.cap))
+            if mask is not None:
+                scores = scores + mask[..., i, first:seen]
+            top = scores.max(axis=-1, keepdims=True)
+            if more.change_scores:
+                top = np.where(top == -np.inf, np.float32(0), top if sinks is None else np.maximum(top, sinks[:, None]))
+            weights = np.exp(scores - top)
+            total = (weights[..., None, :] @ v[..., first:seen, :])[..., 0, :]
+            sums = weights.sum(axis=-1, keepdims=True)
+            if sinks is not None:
+                sums = sums + np.exp(sinks[:, None] - top)
+            given = total / sums
+            result[..., i, :] = np.where(sums == 0, np.float32(0), given) if more.change_scores else given
 
 
 def attend_all(Q: GPUArray, K: GPUArray, V: GPUArray, out: GPUArray, scale: float) -> None:

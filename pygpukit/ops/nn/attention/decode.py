@@ -1,0 +1,172 @@
+"""Attention of one to eight queries on caches, contiguous or of pages: split over the keys, each with its own bits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from pygpukit import kernels
+from pygpukit._core import native
+from pygpukit.core import deferred
+from pygpukit.core.dtypes import float32, int32
+from pygpukit.core.errors import DTypeError, InvalidSpecError, ShapeError, out_of_range
+from pygpukit.ops import host
+from pygpukit.ops.elementwise.pointwise import CTYPES
+from pygpukit.ops.nn.attention import launch, leaf, touch
+from pygpukit.ops.nn.attention.extras import Extras, checked
+from pygpukit.ops.operands import check_array, check_devices, check_out
+
+if TYPE_CHECKING:
+    from pygpukit.array.array import GPUArray
+
+__all__ = ["sdpa_decode"]
+
+SOURCE = kernels.KernelSpec(__file__, "decode.cu")
+_DECODE = SOURCE.structure("DecodeAttention")
+_ROWS, _SPLIT, _THREADS = 16, 256, 256  # decode.cu
+_WIDTHS = (64, 128, 256)
+MAX_QUERIES, MIN_PAGE = 8, 16
+
+
+def sdpa_decode(
+    Q: GPUArray,
+    K: GPUArray,
+    V: GPUArray,
+    lengths: GPUArray,
+    *,
+    block_table: GPUArray | None = None,
+    scale: float = 0.0,
+    window: int | None = None,
+    soft_cap: float | None = None,
+    sinks: GPUArray | None = None,
+    out: GPUArray | None = None,
+) -> GPUArray:
+    """sdpa_causal() of the newest one to eight queries of each sequence, Q (B, H, q, D), on its cache.
+
+    K and V: (B, Hkv, S, D), any strides; with a block table pages of 16 positions or more, (pages, Hkv, page, D), and
+    block_table int32 (B, n): position j of sequence b is row j % page of page block_table[b, j // page]. lengths: int32
+    (B,) on the device, how many positions each sequence has with its newest ones; cut to 0 and S, or n page. The last
+    query stands at the last position. scale, window, soft_cap, sinks, types, D and errors as sdpa_causal(). A number of
+    a page that is not there raises IndexError as indexing does; entries beyond a length are not read.
+
+    Every 256 keys are a part, and the parts are added in order: a sequence's bits depend neither on the batch, nor on
+    the size of the cache, nor on its pages. On a device lengths and table are read by the kernel: a captured graph
+    follows them. Asynchronous.
+    """
+    what = "sdpa_decode"
+    keys = _check(what, Q, K, V, block_table)
+    more = checked(
+        what, (*Q.shape[:-1], keys), True, window=window, lengths=check_array(lengths, f"{what}: lengths"),
+        soft_cap=soft_cap, sinks=sinks,
+    )  # fmt: skip
+    read = [Q, K, V, *more.arrays, *(() if block_table is None else (block_table,))]
+    check_devices(what, *read)
+    target = native.empty(Q.shape, Q.dtype) if out is None else check_out(out, Q.shape, Q.dtype, what)
+    if target.dtype != Q.dtype or any(touch(target, x) for x in read):
+        raise ShapeError(f"{what}: out is {target.dtype}; it must be {Q.dtype} and share no memory with what is read")
+    if not target.size:
+        return target
+    if host.computes():
+        native.host_launch(what, lambda: _on_host(Q, K, V, target, scale, block_table, more), [*read, target])
+    else:
+        _on_device(Q, K, V, target, scale, keys, block_table, more)
+    return target
+
+
+@SOURCE.lists
+def instantiations() -> Iterator[tuple[str, ...]]:
+    """Name expressions of every kernel that sdpa_decode() can ask for."""
+    for dtype in launch.TYPES:
+        yield tuple(f"pk::attend_few<{CTYPES[dtype.name]}, {width}>" for width in _WIDTHS)
+
+
+def _check(what: str, Q: GPUArray, K: GPUArray, V: GPUArray, table: GPUArray | None) -> int:
+    """How many keys a sequence can have."""
+    for name, array in (("Q", Q), ("K", K), ("V", V)):
+        if check_array(array, f"{what}: {name}").dtype not in launch.TYPES or array.dtype != Q.dtype:
+            raise DTypeError(
+                f"{what}: Q is {Q.dtype}, {name} {array.dtype}; they must be float32, float16 or bfloat16, alike"
+            )
+    fits = Q.ndim == K.ndim == 4 and K.shape == V.shape and Q.shape[-1] == K.shape[-1] and K.shape[1] > 0
+    if not fits or Q.shape[1] % K.shape[1] or (table is None and Q.shape[0] != K.shape[0]):
+        raise ShapeError(
+            f"{what}: Q has shape {Q.shape}, K {K.shape} and V {V.shape}; they must be (B, H, q, D), and K and V alike "
+            f"{'(B, Hkv, S, D)' if table is None else '(pages, Hkv, page, D)'}, with H a multiple of Hkv"
+        )
+    if not 0 < Q.shape[-1] <= launch.MAX_HEAD_DIM:
+        raise ShapeError(f"{what}: the head dimension is {Q.shape[-1]}, must be 1 to {launch.MAX_HEAD_DIM}")
+    if not 1 <= Q.shape[2] <= MAX_QUERIES:
+        raise ShapeError(f"{what}: {Q.shape[2]} queries, must be 1 to {MAX_QUERIES}; sdpa_causal() takes any number")
+    if table is None:
+        return K.shape[2]
+    if check_array(table, f"{what}: block_table").dtype != int32 or table.ndim != 2 or table.shape[0] != Q.shape[0]:
+        raise DTypeError(
+            f"{what}: block_table is {table.dtype} of shape {table.shape}, must be int32 ({Q.shape[0]}, pages of each)"
+        )
+    if K.shape[2] < MIN_PAGE:
+        raise InvalidSpecError(f"{what}: pages of {K.shape[2]} positions, must be {MIN_PAGE} or more", "block_table")
+    return table.shape[1] * K.shape[2]
+
+
+def _on_device(
+    Q: GPUArray, K: GPUArray, V: GPUArray, out: GPUArray, scale: float, keys: int, table: GPUArray | None, more: Extras
+) -> None:
+    from pygpukit.array.factory import zeros
+    from pygpukit.ops import copying
+
+    assert more.lengths is not None
+    batch, heads, queries, dim = Q.shape
+    width = next(width for width in _WIDTHS if dim <= width)
+    group, splits = heads // K.shape[1], max(-(-keys // _SPLIT), 1)
+    rows = group * queries
+    owners = batch * K.shape[1] * -(-rows // _ROWS)
+    work = native.empty((owners * splits * min(rows, _ROWS) * (width + 2),), float32)
+    table = table if table is None else copying.contiguous(table)
+    (q, k, v, result), places = zip(*(launch.place(array) for array in (Q, K, V, out)), strict=True)
+    packed = _DECODE.pack(
+        group=group,
+        key_heads=K.shape[1],
+        queries=queries,
+        keys=keys,
+        dim=dim,
+        page=max(K.shape[2], 1),
+        pages=K.shape[0],
+        has_table=table is not None,
+        table_step=0 if table is None else table.shape[1],
+        length_step=more.lengths.strides[0] // more.lengths.itemsize,
+        splits=splits,
+        **dict(zip(("q", "k", "v", "out"), places, strict=True)),
+        more=launch.packed_extras(more, launch.factor(scale, dim), None),
+    )
+    kernels.launch(
+        SOURCE.of(f"pk::attend_few<{CTYPES[Q.dtype.name]}, {width}>"),
+        (owners * splits, 1, 1),
+        (_THREADS, 1, 1),
+        *(q, k, v, result, more.lengths, more.lengths if table is None else table),
+        *(q if more.sinks is None else more.sinks, work, zeros(owners, "int32"), deferred.report(), packed),
+    )
+
+
+def _on_host(
+    Q: GPUArray, K: GPUArray, V: GPUArray, out: GPUArray, scale: float, table: GPUArray | None, more: Extras
+) -> None:
+    """A sequence at a time, with no more of the cache than it has."""
+    import numpy as np
+
+    assert more.lengths is not None
+    q, result = host.values(Q).astype(np.float32), np.zeros(Q.shape, np.float32)
+    room = K.shape[2] if table is None else table.shape[1] * K.shape[2]
+    for b, length in enumerate(np.clip(host.memory(more.lengths), 0, room).tolist()):
+        if table is None:
+            k, v = (host.values(x)[b, :, :length] for x in (K, V))
+        else:
+            pages = host.memory(table)[b, : -(-length // K.shape[2])]
+            if (wrong := pages[(pages < 0) | (pages >= K.shape[0])]).size:
+                raise out_of_range(int(wrong[0]), 0, K.shape[0])
+            k, v = (
+                host.values(x)[pages].swapaxes(0, 1).reshape(K.shape[1], -1, K.shape[3])[:, :length] for x in (K, V)
+            )
+        k, v = (x.astype(np.float32) for x in (k, v))
+        offset = length - Q.shape[2]
+        leaf.attend_values(q[b], k, v, result[b], launch.factor(scale, Q.shape[3]), offset, length, more)
+    host.store(out, result)
