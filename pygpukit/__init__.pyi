@@ -222,6 +222,7 @@ from pygpukit.ops.elementwise.math import trunc as trunc
 from pygpukit.ops.fusion import Fused as Fused
 from pygpukit.ops.fusion import FuseError as FuseError
 from pygpukit.ops.fusion import fuse as fuse
+from pygpukit.ops.fusion.along import apply_along_axis as apply_along_axis
 from pygpukit.ops.indexing import compress as compress
 from pygpukit.ops.indexing import put as put
 from pygpukit.ops.indexing import put_along_axis as put_along_axis
@@ -286,6 +287,14 @@ from pygpukit.ops.reduce import std as std
 from pygpukit.ops.reduce import sum as sum
 from pygpukit.ops.reduce import sum_axis as sum_axis
 from pygpukit.ops.reduce import var as var
+from pygpukit.ops.sampled.interpolating import interp as interp
+from pygpukit.ops.sampled.polynomials import polyval as polyval
+from pygpukit.ops.sampled.polynomials import vander as vander
+from pygpukit.ops.sampled.slopes import ediff1d as ediff1d
+from pygpukit.ops.sampled.slopes import gradient as gradient
+from pygpukit.ops.sampled.slopes import trapezoid as trapezoid
+from pygpukit.ops.sampled.windows import convolve as convolve
+from pygpukit.ops.sampled.windows import correlate as correlate
 from pygpukit.ops.scan import cumprod as cumprod
 from pygpukit.ops.scan import cumsum as cumsum
 from pygpukit.ops.scan import cumulative_prod as cumulative_prod
@@ -315,6 +324,7 @@ from pygpukit.ops.shape.building import diag as diag
 from pygpukit.ops.shape.building import eye as eye
 from pygpukit.ops.shape.building import linspace as linspace
 from pygpukit.ops.shape.building import meshgrid as meshgrid
+from pygpukit.ops.shape.building import tri as tri
 from pygpukit.ops.shape.joining import array_split as array_split
 from pygpukit.ops.shape.joining import concat as concat
 from pygpukit.ops.shape.joining import concatenate as concatenate
@@ -333,6 +343,33 @@ from pygpukit.ops.sorting.distinct import unique_all as unique_all
 from pygpukit.ops.sorting.distinct import unique_counts as unique_counts
 from pygpukit.ops.sorting.distinct import unique_inverse as unique_inverse
 from pygpukit.ops.sorting.distinct import unique_values as unique_values
+from pygpukit.ops.statistics.averages import average as average
+from pygpukit.ops.statistics.averages import corrcoef as corrcoef
+from pygpukit.ops.statistics.averages import cov as cov
+from pygpukit.ops.statistics.averages import ptp as ptp
+from pygpukit.ops.statistics.histograms import bincount as bincount
+from pygpukit.ops.statistics.histograms import digitize as digitize
+from pygpukit.ops.statistics.histograms import histogram as histogram
+from pygpukit.ops.statistics.histograms import histogram2d as histogram2d
+from pygpukit.ops.statistics.histograms import histogram_bin_edges as histogram_bin_edges
+from pygpukit.ops.statistics.histograms import histogramdd as histogramdd
+from pygpukit.ops.statistics.nans import nanargmax as nanargmax
+from pygpukit.ops.statistics.nans import nanargmin as nanargmin
+from pygpukit.ops.statistics.nans import nancumprod as nancumprod
+from pygpukit.ops.statistics.nans import nancumsum as nancumsum
+from pygpukit.ops.statistics.nans import nanmax as nanmax
+from pygpukit.ops.statistics.nans import nanmean as nanmean
+from pygpukit.ops.statistics.nans import nanmin as nanmin
+from pygpukit.ops.statistics.nans import nanprod as nanprod
+from pygpukit.ops.statistics.nans import nanstd as nanstd
+from pygpukit.ops.statistics.nans import nansum as nansum
+from pygpukit.ops.statistics.nans import nanvar as nanvar
+from pygpukit.ops.statistics.quantiles import median as median
+from pygpukit.ops.statistics.quantiles import nanmedian as nanmedian
+from pygpukit.ops.statistics.quantiles import nanpercentile as nanpercentile
+from pygpukit.ops.statistics.quantiles import nanquantile as nanquantile
+from pygpukit.ops.statistics.quantiles import percentile as percentile
+from pygpukit.ops.statistics.quantiles import quantile as quantile
 
 __all__: list[str]
 _HOME_OF: dict[str, str]

@@ -47,12 +47,16 @@ _REDUCTIONS = {
 _ACCUMULATIONS = {"add": "cumsum", "multiply": "cumprod"}
 # Functions whose arguments agree with ours, by position and, but for _KEYWORDS, by name.
 _SAME_ARGUMENTS = (
-    "all allclose amax amin angle any argmax argmin argsort argwhere around astype broadcast_arrays broadcast_to clip "
-    "concat concatenate count_nonzero cross cumprod cumsum cumulative_prod cumulative_sum diff dot einsum einsum_path "
-    "empty_like expand_dims flip full_like imag inner isclose isin kron matrix_transpose max mean meshgrid min "
-    "moveaxis nonzero ones_like outer pad permute_dims prod put ravel real repeat reshape result_type roll round "
-    "searchsorted sort split squeeze stack std sum swapaxes take take_along_axis tensordot tile trace tril triu "
-    "unique unique_all unique_counts unique_inverse unique_values unstack var vdot where zeros_like"
+    "all allclose amax amin angle any apply_along_axis argmax argmin argsort argwhere around astype average bincount "
+    "broadcast_arrays broadcast_to clip concat concatenate convolve corrcoef correlate count_nonzero cov cross "
+    "cumprod cumsum cumulative_prod cumulative_sum diff digitize dot ediff1d einsum einsum_path empty_like "
+    "expand_dims flip full_like gradient histogram histogram2d histogram_bin_edges histogramdd imag inner interp "
+    "isclose isin kron matrix_transpose max mean median meshgrid min moveaxis nanargmax nanargmin nancumprod "
+    "nancumsum nanmax nanmean nanmedian nanmin nanpercentile nanprod nanquantile nanstd nansum nanvar nonzero "
+    "ones_like outer pad percentile permute_dims polyval prod ptp put quantile ravel real repeat reshape result_type "
+    "roll round searchsorted sort split squeeze stack std sum swapaxes take take_along_axis tensordot tile trace "
+    "trapezoid tril triu unique unique_all unique_counts unique_inverse unique_values unstack vander var vdot where "
+    "zeros_like"
 )
 _FUNCTIONS = frozenset(_SAME_ARGUMENTS.split())
 _KEYWORDS = {"a_max": "max", "a_min": "min", "correction": "ddof", "x": "a", "y": "b"}

@@ -9,13 +9,14 @@ from pygpukit.array.promotion import COMPLEX
 from pygpukit.core.dtypes import as_dtype, float64
 from pygpukit.core.errors import DTypeError, ShapeError
 from pygpukit.ops import copying, shape
+from pygpukit.ops.indexing import padding
 from pygpukit.ops.operands import check_array, check_devices
 
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
     from pygpukit.core.dtypes import DTypeLike
 
-__all__ = ["diag", "eye", "linspace", "meshgrid"]
+__all__ = ["diag", "eye", "linspace", "meshgrid", "tri"]
 
 
 def eye(n_rows: int, n_cols: int | None = None, k: int = 0, dtype: DTypeLike = "float32") -> GPUArray:
@@ -25,6 +26,11 @@ def eye(n_rows: int, n_cols: int | None = None, k: int = 0, dtype: DTypeLike = "
     if line.size:
         copying.fill(line, 1)
     return array
+
+
+def tri(N: int, M: int | None = None, k: int = 0, dtype: DTypeLike = "float32") -> GPUArray:
+    """Ones on and below the k-th diagonal, zeros above, (N, M); square when M is left out. Errors as zeros()."""
+    return padding.tril(factory.ones((N, N if M is None else M), dtype), k)
 
 
 def diag(array: GPUArray, k: int = 0) -> GPUArray:
