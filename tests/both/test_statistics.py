@@ -249,7 +249,7 @@ def test_histograms_of_several_axes() -> None:
     same(counts, expected)
     pairs(edges, theirs)
     with pytest.raises(ValueError):
-        gp.histogram2d(x, y, [1, 2, 3])
+        gp.histogramdd([x, y], [1, 2, 3])
 
 
 def test_bincount_and_digitize() -> None:

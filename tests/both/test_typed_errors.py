@@ -26,7 +26,15 @@ def binary() -> list[str]:
     found = []
     for name in operations():
         parameters = getattr(gp, name).__code__.co_varnames[:2]
-        if parameters == ("a", "b") and name not in ("matmul", "dot", "outer", "where", "logaddexp", "kron"):
+        if parameters == ("a", "b") and name not in (
+            "matmul",
+            "dot",
+            "outer",
+            "where",
+            "logaddexp",
+            "kron",
+            "convolve",
+        ):
             found.append(name)
     return found
 

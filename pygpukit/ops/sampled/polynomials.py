@@ -36,7 +36,7 @@ def polyval(p: Any, x: Any) -> GPUArray:
 def vander(x: GPUArray, N: int | None = None, increasing: bool = False) -> GPUArray:
     """Powers of the elements of a 1-D array as rows: from N - 1 down to 0, or up from 0. N: by default as many as rows.
 
-    Types promote with int64, as NumPy has it: float32 gives float64. Raises ShapeError, ValueError (a negative N), DTypeError.
+    Types promote with int64, as NumPy has it: float32 gives float64. Raises ShapeError, ValueError, DTypeError.
     """
     x = check_array(x, "vander")
     check_devices("vander", x)

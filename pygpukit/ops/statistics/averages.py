@@ -165,7 +165,6 @@ def corrcoef(
         return elementwise.div(found, found)
     deviation = math.sqrt(shape.diagonal(found).real)
     found = elementwise.div(elementwise.div(found, deviation[:, None]), deviation[None, :])
-    if found.dtype not in promotion.COMPLEX:
-        return elementwise.clip(found, -1.0, 1.0)
-    parts = found.view("float64" if found.itemsize == 16 else "float32")
-    return elementwise.clip(parts, -1.0, 1.0).view(found.dtype)
+    for part in (found.real, found.imag) if found.dtype in promotion.COMPLEX else (found,):
+        elementwise.clip(part, -1.0, 1.0, out=part)
+    return found

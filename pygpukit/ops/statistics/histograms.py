@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from functools import reduce as reduced
 from math import prod
 from typing import TYPE_CHECKING, Any
 
@@ -75,6 +76,8 @@ def histogramdd(
     parts = [check_real(part, "histogramdd") for part in parts]
     if not parts or any(part.ndim != 1 or part.shape != parts[0].shape for part in parts):
         raise ShapeError(f"histogramdd: coordinates have shapes {[p.shape for p in parts]}; they must be 1-D and equal")
+    common = reduced(promotion.promote, (part.dtype for part in parts))
+    parts = [elementwise.as_type(part, common) for part in parts]
     each = list(bins) if isinstance(bins, (list, tuple)) else [bins] * len(parts)
     if len(each) != len(parts) or (range is not None and len(range) != len(parts)):
         raise ValueError(f"histogramdd: bins and range must have an entry for each of {len(parts)} coordinates")
