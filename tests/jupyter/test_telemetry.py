@@ -43,6 +43,12 @@ def sampler() -> Iterator[telemetry.Sampler]:
     made.stop()
 
 
+@pytest.fixture(autouse=True)
+def _no_view_of_another_file() -> None:
+    """A view that an earlier file left behind has the package's sampler put samples of now between a test's own."""
+    telemetry._sampler.stop()
+
+
 def threads() -> set[threading.Thread]:
     return {thread for thread in threading.enumerate() if thread.name == "pygpukit-telemetry"}
 
