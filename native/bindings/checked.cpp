@@ -11,7 +11,7 @@
 namespace pk {
 namespace {
 
-constexpr uint64_t kUnitBytes = 256;       // what the pool rounds to at least
+constexpr uint64_t kUnitBytes = 256;        // what the pool rounds to at least
 constexpr uint64_t kSmallBytes = 64 << 10;  // below it arrays get room for a zone; larger ones keep their exact size
 constexpr size_t kMostBlocks = 64;
 constexpr uint64_t kMostBytes = uint64_t{64} << 20;
