@@ -57,6 +57,7 @@ _SUBMODULES = (
     "jit",
     "jupyter",
     "lab",
+    "linalg",
     "llm",
     "memory",
     "models",
@@ -78,7 +79,7 @@ def _operations() -> dict[str, str]:
 
 
 def _names() -> list[str]:
-    return [*_HOME_OF, *_operations(), "array", "fft", "jit", "memory", "ops", "random", "scheduler"]
+    return [*_HOME_OF, *_operations(), "array", "fft", "jit", "linalg", "memory", "ops", "random", "scheduler"]
 
 
 def __getattr__(name: str) -> Any:

@@ -8,6 +8,7 @@ from pygpukit import dashboard as dashboard
 from pygpukit import fft as fft
 from pygpukit import jupyter as jupyter
 from pygpukit import lab as lab
+from pygpukit import linalg as linalg
 from pygpukit import llm as llm
 from pygpukit import memory as memory
 from pygpukit import models as models

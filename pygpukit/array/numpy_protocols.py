@@ -70,6 +70,8 @@ _ANSWERED: dict[str, Callable[..., Any]] = {
     "size": lambda a, axis=None: a.size if axis is None else a.shape[axis],
     "transpose": lambda a, axes=None: a.transpose(axes),
 }
+# NumPy's namespaces whose functions are in ours of the same name.
+_NAMESPACES = {"numpy.fft": "pygpukit.fft", "numpy.linalg": "pygpukit.linalg"}
 _UFUNC_DEFAULTS = {"casting": "same_kind", "dtype": None, "order": "K", "subok": True, "where": True}
 
 
@@ -106,8 +108,9 @@ def call_function(func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -
     is_top_level = func.__module__ == "numpy"
     if is_top_level and name in _ANSWERED:
         return _ANSWERED[name](*args, **kwargs)
-    if func.__module__ == "numpy.fft":
-        function = getattr(import_module("pygpukit").fft, name)
+    namespace = _NAMESPACES.get(func.__module__)
+    if namespace is not None and hasattr(module := import_module(namespace), name):
+        function = getattr(module, name)
     else:
         function = _counterpart(what, name if is_top_level and name in _FUNCTIONS else "")
     theirs, ours = inspect.signature(func).parameters, inspect.signature(function).parameters

@@ -58,7 +58,7 @@ _ADAPTER_OF = {name: module for module, names in _ADAPTERS.items() for name in n
 _NAME_OF = {name: name for name in _SAME.split()} | _OURS
 _DTYPE_OF = {name: name for name in _DTYPES.split()} | {"bool": "bool_"}
 
-_EXTENSIONS = ("fft",)
+_EXTENSIONS = ("fft", "linalg")
 
 __all__ = [*_CONSTANTS, *_ADAPTER_OF, *_NAME_OF, *_DTYPE_OF, *_EXTENSIONS]
 

@@ -405,6 +405,7 @@ def test_the_standard_is_covered_name_by_name() -> None:
     assert names <= set(xp.__all__)
     assert set(dir(xp)) == set(xp.__all__)
     assert set(transforms()) == set(xp.fft.__all__)
+    assert set(matrices()) == set(strict.linalg.__all__) == set(xp.linalg.__all__)
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
@@ -451,18 +452,85 @@ def transforms() -> dict[str, Callable[[], Iterator[Case]]]:
 @pytest.mark.parametrize("name", sorted(transforms()))
 def test_function_of_the_extension_fft_equals_the_reference(name: str) -> None:
     for case in transforms()[name]():
-        result = call(name, _Transforms(xp), case)
-        compare(name, result, call(name, _Transforms(strict), case), case)
+        result = call(name, _Extension(xp, "fft"), case)
+        compare(name, result, call(name, _Extension(strict, "fft"), case), case)
 
 
-class _Transforms:
-    """A namespace's extension `fft`, and its data types."""
+def matrices() -> dict[str, Callable[[], Iterator[Case]]]:
+    """Calls of every function of the standard's extension `linalg`."""
 
-    def __init__(self, namespace: Any) -> None:
-        self._namespace = namespace
+    def of(*shapes: tuple[int, ...], dtypes: tuple[str, ...] = INEXACT, **more: Any) -> Callable[[], Iterator[Case]]:
+        def made() -> Iterator[Case]:
+            for dtype in dtypes:
+                yield tuple(values(shape, dtype, 1) for shape in shapes), more
+
+        return made
+
+    def definite() -> Iterator[Case]:
+        for dtype in INEXACT:
+            a = values((2, 4, 4), dtype, 1)
+            yield (a @ a.conj().swapaxes(-1, -2) + np.eye(4, dtype=dtype),), {"upper": dtype == "float64"}
+
+    def symmetric() -> Iterator[Case]:
+        for dtype in INEXACT:
+            a = values((2, 4, 4), dtype)
+            yield (a + a.conj().swapaxes(-1, -2),), {}
+
+    def powers() -> Iterator[Case]:
+        for n in (-1, 0, 3):
+            yield (values((2, 3, 3), "float64", 1), n), {}
+
+    square, tall = (2, 4, 4), (2, 5, 3)
+    return {
+        "cholesky": definite,
+        "cross": of((4, 3), (4, 3), dtypes=NUMERIC),
+        "det": of(square),
+        "diagonal": of(tall, dtypes=NUMERIC, offset=1),
+        "eigh": symmetric,
+        "eigvalsh": symmetric,
+        "inv": of(square),
+        "matmul": of(square, (4, 3), dtypes=NUMERIC),
+        "matrix_norm": of(tall, ord="nuc", keepdims=True),
+        "matrix_power": powers,
+        "matrix_rank": of(tall, rtol=0.2),
+        "matrix_transpose": of(tall, dtypes=NUMERIC),
+        "outer": of((4,), (3,), dtypes=NUMERIC),
+        "pinv": of(tall),
+        "qr": of(tall, mode="complete"),
+        "slogdet": of(square),
+        "solve": of(square, (4, 3)),
+        "svd": of(tall),
+        "svdvals": of(tall),
+        "tensordot": of((3, 4), (4, 3), dtypes=NUMERIC, axes=1),
+        "trace": of(tall, dtypes=NUMERIC, offset=-1),
+        "vecdot": of((2, 3), (2, 3), dtypes=NUMERIC),
+        "vector_norm": of(tall, axis=1, ord=3),
+    }
+
+
+@pytest.mark.parametrize("name", sorted(matrices()))
+def test_function_of_the_extension_linalg_equals_the_reference(name: str) -> None:
+    for case in matrices()[name]():
+        result, expected = (call(name, _Extension(namespace, "linalg"), case) for namespace in (xp, strict))
+        if name in (
+            "eigh",
+            "qr",
+            "svd",
+        ):  # the signs of vectors are each one's own; tests/both/test_linalg.py has the rest
+            result, expected = (
+                type(one)(*(namespace.abs(x) for x in one)) for one, namespace in ((result, xp), (expected, strict))
+            )
+        compare(name, result, expected, case)
+
+
+class _Extension:
+    """A namespace's extension, and its data types."""
+
+    def __init__(self, namespace: Any, extension: str) -> None:
+        self._namespace, self._extension = namespace, getattr(namespace, extension)
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._namespace, name) if name in DTYPES else getattr(self._namespace.fft, name)
+        return getattr(self._namespace if name in DTYPES else self._extension, name)
 
 
 # ---- what is not compared call by call ----
@@ -519,8 +587,8 @@ def test_arrays_name_their_namespace() -> None:
     assert xp.__array_api_version__ == "2025.12"
     with pytest.raises(ValueError, match=r"2021\.12"):
         x.__array_namespace__(api_version="2021.12")
-    with pytest.raises(AttributeError, match="linalg"):
-        xp.linalg
+    with pytest.raises(AttributeError, match="sparse"):
+        xp.sparse
     assert x.mT.shape == (3, 2) and x.device in xp.__array_namespace_info__().devices()
     with pytest.raises(gp.ShapeError, match="mT"):
         gp.ones(3).mT

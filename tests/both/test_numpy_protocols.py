@@ -124,7 +124,7 @@ REFUSED: dict[str, tuple[Callable[[Any, Any], Any], str]] = {
     "in a list": (lambda x, h: np.concatenate([x, h]), r"np\.concatenate: .* gp\.from_numpy"),
     "by keyword": (lambda x, h: np.clip(x, -1, h), r"np\.clip: .* gp\.from_numpy"),
     "no such ufunc": (lambda x, h: np.gcd(x, x), r"np\.gcd has no counterpart .* \.to_numpy\(\)"),
-    "no such function": (lambda x, h: np.linalg.norm(x), r"np\.linalg\.norm has no counterpart .* \.to_numpy\(\)"),
+    "no such function": (lambda x, h: np.linalg.eig(x), r"np\.linalg\.eig has no counterpart .* \.to_numpy\(\)"),
     "no such method": (lambda x, h: np.add.at(x, 0, 1), r"np\.add\.at has no counterpart"),
     "no such reduction": (lambda x, h: np.subtract.reduce(x), r"np\.subtract\.reduce has no counterpart"),
     "keyword of a ufunc": (lambda x, h: np.add(x, x, where=x > 0), r"np\.add: where= cannot be given"),

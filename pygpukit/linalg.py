@@ -1,0 +1,50 @@
+"""gp.linalg: linear algebra with NumPy's names, arguments and results, on the device."""
+
+from pygpukit.ops.linalg.eigen import eigh, eigvalsh
+from pygpukit.ops.linalg.factors import cholesky, qr, svd, svdvals
+from pygpukit.ops.linalg.failures import LinAlgError, unchecked
+from pygpukit.ops.linalg.least_squares import lstsq, matrix_rank, pinv
+from pygpukit.ops.linalg.norms import cond, matrix_norm, norm, vector_norm
+from pygpukit.ops.linalg.products import (
+    cross,
+    diagonal,
+    matrix_power,
+    matrix_transpose,
+    multi_dot,
+    outer,
+    trace,
+    vecdot,
+)
+from pygpukit.ops.linalg.solving import det, inv, slogdet, solve
+from pygpukit.ops.matmul.gemm import matmul
+
+__all__ = [
+    "LinAlgError",
+    "cholesky",
+    "cond",
+    "cross",
+    "det",
+    "diagonal",
+    "eigh",
+    "eigvalsh",
+    "inv",
+    "lstsq",
+    "matmul",
+    "matrix_norm",
+    "matrix_power",
+    "matrix_rank",
+    "matrix_transpose",
+    "multi_dot",
+    "norm",
+    "outer",
+    "pinv",
+    "qr",
+    "slogdet",
+    "solve",
+    "svd",
+    "svdvals",
+    "trace",
+    "unchecked",
+    "vecdot",
+    "vector_norm",
+]
