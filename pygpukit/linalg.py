@@ -12,6 +12,7 @@ from pygpukit.ops.linalg.products import (
     matrix_transpose,
     multi_dot,
     outer,
+    tensordot,
     trace,
     vecdot,
 )
@@ -43,6 +44,7 @@ __all__ = [
     "solve",
     "svd",
     "svdvals",
+    "tensordot",
     "trace",
     "unchecked",
     "vecdot",

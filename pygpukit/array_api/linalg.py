@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from pygpukit.array_api.linear_algebra import tensordot, vecdot
+from pygpukit.array_api.linear_algebra import vecdot
 from pygpukit.ops.linalg import least_squares
 from pygpukit.ops.linalg.eigen import eigh, eigvalsh
 from pygpukit.ops.linalg.factors import cholesky, qr, svd, svdvals
 from pygpukit.ops.linalg.norms import matrix_norm, vector_norm
-from pygpukit.ops.linalg.products import cross, diagonal, matrix_power, matrix_transpose, outer, trace
+from pygpukit.ops.linalg.products import cross, diagonal, matrix_power, matrix_transpose, outer, tensordot, trace
 from pygpukit.ops.linalg.solving import det, inv, slogdet, solve
 from pygpukit.ops.matmul.gemm import matmul
 

@@ -256,6 +256,7 @@ def test_products_and_parts() -> None:
     close(linalg.vecdot(x, y), np.linalg.vecdot(a, b), 1e-12)
     close(linalg.vecdot(x, y, axis=-2), np.linalg.vecdot(a, b, axis=-2), 1e-12)
     close(linalg.outer(y[0], y[:, 0]), np.linalg.outer(b[0], b[:, 0]), 1e-12)
+    close(linalg.tensordot(x, y.T, axes=1), np.linalg.tensordot(a, b.T, axes=1), 1e-12)
     for offset in (-2, 0, 1):
         close(linalg.trace(x, offset=offset), np.linalg.trace(a, offset=offset), 1e-12)
         close(linalg.diagonal(x, offset=offset), np.linalg.diagonal(a, offset=offset), 0)

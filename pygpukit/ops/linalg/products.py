@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 from pygpukit.array import layout
 from pygpukit.core.errors import InvalidSpecError, ShapeError
 from pygpukit.ops import elementwise, reduce, shape
+from pygpukit.ops.contraction import products as contraction
 from pygpukit.ops.linalg.solving import inv
 from pygpukit.ops.matmul import gemm, products
 from pygpukit.ops.operands import check_array, check_devices
-from pygpukit.ops.shape import building, joining
+from pygpukit.ops.shape import building
 
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
@@ -92,10 +93,7 @@ def cross(x1: GPUArray, x2: GPUArray, /, *, axis: int = -1) -> GPUArray:
     for x in (x1, x2):
         if x.shape[layout.normalize_axis(axis, x.ndim, "cross")] != 3:
             raise ShapeError(f"cross: axis {axis} of shapes {x1.shape} and {x2.shape} must have 3 elements in both")
-    a, b = ([shape.moveaxis(x, axis, -1)[..., i] for i in range(3)] for x in (x1, x2))
-    turns = ((1, 2), (2, 0), (0, 1))
-    parts = [elementwise.sub(elementwise.mul(a[i], b[k]), elementwise.mul(a[k], b[i])) for i, k in turns]
-    return joining.stack(parts, axis if axis < 0 else min(axis, parts[0].ndim))
+    return contraction.cross(x1, x2, axis=axis)
 
 
 def outer(x1: GPUArray, x2: GPUArray, /) -> GPUArray:
@@ -104,6 +102,11 @@ def outer(x1: GPUArray, x2: GPUArray, /) -> GPUArray:
         if x.ndim != 1:
             raise ShapeError(f"outer: an array of shape {x.shape} is no vector; gp.outer() takes any shape")
     return products.outer(x1, x2)
+
+
+def tensordot(x1: GPUArray, x2: GPUArray, /, *, axes: int | tuple[Any, Any] = 2) -> GPUArray:
+    """gp.tensordot(): sums over the last `axes` axes of x1 and the first of x2, or over pairs of named axes."""
+    return contraction.tensordot(x1, x2, axes)
 
 
 def vecdot(x1: GPUArray, x2: GPUArray, /, *, axis: int = -1) -> GPUArray:
