@@ -1,7 +1,8 @@
-"""Where matrices are factorized: NumPy on the simulated device."""
+"""Where matrices are factorized: NumPy on the simulated device, our kernels for small ones, cuSOLVER for large ones."""
 
 from __future__ import annotations
 
+from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING
 
@@ -13,11 +14,14 @@ if TYPE_CHECKING:
 
 
 def backend(what: str, a: GPUArray) -> ModuleType:
-    """The module whose function `what` factorizes a."""
-    if not host.computes():
-        raise BackendUnavailableError(
-            f"{what}: matrices of shape {a.shape[-2:]} are not factorized on a GPU yet; use a.to_numpy() and NumPy"
-        )
-    from pygpukit.ops.linalg import on_host
+    """The module whose function `what` factorizes a: on_host or small."""
+    if host.computes():
+        return import_module("pygpukit.ops.linalg.on_host")
+    from pygpukit.ops.linalg import small
 
-    return on_host
+    if not small.fits(what, a):
+        raise BackendUnavailableError(
+            f"{what}: matrices of shape {a.shape[-2:]} are too large for the kernels of this package, which take up to "
+            f"{small.LONGEST} rows and columns; use a.to_numpy() and NumPy"
+        )
+    return small
