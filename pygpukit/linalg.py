@@ -1,8 +1,10 @@
 """gp.linalg: linear algebra with NumPy's names, arguments and results, on the device."""
 
+from typing import TYPE_CHECKING, Any
+
 from pygpukit.ops.linalg.eigen import eigh, eigvalsh
 from pygpukit.ops.linalg.factors import cholesky, qr, svd, svdvals
-from pygpukit.ops.linalg.failures import LinAlgError, unchecked
+from pygpukit.ops.linalg.failures import unchecked
 from pygpukit.ops.linalg.least_squares import lstsq, matrix_rank, pinv
 from pygpukit.ops.linalg.norms import cond, matrix_norm, norm, vector_norm
 from pygpukit.ops.linalg.products import (
@@ -18,6 +20,9 @@ from pygpukit.ops.linalg.products import (
 )
 from pygpukit.ops.linalg.solving import det, inv, slogdet, solve
 from pygpukit.ops.matmul.gemm import matmul
+
+if TYPE_CHECKING:
+    from pygpukit.ops.linalg.errors import LinAlgError
 
 __all__ = [
     "LinAlgError",
@@ -50,3 +55,11 @@ __all__ = [
     "vecdot",
     "vector_norm",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name != "LinAlgError":
+        raise AttributeError(f"module 'pygpukit.linalg' has no attribute {name!r}")
+    from pygpukit.ops.linalg.errors import LinAlgError
+
+    return LinAlgError

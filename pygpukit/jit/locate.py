@@ -1,11 +1,10 @@
-"""Where NVRTC, CUDA headers and the cache may be: the one file that knows the names and folders of each platform."""
+"""Where NVRTC, cuSOLVER, CUDA headers and the cache may be: what each platform calls them and where it puts them."""
 
 from __future__ import annotations
 
 import contextlib
 import os
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 from pygpukit import _core
@@ -19,13 +18,15 @@ _HEADER_WHEELS = ("nvidia/cu13/include", "nvidia/cuda_runtime/include")
 if sys.platform == "win32":
     _NAMES = tuple(f"nvrtc64_{major}0_0.dll" for major in _MAJORS)
     _WHEELS = ("nvidia/cu13/bin/x86_64", "nvidia/cu13/bin", "nvidia/cuda_nvrtc/bin")
+    _SOLVERS: tuple[str, ...] = ("cusolver64_12.dll", "cusolver64_11.dll")
     _TOOLKIT = ("bin/x64", "bin")
     _SYSTEM: tuple[str, ...] = ()
 elif sys.platform == "darwin":  # NVIDIA ships nothing for macOS
-    _NAMES, _WHEELS, _TOOLKIT, _SYSTEM = (), (), (), ()
+    _NAMES, _WHEELS, _TOOLKIT, _SYSTEM, _SOLVERS = (), (), (), (), ()
 else:
     _NAMES = tuple(f"libnvrtc.so.{major}" for major in _MAJORS)
-    _WHEELS = ("nvidia/cu13/lib", "nvidia/cuda_nvrtc/lib")
+    _WHEELS = ("nvidia/cu13/lib", "nvidia/cuda_nvrtc/lib", "nvidia/cusolver/lib")
+    _SOLVERS = ("libcusolver.so.12", "libcusolver.so.11")
     _TOOLKIT = ("lib64", "lib", "targets/x86_64-linux/lib", "targets/sbsa-linux/lib")
     _SYSTEM = ("/usr/local/cuda",)
 
@@ -33,17 +34,22 @@ else:
 def nvrtc_candidates() -> list[str]:
     """Library files that exist, best first: pip wheels, $CUDA_PATH and $CUDA_HOME, /usr/local/cuda; then plain names,
     for which the dynamic loader searches."""
+    return _candidates(_NAMES)
+
+
+def cusolver_candidates() -> list[str]:
+    """cuSOLVER, looked for as NVRTC is."""
+    return _candidates(_SOLVERS)
+
+
+def _candidates(names: tuple[str, ...]) -> list[str]:
     folders = [Path(entry, wheel) for entry in dict.fromkeys(sys.path) if entry for wheel in _WHEELS]
     folders += [Path(root, part) for root in _toolkits() for part in _TOOLKIT]
-    return list(dict.fromkeys([*map(str, _existing(folders)), *_NAMES]))
-
-
-def _existing(folders: list[Path]) -> Iterator[Path]:
-    for folder in folders:
-        for name in _NAMES:
-            file = folder / name
-            if file.is_file():
-                yield file
+    return list(
+        dict.fromkeys(
+            [*(str(folder / name) for folder in folders for name in names if (folder / name).is_file()), *names]
+        )
+    )
 
 
 def cuda_headers() -> list[Path]:

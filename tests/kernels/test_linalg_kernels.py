@@ -25,7 +25,6 @@ from linalg_checks import (
 import pygpukit as gp
 from pygpukit import linalg
 from pygpukit._core import native
-from pygpukit.core.errors import BackendUnavailableError
 from pygpukit.ops import copying
 from pygpukit.ops.linalg import small
 
@@ -164,7 +163,6 @@ def test_the_largest_that_kernels_take() -> None:
     n = small.LONGEST
     check_cholesky(definite((n, n), "float32"))
     check_qr(sample((n, 3), "float64"))
-    with pytest.raises(BackendUnavailableError, match="64 rows"):
-        linalg.inv(gp.ones((n + 1, n + 1)))
+    assert not small.fits("solve", gp.empty((n + 1, n + 1)))
     for what in ("solve", "slogdet", "cholesky", "qr", "eigh", "svd"):
         assert small.fits(what, gp.empty((n, n), "float64")) and small.fits(what, gp.empty((48, 48), "complex128"))

@@ -1,31 +1,16 @@
-"""LinAlgError, and when it is raised: the one place that waits for what the device says of its matrices."""
+"""When LinAlgError is raised: the one place that waits for what the device says of its matrices."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING
-
-import numpy as np
-
-from pygpukit.core.errors import GPUError
 
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
 
 _asked: ContextVar[bool] = ContextVar("pygpukit_linalg_asked", default=True)
-
-
-class LinAlgError(GPUError, np.linalg.LinAlgError):
-    """Matrices have no result: singular, not positive definite, not converged. np.linalg.LinAlgError catches it, too.
-
-    Field: failed (the place of each of them in the stack; of a single matrix the empty tuple).
-    """
-
-    def __init__(self, message: str, failed: Sequence[tuple[int, ...]] = ()) -> None:
-        super().__init__(message)
-        self.failed = list(failed)
 
 
 @contextmanager
@@ -46,13 +31,16 @@ def check(info: GPUArray, what: str, problem: str, remedy: str) -> None:
     """Raises LinAlgError where info, one number a matrix, is not zero. Waits for it, but within unchecked()."""
     if not _asked.get():
         return
-    found = np.argwhere(info.to_numpy())
-    if not len(found):
+    failed = [
+        tuple(map(int, place)) for place in zip(*info.to_numpy().reshape(info.shape or (1,)).nonzero(), strict=True)
+    ]
+    if not failed:
         return
-    failed = [tuple(map(int, place)) for place in found]
+    from pygpukit.ops.linalg.errors import LinAlgError
+
     if info.ndim:
         first = failed[0] if info.ndim > 1 else failed[0][0]
         which = f"{len(failed)} of {info.size} matrices, the first at {first},"
     else:
-        which = "the matrix"
+        which, failed = "the matrix", [()]
     raise LinAlgError(f"{what}: {which} {problem}; {remedy}", failed)
