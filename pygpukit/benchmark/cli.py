@@ -10,7 +10,7 @@ from .compare import compare_reports
 from .goals import check_goals
 from .render import goals_text, markdown, text
 from .result import BenchmarkReport
-from .suite import SUITES, BenchmarkSuite
+from .suite import LONG, SUITES, BenchmarkSuite
 
 # Flags of the documented command whose suites do not exist in this version: refused by name, never ignored.
 ABSENT = {
@@ -28,7 +28,9 @@ def parser() -> argparse.ArgumentParser:
         prog="python -m pygpukit.benchmark", description="Measure pygpukit, beside its peers where they are installed."
     )
     p.add_argument("--quick", action="store_true", help="fewer samples, smaller arrays, no peers")
-    p.add_argument("--all", action="store_true", help="every suite (also the default when none is named)")
+    p.add_argument(
+        "--all", action="store_true", help=f"every suite but {', '.join(LONG)} (also the default when none is named)"
+    )
     p.add_argument("--suite", action="append", choices=SUITES, help="only this suite; may be given several times")
     p.add_argument("--arrays", action="store_true", help="the array operators beside a device copy: --suite operators")
     p.add_argument("--gemm", action="store_true", help="half-precision matrix products beside cuBLAS: --suite matmul")
@@ -70,7 +72,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         p.error(str(error))
 
     peers = not args.quick if args.peers is None else args.peers
-    suite = BenchmarkSuite(quick=args.quick, peers=peers).add_suite(*(dict.fromkeys(names) or SUITES))
+    suite = BenchmarkSuite(quick=args.quick, peers=peers)
+    suite = suite.add_suite(*dict.fromkeys(names)) if names else suite.add_all()
     report = suite.run(progress=lambda line: print(line, file=sys.stderr, flush=True), save=args.save)
     print(markdown(report) if args.markdown else text(report))
 

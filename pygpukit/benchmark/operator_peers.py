@@ -165,26 +165,26 @@ def measure(library: str, count: int) -> dict[str, float | str]:
         try:
             names = peer.names(dtype, count)
         except Exception as error:
-            found.update(dict.fromkeys(titles, _reason(error)))
+            found.update(dict.fromkeys(titles, reason(error)))
             continue
         for title, expression in titles.items():
             try:
-                found[title] = _device_us(peer, function(expression, names))
+                found[title] = device_us(peer, function(expression, names))
             except Exception as error:  # a function that this version lacks for the type
-                found[title] = _reason(error)
+                found[title] = reason(error)
         names.clear()
     small = peer.small()
     for name, _, *theirs in CALLS:
         call = function(dict(zip(PEERS, theirs, strict=True))[library], small)
-        found[name] = _call_us(peer, call)
+        found[name] = call_us(peer, call)
     return found
 
 
-def _reason(error: Exception) -> str:
+def reason(error: Exception) -> str:
     return f"{type(error).__name__}: {error}"[:200]
 
 
-def _device_us(peer: Torch | Cupy, call: Callable[[], object]) -> float:
+def device_us(peer: Torch | Cupy, call: Callable[[], object]) -> float:
     for _ in range(WARMUP):
         call()
     pairs = []
@@ -197,7 +197,7 @@ def _device_us(peer: Torch | Cupy, call: Callable[[], object]) -> float:
     return median(peer.elapsed_us(start, end) for start, end in pairs)
 
 
-def _call_us(peer: Torch | Cupy, call: Callable[[], object]) -> float:
+def call_us(peer: Torch | Cupy, call: Callable[[], object]) -> float:
     samples = []
     for _ in range(CALL_BATCHES + 1):
         begin = time.perf_counter_ns()

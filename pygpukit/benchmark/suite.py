@@ -29,6 +29,7 @@ SUITES = (
     "limits",
     "arrays",
     "operators",
+    "shapes",
     "matmul",
     "fft",
     "accuracy",
@@ -39,6 +40,7 @@ SUITES = (
     "churn",
     "llm",
 )
+LONG = ("shapes",)  # measured only where they are named
 
 
 class SuiteModule(Protocol):
@@ -95,7 +97,7 @@ class BenchmarkSuite:
         return self
 
     def add_all(self) -> BenchmarkSuite:
-        return self.add_suite(*SUITES)
+        return self.add_suite(*(name for name in SUITES if name not in LONG))
 
     def run(
         self, verbose: bool = True, progress: Callable[[str], None] = print, save: str | Path | None = None

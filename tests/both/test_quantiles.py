@@ -43,12 +43,12 @@ def same(found: gp.GPUArray, expected: Any) -> None:
     np.testing.assert_allclose(found.to_numpy(), expected, rtol=close, atol=close * 50)
 
 
-QUANTILES = (0, 1, 0.5, 0.25, 0.3, 0.95, 1 / 3, [0.1, 0.9], [[0.2, 0.5], [0.75, 1.0]], [], [0, 1])
+QUANTILES = (0, 0.5, 0.3, 0.95, [0.1, 0.9, 1 / 3], [[0.2, 0.5], [0.75, 1.0]], [], [0, 1])
 
 
 @pytest.mark.parametrize("method", METHODS)
 def test_every_method_is_numpys(method: str) -> None:
-    for length in (1, 2, 5, 10, 11):
+    for length in (1, 2, 5, 11):
         for holes in (0.0, 0.3):
             a = numbers((3, length), holes=holes)
             x = gp.from_numpy(a)
