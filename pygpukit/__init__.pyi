@@ -240,6 +240,12 @@ from pygpukit.ops.indexing.padding import tril as tril
 from pygpukit.ops.indexing.padding import triu as triu
 from pygpukit.ops.matmul import matmul as matmul
 from pygpukit.ops.matmul import matmul_plan as matmul_plan
+from pygpukit.ops.matmul.fp8 import matmul_fp8 as matmul_fp8
+from pygpukit.ops.matmul.grouped import grouped_matmul as grouped_matmul
+from pygpukit.ops.matmul.integers import matmul_int8 as matmul_int8
+from pygpukit.ops.matmul.layers import batched_matmul as batched_matmul
+from pygpukit.ops.matmul.layers import linear as linear
+from pygpukit.ops.matmul.layers import linear_bias_gelu as linear_bias_gelu
 from pygpukit.ops.matmul.plan import MatmulPlan as MatmulPlan
 from pygpukit.ops.matmul.products import dot as dot
 from pygpukit.ops.matmul.products import inner as inner
@@ -250,7 +256,6 @@ from pygpukit.ops.nn.attention import sdpa as sdpa
 from pygpukit.ops.nn.attention import sdpa_causal as sdpa_causal
 from pygpukit.ops.nn.attention.decode import sdpa_decode as sdpa_decode
 from pygpukit.ops.nn.bias import bias_add_inplace as bias_add_inplace
-from pygpukit.ops.nn.bias import linear_bias_gelu as linear_bias_gelu
 from pygpukit.ops.nn.conv import conv1d as conv1d
 from pygpukit.ops.nn.conv import conv2d as conv2d
 from pygpukit.ops.nn.conv.transposed import conv_transpose1d as conv_transpose1d

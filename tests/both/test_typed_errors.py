@@ -20,21 +20,15 @@ pytestmark = pytest.mark.usefixtures("backend_name")
 
 REMEDIES = ("use ", "reshape", "must be", "make ", "convert", "copy ", "drop ", "give ", "call ", "free ", "transpose")
 
+NO_BROADCAST = ("matmul", "matmul_fp8", "matmul_int8", "dot", "outer", "where", "logaddexp", "kron", "convolve")
+
 
 def binary() -> list[str]:
     """Operations that broadcast two arrays: those that take (x, row)."""
     found = []
     for name in operations():
         parameters = getattr(gp, name).__code__.co_varnames[:2]
-        if parameters == ("a", "b") and name not in (
-            "matmul",
-            "dot",
-            "outer",
-            "where",
-            "logaddexp",
-            "kron",
-            "convolve",
-        ):
+        if parameters == ("a", "b") and name not in NO_BROADCAST:
             found.append(name)
     return found
 

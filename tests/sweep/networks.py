@@ -13,7 +13,7 @@ import pygpukit as gp
 from pygpukit import kernels
 from pygpukit.array import promotion
 from pygpukit.kernels import measure
-from pygpukit.ops.nn import attention, bias, conv, lstm, rope, sampling
+from pygpukit.ops.nn import attention, conv, lstm, rope, sampling
 from pygpukit.ops.nn.attention import decode
 from pygpukit.ops.nn.conv import transposed
 from pygpukit.ops.nn.embedding import SOURCE as EMBEDDING
@@ -95,11 +95,6 @@ def _rotated(x: Values, angles: Values, layout: str) -> Values:
     result = np.empty_like(x)
     result[first], result[second] = turned.real, turned.imag
     return result
-
-
-def _biases() -> Iterator[Call]:
-    for dtype in _FLOATS:
-        yield Call(gp.linear_bias_gelu, (numbers(dtype, 3, 5, 7), numbers(dtype, 9, 7), numbers(dtype, 9)))
 
 
 def _convolutions() -> Iterator[Call]:
@@ -208,7 +203,6 @@ _CALLS = {
     attention.launch.SOURCE.source: _attention,
     decode.SOURCE.source: _decoding,
     rope.SOURCE.source: _rotations,
-    bias.SOURCE.source: _biases,
     conv.SOURCE.source: _convolutions,
     transposed.SOURCE.source: _transposed,
     SNAKE.source: _snakes,

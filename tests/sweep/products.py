@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
 import pygpukit as gp
 from pygpukit.array import promotion
 from pygpukit.ops.elementwise import pointwise
-from pygpukit.ops.matmul import fused, plain
+from pygpukit.ops.matmul import fp8 as scaled
+from pygpukit.ops.matmul import fused, grouped, plain
 from sweep.engine import Call, Family, numbers
 
+Values = np.ndarray[Any, Any]
 _FLOATS = [dtype.name for dtype in promotion.FLOATS]
 
 
 def _products() -> Iterator[Call]:
     for dtype in pointwise.CTYPES:
         yield Call(gp.matmul, (numbers(dtype, 67, 9), numbers(dtype, 9, 65)))
+        if dtype == "int8":
+            yield Call(gp.matmul_int8, (numbers(dtype, 67, 9), numbers(dtype, 9, 65)))
         yield Call(gp.matmul, (numbers(dtype, 3, 1, 6, 5)[..., ::-1], numbers(dtype, 2, 7, 5).swapaxes(1, 2)))
 
 
@@ -27,6 +32,9 @@ def _fused_products() -> Iterator[Call]:
         return gp.matmul(a, b, alpha=0.5, beta=-2.0, out=out[..., ::-1])
 
     for dtype in _FLOATS:
+        yield Call(gp.linear_bias_gelu, (numbers(dtype, 3, 5, 7), numbers(dtype, 9, 7), numbers(dtype, 9)))
+        gated = (numbers(dtype, 5, 7), numbers(dtype, 18, 7), numbers(dtype, 18), numbers(dtype, 5, 9))
+        yield Call(lambda x, w, b, r: gp.linear(x, w, b, "swiglu", r), gated)
         inputs = (numbers(dtype, 2, 67, 9), numbers(dtype, 9, 65), numbers(dtype, 2, 67, 65))
         yield Call(scaled, inputs, lambda a, b, c: 0.5 * (a @ b) - 2 * c[..., ::-1])
         yield Call(lambda a, b: gp.matmul(a, b[:, 0], alpha=3), inputs[:2])
@@ -44,7 +52,41 @@ def _fused_products() -> Iterator[Call]:
         )
 
 
+def _scaled_products() -> Iterator[Call]:
+    def numbers_of(dtype: str, *shape: int) -> gp.GPUArray:
+        return numbers("float32", *shape, low=-4, high=4).astype(dtype)
+
+    for out in ("float16", "bfloat16", "float32"):
+        for left, right in (("float8_e4m3", "float8_e5m2"), ("bfloat16", "float8_e4m3"), ("float8_e5m2", "float32")):
+            a, b = numbers_of(left, 67, 150), numbers_of(right, 70, 150).T
+            scales = numbers("float32", 67, 2, low=0.5, high=2), numbers("float32", 2, 1, low=0.5, high=2)
+
+            def product(x: gp.GPUArray, y: gp.GPUArray, p: gp.GPUArray, q: gp.GPUArray, out: str = out) -> gp.GPUArray:
+                return gp.matmul_fp8(x, y, p, q, out_dtype=out)
+
+            x, y = (one.astype("float64").to_numpy() for one in (a, b))
+
+            def wanted(*given: Values, x: Values = x, y: Values = y) -> Values:
+                p, q = given[2:]
+                return (x * p.repeat(128, 1)[:, :150]) @ (y * q.repeat(128, 0)[:150])
+
+            yield Call(product, (a, b, *scales), wanted)
+
+
+def _groups() -> Iterator[Call]:
+    for dtype in _FLOATS:
+        counts = gp.from_numpy(np.array([3, 0, 66, 1], np.int32))
+
+        def wanted(x: Values, w: Values, counts: Values) -> Values:
+            of = np.repeat(np.arange(4), counts)
+            return np.concatenate([np.einsum("rk,rkn->rn", x[: len(of)], w[of]), np.zeros((len(x) - len(of), 33))])
+
+        yield Call(gp.grouped_matmul, (numbers(dtype, 75, 17), numbers(dtype, 4, 17, 33), counts), wanted)
+
+
 _CALLS = {
+    grouped.SOURCE.source: _groups,
+    scaled.SOURCE.source: _scaled_products,
     plain.SOURCE.source: _products,
     fused.SOURCE.source: _fused_products,
 }

@@ -103,8 +103,21 @@ __device__ __forceinline__ void fetch(const Lines<T> &from, long long line0, lon
   }
 }
 
-// sum += the products of kTile rows of a with kTile columns of b over the steps from depth0 to depth. Element [i][j]
-// of a thread is that of row row0 + threadIdx.y + i * kThreads and column column0 + threadIdx.x + j * kThreads.
+// sum += the products of one step. Element [i][j] of a thread is that of row threadIdx.y + i * kThreads and column
+// threadIdx.x + j * kThreads of the tile.
+template <class A>
+__device__ __forceinline__ void add_step(const GemmTiles<A> &tiles, TileSums<A> &sum) {
+  for (int d = 0; d < kDepth; ++d) {
+    for (int i = 0; i < kPerThread; ++i) {
+      for (int j = 0; j < kPerThread; ++j) {
+        const A product = multiply(tiles.left[d][threadIdx.y + i * kThreads], tiles.right[d][threadIdx.x + j * kThreads]);
+        sum[i][j] = add(sum[i][j], product);
+      }
+    }
+  }
+}
+
+// sum += the products of the kTile rows of a from row0 with the kTile columns of b from column0, over all of depth.
 template <class T, class A>
 __device__ __forceinline__ void add_products(const Lines<T> &a, const Lines<T> &b, long long row0, long long column0,
                                              long long depth, GemmTiles<A> &tiles, TileSums<A> &sum) {
@@ -113,14 +126,7 @@ __device__ __forceinline__ void add_products(const Lines<T> &a, const Lines<T> &
     fetch(a, row0, depth0, depth, tiles.left);
     fetch(b, column0, depth0, depth, tiles.right);
     __syncthreads();
-    for (int d = 0; d < kDepth; ++d) {
-      for (int i = 0; i < kPerThread; ++i) {
-        for (int j = 0; j < kPerThread; ++j) {
-          const A product = multiply(tiles.left[d][threadIdx.y + i * kThreads], tiles.right[d][threadIdx.x + j * kThreads]);
-          sum[i][j] = add(sum[i][j], product);
-        }
-      }
-    }
+    add_step(tiles, sum);
     __syncthreads();
   }
 }

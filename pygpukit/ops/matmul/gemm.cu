@@ -3,9 +3,9 @@
 
 namespace pk {
 
-template <class T>
+template <class T, class Out = T>
 __global__ void __launch_bounds__(kThreads *kThreads)
-    gemm(const T *a, const T *b, T *c, const __grid_constant__ GemmLayout<3> p) {
+    gemm(const T *a, const T *b, Out *c, const __grid_constant__ GemmLayout<3> p) {
   using A = accumulator_t<T>;
   __shared__ GemmTiles<A> tiles;
   const long long tiles_n = (p.n + kTile - 1) / kTile;
@@ -23,7 +23,7 @@ __global__ void __launch_bounds__(kThreads *kThreads)
         const long long row = row0 + threadIdx.y + i * kThreads;
         const long long column = column0 + threadIdx.x + j * kThreads;
         if (row >= p.m || column >= p.n) continue;
-        c[at[2] + row * p.row[2] + column * p.column[2]] = convert<T>::from(sum[i][j]);
+        c[at[2] + row * p.row[2] + column * p.column[2]] = convert<Out>::from(sum[i][j]);
       }
     }
   }

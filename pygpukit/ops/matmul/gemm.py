@@ -57,8 +57,8 @@ def matmul(
         if after is not None:
             if after.residual is not None:
                 after = replace(after, residual=with_matrix_axes(after.residual, a.ndim == 1, b.ndim == 1))
-            fused.product(_backend(left, right), left, right, full, after)
-        elif not host.computes() and _backend(left, right) == "tile":
+            fused.product(backend_of(left, right), left, right, full, after)
+        elif not host.computes() and backend_of(left, right) == "tile":
             tile.product(left, right, full)
         else:
             plain.product(left, right, full)
@@ -104,7 +104,8 @@ def _scaled(dtype: DataType, alpha: Any, beta: Any, out: GPUArray | None) -> fus
     return fused.After(float(alpha), residual=out if beta else None, beta=float(beta))
 
 
-def _backend(a: GPUArray, b: GPUArray) -> str:
+def backend_of(a: GPUArray, b: GPUArray) -> str:
+    """That of the plan of a @ b, stacks of matrices of one type."""
     if host.computes():
         return "numpy"
     *batch, m, k = a.shape

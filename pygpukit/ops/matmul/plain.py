@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any
 from pygpukit import kernels
 from pygpukit._core import native
 from pygpukit.array import layout
-from pygpukit.core.dtypes import bfloat16, float16
+from pygpukit.core.dtypes import bfloat16, float16, int8, int32
 from pygpukit.ops import copying, host
 from pygpukit.ops.elementwise.pointwise import CTYPES
 from pygpukit.ops.operands import span
 
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
+    from pygpukit.core.dtypes import DataType
     from pygpukit.kernels.structure import Structure
 
 SOURCE = kernels.KernelSpec(__file__, "gemm.cu")
@@ -26,9 +27,9 @@ _MAX_GRID_Y = 65535
 
 
 def product(a: GPUArray, b: GPUArray, out: GPUArray) -> None:
-    """out = a @ b: stacks of matrices with the same batch axes, a and b of one type."""
+    """out = a @ b: stacks of matrices with the same batch axes, all of one type; or out is int32, a and b int8."""
     if host.computes():
-        native.host_launch("matmul", lambda: host.store(out, on_host(a, b)), [a, b, out])
+        native.host_launch("matmul", lambda: host.store(out, on_host(a, b, out.dtype)), [a, b, out])
         return
     if a.shape[-1] == 0:  # an empty sum; nothing of the operands may be read
         copying.fill(out, 0)
@@ -41,7 +42,7 @@ def product(a: GPUArray, b: GPUArray, out: GPUArray) -> None:
 @SOURCE.lists
 def instantiations() -> Iterator[tuple[str, ...]]:
     """Name expressions of every kernel that product() can ask for."""
-    yield tuple(f"pk::gemm<{ctype}>" for ctype in CTYPES.values())
+    yield (*(f"pk::gemm<{ctype}>" for ctype in CTYPES.values()), "pk::gemm<signed char, int>")
 
 
 def grid(out: GPUArray) -> tuple[int, int, int]:
@@ -72,12 +73,14 @@ def packed_layout(structure: Structure, n: int, *operands: GPUArray) -> tuple[by
     return packed, spans
 
 
-def on_host(a: GPUArray, b: GPUArray) -> Any:
-    """a @ b by NumPy, of 16-bit floats in float32."""
+def on_host(a: GPUArray, b: GPUArray, dtype: DataType | None = None) -> Any:
+    """a @ b by NumPy, of 16-bit floats in float32. dtype: of integers, where it is not theirs."""
     import numpy as np
 
     left, right = host.values(a), host.values(b)
     if a.dtype in (float16, bfloat16):
         left, right = left.astype(np.float32), right.astype(np.float32)
+    elif dtype is int32 and a.dtype is int8:
+        left, right = left.astype(np.int32), right.astype(np.int32)
     with np.errstate(all="ignore"):
         return np.matmul(left, right)

@@ -9,7 +9,6 @@ from pygpukit.ops.nn.attention.fp8 import get_sm_version as get_sm_version
 from pygpukit.ops.nn.attention.fp8 import sdpa_causal_fp8 as sdpa_causal_fp8
 from pygpukit.ops.nn.attention.fp8 import test_fp8_mma_direct as test_fp8_mma_direct
 from pygpukit.ops.nn.bias import bias_add_inplace as bias_add_inplace
-from pygpukit.ops.nn.bias import linear_bias_gelu as linear_bias_gelu
 from pygpukit.ops.nn.conv import conv1d as conv1d
 from pygpukit.ops.nn.conv import conv2d as conv2d
 from pygpukit.ops.nn.conv.transposed import conv_transpose1d as conv_transpose1d

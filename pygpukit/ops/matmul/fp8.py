@@ -1,0 +1,204 @@
+"""Products of 8-bit floats with scales, and of one with wider floats, summed in float32."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import isfinite
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from pygpukit import kernels
+from pygpukit._core import native
+from pygpukit.core.dtypes import as_dtype, bfloat16, float8_e4m3, float8_e5m2, float16, float32, uint8
+from pygpukit.core.errors import DTypeError, ShapeError
+from pygpukit.ops import copying, host
+from pygpukit.ops.elementwise.pointwise import CTYPES
+from pygpukit.ops.matmul import plain
+from pygpukit.ops.operands import check_array, check_devices, check_out, is_array, span
+
+if TYPE_CHECKING:
+    from pygpukit.array.array import GPUArray
+    from pygpukit.core.dtypes import DataType, DTypeLike
+
+__all__ = ["matmul_fp8"]
+LOW_LEVEL = ["gemv_fp8_bf16", "gemv_fp8_bf16_batched"]
+
+SOURCE = kernels.KernelSpec(__file__, "scaled.cu")
+_CALL = SOURCE.structure("ScaledCall")
+_BLOCK = 128  # scaled.cu: kScaleBlock
+_EIGHT = (float8_e4m3, float8_e5m2)
+_WIDE = (float16, bfloat16, float32)
+_TYPES = (*_EIGHT, *_WIDE)  # in the order of scaled.cu: ElementType
+
+
+class Scale(NamedTuple):
+    """Scales of an operand. values: float32, or None. lines: rows of a or columns of b that share one. steps: elements
+    from one group of lines to the next, and from one block of k to the next."""
+
+    values: GPUArray | None
+    lines: int
+    steps: tuple[int, int]
+    number: float = 1.0
+
+
+def matmul_fp8(
+    a: GPUArray,
+    b: GPUArray,
+    scale_a: GPUArray | float | None = None,
+    scale_b: GPUArray | float | None = None,
+    *,
+    out_dtype: DTypeLike | None = None,
+    out: GPUArray | None = None,
+) -> GPUArray:
+    """(scale_a a) @ (scale_b b): a (m, k) and b (k, n), of float8_e4m3 or float8_e5m2, give (m, n).
+
+    One of them may be float16, bfloat16 or float32 instead. Scales are what the numbers were divided by: a number or
+    one element for all; m of a's rows, n of b's columns; or one for each 128 of k: (m, k/128) or (m/128, k/128) of a,
+    (k/128, n) or (k/128, n/128) of b, rounded up. Arrays of scales are float32. out_dtype: float16, bfloat16 or
+    float32; by default that of out=, of the wider operand, or float32. Any strides.
+
+    Products of a block of k are summed in float32, in ascending order, then scaled and added to those before: a row's
+    bits depend on no other row. On CUDA cores; asynchronous. A scale that is NaN or infinite is refused where it is a
+    number; one on the device makes its results NaN. Raises ShapeError, DTypeError, ValueError, DeviceMismatchError.
+    """
+    what = "matmul_fp8"
+    a, b = check_array(a, f"{what}: a"), check_array(b, f"{what}: b")
+    if not (a.dtype in _TYPES and b.dtype in _TYPES and (a.dtype in _EIGHT or b.dtype in _EIGHT)):
+        raise DTypeError(
+            f"{what}: a is {a.dtype} and b {b.dtype}; one at least must be float8_e4m3 or float8_e5m2, the other that, "
+            "float16, bfloat16 or float32: divide by a scale and convert with .astype('float8_e4m3')"
+        )
+    if a.ndim != 2 or b.ndim != 2 or a.shape[1] != b.shape[0]:
+        raise ShapeError(f"{what}: a has shape {a.shape} and b {b.shape}; they must be (m, k) and (k, n)")
+    (m, k), n = a.shape, b.shape[1]
+    left, right = _scale(f"{what}: scale_a", scale_a, m, k, False), _scale(f"{what}: scale_b", scale_b, n, k, True)
+    arrays = [a, b, *(one.values for one in (left, right) if one.values is not None)]
+    check_devices(what, *arrays)
+    dtype = _result_type(what, a, b, out_dtype, out)
+    if out is not None:
+        check_out(out, (m, n), dtype, what)
+    target = out
+    if target is None or any(target.block == one.block for one in arrays):  # may share bytes
+        target = native.empty((m, n), dtype)
+    if target.size:
+        if host.computes():
+            native.host_launch(what, lambda: _on_host(a, b, left, right, target), [*arrays, target])
+        else:
+            _on_device(a, b, left, right, target)
+    if out is None or target is out:
+        return target
+    copying.copy_to(target, out)
+    return out
+
+
+def gemv_fp8_bf16(a: GPUArray, b_nk: GPUArray, b_scale: GPUArray, *, out: GPUArray | None = None) -> GPUArray:
+    """matmul_fp8() of a bfloat16 vector (k,) and a weight (n, k) with scales (n/128, k/128): (n,) of bfloat16.
+
+    The weight may be uint8: the bits of float8_e4m3.
+    """
+    if check_array(a, "gemv_fp8_bf16: a").ndim != 1:
+        raise ShapeError(f"gemv_fp8_bf16: a has shape {a.shape}, must be (k,); gemv_fp8_bf16_batched takes (m, k)")
+    into = None if out is None else native.view(out, (1, *out.shape), (0, *out.strides), out.offset)
+    found = gemv_fp8_bf16_batched(a.reshape(1, -1), b_nk, b_scale, out=into).reshape(-1)
+    return found if out is None else out
+
+
+def gemv_fp8_bf16_batched(a: GPUArray, b_nk: GPUArray, b_scale: GPUArray, *, out: GPUArray | None = None) -> GPUArray:
+    """gemv_fp8_bf16() of several rows: a (m, k) gives (m, n)."""
+    weight = check_array(b_nk, "gemv_fp8_bf16: b_nk")
+    weight = weight.view("float8_e4m3") if weight.dtype == uint8 else weight
+    return matmul_fp8(
+        a, weight.T, scale_b=check_array(b_scale, "gemv_fp8_bf16: b_scale").T, out_dtype=bfloat16, out=out
+    )
+
+
+@SOURCE.lists
+def instantiations() -> Iterator[tuple[str, ...]]:
+    """Name expressions of every kernel that matmul_fp8() can ask for."""
+    yield tuple(f"pk::gemm_scaled<{CTYPES[dtype.name]}>" for dtype in _WIDE)
+
+
+def _result_type(what: str, a: GPUArray, b: GPUArray, out_dtype: DTypeLike | None, out: GPUArray | None) -> DataType:
+    asked = None if out_dtype is None else as_dtype(out_dtype)
+    given = None if out is None else check_array(out, f"{what}: out").dtype
+    if asked is not None and given is not None and asked != given:
+        raise DTypeError(f"{what}: out_dtype={asked} and out= of {given} contradict each other; give one of them")
+    dtype = asked or given or next((one.dtype for one in (a, b) if one.dtype in _WIDE), float32)
+    if dtype not in _WIDE:
+        raise DTypeError(f"{what}: a result of {dtype}; it can be {', '.join(map(str, _WIDE))}")
+    return dtype
+
+
+def _scale(what: str, given: Any, lines: int, k: int, of_columns: bool) -> Scale:
+    """Scales as the kernel reads them. of_columns: the lines are the second axis."""
+    if given is None:
+        return Scale(None, 1, (0, 0))
+    if not is_array(given):
+        number = float(given)
+        if not isfinite(number):
+            raise ValueError(f"{what}={number}: a scale must be finite")
+        return Scale(None, 1, (0, 0), number)
+    if given.dtype != float32:
+        raise DTypeError(f"{what} is {given.dtype}; scales are float32")
+    if any(step < 0 for step in given.strides):
+        given = copying.contiguous(given)
+    steps = [step // given.itemsize for step in given.strides]
+    blocks, groups = -(-k // _BLOCK), -(-lines // _BLOCK)
+    if given.size == 1 and given.ndim < 2:
+        return Scale(given, 1, (0, 0))
+    if given.shape == (lines,):
+        return Scale(given, 1, (steps[0], 0))
+    if given.ndim == 2:
+        (across, down), (step, depth) = (given.shape[::-1], steps[::-1]) if of_columns else (given.shape, steps)
+        if down == blocks and across in (lines, groups):
+            return Scale(given, 1 if across == lines else _BLOCK, (step, depth))
+    shapes = [(blocks, lines), (blocks, groups)] if of_columns else [(lines, blocks), (groups, blocks)]
+    raise ShapeError(f"{what} has shape {given.shape}; it must be (), {(lines,)}, {shapes[0]} or {shapes[1]}")
+
+
+def _on_host(a: GPUArray, b: GPUArray, left: Scale, right: Scale, out: GPUArray) -> None:
+    import numpy as np
+
+    x, y = (host.values(one).astype(np.float32) for one in (a, b))
+    total = np.zeros(out.shape, np.float32)
+    with np.errstate(all="ignore"):
+        for block, first in enumerate(range(0, a.shape[1], _BLOCK)):
+            rows = _of_block(left, block, a.shape[0])[:, None]
+            columns = _of_block(right, block, b.shape[1])
+            total += (rows * columns) * (x[:, first : first + _BLOCK] @ y[first : first + _BLOCK])
+        host.store(out, np.float32(left.number * right.number) * total)
+
+
+def _of_block(scale: Scale, block: int, lines: int) -> Any:
+    """The scales of every line for one block of k."""
+    import numpy as np
+
+    if scale.values is None:
+        return np.ones(lines, np.float32)
+    flat, start = span(scale.values)
+    places = np.arange(lines) // scale.lines * scale.steps[0] + block * scale.steps[1] + start
+    return host.values(flat).reshape(-1)[places]
+
+
+def _on_device(a: GPUArray, b: GPUArray, left: Scale, right: Scale, out: GPUArray) -> None:
+    arrays = (a, b, out)
+    spans, starts = zip(*(span(one) for one in arrays), strict=True)
+    steps = [[step // one.itemsize for step in one.strides] for one in arrays]
+    scales = (left, right)
+    call = _CALL.pack(
+        m=a.shape[0],
+        n=b.shape[1],
+        k=a.shape[1],
+        start=starts,
+        row=[own[0] for own in steps],
+        column=[own[1] for own in steps],
+        scale_line=[one.steps[0] for one in scales],
+        scale_depth=[one.steps[1] for one in scales],
+        lines=[one.lines for one in scales],
+        type=[_TYPES.index(one.dtype) for one in (a, b)],
+        has_scale=[one.values is not None for one in scales],
+        factor=left.number * right.number,
+        unused=0,
+    )
+    pointers = [spans[2] if one.values is None else span(one.values)[0] for one in scales]
+    spec = SOURCE.of(f"pk::gemm_scaled<{CTYPES[out.dtype.name]}>")
+    kernels.launch(spec, plain.grid(out), plain.THREADS, spans[0], spans[1], *pointers, spans[2], call)
