@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from pygpukit.jupyter.widgets import RecorderWidget as RecorderWidget
     from pygpukit.jupyter.widgets import SchedulerWidget as SchedulerWidget
     from pygpukit.jupyter.widgets import SpectrogramWidget as SpectrogramWidget
+    from pygpukit.jupyter.widgets import TalkWidget as TalkWidget
 
 __all__ = [
     "CellsWidget",
@@ -23,6 +24,7 @@ __all__ = [
     "RecorderWidget",
     "SchedulerWidget",
     "SpectrogramWidget",
+    "TalkWidget",
     "load_ipython_extension",
     "unload_ipython_extension",
 ]

@@ -20,6 +20,7 @@ from pygpukit.pipeline.stages import Clock, Contexts, Stages, StageTime
 from pygpukit.pipeline.taking import Turn, figures, messages
 from pygpukit.pipeline.turns import ConversationTurn, PipelineState, PipelineStats, VoicePipelineCallback
 from pygpukit.pipeline.vad import VADConfig, VADEvent, VoiceActivityDetector
+from pygpukit.tts.wav import as_samples
 
 Samples = np.ndarray[Any, Any]
 
@@ -73,10 +74,15 @@ class VoicePipeline:
         return self._state
 
     @property
+    def sample_rate(self) -> int:
+        """Of the sound that it hears, in Hz."""
+        return self._vad.config.sample_rate
+
+    @property
     def stats(self) -> PipelineStats:
         """Figures of the turns so far."""
         with self._lock:
-            return figures(self._turns, self._vad.config.sample_rate, self._interruptions)
+            return figures(self._turns, self.sample_rate, self._interruptions)
 
     @property
     def conversation_history(self) -> list[ConversationTurn]:
@@ -124,14 +130,28 @@ class VoicePipeline:
         utterances in one block are answered one after the other. Raises InvalidSpecError, and at once, for sound that
         is none and before start_listening(); the iteration raises what a stage raises.
         """
-        with self._lock:
-            if self._state is PipelineState.IDLE:
-                raise InvalidSpecError("the pipeline does not listen; start_listening() comes first", "audio")
+        self._check_listening()
         return self._answers(deque(self._vad.process_audio(audio)))
+
+    def hear(self, audio: Any) -> Iterator[Samples]:
+        """Take an utterance as a whole, as a button that is held gives it; iterate over the answer.
+
+        Voice activity is not asked. audio: one channel of floats, (n,), at sample_rate. Stops an answer that is coming.
+        Raises as process_audio().
+        """
+        self._check_listening()
+        samples = as_samples(audio)
+        seconds = samples.size / self.sample_rate
+        return self._answers(deque([VADEvent("speech_end", seconds, samples, seconds)]))
 
     def flush(self) -> Iterator[Samples]:
         """The sound ends here, as that of a file does: process_audio() of enough silence."""
         return self._answers(deque(self._vad.flush()))
+
+    def _check_listening(self) -> None:
+        with self._lock:
+            if self._state is PipelineState.IDLE:
+                raise InvalidSpecError("the pipeline does not listen; start_listening() comes first", "audio")
 
     def _interrupt(self, turn: Turn | None) -> None:
         with self._lock:
@@ -198,7 +218,7 @@ class VoicePipeline:
         self.callback.on_transcription_start()
         start = self._stages.clock()
         with self._stages.session("transcribe"):
-            heard = self.whisper.transcribe(turn.told.user_audio, self._vad.config.sample_rate)
+            heard = self.whisper.transcribe(turn.told.user_audio, self.sample_rate)
         end = self._stages.clock()
         turn.told.user_text = heard.text.strip()
         turn.transcription_s = end - start

@@ -20,4 +20,5 @@ export { Queue, hasTime, type Piece, type Timing } from './sound/queue.js';
 export { Pace } from './sound/pace.js';
 export { SoundStore } from './sound/store.js';
 export { type Asks, type Look, type Sound } from './sound/messages.js';
+export { TalkStore, type TalkTurn } from './talk.js';
 export * as format from './format.js';

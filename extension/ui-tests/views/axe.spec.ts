@@ -14,7 +14,7 @@ const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.mi
 declare const axe: { run(where: string, options: RunOptions): Promise<AxeResults> };
 
 /** What has to be there before it is looked at; else a row of a table. */
-const SEEN: Readonly<Record<string, string>> = { player: '.gk-note', recorder: '.gk-play', spectrogram: '.gk-canvas', chat: '.gk-code' };
+const SEEN: Readonly<Record<string, string>> = { player: '.gk-note', recorder: '.gk-play', spectrogram: '.gk-canvas', talk: '.gk-talk-turn', chat: '.gk-code' };
 
 /** The system's preference, and the lab's variables that go before it, as its dark theme has them. */
 const THEMES = {
@@ -22,6 +22,15 @@ const THEMES = {
   dark: { colorScheme: 'dark', lab: {}, dark: true },
   'JupyterLab Dark': { colorScheme: 'light', lab: { '--jp-layout-color1': '#212121', '--jp-ui-font-color1': 'rgba(255, 255, 255, 0.87)' }, dark: true },
 } as const;
+
+/** Two turns, and something to be told. */
+const TALK = {
+  type: 'state',
+  rate: 16000,
+  busy: true,
+  note: 'Nothing was understood.',
+  turns: [{ heard: 'What is the capital of France?', answer: 'Paris.', interrupted: true }, { heard: 'Why?', answer: '', interrupted: false }],
+};
 
 /** A conversation with thinking, code, a list, branches, a failure, tokens shown and a question that is being edited. */
 async function showChat(page: Page): Promise<void> {
@@ -50,7 +59,7 @@ async function seriousFaults(page: Page): Promise<string[]> {
 }
 
 for (const [theme, { colorScheme, lab, dark }] of Object.entries(THEMES)) {
-  for (const name of ['memory', 'scheduler', 'device', 'cells', 'player', 'recorder', 'spectrogram', 'chat'] as const) {
+  for (const name of ['memory', 'scheduler', 'device', 'cells', 'player', 'recorder', 'spectrogram', 'talk', 'chat'] as const) {
     test(`${name}, ${theme}`, async ({ page }) => {
       await page.emulateMedia({ colorScheme });
       await mount(page, name, { controls: CONTROLS });
@@ -60,6 +69,7 @@ for (const [theme, { colorScheme, lab, dark }] of Object.entries(THEMES)) {
       else if (name === 'player') await giveSound(page, { rate: 22050, frames: 44100, note: 'The peak is 2.' });
       else if (name === 'recorder') await sendMessage(page, { type: 'state', rate: 16000, kept: 8000 });
       else if (name === 'spectrogram') await sendMessage(page, { type: 'state', rate: 16000, hop: 256, rows: 8, columns: 32 });
+      else if (name === 'talk') await sendMessage(page, TALK);
       else await playTrace(page, TRACE);
       await page.evaluate(() => document.querySelectorAll('details').forEach((details) => (details.open = true)));
       await expect(page.locator(SEEN[name] ?? '.gk-table tbody tr').first()).toBeVisible();

@@ -8,6 +8,7 @@ export type { Panel } from './panel.js';
 export { PlayerView } from './sound/view.js';
 export { SpectrogramView, type Shape } from './sound/moving.js';
 export { RecorderView, type RecorderState } from './sound/recorder.js';
+export { TalkView } from './sound/talk.js';
 export { Output, RATES } from './sound/output.js';
 export { ChatView } from './chat/view.js';
 export { read as readChat } from './chat/messages.js';

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from pygpukit.jupyter.widgets.recorder import RecorderWidget as RecorderWidget
     from pygpukit.jupyter.widgets.scheduler import SchedulerWidget as SchedulerWidget
     from pygpukit.jupyter.widgets.spectrogram import SpectrogramWidget as SpectrogramWidget
+    from pygpukit.jupyter.widgets.talk import TalkWidget as TalkWidget
 
 
 def __getattr__(name: str) -> Any:

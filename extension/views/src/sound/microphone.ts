@@ -26,7 +26,7 @@ const WORKLET = `registerProcessor('pygpukit-blocks', class extends AudioWorklet
 });`;
 
 const REASONS: Readonly<Record<string, string>> = {
-  NotAllowedError: 'The browser does not let this page use the microphone: allow it in the address bar, then press Record again.',
+  NotAllowedError: 'The browser does not let this page use the microphone: allow it in the address bar, then try again.',
   NotFoundError: 'There is no microphone.',
   NotReadableError: 'The microphone is in use by another program, or the system keeps it.',
 };
