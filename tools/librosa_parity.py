@@ -5,7 +5,7 @@
     python tools/librosa_parity.py --seed 7 --only cqt vqt  other signals; some functions
 
 In an environment with numpy, scipy, soundfile and librosa==0.11.0. Each call's result must be within the function's
-tolerance (tests/audio/drawn/functions.py), in float64 a thousandth of it. Where it is not, but librosa itself in
+tolerance (tests/audio/drawn/functions.py), in float64 a hundredth of it. Where it is not, but librosa itself in
 float32 is at least half as far from its float64, the call counts as ill-conditioned. Of functions that jump, such as a
 rolloff's bin, half a percent of the elements may differ over all rounds. What librosa refuses must be refused. Exit
 status 1 otherwise.
@@ -34,7 +34,7 @@ from audio.drawn.verdicts import BUDGET  # noqa: E402
 import pygpukit as gp  # noqa: E402
 
 _SINGLE = {"f": np.float32, "c": np.complex64}
-_FINER = 1e-3  # the part of a tolerance that float64 may take
+_FINER = 1e-2  # the part of a tolerance that float64 may take: librosa keeps many of its filters in float32
 
 
 def called(function: Any, one: Function, given: dict[str, Any], options: dict[str, Any]) -> list[Any] | Exception:

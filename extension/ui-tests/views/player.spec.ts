@@ -1,7 +1,9 @@
 // The player in a plain page: it is heard at once, streams, seeks, and says what keeps it from playing.
 
-import { type Page, expect, test } from '@playwright/test';
+import { type Page, expect, chromium as launcher, test } from '@playwright/test';
+import { chromium } from '../support/chromium.ts';
 import { mount } from '../support/plain-page.ts';
+import { openSoundPage } from '../support/sound-page.ts';
 import { giveSound, listen } from '../support/stub-sound.ts';
 import { failOnPageErrors, panel } from '../support/views.ts';
 
@@ -18,21 +20,50 @@ async function open(page: Page, sound: Parameters<typeof giveSound>[1] = { rate:
   if (sound.frames > 0) await page.evaluate(() => window.answerWants(0));
 }
 
-test('the first sound comes at most 150 ms after play', async ({ page }) => {
+/** Presses Play; the milliseconds until something is heard. */
+const pressed = (page: Page): Promise<number> =>
+  page.evaluate(async () => {
+    const button = [...document.querySelectorAll('button')].find(({ textContent }) => textContent === 'Play');
+    const began = performance.now();
+    button?.click();
+    while (window.heard() === 0 && performance.now() - began < 5000) await new Promise((done) => setTimeout(done, 1));
+    return performance.now() - began;
+  });
+
+test('the first sound of a browser that never played comes at most 150 ms after the first press', async () => {
+  const browser = await launcher.launch(chromium.launchOptions);
+  const page = await browser.newPage();
+  await open(page);
+  // Nobody points at it first: the output is open since the player was shown.
+  await expect.poll(() => page.evaluate(() => window.contexts().length)).toBe(1);
+  const tookMs = await pressed(page);
+  await browser.close();
+  test.info().annotations.push({ type: 'ms to the first sound, cold', description: tookMs.toFixed(0) });
+  expect(tookMs).toBeLessThanOrEqual(150);
+});
+
+test('players of one rate share an output, which closes with the last', async ({ page }) => {
+  await listen(page);
+  await openSoundPage(page); // which mount() adds to
+  await mount(page, 'player');
+  await giveSound(page, { rate: RATE, frames: 4 * RATE });
+  const first = await page.evaluateHandle(() => window.unmount);
+  await mount(page, 'player');
+  await giveSound(page, { rate: RATE, frames: 4 * RATE });
+  await expect.poll(() => page.evaluate(() => window.contexts())).toHaveLength(1);
+  await expect(page.getByRole('button', { name: 'Play' })).toHaveCount(2);
+  await page.evaluate((unmount) => unmount(), first);
+  await page.getByRole('button', { name: 'Play' }).click();
+  await expect.poll(() => page.evaluate(() => window.contexts())).toEqual(['running']);
+  await page.evaluate(() => window.unmount());
+  await expect.poll(() => page.evaluate(() => window.contexts())).toEqual(['closed']);
+});
+
+test('each next press is heard at most 150 ms later, too', async ({ page }) => {
   await open(page);
   const tookMs: number[] = [];
-  await page.getByRole('button', { name: 'Play' }).hover(); // as one does before one presses
-  await expect.poll(() => page.evaluate(() => window.contexts())).toEqual(['running']);
   for (let round = 0; round < 5; round++) {
-    tookMs.push(
-      await page.evaluate(async () => {
-        const button = [...document.querySelectorAll('button')].find(({ textContent }) => textContent === 'Play');
-        const began = performance.now();
-        button?.click();
-        while (window.heard() === 0 && performance.now() - began < 5000) await new Promise((done) => setTimeout(done, 1));
-        return performance.now() - began;
-      }),
-    );
+    tookMs.push(await pressed(page));
     await page.getByRole('button', { name: 'Pause' }).click();
     await expect.poll(() => page.evaluate(() => window.heard())).toBe(0);
   }

@@ -74,6 +74,11 @@ export class Output {
     this.queue = null;
   }
 
+  dispose(): void {
+    this.stop();
+    this.volume.disconnect();
+  }
+
   private get now(): number {
     return Math.round(this.context.currentTime * this.context.sampleRate);
   }

@@ -4,13 +4,12 @@ import { type SoundStore } from '@pygpukit/core';
 import { el, setData, setText, withModifier } from '../dom.js';
 import { type Theme, readTheme, watchTheme } from '../theme.js';
 import { Output, RATES } from './output.js';
+import { left, opened } from './outputs.js';
 import { SoundPicture } from './picture.js';
 
 const PUMP_MS = 50;
 /** A context that was asked to run and does not for so long is held back by the browser, or has no device. */
 const BLOCKED_MS = 500;
-/** An output that plays nothing for so long is let go of. */
-const REST_MS = 20_000;
 const [STEP_S, LONG_STEP_S] = [1, 10];
 const LIGHTS = { waiting: 'Waiting', ready: 'Ready', playing: 'Playing', blocked: 'Not playing' } as const;
 type State = keyof typeof LIGHTS;
@@ -34,7 +33,6 @@ export class PlayerView {
   private theme: Theme;
   private place = 0;
   private timer = 0;
-  private resting = 0;
   private frame = 0;
   private startedAt = 0;
   private blocked = '';
@@ -89,13 +87,13 @@ export class PlayerView {
   dispose(): void {
     this.pause();
     for (const end of this.ending) end();
-    window.clearTimeout(this.resting);
-    void this.context?.close();
+    this.output?.dispose();
+    if (this.context) left(this.context.sampleRate, this);
     this.picture.dispose();
     this.element.remove();
   }
 
-  private get playing(): boolean {
+  get playing(): boolean {
     return this.output?.place != null;
   }
 
@@ -109,6 +107,7 @@ export class PlayerView {
     this.frame ||= requestAnimationFrame(() => {
       this.frame = 0;
       this.draw();
+      this.prepare();
     });
   }
 
@@ -120,7 +119,18 @@ export class PlayerView {
     this.start(atEnd ? sound.first : this.place);
   }
 
-  /** Opens the output, which takes a moment: done as soon as somebody is about to press. False where there is none. */
+  /** Opens the output, which takes a moment: done as soon as the sound is seen. */
+  private prepare(): void {
+    const { sound } = this.store;
+    if (this.context || !sound || sound.rate < RATES.least || sound.rate > RATES.most) return;
+    try {
+      this.context = opened(sound.rate, this);
+    } catch {
+      this.context = null; // why is said when Play is pressed
+    }
+  }
+
+  /** Lets the output run: done as soon as somebody is about to press. False where there is none. */
   private wake(): boolean {
     const { sound } = this.store;
     if (!sound) return false;
@@ -130,19 +140,13 @@ export class PlayerView {
       return false;
     }
     try {
-      this.context ??= new AudioContext({ sampleRate: rate, latencyHint: 'interactive' });
+      this.context = opened(rate, this);
     } catch (error) {
       this.blocked = `The browser has no sound output: ${error instanceof Error ? error.message : String(error)}`;
       return false;
     }
     void this.context.resume();
-    this.rest();
     return true;
-  }
-
-  private rest(): void {
-    window.clearTimeout(this.resting);
-    this.resting = window.setTimeout(() => (this.playing ? this.rest() : void this.context?.suspend()), REST_MS);
   }
 
   /** Plays from a sample on. */
