@@ -150,6 +150,7 @@ CASES = [
         near=1e-3, first=True,
     ),
     *_each("piptrack", "piptrack", _Y, _RATED, _RATED | {"fmin": 60.0, "threshold": 0.3, "n_fft": 1024}, near=1e-5),
+    *_each("piptrack", "piptrack", {"y": "noise"}, _RATED | {"n_fft": 255, "fmax": 20000.0}, near=1e-5),
     *_each("estimate_tuning", "estimate_tuning", _Y, _RATED, _RATED | {"bins_per_octave": 24}, within=1e-9),
     *_each(
         "chroma_stft", "feature.chroma_stft", _PAIR,

@@ -6,7 +6,7 @@ import math
 import warnings
 from typing import TYPE_CHECKING, Any
 
-from pygpukit.ops import elementwise, reduce
+from pygpukit.ops import copying, elementwise, reduce
 from pygpukit.ops.audio import scales
 from pygpukit.ops.audio.inputs import floats, magnitude_of, rate
 from pygpukit.ops.audio.magnitudes import spectrogram
@@ -68,13 +68,16 @@ def piptrack(
     loud = elementwise.where(logic.greater(S, least), S, 0.0)
     here = loud[..., 1:-1, :]
     peak = logic.logical_and(logic.greater(here, loud[..., :-2, :]), logic.greater_equal(here, loud[..., 2:, :]))
-    hz = scales.fft_frequencies(sr, n_fft)[1:-1, None]
-    inside = from_numpy((hz >= max(fmin, 0)) & (hz < min(fmax, sr / 2)))
-    peak = logic.logical_and(peak, inside)
+    hz = scales.fft_frequencies(sr, n_fft)[:, None]
+    inside = (hz >= max(fmin, 0)) & (hz < min(fmax, sr / 2))
+    peak = logic.logical_and(peak, from_numpy(inside[1:-1]))
     place = from_numpy(np.arange(1.0, S.shape[-2] - 1)[:, None].astype(S.dtype.to_numpy_dtype()))
     pitches = elementwise.where(peak, elementwise.mul(elementwise.add(shift, place), sr / n_fft), 0.0)
     heights = elementwise.add(middle, elementwise.mul(elementwise.mul(slope, shift), 0.5))
-    return _with_edges(pitches, S), _with_edges(elementwise.where(peak, heights, 0.0), S)
+    # The last bin of an odd n_fft lies below sr / 2. Where it is above the one before it is a peak, without a parabola.
+    last = logic.logical_and(logic.greater(loud[..., -1:, :], loud[..., -2:-1, :]), bool(inside[-1, 0]))
+    end_hz, end_height = (elementwise.where(last, x, 0.0) for x in (float(hz[-1, 0]), S[..., -1:, :]))
+    return _with_edges(pitches, end_hz, S), _with_edges(elementwise.where(peak, heights, 0.0), end_height, S)
 
 
 def pitch_tuning(frequencies: Any, *, resolution: float = 0.01, bins_per_octave: int = 12) -> float:
@@ -119,9 +122,8 @@ def _one_bin(S: GPUArray) -> tuple[int, ...]:
     return (*S.shape[:-2], 1, S.shape[-1])
 
 
-def _with_edges(inner: GPUArray, S: GPUArray) -> GPUArray:
-    """The first and the last bin have no peak."""
+def _with_edges(inner: GPUArray, last: GPUArray, S: GPUArray) -> GPUArray:
+    """The first bin has no peak."""
     from pygpukit.array.factory import zeros
 
-    edge = zeros(_one_bin(S), S.dtype)
-    return concatenate([edge, inner, edge], -2)
+    return concatenate([zeros(_one_bin(S), S.dtype), inner, copying.astype(last, S.dtype)], -2)

@@ -75,7 +75,8 @@ def basis(
 
     samples, _ = lengths(hz, sr, alpha, filter_scale, gamma)
     n_fft = int(2.0 ** np.ceil(np.log2(max(samples.max(), shortest))))
-    rows = np.zeros((len(hz), n_fft), np.complex128)
+    # In single precision, as librosa's: which bins are left out hangs on the last digits.
+    rows = np.zeros((len(hz), n_fft), np.complex64)
     for row, length, each in zip(rows, samples, hz, strict=True):
         places = np.arange(-length // 2, length // 2)
         filtered = np.exp(2j * np.pi * each / sr * places) * get_window(window, len(places))
@@ -83,8 +84,9 @@ def basis(
             size = np.linalg.norm(filtered, norm)
             filtered /= size if size >= np.finfo(np.float32).tiny else 1.0
         before = (n_fft - len(places)) // 2
-        row[before : before + len(places)] = filtered * length / n_fft
-    spectra = np.fft.fft(rows, axis=1)[:, : n_fft // 2 + 1]
+        row[before : before + len(places)] = filtered
+    rows *= samples[:, None] / n_fft
+    spectra = np.fft.fft(rows, axis=1)[:, : n_fft // 2 + 1].astype(np.complex64)
     sizes = np.abs(spectra)
     ordered = np.sort(sizes, axis=1)
     kept = np.argmin(np.cumsum(ordered / sizes.sum(axis=1, keepdims=True), axis=1) < sparsity, axis=1)
