@@ -59,6 +59,7 @@ SPECIAL = {
     "convolve": "gp.convolve(row, row)",
     "correlate": "gp.correlate(row, row)",
     "cross": "gp.cross(x[:, :3], y[:, :3])",
+    "conv_transpose2d": "gp.conv_transpose2d(images, filters[:2])",
     "cumulative_prod": "gp.cumulative_prod(x, axis=1)",
     "cumulative_sum": "gp.cumulative_sum(x, axis=1)",
     "digitize": "gp.digitize(x, gp.sort(row))",

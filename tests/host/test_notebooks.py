@@ -42,6 +42,7 @@ def test_the_notebooks_are_there() -> None:
         "05_scheduler",
         "06_dashboards",
         "07_llm_chat",
+        "09_attention",
         "10_audio_dsp",
         "11_live_spectrogram",
         "08_two_models_one_gpu",

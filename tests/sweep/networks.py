@@ -103,6 +103,9 @@ def _convolutions() -> Iterator[Call]:
         x, w, b = numbers(dtype, 2, 6, 9, 11), numbers(dtype, 27, 2, 3, 2), numbers(dtype, 27)
         yield Call(lambda x, w, b: gp.conv2d(x[:, :, ::-1, ::2], w, b, **settings), (x, w, b))
         yield Call(lambda x, w: gp.conv1d(x[:, :, 0], w[:12, :, 0], padding=1, groups=3), (x, w))
+        last = numbers(dtype, 2, 7, 5, 4)
+        depthwise = numbers(dtype, 4, 1, 3, 3)
+        yield Call(lambda x, w: gp.conv2d(x, w, groups=4, act="tanh", channels_last=True), (last, depthwise))
 
 
 def _transposed() -> Iterator[Call]:
@@ -111,6 +114,10 @@ def _transposed() -> Iterator[Call]:
         x, w, b = numbers(dtype, 2, 6, 11), numbers(dtype, 6, 9, 4), numbers(dtype, 18)
         yield Call(lambda x, w, b: gp.conv_transpose1d(x[:, :, ::-1], w, b, **settings), (x, w, b))
         yield Call(lambda x, w: gp.conv_transpose1d(x, w[:, ::2]), (x, w))
+        image, filters = numbers(dtype, 2, 5, 7, 4), numbers(dtype, 4, 3, 3, 2)
+        yield Call(
+            lambda x, w: gp.conv_transpose2d(x, w, stride=(2, 3), act="tanh", channels_last=True), (image, filters)
+        )
 
 
 def _snakes() -> Iterator[Call]:

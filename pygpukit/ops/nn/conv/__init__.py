@@ -2,23 +2,32 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 from pygpukit import kernels
 from pygpukit._core import native
 from pygpukit.array import promotion
-from pygpukit.core.errors import DTypeError, InvalidSpecError, ShapeError
+from pygpukit.core.errors import InvalidSpecError, ShapeError
 from pygpukit.ops import copying, host
 from pygpukit.ops.elementwise.pointwise import CTYPES
-from pygpukit.ops.operands import check_array, check_devices, span
+from pygpukit.ops.nn.conv.plan import (
+    ACTIVATIONS,
+    Plan,
+    activated,
+    channels_first,
+    check_act,
+    check_arrays,
+    check_bias,
+    made,
+    pair,
+    with_rows,
+)
+from pygpukit.ops.operands import span
 
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
-
-    Pair: TypeAlias = "int | Sequence[int]"
+    from pygpukit.ops.nn.conv.plan import Pair
 
 __all__ = ["conv1d", "conv2d"]
 
@@ -27,17 +36,6 @@ _CONVOLUTION = SOURCE.structure("Convolution")
 _BLOCK = 256
 _CHANNELS = 8  # conv.cu: kChannels
 _SEEN = 1 << 19  # elements that a product on the host reads: they stay in the processor's cache
-
-
-@dataclass(frozen=True)
-class _Plan:
-    """Extents as (rows, columns); one dimension has one row."""
-
-    groups: int
-    stride: tuple[int, int]
-    padding: tuple[int, int]
-    dilation: tuple[int, int]
-    out: tuple[int, int]
 
 
 def conv1d(
@@ -49,19 +47,18 @@ def conv1d(
     *,
     dilation: int = 1,
     groups: int = 1,
+    act: str | None = None,
+    channels_last: bool = False,
 ) -> GPUArray:
     """input (B, Cin, L), weight (Cout, Cin / groups, K), bias (Cout,) give (B, Cout, Lout).
 
     Lout = (L + 2 padding - dilation (K - 1) - 1) // stride + 1; the padding is zeros. All of one float type; float16
-    and bfloat16 are summed in float32. input may have any strides. Asynchronous; the order of additions is fixed.
-    Raises ShapeError, DTypeError, DeviceMismatchError, InvalidSpecError (stride, padding, dilation or groups).
+    and bfloat16 are summed in float32. input may have any strides. act: "relu", "silu", "gelu", "sigmoid" or "tanh" of
+    the results, in the kernel, before they are rounded. channels_last: input and result are (B, L, C), the weight as
+    ever; the same bits. Asynchronous; the order of additions is fixed.
+    Raises ShapeError, DTypeError, DeviceMismatchError, InvalidSpecError (stride, padding, dilation, groups or act).
     """
-    one = [_pair("conv1d", name, (value,), 1) for name, value in (("stride", stride), ("dilation", dilation))]
-    pads = _pair("conv1d", "padding", (padding,), 0)
-    _check("conv1d", input, weight, bias, 3)
-    rows = [array[:, :, None] for array in (input, weight)]
-    plan = _plan("conv1d", rows[0], rows[1], one[0], pads, one[1], groups)
-    return _convolve("conv1d", rows[0], rows[1], bias, plan).reshape(input.shape[0], weight.shape[0], plan.out[1])
+    return _convolve("conv1d", 1, input, weight, bias, stride, padding, dilation, groups, act, channels_last)
 
 
 def conv2d(
@@ -73,16 +70,15 @@ def conv2d(
     *,
     dilation: Pair = 1,
     groups: int = 1,
+    act: str | None = None,
+    channels_last: bool = False,
 ) -> GPUArray:
     """input (B, Cin, H, W), weight (Cout, Cin / groups, KH, KW), bias (Cout,) give (B, Cout, Hout, Wout).
 
-    stride, padding and dilation: one int, or (rows, columns). Extents, types and errors as conv1d().
+    stride, padding and dilation: one int, or (rows, columns). channels_last: input and result are (B, H, W, C).
+    groups = Cin is a depthwise convolution. Extents, types and errors as conv1d().
     """
-    steps = [_pair("conv2d", name, value, 1) for name, value in (("stride", stride), ("dilation", dilation))]
-    pads = _pair("conv2d", "padding", padding, 0)
-    _check("conv2d", input, weight, bias, 4)
-    plan = _plan("conv2d", input, weight, steps[0], pads, steps[1], groups)
-    return _convolve("conv2d", input, weight, bias, plan)
+    return _convolve("conv2d", 2, input, weight, bias, stride, padding, dilation, groups, act, channels_last)
 
 
 @SOURCE.lists
@@ -91,42 +87,10 @@ def instantiations() -> Iterator[tuple[str, ...]]:
     yield tuple(f"pk::convolve<{CTYPES[dtype.name]}>" for dtype in promotion.FLOATS)
 
 
-def _pair(what: str, name: str, value: Pair, least: int) -> tuple[int, int]:
-    """(rows, columns) of a setting; one dimension gives its columns only."""
-    given = [operator.index(x) for x in (value if isinstance(value, Sequence) else (value, value))]
-    if len(given) == 1:
-        given = [least, *given]
-    if len(given) != 2 or min(given) < least:
-        shown = given[1] if isinstance(value, tuple) and len(value) == 1 else value
-        raise InvalidSpecError(f"{what}: {name} is {shown}, must be {least} or more in each dimension", name)
-    return given[0], given[1]
-
-
-def _check(what: str, input: GPUArray, weight: GPUArray, bias: GPUArray | None, ndim: int) -> None:
-    arrays = {"input": input, "weight": weight} | ({} if bias is None else {"bias": bias})
-    for name, array in arrays.items():
-        check_array(array, f"{what}: {name}")
-    if input.dtype not in promotion.FLOATS or any(array.dtype != input.dtype for array in arrays.values()):
-        types = ", ".join(f"{name} {array.dtype}" for name, array in arrays.items())
-        raise DTypeError(f"{what}: the arrays must have one float type; they have {types}")
-    if input.ndim != ndim or weight.ndim != ndim or (bias is not None and bias.shape != weight.shape[:1]):
-        raise ShapeError(
-            f"{what}: input has shape {input.shape}, weight {weight.shape}"
-            f"{'' if bias is None else f', bias {bias.shape}'}; input and weight must have {ndim} dimensions, "
-            "bias one element for each of weight's first"
-        )
-    check_devices(what, *arrays.values())
-
-
-def _plan(
-    what: str,
-    input: GPUArray,
-    weight: GPUArray,
-    stride: tuple[int, int],
-    padding: tuple[int, int],
-    dilation: tuple[int, int],
-    groups: int,
-) -> _Plan:
+def _extents(
+    what: str, input: GPUArray, weight: GPUArray, settings: Sequence[tuple[int, int]], groups: int
+) -> tuple[int, int]:
+    """Rows and columns of the result; both arrays have rows."""
     channels, filters = input.shape[1], weight.shape[0]
     if groups < 1 or channels % groups or filters % groups:
         raise InvalidSpecError(
@@ -138,28 +102,58 @@ def _plan(
             f"input of shape {input.shape} has {channels // groups} in each of {groups} groups"
         )
     extents = []
-    for have, kernel, step, pad, apart in zip(
-        input.shape[2:], weight.shape[2:], stride, padding, dilation, strict=True
-    ):
+    for have, kernel, step, pad, apart in zip(input.shape[2:], weight.shape[2:], *settings, strict=True):
         room = have + 2 * pad - apart * (kernel - 1) - 1
         if room < 0 or kernel < 1:
             raise ShapeError(
                 f"{what}: a kernel of {kernel} (dilation {apart}) does not fit an extent of {have} with padding {pad}"
             )
         extents.append(room // step + 1)
-    return _Plan(groups, stride, padding, dilation, (extents[0], extents[1]))
+    return extents[0], extents[1]
 
 
-def _convolve(what: str, input: GPUArray, weight: GPUArray, bias: GPUArray | None, plan: _Plan) -> GPUArray:
-    out = native.empty((input.shape[0], weight.shape[0], *plan.out), input.dtype)
+def _convolve(
+    what: str,
+    dimensions: int,
+    input: GPUArray,
+    weight: GPUArray,
+    bias: GPUArray | None,
+    stride: Pair,
+    padding: Pair,
+    dilation: Pair,
+    groups: int,
+    act: str | None,
+    last: bool,
+) -> GPUArray:
+    named = (("stride", stride), ("padding", padding), ("dilation", dilation))
+    settings = [pair(what, name, value, dimensions) for name, value in named]
+    check_act(what, act)
+    check_arrays(what, input, weight, bias)
+    if input.ndim != dimensions + 2 or weight.ndim != dimensions + 2:
+        raise ShapeError(
+            f"{what}: input has shape {input.shape}, weight {weight.shape}; both must have {dimensions + 2} dimensions"
+        )
+    bias = check_bias(what, bias, weight.shape[0])
+    input, weight = with_rows(channels_first(input) if last else input), with_rows(weight)
+    extents = _extents(what, input, weight, settings, groups)
+    steps, pads, apart = settings
+    plan = Plan(groups, steps, pads, apart, extents, act)
+    given, out = made(input.shape[0], weight.shape[0], plan, input.dtype, dimensions, last)
     if not out.size:
-        return out
+        return given
     weight = copying.contiguous(weight)
-    bias = bias if bias is None else copying.contiguous(bias)
     if host.computes():
         arrays = [input, weight, out, *(() if bias is None else (bias,))]
         native.host_launch(what, lambda: _on_host(input, weight, bias, out, plan), arrays)
-        return out
+    else:
+        _on_device(input, weight, bias, out, plan, given)
+    return given
+
+
+def _on_device(
+    input: GPUArray, weight: GPUArray, bias: GPUArray | None, out: GPUArray, plan: Plan, dense: GPUArray
+) -> None:
+    """dense: the storage of out."""
     storage, start = span(input)
     out_channels = weight.shape[0] // plan.groups
     positions = out.shape[0] * plan.out[0] * plan.out[1]
@@ -176,23 +170,20 @@ def _convolve(what: str, input: GPUArray, weight: GPUArray, bias: GPUArray | Non
         dilation=plan.dilation,
         start=start,
         step=[step // input.itemsize for step in input.strides],
+        out_step=[step // out.itemsize for step in out.strides],
         has_bias=bias is not None,
+        act=ACTIVATIONS[plan.act],
     )
     blocks = -(-positions // _BLOCK) * -(-out_channels // _CHANNELS) * plan.groups
     kernels.launch(
         SOURCE.of(f"pk::convolve<{CTYPES[out.dtype.name]}>"),
         (blocks, 1, 1),
         (_BLOCK, 1, 1),
-        storage,
-        weight,
-        weight if bias is None else bias,
-        out,
-        packed,
+        *(storage, weight, weight if bias is None else bias, dense, packed),
     )
-    return out
 
 
-def _on_host(input: GPUArray, weight: GPUArray, bias: GPUArray | None, out: GPUArray, plan: _Plan) -> None:
+def _on_host(input: GPUArray, weight: GPUArray, bias: GPUArray | None, out: GPUArray, plan: Plan) -> None:
     """Matrix products of the weights with what they see, written out; a part of the positions at a time."""
     import numpy as np
 
@@ -217,10 +208,11 @@ def _on_host(input: GPUArray, weight: GPUArray, bias: GPUArray | None, out: GPUA
                 result = np.matmul(w, columns.reshape(plan.groups, w.shape[2], places[0] * places[1]))
                 total[image][part] = result.reshape(*result.shape[:2], *places)
         flat = total.reshape(out.shape)
-        host.store(out, flat if bias is None else flat + host.values(bias).astype(wide)[:, None, None])
+        shifted = flat if bias is None else flat + host.values(bias).astype(wide)[:, None, None]
+        host.store(out, activated(shifted, plan.act))
 
 
-def _windows(x: Any, kernel: Sequence[int], plan: _Plan) -> Any:
+def _windows(x: Any, kernel: Sequence[int], plan: Plan) -> Any:
     """A view of padded images: (images, groups, channels of a group, kernel rows, kernel columns, rows, columns)."""
     import numpy as np
 

@@ -1,6 +1,6 @@
 // conv.cu: direct convolution (cross-correlation) in one or two dimensions; a thread makes kChannels channels at one
 // position. Additions run over input channel, kernel row, kernel column, in this order.
-#include "numeric.cuh"
+#include "activation.cuh"
 
 namespace pk {
 
@@ -10,12 +10,13 @@ struct Convolution {
   long long image[2], result[2], kernel[2];     // rows, columns
   long long stride[2], padding[2], dilation[2];
   long long start, step[4];  // of the input: batch, channel, row, column, in elements
-  long long has_bias;
+  long long out_step[4];     // of the result, likewise
+  long long has_bias, act;
 };
 
 constexpr int kChannels = 8;
 
-// weight: (groups * out_channels, in_channels, kernel rows, kernel columns), out: (batch, channels, rows, columns), dense.
+// weight: (groups * out_channels, in_channels, kernel rows, kernel columns), dense.
 template <class T>
 __global__ void __launch_bounds__(256)
     convolve(const T *input, const T *weight, const T *bias, T *out, const __grid_constant__ Convolution p) {
@@ -55,9 +56,10 @@ __global__ void __launch_bounds__(256)
     }
   }
   const long long out_channel = group * p.out_channels + channel0;
+  T *result = out + image * p.out_step[0] + place / p.result[1] * p.out_step[2] + place % p.result[1] * p.out_step[3];
   for (int k = 0; k < channels; ++k) {
     const A shifted = p.has_bias ? sum[k] + widen(bias[out_channel + k]) : sum[k];
-    out[(image * p.groups * p.out_channels + out_channel + k) * area + place] = convert<T>::from(shifted);
+    result[(out_channel + k) * p.out_step[1]] = convert<T>::from(activated(shifted, p.act));
   }
 }
 

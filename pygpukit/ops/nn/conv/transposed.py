@@ -1,27 +1,42 @@
-"""Transposed convolution in one dimension: what a strided convolution's gradient is, used to lengthen a signal."""
+"""Transposed convolution in one and two dimensions: what a strided convolution's gradient is, used to lengthen signals
+and to enlarge images."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from pygpukit import kernels
 from pygpukit._core import native
 from pygpukit.array import promotion
-from pygpukit.core.errors import DTypeError, InvalidSpecError, ShapeError
+from pygpukit.core.errors import InvalidSpecError, ShapeError
 from pygpukit.ops import copying, host
 from pygpukit.ops.elementwise.pointwise import CTYPES
-from pygpukit.ops.operands import check_array, check_devices
+from pygpukit.ops.nn.conv.plan import (
+    ACTIVATIONS,
+    Plan,
+    activated,
+    channels_first,
+    check_act,
+    check_arrays,
+    check_bias,
+    made,
+    pair,
+    with_rows,
+)
+from pygpukit.ops.operands import span
 
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
+    from pygpukit.ops.nn.conv.plan import Pair
 
-__all__ = ["conv_transpose1d"]
+__all__ = ["conv_transpose1d", "conv_transpose2d"]
 
 SOURCE = kernels.KernelSpec(__file__, "transposed.cu")
 _CONVOLUTION = SOURCE.structure("TransposedConvolution")
 _BLOCK = 256
 _CHANNELS = 8  # transposed.cu: kChannels
+_SHAPES = {1: "(B, Cin, L) and (Cin, Cout / groups, K)", 2: "(B, Cin, H, W) and (Cin, Cout / groups, KH, KW)"}
 
 
 def conv_transpose1d(
@@ -34,101 +49,173 @@ def conv_transpose1d(
     output_padding: int = 0,
     dilation: int = 1,
     groups: int = 1,
+    act: str | None = None,
+    channels_last: bool = False,
 ) -> GPUArray:
     """input (B, Cin, L), weight (Cin, Cout / groups, K), bias (Cout,) give (B, Cout, Lout).
 
     Lout = (L - 1) stride - 2 padding + dilation (K - 1) + output_padding + 1. All of one float type; float16 and
-    bfloat16 are summed in float32. Asynchronous; the order of additions is fixed. Raises ShapeError, DTypeError,
-    DeviceMismatchError, InvalidSpecError (stride, padding, output_padding, dilation or groups).
+    bfloat16 are summed in float32. act and channels_last as conv1d() has them. Asynchronous; the order of additions is
+    fixed. Raises ShapeError, DTypeError, DeviceMismatchError, InvalidSpecError (stride, padding, output_padding,
+    dilation, groups or act).
     """
-    settings = {"stride": stride, "padding": padding, "output_padding": output_padding, "dilation": dilation}
-    length = _check(input, weight, bias, settings, groups)
-    filters = weight.shape[1] * groups
-    out = native.empty((input.shape[0], filters, length), input.dtype)
-    if not out.size:
-        return out
-    input, weight = copying.contiguous(input), copying.contiguous(weight)
-    bias = bias if bias is None else copying.contiguous(bias)
-    if host.computes():
-        arrays = [input, weight, out, *(() if bias is None else (bias,))]
-        native.host_launch("conv_transpose1d", lambda: _on_host(input, weight, bias, out, settings, groups), arrays)
-        return out
-    positions = out.shape[0] * length
-    packed = _CONVOLUTION.pack(
-        groups=groups,
-        in_channels=input.shape[1] // groups,
-        out_channels=weight.shape[1],
-        positions=positions,
-        length=input.shape[2],
-        result=length,
-        kernel=weight.shape[2],
-        stride=stride,
-        padding=padding,
-        dilation=dilation,
-        has_bias=bias is not None,
-    )
-    kernels.launch(
-        SOURCE.of(f"pk::convolve_transposed<{CTYPES[out.dtype.name]}>"),
-        (-(-positions // _BLOCK) * -(-weight.shape[1] // _CHANNELS) * groups, 1, 1),
-        (_BLOCK, 1, 1),
-        *(input, weight, weight if bias is None else bias, out, packed),
-    )
-    return out
+    named: dict[str, Pair] = {
+        "stride": stride,
+        "padding": padding,
+        "output_padding": output_padding,
+        "dilation": dilation,
+    }
+    return _convolve("conv_transpose1d", 1, input, weight, bias, named, groups, act, channels_last)
+
+
+def conv_transpose2d(
+    input: GPUArray,
+    weight: GPUArray,
+    bias: GPUArray | None = None,
+    stride: Pair = 1,
+    padding: Pair = 0,
+    *,
+    output_padding: Pair = 0,
+    dilation: Pair = 1,
+    groups: int = 1,
+    act: str | None = None,
+    channels_last: bool = False,
+) -> GPUArray:
+    """input (B, Cin, H, W), weight (Cin, Cout / groups, KH, KW), bias (Cout,) give (B, Cout, Hout, Wout).
+
+    Settings: one int, or (rows, columns). Extents, types and errors as conv_transpose1d().
+    """
+    named: dict[str, Pair] = {
+        "stride": stride,
+        "padding": padding,
+        "output_padding": output_padding,
+        "dilation": dilation,
+    }
+    return _convolve("conv_transpose2d", 2, input, weight, bias, named, groups, act, channels_last)
 
 
 @SOURCE.lists
 def instantiations() -> Iterator[tuple[str, ...]]:
-    """Name expressions of every kernel that the transposed convolution can ask for."""
+    """Name expressions of every kernel that the transposed convolutions can ask for."""
     yield tuple(f"pk::convolve_transposed<{CTYPES[dtype.name]}>" for dtype in promotion.FLOATS)
 
 
-def _check(input: GPUArray, weight: GPUArray, bias: GPUArray | None, settings: dict[str, int], groups: int) -> int:
-    """The length of the result."""
-    what = "conv_transpose1d"
-    arrays = {"input": input, "weight": weight} | ({} if bias is None else {"bias": bias})
-    for name, array in arrays.items():
-        check_array(array, f"{what}: {name}")
-    if input.dtype not in promotion.FLOATS or any(array.dtype != input.dtype for array in arrays.values()):
-        types = ", ".join(f"{name} {array.dtype}" for name, array in arrays.items())
-        raise DTypeError(f"{what}: the arrays must have one float type; they have {types}")
-    if input.ndim != 3 or weight.ndim != 3 or weight.shape[0] != input.shape[1] or not weight.shape[2]:
-        raise ShapeError(
-            f"{what}: input has shape {input.shape} and weight {weight.shape}; they must be (B, Cin, L) and "
-            "(Cin, Cout / groups, K)"
-        )
-    for name, value in settings.items():
-        least = 1 if name in ("stride", "dilation") else 0
-        if value < least:
-            raise InvalidSpecError(f"{what}: {name} is {value}, must be {least} or more", name)
+def _extents(
+    what: str, input: GPUArray, weight: GPUArray, settings: Sequence[tuple[int, int]], groups: int
+) -> tuple[int, int]:
+    """Rows and columns of the result; both arrays have rows. settings: stride, padding, output padding, dilation."""
     if groups < 1 or input.shape[1] % groups:
         raise InvalidSpecError(f"{what}: groups is {groups}, must divide the {input.shape[1]} input channels", "groups")
-    if bias is not None and bias.shape != (weight.shape[1] * groups,):
-        raise ShapeError(f"{what}: bias has shape {bias.shape}, must be {(weight.shape[1] * groups,)}")
-    check_devices(what, *arrays.values())
-    span = settings["dilation"] * (weight.shape[2] - 1) + settings["output_padding"] + 1
-    length = (input.shape[2] - 1) * settings["stride"] - 2 * settings["padding"] + span
-    if length < 0 or not input.shape[2]:
-        raise ShapeError(f"{what}: nothing is left of a length of {input.shape[2]} with padding {settings['padding']}")
-    return length
+    extents = []
+    for have, kernel, step, pad, more, apart in zip(input.shape[2:], weight.shape[2:], *settings, strict=True):
+        length = (have - 1) * step - 2 * pad + apart * (kernel - 1) + more + 1
+        if length < 0 or not have:
+            raise ShapeError(f"{what}: nothing is left of a length of {have} with padding {pad}")
+        extents.append(length)
+    return extents[0], extents[1]
 
 
-def _on_host(
-    input: GPUArray, weight: GPUArray, bias: GPUArray | None, out: GPUArray, settings: dict[str, int], groups: int
+def _convolve(
+    what: str,
+    dimensions: int,
+    input: GPUArray,
+    weight: GPUArray,
+    bias: GPUArray | None,
+    named: dict[str, Pair],
+    groups: int,
+    act: str | None,
+    last: bool,
+) -> GPUArray:
+    check_act(what, act)
+    check_arrays(what, input, weight, bias)
+    given_input = input
+    input = channels_first(input) if last and input.ndim > 2 else input
+    fits = input.ndim == weight.ndim == dimensions + 2 and weight.shape[0] == input.shape[1]
+    if not fits or not all(weight.shape[2:]):
+        shapes = _SHAPES[dimensions] + (", with Cin of the input last" if last else "")
+        raise ShapeError(
+            f"{what}: input has shape {given_input.shape} and weight {weight.shape}; they must be {shapes}"
+        )
+    settings = [pair(what, name, value, dimensions) for name, value in named.items()]
+    input, weight = with_rows(input), with_rows(weight)
+    extents = _extents(what, input, weight, settings, groups)
+    filters = weight.shape[1] * groups
+    bias = check_bias(what, bias, filters)
+    stride, padding, _, dilation = settings
+    plan = Plan(groups, stride, padding, dilation, extents, act)
+    given, out = made(input.shape[0], filters, plan, input.dtype, dimensions, last)
+    if not out.size:
+        return given
+    weight = copying.contiguous(weight)
+    if host.computes():
+        arrays = [input, weight, out, *(() if bias is None else (bias,))]
+        native.host_launch(what, lambda: _on_host(input, weight, bias, out, plan), arrays)
+    else:
+        _on_device(input, weight, bias, out, plan, given)
+    return given
+
+
+def _on_device(
+    input: GPUArray, weight: GPUArray, bias: GPUArray | None, out: GPUArray, plan: Plan, dense: GPUArray
 ) -> None:
-    """One matrix product, whose rows are added at each kernel position's places."""
+    """dense: the storage of out."""
+    storage, start = span(input)
+    positions = out.shape[0] * plan.out[0] * plan.out[1]
+    packed = _CONVOLUTION.pack(
+        groups=plan.groups,
+        in_channels=input.shape[1] // plan.groups,
+        out_channels=weight.shape[1],
+        positions=positions,
+        image=input.shape[2:],
+        result=plan.out,
+        kernel=weight.shape[2:],
+        stride=plan.stride,
+        padding=plan.padding,
+        dilation=plan.dilation,
+        start=start,
+        step=[step // input.itemsize for step in input.strides],
+        out_step=[step // out.itemsize for step in out.strides],
+        has_bias=bias is not None,
+        act=ACTIVATIONS[plan.act],
+    )
+    kernels.launch(
+        SOURCE.of(f"pk::convolve_transposed<{CTYPES[out.dtype.name]}>"),
+        (-(-positions // _BLOCK) * -(-weight.shape[1] // _CHANNELS) * plan.groups, 1, 1),
+        (_BLOCK, 1, 1),
+        *(storage, weight, weight if bias is None else bias, dense, packed),
+    )
+
+
+def _on_host(input: GPUArray, weight: GPUArray, bias: GPUArray | None, out: GPUArray, plan: Plan) -> None:
+    """One matrix product, whose planes are added at each kernel position's places."""
     import numpy as np
 
     wide = np.float64 if input.dtype == "float64" else np.float32
-    stride, dilation, padding = settings["stride"], settings["dilation"], settings["padding"]
-    batch, channels, length = input.shape
-    filters, taps = weight.shape[1:]
-    x = host.values(input).astype(wide, copy=False).reshape(batch, groups, channels // groups, length)
-    w = host.values(weight).astype(wide, copy=False).reshape(groups, channels // groups, filters * taps)
+    batch, channels, *image = input.shape
+    filters, taps = weight.shape[1] * plan.groups, weight.shape[2:]
+    x = np.ascontiguousarray(host.values(input)).astype(wide, copy=False)
+    x = x.reshape(batch, plan.groups, channels // plan.groups, image[0] * image[1])
+    w = (
+        host.values(weight)
+        .astype(wide, copy=False)
+        .reshape(plan.groups, channels // plan.groups, filters // plan.groups * taps[0] * taps[1])
+    )
     with np.errstate(all="ignore"):
-        parts = np.matmul(np.ascontiguousarray(w.transpose(0, 2, 1)), x).reshape(batch, -1, taps, length)
-        reach = (length - 1) * stride + 1
-        total = np.zeros((batch, groups * filters, max(reach + dilation * (taps - 1), padding + out.shape[2])), wide)
-        for tap in range(taps):
-            total[:, :, tap * dilation : tap * dilation + reach : stride] += parts[:, :, tap]
-        total = total[:, :, padding : padding + out.shape[2]]
-        host.store(out, total if bias is None else total + host.values(bias).astype(wide)[:, None])
+        parts = np.matmul(np.ascontiguousarray(w.transpose(0, 2, 1)), x).reshape(batch, filters, *taps, *image)
+        settings = list(zip(image, plan.stride, plan.dilation, taps, plan.padding, plan.out, strict=True))
+        reach = [(have - 1) * step + 1 for have, step, *_ in settings]
+        room = [
+            max(far + apart * (count - 1), pad + length)
+            for far, (_, _, apart, count, pad, length) in zip(reach, settings, strict=True)
+        ]
+        total = np.zeros((batch, filters, *room), wide)
+        for tap in np.ndindex(*taps):
+            rows, columns = (
+                slice(at * apart, at * apart + far, step)
+                for at, far, (_, step, apart, *_) in zip(tap, reach, settings, strict=True)
+            )
+            total[:, :, rows, columns] += parts[:, :, tap[0], tap[1]]
+        (top, left), (rows_out, columns_out) = plan.padding, plan.out
+        total = total[:, :, top : top + rows_out, left : left + columns_out]
+        shifted = total if bias is None else total + host.values(bias).astype(wide)[:, None, None]
+        host.store(out, activated(shifted, plan.act))
