@@ -1,6 +1,9 @@
-"""Checks a built wheel: what must be inside, what must not, and its size. `python tools/check_wheel.py FILE.whl`
+"""Checks a built wheel: what must be inside, what must not, and its size.
 
-Pre-compiled kernels may be missing, where a wheel was built without NVRTC; if they are there, they must be complete.
+    python tools/check_wheel.py FILE.whl [ARCHITECTURE ...]
+
+Pre-compiled kernels may be missing, where a wheel was built without NVRTC; if they are there, they must be
+complete, for all architectures or for those that are named.
 """
 
 from __future__ import annotations
@@ -9,6 +12,7 @@ import re
 import sys
 import tempfile
 import zipfile
+from collections.abc import Sequence
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -77,7 +81,7 @@ def problems(path: Path) -> list[str]:
 BUNDLE = "pygpukit/kernels/kernels.bundle"
 
 
-def bundle_problems(path: Path) -> list[str]:
+def bundle_problems(path: Path, architectures: Sequence[str] = ARCHITECTURES) -> list[str]:
     """What the wheel's pre-compiled kernels lack, one sentence each; none when it has no such file."""
     with zipfile.ZipFile(path) as wheel, tempfile.TemporaryDirectory() as folder:
         if BUNDLE not in wheel.namelist():
@@ -90,7 +94,7 @@ def bundle_problems(path: Path) -> list[str]:
         try:
             return [
                 f"{BUNDLE} lacks {one}; run tools/compile_kernels.py --bundle before building"
-                for one in bundle.missing(Path(wheel.extract(BUNDLE, folder)), ARCHITECTURES, catalogue())
+                for one in bundle.missing(Path(wheel.extract(BUNDLE, folder)), architectures, catalogue())
             ]
         except ValueError as damage:
             return [str(damage)]
@@ -98,7 +102,7 @@ def bundle_problems(path: Path) -> list[str]:
 
 def main(argv: list[str]) -> int:
     path = Path(argv[0])
-    found = problems(path) + bundle_problems(path)
+    found = problems(path) + bundle_problems(path, argv[1:] or ARCHITECTURES)
     for problem in found:
         print(f"{path.name}: {problem}", file=sys.stderr)
     with zipfile.ZipFile(path) as wheel:
@@ -111,6 +115,6 @@ def main(argv: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 2:
+    if len(sys.argv) < 2:
         sys.exit(__doc__)
     sys.exit(main(sys.argv[1:]))

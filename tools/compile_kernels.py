@@ -1,9 +1,10 @@
 """Compiles every built-in kernel with NVRTC for every supported architecture; needs no GPU. Stops at an error.
 
-    python tools/compile_kernels.py [--arch sm_90a ...] [--bundle [FILE]]
+    python tools/compile_kernels.py [--arch sm_90a ...] [--bundle [FILE] | --minutes N]
 
-With --bundle the images are kept in one file for machines that have a driver but no NVRTC (pygpukit/kernels/bundle.py);
-without a name, in the package, from where every wheel that is built afterwards takes it.
+With --minutes a part that changes daily is compiled, for that long, and what was left out is said. With --bundle the
+images are kept in one file for machines that have a driver but no NVRTC (pygpukit/kernels/bundle.py); without a name,
+in the package, from where every wheel that is built afterwards takes it.
 """
 
 from __future__ import annotations
@@ -11,9 +12,12 @@ from __future__ import annotations
 import argparse
 import sys
 import time
+from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
+from datetime import date
 from functools import cache
+from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -50,6 +54,33 @@ def compile_one(job: Job) -> tuple[str, int, bytes]:
     return arch, number, image.to_bytes()
 
 
+def of_today(jobs: list[Job]) -> list[Job]:
+    """The jobs in an order that is the same all day long and another one tomorrow."""
+    day = date.today().isoformat()
+    return sorted(jobs, key=lambda job: blake2b(f"{day} {job}".encode()).digest())
+
+
+def compile_part(jobs: list[Job], minutes: float) -> list[Job]:
+    """Compile one after the other, several at once, until the time is up; those that were left out."""
+    end, waiting = time.monotonic() + 60 * minutes, iter(jobs)
+    done: list[Job] = []
+
+    def until_then() -> Iterator[Job]:
+        for job in waiting:
+            if time.monotonic() > end:
+                return
+            done.append(job)
+            yield job
+
+    with ProcessPoolExecutor() as pool:
+        todo = until_then()
+        for job in todo:
+            # A few at a time: what is handed over is compiled to its end.
+            few = [job, *(one for _, one in zip(range(7), todo, strict=False))]
+            list(pool.map(compile_one, few))
+    return [job for job in jobs if job not in set(done)]
+
+
 def main() -> int:
     from pygpukit.jit.cache.image import from_bytes
     from pygpukit.kernels import bundle
@@ -57,9 +88,18 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Compile every built-in kernel.")
     parser.add_argument("--arch", nargs="+", default=ARCHITECTURES, choices=ARCHITECTURES)
     parser.add_argument("--bundle", type=Path, nargs="?", const=bundle.PACKAGED, help="keep the images in this file")
+    parser.add_argument("--minutes", type=float, help="compile a part that changes daily, for that long")
     wanted = parser.parse_args()
+    if wanted.bundle is not None and wanted.minutes is not None:
+        parser.error("--bundle holds every kernel of an architecture: it goes without --minutes")
     jobs: list[Job] = [(arch, n) for arch in wanted.arch for n, unit in enumerate(units()) if unit.is_ahead(arch)]
     begin = time.monotonic()
+    if wanted.minutes is not None:
+        left = compile_part(of_today(jobs), wanted.minutes)
+        print(f"{len(jobs) - len(left)} of {len(jobs)} units in {time.monotonic() - begin:.0f} s; left out today:")
+        for (arch, source), count in sorted(Counter((arch, units()[n].source) for arch, n in left).items()):
+            print(f"  {arch:<8} {source}: {count}")
+        return 0
     sizes = dict.fromkeys(wanted.arch, 0)
 
     def images() -> Iterator[tuple[str, Unit, Image]]:
