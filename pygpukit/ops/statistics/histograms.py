@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from pygpukit._core import native
 from pygpukit.array import promotion
 from pygpukit.array.factory import asarray
-from pygpukit.core.dtypes import bool_, float64, int64, uint8, uint64
+from pygpukit.core.dtypes import bool_, float64, int64, uint8
 from pygpukit.core.errors import DTypeError, ShapeError
 from pygpukit.ops import copying, elementwise, reduce, shape, sorting
 from pygpukit.ops.elementwise import logic
@@ -126,13 +126,13 @@ def bincount(x: GPUArray, weights: GPUArray | None = None, minlength: int = 0) -
     """How often each number from 0 to the largest is in the 1-D array x, int64; or float64 sums of weights.
 
     minlength: numbers that the result has at least. Waits for the smallest and the largest. Raises ValueError (negative
-    numbers, another number of weights), ShapeError, TypeError (floats, uint64).
+    numbers, another number of weights), ShapeError, TypeError (floats).
     """
     x = check_array(x, "bincount")
     check_devices("bincount", x, *([] if weights is None else [check_array(weights, "bincount: weights")]))
     if x.ndim != 1:
         raise ShapeError(f"bincount: x has shape {x.shape}; it must be 1-D")
-    if not (promotion.is_integer(x.dtype) or x.dtype == bool_) or x.dtype == uint64:
+    if not (promotion.is_integer(x.dtype) or x.dtype == bool_):
         raise DTypeError(f"bincount: {x.dtype} is not safely int64; convert with .astype('int64')")
     if minlength < 0:
         raise ValueError(f"bincount: minlength is {minlength}; it must not be negative")
@@ -143,7 +143,7 @@ def bincount(x: GPUArray, weights: GPUArray | None = None, minlength: int = 0) -
     places = elementwise.as_type(x, int64)
     low, high = joining.stack([reduce.min(places), reduce.max(places)]).to_numpy() if x.size else (0, -1)
     if low < 0:
-        raise ValueError(f"bincount: x has {int(low)}; numbers must not be negative")
+        raise ValueError(f"bincount: x has {int(low)} as int64; numbers must not be negative")
     bins = max(int(high) + 1, int(minlength))
     return (
         count_places(places, bins)
