@@ -10,6 +10,8 @@ import pytest
 import pygpukit as gp
 from pygpukit.core.errors import DTypeError
 
+pytestmark = pytest.mark.usefixtures("backend_name")
+
 audio = gp.ops.audio
 rng = np.random.default_rng(7)
 SR = 8000

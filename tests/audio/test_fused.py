@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from audio.material import RATE, signal
+from scipy import signal as scipy_signal
 
 import pygpukit as gp
 from pygpukit.ops import host
@@ -81,3 +82,19 @@ def test_running_medians(kernels_on_sim: None) -> None:
     S = gp.from_numpy(np.abs(np.random.default_rng(5).standard_normal((2, 9, 20))).astype(np.float32))
     near(*both(lambda: audio.hpss(S, kernel_size=(7, 4))[0]))
     near(*both(lambda: audio.hpss(S, kernel_size=(7, 4))[1]))
+
+
+def test_filters_and_resampling(kernels_on_sim: None) -> None:
+    rng = np.random.default_rng()
+    x = rng.standard_normal((2, 600))
+    b, a = scipy_signal.butter(3, 0.3)
+    zi = rng.standard_normal((2, 3))
+    found, zf = audio.lfilter(b, a, gp.from_numpy(x), zi=zi)
+    wanted, last = scipy_signal.lfilter(b, a, x, zi=zi)
+    near(found.to_numpy(), wanted, 1e-12)
+    near(zf.to_numpy(), last, 1e-12)
+    assert audio.lfilter(b, a, gp.from_numpy(x[:, :0])).shape == (2, 0)
+    wanted = scipy_signal.resample_poly(x, 2, 3, axis=-1)
+    strided = gp.from_numpy(np.repeat(x, 2, -1))[:, ::2]
+    near(audio.resample(strided, orig_sr=3, target_sr=2, res_type="polyphase").to_numpy(), wanted, 1e-12)
+    assert audio.fir_filter(gp.zeros((2, 0)), [1.0, 2.0]).shape == (2, 0)

@@ -13,6 +13,8 @@ from audio.spectral_cases import CASES, Case
 
 import pygpukit as gp
 
+pytestmark = pytest.mark.usefixtures("backend_name")
+
 GOLDEN = np.load(Path(__file__).parent / "goldens" / "spectral.npz")
 _SINGLE = {"f": "float32", "c": "complex64"}
 

@@ -10,6 +10,8 @@ from audio.signal_cases import CASES, GOLDENS, Case, called, signals
 
 import pygpukit as gp
 
+pytestmark = pytest.mark.usefixtures("backend_name")
+
 # Largest error, relative to the largest value.
 CLOSE = {
     "rms": 1e-6,

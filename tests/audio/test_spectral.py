@@ -13,6 +13,8 @@ from audio.material import RATE, given, signal
 import pygpukit as gp
 from pygpukit.core.errors import DTypeError, ShapeError
 
+pytestmark = pytest.mark.usefixtures("backend_name")
+
 audio = gp.ops.audio
 
 

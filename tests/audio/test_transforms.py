@@ -8,6 +8,8 @@ import pytest
 import pygpukit as gp
 from pygpukit.core.errors import DTypeError, ShapeError
 
+pytestmark = pytest.mark.usefixtures("backend_name")
+
 audio = gp.ops.audio
 rng = np.random.default_rng(11)
 
