@@ -5,6 +5,6 @@ launch(SCALE, grid, block, x, out, struct.pack("q", x.size))
 """
 
 from pygpukit.kernels.launcher import launch
-from pygpukit.kernels.spec import SAME_BITS, KernelSpec
+from pygpukit.kernels.spec import GENERIC_LAMBDAS, SAME_BITS, KernelSpec
 
-__all__ = ["SAME_BITS", "KernelSpec", "launch"]
+__all__ = ["GENERIC_LAMBDAS", "SAME_BITS", "KernelSpec", "launch"]

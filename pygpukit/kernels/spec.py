@@ -23,6 +23,8 @@ FRONT_ENDS = ("simt", "tile")
 # Options of sources whose kernels give the same bits for every layout of their input: what a compiler contracts to a
 # fused multiply-add differs between the forms of a kernel.
 SAME_BITS = ("--fmad=false",)
+# Options of sources with generic lambdas in templates: NVRTC 13.0 takes those for functions of the host.
+GENERIC_LAMBDAS = ("-default-device",)
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,7 +14,7 @@ from pygpukit import kernels
 from pygpukit.core.dtypes import DTYPES, STORAGE_ONLY
 from pygpukit.jit import locate
 from pygpukit.jit.compile.nvrtc import get_nvrtc_version
-from pygpukit.kernels import registry
+from pygpukit.kernels import registry, sources
 from pygpukit.ops import elementwise, host
 from pygpukit.ops.elementwise import operations, pointwise
 
@@ -32,6 +32,14 @@ def test_no_kernel_is_listed_twice() -> None:
 def test_every_source_has_kernels() -> None:
     package = Path(gp.__file__).parent
     assert {unit.source for unit in UNITS} == {path.relative_to(package).as_posix() for path in package.rglob("*.cu")}
+
+
+def test_generic_lambdas_are_compiled_as_the_oldest_compiler_needs_it() -> None:
+    """NVRTC 13.0 refuses those of templates without an option that later ones do not need."""
+    wanting = {u.spec for u in UNITS if any("](auto " in text for text in sources.texts(u.source).values())}
+    assert wanting
+    for spec in wanting:
+        assert set(kernels.GENERIC_LAMBDAS) <= set(spec.options), spec.source
 
 
 @pytest.fixture

@@ -20,7 +20,7 @@ from pygpukit.ops.fft.plan import LONGEST, plan, smooth
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
 
-SOURCE = kernels.KernelSpec(__file__, "spectra.cu")
+SOURCE = kernels.KernelSpec(__file__, "spectra.cu", options=kernels.GENERIC_LAMBDAS)
 _CALL = SOURCE.structure("SpectraCall")
 _MODES = {"constant": 0, "edge": 1, "reflect": 2, "symmetric": 3}  # spectra.cu: continued()
 COMPLEX, MAGNITUDE, POWER, BANDS, LOG = 0, 1, 2, 4, 8  # spectra.cu: forms; the last two are added

@@ -26,7 +26,7 @@ from pygpukit.ops.shape import moveaxis
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
 
-SOURCE = kernels.KernelSpec(__file__, "fft.cu", options=kernels.SAME_BITS)
+SOURCE = kernels.KernelSpec(__file__, "fft.cu", options=(*kernels.SAME_BITS, *kernels.GENERIC_LAMBDAS))
 _CALL = SOURCE.structure("FftCall")
 _PACKED, _MIRRORED, _BEFORE, _AFTER, _TURNED = 1, 2, 4, 8, 16  # fft.cu: the forms
 # Lengths whose kernels are compiled ahead of time; others are compiled when they are first used.
