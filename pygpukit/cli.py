@@ -1,4 +1,4 @@
-"""The `pygpukit` command: notebooks, what this machine offers, the kernel cache, models."""
+"""The `pygpukit` command: notebooks, what this machine offers, the kernel cache, built-in kernels, models."""
 
 from __future__ import annotations
 
@@ -39,6 +39,10 @@ def parser() -> argparse.ArgumentParser:
     models.set_defaults(action=None)
     wanted = models.add_subparsers(dest="action").add_parser("get", help="fetch one, unless it is here; print its path")
     wanted.add_argument("name")
+    warmup = commands.add_parser("warmup", help="compile built-in kernels into the cache before anything asks for them")
+    warmup.add_argument("family", nargs="*", help='folders of pygpukit/ops, "nn/attention"; matmul by default')
+    warmup.add_argument("--all", action="store_true", help="every built-in kernel, which takes minutes")
+    warmup.add_argument("--arch", help='architecture, "sm_90a"; that of this machine\'s device by default')
     chat = commands.add_parser("chat", help="talk to a model in the terminal")
     chat.add_argument("model", help="a name that `pygpukit models` lists, a folder, a .safetensors or a .gguf file")
     chat.add_argument("--system", default="", help="system prompt; the model's own by default")
@@ -62,7 +66,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     if args.command != "lab":
         if rest:
             parser().error(f"unrecognized arguments: {' '.join(rest)}")
-        return {"info": info, "cache": cache, "models": models, "chat": chat, "serve": serve}[args.command](args)
+        commands = {"info": info, "cache": cache, "models": models, "warmup": warmup, "chat": chat, "serve": serve}
+        return commands[args.command](args)
     needed = TOUR_MODULES if args.headless else LAB_MODULES
     missing = [name for name in needed if find_spec(name) is None]
     if missing:
@@ -131,6 +136,13 @@ def cache(args: argparse.Namespace) -> int:
 def models(args: argparse.Namespace) -> int:
     """Do what `pygpukit models` was asked."""
     from .models.listing import command
+
+    return command(args)
+
+
+def warmup(args: argparse.Namespace) -> int:
+    """Do what `pygpukit warmup` was asked."""
+    from .kernels.warmup import command
 
     return command(args)
 

@@ -40,7 +40,7 @@ for part in $parts; do
   section "$part"
   case $part in
     tests)
-      PYGPUKIT_CACHE_DIR=$PYGPUKIT_TEST_CACHE_DIR "$python" "$here/tools/fill_cache.py" "$("$python" -c 'from pygpukit.jit import nvrtc; print(nvrtc.device_arch(0))')" || failed=1
+      PYGPUKIT_CACHE_DIR=$PYGPUKIT_TEST_CACHE_DIR "$python" -m pygpukit warmup --all || failed=1
       { heading; timeout 420 "$python" -m pytest -m gpu tests -q --durations=5; } 2>&1 | tee "$results/pytest-gpu.log"
       ;;
     notebooks)

@@ -1,4 +1,4 @@
-"""A progress bar for bytes: one line in a terminal or in a notebook's output, nothing where neither is there."""
+"""A progress bar for bytes or things: one line in a terminal or in a notebook, nothing where neither is there."""
 
 from __future__ import annotations
 
@@ -16,12 +16,13 @@ _WIDTH = 30
 
 class Progress:
     """A bar over `total` bytes, from `with` to its end; it disappears then. what says what happens, in a few words.
+    things: what is counted instead of bytes, "kernels".
 
     shown=False draws nothing. update() and add() may be called often: the line is drawn ten times a second at most.
     """
 
-    def __init__(self, what: str, total: int, shown: bool = True) -> None:
-        self.what, self.total, self.done = what, total, 0
+    def __init__(self, what: str, total: int, shown: bool = True, things: str = "") -> None:
+        self.what, self.total, self.done, self.things = what, total, 0, things
         self._started = self._drawn = time.monotonic()
         self._display: Any = None
         self._terminal = shown and sys.stderr is not None and sys.stderr.isatty()
@@ -32,11 +33,11 @@ class Progress:
             self._display = display({"text/plain": self.line(), "text/html": self._html()}, raw=True, display_id=True)
 
     def add(self, count: int) -> None:
-        """So many bytes more."""
+        """So many more."""
         self.update(self.done + count)
 
     def update(self, done: int) -> None:
-        """So many bytes in all."""
+        """So many in all."""
         self.done = done
         now = time.monotonic()
         if now - self._drawn < _PERIOD_S:
@@ -53,6 +54,8 @@ class Progress:
         return f"{self.what} [{'#' * full}{'.' * (_WIDTH - full)}] {self._figures()}"
 
     def _figures(self) -> str:
+        if self.things:
+            return f"{self.done} of {self.total} {self.things}"
         rate = self.done / max(time.monotonic() - self._started, 1e-3)
         return f"{human_bytes(self.done)} of {human_bytes(self.total)}, {human_bytes(int(rate))}/s"
 

@@ -13,7 +13,8 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from pygpukit import cli, headless
+from pygpukit import cache, cli, headless
+from pygpukit.jit.compile.nvrtc import get_nvrtc_version
 
 
 def test_info_prints_every_fact(capsys: pytest.CaptureFixture[str]) -> None:
@@ -29,6 +30,25 @@ def test_unknown_commands_and_options_are_refused(capsys: pytest.CaptureFixture[
             cli.main(argv)
         assert stop.value.code == 2
     assert "--what" in capsys.readouterr().err
+
+
+def test_warmup_compiles_what_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    if get_nvrtc_version() is None:
+        pytest.skip("NVRTC is not installed")
+    before = cache.info()["disk_entries"]
+    assert cli.main(["warmup", "nn/lstm", "--arch", "sm_90a"]) == 0
+    added = cache.info()["disk_entries"] - before
+    said = re.fullmatch(r"(\d+) kernels for sm_90a are in the cache\n", capsys.readouterr().out)
+    assert said and 0 < int(said[1]) <= added
+    assert cli.main(["warmup", "nn/lstm", "--arch", "sm_90a"]) == 0
+    assert cache.info()["disk_entries"] == before + added
+
+
+def test_warmup_says_what_it_cannot_do(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["warmup"]) == 1
+    assert "there is no device" in capsys.readouterr().err
+    assert cli.main(["warmup", "poetry", "--arch", "sm_90a"]) == 1
+    assert "'poetry'; there are some in audio" in capsys.readouterr().err
 
 
 def test_missing_parts_are_explained_in_one_sentence(
