@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from pygpukit.array import factory
 from pygpukit.asr.config import WhisperConfig
+from pygpukit.asr.step import DecoderStep, rows_for
 from pygpukit.asr.weights import LayerWeights, WhisperWeights
 from pygpukit.core.errors import InvalidSpecError, ShapeError
 from pygpukit.llm.cache import LayerCache
@@ -37,6 +38,7 @@ class DecoderCache:
         heads = config.decoder_attention_heads
         dim = config.d_model // heads
         self.slots, self.windows = slots, windows
+        self.steps: dict[int, DecoderStep] = {}  # by how many rows they have
         self.own, self.heard = (
             [
                 LayerCache(*(factory.zeros((count, heads, positions, dim), dtype) for _ in "kv"))
@@ -129,7 +131,7 @@ class WhisperDecoder:
         """The tokens from position 0 into a slot: the last layer's output, float32 (tokens, d_model)."""
         count = len(tokens)
         rows = _rows(tokens, range(count), [slot] * count, 0)
-        return self._run(rows, [window] * count, cache)
+        return self.run(rows, self.heard([window] * count), cache, self.buffers(count))
 
     def attention(
         self,
@@ -155,21 +157,32 @@ class WhisperDecoder:
                     scores[place] = found.to_numpy() / np.float32(math.sqrt(self.layers[number].head_dim))
 
         count = len(tokens)
-        x = self._run(_rows(tokens, range(count), [slot] * count, 0), [window] * count, cache, look)
+        rows = _rows(tokens, range(count), [slot] * count, 0)
+        x = self.run(rows, self.heard([window] * count), cache, self.buffers(count), look)
         return x, np.stack(scores)
 
     def step(
         self, tokens: Sequence[int], positions: Sequence[int], slots: Sequence[int], windows: Sequence[int],
         cache: DecoderCache,
     ) -> GPUArray:  # fmt: skip
-        """One token for each of several slots: the logits after it, float32 (tokens, vocabulary)."""
-        return self.logits(self._run(_rows(tokens, positions, slots, None), windows, cache))
+        """One token for each of several slots: the logits after it, float32 (tokens, vocabulary).
+
+        They are there until the next step.
+        """
+        rows = rows_for(len(tokens))
+        if rows not in cache.steps:
+            cache.steps[rows] = DecoderStep(self, cache, rows)
+        return cache.steps[rows].run(tokens, positions, slots, windows)
 
     def logits(self, x: GPUArray) -> GPUArray:
         """float32 (R, vocabulary) of rows of the last layer's output; each row for itself."""
         out = factory.empty((x.shape[0], self.vocab_size), "float32")
-        self._head.project(x, out, None, norm=self.weights.decoder_layer_norm)
+        self.head(x, out)
         return out
+
+    def head(self, x: GPUArray, out: GPUArray) -> None:
+        """logits() into an array."""
+        self._head.project(x, out, None, norm=self.weights.decoder_layer_norm)
 
     def __call__(
         self, input_ids: Sequence[int], encoder_hidden_states: GPUArray, past_key_values: None = None
@@ -199,23 +212,28 @@ class WhisperDecoder:
             raise ShapeError(f"the encoder's states have shape {states.shape}, must be {expected}")
         return states
 
-    def _run(
+    def heard(self, windows: Sequence[int]) -> Rows:
+        """Rows that listen to these windows, to all of each."""
+        count = len(windows)
+        return _rows([0] * count, [self.config.max_source_positions - 1] * count, windows, None)
+
+    def run(
         self,
         rows: Rows,
-        windows: Sequence[int],
+        heard: Rows,
         cache: DecoderCache,
+        buffers: Buffers,
         look: Callable[[int, Buffers], None] = lambda number, buffers: None,
     ) -> GPUArray:
-        buffers = self._buffers(rows.count)
-        last = [self.config.max_source_positions - 1] * rows.count
-        heard = _rows([0] * rows.count, last, windows, None)
+        """The last layer's output, buffers.x. look: called after each layer."""
         embed(rows, self.weights.decoder_embed_tokens, self.weights.decoder_embed_positions, buffers.x)
         for number, layer in enumerate(self.layers):
             layer.forward(rows, heard, cache.own[number], cache.heard[number], buffers)
             look(number, buffers)
         return buffers.x
 
-    def _buffers(self, count: int) -> Buffers:
+    def buffers(self, count: int) -> Buffers:
+        """For a step over so many rows."""
         width, inner, dtype = self.d_model, self.config.decoder_ffn_dim, self.weights.dtype
 
         def new(columns: int) -> GPUArray:

@@ -9,7 +9,7 @@ from pygpukit.asr.weights import LayerWeights, WhisperWeights
 from pygpukit.core.errors import ShapeError
 from pygpukit.llm.layers.linear import LinearBF16
 from pygpukit.llm.layers.norm import Norm
-from pygpukit.ops import copying, elementwise
+from pygpukit.ops import elementwise
 from pygpukit.ops.elementwise.activation import gelu
 from pygpukit.ops.nn.attention import sdpa
 from pygpukit.ops.nn.conv import conv1d
@@ -56,10 +56,9 @@ class WhisperEncoder:
             raise ShapeError(
                 f"WhisperEncoder: mel has shape {mel.shape}, must be (B, {config.num_mel_bins}, {config.frames})"
             )
-        x = conv1d(mel.astype(w.dtype), w.encoder_conv1_weight, w.encoder_conv1_bias, padding=1)
-        x = conv1d(gelu(x, out=x), w.encoder_conv2_weight, w.encoder_conv2_bias, stride=2, padding=1)
-        rows = copying.contiguous(gelu(x, out=x).transpose(0, 2, 1))
-        x = elementwise.add(rows.astype("float32"), w.encoder_embed_positions)
+        x = conv1d(mel.astype(w.dtype), w.encoder_conv1_weight, w.encoder_conv1_bias, padding=1, act="gelu")
+        x = conv1d(x, w.encoder_conv2_weight, w.encoder_conv2_bias, stride=2, padding=1, act="gelu")
+        x = elementwise.add(x.transpose(0, 2, 1).astype("float32"), w.encoder_embed_positions)
         for layer in self.layers:
             x = layer(x)
         return w.encoder_layer_norm(x).astype(w.dtype)

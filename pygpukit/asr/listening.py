@@ -17,6 +17,7 @@ from pygpukit.asr.tokens import TIME_STEP, WhisperTokens
 from pygpukit.asr.transcript import Align, Answer, Ask, Course, Decode, Decoded, WhichLanguage, Window, transcript
 from pygpukit.asr.words import Aligned, timed
 from pygpukit.ops.audio.whisper import HOP
+from pygpukit.ops.shape.joining import stack
 
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
 
 POSITION = 0.02  # seconds of one of the encoder's positions
+ENCODED_TOGETHER = 8  # windows
 
 
 @dataclass
@@ -126,12 +128,14 @@ class Room:
     def _hear(self, listeners: Sequence[Listener]) -> None:
         """The encoder over the windows that they ask about, and its states into the decoder's cache."""
         model = self._model
-        for one in listeners:
-            assert one.ask is not None
-            window = one.ask.window
-            mel = one.features.window(window.first, window.count, model.config.frames)
-            model.decoder.hear(model.encoder(mel)[0], self._cache, one.number)
-            one.window = window
+        for first in range(0, len(listeners), ENCODED_TOGETHER):
+            some, mels = listeners[first : first + ENCODED_TOGETHER], []
+            for one in some:
+                assert one.ask is not None
+                one.window = one.ask.window
+                mels.append(one.features.window(one.window.first, one.window.count, model.config.frames))
+            for one, states in zip(some, model.encoder(stack(mels)), strict=True):
+                model.decoder.hear(states, self._cache, one.number)
 
     def _begin(self, number: int, ask: Decode) -> _Decoding:
         """A search with its prompt in the cache and its first tokens taken."""

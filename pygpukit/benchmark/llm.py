@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from statistics import median
 from typing import Any
 
+from .random_weights import RandomCheckpoint
 from .result import BenchmarkResult, Unavailable
 
 CATEGORY = "llm"
@@ -77,7 +78,7 @@ def rows(quick: bool) -> Iterator[BenchmarkResult | Unavailable]:
 def _rows_of(name: str, tokens: int, rounds: int) -> Iterator[BenchmarkResult]:
     from ..llm.weights import from_checkpoint
 
-    model = from_checkpoint(RandomCheckpoint(name), context=1024)
+    model = from_checkpoint(RandomCheckpoint(name, SHAPES[name], dict(shapes_of(name))), context=1024)
     prompt = [(7919 * i + 1) % model.config.vocab_size for i in range(PROMPT)]
     model.stream(prompt, 3, ignore_eos=True).complete()  # compiles, captures
     rates, firsts = [], []
@@ -125,67 +126,28 @@ def peer_rows(ours: list[BenchmarkResult], quick: bool) -> Iterator[BenchmarkRes
         )
 
 
-class RandomCheckpoint:
-    """A checkpoint of a shape: one block of normal numbers, over and over."""
+def shapes_of(name: str) -> Iterator[tuple[str, tuple[int, ...]]]:
+    """Every tensor of a shape, by its name in files."""
+    from ..llm.models import MODEL_SPECS
 
-    def __init__(self, name: str) -> None:
-        import numpy as np
-
-        from ..llm.models import MODEL_SPECS
-
-        self.name, self.config, self.generation = name, SHAPES[name], dict[str, Any]()
-        self._spec = MODEL_SPECS[self.config["model_type"]]
-        self._block = np.random.default_rng(0).standard_normal(1 << 22, dtype=np.float32) * np.float32(0.02)
-        self._shapes = dict(self._tensors())
-
-    def _tensors(self) -> Iterator[tuple[str, tuple[int, ...]]]:
-        c, spec = self.config, self._spec
-        hidden, inner = c["hidden_size"], c["intermediate_size"]
-        dim = hidden // c["num_attention_heads"]
-        keys = c["num_key_value_heads"] * dim
-        yield spec.embed_tokens, (c["vocab_size"], hidden)
-        yield spec.final_norm, (hidden,)
-        if not c["tie_word_embeddings"]:
-            yield str(spec.lm_head), (c["vocab_size"], hidden)
-        products = [(spec.q_proj, hidden, hidden), (spec.k_proj, keys, hidden), (spec.v_proj, keys, hidden)]
-        products += [(spec.o_proj, hidden, hidden), (str(spec.down_proj), hidden, inner)]
-        products += [(str(spec.gate_proj), inner, hidden), (str(spec.up_proj), inner, hidden)]
-        for layer in range(c["num_hidden_layers"]):
-            for name, out, columns in products:
-                yield name.format(layer), (out, columns)
-            for name in (spec.attn_norm, spec.mlp_norm):
-                yield name.format(layer), (hidden,)
-            if c["model_type"] == "qwen2":
-                for bias, size in ((spec.q_bias, hidden), (spec.k_bias, keys), (spec.v_bias, keys)):
-                    yield str(bias).format(layer), (size,)
-
-    def names(self) -> tuple[str, ...]:
-        return tuple(self._shapes)
-
-    def shape(self, name: str) -> tuple[int, ...]:
-        return self._shapes[name]
-
-    def dtype(self, name: str) -> Any:
-        from ..core.dtypes import float32
-
-        return float32
-
-    def read(self, name: str, dtype: Any = None) -> Any:
-        import numpy as np
-
-        from ..core.dtypes import float32
-        from ..models.convert import convert
-
-        values = np.ones(1, np.float32) if "norm" in name else self._block
-        return np.resize(convert(values, float32, dtype or float32), self._shapes[name])
-
-    def tokenizer(self) -> Any:
-        from ..core.errors import ModelFileError
-
-        raise ModelFileError("random weights have no tokenizer", self.name)
-
-    def close(self) -> None:
-        """Nothing is open."""
+    c, spec = SHAPES[name], MODEL_SPECS[SHAPES[name]["model_type"]]
+    hidden, inner = c["hidden_size"], c["intermediate_size"]
+    keys = c["num_key_value_heads"] * hidden // c["num_attention_heads"]
+    yield spec.embed_tokens, (c["vocab_size"], hidden)
+    yield spec.final_norm, (hidden,)
+    if not c["tie_word_embeddings"]:
+        yield str(spec.lm_head), (c["vocab_size"], hidden)
+    products = [(spec.q_proj, hidden, hidden), (spec.k_proj, keys, hidden), (spec.v_proj, keys, hidden)]
+    products += [(spec.o_proj, hidden, hidden), (str(spec.down_proj), hidden, inner)]
+    products += [(str(spec.gate_proj), inner, hidden), (str(spec.up_proj), inner, hidden)]
+    for layer in range(c["num_hidden_layers"]):
+        for tensor, out, columns in products:
+            yield tensor.format(layer), (out, columns)
+        for tensor in (spec.attn_norm, spec.mlp_norm):
+            yield tensor.format(layer), (hidden,)
+        if c["model_type"] == "qwen2":
+            for bias, size in ((spec.q_bias, hidden), (spec.k_bias, keys), (spec.v_bias, keys)):
+                yield str(bias).format(layer), (size,)
 
 
 def transformers_rate(name: str) -> dict[str, Any]:

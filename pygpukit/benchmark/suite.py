@@ -39,6 +39,7 @@ SUITES = (
     "partitions",
     "churn",
     "llm",
+    "voice",
 )
 LONG = ("shapes",)  # measured only where they are named
 

@@ -71,7 +71,9 @@ def test_a_step_gives_the_bits_of_the_prompt_and_of_every_batch(tiny: WhisperWei
     at = len(TOKENS) - 1
     together = decoder.step([7, TOKENS[-1]], [2, at], [1, 2], [1, 0], cache).to_numpy()
     single = decoder.step([TOKENS[-1]], [at], [2], [0], cache).to_numpy()
-    assert together[1].tobytes() == single[0].tobytes()
+    filled = decoder.step([9, 7, TOKENS[-1]], [at, 2, at], [0, 1, 2], [1, 1, 0], cache).to_numpy()  # up to four rows
+    assert together[1].tobytes() == single[0].tobytes() == filled[2].tobytes()
+    assert together[0].tobytes() == filled[1].tobytes()
     np.testing.assert_allclose(single[0], whole[-1], atol=1e-4)
 
 

@@ -175,6 +175,20 @@ def test_convolution(compare: Compare) -> None:
     compare(work, 3e-6)
 
 
+def test_convolutions_in_tiles(compare: Compare) -> None:
+    x, w, bias = fixed(1, 2, 10, 9, 11), fixed(2, 146, 5, 3, 2), fixed(3, 146)
+
+    def work() -> list[gp.GPUArray]:
+        settings: dict[str, Any] = {"stride": (1, 2), "padding": (2, 1), "dilation": (2, 1), "groups": 2}
+        return [
+            gp.conv2d(x[:, :, ::-1], w, bias, **settings, act="silu"),
+            gp.conv2d(x.transpose(0, 2, 3, 1), w, **settings, channels_last=True),
+            gp.conv1d(x[:, :5, 0], w[:16, :, :, 0], bias[:16], padding=3, dilation=2),
+        ]
+
+    compare(work, 3e-6)
+
+
 def test_bias_and_lstm(compare: Compare) -> None:
     x, w = fixed(1, 3, 5, 7), fixed(2, 4, 7)
     weights = [fixed(3 + i, *shape) for i, shape in enumerate([(24, 7), (24, 6), (24,), (24,)] * 2)]

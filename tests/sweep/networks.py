@@ -106,6 +106,8 @@ def _convolutions() -> Iterator[Call]:
         last = numbers(dtype, 2, 7, 5, 4)
         depthwise = numbers(dtype, 4, 1, 3, 3)
         yield Call(lambda x, w: gp.conv2d(x, w, groups=4, act="tanh", channels_last=True), (last, depthwise))
+        many, rest = numbers(dtype, 146, 3, 2, 3), numbers(dtype, 146)
+        yield Call(lambda x, w, b: gp.conv2d(x[..., ::-1], w, b, (2, 1), (1, 2), groups=2), (x, many, rest))
 
 
 def _transposed() -> Iterator[Call]:
@@ -153,6 +155,7 @@ def _lstms() -> Iterator[Call]:
     for dtype in ("float32", "float64"):
         weights = [numbers(dtype, *shape) for shape in ((24, 7), (24, 6), (24,), (24,))]
         yield Call(gp.lstm_forward, (numbers(dtype, 3, 5, 7), *weights))
+        yield Call(gp.lstm_bidirectional, (numbers(dtype, 2, 4, 7), *weights, *(w[::-1] for w in weights)))
 
 
 def _tokens() -> Iterator[Call]:

@@ -35,6 +35,8 @@ SOURCE = kernels.KernelSpec(__file__, "conv.cu")
 _CONVOLUTION = SOURCE.structure("Convolution")
 _BLOCK = 256
 _CHANNELS = 8  # conv.cu: kChannels
+_TILE = 64, 128  # conv.cu: kTileChannels, kTilePositions
+_LEAST = 16  # channels of a group that are worth a tile
 _SEEN = 1 << 19  # elements that a product on the host reads: they stay in the processor's cache
 
 
@@ -84,7 +86,8 @@ def conv2d(
 @SOURCE.lists
 def instantiations() -> Iterator[tuple[str, ...]]:
     """Name expressions of every kernel that the convolutions can ask for."""
-    yield tuple(f"pk::convolve<{CTYPES[dtype.name]}>" for dtype in promotion.FLOATS)
+    for name in ("convolve", "convolve_tiles"):
+        yield tuple(f"pk::{name}<{CTYPES[dtype.name]}>" for dtype in promotion.FLOATS)
 
 
 def _extents(
@@ -174,9 +177,11 @@ def _on_device(
         has_bias=bias is not None,
         act=ACTIVATIONS[plan.act],
     )
-    blocks = -(-positions // _BLOCK) * -(-out_channels // _CHANNELS) * plan.groups
+    tiled = out_channels >= _LEAST
+    channels, places = _TILE if tiled else (_CHANNELS, _BLOCK)
+    blocks = -(-positions // places) * -(-out_channels // channels) * plan.groups
     kernels.launch(
-        SOURCE.of(f"pk::convolve<{CTYPES[out.dtype.name]}>"),
+        SOURCE.of(f"pk::{'convolve_tiles' if tiled else 'convolve'}<{CTYPES[out.dtype.name]}>"),
         (blocks, 1, 1),
         (_BLOCK, 1, 1),
         *(storage, weight, weight if bias is None else bias, dense, packed),

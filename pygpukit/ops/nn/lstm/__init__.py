@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from pygpukit import kernels
@@ -13,18 +13,19 @@ from pygpukit.core.errors import DTypeError, ShapeError
 from pygpukit.ops import copying, elementwise, host
 from pygpukit.ops.elementwise.pointwise import CTYPES
 from pygpukit.ops.matmul.gemm import matmul
-from pygpukit.ops.operands import check_array, check_devices, span
+from pygpukit.ops.operands import check_array, check_devices
 
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
 
     States = tuple[GPUArray, GPUArray, GPUArray]
+    Weights = tuple[GPUArray | None, GPUArray, GPUArray, GPUArray]
 
 __all__ = ["lstm_bidirectional", "lstm_forward"]
 
 SOURCE = kernels.KernelSpec(__file__, "lstm.cu")
 _STEP = SOURCE.structure("LstmStep")
-_BLOCK = 256
+_UNITS = 4  # of a block: a warp each
 
 
 def lstm_forward(
@@ -42,16 +43,12 @@ def lstm_forward(
     x: (B, S, I). W_ih: (4H, I), W_hh: (4H, H), b_ih and b_hh: (4H,), gates in the order i, f, g, o. W_ih None: x has
     the products with it already, (B, S, 4H); steps then have the same bits however a sequence is cut. h0, c0: (B, H),
     zeros when left out. reverse: from the last step to the first; out keeps the order of x. All of one float type;
-    float16 and bfloat16 are computed in float32 throughout and rounded at the end. 2 launches a step, asynchronous; the
+    float16 and bfloat16 are computed in float32 throughout and rounded at the end. A launch a step, asynchronous; the
     order of additions is fixed. Raises ShapeError, DTypeError, DeviceMismatchError.
     """
     dtype = _check("lstm_forward", x, W_ih, W_hh, b_ih, b_hh, h0, c0)
-    batch, steps, hidden = x.shape[0], x.shape[1], W_hh.shape[1]
-    wide = float64 if dtype == float64 else float32
-    out = native.empty((batch, steps, hidden), wide)
-    weights = tuple(_as(array, wide) for array in (W_hh, b_ih, b_hh))
-    h, c = _run(_products(_as(x, wide), _as(W_ih, wide)), weights, _as(h0, wide), _as(c0, wide), reverse, out)
-    return _as(out, dtype), _as(h, dtype), _as(c, dtype)
+    out, h, c = _run(x, [(W_ih, W_hh, b_ih, b_hh)], h0, c0, reverse)
+    return _as(out, dtype), _as(h[0], dtype), _as(c[0], dtype)
 
 
 def lstm_bidirectional(
@@ -73,26 +70,16 @@ def lstm_bidirectional(
     forward, backward = (W_ih_fwd, W_hh_fwd, b_ih_fwd, b_hh_fwd), (W_ih_bwd, W_hh_bwd, b_ih_bwd, b_hh_bwd)
     dtype = _check(what, x, *forward, None, None)
     _check(what, x, *backward, None, None)
-    batch, steps, hidden = x.shape[0], x.shape[1], W_hh_fwd.shape[1]
-    if W_hh_bwd.shape[1] != hidden:
+    if W_hh_bwd.shape[1] != W_hh_fwd.shape[1]:
         raise ShapeError(f"{what}: W_hh_fwd has shape {W_hh_fwd.shape} and W_hh_bwd {W_hh_bwd.shape}; H must be equal")
-    wide = float64 if dtype == float64 else float32
-    out = native.empty((batch, steps, 2 * hidden), wide)
-    h, c = (native.empty((2, batch, hidden), wide) for _ in range(2))
-    source = _as(x, wide)
-    for direction, weights in enumerate((forward, backward)):
-        half = out[:, :, direction * hidden : (direction + 1) * hidden]
-        W_ih, *others = (_as(array, wide) for array in weights)
-        last = _run(_products(source, W_ih), tuple(others), None, None, bool(direction), half)
-        for state, one in zip((h, c), last, strict=True):
-            copying.copy_to(one, state[direction])
+    out, h, c = _run(x, [forward, backward], None, None, False)
     return _as(out, dtype), _as(h, dtype), _as(c, dtype)
 
 
 @SOURCE.lists
 def instantiations() -> Iterator[tuple[str, ...]]:
     """Name expressions of every kernel that the LSTM can ask for."""
-    yield tuple(f"pk::lstm_cell<{CTYPES[dtype.name]}>" for dtype in (float32, float64))
+    yield tuple(f"pk::lstm_step<{CTYPES[dtype.name]}>" for dtype in (float32, float64))
 
 
 Maybe = TypeVar("Maybe", "GPUArray", "GPUArray | None")
@@ -133,89 +120,77 @@ def _check(
     return x.dtype
 
 
-def _products(x: GPUArray, W_ih: GPUArray | None) -> GPUArray:
-    """What the inputs bring to the gates, biases apart: (B, S, 4H)."""
-    return copying.contiguous(x) if W_ih is None else matmul(x, W_ih.T)
-
-
-def _run(
-    from_input: GPUArray,
-    weights: tuple[GPUArray, ...],
-    h0: GPUArray | None,
-    c0: GPUArray | None,
-    reverse: bool,
-    out: GPUArray,
-) -> tuple[GPUArray, GPUArray]:
-    """Fills out (B, S, H), float32 or float64 throughout; the last hidden and cell state, as new arrays."""
-    batch, steps, hidden = out.shape
-    W_hh, b_ih, b_hh = weights
-    h = _zeros((batch, hidden), out.dtype) if h0 is None else h0
-    c = _zeros((batch, hidden), out.dtype) if c0 is None else copying.clone(c0)
+def _run(x: GPUArray, weights: Sequence[Weights], h0: GPUArray | None, c0: GPUArray | None, reverse: bool) -> States:
+    """All steps of each direction, in float32 or float64: out (B, S, D H), the last hidden states and cells
+    (D, B, H)."""
+    wide = float64 if x.dtype == float64 else float32
+    source, first = _as(x, wide), weights[0][1]
+    batch, steps, hidden, directions = x.shape[0], x.shape[1], first.shape[1], len(weights)
+    out = native.empty((batch, steps, directions * hidden), wide)
+    given, bias = (native.empty((directions, *shape), wide) for shape in ((batch, steps, 4 * hidden), (4 * hidden,)))
+    h, c = (native.empty((directions, batch, hidden), wide) for _ in range(2))
+    for target, start in ((h, h0), (c, c0)):
+        if start is not None:
+            copying.copy_to(_as(start, wide), target[0])
+        elif target.size:
+            copying.fill(target, 0)
     if not out.size:
-        return copying.clone(h), c
-    bias = elementwise.add(b_ih, b_hh)
-    order = range(steps - 1, -1, -1) if reverse else range(steps)
+        return out, h, c
+    matrices = []
+    for number, (W_ih, W_hh, b_ih, b_hh) in enumerate(weights):
+        if W_ih is None:
+            copying.copy_to(source, given[number])
+        else:
+            matmul(source, _as(W_ih, wide).T, out=given[number])
+        elementwise.add(_as(b_ih, wide), _as(b_hh, wide), out=bias[number])
+        matrices.append(copying.contiguous(_as(W_hh, wide)))
     if host.computes():
-        first = h
-        arrays = [from_input, W_hh, bias, first, c, out]
-        native.host_launch("lstm", lambda: _on_host(from_input, W_hh, bias, first, c, out, order), arrays)
+        arrays = [given, h, bias, c, out, *matrices]
+        native.host_launch("lstm", lambda: _on_host(given, h, matrices, bias, c, out, reverse), arrays)
     else:
-        for step in order:
-            _cell(from_input[:, step], matmul(h, W_hh.T), bias, c, out[:, step])
-            h = out[:, step]
-    return copying.clone(out[:, order[-1]]), c
+        _on_device(given, h, matrices, bias, c, out, reverse)
+        for number in range(directions):
+            last = out[:, 0 if number or reverse else steps - 1, number * hidden : (number + 1) * hidden]
+            copying.copy_to(last, h[number])
+    return out, h, c
 
 
-def _zeros(shape: tuple[int, int], dtype: DataType) -> GPUArray:
-    array = native.empty(shape, dtype)
-    if array.size:
-        copying.fill(array, 0)
-    return array
-
-
-def _cell(from_input: GPUArray, from_state: GPUArray, bias: GPUArray, cell: GPUArray, out: GPUArray) -> None:
-    batch, hidden = cell.shape
-    (gates, gates_start), (states, states_start) = span(from_input), span(out)
-    rows = [array.strides[0] // array.itemsize for array in (from_input, out)]
-    packed = _STEP.pack(
-        batch=batch,
-        hidden=hidden,
-        input_start=gates_start,
-        input_row=rows[0],
-        output_start=states_start,
-        output_row=rows[1],
-    )
-    kernels.launch(
-        SOURCE.of(f"pk::lstm_cell<{CTYPES[cell.dtype.name]}>"),
-        (-(-batch * hidden // _BLOCK), 1, 1),
-        (_BLOCK, 1, 1),
-        gates,
-        from_state,
-        bias,
-        cell,
-        states,
-        packed,
-    )
+def _on_device(
+    given: GPUArray, h: GPUArray, matrices: list[GPUArray], bias: GPUArray, c: GPUArray, out: GPUArray, reverse: bool
+) -> None:
+    directions, batch, hidden = h.shape
+    spec = SOURCE.of(f"pk::lstm_step<{CTYPES[out.dtype.name]}>")
+    grid, steps = (batch, -(-hidden // _UNITS), directions), out.shape[1]
+    for number in range(steps):
+        packed = _STEP.pack(
+            batch=batch, hidden=hidden, steps=steps, directions=directions, number=number, reverse=reverse
+        )
+        arrays = given, h, matrices[0], matrices[-1], bias, c, out
+        kernels.launch(spec, grid, (32 * _UNITS, 1, 1), *arrays, packed)
 
 
 def _on_host(
-    from_input: GPUArray, W_hh: GPUArray, bias: GPUArray, h: GPUArray, cell: GPUArray, out: GPUArray, order: range
+    given: GPUArray, h: GPUArray, matrices: list[GPUArray], bias: GPUArray, c: GPUArray, out: GPUArray, reverse: bool
 ) -> None:
-    """All steps: as the kernel and the products do them, one after the other."""
+    """All steps, one after the other; h is what it was before the first and, at the end, after the last."""
     import numpy as np
 
-    given, states = host.memory(from_input), host.memory(out)
-    weights, shift = np.ascontiguousarray(host.memory(W_hh).T), host.memory(bias)
-    state, memory = host.memory(h), host.memory(cell)
-    with np.errstate(all="ignore"):
-        for step in order:
-            gates = state @ weights
-            gates += given[:, step]
-            gates += shift
-            i, f, g, o = np.split(gates, 4, axis=1)
-            memory[...] = _sigmoid(f) * memory + _sigmoid(i) * np.tanh(g)
-            state = _sigmoid(o) * np.tanh(memory)
-            states[:, step] = state
+    directions, _, hidden = h.shape
+    for number in range(directions):
+        inputs, states = host.memory(given)[number], host.memory(out)[:, :, number * hidden : (number + 1) * hidden]
+        weights, shift = np.ascontiguousarray(host.memory(matrices[number]).T), host.memory(bias)[number]
+        state, memory = host.memory(h)[number].copy(), host.memory(c)[number]
+        order = range(out.shape[1])
+        with np.errstate(all="ignore"):
+            for step in reversed(order) if number or reverse else order:
+                gates = state @ weights
+                gates += inputs[:, step]
+                gates += shift
+                i, f, g, o = np.split(gates, 4, axis=1)
+                memory[...] = _sigmoid(f) * memory + _sigmoid(i) * np.tanh(g)
+                state = _sigmoid(o) * np.tanh(memory)
+                states[:, step] = state
+        host.memory(h)[number] = state
 
 
 def _sigmoid(x: Any) -> Any:
