@@ -31,6 +31,7 @@ SUITES = (
     "operators",
     "shapes",
     "matmul",
+    "attention",
     "fft",
     "accuracy",
     "determinism",

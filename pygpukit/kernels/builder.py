@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pygpukit._core import native
 from pygpukit.core.errors import NvrtcError, NvrtcErrorCode
 from pygpukit.jit.cache.image import Image
-from pygpukit.jit.compile import nvrtc
+from pygpukit.jit.compile import nvrtc, tile
 from pygpukit.jit.compile.compiler import compile_source
 from pygpukit.jit.launch import slicing
 from pygpukit.kernels import bundle, registry, sources
@@ -60,6 +60,14 @@ def compile_unit(unit: registry.Unit, arch: str | None = None, check: bool | str
         name_expressions=unit.expressions,
         check=check,
     )
+
+
+def missing(spec: KernelSpec) -> str:
+    """Why a tile kernel is not to be had on the current device, "" where it is: it wants its assembler, or to be found
+    pre-compiled."""
+    why = tile.missing()
+    arch = nvrtc.device_arch(native.current_device())
+    return why if why and bundle.find(arch, spec) is None else ""
 
 
 def parameter(position: int, arg: native.ArrayBase | bytes) -> Parameter:

@@ -10,7 +10,7 @@ from math import prod
 from typing import TYPE_CHECKING, NamedTuple
 
 from pygpukit._core import native
-from pygpukit.kernels import KernelSpec, launch
+from pygpukit.kernels import KernelSpec, builder, launch
 from pygpukit.ops.matmul.tiles import Tile, fastest, tiles
 from pygpukit.ops.operands import span
 
@@ -150,11 +150,5 @@ def chosen(a: GPUArray, b: GPUArray) -> Tile:
 
 @cache
 def missing() -> str:
-    """Why there are no tile kernels here, "" where there are: they want their assembler, or to be pre-compiled."""
-    from pygpukit.jit.compile import nvrtc, tile
-    from pygpukit.kernels import bundle
-
-    why = tile.missing()
-    arch = nvrtc.device_arch(native.current_device())
-    first = MATMUL.of(next(iter(_listing()))[0])
-    return why if why and bundle.find(arch, first) is None else ""
+    """Why there are no tile kernels here, "" where there are."""
+    return builder.missing(MATMUL.of(next(iter(_listing()))[0]))

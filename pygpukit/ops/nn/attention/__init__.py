@@ -69,14 +69,16 @@ def sdpa_causal(
     Q: (H, q, D) or (B, H, q, D); K and V: the same with kv positions and Hkv heads, H a multiple of Hkv: neighbouring
     query heads share one. Any strides, D up to 256. scale: 1 / sqrt(D) when 0 or below. Query i sees the keys
     j <= i + offset; offset: kv - q when None, so that the last query sees all of a cached prefix; a query that sees
-    nothing gives zeros, and keys and values that no query sees are not read. float32, float16 or bfloat16, alike;
-    computed in float32. out: written and returned. Asynchronous; each query's bits depend on its own keys alone.
+    nothing gives zeros, and what keys and values that no query sees hold is of no effect. float32, float16 or bfloat16,
+    alike; scores and sums are float32. out: written and returned. Asynchronous. Each query's bits depend on its own
+    keys alone, however a prompt is split. bfloat16 and float16 run on tensor cores where D is a multiple of 8.
 
     window: the query at j sees the `window` keys up to j. lengths: int32 (B,) on the device, how many keys each batch
     element has, from 0 to kv, beyond which they are cut; without an offset its last query sees its last key. mask:
     bool, True where seen, or a float added to the scores; broadcast to ([B,] H, q, kv). soft_cap: scores become
     cap tanh(score / cap), before the mask (Gemma 2). sinks: (H,), a score of each head that takes a share of the
-    weights and has no value (gpt-oss). With any of these but lengths another kernel runs, with other roundings.
+    weights and has no value (gpt-oss). With mask, soft_cap or sinks another kernel runs, on CUDA cores and with other
+    roundings; in float32 with a window, too (docs/attention.md).
     Raises ShapeError, DTypeError, DeviceMismatchError, InvalidSpecError.
     """
     check("sdpa_causal", Q, K, V)

@@ -1,9 +1,10 @@
-// decode.cu: attention of a few queries on a long cache. A block takes kSplit keys of one head, for all the rows that
+// decode.cu: attention of a few queries on a long cache. A block takes kSplit keys of one head, for kRows of the rows that
 // look at them: the queries of every query head that shares the head of keys, so that keys and values are read once for
-// kRows rows. Splits begin at multiples of kSplit, and the block that ends last combines them in their order: the bits
+// all of those. Splits begin at multiples of kSplit, and the block that ends last combines them in their order: the bits
 // of a row depend on its own keys alone, not on the batch, the order of blocks or how the cache is laid out.
 #include "attention.cuh"
 #include "report.cuh"
+#include "rows.cuh"
 
 namespace pk {
 
@@ -14,19 +15,39 @@ struct DecodeAttention {
   long long has_table, table_step;
   long long length_step;
   long long splits;
+  long long whole;                // rows of the cache are dense, of whole 16 bytes
   AttentionPlace q, k, v, out;    // batch of k and v: their pages
   AttentionExtras more;
 };
 
-constexpr int kRows = 16, kSplit = 256, kThreads = 256, kLanes = 8, kWarps = kThreads / 32;
+constexpr int kRows = 8, kSplit = 256, kThreads = 256, kLanes = 8, kWarps = kThreads / 32;
+constexpr int kStep = kThreads / kLanes;  // keys whose scores are computed at a time
+constexpr int kWide = 4096;               // floats of shared memory that queries, then totals, pass through
+constexpr float kUnseen = -1.0f;          // as a weight
+
+// 16 bytes of a row: of the cache, or zeros. whole: rows are dense, of whole 16 bytes.
+template <class T>
+__device__ __forceinline__ Pack<T, per_load<T>()> read_row(const T *row, long long step, int first, long long dim,
+                                                           bool inside, bool whole) {
+  constexpr int N = per_load<T>();
+  if (whole && inside && first < dim) return load_once<N>(row + first);
+  Pack<T, N> pack;
+#pragma unroll
+  for (int j = 0; j < N; ++j) {
+    pack.v[j] = !whole && inside && first + j < dim ? row[(first + j) * step] : convert<T>::from(0.0f);
+  }
+  return pack;
+}
 
 // work: of every split its rows' totals, largest scores and sums; counters: zeros, one for the splits of some rows.
 template <class T, int Dim>
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(kThreads, 2)
     attend_few(const T *q, const T *k, const T *v, T *out, const int *lengths, const int *table, const float *sinks,
                float *work, int *counters, long long *report, const __grid_constant__ DecodeAttention p) {
-  __shared__ float wide[kRows * kThreads];  // first the queries, then parts of the totals
-  __shared__ float weights[kRows][kSplit];
+  constexpr int N = per_load<T>();
+  alignas(16) __shared__ float wide[kWide];
+  alignas(16) __shared__ float weights[kRows][kSplit];
+  __shared__ long long k_row[kSplit], v_row[kSplit];  // where each key lies; below 0: on no page
   __shared__ float row_largest[kRows], row_sum[kRows];
   __shared__ int row_first[kRows], row_end[kRows];  // keys of the split that a row sees
   __shared__ bool is_last;
@@ -59,62 +80,90 @@ __global__ void __launch_bounds__(kThreads)
   const auto in_split = [&](long long key) {
     return key < begin ? 0 : key - begin < kSplit ? static_cast<int>(key - begin) : kSplit;
   };
-  const auto page_of = [&](long long key) -> long long {
-    if (!p.has_table) return batch;
-    const long long page = table[batch * p.table_step + key / p.page];
-    if (page >= 0 && page < p.pages) return page;
-    report_index(report, page, 0, p.pages);
-    return -1;
-  };
+  const int lowest = in_split(low), highest = in_split(length);
 
+  static_assert(kThreads == kSplit, "a thread finds the place of one key");
+  if (thread >= lowest && thread < highest) {
+    const long long key = begin + thread;
+    long long page = batch, place = key;
+    if (p.has_table) {
+      page = table[batch * p.table_step + key / p.page], place = key % p.page;
+      if (page < 0 || page >= p.pages) {
+        report_index(report, page, 0, p.pages);
+        page = -1;
+      }
+    }
+    k_row[thread] = page < 0 ? -1 : p.k.start + page * p.k.step[0] + head * p.k.step[1] + place * p.k.step[2];
+    v_row[thread] = page < 0 ? -1 : p.v.start + page * p.v.step[0] + head * p.v.step[1] + place * p.v.step[2];
+  }
   for (int i = thread; i < rows * Dim; i += kThreads) {
     const int row = i / Dim, d = i % Dim;
     const T *place = q + p.q.start + batch * p.q.step[0] + head_of(row) * p.q.step[1] + query_of(row) * p.q.step[2];
     wide[i] = d < p.dim ? widen(place[d * p.q.step[3]]) : 0.0f;
   }
-  if (thread < rows) {
-    row_first[thread] = in_split(first_of(query_of(thread)));
-    row_end[thread] = in_split(end_of(query_of(thread)));
+  if (thread < kRows) {
+    row_first[thread] = thread < rows ? in_split(first_of(query_of(thread))) : 0;
+    row_end[thread] = thread < rows ? in_split(end_of(query_of(thread))) : 0;
   }
   __syncthreads();
 
+  // Scores: kLanes threads share a key, and each holds as many keys at a time as keep memory busy.
+  constexpr int kPacks = Dim / (kLanes * N), kTogether = kPacks < 8 ? 8 / kPacks : 1;
   const float scale = static_cast<float>(p.more.scale);
-  const int lowest = in_split(low), highest = in_split(length);
-  for (int key = thread / kLanes; key < kSplit; key += kThreads / kLanes) {
-    float element[Dim / kLanes] = {};
-    if (key >= lowest && key < highest) {
-      const long long page = page_of(begin + key);
-      const T *place = k + p.k.start + page * p.k.step[0] + head * p.k.step[1] + (begin + key) % p.page * p.k.step[2];
+  const bool whole = p.whole != 0;
+  for (int first = thread / kLanes; first < kSplit; first += kStep * kTogether) {
+    float element[kTogether][kPacks][N];
 #pragma unroll
-      for (int j = 0; j < Dim / kLanes; ++j) {
-        const int d = lane + j * kLanes;
-        if (page >= 0 && d < p.dim) element[j] = widen(place[d * p.k.step[3]]);
+    for (int t = 0; t < kTogether; ++t) {
+      const int key = first + t * kStep;
+      const bool inside = key >= lowest && key < highest && k_row[key] >= 0;
+      const T *row = inside ? k + k_row[key] : k;
+#pragma unroll
+      for (int j = 0; j < kPacks; ++j) {
+        widen_pack(read_row(row, p.k.step[3], (j * kLanes + lane) * N, p.dim, inside, whole), element[t][j]);
       }
     }
+#pragma unroll 1
     for (int row = 0; row < rows; ++row) {
-      float dot = 0.0f;
+      float dot[kTogether] = {};
 #pragma unroll
-      for (int j = 0; j < Dim / kLanes; ++j) dot += wide[row * Dim + lane + j * kLanes] * element[j];
+      for (int j = 0; j < kPacks; ++j) {
 #pragma unroll
-      for (int lanes = kLanes / 2; lanes > 0; lanes /= 2) dot += __shfl_xor_sync(0xffffffffu, dot, lanes);
-      if (lane == row % kLanes) {
-        const bool seen = key >= row_first[row] && key < row_end[row];
-        weights[row][key] = seen ? adjusted(p.more, dot * scale, nullptr, 0, 0) : minus_infinity;
+        for (int four = 0; four < N; four += 4) {
+          const Pack<float, 4> query = load_pack<4>(wide + row * Dim + (j * kLanes + lane) * N + four);
+#pragma unroll
+          for (int t = 0; t < kTogether; ++t) {
+#pragma unroll
+            for (int e = 0; e < 4; ++e) dot[t] = fmaf(query.v[e], element[t][j][four + e], dot[t]);
+          }
+        }
+      }
+#pragma unroll
+      for (int t = 0; t < kTogether; ++t) {
+#pragma unroll
+        for (int lanes = kLanes / 2; lanes > 0; lanes /= 2) dot[t] += __shfl_xor_sync(0xffffffffu, dot[t], lanes);
+        if (lane == row % kLanes) {
+          weights[row][first + t * kStep] = adjusted(p.more, dot[t] * scale, nullptr, 0, 0);
+        }
       }
     }
   }
   __syncthreads();
 
-  for (int row = thread / 32; row < rows; row += kWarps) {
+  for (int row = thread / 32; row < kRows; row += kWarps) {
+    const int from = row_first[row], end = row_end[row];
     float largest = minus_infinity, sum = 0.0f;
-    for (int key = thread % 32; key < kSplit; key += 32) largest = fmaxf(largest, weights[row][key]);
+    for (int key = thread % 32; key < kSplit; key += 32) {
+      if (key >= from && key < end) largest = fmaxf(largest, weights[row][key]);
+    }
 #pragma unroll
     for (int lanes = 16; lanes > 0; lanes /= 2) largest = fmaxf(largest, __shfl_xor_sync(0xffffffffu, largest, lanes));
     const float base = largest == minus_infinity ? 0.0f : largest;
     for (int key = thread % 32; key < kSplit; key += 32) {
-      const float weight = exp2f(weights[row][key] - base);
+      const bool seen = key >= from && key < end;
+      const float weight = seen ? exp2f(weights[row][key] - base) : kUnseen;
       weights[row][key] = weight;
-      sum += weight;
+      if (seen) sum += weight;
     }
 #pragma unroll
     for (int lanes = 16; lanes > 0; lanes /= 2) sum += __shfl_xor_sync(0xffffffffu, sum, lanes);
@@ -122,30 +171,61 @@ __global__ void __launch_bounds__(kThreads)
   }
   __syncthreads();
 
-  constexpr int kParts = kThreads / Dim;  // of the keys, taken in turn
-  float total[kRows] = {};
-  const int column = thread % Dim, part = thread / Dim;
-  if (column < p.dim) {
-    for (int key = lowest + part; key < highest; key += kParts) {
-      const long long page = page_of(begin + key);
-      const T *place = v + p.v.start + page * p.v.step[0] + head * p.v.step[1] + (begin + key) % p.page * p.v.step[2];
-      const float value = page >= 0 ? widen(place[column * p.v.step[3]]) : 0.0f;
+  // Values: kColumns threads share a key, and each takes as many neighbouring keys as there are such columns.
+  constexpr int kColumns = Dim / N, kKeys = kColumns, kFour = 4;
+  static_assert(kThreads / kColumns * kKeys == kSplit && kKeys % kFour == 0, "parts of the keys are whole");
+  const int column = thread % kColumns * N, first_key = thread / kColumns * kKeys;
+  float total[kRows][N] = {};
+#pragma unroll 2
+  for (int key = first_key; key < first_key + kKeys; key += kFour) {
+    float element[kFour][N];
 #pragma unroll
-      for (int row = 0; row < kRows; ++row) {
-        if (row < rows && key >= row_first[row] && key < row_end[row]) total[row] += weights[row][key] * value;
+    for (int t = 0; t < kFour; ++t) {
+      const bool inside = key + t >= lowest && key + t < highest && v_row[key + t] >= 0;
+      const T *row = inside ? v + v_row[key + t] : v;
+      widen_pack(read_row(row, p.v.step[3], column, p.dim, inside, whole), element[t]);
+    }
+#pragma unroll
+    for (int row = 0; row < kRows; ++row) {
+      if (row >= rows) break;
+      const Pack<float, kFour> weight = load_pack<kFour>(&weights[row][key]);
+#pragma unroll
+      for (int t = 0; t < kFour; ++t) {
+        if (weight.v[t] < 0.0f) continue;  // unseen: the value may be anything
+#pragma unroll
+        for (int e = 0; e < N; ++e) total[row][e] = fmaf(weight.v[t], element[t][e], total[row][e]);
       }
     }
   }
-#pragma unroll
-  for (int row = 0; row < kRows; ++row) wide[row * kThreads + thread] = total[row];
-  __syncthreads();
 
+  // Parts of a warp by shuffles, then those of the warps in their order, some rows at a time.
+  constexpr int kSpan = kColumns < 32 ? 32 : kColumns, kParts = kThreads / kSpan;
+  constexpr int kFit = kWide / (kParts * Dim), kBatch = kFit < kRows ? kFit : kRows;
   const int most = all_rows < kRows ? static_cast<int>(all_rows) : kRows, size = most * (Dim + 2);
   float *own = work + (owner * p.splits + split) * size;
-  for (int i = thread; i < rows * Dim; i += kThreads) {
-    float sum = 0.0f;
-    for (int from = 0; from < kParts; ++from) sum += wide[i / Dim * kThreads + from * Dim + i % Dim];
-    own[i] = sum;
+#pragma unroll
+  for (int begin_row = 0; begin_row < kRows; begin_row += kBatch) {
+    if (begin_row < rows) {
+      __syncthreads();
+#pragma unroll
+      for (int r = 0; r < kBatch; ++r) {
+#pragma unroll
+        for (int e = 0; e < N; ++e) {
+          float sum = total[begin_row + r][e];
+#pragma unroll
+          for (int lanes = 16; lanes >= kColumns; lanes /= 2) sum += __shfl_xor_sync(0xffffffffu, sum, lanes);
+          if (thread % kSpan < kColumns) wide[(thread / kSpan * kBatch + r) * Dim + column + e] = sum;
+        }
+      }
+      __syncthreads();
+      const int count = (rows - begin_row < kBatch ? rows - begin_row : kBatch) * Dim;
+      for (int i = thread; i < count; i += kThreads) {
+        float sum = 0.0f;
+#pragma unroll
+        for (int part = 0; part < kParts; ++part) sum += wide[part * kBatch * Dim + i];
+        own[begin_row * Dim + i] = sum;
+      }
+    }
   }
   if (thread < rows) own[most * Dim + thread] = row_largest[thread], own[most * (Dim + 1) + thread] = row_sum[thread];
   __threadfence();

@@ -23,7 +23,7 @@ __all__ = ["sdpa_decode"]
 
 SOURCE = kernels.KernelSpec(__file__, "decode.cu")
 _DECODE = SOURCE.structure("DecodeAttention")
-_ROWS, _SPLIT, _THREADS = 16, 256, 256  # decode.cu
+_ROWS, _SPLIT, _THREADS, _PACK = 8, 256, 256, 16  # decode.cu; bytes that a thread reads at a time
 _WIDTHS = (64, 128, 256)
 MAX_QUERIES, MIN_PAGE = 8, 16
 
@@ -135,6 +135,7 @@ def _on_device(
         table_step=0 if table is None else table.shape[1],
         length_step=more.lengths.strides[0] // more.lengths.itemsize,
         splits=splits,
+        whole=all(_is_whole(array) for array in (K, V)),
         **dict(zip(("q", "k", "v", "out"), places, strict=True)),
         more=launch.packed_extras(more, launch.factor(scale, dim), None),
     )
@@ -144,6 +145,17 @@ def _on_device(
         (_THREADS, 1, 1),
         *(q, k, v, result, more.lengths, more.lengths if table is None else table),
         *(q if more.sinks is None else more.sinks, work, zeros(owners, "int32"), deferred.report(), packed),
+    )
+
+
+def _is_whole(cache: GPUArray) -> bool:
+    """Whether rows are dense, of whole packs, and begin at multiples of one."""
+    steps = zip(cache.shape[:3], cache.strides[:3], strict=True)
+    return (
+        cache.strides[3] == cache.itemsize
+        and cache.device_ptr % _PACK == 0
+        and cache.shape[3] * cache.itemsize % _PACK == 0
+        and all(extent == 1 or stride % _PACK == 0 for extent, stride in steps)
     )
 
 

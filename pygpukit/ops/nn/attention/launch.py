@@ -11,7 +11,7 @@ from pygpukit._core import native
 from pygpukit.core.dtypes import DataType, bfloat16, float16, float32
 from pygpukit.ops import host
 from pygpukit.ops.elementwise.pointwise import CTYPES
-from pygpukit.ops.nn.attention import leaf
+from pygpukit.ops.nn.attention import leaf, tile
 from pygpukit.ops.nn.attention.extras import FAR, Extras
 from pygpukit.ops.operands import span
 
@@ -83,6 +83,9 @@ def attend(
         native.host_launch(
             "attention", lambda: _on_host(Q, K, V, out, scale, offset, more), [Q, K, V, out, *more.arrays]
         )
+        return
+    if not tile.refusal(Q, K, V, more):
+        tile.attend(Q, K, V, out, scale * LOG2_E, offset, more)
         return
     heads, queries, dim = Q.shape[-3:]
     batches, keys = Q.shape[0] if Q.ndim == 4 else 1, K.shape[-2]

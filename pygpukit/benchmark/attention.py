@@ -1,0 +1,232 @@
+"""Suite `attention`: prompts and decoding in bfloat16, with errors; PyTorch's kernels beside them.
+
+`python -m pygpukit.benchmark.attention QUICK` prints PyTorch's microseconds and errors by shape as JSON.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from functools import partial
+from statistics import median
+from typing import TYPE_CHECKING, Any
+
+from .operators import device_us
+from .result import BenchmarkResult, Unavailable
+
+if TYPE_CHECKING:
+    from pygpukit.array.array import GPUArray
+
+CATEGORY = "attention"
+DTYPE = "bfloat16"
+TIMEOUT_S = 240
+# Prompts: batch, query heads, heads of keys, positions, head dimension. Every query sees all keys unless "causal".
+PROMPTS = tuple(
+    f"{shape}{causal}"
+    for shape in (
+        "1 32 32 2048 128", "1 32 32 8192 128", "1 16 16 16384 128", "1 32 8 8192 128",
+        "1 32 32 8192 64", "1 16 16 16384 64", "1 16 16 8192 256",
+    )
+    for causal in (" causal", "")
+)  # fmt: skip
+# Decoding: the same of one query for each sequence, on caches that are full.
+DECODES = ("32 32 8 4096 128", "1 32 8 4096 128", "8 32 32 4096 128", "1 32 8 32768 128")
+SMALL = 2**36  # operations of a prompt in a quick run
+WARM_UP_PRODUCTS = 1000  # of 0.2 ms
+CHECKED = 16  # queries of a head that are compared with float64
+
+
+def _numbers(shape: str) -> tuple[int, int, int, int, int]:
+    batch, heads, shared, positions, dim = map(int, shape.split()[:5])
+    return batch, heads, shared, positions, dim
+
+
+def _flops(shape: str) -> float:
+    batch, heads, _, positions, dim = _numbers(shape)
+    return 4 * batch * heads * positions**2 * dim * (0.5 if shape.endswith("causal") else 1)
+
+
+def _cache_bytes(shape: str) -> int:
+    batch, _, shared, positions, dim = _numbers(shape)
+    return 2 * batch * shared * positions * dim * 2
+
+
+def _prompts(quick: bool) -> list[str]:
+    return [shape for shape in PROMPTS if not quick or _flops(shape) <= SMALL]
+
+
+def _decodes(quick: bool) -> list[str]:
+    return [shape for shape in DECODES if not quick or _cache_bytes(shape) <= 1 << 25]
+
+
+def error(q: Any, k: Any, v: Any, found: Any, causal: bool) -> float:
+    """The largest error of some queries of the first and the last head, over the largest result: NumPy arrays of the
+    first batch element, (heads, positions, D), that hold what the kernels read and wrote."""
+    import numpy as np
+
+    queries, keys = q.shape[1], k.shape[1]
+    worst = largest = 0.0
+    for head in (0, q.shape[0] - 1):
+        own_k, own_v = (x[head * k.shape[0] // q.shape[0]].astype(np.float64) for x in (k, v))
+        for i in np.unique(np.linspace(0, queries - 1, CHECKED).astype(int)):
+            seen = keys - queries + i + 1 if causal else keys
+            scores = own_k[:seen] @ q[head, i].astype(np.float64) / np.sqrt(q.shape[2])
+            weights = np.exp(scores - scores.max())
+            wanted = weights @ own_v[:seen] / weights.sum()
+            worst = max(worst, float(np.abs(found[head, i] - wanted).max()))
+            largest = max(largest, float(np.abs(wanted).max()))
+    return worst / largest
+
+
+def rows(quick: bool) -> Iterator[BenchmarkResult | Unavailable]:
+    import pygpukit as gp
+
+    from ..core.backend import ensure, is_sim
+
+    ensure()
+    if is_sim():
+        yield Unavailable(CATEGORY, "the simulated device computes attention with NumPy")
+        return
+    square = gp.ones((4096, 4096), dtype=DTYPE)  # until the device's clocks have risen
+    for _ in range(WARM_UP_PRODUCTS):
+        gp.matmul(square, square)
+    for shape in _prompts(quick):
+        yield _prompt(shape, quick)
+    for shape in _decodes(quick):
+        yield _decode(shape, quick)
+
+
+def _prompt(shape: str, quick: bool) -> BenchmarkResult:
+    import pygpukit as gp
+
+    batch, heads, shared, positions, dim = _numbers(shape)
+    causal = shape.endswith("causal")
+    q, k, v = (gp.random.randn(batch, count, positions, dim, dtype=DTYPE) for count in (heads, shared, shared))
+    out = gp.empty(q.shape, DTYPE)
+    operation = gp.sdpa_causal if causal else gp.sdpa
+    samples = [_flops(shape) / us * 1e-6 for us in device_us(lambda: operation(q, k, v, out=out), quick)]
+    return BenchmarkResult(
+        f"prompt {shape}",
+        CATEGORY,
+        params={"error": _error(q, k, v, out, causal)},
+        value=median(samples),
+        unit="TFLOP/s",
+        better="higher",
+        samples=samples,
+        iterations=len(samples),
+    )
+
+
+def _decode(shape: str, quick: bool) -> BenchmarkResult:
+    import pygpukit as gp
+
+    from .._core import native
+
+    batch, heads, shared, positions, dim = _numbers(shape)
+    q = gp.random.randn(batch, heads, 1, dim, dtype=DTYPE)
+    k, v = (gp.random.randn(batch, shared, positions, dim, dtype=DTYPE) for _ in range(2))
+    out, lengths, copy = gp.empty(q.shape, DTYPE), gp.full((batch,), positions, "int32"), gp.empty(k.shape, DTYPE)
+    samples = device_us(lambda: gp.sdpa_decode(q, k, v, lengths, out=out), quick)
+    copied = median(device_us(lambda: native.copy(copy, k), quick))  # moves as many bytes as keys and values have
+    return BenchmarkResult(
+        f"decode {shape}",
+        CATEGORY,
+        params={"error": _error(q, k, v, out, False), "per cent of a copy's rate": 100 * copied / median(samples)},
+        value=median(samples),
+        unit="us",
+        better="lower",
+        samples=samples,
+        iterations=len(samples),
+    )
+
+
+def _error(q: GPUArray, k: GPUArray, v: GPUArray, out: GPUArray, causal: bool) -> float:
+    first = [x[0].astype("float32").to_numpy() for x in (q, k, v, out)]
+    return error(first[0], first[1], first[2], first[3], causal)
+
+
+def peer_rows(ours: list[BenchmarkResult], quick: bool) -> Iterator[BenchmarkResult | Unavailable]:
+    """PyTorch's figure beside each of ours, by each of its kernels that takes the shape."""
+    command = [sys.executable, "-m", __name__, "quick" if quick else "full"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT_S, check=False)
+    lines = done.stdout.strip().splitlines()
+    if done.returncode != 0 or not lines:
+        yield Unavailable(f"{CATEGORY}/torch", (done.stderr.strip().splitlines() or ["no message"])[-1][-200:])
+        return
+    theirs: dict[str, dict[str, tuple[float, float]]] = json.loads(lines[-1])
+    for mine in ours:
+        shape = mine.name.partition(" ")[2]
+        for peer, (us, wrong) in theirs[mine.name].items():
+            yield BenchmarkResult(
+                f"{mine.name} beside PyTorch",
+                CATEGORY,
+                params={**mine.params, "peer's error": wrong},
+                value=mine.value,
+                unit=mine.unit,
+                better=mine.better,
+                peer=f"torch ({peer})",
+                peer_value=us if mine.unit == "us" else _flops(shape) / us * 1e-6,
+            )
+
+
+def _torch(quick: bool) -> dict[str, dict[str, tuple[float, float]]]:
+    """(microseconds, error) by shape and kernel."""
+    import torch
+    from torch.nn.attention import SDPBackend, sdpa_kernel
+    from torch.nn.functional import scaled_dot_product_attention
+
+    kinds = {"cuDNN": SDPBackend.CUDNN_ATTENTION, "flash": SDPBackend.FLASH_ATTENTION}
+    square = torch.ones(4096, 4096, dtype=torch.bfloat16, device="cuda")
+    for _ in range(WARM_UP_PRODUCTS):
+        torch.matmul(square, square)
+    found: dict[str, dict[str, tuple[float, float]]] = {}
+    for name in [*(f"prompt {shape}" for shape in _prompts(quick)), *(f"decode {shape}" for shape in _decodes(quick))]:
+        kind, _, shape = name.partition(" ")
+        batch, heads, shared, positions, dim = _numbers(shape)
+        causal = shape.endswith("causal")
+        q, k, v = (
+            torch.randn(batch, count, length, dim, device="cuda").to(torch.bfloat16)
+            for count, length in (
+                (heads, positions if kind == "prompt" else 1),
+                (shared, positions),
+                (shared, positions),
+            )
+        )
+        found[name] = {}
+        for peer, backend in kinds.items():
+            with sdpa_kernel(backend):
+                call = partial(scaled_dot_product_attention, q, k, v, is_causal=causal, enable_gqa=heads != shared)
+                try:
+                    out = call()
+                except RuntimeError:
+                    continue  # this kernel does not take the shape
+                first = [x[0].float().cpu().numpy() for x in (q, k, v, out)]
+                wrong = error(first[0], first[1], first[2], first[3], causal)
+                found[name][peer] = (_torch_us(call), wrong)
+    return found
+
+
+def _torch_us(call: Callable[[], object]) -> float:
+    """Event times of single calls, each after a read of several times the L2 cache."""
+    import torch
+
+    from .operator_peers import FLUSH_BYTES, SAMPLES, WARMUP
+
+    flush = torch.zeros(FLUSH_BYTES // 4, dtype=torch.int32, device="cuda")
+    times = []
+    for sample in range(WARMUP + SAMPLES):
+        flush.sum()
+        begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        begin.record()
+        call()
+        end.record()
+        end.synchronize()
+        if sample >= WARMUP:
+            times.append(begin.elapsed_time(end) * 1e3)
+    return median(times)
+
+
+if __name__ == "__main__":
+    print(json.dumps(_torch(sys.argv[1] == "quick")))

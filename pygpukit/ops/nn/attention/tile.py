@@ -1,0 +1,151 @@
+"""Attention on tensor cores: when the tile kernels take it, what is copied for them first, and their launch."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from functools import cache
+from typing import TYPE_CHECKING
+
+from pygpukit._core import native
+from pygpukit.core.backend import is_sim
+from pygpukit.core.dtypes import DataType, bfloat16, float16
+from pygpukit.kernels import KernelSpec, builder, launch
+from pygpukit.ops.operands import span
+
+if TYPE_CHECKING:
+    from pygpukit.array.array import GPUArray
+    from pygpukit.ops.nn.attention.extras import Extras
+
+ATTENTION = KernelSpec(__file__, "tile.cu", front_end="tile", ahead=("sm_90a",))
+_ELEMENTS = {bfloat16: "__nv_bfloat16", float16: "__half"}
+# Of head dimensions up to this one: queries and keys of a tile, warps of a block. The keys of a tile decide bits.
+_TILES = {64: (128, 256, 8), 128: (128, 256, 8), 256: (128, 128, 8)}
+_ROW = 8  # elements that steps and the head dimension are multiples of
+_ALIGNMENT = 16  # bytes
+_COUNTABLE = 2**31 - 1  # elements of an array
+_MOST = 1 << 28  # positions of such an array
+_CACHE_BYTES = 24 << 20  # of keys and values that blocks read at a time: they stay in an L2 cache of 50 MB
+_ONE = (1, 1, 1)
+
+
+def refusal(Q: GPUArray, K: GPUArray, V: GPUArray, more: Extras) -> str:
+    """Why the tile kernels do not take this attention, "" where they do.
+
+    It follows from types, the head dimension, what changes the scores, and the device; never from the numbers of
+    queries and keys, unless they cannot be counted.
+    """
+    dim = Q.shape[-1]
+    if is_sim():
+        return "the simulated device computes with NumPy"
+    if Q.dtype not in _ELEMENTS:
+        return f"{Q.dtype} is computed as it is, on CUDA cores"
+    if dim % _ROW:
+        return f"rows of {dim} elements are no whole {_ALIGNMENT} bytes"
+    if more.mask is not None or more.cap or more.sinks is not None:
+        return "masks, capped scores and sinks are computed on CUDA cores"
+    if max(_reach(array) for array in (Q, K, V)) > _COUNTABLE:
+        return "an operand has more elements than a tile kernel counts"
+    return missing()
+
+
+def attend(
+    Q: GPUArray, K: GPUArray, V: GPUArray, out: GPUArray, scale: float, offset: int | None, more: Extras
+) -> None:
+    """Fill out, which has elements. scale: of scores, times log2(e). offset: as leaf.attend() takes it."""
+    from pygpukit.ops import copying
+
+    if not _readable(out):
+        dense = native.empty(out.shape, out.dtype)
+        attend(Q, K, V, dense, scale, offset, more)
+        copying.copy_to(dense, out)
+        return
+    heads, queries, dim = Q.shape[-3:]
+    batches, keys = Q.shape[0] if Q.ndim == 4 else 1, K.shape[-2]
+    ahead, behind = min(more.ahead, 2 * _MOST), min(more.behind, 2 * _MOST)
+    place = max(-_MOST, min(keys - queries if offset is None else offset, _MOST))
+    if more.lengths is None:
+        keys = min(keys, queries + place + ahead)  # what lies behind is not read
+    if keys <= 0:
+        copying.fill(out, 0)
+        return
+    group = heads // K.shape[-3]
+    own = keys * dim * K.itemsize * 2
+    together = min(max(_CACHE_BYTES // own, 1) * group, batches * heads)
+    width = next(width for width in _TILES if dim <= width)
+    lengths = more.lengths
+    step = 0 if lengths is None or lengths.size == 1 else lengths.strides[0] // lengths.itemsize
+    arrays = [array if _readable(array) else _dense(array) for array in (Q, K, V)] + [out]
+    integers = (
+        *(batches, heads, group, queries, keys, dim, place, ahead, behind),
+        *(offset is None, step, together),
+    )
+    launch(
+        ATTENTION.of(_expression(Q.dtype, width, lengths is not None)),
+        (-(-queries // _TILES[width][0]) * heads * batches, 1, 1),
+        _ONE,
+        *(span(array)[0] for array in arrays),
+        arrays[0] if lengths is None else span(lengths)[0],
+        *(struct.pack("<i", number) for number in integers),
+        struct.pack("<f", scale),
+        *(struct.pack("<i", number) for array in arrays for number in _steps(array)),
+    )
+
+
+def _readable(array: GPUArray) -> bool:
+    """Whether the kernels can read or write it where it lies: dense rows of whole 16 bytes, forward."""
+    if array.device_ptr % _ALIGNMENT or array.strides[-1] != array.itemsize:
+        return False
+    outer = zip(array.shape[:-1], array.strides[:-1], strict=True)
+    return all(extent == 1 or (stride > 0 and stride % _ALIGNMENT == 0) for extent, stride in outer)
+
+
+def _dense(array: GPUArray) -> GPUArray:
+    from pygpukit.ops import copying
+
+    dense = native.empty(array.shape, array.dtype)
+    copying.copy_to(array, dense)
+    return dense
+
+
+def _steps(array: GPUArray) -> tuple[int, ...]:
+    """Elements between neighbours in batch, heads and positions; of a single one a row's."""
+    steps = tuple(
+        array.shape[-1] if extent == 1 else stride // array.itemsize
+        for extent, stride in zip(array.shape[:-1], array.strides[:-1], strict=True)
+    )
+    return steps if array.ndim == 4 else (array.shape[-1], *steps)
+
+
+def _reach(array: GPUArray) -> int:
+    """Elements that it has, or that lie between its first and its last."""
+    steps = zip(array.shape, array.strides, strict=True)
+    return max(array.size, sum((extent - 1) * abs(stride) for extent, stride in steps) // array.itemsize)
+
+
+def _expression(dtype: DataType, width: int, has_lengths: bool) -> str:
+    rows, keys, warps = _TILES[width]
+    return f"pk::attention<{_ELEMENTS[dtype]}, {rows}, {keys}, {width}, {warps}, {str(has_lengths).lower()}>"
+
+
+@ATTENTION.lists
+def _listing() -> Iterator[tuple[str, ...]]:
+    for dtype in _ELEMENTS:
+        for width in _TILES:
+            for has_lengths in (False, True):
+                yield (_expression(dtype, width, has_lengths),)
+
+
+@cache
+def missing() -> str:
+    """Why there are no tile kernels here, "" where there are; the first time with a warning."""
+    import warnings
+
+    why = builder.missing(ATTENTION.of(_expression(bfloat16, 64, False)))
+    if why:
+        warnings.warn(
+            f"half-precision attention runs without tensor cores, many times slower and with other bits: {why}",
+            RuntimeWarning,
+            stacklevel=2,
+        )
+    return why
