@@ -25,18 +25,30 @@ constexpr int kStep = kThreads / kLanes;  // keys whose scores are computed at a
 constexpr int kWide = 4096;               // floats of shared memory that queries, then totals, pass through
 constexpr float kUnseen = -1.0f;          // as a weight
 
-// 16 bytes of a row: of the cache, or zeros. whole: rows are dense, of whole 16 bytes.
-template <class T>
-__device__ __forceinline__ Pack<T, per_load<T>()> read_row(const T *row, long long step, int first, long long dim,
-                                                           bool inside, bool whole) {
-  constexpr int N = per_load<T>();
-  if (whole && inside && first < dim) return load_once<N>(row + first);
-  Pack<T, N> pack;
+template <bool Value>
+struct Flag {
+  static constexpr bool value = Value;
+};
+
+// Packs of a row of the cache, the first at `first` and each Apart elements after the one before; zeros where the row has
+// none. Whole: rows are dense, of whole packs.
+template <bool Whole, int Apart, int Count, int N, class T>
+__device__ __forceinline__ void read_row(Held<T, N> (&packs)[Count], const T *row, long long step, int first,
+                                         long long dim, bool inside) {
 #pragma unroll
-  for (int j = 0; j < N; ++j) {
-    pack.v[j] = !whole && inside && first + j < dim ? row[(first + j) * step] : convert<T>::from(0.0f);
+  for (int i = 0; i < Count; ++i) {
+    const int d = first + i * Apart;
+    Pack<T, N> pack = {};
+    if constexpr (Whole) {
+      packs[i].keep(pack);
+      if (inside && d < dim) packs[i].load(row + d);
+    } else {
+      for (int j = 0; j < N; ++j) {
+        if (inside && d + j < dim) pack.v[j] = row[(d + j) * step];
+      }
+      packs[i].keep(pack);
+    }
   }
-  return pack;
 }
 
 // work: of every split its rows' totals, largest scores and sums; counters: zeros, one for the splits of some rows.
@@ -46,7 +58,7 @@ __global__ void __launch_bounds__(kThreads, 2)
                float *work, int *counters, long long *report, const __grid_constant__ DecodeAttention p) {
   constexpr int N = per_load<T>();
   alignas(16) __shared__ float wide[kWide];
-  alignas(16) __shared__ float weights[kRows][kSplit];
+  __shared__ float weights[kRows][kSplit];
   __shared__ long long k_row[kSplit], v_row[kSplit];  // where each key lies; below 0: on no page
   __shared__ float row_largest[kRows], row_sum[kRows];
   __shared__ int row_first[kRows], row_end[kRows];  // keys of the split that a row sees
@@ -54,10 +66,13 @@ __global__ void __launch_bounds__(kThreads, 2)
   const int thread = threadIdx.x, lane = thread % kLanes;
   const float minus_infinity = -__uint_as_float(0x7f800000u);
 
-  const long long all_rows = p.group * p.queries, tiles = (all_rows + kRows - 1) / kRows;
-  const long long split = blockIdx.x % p.splits, owner = blockIdx.x / p.splits;
-  const long long first_row = owner % tiles * kRows;
-  const long long head = owner / tiles % p.key_heads, batch = owner / tiles / p.key_heads;
+  // Divisions of 64 bits take a hundred instructions each: what is divided here has 32.
+  const unsigned queries = static_cast<unsigned>(p.queries), group = static_cast<unsigned>(p.group);
+  const unsigned splits = static_cast<unsigned>(p.splits), key_heads = static_cast<unsigned>(p.key_heads);
+  const unsigned all_rows = group * queries, tiles = (all_rows + kRows - 1) / kRows;
+  const unsigned split = blockIdx.x % splits, owner = blockIdx.x / splits;
+  const unsigned first_row = owner % tiles * kRows;
+  const unsigned head = owner / tiles % key_heads, batch = owner / tiles / key_heads;
   const int rows = all_rows - first_row < kRows ? static_cast<int>(all_rows - first_row) : kRows;
 
   const int given = lengths[batch * p.length_step];
@@ -73,10 +88,10 @@ __global__ void __launch_bounds__(kThreads, 2)
   const long long low = first_of(0);
   const long long first_split = length == 0 ? 0 : low / kSplit, last_split = length == 0 ? 0 : (length - 1) / kSplit;
   if (split < first_split || split > last_split) return;
-  const long long begin = split * kSplit;
+  const long long begin = static_cast<long long>(split) * kSplit;
 
-  const auto head_of = [&](int row) { return head * p.group + (first_row + row) / p.queries; };
-  const auto query_of = [&](int row) { return (first_row + row) % p.queries; };
+  const auto head_of = [&](int row) { return head * group + (first_row + row) / queries; };
+  const auto query_of = [&](int row) { return (first_row + row) % queries; };
   const auto in_split = [&](long long key) {
     return key < begin ? 0 : key - begin < kSplit ? static_cast<int>(key - begin) : kSplit;
   };
@@ -84,10 +99,11 @@ __global__ void __launch_bounds__(kThreads, 2)
 
   static_assert(kThreads == kSplit, "a thread finds the place of one key");
   if (thread >= lowest && thread < highest) {
-    const long long key = begin + thread;
+    const unsigned key = split * kSplit + thread;
     long long page = batch, place = key;
     if (p.has_table) {
-      page = table[batch * p.table_step + key / p.page], place = key % p.page;
+      const unsigned size = static_cast<unsigned>(p.page);
+      page = table[batch * p.table_step + key / size], place = key % size;
       if (page < 0 || page >= p.pages) {
         report_index(report, page, 0, p.pages);
         page = -1;
@@ -110,18 +126,24 @@ __global__ void __launch_bounds__(kThreads, 2)
   // Scores: kLanes threads share a key, and each holds as many keys at a time as keep memory busy.
   constexpr int kPacks = Dim / (kLanes * N), kTogether = kPacks < 8 ? 8 / kPacks : 1;
   const float scale = static_cast<float>(p.more.scale);
-  const bool whole = p.whole != 0;
   for (int first = thread / kLanes; first < kSplit; first += kStep * kTogether) {
+    Held<T, N> packs[kTogether][kPacks];
+    const auto read = [&](auto dense) {
+#pragma unroll
+      for (int t = 0; t < kTogether; ++t) {
+        const int key = first + t * kStep;
+        const bool inside = key >= lowest && key < highest && k_row[key] >= 0;
+        const T *row = k + (inside ? k_row[key] : 0);
+        read_row<dense.value, kLanes * N>(packs[t], row, p.k.step[3], lane * N, p.dim, inside);
+      }
+    };
+    if (p.whole) read(Flag<true>{});  // all loads of a thread one after the other
+    else read(Flag<false>{});
     float element[kTogether][kPacks][N];
 #pragma unroll
     for (int t = 0; t < kTogether; ++t) {
-      const int key = first + t * kStep;
-      const bool inside = key >= lowest && key < highest && k_row[key] >= 0;
-      const T *row = inside ? k + k_row[key] : k;
 #pragma unroll
-      for (int j = 0; j < kPacks; ++j) {
-        widen_pack(read_row(row, p.k.step[3], (j * kLanes + lane) * N, p.dim, inside, whole), element[t][j]);
-      }
+      for (int j = 0; j < kPacks; ++j) widen_pack(packs[t][j].pack(), element[t][j]);
     }
 #pragma unroll 1
     for (int row = 0; row < rows; ++row) {
@@ -142,18 +164,17 @@ __global__ void __launch_bounds__(kThreads, 2)
       for (int t = 0; t < kTogether; ++t) {
 #pragma unroll
         for (int lanes = kLanes / 2; lanes > 0; lanes /= 2) dot[t] += __shfl_xor_sync(0xffffffffu, dot[t], lanes);
-        if (lane == row % kLanes) {
-          weights[row][first + t * kStep] = adjusted(p.more, dot[t] * scale, nullptr, 0, 0);
-        }
+        if (lane == row % kLanes) weights[row][first + t * kStep] = dot[t] * scale;
       }
     }
   }
   __syncthreads();
 
-  for (int row = thread / 32; row < kRows; row += kWarps) {
+  for (int row = thread / 32; row < rows; row += kWarps) {
     const int from = row_first[row], end = row_end[row];
     float largest = minus_infinity, sum = 0.0f;
     for (int key = thread % 32; key < kSplit; key += 32) {
+      if (p.more.cap != 0) weights[row][key] = adjusted(p.more, weights[row][key], nullptr, 0, 0);
       if (key >= from && key < end) largest = fmaxf(largest, weights[row][key]);
     }
 #pragma unroll
@@ -178,22 +199,28 @@ __global__ void __launch_bounds__(kThreads, 2)
   float total[kRows][N] = {};
 #pragma unroll 2
   for (int key = first_key; key < first_key + kKeys; key += kFour) {
-    float element[kFour][N];
-#pragma unroll
-    for (int t = 0; t < kFour; ++t) {
-      const bool inside = key + t >= lowest && key + t < highest && v_row[key + t] >= 0;
-      const T *row = inside ? v + v_row[key + t] : v;
-      widen_pack(read_row(row, p.v.step[3], column, p.dim, inside, whole), element[t]);
-    }
-#pragma unroll
-    for (int row = 0; row < kRows; ++row) {
-      if (row >= rows) break;
-      const Pack<float, kFour> weight = load_pack<kFour>(&weights[row][key]);
+    Held<T, N> packs[kFour][1];
+    const auto read = [&](auto dense) {
 #pragma unroll
       for (int t = 0; t < kFour; ++t) {
-        if (weight.v[t] < 0.0f) continue;  // unseen: the value may be anything
+        const bool inside = key + t >= lowest && key + t < highest && v_row[key + t] >= 0;
+        const T *row = v + (inside ? v_row[key + t] : 0);
+        read_row<dense.value, N>(packs[t], row, p.v.step[3], column, p.dim, inside);
+      }
+    };
+    if (p.whole) read(Flag<true>{});
+    else read(Flag<false>{});
 #pragma unroll
-        for (int e = 0; e < N; ++e) total[row][e] = fmaf(weight.v[t], element[t][e], total[row][e]);
+    for (int t = 0; t < kFour; ++t) {
+      float element[N];
+      widen_pack(packs[t][0].pack(), element);
+#pragma unroll
+      for (int row = 0; row < kRows; ++row) {
+        if (row >= rows) break;
+        const float weight = weights[row][key + t];
+        if (weight < 0.0f) continue;  // unseen: the value may be anything
+#pragma unroll
+        for (int e = 0; e < N; ++e) total[row][e] = fmaf(weight, element[e], total[row][e]);
       }
     }
   }
@@ -202,7 +229,7 @@ __global__ void __launch_bounds__(kThreads, 2)
   constexpr int kSpan = kColumns < 32 ? 32 : kColumns, kParts = kThreads / kSpan;
   constexpr int kFit = kWide / (kParts * Dim), kBatch = kFit < kRows ? kFit : kRows;
   const int most = all_rows < kRows ? static_cast<int>(all_rows) : kRows, size = most * (Dim + 2);
-  float *own = work + (owner * p.splits + split) * size;
+  float *own = work + (static_cast<long long>(owner) * splits + split) * size;
 #pragma unroll
   for (int begin_row = 0; begin_row < kRows; begin_row += kBatch) {
     if (begin_row < rows) {
@@ -235,7 +262,7 @@ __global__ void __launch_bounds__(kThreads, 2)
   if (!is_last) return;
   __threadfence();
 
-  const volatile float *parts = work + owner * p.splits * size;
+  const volatile float *parts = work + static_cast<long long>(owner) * splits * size;
   for (int i = thread; i < rows * Dim; i += kThreads) {
     const int row = i / Dim, d = i % Dim;
     if (d >= p.dim) continue;

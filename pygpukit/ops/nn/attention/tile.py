@@ -25,7 +25,6 @@ _ROW = 8  # elements that steps and the head dimension are multiples of
 _ALIGNMENT = 16  # bytes
 _COUNTABLE = 2**31 - 1  # elements of an array
 _MOST = 1 << 28  # positions of such an array
-_CACHE_BYTES = 24 << 20  # of keys and values that blocks read at a time: they stay in an L2 cache of 50 MB
 _ONE = (1, 1, 1)
 
 
@@ -69,23 +68,16 @@ def attend(
     if keys <= 0:
         copying.fill(out, 0)
         return
-    group = heads // K.shape[-3]
-    own = keys * dim * K.itemsize * 2
-    together = min(max(_CACHE_BYTES // own, 1) * group, batches * heads)
     width = next(width for width in _TILES if dim <= width)
     lengths = more.lengths
     step = 0 if lengths is None or lengths.size == 1 else lengths.strides[0] // lengths.itemsize
     arrays = [array if _readable(array) else _dense(array) for array in (Q, K, V)] + [out]
-    integers = (
-        *(batches, heads, group, queries, keys, dim, place, ahead, behind),
-        *(offset is None, step, together),
-    )
+    integers = (batches, heads, heads // K.shape[-3], queries, keys, dim, place, ahead, behind, offset is None, step)
     launch(
         ATTENTION.of(_expression(Q.dtype, width, lengths is not None)),
         (-(-queries // _TILES[width][0]) * heads * batches, 1, 1),
         _ONE,
-        *(span(array)[0] for array in arrays),
-        arrays[0] if lengths is None else span(lengths)[0],
+        *(span(array)[0] for array in (*arrays, arrays[0] if lengths is None else lengths)),
         *(struct.pack("<i", number) for number in integers),
         struct.pack("<f", scale),
         *(struct.pack("<i", number) for array in arrays for number in _steps(array)),
