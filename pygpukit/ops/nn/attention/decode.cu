@@ -25,28 +25,30 @@ constexpr int kStep = kThreads / kLanes;  // keys whose scores are computed at a
 constexpr int kWide = 4096;               // floats of shared memory that queries, then totals, pass through
 constexpr float kUnseen = -1.0f;          // as a weight
 
-template <bool Value>
-struct Flag {
-  static constexpr bool value = Value;
-};
-
-// Packs of a row of the cache, the first at `first` and each Apart elements after the one before; zeros where the row has
-// none. Whole: rows are dense, of whole packs.
-template <bool Whole, int Apart, int Count, int N, class T>
-__device__ __forceinline__ void read_row(Held<T, N> (&packs)[Count], const T *row, long long step, int first,
-                                         long long dim, bool inside) {
+// Packs of some keys' rows: `between` keys and `apart` elements lie from one to the next. Zeros where there is nothing: no
+// key from lowest to below highest, no page, no such column. Whole: rows are dense, of whole packs; then all loads of a
+// thread are on their way together.
+template <bool Whole, int Keys, int Count, int N, class T>
+__device__ __forceinline__ void read_rows(Held<T, N> (&packs)[Keys][Count], const T *data, const long long *places,
+                                          int key, int between, int lowest, int highest, long long step, int column,
+                                          int apart, long long dim) {
 #pragma unroll
-  for (int i = 0; i < Count; ++i) {
-    const int d = first + i * Apart;
-    Pack<T, N> pack = {};
-    if constexpr (Whole) {
-      packs[i].keep(pack);
-      if (inside && d < dim) packs[i].load(row + d);
-    } else {
-      for (int j = 0; j < N; ++j) {
-        if (inside && d + j < dim) pack.v[j] = row[(d + j) * step];
+  for (int t = 0; t < Keys; ++t, key += between) {
+    const bool inside = key >= lowest && key < highest && places[key] >= 0;
+    const T *row = data + (inside ? places[key] : 0);
+#pragma unroll
+    for (int i = 0; i < Count; ++i) {
+      const int d = column + i * apart;
+      Pack<T, N> pack = {};
+      if constexpr (Whole) {
+        packs[t][i].keep(pack);
+        if (inside && d < dim) packs[t][i].load(row + d);
+      } else {
+        for (int j = 0; j < N; ++j) {
+          if (inside && d + j < dim) pack.v[j] = row[(d + j) * step];
+        }
+        packs[t][i].keep(pack);
       }
-      packs[i].keep(pack);
     }
   }
 }
@@ -128,17 +130,11 @@ __global__ void __launch_bounds__(kThreads, 2)
   const float scale = static_cast<float>(p.more.scale);
   for (int first = thread / kLanes; first < kSplit; first += kStep * kTogether) {
     Held<T, N> packs[kTogether][kPacks];
-    const auto read = [&](auto dense) {
-#pragma unroll
-      for (int t = 0; t < kTogether; ++t) {
-        const int key = first + t * kStep;
-        const bool inside = key >= lowest && key < highest && k_row[key] >= 0;
-        const T *row = k + (inside ? k_row[key] : 0);
-        read_row<dense.value, kLanes * N>(packs[t], row, p.k.step[3], lane * N, p.dim, inside);
-      }
-    };
-    if (p.whole) read(Flag<true>{});  // all loads of a thread one after the other
-    else read(Flag<false>{});
+    if (p.whole) {
+      read_rows<true>(packs, k, k_row, first, kStep, lowest, highest, p.k.step[3], lane * N, kLanes * N, p.dim);
+    } else {
+      read_rows<false>(packs, k, k_row, first, kStep, lowest, highest, p.k.step[3], lane * N, kLanes * N, p.dim);
+    }
     float element[kTogether][kPacks][N];
 #pragma unroll
     for (int t = 0; t < kTogether; ++t) {
@@ -200,16 +196,11 @@ __global__ void __launch_bounds__(kThreads, 2)
 #pragma unroll 2
   for (int key = first_key; key < first_key + kKeys; key += kFour) {
     Held<T, N> packs[kFour][1];
-    const auto read = [&](auto dense) {
-#pragma unroll
-      for (int t = 0; t < kFour; ++t) {
-        const bool inside = key + t >= lowest && key + t < highest && v_row[key + t] >= 0;
-        const T *row = v + (inside ? v_row[key + t] : 0);
-        read_row<dense.value, N>(packs[t], row, p.v.step[3], column, p.dim, inside);
-      }
-    };
-    if (p.whole) read(Flag<true>{});
-    else read(Flag<false>{});
+    if (p.whole) {
+      read_rows<true>(packs, v, v_row, key, 1, lowest, highest, p.v.step[3], column, N, p.dim);
+    } else {
+      read_rows<false>(packs, v, v_row, key, 1, lowest, highest, p.v.step[3], column, N, p.dim);
+    }
 #pragma unroll
     for (int t = 0; t < kFour; ++t) {
       float element[N];
