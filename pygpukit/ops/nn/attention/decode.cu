@@ -15,66 +15,75 @@ struct DecodeAttention {
   long long has_table, table_step;
   long long length_step;
   long long splits;
-  long long whole;                // rows of the cache are dense, of whole 16 bytes
   AttentionPlace q, k, v, out;    // batch of k and v: their pages
   AttentionExtras more;
 };
 
-constexpr int kRows = 8, kSplit = 256, kThreads = 256, kLanes = 8, kWarps = kThreads / 32;
+constexpr int kRows = 4, kSplit = 256, kThreads = 256, kLanes = 8, kWarps = kThreads / 32;
 constexpr int kStep = kThreads / kLanes;  // keys whose scores are computed at a time
 constexpr int kWide = 4096;               // floats of shared memory that queries, then totals, pass through
 constexpr float kUnseen = -1.0f;          // as a weight
 
-// Packs of some keys' rows: `between` keys and `apart` elements lie from one to the next. Zeros where there is nothing: no
-// key from lowest to below highest, no page, no such column. Whole: rows are dense, of whole packs; then all loads of a
-// thread are on their way together.
-template <bool Whole, int Keys, int Count, int N, class T>
-__device__ __forceinline__ void read_rows(Held<T, N> (&packs)[Keys][Count], const T *data, const long long *places,
-                                          int key, int between, int lowest, int highest, long long step, int column,
-                                          int apart, long long dim) {
+// N elements of a row at `place` from `column` on, zeros where there is no row (place below 0) or no such column. Whole:
+// rows are dense, of whole packs.
+template <bool Whole, int N, class T>
+__device__ __forceinline__ void read_row(Held<T, N> &held, const T *data, long long place, long long step, int column,
+                                         int dim) {
+  const bool there = place >= 0;
+  const T *row = data + (there ? place : 0);
+  Pack<T, N> pack = {};
+  if constexpr (Whole) {
+    held.keep(pack);
+    if (there && column < dim) held.load(row + column);
+  } else {
 #pragma unroll
-  for (int t = 0; t < Keys; ++t, key += between) {
-    const bool inside = key >= lowest && key < highest && places[key] >= 0;
-    const T *row = data + (inside ? places[key] : 0);
+    for (int j = 0; j < N; ++j) {
+      if (there && column + j < dim) pack.v[j] = row[(column + j) * step];
+    }
+    held.keep(pack);
+  }
+}
+
+// Sums over kLanes lanes of several values at once: each lane is left with those from lane * Count / kLanes on.
+template <int Count>
+__device__ __forceinline__ void sum_lanes(float (&value)[Count], int lane) {
+  static_assert(Count % kLanes == 0, "every lane is left with as many");
+  int half = Count / 2;
 #pragma unroll
-    for (int i = 0; i < Count; ++i) {
-      const int d = column + i * apart;
-      Pack<T, N> pack = {};
-      if constexpr (Whole) {
-        packs[t][i].keep(pack);
-        if (inside && d < dim) packs[t][i].load(row + d);
-      } else {
-        for (int j = 0; j < N; ++j) {
-          if (inside && d + j < dim) pack.v[j] = row[(d + j) * step];
-        }
-        packs[t][i].keep(pack);
-      }
+  for (int lanes = kLanes / 2; lanes > 0; lanes /= 2, half /= 2) {
+    const bool upper = lane & lanes;
+#pragma unroll
+    for (int i = 0; i < half; ++i) {
+      const float sent = upper ? value[i] : value[i + half];
+      value[i] = (upper ? value[i + half] : value[i]) + __shfl_xor_sync(0xffffffffu, sent, lanes);
     }
   }
 }
 
 // work: of every split its rows' totals, largest scores and sums; counters: zeros, one for the splits of some rows.
-template <class T, int Dim>
-__global__ void __launch_bounds__(kThreads, 2)
+// Whole: rows of the cache are dense, of whole 16 bytes.
+template <class T, int Dim, bool Whole>
+__global__ void __launch_bounds__(kThreads, Dim * sizeof(T) <= 256 ? 3 : 2)
     attend_few(const T *q, const T *k, const T *v, T *out, const int *lengths, const int *table, const float *sinks,
                float *work, int *counters, long long *report, const __grid_constant__ DecodeAttention p) {
   constexpr int N = per_load<T>();
   alignas(16) __shared__ float wide[kWide];
   __shared__ float weights[kRows][kSplit];
-  __shared__ long long k_row[kSplit], v_row[kSplit];  // where each key lies; below 0: on no page
+  __shared__ long long k_row[kSplit], v_row[kSplit];  // where each key lies; below 0 where nobody sees it
   __shared__ float row_largest[kRows], row_sum[kRows];
   __shared__ int row_first[kRows], row_end[kRows];  // keys of the split that a row sees
   __shared__ bool is_last;
-  const int thread = threadIdx.x, lane = thread % kLanes;
+  const int thread = threadIdx.x, lane = thread % kLanes, warp_lane = thread % 32;
   const float minus_infinity = -__uint_as_float(0x7f800000u);
 
-  // Divisions of 64 bits take a hundred instructions each: what is divided here has 32.
+  // Divisions of 64 bits take a hundred instructions each: what is divided here has 32. The blocks that read the same keys
+  // are neighbours.
   const unsigned queries = static_cast<unsigned>(p.queries), group = static_cast<unsigned>(p.group);
   const unsigned splits = static_cast<unsigned>(p.splits), key_heads = static_cast<unsigned>(p.key_heads);
   const unsigned all_rows = group * queries, tiles = (all_rows + kRows - 1) / kRows;
-  const unsigned split = blockIdx.x % splits, owner = blockIdx.x / splits;
-  const unsigned first_row = owner % tiles * kRows;
-  const unsigned head = owner / tiles % key_heads, batch = owner / tiles / key_heads;
+  const unsigned tile = blockIdx.x % tiles, split = blockIdx.x / tiles % splits, pair = blockIdx.x / tiles / splits;
+  const unsigned first_row = tile * kRows, head = pair % key_heads, batch = pair / key_heads;
+  const long long owner = static_cast<long long>(pair) * tiles + tile;
   const int rows = all_rows - first_row < kRows ? static_cast<int>(all_rows - first_row) : kRows;
 
   const int given = lengths[batch * p.length_step];
@@ -97,27 +106,32 @@ __global__ void __launch_bounds__(kThreads, 2)
   const auto in_split = [&](long long key) {
     return key < begin ? 0 : key - begin < kSplit ? static_cast<int>(key - begin) : kSplit;
   };
-  const int lowest = in_split(low), highest = in_split(length);
+  const int lowest = in_split(low), highest = in_split(length), dim = static_cast<int>(p.dim);
 
   static_assert(kThreads == kSplit, "a thread finds the place of one key");
+  k_row[thread] = v_row[thread] = -1;
   if (thread >= lowest && thread < highest) {
     const unsigned key = split * kSplit + thread;
     long long page = batch, place = key;
     if (p.has_table) {
       const unsigned size = static_cast<unsigned>(p.page);
       page = table[batch * p.table_step + key / size], place = key % size;
-      if (page < 0 || page >= p.pages) {
-        report_index(report, page, 0, p.pages);
-        page = -1;
-      }
     }
-    k_row[thread] = page < 0 ? -1 : p.k.start + page * p.k.step[0] + head * p.k.step[1] + place * p.k.step[2];
-    v_row[thread] = page < 0 ? -1 : p.v.start + page * p.v.step[0] + head * p.v.step[1] + place * p.v.step[2];
+    if (page >= 0 && page < p.pages) {
+      k_row[thread] = p.k.start + page * p.k.step[0] + head * p.k.step[1] + place * p.k.step[2];
+      v_row[thread] = p.v.start + page * p.v.step[0] + head * p.v.step[1] + place * p.v.step[2];
+    } else {
+      report_index(report, page, 0, p.pages);
+    }
   }
-  for (int i = thread; i < rows * Dim; i += kThreads) {
+  for (int i = thread; i < kRows * Dim; i += kThreads) {
     const int row = i / Dim, d = i % Dim;
-    const T *place = q + p.q.start + batch * p.q.step[0] + head_of(row) * p.q.step[1] + query_of(row) * p.q.step[2];
-    wide[i] = d < p.dim ? widen(place[d * p.q.step[3]]) : 0.0f;
+    float element = 0.0f;
+    if (row < rows && d < p.dim) {
+      const long long place = p.q.start + batch * p.q.step[0] + head_of(row) * p.q.step[1] + query_of(row) * p.q.step[2];
+      element = widen(q[place + d * p.q.step[3]]);
+    }
+    wide[i] = element;
   }
   if (thread < kRows) {
     row_first[thread] = thread < rows ? in_split(first_of(query_of(thread))) : 0;
@@ -125,91 +139,106 @@ __global__ void __launch_bounds__(kThreads, 2)
   }
   __syncthreads();
 
-  // Scores: kLanes threads share a key, and each holds as many keys at a time as keep memory busy.
-  constexpr int kPacks = Dim / (kLanes * N), kTogether = kPacks < 8 ? 8 / kPacks : 1;
+  // Scores: kLanes threads share a key. The next keys are on their way while some are computed with.
+  constexpr int kPacks = Dim / (kLanes * N), kTogether = kPacks == 1 ? 4 : 2, kDots = kRows * kTogether;
   const float scale = static_cast<float>(p.more.scale);
-  for (int first = thread / kLanes; first < kSplit; first += kStep * kTogether) {
-    Held<T, N> packs[kTogether][kPacks];
-    if (p.whole) {
-      read_rows<true>(packs, k, k_row, first, kStep, lowest, highest, p.k.step[3], lane * N, kLanes * N, p.dim);
-    } else {
-      read_rows<false>(packs, k, k_row, first, kStep, lowest, highest, p.k.step[3], lane * N, kLanes * N, p.dim);
-    }
-    float element[kTogether][kPacks][N];
+  Held<T, N> keys[kTogether][kPacks];
 #pragma unroll
-    for (int t = 0; t < kTogether; ++t) {
+  for (int t = 0; t < kTogether; ++t) {
 #pragma unroll
-      for (int j = 0; j < kPacks; ++j) widen_pack(packs[t][j].pack(), element[t][j]);
+    for (int j = 0; j < kPacks; ++j) {
+      const int key = thread / kLanes + t * kStep;
+      read_row<Whole>(keys[t][j], k, k_row[key], p.k.step[3], (j * kLanes + lane) * N, dim);
     }
+  }
 #pragma unroll 1
-    for (int row = 0; row < rows; ++row) {
-      float dot[kTogether] = {};
+  for (int first = thread / kLanes; first < kSplit; first += kStep * kTogether) {
+    const bool more = first + kStep * kTogether < kSplit;
+    float dot[kDots] = {};
 #pragma unroll
-      for (int j = 0; j < kPacks; ++j) {
+    for (int j = 0; j < kPacks; ++j) {
+      float element[kTogether][N];
+#pragma unroll
+      for (int t = 0; t < kTogether; ++t) {
+        widen_pack(keys[t][j].pack(), element[t]);
+        const long long next = more ? k_row[first + (kTogether + t) * kStep] : -1;
+        read_row<Whole>(keys[t][j], k, next, p.k.step[3], (j * kLanes + lane) * N, dim);
+      }
+#pragma unroll
+      for (int row = 0; row < kRows; ++row) {
 #pragma unroll
         for (int four = 0; four < N; four += 4) {
           const Pack<float, 4> query = load_pack<4>(wide + row * Dim + (j * kLanes + lane) * N + four);
 #pragma unroll
           for (int t = 0; t < kTogether; ++t) {
 #pragma unroll
-            for (int e = 0; e < 4; ++e) dot[t] = fmaf(query.v[e], element[t][j][four + e], dot[t]);
+            for (int e = 0; e < 4; ++e) {
+              dot[row * kTogether + t] = fmaf(query.v[e], element[t][four + e], dot[row * kTogether + t]);
+            }
           }
         }
       }
-#pragma unroll
-      for (int t = 0; t < kTogether; ++t) {
-#pragma unroll
-        for (int lanes = kLanes / 2; lanes > 0; lanes /= 2) dot[t] += __shfl_xor_sync(0xffffffffu, dot[t], lanes);
-        if (lane == row % kLanes) weights[row][first + t * kStep] = dot[t] * scale;
-      }
     }
+    sum_lanes(dot, lane);
+#pragma unroll
+    for (int i = 0; i < kDots / kLanes; ++i) {
+      const int which = lane * (kDots / kLanes) + i;
+      weights[which / kTogether][first + which % kTogether * kStep] = dot[i] * scale;
+    }
+  }
+
+  // Values: kColumns threads share a key, and each takes as many neighbouring keys as there are such columns. The first are
+  // on their way while the scores become weights.
+  constexpr int kColumns = Dim / N, kKeys = kColumns, kFour = 4;
+  static_assert(kThreads / kColumns * kKeys == kSplit && kKeys % kFour == 0, "parts of the keys are whole");
+  const int column = thread % kColumns * N, first_key = thread / kColumns * kKeys;
+  Held<T, N> values[kFour];
+#pragma unroll
+  for (int t = 0; t < kFour; ++t) {
+    read_row<Whole>(values[t], v, v_row[first_key + t], p.v.step[3], column, dim);
   }
   __syncthreads();
 
-  for (int row = thread / 32; row < rows; row += kWarps) {
-    const int from = row_first[row], end = row_end[row];
-    float largest = minus_infinity, sum = 0.0f;
-    for (int key = thread % 32; key < kSplit; key += 32) {
-      if (p.more.cap != 0) weights[row][key] = adjusted(p.more, weights[row][key], nullptr, 0, 0);
-      if (key >= from && key < end) largest = fmaxf(largest, weights[row][key]);
+  if (thread / 32 < rows) {
+    const int row = thread / 32, from = row_first[row], end = row_end[row];
+    float largest = minus_infinity, sum = 0.0f, score[kSplit / 32];
+#pragma unroll
+    for (int i = 0; i < kSplit / 32; ++i) {
+      const int key = warp_lane + i * 32;
+      score[i] = weights[row][key];
+      if (p.more.cap != 0) score[i] = adjusted(p.more, score[i], nullptr, 0, 0);
+      if (key >= from && key < end) largest = fmaxf(largest, score[i]);
     }
 #pragma unroll
     for (int lanes = 16; lanes > 0; lanes /= 2) largest = fmaxf(largest, __shfl_xor_sync(0xffffffffu, largest, lanes));
     const float base = largest == minus_infinity ? 0.0f : largest;
-    for (int key = thread % 32; key < kSplit; key += 32) {
+#pragma unroll
+    for (int i = 0; i < kSplit / 32; ++i) {
+      const int key = warp_lane + i * 32;
       const bool seen = key >= from && key < end;
-      const float weight = seen ? exp2f(weights[row][key] - base) : kUnseen;
-      weights[row][key] = weight;
+      const float weight = exp2f(score[i] - base);
+      weights[row][key] = seen ? weight : kUnseen;
       if (seen) sum += weight;
     }
 #pragma unroll
     for (int lanes = 16; lanes > 0; lanes /= 2) sum += __shfl_xor_sync(0xffffffffu, sum, lanes);
-    if (thread % 32 == 0) row_largest[row] = largest, row_sum[row] = sum;
+    if (warp_lane == 0) row_largest[row] = largest, row_sum[row] = sum;
   }
   __syncthreads();
 
-  // Values: kColumns threads share a key, and each takes as many neighbouring keys as there are such columns.
-  constexpr int kColumns = Dim / N, kKeys = kColumns, kFour = 4;
-  static_assert(kThreads / kColumns * kKeys == kSplit && kKeys % kFour == 0, "parts of the keys are whole");
-  const int column = thread % kColumns * N, first_key = thread / kColumns * kKeys;
   float total[kRows][N] = {};
-#pragma unroll 2
+#pragma unroll 1
   for (int key = first_key; key < first_key + kKeys; key += kFour) {
-    Held<T, N> packs[kFour][1];
-    if (p.whole) {
-      read_rows<true>(packs, v, v_row, key, 1, lowest, highest, p.v.step[3], column, N, p.dim);
-    } else {
-      read_rows<false>(packs, v, v_row, key, 1, lowest, highest, p.v.step[3], column, N, p.dim);
-    }
+    const bool more = key + kFour < first_key + kKeys;
 #pragma unroll
     for (int t = 0; t < kFour; ++t) {
       float element[N];
-      widen_pack(packs[t][0].pack(), element);
+      widen_pack(values[t].pack(), element);
+      read_row<Whole>(values[t], v, more ? v_row[key + kFour + t] : -1, p.v.step[3], column, dim);
 #pragma unroll
       for (int row = 0; row < kRows; ++row) {
-        if (row >= rows) break;
         const float weight = weights[row][key + t];
-        if (weight < 0.0f) continue;  // unseen: the value may be anything
+        if (queries > 1 && weight < 0.0f) continue;  // unseen: the value may be anything; of one query it is zeros
 #pragma unroll
         for (int e = 0; e < N; ++e) total[row][e] = fmaf(weight, element[e], total[row][e]);
       }
@@ -220,29 +249,30 @@ __global__ void __launch_bounds__(kThreads, 2)
   constexpr int kSpan = kColumns < 32 ? 32 : kColumns, kParts = kThreads / kSpan;
   constexpr int kFit = kWide / (kParts * Dim), kBatch = kFit < kRows ? kFit : kRows;
   const int most = all_rows < kRows ? static_cast<int>(all_rows) : kRows, size = most * (Dim + 2);
-  float *own = work + (static_cast<long long>(owner) * splits + split) * size;
+  float *own = work + (owner * splits + split) * size;
 #pragma unroll
   for (int begin_row = 0; begin_row < kRows; begin_row += kBatch) {
-    if (begin_row < rows) {
-      __syncthreads();
+    __syncthreads();
 #pragma unroll
-      for (int r = 0; r < kBatch; ++r) {
+    for (int r = 0; r < kBatch; ++r) {
 #pragma unroll
-        for (int e = 0; e < N; ++e) {
-          float sum = total[begin_row + r][e];
+      for (int four = 0; four < N; four += 4) {
+        Pack<float, 4> sum;
 #pragma unroll
-          for (int lanes = 16; lanes >= kColumns; lanes /= 2) sum += __shfl_xor_sync(0xffffffffu, sum, lanes);
-          if (thread % kSpan < kColumns) wide[(thread / kSpan * kBatch + r) * Dim + column + e] = sum;
+        for (int e = 0; e < 4; ++e) {
+          sum.v[e] = total[begin_row + r][four + e];
+#pragma unroll
+          for (int lanes = 16; lanes >= kColumns; lanes /= 2) sum.v[e] += __shfl_xor_sync(0xffffffffu, sum.v[e], lanes);
         }
+        if (thread % kSpan < kColumns) store_pack<4>(&wide[(thread / kSpan * kBatch + r) * Dim + column + four], sum);
       }
-      __syncthreads();
-      const int count = (rows - begin_row < kBatch ? rows - begin_row : kBatch) * Dim;
-      for (int i = thread; i < count; i += kThreads) {
-        float sum = 0.0f;
+    }
+    __syncthreads();
+    for (int i = thread; i < kBatch * Dim; i += kThreads) {
+      float sum = 0.0f;
 #pragma unroll
-        for (int part = 0; part < kParts; ++part) sum += wide[part * kBatch * Dim + i];
-        own[begin_row * Dim + i] = sum;
-      }
+      for (int part = 0; part < kParts; ++part) sum += wide[part * kBatch * Dim + i];
+      if (begin_row + i / Dim < rows) own[begin_row * Dim + i] = sum;
     }
   }
   if (thread < rows) own[most * Dim + thread] = row_largest[thread], own[most * (Dim + 1) + thread] = row_sum[thread];
@@ -253,22 +283,48 @@ __global__ void __launch_bounds__(kThreads, 2)
   if (!is_last) return;
   __threadfence();
 
-  const volatile float *parts = work + static_cast<long long>(owner) * splits * size;
-  for (int i = thread; i < rows * Dim; i += kThreads) {
-    const int row = i / Dim, d = i % Dim;
-    if (d >= p.dim) continue;
+  const float *parts = work + owner * splits * size;
+  if (thread / 32 < rows) {  // of all splits
+    const int row = thread / 32;
     const float sink = p.more.has_sinks ? sinks[head_of(row)] * kLog2E : minus_infinity;
-    float largest = sink;
-    for (long long s = first_split; s <= last_split; ++s) largest = fmaxf(largest, parts[s * size + most * Dim + row]);
+    const float *largest_of = parts + most * Dim + row, *sum_of = parts + most * (Dim + 1) + row;
+    float largest = sink, sum = 0.0f;
+    for (long long s = first_split + warp_lane; s <= last_split; s += 32) largest = fmaxf(largest, largest_of[s * size]);
+#pragma unroll
+    for (int lanes = 16; lanes > 0; lanes /= 2) largest = fmaxf(largest, __shfl_xor_sync(0xffffffffu, largest, lanes));
     const float base = largest == minus_infinity ? 0.0f : largest;
-    float result = 0.0f, sum = exp2f(sink - base);
-    for (long long s = first_split; s <= last_split; ++s) {
-      const float shrink = exp2f(parts[s * size + most * Dim + row] - base);
-      result += shrink * parts[s * size + i];
-      sum += shrink * parts[s * size + most * (Dim + 1) + row];
+    for (long long s = first_split + warp_lane; s <= last_split; s += 32) {
+      sum += exp2f(largest_of[s * size] - base) * sum_of[s * size];
     }
-    T *place = out + p.out.start + batch * p.out.step[0] + head_of(row) * p.out.step[1];
-    place[query_of(row) * p.out.step[2] + d * p.out.step[3]] = convert<T>::from(sum == 0.0f ? 0.0f : result / sum);
+#pragma unroll
+    for (int lanes = 16; lanes > 0; lanes /= 2) sum += __shfl_xor_sync(0xffffffffu, sum, lanes);
+    if (warp_lane == 0) row_largest[row] = base, row_sum[row] = sum + exp2f(sink - base);
+  }
+  constexpr int kOwn = kRows * Dim / kThreads;
+  float result[kOwn] = {};
+  for (long long chunk = first_split; chunk <= last_split; chunk += kSplit) {
+    const int count = last_split - chunk < kSplit ? static_cast<int>(last_split - chunk) + 1 : kSplit;
+    __syncthreads();
+    for (int row = 0; row < rows && thread < count; ++row) {
+      weights[row][thread] = exp2f(parts[(chunk + thread) * size + most * Dim + row] - row_largest[row]);
+    }
+    __syncthreads();
+#pragma unroll
+    for (int i = 0; i < kOwn; ++i) {
+      const int place = thread + i * kThreads;
+      if (place >= rows * Dim) break;
+#pragma unroll 8
+      for (int s = 0; s < count; ++s) result[i] += weights[place / Dim][s] * parts[(chunk + s) * size + place];
+    }
+  }
+#pragma unroll
+  for (int i = 0; i < kOwn; ++i) {
+    const int row = (thread + i * kThreads) / Dim, d = (thread + i * kThreads) % Dim;
+    if (row >= rows || d >= p.dim) continue;
+    const float sum = row_sum[row];
+    const long long place =
+        p.out.start + batch * p.out.step[0] + head_of(row) * p.out.step[1] + query_of(row) * p.out.step[2];
+    out[place + d * p.out.step[3]] = convert<T>::from(sum == 0.0f ? 0.0f : result[i] / sum);
   }
 }
 

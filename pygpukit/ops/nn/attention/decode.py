@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from pygpukit import kernels
 from pygpukit._core import native
 from pygpukit.core import deferred
-from pygpukit.core.dtypes import float32, int32
+from pygpukit.core.dtypes import DataType, float32, int32
 from pygpukit.core.errors import DTypeError, InvalidSpecError, ShapeError, out_of_range
 from pygpukit.ops import host
 from pygpukit.ops.elementwise.pointwise import CTYPES
@@ -23,7 +23,7 @@ __all__ = ["sdpa_decode"]
 
 SOURCE = kernels.KernelSpec(__file__, "decode.cu")
 _DECODE = SOURCE.structure("DecodeAttention")
-_ROWS, _SPLIT, _THREADS, _PACK = 8, 256, 256, 16  # decode.cu; bytes that a thread reads at a time
+_ROWS, _SPLIT, _THREADS, _PACK = 4, 256, 256, 16  # decode.cu; bytes that a thread reads at a time
 _WIDTHS = (64, 128, 256)
 MAX_QUERIES, MIN_PAGE = 8, 16
 
@@ -77,7 +77,12 @@ def sdpa_decode(
 def instantiations() -> Iterator[tuple[str, ...]]:
     """Name expressions of every kernel that sdpa_decode() can ask for."""
     for dtype in launch.TYPES:
-        yield tuple(f"pk::attend_few<{CTYPES[dtype.name]}, {width}>" for width in _WIDTHS)
+        for whole in (False, True):
+            yield tuple(_expression(dtype, width, whole) for width in _WIDTHS)
+
+
+def _expression(dtype: DataType, width: int, whole: bool) -> str:
+    return f"pk::attend_few<{CTYPES[dtype.name]}, {width}, {str(whole).lower()}>"
 
 
 def _check(what: str, Q: GPUArray, K: GPUArray, V: GPUArray, table: GPUArray | None) -> int:
@@ -135,12 +140,11 @@ def _on_device(
         table_step=0 if table is None else table.shape[1],
         length_step=more.lengths.strides[0] // more.lengths.itemsize,
         splits=splits,
-        whole=all(_is_whole(array) for array in (K, V)),
         **dict(zip(("q", "k", "v", "out"), places, strict=True)),
         more=launch.packed_extras(more, launch.factor(scale, dim), None),
     )
     kernels.launch(
-        SOURCE.of(f"pk::attend_few<{CTYPES[Q.dtype.name]}, {width}>"),
+        SOURCE.of(_expression(Q.dtype, width, all(_is_whole(array) for array in (K, V)))),
         (owners * splits, 1, 1),
         (_THREADS, 1, 1),
         *(q, k, v, result, more.lengths, more.lengths if table is None else table),
