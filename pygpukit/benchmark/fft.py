@@ -1,7 +1,7 @@
 """Suite `fft`: batches of transforms of complex64 and float32 against the memory's speed.
 
 A row is in GB/s of the bytes that are read once and written once, 16 a point (8 of real numbers, whose half spectrum is
-written). CuPy and PyTorch transform the same batches by cuFFT.
+written), with the first transforms' error against float64. CuPy and PyTorch transform as many by cuFFT (fft_peers.py).
 """
 
 from __future__ import annotations
@@ -10,19 +10,14 @@ from collections.abc import Iterator
 from functools import partial
 from statistics import median
 
-from .measure import device_times_us
-from .peers import peer_figures
+from .fft_peers import BYTES, CASES, transforms
+from .operator_peers import process_times
+from .operators import beside, device_us
 from .result import BenchmarkResult, Unavailable, from_samples
 
 CATEGORY = "fft"
 OVER_CUFFT = ", speed over CuPy's cuFFT"
-# (function, length): one kernel, smooth lengths, two kernels, a prime.
-CASES = (
-    *(("fft", 1 << bits) for bits in (8, 9, 10, 11, 12, 14, 16, 20)),
-    *(("fft", n) for n in (400, 480, 1000, 1536, 3000, 1009)),
-    *(("rfft", n) for n in (400, 512, 1024, 2048, 4096)),
-)
-_BYTES = {"fft": 16, "rfft": 8}  # a point
+_LOOKED_AT = 16  # transforms
 
 
 def rows(quick: bool) -> Iterator[BenchmarkResult | Unavailable]:
@@ -31,31 +26,45 @@ def rows(quick: bool) -> Iterator[BenchmarkResult | Unavailable]:
     import pygpukit as gp
 
     from .._core import native
+    from ..core.backend import ensure
 
+    ensure()
     most = 1 << 20 if native.backend_name() == "sim" else 1 << 23 if quick else 1 << 26
-    warmup, iterations = (1, 3) if quick else (5, 30)
-    rng = np.random.default_rng(0)
+    random = gp.random.Generator(0)
+    reals = random.standard_normal(most)
+    values = reals + 1j * random.standard_normal(most)
     for name, n in CASES:
-        points = max(most // n, 1) * n
-        host = rng.standard_normal((points // n, n), dtype=np.float32)
-        x = gp.from_numpy(host if name == "rfft" else host.astype(np.complex64))
-        times = device_times_us(partial(getattr(gp.fft, name), x), warmup, iterations)
-        moved = points * _BYTES[name]
+        points = transforms(n, most) * n
+        x = (reals if name == "rfft" else values)[:points].reshape(points // n, n)
+        call = partial(getattr(gp.fft, name), x)
+        exact = getattr(np.fft, name)(x[:_LOOKED_AT].to_numpy().astype(np.float64 if name == "rfft" else np.complex128))
+        found = call()[:_LOOKED_AT].to_numpy()
+        times = device_us(call, quick)
+        moved = points * BYTES[name]
         row = from_samples(f"{name} of {n}", CATEGORY, [moved / t * 1e-3 for t in times], "GB/s", better="higher")
         row.params = {"points": points}
         row.bandwidth_gbps, row.median_us = row.value, median(times)
+        row.rel_error = float(np.linalg.norm(found - exact) / np.linalg.norm(exact))
         yield row
 
 
 def peer_rows(ours: list[BenchmarkResult], quick: bool) -> Iterator[BenchmarkResult | Unavailable]:
-    for mine in ours:
-        name, _, n = mine.name.split()
-        for row in peer_figures(
-            mine, {"cupy": "cupy_fft", "torch": "torch_fft"}, f"{name},{n},{mine.params['points']}"
-        ):
-            yield row
-            if isinstance(row, BenchmarkResult) and row.peer == "cupy" and row.peer_value and row.value:
-                ratio = row.value / row.peer_value
+    from .._core import native
+
+    if native.backend_name() == "sim":
+        yield Unavailable(f"{CATEGORY}/peers", "the simulated device is no GPU to compare peers on")
+        return
+    by_name = {row.name: row for row in ours}
+    most = max(row.params["points"] for row in ours)
+    for library in ("cupy", "torch"):
+        for name, us in process_times("fft_peers", library, most):
+            mine = by_name.get(name)
+            if isinstance(us, str) or mine is None or mine.value is None or mine.median_us is None:
+                yield Unavailable(f"{CATEGORY}/{name} {library}", str(us))
+                continue
+            yield beside(mine, library, mine.value * mine.median_us / us)
+            if library == "cupy":
+                ratio = us / mine.median_us
                 yield BenchmarkResult(
-                    mine.name + OVER_CUFFT, CATEGORY, dict(mine.params), value=ratio, unit="x", better="higher"
+                    name + OVER_CUFFT, CATEGORY, dict(mine.params), value=ratio, unit="x", better="higher"
                 )

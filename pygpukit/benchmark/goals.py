@@ -49,6 +49,19 @@ def _transforms() -> Iterator[Goal]:
         yield Goal(key, limit, 1.0, "x", cuda_only=True, better="higher")
 
 
+def _sound() -> Iterator[Goal]:
+    batch = "[items=64,seconds=30]"
+    over = {"stft 400/160": 2.5, "stft 1024/256": 2.5, "istft 400/160": 3.0, "istft 1024/256": 3.0}
+    for name, limit in {**over, "mel 80 bands 400/160": 8.0}.items():
+        key = f"sound/{name}, speed over torch{batch}"
+        yield Goal(key, limit, 2 * limit, "x", cuda_only=True, better="higher")
+    yield Goal("sound/Whisper log-mel, one window of 30 s[windows=256]", 6, 2.5, "us", cuda_only=True)
+    yield Goal("sound/stft of 10 s, a call from Python", 40, 15, "us", cuda_only=True)
+    yield Goal("sound/Griffin-Lim, 32 iterations on 10 s", 4, 0.8, "ms", cuda_only=True)
+    key = "sound/resample 2/3, polyphase, of the copy[points=100000000]"
+    yield Goal(key, 60, 90, "%", cuda_only=True, better="higher")
+
+
 def _scheduler() -> Iterator[Goal]:
     four = "[shares=20/50/20/10]"
     yield Goal(f"scheduler/worst share error over 1 s{four}", 1.0, 0.5, "pp", cuda_only=True)
@@ -123,6 +136,7 @@ GOALS = (
     *_operators(),
     Goal("accuracy/largest error over PyTorch's", 1.5, 1, "x", cuda_only=True),
     *_transforms(),
+    *_sound(),
     *_scheduler(),
     *_eviction(),
     *_tenants(),

@@ -38,7 +38,7 @@ def rows(quick: bool) -> Iterator[BenchmarkResult | Unavailable]:
     ensure()
     backend = native.backend_name() or ""
     sizes = {dtype: size(dtype, backend, quick) for dtype in DTYPES}
-    ruler = _Ruler(max(case.moved(s) for case in CASES for s in sizes.values()), quick)
+    ruler = Ruler(max(case.moved(s) for case in CASES for s in sizes.values()), quick)
     for dtype, s in sizes.items():
         names = arrays(dtype, s)
         for case in CASES:
@@ -74,7 +74,7 @@ def arrays(dtype: str, s: Size) -> dict[str, Any]:
 
 
 def _measure(
-    case: Case, dtype: str, s: Size, names: dict[str, Any], ruler: _Ruler, quick: bool
+    case: Case, dtype: str, s: Size, names: dict[str, Any], ruler: Ruler, quick: bool
 ) -> Iterator[BenchmarkResult | Unavailable]:
     call = function(case.gp, names)
     title = f"{case.name} {dtype}"
@@ -115,7 +115,7 @@ def device_us(call: Callable[[], object], quick: bool) -> list[float]:
     return list(found.us)
 
 
-class _Ruler:
+class Ruler:
     """Device copies of random bytes, each measured once for a number of bytes that it reads and writes together."""
 
     def __init__(self, largest: int, quick: bool) -> None:
@@ -199,9 +199,9 @@ def peer_rows(ours: list[BenchmarkResult], quick: bool) -> Iterator[BenchmarkRes
             if isinstance(us, str):
                 yield Unavailable(f"{CATEGORY}/{name} {library}", us)
             elif mine is not None and mine.unit == "us":
-                yield _beside(mine, library, us)
+                yield beside(mine, library, us)
             elif mine is not None and mine.value is not None and mine.median_us is not None:
-                yield _beside(mine, library, mine.value * mine.median_us / us)
+                yield beside(mine, library, mine.value * mine.median_us / us)
                 if library == "cupy" and name.startswith("sort"):
                     ratio = us / mine.median_us
                     yield BenchmarkResult(
@@ -209,7 +209,7 @@ def peer_rows(ours: list[BenchmarkResult], quick: bool) -> Iterator[BenchmarkRes
                     )
 
 
-def _beside(mine: BenchmarkResult, library: str, figure: float) -> BenchmarkResult:
+def beside(mine: BenchmarkResult, library: str, figure: float) -> BenchmarkResult:
     return BenchmarkResult(
         mine.name,
         CATEGORY,

@@ -153,54 +153,5 @@ def torch_add(nbytes: str) -> float:
     return 3 * int(nbytes) / median(times[5:]) * 1e-6
 
 
-def cupy_fft(case: str) -> float:
-    import cupy as cp
-
-    name, n, points = _transform(case)
-    x = cp.random.random((points // n, n), dtype=cp.float32)
-    x = x if name == "rfft" else x.astype(cp.complex64)
-    function = getattr(cp.fft, name)
-
-    def milliseconds() -> float:
-        start, end = cp.cuda.Event(), cp.cuda.Event()
-        start.record()
-        function(x)
-        end.record()
-        end.synchronize()
-        return float(cp.cuda.get_elapsed_time(start, end))
-
-    return _transformed_gbps(name, points, milliseconds)
-
-
-def torch_fft(case: str) -> float:
-    import torch
-
-    name, n, points = _transform(case)
-    x = torch.rand(points // n, n, device="cuda")
-    x = x if name == "rfft" else x.to(torch.complex64)
-    function = getattr(torch.fft, name)
-
-    def milliseconds() -> float:
-        start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
-        start.record()
-        function(x)
-        end.record()
-        end.synchronize()
-        return float(start.elapsed_time(end))
-
-    return _transformed_gbps(name, points, milliseconds)
-
-
-def _transform(case: str) -> tuple[str, int, int]:
-    name, n, points = case.split(",")
-    return name, int(n), int(points)
-
-
-def _transformed_gbps(name: str, points: int, milliseconds: Callable[[], float]) -> float:
-    """As fft.py counts: the first calls make plans."""
-    times = [milliseconds() for _ in range(35)][5:]
-    return points * (8 if name == "rfft" else 16) / median(times) * 1e-6
-
-
 if __name__ == "__main__":
     print(json.dumps(globals()[sys.argv[1]](sys.argv[2] if len(sys.argv) > 2 else "")))

@@ -33,9 +33,14 @@ def text(report: BenchmarkReport) -> str:
         figure = f"{number(r.value):>10} {r.unit:<7}"
         spread = f"+- {number(r.spread)}" if r.spread else ""
         peer = f"{r.peer}: {number(r.peer_value)} {r.unit}, ours is {number(r.ratio)}x" if r.peer else ""
-        lines.append(f"{r.category:<9} {_title(r):<58} {figure} {spread:<12} {peer}".rstrip())
+        lines.append(f"{r.category:<9} {_title(r):<58} {figure} {spread:<12} {peer}{_error(r)}".rstrip())
     lines += [f"left out  {key}: {reason}" for key, reason in report.skipped.items()]
     return "\n".join(lines)
+
+
+def _error(r: BenchmarkResult) -> str:
+    """The result's error, where it is not itself the figure."""
+    return f" error {r.rel_error:.2g}" if r.rel_error and r.rel_error != r.value else ""
 
 
 def _bound(goal: Goal) -> str:
@@ -64,9 +69,8 @@ def markdown(report: BenchmarkReport) -> str:
     for r in report.results:
         peer = f"{r.peer} {number(r.peer_value)} {r.unit}" if r.peer else ""
         spread = number(r.spread) if r.spread else ""
-        lines.append(
-            f"| {r.category}: {_title(r)} | {number(r.value)} {r.unit} | {spread} | {peer} | {number(r.ratio)} |"
-        )
+        what = f"{r.category}: {_title(r)}{_error(r)}"
+        lines.append(f"| {what} | {number(r.value)} {r.unit} | {spread} | {peer} | {number(r.ratio)} |")
     lines += ["", "| must reach | limit | measured | |", "| --- | ---: | ---: | --- |"]
     words = {True: "pass", False: "**fail**", None: "open"}
     for v in check_goals(report):

@@ -33,6 +33,7 @@ SUITES = (
     "matmul",
     "attention",
     "fft",
+    "sound",
     "accuracy",
     "determinism",
     "transfers",

@@ -233,7 +233,5 @@ def test_bad_input_is_refused_before_anything_runs() -> None:
         audio.resample(x, orig_sr=0, target_sr=3)
     with pytest.raises(ValueError, match="small integers"):
         audio.resample(x, orig_sr=2**0.5, target_sr=1)
-    with pytest.raises(ValueError, match="NaN"):
-        audio.resample(gp.from_numpy(np.array([1.0, np.nan])), orig_sr=1, target_sr=2)
     assert audio.resample(x, orig_sr=5, target_sr=5) is x
     assert audio.resample(x[:0], orig_sr=2, target_sr=3, res_type="polyphase").shape == (0,)

@@ -51,19 +51,72 @@ def test_strange_lengths_and_types(function: Any) -> None:
         function(tone(200))
 
 
-@pytest.mark.parametrize("function", FRAMED[1:], ids=["zero_crossing_rate", "yin", "pyin"])
-def test_nan_is_refused_as_librosa_does(function: Any) -> None:
+@pytest.mark.parametrize("function", [FRAMED[3], audio.trim, audio.split, audio.VAD(SR).detect, audio.valid_audio])
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_what_waits_for_the_device_refuses_nan_as_librosa_does(function: Any, bad: float) -> None:
     values = tone(200)
-    values[77] = np.nan
+    values[77] = bad
     with pytest.raises(ValueError, match="NaN"):
         function(device(values))
+    assert audio.valid_audio(device(tone(200))) is True
 
 
-def test_nan_stays_in_the_frames_that_have_it() -> None:
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+def test_nan_stays_in_the_frames_that_have_it(bad: float) -> None:
     values = tone(200)
-    values[2000] = np.nan
-    found = audio.rms(y=device(values), frame_length=100, hop_length=100, center=False).to_numpy()
-    assert np.flatnonzero(np.isnan(found)).tolist() == [20]
+    values[2000] = bad
+    y, cut = device(values), {"frame_length": 500, "hop_length": 500, "center": False}
+    for found in (audio.rms(y=y, **cut), audio.yin(y, fmin=100, fmax=400, sr=SR, **cut)):
+        assert np.flatnonzero(~np.isfinite(found.to_numpy().ravel())).tolist() == [4]
+
+
+def test_win_length_warns_and_has_no_effect() -> None:
+    y, found = device(tone(200)), {"fmin": 100, "fmax": 400, "sr": SR}
+    for function in (
+        lambda **more: [audio.yin(y, **found, **more).to_numpy()],
+        lambda **m: audio.pyin(y, **found, **m),
+    ):
+        with pytest.warns(FutureWarning, match="win_length has had no effect"):
+            given = function(win_length=300)
+        for one, other in zip(given, function(), strict=True):
+            np.testing.assert_array_equal(one, other)
+
+
+NOT_WAITING = {
+    "stft": audio.stft,
+    "melspectrogram": lambda y: audio.melspectrogram(y=y, sr=SR),
+    "whisper_log_mel": audio.whisper_log_mel,
+    "centroid": lambda y: audio.spectral_centroid(y=y, sr=SR),
+    "harmonic": audio.harmonic,
+    "yin": FRAMED[2],
+    "zero_crossing_rate": lambda y: audio.zero_crossing_rate(y, threshold=0.5, ref_magnitude=np.max),
+    "resample": lambda y: audio.resample(y, orig_sr=3, target_sr=2),
+    "cqt": lambda y: audio.cqt(y, sr=SR, n_bins=12),
+    "normalize": audio.normalize,
+    "istft": lambda y: audio.istft(audio.stft(y)),
+}
+
+
+@pytest.mark.parametrize("function", NOT_WAITING.values(), ids=NOT_WAITING.keys())
+def test_a_call_does_not_wait_for_the_device(function: Any) -> None:
+    """A wait within a capture is an error."""
+    y = device(tone(200))
+    wanted = function(y)  # makes the tables
+    with gp.Stream().capture() as graph:
+        found = function(y)
+    graph.launch()
+    gp.synchronize()
+    np.testing.assert_array_equal(found.to_numpy(), wanted.to_numpy())
+
+
+def test_frame_takes_librosas_keywords() -> None:
+    y = device(np.arange(100.0))
+    plain = audio.frame(y, frame_length=30, hop_length=10)
+    for writeable, subok in ((True, False), (False, True), (True, True)):
+        same = audio.frame(y, frame_length=30, hop_length=10, writeable=writeable, subok=subok)
+        np.testing.assert_array_equal(same.to_numpy(), plain.to_numpy())
+    same[0, 0] = -5.0
+    assert y.to_numpy()[0] == -5
 
 
 def test_half_precision_computes_in_float32() -> None:

@@ -139,7 +139,6 @@ BAD: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: audio.delta(gp.zeros((4, 5))), ShapeError, "axis 1 has 5 elements, width is 9"),
     (lambda: audio.delta(gp.zeros((4, 50)), width=4), ValueError, "width is 4"),
     (lambda: audio.delta(gp.zeros((4, 50)), mode="zero"), ValueError, "mode 'zero' is unknown"),
-    (lambda: audio.spectral_centroid(S=gp.full((5, 3), -1.0)), ValueError, "negative values"),
     (lambda: audio.spectral_centroid(S=device(np.ones((5, 3)), "complex64")), DTypeError, "complex64"),
     (lambda: audio.spectral_rolloff(y=gp.zeros(4000), roll_percent=1.5), ValueError, "roll_percent is 1.5"),
     (lambda: audio.spectral_contrast(y=gp.zeros(4000), n_bands=9), ValueError, "begins above sr / 2"),

@@ -103,11 +103,6 @@ def test_what_is_no_signal_is_refused_in_words() -> None:
         audio.stft(device(np.ones(4000), "int16"))
     with pytest.raises(ShapeError, match="0-d"):
         audio.stft(gp.ones(()))
-    for bad in (np.nan, np.inf):
-        y = np.ones(4000)
-        y[17] = bad
-        with pytest.raises(ValueError, match="NaN or infinite"):
-            audio.stft(device(y))
     with pytest.raises(DTypeError, match="nothing is copied to the device implicitly"):
         audio.stft(np.ones(4000))
     with pytest.raises(ValueError, match="pad_mode 'wrap' is unknown"):

@@ -57,7 +57,7 @@ def test_the_arrays_flag_measures_the_operators_suite(capsys: pytest.CaptureFixt
 
 
 def test_a_failing_operator_is_a_row_with_its_reason() -> None:
-    ruler = operators._Ruler(1 << 20, True)
+    ruler = operators.Ruler(1 << 20, True)
     case = operators.Case("broken", lambda s: s.nbytes, "gp.no_such_function(x)", "")
     s = size("float32", "sim", True)
     (row,) = operators._measure(case, "float32", s, {"gp": gp}, ruler, True)
@@ -65,7 +65,7 @@ def test_a_failing_operator_is_a_row_with_its_reason() -> None:
 
 
 def test_copies_of_nearly_as_many_bytes_are_measured_once() -> None:
-    ruler = operators._Ruler(4 << 20, True)
+    ruler = operators.Ruler(4 << 20, True)
     for moved in (1 << 20, (1 << 20) - 4, (1 << 20) + 4096, 4 << 20):
         assert ruler.us(moved) > 0
     assert [r.params["MiB"] for r in ruler.rows()] == [0.5, 0.531, 2.0]

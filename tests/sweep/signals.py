@@ -20,6 +20,7 @@ def _polyphase(_: str) -> Iterator[Call]:
             (2, 3, 11, 40, 23),
             (7, 2, 3, 500, 9),
             (5, 4, 0, 90, 1),
+            (41, 9, 30, 290, 200),
         ):
             taps = np.random.default_rng().uniform(-1, 1, count)
 

@@ -8,7 +8,6 @@ import pygpukit as gp
 from pygpukit.core.dtypes import DataType
 from pygpukit.ops.audio import median, overlap, spectra
 from pygpukit.ops.audio.analysis import prepared
-from pygpukit.ops.audio.inputs import unchecked
 from sweep.engine import Call, Family, numbers
 
 
@@ -39,9 +38,8 @@ def _spectra(_: str) -> Iterator[Call]:
 
             def analyse(y: gp.GPUArray, n_fft: int = n_fft, mode: str = mode) -> list[gp.GPUArray]:
                 how = (16000.0, n_fft, 40, 0.0, None, False, "slaney")
-                with unchecked():
-                    analysis = prepared(y, n_fft, n_fft // 3, n_fft - 7, "hann", True, mode, "sweep")
-                    off = prepared(y, n_fft, n_fft, None, "hamming", False, mode, "sweep")
+                analysis = prepared(y, n_fft, n_fft // 3, n_fft - 7, "hann", True, mode, "sweep")
+                off = prepared(y, n_fft, n_fft, None, "hamming", False, mode, "sweep")
                 powers = [analysis.bands(1, how), analysis.bands(2, how), analysis.logarithms(how, 1e-3)]
                 return [analysis.complex(), off.complex(), analysis.sizes(1), analysis.sizes(2), *powers]
 

@@ -49,6 +49,7 @@ from pygpukit.ops.audio.hpss import hpss as hpss
 from pygpukit.ops.audio.hpss import percussive as percussive
 from pygpukit.ops.audio.hybrid import hybrid_cqt as hybrid_cqt
 from pygpukit.ops.audio.hybrid import pseudo_cqt as pseudo_cqt
+from pygpukit.ops.audio.inputs import valid_audio as valid_audio
 from pygpukit.ops.audio.istft import istft as istft
 from pygpukit.ops.audio.levels import compute_short_term_energy as compute_short_term_energy
 from pygpukit.ops.audio.levels import rms as rms

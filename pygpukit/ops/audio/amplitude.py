@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from pygpukit.array.factory import from_numpy
-from pygpukit.ops import elementwise, reduce
+from pygpukit.ops import elementwise
 from pygpukit.ops.audio.inputs import floats, rate
 from pygpukit.ops.audio.returned import in_place, like
 from pygpukit.ops.audio.scaling import TINY, norms
@@ -35,8 +35,8 @@ def normalize(
 
     norm: inf (the largest magnitude), -inf (the smallest), 0 (how many are not 0), a positive p, or None for S itself.
     What has a norm below threshold (the type's smallest normal number) stays as it is; with fill=True becomes constant
-    with norm 1, with fill=False 0. A signal's time is axis -1. Raises ValueError (also for NaN and infinity, which
-    waits for the device), DTypeError.
+    with norm 1, with fill=False 0. A signal's time is axis -1. NaN and infinity make what is
+    divided by their norm NaN or 0. Raises ValueError, DTypeError.
     """
     what = "normalize"
     values = floats(S, f"{what}: S")
@@ -47,8 +47,6 @@ def normalize(
         raise ValueError(f"{what}: threshold is {threshold} and must be positive")
     if fill and norm == 0:
         raise ValueError(f"{what}: nothing constant has norm 0; leave fill out")
-    if values.size and not bool(reduce.all(logic.isfinite(values)).item()):
-        raise ValueError(f"{what}: S has values that are NaN or infinite; replace them, with gp.where for one")
     length = norms(values, norm, axis, what)
     count = values.size if axis is None else values.shape[axis]
     constant = count ** (-1.0 / norm) if 0 < norm < np.inf else 1.0

@@ -38,3 +38,11 @@ def keywords(**now: str) -> Callable[[_F], _F]:
 def alias(name: str, instead: str) -> None:
     """Warns that a documented function has another name now, at the line that called it."""
     warnings.warn(f"{name}() is now {instead}", DeprecationWarning, stacklevel=3)
+
+
+def without_effect(win_length: Any, name: str) -> None:
+    """Warns, as librosa 0.11 does, where yin()'s or pyin()'s win_length was given."""
+    if win_length is not None:
+        warnings.warn(
+            f"{name}: win_length has had no effect since librosa 0.11; leave it out", FutureWarning, stacklevel=3
+        )

@@ -20,12 +20,21 @@ __all__ = ["fix_length", "frame"]
 PAD_MODES = ("constant", "edge", "reflect", "symmetric")
 
 
-def frame(x: GPUArray, *, frame_length: int, hop_length: int, axis: int = -1) -> GPUArray:
+def frame(
+    x: GPUArray,
+    *,
+    frame_length: int,
+    hop_length: int,
+    axis: int = -1,
+    writeable: bool = False,
+    subok: bool = False,
+) -> GPUArray:
     """Overlapping frames along an axis, as librosa.util.frame(): a view, of any type.
 
     axis -1: (..., frame_length, frames), the frames' own axis last; axis 0: (frames, frame_length, ...). Samples after
     the last whole frame are left out. Raises ShapeError for a signal shorter than a frame, ValueError for lengths below
-    1. Writing to the view writes to x, and neighbouring frames share elements.
+    1. writeable, subok: librosa's, without effect here: arrays of a device have no read-only views and no sub-classes.
+    Writing to the view writes to x, and neighbouring frames share elements.
     """
     x = check_array(x, "frame")
     axis = layout.normalize_axis(axis, x.ndim, "frame")

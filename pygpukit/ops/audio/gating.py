@@ -30,7 +30,8 @@ def spectral_gate(
     as documented.
 
     audio: (..., samples). threshold: the amplitude of a sine wave that just passes. attack_samples, release_samples:
-    time constants of a bin's gain going up, and back to 0. Raises ValueError (NaN, infinity), ShapeError, DTypeError.
+    time constants of a bin's gain going up, and back to 0. NaN and infinity
+    spread over the frames that they are in. Raises ValueError, ShapeError, DTypeError.
     """
     what = "spectral_gate"
     values = floats(audio, f"{what}: audio")

@@ -14,7 +14,7 @@ from pygpukit.core.graph import capturing
 from pygpukit.core.stream import Stream
 from pygpukit.ops import copying, elementwise
 from pygpukit.ops.audio.documented import alias
-from pygpukit.ops.audio.inputs import complex_of, magnitudes, unchecked
+from pygpukit.ops.audio.inputs import complex_of, magnitudes
 from pygpukit.ops.audio.istft import istft
 from pygpukit.ops.audio.magnitudes import frame_major
 from pygpukit.ops.audio.stft import stft
@@ -84,8 +84,7 @@ def griffinlim(
         copying.copy_to(rebuilt, before)
         elementwise.mul(ahead, scale, out=guess)
 
-    with unchecked():
-        _repeated(step, n_iter)
+    _repeated(step, n_iter)
     y = istft(guess, length=length, **common)
     return y if dtype is None or y.dtype == as_dtype(dtype) else copying.astype(y, as_dtype(dtype))
 

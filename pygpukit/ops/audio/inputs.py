@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from pygpukit.array import promotion
@@ -16,31 +14,38 @@ from pygpukit.ops.operands import check_array, check_devices
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
 
+__all__ = ["valid_audio"]
+
 DEFAULT_RATE = 22050.0
-_look_at_values = True
 
 
-@contextmanager
-def unchecked() -> Iterator[None]:
-    """Signals are not looked at for NaN and infinity meanwhile: nothing waits for the device, as captures need it."""
-    global _look_at_values
-    before, _look_at_values = _look_at_values, False
-    try:
-        yield
-    finally:
-        _look_at_values = before
+def valid_audio(y: Any) -> bool:
+    """True for samples that are finite, as librosa.util.valid_audio(); waits for the device.
+
+    Functions whose results are arrays of the device do not ask this, since they would have to wait. Raises ValueError
+    for NaN and infinity, DTypeError, ShapeError.
+    """
+    finite(y, "valid_audio")
+    return True
 
 
 def signal(y: Any, what: str) -> GPUArray:
     """The samples of an array or an AudioBuffer, time on the last axis, as float32 or float64.
 
-    Raises DTypeError (integers: say what full scale is first), ShapeError (0-d), and ValueError for samples that are
-    not finite, as librosa does; that look waits for the device, unless unchecked() is open.
+    Values are not looked at, so that nothing waits for the device. Raises DTypeError (integers: say what full scale is
+    first), ShapeError (0-d).
     """
     array = floats(y, f"{what}: y")
     if array.ndim == 0:
         raise ShapeError(f"{what}: y is a 0-d array; a signal has its time on the last axis")
-    if _look_at_values and array.size and not bool(reduce.all(logic.isfinite(array)).item()):
+    return array
+
+
+def finite(y: Any, what: str) -> GPUArray:
+    """signal(), whose samples must be finite: for functions whose results are the host's, which wait for the device
+    anyway. Raises ValueError, too."""
+    array = signal(y, what)
+    if array.size and not bool(reduce.all(logic.isfinite(array)).item()):
         raise ValueError(f"{what}: y has samples that are NaN or infinite; replace them, with gp.where for one")
     return array
 
@@ -74,12 +79,9 @@ def matrix(array: GPUArray, what: str) -> GPUArray:
 
 
 def magnitudes(S: Any, what: str) -> GPUArray:
-    """A real spectrogram (..., bins, frames) without negative values, which need the device waited for. Raises
-    DTypeError, ShapeError, ValueError."""
-    array = matrix(floats(S, f"{what}: S"), f"{what}: S")
-    if _look_at_values and array.size and bool(reduce.any(logic.less(array, 0)).item()):
-        raise ValueError(f"{what}: S has negative values; it must be a magnitude or power spectrogram")
-    return array
+    """A real spectrogram (..., bins, frames); that it has no negative values is not looked at. Raises DTypeError,
+    ShapeError."""
+    return matrix(floats(S, f"{what}: S"), f"{what}: S")
 
 
 def rate(sr: float | None, y: Any = None) -> float:

@@ -91,8 +91,8 @@ def zero_crossing_rate(
 
     y: (..., samples). Result: (..., 1, frames), float64, exact. center: as rms(), continued by the samples at the ends.
     What is not above threshold, times ref_magnitude (a number, or a function of |y|), counts as 0. zero_pos: 0 is
-    positive; else it is a sign of its own. pad: a frame's first sample counts as a crossing. Raises ShapeError,
-    DTypeError, ValueError (NaN, infinity).
+    positive; else it is a sign of its own. pad: a frame's first sample counts as a crossing. NaN counts by
+    its sign. Raises ShapeError, DTypeError, ValueError. Waits for nothing.
     """
     what = "zero_crossing_rate"
     y = signal(y, what)
@@ -101,7 +101,7 @@ def zero_crossing_rate(
     whole = frames(y, frame_length, hop_length, what)
     if ref_magnitude is not None:
         size = ref_magnitude(elementwise.abs(y)) if callable(ref_magnitude) else ref_magnitude
-        threshold = threshold * float(size.item() if hasattr(size, "item") else size)
+        threshold = size * threshold
     quiet = logic.less_equal(elementwise.abs(y), threshold)
     heard = elementwise.where(quiet, 0.0, y)
     side = logic.signbit(heard) if zero_pos else sign(heard)

@@ -9,7 +9,7 @@ import numpy as np
 from pygpukit.array.factory import zeros
 from pygpukit.ops import elementwise, indexing, reduce
 from pygpukit.ops.audio import yin_curve as curves
-from pygpukit.ops.audio.documented import alias
+from pygpukit.ops.audio.documented import alias, without_effect
 from pygpukit.ops.audio.inputs import rate, signal
 from pygpukit.ops.elementwise import logic
 from pygpukit.ops.shape import expand_dims, joining
@@ -31,21 +31,26 @@ def yin(
     trough_threshold: float = 0.1,
     center: bool = True,
     pad_mode: str = "constant",
+    win_length: int | None = None,
 ) -> GPUArray:
     """The fundamental frequency of each frame in Hz, by YIN, as librosa.yin() (de Cheveigne, Kawahara 2002).
 
     y: (..., samples). Result: (..., frames), of y's type. Of the periods from sr / fmax to sr / fmin the first trough
     of the normalised difference below trough_threshold is taken, else the lowest point, refined by a parabola; frames
-    without a pitch get a frequency, too. hop_length: frame_length // 4 by default. center, pad_mode: as stft(). The
-    choice of a trough is discontinuous: rounding may change it. Raises ValueError (frequencies, NaN), ShapeError,
-    DTypeError. A frame's bits depend on that frame alone.
+    without a pitch get a frequency, too. hop_length: frame_length // 4 by default. center, pad_mode: as stft().
+    win_length: without effect since librosa 0.11; given, it warns. The choice of a trough is discontinuous: rounding
+    may change it. A frame with NaN or infinity gets NaN. Raises ValueError, ShapeError, DTypeError. A frame's bits
+    depend on that frame alone.
     """
+    without_effect(win_length, "yin")
     sr = rate(sr, y)
     periods = curves.check_periods(fmin, fmax, sr, frame_length, hop_length, "yin")
     curve = curves.curve(y, periods, center, pad_mode, "yin")
     deep = logic.logical_and(_troughs(curve), logic.less(curve, trough_threshold))
     first = elementwise.where(reduce.any(deep, -1), reduce.argmax(deep, -1), reduce.argmin(curve, -1))
-    return elementwise.div(sr, _period(curve, first, periods.least))
+    # At the longest period the mean has every difference in it.
+    known = logic.isfinite(curve[..., -1])
+    return elementwise.where(known, elementwise.div(sr, _period(curve, first, periods.least)), float("nan"))
 
 
 def detect_pitch_yin(

@@ -25,13 +25,15 @@ if TYPE_CHECKING:
 SOURCE = kernels.KernelSpec(__file__, "polyphase.cu")
 _WORK = SOURCE.structure("PolyphaseWork")
 _BLOCK = 256
+_TILE_THREADS, _TILE_OUTPUTS = 128, 7  # polyphase.cu: kOutputs
+_TILE_BYTES = 64 << 10  # of shared memory, at most
 
 
 def upfirdn(x: GPUArray, taps: np.ndarray[Any, Any], up: int, down: int, first: int, outputs: int) -> GPUArray:
     """out[..., m] = sum over i of taps[first + m * down - up * i] * x[..., i], for m < outputs.
 
     x: float32 or float64, time on the last axis, zeros around it. taps: float64, rounded to x's type. Sums are made in
-    the order of the taps, 32 at a time in x's type and those in float64, so that a line gives the same bits in any
+    one order, some products at a time in x's type and those in float64, so that a line gives the same bits in any
     batch.
     """
     out = native.empty((*x.shape[:-1], outputs), x.dtype)
@@ -69,13 +71,26 @@ def upfirdn(x: GPUArray, taps: np.ndarray[Any, Any], up: int, down: int, first: 
         first=first,
         taps=per_phase,
     )
-    blocks = -(-out.size // _BLOCK)
-    spec = SOURCE.of(f"pk::polyphase<{CTYPES[x.dtype.name]}>")
-    kernels.launch(spec, (blocks, 1, 1), (_BLOCK, 1, 1), x, filter, out, work)
+    name = CTYPES[x.dtype.name]
+    shared = _tile_bytes(up, down, first, per_phase, x.dtype.itemsize)
+    if shared <= _TILE_BYTES:
+        blocks = prod(x.shape[:-1]) * -(-outputs // (_TILE_THREADS * _TILE_OUTPUTS * up))
+        spec, threads = SOURCE.of(f"pk::polyphase_tile<{name}>", shared_bytes=shared), _TILE_THREADS
+    else:
+        blocks = -(-out.size // _BLOCK)
+        spec, threads = SOURCE.of(f"pk::polyphase<{name}>"), _BLOCK
+    kernels.launch(spec, (blocks, 1, 1), (threads, 1, 1), x, filter, out, work)
     return out
+
+
+def _tile_bytes(up: int, down: int, first: int, taps: int, itemsize: int) -> int:
+    """Shared memory of a block of polyphase_tile(): the samples that it reads, and its results."""
+    all_ = _TILE_THREADS * _TILE_OUTPUTS
+    return ((all_ - 1) * down + (first % up + (up - 1) * down) // up + taps + all_ * up) * itemsize
 
 
 @SOURCE.lists
 def instantiations() -> Iterator[tuple[str, ...]]:
     """Name expressions of every kernel that upfirdn() can ask for."""
-    yield tuple(f"pk::polyphase<{CTYPES[dtype.name]}>" for dtype in (float32, float64))
+    for kernel in ("polyphase", "polyphase_tile"):
+        yield tuple(f"pk::{kernel}<{CTYPES[dtype.name]}>" for dtype in (float32, float64))

@@ -10,7 +10,8 @@ import numpy as np
 
 from pygpukit.core.extras import need
 from pygpukit.ops.audio import yin_curve
-from pygpukit.ops.audio.inputs import rate
+from pygpukit.ops.audio.documented import without_effect
+from pygpukit.ops.audio.inputs import finite, rate
 from pygpukit.ops.audio.pitch import host_shifts
 from pygpukit.ops.audio.viterbi import Bands, decoded
 
@@ -47,6 +48,7 @@ def pyin(
     fill_na: float | None = float("nan"),
     center: bool = True,
     pad_mode: str = "constant",
+    win_length: int | None = None,
 ) -> tuple[Array, Array, Array]:
     """(f0, voiced, probability of voice) of each frame, as librosa.pyin() (Mauch, Dixon 2014); NumPy arrays.
 
@@ -57,10 +59,11 @@ def pyin(
     (Viterbi), sequential and small, are made on the host, on either backend. Needs SciPy (extra audio). Errors as
     yin().
     """
+    without_effect(win_length, "pyin")
     sr = rate(sr, y)
     periods = yin_curve.check_periods(fmin, fmax, sr, frame_length, hop_length, "pyin")
     beta = need("scipy.special", "audio", "pyin()").betainc
-    curves = yin_curve.curve(y, periods, center, pad_mode, "pyin").to_numpy().astype(np.float64)
+    curves = yin_curve.curve(finite(y, "pyin"), periods, center, pad_mode, "pyin").to_numpy().astype(np.float64)
     thresholds = np.linspace(0, 1, n_thresholds + 1)
     weights = np.diff(beta(*beta_parameters, thresholds))
     prior = _Prior(thresholds[1:], weights, boltzmann_parameter, no_trough_prob)

@@ -46,7 +46,7 @@ def resample(
     "sinc": torchaudio's default (Hann-windowed, 6 zeros, rolloff 0.99). "fft" or "scipy": scipy.signal.resample(),
     periodic. All but the last two need rates whose ratio is rational and a filter of at most 2^22 taps. fix: exactly
     ceil(samples * ratio), kwargs as fix_length(). scale: keep the energy. A line's bits do not depend on the batch.
-    Raises ValueError (rates, NaN), ShapeError, DTypeError.
+    Raises ValueError (rates), ShapeError, DTypeError.
     """
     what = "resample"
     orig_sr = getattr(y, "sample_rate", None) if orig_sr is None else orig_sr

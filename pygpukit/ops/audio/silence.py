@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from pygpukit.ops.audio.inputs import signal
+from pygpukit.ops.audio.inputs import finite
 from pygpukit.ops.audio.levels import rms
 from pygpukit.ops.audio.returned import like
 
@@ -31,7 +31,7 @@ def trim(
     function of the frames' levels), by the rms of frames, of all channels by aggregate. Waits for the device. A signal
     that is all silent becomes empty. Raises ValueError (NaN, infinity), ShapeError, DTypeError.
     """
-    values = signal(y, "trim")
+    values = finite(y, "trim")
     heard = np.flatnonzero(_heard(values, top_db, ref, frame_length, hop_length, aggregate))
     start, end = 0, 0
     if len(heard):
@@ -49,7 +49,7 @@ def split(
     aggregate: Callable[..., Array] = np.max,
 ) -> Array:
     """The pieces that are not silent, (pieces, 2) in samples, as librosa.effects.split(); NumPy. As trim()."""
-    values = signal(y, "split")
+    values = finite(y, "split")
     heard = _heard(values, top_db, ref, frame_length, hop_length, aggregate)
     edges = np.flatnonzero(np.diff(np.concatenate(([0], heard.astype(int), [0]))))
     return np.minimum(edges * hop_length, values.shape[-1]).reshape(-1, 2)

@@ -38,8 +38,9 @@ def stft(
     frame to frame, win_length // 4 by default. win_length: of the window, n_fft by default, with zeros around it in the
     frame. window: as get_window(). center: frame t is around sample t * hop_length of the signal, which pad_mode
     ("constant", "edge", "reflect", "symmetric") continues by n_fft // 2 at both ends; else it begins there.
-    A signal shorter than n_fft warns, and is refused without center. Raises DTypeError, ShapeError, ValueError (also
-    for NaN and infinity: see inputs.signal). A frame's bits depend on that frame alone, the same on every run.
+    A signal shorter than n_fft warns, and is refused without center. NaN and infinity make the frames NaN that they are
+    in: values are not looked at, so that nothing waits for the device (valid_audio() does). Raises DTypeError,
+    ShapeError, ValueError. A frame's bits depend on that frame alone, the same on every run.
     """
     what = "stft"
     analysis = prepared(y, n_fft, hop_length, win_length, window, center, pad_mode, what)

@@ -10,7 +10,7 @@ import numpy as np
 from pygpukit.core.errors import ShapeError
 from pygpukit.ops import elementwise, reduce
 from pygpukit.ops.audio.framing import frames
-from pygpukit.ops.audio.inputs import signal
+from pygpukit.ops.audio.inputs import finite, signal
 from pygpukit.ops.audio.levels import zero_crossing_rate
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ class VAD:
         """The pieces with speech, in order. audio: (samples,), array or AudioBuffer of sample_rate; of several channels
         the mean. Decided on the host. A signal shorter than a frame has none. Raises ShapeError, DTypeError, ValueError
         (NaN, infinity, another rate)."""
-        y = self._mono(audio)
+        y = finite(self._mono(audio), "VAD")
         if y.shape[-1] < self.frame_size:
             return []
         energy, rate = (array.to_numpy() for array in self.get_frame_features(y))

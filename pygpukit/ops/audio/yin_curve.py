@@ -79,7 +79,12 @@ def _difference(y: GPUArray, periods: Periods, what: str) -> GPUArray:
     if not out.size:
         return out
     if host.computes():
-        native.host_launch("yin_difference", lambda: _on_host(host.memory(pieces), out), [y, out])
+
+        def compute() -> None:
+            with np.errstate(invalid="ignore"):  # infinity gives NaN
+                _on_host(host.memory(pieces), out)
+
+        native.host_launch("yin_difference", compute, [y, out])
         return out
     work = _WORK.pack(
         frames=pieces.shape[-2],
