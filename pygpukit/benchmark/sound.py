@@ -75,7 +75,8 @@ def _whisper(size: cases.Size, quick: bool) -> BenchmarkResult:
 def _one_signal(quick: bool) -> Iterator[BenchmarkResult]:
     import pygpukit as gp
 
-    audio, how = gp.ops.audio, {"n_fft": cases.CALL_FFT, "hop_length": cases.CALL_HOP}
+    audio = gp.ops.audio
+    how: dict[str, Any] = {"n_fft": cases.CALL_FFT, "hop_length": cases.CALL_HOP}
     y = gp.random.Generator(3).standard_normal(cases.CALL_RATE * cases.CALL_SECONDS)
     error = cases.error(audio.stft(y, **how).to_numpy(), cases.stft(y.to_numpy(), cases.CALL_FFT, cases.CALL_HOP))
     calls, batches = (10, 2) if quick else (cases.CALLS, cases.BATCHES)
@@ -85,7 +86,7 @@ def _one_signal(quick: bool) -> Iterator[BenchmarkResult]:
     yield from_samples("stft of 10 s, on the device", CATEGORY, alone, "us")
 
     S = gp.abs(audio.stft(y, **how))
-    iterate = {"n_iter": cases.ITERATIONS, "hop_length": cases.CALL_HOP, "init": None}
+    iterate: dict[str, Any] = {"n_iter": cases.ITERATIONS, "hop_length": cases.CALL_HOP, "init": None}
     exact = audio.griffinlim(S.astype("float64"), **iterate).to_numpy()
     error = cases.error(audio.griffinlim(S, **iterate).to_numpy(), exact)
     middle, low, high, _ = measure_kernel(lambda: audio.griffinlim(S, **iterate), 1, 2 if quick else 10, gp.synchronize)

@@ -10,6 +10,7 @@ import json
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from statistics import median
 from typing import Any
 
@@ -48,8 +49,8 @@ def _of_torch(size: cases.Size) -> dict[str, Callable[[], float]]:
 
     windows = {n: torch.hann_window(n, device="cuda") for n in (400, 1024, cases.CALL_FFT)}
     for n_fft, hop in cases.SHAPES:
-        jobs[f"stft {n_fft}/{hop} | torch.stft"] = lambda n=n_fft, h=hop: device_us(peer, lambda: forward(y, n, h))
-        jobs[f"istft {n_fft}/{hop} | torch.istft"] = lambda n=n_fft, h=hop: backward(n, h)
+        jobs[f"stft {n_fft}/{hop} | torch.stft"] = partial(device_us, peer, partial(forward, y, n_fft, hop))
+        jobs[f"istft {n_fft}/{hop} | torch.istft"] = partial(backward, n_fft, hop)
     weights = torch.rand(cases.MELS, 201, device="cuda")
 
     def mel(x: Any, mode: str = "constant") -> Any:
