@@ -9,6 +9,8 @@ import pytest
 import pygpukit as gp
 from pygpukit.tts.wav import resample_audio
 
+pytestmark = pytest.mark.usefixtures("backend_name")
+
 QUESTION = "How many days are in a week?"
 ANSWER = "A week is 7 days."
 

@@ -15,6 +15,8 @@ from tts.log_mel import distance
 import pygpukit as gp
 from pygpukit.tts.weights import load_kokoro_weights
 
+pytestmark = pytest.mark.usefixtures("backend_name")
+
 Values = np.ndarray[Any, Any]
 
 SHORT = ("\u02c8I", "jf_alpha", 1.3)

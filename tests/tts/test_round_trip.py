@@ -9,6 +9,8 @@ import pytest
 
 import pygpukit as gp
 
+pytestmark = pytest.mark.usefixtures("backend_name")
+
 
 @pytest.mark.skipif(find_spec("hibari") is None, reason="hibari-tts is not installed")
 def test_whisper_writes_down_what_kokoro_speaks(monkeypatch: pytest.MonkeyPatch) -> None:
