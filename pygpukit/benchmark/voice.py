@@ -1,4 +1,5 @@
-"""Suite `voice`: Whisper and Kokoro, true shapes with random weights, transformers' Whisper beside ours.
+"""Suite `voice`: Whisper and Kokoro, true shapes with random weights, transformers' Whisper beside ours, and a
+conversation with real weights.
 
 A window is 30 s of noise, features included; TOKENS are chosen greedily in each. `python -m pygpukit.benchmark.voice
 SIZE BATCH TOKENS` prints transformers' figures as JSON. On the simulation only a small size runs.
@@ -14,6 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from statistics import median
 from typing import Any
 
+from . import conversation
 from .result import BenchmarkResult, Unavailable, from_samples
 
 CATEGORY = "voice"
@@ -33,6 +35,7 @@ def rows(quick: bool) -> Iterator[BenchmarkResult | Unavailable]:
         else:
             yield from whisper_rows(size, *((2, 4, 1) if quick or is_sim() else (BATCH, TOKENS, ROUNDS)))
     yield from kokoro_rows(((("3 phonemes", 3),) if is_sim() else SPOKEN), 1 if quick or is_sim() else 5)
+    yield from conversation.rows(1 if quick or is_sim() else 7)
 
 
 def whisper_rows(size: str, batch: int, tokens: int, rounds: int) -> Iterator[BenchmarkResult]:

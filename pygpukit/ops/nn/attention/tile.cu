@@ -90,7 +90,8 @@ __tile_global__ void attention(const Element *__restrict__ q_, const Element *__
     auto next = ct::max(largest, ct::reduce_max(scores, 1_ic));
     auto base = ct::select(next == minus_infinity, ct::full<Row>(0.0f), next * scale);
     auto weights = ct::exp2(ct::fma(scores, ct::full<Scores>(scale), -ct::broadcast(base, Grid{})));
-    auto shrink = ct::exp2(ct::fma(largest, ct::full<Row>(scale), -base));
+    // Exactly 1 where the largest stays: a tile that nobody sees rounds nothing.
+    auto shrink = ct::select(next == largest, ct::full<Row>(1.0f), ct::exp2((largest - next) * scale));
     sum = sum * shrink + ct::sum(weights, 1_ic);
     total = total * shrink;
     largest = next;
