@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 from pygpukit.asr.alignment import starts
+from pygpukit.asr.choice import Chooser
 from pygpukit.asr.features import Features
 from pygpukit.asr.filtering import Speech
 from pygpukit.asr.options import Options
 from pygpukit.asr.results import TranscriptionSegment
 from pygpukit.asr.rules import Rules
-from pygpukit.asr.search import BeamSearch, Next, SampledSearch, Search
+from pygpukit.asr.search import BeamSearch, GreedySearch, Next, SampledSearch, Search
 from pygpukit.asr.tokens import TIME_STEP, WhisperTokens
 from pygpukit.asr.transcript import Align, Answer, Ask, Course, Decode, Decoded, WhichLanguage, Window, transcript
 from pygpukit.asr.words import Aligned, timed
@@ -107,7 +109,7 @@ class Room:
         never = config.suppress_tokens or []
         latest = round(options.max_initial_timestamp / TIME_STEP) if options.timestamps else None
         self._rules = Rules.of(self.tokens, never, config.begin_suppress_tokens, latest)
-        self._states: dict[int, GPUArray] = {}
+        self._chooser = Chooser(self._rules, config.vocab_size)
 
     def answers(self, asking: Sequence[Listener]) -> list[Answer]:
         """What they ask for, in their order; tokens of all that want some are searched together."""
@@ -147,6 +149,8 @@ class Room:
         if ask.temperature > 0:
             seed = options.seed ^ (ask.window.first << 8 | ask.attempt)
             search = SampledSearch(self._rules, options.best_of, length, ask.temperature, seed)
+        elif options.beam_size == 1 and round(options.patience) <= 1:
+            search = GreedySearch(self._rules, length)
         else:
             search = BeamSearch(self._rules, options.beam_size, length, options.patience)
         x = decoder.prompt(ask.prompt, room[0], number, self._cache)
@@ -166,13 +170,25 @@ class Room:
             slots = [slot for one in going for slot in one.slots]
             positions = [one.filled for one in going for _ in one.slots]
             windows = [one.window for one in going for _ in one.slots]
-            logits = self._model.decoder.step(tokens, positions, slots, windows, self._cache).to_numpy()
-            row = 0
-            for one in going:
-                one.filled += 1
-                count = len(one.slots)
-                one.next = one.search.take(logits[row : row + count])
-                row += count
+            logits = self._model.decoder.step(tokens, positions, slots, windows, self._cache)
+            self._take(going, logits)
+
+    def _take(self, going: list[_Decoding], logits: GPUArray) -> None:
+        """Each search with its rows of the logits: greedy ones get the token that was chosen on the device."""
+        ends = list(accumulate(len(one.slots) for one in going))
+        greedy = {
+            end - 1: one.search.said
+            for one, end in zip(going, ends, strict=True)
+            if isinstance(one.search, GreedySearch)
+        }
+        chosen = iter(self._chooser(logits, list(greedy), list(greedy.values())) if greedy else ())
+        rest = None if len(greedy) == len(going) else logits.to_numpy()
+        for one, end in zip(going, ends, strict=True):
+            one.filled += 1
+            if isinstance(one.search, GreedySearch):
+                one.next = one.search.chosen(*next(chosen))
+            elif rest is not None:
+                one.next = one.search.take(rest[end - len(one.slots) : end])
 
     def _place(self, one: _Decoding) -> None:
         """A slot for each row that goes on: its parent's, or a copy of that where another row has it already."""

@@ -34,46 +34,50 @@ class Rules:
         unwanted = tuple(sorted({*never, *tokens.special}))
         return cls(tokens.eot, tokens.no_timestamps, unwanted, tuple(not_first), latest)
 
+    @property
+    def banned(self) -> tuple[int, ...]:
+        """Tokens that never come."""
+        return self.never if self.latest_start is None else (*self.never, self.no_timestamps)
+
     def log_probabilities(self, logits: Array, said: Sequence[int]) -> Array:
         """float32 logs of the probabilities of the next token after `said`, -inf for tokens that may not come."""
         import numpy as np
 
         values = logits.astype(np.float32)
         values[np.isnan(values)] = -np.inf
-        values[list(self.never)] = -np.inf
+        values[list(self.banned)] = -np.inf
         if not said:
             values[list(self.not_first)] = -np.inf
-        if self.latest_start is None:
-            return _log_softmax(values)
-        first_time = self.no_timestamps + 1
-        values[self.no_timestamps] = -np.inf
-        may_be_text = self._keep_order(values, said)
+        text, text_end, time, end, either = self.limits(said, values.size)
+        for some in (slice(0, text), slice(text_end, time), slice(end, None)):
+            values[some] = -np.inf
         logs = _log_softmax(values)
-        if may_be_text and _log_sum(logs[first_time:]) > logs[:first_time].max():
+        if either and _log_sum(logs[text_end:]) > logs[:text_end].max():
             # Together the timestamps are more probable than any other token: so one of them it is.
-            values[:first_time] = -np.inf
+            values[:text_end] = -np.inf
             logs = _log_softmax(values)
         return logs
 
-    def _keep_order(self, values: Array, said: Sequence[int]) -> bool:
-        """Timestamps come in pairs and do not go back. False where there is no choice between them and others."""
-        import numpy as np
+    def most_probable(self, logits: Array, said: Sequence[int]) -> tuple[int, float]:
+        """The token with the largest of log_probabilities(), the first of equal ones, and that; (-1, -inf) for none."""
+        logs = self.log_probabilities(logits, said)
+        token = int(logs.argmax())
+        return (token, float(logs[token])) if logs[token] > float("-inf") else (-1, float("-inf"))
 
+    def limits(self, said: Sequence[int], vocab: int) -> tuple[int, int, int, int, bool]:
+        """(text, its end, time, its end): the ranges of tokens that may come, for timestamps come in pairs and do not
+        go back; and whether the model may choose between the two."""
+        if self.latest_start is None:
+            return 0, vocab, vocab, vocab, False
         first_time = self.no_timestamps + 1
         if not said:
-            values[:first_time] = -np.inf
-            values[int(self.latest_start or 0) + 1 :] = -np.inf
-            return False
-        last = next((token for token in reversed(said) if token >= first_time), None)
-        if last is not None:
-            values[first_time:last] = -np.inf
+            return 0, 0, first_time, min(self.latest_start + 1, vocab), False
+        last = next((token for token in reversed(said) if token >= first_time), first_time)
         if said[-1] < first_time:
-            return True
+            return 0, first_time, last, vocab, True
         if len(said) < 2 or said[-2] >= first_time:
-            values[first_time:] = -np.inf
-            return False
-        values[: self.eot] = -np.inf
-        return True
+            return 0, first_time, vocab, vocab, False
+        return self.eot, first_time, last, vocab, False
 
 
 def _log_softmax(values: Array) -> Array:

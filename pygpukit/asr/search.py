@@ -49,6 +49,39 @@ class Search(Protocol):
         ...
 
 
+class GreedySearch:
+    """The most probable token at each step, until the one that ends. As BeamSearch with one row, but it can be told the
+    token instead of the logits."""
+
+    rows = 1
+
+    def __init__(self, rules: Rules, most: int) -> None:
+        self._rules, self._most = rules, most
+        self.said: list[int] = []
+        self._found = Hypothesis([], float("-inf"))
+        self._score = 0.0
+
+    def take(self, logits: Array) -> Next | None:
+        return self.chosen(*self._rules.most_probable(logits[0], self.said))
+
+    def chosen(self, token: int, log: float) -> Next | None:
+        """Goes on with this token. log: of its probability, -inf where none was possible."""
+        import numpy as np
+
+        if log == -np.inf:
+            return None
+        self._score = float(np.float32(log) + np.float32(self._score))
+        if token != self._rules.eot:
+            self.said.append(token)
+        if token == self._rules.eot or len(self.said) >= self._most:
+            self._found = Hypothesis(self.said, self._score)
+            return None
+        return Next([0], [token])
+
+    def best(self) -> Hypothesis:
+        return self._found
+
+
 class BeamSearch:
     """The `rows` most probable sequences at each step; ends when as many as rows * patience have ended.
 

@@ -7,10 +7,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from asr.scripted import Tokens, at
+from asr.scripted import FIRST_TIME, Tokens, at
 
+import pygpukit as gp
+from pygpukit.asr.choice import Chooser
 from pygpukit.asr.rules import Rules
-from pygpukit.asr.search import BeamSearch, Hypothesis, SampledSearch, Search
+from pygpukit.asr.search import BeamSearch, GreedySearch, Hypothesis, SampledSearch, Search
 
 Array = np.ndarray[Any, Any]
 EOT, V = Tokens.eot, Tokens.vocab
@@ -140,3 +142,33 @@ def test_samples_follow_their_seed_and_their_probabilities() -> None:
     assert scripted(SampledSearch(PLAIN, 5, 10, 0.7, 11), GARDEN) == one
     first = [scripted(SampledSearch(PLAIN, 1, 10, 1.0, seed), GARDEN).tokens[0] for seed in range(300)]
     assert 0.5 < first.count(0) / 300 < 0.7
+
+
+def test_greedy_is_a_beam_of_one() -> None:
+    rng = np.random.default_rng()
+    for rules in [timed(), Rules.of(Tokens(), [4], [5, EOT], None)] * 20:  # type: ignore[arg-type]
+        searches: list[Search] = [GreedySearch(rules, 12), BeamSearch(rules, 1, 12)]
+        going, logits = True, np.zeros((1, V), np.float32)
+        while going:
+            logits = rng.normal(0, 4, (1, V)).astype(np.float32)
+            logits[0, :FIRST_TIME] += rng.choice([0, 9])
+            found = [one.take(logits) for one in searches]
+            assert found[0] == found[1]
+            going = found[0] is not None
+        assert searches[0].best() == searches[1].best()
+    nothing = GreedySearch(PLAIN, 3)
+    assert nothing.take(np.full((1, 100), np.nan, np.float32)) is None
+    assert nothing.best() == Hypothesis([], float("-inf"))
+
+
+def test_chosen_on_the_device_is_the_most_probable_that_may_come() -> None:
+    rng, rules = np.random.default_rng(), timed()
+    chooser = Chooser(rules, V)
+    said = [[], [at(0)], [at(0), 1], [at(0), 1, at(2)], [at(0), 1, at(2), at(2)]]
+    for _ in range(10):
+        logits = rng.normal(0, 3, (5, V)).astype(np.float32)
+        order = rng.permutation(5).tolist()
+        found = chooser(gp.from_numpy(logits), order, [said[row] for row in order])
+        for row, (token, log) in zip(order, found, strict=True):
+            logs = rules.log_probabilities(logits[row], said[row])
+            assert token == logs.argmax() and log == pytest.approx(logs.max(), abs=1e-5)

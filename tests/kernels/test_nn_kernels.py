@@ -14,6 +14,8 @@ import pytest
 
 import pygpukit as gp
 from pygpukit import ops
+from pygpukit.asr.choice import Chooser
+from pygpukit.asr.rules import Rules
 from pygpukit.random import Generator
 
 Values = np.ndarray[Any, Any]
@@ -193,3 +195,21 @@ def test_bias_and_lstm(compare: Compare) -> None:
     x, w = fixed(1, 3, 5, 7), fixed(2, 4, 7)
     weights = [fixed(3 + i, *shape) for i, shape in enumerate([(24, 7), (24, 6), (24,), (24,)] * 2)]
     compare(lambda: [gp.linear_bias_gelu(x, w, fixed(9, 4)), *gp.lstm_bidirectional(x, *weights)], 3e-6)
+
+
+def test_whispers_next_token(compare: Compare) -> None:
+    x = np.random.default_rng(7).uniform(-9, 9, (6, 3001)).astype(np.float32)
+    x[0, 77] = x[0, 2999] = 20  # of equal ones the first
+    x[1, ::3] = np.nan
+    x[2] = -np.inf
+    x[3, 1700:] += 4  # times together are more probable than any text
+    said: list[list[int]] = [[], [1505], [1505, 8], [1505, 8], [1505, 8, 1600], [1505, 8, 1600, 1600]]
+    for latest in (None, 1550):
+        chooser = Chooser(Rules(1400, 1500, (8, 9, 1450), (10, 1400), latest), 3001)
+        logits = gp.from_numpy(x)
+
+        def work(chooser: Chooser = chooser, logits: gp.GPUArray = logits) -> list[gp.GPUArray]:
+            tokens, logs = chooser.arrays(logits, [5, 3, 2, 0, 1, 4], said)
+            return [tokens, ops.maximum(logs, -1e3)]  # one is -inf
+
+        compare(work, 2e-6)

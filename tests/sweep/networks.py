@@ -12,6 +12,9 @@ import numpy as np
 import pygpukit as gp
 from pygpukit import kernels
 from pygpukit.array import promotion
+from pygpukit.asr.choice import SOURCE as CHOICE
+from pygpukit.asr.choice import Chooser
+from pygpukit.asr.rules import Rules
 from pygpukit.kernels import measure
 from pygpukit.ops.nn import attention, conv, lstm, rope, sampling
 from pygpukit.ops.nn.attention import decode
@@ -144,6 +147,14 @@ def _voices() -> Iterator[Call]:
         yield Call(source, (gp.from_numpy(pitch),), widened=False)
 
 
+def _choices() -> Iterator[Call]:
+    said = [[], [60], [60, 5], [60, 5, 70], [60, 5, 70, 70]]
+    for latest in (None, 3):
+        chooser = Chooser(Rules(40, 50, (1, 2, 45), (3, 40), latest and 51 + latest), 777)
+        x = numbers("float32", 5, 777, low=-9, high=9)
+        yield Call(lambda x, c=chooser: c.arrays(x, [4, 0, 2, 3, 1], said), (x,), widened=False)
+
+
 def _embeddings() -> Iterator[Call]:
     for dtype in ("complex128", "float64", "float32", "int16", "int8"):
         for index_type in ("int32", "int64"):
@@ -217,6 +228,7 @@ _CALLS = {
     transposed.SOURCE.source: _transposed,
     SNAKE.source: _snakes,
     source.SOURCE.source: _voices,
+    CHOICE.source: _choices,
     EMBEDDING.source: _embeddings,
     lstm.SOURCE.source: _lstms,
     sampling.SOURCE.source: _tokens,

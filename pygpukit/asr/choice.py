@@ -1,0 +1,83 @@
+"""Chooser: the next token of greedy searches, on the device: a number comes back from a row of logits, not the row."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from pygpukit import kernels
+from pygpukit._core import native
+from pygpukit.array import factory
+from pygpukit.asr.rules import Rules
+from pygpukit.ops import host
+
+if TYPE_CHECKING:
+    from pygpukit.array.array import GPUArray
+
+SOURCE = kernels.KernelSpec(__file__, "choice.cu")
+_CHOOSING = SOURCE.structure("Choosing")
+_THREADS = 256  # choice.cu: kThreads
+
+
+class Chooser:
+    """The most probable token that rules allow, and the log of its probability, of rows of logits."""
+
+    def __init__(self, rules: Rules, vocab: int) -> None:
+        import numpy as np
+
+        self._rules, self._vocab = rules, vocab
+        mask = np.zeros(vocab, np.uint8)  # as choice.cu reads it
+        mask[list(rules.not_first)] = 2
+        mask[list(rules.banned)] = 1
+        self._mask = factory.from_numpy(mask)
+
+    def __call__(self, logits: GPUArray, rows: Sequence[int], said: Sequence[Sequence[int]]) -> list[tuple[int, float]]:
+        """(token, log) for each of some rows of float32 (R, vocabulary) after what was said in each; (-1, -inf) where
+        no token is possible. Waits."""
+        tokens, logs = self.arrays(logits, rows, said)
+        return list(zip(tokens.to_numpy().tolist(), logs.to_numpy().tolist(), strict=True))
+
+    def arrays(self, logits: GPUArray, rows: Sequence[int], said: Sequence[Sequence[int]]) -> tuple[GPUArray, GPUArray]:
+        """Tokens, int32, and logs, float32. Asynchronous; a row has the same bits whatever is chosen with it."""
+        tokens, logs = factory.empty(len(rows), "int32"), factory.empty(len(rows), "float32")
+        if host.computes():
+            arrays = [logits, tokens, logs]
+            native.host_launch("choose", lambda: self._on_host(logits, rows, said, tokens, logs), arrays)
+        else:
+            self._on_device(logits, rows, said, tokens, logs)
+        return tokens, logs
+
+    def _on_device(
+        self,
+        logits: GPUArray,
+        rows: Sequence[int],
+        said: Sequence[Sequence[int]],
+        tokens: GPUArray,
+        logs: GPUArray,
+    ) -> None:
+        import numpy as np
+
+        limits = [(row, *self._rules.limits(one, self._vocab), not one) for row, one in zip(rows, said, strict=True)]
+        where = factory.from_numpy(np.array(limits, np.int32))
+        grid, block = (len(rows), 1, 1), (_THREADS, 1, 1)
+        packed = _CHOOSING.pack(vocab=self._vocab)
+        kernels.launch(SOURCE.of("pk::choose"), grid, block, logits, self._mask, where, tokens, logs, packed)
+
+    def _on_host(
+        self,
+        logits: GPUArray,
+        rows: Sequence[int],
+        said: Sequence[Sequence[int]],
+        tokens: GPUArray,
+        logs: GPUArray,
+    ) -> None:
+        values = host.memory(logits)
+        for place, (row, one) in enumerate(zip(rows, said, strict=True)):
+            token, log = self._rules.most_probable(values[row], one)
+            host.memory(tokens)[place], host.memory(logs)[place] = token, log
+
+
+@SOURCE.lists
+def instantiations() -> Iterator[tuple[str, ...]]:
+    """The one kernel."""
+    yield ("pk::choose",)
