@@ -18,10 +18,10 @@ GAP = 8000
 
 
 def clip(name: str) -> np.ndarray[Any, Any]:
-    """A clip's samples; "joined" is all of them with half a second between."""
+    """A clip's samples; "joined" is all of espeak-ng's with half a second between."""
     if name != "joined":
         return samples_of(HERE / "clips" / f"{name}.wav")
-    return np.concatenate([part for one in NAMES for part in (clip(one), np.zeros(GAP, np.float32))])
+    return np.concatenate([part for one in GOLDENS["joined"] for part in (clip(one), np.zeros(GAP, np.float32))])
 
 
 def noisy() -> np.ndarray[Any, Any]:

@@ -1,6 +1,6 @@
 // conv.cu: convolution (cross-correlation) in one or two dimensions. Where a group makes few channels, a thread makes
 // kChannels of them at one position; else a block makes a tile of channels and positions from tiles of the weights and
-// of what they see. Additions run over input channel, kernel row, kernel column, in this order.
+// of what they see.
 #include "activation.cuh"
 
 namespace pk {
@@ -17,7 +17,8 @@ struct Convolution {
 
 constexpr int kChannels = 8;
 
-// weight: (groups * out_channels, in_channels, kernel rows, kernel columns), dense.
+// weight: (groups * out_channels, in_channels, kernel rows, kernel columns), dense. Additions run over input channel,
+// kernel row, kernel column, in this order.
 template <class T>
 __global__ void __launch_bounds__(256)
     convolve(const T *input, const T *weight, const T *bias, T *out, const __grid_constant__ Convolution p) {
@@ -64,18 +65,18 @@ __global__ void __launch_bounds__(256)
   }
 }
 
-constexpr int kTileChannels = 64, kTilePositions = 128, kTaps = 16;  // of a block; of a step over the filter
+constexpr int kTileChannels = 64, kTilePositions = 128, kStep = 16;  // of a block; input channels of a step
 constexpr int kOwnChannels = 8, kOwnPositions = 4;                   // of a thread
+constexpr int kRead = kStep * kTilePositions / 256, kTaken = kStep * kTileChannels / 256;  // elements of a step
 
-// As convolve(), for a block of 256 threads: a warp has kOwnChannels channels at all positions of the tile.
+// As convolve(), for a block of 256 threads: a warp has kOwnChannels channels at all positions of the tile. Additions
+// run over kernel row, kernel column, input channel. While a step is computed the next one's elements are on their way.
 template <class T>
 __global__ void __launch_bounds__(256)
     convolve_tiles(const T *input, const T *weight, const T *bias, T *out, const __grid_constant__ Convolution p) {
   using A = compute_t<T>;
-  __shared__ A taken[kTaps][kTileChannels + 4];
-  __shared__ A seen[kTaps][kTilePositions];
-  __shared__ long long offsets[kTaps];
-  __shared__ int rows[kTaps], columns[kTaps];
+  alignas(16) __shared__ A taken[kStep][kTileChannels + 16 / sizeof(A)];
+  alignas(16) __shared__ A seen[kStep][kTilePositions];
   const int thread = threadIdx.x;
   const long long tiles = (p.positions + kTilePositions - 1) / kTilePositions;
   const long long parts = (p.out_channels + kTileChannels - 1) / kTileChannels;
@@ -85,56 +86,67 @@ __global__ void __launch_bounds__(256)
   const long long area = p.result[0] * p.result[1];
   const long long taps = p.kernel[0] * p.kernel[1], filter = p.in_channels * taps;
 
-  // What this thread reads: every second tap, at one position.
-  const int column_read = thread % kTilePositions, first_tap = thread / kTilePositions;
-  const long long position = position0 + column_read;
+  // What this thread reads: every second channel of a step at one position, and a channel's weights for some filters.
+  const int place_read = thread % kTilePositions, channel_read = thread / kTilePositions;
+  const long long position = position0 + place_read;
   const bool inside = position < p.positions;
   const long long image = inside ? position / area : 0, place = inside ? position % area : 0;
   const long long row0 = place / p.result[1] * p.stride[0] - p.padding[0];
   const long long column0 = place % p.result[1] * p.stride[1] - p.padding[1];
-  const T *first =
-      input + p.start + image * p.step[0] + group * p.in_channels * p.step[1] + row0 * p.step[2] + column0 * p.step[3];
+  const T *source = input + p.start + image * p.step[0] + group * p.in_channels * p.step[1];
+  const int channel_taken = thread % kStep, filter_taken = thread / kStep;
   const T *weights = weight + (group * p.out_channels + channel0) * filter;
+
+  A next_seen[kRead], next_taken[kTaken];
+  long long tap = 0, start = 0;  // of the step that is read next
+  const auto read = [&]() {
+    const long long row = row0 + tap / p.kernel[1] * p.dilation[0],
+                    column = column0 + tap % p.kernel[1] * p.dilation[1];
+    const bool there = inside && row >= 0 && row < p.image[0] && column >= 0 && column < p.image[1];
+    const T *at = source + row * p.step[2] + column * p.step[3] + (start + channel_read) * p.step[1];
+#pragma unroll
+    for (int i = 0; i < kRead; ++i) {
+      next_seen[i] = there && start + channel_read + 2 * i < p.in_channels ? widen(at[2 * i * p.step[1]]) : A(0);
+    }
+    const T *own = weights + filter_taken * filter + (start + channel_taken) * taps + tap;
+    const bool any = start + channel_taken < p.in_channels;
+#pragma unroll
+    for (int i = 0; i < kTaken; ++i) {
+      const int apart = 256 / kStep * i;
+      next_taken[i] = any && channel0 + filter_taken + apart < p.out_channels ? widen(own[apart * filter]) : A(0);
+    }
+    start += kStep;
+    if (start >= p.in_channels) {
+      start = 0;
+      ++tap;
+    }
+  };
 
   const int lane = thread % 32, warp = thread / 32;
   A sum[kOwnChannels][kOwnPositions] = {};
-  for (long long start = 0; start < filter; start += kTaps) {
-    if (thread < kTaps) {
-      const long long tap = start + thread, channel = tap / taps, at = tap % taps;
-      const long long row = at / p.kernel[1] * p.dilation[0], column = at % p.kernel[1] * p.dilation[1];
-      offsets[thread] = channel * p.step[1] + row * p.step[2] + column * p.step[3];
-      rows[thread] = static_cast<int>(row);
-      columns[thread] = static_cast<int>(column);
-    }
-    for (int i = thread; i < kTaps * kTileChannels; i += 256) {
-      const int tap = i % kTaps, channel = i / kTaps;
-      const bool there = start + tap < filter && channel0 + channel < p.out_channels;
-      taken[tap][channel] = there ? widen(weights[channel * filter + start + tap]) : A(0);
-    }
+  const long long steps = taps * ((p.in_channels + kStep - 1) / kStep);
+  if (steps > 0) read();
+  for (long long step = 0; step < steps; ++step) {
     __syncthreads();
 #pragma unroll
-    for (int i = 0; i < kTaps / 2; ++i) {
-      const int tap = first_tap + 2 * i;
-      const long long row = row0 + rows[tap], column = column0 + columns[tap];
-      const bool there =
-          inside && start + tap < filter && row >= 0 && row < p.image[0] && column >= 0 && column < p.image[1];
-      seen[tap][column_read] = there ? widen(first[offsets[tap]]) : A(0);
-    }
-    __syncthreads();
+    for (int i = 0; i < kRead; ++i) seen[channel_read + 2 * i][place_read] = next_seen[i];
 #pragma unroll
-    for (int tap = 0; tap < kTaps; ++tap) {
+    for (int i = 0; i < kTaken; ++i) taken[channel_taken][filter_taken + 256 / kStep * i] = next_taken[i];
+    __syncthreads();
+    if (step + 1 < steps) read();
+#pragma unroll
+    for (int channel = 0; channel < kStep; ++channel) {
       A own[kOwnChannels], values[kOwnPositions];
 #pragma unroll
-      for (int i = 0; i < kOwnChannels; ++i) own[i] = taken[tap][warp * kOwnChannels + i];
+      for (int i = 0; i < kOwnChannels; ++i) own[i] = taken[channel][warp * kOwnChannels + i];
 #pragma unroll
-      for (int j = 0; j < kOwnPositions; ++j) values[j] = seen[tap][lane + 32 * j];
+      for (int j = 0; j < kOwnPositions; ++j) values[j] = seen[channel][lane + 32 * j];
 #pragma unroll
       for (int i = 0; i < kOwnChannels; ++i) {
 #pragma unroll
         for (int j = 0; j < kOwnPositions; ++j) sum[i][j] += own[i] * values[j];
       }
     }
-    __syncthreads();
   }
 #pragma unroll
   for (int j = 0; j < kOwnPositions; ++j) {

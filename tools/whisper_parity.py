@@ -1,0 +1,65 @@
+#!/usr/bin/env python3
+"""Holds Whisper tiny.en and base in float32 against what faster-whisper heard: all clips, greedy and with five beams.
+
+    python tools/whisper_parity.py [whisper-tiny.en whisper-base] [--json FILE]
+
+Clips and goldens are those of tests/asr (make_goldens.py makes them). Compared are text, token ids, times, the language
+and the mean log of the tokens' probabilities. Fails where text, tokens or times differ. Some minutes on the simulation.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+TESTS = Path(__file__).resolve().parent.parent / "tests"
+sys.path.insert(0, str(TESTS))
+
+
+def compared(found: Any, golden: dict[str, Any]) -> dict[str, Any]:
+    """What is the same, and how far figures are apart."""
+    theirs = golden["segments"]
+    pairs = list(zip(found.segments, theirs, strict=False))
+    times = [abs(a - b) for one, other in pairs for a, b in ((one.start, other["start"]), (one.end, other["end"]))]
+    return {
+        "text": [one.text for one in found.segments] == [one["text"] for one in theirs],
+        "tokens": [one.tokens for one in found.segments] == [one["tokens"] for one in theirs],
+        "language": found.language in (None, golden["language"]),
+        "seconds_apart": round(max(times, default=0.0), 6),
+        "logs_apart": round(max((abs(a.average_logprob - b["average_logprob"]) for a, b in pairs), default=0.0), 6),
+    }
+
+
+def main() -> int:
+    """Exit status 1 where something differs."""
+    from asr.sounds import GOLDENS, NAMES, clip
+
+    import pygpukit as gp
+
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("models", nargs="*", default=["whisper-tiny.en", "whisper-base"])
+    parser.add_argument("--json", type=Path, help="a file for the figures")
+    given = parser.parse_args()
+    rows: list[dict[str, Any]] = []
+    for title in given.models:
+        model = gp.asr.load(title, progress=False, dtype="float32")
+        for beams in (1, 5):
+            for name in NAMES:
+                found = model.transcribe(clip(name), beam_size=beams, temperature=0.0)
+                golden = GOLDENS[title][name][f"beam{beams}"]
+                rows.append({"model": title, "beams": beams, "clip": name, **compared(found, golden)})
+                print(json.dumps(rows[-1]), flush=True)
+        if given.json is not None:
+            given.json.write_text("[\n" + ",\n".join(json.dumps(row) for row in rows) + "\n]\n")
+    wrong = [row for row in rows if not (row["text"] and row["tokens"] and row["language"]) or row["seconds_apart"]]
+    print(
+        f"{len(rows) - len(wrong)} of {len(rows)} are the same; logs at most {max(r['logs_apart'] for r in rows)} apart"
+    )
+    return bool(wrong)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
