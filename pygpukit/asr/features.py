@@ -63,11 +63,13 @@ class Features:
         """Samples from a place on, which may lie before the sound or after it: there it is reflected."""
         import numpy as np
 
-        places = np.abs(np.arange(first, first + count))
-        period = 2 * (self._length - 1)
-        places %= period
-        np.minimum(places, period - places, out=places)
-        inside = places < self._samples.size
         found = np.zeros(count, np.float32)
-        found[inside] = self._samples[places[inside]]
+        begin = min(max(0, -first), count)
+        end = max(begin, min(count, self._samples.size - first))
+        found[begin:end] = self._samples[first + begin : first + end]
+        for outside in (np.arange(begin), np.arange(end, count)):
+            places = np.abs(first + outside) % (2 * (self._length - 1))
+            np.minimum(places, 2 * (self._length - 1) - places, out=places)
+            inside = places < self._samples.size
+            found[outside[inside]] = self._samples[places[inside]]
         return found
