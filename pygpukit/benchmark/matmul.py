@@ -1,4 +1,5 @@
-"""Suite `matmul`: half-precision products of common, odd, skinny and batched shapes, cuBLAS beside them by PyTorch.
+"""Suite `matmul`: products of common, odd, skinny and batched shapes in half precision, of some in int8, tf32 and fp8,
+cuBLAS beside them by PyTorch.
 
 `python -m pygpukit.benchmark.matmul QUICK` prints PyTorch's microseconds by shape as JSON.
 """
@@ -8,14 +9,25 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from statistics import median
+from typing import Any
 
 from .operators import device_us
 from .result import BenchmarkResult, Unavailable
 
 CATEGORY = "matmul"
-DTYPES = ("bfloat16", "float16")
+HALVES = ("bfloat16", "float16")
+# int8 in int32; float32 in tf32; fp8 by one scale, and by scales of blocks of 128, into bfloat16. Right operands by
+# columns. cuBLAS has no peer for the last.
+OTHERS = ("int8", "tf32", "float8_e4m3", "float8_e4m3-blocks")
+OTHER_SHAPES = (
+    "1 2048 2048 2048 t",
+    "1 4096 4096 4096 t",
+    "1 8192 8192 8192 t",
+    "1 512 4096 4096 t",
+    "1 64 4096 4096 t",
+)
 TIMEOUT_S = 240
 # batches, m, n, k; the right operand is stored by columns, as the weights of a linear layer are, where it says "t".
 SHAPES = (
@@ -24,6 +36,7 @@ SHAPES = (
     "1 1 18944 3584 t", "1 4096 512 8192", "64 512 512 512", "32 1024 1024 64", "1 1000 1000 1000",
     "1 3000 1000 2000", "1 4093 4099 4101", "1 333 777 129",
 )  # fmt: skip
+INT8_SPREAD = 30.0  # standard deviation of int8 operands
 WARM_UP_PRODUCTS = 1000  # of 0.2 ms
 SMALL = 2**31  # multiply-adds; what the simulated device is asked for, and a quick run
 
@@ -38,43 +51,60 @@ def _flops(shape: str) -> int:
     return 2 * batches * m * n * k
 
 
-def _asked(quick: bool) -> list[str]:
-    return [shape for shape in SHAPES if not quick or _flops(shape) <= SMALL]
+def _asked(quick: bool) -> list[tuple[str, str]]:
+    """(what, shape) of every row."""
+    every = [(dtype, shape) for shape in SHAPES for dtype in HALVES]
+    every += [(kind, shape) for shape in OTHER_SHAPES for kind in OTHERS]
+    return [(kind, shape) for kind, shape in every if not quick or _flops(shape) <= SMALL]
 
 
 def rows(quick: bool) -> Iterator[BenchmarkResult | Unavailable]:
-    import numpy as np
-
-    import pygpukit as gp
-
     from ..core.backend import ensure, is_sim
 
     ensure()
     if is_sim():
         yield Unavailable(CATEGORY, "the simulated device computes products with NumPy")
         return
-    rng = np.random.default_rng(0)
     _warm_up()
-    for shape in _asked(quick):
-        batches, m, n, k, by_columns = _parsed(shape)
-        first = (batches,) if batches > 1 else ()
-        values = [
-            rng.standard_normal(first + tail, np.float32) for tail in ((m, k), ((n, k) if by_columns else (k, n)))
-        ]
-        for dtype in DTYPES:
-            a, b = (gp.from_numpy(value).astype(dtype) for value in values)
-            right = gp.swapaxes(b, -1, -2) if by_columns else b
-            samples = device_us(lambda a=a, b=right: gp.matmul(a, b), quick)  # type: ignore[misc]
-            yield BenchmarkResult(
-                f"{dtype} {shape}",
-                CATEGORY,
-                params={"plan": str(gp.matmul_plan(a, right))},
-                value=_flops(shape) / median(samples) * 1e-6,
-                unit="TFLOP/s",
-                better="higher",
-                samples=[_flops(shape) / us * 1e-6 for us in samples],
-                iterations=len(samples),
-            )
+    for kind, shape in _asked(quick):
+        call, plan = _product(kind, shape)
+        samples = device_us(call, quick)
+        yield BenchmarkResult(
+            f"{kind} {shape}",
+            CATEGORY,
+            params={"plan": plan},
+            value=_flops(shape) / median(samples) * 1e-6,
+            unit="TFLOP/s",
+            better="higher",
+            samples=[_flops(shape) / us * 1e-6 for us in samples],
+            iterations=len(samples),
+        )
+
+
+def _product(kind: str, shape: str) -> tuple[Callable[[], Any], str]:
+    """What computes a row's product of fresh operands, and its plan."""
+    import numpy as np
+
+    import pygpukit as gp
+
+    batches, m, n, k, by_columns = _parsed(shape)
+    rng, first = np.random.default_rng(0), (batches,) if batches > 1 else ()
+    values = [rng.standard_normal(first + tail, np.float32) for tail in ((m, k), ((n, k) if by_columns else (k, n)))]
+    if kind == "int8":
+        values = [value * INT8_SPREAD for value in values]
+    dtype, _, scaling = kind.replace("tf32", "float32").partition("-")
+    a, b = (gp.from_numpy(value).astype(dtype) for value in values)
+    if by_columns:
+        b = gp.swapaxes(b, -1, -2)
+    if kind == "int8":
+        return lambda: gp.matmul(a, b, dtype="int32"), str(gp.matmul_plan(a, b, dtype="int32"))
+    if kind == "tf32":
+        return lambda: gp.matmul(a, b, tf32=True), str(gp.matmul_plan(a, b, tf32=True))
+    if kind in HALVES:
+        return lambda: gp.matmul(a, b), str(gp.matmul_plan(a, b))
+    blocks = -(-k // 128)
+    x, y = (gp.ones(size if scaling else ()) for size in ((m, blocks), (blocks, -(-n // 128))))
+    return lambda: gp.matmul_fp8(a, b, x, y, out_dtype="bfloat16"), str(gp.ops.matmul_fp8_plan(a, b, x, y))
 
 
 def _warm_up() -> None:
@@ -98,8 +128,9 @@ def peer_rows(ours: list[BenchmarkResult], quick: bool) -> Iterator[BenchmarkRes
     theirs: dict[str, float] = json.loads(lines[-1])
     product = 1.0
     for mine in ours:
-        shape = mine.name.partition(" ")[2]
-        rate = _flops(shape) / theirs[mine.name] * 1e-6
+        if mine.name not in theirs:
+            continue
+        rate = _flops(mine.name.partition(" ")[2]) / theirs[mine.name] * 1e-6
         product *= (mine.value or 0.0) / rate
         yield BenchmarkResult(
             f"{mine.name} beside PyTorch",
@@ -112,7 +143,7 @@ def peer_rows(ours: list[BenchmarkResult], quick: bool) -> Iterator[BenchmarkRes
             peer_value=rate,
         )
     yield BenchmarkResult(
-        "speed over PyTorch, geometric mean", CATEGORY, value=product ** (1 / len(ours)), unit="x", better="higher"
+        "speed over PyTorch, geometric mean", CATEGORY, value=product ** (1 / len(theirs)), unit="x", better="higher"
     )
 
 
@@ -128,25 +159,46 @@ def _torch_us(quick: bool) -> dict[str, float]:
     for _ in range(WARM_UP_PRODUCTS):
         torch.matmul(square, square)
     torch.cuda.synchronize()
-    for shape in _asked(quick):
-        batches, m, n, k, by_columns = _parsed(shape)
-        first = (batches,) if batches > 1 else ()
-        for dtype in DTYPES:
-            a = torch.randn(*first, m, k, device="cuda").to(getattr(torch, dtype))
-            b = torch.randn(*first, *((n, k) if by_columns else (k, n)), device="cuda").to(getattr(torch, dtype))
-            right = b.mT if by_columns else b
-            times = []
-            for sample in range(WARMUP + SAMPLES):
-                flush.sum()
-                begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-                begin.record()
-                torch.matmul(a, right)
-                end.record()
-                end.synchronize()
-                if sample >= WARMUP:
-                    times.append(begin.elapsed_time(end) * 1e3)
-            found[f"{dtype} {shape}"] = median(times)
+    for kind, shape in _asked(quick):
+        call = _torch_product(kind, shape)
+        if call is None:
+            continue
+        times = []
+        for sample in range(WARMUP + SAMPLES):
+            flush.sum()
+            begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+            begin.record()
+            call()
+            end.record()
+            end.synchronize()
+            if sample >= WARMUP:
+                times.append(begin.elapsed_time(end) * 1e3)
+        found[f"{kind} {shape}"] = median(times)
     return found
+
+
+def _torch_product(kind: str, shape: str) -> Callable[[], Any] | None:
+    """PyTorch's way to a row's product, None where it has none."""
+    import torch
+
+    batches, m, n, k, by_columns = _parsed(shape)
+    first = (batches,) if batches > 1 else ()
+    a = torch.randn(*first, m, k, device="cuda")
+    b = torch.randn(*first, *((n, k) if by_columns else (k, n)), device="cuda")
+    if kind == "int8":
+        left, right = ((x * INT8_SPREAD).to(torch.int8) for x in (a, b))
+        return lambda: torch._int_mm(left, right.mT)
+    if kind == "float8_e4m3":
+        left, right = (x.to(torch.float8_e4m3fn) for x in (a, b))
+        one = torch.ones((), device="cuda")
+        return lambda: torch._scaled_mm(left, right.mT, one, one, out_dtype=torch.bfloat16)
+    if kind == "tf32":
+        torch.backends.cuda.matmul.allow_tf32 = True
+        return lambda: torch.matmul(a, b.mT)
+    if kind not in HALVES:
+        return None
+    left, right = (x.to(getattr(torch, kind)) for x in (a, b))
+    return lambda: torch.matmul(left, right.mT if by_columns else right)
 
 
 if __name__ == "__main__":

@@ -154,6 +154,7 @@ from pygpukit.ops.matmul.available import w8a16_gemm_sm120 as w8a16_gemm_sm120
 from pygpukit.ops.matmul.fp8 import gemv_fp8_bf16 as gemv_fp8_bf16
 from pygpukit.ops.matmul.fp8 import gemv_fp8_bf16_batched as gemv_fp8_bf16_batched
 from pygpukit.ops.matmul.fp8 import matmul_fp8 as matmul_fp8
+from pygpukit.ops.matmul.fp8 import matmul_fp8_plan as matmul_fp8_plan
 from pygpukit.ops.matmul.grouped import grouped_matmul as grouped_matmul
 from pygpukit.ops.matmul.integers import matmul_int8 as matmul_int8
 from pygpukit.ops.matmul.layers import batched_matmul as batched_matmul

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from rounded import agree, normal, to_float64
+from rounded import TOLERANCE, agree, normal, to_float64
 
 import pygpukit as gp
 from pygpukit import ops
@@ -127,20 +127,25 @@ def test_fp8_scales(shape: tuple[int, int, int], types: str) -> None:
         along = values if values.shape[0] == lines else values.repeat(128, 0)[:lines]
         return along.repeat(128, 1)[:, :k]
 
+    def near(found: gp.GPUArray, expected: Values) -> None:
+        agree(found, expected, max(4, few_bits / TOLERANCE[found.dtype.name]))
+
+    # What tensor cores sum of fp8 has fewer bits than float32.
+    few_bits = 2.0**-7 if gp.ops.matmul_fp8_plan(a, b.T).backend == "tile" else 0.0
     wide = "float32" if "bfloat16" not in types else "bfloat16"
     found = gp.matmul_fp8(a, b.T)
     assert found.dtype == wide
-    agree(found, x @ y.T, 4)
-    agree(gp.matmul_fp8(a, b.T, 0.5, 3, out_dtype="float32"), 1.5 * (x @ y.T), 4)
+    near(found, x @ y.T)
+    near(gp.matmul_fp8(a, b.T, 0.5, 3, out_dtype="float32"), 1.5 * (x @ y.T))
     (p, s), (q, t) = scales(m), scales(n)
-    agree(gp.matmul_fp8(a, b.T, p, q, out_dtype="float16"), s[:, None] * (x @ y.T) * t, 4)
+    near(gp.matmul_fp8(a, b.T, p, q, out_dtype="float16"), s[:, None] * (x @ y.T) * t)
     for (p, s), (q, t) in [
         (scales(m, blocks), scales(-(-n // 128), blocks)),
         (scales(-(-m // 128), blocks), scales(n, blocks)),
     ]:
         out = gp.full((m, n), float("nan"), dtype="float32")
         assert gp.matmul_fp8(a, b.T, p, q.T, out=out) is out
-        agree(out, (x * spread(s, m)) @ (y * spread(t, n)).T, 4)
+        near(out, (x * spread(s, m)) @ (y * spread(t, n)).T)
 
 
 def test_fp8_refusals() -> None:

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 import pygpukit as gp
 from pygpukit.core.backend import is_sim
-from pygpukit.ops.matmul import tile, tiles
+from pygpukit.ops.matmul import reading, tiles
 
 pytestmark = pytest.mark.usefixtures("backend_name")
 
@@ -94,24 +94,24 @@ def test_the_plan_says_which_kernel_and_why() -> None:
 
 
 def test_the_fastest_tile_follows_the_shape() -> None:
-    assert (tiles.fastest(8192, 8192, 8192, 1, 2, 132).rows) >= 128
-    assert tiles.fastest(1, 4096, 4096, 1, 2, 132).rows == 16
-    assert tiles.fastest(4096, 4096, 4096, 1, 2, 132, general=True).general
+    assert (tiles.fastest("half", 8192, 8192, 8192, 1, 2, 132).rows) >= 128
+    assert tiles.fastest("half", 1, 4096, 4096, 1, 2, 132).rows == 16
+    assert tiles.fastest("half", 4096, 4096, 4096, 1, 2, 132, general=True).general
     for extent in (1, 15, 16, 63, 64, 65, 1000):  # some tile for each
         for general in (False, True):
-            assert tiles.fastest(extent, 8, 8, 1, 2, 132, general) in tiles.tiles()
+            assert tiles.fastest("half", extent, 8, 8, 1, 2, 132, general) in tiles.tiles("half")
 
 
 def test_what_is_read_in_place() -> None:
     a = random((24, 64), "float16")
-    assert tile.as_it_is(a) == (a, False, 64, 0)
-    assert tile.as_it_is(a.T)[1:] == (True, 64, 0)  # type: ignore[index]
-    assert tile.as_it_is(a[:, :60]) is None  # what follows in the row is no zero
-    assert tile.as_it_is(a[:, 1:57]) is None  # not aligned
-    assert tile.as_it_is(a[:, ::2]) is None
-    assert tile.as_it_is(a[::-1]) is None
-    assert tile.as_it_is(a[::2])[1:] == (False, 128, 0)  # type: ignore[index]
+    assert reading.as_it_is(a) == (a, False, 64, 0)
+    assert reading.as_it_is(a.T)[1:] == (True, 64, 0)  # type: ignore[index]
+    assert reading.as_it_is(a[:, :60]) is None  # what follows in the row is no zero
+    assert reading.as_it_is(a[:, 1:57]) is None  # not aligned
+    assert reading.as_it_is(a[:, ::2]) is None
+    assert reading.as_it_is(a[::-1]) is None
+    assert reading.as_it_is(a[::2])[1:] == (False, 128, 0)  # type: ignore[index]
     stack = random((3, 4, 16, 32), "float16")
-    assert tile.as_it_is(stack)[1:] == (False, 32, 512)  # type: ignore[index]
-    assert tile.as_it_is(stack[:, :3]) is None and tile.as_it_is(stack[:, 1])[3] == 2048  # type: ignore[index]
-    assert tile.as_it_is(gp.broadcast_to(a, (5, 24, 64))) is None
+    assert reading.as_it_is(stack)[1:] == (False, 32, 512)  # type: ignore[index]
+    assert reading.as_it_is(stack[:, :3]) is None and reading.as_it_is(stack[:, 1])[3] == 2048  # type: ignore[index]
+    assert reading.as_it_is(gp.broadcast_to(a, (5, 24, 64))) is None

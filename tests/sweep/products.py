@@ -38,7 +38,7 @@ def _fused_products() -> Iterator[Call]:
         inputs = (numbers(dtype, 2, 67, 9), numbers(dtype, 9, 65), numbers(dtype, 2, 67, 65))
         yield Call(scaled, inputs, lambda a, b, c: 0.5 * (a @ b) - 2 * c[..., ::-1])
         yield Call(lambda a, b: gp.matmul(a, b[:, 0], alpha=3), inputs[:2])
-    for dtype in ("float16", "bfloat16"):  # after a product of tensor cores
+    for dtype in ("float16", "bfloat16", "float32"):  # after a product of tensor cores
 
         def finish(sums: gp.GPUArray, other: gp.GPUArray) -> gp.GPUArray:
             out = gp.full(other.shape, float("nan"), dtype=other.dtype)

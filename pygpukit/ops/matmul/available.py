@@ -30,17 +30,17 @@ LOW_LEVEL = [
     "w8a16_gemm_sm120",
 ]
 
-_PORTABLE = "gp.matmul_fp8 computes the same products on CUDA cores"
+_PORTABLE = "gp.matmul_fp8 computes the same products, as ops.matmul_fp8_plan says"
 _FOUR_BITS = "convert the operands to float8_e4m3 for gp.matmul_fp8, or to bfloat16"
 
 
 def fp8_available() -> bool:
-    """True: gp.matmul_fp8 runs on every device, on CUDA cores. The tensor cores' functions say of themselves."""
+    """True: gp.matmul_fp8 runs on every device; matmul_fp8_plan() says on which cores."""
     return True
 
 
 def int8_native_gemm_available() -> bool:
-    """True: gp.matmul_int8 runs on every device, with exact int32 sums, on CUDA cores."""
+    """True: gp.matmul_int8 runs on every device, with exact int32 sums."""
     return True
 
 
@@ -61,11 +61,11 @@ def _refused(name: str, what: str, versions: str, instead: str) -> Callable[...,
         here = f"{info['compute_major']}.{info['compute_minor']}"
         raise GPUError(
             f"{name}: {what} are instructions of SM {versions}; this device is SM {here}, and this version "
-            f"has no kernel for them on any; {instead}"
+            f"has no kernel of that name; {instead}"
         )
 
     refuse.__name__ = refuse.__qualname__ = name
-    refuse.__doc__ = f"Raises GPUError: {what} need SM {versions}, and a kernel that this version does not have."
+    refuse.__doc__ = f"Raises GPUError: {what} need SM {versions}; this version has no kernel of that name."
     return refuse
 
 

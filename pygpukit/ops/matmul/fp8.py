@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from math import isfinite
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from pygpukit import kernels
 from pygpukit._core import native
+from pygpukit.core.backend import is_sim
 from pygpukit.core.dtypes import as_dtype, bfloat16, float8_e4m3, float8_e5m2, float16, float32, uint8
 from pygpukit.core.errors import DTypeError, ShapeError
 from pygpukit.ops import copying, host
 from pygpukit.ops.elementwise.pointwise import CTYPES
-from pygpukit.ops.matmul import plain
+from pygpukit.ops.matmul import fp8_tile, plain, plan
+from pygpukit.ops.matmul.fp8_tile import Scale
 from pygpukit.ops.operands import check_array, check_devices, check_out, is_array, span
 
 if TYPE_CHECKING:
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
     from pygpukit.core.dtypes import DataType, DTypeLike
 
 __all__ = ["matmul_fp8"]
-LOW_LEVEL = ["gemv_fp8_bf16", "gemv_fp8_bf16_batched"]
+LOW_LEVEL = ["gemv_fp8_bf16", "gemv_fp8_bf16_batched", "matmul_fp8_plan"]
 
 SOURCE = kernels.KernelSpec(__file__, "scaled.cu")
 _CALL = SOURCE.structure("ScaledCall")
@@ -28,16 +30,6 @@ _BLOCK = 128  # scaled.cu: kScaleBlock
 _EIGHT = (float8_e4m3, float8_e5m2)
 _WIDE = (float16, bfloat16, float32)
 _TYPES = (*_EIGHT, *_WIDE)  # in the order of scaled.cu: ElementType
-
-
-class Scale(NamedTuple):
-    """Scales of an operand. values: float32, or None. lines: rows of a or columns of b that share one. steps: elements
-    from one group of lines to the next, and from one block of k to the next."""
-
-    values: GPUArray | None
-    lines: int
-    steps: tuple[int, int]
-    number: float = 1.0
 
 
 def matmul_fp8(
@@ -56,38 +48,43 @@ def matmul_fp8(
     (k/128, n) or (k/128, n/128) of b, rounded up. Arrays of scales are float32. out_dtype: float16, bfloat16 or
     float32; by default that of out=, of the wider operand, or float32. Any strides.
 
-    Products of a block of k are summed in float32, in ascending order, then scaled and added to those before: a row's
-    bits depend on no other row. On CUDA cores; asynchronous. A scale that is NaN or infinite is refused where it is a
-    number; one on the device makes its results NaN. Raises ShapeError, DTypeError, ValueError, DeviceMismatchError.
+    Products of a block of k are summed, in float32 on CUDA cores and with fewer bits on tensor cores, scaled (by tensor
+    cores at the end, where no scale is of a block) and added to those before in float32, in ascending order: a row's
+    bits depend on no other row. matmul_fp8_plan() says which cores; asynchronous. A scale that is NaN or infinite is
+    refused where it is a number; one on the device makes its results NaN. Raises ShapeError, DTypeError, ValueError,
+    DeviceMismatchError.
     """
     what = "matmul_fp8"
     a, b = check_array(a, f"{what}: a"), check_array(b, f"{what}: b")
-    if not (a.dtype in _TYPES and b.dtype in _TYPES and (a.dtype in _EIGHT or b.dtype in _EIGHT)):
-        raise DTypeError(
-            f"{what}: a is {a.dtype} and b {b.dtype}; one at least must be float8_e4m3 or float8_e5m2, the other that, "
-            "float16, bfloat16 or float32: divide by a scale and convert with .astype('float8_e4m3')"
-        )
-    if a.ndim != 2 or b.ndim != 2 or a.shape[1] != b.shape[0]:
-        raise ShapeError(f"{what}: a has shape {a.shape} and b {b.shape}; they must be (m, k) and (k, n)")
-    (m, k), n = a.shape, b.shape[1]
-    left, right = _scale(f"{what}: scale_a", scale_a, m, k, False), _scale(f"{what}: scale_b", scale_b, n, k, True)
+    left, right = _checked(what, a, b, scale_a, scale_b)
     arrays = [a, b, *(one.values for one in (left, right) if one.values is not None)]
     check_devices(what, *arrays)
     dtype = _result_type(what, a, b, out_dtype, out)
     if out is not None:
-        check_out(out, (m, n), dtype, what)
+        check_out(out, (a.shape[0], b.shape[1]), dtype, what)
     target = out
     if target is None or any(target.block == one.block for one in arrays):  # may share bytes
-        target = native.empty((m, n), dtype)
+        target = native.empty((a.shape[0], b.shape[1]), dtype)
     if target.size:
         if host.computes():
             native.host_launch(what, lambda: _on_host(a, b, left, right, target), [*arrays, target])
+        elif _planned(a, b, left, right)[0] == "tile":
+            fp8_tile.product(a, b, left, right, target)
         else:
             _on_device(a, b, left, right, target)
     if out is None or target is out:
         return target
     copying.copy_to(target, out)
     return out
+
+
+def matmul_fp8_plan(
+    a: GPUArray, b: GPUArray, scale_a: GPUArray | float | None = None, scale_b: GPUArray | float | None = None
+) -> plan.MatmulPlan:
+    """The plan of `gp.matmul_fp8(a, b, scale_a, scale_b)`: which kernel, and why. Launches nothing. Raises as it."""
+    what = "matmul_fp8_plan"
+    a, b = check_array(a, f"{what}: a"), check_array(b, f"{what}: b")
+    return plan.MatmulPlan(*_planned(a, b, *_checked(what, a, b, scale_a, scale_b)))
 
 
 def gemv_fp8_bf16(a: GPUArray, b_nk: GPUArray, b_scale: GPUArray, *, out: GPUArray | None = None) -> GPUArray:
@@ -115,6 +112,27 @@ def gemv_fp8_bf16_batched(a: GPUArray, b_nk: GPUArray, b_scale: GPUArray, *, out
 def instantiations() -> Iterator[tuple[str, ...]]:
     """Name expressions of every kernel that matmul_fp8() can ask for."""
     yield tuple(f"pk::gemm_scaled<{CTYPES[dtype.name]}>" for dtype in _WIDE)
+
+
+def _checked(what: str, a: GPUArray, b: GPUArray, scale_a: Any, scale_b: Any) -> tuple[Scale, Scale]:
+    if not (a.dtype in _TYPES and b.dtype in _TYPES and (a.dtype in _EIGHT or b.dtype in _EIGHT)):
+        raise DTypeError(
+            f"{what}: a is {a.dtype} and b {b.dtype}; one at least must be float8_e4m3 or float8_e5m2, the other that, "
+            "float16, bfloat16 or float32: divide by a scale and convert with .astype('float8_e4m3')"
+        )
+    if a.ndim != 2 or b.ndim != 2 or a.shape[1] != b.shape[0]:
+        raise ShapeError(f"{what}: a has shape {a.shape} and b {b.shape}; they must be (m, k) and (k, n)")
+    k = a.shape[1]
+    return _scale(f"{what}: scale_a", scale_a, a.shape[0], k, False), _scale(
+        f"{what}: scale_b", scale_b, b.shape[1], k, True
+    )
+
+
+def _planned(a: GPUArray, b: GPUArray, left: Scale, right: Scale) -> tuple[str, str]:
+    """(backend, reason): from types, the kind of scales, extents and the device."""
+    if not is_sim() and (why := fp8_tile.refusal(a, b, left, right)):
+        return "plain", f"on CUDA cores: {why}"
+    return plan.backend("fp8", a.dtype, 1, a.shape[0], b.shape[1], a.shape[1])
 
 
 def _result_type(what: str, a: GPUArray, b: GPUArray, out_dtype: DTypeLike | None, out: GPUArray | None) -> DataType:

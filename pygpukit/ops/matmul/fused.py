@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from pygpukit import kernels
 from pygpukit._core import native
 from pygpukit.array import layout, promotion
-from pygpukit.core.dtypes import bfloat16, float16
+from pygpukit.core.dtypes import bfloat16, float16, float32
 from pygpukit.ops import host
 from pygpukit.ops.elementwise.pointwise import CTYPES
-from pygpukit.ops.matmul import plain, tile
+from pygpukit.ops.matmul import plain
 from pygpukit.ops.operands import span
 
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
 
+Product = Callable[["GPUArray", "GPUArray", "GPUArray"], None]  # out = a @ b
 SOURCE = kernels.KernelSpec(__file__, "fused.cu")
 _LAYOUT = SOURCE.structure("GemmLayout", Operands=4)
 _ROWS = SOURCE.structure("Layout", Operands=2)
@@ -79,15 +80,15 @@ class After:
         return sums + sums.dtype.type(self.beta) * host.values(self.residual)
 
 
-def product(backend: str, a: GPUArray, b: GPUArray, out: GPUArray, after: After) -> None:
-    """out = after(a @ b): as plain.product(), of floats. backend: that of the plan of a @ b."""
+def product(plan: Product, a: GPUArray, b: GPUArray, out: GPUArray, after: After) -> None:
+    """out = after(a @ b): as plain.product(), of floats. plan: what makes a @ b by its plan."""
     if host.computes():
         native.host_launch("matmul", lambda: _on_host(a, b, out, after), [a, b, out, *after.arrays()])
         return
     residual = out if after.residual is None else after.residual
-    if backend == "tile":
+    if plan is not plain.product:
         sums = native.empty((*out.shape[:-1], b.shape[-1]), out.dtype)
-        tile.product(a, b, sums)
+        plan(a, b, sums)
         finish(sums, out, after)
         return
     packed, (left, right, target, other) = plain.packed_layout(_LAYOUT, out.shape[-1], a, b, out, residual)
@@ -112,7 +113,7 @@ def finish(sums: GPUArray, out: GPUArray, after: After) -> None:
 def instantiations() -> Iterator[tuple[str, ...]]:
     """Name expressions of every kernel that product() can ask for."""
     yield tuple(f"pk::gemm_after<{CTYPES[dtype.name]}>" for dtype in promotion.FLOATS)
-    yield tuple(f"pk::finish<{CTYPES[dtype.name]}>" for dtype in (float16, bfloat16))
+    yield tuple(f"pk::finish<{CTYPES[dtype.name]}>" for dtype in (float16, bfloat16, float32))
 
 
 def _on_host(a: GPUArray, b: GPUArray, out: GPUArray, after: After) -> None:

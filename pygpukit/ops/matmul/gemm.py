@@ -9,18 +9,19 @@ from typing import TYPE_CHECKING, Any
 
 from pygpukit._core import native
 from pygpukit.array import layout, promotion
-from pygpukit.core.dtypes import float32
+from pygpukit.core.dtypes import as_dtype, float32
 from pygpukit.core.errors import DTypeError
 from pygpukit.ops import copying, host
-from pygpukit.ops.matmul import fused, plain, plan, precision, tile
+from pygpukit.ops.matmul import fused, narrow, plain, plan, precision, tile
 from pygpukit.ops.matmul.stacks import stacked, with_matrix_axes
 from pygpukit.ops.operands import check_array, check_devices, check_out, overlaps
 
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
-    from pygpukit.core.dtypes import DataType
+    from pygpukit.core.dtypes import DataType, DTypeLike
 
 _ONE, _ZERO = 1.0, 0.0  # what says that nothing is scaled, without a look at it
+_TENSOR = {"half": tile.product, "int8": narrow.product, "tf32": narrow.product}  # by family
 
 
 def matmul(
@@ -30,6 +31,7 @@ def matmul(
     out: GPUArray | None = None,
     alpha: float = _ONE,
     beta: float = _ZERO,
+    dtype: DTypeLike | None = None,
     tf32: bool | None = None,
     use_tf32: bool | None = None,
 ) -> GPUArray:
@@ -37,31 +39,34 @@ def matmul(
 
     Shapes as numpy.matmul: (m, k) @ (k, n) -> (m, n); a 1-D operand is a row on the left and a column on the right and
     its axis is dropped from the result, so 1-D @ 1-D is a 0-d dot product; leading axes broadcast. Types promote as in
-    NumPy; float16 and bfloat16 are summed in float32, float32 is real float32, integers wrap. Strided operands are read
-    in place. out: written and returned instead of a new array. alpha, beta: numbers, for floats, in float32 (float64
-    for it); out is read only where beta is not 0, and must be of the result's type then. tf32 (use_tf32 is the same):
-    allows float32 operands to be rounded to tf32, where a kernel for it is the plan's; there is none yet. Asynchronous
-    on the current stream; the order of additions is fixed: a row's bits depend on k, the types and the backend that
-    matmul_plan() names, not on other rows. Raises ShapeError naming both shapes, DTypeError, DeviceMismatchError,
-    ValueError for settings that contradict each other.
+    NumPy; float16 and bfloat16 are summed in float32, float32 is real float32, integers wrap. dtype: the result's type,
+    and what is computed in, where the operands' promote to it: int8 with dtype="int32" is exact, on tensor cores.
+    Strided operands are read in place, or copied where the kernel wants rows of whole 16 bytes. out: written and
+    returned instead of a new array. alpha, beta: numbers, for floats, in float32 (float64 for it); out is read only
+    where beta is not 0, and must be of the result's type then. tf32 (use_tf32 is the same): allows float32 operands to
+    be rounded to tf32, on tensor cores. Asynchronous on the current stream; the order of additions is fixed: a row's
+    bits depend on k, the types and the backend that matmul_plan() names, not on other rows. Raises ShapeError naming
+    both shapes, DTypeError, DeviceMismatchError, ValueError for settings that contradict each other.
     """
-    left, right, shape, dtype = operands(a, b)
-    precision.check("matmul", dtype, tf32, use_tf32)
-    target = out if out is None else check_out(out, shape, dtype, "matmul")
-    after = None if alpha is _ONE and beta is _ZERO else _scaled(dtype, alpha, beta, out)
-    if target is None or target.dtype != dtype or _touches(target, a) or _touches(target, b):
-        target = native.empty(shape, dtype)
+    left, right, shape, promoted = operands(a, b)
+    result = _result(promoted, dtype)
+    said = precision.check("matmul", result, tf32, use_tf32)
+    target = out if out is None else check_out(out, shape, result, "matmul")
+    after = None if alpha is _ONE and beta is _ZERO else _scaled(result, alpha, beta, out)
+    if target is None or target.dtype != result or _touches(target, a) or _touches(target, b):
+        target = native.empty(shape, result)
     if target.size:
-        left, right = (x if x.dtype == dtype else copying.astype(x, dtype) for x in (left, right))
+        kind = _family(promoted, result, said)
+        computed = promoted if kind else result
+        left, right = (x if x.dtype == computed else copying.astype(x, computed) for x in (left, right))
+        product = product_of(kind, left, right)
         full = with_matrix_axes(target, a.ndim == 1, b.ndim == 1)
-        if after is not None:
+        if after is None:
+            product(left, right, full)
+        else:
             if after.residual is not None:
                 after = replace(after, residual=with_matrix_axes(after.residual, a.ndim == 1, b.ndim == 1))
-            fused.product(backend_of(left, right), left, right, full, after)
-        elif not host.computes() and backend_of(left, right) == "tile":
-            tile.product(left, right, full)
-        else:
-            plain.product(left, right, full)
+            fused.product(product, left, right, full, after)
     if out is None or target is out:
         return target
     copying.copy_to(target, out)
@@ -76,16 +81,53 @@ def operands(a: GPUArray, b: GPUArray) -> tuple[GPUArray, GPUArray, layout.Shape
     return *stacked(a, b), promotion.promote(a.dtype, b.dtype)
 
 
-def matmul_plan(a: GPUArray, b: GPUArray, *, tf32: bool | None = None, use_tf32: bool | None = None) -> plan.MatmulPlan:
-    """The plan of `gp.matmul(a, b, tf32=tf32)`: which kernel, and why. Launches nothing. Raises as matmul() for
-    operands that do not fit."""
-    left, right, _, dtype = operands(a, b)
-    m, k, n = *left.shape[-2:], right.shape[-1]
-    said = precision.check("matmul", dtype, tf32, use_tf32)
-    backend, reason = plan.backend(dtype, prod(left.shape[:-2]), m, n, k)
-    if dtype == float32:
+def matmul_plan(
+    a: GPUArray,
+    b: GPUArray,
+    *,
+    dtype: DTypeLike | None = None,
+    tf32: bool | None = None,
+    use_tf32: bool | None = None,
+) -> plan.MatmulPlan:
+    """The plan of `gp.matmul(a, b, dtype=dtype, tf32=tf32)`: which kernel, and why. Launches nothing. Raises as
+    matmul() for operands that do not fit."""
+    left, right, _, promoted = operands(a, b)
+    result = _result(promoted, dtype)
+    said = precision.check("matmul", result, tf32, use_tf32)
+    kind = _family(promoted, result, said)
+    backend, reason = _planned(kind, promoted, left, right)
+    if result == float32:
         reason = f"{reason}; {precision.reason(said)}"
-    return plan.MatmulPlan(backend, reason, tile.chosen(left, right) if backend == "tile" else None)
+    found = None if backend != "tile" else (tile if kind == "half" else narrow).chosen(left, right)
+    return plan.MatmulPlan(backend, reason, found)
+
+
+def product_of(kind: str | None, a: GPUArray, b: GPUArray) -> fused.Product:
+    """What makes a @ b, stacks of matrices of one type, by their plan. kind: as plan.backend() takes it."""
+    if kind is None or host.computes() or _planned(kind, a.dtype, a, b)[0] != "tile":
+        return plain.product
+    return _TENSOR[kind]
+
+
+def _result(promoted: DataType, dtype: DTypeLike | None) -> DataType:
+    """The type of a product whose operands promote to a type, where one is asked for."""
+    if dtype is None:
+        return promoted
+    asked = as_dtype(dtype)
+    if promotion.promote(promoted, asked) != asked:
+        raise DTypeError(
+            f"matmul: dtype={asked}: the operands promote to {promoted}, which does not fit into it; convert the result"
+        )
+    return asked
+
+
+def _family(promoted: DataType, result: DataType, said: bool | None) -> str | None:
+    return plan.family(promoted, result, result == float32 and precision.allowed(said))
+
+
+def _planned(kind: str | None, operands: DataType, a: GPUArray, b: GPUArray) -> tuple[str, str]:
+    *batch, m, k = a.shape
+    return plan.backend(kind, operands, prod(batch), m, b.shape[-1], k)
 
 
 def _scaled(dtype: DataType, alpha: Any, beta: Any, out: GPUArray | None) -> fused.After | None:
@@ -102,14 +144,6 @@ def _scaled(dtype: DataType, alpha: Any, beta: Any, out: GPUArray | None) -> fus
     if beta and out is not None and out.dtype != dtype:
         raise DTypeError(f"matmul: beta={beta}: out is {out.dtype}, the result {dtype}; they must be alike")
     return fused.After(float(alpha), residual=out if beta else None, beta=float(beta))
-
-
-def backend_of(a: GPUArray, b: GPUArray) -> str:
-    """That of the plan of a @ b, stacks of matrices of one type."""
-    if host.computes():
-        return "numpy"
-    *batch, m, k = a.shape
-    return plan.backend(a.dtype, prod(batch), m, b.shape[-1], k)[0]
 
 
 def _touches(target: GPUArray, operand: GPUArray) -> bool:

@@ -8,7 +8,7 @@ from pygpukit._core import native
 from pygpukit.core.dtypes import int8, int32
 from pygpukit.core.errors import DTypeError
 from pygpukit.ops import copying
-from pygpukit.ops.matmul import plain
+from pygpukit.ops.matmul.gemm import product_of
 from pygpukit.ops.matmul.stacks import stacked, with_matrix_axes
 from pygpukit.ops.operands import check_array, check_devices, check_out
 
@@ -21,9 +21,9 @@ __all__ = ["matmul_int8"]
 def matmul_int8(a: GPUArray, b: GPUArray, *, out: GPUArray | None = None) -> GPUArray:
     """a @ b of int8 operands, in int32: shapes as matmul(), which gives int8 that wraps, as NumPy does.
 
-    Exact for a k of up to 131071; beyond, a sum that leaves int32 wraps. Strided operands are read in place. out: of
-    int32, or a type that takes it. On CUDA cores; asynchronous, the same bits on every run. Raises ShapeError,
-    DTypeError, DeviceMismatchError.
+    Exact for a k of up to 131071; beyond, a sum that leaves int32 wraps. out: of int32, or a type that takes it. On
+    tensor cores where matmul_plan(a, b, dtype="int32") says "tile"; asynchronous, the same bits on every run and on
+    every device. Raises ShapeError, DTypeError, DeviceMismatchError.
     """
     what = "matmul_int8"
     if check_array(a, what).dtype != int8 or check_array(b, what).dtype != int8:
@@ -34,7 +34,7 @@ def matmul_int8(a: GPUArray, b: GPUArray, *, out: GPUArray | None = None) -> GPU
     target = given if given is not None and given.dtype == int32 else native.empty(shape, int32)
     if target.size:  # an int32 array shares no bytes with int8 operands unless it is a view of theirs
         aside = native.empty(shape, int32) if target.block in (a.block, b.block) else target
-        plain.product(left, right, with_matrix_axes(aside, a.ndim == 1, b.ndim == 1))
+        product_of("int8", left, right)(left, right, with_matrix_axes(aside, a.ndim == 1, b.ndim == 1))
         if aside is not target:
             copying.copy_to(aside, target)
     if given is None or given is target:

@@ -9,8 +9,8 @@ from pygpukit._core import native
 from pygpukit.array import promotion
 from pygpukit.core.errors import DTypeError, ShapeError
 from pygpukit.ops import copying
-from pygpukit.ops.matmul import fused
-from pygpukit.ops.matmul.gemm import backend_of, matmul
+from pygpukit.ops.matmul import fused, plan
+from pygpukit.ops.matmul.gemm import matmul, product_of
 from pygpukit.ops.operands import check_array, check_devices
 
 if TYPE_CHECKING:
@@ -87,5 +87,5 @@ def _linear(
             residual=None if residual is None else residual.reshape(rows, columns),
         )
         left, right = x.reshape(rows, x.shape[-1]), w.T
-        fused.product(backend_of(left, right), left, right, result, after)
+        fused.product(product_of(plan.family(dtype, dtype, False), left, right), left, right, result, after)
     return result.reshape(shape)

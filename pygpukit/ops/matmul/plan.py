@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from pygpukit.core.backend import is_sim
-from pygpukit.core.dtypes import bfloat16, float16
+from pygpukit.core.dtypes import bfloat16, float16, float32, int8, int32
 from pygpukit.ops.matmul import tile
 from pygpukit.ops.matmul.tiles import MEASURED, Tile
 
@@ -16,8 +16,16 @@ if TYPE_CHECKING:
 
 __all__ = ["MatmulPlan"]
 
-TENSOR_TYPES = (bfloat16, float16)
+# What a family of tile kernels does, for a plan's reason.
+_FAMILIES = {
+    "half": "{} on tensor cores, summed in float32",
+    "int8": "{} on tensor cores, summed in int32, exactly",
+    "tf32": "{} rounded to tf32 on tensor cores, summed in float32",
+    "fp8": "{} on tensor cores, every 128 of k summed anew and added in float32",
+}
 MAX_BATCH = 65535  # a grid's second extent
+_FP8_SINCE = 89  # compute capability 8.9
+_FILLED = 15  # elements that a row is filled up with, at most
 
 
 @dataclass(frozen=True)
@@ -36,28 +44,41 @@ class MatmulPlan:
         return f"{self.backend}{f' {self.tile}' if self.tile else ''}: {self.reason}"
 
 
+def family(operands: DataType, result: DataType, tf32: bool) -> str | None:
+    """The tile kernels for operands of one type and a result of another, None where there are none. tf32: allowed."""
+    if operands == result and operands in (bfloat16, float16):
+        return "half"
+    if operands == int8 and result == int32:
+        return "int8"
+    return "tf32" if tf32 and operands == result == float32 else None
+
+
 @lru_cache(maxsize=4096)
-def backend(dtype: DataType, batches: int, m: int, n: int, k: int) -> tuple[str, str]:
-    """(backend, reason) of a product of that type and these extents on the open device."""
+def backend(kind: str | None, dtype: DataType, batches: int, m: int, n: int, k: int) -> tuple[str, str]:
+    """(backend, reason) of a product of operands of that type and these extents on the open device. kind: a key of
+    _FAMILIES, None for CUDA cores."""
     if is_sim():
         return "numpy", "the simulated device computes with NumPy"
-    if dtype not in TENSOR_TYPES:
+    if kind is None:
         return "plain", f"{dtype} is computed as it is, on CUDA cores"
     if not batches * m * n * k:
         return "plain", "the product is empty"
-    if batches > MAX_BATCH or max(m * k, k * n, m * n) * batches > 2**31 - 1:
+    width, depth = n + _FILLED, k + _FILLED
+    if batches > MAX_BATCH or max(m * depth, depth * width, m * width) * batches > 2**31 - 1:
         return "plain", "an operand has more elements than a tile kernel counts"
+    if kind == "fp8" and tile.architecture() < _FP8_SINCE:
+        return "plain", f"the device's tensor cores know no {dtype}; decoded to float32, on CUDA cores"
     if missing := tile.missing():
         _warn(missing)
         return "plain", missing
-    return "tile", f"{dtype} on tensor cores, summed in float32; the fastest tile by {MEASURED.name}"
+    return "tile", f"{_FAMILIES[kind].format(dtype)}{'' if kind == 'fp8' else f'; the fastest tile by {MEASURED.name}'}"
 
 
 def _warn(missing: str) -> None:
     import warnings
 
     warnings.warn(
-        f"half-precision matrix products run without tensor cores, many times slower and with other bits: {missing}",
+        f"matrix products run without tensor cores, many times slower and with other bits: {missing}",
         RuntimeWarning,
         stacklevel=2,
     )

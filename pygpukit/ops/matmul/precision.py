@@ -27,15 +27,21 @@ def check(what: str, dtype: DataType, tf32: bool | None, use_tf32: bool | None) 
     return said
 
 
+def allowed(said: bool | None) -> bool:
+    """Whether a float32 product may be computed in tf32. Raises as environment()."""
+    found = environment()
+    return found is not False and bool(found if said is None else said)
+
+
 def reason(said: bool | None) -> str:
-    """Why a float32 product is true float32, for a plan. Raises as environment()."""
-    allowed = environment()
+    """Why a float32 product is true float32 or not, for a plan. Raises as environment()."""
+    found = environment()
     if said is False:
         return "true float32, as tf32=False asks"
-    if allowed is False and said:
+    if found is False and said:
         return f"true float32: tf32=True allows less, but {_FORBID} forbids it"
-    if said or allowed:
-        return f"true float32: {'tf32=True' if said else _ALLOW} allows less, but there is no tf32 kernel yet"
+    if said or found:
+        return f"{'tf32=True' if said else _ALLOW} allows tf32"
     return "true float32"
 
 
@@ -43,11 +49,11 @@ def reason(said: bool | None) -> str:
 def environment() -> bool | None:
     """True where PYGPUKIT_ALLOW_TF32=1, False where PYGPUKIT_NO_TF32=1, else None. Read once.
 
-    Raises ValueError where both are set. Warns where PYGPUKIT_TF32_V2 is: there is nothing to choose.
+    Raises ValueError where both are set. Warns where PYGPUKIT_TF32_V2 is: there is one kind of tf32 kernels.
     """
     allow, forbid = (os.environ.get(name, "0") not in ("", "0") for name in (_ALLOW, _FORBID))
     if allow and forbid:
         raise ValueError(f"{_ALLOW} and {_FORBID} are both set and contradict each other; unset one")
     if os.environ.get(_OTHER, "0") not in ("", "0"):
-        warnings.warn(f"{_OTHER} has no effect: float32 products have no tf32 kernels here", stacklevel=2)
+        warnings.warn(f"{_OTHER} has no effect: there is one kind of tf32 kernels here", stacklevel=2)
     return True if allow else False if forbid else None

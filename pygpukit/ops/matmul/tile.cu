@@ -1,26 +1,14 @@
-// matmul.cu: products of matrices on tensor cores, as tile kernels.
+// tile.cu: products of matrices on tensor cores, as tile kernels.
 //
 // One block makes one tile of one product of the batch. The sum over k runs in steps of Depth in ascending order, in
 // float32: a row's bits depend on k, the types and Depth's order alone, not on the tile's size, the other rows or the
-// batch. Blocks are numbered so that neighbours share rows of a and columns of b in the L2 cache.
-#include <cuda_tile.h>
+// batch.
+#include "tiles.cuh"
 
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
 namespace pk {
-
-namespace ct = cuda::tiles;
-using namespace ct::literals;
-
-constexpr int kRaster = 8;  // rows of tiles that blocks walk down before they go a tile to the right
-
-// Tiles of a stack of matrices whose rows lie one after the other, `lead` elements apart.
-template <int Rows, int Columns, typename Pointer>
-__tile__ auto tiles_of(Pointer data, int batches, int rows, int columns, int lead, int step) {
-  auto layout = ct::layout_strided_mapping{ct::extents{batches, rows, columns}, ct::extents{step, lead, 1_ic}};
-  return ct::partition_view{ct::tensor_span{data, layout}, ct::shape<1, Rows, Columns>{}};
-}
 
 // c = a @ b, for a stack of matrices. a: m rows of k, or k rows of m where ATransposed; b: k rows of n, or n rows of k
 // where BTransposed. lead and step: elements between rows and between matrices. Bulk copies need rows of whole 16 bytes:
@@ -47,10 +35,8 @@ __tile_global__ void matmul(const Element *__restrict__ a_, const Element *__res
     else return tiles_of<Depth, Columns>(b, batches, k, n, b_lead, b_step);
   }();
 
-  const int down = (m + Rows - 1) / Rows, across = (n + Columns - 1) / Columns;
-  const int strip = ct::bid().x / (kRaster * across), first = strip * kRaster;
-  const int height = down - first < kRaster ? down - first : kRaster, place = ct::bid().x % (kRaster * across);
-  const int row = first + place % height, column = place / height, matrix = ct::bid().y;
+  const auto [row, column] = place_of_block<Rows, Columns>(m, n);
+  const int matrix = ct::bid().y;
 
   auto sum = ct::full<ct::tile<float, ct::shape<Rows, Columns>>>(0.0f);
   for (auto i : ct::irange(0, (k + Depth - 1) / Depth)) {

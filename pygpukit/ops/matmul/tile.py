@@ -1,4 +1,4 @@
-"""Matrix products on tensor cores: what the tile kernels can read, what is copied first, and their launch."""
+"""Matrix products of half precision on tensor cores: the launch of their tile kernels."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from collections.abc import Iterator
 from functools import cache
 from itertools import product as product_of
 from math import prod
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from pygpukit._core import native
 from pygpukit.kernels import KernelSpec, builder, launch
+from pygpukit.ops.matmul.reading import ALIGNMENT, as_it_is, readable
 from pygpukit.ops.matmul.tiles import Tile, fastest, tiles
 from pygpukit.ops.operands import span
 
@@ -19,21 +20,8 @@ if TYPE_CHECKING:
 
 MATMUL = KernelSpec(__file__, "tile.cu", front_end="tile", ahead=("sm_90a",))
 _ELEMENTS = {"bfloat16": "__nv_bfloat16", "float16": "__half"}
-_ROW = 8  # elements that lead, step and the length of a row are multiples of
-_ALIGNMENT = 16  # bytes
+_ROW = 8  # elements: 16 bytes
 _ONE = (1, 1, 1)
-
-
-class Stack(NamedTuple):
-    """A stack of matrices as the kernels read it.
-
-    transposed: its rows are the operand's columns. lead, step: elements between neighbouring rows, and matrices.
-    """
-
-    array: GPUArray
-    transposed: bool
-    lead: int
-    step: int
 
 
 def product(a: GPUArray, b: GPUArray, out: GPUArray) -> None:
@@ -46,10 +34,10 @@ def product(a: GPUArray, b: GPUArray, out: GPUArray) -> None:
         copying.copy_to(dense, out)
         return
     m, n, k = out.shape[-2], out.shape[-1], a.shape[-1]
-    left, right = _readable(a, "rows"), _readable(b, "columns")
-    aligned = n % _ROW == 0 and out.device_ptr % _ALIGNMENT == 0
+    left, right = readable(a, "rows"), readable(b, "columns")
+    aligned = n % _ROW == 0 and out.device_ptr % ALIGNMENT == 0
     batches = prod(out.shape[:-2])
-    one = fastest(m, n, k, batches, out.itemsize, multiprocessors(), left.transposed or not aligned)
+    one = fastest("half", m, n, k, batches, out.itemsize, multiprocessors(), left.transposed or not aligned)
     numbers = (batches, m, n, k, left.lead, right.lead, n, left.step, right.step, m * n)
     launch(
         MATMUL.of(_expression(out.dtype.name, one, left.transposed, right.transposed, aligned)),
@@ -62,64 +50,6 @@ def product(a: GPUArray, b: GPUArray, out: GPUArray) -> None:
     )
 
 
-def _readable(matrices: GPUArray, summed: str) -> Stack:
-    """The operand itself where the kernels can read it, else a copy of it: rows along k, filled up with zeros.
-
-    summed: what the sum runs along: the "rows" of a, the "columns" of b.
-    """
-    found = as_it_is(matrices)
-    if found is not None:
-        return found
-    from pygpukit.ops import copying
-
-    along = matrices if summed == "rows" else _transposed(matrices)
-    k = along.shape[-1]
-    filled = -(-k // _ROW) * _ROW
-    copy = native.empty((*along.shape[:-1], filled), along.dtype)
-    if filled != k:
-        copying.fill(copy, 0)
-    copying.copy_to(along, native.view(copy, along.shape, copy.strides, copy.offset))
-    return Stack(copy, summed == "columns", filled, along.shape[-2] * filled)
-
-
-def as_it_is(matrices: GPUArray) -> Stack | None:
-    """How the kernels can read the operand where it lies; None where they cannot: rows of whole 16 bytes are asked."""
-    *batch, rows, columns = matrices.shape
-    itemsize = matrices.itemsize
-    if matrices.device_ptr % _ALIGNMENT or any(stride % itemsize for stride in matrices.strides):
-        return None
-    *steps, down, right = (stride // itemsize for stride in matrices.strides)
-    step = _one_step(tuple(batch), tuple(steps))
-    transposed = right != 1 or (columns == 1 and down == 1 and rows > 1)
-    lead, unit, length, lines = (right, down, rows, columns) if transposed else (down, right, columns, rows)
-    if lines == 1:
-        lead = max(length, _ROW)  # nothing follows the one row
-    if step is None or unit != 1 or lead < length or lead % _ROW or step % _ROW or length % _ROW:
-        return None
-    return Stack(matrices, transposed, lead, step)
-
-
-def _one_step(batch: tuple[int, ...], steps: tuple[int, ...]) -> int | None:
-    """Elements between neighbours of a stack whose batch axes are one after the other, None where they are not."""
-    step, expected = 0, 0
-    for extent, each in zip(reversed(batch), reversed(steps), strict=True):
-        if extent == 1:
-            continue
-        if expected and each != expected:
-            return None
-        step = step or each
-        expected = each * extent
-        if each <= 0:
-            return None  # one matrix for several, or backwards
-    return step
-
-
-def _transposed(matrices: GPUArray) -> GPUArray:
-    *batch, rows, columns = matrices.shape
-    *steps, down, right = matrices.strides
-    return native.view(matrices, (*batch, columns, rows), (*steps, right, down), matrices.offset)
-
-
 def _expression(dtype: str, tile: Tile, a_transposed: bool, b_transposed: bool, c_aligned: bool) -> str:
     flags = ", ".join("true" if flag else "false" for flag in (a_transposed, b_transposed, c_aligned))
     return f"pk::matmul<{_ELEMENTS[dtype]}, {tile.rows}, {tile.columns}, {tile.depth}, {tile.warps}, {flags}>"
@@ -127,7 +57,7 @@ def _expression(dtype: str, tile: Tile, a_transposed: bool, b_transposed: bool, 
 
 @MATMUL.lists
 def _listing() -> Iterator[tuple[str, ...]]:
-    for dtype, tile, b_transposed in product_of(_ELEMENTS, tiles(), (False, True)):
+    for dtype, tile, b_transposed in product_of(_ELEMENTS, tiles("half"), (False, True)):
         yield (_expression(dtype, tile, False, b_transposed, True),)
         if tile.general:
             for a_transposed, c_aligned in ((False, False), (True, False), (True, True)):
@@ -145,7 +75,15 @@ def chosen(a: GPUArray, b: GPUArray) -> Tile:
     left = as_it_is(a)
     m, n, k = a.shape[-2], b.shape[-1], a.shape[-1]
     general = (left is not None and left.transposed) or n % _ROW != 0
-    return fastest(m, n, k, prod(a.shape[:-2]), a.itemsize, multiprocessors(), general)
+    return fastest("half", m, n, k, prod(a.shape[:-2]), a.itemsize, multiprocessors(), general)
+
+
+@cache
+def architecture() -> int:
+    """Of the current device: 90 for compute capability 9.0."""
+    from pygpukit.jit.compile import nvrtc
+
+    return int(nvrtc.device_arch(native.current_device()).removeprefix("sm_").rstrip("af"))
 
 
 @cache

@@ -1,6 +1,7 @@
 """The tiles that the tile kernels are compiled for, and which is fastest: by times that were measured once.
 
-All of them give a row the same bits, so that the choice decides speed alone.
+All of a family give a row the same bits, so that the choice decides speed alone. Families: "half" (tile.cu), "int8" and
+"tf32" (narrow.cu).
 """
 
 from __future__ import annotations
@@ -45,13 +46,17 @@ class Tile:
 
 
 @cache
-def tiles() -> tuple[Tile, ...]:
-    """The measured tiles, as plans/h100.json lists them."""
+def tiles(family: str) -> tuple[Tile, ...]:
+    """The measured tiles of a family, as plans/h100.json lists them."""
     table = json.loads(MEASURED.read_text(encoding="utf-8"))
-    return tuple(Tile(**one) for one in table["tiles"])
+    return tuple(Tile(**one) for one in table["tiles"][family])
 
 
-def fastest(m: int, n: int, k: int, batches: int, itemsize: int, multiprocessors: int, general: bool = False) -> Tile:
+def fastest(
+    family: str, m: int, n: int, k: int, batches: int, itemsize: int, multiprocessors: int, general: bool = False
+) -> Tile:
     """The tile whose measured times are shortest; of equals the first one listed. general: see Tile."""
-    fitting = [one for one in tiles() if (m <= _SKINNY_ROWS or one.rows >= _SKINNY_ROWS) and one.general >= general]
+    fitting = [
+        one for one in tiles(family) if (m <= _SKINNY_ROWS or one.rows >= _SKINNY_ROWS) and one.general >= general
+    ]
     return min(fitting, key=lambda one: one.time_us(m, n, k, batches, itemsize, multiprocessors))
