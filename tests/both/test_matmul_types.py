@@ -17,7 +17,7 @@ pytestmark = pytest.mark.usefixtures("backend_name")
 
 # m, n, k: whole tiles, odd ones, rows that are no whole 16 bytes, one row, one column, no row, no sum
 SHAPES = [(128, 256, 128), (1, 1, 1), (1, 48, 200), (7, 9, 11), (65, 129, 33), (30, 1, 77), (0, 3, 4), (4, 5, 0)]
-TF32, BFLOAT16 = 2.0**-10, 2.0**-8  # of a product of two rounded factors; of one rounding
+TF32, BFLOAT16 = 2.0**-10 + 2.0**-14, 2.0**-8  # of two rounded factors and the sum; of one rounding
 FP8 = 2.0**-10  # tensor cores cut the products of fp8 off about 13 bits below the largest of those that they add
 
 
