@@ -10,6 +10,7 @@ import pygpukit as gp
 from pygpukit.ops import raw
 from pygpukit.ops.copying import transposing
 from pygpukit.ops.indexing import finding, masks, places
+from pygpukit.ops.shape import side_by_side
 from sweep.engine import Call, Family, first_type, numbers
 
 _PLACES = "places"
@@ -38,6 +39,12 @@ def _calls(variant: str) -> Iterator[Call]:
     yield Call(lambda x: [gp.roll(x, 3, 1), gp.tril(x, 1), gp.triu(x.T, -1)], (x,))
     for shape in ((36, 68), (9, 67), (2, 17, 33)):
         yield Call(lambda x: x.swapaxes(-1, -2).clone(), (numbers(x.dtype.name, *shape),))
+    yield Call(_joined, (x, numbers(x.dtype.name, 4, 71)))
+
+
+def _joined(x: gp.GPUArray, y: gp.GPUArray) -> list[gp.GPUArray]:
+    """Rows of odd lengths side by side, and one below the other."""
+    return [gp.concatenate((x, y, x[:, 1:4]), 1), gp.concatenate((y[1:], y))]
 
 
 def _written(x: gp.GPUArray, index: gp.GPUArray, values: gp.GPUArray) -> list[gp.GPUArray]:
@@ -66,7 +73,7 @@ def _of_places() -> Iterator[Call]:
     yield Call(lambda m: [masks.flatnonzero(m), gp.flatnonzero(m), *gp.nonzero(m[4:].reshape(4, -1))], (chosen,))
 
 
-_SOURCES = tuple(one.SOURCE.source for one in (places, masks, finding, transposing))
+_SOURCES = tuple(one.SOURCE.source for one in (places, masks, finding, transposing, side_by_side))
 MOVING = Family(
     "moving",
     _SOURCES,
