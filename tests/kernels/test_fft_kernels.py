@@ -79,7 +79,13 @@ def test_a_chirp_makes_lengths_of_large_primes(kernels_on_sim: None, n: int, dty
     assert error(gp.fft.ifft(x[:, :-2], n), np.fft.ifft(wide(a)[:, :-2], n)) <= limit(dtype, n)
 
 
-@pytest.mark.parametrize(("n", "dtype"), [(16384, "complex64"), (9000, "complex128"), (8575, "float32")])
+def test_the_longest_of_one_kernel_passes_its_memory_in_halves(kernels_on_sim: None) -> None:
+    a = values("complex64", 16384)
+    assert held(16384, 8)
+    assert error(gp.fft.fft(gp.from_numpy(a)), np.fft.fft(wide(a))) <= limit("complex64", 16384)
+
+
+@pytest.mark.parametrize(("n", "dtype"), [(10000, "complex64"), (9000, "complex128"), (8575, "float32")])
 def test_two_kernels_make_long_lengths(kernels_on_sim: None, n: int, dtype: str) -> None:
     a = values(dtype, n + 5, 2)[::-1]
     x = gp.from_numpy(a.copy())
@@ -99,6 +105,17 @@ def test_a_row_has_the_bits_that_it_has_alone(kernels_on_sim: None) -> None:
         np.testing.assert_array_equal(gp.fft.fft(x).to_numpy(), whole)
         np.testing.assert_array_equal(gp.fft.fft(x[4]).to_numpy(), whole[4])
         np.testing.assert_array_equal(gp.fft.fft(x.T.contiguous(), axis=0).to_numpy(), whole.T)
+
+
+@pytest.mark.parametrize("n", [32, 36])
+def test_real_rows_have_the_same_bits_wherever_they_begin(kernels_on_sim: None, n: int) -> None:
+    apart = gp.from_numpy(values("float32", 4, n + 3))  # rows that begin at odd elements, which no pairs are read from
+    rows = apart[:, 1 : n + 1]
+    spectrum = gp.fft.rfft(rows)
+    np.testing.assert_array_equal(gp.fft.rfft(rows.contiguous()).to_numpy(), spectrum.to_numpy())
+    np.testing.assert_array_equal(gp.fft.rfft(rows.T.contiguous(), axis=0).to_numpy(), spectrum.to_numpy().T)
+    gp.fft.irfft(spectrum, n, out=rows)
+    np.testing.assert_array_equal(gp.fft.irfft(spectrum, n).to_numpy(), rows.to_numpy())
 
 
 def test_nothing_is_written_beside_the_result(kernels_on_sim: None) -> None:
@@ -157,7 +174,16 @@ def circle(k: int, n: int) -> tuple[float, float]:
 def test_tables_are_correct_to_the_last_bit(n: int) -> None:
     exact = np.array([complex(*circle(k, n)) for k in range(n)])
     np.testing.assert_array_equal(tables.turns(np.arange(n), n), exact)
-    np.testing.assert_array_equal(tables.roots(n, gp.complex64).to_numpy(), exact.astype("complex64"))
+    made = tables.whole_roots(n, 3, gp.complex64).to_numpy().reshape(n, 3)
+    np.testing.assert_array_equal(made[:, 0], 1)
+    np.testing.assert_array_equal(made[:, 1], tables.turns(np.arange(n), 3 * n).astype("complex64"))
+    radices = plan(n, 8).radices if smooth(n) else (n,)
+    made, done = tables.steps(radices, gp.complex64, True).to_numpy(), radices[0]
+    np.testing.assert_array_equal(made[n:], tables.turns(np.arange(n), 2 * n).astype("complex64"))
+    for radix in radices[1:]:
+        turns = [exact[j * k * (n // (done * radix))] for k in range(1, radix) for j in range(done)]
+        np.testing.assert_array_equal(made[done : done * radix], np.array(turns).astype("complex64"))
+        done *= radix
 
 
 def test_tables_of_long_lengths_are_correct_to_the_last_bit() -> None:

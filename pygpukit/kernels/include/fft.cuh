@@ -56,6 +56,11 @@ __device__ constexpr int largest(int first, int second, Rest... rest) {
   return largest(first > second ? first : second, rest...);
 }
 
+template <class... Rest>
+__device__ constexpr int leading(int first, Rest...) {
+  return first;
+}
+
 // ---- complex numbers ----
 
 template <class T>
@@ -174,12 +179,24 @@ struct Butterfly {
 
 // ---- the transforms of a block ----
 
-template <class R, int N>
+template <class R, bool Halves>
+struct element {
+  using type = complex_t<R>;
+};
+template <class R>
+struct element<R, true> {
+  using type = R;
+};
+
+// The numbers of a block's transforms between two steps. Halves: real parts pass through the memory before imaginary ones,
+// which then take half of it.
+template <class R, int N, bool Halves = false>
 struct Shared {
   static constexpr int kPitch = (N + N / 16) | 1;
-  complex_t<R> *memory;
+  using Element = typename element<R, Halves>::type;
+  Element *memory;
   // A gap after every 16, so that the threads of a warp meet few of each other's banks.
-  __device__ __forceinline__ complex_t<R> &at(int line, int i) const { return memory[line * kPitch + i + i / 16]; }
+  __device__ __forceinline__ Element &at(int line, unsigned i) const { return memory[line * kPitch + i + i / 16]; }
 };
 
 struct Place {
@@ -200,55 +217,118 @@ __device__ __forceinline__ void each_butterfly(int lane, F f) {
   });
 }
 
-// A step for each radix. Spread: of the table. Kept: the values stay in shared memory. Done: the product of the radices
-// before this one.
-template <class L, int N, int Lines, int Threads, int Spread, bool Kept, int Done, int Radix, int... Rest, class R,
-          class Call, class MakeLine>
-__device__ __forceinline__ void steps(Shared<R, N> shared, const complex_t<R> *table, const Call &call,
-                                      MakeLine make_line) {
-  constexpr int count = N / Radix;
-  constexpr bool first = Done == 1, last = sizeof...(Rest) == 0;
-  const Place place = Place::of<Lines, Threads>(call.lines_first[first ? 0 : 1]);
-  complex_t<R> v[(count + Threads - 1) / Threads][Radix];
-  if constexpr (first) {
-    const L line = make_line(place.line);
-    each_butterfly<count, Threads>(place.lane, [&](auto round, int j) {
-      complex_t<R>(&own)[Radix] = v[decltype(round)::value];
-      each<0, Radix>([&](auto k) { own[decltype(k)::value] = line.load(j + decltype(k)::value * count); });
-    });
-  } else {
-    each_butterfly<count, Threads>(place.lane, [&](auto round, int j) {
-      complex_t<R>(&own)[Radix] = v[decltype(round)::value];
-      const int turn = j % Done * (N / (Done * Radix)) * Spread;
-      own[0] = shared.at(place.line, j);
-      each<1, Radix>([&](auto number) {
-        constexpr int k = decltype(number)::value;
-        own[k] = product(shared.at(place.line, j + k * count), table[turn * k]);
-      });
-    });
-    if constexpr (!last || Kept) __syncthreads();
-  }
-  each_butterfly<count, Threads>(place.lane,
-                                 [&](auto round, int) { Butterfly<R, Radix>::apply(v[decltype(round)::value]); });
-  if constexpr (last && !Kept) {
-    const L line = make_line(place.line);
-    each_butterfly<count, Threads>(place.lane, [&](auto round, int j) {
+// What a thread holds of a transform in a step: butterflies of a radix.
+template <class R, int N, int Threads, int Radix>
+struct Held {
+  static constexpr int kCount = N / Radix;
+  complex_t<R> v[(kCount + Threads - 1) / Threads][Radix];
+
+  // f(j + k kCount, number k of butterfly j).
+  template <class F>
+  __device__ __forceinline__ void each_outside(int lane, F f) {
+    each_butterfly<kCount, Threads>(lane, [&](auto round, int j) {
       each<0, Radix>([&](auto number) {
         constexpr int k = decltype(number)::value;
-        line.store(j + k * count, v[decltype(round)::value][k]);
+        f(j + k * kCount, v[decltype(round)::value][k]);
       });
     });
-  } else {
-    each_butterfly<count, Threads>(place.lane, [&](auto round, int j) {
+  }
+  // f(where memory has number k of butterfly j, the number).
+  template <class S, class F>
+  __device__ __forceinline__ void each_read(S shared, Place place, F f) {
+    each_butterfly<kCount, Threads>(place.lane, [&](auto round, int j) {
+      auto *own = &shared.at(place.line, j);
+      each<0, Radix>([&](auto number) {
+        constexpr int k = decltype(number)::value, offset = k * kCount;
+        f(kCount % 16 == 0 ? own[offset + offset / 16] : shared.at(place.line, j + offset),
+          v[decltype(round)::value][k]);
+      });
+    });
+  }
+  // f(where memory has value k of butterfly j after radices whose product is Done, the value).
+  template <int Done, class S, class F>
+  __device__ __forceinline__ void each_written(S shared, Place place, F f) {
+    // Where no sum of the parts of a place passes a gap that they do not.
+    constexpr bool apart = Done % 16 == 0 || (16 % Done == 0 && Done * Radix % 16 == 0) || (Done == 1 && 16 % Radix == 0);
+    each_butterfly<kCount, Threads>(place.lane, [&](auto round, int j) {
       const int to = j / Done * Done * Radix + j % Done;
+      auto *own = &shared.at(place.line, to);
       each<0, Radix>([&](auto number) {
-        constexpr int k = decltype(number)::value;
-        shared.at(place.line, to + k * Done) = v[decltype(round)::value][k];
+        constexpr int k = decltype(number)::value, offset = k * Done;
+        f(apart ? own[offset + offset / 16] : shared.at(place.line, to + offset), v[decltype(round)::value][k]);
       });
     });
-    __syncthreads();
-    if constexpr (!last) steps<L, N, Lines, Threads, Spread, Kept, Done * Radix, Rest...>(shared, table, call, make_line);
   }
+  template <int Done>
+  __device__ __forceinline__ void transform(const complex_t<R> *table, int lane) {
+    each_butterfly<kCount, Threads>(lane, [&](auto round, int j) {
+      complex_t<R>(&own)[Radix] = v[decltype(round)::value];
+      if constexpr (Done > 1) {
+        const complex_t<R> *turns = table + j % Done;
+        each<1, Radix>([&](auto number) {
+          constexpr int k = decltype(number)::value;
+          own[k] = product(own[k], turns[k * Done]);
+        });
+      }
+      Butterfly<R, Radix>::apply(own);
+    });
+  }
+};
+
+// From the values of a step to the numbers of the next one.
+template <int Done, class R, int N, bool Halves, class From, class To>
+__device__ __forceinline__ void exchange(Shared<R, N, Halves> shared, Place from, Place to, From &values, To &numbers) {
+  using C = complex_t<R>;
+  if constexpr (Done > 1) __syncthreads();
+  if constexpr (Halves) {
+    values.template each_written<Done>(shared, from, [](R &at, const C &z) { at = z.re; });
+    __syncthreads();
+    numbers.each_read(shared, to, [](const R &at, C &z) { z.re = at; });
+    __syncthreads();
+    values.template each_written<Done>(shared, from, [](R &at, const C &z) { at = z.im; });
+    __syncthreads();
+    numbers.each_read(shared, to, [](const R &at, C &z) { z.im = at; });
+  } else {
+    values.template each_written<Done>(shared, from, [](C &at, const C &z) { at = z; });
+    __syncthreads();
+    numbers.each_read(shared, to, [](const C &at, C &z) { z = at; });
+  }
+}
+
+// A step for each radix. Kept: the values stay in shared memory. Done: the product of the radices before this one.
+// table: element k Done + j is exp(-2 pi i j k / (Done Radix)), for j below Done and k from 1 to Radix - 1 of each step.
+template <int Lines, bool Kept, int Done, int Radix, int... Rest, class R, int N, bool Halves, int Threads, class Call,
+          class MakeLine>
+__device__ __forceinline__ void steps_of(Held<R, N, Threads, Radix> &held, Shared<R, N, Halves> shared,
+                                         const complex_t<R> *table, const Call &call, MakeLine make_line) {
+  const Place place = Place::of<Lines, Threads>(call.lines_first[Done == 1 ? 0 : 1]);
+  const Place after = Place::of<Lines, Threads>(call.lines_first[1]);
+  held.template transform<Done>(table, place.lane);
+  if constexpr (sizeof...(Rest) > 0) {
+    Held<R, N, Threads, leading(Rest...)> next;
+    exchange<Done>(shared, place, after, held, next);
+    steps_of<Lines, Kept, Done * Radix, Rest...>(next, shared, table, call, make_line);
+  } else if constexpr (Kept) {
+    if constexpr (Done > 1) __syncthreads();
+    held.template each_written<Done>(shared, place, [](complex_t<R> &at, const complex_t<R> &z) { at = z; });
+    __syncthreads();
+  } else {
+    const auto line = make_line(place.line);
+    if (line.exists) held.each_outside(place.lane, [&](int i, const complex_t<R> &z) { line.store(i, z); });
+  }
+}
+
+// Transforms of N numbers, N the product of the radices, Lines of them in a block, Threads threads for each. make_line: of
+// a number in the block what has load(i), and unless Kept store(i, value) and exists.
+template <int Lines, bool Kept, int Radix, int... Rest, class R, int N, bool Halves, class Call, class MakeLine>
+__device__ __forceinline__ void steps(Shared<R, N, Halves> shared, const complex_t<R> *table, const Call &call,
+                                      MakeLine make_line) {
+  constexpr int threads = N / largest(Radix, Rest...);
+  Held<R, N, threads, Radix> held;
+  const Place place = Place::of<Lines, threads>(call.lines_first[0]);
+  const auto line = make_line(place.line);
+  held.each_outside(place.lane, [&](int i, complex_t<R> &z) { z = line.load(i); });
+  steps_of<Lines, Kept, 1, Radix, Rest...>(held, shared, table, call, make_line);
 }
 
 }  // namespace pk

@@ -69,8 +69,8 @@ __device__ __forceinline__ R sized(complex_t<R> z, int form) {
   return form & kMagnitude ? root(power) : power;
 }
 
-// Frames of 2 N samples, N the product of the radices, Lines of them in a block. table: exp(-pi i k / N) for k from 0 to
-// 2 N - 1. extents: of each band its first bin, how many it has, and where its weights begin.
+// Frames of 2 N samples, N the product of the radices, Lines of them in a block. table: of steps(), and exp(-pi i k / N)
+// for k from 0 to N - 1 after it. extents: of each band its first bin, how many it has, and where its weights begin.
 template <class R, int Lines, int... Radices>
 __global__ void __launch_bounds__(Lines *((Radices * ...) / largest(Radices...)))
     spectra(const R *y, const R *window, const complex_t<R> *table, const R *weights, const int *extents, R *out,
@@ -81,7 +81,7 @@ __global__ void __launch_bounds__(Lines *((Radices * ...) / largest(Radices...))
   const auto make_line = [&](int line) {
     return Frame<R>(y, window, call, static_cast<long long>(blockIdx.x) * Lines + line);
   };
-  steps<Frame<R>, N, Lines, Threads, 2, true, 1, Radices...>(shared, table, call, make_line);
+  steps<Lines, true, Radices...>(shared, table, call, make_line);
   const Place place = Place::of<Lines, Threads>(false);
   const long long line = static_cast<long long>(blockIdx.x) * Lines + place.line;
   const bool exists = line < call.lines;
@@ -91,7 +91,7 @@ __global__ void __launch_bounds__(Lines *((Radices * ...) / largest(Radices...))
     const complex_t<R> z = shared.at(place.line, k), other = shared.at(place.line, k == 0 ? 0 : N - k);
     const complex_t<R> sum = {(z.re + other.re) * R(0.5), (z.im - other.im) * R(0.5)};
     const complex_t<R> odd =
-        multiply(complex_t<R>{(z.im + other.im) * R(0.5), (other.re - z.re) * R(0.5)}, table[k]);
+        multiply(complex_t<R>{(z.im + other.im) * R(0.5), (other.re - z.re) * R(0.5)}, table[N + k]);
     const complex_t<R> low = add(sum, odd), high = conjugate(subtract(sum, odd));
     if (call.form & kBands) {
       // Sizes take the place of the values that they came from; bin N has none of its own.

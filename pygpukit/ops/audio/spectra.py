@@ -96,7 +96,7 @@ def spectra(
         (together * chosen.threads, 1, 1),
         y,
         window,
-        tables.roots(n_fft, dtype),
+        tables.steps(chosen.radices, dtype, True),
         window if bank is None else bank.weights,
         _nothing() if bank is None else bank.extents,
         out,

@@ -19,7 +19,7 @@ from pygpukit.array import layout
 from pygpukit.core.dtypes import DataType, complex64, complex128, float32
 from pygpukit.ops.elementwise.pointwise import CTYPES, packed_layout
 from pygpukit.ops.fft import tables
-from pygpukit.ops.fft.plan import LONGEST, Plan, halves, held, longest_held, padded, plan, smooth
+from pygpukit.ops.fft.plan import AT_ONCE, LONGEST, Plan, halves, held, longest_held, padded, plan, smooth
 from pygpukit.ops.operands import span
 from pygpukit.ops.shape import moveaxis
 
@@ -28,7 +28,9 @@ if TYPE_CHECKING:
 
 SOURCE = kernels.KernelSpec(__file__, "fft.cu", options=(*kernels.SAME_BITS, *kernels.GENERIC_LAMBDAS))
 _CALL = SOURCE.structure("FftCall")
-_PACKED, _MIRRORED, _BEFORE, _AFTER, _TURNED = 1, 2, 4, 8, 16  # fft.cu: the forms
+# fft.cu: the forms
+_PACKED, _MIRRORED, _BEFORE, _AFTER, _TURNED, _WHOLE, _DENSE, _LONG = (1 << bit for bit in range(8))
+_MOST_TURNS = 1 << 20  # of a table of all of them, which a device's cache of the second level holds
 # Lengths whose kernels are compiled ahead of time; others are compiled when they are first used.
 AHEAD = {
     "complex64": (*(1 << bits for bits in range(4, 13)), 400, 480, 1000, 1536, 3000),
@@ -52,7 +54,7 @@ class _Job:
     period: int = 1
     element: tuple[int, int] = (1, 1)
     line: tuple[int, int] = (0, 0)
-    fine: int = 0  # of the two tables of turns in `after`; 0: `after` goes by position
+    fine: int = 0  # bits of the indices of the first of two tables of turns in `after`; 0: `after` goes by position
 
 
 def transform(name: str, a: GPUArray, n: int, axis: int, factor: float, out: GPUArray) -> None:
@@ -72,7 +74,7 @@ def transform(name: str, a: GPUArray, n: int, axis: int, factor: float, out: GPU
     )
     if not smooth(n):
         _convolve(job, dtype)
-    elif name in ("rfft", "irfft") and n % 2 == 0 and held(n // 2, dtype.itemsize):
+    elif name in ("rfft", "irfft") and n % 2 == 0 and n // 2 <= AT_ONCE[dtype.itemsize] and held(n // 2, dtype.itemsize):
         _launch(replace(job, length=n // 2), dtype, _PACKED)
     else:
         _transform(job, dtype)
@@ -86,10 +88,14 @@ def instantiations() -> Iterator[tuple[str, ...]]:
         itemsize = DataType.from_string(name).itemsize
         for n in lengths:
             whole, half = plan(n, itemsize), plan(n // 2, itemsize)
-            yield (
-                _expression(value, value, 0, whole.lines(False), whole),
-                _expression(number, value, _PACKED, half.lines(False), half),
-                _expression(value, number, _PACKED | _MIRRORED, half.lines(False), half),
+            yield tuple(
+                _expression(source, target, form | dense, chosen.lines(False), chosen)
+                for source, target, form, chosen in (
+                    (value, value, 0, whole),
+                    (number, value, _PACKED, half),
+                    (value, number, _PACKED | _MIRRORED, half),
+                )
+                for dense in (0, _DENSE)
             )
 
 
@@ -125,7 +131,8 @@ def _transform(job: _Job, dtype: DataType) -> None:
 def _columns_first(job: _Job, rows: int, between: GPUArray, dtype: DataType) -> None:
     """What is done to each element, then transforms over a of elements (n / rows) a + b, each value c turned by b c."""
     n = job.length
-    columns, fine = n // rows, 1 << (n.bit_length() + 1) // 2
+    columns = n // rows
+    fine = 0 if n <= _MOST_TURNS else (n.bit_length() + 1) // 2
     first = replace(
         job,
         target=between,
@@ -133,7 +140,7 @@ def _columns_first(job: _Job, rows: int, between: GPUArray, dtype: DataType) -> 
         limit=(job.limit[0], n),
         factor=1.0,
         exchange=(job.exchange[0], 0, 0),
-        after=tables.split_roots(n, fine, dtype),
+        after=tables.split_roots(n, 1 << fine, dtype) if fine else tables.whole_roots(rows, columns, dtype),
         period=columns,
         element=(columns, columns),
         line=(1, 1),
@@ -175,7 +182,7 @@ def _launch(job: _Job, dtype: DataType, form: int = 0) -> None:
     form |= _BEFORE if job.before is not None else 0
     form |= 0 if job.after is None else _TURNED if job.fine else _AFTER
     chosen = plan(job.length, dtype.itemsize)
-    table = tables.roots(job.length * (2 if form & _PACKED else 1), dtype)
+    table = tables.steps(chosen.radices, dtype, bool(form & _PACKED))
     extents, strides = layout.collapse(target.shape[:-1], [x.strides[:-1] for x in (source, target)])
     batch = [[step // x.itemsize for step in own] for x, own in zip((source, target), strides, strict=True)]
     step = (source.strides[-1] // source.itemsize, target.strides[-1] // target.itemsize)
@@ -184,6 +191,12 @@ def _launch(job: _Job, dtype: DataType, form: int = 0) -> None:
     lines_first = [0 < abs(apart[i]) < abs(job.element[i] * step[i]) for i in (0, 1)]
     together, lines = chosen.lines(any(lines_first)), prod(extents) * job.period
     (read, read_start), (written, written_start) = span(source), span(target)
+    if _long(job, step, lines):
+        form |= _LONG
+    elif _dense(job, form, step, batch):
+        form |= _DENSE
+    elif any(lines_first) and _whole(job, form):
+        form |= _WHOLE
     call = _CALL.pack(
         batch=packed_layout(prod(extents), extents, (read_start, written_start), batch),
         lines=lines,
@@ -191,9 +204,11 @@ def _launch(job: _Job, dtype: DataType, form: int = 0) -> None:
         element=job.element,
         line=job.line,
         step=step,
+        stride=[job.element[i] * step[i] for i in (0, 1)],
         limit=job.limit,
         mirror=job.mirror,
         factor=job.factor,
+        single=job.factor,
         exchange=job.exchange,
         lines_first=lines_first,
         fine=job.fine,
@@ -211,6 +226,36 @@ def _launch(job: _Job, dtype: DataType, form: int = 0) -> None:
         table if job.after is None else job.after,
         call,
     )
+
+
+def _long(job: _Job, step: tuple[int, int], lines: int) -> bool:
+    """True where fft.cu needs 64 bits for positions: their double, and the number of a transform, else fit into 32."""
+    last = [job.element[i] * job.length + job.line[i] * job.period for i in (0, 1)]
+    strides = (abs(job.element[i] * step[i]) for i in (0, 1))
+    return max(2 * max(last), 2 * job.mirror, *job.limit, *map(abs, step), *strides, lines) >= 1 << 30
+
+
+def _whole(job: _Job, form: int) -> bool:
+    """True where fft.cu's form does it that neither tests positions nor mirrors them."""
+    ends = (job.element[i] * (job.length - 1) + job.line[i] * (job.period - 1) for i in (0, 1))
+    return not form & (_PACKED | _MIRRORED) and all(end < most for end, most in zip(ends, job.limit, strict=True))
+
+
+def _dense(job: _Job, form: int, step: tuple[int, int], batch: list[list[int]]) -> bool:
+    """True where fft.cu's dense form does it: of real numbers, two are read and written as one complex number."""
+    packed, to_real = form & _PACKED, job.mirror
+    if form & ~(_PACKED | _MIRRORED) or (to_real and not packed) or step != (1, 1) or max(map(len, batch)) > 1:
+        return False
+    whole = job.length * (2 if packed else 1)
+    extents = (job.length + 1, whole) if to_real else (whole, job.length + 1) if packed else (whole, whole)
+    if job.period > 1 or job.limit[0] < extents[0] or job.limit[1] < extents[1]:
+        return False
+    if not packed:
+        return True
+    side = 1 if to_real else 0
+    real = (job.source, job.target)[side]
+    start = real.offset if real.block else real.device_ptr
+    return start % (2 * real.itemsize) == 0 and not any(apart % 2 for apart in batch[side])
 
 
 def _expression(source: str, target: str, form: int, lines: int, chosen: Plan) -> str:

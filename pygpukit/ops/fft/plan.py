@@ -6,11 +6,13 @@ from dataclasses import dataclass
 from functools import lru_cache
 from math import isqrt, prod
 
-RADICES = (16, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2)
+RADICES = (32, 16, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2)
 _PRIMES = (2, 3, 5, 7, 11, 13)
-# Elements that a block's shared memory holds on every supported device, by their bytes; and its threads.
-LONGEST = {8: 8192, 16: 4096}
+# Elements that a block transforms on every supported device, by their bytes; those that its shared memory holds at once.
+LONGEST = {8: 16384, 16: 4096}
+AT_ONCE = {8: 8192, 16: 4096}
 _MOST_THREADS = 1024
+_FEW_THREADS = 512  # where each has many registers
 _THREADS = 128  # of a block, where transforms are short
 _WIDE_THREADS, _WIDE_LINES, _WIDE_BYTES = 512, 8, 72 << 10  # where neighbouring threads have neighbouring transforms
 
@@ -47,7 +49,8 @@ class Plan:
 
     def shared_bytes(self, lines: int) -> int:
         """Shared memory of a block; fft.cuh: Shared."""
-        return lines * ((self.length + self.length // 16) | 1) * self.itemsize
+        size = self.itemsize if self.length <= AT_ONCE[self.itemsize] else self.itemsize // 2
+        return lines * ((self.length + self.length // 16) | 1) * size
 
 
 def smooth(n: int) -> bool:
@@ -60,7 +63,8 @@ def smooth(n: int) -> bool:
 
 def held(n: int, itemsize: int) -> bool:
     """True when a block transforms the smooth length n."""
-    return n <= LONGEST[itemsize] and plan(n, itemsize).threads <= _MOST_THREADS
+    most = _MOST_THREADS if n <= AT_ONCE[itemsize] else _FEW_THREADS
+    return n <= LONGEST[itemsize] and plan(n, itemsize).threads <= most
 
 
 @lru_cache(maxsize=4096)

@@ -67,11 +67,37 @@ class Tables:
 TABLES = Tables(_MOST_BYTES)
 
 
-def roots(n: int, dtype: DataType) -> GPUArray:
-    """exp(-2 pi i k / n) for k from 0 to n - 1, of a complex type."""
+def steps(radices: tuple[int, ...], dtype: DataType, packed: bool) -> GPUArray:
+    """fft.cuh's table for the steps of a transform; packed: and exp(-pi i k / n) for the k below its length n.
+
+    The step after radices whose product is `done` has exp(-2 pi i j k / (done radix)) at element k done + j, so that
+    neighbouring threads read neighbouring elements.
+    """
     import numpy as np
 
-    return TABLES.get(("roots", n, dtype), lambda: turns(np.arange(n), n).astype(dtype.to_numpy_dtype()))
+    def make() -> np.ndarray[Any, Any]:
+        parts, done = [np.ones(1, np.complex128)], 1
+        for radix in radices:
+            k, j = np.arange(1, radix)[:, None], np.arange(done)
+            parts.append(turns((k * j).ravel(), done * radix))
+            done *= radix
+        if packed:
+            parts.append(turns(np.arange(done), 2 * done))
+        return np.concatenate(parts).astype(dtype.to_numpy_dtype())
+
+    return TABLES.get(("steps", radices, dtype, packed), make)
+
+
+def whole_roots(rows: int, columns: int, dtype: DataType) -> GPUArray:
+    """exp(-2 pi i j k / (rows columns)) at element j columns + k."""
+    import numpy as np
+
+    def make() -> np.ndarray[Any, Any]:
+        n = rows * columns
+        by_turn = turns(np.arange(n), n).astype(dtype.to_numpy_dtype())
+        return by_turn[np.arange(rows)[:, None] * np.arange(columns)].ravel()
+
+    return TABLES.get(("whole", rows, columns, dtype), make)
 
 
 def split_roots(n: int, fine: int, dtype: DataType) -> GPUArray:
