@@ -143,7 +143,7 @@ def test_plans_hold_what_a_block_has() -> None:
                 assert not held(n, itemsize) or lines * made.threads <= 1024
     assert halves(1 << 20) == (1 << 10, 1 << 10) and halves(30030) == (182, 165)
     for n in (17, 97, 1021, 4099, 8191):
-        m = padded(n, 8192)
+        m = padded(n, 8)
         assert smooth(m) and 2 * n - 1 <= m <= 4 * n
 
 

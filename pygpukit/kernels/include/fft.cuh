@@ -295,40 +295,50 @@ __device__ __forceinline__ void exchange(Shared<R, N, Halves> shared, Place from
   }
 }
 
-// A step for each radix. Kept: the values stay in shared memory. Done: the product of the radices before this one.
+// A step for each radix. Done: the product of the radices before this one.
 // table: element k Done + j is exp(-2 pi i j k / (Done Radix)), for j below Done and k from 1 to Radix - 1 of each step.
-template <int Lines, bool Kept, int Done, int Radix, int... Rest, class R, int N, bool Halves, int Threads, class Call,
-          class MakeLine>
+template <int Lines, int Done, int Radix, int... Rest, class R, int N, bool Halves, int Threads, class Call, class Finish>
 __device__ __forceinline__ void steps_of(Held<R, N, Threads, Radix> &held, Shared<R, N, Halves> shared,
-                                         const complex_t<R> *table, const Call &call, MakeLine make_line) {
+                                         const complex_t<R> *table, const Call &call, Finish finish) {
   const Place place = Place::of<Lines, Threads>(call.lines_first[Done == 1 ? 0 : 1]);
-  const Place after = Place::of<Lines, Threads>(call.lines_first[1]);
   held.template transform<Done>(table, place.lane);
   if constexpr (sizeof...(Rest) > 0) {
     Held<R, N, Threads, leading(Rest...)> next;
-    exchange<Done>(shared, place, after, held, next);
-    steps_of<Lines, Kept, Done * Radix, Rest...>(next, shared, table, call, make_line);
-  } else if constexpr (Kept) {
-    if constexpr (Done > 1) __syncthreads();
-    held.template each_written<Done>(shared, place, [](complex_t<R> &at, const complex_t<R> &z) { at = z; });
-    __syncthreads();
+    exchange<Done>(shared, place, Place::of<Lines, Threads>(call.lines_first[1]), held, next);
+    steps_of<Lines, Done * Radix, Rest...>(next, shared, table, call, finish);
   } else {
-    const auto line = make_line(place.line);
-    if (line.exists) held.each_outside(place.lane, [&](int i, const complex_t<R> &z) { line.store(i, z); });
+    finish(held, place);
   }
 }
 
 // Transforms of N numbers, N the product of the radices, Lines of them in a block, Threads threads for each. make_line: of
-// a number in the block what has load(i), and unless Kept store(i, value) and exists.
-template <int Lines, bool Kept, int Radix, int... Rest, class R, int N, bool Halves, class Call, class MakeLine>
+// a number in the block what has load(i). finish(held, place): takes what a thread holds in the end.
+template <int Lines, int Radix, int... Rest, class R, int N, bool Halves, class Call, class MakeLine, class Finish>
 __device__ __forceinline__ void steps(Shared<R, N, Halves> shared, const complex_t<R> *table, const Call &call,
-                                      MakeLine make_line) {
+                                      MakeLine make_line, Finish finish) {
   constexpr int threads = N / largest(Radix, Rest...);
   Held<R, N, threads, Radix> held;
   const Place place = Place::of<Lines, threads>(call.lines_first[0]);
   const auto line = make_line(place.line);
   held.each_outside(place.lane, [&](int i, complex_t<R> &z) { z = line.load(i); });
-  steps_of<Lines, Kept, 1, Radix, Rest...>(held, shared, table, call, make_line);
+  steps_of<Lines, 1, Radix, Rest...>(held, shared, table, call, finish);
+}
+
+// What a thread holds in the end, into shared memory in order.
+template <class R, int N, int Threads, int Radix>
+__device__ __forceinline__ void keep(Held<R, N, Threads, Radix> &held, Shared<R, N> shared, Place place) {
+  constexpr int done = N / Radix;
+  if constexpr (done > 1) __syncthreads();
+  held.template each_written<done>(shared, place, [](complex_t<R> &at, const complex_t<R> &z) { at = z; });
+  __syncthreads();
+}
+
+// ... and from there into the numbers of a first step.
+template <class R, int N, bool Halves, int Threads, int Radix, class To>
+__device__ __forceinline__ void again(Held<R, N, Threads, Radix> &held, Shared<R, N, Halves> shared, Place from, Place to,
+                                      To &numbers) {
+  exchange<N / Radix>(shared, from, to, held, numbers);
+  __syncthreads();
 }
 
 }  // namespace pk

@@ -81,7 +81,8 @@ __global__ void __launch_bounds__(Lines *((Radices * ...) / largest(Radices...))
   const auto make_line = [&](int line) {
     return Frame<R>(y, window, call, static_cast<long long>(blockIdx.x) * Lines + line);
   };
-  steps<Lines, true, Radices...>(shared, table, call, make_line);
+  steps<Lines, Radices...>(shared, table, call, make_line,
+                           [&](auto &held, Place place) { keep(held, shared, place); });
   const Place place = Place::of<Lines, Threads>(false);
   const long long line = static_cast<long long>(blockIdx.x) * Lines + place.line;
   const bool exists = line < call.lines;

@@ -19,7 +19,7 @@ from pygpukit.array import layout
 from pygpukit.core.dtypes import DataType, complex64, complex128, float32
 from pygpukit.ops.elementwise.pointwise import CTYPES, packed_layout
 from pygpukit.ops.fft import tables
-from pygpukit.ops.fft.plan import AT_ONCE, LONGEST, Plan, halves, held, longest_held, padded, plan, smooth
+from pygpukit.ops.fft.plan import AT_ONCE, Plan, halves, held, longest_held, padded, plan, smooth
 from pygpukit.ops.operands import span
 from pygpukit.ops.shape import moveaxis
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 SOURCE = kernels.KernelSpec(__file__, "fft.cu", options=(*kernels.SAME_BITS, *kernels.GENERIC_LAMBDAS))
 _CALL = SOURCE.structure("FftCall")
 # fft.cu: the forms
-_PACKED, _MIRRORED, _BEFORE, _AFTER, _TURNED, _WHOLE, _DENSE, _LONG = (1 << bit for bit in range(8))
+_PACKED, _MIRRORED, _BEFORE, _AFTER, _TURNED, _WHOLE, _DENSE, _CONVOLVED, _LONG = (1 << bit for bit in range(9))
 _MOST_TURNS = 1 << 20  # of a table of all of them, which a device's cache of the second level holds
 # Lengths whose kernels are compiled ahead of time; others are compiled when they are first used.
 AHEAD = {
@@ -51,6 +51,7 @@ class _Job:
     exchange: tuple[int, int, int] = (0, 0, 0)
     before: GPUArray | None = None
     after: GPUArray | None = None
+    chirp: int = 0  # the length of the one that a kernel convolves with; 0: none
     period: int = 1
     element: tuple[int, int] = (1, 1)
     line: tuple[int, int] = (0, 0)
@@ -74,7 +75,9 @@ def transform(name: str, a: GPUArray, n: int, axis: int, factor: float, out: GPU
     )
     if not smooth(n):
         _convolve(job, dtype)
-    elif name in ("rfft", "irfft") and n % 2 == 0 and n // 2 <= AT_ONCE[dtype.itemsize] and held(n // 2, dtype.itemsize):
+    elif (
+        name in ("rfft", "irfft") and n % 2 == 0 and n // 2 <= AT_ONCE[dtype.itemsize] and held(n // 2, dtype.itemsize)
+    ):
         _launch(replace(job, length=n // 2), dtype, _PACKED)
     else:
         _transform(job, dtype)
@@ -156,10 +159,15 @@ def _ending(job: _Job) -> _Job:
 
 
 def _convolve(job: _Job, dtype: DataType) -> None:
-    """Any length: the numbers times a chirp, convolved with its conjugate, times the chirp."""
+    """Any length: the numbers times a chirp, convolved with its conjugate, times the chirp; in one kernel, or in more."""
     n = job.length
-    length = padded(n, LONGEST[dtype.itemsize])
-    chirp, spectrum = tables.chirp(n, dtype), tables.chirp_spectrum(n, length, dtype)
+    length = padded(n, dtype.itemsize)
+    chirp = tables.chirp(n, dtype)
+    if held(length, dtype.itemsize):
+        exchange = (job.exchange[0], 1, job.exchange[2])
+        one = replace(job, length=length, exchange=exchange, before=chirp, after=chirp, chirp=n)
+        _launch(one, dtype)
+        return
     between = native.empty((*job.target.shape[:-1], length), dtype)
     first = replace(
         job,
@@ -169,7 +177,7 @@ def _convolve(job: _Job, dtype: DataType) -> None:
         factor=1.0,
         exchange=(job.exchange[0], 0, 1),  # the next one is the inverse transform
         before=chirp,
-        after=spectrum,
+        after=tables.chirp_spectrum(n, length, dtype),
     )
     _transform(first, dtype)
     second = replace(job, source=between, length=length, exchange=(0, 1, job.exchange[2]), after=chirp)
@@ -179,10 +187,11 @@ def _convolve(job: _Job, dtype: DataType) -> None:
 def _launch(job: _Job, dtype: DataType, form: int = 0) -> None:
     source, target = job.source, job.target
     form |= _MIRRORED if job.mirror else 0
+    form |= _CONVOLVED if job.chirp else 0
     form |= _BEFORE if job.before is not None else 0
     form |= 0 if job.after is None else _TURNED if job.fine else _AFTER
     chosen = plan(job.length, dtype.itemsize)
-    table = tables.steps(chosen.radices, dtype, bool(form & _PACKED))
+    table = tables.steps(chosen.radices, dtype, bool(form & _PACKED), job.chirp)
     extents, strides = layout.collapse(target.shape[:-1], [x.strides[:-1] for x in (source, target)])
     batch = [[step // x.itemsize for step in own] for x, own in zip((source, target), strides, strict=True)]
     step = (source.strides[-1] // source.itemsize, target.strides[-1] // target.itemsize)

@@ -32,7 +32,8 @@ constexpr int kAfter = 8;     // what is written is multiplied by `after`, by it
 constexpr int kTurned = 16;   // ... by a turn of the whole: element times line
 constexpr int kWhole = 32;    // no element is cut or zero; not with kMirrored, and kPacked only with kDense
 constexpr int kDense = 64;    // elements follow each other, no element is cut or zero, and the batch has one stride
-constexpr int kLong = 128;    // positions, or the steps between them, take 64 bits
+constexpr int kConvolved = 128;  // the transform, times a spectrum, is transformed back; the parts are exchanged between
+constexpr int kLong = 256;    // positions, or the steps between them, take 64 bits
 
 template <bool Long>
 struct Positions {
@@ -198,16 +199,16 @@ struct Line {
   }
 };
 
-// Transforms of N numbers, N the product of the radices, Lines of them in a block. table: of steps(); where numbers are
-// packed, exp(-pi i k / N) for k from 0 to N - 1 after it.
+// Transforms of N numbers, N the product of the radices, Lines of them in a block. table: of steps(); after it, where
+// numbers are packed, exp(-pi i k / N) for k from 0 to N - 1, where they are convolved the spectrum.
 template <class In, class Out, int Form, int Lines, int... Radices>
 __global__ void __launch_bounds__(Lines *((Radices * ...) / largest(Radices...)))
     fft(const In *in, Out *out, const complex_t<part_t<Out>> *table, const complex_t<part_t<Out>> *before,
         const complex_t<part_t<Out>> *after, const __grid_constant__ FftCall call) {
   using R = part_t<Out>;
+  using C = complex_t<R>;
   constexpr int N = (Radices * ...), Threads = N / largest(Radices...);
-  constexpr bool kept = (Form & kPacked) && sizeof(Out) == sizeof(complex_t<R>);
-  constexpr bool halves = N * sizeof(complex_t<R>) > kWholeBytes;
+  constexpr bool halves = N * sizeof(C) > kWholeBytes;
   extern __shared__ double2 fft_memory[];
   using S = Shared<R, N, halves>;
   const S shared{reinterpret_cast<typename S::Element *>(fft_memory)};
@@ -215,13 +216,27 @@ __global__ void __launch_bounds__(Lines *((Radices * ...) / largest(Radices...))
   const auto make_line = [&](int line) {
     return L(in, out, table + N, before, after, call, static_cast<long long>(blockIdx.x) * Lines + line);
   };
-  steps<Lines, kept, Radices...>(shared, table, call, make_line);
-  if constexpr (kept) {
+  const auto store = [&](auto &held, Place place) {
+    const L line = make_line(place.line);
+    if (line.exists) held.each_outside(place.lane, [&](int i, const C &z) { line.store(i, z); });
+  };
+  if constexpr ((Form & kPacked) && sizeof(Out) == sizeof(C)) {
+    steps<Lines, Radices...>(shared, table, call, make_line,
+                             [&](auto &held, Place place) { keep(held, shared, place); });
     const Place place = Place::of<Lines, Threads>(call.lines_first[1]);
     const L line = make_line(place.line);
     for (int k = place.lane; line.exists && 2 * k <= N; k += Threads) {
       line.unpack(k, shared.at(place.line, k), shared.at(place.line, k == 0 ? 0 : N - k));
     }
+  } else if constexpr (Form & kConvolved) {
+    steps<Lines, Radices...>(shared, table, call, make_line, [&](auto &held, Place place) {
+      held.each_outside(place.lane, [&](int i, C &z) { z = exchanged(product(z, table[N + i]), true); });
+      Held<R, N, Threads, leading(Radices...)> numbers;
+      again(held, shared, place, Place::of<Lines, Threads>(call.lines_first[0]), numbers);
+      steps_of<Lines, 1, Radices...>(numbers, shared, table, call, store);
+    });
+  } else {
+    steps<Lines, Radices...>(shared, table, call, make_line, store);
   }
 }
 

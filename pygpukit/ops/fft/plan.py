@@ -98,11 +98,17 @@ def halves(n: int) -> tuple[int, int]:
 
 
 @lru_cache(maxsize=1024)
-def padded(n: int, longest: int) -> int:
+def padded(n: int, itemsize: int) -> int:
     """The length of transforms that convolve n elements with a chirp: at least 2 n - 1.
 
-    The least smooth one while a block holds it, else a power of two, which two kernels transform best.
+    One of little arithmetic while a block holds it, else a power of two, which two kernels transform best.
     """
     least = 2 * n - 1
     power = 1 << (least - 1).bit_length()
-    return next((m for m in range(least, min(power, longest + 1)) if smooth(m)), power)
+    lengths = [m for m in range(least, min(power, LONGEST[itemsize]) + 1) if smooth(m) and held(m, itemsize)]
+    return min(lengths, key=lambda m: m * (sum(_prime_factors(m)) + 8 * len(_radices(m))), default=power)
+
+
+def _prime_factors(n: int) -> list[int]:
+    """Of a smooth length."""
+    return next(([p, *_prime_factors(n // p)] for p in _PRIMES if n % p == 0), [])

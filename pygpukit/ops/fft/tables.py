@@ -67,8 +67,9 @@ class Tables:
 TABLES = Tables(_MOST_BYTES)
 
 
-def steps(radices: tuple[int, ...], dtype: DataType, packed: bool) -> GPUArray:
-    """fft.cuh's table for the steps of a transform; packed: and exp(-pi i k / n) for the k below its length n.
+def steps(radices: tuple[int, ...], dtype: DataType, packed: bool, chirp: int = 0) -> GPUArray:
+    """fft.cuh's table for the steps of a transform; packed: and exp(-pi i k / n) for the k below its length n; chirp:
+    and the chirp_spectrum() of that many elements.
 
     The step after radices whose product is `done` has exp(-2 pi i j k / (done radix)) at element k done + j, so that
     neighbouring threads read neighbouring elements.
@@ -83,9 +84,11 @@ def steps(radices: tuple[int, ...], dtype: DataType, packed: bool) -> GPUArray:
             done *= radix
         if packed:
             parts.append(turns(np.arange(done), 2 * done))
+        if chirp:
+            parts.append(_chirp_spectrum(chirp, done))
         return np.concatenate(parts).astype(dtype.to_numpy_dtype())
 
-    return TABLES.get(("steps", radices, dtype, packed), make)
+    return TABLES.get(("steps", radices, dtype, packed, chirp), make)
 
 
 def whole_roots(rows: int, columns: int, dtype: DataType) -> GPUArray:
@@ -118,16 +121,8 @@ def chirp(n: int, dtype: DataType) -> GPUArray:
 
 def chirp_spectrum(n: int, length: int, dtype: DataType) -> GPUArray:
     """The transform of the conjugate chirp from -(n - 1) to n - 1, in `length` elements, divided by that length."""
-    import numpy as np
-
-    def make() -> np.ndarray[Any, Any]:
-        half = _chirp(n).conj()
-        whole = np.zeros(length, np.complex128)
-        whole[:n] = half
-        whole[length - n + 1 :] = half[:0:-1]
-        return (np.fft.fft(whole) / length).astype(dtype.to_numpy_dtype())
-
-    return TABLES.get(("spectrum", n, length, dtype), make)
+    key = ("spectrum", n, length, dtype)
+    return TABLES.get(key, lambda: _chirp_spectrum(n, length).astype(dtype.to_numpy_dtype()))
 
 
 def turns(k: np.ndarray[Any, Any], n: int) -> np.ndarray[Any, Any]:
@@ -150,6 +145,16 @@ def _chirp(n: int) -> np.ndarray[Any, Any]:
 
     k = np.arange(n, dtype=np.int64)
     return turns(k * k % (2 * n), 2 * n)
+
+
+def _chirp_spectrum(n: int, length: int) -> np.ndarray[Any, Any]:
+    import numpy as np
+
+    half = _chirp(n).conj()
+    whole = np.zeros(length, np.complex128)
+    whole[:n] = half
+    whole[length - n + 1 :] = half[:0:-1]
+    return np.fft.fft(whole) / length
 
 
 def _first_eighth(k: np.ndarray[Any, Any], n: int) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
