@@ -19,7 +19,7 @@ from pygpukit.array import layout
 from pygpukit.core.dtypes import DataType, complex64, complex128, float32
 from pygpukit.ops.elementwise.pointwise import CTYPES, packed_layout
 from pygpukit.ops.fft import tables
-from pygpukit.ops.fft.plan import AT_ONCE, Plan, halves, held, longest_held, padded, plan, smooth
+from pygpukit.ops.fft.plan import Plan, halves, held, longest_held, padded, plan, smooth
 from pygpukit.ops.operands import span
 from pygpukit.ops.shape import moveaxis
 
@@ -159,7 +159,7 @@ def _ending(job: _Job) -> _Job:
 
 
 def _convolve(job: _Job, dtype: DataType) -> None:
-    """Any length: the numbers times a chirp, convolved with its conjugate, times the chirp; in one kernel, or in more."""
+    """Any length: the numbers times a chirp, convolved with its conjugate, times the chirp; in one kernel or more."""
     n = job.length
     length = padded(n, dtype.itemsize)
     chirp = tables.chirp(n, dtype)

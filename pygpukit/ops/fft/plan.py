@@ -8,7 +8,7 @@ from math import isqrt, prod
 
 RADICES = (32, 16, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2)
 _PRIMES = (2, 3, 5, 7, 11, 13)
-# Elements that a block transforms on every supported device, by their bytes; those that its shared memory holds at once.
+# Elements that a block transforms on every supported device, by their bytes; what its shared memory holds at once.
 LONGEST = {8: 16384, 16: 4096}
 AT_ONCE = {8: 8192, 16: 4096}
 _MOST_THREADS = 1024
@@ -61,10 +61,10 @@ def smooth(n: int) -> bool:
     return n == 1
 
 
-def held(n: int, itemsize: int) -> bool:
-    """True when a block transforms the smooth length n."""
+def held(n: int, itemsize: int, at_once: bool = False) -> bool:
+    """True when a block transforms the smooth length n; at_once: and its shared memory holds it in the end."""
     most = _MOST_THREADS if n <= AT_ONCE[itemsize] else _FEW_THREADS
-    return n <= LONGEST[itemsize] and plan(n, itemsize).threads <= most
+    return n <= (AT_ONCE if at_once else LONGEST)[itemsize] and plan(n, itemsize).threads <= most
 
 
 @lru_cache(maxsize=4096)
