@@ -15,7 +15,7 @@ from pygpukit.ops.audio.framing import PAD_MODES
 from pygpukit.ops.audio.inputs import complex_of
 from pygpukit.ops.elementwise.pointwise import CTYPES
 from pygpukit.ops.fft import tables
-from pygpukit.ops.fft.plan import LONGEST, plan, smooth
+from pygpukit.ops.fft.plan import held, plan, smooth
 
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
@@ -47,7 +47,7 @@ class Bank:
 def fits(n_fft: int, dtype: DataType) -> bool:
     """True for lengths that one launch transforms: even ones, of prime factors up to 13, that a block holds."""
     half = n_fft // 2
-    return n_fft % 2 == 0 and 2 <= half <= LONGEST[complex_of(dtype).itemsize] and smooth(half)
+    return n_fft % 2 == 0 and half >= 2 and smooth(half) and held(half, complex_of(dtype).itemsize, at_once=True)
 
 
 def spectra(

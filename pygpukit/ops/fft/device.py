@@ -75,9 +75,7 @@ def transform(name: str, a: GPUArray, n: int, axis: int, factor: float, out: GPU
     )
     if not smooth(n):
         _convolve(job, dtype)
-    elif (
-        name in ("rfft", "irfft") and n % 2 == 0 and n // 2 <= AT_ONCE[dtype.itemsize] and held(n // 2, dtype.itemsize)
-    ):
+    elif name in ("rfft", "irfft") and n % 2 == 0 and held(n // 2, dtype.itemsize, at_once=True):
         _launch(replace(job, length=n // 2), dtype, _PACKED)
     else:
         _transform(job, dtype)
