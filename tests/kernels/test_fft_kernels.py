@@ -12,7 +12,7 @@ import pygpukit as gp
 from pygpukit import kernels
 from pygpukit.ops import host
 from pygpukit.ops.fft import device, tables
-from pygpukit.ops.fft.plan import LONGEST, RADICES, halves, held, padded, plan, smooth
+from pygpukit.ops.fft.plan import CHOSEN, LONGEST, RADICES, halves, held, padded, plan, smooth
 
 Host = np.ndarray[Any, Any]
 RNG = np.random.default_rng()
@@ -51,7 +51,13 @@ def test_every_radix_both_ways_through_strides(kernels_on_sim: None, n: int, dty
 
 
 def test_every_radix_is_in_a_length_above() -> None:
-    assert {radix for n in LENGTHS for radix in plan(n, 8).radices} == {*RADICES, 1}
+    assert {radix for n in LENGTHS for radix in plan(n, 16).radices} == {*RADICES, 1}
+
+
+@pytest.mark.parametrize("n", [n for n in CHOSEN if n <= 3000])
+def test_radices_that_were_chosen(kernels_on_sim: None, n: int) -> None:
+    a = values("complex64", 3, n)
+    assert error(gp.fft.fft(gp.from_numpy(a)), np.fft.fft(wide(a))) <= limit("complex64", n)
 
 
 @pytest.mark.parametrize("axis", [0, 1])
@@ -136,7 +142,7 @@ def test_plans_hold_what_a_block_has() -> None:
     for itemsize, longest in LONGEST.items():
         for n in filter(smooth, range(1, longest + 1)):
             made = plan(n, itemsize)
-            assert made.length == n and set(made.radices) <= {*RADICES, 1}
+            assert made.length == n and set(made.radices) <= {*RADICES, *CHOSEN.get(n, ()), 1}
             for side_by_side in (False, True):
                 lines = made.lines(side_by_side)
                 assert made.shared_bytes(lines) <= 99 << 10  # the least of the supported devices

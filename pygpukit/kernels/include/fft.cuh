@@ -1,5 +1,5 @@
-// fft.cuh: discrete Fourier transforms of lengths whose prime factors are at most 13, by Stockham's method: butterflies in
-// registers, an exchange through shared memory between them. A kernel says how elements are read and written.
+// fft.cuh: discrete Fourier transforms of lengths whose prime factors are at most 13, by Stockham's method: butterflies
+// in registers, an exchange through shared memory between them. A kernel says how elements are read and written.
 #pragma once
 #include "numeric.cuh"
 
@@ -188,15 +188,26 @@ struct element<R, true> {
   using type = R;
 };
 
-// The numbers of a block's transforms between two steps. Halves: real parts pass through the memory before imaginary ones,
-// which then take half of it.
-template <class R, int N, bool Halves = false>
+// After how many elements shared memory has a gap, 0 for no gaps, so that the threads of a warp meet few of each
+// other's banks: those of a first step write as many elements apart as its radix says.
+__device__ constexpr int gap_after(int first_radix) {
+  if (first_radix % 4 == 0) return 16 % first_radix == 0 ? 16 : first_radix;
+  return first_radix == 2 ? 16 : 0;
+}
+
+// The numbers of a block's transforms between two steps. Halves: real parts pass through the memory before imaginary
+// ones, which then take half of it.
+template <class R, int N, int First, bool Halves = false>
 struct Shared {
-  static constexpr int kPitch = (N + N / 16) | 1;
+  static constexpr int kGap = gap_after(First);
+  static constexpr int kPitch = (N + (kGap ? N / kGap : 0)) | 1;
   using Element = typename element<R, Halves>::type;
   Element *memory;
-  // A gap after every 16, so that the threads of a warp meet few of each other's banks.
-  __device__ __forceinline__ Element &at(int line, unsigned i) const { return memory[line * kPitch + i + i / 16]; }
+  static __device__ __forceinline__ constexpr int place(int i) {
+    if constexpr (kGap) return i + static_cast<unsigned>(i) / kGap;
+    return i;
+  }
+  __device__ __forceinline__ Element &at(int line, int i) const { return memory[line * kPitch + place(i)]; }
 };
 
 struct Place {
@@ -236,12 +247,12 @@ struct Held {
   // f(where memory has number k of butterfly j, the number).
   template <class S, class F>
   __device__ __forceinline__ void each_read(S shared, Place place, F f) {
+    constexpr bool apart = S::kGap == 0 || kCount % S::kGap == 0;
     each_butterfly<kCount, Threads>(place.lane, [&](auto round, int j) {
       auto *own = &shared.at(place.line, j);
       each<0, Radix>([&](auto number) {
         constexpr int k = decltype(number)::value, offset = k * kCount;
-        f(kCount % 16 == 0 ? own[offset + offset / 16] : shared.at(place.line, j + offset),
-          v[decltype(round)::value][k]);
+        f(apart ? own[S::place(offset)] : shared.at(place.line, j + offset), v[decltype(round)::value][k]);
       });
     });
   }
@@ -249,13 +260,15 @@ struct Held {
   template <int Done, class S, class F>
   __device__ __forceinline__ void each_written(S shared, Place place, F f) {
     // Where no sum of the parts of a place passes a gap that they do not.
-    constexpr bool apart = Done % 16 == 0 || (16 % Done == 0 && Done * Radix % 16 == 0) || (Done == 1 && 16 % Radix == 0);
+    constexpr int gap = S::kGap ? S::kGap : 1;
+    constexpr bool apart = S::kGap == 0 || Done % gap == 0 || (gap % Done == 0 && Done * Radix % gap == 0) ||
+                           (Done == 1 && gap % Radix == 0);
     each_butterfly<kCount, Threads>(place.lane, [&](auto round, int j) {
       const int to = j / Done * Done * Radix + j % Done;
       auto *own = &shared.at(place.line, to);
       each<0, Radix>([&](auto number) {
         constexpr int k = decltype(number)::value, offset = k * Done;
-        f(apart ? own[offset + offset / 16] : shared.at(place.line, to + offset), v[decltype(round)::value][k]);
+        f(apart ? own[S::place(offset)] : shared.at(place.line, to + offset), v[decltype(round)::value][k]);
       });
     });
   }
@@ -276,8 +289,9 @@ struct Held {
 };
 
 // From the values of a step to the numbers of the next one.
-template <int Done, class R, int N, bool Halves, class From, class To>
-__device__ __forceinline__ void exchange(Shared<R, N, Halves> shared, Place from, Place to, From &values, To &numbers) {
+template <int Done, class R, int N, int First, bool Halves, class From, class To>
+__device__ __forceinline__ void exchange(Shared<R, N, First, Halves> shared, Place from, Place to, From &values,
+                                         To &numbers) {
   using C = complex_t<R>;
   if constexpr (Done > 1) __syncthreads();
   if constexpr (Halves) {
@@ -296,9 +310,10 @@ __device__ __forceinline__ void exchange(Shared<R, N, Halves> shared, Place from
 }
 
 // A step for each radix. Done: the product of the radices before this one.
-// table: element k Done + j is exp(-2 pi i j k / (Done Radix)), for j below Done and k from 1 to Radix - 1 of each step.
-template <int Lines, int Done, int Radix, int... Rest, class R, int N, bool Halves, int Threads, class Call, class Finish>
-__device__ __forceinline__ void steps_of(Held<R, N, Threads, Radix> &held, Shared<R, N, Halves> shared,
+// table: element k Done + j is exp(-2 pi i j k / (Done Radix)), for j below Done and k from 1 to Radix - 1 of a step.
+template <int Lines, int Done, int Radix, int... Rest, class R, int N, int First, bool Halves, int Threads, class Call,
+          class Finish>
+__device__ __forceinline__ void steps_of(Held<R, N, Threads, Radix> &held, Shared<R, N, First, Halves> shared,
                                          const complex_t<R> *table, const Call &call, Finish finish) {
   const Place place = Place::of<Lines, Threads>(call.lines_first[Done == 1 ? 0 : 1]);
   held.template transform<Done>(table, place.lane);
@@ -311,10 +326,10 @@ __device__ __forceinline__ void steps_of(Held<R, N, Threads, Radix> &held, Share
   }
 }
 
-// Transforms of N numbers, N the product of the radices, Lines of them in a block, Threads threads for each. make_line: of
-// a number in the block what has load(i). finish(held, place): takes what a thread holds in the end.
+// Transforms of N numbers, N the product of the radices, Lines of them in a block. make_line: of a number in the block
+// what has load(i). finish(held, place): takes what a thread holds in the end.
 template <int Lines, int Radix, int... Rest, class R, int N, bool Halves, class Call, class MakeLine, class Finish>
-__device__ __forceinline__ void steps(Shared<R, N, Halves> shared, const complex_t<R> *table, const Call &call,
+__device__ __forceinline__ void steps(Shared<R, N, Radix, Halves> shared, const complex_t<R> *table, const Call &call,
                                       MakeLine make_line, Finish finish) {
   constexpr int threads = N / largest(Radix, Rest...);
   Held<R, N, threads, Radix> held;
@@ -325,8 +340,8 @@ __device__ __forceinline__ void steps(Shared<R, N, Halves> shared, const complex
 }
 
 // What a thread holds in the end, into shared memory in order.
-template <class R, int N, int Threads, int Radix>
-__device__ __forceinline__ void keep(Held<R, N, Threads, Radix> &held, Shared<R, N> shared, Place place) {
+template <class R, int N, int First, int Threads, int Radix>
+__device__ __forceinline__ void keep(Held<R, N, Threads, Radix> &held, Shared<R, N, First> shared, Place place) {
   constexpr int done = N / Radix;
   if constexpr (done > 1) __syncthreads();
   held.template each_written<done>(shared, place, [](complex_t<R> &at, const complex_t<R> &z) { at = z; });
@@ -334,9 +349,9 @@ __device__ __forceinline__ void keep(Held<R, N, Threads, Radix> &held, Shared<R,
 }
 
 // ... and from there into the numbers of a first step.
-template <class R, int N, bool Halves, int Threads, int Radix, class To>
-__device__ __forceinline__ void again(Held<R, N, Threads, Radix> &held, Shared<R, N, Halves> shared, Place from, Place to,
-                                      To &numbers) {
+template <class R, int N, int First, bool Halves, int Threads, int Radix, class To>
+__device__ __forceinline__ void again(Held<R, N, Threads, Radix> &held, Shared<R, N, First, Halves> shared, Place from,
+                                      Place to, To &numbers) {
   exchange<N / Radix>(shared, from, to, held, numbers);
   __syncthreads();
 }

@@ -77,7 +77,7 @@ __global__ void __launch_bounds__(Lines *((Radices * ...) / largest(Radices...))
             const __grid_constant__ SpectraCall call) {
   constexpr int N = (Radices * ...), Threads = N / largest(Radices...);
   extern __shared__ double2 spectra_memory[];
-  const Shared<R, N> shared{reinterpret_cast<complex_t<R> *>(spectra_memory)};
+  const Shared<R, N, leading(Radices...)> shared{reinterpret_cast<complex_t<R> *>(spectra_memory)};
   const auto make_line = [&](int line) {
     return Frame<R>(y, window, call, static_cast<long long>(blockIdx.x) * Lines + line);
   };

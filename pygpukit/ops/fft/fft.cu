@@ -32,7 +32,7 @@ constexpr int kAfter = 8;     // what is written is multiplied by `after`, by it
 constexpr int kTurned = 16;   // ... by a turn of the whole: element times line
 constexpr int kWhole = 32;    // no element is cut or zero; not with kMirrored, and kPacked only with kDense
 constexpr int kDense = 64;    // elements follow each other, no element is cut or zero, and the batch has one stride
-constexpr int kConvolved = 128;  // the transform, times a spectrum, is transformed back; the parts are exchanged between
+constexpr int kConvolved = 128;  // the transform, times a spectrum, its parts exchanged, is transformed again
 constexpr int kLong = 256;    // positions, or the steps between them, take 64 bits
 
 template <bool Long>
@@ -153,7 +153,8 @@ struct Line {
     z = exchanged(z, call.exchange[0]);
     if constexpr (Form & kBefore) {
       const I from = position(0, i);
-      if ((Form & kWhole) || from < static_cast<I>((Form & kMirrored) ? call.mirror : call.limit[0])) z = product(z, before[from]);
+      const I most = static_cast<I>((Form & kMirrored) ? call.mirror : call.limit[0]);
+      if ((Form & kWhole) || from < most) z = product(z, before[from]);
     }
     return z;
   }
@@ -210,7 +211,7 @@ __global__ void __launch_bounds__(Lines *((Radices * ...) / largest(Radices...))
   constexpr int N = (Radices * ...), Threads = N / largest(Radices...);
   constexpr bool halves = N * sizeof(C) > kWholeBytes;
   extern __shared__ double2 fft_memory[];
-  using S = Shared<R, N, halves>;
+  using S = Shared<R, N, leading(Radices...), halves>;
   const S shared{reinterpret_cast<typename S::Element *>(fft_memory)};
   using L = Line<In, Out, Form, N>;
   const auto make_line = [&](int line) {

@@ -6,7 +6,16 @@ from dataclasses import dataclass
 from functools import lru_cache
 from math import isqrt, prod
 
-RADICES = (32, 16, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2)
+RADICES = (16, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2)
+# Radices that were measured to be faster than those that the rule finds, with larger ones among them.
+CHOSEN = {
+    200: (20, 10),
+    400: (20, 20),
+    480: (15, 8, 4),
+    1536: (32, 16, 3),
+    3000: (15, 20, 10),
+    16384: (32, 32, 16),
+}
 _PRIMES = (2, 3, 5, 7, 11, 13)
 # Elements that a block transforms on every supported device, by their bytes; what its shared memory holds at once.
 LONGEST = {8: 16384, 16: 4096}
@@ -14,7 +23,7 @@ AT_ONCE = {8: 8192, 16: 4096}
 _MOST_THREADS = 1024
 _FEW_THREADS = 512  # where each has many registers
 _THREADS = 128  # of a block, where transforms are short
-_WIDE_THREADS, _WIDE_LINES, _WIDE_BYTES = 512, 8, 72 << 10  # where neighbouring threads have neighbouring transforms
+_WIDE_THREADS, _WIDE_LINES, _WIDE_BYTES = 512, 16, 72 << 10  # where neighbouring threads have neighbouring transforms
 
 
 @dataclass(frozen=True)
@@ -50,7 +59,15 @@ class Plan:
     def shared_bytes(self, lines: int) -> int:
         """Shared memory of a block; fft.cuh: Shared."""
         size = self.itemsize if self.length <= AT_ONCE[self.itemsize] else self.itemsize // 2
-        return lines * ((self.length + self.length // 16) | 1) * size
+        return lines * ((self.length + (self.length // self.gap_after if self.gap_after else 0)) | 1) * size
+
+    @property
+    def gap_after(self) -> int:
+        """After how many elements shared memory has a gap, 0 for no gaps; fft.cuh: gap_after()."""
+        first = self.radices[0]
+        if first % 4 == 0:
+            return first if 16 % first else 16
+        return 16 if first == 2 else 0
 
 
 def smooth(n: int) -> bool:
@@ -70,7 +87,8 @@ def held(n: int, itemsize: int, at_once: bool = False) -> bool:
 @lru_cache(maxsize=4096)
 def plan(n: int, itemsize: int) -> Plan:
     """The kernel for a smooth length that one block holds: as few radices as there can be, the largest one small."""
-    return Plan(_radices(n) or (1,), itemsize)
+    chosen = CHOSEN.get(n, ()) if itemsize == 8 else ()
+    return Plan(chosen or _radices(n) or (1,), itemsize)
 
 
 @lru_cache(maxsize=4096)
@@ -106,7 +124,7 @@ def padded(n: int, itemsize: int) -> int:
     least = 2 * n - 1
     power = 1 << (least - 1).bit_length()
     lengths = [m for m in range(least, min(power, LONGEST[itemsize]) + 1) if smooth(m) and held(m, itemsize)]
-    return min(lengths, key=lambda m: m * (sum(_prime_factors(m)) + 8 * len(_radices(m))), default=power)
+    return min(lengths, key=lambda m: m * (sum(_prime_factors(m)) + 8 * len(plan(m, itemsize).radices)), default=power)
 
 
 def _prime_factors(n: int) -> list[int]:
