@@ -23,9 +23,7 @@ struct SpectraCall {
   int lines_first[2];
 };
 
-__device__ __forceinline__ long long folded(long long at, long long turn) {
-  return ((at % turn) + turn) % turn;
-}
+__device__ __forceinline__ long long folded(long long at, long long turn) { return ((at % turn) + turn) % turn; }
 
 template <class R>
 __device__ __forceinline__ R continued(const R *y, long long at, const SpectraCall &call) {
@@ -69,8 +67,8 @@ __device__ __forceinline__ R sized(complex_t<R> z, int form) {
   return form & kMagnitude ? root(power) : power;
 }
 
-// Frames of 2 N samples, N the product of the radices, Lines of them in a block. table: of steps(), and exp(-pi i k / N)
-// for k from 0 to N - 1 after it. extents: of each band its first bin, how many it has, and where its weights begin.
+// Frames of 2 N samples, N the product of the radices, Lines of them in a block. table: of steps(), and exp(-pi i k /
+// N) for k from 0 to N - 1 after it. extents: of each band its first bin, how many it has, and where its weights begin.
 template <class R, int Lines, int... Radices>
 __global__ void __launch_bounds__(Lines *((Radices * ...) / largest(Radices...)))
     spectra(const R *y, const R *window, const complex_t<R> *table, const R *weights, const int *extents, R *out,
@@ -81,8 +79,7 @@ __global__ void __launch_bounds__(Lines *((Radices * ...) / largest(Radices...))
   const auto make_line = [&](int line) {
     return Frame<R>(y, window, call, static_cast<long long>(blockIdx.x) * Lines + line);
   };
-  steps<Lines, Radices...>(shared, table, call, make_line,
-                           [&](auto &held, Place place) { keep(held, shared, place); });
+  steps<Lines, Radices...>(shared, table, call, make_line, [&](auto &held, Place place) { keep(held, shared, place); });
   const Place place = Place::of<Lines, Threads>(false);
   const long long line = static_cast<long long>(blockIdx.x) * Lines + place.line;
   const bool exists = line < call.lines;

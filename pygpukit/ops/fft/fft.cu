@@ -25,15 +25,15 @@ struct FftCall {
 };
 
 // Forms of the kernel, which are added.
-constexpr int kPacked = 1;    // real numbers, two of them as a complex one
-constexpr int kMirrored = 2;  // half a spectrum is read; the rest are conjugates
-constexpr int kBefore = 4;    // what is read is multiplied by `before`, by its position
-constexpr int kAfter = 8;     // what is written is multiplied by `after`, by its position
-constexpr int kTurned = 16;   // ... by a turn of the whole: element times line
-constexpr int kWhole = 32;    // no element is cut or zero; not with kMirrored, and kPacked only with kDense
-constexpr int kDense = 64;    // elements follow each other, no element is cut or zero, and the batch has one stride
+constexpr int kPacked = 1;       // real numbers, two of them as a complex one
+constexpr int kMirrored = 2;     // half a spectrum is read; the rest are conjugates
+constexpr int kBefore = 4;       // what is read is multiplied by `before`, by its position
+constexpr int kAfter = 8;        // what is written is multiplied by `after`, by its position
+constexpr int kTurned = 16;      // ... by a turn of the whole: element times line
+constexpr int kWhole = 32;       // no element is cut or zero; not with kMirrored, and kPacked only with kDense
+constexpr int kDense = 64;       // elements follow each other, no element is cut or zero, and the batch has one stride
 constexpr int kConvolved = 128;  // the transform, times a spectrum, its parts exchanged, is transformed again
-constexpr int kLong = 256;    // positions, or the steps between them, take 64 bits
+constexpr int kLong = 256;       // positions, or the steps between them, take 64 bits
 
 template <bool Long>
 struct Positions {
