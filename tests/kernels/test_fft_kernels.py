@@ -124,6 +124,14 @@ def test_real_rows_have_the_same_bits_wherever_they_begin(kernels_on_sim: None, 
     np.testing.assert_array_equal(gp.fft.irfft(spectrum, n).to_numpy(), rows.to_numpy())
 
 
+@pytest.mark.parametrize("n", [8, 40])
+def test_rows_that_fill_no_block_are_transformed_in_place(kernels_on_sim: None, n: int) -> None:
+    a = values("complex64", 131, n)
+    x = gp.from_numpy(a)
+    gp.fft.fft(x, out=x)
+    assert error(x, np.fft.fft(wide(a))) <= limit("complex64", n)
+
+
 def test_nothing_is_written_beside_the_result(kernels_on_sim: None) -> None:
     block = gp.full((4, 32), np.nan, "complex64")
     gp.fft.fft(gp.from_numpy(values("complex64", 2, 10)), out=block[1:3, 5:25:2])

@@ -327,7 +327,7 @@ __device__ __forceinline__ void steps_of(Held<R, N, Threads, Radix> &held, Share
 }
 
 // Transforms of N numbers, N the product of the radices, Lines of them in a block. make_line: of a number in the block
-// what has load(i). finish(held, place): takes what a thread holds in the end.
+// what has load(i) and exists. finish(held, place): takes what a thread holds in the end.
 template <int Lines, int Radix, int... Rest, class R, int N, bool Halves, class Call, class MakeLine, class Finish>
 __device__ __forceinline__ void steps(Shared<R, N, Radix, Halves> shared, const complex_t<R> *table, const Call &call,
                                       MakeLine make_line, Finish finish) {
@@ -335,7 +335,11 @@ __device__ __forceinline__ void steps(Shared<R, N, Radix, Halves> shared, const 
   Held<R, N, threads, Radix> held;
   const Place place = Place::of<Lines, threads>(call.lines_first[0]);
   const auto line = make_line(place.line);
-  held.each_outside(place.lane, [&](int i, complex_t<R> &z) { z = line.load(i); });
+  if (line.exists) {
+    held.each_outside(place.lane, [&](int i, complex_t<R> &z) { z = line.load(i); });
+  } else {
+    held.each_outside(place.lane, [](int, complex_t<R> &z) { z = {R(0), R(0)}; });
+  }
   steps_of<Lines, 1, Radix, Rest...>(held, shared, table, call, finish);
 }
 

@@ -51,9 +51,7 @@ struct Frame {
     begin = call.start + (line - item * call.frames) * call.hop;
   }
   __device__ __forceinline__ R at(int i) const { return continued(y, begin + i, call) * window[i]; }
-  __device__ __forceinline__ complex_t<R> load(int i) const {
-    return exists ? complex_t<R>{at(2 * i), at(2 * i + 1)} : complex_t<R>{R(0), R(0)};
-  }
+  __device__ __forceinline__ complex_t<R> load(int i) const { return {at(2 * i), at(2 * i + 1)}; }
 };
 
 __device__ __forceinline__ float root(float x) { return ::sqrtf(x); }

@@ -77,7 +77,7 @@ struct Line {
                                   const FftCall &call, long long line)
       : roots(roots), before(before), after(after), call(call), number(0), exists(line < call.lines) {
     long long at[2];
-    const Unsigned own = exists ? line : 0;  // the last block's others read what is there
+    const Unsigned own = exists ? line : 0;
     if constexpr (Form & kDense) {
       for (int side = 0; side < 2; ++side) {
         at[side] = call.batch.start[side] + static_cast<long long>(own) * call.batch.stride[side][0];
