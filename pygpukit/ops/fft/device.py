@@ -30,7 +30,7 @@ SOURCE = kernels.KernelSpec(__file__, "fft.cu", options=(*kernels.SAME_BITS, *ke
 _CALL = SOURCE.structure("FftCall")
 # fft.cu: the forms
 _PACKED, _MIRRORED, _BEFORE, _AFTER, _TURNED, _WHOLE, _DENSE, _CONVOLVED, _LONG = (1 << bit for bit in range(9))
-_MOST_TURNS = 1 << 20  # of a table of all of them, which a device's cache of the second level holds
+_MOST_TURNS = 1 << 16  # of a table of all of them; two tables and a product were measured to be faster for 1 << 20
 # Lengths whose kernels are compiled ahead of time; others are compiled when they are first used.
 AHEAD = {
     "complex64": (*(1 << bits for bits in range(4, 13)), 400, 480, 1000, 1536, 3000),

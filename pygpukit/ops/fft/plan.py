@@ -7,15 +7,8 @@ from functools import lru_cache
 from math import isqrt, prod
 
 RADICES = (16, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2)
-# Radices that were measured to be faster than those that the rule finds, with larger ones among them.
-CHOSEN = {
-    200: (20, 10),
-    400: (20, 20),
-    480: (15, 8, 4),
-    1536: (32, 16, 3),
-    3000: (15, 20, 10),
-    16384: (32, 32, 16),
-}
+# Radices of lengths that take fewer steps with larger ones, in single precision.
+CHOSEN = {3000: (15, 20, 10), 16384: (32, 32, 16)}
 _PRIMES = (2, 3, 5, 7, 11, 13)
 # Elements that a block transforms on every supported device, by their bytes; what its shared memory holds at once.
 LONGEST = {8: 16384, 16: 4096}
