@@ -308,7 +308,7 @@ def test_the_package_is_imported_without_the_transforms() -> None:
 
 def test_tables_count_for_no_context_and_go_with_gc() -> None:
     with scheduler.create_context("first") as context:
-        tables.roots(1031, gp.complex64)
+        tables.chirp(1031, gp.complex64)
         assert context.stats is not None and context.stats.used_vram == 0
     scheduler.reset()
     before = _core.pool_stats().used

@@ -180,11 +180,11 @@ struct Butterfly {
 // ---- the transforms of a block ----
 
 template <class R, bool Halves>
-struct element {
+struct memory_element {
   using type = complex_t<R>;
 };
 template <class R>
-struct element<R, true> {
+struct memory_element<R, true> {
   using type = R;
 };
 
@@ -201,7 +201,7 @@ template <class R, int N, int First, bool Halves = false>
 struct Shared {
   static constexpr int kGap = gap_after(First);
   static constexpr int kPitch = (N + (kGap ? N / kGap : 0)) | 1;
-  using Element = typename element<R, Halves>::type;
+  using Element = typename memory_element<R, Halves>::type;
   Element *memory;
   static __device__ __forceinline__ constexpr int place(int i) {
     if constexpr (kGap) return i + static_cast<unsigned>(i) / kGap;
