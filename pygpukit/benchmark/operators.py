@@ -212,7 +212,7 @@ def peer_rows(ours: list[BenchmarkResult], quick: bool) -> Iterator[BenchmarkRes
 def beside(mine: BenchmarkResult, library: str, figure: float) -> BenchmarkResult:
     return BenchmarkResult(
         mine.name,
-        CATEGORY,
+        mine.category,
         dict(mine.params),
         value=mine.value,
         unit=mine.unit,

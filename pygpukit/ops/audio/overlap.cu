@@ -4,8 +4,8 @@
 namespace pk {
 
 struct Adding {
-  long long size;     // samples of all signals
-  long long samples;  // of one
+  long long samples;  // of one signal
+  long long blocks;   // of one signal
   long long start;    // of the whole, where the result begins
   long long frames;
   long long length;  // of a frame
@@ -20,25 +20,28 @@ template <> struct smallest<double> {
   static constexpr double value = 2.2250738585072014e-308;
 };
 
-template <class T>
+// Index: unsigned where it holds a signal's samples, since a division of 64 bits costs as much as all the rest.
+template <class T, class Index>
 __global__ void __launch_bounds__(256) overlap_add(const T *pieces, const T *window, T *out, Adding call) {
-  const long long i = static_cast<long long>(blockIdx.x) * blockDim.x + threadIdx.x;
-  if (i >= call.size) return;
-  const long long item = i / call.samples, place = i - item * call.samples + call.start;
-  const long long last = place / call.hop < call.frames - 1 ? place / call.hop : call.frames - 1;
-  const long long behind = place - call.length + 1;
-  const long long first = behind <= 0 ? 0 : (behind + call.hop - 1) / call.hop;
-  const T *own = pieces + item * call.frames * call.length;
+  const unsigned item = blockIdx.x / static_cast<unsigned>(call.blocks);
+  const unsigned block = blockIdx.x - item * static_cast<unsigned>(call.blocks);
+  const Index i = static_cast<Index>(block) * blockDim.x + threadIdx.x;
+  if (i >= static_cast<Index>(call.samples)) return;
+  const Index hop = static_cast<Index>(call.hop), length = static_cast<Index>(call.length);
+  const Index place = i + static_cast<Index>(call.start), end = static_cast<Index>(call.frames);
+  const Index covered = place / hop + 1, behind = covered < end ? covered : end;
+  Index frame = place < length ? 0 : (place - length) / hop + 1;
+  const T *piece = pieces + (item * call.frames + frame) * call.length;
   T sum = T(0);
   double squares = 0;
-  for (long long frame = first; frame <= last; ++frame) {
-    const long long inside = place - frame * call.hop;
+  for (; frame < behind; ++frame, piece += call.length) {
+    const Index inside = place - frame * hop;
     const T w = window[inside];
-    sum += w * own[frame * call.length + inside];
+    sum += w * piece[inside];
     squares += static_cast<double>(w) * static_cast<double>(w);
   }
   const T divisor = static_cast<T>(squares);
-  out[i] = divisor > smallest<T>::value ? sum / divisor : sum;
+  out[item * call.samples + i] = divisor > smallest<T>::value ? sum / divisor : sum;
 }
 
 }  // namespace pk

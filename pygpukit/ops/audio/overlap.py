@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import TYPE_CHECKING
 
 from pygpukit import kernels
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 SOURCE = kernels.KernelSpec(__file__, "overlap.cu")
 _ADDING = SOURCE.structure("Adding")
 _BLOCK = 256
+_INDEX = ("unsigned long long", "unsigned")  # whether 32 bits hold a signal's samples
 _CTYPES = {"float32": "float", "float64": "double"}
 
 
@@ -29,23 +31,26 @@ def added(pieces: GPUArray, window: GPUArray, hop: int, start: int, samples: int
     if host.computes():
         native.host_launch("overlap_add", lambda: _on_host(pieces, window, hop, start, out), [pieces, window, out])
         return out
+    blocks = -(-samples // _BLOCK)
     packed = _ADDING.pack(
-        size=out.size,
         samples=samples,
+        blocks=blocks,
         start=start,
         frames=pieces.shape[-2],
         length=pieces.shape[-1],
         hop=hop,
     )
-    kernel = SOURCE.of(f"pk::overlap_add<{_CTYPES[pieces.dtype.name]}>")
-    kernels.launch(kernel, (-(-out.size // _BLOCK), 1, 1), (_BLOCK, 1, 1), pieces, window, out, packed)
+    index = _INDEX[start + samples + _BLOCK < 1 << 32]
+    kernel = SOURCE.of(f"pk::overlap_add<{_CTYPES[pieces.dtype.name]}, {index}>")
+    kernels.launch(kernel, (blocks * prod(out.shape[:-1]), 1, 1), (_BLOCK, 1, 1), pieces, window, out, packed)
     return out
 
 
 @SOURCE.lists
 def instantiations() -> Iterator[tuple[str, ...]]:
     """Name expressions of every kernel that added() can ask for."""
-    yield tuple(f"pk::overlap_add<{ctype}>" for ctype in _CTYPES.values())
+    for index in _INDEX:
+        yield tuple(f"pk::overlap_add<{ctype}, {index}>" for ctype in _CTYPES.values())
 
 
 def _on_host(pieces: GPUArray, window: GPUArray, hop: int, start: int, out: GPUArray) -> None:

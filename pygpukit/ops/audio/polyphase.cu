@@ -41,69 +41,85 @@ constexpr int kProducts = 64;  // added in the type of the samples before the su
 
 // The same for small rates, whose block keeps its samples and results in shared memory. Output q * up + p has phase p's
 // taps and samples up to q * down + (first + p * down) / up: a thread has kOutputs neighbours q of each p in turn, and in
-// registers the samples that they share. Taps are taken `down` apart, by which a step moves them on by one output.
-template <class T>
+// registers the samples that they share. Taps are taken `down` apart, by which a step moves on by one output; they are
+// stored so, (up, down, taps / down and rounded up). Long: more than kProducts of a phase.
+template <class T, bool Long>
 __global__ void __launch_bounds__(128)
     polyphase_tile(const T *x, const T *filter, T *out, const __grid_constant__ PolyphaseWork work) {
   extern __shared__ double2 polyphase_memory[];
   T *const samples = reinterpret_cast<T *>(polyphase_memory);
   const int up = static_cast<int>(work.up), down = static_cast<int>(work.down), taps = static_cast<int>(work.taps);
   const int own = static_cast<int>(threadIdx.x) * kOutputs, all = static_cast<int>(blockDim.x) * kOutputs;
-  const int rest = static_cast<int>(work.first % work.up);
-  const int span = (all - 1) * down + (rest + (up - 1) * down) / up + taps;
+  const int rest = static_cast<int>(work.first % work.up), before = taps - 1 + down;
+  const int span = (all - 1) * down + (rest + (up - 1) * down) / up + 1 + before;
   T *const results = samples + span;
-  const long long tiles = (work.outputs + static_cast<long long>(all) * up - 1) / (static_cast<long long>(all) * up);
-  const long long line = blockIdx.x / tiles, begin = (blockIdx.x - line * tiles) * all;
-  const long long earliest = begin * down + work.first / work.up - (taps - 1);
-  const T *const from = x + line * work.length;
-  for (int i = threadIdx.x; i < span; i += blockDim.x) {
-    const long long at = earliest + i;
-    samples[i] = at >= 0 && at < work.length ? from[at] : T(0);
+  const unsigned tiles = static_cast<unsigned>((work.outputs + all * up - 1) / (all * up));
+  const long long line = blockIdx.x / tiles, begin = static_cast<long long>(blockIdx.x % tiles) * all;
+  const long long earliest = begin * down + work.first / work.up - before;
+  const T *const from = x + line * work.length + earliest;
+  if (earliest >= 0 && earliest + span <= work.length) {
+#pragma unroll 8
+    for (int i = threadIdx.x; i < span; i += 128) samples[i] = from[i];
+  } else {
+    for (int i = threadIdx.x; i < span; i += 128) {
+      samples[i] = earliest + i >= 0 && earliest + i < work.length ? from[i] : T(0);
+    }
   }
   __syncthreads();
+  const int most = (taps + down - 1) / down;
   for (int p = 0; p < up; ++p) {
     const int place = rest + p * down, latest = place / up;
-    const T *const own_taps = filter + (place - latest * up) * taps;
+    const T *factors = filter + (place - latest * up) * down * most;
     T sum[kOutputs] = {};
     double total[kOutputs] = {};
-    bool whole = true;
     int products = 0;
-    for (int c = 0; c < down && c < taps; ++c) {
-      const T *next = samples + own * down + latest + taps - 1 - c;
+    for (int c = 0; c < down && c < taps; ++c, factors += most) {
+      const T *next = samples + own * down + latest + before - c;
       T window[kOutputs];  // of output r in step i: element (r - i) modulo kOutputs
 #pragma unroll
       for (int r = 0; r < kOutputs; ++r) window[r] = next[r * down];
-      for (int tap = c; tap < taps; tap += kOutputs * down) {
+      const int count = (taps - c + down - 1) / down;
+      for (int step = 0; step < count; step += kOutputs) {
+        const bool whole = step + kOutputs <= count;
+        T factor[kOutputs], entering[kOutputs];
 #pragma unroll
         for (int i = 0; i < kOutputs; ++i) {
-          if (tap + i * down < taps) {
-            const T factor = own_taps[tap + i * down];
+          next -= down;
+          const bool there = whole || step + i < count;
+          factor[i] = there ? factors[step + i] : T(0);
+          entering[i] = there ? *next : T(0);
+        }
 #pragma unroll
-            for (int r = 0; r < kOutputs; ++r) sum[r] += factor * window[(r - i + kOutputs) % kOutputs];
-            next -= down;
-            if (tap + (i + 1) * down < taps) window[kOutputs - 1 - i] = *next;
+        for (int i = 0; i < kOutputs; ++i) {
+          if (whole || step + i < count) {
+#pragma unroll
+            for (int r = 0; r < kOutputs; ++r) sum[r] += factor[i] * window[(r - i + kOutputs) % kOutputs];
           }
+          window[kOutputs - 1 - i] = entering[i];
         }
-        products += kOutputs;
-        if (products < kProducts) continue;
+        if constexpr (Long) {
+          products += kOutputs;
+          if (products < kProducts) continue;
 #pragma unroll
-        for (int r = 0; r < kOutputs; ++r) {
-          total[r] += sum[r];
-          sum[r] = T(0);
+          for (int r = 0; r < kOutputs; ++r) {
+            total[r] += sum[r];
+            sum[r] = T(0);
+          }
+          products = 0;
         }
-        products = 0;
-        whole = false;
       }
     }
 #pragma unroll
     for (int r = 0; r < kOutputs; ++r) {
-      results[(own + r) * up + p] = whole ? sum[r] : static_cast<T>(total[r] + sum[r]);
+      results[(own + r) * up + p] = Long ? static_cast<T>(total[r] + sum[r]) : sum[r];
     }
   }
   __syncthreads();
   const long long left = work.outputs - begin * up;
+  const int kept = left < all * up ? static_cast<int>(left) : all * up;
   T *const to = out + line * work.outputs + begin * up;
-  for (int i = threadIdx.x; i < all * up && i < left; i += blockDim.x) to[i] = results[i];
+#pragma unroll 4
+  for (int i = threadIdx.x; i < kept; i += 128) to[i] = results[i];
 }
 
 }  // namespace pk

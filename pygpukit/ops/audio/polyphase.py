@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 SOURCE = kernels.KernelSpec(__file__, "polyphase.cu")
 _WORK = SOURCE.structure("PolyphaseWork")
 _BLOCK = 256
-_TILE_THREADS, _TILE_OUTPUTS = 128, 7  # polyphase.cu: kOutputs
+_TILE_THREADS, _TILE_OUTPUTS, _TILE_PRODUCTS = 128, 7, 64  # polyphase.cu: kOutputs, kProducts
 _TILE_BYTES = 64 << 10  # of shared memory, at most
 
 
@@ -61,9 +61,20 @@ def upfirdn(x: GPUArray, taps: np.ndarray[Any, Any], up: int, down: int, first: 
     per_phase = -(-len(taps) // up)
     by_phase = np.zeros((per_phase, up))
     by_phase.reshape(-1)[: len(taps)] = taps
-    filter = from_numpy(np.ascontiguousarray(by_phase.T).astype(x.dtype.to_numpy_dtype()))
+    filter = by_phase.T.astype(x.dtype.to_numpy_dtype())
+    name, lines = CTYPES[x.dtype.name], prod(x.shape[:-1])
+    shared = _tile_bytes(up, down, first, per_phase, x.dtype.itemsize)
+    if shared <= _TILE_BYTES:
+        most = -(-per_phase // down)
+        filter = np.pad(filter, ((0, 0), (0, most * down - per_phase))).reshape(up, most, down).swapaxes(1, 2)
+        blocks, threads = lines * -(-outputs // (_TILE_THREADS * _TILE_OUTPUTS * up)), _TILE_THREADS
+        long = str(per_phase > _TILE_PRODUCTS).lower()
+        spec = SOURCE.of(f"pk::polyphase_tile<{name}, {long}>", shared_bytes=shared)
+    else:
+        blocks, threads = -(-out.size // _BLOCK), _BLOCK
+        spec = SOURCE.of(f"pk::polyphase<{name}>")
     work = _WORK.pack(
-        lines=prod(x.shape[:-1]),
+        lines=lines,
         length=x.shape[-1],
         outputs=outputs,
         up=up,
@@ -71,26 +82,20 @@ def upfirdn(x: GPUArray, taps: np.ndarray[Any, Any], up: int, down: int, first: 
         first=first,
         taps=per_phase,
     )
-    name = CTYPES[x.dtype.name]
-    shared = _tile_bytes(up, down, first, per_phase, x.dtype.itemsize)
-    if shared <= _TILE_BYTES:
-        blocks = prod(x.shape[:-1]) * -(-outputs // (_TILE_THREADS * _TILE_OUTPUTS * up))
-        spec, threads = SOURCE.of(f"pk::polyphase_tile<{name}>", shared_bytes=shared), _TILE_THREADS
-    else:
-        blocks = -(-out.size // _BLOCK)
-        spec, threads = SOURCE.of(f"pk::polyphase<{name}>"), _BLOCK
-    kernels.launch(spec, (blocks, 1, 1), (threads, 1, 1), x, filter, out, work)
+    kernels.launch(spec, (blocks, 1, 1), (threads, 1, 1), x, from_numpy(np.ascontiguousarray(filter)), out, work)
     return out
 
 
 def _tile_bytes(up: int, down: int, first: int, taps: int, itemsize: int) -> int:
     """Shared memory of a block of polyphase_tile(): the samples that it reads, and its results."""
-    all_ = _TILE_THREADS * _TILE_OUTPUTS
-    return ((all_ - 1) * down + (first % up + (up - 1) * down) // up + taps + all_ * up) * itemsize
+    outputs = _TILE_THREADS * _TILE_OUTPUTS
+    span = (outputs - 1) * down + (first % up + (up - 1) * down) // up + taps + down
+    return (span + outputs * up) * itemsize
 
 
 @SOURCE.lists
 def instantiations() -> Iterator[tuple[str, ...]]:
     """Name expressions of every kernel that upfirdn() can ask for."""
-    for kernel in ("polyphase", "polyphase_tile"):
-        yield tuple(f"pk::{kernel}<{CTYPES[dtype.name]}>" for dtype in (float32, float64))
+    names = [CTYPES[dtype.name] for dtype in (float32, float64)]
+    yield tuple(f"pk::polyphase<{name}>" for name in names)
+    yield tuple(f"pk::polyphase_tile<{name}, {long}>" for name in names for long in ("false", "true"))
