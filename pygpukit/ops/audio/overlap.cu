@@ -20,22 +20,22 @@ template <> struct smallest<double> {
   static constexpr double value = 2.2250738585072014e-308;
 };
 
-// Index: unsigned where it holds a signal's samples, since a division of 64 bits costs as much as all the rest.
-template <class T, class Index>
+// A signal has less than 2^32 samples: a division of 64 bits costs as much as all the rest.
+template <class T>
 __global__ void __launch_bounds__(256) overlap_add(const T *pieces, const T *window, T *out, Adding call) {
   const unsigned item = blockIdx.x / static_cast<unsigned>(call.blocks);
   const unsigned block = blockIdx.x - item * static_cast<unsigned>(call.blocks);
-  const Index i = static_cast<Index>(block) * blockDim.x + threadIdx.x;
-  if (i >= static_cast<Index>(call.samples)) return;
-  const Index hop = static_cast<Index>(call.hop), length = static_cast<Index>(call.length);
-  const Index place = i + static_cast<Index>(call.start), end = static_cast<Index>(call.frames);
-  const Index covered = place / hop + 1, behind = covered < end ? covered : end;
-  Index frame = place < length ? 0 : (place - length) / hop + 1;
+  const unsigned i = block * blockDim.x + threadIdx.x;
+  if (i >= static_cast<unsigned>(call.samples)) return;
+  const unsigned hop = static_cast<unsigned>(call.hop), length = static_cast<unsigned>(call.length);
+  const unsigned place = i + static_cast<unsigned>(call.start), end = static_cast<unsigned>(call.frames);
+  const unsigned covered = place / hop + 1, behind = covered < end ? covered : end;
+  unsigned frame = place < length ? 0 : (place - length) / hop + 1;
   const T *piece = pieces + (item * call.frames + frame) * call.length;
   T sum = T(0);
   double squares = 0;
   for (; frame < behind; ++frame, piece += call.length) {
-    const Index inside = place - frame * hop;
+    const unsigned inside = place - frame * hop;
     const T w = window[inside];
     sum += w * piece[inside];
     squares += static_cast<double>(w) * static_cast<double>(w);

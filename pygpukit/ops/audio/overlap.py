@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from pygpukit import kernels
 from pygpukit._core import native
+from pygpukit.core.errors import ShapeError
 from pygpukit.ops import copying, host
 
 if TYPE_CHECKING:
@@ -17,13 +18,16 @@ if TYPE_CHECKING:
 SOURCE = kernels.KernelSpec(__file__, "overlap.cu")
 _ADDING = SOURCE.structure("Adding")
 _BLOCK = 256
-_INDEX = ("unsigned long long", "unsigned")  # whether 32 bits hold a signal's samples
+_MOST = (1 << 32) - _BLOCK  # samples, which the kernel counts in 32 bits
 _CTYPES = {"float32": "float", "float64": "double"}
 
 
 def added(pieces: GPUArray, window: GPUArray, hop: int, start: int, samples: int) -> GPUArray:
     """(..., samples): frames (..., frames, length) times the window, added hop apart, from sample start of the whole,
-    over the sum of the squared windows where it is above the smallest normal number. Zeros behind the last frame."""
+    over the sum of the squared windows where it is above the smallest normal number. Zeros behind the last frame.
+    Raises ShapeError for 2^32 samples."""
+    if start + samples > _MOST:
+        raise ShapeError(f"istft: a signal of {samples} samples is too long, {_MOST} is the most; make parts of it")
     pieces = copying.contiguous(pieces)
     out = native.empty((*pieces.shape[:-2], samples), pieces.dtype)
     if not out.size:
@@ -40,8 +44,7 @@ def added(pieces: GPUArray, window: GPUArray, hop: int, start: int, samples: int
         length=pieces.shape[-1],
         hop=hop,
     )
-    index = _INDEX[start + samples + _BLOCK < 1 << 32]
-    kernel = SOURCE.of(f"pk::overlap_add<{_CTYPES[pieces.dtype.name]}, {index}>")
+    kernel = SOURCE.of(f"pk::overlap_add<{_CTYPES[pieces.dtype.name]}>")
     kernels.launch(kernel, (blocks * prod(out.shape[:-1]), 1, 1), (_BLOCK, 1, 1), pieces, window, out, packed)
     return out
 
@@ -49,8 +52,7 @@ def added(pieces: GPUArray, window: GPUArray, hop: int, start: int, samples: int
 @SOURCE.lists
 def instantiations() -> Iterator[tuple[str, ...]]:
     """Name expressions of every kernel that added() can ask for."""
-    for index in _INDEX:
-        yield tuple(f"pk::overlap_add<{ctype}, {index}>" for ctype in _CTYPES.values())
+    yield tuple(f"pk::overlap_add<{ctype}>" for ctype in _CTYPES.values())
 
 
 def _on_host(pieces: GPUArray, window: GPUArray, hop: int, start: int, out: GPUArray) -> None:
