@@ -88,6 +88,8 @@ def tempo(
         tg = reduce.mean(tg, -1, keepdims=True)
         aggregate = None
     gram = np.asarray(tg.to_numpy(), np.float64)
+    if not np.isfinite(gram).all():
+        raise ValueError(f"{what}: the onset strength is NaN or infinite somewhere; replace it, with gp.where for one")
     if aggregate is not None:
         gram = aggregate(gram, axis=-1, keepdims=True)
     with np.errstate(divide="ignore"):
