@@ -4,6 +4,7 @@
 // has which element depends on the row's length only, so a row's bits do not depend on the others.
 #pragma once
 #include "reductions.cuh"
+#include "shifted.cuh"
 
 namespace pk {
 
@@ -35,14 +36,26 @@ __device__ __forceinline__ Row own_row(const RowWork &work, int together = 1, in
   const int lanes = static_cast<int>(work.lanes);
   Row row;
   row.lane = static_cast<int>(threadIdx.x) & (lanes - 1);
-  row.index = static_cast<long long>(blockIdx.x) * (static_cast<int>(blockDim.x) / lanes) + threadIdx.x / lanes;
-  row.index = row.index * together + which;
+  const int groups = static_cast<int>(blockDim.x) / lanes;
+  row.index = (static_cast<long long>(blockIdx.x) * together + which) * groups + threadIdx.x / lanes;
   row.present = row.index < work.kept.size;
   long long at[2] = {0, 0};
   if (row.present) place(work.kept, row.index, at);
   row.in = at[0];
   row.out = at[1];
   return row;
+}
+
+// Packs of a row that a thread keeps, of several rows together: of more than two, which are short, one.
+__host__ __device__ constexpr int packs_held(int together) { return together > 2 ? 1 : kHeld / together; }
+
+// Elements i to i + N one by one; those past the end are `fill`.
+template <class T>
+__device__ __forceinline__ Pack<T, per_load<T>()> read_each(const T *row, const RowWork &work, long long i, T fill) {
+  constexpr int N = per_load<T>();
+  Pack<T, N> pack;
+  for (int k = 0; k < N; ++k) pack.v[k] = i + k < work.size ? row[(i + k) * work.step] : fill;
+  return pack;
 }
 
 // N elements from number i on; those past the end are `fill`. Dense: there are none, and i lies at 16 bytes.
@@ -52,20 +65,35 @@ __device__ __forceinline__ Pack<T, per_load<T>()> read(const T *row, const RowWo
   if constexpr (Dense) {
     return load_pack<N>(row + i);
   } else {
-    Pack<T, N> pack;
-    for (int k = 0; k < N; ++k) pack.v[k] = i + k < work.size ? row[(i + k) * work.step] : fill;
-    return pack;
+    const int by = phase<N>(row);
+    if (work.step == 1 && within<N>(i, by, work.size)) return load_shifted<N>(row, i, by).pack;
+    return read_each(row, work, i, fill);
   }
 }
 
+// The same where `to` may be the row itself, of which others may have written, and i may lie past the end.
 template <bool Dense, class T>
-__device__ __forceinline__ void write(T *row, const RowWork &work, long long i, const Pack<T, per_load<T>()> &pack) {
+__device__ __forceinline__ Pack<T, per_load<T>()> read_again(const T *row, const T *to, const RowWork &work,
+                                                             long long i, T fill) {
+  if (!Dense && row == to) return read_each(row, work, i, fill);
+  if (i < work.size) return read<Dense>(row, work, i, fill);
+  Pack<T, per_load<T>()> none;
+  for (T &value : none.v) value = fill;
+  return none;
+}
+
+// Elements i to i + N of a row of `size`, 0: of none. All threads of a warp call it.
+template <bool Dense, class Index, class T>
+__device__ __forceinline__ void write(T *row, const RowWork &work, Index i, Index size,
+                                      const Pack<T, per_load<T>()> &pack) {
   constexpr int N = per_load<T>();
   if constexpr (Dense) {
-    store_pack<N>(row + i, pack);
+    if (i < size) store_pack<N>(row + i, pack);
+  } else if (work.out_step == 1) {
+    store_shifted<N>(row, i, size, pack, static_cast<int>(work.lanes));
   } else {
     for (int k = 0; k < N; ++k) {
-      if (i + k < work.size) row[(i + k) * work.out_step] = pack.v[k];
+      if (i + k < size) row[(i + k) * work.out_step] = pack.v[k];
     }
   }
 }
@@ -76,17 +104,30 @@ __device__ __forceinline__ void read_row(const T *in, const RowWork &work, const
   constexpr int N = per_load<T>();
   const int size = row.present ? static_cast<int>(work.size) : 0;
   const int lanes = static_cast<int>(work.lanes);
+  const T *from = in + row.in;
+  const int by = Dense ? 0 : phase<N>(from);
   Pack<T, N> none;
   for (int j = 0; j < N; ++j) none.v[j] = fill;
 #pragma unroll
   for (int k = 0; k < Each; ++k) {
     const int i = (k * lanes + row.lane) * N;
-    if (i >= size) {
-      held[k].keep(none);
-    } else if constexpr (Dense) {
-      held[k].load(in + row.in + i);
+    if (Dense ? i < size : work.step == 1 && within<N>(i, by, size)) {
+      held[k].load(from + i - by);
     } else {
-      held[k].keep(read<false>(in + row.in, work, i, fill));
+      held[k].keep(none);
+    }
+  }
+  if constexpr (!Dense) {
+#pragma unroll
+    for (int k = 0; k < Each; ++k) {
+      const int i = (k * lanes + row.lane) * N;
+      if (work.step == 1 && within<N>(i, by, size)) {
+        H next = held[k];
+        if (by) next.load(from + i - by + N);  // what the neighbour loaded: it is near
+        held[k].bits = shifted(held[k].bits, next.bits, by);
+      } else if (i < size) {
+        held[k].keep(read_each(from, work, i, fill));
+      }
     }
   }
 }

@@ -26,10 +26,12 @@ if TYPE_CHECKING:
 _WORK = in_header("row_work.cuh", "RowWork")
 FLOATS = ("float16", "bfloat16", "float32", "float64")
 _LOAD_BYTES = 16
+_WARP = 32
 _HELD = 8  # row_work.cuh: kHeld
 _LONG_ROW = 256  # row_work.cuh: kLongRow
 _BLOCK = 128  # threads of a block, unless a row needs more
 _PAIRED = 256  # at most, of a block whose groups have two rows
+_SHORT = 4  # rows of a group whose threads have a load of each: row_work.cuh, packs_held()
 _SIDE = 256  # of a block with rows side by side
 
 
@@ -47,15 +49,14 @@ class Work:
     layout: bytes
     together: int = 1
 
-    def kernel(self, family: str, types: str, pairs: bool = False, last: str = "") -> str:
-        """The name expression of the kernel. pairs: the family's kernels say how many rows a group has. last: further
-        arguments of the template."""
+    def kernel(self, family: str, types: str, last: str = "") -> str:
+        """The name expression of the kernel. last: further arguments of the template."""
         if self.form == "columns":
             return f"pk::{family}_columns<{types}>"
         flag = "true" if self.dense else "false"
         if self.form == "long":
             return f"pk::{family}_long<{types}, {flag}{last}>"
-        return f"pk::{family}_rows<{types}, {flag}, {self.threads}{f', {self.together}' if pairs else ''}{last}>"
+        return f"pk::{family}_rows<{types}, {flag}, {self.threads}, {self.together}{last}>"
 
 
 @lru_cache(maxsize=4096)
@@ -74,7 +75,7 @@ def plan(
 
     strides, out_strides, start: in elements. aligned: all pointers lie at multiples of 16 bytes. side: the kernel can
     take rows that lie side by side. pairs: it takes two rows at a time where it can; False: of such a kernel only the
-    form with one row and the largest block may be used.
+    form with one row and the largest block may be used. Short rows are taken four at a time, but dense ones of pairs.
     """
     size, step, out_step = shape[axis], strides[axis], out_strides[axis]
     kept, (steps, out_steps) = layout.collapse(
@@ -93,6 +94,9 @@ def plan(
     if nearest:
         form, threads, lanes = "columns", _SIDE, min(32, _power_of_two(columns[0]))
         blocks = rows * -(-columns[0] // lanes)
+    elif pairs is not False and -(-size // per_load) <= _WARP and not (pairs and dense):
+        form, threads, together, lanes = "rows", _BLOCK, _SHORT, _lanes(-(-size // per_load))
+        blocks = -(-rows // (threads // lanes * together))
     elif pairs and (lanes := _lanes(-(-size // per_load), _HELD // 2)) <= _PAIRED:
         form, threads, together = "rows", _BLOCK if lanes <= _BLOCK else _PAIRED, 2
         blocks = -(-rows // (threads // lanes * together))
@@ -124,12 +128,13 @@ def kernels(
 ) -> list[str]:
     """Name expressions of all kernels along rows of a family. last: further arguments of dense and of other ones."""
     most = _most_threads(itemsize)
-    sizes = (f"{_BLOCK}, 2", f"{_PAIRED}, 2", f"{most}, 1") if pairs else (f"{_BLOCK}", f"{most}")
+    sizes = (f"{_BLOCK}, 2", f"{_PAIRED}, 2", f"{most}, 1") if pairs else (f"{_BLOCK}, 1", f"{most}, 1")
     found = []
     for dense, flag in ((True, "true"), (False, "false")):
         for more in last(dense):
             found += [f"pk::{family}_long<{types}, {flag}{more}>"]
-            found += [f"pk::{family}_rows<{types}, {flag}, {size}{more}>" for size in sizes]
+            own = sizes if dense and pairs else (f"{_BLOCK}, {_SHORT}", *sizes)
+            found += [f"pk::{family}_rows<{types}, {flag}, {size}{more}>" for size in own]
     return found
 
 
@@ -140,7 +145,7 @@ def _most_threads(itemsize: int) -> int:
 
 def _lanes(loads: int, held: int = _HELD) -> int:
     """Threads for a row of so many loads: one each up to a warp, then as few warps as can hold the row."""
-    return _power_of_two(loads) if loads <= 32 else max(32, _power_of_two(-(-loads // held)))
+    return _power_of_two(loads) if loads <= _WARP else max(_WARP, _power_of_two(-(-loads // held)))
 
 
 def _power_of_two(value: int) -> int:

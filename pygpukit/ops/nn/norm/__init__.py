@@ -202,7 +202,7 @@ def _on_device(norm: _Norm, a: GPUArray, weights: tuple[GPUArray | None, ...], o
         epsilon=norm.epsilon,
     )
     kernels.launch(
-        SOURCE.of(work.kernel("norm", _types(a.dtype.name, weight_type), pairs=True, last=f", pk::{form}")),
+        SOURCE.of(work.kernel("norm", _types(a.dtype.name, weight_type), last=f", pk::{form}")),
         (work.blocks, 1, 1),
         (work.threads, 1, 1),
         elements,

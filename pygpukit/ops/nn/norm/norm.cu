@@ -20,6 +20,7 @@ struct Weights {
   const W *scale, *shift;      // of the row's first element
   long long per_weight, size;  // size: elements of the row
   bool scaled, shifted;
+  bool near;  // each element has its own, and packs of them lie at 16 bytes
 
   // A weight that is not there is not read.
   __device__ __forceinline__ void read(long long weight, A &factor, A &term) const {
@@ -36,7 +37,9 @@ template <class A, class W>
 __device__ __forceinline__ Weights<A, W> weights_of(const NormWork &work, const Row &row, const W *scale,
                                                     const W *shift) {
   const long long first = work.rows == 1 ? 0 : row.index % work.rows * (work.row.size / work.per_weight);
-  return {scale + first, shift + first, work.per_weight, work.row.size, work.scaled != 0, work.shifted != 0};
+  const bool near = work.per_weight == 1 && (!work.scaled || phase<per_load<W>()>(scale + first) == 0) &&
+                    (!work.shifted || phase<per_load<W>()>(shift + first) == 0);
+  return {scale + first, shift + first, work.per_weight, work.row.size, work.scaled != 0, work.shifted != 0, near};
 }
 
 // Weights of N neighbours, up to 16 bytes at a time.
@@ -90,26 +93,33 @@ struct Beside {
     if constexpr (Form != kShared) read_weights(weights.scale + i, scale);
     if constexpr (Form == kBoth) read_weights(weights.shift + i, shift);
     if constexpr (Form == kShared && Dense) weights.read(i / weights.per_weight, factor, term);
+    if constexpr (Form == kShared && !Dense) {
+      if (weights.near && i + N <= weights.size) {
+        if (weights.scaled) read_weights(weights.scale + i, scale);
+        if (weights.shifted) read_weights(weights.shift + i, shift);
+        return;
+      }
+      for (int j = 0; j < N; ++j) {
+        const long long at = i + j < weights.size ? i + j : weights.size - 1;
+        weights.read(weights.per_weight == 1 ? at : at / weights.per_weight, scale[j], shift[j]);
+      }
+    }
   }
 };
 
-// N results from element i on, of distances from the mean.
+// N results of distances from the mean.
 template <WeightForm Form, bool Dense, class T, class W, class A, int N>
 __device__ __forceinline__ Pack<T, N> weighted(A (&values)[N], A inverse, Beside<Form, Dense, A, W, N> &beside,
-                                               const Weights<A, W> &weights, long long i) {
-  for (int j = 0; j < N; ++j) {
-    const A value = values[j] * inverse;
-    if constexpr (Form == kShared) {
-      if constexpr (!Dense) {
-        if (i + j >= weights.size) continue;
-        weights.read(weights.per_weight == 1 ? i + j : (i + j) / weights.per_weight, beside.factor, beside.term);
-      }
-      values[j] = weights.apply(value, beside.factor, beside.term);
-    } else if constexpr (Form == kBoth) {
-      values[j] = fma(value, beside.scale[j], beside.shift[j]);
-    } else {
-      values[j] = value * beside.scale[j];
-    }
+                                               const Weights<A, W> &weights) {
+  for (int j = 0; j < N; ++j) values[j] *= inverse;
+  if constexpr (Form == kShared && Dense) {
+    for (int j = 0; j < N; ++j) values[j] = weights.apply(values[j], beside.factor, beside.term);
+  } else if (Form == kBoth || (Form == kShared && weights.scaled && weights.shifted)) {
+    for (int j = 0; j < N; ++j) values[j] = fma(values[j], beside.scale[j], beside.shift[j]);
+  } else if (Form == kScale || weights.scaled) {
+    for (int j = 0; j < N; ++j) values[j] *= beside.scale[j];
+  } else if (weights.shifted) {
+    for (int j = 0; j < N; ++j) values[j] += beside.shift[j];
   }
   return narrow_pack<T, N>(values);
 }
@@ -122,6 +132,7 @@ __device__ __forceinline__ void write_held(T *out, const NormWork &work, const R
   const int size = static_cast<int>(work.row.size);
 #pragma unroll
   for (int k = 0; k < Each; ++k) {
+    if (!Dense && k * static_cast<int>(work.row.lanes) * N >= size) break;
     const int i = (k * static_cast<int>(work.row.lanes) + rows[0].lane) * N;
     Beside<Form, Dense, A, W, N> beside;
 #pragma unroll
@@ -133,8 +144,8 @@ __device__ __forceinline__ void write_held(T *out, const NormWork &work, const R
       held[r][k].again();
       widen_pack(held[r][k].pack(), values);
       for (int j = 0; j < N; ++j) values[j] -= mean[r];
-      const Pack<T, N> pack = weighted<Form, Dense, T>(values, inverse[r], beside, weights, at);
-      if (i < size && rows[r].present) write<Dense>(out + rows[r].out, work.row, i, pack);
+      const Pack<T, N> pack = weighted<Form, Dense, T>(values, inverse[r], beside, weights);
+      write<Dense>(out + rows[r].out, work.row, i, rows[r].present ? size : 0, pack);
     }
   }
 }
@@ -143,23 +154,25 @@ template <WeightForm Form, bool Dense, class T, class W, class A>
 __device__ __forceinline__ void write_long(const T *from, T *to, const RowWork &work, int lane, A mean, A inverse,
                                            const Weights<A, W> &weights) {
   constexpr int N = per_load<T>();
-  for (long long i = lane * N; i < work.size; i += kLongRow * N) {
+  for (long long first = 0; first < work.size; first += kLongRow * N) {
+    const long long i = first + lane * N, at = i < work.size ? i : 0;
     A values[N];
-    widen_pack(read<Dense>(from, work, i, convert<T>::from(0.0f)), values);
+    widen_pack(read_again<Dense>(from, to, work, i, convert<T>::from(0.0f)), values);
     for (int j = 0; j < N; ++j) values[j] -= mean;
     Beside<Form, Dense, A, W, N> beside;
-    beside.read(weights, i);
-    write<Dense>(to, work, i, weighted<Form, Dense, T>(values, inverse, beside, weights, i));
+    beside.read(weights, at);
+    write<Dense>(to, work, i, work.size, weighted<Form, Dense, T>(values, inverse, beside, weights));
   }
 }
 
-// A group of threads has one or two rows: two share every wait, and every weight that is read, and so need the same.
+// A group of threads has one, two or, where they are short, four rows: these share every wait, and every weight that is
+// read, and so need the same.
 template <class T, class W, bool Dense, int Threads, int Together, WeightForm Form>
 __global__ void __launch_bounds__(Threads, least_blocks<Threads>(7))
     norm_rows(const T *in, const W *scale, const W *shift, T *out, const __grid_constant__ NormWork work) {
   using A = compute_t<T>;
   constexpr int N = per_load<T>();
-  constexpr int Each = kHeld / Together;
+  constexpr int Each = packs_held(Together);
   __shared__ A sums[32][Together], squares[32][Together];
   const int lanes = static_cast<int>(work.row.lanes);
   const int size = static_cast<int>(work.row.size);
@@ -195,10 +208,11 @@ __global__ void __launch_bounds__(Threads, least_blocks<Threads>(7))
         A values[N], part = 0;
         held[r][k].again();
         widen_pack(held[r][k].pack(), values);
-        for (int j = 0; j < N; ++j) {
-          const A distance = (values[j] - mean[r]) * by;
-          if (Dense || i + j < size) part = fma(distance, distance, part);
+        for (int j = 0; j < N; ++j) values[j] = (values[j] - mean[r]) * by;
+        if (!Dense && i + N > size) {
+          for (int j = 0; j < N; ++j) values[j] = i + j < size ? values[j] : A(0);
         }
+        for (int j = 0; j < N; ++j) part = fma(values[j], values[j], part);
         if (i < size) square[r] += part;
       }
     }

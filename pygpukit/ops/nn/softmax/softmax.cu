@@ -28,50 +28,63 @@ __device__ __forceinline__ A share(A exponential, A sum, A inverse) {
   return sizeof(T) == 2 ? near : fma(fma(-near, sum, exponential), inverse, near);
 }
 
-template <class T, bool Dense, int Threads>
+// A group of threads has one row or, where they are short, four, which share every wait.
+template <class T, bool Dense, int Threads, int Together>
 __global__ void __launch_bounds__(Threads, least_blocks<Threads>(sizeof(T) == 2 ? 5 : 8))
     softmax_rows(const T *in, T *out, const __grid_constant__ SoftmaxWork work) {
   using A = compute_t<T>;
   constexpr int N = per_load<T>();
-  __shared__ A tops[32], sums[32];
-  const Row row = own_row(work.row);
+  constexpr int Each = packs_held(Together);
+  __shared__ A tops[32][Together], sums[32][Together];
   const int lanes = static_cast<int>(work.row.lanes);
-  const int size = row.present ? static_cast<int>(work.row.size) : 0;
-  Held<T, N> held[kHeld];
-  read_row<Dense>(in, work.row, row, convert<T>::from(lowest<A>()), held);
-  A values[kHeld][N];
+  const int size = static_cast<int>(work.row.size);
+  Row rows[Together];
+  Held<T, N> held[Together][Each];
 #pragma unroll
-  for (int k = 0; k < kHeld; ++k) widen_pack(held[k].pack(), values[k]);
-  A top = lowest<A>();
-#pragma unroll
-  for (int k = 0; k < kHeld; ++k) {
-    for (int j = 0; j < N; ++j) top = Larger()(top, values[k][j]);
+  for (int r = 0; r < Together; ++r) {
+    rows[r] = own_row(work.row, Together, r);
+    read_row<Dense>(in, work.row, rows[r], convert<T>::from(lowest<A>()), held[r]);
   }
-  top = all_fold(Larger(), top, lanes, tops);
-  A sum = 0;
+  A values[Together][Each][N], top[Together], sum[Together] = {};
 #pragma unroll
-  for (int k = 0; k < kHeld; ++k) {
-    const int i = (k * lanes + row.lane) * N;
-    A part = 0;
-    for (int j = 0; j < N; ++j) {
-      const A value = values[k][j] - top;
-      const A exponential = exponential_of<T>(value);
-      values[k][j] = work.log ? value : exponential;
-      part += Dense || i + j < size ? exponential : A(0);
+  for (int r = 0; r < Together; ++r) {
+    top[r] = lowest<A>();
+#pragma unroll
+    for (int k = 0; k < Each; ++k) {
+      widen_pack(held[r][k].pack(), values[r][k]);
+      for (int j = 0; j < N; ++j) top[r] = Larger()(top[r], values[r][k][j]);
     }
-    if (i < size) sum += part;
   }
-  sum = all_fold(Plus(), sum, lanes, sums);
-  const A inverse = A(1) / sum;
-  const A logarithm = work.log ? log(sum) : A(0);
+  all_fold(Larger(), top, lanes, tops);
 #pragma unroll
-  for (int k = 0; k < kHeld; ++k) {
-    const int i = (k * lanes + row.lane) * N;
-    for (int j = 0; j < N; ++j) {
-      values[k][j] = work.log ? values[k][j] - logarithm : share<T>(values[k][j], sum, inverse);
+  for (int r = 0; r < Together; ++r) {
+#pragma unroll
+    for (int k = 0; k < Each; ++k) {
+      const int i = (k * lanes + rows[r].lane) * N;
+      A part = 0;
+      for (int j = 0; j < N; ++j) {
+        const A value = values[r][k][j] - top[r];
+        const A exponential = exponential_of<T>(value);
+        values[r][k][j] = work.log ? value : exponential;
+        part += Dense || i + j < size ? exponential : A(0);
+      }
+      if (i < size) sum[r] += part;
     }
-    const Pack<T, N> pack = narrow_pack<T, N>(values[k]);
-    if (i < size) write<Dense>(out + row.out, work.row, i, pack);
+  }
+  all_fold(Plus(), sum, lanes, sums);
+#pragma unroll
+  for (int r = 0; r < Together; ++r) {
+    const A inverse = A(1) / sum[r];
+    const A logarithm = work.log ? log(sum[r]) : A(0);
+#pragma unroll
+    for (int k = 0; k < Each; ++k) {
+      if (!Dense && k * lanes * N >= size) break;
+      const int i = (k * lanes + rows[r].lane) * N;
+      for (int j = 0; j < N; ++j) {
+        values[r][k][j] = work.log ? values[r][k][j] - logarithm : share<T>(values[r][k][j], sum[r], inverse);
+      }
+      write<Dense>(out + rows[r].out, work.row, i, rows[r].present ? size : 0, narrow_pack<T, N>(values[r][k]));
+    }
   }
 }
 
@@ -108,10 +121,11 @@ __global__ void __launch_bounds__(kLongRow) softmax_long(const T *in, T *out, co
   __syncthreads();
   all = shared;
   const A logarithm = log(all.sum);
-  for (long long i = row.lane * N; i < work.row.size; i += kLongRow * N) {
-    Pack<T, N> pack = read<Dense>(from, work.row, i, none);
+  for (long long first = 0; first < work.row.size; first += kLongRow * N) {
+    const long long i = first + row.lane * N;
+    Pack<T, N> pack = read_again<Dense>(from, to, work.row, i, none);
     for (int j = 0; j < N; ++j) pack.v[j] = softmax_of(pack.v[j], all, logarithm, work.log);
-    write<Dense>(to, work.row, i, pack);
+    write<Dense>(to, work.row, i, work.row.size, pack);
   }
 }
 
