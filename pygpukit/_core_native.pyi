@@ -208,6 +208,23 @@ class DenseCall:
     def learn(self, form: int, operand_dtype: int, kernel: Kernel, result_dtype: int, elements: int) -> None:
         """The kernel for operands of a type: form 0 arrays, 1 and 2 a number on the right and left; elements a thread."""
 
+class Prepared:
+    """A function of arrays whose calls are worked out once for each signature, then only done."""
+    def __init__(self, function: Callable[..., Any]) -> None: ...
+    def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
+
+def supplied(array: GPUArray, function: Callable[[], GPUArray]) -> GPUArray:
+    """The array, which function() gives: a prepared call asks it again each time."""
+
+def prepare_calls(wanted: bool | None) -> None:
+    """Whether calls are prepared; None: on devices, not on the simulated one."""
+
+def prepared_calls() -> dict[str, int]:
+    """How many prepared calls are held, the most that can be, and how often one was used."""
+
+def forget_prepared() -> None:
+    """Forget all prepared calls."""
+
 # ---- graphs ----
 class Graph:
     """Work captured from a stream."""

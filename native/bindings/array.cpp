@@ -10,6 +10,7 @@
 #include "bindings/dtypes.h"
 #include "bindings/errors.h"
 #include "bindings/gil.h"
+#include "bindings/recorder.h"
 #include "bindings/text.h"
 #include "bindings/transfers.h"
 
@@ -109,6 +110,28 @@ static ArrayObject *new_array(Storage *storage, int8_t dtype) {
   return array;
 }
 
+ArrayLayout::ArrayLayout(const ArrayObject *array)
+    : offset(array->offset), size(array->size), dtype(array->dtype), ndim(array->ndim), contiguous(array->contiguous) {
+  std::copy_n(array->shape, ndim, shape);
+  std::copy_n(array->strides, ndim, strides);
+}
+
+PyObject *array_over(Storage *storage, const ArrayLayout &layout) {
+  ++storage->refs;
+  ArrayObject *array = new_array(storage, layout.dtype);
+  if (array == nullptr) {
+    drop_storage(storage);
+    return nullptr;
+  }
+  array->offset = layout.offset;
+  array->size = layout.size;
+  array->ndim = layout.ndim;
+  array->contiguous = layout.contiguous;
+  std::copy_n(layout.shape, layout.ndim, array->shape);
+  std::copy_n(layout.strides, layout.ndim, array->strides);
+  return reinterpret_cast<PyObject *>(array);
+}
+
 // Reads an int or a sequence of ints; negative extents are refused unless allowed (strides).
 static bool read_extents(PyObject *object, int64_t *out, int8_t *count, const char *what, bool allow_negative) {
   if (PyLong_Check(object) || (!PySequence_Check(object) && PyIndex_Check(object))) {
@@ -204,7 +227,9 @@ static PyObject *make_empty(PyObject *shape, PyObject *dtype) {
   int8_t code = PK_FLOAT32;
   if (!ensure_backend() || !ensure_dtypes()) return nullptr;
   if (dtype != nullptr && !dtype_code(dtype, &code)) return nullptr;
-  return make_dense(nullptr, shape, code);
+  PyObject *array = make_dense(nullptr, shape, code);
+  if (t_recorder != nullptr && array != nullptr) t_recorder->made(as_array(array));
+  return array;
 }
 
 static PyObject *empty(PyObject *, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames) {
@@ -288,7 +313,9 @@ static PyObject *view(PyObject *, PyObject *args, PyObject *kwargs) {
   }
   int8_t code = as_array(source)->dtype;
   if (dtype != Py_None && !dtype_code(dtype, &code)) return nullptr;
-  return make_view(as_array(source)->storage, shape, strides, offset, code);
+  PyObject *array = make_view(as_array(source)->storage, shape, strides, offset, code);
+  if (t_recorder != nullptr && array != nullptr) t_recorder->viewed(as_array(array), source);
+  return array;
 }
 
 static PyObject *shorten(PyObject *, PyObject *args) {
@@ -297,6 +324,7 @@ static PyObject *shorten(PyObject *, PyObject *args) {
   if (!PyArg_ParseTuple(args, "O!L:shorten", &ArrayBase_Type, &object, &count)) return nullptr;
   ArrayObject *array = as_array(object);
   Storage *storage = array->storage;
+  spoil_record();
   if (array->ndim != 1 || !array->contiguous || array->offset != 0 || storage->state == nullptr || storage->refs != 1 ||
       count < 0 || count > array->size) {
     PyErr_Format(
@@ -351,6 +379,7 @@ static PyObject *wrap(PyObject *, PyObject *args, PyObject *kwargs) {
 
 static void dealloc(PyObject *self) {
   ArrayObject *array = as_array(self);
+  if (t_recorder != nullptr) t_recorder->gone(array);
   if (array->weakrefs != nullptr) PyObject_ClearWeakRefs(self);
   if (array->storage != nullptr) drop_storage(array->storage);
   Py_TYPE(self)->tp_free(self);  // a heap subtype is released by its own dealloc, which calls this one
@@ -383,7 +412,7 @@ GETTER(nbytes, PyLong_FromLongLong(nbytes_of(a)))
 GETTER(device, PyLong_FromLong(a->storage->device))
 GETTER(block, PyLong_FromUnsignedLongLong(a->storage->block))
 GETTER(offset, PyLong_FromLongLong(a->offset))
-GETTER(storage_nbytes, PyLong_FromUnsignedLongLong(a->storage->bytes))
+GETTER(storage_nbytes, (spoil_record(), PyLong_FromUnsignedLongLong(a->storage->bytes)))
 GETTER(stream_id, PyLong_FromUnsignedLong(a->storage->stream_id))
 GETTER(resident, PyBool_FromLong(a->storage->state == nullptr ||
                                  __atomic_load_n(&a->storage->state->resident, __ATOMIC_SEQ_CST) != 0))
@@ -393,6 +422,7 @@ GETTER(last_use_ns, PyLong_FromUnsignedLongLong(a->storage->state == nullptr
 #undef GETTER
 
 static PyObject *get_device_ptr(PyObject *self, void *) {
+  spoil_record();
   ArrayObject *array = as_array(self);
   if (!ensure_backend() || !pin(array, array->storage->stream, pk_now_ns())) return nullptr;
   unpin(array);

@@ -74,6 +74,18 @@ class Pins {
   uint64_t now_ns_ = 0;
 };
 
+// An array without its storage.
+struct ArrayLayout {
+  int64_t offset, size;
+  int8_t dtype, ndim;
+  bool contiguous;
+  int64_t shape[kMaxDims], strides[kMaxDims];
+
+  explicit ArrayLayout(const ArrayObject *array);
+};
+// A new array over a storage, which reaches that far; null with an exception set.
+PyObject *array_over(Storage *storage, const ArrayLayout &layout);
+
 // A new dense array of the shape of another on the current device and stream; null with an exception set.
 PyObject *empty_like(const ArrayObject *array, int8_t dtype);
 

@@ -11,6 +11,7 @@
 #include "bindings/errors.h"
 #include "bindings/gil.h"
 #include "bindings/graph.h"
+#include "bindings/recorder.h"
 #include "bindings/stream.h"
 #include "bindings/text.h"
 #include "bindings/wait.h"
@@ -52,6 +53,7 @@ static void check(pk_status status, const char *doing) {
 
 // The current stream, which must not be captured.
 static StreamRef free_stream(const char *doing) {
+  spoil_record();
   const StreamRef stream = stream_or_current(nullptr);
   need(refuse_captured(stream.handle, doing));
   return stream;
@@ -161,6 +163,7 @@ static void copy(const py::object &dst, const py::object &src) {
   };
   check(paced(stream.handle, PK_WORK_TRANSFER, copy_name(kD2D), bytes, work), "copying on the device");
   record_copy(kD2D, bytes, stream.id);
+  if (t_recorder != nullptr) t_recorder->copied(dst.ptr(), src.ptr());
 }
 
 // Patterns wider than 4 bytes that do not repeat a word: write one element, then double the written part by device
@@ -234,11 +237,38 @@ static void fill(const py::object &dst, const py::bytes &pattern_object) {
   };
   check(paced(stream.handle, PK_WORK_FILL, copy_name(kFill), bytes, work), "filling an array");
   record_copy(kFill, bytes, stream.id);
+  if (t_recorder != nullptr) t_recorder->filled(dst.ptr(), pattern_object.ptr());
+}
+
+// Calls from C++: false with an exception set.
+template <typename Work>
+static bool without_throwing(const Work &work) {
+  try {
+    work();
+  } catch (py::error_already_set &error) {
+    error.restore();
+    return false;
+  } catch (const py::builtin_exception &error) {
+    error.set_error();
+    return false;
+  }
+  return true;
+}
+
+bool copy_array(PyObject *dst, PyObject *src) {
+  return without_throwing(
+      [&] { copy(py::reinterpret_borrow<py::object>(dst), py::reinterpret_borrow<py::object>(src)); });
+}
+
+bool fill_array(PyObject *dst, PyObject *pattern) {
+  return without_throwing(
+      [&] { fill(py::reinterpret_borrow<py::object>(dst), py::reinterpret_borrow<py::bytes>(pattern)); });
 }
 
 // ---- host launches: the simulated device's own operators ----
 
 static void need_sim(const char *what) {
+  spoil_record();
   need(ensure_backend());
   if (driver_name() == "sim") return;
   raise_named("GPUError",
@@ -315,6 +345,7 @@ void bind_copies(py::module_ &m) {
       [](const py::object &object) {
         need(ensure_backend());
         if (!is_array(object.ptr())) throw py::type_error("pin() needs a GPUArray");
+        spoil_record();
         need(pin(as_array(object.ptr()), as_array(object.ptr())->storage->stream, pk_now_ns()));
       },
       py::arg("array"), "Bring the array's block to the device and keep it there until unpin().");

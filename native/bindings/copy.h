@@ -4,6 +4,10 @@
 
 namespace pk {
 
+// native.copy(dst, src) and native.fill(dst, pattern). False with an exception set.
+bool copy_array(PyObject *dst, PyObject *src);
+bool fill_array(PyObject *dst, PyObject *pattern);
+
 void bind_copies(pybind11::module_ &m);
 
 }  // namespace pk

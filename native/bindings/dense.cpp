@@ -13,6 +13,7 @@
 #include "bindings/errors.h"
 #include "bindings/graph.h"
 #include "bindings/kernel.h"
+#include "bindings/recorder.h"
 
 namespace pk {
 
@@ -108,7 +109,7 @@ static PyObject *dense_call(PyObject *self, PyObject *const *args, size_t nargsf
   const int operands = dense->operands;
   if (PyVectorcall_NARGS(nargsf) != operands + 1 || kwnames != nullptr)
     return PyErr_Format(PyExc_TypeError, "DenseCall takes %d operands and an output", operands);
-  if (capturing()) Py_RETURN_NONE;
+  if (capturing() || t_recorder != nullptr) Py_RETURN_NONE;  // what is written down goes the usual way
   if (!ensure_backend()) return nullptr;
   PyObject *const result = args[operands];
   const ArrayObject *first = nullptr;

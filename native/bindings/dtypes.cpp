@@ -47,6 +47,12 @@ PyObject *dtype_object(int8_t code) {
   return object;
 }
 
+int8_t code_of_dtype(PyObject *object) {
+  for (int8_t code = 0; g_dtype_objects != nullptr && code < PK_DTYPE_COUNT; ++code)
+    if (PyTuple_GET_ITEM(g_dtype_objects, code) == object) return code;
+  return -1;
+}
+
 PyObject *register_dtypes(PyObject *, PyObject *args) {
   PyObject *table, *objects, *resolve;
   if (!PyArg_ParseTuple(args, "O!OO:register_dtypes", &PyDict_Type, &table, &objects, &resolve)) return nullptr;

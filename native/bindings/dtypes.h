@@ -11,6 +11,8 @@ bool ensure_dtypes();
 bool dtype_code(PyObject *spelling, int8_t *code);  // false with an exception set
 PyObject *dtype_object(int8_t code);                // new reference
 
+int8_t code_of_dtype(PyObject *object);  // -1 where it is no DataType
+
 // A function for Python: sets the table.
 PyObject *register_dtypes(PyObject *, PyObject *args);
 

@@ -19,6 +19,7 @@
 #include "bindings/gil.h"
 #include "bindings/graph.h"
 #include "bindings/owner.h"
+#include "bindings/recorder.h"
 #include "bindings/resident.h"
 #include "bindings/stream.h"
 #include "launch/kernel_command.h"
@@ -221,6 +222,10 @@ static PyObject *bound_call(PyObject *self, PyObject *const *args, size_t nargsf
     raise_launch_error(plan, launch_now, status);
     return nullptr;
   }
+  if (t_recorder != nullptr) {
+    if (!follows || plan.checked) t_recorder->spoil();  // bound to a stream; or described for one thread
+    t_recorder->launched(self, ordered, plan.params.size());
+  }
   Py_RETURN_NONE;
 }
 
@@ -229,6 +234,7 @@ bool is_kernel(PyObject *object) { return Py_TYPE(object) == &Kernel_Type; }
 bool is_checked_kernel(PyObject *kernel) { return reinterpret_cast<KernelObject *>(kernel)->plan->checked; }
 
 bool launch_raw(PyObject *kernel, const uint32_t grid[3], const uint32_t block[3], void **params) {
+  spoil_record();
   const KernelPlan &plan = *reinterpret_cast<KernelObject *>(kernel)->plan;
   pk_launch l = {};
   l.function = plan.function;
@@ -432,6 +438,7 @@ static PyObject *with_arguments(PyObject *args, const char *format, const char *
   l.stream = bound->stream != nullptr ? bound->stream_handle : t_state.stream;
   l.params = pointers;
   if (!refuse_captured(l.stream, doing)) return nullptr;
+  spoil_record();
   PyObject *const *items = reinterpret_cast<PyTupleObject *>(tuple)->ob_item;
   if (!collect(plan, items, static_cast<size_t>(PyTuple_GET_SIZE(tuple)), nullptr, values)) return nullptr;
   if (!fill_slots(plan, values, l.stream, &pins, buffer, pointers)) return nullptr;

@@ -12,6 +12,7 @@
 #include "bindings/host_products.h"
 #include "bindings/kernel.h"
 #include "bindings/nvrtc.h"
+#include "bindings/prepared.h"
 #include "bindings/resident.h"
 #include "bindings/session.h"
 #include "bindings/stream.h"
@@ -44,7 +45,8 @@ PYBIND11_MODULE(native, m) {
   pk::bind_sessions(m);
   pk::bind_tickets(m);
   pk::bind_residents(m);
-  if (!pk::init_array(m.ptr()) || !pk::init_kernel(m.ptr()) || !pk::init_dense(m.ptr())) throw py::error_already_set();
+  if (!pk::init_array(m.ptr()) || !pk::init_kernel(m.ptr()) || !pk::init_dense(m.ptr()) || !pk::init_prepared(m.ptr()))
+    throw py::error_already_set();
   m.add_object("launch_loop_ns", py::reinterpret_steal<py::object>(PyCFunction_New(&loop_method, nullptr)));
   m.add_object("launch_many", py::reinterpret_steal<py::object>(PyCFunction_New(&many_method, nullptr)));
   Py_AtExit([] {

@@ -11,6 +11,7 @@
 #include "bindings/function.h"
 #include "bindings/gil.h"
 #include "bindings/graph.h"
+#include "bindings/recorder.h"
 #include "bindings/wait.h"
 #include "launch/busy.h"
 #include "launch/ordered.h"
@@ -124,6 +125,7 @@ std::vector<uint64_t> live_streams() {
 
 void order_streams(uint64_t first, uint64_t then) {
   constexpr char kDoing[] = "ordering two streams";
+  spoil_record();
   if (first == then) return;
   need_free(first, kDoing);
   need_free(then, kDoing);
@@ -173,6 +175,7 @@ py::object used_stream() {
 }
 
 void use_stream(const py::object &object) {
+  spoil_record();
   const py::object next = object.is_none() ? default_stream() : object;
   const Stream &stream = stream_of(next.ptr());
   const py::capsule owner(next.ptr(), kCurrent, let_go);

@@ -9,6 +9,7 @@
 
 #include "bindings/errors.h"
 #include "bindings/gil.h"
+#include "bindings/recorder.h"
 #include "launch/busy.h"
 #include "launch/exact_sleep.h"
 #include "sim/sim.h"
@@ -61,6 +62,7 @@ static void settle_sim(bool cancel) {
 }
 
 bool wait_until(const std::function<pk_status()> &done, const char *doing) {
+  spoil_record();
   pk_status status = done();
   const auto since = Clock::now();
   for (bool spin = true; status == PK_ERROR_NOT_READY; spin = false) {

@@ -18,6 +18,7 @@ from pygpukit.ops.contraction import paths
 from pygpukit.ops.contraction.subscripts import Labels, Product, parse
 from pygpukit.ops.matmul.gemm import matmul
 from pygpukit.ops.operands import check_out
+from pygpukit.ops.prepared import prepared
 
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["einsum", "einsum_path"]
 
 
+@prepared
 def einsum(*operands: Any, out: GPUArray | None = None, dtype: DTypeLike | None = None, optimize: Any = True) -> Any:
     """Sums of products of arrays over the labels that the result lacks: einsum("bij,bjk->bik", a, b).
 

@@ -11,6 +11,7 @@ from pygpukit.core.errors import ShapeError
 from pygpukit.ops import operands
 from pygpukit.ops.copying import transposing
 from pygpukit.ops.elementwise import pointwise
+from pygpukit.ops.prepared import prepared
 
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 LOW_LEVEL = ["copy_to"]
 
 
+@prepared
 def copy_to(src: GPUArray, dst: GPUArray) -> None:
     """dst[...] = src, on the device, in stream order.
 
@@ -47,6 +49,7 @@ def copy_to(src: GPUArray, dst: GPUArray) -> None:
             pointwise.unary(pointwise.COPY, src, dst)
 
 
+@prepared
 def clone(array: GPUArray) -> GPUArray:
     """A new C-contiguous array with the same elements."""
     out = native.empty(array.shape, array.dtype)
@@ -59,6 +62,7 @@ def contiguous(array: GPUArray) -> GPUArray:
     return array if array.is_contiguous() else clone(array)
 
 
+@prepared
 def astype(array: GPUArray, dtype: DataType) -> GPUArray:
     """A new C-contiguous array with the elements converted to dtype.
 
@@ -70,6 +74,7 @@ def astype(array: GPUArray, dtype: DataType) -> GPUArray:
     return out
 
 
+@prepared
 def fill(array: GPUArray, value: Any) -> None:
     """Every element = value, a Python number. Raises OverflowError and DTypeError when it cannot be stored."""
     operands.check_writable(array, "fill")

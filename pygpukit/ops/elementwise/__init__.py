@@ -9,6 +9,8 @@ int that does not fit an integer array.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol, overload
 
 from pygpukit._core import native
@@ -195,10 +197,22 @@ def where(cond: GPUArray, a: Operand | None = None, b: Operand | None = None, *,
 # ---- the common path ----
 
 
+def _prepared(op: Op, function: Callable[..., GPUArray]) -> native.Prepared:
+    """The function with this operation, whose calls are prepared (ops/prepared.py)."""
+    if op.prepared is None:
+        object.__setattr__(op, "prepared", native.Prepared(partial(function, op)))
+    assert op.prepared is not None
+    return op.prepared
+
+
 def unary(op: Op, a: Any, out: GPUArray | None) -> GPUArray:
     """op(a): checks, conversion to the type that op computes in, output."""
     if op.plain is not None and (result := op.plain(a, out)) is not None:
         return result
+    return _prepared(op, _unary)(a, out)
+
+
+def _unary(op: Op, a: Any, out: GPUArray | None) -> GPUArray:
     if isinstance(a, Deferred):
         return a.record(op, (a,), out)
     a = check_array(a, op.name)
@@ -215,6 +229,10 @@ def binary(op: Op, a: Any, b: Any, out: GPUArray | None) -> GPUArray:
     """op(a, b) with broadcasting and promotion."""
     if op.plain is not None and (result := op.plain(a, b, out)) is not None:
         return result
+    return _prepared(op, _binary)(a, b, out)
+
+
+def _binary(op: Op, a: Any, b: Any, out: GPUArray | None) -> GPUArray:
     if isinstance(a, Deferred) or isinstance(b, Deferred):
         return (a if isinstance(a, Deferred) else b).record(op, (a, b), out)
     a, b = check_operand(a, op.name), check_operand(b, op.name)
@@ -242,6 +260,10 @@ def binary(op: Op, a: Any, b: Any, out: GPUArray | None) -> GPUArray:
 
 def ternary(op: Op, c: Any, a: Any, b: Any, out: GPUArray | None) -> GPUArray:
     """where() and clamp(): c is an array, a and b are arrays or numbers."""
+    return _prepared(op, _ternary)(c, a, b, out)
+
+
+def _ternary(op: Op, c: Any, a: Any, b: Any, out: GPUArray | None) -> GPUArray:
     for operand in (c, a, b):
         if isinstance(operand, Deferred):
             return operand.record(op, (c, a, b), out)

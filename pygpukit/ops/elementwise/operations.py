@@ -60,6 +60,7 @@ class Op:
     refusal: str = ""  # what to say of a type that is missing
     operands: int = 2
     plain: native.DenseCall | None = field(init=False)  # by_layout: straight to the kernels it has learnt
+    prepared: native.Prepared | None = field(init=False, default=None)  # the common path of elementwise, for this one
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "plain", native.DenseCall(self.operands) if self.by_layout else None)

@@ -34,6 +34,7 @@ from pygpukit.ops.operands import (
     overlaps,
     span,
 )
+from pygpukit.ops.prepared import prepared
 
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
@@ -43,6 +44,7 @@ __all__ = ["compress", "put", "put_along_axis", "take", "take_along_axis"]
 _BLOCK = 256
 
 
+@prepared
 def get(array: GPUArray, key: Any) -> GPUArray:
     """array[key] for a key with index arrays or masks: a new array. Raises IndexError, DeviceMismatchError."""
     selection = _parse(array, key)
@@ -55,6 +57,7 @@ def get(array: GPUArray, key: Any) -> GPUArray:
     return out
 
 
+@prepared
 def put_at(array: GPUArray, key: Any, value: Any) -> None:
     """array[key] = value for a key with index arrays or masks. The last of several values for one element stays.
 
@@ -73,6 +76,7 @@ def put_at(array: GPUArray, key: Any, value: Any) -> None:
     _write(_places(array, selection), value, "setting elements")
 
 
+@prepared
 def take(
     array: GPUArray, indices: Any, axis: int | None = None, out: GPUArray | None = None, mode: str = "raise"
 ) -> GPUArray:
@@ -96,6 +100,7 @@ def take(
     return _gathered(found, out, "take")
 
 
+@prepared
 def put(array: GPUArray, indices: Any, values: Any, mode: str = "raise") -> None:
     """array.flat[indices] = values, in place; fewer values than indices repeat. indices, mode, errors as take()."""
     array = check_array(array, "put")
@@ -120,6 +125,7 @@ def put(array: GPUArray, indices: Any, values: Any, mode: str = "raise") -> None
     _write(found, value, "put")
 
 
+@prepared
 def take_along_axis(array: GPUArray, indices: GPUArray, axis: int | None = -1) -> GPUArray:
     """array[..., indices[..., i, ...], ...] along an axis: one index for each element of the result.
 
@@ -129,6 +135,7 @@ def take_along_axis(array: GPUArray, indices: GPUArray, axis: int | None = -1) -
     return _gathered(_along(array, indices, axis, "take_along_axis"), None, "take_along_axis")
 
 
+@prepared
 def put_along_axis(array: GPUArray, indices: GPUArray, values: Any, axis: int | None = -1) -> None:
     """array[..., indices[..., i, ...], ...] = values along an axis, in place. Arguments as take_along_axis()."""
     found = _along(array, indices, axis, "put_along_axis")

@@ -18,6 +18,7 @@ from pygpukit.kernels.structure import Structure
 from pygpukit.ops import copying, host, indexing, raw, shape
 from pygpukit.ops.indexing import places
 from pygpukit.ops.operands import check_array, check_devices, is_array, span
+from pygpukit.ops.prepared import prepared
 
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
@@ -29,6 +30,7 @@ _TRIANGLE = places.SOURCE.structure("Triangle")
 _CONTINUATIONS = {"constant": 0, "edge": 1, "reflect": 2, "symmetric": 3, "wrap": 4}  # gather.cu: Continuation
 
 
+@prepared
 def pad(array: GPUArray, pad_width: Any, mode: str = "constant", *, constant_values: Any = 0) -> GPUArray:
     """The array with elements added before and after each axis.
 
@@ -52,6 +54,7 @@ def pad(array: GPUArray, pad_width: Any, mode: str = "constant", *, constant_val
     return _remapped(array, extents, [before for before, _ in widths], mode, values, "pad")
 
 
+@prepared
 def roll(array: GPUArray, shift: int | Sequence[int], axis: int | Sequence[int] | None = None) -> GPUArray:
     """Elements shifted along axes, those past the end back at the start; of the flattened array when axis is None."""
     array = check_array(array, "roll")
@@ -72,6 +75,7 @@ def roll(array: GPUArray, shift: int | Sequence[int], axis: int | Sequence[int] 
     return _remapped(array, array.shape, before, "wrap", [], "roll")
 
 
+@prepared
 def tile(array: GPUArray, reps: int | Sequence[int]) -> GPUArray:
     """The array repeated as a whole, reps times along each axis; missing axes are added in front on either side."""
     array = check_array(array, "tile")
@@ -87,6 +91,7 @@ def tile(array: GPUArray, reps: int | Sequence[int]) -> GPUArray:
     return _repeated(array, pairs, steps, tuple(time * extent for time, extent in zip(times, own, strict=True)), "tile")
 
 
+@prepared
 def repeat(array: GPUArray, repeats: Any, axis: int | None = None) -> GPUArray:
     """Each element (slice along the axis) repeated in place; of the flattened array when axis is None.
 
@@ -118,11 +123,13 @@ def repeat(array: GPUArray, repeats: Any, axis: int | None = None) -> GPUArray:
     return _repeated(array, pairs, steps, (*array.shape[:axis], extent * repeats, *array.shape[split:]), "repeat")
 
 
+@prepared
 def tril(array: GPUArray, k: int = 0) -> GPUArray:
     """A copy with zeros above the k-th diagonal of the last two axes."""
     return _triangle(array, k, upper=False, what="tril")
 
 
+@prepared
 def triu(array: GPUArray, k: int = 0) -> GPUArray:
     """A copy with zeros below the k-th diagonal of the last two axes."""
     return _triangle(array, k, upper=True, what="triu")

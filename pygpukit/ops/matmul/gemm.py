@@ -15,6 +15,7 @@ from pygpukit.ops import copying, host
 from pygpukit.ops.matmul import fused, narrow, plain, plan, precision, tile
 from pygpukit.ops.matmul.stacks import stacked, with_matrix_axes
 from pygpukit.ops.operands import check_array, check_devices, check_out, overlaps
+from pygpukit.ops.prepared import prepared
 
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
@@ -24,6 +25,7 @@ _ONE, _ZERO = 1.0, 0.0  # what says that nothing is scaled, without a look at it
 _TENSOR = {"half": tile.product, "int8": narrow.product, "tf32": narrow.product}  # by family
 
 
+@prepared
 def matmul(
     a: GPUArray,
     b: GPUArray,

@@ -12,6 +12,7 @@ from pygpukit.ops import copying
 from pygpukit.ops.matmul import fused, plan
 from pygpukit.ops.matmul.gemm import matmul, product_of
 from pygpukit.ops.operands import check_array, check_devices
+from pygpukit.ops.prepared import prepared
 
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
@@ -21,6 +22,7 @@ __all__ = ["batched_matmul", "linear", "linear_bias_gelu"]
 Activation = Literal["relu", "gelu", "gelu_tanh", "silu", "swiglu"]
 
 
+@prepared
 def linear(
     x: GPUArray,
     w: GPUArray,
@@ -39,11 +41,13 @@ def linear(
     return _linear("linear", x, w, bias, act, residual)
 
 
+@prepared
 def linear_bias_gelu(input: GPUArray, weight: GPUArray, bias: GPUArray) -> GPUArray:
     """linear(input, weight, bias, act="gelu_tanh")."""
     return _linear("linear_bias_gelu", input, weight, check_array(bias, "linear_bias_gelu: bias"), "gelu_tanh", None)
 
 
+@prepared
 def batched_matmul(a: GPUArray, b: GPUArray, *, out: GPUArray | None = None) -> GPUArray:
     """Products of two stacks of as many matrices: (B, m, k) @ (B, k, n), or with two batch axes.
 

@@ -23,6 +23,7 @@ from pygpukit.core.errors import DTypeError, ShapeError
 from pygpukit.ops import copying, elementwise
 from pygpukit.ops.elementwise import pointwise
 from pygpukit.ops.operands import check_array, check_devices, check_out, overlaps, same_view
+from pygpukit.ops.prepared import prepared
 from pygpukit.ops.reduce import reducer
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ __all__ = [
 ]  # fmt: skip
 
 
+@prepared
 def sum(
     a: GPUArray, axis: Axis = None, dtype: DTypeLike | None = None, out: GPUArray | None = None, keepdims: bool = False
 ) -> GPUArray:
@@ -57,6 +59,7 @@ def sum_axis(a: GPUArray, axis: int) -> GPUArray:
     return sum(a, axis)
 
 
+@prepared
 def prod(
     a: GPUArray, axis: Axis = None, dtype: DTypeLike | None = None, out: GPUArray | None = None, keepdims: bool = False
 ) -> GPUArray:
@@ -74,6 +77,7 @@ def prod(
     return _reduced(reducer.PRODUCT, "prod", a, axes, keepdims, natural, wanted, out, on_host, empty=1)
 
 
+@prepared
 def mean(
     a: GPUArray, axis: Axis = None, dtype: DTypeLike | None = None, out: GPUArray | None = None, keepdims: bool = False
 ) -> GPUArray:
@@ -96,11 +100,13 @@ def mean(
     )
 
 
+@prepared
 def max(a: GPUArray, axis: Axis = None, out: GPUArray | None = None, keepdims: bool = False) -> GPUArray:
     """The largest element; nan where there is one. No elements: ShapeError; complex types: DTypeError."""
     return _extreme("max", a, axis, out, keepdims)
 
 
+@prepared
 def min(a: GPUArray, axis: Axis = None, out: GPUArray | None = None, keepdims: bool = False) -> GPUArray:
     """The smallest element; nan where there is one. Errors as max()."""
     return _extreme("min", a, axis, out, keepdims)
@@ -110,6 +116,7 @@ amax = max
 amin = min
 
 
+@prepared
 def argmax(a: GPUArray, axis: int | None = None, out: GPUArray | None = None, keepdims: bool = False) -> GPUArray:
     """Index (int64) of the first largest element along axis, of the first nan where there is one.
 
@@ -118,21 +125,25 @@ def argmax(a: GPUArray, axis: int | None = None, out: GPUArray | None = None, ke
     return _arg_extreme("argmax", a, axis, out, keepdims)
 
 
+@prepared
 def argmin(a: GPUArray, axis: int | None = None, out: GPUArray | None = None, keepdims: bool = False) -> GPUArray:
     """Index (int64) of the first smallest element; otherwise as argmax()."""
     return _arg_extreme("argmin", a, axis, out, keepdims)
 
 
+@prepared
 def any(a: GPUArray, axis: Axis = None, out: GPUArray | None = None, keepdims: bool = False) -> GPUArray:
     """Whether any element is true (not zero; nan is true). Of none: False. The result is bool."""
     return _truth("any", a, axis, out, keepdims)
 
 
+@prepared
 def all(a: GPUArray, axis: Axis = None, out: GPUArray | None = None, keepdims: bool = False) -> GPUArray:
     """Whether all elements are true (not zero; nan is true). Of none: True. The result is bool."""
     return _truth("all", a, axis, out, keepdims)
 
 
+@prepared
 def count_nonzero(a: GPUArray, axis: Axis = None, *, keepdims: bool = False, out: GPUArray | None = None) -> GPUArray:
     """How many elements are not zero (nan is not), as int64."""
     a, axes = _checked("count_nonzero", a, axis)
@@ -144,6 +155,7 @@ def count_nonzero(a: GPUArray, axis: Axis = None, *, keepdims: bool = False, out
     return _reduced(reducer.COUNT, "count_nonzero", a, axes, keepdims, int64, int64, out, on_host, empty=0, bits=bits)
 
 
+@prepared
 def var(
     a: GPUArray,
     axis: Axis = None,
@@ -160,6 +172,7 @@ def var(
     return _moment("var", a, axis, dtype, out, ddof, keepdims)
 
 
+@prepared
 def std(
     a: GPUArray,
     axis: Axis = None,
@@ -172,6 +185,7 @@ def std(
     return _moment("std", a, axis, dtype, out, ddof, keepdims)
 
 
+@prepared
 def norm(a: GPUArray, axis: Axis = None, keepdims: bool = False, *, out: GPUArray | None = None) -> GPUArray:
     """Euclidean length: the square root of the sum of squared magnitudes, real. Of no element: 0. Integers: float64."""
     a, axes = _checked("norm", a, axis)
@@ -186,6 +200,7 @@ def norm(a: GPUArray, axis: Axis = None, keepdims: bool = False, *, out: GPUArra
     return _reduced(reducer.NORM, "norm", a, axes, keepdims, result, result, out, on_host, empty=0)
 
 
+@prepared
 def logsumexp(a: GPUArray, axis: Axis = None, keepdims: bool = False, *, out: GPUArray | None = None) -> GPUArray:
     """log(sum(exp(a))) without overflow. Of no element: -inf. Real types; integers are computed in float64."""
     a, axes = _checked("logsumexp", a, axis)

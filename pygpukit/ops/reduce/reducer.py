@@ -13,7 +13,7 @@ from pygpukit import kernels
 from pygpukit._core import native
 from pygpukit.array.layout import Shape
 from pygpukit.core.dtypes import DataType, bfloat16, float16
-from pygpukit.ops import host
+from pygpukit.ops import host, raw
 from pygpukit.ops.elementwise.pointwise import CTYPES
 from pygpukit.ops.operands import span
 from pygpukit.ops.reduce import plan as reduce_plan
@@ -146,7 +146,7 @@ def reduce(
         out_strides = tuple(step for axis, step in enumerate(out_strides) if axis not in axes)
     elements, start = span(a)
     strides = tuple(step // a.itemsize for step in a.strides)
-    aligned = a.device_ptr % 16 == 0
+    aligned = raw.address(a) % 16 == 0
     wanted = reduce_plan.plan(a.shape, strides, axes, out_strides, start, a.itemsize, aligned, op.ordered)
     setting = _SETTING.pack(bits=bits, real=real)
     partials = out

@@ -20,6 +20,7 @@ from pygpukit.core.errors import DTypeError, ShapeError
 from pygpukit.ops import copying, host
 from pygpukit.ops.elementwise.pointwise import CTYPES, packed_layout
 from pygpukit.ops.operands import check_array, check_devices, check_out, overlaps, span
+from pygpukit.ops.prepared import prepared
 
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
@@ -50,6 +51,7 @@ _SUM = _Op("cumsum", "pk::Sum", "cumsum", 0)
 _PRODUCT = _Op("cumprod", "pk::Product", "cumprod", 1)
 
 
+@prepared
 def cumsum(
     a: GPUArray, axis: int | None = None, dtype: DTypeLike | None = None, *, out: GPUArray | None = None
 ) -> GPUArray:
@@ -62,6 +64,7 @@ def cumsum(
     return _scan(_SUM, a, axis, dtype, out)
 
 
+@prepared
 def cumprod(
     a: GPUArray, axis: int | None = None, dtype: DTypeLike | None = None, *, out: GPUArray | None = None
 ) -> GPUArray:
@@ -69,6 +72,7 @@ def cumprod(
     return _scan(_PRODUCT, a, axis, dtype, out)
 
 
+@prepared
 def cumulative_sum(
     x: GPUArray, /, *, axis: int | None = None, dtype: DTypeLike | None = None, include_initial: bool = False
 ) -> GPUArray:
@@ -79,6 +83,7 @@ def cumulative_sum(
     return _cumulative(_SUM, x, axis, dtype, include_initial)
 
 
+@prepared
 def cumulative_prod(
     x: GPUArray, /, *, axis: int | None = None, dtype: DTypeLike | None = None, include_initial: bool = False
 ) -> GPUArray:

@@ -10,6 +10,7 @@ from pygpukit.core.errors import ShapeError
 from pygpukit.ops import elementwise, shape
 from pygpukit.ops.elementwise import logic
 from pygpukit.ops.operands import check_array, check_operand, is_array
+from pygpukit.ops.prepared import prepared
 from pygpukit.ops.shape import joining
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["diff"]
 
 
+@prepared
 def diff(
     a: GPUArray, n: int = 1, axis: int = -1, prepend: Operand | None = None, append: Operand | None = None
 ) -> GPUArray:

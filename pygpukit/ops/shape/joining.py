@@ -17,6 +17,7 @@ from pygpukit.array.layout import normalize_axis
 from pygpukit.core.errors import ShapeError
 from pygpukit.ops import copying, shape
 from pygpukit.ops.operands import check_array, check_devices, check_out, overlaps, same_view
+from pygpukit.ops.prepared import prepared
 from pygpukit.ops.shape import side_by_side
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["array_split", "concat", "concatenate", "dstack", "hstack", "split", "stack", "unstack", "vstack"]
 
 
+@prepared
 def concatenate(arrays: Sequence[GPUArray], axis: int | None = 0, *, out: GPUArray | None = None) -> GPUArray:
     """Arrays one after the other along an axis; flattened first when axis is None.
 
@@ -63,6 +65,7 @@ def concatenate(arrays: Sequence[GPUArray], axis: int | None = 0, *, out: GPUArr
 concat = concatenate  # the array API standard's name
 
 
+@prepared
 def stack(arrays: Sequence[GPUArray], axis: int = 0, *, out: GPUArray | None = None) -> GPUArray:
     """Arrays of one shape along a new axis. out: written and returned."""
     parts = _checked(arrays, "stack")
@@ -73,17 +76,20 @@ def stack(arrays: Sequence[GPUArray], axis: int = 0, *, out: GPUArray | None = N
     return concatenate([shape.expand_dims(part, axis) for part in parts], axis, out=out)
 
 
+@prepared
 def vstack(arrays: Sequence[GPUArray]) -> GPUArray:
     """Arrays as rows one below the other: along the first axis, 1-D arrays as rows."""
     return concatenate([shape.atleast_2d(part) for part in _checked(arrays, "vstack")], 0)
 
 
+@prepared
 def hstack(arrays: Sequence[GPUArray]) -> GPUArray:
     """Arrays side by side: along the second axis, 1-D arrays along their only one."""
     parts = [shape.atleast_1d(part) for part in _checked(arrays, "hstack")]
     return concatenate(parts, 0 if parts[0].ndim == 1 else 1)
 
 
+@prepared
 def dstack(arrays: Sequence[GPUArray]) -> GPUArray:
     """Arrays one behind the other: along the third axis, of which 1-D and 2-D arrays get one."""
     parts = [shape.atleast_2d(part) for part in _checked(arrays, "dstack")]

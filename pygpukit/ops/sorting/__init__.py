@@ -19,6 +19,7 @@ from pygpukit.ops import copying, host, indexing
 from pygpukit.ops.elementwise import pointwise
 from pygpukit.ops.elementwise.pointwise import CTYPES
 from pygpukit.ops.operands import check_array, check_devices, check_operand, is_array
+from pygpukit.ops.prepared import prepared
 from pygpukit.ops.sorting import selecting
 
 if TYPE_CHECKING:
@@ -41,6 +42,7 @@ _BLOCK = 256
 _CTYPES = CTYPES | {"bool": CTYPES["uint8"]}
 
 
+@prepared
 def sort(a: GPUArray, axis: int | None = -1, *, descending: bool = False, stable: bool = True) -> GPUArray:
     """A sorted copy along axis, 1-D and of all elements for axis None; any dtype that computes, complex as NumPy.
 
@@ -50,11 +52,13 @@ def sort(a: GPUArray, axis: int | None = -1, *, descending: bool = False, stable
     return _sorted(a, axis, descending, "sort")[0]
 
 
+@prepared
 def argsort(a: GPUArray, axis: int | None = -1, *, descending: bool = False, stable: bool = True) -> GPUArray:
     """int64 indices that sort the array along axis; equal elements stay in order. Arguments and errors as sort()."""
     return _sorted(a, axis, descending, "argsort", indexed=True)[1]
 
 
+@prepared
 def topk(x: GPUArray, k: int, axis: int = -1, largest: bool = True, sorted: bool = True) -> tuple[GPUArray, GPUArray]:
     """(values, indices) of the k largest or smallest elements along axis, the best first, equal ones by position.
 
@@ -73,6 +77,7 @@ def topk(x: GPUArray, k: int, axis: int = -1, largest: bool = True, sorted: bool
     return copying.contiguous(values[first]), copying.contiguous(indices[first])
 
 
+@prepared
 def searchsorted(a: GPUArray, v: Operand, side: str = "left", sorter: GPUArray | None = None) -> GPUArray:
     """int64 positions at which the values v keep the ascending 1-D array a sorted; shape of v.
 

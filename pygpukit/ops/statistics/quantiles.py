@@ -18,6 +18,7 @@ from pygpukit.core.errors import DTypeError, ShapeError
 from pygpukit.ops import copying, elementwise, indexing, reduce, scan, shape, sorting
 from pygpukit.ops.elementwise import logic, math
 from pygpukit.ops.operands import check_array, check_out, is_array
+from pygpukit.ops.prepared import prepared
 from pygpukit.ops.statistics import methods
 from pygpukit.ops.statistics.rows import Rows, check_real, rows_of
 
@@ -41,6 +42,7 @@ class _Functions:
     logical_and = logic.logical_and
 
 
+@prepared
 def quantile(
     a: GPUArray,
     q: Any,
@@ -60,6 +62,7 @@ def quantile(
     return _quantiles("quantile", a, q, 1, axis, out, method, keepdims, weights, skip=False)
 
 
+@prepared
 def percentile(
     a: GPUArray,
     q: Any,
@@ -75,6 +78,7 @@ def percentile(
     return _quantiles("percentile", a, q, 100, axis, out, method, keepdims, weights, skip=False)
 
 
+@prepared
 def nanquantile(
     a: GPUArray,
     q: Any,
@@ -90,6 +94,7 @@ def nanquantile(
     return _quantiles("nanquantile", a, q, 1, axis, out, method, keepdims, weights, skip=True)
 
 
+@prepared
 def nanpercentile(
     a: GPUArray,
     q: Any,
@@ -105,6 +110,7 @@ def nanpercentile(
     return _quantiles("nanpercentile", a, q, 100, axis, out, method, keepdims, weights, skip=True)
 
 
+@prepared
 def median(
     a: GPUArray,
     axis: Axis = None,
@@ -124,6 +130,7 @@ def median(
     return _delivered(found, rows.kept if keepdims else rows.shape, target)
 
 
+@prepared
 def nanmedian(
     a: GPUArray,
     axis: Axis = None,

@@ -11,9 +11,10 @@ from pygpukit._core import native
 from pygpukit.core import deferred
 from pygpukit.core.dtypes import int32, int64
 from pygpukit.core.errors import DTypeError, ShapeError, out_of_range
-from pygpukit.ops import copying, host
+from pygpukit.ops import copying, host, raw
 from pygpukit.ops.elementwise.pointwise import CTYPES
 from pygpukit.ops.operands import check_array, check_devices, overlaps, span
+from pygpukit.ops.prepared import prepared
 
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
@@ -34,6 +35,7 @@ _WORDS = {
 }
 
 
+@prepared
 def embedding(table: GPUArray, ids: GPUArray, *, out: GPUArray | None = None) -> GPUArray:
     """table[ids]: (rows, D) and ids of any shape give ids.shape + (D,), in the table's type, whatever it is.
 
@@ -135,7 +137,7 @@ def _on_device(table: GPUArray, ids: GPUArray, out: GPUArray) -> None:
     row_bytes = table.shape[1] * size
     word = size
     if step == size:
-        places = (storage.device_ptr, start * size, row_step, row_bytes, out.device_ptr)
+        places = (raw.address(storage), start * size, row_step, row_bytes, raw.address(out))
         word = next(width for width in _WORDS if all(place % width == 0 for place in places))
     words = row_bytes // word
     packed = _CALL.pack(

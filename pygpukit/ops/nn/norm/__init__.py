@@ -18,10 +18,11 @@ from pygpukit._core import native
 from pygpukit.array.layout import Shape
 from pygpukit.core.dtypes import DataType, bfloat16, float16, float32
 from pygpukit.core.errors import DTypeError, ShapeError
-from pygpukit.ops import copying, host
+from pygpukit.ops import copying, host, raw
 from pygpukit.ops.elementwise.pointwise import CTYPES
 from pygpukit.ops.nn import rowwise
 from pygpukit.ops.operands import check_array, check_devices, span
+from pygpukit.ops.prepared import prepared
 
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
@@ -45,6 +46,7 @@ class _Norm:
     rows: int = 1
 
 
+@prepared
 def layernorm(
     input: GPUArray,
     gamma: GPUArray | None,
@@ -59,6 +61,7 @@ def layernorm(
     return _normalised(_Norm("layernorm", True, eps), input, input.shape, weights, out)
 
 
+@prepared
 def rmsnorm(input: GPUArray, gamma: GPUArray | None, eps: float = 1e-5, *, out: GPUArray | None = None) -> GPUArray:
     """x / sqrt(mean(x * x) + eps) * gamma along the last axis; gamma: its length, or None."""
     input = _rows("rmsnorm", input)
@@ -66,6 +69,7 @@ def rmsnorm(input: GPUArray, gamma: GPUArray | None, eps: float = 1e-5, *, out: 
     return _normalised(_Norm("rmsnorm", False, eps), input, input.shape, weights, out)
 
 
+@prepared
 def rmsnorm_residual(
     input: GPUArray, residual: GPUArray, gamma: GPUArray, eps: float = 1e-5, *, out: GPUArray | None = None
 ) -> GPUArray:
@@ -79,12 +83,14 @@ def rmsnorm_residual(
     return rmsnorm(add(input, residual), gamma, eps, out=out)
 
 
+@prepared
 def l2norm(input: GPUArray, eps: float = 1e-6, *, out: GPUArray | None = None) -> GPUArray:
     """rmsnorm() without a weight: x / sqrt(mean(x * x) + eps) along the last axis."""
     input = _rows("l2norm", input)
     return _normalised(_Norm("l2norm", False, eps), input, input.shape, (None, None), out)
 
 
+@prepared
 def groupnorm(
     input: GPUArray,
     num_groups: int,
@@ -185,7 +191,7 @@ def _on_device(norm: _Norm, a: GPUArray, weights: tuple[GPUArray | None, ...], o
     # Where neighbours have a weight each, the dense kernels want a scale.
     aligned = (norm.per_weight == 1 and (scale is not None or shift is None)) or norm.per_weight % per_load == 0
     for array in (a, out, scale, shift):
-        aligned = aligned and (array is None or array.device_ptr % 16 == 0)
+        aligned = aligned and (array is None or raw.address(array) % 16 == 0)
     work = rowwise.plan(a.shape, strides, out_strides, a.ndim - 1, start, a.itemsize, aligned, pairs=norm.rows == 1)
     given = [weight for weight in weights if weight is not None]
     weight_type = given[0].dtype.name if given else a.dtype.name

@@ -9,10 +9,11 @@ from pygpukit import kernels
 from pygpukit._core import native
 from pygpukit.array import layout
 from pygpukit.core.dtypes import DataType, bfloat16, float16
-from pygpukit.ops import copying, host
+from pygpukit.ops import copying, host, raw
 from pygpukit.ops.elementwise.pointwise import CTYPES
 from pygpukit.ops.nn import rowwise
 from pygpukit.ops.operands import span
+from pygpukit.ops.prepared import prepared
 
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
@@ -23,6 +24,7 @@ SOURCE = kernels.KernelSpec(__file__, "softmax.cu", options=kernels.SAME_BITS)
 _WORK = SOURCE.structure("SoftmaxWork")
 
 
+@prepared
 def softmax(input: GPUArray, axis: int = -1, *, out: GPUArray | None = None) -> GPUArray:
     """exp(x - max) / sum(exp(x - max)) along an axis, in any shape with at least one axis.
 
@@ -33,6 +35,7 @@ def softmax(input: GPUArray, axis: int = -1, *, out: GPUArray | None = None) -> 
     return _softmax("softmax", input, axis, out)
 
 
+@prepared
 def log_softmax(input: GPUArray, axis: int = -1, *, out: GPUArray | None = None) -> GPUArray:
     """x - max - log(sum(exp(x - max))) along an axis: log(softmax(x)) without underflow. Otherwise as softmax()."""
     return _softmax("log_softmax", input, axis, out)
@@ -61,7 +64,7 @@ def _softmax(name: str, a: GPUArray, axis: int, out: GPUArray | None) -> GPUArra
 def _on_device(name: str, a: GPUArray, axis: int, out: GPUArray) -> None:
     elements, start = span(a)
     strides, out_strides = (tuple(step // a.itemsize for step in x.strides) for x in (a, out))
-    aligned = (a.device_ptr | out.device_ptr) % 16 == 0
+    aligned = (raw.address(a) | raw.address(out)) % 16 == 0
     work = rowwise.plan(a.shape, strides, out_strides, axis, start, a.itemsize, aligned, True)
     parameters = _WORK.pack(row=work.layout, log=name == "log_softmax")
     kernel = work.kernel("softmax", CTYPES[a.dtype.name])

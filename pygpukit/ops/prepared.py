@@ -1,0 +1,32 @@
+"""Prepared calls: what an operation checks, plans and packs is worked out once for a signature.
+
+The first call with a signature (types, shapes, strides, places in memory, shared memory, numbers, device) runs as
+written and is recorded: the arrays it makes, its launches, copies and fills. The next ones repeat that, with the
+arrays of theirs. A call that waits, transfers, reads an address or touches other arrays is not kept, nor one that
+raises: it runs as written each time. So does all of a stream that is captured.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, TypeVar
+
+from pygpukit._core import native
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+
+def prepared(function: _Function) -> _Function:
+    """Decorator of an operation whose work follows from its arguments alone.
+
+    What a call does must not depend on anything else that changes: not on values of arrays, not on settings. An array
+    that comes from elsewhere, such as a stream's report of errors, is given by native.supplied().
+    """
+    call = native.Prepared(function)
+
+    @wraps(function)
+    def run(*args: Any, **kwargs: Any) -> Any:
+        return call(*args, **kwargs)
+
+    return run  # type: ignore[return-value]
