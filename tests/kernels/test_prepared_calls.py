@@ -82,7 +82,8 @@ def test_a_prepared_call_gives_the_bits_of_the_call_as_written(name: str) -> Non
     rng, call = np.random.default_rng(), OPERATIONS[name]
     for _ in range(4):
         made = drawn(rng)
-        call(made(), made())
+        for _ in range(2):  # the first may make what belongs to the stream
+            call(made(), made())
         for _ in range(2):
             x, y = made(), made()
             expected = as_written(call, x.clone() if name == "in place" else x, y)
@@ -91,7 +92,8 @@ def test_a_prepared_call_gives_the_bits_of_the_call_as_written(name: str) -> Non
             assert used() > before, "the layout was seen before"
             pairs = zip(found, expected, strict=True) if isinstance(found, tuple) else [(found, expected)]
             for ours, fresh in pairs:
-                assert (ours.dtype, ours.shape, ours.strides) == (fresh.dtype, fresh.shape, fresh.strides)
+                assert (ours.dtype, ours.shape) == (fresh.dtype, fresh.shape)
+                assert ours is x or ours.strides == fresh.strides
                 np.testing.assert_array_equal(ours.to_numpy(), fresh.to_numpy())
             assert name != "in place" or found is x
 
