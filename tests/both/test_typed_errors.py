@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import inspect
 import os
 import subprocess
 import sys
@@ -27,7 +28,7 @@ def binary() -> list[str]:
     """Operations that broadcast two arrays: those that take (x, row)."""
     found = []
     for name in operations():
-        parameters = getattr(gp, name).__code__.co_varnames[:2]
+        parameters = inspect.unwrap(getattr(gp, name)).__code__.co_varnames[:2]
         if parameters == ("a", "b") and name not in NO_BROADCAST:
             found.append(name)
     return found
@@ -66,7 +67,7 @@ HOST_CALLS = {"clamp": "gp.clamp(host, -1, 1)", "clip": "gp.clip(host, -1, 1)"} 
 
 def required(name: str) -> int:
     """How many positional arguments an operation wants at least."""
-    function = getattr(gp, name)
+    function = inspect.unwrap(getattr(gp, name))
     return max(function.__code__.co_argcount - len(function.__defaults__ or ()), 1)
 
 
