@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from pygpukit._core import native
 from pygpukit.core.dtypes import float32
 from pygpukit.kernels import KernelSpec, launch
-from pygpukit.ops import copying
+from pygpukit.ops import copying, raw
 from pygpukit.ops.indexing.padding import repeat
 from pygpukit.ops.matmul.reading import ALIGNMENT, readable, whole
 from pygpukit.ops.operands import span
@@ -55,7 +55,7 @@ def product(a: GPUArray, b: GPUArray, left: Scale, right: Scale, out: GPUArray) 
     rows = readable(copying.contiguous(a), "rows", along_k=True)
     columns = readable(copying.contiguous(b.T).T, "columns", along_k=True)
     width = whole(n, out.itemsize)
-    direct = width == n and out.is_contiguous() and out.device_ptr % ALIGNMENT == 0
+    direct = width == n and out.is_contiguous() and raw.address(out) % ALIGNMENT == 0
     dense = out if direct else native.empty((m, width), out.dtype)
     if left.values is not None and left.lines == BLOCK:  # the kernel takes one for each row
         values = repeat(left.values, BLOCK, axis=0)

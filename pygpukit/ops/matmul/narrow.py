@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from pygpukit._core import native
 from pygpukit.kernels import KernelSpec, launch
+from pygpukit.ops import raw
 from pygpukit.ops.matmul.reading import ALIGNMENT, readable, whole
 from pygpukit.ops.matmul.tile import multiprocessors
 from pygpukit.ops.matmul.tiles import Tile, fastest, tiles
@@ -29,7 +30,7 @@ def product(a: GPUArray, b: GPUArray, out: GPUArray) -> None:
     m, n, k = out.shape[-2], out.shape[-1], a.shape[-1]
     left, right = readable(a, "rows", along_k=True), readable(b, "columns", along_k=True)
     width = whole(n, out.itemsize)
-    direct = width == n and out.is_contiguous() and out.device_ptr % ALIGNMENT == 0
+    direct = width == n and out.is_contiguous() and raw.address(out) % ALIGNMENT == 0
     dense = out if direct else native.empty((*out.shape[:-1], width), out.dtype)
     batches, one = prod(out.shape[:-2]), chosen(a, b)
     numbers = (batches, m, n, k, left.lead, right.lead, left.step, right.step)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from pygpukit._core import native
+from pygpukit.ops import raw
 
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
@@ -49,7 +50,7 @@ def as_it_is(matrices: GPUArray) -> Stack | None:
     *batch, rows, columns = matrices.shape
     itemsize = matrices.itemsize
     row = ALIGNMENT // itemsize
-    if matrices.device_ptr % ALIGNMENT or any(stride % itemsize for stride in matrices.strides):
+    if raw.address(matrices) % ALIGNMENT or any(stride % itemsize for stride in matrices.strides):
         return None
     *steps, down, right = (stride // itemsize for stride in matrices.strides)
     step = _one_step(tuple(batch), tuple(steps))

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from pygpukit._core import native
 from pygpukit.kernels import KernelSpec, builder, launch
+from pygpukit.ops import raw
 from pygpukit.ops.matmul.reading import ALIGNMENT, as_it_is, readable
 from pygpukit.ops.matmul.tiles import Tile, fastest, tiles
 from pygpukit.ops.operands import span
@@ -35,7 +36,7 @@ def product(a: GPUArray, b: GPUArray, out: GPUArray) -> None:
         return
     m, n, k = out.shape[-2], out.shape[-1], a.shape[-1]
     left, right = readable(a, "rows"), readable(b, "columns")
-    aligned = n % _ROW == 0 and out.device_ptr % ALIGNMENT == 0
+    aligned = n % _ROW == 0 and raw.address(out) % ALIGNMENT == 0
     batches = prod(out.shape[:-2])
     one = fastest("half", m, n, k, batches, out.itemsize, multiprocessors(), left.transposed or not aligned)
     numbers = (batches, m, n, k, left.lead, right.lead, n, left.step, right.step, m * n)
