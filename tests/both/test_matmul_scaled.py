@@ -84,12 +84,12 @@ def test_tf32_is_a_permission(monkeypatch: pytest.MonkeyPatch) -> None:
         precision.environment.cache_clear()
         monkeypatch.setenv("PYGPUKIT_TF32_V2", "1")
         with pytest.warns(UserWarning, match="PYGPUKIT_TF32_V2 has no effect"):
-            a @ a
+            gp.matmul_plan(a, a)
         precision.environment.cache_clear()
         monkeypatch.setenv("PYGPUKIT_NO_TF32", "1")
         monkeypatch.setenv("PYGPUKIT_ALLOW_TF32", "1")
         with pytest.raises(ValueError, match="PYGPUKIT_ALLOW_TF32 and PYGPUKIT_NO_TF32"):
-            a @ a
+            gp.matmul_plan(a, a)
     finally:
         precision.environment.cache_clear()
     assert "tf32" not in gp.matmul_plan(gp.ones((2, 2), "float64"), gp.ones((2, 2), "float64")).reason

@@ -106,12 +106,11 @@ def test_a_line_has_gaps_where_numbers_are_not_finite(values: list[float]) -> No
 
 
 def test_never_raises(monkeypatch: pytest.MonkeyPatch) -> None:
-    x = gp.ones((30, 40))
-
     def fail(*_: Any, **__: Any) -> None:
         raise gp.DriverError("launch failed", 719, "CUDA_ERROR_LAUNCH_FAILED")
 
-    for name in ("copy_to_host", "empty", "view", "backend_name"):
+    for more, name in enumerate(("copy_to_host", "empty", "view", "backend_name")):
+        x = gp.ones((130, 140 + more))  # a shape that no call was prepared for
         with monkeypatch.context() as patch:
             patch.setattr(_core.native, name, fail)
             plain, html = shown(x)

@@ -16,13 +16,16 @@ from pygpukit.scheduler import ExecutionContext, create_context
 from pygpukit.scheduler.execution import current_context
 
 STEPS = 100
-SIDE = 512  # a step takes milliseconds, as a token's does: a thread comes back in less, on a busy host too
+# A step takes milliseconds, as a token's does: a thread comes back in less, on a busy host too.
+SIDES, PRODUCTS = {"sim": 512, "cuda": 2048}, {"sim": 1, "cuda": 4}
 
 
 def step(x: gp.GPUArray) -> None:
     """Some work whose result is waited for, as a token's is."""
     with turn():
-        (x @ x).to_numpy()
+        for _ in range(PRODUCTS[str(gp.backend())] - 1):
+            x @ x
+        (x @ x)[0].to_numpy()
 
 
 class Worker:
@@ -37,7 +40,7 @@ class Worker:
     def _run(self) -> None:
         try:
             with self.context:
-                x = gp.ones((SIDE, SIDE))
+                x = gp.ones((SIDES[str(gp.backend())],) * 2)
                 while not self._stop.is_set():
                     step(x)
                     self.steps += 1

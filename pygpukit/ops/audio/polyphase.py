@@ -13,11 +13,11 @@ import numpy as np
 
 from pygpukit import kernels
 from pygpukit._core import native
-from pygpukit.array.factory import from_numpy
 from pygpukit.core.dtypes import float32, float64
 from pygpukit.core.extras import need
 from pygpukit.ops import copying, host
 from pygpukit.ops.elementwise.pointwise import CTYPES
+from pygpukit.ops.fft.tables import TABLES
 
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
@@ -82,7 +82,9 @@ def upfirdn(x: GPUArray, taps: np.ndarray[Any, Any], up: int, down: int, first: 
         first=first,
         taps=per_phase,
     )
-    kernels.launch(spec, (blocks, 1, 1), (threads, 1, 1), x, from_numpy(np.ascontiguousarray(filter)), out, work)
+    filter = np.ascontiguousarray(filter)
+    kept = TABLES.get(("polyphase", x.dtype, filter.shape, filter.tobytes()), lambda: filter)
+    kernels.launch(spec, (blocks, 1, 1), (threads, 1, 1), x, kept, out, work)
     return out
 
 

@@ -17,12 +17,12 @@ __global__ void __launch_bounds__(256) interpolate(const double *x, const double
   const double at = x[i];
   const double left = (p.given & 1) != 0 ? p.left : values[0];
   const double right = (p.given & 2) != 0 ? p.right : values[p.points - 1];
-  if (at != at) {
-    out[i] = at;
+  if (p.points == 1) {  // NaN is neither below nor above it, as in NumPy
+    out[i] = at < points[0] ? left : at > points[0] ? right : values[0];
     return;
   }
-  if (p.points == 1) {
-    out[i] = at < points[0] ? left : at > points[0] ? right : values[0];
+  if (at != at) {
+    out[i] = at;
     return;
   }
   if (at > points[p.points - 1]) {
