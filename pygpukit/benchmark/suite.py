@@ -107,7 +107,8 @@ class BenchmarkSuite:
     ) -> BenchmarkReport:
         """Every row of every suite. A row that cannot be measured here is listed in `skipped` with its reason.
 
-        save: a file that gets the report after each suite, so that a run that is cut short leaves what it measured.
+        save: a file that gets the report after each suite and before its peers are measured, so that a run that is cut
+        short leaves what it measured.
         """
         where = environment()
         report = BenchmarkReport(gpu=get_gpu_info(), version=str(where["pygpukit"]), environment=where)
@@ -118,6 +119,8 @@ class BenchmarkSuite:
             mine = self._collect(report, module.rows(self.quick))
             peer_rows = getattr(module, "peer_rows", None)
             if self.peers and peer_rows is not None:
+                if save is not None:
+                    report.save(save)
                 self._collect(report, peer_rows(mine, self.quick))
             if save is not None:
                 report.save(save)
