@@ -1,10 +1,11 @@
 """Compiles every built-in kernel with NVRTC for every supported architecture; needs no GPU. Stops at an error.
 
-    python tools/compile_kernels.py [--arch sm_90a ...] [--bundle [FILE] | --minutes N]
+    python tools/compile_kernels.py [--arch sm_90a ...] [--bundle [FILE] | --minutes N] [--simt]
 
-With --minutes a part that changes daily is compiled, for that long, and what was left out is said. With --bundle the
-images are kept in one file for machines that have a driver but no NVRTC (pygpukit/kernels/bundle.py); without a name,
-in the package, from where every wheel that is built afterwards takes it.
+With --simt tile kernels are left out: NVRTC before 13.3 has no front end for them. With --minutes a part that changes
+daily is compiled, for that long, and what was left out is said. With --bundle the images are kept in one file for
+machines that have a driver but no NVRTC (pygpukit/kernels/bundle.py); without a name, in the package, from where every
+wheel that is built afterwards takes it.
 """
 
 from __future__ import annotations
@@ -89,10 +90,14 @@ def main() -> int:
     parser.add_argument("--arch", nargs="+", default=ARCHITECTURES, choices=ARCHITECTURES)
     parser.add_argument("--bundle", type=Path, nargs="?", const=bundle.PACKAGED, help="keep the images in this file")
     parser.add_argument("--minutes", type=float, help="compile a part that changes daily, for that long")
+    parser.add_argument(
+        "--simt", action="store_true", help="leave tile kernels out, which NVRTC before 13.3 cannot compile"
+    )
     wanted = parser.parse_args()
-    if wanted.bundle is not None and wanted.minutes is not None:
-        parser.error("--bundle holds every kernel of an architecture: it goes without --minutes")
-    jobs: list[Job] = [(arch, n) for arch in wanted.arch for n, unit in enumerate(units()) if unit.is_ahead(arch)]
+    if wanted.bundle is not None and (wanted.minutes is not None or wanted.simt):
+        parser.error("--bundle holds every kernel of an architecture: it goes without --minutes and --simt")
+    kept = [n for n, unit in enumerate(units()) if not wanted.simt or unit.spec.front_end == "simt"]
+    jobs: list[Job] = [(arch, n) for arch in wanted.arch for n in kept if units()[n].is_ahead(arch)]
     begin = time.monotonic()
     if wanted.minutes is not None:
         left = compile_part(of_today(jobs), wanted.minutes)
