@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import os
 import shutil
 import signal
@@ -52,12 +51,9 @@ def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 
 @pytest.fixture(scope="module", autouse=True)
-def _no_kept_tables(request: pytest.FixtureRequest) -> Iterator[None]:
-    """What operations keep on the device for later calls goes with each file, and so do models: others count every
-    byte, or need it. A model and its recorded steps name each other."""
+def _no_kept_tables() -> Iterator[None]:
+    """What operations keep on the device for later calls goes with each file: others count every byte."""
     yield
-    if request.path.parent.name in ("asr", "llm", "tts", "pipeline"):
-        gc.collect()
     if tables := sys.modules.get("pygpukit.ops.fft.tables"):
         tables.TABLES.clear()
 

@@ -66,6 +66,9 @@ Storage *allocate(uint64_t bytes) {
   if (status == PK_POOL_MISS) status = alloc_slowly(pool, whole, stream, owner, &allocation);
   if (status == PK_POOL_OUT_OF_MEMORY && release_quarantine())
     status = alloc_slowly(pool, whole, stream, owner, &allocation);
+  // Arrays in reference cycles are freed by Python's collector alone, which knows nothing of device memory.
+  if (status == PK_POOL_OUT_OF_MEMORY && PyGC_Collect() > 0)
+    status = alloc_slowly(pool, whole, stream, owner, &allocation);
   if (status != PK_POOL_OK) {
     pk_pool_raise();
     return nullptr;

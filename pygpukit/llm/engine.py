@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from pygpukit._core import native
 from pygpukit.array import factory
@@ -106,10 +107,12 @@ class DecodeStep:
 
 
 class Engine:
-    """Runs sequences on one model. One call at a time: callers hold the model's lock."""
+    """Runs sequences on one model, for as long as that lives. One call at a time: callers hold the model's lock."""
 
     def __init__(self, model: CausalTransformerModel, chunk: int = CHUNK) -> None:
-        self._model, self._chunk = model, chunk
+        # The model has the engine: what names each other is freed only when Python's collector comes by.
+        self._model = cast("CausalTransformerModel", weakref.proxy(model))
+        self._chunk = chunk
         self._steps: dict[tuple[int, bool, int], DecodeStep] = {}
         self._prefill = model.buffers(chunk)
         self._inputs = new_rows(chunk)
