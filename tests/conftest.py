@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 import signal
@@ -105,3 +106,9 @@ def kernels_on_sim(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(fusion, "_kernels", {})
     with host.built_in_kernels():
         yield
+
+
+def pytest_collection_finish() -> None:
+    """What is here now stays to the end: collections, of which hundreds of tests ask for one, need not look at it."""
+    gc.collect()
+    gc.freeze()
