@@ -65,9 +65,10 @@ class CrossAttention(Attention):
         self, x: GPUArray, rows: Rows, heard: Rows, norm: Norm, cache: LayerCache, buffers: AttentionBuffers
     ) -> None:
         """x += attention(norm(x)): x float32 (R, hidden). heard: for each row the last position, and its window."""
-        self.qkv_proj.project(x, buffers.qkv, rows.first, norm=norm)
+        is_step = rows.first is None
+        self.qkv_proj.project(x, buffers.qkv, rows.first, norm=norm, follows=is_step)
         self._attend(heard, cache, buffers)
-        self.o_proj.project(buffers.out, x, rows.first, after="add")
+        self.o_proj.project(buffers.out, x, rows.first, after="add", follows=is_step)
 
 
 @dataclass
@@ -235,15 +236,12 @@ class WhisperDecoder:
     def buffers(self, count: int) -> Buffers:
         """For a step over so many rows."""
         width, inner, dtype = self.d_model, self.config.decoder_ffn_dim, self.weights.dtype
-
-        def new(columns: int) -> GPUArray:
-            return factory.empty((count, columns), dtype)
-
+        heads = self.config.decoder_attention_heads
         return Buffers(
             factory.empty((count, width), "float32"),
-            AttentionBuffers(new(3 * width), new(width)),
-            AttentionBuffers(new(width), new(width)),
-            new(inner),
+            AttentionBuffers.of(count, 3 * width, width, heads, dtype),
+            AttentionBuffers.of(count, width, width, heads, dtype),
+            factory.empty((count, inner), dtype),
         )
 
 

@@ -52,6 +52,7 @@ class DecodeStep:
         self.rows = new_rows(rows)
         self.sampler = Sampler(rows, model.config.vocab_size, adjusts, told)
         self._buffers = model.buffers(rows)
+        self.bests = model.new_bests() if rows == 1 else None
         self._graph: Graph | None = None
         self._loaded: list[tuple[Request, int]] = []
 
@@ -61,6 +62,7 @@ class DecodeStep:
             return
         import numpy as np
 
+        native.fill(self._buffers.attention.counters, bytes(4))  # of a step that was broken off
         for row, sequence in enumerate(sequences):
             self.sampler.load(row, sequence.sampling, sequence.prompt, sequence.answer)
         last = [(s.prompt + s.answer)[-1] for s in sequences]
@@ -70,13 +72,14 @@ class DecodeStep:
 
     def choose(self, sequences: Sequence[Request]) -> list[Choice]:
         """Chooses by the logits that are there: after a prompt."""
-        self.sampler.choose(self.rows)
+        self.sampler.choose(self.rows, self.bests)
         return self._taken(sequences)
 
     def run(self, sequences: Sequence[Request], eager: bool = False) -> list[Choice]:
         """The next token of each sequence. eager: without the graph, launch by launch; the same bits."""
         with turn():
             self.load(sequences)
+            self._loaded = []  # until it is done
             if eager or native.is_capturing():
                 self._launch()
             else:
@@ -95,8 +98,8 @@ class DecodeStep:
 
     def _launch(self) -> None:
         self._model.forward(self.rows, self._buffers)
-        self._model.head(self._buffers.x, self.sampler.logits)
-        self.sampler.choose(self.rows)
+        self._model.head(self._buffers.x, self.sampler.logits, self.bests, follows=True)
+        self.sampler.choose(self.rows, self.bests)
 
     def _taken(self, sequences: Sequence[Request]) -> list[Choice]:
         choices = self.sampler.read(self.rows, [s.sampling.top for s in sequences])
@@ -142,7 +145,7 @@ class Engine:
             sequence.slot.prompt = sequence.prompt[:end]
             start = end
         last = (len(sequence.prompt) - sequence.reused - 1) % self._chunk
-        self._model.head(self._prefill.x[last : last + 1], step.sampler.logits[row : row + 1])
+        self._model.head(self._prefill.x[last : last + 1], step.sampler.logits[row : row + 1], step.bests)
         return True
 
     def hidden(self, tokens: list[int]) -> GPUArray:

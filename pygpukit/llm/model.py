@@ -39,8 +39,7 @@ class Buffers:
 
     def first(self, count: int) -> Buffers:
         """Views of the first rows."""
-        attention = AttentionBuffers(self.attention.qkv[:count], self.attention.out[:count])
-        return Buffers(self.x[:count], attention, self.between[:count])
+        return Buffers(self.x[:count], self.attention.first(count), self.between[:count])
 
 
 class CausalTransformerModel(Generating):
@@ -110,7 +109,7 @@ class CausalTransformerModel(Generating):
         qkv = q_dim + 2 * config.kv_heads * config.head_dim
         return Buffers(
             factory.zeros((count, config.hidden_size)),
-            AttentionBuffers(factory.zeros((count, qkv), dtype), factory.zeros((count, q_dim), dtype)),
+            AttentionBuffers.of(count, qkv, q_dim, config.num_heads, dtype),
             factory.zeros((count, config.ffn_size), dtype),
         )
 
@@ -120,9 +119,16 @@ class CausalTransformerModel(Generating):
         for block, cache in zip(self.blocks, self.cache.layers, strict=True):
             block.forward(buffers.x, rows, cache, self._tables, buffers.attention, buffers.between)
 
-    def head(self, x: GPUArray, logits: GPUArray) -> None:
-        """logits, float32 (R, vocabulary), of rows of forward()'s output; each row for itself."""
-        self._head.project(x, logits, None, norm=self.final_norm)
+    def head(self, x: GPUArray, logits: GPUArray, bests: GPUArray | None = None, *, follows: bool = False) -> None:
+        """logits, float32 (R, vocabulary), of rows of forward()'s output; each row for itself.
+
+        bests: of one row, new_bests(), for Sampler.choose(). follows: as LinearBF16.project()'s.
+        """
+        self._head.project(x, logits, None, norm=self.final_norm, follows=follows, bests=bests)
+
+    def new_bests(self) -> GPUArray | None:
+        """Room for what head() finds out about the largest logits of one row; None where it finds out nothing."""
+        return self._head.new_bests()
 
     def get_logits(self, hidden: GPUArray) -> GPUArray:
         """The float32 logits (R, vocabulary) of rows (R, hidden) of the last layer's output."""

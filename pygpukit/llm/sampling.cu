@@ -1,5 +1,6 @@
-// sampling.cu: the next token of each sequence of a step, and what is told about it. Requests lie in device memory, so that
-// a captured graph serves any of them.
+// sampling.cu: the next token of each sequence of a step, and what is told about it. Requests lie in device memory, so
+// that a captured graph serves any of them.
+#include "overlap.cuh"
 #include "sampling.cuh"
 
 namespace pk {
@@ -18,6 +19,7 @@ struct Request {
 struct ChooseCall {
   long long vocab;
   int counted, told;  // whether counts are kept; how many of the most probable tokens are told, 0 for no figures
+  int bests, unused;  // how many blocks told the largest of their logits, 0 where none did
 };
 
 // Penalties and bias of one row of logits, a thread for each token.
@@ -36,13 +38,26 @@ __global__ void __launch_bounds__(256) adjust(float *logits, const Request *requ
   logits[at] = __fadd_rn(value, bias[at]);
 }
 
-// A block for a row: the token after it, its place, and how often the answer has it.
+// The largest of some numbers, in all threads of a block of sampling::kThreads.
+__device__ __forceinline__ u64 largest_of(const u64 *numbers, int count, u64 (&bests)[sampling::kWarps]) {
+  u64 best = 0;
+  for (int i = threadIdx.x; i < count; i += sampling::kThreads) best = max(best, numbers[i]);
+  for (int lanes = 16; lanes > 0; lanes /= 2) best = max(best, __shfl_xor_sync(0xffffffffu, best, lanes));
+  if (threadIdx.x % 32 == 0) bests[threadIdx.x / 32] = best;
+  __syncthreads();
+  for (int warp = 0; warp < sampling::kWarps; ++warp) best = max(best, bests[warp]);
+  return best;
+}
+
+// A block for a row: the token after it, its place, and how often the answer has it. bests: of one row's logits as they
+// are, the largest that each block of the product found, which is all that a greedy choice asks for.
 __global__ void __launch_bounds__(sampling::kThreads)
     choose_tokens(const float *logits, const Request *requests, int *tokens, int *positions, int *counts,
-                  const __grid_constant__ ChooseCall call) {
+                  const u64 *bests, const __grid_constant__ ChooseCall call) {
   using namespace sampling;
   __shared__ u64 bins[kBins];
   __shared__ u64 sums[kWarps];
+  await_previous();
   const long long number = blockIdx.x;
   const Request &request = requests[number];
   const int position = positions[number] + 1;
@@ -50,7 +65,9 @@ __global__ void __launch_bounds__(sampling::kThreads)
   const Settings settings{request.top_p, static_cast<long long>(request.top_k), request.temperature, request.log_min_p,
                           request.log_min_p > -__uint_as_float(0x7f800000u)};
   const auto bits = [&]() -> u64 { return random_bits(request.seed, static_cast<u64>(position), request.number); };
-  const long long chosen = choose(row, call.vocab, settings, bits, bins, sums);
+  const long long chosen = call.bests != 0 && request.temperature == 0.0f
+                               ? token_of(largest_of(bests, call.bests, sums))
+                               : choose(row, call.vocab, settings, bits, bins, sums);
   __syncthreads();
   if (threadIdx.x != 0) return;
   tokens[number] = static_cast<int>(chosen);
@@ -72,7 +89,7 @@ __global__ void __launch_bounds__(sampling::kThreads)
   for (int place = 0; place < call.told && place < call.vocab; ++place) {
     u64 best = 0;
     for (long long i = threadIdx.x; i < call.vocab; i += kThreads) {
-      const u64 own = static_cast<u64>(row.key(i)) << 32 | static_cast<unsigned>(~static_cast<unsigned>(i));
+      const u64 own = ordered(row.logit(i), i);
       if (own < before && own > best) best = own;
     }
     for (int lanes = 16; lanes > 0; lanes /= 2) {
@@ -88,7 +105,8 @@ __global__ void __launch_bounds__(sampling::kThreads)
     if (place == 0) {
       largest = logit;
       double sum = 0.0;
-      for (long long i = threadIdx.x; i < call.vocab; i += kThreads) sum += static_cast<double>(expf(row.logit(i) - largest));
+      for (long long i = threadIdx.x; i < call.vocab; i += kThreads)
+        sum += static_cast<double>(expf(row.logit(i) - largest));
       for (int lanes = 16; lanes > 0; lanes /= 2) sum += __shfl_xor_sync(0xffffffffu, sum, lanes);
       if (threadIdx.x % 32 == 0) totals[threadIdx.x / 32] = sum;
       __syncthreads();
@@ -98,7 +116,7 @@ __global__ void __launch_bounds__(sampling::kThreads)
     }
     if (threadIdx.x != 0) continue;
     if (place == 1) out[1] = largest - logit;
-    out[2 + place] = __int_as_float(static_cast<int>(~static_cast<unsigned>(best)));
+    out[2 + place] = __int_as_float(static_cast<int>(token_of(best)));
     out[2 + kMostTold + place] = logit - log_total;
   }
   if (threadIdx.x == 0) {

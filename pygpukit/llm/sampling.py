@@ -17,6 +17,7 @@ from pygpukit.ops import host
 from pygpukit.ops.nn import sampling as operations
 
 if TYPE_CHECKING:
+    from pygpukit.array.array import GPUArray
     from pygpukit.llm.layers.rows import Rows
 
 SOURCE = kernels.KernelSpec(__file__, "sampling.cu")
@@ -145,10 +146,13 @@ class Sampler:
         native.copy_from_host(self.counts[row], counts)
         native.copy_from_host(self.bias[row], bias)
 
-    def choose(self, rows: Rows) -> None:
-        """The token after each row: tokens[i] is replaced by it, positions[i] goes up by one."""
+    def choose(self, rows: Rows, bests: GPUArray | None = None) -> None:
+        """The token after each row: tokens[i] is replaced by it, positions[i] goes up by one.
+
+        bests: what LinearBF16.project() left there with these logits, of one row; a greedy choice then reads no logits.
+        """
         if not host.computes():
-            self._on_device(rows)
+            self._on_device(rows, None if self.counts is not None else bests)
             return
         extra = [x for x in (self.counts, self.bias, self.figures) if x is not None]
         arrays = [self.logits, self.requests, rows.tokens, rows.positions, *extra]
@@ -173,18 +177,18 @@ class Sampler:
             for i, (token, top, row) in enumerate(zip(tokens, tops, figures, strict=True))
         ]
 
-    def _on_device(self, rows: Rows) -> None:
+    def _on_device(self, rows: Rows, bests: GPUArray | None) -> None:
         count, vocab = self.logits.shape
-        call = struct.pack("<q2i", vocab, self.counts is not None, self._told)  # sampling.cu: ChooseCall
+        found = 0 if bests is None else bests.size
+        call = struct.pack("<q4i", vocab, self.counts is not None, self._told, found, 0)  # sampling.cu: ChooseCall
         block, state = (_THREADS, 1, 1), (rows.tokens, rows.positions)
         if self.counts is not None and self.bias is not None:
             grid = -(-vocab // _ADJUST_THREADS), count, 1
-            given = self.logits, self.requests, self.counts, self.bias
-            kernels.launch(SOURCE.of("pk::adjust"), grid, (_ADJUST_THREADS, 1, 1), *given, call)
+            changed = self.logits, self.requests, self.counts, self.bias
+            kernels.launch(SOURCE.of("pk::adjust"), grid, (_ADJUST_THREADS, 1, 1), *changed, call)
         counts = rows.tokens if self.counts is None else self.counts
-        kernels.launch(
-            SOURCE.of("pk::choose_tokens"), (count, 1, 1), block, self.logits, self.requests, *state, counts, call
-        )
+        given = self.logits, self.requests, *state, counts, rows.tokens if bests is None else bests
+        kernels.launch(SOURCE.of("pk::choose_tokens", overlapping=True), (count, 1, 1), block, *given, call)
         if self.figures is not None:
             kernels.launch(SOURCE.of("pk::tell"), (count, 1, 1), block, self.logits, rows.tokens, self.figures, call)
 

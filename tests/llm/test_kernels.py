@@ -126,7 +126,8 @@ def test_parts_of_the_keys_are_merged_to_the_same_bits_by_one_block_and_by_two_l
     found = []
     for first in (None, 0):
         numbers = [gp.from_numpy(np.asarray(x, np.int32)) for x in ([0] * len(places), places, [1] * len(places))]
-        buffers = AttentionBuffers(qkv, gp.zeros((len(places), attention.q_dim)))
+        buffers = AttentionBuffers.of(len(places), qkv.shape[1], attention.q_dim, 8, "float32")
+        buffers.qkv[...] = qkv
         attention._attend(Rows(*numbers, first), cache, buffers)
         found.append(buffers.out.to_numpy())
     assert found[0].tobytes() == found[1].tobytes()
@@ -138,6 +139,74 @@ def test_parts_of_the_keys_are_merged_to_the_same_bits_by_one_block_and_by_two_l
             weights = np.exp(scores - scores.max())
             expected = weights @ v[head // 4, : place + 1] / weights.sum()
             np.testing.assert_allclose(found[0][row, head * 24 : head * 24 + 24], expected, atol=2e-6)
+
+
+@pytest.mark.parametrize("enough", [1, 10**6])
+@pytest.mark.parametrize("name", ["llama", "qwen3"])
+def test_a_step_sees_what_a_prompt_sees_to_the_last_bit(
+    kernels_on_sim: None, monkeypatch: pytest.MonkeyPatch, name: str, enough: int
+) -> None:
+    """Rotation, cache and attention in one launch or in two; heads that share keys together or apart."""
+    from pygpukit.llm.cache import KVCache
+    from pygpukit.llm.layers import attention
+    from pygpukit.llm.layers.rows import Rows
+
+    monkeypatch.setattr(attention, "_ENOUGH", enough)
+    model = tiny.model(name, dtype="bfloat16", context=512)
+    layer, places = model.blocks[0].attn, [0, 255, 300]
+    qkv = array(RANDOM.standard_normal((len(places), layer.q_dim + 2 * layer.k_dim)), "bfloat16")
+    caches = [KVCache(model.config, len(places), 512, "bfloat16", "t").layers[0] for _ in range(2)]
+    for part in ("k", "v"):
+        values = array(RANDOM.standard_normal(caches[0].k.shape), "bfloat16")
+        for cache in caches:
+            getattr(cache, part)[...] = values
+    found = []
+    for first, cache in zip((None, 0), caches, strict=True):
+        numbers = [gp.from_numpy(np.asarray(x, np.int32)) for x in ([0] * 3, places, [0, 1, 2])]
+        buffers = attention.AttentionBuffers.of(3, qkv.shape[1], layer.q_dim, model.config.num_heads, "bfloat16")
+        buffers.qkv[...] = qkv
+        layer._see(Rows(*numbers, first), cache, model._tables, buffers)
+        found.append([doubles(x).tobytes() for x in (buffers.out, cache.k, cache.v)])
+        assert not buffers.counters.to_numpy().any()
+    assert found[0] == found[1]
+
+
+def test_a_greedy_choice_by_what_the_product_found_is_that_among_all_logits(
+    kernels_on_sim: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from pygpukit.llm.layers import linear
+    from pygpukit.llm.layers.rows import new_rows
+    from pygpukit.llm.sampling import Sampler
+
+    monkeypatch.setattr(linear, "_BLOCKS", 4)
+    count, hidden = 90, 8  # more columns than warps: some take several
+    norm = Norm(array(np.ones(hidden)))
+    x = array(RANDOM.standard_normal((1, hidden)))
+    weight = RANDOM.standard_normal((count, hidden)).astype(np.float32)
+    largest = int((weight @ x.to_numpy()[0]).argmax())
+    for case in ("one", "two alike", "not a number", "none is a number"):
+        if case == "two alike":
+            weight[[85, 4]] = weight[largest]
+        elif case == "not a number":
+            weight[4] = np.nan
+        elif case == "none is a number":
+            weight[:] = np.nan
+        head, sampler, rows = LinearBF16(array(weight)), Sampler(1, count, False, 0), new_rows(1)
+        sampler.load(0, Sampling(), [1], [])
+        bests = head.new_bests()
+        assert bests is not None and bests.size == 4
+        head.project(x, sampler.logits, None, norm=norm, bests=bests)
+        sampler.choose(rows)
+        expected = rows.tokens.to_numpy()[0]
+        rows.tokens[...] = -1
+        sampler.choose(rows, bests)
+        assert rows.tokens.to_numpy()[0] == expected, case
+
+
+def test_a_step_is_five_launches_a_layer_and_three(kernels_on_sim: None) -> None:
+    model = tiny.model("llama", context=64)
+    model.engine.prepare()
+    assert model.engine._steps[1, False, 0].capture().launches == 5 * len(model.blocks) + 3
 
 
 SETTINGS = [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from itertools import chain
 
 import numpy as np
 
@@ -42,6 +43,24 @@ def _linears() -> Iterator[Call]:
                     yield Call(_project(out, after, None, kind), (x, *_weights(dtype)), widened=False)
 
 
+def _logits() -> Iterator[Call]:
+    """Logits and the choice by what their product found."""
+    for dtype in ("float32", "float16", "bfloat16"):
+        for kind in ("rmsnorm", "layernorm"):
+
+            def choose(x: gp.GPUArray, *weights: gp.GPUArray, kind: str = kind) -> list[gp.GPUArray]:
+                weight, bias, scale, shift = weights
+                norm = Norm(scale, shift, "layernorm") if kind == "layernorm" else Norm(scale)
+                head, sampler = linear.LinearBF16(weight, bias), sampling.Sampler(1, weight.shape[0], False, 0)
+                rows, bests = Rows(_integers(0), _integers(5), _integers(0)), head.new_bests()
+                sampler.load(0, sampling.Sampling(), [1], [])
+                head.project(x, sampler.logits, None, norm=norm, bests=bests)
+                sampler.choose(rows, bests)
+                return [sampler.logits, rows.positions]
+
+            yield Call(choose, (numbers("float32", 1, 40), *_weights(dtype)), widened=False)
+
+
 def _weights(dtype: str) -> tuple[gp.GPUArray, ...]:
     return numbers(dtype, 22, 40), numbers(dtype, 22), numbers(dtype, 40), numbers(dtype, 40)
 
@@ -56,20 +75,21 @@ def _project(out: str, after: str, first: int | None, kind: str) -> Function:
     return project
 
 
-def _attentions() -> Iterator[Call]:
+def _attentions(first: int | None) -> Iterator[Call]:
     for dtype in ("float32", "float16", "bfloat16"):
         for group in (1, 2, 3, 8):
-            for first in (None, 297):
-                given = numbers(dtype, 3, (group + 2) * 2 * 16), *(numbers(dtype, 2, 2, 320, 16) for _ in "kv")
-                yield Call(
-                    _attend(dtype, group, first),
-                    (*given, numbers("float32", 320, 8), numbers(dtype, 16)),
-                    widened=False,
-                )
+            given = numbers(dtype, 3, (group + 2) * 2 * 16), *(numbers(dtype, 3, 2, 320, 16) for _ in "kv")
+            yield Call(
+                _attend(dtype, group, first),
+                (*given, numbers("float32", 320, 8), numbers(dtype, 16)),
+                widened=False,
+            )
 
 
-def _attend(dtype: str, group: int, first: int | None) -> Function:
-    def attend(qkv: gp.GPUArray, k: gp.GPUArray, v: gp.GPUArray, table: gp.GPUArray, scale: gp.GPUArray) -> gp.GPUArray:
+def _attend(dtype: str, group: int, first: int | None) -> Callable[..., list[gp.GPUArray]]:
+    def attend(
+        qkv: gp.GPUArray, k: gp.GPUArray, v: gp.GPUArray, table: gp.GPUArray, scale: gp.GPUArray
+    ) -> list[gp.GPUArray]:
         heads = 2 * group
         config = TransformerConfig(
             hidden_size=32, num_heads=heads, num_kv_heads=2, _head_dim=16, sliding_window=290 if group == 2 else None
@@ -77,12 +97,13 @@ def _attend(dtype: str, group: int, first: int | None) -> Function:
         norms = (Norm(scale), Norm(scale)) if group == 3 else (None, None)
         weights = gp.zeros((qkv.shape[1], 32), dtype), gp.zeros((32, heads * 16), dtype)
         layer = attention.Attention(weights[0], None, None, weights[1], config, q_norm=norms[0], k_norm=norms[1])
-        rows = Rows(_integers(0, 0, 0), _integers(297, 298, 299), _integers(1, 1, 1), first)
-        buffers = attention.AttentionBuffers(qkv.clone(), gp.zeros((3, heads * 16), dtype))
+        slots = (0, 1, 2) if first is None else (1, 1, 1)  # a step has one row of a sequence
+        rows = Rows(_integers(0, 0, 0), _integers(297, 298, 299), _integers(*slots), first)
+        buffers = attention.AttentionBuffers.of(3, qkv.shape[1], heads * 16, heads, dtype)
+        buffers.qkv[...] = qkv
         cache = LayerCache(k.clone(), v.clone())
-        layer._place(rows, cache, (table, table), buffers.qkv)
-        layer._attend(rows, cache, buffers)
-        return buffers.out
+        layer._see(rows, cache, (table, table), buffers)
+        return [buffers.out, buffers.counters, cache.k[:, :, 290:300], cache.v[:, :, 290:300]]
 
     return attend
 
@@ -120,8 +141,9 @@ def _choices() -> Iterator[Call]:
 
 
 _CALLS = {
-    linear.SOURCE.source: _linears,
-    attention.SOURCE.source: _attentions,
+    linear.SOURCE.source: lambda: chain(_linears(), _logits()),
+    attention.SOURCE.source: lambda: _attentions(297),
+    attention.STEP.source: lambda: _attentions(None),
     embedding.SOURCE.source: _embeddings,
     sampling.SOURCE.source: _choices,
 }

@@ -4,26 +4,16 @@
 // all tokens whose key is above a threshold, and the first few of those that are equal to it. Probabilities are integers
 // (philox.cuh: exp_units), so sums are exact in any order and the token does not depend on the shape of the launch.
 #pragma once
-#include "numeric.cuh"
+#include "logits.cuh"
 #include "philox.cuh"
 
 namespace pk {
 namespace sampling {
 
-using u64 = unsigned long long;
 constexpr int kThreads = 1024;
 constexpr int kWarps = kThreads / 32;
 constexpr int kBins = 2048;
 constexpr u64 kDomain = 0x73616d706c696e67ULL;  // apart from arrays of random numbers with the same seed
-
-// Unsigned numbers in the order of floats; -0 and 0 are one.
-__device__ __forceinline__ unsigned key_of(float z) {
-  const unsigned bits = __float_as_uint(z == 0.0f ? 0.0f : z);
-  return bits & 0x80000000u ? ~bits : bits | 0x80000000u;
-}
-__device__ __forceinline__ float value_of(unsigned key) {
-  return __uint_as_float(key & 0x80000000u ? key & 0x7fffffffu : ~key);
-}
 
 template <class T>
 struct Row {

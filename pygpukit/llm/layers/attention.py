@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from pygpukit import kernels
 from pygpukit._core import native
+from pygpukit.array import factory
+from pygpukit.core.dtypes import float32
 from pygpukit.llm.config import TransformerConfig
 from pygpukit.llm.layers.linear import LinearBF16
 from pygpukit.llm.layers.norm import Norm
@@ -23,17 +24,38 @@ if TYPE_CHECKING:
 
     Tables = tuple[GPUArray, GPUArray]
 
-SOURCE = kernels.KernelSpec(__file__, "attention.cu")
-_THREADS, _PART = 128, 256  # attention.cu: kThreads, kPart
+# Rotations stand in two kernels, one for prompts and one for steps: contracted apart, they would differ.
+SOURCE = kernels.KernelSpec(__file__, "attention.cu", options=kernels.SAME_BITS)
+STEP = kernels.KernelSpec(__file__, "attention_step.cu", options=kernels.SAME_BITS)
+_CALL = SOURCE.structure("AttentionCall")
+_THREADS, _PART = 128, 256  # key_parts.cuh: kThreads, kPart
 _TOGETHER = (1, 2, 4, 8)  # query heads of a block
+_ENOUGH = 128  # blocks of a step that keep a device busy: one a multiprocessor
 
 
 @dataclass
 class AttentionBuffers:
-    """What attention writes between its launches: (R, q + k + v) and (R, q), of the weights' type."""
+    """What attention writes between its launches: (R, q + k + v) and (R, q), of the weights' type.
+
+    counters: int32 (R, heads), zeros before and after each step, in which its blocks count.
+    """
 
     qkv: GPUArray
     out: GPUArray
+    counters: GPUArray
+
+    @classmethod
+    def of(cls, count: int, qkv: int, out: int, heads: int, dtype: str) -> AttentionBuffers:
+        """New ones for up to count rows."""
+        return cls(
+            factory.zeros((count, qkv), dtype),
+            factory.zeros((count, out), dtype),
+            factory.zeros((count, heads), "int32"),
+        )
+
+    def first(self, count: int) -> AttentionBuffers:
+        """Views of the first rows."""
+        return AttentionBuffers(self.qkv[:count], self.out[:count], self.counters[:count])
 
 
 class Attention:
@@ -70,10 +92,18 @@ class Attention:
         self, x: GPUArray, rows: Rows, norm: Norm, cache: LayerCache, tables: Tables | None, buffers: AttentionBuffers
     ) -> None:
         """x += attention(norm(x)): x float32 (R, hidden). Keys and values of the rows are in the cache afterwards."""
-        self.qkv_proj.project(x, buffers.qkv, rows.first, norm=norm)
+        is_step = rows.first is None
+        self.qkv_proj.project(x, buffers.qkv, rows.first, norm=norm, follows=is_step)
+        self._see(rows, cache, tables, buffers)
+        self.o_proj.project(buffers.out, x, rows.first, after="add", follows=is_step)
+
+    def _see(self, rows: Rows, cache: LayerCache, tables: Tables | None, buffers: AttentionBuffers) -> None:
+        """Keys and values of the rows into the cache, and what the rows see of it: of a step in one launch."""
+        if rows.first is None and not host.computes():
+            self._step_on_device(rows, cache, tables, buffers, places=True)
+            return
         self._place(rows, cache, tables, buffers.qkv)
         self._attend(rows, cache, buffers)
-        self.o_proj.project(buffers.out, x, rows.first, after="add")
 
     def _place(self, rows: Rows, cache: LayerCache, tables: Tables | None, qkv: GPUArray) -> None:
         if not host.computes():
@@ -110,54 +140,73 @@ class Attention:
         native.host_launch("attention", lambda: self._attend_on_host(rows, cache, buffers), arrays)
 
     def _place_on_device(self, rows: Rows, cache: LayerCache, tables: Tables | None, qkv: GPUArray) -> None:
-        norms = [qkv if norm is None else norm.weight for norm in (self.q_norm, self.k_norm)]
         kernels.launch(
             SOURCE.of(f"pk::place<{CTYPES[qkv.dtype.name]}>"),
             (self.num_heads + 2 * self.num_kv_heads, rows.count, 1),
             (32, 1, 1),
             *(qkv, rows.positions, rows.slots, cache.k, cache.v),
-            *(tables or (qkv, qkv)),
-            *norms,
-            self._call(rows, cache, qkv, tables is not None),
+            *self._turning(tables, qkv),
+            self._call(rows, cache, qkv, rotates=tables is not None),
         )
 
     def _attend_on_device(self, rows: Rows, cache: LayerCache, buffers: AttentionBuffers) -> None:
-        """Rows of a prompt take the parts of their keys one after the other, rows of a step all at once."""
-        from pygpukit.array import factory
-
-        ctype, whole = CTYPES[buffers.qkv.dtype.name], rows.first is not None
-        together = next(count for count in _TOGETHER if count >= min(self.num_kv_groups, _TOGETHER[-1]))
-        call, count = self._call(rows, cache, buffers.qkv, True), -(-cache.k.shape[2] // _PART)
-        space = 1 if whole else rows.count * self.num_heads * count * (self.head_dim + 2)
-        parts = factory.empty(space, "float32")
-        grid = rows.count, self.num_kv_heads * -(-self.num_kv_groups // together), 1 if whole else count
+        """Rows whose keys are in the cache: of a prompt a block goes through all parts, else each has its own."""
+        if rows.first is None:
+            self._step_on_device(rows, cache, None, buffers, places=False)
+            return
+        together = self._together()
         kernels.launch(
-            SOURCE.of(f"pk::attend<{ctype}, {together}, {'true' if whole else 'false'}>"),
-            grid,
+            SOURCE.of(f"pk::attend<{CTYPES[buffers.qkv.dtype.name]}, {together}>"),
+            (rows.count, self.num_kv_heads * -(-self.num_kv_groups // together), 1),
             (_THREADS, 1, 1),
-            *(buffers.qkv, rows.positions, rows.slots, cache.k, cache.v, parts, buffers.out),
-            call,
+            *(buffers.qkv, rows.positions, rows.slots, cache.k, cache.v, buffers.out),
+            self._call(rows, cache, buffers.qkv),
         )
-        if not whole:
-            grid = self.num_heads, rows.count, 1
-            spec = SOURCE.of(f"pk::merge_parts<{ctype}>")
-            kernels.launch(spec, grid, (_THREADS, 1, 1), parts, rows.positions, buffers.out, call)
 
-    def _call(self, rows: Rows, cache: LayerCache, qkv: GPUArray, rotates: bool) -> bytes:
-        """attention.cu: AttentionCall."""
+    def _step_on_device(
+        self, rows: Rows, cache: LayerCache, tables: Tables | None, buffers: AttentionBuffers, *, places: bool
+    ) -> None:
+        """places: whether keys and values are among what was projected, and go into the cache."""
+        qkv, count = buffers.qkv, -(-cache.k.shape[2] // _PART)
+        parts = native.empty((rows.count * self.num_heads * count * (self.head_dim + 2),), float32)
+        kernels.launch(
+            STEP.of(f"pk::attend_step<{CTYPES[qkv.dtype.name]}, {self._together()}>", overlapping=True),
+            (rows.count, self.num_heads, count),
+            (_THREADS, 1, 1),
+            *(qkv, rows.positions, rows.slots, cache.k, cache.v),
+            *self._turning(tables, qkv),
+            *(parts, buffers.counters, buffers.out),
+            self._call(rows, cache, qkv, rotates=tables is not None, places=places),
+        )
+
+    def _together(self) -> int:
+        """Query heads of a block: as many as share a head of keys, up to eight."""
+        return next(count for count in _TOGETHER if count >= min(self.num_kv_groups, _TOGETHER[-1]))
+
+    def _turning(self, tables: Tables | None, qkv: GPUArray) -> tuple[GPUArray, ...]:
+        """Tables and norms that heads are turned with, or what stands in their place."""
+        norms = [qkv if norm is None else norm.weight for norm in (self.q_norm, self.k_norm)]
+        return *(tables or (qkv, qkv)), *norms
+
+    def _call(
+        self, rows: Rows, cache: LayerCache, qkv: GPUArray, *, rotates: bool = False, places: bool = False
+    ) -> bytes:
         capacity, norm = cache.k.shape[2], self.q_norm
-        return struct.pack(
-            "<6q4i2f",
-            *(
-                self.num_heads,
-                self.num_kv_heads,
-                self.head_dim,
-                capacity,
-                self.config.sliding_window or 0,
-                qkv.shape[1],
-            ),
-            *(rows.count, -(-capacity // _PART), rotates, norm is not None),
-            *(1 / math.sqrt(self.head_dim), 0.0 if norm is None else norm.eps),
+        return _CALL.pack(
+            heads=self.num_heads,
+            kv_heads=self.num_kv_heads,
+            dim=self.head_dim,
+            capacity=capacity,
+            window=self.config.sliding_window or 0,
+            width=qkv.shape[1],
+            rows=rows.count,
+            parts=-(-capacity // _PART),
+            rotates=rotates,
+            normalises=norm is not None,
+            scale=1 / math.sqrt(self.head_dim),
+            epsilon=0.0 if norm is None else norm.eps,
+            places=places,
+            enough=_ENOUGH,
         )
 
     def _attend_on_host(self, rows: Rows, cache: LayerCache, buffers: AttentionBuffers) -> None:
@@ -219,11 +268,18 @@ class Attention:
 
 @SOURCE.lists
 def instantiations() -> Iterator[tuple[str, ...]]:
-    """Name expressions of every kernel that attention can ask for."""
+    """Name expressions of every kernel that attention of a prompt can ask for."""
     for name in ("float32", "float16", "bfloat16"):
         ctype = CTYPES[name]
-        yield f"pk::place<{ctype}>", f"pk::merge_parts<{ctype}>"
-        yield tuple(f"pk::attend<{ctype}, {count}, {whole}>" for count in _TOGETHER for whole in ("false", "true"))
+        yield (f"pk::place<{ctype}>",)
+        yield tuple(f"pk::attend<{ctype}, {count}>" for count in _TOGETHER)
+
+
+@STEP.lists
+def step_instantiations() -> Iterator[tuple[str, ...]]:
+    """Name expressions of every kernel that attention of a step can ask for."""
+    for name in ("float32", "float16", "bfloat16"):
+        yield tuple(f"pk::attend_step<{CTYPES[name]}, {count}>" for count in _TOGETHER)
 
 
 CausalSelfAttention = LlamaAttention = Attention

@@ -1,14 +1,23 @@
 // linear.cu: norms of rows, and products of a few rows with a weight (out, in): a warp for each column of the result.
 //
-// A sum over K has 32 partial sums, one a lane, of the 16-byte pieces lane, lane + 32, ... in their order, which are added
-// in a fixed tree. The order depends on K alone: a row has the same bits however many rows are computed with it.
-#include "numeric.cuh"
+// A sum over K has 32 partial sums, one a lane, of the 16-byte pieces lane, lane + 32, ... in their order, which are
+// added in a fixed tree. The order depends on K alone: a row has the same bits however many rows are computed with it.
+//
+// Weights are on their way before anything else: before the launch that made the rows has ended, before their norm, and
+// those of the next column while a sum is added up. Nothing that an earlier launch wrote is read before
+// await_previous().
+#include "logits.cuh"
+#include "overlap.cuh"
+#include "rows.cuh"
 
 namespace pk {
 
 constexpr int kWarps = 8;  // of a block
 constexpr int kThreads = 32 * kWarps;
 constexpr int kAhead = 4;  // pieces of a weight's row that are read before the first is used
+constexpr int kHeld = 8;   // elements of a row that a thread reads at once
+
+using sampling::u64;
 
 enum After { kStore, kAdd, kGelu, kGeluErf, kSilu };
 
@@ -18,16 +27,19 @@ struct LinearCall {
   float epsilon;
 };
 
+// The pieces of a weight's row that come next, on their way.
 template <class T>
-struct alignas(16) Piece {
-  static constexpr int kCount = 16 / sizeof(T);
-  T v[kCount];
-};
+struct Ahead {
+  Held<T, per_load<T>()> piece[kAhead];
 
-template <class T>
-__device__ __forceinline__ Piece<T> piece_at(const T *row, long long piece) {
-  return reinterpret_cast<const Piece<T> *>(row)[piece];
-}
+  __device__ __forceinline__ void load(int place, const T *row, long long number, long long pieces) {
+    if (number < pieces) piece[place].keep(load_once<per_load<T>()>(row + number * per_load<T>()));
+  }
+  __device__ __forceinline__ void load(const T *row, long long pieces) {
+#pragma unroll
+    for (int i = 0; i < kAhead; ++i) load(i, row, threadIdx.x % 32 + 32 * i, pieces);
+  }
+};
 
 __device__ __forceinline__ float over_warp(float value) {
 #pragma unroll
@@ -47,6 +59,30 @@ __device__ __forceinline__ float over_block(float value, float (&sums)[kWarps]) 
   return value;
 }
 
+// of(i, x[i]) for the elements of a row that are this thread's, in their order.
+template <class F>
+__device__ __forceinline__ void for_own(const float *x, long long k, F of) {
+  for (long long first = threadIdx.x; first < k; first += kThreads * kHeld) {
+    float value[kHeld];
+#pragma unroll
+    for (int i = 0; i < kHeld; ++i) value[i] = first + i * kThreads < k ? x[first + i * kThreads] : 0.0f;
+#pragma unroll
+    for (int i = 0; i < kHeld; ++i)
+      if (first + i * kThreads < k) of(first + i * kThreads, value[i]);
+  }
+}
+
+// A row's bytes on their way to the cache of the device.
+template <class T>
+__device__ __forceinline__ void prefetch(const T *row, long long count) {
+#ifndef PYGPUKIT_SIM
+  constexpr int kLine = 128 / static_cast<int>(sizeof(T));
+  for (long long i = threadIdx.x * static_cast<long long>(kLine); i < count;
+       i += static_cast<long long>(kLine) * kThreads)
+    asm volatile("prefetch.global.L2 [%0];" ::"l"(row + i));
+#endif
+}
+
 // One row, normalised: RMS norm, or layer norm where kCentered.
 template <class T, bool kCentered>
 __device__ __forceinline__ void norm_row(const float *x, const T *scale, const T *shift, T *out, const LinearCall &call,
@@ -55,26 +91,29 @@ __device__ __forceinline__ void norm_row(const float *x, const T *scale, const T
   float mean = 0.0f;
   if (kCentered) {
     float sum = 0.0f;
-    for (long long i = threadIdx.x; i < call.k; i += kThreads) sum += x[i];
+    for_own(x, call.k, [&](long long, float value) { sum += value; });
     mean = over_block(sum, sums) / count;
   }
   float squares = 0.0f;
-  for (long long i = threadIdx.x; i < call.k; i += kThreads) {
-    const float value = x[i] - mean;
+  for_own(x, call.k, [&](long long, float element) {
+    const float value = element - mean;
     squares = fmaf(value, value, squares);
-  }
+  });
   const float factor = 1.0f / sqrtf(over_block(squares, sums) / count + call.epsilon);
-  for (long long i = threadIdx.x; i < call.k; i += kThreads) {
-    float value = (x[i] - mean) * factor * widen(scale[i]);
+  for_own(x, call.k, [&](long long i, float element) {
+    float value = (element - mean) * factor * widen(scale[i]);
     if (call.has_shift) value += widen(shift[i]);
     out[i] = convert<T>::from(value);
-  }
+  });
 }
 
 template <class T, bool kCentered>
 __global__ void __launch_bounds__(kThreads)
     norm_rows(const float *x, const T *scale, const T *shift, T *out, const __grid_constant__ LinearCall call) {
   __shared__ float sums[kWarps];
+  prefetch(scale, call.k);
+  let_next_begin();
+  await_previous();
   const long long start = blockIdx.x * call.k;
   norm_row<T, kCentered>(x + start, scale, shift, out + start, call, sums);
 }
@@ -94,54 +133,87 @@ __device__ __forceinline__ void finish(Out *out, float value, float up) {
   *out = convert<Out>::from(value);
 }
 
-// The products of one row of the weight with kRows rows of x, each sum known to all lanes.
+// The products of one row of the weight, whose first pieces are ahead, with kRows rows of x, each sum known to all
+// lanes. next: the row whose pieces are ahead afterwards, or null.
 template <class T, int kRows>
-__device__ __forceinline__ void dots(const T *w, const T *x, long long k, int rows, float (&sum)[kRows]) {
-  constexpr int kCount = Piece<T>::kCount;
+__device__ __forceinline__ void dots(Ahead<T> &ahead, const T *w, const T *next, const T *x, long long k, int rows,
+                                     float (&sum)[kRows]) {
+  constexpr int kCount = per_load<T>();
   const long long pieces = k / kCount;
   const int lane = threadIdx.x % 32;
 #pragma unroll
   for (int r = 0; r < kRows; ++r) sum[r] = 0.0f;
-  for (long long first = lane; first < pieces; first += 32 * kAhead) {
-    Piece<T> ahead[kAhead];
+  for (long long first = lane;; first += 32 * kAhead) {
+    const bool is_last = first + 32 * kAhead >= pieces;
+    const T *from = is_last ? next : w;
+    const long long then = is_last ? lane : first + 32 * kAhead;
+    Held<T, kCount> other[kAhead];  // of one row; of several they would be too many
+    if constexpr (kRows == 1) {
 #pragma unroll
-    for (int a = 0; a < kAhead; ++a)
-      if (first + 32 * a < pieces) ahead[a] = piece_at<T>(w, first + 32 * a);
+      for (int a = 0; a < kAhead; ++a)
+        if (first + 32 * a < pieces) other[a].load(x + (first + 32 * a) * kCount);
+    }
 #pragma unroll
     for (int a = 0; a < kAhead; ++a) {
-      if (first + 32 * a >= pieces) break;
+      if (first + 32 * a < pieces) {
+        float weight[kCount];
+        widen_pack(ahead.piece[a].pack(), weight);
 #pragma unroll
-      for (int r = 0; r < kRows; ++r) {
-        if (r >= rows) break;
-        const Piece<T> other = piece_at<T>(x + r * k, first + 32 * a);
+        for (int r = 0; r < kRows; ++r) {
+          if (r >= rows) break;
+          if constexpr (kRows > 1) other[a].load(x + r * k + (first + 32 * a) * kCount);
+          float value[kCount];
+          widen_pack(other[a].pack(), value);
 #pragma unroll
-        for (int i = 0; i < kCount; ++i) sum[r] = fmaf(widen(ahead[a].v[i]), widen(other.v[i]), sum[r]);
+          for (int i = 0; i < kCount; ++i) sum[r] = fmaf(weight[i], value[i], sum[r]);
+        }
       }
+      if (from != nullptr) ahead.load(a, from, then + 32 * a, pieces);
     }
+    if (is_last) break;
   }
 #pragma unroll
   for (int r = 0; r < kRows; ++r) sum[r] = over_warp(sum[r]);
 }
 
-template <class T, class Out, int kRows, int kAfter>
-__device__ __forceinline__ void columns(const T *x, const T *w, const T *bias, Out *out, const LinearCall &call,
-                                        int rows) {
-  const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-  for (long long n = static_cast<long long>(blockIdx.x) * kWarps + warp; n < call.n;
-       n += static_cast<long long>(gridDim.x) * kWarps) {
-    float sum[kRows], up[kRows];
-    dots<T, kRows>(w + n * call.k, x, call.k, rows, sum);
-    if (kAfter == kSilu) dots<T, kRows>(w + (n + call.n) * call.k, x, call.k, rows, up);
+// The column that a warp begins with, and how many lie between those that it takes.
+__device__ __forceinline__ long long first_column() {
+  return static_cast<long long>(blockIdx.x) * kWarps + threadIdx.x / 32;
+}
+
+template <class T>
+__device__ __forceinline__ void begin_columns(Ahead<T> &ahead, const T *w, const LinearCall &call) {
+  const long long n = first_column();
+  if (n < call.n) ahead.load(w + n * call.k, call.k / per_load<T>());
+}
+
+// found(n, row, value): called by one lane for each element of the result.
+template <class T, class Out, int kRows, int kAfter, class F>
+__device__ __forceinline__ void columns(Ahead<T> &ahead, const T *x, const T *w, const T *bias, Out *out,
+                                        const LinearCall &call, int rows, F found) {
+  const int lane = threadIdx.x % 32;
+  const long long step = static_cast<long long>(gridDim.x) * kWarps;
+  for (long long n = first_column(); n < call.n; n += step) {
+    const T *row = w + n * call.k, *second = w + (n + call.n) * call.k,
+            *next = n + step < call.n ? row + step * call.k : nullptr;
+    float sum[kRows], up[kRows], add = 0.0f, add_up = 0.0f;
+    if (call.has_bias) {
+      add = widen(bias[n]);
+      if (kAfter == kSilu) add_up = widen(bias[n + call.n]);
+    }
+    dots<T, kRows>(ahead, row, kAfter == kSilu ? second : next, x, call.k, rows, sum);
+    if (kAfter == kSilu) dots<T, kRows>(ahead, second, next, x, call.k, rows, up);
     if (lane != 0) continue;
 #pragma unroll
     for (int r = 0; r < kRows; ++r) {
       if (r >= rows) break;
-      float value = sum[r], second = kAfter == kSilu ? up[r] : 0.0f;
+      float value = sum[r], other = kAfter == kSilu ? up[r] : 0.0f;
       if (call.has_bias) {
-        value += widen(bias[n]);
-        if (kAfter == kSilu) second += widen(bias[n + call.n]);
+        value += add;
+        if (kAfter == kSilu) other += add_up;
       }
-      finish<kAfter>(out + r * call.n + n, value, second);
+      finish<kAfter>(out + r * call.n + n, value, other);
+      found(n, value);
     }
   }
 }
@@ -152,19 +224,56 @@ __global__ void __launch_bounds__(kThreads)
     linear(const T *x, const T *w, const T *bias, Out *out, const __grid_constant__ LinearCall call) {
   const long long first = static_cast<long long>(blockIdx.y) * kRows;
   const int rows = static_cast<int>(call.rows - first < kRows ? call.rows - first : kRows);
-  columns<T, Out, kRows, kAfter>(x + first * call.k, w, bias, out + first * call.n, call, rows);
+  Ahead<T> ahead;
+  begin_columns(ahead, w, call);
+  let_next_begin();
+  await_previous();
+  columns<T, Out, kRows, kAfter>(ahead, x + first * call.k, w, bias, out + first * call.n, call, rows,
+                                 [](long long, float) {});
 }
 
-// One row of float, normalised by each block for itself.
-template <class T, class Out, int kAfter, bool kCentered>
-__global__ void __launch_bounds__(kThreads) norm_linear(const float *x, const T *scale, const T *shift, const T *w,
-                                                        const T *bias, Out *out, const __grid_constant__ LinearCall call) {
+// One row of float, normalised by each block for itself, and its products: what each block of norm_linear begins with.
+template <class T, bool kCentered>
+__device__ __forceinline__ T *begin_row(Ahead<T> &ahead, const float *x, const T *scale, const T *shift, const T *w,
+                                        const LinearCall &call) {
   __shared__ float sums[kWarps];
   extern __shared__ uint4 row_memory[];
   T *row = reinterpret_cast<T *>(row_memory);
+  begin_columns(ahead, w, call);
+  prefetch(scale, call.k);
+  let_next_begin();
+  await_previous();
   norm_row<T, kCentered>(x, scale, shift, row, call, sums);
   __syncthreads();
-  columns<T, Out, 1, kAfter>(row, w, bias, out, call, 1);
+  return row;
+}
+
+template <class T, class Out, int kAfter, bool kCentered>
+__global__ void __launch_bounds__(kThreads)
+    norm_linear(const float *x, const T *scale, const T *shift, const T *w, const T *bias, Out *out,
+                const __grid_constant__ LinearCall call) {
+  Ahead<T> ahead;
+  const T *row = begin_row<T, kCentered>(ahead, x, scale, shift, w, call);
+  columns<T, Out, 1, kAfter>(ahead, row, w, bias, out, call, 1, [](long long, float) {});
+}
+
+// Logits, and of each block the first of its largest, as choose_tokens (sampling.cu) orders them.
+template <class T, bool kCentered>
+__global__ void __launch_bounds__(kThreads)
+    norm_logits(const float *x, const T *scale, const T *shift, const T *w, const T *bias, float *out, u64 *bests,
+                const __grid_constant__ LinearCall call) {
+  __shared__ u64 own[kWarps];
+  Ahead<T> ahead;
+  const T *row = begin_row<T, kCentered>(ahead, x, scale, shift, w, call);
+  u64 best = 0;
+  columns<T, float, 1, kStore>(ahead, row, w, bias, out, call, 1,
+                               [&](long long n, float value) { best = max(best, sampling::ordered(value, n)); });
+  if (threadIdx.x % 32 == 0) own[threadIdx.x / 32] = best;
+  __syncthreads();
+  if (threadIdx.x != 0) return;
+#pragma unroll
+  for (int warp = 1; warp < kWarps; ++warp) best = max(best, own[warp]);
+  bests[blockIdx.x] = best;
 }
 
 // What a product of many rows still lacks: out = after(product + bias), a thread for each element of out.

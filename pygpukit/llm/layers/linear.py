@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pygpukit import kernels
 from pygpukit._core import native
+from pygpukit.array import factory
 from pygpukit.core.dtypes import DataType, bfloat16, float16, float32
 from pygpukit.core.errors import ShapeError
 from pygpukit.llm.layers.norm import Norm
@@ -67,7 +68,15 @@ class LinearBF16:
         return result
 
     def project(
-        self, x: GPUArray, out: GPUArray, first: int | None, *, norm: Norm | None = None, after: After = "store"
+        self,
+        x: GPUArray,
+        out: GPUArray,
+        first: int | None,
+        *,
+        norm: Norm | None = None,
+        after: After = "store",
+        follows: bool = False,
+        bests: GPUArray | None = None,
     ) -> None:
         """What models run: out = after(norm(x) W^T + b), in one launch where it can.
 
@@ -75,6 +84,9 @@ class LinearBF16:
         type. after: "store"; "add" to a float32 out; "gelu" (by tanh); "gelu_erf"; "silu" of the first half of the
         columns times the second half, out then being (R, out / 2). first: Rows.first. All contiguous. A row's bits do
         not depend on the other rows.
+
+        follows: the launch before it on the stream is of the same step and writes no weights, so that these are read
+        while it ends. bests: of a norm and one row, new_bests(), which Sampler.choose() takes with the logits.
         """
         if not x.shape[0]:
             return
@@ -83,7 +95,7 @@ class LinearBF16:
             arrays += [] if norm is None else norm.arrays
             native.host_launch("linear", lambda: self._on_host(x, out, norm, after), arrays)
         elif first is None:
-            self._few_rows(x, out, norm, after)
+            self._few_rows(x, out, norm, after, follows, bests)
         else:
             self._many_rows(x, out, norm, after)
 
@@ -102,24 +114,39 @@ class LinearBF16:
             result += host.values(out)
         host.store(out, result)
 
-    def _few_rows(self, x: GPUArray, out: GPUArray, norm: Norm | None, after: After) -> None:
+    def new_bests(self) -> GPUArray | None:
+        """Room for the largest logit that each block finds; None where a row is too long for its norm to be in them."""
+        return factory.zeros(self._blocks(self.out_features), "uint64") if self._joins(1) else None
+
+    def _few_rows(
+        self, x: GPUArray, out: GPUArray, norm: Norm | None, after: After, follows: bool, bests: GPUArray | None
+    ) -> None:
         """A warp for each column of the result."""
         weight, rows = self.weight, x.shape[0]
         types = f"{CTYPES[weight.dtype.name]}, {CTYPES[out.dtype.name]}"
-        call, blocks = self._call(rows, out.shape[1], norm), -(-out.shape[1] // _COLUMNS)
-        bias = weight if self.bias is None else self.bias
-        row_bytes = self.in_features * weight.itemsize
-        if norm is not None and rows == 1 and row_bytes <= _SHARED:
+        call, bias = self._call(rows, out.shape[1], norm), weight if self.bias is None else self.bias
+        if norm is not None and self._joins(rows):
             expression = f"pk::norm_linear<{types}, {_AFTER[after]}, {norm.centered}>"
-            spec = SOURCE.of(expression, shared_bytes=row_bytes)
-            grid = (min(blocks, _BLOCKS), 1, 1)
-            kernels.launch(spec, grid, (_THREADS, 1, 1), x, norm.weight, norm.shift, weight, bias, out, call)
+            if bests is not None:
+                expression = f"pk::norm_logits<{CTYPES[weight.dtype.name]}, {norm.centered}>"
+            spec = SOURCE.of(expression, shared_bytes=self.in_features * weight.itemsize, overlapping=follows)
+            grid, found = (self._blocks(out.shape[1]), 1, 1), () if bests is None else (bests,)
+            kernels.launch(spec, grid, (_THREADS, 1, 1), x, norm.weight, norm.shift, weight, bias, out, *found, call)
             return
         if norm is not None:
             x = self._normalised(x, norm)
         together = 1 if rows == 1 else _ROWS
-        spec = SOURCE.of(f"pk::linear<{types}, {together}, {_AFTER[after]}>")
-        kernels.launch(spec, (blocks, -(-rows // together), 1), (_THREADS, 1, 1), x, weight, bias, out, call)
+        spec = SOURCE.of(f"pk::linear<{types}, {together}, {_AFTER[after]}>", overlapping=follows)
+        grid = (-(-out.shape[1] // _COLUMNS), -(-rows // together), 1)
+        kernels.launch(spec, grid, (_THREADS, 1, 1), x, weight, bias, out, call)
+
+    def _joins(self, rows: int) -> bool:
+        """Whether each block normalises the row for itself."""
+        return rows == 1 and self.in_features * self.weight.itemsize <= _SHARED
+
+    def _blocks(self, columns: int) -> int:
+        """Blocks that each normalise the row."""
+        return min(-(-columns // _COLUMNS), _BLOCKS)
 
     def _many_rows(self, x: GPUArray, out: GPUArray, norm: Norm | None, after: After) -> None:
         """A matrix product, and one launch for what comes after it."""
@@ -135,7 +162,7 @@ class LinearBF16:
     def _normalised(self, x: GPUArray, norm: Norm) -> GPUArray:
         """The rows of x after a norm, of the weight's type."""
         found = native.empty(x.shape, self.weight.dtype)
-        spec = SOURCE.of(f"pk::norm_rows<{CTYPES[self.weight.dtype.name]}, {norm.centered}>")
+        spec = SOURCE.of(f"pk::norm_rows<{CTYPES[self.weight.dtype.name]}, {norm.centered}>", overlapping=True)
         call = self._call(x.shape[0], self.in_features, norm)
         kernels.launch(spec, (x.shape[0], 1, 1), (_THREADS, 1, 1), x, norm.weight, norm.shift, found, call)
         return found
@@ -164,6 +191,7 @@ def instantiations() -> Iterator[tuple[str, ...]]:
             if after != _AFTER["add"]
             for centered in ("false", "true")
         )
+        yield tuple(f"pk::norm_logits<{own}, {centered}>" for centered in ("false", "true"))
         yield tuple(f"pk::after_product<{own}, {out}, {after}>" for out, after in forms)
 
 

@@ -48,8 +48,9 @@ class MLP:
 
     def forward(self, x: GPUArray, first: int | None, norm: Norm, between: GPUArray) -> None:
         """x += mlp(norm(x)): x float32 (R, hidden); between: (R, intermediate) of the weights' type, written."""
-        self._up.project(x, between, first, norm=norm, after=self.activation)
-        self._down.project(between, x, first, after="add")
+        is_step = first is None
+        self._up.project(x, between, first, norm=norm, after=self.activation, follows=is_step)
+        self._down.project(between, x, first, after="add", follows=is_step)
 
 
 LlamaMLP = MLP

@@ -1,0 +1,296 @@
+// key_parts.cuh: what a row of a model sees of a cache of keys and values.
+//
+// Keys are taken in parts of kPart positions. Each part gives a largest score, a sum and a weighted sum; parts are
+// merged in their order: of a prompt by the block that made them, of a step by the block that ends last. The same
+// operations, the same bits. A row's bits depend on its own sequence only.
+#pragma once
+#include "rows.cuh"
+
+namespace pk {
+
+constexpr int kThreads = 128;
+constexpr int kWarps = kThreads / 32;
+constexpr int kPart = 256;     // positions of a part
+constexpr int kLanes = 8;      // threads that share a key
+constexpr int kCount = 8;      // elements of a head that a thread takes at once
+constexpr int kMostDim = 256;  // of a head
+
+struct AttentionCall {
+  long long heads, kv_heads, dim, capacity;  // capacity: positions of a sequence in the cache
+  long long window;                          // keys that a row sees, itself included; 0: all
+  long long width;                           // elements of a row of qkv, or of queries alone
+  int rows, parts, rotates, normalises;
+  float scale, epsilon;
+  int places;  // whether qkv has keys and values, which are not in the cache yet
+  int enough;  // blocks that keep a device busy: with fewer, heads that share keys go apart
+};
+
+__device__ __forceinline__ float over_warp(float value) {
+#pragma unroll
+  for (int lanes = 16; lanes > 0; lanes /= 2) value += __shfl_xor_sync(0xffffffffu, value, lanes);
+  return value;
+}
+
+// One head by a warp, normalised and rotated as the call says: put(i, element). from may be where elements are put.
+template <class T, class F>
+__device__ __forceinline__ void turn_head(const T *from, const T *scale, const float *cosines, const float *sines,
+                                          long long position, const AttentionCall &call, F put) {
+  const long long dim = call.dim, half = dim / 2;
+  const int lane = threadIdx.x % 32;
+  float factor = 1.0f;
+  if (call.normalises) {
+    float squares = 0.0f;
+    for (long long i = lane; i < dim; i += 32) {
+      const float value = widen(from[i]);
+      squares = fmaf(value, value, squares);
+    }
+    factor = 1.0f / sqrtf(over_warp(squares) / static_cast<float>(dim) + call.epsilon);
+    __syncwarp();  // all have read before one writes
+  }
+  for (long long i = lane; i < half; i += 32) {
+    float a = widen(from[i]), b = widen(from[i + half]);
+    if (call.normalises) {
+      a = widen(convert<T>::from(a * factor * widen(scale[i])));
+      b = widen(convert<T>::from(b * factor * widen(scale[i + half])));
+    }
+    if (call.rotates) {
+      const float c = cosines[position * half + i], s = sines[position * half + i];
+      const float turned = a * c - b * s;
+      b = b * c + a * s;
+      a = turned;
+    }
+    put(i, convert<T>::from(a));
+    put(i + half, convert<T>::from(b));
+  }
+}
+
+// Of one query head after some parts: largest score, sum of weights, and, a thread for each, the sum of weighted
+// values.
+struct State {
+  float largest, sum, value[(kMostDim + kThreads - 1) / kThreads];
+};
+
+__device__ __forceinline__ void clear(State &state) {
+  state.largest = -__uint_as_float(0x7f800000u);
+  state.sum = 0.0f;
+#pragma unroll
+  for (float &value : state.value) value = 0.0f;
+}
+
+__device__ __forceinline__ void merge(State &state, const State &part) {
+  if (part.sum == 0.0f) return;
+  const float largest = fmaxf(state.largest, part.largest);
+  const float before = state.sum == 0.0f ? 0.0f : expf(state.largest - largest), now = expf(part.largest - largest);
+  state.largest = largest;
+  state.sum = __fadd_rn(__fmul_rn(state.sum, before), __fmul_rn(part.sum, now));
+#pragma unroll
+  for (int i = 0; i < static_cast<int>(sizeof(state.value) / sizeof(float)); ++i)
+    state.value[i] = __fadd_rn(__fmul_rn(state.value[i], before), __fmul_rn(part.value[i], now));
+}
+
+// kCount elements of a head, on their way from memory.
+template <class T>
+struct Piece {
+  static constexpr int kEach = 16 / static_cast<int>(sizeof(T)), kLoads = kCount / kEach;
+  Held<T, kEach> loads[kLoads];
+
+  __device__ __forceinline__ void load(const T *from) {
+#pragma unroll
+    for (int i = 0; i < kLoads; ++i) loads[i].load(from + i * kEach);
+  }
+  __device__ __forceinline__ void widen_to(float (&element)[kCount]) const {
+#pragma unroll
+    for (int i = 0; i < kLoads; ++i) {
+      float some[kEach];
+      widen_pack(loads[i].pack(), some);
+#pragma unroll
+      for (int j = 0; j < kEach; ++j) element[i * kEach + j] = some[j];
+    }
+  }
+};
+
+template <int kHeads>
+struct Shared {
+  float query[kHeads][kMostDim];
+  float score[kHeads][kPart];
+  float largest[kHeads], sum[kHeads];
+  float partial[kThreads][kCount + 1];  // of one head at a time; padded against bank conflicts
+  float value[kHeads][kMostDim];
+};
+
+// The key and the value of a step's row, which other blocks cannot see in the cache yet. at: their place in the part,
+// below 0 where they belong to another.
+struct Own {
+  float key[kMostDim], value[kMostDim];
+  int at;
+};
+
+// The keys first .. end - 1 for some of kHeads query heads that share them: shared.largest, .sum and .value.
+template <class T, int kHeads>
+__device__ __forceinline__ void one_part(const T *keys, const T *values, long long first, long long end, int heads,
+                                         long long dim, float scale, Shared<kHeads> &shared, const Own &own) {
+  constexpr int kGroups = kThreads / kLanes, kTogether = kHeads > 4   ? 2
+                                                         : kHeads > 2 ? 4
+                                                                      : 8;  // keys that are read at once
+  static_assert(kPart % (kGroups * kTogether) == 0, "a part is whole batches");
+  const int count = static_cast<int>(end - first), pieces = static_cast<int>(dim) / kCount;
+  const int group = threadIdx.x / kLanes, member = threadIdx.x % kLanes;
+  for (int begin = 0; begin < kPart; begin += kGroups * kTogether) {
+    float score[kTogether][kHeads];
+#pragma unroll
+    for (int t = 0; t < kTogether; ++t)
+#pragma unroll
+      for (int h = 0; h < kHeads; ++h) score[t][h] = 0.0f;
+    if (begin < count) {
+      for (int piece = member; piece < pieces; piece += kLanes) {
+        Piece<T> held[kTogether];
+#pragma unroll
+        for (int t = 0; t < kTogether; ++t) {
+          const int key = begin + t * kGroups + group;
+          if (key < count && key != own.at) held[t].load(keys + (first + key) * dim + piece * kCount);
+        }
+#pragma unroll
+        for (int t = 0; t < kTogether; ++t) {
+          const int key = begin + t * kGroups + group;
+          if (key >= count) break;
+          float element[kCount];
+          if (key == own.at) {
+#pragma unroll
+            for (int i = 0; i < kCount; ++i) element[i] = own.key[piece * kCount + i];
+          } else {
+            held[t].widen_to(element);
+          }
+#pragma unroll
+          for (int h = 0; h < kHeads; ++h) {
+            if (h >= heads) break;
+#pragma unroll
+            for (int i = 0; i < kCount; ++i)
+              score[t][h] = fmaf(element[i], shared.query[h][piece * kCount + i], score[t][h]);
+          }
+        }
+      }
+    }
+#pragma unroll
+    for (int t = 0; t < kTogether; ++t) {
+      const int key = begin + t * kGroups + group;
+#pragma unroll
+      for (int h = 0; h < kHeads; ++h) {
+        if (h >= heads) break;
+#pragma unroll
+        for (int lanes = kLanes / 2; lanes > 0; lanes /= 2)
+          score[t][h] += __shfl_xor_sync(0xffffffffu, score[t][h], lanes);
+        if (member == 0) shared.score[h][key] = key < count ? score[t][h] * scale : -__uint_as_float(0x7f800000u);
+      }
+    }
+  }
+  __syncthreads();
+  const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+  for (int h = warp; h < heads; h += kWarps) {
+    float largest = -__uint_as_float(0x7f800000u), sum = 0.0f;
+    for (int key = lane; key < kPart; key += 32) largest = fmaxf(largest, shared.score[h][key]);
+#pragma unroll
+    for (int lanes = 16; lanes > 0; lanes /= 2) largest = fmaxf(largest, __shfl_xor_sync(0xffffffffu, largest, lanes));
+    for (int key = lane; key < kPart; key += 32) {
+      const float weight = key < count ? expf(shared.score[h][key] - largest) : 0.0f;
+      shared.score[h][key] = weight;
+      sum += weight;
+    }
+    sum = over_warp(sum);
+    if (lane == 0) {
+      shared.largest[h] = largest;
+      shared.sum[h] = sum;
+    }
+  }
+  __syncthreads();
+  // Values: as many groups of threads as there are for a row's pieces; each takes every so manieth key.
+  const int groups = kThreads / pieces, mine = threadIdx.x / pieces, piece = threadIdx.x % pieces;
+  float total[kHeads][kCount];
+#pragma unroll
+  for (int h = 0; h < kHeads; ++h)
+#pragma unroll
+    for (int i = 0; i < kCount; ++i) total[h][i] = 0.0f;
+  if (mine < groups) {
+    for (int begin = mine; begin < count; begin += groups * kTogether) {
+      Piece<T> held[kTogether];
+#pragma unroll
+      for (int t = 0; t < kTogether; ++t) {
+        const int key = begin + t * groups;
+        if (key < count && key != own.at) held[t].load(values + (first + key) * dim + piece * kCount);
+      }
+#pragma unroll
+      for (int t = 0; t < kTogether; ++t) {
+        const int key = begin + t * groups;
+        if (key >= count) break;
+        float element[kCount];
+        if (key == own.at) {
+#pragma unroll
+          for (int i = 0; i < kCount; ++i) element[i] = own.value[piece * kCount + i];
+        } else {
+          held[t].widen_to(element);
+        }
+#pragma unroll
+        for (int h = 0; h < kHeads; ++h) {
+          if (h >= heads) break;
+          const float weight = shared.score[h][key];
+#pragma unroll
+          for (int i = 0; i < kCount; ++i) total[h][i] = fmaf(weight, element[i], total[h][i]);
+        }
+      }
+    }
+  }
+#pragma unroll
+  for (int h = 0; h < kHeads; ++h) {
+    if (h >= heads) break;
+#pragma unroll
+    for (int i = 0; i < kCount; ++i) shared.partial[threadIdx.x][i] = total[h][i];
+    __syncthreads();
+    for (int i = threadIdx.x; i < dim; i += kThreads) {
+      float value = 0.0f;
+      for (int g = 0; g < groups; ++g) value += shared.partial[g * pieces + i / kCount][i % kCount];
+      shared.value[h][i] = value;
+    }
+    __syncthreads();
+  }
+}
+
+template <int kHeads>
+__device__ __forceinline__ State state_of(const Shared<kHeads> &shared, int head, long long dim) {
+  State state;
+  clear(state);
+  state.largest = shared.largest[head];
+  state.sum = shared.sum[head];
+#pragma unroll
+  for (int i = 0; i < static_cast<int>(sizeof(state.value) / sizeof(float)); ++i)
+    if (static_cast<int>(threadIdx.x) + i * kThreads < dim)
+      state.value[i] = shared.value[head][threadIdx.x + i * kThreads];
+  return state;
+}
+
+template <class T>
+__device__ __forceinline__ void put(T *out, const State &state, long long dim) {
+#pragma unroll
+  for (int i = 0; i < static_cast<int>(sizeof(state.value) / sizeof(float)); ++i)
+    if (static_cast<int>(threadIdx.x) + i * kThreads < dim)
+      out[threadIdx.x + i * kThreads] = convert<T>::from(state.value[i] / state.sum);
+}
+
+// What a row sees: keys low .. position, of the parts first .. last.
+struct Seen {
+  long long low, first, last;
+};
+
+__device__ __forceinline__ Seen seen_from(long long position, const AttentionCall &call) {
+  const long long low = call.window > 0 && position + 1 > call.window ? position + 1 - call.window : 0;
+  return {low, low / kPart, position / kPart};
+}
+
+template <class T, int kHeads>
+__device__ __forceinline__ void part_of(const T *keys, const T *values, long long part, const Seen &seen,
+                                        long long position, int heads, const AttentionCall &call,
+                                        Shared<kHeads> &shared, const Own &own) {
+  const long long first = part * kPart > seen.low ? part * kPart : seen.low;
+  const long long end = (part + 1) * kPart < position + 1 ? (part + 1) * kPart : position + 1;
+  one_part<T, kHeads>(keys, values, first, end, heads, call.dim, call.scale, shared, own);
+}
+
+}  // namespace pk
