@@ -1,12 +1,15 @@
 """Tensors of a checkpoint as arrays and layers on the device, named after model and layer, with a bar that tells.
 
-While one tensor is copied to the device the next is read and converted.
+Tensors are read and converted by several threads, while those before them are copied to the device.
 """
 
 from __future__ import annotations
 
+import os
 from collections import deque
 from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -27,7 +30,18 @@ if TYPE_CHECKING:
     Told = Callable[[int, int, str], None]
 
 
-_UNDER_WAY_BYTES = 256 << 20  # of converted tensors on the host that wait for their copy
+_UNDER_WAY_BYTES = 256 << 20  # of tensors on the host that are converted, or wait for their copy
+_READERS = 8  # threads at most: what they do is bound by memory
+
+
+@dataclass
+class _Coming:
+    """A tensor on its way to the device: its values once they are converted, then its copy."""
+
+    name: str
+    target: GPUArray
+    values: Future[Any]
+    transfer: Transfer | None = None
 
 
 class TensorLoader:
@@ -57,10 +71,11 @@ class TensorLoader:
         self._done = 0
         self._told: Told | None = None if isinstance(progress, bool) else progress
         self._bar = Progress(f"loading {title}", self._total, shown=progress is True)
-        self._under_way: deque[Transfer] = deque()
+        self._under_way: deque[_Coming] = deque()
 
     def __enter__(self) -> None:
         self._engine = TransferEngine()
+        self._readers = ThreadPoolExecutor(min(os.cpu_count() or 1, _READERS), "pygpukit-load")
         self._bar.__enter__()
 
     def __exit__(
@@ -70,6 +85,7 @@ class TensorLoader:
             if kind is None:
                 self._wait(0)
         finally:
+            self._readers.shutdown(cancel_futures=True)
             self._engine.close()
             self._bar.__exit__(kind, error, trace)
 
@@ -121,8 +137,6 @@ class TensorLoader:
         return array
 
     def _copy(self, tensor: str, shape: tuple[int, ...], target: GPUArray, transposed: bool = False) -> None:
-        import numpy as np
-
         name = self._prefix + tensor
         if name not in self._names:
             raise InvalidSpecError(f"{self._title}: the model has no tensor {name!r}, a {self._what} needs it", name)
@@ -131,19 +145,35 @@ class TensorLoader:
             raise ShapeError(
                 f"{self._title}: the tensor {name!r} has shape {found}, must be {shape} by its config.json"
             )
-        values = self._checkpoint.read(name, self._dtype)
-        source = np.ascontiguousarray(values.T if transposed and values.ndim == 2 else values)
         self._wait(_UNDER_WAY_BYTES - target.nbytes)
-        self._under_way.append(self._engine.to_device(target, source))
-        self._done += target.nbytes
+        values = self._readers.submit(self._values, name, transposed)
+        self._under_way.append(_Coming(name, target, values))
+        for coming in self._under_way:  # in their order, as far as they have come
+            if coming.transfer is None:
+                if not coming.values.done():
+                    break
+                self._send(coming)
+
+    def _values(self, name: str, transposed: bool) -> Any:
+        import numpy as np
+
+        values = self._checkpoint.read(name, self._dtype)
+        return np.ascontiguousarray(values.T if transposed and values.ndim == 2 else values)
+
+    def _send(self, coming: _Coming) -> Transfer:
+        """The copy of a tensor to the device, once its values are there."""
+        coming.transfer = self._engine.to_device(coming.target, coming.values.result())
+        self._done += coming.target.nbytes
         self._bar.update(self._done)
         if self._told is not None:
-            self._told(self._done, self._total, name)
+            self._told(self._done, self._total, coming.name)
+        return coming.transfer
 
     def _wait(self, most_bytes: int) -> None:
         """Until no more than that is under way."""
-        while self._under_way and sum(one.nbytes for one in self._under_way) > most_bytes:
-            self._under_way.popleft().wait()
+        while self._under_way and sum(one.target.nbytes for one in self._under_way) > most_bytes:
+            coming = self._under_way.popleft()
+            (coming.transfer or self._send(coming)).wait()
 
 
 def _count(shape: tuple[int, ...]) -> int:

@@ -43,5 +43,5 @@ def test_a_failure_leaves_nothing_under_way() -> None:
         loader.table(name, "second", (3, 5))
     stats = loader._engine.stats()
     assert (stats["queued"], stats["in_progress"]) == (0, 0)
-    with pytest.raises(RuntimeError, match="closed"):
+    with pytest.raises(RuntimeError, match="after shutdown"):
         loader.table(name, "third", values[name].shape)
