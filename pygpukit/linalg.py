@@ -19,7 +19,7 @@ from pygpukit.ops.linalg.products import (
     vecdot,
 )
 from pygpukit.ops.linalg.solving import det, inv, slogdet, solve
-from pygpukit.ops.matmul.gemm import matmul
+from pygpukit.ops.matmul import matmul
 
 if TYPE_CHECKING:
     from pygpukit.ops.linalg.errors import LinAlgError

@@ -11,7 +11,7 @@ from pygpukit.ops.linalg.factors import cholesky, qr, svd, svdvals
 from pygpukit.ops.linalg.norms import matrix_norm, vector_norm
 from pygpukit.ops.linalg.products import cross, diagonal, matrix_power, matrix_transpose, outer, tensordot, trace
 from pygpukit.ops.linalg.solving import det, inv, slogdet, solve
-from pygpukit.ops.matmul.gemm import matmul
+from pygpukit.ops.matmul import matmul
 
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray

@@ -1,4 +1,4 @@
-"""Where NVRTC, cuSOLVER, CUDA headers and the cache may be: what each platform calls them and where it puts them."""
+"""Where NVRTC, other CUDA libraries, headers and the cache may be: what each platform calls them and where they lie."""
 
 from __future__ import annotations
 
@@ -19,14 +19,16 @@ if sys.platform == "win32":
     _NAMES = tuple(f"nvrtc64_{major}0_0.dll" for major in _MAJORS)
     _WHEELS = ("nvidia/cu13/bin/x86_64", "nvidia/cu13/bin", "nvidia/cuda_nvrtc/bin")
     _SOLVERS: tuple[str, ...] = ("cusolver64_12.dll", "cusolver64_11.dll")
+    _PRODUCTS: tuple[str, ...] = ("cublasLt64_13.dll", "cublasLt64_12.dll")
     _TOOLKIT = ("bin/x64", "bin")
     _SYSTEM: tuple[str, ...] = ()
 elif sys.platform == "darwin":  # NVIDIA ships nothing for macOS
-    _NAMES, _WHEELS, _TOOLKIT, _SYSTEM, _SOLVERS = (), (), (), (), ()
+    _NAMES, _WHEELS, _TOOLKIT, _SYSTEM, _SOLVERS, _PRODUCTS = (), (), (), (), (), ()
 else:
     _NAMES = tuple(f"libnvrtc.so.{major}" for major in _MAJORS)
-    _WHEELS = ("nvidia/cu13/lib", "nvidia/cuda_nvrtc/lib", "nvidia/cusolver/lib")
+    _WHEELS = ("nvidia/cu13/lib", "nvidia/cuda_nvrtc/lib", "nvidia/cusolver/lib", "nvidia/cublas/lib")
     _SOLVERS = ("libcusolver.so.12", "libcusolver.so.11")
+    _PRODUCTS = tuple(f"libcublasLt.so.{major}" for major in _MAJORS)
     _TOOLKIT = ("lib64", "lib", "targets/x86_64-linux/lib", "targets/sbsa-linux/lib")
     _SYSTEM = ("/usr/local/cuda",)
 
@@ -40,6 +42,11 @@ def nvrtc_candidates() -> list[str]:
 def cusolver_candidates() -> list[str]:
     """cuSOLVER, looked for as NVRTC is."""
     return _candidates(_SOLVERS)
+
+
+def cublaslt_candidates() -> list[str]:
+    """cuBLASLt, looked for as NVRTC is."""
+    return _candidates(_PRODUCTS)
 
 
 def _candidates(names: tuple[str, ...]) -> list[str]:

@@ -151,6 +151,7 @@ from pygpukit.ops.matmul.available import matmul_w4a4 as matmul_w4a4
 from pygpukit.ops.matmul.available import nvf4_bf16_sm120_available as nvf4_bf16_sm120_available
 from pygpukit.ops.matmul.available import quantize_bf16_to_nvf4 as quantize_bf16_to_nvf4
 from pygpukit.ops.matmul.available import w8a16_gemm_sm120 as w8a16_gemm_sm120
+from pygpukit.ops.matmul.fastest import fastest_products as fastest_products
 from pygpukit.ops.matmul.fp8 import gemv_fp8_bf16 as gemv_fp8_bf16
 from pygpukit.ops.matmul.fp8 import gemv_fp8_bf16_batched as gemv_fp8_bf16_batched
 from pygpukit.ops.matmul.fp8 import matmul_fp8 as matmul_fp8

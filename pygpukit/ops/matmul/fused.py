@@ -24,6 +24,7 @@ _LAYOUT = SOURCE.structure("GemmLayout", Operands=4)
 _ROWS = SOURCE.structure("Layout", Operands=2)
 _AFTER = SOURCE.structure("After")
 _BLOCK = 256
+FINISHED = (float16, bfloat16, float32)  # types that finish() is compiled for
 # By name: their numbers in epilogue.cuh.
 ACTIVATIONS = {None: 0, "relu": 1, "gelu": 2, "gelu_tanh": 3, "silu": 4, "swiglu": 5}
 
@@ -113,7 +114,7 @@ def finish(sums: GPUArray, out: GPUArray, after: After) -> None:
 def instantiations() -> Iterator[tuple[str, ...]]:
     """Name expressions of every kernel that product() can ask for."""
     yield tuple(f"pk::gemm_after<{CTYPES[dtype.name]}>" for dtype in promotion.FLOATS)
-    yield tuple(f"pk::finish<{CTYPES[dtype.name]}>" for dtype in (float16, bfloat16, float32))
+    yield tuple(f"pk::finish<{CTYPES[dtype.name]}>" for dtype in FINISHED)
 
 
 def _on_host(a: GPUArray, b: GPUArray, out: GPUArray, after: After) -> None:

@@ -12,7 +12,7 @@ from pygpukit.array import layout, promotion
 from pygpukit.core.dtypes import as_dtype, float32
 from pygpukit.core.errors import DTypeError
 from pygpukit.ops import copying, host
-from pygpukit.ops.matmul import fused, narrow, plain, plan, precision, tile
+from pygpukit.ops.matmul import fastest, fused, narrow, plain, plan, precision, tile
 from pygpukit.ops.matmul.stacks import stacked, with_matrix_axes
 from pygpukit.ops.operands import check_array, check_devices, check_out, overlaps
 from pygpukit.ops.prepared import prepared
@@ -36,6 +36,7 @@ def matmul(
     dtype: DTypeLike | None = None,
     tf32: bool | None = None,
     use_tf32: bool | None = None,
+    invariant: bool | None = None,
 ) -> GPUArray:
     """a @ b; with alpha and beta alpha (a @ b) + beta out.
 
@@ -47,12 +48,15 @@ def matmul(
     returned instead of a new array. alpha, beta: numbers, for floats, in float32 (float64 for it); out is read only
     where beta is not 0, and must be of the result's type then. tf32 (use_tf32 is the same): allows float32 operands to
     be rounded to tf32, on tensor cores. Asynchronous on the current stream; the order of additions is fixed: a row's
-    bits depend on k, the types and the backend that matmul_plan() names, not on other rows. Raises ShapeError naming
-    both shapes, DTypeError, DeviceMismatchError, ValueError for settings that contradict each other.
+    bits depend on k, the types and the backend that matmul_plan() names, not on other rows. invariant=False gives that
+    up for speed: cuBLASLt where it is found, the same bits only for the same extents, strides and alignment; within
+    gp.fastest_products() it is the default. Raises ShapeError naming both shapes, DTypeError, DeviceMismatchError,
+    ValueError for settings that contradict each other.
     """
     left, right, shape, promoted = operands(a, b)
     result = _result(promoted, dtype)
     said = precision.check("matmul", result, tf32, use_tf32)
+    _check_invariant(invariant)
     target = out if out is None else check_out(out, shape, result, "matmul")
     after = None if alpha is _ONE and beta is _ZERO else _scaled(result, alpha, beta, out)
     if target is None or target.dtype != result or _touches(target, a) or _touches(target, b):
@@ -61,7 +65,10 @@ def matmul(
         kind = _family(promoted, result, said)
         computed = promoted if kind else result
         left, right = (x if x.dtype == computed else copying.astype(x, computed) for x in (left, right))
-        product = product_of(kind, left, right)
+        if invariant is False and (after is None or result in fused.FINISHED):
+            product = _fastest_of(kind, left, right, result)
+        else:
+            product = product_of(kind, left, right)
         full = with_matrix_axes(target, a.ndim == 1, b.ndim == 1)
         if after is None:
             product(left, right, full)
@@ -90,14 +97,19 @@ def matmul_plan(
     dtype: DTypeLike | None = None,
     tf32: bool | None = None,
     use_tf32: bool | None = None,
+    invariant: bool | None = None,
 ) -> plan.MatmulPlan:
-    """The plan of `gp.matmul(a, b, dtype=dtype, tf32=tf32)`: which kernel, and why. Launches nothing. Raises as
-    matmul() for operands that do not fit."""
+    """The plan of `gp.matmul(a, b, dtype=dtype, tf32=tf32, invariant=invariant)`: which kernel, and why. Launches
+    nothing. Raises as matmul() for operands that do not fit."""
     left, right, _, promoted = operands(a, b)
     result = _result(promoted, dtype)
     said = precision.check("matmul", result, tf32, use_tf32)
     kind = _family(promoted, result, said)
     backend, reason = _planned(kind, promoted, left, right)
+    _check_invariant(invariant)
+    if invariant is False:
+        computed = promoted if kind else result
+        backend, reason = fastest.plan((backend, reason), kind, left, right, computed, result)
     if result == float32:
         reason = f"{reason}; {precision.reason(said)}"
     found = None if backend != "tile" else (tile if kind == "half" else narrow).chosen(left, right)
@@ -109,6 +121,17 @@ def product_of(kind: str | None, a: GPUArray, b: GPUArray) -> fused.Product:
     if kind is None or host.computes() or _planned(kind, a.dtype, a, b)[0] != "tile":
         return plain.product
     return _TENSOR[kind]
+
+
+def _fastest_of(kind: str | None, a: GPUArray, b: GPUArray, result: DataType) -> fused.Product:
+    """What makes a @ b, stacks of matrices of one type, by the fastest plan."""
+    planned = fastest.plan(_planned(kind, a.dtype, a, b), kind, a, b, a.dtype, result)
+    return fastest.product_of(kind, a.dtype, result) if planned[0] == "cublaslt" else product_of(kind, a, b)
+
+
+def _check_invariant(invariant: Any) -> None:
+    if invariant is not None and not isinstance(invariant, bool):
+        raise TypeError(f"matmul: invariant is a {type(invariant).__name__}; it is True, False or None")
 
 
 def _result(promoted: DataType, dtype: DTypeLike | None) -> DataType:

@@ -45,12 +45,12 @@ def readable(matrices: GPUArray, summed: str, along_k: bool = False) -> Stack:
     return Stack(copy, summed == "columns", filled, along.shape[-2] * filled)
 
 
-def as_it_is(matrices: GPUArray) -> Stack | None:
-    """How the kernels can read the operand where it lies; None where they cannot: rows of whole 16 bytes are asked."""
+def as_it_is(matrices: GPUArray, alignment: int = ALIGNMENT) -> Stack | None:
+    """How the operand can be read where it lies; None where it cannot: rows of whole `alignment` bytes are asked."""
     *batch, rows, columns = matrices.shape
     itemsize = matrices.itemsize
-    row = ALIGNMENT // itemsize
-    if raw.address(matrices) % ALIGNMENT or any(stride % itemsize for stride in matrices.strides):
+    row = alignment // itemsize
+    if raw.address(matrices) % alignment or any(stride % itemsize for stride in matrices.strides):
         return None
     *steps, down, right = (stride // itemsize for stride in matrices.strides)
     step = _one_step(tuple(batch), tuple(steps))

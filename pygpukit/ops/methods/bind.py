@@ -15,7 +15,7 @@ from pygpukit.core.dtypes import as_dtype
 from pygpukit.ops import copying, indexing, operands, shape
 from pygpukit.ops.elementwise import math
 from pygpukit.ops.indexing import padding
-from pygpukit.ops.matmul.gemm import matmul
+from pygpukit.ops.matmul import matmul
 from pygpukit.ops.methods.habits import Habits
 from pygpukit.ops.methods.operators import Operators
 from pygpukit.ops.methods.ordering import Ordering

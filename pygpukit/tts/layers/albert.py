@@ -7,6 +7,7 @@ from math import sqrt
 from typing import TYPE_CHECKING
 
 import pygpukit.ops as ops
+from pygpukit.ops.matmul.gemm import matmul
 from pygpukit.tts.layers.linear import LayerNorm, Linear
 from pygpukit.tts.parts import Part
 
@@ -44,9 +45,9 @@ class ALBERTLayer:
     def __call__(self, hidden_states: GPUArray, attention_mask: GPUArray | None = None) -> GPUArray:
         """hidden_states (B, T, hidden). attention_mask: added to the scores, (B, 1, 1, T) or what broadcasts."""
         q, k, v = (self.transpose_for_scores(part(hidden_states)) for part in (self.query, self.key, self.value))
-        scores = ops.mul(ops.matmul(q, k.transpose(0, 1, 3, 2)), 1 / sqrt(self.attention_head_size))
+        scores = ops.mul(matmul(q, k.transpose(0, 1, 3, 2)), 1 / sqrt(self.attention_head_size))
         scores = scores if attention_mask is None else ops.add(scores, attention_mask)
-        seen = ops.matmul(ops.softmax(scores, -1), v).transpose(0, 2, 1, 3).reshape(hidden_states.shape)
+        seen = matmul(ops.softmax(scores, -1), v).transpose(0, 2, 1, 3).reshape(hidden_states.shape)
         attended = self.attention_norm(ops.add(self.attention_dense(seen), hidden_states))
         fed = self.ffn_output(ops.gelu(self.ffn(attended), approximate="tanh"))
         return self.full_layer_norm(ops.add(fed, attended))

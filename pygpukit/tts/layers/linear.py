@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pygpukit.ops as ops
+from pygpukit.ops.matmul.gemm import matmul
 
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
@@ -18,7 +19,7 @@ class Linear:
         self.out_features, self.in_features = weight.shape
 
     def __call__(self, x: GPUArray) -> GPUArray:
-        result = ops.matmul(x, self.weight.T)
+        result = matmul(x, self.weight.T)
         return result if self.bias is None else ops.add(result, self.bias)
 
 
