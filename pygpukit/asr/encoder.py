@@ -13,6 +13,7 @@ from pygpukit.ops import elementwise
 from pygpukit.ops.elementwise.activation import gelu
 from pygpukit.ops.nn.attention import sdpa
 from pygpukit.ops.nn.conv import conv1d
+from pygpukit.ops.nn.conv.tile import packed
 
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
@@ -44,6 +45,7 @@ class WhisperEncoder:
         self.config, self.weights = config, weights
         self.d_model, self.n_layers = config.d_model, config.encoder_layers
         self.layers = [WhisperEncoderLayer(config, layer) for layer in weights.encoder_layers]
+        self._first, self._second = packed(weights.encoder_conv1_weight), packed(weights.encoder_conv2_weight)
 
     def __call__(self, mel: GPUArray) -> GPUArray:
         """mel, (B, bands, 2 T) or (bands, 2 T), gives the weights' type (B, T, d_model), T = max_source_positions.
@@ -56,8 +58,8 @@ class WhisperEncoder:
             raise ShapeError(
                 f"WhisperEncoder: mel has shape {mel.shape}, must be (B, {config.num_mel_bins}, {config.frames})"
             )
-        x = conv1d(mel.astype(w.dtype), w.encoder_conv1_weight, w.encoder_conv1_bias, padding=1, act="gelu")
-        x = conv1d(x, w.encoder_conv2_weight, w.encoder_conv2_bias, stride=2, padding=1, act="gelu")
+        x = conv1d(mel.astype(w.dtype), self._first, w.encoder_conv1_bias, padding=1, act="gelu")
+        x = conv1d(x, self._second, w.encoder_conv2_bias, stride=2, padding=1, act="gelu")
         x = elementwise.add(x.transpose(0, 2, 1).astype("float32"), w.encoder_embed_positions)
         for layer in self.layers:
             x = layer(x)

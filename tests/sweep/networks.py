@@ -16,9 +16,9 @@ from pygpukit.asr.choice import SOURCE as CHOICE
 from pygpukit.asr.choice import Chooser
 from pygpukit.asr.rules import Rules
 from pygpukit.kernels import measure
-from pygpukit.ops.nn import attention, conv, lstm, rope, sampling
+from pygpukit.ops.nn import attention, lstm, rope, sampling
 from pygpukit.ops.nn.attention import decode
-from pygpukit.ops.nn.conv import transposed
+from pygpukit.ops.nn.conv import simt, transposed
 from pygpukit.ops.nn.embedding import SOURCE as EMBEDDING
 from pygpukit.ops.nn.snake import SOURCE as SNAKE
 from pygpukit.ops.random import fill
@@ -224,7 +224,7 @@ _CALLS = {
     attention.launch.SOURCE.source: _attention,
     decode.SOURCE.source: _decoding,
     rope.SOURCE.source: _rotations,
-    conv.SOURCE.source: _convolutions,
+    simt.SOURCE.source: _convolutions,
     transposed.SOURCE.source: _transposed,
     SNAKE.source: _snakes,
     source.SOURCE.source: _voices,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pygpukit.ops as ops
+from pygpukit.ops.nn.conv.tile import packed
 
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
@@ -16,7 +17,7 @@ class Conv1d:
     def __init__(
         self, weight: GPUArray, bias: GPUArray | None = None, stride: int = 1, padding: int = 0, dilation: int = 1
     ) -> None:
-        self.weight, self.bias = weight, bias
+        self.weight, self.bias = packed(weight), bias
         self.stride, self.padding, self.dilation = stride, padding, dilation
         self.out_channels, self.in_channels, self.kernel_size = weight.shape
 
@@ -53,7 +54,7 @@ class ConvTranspose1d:
         output_padding: int = 0,
         groups: int = 1,
     ) -> None:
-        self.weight, self.bias = weight, bias
+        self.weight, self.bias = packed(weight, transposed=True) if groups == 1 else weight, bias
         self.stride, self.padding, self.output_padding, self.groups = stride, padding, output_padding, groups
         self.in_channels, self.kernel_size = weight.shape[0], weight.shape[2]
         self.out_channels = weight.shape[1] * groups

@@ -1,101 +1,77 @@
-"""What convolutions and transposed convolutions check alike: arrays, settings, groups, activations, layouts."""
+"""Which kernel makes a convolution, and why: a choice that follows from types, channels and device alone."""
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from functools import lru_cache
+from math import prod
+from typing import TYPE_CHECKING
 
-from pygpukit._core import native
-from pygpukit.array import promotion
-from pygpukit.core.errors import DTypeError, InvalidSpecError, ShapeError
-from pygpukit.ops import copying
-from pygpukit.ops.operands import check_array, check_devices
+from pygpukit.core.backend import is_sim
+from pygpukit.core.dtypes import bfloat16, float16, float32
+from pygpukit.ops.nn.conv import tile
+from pygpukit.ops.nn.conv.tile import Tile
 
 if TYPE_CHECKING:
-    from pygpukit.array.array import GPUArray
+    from pygpukit.core.dtypes import DataType
+    from pygpukit.ops.nn.conv.settings import Settings
 
-    Pair: TypeAlias = "int | Sequence[int]"
+__all__ = ["ConvPlan"]
 
-# As activation.cuh numbers them.
-ACTIVATIONS = {None: 0, "relu": 1, "silu": 2, "gelu": 3, "sigmoid": 4, "tanh": 5}
+_LEAST = 16  # channels of a group, in and out, that are worth a tile
+_COUNTABLE = 2**31 - 1  # elements of an array
+_MOST = 65535  # a grid's second and third extent
 
 
 @dataclass(frozen=True)
-class Plan:
-    """Extents as (rows, columns); one dimension has one row. out: of the result."""
+class ConvPlan:
+    """How a convolution is computed.
 
-    groups: int
-    stride: tuple[int, int]
-    padding: tuple[int, int]
-    dilation: tuple[int, int]
-    out: tuple[int, int]
-    act: str | None
+    backend: "tile" (tensor cores), "plain" (CUDA cores) or "numpy" (the simulated device). It decides the result's
+    bits. reason: why, in one sentence. tile: of a tile kernel; it decides speed alone.
+    """
 
+    backend: str
+    reason: str
+    tile: Tile | None = None
 
-def pair(what: str, name: str, value: Pair, dimensions: int) -> tuple[int, int]:
-    """(rows, columns) of a setting; one dimension gives its columns only. Raises InvalidSpecError."""
-    least = 1 if name in ("stride", "dilation") else 0
-    one = dimensions == 1
-    values: Sequence[Any] = value if isinstance(value, Sequence) and not one else (value,) * dimensions
-    given = [operator.index(x) for x in values]
-    if len(given) != dimensions or min(given) < least:
-        raise InvalidSpecError(f"{what}: {name} is {value}, must be {least} or more in each dimension", name)
-    return (least, given[0]) if one else (given[0], given[1])
+    def __str__(self) -> str:
+        return f"{self.backend}{f' {self.tile}' if self.tile else ''}: {self.reason}"
 
 
-def check_act(what: str, act: str | None) -> None:
-    """Raises InvalidSpecError for an activation that there is not."""
-    if act not in ACTIVATIONS:
-        names = ", ".join(name for name in ACTIVATIONS if name)
-        raise InvalidSpecError(f"{what}: act is {act!r}; it is one of {names}, or None", "act")
+@lru_cache(maxsize=4096)
+def backend(
+    dtype: DataType, tf32: bool, input: tuple[int, ...], weight: tuple[int, ...], settings: Settings
+) -> tuple[str, str]:
+    """(backend, reason). tf32: allowed. input: shape (B, C, rows, columns). weight: that of by_group()."""
+    if is_sim():
+        return "numpy", "the simulated device computes with NumPy"
+    if dtype not in (bfloat16, float16) and not (dtype == float32 and tf32):
+        return "plain", f"{dtype} is computed as it is, on CUDA cores"
+    groups, filters, channels = weight[0], weight[1], weight[-1]
+    if min(channels, filters) < _LEAST:
+        return "plain", f"{channels} to {filters} channels of a group: fewer than {_LEAST} waste tensor cores"
+    if settings.act not in tile.ACTS:
+        return "plain", f"{settings.act} is applied on CUDA cores"
+    if settings.transposed and settings.dilation != (1, 1):
+        return "plain", "a transposed convolution with dilation has no phases that are convolutions"
+    out = input[0] * groups * filters * prod(settings.out)
+    if max(2 * prod(input), 2 * prod(weight), out) > _COUNTABLE:  # twice: channels are filled up
+        return "plain", "an array has more elements than a tile kernel counts"
+    if max(groups, tile.phases(settings)) > _MOST:
+        return "plain", "there are more groups or phases than a grid takes"
+    if missing := tile.missing():
+        _warn(missing)
+        return "plain", missing
+    kind = f"{dtype}{' rounded to tf32' if dtype == float32 else ''}"
+    return "tile", f"{kind} on tensor cores, summed in float32"
 
 
-def check_arrays(what: str, input: GPUArray, weight: GPUArray, bias: GPUArray | None) -> None:
-    """Raises DTypeError unless all are arrays of one float type, and DeviceMismatchError."""
-    arrays = {"input": input, "weight": weight} | ({} if bias is None else {"bias": bias})
-    for name, array in arrays.items():
-        check_array(array, f"{what}: {name}")
-    if input.dtype not in promotion.FLOATS or any(array.dtype != input.dtype for array in arrays.values()):
-        types = ", ".join(f"{name} {array.dtype}" for name, array in arrays.items())
-        raise DTypeError(f"{what}: the arrays must have one float type; they have {types}")
-    check_devices(what, *arrays.values())
+def _warn(missing: str) -> None:
+    import warnings
 
-
-def check_bias(what: str, bias: GPUArray | None, filters: int) -> GPUArray | None:
-    """bias, contiguous. Raises ShapeError unless it has one element for each channel of the result."""
-    if bias is not None and bias.shape != (filters,):
-        raise ShapeError(f"{what}: bias has shape {bias.shape}, must be {(filters,)}")
-    return bias if bias is None else copying.contiguous(bias)
-
-
-def channels_first(array: GPUArray) -> GPUArray:
-    """A view of (B, ..., C) as (B, C, ...)."""
-    return array.transpose(0, array.ndim - 1, *range(1, array.ndim - 1))
-
-
-def with_rows(array: GPUArray) -> GPUArray:
-    """A view of (B, C, L) as (B, C, 1, L); what has rows, as it is."""
-    return array[:, :, None] if array.ndim == 3 else array
-
-
-def made(batch: int, filters: int, plan: Plan, dtype: Any, dimensions: int, last: bool) -> tuple[GPUArray, GPUArray]:
-    """The result as users get it, with its channels first or last, and a view of it as (B, C, rows, columns)."""
-    extents = plan.out[-dimensions:]
-    given = native.empty((batch, *extents, filters) if last else (batch, filters, *extents), dtype)
-    return given, with_rows(channels_first(given) if last else given)
-
-
-def activated(x: Any, act: str | None) -> Any:
-    """The activation of NumPy values, on the simulated device."""
-    import numpy as np
-
-    from pygpukit.ops.elementwise import host_functions
-
-    if act is None:
-        return x
-    if act == "relu":
-        return np.where(x < 0, x.dtype.type(0), x)
-    function = np.tanh if act == "tanh" else getattr(host_functions, act)
-    return function(x)
+    warnings.warn(
+        f"convolutions run without tensor cores, many times slower and with other bits: {missing}",
+        RuntimeWarning,
+        stacklevel=2,
+    )

@@ -12,9 +12,11 @@ from pygpukit.array import promotion
 from pygpukit.core.errors import InvalidSpecError, ShapeError
 from pygpukit.ops import copying, host
 from pygpukit.ops.elementwise.pointwise import CTYPES
-from pygpukit.ops.nn.conv.plan import (
+from pygpukit.ops.matmul import precision
+from pygpukit.ops.nn.conv import plan, tile
+from pygpukit.ops.nn.conv.settings import (
     ACTIVATIONS,
-    Plan,
+    Settings,
     activated,
     channels_first,
     check_act,
@@ -28,7 +30,7 @@ from pygpukit.ops.operands import span
 
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
-    from pygpukit.ops.nn.conv.plan import Pair
+    from pygpukit.ops.nn.conv.settings import Pair
 
 __all__ = ["conv_transpose1d", "conv_transpose2d"]
 
@@ -51,12 +53,14 @@ def conv_transpose1d(
     groups: int = 1,
     act: str | None = None,
     channels_last: bool = False,
+    tf32: bool | None = None,
 ) -> GPUArray:
     """input (B, Cin, L), weight (Cin, Cout / groups, K), bias (Cout,) give (B, Cout, Lout).
 
     Lout = (L - 1) stride - 2 padding + dilation (K - 1) + output_padding + 1. All of one float type; float16 and
-    bfloat16 are summed in float32. act and channels_last as conv1d() has them. Asynchronous; the order of additions is
-    fixed. Raises ShapeError, DTypeError, DeviceMismatchError, InvalidSpecError (stride, padding, output_padding,
+    bfloat16 are summed in float32. act, channels_last and tf32 as conv1d() has them, and its
+    kernels, unless there is a dilation. Asynchronous; the order of additions is fixed.
+    Raises ShapeError, DTypeError, DeviceMismatchError, InvalidSpecError (stride, padding, output_padding,
     dilation, groups or act).
     """
     named: dict[str, Pair] = {
@@ -65,7 +69,7 @@ def conv_transpose1d(
         "output_padding": output_padding,
         "dilation": dilation,
     }
-    return _convolve("conv_transpose1d", 1, input, weight, bias, named, groups, act, channels_last)
+    return _convolve("conv_transpose1d", 1, input, weight, bias, named, groups, act, channels_last, tf32)
 
 
 def conv_transpose2d(
@@ -80,6 +84,7 @@ def conv_transpose2d(
     groups: int = 1,
     act: str | None = None,
     channels_last: bool = False,
+    tf32: bool | None = None,
 ) -> GPUArray:
     """input (B, Cin, H, W), weight (Cin, Cout / groups, KH, KW), bias (Cout,) give (B, Cout, Hout, Wout).
 
@@ -91,7 +96,7 @@ def conv_transpose2d(
         "output_padding": output_padding,
         "dilation": dilation,
     }
-    return _convolve("conv_transpose2d", 2, input, weight, bias, named, groups, act, channels_last)
+    return _convolve("conv_transpose2d", 2, input, weight, bias, named, groups, act, channels_last, tf32)
 
 
 @SOURCE.lists
@@ -125,6 +130,7 @@ def _convolve(
     groups: int,
     act: str | None,
     last: bool,
+    tf32: bool | None,
 ) -> GPUArray:
     check_act(what, act)
     check_arrays(what, input, weight, bias)
@@ -136,86 +142,91 @@ def _convolve(
         raise ShapeError(
             f"{what}: input has shape {given_input.shape} and weight {weight.shape}; they must be {shapes}"
         )
-    settings = [pair(what, name, value, dimensions) for name, value in named.items()]
+    stride, padding, more, dilation = (pair(what, name, value, dimensions) for name, value in named.items())
+    said = precision.check(what, input.dtype, tf32, None)
     input, weight = with_rows(input), with_rows(weight)
-    extents = _extents(what, input, weight, settings, groups)
+    extents = _extents(what, input, weight, (stride, padding, more, dilation), groups)
     filters = weight.shape[1] * groups
     bias = check_bias(what, bias, filters)
-    stride, padding, _, dilation = settings
-    plan = Plan(groups, stride, padding, dilation, extents, act)
-    given, out = made(input.shape[0], filters, plan, input.dtype, dimensions, last)
+    settings = Settings(groups, stride, padding, dilation, extents, act, transposed=True)
+    given, out = made(input.shape[0], filters, settings, input.dtype, dimensions, last)
     if not out.size:
         return given
-    weight = copying.contiguous(weight)
     if host.computes():
+        weight = copying.contiguous(weight)
         arrays = [input, weight, out, *(() if bias is None else (bias,))]
-        native.host_launch(what, lambda: _on_host(input, weight, bias, out, plan), arrays)
+        native.host_launch(what, lambda: _on_host(input, weight, bias, out, settings), arrays)
+        return given
+    grouped = tile.by_group(weight, groups, True)
+    seen = tuple(input.shape), tuple(grouped.shape)
+    if plan.backend(input.dtype, precision.allowed(said), *seen, settings)[0] == "tile":
+        tile.convolve(input, grouped, bias, out, settings, given)
     else:
-        _on_device(input, weight, bias, out, plan, given)
+        _on_device(input, copying.contiguous(weight), bias, out, settings, given)
     return given
 
 
 def _on_device(
-    input: GPUArray, weight: GPUArray, bias: GPUArray | None, out: GPUArray, plan: Plan, dense: GPUArray
+    input: GPUArray, weight: GPUArray, bias: GPUArray | None, out: GPUArray, settings: Settings, dense: GPUArray
 ) -> None:
     """dense: the storage of out."""
     storage, start = span(input)
-    positions = out.shape[0] * plan.out[0] * plan.out[1]
+    positions = out.shape[0] * settings.out[0] * settings.out[1]
     packed = _CONVOLUTION.pack(
-        groups=plan.groups,
-        in_channels=input.shape[1] // plan.groups,
+        groups=settings.groups,
+        in_channels=input.shape[1] // settings.groups,
         out_channels=weight.shape[1],
         positions=positions,
         image=input.shape[2:],
-        result=plan.out,
+        result=settings.out,
         kernel=weight.shape[2:],
-        stride=plan.stride,
-        padding=plan.padding,
-        dilation=plan.dilation,
+        stride=settings.stride,
+        padding=settings.padding,
+        dilation=settings.dilation,
         start=start,
         step=[step // input.itemsize for step in input.strides],
         out_step=[step // out.itemsize for step in out.strides],
         has_bias=bias is not None,
-        act=ACTIVATIONS[plan.act],
+        act=ACTIVATIONS[settings.act],
     )
     kernels.launch(
         SOURCE.of(f"pk::convolve_transposed<{CTYPES[out.dtype.name]}>"),
-        (-(-positions // _BLOCK) * -(-weight.shape[1] // _CHANNELS) * plan.groups, 1, 1),
+        (-(-positions // _BLOCK) * -(-weight.shape[1] // _CHANNELS) * settings.groups, 1, 1),
         (_BLOCK, 1, 1),
         *(storage, weight, weight if bias is None else bias, dense, packed),
     )
 
 
-def _on_host(input: GPUArray, weight: GPUArray, bias: GPUArray | None, out: GPUArray, plan: Plan) -> None:
-    """One matrix product, whose planes are added at each kernel position's places."""
+def _on_host(input: GPUArray, weight: GPUArray, bias: GPUArray | None, out: GPUArray, settings: Settings) -> None:
+    """One matrix product, whose settingses are added at each kernel position's places."""
     import numpy as np
 
     wide = np.float64 if input.dtype == "float64" else np.float32
     batch, channels, *image = input.shape
-    filters, taps = weight.shape[1] * plan.groups, weight.shape[2:]
+    filters, taps = weight.shape[1] * settings.groups, weight.shape[2:]
     x = np.ascontiguousarray(host.values(input)).astype(wide, copy=False)
-    x = x.reshape(batch, plan.groups, channels // plan.groups, image[0] * image[1])
+    x = x.reshape(batch, settings.groups, channels // settings.groups, image[0] * image[1])
     w = (
         host.values(weight)
         .astype(wide, copy=False)
-        .reshape(plan.groups, channels // plan.groups, filters // plan.groups * taps[0] * taps[1])
+        .reshape(settings.groups, channels // settings.groups, filters // settings.groups * taps[0] * taps[1])
     )
     with np.errstate(all="ignore"):
         parts = np.matmul(np.ascontiguousarray(w.transpose(0, 2, 1)), x).reshape(batch, filters, *taps, *image)
-        settings = list(zip(image, plan.stride, plan.dilation, taps, plan.padding, plan.out, strict=True))
-        reach = [(have - 1) * step + 1 for have, step, *_ in settings]
+        axes = list(zip(image, settings.stride, settings.dilation, taps, settings.padding, settings.out, strict=True))
+        reach = [(have - 1) * step + 1 for have, step, *_ in axes]
         room = [
             max(far + apart * (count - 1), pad + length)
-            for far, (_, _, apart, count, pad, length) in zip(reach, settings, strict=True)
+            for far, (_, _, apart, count, pad, length) in zip(reach, axes, strict=True)
         ]
         total = np.zeros((batch, filters, *room), wide)
         for tap in np.ndindex(*taps):
             rows, columns = (
                 slice(at * apart, at * apart + far, step)
-                for at, far, (_, step, apart, *_) in zip(tap, reach, settings, strict=True)
+                for at, far, (_, step, apart, *_) in zip(tap, reach, axes, strict=True)
             )
             total[:, :, rows, columns] += parts[:, :, tap[0], tap[1]]
-        (top, left), (rows_out, columns_out) = plan.padding, plan.out
+        (top, left), (rows_out, columns_out) = settings.padding, settings.out
         total = total[:, :, top : top + rows_out, left : left + columns_out]
         shifted = total if bias is None else total + host.values(bias).astype(wide)[:, None, None]
-        host.store(out, activated(shifted, plan.act))
+        host.store(out, activated(shifted, settings.act))

@@ -1,0 +1,104 @@
+"""What convolutions and transposed convolutions check alike: arrays, settings, groups, activations, layouts."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from pygpukit._core import native
+from pygpukit.array import promotion
+from pygpukit.core.errors import DTypeError, InvalidSpecError, ShapeError
+from pygpukit.ops import copying
+from pygpukit.ops.operands import check_array, check_devices
+
+if TYPE_CHECKING:
+    from pygpukit.array.array import GPUArray
+
+    Pair: TypeAlias = "int | Sequence[int]"
+
+# As activation.cuh numbers them.
+ACTIVATIONS = {None: 0, "relu": 1, "silu": 2, "gelu": 3, "sigmoid": 4, "tanh": 5}
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Extents as (rows, columns); one dimension has one row. out: of the result. transposed: the convolution is."""
+
+    groups: int
+    stride: tuple[int, int]
+    padding: tuple[int, int]
+    dilation: tuple[int, int]
+    out: tuple[int, int]
+    act: str | None
+    transposed: bool = False
+
+
+def pair(what: str, name: str, value: Pair, dimensions: int) -> tuple[int, int]:
+    """(rows, columns) of a setting; one dimension gives its columns only. Raises InvalidSpecError."""
+    least = 1 if name in ("stride", "dilation") else 0
+    one = dimensions == 1
+    values: Sequence[Any] = value if isinstance(value, Sequence) and not one else (value,) * dimensions
+    given = [operator.index(x) for x in values]
+    if len(given) != dimensions or min(given) < least:
+        raise InvalidSpecError(f"{what}: {name} is {value}, must be {least} or more in each dimension", name)
+    return (least, given[0]) if one else (given[0], given[1])
+
+
+def check_act(what: str, act: str | None) -> None:
+    """Raises InvalidSpecError for an activation that there is not."""
+    if act not in ACTIVATIONS:
+        names = ", ".join(name for name in ACTIVATIONS if name)
+        raise InvalidSpecError(f"{what}: act is {act!r}; it is one of {names}, or None", "act")
+
+
+def check_arrays(what: str, input: GPUArray, weight: GPUArray, bias: GPUArray | None) -> None:
+    """Raises DTypeError unless all are arrays of one float type, and DeviceMismatchError."""
+    arrays = {"input": input, "weight": weight} | ({} if bias is None else {"bias": bias})
+    for name, array in arrays.items():
+        check_array(array, f"{what}: {name}")
+    if input.dtype not in promotion.FLOATS or any(array.dtype != input.dtype for array in arrays.values()):
+        types = ", ".join(f"{name} {array.dtype}" for name, array in arrays.items())
+        raise DTypeError(f"{what}: the arrays must have one float type; they have {types}")
+    check_devices(what, *arrays.values())
+
+
+def check_bias(what: str, bias: GPUArray | None, filters: int) -> GPUArray | None:
+    """bias, contiguous. Raises ShapeError unless it has one element for each channel of the result."""
+    if bias is not None and bias.shape != (filters,):
+        raise ShapeError(f"{what}: bias has shape {bias.shape}, must be {(filters,)}")
+    return bias if bias is None else copying.contiguous(bias)
+
+
+def channels_first(array: GPUArray) -> GPUArray:
+    """A view of (B, ..., C) as (B, C, ...)."""
+    return array.transpose(0, array.ndim - 1, *range(1, array.ndim - 1))
+
+
+def with_rows(array: GPUArray) -> GPUArray:
+    """A view of (B, C, L) as (B, C, 1, L); what has rows, as it is."""
+    return array[:, :, None] if array.ndim == 3 else array
+
+
+def made(
+    batch: int, filters: int, settings: Settings, dtype: Any, dimensions: int, last: bool
+) -> tuple[GPUArray, GPUArray]:
+    """The result as users get it, with its channels first or last, and a view of it as (B, C, rows, columns)."""
+    extents = settings.out[-dimensions:]
+    given = native.empty((batch, *extents, filters) if last else (batch, filters, *extents), dtype)
+    return given, with_rows(channels_first(given) if last else given)
+
+
+def activated(x: Any, act: str | None) -> Any:
+    """The activation of NumPy values, on the simulated device."""
+    import numpy as np
+
+    from pygpukit.ops.elementwise import host_functions
+
+    if act is None:
+        return x
+    if act == "relu":
+        return np.where(x < 0, x.dtype.type(0), x)
+    function = np.tanh if act == "tanh" else getattr(host_functions, act)
+    return function(x)

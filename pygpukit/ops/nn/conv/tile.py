@@ -1,0 +1,189 @@
+"""Convolution and transposed convolution on tensor cores: what is copied first, and the launch of the tile kernels."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from itertools import product
+from math import prod
+from typing import TYPE_CHECKING
+
+from pygpukit._core import native
+from pygpukit.core.backend import is_sim
+from pygpukit.core.dtypes import bfloat16, float16, float32
+from pygpukit.kernels import KernelSpec, builder, launch
+from pygpukit.ops import copying, raw
+from pygpukit.ops.matmul import precision
+from pygpukit.ops.matmul.reading import ALIGNMENT, whole
+from pygpukit.ops.matmul.tile import multiprocessors
+from pygpukit.ops.operands import span
+
+if TYPE_CHECKING:
+    from pygpukit.array.array import GPUArray
+    from pygpukit.core.dtypes import DataType
+    from pygpukit.ops.nn.conv.settings import Settings
+
+CONVOLVE = KernelSpec(__file__, "tile.cu", front_end="tile", ahead=("sm_90a",))
+ACTS = {None: 0, "relu": 0, "silu": 1, "gelu": 2}  # that the kernels apply, as tile.cu's curves
+_ELEMENTS = {bfloat16: "__nv_bfloat16", float16: "__half", float32: "float"}
+_ONE = (1, 1, 1)
+
+
+@dataclass(frozen=True)
+class Tile:
+    """What a block makes: places and channels of the result, in steps of `depth` channels of the input.
+
+    rate: at which multiprocessors work through such tiles, against the largest; a guess, not measured yet.
+    """
+
+    places: int
+    filters: int
+    depth: int
+    warps: int
+    rate: float
+
+    def __str__(self) -> str:
+        return f"{self.places}x{self.filters}x{self.depth}"
+
+
+_HALF = (Tile(128, 256, 64, 8, 1.0), Tile(128, 128, 64, 8, 0.8), Tile(128, 64, 64, 4, 0.6))
+_TILES = {bfloat16: _HALF, float16: _HALF, float32: (Tile(128, 128, 32, 8, 1.0), Tile(128, 64, 32, 4, 0.75))}
+
+
+def convolve(
+    input: GPUArray, weight: GPUArray, bias: GPUArray | None, out: GPUArray, settings: Settings, dense: GPUArray
+) -> None:
+    """Fill out, whose storage is `dense`. input: (B, C, rows, columns). weight: as by_group() gives it."""
+    groups, filters, *kernel, _ = weight.shape
+    x, w = _readable(input, groups), _dense(weight)
+    row = ALIGNMENT // out.itemsize
+    last = out.strides[1] == out.itemsize and filters % row == 0
+    every, step, shift, apart = settings.stride, (1, 1), settings.padding, (-1, -1)
+    if not settings.transposed:
+        every, step, apart = (1, 1), settings.stride, settings.dilation
+        shift = (-settings.padding[0], -settings.padding[1])
+    one = fastest(out.dtype, tuple(out.shape), groups, settings)
+    x_image, _, *x_steps = _steps(x)
+    integers = (
+        *(out.shape[0], groups, filters, w.shape[-1], *x.shape[2:], *settings.out, *kernel),
+        *(*step, *shift, *apart, *every, x_image, *x_steps, *_steps(out)),
+        *(bias is not None, ACTS[settings.act]),
+    )
+    launch(
+        CONVOLVE.of(_expression(out.dtype, one, last)),
+        (_blocks(one, tuple(out.shape), groups, settings), groups, phases(settings)),
+        _ONE,
+        *(span(array)[0] for array in (x, w, w if bias is None else bias)),
+        dense,
+        *(struct.pack("<i", number) for number in integers),
+        struct.pack("<f", 0.0 if settings.act == "relu" else float("-inf")),
+    )
+
+
+def phases(settings: Settings) -> int:
+    """Convolutions that make the result, each some of its places."""
+    return prod(settings.stride) if settings.transposed else 1
+
+
+def by_group(weight: GPUArray, groups: int, transposed: bool) -> GPUArray:
+    """A view of a weight with rows: (groups, channels of the result, kernel rows, kernel columns, of the input)."""
+    first, second, *kernel = weight.shape
+    outer, inner, *steps = weight.strides
+    own = first // groups
+    shape = (groups, second, *kernel, own) if transposed else (groups, own, *kernel, second)
+    strides = (own * outer, inner, *steps, outer) if transposed else (own * outer, outer, *steps, inner)
+    return native.view(weight, shape, strides, weight.offset)
+
+
+def packed(weight: GPUArray, transposed: bool = False) -> GPUArray:
+    """A convolution's weight; for tensor cores in memory where the input's channels are dense, as they are read: every
+    call copies any other. transposed: of a transposed convolution of one group."""
+    halves = weight.dtype in (bfloat16, float16) or (weight.dtype == float32 and precision.allowed(None))
+    axis = 0 if transposed else 1
+    if is_sim() or not halves or weight.shape[axis] * weight.itemsize % ALIGNMENT or missing():
+        return weight
+    order = (1 - axis, *range(2, weight.ndim), axis)
+    return weight.transpose(*order).clone().transpose(*(order.index(i) for i in range(weight.ndim)))
+
+
+def fastest(dtype: DataType, out: tuple[int, ...], groups: int, settings: Settings) -> Tile:
+    """The tile that is probably fastest for a result of that shape."""
+
+    def time(one: Tile) -> float:
+        waves = -(-_blocks(one, out, groups, settings) * groups * phases(settings) // multiprocessors())
+        return waves * one.places * one.filters / one.rate
+
+    return min(_TILES[dtype], key=time)
+
+
+def _blocks(one: Tile, out: tuple[int, ...], groups: int, settings: Settings) -> int:
+    """Of a group and a phase."""
+    every = settings.stride if settings.transposed else (1, 1)
+    places = out[0] * prod(-(-extent // step) for extent, step in zip(settings.out, every, strict=True))
+    return -(-places // one.places) * -(-(out[1] // groups) // one.filters)
+
+
+def _readable(x: GPUArray, groups: int) -> GPUArray:
+    """x itself where its channels are dense and all it steps by is whole 16 bytes, forward, else a copy that is so; its
+    groups' channels are filled up with zeros."""
+    images, channels, *image = x.shape
+    own, size = channels // groups, x.itemsize
+    outer = list(zip((images, *image), (x.strides[0], *x.strides[2:]), strict=True))
+    if (
+        x.strides[1] == size
+        and raw.address(x) % ALIGNMENT == own * size % ALIGNMENT == 0
+        and all(extent == 1 or (stride > 0 and stride % ALIGNMENT == 0) for extent, stride in outer)
+        and sum((extent - 1) * stride for extent, stride in outer if extent > 1) // size + channels < 2**31
+    ):
+        return x
+    image_step, step, *steps = x.strides
+    shape = (images, *image, groups, own)
+    filled = _filled(native.view(x, shape, (image_step, *steps, own * step, step), x.offset))
+    channel = filled.strides[-1]
+    image_step, *steps = filled.strides[:-2]
+    return native.view(
+        filled, (images, groups * filled.shape[-1], *image), (image_step, channel, *steps), filled.offset
+    )
+
+
+def _dense(weight: GPUArray) -> GPUArray:
+    """The weight itself where it is dense in that order and its rows are whole 16 bytes, else a copy that is so."""
+    rows = weight.shape[-1] * weight.itemsize % ALIGNMENT == 0
+    return weight if rows and weight.is_contiguous() and raw.address(weight) % ALIGNMENT == 0 else _filled(weight)
+
+
+def _filled(array: GPUArray) -> GPUArray:
+    """A dense copy whose rows are filled up with zeros to whole 16 bytes."""
+    *outer, length = array.shape
+    filled = whole(length, array.itemsize)
+    copy = native.empty((*outer, filled), array.dtype)
+    if filled != length:
+        native.fill(copy, bytes(copy.itemsize))
+    copying.copy_to(array, native.view(copy, array.shape, copy.strides, copy.offset))
+    return copy
+
+
+def _steps(array: GPUArray) -> tuple[int, ...]:
+    """Elements between neighbours along each axis, 0 where there are none."""
+    axes = zip(array.shape, array.strides, strict=True)
+    return tuple(0 if extent == 1 else stride // array.itemsize for extent, stride in axes)
+
+
+def _expression(dtype: DataType, one: Tile, last: bool) -> str:
+    numbers = f"{one.places}, {one.filters}, {one.depth}, {one.warps}"
+    return f"pk::convolve<{_ELEMENTS[dtype]}, {numbers}, {str(last).lower()}>"
+
+
+@CONVOLVE.lists
+def _listing() -> Iterator[tuple[str, ...]]:
+    for dtype, last in product(_ELEMENTS, (True, False)):
+        for one in _TILES[dtype]:
+            yield (_expression(dtype, one, last),)
+
+
+@cache
+def missing() -> str:
+    """Why there are no tile kernels here, "" where there are."""
+    return builder.missing(CONVOLVE.of(next(iter(_listing()))[0]))

@@ -1,0 +1,107 @@
+"""Which kernel makes a convolution, and what the tile kernels read in place."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import pygpukit as gp
+from pygpukit.core.backend import is_sim
+from pygpukit.core.dtypes import as_dtype
+from pygpukit.ops.nn.conv import plan, tile
+from pygpukit.ops.nn.conv.settings import Settings
+
+
+def test_the_plan_says_which_kernel_and_why() -> None:
+    x, w = gp.zeros((1, 32, 9, 9), "bfloat16"), gp.zeros((64, 32, 3, 3), "bfloat16")
+    found = gp.conv_plan(x, w, padding=1)
+    assert found.backend == ("numpy" if is_sim() else "tile") and found.reason
+    assert (found.tile is None) == is_sim()
+    single = gp.conv_plan(x.astype("float32"), w.astype("float32"), tf32=False)
+    assert single.backend == ("numpy" if is_sim() else "plain") and "as tf32=False asks" in single.reason
+    assert gp.conv_plan(x[:, :, 0], w[:, :, 0]).backend == found.backend
+    with pytest.raises(gp.ShapeError, match="does not fit an extent of 2"):
+        gp.conv_plan(x[:, :, :2], w)
+    with pytest.raises(gp.DTypeError, match="tf32=True is for float32"):
+        gp.conv_plan(x, w, tf32=True)
+    with pytest.raises(gp.DTypeError, match="tf32=True is for float32"):
+        gp.conv2d(x, w, tf32=True)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "weight", "given", "backend", "reason"),
+    [
+        ("bfloat16", (1, 64, 3, 3, 32), {}, "tile", "summed in float32"),
+        ("float16", (4, 16, 1, 9, 16), {"groups": 4, "act": "gelu"}, "tile", "float16 on tensor cores"),
+        ("float32", (1, 64, 3, 3, 32), {}, "plain", "float32 is computed as it is"),
+        ("bfloat16", (1, 64, 3, 3, 3), {}, "plain", "3 to 64 channels of a group"),
+        ("bfloat16", (64, 1, 3, 3, 1), {"groups": 64}, "plain", "1 to 1 channels of a group"),
+        ("bfloat16", (1, 64, 3, 3, 32), {"act": "tanh"}, "plain", "tanh is applied on CUDA cores"),
+        ("bfloat16", (1, 64, 3, 3, 32), {"transposed": True, "dilation": (2, 1)}, "plain", "has no phases"),
+        ("bfloat16", (1, 64, 3, 3, 32), {"transposed": True, "stride": (9, 2)}, "tile", "summed in float32"),
+        ("bfloat16", (1, 64, 3, 3, 32), {"out": (2**15, 2**15)}, "plain", "more elements than a tile kernel counts"),
+    ],
+)
+def test_what_the_tensor_cores_take(
+    monkeypatch: pytest.MonkeyPatch,
+    dtype: str,
+    weight: tuple[int, ...],
+    given: dict[str, Any],
+    backend: str,
+    reason: str,
+) -> None:
+    monkeypatch.setattr(plan, "is_sim", lambda: False)
+    monkeypatch.setattr(tile, "missing", lambda: "")
+    settings: dict[str, Any] = {"groups": 1, "stride": (1, 1), "padding": (0, 0), "dilation": (1, 1), "out": (7, 7)}
+    own = Settings(**(settings | {"act": None} | given))
+    work = (2, weight[0] * weight[-1], 9, 9), weight, own
+    try:
+        found = plan.backend(as_dtype(dtype), False, *work)
+        assert found[0] == backend and reason in found[1]
+        if backend == "tile":
+            out = (2, weight[0] * weight[1], *own.out)
+            monkeypatch.setattr(tile, "multiprocessors", lambda: 132)
+            assert tile.fastest(as_dtype(dtype), out, own.groups, own).filters >= 64
+        elif dtype == "float32":
+            assert plan.backend(as_dtype(dtype), True, *work)[0] == "tile"
+    finally:
+        plan.backend.cache_clear()
+
+
+def test_the_tile_follows_the_channels(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tile, "multiprocessors", lambda: 132)
+    own = Settings(1, (1, 1), (1, 1), (1, 1), (56, 56), None)
+    dtype = as_dtype("bfloat16")
+    assert [tile.fastest(dtype, (64, n, 56, 56), 1, own).filters for n in (64, 128, 256)] == [64, 128, 256]
+
+
+def test_what_is_read_in_place() -> None:
+    values = np.random.default_rng().standard_normal((2, 5, 6, 32)).astype("float32")
+    last = gp.from_numpy(values).astype("float16")
+    x = last.transpose(0, 3, 1, 2)
+    assert tile._readable(x, 2) is x
+    assert tile._readable(x[:, :, 1:, ::2], 4).strides == x[:, :, 1:, ::2].strides
+    for odd, groups in ((x[:, 1:], 1), (x[:, :, ::-1], 2), (x[:, :20], 5), (x.clone(), 2), (x[:, :30], 2)):
+        found = tile._readable(odd, groups)
+        own = odd.shape[1] // groups
+        filled = found.shape[1] // groups
+        assert found.strides[1] == 2 and filled % 8 == 0 and all(step % 16 == 0 for step in found.strides[2:])
+        parts = found.to_numpy().reshape(odd.shape[0], groups, filled, *odd.shape[2:])
+        np.testing.assert_array_equal(parts[:, :, :own].reshape(odd.shape), odd.to_numpy())
+        assert not parts[:, :, own:].any()
+
+
+def test_weights_by_group() -> None:
+    values = np.arange(6 * 4 * 3 * 2, dtype=np.float32).reshape(6, 4, 3, 2)
+    weight = gp.from_numpy(values)
+    found = tile.by_group(weight, 2, False).to_numpy()
+    np.testing.assert_array_equal(found, values.reshape(2, 3, 4, 3, 2).transpose(0, 1, 3, 4, 2))
+    found = tile.by_group(weight, 2, True).to_numpy()
+    np.testing.assert_array_equal(found, values.reshape(2, 3, 4, 3, 2).transpose(0, 2, 3, 4, 1))
+    dense = tile.by_group(weight.transpose(0, 2, 3, 1).clone().transpose(0, 3, 1, 2), 1, False)
+    assert tile._dense(dense) is dense
+    filled = tile._dense(tile.by_group(weight[:, :3], 1, False)).to_numpy()
+    np.testing.assert_array_equal(filled[..., :3], values[None, :, :3].transpose(0, 1, 3, 4, 2))
+    assert not filled[..., 3:].any()
