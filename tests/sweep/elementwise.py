@@ -31,6 +31,11 @@ def _calls(variant: str) -> Iterator[Call]:
     x, y = _operands(dtype), _operands(dtype)
     for view in (np.s_[:], np.s_[:, ::2]):
         yield from _of_views(dtype, x[view], y[view])
+    pack = 16 // dtype.itemsize
+    wide = _operands(dtype, 3, 64 * pack + pack // 2 + 2)  # rows long enough for packs of neighbours
+    for a, b in ((wide[:, 1:-1], wide[:, 2:]), (wide[:, ::-1], wide[:, :1])):
+        yield Call(lambda a, b: a + b, (a, b))
+        yield Call(lambda a: a.clone(), (a,))
     if dtype == "bool":  # choosing looks at bits only: one kernel an item size
         for one in (*promotion.UNSIGNED, *promotion.COMPLEX):
             yield Call(gp.where, (x[:, ::2], _operands(one)[:, ::2], _operands(one)[:, ::2]))
@@ -56,11 +61,11 @@ def _of_views(dtype: DataType, a: gp.GPUArray, b: gp.GPUArray) -> Iterator[Call]
     yield Call(lambda a: a.clone(), (a,))
 
 
-def _operands(dtype: DataType) -> gp.GPUArray:
+def _operands(dtype: DataType, *shape: int) -> gp.GPUArray:
     """Numbers that most functions are defined for, and none whose results differ much between close arguments."""
     if dtype == "bool" or promotion.is_inexact(dtype):
-        return numbers(dtype.name, 5, 14, low=0.1, high=0.9)
-    return gp.from_numpy(np.random.default_rng().integers(1, 7, (5, 14))).astype(dtype)
+        return numbers(dtype.name, *(shape or (5, 14)), low=0.1, high=0.9)
+    return gp.from_numpy(np.random.default_rng().integers(1, 7, shape or (5, 14))).astype(dtype)
 
 
 def _conversions_of_storage_types() -> Iterator[Call]:

@@ -1,7 +1,6 @@
-// elementwise.cu: unary, binary and ternary kernels over any layout, one thread for 16 bytes where operands are dense.
+// elementwise.cu: unary, binary and ternary kernels over any layout, one thread for 16 bytes of neighbours.
 #include "operations.cuh"
-#include "pack.cuh"
-#include "storage.cuh"
+#include "walk.cuh"
 
 namespace pk {
 
@@ -9,13 +8,13 @@ namespace pk {
 
 template <class S, class D, class Op>
 __global__ void __launch_bounds__(256) unary_dense(const S *a, D *out, long long n) {
-  constexpr int N = pack_size<S, D>();
+  constexpr int N = together<S, D>();
   const long long i = (static_cast<long long>(blockIdx.x) * blockDim.x + threadIdx.x) * N;
-  if (i + N <= n && aligned<N>(a) && aligned<N>(out)) {
-    const Pack<S, N> x = load<N>(a + i);
+  if (i + N <= n && phase<N>(out) == 0 && reaches<N>(a + i, i, n - i)) {
+    const Pack<S, N> x = Coming<S, N>(a + i).arrived();
     Pack<D, N> z;
     for (int k = 0; k < N; ++k) z.v[k] = Op::template apply<D>(x.v[k]);
-    store<N>(out + i, z);
+    store_pack<N>(out + i, z);
   } else {
     for (long long k = i; k < i + N && k < n; ++k) out[k] = Op::template apply<D>(a[k]);
   }
@@ -23,14 +22,14 @@ __global__ void __launch_bounds__(256) unary_dense(const S *a, D *out, long long
 
 template <class T, class O, class Op>
 __global__ void __launch_bounds__(256) binary_dense(const T *a, const T *b, O *out, long long n) {
-  constexpr int N = pack_size<T, O>();
+  constexpr int N = together<T, O>();
   const long long i = (static_cast<long long>(blockIdx.x) * blockDim.x + threadIdx.x) * N;
-  if (i + N <= n && aligned<N>(a) && aligned<N>(b) && aligned<N>(out)) {
-    const Pack<T, N> x = load<N>(a + i);
-    const Pack<T, N> y = load<N>(b + i);
+  if (i + N <= n && phase<N>(out) == 0 && reaches<N>(a + i, i, n - i) && reaches<N>(b + i, i, n - i)) {
+    const Coming<T, N> first(a + i), second(b + i);
+    const Pack<T, N> x = first.arrived(), y = second.arrived();
     Pack<O, N> z;
     for (int k = 0; k < N; ++k) z.v[k] = Op::template apply<O>(x.v[k], y.v[k]);
-    store<N>(out + i, z);
+    store_pack<N>(out + i, z);
   } else {
     for (long long k = i; k < i + N && k < n; ++k) out[k] = Op::template apply<O>(a[k], b[k]);
   }
@@ -38,13 +37,13 @@ __global__ void __launch_bounds__(256) binary_dense(const T *a, const T *b, O *o
 
 template <class T, class O, class Op>
 __global__ void __launch_bounds__(256) binary_scalar(const T *a, T scalar, O *out, long long n) {
-  constexpr int N = pack_size<T, O>();
+  constexpr int N = together<T, O>();
   const long long i = (static_cast<long long>(blockIdx.x) * blockDim.x + threadIdx.x) * N;
-  if (i + N <= n && aligned<N>(a) && aligned<N>(out)) {
-    const Pack<T, N> x = load<N>(a + i);
+  if (i + N <= n && phase<N>(out) == 0 && reaches<N>(a + i, i, n - i)) {
+    const Pack<T, N> x = Coming<T, N>(a + i).arrived();
     Pack<O, N> z;
     for (int k = 0; k < N; ++k) z.v[k] = Op::template apply<O>(x.v[k], scalar);
-    store<N>(out + i, z);
+    store_pack<N>(out + i, z);
   } else {
     for (long long k = i; k < i + N && k < n; ++k) out[k] = Op::template apply<O>(a[k], scalar);
   }
@@ -52,23 +51,44 @@ __global__ void __launch_bounds__(256) binary_scalar(const T *a, T scalar, O *ou
 
 // ---- any layout of the same: broadcast, transposed, stepped, reversed ----
 
+constexpr int kStridedBlocks = 5;  // of a multiprocessor, at least: registers for 1280 threads
+
 template <class S, class D, class Op>
-__global__ void __launch_bounds__(256) unary_strided(const S *a, D *out, const __grid_constant__ Layout<2> layout) {
-  const long long i = static_cast<long long>(blockIdx.x) * blockDim.x + threadIdx.x;
-  if (i >= layout.size) return;
-  long long at[2];
-  locate(layout, i, at);
-  out[at[1]] = Op::template apply<D>(a[at[0]]);
+__global__ void __launch_bounds__(256, kStridedBlocks) unary_strided(const S *a, D *out, const __grid_constant__ Walk<2> walk) {
+  constexpr int N = together<S, D>();
+  Share<N, 2> share(walk, static_cast<long long>(blockIdx.x) * blockDim.x + threadIdx.x);
+#pragma unroll 1
+  for (long long i = share.first; i < share.end; ++i) {
+    share.find(i);
+    if (i == share.first && share.whole() && share.within_row(a, 0)) {
+      const Pack<S, N> x = share.begin(a, 0).arrived();
+      Pack<D, N> z;
+      for (int k = 0; k < N; ++k) z.v[k] = Op::template apply<D>(x.v[k]);
+      share.store(out, z);
+      return;
+    }
+    out[share.at[1]] = Op::template apply<D>(a[share.at[0]]);
+  }
 }
 
 template <class T, class O, class Op>
-__global__ void __launch_bounds__(256)
-    binary_strided(const T *a, const T *b, O *out, const __grid_constant__ Layout<3> layout) {
-  const long long i = static_cast<long long>(blockIdx.x) * blockDim.x + threadIdx.x;
-  if (i >= layout.size) return;
-  long long at[3];
-  locate(layout, i, at);
-  out[at[2]] = Op::template apply<O>(a[at[0]], b[at[1]]);
+__global__ void __launch_bounds__(256, kStridedBlocks)
+    binary_strided(const T *a, const T *b, O *out, const __grid_constant__ Walk<3> walk) {
+  constexpr int N = together<T, O>();
+  Share<N, 3> share(walk, static_cast<long long>(blockIdx.x) * blockDim.x + threadIdx.x);
+#pragma unroll 1
+  for (long long i = share.first; i < share.end; ++i) {
+    share.find(i);
+    if (i == share.first && share.whole() && share.within_row(a, 0) && share.within_row(b, 1)) {
+      const Coming<T, N> first = share.begin(a, 0), second = share.begin(b, 1);
+      const Pack<T, N> x = first.arrived(), y = second.arrived();
+      Pack<O, N> z;
+      for (int k = 0; k < N; ++k) z.v[k] = Op::template apply<O>(x.v[k], y.v[k]);
+      share.store(out, z);
+      return;
+    }
+    out[share.at[2]] = Op::template apply<O>(a[share.at[0]], b[share.at[1]]);
+  }
 }
 
 // ---- every other operation: one kernel for all layouts ----
@@ -84,13 +104,18 @@ __device__ __forceinline__ T number(const Numbers &numbers, int k) {
   return *reinterpret_cast<const T *>(numbers.value[k]);
 }
 
-// Elements i to i + N of an operand that is an array, or a number repeated.
+// Elements i to i + N of a dense operand of `size`, or a number repeated.
 template <int N, class T>
-__device__ __forceinline__ Pack<T, N> load_or_repeat(const T *pointer, long long i, const Numbers &numbers, int k) {
-  if (!(numbers.given >> k & 1)) return load<N>(pointer + i);
+__device__ __forceinline__ bool reaches_or_number(const T *pointer, long long i, long long size, const Numbers &numbers,
+                                                  int k) {
+  return numbers.given >> k & 1 || reaches<N>(pointer + i, i, size - i);
+}
+template <int N, class T>
+__device__ __forceinline__ Coming<T, N> begin_or_repeat(const T *pointer, long long i, const Numbers &numbers, int k) {
+  if (!(numbers.given >> k & 1)) return Coming<T, N>(pointer + i);
   Pack<T, N> pack;
   for (T &element : pack.v) element = number<T>(numbers, k);
-  return pack;
+  return Coming<T, N>(pack);
 }
 template <class T>
 __device__ __forceinline__ T element_or_number(const T *pointer, long long i, const Numbers &numbers, int k) {
@@ -114,13 +139,13 @@ template <class S, class D, class Op>
 __global__ void __launch_bounds__(256, resident_blocks<S>()) unary(const S *a, D *out, const __grid_constant__ Layout<2> layout) {
   const long long thread = static_cast<long long>(blockIdx.x) * blockDim.x + threadIdx.x;
   if (layout.ndim < 0) {
-    constexpr int N = pack_size<S, D>();
+    constexpr int N = together<S, D>();
     const long long i = thread * N;
-    if (i + N <= layout.size && aligned<N>(a) && aligned<N>(out)) {
-      const Pack<S, N> x = load<N>(a + i);
+    if (i + N <= layout.size && phase<N>(out) == 0 && reaches<N>(a + i, i, layout.size - i)) {
+      const Pack<S, N> x = Coming<S, N>(a + i).arrived();
       Pack<D, N> z;
       for (int k = 0; k < N; ++k) z.v[k] = Op::template apply<D>(x.v[k]);
-      store<N>(out + i, z);
+      store_pack<N>(out + i, z);
     } else {
       for (long long k = i; k < i + N && k < layout.size; ++k) out[k] = Op::template apply<D>(a[k]);
     }
@@ -137,13 +162,15 @@ __global__ void __launch_bounds__(256, resident_blocks<T>())
            const __grid_constant__ Numbers numbers) {
   const long long thread = static_cast<long long>(blockIdx.x) * blockDim.x + threadIdx.x;
   if (layout.ndim < 0) {
-    constexpr int N = pack_size<T, O>();
+    constexpr int N = together<T, O>();
     const long long i = thread * N;
-    if (i + N <= layout.size && aligned<N>(a) && aligned<N>(b) && aligned<N>(out)) {
-      const Pack<T, N> x = load_or_repeat<N>(a, i, numbers, 0), y = load_or_repeat<N>(b, i, numbers, 1);
+    if (i + N <= layout.size && phase<N>(out) == 0 && reaches_or_number<N>(a, i, layout.size, numbers, 0) &&
+        reaches_or_number<N>(b, i, layout.size, numbers, 1)) {
+      const Coming<T, N> first = begin_or_repeat<N>(a, i, numbers, 0), second = begin_or_repeat<N>(b, i, numbers, 1);
+      const Pack<T, N> x = first.arrived(), y = second.arrived();
       Pack<O, N> z;
       for (int k = 0; k < N; ++k) z.v[k] = Op::template apply<O>(x.v[k], y.v[k]);
-      store<N>(out + i, z);
+      store_pack<N>(out + i, z);
     } else {
       for (long long k = i; k < i + N && k < layout.size; ++k) {
         const T x = element_or_number(a, k, numbers, 0), y = element_or_number(b, k, numbers, 1);
@@ -165,14 +192,17 @@ __global__ void __launch_bounds__(256, 5)
             const __grid_constant__ Numbers numbers) {
   const long long thread = static_cast<long long>(blockIdx.x) * blockDim.x + threadIdx.x;
   if (layout.ndim < 0) {
-    constexpr int N = pack_size<T, O>();
+    constexpr int N = together<T, O>();
     const long long i = thread * N;
-    if (i + N <= layout.size && aligned<N>(c) && aligned<N>(a) && aligned<N>(b) && aligned<N>(out)) {
-      const Pack<C, N> w = load<N>(c + i);
-      const Pack<T, N> x = load_or_repeat<N>(a, i, numbers, 0), y = load_or_repeat<N>(b, i, numbers, 1);
+    if (i + N <= layout.size && phase<N>(out) == 0 && reaches<N>(c + i, i, layout.size - i) &&
+        reaches_or_number<N>(a, i, layout.size, numbers, 0) && reaches_or_number<N>(b, i, layout.size, numbers, 1)) {
+      const Coming<C, N> choice(c + i);
+      const Coming<T, N> first = begin_or_repeat<N>(a, i, numbers, 0), second = begin_or_repeat<N>(b, i, numbers, 1);
+      const Pack<C, N> w = choice.arrived();
+      const Pack<T, N> x = first.arrived(), y = second.arrived();
       Pack<O, N> z;
       for (int k = 0; k < N; ++k) z.v[k] = Op::template apply<O>(w.v[k], x.v[k], y.v[k]);
-      store<N>(out + i, z);
+      store_pack<N>(out + i, z);
     } else {
       for (long long k = i; k < i + N && k < layout.size; ++k) {
         const T x = element_or_number(a, k, numbers, 0), y = element_or_number(b, k, numbers, 1);

@@ -29,6 +29,7 @@ from pygpukit.ops.elementwise.operations import NEG as NEG
 from pygpukit.ops.elementwise.operations import SUB as SUB
 from pygpukit.ops.elementwise.operations import Op as Op
 from pygpukit.ops.operands import is_array, span
+from pygpukit.ops.raw import address
 
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
@@ -37,6 +38,9 @@ if TYPE_CHECKING:
 SOURCE = kernels.KernelSpec(__file__, "elementwise.cu")
 BLOCK = 256
 _VECTOR_BYTES = 16
+_SMALL = 2**31 - 1  # elements that the kernels find in packs
+_LONG_ROW = 64  # packs in a row, from which on it does not matter that those at its ends are made one by one
+_STEPS = (-1, 0, 1, 2)  # of the last axis, which the kernels take packs of
 _ARRAYS, _RIGHT, _LEFT = range(3)  # forms of DenseCall: arrays only, a number on the right, on the left
 _NUMBERS = SOURCE.structure("Numbers")
 
@@ -257,12 +261,21 @@ def _widest(arrays: Sequence[GPUArray]) -> int:
 
 def layout_of(arrays: Sequence[GPUArray]) -> tuple[Sequence[GPUArray], bytes]:
     """The storage that each array touches, and numeric.cuh's Layout of a walk over the last one's shape."""
-    shape, size = arrays[-1].shape, arrays[-1].size
+    spans, shape, starts, steps = _walked(arrays)
+    return spans, packed_layout(arrays[-1].size, shape, starts, steps)
+
+
+def _walked(
+    arrays: Sequence[GPUArray],
+) -> tuple[Sequence[GPUArray], Sequence[int], Sequence[int], Sequence[Sequence[int]]]:
+    """A walk over the last one's shape: the storage that each array touches, the extents, as few as possible, and in
+    elements where each array begins and its strides."""
+    shape = arrays[-1].shape
     strides = [layout.broadcast_strides(array.shape, array.strides, shape) for array in arrays]
     shape, strides = layout.collapse(shape, strides)
     spans, starts = zip(*(span(array) for array in arrays), strict=True)
     steps = [[step // array.itemsize for step in own] for array, own in zip(arrays, strides, strict=True)]
-    return spans, packed_layout(size, shape, starts, steps)
+    return spans, shape, starts, steps
 
 
 def packed_layout(size: int, shape: Sequence[int], starts: Sequence[int], strides: Sequence[Sequence[int]]) -> bytes:
@@ -273,6 +286,11 @@ def packed_layout(size: int, shape: Sequence[int], starts: Sequence[int], stride
 @cache
 def _layout(operands: int) -> Structure:
     return in_header("numeric.cuh", "Layout", Operands=operands)
+
+
+@cache
+def _walk_of(operands: int) -> Structure:
+    return in_header("walk.cuh", "Walk", Operands=operands)
 
 
 def _launch_dense(op: Op, form: int, expression: str, *args: Any) -> None:
@@ -290,9 +308,36 @@ def _learn(op: Op, form: int, first: GPUArray, kernel: native.Kernel, out: GPUAr
 
 
 def _launch_strided(expression: str, *arrays: GPUArray) -> None:
-    spans, packed = layout_of(arrays)
-    blocks = -(-arrays[-1].size // BLOCK)
+    spans, shape, starts, steps = _walked(arrays)
+    size, together = arrays[-1].size, _VECTOR_BYTES // _widest(arrays)
+    packs = size <= _SMALL and _in_packs(arrays, shape, steps, together)
+    packed = _walk_of(len(arrays)).pack(layout=packed_layout(size, shape, starts, steps), packs=packs)
+    blocks = -(-size // (BLOCK * together if packs else BLOCK))
     kernels.launch(SOURCE.of(expression), (blocks, 1, 1), (BLOCK, 1, 1), *spans, packed)
+
+
+def _in_packs(
+    arrays: Sequence[GPUArray], shape: Sequence[int], strides: Sequence[Sequence[int]], together: int
+) -> bool:
+    """True when it pays that a thread takes so many neighbours of the result, which must lie in one pack of memory."""
+    out = arrays[-1]
+    if not shape or strides[-1][-1] != 1 or any(own[-1] not in _STEPS for own in strides):
+        return False
+    row, outer = shape[-1], strides[-1][:-1]
+    whole = row % together == 0
+    dense = out.is_contiguous() or (whole and all(step % together == 0 for step in outer))
+    if not dense or not _aligned(out, together):
+        return False
+    if row >= _LONG_ROW * together:
+        return True
+    return whole and all(
+        own[-1] == 0 or (_aligned(array, together) and own[-1] == 1 and all(step % together == 0 for step in own[:-1]))
+        for array, own in zip(arrays, strides, strict=True)
+    )
+
+
+def _aligned(array: GPUArray, together: int) -> bool:
+    return address(array) % (together * array.itemsize) == 0
 
 
 # ---- on the host ----

@@ -19,6 +19,7 @@ from pygpukit.ops import copying, host, indexing, raw, shape
 from pygpukit.ops.indexing import places
 from pygpukit.ops.operands import check_array, check_devices, is_array, span
 from pygpukit.ops.prepared import prepared
+from pygpukit.ops.shape import joining
 
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
@@ -72,6 +73,10 @@ def roll(array: GPUArray, shift: int | Sequence[int], axis: int | Sequence[int] 
     for step, k in zip(shifts * (count // len(shifts)), axes * (count // len(axes)), strict=True):
         k = normalize_axis(k, array.ndim, "roll")
         before[k] = (before[k] + step) % max(array.shape[k], 1)
+    shifted = [k for k, step in enumerate(before) if step]
+    if len(shifted) == 1:  # the two ends of one axis, exchanged
+        ends = joining.split(array, [array.shape[shifted[0]] - before[shifted[0]]], shifted[0])
+        return joining.concatenate(ends[::-1], shifted[0])
     return _remapped(array, array.shape, before, "wrap", [], "roll")
 
 

@@ -39,11 +39,12 @@ def diff(
     if n == 0:
         return a
     parts = [_part(part, a, axis) for part in (prepend, a, append) if part is not None]
-    rows = shape.moveaxis(joining.concatenate(parts, axis) if len(parts) > 1 else a, axis, 0)
-    subtract: Any = logic.not_equal if rows.dtype == bool_ else elementwise.sub
+    whole = joining.concatenate(parts, axis) if len(parts) > 1 else a
+    subtract: Any = logic.not_equal if whole.dtype == bool_ else elementwise.sub
+    later, earlier = ((*(slice(None),) * axis, part) for part in (slice(1, None), slice(-1)))
     for _ in range(n):
-        rows = subtract(rows[1:], rows[:-1])
-    return shape.moveaxis(rows, 0, axis)
+        whole = subtract(whole[later], whole[earlier])
+    return whole
 
 
 def _part(part: Any, a: GPUArray, axis: int) -> GPUArray:
