@@ -36,7 +36,7 @@ def _calls(variant: str) -> Iterator[Call]:
     yield Call(lambda x, m: [x[m], x[:, ::2][m[:, ::2]], x[m[:, 0]]], (x, mask))
     yield Call(_stored, (x, mask))
     yield Call(lambda x: [gp.pad(x, 2, mode) for mode in ("constant", "edge", "reflect", "symmetric", "wrap")], (x,))
-    yield Call(lambda x: [gp.roll(x, 3, 1), gp.tril(x, 1), gp.triu(x.T, -1)], (x,))
+    yield Call(lambda x: [gp.roll(x, (1, 3), (0, 1)), gp.tril(x, 1), gp.triu(x.T, -1)], (x,))
     for shape in ((36, 68), (9, 67), (2, 17, 33)):
         yield Call(lambda x: x.swapaxes(-1, -2).clone(), (numbers(x.dtype.name, *shape),))
     yield Call(_joined, (x, numbers(x.dtype.name, 4, 71)))

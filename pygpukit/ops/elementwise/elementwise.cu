@@ -1,5 +1,6 @@
 // elementwise.cu: unary, binary and ternary kernels over any layout, one thread for 16 bytes of neighbours.
 #include "operations.cuh"
+#include "storage.cuh"
 #include "walk.cuh"
 
 namespace pk {
