@@ -13,7 +13,7 @@ from pygpukit.core.errors import InvalidSpecError
 from pygpukit.core.graph import Graph
 from pygpukit.core.stream import Stream
 from pygpukit.core.turns import turn
-from pygpukit.llm.cache import Slot
+from pygpukit.llm.cache import KVCache, Slot
 from pygpukit.llm.layers.rows import Rows, new_rows
 from pygpukit.llm.sampling import Choice, Sampler, Sampling
 
@@ -30,6 +30,7 @@ class Request:
 
     prompt: list[int]
     sampling: Sampling
+    cache: KVCache
     slot: Slot
     reused: int = 0
     answer: list[int] = field(default_factory=list)
@@ -127,12 +128,13 @@ class Engine:
         numbers that are no tokens.
         """
         check_prompt(prompt, self._model)
-        slot, reused = self._model.cache.acquire(prompt)
-        return Request(list(prompt), sampling.seeded(), slot, reused)
+        cache = self._model.cache
+        slot, reused = cache.acquire(prompt)
+        return Request(list(prompt), sampling.seeded(), cache, slot, reused)
 
     def close(self, sequence: Request) -> None:
-        """Give the sequence's slot back."""
-        self._model.cache.release(sequence.slot)
+        """Give the sequence's slot back; after the model's end, too."""
+        sequence.cache.release(sequence.slot)
 
     def prefill(self, sequence: Request, step: DecodeStep, row: int, stop: Callable[[], bool] = lambda: False) -> bool:
         """The prompt into the cache, and the logits after it into a row of a step. False if stop() said so between."""

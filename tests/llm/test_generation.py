@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import gc
+import sys
 import threading
 
 import numpy as np
@@ -190,3 +192,15 @@ def test_models_that_are_not_there_are_refused_by_name() -> None:
         wrong = tensors(CONFIGS["llama"])
         wrong["model.layers.0.self_attn.q_proj.weight"] = np.zeros((31, 32), np.float32)
         from_checkpoint(tiny.MemoryCheckpoint(CONFIGS["llama"], wrong))  # type: ignore[arg-type]
+
+
+def test_an_answer_that_is_collected_with_its_model_gives_its_slot_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    raised: list[object] = []
+    monkeypatch.setattr(sys, "unraisablehook", raised.append)
+    answer = tiny.model("llama", context=16).stream(PROMPT, 4)
+    next(answer)
+    cache = answer._model.cache
+    answer.itself = answer  # type: ignore[attr-defined]
+    del answer
+    gc.collect()
+    assert not raised and not cache.slots[0].taken
