@@ -141,29 +141,31 @@ def test_parts_of_the_keys_are_merged_to_the_same_bits_by_one_block_and_by_two_l
             np.testing.assert_allclose(found[0][row, head * 24 : head * 24 + 24], expected, atol=2e-6)
 
 
-@pytest.mark.parametrize("enough", [1, 10**6])
+@pytest.mark.parametrize(("enough", "shares"), [(1, 1), (1, 32), (10**6, 2), (10**6, 1)])
 @pytest.mark.parametrize("name", ["llama", "qwen3"])
 def test_a_step_sees_what_a_prompt_sees_to_the_last_bit(
-    kernels_on_sim: None, monkeypatch: pytest.MonkeyPatch, name: str, enough: int
+    kernels_on_sim: None, monkeypatch: pytest.MonkeyPatch, name: str, enough: int, shares: int
 ) -> None:
-    """Rotation, cache and attention in one launch or in two; heads that share keys together or apart."""
+    """Rotation, cache and attention in one launch or in two; heads that share keys together or apart, by more blocks
+    than there are parts or by fewer."""
     from pygpukit.llm.cache import KVCache
     from pygpukit.llm.layers import attention
     from pygpukit.llm.layers.rows import Rows
 
     monkeypatch.setattr(attention, "_ENOUGH", enough)
-    model = tiny.model(name, dtype="bfloat16", context=512)
-    layer, places = model.blocks[0].attn, [0, 255, 300]
+    monkeypatch.setattr(attention, "_SHARES", shares)
+    model = tiny.model(name, dtype="bfloat16", max_position_embeddings=1024)
+    layer, places = model.blocks[0].attn, [0, 255, 300, 900]
     qkv = array(RANDOM.standard_normal((len(places), layer.q_dim + 2 * layer.k_dim)), "bfloat16")
-    caches = [KVCache(model.config, len(places), 512, "bfloat16", "t").layers[0] for _ in range(2)]
+    caches = [KVCache(model.config, len(places), 1024, "bfloat16", "t").layers[0] for _ in range(2)]
     for part in ("k", "v"):
         values = array(RANDOM.standard_normal(caches[0].k.shape), "bfloat16")
         for cache in caches:
             getattr(cache, part)[...] = values
     found = []
     for first, cache in zip((None, 0), caches, strict=True):
-        numbers = [gp.from_numpy(np.asarray(x, np.int32)) for x in ([0] * 3, places, [0, 1, 2])]
-        buffers = attention.AttentionBuffers.of(3, qkv.shape[1], layer.q_dim, model.config.num_heads, "bfloat16")
+        numbers = [gp.from_numpy(np.asarray(x, np.int32)) for x in ([0] * 4, places, range(4))]
+        buffers = attention.AttentionBuffers.of(4, qkv.shape[1], layer.q_dim, model.config.num_heads, "bfloat16")
         buffers.qkv[...] = qkv
         layer._see(Rows(*numbers, first), cache, model._tables, buffers)
         found.append([doubles(x).tobytes() for x in (buffers.out, cache.k, cache.v)])

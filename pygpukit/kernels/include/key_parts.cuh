@@ -118,20 +118,20 @@ struct Shared {
   float value[kHeads][kMostDim];
 };
 
-// The key and the value of a step's row, which other blocks cannot see in the cache yet. at: their place in the part,
-// below 0 where they belong to another.
+// The key and the value of a step's row, which other blocks cannot see in the cache yet.
 struct Own {
   float key[kMostDim], value[kMostDim];
-  int at;
 };
 
-// The keys first .. end - 1 for some of kHeads query heads that share them: shared.largest, .sum and .value.
-template <class T, int kHeads>
+// The keys first .. end - 1 for some of kHeads query heads that share them: shared.largest, .sum and .value. own,
+// own_at: the own key and its place among them, below 0 where it belongs to another part; without kOwn all are in the
+// cache.
+template <class T, int kHeads, bool kOwn>
 __device__ __forceinline__ void one_part(const T *keys, const T *values, long long first, long long end, int heads,
-                                         long long dim, float scale, Shared<kHeads> &shared, const Own &own) {
-  constexpr int kGroups = kThreads / kLanes, kTogether = kHeads > 4   ? 2
-                                                         : kHeads > 2 ? 4
-                                                                      : 8;  // keys that are read at once
+                                         long long dim, float scale, Shared<kHeads> &shared, const Own *own,
+                                         int own_at) {
+  constexpr int kGroups = kThreads / kLanes;
+  constexpr int kTogether = kHeads > 4 ? 2 : kHeads > 2 ? 4 : 8;  // keys that are read at once
   static_assert(kPart % (kGroups * kTogether) == 0, "a part is whole batches");
   const int count = static_cast<int>(end - first), pieces = static_cast<int>(dim) / kCount;
   const int group = threadIdx.x / kLanes, member = threadIdx.x % kLanes;
@@ -147,16 +147,16 @@ __device__ __forceinline__ void one_part(const T *keys, const T *values, long lo
 #pragma unroll
         for (int t = 0; t < kTogether; ++t) {
           const int key = begin + t * kGroups + group;
-          if (key < count && key != own.at) held[t].load(keys + (first + key) * dim + piece * kCount);
+          if (key < count && !(kOwn && key == own_at)) held[t].load(keys + (first + key) * dim + piece * kCount);
         }
 #pragma unroll
         for (int t = 0; t < kTogether; ++t) {
           const int key = begin + t * kGroups + group;
           if (key >= count) break;
           float element[kCount];
-          if (key == own.at) {
+          if (kOwn && key == own_at) {
 #pragma unroll
-            for (int i = 0; i < kCount; ++i) element[i] = own.key[piece * kCount + i];
+            for (int i = 0; i < kCount; ++i) element[i] = own->key[piece * kCount + i];
           } else {
             held[t].widen_to(element);
           }
@@ -215,16 +215,16 @@ __device__ __forceinline__ void one_part(const T *keys, const T *values, long lo
 #pragma unroll
       for (int t = 0; t < kTogether; ++t) {
         const int key = begin + t * groups;
-        if (key < count && key != own.at) held[t].load(values + (first + key) * dim + piece * kCount);
+        if (key < count && !(kOwn && key == own_at)) held[t].load(values + (first + key) * dim + piece * kCount);
       }
 #pragma unroll
       for (int t = 0; t < kTogether; ++t) {
         const int key = begin + t * groups;
         if (key >= count) break;
         float element[kCount];
-        if (key == own.at) {
+        if (kOwn && key == own_at) {
 #pragma unroll
-          for (int i = 0; i < kCount; ++i) element[i] = own.value[piece * kCount + i];
+          for (int i = 0; i < kCount; ++i) element[i] = own->value[piece * kCount + i];
         } else {
           held[t].widen_to(element);
         }
@@ -284,13 +284,13 @@ __device__ __forceinline__ Seen seen_from(long long position, const AttentionCal
   return {low, low / kPart, position / kPart};
 }
 
-template <class T, int kHeads>
+template <class T, int kHeads, bool kOwn>
 __device__ __forceinline__ void part_of(const T *keys, const T *values, long long part, const Seen &seen,
                                         long long position, int heads, const AttentionCall &call,
-                                        Shared<kHeads> &shared, const Own &own) {
+                                        Shared<kHeads> &shared, const Own *own, int own_at) {
   const long long first = part * kPart > seen.low ? part * kPart : seen.low;
   const long long end = (part + 1) * kPart < position + 1 ? (part + 1) * kPart : position + 1;
-  one_part<T, kHeads>(keys, values, first, end, heads, call.dim, call.scale, shared, own);
+  one_part<T, kHeads, kOwn>(keys, values, first, end, heads, call.dim, call.scale, shared, own, own_at);
 }
 
 }  // namespace pk

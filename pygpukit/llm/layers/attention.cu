@@ -31,7 +31,6 @@ __global__ void __launch_bounds__(kThreads)
     attend(const T *qkv, const int *positions, const int *slots, const T *keys, const T *values, T *out,
            const __grid_constant__ AttentionCall call) {
   __shared__ Shared<kHeads> shared;
-  __shared__ Own own;
   const long long row = blockIdx.x, dim = call.dim, group = call.heads / call.kv_heads;
   const long long batches = (group + kHeads - 1) / kHeads;
   const long long kv_head = blockIdx.y / batches, begin = blockIdx.y % batches * kHeads;
@@ -40,7 +39,6 @@ __global__ void __launch_bounds__(kThreads)
   if (position < 0 || position >= call.capacity) return;
   const T *query = qkv + row * call.width + first_head * dim;
   for (long long i = threadIdx.x; i < heads * dim; i += kThreads) shared.query[i / dim][i % dim] = widen(query[i]);
-  if (threadIdx.x == 0) own.at = -1;
   __syncthreads();
   const Seen seen = seen_from(position, call);
   const long long start = (slots[row] * call.kv_heads + kv_head) * call.capacity * dim;
@@ -48,7 +46,7 @@ __global__ void __launch_bounds__(kThreads)
 #pragma unroll
   for (int h = 0; h < kHeads; ++h) clear(whole[h]);
   for (long long part = seen.first; part <= seen.last; ++part) {
-    part_of<T, kHeads>(keys + start, values + start, part, seen, position, heads, call, shared, own);
+    part_of<T, kHeads, false>(keys + start, values + start, part, seen, position, heads, call, shared, nullptr, -1);
 #pragma unroll
     for (int h = 0; h < kHeads; ++h)
       if (h < heads) merge(whole[h], state_of(shared, h, dim));

@@ -31,6 +31,7 @@ _CALL = SOURCE.structure("AttentionCall")
 _THREADS, _PART = 128, 256  # key_parts.cuh: kThreads, kPart
 _TOGETHER = (1, 2, 4, 8)  # query heads of a block
 _ENOUGH = 128  # blocks of a step that keep a device busy: one a multiprocessor
+_SHARES = 32  # blocks of a step, at most, that share a query head's parts: a large cache must not be many idle blocks
 
 
 @dataclass
@@ -43,6 +44,7 @@ class AttentionBuffers:
     qkv: GPUArray
     out: GPUArray
     counters: GPUArray
+    _parts: GPUArray | None = None
 
     @classmethod
     def of(cls, count: int, qkv: int, out: int, heads: int, dtype: str) -> AttentionBuffers:
@@ -52,6 +54,12 @@ class AttentionBuffers:
             factory.zeros((count, out), dtype),
             factory.zeros((count, heads), "int32"),
         )
+
+    def parts(self, size: int) -> GPUArray:
+        """Room for so many floats of a step: the same for every layer."""
+        if self._parts is None or self._parts.size < size:
+            self._parts = native.empty((size,), float32)
+        return self._parts
 
     def first(self, count: int) -> AttentionBuffers:
         """Views of the first rows."""
@@ -168,10 +176,10 @@ class Attention:
     ) -> None:
         """places: whether keys and values are among what was projected, and go into the cache."""
         qkv, count = buffers.qkv, -(-cache.k.shape[2] // _PART)
-        parts = native.empty((rows.count * self.num_heads * count * (self.head_dim + 2),), float32)
+        parts = buffers.parts(rows.count * self.num_heads * count * (self.head_dim + 2))
         kernels.launch(
             STEP.of(f"pk::attend_step<{CTYPES[qkv.dtype.name]}, {self._together()}>", overlapping=True),
-            (rows.count, self.num_heads, count),
+            (rows.count, self.num_heads, min(count, _SHARES)),
             (_THREADS, 1, 1),
             *(qkv, rows.positions, rows.slots, cache.k, cache.v),
             *self._turning(tables, qkv),

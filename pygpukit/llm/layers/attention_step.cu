@@ -41,10 +41,12 @@ __device__ __forceinline__ bool is_last(int *counter, long long blocks) {
   return last;
 }
 
-// A step: a block for a row, a query head or up to kHeads that share a key head, and a part of the keys. The row's own
-// key and value are rotated and put into the cache by the blocks that see them. counters: zeros, one for a row's head.
+// A step: blocks in y are query heads, blocks in z share the parts of the keys. Up to kHeads heads that share a key
+// head are taken together, by the blocks of all of them, where there are blocks enough without: keys are read once
+// then. The row's own key and value are rotated and put into the cache by those that see them. counters: zeros, one for
+// a row's head.
 template <class T, int kHeads>
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(kThreads, kHeads > 4 ? 3 : 4)
     attend_step(const T *qkv, const int *positions, const int *slots, T *keys, T *values, const float *cosines,
                 const float *sines, const T *q_scale, const T *k_scale, float *parts, int *counters, T *out,
                 const __grid_constant__ AttentionCall call) {
@@ -52,18 +54,19 @@ __global__ void __launch_bounds__(kThreads)
   __shared__ Own own;
   let_next_begin();
   await_previous();
-  const long long row = blockIdx.x, dim = call.dim, group = call.heads / call.kv_heads, part = blockIdx.z;
-  const long long position = positions[row], first_head = blockIdx.y, kv_head = first_head / group;
+  const long long row = blockIdx.x, dim = call.dim, group = call.heads / call.kv_heads;
+  const long long position = positions[row], kv_head = blockIdx.y / group, member = blockIdx.y % group;
   if (position < 0 || position >= call.capacity) return;
   const Seen seen = seen_from(position, call);
-  if (part < seen.first || part > seen.last) return;
-  const long long blocks = seen.last - seen.first + 1, begin = first_head % group;
-  // Heads that share keys read them once where there are blocks enough without; each for itself where there are not.
-  const bool together = gridDim.x * call.kv_heads * ((group + kHeads - 1) / kHeads) * blocks >= call.enough;
-  if (together && begin % kHeads != 0) return;
-  const int heads = !together ? 1 : static_cast<int>(group - begin < kHeads ? group - begin : kHeads);
+  const long long count = seen.last - seen.first + 1, batches = (group + kHeads - 1) / kHeads;
+  const bool together = gridDim.x * call.kv_heads * batches * count >= call.enough;
+  const long long sharing = together ? kHeads : 1, begin = member / sharing * sharing;
+  const int heads = static_cast<int>(group - begin < sharing ? group - begin : sharing);
+  const long long share = (member - begin) * gridDim.z + blockIdx.z, shares = heads * gridDim.z;  // of the parts
+  if (share >= count) return;
+  const long long first_head = kv_head * group + begin;
   const long long start = (slots[row] * call.kv_heads + kv_head) * call.capacity * dim;
-  const bool sees_own = call.places && part == seen.last;
+  const bool sees_own = call.places && (count - 1) % shares == share;
   const T *of_row = qkv + row * call.width;
   for (int item = threadIdx.x / 32; item < heads + 2; item += kWarps) {
     const bool is_query = item < heads;
@@ -87,20 +90,21 @@ __global__ void __launch_bounds__(kThreads)
       }
     }
   }
-  const long long first = part * kPart > seen.low ? part * kPart : seen.low;
-  if (threadIdx.x == 0) own.at = sees_own ? static_cast<int>(position - first) : -1;
   __syncthreads();
-  part_of<T, kHeads>(keys + start, values + start, part, seen, position, heads, call, shared, own);
   const long long place = row * call.heads + first_head;
-  if (blocks == 1) {
-#pragma unroll
-    for (int h = 0; h < kHeads; ++h)
-      if (h < heads) put(out + (place + h) * dim, state_of(shared, h, dim), dim);
+  for (long long number = share; number < count; number += shares) {
+    const long long part = seen.first + number, first = part * kPart > seen.low ? part * kPart : seen.low;
+    const int own_at = call.places && part == seen.last ? static_cast<int>(position - first) : -1;
+    part_of<T, kHeads, true>(keys + start, values + start, part, seen, position, heads, call, shared, &own, own_at);
+    if (count == 1) break;
+    for (int h = 0; h < heads; ++h)
+      write_part(parts + ((place + h) * call.parts + part) * (dim + 2), state_of(shared, h, dim), dim);
+  }
+  if (count == 1) {
+    for (int h = 0; h < heads; ++h) put(out + (place + h) * dim, state_of(shared, h, dim), dim);
     return;
   }
-  for (int h = 0; h < heads; ++h)
-    write_part(parts + ((place + h) * call.parts + part) * (dim + 2), state_of(shared, h, dim), dim);
-  if (!is_last(counters + place, blocks)) return;
+  if (!is_last(counters + place, count < shares ? count : shares)) return;
   for (int h = 0; h < heads; ++h) {
     const float *from = parts + (place + h) * call.parts * (dim + 2);
     State whole;
