@@ -1,0 +1,111 @@
+"""Convolutions by the tile kernel itself, on the simulator, against float64."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from rounded import normal
+
+import pygpukit as gp
+from pygpukit.core.backend import is_sim
+from pygpukit.jit.compile import sim_headers, simulator
+from pygpukit.kernels import launcher
+from pygpukit.ops import host
+from pygpukit.ops.nn.conv import plan, tile
+
+Values = np.ndarray[Any, Any]
+
+
+@pytest.fixture(autouse=True)
+def _by_tiles(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every convolution by the tile kernel; on the simulator checked, and compiled the quickest way."""
+    if not is_sim():
+        return
+    if not (sim_headers.folder() / "cuda_tile.h").is_file():
+        pytest.skip("the simulated device of this build runs no tile kernels")
+    monkeypatch.setenv("PYGPUKIT_CHECK", "1")
+    monkeypatch.setattr(launcher, "_kernels", {})
+    monkeypatch.setattr(simulator, "_FLAGS", tuple(flag for flag in simulator._FLAGS if flag != "-O2"))
+    monkeypatch.setattr(plan, "backend", lambda *_: ("tile", ""))
+    monkeypatch.setattr(tile, "multiprocessors", lambda: 1)
+
+
+def by_tiles(function: Callable[..., gp.GPUArray], *arrays: gp.GPUArray, **settings: Any) -> gp.GPUArray:
+    """The convolution by its kernel; NumPy makes and reads the arrays, which takes no compiler."""
+    with host.built_in_kernels():
+        found = function(*arrays, **settings)
+        gp.synchronize()
+    return found
+
+
+def convolve(x: Values, w: Values, stride: Any, padding: Any, dilation: Any, groups: int) -> Values:
+    x = np.pad(x, [(0, 0), (0, 0), *((p, p) for p in padding)])
+    rows, columns = ((x.shape[2 + d] - dilation[d] * (w.shape[2 + d] - 1) - 1) // stride[d] + 1 for d in range(2))
+    out = np.zeros((x.shape[0], groups, w.shape[0] // groups, rows, columns))
+    for i, j in np.ndindex(w.shape[2:]):
+        top, left = i * dilation[0], j * dilation[1]
+        seen = x[:, :, top :: stride[0], left :: stride[1]][:, :, :rows, :columns]
+        taken = w[:, :, i, j].reshape(groups, -1, w.shape[1])
+        out += np.einsum("ngcij,goc->ngoij", seen.reshape(x.shape[0], groups, -1, rows, columns), taken)
+    return out.reshape(x.shape[0], -1, rows, columns)
+
+
+def spread(x: Values, w: Values, stride: Any, padding: Any, more: Any) -> Values:
+    extents = [(x.shape[2 + d] - 1) * stride[d] - 2 * padding[d] + w.shape[2 + d] + more[d] for d in range(2)]
+    out = np.zeros((x.shape[0], w.shape[1], *(n + 2 * p for n, p in zip(extents, padding, strict=True))))
+    for i, j in np.ndindex(w.shape[2:]):
+        rows = slice(i, i + (x.shape[2] - 1) * stride[0] + 1, stride[0])
+        columns = slice(j, j + (x.shape[3] - 1) * stride[1] + 1, stride[1])
+        out[:, :, rows, columns] += np.einsum("ncij,co->noij", x, w[:, :, i, j])
+    return out[:, :, padding[0] : padding[0] + extents[0], padding[1] : padding[1] + extents[1]]
+
+
+def agree(found: gp.GPUArray, expected: Values) -> None:
+    values = found.astype("float32").to_numpy()
+    assert values.shape == expected.shape
+    np.testing.assert_allclose(values, expected, rtol=2**-8, atol=2**-8 * np.abs(expected).max() / 4)
+
+
+def test_convolutions_and_their_bits() -> None:
+    (x, a), (w, b), (bias, c) = (normal("bfloat16", *s) for s in ((2, 40, 9, 13), (34, 20, 3, 2), (34,)))
+    given: dict[str, Any] = {"stride": (1, 2), "padding": (2, 1), "dilation": (2, 1), "groups": 2}
+    sums = convolve(a, b, *given.values()) + c[:, None, None]
+    found = by_tiles(gp.conv2d, x, w, bias, act="silu", **given)
+    agree(found, sums / (1 + np.exp(-sums)))
+    bits = found.to_numpy().tobytes()
+    last = by_tiles(gp.conv2d, x.transpose(0, 2, 3, 1).clone(), w, bias, act="silu", channels_last=True, **given)
+    assert last.transpose(0, 3, 1, 2).to_numpy().tobytes() == bits
+    assert (
+        by_tiles(gp.conv2d, x[1:], w, bias, act="silu", **given).to_numpy().tobytes() == found[1:].to_numpy().tobytes()
+    )
+    packed = w.transpose(0, 2, 3, 1).clone().transpose(0, 3, 1, 2)
+    assert by_tiles(gp.conv2d, x, packed, bias, act="silu", **given).to_numpy().tobytes() == bits
+    agree(
+        by_tiles(gp.conv2d, x[:, :, ::-1, ::2], w, groups=2, act="relu"),
+        np.maximum(convolve(a[:, :, ::-1, ::2], b, (1, 1), (0, 0), (1, 1), 2), 0),
+    )
+    line, part = (
+        by_tiles(gp.conv1d, x[:, :, 0], w[:, :, 0], groups=2),
+        by_tiles(gp.conv1d, x[:, :, 0, 5:], w[:, :, 0], groups=2),
+    )
+    assert line[:, :, 5:].to_numpy().tobytes() == part.to_numpy().tobytes()
+
+
+def test_transposed_convolutions() -> None:
+    (x, a), (w, b), (bias, c) = (normal("bfloat16", *s) for s in ((2, 16, 5, 7), (16, 24, 4, 3), (24,)))
+    for stride, padding, more in (((2, 3), (1, 2), (1, 2)), ((5, 1), (0, 1), (0, 0))):
+        expected = spread(a, b, stride, padding, more) + c[:, None, None]
+        agree(by_tiles(gp.conv_transpose2d, x, w, bias, stride=stride, padding=padding, output_padding=more), expected)
+
+
+def test_one_hot_kernels_move_the_image() -> None:
+    x, a = normal("bfloat16", 1, 16, 6, 7)
+    padded = np.pad(a, [(0, 0), (0, 0), (1, 1), (1, 1)])
+    for i, j in ((0, 0), (1, 2), (2, 1)):
+        kernel = np.zeros((16, 16, 3, 3), np.float32)
+        kernel[np.arange(16), np.arange(16), i, j] = 1.0
+        moved = by_tiles(gp.conv2d, x, gp.from_numpy(kernel).astype("bfloat16"), padding=1)
+        np.testing.assert_array_equal(moved.astype("float64").to_numpy(), padded[:, :, i : i + 6, j : j + 7])
