@@ -57,6 +57,25 @@ def test_rows_move_in_the_widest_pieces(launched: list[str]) -> None:
     same(device(A)[2:, 1:, 4:][device([1, 0])], A[2:, 1:, 4:][[1, 0]])
 
 
+@pytest.mark.parametrize("dtype", ["uint8", "float32"])
+def test_long_rows_at_any_place_are_put_together_to_packs(
+    dtype: str, launched: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(places, "_LARGE", 0)
+    a = np.random.default_rng().integers(0, 99, 5 * 2109 + 3).astype(dtype)
+    for start in range(4):
+        lines = a[start:][: 5 * (2101 + start)].reshape(5, -1)
+        x = device(a)[start:][: lines.size].reshape(lines.shape)
+        index = np.array([4, 0, -3, 2, 2])
+        same(x[device(index)], lines[index])
+        out = gp.zeros(lines.size + 3, dtype)
+        gp.take(x, device(index), 0, out=out[3:].reshape(lines.shape))
+        same(out, np.concatenate((np.zeros(3, dtype), lines[index].ravel())))
+    assert {"gather_packs" in name for name in launched} == {True}
+    with pytest.raises(IndexError):
+        x[device([1, 9])].to_numpy()
+
+
 def test_single_elements_and_strided_rows(launched: list[str]) -> None:
     x, index = device(A), np.array([7, 0, 0, -3])
     same(x[..., device(index)], A[..., index])

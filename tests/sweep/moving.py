@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
+import pytest
 
 import pygpukit as gp
 from pygpukit.ops import raw
@@ -30,6 +31,8 @@ def _calls(variant: str) -> Iterator[Call]:
     for index_type in ("int32", "int64"):
         index = gp.from_numpy(np.array([3, -1, 0, 3])).astype(index_type)
         yield Call(lambda x, i: [x[i], x[:, i], x.T[i], x[::-1, ::2][:, i]], (x, index))
+        long = numbers(x.dtype.name, 4, places._LONG_ROW // x.itemsize + 3)
+        yield Call(_in_packs, (long, index))
         yield Call(_written, (x, index, numbers(x.dtype.name, 4, 7)))
         yield Call(_written, (x, index[:1], numbers(x.dtype.name, 1, 7)))
     mask = gp.from_numpy(np.random.default_rng().random((4, 7)) < np.array([1.0, 0.5, 0.5, 0.5])[:, None])
@@ -54,6 +57,13 @@ def _written(x: gp.GPUArray, index: gp.GPUArray, values: gp.GPUArray) -> list[gp
     by_columns.T[index] = values[:, : x.shape[0]]
     by_columns[:, index[:1]] = 3
     return [by_rows, by_columns]
+
+
+def _in_packs(x: gp.GPUArray, index: gp.GPUArray) -> gp.GPUArray:
+    """Rows put together to packs, as those of large results are."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(places, "_LARGE", 0)
+        return x[index]
 
 
 def _stored(x: gp.GPUArray, mask: gp.GPUArray) -> gp.GPUArray:

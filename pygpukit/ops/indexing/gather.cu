@@ -1,7 +1,7 @@
 // gather.cu: moving elements to and from computed places: index arrays, masked stores, padding, rolling, triangles.
 #include "numeric.cuh"
-#include "pack.cuh"
 #include "report.cuh"
+#include "shifted.cuh"
 
 namespace pk {
 
@@ -129,6 +129,65 @@ __global__ void __launch_bounds__(256)
   for (int k = 0; k < kUnroll; ++k) {
     const long long at = first + k * 256;
     if (at < total) out[at] = got[k];
+  }
+}
+
+// Where unit `at` of the dense values comes from; none where the index is out of range.
+template <class U, class I>
+__device__ __forceinline__ const U *source_of(const unsigned char *array, const I *index, long long *report,
+                                              const Rows &rows, const Target &target, long long at, bool small) {
+  long long row, byte, share = 0;
+  split_unit<U>(rows, at, small, row, byte);
+  if (!place(static_cast<long long>(index[row]), target, report, share)) return nullptr;
+  return reinterpret_cast<const U *>(array + byte + share);
+}
+
+// The same for long rows of narrow units: a thread makes packs of 16 bytes of the result that lie there in memory, one by
+// one the units of those that lie across rows.
+template <class U, class I>
+__global__ void __launch_bounds__(256)
+    gather_packs(const unsigned char *array, const I *index, U *out, long long *report,
+                const __grid_constant__ Rows rows, const __grid_constant__ Target target) {
+  constexpr int N = per_load<U>();
+  const long long total = rows.outer * rows.count * rows.units;
+  const bool small = total <= 0x7fffffffLL;
+  const long long lead = phase<N>(out);
+  const long long first = static_cast<long long>(blockIdx.x) * (256 * kUnroll) + threadIdx.x;
+  Held<U, N> low[kUnroll], high[kUnroll];
+  int by[kUnroll];  // -1: unit by unit
+#pragma unroll
+  for (int k = 0; k < kUnroll; ++k) {
+    const long long at = (first + k * 256) * N - lead;
+    by[k] = -1;
+    low[k].keep(Pack<U, N>{});
+    high[k].keep(Pack<U, N>{});
+    if (at < 0 || at + N > total) continue;
+    const long long in_row = small ? static_cast<unsigned>(at) % static_cast<unsigned>(rows.units) : at % rows.units;
+    if (in_row + N > rows.units) continue;
+    by[k] = 0;
+    const U *from = source_of<U>(array, index, report, rows, target, at, small);
+    if (!from) continue;
+    const int own = phase<N>(from);
+    if (!within<N, long long>(in_row, own, rows.units)) {
+      by[k] = -1;
+      continue;
+    }
+    by[k] = own;
+    low[k].load(from - own);
+    if (own) high[k].load(from - own + N);
+  }
+#pragma unroll
+  for (int k = 0; k < kUnroll; ++k) {
+    const long long at = (first + k * 256) * N - lead;
+    if (by[k] >= 0) {
+      store_pack<N>(out + at, shifted(low[k].bits, high[k].bits, by[k]).pack);
+      continue;
+    }
+    for (int j = 0; j < N; ++j) {
+      if (at + j < 0 || at + j >= total) continue;
+      const U *from = source_of<U>(array, index, report, rows, target, at + j, small);
+      out[at + j] = from ? *from : U{};
+    }
   }
 }
 

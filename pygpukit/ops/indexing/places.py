@@ -37,6 +37,10 @@ OFFSETS = 3
 SKIP = struct.unpack("<q", b"\x80" * 8)[0]  # gather.cu: kSkip
 _BLOCK = 256
 _UNROLL = 4  # gather.cu: kUnroll
+_PACK_BYTES = 16
+# Pieces that are put together to packs: of rows and results from so many bytes on, where it pays.
+_NARROW = tuple(item for size, item in raw.RAW.items() if size <= 4)
+_LONG_ROW, _LARGE = 2048, 1 << 24
 _LITERALS = 448  # gather.cu: kLiterals
 _INDEX_TYPES = {"int32": "int", "int64": "long long"}
 _TABLE_ROOM = 2  # slots of the table for each position, at least
@@ -113,9 +117,13 @@ def gather(places: Places, out: GPUArray) -> None:
     dense, _ = span(places.array)
     index_type = _INDEX_TYPES[places.index.dtype.name]
     if rows is not None:
-        kernel, blocks, packed = rows
+        kernel, blocks, packed, row = rows
         args = dense, places.index, out, deferred.report(), packed, places.target.pack()
-        _launch(f"pk::gather_rows<{kernel}, {index_type}>", blocks, *args)
+        form = "rows"
+        if kernel in _NARROW and row >= _LONG_ROW and out.nbytes >= _LARGE:
+            packs = -(-out.nbytes // _PACK_BYTES) + 1  # one more where the first is not whole
+            form, blocks = "packs", -(-packs // (_BLOCK * _UNROLL))
+        _launch(f"pk::gather_{form}<{kernel}, {index_type}>", blocks, *args)
         return
     index, packed = _layout(places, dense)
     args = dense, index, out, deferred.report(), packed, places.target.pack()
@@ -142,7 +150,7 @@ def scatter(places: Places, values: GPUArray) -> None:
     rows = _rows(places, values) if values.shape == places.shape and values.is_contiguous() else None
     dense, _ = span(places.array)
     if rows is not None:
-        kernel, blocks, packed = rows
+        kernel, blocks, packed, _ = rows
         args = dense, places.index, values, deferred.report(), packed, places.target.pack()
         _launch(f"pk::scatter_rows<{kernel}, {index_type}>", blocks, *args)
         return
@@ -199,6 +207,7 @@ def instantiations() -> Iterator[tuple[str, ...]]:
             for form in ("rows", "strided")
             for index in _INDEX_TYPES.values()
         )
+    yield tuple(f"pk::gather_packs<{item}, {index}>" for item in _NARROW for index in _INDEX_TYPES.values())
     resolving = tuple(f"pk::resolve<{index}>" for index in _INDEX_TYPES.values())
     yield (*resolving, "pk::claim", "pk::settle", "pk::literals")
 
@@ -229,8 +238,8 @@ def _without_losers(places: Places) -> Places:
     return replace(places, strides=rest, index=offsets, target=Target(grain=grain))
 
 
-def _rows(places: Places, other: GPUArray) -> tuple[str, int, bytes] | None:
-    """(C++ type of a piece, blocks, gather.cu's Rows) when the places are whole rows; `other` is dense."""
+def _rows(places: Places, other: GPUArray) -> tuple[str, int, bytes, int] | None:
+    """(C++ type of a piece, blocks, gather.cu's Rows, bytes of a row) when places are whole rows; `other` is dense."""
     shape, (steps, index_steps) = layout.collapse(places.shape, [places.strides, places.index_strides])
     axes = list(zip(shape, steps, index_steps, strict=True))
     inner, count, outer, outer_step = places.array.itemsize, 1, 1, 0
@@ -255,7 +264,7 @@ def _rows(places: Places, other: GPUArray) -> tuple[str, int, bytes] | None:
         outer_step=outer_step,
         start=places.offset - dense.offset,
     )
-    return raw.RAW[piece], -(-outer * count * units // (_BLOCK * _UNROLL)), packed
+    return raw.RAW[piece], -(-outer * count * units // (_BLOCK * _UNROLL)), packed, inner
 
 
 def _layout(places: Places, dense: GPUArray, values: GPUArray | None = None) -> tuple[GPUArray, bytes]:
