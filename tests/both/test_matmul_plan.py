@@ -104,14 +104,23 @@ def test_the_fastest_tile_follows_the_shape() -> None:
 
 def test_what_is_read_in_place() -> None:
     a = random((24, 64), "float16")
-    assert reading.as_it_is(a) == (a, False, 64, 0)
-    assert reading.as_it_is(a.T)[1:] == (True, 64, 0)  # type: ignore[index]
+    assert reading.as_it_is(a) == (a, False, 64, 0, 1, 1)
+
+    def order(matrices: gp.GPUArray) -> tuple[object, ...]:
+        found = reading.as_it_is(matrices)
+        assert found is not None
+        return found[1:]
+
+    assert order(a.T) == (True, 64, 0, 1, 1)
     assert reading.as_it_is(a[:, :60]) is None  # what follows in the row is no zero
     assert reading.as_it_is(a[:, 1:57]) is None  # not aligned
     assert reading.as_it_is(a[:, ::2]) is None
     assert reading.as_it_is(a[::-1]) is None
-    assert reading.as_it_is(a[::2])[1:] == (False, 128, 0)  # type: ignore[index]
+    assert order(a[::2]) == (False, 128, 0, 1, 1)
     stack = random((3, 4, 16, 32), "float16")
-    assert reading.as_it_is(stack)[1:] == (False, 32, 512)  # type: ignore[index]
-    assert reading.as_it_is(stack[:, :3]) is None and reading.as_it_is(stack[:, 1])[3] == 2048  # type: ignore[index]
-    assert reading.as_it_is(gp.broadcast_to(a, (5, 24, 64))) is None
+    assert order(stack) == (False, 32, 512, 12, 1)
+    assert reading.as_it_is(stack[:, :3]) is None and order(stack[:, 1]) == (False, 32, 2048, 3, 1)
+    assert order(gp.broadcast_to(a, (5, 24, 64))) == (False, 64, 0, 1, 5)  # one matrix for all
+    assert order(gp.broadcast_to(stack[0], (5, 4, 16, 32))) == (False, 32, 512, 4, 1)  # four, again and again
+    assert order(gp.broadcast_to(stack[0][:, None], (4, 7, 16, 32))) == (False, 32, 512, 4, 7)  # each seven times
+    assert reading.as_it_is(gp.broadcast_to(stack[:, None], (3, 2, 4, 16, 32))) is None

@@ -4,15 +4,19 @@
 
 namespace pk {
 
-// which: as pygpukit/ops/nn/conv/plan.py numbers them.
+// kSwiglu: silu of one result times another.
+enum Activation { kNone, kRelu, kGelu, kGeluTanh, kSilu, kSwiglu, kSigmoid, kTanh };
+
 template <class A>
 __device__ __forceinline__ A activated(A x, long long which) {
   switch (which) {
-    case 1: return x < A(0) ? A(0) : x;
-    case 2: return silu<A>(x);
-    case 3: return gelu<A>(x);
-    case 4: return sigmoid<A>(x);
-    case 5: return tanh(x);
+    case kRelu: return x < A(0) ? A(0) : x;
+    case kGelu: return gelu<A>(x);
+    case kGeluTanh: return gelu_tanh<A>(x);
+    case kSilu:
+    case kSwiglu: return silu<A>(x);
+    case kSigmoid: return sigmoid<A>(x);
+    case kTanh: return tanh(x);
     default: return x;
   }
 }

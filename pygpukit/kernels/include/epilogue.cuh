@@ -1,10 +1,8 @@
 // epilogue.cuh: what becomes of the sums of a matrix product: scale, bias, activation, another array added.
 #pragma once
-#include "math.cuh"
+#include "activation.cuh"
 
 namespace pk {
-
-enum Activation { kNone, kRelu, kGelu, kGeluTanh, kSilu, kSwiglu };
 
 // act(alpha sum + bias) + beta residual. kSwiglu: silu of column j times column j + columns, of sums that have twice as
 // many columns as the result.
@@ -13,18 +11,6 @@ struct After {
   long long columns;  // of the result
   int activation, has_bias, has_residual, unused;
 };
-
-template <class R>
-__device__ __forceinline__ R activated(R x, int activation) {
-  switch (activation) {
-    case kRelu: return x > R(0) || is_nan(x) ? x : R(0);
-    case kGelu: return gelu<R>(x);
-    case kGeluTanh: return gelu_tanh<R>(x);
-    case kSilu:
-    case kSwiglu: return silu<R>(x);
-    default: return x;
-  }
-}
 
 // The element of column `column`, from its sum, and with kSwiglu that of column + columns. residual: where its element
 // of the array to be added is; read only if there is one.

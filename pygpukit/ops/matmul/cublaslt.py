@@ -85,7 +85,7 @@ def _form(matrices: GPUArray) -> Form | None:
     if batch and not any(matrices.strides[:-2]):  # one for all
         matrices = native.view(matrices, (rows, columns), matrices.strides[-2:], matrices.offset)
     found = as_it_is(matrices, matrices.itemsize)
-    if found is None:
+    if found is None or found.matrices != prod(matrices.shape[:-2]):  # some are repeated
         return None
     return Form(found.transposed, found.lead, found.step, raw.widest(raw.address(matrices)))
 

@@ -12,7 +12,7 @@ from pygpukit.array import layout, promotion
 from pygpukit.core.dtypes import bfloat16, float16, float32
 from pygpukit.ops import host
 from pygpukit.ops.elementwise.pointwise import CTYPES
-from pygpukit.ops.matmul import plain
+from pygpukit.ops.matmul import fused_tile, plain, tile
 from pygpukit.ops.operands import span
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ _ROWS = SOURCE.structure("Layout", Operands=2)
 _AFTER = SOURCE.structure("After")
 _BLOCK = 256
 FINISHED = (float16, bfloat16, float32)  # types that finish() is compiled for
-# By name: their numbers in epilogue.cuh.
+# By name: their numbers in activation.cuh.
 ACTIVATIONS = {None: 0, "relu": 1, "gelu": 2, "gelu_tanh": 3, "silu": 4, "swiglu": 5}
 
 
@@ -87,6 +87,9 @@ def product(plan: Product, a: GPUArray, b: GPUArray, out: GPUArray, after: After
         native.host_launch("matmul", lambda: _on_host(a, b, out, after), [a, b, out, *after.arrays()])
         return
     residual = out if after.residual is None else after.residual
+    if plan is tile.product and fused_tile.takes(a, b, out, after):
+        fused_tile.product(a, b, out, after)
+        return
     if plan is not plain.product:
         sums = native.empty((*out.shape[:-1], b.shape[-1]), out.dtype)
         plan(a, b, sums)

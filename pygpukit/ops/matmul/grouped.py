@@ -12,7 +12,7 @@ from pygpukit.core.dtypes import int32, int64
 from pygpukit.core.errors import DTypeError, ShapeError
 from pygpukit.ops import copying, host
 from pygpukit.ops.elementwise.pointwise import CTYPES
-from pygpukit.ops.matmul import plain
+from pygpukit.ops.matmul import grouped_tile, plain
 from pygpukit.ops.operands import check_array, check_devices, span
 
 if TYPE_CHECKING:
@@ -30,9 +30,9 @@ def grouped_matmul(x: GPUArray, w: GPUArray, counts: GPUArray) -> GPUArray:
 
     counts (G,) of int32 or int64, on the device: rows of each group; it is not read by the host, so that a router's
     result can be used at once. A group may be empty. Rows that no group has become 0; a count below 0 is 0, and counts
-    end with the rows. x and w: one float type, any strides. Summed in float32 (float64 for it), on CUDA cores; a row's
-    bits are those of matmul() by the plain kernel, whatever the groups. Asynchronous. Raises ShapeError, DTypeError,
-    DeviceMismatchError.
+    end with the rows. x and w: one float type, any strides. Summed in float32 (float64 for it); float16 and bfloat16 on
+    tensor cores where matmul_plan() says "tile". A row's bits are those of matmul() by the same plan, whatever the
+    groups. Asynchronous. Raises ShapeError, DTypeError, DeviceMismatchError.
     """
     what = "grouped_matmul"
     x, w, counts = (check_array(one, f"{what}: {name}") for name, one in (("x", x), ("w", w), ("counts", counts)))
@@ -53,7 +53,8 @@ def grouped_matmul(x: GPUArray, w: GPUArray, counts: GPUArray) -> GPUArray:
     if host.computes():
         native.host_launch(what, lambda: _on_host(x, w, counts, out), [x, w, counts, out])
     else:
-        _on_device(x, w, copying.contiguous(counts if counts.dtype == int32 else copying.astype(counts, int32)), out)
+        counts = copying.contiguous(counts if counts.dtype == int32 else copying.astype(counts, int32))
+        (grouped_tile.product if grouped_tile.takes(x, w) else _on_device)(x, w, counts, out)
     return out
 
 

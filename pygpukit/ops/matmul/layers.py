@@ -34,9 +34,9 @@ def linear(
 
     All float16, bfloat16, float32 or float64, alike. act: "relu", "gelu" (by erf), "gelu_tanh", "silu"; "swiglu" is
     silu of the first half of the columns times the second half, and gives (..., out / 2). Everything is computed in
-    float32 (float64 for it) and rounded once, in one launch; where matmul_plan() says "tile" the product is rounded
-    before, and a second launch does the rest. Asynchronous; a row's bits depend on no other row. Raises ShapeError,
-    DTypeError, ValueError for an unknown act, DeviceMismatchError.
+    float32 (float64 for it) and rounded once, in one launch; "swiglu" with a residual, where matmul_plan() says "tile",
+    takes two, and the product is rounded before the second. Asynchronous; a row's bits depend on no other row. Raises
+    ShapeError, DTypeError, ValueError for an unknown act, DeviceMismatchError.
     """
     return _linear("linear", x, w, bias, act, residual)
 

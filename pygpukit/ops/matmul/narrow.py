@@ -34,6 +34,7 @@ def product(a: GPUArray, b: GPUArray, out: GPUArray) -> None:
     dense = out if direct else native.empty((*out.shape[:-1], width), out.dtype)
     batches, one = prod(out.shape[:-2]), chosen(a, b)
     numbers = (batches, m, n, k, left.lead, right.lead, left.step, right.step)
+    repeats = (left.matrices, left.repeat, right.matrices, right.repeat)
     launch(
         NARROW.of(_expression(_FAMILIES[a.dtype.name], one)),
         (-(-m // one.rows) * -(-n // one.columns), batches, 1),
@@ -41,7 +42,7 @@ def product(a: GPUArray, b: GPUArray, out: GPUArray) -> None:
         span(left.array)[0],
         span(right.array)[0],
         dense,
-        *(struct.pack("<i", number) for number in numbers),
+        *(struct.pack("<i", number) for number in (*numbers, *repeats)),
     )
     if not direct:
         copying.copy_to(native.view(dense, out.shape, dense.strides, dense.offset), out)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import TYPE_CHECKING, NamedTuple
 
 from pygpukit._core import native
@@ -17,12 +18,15 @@ class Stack(NamedTuple):
     """A stack of matrices as the kernels read it.
 
     transposed: its rows are the operand's columns. lead, step: elements between neighbouring rows, and matrices.
+    matrices: that there are; product i of a batch has matrix i // repeat % matrices.
     """
 
     array: GPUArray
     transposed: bool
     lead: int
     step: int
+    matrices: int = 1
+    repeat: int = 1
 
 
 def readable(matrices: GPUArray, summed: str, along_k: bool = False) -> Stack:
@@ -35,14 +39,16 @@ def readable(matrices: GPUArray, summed: str, along_k: bool = False) -> Stack:
         return found
     from pygpukit.ops import copying
 
-    along = matrices if summed == "rows" else _transposed(matrices)
+    each = _distinct(matrices)
+    along = each if summed == "rows" else _transposed(each)
     k = along.shape[-1]
     filled = whole(k, along.itemsize)
     copy = native.empty((*along.shape[:-1], filled), along.dtype)
     if filled != k:
         native.fill(copy, bytes(copy.itemsize))
     copying.copy_to(along, native.view(copy, along.shape, copy.strides, copy.offset))
-    return Stack(copy, summed == "columns", filled, along.shape[-2] * filled)
+    batch = prod(along.shape[:-2])
+    return Stack(copy, summed == "columns", filled, along.shape[-2] * filled if batch > 1 else 0, batch)
 
 
 def as_it_is(matrices: GPUArray, alignment: int = ALIGNMENT) -> Stack | None:
@@ -53,14 +59,14 @@ def as_it_is(matrices: GPUArray, alignment: int = ALIGNMENT) -> Stack | None:
     if raw.address(matrices) % alignment or any(stride % itemsize for stride in matrices.strides):
         return None
     *steps, down, right = (stride // itemsize for stride in matrices.strides)
-    step = _one_step(tuple(batch), tuple(steps))
+    order = _order(tuple(batch), tuple(steps))
     transposed = right != 1 or (columns == 1 and down == 1 and rows > 1)
     lead, unit, length, lines = (right, down, rows, columns) if transposed else (down, right, columns, rows)
     if lines == 1:
         lead = max(length, row)  # nothing follows the one row
-    if step is None or unit != 1 or lead < length or lead % row or step % row or length % row:
+    if order is None or unit != 1 or lead < length or lead % row or order[0] % row or length % row:
         return None
-    return Stack(matrices, transposed, lead, step)
+    return Stack(matrices, transposed, lead, *order)
 
 
 def whole(length: int, itemsize: int) -> int:
@@ -69,19 +75,24 @@ def whole(length: int, itemsize: int) -> int:
     return -(-length // row) * row
 
 
-def _one_step(batch: tuple[int, ...], steps: tuple[int, ...]) -> int | None:
-    """Elements between neighbours of a stack whose batch axes are one after the other, None where they are not."""
-    step, expected = 0, 0
-    for extent, each in zip(reversed(batch), reversed(steps), strict=True):
-        if extent == 1:
-            continue
-        if expected and each != expected:
-            return None
-        step = step or each
-        expected = each * extent
-        if each <= 0:
-            return None  # one matrix for several, or backwards
-    return step
+def _order(batch: tuple[int, ...], steps: tuple[int, ...]) -> tuple[int, int, int] | None:
+    """(step, matrices, repeat) of a stack, as Stack has them; None where they do not follow each other."""
+    axes = [(extent, step) for extent, step in zip(batch, steps, strict=True) if extent != 1]
+    matrices = repeat = 1
+    while axes and axes[-1][1] == 0:
+        repeat *= axes.pop()[0]
+    step = axes[-1][1] if axes else 0
+    while axes and axes[-1][1] == step * matrices:
+        matrices *= axes.pop()[0]
+    return None if step < 0 or any(each for _, each in axes) else (step, matrices, repeat)
+
+
+def _distinct(matrices: GPUArray) -> GPUArray:
+    """A stack that is one matrix throughout, as this one; others as they are."""
+    *batch, rows, columns = matrices.shape
+    if any(step for extent, step in zip(batch, matrices.strides[:-2], strict=True) if extent > 1):
+        return matrices
+    return native.view(matrices, (rows, columns), matrices.strides[-2:], matrices.offset)
 
 
 def _transposed(matrices: GPUArray) -> GPUArray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import TYPE_CHECKING
 
 from pygpukit._core import native
@@ -53,3 +54,24 @@ def with_matrix_axes(out: GPUArray, no_rows: bool, no_columns: bool) -> GPUArray
         shape.insert(len(shape) - 1, 1)
         strides.insert(len(strides) - 1, 0)
     return native.view(out, shape, strides, out.offset)
+
+
+def is_one_product(b: GPUArray, *stacks: GPUArray) -> bool:
+    """Whether stacks with the matrix b for each of theirs are one product of all their rows."""
+    if prod(b.shape[:-2]) == 1:
+        return True
+    repeated = not any(step for extent, step in zip(b.shape[:-2], b.strides[:-2], strict=True) if extent > 1)
+    return repeated and all(stack.is_contiguous() for stack in stacks)
+
+
+def rows_of(stack: GPUArray) -> GPUArray:
+    """All rows of a stack that is_one_product() takes, as one matrix."""
+    if not stack.is_contiguous():
+        return matrix_of(stack)
+    n, itemsize = stack.shape[-1], stack.itemsize
+    return native.view(stack, (prod(stack.shape[:-1]), n), (n * itemsize, itemsize), stack.offset)
+
+
+def matrix_of(stack: GPUArray) -> GPUArray:
+    """The one matrix of a stack, or the one that it repeats."""
+    return native.view(stack, stack.shape[-2:], stack.strides[-2:], stack.offset)

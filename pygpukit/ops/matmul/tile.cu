@@ -11,14 +11,15 @@
 namespace pk {
 
 // c = a @ b, for a stack of matrices. a: m rows of k, or k rows of m where ATransposed; b: k rows of n, or n rows of k
-// where BTransposed. lead and step: elements between rows and between matrices. Bulk copies need rows of whole 16 bytes:
-// pointers of a and b are multiples of 16 bytes, their leads and steps of 8 elements. So are m and n where they are the
-// length of a row; where k is, the rows are filled up with zeros. CAligned: c is as a and b.
+// where BTransposed. lead and step: elements between rows and between matrices. matrices, repeat: product i has matrix
+// i / repeat % matrices of an operand. Bulk copies need rows of whole 16 bytes: pointers of a and b are multiples of 16
+// bytes, their leads and steps of 8 elements. So are m and n where they are the length of a row; where k is, the rows
+// are filled up with zeros. CAligned: c is as a and b.
 template <typename Element, int Rows, int Columns, int Depth, int Warps, bool ATransposed, bool BTransposed, bool CAligned>
 [[ cutile::hint(0, num_worker_warps_per_cta=Warps) ]]
 __tile_global__ void matmul(const Element *__restrict__ a_, const Element *__restrict__ b_, Element *__restrict__ c_,
                             int batches, int m_, int n_, int k, int a_lead_, int b_lead_, int c_lead_, int a_step_,
-                            int b_step_, int c_step_) {
+                            int b_step_, int c_step_, int a_matrices, int a_repeat, int b_matrices, int b_repeat) {
   auto a = ct::assume_aligned<16>(a_);
   auto b = ct::assume_aligned<16>(b_);
   int a_lead = ct::assume_divisible<8>(a_lead_), b_lead = ct::assume_divisible<8>(b_lead_);
@@ -26,33 +27,16 @@ __tile_global__ void matmul(const Element *__restrict__ a_, const Element *__res
   int m = m_, n = n_, filled = ct::assume_divisible<8>((k + 7) / 8 * 8);
   if constexpr (ATransposed) m = ct::assume_divisible<8>(m);
   if constexpr (!BTransposed || CAligned) n = ct::assume_divisible<8>(n);
-  auto left = [&] {
-    if constexpr (ATransposed) return tiles_of<Depth, Rows>(a, batches, k, m, a_lead, a_step);
-    else return tiles_of<Rows, Depth>(a, batches, m, filled, a_lead, a_step);
-  }();
-  auto right = [&] {
-    if constexpr (BTransposed) return tiles_of<Columns, Depth>(b, batches, n, filled, b_lead, b_step);
-    else return tiles_of<Depth, Columns>(b, batches, k, n, b_lead, b_step);
-  }();
+  auto left = lines_of<Rows, Depth, !ATransposed>(a, a_matrices, m, k, filled, a_lead, a_step);
+  auto right = lines_of<Columns, Depth, BTransposed>(b, b_matrices, n, k, filled, b_lead, b_step);
 
   const auto [row, column] = place_of_block<Rows, Columns>(m, n);
-  const int matrix = ct::bid().y;
+  const int matrix = ct::bid().y, a_matrix = matrix / a_repeat % a_matrices, b_matrix = matrix / b_repeat % b_matrices;
 
   auto sum = ct::full<ct::tile<float, ct::shape<Rows, Columns>>>(0.0f);
-  for (auto i : ct::irange(0, (k + Depth - 1) / Depth)) {
-    if constexpr (!ATransposed && !BTransposed)
-      sum = ct::mma(ct::reshape(left.load_masked(matrix, row, i), ct::shape<Rows, Depth>{}),
-                    ct::reshape(right.load_masked(matrix, i, column), ct::shape<Depth, Columns>{}), sum);
-    else if constexpr (!ATransposed)
-      sum = ct::mma(ct::reshape(left.load_masked(matrix, row, i), ct::shape<Rows, Depth>{}),
-                    ct::transpose(ct::reshape(right.load_masked(matrix, column, i), ct::shape<Columns, Depth>{})), sum);
-    else if constexpr (!BTransposed)
-      sum = ct::mma(ct::transpose(ct::reshape(left.load_masked(matrix, i, row), ct::shape<Depth, Rows>{})),
-                    ct::reshape(right.load_masked(matrix, i, column), ct::shape<Depth, Columns>{}), sum);
-    else
-      sum = ct::mma(ct::transpose(ct::reshape(left.load_masked(matrix, i, row), ct::shape<Depth, Rows>{})),
-                    ct::transpose(ct::reshape(right.load_masked(matrix, column, i), ct::shape<Columns, Depth>{})), sum);
-  }
+  for (auto i : ct::irange(0, (k + Depth - 1) / Depth))
+    sum = ct::mma(left_step<Rows, Depth, ATransposed>(left, a_matrix, row, i),
+                  right_step<Columns, Depth, BTransposed>(right, b_matrix, column, i), sum);
 
   auto rounded = ct::reshape(ct::element_cast<Element>(sum), ct::shape<1, Rows, Columns>{});
   if constexpr (CAligned) {

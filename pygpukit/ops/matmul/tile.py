@@ -13,6 +13,7 @@ from pygpukit._core import native
 from pygpukit.kernels import KernelSpec, builder, launch
 from pygpukit.ops import raw
 from pygpukit.ops.matmul.reading import ALIGNMENT, as_it_is, readable
+from pygpukit.ops.matmul.stacks import is_one_product, matrix_of, rows_of
 from pygpukit.ops.matmul.tiles import Tile, fastest, tiles
 from pygpukit.ops.operands import span
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
 
 MATMUL = KernelSpec(__file__, "tile.cu", front_end="tile", ahead=("sm_90a",))
-_ELEMENTS = {"bfloat16": "__nv_bfloat16", "float16": "__half"}
+ELEMENTS = {"bfloat16": "__nv_bfloat16", "float16": "__half"}
 _ROW = 8  # elements: 16 bytes
 _ONE = (1, 1, 1)
 
@@ -34,12 +35,15 @@ def product(a: GPUArray, b: GPUArray, out: GPUArray) -> None:
         product(a, b, dense)
         copying.copy_to(dense, out)
         return
+    if out.ndim > 2 and is_one_product(b, a, out):
+        a, b, out = rows_of(a), matrix_of(b), rows_of(out)
     m, n, k = out.shape[-2], out.shape[-1], a.shape[-1]
     left, right = readable(a, "rows"), readable(b, "columns")
     aligned = n % _ROW == 0 and raw.address(out) % ALIGNMENT == 0
     batches = prod(out.shape[:-2])
     one = fastest("half", m, n, k, batches, out.itemsize, multiprocessors(), left.transposed or not aligned)
     numbers = (batches, m, n, k, left.lead, right.lead, n, left.step, right.step, m * n)
+    repeats = (left.matrices, left.repeat, right.matrices, right.repeat)
     launch(
         MATMUL.of(_expression(out.dtype.name, one, left.transposed, right.transposed, aligned)),
         (-(-m // one.rows) * -(-n // one.columns), batches, 1),
@@ -47,18 +51,18 @@ def product(a: GPUArray, b: GPUArray, out: GPUArray) -> None:
         span(left.array)[0],
         span(right.array)[0],
         out,
-        *(struct.pack("<i", number) for number in numbers),
+        *(struct.pack("<i", number) for number in (*numbers, *repeats)),
     )
 
 
 def _expression(dtype: str, tile: Tile, a_transposed: bool, b_transposed: bool, c_aligned: bool) -> str:
     flags = ", ".join("true" if flag else "false" for flag in (a_transposed, b_transposed, c_aligned))
-    return f"pk::matmul<{_ELEMENTS[dtype]}, {tile.rows}, {tile.columns}, {tile.depth}, {tile.warps}, {flags}>"
+    return f"pk::matmul<{ELEMENTS[dtype]}, {tile.rows}, {tile.columns}, {tile.depth}, {tile.warps}, {flags}>"
 
 
 @MATMUL.lists
 def _listing() -> Iterator[tuple[str, ...]]:
-    for dtype, tile, b_transposed in product_of(_ELEMENTS, tiles("half"), (False, True)):
+    for dtype, tile, b_transposed in product_of(ELEMENTS, tiles("half"), (False, True)):
         yield (_expression(dtype, tile, False, b_transposed, True),)
         if tile.general:
             for a_transposed, c_aligned in ((False, False), (True, False), (True, True)):
@@ -73,6 +77,8 @@ def multiprocessors() -> int:
 
 def chosen(a: GPUArray, b: GPUArray) -> Tile:
     """The tile that product() takes for these operands. Copies and launches nothing."""
+    if a.ndim > 2 and is_one_product(b, a):
+        a, b = rows_of(a), matrix_of(b)
     left = as_it_is(a)
     m, n, k = a.shape[-2], b.shape[-1], a.shape[-1]
     general = (left is not None and left.transposed) or n % _ROW != 0

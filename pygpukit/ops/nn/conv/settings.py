@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     Pair: TypeAlias = "int | Sequence[int]"
 
 # As activation.cuh numbers them.
-ACTIVATIONS = {None: 0, "relu": 1, "silu": 2, "gelu": 3, "sigmoid": 4, "tanh": 5}
+ACTIVATIONS = {None: 0, "relu": 1, "silu": 4, "gelu": 2, "sigmoid": 6, "tanh": 7}
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,67 @@
+"""Products of groups of rows in half precision on tensor cores: the launch of their tile kernels."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from itertools import product as product_of
+from typing import TYPE_CHECKING
+
+from pygpukit._core import native
+from pygpukit.kernels import KernelSpec, launch
+from pygpukit.ops import copying
+from pygpukit.ops.matmul import plan
+from pygpukit.ops.matmul.reading import readable, whole
+from pygpukit.ops.matmul.tile import ELEMENTS, multiprocessors
+from pygpukit.ops.matmul.tiles import Tile, fastest, tiles
+from pygpukit.ops.operands import span
+
+if TYPE_CHECKING:
+    from pygpukit.array.array import GPUArray
+
+GROUPED = KernelSpec(__file__, "grouped_tile.cu", front_end="tile", ahead=("sm_90a",))
+
+
+def takes(x: GPUArray, w: GPUArray) -> bool:
+    """Whether the plan for x, w of grouped_matmul() is a tile kernel."""
+    (rows, k), (groups, _, n) = x.shape, w.shape
+    kind = plan.family(x.dtype, x.dtype, False)
+    if kind is None or not groups or plan.backend(kind, x.dtype, 1, rows, n, k)[0] != "tile":
+        return False
+    return groups <= plan.MAX_BATCH and plan.backend(kind, x.dtype, groups, 1, n, k)[0] == "tile"
+
+
+def product(x: GPUArray, w: GPUArray, counts: GPUArray, out: GPUArray) -> None:
+    """out = the rows of x, each group of them times its matrix of w. counts: contiguous int32; out: contiguous."""
+    (rows, k), (groups, _, n) = x.shape, w.shape
+    left, right = readable(x, "rows", along_k=True), readable(w, "columns")
+    if right.matrices != groups:  # one for several
+        right = readable(copying.contiguous(w), "columns")
+    width = whole(n, out.itemsize)
+    dense = out if width == n else native.empty((rows, width), out.dtype)
+    one = fastest("half", -(-rows // groups), n, k, groups, out.itemsize, multiprocessors(), general=True)
+    most = rows // one.rows + groups + 1  # a group's last tile may be a part
+    launch(
+        GROUPED.of(_expression(out.dtype.name, one, right.transposed)),
+        (most * -(-n // one.columns), 1, 1),
+        (1, 1, 1),
+        span(left.array)[0],
+        span(right.array)[0],
+        counts,
+        dense,
+        *(struct.pack("<i", number) for number in (rows, n, k, groups, left.lead, right.lead, right.step)),
+    )
+    if dense is not out:
+        copying.copy_to(native.view(dense, out.shape, dense.strides, dense.offset), out)
+
+
+def _expression(dtype: str, one: Tile, w_transposed: bool) -> str:
+    flag = "true" if w_transposed else "false"
+    return f"pk::matmul_grouped<{ELEMENTS[dtype]}, {one.rows}, {one.columns}, {one.depth}, {one.warps}, {flag}>"
+
+
+@GROUPED.lists
+def _listing() -> Iterator[tuple[str, ...]]:
+    general = [one for one in tiles("half") if one.general]
+    for dtype, one, w_transposed in product_of(ELEMENTS, general, (False, True)):
+        yield (_expression(dtype, one, w_transposed),)
