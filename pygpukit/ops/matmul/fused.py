@@ -47,6 +47,10 @@ class After:
         """Those that there are."""
         return [x for x in (self.bias, self.residual) if x is not None]
 
+    def is_nothing(self) -> bool:
+        """Whether the sum itself is the result."""
+        return self.alpha == 1 and self.act is None and not self.arrays()
+
     def packed(self, columns: int) -> bytes:
         """epilogue.cuh: After."""
         return _AFTER.pack(
@@ -87,6 +91,9 @@ def product(plan: Product, a: GPUArray, b: GPUArray, out: GPUArray, after: After
         native.host_launch("matmul", lambda: _on_host(a, b, out, after), [a, b, out, *after.arrays()])
         return
     residual = out if after.residual is None else after.residual
+    if plan is not plain.product and after.is_nothing():
+        plan(a, b, out)
+        return
     if plan is tile.product and fused_tile.takes(a, b, out, after):
         fused_tile.product(a, b, out, after)
         return
