@@ -131,7 +131,8 @@ __device__ __forceinline__ void one_part(const T *keys, const T *values, long lo
                                          long long dim, float scale, Shared<kHeads> &shared, const Own *own,
                                          int own_at) {
   constexpr int kGroups = kThreads / kLanes;
-  constexpr int kTogether = kHeads > 4 ? 2 : kHeads > 2 ? 4 : 8;  // keys that are read at once
+  // Keys that are read at once: as many bytes of each type.
+  constexpr int kTogether = (kHeads > 4 ? 4 : kHeads > 2 ? 8 : 16) / static_cast<int>(sizeof(T));
   static_assert(kPart % (kGroups * kTogether) == 0, "a part is whole batches");
   const int count = static_cast<int>(end - first), pieces = static_cast<int>(dim) / kCount;
   const int group = threadIdx.x / kLanes, member = threadIdx.x % kLanes;
