@@ -77,7 +77,7 @@ def test_an_image_of_other_text_is_not_found(packed: Path, monkeypatch: pytest.M
     assert bundle.find(ARCH, spec) is not None
     assert bundle.find("sm_80", spec) is None
     texts = sources.texts
-    monkeypatch.setattr(sources, "texts", lambda key: texts(key) | {"pack.cuh": "another version"})
+    monkeypatch.setattr(sources, "texts", lambda key: texts(key) | {"walk.cuh": "another version"})
     assert bundle.find(ARCH, spec) is None
 
 
@@ -90,7 +90,7 @@ def test_an_edit_of_one_source_leaves_the_others_in_the_bundle(packed: Path, tmp
         f"units = [one for one in registry.catalogue() if one.source == {unit.source!r}]\n"
         f"print(len(units) - len(bundle.missing(Path({str(packed)!r}), [{ARCH!r}], units)))"
     )
-    for edited, found in (("ops/scan/scan.cu", 1), ("kernels/include/scan.cuh", 1), ("kernels/include/pack.cuh", 0)):
+    for edited, found in (("ops/scan/scan.cu", 1), ("kernels/include/scan.cuh", 1), ("kernels/include/walk.cuh", 0)):
         own = tmp_path / edited
         own.parent.mkdir(parents=True, exist_ok=True)
         own.write_text("// edited")
