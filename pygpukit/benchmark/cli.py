@@ -8,18 +8,15 @@ from collections.abc import Sequence
 
 from .compare import compare_reports
 from .goals import check_goals
+from .products import DTYPES, KINDS, Products
 from .render import goals_text, markdown, text
 from .result import BenchmarkReport
 from .suite import LONG, SUITES, BenchmarkSuite
 
 # Flags of the documented command whose suites do not exist in this version: refused by name, never ignored.
 ABSENT = {
-    "--sizes": "matrix products",
-    "--gemv": "matrix-vector products",
-    "--dtypes": "matrix products",
     "--attention": "attention",
     "--seq-lens": "attention",
-    "--fp8": "8-bit floating point",
 }
 
 
@@ -33,7 +30,20 @@ def parser() -> argparse.ArgumentParser:
     )
     p.add_argument("--suite", action="append", choices=SUITES, help="only this suite; may be given several times")
     p.add_argument("--arrays", action="store_true", help="the array operators beside a device copy: --suite operators")
-    p.add_argument("--gemm", action="store_true", help="half-precision matrix products beside cuBLAS: --suite matmul")
+    p.add_argument(
+        "--gemm",
+        action="store_true",
+        help="matrix products beside cuBLAS: --suite matmul; with one of the next options, square ones of these sizes",
+    )
+    p.add_argument("--gemv", action="store_true", help="products of one row with a square weight")
+    p.add_argument("--fp8", action="store_true", help="square products of float8_e4m3")
+    p.add_argument("--sizes", type=_sizes, default=(), metavar="N,N", help="of --gemm, --gemv and --fp8")
+    p.add_argument(
+        "--dtypes", type=_dtypes, default=(), metavar="T,T", help=f"of --gemm and --gemv: {', '.join(DTYPES)}"
+    )
+    p.add_argument("--warmup", type=_count, help="calls of each of these products before it is measured")
+    p.add_argument("--iterations", type=_count, help="samples of each of these products, at most")
+    p.add_argument("--quiet", action="store_true", help="do not say what is being measured")
     p.add_argument(
         "--peers", action=argparse.BooleanOptionalAction, help="measure installed peers too (default: unless --quick)"
     )
@@ -54,6 +64,30 @@ def parser() -> argparse.ArgumentParser:
     return p
 
 
+def _simulated() -> bool:
+    from ..core.backend import ensure, is_sim
+
+    ensure()
+    return is_sim()
+
+
+def _sizes(text: str) -> tuple[int, ...]:
+    return tuple(_count(part) for part in text.split(","))
+
+
+def _count(text: str) -> int:
+    if not text.strip().isdigit() or not int(text):
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number from 1 on")
+    return int(text)
+
+
+def _dtypes(text: str) -> tuple[str, ...]:
+    for name in (names := tuple(part.strip() for part in text.split(","))):
+        if name not in DTYPES:
+            raise argparse.ArgumentTypeError(f"{name!r} is none of {', '.join(DTYPES)}")
+    return names
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Exit code 0; 1 for a regression or missed goal that was asked about; 2 for a refused flag or baseline."""
     p = parser()
@@ -63,9 +97,17 @@ def main(argv: Sequence[str] | None = None) -> int:
             p.error(f"{flag}: this version has no suite for {what}; it measures {', '.join(SUITES)}")
     if args.fail_on_regression and not args.compare:
         p.error("--fail-on-regression needs --compare FILE")
-    names = [*(args.suite or ()), *(["operators"] if args.arrays else ()), *(["matmul"] if args.gemm else ())]
-    if args.all and names:
-        p.error("--all excludes --suite, --arrays and --gemm")
+    kinds = [kind for kind in KINDS if getattr(args, kind)]
+    settings = {"sizes": args.sizes, "dtypes": args.dtypes, "warmup": args.warmup, "iterations": args.iterations}
+    given = [f"--{name}" for name, value in settings.items() if value]
+    if given and not kinds:
+        p.error(f"{given[0]} is of --gemm, --gemv and --fp8: name one of them")
+    names = [*(args.suite or ()), *(["operators"] if args.arrays else ())]
+    if kinds == ["gemm"] and not given and not _simulated():
+        names.append("matmul")
+        kinds = []
+    if args.all and (names or kinds):
+        p.error("--all excludes --suite, --arrays, --gemm, --gemv and --fp8")
     try:
         baseline = BenchmarkReport.load(args.compare) if args.compare else None
     except (OSError, ValueError) as error:
@@ -73,8 +115,10 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     peers = not args.quick if args.peers is None else args.peers
     suite = BenchmarkSuite(quick=args.quick, peers=peers)
-    suite = suite.add_suite(*dict.fromkeys(names)) if names else suite.add_all()
-    report = suite.run(progress=lambda line: print(line, file=sys.stderr, flush=True), save=args.save)
+    suite = suite.add_suite(*dict.fromkeys(names)) if names or kinds else suite.add_all()
+    if kinds:
+        suite.add(Products(kinds, **settings, peers=peers))
+    report = suite.run(not args.quiet, lambda line: print(line, file=sys.stderr, flush=True), args.save)
     print(markdown(report) if args.markdown else text(report))
 
     failed = False

@@ -63,7 +63,7 @@ def rows(quick: bool) -> Iterator[BenchmarkResult | Unavailable]:
 
     ensure()
     if is_sim():
-        yield Unavailable(CATEGORY, "the simulated device computes products with NumPy")
+        yield Unavailable(CATEGORY, "the simulated device computes products with NumPy; --gemm times those of the host")
         return
     _warm_up()
     for kind, shape in _asked(quick):
@@ -195,6 +195,11 @@ def _torch_product(kind: str, shape: str) -> Callable[[], Any] | None:
     if kind == "tf32":
         torch.backends.cuda.matmul.allow_tf32 = True
         return lambda: torch.matmul(a, b.mT)
+    if kind in ("float32", "float64"):
+        torch.backends.cuda.matmul.allow_tf32 = False
+        double = getattr(torch, kind)
+        left, right = a.to(double), b.to(double)
+        return lambda: torch.matmul(left, right.mT if by_columns else right)
     if kind not in HALVES:
         return None
     left, right = (x.to(getattr(torch, kind)) for x in (a, b))

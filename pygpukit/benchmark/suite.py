@@ -64,7 +64,7 @@ class Benchmark(ABC):
         self.iterations = type(self).iterations if iterations is None else iterations
 
     @abstractmethod
-    def run(self) -> list[BenchmarkResult]: ...
+    def run(self) -> Iterable[BenchmarkResult | Unavailable]: ...
 
 
 def load(name: str) -> SuiteModule:
@@ -125,8 +125,7 @@ class BenchmarkSuite:
             if save is not None:
                 report.save(save)
         for benchmark in self.benchmarks:
-            for result in benchmark.run():
-                report.add(result)
+            self._collect(report, benchmark.run())
         if save is not None:
             report.save(save)
         return report

@@ -1,0 +1,61 @@
+"""`python -m pygpukit.benchmark --gemm --gemv --fp8` with sizes and types: rows, errors, and what is refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from pygpukit import benchmark
+from pygpukit.benchmark import BenchmarkReport
+from pygpukit.benchmark.products import Products, product, work
+
+
+def test_the_command_measures_saves_and_compares(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    saved = tmp_path / "products.json"
+    command = ["--gemm", "--gemv", "--fp8", "--sizes", "16,33", "--dtypes", "bfloat16,int8", "--no-peers", "--quiet"]
+    command += ["--warmup", "1", "--iterations", "3"]
+    assert benchmark.main([*command, "--save", str(saved), "--markdown"]) == 0
+    printed = capsys.readouterr()
+    assert not printed.err
+    rows = BenchmarkReport.load(saved).results
+    kinds = [
+        f"{kind} {dtype} {size}" for kind in ("gemm", "gemv") for dtype in ("bfloat16", "int8") for size in (16, 33)
+    ]
+    assert [row.name for row in rows] == [*kinds, "fp8 float8_e4m3 16", "fp8 float8_e4m3 33"]
+    for row in rows:
+        assert row.params == {"plan": "numpy", "times": "the host's"} and len(row.samples) == 3
+        assert (row.value or 0) > 0 and 0 <= row.rel_error < 0.01
+        assert row.name in printed.out
+        assert row.unit == ("GB/s" if "gemv" in row.name else "TOP/s" if "int8" in row.name else "TFLOP/s")
+    assert all(row.rel_error == 0 for row in rows if "int8" in row.name)
+    again = [*command, "--compare", str(saved), "--fail-on-regression", "--threshold", "1e9"]
+    assert benchmark.main(again) == 0
+
+
+def test_without_sizes_and_types_there_are_some() -> None:
+    every = Products(("gemm", "gemv", "fp8"))
+    assert len(every.asked(on_host=False)) == 3 * 3 + 3 * 3 + 3
+    assert {size for _, _, size in every.asked(on_host=True)} == {64, 256}
+    assert work("gemm", "bfloat16", 1000) == (2000.0, "TFLOP/s")
+    assert work("gemv", "float32", 1000) == (4000.0, "GB/s")
+    for dtype in ("float32", "tf32", "float64", "float16"):
+        assert product("gemm", dtype, 9)[2] < 1e-3
+
+
+@pytest.mark.parametrize(
+    ("command", "message"),
+    [
+        (["--sizes", "64"], "--sizes is of --gemm, --gemv and --fp8"),
+        (["--warmup", "2", "--suite", "pool"], "--warmup is of --gemm"),
+        (["--gemm", "--sizes", "64,0"], "'0' is no whole number from 1 on"),
+        (["--gemm", "--sizes", ""], "'' is no whole number"),
+        (["--gemv", "--dtypes", "bfloat16,int4"], "'int4' is none of bfloat16"),
+        (["--all", "--gemv"], "--all excludes"),
+    ],
+)
+def test_what_cannot_be_is_refused(command: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as stop:
+        benchmark.main(["--quick", *command])
+    assert stop.value.code == 2
+    assert message in capsys.readouterr().err
