@@ -1,4 +1,4 @@
-"""Tile kernels as far as no GPU is needed: read, compiled for every architecture, refused where they cannot run."""
+"""Tile kernels as far as no GPU is needed: read, compiled for every architecture, run on the simulated device."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 
 import pygpukit as gp
 from pygpukit._core import native
-from pygpukit.core.errors import CompileError, KernelArgumentError, NvrtcError
+from pygpukit.core.errors import CompileError, DriverError, KernelArgumentError, KernelCheckError, NvrtcError
 from pygpukit.jit import locate
 from pygpukit.jit.compile import tile
 from pygpukit.jit.compile.compiler import compile_source
@@ -79,9 +79,28 @@ def test_a_source_has_one_kind_of_kernels() -> None:
         compile_source(MATMUL + "__global__ void other() {}", name="both", arch="sm_90a")
 
 
-def test_the_simulated_device_refuses_it() -> None:
-    with pytest.raises(NvrtcError, match="need a GPU"):
-        gp.jit(MATMUL, func="product")
+def test_the_simulated_device_runs_it_and_says_what_a_checked_one_finds() -> None:
+    shapes = {"a": (70, 40), "b": (40, 90)}
+    a, b = (np.random.default_rng().integers(-4, 5, shape).astype(np.float32) for shape in shapes.values())
+    c = gp.full((70, 90), float("nan"), "float32")
+    arrays = gp.from_numpy(a).astype("bfloat16"), gp.from_numpy(b).astype("bfloat16"), c
+    gp.jit(MATMUL, func="product")[2, 2](*arrays, 70, 90, 40)
+    np.testing.assert_array_equal(c.to_numpy(), a @ b)
+    checked = gp.jit(MATMUL.replace("left.load_masked", "left.load"), func="product", check=True)
+    with pytest.raises(KernelCheckError, match=r"index 40 is outside .* whose dimension 1 has 40 elements"):
+        checked[2, 2](*arrays, 70, 90, 40)
+        gp.synchronize()
+    with pytest.raises(KernelCheckError, match=r"reads a\[2800\], past the end"):
+        gp.jit(MATMUL, func="product", check=True)[2, 2](*arrays, 71, 90, 40)
+        gp.synchronize()
+
+
+def test_the_simulated_device_says_which_assumption_is_broken_in_a_body() -> None:
+    source = MATMUL.replace("ct::extents{k, n}", "ct::extents{k, ct::assume_divisible<4>(n + 0)}")
+    arrays = [gp.zeros(4096, "bfloat16"), gp.zeros(4096, "bfloat16"), gp.zeros(4096, "float32")]
+    with pytest.raises(DriverError, match=r"assume_divisible<4>: the kernel was given 6, at product:9"):
+        gp.jit(source, func="product", name="product")[1, 1](*arrays, 8, 6, 8)
+        gp.synchronize()
 
 
 def test_the_brackets_of_a_tile_kernel() -> None:

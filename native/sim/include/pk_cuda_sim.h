@@ -39,6 +39,8 @@ typedef __PTRDIFF_TYPE__ ptrdiff_t;
 #define PK_SIM_UNCHECKED __attribute__((no_sanitize("thread", "undefined")))
 #endif
 #endif
+#define __tile_global__ __global__
+#define __tile__
 #define __host__
 #define __device__
 // Kept by "used": a compiler may otherwise treat a static constant that no kernel writes as its initial value for ever.

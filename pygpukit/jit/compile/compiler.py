@@ -317,10 +317,9 @@ class _Request:
         nvrtc.open_nvrtc()
         if self._tile:
             tile.require()
-        standard = [] if any(flag.startswith(("--std", "-std")) for flag in self.options.flags) else [_STANDARD]
-        if self._tile:
-            standard = [tile.FLAG, *([tile.STANDARD] if standard else [])]
-        flags = [f"--gpu-architecture={self.arch}", *standard, *self._math_macros(), *self.options.compiler_flags()]
+        enabled = [tile.FLAG] if self._tile else []
+        flags = [f"--gpu-architecture={self.arch}", *enabled, *self._standard()]
+        flags += [*self._math_macros(), *self.options.compiler_flags()]
         flags += self._set_options
         if any(self._includes):
             flags += nvrtc.header_options()
@@ -342,6 +341,11 @@ class _Request:
             return Image("nvrtc", self.arch, cubin, "", log + remarks, symbols)
         return Image("nvrtc", self.arch, cubin, ptx.rstrip(b"\0").decode(), log, symbols)
 
+    def _standard(self) -> list[str]:
+        """The option for the version of C++, where the caller gave none."""
+        given = any(flag.startswith(("--std", "-std")) for flag in self.options.flags)
+        return [] if given else [tile.STANDARD if self._tile else _STANDARD]
+
     def _math_macros(self) -> list[str]:
         """Options for those of _MATH_MACROS that the source does not define itself."""
         if any(name.startswith(_WITH_MATH_MACROS) for names in self._includes for name in names):
@@ -351,16 +355,10 @@ class _Request:
         return [f"-D{name}={value}" for name, value in _MATH_MACROS.items() if name not in own]
 
     def _simulate(self, read: list[str] | None) -> Image:
-        if self._tile:
-            raise NvrtcError(
-                f"{self.name} has tile kernels, which the simulated device does not run: they need a GPU. "
-                "arch='sm_90' and the like compile them here",
-                NvrtcErrorCode.InvalidInput,
-            )
         made = _simulator().compile(
             self.source,
             name=self.name,
-            options=[*self.options.flags, *self._set_options],
+            options=[*self._standard(), *self.options.flags, *self._set_options],
             defines=[f"{macro}={value}" for macro, value in self.options.defines.items()],
             name_expressions=self.expressions,
             read=read,

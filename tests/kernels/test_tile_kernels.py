@@ -1,0 +1,54 @@
+"""Tile kernels on the simulator in checked mode: no findings, and what float64 gives within rounding.
+
+Three groups run, on each day others; `--all-kernels` runs all.
+"""
+
+from __future__ import annotations
+
+import datetime
+
+import numpy as np
+import pytest
+from sweep.engine import Group, groups, run
+from sweep.families import FAMILIES
+
+import pygpukit as gp
+from pygpukit.ops import host
+from pygpukit.ops.matmul import tile
+from pygpukit.ops.matmul.tiles import tiles
+
+A_DAY = 3
+GROUPS = groups(FAMILIES, "tile")
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """The groups of this run."""
+    if "group" not in metafunc.fixturenames:
+        return
+    first = datetime.date.today().toordinal() * A_DAY
+    chosen = (
+        GROUPS
+        if metafunc.config.getoption("--all-kernels")
+        else [GROUPS[(first + i) % len(GROUPS)] for i in range(A_DAY)]
+    )
+    metafunc.parametrize("group", chosen, ids=lambda group: group.name)
+
+
+def test_kernels_of_a_group(group: Group) -> None:
+    assert {kernel: seen.failure for kernel, seen in run(group).items() if seen.failure} == {}
+
+
+def test_a_rows_bits_do_not_depend_on_the_rows_beside_it_or_on_the_tile(monkeypatch: pytest.MonkeyPatch) -> None:
+    values = np.random.default_rng().standard_normal
+    a, b = (gp.from_numpy(values(shape)).astype("bfloat16") for shape in ((70, 100), (100, 48)))
+    found = []
+    for rows, columns in ((64, 64), (16, 128)):
+        (one,) = {t for t in tiles("half") if (t.rows, t.columns) == (rows, columns)}
+        monkeypatch.setattr(tile, "fastest", lambda *_, one=one: one)
+        for count in (70, 3):
+            out = gp.full((count, 48), float("nan"), "bfloat16")
+            with host.built_in_kernels():
+                tile.product(a[:count], b, out)
+                gp.synchronize()
+            found.append(out.to_numpy()[:3].tobytes())
+    assert len(set(found)) == 1

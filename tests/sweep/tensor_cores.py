@@ -1,0 +1,155 @@
+"""The tile kernels of matrix products and of attention, each tile by itself: the operations choose one by its times."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from math import prod
+from typing import Any
+
+import numpy as np
+import pytest
+
+import pygpukit as gp
+from pygpukit.ops.matmul import fp8_tile, narrow, tile
+from pygpukit.ops.matmul.tiles import tiles
+from pygpukit.ops.nn.attention import tile as attention
+from pygpukit.ops.nn.attention.extras import Extras
+from sweep.engine import Call, Family, numbers
+
+Values = np.ndarray[Any, Any]
+_TYPES = {"__nv_bfloat16": "bfloat16", "__half": "float16", "float": "float32", "signed char": "int8"}
+_TYPES |= {"__nv_fp8_e4m3": "float8_e4m3", "__nv_fp8_e5m2": "float8_e5m2"}
+_ARGUMENTS = re.compile(r"<([\w ]+), (.*)>")
+
+
+def _arguments(expression: str) -> tuple[str, list[str]]:
+    """(type, the other template arguments) of a name expression."""
+    found = _ARGUMENTS.search(expression)
+    assert found is not None
+    return found[1], found[2].split(", ")
+
+
+def _by_tile(expression: str) -> str:
+    kind, rest = _arguments(expression)
+    return f"{_TYPES[kind]} {'x'.join(rest[:3])}"
+
+
+def _forced(
+    module: Any, size: str, result: str | None = None, beside: int = 0
+) -> Callable[[gp.GPUArray, gp.GPUArray], gp.GPUArray]:
+    """The module's product() by the tile of that size, into memory `beside` elements from where it is aligned."""
+    family = {tile: ("half",), narrow: ("int8", "tf32")}[module]
+    extents = tuple(map(int, size.split("x")))
+    (one,) = {t for name in family for t in tiles(name) if (t.rows, t.columns, t.depth) == extents}
+
+    def product(a: gp.GPUArray, b: gp.GPUArray) -> gp.GPUArray:
+        shape = (*a.shape[:-1], b.shape[-1])
+        out = gp.full(prod(shape) + beside, 77, result or a.dtype)[beside:].reshape(shape)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(module, "fastest", lambda *_: one)
+            module.product(a, b, out)
+        return out
+
+    return product
+
+
+def _half(variant: str) -> Iterator[Call]:
+    dtype, size = variant.split()
+    rows, columns, depth = map(int, size.split("x"))
+    product, apart = _forced(tile, size), _forced(tile, size, beside=1)
+    general = next(one.general for one in tiles("half") if (one.rows, one.columns, one.depth) == (rows, columns, depth))
+    m, n, k = rows + 8, columns + 8, depth + 8
+
+    def both(x: Values, y: Values) -> Values:
+        return x @ y
+
+    for b in (numbers(dtype, k, n), numbers(dtype, n, k).T):
+        yield Call(product, (numbers(dtype, m - 3, k), b), both)
+        if general:
+            turned = numbers(dtype, k, m).T
+            yield Call(product, (turned, b), both)
+            for a in (turned, numbers(dtype, m - 3, k)):
+                yield Call(product, (a, b[:, : n - 3]), both)
+                yield Call(apart, (a, b), both)
+    if general:
+        yield Call(product, (numbers(dtype, 2, 5, 9), numbers(dtype, 2, 9, 7)), both)
+
+
+def _narrow(variant: str) -> Iterator[Call]:
+    dtype, size = variant.split()
+    rows, columns, depth = map(int, size.split("x"))
+    product = _forced(narrow, size, "int32" if dtype == "int8" else None)
+
+    def rounded(x: Values, y: Values) -> Values:
+        if dtype == "int8":
+            return x.astype(np.int32) @ y.astype(np.int32)
+        bits = [one.astype(np.float32).view(np.uint32) for one in (x, y)]
+        whole = [one + np.uint32(0xFFF) + (one >> np.uint32(13) & np.uint32(1)) for one in bits]
+        kept = [one & np.uint32(0xFFFFE000) for one in whole]
+        wide = [one.view(np.float32).astype(np.float64) for one in kept]
+        return wide[0] @ wide[1]
+
+    for m, n, k in ((rows - 3, columns + 5, depth + 3), (3, 16, 32)):
+        yield Call(product, (numbers(dtype, 2, m, k), numbers(dtype, 2, n, k).swapaxes(1, 2)), rounded)
+
+
+def _scaled(variant: str) -> Iterator[Call]:
+    element, result = variant.split()
+    a, b = (numbers("float32", n, 150, low=-4, high=4).astype(element) for n in (67, 133))
+    rows, columns = numbers("float32", 67, low=0.5, high=2), numbers("float32", 133, low=0.5, high=2)
+    blocks, squares = numbers("float32", 67, 2, low=0.5, high=2), numbers("float32", 2, 2, low=0.5, high=2)
+    x, y = (one.astype("float64").to_numpy() for one in (a, b.T))
+
+    def product(p: gp.GPUArray, q: gp.GPUArray) -> gp.GPUArray:
+        out = gp.full((67, 133), float("nan"), result)
+        scales: list[Any] = [fp8_tile.Scale(p, 1, (p.shape[-1], 1) if p.ndim == 2 else (1, 0))]
+        scales += [fp8_tile.Scale(q, 128, (1, 2)) if q.ndim == 2 else fp8_tile.Scale(q, 1, (1, 0))]
+        fp8_tile.product(a, b.T, scales[0], scales[1], out)
+        return out
+
+    yield Call(product, (rows, columns), lambda p, q: p[:, None] * (x @ y) * q)
+
+    def by_blocks(p: Values, q: Values) -> Values:
+        return (x * p.repeat(128, 1)[:, :150]) @ (y * q.repeat(128, 0)[:150].repeat(128, 1)[:, :133])
+
+    yield Call(product, (blocks, squares), by_blocks)
+
+
+def _attention(variant: str) -> Iterator[Call]:
+    dtype, size = variant.split()
+    width = int(size.split("x")[2])
+    lengths = gp.from_numpy(np.array([300, 7], np.int32))
+
+    def attend(q: gp.GPUArray, k: gp.GPUArray, v: gp.GPUArray, more: Extras) -> gp.GPUArray:
+        out = gp.full(q.shape, float("nan"), dtype)
+        attention.attend(q, k, v, out, np.log2(np.e) / np.sqrt(width - 8), None, more)
+        return out
+
+    def wanted(q: Values, k: Values, v: Values, seen: int, window: int) -> Values:
+        keys = np.arange(k.shape[2])
+        scores = q @ k.repeat(2, 1).swapaxes(2, 3) / np.sqrt(width - 8)
+        apart = np.arange(q.shape[2])[:, None] + 300 - q.shape[2] - keys
+        if seen:
+            apart = np.stack([apart, apart + 7 - 300])[:, None]
+        scores = np.where((apart >= 0) & (apart < window), scores, -np.inf)
+        weights = np.exp(scores - scores.max(-1, initial=-1e9, keepdims=True))
+        return weights / np.maximum(weights.sum(-1, keepdims=True), 1e-300) @ v.repeat(2, 1)
+
+    operands = (numbers(dtype, 2, 2, 131, width - 8), *(numbers(dtype, 2, 1, 300, width - 8) for _ in range(2)))
+    yield Call(lambda q, k, v: attend(q, k, v, Extras(behind=69)), operands, lambda q, k, v: wanted(q, k, v, 0, 70))
+    more = Extras(lengths=lengths)
+    yield Call(lambda q, k, v: attend(q, k, v, more), operands, lambda q, k, v: wanted(q, k, v, 1, 1000))
+
+
+def _by_types(expression: str) -> str:
+    kind, rest = _arguments(expression)
+    return f"{_TYPES[kind]} {_TYPES[rest[0]]}"
+
+
+FAMILIES = (
+    Family("tile products", (tile.MATMUL.source,), _by_tile, _half),
+    Family("narrow products", (narrow.NARROW.source,), _by_tile, _narrow),
+    Family("scaled tile products", (fp8_tile.SCALED.source,), _by_types, _scaled),
+    Family("tile attention", (attention.ATTENTION.source,), _by_tile, _attention),
+)
