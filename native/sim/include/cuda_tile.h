@@ -1,5 +1,5 @@
-// cuda_tile.h: CUDA Tile C++ on the simulated device: a tile is an array on the heap, and what is done to whole tiles is
-// a loop. The same names as NVIDIA's header gives; docs/jit.md tells those that are missing.
+// cuda_tile.h: CUDA Tile C++ on the simulated device: a tile is an array on the heap, and what is done to whole tiles
+// is a loop. The same names as NVIDIA's header gives; docs/jit.md tells those that are missing.
 #pragma once
 #pragma GCC system_header
 

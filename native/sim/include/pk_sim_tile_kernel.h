@@ -1,4 +1,5 @@
-// pk_sim_tile_kernel.h: where a block stands, ranges to walk, and what a kernel takes for granted, which is checked here.
+// pk_sim_tile_kernel.h: where a block stands, ranges to walk, and what a kernel takes for granted, which is checked
+// here.
 #pragma once
 #pragma GCC system_header
 
@@ -37,7 +38,8 @@ struct irange {
 template <class A, class B>
 irange(A, B) -> irange<typename sim::together<sim::element<A>, sim::element<B>>::type>;
 template <class A, class B, class C>
-irange(A, B, C) -> irange<typename sim::together<typename sim::together<sim::element<A>, sim::element<B>>::type, sim::element<C>>::type>;
+irange(A, B, C) -> irange<
+    typename sim::together<typename sim::together<sim::element<A>, sim::element<B>>::type, sim::element<C>>::type>;
 
 namespace sim {
 [[noreturn]] __attribute__((format(printf, 3, 4))) PK_SIM_NOINLINE void refuse(const char *file, int line,
@@ -85,7 +87,8 @@ template <auto Alignment, pointer_tile T>
       });
 }
 template <auto Low, auto High, integral_tile T>
-[[nodiscard]] T assume_bounded(T value, integral_constant<Low> = {}, integral_constant<High> = {}, PK_SIM_HERE) noexcept {
+[[nodiscard]] T assume_bounded(T value, integral_constant<Low> = {}, integral_constant<High> = {},
+                               PK_SIM_HERE) noexcept {
   using E = sim::element<T>;
   return sim::assumed(
       value, [](E each) { return (long long)each >= (long long)Low && (long long)each <= (long long)High; },

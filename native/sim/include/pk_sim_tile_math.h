@@ -5,15 +5,15 @@
 namespace cuda::tiles {
 
 // ---- how an operation is to be computed
-#define PK_SIM_TILE_MODE(name, ...)                                     \
-  enum class name : unsigned char { __VA_ARGS__ };                      \
-  template <name Value>                                                 \
-  struct name##_constant {                                              \
-    using type = name##_constant;                                       \
-    using value_type = name;                                            \
-    static constexpr name value = Value;                                \
-    constexpr operator name() const noexcept { return Value; }          \
-    constexpr name operator()() const noexcept { return Value; }        \
+#define PK_SIM_TILE_MODE(name, ...)                              \
+  enum class name : unsigned char { __VA_ARGS__ };               \
+  template <name Value>                                          \
+  struct name##_constant {                                       \
+    using type = name##_constant;                                \
+    using value_type = name;                                     \
+    static constexpr name value = Value;                         \
+    constexpr operator name() const noexcept { return Value; }   \
+    constexpr name operator()() const noexcept { return Value; } \
   };
 PK_SIM_TILE_MODE(rounding_mode, round_ties_to_even, round_toward_zero, round_toward_negative, round_toward_positive,
                  round_approximate, round_full, round_ties_to_away)
@@ -34,7 +34,8 @@ using round_full_t = rounding_mode_constant<rounding_mode::round_full>;
 using round_ties_to_away_t = rounding_mode_constant<rounding_mode::round_ties_to_away>;
 using default_rounding_mode_t = round_ties_to_even_t;
 using preserve_subnormals_t = subnormals_rounding_mode_constant<subnormals_rounding_mode::preserve_subnormals>;
-using round_subnormals_to_zero_t = subnormals_rounding_mode_constant<subnormals_rounding_mode::round_subnormals_to_zero>;
+using round_subnormals_to_zero_t =
+    subnormals_rounding_mode_constant<subnormals_rounding_mode::round_subnormals_to_zero>;
 using default_subnormals_rounding_mode_t = preserve_subnormals_t;
 using suppress_nan_t = nan_propagation_mode_constant<nan_propagation_mode::suppress_nan>;
 using propagate_nan_t = nan_propagation_mode_constant<nan_propagation_mode::propagate_nan>;
@@ -68,12 +69,15 @@ constexpr bool loses() {
 }
 template <class A, class B>
 constexpr bool meet() {
-  if constexpr (same<meeting<A, B>, void>) return false;
-  else return !loses<element<A>, meeting<A, B>>() && !loses<element<B>, meeting<A, B>>();
+  if constexpr (same<meeting<A, B>, void>)
+    return false;
+  else
+    return !loses<element<A>, meeting<A, B>>() && !loses<element<B>, meeting<A, B>>();
 }
-#define PK_SIM_TILE_MEET(A, B)                                                                              \
-  static_assert(sim::meet<A, B>(),                                                                          \
-                "these element types do not meet without losing something: cast one with ct::element_cast, or a scalar")
+#define PK_SIM_TILE_MEET(A, B) \
+  static_assert(               \
+      sim::meet<A, B>(),       \
+      "these element types do not meet without losing something: cast one with ct::element_cast, or a scalar")
 
 // A function of numbers as one of elements, which are computed as C and kept as R.
 template <class C, class R, class F>
@@ -102,15 +106,17 @@ auto comparison(F f, const A &a, const B &b) {
   return map<bool>(in<computed<E>, bool, F>{f}, a, b);
 }
 
-#define PK_SIM_TILE_FUNCTOR(name, parameters, ...)                          \
-  struct name {                                                             \
-    template <class T>                                                      \
-    PK_SIM_TILE_CALL auto operator() parameters const { return __VA_ARGS__; } \
+#define PK_SIM_TILE_FUNCTOR(name, parameters, ...)      \
+  struct name {                                         \
+    template <class T>                                  \
+    PK_SIM_TILE_CALL auto operator() parameters const { \
+      return __VA_ARGS__;                               \
+    }                                                   \
   };
 PK_SIM_TILE_FUNCTOR(add, (T a, T b), (T)(a + b))
 PK_SIM_TILE_FUNCTOR(subtract, (T a, T b), (T)(a - b))
-PK_SIM_TILE_FUNCTOR(multiply, (T a, T b), (T)(a * b))
-PK_SIM_TILE_FUNCTOR(bit_and, (T a, T b), (T)(a & b))
+PK_SIM_TILE_FUNCTOR(multiply, (T a, T b), (T)(a *b))
+PK_SIM_TILE_FUNCTOR(bit_and, (T a, T b), (T)(a &b))
 PK_SIM_TILE_FUNCTOR(bit_or, (T a, T b), (T)(a | b))
 PK_SIM_TILE_FUNCTOR(bit_xor, (T a, T b), (T)(a ^ b))
 PK_SIM_TILE_FUNCTOR(bit_not, (T a), (T)(same<T, bool> ? !a : ~a))
@@ -121,7 +127,7 @@ PK_SIM_TILE_FUNCTOR(greater, (T a, T b), a > b)
 PK_SIM_TILE_FUNCTOR(greater_equal, (T a, T b), a >= b)
 PK_SIM_TILE_FUNCTOR(equal, (T a, T b), a == b)
 PK_SIM_TILE_FUNCTOR(unequal, (T a, T b), a != b)
-PK_SIM_TILE_FUNCTOR(both, (T a, T b), a && b)
+PK_SIM_TILE_FUNCTOR(both, (T a, T b), a &&b)
 PK_SIM_TILE_FUNCTOR(either, (T a, T b), a || b)
 PK_SIM_TILE_FUNCTOR(opposite, (T a), !a)
 PK_SIM_TILE_FUNCTOR(larger, (T a, T b), a > b || b != b ? a : b)  // of a NaN and a number, the number
@@ -143,8 +149,10 @@ struct divide {
   template <class T>
   PK_SIM_TILE_CALL T operator()(T a, T b) const {
     if constexpr (!is_integer<T>) {
-      if constexpr (Rest) return same<T, float> ? (T)__builtin_fmodf(a, b) : (T)__builtin_fmod(a, b);
-      else return a / b;
+      if constexpr (Rest)
+        return same<T, float> ? (T)__builtin_fmodf(a, b) : (T)__builtin_fmod(a, b);
+      else
+        return a / b;
     } else {
       if (b == 0) divided_by_zero();
       if constexpr (integer<T>::is_signed)
@@ -178,21 +186,27 @@ struct shift_right {
 struct absolute {
   template <class T>
   PK_SIM_TILE_CALL T operator()(T a) const {
-    if constexpr (same<T, float>) return __builtin_fabsf(a);
-    else if constexpr (same<T, double>) return __builtin_fabs(a);
-    else return (T)(a < 0 ? 0 - a : a);
+    if constexpr (same<T, float>)
+      return __builtin_fabsf(a);
+    else if constexpr (same<T, double>)
+      return __builtin_fabs(a);
+    else
+      return (T)(a < 0 ? 0 - a : a);
   }
 };
 struct multiply_add {
   template <class T>
   PK_SIM_TILE_CALL T operator()(T a, T b, T c) const {
-    if constexpr (same<T, float>) return __builtin_fmaf(a, b, c);
-    else if constexpr (same<T, double>) return __builtin_fma(a, b, c);
-    else return (T)(a * b + c);
+    if constexpr (same<T, float>)
+      return __builtin_fmaf(a, b, c);
+    else if constexpr (same<T, double>)
+      return __builtin_fma(a, b, c);
+    else
+      return (T)(a * b + c);
   }
 };
-#define PK_SIM_TILE_LIBM(name)                                   \
-  struct name##_of {                                             \
+#define PK_SIM_TILE_LIBM(name)                                                          \
+  struct name##_of {                                                                    \
     PK_SIM_TILE_CALL float operator()(float a) const { return __builtin_##name##f(a); } \
     PK_SIM_TILE_CALL double operator()(double a) const { return __builtin_##name(a); }  \
   };
@@ -222,15 +236,18 @@ struct atan2_of {
   PK_SIM_TILE_CALL double operator()(double a, double b) const { return __builtin_atan2(a, b); }
 };
 
-
 // f, as modes after the operands say. What a GPU approximates is rounded to nearest even here.
 template <class M>
-concept mode = requires(M m) { rounding_mode(m); } || requires(M m) { subnormals_rounding_mode(m); };
+concept mode = requires(M m) {
+  rounding_mode(m);
+}
+|| requires(M m) { subnormals_rounding_mode(m); };
 template <class M>
 constexpr bool is_directed(M m) {
   if constexpr (requires { rounding_mode(m); })
     return !same<M, round_ties_to_even_t> && !same<M, round_approximate_t> && !same<M, round_full_t>;
-  else return false;
+  else
+    return false;
 }
 template <class F>
 struct flushing {
@@ -252,7 +269,7 @@ auto moded(F, M... modes) {
 }
 
 template <class A, class B>
-concept one_is_tile = tile_like<A> && tile_like<B> && (is_tile<A> || is_tile<B>);
+concept one_is_tile = tile_like<A> && tile_like<B> &&(is_tile<A> || is_tile<B>);
 template <class A, class B>
 concept numbers_beside = one_is_tile<A, B> && is_number<element<A>> && is_number<element<B>>;
 template <class A, class B>
@@ -260,18 +277,18 @@ concept pointers_beside = one_is_tile<A, B> && is_pointer<element<A>> && is_poin
 }  // namespace sim
 
 // ---- operators
-#define PK_SIM_TILE_OPERATOR(op, how, functor)                                                           \
-  template <class A, class B>                                                                            \
-    requires sim::numbers_beside<A, B>                                                                   \
-  auto operator op(const A &a, const B &b) noexcept {                                                    \
-    static_assert(arithmetic_tile<A> && arithmetic_tile<B>,                                              \
-                  "these elements have no arithmetic: cast them to float with ct::element_cast first");  \
-    return sim::how(sim::functor{}, a, b);                                                               \
+#define PK_SIM_TILE_OPERATOR(op, how, functor)                                                          \
+  template <class A, class B>                                                                           \
+  requires sim::numbers_beside<A, B>                                                                    \
+  auto operator op(const A &a, const B &b) noexcept {                                                   \
+    static_assert(arithmetic_tile<A> && arithmetic_tile<B>,                                             \
+                  "these elements have no arithmetic: cast them to float with ct::element_cast first"); \
+    return sim::how(sim::functor{}, a, b);                                                              \
   }
 namespace sim {
 using quotient = divide<0, false>;
 using rest = divide<0, true>;
-}
+}  // namespace sim
 PK_SIM_TILE_OPERATOR(+, binary, add)
 PK_SIM_TILE_OPERATOR(-, binary, subtract)
 PK_SIM_TILE_OPERATOR(*, binary, multiply)
@@ -283,82 +300,67 @@ PK_SIM_TILE_OPERATOR(>=, comparison, greater_equal)
 PK_SIM_TILE_OPERATOR(==, comparison, equal)
 PK_SIM_TILE_OPERATOR(!=, comparison, unequal)
 #undef PK_SIM_TILE_OPERATOR
-#define PK_SIM_TILE_OPERATOR(op, functor)                                             \
-  template <integral_tile A, integral_tile B>                                         \
-    requires sim::one_is_tile<A, B>                                                   \
-  auto operator op(const A &a, const B &b) noexcept {                                 \
-    return sim::binary(sim::functor{}, a, b);                                         \
-  }
+#define PK_SIM_TILE_OPERATOR(op, functor)     \
+  template <integral_tile A, integral_tile B> \
+  requires sim::one_is_tile<A, B>             \
+  auto operator op(const A &a, const B &b) noexcept { return sim::binary(sim::functor{}, a, b); }
 PK_SIM_TILE_OPERATOR(%, rest)
 PK_SIM_TILE_OPERATOR(&, bit_and)
 PK_SIM_TILE_OPERATOR(|, bit_or)
 PK_SIM_TILE_OPERATOR(^, bit_xor)
 #undef PK_SIM_TILE_OPERATOR
-#define PK_SIM_TILE_OPERATOR(op, functor)                                                     \
-  template <integral_tile A, integral_tile B>                                                 \
-    requires sim::one_is_tile<A, B>                                                           \
-  auto operator op(const A &a, const B &b) noexcept {                                         \
-    return sim::map<sim::element<A>>(sim::functor{}, a, b);                                   \
-  }
+#define PK_SIM_TILE_OPERATOR(op, functor)     \
+  template <integral_tile A, integral_tile B> \
+  requires sim::one_is_tile<A, B>             \
+  auto operator op(const A &a, const B &b) noexcept { return sim::map<sim::element<A>>(sim::functor{}, a, b); }
 PK_SIM_TILE_OPERATOR(<<, shift_left)
 PK_SIM_TILE_OPERATOR(>>, shift_right)
 #undef PK_SIM_TILE_OPERATOR
-#define PK_SIM_TILE_OPERATOR(op, functor)                                                     \
-  template <tile_like A, tile_like B>                                                         \
-    requires sim::one_is_tile<A, B>                                                           \
-  auto operator op(const A &a, const B &b) noexcept {                                         \
-    return sim::map<bool>(sim::in<bool, bool, sim::functor>{}, a, b);                         \
+#define PK_SIM_TILE_OPERATOR(op, functor)                             \
+  template <tile_like A, tile_like B>                                 \
+  requires sim::one_is_tile<A, B>                                     \
+  auto operator op(const A &a, const B &b) noexcept {                 \
+    return sim::map<bool>(sim::in<bool, bool, sim::functor>{}, a, b); \
   }
 PK_SIM_TILE_OPERATOR(&&, both)
 PK_SIM_TILE_OPERATOR(||, either)
 #undef PK_SIM_TILE_OPERATOR
 template <class A>
-  requires sim::is_tile<A>
-auto operator!(const A &a) noexcept {
-  return sim::map<bool>(sim::in<bool, bool, sim::opposite>{}, a);
-}
+requires sim::is_tile<A>
+auto operator!(const A &a) noexcept { return sim::map<bool>(sim::in<bool, bool, sim::opposite>{}, a); }
 template <integral_tile A>
-  requires sim::is_tile<A>
-auto operator~(const A &a) noexcept {
-  return sim::unary(sim::bit_not{}, a);
-}
+requires sim::is_tile<A>
+auto operator~(const A &a) noexcept { return sim::unary(sim::bit_not{}, a); }
 template <arithmetic_tile A>
-  requires sim::is_tile<A>
-auto operator-(const A &a) noexcept {
-  return sim::unary(sim::negate{}, a);
-}
+requires sim::is_tile<A>
+auto operator-(const A &a) noexcept { return sim::unary(sim::negate{}, a); }
 template <arithmetic_tile A>
-  requires sim::is_tile<A>
-auto operator+(const A &a) noexcept {
-  return tile_with_element_t<A, decltype(+sim::computed<sim::element<A>>())>(a);
-}
+requires sim::is_tile<A>
+auto operator+(const A &a) noexcept { return tile_with_element_t<A, decltype(+sim::computed<sim::element<A>>())>(a); }
 
 // ---- operators of pointers
 template <class A, class B>
-  requires(sim::one_is_tile<A, B> && pointer_tile<A> && integral_tile<B>)
-auto operator+(const A &a, const B &b) noexcept {
+requires(sim::one_is_tile<A, B> &&pointer_tile<A> &&integral_tile<B>) auto operator+(const A &a, const B &b) noexcept {
   return sim::map<sim::element<A>>([](auto p, auto i) PK_SIM_TILE_LAMBDA { return p + i; }, a, b);
 }
 template <class A, class B>
-  requires(sim::one_is_tile<A, B> && integral_tile<A> && pointer_tile<B>)
-auto operator+(const A &a, const B &b) noexcept {
+requires(sim::one_is_tile<A, B> &&integral_tile<A> &&pointer_tile<B>) auto operator+(const A &a, const B &b) noexcept {
   return b + a;
 }
 template <class A, class B>
-  requires(sim::one_is_tile<A, B> && pointer_tile<A> && integral_tile<B>)
-auto operator-(const A &a, const B &b) noexcept {
+requires(sim::one_is_tile<A, B> &&pointer_tile<A> &&integral_tile<B>) auto operator-(const A &a, const B &b) noexcept {
   return sim::map<sim::element<A>>([](auto p, auto i) PK_SIM_TILE_LAMBDA { return p - i; }, a, b);
 }
 template <class A, class B>
-  requires sim::pointers_beside<A, B>
+requires sim::pointers_beside<A, B>
 auto operator-(const A &a, const B &b) noexcept {
   return sim::map<ptrdiff_t>([](auto p, auto q) PK_SIM_TILE_LAMBDA { return p - q; }, a, b);
 }
-#define PK_SIM_TILE_OPERATOR(op)                                                                            \
-  template <class A, class B>                                                                               \
-    requires sim::pointers_beside<A, B>                                                                     \
-  auto operator op(const A &a, const B &b) noexcept {                                                       \
-    return sim::map<bool>([](auto p, auto q) PK_SIM_TILE_LAMBDA { return p op q; }, a, b);      \
+#define PK_SIM_TILE_OPERATOR(op)                                                           \
+  template <class A, class B>                                                              \
+  requires sim::pointers_beside<A, B>                                                      \
+  auto operator op(const A &a, const B &b) noexcept {                                      \
+    return sim::map<bool>([](auto p, auto q) PK_SIM_TILE_LAMBDA { return p op q; }, a, b); \
   }
 PK_SIM_TILE_OPERATOR(==)
 PK_SIM_TILE_OPERATOR(!=)
@@ -389,18 +391,22 @@ PK_SIM_TILE_BINARY(arithmetic_tile, atan2, sim::atan2_of)
 #undef PK_SIM_TILE_BINARY
 template <arithmetic_tile A, arithmetic_tile B, nan_propagation_mode Mode>
 auto max(const A &a, const B &b, nan_propagation_mode_constant<Mode>) noexcept {
-  if constexpr (Mode == nan_propagation_mode::suppress_nan) return max(a, b);
-  else return sim::binary(sim::larger_or_nan{}, a, b);
+  if constexpr (Mode == nan_propagation_mode::suppress_nan)
+    return max(a, b);
+  else
+    return sim::binary(sim::larger_or_nan{}, a, b);
 }
 template <arithmetic_tile A, arithmetic_tile B, nan_propagation_mode Mode>
 auto min(const A &a, const B &b, nan_propagation_mode_constant<Mode>) noexcept {
-  if constexpr (Mode == nan_propagation_mode::suppress_nan) return min(a, b);
-  else return sim::binary(sim::smaller_or_nan{}, a, b);
+  if constexpr (Mode == nan_propagation_mode::suppress_nan)
+    return min(a, b);
+  else
+    return sim::binary(sim::smaller_or_nan{}, a, b);
 }
 
-#define PK_SIM_TILE_UNARY(name)                 \
-  template <basic_floating_point_tile A, sim::mode... M>         \
-  auto name(const A &a, M... modes) noexcept {                   \
+#define PK_SIM_TILE_UNARY(name)                                   \
+  template <basic_floating_point_tile A, sim::mode... M>          \
+  auto name(const A &a, M... modes) noexcept {                    \
     return sim::unary(sim::moded(sim::name##_of{}, modes...), a); \
   }
 PK_SIM_TILE_UNARY(exp)
@@ -441,8 +447,7 @@ auto isinf(const A &a) noexcept {
 template <tile_like C, tile_like T>
 T select(const C &condition, const T &yes, const T &no) noexcept {
   using E = sim::element<T>;
-  return sim::map<E>([](auto which, E a, E b) PK_SIM_TILE_LAMBDA { return (bool)which ? a : b; }, condition,
-                     yes, no);
+  return sim::map<E>([](auto which, E a, E b) PK_SIM_TILE_LAMBDA { return (bool)which ? a : b; }, condition, yes, no);
 }
 
 }  // namespace cuda::tiles

@@ -36,8 +36,10 @@ template <class P>
 using loaded = tile_with_element_t<P, plain<pointee<element<P>>>>;
 template <class T>
 const element<T> *first_of(const T &value) {
-  if constexpr (is_tile<T>) return value.pk_sim_at();
-  else return &value;
+  if constexpr (is_tile<T>)
+    return value.pk_sim_at();
+  else
+    return &value;
 }
 template <class P, class M, class E>
 loaded<P> read_masked(const P &pointers, const M *mask, const E &padding, const char *file, int line) {
@@ -52,10 +54,13 @@ loaded<P> read_masked(const P &pointers, const M *mask, const E &padding, const 
     read_each<count, 0, X, bool>(result.at(), (const X *const *)from.at(), nullptr, fill.at(), fill.step, file, line);
   else {
     const operand<S, M> which(*mask);
-    read_each<count, which.step>(result.at(), (const X *const *)from.at(), which.at(), fill.at(), fill.step, file, line);
+    read_each<count, which.step>(result.at(), (const X *const *)from.at(), which.at(), fill.at(), fill.step, file,
+                                 line);
   }
-  if constexpr (scalar<P>) return result.first();
-  else return loaded<P>(result);
+  if constexpr (scalar<P>)
+    return result.first();
+  else
+    return loaded<P>(result);
 }
 template <class P, class V, class M>
 void write_masked(const P &pointers, const V &values, const M *mask, const char *file, int line) {
@@ -66,7 +71,8 @@ void write_masked(const P &pointers, const V &values, const M *mask, const char 
   constexpr size_t count = size_of<S>;
   const operand<S, P> to(pointers);
   const auto cast = tile<X, S>(values);
-  if constexpr (same<M, void>) write_each<count, 0, X, bool>(to.at(), cast.pk_sim_at(), nullptr, file, line);
+  if constexpr (same<M, void>)
+    write_each<count, 0, X, bool>(to.at(), cast.pk_sim_at(), nullptr, file, line);
   else {
     const operand<S, M> which(*mask);
     write_each<count, which.step>(to.at(), cast.pk_sim_at(), which.at(), file, line);
@@ -110,30 +116,32 @@ loaded<P> updated(const P &pointers, const V &values, const M *mask, F change, c
     if constexpr (!same<M, void>)
       if (!(bool)operand<S, M>(*mask).at()[i * operand<S, M>::step]) continue;
     const X value = cast.pk_sim_at()[i];
-    result.at()[i] = pk_sim_update(to.at()[i], [&](X old) -> X { return change(old, value); }, file, line);
+    result.at()[i] = pk_sim_update(
+        to.at()[i], [&](X old) -> X { return change(old, value); }, file, line);
   }
-  if constexpr (scalar<P>) return result.first();
-  else return loaded<P>(result);
+  if constexpr (scalar<P>)
+    return result.first();
+  else
+    return loaded<P>(result);
 }
 PK_SIM_TILE_FUNCTOR(newer, (T, T b), b)
 }  // namespace sim
-#define PK_SIM_TILE_ATOMIC(name, functor)                                                                      \
-  template <memory_order Order = memory_order::relaxed, thread_scope Scope = thread_scope::device,             \
-            pointer_tile P, tile_like V>                                                                       \
-  sim::loaded<P> name(const P &pointers, const V &values, memory_order_constant<Order> = {},                   \
-                      thread_scope_constant<Scope> = {}, PK_SIM_HERE) noexcept {                               \
-    using X = sim::element<sim::loaded<P>>;                                                                    \
-    return sim::updated(pointers, values, (const void *)nullptr,                                               \
-                        sim::in<sim::computed<X>, X, sim::functor>{}, pk_sim_file, pk_sim_line);               \
-  }                                                                                                            \
-  template <memory_order Order = memory_order::relaxed, thread_scope Scope = thread_scope::device,             \
-            pointer_tile P, tile_like V, tile_like M>                                                          \
-  sim::loaded<P> name##_masked(const P &pointers, const V &values, const M &mask,                              \
-                               memory_order_constant<Order> = {}, thread_scope_constant<Scope> = {},           \
-                               PK_SIM_HERE) noexcept {                                                         \
-    using X = sim::element<sim::loaded<P>>;                                                                    \
-    return sim::updated(pointers, values, &mask, sim::in<sim::computed<X>, X, sim::functor>{}, pk_sim_file,    \
-                        pk_sim_line);                                                                          \
+#define PK_SIM_TILE_ATOMIC(name, functor)                                                                            \
+  template <memory_order Order = memory_order::relaxed, thread_scope Scope = thread_scope::device, pointer_tile P,   \
+            tile_like V>                                                                                             \
+  sim::loaded<P> name(const P &pointers, const V &values, memory_order_constant<Order> = {},                         \
+                      thread_scope_constant<Scope> = {}, PK_SIM_HERE) noexcept {                                     \
+    using X = sim::element<sim::loaded<P>>;                                                                          \
+    return sim::updated(pointers, values, (const void *)nullptr, sim::in<sim::computed<X>, X, sim::functor>{},       \
+                        pk_sim_file, pk_sim_line);                                                                   \
+  }                                                                                                                  \
+  template <memory_order Order = memory_order::relaxed, thread_scope Scope = thread_scope::device, pointer_tile P,   \
+            tile_like V, tile_like M>                                                                                \
+  sim::loaded<P> name##_masked(const P &pointers, const V &values, const M &mask, memory_order_constant<Order> = {}, \
+                               thread_scope_constant<Scope> = {}, PK_SIM_HERE) noexcept {                            \
+    using X = sim::element<sim::loaded<P>>;                                                                          \
+    return sim::updated(pointers, values, &mask, sim::in<sim::computed<X>, X, sim::functor>{}, pk_sim_file,          \
+                        pk_sim_line);                                                                                \
   }
 PK_SIM_TILE_ATOMIC(atomic_add, add)
 PK_SIM_TILE_ATOMIC(atomic_sub, subtract)

@@ -24,7 +24,8 @@ PK_SIM_TILE_LOOP void swapped(E *__restrict to, const E *__restrict from) {
   for (size_t row = 0; row < Rows; row += kBlock)
     for (size_t column = 0; column < Columns; ++column)
       for (size_t i = row; i < row + kBlock && i < Rows; ++i)
-        for (size_t j = 0; j < Width; ++j) to[(column * Rows + i) * Width + j] = from[(i * Columns + column) * Width + j];
+        for (size_t j = 0; j < Width; ++j)
+          to[(column * Rows + i) * Width + j] = from[(i * Columns + column) * Width + j];
 }
 
 template <class S, class Map, class I = indices_to<Map::rank()>>
@@ -38,8 +39,7 @@ struct transposed {
   using type = S;
 };
 template <class S, size_t... I>
-  requires(S::rank() >= 2)
-struct transposed<S, indices<I...>> {
+requires(S::rank() >= 2) struct transposed<S, indices<I...>> {
   using type = shape<S::static_extent(I == 0 ? 1 : I == 1 ? 0 : I)...>;
 };
 template <class A, class B, size_t Along, class I = indices_to<A::rank()>>
@@ -89,8 +89,10 @@ auto broadcast(const T &from, Shape = {}) noexcept {
                 "ct::broadcast: the tile does not fit into that shape");
   using E = sim::element<T>;
   const sim::operand<Shape, T> one(from);
-  if constexpr (one.step) return tile<E, Shape>(one.kept);
-  else return full<tile<E, Shape>>((E)from);
+  if constexpr (one.step)
+    return tile<E, Shape>(one.kept);
+  else
+    return full<tile<E, Shape>>((E)from);
 }
 template <class Map, tile_like T>
 auto permute(const T &from, Map = {}) noexcept {
@@ -106,7 +108,8 @@ auto permute(const T &from, Map = {}) noexcept {
 template <tile_like T>
 auto transpose(const T &from) noexcept {
   using S = sim::shape_of<T>;
-  if constexpr (S::rank() < 2) return from;
+  if constexpr (S::rank() < 2)
+    return from;
   else {
     constexpr size_t rows = S::static_extent(0), columns = S::static_extent(1);
     sim::elements<sim::element<T>> result(sim::size_of<S>);
@@ -151,22 +154,26 @@ struct saturating {
   template <class From>
   PK_SIM_TILE_CALL To operator()(From value) const {
     const auto number = (double)convert<computed<From>>(value);
-    constexpr double high = integer<To>::bits >= 63 ? 0x1p63 * (integer<To>::bits - 62) : (double)((1ull << integer<To>::bits) - 1);
+    constexpr double high =
+        integer<To>::bits >= 63 ? 0x1p63 * (integer<To>::bits - 62) : (double)((1ull << integer<To>::bits) - 1);
     constexpr double low = integer<To>::is_signed ? -high - (integer<To>::bits < 63) : 0;
     if (number != number) return 0;
-    return number <= low ? (To)(integer<To>::is_signed ? (To)1 << (8 * sizeof(To) - 1) : 0)
-           : number >= high ? (To)(~0ull >> (64 - integer<To>::bits)) : (To)number;
+    return number <= low    ? (To)(integer<To>::is_signed ? (To)1 << (8 * sizeof(To) - 1) : 0)
+           : number >= high ? (To)(~0ull >> (64 - integer<To>::bits))
+                            : (To)number;
   }
 };
 }  // namespace sim
 
 template <scalar Element, tile_like T>
 auto element_cast(const T &from) noexcept {
-  if constexpr (sim::same<sim::element<T>, Element>) return from;
-  else return sim::map<Element>(sim::converting<Element>{}, from);
+  if constexpr (sim::same<sim::element<T>, Element>)
+    return from;
+  else
+    return sim::map<Element>(sim::converting<Element>{}, from);
 }
 template <scalar Element, basic_floating_point_tile T, saturation_mode Mode>
-  requires sim::is_integer<Element>
+requires sim::is_integer<Element>
 auto element_cast(const T &from, saturation_mode_constant<Mode>) noexcept {
   return sim::map<Element>(sim::saturating<Element>{}, from);
 }
@@ -176,8 +183,10 @@ auto element_bitcast(const T &from) noexcept {
   using S = sim::shape_of<T>;
   const auto kept = tile<sim::element<T>, S>(from);
   const tile<Element, S> result(kept.pk_sim_elements().template as<Element>());
-  if constexpr (scalar<T>) return (Element)result;
-  else return result;
+  if constexpr (scalar<T>)
+    return (Element)result;
+  else
+    return result;
 }
 
 }  // namespace cuda::tiles

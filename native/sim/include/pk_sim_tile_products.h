@@ -33,7 +33,8 @@ PK_SIM_TILE_LOOP void multiply_matrices(C *__restrict sums, const C *__restrict 
 
 template <class C, class T>
 elements<C> numbers_as(const T &from) {
-  if constexpr (same<C, element<T>>) return from.pk_sim_elements();
+  if constexpr (same<C, element<T>>)
+    return from.pk_sim_elements();
   else {
     elements<C> result(size_of<shape_of<T>>);
     copy_converted<size_of<shape_of<T>>>(result.at(), from.pk_sim_at());
@@ -42,9 +43,12 @@ elements<C> numbers_as(const T &from) {
 }
 template <class A, class Sum>
 constexpr bool multiplies() {
-  if constexpr (is_integer<A>) return sizeof(A) == 1 && same<Sum, int>;
-  else if constexpr (same<A, double>) return same<Sum, double>;
-  else return same<Sum, float> || (same<Sum, __half> && floating<A>::exponent <= 5);
+  if constexpr (is_integer<A>)
+    return sizeof(A) == 1 && same<Sum, int>;
+  else if constexpr (same<A, double>)
+    return same<Sum, double>;
+  else
+    return same<Sum, float> || (same<Sum, __half> && floating<A>::exponent <= 5);
 }
 template <class S>
 constexpr size_t extent_from_end(size_t i) {
@@ -60,7 +64,8 @@ Sum mma(const A &a, const B &b, const Sum &sum) noexcept {
   using Z = shape_of<Sum>;
   using E = element<Sum>;
   constexpr size_t rank = Z::rank();
-  static_assert((rank == 2 || rank == 3) && X::rank() == rank && Y::rank() == rank, "ct::mma takes tiles of 2 or 3 dimensions");
+  static_assert((rank == 2 || rank == 3) && X::rank() == rank && Y::rank() == rank,
+                "ct::mma takes tiles of 2 or 3 dimensions");
   constexpr size_t M = extent_from_end<X>(1), K = extent_from_end<X>(0), N = extent_from_end<Y>(0);
   static_assert(extent_from_end<Y>(1) == K && extent_from_end<Z>(1) == M && extent_from_end<Z>(0) == N,
                 "ct::mma: (m, k) times (k, n) gives (m, n)");
@@ -87,9 +92,11 @@ template <numeric_tile A, numeric_tile B>
 auto matmul(const A &a, const B &b) noexcept {
   using namespace sim;
   using E = element<A>;
-  using Sum = choose<is_integer<E>, int, choose<same<E, double>, double, choose<(floating<E>::exponent <= 5), __half, float>>>;
+  using Sum =
+      choose<is_integer<E>, int, choose<same<E, double>, double, choose<(floating<E>::exponent <= 5), __half, float>>>;
   constexpr size_t rank = shape_of<A>::rank(), m = extent_from_end<shape_of<A>>(1), n = extent_from_end<shape_of<B>>(0);
-  if constexpr (rank == 2) return mma(a, b, zeros<tile<Sum, shape<m, n>>>());
+  if constexpr (rank == 2)
+    return mma(a, b, zeros<tile<Sum, shape<m, n>>>());
   else {
     constexpr size_t x = shape_of<A>::static_extent(0), y = shape_of<B>::static_extent(0);
     return mma(a, b, zeros<tile<Sum, shape<(x > y ? x : y), m, n>>>());

@@ -85,17 +85,16 @@ T running(F f, const T &a) {
   using S = shape_of<T>;
   using Kind = reduced<S, Along>;
   elements<element<T>> result(size_of<S>);
-  run_along<Backward, size_of<S> / Kind::length / Kind::inner, Kind::length, Kind::inner>(result.at(), a.pk_sim_at(), f);
+  run_along<Backward, size_of<S> / Kind::length / Kind::inner, Kind::length, Kind::inner>(result.at(), a.pk_sim_at(),
+                                                                                          f);
   return T(result);
 }
 }  // namespace sim
 
-#define PK_SIM_TILE_REDUCTION(concept_, name, ...)                                  \
-  template <auto Along, concept_ T>                                                 \
-    requires sim::is_tile<T>                                                        \
-  auto name(const T &a, integral_constant<Along> = {}) noexcept {                   \
-    return __VA_ARGS__;                                                             \
-  }
+#define PK_SIM_TILE_REDUCTION(concept_, name, ...) \
+  template <auto Along, concept_ T>                \
+  requires sim::is_tile<T>                         \
+  auto name(const T &a, integral_constant<Along> = {}) noexcept { return __VA_ARGS__; }
 PK_SIM_TILE_REDUCTION(arithmetic_tile, sum, sim::reduce_in_kind<(size_t)Along>(sim::add{}, a))
 PK_SIM_TILE_REDUCTION(arithmetic_tile, prod, sim::reduce_in_kind<(size_t)Along>(sim::multiply{}, a))
 PK_SIM_TILE_REDUCTION(arithmetic_tile, reduce_max, sim::reduce_in_kind<(size_t)Along>(sim::larger{}, a))
@@ -110,13 +109,17 @@ PK_SIM_TILE_REDUCTION(arithmetic_tile, min_element, sim::best<(size_t)Along>(sim
 #undef PK_SIM_TILE_REDUCTION
 template <auto Along, arithmetic_tile T, nan_propagation_mode Mode>
 auto reduce_max(const T &a, integral_constant<Along> along, nan_propagation_mode_constant<Mode>) noexcept {
-  if constexpr (Mode == nan_propagation_mode::suppress_nan) return reduce_max(a, along);
-  else return sim::reduce_in_kind<(size_t)Along>(sim::larger_or_nan{}, a);
+  if constexpr (Mode == nan_propagation_mode::suppress_nan)
+    return reduce_max(a, along);
+  else
+    return sim::reduce_in_kind<(size_t)Along>(sim::larger_or_nan{}, a);
 }
 template <auto Along, arithmetic_tile T, nan_propagation_mode Mode>
 auto reduce_min(const T &a, integral_constant<Along> along, nan_propagation_mode_constant<Mode>) noexcept {
-  if constexpr (Mode == nan_propagation_mode::suppress_nan) return reduce_min(a, along);
-  else return sim::reduce_in_kind<(size_t)Along>(sim::smaller_or_nan{}, a);
+  if constexpr (Mode == nan_propagation_mode::suppress_nan)
+    return reduce_min(a, along);
+  else
+    return sim::reduce_in_kind<(size_t)Along>(sim::smaller_or_nan{}, a);
 }
 template <auto Along, scan_direction Direction = scan_direction::forward, arithmetic_tile T>
 T partial_sum(const T &a, integral_constant<Along> = {}, scan_direction_constant<Direction> = {}) noexcept {

@@ -24,10 +24,10 @@ struct integral_constant {
   constexpr operator value_type() const noexcept { return Value; }
   constexpr value_type operator()() const noexcept { return Value; }
 };
-#define PK_SIM_TILE_CONSTANT(op)                                                                              \
-  template <auto A, auto B>                                                                                   \
-  constexpr integral_constant<(A op B)> operator op(integral_constant<A>, integral_constant<B>) noexcept {    \
-    return {};                                                                                                \
+#define PK_SIM_TILE_CONSTANT(op)                                                                           \
+  template <auto A, auto B>                                                                                \
+  constexpr integral_constant<(A op B)> operator op(integral_constant<A>, integral_constant<B>) noexcept { \
+    return {};                                                                                             \
   }
 PK_SIM_TILE_CONSTANT(+)
 PK_SIM_TILE_CONSTANT(-)
@@ -59,9 +59,12 @@ constexpr unsigned long long parsed() {
   constexpr char text[] = {Digits..., 0};
   unsigned long long value = 0;
   unsigned base = 10, at = 0;
-  if (text[0] == '0' && (text[1] == 'x' || text[1] == 'X')) base = 16, at = 2;
-  else if (text[0] == '0' && (text[1] == 'b' || text[1] == 'B')) base = 2, at = 2;
-  else if (text[0] == '0') base = 8;
+  if (text[0] == '0' && (text[1] == 'x' || text[1] == 'X'))
+    base = 16, at = 2;
+  else if (text[0] == '0' && (text[1] == 'b' || text[1] == 'B'))
+    base = 2, at = 2;
+  else if (text[0] == '0')
+    base = 8;
   for (; text[at]; ++at) {
     const char c = text[at];
     if (c != '\'') value = value * base + (c <= '9' ? c - '0' : (c | 32) - 'a' + 10);
@@ -70,8 +73,10 @@ constexpr unsigned long long parsed() {
 }
 template <unsigned long long Value>
 constexpr auto narrowest() {
-  if constexpr (Value <= 0x7fffffffull) return (int)Value;
-  else return (long)Value;
+  if constexpr (Value <= 0x7fffffffull)
+    return (int)Value;
+  else
+    return (long)Value;
 }
 
 template <class T, class U>
@@ -150,11 +155,10 @@ struct numbers {
 
   constexpr numbers() = default;
   template <class... Given>
-    requires(sizeof...(Given) == count && sizeof...(Given) != 0)
-  constexpr explicit numbers(Given... given) noexcept : value{(Index)given..., 0} {}
+  requires(sizeof...(Given) == count && sizeof...(Given) != 0) constexpr explicit numbers(Given... given) noexcept
+      : value{(Index)given..., 0} {}
   template <class... Given>
-    requires(sizeof...(Given) == open && open != count && open != 0)
-  constexpr explicit numbers(Given... given) noexcept {
+  requires(sizeof...(Given) == open && open != count && open != 0) constexpr explicit numbers(Given... given) noexcept {
     const Index each[] = {(Index)given...};
     for (size_t i = 0, next = 0; i < count; ++i)
       if (fixed[i] == Unknown) value[i] = each[next++];
@@ -208,8 +212,7 @@ template <size_t... Places>
 struct dimension_map {
   constexpr dimension_map() noexcept = default;
   template <class... T>
-    requires(sizeof...(T) > 0)
-  constexpr explicit dimension_map(T...) noexcept {}
+  requires(sizeof...(T) > 0) constexpr explicit dimension_map(T...) noexcept {}
   static constexpr size_t rank() noexcept { return sizeof...(Places); }
   static constexpr size_t mapping(size_t i) noexcept {
     constexpr size_t places[] = {Places..., 0};

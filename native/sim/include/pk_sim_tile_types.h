@@ -20,11 +20,11 @@ struct integer {  // bits: of the value, 0 where T is none
   static constexpr int bits = 0;
   static constexpr bool is_signed = false;
 };
-#define PK_SIM_TILE_INTEGER(T)                                                             \
-  template <>                                                                              \
-  struct integer<T> {                                                                      \
-    static constexpr bool is_signed = (T) - 1 < (T)1;                                      \
-    static constexpr int bits = same<T, bool> ? 1 : 8 * (int)sizeof(T) - is_signed;        \
+#define PK_SIM_TILE_INTEGER(T)                                                      \
+  template <>                                                                       \
+  struct integer<T> {                                                               \
+    static constexpr bool is_signed = (T)-1 < (T)1;                                 \
+    static constexpr int bits = same<T, bool> ? 1 : 8 * (int)sizeof(T) - is_signed; \
   };
 PK_SIM_TILE_INTEGER(bool)
 PK_SIM_TILE_INTEGER(char)
@@ -46,11 +46,11 @@ struct floating {
   static constexpr int exponent = 0, mantissa = 0;
   static constexpr bool computes = false;
 };
-#define PK_SIM_TILE_FLOAT(T, e, m, c)               \
-  template <>                                       \
-  struct floating<T> {                              \
+#define PK_SIM_TILE_FLOAT(T, e, m, c)                \
+  template <>                                        \
+  struct floating<T> {                               \
     static constexpr int exponent = e, mantissa = m; \
-    static constexpr bool computes = c;             \
+    static constexpr bool computes = c;              \
   };
 PK_SIM_TILE_FLOAT(double, 11, 52, true)
 PK_SIM_TILE_FLOAT(float, 8, 23, true)
@@ -118,23 +118,30 @@ using computed = choose<is_small_float<T>, float, T>;
 
 template <class To, class From>
 PK_SIM_TILE_EACH To convert(From value) {
-  if constexpr (same<To, From>) return value;
-  else if constexpr (is_small_float<From> && !same<To, float>) return convert<To>((float)value);
-  else if constexpr (is_small_float<To> && !same<From, float>) return (To)(float)value;
-  else return (To)value;
+  if constexpr (same<To, From>)
+    return value;
+  else if constexpr (is_small_float<From> && !same<To, float>)
+    return convert<To>((float)value);
+  else if constexpr (is_small_float<To> && !same<From, float>)
+    return (To)(float)value;
+  else
+    return (To)value;
 }
 
 // A value of From may change when it becomes a To, so that a cast must say so.
 template <class From, class To>
 constexpr bool narrows() {
-  if constexpr (same<From, To>) return false;
+  if constexpr (same<From, To>)
+    return false;
   else if constexpr (is_integer<From> && is_integer<To>)
     return integer<From>::is_signed ? !integer<To>::is_signed || integer<From>::bits > integer<To>::bits
                                     : integer<From>::bits > integer<To>::bits;
   else if constexpr (is_float<From> && is_float<To>)
     return floating<From>::exponent > floating<To>::exponent || floating<From>::mantissa > floating<To>::mantissa;
-  else if constexpr (is_pointer<From> && is_pointer<To>) return !requires(From p) { To{p}; };
-  else return true;
+  else if constexpr (is_pointer<From> && is_pointer<To>)
+    return !requires(From p) { To{p}; };
+  else
+    return true;
 }
 
 // The type that two elements are computed in together; void where there is none.
@@ -145,16 +152,25 @@ struct together {
     using type = T;
   };
   static constexpr auto find() {
-    if constexpr (same<A, B>) return is<A>{};
+    if constexpr (same<A, B>)
+      return is<A>{};
     else if constexpr (is_float<A> && is_float<B>) {
-      if constexpr (!narrows<A, B>()) return is<B>{};
-      else if constexpr (!narrows<B, A>()) return is<A>{};
-      else return is<void>{};
-    } else if constexpr (is_float<A>) return is<A>{};
-    else if constexpr (is_float<B>) return is<B>{};
-    else if constexpr (!narrows<A, B>()) return is<B>{};
-    else if constexpr (!narrows<B, A>()) return is<A>{};
-    else return is<void>{};
+      if constexpr (!narrows<A, B>())
+        return is<B>{};
+      else if constexpr (!narrows<B, A>())
+        return is<A>{};
+      else
+        return is<void>{};
+    } else if constexpr (is_float<A>)
+      return is<A>{};
+    else if constexpr (is_float<B>)
+      return is<B>{};
+    else if constexpr (!narrows<A, B>())
+      return is<B>{};
+    else if constexpr (!narrows<B, A>())
+      return is<A>{};
+    else
+      return is<void>{};
   }
   using type = typename decltype(find())::type;
 };

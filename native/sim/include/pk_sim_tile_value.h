@@ -64,31 +64,32 @@ class tile final {
   using rank_type = size_t;
   using index_type = unsigned;
   static constexpr size_t pk_sim_size = sim::size_of<Shape>;
-  static_assert(pk_sim_size != 0 && (pk_sim_size & (pk_sim_size - 1)) == 0 && pk_sim_size <= 16777216,
-                "every extent of a tile is a power of two that the compiler knows, and a tile has at most 2^24 elements");
+  static_assert(
+      pk_sim_size != 0 && (pk_sim_size & (pk_sim_size - 1)) == 0 && pk_sim_size <= 16777216,
+      "every extent of a tile is a power of two that the compiler knows, and a tile has at most 2^24 elements");
 
   tile() = default;
   explicit tile(sim::elements<Element> elements) : elements_(static_cast<sim::elements<Element> &&>(elements)) {}
 
   template <tile_like Other>
-    requires(sim::same<sim::shape_of<Other>, Shape> && !sim::same<Other, tile>)
-  explicit(sim::narrows<sim::element<Other>, Element>()) tile(const Other &other) noexcept;
+  requires(sim::same<sim::shape_of<Other>, Shape> &&
+           !sim::same<Other, tile>) explicit(sim::narrows<sim::element<Other>, Element>())
+      tile(const Other &other) noexcept;
   template <class From, size_t N>
-    requires(Shape::rank() == 1)
-  explicit(sim::narrows<From, Element>()) tile(const From (&values)[N]) noexcept : elements_(pk_sim_size) {
+  requires(Shape::rank() == 1) explicit(sim::narrows<From, Element>()) tile(const From (&values)[N]) noexcept
+      : elements_(pk_sim_size) {
     static_assert(N == pk_sim_size, "as many values as the tile has elements");
     sim::copy_converted<N>(elements_.at(), values);
   }
   template <class From, size_t N, size_t M>
-    requires(Shape::rank() == 2)
-  explicit(sim::narrows<From, Element>()) tile(const From (&values)[N][M]) noexcept : elements_(pk_sim_size) {
+  requires(Shape::rank() == 2) explicit(sim::narrows<From, Element>()) tile(const From (&values)[N][M]) noexcept
+      : elements_(pk_sim_size) {
     static_assert(N == Shape::static_extent(0) && M == Shape::static_extent(1), "values in the shape of the tile");
     sim::copy_converted<N * M>(elements_.at(), values[0]);
   }
 
   template <scalar Other>
-    requires(pk_sim_size == 1)
-  explicit operator Other() const noexcept {
+  requires(pk_sim_size == 1) explicit operator Other() const noexcept {
     return sim::convert<Other>(pk_sim_elements().first());
   }
 
@@ -176,8 +177,10 @@ elements<R> applied(F f, const operand<S, T> &...operands) {
 template <class R, class F, class... T>
 auto map(F f, const T &...operands) {
   using S = typename all_together<shape_of<T>...>::type;
-  if constexpr ((is_tile<T> || ...)) return tile<R, S>(applied<R, S>(f, operand<S, T>(operands)...));
-  else return (R)f(operands...);
+  if constexpr ((is_tile<T> || ...))
+    return tile<R, S>(applied<R, S>(f, operand<S, T>(operands)...));
+  else
+    return (R)f(operands...);
 }
 template <class To>
 struct converting {
@@ -190,17 +193,18 @@ struct converting {
 
 template <class Element, class Shape>
 template <tile_like Other>
-  requires(sim::same<sim::shape_of<Other>, Shape> && !sim::same<Other, tile<Element, Shape>>)
-tile<Element, Shape>::tile(const Other &other) noexcept
-    : elements_(sim::applied<Element, Shape>(sim::converting<Element>{}, sim::operand<Shape, Other>(other))) {}
+requires(sim::same<sim::shape_of<Other>, Shape> &&
+         !sim::same<Other, tile<Element, Shape>>) tile<Element, Shape>::tile(const Other &other)
+noexcept : elements_(sim::applied<Element, Shape>(sim::converting<Element>{}, sim::operand<Shape, Other>(other))) {}
 
 template <tile_like T>
 T full(sim::element<T> value) noexcept {
-  if constexpr (scalar<T>) return value;
+  if constexpr (scalar<T>)
+    return value;
   else
-    return T(sim::applied<sim::element<T>, sim::shape_of<T>>(
-        [](sim::element<T> each) PK_SIM_TILE_LAMBDA { return each; },
-        sim::operand<sim::shape_of<T>, sim::element<T>>(value)));
+    return T(sim::applied<sim::element<T>, sim::shape_of<T>>([](sim::element<T> each)
+                                                                 PK_SIM_TILE_LAMBDA { return each; },
+                                                             sim::operand<sim::shape_of<T>, sim::element<T>>(value)));
 }
 template <numeric_tile T>
 T zeros() noexcept {

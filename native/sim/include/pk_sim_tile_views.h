@@ -1,6 +1,6 @@
-// pk_sim_tile_views.h: arrays as tensors with extents and strides, and their partition into tiles. What a tile reads past
-// the end is poison, and a finding in a checked image; what it writes there ends the kernel. The masked forms leave it
-// out.
+// pk_sim_tile_views.h: arrays as tensors with extents and strides, and their partition into tiles. What a tile reads
+// past the end is poison, and a finding in a checked image; what it writes there ends the kernel. The masked forms
+// leave it out.
 #pragma once
 #pragma GCC system_header
 
@@ -11,7 +11,8 @@ template <class Extents, class Strides>
 struct layout_strided_mapping {
   using extents_type = Extents;
   static_assert(Extents::rank() == Strides::rank(), "a stride for each dimension");
-  layout_strided_mapping(const Extents &extents, const Strides &strides) noexcept : extents_(extents), strides_(strides) {}
+  layout_strided_mapping(const Extents &extents, const Strides &strides) noexcept
+      : extents_(extents), strides_(strides) {}
   const Extents &extents() const noexcept { return extents_; }
   auto stride(size_t i) const noexcept { return strides_.value[i]; }
 
@@ -80,8 +81,8 @@ struct tensor_span {
   Mapping mapping_;
 };
 template <class T, class Mapping>
-  requires requires { typename Mapping::extents_type; }
-tensor_span(T *, const Mapping &) -> tensor_span<T, Mapping>;
+requires requires { typename Mapping::extents_type; }
+tensor_span(T *, const Mapping &)->tensor_span<T, Mapping>;
 template <class T, class I, size_t... E>
 tensor_span(T *, const extents<I, E...> &) -> tensor_span<T, layout_right_mapping<extents<I, E...>>>;
 template <class T, class I, size_t... E, class Layout>
@@ -95,8 +96,8 @@ struct index_here {
   const char *file;
   int line;
   template <class T>
-    requires(is_integer<plain<element<T>>>)
-  index_here(const T &index, PK_SIM_HERE) : value((long long)index), file(pk_sim_file), line(pk_sim_line) {}
+  requires(is_integer<plain<element<T>>>) index_here(const T &index, PK_SIM_HERE)
+      : value((long long)index), file(pk_sim_file), line(pk_sim_line) {}
 };
 constexpr size_t kMostDimensions = 8;
 // Where a tile lies in a tensor: element 0 is at `first` along each dimension.
@@ -113,7 +114,8 @@ struct window {
                      of.extent[dimension]);
   pk_sim_checker.index(text, index, of.file, of.line, 0);
 #endif
-  refuse(of.file, of.line, "a tile is %s past the end of its tensor: index %lld of %lld elements in dimension %d; use %s,",
+  refuse(of.file, of.line,
+         "a tile is %s past the end of its tensor: index %lld of %lld elements in dimension %d; use %s,",
          writes ? "stored" : "loaded", index, of.extent[dimension], (int)dimension,
          writes ? "store_masked" : "load_masked");
 }
@@ -148,17 +150,18 @@ PK_SIM_TILE_EACH void walk_rows(E *data, const window &of, F row) {
 template <class S, class E>
 PK_SIM_TILE_LOOP void read_window(E *to, const E *data, const window &of) {
   const long long step = of.stride[S::rank() - 1];
-  walk_rows<S, false, false>(data, of, [&](size_t at, const E *from, long long begin, long long end) PK_SIM_TILE_LAMBDA {
-    if (step == 1) {
-      told(from + begin, (end - begin) * sizeof(E), false, of.file, of.line);
-      __builtin_memcpy((void *)(to + at + begin), (const void *)(from + begin), (end - begin) * sizeof(E));
-    } else {
-      for (long long i = begin; i < end; ++i) {
-        told(from + i * step, sizeof(E), false, of.file, of.line);
-        to[at + i] = from[i * step];
-      }
-    }
-  });
+  walk_rows<S, false, false>(
+      data, of, [&](size_t at, const E *from, long long begin, long long end) PK_SIM_TILE_LAMBDA {
+        if (step == 1) {
+          told(from + begin, (end - begin) * sizeof(E), false, of.file, of.line);
+          __builtin_memcpy((void *)(to + at + begin), (const void *)(from + begin), (end - begin) * sizeof(E));
+        } else {
+          for (long long i = begin; i < end; ++i) {
+            told(from + i * step, sizeof(E), false, of.file, of.line);
+            to[at + i] = from[i * step];
+          }
+        }
+      });
 }
 template <class S, bool Whole, class E>
 PK_SIM_TILE_LOOP void write_window(E *data, const E *from, const window &of) {
@@ -186,11 +189,16 @@ PK_SIM_TILE_LOOP void demand_inside(const E *data, const window &of) {
 template <class E, view_padding Padding>
 E filler() {
   static_assert(is_float<E> || Padding == view_padding::zero, "integers are padded with zeros");
-  if constexpr (Padding == view_padding::zero) return convert<E>(0.0f);
-  else if constexpr (Padding == view_padding::negative_zero) return convert<E>(-0.0f);
-  else if constexpr (Padding == view_padding::positive_inf) return convert<E>(__builtin_inff());
-  else if constexpr (Padding == view_padding::negative_inf) return convert<E>(-__builtin_inff());
-  else return convert<E>(__builtin_nanf(""));
+  if constexpr (Padding == view_padding::zero)
+    return convert<E>(0.0f);
+  else if constexpr (Padding == view_padding::negative_zero)
+    return convert<E>(-0.0f);
+  else if constexpr (Padding == view_padding::positive_inf)
+    return convert<E>(__builtin_inff());
+  else if constexpr (Padding == view_padding::negative_inf)
+    return convert<E>(-__builtin_inff());
+  else
+    return convert<E>(__builtin_nanf(""));
 }
 
 // What the views of a tensor share; the view says by first_of(dimension, index) where the tile of an index begins.
@@ -268,8 +276,7 @@ struct tile_view {
 // A tensor in tiles side by side: tile i along a dimension begins at i times its extent.
 template <class Span, class Shape>
 struct partition_view : sim::tile_view<partition_view<Span, Shape>, Span, Shape> {
-  partition_view(const Span &span, Shape) noexcept
-      : sim::tile_view<partition_view<Span, Shape>, Span, Shape>(span) {}
+  partition_view(const Span &span, Shape) noexcept : sim::tile_view<partition_view<Span, Shape>, Span, Shape>(span) {}
   static long long first_of(size_t dimension, long long index) noexcept {
     return index * (long long)Shape::static_extent(dimension);
   }
