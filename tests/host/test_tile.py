@@ -32,6 +32,7 @@ extern "C" __tile_global__ void product(const __nv_bfloat16* __restrict__ a, con
 }
 """
 
+needs_nvrtc = pytest.mark.skipif(not gp.get_nvrtc_path(), reason="NVRTC is not installed (pygpukit[cuda13])")
 needs_assembler = pytest.mark.skipif(locate.tileiras() is None, reason="needs tileiras: the extra `tile`")
 
 
@@ -67,6 +68,7 @@ def test_a_template_is_instantiated() -> None:
     assert image.symbol("product<32>").encode() in image.image
 
 
+@needs_nvrtc
 def test_without_the_assembler_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(locate, "tileiras", lambda: None)
     with pytest.raises(NvrtcError, match=r"pygpukit\[cuda13,tile\]"):
@@ -74,6 +76,7 @@ def test_without_the_assembler_the_error_says_what_to_install(monkeypatch: pytes
     assert tile.identity() == b""
 
 
+@needs_nvrtc
 def test_a_source_has_one_kind_of_kernels() -> None:
     with pytest.raises(ValueError, match="'product' and the kernel 'other'"):
         compile_source(MATMUL + "__global__ void other() {}", name="both", arch="sm_90a")
