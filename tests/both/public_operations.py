@@ -54,6 +54,7 @@ SPECIAL = {
     "concat": "gp.concat([x, y])",
     "concatenate": "gp.concatenate([x, y])",
     "conv1d": "gp.conv1d(signals, taps)",
+    "conv_plan": "gp.conv_plan(signals, taps)",
     "conv2d": "gp.conv2d(images, filters)",
     "conv_transpose1d": "gp.conv_transpose1d(signals, taps[:2])",
     "convolve": "gp.convolve(row, row)",
@@ -133,6 +134,7 @@ def operations() -> list[str]:
 # They take no arrays: makers of arrays, tables, settings and decorators.
 NOT_OF_ARRAYS = {
     "eye",
+    "fastest_products",
     "fuse",
     "linspace",
     "rope_init_linear",

@@ -97,8 +97,8 @@ def conv_plan(
 
     Launches nothing. Raises as they do.
     """
+    check_arrays("conv_plan", input, weight, None)
     what, dimensions = ("conv2d", 2) if weight.ndim == 4 else ("conv1d", 1)
-    check_arrays(what, input, weight, None)
     said = precision.check(what, input.dtype, tf32, None)
     given = stride, padding, dilation, groups, act, channels_last
     input, weight, settings = _resolved(what, dimensions, input, weight, given)
