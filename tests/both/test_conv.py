@@ -153,3 +153,8 @@ def test_refusals() -> None:
         gp.conv2d(x, w.astype("float16"))
     with pytest.raises(gp.DTypeError, match="int32"):
         gp.conv2d(x.astype("int32"), w.astype("int32"))
+
+
+def test_an_error_of_conv1d_tells_the_shapes_that_were_given() -> None:
+    with pytest.raises(gp.ShapeError, match=r"weight of shape \(4, 8, 3\) .* input of shape \(1, 16, 40\)"):
+        gp.conv1d(gp.ones((1, 16, 40)), gp.ones((4, 8, 3)))

@@ -111,6 +111,11 @@ def conv_plan(
     return ConvPlan(backend, reason, found)
 
 
+def _as_given(what: str, array: GPUArray) -> tuple[int, ...]:
+    """The shape without the rows that conv1d()'s arrays got."""
+    return (*array.shape[:2], *array.shape[3:]) if what == "conv1d" else array.shape
+
+
 def _extents(
     what: str, input: GPUArray, weight: GPUArray, settings: Sequence[tuple[int, int]], groups: int
 ) -> tuple[int, int]:
@@ -122,8 +127,8 @@ def _extents(
         )
     if weight.shape[1] != channels // groups:
         raise ShapeError(
-            f"{what}: weight of shape {weight.shape} takes {weight.shape[1]} input channels a group, "
-            f"input of shape {input.shape} has {channels // groups} in each of {groups} groups"
+            f"{what}: weight of shape {_as_given(what, weight)} takes {weight.shape[1]} input channels a group, "
+            f"input of shape {_as_given(what, input)} has {channels // groups} in each of {groups} groups"
         )
     extents = []
     for have, kernel, step, pad, apart in zip(input.shape[2:], weight.shape[2:], *settings, strict=True):
