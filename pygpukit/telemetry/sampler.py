@@ -22,7 +22,6 @@ import time
 import warnings
 import weakref
 from collections import deque
-from collections.abc import Callable
 from typing import Protocol
 
 from pygpukit import _core
@@ -37,12 +36,6 @@ _TIME, _USED, _LAUNCHES = struct.Struct("<48xQ"), struct.Struct("<64xQQ"), struc
 _SAMPLE = struct.Struct("<4d")  # time in ns, used and reserved bytes, launches
 
 _history: deque[bytes] = deque(maxlen=HISTORY_SAMPLES)
-_each_second: list[Callable[[], None]] = []
-
-
-def each_second(note: Callable[[], None]) -> None:
-    """Have a function called about once a second while there is a sink, on the sampler's thread."""
-    _each_second.append(note)
 
 
 def history() -> bytes:
@@ -76,7 +69,6 @@ class Sampler:
         self._thread: threading.Thread | None = None
         self._stop = threading.Event()
         self._woken = threading.Event()
-        self._second_due_s = 0.0
         self._sending = False
         self._period_s = 1 / DEFAULT_HZ
 
@@ -121,6 +113,14 @@ class Sampler:
         return self.running() and self._sending
 
     def _run(self) -> None:
+        try:
+            self._serve()
+        finally:
+            with self._lock:
+                if self._thread is threading.current_thread():
+                    self._thread = None  # it failed: whoever looks next gets another thread
+
+    def _serve(self) -> None:
         due = time.monotonic()
         while True:
             with self._lock:
@@ -137,7 +137,6 @@ class Sampler:
             else:
                 _remember(_core.telemetry_frame(0, _core.ring_head(), _NO_NAMES, 1)[0])
             del sinks  # hold no widget while waiting
-            self._note_second()
             if not self._sending:
                 self._woken.wait(IDLE_S)
                 due = time.monotonic()
@@ -147,18 +146,6 @@ class Sampler:
             if due < now - period_s:  # one frame is made up for, not all that a busy machine missed
                 due = now
             self._stop.wait(max(0.0, due - now))
-
-    def _note_second(self) -> None:
-        now = time.monotonic()
-        if now < self._second_due_s:
-            return
-        self._second_due_s = now + IDLE_S
-        for note in list(_each_second):
-            try:
-                note()
-            except Exception as error:  # a past that fails must not end the present
-                _each_second.remove(note)
-                warnings.warn(f"the past of the dashboards ended: {error}", RuntimeWarning, stacklevel=1)
 
     def _tick(self, sinks: list[Sink]) -> None:
         """One frame for all sinks of a device."""

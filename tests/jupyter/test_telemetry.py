@@ -130,8 +130,6 @@ def test_while_nobody_looks_nothing_is_sent_and_a_sample_is_kept_now_and_then(
     sampler: telemetry.Sampler, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(telemetry, "_history", deque(maxlen=telemetry._history.maxlen))
-    noted: list[float] = []
-    monkeypatch.setattr(telemetry, "_each_second", [lambda: noted.append(time.monotonic())])
     waits: list[float] = []
     wait = sampler._woken.wait
     monkeypatch.setattr(sampler._woken, "wait", lambda timeout: (waits.append(timeout), wait(timeout / 50))[1])
@@ -140,7 +138,7 @@ def test_while_nobody_looks_nothing_is_sent_and_a_sample_is_kept_now_and_then(
     sampler.add(sink)
     wait_for(lambda: len(waits) >= 3)
     assert not sink.frames and len(telemetry.history()) >= 3 * 32
-    assert set(waits) == {telemetry.IDLE_S} and noted
+    assert set(waits) == {telemetry.IDLE_S}
     sink.visible = True
     sampler.wake()
     wait_for(lambda: len(sink.frames) >= 1)
@@ -156,19 +154,21 @@ def test_while_nobody_looks_nothing_is_sent_and_a_sample_is_kept_now_and_then(
     wait_for(lambda: not sampler.running())
 
 
-def test_a_past_that_fails_does_not_end_the_present(
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_a_thread_that_failed_is_replaced_when_somebody_looks_next(
     sampler: telemetry.Sampler, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def broken() -> None:
-        raise RuntimeError("no past")
+    def fail(*_: object) -> None:
+        raise RuntimeError("the device is gone")
 
-    monkeypatch.setattr(telemetry, "_each_second", [broken])
     sink = Sink()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with monkeypatch.context() as broken:
+        broken.setattr(telemetry, "_remember", fail)
         sampler.add(sink)
-        wait_for(lambda: len(sink.frames) >= 3)
-    assert not telemetry._each_second
+        wait_for(lambda: not sampler.running())
+    assert not sampler.sending()
+    sampler.wake()
+    wait_for(lambda: len(sink.frames) >= 2)
 
 
 def test_a_removed_sink_gets_nothing_more(sampler: telemetry.Sampler) -> None:

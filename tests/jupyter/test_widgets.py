@@ -250,7 +250,8 @@ def test_a_saved_notebook_gets_a_new_picture_when_it_is_another(widget: Any, mon
     monkeypatch.setattr(widget, "picture_html", lambda: next(drawn))
     monkeypatch.setattr(dashboard, "PICTURE_S", 0.0)
     monkeypatch.setattr(dashboard, "PICTURE_SHARE", math.inf)
-    monkeypatch.setattr(telemetry, "wake", lambda: None)  # no frame but those of this test
+    telemetry._sampler.stop()  # no frame but those of this test
+    monkeypatch.setattr(telemetry, "wake", lambda: None)
     frame, _, _ = _core.telemetry_frame(0, _core.ring_head(), 0)
     widget.send_frame(frame)
     assert pictures(page) == [], "nobody has looked yet"
