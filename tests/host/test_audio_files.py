@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import struct
 import sys
 import wave
 from pathlib import Path
@@ -100,3 +101,27 @@ def test_damaged_files_are_read_or_refused_in_words(tmp_path: Path, reader: str)
             assert "a.wav" in str(error)
         else:
             assert sound.to_numpy().size <= len(whole)
+
+
+def test_a_length_that_a_file_only_claims_takes_no_memory(tmp_path: Path) -> None:
+    pytest.importorskip("soundfile")
+    sound = from_pcm(np.arange(-3000, 3000, dtype=np.int16), 8000)
+    path = tmp_path / "a.flac"
+    write(path, sound)
+    data = bytearray(path.read_bytes())
+    (field,) = struct.unpack_from(">Q", data, 18)  # rate, channels, bits, and in the last 36 bits the frames
+    assert field % (1 << 36) == 6000
+    struct.pack_into(">Q", data, 18, field | (1 << 36) - 1)
+    path.write_bytes(data)
+    with pytest.raises(InvalidSpecError, match=r"a\.flac"):  # not MemoryError: 256 GiB of samples
+        read(path)
+
+
+@pytest.mark.parametrize("channels", [1, 2])
+def test_a_long_file_is_read_in_blocks(channels: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("soundfile")
+    for frames in (0, 99, 100, 200, 250):
+        sound = from_pcm(np.arange(frames * channels, dtype=np.int16), 8000, channels)
+        write(tmp_path / "a.wav", sound)
+        monkeypatch.setattr("pygpukit.ops.audio.files._BLOCK", 100)
+        assert np.array_equal(read(tmp_path / "a.wav").to_numpy(), sound.to_numpy())

@@ -17,6 +17,7 @@ __all__ = ["read", "write"]
 
 _BITS = {"PCM_U8": 8, "PCM_16": 16, "PCM_24": 24, "PCM_32": 32}
 _MOST_HZ = 2**31 - 1  # that an AudioBuffer has
+_BLOCK = 1 << 22  # samples that are read at a time
 _INSTALL = 'soundfile reads and writes other files: pip install "pygpukit[audio]"'
 
 
@@ -32,7 +33,8 @@ def read(path: str | os.PathLike[str]) -> AudioBuffer:
     if soundfile is None:
         return _read_wave(path)
     try:
-        samples, rate = soundfile.read(os.fspath(path), dtype="float32", always_2d=True)
+        with soundfile.SoundFile(os.fspath(path)) as file:
+            samples, rate = _samples(file), file.samplerate
     except (RuntimeError, ValueError) as error:  # soundfile's own errors are RuntimeErrors
         raise InvalidSpecError(
             f"read: {os.fspath(path)!r} is no sound file that can be read: {error}", "path"
@@ -69,6 +71,17 @@ def _soundfile() -> Any:
     except (ImportError, OSError):  # OSError: installed without its library
         return None
     return soundfile
+
+
+def _samples(file: Any) -> np.ndarray[Any, Any]:
+    """All frames of an open file, by channels. Read in blocks: a damaged file may give a length that it has not."""
+    import numpy as np
+
+    block = max(1, _BLOCK // file.channels)
+    blocks = [file.read(block, dtype="float32", always_2d=True)]
+    while len(blocks[-1]) == block:
+        blocks.append(file.read(block, dtype="float32", always_2d=True))
+    return blocks[0] if len(blocks) == 1 else np.concatenate(blocks)
 
 
 def _read_wave(path: str | os.PathLike[str]) -> AudioBuffer:
