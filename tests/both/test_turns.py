@@ -31,8 +31,9 @@ def step(x: gp.GPUArray) -> None:
 class Worker:
     """Steps in a context on a thread of its own, with a pause after each, until stop() or an error."""
 
-    def __init__(self, context: ExecutionContext, pause_s: float = 0.0) -> None:
+    def __init__(self, context: ExecutionContext, pause_s: float = 0.0, side: int | None = None) -> None:
         self.context, self.steps, self.error = context, 0, None
+        self._side = side or SIDES[str(gp.backend())]
         self._pause_s, self._stop = pause_s, threading.Event()
         self._thread = threading.Thread(target=self._run)
         self._thread.start()
@@ -40,7 +41,7 @@ class Worker:
     def _run(self) -> None:
         try:
             with self.context:
-                x = gp.ones((SIDES[str(gp.backend())],) * 2)
+                x = gp.ones((self._side, self._side))
                 while not self._stop.is_set():
                     step(x)
                     self.steps += 1
@@ -100,9 +101,10 @@ def test_a_share_that_changes_counts_from_then_on() -> None:
 
 
 def test_one_that_pauses_for_longer_than_its_steps_take_holds_the_other_up_for_no_longer_than_one() -> None:
+    # Small steps: a pause takes longer than one on a busy host too.
     slow, quick = (
-        Worker(create_context("turns-slow", share=0.9), 0.05),
-        Worker(create_context("turns-quick", share=0.1)),
+        Worker(create_context("turns-slow", share=0.9), 0.05, side=256),
+        Worker(create_context("turns-quick", share=0.1), side=256),
     )
     until(lambda: slow.steps > 5 and quick.steps > 5)
     before = quick.steps, slow.steps
