@@ -11,6 +11,8 @@ from rounded import agree, normal
 
 import pygpukit as gp
 
+pytestmark = pytest.mark.usefixtures("backend_name")
+
 Values = np.ndarray[Any, Any]
 SPLIT = 256  # keys of a part
 

@@ -12,6 +12,8 @@ from rounded import agree, normal, to_float64
 import pygpukit as gp
 from pygpukit import ops
 
+pytestmark = pytest.mark.usefixtures("backend_name")
+
 Values = np.ndarray[Any, Any]
 
 

@@ -13,6 +13,8 @@ from pygpukit.core.dtypes import as_dtype
 from pygpukit.ops.nn.conv import plan, tile
 from pygpukit.ops.nn.conv.settings import Settings
 
+pytestmark = pytest.mark.usefixtures("backend_name")
+
 
 def test_the_plan_says_which_kernel_and_why() -> None:
     x, w = gp.zeros((1, 32, 9, 9), "bfloat16"), gp.zeros((64, 32, 3, 3), "bfloat16")

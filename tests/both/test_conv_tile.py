@@ -16,6 +16,8 @@ from pygpukit.kernels import launcher
 from pygpukit.ops import host
 from pygpukit.ops.nn.conv import plan, tile
 
+pytestmark = pytest.mark.usefixtures("backend_name")
+
 Values = np.ndarray[Any, Any]
 
 

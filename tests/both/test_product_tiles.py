@@ -12,6 +12,8 @@ from pygpukit.kernels import KernelSpec, registry
 from pygpukit.ops import host
 from pygpukit.ops.matmul import fused_tile, grouped_tile, plan, tile
 
+pytestmark = pytest.mark.usefixtures("backend_name")
+
 
 @pytest.fixture(autouse=True)
 def _by_tiles(monkeypatch: pytest.MonkeyPatch) -> None:

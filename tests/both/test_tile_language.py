@@ -12,7 +12,7 @@ from pygpukit.core.backend import is_sim
 from pygpukit.jit.compile import simulator, tile
 
 needs_compiler = pytest.mark.skipif(not is_sim() and bool(tile.missing()), reason="needs a compiler of tile kernels")
-pytestmark = needs_compiler
+pytestmark = [pytest.mark.usefixtures("backend_name"), needs_compiler]
 
 HEAD = """#include <cuda_tile.h>
 #include <cuda_bf16.h>
