@@ -58,6 +58,9 @@ class TransformerConfig:
             )
         if self.head_dim % 8 or not 8 <= self.head_dim <= 256:
             raise InvalidSpecError(f"head_dim is {self.head_dim}, must be a multiple of 8 of 8 to 256", "head_dim")
+        for name in ("hidden_size", "intermediate_size"):
+            if getattr(self, name) % 8:  # kernels read rows of weights 16 bytes at a time
+                raise InvalidSpecError(f"{name} is {getattr(self, name)}, must be a multiple of 8", name)
 
     @property
     def is_moe(self) -> bool:

@@ -184,6 +184,9 @@ def test_models_that_are_not_there_are_refused_by_name() -> None:
         tiny.model("llama", rope_scaling={"rope_type": "dynamic", "factor": 2.0})
     with pytest.raises(InvalidSpecError, match="relu"):
         tiny.model("llama", hidden_act="relu")
+    for name in ("hidden_size", "intermediate_size"):
+        with pytest.raises(InvalidSpecError, match=f"{name} is 52, must be a multiple of 8"):
+            tiny.model("qwen3", **{name: 52})
     with pytest.raises(ShapeError, match="q_proj"):
         from llm.tiny_weights import CONFIGS, tensors
 
