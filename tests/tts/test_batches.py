@@ -24,9 +24,10 @@ def small() -> Network:
     """Every width a 64th of Kokoro's; pitches of some 150 Hz, durations of 1 to 4 frames."""
     rng, weights = np.random.default_rng(), {}
     for name, shape in kokoro_shapes():
+        narrow = [n // 64 + n % 64 for n in shape]
         if name.endswith("position_embeddings.weight"):
-            shape = (512, 2)
-        values = rng.standard_normal([n // 64 + n % 64 for n in shape], dtype=np.float32)
+            narrow[0] = shape[0]  # places of tokens, no width
+        values = rng.standard_normal(narrow, dtype=np.float32)
         values *= np.float32(1 / np.sqrt(max(1, values[0].size)))
         if "duration_proj" in name:
             values = values / 4 - np.float32(2.8)
