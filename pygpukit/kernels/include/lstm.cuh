@@ -11,8 +11,8 @@ struct Lstm {
   long long sequences, hidden, rows, directions;  // rows: of the axis along which all sequences lie
   long long steps;                                // of each sequence, where there are no spans
   long long has_spans;
-  long long reverse;  // of the only direction; of two, the second is
-  long long number;   // of the step, in the order in which they are computed; for a launch a step
+  long long reverse;   // of the only direction; of two, the second is
+  long long number;    // of the step, in the order in which they are computed; for a launch a step
   long long together;  // sequences of a cluster
 };
 

@@ -11,7 +11,7 @@ from pygpukit._core import native
 from pygpukit.core.errors import DTypeError, ShapeError
 from pygpukit.ops import copying, host
 from pygpukit.ops.nn.spans import Spans
-from pygpukit.ops.operands import check_array, check_devices
+from pygpukit.ops.operands import check_array, check_devices, span
 
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
@@ -71,7 +71,7 @@ def adapt(
         work = lambda: _on_host(x, scale, shift, eps, plus_one, act, pairs, out)  # noqa: E731
         native.host_launch("adapt", work, [x, out, *given])
         return out
-    (scale, shift), step = _one_step(scale, shift)
+    (scale, shift), starts, step = _placed(scale, shift)
     packed = _STYLE.pack(
         channels=channels,
         length=x.shape[2],
@@ -80,6 +80,8 @@ def adapt(
         has_scale=scale is not None,
         has_shift=shift is not None,
         plus_one=plus_one,
+        scale_start=starts[0],
+        shift_start=starts[1],
         weight_step=step,
         act=1 if act.slope is not None else 2 if act.alpha is not None else 0,
         slope=act.slope or 0.0,
@@ -91,13 +93,17 @@ def adapt(
     return out
 
 
-def _one_step(*weights: GPUArray | None) -> tuple[list[GPUArray | None], int]:
-    """Contiguous weights, and elements from one sentence's to the next one's."""
-    dense = [None if array is None else copying.contiguous(array) for array in weights]
-    steps = {array.shape[1] if array.ndim == 2 else 0 for array in dense if array is not None}
-    if len(steps) > 1:
+def _placed(*weights: GPUArray | None) -> tuple[list[GPUArray | None], list[int], int]:
+    """The storage of each, the element of it where its first row begins, and elements from row to row, of all alike."""
+    given = [array for array in weights if array is not None]
+    if len({array.ndim for array in given}) > 1:
         raise ShapeError("adapt: scale and shift must both be of each sentence, or both of all")
-    return dense, steps.pop() if steps else 0
+    steps = {array.strides[0] // array.itemsize if array.ndim == 2 else 0 for array in given}
+    if len(steps) > 1 or any(array.strides[-1] != array.itemsize for array in given):
+        dense = [None if array is None else copying.contiguous(array) for array in weights]
+        return dense, [0] * len(dense), given[0].shape[1] if given[0].ndim == 2 else 0
+    places = [(None, 0) if array is None else span(array) for array in weights]
+    return [storage for storage, _ in places], [start for _, start in places], steps.pop() if steps else 0
 
 
 def _on_host(

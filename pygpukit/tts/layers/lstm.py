@@ -10,6 +10,8 @@ from pygpukit.ops.nn.spans import Spans
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
 
+    _Weights = tuple[GPUArray | None, GPUArray | None, GPUArray | None, GPUArray | None]
+
 
 class LSTM:
     """ops.lstm_forward() or ops.lstm_bidirectional() with their weights: (out, (h, c)) of x (B, S, in).
@@ -47,9 +49,8 @@ class LSTM:
         elif h0 is not None or c0 is not None:
             raise ValueError("LSTM: h0 and c0 are for one direction only; leave them out")
         else:
-            both = *forward, *self._reverse()
-            out, h, c = ops.lstm_bidirectional(x, *both, spans=spans)  # type: ignore[arg-type]
+            out, h, c = ops.lstm_bidirectional(x, *forward, *self._reverse(), spans=spans)  # type: ignore[arg-type]
         return out, (h, c)
 
-    def _reverse(self) -> tuple[GPUArray | None, ...]:
+    def _reverse(self) -> _Weights:
         return self.W_ih_reverse, self.W_hh_reverse, self.b_ih_reverse, self.b_hh_reverse

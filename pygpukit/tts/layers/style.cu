@@ -1,5 +1,5 @@
-// style.cu: each channel of each sentence normalised over its own time, scaled and shifted by a style, and an activation
-// of that; zeros where no sentence is, so that a convolution that follows sees nothing of a neighbour.
+// style.cu: each channel of each sentence normalised over its own time, scaled and shifted by a style, and an
+// activation of that; zeros where no sentence is, so that a convolution that follows sees nothing of a neighbour.
 #include "numeric.cuh"
 
 namespace pk {
@@ -8,8 +8,9 @@ struct Style {
   long long channels, length;  // length: of a row of x
   long long items, spans;      // rows of x in a channel; sentences in each of them, 0: one, which is all of it
   long long has_scale, has_shift, plus_one;  // plus_one: scales are what is added to 1
-  long long weight_step;       // between the weights of sentences, 0 where they have the same
-  long long act;               // 0: none, 1: leaky ReLU, 2: snake
+  long long scale_start, shift_start;        // where the weights of the first sentence are
+  long long weight_step;                     // between the weights of sentences, 0 where they have the same
+  long long act;                             // 0: none, 1: leaky ReLU, 2: snake
   float slope, epsilon;
 };
 
@@ -28,9 +29,8 @@ __device__ __forceinline__ float block_sum(float value, float *shared) {
 
 // x, out: (items, channels, length), dense. scale, shift: of each channel, weight_step apart from sentence to sentence.
 // alpha: of each channel, for snake. spans: first place and length of each sentence. A block: a channel of a sentence.
-__global__ void __launch_bounds__(512)
-    adapt(const float *x, const float *scale, const float *shift, const float *alpha, const long long *spans,
-          float *out, const __grid_constant__ Style p) {
+__global__ void __launch_bounds__(512) adapt(const float *x, const float *scale, const float *shift, const float *alpha,
+                                             const long long *spans, float *out, const __grid_constant__ Style p) {
   __shared__ float shared[16];
   const long long channel = blockIdx.x, sentence = blockIdx.y, thread = threadIdx.x, threads = blockDim.x;
   const long long row = ((p.spans ? 0 : sentence) * p.channels + channel) * p.length;
@@ -48,8 +48,9 @@ __global__ void __launch_bounds__(512)
   }
   const float inverse = 1.0f / ::sqrtf(block_sum(square, shared) / static_cast<float>(size) + p.epsilon);
   const long long weight = sentence * p.weight_step + channel;
-  const float factor = p.has_scale ? (p.plus_one ? 1.0f + scale[weight] : scale[weight]) : 1.0f;
-  const float term = p.has_shift ? shift[weight] : 0.0f;
+  const float factor =
+      p.has_scale ? (p.plus_one ? 1.0f + scale[p.scale_start + weight] : scale[p.scale_start + weight]) : 1.0f;
+  const float term = p.has_shift ? shift[p.shift_start + weight] : 0.0f;
   const float a = p.act == 2 ? alpha[channel] : 1.0f;
   for (long long i = thread; i < size; i += threads) {
     float value = ::fmaf((own[i] - mean) * inverse, factor, term);

@@ -1,4 +1,7 @@
-"""The LSTM's kernels: one launch for all steps where the weights fit into a cluster's registers, else one a step."""
+"""The LSTM's kernels: one launch for all steps where the weights fit into a cluster's registers, else one a step.
+
+Both give the same bits, so which one runs may follow from the device.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from typing import TYPE_CHECKING
 from pygpukit import kernels
 from pygpukit._core import native
 from pygpukit.core import sharing
-from pygpukit.core.dtypes import float32, float64
+from pygpukit.core.dtypes import DataType, float32, float64
 from pygpukit.ops import copying
 from pygpukit.ops.elementwise.pointwise import CTYPES
 from pygpukit.ops.nn.lstm.work import Work
@@ -42,8 +45,8 @@ def run(work: Work) -> GPUArray:
         "reverse": work.reverse,
     }
     arrays = work.given, work.h, work.matrices[0], work.matrices[-1], work.bias, work.c, last, work.out, spans
-    form = next((form for most, form in _FORMS.items() if hidden <= most), None)
-    if form is not None and work.out.dtype == float32 and _has_clusters():
+    if not refusal(work.out.dtype, hidden):
+        form = next(form for most, form in _FORMS.items() if hidden <= most)
         together = min(_TOGETHER, -(-sequences // _CLUSTERS))
         spec = PERSISTENT.of(_expression(form), cluster=(_BLOCKS, 1, 1))
         grid = _BLOCKS, -(-sequences // together), directions
@@ -57,9 +60,22 @@ def run(work: Work) -> GPUArray:
     return last
 
 
-def _has_clusters() -> bool:
-    """Whether clusters of blocks run here. Multiprocessors that were divided may lie too far apart for them."""
-    return not sharing.divided() and int(native.device_info(native.current_device())["compute_major"]) >= 9
+def refusal(dtype: DataType, hidden: int) -> str:
+    """Why an LSTM of `hidden` units takes a launch a step on the current device, "" where one launch has all steps."""
+    if dtype != float32:
+        return f"{dtype} has twice the bytes of float32, whose weights just fit into registers"
+    if hidden > max(_FORMS):
+        return f"the weights of {hidden} units do not fit into the registers of {_BLOCKS} blocks, {max(_FORMS)} do"
+    if sharing.divided():
+        return "the multiprocessors are divided: those of a part may lie too far apart for a cluster of blocks"
+    info = native.device_info(native.current_device())
+    if int(info["compute_major"]) < 9:
+        return f"SM {info['compute_major']}.{info['compute_minor']} has no clusters of blocks"
+    if int(info["multiprocessor_count"]) < _BLOCKS:
+        return (
+            f"a cluster of {_BLOCKS} blocks needs {_BLOCKS} multiprocessors, there are {info['multiprocessor_count']}"
+        )
+    return ""
 
 
 def _expression(form: tuple[int, int]) -> str:

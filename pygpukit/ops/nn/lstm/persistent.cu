@@ -1,12 +1,18 @@
 // persistent.cu: all time steps of an LSTM in one launch. A cluster of 8 blocks has some sequences of one direction;
 // each block keeps the weights of its units in registers, and sends their new states to the others' shared memory.
+//
+// It cannot hang, however few of its blocks are resident: a block waits for blocks of its own cluster only, and a
+// device starts the blocks of a cluster together or not at all; where it never could, the launch fails. Clusters share
+// nothing and run in any order. All 8 blocks pass the same barriers: one before the first step and one after each, as
+// many as the longest of the cluster's sequences has steps; nobody leaves early, so no state is sent to a block that
+// has ended.
 #include "lstm.cuh"
 
 namespace pk {
 
-constexpr int kBlocks = 8;     // of a cluster
-constexpr int kWarps = 16;     // of a block
-constexpr int kTogether = 8;   // sequences of a cluster, at most
+constexpr int kBlocks = 8;    // of a cluster
+constexpr int kWarps = 16;    // of a block
+constexpr int kTogether = 8;  // sequences of a cluster, at most
 constexpr int kGates = 4;
 
 // Sums of V values over the lanes of a warp, each in the tree that lstm.cuh names: lane l gets that of value l V / 32.
@@ -64,7 +70,7 @@ __global__ void __launch_bounds__(32 * kWarps)
   const bool there = unit < hidden;
   const float shift = there ? bias[direction * kGates * hidden + gate * hidden + unit] : 0.0f;
   const int leader = lane / (32 / Units) * (32 / Units);  // the first lane of those that have this lane's unit
-  const int rank = lane - leader;                          // the block to which this lane sends the unit's state
+  const int rank = lane - leader;                         // the block to which this lane sends the unit's state
 
   for (int s = threadIdx.x; s < count; s += blockDim.x) {
     starts[s] = first_of(p, spans, sequence0 + s);
