@@ -3,6 +3,7 @@ steps in one, alone and in company."""
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,8 @@ import pytest
 
 import pygpukit as gp
 from pygpukit.core import sharing
+from pygpukit.core.dtypes import float32, float64
+from pygpukit.ops.nn.lstm import launch
 from pygpukit.ops.nn.spans import Spans
 
 Values = np.ndarray[Any, Any]
@@ -60,3 +63,17 @@ def test_spans_of_one_launch_and_of_many(kernels_on_sim: Any, hidden: int, lengt
     alone = gp.lstm_bidirectional(gp.from_numpy(x[:, start : start + length]), *arrays)
     assert alone[0].to_numpy().tobytes() == out[:, start : start + length].tobytes()
     assert np.array_equal(alone[1].to_numpy()[:, 0], h[:, number])
+
+
+def test_where_one_launch_has_all_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    device = {"compute_major": 9, "compute_minor": 0, "multiprocessor_count": 132}
+    monkeypatch.setattr(launch, "native", SimpleNamespace(current_device=lambda: 0, device_info=lambda _: device))
+    assert launch.refusal(float32, 1) == launch.refusal(float32, 256) == ""
+    assert "257 units do not fit" in launch.refusal(float32, 257)
+    assert "float64 has twice" in launch.refusal(float64, 8)
+    device["multiprocessor_count"] = 7
+    assert "needs 8 multiprocessors, there are 7" in launch.refusal(float32, 8)
+    device["compute_major"], device["compute_minor"] = 8, 9
+    assert "SM 8.9 has no clusters" in launch.refusal(float32, 8)
+    monkeypatch.setattr(sharing, "_divided", True)
+    assert "divided" in launch.refusal(float32, 8)
