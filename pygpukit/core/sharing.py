@@ -34,6 +34,20 @@ class DeviceSharing:
         return f"MIG {self.mig}{place}, MPS {self.mps}{part}{why}"
 
 
+_divided = False
+
+
+def divide() -> None:
+    """Remember that this process gives tasks multiprocessors of their own."""
+    global _divided
+    _divided = True
+
+
+def divided() -> bool:
+    """Whether kernels may get a few multiprocessors that lie anywhere: some are tasks', or MPS gives a part."""
+    return _divided or "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE" in os.environ
+
+
 def device_sharing(device_id: int = 0, *, library: str | None = None) -> DeviceSharing:
     """Whether a device is a MIG instance, and whether an MPS server serves this process. Changes nothing.
 

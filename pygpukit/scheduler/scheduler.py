@@ -14,6 +14,7 @@ from typing import Any, SupportsFloat, SupportsIndex, cast, overload
 
 from pygpukit import _core
 from pygpukit._core import native
+from pygpukit.core import sharing
 from pygpukit.core.backend import ensure
 from pygpukit.core.errors import InvalidSpecError
 from pygpukit.scheduler import chrome, events, live, metrics, processes, request, shares, slicer, units
@@ -240,6 +241,8 @@ class Scheduler:
             self._has_processes |= made.isolation == "process"
         with fields_as_asked():
             self.partitions.create_partition(identity, label, made)
+        if made.isolation == "sm":
+            sharing.divide()
         self._desk.processes.end(identity)  # of an earlier partition of this id
         self._adjusted()
 

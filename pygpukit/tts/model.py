@@ -10,11 +10,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import pygpukit.ops as ops
-from pygpukit.array import factory
 from pygpukit.core.errors import InvalidSpecError
 from pygpukit.models.fetch import get
+from pygpukit.ops import host
 from pygpukit.ops.audio.buffer import AudioBuffer
 from pygpukit.tts import voices as tables
+from pygpukit.tts.batches import Sentence, speak
 from pygpukit.tts.config import KokoroConfig
 from pygpukit.tts.network import Network
 from pygpukit.tts.phonemes import chunks
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     Voice: TypeAlias = "str | Mapping[str, float] | None"
 
 _SLOWEST, _FASTEST = 0.25, 4.0
+_STREAMED = 8  # sentences that a stream speaks together, at most
 
 
 @dataclass(frozen=True)
@@ -38,14 +40,14 @@ class _Piece:
 
     text: str
     phonemes: str
-    tokens: list[int]
+    sentence: Sentence
 
 
 class KokoroModel:
     """Kokoro-82M on the current device, float32. load() makes one from files.
 
-    weights: by their PyTorch names. voice_embeddings: the voices. One utterance at a time is computed; several threads
-    take turns.
+    weights: by their PyTorch names. voice_embeddings: the voices. One batch at a time is computed; several threads take
+    turns.
     """
 
     def __init__(
@@ -114,11 +116,10 @@ class KokoroModel:
         bits. Long texts are spoken sentence by sentence, and sentences of more than 510 phonemes in parts. Raises
         InvalidSpecError: nothing to speak, an unknown voice, a speed beyond 0.25 to 4, no library for text.
         """
-        spoken = list(self.stream(text, voice, speed, phonemes=phonemes, seed=seed))
-        samples = [each.audio.data for each in spoken]
-        audio = AudioBuffer(samples[0] if len(samples) == 1 else ops.concatenate(samples), self.sample_rate)
-        audio = audio.normalize() if normalize else audio
-        return SynthesisResult(audio, text, " ".join(each.phonemes for each in spoken), audio.duration)
+        found = self._whole(text, self._spoken(self._prepared(text, voice, speed, phonemes, seed)))
+        if normalize:
+            found.audio = found.audio.normalize()
+        return found
 
     def __call__(self, text: str, voice: Voice = None, **kwargs: Any) -> SynthesisResult:
         """synthesize()."""
@@ -133,17 +134,32 @@ class KokoroModel:
         phonemes: str | None = None,
         seed: int | None = 0,
     ) -> Iterator[SynthesisResult]:
-        """synthesize(), a sentence at a time, each as soon as it is there. One after the other they are the whole."""
-        table, pieces = self._prepared(text, voice, speed, phonemes)
-        return self._spoken(table, pieces, speed, seed)
+        """synthesize(), a sentence at a time, each as soon as it is there. One after the other they are the whole.
+
+        The first sentence is spoken alone, those that wait then together: two, four, and eight at a time.
+        """
+        return self._streamed(self._prepared(text, voice, speed, phonemes, seed))
 
     def synthesize_batch(
-        self, texts: Sequence[str], voice: Voice = None, speed: float = 1.0, *, seed: int | None = 0
+        self,
+        texts: Sequence[str],
+        voice: Voice | Sequence[Voice] = None,
+        speed: float | Sequence[float] = 1.0,
+        *,
+        seed: int | None = 0,
     ) -> list[SynthesisResult]:
-        """synthesize() of each text, in order; each with the bits that it has alone. All are checked first."""
-        for text in texts:
-            self._prepared(text, voice, speed, None)
-        return [self.synthesize(text, voice, speed, seed=seed) for text in texts]
+        """synthesize() of each text, in order; each with the bits that it has alone. All are checked first.
+
+        voice, speed: one for all, or a list with one for each text. The sentences of all texts go through the network
+        together, at most 8192 frames of 25 ms at a time (pygpukit.tts.batches), about 3 GB. Raises as synthesize(), and
+        InvalidSpecError for a list of another length.
+        """
+        voices, speeds = (_each(name, value, len(texts)) for name, value in (("voice", voice), ("speed", speed)))
+        pieces = [
+            self._prepared(text, one, pace, None, seed) for text, one, pace in zip(texts, voices, speeds, strict=True)
+        ]
+        spoken = iter(self._spoken([piece for of_text in pieces for piece in of_text]))
+        return [self._whole(text, [next(spoken) for _ in found]) for text, found in zip(texts, pieces, strict=True)]
 
     def generate_stream(self, text: str, voice: Voice = None, chunk_size: int = 4800) -> Iterator[Any]:
         """Samples on the host, float32, chunk_size at a time and what is left at the end; as stream() has them."""
@@ -169,33 +185,63 @@ class KokoroModel:
         voices = ", ".join(self.available_voices) or "none"
         return f"KokoroModel({count:,} parameters, {self.sample_rate} Hz, voice={self._voice!r}, voices: {voices})"
 
-    def _prepared(self, text: str, voice: Voice, speed: float, phonemes: str | None) -> tuple[Any, list[_Piece]]:
-        """The voice's table and all that is to be spoken; whatever can be wrong is found here."""
+    def _prepared(self, text: str, voice: Voice, speed: float, phonemes: str | None, seed: int | None) -> list[_Piece]:
+        """All that is to be spoken; whatever can be wrong is found here."""
         if not _SLOWEST <= speed <= _FASTEST:
             raise InvalidSpecError(f"speed is {speed}, must be {_SLOWEST} to {_FASTEST}", "speed")
         chosen = self._voice if voice is None else voice
         if chosen is None:
             raise InvalidSpecError("the model came without voices; load_voice() takes one in", "voice")
         said = [(text, phonemes)] if phonemes is not None else [(s, None) for s in split_sentences(text)]
-        pieces = []
+        parts = []
         for sentence, known in said:
             for part in chunks(self.tokenizer.text_to_phonemes(sentence) if known is None else known):
                 tokens = self.tokenizer.phonemes_to_tokens(part)
                 if any(symbol.isalpha() for symbol in self.tokenizer.decode(tokens)):
-                    pieces.append(_Piece(sentence, part, tokens))
-        if not pieces:
+                    parts.append((sentence, part, [0, *tokens, 0]))
+        if not parts:
             given = text if phonemes is None else phonemes
             raise InvalidSpecError(f"there is nothing to speak in {given[:60]!r}: no word, number or phoneme", "text")
-        return self.voice_embeddings.table(chosen), pieces
+        table = self.voice_embeddings.table(chosen)
+        return [
+            _Piece(
+                sentence,
+                part,
+                Sentence(
+                    tokens, table[min(len(part), tables.ROWS) - 1], speed, None if seed is None else seed + number
+                ),
+            )
+            for number, (sentence, part, tokens) in enumerate(parts)
+        ]
 
-    def _spoken(self, table: Any, pieces: list[_Piece], speed: float, seed: int | None) -> Iterator[SynthesisResult]:
-        for number, piece in enumerate(pieces):
-            style = factory.from_numpy(table[min(len(piece.phonemes), tables.ROWS) - 1][None])
-            with self._lock:
-                utterance = self.network.prosody([0, *piece.tokens, 0], style, speed)
-                samples = self.network.waveform(utterance, style, None if seed is None else seed + number)
-            audio = AudioBuffer(samples, self.sample_rate)
-            yield SynthesisResult(audio, piece.text, piece.phonemes, audio.duration)
+    def _spoken(self, pieces: Sequence[_Piece]) -> list[SynthesisResult]:
+        with self._lock:
+            samples = speak(self.network, [piece.sentence for piece in pieces])
+        buffers = [AudioBuffer(each, self.sample_rate) for each in samples]
+        return [
+            SynthesisResult(audio, piece.text, piece.phonemes, audio.duration)
+            for piece, audio in zip(pieces, buffers, strict=True)
+        ]
+
+    def _streamed(self, pieces: list[_Piece]) -> Iterator[SynthesisResult]:
+        start, count = 0, 1
+        while start < len(pieces):
+            yield from self._spoken(pieces[start : start + (1 if host.computes() else count)])
+            start, count = start + (1 if host.computes() else count), min(2 * count, _STREAMED)
+
+    def _whole(self, text: str, spoken: Sequence[SynthesisResult]) -> SynthesisResult:
+        samples = [each.audio.data for each in spoken]
+        audio = AudioBuffer(samples[0] if len(samples) == 1 else ops.concatenate(samples), self.sample_rate)
+        return SynthesisResult(audio, text, " ".join(each.phonemes for each in spoken), audio.duration)
+
+
+def _each(name: str, value: Any, count: int) -> list[Any]:
+    """One for each of several texts."""
+    if isinstance(value, (list, tuple)):
+        if len(value) != count:
+            raise InvalidSpecError(f"{name} has {len(value)} for {count} texts; give one, or one for each", name)
+        return list(value)
+    return [value] * count
 
 
 def load(

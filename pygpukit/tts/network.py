@@ -1,4 +1,7 @@
-"""Kokoro's network (StyleTTS 2 with an iSTFTNet): tokens and a style in, samples out. One utterance at a time."""
+"""Kokoro's network (StyleTTS 2 with an iSTFTNet): tokens and a style in, samples out.
+
+Sentences of a batch go through it together, each with the bits that it has alone.
+"""
 
 from __future__ import annotations
 
@@ -8,10 +11,12 @@ from typing import TYPE_CHECKING
 
 import pygpukit.ops as ops
 from pygpukit.array import factory
+from pygpukit.ops.nn.spans import Spans
 from pygpukit.tts.config import KokoroConfig
 from pygpukit.tts.layers.albert import build_albert_from_weights
 from pygpukit.tts.layers.decoder import FrameDecoder
 from pygpukit.tts.layers.generator import Generator
+from pygpukit.tts.layers.layout import Layout
 from pygpukit.tts.layers.prosody import ProsodyPredictor
 from pygpukit.tts.layers.text import build_text_encoder_from_weights
 from pygpukit.tts.parts import Part
@@ -21,20 +26,39 @@ if TYPE_CHECKING:
 
 
 @dataclass
-class Utterance:
-    """What the network says of one utterance of T tokens: L frames of 25 ms are the sum of durations.
+class Told:
+    """What follows from the tokens of B sentences: durations in frames of each token, and features of tokens.
 
-    durations: frames of each token. pitch in Hz and energy: (1, 1, 2 L). text: (1, 512, L), features of each frame.
+    encoded: (B, T, 640) for the prosody, text: (B, T, 512) for the decoder; T is the longest sentence's.
+    """
+
+    durations: list[list[int]]
+    encoded: GPUArray
+    text: GPUArray
+
+    def frames(self, number: int) -> int:
+        """Of a sentence."""
+        return sum(self.durations[number])
+
+
+@dataclass
+class Utterance:
+    """How sentences are said: L frames of 25 ms are the sum of durations, and of gaps between sentences.
+
+    durations: frames of each token, of one sentence after the other. pitch in Hz and energy: (1, 1, 2 L). text:
+    (1, 512, L), features of each frame. layout: where the sentences are.
     """
 
     durations: list[int]
     pitch: GPUArray
     energy: GPUArray
     text: GPUArray
+    layout: Layout
 
 
 class Network:
-    """The parts, and what passes between them. A style is (1, 256): the voice's for the decoder, then for prosody."""
+    """The parts, and what passes between them. Styles are (B, 256), of each sentence: the voice's for the
+    decoder, then for prosody."""
 
     def __init__(self, weights: Mapping[str, GPUArray], config: KokoroConfig) -> None:
         whole = Part(weights)
@@ -53,25 +77,55 @@ class Network:
         self.generator = Generator(whole.of("decoder.generator"), config)
 
     def prosody(self, tokens: Sequence[int], style: GPUArray, speed: float) -> Utterance:
-        """How an utterance is said. Waits once, for the durations: the number of frames follows from them."""
+        """How one sentence is said. Waits once, for the durations: the number of frames follows from them."""
+        return self.said(self.told([tokens], style, [speed]), style, [0])
+
+    def told(self, tokens: Sequence[Sequence[int]], styles: GPUArray, speeds: Sequence[float]) -> Told:
+        """What follows from the tokens of sentences. Waits for the durations."""
         import numpy as np
 
-        voice = style[:, self._style :]
-        ids = factory.from_numpy(np.asarray([tokens], np.int32))
-        encoded = self.predictor.encode(self.bert_encoder(self.bert(ids)), voice)
-        told = self.predictor.durations(encoded).to_numpy()[0] / np.float32(speed)
-        durations = np.maximum(np.rint(told), 1).astype(np.int64)
-        frames = factory.from_numpy(np.repeat(np.arange(len(tokens), dtype=np.int32), durations))
-        pitch, energy = self.predictor.curves(ops.take(encoded, frames, axis=1), voice)
-        text = ops.take(self.text_encoder(ids), frames, axis=1).transpose(0, 2, 1)
-        return Utterance([int(each) for each in durations], pitch, energy, text)
+        voice, counts = styles[:, self._style :], [len(each) for each in tokens]
+        most = max(counts)
+        padded = np.zeros((len(counts), most), np.int32)
+        for row, each in zip(padded, tokens, strict=True):
+            row[: len(each)] = each
+        ids, spans, lengths = factory.from_numpy(padded), None, None
+        if len(counts) > 1:
+            spans = Spans([(number * most, count) for number, count in enumerate(counts)], padded.size)
+            lengths = factory.from_numpy(np.asarray(counts, np.int32))
+        encoded = self.predictor.encode(self.bert_encoder(self.bert(ids, lengths=lengths)), voice, spans)
+        told = self.predictor.durations(encoded, spans).to_numpy() / np.asarray(speeds, np.float32)[:, None]
+        frames = np.maximum(np.rint(told), 1).astype(np.int64)
+        durations = [row[:count].tolist() for row, count in zip(frames, counts, strict=True)]
+        return Told(durations, encoded, self.text_encoder(ids, spans))
 
-    def frames(self, utterance: Utterance, style: GPUArray) -> GPUArray:
+    def said(self, told: Told, styles: GPUArray, chosen: Sequence[int]) -> Utterance:
+        """How the chosen ones of the sentences are said, one after the other. styles: of the chosen ones."""
+        import numpy as np
+
+        durations = [told.durations[number] for number in chosen]
+        layout = Layout([sum(each) for each in durations])
+        most = told.encoded.shape[1]
+        places = np.zeros(layout.total, np.int32)  # gaps have the first token, which nobody sees
+        for number, start, each in zip(chosen, layout.starts, durations, strict=True):
+            places[start : start + sum(each)] = number * most + np.repeat(np.arange(len(each)), each)
+        frames = factory.from_numpy(places)
+        encoded, text = (ops.take(x.reshape(1, -1, x.shape[2]), frames, axis=1) for x in (told.encoded, told.text))
+        pitch, energy = self.predictor.curves(encoded, styles[:, self._style :], layout)
+        return Utterance([x for each in durations for x in each], pitch, energy, text.transpose(0, 2, 1), layout)
+
+    def frames(self, utterance: Utterance, styles: GPUArray) -> GPUArray:
         """What the generator takes, (1, 512, 2 L)."""
-        return self.decoder(utterance.text, utterance.pitch, utterance.energy, style[:, : self._style])
+        style = styles[:, : self._style]
+        return self.decoder(utterance.text, utterance.pitch, utterance.energy, style, utterance.layout)
 
     def waveform(self, utterance: Utterance, style: GPUArray, seed: int | None) -> GPUArray:
-        """The samples, (600 L,) float32. seed: of the noise in the source; None for none."""
-        source = self.generator.source(utterance.pitch, seed)
-        spectrum = self.generator.spectrum(self.frames(utterance, style), source, style[:, : self._style])
-        return self.generator.waveform(spectrum)[0]
+        """The samples of one sentence, (600 L,) float32. seed: of the noise in the source; None for none."""
+        return self.waveforms(utterance, style, [seed])[0]
+
+    def waveforms(self, utterance: Utterance, styles: GPUArray, seeds: Sequence[int | None]) -> list[GPUArray]:
+        """The samples of each sentence. seeds: as waveform() has them, of each."""
+        source = self.generator.sources(utterance.pitch, seeds, utterance.layout)
+        frames, style = self.frames(utterance, styles), styles[:, : self._style]
+        spectrum = self.generator.spectrum(frames, source, style, utterance.layout)
+        return self.generator.waveforms(spectrum, utterance.layout)

@@ -15,15 +15,19 @@ from pygpukit.array import promotion
 from pygpukit.asr.choice import SOURCE as CHOICE
 from pygpukit.asr.choice import Chooser
 from pygpukit.asr.rules import Rules
+from pygpukit.core import sharing
 from pygpukit.kernels import measure
-from pygpukit.ops.nn import attention, lstm, rope, sampling
+from pygpukit.ops.nn import attention, rope, sampling
 from pygpukit.ops.nn.attention import decode
 from pygpukit.ops.nn.conv import simt, transposed
 from pygpukit.ops.nn.embedding import SOURCE as EMBEDDING
+from pygpukit.ops.nn.lstm import launch
 from pygpukit.ops.nn.snake import SOURCE as SNAKE
+from pygpukit.ops.nn.spans import Spans
 from pygpukit.ops.random import fill
 from pygpukit.random import Generator
-from pygpukit.tts.layers import source
+from pygpukit.tts.layers import adapt, source
+from pygpukit.tts.layers.adapt import Activation
 from pygpukit.tts.layers.source import HarmonicSource
 from pygpukit.tts.parts import Part
 from sweep.engine import Call, Family, numbers
@@ -167,6 +171,35 @@ def _lstms() -> Iterator[Call]:
         weights = [numbers(dtype, *shape) for shape in ((24, 7), (24, 6), (24,), (24,))]
         yield Call(gp.lstm_forward, (numbers(dtype, 3, 5, 7), *weights))
         yield Call(gp.lstm_bidirectional, (numbers(dtype, 2, 4, 7), *weights, *(w[::-1] for w in weights)))
+        yield Call(_step_by_step, (numbers(dtype, 2, 2, 7), *weights))
+    wide = [numbers("float32", *shape) for shape in ((520, 3), (520, 130), (520,), (520,))]  # two units a warp
+    yield Call(gp.lstm_forward, (numbers("float32", 2, 2, 3), *wide))
+
+
+def _step_by_step(*given: gp.GPUArray) -> tuple[gp.GPUArray, ...]:
+    """float32, too, as where multiprocessors are divided."""
+    before, sharing._divided = sharing._divided, True
+    try:
+        return gp.lstm_forward(*given)
+    finally:
+        sharing._divided = before
+
+
+def _styles() -> Iterator[Call]:
+    spans = Spans([(1, 4), (7, 30)], 41)
+    for slope, snake in ((None, False), (0.2, False), (None, True)):
+
+        def adapted(
+            x: gp.GPUArray, scale: gp.GPUArray, shift: gp.GPUArray, slope: float | None = slope, snake: bool = snake
+        ) -> list[gp.GPUArray]:
+            act = Activation(slope, gp.full((3,), 0.7, "float32") if snake else None)
+            return [
+                adapt.adapt(x, scale, shift, 1e-5, plus_one=True, act=act, spans=spans),
+                adapt.adapt(x[:, :, 3:20], scale[0], shift[0], 1e-5, act=act),
+            ]
+
+        given = numbers("float32", 1, 3, 41), numbers("float32", 2, 3), numbers("float32", 2, 3)
+        yield Call(adapted, given, widened=False)
 
 
 def _tokens() -> Iterator[Call]:
@@ -230,7 +263,9 @@ _CALLS = {
     source.SOURCE.source: _voices,
     CHOICE.source: _choices,
     EMBEDDING.source: _embeddings,
-    lstm.SOURCE.source: _lstms,
+    launch.SOURCE.source: _lstms,
+    launch.PERSISTENT.source: _lstms,
+    adapt.SOURCE.source: _styles,
     sampling.SOURCE.source: _tokens,
     fill.SOURCE.source: _random,
     measure.COPY_WORDS.source: _measuring,

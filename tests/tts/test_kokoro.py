@@ -111,7 +111,7 @@ def test_speed_voices_and_loudness(model: gp.tts.KokoroModel, tmp_path: Path) ->
 
 
 def test_refusals_come_before_anything_is_computed(model: gp.tts.KokoroModel, monkeypatch: Any) -> None:
-    monkeypatch.setattr(model.network, "prosody", None)
+    monkeypatch.setattr(model.network, "told", None)
     with pytest.raises(gp.InvalidSpecError, match="nothing to speak in ''"):
         model.synthesize("")
     with pytest.raises(gp.InvalidSpecError, match="nothing to speak"):
@@ -125,6 +125,7 @@ def test_refusals_come_before_anything_is_computed(model: gp.tts.KokoroModel, mo
             model.stream(phonemes="a", speed=speed)
     with pytest.raises(gp.InvalidSpecError, match="nothing to speak"):
         model.synthesize_batch(["", "a"])
+    assert model.synthesize_batch([]) == []
     with pytest.raises(gp.InvalidSpecError, match="chunk_size is 0"):
         next(model.generate_stream("a", chunk_size=0))
 

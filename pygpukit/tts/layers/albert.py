@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from math import sqrt
 from typing import TYPE_CHECKING
 
 import pygpukit.ops as ops
-from pygpukit.ops.matmul.gemm import matmul
 from pygpukit.tts.layers.linear import LayerNorm, Linear
 from pygpukit.tts.parts import Part
 
@@ -42,12 +40,14 @@ class ALBERTLayer:
         """(B, T, hidden) as (B, heads, T, head)."""
         return x.reshape(*x.shape[:2], self.num_attention_heads, self.attention_head_size).transpose(0, 2, 1, 3)
 
-    def __call__(self, hidden_states: GPUArray, attention_mask: GPUArray | None = None) -> GPUArray:
-        """hidden_states (B, T, hidden). attention_mask: added to the scores, (B, 1, 1, T) or what broadcasts."""
+    def __call__(
+        self, hidden_states: GPUArray, attention_mask: GPUArray | None = None, lengths: GPUArray | None = None
+    ) -> GPUArray:
+        """hidden_states (B, T, hidden). attention_mask: added to the scores, (B, 1, 1, T) or what broadcasts. lengths:
+        int32 (B,), of the sentences, where some have fewer than T."""
         q, k, v = (self.transpose_for_scores(part(hidden_states)) for part in (self.query, self.key, self.value))
-        scores = ops.mul(matmul(q, k.transpose(0, 1, 3, 2)), 1 / sqrt(self.attention_head_size))
-        scores = scores if attention_mask is None else ops.add(scores, attention_mask)
-        seen = matmul(ops.softmax(scores, -1), v).transpose(0, 2, 1, 3).reshape(hidden_states.shape)
+        seen = ops.sdpa(q, k, v, mask=attention_mask, lengths=lengths)
+        seen = seen.transpose(0, 2, 1, 3).reshape(hidden_states.shape)
         attended = self.attention_norm(ops.add(self.attention_dense(seen), hidden_states))
         fed = self.ffn_output(ops.gelu(self.ffn(attended), approximate="tanh"))
         return self.full_layer_norm(ops.add(fed, attended))
@@ -70,12 +70,14 @@ class ALBERTEncoder:
         self.token_type_embeddings, self.embeddings_norm = token_type_embeddings, embeddings_norm
         self.embedding_mapping, self.layer, self.num_hidden_layers = embedding_mapping, layer, num_hidden_layers
 
-    def __call__(self, input_ids: GPUArray, attention_mask: GPUArray | None = None) -> GPUArray:
-        """(B, T, hidden) of input_ids (B, T), integers."""
+    def __call__(
+        self, input_ids: GPUArray, attention_mask: GPUArray | None = None, lengths: GPUArray | None = None
+    ) -> GPUArray:
+        """(B, T, hidden) of input_ids (B, T), integers. attention_mask, lengths: as the layer has them."""
         x = ops.add(ops.embedding(self.word_embeddings, input_ids), self.position_embeddings[: input_ids.shape[1]])
         x = self.embedding_mapping(self.embeddings_norm(ops.add(x, self.token_type_embeddings[0])))
         for _ in range(self.num_hidden_layers):
-            x = self.layer(x, attention_mask)
+            x = self.layer(x, attention_mask, lengths)
         return x
 
 

@@ -5,8 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pygpukit.ops as ops
+from pygpukit.ops.nn.spans import Spans
+from pygpukit.tts.layers.layout import Layout
 from pygpukit.tts.layers.lstm import LSTM
 from pygpukit.tts.layers.style import AdaLayerNorm
+from pygpukit.tts.layers.text import over_tokens
 from pygpukit.tts.parts import Part
 
 if TYPE_CHECKING:
@@ -28,25 +31,29 @@ class ProsodyPredictor:
             ([part.residual(f"{name}.{i}") for i in range(3)], part.conv(f"{name}_proj")) for name in ("F0", "N")
         )
 
-    def encode(self, x: GPUArray, style: GPUArray) -> GPUArray:
-        """Phonemes x (B, T, 512) and style (B, S) as (B, T, 512 + S)."""
+    def encode(self, x: GPUArray, style: GPUArray, spans: Spans | None = None) -> GPUArray:
+        """Phonemes x (B, T, 512) and style (B, S) as (B, T, 512 + S). spans: as the text encoder has them."""
         repeated = ops.broadcast_to(style[:, None], (*x.shape[:2], style.shape[1]))
         x = ops.concatenate([x, repeated], axis=2)
         for lstm, norm in self._encoder:
-            x = ops.concatenate([norm(lstm(x)[0], style), repeated], axis=2)
+            x = ops.concatenate([norm(over_tokens(lstm, x, spans), style), repeated], axis=2)
         return x
 
-    def durations(self, encoded: GPUArray) -> GPUArray:
+    def durations(self, encoded: GPUArray, spans: Spans | None = None) -> GPUArray:
         """Frames of each phoneme, (B, T), not rounded, at speed 1."""
-        return ops.sum(ops.sigmoid(self._duration(self._lstm(encoded)[0])), axis=2)
+        return ops.sum(ops.sigmoid(self._duration(over_tokens(self._lstm, encoded, spans))), axis=2)
 
-    def curves(self, frames: GPUArray, style: GPUArray) -> tuple[GPUArray, GPUArray]:
-        """Fundamental frequency in Hz and energy, (B, 1, 2 L) each, of encoded phonemes repeated to L frames."""
-        shared = self._shared(frames)[0].transpose(0, 2, 1)
+    def curves(self, frames: GPUArray, style: GPUArray, layout: Layout | None = None) -> tuple[GPUArray, GPUArray]:
+        """Fundamental frequency in Hz and energy, (B, 1, 2 L) each, of encoded phonemes repeated to L frames.
+
+        layout: of the sentences, if B is 1 and there are several; a style each."""
+        spans, doubled = (None, None) if layout is None else (layout.at(1), layout.at(2))
+        shared = self._shared(frames, spans=spans)[0].transpose(0, 2, 1)
         found = []
         for blocks, project in self._curves:
-            x = shared
+            x, now = shared, spans
             for block in blocks:
-                x = block(x, style)
+                x = block(x, style, now, doubled)
+                now = now if block.pool is None else doubled
             found.append(project(x))
         return found[0], found[1]

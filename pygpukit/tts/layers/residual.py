@@ -7,14 +7,16 @@ from math import sqrt
 from typing import TYPE_CHECKING
 
 import pygpukit.ops as ops
-from pygpukit.tts.layers.activation import leaky_relu
+from pygpukit.ops.nn.spans import Spans
+from pygpukit.tts.layers.adapt import Activation
 from pygpukit.tts.layers.convolution import Conv1d, ConvTranspose1d
+from pygpukit.tts.layers.layout import silenced
 from pygpukit.tts.layers.style import AdaIN
 
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
 
-_SLOPE = 0.2
+_LEAKY = Activation(slope=0.2)
 
 
 class AdaINResBlock:
@@ -36,11 +38,16 @@ class AdaINResBlock:
         self.conv1, self.conv2, self.norm1, self.norm2 = conv1, conv2, norm1, norm2
         self.conv1x1, self.pool = conv1x1, pool
 
-    def __call__(self, x: GPUArray, style: GPUArray) -> GPUArray:
-        """x (B, C, L), style (B, S)."""
-        inner = leaky_relu(self.norm1(x, style), _SLOPE)
-        inner = self.conv1(inner if self.pool is None else self.pool(inner))
-        inner = self.conv2(leaky_relu(self.norm2(inner, style), _SLOPE))
+    def __call__(
+        self, x: GPUArray, style: GPUArray, spans: Spans | None = None, doubled: Spans | None = None
+    ) -> GPUArray:
+        """x (B, C, L), style (B, S). spans: of x (1, C, L) with several sentences, which have a style each; doubled: of
+        the result, where there is a pool."""
+        inner = self.norm1(x, style, act=_LEAKY, spans=spans)
+        if self.pool is not None:
+            spans = doubled
+            inner = silenced(self.pool(inner), spans)
+        inner = self.conv2(self.norm2(self.conv1(inner), style, act=_LEAKY, spans=spans))
         x = x if self.pool is None else ops.repeat(x, 2, axis=2)
         x = x if self.conv1x1 is None else self.conv1x1(x)
         return ops.mul(ops.add(inner, x), 1 / sqrt(2))
@@ -53,8 +60,9 @@ class SnakeResBlock:
         """steps: norm1, its snake's alpha (C,), conv1, norm2, alpha, conv2."""
         self.steps = list(steps)
 
-    def __call__(self, x: GPUArray, style: GPUArray) -> GPUArray:
+    def __call__(self, x: GPUArray, style: GPUArray, spans: Spans | None = None) -> GPUArray:
+        """x (B, C, L), style (B, S); or x (1, C, L) with the sentences of these spans and a style each."""
         for norm1, alpha1, conv1, norm2, alpha2, conv2 in self.steps:
-            inner = conv1(ops.snake(norm1(x, style), alpha1))
-            x = ops.add(conv2(ops.snake(norm2(inner, style), alpha2)), x)
+            inner = conv1(norm1(x, style, act=Activation(alpha=alpha1), spans=spans))
+            x = ops.add(conv2(norm2(inner, style, act=Activation(alpha=alpha2), spans=spans)), x)
         return x

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pygpukit.ops as ops
+from pygpukit.ops.nn.spans import Spans
+from pygpukit.tts.layers.adapt import NONE, Activation, adapt
 from pygpukit.tts.layers.linear import Linear
 
 if TYPE_CHECKING:
@@ -23,7 +25,7 @@ class InstanceNorm1d:
         return None if self.gamma is None else self.gamma.shape[-1]
 
     def __call__(self, x: GPUArray) -> GPUArray:
-        return instance_norm(x, self.gamma, self.beta, self.eps)
+        return adapt(x, self.gamma, self.beta, self.eps)
 
 
 class AdaIN:
@@ -37,10 +39,19 @@ class AdaIN:
         self.num_features = fc_weight.shape[0] // 2
         self._fc = Linear(fc_weight, fc_bias)
 
-    def __call__(self, x: GPUArray, style: GPUArray, eps: float = 1e-5) -> GPUArray:
-        """x (B, C, L), style (B, S)."""
-        scale, shift = scale_and_shift(self._fc, style)
-        return instance_norm(x, scale, shift, eps)
+    def __call__(
+        self,
+        x: GPUArray,
+        style: GPUArray,
+        eps: float = 1e-5,
+        *,
+        act: Activation = NONE,
+        spans: Spans | None = None,
+    ) -> GPUArray:
+        """x (B, C, L), style (B, S); or x (1, C, L) with the sentences of these spans and a style each. act: of the
+        result."""
+        both, half = self._fc(style), self.num_features
+        return adapt(x, both[:, :half], both[:, half:], eps, plus_one=True, act=act, spans=spans)
 
 
 class AdaLayerNorm:
@@ -60,14 +71,3 @@ def scale_and_shift(fc: Linear, style: GPUArray) -> tuple[GPUArray, GPUArray]:
     both = fc(style)
     half = both.shape[1] // 2
     return ops.add(both[:, :half], 1.0), both[:, half:]
-
-
-def instance_norm(x: GPUArray, scale: GPUArray | None, shift: GPUArray | None, eps: float) -> GPUArray:
-    """Each row x[b, c] normalised; scale and shift: (C,) or (B, C)."""
-    rows = x.shape[0] * x.shape[1]
-
-    def spread(weight: GPUArray | None) -> GPUArray | None:
-        return None if weight is None else ops.broadcast_to(weight, x.shape[:2]).reshape(rows)
-
-    flat = x.reshape(1, rows, x.shape[2])
-    return ops.groupnorm(flat, rows, spread(scale), spread(shift), eps).reshape(x.shape)

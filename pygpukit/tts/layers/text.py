@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import pygpukit.ops as ops
+from pygpukit.ops.nn.spans import Spans
 from pygpukit.tts.layers.activation import leaky_relu
 from pygpukit.tts.layers.convolution import Conv1d
 from pygpukit.tts.layers.linear import LayerNorm
@@ -22,12 +23,26 @@ class KokoroTextEncoder:
     def __init__(self, embedding: GPUArray, cnn_layers: Sequence[tuple[Conv1d, LayerNorm]], lstm: LSTM) -> None:
         self.embedding, self.cnn_layers, self.lstm = embedding, list(cnn_layers), lstm
 
-    def __call__(self, input_ids: GPUArray) -> GPUArray:
-        """(B, T, 512) of input_ids (B, T), integers."""
-        x = ops.embedding(self.embedding, input_ids).transpose(0, 2, 1)
+    def __call__(self, input_ids: GPUArray, spans: Spans | None = None) -> GPUArray:
+        """(B, T, 512) of input_ids (B, T), integers. spans: where among the B T tokens the sentences are; the rest
+        is padding."""
+        x = self._padded(ops.embedding(self.embedding, input_ids), spans)
         for conv, norm in self.cnn_layers:
-            x = leaky_relu(norm(conv(x).transpose(0, 2, 1)), 0.2).transpose(0, 2, 1)
-        return self.lstm(x.transpose(0, 2, 1))[0]
+            seen = conv(x.transpose(0, 2, 1)).transpose(0, 2, 1)
+            x = self._padded(leaky_relu(norm(seen), 0.2), spans)
+        return over_tokens(self.lstm, x, spans)
+
+    @staticmethod
+    def _padded(x: GPUArray, spans: Spans | None) -> GPUArray:
+        """Zero where there is padding."""
+        return x if spans is None else ops.where(spans.inside.reshape(*x.shape[:2], 1), x, 0.0)
+
+
+def over_tokens(lstm: LSTM, x: GPUArray, spans: Spans | None) -> GPUArray:
+    """The states of x (B, T, C) at every token, each sentence for itself."""
+    if spans is None:
+        return lstm(x)[0]
+    return lstm(x.reshape(1, -1, x.shape[2]), spans=spans)[0].reshape(*x.shape[:2], -1)
 
 
 def build_text_encoder_from_weights(weights: Mapping[str, GPUArray], prefix: str = "text_encoder") -> KokoroTextEncoder:

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, TypeVar
 
-from pygpukit import kernels
 from pygpukit._core import native
 from pygpukit.array import promotion
 from pygpukit.core.dtypes import DataType, float32, float64
 from pygpukit.core.errors import DTypeError, ShapeError
 from pygpukit.ops import copying, elementwise, host
-from pygpukit.ops.elementwise.pointwise import CTYPES
 from pygpukit.ops.matmul.gemm import matmul
+from pygpukit.ops.nn.lstm import launch, leaf
+from pygpukit.ops.nn.lstm.work import Work
+from pygpukit.ops.nn.spans import Spans
 from pygpukit.ops.operands import check_array, check_devices
 
 if TYPE_CHECKING:
@@ -22,10 +23,6 @@ if TYPE_CHECKING:
     Weights = tuple[GPUArray | None, GPUArray, GPUArray, GPUArray]
 
 __all__ = ["lstm_bidirectional", "lstm_forward"]
-
-SOURCE = kernels.KernelSpec(__file__, "lstm.cu")
-_STEP = SOURCE.structure("LstmStep")
-_UNITS = 4  # of a block: a warp each
 
 
 def lstm_forward(
@@ -37,17 +34,20 @@ def lstm_forward(
     h0: GPUArray | None = None,
     c0: GPUArray | None = None,
     reverse: bool = False,
+    spans: Spans | None = None,
 ) -> States:
     """(out, h, c): out (B, S, H) holds the hidden state at every step; h and c (B, H) are the last states.
 
     x: (B, S, I). W_ih: (4H, I), W_hh: (4H, H), b_ih and b_hh: (4H,), gates in the order i, f, g, o. W_ih None: x has
     the products with it already, (B, S, 4H); steps then have the same bits however a sequence is cut. h0, c0: (B, H),
     zeros when left out. reverse: from the last step to the first; out keeps the order of x. All of one float type;
-    float16 and bfloat16 are computed in float32 throughout and rounded at the end. A launch a step, asynchronous; the
-    order of additions is fixed. Raises ShapeError, DTypeError, DeviceMismatchError.
+    float16 and bfloat16 are computed in float32 throughout and rounded at the end. spans: x (1, S, I) holds sequences
+    of different lengths there; h0, c0, h and c have one row a sequence, and out is zero between them. Asynchronous: one
+    launch for all steps up to H = 256 in float32 from SM 9.0 on, else in one a step; the order of additions is fixed,
+    the same in both: a sequence's bits do not depend on the others. Raises ShapeError, DTypeError, DeviceMismatchError.
     """
-    dtype = _check("lstm_forward", x, W_ih, W_hh, b_ih, b_hh, h0, c0)
-    out, h, c = _run(x, [(W_ih, W_hh, b_ih, b_hh)], h0, c0, reverse)
+    dtype = _check("lstm_forward", x, W_ih, W_hh, b_ih, b_hh, h0, c0, spans)
+    out, h, c = _run(x, [(W_ih, W_hh, b_ih, b_hh)], h0, c0, reverse, spans)
     return _as(out, dtype), _as(h[0], dtype), _as(c[0], dtype)
 
 
@@ -61,25 +61,20 @@ def lstm_bidirectional(
     W_hh_bwd: GPUArray,
     b_ih_bwd: GPUArray,
     b_hh_bwd: GPUArray,
+    spans: Spans | None = None,
 ) -> States:
     """(out, h, c) of lstm_forward() in both directions: out (B, S, 2H), forward first; h and c (2, B, H).
 
-    Both directions have the same H and types. Errors as lstm_forward().
+    Both directions have the same H and types. spans and errors as lstm_forward() has them.
     """
     what = "lstm_bidirectional"
     forward, backward = (W_ih_fwd, W_hh_fwd, b_ih_fwd, b_hh_fwd), (W_ih_bwd, W_hh_bwd, b_ih_bwd, b_hh_bwd)
-    dtype = _check(what, x, *forward, None, None)
-    _check(what, x, *backward, None, None)
+    dtype = _check(what, x, *forward, None, None, spans)
+    _check(what, x, *backward, None, None, spans)
     if W_hh_bwd.shape[1] != W_hh_fwd.shape[1]:
         raise ShapeError(f"{what}: W_hh_fwd has shape {W_hh_fwd.shape} and W_hh_bwd {W_hh_bwd.shape}; H must be equal")
-    out, h, c = _run(x, [forward, backward], None, None, False)
+    out, h, c = _run(x, [forward, backward], None, None, False, spans)
     return _as(out, dtype), _as(h, dtype), _as(c, dtype)
-
-
-@SOURCE.lists
-def instantiations() -> Iterator[tuple[str, ...]]:
-    """Name expressions of every kernel that the LSTM can ask for."""
-    yield tuple(f"pk::lstm_step<{CTYPES[dtype.name]}>" for dtype in (float32, float64))
 
 
 Maybe = TypeVar("Maybe", "GPUArray", "GPUArray | None")
@@ -98,6 +93,7 @@ def _check(
     b_hh: GPUArray,
     h0: GPUArray | None,
     c0: GPUArray | None,
+    spans: Spans | None,
 ) -> DataType:
     named = {"x": x, "W_hh": W_hh, "b_ih": b_ih, "b_hh": b_hh}
     named |= {name: array for name, array in (("W_ih", W_ih), ("h0", h0), ("c0", c0)) if array is not None}
@@ -111,8 +107,11 @@ def _check(
     hidden = W_hh.shape[1]
     if W_ih is None and x.shape[2] != 4 * hidden:
         raise ShapeError(f"{what}: x has shape {x.shape}, must be (B, S, {4 * hidden}) where W_ih is None")
+    if spans is not None and (x.shape[0] != 1 or x.shape[1] != spans.total):
+        raise ShapeError(f"{what}: x has shape {x.shape}, must be (1, {spans.total}, I) for these spans")
+    sequences = x.shape[0] if spans is None else len(spans)
     wanted: dict[str, tuple[int, ...]] = {"W_ih": (4 * hidden, x.shape[2]), "W_hh": (4 * hidden, hidden)}
-    wanted |= dict.fromkeys(("b_ih", "b_hh"), (4 * hidden,)) | dict.fromkeys(("h0", "c0"), (x.shape[0], hidden))
+    wanted |= dict.fromkeys(("b_ih", "b_hh"), (4 * hidden,)) | dict.fromkeys(("h0", "c0"), (sequences, hidden))
     for name, shape in wanted.items():
         if name in named and named[name].shape != shape:
             raise ShapeError(f"{what}: {name} has shape {named[name].shape}, must be {shape} for x of shape {x.shape}")
@@ -120,21 +119,31 @@ def _check(
     return x.dtype
 
 
-def _run(x: GPUArray, weights: Sequence[Weights], h0: GPUArray | None, c0: GPUArray | None, reverse: bool) -> States:
+def _run(
+    x: GPUArray,
+    weights: Sequence[Weights],
+    h0: GPUArray | None,
+    c0: GPUArray | None,
+    reverse: bool,
+    spans: Spans | None,
+) -> States:
     """All steps of each direction, in float32 or float64: out (B, S, D H), the last hidden states and cells
-    (D, B, H)."""
+    (D, sequences, H)."""
     wide = float64 if x.dtype == float64 else float32
     source, first = _as(x, wide), weights[0][1]
     batch, steps, hidden, directions = x.shape[0], x.shape[1], first.shape[1], len(weights)
+    sequences = batch if spans is None else len(spans)
     out = native.empty((batch, steps, directions * hidden), wide)
     given, bias = (native.empty((directions, *shape), wide) for shape in ((batch, steps, 4 * hidden), (4 * hidden,)))
-    h, c = (native.empty((directions, batch, hidden), wide) for _ in range(2))
+    h, c = (native.empty((directions, sequences, hidden), wide) for _ in range(2))
     for target, start in ((h, h0), (c, c0)):
         if start is not None:
             copying.copy_to(_as(start, wide), target[0])
         elif target.size:
             copying.fill(target, 0)
-    if not out.size:
+    if out.size and spans is not None and not spans.gapless:
+        copying.fill(out, 0)
+    if not out.size or not h.size:
         return out, h, c
     matrices = []
     for number, (W_ih, W_hh, b_ih, b_hh) in enumerate(weights):
@@ -144,56 +153,8 @@ def _run(x: GPUArray, weights: Sequence[Weights], h0: GPUArray | None, c0: GPUAr
             matmul(source, _as(W_ih, wide).T, out=given[number])
         elementwise.add(_as(b_ih, wide), _as(b_hh, wide), out=bias[number])
         matrices.append(copying.contiguous(_as(W_hh, wide)))
+    work = Work(given, h, matrices, bias, c, out, reverse, spans)
     if host.computes():
-        arrays = [given, h, bias, c, out, *matrices]
-        native.host_launch("lstm", lambda: _on_host(given, h, matrices, bias, c, out, reverse), arrays)
-    else:
-        _on_device(given, h, matrices, bias, c, out, reverse)
-        for number in range(directions):
-            last = out[:, 0 if number or reverse else steps - 1, number * hidden : (number + 1) * hidden]
-            copying.copy_to(last, h[number])
-    return out, h, c
-
-
-def _on_device(
-    given: GPUArray, h: GPUArray, matrices: list[GPUArray], bias: GPUArray, c: GPUArray, out: GPUArray, reverse: bool
-) -> None:
-    directions, batch, hidden = h.shape
-    spec = SOURCE.of(f"pk::lstm_step<{CTYPES[out.dtype.name]}>")
-    grid, steps = (batch, -(-hidden // _UNITS), directions), out.shape[1]
-    for number in range(steps):
-        packed = _STEP.pack(
-            batch=batch, hidden=hidden, steps=steps, directions=directions, number=number, reverse=reverse
-        )
-        arrays = given, h, matrices[0], matrices[-1], bias, c, out
-        kernels.launch(spec, grid, (32 * _UNITS, 1, 1), *arrays, packed)
-
-
-def _on_host(
-    given: GPUArray, h: GPUArray, matrices: list[GPUArray], bias: GPUArray, c: GPUArray, out: GPUArray, reverse: bool
-) -> None:
-    """All steps, one after the other; h is what it was before the first and, at the end, after the last."""
-    import numpy as np
-
-    directions, _, hidden = h.shape
-    for number in range(directions):
-        inputs, states = host.memory(given)[number], host.memory(out)[:, :, number * hidden : (number + 1) * hidden]
-        weights, shift = np.ascontiguousarray(host.memory(matrices[number]).T), host.memory(bias)[number]
-        state, memory = host.memory(h)[number].copy(), host.memory(c)[number]
-        order = range(out.shape[1])
-        with np.errstate(all="ignore"):
-            for step in reversed(order) if number or reverse else order:
-                gates = state @ weights
-                gates += inputs[:, step]
-                gates += shift
-                i, f, g, o = np.split(gates, 4, axis=1)
-                memory[...] = _sigmoid(f) * memory + _sigmoid(i) * np.tanh(g)
-                state = _sigmoid(o) * np.tanh(memory)
-                states[:, step] = state
-        host.memory(h)[number] = state
-
-
-def _sigmoid(x: Any) -> Any:
-    import numpy as np
-
-    return 1 / (1 + np.exp(-x))
+        native.host_launch("lstm", lambda: leaf.run(work), [given, h, bias, c, out, *matrices])
+        return out, h, c
+    return out, launch.run(work), c

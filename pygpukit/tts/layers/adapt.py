@@ -1,0 +1,146 @@
+"""Normalisation over a sentence's own time, scaled and shifted by a style, with the activation after it: one launch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pygpukit import kernels
+from pygpukit._core import native
+from pygpukit.core.errors import DTypeError, ShapeError
+from pygpukit.ops import copying, host
+from pygpukit.ops.nn.spans import Spans
+from pygpukit.ops.operands import check_array, check_devices, span
+
+if TYPE_CHECKING:
+    from pygpukit.array.array import GPUArray
+
+SOURCE = kernels.KernelSpec(__file__, "style.cu", options=kernels.SAME_BITS)
+_STYLE = SOURCE.structure("Style")
+_BLOCK = 512
+
+
+@dataclass(frozen=True)
+class Activation:
+    """A leaky ReLU of that slope, or the snake of these alphas (C,), or neither."""
+
+    slope: float | None = None
+    alpha: GPUArray | None = None
+
+
+NONE = Activation()
+
+
+def adapt(
+    x: GPUArray,
+    scale: GPUArray | None,
+    shift: GPUArray | None,
+    eps: float,
+    *,
+    plus_one: bool = False,
+    act: Activation = NONE,
+    spans: Spans | None = None,
+) -> GPUArray:
+    """act(scale n + shift), n being each channel of each sentence of x (B, C, L) float32 less its mean, over its
+    deviation.
+
+    scale, shift: (C,), or (sentences, C), rows any step apart. plus_one: the scale is 1 more. spans: x is (1, C, L) and
+    has several sentences; between them the result is zero. The order of additions is fixed and follows from a
+    sentence's length. Raises ShapeError, DTypeError, DeviceMismatchError.
+    """
+    sentences = x.shape[0] if spans is None else len(spans)
+    given = [array for array in (scale, shift, act.alpha) if array is not None]
+    for array in (x, *given):
+        check_array(array, "adapt")
+        if array.dtype != "float32":
+            raise DTypeError(f"adapt: arrays of float32, not {array.dtype}")
+    check_devices("adapt", x, *given)
+    if x.ndim != 3 or not sentences or (spans is not None and (x.shape[0], x.shape[2]) != (1, spans.total)):
+        raise ShapeError(f"adapt: x has shape {x.shape}; it must be (B, C, L), and with spans (1, C, their total)")
+    channels = x.shape[1]
+    if any(array.shape not in ((channels,), (sentences, channels)) for array in given):
+        shapes = ", ".join(str(array.shape) for array in given)
+        raise ShapeError(f"adapt: weights of shapes {shapes}; they must be ({channels},) or ({sentences}, {channels})")
+    out = native.empty(x.shape, x.dtype)
+    if not out.size:
+        return out
+    x = copying.contiguous(x)
+    if host.computes():
+        pairs = None if spans is None else spans.pairs
+        work = lambda: _on_host(x, scale, shift, eps, plus_one, act, pairs, out)  # noqa: E731
+        native.host_launch("adapt", work, [x, out, *given])
+        return out
+    (scale, shift), starts, step = _placed(scale, shift)
+    packed = _STYLE.pack(
+        channels=channels,
+        length=x.shape[2],
+        items=x.shape[0],
+        spans=0 if spans is None else len(spans),
+        has_scale=scale is not None,
+        has_shift=shift is not None,
+        plus_one=plus_one,
+        scale_start=starts[0],
+        shift_start=starts[1],
+        weight_step=step,
+        act=1 if act.slope is not None else 2 if act.alpha is not None else 0,
+        slope=act.slope or 0.0,
+        epsilon=eps,
+    )
+    arrays = (x, *(x if array is None else array for array in (scale, shift, act.alpha)))
+    places = x if spans is None else spans.device
+    kernels.launch(SOURCE.of("pk::adapt"), (channels, sentences, 1), (_BLOCK, 1, 1), *arrays, places, out, packed)
+    return out
+
+
+def _placed(*weights: GPUArray | None) -> tuple[list[GPUArray | None], list[int], int]:
+    """The storage of each, the element of it where its first row begins, and elements from row to row, of all alike."""
+    given = [array for array in weights if array is not None]
+    if len({array.ndim for array in given}) > 1:
+        raise ShapeError("adapt: scale and shift must both be of each sentence, or both of all")
+    steps = {array.strides[0] // array.itemsize if array.ndim == 2 else 0 for array in given}
+    if len(steps) > 1 or any(array.strides[-1] != array.itemsize for array in given):
+        dense = [None if array is None else copying.contiguous(array) for array in weights]
+        return dense, [0] * len(dense), given[0].shape[1] if given[0].ndim == 2 else 0
+    places = [(None, 0) if array is None else span(array) for array in weights]
+    return [storage for storage, _ in places], [start for _, start in places], steps.pop() if steps else 0
+
+
+def _on_host(
+    x: GPUArray,
+    scale: GPUArray | None,
+    shift: GPUArray | None,
+    eps: float,
+    plus_one: bool,
+    act: Activation,
+    pairs: tuple[tuple[int, int], ...] | None,
+    out: GPUArray,
+) -> None:
+    """Sentence by sentence."""
+    import numpy as np
+
+    values, target = host.memory(x), host.memory(out)
+    target[...] = 0
+    for number in range(x.shape[0] if pairs is None else len(pairs)):
+        item, (start, length) = (number, (0, x.shape[2])) if pairs is None else (0, pairs[number])
+        own = np.array(values[item, :, start : start + length])
+        with np.errstate(all="ignore"):
+            own -= own.mean(axis=1, keepdims=True)
+            own /= np.sqrt(np.square(own).mean(axis=1, keepdims=True) + np.float32(eps))
+            for array, is_scale in ((scale, True), (shift, False)):
+                if array is not None:
+                    weights = host.memory(array)
+                    one = (weights if weights.ndim == 1 else weights[number])[:, None]
+                    own = own * (one + np.float32(plus_one)) if is_scale else own + one
+            if act.slope is not None:
+                own = np.maximum(own, own * np.float32(act.slope))
+            if act.alpha is not None:
+                alpha = host.memory(act.alpha)[:, None]
+                own += np.square(np.sin(own * alpha)) / alpha
+        target[item, :, start : start + length] = own
+
+
+@SOURCE.lists
+def instantiations() -> Iterator[tuple[str, ...]]:
+    """The one kernel."""
+    yield ("pk::adapt",)

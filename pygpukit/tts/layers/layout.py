@@ -1,0 +1,47 @@
+"""How sentences of a batch lie one after the other along time, at every rate of the network."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import pygpukit.ops as ops
+from pygpukit.ops.nn.spans import Spans
+
+if TYPE_CHECKING:
+    from pygpukit.array.array import GPUArray
+
+_GAP = 2  # frames between sentences: 40 places where a convolution reaches farthest, 25 to each side
+
+
+class Layout:
+    """Sentences of these lengths in frames, with gaps that no convolution reaches across."""
+
+    def __init__(self, lengths: Sequence[int]) -> None:
+        self.starts: list[int] = []
+        self.lengths, self.total = list(lengths), 0
+        for length in lengths:
+            self.starts.append(self.total)
+            self.total += length + _GAP
+        self.total -= _GAP
+        self._found: dict[tuple[int, int], Spans] = {}
+
+    def at(self, rate: int, more: int = 0) -> Spans | None:
+        """Where the sentences are with `rate` places a frame, and `more` at the end of each; None for a single one."""
+        if len(self.lengths) == 1:
+            return None
+        if (rate, more) not in self._found:
+            lengths = self.lengths
+            pairs = [(start * rate, length * rate + more) for start, length in zip(self.starts, lengths, strict=True)]
+            self._found[rate, more] = Spans(pairs, self.total * rate + more)
+        return self._found[rate, more]
+
+    def parts(self, array: GPUArray, rate: int, more: int = 0) -> list[GPUArray]:
+        """Views of each sentence's part of (..., time)."""
+        spans = self.at(rate, more)
+        return [array] if spans is None else [array[..., start : start + size] for start, size in spans.pairs]
+
+
+def silenced(x: GPUArray, spans: Spans | None) -> GPUArray:
+    """x (B, C, L), zero where no sentence is."""
+    return x if spans is None or spans.gapless else ops.where(spans.inside, x, 0.0)
