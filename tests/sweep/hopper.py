@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
+import pytest
 
 import pygpukit as gp
 from pygpukit.ops.matmul import hopper
@@ -22,6 +24,14 @@ def _arguments(expression: str) -> list[str]:
     return expression.replace("pk::", "").split("<")[1].rstrip(">").split(", ")
 
 
+@contextmanager
+def one_cluster() -> Iterator[None]:
+    """One pair of blocks makes all tiles, one after the other."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(hopper, "multiprocessors", lambda: 2)
+        yield
+
+
 def to_tf32(values: Values) -> Values:
     """Rounded to tf32, to nearest even, as float64."""
     bits = values.astype(np.float32).view(np.uint32)
@@ -32,8 +42,14 @@ def to_tf32(values: Values) -> Values:
 def _unscaled(dtype: str) -> Iterator[Call]:
     def product(a: gp.GPUArray, b: gp.GPUArray) -> gp.GPUArray:
         out = gp.full((*a.shape[:-1], b.shape[-1]), float("nan"), dtype)
-        hopper.product(a, b, out)
+        with one_cluster():
+            hopper.product(a, b, out)
         return out
+
+    def product_and_its_last_row(a: gp.GPUArray, b: gp.GPUArray) -> gp.GPUArray:
+        whole, alone = product(a, b), product(a[-1:], b)
+        assert whole[-1:].to_numpy().tobytes() == alone.to_numpy().tobytes(), "a row's bits depend on the others"
+        return whole
 
     def wanted(x: Values, y: Values) -> Values:
         return to_tf32(x) @ to_tf32(y) if dtype == "float32" else x @ y
@@ -42,6 +58,8 @@ def _unscaled(dtype: str) -> Iterator[Call]:
     for (m, n), k in zip(_SHAPES, (long, 17), strict=True):
         yield Call(product, (numbers(dtype, m, k), numbers(dtype, n, k).T), wanted)
     yield Call(product, (numbers(dtype, 2, 5, 9), numbers(dtype, 9, 7)), wanted)
+    if dtype == "bfloat16":  # four pairs of tiles
+        yield Call(product_and_its_last_row, (numbers(dtype, 300, 17), numbers(dtype, 17, 300)), wanted)
 
 
 def _scaled(element: str, result: str, by_block: bool) -> Iterator[Call]:
@@ -56,7 +74,8 @@ def _scaled(element: str, result: str, by_block: bool) -> Iterator[Call]:
         def product(p: gp.GPUArray, q: gp.GPUArray, a: Any = a, b: Any = b, blocks: int = blocks) -> gp.GPUArray:
             out = gp.full((a.shape[0], b.shape[0]), float("nan"), result)
             left = Scale(p, 1, (blocks, 1) if by_block else (1, 0), 0.5)
-            hopper.scaled(a, b.T, left, Scale(q, 128, (1, 2)) if by_block else Scale(q, 1, (1, 0)), out)
+            with one_cluster():
+                hopper.scaled(a, b.T, left, Scale(q, 128, (1, 2)) if by_block else Scale(q, 1, (1, 0)), out)
             return out
 
         def wanted(p: Values, q: Values, x: Values = x, y: Values = y) -> Values:

@@ -2,8 +2,9 @@
 // that a group of four warps makes of tiles in shared memory while it goes on. Inline PTX; hopper_sim.cuh has the same
 // functions for the simulated device.
 //
-// A tile is lines of 128 bytes, one after the other, from a multiple of 1024 bytes on. The eight pieces of 16 bytes of a
-// line are swapped: bits 4 to 6 of an address are combined (xor) with its bits 7 to 9. Copies write and products read so.
+// A tile is lines of 128 bytes, one after the other, from a multiple of 1024 bytes on. The eight pieces of 16 bytes of
+// a line are swapped: bits 4 to 6 of an address are combined (xor) with its bits 7 to 9. Copies write and products read
+// so.
 #pragma once
 #include "storage.cuh"
 
@@ -58,10 +59,11 @@ __device__ __forceinline__ unsigned rank_in_cluster() {
   return rank;
 }
 
-// Waits for every thread of the cluster.
+// Waits for every thread of the cluster. A warp comes together first.
 __device__ __forceinline__ void sync_cluster() {
-  asm volatile("barrier.cluster.arrive.release;" ::: "memory");
-  asm volatile("barrier.cluster.wait.acquire;" ::: "memory");
+  __syncwarp();
+  asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
+  asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
 }
 
 // ---- registers: a warp group's share; all its warps come here
@@ -86,8 +88,8 @@ __device__ __forceinline__ void publish_barriers() {
   asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
 }
 
-// Arrives at the barrier that a block of the cluster has at the same place. It orders what products have read, which are
-// waited for, before what copies write; other memory it does not order among blocks: that would wait for all of it.
+// Arrives at the barrier that a block of the cluster has at the same place. It orders what products have read, which
+// are waited for, before what copies write; other memory it does not order among blocks: that would wait for all of it.
 __device__ __forceinline__ void arrive(Barrier *barrier, unsigned rank) {
   asm volatile(
       "{\n"
@@ -150,27 +152,28 @@ __device__ __forceinline__ void copy_box_to(unsigned ranks, void *tile, const Te
 
 // ---- products: 64 rows of a tile times 128 lines of another, 32 bytes along both
 
-#define PK_NUMBERS                                                                                              \
-  "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, %18, %19, %20, %21, %22, "  \
-  "%23, %24, %25, %26, %27, %28, %29, %30, %31, %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, "   \
+#define PK_NUMBERS                                                                                             \
+  "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, %18, %19, %20, %21, %22, " \
+  "%23, %24, %25, %26, %27, %28, %29, %30, %31, %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, "  \
   "%44, %45, %46, %47, %48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63}"
-#define PK_EIGHT(s, i)                                                                                    \
+#define PK_EIGHT(s, i)                                                                                        \
   "+f"(s[i]), "+f"(s[i + 1]), "+f"(s[i + 2]), "+f"(s[i + 3]), "+f"(s[i + 4]), "+f"(s[i + 5]), "+f"(s[i + 6]), \
       "+f"(s[i + 7])
-#define PK_SUMS(s)                                                                                              \
-  PK_EIGHT(s, 0), PK_EIGHT(s, 8), PK_EIGHT(s, 16), PK_EIGHT(s, 24), PK_EIGHT(s, 32), PK_EIGHT(s, 40),           \
-      PK_EIGHT(s, 48), PK_EIGHT(s, 56)
-#define PK_PRODUCT(Element, kind, more)                                                                             \
-  __device__ __forceinline__ void start_product(Element, Sums &sums, unsigned long long a, unsigned long long b,    \
-                                                int add) {                                                          \
-    asm volatile(                                                                                                   \
-        "{\n"                                                                                                       \
-        ".reg .pred add;\n"                                                                                         \
-        "setp.ne.b32 add, %66, 0;\n"                                                                                \
-        "wgmma.mma_async.sync.aligned.m64n128" kind " " PK_NUMBERS ", %64, %65, add, 1, 1" more ";\n"               \
-        "}"                                                                                                         \
-        : PK_SUMS(sums)                                                                                             \
-        : "l"(a), "l"(b), "r"(add));                                                                                \
+#define PK_SUMS(s)                                                                                                     \
+  PK_EIGHT(s, 0), PK_EIGHT(s, 8), PK_EIGHT(s, 16), PK_EIGHT(s, 24), PK_EIGHT(s, 32), PK_EIGHT(s, 40), PK_EIGHT(s, 48), \
+      PK_EIGHT(s, 56)
+#define PK_PRODUCT(Element, kind, more)                                                                          \
+  __device__ __forceinline__ void start_product(Element, Sums &sums, unsigned long long a, unsigned long long b, \
+                                                int add) {                                                       \
+    asm volatile(                                                                                                \
+        "{\n"                                                                                                    \
+        ".reg .pred add;\n"                                                                                      \
+        "setp.ne.b32 add, %66, 0;\n"                                                                             \
+        "wgmma.mma_async.sync.aligned.m64n128" kind " " PK_NUMBERS ", %64, %65, add, 1, 1" more                  \
+        ";\n"                                                                                                    \
+        "}"                                                                                                      \
+        : PK_SUMS(sums)                                                                                          \
+        : "l"(a), "l"(b), "r"(add));                                                                             \
   }
 PK_PRODUCT(e4m3_t, "k32.f32.e4m3.e4m3", "")
 PK_PRODUCT(e5m2_t, "k32.f32.e5m2.e5m2", "")

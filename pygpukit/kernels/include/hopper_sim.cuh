@@ -102,8 +102,8 @@ __device__ inline void copy_box_to(unsigned ranks, void *tile, const TensorMap &
         const long long inside = static_cast<long long>(of.extents[0]) - first;
         uint4 words = {0, 0, 0, 0};
         if (row >= 0 && row < static_cast<long long>(of.extents[1]) && inside > 0) {
-          const char *from = static_cast<const char *>(array) + z * of.strides[1] + row * of.strides[0] +
-                             first * of.item_bytes;
+          const char *from =
+              static_cast<const char *>(array) + z * of.strides[1] + row * of.strides[0] + first * of.item_bytes;
           if (inside >= piece) {
             words = *reinterpret_cast<const uint4 *>(from);
           } else {

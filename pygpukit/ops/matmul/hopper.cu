@@ -16,10 +16,10 @@ namespace h = hopper;
 
 constexpr int kTileRows = 256, kTileColumns = 128;
 constexpr int kBoxLines = 128, kBoxBytes = kBoxLines * h::kLine;  // of one copy
-constexpr int kSteps = 4;                                          // that are in shared memory
-constexpr int kStepBytes = 3 * kBoxBytes;                          // two boxes of rows, one of columns
-constexpr int kPair = 2;                                           // blocks of a cluster
-constexpr int kMakers = 8;                                         // warps that make products
+constexpr int kSteps = 4;                                         // that are in shared memory
+constexpr int kStepBytes = 3 * kBoxBytes;                         // two boxes of rows, one of columns
+constexpr int kPair = 2;                                          // blocks of a cluster
+constexpr int kMakers = 8;                                        // warps that make products
 constexpr int kMakerThreads = 3 * h::kGroup;
 constexpr int kLineOut = 256, kRowsOut = 16;  // bytes and rows that a warp writes at a time
 constexpr int kRaster = 8;                    // tiles of rows that take turns, for the second-level cache
@@ -246,8 +246,8 @@ __global__ void __launch_bounds__(kMakerThreads, 1)
             products.begin();
 #pragma unroll
             for (int i = 0; i < kParts; ++i)
-              products.start(part, rows_at + half * kHalf + i * h::kDescriptorStep,
-                             columns_at + i * h::kDescriptorStep, i > 0);
+              products.start(part, rows_at + half * kHalf + i * h::kDescriptorStep, columns_at + i * h::kDescriptorStep,
+                             i > 0);
             products.end();
             products.wait_for(part);
             if (half == 1) release(ring.step);
