@@ -24,14 +24,14 @@ def on_device(monkeypatch: pytest.MonkeyPatch, architecture: int) -> None:
 def test_what_the_kernels_do_not_take_is_refused_by_name(a: gp.GPUArray) -> None:
     with pytest.raises(ValueError, match="matmul: backend='tensor'; it is 'hopper', or None"):
         gp.matmul(a, a.T, backend="tensor")
-    with pytest.raises(gp.GPUError, match="matmul: backend='hopper': .*float32 with tf32=True, not float32; leave"):
+    with pytest.raises(gp.GPUError, match=r"matmul: backend='hopper': .*float32 with tf32=True, not float32; leave"):
         gp.matmul(a, a.T, backend="hopper")
     eight = a.astype("float8_e4m3")
     with pytest.raises(gp.GPUError, match="matmul_fp8: backend='hopper': tensor cores take operands of one type"):
         gp.matmul_fp8(eight, a.T.astype("float8_e5m2"), backend="hopper")
     with pytest.raises(ValueError, match="matmul_fp8_plan: backend='h'"):
         gp.ops.matmul_fp8_plan(eight, eight.T, backend="h")
-    assert gp.matmul(a[:, :0], a.T[:0], tf32=True, backend="hopper").to_numpy().any() == False  # noqa: E712
+    assert not gp.matmul(a[:, :0], a.T[:0], tf32=True, backend="hopper").to_numpy().any()
 
 
 def test_another_architecture_is_refused(monkeypatch: pytest.MonkeyPatch, a: gp.GPUArray) -> None:

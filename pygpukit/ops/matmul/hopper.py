@@ -1,4 +1,4 @@
-"""Products on the tensor cores of SM 9.0 by kernels of their own, for those who ask for them: which ones, and the launch.
+"""Products on the tensor cores of SM 9.0 by kernels of their own, for those who ask: which ones, and the launch.
 
 Not measured yet, so that no plan takes them by itself.
 """
