@@ -216,7 +216,7 @@ __global__ void __launch_bounds__(kMakerThreads, 1)
       int before = 0;
       for (int k = 0; k < p.k; k += kDepth, ring.advance()) {
         const unsigned rows = steps + ring.step * kStepBytes;
-        unsigned long long rows_at = h::descriptor_of(rows + group * kBoxBytes);
+        const unsigned long long rows_at = h::descriptor_of(rows + group * kBoxBytes);
         const unsigned long long columns_at = h::descriptor_of(rows + 2 * kBoxBytes);
         constexpr unsigned long long kHalf = h::kProductRows * h::kLine >> 4;
         h::wait(shared.full + ring.step, ring.parity);
@@ -235,12 +235,6 @@ __global__ void __launch_bounds__(kMakerThreads, 1)
         } else {
           [[maybe_unused]] const RowScales now = next;
           [[maybe_unused]] const float column = next_column;
-          if constexpr (Scaled == kByBlock) {
-            if (k + kDepth < p.k) {  // on their way while the products are made
-              next = scales_of(scale_a, p, tile.row + own_row, k / kDepth + 1);
-              next_column = scale_at(scale_b, p, 1, tile.column, p.n, k / kDepth + 1);
-            }
-          }
 #pragma unroll
           for (int half = 0; half < 2; ++half) {
             products.begin();
@@ -249,6 +243,10 @@ __global__ void __launch_bounds__(kMakerThreads, 1)
               products.start(part, rows_at + half * kHalf + i * h::kDescriptorStep, columns_at + i * h::kDescriptorStep,
                              i > 0);
             products.end();
+            if (Scaled == kByBlock && half == 0 && k + kDepth < p.k) {  // on their way while the products are made
+              next = scales_of(scale_a, p, tile.row + own_row, k / kDepth + 1);
+              next_column = scale_at(scale_b, p, 1, tile.column, p.n, k / kDepth + 1);
+            }
             products.wait_for(part);
             if (half == 1) release(ring.step);
 #pragma unroll
