@@ -20,7 +20,7 @@ constexpr int kSteps = 4;                                         // that are in
 constexpr int kStepBytes = 3 * kBoxBytes;                         // two boxes of rows, one of columns
 constexpr int kPair = 2;                                          // blocks of a cluster
 constexpr int kMakers = 8;                                        // warps that make products
-constexpr int kMakerThreads = 3 * h::kGroup;
+constexpr int kBlockThreads = kMakers * 32 + h::kGroup;
 constexpr int kLineOut = 256, kRowsOut = 16;  // bytes and rows that a warp writes at a time
 constexpr int kRaster = 8;                    // tiles of rows that take turns, for the second-level cache
 constexpr int kHopperShared = 230528;         // bytes: steps, what is written, barriers, and up to where a tile begins
@@ -122,6 +122,104 @@ __device__ __forceinline__ RowScales scales_of(const float *scales, const Hopper
   return found;
 }
 
+// A thread of a warp group that makes 128 rows of a tile: two products of each part of a step.
+template <class Element>
+struct Maker {
+  static constexpr int kDepth = h::kLine / sizeof(Element);           // of a step along k
+  static constexpr int kParts = h::kLine / h::kProductBytes;          // of a step, each for one instruction
+  static constexpr unsigned kHalf = h::kProductRows * h::kLine >> 4;  // from one product's rows to the other's
+
+  const HopperShared &shared;
+  const HopperCall &p;
+  int group, lane;
+  Ring ring = {};
+  h::Products<Element> products = {};
+
+  // Begins the products of a half of the step. add: to what the sums were.
+  __device__ __forceinline__ void start(h::Sums &sums, int half, bool add) {
+    const unsigned at = h::shared_address(shared.steps) + ring.step * kStepBytes;
+    const unsigned long long rows = h::descriptor_of(at + group * kBoxBytes) + half * kHalf;
+    const unsigned long long columns = h::descriptor_of(at + 2 * kBoxBytes);
+#pragma unroll
+    for (int i = 0; i < kParts; ++i)
+      products.start(sums, rows + i * h::kDescriptorStep, columns + i * h::kDescriptorStep, add || i > 0);
+  }
+
+  // Copies of both blocks may fill the step again.
+  __device__ __forceinline__ void release(int step) {
+    if (lane < kPair) h::arrive(shared.empty + step, lane);
+  }
+
+  // The sums over all of k, by the tensor cores alone. The next step's products begin before a step's have ended.
+  __device__ __forceinline__ void sum_all(h::Sums (&sums)[2]) {
+    int before = 0;
+    for (int k = 0; k < p.k; k += kDepth, ring.advance()) {
+      h::wait(shared.full + ring.step, ring.parity);
+      products.begin();
+      start(sums[0], 0, k > 0);
+      start(sums[1], 1, k > 0);
+      products.end();
+      products.template wait<1>();
+      if (k > 0) release(before);
+      before = ring.step;
+    }
+    products.wait_for(sums[0]);
+    products.wait_for(sums[1]);
+    release(before);
+  }
+
+  // The sums over all of k, each step's from zero; scaled by step where scales are of blocks. One group adds while the
+  // other's products are made.
+  template <bool ByBlock>
+  __device__ __forceinline__ void sum_steps(h::Sums (&sums)[2], const float *scale_a, const float *scale_b, int row,
+                                            int column) {
+    RowScales next = {};
+    float next_column = 1.0f;
+    const auto fetch = [&](int block) {
+      next = scales_of(scale_a, p, row, block);
+      next_column = scale_at(scale_b, p, 1, column, p.n, block);
+    };
+    if (ByBlock) fetch(0);
+    h::Sums part = {};
+#pragma unroll
+    for (int i = 0; i < h::kSums; ++i) sums[0][i] = sums[1][i] = 0.0f;
+    for (int k = 0; k < p.k; k += kDepth, ring.advance()) {
+      const RowScales of_rows = next;
+      const float of_columns = next_column;
+      h::wait(shared.full + ring.step, ring.parity);
+#pragma unroll
+      for (int half = 0; half < 2; ++half) {
+        products.begin();
+        start(part, half, false);
+        products.end();
+        if (ByBlock && half == 0 && k + kDepth < p.k) fetch(k / kDepth + 1);  // on its way meanwhile
+        products.wait_for(part);
+        if (half == 1) release(ring.step);
+#pragma unroll
+        for (int i = 0; i < h::kSums; ++i) {
+          const float scale = ByBlock ? of_rows.of[half][i >> 1 & 1] * of_columns : 1.0f;
+          sums[half][i] = fmaf(part[i], scale, sums[half][i]);
+        }
+      }
+    }
+  }
+
+  // row: the thread's first; column: the tile's.
+  __device__ __forceinline__ void scale_by_line(h::Sums (&sums)[2], const float *scale_a, const float *scale_b, int row,
+                                                int column) {
+    const RowScales of_rows = scales_of(scale_a, p, row, 0);
+#pragma unroll
+    for (int i = 0; i < h::kSums; i += 4) {
+#pragma unroll
+      for (int c = 0; c < 2; ++c) {
+        const float of_column = scale_at(scale_b, p, 1, column + 2 * i + lane % 4 * 2 + c, p.n, 0);
+#pragma unroll
+        for (int at = 0; at < 4; ++at) sums[at / 2][i + at % 2 * 2 + c] *= of_rows.of[at / 2][at % 2] * of_column;
+      }
+    }
+  }
+};
+
 // A warp's 16 rows of a product: turned in shared memory, where pieces are swapped as in tiles, and written row by row.
 template <class Result>
 __device__ __forceinline__ void write_rows(const h::Sums &sums, unsigned char *out, Result *c, const HopperCall &p,
@@ -168,7 +266,7 @@ __device__ __forceinline__ void write_rows(const h::Sums &sums, unsigned char *o
 // Scaled: kUnscaled sums over all of k; the others by 128 of k, and scale the whole sum by line (kByLine), or each of
 // these sums by line of a and by 128 lines of b (kByBlock).
 template <class Element, class Result, int Scaled>
-__global__ void __launch_bounds__(kMakerThreads, 1)
+__global__ void __launch_bounds__(kBlockThreads, 1)
     hopper_product(const __grid_constant__ h::TensorMap left, const __grid_constant__ h::TensorMap right,
                    const Element *a, const Element *b, const float *scale_a, const float *scale_b, Result *c,
                    const __grid_constant__ HopperCall p) {
@@ -189,105 +287,25 @@ __global__ void __launch_bounds__(kMakerThreads, 1)
     if (threadIdx.x == 0) copy_operands(shared, left, right, a, b, p);
   } else {
     h::take_registers<232>();
-    constexpr int kDepth = h::kLine / sizeof(Element);
-    constexpr int kParts = h::kLine / h::kProductBytes;  // of a step, one product each
     const int group = warp / 4 - 1, rank = h::rank_in_cluster(), pairs = p.products * pairs_of(p);
-    const int own_row = group * kBoxLines + warp % 4 * 16 + lane / 4;
-    const unsigned steps = h::shared_address(shared.steps);
-    h::Products<Element> products;
-    h::Sums sums[2], part = {};
-    Ring ring;
-    // Both blocks' copies may fill the step again.
-    const auto release = [&](int step) {
-      if (lane < kPair) h::arrive(shared.empty + step, lane);
-    };
+    unsigned char *const out = shared.out + (warp - h::kGroup / 32) * kLineOut * kRowsOut;
+    Maker<Element> maker{shared, p, group, lane};
     for (int pair = blockIdx.x / kPair; pair < pairs; pair += gridDim.x / kPair) {
       const HopperTile tile = tile_of(p, pair, rank);
-      [[maybe_unused]] RowScales next = {};
-      [[maybe_unused]] float next_column = 1.0f;
-      if constexpr (Scaled != kUnscaled) {
-#pragma unroll
-        for (int i = 0; i < h::kSums; ++i) sums[0][i] = sums[1][i] = 0.0f;
-      }
-      if constexpr (Scaled == kByBlock) {
-        next = scales_of(scale_a, p, tile.row + own_row, 0);
-        next_column = scale_at(scale_b, p, 1, tile.column, p.n, 0);
-      }
-      int before = 0;
-      for (int k = 0; k < p.k; k += kDepth, ring.advance()) {
-        const unsigned rows = steps + ring.step * kStepBytes;
-        const unsigned long long rows_at = h::descriptor_of(rows + group * kBoxBytes);
-        const unsigned long long columns_at = h::descriptor_of(rows + 2 * kBoxBytes);
-        constexpr unsigned long long kHalf = h::kProductRows * h::kLine >> 4;
-        h::wait(shared.full + ring.step, ring.parity);
-        if constexpr (Scaled == kUnscaled) {
-          products.begin();
-#pragma unroll
-          for (int half = 0; half < 2; ++half)
-#pragma unroll
-            for (int i = 0; i < kParts; ++i)
-              products.start(sums[half], rows_at + half * kHalf + i * h::kDescriptorStep,
-                             columns_at + i * h::kDescriptorStep, k > 0 || i > 0);
-          products.end();
-          products.template wait<1>();
-          if (k > 0) release(before);
-          before = ring.step;
-        } else {
-          [[maybe_unused]] const RowScales now = next;
-          [[maybe_unused]] const float column = next_column;
-#pragma unroll
-          for (int half = 0; half < 2; ++half) {
-            products.begin();
-#pragma unroll
-            for (int i = 0; i < kParts; ++i)
-              products.start(part, rows_at + half * kHalf + i * h::kDescriptorStep, columns_at + i * h::kDescriptorStep,
-                             i > 0);
-            products.end();
-            if (Scaled == kByBlock && half == 0 && k + kDepth < p.k) {  // on their way while the products are made
-              next = scales_of(scale_a, p, tile.row + own_row, k / kDepth + 1);
-              next_column = scale_at(scale_b, p, 1, tile.column, p.n, k / kDepth + 1);
-            }
-            products.wait_for(part);
-            if (half == 1) release(ring.step);
-#pragma unroll
-            for (int i = 0; i < h::kSums; ++i) {
-              if constexpr (Scaled == kByBlock) {
-                sums[half][i] = fmaf(part[i], now.of[half][i >> 1 & 1] * column, sums[half][i]);
-              } else {
-                sums[half][i] += part[i];
-              }
-            }
-          }
-        }
-      }
+      const int warp_row = tile.row + group * kBoxLines + warp % 4 * 16, row = warp_row + lane / 4;
+      h::Sums sums[2];
       if constexpr (Scaled == kUnscaled) {
-        products.wait_for(sums[0]);
-        products.wait_for(sums[1]);
-        release(before);
-      }
-      if (Scaled == kByLine && (p.has_scale[0] || p.has_scale[1])) {
-        const RowScales of_rows = scales_of(scale_a, p, tile.row + own_row, 0);
-#pragma unroll
-        for (int i = 0; i < kTileColumns / 8; ++i) {
-#pragma unroll
-          for (int c2 = 0; c2 < 2; ++c2) {
-            const float of_column = scale_at(scale_b, p, 1, tile.column + 8 * i + lane % 4 * 2 + c2, p.n, 0);
-#pragma unroll
-            for (int half = 0; half < 2; ++half)
-#pragma unroll
-              for (int r = 0; r < 2; ++r) sums[half][4 * i + 2 * r + c2] *= of_rows.of[half][r] * of_column;
-          }
-        }
-      }
-      if constexpr (Scaled != kUnscaled) {
+        maker.sum_all(sums);
+      } else {
+        maker.template sum_steps<Scaled == kByBlock>(sums, scale_a, scale_b, row, tile.column);
+        if (Scaled == kByLine && (p.has_scale[0] || p.has_scale[1]))
+          maker.scale_by_line(sums, scale_a, scale_b, row, tile.column);
 #pragma unroll
         for (int i = 0; i < h::kSums; ++i) sums[0][i] *= p.factor, sums[1][i] *= p.factor;
       }
-      unsigned char *const out = shared.out + (warp - h::kGroup / 32) * kLineOut * kRowsOut;
 #pragma unroll
       for (int half = 0; half < 2; ++half)
-        write_rows(sums[half], out, c + tile.product * p.matrix, p,
-                   tile.row + group * kBoxLines + half * h::kProductRows + warp % 4 * 16, tile.column);
+        write_rows(sums[half], out, c + tile.product * p.matrix, p, warp_row + half * h::kProductRows, tile.column);
     }
   }
   h::sync_cluster();
