@@ -13,7 +13,7 @@ from pygpukit.core.dtypes import as_dtype, bfloat16, float8_e4m3, float8_e5m2, f
 from pygpukit.core.errors import DTypeError, ShapeError
 from pygpukit.ops import copying, host
 from pygpukit.ops.elementwise.pointwise import CTYPES
-from pygpukit.ops.matmul import fp8_tile, plain, plan
+from pygpukit.ops.matmul import fp8_tile, hopper, plain, plan
 from pygpukit.ops.matmul.fp8_tile import Scale
 from pygpukit.ops.operands import check_array, check_devices, check_out, is_array, span
 
@@ -40,6 +40,7 @@ def matmul_fp8(
     *,
     out_dtype: DTypeLike | None = None,
     out: GPUArray | None = None,
+    backend: str | None = None,
 ) -> GPUArray:
     """(scale_a a) @ (scale_b b): a (m, k) and b (k, n), of float8_e4m3 or float8_e5m2, give (m, n).
 
@@ -51,8 +52,9 @@ def matmul_fp8(
     Products of a block of k are summed, in float32 on CUDA cores and with fewer bits on tensor cores, scaled (by tensor
     cores at the end, where no scale is of a block) and added to those before in float32, in ascending order: a row's
     bits depend on no other row. matmul_fp8_plan() says which cores; asynchronous. A scale that is NaN or infinite is
-    refused where it is a number; one on the device makes its results NaN. Raises ShapeError, DTypeError, ValueError,
-    DeviceMismatchError.
+    refused where it is a number; one on the device makes its results NaN. backend="hopper": by the kernels for SM 9.0
+    alone, which also run on the simulated device, not by the plan's choice. Raises ShapeError, DTypeError, ValueError,
+    DeviceMismatchError, GPUError where the backend asked for does not take the product.
     """
     what = "matmul_fp8"
     a, b = check_array(a, f"{what}: a"), check_array(b, f"{what}: b")
@@ -66,9 +68,12 @@ def matmul_fp8(
     if target is None or any(target.block == one.block for one in arrays):  # may share bytes
         target = native.empty((a.shape[0], b.shape[1]), dtype)
     if target.size:
-        if host.computes():
+        chosen = _planned(what, a, b, left, right, backend)[0]
+        if chosen == "hopper":
+            hopper.scaled(a, b, left, right, target)
+        elif host.computes():
             native.host_launch(what, lambda: _on_host(a, b, left, right, target), [*arrays, target])
-        elif _planned(a, b, left, right)[0] == "tile":
+        elif chosen == "tile":
             fp8_tile.product(a, b, left, right, target)
         else:
             _on_device(a, b, left, right, target)
@@ -79,12 +84,18 @@ def matmul_fp8(
 
 
 def matmul_fp8_plan(
-    a: GPUArray, b: GPUArray, scale_a: GPUArray | float | None = None, scale_b: GPUArray | float | None = None
+    a: GPUArray,
+    b: GPUArray,
+    scale_a: GPUArray | float | None = None,
+    scale_b: GPUArray | float | None = None,
+    *,
+    backend: str | None = None,
 ) -> plan.MatmulPlan:
-    """The plan of `gp.matmul_fp8(a, b, scale_a, scale_b)`: which kernel, and why. Launches nothing. Raises as it."""
+    """The plan of `gp.matmul_fp8(a, b, scale_a, scale_b, backend=backend)`: which kernel, and why. Launches nothing.
+    Raises as it."""
     what = "matmul_fp8_plan"
     a, b = check_array(a, f"{what}: a"), check_array(b, f"{what}: b")
-    return plan.MatmulPlan(*_planned(a, b, *_checked(what, a, b, scale_a, scale_b)))
+    return plan.MatmulPlan(*_planned(what, a, b, *_checked(what, a, b, scale_a, scale_b), backend))
 
 
 def gemv_fp8_bf16(a: GPUArray, b_nk: GPUArray, b_scale: GPUArray, *, out: GPUArray | None = None) -> GPUArray:
@@ -128,11 +139,17 @@ def _checked(what: str, a: GPUArray, b: GPUArray, scale_a: Any, scale_b: Any) ->
     )
 
 
-def _planned(a: GPUArray, b: GPUArray, left: Scale, right: Scale) -> tuple[str, str]:
-    """(backend, reason): from types, the kind of scales, extents and the device."""
-    if not is_sim() and (why := fp8_tile.refusal(a, b, left, right)):
+def _planned(
+    what: str, a: GPUArray, b: GPUArray, left: Scale, right: Scale, named: str | None = None
+) -> tuple[str, str]:
+    """(backend, reason): from types, the kind of scales, extents, the device, and what is asked for."""
+    extents = (1, a.shape[0], b.shape[1], a.shape[1])
+    why = fp8_tile.refusal(a, b, left, right)
+    if found := hopper.planned(what, named, "fp8", a.dtype, extents, why):
+        return found
+    if why and not is_sim():
         return "plain", f"on CUDA cores: {why}"
-    return plan.backend("fp8", a.dtype, 1, a.shape[0], b.shape[1], a.shape[1])
+    return plan.backend("fp8", a.dtype, *extents)
 
 
 def _result_type(what: str, a: GPUArray, b: GPUArray, out_dtype: DTypeLike | None, out: GPUArray | None) -> DataType:

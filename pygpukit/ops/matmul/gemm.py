@@ -12,7 +12,7 @@ from pygpukit.array import layout, promotion
 from pygpukit.core.dtypes import as_dtype, float32
 from pygpukit.core.errors import DTypeError
 from pygpukit.ops import copying, host
-from pygpukit.ops.matmul import fastest, fused, narrow, plain, plan, precision, tile
+from pygpukit.ops.matmul import fastest, fused, hopper, narrow, plain, plan, precision, tile
 from pygpukit.ops.matmul.stacks import stacked, with_matrix_axes
 from pygpukit.ops.operands import check_array, check_devices, check_out, overlaps
 from pygpukit.ops.prepared import prepared
@@ -37,6 +37,7 @@ def matmul(
     tf32: bool | None = None,
     use_tf32: bool | None = None,
     invariant: bool | None = None,
+    backend: str | None = None,
 ) -> GPUArray:
     """a @ b; with alpha and beta alpha (a @ b) + beta out.
 
@@ -50,8 +51,10 @@ def matmul(
     be rounded to tf32, on tensor cores. Asynchronous on the current stream; the order of additions is fixed: a row's
     bits depend on k, the types and the backend that matmul_plan() names, not on other rows. invariant=False gives that
     up for speed: cuBLASLt where it is found, the same bits only for the same extents, strides and alignment; within
-    gp.fastest_products() it is the default. Raises ShapeError naming both shapes, DTypeError, DeviceMismatchError,
-    ValueError for settings that contradict each other.
+    gp.fastest_products() it is the default. backend="hopper": by the kernels for SM 9.0 alone, which also run on the
+    simulated device, not by the plan's choice; its bits, too, depend on no other row. Raises ShapeError naming both
+    shapes, DTypeError, DeviceMismatchError, ValueError for settings that contradict each other, GPUError where the
+    backend asked for does not take the product.
     """
     left, right, shape, promoted = operands(a, b)
     result = _result(promoted, dtype)
@@ -65,7 +68,10 @@ def matmul(
         kind = _family(promoted, result, said)
         computed = promoted if kind else result
         left, right = (x if x.dtype == computed else copying.astype(x, computed) for x in (left, right))
-        if invariant is False and (after is None or result in fused.FINISHED):
+        named = hopper.planned("matmul", backend, kind, computed, _extents(left, right))
+        if named:
+            product: fused.Product = hopper.product
+        elif invariant is False and (after is None or result in fused.FINISHED):
             product = _fastest_of(kind, left, right, result)
         else:
             product = product_of(kind, left, right)
@@ -98,22 +104,24 @@ def matmul_plan(
     tf32: bool | None = None,
     use_tf32: bool | None = None,
     invariant: bool | None = None,
+    backend: str | None = None,
 ) -> plan.MatmulPlan:
-    """The plan of `gp.matmul(a, b, dtype=dtype, tf32=tf32, invariant=invariant)`: which kernel, and why. Launches
-    nothing. Raises as matmul() for operands that do not fit."""
+    """The plan of `gp.matmul(a, b, dtype=dtype, tf32=tf32, invariant=invariant, backend=backend)`: which kernel, and
+    why. Launches nothing. Raises as matmul() for operands that do not fit."""
     left, right, _, promoted = operands(a, b)
     result = _result(promoted, dtype)
     said = precision.check("matmul", result, tf32, use_tf32)
     kind = _family(promoted, result, said)
-    backend, reason = _planned(kind, promoted, left, right)
+    computed = promoted if kind else result
     _check_invariant(invariant)
-    if invariant is False:
-        computed = promoted if kind else result
-        backend, reason = fastest.plan((backend, reason), kind, left, right, computed, result)
+    named = hopper.planned("matmul_plan", backend, kind, computed, _extents(left, right))
+    chosen, reason = named or _planned(kind, promoted, left, right)
+    if invariant is False and not named:
+        chosen, reason = fastest.plan((chosen, reason), kind, left, right, computed, result)
     if result == float32:
         reason = f"{reason}; {precision.reason(said)}"
-    found = None if backend != "tile" else (tile if kind == "half" else narrow).chosen(left, right)
-    return plan.MatmulPlan(backend, reason, found)
+    found = None if chosen != "tile" else (tile if kind == "half" else narrow).chosen(left, right)
+    return plan.MatmulPlan(chosen, reason, found)
 
 
 def product_of(kind: str | None, a: GPUArray, b: GPUArray) -> fused.Product:
@@ -151,8 +159,13 @@ def _family(promoted: DataType, result: DataType, said: bool | None) -> str | No
 
 
 def _planned(kind: str | None, operands: DataType, a: GPUArray, b: GPUArray) -> tuple[str, str]:
+    return plan.backend(kind, operands, *_extents(a, b))
+
+
+def _extents(a: GPUArray, b: GPUArray) -> tuple[int, int, int, int]:
+    """Products, m, n, k."""
     *batch, m, k = a.shape
-    return plan.backend(kind, operands, prod(batch), m, b.shape[-1], k)
+    return prod(batch), m, b.shape[-1], k
 
 
 def _scaled(dtype: DataType, alpha: Any, beta: Any, out: GPUArray | None) -> fused.After | None:

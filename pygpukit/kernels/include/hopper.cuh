@@ -1,0 +1,212 @@
+// hopper.cuh: what SM 9.0 alone has for products: barriers that count bytes, copies of boxes of an array, and products
+// that a group of four warps makes of tiles in shared memory while it goes on. Inline PTX; hopper_sim.cuh has the same
+// functions for the simulated device.
+//
+// A tile is lines of 128 bytes, one after the other, from a multiple of 1024 bytes on. The eight pieces of 16 bytes of
+// a line are swapped: bits 4 to 6 of an address are combined (xor) with its bits 7 to 9. Copies write and products read
+// so.
+#pragma once
+#include "storage.cuh"
+
+namespace pk::hopper {
+
+constexpr int kLine = 128;        // bytes of a line of a tile
+constexpr int kGroup = 128;       // threads of a warp group
+constexpr int kProductRows = 64;  // of one product
+constexpr int kProductColumns = 128;
+constexpr int kSums = kProductRows * kProductColumns / kGroup;  // that a thread holds
+constexpr int kProductBytes = 32;                               // of a line that one product reads
+constexpr int kTileStart = 1024;                                // a tile begins at a multiple of so many bytes
+
+// What describes an array to the copies: CUtensorMap of the driver.
+struct alignas(64) TensorMap {
+  unsigned char bytes[128];
+};
+
+// In shared memory. It waits for arrivals and for bytes; a phase ends when none of either is missing.
+struct Barrier {
+  unsigned long long state;
+};
+
+// A thread's sums of a product: 4 i + 2 r + c is of row (thread % 128 / 32) * 16 + thread % 32 / 4 + 8 r and column
+// 8 i + thread % 4 * 2 + c.
+using Sums = float[kSums];
+
+// A descriptor of a tile for products, by its address in shared memory: that address, the 1024 bytes from eight lines
+// to the next eight, and 1 for lines of 128 bytes with swapped pieces. Adding 2 goes 32 bytes along the lines.
+__device__ __forceinline__ unsigned long long descriptor_of(unsigned address) {
+  return (address & 0x3ffffu) >> 4 | 1ull << 16 | 1024ull >> 4 << 32 | 1ull << 62;
+}
+constexpr unsigned long long kDescriptorStep = kProductBytes >> 4;
+
+}  // namespace pk::hopper
+
+#ifdef PYGPUKIT_SIM
+#include "hopper_sim.cuh"
+#else
+
+namespace pk::hopper {
+
+__device__ __forceinline__ unsigned shared_address(const void *pointer) {
+  return static_cast<unsigned>(__cvta_generic_to_shared(pointer));
+}
+
+// ---- clusters
+
+__device__ __forceinline__ unsigned rank_in_cluster() {
+  unsigned rank;
+  asm("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
+  return rank;
+}
+
+// Waits for every thread of the cluster. A warp comes together first.
+__device__ __forceinline__ void sync_cluster() {
+  __syncwarp();
+  asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
+  asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
+}
+
+// ---- registers: a warp group's share; all its warps come here
+
+template <int Registers>
+__device__ __forceinline__ void give_registers() {
+  asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(Registers));
+}
+template <int Registers>
+__device__ __forceinline__ void take_registers() {
+  asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(Registers));
+}
+
+// ---- barriers
+
+__device__ __forceinline__ void make_barrier(Barrier *barrier, unsigned arrivals) {
+  asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(shared_address(barrier)), "r"(arrivals) : "memory");
+}
+
+// Before others use the barriers that this thread made.
+__device__ __forceinline__ void publish_barriers() {
+  asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+}
+
+// Arrives at the barrier that a block of the cluster has at the same place. It orders what products have read, which
+// are waited for, before what copies write; other memory it does not order among blocks: that would wait for all of it.
+__device__ __forceinline__ void arrive(Barrier *barrier, unsigned rank) {
+  asm volatile(
+      "{\n"
+      ".reg .b32 there;\n"
+      "mapa.shared::cluster.u32 there, %0, %1;\n"
+      "mbarrier.arrive.shared::cluster.b64 _, [there];\n"
+      "}" ::"r"(shared_address(barrier)),
+      "r"(rank)
+      : "memory");
+}
+
+// Arrives and tells how many bytes of copies belong to this phase.
+__device__ __forceinline__ void arrive_expecting(Barrier *barrier, unsigned bytes) {
+  asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(shared_address(barrier)), "r"(bytes)
+               : "memory");
+}
+
+// Waits until the phase of that parity has ended.
+__device__ __forceinline__ void wait(Barrier *barrier, unsigned parity) {
+  unsigned over;
+  do {
+    asm volatile(
+        "{\n"
+        ".reg .pred over;\n"
+        "mbarrier.try_wait.parity.shared::cta.b64 over, [%1], %2;\n"
+        "selp.u32 %0, 1, 0, over;\n"
+        "}"
+        : "=r"(over)
+        : "r"(shared_address(barrier)), "r"(parity)
+        : "memory");
+  } while (!over);
+}
+
+// ---- copies
+
+__device__ __forceinline__ void fetch_map(const TensorMap &map) {
+  asm volatile("prefetch.tensormap [%0];" ::"l"(&map) : "memory");
+}
+
+// A box of an array into a tile: from element x of line y of matrix z on; what lies outside of the array becomes 0. Its
+// bytes count at the barrier. array: what the map was made for; only the simulated device looks at it.
+__device__ __forceinline__ void copy_box(void *tile, const TensorMap &map, const void *, int x, int y, int z,
+                                         Barrier *barrier) {
+  asm volatile(
+      "cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4, %5}], "
+      "[%2];" ::"r"(shared_address(tile)),
+      "l"(&map), "r"(shared_address(barrier)), "r"(x), "r"(y), "r"(z)
+      : "memory");
+}
+
+// The same for every block of the cluster whose bit is set: into its tile and for its barrier at the same places.
+__device__ __forceinline__ void copy_box_to(unsigned ranks, void *tile, const TensorMap &map, const void *, int x,
+                                            int y, int z, Barrier *barrier) {
+  asm volatile(
+      "cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster [%0], "
+      "[%1, {%3, %4, %5}], [%2], %6;" ::"r"(shared_address(tile)),
+      "l"(&map), "r"(shared_address(barrier)), "r"(x), "r"(y), "r"(z), "h"(static_cast<unsigned short>(ranks))
+      : "memory");
+}
+
+// ---- products: 64 rows of a tile times 128 lines of another, 32 bytes along both
+
+#define PK_NUMBERS                                                                                             \
+  "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, %18, %19, %20, %21, %22, " \
+  "%23, %24, %25, %26, %27, %28, %29, %30, %31, %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, "  \
+  "%44, %45, %46, %47, %48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63}"
+#define PK_EIGHT(s, i)                                                                                        \
+  "+f"(s[i]), "+f"(s[i + 1]), "+f"(s[i + 2]), "+f"(s[i + 3]), "+f"(s[i + 4]), "+f"(s[i + 5]), "+f"(s[i + 6]), \
+      "+f"(s[i + 7])
+#define PK_SUMS(s)                                                                                                     \
+  PK_EIGHT(s, 0), PK_EIGHT(s, 8), PK_EIGHT(s, 16), PK_EIGHT(s, 24), PK_EIGHT(s, 32), PK_EIGHT(s, 40), PK_EIGHT(s, 48), \
+      PK_EIGHT(s, 56)
+#define PK_PRODUCT(Element, kind, more)                                                                          \
+  __device__ __forceinline__ void start_product(Element, Sums &sums, unsigned long long a, unsigned long long b, \
+                                                int add) {                                                       \
+    asm volatile(                                                                                                \
+        "{\n"                                                                                                    \
+        ".reg .pred add;\n"                                                                                      \
+        "setp.ne.b32 add, %66, 0;\n"                                                                             \
+        "wgmma.mma_async.sync.aligned.m64n128" kind " " PK_NUMBERS ", %64, %65, add, 1, 1" more                  \
+        ";\n"                                                                                                    \
+        "}"                                                                                                      \
+        : PK_SUMS(sums)                                                                                          \
+        : "l"(a), "l"(b), "r"(add));                                                                             \
+  }
+PK_PRODUCT(e4m3_t, "k32.f32.e4m3.e4m3", "")
+PK_PRODUCT(e5m2_t, "k32.f32.e5m2.e5m2", "")
+PK_PRODUCT(half_t, "k16.f32.f16.f16", ", 0, 0")
+PK_PRODUCT(bfloat16_t, "k16.f32.bf16.bf16", ", 0, 0")
+PK_PRODUCT(float, "k8.f32.tf32.tf32", "")  // of the upper 19 bits
+#undef PK_PRODUCT
+#undef PK_SUMS
+#undef PK_EIGHT
+#undef PK_NUMBERS
+
+// Products of a warp group that are on their way. All its threads call each of these functions.
+template <class Element>
+struct Products {
+  // Before the first product of a batch: sums that were written or read are left to it.
+  __device__ __forceinline__ void begin() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
+  // sums (+)= a @ b^T, from two descriptors. add: 0 forgets what the sums were. They may not be touched before wait().
+  __device__ __forceinline__ void start(Sums &sums, unsigned long long a, unsigned long long b, int add) {
+    start_product(Element{}, sums, a, b, add);
+  }
+  // Ends a batch.
+  __device__ __forceinline__ void end() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
+  // Waits for all batches but the latest few.
+  template <int Latest>
+  __device__ __forceinline__ void wait() {
+    asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(Latest) : "memory");
+  }
+  // Waits for all. The sums can be read from here on, and by no statement that was moved before it.
+  __device__ __forceinline__ void wait_for(Sums &sums) {
+    wait<0>();
+    for (float &sum : sums) asm volatile("" : "+f"(sum)::"memory");
+  }
+};
+
+}  // namespace pk::hopper
+#endif

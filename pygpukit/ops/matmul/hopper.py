@@ -1,0 +1,153 @@
+"""Products on the tensor cores of SM 9.0 by kernels of their own, for those who ask: which ones, and the launch.
+
+Not measured yet, so that no plan takes them by itself.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from functools import cache
+from itertools import product as product_of
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+from pygpukit._core import native
+from pygpukit.core.backend import is_sim
+from pygpukit.core.errors import GPUError
+from pygpukit.kernels import KernelSpec, launch
+from pygpukit.ops import copying, raw
+from pygpukit.ops.matmul.fp8_tile import Scale
+from pygpukit.ops.matmul.reading import ALIGNMENT, readable
+from pygpukit.ops.matmul.tensor_maps import tensor_map
+from pygpukit.ops.matmul.tile import architecture, multiprocessors
+from pygpukit.ops.operands import span
+
+if TYPE_CHECKING:
+    from pygpukit.array.array import GPUArray
+    from pygpukit.core.dtypes import DataType
+
+NAME = "hopper"
+# hopper.cu: kHopperShared, kPair.
+SOURCE = KernelSpec(__file__, "hopper.cu", shared_bytes=230528, cluster=(2, 1, 1), ahead=("sm_90a",))
+_CALL = SOURCE.structure("HopperCall")
+_THREADS, _PAIR = (384, 1, 1), 2
+_ROWS, _COLUMNS = 256, 256  # that a pair of blocks makes
+_SM = 90
+_VARIABLE = "PYGPUKIT_MATMUL"
+_UNSCALED, _BY_LINE, _BY_BLOCK = 0, 1, 2  # hopper.cu: Scaling
+_ELEMENTS = {"float8_e4m3": "pk::e4m3_t", "float8_e5m2": "pk::e5m2_t", "float32": "float"}
+_ELEMENTS |= {"bfloat16": "pk::bfloat16_t", "float16": "pk::half_t"}
+_RESULTS = ("float32", "bfloat16", "float16")  # of 8-bit floats
+# What is computed, by the families of plan.py.
+_FAMILIES = {
+    "half": "{} summed in float32",
+    "tf32": "{} rounded to tf32, summed in float32",
+    "fp8": "{}, every 128 of k summed anew and added in float32",
+}
+_NO_SCALE = Scale(None, 1, (0, 0))
+
+
+def planned(
+    what: str, named: Any, kind: str | None, dtype: DataType, shape: tuple[int, int, int, int], refusal: str = ""
+) -> tuple[str, str] | None:
+    """("hopper", reason) where these kernels are asked for, by backend= or by PYGPUKIT_MATMUL, and take the product.
+
+    None where they are not asked for, or by the environment alone and do not take it, or it is empty. kind: a key of
+    plan.py's families. shape: products, m, n, k. refusal: why its scales are not taken. Raises ValueError for another
+    name, GPUError where the product is not taken.
+    """
+    if named not in (None, NAME):
+        raise ValueError(f"{what}: backend={named!r}; it is {NAME!r}, or None for the plan's choice")
+    if named is None and (is_sim() or _of_environment() is None):
+        return None
+    if not prod(shape):
+        return None
+    if why := _refusal(kind, dtype, shape) or refusal:
+        if named is None:
+            return None
+        raise GPUError(f"{what}: backend={NAME!r}: {why}; leave backend out for the plan's choice")
+    asked = f"backend={NAME!r} asks" if named else f"{_VARIABLE}={NAME} asks"
+    return NAME, f"{_FAMILIES[kind or ''].format(dtype)}, on SM 9.0's tensor cores, as {asked}; not measured yet"
+
+
+def product(a: GPUArray, b: GPUArray, out: GPUArray) -> None:
+    """out = a @ b, stacks of matrices with the same batch axes: float16, bfloat16, or float32 rounded to tf32."""
+    _launch(a, b, _NO_SCALE, _NO_SCALE, out, _UNSCALED)
+
+
+def scaled(a: GPUArray, b: GPUArray, left: Scale, right: Scale, out: GPUArray) -> None:
+    """out = (left a) @ (right b), of 8-bit floats of one type, where fp8_tile.refusal() is ""."""
+    _launch(a, b, left, right, out, _BY_BLOCK if left.by_block or right.by_block else _BY_LINE)
+
+
+def _launch(a: GPUArray, b: GPUArray, left: Scale, right: Scale, out: GPUArray, scaling: int) -> None:
+    m, n, k = out.shape[-2], out.shape[-1], a.shape[-1]
+    stacks = readable(a, "rows", along_k=True), readable(b, "columns", along_k=True)
+    maps = (
+        tensor_map(stack.array, k, lines, stack.lead, stack.matrices, stack.step)
+        for stack, lines in zip(stacks, (m, n), strict=True)
+    )
+    dense = out if out.is_contiguous() else native.empty(out.shape, out.dtype)
+    scales, products = (left, right), prod(out.shape[:-2])
+    pairs = products * -(-m // _ROWS) * -(-n // _COLUMNS)
+    call = _CALL.pack(
+        row=n,
+        matrix=m * n,
+        scale_line=[one.steps[0] for one in scales],
+        scale_depth=[one.steps[1] for one in scales],
+        m=m,
+        n=n,
+        k=k,
+        products=products,
+        matrices=[stack.matrices for stack in stacks],
+        repeat=[stack.repeat for stack in stacks],
+        line_shift=[one.lines.bit_length() - 1 for one in scales],  # of 1 or 128
+        has_scale=[one.values is not None for one in scales],
+        factor=left.number * right.number,
+        whole=n * out.itemsize % ALIGNMENT == 0 and raw.address(dense) % ALIGNMENT == 0,
+    )
+    launch(
+        SOURCE.of(_expression(a.dtype.name, out.dtype.name, scaling)),
+        (min(pairs, max(multiprocessors() // _PAIR, 1)) * _PAIR, 1, 1),
+        _THREADS,
+        *maps,
+        *(span(stack.array)[0] for stack in stacks),
+        *(dense if one.values is None else span(one.values)[0] for one in scales),
+        dense,
+        call,
+    )
+    if dense is not out:
+        copying.copy_to(dense, out)
+
+
+def _expression(element: str, result: str, scaling: int) -> str:
+    return f"pk::hopper_product<{_ELEMENTS[element]}, {_ELEMENTS[result]}, {scaling}>"
+
+
+@SOURCE.lists
+def _listing() -> Iterator[tuple[str, ...]]:
+    for name in ("float32", "bfloat16", "float16"):
+        yield (_expression(name, name, _UNSCALED),)
+    for element, result, scaling in product_of(("float8_e4m3", "float8_e5m2"), _RESULTS, (_BY_LINE, _BY_BLOCK)):
+        yield (_expression(element, result, scaling),)
+
+
+def _refusal(kind: str | None, dtype: DataType, shape: tuple[int, int, int, int]) -> str:
+    if kind not in _FAMILIES:
+        return f"these kernels multiply 8-bit floats, float16, bfloat16, and float32 with tf32=True, not {dtype}"
+    if not is_sim() and architecture() != _SM:
+        return f"its instructions are those of SM 9.0; this device is SM {architecture() / 10:.1f}"
+    products, m, n, _ = shape
+    if max(shape) >= 2**31 - 2 * _ROWS or products * -(-m // _ROWS) * -(-n // _COLUMNS) >= 2**31:
+        return f"extents of {shape} are more than these kernels count"
+    return ""
+
+
+@cache
+def _of_environment() -> str | None:
+    """What PYGPUKIT_MATMUL names, None for nothing. Read once. Raises ValueError for another name."""
+    found = os.environ.get(_VARIABLE) or None
+    if found not in (None, NAME):
+        raise ValueError(f"{_VARIABLE}={found}; it is {NAME}, or unset for the plan's choice")
+    return found

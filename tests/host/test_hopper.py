@@ -1,0 +1,92 @@
+"""Who asks for the kernels of SM 9.0 gets them or is told why not; what the driver is told of an array."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any
+
+import pytest
+
+import pygpukit as gp
+from pygpukit.ops.matmul import hopper, tensor_maps
+
+
+@pytest.fixture
+def a() -> gp.GPUArray:
+    return gp.ones((4, 32), "float32")
+
+
+def on_device(monkeypatch: pytest.MonkeyPatch, architecture: int) -> None:
+    monkeypatch.setattr(hopper, "is_sim", lambda: False)
+    monkeypatch.setattr(hopper, "architecture", lambda: architecture)
+
+
+def test_what_the_kernels_do_not_take_is_refused_by_name(a: gp.GPUArray) -> None:
+    with pytest.raises(ValueError, match="matmul: backend='tensor'; it is 'hopper', or None"):
+        gp.matmul(a, a.T, backend="tensor")
+    with pytest.raises(gp.GPUError, match=r"matmul: backend='hopper': .*float32 with tf32=True, not float32; leave"):
+        gp.matmul(a, a.T, backend="hopper")
+    eight = a.astype("float8_e4m3")
+    with pytest.raises(gp.GPUError, match="matmul_fp8: backend='hopper': tensor cores take operands of one type"):
+        gp.matmul_fp8(eight, a.T.astype("float8_e5m2"), backend="hopper")
+    with pytest.raises(ValueError, match="matmul_fp8_plan: backend='h'"):
+        gp.ops.matmul_fp8_plan(eight, eight.T, backend="h")
+    assert not gp.matmul(a[:, :0], a.T[:0], tf32=True, backend="hopper").to_numpy().any()
+
+
+def test_another_architecture_is_refused(monkeypatch: pytest.MonkeyPatch, a: gp.GPUArray) -> None:
+    on_device(monkeypatch, 100)
+    with pytest.raises(gp.GPUError, match=r"instructions are those of SM 9\.0; this device is SM 10\.0; leave backend"):
+        gp.matmul_plan(a, a.T, tf32=True, backend="hopper")
+    monkeypatch.setattr(hopper, "_of_environment", lambda: "hopper")
+    assert gp.matmul_plan(a, a.T, tf32=True).backend != "hopper"
+
+
+def test_the_environment_asks_where_they_can(monkeypatch: pytest.MonkeyPatch, a: gp.GPUArray) -> None:
+    on_device(monkeypatch, 90)
+    assert gp.matmul_plan(a, a.T, tf32=True).backend != "hopper"
+    monkeypatch.setattr(hopper, "_of_environment", lambda: "hopper")
+    plan = gp.matmul_plan(a, a.T, tf32=True)
+    assert plan.backend == "hopper"
+    assert "PYGPUKIT_MATMUL=hopper" in plan.reason
+    assert gp.matmul_plan(a, a.T).backend != "hopper"
+    eight = a.astype("float8_e4m3")
+    assert gp.ops.matmul_fp8_plan(eight, eight.T, 2.0).backend == "hopper"
+
+
+def test_another_name_in_the_environment_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYGPUKIT_MATMUL", "volta")
+    with pytest.raises(ValueError, match="PYGPUKIT_MATMUL=volta; it is hopper, or unset"):
+        hopper._of_environment.__wrapped__()
+
+
+class Driver:
+    """Notes what it is asked for."""
+
+    def __init__(self, status: int = 0) -> None:
+        self.calls: list[tuple[Any, ...]] = []
+        self.status = status
+
+    def cuTensorMapEncodeTiled(self, *arguments: Any) -> int:
+        self.calls.append(arguments)
+        ctypes.memset(arguments[0].value, 7, 128)
+        return self.status
+
+
+def test_what_the_driver_is_told_of_an_array(monkeypatch: pytest.MonkeyPatch) -> None:
+    driver = Driver()
+    monkeypatch.setattr(tensor_maps, "is_sim", lambda: False)
+    monkeypatch.setattr(tensor_maps, "_driver", lambda: driver)
+    x = gp.zeros((3, 8, 64), "bfloat16")
+    for _ in range(2):  # once for the same array
+        assert tensor_maps.tensor_map(x, 60, 8, 64, 3, 512) == b"\7" * 128
+    ((place, kind, rank, address, extents, strides, box, steps, *modes),) = driver.calls
+    assert place.value % 64 == 0
+    assert (kind, rank.value, address.value) == (1, 3, x.device_ptr)
+    assert (list(extents), list(strides)) == ([60, 8, 3], [128, 1024])
+    assert (list(box), list(steps), modes) == ([64, 128, 1], [1, 1, 1], [0, 3, 3, 0])
+    tensor_maps.tensor_map(gp.zeros((8, 64), "float32"), 64, 8, 64, 1, 0)
+    assert (driver.calls[1][1], list(driver.calls[1][5]), list(driver.calls[1][6])) == (11, [256, 2048], [32, 128, 1])
+    driver.status = 1
+    with pytest.raises(gp.GPUError, match="cuTensorMapEncodeTiled answers with status 1 for extents"):
+        tensor_maps.tensor_map(x, 61, 8, 64, 3, 512)

@@ -1,0 +1,98 @@
+"""The kernels for SM 9.0: each type and way of scaling, with rings of copies that wrap and edges of every kind."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import pytest
+
+import pygpukit as gp
+from pygpukit.ops.matmul import hopper
+from pygpukit.ops.matmul.fp8_tile import Scale
+from sweep.engine import Call, Family, numbers
+
+Values = np.ndarray[Any, Any]
+_TYPES = {"e4m3_t": "float8_e4m3", "e5m2_t": "float8_e5m2", "half_t": "float16", "bfloat16_t": "bfloat16"}
+_SHAPES = ((67, 133), (3, 136))  # m, n: rows of no whole 16 bytes; rows of whole ones
+_STEPS = 4.2  # of 128 bytes along k: more than are in shared memory at a time
+
+
+def _arguments(expression: str) -> list[str]:
+    return expression.replace("pk::", "").split("<")[1].rstrip(">").split(", ")
+
+
+@contextmanager
+def one_cluster() -> Iterator[None]:
+    """One pair of blocks makes all tiles, one after the other."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(hopper, "multiprocessors", lambda: 2)
+        yield
+
+
+def to_tf32(values: Values) -> Values:
+    """Rounded to tf32, to nearest even, as float64."""
+    bits = values.astype(np.float32).view(np.uint32)
+    kept = (bits + np.uint32(0xFFF) + (bits >> np.uint32(13) & np.uint32(1))) & np.uint32(0xFFFFE000)
+    return kept.view(np.float32).astype(np.float64)
+
+
+def _unscaled(dtype: str) -> Iterator[Call]:
+    def product(a: gp.GPUArray, b: gp.GPUArray) -> gp.GPUArray:
+        out = gp.full((*a.shape[:-1], b.shape[-1]), float("nan"), dtype)
+        with one_cluster():
+            hopper.product(a, b, out)
+        return out
+
+    def product_and_its_last_row(a: gp.GPUArray, b: gp.GPUArray) -> gp.GPUArray:
+        whole, alone = product(a, b), product(a[-1:], b)
+        assert whole[-1:].to_numpy().tobytes() == alone.to_numpy().tobytes(), "a row's bits depend on the others"
+        return whole
+
+    def wanted(x: Values, y: Values) -> Values:
+        return to_tf32(x) @ to_tf32(y) if dtype == "float32" else x @ y
+
+    long = int(_STEPS * 128 / gp.empty(1, dtype).itemsize)
+    for (m, n), k in zip(_SHAPES, (long, 17), strict=True):
+        yield Call(product, (numbers(dtype, m, k), numbers(dtype, n, k).T), wanted)
+    yield Call(product, (numbers(dtype, 2, 5, 9), numbers(dtype, 9, 7)), wanted)
+    if dtype == "bfloat16":  # four pairs of tiles
+        yield Call(product_and_its_last_row, (numbers(dtype, 300, 17), numbers(dtype, 17, 300)), wanted)
+
+
+def _scaled(element: str, result: str, by_block: bool) -> Iterator[Call]:
+    for m, n in _SHAPES:
+        k = int(_STEPS * 128) if m == 3 else 150
+        blocks = -(-k // 128)
+        a, b = (numbers("float32", lines, k, low=-4, high=4).astype(element) for lines in (m, n))
+        x, y = (one.astype("float64").to_numpy() for one in (a, b.T))
+        of_rows = numbers("float32", m, *((blocks,) if by_block else ()), low=0.5, high=2)
+        of_columns = numbers("float32", *((blocks, 2) if by_block else (n,)), low=0.5, high=2)
+
+        def product(p: gp.GPUArray, q: gp.GPUArray, a: Any = a, b: Any = b, blocks: int = blocks) -> gp.GPUArray:
+            out = gp.full((a.shape[0], b.shape[0]), float("nan"), result)
+            left = Scale(p, 1, (blocks, 1) if by_block else (1, 0), 0.5)
+            with one_cluster():
+                hopper.scaled(a, b.T, left, Scale(q, 128, (1, 2)) if by_block else Scale(q, 1, (1, 0)), out)
+            return out
+
+        def wanted(p: Values, q: Values, x: Values = x, y: Values = y) -> Values:
+            if by_block:
+                k, n = y.shape
+                p, q = p.repeat(128, 1)[:, :k], q.repeat(128, 0)[:k].repeat(128, 1)[:, :n]
+                return 0.5 * (x * p) @ (y * q)
+            return 0.5 * p[:, None] * (x @ y) * q
+
+        yield Call(product, (of_rows, of_columns), wanted)
+
+
+def _calls(variant: str) -> Iterator[Call]:
+    element, result, scaling = variant.split()
+    if scaling == "0":
+        return _unscaled(_TYPES.get(element, "float32"))
+    return _scaled(_TYPES[element], _TYPES.get(result, "float32"), scaling == "2")
+
+
+FAMILIES = (Family("hopper products", (hopper.SOURCE.source,), lambda name: " ".join(_arguments(name)), _calls),)
