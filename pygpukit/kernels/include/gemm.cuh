@@ -58,20 +58,14 @@ struct accumulator<long long> {
 template <class T>
 using accumulator_t = typename accumulator<T>::type;
 
-// sum + x y, of floats rounded once: said here, because what a compiler contracts differs between kernels, and all that
-// sum in this order give the same bits.
+// sum + x y. Floats are rounded once, and it is said here: what a compiler contracts differs between kernels, and all
+// that sum in the order of add_products() give the same bits.
 template <class A>
 __device__ __forceinline__ A add_product(A sum, A x, A y) {
   return add(sum, multiply(x, y));
 }
-template <>
-__device__ __forceinline__ float add_product(float sum, float x, float y) {
-  return fmaf(x, y, sum);
-}
-template <>
-__device__ __forceinline__ double add_product(double sum, double x, double y) {
-  return fma(x, y, sum);
-}
+__device__ __forceinline__ float add_product(float sum, float x, float y) { return fma(x, y, sum); }
+__device__ __forceinline__ double add_product(double sum, double x, double y) { return fma(x, y, sum); }
 
 template <int Operands>
 __device__ __forceinline__ void batch_offsets(const GemmLayout<Operands> &p, long long batch,

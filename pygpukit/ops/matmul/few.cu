@@ -10,13 +10,12 @@
 namespace pk {
 
 constexpr int kFewColumns = 32;  // that a block makes, one a lane
-constexpr int kFewWarps = 4;     // of a block; each has its rows
+constexpr int kFewWarps = 4;
+constexpr int kFewRows = 4;  // of a warp
 constexpr int kFewThreads = 32 * kFewWarps;
 constexpr int kStepBytes = 256;  // of a line along k, that are read a step
 constexpr int kPackBytes = 16;
-
-template <int Rows>
-constexpr int kStages = Rows > 4 ? 4 : 5;  // steps that shared memory holds: one in use, the others on their way
+constexpr int kStages = 5;  // steps that shared memory holds: one in use, the others on their way
 
 #ifdef PYGPUKIT_SIM
 template <int N, class T>
@@ -85,48 +84,52 @@ __device__ __forceinline__ void copy_block(const Walk<T> &from, long long outer0
   }
 }
 
-// c = after(a @ b) of at most kFewWarps * Rows rows, but not of kSwiglu. AlongK: elements of b that follow each other
-// along k are copied as one where they are dense, else those along n. The layout's operands: a, b, c, residual.
-template <class T, int Rows, bool AlongK>
+// c = after(a @ b), but not of kSwiglu; a block makes kFewWarps * kFewRows rows. AlongK: elements of b that follow each
+// other along k are copied as one where they are dense, else those along n. The layout's operands: a, b, c, residual.
+template <class T, bool AlongK>
 __global__ void __launch_bounds__(kFewThreads)
     few(const T *a, const T *b, const T *bias, const T *residual, T *c, const __grid_constant__ GemmLayout<4> p,
         const __grid_constant__ After after) {
   using A = accumulator_t<T>;
   constexpr int kPack = kPackBytes / sizeof(T), kStep = kStepBytes / sizeof(T), kPitch = kStep + kPack;
   constexpr int kWeight = AlongK ? kFewColumns * kPitch : kStep * kFewColumns;
-  constexpr int kStage = kWeight + kFewWarps * Rows * kPitch;
+  constexpr int kStage = kWeight + kFewWarps * kFewRows * kPitch;
   extern __shared__ __align__(16) unsigned char few_memory[];
   T *const stages = reinterpret_cast<T *>(few_memory);
   const long long column0 = static_cast<long long>(blockIdx.x) * kFewColumns;
+  const long long row0 = static_cast<long long>(blockIdx.z) * (kFewWarps * kFewRows);
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, steps = static_cast<int>((p.k + kStep - 1) / kStep);
+  const long long own_row0 = row0 + warp * kFewRows;
 #pragma unroll 1
   for (long long batch = blockIdx.y; batch < p.batches; batch += gridDim.y) {
     long long at[4];
     batch_offsets(p, batch, at);
     const Walk<T> rows = walk(a + at[0], p.m, p.k, p.row[0], p.column[0]);
-    const Walk<T> weight = AlongK ? walk(b + at[1], p.n, p.k, p.column[1], p.row[1])
-                                  : walk(b + at[1], p.k, p.n, p.row[1], p.column[1]);
+    const Walk<T> weight =
+        AlongK ? walk(b + at[1], p.n, p.k, p.column[1], p.row[1]) : walk(b + at[1], p.k, p.n, p.row[1], p.column[1]);
     const auto ask = [&](int step) {
-      T *const to = stages + step % kStages<Rows> * kStage;
+      T *const to = stages + step % kStages * kStage;
       const long long k0 = static_cast<long long>(step) * kStep;
       if (step < steps) {
-        if constexpr (AlongK) copy_block<kFewColumns, kStep, kPitch>(weight, column0, k0, to);
-        else copy_block<kStep, kFewColumns, kFewColumns>(weight, k0, column0, to);
-        copy_block<kFewWarps * Rows, kStep, kPitch>(rows, 0, k0, to + kWeight);
+        if constexpr (AlongK)
+          copy_block<kFewColumns, kStep, kPitch>(weight, column0, k0, to);
+        else
+          copy_block<kStep, kFewColumns, kFewColumns>(weight, k0, column0, to);
+        copy_block<kFewWarps * kFewRows, kStep, kPitch>(rows, row0, k0, to + kWeight);
       }
       end_stage();
     };
-    for (int step = 0; step < kStages<Rows> - 1; ++step) ask(step);
-    A sum[Rows] = {};
+    for (int step = 0; step < kStages - 1; ++step) ask(step);
+    A sum[kFewRows] = {};
 #pragma unroll 1
     for (int step = 0; step < steps; ++step) {
-      wait_for_stage<kStages<Rows> - 2>();
+      wait_for_stage<kStages - 2>();
       __syncthreads();
-      ask(step + kStages<Rows> - 1);
-      const T *const own = stages + step % kStages<Rows> * kStage, *const row = own + kWeight + warp * Rows * kPitch;
+      ask(step + kStages - 1);
+      const T *const own = stages + step % kStages * kStage, *const row = own + kWeight + warp * kFewRows * kPitch;
       const long long left = (p.k - static_cast<long long>(step) * kStep + kDepth - 1) / kDepth * kDepth;
       const int depth = left < kStep ? static_cast<int>(left) : kStep;  // gemm.cuh adds zeros up to whole kDepth, too
-      if (warp * Rows >= p.m) continue;
+      if (own_row0 >= p.m) continue;
 #pragma unroll 4
       for (int d = 0; d < depth; d += kPack) {
         Pack<T, kPack> numbers;
@@ -135,7 +138,7 @@ __global__ void __launch_bounds__(kFewThreads)
         } else {
           for (int j = 0; j < kPack; ++j) numbers.v[j] = own[(d + j) * kFewColumns + lane];
         }
-        for (int r = 0; r < Rows; ++r) {
+        for (int r = 0; r < kFewRows; ++r) {
           const Pack<T, kPack> others = load<kPack>(row + r * kPitch + d);
           for (int j = 0; j < kPack; ++j)
             sum[r] = add_product(sum[r], convert<A>::from(others.v[j]), convert<A>::from(numbers.v[j]));
@@ -144,8 +147,8 @@ __global__ void __launch_bounds__(kFewThreads)
     }
     __syncthreads();  // the stages are free for the next matrices
     const long long column = column0 + lane;
-    for (int r = 0; r < Rows; ++r) {
-      const long long line = warp * Rows + r;
+    for (int r = 0; r < kFewRows; ++r) {
+      const long long line = own_row0 + r;
       if (line >= p.m || column >= p.n) continue;
       const T *other = residual + (at[3] + line * p.row[3] + column * p.column[3]);
       c[at[2] + line * p.row[2] + column * p.column[2]] =

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import cache
-from itertools import product as product_of
 from typing import TYPE_CHECKING
 
 from pygpukit import kernels
@@ -18,10 +17,9 @@ if TYPE_CHECKING:
 SOURCE = kernels.KernelSpec(__file__, "few.cu")
 LAYOUT = SOURCE.structure("GemmLayout", Operands=4)
 _AFTER = SOURCE.structure("After")
-_COLUMNS, _WARPS, _THREADS = 32, 4, 128  # few.cu: kFewColumns, kFewWarps, kFewThreads
+_COLUMNS, _ROWS, _THREADS, _STAGES = 32, 16, 128, 5  # few.cu: of a block
 _STEP, _PITCH = 256, 272  # bytes of a line along k in a step, and from one line to the next
-_STAGES = {4: 5, 8: 4}  # few.cu: kStages, by the rows of a warp
-_MOST = _WARPS * max(_STAGES)  # rows
+_MOST = 32  # rows
 _SHORTEST = 256  # a sum; below it too little is on its way for what a block costs
 _MAX_GRID_Y = 65535
 
@@ -35,15 +33,12 @@ def takes(dtype: DataType, m: int, n: int, k: int) -> bool:
 def launch(
     a: GPUArray, b: GPUArray, arrays: Sequence[GPUArray], packed: bytes, batches: int, after: bytes | None = None
 ) -> None:
-    """c = after(a @ b), of few rows. arrays: what the kernel's pointers point at; packed: LAYOUT; after: as nothing()."""
+    """c = after(a @ b), of few rows. arrays: what its pointers point at. packed: a LAYOUT. after: an After."""
     m, n = a.shape[-2], b.shape[-1]
-    rows = next(rows for rows in _STAGES if m <= _WARPS * rows)
     along_k = n == 1 or abs(b.strides[-2]) < abs(b.strides[-1])
-    weight = _COLUMNS * (_PITCH if along_k else _STEP)
-    spec = SOURCE.of(
-        _expression(a.dtype.name, rows, along_k), shared_bytes=_STAGES[rows] * (weight + _WARPS * rows * _PITCH)
-    )
-    grid = (-(-n // _COLUMNS), min(batches, _MAX_GRID_Y), 1)
+    stage = _COLUMNS * (_PITCH if along_k else _STEP) + _ROWS * _PITCH
+    spec = SOURCE.of(_expression(a.dtype.name, along_k), shared_bytes=_STAGES * stage)
+    grid = (-(-n // _COLUMNS), min(batches, _MAX_GRID_Y), -(-m // _ROWS))
     kernels.launch(spec, grid, (_THREADS, 1, 1), *arrays, packed, nothing() if after is None else after)
 
 
@@ -57,8 +52,8 @@ def nothing() -> bytes:
 def instantiations() -> Iterator[tuple[str, ...]]:
     """Name expressions of every kernel that launch() can ask for."""
     for dtype in promotion.FLOATS:
-        yield tuple(_expression(dtype.name, *rest) for rest in product_of(_STAGES, (False, True)))
+        yield _expression(dtype.name, False), _expression(dtype.name, True)
 
 
-def _expression(dtype: str, rows: int, along_k: bool) -> str:
-    return f"pk::few<{CTYPES[dtype]}, {rows}, {'true' if along_k else 'false'}>"
+def _expression(dtype: str, along_k: bool) -> str:
+    return f"pk::few<{CTYPES[dtype]}, {'true' if along_k else 'false'}>"
