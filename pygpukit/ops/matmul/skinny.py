@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 SKINNY = KernelSpec(__file__, "skinny.cu", front_end="tile", ahead=("sm_90a",))
 _ELEMENTS = {"bfloat16": "__nv_bfloat16", "float16": "__half"}
-_ROWS = (8, 16, 64)  # what the rows are filled up to
+_ROWS = (16, 64)  # what the rows are filled up to
 
 
 @dataclass(frozen=True)
