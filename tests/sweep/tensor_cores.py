@@ -91,9 +91,9 @@ def _skinny(variant: str) -> Iterator[Call]:
         return out
 
     m, n, k = rows - 3, columns + 8, depth + 5
-    yield Call(product, (numbers(dtype, 2, m, k), numbers(dtype, k, n)[:, : n - 3]), np.matmul)
-    repeated = gp.broadcast_to(numbers(dtype, k + 3, n), (2, k + 3, n))
-    yield Call(product, (numbers(dtype, 2, rows, k + 3), repeated), np.matmul)
+    yield Call(product, (numbers(dtype, rows, k), numbers(dtype, k, n)[:, : n - 3]), np.matmul)
+    repeated = gp.broadcast_to(numbers(dtype, m, k + 3), (2, m, k + 3))
+    yield Call(product, (repeated, numbers(dtype, 2, k + 3, n)), np.matmul)
 
 
 def _narrow(variant: str) -> Iterator[Call]:
