@@ -15,7 +15,8 @@ constexpr int kFewRows = 4;  // of a warp
 constexpr int kFewThreads = 32 * kFewWarps;
 constexpr int kStepBytes = 256;  // of a line along k, that are read a step
 constexpr int kPackBytes = 16;
-constexpr int kStages = 5;  // steps that shared memory holds: one in use, the others on their way
+constexpr int kStages = 5;     // steps that shared memory holds: one in use, the others on their way
+constexpr int kFewBlocks = 3;  // that a multiprocessor's shared memory holds
 
 #ifdef PYGPUKIT_SIM
 template <int N, class T>
@@ -87,7 +88,7 @@ __device__ __forceinline__ void copy_block(const Walk<T> &from, long long outer0
 // c = after(a @ b), but not of kSwiglu; a block makes kFewWarps * kFewRows rows. AlongK: elements of b that follow each
 // other along k are copied as one where they are dense, else those along n. The layout's operands: a, b, c, residual.
 template <class T, bool AlongK>
-__global__ void __launch_bounds__(kFewThreads)
+__global__ void __launch_bounds__(kFewThreads, kFewBlocks)
     few(const T *a, const T *b, const T *bias, const T *residual, T *c, const __grid_constant__ GemmLayout<4> p,
         const __grid_constant__ After after) {
   using A = accumulator_t<T>;
