@@ -10,8 +10,8 @@ import numpy as np
 import pygpukit as gp
 from pygpukit.array import promotion
 from pygpukit.ops.elementwise import pointwise
+from pygpukit.ops.matmul import few, fused, grouped, plain
 from pygpukit.ops.matmul import fp8 as scaled
-from pygpukit.ops.matmul import fused, grouped, plain
 from sweep.engine import Call, Family, numbers
 
 Values = np.ndarray[Any, Any]
@@ -24,6 +24,21 @@ def _products() -> Iterator[Call]:
         if dtype == "int8":
             yield Call(gp.matmul_int8, (numbers(dtype, 67, 9), numbers(dtype, 9, 65)))
         yield Call(gp.matmul, (numbers(dtype, 3, 1, 6, 5)[..., ::-1], numbers(dtype, 2, 7, 5).swapaxes(1, 2)))
+
+
+def _few_rows() -> Iterator[Call]:
+    def added(a: gp.GPUArray, b: gp.GPUArray, c: gp.GPUArray) -> gp.GPUArray:
+        return gp.matmul(a, b, alpha=0.5, beta=2.0, out=c.clone()[..., ::-1])
+
+    for dtype in _FLOATS:
+        a, b = numbers(dtype, 19, 300), numbers(dtype, 300, 35)
+        yield Call(gp.matmul, (a, b))  # rows of b that are no whole 16 bytes
+        yield Call(gp.matmul, (a[:, ::-1], numbers(dtype, 40, 300).T))
+        yield Call(gp.matmul, (numbers(dtype, 37, 264), numbers(dtype, 264)))  # one column
+        stacks = (numbers(dtype, 2, 1, 3, 264), numbers(dtype, 3, 264, 40), numbers(dtype, 2, 3, 3, 40))
+        yield Call(added, stacks, lambda a, b, c: 0.5 * (a @ b) + 2 * c[..., ::-1])
+        layer = (numbers(dtype, 5, 264), numbers(dtype, 9, 264), numbers(dtype, 9), numbers(dtype, 5, 9))
+        yield Call(lambda x, w, b, r: gp.linear(x, w, b, "relu", r), layer)
 
 
 def _fused_products() -> Iterator[Call]:
@@ -88,6 +103,7 @@ _CALLS = {
     grouped.SOURCE.source: _groups,
     scaled.SOURCE.source: _scaled_products,
     plain.SOURCE.source: _products,
+    few.SOURCE.source: _few_rows,
     fused.SOURCE.source: _fused_products,
 }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from math import prod
 from typing import Any
 
@@ -11,7 +12,7 @@ import numpy as np
 import pytest
 
 import pygpukit as gp
-from pygpukit.ops.matmul import fp8_tile, narrow, tile
+from pygpukit.ops.matmul import decoded_tile, fp8_tile, narrow, skinny, tile
 from pygpukit.ops.matmul.tiles import tiles
 from pygpukit.ops.nn.attention import tile as attention
 from pygpukit.ops.nn.attention.extras import Extras
@@ -76,6 +77,25 @@ def _half(variant: str) -> Iterator[Call]:
         yield Call(product, (numbers(dtype, 2, 5, 9), numbers(dtype, 2, 9, 7)), both)
 
 
+def _skinny(variant: str) -> Iterator[Call]:
+    dtype, size = variant.split()
+    rows, columns, depth = map(int, size.split("x"))
+    every = replace(skinny.block(), up_to_rows=64)
+
+    def product(a: gp.GPUArray, b: gp.GPUArray) -> gp.GPUArray:
+        shape = (*a.shape[:-1], b.shape[-1])
+        out = gp.full(prod(shape) + 1, float("nan"), dtype)[1:].reshape(shape)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(skinny, "block", lambda: every)
+            tile.product(a, b, out)
+        return out
+
+    m, n, k = rows - 3, columns + 8, depth + 5
+    yield Call(product, (numbers(dtype, rows, k), numbers(dtype, k, n)[:, : n - 3]), np.matmul)
+    repeated = gp.broadcast_to(numbers(dtype, m, k + 3), (2, m, k + 3))
+    yield Call(product, (repeated, numbers(dtype, 2, k + 3, n)), np.matmul)
+
+
 def _narrow(variant: str) -> Iterator[Call]:
     dtype, size = variant.split()
     rows, columns, depth = map(int, size.split("x"))
@@ -116,6 +136,29 @@ def _scaled(variant: str) -> Iterator[Call]:
     yield Call(product, (blocks, squares), by_blocks)
 
 
+def _decoded(variant: str) -> Iterator[Call]:
+    weight, element, result, size = variant.split()
+    m, n, k = {16: 13, 64: 61, 128: 131}[int(size.split("x")[0])], 133, 150
+    w = numbers("float32", n, k, low=-4, high=4).astype(weight)
+    wide = w.astype("float64").to_numpy()
+
+    def product(a: gp.GPUArray, rows: gp.GPUArray, scales: gp.GPUArray) -> gp.GPUArray:
+        out = gp.full((m, n), float("nan"), result)
+        left = fp8_tile.Scale(rows, 1, (1, 0), 2.0)
+        right = fp8_tile.Scale(scales, 128, (1, 2)) if scales.ndim == 2 else fp8_tile.Scale(scales, 1, (1, 0))
+        decoded_tile.product(a, w.T, left, right, out)
+        return out
+
+    def wanted(a: Values, rows: Values, scales: Values) -> Values:
+        if scales.ndim == 1:
+            return 2 * rows[:, None] * (a @ wide.T) * scales
+        return 2 * rows[:, None] * (a @ (wide.T * scales.repeat(128, 0)[:k].repeat(128, 1)[:, :n]))
+
+    for shape in ((n,), (2, 2)):
+        operands = numbers(element, m, k), numbers("float32", m, low=0.5, high=2)
+        yield Call(product, (*operands, numbers("float32", *shape, low=0.5, high=2)), wanted)
+
+
 def _attention(variant: str) -> Iterator[Call]:
     dtype, size = variant.split()
     width = int(size.split("x")[2])
@@ -147,9 +190,16 @@ def _by_types(expression: str) -> str:
     return f"{_TYPES[kind]} {_TYPES[rest[0]]}"
 
 
+def _by_tile_and_types(expression: str) -> str:
+    kind, (element, result, rows, columns, *_) = _arguments(expression)
+    return f"{_TYPES[kind]} {_TYPES[element]} {_TYPES[result]} {rows}x{columns}"
+
+
 FAMILIES = (
     Family("tile products", (tile.MATMUL.source,), _by_tile, _half),
     Family("narrow products", (narrow.NARROW.source,), _by_tile, _narrow),
     Family("scaled tile products", (fp8_tile.SCALED.source,), _by_types, _scaled),
+    Family("skinny products", (skinny.SKINNY.source,), _by_tile, _skinny),
+    Family("decoded tile products", (decoded_tile.DECODED.source,), _by_tile_and_types, _decoded),
     Family("tile attention", (attention.ATTENTION.source,), _by_tile, _attention),
 )

@@ -5,7 +5,8 @@
 namespace pk {
 
 // act(alpha sum + bias) + beta residual. kSwiglu: silu of column j times column j + columns, of sums that have twice as
-// many columns as the result.
+// many columns as the result. Where a product is added to, it says so: what a compiler contracts differs between
+// kernels.
 struct After {
   double alpha, beta;
   long long columns;  // of the result
@@ -17,15 +18,13 @@ struct After {
 template <class T, class R>
 __device__ __forceinline__ R finished(const After &after, R sum, R up, const T *bias, long long column,
                                       const T *residual) {
-  R value = R(after.alpha) * sum;
-  if (after.has_bias) value += widen(bias[column]);
+  const R alpha = R(after.alpha);
+  R value = after.has_bias ? fma(alpha, sum, R(widen(bias[column]))) : alpha * sum;
   value = activated(value, after.activation);
   if (after.activation == kSwiglu) {
-    up = R(after.alpha) * up;
-    if (after.has_bias) up += widen(bias[column + after.columns]);
-    value *= up;
+    value *= after.has_bias ? fma(alpha, up, R(widen(bias[column + after.columns]))) : alpha * up;
   }
-  if (after.has_residual) value += R(after.beta) * widen(*residual);
+  if (after.has_residual) value = fma(R(after.beta), R(widen(*residual)), value);
   return value;
 }
 

@@ -58,6 +58,15 @@ struct accumulator<long long> {
 template <class T>
 using accumulator_t = typename accumulator<T>::type;
 
+// sum + x y. Floats are rounded once, and it is said here: what a compiler contracts differs between kernels, and all
+// that sum in the order of add_products() give the same bits.
+template <class A>
+__device__ __forceinline__ A add_product(A sum, A x, A y) {
+  return add(sum, multiply(x, y));
+}
+__device__ __forceinline__ float add_product(float sum, float x, float y) { return fma(x, y, sum); }
+__device__ __forceinline__ double add_product(double sum, double x, double y) { return fma(x, y, sum); }
+
 template <int Operands>
 __device__ __forceinline__ void batch_offsets(const GemmLayout<Operands> &p, long long batch,
                                               long long (&at)[Operands]) {
@@ -110,8 +119,8 @@ __device__ __forceinline__ void add_step(const GemmTiles<A> &tiles, TileSums<A> 
   for (int d = 0; d < kDepth; ++d) {
     for (int i = 0; i < kPerThread; ++i) {
       for (int j = 0; j < kPerThread; ++j) {
-        const A product = multiply(tiles.left[d][threadIdx.y + i * kThreads], tiles.right[d][threadIdx.x + j * kThreads]);
-        sum[i][j] = add(sum[i][j], product);
+        const A left = tiles.left[d][threadIdx.y + i * kThreads], right = tiles.right[d][threadIdx.x + j * kThreads];
+        sum[i][j] = add_product(sum[i][j], left, right);
       }
     }
   }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from math import isfinite
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from pygpukit import kernels
@@ -13,7 +14,7 @@ from pygpukit.core.dtypes import as_dtype, bfloat16, float8_e4m3, float8_e5m2, f
 from pygpukit.core.errors import DTypeError, ShapeError
 from pygpukit.ops import copying, host
 from pygpukit.ops.elementwise.pointwise import CTYPES
-from pygpukit.ops.matmul import fp8_tile, hopper, plain, plan
+from pygpukit.ops.matmul import decoded_tile, fp8_tile, hopper, plain, plan
 from pygpukit.ops.matmul.fp8_tile import Scale
 from pygpukit.ops.operands import check_array, check_devices, check_out, is_array, span
 
@@ -49,10 +50,10 @@ def matmul_fp8(
     (k/128, n) or (k/128, n/128) of b, rounded up. Arrays of scales are float32. out_dtype: float16, bfloat16 or
     float32; by default that of out=, of the wider operand, or float32. Any strides.
 
-    Products of a block of k are summed, in float32 on CUDA cores and with fewer bits on tensor cores, scaled (by tensor
-    cores at the end, where no scale is of a block) and added to those before in float32, in ascending order: a row's
-    bits depend on no other row. matmul_fp8_plan() says which cores; asynchronous. A scale that is NaN or infinite is
-    refused where it is a number; one on the device makes its results NaN. backend="hopper": by the kernels for SM 9.0
+    Products of a block of k are summed, with fewer bits than float32 where tensor cores multiply fp8 by fp8, scaled (by
+    tensor cores at the end, where no scale is of a block) and added to those before in float32, in ascending order: a
+    row's bits depend on no other row. matmul_fp8_plan() says which cores; asynchronous. A scale that is NaN or infinite
+    is refused where it is a number; one on the device makes its results NaN. backend="hopper": by the kernels for SM 9.0
     alone, which also run on the simulated device, not by the plan's choice. Raises ShapeError, DTypeError, ValueError,
     DeviceMismatchError, GPUError where the backend asked for does not take the product.
     """
@@ -74,7 +75,7 @@ def matmul_fp8(
         elif host.computes():
             native.host_launch(what, lambda: _on_host(a, b, left, right, target), [*arrays, target])
         elif chosen == "tile":
-            fp8_tile.product(a, b, left, right, target)
+            _tiles(a, b).product(a, b, left, right, target)
         else:
             _on_device(a, b, left, right, target)
     if out is None or target is out:
@@ -143,13 +144,17 @@ def _planned(
     what: str, a: GPUArray, b: GPUArray, left: Scale, right: Scale, named: str | None = None
 ) -> tuple[str, str]:
     """(backend, reason): from types, the kind of scales, extents, the device, and what is asked for."""
-    extents = (1, a.shape[0], b.shape[1], a.shape[1])
-    why = fp8_tile.refusal(a, b, left, right)
-    if found := hopper.planned(what, named, "fp8", a.dtype, extents, why):
+    tiles, extents = _tiles(a, b), (1, a.shape[0], b.shape[1], a.shape[1])
+    if found := hopper.planned(what, named, "fp8", a.dtype, extents, fp8_tile.refusal(a, b, left, right)):
         return found
-    if why and not is_sim():
+    if not is_sim() and (why := tiles.refusal(a, b, left, right)):
         return "plain", f"on CUDA cores: {why}"
-    return plan.backend("fp8", a.dtype, *extents)
+    return plan.backend("fp8" if tiles is fp8_tile else "decoded", a.dtype, *extents)
+
+
+def _tiles(a: GPUArray, b: GPUArray) -> ModuleType:
+    """The tile kernels for operands of one type, or of two."""
+    return fp8_tile if a.dtype == b.dtype else decoded_tile
 
 
 def _result_type(what: str, a: GPUArray, b: GPUArray, out_dtype: DTypeLike | None, out: GPUArray | None) -> DataType:

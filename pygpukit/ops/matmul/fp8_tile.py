@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 SCALED = KernelSpec(__file__, "scaled_tile.cu", front_end="tile", ahead=("sm_90a",))
 BLOCK = 128  # scaled_tile.cu: kBlock
 _ROWS, _COLUMNS, _WARPS = 64, 128, 4  # of the one tile: sums of fp8 are not alike in all tiles
-_ELEMENTS = {"float8_e4m3": "__nv_fp8_e4m3", "float8_e5m2": "__nv_fp8_e5m2"}
+ELEMENTS = {"float8_e4m3": "__nv_fp8_e4m3", "float8_e5m2": "__nv_fp8_e5m2"}
 _RESULTS = {"bfloat16": "__nv_bfloat16", "float16": "__half", "float32": "float"}
 
 
@@ -83,11 +83,11 @@ def _numbers(scale: Scale) -> GPUArray:
 
 
 def _expression(element: str, result: str, by_block: bool) -> str:
-    types = f"{_ELEMENTS[element]}, {_RESULTS[result]}"
+    types = f"{ELEMENTS[element]}, {_RESULTS[result]}"
     return f"pk::scaled<{types}, {_ROWS}, {_COLUMNS}, {_WARPS}, {'true' if by_block else 'false'}>"
 
 
 @SCALED.lists
 def _listing() -> Iterator[tuple[str, ...]]:
-    for element, result, by_block in product_of(_ELEMENTS, _RESULTS, (False, True)):
+    for element, result, by_block in product_of(ELEMENTS, _RESULTS, (False, True)):
         yield (_expression(element, result, by_block),)

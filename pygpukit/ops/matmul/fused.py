@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 from pygpukit import kernels
@@ -12,7 +13,7 @@ from pygpukit.array import layout, promotion
 from pygpukit.core.dtypes import bfloat16, float16, float32
 from pygpukit.ops import host
 from pygpukit.ops.elementwise.pointwise import CTYPES
-from pygpukit.ops.matmul import fused_tile, plain, tile
+from pygpukit.ops.matmul import few, fused_tile, plain, tile
 from pygpukit.ops.operands import span
 
 if TYPE_CHECKING:
@@ -91,7 +92,7 @@ def product(plan: Product, a: GPUArray, b: GPUArray, out: GPUArray, after: After
         native.host_launch("matmul", lambda: _on_host(a, b, out, after), [a, b, out, *after.arrays()])
         return
     residual = out if after.residual is None else after.residual
-    if plan is not plain.product and after.is_nothing():
+    if after.is_nothing():
         plan(a, b, out)
         return
     if plan is tile.product and fused_tile.takes(a, b, out, after):
@@ -102,10 +103,14 @@ def product(plan: Product, a: GPUArray, b: GPUArray, out: GPUArray, after: After
         plan(a, b, sums)
         finish(sums, out, after)
         return
-    packed, (left, right, target, other) = plain.packed_layout(_LAYOUT, out.shape[-1], a, b, out, residual)
-    spec = SOURCE.of(f"pk::gemm_after<{CTYPES[out.dtype.name]}>")
+    (m, n), k = out.shape[-2:], a.shape[-1]
+    packed, (left, right, target, other) = plain.packed_layout(_LAYOUT, n, a, b, out, residual)
     arrays = (left, right, target if after.bias is None else after.bias, other, target)
-    kernels.launch(spec, plain.grid(out), plain.THREADS, *arrays, packed, after.packed(out.shape[-1]))
+    if after.act != "swiglu" and m <= n and few.takes(out.dtype, m, n, k):
+        few.launch(a, b, arrays, packed, prod(out.shape[:-2]), after.packed(n))
+        return
+    spec = SOURCE.of(f"pk::gemm_after<{CTYPES[out.dtype.name]}>")
+    kernels.launch(spec, plain.grid(out), plain.THREADS, *arrays, packed, after.packed(n))
 
 
 def finish(sums: GPUArray, out: GPUArray, after: After) -> None:

@@ -12,6 +12,7 @@ from pygpukit.array import layout
 from pygpukit.core.dtypes import bfloat16, float16, int8, int32
 from pygpukit.ops import copying, host
 from pygpukit.ops.elementwise.pointwise import CTYPES
+from pygpukit.ops.matmul import few
 from pygpukit.ops.operands import span
 
 if TYPE_CHECKING:
@@ -34,7 +35,14 @@ def product(a: GPUArray, b: GPUArray, out: GPUArray) -> None:
     if a.shape[-1] == 0:  # an empty sum; nothing of the operands may be read
         copying.fill(out, 0)
         return
-    packed, spans = packed_layout(_LAYOUT, out.shape[-1], a, b, out)
+    (m, n), k = out.shape[-2:], a.shape[-1]
+    if few.takes(out.dtype, m, n, k):
+        if n < m:  # the same sums with the operands' places exchanged
+            a, b, out = (one.swapaxes(-1, -2) for one in (b, a, out))
+        packed, spans = packed_layout(few.LAYOUT, out.shape[-1], a, b, out, out)
+        few.launch(a, b, (spans[0], spans[1], spans[2], spans[2], spans[2]), packed, prod(out.shape[:-2]))
+        return
+    packed, spans = packed_layout(_LAYOUT, n, a, b, out)
     types = CTYPES[a.dtype.name] + (f", {CTYPES[out.dtype.name]}" if out.dtype != a.dtype else "")
     kernels.launch(SOURCE.of(f"pk::gemm<{types}>"), grid(out), THREADS, *spans, packed)
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from pygpukit.core.backend import is_sim
 from pygpukit.core.dtypes import bfloat16, float16, float32, int8, int32
 from pygpukit.ops.matmul import tile
+from pygpukit.ops.matmul.skinny import Block
 from pygpukit.ops.matmul.tiles import MEASURED, Tile
 
 if TYPE_CHECKING:
@@ -22,7 +23,9 @@ _FAMILIES = {
     "int8": "{} on tensor cores, summed in int32, exactly",
     "tf32": "{} rounded to tf32 on tensor cores, summed in float32",
     "fp8": "{} on tensor cores, every 128 of k summed anew and added in float32",
+    "decoded": "fp8 decoded to {} on tensor cores, every 128 of k summed anew and added in float32",
 }
+_FP8 = ("fp8", "decoded")
 MAX_BATCH = 65535  # a grid's second extent
 _FP8_SINCE = 89  # compute capability 8.9
 _FILLED = 15  # elements that a row is filled up with, at most
@@ -32,13 +35,14 @@ _FILLED = 15  # elements that a row is filled up with, at most
 class MatmulPlan:
     """How a product is computed.
 
-    backend: "tile" (tensor cores), "plain" (CUDA cores) or "numpy" (the simulated device). It decides the result's
-    bits. reason: why, in one sentence. tile: of a tile kernel; it decides speed alone.
+    backend: "tile" (tensor cores), "plain" (CUDA cores), "numpy" (the simulated device), and of products that need not
+    be invariant "cublaslt". It decides the result's bits. reason: why, in one sentence. tile: what one block of a tile
+    kernel makes; it decides speed alone.
     """
 
     backend: str
     reason: str
-    tile: Tile | None = None
+    tile: Tile | Block | None = None
 
     def __str__(self) -> str:
         return f"{self.backend}{f' {self.tile}' if self.tile else ''}: {self.reason}"
@@ -66,12 +70,13 @@ def backend(kind: str | None, dtype: DataType, batches: int, m: int, n: int, k: 
     width, depth = n + _FILLED, k + _FILLED
     if batches > MAX_BATCH or max(m * depth, depth * width, m * width) * batches > 2**31 - 1:
         return "plain", "an operand has more elements than a tile kernel counts"
-    if kind == "fp8" and tile.architecture() < _FP8_SINCE:
-        return "plain", f"the device's tensor cores know no {dtype}; decoded to float32, on CUDA cores"
+    if kind in _FP8 and tile.architecture() < _FP8_SINCE:
+        return "plain", "the device's tile kernels know no fp8; decoded to float32, on CUDA cores"
     if missing := tile.missing():
         _warn(missing)
         return "plain", missing
-    return "tile", f"{_FAMILIES[kind].format(dtype)}{'' if kind == 'fp8' else f'; the fastest tile by {MEASURED.name}'}"
+    by = "" if kind in _FP8 else f"; the fastest tile by {MEASURED.name}"
+    return "tile", f"{_FAMILIES[kind].format(dtype)}{by}"
 
 
 def _warn(missing: str) -> None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from pygpukit._core import native
 from pygpukit.kernels import KernelSpec, builder, launch
 from pygpukit.ops import raw
+from pygpukit.ops.matmul import skinny
 from pygpukit.ops.matmul.reading import ALIGNMENT, as_it_is, readable
 from pygpukit.ops.matmul.stacks import is_one_product, matrix_of, rows_of
 from pygpukit.ops.matmul.tiles import Tile, fastest, tiles
@@ -41,6 +42,9 @@ def product(a: GPUArray, b: GPUArray, out: GPUArray) -> None:
     left, right = readable(a, "rows"), readable(b, "columns")
     aligned = n % _ROW == 0 and raw.address(out) % ALIGNMENT == 0
     batches = prod(out.shape[:-2])
+    if skinny.takes(m, left.transposed):
+        skinny.product(left, right, out, (batches, m, n, k))
+        return
     one = fastest("half", m, n, k, batches, out.itemsize, multiprocessors(), left.transposed or not aligned)
     numbers = (batches, m, n, k, left.lead, right.lead, n, left.step, right.step, m * n)
     repeats = (left.matrices, left.repeat, right.matrices, right.repeat)
@@ -75,13 +79,16 @@ def multiprocessors() -> int:
     return int(native.device_info(native.current_device())["multiprocessor_count"])
 
 
-def chosen(a: GPUArray, b: GPUArray) -> Tile:
-    """The tile that product() takes for these operands. Copies and launches nothing."""
+def chosen(a: GPUArray, b: GPUArray) -> Tile | skinny.Block:
+    """What product() makes in one block, for these operands. Copies and launches nothing."""
     if a.ndim > 2 and is_one_product(b, a):
         a, b = rows_of(a), matrix_of(b)
     left = as_it_is(a)
     m, n, k = a.shape[-2], b.shape[-1], a.shape[-1]
-    general = (left is not None and left.transposed) or n % _ROW != 0
+    transposed = left is not None and left.transposed
+    if skinny.takes(m, transposed):
+        return skinny.block()
+    general = transposed or n % _ROW != 0
     return fastest("half", m, n, k, prod(a.shape[:-2]), a.itemsize, multiprocessors(), general)
 
 

@@ -1,0 +1,87 @@
+"""On the simulator a row has the same bits from the kernels for few rows and from those for many, in every family."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+
+import pygpukit as gp
+from pygpukit.jit.compile import simulator
+from pygpukit.ops.matmul import decoded_tile, few, plan, skinny, tile
+from pygpukit.ops.matmul.tiles import tiles
+
+ROWS = (1, 3, 8, 17, 64, 65, 200)
+
+
+@pytest.fixture(autouse=True)
+def _kernels(kernels_on_sim: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Compiled without optimisation and checks, which takes the least time: tests/sweep has these kernels checked."""
+    monkeypatch.delenv("PYGPUKIT_CHECK")
+    monkeypatch.setattr(simulator, "_FLAGS", tuple("-O0" if flag == "-O2" else flag for flag in simulator._FLAGS))
+    monkeypatch.setattr(plan, "backend", lambda *_: ("tile", ""))
+    monkeypatch.setattr(tile, "multiprocessors", lambda: 132)
+
+
+@pytest.fixture
+def seen(monkeypatch: pytest.MonkeyPatch) -> Callable[[ModuleType, str], list[Any]]:
+    """Of a function of a module: the first argument of every call."""
+
+    def noted(module: ModuleType, name: str) -> list[Any]:
+        calls: list[Any] = []
+        function = getattr(module, name)
+        monkeypatch.setattr(module, name, lambda *given: (calls.append(given[0]), function(*given))[1])
+        return calls
+
+    return noted
+
+
+def normal(dtype: str, *shape: int) -> gp.GPUArray:
+    """Fresh normal numbers."""
+    return gp.from_numpy(np.random.default_rng().standard_normal(shape).astype(np.float32)).astype(dtype)
+
+
+def same_bits(product: Callable[[gp.GPUArray], gp.GPUArray], rows: gp.GPUArray) -> None:
+    """The last rows, alone and as many as ROWS says, have the bits that they have among all."""
+    whole = product(rows).to_numpy()
+    assert len(np.unique(whole, axis=0)) == len(whole) == max(ROWS)
+    for m in ROWS:
+        found = product(rows[len(rows) - m :]).to_numpy()
+        assert found.shape == whole[-m:].shape and found.tobytes() == whole[-m:].tobytes(), m
+
+
+@pytest.mark.parametrize("along_k", [False, True])
+def test_on_cuda_cores(along_k: bool, seen: Callable[[ModuleType, str], list[Any]]) -> None:
+    calls = seen(few, "launch")
+    x, w = normal("float32", 200, 260), normal("float32", 34, 260) if along_k else normal("float32", 260, 34).T
+    bias = normal("float32", 34)
+    same_bits(lambda rows: gp.linear(rows, w, bias, "silu"), x)
+    assert [len(rows) for rows in calls] == [m for m in ROWS if m <= 32]
+    columns = gp.matmul(w, x[:5].T).to_numpy()  # few columns: the operands change places
+    assert calls[-1].shape == (5, 260)
+    assert np.ascontiguousarray(columns.T).tobytes() == gp.matmul(x[:5], w.T).to_numpy().tobytes()
+
+
+def test_of_half_precision(seen: Callable[[ModuleType, str], list[Any]], monkeypatch: pytest.MonkeyPatch) -> None:
+    every = replace(skinny.block(), up_to_rows=64)
+    (other,) = (one for one in tiles("half") if (one.rows, one.columns) == (64, 64))
+    monkeypatch.setattr(skinny, "block", lambda: every)
+    monkeypatch.setattr(tile, "fastest", lambda *_: other)
+    calls = seen(skinny, "product")
+    x, w = normal("bfloat16", 200, 152), normal("bfloat16", 40, 152).T
+    same_bits(lambda rows: gp.matmul(rows, w), x)
+    assert [len(rows.array) for rows in calls] == [m for m in ROWS if m <= 64]
+    assert gp.matmul_plan(x[:64], w).tile == every and gp.matmul_plan(x[:65], w).tile == other
+
+
+def test_with_fp8_weights(seen: Callable[[ModuleType, str], list[Any]], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(decoded_tile, "_TILES", decoded_tile._TILES[:2])  # a third takes a second to compile
+    calls = seen(decoded_tile, "product")
+    x, w = normal("bfloat16", 200, 144), normal("float8_e4m3", 34, 144)
+    scales = gp.from_numpy(np.random.default_rng().uniform(0.5, 2, (1, 2)).astype(np.float32))
+    same_bits(lambda rows: gp.ops.gemv_fp8_bf16_batched(rows, w, scales), x)
+    assert len(calls) == len(ROWS) + 1
