@@ -127,6 +127,6 @@ def means(ours: dict[str, float], theirs: dict[str, float]) -> Iterator[Benchmar
                     groups.setdefault((kind, model, layout), []).append(ratio)
     for (kind, model, layout), found in sorted(groups.items()):
         yield BenchmarkResult(
-            OVER, CATEGORY, {"dtype": kind, "of": model, "channels": layout, "count": len(found)},
-            value=exp(mean(map(log, found))), unit="x", better="higher",
+            OVER, CATEGORY, {"dtype": kind, "of": model, "channels": layout},
+            iterations=len(found), value=exp(mean(map(log, found))), unit="x", better="higher",
         )  # fmt: skip

@@ -141,8 +141,10 @@ def error(case: Case, x: Any, w: Any, found: Any) -> float:
         place = tuple(int(i) for i in np.unravel_index(flat, extents))
         wanted = np.zeros((len(x), groups, w.shape[1], 1))
         for tap, at in _seen(case, place):
-            wanted += w[(..., *tap)] @ x[(..., *at)][..., None]
-        difference = found[(..., *place)] - wanted.reshape(len(x), -1)
+            taken, seen = (..., *tap), (..., *at)
+            wanted += w[taken] @ x[seen][..., None]
+        own = (..., *place)
+        difference = found[own] - wanted.reshape(len(x), -1)
         worst = max(worst, float(np.abs(difference).max()))
         largest = max(largest, float(np.abs(wanted).max()))
     return worst / max(largest, 1e-300)

@@ -93,7 +93,7 @@ def attention(
             fixed, block, step = fitted(rows, times)
             listed.append(asdict(replace(one, fixed_us=fixed, block_us=block, step_us=step)))
     ordered = [_prompt(heads, n, ORDERED_DIM, True) for heads, n in orders]
-    found["together_mib"] = _best(time, ordered, "together_mib", (tiles.TOGETHER_MIB, 0, 8, 32))
+    found["together_mib"] = _best(time, ordered, "together_mib", (tiles.together_mib(), 0, 8, 32))
     found["decode_prefetch"] = _best(time, [_decode(*shape) for shape in decodes], "decode_prefetch", (0, 1, 2))
     return found
 
@@ -116,7 +116,7 @@ def _decode(batch: int, heads: int, shared: int, positions: int, dim: int) -> Ca
     return lambda: gp.sdpa_decode(q, k, v, lengths, out=out)
 
 
-def _best(time: Timer, calls: Sequence[Callable[[], object]], name: str, values: Sequence[int]) -> int:
+def _best(time: Timer, calls: Sequence[Callable[[], object]], name: str, values: Sequence[float]) -> float:
     """The value of a choice that is fastest on geometric mean; the first one, unless another is clearly faster."""
     from ..ops import plans
     from ..ops.nn.attention import tiles

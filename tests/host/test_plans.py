@@ -118,8 +118,9 @@ def test_the_work_of_attention_is_counted(queries: int, keys: int) -> None:
 
 def test_heads_that_begin_together_share_keys_and_fit_the_cache() -> None:
     mib = 1 << 20
-    assert attention.together(32, 1, mib) == 16 and attention.together(32, 4, mib) == 32
-    assert attention.together(64, 4, 5 * mib) == 12 and attention.together(8, 4, 100 * mib) == 4
+    assert attention.together_mib() == 10.7, "a third of the simulated device's cache"
+    assert attention.together(32, 1, mib) == 10 and attention.together(32, 4, mib) == 32
+    assert attention.together(64, 4, 5 * mib) == 8 and attention.together(8, 4, 100 * mib) == 4
     assert attention.together(1, 1, 0) == 1
     with plans.using({"attention": {"together_mib": 0, "decode_prefetch": 2}}):
         assert attention.together(32, 4, mib) == 1 and attention.decode_prefetch() == 2
@@ -147,7 +148,7 @@ def test_what_is_measured_becomes_a_table(tmp_path: Path, monkeypatch: pytest.Mo
     found = command.attention(time, prompts, [(2, 30), (1, 9)], [(2, 2, 1, 20, 128), (1, 4, 2, 9, 128)], 4)
     assert [one["filters"] for one in convolution["half"]] == [256, 128, 64, 64] and len(convolution["tf32"]) == 3
     assert list(found["tiles"]) == ["64"] and len(found["tiles"]["64"]) == 2
-    assert found["decode_prefetch"] == 1 and found["together_mib"] == attention.TOGETHER_MIB
+    assert found["decode_prefetch"] == 1 and found["together_mib"] == attention.together_mib()
     assert len(calls) == 3 * 7 + 3 * 2 + 2 * 4 + 2 * 3
     monkeypatch.setattr(command, "measured", lambda families, short: {"device": "A card"} | {families[0]: convolution})
     monkeypatch.setattr(command, "device", lambda: "A card")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from pygpukit._core import native
 from pygpukit.ops import plans
 
 FAMILY = "attention"
@@ -60,7 +61,7 @@ TILES = {
     128: (Tile(128, 256, 8),),
     256: (Tile(128, 128, 8),),
 }
-TOGETHER_MIB = 16  # keys and values of heads whose blocks begin together: they stay in the cache of any device
+_OF_CACHE = 1 / 3  # that keys and values of heads may take whose blocks begin together: they stay there
 
 
 @plans.follows
@@ -81,8 +82,15 @@ def fastest(width: int, heads: int, queries: int, keys: int, causal: bool, multi
 def together(heads: int, group: int, head_bytes: int) -> int:
     """How many of all heads' blocks begin together, those that see the most keys first, so that none is left over at
     the end. group: heads that share keys; head_bytes: of a head's keys and values."""
-    room = _choice("together_mib", TOGETHER_MIB) * _MIB
+    room = together_mib() * _MIB
     return min(group * max(int(room // max(head_bytes, 1)), 1), heads) if room else 1
+
+
+@plans.follows
+def together_mib() -> float:
+    """MiB of keys and values of heads whose blocks begin together: what the device's cache keeps. 0: one head."""
+    cache = int(native.device_info(native.current_device())["l2_bytes"])
+    return _choice("together_mib", round(cache / _MIB * _OF_CACHE, 1))
 
 
 @plans.follows
@@ -91,5 +99,5 @@ def decode_prefetch() -> int:
     return int(_choice("decode_prefetch", 0))
 
 
-def _choice(name: str, rule: int) -> float:
+def _choice(name: str, rule: float) -> float:
     return plans.number(plans.table(FAMILY).get(name, rule), name)
