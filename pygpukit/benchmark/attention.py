@@ -8,11 +8,12 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
+from . import operator_peers
 from .operators import device_us
 from .result import BenchmarkResult, Unavailable
 
@@ -177,10 +178,11 @@ def peer_rows(ours: list[BenchmarkResult], quick: bool) -> Iterator[BenchmarkRes
 
 def _torch(quick: bool) -> dict[str, dict[str, tuple[float, float]]]:
     """(microseconds, error) by shape and kernel."""
-    import torch
     from torch.nn.attention import SDPBackend, sdpa_kernel
     from torch.nn.functional import scaled_dot_product_attention
 
+    library = operator_peers.Torch()
+    torch = library.library
     kinds = {"cuDNN": SDPBackend.CUDNN_ATTENTION, "flash": SDPBackend.FLASH_ATTENTION}
     warm = torch.randn(1, 32, 2048, 128, device="cuda").to(torch.bfloat16)
     for _ in range(WARM_UPS):
@@ -208,28 +210,8 @@ def _torch(quick: bool) -> dict[str, dict[str, tuple[float, float]]]:
                     continue  # this kernel does not take the shape
                 first = [ends(x).float().cpu().numpy() for x in (q, k, v, out)]
                 wrong = error(first[0], first[1], first[2], first[3], causal)
-                found[name][peer] = (_torch_us(call), wrong)
+                found[name][peer] = (operator_peers.device_us(library, call), wrong)
     return found
-
-
-def _torch_us(call: Callable[[], object]) -> float:
-    """Event times of single calls, each after a read of several times the L2 cache."""
-    import torch
-
-    from .operator_peers import FLUSH_BYTES, SAMPLES, WARMUP
-
-    flush = torch.zeros(FLUSH_BYTES // 4, dtype=torch.int32, device="cuda")
-    times = []
-    for sample in range(WARMUP + SAMPLES):
-        flush.sum()
-        begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-        begin.record()
-        call()
-        end.record()
-        end.synchronize()
-        if sample >= WARMUP:
-            times.append(begin.elapsed_time(end) * 1e3)
-    return median(times)
 
 
 if __name__ == "__main__":

@@ -30,6 +30,7 @@ def parser() -> argparse.ArgumentParser:
     )
     p.add_argument("--suite", action="append", choices=SUITES, help="only this suite; may be given several times")
     p.add_argument("--arrays", action="store_true", help="the array operators beside a device copy: --suite operators")
+    p.add_argument("--conv", action="store_true", help="convolutions of models beside cuDNN: --suite conv")
     p.add_argument(
         "--gemm",
         action="store_true",
@@ -102,12 +103,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     given = [f"--{name}" for name, value in settings.items() if value]
     if given and not kinds:
         p.error(f"{given[0]} is of --gemm, --gemv and --fp8: name one of them")
-    names = [*(args.suite or ()), *(["operators"] if args.arrays else ())]
+    names = [*(args.suite or ()), *(["operators"] if args.arrays else ()), *(["conv"] if args.conv else ())]
     if kinds == ["gemm"] and not given and not _simulated():
         names.append("matmul")
         kinds = []
     if args.all and (names or kinds):
-        p.error("--all excludes --suite, --arrays, --gemm, --gemv and --fp8")
+        p.error("--all excludes --suite, --arrays, --conv, --gemm, --gemv and --fp8")
     try:
         baseline = BenchmarkReport.load(args.compare) if args.compare else None
     except (OSError, ValueError) as error:

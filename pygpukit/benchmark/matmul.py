@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from statistics import median
 from typing import Any
 
+from . import operator_peers
 from .operators import device_us
 from .result import BenchmarkResult, Unavailable
 
@@ -148,12 +149,9 @@ def peer_rows(ours: list[BenchmarkResult], quick: bool) -> Iterator[BenchmarkRes
 
 
 def _torch_us(quick: bool) -> dict[str, float]:
-    """Event times of single calls after a read of several times the L2 cache."""
-    import torch
-
-    from .operator_peers import FLUSH_BYTES, SAMPLES, WARMUP
-
-    flush = torch.zeros(FLUSH_BYTES // 4, dtype=torch.int32, device="cuda")
+    """Of the rows that PyTorch has a way to."""
+    library = operator_peers.Torch()
+    torch = library.library
     found = {}
     square = torch.ones(4096, 4096, dtype=torch.bfloat16, device="cuda")
     for _ in range(WARM_UP_PRODUCTS):
@@ -163,17 +161,7 @@ def _torch_us(quick: bool) -> dict[str, float]:
         call = _torch_product(kind, shape)
         if call is None:
             continue
-        times = []
-        for sample in range(WARMUP + SAMPLES):
-            flush.sum()
-            begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-            begin.record()
-            call()
-            end.record()
-            end.synchronize()
-            if sample >= WARMUP:
-                times.append(begin.elapsed_time(end) * 1e3)
-        found[f"{kind} {shape}"] = median(times)
+        found[f"{kind} {shape}"] = operator_peers.device_us(library, call)
     return found
 
 

@@ -39,13 +39,13 @@ def peer_times(library: str, quick: bool) -> Iterator[tuple[str, float | str]]:
     yield from process_times("operator_peers", library, size("float32", "cuda", quick).n)
 
 
-def process_times(module: str, *arguments: object) -> Iterator[tuple[str, float | str]]:
+def process_times(module: str, *arguments: object, timeout_s: float = TIMEOUT_S) -> Iterator[tuple[str, Any]]:
     """What a module of this package prints as JSON in a process of its own, or ("all rows", why it printed nothing)."""
     command = [sys.executable, "-m", f"{__package__}.{module}", *map(str, arguments)]
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT_S, check=False)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=timeout_s, check=False)
     except subprocess.TimeoutExpired:
-        yield "all rows", f"not done after {TIMEOUT_S} s"
+        yield "all rows", f"not done after {timeout_s:g} s"
         return
     lines = done.stdout.strip().splitlines()
     if done.returncode != 0 or not lines:
@@ -188,12 +188,16 @@ def reason(error: Exception) -> str:
     return f"{type(error).__name__}: {error}"[:200]
 
 
-def device_us(peer: Torch | Cupy, call: Callable[[], object]) -> float:
-    for _ in range(WARMUP):
+def device_us(
+    peer: Torch | Cupy, call: Callable[[], object], warmup: int = WARMUP, samples: int = SAMPLES, cold: bool = True
+) -> float:
+    """The median of event times of single calls; cold: each after a read of several times the L2 cache."""
+    for _ in range(warmup):
         call()
     pairs = []
-    for _ in range(SAMPLES):
-        peer.flush()
+    for _ in range(samples):
+        if cold:
+            peer.flush()
         start = peer.event()
         call()
         pairs.append((start, peer.event()))

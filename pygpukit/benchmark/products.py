@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from statistics import median
 from typing import Any
 
+from . import operator_peers
 from .measure import device_times_us
 from .operators import beside
 from .result import BenchmarkResult, Unavailable, from_samples
@@ -157,31 +158,18 @@ def product(kind: str, dtype: str, size: int) -> tuple[Callable[[], Any], str, f
 
 
 def _torch_us(warmup: int, iterations: int, asked: list[tuple[str, str, int]]) -> dict[str, float]:
-    import torch
-
     from .matmul import _torch_product
-    from .operator_peers import FLUSH_BYTES
 
-    flush = torch.zeros(FLUSH_BYTES // 4, dtype=torch.int32, device="cuda")
+    library = operator_peers.Torch()
     found = {}
     for kind, dtype, size in asked:
-        torch.backends.cuda.matmul.allow_tf32 = False
+        library.library.backends.cuda.matmul.allow_tf32 = False
         call = _torch_product(dtype, f"1 {1 if kind == 'gemv' else size} {size} {size} t")
         if call is None:
             continue
         for cache in CACHES:
-            times = []
-            for sample in range(warmup + iterations):
-                if cache == "cold":
-                    flush.sum()
-                begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-                begin.record()
-                call()
-                end.record()
-                end.synchronize()
-                if sample >= warmup:
-                    times.append(begin.elapsed_time(end) * 1e3)
-            found[f"{row_name(kind, dtype, size)} {cache}"] = median(times)
+            us = operator_peers.device_us(library, call, warmup, iterations, cold=cache == "cold")
+            found[f"{row_name(kind, dtype, size)} {cache}"] = us
     return found
 
 

@@ -32,6 +32,7 @@ SUITES = (
     "shapes",
     "matmul",
     "attention",
+    "conv",
     "fft",
     "sound",
     "accuracy",

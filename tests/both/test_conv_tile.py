@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -11,10 +12,11 @@ from rounded import normal
 
 import pygpukit as gp
 from pygpukit.core.backend import is_sim
+from pygpukit.core.dtypes import bfloat16
 from pygpukit.jit.compile import simulator
 from pygpukit.kernels import launcher
-from pygpukit.ops import host
-from pygpukit.ops.nn.conv import plan, tile
+from pygpukit.ops import host, plans
+from pygpukit.ops.nn.conv import plan, tile, tiles
 
 pytestmark = pytest.mark.usefixtures("backend_name")
 
@@ -92,6 +94,16 @@ def test_convolutions_and_their_bits() -> None:
         by_tiles(gp.conv1d, x[:, :, 0, 5:], w[:, :, 0], groups=2),
     )
     assert line[:, :, 5:].to_numpy().tobytes() == part.to_numpy().tobytes()
+
+
+def test_a_tile_that_a_table_names_gives_the_same_bits() -> None:
+    (x, a), (w, b) = (normal("bfloat16", *s) for s in ((1, 72, 5, 20), (40, 72, 1, 3)))
+    found = []
+    for one in tiles.ALL[bfloat16][-2:]:
+        with plans.using({tiles.FAMILY: {"half": [asdict(one)]}}):
+            found.append(by_tiles(gp.conv2d, x, w, padding=(0, 1)))
+    agree(found[0], convolve(a, b, (1, 1), (0, 1), (1, 1), 1))
+    assert found[0].to_numpy().tobytes() == found[1].to_numpy().tobytes()
 
 
 def test_transposed_convolutions() -> None:

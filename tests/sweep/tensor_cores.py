@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import asdict, replace
 from math import prod
 from typing import Any
 
@@ -12,10 +12,12 @@ import numpy as np
 import pytest
 
 import pygpukit as gp
+from pygpukit.ops import plans
 from pygpukit.ops.matmul import decoded_tile, fp8_tile, narrow, skinny, tile
 from pygpukit.ops.matmul.tiles import tiles
 from pygpukit.ops.nn.attention import tile as attention
-from pygpukit.ops.nn.attention.extras import Extras
+from pygpukit.ops.nn.attention.extras import FAR, Extras
+from pygpukit.ops.nn.attention.tiles import FAMILY, TILES
 from sweep.engine import Call, Family, numbers
 
 Values = np.ndarray[Any, Any]
@@ -161,12 +163,14 @@ def _decoded(variant: str) -> Iterator[Call]:
 
 def _attention(variant: str) -> Iterator[Call]:
     dtype, size = variant.split()
-    width = int(size.split("x")[2])
+    queries, keys, width = map(int, size.split("x"))
+    (one,) = [one for one in TILES[width] if (one.queries, one.keys) == (queries, keys)]
     lengths = gp.from_numpy(np.array([300, 7], np.int32))
 
     def attend(q: gp.GPUArray, k: gp.GPUArray, v: gp.GPUArray, more: Extras) -> gp.GPUArray:
         out = gp.full(q.shape, float("nan"), dtype)
-        attention.attend(q, k, v, out, np.log2(np.e) / np.sqrt(width - 8), None, more)
+        with plans.using({FAMILY: {"tiles": {str(width): [asdict(one)]}}}):
+            attention.attend(q, k, v, out, np.log2(np.e) / np.sqrt(width - 8), None, more)
         return out
 
     def wanted(q: Values, k: Values, v: Values, seen: int, window: int) -> Values:
@@ -180,7 +184,13 @@ def _attention(variant: str) -> Iterator[Call]:
         return weights / np.maximum(weights.sum(-1, keepdims=True), 1e-300) @ v.repeat(2, 1)
 
     operands = (numbers(dtype, 2, 2, 131, width - 8), *(numbers(dtype, 2, 1, 300, width - 8) for _ in range(2)))
-    yield Call(lambda q, k, v: attend(q, k, v, Extras(behind=69)), operands, lambda q, k, v: wanted(q, k, v, 0, 70))
+    for window in (70, 1000):  # heads one after the other, and together
+        more = Extras(behind=window - 1 if window < 300 else FAR)
+        yield Call(
+            lambda q, k, v, more=more: attend(q, k, v, more),
+            operands,
+            lambda q, k, v, window=window: wanted(q, k, v, 0, window),
+        )
     more = Extras(lengths=lengths)
     yield Call(lambda q, k, v: attend(q, k, v, more), operands, lambda q, k, v: wanted(q, k, v, 1, 1000))
 

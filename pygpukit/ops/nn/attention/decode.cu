@@ -15,6 +15,7 @@ struct DecodeAttention {
   long long has_table, table_step;
   long long length_step;
   long long splits;
+  long long prefetch;             // what is asked for ahead: 1 values, 2 keys and values
   AttentionPlace q, k, v, out;    // batch of k and v: their pages
   AttentionExtras more;
 };
@@ -42,6 +43,15 @@ __device__ __forceinline__ void read_row(Held<T, N> &held, const T *data, long l
     }
     held.keep(pack);
   }
+}
+
+// A row's bytes on their way to the cache of the device.
+template <class T>
+__device__ __forceinline__ void prefetch_row(const T *row, int dim) {
+#ifndef PYGPUKIT_SIM
+  constexpr int kLine = 128 / static_cast<int>(sizeof(T));
+  for (int i = 0; i < dim; i += kLine) asm volatile("prefetch.global.L2 [%0];" ::"l"(row + i));
+#endif
 }
 
 // Sums over kLanes lanes of several values at once: each lane is left with those from lane * Count / kLanes on.
@@ -123,6 +133,9 @@ __global__ void __launch_bounds__(kThreads, Dim * sizeof(T) <= 256 ? 3 : 2)
     } else {
       report_index(report, page, 0, p.pages);
     }
+    // All of the block's bytes are asked for at once, not a few for each thread while it computes with others.
+    if (Whole && p.prefetch > 1 && k_row[thread] >= 0) prefetch_row(k + k_row[thread], dim);
+    if (Whole && p.prefetch > 0 && v_row[thread] >= 0) prefetch_row(v + v_row[thread], dim);
   }
   for (int i = thread; i < kRows * Dim; i += kThreads) {
     const int row = i / Dim, d = i % Dim;

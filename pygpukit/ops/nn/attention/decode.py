@@ -12,7 +12,7 @@ from pygpukit.core.dtypes import DataType, float32, int32
 from pygpukit.core.errors import DTypeError, InvalidSpecError, ShapeError, out_of_range
 from pygpukit.ops import host
 from pygpukit.ops.elementwise.pointwise import CTYPES
-from pygpukit.ops.nn.attention import launch, leaf, touch
+from pygpukit.ops.nn.attention import launch, leaf, tiles, touch
 from pygpukit.ops.nn.attention.extras import Extras, checked
 from pygpukit.ops.operands import check_array, check_devices, check_out
 
@@ -140,6 +140,7 @@ def _on_device(
         table_step=0 if table is None else table.shape[1],
         length_step=more.lengths.strides[0] // more.lengths.itemsize,
         splits=splits,
+        prefetch=tiles.decode_prefetch(),
         **dict(zip(("q", "k", "v", "out"), places, strict=True)),
         more=launch.packed_extras(more, launch.factor(scale, dim), None),
     )

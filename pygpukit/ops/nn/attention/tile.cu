@@ -26,12 +26,14 @@ __tile__ auto tiles_of(Pointer data, int batches, int heads, int rows, int dim, 
 // elements. group: query heads that share a head of keys. Query i stands at key i + offset and sees the keys from
 // `behind` before its place to `ahead` after it. lengths: where HasLengths, the keys of each batch element, at most
 // `keys`; at_end: its last query stands at its last key. scale: times log2(e).
-template <typename Element, int Rows, int Keys, int Width, int Warps, bool HasLengths>
-[[ cutile::hint(0, num_worker_warps_per_cta=Warps) ]]
+// together: heads whose blocks are begun together.
+template <typename Element, int Rows, int Keys, int Width, int Warps, int Resident, bool HasLengths>
+[[ cutile::hint(0, num_worker_warps_per_cta=Warps, occupancy=Resident) ]]
 __tile_global__ void attention(const Element *__restrict__ q_, const Element *__restrict__ k_,
                                const Element *__restrict__ v_, Element *__restrict__ out_,
                                const int *__restrict__ lengths, int batches, int heads, int group, int queries, int keys,
-                               int dim_, int offset, int ahead, int behind, int at_end, int length_step, float scale,
+                               int dim_, int offset, int ahead, int behind, int at_end, int length_step,
+                               int together, float scale,
                                int q_batch_, int q_head_, int q_row_, int k_batch_, int k_head_, int k_row_,
                                int v_batch_, int v_head_, int v_row_, int out_batch_, int out_head_, int out_row_) {
   auto q = ct::assume_aligned<16>(q_);
@@ -46,9 +48,11 @@ __tile_global__ void attention(const Element *__restrict__ q_, const Element *__
   int q_row = ct::assume_divisible<8>(q_row_), k_row = ct::assume_divisible<8>(k_row_);
   int v_row = ct::assume_divisible<8>(v_row_), out_row = ct::assume_divisible<8>(out_row_);
 
-  // Of a head's blocks those that see the most keys are begun first.
-  const int tiles = (queries + Rows - 1) / Rows, row_tile = tiles - 1 - ct::bid().x % tiles;
-  const int owner = ct::bid().x / tiles, batch = owner / heads, head = owner % heads, key_head = head / group;
+  // Of `together` heads the blocks that see the most keys are begun first: short ones are left for the end.
+  const int tiles = (queries + Rows - 1) / Rows, first_head = ct::bid().x / (tiles * together) * together;
+  const int left = batches * heads - first_head, beside = left < together ? left : together;
+  const int within = ct::bid().x - first_head * tiles, row_tile = tiles - 1 - within / beside;
+  const int owner = first_head + within % beside, batch = owner / heads, head = owner % heads, key_head = head / group;
 
   if constexpr (HasLengths) {
     const int given = lengths[batch * length_step];

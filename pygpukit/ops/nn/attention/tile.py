@@ -5,12 +5,16 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator
 from functools import cache
+from itertools import product
 from typing import TYPE_CHECKING
 
 from pygpukit._core import native
 from pygpukit.core.backend import is_sim
 from pygpukit.core.dtypes import DataType, bfloat16, float16
 from pygpukit.kernels import KernelSpec, builder, launch
+from pygpukit.ops.matmul.tile import multiprocessors
+from pygpukit.ops.nn.attention import tiles
+from pygpukit.ops.nn.attention.tiles import TILES, Tile
 from pygpukit.ops.operands import span
 
 if TYPE_CHECKING:
@@ -19,8 +23,6 @@ if TYPE_CHECKING:
 
 ATTENTION = KernelSpec(__file__, "tile.cu", front_end="tile", ahead=("sm_90a",))
 _ELEMENTS = {bfloat16: "__nv_bfloat16", float16: "__half"}
-# Of head dimensions up to this one: queries and keys of a tile, warps of a block. The keys of a tile decide bits.
-_TILES = {64: (128, 256, 8), 128: (128, 256, 8), 256: (128, 128, 8)}
 _ROW = 8  # elements that steps and the head dimension are multiples of
 _ALIGNMENT = 16  # bytes
 _COUNTABLE = 2**31 - 1  # elements of an array
@@ -68,14 +70,18 @@ def attend(
     if keys <= 0:
         copying.fill(out, 0)
         return
-    width = next(width for width in _TILES if dim <= width)
+    width = next(width for width in TILES if dim <= width)
+    causal = more.ahead == 0 and behind >= keys
+    one = tiles.fastest(width, batches * heads, queries, keys, causal, multiprocessors())
+    group = heads // K.shape[-3]
+    together = tiles.together(batches * heads, group, 2 * keys * dim * K.itemsize) if causal else 1
     lengths = more.lengths
     step = 0 if lengths is None or lengths.size == 1 else lengths.strides[0] // lengths.itemsize
     arrays = [array if _readable(array) else _dense(array) for array in (Q, K, V)] + [out]
-    integers = (batches, heads, heads // K.shape[-3], queries, keys, dim, place, ahead, behind, offset is None, step)
+    integers = (batches, heads, group, queries, keys, dim, place, ahead, behind, offset is None, step, together)
     launch(
-        ATTENTION.of(_expression(Q.dtype, width, lengths is not None)),
-        (-(-queries // _TILES[width][0]) * heads * batches, 1, 1),
+        ATTENTION.of(_expression(Q.dtype, width, one, lengths is not None)),
+        (-(-queries // one.queries) * heads * batches, 1, 1),
         _ONE,
         *(span(array)[0] for array in (*arrays, arrays[0] if lengths is None else lengths)),
         *(struct.pack("<i", number) for number in integers),
@@ -115,17 +121,16 @@ def _reach(array: GPUArray) -> int:
     return max(array.size, sum((extent - 1) * abs(stride) for extent, stride in steps) // array.itemsize)
 
 
-def _expression(dtype: DataType, width: int, has_lengths: bool) -> str:
-    rows, keys, warps = _TILES[width]
-    return f"pk::attention<{_ELEMENTS[dtype]}, {rows}, {keys}, {width}, {warps}, {str(has_lengths).lower()}>"
+def _expression(dtype: DataType, width: int, one: Tile, has_lengths: bool) -> str:
+    numbers = f"{one.queries}, {one.keys}, {width}, {one.warps}, {one.resident}"
+    return f"pk::attention<{_ELEMENTS[dtype]}, {numbers}, {str(has_lengths).lower()}>"
 
 
 @ATTENTION.lists
 def _listing() -> Iterator[tuple[str, ...]]:
-    for dtype in _ELEMENTS:
-        for width in _TILES:
-            for has_lengths in (False, True):
-                yield (_expression(dtype, width, has_lengths),)
+    for dtype, (width, every), has_lengths in product(_ELEMENTS, TILES.items(), (False, True)):
+        for one in every:
+            yield (_expression(dtype, width, one, has_lengths),)
 
 
 @cache
@@ -133,7 +138,7 @@ def missing() -> str:
     """Why there are no tile kernels here, "" where there are; the first time with a warning."""
     import warnings
 
-    why = builder.missing(ATTENTION.of(_expression(bfloat16, 64, False)))
+    why = builder.missing(ATTENTION.of(next(iter(_listing()))[0]))
     if why:
         warnings.warn(
             f"half-precision attention runs without tensor cores, many times slower and with other bits: {why}",

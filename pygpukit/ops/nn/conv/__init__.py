@@ -107,7 +107,7 @@ def conv_plan(
     if input.dtype == float32:
         reason = f"{reason}; {precision.reason(said)}"
     out = (shape[0], weight.shape[0], *settings.out)
-    found = tile.fastest(input.dtype, out, groups, settings) if backend == "tile" and 0 not in out else None
+    found = tile.fastest(input.dtype, out, grouped, settings) if backend == "tile" and 0 not in out else None
     return ConvPlan(backend, reason, found)
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from pygpukit.core.backend import is_sim
 from pygpukit.core.dtypes import bfloat16, float16, float32
 from pygpukit.ops.nn.conv import tile
-from pygpukit.ops.nn.conv.tile import Tile
+from pygpukit.ops.nn.conv.tiles import Tile
 
 if TYPE_CHECKING:
     from pygpukit.core.dtypes import DataType

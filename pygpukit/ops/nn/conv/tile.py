@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cache
 from itertools import product
 from math import prod
@@ -18,6 +17,7 @@ from pygpukit.ops import copying, raw
 from pygpukit.ops.matmul import precision
 from pygpukit.ops.matmul.reading import ALIGNMENT, whole
 from pygpukit.ops.matmul.tile import multiprocessors
+from pygpukit.ops.nn.conv.tiles import ALL, Tile, tiles
 from pygpukit.ops.operands import span
 
 if TYPE_CHECKING:
@@ -29,27 +29,6 @@ CONVOLVE = KernelSpec(__file__, "tile.cu", front_end="tile", ahead=("sm_90a",))
 ACTS = {None: 0, "relu": 0, "silu": 1, "gelu": 2}  # that the kernels apply, as tile.cu's curves
 _ELEMENTS = {bfloat16: "__nv_bfloat16", float16: "__half", float32: "float"}
 _ONE = (1, 1, 1)
-
-
-@dataclass(frozen=True)
-class Tile:
-    """What a block makes: places and channels of the result, in steps of `depth` channels of the input.
-
-    rate: at which multiprocessors work through such tiles, against the largest; a guess, not measured yet.
-    """
-
-    places: int
-    filters: int
-    depth: int
-    warps: int
-    rate: float
-
-    def __str__(self) -> str:
-        return f"{self.places}x{self.filters}x{self.depth}"
-
-
-_HALF = (Tile(128, 256, 64, 8, 1.0), Tile(128, 128, 64, 8, 0.8), Tile(128, 64, 64, 4, 0.6))
-_TILES = {bfloat16: _HALF, float16: _HALF, float32: (Tile(128, 128, 32, 8, 1.0), Tile(128, 64, 32, 4, 0.75))}
 
 
 def convolve(
@@ -64,7 +43,7 @@ def convolve(
     if not settings.transposed:
         every, step, apart = (1, 1), settings.stride, settings.dilation
         shift = (-settings.padding[0], -settings.padding[1])
-    one = fastest(out.dtype, tuple(out.shape), groups, settings)
+    one = fastest(out.dtype, tuple(out.shape), tuple(weight.shape), settings)
     x_image, _, *x_steps = _steps(x)
     integers = (
         *(out.shape[0], groups, filters, w.shape[-1], *x.shape[2:], *settings.out, *kernel),
@@ -73,7 +52,7 @@ def convolve(
     )
     launch(
         CONVOLVE.of(_expression(out.dtype, one, last)),
-        (_blocks(one, tuple(out.shape), groups, settings), groups, phases(settings)),
+        (one.blocks(_places(tuple(out.shape), settings), filters), groups, phases(settings)),
         _ONE,
         *(span(array)[0] for array in (x, w, w if bias is None else bias)),
         dense,
@@ -108,21 +87,19 @@ def packed(weight: GPUArray, transposed: bool = False) -> GPUArray:
     return weight.transpose(*order).clone().transpose(*(order.index(i) for i in range(weight.ndim)))
 
 
-def fastest(dtype: DataType, out: tuple[int, ...], groups: int, settings: Settings) -> Tile:
-    """The tile that is probably fastest for a result of that shape."""
-
-    def time(one: Tile) -> float:
-        waves = -(-_blocks(one, out, groups, settings) * groups * phases(settings) // multiprocessors())
-        return waves * one.places * one.filters / one.rate
-
-    return min(_TILES[dtype], key=time)
-
-
-def _blocks(one: Tile, out: tuple[int, ...], groups: int, settings: Settings) -> int:
-    """Of a group and a phase."""
+def fastest(dtype: DataType, out: tuple[int, ...], weight: tuple[int, ...], settings: Settings) -> Tile:
+    """The tile whose times are shortest for a result of that shape; of equals the first. weight: that of by_group()."""
+    groups, filters, *kernel, channels = weight
     every = settings.stride if settings.transposed else (1, 1)
-    places = out[0] * prod(-(-extent // step) for extent, step in zip(settings.out, every, strict=True))
-    return -(-places // one.places) * -(-(out[1] // groups) // one.filters)
+    taps = prod(-(-k // step) for k, step in zip(kernel, every, strict=True))
+    work = (_places(out, settings), filters, taps, channels, groups * phases(settings), multiprocessors())
+    return min(tiles(dtype), key=lambda one: one.time_us(*work))
+
+
+def _places(out: tuple[int, ...], settings: Settings) -> int:
+    """Of the result that a phase makes, at most."""
+    every = settings.stride if settings.transposed else (1, 1)
+    return out[0] * prod(-(-extent // step) for extent, step in zip(settings.out, every, strict=True))
 
 
 def _readable(x: GPUArray, groups: int) -> GPUArray:
@@ -179,7 +156,7 @@ def _expression(dtype: DataType, one: Tile, last: bool) -> str:
 @CONVOLVE.lists
 def _listing() -> Iterator[tuple[str, ...]]:
     for dtype, last in product(_ELEMENTS, (True, False)):
-        for one in _TILES[dtype]:
+        for one in ALL[dtype]:
             yield (_expression(dtype, one, last),)
 
 

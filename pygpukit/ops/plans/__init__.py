@@ -1,0 +1,130 @@
+"""What was measured once on a device, so that plans choose by it: one JSON file a device, named as the device.
+
+`python -m pygpukit.benchmark.plans` writes such a file. One in the folder $PYGPUKIT_PLANS comes before the one beside
+this module; where there is neither, a plan follows its family's rule. docs/convolution.md has the format.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import contextmanager
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Protocol, TypeVar
+
+from pygpukit._core import native
+from pygpukit.core.backend import is_sim
+
+VARIABLE = "PYGPUKIT_PLANS"
+SHIPPED = Path(__file__).parent
+REMEDY = "measure again with python -m pygpukit.benchmark.plans, or remove the file"
+
+
+class Tiled(Protocol):
+    """A tile of a family's kernels."""
+
+    @property
+    def kernel(self) -> tuple[int, ...]:
+        """What the kernel is compiled for."""
+
+
+_Result = TypeVar("_Result", bound=Hashable)
+_Tile = TypeVar("_Tile", bound=Tiled)
+_followers: list[Any] = []  # caches of what follows from the table
+_given: dict[str, dict[str, Any]] | None = None
+
+
+def follows(function: Callable[..., _Result]) -> Callable[..., _Result]:
+    """Decorator of a function whose results follow from its arguments and the table: they are kept."""
+    kept = lru_cache(maxsize=4096)(function)
+    _followers.append(kept)
+    return kept
+
+
+@contextmanager
+def using(tables: dict[str, dict[str, Any]]) -> Iterator[None]:
+    """Within it these are the tables, by family, whatever the device: for measuring and tests. For all threads."""
+    global _given
+    before = _given
+    _given = tables
+    _forget()
+    try:
+        yield
+    finally:
+        _given = before
+        _forget()
+
+
+def _forget() -> None:
+    for kept in _followers:
+        kept.cache_clear()
+
+
+def file_name(device: str) -> str:
+    """Of the table of a device: "NVIDIA H200" has nvidia-h200.json."""
+    return re.sub(r"[^a-z0-9]+", "-", device.lower()).strip("-") + ".json"
+
+
+def find(device: str) -> Path | None:
+    """The table of a device, None where there is none. Raises FileNotFoundError where $PYGPUKIT_PLANS is no folder."""
+    folders = [SHIPPED]
+    if named := os.environ.get(VARIABLE):
+        if not Path(named).is_dir():
+            raise FileNotFoundError(f"{VARIABLE} is {named!r}: there is no such folder; make it, or unset {VARIABLE}")
+        folders.insert(0, Path(named))
+    return next((folder / file_name(device) for folder in folders if (folder / file_name(device)).is_file()), None)
+
+
+def table(family: str) -> dict[str, Any]:
+    """What was measured of a family of operations on the current device, {} where nothing was. Reads a file: ask within
+    what follows() keeps.
+
+    Raises FileNotFoundError as find(), ValueError for a file that is no table.
+    """
+    if _given is not None:
+        return _given.get(family, {})
+    if is_sim():
+        return {}
+    path = find(str(native.device_info(native.current_device())["name"]))
+    return {} if path is None else read(path, family)
+
+
+def read(path: Path, family: str) -> dict[str, Any]:
+    """A family's part of a table, {} where it has none. Raises ValueError for a file that is no table."""
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+        part = found.get(family, {})
+    except (ValueError, AttributeError) as error:
+        raise ValueError(f"{path} is no table of plans ({error}); {REMEDY}") from None
+    if not isinstance(part, dict):
+        raise ValueError(f"{path}: {family!r} is {part!r}, must be an object; {REMEDY}")
+    return part
+
+
+def tiles(made: Callable[..., _Tile], listed: Any, known: tuple[_Tile, ...], what: str) -> tuple[_Tile, ...]:
+    """A table's tiles. made: from the names and numbers of one; known: those that kernels are compiled for.
+
+    Raises ValueError for what is no tile, and for one that there is no kernel for.
+    """
+    try:
+        found = tuple(made(**{name: number(value, name) for name, value in one.items()}) for one in listed)
+    except (TypeError, AttributeError) as error:
+        raise ValueError(f"the table of plans lists what is no tile of {what} ({error}); {REMEDY}") from None
+    kernels = sorted({one.kernel for one in known})
+    for one in found:
+        if one.kernel not in kernels:
+            raise ValueError(
+                f"the table of plans has the tile {one.kernel} of {what}; "
+                f"there are kernels for {', '.join(map(str, kernels))} alone; {REMEDY}"
+            )
+    return found
+
+
+def number(value: Any, name: str) -> float:
+    """A number of a table as it is. Raises ValueError for what is none, or below 0."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not value >= 0:
+        raise ValueError(f"the table of plans has {name} {value!r}, must be a number from 0 on; {REMEDY}")
+    return value
