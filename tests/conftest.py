@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import datetime
 import gc
 import os
 import shutil
 import signal
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from zlib import crc32
 
 import hypothesis
 import pytest
@@ -23,8 +26,25 @@ REPOSITORY = Path(__file__).resolve().parent.parent
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """`--all-kernels`: what a run otherwise takes a sample of."""
+    """`--all-kernels` and `--all-days`: what a run otherwise takes a sample of."""
     parser.addoption("--all-kernels", action="store_true", help="run every built-in kernel in checked mode, not a part")
+    parser.addoption("--all-days", action="store_true", help="run what has its turn on other days, too")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """A test marked `turns(n)` runs on one day of n, each case on another; on a GPU, or named, always."""
+    if config.getoption("--all-days") or config.getoption("-m") == "gpu" or any("::" in one for one in config.args):
+        return
+    today, cases, waiting = datetime.date.today().toordinal(), Counter[str](), []
+    for item in items:
+        if mark := item.get_closest_marker("turns"):
+            test = item.nodeid.partition("[")[0]
+            if (crc32(test.encode()) + cases[test] + today) % mark.args[0]:
+                waiting.append(item)
+            cases[test] += 1
+    config.hook.pytest_deselected(items=waiting)
+    left_out = set(waiting)
+    items[:] = [item for item in items if item not in left_out]
 
 
 def pytest_configure(config: pytest.Config) -> None:

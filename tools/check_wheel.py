@@ -1,13 +1,14 @@
 """Checks a built wheel: what must be inside, what must not, and its size.
 
-    python tools/check_wheel.py FILE.whl [ARCHITECTURE ...]
+    python tools/check_wheel.py FILE.whl [ARCHITECTURE ...] [--part K/N]
 
 Pre-compiled kernels may be missing, where a wheel was built without NVRTC; if they are there, they must be
-complete, for all architectures or for those that are named.
+complete, for all architectures or for those that are named; with --part that part, as compile_kernels.py has it.
 """
 
 from __future__ import annotations
 
+import argparse
 import re
 import sys
 import tempfile
@@ -17,7 +18,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from compile_kernels import ARCHITECTURES
+from compile_kernels import ARCHITECTURES, part
 
 LIMIT_BYTES = 8_000_000  # without the pre-compiled kernels
 
@@ -86,8 +87,10 @@ def problems(path: Path) -> list[str]:
 BUNDLE = "pygpukit/kernels/kernels.bundle"
 
 
-def bundle_problems(path: Path, architectures: Sequence[str] = ARCHITECTURES) -> list[str]:
-    """What the wheel's pre-compiled kernels lack, one sentence each; none when it has no such file."""
+def bundle_problems(
+    path: Path, architectures: Sequence[str] = ARCHITECTURES, of_units: slice | None = None
+) -> list[str]:
+    """What the wheel's pre-compiled kernels lack of those units, one sentence each; none when it has no such file."""
     with zipfile.ZipFile(path) as wheel, tempfile.TemporaryDirectory() as folder:
         if BUNDLE not in wheel.namelist():
             return []
@@ -99,15 +102,22 @@ def bundle_problems(path: Path, architectures: Sequence[str] = ARCHITECTURES) ->
         try:
             return [
                 f"{BUNDLE} lacks {one}; run tools/compile_kernels.py --bundle before building"
-                for one in bundle.missing(Path(wheel.extract(BUNDLE, folder)), architectures, catalogue())
+                for one in bundle.missing(
+                    Path(wheel.extract(BUNDLE, folder)), architectures, list(catalogue())[of_units or slice(None)]
+                )
             ]
         except ValueError as damage:
             return [str(damage)]
 
 
 def main(argv: list[str]) -> int:
-    path = Path(argv[0])
-    found = problems(path) + bundle_problems(path, argv[1:] or ARCHITECTURES)
+    parser = argparse.ArgumentParser(description="Check a built wheel.")
+    parser.add_argument("wheel", type=Path)
+    parser.add_argument("architectures", nargs="*")
+    parser.add_argument("--part", type=part, metavar="K/N", help="of the pre-compiled kernels")
+    wanted = parser.parse_args(argv)
+    path: Path = wanted.wheel
+    found = problems(path) + bundle_problems(path, wanted.architectures or ARCHITECTURES, wanted.part)
     for problem in found:
         print(f"{path.name}: {problem}", file=sys.stderr)
     with zipfile.ZipFile(path) as wheel:
@@ -120,6 +130,4 @@ def main(argv: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    if len(sys.argv) < 2:
-        sys.exit(__doc__)
     sys.exit(main(sys.argv[1:]))

@@ -1,11 +1,12 @@
 """Compiles every built-in kernel with NVRTC for every supported architecture; needs no GPU. Stops at an error.
 
-    python tools/compile_kernels.py [--arch sm_90a ...] [--bundle [FILE] | --minutes N] [--simt]
+    python tools/compile_kernels.py [--arch sm_90a ...] [--part K/N] [--bundle [FILE] | --minutes N] [--simt]
 
-With --simt tile kernels are left out: NVRTC before 13.3 has no front end for them. With --minutes a part that changes
-daily is compiled, for that long, and what was left out is said. With --bundle the images are kept in one file for
-machines that have a driver but no NVRTC (pygpukit/kernels/bundle.py); without a name, in the package, from where every
-wheel that is built afterwards takes it.
+With --part one of N units is compiled, from the one with number K on, which begins at 0. With --simt tile kernels are
+left out: NVRTC before 13.3 has no front end for them. With --minutes a part that changes daily is compiled, for that
+long, and what was left out is said. With --bundle the images are kept in one file for machines that have a driver but
+no NVRTC (pygpukit/kernels/bundle.py); without a name, in the package, from where every wheel that is built afterwards
+takes it.
 """
 
 from __future__ import annotations
@@ -55,6 +56,14 @@ def compile_one(job: Job) -> tuple[str, int, bytes]:
     return arch, number, image.to_bytes()
 
 
+def part(text: str) -> slice:
+    """The units that "1/3" names: number 1 and every third one after it. Raises ValueError."""
+    which, every = map(int, text.split("/"))
+    if not 0 <= which < every:
+        raise ValueError(f"{text}: the first number is at least 0 and below the second")
+    return slice(which, None, every)
+
+
 def of_today(jobs: list[Job]) -> list[Job]:
     """The jobs in an order that is the same all day long and another one tomorrow."""
     day = date.today().isoformat()
@@ -91,12 +100,16 @@ def main() -> int:
     parser.add_argument("--bundle", type=Path, nargs="?", const=bundle.PACKAGED, help="keep the images in this file")
     parser.add_argument("--minutes", type=float, help="compile a part that changes daily, for that long")
     parser.add_argument(
+        "--part", type=part, default=slice(None), metavar="K/N", help="compile one of N units, from K on"
+    )
+    parser.add_argument(
         "--simt", action="store_true", help="leave tile kernels out, which NVRTC before 13.3 cannot compile"
     )
     wanted = parser.parse_args()
     if wanted.bundle is not None and (wanted.minutes is not None or wanted.simt):
         parser.error("--bundle holds every kernel of an architecture: it goes without --minutes and --simt")
-    kept = [n for n, unit in enumerate(units()) if not wanted.simt or unit.spec.front_end == "simt"]
+    chosen = range(len(units()))[wanted.part]
+    kept = [n for n in chosen if not wanted.simt or units()[n].spec.front_end == "simt"]
     jobs: list[Job] = [(arch, n) for arch in wanted.arch for n in kept if units()[n].is_ahead(arch)]
     begin = time.monotonic()
     if wanted.minutes is not None:
@@ -119,7 +132,7 @@ def main() -> int:
     else:
         compiled = bundle.write(wanted.bundle, images())
     for arch, size in sizes.items():
-        ahead = [unit for unit in units() if unit.is_ahead(arch)]
+        ahead = [units()[n] for one, n in jobs if one == arch]
         kernels = sum(len(unit.expressions) for unit in ahead)
         print(f"{arch:<8} {kernels} kernels in {len(ahead)} units, {size / 1e6:.2f} MB")
     print(f"{compiled} units in {time.monotonic() - begin:.1f} s")

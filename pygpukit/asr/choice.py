@@ -39,42 +39,25 @@ class Chooser:
 
     def arrays(self, logits: GPUArray, rows: Sequence[int], said: Sequence[Sequence[int]]) -> tuple[GPUArray, GPUArray]:
         """Tokens, int32, and logs, float32. Asynchronous; a row has the same bits whatever is chosen with it."""
-        tokens, logs = factory.empty(len(rows), "int32"), factory.empty(len(rows), "float32")
-        if host.computes():
-            arrays = [logits, tokens, logs]
-            native.host_launch("choose", lambda: self._on_host(logits, rows, said, tokens, logs), arrays)
-        else:
-            self._on_device(logits, rows, said, tokens, logs)
-        return tokens, logs
-
-    def _on_device(
-        self,
-        logits: GPUArray,
-        rows: Sequence[int],
-        said: Sequence[Sequence[int]],
-        tokens: GPUArray,
-        logs: GPUArray,
-    ) -> None:
         import numpy as np
 
+        tokens, logs = factory.empty(len(rows), "int32"), factory.empty(len(rows), "float32")
+        if host.computes():
+
+            def choose() -> None:
+                values = host.memory(logits)
+                for place, (row, one) in enumerate(zip(rows, said, strict=True)):
+                    token, log = self._rules.most_probable(values[row], one)
+                    host.memory(tokens)[place], host.memory(logs)[place] = token, log
+
+            native.host_launch("choose", choose, [logits, tokens, logs])
+            return tokens, logs
         limits = [(row, *self._rules.limits(one, self._vocab), not one) for row, one in zip(rows, said, strict=True)]
         where = factory.from_numpy(np.array(limits, np.int32))
         grid, block = (len(rows), 1, 1), (_THREADS, 1, 1)
         packed = _CHOOSING.pack(vocab=self._vocab)
         kernels.launch(SOURCE.of("pk::choose"), grid, block, logits, self._mask, where, tokens, logs, packed)
-
-    def _on_host(
-        self,
-        logits: GPUArray,
-        rows: Sequence[int],
-        said: Sequence[Sequence[int]],
-        tokens: GPUArray,
-        logs: GPUArray,
-    ) -> None:
-        values = host.memory(logits)
-        for place, (row, one) in enumerate(zip(rows, said, strict=True)):
-            token, log = self._rules.most_probable(values[row], one)
-            host.memory(tokens)[place], host.memory(logs)[place] = token, log
+        return tokens, logs
 
 
 @SOURCE.lists

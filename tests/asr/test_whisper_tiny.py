@@ -51,6 +51,7 @@ def test_greedy_text_tokens_and_times_are_those_of_faster_whisper(greedy: dict[s
         same(greedy[name], GOLDEN[name]["beam1"])
 
 
+@pytest.mark.turns(3)
 def test_five_beams_give_those_of_faster_whisper(tiny: WhisperModel) -> None:
     found = tiny.transcribe_batch([clip(name) for name in NAMES], beam_size=5, temperature=0.0)
     for name, one in zip(NAMES, found, strict=True):

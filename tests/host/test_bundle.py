@@ -134,7 +134,7 @@ def test_equal_kernels_make_equal_bundles(packed: Path, tmp_path: Path) -> None:
 def test_a_wheel_with_an_incomplete_bundle_is_refused(packed: Path, tmp_path: Path) -> None:
     sys.path.append(str(Path(__file__).parents[2] / "tools"))
     from check_wheel import BUNDLE, bundle_problems
-    from compile_kernels import ARCHITECTURES
+    from compile_kernels import ARCHITECTURES, part
 
     wheel = tmp_path / "some.whl"
     with zipfile.ZipFile(wheel, "w") as file:
@@ -145,6 +145,9 @@ def test_a_wheel_with_an_incomplete_bundle_is_refused(packed: Path, tmp_path: Pa
     found = bundle_problems(wheel)
     assert len(found) == sum(unit.is_ahead(arch) for unit in catalogue() for arch in ARCHITECTURES) - 1
     assert all(f"{BUNDLE} lacks sm_" in problem and "--bundle" in problem for problem in found)
+    place = next(n for n, unit in enumerate(catalogue()) if unit == add_float32())
+    assert bundle_problems(wheel, [ARCH], part(f"{place}/1000000")) == []
+    assert len(bundle_problems(wheel, [ARCH], part(f"{place + 1}/1000000"))) == 1
     with zipfile.ZipFile(wheel, "w") as file:
         file.writestr(BUNDLE, b"damaged")
     assert "cannot be read as an archive" in bundle_problems(wheel)[0]

@@ -58,7 +58,7 @@ def start(code: str, *arguments: object) -> subprocess.Popen[str]:
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
-@pytest.mark.slow
+@pytest.mark.turns(5)
 def test_twenty_processes_compile_fifty_kernels_once_each(counts: Path) -> None:
     racers = [start(CHILD, KERNELS, seed) for seed in range(PROCESSES)]
     for racer in racers:

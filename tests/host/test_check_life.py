@@ -55,6 +55,7 @@ def test_a_finding_is_a_driver_error_with_fields(y: Any) -> None:
     assert error.findings[0].array == "y" and "y[64]" in error.findings[0].message
 
 
+@pytest.mark.turns(3)
 def test_thirty_modules(y: Any) -> None:
     kernels = [gp.jit(f"__global__ void k(float *y) {{ __shared__ float s[64]; s[threadIdx.x] = {i}; __syncthreads(); "
                       "y[threadIdx.x] += s[63 - threadIdx.x]; }", check=True) for i in range(30)]  # fmt: skip

@@ -317,7 +317,7 @@ assert own.used == block.size and by_number.used == 8 * SIZE and pinning.stats()
 """
 
 
-@pytest.mark.parametrize("rounds", [30, pytest.param(100, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("rounds", [30, pytest.param(100, marks=pytest.mark.turns(7))])
 def test_a_forked_child_may_use_no_memory_pool_whatever_threads_do_with_it_at_the_time(rounds):
     """What it inherited goes away quietly there."""
     assert "Traceback" not in run(POOLS.replace("{rounds}", str(rounds)), timeout_s=280)

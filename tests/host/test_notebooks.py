@@ -84,6 +84,7 @@ def test_outputs_are_stable(path: Path) -> None:
                         assert not re.search(pattern, text), f"{cell.id} stores {what}: {text[:200]}"
 
 
+@pytest.mark.turns(2)
 @pytest.mark.parametrize("name", ["00_tour", "05_scheduler"])
 def test_a_changed_output_is_found(name: str, notebooks: Path, tmp_path: Path) -> None:
     """nbval on the first cells, once as stored and once with one digit changed: the comparison can fail."""

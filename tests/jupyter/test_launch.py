@@ -354,3 +354,26 @@ def test_zero_copies(shell: Any, data: dict[str, Any]) -> None:
     since = _core.ring_head()
     cuda(shell, "-i x,y,a=2,n=n -o z")
     assert records(since, COPY) == []
+
+
+TILE_AXPY = """#include <cuda_tile.h>
+namespace ct = cuda::tiles;
+__tile_global__ void axpy(const float* __restrict__ x, const float* __restrict__ y, float* z, float a, int n) {
+    using Part = ct::shape<128>;
+    auto left = ct::partition_view{ct::tensor_span{x, ct::extents{n}}, Part{}};
+    auto right = ct::partition_view{ct::tensor_span{y, ct::extents{n}}, Part{}};
+    auto out = ct::partition_view{ct::tensor_span{z, ct::extents{n}}, Part{}};
+    auto scaled = left.load_masked(ct::bid().x) * ct::full<ct::tile<float, Part>>(a);
+    out.store_masked(scaled + right.load_masked(ct::bid().x), ct::bid().x);
+}
+"""
+
+
+def test_a_tile_kernel_is_compared_and_measured(shell: Any, data: dict[str, Any]) -> None:
+    result = cuda(shell, "-i x,y,a=2,n=n -o z --grid 8 --verify 2*x+y --bench", TILE_AXPY)
+    (one,) = result.verify
+    assert one.name == "z" and result.bench.median_us > 0
+    np.testing.assert_allclose(z_of(shell), 2 * data["x"] + data["y"], rtol=1e-5, atol=1e-6)
+    error = failure(shell, "-i x,y,a=3,n=n -o z --grid 7 --verify 3*x+y", TILE_AXPY)
+    assert isinstance(error, VerificationError)
+    assert error.verifications[0].first_bad == (7 * 128,), "what the block left out would have made"

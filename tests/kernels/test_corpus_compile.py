@@ -14,6 +14,7 @@ pytestmark = pytest.mark.skipif(
 )
 
 
+@pytest.mark.turns(4)
 @pytest.mark.parametrize("arch", ["sm_80", "sm_90a"])
 @pytest.mark.parametrize("case", CASES, ids=[case.name for case in CASES])
 def test_a_kernel_compiles(case: Case, arch: str) -> None:

@@ -43,6 +43,7 @@ def wide(a: Host) -> Host:
     return a.astype("complex128" if a.dtype.kind == "c" else "float64")
 
 
+@pytest.mark.turns(2)
 @pytest.mark.parametrize(("n", "dtype"), EVERY)
 def test_every_radix_both_ways_through_strides(kernels_on_sim: None, n: int, dtype: str) -> None:
     a = values(dtype, 2, 3, n)

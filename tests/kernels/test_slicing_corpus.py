@@ -53,6 +53,7 @@ def test_most_of_the_suite_slices() -> None:
     assert (len(NAMES) - len(REFUSED)) * 60 >= len(NAMES) * 50
 
 
+@pytest.mark.turns(4)
 @pytest.mark.parametrize("case", CASES, ids=NAMES)
 def test_a_kernel_slices_or_is_refused_by_name(case: Case) -> None:
     if case.name in REFUSED:
@@ -96,6 +97,7 @@ def registers(text: str, folder: Path) -> dict[str, int]:
     return dict(zip(entries, map(int, used), strict=True))
 
 
+@pytest.mark.turns(4)
 @pytest.mark.skipif(PTXAS is None, reason="there is no ptxas: pip install nvidia-cuda-nvcc, or set PYGPUKIT_PTXAS")
 @pytest.mark.parametrize(
     "case", [case for case in CASES if case.name not in REFUSED], ids=[name for name in NAMES if name not in REFUSED]

@@ -98,6 +98,7 @@ def run(name: str, dtype: str, prompt: list[int], steps: int, **changes: object)
     return np.concatenate(found).astype(np.float64)
 
 
+@pytest.mark.turns(2)
 @pytest.mark.parametrize(
     ("name", "dtype"),
     [("llama", "float16"), ("qwen2", "float32"), ("qwen3", "bfloat16"), ("mistral", "float32"), ("gpt2", "bfloat16")],

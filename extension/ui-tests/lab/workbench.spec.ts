@@ -85,7 +85,6 @@ test("the launcher's card makes a notebook that begins calmly, with the workbenc
   await expectLive(dashboard('GPU memory'));
   await expect(lab.cells.at(0).locator('.jp-OutputArea-output')).toHaveText(/^(sim|cuda):0 .*multiprocessors/);
   await expect(lab.cells.at(1).locator('.cm-content')).toBeEmpty();
-  await page.screenshot({ path: '/tmp/comm-card.png' });
 });
 
 test('a click on it opens memory, scheduler and, behind a tab, code in a column, once', async () => {
