@@ -11,17 +11,17 @@ struct SoftmaxWork {
   long long chunk, chunks;  // of long rows: elements of a part, parts of a row
 };
 
-// The packs of a row as read_row() reads them, but that they may reach across its ends into its neighbours, which the
-// others of the launch leave as they are.
+// The packs of a row as read_row() reads them, but that they may reach across its ends into what lies beside it. alone:
+// they may not, as others of the launch write there.
 template <class T, class H, int Each>
-__device__ __forceinline__ void read_near(const T *in, const SoftmaxWork &work, const Row &row, T fill,
+__device__ __forceinline__ void read_near(const T *in, const SoftmaxWork &work, const Row &row, bool alone, T fill,
                                           H (&held)[Each]) {
   constexpr int N = per_load<T>();
   const int size = row.present ? static_cast<int>(work.row.size) : 0;
   const int lanes = static_cast<int>(work.row.lanes);
   const T *from = in + row.in;
   const int by = phase<N>(from);
-  const Span<T> span{in, in + work.span};
+  const Span<T> span{alone ? from : in, alone ? from + size : in + work.span};
   Pack<T, N> none;
   for (int j = 0; j < N; ++j) none.v[j] = fill;
   bool near[Each];
@@ -73,7 +73,7 @@ __device__ __forceinline__ A share(A exponential, A sum, A inverse) {
   return sizeof(T) == 2 ? near : fma(fma(-near, sum, exponential), inverse, near);
 }
 
-// A group of threads has one row or, where they are short, four, which share every wait.
+// A group of threads has one row or, where they are short, two or four, which share every wait.
 template <class T, bool Dense, int Threads, int Together>
 __global__ void __launch_bounds__(Threads, least_blocks<Threads>(sizeof(T) == 2 ? 5 : 8))
     softmax_rows(const T *in, T *out, const __grid_constant__ SoftmaxWork work) {
@@ -89,13 +89,11 @@ __global__ void __launch_bounds__(Threads, least_blocks<Threads>(sizeof(T) == 2 
   for (int r = 0; r < Together; ++r) {
     rows[r] = own_row(work.row, Together, r);
     const T none = convert<T>::from(lowest<A>());
-    if constexpr (!Dense) {
-      if (in != out) {
-        read_near(in, work, rows[r], none, held[r]);
-        continue;
-      }
+    if constexpr (Dense) {
+      read_row<true>(in, work.row, rows[r], none, held[r]);
+    } else {
+      read_near(in, work, rows[r], in == out, none, held[r]);
     }
-    read_row<Dense>(in, work.row, rows[r], none, held[r]);
   }
   A values[Together][Each][N], top[Together], sum[Together] = {};
 #pragma unroll
