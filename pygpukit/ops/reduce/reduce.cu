@@ -252,26 +252,37 @@ __global__ void __launch_bounds__(kThreads, blocks_of<Dense>())
   }
 }
 
-// The packs of a few rows, `height` apart, that are there. columns: elements of a pack that are a result's.
+// The packs of a few rows, `height` apart, that are there. columns: elements of a pack that are a result's. linear:
+// rows lie one after the other, so that the others' packs are within the span where those of the first and the last
+// are.
 template <bool Dense, int Count, int N, class T, class Begin>
 __device__ __forceinline__ void load_rows(Pack<T, N> (&packs)[Count], const Begin &row_at, long long row, int height,
-                                          int rows, int columns, long long step, const Span<T> &span) {
+                                          int rows, int columns, long long step, bool linear, const Span<T> &span) {
   const T *from[Count];
-  bool near = step == 1;
 #pragma unroll
-  for (int u = 0; u < Count; ++u) {
-    from[u] = row_at(u < rows ? row + u * height : row);
-    if constexpr (!Dense) near = near && span.template holds<N>(from[u]);
+  for (int u = 0; u < Count; ++u) from[u] = row_at(u < rows ? row + u * height : row);
+  bool near = step == 1;
+  if constexpr (!Dense) {
+    if (linear) {
+      near = near && span.template holds<N>(from[0]) && span.template holds<N>(row_at(row + (rows - 1) * height));
+    } else {
+#pragma unroll
+      for (int u = 0; u < Count; ++u) near = near && span.template holds<N>(from[u]);
+    }
   }
   if (Dense) {
 #pragma unroll
     for (int u = 0; u < Count; ++u) packs[u] = load_once<N>(from[u]);
   } else if (near) {
-    Across<T, N> coming[Count];
+    constexpr int Half = Count > kSlots ? Count / 2 : Count;  // of their registers, while the others are on their way
 #pragma unroll
-    for (int u = 0; u < Count; ++u) coming[u].load(from[u]);
+    for (int first = 0; first < Count; first += Half) {
+      Across<T, N> coming[Half];
 #pragma unroll
-    for (int u = 0; u < Count; ++u) packs[u] = coming[u].arrived().pack();
+      for (int u = 0; u < Half; ++u) coming[u].load(from[first + u]);
+#pragma unroll
+      for (int u = 0; u < Half; ++u) packs[first + u] = coming[u].arrived().pack();
+    }
   } else {
 #pragma unroll
     for (int k = 0; k < N; ++k) {
@@ -309,10 +320,11 @@ __global__ void __launch_bounds__(kThreads, blocks_of<Dense>())
   place(plan.kept, outer, at);
   const T *first = in + at[0] + column * plan.column_stride;
   const Span<T> span{in, in + plan.span};
+  const bool linear = plan.reduced.ndim <= 1;
   const auto row_at = [&](long long row) {
     if constexpr (Dense) return first + plan.reduced.start[0] + row * plan.reduced.stride[0][0];
     long long where[1] = {plan.reduced.start[0] + row * plan.reduced.stride[0][0]};
-    if (plan.reduced.ndim > 1) place_by_axes(plan.reduced, row, where);
+    if (!linear) place_by_axes(plan.reduced, row, where);
     return first + where[0];
   };
   State state[N];
@@ -325,7 +337,7 @@ __global__ void __launch_bounds__(kThreads, blocks_of<Dense>())
 #pragma unroll 1
     for (; row + (Loads - 1) * height < end; row += Loads * height) {
       Pack<T, N> packs[Loads];
-      load_rows<Dense>(packs, row_at, row, height, Loads, present, plan.column_stride, span);
+      load_rows<Dense>(packs, row_at, row, height, Loads, present, plan.column_stride, linear, span);
 #pragma unroll
       for (int k = 0; k < N; ++k) {
         T values[Loads];
@@ -338,7 +350,7 @@ __global__ void __launch_bounds__(kThreads, blocks_of<Dense>())
       int rows = 1;
       for (int u = 1; u < kSlots; ++u) rows += row + u * height < end;
       Pack<T, N> packs[kSlots];
-      load_rows<Dense>(packs, row_at, row, height, rows, present, plan.column_stride, span);
+      load_rows<Dense>(packs, row_at, row, height, rows, present, plan.column_stride, linear, span);
 #pragma unroll 1
       for (int u = 0; u < rows; ++u, row += height) {
 #pragma unroll
