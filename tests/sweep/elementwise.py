@@ -10,7 +10,7 @@ import pygpukit as gp
 from pygpukit.array import promotion
 from pygpukit.core.dtypes import DTYPES, STORAGE_ONLY, DataType
 from pygpukit.ops import elementwise
-from pygpukit.ops.elementwise import operations, pointwise
+from pygpukit.ops.elementwise import operations, pointwise, quotients
 from sweep.engine import Call, Family, first_type, numbers
 
 _STORAGE = "storage types"
@@ -77,4 +77,15 @@ def _conversions_of_storage_types() -> Iterator[Call]:
             yield Call(lambda a, to=stored: a.astype(to), (values.astype(dtype),), widened=False)
 
 
-FAMILIES = (Family("elementwise", (pointwise.SOURCE.source,), _variant, _calls),)
+def _quotients(ctype: str) -> Iterator[Call]:
+    dtype = next(dtype for dtype in _COMPUTING if pointwise.CTYPES[dtype.name] == ctype)
+    x, y = _operands(dtype), _operands(dtype)
+    yield Call(lambda a, b: [a / b, a / 3, 5 / b, a.reshape(-1)[1:] / b.reshape(-1)[1:]], (x, y))
+    for number in (1, 3, 4):
+        yield Call(lambda a, number=number: [a // number, a % number, a.reshape(-1)[1:] // number], (x,))
+
+
+FAMILIES = (
+    Family("elementwise", (pointwise.SOURCE.source,), _variant, _calls),
+    Family("quotients", (quotients.SOURCE.source,), first_type, _quotients),
+)

@@ -58,11 +58,12 @@ def _factors(dtype: str, *shape: int) -> gp.GPUArray:
 def _rows(ctype: str) -> Iterator[Call]:
     dtype = next(name for name in rowwise.FLOATS if pointwise.CTYPES[name] == ctype)
     # Short rows, four at a time; of a block of 128 threads and of 256, two at a time; of the largest block; and ones
-    # read several times.
+    # read several times, in parts.
     itemsize = DataType.from_string(dtype).itemsize
     loads = (
         rowwise._BLOCK * rowwise._HELD // 2,
         rowwise._PAIRED * rowwise._HELD // 2,
+        rowwise._most_threads(itemsize) * rowwise._HELD // 2,
         rowwise._most_threads(itemsize) * rowwise._HELD,
     )
     for length in (48, 1024 // itemsize, *(64 + each * 16 // itemsize for each in loads)):

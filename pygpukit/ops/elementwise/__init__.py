@@ -18,7 +18,7 @@ from pygpukit.array import layout, promotion
 from pygpukit.core.dtypes import DataType
 from pygpukit.core.errors import DTypeError
 from pygpukit.ops import copying
-from pygpukit.ops.elementwise import operations, pointwise
+from pygpukit.ops.elementwise import operations, pointwise, quotients
 from pygpukit.ops.elementwise.operations import Op, compute_dtype
 from pygpukit.ops.operands import (
     Deferred,
@@ -241,19 +241,19 @@ def _binary(op: Op, a: Any, b: Any, out: GPUArray | None) -> GPUArray:
         same = a.dtype_code == b.dtype_code
         dtype = compute_dtype(op, a.dtype if same else promotion.promote(a.dtype, b.dtype))
         shape = layout.broadcast_shapes(a.shape, b.shape, op.name)
-        _check_out(op, out, shape, op.result_dtype(dtype))
-        a, b = as_type(a, dtype), as_type(b, dtype)
     elif is_array(a) or is_array(b):
         array, number = (a, b) if is_array(a) else (b, a)
         check_devices(op.name, array)
         dtype = compute_dtype(op, promotion.with_scalar(array.dtype, number))
         shape = array.shape
-        _check_out(op, out, shape, op.result_dtype(dtype))
-        array = as_type(array, dtype)
-        a, b = (array, number) if is_array(a) else (number, array)
     else:
         raise DTypeError(f"{op.name}: one operand must be a GPUArray; make one with gp.asarray(...)")
+    _check_out(op, out, shape, op.result_dtype(dtype))
     target = _target(out, shape, op.result_dtype(dtype), [x for x in (a, b) if is_array(x)])
+    if op is operations.DIV and quotients.divides(a, b, target):
+        quotients.divide(a, b, target)
+        return deliver(target, out)
+    a, b = (as_type(x, dtype) if is_array(x) else x for x in (a, b))
     pointwise.binary(op, dtype, a, b, target)
     return deliver(target, out)
 

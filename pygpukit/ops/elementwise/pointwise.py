@@ -16,7 +16,7 @@ from pygpukit.array import layout, scalars
 from pygpukit.core.dtypes import DataType
 from pygpukit.kernels.structure import Structure, in_header
 from pygpukit.ops import host
-from pygpukit.ops.elementwise import operations
+from pygpukit.ops.elementwise import operations, quotients
 from pygpukit.ops.elementwise.operations import ADD as ADD
 from pygpukit.ops.elementwise.operations import COPY as COPY
 from pygpukit.ops.elementwise.operations import DIV as DIV
@@ -107,6 +107,9 @@ def binary(op: Op, dtype: DataType, a: Operand, b: Operand, out: GPUArray) -> No
         return
     if host.computes():
         _on_host(op, dtype, (a, b), out)
+        return
+    if quotients.divides_by(op.name, dtype, a, b, out):
+        quotients.divide_by(op.name, dtype, a, b, out)  # type: ignore[arg-type]
         return
     if not op.by_layout:
         operand = _RAW[dtype.itemsize] if op.by_size else CTYPES[dtype.name]

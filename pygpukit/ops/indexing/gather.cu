@@ -1,7 +1,7 @@
 // gather.cu: moving elements to and from computed places: index arrays, masked stores, padding, rolling, triangles.
 #include "numeric.cuh"
 #include "report.cuh"
-#include "shifted.cuh"
+#include "span.cuh"
 
 namespace pk {
 
@@ -57,9 +57,9 @@ __device__ __forceinline__ bool place(long long value, const Target &target, lon
 // Offsets of several index arrays together: each launch adds one array's share, the first also the layout's own
 // (operand 0, bytes). A share that does not exist makes the whole offset kSkip.
 template <class I>
-__global__ void __launch_bounds__(256) resolve(const I *index, long long *offsets, long long *report,
-                                               const __grid_constant__ Layout<2> layout,
-                                               const __grid_constant__ Target target, long long first) {
+__global__ void __launch_bounds__(256)
+    resolve(const I *index, long long *offsets, long long *report, const __grid_constant__ Layout<2> layout,
+            const __grid_constant__ Target target, long long first) {
   const long long i = static_cast<long long>(blockIdx.x) * blockDim.x + threadIdx.x;
   if (i >= layout.size) return;
   long long at[2];
@@ -95,7 +95,8 @@ __device__ __forceinline__ void split(const Rows &rows, Index at, long long &row
 }
 
 template <class U>
-__device__ __forceinline__ void split_unit(const Rows &rows, long long at, bool small, long long &row, long long &byte) {
+__device__ __forceinline__ void split_unit(const Rows &rows, long long at, bool small, long long &row,
+                                           long long &byte) {
   if (small) {
     split<unsigned, U>(rows, static_cast<unsigned>(at), row, byte);
   } else {
@@ -142,12 +143,12 @@ __device__ __forceinline__ const U *source_of(const unsigned char *array, const 
   return reinterpret_cast<const U *>(array + byte + share);
 }
 
-// The same for long rows of narrow units: a thread makes packs of 16 bytes of the result that lie there in memory, one by
-// one the units of those that lie across rows.
+// The same for long rows of narrow units: a thread makes packs of 16 bytes of the result that lie there in memory, one
+// by one the units of those that lie across rows.
 template <class U, class I>
 __global__ void __launch_bounds__(256)
     gather_packs(const unsigned char *array, const I *index, U *out, long long *report,
-                const __grid_constant__ Rows rows, const __grid_constant__ Target target) {
+                 const __grid_constant__ Rows rows, const __grid_constant__ Target target) {
   constexpr int N = per_load<U>();
   const long long total = rows.outer * rows.count * rows.units;
   const bool small = total <= 0x7fffffffLL;
@@ -211,20 +212,74 @@ __global__ void __launch_bounds__(256)
 
 // ---- any layout: every element has its own index ----
 
-// Operands of the layout: array (bytes), index (elements); out is dense.
+// Elements that a thread makes of a result whose every element has an index.
+template <class T>
+__host__ __device__ constexpr int indexed_together() {
+  return sizeof(T) < 8 ? 4 : sizeof(T) == 8 ? 2 : 1;
+}
+
+// N neighbouring index values, 16 bytes at a time where they lie at such.
+template <int N, class I>
+__device__ __forceinline__ void read_index(const I *from, long long step, long long (&values)[N]) {
+  constexpr int M = per_load<I>() < N ? per_load<I>() : N;
+  if (step == 1 && phase<M>(from) == 0) {
+#pragma unroll
+    for (int k = 0; k < N; k += M) {
+      const Pack<I, M> pack = load_pack<M>(from + k);
+      for (int j = 0; j < M; ++j) values[k + j] = static_cast<long long>(pack.v[j]);
+    }
+  } else {
+#pragma unroll
+    for (int k = 0; k < N; ++k) values[k] = static_cast<long long>(from[k * step]);
+  }
+}
+
+// Operands of the layout: array (bytes), index (elements); out is dense. A thread makes neighbours, where they are of
+// one row by one look at the layout.
 template <class T, class I>
 __global__ void __launch_bounds__(256)
     gather_strided(const unsigned char *array, const I *index, T *out, long long *report,
                    const __grid_constant__ Layout<2> layout, const __grid_constant__ Target target) {
-  const long long i = static_cast<long long>(blockIdx.x) * blockDim.x + threadIdx.x;
-  if (i >= layout.size) return;
-  long long at[2], share = 0;
-  locate(layout, i, at);
-  if (!place(static_cast<long long>(index[at[1]]), target, report, share)) {
-    out[i] = T{};
-    return;
+  constexpr int N = indexed_together<T>();
+  const long long first = (static_cast<long long>(blockIdx.x) * blockDim.x + threadIdx.x) * N;
+  if (first >= layout.size) return;
+  const int axis = static_cast<int>(layout.ndim) - 1;
+  const long long extent = axis < 0 ? 1 : layout.shape[axis];
+  const long long column =
+      layout.size <= 0x7fffffffLL ? static_cast<unsigned>(first) % static_cast<unsigned>(extent) : first % extent;
+  long long values[N], from[N], at[2];
+  locate(layout, first, at);
+  int count = N;
+  if (column + N <= extent) {
+    read_index<N>(index + at[1], axis < 0 ? 0 : layout.stride[1][axis], values);
+    for (int k = 0; k < N; ++k) from[k] = at[0] + k * (axis < 0 ? 0 : layout.stride[0][axis]);
+  } else {
+    if (layout.size - first < N) count = static_cast<int>(layout.size - first);
+#pragma unroll
+    for (int k = 0; k < N; ++k) {
+      if (k >= count) break;
+      if (k > 0) locate(layout, first + k, at);
+      values[k] = static_cast<long long>(index[at[1]]);
+      from[k] = at[0];
+    }
   }
-  out[i] = *reinterpret_cast<const T *>(array + at[0] + share);
+  Pack<T, N> pack;
+#pragma unroll
+  for (int k = 0; k < N; ++k) {
+    long long share = 0;
+    if (k < count && place(values[k], target, report, share)) {
+      pack.v[k] = *reinterpret_cast<const T *>(array + from[k] + share);
+    } else {
+      pack.v[k] = T{};
+    }
+  }
+  if (count == N && phase<N>(out) == 0) {
+    store_pack<N>(out + first, pack);
+  } else {
+    for (int k = 0; k < N; ++k) {
+      if (k < count) out[first + k] = pack.v[k];
+    }
+  }
 }
 
 // Operands of the layout: array (bytes), index (elements), values (elements).
@@ -249,8 +304,8 @@ __device__ __forceinline__ unsigned long long slot_of(long long offset, unsigned
 
 // table: slots keys, then slots positions, all kSkip before; slots is a power of two above the number of offsets. Which
 // slot a key gets depends on timing, the highest position of each key does not.
-__global__ void __launch_bounds__(256) claim(const long long *offsets, long long *table, long long count,
-                                             long long slots) {
+__global__ void __launch_bounds__(256)
+    claim(const long long *offsets, long long *table, long long count, long long slots) {
   const long long i = static_cast<long long>(blockIdx.x) * blockDim.x + threadIdx.x;
   if (i >= count || offsets[i] == kSkip) return;
   const auto key = static_cast<unsigned long long>(offsets[i]);
@@ -265,8 +320,8 @@ __global__ void __launch_bounds__(256) claim(const long long *offsets, long long
 }
 
 // Offsets that lost become kSkip.
-__global__ void __launch_bounds__(256) settle(long long *offsets, const long long *table, long long count,
-                                              long long slots) {
+__global__ void __launch_bounds__(256)
+    settle(long long *offsets, const long long *table, long long count, long long slots) {
   const long long i = static_cast<long long>(blockIdx.x) * blockDim.x + threadIdx.x;
   if (i >= count || offsets[i] == kSkip) return;
   const auto mask = static_cast<unsigned long long>(slots - 1);
@@ -279,8 +334,8 @@ __global__ void __launch_bounds__(256) settle(long long *offsets, const long lon
 
 // out[...] = *value where the mask holds. Operands of the layout: mask, out.
 template <class T>
-__global__ void __launch_bounds__(256) store_where(const bool *mask, const T *value, T *out,
-                                                   const __grid_constant__ Layout<2> layout) {
+__global__ void __launch_bounds__(256)
+    store_where(const bool *mask, const T *value, T *out, const __grid_constant__ Layout<2> layout) {
   const long long i = static_cast<long long>(blockIdx.x) * blockDim.x + threadIdx.x;
   if (i >= layout.size) return;
   long long at[2];
@@ -294,10 +349,11 @@ enum Continuation : long long { kConstant = 0, kEdge = 1, kReflect = 2, kSymmetr
 
 template <class T>
 struct Remap {
-  long long size, ndim, start, continuation;
-  long long shape[kMaxDims];   // of the result
-  long long extent[kMaxDims];  // of the array
-  long long stride[kMaxDims];  // of the array, elements
+  long long size, ndim, start, continuation;  // an axis at least
+  long long span;                             // elements from the pointer on that are the array's, between its rows too
+  long long shape[kMaxDims];                  // of the result
+  long long extent[kMaxDims];                 // of the array
+  long long stride[kMaxDims];                 // of the array, elements
   long long before[kMaxDims];
   T fill[kMaxDims][2];  // before and after each axis
 };
@@ -312,28 +368,85 @@ __device__ __forceinline__ long long continued(long long i, long long n, long lo
   return i < n ? i : period - i - (continuation == kSymmetric ? 1 : 0);
 }
 
-// Index is 32 bits wide where that is enough: division is cheaper.
+// A row of the result: all of one number, or where in the array the row begins that it is made of.
+template <class T>
+struct MappedRow {
+  long long at;
+  T number;
+  bool filled;
+};
+
 template <class Index, class T>
-__device__ __forceinline__ T mapped(const T *array, const Remap<T> &map, Index index) {
-  long long at = map.start;
-  for (long long axis = map.ndim - 1; axis >= 0; --axis) {
+__device__ __forceinline__ MappedRow<T> mapped_row(const Remap<T> &map, Index row) {
+  MappedRow<T> found{map.start, T{}, false};
+  for (long long axis = map.ndim - 2; axis >= 0; --axis) {
     const Index extent = static_cast<Index>(map.shape[axis]);
-    const Index above = index / extent;
+    const Index above = row / extent;
     const long long n = map.extent[axis];
-    const long long here = static_cast<long long>(index - above * extent) - map.before[axis];
-    if (map.continuation == kConstant && (here < 0 || here >= n)) return map.fill[axis][here < 0 ? 0 : 1];
-    at += continued(here, n, map.continuation) * map.stride[axis];
-    index = above;
+    const long long here = static_cast<long long>(row - above * extent) - map.before[axis];
+    if (map.continuation == kConstant && (here < 0 || here >= n)) {
+      found.number = map.fill[axis][here < 0 ? 0 : 1];
+      found.filled = true;
+      return found;
+    }
+    found.at += continued(here, n, map.continuation) * map.stride[axis];
+    row = above;
   }
-  return array[at];
+  return found;
 }
 
+// Elements first to first + count, N or fewer, of the result. Index is 32 bits wide where that is enough: division is
+// cheaper.
+template <int N, class Index, class T>
+__device__ __forceinline__ Pack<T, N> mapped(const T *array, const Remap<T> &map, Index first, int count) {
+  const long long axis = map.ndim - 1, width = map.shape[axis], n = map.extent[axis], step = map.stride[axis];
+  Index row = first / static_cast<Index>(width);
+  long long here = static_cast<long long>(first - row * static_cast<Index>(width)) - map.before[axis];
+  MappedRow<T> own = mapped_row<Index>(map, row);
+  const T *from = array + own.at + here;
+  if (!own.filled && count == N && here >= 0 && here + N <= n && step == 1 &&
+      Span<T>{array, array + map.span}.template holds<N>(from)) {
+    Across<T, N> coming;
+    coming.load(from);
+    return coming.arrived().pack();
+  }
+  Pack<T, N> pack{};
+#pragma unroll 1
+  for (int k = 0; k < count; ++k) {
+    T value = own.number;
+    if (map.continuation == kConstant && (here < 0 || here >= n)) {
+      value = map.fill[axis][here < 0 ? 0 : 1];
+    } else if (!own.filled) {
+      value = array[own.at + continued(here, n, map.continuation) * step];
+    }
+#pragma unroll
+    for (int j = 0; j < N; ++j) {
+      if (j == k) pack.v[j] = value;
+    }
+    if (++here + map.before[axis] == width && k + 1 < count) {
+      here = -map.before[axis];
+      own = mapped_row<Index>(map, ++row);
+    }
+  }
+  return pack;
+}
+
+// A thread makes 16 bytes of neighbours.
 template <class T>
 __global__ void __launch_bounds__(256) remap(const T *array, T *out, const __grid_constant__ Remap<T> map) {
-  const long long i = static_cast<long long>(blockIdx.x) * blockDim.x + threadIdx.x;
+  constexpr int N = per_load<T>();
+  const long long i = (static_cast<long long>(blockIdx.x) * blockDim.x + threadIdx.x) * N;
   if (i >= map.size) return;
-  out[i] = map.size <= 0x7fffffffLL ? mapped(array, map, static_cast<unsigned>(i))
-                                    : mapped(array, map, static_cast<unsigned long long>(i));
+  const int count = map.size - i < N ? static_cast<int>(map.size - i) : N;
+  const Pack<T, N> pack = map.size <= 0x7fffffffLL ? mapped<N>(array, map, static_cast<unsigned>(i), count)
+                                                   : mapped<N>(array, map, static_cast<unsigned long long>(i), count);
+  if (count == N) {
+    store_pack<N>(out + i, pack);
+  } else {
+    for (int k = 0; k < N; ++k) {
+      if (k < count) out[i + k] = pack.v[k];
+    }
+  }
 }
 
 // ---- triangles ----
@@ -342,22 +455,63 @@ struct Triangle {
   long long rows, columns;
   long long diagonal;
   long long upper;
+  long long span;  // elements from the pointer on that are the array's, between its rows too
 };
 
+// A thread makes 16 bytes of neighbours, and reads nothing where all of them are zeros.
 template <class T>
-__global__ void __launch_bounds__(256) triangle(const T *array, T *out, const __grid_constant__ Layout<1> layout,
-                                                const __grid_constant__ Triangle which) {
-  const long long i = static_cast<long long>(blockIdx.x) * blockDim.x + threadIdx.x;
-  if (i >= layout.size) return;
-  const long long row = i / which.columns % which.rows;
-  const long long above = i % which.columns - row - which.diagonal;  // diagonals above the wanted one
-  if (which.upper ? above < 0 : above > 0) {
-    out[i] = T{};
-    return;
+__global__ void __launch_bounds__(256)
+    triangle(const T *array, T *out, const __grid_constant__ Layout<1> layout, const __grid_constant__ Triangle which) {
+  constexpr int N = per_load<T>();
+  const long long first = (static_cast<long long>(blockIdx.x) * blockDim.x + threadIdx.x) * N;
+  if (first >= layout.size) return;
+  const int count = layout.size - first < N ? static_cast<int>(layout.size - first) : N;
+  const bool small = layout.size <= 0x7fffffffLL;
+  long long row = small ? static_cast<unsigned>(first) / static_cast<unsigned>(which.columns) : first / which.columns;
+  long long column = first - row * which.columns;
+  row = small ? static_cast<unsigned>(row) % static_cast<unsigned>(which.rows) : row % which.rows;
+  const bool in_row = column + N <= which.columns;
+  bool kept[N], some = false;
+#pragma unroll
+  for (int k = 0; k < N; ++k) {
+    const long long above = column - row - which.diagonal;  // diagonals above the wanted one
+    kept[k] = k < count && (which.upper ? above >= 0 : above <= 0);
+    some = some || kept[k];
+    if (++column == which.columns) {
+      column = 0;
+      row = row + 1 == which.rows ? 0 : row + 1;
+    }
   }
-  long long at[1];
-  locate(layout, i, at);
-  out[i] = array[at[0]];
+  Pack<T, N> pack{};
+  if (some) {
+    long long at[1];
+    locate(layout, first, at);
+    const T *from = array + at[0];
+    const bool side_by_side = layout.ndim > 0 && layout.stride[0][layout.ndim - 1] == 1 && (in_row || layout.ndim == 1);
+    if (side_by_side && Span<T>{array, array + which.span}.template holds<N>(from)) {
+      Across<T, N> coming;
+      coming.load(from);
+      pack = coming.arrived().pack();
+    } else {
+#pragma unroll
+      for (int k = 0; k < N; ++k) {
+        if (!kept[k]) continue;
+        locate(layout, first + k, at);
+        pack.v[k] = array[at[0]];
+      }
+    }
+#pragma unroll
+    for (int k = 0; k < N; ++k) {
+      if (!kept[k]) pack.v[k] = T{};
+    }
+  }
+  if (count == N) {
+    store_pack<N>(out + first, pack);
+  } else {
+    for (int k = 0; k < N; ++k) {
+      if (k < count) out[first + k] = pack.v[k];
+    }
+  }
 }
 
 // ---- a few numbers of the host, in the launch itself: nothing waits ----
@@ -368,8 +522,8 @@ struct Literals {
   long long value[kLiterals];
 };
 
-__global__ void __launch_bounds__(256) literals(long long *out, long long count,
-                                                const __grid_constant__ Literals numbers) {
+__global__ void __launch_bounds__(256)
+    literals(long long *out, long long count, const __grid_constant__ Literals numbers) {
   for (long long i = threadIdx.x; i < count; i += blockDim.x) out[i] = numbers.value[i];
 }
 

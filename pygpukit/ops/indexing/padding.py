@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["pad", "repeat", "roll", "tile", "tril", "triu"]
 
 _BLOCK = 256
+_PACK_BYTES = 16
 _TRIANGLE = places.SOURCE.structure("Triangle")
 _CONTINUATIONS = {"constant": 0, "edge": 1, "reflect": 2, "symmetric": 3, "wrap": 4}  # gather.cu: Continuation
 
@@ -193,11 +194,12 @@ def _remapped(
             axes[-1] = (wide * axes[-1][0], wide * axes[-1][0], axis[2], 0, axis[4])
         elif wide != 1 or not untouched:
             axes.append(axis)
-    widths, sizes, steps, shifts, fills = zip(*axes, strict=True) if axes else ((),) * 5
+    widths, sizes, steps, shifts, fills = zip(*(axes or [(1, 1, 1, 0, [])]), strict=True)
     packed = _remap(size).pack(
         size=out.size,
-        ndim=len(axes),
+        ndim=len(widths),
         start=start,
+        span=dense.size,
         continuation=_CONTINUATIONS[mode],
         shape=widths,
         extent=sizes,
@@ -205,9 +207,14 @@ def _remapped(
         before=shifts,
         fill=b"".join(value for own in fills for value in own),
     )
-    blocks = -(-out.size // _BLOCK)
-    kernels.launch(places.SOURCE.of(f"pk::remap<{raw.RAW[size]}>"), (blocks, 1, 1), (_BLOCK, 1, 1), dense, out, packed)
+    grid = _blocks(out), 1, 1
+    kernels.launch(places.SOURCE.of(f"pk::remap<{raw.RAW[size]}>"), grid, (_BLOCK, 1, 1), dense, out, packed)
     return out
+
+
+def _blocks(out: GPUArray) -> int:
+    """Of threads that make 16 bytes each."""
+    return -(-out.nbytes // (_PACK_BYTES * _BLOCK))
 
 
 @cache
@@ -257,8 +264,7 @@ def _triangle(array: GPUArray, k: int, upper: bool, what: str) -> GPUArray:
     dense, start = span(array)
     packed = places.layout_fields(array.shape, (start,), (tuple(step // array.itemsize for step in array.strides),))
     rows, columns = array.shape[-2:]
-    which = _TRIANGLE.pack(rows=rows, columns=columns, diagonal=k, upper=upper)
-    blocks = -(-out.size // _BLOCK)
+    which = _TRIANGLE.pack(rows=rows, columns=columns, diagonal=k, upper=upper, span=dense.size)
     expression = f"pk::triangle<{raw.RAW[array.itemsize]}>"
-    kernels.launch(places.SOURCE.of(expression), (blocks, 1, 1), (_BLOCK, 1, 1), dense, out, packed, which)
+    kernels.launch(places.SOURCE.of(expression), (_blocks(out), 1, 1), (_BLOCK, 1, 1), dense, out, packed, which)
     return out

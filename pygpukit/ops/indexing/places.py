@@ -37,6 +37,7 @@ OFFSETS = 3
 SKIP = struct.unpack("<q", b"\x80" * 8)[0]  # gather.cu: kSkip
 _BLOCK = 256
 _UNROLL = 4  # gather.cu: kUnroll
+_TOGETHER = 4  # gather.cu: indexed_together(), at most
 _PACK_BYTES = 16
 # Pieces that are put together to packs: of rows and results from so many bytes on, where it pays.
 _NARROW = tuple(item for size, item in raw.RAW.items() if size <= 4)
@@ -127,7 +128,8 @@ def gather(places: Places, out: GPUArray) -> None:
         return
     index, packed = _layout(places, dense)
     args = dense, index, out, deferred.report(), packed, places.target.pack()
-    _launch(f"pk::gather_strided<{raw.RAW[out.itemsize]}, {index_type}>", -(-out.size // _BLOCK), *args)
+    together = _BLOCK * min(_TOGETHER, max(1, _PACK_BYTES // out.itemsize))
+    _launch(f"pk::gather_strided<{raw.RAW[out.itemsize]}, {index_type}>", -(-out.size // together), *args)
 
 
 def scatter(places: Places, values: GPUArray) -> None:

@@ -32,6 +32,7 @@ _LONG_ROW = 256  # row_work.cuh: kLongRow
 _BLOCK = 128  # threads of a block, unless a row needs more
 _PAIRED = 256  # at most, of a block whose groups have two rows
 _SHORT = 4  # rows of a group whose threads have a load of each: row_work.cuh, packs_held()
+_PAIR_LOADS = _WARP * _HELD // 2  # of a row of which a warp has two
 _SIDE = 256  # of a block with rows side by side
 
 
@@ -75,7 +76,8 @@ def plan(
 
     strides, out_strides, start: in elements. aligned: all pointers lie at multiples of 16 bytes. side: the kernel can
     take rows that lie side by side. pairs: it takes two rows at a time where it can; False: of such a kernel only the
-    form with one row and the largest block may be used. Short rows are taken four at a time, but dense ones of pairs.
+    form with one row and the largest block may be used; None: it takes two of those that a warp can hold so, and blocks
+    no larger than a row needs. Short rows are taken four at a time, but dense ones of pairs.
     """
     size, step, out_step = shape[axis], strides[axis], out_strides[axis]
     kept, (steps, out_steps) = layout.collapse(
@@ -100,8 +102,11 @@ def plan(
     elif pairs and (lanes := _lanes(-(-size // per_load), _HELD // 2)) <= _PAIRED:
         form, threads, together = "rows", _BLOCK if lanes <= _BLOCK else _PAIRED, 2
         blocks = -(-rows // (threads // lanes * together))
+    elif pairs is None and -(-size // per_load) <= _PAIR_LOADS:  # the same threads as one at a time
+        form, threads, together, lanes = "rows", _BLOCK, 2, _WARP
+        blocks = -(-rows // (threads // lanes * together))
     elif (lanes := _lanes(-(-size // per_load))) <= (most := _most_threads(itemsize)):
-        form, threads = "rows", _BLOCK if lanes <= _BLOCK and pairs is None else most
+        form, threads = "rows", most if pairs is not None else max(_BLOCK, lanes)
         blocks = -(-rows // (threads // lanes))
     else:
         form, threads, lanes, blocks = "long", _LONG_ROW, _LONG_ROW, rows
@@ -125,14 +130,21 @@ def kernels(
     itemsize: int,
     pairs: bool = False,
     last: Callable[[bool], Iterable[str]] = lambda _: ("",),
+    long: tuple[str, ...] = ("long",),
 ) -> list[str]:
-    """Name expressions of all kernels along rows of a family. last: further arguments of dense and of other ones."""
+    """Name expressions of all kernels along rows of a family. last: further arguments of dense and of other ones. long:
+    what the kernels of rows that are too long to be held are called."""
     most = _most_threads(itemsize)
-    sizes = (f"{_BLOCK}, 2", f"{_PAIRED}, 2", f"{most}, 1") if pairs else (f"{_BLOCK}, 1", f"{most}, 1")
+    alone = dict.fromkeys((_BLOCK, 2 * _BLOCK, most))
+    sizes = (
+        (f"{_BLOCK}, 2", f"{_PAIRED}, 2", f"{most}, 1")
+        if pairs
+        else (f"{_BLOCK}, 2", *(f"{threads}, 1" for threads in alone))
+    )
     found = []
     for dense, flag in ((True, "true"), (False, "false")):
         for more in last(dense):
-            found += [f"pk::{family}_long<{types}, {flag}{more}>"]
+            found += [f"pk::{family}_{form}<{types}, {flag}{more}>" for form in long]
             own = sizes if dense and pairs else (f"{_BLOCK}, {_SHORT}", *sizes)
             found += [f"pk::{family}_rows<{types}, {flag}, {size}{more}>" for size in own]
     return found

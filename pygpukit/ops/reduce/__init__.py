@@ -68,7 +68,7 @@ def prod(
     wanted = _accumulated(a.dtype) if dtype is None else as_dtype(dtype)
     a = _ready(a, wanted, "prod")
     natural = _accumulated(a.dtype)
-    if natural in (int64, uint64):
+    if natural in (int64, uint64) and a.dtype != int64:
         a = copying.astype(a, natural).view(int64)
 
     def on_host(values: Any) -> Any:

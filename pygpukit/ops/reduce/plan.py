@@ -24,6 +24,8 @@ _MOST_CHUNKS = 512
 _PARTS_TOGETHER = 16  # a result's parts begin at a multiple of 16 bytes, whatever a part's size: some may be empty
 _MOST_TOGETHER = 4  # columns of a thread
 _ROWS_A_THREAD = 64  # the same for columns: elements in a part for every thread
+_SLOTS = 4  # reduce.cu: kSlots
+_MANY_BLOCKS = 2048  # from so many on a group of threads takes several short rows
 
 
 @dataclass(frozen=True)
@@ -69,7 +71,8 @@ def plan(
     kept, steps = layout.collapse(
         tuple(shape[axis] for axis in kept_axes), [tuple(strides[axis] for axis in kept_axes), out_strides]
     )
-    body = _Body(start, count, inner, inner_steps, max(1, _LOAD_BYTES // itemsize), aligned)
+    span = 1 + start + sum((extent - 1) * max(step, 0) for extent, step in zip(shape, strides, strict=True))
+    body = _Body(start, count, inner, inner_steps, max(1, _LOAD_BYTES // itemsize), aligned, span)
     nearest = min((abs(step) for step in inner_steps if step), default=0)
     across = [axis for axis, step in enumerate(steps[0]) if 0 < abs(step) < nearest]
     if across:
@@ -87,11 +90,20 @@ class _Body:
     strides: Shape
     per_load: int
     aligned: bool
+    span: int = 0  # elements from the pointer on that are the input's; of parts, which are dense, none is asked for
 
     def pack(
-        self, kept: Shape, steps: Shape, out_steps: Shape, columns: Shape, lanes: int, chunk: int, chunks: int
+        self,
+        kept: Shape,
+        steps: Shape,
+        out_steps: Shape,
+        columns: Shape,
+        lanes: int,
+        chunk: int,
+        chunks: int,
+        together: int = 1,
     ) -> dict[str, Any]:
-        """The fields of reduce.cu\'s Reduction, but its setting."""
+        """The fields of reduce.cu's Reduction, but its setting."""
         results = 1
         for extent in kept:
             results *= extent
@@ -106,6 +118,8 @@ class _Body:
             "lanes": lanes,
             "chunk": chunk,
             "chunks": chunks,
+            "together": together,
+            "span": self.span,
         }
 
 
@@ -121,8 +135,12 @@ def _rows(body: _Body, kept: Shape, steps: Shape, out_steps: Shape, each: int = 
     if body.count > _WHOLE:
         chunk = max(_LEAST_CHUNK, -(-body.count // (_MOST_CHUNKS * 4096)) * 4096)
         chunks, lanes = _parts(body.count, chunk), THREADS
-    blocks = -(-results * chunks // (THREADS // lanes))
-    packed = body.pack(kept, steps, out_steps, (0, 0, 0), lanes, chunk, chunks)
+    blocks, together = -(-results * chunks // (THREADS // lanes)), 1
+    if body.span and blocks >= _MANY_BLOCKS and body.strides == (1,) and len(kept) == 1 and loads < _SLOTS * lanes:
+        together = _SLOTS // _power_of_two(-(-loads // lanes))
+    if together > 1:  # the same threads add the same elements in the same order
+        dense, blocks = False, -(-blocks // together)
+    packed = body.pack(kept, steps, out_steps, (0, 0, 0), lanes, chunk, chunks, together)
     if chunks == 1:
         return Plan("rows", dense, blocks, packed)
     return Plan("rows", dense, blocks, packed, results * chunks, _merge(kept, out_steps, chunks))
@@ -157,7 +175,7 @@ def _columns(body: _Body, kept: Shape, steps: Shape, out_steps: Shape, axis: int
     if body.count > 2 * _ROWS_A_THREAD * height:
         chunk = _ROWS_A_THREAD * height * max(1, -(-body.count // (_ROWS_A_THREAD * height * _MOST_CHUNKS)))
         chunks = _parts(body.count, chunk)
-    tiles = -(-width // (lanes * together if dense else lanes))
+    tiles = -(-width // (lanes * together))
     packed = body.pack(rest, rest_steps, rest_out, (width, step, out_step), lanes, chunk, chunks)
     blocks = outer * tiles * chunks
     if chunks == 1:

@@ -22,6 +22,8 @@ __all__ = ["log_softmax", "softmax"]
 
 SOURCE = kernels.KernelSpec(__file__, "softmax.cu", options=kernels.SAME_BITS)
 _WORK = SOURCE.structure("SoftmaxWork")
+_PART_BYTES = 32768  # of a long row, at least: eight packs of each of softmax.cu's threads
+_MOST_PARTS = 1024
 
 
 @prepared
@@ -46,7 +48,8 @@ def instantiations() -> Iterator[tuple[str, ...]]:
     """Name expressions of every kernel that softmax() and log_softmax() can ask for."""
     for name in rowwise.FLOATS:
         ctype, itemsize = CTYPES[name], DataType.from_string(name).itemsize
-        yield (*rowwise.kernels("softmax", ctype, itemsize), f"pk::softmax_columns<{ctype}>")
+        rows = rowwise.kernels("softmax", ctype, itemsize, long=("parts", "apply"))
+        yield (*rows, f"pk::softmax_columns<{ctype}>")
 
 
 def _softmax(name: str, a: GPUArray, axis: int, out: GPUArray | None) -> GPUArray:
@@ -66,9 +69,25 @@ def _on_device(name: str, a: GPUArray, axis: int, out: GPUArray) -> None:
     strides, out_strides = (tuple(step // a.itemsize for step in x.strides) for x in (a, out))
     aligned = (raw.address(a) | raw.address(out)) % 16 == 0
     work = rowwise.plan(a.shape, strides, out_strides, axis, start, a.itemsize, aligned, True)
-    parameters = _WORK.pack(row=work.layout, log=name == "log_softmax")
-    kernel = work.kernel("softmax", CTYPES[a.dtype.name])
-    kernels.launch(SOURCE.of(kernel), (work.blocks, 1, 1), (work.threads, 1, 1), elements, out, parameters)
+    chunk, chunks = _parts(a.shape[axis], a.itemsize) if work.form == "long" else (0, 1)
+    log = name == "log_softmax"
+    parameters = _WORK.pack(row=work.layout, log=log, span=elements.size, chunk=chunk, chunks=chunks)
+    grid, block = (work.blocks * chunks, 1, 1), (work.threads, 1, 1)
+    ctype = CTYPES[a.dtype.name]
+    if work.form != "long":
+        kernels.launch(SOURCE.of(work.kernel("softmax", ctype)), grid, block, elements, out, parameters)
+        return
+    states = native.empty((work.blocks * chunks * 2,), "float64" if a.itemsize == 8 else "float32")
+    flag = "true" if work.dense else "false"
+    kernels.launch(SOURCE.of(f"pk::softmax_parts<{ctype}, {flag}>"), grid, block, elements, states, parameters)
+    kernels.launch(SOURCE.of(f"pk::softmax_apply<{ctype}, {flag}>"), grid, block, elements, out, states, parameters)
+
+
+def _parts(size: int, itemsize: int) -> tuple[int, int]:
+    """Elements of a part of a row, and how many parts it has: they follow from its length and type alone."""
+    least = _PART_BYTES // itemsize
+    chunk = least * -(-size // (least * _MOST_PARTS))
+    return chunk, -(-size // chunk)
 
 
 def _on_host(name: str, a: GPUArray, axis: int, out: GPUArray) -> None:

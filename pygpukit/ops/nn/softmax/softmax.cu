@@ -1,12 +1,57 @@
 // softmax.cu: softmax and log_softmax along rows kept in registers, along longer rows, and across rows.
 #include "row_work.cuh"
+#include "span.cuh"
 
 namespace pk {
 
 struct SoftmaxWork {
   RowWork row;
-  long long log;  // 1: log_softmax
+  long long log;            // 1: log_softmax
+  long long span;           // elements from the pointer on that are the input's, between its rows too
+  long long chunk, chunks;  // of long rows: elements of a part, parts of a row
 };
+
+// The packs of a row as read_row() reads them, but that they may reach across its ends into what lies beside it. alone:
+// they may not, as others of the launch write there.
+template <class T, class H, int Each>
+__device__ __forceinline__ void read_near(const T *in, const SoftmaxWork &work, const Row &row, bool alone, T fill,
+                                          H (&held)[Each]) {
+  constexpr int N = per_load<T>();
+  const int size = row.present ? static_cast<int>(work.row.size) : 0;
+  const int lanes = static_cast<int>(work.row.lanes);
+  const T *from = in + row.in;
+  const int by = phase<N>(from);
+  const Span<T> span{alone ? from : in, alone ? from + size : in + work.span};
+  Pack<T, N> none;
+  for (int j = 0; j < N; ++j) none.v[j] = fill;
+  bool near[Each];
+#pragma unroll
+  for (int k = 0; k < Each; ++k) {
+    const int i = (k * lanes + row.lane) * N;
+    near[k] = i < size && work.row.step == 1 && span.template holds<N>(from + i);
+    if (near[k]) {
+      held[k].load(from + i - by);
+    } else {
+      held[k].keep(none);
+    }
+  }
+#pragma unroll
+  for (int k = 0; k < Each; ++k) {
+    const int i = (k * lanes + row.lane) * N;
+    if (near[k]) {
+      H next = held[k];
+      if (by) next.load(from + i - by + N);  // what the neighbour loaded: it is near
+      held[k].bits = shifted(held[k].bits, next.bits, by);
+      if (i + N > size) {
+        Pack<T, N> last = held[k].pack();
+        for (int j = 0; j < N; ++j) last.v[j] = i + j < size ? last.v[j] : fill;
+        held[k].keep(last);
+      }
+    } else if (i < size) {
+      held[k].keep(read_each(from, work.row, i, fill));
+    }
+  }
+}
 
 // Of a distance from the largest element. Types of 16 bits round anyway, so they are spared the last bits.
 template <class T, class A>
@@ -28,7 +73,7 @@ __device__ __forceinline__ A share(A exponential, A sum, A inverse) {
   return sizeof(T) == 2 ? near : fma(fma(-near, sum, exponential), inverse, near);
 }
 
-// A group of threads has one row or, where they are short, four, which share every wait.
+// A group of threads has one row or, where they are short, two or four, which share every wait.
 template <class T, bool Dense, int Threads, int Together>
 __global__ void __launch_bounds__(Threads, least_blocks<Threads>(sizeof(T) == 2 ? 5 : 8))
     softmax_rows(const T *in, T *out, const __grid_constant__ SoftmaxWork work) {
@@ -43,7 +88,12 @@ __global__ void __launch_bounds__(Threads, least_blocks<Threads>(sizeof(T) == 2 
 #pragma unroll
   for (int r = 0; r < Together; ++r) {
     rows[r] = own_row(work.row, Together, r);
-    read_row<Dense>(in, work.row, rows[r], convert<T>::from(lowest<A>()), held[r]);
+    const T none = convert<T>::from(lowest<A>());
+    if constexpr (Dense) {
+      read_row<true>(in, work.row, rows[r], none, held[r]);
+    } else {
+      read_near(in, work, rows[r], in == out, none, held[r]);
+    }
   }
   A values[Together][Each][N], top[Together], sum[Together] = {};
 #pragma unroll
@@ -101,19 +151,65 @@ __device__ __forceinline__ Exponentials<A> settled(Exponentials<A> all) {
   return all;
 }
 
-// Rows read twice: once for the largest element and the sum, once for the result.
+// Rows that are too long to be held, in parts of `chunk` elements, a block each: first the largest element and the sum
+// of every part, then the result, for which each block puts its row's parts together, all in one order.
+struct LongPart {
+  long long row, part, begin, end;
+};
+
+__device__ __forceinline__ LongPart own_part(const SoftmaxWork &work) {
+  const long long row = static_cast<long long>(blockIdx.x) / work.chunks;
+  const long long part = blockIdx.x - row * work.chunks, begin = part * work.chunk;
+  const long long end = begin + work.chunk < work.row.size ? begin + work.chunk : work.row.size;
+  return {row, part, begin, end};
+}
+
+constexpr int kUnderWay = 4;  // packs of a thread
+
 template <class T, bool Dense>
-__global__ void __launch_bounds__(kLongRow) softmax_long(const T *in, T *out, const __grid_constant__ SoftmaxWork work) {
+__global__ void __launch_bounds__(kLongRow)
+    softmax_parts(const T *in, Exponentials<compute_t<T>> *parts, const __grid_constant__ SoftmaxWork work) {
   using A = compute_t<T>;
   constexpr int N = per_load<T>();
   const LogSumExp<T, A, T> op{};
-  const Row row = own_row(work.row);
-  const T *from = in + row.in;
-  T *to = out + row.out;
+  const LongPart own = own_part(work);
+  long long at[2];
+  place(work.row.kept, own.row, at);
   const T none = convert<T>::from(lowest<A>());
   Exponentials<A> all = op.identity();
-  for (long long i = row.lane * N; i < work.row.size; i += kLongRow * N) {
-    all = op.combine(all, op.batch(read<Dense>(from, work.row, i, none).v, i, 1));
+#pragma unroll 1
+  for (long long first = own.begin; first < own.end; first += kUnderWay * kLongRow * N) {
+    Held<T, N> held[kUnderWay];
+#pragma unroll
+    for (int u = 0; u < kUnderWay; ++u) {
+      const long long i = first + (u * kLongRow + static_cast<int>(threadIdx.x)) * N;
+      if (i < own.end) held[u].keep(read<Dense>(in + at[0], work.row, i, none));
+    }
+#pragma unroll
+    for (int u = 0; u < kUnderWay; ++u) {
+      const long long i = first + (u * kLongRow + static_cast<int>(threadIdx.x)) * N;
+      if (i < own.end) all = op.combine(all, op.batch(held[u].pack().v, i, 1));
+    }
+  }
+  all = fold(op, all, kLongRow);
+  if (threadIdx.x == 0) parts[own.row * work.chunks + own.part] = all;
+}
+
+template <class T, bool Dense>
+__global__ void __launch_bounds__(kLongRow) softmax_apply(const T *in, T *out, const Exponentials<compute_t<T>> *parts,
+                                                          const __grid_constant__ SoftmaxWork work) {
+  using A = compute_t<T>;
+  constexpr int N = per_load<T>();
+  const LogSumExp<T, A, T> op{};
+  const LongPart own = own_part(work);
+  long long at[2];
+  place(work.row.kept, own.row, at);
+  const T *from = in + at[0];
+  T *to = out + at[1];
+  const T none = convert<T>::from(lowest<A>());
+  Exponentials<A> all = op.identity();
+  for (long long k = threadIdx.x; k < work.chunks; k += kLongRow) {
+    all = op.combine(all, parts[own.row * work.chunks + k]);
   }
   all = fold(op, all, kLongRow);
   __shared__ Exponentials<A> shared;
@@ -121,11 +217,21 @@ __global__ void __launch_bounds__(kLongRow) softmax_long(const T *in, T *out, co
   __syncthreads();
   all = shared;
   const A logarithm = log(all.sum);
-  for (long long first = 0; first < work.row.size; first += kLongRow * N) {
-    const long long i = first + row.lane * N;
-    Pack<T, N> pack = read_again<Dense>(from, to, work.row, i, none);
-    for (int j = 0; j < N; ++j) pack.v[j] = softmax_of(pack.v[j], all, logarithm, work.log);
-    write<Dense>(to, work.row, i, work.row.size, pack);
+#pragma unroll 1
+  for (long long first = own.begin; first < own.end; first += kUnderWay * kLongRow * N) {
+    Held<T, N> held[kUnderWay];
+#pragma unroll
+    for (int u = 0; u < kUnderWay; ++u) {
+      const long long i = first + (u * kLongRow + static_cast<int>(threadIdx.x)) * N;
+      held[u].keep(read_again<Dense>(from, to, work.row, i, none));
+    }
+#pragma unroll
+    for (int u = 0; u < kUnderWay; ++u) {
+      const long long i = first + (u * kLongRow + static_cast<int>(threadIdx.x)) * N;
+      Pack<T, N> pack = held[u].pack();
+      for (int j = 0; j < N; ++j) pack.v[j] = softmax_of(pack.v[j], all, logarithm, work.log);
+      write<Dense>(to, work.row, i, own.end, pack);
+    }
   }
 }
 
