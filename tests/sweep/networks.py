@@ -176,7 +176,7 @@ def _lstms() -> Iterator[Call]:
     yield Call(gp.lstm_forward, (numbers("float32", 2, 2, 3), *wide))
 
 
-def _step_by_step(*given: gp.GPUArray) -> tuple[gp.GPUArray, ...]:
+def _step_by_step(*given: Any) -> tuple[gp.GPUArray, ...]:
     """float32, too, as where multiprocessors are divided."""
     before, sharing._divided = sharing._divided, True
     try:

@@ -53,9 +53,9 @@ def matmul_fp8(
     Products of a block of k are summed, with fewer bits than float32 where tensor cores multiply fp8 by fp8, scaled (by
     tensor cores at the end, where no scale is of a block) and added to those before in float32, in ascending order: a
     row's bits depend on no other row. matmul_fp8_plan() says which cores; asynchronous. A scale that is NaN or infinite
-    is refused where it is a number; one on the device makes its results NaN. backend="hopper": by the kernels for SM 9.0
-    alone, which also run on the simulated device, not by the plan's choice. Raises ShapeError, DTypeError, ValueError,
-    DeviceMismatchError, GPUError where the backend asked for does not take the product.
+    is refused where it is a number; one on the device makes its results NaN. backend="hopper": by the kernels for
+    SM 9.0 alone, which also run on the simulated device, not by the plan's choice. Raises ShapeError, DTypeError,
+    ValueError, DeviceMismatchError, GPUError where the backend asked for does not take the product.
     """
     what = "matmul_fp8"
     a, b = check_array(a, f"{what}: a"), check_array(b, f"{what}: b")
