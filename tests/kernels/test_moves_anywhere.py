@@ -49,6 +49,13 @@ def test_padding(dtype: str) -> None:
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
+def test_rolling_along_two_axes(dtype: str) -> None:
+    for x, a in views(dtype):
+        shifts = (3, 1)
+        np.testing.assert_array_equal(gp.roll(x, shifts, (-1, 0)).to_numpy(), np.roll(a, shifts, (-1, 0)))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("index", ["int32", "int64"])
 def test_elements_along_an_axis(dtype: str, index: str) -> None:
     rng = np.random.default_rng()

@@ -404,8 +404,8 @@ __device__ __forceinline__ Pack<T, N> mapped(const T *array, const Remap<T> &map
   long long here = static_cast<long long>(first - row * static_cast<Index>(width)) - map.before[axis];
   MappedRow<T> own = mapped_row<Index>(map, row);
   const T *from = array + own.at + here;
-  if (!own.filled && count == N && here >= 0 && here + N <= n && step == 1 &&
-      Span<T>{array, array + map.span}.template holds<N>(from)) {
+  const bool in_row = here >= 0 && here + N <= n && here + map.before[axis] + N <= width;
+  if (!own.filled && count == N && in_row && step == 1 && Span<T>{array, array + map.span}.template holds<N>(from)) {
     Across<T, N> coming;
     coming.load(from);
     return coming.arrived().pack();
