@@ -37,7 +37,9 @@ def _reductions(functor: str) -> Iterator[Call]:
     op, functions = _REDUCERS[functor]
     for dtype in op.types:
         make = _factors if functor == "pk::Product" else numbers
-        rows, columns, long = (make(dtype, *shape) for shape in ((3, 64), (67, 16), (_PARTS,)))
+        rows, columns = make(dtype, 3, 64), make(dtype, 67, 16)
+        # Not about zero: their one sum may come to nearly nothing, and its error is told of what it comes to.
+        long = make(dtype, _PARTS) if make is _factors else numbers(dtype, _PARTS, low=-0.25)
         views = ((rows, 1), (rows[:, 1::3], 1), (columns, 0), (columns[:, 1::3], 0), (long, 0))
         for function in functions if _keeps(dtype, functor) else functions[:1]:
             for view, axis in views:
