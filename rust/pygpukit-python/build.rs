@@ -44,7 +44,6 @@ fn main() {
         "jit",
         "cuda",
         "sim",
-        "kernels",
     ] {
         println!("cargo:rerun-if-changed={}", native.join(part).display());
     }
