@@ -1,4 +1,4 @@
-"""The factorizations of large matrices on the device: cuSOLVER's, a matrix after the other. Not run on a GPU yet.
+"""The factorizations of large matrices on the device: cuSOLVER's, a matrix after the other.
 
 The same functions, with the same inputs and outputs, as in on_host.py. cuSOLVER takes matrices column after column, and
 writes over them: it gets dense copies of the transposes.

@@ -1,6 +1,6 @@
 """cuSOLVER, opened at run time by ctypes: one handle a device, bound to the current stream, workspace from the pool.
 
-Not run on a GPU yet: tests/host/test_cusolver.py holds the arguments against a library of the test's own.
+tests/host/test_cusolver.py holds the arguments against a library of the test's own.
 """
 
 from __future__ import annotations
