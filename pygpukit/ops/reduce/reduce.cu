@@ -125,14 +125,14 @@ __device__ __forceinline__ void enter_packs(const Op &op, typename Op::State &st
 // Up to 128 threads a result, side by side along its elements, each with 16 bytes of them at a time.
 // Dense: neighbours in memory and rows that start at multiples of 16 bytes.
 template <class Op, bool Dense>
-__global__ void __launch_bounds__(kThreads, blocks_of<Dense>())
+__global__ void __launch_bounds__(kThreads, Dense ? 8 : 7)
     rows(const typename Op::Input *in, typename Op::Output *out, typename Op::State *partials,
          const __grid_constant__ Reduction plan) {
   await_previous();
   let_next_begin();
   using T = typename Op::Input;
   constexpr int N = per_load<T>();
-  constexpr int Loads = 8;  // in flight, a thread
+  constexpr int Loads = Dense ? 8 : 4;  // in flight, a thread
   const Op op{plan.setting};
   const int lanes = static_cast<int>(plan.lanes);
   const int lane = static_cast<int>(threadIdx.x) & (lanes - 1);
