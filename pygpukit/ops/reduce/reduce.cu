@@ -125,7 +125,7 @@ __device__ __forceinline__ void enter_packs(const Op &op, typename Op::State &st
 // Up to 128 threads a result, side by side along its elements, each with 16 bytes of them at a time.
 // Dense: neighbours in memory and rows that start at multiples of 16 bytes.
 template <class Op, bool Dense>
-__global__ void __launch_bounds__(kThreads, Dense ? 8 : 7)
+__global__ void __launch_bounds__(kThreads, Dense ? 8 : 6)
     rows(const typename Op::Input *in, typename Op::Output *out, typename Op::State *partials,
          const __grid_constant__ Reduction plan) {
   await_previous();
