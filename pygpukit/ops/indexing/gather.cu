@@ -284,8 +284,9 @@ __global__ void __launch_bounds__(256)
 
 constexpr int kNearBytes = 24576;  // of a row that a block keeps
 
-// The same where the index picks from the row that it lies in, `count` times: a block for each row, which it brings near
-// first, as elements in any order are then near, too. Operands of the layout of rows: array (bytes), index (elements).
+// The same where the index picks from the row that it lies in, `count` times: a block for each row, which it brings
+// near first, as elements in any order are then near, too. Operands of the layout of rows: array (bytes), index
+// (elements).
 template <class T, class I>
 __global__ void __launch_bounds__(256)
     gather_near(const unsigned char *array, const I *index, T *out, long long *report,

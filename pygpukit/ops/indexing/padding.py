@@ -211,7 +211,9 @@ def _remapped(
     )
     short = widths[-1] <= _SHORT_ROW
     kernel, blocks = ("remap_short", -(-out.size // (_BLOCK * _APART))) if short else ("remap", _blocks(out))
-    kernels.launch(places.SOURCE.of(f"pk::{kernel}<{raw.RAW[size]}>"), (blocks, 1, 1), (_BLOCK, 1, 1), dense, out, packed)
+    kernels.launch(
+        places.SOURCE.of(f"pk::{kernel}<{raw.RAW[size]}>"), (blocks, 1, 1), (_BLOCK, 1, 1), dense, out, packed
+    )
     return out
 
 

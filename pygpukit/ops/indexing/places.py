@@ -289,7 +289,7 @@ def _is_near(places: Places) -> bool:
         return False
     dense = places.index_strides[-1] == places.index.itemsize
     count, size = places.shape[-1], target.size
-    return dense and _NEAR_ELEMENTS <= count and size <= 2 * count and size * item <= _NEAR_BYTES
+    return dense and count >= _NEAR_ELEMENTS and size <= 2 * count and size * item <= _NEAR_BYTES
 
 
 def _layout(places: Places, dense: GPUArray, values: GPUArray | None = None) -> tuple[GPUArray, bytes]:

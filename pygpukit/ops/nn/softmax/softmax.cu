@@ -59,7 +59,9 @@ __device__ __forceinline__ A share(A exponential, A sum, A inverse) {
 
 // A group of threads has one row or, where they are short, two or four, which share every wait.
 template <class T, bool Dense, int Threads, int Together>
-__global__ void __launch_bounds__(Threads, least_blocks<Threads>(sizeof(T) > 2 ? 8 : Dense ? 5 : 6))
+__global__ void __launch_bounds__(Threads, least_blocks<Threads>(sizeof(T) > 2 ? 8
+                                                                 : Dense       ? 5
+                                                                               : 6))
     softmax_rows(const T *in, T *out, const __grid_constant__ SoftmaxWork work) {
   using A = compute_t<T>;
   constexpr int N = per_load<T>();
