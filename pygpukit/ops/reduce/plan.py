@@ -23,6 +23,7 @@ _LEAST_CHUNK = 8192
 _MOST_CHUNKS = 512
 _PARTS_TOGETHER = 16  # a result's parts begin at a multiple of 16 bytes, whatever a part's size: some may be empty
 _MOST_TOGETHER = 4  # columns of a thread
+_TOGETHER_SMALL = 2  # of small elements that are not dense
 _MOST_COLUMN_CHUNKS = 2048
 _ROWS_A_THREAD = 64  # the same for columns: elements in a part for every thread
 _FEW_BLOCKS = 264  # with fewer a thread has one column, so that there are more
@@ -181,7 +182,7 @@ def _columns(body: _Body, kept: Shape, steps: Shape, out_steps: Shape, axis: int
         lanes = min(THREADS // height, _power_of_two(-(-width // each)))
         return lanes, -(-outer * chunks // (THREADS // (lanes * height))) * -(-width // (lanes * each))
 
-    each = together
+    each = together if dense or body.per_load <= _MOST_TOGETHER else _TOGETHER_SMALL
     lanes, blocks = tiled(each)
     if blocks < _FEW_BLOCKS:
         dense, each = False, 1

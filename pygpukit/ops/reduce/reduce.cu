@@ -74,14 +74,14 @@ struct Coming<true, T, N> {
   __device__ __forceinline__ Pack<T, N> arrived() const { return own; }
 };
 
-// Elements i to end of a result, a pack for each `stride` of them, where neighbours lie side by side but for the ends
-// of rows: fetch() gives an element, begin_of() where a pack of them begins, or nullptr. safe: all their packs are
-// within the span. The loads of a thread that has a few packs are all under way before the first is looked at, and
-// those of the last pack, which may have fewer elements, before all others.
-template <bool Dense, int Loads, class Op, class Fetch, class Begin>
+// Elements i to end of a result, a pack for each `stride` of them, where neighbours lie side by side: fetch() gives an
+// element, begin_of() where a pack begins, or nullptr where it does not lie side by side. Safe: all of them do, within
+// the span, so that nothing stands between their loads. The loads of a thread that has a few packs are all under way
+// before the first is looked at, and those of the last pack, which may have fewer elements, before all others.
+template <bool Dense, bool Safe, int Loads, class Op, class Fetch, class Begin>
 __device__ __forceinline__ void enter_packs(const Op &op, typename Op::State &state, long long i, long long end,
-                                            long long stride, const Span<typename Op::Input> &span, bool safe,
-                                            const Fetch &fetch, const Begin &begin_of) {
+                                            long long stride, const Span<typename Op::Input> &span, const Fetch &fetch,
+                                            const Begin &begin_of) {
   using T = typename Op::Input;
   constexpr int N = per_load<T>();
   const int rest = i < end ? static_cast<int>((end - i) % stride) : 0;  // of this thread's last pack, if fewer than N
@@ -100,7 +100,7 @@ __device__ __forceinline__ void enter_packs(const Op &op, typename Op::State &st
       const long long at = i + u * stride;
       if (at + N > end) continue;
       const T *from = begin_of(at);
-      if (Dense || safe || (from && span.template holds<N>(from))) {
+      if (Safe || (from && span.template holds<N>(from))) {
         coming[u].load(from);
       } else {
         coming[u].keep(read_few<T, N>(fetch, at, N));
@@ -157,9 +157,16 @@ __global__ void __launch_bounds__(kThreads, Dense ? 8 : 6)
   if (present) {
     const long long stride = static_cast<long long>(lanes) * N;
     long long i = begin + lane * N;
-    if (Dense || step == 1) {
+    const Span<T> span{in, in + plan.span};
+    const auto linear = [&](long long k) { return first + k; };
+    const bool safe = Dense || (axes <= 1 && step == 1 && span.template holds<N>(first + begin) &&
+                                span.template holds<N>(first + end - N));
+    if (safe) {
+      const auto side_by_side = [&](long long k) { return first[k]; };
+      enter_packs<Dense, true, Loads>(op, state, i, end, stride, span, side_by_side, linear);
+    } else if (step == 1) {
       const auto begin_of = [&](long long k) -> const T * {
-        if (Dense || axes <= 1) return first + k;
+        if (axes <= 1) return linear(k);
         const long long extent = plan.reduced.shape[axes - 1];
         const long long in_row =
             plan.reduced.size <= 0x7fffffffLL ? static_cast<unsigned>(k) % static_cast<unsigned>(extent) : k % extent;
@@ -168,9 +175,7 @@ __global__ void __launch_bounds__(kThreads, Dense ? 8 : 6)
         place_by_axes(plan.reduced, k, where);
         return in + at[0] + where[0];
       };
-      const Span<T> span{in, in + plan.span};
-      const bool safe = axes <= 1 && span.template holds<N>(first + begin) && span.template holds<N>(first + end - N);
-      enter_packs<Dense, Loads>(op, state, i, end, stride, span, safe, fetch, begin_of);
+      enter_packs<false, false, kSlots>(op, state, i, end, stride, span, fetch, begin_of);
     } else if (axes <= 1) {
       const auto next = [&](long long k) { return first[k * step]; };
       for (; i < end; i += stride) enter<N>(op, state, i, end, next);
@@ -186,27 +191,35 @@ __global__ void __launch_bounds__(kThreads, Dense ? 8 : 6)
   }
 }
 
-// The columns of a few rows, `height` apart: neighbours of dense rows, of others `apart` from the first. Of more rows
-// than there are the first is loaded again.
-template <bool Dense, int Count, int N, class T, class Begin>
-__device__ __forceinline__ void load_rows(Pack<T, N> (&packs)[Count], const Begin &row_at, long long row, int height,
-                                          int rows, const long long (&apart)[N]) {
+// The columns of a few rows, `height` apart: neighbours of dense rows, of others `apart` from the first, `each` of
+// them. Of more rows than there are the first is loaded again. All places are known before the first load.
+template <bool Dense, int Count, int N, class T, class Linear, class Begin>
+__device__ __forceinline__ void load_rows(Pack<T, N> (&packs)[Count], bool linear, const Linear &linear_at,
+                                          const Begin &row_at, long long row, int height, int rows, int each,
+                                          const long long (&apart)[N]) {
+  const T *from[Count];
+  if (Dense || linear) {
+#pragma unroll
+    for (int u = 0; u < Count; ++u) from[u] = linear_at(u < rows ? row + u * height : row);
+  } else {
+#pragma unroll
+    for (int u = 0; u < Count; ++u) from[u] = row_at(u < rows ? row + u * height : row);
+  }
 #pragma unroll
   for (int u = 0; u < Count; ++u) {
-    const T *from = row_at(u < rows ? row + u * height : row);
     if constexpr (Dense) {
-      packs[u] = load_once<N>(from);
+      packs[u] = load_once<N>(from[u]);
     } else {
 #pragma unroll
-      for (int k = 0; k < N; ++k) packs[u].v[k] = from[apart[k]];
+      for (int k = 0; k < N; ++k) packs[u].v[k] = k < each ? from[u][apart[k]] : T{};
     }
   }
 }
 
-// A thread for up to four columns of results, `height` threads for the elements of each, by their number.
-// Dense: one axis is reduced; `columns` and the strides of the others are multiples of the few, which are neighbours at
-// such a multiple. Else a thread's columns are as far apart as there are lanes, so that a warp's loads lie side by side
-// wherever rows begin.
+// A thread for up to four columns of results, or two where twice as many of their small elements enter together,
+// `height` threads for the elements of each, by their number. Dense: one axis is reduced; `columns` and the strides of
+// the others are multiples of the few, which are neighbours at such a multiple. Else a thread's columns are as far
+// apart as there are lanes, so that a warp's loads lie side by side wherever rows begin.
 template <class Op, bool Dense>
 __global__ void __launch_bounds__(kThreads, blocks_of<Dense>())
     columns(const typename Op::Input *in, typename Op::Output *out, typename Op::State *partials,
@@ -214,7 +227,8 @@ __global__ void __launch_bounds__(kThreads, blocks_of<Dense>())
   let_next_begin();
   using T = typename Op::Input;
   using State = typename Op::State;
-  constexpr int N = per_load<T>() < 4 ? per_load<T>() : 4;
+  constexpr int Most = !Dense && per_load<T>() > 4 ? 2 : 4;
+  constexpr int N = per_load<T>() < Most ? per_load<T>() : Most;
   constexpr int Loads = per_load<T>() > 4 ? 16 : 8;  // in flight, a thread; also how many elements enter together
   const Op op{plan.setting};
   const int lanes = static_cast<int>(plan.lanes), height = static_cast<int>(plan.height);
@@ -234,8 +248,9 @@ __global__ void __launch_bounds__(kThreads, blocks_of<Dense>())
   const T *first = in + at[0] + column * plan.column_stride;
   long long offsets[N];
   for (int k = 0; k < N; ++k) offsets[k] = present(k) ? k * apart * plan.column_stride : 0;
+  const bool linear = plan.reduced.ndim <= 1;
+  const auto linear_at = [&](long long row) { return first + plan.reduced.start[0] + row * plan.reduced.stride[0][0]; };
   const auto row_at = [&](long long row) {
-    if (Dense || plan.reduced.ndim <= 1) return first + plan.reduced.start[0] + row * plan.reduced.stride[0][0];
     long long where[1];
     place_by_axes(plan.reduced, row, where);
     return first + where[0];
@@ -250,7 +265,7 @@ __global__ void __launch_bounds__(kThreads, blocks_of<Dense>())
 #pragma unroll 1
     for (; row + (Loads - 1) * height < end; row += Loads * height) {
       Pack<T, N> packs[Loads];
-      load_rows<Dense>(packs, row_at, row, height, Loads, offsets);
+      load_rows<Dense>(packs, linear, linear_at, row_at, row, height, Loads, each, offsets);
 #pragma unroll
       for (int k = 0; k < N; ++k) {
         T values[Loads];
@@ -263,7 +278,7 @@ __global__ void __launch_bounds__(kThreads, blocks_of<Dense>())
       int rows = 1;
       for (int u = 1; u < kSlots; ++u) rows += row + u * height < end;
       Pack<T, N> packs[kSlots];
-      load_rows<Dense>(packs, row_at, row, height, rows, offsets);
+      load_rows<Dense>(packs, linear, linear_at, row_at, row, height, rows, each, offsets);
 #pragma unroll 1
       for (int u = 0; u < rows; ++u, row += height) {
 #pragma unroll
