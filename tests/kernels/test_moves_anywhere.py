@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import pygpukit as gp
+from pygpukit.ops.indexing import places
 
 pytestmark = pytest.mark.usefixtures("kernels_on_sim")
 
@@ -19,7 +20,7 @@ def views(dtype: str) -> list[tuple[gp.GPUArray, np.ndarray[Any, Any]]]:
     a = np.random.default_rng().integers(1, 99, 1700).astype(dtype)
     x = gp.from_numpy(a)
     found = []
-    shapes = ((6, 48), (6, 48), (5, 37), (3, 4, 51), (90, 3), (1, 300), (9, 1))
+    shapes = ((6, 48), (6, 48), (5, 37), (2, 3, 151), (90, 3), (1, 300), (9, 1))
     for offset, shape in zip((0, 1, 3, 5, 2, 7, 0), shapes, strict=True):
         size = int(np.prod(shape))
         found.append((x[offset : offset + size].reshape(*shape), a[offset : offset + size].reshape(shape)))
@@ -64,9 +65,24 @@ def test_elements_along_an_axis(dtype: str, index: str) -> None:
             p = rng.integers(-a.shape[axis], a.shape[axis], a.shape).astype(index)
             memory = gp.from_numpy(np.pad(p.reshape(-1), (1, 0)))
             expected = np.take_along_axis(a, p.astype("int64"), axis)
-            for places in (gp.from_numpy(p), memory[1:].reshape(*p.shape)):
-                np.testing.assert_array_equal(gp.take_along_axis(x, places, axis).to_numpy(), expected)
+            for which in (gp.from_numpy(p), memory[1:].reshape(*p.shape)):
+                np.testing.assert_array_equal(gp.take_along_axis(x, which, axis).to_numpy(), expected)
     bad = gp.from_numpy(np.array([[0, 1, 2, 3, 4, 48]], index))
     with pytest.raises(IndexError):
         gp.take_along_axis(views(dtype)[0][0][:1], bad, 1).to_numpy()
+        gp.synchronize()
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_elements_along_rows_that_a_block_keeps(dtype: str) -> None:
+    rng = np.random.default_rng()
+    a = rng.integers(1, 99, 2 * 1301 + 1).astype(dtype)
+    x, a = gp.from_numpy(a)[1:].reshape(2, 1301), a[1:].reshape(2, 1301)
+    for count in (places._NEAR_ELEMENTS, 1501):
+        p = rng.integers(-1301, 1301, (2, count))
+        for q, index in ((p, "int64"), (p[:, ::-1].copy(), "int32")):
+            found = gp.take_along_axis(x[::-1], gp.from_numpy(q).astype(index), 1).to_numpy()
+            np.testing.assert_array_equal(found, np.take_along_axis(a[::-1], q, 1))
+    with pytest.raises(IndexError, match="1301"):
+        gp.take_along_axis(x[:1], gp.from_numpy(np.full((1, 1024), 1301)), 1).to_numpy()
         gp.synchronize()

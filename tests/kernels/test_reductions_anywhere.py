@@ -2,27 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
 
 import pygpukit as gp
-from pygpukit.ops.reduce import plan as reduce_plan
 
 pytestmark = pytest.mark.usefixtures("kernels_on_sim")
 
 Reduce = Callable[..., gp.GPUArray]
-
-
-@pytest.fixture(autouse=True)
-def several_short_rows_at_once(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """As where there are many of them."""
-    monkeypatch.setattr(reduce_plan, "_MANY_BLOCKS", 2)
-    reduce_plan.plan.cache_clear()
-    yield
-    reduce_plan.plan.cache_clear()
 
 
 def placed(values: np.ndarray[Any, Any], dtype: str, offset: int, margin: int) -> gp.GPUArray:

@@ -35,14 +35,22 @@ def _calls(variant: str) -> Iterator[Call]:
         yield Call(_in_packs, (long, index))
         yield Call(_written, (x, index, numbers(x.dtype.name, 4, 7)))
         yield Call(_written, (x, index[:1], numbers(x.dtype.name, 1, 7)))
+        picks = np.random.default_rng().integers(-1030, 1030, (2, places._NEAR_ELEMENTS + 1))
+        row = numbers(x.dtype.name, 2, 1030)
+        yield Call(lambda x, i: gp.take_along_axis(x, i, 1), (row, gp.from_numpy(picks).astype(index_type)))
     mask = gp.from_numpy(np.random.default_rng().random((4, 7)) < np.array([1.0, 0.5, 0.5, 0.5])[:, None])
     yield Call(lambda x, m: [x[m], x[:, ::2][m[:, ::2]], x[m[:, 0]]], (x, mask))
     yield Call(_stored, (x, mask))
-    yield Call(lambda x: [gp.pad(x, 2, mode) for mode in ("constant", "edge", "reflect", "symmetric", "wrap")], (x,))
+    for padded in (x, numbers(x.dtype.name, 2, 131)):
+        yield Call(_padded, (padded,))
     yield Call(lambda x: [gp.roll(x, (1, 3), (0, 1)), gp.tril(x, 1), gp.triu(x.T, -1)], (x,))
     for shape in ((36, 68), (9, 67), (2, 17, 33)):
         yield Call(lambda x: x.swapaxes(-1, -2).clone(), (numbers(x.dtype.name, *shape),))
     yield Call(_joined, (x, numbers(x.dtype.name, 4, 71)))
+
+
+def _padded(x: gp.GPUArray) -> list[gp.GPUArray]:
+    return [gp.pad(x, 2, mode) for mode in ("constant", "edge", "reflect", "symmetric", "wrap")]
 
 
 def _joined(x: gp.GPUArray, y: gp.GPUArray) -> list[gp.GPUArray]:

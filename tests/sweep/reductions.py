@@ -6,13 +6,14 @@ import re
 from collections.abc import Callable, Iterator
 
 import numpy as np
+import pytest
 
 import pygpukit as gp
 from pygpukit.core.dtypes import DataType
 from pygpukit.ops.elementwise import pointwise
 from pygpukit.ops.nn import norm, rowwise
 from pygpukit.ops.nn.softmax import SOURCE as SOFTMAX
-from pygpukit.ops.reduce import reducer
+from pygpukit.ops.reduce import plan, reducer
 from sweep.engine import Call, Family, first_type, numbers
 
 _REDUCERS: dict[str, tuple[reducer.Reducer, tuple[Callable[..., gp.GPUArray], ...]]] = {
@@ -44,6 +45,17 @@ def _reductions(functor: str) -> Iterator[Call]:
         for function in functions if _keeps(dtype, functor) else functions[:1]:
             for view, axis in views:
                 yield Call(lambda x, f=function, axis=axis: f(x, axis), (view,))
+            yield Call(lambda x, f=function: _in_packs(x, f), (make(dtype, 67, 32),))
+
+
+def _in_packs(x: gp.GPUArray, function: Callable[..., gp.GPUArray]) -> list[gp.GPUArray]:
+    """Columns four at a time, as those of larger arrays are; of shapes that have no prepared call."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(plan, "_FEW_BLOCKS", 0)
+        plan.plan.cache_clear()
+        found = [function(x, 0), function(x[:, 1:], 0)]
+    plan.plan.cache_clear()
+    return found
 
 
 def _keeps(dtype: str, functor: str) -> bool:

@@ -4,38 +4,63 @@
 
 namespace pk {
 
+// Elements from the last multiple of a word's four bytes to the pointer; none of elements that are no smaller.
+template <class T>
+__device__ __forceinline__ int in_word(const T *pointer) {
+  if constexpr (sizeof(T) >= 4) return 0;
+  return static_cast<int>(reinterpret_cast<unsigned long long>(pointer) % 4) / static_cast<int>(sizeof(T));
+}
+
 // From the first element that an operand touches to the one behind the last.
 template <class T>
 struct Span {
   const T *first, *end;
 
-  // Whether the packs of memory that N elements lie in are within it.
+  // Whether the words of memory that N elements lie in are within it.
   template <int N>
   __device__ __forceinline__ bool holds(const T *from) const {
-    const int by = phase<N>(from);
-    return from - by >= first && end - (from - by) >= (by ? 2 * N : N);
+    constexpr int W = sizeof(T) < 4 ? 4 / static_cast<int>(sizeof(T)) : 1;
+    const int by = in_word(from);
+    return from - by >= first && end - (from - by) >= (by ? N + W : N);
   }
 };
 
-// N elements of such packs on their way, loaded without a branch. At a multiple of a pack's bytes both are the same.
+// N elements from anywhere on their way, loaded without a branch: by themselves, small ones by the words that they lie
+// in. A warp's loads together take whole sectors, which the first of them brings near.
 template <class T, int N>
 struct Across {
-  static constexpr bool kWords = N > 1 && by_words<T, N>();
-  Held<T, N> low, high;
+  static constexpr bool kSmall = sizeof(T) < 4 && by_words<T, N>();
+  static constexpr int kWords = static_cast<int>(sizeof(T)) * N / 4;
+  Held<T, N> low;
+  unsigned last = 0;
   int by = 0;
   __device__ __forceinline__ void load(const T *from) {
-    by = phase<N>(from);
-    low.load(from - by);
-    if constexpr (kWords) high.load(from + (by ? N - by : 0));
+    if constexpr (kSmall) {
+      by = in_word(from);
+      const unsigned *words = reinterpret_cast<const unsigned *>(from - by);
+#pragma unroll
+      for (int k = 0; k < kWords; ++k) low.bits.words.v[k] = words[k];
+      if (by) last = words[kWords];
+    } else {
+      Pack<T, N> pack;
+#pragma unroll
+      for (int k = 0; k < N; ++k) pack.v[k] = from[k];
+      low.keep(pack);
+    }
   }
   __device__ __forceinline__ void keep(const Pack<T, N> &pack) {
     by = 0;
     low.keep(pack);
-    if constexpr (kWords) high.keep(pack);
   }
   __device__ __forceinline__ Held<T, N> arrived() const {
     Held<T, N> result = low;
-    if constexpr (kWords) result.bits = shifted(low.bits, high.bits, by);
+    if constexpr (kSmall) {
+#pragma unroll
+      for (int k = 0; k < kWords; ++k) {
+        const unsigned next = k + 1 < kWords ? low.bits.words.v[k + 1] : last;
+        result.bits.words.v[k] = __funnelshift_r(low.bits.words.v[k], next, by * static_cast<int>(sizeof(T)) * 8);
+      }
+    }
     return result;
   }
 };

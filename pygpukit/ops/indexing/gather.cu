@@ -282,6 +282,40 @@ __global__ void __launch_bounds__(256)
   }
 }
 
+constexpr int kNearBytes = 24576;  // of a row that a block keeps
+
+// The same where the index picks from the row that it lies in, `count` times: a block for each row, which it brings
+// near first, as elements in any order are then near, too. Operands of the layout of rows: array (bytes), index
+// (elements).
+template <class T, class I>
+__global__ void __launch_bounds__(256)
+    gather_near(const unsigned char *array, const I *index, T *out, long long *report,
+                const __grid_constant__ Layout<2> layout, const __grid_constant__ Target target, long long count) {
+  constexpr int Loads = 8;  // under way, a thread
+  __shared__ T near[kNearBytes / sizeof(T)];
+  long long at[2];
+  locate(layout, blockIdx.x, at);
+  const T *from = reinterpret_cast<const T *>(array + at[0]);
+  const int size = static_cast<int>(target.size), thread = static_cast<int>(threadIdx.x);
+#pragma unroll Loads
+  for (int i = thread; i < size; i += 256) near[i] = from[i];
+  __syncthreads();
+  const I *picks = index + at[1];
+  T *to = out + static_cast<long long>(blockIdx.x) * count;
+  for (long long i = thread; i < count; i += Loads * 256) {
+    I values[Loads];
+#pragma unroll
+    for (int k = 0; k < Loads; ++k) values[k] = i + k * 256 < count ? picks[i + k * 256] : I(0);
+#pragma unroll
+    for (int k = 0; k < Loads; ++k) {
+      long long share = 0;
+      if (i + k * 256 >= count) break;
+      const bool found = place(static_cast<long long>(values[k]), target, report, share);
+      to[i + k * 256] = found ? near[share / static_cast<int>(sizeof(T))] : T{};
+    }
+  }
+}
+
 // Operands of the layout: array (bytes), index (elements), values (elements).
 template <class T, class I>
 __global__ void __launch_bounds__(256)
@@ -381,7 +415,7 @@ __device__ __forceinline__ MappedRow<T> mapped_row(const Remap<T> &map, Index ro
   MappedRow<T> found{map.start, T{}, false};
   for (long long axis = map.ndim - 2; axis >= 0; --axis) {
     const Index extent = static_cast<Index>(map.shape[axis]);
-    const Index above = row / extent;
+    const Index above = axis ? row / extent : 0;
     const long long n = map.extent[axis];
     const long long here = static_cast<long long>(row - above * extent) - map.before[axis];
     if (map.continuation == kConstant && (here < 0 || here >= n)) {
@@ -446,6 +480,50 @@ __global__ void __launch_bounds__(256) remap(const T *array, T *out, const __gri
     for (int k = 0; k < N; ++k) {
       if (k < count) out[i + k] = pack.v[k];
     }
+  }
+}
+
+// Elements first, first + 256 and so on, of rows that are so short that most packs would reach across their ends.
+template <int N, class Index, class T>
+__device__ __forceinline__ void remap_apart(const T *array, T *out, const Remap<T> &map, Index first) {
+  const long long axis = map.ndim - 1, n = map.extent[axis];
+  const Index width = static_cast<Index>(map.shape[axis]), down = 256 / width, along = 256 - down * width;
+  Index row = first / width;
+  long long here = static_cast<long long>(first - row * width);
+  T values[N];
+#pragma unroll
+  for (int k = 0; k < N; ++k) {
+    if (first + k * 256 < map.size) {
+      const long long at = here - map.before[axis];
+      const MappedRow<T> own = mapped_row<Index>(map, row);
+      values[k] = own.number;
+      if (map.continuation == kConstant && (at < 0 || at >= n)) {
+        values[k] = map.fill[axis][at < 0 ? 0 : 1];
+      } else if (!own.filled) {
+        values[k] = array[own.at + continued(at, n, map.continuation) * map.stride[axis]];
+      }
+    }
+    row += down;
+    here += along;
+    if (here >= static_cast<long long>(width)) {
+      here -= width;
+      ++row;
+    }
+  }
+#pragma unroll
+  for (int k = 0; k < N; ++k) {
+    if (first + k * 256 < map.size) out[first + k * 256] = values[k];
+  }
+}
+
+template <class T>
+__global__ void __launch_bounds__(256) remap_short(const T *array, T *out, const __grid_constant__ Remap<T> map) {
+  constexpr int N = 4;
+  const long long first = static_cast<long long>(blockIdx.x) * (256 * N) + threadIdx.x;
+  if (map.size <= 0x7fffffffLL - 256 * N) {
+    remap_apart<N>(array, out, map, static_cast<unsigned>(first));
+  } else {
+    remap_apart<N>(array, out, map, static_cast<unsigned long long>(first));
   }
 }
 

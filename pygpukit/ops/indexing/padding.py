@@ -28,6 +28,8 @@ __all__ = ["pad", "repeat", "roll", "tile", "tril", "triu"]
 
 _BLOCK = 256
 _PACK_BYTES = 16
+_SHORT_ROW = 128  # elements, at most
+_APART = 4  # elements of a thread of a short row's kernel
 _TRIANGLE = places.SOURCE.structure("Triangle")
 _CONTINUATIONS = {"constant": 0, "edge": 1, "reflect": 2, "symmetric": 3, "wrap": 4}  # gather.cu: Continuation
 
@@ -145,7 +147,7 @@ def triu(array: GPUArray, k: int = 0) -> GPUArray:
 def instantiations() -> Iterator[tuple[str, ...]]:
     """Name expressions of every kernel that the functions above can ask for."""
     for item in raw.RAW.values():
-        yield (f"pk::remap<{item}>", f"pk::triangle<{item}>")
+        yield (f"pk::remap<{item}>", f"pk::remap_short<{item}>", f"pk::triangle<{item}>")
 
 
 def _pairs(value: Any, ndim: int, what: str) -> Any:
@@ -207,8 +209,11 @@ def _remapped(
         before=shifts,
         fill=b"".join(value for own in fills for value in own),
     )
-    grid = _blocks(out), 1, 1
-    kernels.launch(places.SOURCE.of(f"pk::remap<{raw.RAW[size]}>"), grid, (_BLOCK, 1, 1), dense, out, packed)
+    short = widths[-1] <= _SHORT_ROW
+    kernel, blocks = ("remap_short", -(-out.size // (_BLOCK * _APART))) if short else ("remap", _blocks(out))
+    kernels.launch(
+        places.SOURCE.of(f"pk::{kernel}<{raw.RAW[size]}>"), (blocks, 1, 1), (_BLOCK, 1, 1), dense, out, packed
+    )
     return out
 
 

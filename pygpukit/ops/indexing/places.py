@@ -42,6 +42,8 @@ _PACK_BYTES = 16
 # Pieces that are put together to packs: of rows and results from so many bytes on, where it pays.
 _NARROW = tuple(item for size, item in raw.RAW.items() if size <= 4)
 _LONG_ROW, _LARGE = 2048, 1 << 24
+_NEAR_BYTES = 24576  # gather.cu: kNearBytes
+_NEAR_ELEMENTS = 1024  # of a row, at least
 _LITERALS = 448  # gather.cu: kLiterals
 _INDEX_TYPES = {"int32": "int", "int64": "long long"}
 _TABLE_ROOM = 2  # slots of the table for each position, at least
@@ -126,6 +128,14 @@ def gather(places: Places, out: GPUArray) -> None:
             form, blocks = "packs", -(-packs // (_BLOCK * _UNROLL))
         _launch(f"pk::gather_{form}<{kernel}, {index_type}>", blocks, *args)
         return
+    if _is_near(places):
+        index, start = span(places.index)
+        strides = [places.strides[:-1], _over(places.index_strides[:-1], index.itemsize)]
+        packed = layout_fields(places.shape[:-1], (places.offset - dense.offset, start), strides)
+        args = dense, index, out, deferred.report(), packed, places.target.pack()
+        count = places.shape[-1].to_bytes(8, "little")
+        _launch(f"pk::gather_near<{raw.RAW[out.itemsize]}, {index_type}>", out.size // places.shape[-1], *args, count)
+        return
     index, packed = _layout(places, dense)
     args = dense, index, out, deferred.report(), packed, places.target.pack()
     together = _BLOCK * min(_TOGETHER, max(1, _PACK_BYTES // out.itemsize))
@@ -209,6 +219,8 @@ def instantiations() -> Iterator[tuple[str, ...]]:
             for form in ("rows", "strided")
             for index in _INDEX_TYPES.values()
         )
+    for item in raw.RAW.values():
+        yield tuple(f"pk::gather_near<{item}, {index}>" for index in _INDEX_TYPES.values())
     yield tuple(f"pk::gather_packs<{item}, {index}>" for item in _NARROW for index in _INDEX_TYPES.values())
     resolving = tuple(f"pk::resolve<{index}>" for index in _INDEX_TYPES.values())
     yield (*resolving, "pk::claim", "pk::settle", "pk::literals")
@@ -267,6 +279,17 @@ def _rows(places: Places, other: GPUArray) -> tuple[str, int, bytes, int] | None
         start=places.offset - dense.offset,
     )
     return raw.RAW[piece], -(-outer * count * units // (_BLOCK * _UNROLL)), packed, inner
+
+
+def _is_near(places: Places) -> bool:
+    """Whether the index picks from the row that it lies in, about as often as the row has elements, and a block can
+    keep the row."""
+    target, item = places.target, places.array.itemsize
+    if target.mode == OFFSETS or target.strides != (item,) or not places.shape or places.strides[-1]:
+        return False
+    dense = places.index_strides[-1] == places.index.itemsize
+    count, size = places.shape[-1], target.size
+    return dense and count >= _NEAR_ELEMENTS and size <= 2 * count and size * item <= _NEAR_BYTES
 
 
 def _layout(places: Places, dense: GPUArray, values: GPUArray | None = None) -> tuple[GPUArray, bytes]:

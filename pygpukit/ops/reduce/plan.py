@@ -23,9 +23,11 @@ _LEAST_CHUNK = 8192
 _MOST_CHUNKS = 512
 _PARTS_TOGETHER = 16  # a result's parts begin at a multiple of 16 bytes, whatever a part's size: some may be empty
 _MOST_TOGETHER = 4  # columns of a thread
+_TOGETHER_SMALL = 2  # of small elements that are not dense
+_MOST_COLUMN_CHUNKS = 2048
 _ROWS_A_THREAD = 64  # the same for columns: elements in a part for every thread
-_SLOTS = 4  # reduce.cu: kSlots
-_MANY_BLOCKS = 2048  # from so many on a group of threads takes several short rows
+_FEW_BLOCKS = 264  # with fewer a thread has one column, so that there are more
+_SHORT_ROW = 4  # loads of a thread of a short row
 
 
 @dataclass(frozen=True)
@@ -77,6 +79,8 @@ def plan(
     across = [axis for axis, step in enumerate(steps[0]) if 0 < abs(step) < nearest]
     if across:
         return _columns(body, kept, steps[0], steps[1], min(across, key=lambda axis: abs(steps[0][axis])))
+    if any(shape[axis] == 1 and 0 < abs(strides[axis]) < nearest for axis in kept_axes):  # a column, as among others
+        return _columns(body, (*kept, 1), (*steps[0], 1), (*steps[1], 1), len(kept))
     return _rows(body, kept, steps[0], steps[1])
 
 
@@ -99,9 +103,10 @@ class _Body:
         out_steps: Shape,
         columns: Shape,
         lanes: int,
+        height: int,
+        each: int,
         chunk: int,
         chunks: int,
-        together: int = 1,
     ) -> dict[str, Any]:
         """The fields of reduce.cu's Reduction, but its setting."""
         results = 1
@@ -116,9 +121,10 @@ class _Body:
             "column_stride": stride,
             "column_out_stride": out_stride,
             "lanes": lanes,
+            "height": height,
+            "each": each,
             "chunk": chunk,
             "chunks": chunks,
-            "together": together,
             "span": self.span,
         }
 
@@ -135,12 +141,8 @@ def _rows(body: _Body, kept: Shape, steps: Shape, out_steps: Shape, each: int = 
     if body.count > _WHOLE:
         chunk = max(_LEAST_CHUNK, -(-body.count // (_MOST_CHUNKS * 4096)) * 4096)
         chunks, lanes = _parts(body.count, chunk), THREADS
-    blocks, together = -(-results * chunks // (THREADS // lanes)), 1
-    if body.span and blocks >= _MANY_BLOCKS and body.strides == (1,) and len(kept) == 1 and loads < _SLOTS * lanes:
-        together = _SLOTS // _power_of_two(-(-loads // lanes))
-    if together > 1:  # the same threads add the same elements in the same order
-        dense, blocks = False, -(-blocks // together)
-    packed = body.pack(kept, steps, out_steps, (0, 0, 0), lanes, chunk, chunks, together)
+    blocks = -(-results * chunks // (THREADS // lanes))
+    packed = body.pack(kept, steps, out_steps, (0, 0, 0), lanes, 1, 1, chunk, chunks)
     if chunks == 1:
         return Plan("rows", dense, blocks, packed)
     return Plan("rows", dense, blocks, packed, results * chunks, _merge(kept, out_steps, chunks))
@@ -151,9 +153,10 @@ def _parts(count: int, chunk: int) -> int:
 
 
 def _row_lanes(loads: int, each: int) -> int:
-    """Threads a row: one for each load up to a warp, then enough that none has more than a few."""
-    if loads <= 32:
-        return _power_of_two(loads)
+    """Threads a row: so many that all loads of a short one are under way at once, of a longer one a warp, then enough
+    that none has more than a few."""
+    if loads <= 32 * _SHORT_ROW:
+        return _power_of_two(-(-loads // _SHORT_ROW))
     return min(THREADS, max(32, _power_of_two(-(-loads // each))))
 
 
@@ -167,17 +170,24 @@ def _columns(body: _Body, kept: Shape, steps: Shape, out_steps: Shape, axis: int
     dense = (
         step == 1 and len(body.shape) < 2 and body.aligned and _multiples((width, *rest_steps, *body.strides), together)
     )
-    # The threads that share a result, so the tree, are the same for dense and other layouts.
+    # The threads that share a result, and its parts, so the tree, follow from the number of its elements alone.
     height = min(8, max(1, _power_of_two(body.count // 8 + 1) // 2))
-    lanes = min(THREADS // height, _power_of_two(-(-width // together)))
-    height = THREADS // lanes
     chunk, chunks = body.count, 1
     if body.count > 2 * _ROWS_A_THREAD * height:
-        chunk = _ROWS_A_THREAD * height * max(1, -(-body.count // (_ROWS_A_THREAD * height * _MOST_CHUNKS)))
+        chunk = _ROWS_A_THREAD * height * max(1, -(-body.count // (_ROWS_A_THREAD * height * _MOST_COLUMN_CHUNKS)))
         chunks = _parts(body.count, chunk)
-    tiles = -(-width // (lanes * together))
-    packed = body.pack(rest, rest_steps, rest_out, (width, step, out_step), lanes, chunk, chunks)
-    blocks = outer * tiles * chunks
+
+    def tiled(each: int) -> tuple[int, int]:
+        """Threads side by side, and blocks; in a block of narrow tiles are several parts."""
+        lanes = min(THREADS // height, _power_of_two(-(-width // each)))
+        return lanes, -(-outer * chunks // (THREADS // (lanes * height))) * -(-width // (lanes * each))
+
+    each = together if dense or body.per_load <= _MOST_TOGETHER else _TOGETHER_SMALL
+    lanes, blocks = tiled(each)
+    if blocks < _FEW_BLOCKS:
+        dense, each = False, 1
+        lanes, blocks = tiled(each)
+    packed = body.pack(rest, rest_steps, rest_out, (width, step, out_step), lanes, height, each, chunk, chunks)
     if chunks == 1:
         return Plan("columns", dense, blocks, packed)
     merge = _merge((*rest, width), (*rest_out, out_step), chunks)

@@ -20,37 +20,21 @@ __device__ __forceinline__ void read_near(const T *in, const SoftmaxWork &work, 
   const int size = row.present ? static_cast<int>(work.row.size) : 0;
   const int lanes = static_cast<int>(work.row.lanes);
   const T *from = in + row.in;
-  const int by = phase<N>(from);
   const Span<T> span{alone ? from : in, alone ? from + size : in + work.span};
   Pack<T, N> none;
   for (int j = 0; j < N; ++j) none.v[j] = fill;
-  bool near[Each];
+  Across<T, N> coming[Each];
 #pragma unroll
   for (int k = 0; k < Each; ++k) {
     const int i = (k * lanes + row.lane) * N;
-    near[k] = i < size && work.row.step == 1 && span.template holds<N>(from + i);
-    if (near[k]) {
-      held[k].load(from + i - by);
+    if (i + N <= size && work.row.step == 1 && span.template holds<N>(from + i)) {
+      coming[k].load(from + i);
     } else {
-      held[k].keep(none);
+      coming[k].keep(i < size ? read_each(from, work.row, i, fill) : none);
     }
   }
 #pragma unroll
-  for (int k = 0; k < Each; ++k) {
-    const int i = (k * lanes + row.lane) * N;
-    if (near[k]) {
-      H next = held[k];
-      if (by) next.load(from + i - by + N);  // what the neighbour loaded: it is near
-      held[k].bits = shifted(held[k].bits, next.bits, by);
-      if (i + N > size) {
-        Pack<T, N> last = held[k].pack();
-        for (int j = 0; j < N; ++j) last.v[j] = i + j < size ? last.v[j] : fill;
-        held[k].keep(last);
-      }
-    } else if (i < size) {
-      held[k].keep(read_each(from, work.row, i, fill));
-    }
-  }
+  for (int k = 0; k < Each; ++k) held[k] = coming[k].arrived();
 }
 
 // Of a distance from the largest element. Types of 16 bits round anyway, so they are spared the last bits.
@@ -75,7 +59,9 @@ __device__ __forceinline__ A share(A exponential, A sum, A inverse) {
 
 // A group of threads has one row or, where they are short, two or four, which share every wait.
 template <class T, bool Dense, int Threads, int Together>
-__global__ void __launch_bounds__(Threads, least_blocks<Threads>(sizeof(T) == 2 ? 5 : 8))
+__global__ void __launch_bounds__(Threads, least_blocks<Threads>(sizeof(T) > 2 ? 8
+                                                                 : Dense       ? 5
+                                                                               : 6))
     softmax_rows(const T *in, T *out, const __grid_constant__ SoftmaxWork work) {
   using A = compute_t<T>;
   constexpr int N = per_load<T>();
