@@ -12,7 +12,7 @@ import pytest
 
 import pygpukit as gp
 from pygpukit.jit.compile import simulator
-from pygpukit.ops.matmul import decoded_tile, few, plan, skinny, tile
+from pygpukit.ops.matmul import decoded_tile, few, fp8, plan, skinny, tile
 from pygpukit.ops.matmul.tiles import tiles
 
 ROWS = (1, 3, 8, 17, 64, 65, 200)
@@ -85,3 +85,10 @@ def test_with_fp8_weights(seen: Callable[[ModuleType, str], list[Any]], monkeypa
     scales = gp.from_numpy(np.random.default_rng().uniform(0.5, 2, (1, 2)).astype(np.float32))
     same_bits(lambda rows: gp.ops.gemv_fp8_bf16_batched(rows, w, scales), x)
     assert len(calls) == len(ROWS) + 1
+
+
+@pytest.mark.parametrize("n", [1, 2, 128, 129])
+def test_blocks_of_any_number_of_columns_are_for_tensor_cores(n: int) -> None:
+    x, w, scales = normal("bfloat16", 3, 300), normal("float8_e4m3", n, 300), gp.ones((3, -(-n // 128)))
+    left, right = fp8._checked("matmul_fp8", x, w.T, None, scales)
+    assert right.lines == 128 and decoded_tile.refusal(x, w.T, left, right) == ""

@@ -160,6 +160,13 @@ def _decoded(variant: str) -> Iterator[Call]:
         operands = numbers(element, m, k), numbers("float32", m, low=0.5, high=2)
         yield Call(product, (*operands, numbers("float32", *shape, low=0.5, high=2)), wanted)
 
+    def unscaled(a: gp.GPUArray) -> gp.GPUArray:
+        out, none = gp.full((m, n), float("nan"), result), fp8_tile.Scale(None, 1, (0, 0))
+        decoded_tile.product(a, w.T, none, none, out)
+        return out
+
+    yield Call(unscaled, (numbers(element, m, k),), lambda a: a @ wide.T)
+
 
 def _attention(variant: str) -> Iterator[Call]:
     dtype, size = variant.split()

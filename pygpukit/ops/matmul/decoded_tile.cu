@@ -14,12 +14,17 @@ namespace pk {
 
 constexpr int kBlock = 128;  // of k, and of columns, that share a scale
 
-// What a scale is where there is none: it is added to the zero that is read then.
-__tile__ float one_without(int scales) { return scales ? 0.0f : 1.0f; }
+// Scales of Count lines, from number first * Count on, `step` apart; 1 from `count` on. Pointers that are masked, not a
+// view: a view's tile must not lie wholly outside.
+template <int Count>
+__tile__ auto scales_of(const float *scales, int count, int step, int first) {
+  const auto line = ct::iota<ct::tile<int, ct::shape<Count>>>() + first * Count;
+  return ct::load_masked(scales + line * step, line < count, 1.0f);
+}
 
 // c = (factor a scaled) @ (w scaled), rounded once. a: m rows of k; w: n columns of k. Rows of both are whole 16 bytes,
 // as in tile.cu; with zeros from k on. c: dense rows of n, at any alignment. Scales, as many as said, strides 0 repeat:
-// of_rows of a's rows, of_columns of w's columns, of_blocks of 128 columns x 128 of k.
+// of_rows of a's rows, of_columns of w's columns, of_blocks of 128 of k, a step apart for 128 columns each.
 template <typename Weight, typename Element, typename Result, int Rows, int Columns, int Warps, int Blocks>
 [[ cutile::hint(0, num_worker_warps_per_cta=Warps, occupancy=Blocks) ]]
 __tile_global__ void decoded(const Element *__restrict__ a_, const Weight *__restrict__ w_, Result *__restrict__ c,
@@ -34,28 +39,22 @@ __tile_global__ void decoded(const Element *__restrict__ a_, const Weight *__res
   auto rows = tiles_of<Rows, kBlock>(ct::assume_aligned<16>(a_), 1, m, a_filled, ct::assume_divisible<8>(a_lead), 0);
   auto weight =
       tiles_of<Columns, kBlock>(ct::assume_aligned<16>(w_), 1, n, w_filled, ct::assume_divisible<16>(w_lead), 0);
-  auto scales_of = [](const float *scales, int count, int step, auto extents) {
-    auto layout = ct::layout_strided_mapping{ct::extents{count, 1}, ct::extents{step, 1_ic}};
-    return ct::partition_view{ct::tensor_span{scales, layout}, extents};
-  };
   const auto [column, row] = place_of_block<Columns, Rows>(n, m);
   const int blocks = (k + kBlock - 1) / kBlock;
-  auto block_layout = ct::layout_strided_mapping{ct::extents{blocks_scaled, blocks},
-                                                 ct::extents{column_block_step, k_block_step}};
-  auto block_scales = ct::partition_view{ct::tensor_span{of_blocks, block_layout}, ct::shape<1, 1>{}};
+  const float *of_column = of_blocks + column / (kBlock / Columns) * column_block_step;
 
   auto sum = ct::full<Sums>(0.0f);
   for (auto i : ct::irange(0, blocks)) {
     auto read = ct::reshape(weight.load_masked(0, column, i), ct::shape<Columns, kBlock>{});
     auto part = ct::mma(ct::element_cast<Element>(read), right_step<Rows, kBlock, true>(rows, 0, row, i),
                         ct::full<Sums>(0.0f));
-    auto scale = block_scales.load_masked(column / (kBlock / Columns), i) + one_without(blocks_scaled);
+    auto scale = ct::reshape(scales_of<1>(of_column, blocks_scaled, k_block_step, i), ct::shape<1, 1>{});
     sum = ct::fma(part, ct::broadcast(scale, ct::shape<Columns, Rows>{}), sum);
   }
-  auto down = scales_of(of_columns, columns_scaled, column_step, ct::shape<Columns, 1>{}).load_masked(column, 0);
-  auto along = scales_of(of_rows, rows_scaled, row_step, ct::shape<Rows, 1>{}).load_masked(row, 0);
-  auto scale = (down + one_without(columns_scaled)) * ct::transpose(along + one_without(rows_scaled)) * factor;
-  auto rounded = ct::reshape(ct::transpose(ct::element_cast<Result>(sum * scale)), ct::shape<1, Rows, Columns>{});
+  auto down = ct::reshape(scales_of<Columns>(of_columns, columns_scaled, column_step, column), ct::shape<Columns, 1>{});
+  auto along = ct::reshape(scales_of<Rows>(of_rows, rows_scaled, row_step, row), ct::shape<1, Rows>{});
+  auto scaled = ct::element_cast<Result>(sum * (down * along * factor));
+  auto rounded = ct::reshape(ct::transpose(scaled), ct::shape<1, Rows, Columns>{});
   tiles_of<Rows, Columns>(c, 1, m, n, n, 0).store_masked(rounded, 0, row, column);
 }
 

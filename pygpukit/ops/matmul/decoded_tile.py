@@ -14,7 +14,7 @@ from pygpukit.ops import copying
 from pygpukit.ops.matmul.fp8_tile import BLOCK
 from pygpukit.ops.matmul.fp8_tile import ELEMENTS as WEIGHTS
 from pygpukit.ops.matmul.reading import readable
-from pygpukit.ops.matmul.tile import ELEMENTS
+from pygpukit.ops.matmul.tile import ELEMENTS, multiprocessors
 from pygpukit.ops.operands import span
 
 if TYPE_CHECKING:
@@ -32,6 +32,7 @@ class _Tile(NamedTuple):
 
 
 _TILES = (_Tile(16, 64, 4, 2), _Tile(64, 64, 4, 2), _Tile(128, 128, 8, 1))  # the first that has all rows, or the last
+_MANY = _Tile(16, 64, 4, 4)  # in place of the first where every multiprocessor has a block
 
 
 def refusal(a: GPUArray, b: GPUArray, left: Scale, right: Scale) -> str:
@@ -51,8 +52,10 @@ def product(a: GPUArray, b: GPUArray, left: Scale, right: Scale, out: GPUArray) 
     direct = out.is_contiguous() and out.dtype in results
     dense = out if direct else native.empty((m, n), a.dtype if out.dtype == a.dtype else float32)
     one = next((one for one in _TILES if m <= one.rows), _TILES[-1])
+    if one is _TILES[0] and n > one.columns * multiprocessors():
+        one = _MANY
     given = [left.values, None if right.by_block else right.values, right.values if right.by_block else None]
-    counts = (m, n, -(-n // BLOCK))
+    counts = (m, n, -(-k // BLOCK))
     steps = (left.steps[:1], right.steps[:1], right.steps)
     numbers = [m, n, k, rows.lead, columns.lead]
     for values, count, step in zip(given, counts, steps, strict=True):
@@ -78,6 +81,6 @@ def _expression(weight: str, element: str, result: str, one: _Tile) -> str:
 
 @DECODED.lists
 def _listing() -> Iterator[tuple[str, ...]]:
-    for weight, element, one in product_of(WEIGHTS, ELEMENTS, _TILES):
+    for weight, element, one in product_of(WEIGHTS, ELEMENTS, (*_TILES, _MANY)):
         for result in (element, "float32"):
             yield (_expression(weight, element, result, one),)

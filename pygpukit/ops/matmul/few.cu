@@ -68,7 +68,21 @@ __device__ __forceinline__ Walk<T> walk(const T *data, long long outers, long lo
 // Copies Outers x Inners elements to `to`, whose outer lines are Pitch apart; zeros outside.
 template <int Outers, int Inners, int Pitch, class T>
 __device__ __forceinline__ void copy_block(const Walk<T> &from, long long outer0, long long inner0, T *to) {
-  constexpr int kPack = kPackBytes / sizeof(T), kAcross = Inners / kPack;
+  constexpr int kPack = kPackBytes / sizeof(T), kAcross = Inners / kPack, kDown = kFewThreads / kAcross;
+  static_assert(kFewThreads % kAcross == 0 && Outers % kDown == 0, "each thread copies from every kDown-th line");
+  if (from.packs && inner0 + Inners <= from.inners) {  // most steps: little arithmetic, which copies would wait for
+    const long long outer = outer0 + threadIdx.x / kAcross;
+    const int inner = threadIdx.x % kAcross * kPack;
+    const T *source = from.data + outer * from.outer_stride + (inner0 + inner);
+    const long long step = kDown * from.outer_stride;
+    T *const target = to + threadIdx.x / kAcross * Pitch + inner;
+#pragma unroll
+    for (int i = 0; i < Outers; i += kDown, source += step) {
+      const bool there = outer + i < from.outers;
+      copy_ahead<kPack>(target + i * Pitch, there ? source : from.data, there ? kPack : 0);
+    }
+    return;
+  }
   for (int i = threadIdx.x; i < Outers * kAcross; i += kFewThreads) {
     const int outer = i / kAcross, inner = i % kAcross * kPack;
     T *target = to + outer * Pitch + inner;
@@ -139,10 +153,14 @@ __global__ void __launch_bounds__(kFewThreads, kFewBlocks)
         } else {
           for (int j = 0; j < kPack; ++j) numbers.v[j] = own[(d + j) * kFewColumns + lane];
         }
-        for (int r = 0; r < kFewRows; ++r) {
-          const Pack<T, kPack> others = load<kPack>(row + r * kPitch + d);
-          for (int j = 0; j < kPack; ++j)
-            sum[r] = add_product(sum[r], convert<A>::from(others.v[j]), convert<A>::from(numbers.v[j]));
+        Pack<T, kPack> others[kFewRows];  // all are asked for before one is waited for
+#pragma unroll
+        for (int r = 0; r < kFewRows; ++r) others[r] = load<kPack>(row + r * kPitch + d);
+#pragma unroll
+        for (int j = 0; j < kPack; ++j) {
+          const A number = convert<A>::from(numbers.v[j]);
+#pragma unroll
+          for (int r = 0; r < kFewRows; ++r) sum[r] = add_product(sum[r], convert<A>::from(others[r].v[j]), number);
         }
       }
     }
