@@ -85,6 +85,8 @@ def test_what_the_driver_is_told_of_an_array(monkeypatch: pytest.MonkeyPatch) ->
     assert (kind, rank.value, address.value) == (1, 3, x.device_ptr)
     assert (list(extents), list(strides)) == ([60, 8, 3], [128, 1024])
     assert (list(box), list(steps), modes) == ([64, 128, 1], [1, 1, 1], [0, 3, 3, 0])
+    tensor_maps.tensor_map(x, 60, 8, 64, 3, 512, box=64)
+    assert list(driver.calls.pop()[6]) == [64, 64, 1]
     tensor_maps.tensor_map(gp.zeros((8, 64), "float32"), 64, 8, 64, 1, 0)
     assert (driver.calls[1][1], list(driver.calls[1][5]), list(driver.calls[1][6])) == (11, [256, 2048], [32, 128, 1])
     driver.status = 1

@@ -190,7 +190,8 @@ def _scale(what: str, given: Any, lines: int, k: int, of_columns: bool) -> Scale
     if given.ndim == 2:
         (across, down), (step, depth) = (given.shape[::-1], steps[::-1]) if of_columns else (given.shape, steps)
         if down == blocks and across in (lines, groups):
-            return Scale(given, 1 if across == lines else _BLOCK, (step, depth))
+            by_line = across == lines and not (of_columns and across == groups)  # of one column: as of 128 of them
+            return Scale(given, 1 if by_line else _BLOCK, (step, depth))
     shapes = [(blocks, lines), (blocks, groups)] if of_columns else [(lines, blocks), (groups, blocks)]
     raise ShapeError(f"{what} has shape {given.shape}; it must be (), {(lines,)}, {shapes[0]} or {shapes[1]}")
 

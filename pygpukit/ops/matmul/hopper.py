@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from functools import cache
+from functools import cache, lru_cache
 from itertools import product as product_of
 from math import prod
 from typing import TYPE_CHECKING, Any
@@ -18,9 +18,10 @@ from pygpukit.core.errors import GPUError
 from pygpukit.kernels import KernelSpec, launch
 from pygpukit.ops import copying, raw
 from pygpukit.ops.matmul.fp8_tile import Scale
-from pygpukit.ops.matmul.reading import ALIGNMENT, readable
+from pygpukit.ops.matmul.reading import ALIGNMENT, as_it_is, readable
 from pygpukit.ops.matmul.tensor_maps import tensor_map
 from pygpukit.ops.matmul.tile import architecture, multiprocessors
+from pygpukit.ops.matmul.tiles import MEASURED, fastest, of_pairs
 from pygpukit.ops.operands import span
 
 if TYPE_CHECKING:
@@ -29,10 +30,11 @@ if TYPE_CHECKING:
 
 NAME = "hopper"
 # hopper.cu: kHopperShared, kPair.
-SOURCE = KernelSpec(__file__, "hopper.cu", shared_bytes=230528, cluster=(2, 1, 1), ahead=("sm_90a",))
+SOURCE = KernelSpec(__file__, "hopper.cu", shared_bytes=232448, cluster=(2, 1, 1), ahead=("sm_90a",))
 _CALL = SOURCE.structure("HopperCall")
 _THREADS, _PAIR = (384, 1, 1), 2
 _ROWS, _COLUMNS = 256, 256  # that a pair of blocks makes
+_BOX, _BOX_ACROSS = 128, 64  # lines of a copy: along k, and of 16-bit numbers across it
 _SM = 90
 _VARIABLE = "PYGPUKIT_MATMUL"
 _UNSCALED, _BY_LINE, _BY_BLOCK = 0, 1, 2  # hopper.cu: Scaling
@@ -67,8 +69,36 @@ def planned(
         if named is None:
             return None
         raise GPUError(f"{what}: backend={NAME!r}: {why}; leave backend out for the plan's choice")
-    asked = f"backend={NAME!r} asks" if named else f"{_VARIABLE}={NAME} asks"
-    return NAME, f"{_FAMILIES[kind or ''].format(dtype)}, on SM 9.0's tensor cores, as {asked}; not measured yet"
+    return NAME, f"{_done(kind or '', dtype)}, as {f'backend={NAME!r}' if named else f'{_VARIABLE}={NAME}'} asks"
+
+
+def is_faster(kind: str, a: GPUArray, b: GPUArray) -> bool:
+    """Whether these kernels make a @ b, which the tile kernels take, in less time; their bits are the same. kind: a key
+    of plan.py's families."""
+    if kind == "half" and (found := as_it_is(a)) is not None and found.transposed:
+        return False  # it would be copied
+    *batch, m, k = a.shape
+    return _is_faster(kind, a.dtype, (prod(batch), m, b.shape[-1], k))
+
+
+def reason(kind: str, dtype: DataType) -> str:
+    """Of a plan that takes these kernels because is_faster() says so."""
+    return f"{_done(kind, dtype)}; faster than the tile kernels by {MEASURED.name}, with the same bits"
+
+
+@lru_cache(maxsize=4096)
+def _is_faster(kind: str, dtype: DataType, shape: tuple[int, int, int, int]) -> bool:
+    one = of_pairs(kind)
+    if is_sim() or one is None or _refusal(kind, dtype, shape):
+        return False
+    products, m, n, k = shape
+    size, sms = dtype.itemsize, multiprocessors()
+    other = fastest(kind, m, n, k, products, size, sms)
+    return one.time_us(m, n, k, products, size, sms // _PAIR) < other.time_us(m, n, k, products, size, sms)
+
+
+def _done(kind: str, dtype: DataType) -> str:
+    return f"{_FAMILIES[kind].format(dtype)}, by kernels for the tensor cores of SM 9.0"
 
 
 def product(a: GPUArray, b: GPUArray, out: GPUArray) -> None:
@@ -83,10 +113,12 @@ def scaled(a: GPUArray, b: GPUArray, left: Scale, right: Scale, out: GPUArray) -
 
 def _launch(a: GPUArray, b: GPUArray, left: Scale, right: Scale, out: GPUArray, scaling: int) -> None:
     m, n, k = out.shape[-2], out.shape[-1], a.shape[-1]
-    stacks = readable(a, "rows", along_k=True), readable(b, "columns", along_k=True)
+    stacks = readable(a, "rows", along_k=True), readable(b, "columns", along_k=a.itemsize != 2)
+    across = not stacks[1].transposed
+    boxes = ((k, m, _BOX), (n, k, _BOX_ACROSS) if across else (k, n, _BOX))
     maps = (
-        tensor_map(stack.array, k, lines, stack.lead, stack.matrices, stack.step)
-        for stack, lines in zip(stacks, (m, n), strict=True)
+        tensor_map(stack.array, length, lines, stack.lead, stack.matrices, stack.step, box)
+        for stack, (length, lines, box) in zip(stacks, boxes, strict=True)
     )
     dense = out if out.is_contiguous() else native.empty(out.shape, out.dtype)
     scales, products = (left, right), prod(out.shape[:-2])
@@ -108,7 +140,7 @@ def _launch(a: GPUArray, b: GPUArray, left: Scale, right: Scale, out: GPUArray, 
         whole=n * out.itemsize % ALIGNMENT == 0 and raw.address(dense) % ALIGNMENT == 0,
     )
     launch(
-        SOURCE.of(_expression(a.dtype.name, out.dtype.name, scaling)),
+        SOURCE.of(_expression(a.dtype.name, out.dtype.name, scaling, across)),
         (min(pairs, max(multiprocessors() // _PAIR, 1)) * _PAIR, 1, 1),
         _THREADS,
         *maps,
@@ -121,14 +153,17 @@ def _launch(a: GPUArray, b: GPUArray, left: Scale, right: Scale, out: GPUArray, 
         copying.copy_to(dense, out)
 
 
-def _expression(element: str, result: str, scaling: int) -> str:
-    return f"pk::hopper_product<{_ELEMENTS[element]}, {_ELEMENTS[result]}, {scaling}>"
+def _expression(element: str, result: str, scaling: int, across: bool = False) -> str:
+    flag = "true" if across else "false"
+    return f"pk::hopper_product<{_ELEMENTS[element]}, {_ELEMENTS[result]}, {scaling}, {flag}>"
 
 
 @SOURCE.lists
 def _listing() -> Iterator[tuple[str, ...]]:
     for name in ("float32", "bfloat16", "float16"):
         yield (_expression(name, name, _UNSCALED),)
+    for name in ("bfloat16", "float16"):
+        yield (_expression(name, name, _UNSCALED, across=True),)
     for element, result, scaling in product_of(("float8_e4m3", "float8_e5m2"), _RESULTS, (_BY_LINE, _BY_BLOCK)):
         yield (_expression(element, result, scaling),)
 

@@ -52,6 +52,13 @@ def tiles(family: str) -> tuple[Tile, ...]:
     return tuple(Tile(**one) for one in table["tiles"][family])
 
 
+@cache
+def of_pairs(family: str) -> Tile | None:
+    """What a pair of blocks of hopper.cu makes, with its measured times; None where the table has no such kernels."""
+    found = json.loads(MEASURED.read_text(encoding="utf-8")).get("hopper", {}).get(family)
+    return None if found is None else Tile(**found)
+
+
 def fastest(
     family: str, m: int, n: int, k: int, batches: int, itemsize: int, multiprocessors: int, general: bool = False
 ) -> Tile:
