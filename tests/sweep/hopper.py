@@ -39,7 +39,7 @@ def to_tf32(values: Values) -> Values:
     return kept.view(np.float32).astype(np.float64)
 
 
-def _unscaled(dtype: str, across: bool) -> Iterator[Call]:
+def _unscaled(dtype: str) -> Iterator[Call]:
     def product(a: gp.GPUArray, b: gp.GPUArray) -> gp.GPUArray:
         out = gp.full((*a.shape[:-1], b.shape[-1]), float("nan"), dtype)
         with one_cluster():
@@ -55,10 +55,6 @@ def _unscaled(dtype: str, across: bool) -> Iterator[Call]:
         return to_tf32(x) @ to_tf32(y) if dtype == "float32" else x @ y
 
     long = int(_STEPS * 128 / gp.empty(1, dtype).itemsize)
-    if across:  # b lies across k, in rows of whole 16 bytes
-        yield Call(product, (numbers(dtype, 67, long), numbers(dtype, long, 136)), wanted)
-        yield Call(product, (numbers(dtype, 2, 5, 9), numbers(dtype, 9, 8)), wanted)
-        return
     for (m, n), k in zip(_SHAPES, (long, 17), strict=True):
         yield Call(product, (numbers(dtype, m, k), numbers(dtype, n, k).T), wanted)
     yield Call(product, (numbers(dtype, 2, 5, 9), numbers(dtype, 9, 7)), wanted)
@@ -93,9 +89,9 @@ def _scaled(element: str, result: str, by_block: bool) -> Iterator[Call]:
 
 
 def _calls(variant: str) -> Iterator[Call]:
-    element, result, scaling, across = variant.split()
+    element, result, scaling = variant.split()
     if scaling == "0":
-        return _unscaled(_TYPES.get(element, "float32"), across == "true")
+        return _unscaled(_TYPES.get(element, "float32"))
     return _scaled(_TYPES[element], _TYPES.get(result, "float32"), scaling == "2")
 
 

@@ -39,14 +39,6 @@ __device__ __forceinline__ unsigned long long descriptor_of(unsigned address) {
 }
 constexpr unsigned long long kDescriptorStep = kProductBytes >> 4;
 
-// The same of a tile whose lines lie across: each has 64 numbers of 16 bits of one place along the sum. Further numbers
-// are `chunk` bytes apart, in a tile of their own. Adding kAcrossStep goes 16 lines on.
-__device__ __forceinline__ unsigned long long descriptor_across(unsigned address, unsigned chunk) {
-  return (address & 0x3ffffu) >> 4 | static_cast<unsigned long long>(chunk >> 4) << 16 | 1024ull >> 4 << 32 |
-         1ull << 62;
-}
-constexpr unsigned long long kAcrossStep = 16 * kLine >> 4;
-
 }  // namespace pk::hopper
 
 #ifdef PYGPUKIT_SIM
@@ -131,14 +123,6 @@ __device__ __forceinline__ void wait(Barrier *barrier, unsigned parity) {
   } while (!over);
 }
 
-// Turns of two warp groups of a block: a group waits for its own, and gives the other its turn.
-__device__ __forceinline__ void take_turn(int group) {
-  asm volatile("bar.sync %0, %1;" ::"r"(1 + group), "n"(2 * kGroup) : "memory");
-}
-__device__ __forceinline__ void give_turn(int group) {
-  asm volatile("bar.arrive %0, %1;" ::"r"(1 + group), "n"(2 * kGroup) : "memory");
-}
-
 // ---- copies
 
 __device__ __forceinline__ void fetch_map(const TensorMap &map) {
@@ -182,9 +166,6 @@ __device__ __forceinline__ void publish_to_stores() { asm volatile("fence.proxy.
 
 // ---- products: 64 rows of a tile times 128 or 256 lines of another, 32 bytes along both
 
-template <bool>
-struct Flag {};
-
 #define PK_NUMBERS                                                                                            \
   "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, %18, %19, %20, %21, %22, " \
   "%23, %24, %25, %26, %27, %28, %29, %30, %31, %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, " \
@@ -213,29 +194,27 @@ struct Flag {};
         : PK_SUMS(sums)                                                                                          \
         : "l"(a), "l"(b), "r"(add));                                                                             \
   }
-#define PK_WIDE_PRODUCT(Element, Across, kind, more)                                                                \
-  __device__ __forceinline__ void start_product(Element, Flag<Across>, Sums(&sums)[2], unsigned long long a,        \
-                                                unsigned long long b, int add) {                                    \
-    asm volatile(                                                                                                   \
-        "{\n"                                                                                                       \
-        ".reg .pred add;\n"                                                                                         \
-        "setp.ne.b32 add, %130, 0;\n"                                                                               \
-        "wgmma.mma_async.sync.aligned.m64n256" kind " {" PK_NUMBERS PK_MORE_NUMBERS "}, %128, %129, add, 1, 1" more \
-        ";\n"                                                                                                       \
-        "}"                                                                                                         \
-        : PK_SUMS(sums[0]), PK_SUMS(sums[1])                                                                        \
-        : "l"(a), "l"(b), "r"(add));                                                                                \
+#define PK_WIDE_PRODUCT(Element, kind, more)                                                                         \
+  __device__ __forceinline__ void start_product(Element, Sums(&sums)[2], unsigned long long a, unsigned long long b, \
+                                                int add) {                                                           \
+    asm volatile(                                                                                                    \
+        "{\n"                                                                                                        \
+        ".reg .pred add;\n"                                                                                          \
+        "setp.ne.b32 add, %130, 0;\n"                                                                                \
+        "wgmma.mma_async.sync.aligned.m64n256" kind " {" PK_NUMBERS PK_MORE_NUMBERS "}, %128, %129, add, 1, 1" more  \
+        ";\n"                                                                                                        \
+        "}"                                                                                                          \
+        : PK_SUMS(sums[0]), PK_SUMS(sums[1])                                                                         \
+        : "l"(a), "l"(b), "r"(add));                                                                                 \
   }
 PK_PRODUCT(e4m3_t, "k32.f32.e4m3.e4m3", "")
 PK_PRODUCT(e5m2_t, "k32.f32.e5m2.e5m2", "")
 PK_PRODUCT(half_t, "k16.f32.f16.f16", ", 0, 0")
 PK_PRODUCT(bfloat16_t, "k16.f32.bf16.bf16", ", 0, 0")
 PK_PRODUCT(float, "k8.f32.tf32.tf32", "")  // of the upper 19 bits
-PK_WIDE_PRODUCT(half_t, false, "k16.f32.f16.f16", ", 0, 0")
-PK_WIDE_PRODUCT(half_t, true, "k16.f32.f16.f16", ", 0, 1")
-PK_WIDE_PRODUCT(bfloat16_t, false, "k16.f32.bf16.bf16", ", 0, 0")
-PK_WIDE_PRODUCT(bfloat16_t, true, "k16.f32.bf16.bf16", ", 0, 1")
-PK_WIDE_PRODUCT(float, false, "k8.f32.tf32.tf32", "")
+PK_WIDE_PRODUCT(half_t, "k16.f32.f16.f16", ", 0, 0")
+PK_WIDE_PRODUCT(bfloat16_t, "k16.f32.bf16.bf16", ", 0, 0")
+PK_WIDE_PRODUCT(float, "k8.f32.tf32.tf32", "")
 #undef PK_PRODUCT
 #undef PK_WIDE_PRODUCT
 #undef PK_MORE_NUMBERS
@@ -252,10 +231,9 @@ struct Products {
   __device__ __forceinline__ void start(Sums &sums, unsigned long long a, unsigned long long b, int add) {
     start_product(Element{}, sums, a, b, add);
   }
-  // The same of 256 lines of b, or 256 numbers of lines across: the first sums are of 128 of them.
-  template <bool Across>
+  // The same of 256 lines of b: the first sums are of 128 of them, the others of the other 128.
   __device__ __forceinline__ void start(Sums (&sums)[2], unsigned long long a, unsigned long long b, int add) {
-    start_product(Element{}, Flag<Across>{}, sums, a, b, add);
+    start_product(Element{}, sums, a, b, add);
   }
   // Ends a batch.
   __device__ __forceinline__ void end() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }

@@ -73,10 +73,6 @@ __device__ inline void wait(Barrier *barrier, unsigned parity) {
   __threadfence();
 }
 
-// Turns decide speed alone.
-__device__ __forceinline__ void take_turn(int) {}
-__device__ __forceinline__ void give_turn(int) {}
-
 // ---- copies
 
 // What the simulated device has in place of CUtensorMap. Strides are bytes from one line and one matrix to the next.
@@ -165,45 +161,20 @@ __device__ inline void read_line(unsigned long long descriptor, int line, float 
   }
 }
 
-// The same of the numbers at two places, from an even one on, of 16 lines that lie across.
-template <class Element, int Depth>
-__device__ inline void read_across(unsigned long long descriptor, int place, float (&to)[2][Depth]) {
-  if (descriptor >> 62 != 1) __trap();
-  const unsigned start = static_cast<unsigned>(descriptor & 0x3fffu) << 4;
-  const unsigned chunk = static_cast<unsigned>(descriptor >> 16 & 0x3fffu) << 4;
-  const unsigned eight = static_cast<unsigned>(descriptor >> 32 & 0x3fffu) << 4;
-  constexpr int kOfLine = kLine / sizeof(Element);
-  struct alignas(2 * sizeof(Element)) Two {
-    Element of[2];
-  };
-  for (unsigned k = 0; k < Depth; ++k) {
-    const unsigned at = start + place / kOfLine * chunk + k / 8 * eight + k % 8 * kLine;
-    const unsigned address = swapped(at + place % kOfLine * static_cast<unsigned>(sizeof(Element)));
-    const Two two = *reinterpret_cast<const Two *>(shared_pointer(address));
-    for (int c = 0; c < 2; ++c) to[c][k] = factor_of(two.of[c]);
-  }
-}
-
 // Sums in float32, in ascending order of k; a device sums in its own order.
 template <class Element>
-__device__ inline void make_product(float *sums, unsigned long long a, unsigned long long b, int add, bool across,
-                                    int from) {
+__device__ inline void make_product(float *sums, unsigned long long a, unsigned long long b, int add) {
   constexpr int kDepth = kProductBytes / sizeof(Element);
   const int thread = static_cast<int>(threadIdx.x) % kGroup, row = thread / 32 * 16 + thread % 32 / 4;
-  float left[2][kDepth], right[2][kDepth];
+  float left[2][kDepth], right[kDepth];
   for (int r = 0; r < 2; ++r) read_line<Element>(a, row + 8 * r, left[r]);
   for (int i = 0; i < kProductColumns / 8; ++i) {
-    const int column = from + 8 * i + thread % 4 * 2;
-    if (across) {
-      read_across<Element>(b, column, right);
-    } else {
-      for (int c = 0; c < 2; ++c) read_line<Element>(b, column + c, right[c]);
-    }
     for (int c = 0; c < 2; ++c) {
+      read_line<Element>(b, 8 * i + thread % 4 * 2 + c, right);
       for (int r = 0; r < 2; ++r) {
         float &sum = sums[4 * i + 2 * r + c];
         float total = add ? sum : 0.0f;
-        for (int k = 0; k < kDepth; ++k) total += left[r][k] * right[c][k];
+        for (int k = 0; k < kDepth; ++k) total += left[r][k] * right[k];
         sum = total;
       }
     }
@@ -216,29 +187,25 @@ struct Products {
     float *sums;
     unsigned long long a, b;
     int add, batch;
-    bool across;
-    int from;  // of b's lines
   };
   One waiting[32];
   int count = 0, batch = 0;
 
   __device__ void begin() {}
-  __device__ void start(Sums &sums, unsigned long long a, unsigned long long b, int add, bool across = false,
-                        int from = 0) {
+  __device__ void start(Sums &sums, unsigned long long a, unsigned long long b, int add) {
     if (count == 32) __trap();
-    waiting[count++] = {sums, a, b, add, batch, across, from};
+    waiting[count++] = {sums, a, b, add, batch};
   }
-  template <bool Across>
   __device__ void start(Sums (&sums)[2], unsigned long long a, unsigned long long b, int add) {
-    for (int i = 0; i < 2; ++i) start(sums[i], a, b, add, Across, i * kProductColumns);
+    start(sums[0], a, b, add);
+    start(sums[1], a, b + (kProductColumns * kLine >> 4), add);
   }
   __device__ void end() { ++batch; }
   template <int Latest>
   __device__ void wait() {
     int done = 0;
     for (; done < count && waiting[done].batch < batch - Latest; ++done)
-      make_product<Element>(waiting[done].sums, waiting[done].a, waiting[done].b, waiting[done].add,
-                            waiting[done].across, waiting[done].from);
+      make_product<Element>(waiting[done].sums, waiting[done].a, waiting[done].b, waiting[done].add);
     for (int i = done; i < count; ++i) waiting[i - done] = waiting[i];
     count -= done;
     __syncwarp();  // a device waits for the warp's products: any lane may let go of the tiles

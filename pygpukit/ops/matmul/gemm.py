@@ -51,8 +51,8 @@ def matmul(
     be rounded to tf32, on tensor cores. Asynchronous on the current stream; the order of additions is fixed: a row's
     bits depend on k, the types and the backend that matmul_plan() names, not on other rows. invariant=False gives that
     up for speed: cuBLASLt where it is found, the same bits only for the same extents, strides and alignment; within
-    gp.fastest_products() it is the default. backend="hopper": by the kernels for SM 9.0 alone, which also run on the
-    simulated device, not by the plan's choice; its bits, too, depend on no other row. Raises ShapeError naming both
+    gp.fastest_products() it is the default. backend="hopper": by the kernels for SM 9.0 whatever the plan
+    says, which also run on the simulated device; its bits, too, depend on no other row. Raises ShapeError naming both
     shapes, DTypeError, DeviceMismatchError, ValueError for settings that contradict each other, GPUError where the
     backend asked for does not take the product.
     """

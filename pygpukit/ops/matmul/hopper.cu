@@ -15,7 +15,6 @@ namespace pk {
 namespace h = hopper;
 
 constexpr int kBoxLines = 128, kBoxBytes = kBoxLines * h::kLine;  // of one copy
-constexpr int kAcrossBytes = kBoxBytes / 2;                       // of one that lies across k: 64 columns
 constexpr int kSteps = 4;                                         // that are in shared memory
 constexpr int kStepBytes = 3 * kBoxBytes;                         // two boxes that the pair shares, and the block's own
 constexpr int kPair = 2;                                          // blocks of a cluster
@@ -25,8 +24,7 @@ constexpr int kBlockThreads = kMakers * 32 + h::kGroup;
 constexpr int kLineOut = 256, kRowsOut = 16;  // bytes and rows that a warp writes at a time
 constexpr int kPitchOut = kLineOut + 16;      // bytes from one of these rows to the next: eight lie in different banks
 constexpr int kBytesOut = kPitchOut * kRowsOut;
-constexpr int kRaster = 8;  // tiles of rows that take turns, for the second-level cache
-constexpr bool kTurns = true;
+constexpr int kRaster = 8;             // tiles of rows that take turns, for the second-level cache
 constexpr int kHopperShared = 232448;  // bytes: steps, what is written, barriers, and up to where a tile begins
 static_assert(h::kTileStart - 128 + kSteps * (kStepBytes + 16) + kMakers * kBytesOut <= kHopperShared, "");
 
@@ -85,7 +83,7 @@ struct HopperShared {
 };
 
 // One thread: all that the block's tiles need.
-template <class Element, bool Wide, bool Across>
+template <class Element, bool Wide>
 __device__ __forceinline__ void copy_operands(const HopperShared &shared, const h::TensorMap &left,
                                               const h::TensorMap &right, const Element *a, const Element *b,
                                               const HopperCall &p) {
@@ -105,13 +103,7 @@ __device__ __forceinline__ void copy_operands(const HopperShared &shared, const 
       h::arrive_expecting(full, kStepBytes);
       if (Wide) {
         h::copy_box(own, left, a, k, tile.row, rows_from, full);
-        if (Across) {
-          for (int i = 0; i < kBoxLines; i += kDepth)
-            h::copy_box_to((1u << kPair) - 1, common + i / kDepth * kAcrossBytes, right, b, tile.column + part + i, k,
-                           columns_from, full);
-        } else {
-          h::copy_box_to((1u << kPair) - 1, common, right, b, k, tile.column + part, columns_from, full);
-        }
+        h::copy_box_to((1u << kPair) - 1, common, right, b, k, tile.column + part, columns_from, full);
       } else {
         h::copy_box(own, right, b, k, tile.column, columns_from, full);
         h::copy_box_to((1u << kPair) - 1, common, left, a, k, tile.row + part, rows_from, full);
@@ -138,6 +130,22 @@ __device__ __forceinline__ RowScales scales_of(const float *scales, const Hopper
       found.of[half][r] = scale_at(scales, p, 0, row + half * h::kProductRows + 8 * r, p.m, block);
   return found;
 }
+
+// The scales of a line for one block of k after another.
+struct StepScales {
+  const float *at;  // null: there are none, or no such line
+  long long step;
+  __device__ __forceinline__ StepScales(const float *scales, const HopperCall &p, int operand, int line, int lines)
+      : at(nullptr), step(p.scale_depth[operand]) {
+    if (p.has_scale[operand] && line < lines) at = scales + (line >> p.line_shift[operand]) * p.scale_line[operand];
+  }
+  __device__ __forceinline__ float take() {
+    if (at == nullptr) return 1.0f;
+    const float scale = *at;
+    at += step;
+    return scale;
+  }
+};
 
 // A thread of a warp group that makes 128 rows of a tile: two products of each part of a step.
 template <class Element>
@@ -168,26 +176,24 @@ struct Maker {
   }
 
   // Begins the products of the step, of 64 rows and 256 columns.
-  template <bool Across>
   __device__ __forceinline__ void start_wide(h::Sums (&sums)[2], bool add) {
     const unsigned at = h::shared_address(shared.steps) + ring.step * kStepBytes;
     const unsigned long long rows = h::descriptor_of(at + 2 * kBoxBytes) + group * kHalf;
-    const unsigned long long columns = Across ? h::descriptor_across(at, kAcrossBytes) : h::descriptor_of(at);
-    constexpr unsigned long long kColumnsStep = Across ? h::kAcrossStep : h::kDescriptorStep;
+    const unsigned long long columns = h::descriptor_of(at);
 #pragma unroll
     for (int i = 0; i < kParts; ++i)
-      products.template start<Across>(sums, rows + i * h::kDescriptorStep, columns + i * kColumnsStep, add || i > 0);
+      products.start(sums, rows + i * h::kDescriptorStep, columns + i * h::kDescriptorStep, add || i > 0);
   }
 
   // The sums over all of k, by the tensor cores alone. The next step's products begin before a step's have ended.
-  template <bool Wide, bool Across>
+  template <bool Wide>
   __device__ __forceinline__ void sum_all(h::Sums (&sums)[2]) {
     int before = 0;
     for (int k = 0; k < p.k; k += kDepth, ring.advance()) {
       h::wait(shared.full + ring.step, ring.parity);
       products.begin();
       if (Wide) {
-        start_wide<Across>(sums, k > 0);
+        start_wide(sums, k > 0);
       } else {
         start(sums[0], 0, k > 0);
         start(sums[1], 1, k > 0);
@@ -207,35 +213,34 @@ struct Maker {
   template <bool ByBlock>
   __device__ __forceinline__ void sum_steps(h::Sums (&sums)[2], const float *scale_a, const float *scale_b, int row,
                                             int column) {
-    RowScales next = {};
-    float next_column = 1.0f;
-    const auto fetch = [&](int block) {
-      next = scales_of(scale_a, p, row, block);
-      next_column = scale_at(scale_b, p, 1, column, p.n, block);
+    // A lane reads the scale of one of the warp's 32 rows, and that of the columns, a step ahead.
+    const int own = row - lane / 4 + lane % 16 + lane / 16 * h::kProductRows;
+    StepScales of_rows(scale_a, p, 0, own, p.m), of_columns(scale_b, p, 1, column, p.n);
+    float next = 1.0f, next_column = 1.0f;
+    const auto fetch = [&] {
+      next = of_rows.take();
+      next_column = of_columns.take();
     };
-    if (ByBlock) fetch(0);
+    if (ByBlock) fetch();
     h::Sums part = {};
 #pragma unroll
     for (int i = 0; i < h::kSums; ++i) sums[0][i] = sums[1][i] = 0.0f;
     for (int k = 0; k < p.k; k += kDepth, ring.advance()) {
-      const RowScales of_rows = next;
-      const float of_columns = next_column;
+      const float scale = next * next_column;  // of the lane's own row
       h::wait(shared.full + ring.step, ring.parity);
 #pragma unroll
       for (int half = 0; half < 2; ++half) {
-        if (kTurns) h::take_turn(group);
         products.begin();
         start(part, half, false);
         products.end();
-        if (kTurns) h::give_turn(1 - group);
-        if (ByBlock && half == 0 && k + kDepth < p.k) fetch(k / kDepth + 1);  // on its way meanwhile
+        if (ByBlock && half == 0 && k + kDepth < p.k) fetch();
+        float scales[2] = {1.0f, 1.0f};
+        if (ByBlock)
+          for (int r = 0; r < 2; ++r) scales[r] = __shfl_sync(~0u, scale, half * 16 + 8 * r + lane / 4);
         products.wait_for(part);
         if (half == 1) release(ring.step);
 #pragma unroll
-        for (int i = 0; i < h::kSums; ++i) {
-          const float scale = ByBlock ? of_rows.of[half][i >> 1 & 1] * of_columns : 1.0f;
-          sums[half][i] = fmaf(part[i], scale, sums[half][i]);
-        }
+        for (int i = 0; i < h::kSums; ++i) sums[half][i] = fmaf(part[i], scales[i >> 1 & 1], sums[half][i]);
       }
     }
   }
@@ -293,17 +298,15 @@ __device__ __forceinline__ void write_rows(const h::Sums &sums, unsigned char *o
   }
 }
 
-// c = factor * (a scaled) @ (b scaled)^T, rounded once; a: m lines of k, b: n lines of k, as the maps describe them;
-// Across: b is k lines of n.
+// c = factor * (a scaled) @ (b scaled)^T, rounded once; a: m lines of k, b: n lines of k, as the maps describe them.
 // Scaled: kUnscaled sums over all of k; the others by 128 of k, and scale the whole sum by line (kByLine), or each of
 // these sums by line of a and by 128 lines of b (kByBlock).
-template <class Element, class Result, int Scaled, bool Across>
+template <class Element, class Result, int Scaled>
 __global__ void __launch_bounds__(kBlockThreads, 1)
     hopper_product(const __grid_constant__ h::TensorMap left, const __grid_constant__ h::TensorMap right,
                    const Element *a, const Element *b, const float *scale_a, const float *scale_b, Result *c,
                    const __grid_constant__ HopperCall p) {
   static_assert(Scaled == kUnscaled || sizeof(Element) == 1, "a step is 128 of k");
-  static_assert(!Across || sizeof(Element) == 2, "products read others along k alone");
   constexpr bool kWide = Scaled == kUnscaled;
   extern __shared__ unsigned char hopper_memory[];
   const HopperShared shared(hopper_memory);
@@ -318,20 +321,19 @@ __global__ void __launch_bounds__(kBlockThreads, 1)
   h::sync_cluster();
   if (warp < h::kGroup / 32) {
     h::give_registers<40>();
-    if (threadIdx.x == 0) copy_operands<Element, kWide, Across>(shared, left, right, a, b, p);
+    if (threadIdx.x == 0) copy_operands<Element, kWide>(shared, left, right, a, b, p);
   } else {
     h::take_registers<232>();
     const int group = warp / 4 - 1, rank = h::rank_in_cluster(), pairs = p.products * pairs_of(p);
     unsigned char *const out = shared.out + (warp - h::kGroup / 32) * kBytesOut;
     Maker<Element> maker{shared, p, group, lane};
-    if (kTurns && Scaled != kUnscaled && group == 1) h::give_turn(0);
     for (int pair = blockIdx.x / kPair; pair < pairs; pair += gridDim.x / kPair) {
       const HopperTile tile = tile_of<kWide>(p, pair, rank);
       const int group_rows = kWide ? h::kProductRows : kBoxLines;
       const int warp_row = tile.row + group * group_rows + warp % 4 * kRowsOut, row = warp_row + lane / 4;
       h::Sums sums[2];
       if constexpr (Scaled == kUnscaled) {
-        maker.template sum_all<kWide, Across>(sums);
+        maker.template sum_all<kWide>(sums);
       } else {
         maker.template sum_steps<Scaled == kByBlock>(sums, scale_a, scale_b, row, tile.column);
         if (Scaled == kByLine && (p.has_scale[0] || p.has_scale[1]))

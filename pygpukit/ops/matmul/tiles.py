@@ -1,7 +1,7 @@
 """The tiles that the tile kernels are compiled for, and which is fastest: by times that were measured once.
 
 All of a family give a row the same bits, so that the choice decides speed alone. Families: "half" (tile.cu), "int8" and
-"tf32" (narrow.cu).
+"tf32" (narrow.cu), "fp8" (scaled_tile.cu, of one tile).
 """
 
 from __future__ import annotations
