@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import pygpukit as gp
-from pygpukit.ops.matmul import hopper, tensor_maps
+from pygpukit.ops.matmul import gemm, hopper, tensor_maps
 
 
 @pytest.fixture
@@ -54,6 +54,38 @@ def test_the_environment_asks_where_they_can(monkeypatch: pytest.MonkeyPatch, a:
     assert gp.ops.matmul_fp8_plan(eight, eight.T, 2.0).backend == "hopper"
 
 
+def test_plans_take_them_where_they_are_faster(monkeypatch: pytest.MonkeyPatch) -> None:
+    on_device(monkeypatch, 90)
+    monkeypatch.setattr(hopper, "multiprocessors", lambda: 132)
+    hopper._is_faster.cache_clear()
+
+    def taken(kind: str, dtype: str, m: int, n: int, k: int, along: bool = True) -> bool:
+        a, b = gp.empty((m, k), dtype), gp.empty((n, k), dtype).T if along else gp.empty((k, n), dtype)
+        return hopper.is_faster(kind, a, b)
+
+    assert taken("fp8", "float8_e4m3", 2048, 2048, 2048) and not taken("fp8", "float8_e4m3", 16, 2048, 2048)
+    assert taken("tf32", "float32", 2048, 2048, 2048) and not taken("tf32", "float32", 1, 2048, 2048)
+    assert taken("half", "bfloat16", 4096, 4096, 4096) and not taken("half", "bfloat16", 512, 512, 512)
+    assert not taken("half", "bfloat16", 4096, 4096, 4096, along=False)  # it would be copied
+    assert taken("half", "bfloat16", 4093, 4099, 4101, along=False)  # as it is for every kernel
+    assert not taken("int8", "int8", 2048, 2048, 2048)
+    hopper._is_faster.cache_clear()
+    on_device(monkeypatch, 100)
+    assert not taken("fp8", "float8_e4m3", 2048, 2048, 2048)
+    hopper._is_faster.cache_clear()
+
+
+def test_an_epilogue_of_half_precision_stays_with_the_tile_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gemm.host, "computes", lambda: False)
+    monkeypatch.setattr(gemm.plan, "backend", lambda *_: ("tile", ""))
+    monkeypatch.setattr(hopper, "is_faster", lambda *_: True)
+    a = gp.ones((4, 32), "bfloat16")
+    assert gemm.product_of("half", a, a.T) is hopper.product
+    assert gemm.product_of("half", a, a.T, alone=False) is gemm.tile.product
+    assert gemm.product_of("tf32", a, a.T, alone=False) is hopper.product  # rounded to float32, which is no rounding
+    assert gp.matmul_plan(a, a.T).backend == "hopper"
+
+
 def test_another_name_in_the_environment_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYGPUKIT_MATMUL", "volta")
     with pytest.raises(ValueError, match="PYGPUKIT_MATMUL=volta; it is hopper, or unset"):
@@ -90,3 +122,10 @@ def test_what_the_driver_is_told_of_an_array(monkeypatch: pytest.MonkeyPatch) ->
     driver.status = 1
     with pytest.raises(gp.GPUError, match="cuTensorMapEncodeTiled answers with status 1 for extents"):
         tensor_maps.tensor_map(x, 61, 8, 64, 3, 512)
+
+
+def test_scales_of_blocks_of_one_column_are_those_of_a_block_of_columns(a: gp.GPUArray) -> None:
+    eight = a.astype("float8_e4m3")
+    of_rows, of_columns = gp.ones((4, 1)), gp.ones((1, 1))  # of 4 rows and of one column, for one block of k
+    plan = gp.ops.matmul_fp8_plan(eight, eight[:1].T, of_rows, of_columns, backend="hopper")
+    assert plan.backend == "hopper"

@@ -150,12 +150,31 @@ __device__ __forceinline__ void copy_box_to(unsigned ranks, void *tile, const Te
       : "memory");
 }
 
-// ---- products: 64 rows of a tile times 128 lines of another, 32 bytes along both
+// `bytes` of this block's shared memory into an array, both at multiples of 16, as they are many. Others go on
+// meanwhile.
+__device__ __forceinline__ void store_bytes(void *to, const void *from, unsigned bytes) {
+  asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;" ::"l"(__cvta_generic_to_global(to)),
+               "r"(shared_address(from)), "r"(bytes)
+               : "memory");
+}
+// After all that a thread stores so at a time.
+__device__ __forceinline__ void end_stores() { asm volatile("cp.async.bulk.commit_group;" ::: "memory"); }
+// Until what this thread stores so has been read.
+__device__ __forceinline__ void wait_for_stores() { asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory"); }
+// Before another thread stores what this one has written to shared memory.
+__device__ __forceinline__ void publish_to_stores() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
 
-#define PK_NUMBERS                                                                                             \
-  "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, %18, %19, %20, %21, %22, " \
-  "%23, %24, %25, %26, %27, %28, %29, %30, %31, %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, "  \
-  "%44, %45, %46, %47, %48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63}"
+// ---- products: 64 rows of a tile times 128 or 256 lines of another, 32 bytes along both
+
+#define PK_NUMBERS                                                                                            \
+  "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, %18, %19, %20, %21, %22, " \
+  "%23, %24, %25, %26, %27, %28, %29, %30, %31, %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, " \
+  "%44, %45, %46, %47, %48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
+#define PK_MORE_NUMBERS                                                                          \
+  ", %64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, "           \
+  "%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95, "             \
+  "%96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111, " \
+  "%112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, %123, %124, %125, %126, %127"
 #define PK_EIGHT(s, i)                                                                                        \
   "+f"(s[i]), "+f"(s[i + 1]), "+f"(s[i + 2]), "+f"(s[i + 3]), "+f"(s[i + 4]), "+f"(s[i + 5]), "+f"(s[i + 6]), \
       "+f"(s[i + 7])
@@ -169,18 +188,36 @@ __device__ __forceinline__ void copy_box_to(unsigned ranks, void *tile, const Te
         "{\n"                                                                                                    \
         ".reg .pred add;\n"                                                                                      \
         "setp.ne.b32 add, %66, 0;\n"                                                                             \
-        "wgmma.mma_async.sync.aligned.m64n128" kind " " PK_NUMBERS ", %64, %65, add, 1, 1" more                  \
+        "wgmma.mma_async.sync.aligned.m64n128" kind " {" PK_NUMBERS "}, %64, %65, add, 1, 1" more                \
         ";\n"                                                                                                    \
         "}"                                                                                                      \
         : PK_SUMS(sums)                                                                                          \
         : "l"(a), "l"(b), "r"(add));                                                                             \
+  }
+#define PK_WIDE_PRODUCT(Element, kind, more)                                                                         \
+  __device__ __forceinline__ void start_product(Element, Sums(&sums)[2], unsigned long long a, unsigned long long b, \
+                                                int add) {                                                           \
+    asm volatile(                                                                                                    \
+        "{\n"                                                                                                        \
+        ".reg .pred add;\n"                                                                                          \
+        "setp.ne.b32 add, %130, 0;\n"                                                                                \
+        "wgmma.mma_async.sync.aligned.m64n256" kind " {" PK_NUMBERS PK_MORE_NUMBERS "}, %128, %129, add, 1, 1" more  \
+        ";\n"                                                                                                        \
+        "}"                                                                                                          \
+        : PK_SUMS(sums[0]), PK_SUMS(sums[1])                                                                         \
+        : "l"(a), "l"(b), "r"(add));                                                                                 \
   }
 PK_PRODUCT(e4m3_t, "k32.f32.e4m3.e4m3", "")
 PK_PRODUCT(e5m2_t, "k32.f32.e5m2.e5m2", "")
 PK_PRODUCT(half_t, "k16.f32.f16.f16", ", 0, 0")
 PK_PRODUCT(bfloat16_t, "k16.f32.bf16.bf16", ", 0, 0")
 PK_PRODUCT(float, "k8.f32.tf32.tf32", "")  // of the upper 19 bits
+PK_WIDE_PRODUCT(half_t, "k16.f32.f16.f16", ", 0, 0")
+PK_WIDE_PRODUCT(bfloat16_t, "k16.f32.bf16.bf16", ", 0, 0")
+PK_WIDE_PRODUCT(float, "k8.f32.tf32.tf32", "")
 #undef PK_PRODUCT
+#undef PK_WIDE_PRODUCT
+#undef PK_MORE_NUMBERS
 #undef PK_SUMS
 #undef PK_EIGHT
 #undef PK_NUMBERS
@@ -192,6 +229,10 @@ struct Products {
   __device__ __forceinline__ void begin() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
   // sums (+)= a @ b^T, from two descriptors. add: 0 forgets what the sums were. They may not be touched before wait().
   __device__ __forceinline__ void start(Sums &sums, unsigned long long a, unsigned long long b, int add) {
+    start_product(Element{}, sums, a, b, add);
+  }
+  // The same of 256 lines of b: the first sums are of 128 of them, the others of the other 128.
+  __device__ __forceinline__ void start(Sums (&sums)[2], unsigned long long a, unsigned long long b, int add) {
     start_product(Element{}, sums, a, b, add);
   }
   // Ends a batch.

@@ -125,6 +125,15 @@ __device__ inline void copy_box(void *tile, const TensorMap &map, const void *ar
   copy_box_to(1u << rank_in_cluster(), tile, map, array, x, y, z, barrier);
 }
 
+__device__ __forceinline__ void store_bytes(void *to, const void *from, unsigned bytes) {
+  for (unsigned at = 0; at < bytes; at += 16)
+    *reinterpret_cast<uint4 *>(static_cast<char *>(to) + at) =
+        *reinterpret_cast<const uint4 *>(static_cast<const char *>(from) + at);
+}
+__device__ __forceinline__ void end_stores() {}
+__device__ __forceinline__ void wait_for_stores() {}
+__device__ __forceinline__ void publish_to_stores() {}
+
 // ---- products
 
 // A product reads of a float what tf32 has.
@@ -186,6 +195,10 @@ struct Products {
   __device__ void start(Sums &sums, unsigned long long a, unsigned long long b, int add) {
     if (count == 32) __trap();
     waiting[count++] = {sums, a, b, add, batch};
+  }
+  __device__ void start(Sums (&sums)[2], unsigned long long a, unsigned long long b, int add) {
+    start(sums[0], a, b, add);
+    start(sums[1], a, b + (kProductColumns * kLine >> 4), add);
   }
   __device__ void end() { ++batch; }
   template <int Latest>

@@ -61,7 +61,8 @@ def plan(
     work = prod(batch) * m * k * b.shape[-1]
     if host.computes() or not work:
         return invariant
-    if backend == "tile" and (kind == "int8" or (work >= _COPIES_PAY and not (_aligned(a) and _aligned(b)))):
+    copied = work >= _COPIES_PAY and not (_aligned(a) and _aligned(b))
+    if backend in ("tile", "hopper") and (kind == "int8" or copied):
         return backend, f"{reason}; faster than cuBLAS where both were measured"
     from pygpukit.ops.matmul import cublaslt
 

@@ -54,8 +54,8 @@ def matmul_fp8(
     tensor cores at the end, where no scale is of a block) and added to those before in float32, in ascending order: a
     row's bits depend on no other row. matmul_fp8_plan() says which cores; asynchronous. A scale that is NaN or infinite
     is refused where it is a number; one on the device makes its results NaN. backend="hopper": by the kernels for
-    SM 9.0 alone, which also run on the simulated device, not by the plan's choice. Raises ShapeError, DTypeError,
-    ValueError, DeviceMismatchError, GPUError where the backend asked for does not take the product.
+    SM 9.0 whatever the plan says, which also run on the simulated device. Raises ShapeError, DTypeError, ValueError,
+    DeviceMismatchError, GPUError where the backend asked for does not take the product.
     """
     what = "matmul_fp8"
     a, b = check_array(a, f"{what}: a"), check_array(b, f"{what}: b")
@@ -149,7 +149,10 @@ def _planned(
         return found
     if not is_sim() and (why := tiles.refusal(a, b, left, right)):
         return "plain", f"on CUDA cores: {why}"
-    return plan.backend("fp8" if tiles is fp8_tile else "decoded", a.dtype, *extents)
+    chosen = plan.backend("fp8" if tiles is fp8_tile else "decoded", a.dtype, *extents)
+    if tiles is fp8_tile and chosen[0] == "tile" and hopper.is_faster("fp8", a, b):
+        return hopper.NAME, hopper.reason("fp8", a.dtype)
+    return chosen
 
 
 def _tiles(a: GPUArray, b: GPUArray) -> ModuleType:

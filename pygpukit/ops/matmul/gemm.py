@@ -51,8 +51,8 @@ def matmul(
     be rounded to tf32, on tensor cores. Asynchronous on the current stream; the order of additions is fixed: a row's
     bits depend on k, the types and the backend that matmul_plan() names, not on other rows. invariant=False gives that
     up for speed: cuBLASLt where it is found, the same bits only for the same extents, strides and alignment; within
-    gp.fastest_products() it is the default. backend="hopper": by the kernels for SM 9.0 alone, which also run on the
-    simulated device, not by the plan's choice; its bits, too, depend on no other row. Raises ShapeError naming both
+    gp.fastest_products() it is the default. backend="hopper": by the kernels for SM 9.0 whatever the plan
+    says, which also run on the simulated device; its bits, too, depend on no other row. Raises ShapeError naming both
     shapes, DTypeError, DeviceMismatchError, ValueError for settings that contradict each other, GPUError where the
     backend asked for does not take the product.
     """
@@ -72,9 +72,9 @@ def matmul(
         if named:
             product: fused.Product = hopper.product
         elif invariant is False and (after is None or result in fused.FINISHED):
-            product = _fastest_of(kind, left, right, result)
+            product = _fastest_of(kind, left, right, result, after is None)
         else:
-            product = product_of(kind, left, right)
+            product = product_of(kind, left, right, after is None)
         full = with_matrix_axes(target, a.ndim == 1, b.ndim == 1)
         if after is None:
             product(left, right, full)
@@ -124,17 +124,21 @@ def matmul_plan(
     return plan.MatmulPlan(chosen, reason, found)
 
 
-def product_of(kind: str | None, a: GPUArray, b: GPUArray) -> fused.Product:
-    """What makes a @ b, stacks of matrices of one type, by their plan. kind: as plan.backend() takes it."""
-    if kind is None or host.computes() or _planned(kind, a.dtype, a, b)[0] != "tile":
+def product_of(kind: str | None, a: GPUArray, b: GPUArray, alone: bool = True) -> fused.Product:
+    """What makes a @ b, stacks of matrices of one type, by their plan. kind: as plan.backend() takes it. alone: no
+    epilogue follows; the tile kernels have their own."""
+    if kind is None or host.computes():
         return plain.product
-    return _TENSOR[kind]
+    chosen = _planned(kind, a.dtype, a, b)[0]
+    if chosen == hopper.NAME and (alone or kind != "half"):
+        return hopper.product
+    return plain.product if chosen == "plain" else _TENSOR[kind]
 
 
-def _fastest_of(kind: str | None, a: GPUArray, b: GPUArray, result: DataType) -> fused.Product:
+def _fastest_of(kind: str | None, a: GPUArray, b: GPUArray, result: DataType, alone: bool) -> fused.Product:
     """What makes a @ b, stacks of matrices of one type, by the fastest plan."""
     planned = fastest.plan(_planned(kind, a.dtype, a, b), kind, a, b, a.dtype, result)
-    return fastest.product_of(kind, a.dtype, result) if planned[0] == "cublaslt" else product_of(kind, a, b)
+    return fastest.product_of(kind, a.dtype, result) if planned[0] == "cublaslt" else product_of(kind, a, b, alone)
 
 
 def _check_invariant(invariant: Any) -> None:
@@ -159,7 +163,10 @@ def _family(promoted: DataType, result: DataType, said: bool | None) -> str | No
 
 
 def _planned(kind: str | None, operands: DataType, a: GPUArray, b: GPUArray) -> tuple[str, str]:
-    return plan.backend(kind, operands, *_extents(a, b))
+    chosen, reason = plan.backend(kind, operands, *_extents(a, b))
+    if chosen == "tile" and hopper.is_faster(kind or "", a, b):
+        return hopper.NAME, hopper.reason(kind or "", operands)
+    return chosen, reason
 
 
 def _extents(a: GPUArray, b: GPUArray) -> tuple[int, int, int, int]:

@@ -14,17 +14,19 @@ namespace pk {
 
 namespace h = hopper;
 
-constexpr int kTileRows = 256, kTileColumns = 128;
 constexpr int kBoxLines = 128, kBoxBytes = kBoxLines * h::kLine;  // of one copy
 constexpr int kSteps = 4;                                         // that are in shared memory
-constexpr int kStepBytes = 3 * kBoxBytes;                         // two boxes of rows, one of columns
+constexpr int kStepBytes = 3 * kBoxBytes;                         // two boxes that the pair shares, and the block's own
 constexpr int kPair = 2;                                          // blocks of a cluster
+constexpr int kPairLines = kPair * kBoxLines;                     // rows and columns that they make
 constexpr int kMakers = 8;                                        // warps that make products
 constexpr int kBlockThreads = kMakers * 32 + h::kGroup;
 constexpr int kLineOut = 256, kRowsOut = 16;  // bytes and rows that a warp writes at a time
-constexpr int kRaster = 8;                    // tiles of rows that take turns, for the second-level cache
-constexpr int kHopperShared = 230528;         // bytes: steps, what is written, barriers, and up to where a tile begins
-static_assert(h::kTileStart + kSteps * (kStepBytes + 16) + kMakers * kLineOut * kRowsOut <= kHopperShared, "");
+constexpr int kPitchOut = kLineOut + 16;      // bytes from one of these rows to the next: eight lie in different banks
+constexpr int kBytesOut = kPitchOut * kRowsOut;
+constexpr int kRaster = 8;             // tiles of rows that take turns, for the second-level cache
+constexpr int kHopperShared = 232448;  // bytes: steps, what is written, barriers, and up to where a tile begins
+static_assert(h::kTileStart - 128 + kSteps * (kStepBytes + 16) + kMakers * kBytesOut <= kHopperShared, "");
 
 enum Scaling { kUnscaled, kByLine, kByBlock };
 
@@ -48,14 +50,16 @@ struct HopperTile {
 };
 
 __device__ __forceinline__ int pairs_of(const HopperCall &p) {
-  return (p.m + kTileRows - 1) / kTileRows * ((p.n + kPair * kTileColumns - 1) / (kPair * kTileColumns));
+  return (p.m + kPairLines - 1) / kPairLines * ((p.n + kPairLines - 1) / kPairLines);
 }
 
+template <bool Wide>
 __device__ __forceinline__ HopperTile tile_of(const HopperCall &p, int pair, int rank) {
-  const int rows = (p.m + kTileRows - 1) / kTileRows, pairs = pairs_of(p), columns = pairs / rows;
+  const int rows = (p.m + kPairLines - 1) / kPairLines, pairs = pairs_of(p), columns = pairs / rows;
   const int place = pair % pairs, first = place / (kRaster * columns) * kRaster;
   const int height = rows - first < kRaster ? rows - first : kRaster, inside = place - first * columns;
-  return {pair / pairs, (first + inside % height) * kTileRows, (inside / height * kPair + rank) * kTileColumns};
+  return {pair / pairs, (first + inside % height) * kPairLines + (Wide ? rank * kBoxLines : 0),
+          inside / height * kPairLines + (Wide ? 0 : rank * kBoxLines)};
 }
 
 // Where a step lies, and the parity of its barriers' phases.
@@ -73,13 +77,13 @@ struct HopperShared {
   __device__ __forceinline__ explicit HopperShared(unsigned char *memory) {
     steps = memory + (h::kTileStart - h::shared_address(memory) % h::kTileStart) % h::kTileStart;
     out = steps + kSteps * kStepBytes;
-    full = reinterpret_cast<h::Barrier *>(out + kMakers * kLineOut * kRowsOut);
+    full = reinterpret_cast<h::Barrier *>(out + kMakers * kBytesOut);
     empty = full + kSteps;
   }
 };
 
 // One thread: all that the block's tiles need.
-template <class Element>
+template <class Element, bool Wide>
 __device__ __forceinline__ void copy_operands(const HopperShared &shared, const h::TensorMap &left,
                                               const h::TensorMap &right, const Element *a, const Element *b,
                                               const HopperCall &p) {
@@ -89,16 +93,21 @@ __device__ __forceinline__ void copy_operands(const HopperShared &shared, const 
   h::fetch_map(left);
   h::fetch_map(right);
   for (int pair = blockIdx.x / kPair; pair < pairs; pair += gridDim.x / kPair) {
-    const HopperTile tile = tile_of(p, pair, rank);
-    const int rows_from = tile.matrix(p, 0), columns_from = tile.matrix(p, 1);
+    const HopperTile tile = tile_of<Wide>(p, pair, rank);
+    const int rows_from = tile.matrix(p, 0), columns_from = tile.matrix(p, 1), part = rank * kBoxLines;
     for (int k = 0; k < p.k; k += kDepth, ring.advance()) {
-      unsigned char *const rows = shared.steps + ring.step * kStepBytes;
+      unsigned char *const step = shared.steps + ring.step * kStepBytes;
+      unsigned char *const own = step + 2 * kBoxBytes, *const common = step + rank * kBoxBytes;
       h::Barrier *const full = shared.full + ring.step;
       h::wait(shared.empty + ring.step, ring.parity ^ 1u);
       h::arrive_expecting(full, kStepBytes);
-      h::copy_box(rows + 2 * kBoxBytes, right, b, k, tile.column, columns_from, full);
-      h::copy_box_to((1u << kPair) - 1, rows + rank * kBoxBytes, left, a, k, tile.row + rank * kBoxLines, rows_from,
-                     full);
+      if (Wide) {
+        h::copy_box(own, left, a, k, tile.row, rows_from, full);
+        h::copy_box_to((1u << kPair) - 1, common, right, b, k, tile.column + part, columns_from, full);
+      } else {
+        h::copy_box(own, right, b, k, tile.column, columns_from, full);
+        h::copy_box_to((1u << kPair) - 1, common, left, a, k, tile.row + part, rows_from, full);
+      }
     }
   }
 }
@@ -121,6 +130,22 @@ __device__ __forceinline__ RowScales scales_of(const float *scales, const Hopper
       found.of[half][r] = scale_at(scales, p, 0, row + half * h::kProductRows + 8 * r, p.m, block);
   return found;
 }
+
+// The scales of a line for one block of k after another.
+struct StepScales {
+  const float *at;  // null: there are none, or no such line
+  long long step;
+  __device__ __forceinline__ StepScales(const float *scales, const HopperCall &p, int operand, int line, int lines)
+      : at(nullptr), step(p.scale_depth[operand]) {
+    if (p.has_scale[operand] && line < lines) at = scales + (line >> p.line_shift[operand]) * p.scale_line[operand];
+  }
+  __device__ __forceinline__ float take() {
+    if (at == nullptr) return 1.0f;
+    const float scale = *at;
+    at += step;
+    return scale;
+  }
+};
 
 // A thread of a warp group that makes 128 rows of a tile: two products of each part of a step.
 template <class Element>
@@ -150,14 +175,29 @@ struct Maker {
     if (lane < kPair) h::arrive(shared.empty + step, lane);
   }
 
+  // Begins the products of the step, of 64 rows and 256 columns.
+  __device__ __forceinline__ void start_wide(h::Sums (&sums)[2], bool add) {
+    const unsigned at = h::shared_address(shared.steps) + ring.step * kStepBytes;
+    const unsigned long long rows = h::descriptor_of(at + 2 * kBoxBytes) + group * kHalf;
+    const unsigned long long columns = h::descriptor_of(at);
+#pragma unroll
+    for (int i = 0; i < kParts; ++i)
+      products.start(sums, rows + i * h::kDescriptorStep, columns + i * h::kDescriptorStep, add || i > 0);
+  }
+
   // The sums over all of k, by the tensor cores alone. The next step's products begin before a step's have ended.
+  template <bool Wide>
   __device__ __forceinline__ void sum_all(h::Sums (&sums)[2]) {
     int before = 0;
     for (int k = 0; k < p.k; k += kDepth, ring.advance()) {
       h::wait(shared.full + ring.step, ring.parity);
       products.begin();
-      start(sums[0], 0, k > 0);
-      start(sums[1], 1, k > 0);
+      if (Wide) {
+        start_wide(sums, k > 0);
+      } else {
+        start(sums[0], 0, k > 0);
+        start(sums[1], 1, k > 0);
+      }
       products.end();
       products.template wait<1>();
       if (k > 0) release(before);
@@ -173,33 +213,34 @@ struct Maker {
   template <bool ByBlock>
   __device__ __forceinline__ void sum_steps(h::Sums (&sums)[2], const float *scale_a, const float *scale_b, int row,
                                             int column) {
-    RowScales next = {};
-    float next_column = 1.0f;
-    const auto fetch = [&](int block) {
-      next = scales_of(scale_a, p, row, block);
-      next_column = scale_at(scale_b, p, 1, column, p.n, block);
+    // A lane reads the scale of one of the warp's 32 rows, and that of the columns, a step ahead.
+    const int own = row - lane / 4 + lane % 16 + lane / 16 * h::kProductRows;
+    StepScales of_rows(scale_a, p, 0, own, p.m), of_columns(scale_b, p, 1, column, p.n);
+    float next = 1.0f, next_column = 1.0f;
+    const auto fetch = [&] {
+      next = of_rows.take();
+      next_column = of_columns.take();
     };
-    if (ByBlock) fetch(0);
+    if (ByBlock) fetch();
     h::Sums part = {};
 #pragma unroll
     for (int i = 0; i < h::kSums; ++i) sums[0][i] = sums[1][i] = 0.0f;
     for (int k = 0; k < p.k; k += kDepth, ring.advance()) {
-      const RowScales of_rows = next;
-      const float of_columns = next_column;
+      const float scale = next * next_column;  // of the lane's own row
       h::wait(shared.full + ring.step, ring.parity);
 #pragma unroll
       for (int half = 0; half < 2; ++half) {
         products.begin();
         start(part, half, false);
         products.end();
-        if (ByBlock && half == 0 && k + kDepth < p.k) fetch(k / kDepth + 1);  // on its way meanwhile
+        if (ByBlock && half == 0 && k + kDepth < p.k) fetch();
+        float scales[2] = {1.0f, 1.0f};
+        if (ByBlock)
+          for (int r = 0; r < 2; ++r) scales[r] = __shfl_sync(~0u, scale, half * 16 + 8 * r + lane / 4);
         products.wait_for(part);
         if (half == 1) release(ring.step);
 #pragma unroll
-        for (int i = 0; i < h::kSums; ++i) {
-          const float scale = ByBlock ? of_rows.of[half][i >> 1 & 1] * of_columns : 1.0f;
-          sums[half][i] = fmaf(part[i], scale, sums[half][i]);
-        }
+        for (int i = 0; i < h::kSums; ++i) sums[half][i] = fmaf(part[i], scales[i >> 1 & 1], sums[half][i]);
       }
     }
   }
@@ -220,45 +261,40 @@ struct Maker {
   }
 };
 
-// A warp's 16 rows of a product: turned in shared memory, where pieces are swapped as in tiles, and written row by row.
+// A warp's 16 rows of a product, 128 columns of them: turned in shared memory and written row by row.
 template <class Result>
 __device__ __forceinline__ void write_rows(const h::Sums &sums, unsigned char *out, Result *c, const HopperCall &p,
                                            int row, int column) {
-  constexpr int kColumns = kLineOut / sizeof(Result), kPiece = 16 / sizeof(Result);
+  constexpr int kColumns = kLineOut / sizeof(Result);
+  struct alignas(2 * sizeof(Result)) Two {
+    Result of[2];
+  };
   const int lane = threadIdx.x % 32;
 #pragma unroll
-  for (int pass = 0; pass < kTileColumns / kColumns; ++pass) {
-    const int first = column + pass * kColumns;
+  for (int pass = 0; pass < kBoxLines / kColumns; ++pass) {
+    const int first = column + pass * kColumns, columns = p.n - first < kColumns ? p.n - first : kColumns;
+    h::wait_for_stores();
+    __syncwarp();
 #pragma unroll
     for (int i = 0; i < kColumns / 8; ++i) {
 #pragma unroll
       for (int r = 0; r < 2; ++r) {
-        const int line = lane / 4 + 8 * r, at = (8 * i + lane % 4 * 2) * static_cast<int>(sizeof(Result));
         const float *const two = sums + 4 * (pass * (kColumns / 8) + i) + 2 * r;
-        Result *const to = reinterpret_cast<Result *>(out + line * kLineOut + (at ^ (line & 7) << 4));
-        to[0] = convert<Result>::from(two[0]);
-        to[1] = convert<Result>::from(two[1]);
+        unsigned char *const to = out + (lane / 4 + 8 * r) * kPitchOut + (4 * i + lane % 4) * sizeof(Two);
+        *reinterpret_cast<Two *>(to) = {{convert<Result>::from(two[0]), convert<Result>::from(two[1])}};
       }
     }
+    if (p.whole) h::publish_to_stores();
     __syncwarp();
     if (p.whole) {
-#pragma unroll
-      for (int i = 0; i < kRowsOut / 2; ++i) {
-        const int line = 2 * i + lane / 16, piece = lane % 16;
-        if (row + line >= p.m || first + piece * kPiece >= p.n) continue;
-        *reinterpret_cast<uint4 *>(c + (row + line) * p.row + first + piece * kPiece) =
-            *reinterpret_cast<const uint4 *>(out + line * kLineOut + ((piece ^ (line & 7)) << 4));
-      }
+      if (lane < kRowsOut && row + lane < p.m && columns > 0)
+        h::store_bytes(c + (row + lane) * p.row + first, out + lane * kPitchOut, columns * sizeof(Result));
+      h::end_stores();
     } else {
-      for (int line = 0; line < kRowsOut && row + line < p.m; ++line) {
-        for (int i = lane; i < kColumns && first + i < p.n; i += 32) {
-          const int at = i * static_cast<int>(sizeof(Result));
-          c[(row + line) * p.row + first + i] =
-              *reinterpret_cast<const Result *>(out + line * kLineOut + (at ^ (line & 7) << 4));
-        }
-      }
+      for (int line = 0; line < kRowsOut && row + line < p.m; ++line)
+        for (int i = lane; i < columns; i += 32)
+          c[(row + line) * p.row + first + i] = reinterpret_cast<const Result *>(out + line * kPitchOut)[i];
     }
-    __syncwarp();
   }
 }
 
@@ -271,6 +307,7 @@ __global__ void __launch_bounds__(kBlockThreads, 1)
                    const Element *a, const Element *b, const float *scale_a, const float *scale_b, Result *c,
                    const __grid_constant__ HopperCall p) {
   static_assert(Scaled == kUnscaled || sizeof(Element) == 1, "a step is 128 of k");
+  constexpr bool kWide = Scaled == kUnscaled;
   extern __shared__ unsigned char hopper_memory[];
   const HopperShared shared(hopper_memory);
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
@@ -284,18 +321,19 @@ __global__ void __launch_bounds__(kBlockThreads, 1)
   h::sync_cluster();
   if (warp < h::kGroup / 32) {
     h::give_registers<40>();
-    if (threadIdx.x == 0) copy_operands(shared, left, right, a, b, p);
+    if (threadIdx.x == 0) copy_operands<Element, kWide>(shared, left, right, a, b, p);
   } else {
     h::take_registers<232>();
     const int group = warp / 4 - 1, rank = h::rank_in_cluster(), pairs = p.products * pairs_of(p);
-    unsigned char *const out = shared.out + (warp - h::kGroup / 32) * kLineOut * kRowsOut;
+    unsigned char *const out = shared.out + (warp - h::kGroup / 32) * kBytesOut;
     Maker<Element> maker{shared, p, group, lane};
     for (int pair = blockIdx.x / kPair; pair < pairs; pair += gridDim.x / kPair) {
-      const HopperTile tile = tile_of(p, pair, rank);
-      const int warp_row = tile.row + group * kBoxLines + warp % 4 * 16, row = warp_row + lane / 4;
+      const HopperTile tile = tile_of<kWide>(p, pair, rank);
+      const int group_rows = kWide ? h::kProductRows : kBoxLines;
+      const int warp_row = tile.row + group * group_rows + warp % 4 * kRowsOut, row = warp_row + lane / 4;
       h::Sums sums[2];
       if constexpr (Scaled == kUnscaled) {
-        maker.sum_all(sums);
+        maker.template sum_all<kWide>(sums);
       } else {
         maker.template sum_steps<Scaled == kByBlock>(sums, scale_a, scale_b, row, tile.column);
         if (Scaled == kByLine && (p.has_scale[0] || p.has_scale[1]))
@@ -305,8 +343,10 @@ __global__ void __launch_bounds__(kBlockThreads, 1)
       }
 #pragma unroll
       for (int half = 0; half < 2; ++half)
-        write_rows(sums[half], out, c + tile.product * p.matrix, p, warp_row + half * h::kProductRows, tile.column);
+        write_rows(sums[half], out, c + tile.product * p.matrix, p, warp_row + (kWide ? 0 : half * h::kProductRows),
+                   tile.column + (kWide ? half * kBoxLines : 0));
     }
+    h::wait_for_stores();
   }
   h::sync_cluster();
 }

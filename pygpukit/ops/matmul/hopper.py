@@ -1,13 +1,13 @@
-"""Products on the tensor cores of SM 9.0 by kernels of their own, for those who ask: which ones, and the launch.
+"""Products on the tensor cores of SM 9.0 by kernels of their own: which ones, and the launch.
 
-Not measured yet, so that no plan takes them by itself.
+Their bits are those of the tile kernels, so that plans take whichever of the two is faster.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from functools import cache
+from functools import cache, lru_cache
 from itertools import product as product_of
 from math import prod
 from typing import TYPE_CHECKING, Any
@@ -18,9 +18,10 @@ from pygpukit.core.errors import GPUError
 from pygpukit.kernels import KernelSpec, launch
 from pygpukit.ops import copying, raw
 from pygpukit.ops.matmul.fp8_tile import Scale
-from pygpukit.ops.matmul.reading import ALIGNMENT, readable
+from pygpukit.ops.matmul.reading import ALIGNMENT, as_it_is, readable
 from pygpukit.ops.matmul.tensor_maps import tensor_map
 from pygpukit.ops.matmul.tile import architecture, multiprocessors
+from pygpukit.ops.matmul.tiles import MEASURED, fastest, of_pairs
 from pygpukit.ops.operands import span
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
 NAME = "hopper"
 # hopper.cu: kHopperShared, kPair.
-SOURCE = KernelSpec(__file__, "hopper.cu", shared_bytes=230528, cluster=(2, 1, 1), ahead=("sm_90a",))
+SOURCE = KernelSpec(__file__, "hopper.cu", shared_bytes=232448, cluster=(2, 1, 1), ahead=("sm_90a",))
 _CALL = SOURCE.structure("HopperCall")
 _THREADS, _PAIR = (384, 1, 1), 2
 _ROWS, _COLUMNS = 256, 256  # that a pair of blocks makes
@@ -45,6 +46,12 @@ _FAMILIES = {
     "tf32": "{} rounded to tf32, summed in float32",
     "fp8": "{}, every 128 of k summed anew and added in float32",
 }
+# How much longer the tile kernels of half precision take than their times tell, by 30 products on an H100: for right
+# operands along k; for results whose rows are no whole 16 bytes.
+_ALONG_K, _ODD = 1.1, 2.0
+# What the host does for a call, on the same machine. Maps hold addresses, so that calls are not prepared as those of
+# the tile kernels are (of 8-bit floats neither are).
+_HOST_US = 66.0
 _NO_SCALE = Scale(None, 1, (0, 0))
 
 
@@ -67,8 +74,46 @@ def planned(
         if named is None:
             return None
         raise GPUError(f"{what}: backend={NAME!r}: {why}; leave backend out for the plan's choice")
-    asked = f"backend={NAME!r} asks" if named else f"{_VARIABLE}={NAME} asks"
-    return NAME, f"{_FAMILIES[kind or ''].format(dtype)}, on SM 9.0's tensor cores, as {asked}; not measured yet"
+    return NAME, f"{_done(kind or '', dtype)}, as {f'backend={NAME!r}' if named else f'{_VARIABLE}={NAME}'} asks"
+
+
+def is_faster(kind: str, a: GPUArray, b: GPUArray) -> bool:
+    """Whether these kernels make a @ b, which the tile kernels take, in less time; their bits are the same. kind: a key
+    of plan.py's families."""
+    if kind == "half" and not (_along_k(a, "rows") and _along_k(b, "columns")):
+        return False  # they would be copied
+    *batch, m, k = a.shape
+    return _is_faster(kind, a.dtype, (prod(batch), m, b.shape[-1], k))
+
+
+def reason(kind: str, dtype: DataType) -> str:
+    """Of a plan that takes these kernels because is_faster() says so."""
+    return f"{_done(kind, dtype)}; faster than the tile kernels by {MEASURED.name}, with the same bits"
+
+
+@lru_cache(maxsize=4096)
+def _is_faster(kind: str, dtype: DataType, shape: tuple[int, int, int, int]) -> bool:
+    one = of_pairs(kind)
+    if is_sim() or one is None or _refusal(kind, dtype, shape):
+        return False
+    products, m, n, k = shape
+    size, sms = dtype.itemsize, multiprocessors()
+    odd = kind == "half" and n * size % ALIGNMENT != 0
+    other = fastest(kind, m, n, k, products, size, sms, odd).time_us(m, n, k, products, size, sms)
+    if kind == "half":
+        other *= _ODD if odd else _ALONG_K
+    own = one.time_us(m, n, k, products, size, sms // _PAIR)
+    return (own if kind == "fp8" else max(own, _HOST_US)) < other
+
+
+def _along_k(matrices: GPUArray, summed: str) -> bool:
+    """They lie along k, or are copied anyway."""
+    found = as_it_is(matrices)
+    return found is None or found.transposed == (summed == "columns")
+
+
+def _done(kind: str, dtype: DataType) -> str:
+    return f"{_FAMILIES[kind].format(dtype)}, by kernels for the tensor cores of SM 9.0"
 
 
 def product(a: GPUArray, b: GPUArray, out: GPUArray) -> None:

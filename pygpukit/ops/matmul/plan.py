@@ -35,9 +35,9 @@ _FILLED = 15  # elements that a row is filled up with, at most
 class MatmulPlan:
     """How a product is computed.
 
-    backend: "tile" (tensor cores), "plain" (CUDA cores), "numpy" (the simulated device), and of products that need not
-    be invariant "cublaslt". It decides the result's bits. reason: why, in one sentence. tile: what one block of a tile
-    kernel makes; it decides speed alone.
+    backend: "tile" (tensor cores), "hopper" (those of SM 9.0, with the bits of "tile"), "plain" (CUDA cores), "numpy"
+    (the simulated device), and of products that need not be invariant "cublaslt". It decides the result's bits. reason:
+    why, in one sentence. tile: what one block of a tile kernel makes; it decides speed alone.
     """
 
     backend: str

@@ -37,18 +37,28 @@ def readable(matrices: GPUArray, summed: str, along_k: bool = False) -> Stack:
     found = as_it_is(matrices)
     if found is not None and not (along_k and found.transposed != (summed == "columns")):
         return found
-    from pygpukit.ops import copying
-
     each = _distinct(matrices)
     along = each if summed == "rows" else _transposed(each)
-    k = along.shape[-1]
-    filled = whole(k, along.itemsize)
-    copy = native.empty((*along.shape[:-1], filled), along.dtype)
-    if filled != k:
-        native.fill(copy, bytes(copy.itemsize))
-    copying.copy_to(along, native.view(copy, along.shape, copy.strides, copy.offset))
+    copy = _filled_up(along)
+    filled = copy.shape[-1]
     batch = prod(along.shape[:-2])
     return Stack(copy, summed == "columns", filled, along.shape[-2] * filled if batch > 1 else 0, batch)
+
+
+def _filled_up(lines: GPUArray) -> GPUArray:
+    """A dense copy, its rows filled up with zeros to whole 16 bytes."""
+    from pygpukit.ops import copying
+    from pygpukit.ops.indexing import padding
+
+    length = lines.shape[-1]
+    filled = whole(length, lines.itemsize)
+    if filled != length and lines.strides[-1] == lines.itemsize:  # by one launch
+        return padding.pad(lines, [(0, 0)] * (lines.ndim - 1) + [(0, filled - length)])
+    copy = native.empty((*lines.shape[:-1], filled), lines.dtype)
+    if filled != length:
+        native.fill(copy, bytes(copy.itemsize))
+    copying.copy_to(lines, native.view(copy, lines.shape, copy.strides, copy.offset))
+    return copy
 
 
 def as_it_is(matrices: GPUArray, alignment: int = ALIGNMENT) -> Stack | None:

@@ -1,7 +1,7 @@
 """The tiles that the tile kernels are compiled for, and which is fastest: by times that were measured once.
 
 All of a family give a row the same bits, so that the choice decides speed alone. Families: "half" (tile.cu), "int8" and
-"tf32" (narrow.cu).
+"tf32" (narrow.cu), "fp8" (scaled_tile.cu, of one tile).
 """
 
 from __future__ import annotations
@@ -50,6 +50,13 @@ def tiles(family: str) -> tuple[Tile, ...]:
     """The measured tiles of a family, as plans/h100.json lists them."""
     table = json.loads(MEASURED.read_text(encoding="utf-8"))
     return tuple(Tile(**one) for one in table["tiles"][family])
+
+
+@cache
+def of_pairs(family: str) -> Tile | None:
+    """What a pair of blocks of hopper.cu makes, with its measured times; None where the table has no such kernels."""
+    found = json.loads(MEASURED.read_text(encoding="utf-8")).get("hopper", {}).get(family)
+    return None if found is None else Tile(**found)
 
 
 def fastest(
