@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from pygpukit._core import native
 from pygpukit.core.dtypes import float32
 from pygpukit.core.errors import InvalidSpecError, ShapeError
-from pygpukit.ops import copying, host
+from pygpukit.ops import copying, host, plans
 from pygpukit.ops.matmul import precision
 from pygpukit.ops.nn.conv import leaf, plan, simt, tile
 from pygpukit.ops.nn.conv.plan import ConvPlan
@@ -22,6 +22,7 @@ from pygpukit.ops.nn.conv.settings import (
     pair,
     with_rows,
 )
+from pygpukit.ops.prepared import prepared
 
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
@@ -56,7 +57,7 @@ def conv1d(
     Raises ShapeError, DTypeError, DeviceMismatchError, InvalidSpecError (stride, padding, dilation, groups or act).
     """
     settings = stride, padding, dilation, groups, act, channels_last
-    return _convolve("conv1d", 1, input, weight, bias, settings, tf32)
+    return _convolve("conv1d", 1, input, weight, bias, settings, tf32, plans.version())
 
 
 def conv2d(
@@ -78,7 +79,7 @@ def conv2d(
     groups = Cin is a depthwise convolution. Extents, types and errors as conv1d().
     """
     settings = stride, padding, dilation, groups, act, channels_last
-    return _convolve("conv2d", 2, input, weight, bias, settings, tf32)
+    return _convolve("conv2d", 2, input, weight, bias, settings, tf32, plans.version())
 
 
 def conv_plan(
@@ -158,6 +159,7 @@ def _resolved(
     return input, weight, Settings(groups, steps, pads, apart, extents, act)
 
 
+@prepared
 def _convolve(
     what: str,
     dimensions: int,
@@ -166,6 +168,7 @@ def _convolve(
     bias: GPUArray | None,
     given: _Given,
     tf32: bool | None,
+    tables: int,  # plans.version()
 ) -> GPUArray:
     check_arrays(what, input, weight, bias)
     said = precision.check(what, input.dtype, tf32, None)
