@@ -41,6 +41,7 @@ def convolve(
     before, after = margins(settings, tuple(kernel), tuple(input.shape[2:]))
     pointwise = tuple(kernel) == step == every == (1, 1) and before == after == (0, 0)
     w, made, storage = _dense(weight), out, dense
+    room = out
     if pointwise and _has_lines(input, groups) and _has_lines(out, groups):
         order, x, made = "kFirst", _flat(input, 2), _flat(out, 2)
     else:
@@ -51,6 +52,7 @@ def convolve(
             order = "kLast"
             if out.strides[1] != out.itemsize or filters * out.itemsize % ALIGNMENT:
                 storage, made = _room(out, groups)
+            room = made
             if pointwise and _is_flat(x) and _is_flat(made):
                 x, made = _flat(x, 0), _flat(made, 0)
     shift = settings.padding if settings.transposed else tuple(-padding for padding in settings.padding)
@@ -74,7 +76,7 @@ def convolve(
         struct.pack("<f", 0.0 if settings.act == "relu" else float("-inf")),
     )
     if storage is not dense:
-        copying.copy_to(_grouped(made, groups, filters), _grouped(out, groups, filters))
+        copying.copy_to(_grouped(room, groups, filters), _grouped(out, groups, filters))
 
 
 def margins(
@@ -155,8 +157,8 @@ def _places(out: tuple[int, ...], settings: Settings) -> tuple[int, int, int]:
 
 
 def _has_lines(array: GPUArray, groups: int) -> bool:
-    """Whether a channel's places are dense, whole 16 bytes, and so are the steps between channels and images; and a group
-    has whole 16 bytes of channels."""
+    """Whether a channel's places are dense, whole 16 bytes, and so are the steps between channels and images, and a
+    group's channels."""
     images, channels, rows, columns = array.shape
     image, channel, row, column = array.strides
     size = array.itemsize
@@ -190,7 +192,8 @@ def _flat(array: GPUArray, axis: int) -> GPUArray:
 
 
 def _room(out: GPUArray, groups: int) -> tuple[GPUArray, GPUArray]:
-    """Storage for a result with its channels dense, those of a group filled up to whole 16 bytes, and it as (B, C, rows, columns)."""
+    """Storage for a result with its channels dense, those of a group filled up to whole 16 bytes, and it as (B, C,
+    rows, columns)."""
     images, channels, rows, columns = out.shape
     filled = groups * whole(channels // groups, out.itemsize)
     room = native.empty((images, rows, columns, filled), out.dtype)
@@ -207,8 +210,8 @@ def _grouped(array: GPUArray, groups: int, own: int) -> GPUArray:
 
 
 def _readable(x: GPUArray, groups: int, before: tuple[int, int], after: tuple[int, int]) -> GPUArray:
-    """x itself where its channels are dense, all it steps by is whole 16 bytes, forward, and nothing outside it is seen,
-    else a copy that is so; its groups' channels are filled up with zeros."""
+    """x itself where its channels are dense, all it steps by is whole 16 bytes, forward, and nothing outside it is
+    seen, else a copy that is so; its groups' channels are filled up with zeros."""
     images, channels, *image = x.shape
     own, size = channels // groups, x.itemsize
     outer = list(zip((images, *image), (x.strides[0], *x.strides[2:]), strict=True))
