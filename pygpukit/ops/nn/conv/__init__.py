@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 from typing import TYPE_CHECKING, TypeAlias
 
 from pygpukit._core import native
@@ -103,13 +104,14 @@ def conv_plan(
     said = precision.check(what, input.dtype, tf32, None)
     given = stride, padding, dilation, groups, act, channels_last
     input, weight, settings = _resolved(what, dimensions, input, weight, given)
-    shape, grouped = tuple(input.shape), tuple(tile.by_group(weight, groups, False).shape)
-    backend, reason = plan.backend(input.dtype, precision.allowed(said), shape, grouped, settings)
+    shape, grouped = tuple(input.shape), tile.by_group(weight, groups, False)
+    backend, reason = plan.backend(input.dtype, precision.allowed(said), shape, tuple(grouped.shape), settings)
     if input.dtype == float32:
         reason = f"{reason}; {precision.reason(said)}"
-    out = (shape[0], weight.shape[0], *settings.out)
-    found = tile.fastest(input.dtype, out, grouped, settings) if backend == "tile" and 0 not in out else None
-    return ConvPlan(backend, reason, found)
+    if backend != "tile" or not shape[0]:
+        return ConvPlan(backend, reason)
+    lines = not channels_last and prod(settings.out) * input.itemsize % tile.ALIGNMENT == 0
+    return ConvPlan(backend, reason, tile.way(input, grouped, settings, lines).tile)
 
 
 def _as_given(what: str, array: GPUArray) -> tuple[int, ...]:

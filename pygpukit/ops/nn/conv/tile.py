@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from functools import cache
 from itertools import product
 from math import prod
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from pygpukit._core import native
 from pygpukit.core.backend import is_sim
@@ -32,51 +32,68 @@ _ELEMENTS = {bfloat16: "__nv_bfloat16", float16: "__half", float32: "float"}
 _ONE = (1, 1, 1)
 
 
+class Way(NamedTuple):
+    """How a convolution is launched: tile.cu's order, whether all places are one row, and the tile."""
+
+    order: str
+    flat: bool
+    tile: Tile
+
+
 def convolve(
     input: GPUArray, weight: GPUArray, bias: GPUArray | None, out: GPUArray, settings: Settings, dense: GPUArray
 ) -> None:
     """Fill out, whose storage is `dense`. input: (B, C, rows, columns). weight: as by_group() gives it."""
     groups, filters, *kernel, _ = weight.shape
+    order, flat, one = way(input, weight, settings, out.strides[1] != out.itemsize and _has_lines(out))
     every, step, apart = _spacing(settings)
     before, after = margins(settings, tuple(kernel), tuple(input.shape[2:]))
-    pointwise = tuple(kernel) == step == every == (1, 1) and before == after == (0, 0)
+    x = input if order == "kFirst" else _readable(input, groups, before, after, flat)
     w, made, storage = _dense(weight), out, dense
-    room = out
-    if pointwise and _has_lines(input, groups) and _has_lines(out, groups):
-        order, x, made = "kFirst", _flat(input, 2), _flat(out, 2)
-    else:
-        x = _readable(input, groups, before, after)
-        if out.shape[2] == 1 and every == (1, 1) and _has_lines(out, 1):
-            order = "kLastToFirst"
-        else:
-            order = "kLast"
-            if out.strides[1] != out.itemsize or filters * out.itemsize % ALIGNMENT:
-                storage, made = _room(out, groups)
-            room = made
-            if pointwise and _is_flat(x) and _is_flat(made):
-                x, made = _flat(x, 0), _flat(made, 0)
+    if order == "kLast" and (out.strides[1] != out.itemsize or filters * out.itemsize % ALIGNMENT):
+        storage, made = _room(out, groups)
+    seen, result = (_flat(x, order), _flat(made, order)) if flat else (x, made)
     shift = settings.padding if settings.transposed else tuple(-padding for padding in settings.padding)
-    one = fastest(out.dtype, tuple(made.shape), tuple(weight.shape), settings, order == "kLast")
-    x_image, *x_steps = _steps(x)
-    out_image, *out_steps = _steps(made)
+    x_image, *x_steps = _steps(seen)
+    out_image, *out_steps = _steps(result)
     integers = (
-        *(groups, filters, w.shape[-1], *made.shape[2:], *kernel, *step),
+        *(groups, filters, w.shape[-1], *result.shape[2:], *kernel, *step),
         *(offset + room * phase for offset, room, phase in zip(shift, before, every, strict=True)),
         *(*apart, *every, *x_steps, *out_steps, bias is not None, ACTS[settings.act]),
     )
-    strides = x_image, x.shape[1] // groups * x_steps[0], out_image, made.shape[1] // groups * out_steps[0]
+    strides = x_image, seen.shape[1] // groups * x_steps[0], out_image, result.shape[1] // groups * out_steps[0]
     launch(
         CONVOLVE.of(_expression(out.dtype, one, order)),
-        (one.blocks(*_places(tuple(made.shape), settings), filters), groups, phases(settings)),
+        (one.blocks(*_places(tuple(result.shape), settings), filters), groups, phases(settings)),
         _ONE,
-        *(span(array)[0] for array in (x, w, w if bias is None else bias)),
+        *(span(array)[0] for array in (seen, w, w if bias is None else bias)),
         storage,
         *(struct.pack("<i", number) for number in integers),
         *(struct.pack("<q", number) for number in strides),
         struct.pack("<f", 0.0 if settings.act == "relu" else float("-inf")),
     )
     if storage is not dense:
-        copying.copy_to(_grouped(room, groups, filters), _grouped(out, groups, filters))
+        copying.copy_to(_grouped(made, groups, filters), _grouped(out, groups, filters))
+
+
+def way(input: GPUArray, weight: GPUArray, settings: Settings, lines: bool) -> Way:
+    """The launch for these operands. lines: the result's channels are whole 16 bytes of dense places. Launches
+    nothing."""
+    groups, filters, *kernel, channels = weight.shape
+    every, step, _ = _spacing(settings)
+    image = tuple(input.shape[2:])
+    flat = (tuple(kernel), step, every, image) == ((1, 1), (1, 1), (1, 1), settings.out)
+    whole_groups = all(count * input.itemsize % ALIGNMENT == 0 for count in (channels, filters))
+    order = "kLast"
+    if lines and flat and whole_groups and _has_lines(input):
+        order = "kFirst"
+    elif lines and settings.out[0] == 1 and every == (1, 1):
+        order, flat = "kLastToFirst", False
+    shape = (input.shape[0], groups * filters, *settings.out)
+    if flat:
+        images, beside = (1, input.shape[0]) if order == "kLast" else (input.shape[0], 1)
+        shape = (images, groups * filters, 1, beside * prod(settings.out))
+    return Way(order, flat, fastest(input.dtype, shape, tuple(weight.shape), settings, order == "kLast"))
 
 
 def margins(
@@ -156,9 +173,8 @@ def _places(out: tuple[int, ...], settings: Settings) -> tuple[int, int, int]:
     return out[0], rows, columns
 
 
-def _has_lines(array: GPUArray, groups: int) -> bool:
-    """Whether a channel's places are dense, whole 16 bytes, and so are the steps between channels and images, and a
-    group's channels."""
+def _has_lines(array: GPUArray) -> bool:
+    """Whether a channel's places are dense, whole 16 bytes, and so are the steps between channels and images."""
     images, channels, rows, columns = array.shape
     image, channel, row, column = array.strides
     size = array.itemsize
@@ -166,11 +182,7 @@ def _has_lines(array: GPUArray, groups: int) -> bool:
         (columns == 1 or column == size)
         and (rows == 1 or row == columns * size)
         and raw.address(array) % ALIGNMENT == rows * columns * size % ALIGNMENT == 0
-        and all(
-            extent == 1 or (step > 0 and step % ALIGNMENT == 0)
-            for extent, step in ((images, image), (channels, channel))
-        )
-        and channels // groups * size % ALIGNMENT == 0
+        and all(n == 1 or (step > 0 and step % ALIGNMENT == 0) for n, step in ((images, image), (channels, channel)))
     )
 
 
@@ -183,11 +195,11 @@ def _is_flat(array: GPUArray) -> bool:
     )
 
 
-def _flat(array: GPUArray, axis: int) -> GPUArray:
-    """A view with all places as columns; axis 0: those of all images."""
+def _flat(array: GPUArray, order: str) -> GPUArray:
+    """A view with all places as columns; kLast: those of all images."""
     images, channels, rows, columns = array.shape
     image, channel, _, column = array.strides
-    shape = (1, channels, 1, images * rows * columns) if axis == 0 else (images, channels, 1, rows * columns)
+    shape = (1, channels, 1, images * rows * columns) if order == "kLast" else (images, channels, 1, rows * columns)
     return native.view(array, shape, (image, channel, column, column), array.offset)
 
 
@@ -209,14 +221,18 @@ def _grouped(array: GPUArray, groups: int, own: int) -> GPUArray:
     return native.view(array, shape, (step, channels // groups * channel, channel, *steps), array.offset)
 
 
-def _readable(x: GPUArray, groups: int, before: tuple[int, int], after: tuple[int, int]) -> GPUArray:
+def _readable(
+    x: GPUArray, groups: int, before: tuple[int, int], after: tuple[int, int], flat: bool = False
+) -> GPUArray:
     """x itself where its channels are dense, all it steps by is whole 16 bytes, forward, and nothing outside it is
-    seen, else a copy that is so; its groups' channels are filled up with zeros."""
+    seen, else a copy that is so; its groups' channels are filled up with zeros. flat: its
+    places are equally far apart."""
     images, channels, *image = x.shape
     own, size = channels // groups, x.itemsize
     outer = list(zip((images, *image), (x.strides[0], *x.strides[2:]), strict=True))
     if (
         before == after == (0, 0)
+        and (not flat or _is_flat(x))
         and x.strides[1] == size
         and raw.address(x) % ALIGNMENT == own * size % ALIGNMENT == 0
         and all(extent == 1 or (stride > 0 and stride % ALIGNMENT == 0) for extent, stride in outer)
