@@ -11,6 +11,7 @@ from pygpukit.core.dtypes import float32
 from pygpukit.core.errors import InvalidSpecError, ShapeError
 from pygpukit.ops import copying, host, plans
 from pygpukit.ops.matmul import precision
+from pygpukit.ops.matmul.reading import ALIGNMENT
 from pygpukit.ops.nn.conv import leaf, plan, simt, tile
 from pygpukit.ops.nn.conv.plan import ConvPlan
 from pygpukit.ops.nn.conv.settings import (
@@ -110,7 +111,7 @@ def conv_plan(
         reason = f"{reason}; {precision.reason(said)}"
     if backend != "tile" or not shape[0]:
         return ConvPlan(backend, reason)
-    lines = not channels_last and prod(settings.out) * input.itemsize % tile.ALIGNMENT == 0
+    lines = not channels_last and prod(settings.out) * input.itemsize % ALIGNMENT == 0
     return ConvPlan(backend, reason, tile.way(input, grouped, settings, lines).tile)
 
 
