@@ -5,8 +5,8 @@ namespace pk {
 
 struct Padding {
   long long start, images, image[2], before[2], padded[2];  // start: of the input; extents: rows, columns
-  long long groups, own, filled;                     // channels of a group: of the input, of the result
-  long long step[4];                                 // of the input: image, channel, row, column, in elements
+  long long groups, own, filled;                            // channels of a group: of the input, of the result
+  long long step[4];                                        // of the input: image, channel, row, column, in elements
 };
 
 // Pieces: channels are dense, so that Element is a piece of many; a thread moves one.
@@ -21,7 +21,8 @@ __global__ void __launch_bounds__(256) pad(const Element *x, Element *out, const
   const unsigned group = channel / filled, within = channel % filled;
   Element value{};
   if (inside && within < p.own)
-    value = x[p.start + image * p.step[0] + (group * p.own + within) * p.step[1] + row * p.step[2] + column * p.step[3]];
+    value =
+        x[p.start + image * p.step[0] + (group * p.own + within) * p.step[1] + row * p.step[2] + column * p.step[3]];
   out[index] = value;
 }
 
