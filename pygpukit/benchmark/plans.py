@@ -63,9 +63,11 @@ def _waves(one: Any, case: Case, count: int) -> tuple[float, float, float]:
     """(1, waves, steps of all waves) of a case by a tile."""
     every = case.setting("stride") if case.transposed else 1
     groups, dimensions = case.setting("groups"), len(case.x) - 2
-    places = case.x[0] * prod(-(-extent // every) for extent in case.out[2:])
-    taps = prod(-(-k // every) for k in case.w[2:])
-    waves = -(-one.blocks(places, case.out[1] // groups) * groups * every**dimensions // count)
+    rows, columns = (-(-extent // every) for extent in ((1,) * (2 - dimensions) + case.out[2:]))
+    images, taps = case.x[0], prod(-(-k // every) for k in case.w[2:])
+    if prod(case.w[2:]) == case.setting("stride") == 1:  # the places of all images are one row
+        images, rows, columns = 1, 1, images * rows * columns
+    waves = -(-one.blocks(images, rows, columns, case.out[1] // groups) * groups * every**dimensions // count)
     return 1.0, waves, waves * one.steps(taps, case.x[1] // groups)
 
 

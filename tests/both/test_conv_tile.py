@@ -17,6 +17,7 @@ from pygpukit.jit.compile import simulator
 from pygpukit.kernels import launcher
 from pygpukit.ops import host, plans
 from pygpukit.ops.nn.conv import plan, tile, tiles
+from pygpukit.ops.nn.conv.padded import padded
 
 pytestmark = pytest.mark.usefixtures("backend_name")
 
@@ -121,3 +122,27 @@ def test_one_hot_kernels_move_the_image() -> None:
         kernel[np.arange(16), np.arange(16), i, j] = 1.0
         moved = by_tiles(gp.conv2d, x, gp.from_numpy(kernel).astype("bfloat16"), padding=1)
         np.testing.assert_array_equal(moved.astype("float64").to_numpy(), padded[:, :, i : i + 6, j : j + 7])
+
+
+def test_copies_with_padding() -> None:
+    values = np.random.default_rng().standard_normal((2, 5, 6, 32)).astype("float32")
+    for dtype in ("float16", "float32"):
+        x = gp.from_numpy(values).astype(dtype).transpose(0, 3, 1, 2)
+        whole = 16 // x.itemsize
+        margins = ((0, 0), (0, 0)), ((1, 2), (0, 3))
+        odd = (x[:, 1:], 1), (x[:, :, ::-1], 2), (x[:, :20], 5), (x.clone(), 2), (x[:, :30], 2), (x[:, :, 1:, ::2], 4)
+        for (given, groups), (before, after) in ((one, margin) for one in odd for margin in margins):
+            with host.built_in_kernels():
+                found = padded(given, groups, before, after)
+                gp.synchronize()
+            own, filled = given.shape[1] // groups, found.shape[1] // groups
+            assert found.strides[1] == x.itemsize and filled % whole == 0
+            parts = found.to_numpy().reshape(2, groups, filled, *found.shape[2:])
+            wanted = given.to_numpy().reshape(2, groups, own, *given.shape[2:])
+            room = [(0, 0), (0, 0), (0, filled - own), *zip(before, after, strict=True)]
+            np.testing.assert_array_equal(parts, np.pad(wanted, room))
+
+
+def test_one_place_of_the_kernel_and_images_of_odd_sizes() -> None:
+    (x, a), (w, b) = (normal("bfloat16", *s) for s in ((2, 16, 3, 3), (24, 16, 1, 1)))
+    agree(by_tiles(gp.conv2d, x, w), convolve(a, b, (1, 1), (0, 0), (1, 1), 1))

@@ -14,7 +14,7 @@ import pytest
 from pygpukit.benchmark import plans as command
 from pygpukit.benchmark.conv_cases import SMALL
 from pygpukit.core import backend
-from pygpukit.core.dtypes import as_dtype, bfloat16
+from pygpukit.core.dtypes import as_dtype, bfloat16, float32
 from pygpukit.ops import plans
 from pygpukit.ops.nn.attention import tiles as attention
 from pygpukit.ops.nn.conv import tile
@@ -65,14 +65,12 @@ def test_shipped_tables_name_tiles_that_there_are() -> None:
 
 
 def test_without_a_table_convolutions_follow_the_rule() -> None:
-    rates = {"half": ((128, 256, 1.0), (128, 128, 0.8), (128, 64, 0.6)), "tf32": ((128, 128, 1.0), (128, 64, 0.75))}
-    for kind, dtype in (("half", bfloat16), ("tf32", as_dtype("float32"))):
-        shapes = product((1, 300, 1568, 100352), (16, 64, 200, 512, 2048), (1, 9), (64, 500), (1, 6), (1, 132))
-        for places, filters, taps, channels, parts, count in shapes:
-            blocks = [-(-places // p) * -(-filters // f) for p, f, _ in rates[kind]]
-            old = [-(-n * parts // count) * p * f / rate for n, (p, f, rate) in zip(blocks, rates[kind], strict=True)]
-            new = [one.time_us(places, filters, taps, channels, parts, count) for one in conv.tiles(dtype)]
-            assert np.allclose(np.divide(new, new[0]), np.divide(old, old[0]))
+    for dtype in (bfloat16, as_dtype("float32")):
+        assert conv.tiles(dtype) == conv.RULE[dtype] == conv.ALL[dtype]
+        for one in conv.tiles(dtype):
+            assert one.places % one.wide == 0 and one.fixed_us > 0 and one.wave_us > 0 and one.step_us > 0
+    wide, square = conv.ALL[bfloat16][:2]
+    assert [one.blocks(2, 17, 130, 300) for one in (wide, square)] == [2 * 17 * 2 * 2, 2 * 2 * 17 * 2]
 
 
 def test_a_table_decides_the_tile_of_convolutions() -> None:
@@ -82,11 +80,11 @@ def test_a_table_decides_the_tile_of_convolutions() -> None:
     with plans.using({"convolution": {"half": [slow, fast]}}):
         found = conv.tiles(bfloat16)
         assert [one.filters for one in found] == [256, 64]
-        assert found[0].time_us(128, 256, 9, 100, 3, 1) == pytest.approx(2 + 3 * (9 + 18 * 0.1))
+        assert found[0].time_us(1, 1, 128, 256, 9, 100, 3, 1) == pytest.approx(2 + 3 * (9 + 18 * 0.1))
         assert conv.tiles(as_dtype("float32")) == conv.RULE[as_dtype("float32")]
     assert conv.tiles(bfloat16) == before == conv.RULE[bfloat16]
     wrong = {"convolution": {"half": [slow | {"depth": 48}]}}
-    with plans.using(wrong), pytest.raises(ValueError, match=r"\(128, 256, 48, 8\).*there are kernels for"):
+    with plans.using(wrong), pytest.raises(ValueError, match=r"\(128, 128, 256, 48, 8\).*there are kernels for"):
         conv.tiles(bfloat16)
 
 
@@ -146,10 +144,11 @@ def test_what_is_measured_becomes_a_table(tmp_path: Path, monkeypatch: pytest.Mo
     convolution = command.convolution(time, SMALL[:3], 4)
     prompts = [(2, 40, True), (1, 20, False), (1, 70, True)]
     found = command.attention(time, prompts, [(2, 30), (1, 9)], [(2, 2, 1, 20, 128), (1, 4, 2, 9, 128)], 4)
-    assert [one["filters"] for one in convolution["half"]] == [256, 128, 64, 64] and len(convolution["tf32"]) == 3
+    assert [len(convolution[kind]) for kind in ("half", "tf32")] == [len(conv.ALL[t]) for t in (bfloat16, float32)]
     assert list(found["tiles"]) == ["64"] and len(found["tiles"]["64"]) == 2
     assert found["decode_prefetch"] == 1 and found["together_mib"] == attention.together_mib()
-    assert len(calls) == 3 * 7 + 3 * 2 + 2 * 4 + 2 * 3
+    every = sum(len(conv.ALL[dtype]) for dtype in (bfloat16, float32))
+    assert len(calls) == 3 * every + 3 * 2 + 2 * 4 + 2 * 3
     monkeypatch.setattr(command, "measured", lambda families, short: {"device": "A card"} | {families[0]: convolution})
     monkeypatch.setattr(command, "device", lambda: "A card")
     monkeypatch.setattr(backend, "is_sim", lambda: False)
@@ -159,9 +158,9 @@ def test_what_is_measured_becomes_a_table(tmp_path: Path, monkeypatch: pytest.Mo
     written = (tmp_path / "a-card.json").read_text()
     read = json.loads(written)
     assert read == {"device": "A card", "attention": found, "convolution": convolution}
-    assert sum('"places"' in line for line in written.splitlines()) == 7, "a tile a line"
+    assert sum('"places"' in line for line in written.splitlines()) == every, "a tile a line"
     with plans.using({family: plans.read(tmp_path / "a-card.json", family) for family in command.FAMILIES}):
-        assert len(conv.tiles(bfloat16)) == 4 and len(attention.measured(64)) == 2
+        assert len(conv.tiles(bfloat16)) == len(conv.ALL[bfloat16]) and len(attention.measured(64)) == 2
     monkeypatch.setattr(tile, "missing", lambda: "no assembler")
     with pytest.raises(SystemExit):
         command.main(["--out", str(tmp_path)])

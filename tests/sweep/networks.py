@@ -19,7 +19,7 @@ from pygpukit.core import sharing
 from pygpukit.kernels import measure
 from pygpukit.ops.nn import attention, rope, sampling
 from pygpukit.ops.nn.attention import decode
-from pygpukit.ops.nn.conv import simt, transposed
+from pygpukit.ops.nn.conv import padded, simt, transposed
 from pygpukit.ops.nn.embedding import SOURCE as EMBEDDING
 from pygpukit.ops.nn.lstm import launch
 from pygpukit.ops.nn.snake import SOURCE as SNAKE
@@ -115,6 +115,21 @@ def _convolutions() -> Iterator[Call]:
         yield Call(lambda x, w: gp.conv2d(x, w, groups=4, act="tanh", channels_last=True), (last, depthwise))
         many, rest = numbers(dtype, 146, 3, 2, 3), numbers(dtype, 146)
         yield Call(lambda x, w, b: gp.conv2d(x[..., ::-1], w, b, (2, 1), (1, 2), groups=2), (x, many, rest))
+
+
+def _paddings() -> Iterator[Call]:
+    for dtype in ("float16", "float32"):
+        last, first = numbers(dtype, 2, 3, 5, 32), numbers(dtype, 2, 70, 3, 29)
+        yield Call(
+            lambda x: padded.padded(x.transpose(0, 3, 1, 2), 2, (1, 0), (2, 3)).clone(),
+            (last,),
+            lambda x: np.pad(x.transpose(0, 3, 1, 2), [(0, 0), (0, 0), (1, 2), (0, 3)]),
+        )
+        yield Call(
+            lambda x: padded.padded(x, 1, (1, 0), (2, 3)).clone(),
+            (first,),
+            lambda x: np.pad(x, [(0, 0), (0, 2), (1, 2), (0, 3)]),
+        )
 
 
 def _transposed() -> Iterator[Call]:
@@ -258,6 +273,7 @@ _CALLS = {
     decode.SOURCE.source: _decoding,
     rope.SOURCE.source: _rotations,
     simt.SOURCE.source: _convolutions,
+    padded.SOURCE.source: _paddings,
     transposed.SOURCE.source: _transposed,
     SNAKE.source: _snakes,
     source.SOURCE.source: _voices,

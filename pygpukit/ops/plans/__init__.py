@@ -35,6 +35,7 @@ _Result = TypeVar("_Result", bound=Hashable)
 _Tile = TypeVar("_Tile", bound=Tiled)
 _followers: list[Any] = []  # caches of what follows from the table
 _given: dict[str, dict[str, Any]] | None = None
+_version = 0
 
 
 def follows(function: Callable[..., _Result]) -> Callable[..., _Result]:
@@ -58,7 +59,14 @@ def using(tables: dict[str, dict[str, Any]]) -> Iterator[None]:
         _forget()
 
 
+def version() -> int:
+    """Another number whenever using() has changed the tables: an argument of prepared calls that follow from them."""
+    return _version
+
+
 def _forget() -> None:
+    global _version
+    _version += 1
     for kept in _followers:
         kept.cache_clear()
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 from typing import TYPE_CHECKING, TypeAlias
 
 from pygpukit._core import native
 from pygpukit.core.dtypes import float32
 from pygpukit.core.errors import InvalidSpecError, ShapeError
-from pygpukit.ops import copying, host
+from pygpukit.ops import copying, host, plans
 from pygpukit.ops.matmul import precision
+from pygpukit.ops.matmul.reading import ALIGNMENT
 from pygpukit.ops.nn.conv import leaf, plan, simt, tile
 from pygpukit.ops.nn.conv.plan import ConvPlan
 from pygpukit.ops.nn.conv.settings import (
@@ -22,6 +24,7 @@ from pygpukit.ops.nn.conv.settings import (
     pair,
     with_rows,
 )
+from pygpukit.ops.prepared import prepared
 
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
@@ -56,7 +59,7 @@ def conv1d(
     Raises ShapeError, DTypeError, DeviceMismatchError, InvalidSpecError (stride, padding, dilation, groups or act).
     """
     settings = stride, padding, dilation, groups, act, channels_last
-    return _convolve("conv1d", 1, input, weight, bias, settings, tf32)
+    return _convolve("conv1d", 1, input, weight, bias, settings, tf32, plans.version())
 
 
 def conv2d(
@@ -78,7 +81,7 @@ def conv2d(
     groups = Cin is a depthwise convolution. Extents, types and errors as conv1d().
     """
     settings = stride, padding, dilation, groups, act, channels_last
-    return _convolve("conv2d", 2, input, weight, bias, settings, tf32)
+    return _convolve("conv2d", 2, input, weight, bias, settings, tf32, plans.version())
 
 
 def conv_plan(
@@ -102,13 +105,14 @@ def conv_plan(
     said = precision.check(what, input.dtype, tf32, None)
     given = stride, padding, dilation, groups, act, channels_last
     input, weight, settings = _resolved(what, dimensions, input, weight, given)
-    shape, grouped = tuple(input.shape), tuple(tile.by_group(weight, groups, False).shape)
-    backend, reason = plan.backend(input.dtype, precision.allowed(said), shape, grouped, settings)
+    shape, grouped = tuple(input.shape), tile.by_group(weight, groups, False)
+    backend, reason = plan.backend(input.dtype, precision.allowed(said), shape, tuple(grouped.shape), settings)
     if input.dtype == float32:
         reason = f"{reason}; {precision.reason(said)}"
-    out = (shape[0], weight.shape[0], *settings.out)
-    found = tile.fastest(input.dtype, out, grouped, settings) if backend == "tile" and 0 not in out else None
-    return ConvPlan(backend, reason, found)
+    if backend != "tile" or not shape[0]:
+        return ConvPlan(backend, reason)
+    lines = not channels_last and prod(settings.out) * input.itemsize % ALIGNMENT == 0
+    return ConvPlan(backend, reason, tile.way(input, grouped, settings, lines).tile)
 
 
 def _as_given(what: str, array: GPUArray) -> tuple[int, ...]:
@@ -158,6 +162,7 @@ def _resolved(
     return input, weight, Settings(groups, steps, pads, apart, extents, act)
 
 
+@prepared
 def _convolve(
     what: str,
     dimensions: int,
@@ -166,6 +171,7 @@ def _convolve(
     bias: GPUArray | None,
     given: _Given,
     tf32: bool | None,
+    tables: int,  # plans.version()
 ) -> GPUArray:
     check_arrays(what, input, weight, bias)
     said = precision.check(what, input.dtype, tf32, None)

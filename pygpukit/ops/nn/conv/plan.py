@@ -56,7 +56,9 @@ def backend(
     if settings.transposed and settings.dilation != (1, 1):
         return "plain", "a transposed convolution with dilation has no phases that are convolutions"
     out = input[0] * groups * filters * prod(settings.out)
-    if max(2 * prod(input), 2 * prod(weight), out) > _COUNTABLE:  # twice: channels are filled up
+    margins = tile.margins(settings, weight[2:-1], input[2:])
+    padded = prod(input[:2]) * prod(sum(extents) for extents in zip(input[2:], *margins, strict=True))
+    if 2 * max(padded, prod(weight), out) > _COUNTABLE:  # twice: channels are filled up
         return "plain", "an array has more elements than a tile kernel counts"
     if max(groups, tile.phases(settings)) > _MOST:
         return "plain", "there are more groups or phases than a grid takes"

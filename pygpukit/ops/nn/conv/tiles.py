@@ -24,11 +24,13 @@ KINDS = {bfloat16: "half", float16: "half", float32: "tf32"}
 class Tile:
     """What a block makes, places and channels of the result in steps of `depth` channels of the input, and its times.
 
+    wide: places of a row of them.
     warps: of a block, as the compiler is told. step_us: of a step of a tile on every multiprocessor; wave_us: of what
     else a tile takes; fixed_us: of a launch.
     """
 
     places: int
+    wide: int
     filters: int
     depth: int
     warps: int
@@ -37,34 +39,52 @@ class Tile:
     fixed_us: float = 0.0
 
     @property
-    def kernel(self) -> tuple[int, int, int, int]:
+    def kernel(self) -> tuple[int, int, int, int, int]:
         """What the kernel is compiled for."""
-        return self.places, self.filters, self.depth, self.warps
+        return self.places, self.wide, self.filters, self.depth, self.warps
 
-    def blocks(self, places: int, filters: int) -> int:
+    def blocks(self, images: int, rows: int, columns: int, filters: int) -> int:
         """That make so many places and channels."""
-        return -(-places // self.places) * -(-filters // self.filters)
+        high = self.places // self.wide
+        return images * -(-rows // high) * -(-columns // self.wide) * -(-filters // self.filters)
 
     def steps(self, taps: int, channels: int) -> int:
         """Of a block, for so many places of the kernel and channels of the input."""
         return taps * -(-channels // self.depth)
 
-    def time_us(self, places: int, filters: int, taps: int, channels: int, parts: int, multiprocessors: int) -> float:
-        """How long a convolution takes. places, filters, channels: of a group and a phase; parts: how many of those."""
-        waves = -(-self.blocks(places, filters) * parts // multiprocessors)
+    def time_us(
+        self,
+        images: int,
+        rows: int,
+        columns: int,
+        filters: int,
+        taps: int,
+        channels: int,
+        parts: int,
+        multiprocessors: int,
+    ) -> float:
+        """How long a convolution takes. Places, filters, channels: of a group and a phase; parts: how many of those."""
+        waves = -(-self.blocks(images, rows, columns, filters) * parts // multiprocessors)
         return self.fixed_us + waves * (self.wave_us + self.steps(taps, channels) * self.step_us)
 
     def __str__(self) -> str:
-        return f"{self.places}x{self.filters}x{self.depth}"
+        return f"{self.places}x{self.filters}x{self.depth}, {self.wide} wide"
 
 
-# Without a table. Steps of the largest tile count as 1: how others compare is a guess, not measured yet.
-_HALF = (Tile(128, 256, 64, 8, 1.0), Tile(128, 128, 64, 8, 5 / 8), Tile(128, 64, 64, 4, 5 / 12))
-_TF32 = (Tile(128, 128, 32, 8, 1.0), Tile(128, 64, 32, 4, 2 / 3))
+# Without a table. Microseconds of an H100.
+def _made(depth: int, scale: float) -> tuple[Tile, ...]:
+    shapes = ((128, 256, 8, 0.7), (128, 128, 8, 0.4), (128, 64, 4, 0.26), (64, 128, 4, 0.26), (64, 64, 4, 0.17))
+    return tuple(
+        Tile(places, wide, filters, depth, warps, scale * step, 2.0, 3.0)
+        for places, filters, warps, step in shapes
+        if scale == 1.0 or filters < 256
+        for wide in (places, 8)
+    )
+
+
+_HALF, _TF32 = _made(64, 1.0), _made(32, 1.0001)
 RULE = {bfloat16: _HALF, float16: _HALF, float32: _TF32}
-# Those that a table may name, too: for few places and channels.
-_SMALL_HALF, _SMALL_TF32 = Tile(64, 64, 64, 4, 0.0), Tile(64, 64, 32, 4, 0.0)
-ALL = {bfloat16: (*_HALF, _SMALL_HALF), float16: (*_HALF, _SMALL_HALF), float32: (*_TF32, _SMALL_TF32)}
+ALL = RULE
 
 
 @plans.follows

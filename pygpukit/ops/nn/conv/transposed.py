@@ -4,13 +4,13 @@ and to enlarge images."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from pygpukit import kernels
 from pygpukit._core import native
 from pygpukit.array import promotion
 from pygpukit.core.errors import InvalidSpecError, ShapeError
-from pygpukit.ops import copying, host
+from pygpukit.ops import copying, host, plans
 from pygpukit.ops.elementwise.pointwise import CTYPES
 from pygpukit.ops.matmul import precision
 from pygpukit.ops.nn.conv import plan, tile
@@ -27,16 +27,20 @@ from pygpukit.ops.nn.conv.settings import (
     with_rows,
 )
 from pygpukit.ops.operands import span
+from pygpukit.ops.prepared import prepared
 
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
     from pygpukit.ops.nn.conv.settings import Pair
+
+    _Given: TypeAlias = "tuple[Pair, Pair, Pair, Pair, int, str | None, bool]"  # stride to channels_last
 
 __all__ = ["conv_transpose1d", "conv_transpose2d"]
 
 SOURCE = kernels.KernelSpec(__file__, "transposed.cu")
 _CONVOLUTION = SOURCE.structure("TransposedConvolution")
 _BLOCK = 256
+_SPACING = ("stride", "padding", "output_padding", "dilation")
 _CHANNELS = 8  # transposed.cu: kChannels
 _SHAPES = {1: "(B, Cin, L) and (Cin, Cout / groups, K)", 2: "(B, Cin, H, W) and (Cin, Cout / groups, KH, KW)"}
 
@@ -63,13 +67,8 @@ def conv_transpose1d(
     Raises ShapeError, DTypeError, DeviceMismatchError, InvalidSpecError (stride, padding, output_padding,
     dilation, groups or act).
     """
-    named: dict[str, Pair] = {
-        "stride": stride,
-        "padding": padding,
-        "output_padding": output_padding,
-        "dilation": dilation,
-    }
-    return _convolve("conv_transpose1d", 1, input, weight, bias, named, groups, act, channels_last, tf32)
+    given = stride, padding, output_padding, dilation, groups, act, channels_last
+    return _convolve("conv_transpose1d", 1, input, weight, bias, given, tf32, plans.version())
 
 
 def conv_transpose2d(
@@ -90,13 +89,8 @@ def conv_transpose2d(
 
     Settings: one int, or (rows, columns). Extents, types and errors as conv_transpose1d().
     """
-    named: dict[str, Pair] = {
-        "stride": stride,
-        "padding": padding,
-        "output_padding": output_padding,
-        "dilation": dilation,
-    }
-    return _convolve("conv_transpose2d", 2, input, weight, bias, named, groups, act, channels_last, tf32)
+    given = stride, padding, output_padding, dilation, groups, act, channels_last
+    return _convolve("conv_transpose2d", 2, input, weight, bias, given, tf32, plans.version())
 
 
 @SOURCE.lists
@@ -120,18 +114,18 @@ def _extents(
     return extents[0], extents[1]
 
 
+@prepared
 def _convolve(
     what: str,
     dimensions: int,
     input: GPUArray,
     weight: GPUArray,
     bias: GPUArray | None,
-    named: dict[str, Pair],
-    groups: int,
-    act: str | None,
-    last: bool,
+    given: _Given,
     tf32: bool | None,
+    tables: int,  # plans.version()
 ) -> GPUArray:
+    groups, act, last = given[4:]
     check_act(what, act)
     check_arrays(what, input, weight, bias)
     given_input = input
@@ -142,28 +136,30 @@ def _convolve(
         raise ShapeError(
             f"{what}: input has shape {given_input.shape} and weight {weight.shape}; they must be {shapes}"
         )
-    stride, padding, more, dilation = (pair(what, name, value, dimensions) for name, value in named.items())
+    stride, padding, more, dilation = (
+        pair(what, name, value, dimensions) for name, value in zip(_SPACING, given[:4], strict=True)
+    )
     said = precision.check(what, input.dtype, tf32, None)
     input, weight = with_rows(input), with_rows(weight)
     extents = _extents(what, input, weight, (stride, padding, more, dilation), groups)
     filters = weight.shape[1] * groups
     bias = check_bias(what, bias, filters)
     settings = Settings(groups, stride, padding, dilation, extents, act, transposed=True)
-    given, out = made(input.shape[0], filters, settings, input.dtype, dimensions, last)
+    result, out = made(input.shape[0], filters, settings, input.dtype, dimensions, last)
     if not out.size:
-        return given
+        return result
     if host.computes():
         weight = copying.contiguous(weight)
         arrays = [input, weight, out, *(() if bias is None else (bias,))]
         native.host_launch(what, lambda: _on_host(input, weight, bias, out, settings), arrays)
-        return given
+        return result
     grouped = tile.by_group(weight, groups, True)
     seen = tuple(input.shape), tuple(grouped.shape)
     if plan.backend(input.dtype, precision.allowed(said), *seen, settings)[0] == "tile":
-        tile.convolve(input, grouped, bias, out, settings, given)
+        tile.convolve(input, grouped, bias, out, settings, result)
     else:
-        _on_device(input, copying.contiguous(weight), bias, out, settings, given)
-    return given
+        _on_device(input, copying.contiguous(weight), bias, out, settings, result)
+    return result
 
 
 def _on_device(
