@@ -28,7 +28,8 @@ class ProsodyPredictor:
         self._lstm, self._duration = part.lstm("lstm"), part.linear("duration_proj.linear_layer")
         self._shared = part.lstm("shared")
         self._curves = tuple(
-            ([part.residual(f"{name}.{i}") for i in range(3)], part.conv(f"{name}_proj")) for name in ("F0", "N")
+            ([part.residual(f"{name}.{i}", rounded=True) for i in range(3)], part.conv(f"{name}_proj"))
+            for name in ("F0", "N")
         )
 
     def encode(self, x: GPUArray, style: GPUArray, spans: Spans | None = None) -> GPUArray:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pygpukit.ops as ops
+from pygpukit.core.dtypes import DataType, float32
 from pygpukit.ops.nn.spans import Spans
-from pygpukit.tts.layers.adapt import NONE, Activation, adapt
+from pygpukit.tts.layers.adapt import NONE, Activation, adapt, adapt_sum
 from pygpukit.tts.layers.linear import Linear
 
 if TYPE_CHECKING:
@@ -47,11 +48,27 @@ class AdaIN:
         *,
         act: Activation = NONE,
         spans: Spans | None = None,
+        dtype: DataType = float32,
     ) -> GPUArray:
-        """x (B, C, L), style (B, S); or x (1, C, L) with the sentences of these spans and a style each. act: of the
-        result."""
+        """x (B, C, L), style (B, S); or x (1, C, L) with the sentences of these spans and a style each. act, dtype: of
+        the result."""
+        return self.of_sum(x, None, style, eps, act=act, spans=spans, dtype=dtype)[0]
+
+    def of_sum(
+        self,
+        x: GPUArray,
+        other: GPUArray | None,
+        style: GPUArray,
+        eps: float = 1e-5,
+        *,
+        act: Activation = NONE,
+        spans: Spans | None = None,
+        dtype: DataType = float32,
+    ) -> tuple[GPUArray, GPUArray]:
+        """That of x + other, and x + other; other may be None."""
         both, half = self._fc(style), self.num_features
-        return adapt(x, both[:, :half], both[:, half:], eps, plus_one=True, act=act, spans=spans)
+        weights = both[:, :half], both[:, half:]
+        return adapt_sum(x, other, *weights, eps, plus_one=True, act=act, spans=spans, dtype=dtype)
 
 
 class AdaLayerNorm:
