@@ -22,10 +22,13 @@ class Part:
 
     def __init__(self, weights: Mapping[str, GPUArray], prefix: str = "") -> None:
         self._weights, self._prefix = weights, prefix + "." if prefix else ""
+        self.norms: list[AdaIN] = []  # that were made of it, and of modules in it
 
     def of(self, name: str) -> Part:
         """The module of that name in this one."""
-        return Part(self._weights, self._prefix + name)
+        part = Part(self._weights, self._prefix + name)
+        part.norms = self.norms
+        return part
 
     def has(self, name: str) -> bool:
         """Whether there is such a weight."""
@@ -63,7 +66,8 @@ class Part:
 
     def adain(self, name: str) -> AdaIN:
         """An AdaIN."""
-        return AdaIN(self.array(f"{name}.fc.weight"), self.array(f"{name}.fc.bias"))
+        self.norms.append(AdaIN(self.array(f"{name}.fc.weight"), self.array(f"{name}.fc.bias")))
+        return self.norms[-1]
 
     def residual(self, name: str, rounded: bool = False) -> AdaINResBlock:
         """An AdaINResBlock: with a shortcut's convolution and a pool where there are weights of them. rounded: its

@@ -9,6 +9,7 @@ import pygpukit.ops as ops
 from pygpukit.core.dtypes import float32
 from pygpukit.tts.layers import style_last
 from pygpukit.tts.layers.layout import Layout, silenced
+from pygpukit.tts.layers.style import Style
 from pygpukit.tts.parts import Part
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ class FrameDecoder:
         self._blocks = [part.residual(f"decode.{i}", rounded=True) for i in range(4)]
 
     def __call__(
-        self, text: GPUArray, pitch: GPUArray, energy: GPUArray, style: GPUArray, layout: Layout | None = None
+        self, text: GPUArray, pitch: GPUArray, energy: GPUArray, style: Style, layout: Layout | None = None
     ) -> GPUArray:
         """text (B, 512, L), pitch and energy (B, 1, 2 L), style (B, S) give (B, 512, 2 L). layout: of the sentences, if
         B is 1 and there are several; a style each."""

@@ -16,6 +16,7 @@ from pygpukit.tts.layers.layout import Layout
 from pygpukit.tts.layers.merge import merge
 from pygpukit.tts.layers.residual import SnakeResBlock
 from pygpukit.tts.layers.source import HarmonicSource
+from pygpukit.tts.layers.style import Style
 from pygpukit.tts.parts import Part
 
 if TYPE_CHECKING:
@@ -69,7 +70,7 @@ class Generator:
         hop = self._rates[-1] * self._fourier.hop
         return self._fourier.forward(signal, layout.spans(hop), layout.spans(self._rates[-1], 1))
 
-    def spectrum(self, x: GPUArray, source: GPUArray, style: GPUArray, layout: Layout | None = None) -> GPUArray:
+    def spectrum(self, x: GPUArray, source: GPUArray, style: Style, layout: Layout | None = None) -> GPUArray:
         """Logarithms of magnitudes, and angles before their sine, (1, 22, 120 L + 1), of frames x (1, 512, 2 L).
 
         layout: of the sentences in x, if there are several; a style each.

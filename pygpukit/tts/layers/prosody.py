@@ -8,7 +8,7 @@ import pygpukit.ops as ops
 from pygpukit.ops.nn.spans import Spans
 from pygpukit.tts.layers.layout import Layout
 from pygpukit.tts.layers.lstm import LSTM
-from pygpukit.tts.layers.style import AdaLayerNorm
+from pygpukit.tts.layers.style import AdaLayerNorm, Style
 from pygpukit.tts.layers.text import over_tokens
 from pygpukit.tts.parts import Part
 
@@ -44,7 +44,7 @@ class ProsodyPredictor:
         """Frames of each phoneme, (B, T), not rounded, at speed 1."""
         return ops.sum(ops.sigmoid(self._duration(over_tokens(self._lstm, encoded, spans))), axis=2)
 
-    def curves(self, frames: GPUArray, style: GPUArray, layout: Layout | None = None) -> tuple[GPUArray, GPUArray]:
+    def curves(self, frames: GPUArray, style: Style, layout: Layout | None = None) -> tuple[GPUArray, GPUArray]:
         """Fundamental frequency in Hz and energy, (B, 1, 2 L) each, of encoded phonemes repeated to L frames.
 
         layout: of the sentences, if B is 1 and there are several; a style each."""

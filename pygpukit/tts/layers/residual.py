@@ -14,7 +14,7 @@ from pygpukit.tts.layers.adapt import Activation
 from pygpukit.tts.layers.convolution import Conv1d, ConvTranspose1d
 from pygpukit.tts.layers.layout import silenced
 from pygpukit.tts.layers.merge import merge
-from pygpukit.tts.layers.style import AdaIN
+from pygpukit.tts.layers.style import AdaIN, Style
 
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
@@ -41,9 +41,7 @@ class AdaINResBlock:
         self.conv1, self.conv2, self.norm1, self.norm2 = conv1, conv2, norm1, norm2
         self.conv1x1, self.pool = conv1x1, pool
 
-    def __call__(
-        self, x: GPUArray, style: GPUArray, spans: Spans | None = None, doubled: Spans | None = None
-    ) -> GPUArray:
+    def __call__(self, x: GPUArray, style: Style, spans: Spans | None = None, doubled: Spans | None = None) -> GPUArray:
         """x (B, C, L), style (B, S). spans: of x (1, C, L) with several sentences, which have a style each; doubled: of
         the result, where there is a pool."""
         if self.pool is None:
@@ -71,7 +69,7 @@ class SnakeResBlock:
         """steps: norm1, its snake's alpha (C,), conv1, norm2, alpha, conv2."""
         self.steps = list(steps)
 
-    def __call__(self, x: GPUArray, style: GPUArray, spans: Spans | None = None) -> tuple[GPUArray, GPUArray]:
+    def __call__(self, x: GPUArray, style: Style, spans: Spans | None = None) -> tuple[GPUArray, GPUArray]:
         """Two arrays whose sum is the result. x (B, C, L), style (B, S); or x (1, C, L) with the sentences of these
         spans and a style each."""
         more: GPUArray | None = None
