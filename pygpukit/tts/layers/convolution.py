@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pygpukit.ops as ops
+from pygpukit.array import factory
 from pygpukit.core.backend import is_sim
 from pygpukit.core.dtypes import DataType, float16, float32
 from pygpukit.ops import copying
@@ -66,7 +67,17 @@ def _held(
 ) -> tuple[GPUArray, GPUArray | None]:
     if core == float16:
         weight, bias = (None if x is None else copying.astype(x, core) for x in (weight, bias))  # type: ignore[assignment]
+    elif core == float32:
+        weight = _nearest(weight)
     return packed(weight, transposed, core is not None or None), bias
+
+
+def _nearest(weight: GPUArray) -> GPUArray:
+    """The weight rounded to the nearest tf32: a kernel may cut the last bits off, and sums would all become smaller."""
+    import numpy as np
+
+    bits = np.ascontiguousarray(weight.to_numpy()).view(np.uint32)
+    return factory.from_numpy(((bits + np.uint32(0x1000)) & np.uint32(0xFFFFE000)).view(np.float32))
 
 
 class WeightNormConv1d(Conv1d):
