@@ -22,6 +22,7 @@ CATEGORY = "voice"
 SIZES = ("large-v3", "large-v3-turbo", "tiny")
 TOKENS, BATCH, ROUNDS, STEPS = 64, 16, 3, 64
 SPOKEN = (("100 phonemes", 100), ("a sentence of 10 words, 40 phonemes", 40))
+TOGETHER = 8, 32
 TIMEOUT_S = 300
 
 
@@ -34,7 +35,10 @@ def rows(quick: bool) -> Iterator[BenchmarkResult | Unavailable]:
             yield Unavailable(f"{CATEGORY}/{size}", "needs a GPU")
         else:
             yield from whisper_rows(size, *((2, 4, 1) if quick or is_sim() else (BATCH, TOKENS, ROUNDS)))
-    yield from kokoro_rows(((("3 phonemes", 3),) if is_sim() else SPOKEN), 1 if quick or is_sim() else 5)
+    if is_sim():
+        yield from kokoro_rows((("3 phonemes", 3),), (), 1)
+    else:
+        yield from kokoro_rows(SPOKEN, TOGETHER, 1 if quick else 5)
     yield from conversation.rows(1 if quick or is_sim() else 7)
 
 
@@ -88,20 +92,37 @@ def _step_times(model: Any, mel: Any, steps: int) -> list[float]:
     return times[4:]
 
 
-def kokoro_rows(spoken: Sequence[tuple[str, int]], rounds: int) -> Iterator[BenchmarkResult]:
-    """Sound a second of computing, and the time until a sentence's samples are there: tokens to samples."""
+def kokoro_rows(spoken: Sequence[tuple[str, int]], together: Sequence[int], rounds: int) -> Iterator[BenchmarkResult]:
+    """Sound a second of computing, and the time until a sentence's samples are there: tokens to samples; and of so many
+    sentences in one pass, each as long as the last."""
     import numpy as np
 
     from ..array import factory
+    from ..tts import batches
+    from ..tts.batches import Sentence
     from .voice_weights import FRAMES_A_TOKEN, kokoro
 
     network = kokoro()
     style = factory.from_numpy(0.1 * np.random.default_rng(2).standard_normal((1, 256), dtype=np.float32))
 
-    def speak(count: int) -> None:
-        tokens = [0, *(1 + i % 100 for i in range(count)), 0]
-        network.waveform(network.prosody(tokens, style, 1.0), style, 0)
+    def tokens(count: int) -> list[int]:
+        return [0, *(1 + i % 100 for i in range(count)), 0]
 
+    def speak(count: int) -> None:
+        network.waveform(network.prosody(tokens(count), style, 1.0), style, 0)
+
+    def all_of(sentences: int, count: int) -> None:
+        batches.speak(
+            network, [Sentence(tokens(count), style.to_numpy()[0], 1.0, number) for number in range(sentences)]
+        )
+
+    count = spoken[-1][1]
+    for sentences in together:
+        times = _times(lambda sentences=sentences: all_of(sentences, count), rounds)  # type: ignore[misc]
+        seconds = sentences * (count + 2) * FRAMES_A_TOKEN * 0.025
+        params = {"tokens": count, "sentences": sentences}
+        rates = [seconds / each for each in times]
+        yield _rate(f"Kokoro: {sentences} sentences of {count} phonemes together", rates, "x real time", params)
     for title, count in spoken:
         times = _times(lambda count=count: speak(count), rounds)  # type: ignore[misc]
         seconds = (count + 2) * FRAMES_A_TOKEN * 0.025

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pygpukit.tts.network import Network
 
 TOKENS = 8192  # of a pass, the padding of shorter sentences counted
-FRAMES = 8192  # of a pass, 205 s of sound: the generator holds about 0.4 MB a frame
+FRAMES = 8192  # of a pass, 205 s of sound: the generator holds about 0.6 MB a frame
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ from pygpukit.tts.layers.decoder import FrameDecoder
 from pygpukit.tts.layers.generator import Generator
 from pygpukit.tts.layers.layout import Layout
 from pygpukit.tts.layers.prosody import ProsodyPredictor
+from pygpukit.tts.layers.style import Styled, Styles
 from pygpukit.tts.layers.text import build_text_encoder_from_weights
 from pygpukit.tts.parts import Part
 
@@ -71,10 +72,12 @@ class Network:
             config.plbert_hidden_size,
         )
         self.bert_encoder = whole.linear("bert_encoder")
-        self.predictor = ProsodyPredictor(whole.of("predictor"))
+        prosody, decoder = Part(weights, "predictor"), Part(weights, "decoder")
+        self.predictor = ProsodyPredictor(prosody)
         self.text_encoder = build_text_encoder_from_weights(weights)
-        self.decoder = FrameDecoder(whole.of("decoder"))
-        self.generator = Generator(whole.of("decoder.generator"), config)
+        self.decoder = FrameDecoder(decoder)
+        self.generator = Generator(decoder.of("generator"), config)
+        self._manner, self._voice = Styles(prosody.norms), Styles(decoder.norms)
 
     def prosody(self, tokens: Sequence[int], style: GPUArray, speed: float) -> Utterance:
         """How one sentence is said. Waits once, for the durations: the number of frames follows from them."""
@@ -111,13 +114,12 @@ class Network:
             places[start : start + sum(each)] = number * most + np.repeat(np.arange(len(each)), each)
         frames = factory.from_numpy(places)
         encoded, text = (ops.take(x.reshape(1, -1, x.shape[2]), frames, axis=1) for x in (told.encoded, told.text))
-        pitch, energy = self.predictor.curves(encoded, styles[:, self._style :], layout)
+        pitch, energy = self.predictor.curves(encoded, self._manner(styles[:, self._style :]), layout)
         return Utterance([x for each in durations for x in each], pitch, energy, text.transpose(0, 2, 1), layout)
 
     def frames(self, utterance: Utterance, styles: GPUArray) -> GPUArray:
         """What the generator takes, (1, 512, 2 L)."""
-        style = styles[:, : self._style]
-        return self.decoder(utterance.text, utterance.pitch, utterance.energy, style, utterance.layout)
+        return self._frames(utterance, self._voice(styles[:, : self._style]))
 
     def waveform(self, utterance: Utterance, style: GPUArray, seed: int | None) -> GPUArray:
         """The samples of one sentence, (600 L,) float32. seed: of the noise in the source; None for none."""
@@ -126,6 +128,10 @@ class Network:
     def waveforms(self, utterance: Utterance, styles: GPUArray, seeds: Sequence[int | None]) -> list[GPUArray]:
         """The samples of each sentence. seeds: as waveform() has them, of each."""
         source = self.generator.sources(utterance.pitch, seeds, utterance.layout)
-        frames, style = self.frames(utterance, styles), styles[:, : self._style]
+        style = self._voice(styles[:, : self._style])
+        frames = self._frames(utterance, style)
         spectrum = self.generator.spectrum(frames, source, style, utterance.layout)
         return self.generator.waveforms(spectrum, utterance.layout)
+
+    def _frames(self, utterance: Utterance, style: Styled) -> GPUArray:
+        return self.decoder(utterance.text, utterance.pitch, utterance.energy, style, utterance.layout)

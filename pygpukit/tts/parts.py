@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from pygpukit.core.dtypes import DataType, float16, float32
 from pygpukit.core.errors import InvalidSpecError
 from pygpukit.tts.layers.convolution import Conv1d, ConvTranspose1d
 from pygpukit.tts.layers.linear import LayerNorm, Linear
@@ -21,10 +22,13 @@ class Part:
 
     def __init__(self, weights: Mapping[str, GPUArray], prefix: str = "") -> None:
         self._weights, self._prefix = weights, prefix + "." if prefix else ""
+        self.norms: list[AdaIN] = []  # that were made of it, and of modules in it
 
     def of(self, name: str) -> Part:
         """The module of that name in this one."""
-        return Part(self._weights, self._prefix + name)
+        part = Part(self._weights, self._prefix + name)
+        part.norms = self.norms
+        return part
 
     def has(self, name: str) -> bool:
         """Whether there is such a weight."""
@@ -45,9 +49,11 @@ class Part:
         """A LayerNorm."""
         return LayerNorm(self.array(f"{name}.weight"), self.array(f"{name}.bias"), eps)
 
-    def conv(self, name: str, stride: int = 1, padding: int = 0, dilation: int = 1) -> Conv1d:
+    def conv(
+        self, name: str, stride: int = 1, padding: int = 0, dilation: int = 1, core: DataType | None = None
+    ) -> Conv1d:
         """A Conv1d; its bias may be missing."""
-        return Conv1d(self.array(f"{name}.weight"), self._bias(name), stride, padding, dilation)
+        return Conv1d(self.array(f"{name}.weight"), self._bias(name), stride, padding, dilation, core)
 
     def lstm(self, name: str) -> LSTM:
         """A bidirectional LSTM."""
@@ -60,17 +66,20 @@ class Part:
 
     def adain(self, name: str) -> AdaIN:
         """An AdaIN."""
-        return AdaIN(self.array(f"{name}.fc.weight"), self.array(f"{name}.fc.bias"))
+        self.norms.append(AdaIN(self.array(f"{name}.fc.weight"), self.array(f"{name}.fc.bias")))
+        return self.norms[-1]
 
-    def residual(self, name: str) -> AdaINResBlock:
-        """An AdaINResBlock: with a shortcut's convolution and a pool where there are weights of them."""
+    def residual(self, name: str, rounded: bool = False) -> AdaINResBlock:
+        """An AdaINResBlock: with a shortcut's convolution and a pool where there are weights of them. rounded: its
+        convolutions may run on tensor cores."""
         part = self.of(name)
         pool = None
         if part.has("pool.weight"):
             weight = part.array("pool.weight")
             pool = ConvTranspose1d(weight, part._bias("pool"), 2, 1, 1, weight.shape[0])
-        conv1, conv2 = (part.conv(conv, padding=1) for conv in ("conv1", "conv2"))
-        shortcut = part.conv("conv1x1") if part.has("conv1x1.weight") else None
+        first, other = (float16, float32) if rounded else (None, None)
+        conv1, conv2 = part.conv("conv1", padding=1, core=first), part.conv("conv2", padding=1, core=other)
+        shortcut = part.conv("conv1x1", core=other) if part.has("conv1x1.weight") else None
         return AdaINResBlock(conv1, conv2, part.adain("norm1"), part.adain("norm2"), shortcut, pool)
 
     def _bias(self, name: str) -> GPUArray | None:

@@ -68,12 +68,16 @@ def test_spans_of_one_launch_and_of_many(kernels_on_sim: Any, hidden: int, lengt
 def test_where_one_launch_has_all_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     device = {"compute_major": 9, "compute_minor": 0, "multiprocessor_count": 132}
     monkeypatch.setattr(launch, "native", SimpleNamespace(current_device=lambda: 0, device_info=lambda _: device))
+    launch._no_cluster.cache_clear()
     assert launch.refusal(float32, 1) == launch.refusal(float32, 256) == ""
     assert "257 units do not fit" in launch.refusal(float32, 257)
     assert "float64 has twice" in launch.refusal(float64, 8)
     device["multiprocessor_count"] = 7
+    launch._no_cluster.cache_clear()
     assert "needs 8 multiprocessors, there are 7" in launch.refusal(float32, 8)
     device["compute_major"], device["compute_minor"] = 8, 9
+    launch._no_cluster.cache_clear()
     assert "SM 8.9 has no clusters" in launch.refusal(float32, 8)
+    launch._no_cluster.cache_clear()
     monkeypatch.setattr(sharing, "_divided", True)
     assert "divided" in launch.refusal(float32, 8)

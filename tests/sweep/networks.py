@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Callable, Iterator
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -26,8 +27,9 @@ from pygpukit.ops.nn.snake import SOURCE as SNAKE
 from pygpukit.ops.nn.spans import Spans
 from pygpukit.ops.random import fill
 from pygpukit.random import Generator
-from pygpukit.tts.layers import adapt, source
+from pygpukit.tts.layers import adapt, fourier, merge, source, style_last
 from pygpukit.tts.layers.adapt import Activation
+from pygpukit.tts.layers.fourier import ShortFourier
 from pygpukit.tts.layers.source import HarmonicSource
 from pygpukit.tts.parts import Part
 from sweep.engine import Call, Family, numbers
@@ -155,15 +157,58 @@ def _snaked(x: Values, a: Values) -> Values:
 
 
 def _voices() -> Iterator[Call]:
-    pitch = np.random.default_rng().uniform(80, 300, 7).astype(np.float32)
+    pitch = np.random.default_rng().uniform(80, 300, 9).astype(np.float32)
     pitch[2:4] = 5  # no voice there
     weights = {"l_linear.weight": numbers("float32", 1, 9), "l_linear.bias": numbers("float32", 1)}
-    for seed in (None, 3):
+    spans = Spans([(0, 4), (5, 3)], 9)
+    for seeds in ((None, None), (3, 7), (None, 2**64 - 1)):
 
-        def source(pitch: gp.GPUArray, seed: int | None = seed) -> gp.GPUArray:
-            return HarmonicSource(Part(weights), 24000, 300)(pitch.astype("float32"), seed)
+        def source(pitch: gp.GPUArray, seeds: tuple[int | None, ...] = seeds) -> gp.GPUArray:
+            return HarmonicSource(Part(weights), 24000, 300)(pitch.astype("float32"), seeds, spans)
 
         yield Call(source, (gp.from_numpy(pitch),), widened=False)
+
+
+def _vocoders() -> Iterator[Call]:
+    transform = ShortFourier(20, 5)
+    samples, frames = Spans([(0, 35), (40, 700)], 745), Spans([(0, 8), (9, 141)], 150)
+    apart = Spans([(0, 35), (35, 700)], 735)
+
+    def magnitudes(signal: gp.GPUArray) -> gp.GPUArray:
+        return transform.forward(signal, samples, frames)[:, :11]
+
+    yield Call(magnitudes, (numbers("float64", 745),), widened=False)
+    yield Call(lambda x: transform.inverse(x, frames, apart), (numbers("float32", 1, 22, 150),), widened=False)
+
+
+def _merges() -> Iterator[Call]:
+    spans = Spans([(1, 4), (7, 30)], 41)
+    for channels, count in product((8, 3), (1, 3, 6)):
+        arrays = tuple(numbers("float32", 1, 41, channels).transpose(0, 2, 1) for _ in range(count))
+
+        def merged(*given: gp.GPUArray) -> list[gp.GPUArray]:
+            return [merge.merge(given, 0.5, 0.1, spans, dtype) for dtype in (gp.float32, gp.float16)]
+
+        yield Call(merged, arrays, widened=False)
+
+
+def _dense_styles() -> Iterator[Call]:
+    spans = Spans([(1, 4), (7, 300)], 311)
+    for channels, kind in product((8, 3), ("float32", "float16")):
+
+        def adapted(
+            x: gp.GPUArray, more: gp.GPUArray, scale: gp.GPUArray, shift: gp.GPUArray, channels: int = channels
+        ) -> list[gp.GPUArray]:
+            alpha = gp.full((channels,), 0.7, "float32")
+            acts = Activation(), Activation(slope=0.2), Activation(alpha=alpha)
+            given = product(acts, (None, more), (gp.float32, gp.float16))
+            return [
+                adapt.adapt_sum(x, other, scale, shift, 1e-5, plus_one=True, act=act, spans=spans, dtype=dtype)[0]
+                for act, other, dtype in given
+            ]
+
+        x, more = (numbers(k, 1, 311, channels).transpose(0, 2, 1) for k in (kind, "float32"))
+        yield Call(adapted, (x, more, numbers("float32", 2, channels), numbers("float32", 2, channels)), widened=False)
 
 
 def _choices() -> Iterator[Call]:
@@ -282,6 +327,9 @@ _CALLS = {
     launch.SOURCE.source: _lstms,
     launch.PERSISTENT.source: _lstms,
     adapt.SOURCE.source: _styles,
+    style_last.SOURCE.source: _dense_styles,
+    merge.SOURCE.source: _merges,
+    fourier.SOURCE.source: _vocoders,
     sampling.SOURCE.source: _tokens,
     fill.SOURCE.source: _random,
     measure.COPY_WORDS.source: _measuring,

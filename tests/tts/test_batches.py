@@ -14,13 +14,17 @@ from pygpukit.ops.nn.spans import Spans
 from pygpukit.tts import batches
 from pygpukit.tts.batches import Sentence
 from pygpukit.tts.config import KokoroConfig
+from pygpukit.tts.layers import convolution
 from pygpukit.tts.layers.adapt import Activation, adapt
 from pygpukit.tts.network import Network
 
 Values = np.ndarray[Any, Any]
 
 
-def small() -> Network:
+CONFIG = KokoroConfig(style_dim=2, plbert_hidden_size=12, plbert_num_attention_heads=3)
+
+
+def narrow_weights() -> dict[str, gp.GPUArray]:
     """Every width a 64th of Kokoro's; pitches of some 150 Hz, durations of 1 to 4 frames."""
     rng, weights = np.random.default_rng(), {}
     for name, shape in kokoro_shapes():
@@ -36,7 +40,12 @@ def small() -> Network:
         elif "orm.weight" in name or name.endswith("gamma") or ".alpha" in name:
             values = np.ones_like(values)
         weights[name] = gp.from_numpy(values)
-    return Network(weights, KokoroConfig(style_dim=2, plbert_hidden_size=12, plbert_num_attention_heads=3))
+    return weights
+
+
+def small() -> Network:
+    """Of narrow_weights()."""
+    return Network(narrow_weights(), CONFIG)
 
 
 def some(counts: tuple[int, ...]) -> list[Sentence]:
@@ -87,6 +96,30 @@ def test_each_stage_of_a_pass_is_that_of_the_sentence_alone() -> None:
         alone_spectrum = network.generator.spectrum(x, part, style)
         close(spectra[place], alone_spectrum, 1e-4)
         close(network.generator.waveform(spectra[place]), network.generator.waveform(alone_spectrum), 1e-3)
+
+
+def test_what_tensor_cores_round_is_near_float32(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(convolution, "tensor_cores", lambda: True)
+    weights = narrow_weights()
+    network = Network(weights, CONFIG)
+    monkeypatch.setattr(convolution, "tensor_cores", lambda: False)
+    exact = Network(weights, CONFIG)
+    sentences = some((5, 2))
+    styles = batches._styles(sentences)
+    told = exact.told([each.tokens for each in sentences], styles, [1.0, 1.0])
+    rounded, wanted = (each.said(told, styles, [0, 1]) for each in (network, exact))
+    layout = wanted.layout
+    source = exact.generator.sources(wanted.pitch, [1, 2], layout)
+    frames = exact.frames(wanted, styles)
+    spectra = [each.generator.spectrum(frames, source, styles[:, :2], layout) for each in (network, exact)]
+    pairs = (
+        (rounded.pitch, wanted.pitch, 2, 0),
+        (network.frames(wanted, styles), frames, 2, 0),
+        (spectra[0], spectra[1], 120, 1),
+    )
+    for found, expected, rate, more in pairs:
+        for one, other in zip(layout.parts(found, rate, more), layout.parts(expected, rate, more), strict=True):
+            close(one, other, 2e-2)  # a few channels, whose roundings do not average
 
 
 def test_the_bits_of_a_sentence_in_every_company(monkeypatch: pytest.MonkeyPatch) -> None:

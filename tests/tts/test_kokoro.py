@@ -13,6 +13,7 @@ from safetensors.numpy import save_file
 from tts.log_mel import distance
 
 import pygpukit as gp
+from pygpukit.tts.layers.convolution import tensor_cores
 from pygpukit.tts.weights import load_kokoro_weights
 
 pytestmark = pytest.mark.usefixtures("backend_name")
@@ -46,6 +47,11 @@ def apart(found: gp.GPUArray | Values, expected: Values) -> float:
     return float(np.sqrt(np.square(values.ravel() - expected.ravel()).mean() / np.square(expected).mean()))
 
 
+def near() -> float:
+    """How far a stage may be off: on tensor cores its factors have 11 bits."""
+    return 1e-3 if tensor_cores() else 1e-4
+
+
 def asked(model: gp.tts.KokoroModel, name: str) -> tuple[list[int], gp.GPUArray, float]:
     phonemes, voice, speed = UTTERANCES[name]
     tokens = [0, *model.tokenizer.phonemes_to_tokens(phonemes), 0]
@@ -56,19 +62,20 @@ def asked(model: gp.tts.KokoroModel, name: str) -> tuple[list[int], gp.GPUArray,
 def test_prosody_is_the_reference(model: gp.tts.KokoroModel, goldens: Any, name: str) -> None:
     said = model.network.prosody(*asked(model, name))
     assert said.durations == goldens[f"{name}/durations"].tolist()
-    assert apart(said.pitch, goldens[f"{name}/pitch"]) < 1e-4
-    assert apart(said.energy, goldens[f"{name}/energy"]) < 1e-4
+    assert apart(said.pitch, goldens[f"{name}/pitch"]) < near()
+    assert apart(said.energy, goldens[f"{name}/energy"]) < near()
 
 
 def test_decoder_and_generator_are_the_reference(model: gp.tts.KokoroModel, goldens: Any) -> None:
     tokens, style, speed = asked(model, "short")
     said = model.network.prosody(tokens, style, speed)
-    assert apart(model.network.frames(said, style), goldens["short/frames"]) < 1e-4
+    assert apart(model.network.frames(said, style), goldens["short/frames"]) < near()
     frames, source = (gp.from_numpy(goldens[f"short/{stage}"]) for stage in ("frames", "source"))
     spectrum = model.network.generator.spectrum(frames, source, style[:, :128])
-    assert apart(spectrum[:, :, ::5], goldens["short/spectrum"]) < 1e-4
+    assert apart(spectrum[:, :, ::5], goldens["short/spectrum"]) < near()
     audio = goldens["short/audio"] / 32767
-    assert apart(model.network.generator.waveform(spectrum).to_numpy()[0, 40:], audio[40:]) < 1e-3
+    waveform = model.network.generator.waveform(spectrum).to_numpy()[0, 40:]
+    assert apart(waveform, audio[40:]) < (2e-3 if tensor_cores() else 1e-3)
 
 
 @pytest.mark.parametrize("name", UTTERANCES)

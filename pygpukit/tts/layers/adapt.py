@@ -8,10 +8,13 @@ from typing import TYPE_CHECKING
 
 from pygpukit import kernels
 from pygpukit._core import native
+from pygpukit.core.dtypes import DataType, float16, float32
 from pygpukit.core.errors import DTypeError, ShapeError
 from pygpukit.ops import copying, host
 from pygpukit.ops.nn.spans import Spans
 from pygpukit.ops.operands import check_array, check_devices, span
+from pygpukit.tts.layers import style_last
+from pygpukit.tts.layers.merge import merge
 
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
@@ -41,56 +44,81 @@ def adapt(
     plus_one: bool = False,
     act: Activation = NONE,
     spans: Spans | None = None,
+    dtype: DataType = float32,
 ) -> GPUArray:
-    """act(scale n + shift), n being each channel of each sentence of x (B, C, L) float32 less its mean, over its
-    deviation.
+    """act(scale n + shift), n being each channel of each sentence of x (B, C, L) less its mean, over its deviation.
 
-    scale, shift: (C,), or (sentences, C), rows any step apart. plus_one: the scale is 1 more. spans: x is (1, C, L) and
-    has several sentences; between them the result is zero. The order of additions is fixed and follows from a
-    sentence's length. Raises ShapeError, DTypeError, DeviceMismatchError.
+    x: float32, or float16 with its channels dense, as tensor cores leave it; the result has its layout. scale, shift:
+    (C,), or (sentences, C), rows any step apart, float32. plus_one: the scale is 1 more. spans: x is (1, C, L) and has
+    several sentences; between them the result is zero. dtype: of the result. The order of additions is fixed and
+    follows from a sentence's length and the layout. Raises ShapeError, DTypeError, DeviceMismatchError.
     """
+    return adapt_sum(x, None, scale, shift, eps, plus_one=plus_one, act=act, spans=spans, dtype=dtype)[0]
+
+
+def adapt_sum(
+    x: GPUArray,
+    other: GPUArray | None,
+    scale: GPUArray | None,
+    shift: GPUArray | None,
+    eps: float,
+    *,
+    plus_one: bool = False,
+    act: Activation = NONE,
+    spans: Spans | None = None,
+    dtype: DataType = float32,
+) -> tuple[GPUArray, GPUArray]:
+    """adapt() of the sum of x and other, a float32 array of its shape, or None for nothing; and that sum."""
     sentences = x.shape[0] if spans is None else len(spans)
-    given = [array for array in (scale, shift, act.alpha) if array is not None]
+    given = [array for array in (scale, shift, act.alpha, other) if array is not None]
     for array in (x, *given):
         check_array(array, "adapt")
-        if array.dtype != "float32":
+        if array.dtype != float32 and (array is not x or x.dtype != float16 or x.ndim != 3 or not style_last.has(x)):
             raise DTypeError(f"adapt: arrays of float32, not {array.dtype}")
     check_devices("adapt", x, *given)
     if x.ndim != 3 or not sentences or (spans is not None and (x.shape[0], x.shape[2]) != (1, spans.total)):
         raise ShapeError(f"adapt: x has shape {x.shape}; it must be (B, C, L), and with spans (1, C, their total)")
     channels = x.shape[1]
-    if any(array.shape not in ((channels,), (sentences, channels)) for array in given):
-        shapes = ", ".join(str(array.shape) for array in given)
+    weights = [array for array in (scale, shift, act.alpha) if array is not None]
+    if any(array.shape not in ((channels,), (sentences, channels)) for array in weights):
+        shapes = ", ".join(str(array.shape) for array in weights)
         raise ShapeError(f"adapt: weights of shapes {shapes}; they must be ({channels},) or ({sentences}, {channels})")
-    out = native.empty(x.shape, x.dtype)
+    if other is not None and other.shape != x.shape:
+        raise ShapeError(f"adapt: x has shape {x.shape} and what is added {other.shape}; they must be one")
+    last = style_last.has(x) and not host.computes()
+    if other is not None and not (last and style_last.has(other)):
+        x, other = merge([x if x.dtype == float32 else copying.astype(x, float32), other]), None
+    out = style_last.like(x, dtype) if last else native.empty(x.shape, dtype)
     if not out.size:
-        return out
-    x = copying.contiguous(x)
+        return out, x
     if host.computes():
         pairs = None if spans is None else spans.pairs
         work = lambda: _on_host(x, scale, shift, eps, plus_one, act, pairs, out)  # noqa: E731
-        native.host_launch("adapt", work, [x, out, *given])
-        return out
+        native.host_launch("adapt", work, [x, out, *weights])
+        return out, x
     (scale, shift), starts, step = _placed(scale, shift)
-    packed = _STYLE.pack(
-        channels=channels,
-        length=x.shape[2],
-        items=x.shape[0],
-        spans=0 if spans is None else len(spans),
-        has_scale=scale is not None,
-        has_shift=shift is not None,
-        plus_one=plus_one,
-        scale_start=starts[0],
-        shift_start=starts[1],
-        weight_step=step,
-        act=1 if act.slope is not None else 2 if act.alpha is not None else 0,
-        slope=act.slope or 0.0,
-        epsilon=eps,
-    )
-    arrays = (x, *(x if array is None else array for array in (scale, shift, act.alpha)))
-    places = x if spans is None else spans.device
+    fields = {
+        "has_scale": scale is not None,
+        "has_shift": shift is not None,
+        "plus_one": plus_one,
+        "scale_start": starts[0],
+        "shift_start": starts[1],
+        "weight_step": step,
+        "act": 1 if act.slope is not None else 2 if act.alpha is not None else 0,
+        "slope": act.slope or 0.0,
+        "epsilon": eps,
+    }
+    if last:
+        return out, style_last.run(x, other, (scale, shift), act.alpha, out, spans, fields)
+    if dtype != float32:
+        raise DTypeError(f"adapt: {dtype} is made where channels are dense; x has strides {x.strides}")
+    count = 0 if spans is None else len(spans)
+    dense = copying.contiguous(x)
+    packed = _STYLE.pack(**fields, channels=channels, length=x.shape[2], items=x.shape[0], spans=count)
+    arrays = (dense, *(dense if array is None else array for array in (scale, shift, act.alpha)))
+    places = dense if spans is None else spans.device
     kernels.launch(SOURCE.of("pk::adapt"), (channels, sentences, 1), (_BLOCK, 1, 1), *arrays, places, out, packed)
-    return out
+    return out, x
 
 
 def _placed(*weights: GPUArray | None) -> tuple[list[GPUArray | None], list[int], int]:
@@ -119,11 +147,10 @@ def _on_host(
     """Sentence by sentence."""
     import numpy as np
 
-    values, target = host.memory(x), host.memory(out)
-    target[...] = 0
+    values, target = host.values(x), np.zeros(out.shape, np.float32)
     for number in range(x.shape[0] if pairs is None else len(pairs)):
         item, (start, length) = (number, (0, x.shape[2])) if pairs is None else (0, pairs[number])
-        own = np.array(values[item, :, start : start + length])
+        own = np.array(values[item, :, start : start + length], np.float32)
         with np.errstate(all="ignore"):
             own -= own.mean(axis=1, keepdims=True)
             own /= np.sqrt(np.square(own).mean(axis=1, keepdims=True) + np.float32(eps))
@@ -138,6 +165,7 @@ def _on_host(
                 alpha = host.memory(act.alpha)[:, None]
                 own += np.square(np.sin(own * alpha)) / alpha
         target[item, :, start : start + length] = own
+    host.store(out, target)
 
 
 @SOURCE.lists

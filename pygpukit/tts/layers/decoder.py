@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import pygpukit.ops as ops
+from pygpukit.core.dtypes import float32
+from pygpukit.tts.layers import style_last
 from pygpukit.tts.layers.layout import Layout, silenced
+from pygpukit.tts.layers.style import Style
 from pygpukit.tts.parts import Part
 
 if TYPE_CHECKING:
@@ -17,18 +21,26 @@ class FrameDecoder:
 
     def __init__(self, part: Part) -> None:
         self._pitch, self._energy = (part.conv(name, stride=2, padding=1) for name in ("F0_conv", "N_conv"))
-        self._encode, self._again = part.residual("encode"), part.conv("asr_res.0")
-        self._blocks = [part.residual(f"decode.{i}") for i in range(4)]
+        self._encode, self._again = part.residual("encode", rounded=True), part.conv("asr_res.0", core=float32)
+        self._blocks = [part.residual(f"decode.{i}", rounded=True) for i in range(4)]
 
     def __call__(
-        self, text: GPUArray, pitch: GPUArray, energy: GPUArray, style: GPUArray, layout: Layout | None = None
+        self, text: GPUArray, pitch: GPUArray, energy: GPUArray, style: Style, layout: Layout | None = None
     ) -> GPUArray:
         """text (B, 512, L), pitch and energy (B, 1, 2 L), style (B, S) give (B, 512, 2 L). layout: of the sentences, if
         B is 1 and there are several; a style each."""
         spans, doubled = (None, None) if layout is None else (layout.at(1), layout.at(2))
         curves = [self._pitch(silenced(pitch, doubled)), self._energy(silenced(energy, doubled))]
-        x = self._encode(ops.concatenate([text, *curves], axis=1), style, spans)
+        text = self._again.given(text)
+        x = self._encode(_together([text, *curves]), style, spans)
         seen = [self._again(text), *curves]
         for block in self._blocks:
-            x = block(ops.concatenate([x, *seen], axis=1), style, spans, doubled)
+            x = block(_together([x, *seen]), style, spans, doubled)
         return x
+
+
+def _together(arrays: Sequence[GPUArray]) -> GPUArray:
+    """Arrays (1, C, L) one after the other along channels, in the layout of the first."""
+    if not style_last.has(arrays[0]):
+        return ops.concatenate(arrays, axis=1)
+    return ops.concatenate([x.transpose(0, 2, 1) for x in arrays], axis=2).transpose(0, 2, 1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import accumulate
 from typing import TYPE_CHECKING
 
 import pygpukit.ops as ops
@@ -28,13 +29,20 @@ class Layout:
 
     def at(self, rate: int, more: int = 0) -> Spans | None:
         """Where the sentences are with `rate` places a frame, and `more` at the end of each; None for a single one."""
-        if len(self.lengths) == 1:
-            return None
+        return None if len(self.lengths) == 1 else self.spans(rate, more)
+
+    def spans(self, rate: int, more: int = 0) -> Spans:
+        """at(), of a single one, too."""
         if (rate, more) not in self._found:
             lengths = self.lengths
             pairs = [(start * rate, length * rate + more) for start, length in zip(self.starts, lengths, strict=True)]
             self._found[rate, more] = Spans(pairs, self.total * rate + more)
         return self._found[rate, more]
+
+    def apart(self, rate: int) -> Spans:
+        """spans() without the gaps."""
+        ends = list(accumulate(length * rate for length in self.lengths))
+        return Spans(list(zip([0, *ends], (length * rate for length in self.lengths), strict=False)), ends[-1])
 
     def parts(self, array: GPUArray, rate: int, more: int = 0) -> list[GPUArray]:
         """Views of each sentence's part of (..., time)."""

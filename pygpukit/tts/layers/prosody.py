@@ -8,7 +8,7 @@ import pygpukit.ops as ops
 from pygpukit.ops.nn.spans import Spans
 from pygpukit.tts.layers.layout import Layout
 from pygpukit.tts.layers.lstm import LSTM
-from pygpukit.tts.layers.style import AdaLayerNorm
+from pygpukit.tts.layers.style import AdaLayerNorm, Style
 from pygpukit.tts.layers.text import over_tokens
 from pygpukit.tts.parts import Part
 
@@ -28,7 +28,8 @@ class ProsodyPredictor:
         self._lstm, self._duration = part.lstm("lstm"), part.linear("duration_proj.linear_layer")
         self._shared = part.lstm("shared")
         self._curves = tuple(
-            ([part.residual(f"{name}.{i}") for i in range(3)], part.conv(f"{name}_proj")) for name in ("F0", "N")
+            ([part.residual(f"{name}.{i}", rounded=True) for i in range(3)], part.conv(f"{name}_proj"))
+            for name in ("F0", "N")
         )
 
     def encode(self, x: GPUArray, style: GPUArray, spans: Spans | None = None) -> GPUArray:
@@ -43,7 +44,7 @@ class ProsodyPredictor:
         """Frames of each phoneme, (B, T), not rounded, at speed 1."""
         return ops.sum(ops.sigmoid(self._duration(over_tokens(self._lstm, encoded, spans))), axis=2)
 
-    def curves(self, frames: GPUArray, style: GPUArray, layout: Layout | None = None) -> tuple[GPUArray, GPUArray]:
+    def curves(self, frames: GPUArray, style: Style, layout: Layout | None = None) -> tuple[GPUArray, GPUArray]:
         """Fundamental frequency in Hz and energy, (B, 1, 2 L) each, of encoded phonemes repeated to L frames.
 
         layout: of the sentences, if B is 1 and there are several; a style each."""

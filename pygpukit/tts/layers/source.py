@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-import pygpukit.ops as ops
 from pygpukit import kernels
 from pygpukit._core import native
 from pygpukit.array import factory
 from pygpukit.core.dtypes import float64
-from pygpukit.ops import host
+from pygpukit.ops import copying, host
+from pygpukit.ops.nn.spans import Spans
 from pygpukit.random import Generator
 from pygpukit.tts.parts import Part
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from pygpukit.array.array import GPUArray
 
 SOURCE = kernels.KernelSpec(__file__, "source.cu")
@@ -34,55 +36,69 @@ class HarmonicSource:
         self._bias = part.array("l_linear.bias")
         self._rate, self._hop = sample_rate, hop
 
-    def __call__(self, pitch: GPUArray, seed: int | None) -> GPUArray:
-        """The signal (hop F,) float64 of frequencies (F,) float32 in Hz. seed: of the noise; None for none."""
-        frames, count = pitch.shape[0], self._weight.shape[0]
-        multiples = factory.arange(1, count + 1, dtype="float64")
-        steps = ops.div(ops.mul(pitch.astype("float64")[:, None], multiples), float(self._rate))
-        turns = ops.mul(ops.cumsum(ops.sub(steps, ops.floor(steps)), axis=0), float(self._hop))
-        samples = frames * self._hop
-        noise = None if seed is None else Generator(seed).normal(0.0, 1.0, (samples, count), "float32")
-        out = native.empty((samples,), float64)
-        arrays = [pitch, turns, *(() if noise is None else (noise,)), self._weight, self._bias, out]
+    def __call__(self, pitch: GPUArray, seeds: Sequence[int | None], spans: Spans) -> GPUArray:
+        """The signal (hop F,) float64 of frequencies (F,) float32 in Hz, each sentence for itself; zero between them.
+
+        spans: of the sentences in F. seeds: of the noise of each; None for none.
+        """
+        out = native.empty((spans.total * self._hop,), float64)
+        if not spans.gapless:
+            copying.fill(out, 0)
         if host.computes():
-            native.host_launch("harmonic_source", lambda: self._on_host(pitch, turns, noise, out), arrays)
+            for (start, frames), seed in zip(spans.pairs, seeds, strict=True):
+                part = pitch[start : start + frames]
+                noise = None if seed is None else self._noise(seed, frames)
+                own = out[start * self._hop : (start + frames) * self._hop]
+                arrays = [part, self._weight, self._bias, own, *(() if noise is None else (noise,))]
+                work = lambda part=part, noise=noise, own=own: self._on_host(part, noise, own)  # noqa: E731
+                native.host_launch("harmonic_source", work, arrays)
             return out
+        import numpy as np
+
+        count = self._weight.shape[0]
         packed = _SOURCE.pack(
-            samples=samples,
-            frames=frames,
             harmonics=count,
             hop=self._hop,
+            rate=self._rate,
             amplitude=_AMPLITUDE,
             voiced_noise=_VOICED_NOISE,
             unvoiced_noise=_AMPLITUDE / 3,
             threshold=_THRESHOLD_HZ,
-            has_noise=noise is not None,
         )
+        given = factory.from_numpy(np.array([(seed or 0, seed is not None) for seed in seeds], np.uint64))
+        turns = native.empty((spans.total, count), float64)
+        pitch, places = copying.contiguous(pitch), spans.device
+        kernels.launch(SOURCE.of("pk::source_turns"), (len(spans), 1, 1), (32, 1, 1), *(pitch, places, turns, packed))
         kernels.launch(
             SOURCE.of("pk::harmonic_source"),
-            (-(-samples // _BLOCK), 1, 1),
+            (-(-spans.longest * self._hop // _BLOCK), len(spans), 1),
             (_BLOCK, 1, 1),
-            *(pitch, turns, pitch if noise is None else noise, self._weight, self._bias, out, packed),
+            *(pitch, turns, places, given, self._weight, self._bias, out, packed),
         )
         return out
 
-    def _on_host(self, pitch: GPUArray, turns: GPUArray, noise: GPUArray | None, out: GPUArray) -> None:
+    def _noise(self, seed: int, frames: int) -> GPUArray:
+        return Generator(seed).normal(0.0, 1.0, (frames * self._hop, self._weight.shape[0]), "float32")
+
+    def _on_host(self, pitch: GPUArray, noise: GPUArray | None, out: GPUArray) -> None:
         import numpy as np
 
+        weight, given = host.memory(self._weight).astype(np.float64), host.memory(pitch)
         frames = pitch.shape[0]
-        voiced = np.repeat(host.memory(pitch) > _THRESHOLD_HZ, self._hop)[:, None]
+        steps = given.astype(np.float64)[:, None] * np.arange(1, weight.size + 1) / self._rate
+        turns = np.cumsum(steps - np.floor(steps), axis=0) * self._hop
+        voiced = np.repeat(given > _THRESHOLD_HZ, self._hop)[:, None]
         place = np.clip((np.arange(out.shape[0]) + 0.5) / self._hop - 0.5, 0, frames - 1)
         frame = place.astype(np.int64)
-        known = host.memory(turns)
-        first = known[frame]
-        turn = first + (known[np.minimum(frame + 1, frames - 1)] - first) * (place - frame)[:, None]
-        value = np.where(voiced, _AMPLITUDE * np.sin(2 * np.pi * (turn - np.floor(turn))), 0.0)
+        first = turns[frame]
+        turn = first + (turns[np.minimum(frame + 1, frames - 1)] - first) * (place - frame)[:, None]
+        value: np.ndarray = np.where(voiced, _AMPLITUDE * np.sin(2 * np.pi * (turn - np.floor(turn))), 0.0)
         if noise is not None:
             value += np.where(voiced, _VOICED_NOISE, _AMPLITUDE / 3) * host.memory(noise)
-        host.memory(out)[...] = np.tanh(value @ host.memory(self._weight).astype(np.float64) + host.memory(self._bias))
+        host.memory(out)[...] = np.tanh(value @ weight + host.memory(self._bias))
 
 
 @SOURCE.lists
 def instantiations() -> Iterator[tuple[str, ...]]:
-    """The one kernel."""
-    yield ("pk::harmonic_source",)
+    """The two kernels."""
+    yield "pk::source_turns", "pk::harmonic_source"

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from itertools import accumulate
+from typing import TYPE_CHECKING, TypeAlias
 
 import pygpukit.ops as ops
+from pygpukit.core.dtypes import DataType, float32
 from pygpukit.ops.nn.spans import Spans
-from pygpukit.tts.layers.adapt import NONE, Activation, adapt
+from pygpukit.tts.layers.adapt import NONE, Activation, adapt, adapt_sum
 from pygpukit.tts.layers.linear import Linear
 
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
+
+Style: TypeAlias = "GPUArray | Styled"
 
 
 class InstanceNorm1d:
@@ -42,16 +47,57 @@ class AdaIN:
     def __call__(
         self,
         x: GPUArray,
-        style: GPUArray,
+        style: Style,
         eps: float = 1e-5,
         *,
         act: Activation = NONE,
         spans: Spans | None = None,
+        dtype: DataType = float32,
     ) -> GPUArray:
-        """x (B, C, L), style (B, S); or x (1, C, L) with the sentences of these spans and a style each. act: of the
-        result."""
-        both, half = self._fc(style), self.num_features
-        return adapt(x, both[:, :half], both[:, half:], eps, plus_one=True, act=act, spans=spans)
+        """x (B, C, L), style (B, S); or x (1, C, L) with the sentences of these spans and a style each. act, dtype: of
+        the result."""
+        return self.of_sum(x, None, style, eps, act=act, spans=spans, dtype=dtype)[0]
+
+    def of_sum(
+        self,
+        x: GPUArray,
+        other: GPUArray | None,
+        style: Style,
+        eps: float = 1e-5,
+        *,
+        act: Activation = NONE,
+        spans: Spans | None = None,
+        dtype: DataType = float32,
+    ) -> tuple[GPUArray, GPUArray]:
+        """That of x + other, and x + other; other may be None."""
+        both, half = style.of(self) if isinstance(style, Styled) else self._fc(style), self.num_features
+        weights = both[:, :half], both[:, half:]
+        return adapt_sum(x, other, *weights, eps, plus_one=True, act=act, spans=spans, dtype=dtype)
+
+
+class Styled:
+    """A style, of each sentence, and what many norms make of it, by one product."""
+
+    def __init__(self, style: GPUArray, together: Linear, places: Mapping[AdaIN, int]) -> None:
+        self._both, self._places = together(style), places
+
+    def of(self, norm: AdaIN) -> GPUArray:
+        """Scales, then shifts, (B, 2 C)."""
+        start = self._places[norm]
+        return self._both[:, start : start + 2 * norm.num_features]
+
+
+class Styles:
+    """Makes Styled of a style (B, S), for these norms."""
+
+    def __init__(self, norms: Sequence[AdaIN]) -> None:
+        weights, biases = [norm.fc_weight for norm in norms], [norm.fc_bias for norm in norms]
+        self._together = Linear(ops.concatenate(weights), ops.concatenate(biases))
+        starts = accumulate((2 * norm.num_features for norm in norms), initial=0)
+        self._places = dict(zip(norms, starts, strict=False))
+
+    def __call__(self, style: GPUArray) -> Styled:
+        return Styled(style, self._together, self._places)
 
 
 class AdaLayerNorm:

@@ -134,10 +134,10 @@ def by_group(weight: GPUArray, groups: int, transposed: bool) -> GPUArray:
     return native.view(weight, shape, strides, weight.offset)
 
 
-def packed(weight: GPUArray, transposed: bool = False) -> GPUArray:
+def packed(weight: GPUArray, transposed: bool = False, tf32: bool | None = None) -> GPUArray:
     """A convolution's weight; for tensor cores in memory where the input's channels are dense, as they are read: every
-    call copies any other. transposed: of a transposed convolution of one group."""
-    halves = weight.dtype in (bfloat16, float16) or (weight.dtype == float32 and precision.allowed(None))
+    call copies any other. transposed: of a transposed convolution of one group. tf32: as the convolution is called."""
+    halves = weight.dtype in (bfloat16, float16) or (weight.dtype == float32 and precision.allowed(tf32))
     axis = 0 if transposed else 1
     if is_sim() or not halves or weight.shape[axis] * weight.itemsize % ALIGNMENT or missing():
         return weight

@@ -6,6 +6,7 @@ Both give the same bits, so which one runs may follow from the device.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 from typing import TYPE_CHECKING
 
 from pygpukit import kernels
@@ -68,7 +69,13 @@ def refusal(dtype: DataType, hidden: int) -> str:
         return f"the weights of {hidden} units do not fit into the registers of {_BLOCKS} blocks, {max(_FORMS)} do"
     if sharing.divided():
         return "the multiprocessors are divided: those of a part may lie too far apart for a cluster of blocks"
-    info = native.device_info(native.current_device())
+    return _no_cluster(native.current_device())
+
+
+@cache
+def _no_cluster(device: int) -> str:
+    """Why that device cannot run one, "" where it can: asking the driver takes a millisecond."""
+    info = native.device_info(device)
     if int(info["compute_major"]) < 9:
         return f"SM {info['compute_major']}.{info['compute_minor']} has no clusters of blocks"
     if int(info["multiprocessor_count"]) < _BLOCKS:
