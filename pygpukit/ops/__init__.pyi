@@ -145,12 +145,12 @@ from pygpukit.ops.matmul.available import matmul_fp8_sm100 as matmul_fp8_sm100
 from pygpukit.ops.matmul.available import matmul_fp8_sm120 as matmul_fp8_sm120
 from pygpukit.ops.matmul.available import w8a16_gemm_sm120 as w8a16_gemm_sm120
 from pygpukit.ops.matmul.fastest import fastest_products as fastest_products
-from pygpukit.ops.matmul.fp4 import dequantize_fp4 as dequantize_fp4
 from pygpukit.ops.matmul.fp4 import matmul_fp4 as matmul_fp4
 from pygpukit.ops.matmul.fp4 import matmul_fp4_plan as matmul_fp4_plan
-from pygpukit.ops.matmul.fp4 import quantize_mxfp4 as quantize_mxfp4
-from pygpukit.ops.matmul.fp4 import quantize_nvfp4 as quantize_nvfp4
 from pygpukit.ops.matmul.fp4_codes import Fp4Matrix as Fp4Matrix
+from pygpukit.ops.matmul.fp4_matrices import dequantize_fp4 as dequantize_fp4
+from pygpukit.ops.matmul.fp4_matrices import quantize_mxfp4 as quantize_mxfp4
+from pygpukit.ops.matmul.fp4_matrices import quantize_nvfp4 as quantize_nvfp4
 from pygpukit.ops.matmul.fp8 import gemv_fp8_bf16 as gemv_fp8_bf16
 from pygpukit.ops.matmul.fp8 import gemv_fp8_bf16_batched as gemv_fp8_bf16_batched
 from pygpukit.ops.matmul.fp8 import matmul_fp8 as matmul_fp8

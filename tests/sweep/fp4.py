@@ -10,7 +10,7 @@ from fp4_reference import numbers_of, packed, quantised
 
 import pygpukit as gp
 from pygpukit.core.dtypes import float8_e4m3
-from pygpukit.ops.matmul import fp4, fp4_blocks, fp4_codes, fp4_few
+from pygpukit.ops.matmul import fp4_blocks, fp4_codes, fp4_few, fp4_matrices
 from pygpukit.ops.matmul.fp4_codes import Fp4Matrix
 from sweep.engine import Call, Family, numbers
 
@@ -66,7 +66,7 @@ def _half(variant: str) -> Iterator[Call]:
 
         def product(a: gp.GPUArray, wide: bool = wide) -> gp.GPUArray:
             out = gp.full((len(a), 21), float("nan"), "float32" if wide else a.dtype)
-            fp4_few.product(a, fp4.filled(weight), out)
+            fp4_few.product(a, fp4_matrices.filled(weight), out)
             return out
 
         yield Call(product, (numbers(_TYPES[element], m, _K),), lambda a: a @ w[:, :_K].T * of_all)
@@ -81,7 +81,7 @@ def _both(variant: str) -> Iterator[Call]:
 
     def product(scale: gp.GPUArray) -> gp.GPUArray:
         out = gp.full((37, n), float("nan"), _TYPES[result])
-        fp4_blocks.product(fp4.filled(left._replace(scale=scale)), fp4.filled(weight), out)
+        fp4_blocks.product(fp4_matrices.filled(left._replace(scale=scale)), fp4_matrices.filled(weight), out)
         return out
 
     yield Call(product, (numbers("float32", 1, low=0.5, high=2),), lambda scale: x @ w.T * of_all * scale)

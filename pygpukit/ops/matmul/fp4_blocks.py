@@ -32,7 +32,7 @@ def refusal() -> str:
 
 
 def product(a: Fp4Matrix, b: Fp4Matrix, out: GPUArray) -> None:
-    """out = a @ b^T, dense, of matrices of one format of FORMATS, as fp4.filled() gives them."""
+    """out = a @ b^T, dense, of matrices of one format of FORMATS, as fp4_matrices.filled() gives them."""
     (m, n), one = out.shape, (a, b)
     arrays, factors = zip(*(each.scale_parts() for each in one), strict=True)
     call = _CALL.pack(

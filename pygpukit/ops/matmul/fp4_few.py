@@ -31,7 +31,7 @@ def takes(dtype: DataType, scales: DataType) -> bool:
 
 
 def product(a: GPUArray, w: Fp4Matrix, out: GPUArray) -> None:
-    """out = a @ w^T: a (m, k), out (m, n) dense, of a's type or float32. w: as fp4.filled() gives it."""
+    """out = a @ w^T: a (m, k), out (m, n) dense, of a's type or float32. w: as fp4_matrices.filled() gives it."""
     (m, k), n = a.shape, w.codes.shape[0]
     rows = readable(a, "rows", along_k=True)
     tiles = next((tiles for tiles in _TILES if m <= tiles * _ROWS), _TILES[-1])

@@ -10,8 +10,9 @@ from pygpukit.core.dtypes import bfloat16, float8_e4m3, uint8
 from pygpukit.core.errors import DTypeError, ShapeError
 from pygpukit.ops import copying
 from pygpukit.ops.matmul import fp4_blocks, fp4_codes
-from pygpukit.ops.matmul.fp4 import matmul_fp4, quantize_nvfp4
+from pygpukit.ops.matmul.fp4 import matmul_fp4
 from pygpukit.ops.matmul.fp4_codes import Fp4Matrix
+from pygpukit.ops.matmul.fp4_matrices import quantize_nvfp4
 from pygpukit.ops.operands import check_array, check_devices
 
 if TYPE_CHECKING:
