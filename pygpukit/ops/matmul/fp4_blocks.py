@@ -20,15 +20,15 @@ if TYPE_CHECKING:
 SOURCE = KernelSpec(__file__, "fp4_blocks.cu", ahead=("sm_120a",))
 _CALL = SOURCE.structure("Fp4Blocks")
 _SIDE, _THREADS = 128, 256  # fp4_blocks.cu: kSide, kBlocksThreads
-_SM = 120
+_SM = 12
 FORMATS = ((float8_e4m3, 16), (uint8, 32))
 
 
 def refusal() -> str:
     """Why the open device has no such products, "" where it has."""
-    if is_sim() or architecture() == _SM:
+    if is_sim() or architecture() // 10 == _SM:
         return ""
-    return f"products of two fp4 operands are instructions of SM 12.0; this device is SM {architecture() / 10:.1f}"
+    return f"the kernel for two fp4 operands has instructions of SM 12.0; this device is SM {architecture() / 10:.1f}"
 
 
 def product(a: Fp4Matrix, b: Fp4Matrix, out: GPUArray) -> None:
