@@ -176,6 +176,7 @@ from pygpukit.ops.matmul.products import dot as dot
 from pygpukit.ops.matmul.products import inner as inner
 from pygpukit.ops.matmul.products import outer as outer
 from pygpukit.ops.matmul.products import vdot as vdot
+from pygpukit.ops.matmul.quantised import quantize as quantize
 from pygpukit.ops.nn.attention import sdpa as sdpa
 from pygpukit.ops.nn.attention import sdpa_causal as sdpa_causal
 from pygpukit.ops.nn.attention import sdpa_causal_fixed_cache as sdpa_causal_fixed_cache

@@ -1,5 +1,5 @@
-// fp4.cuh: matrices of OCP's fp4 (E2M1), two numbers a byte, the first in the low bits, with a scale for every block of a
-// row: NVFP4 has blocks of 16 with E4M3 scales and one float for all, MXFP4 blocks of 32 with powers of two (E8M0).
+// fp4.cuh: matrices of OCP's fp4 (E2M1), two numbers a byte, the first in the low bits, with a scale for every block of
+// a row: NVFP4 has blocks of 16 with E4M3 scales and one float for all, MXFP4 blocks of 32 with powers of two (E8M0).
 #pragma once
 #include "storage.cuh"
 

@@ -6,7 +6,7 @@
 
 namespace pk {
 
-constexpr int kSide = 128;    // rows, and columns, of a block's tile
+constexpr int kSide = 128;     // rows, and columns, of a block's tile
 constexpr int kWarpRows = 32;  // of a warp's
 constexpr int kWarpColumns = 64;
 constexpr int kBlocksThreads = 256;

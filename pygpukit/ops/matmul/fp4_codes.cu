@@ -52,8 +52,8 @@ __device__ __forceinline__ e4m3_t nan_of(e4m3_t) { return {0x7f}; }
 __device__ __forceinline__ e8m0_t nan_of(e8m0_t) { return {0xff}; }
 
 // A thread makes one block: codes, dense rows of blocks * Block / 2 bytes, with zeros from the last column on, and its
-// scale. of_all: the scale of all, which is divided out first; if kMeasured, it is written here, from the bits in largest.
-// A block with a number that is not finite gets a scale of NaN.
+// scale. of_all: the scale of all, which is divided out first; if kMeasured, it is written here, from the bits in
+// largest. A block with a number that is not finite gets a scale of NaN.
 template <class T, class Scale, int Block>
 __global__ void fp4_quantise(const T *x, unsigned char *codes, Scale *scales, float *of_all, const unsigned *largest,
                              const __grid_constant__ Fp4Matrix p) {

@@ -1,8 +1,8 @@
 // fp4_few.cu: products of half precision with weights of fp4, as fast as the weight can be read.
 //
 // A weight is decoded to the type of the rows, exactly, with the scale of its block, and is the left operand of tensor
-// cores, whose sums are float32. The eight warps of a block take the pieces of k in turn and their sums are added in the
-// warps' order: a row's bits depend on its own numbers and the weight alone.
+// cores, whose sums are float32. The eight warps of a block take the pieces of k in turn and their sums are added in
+// the warps' order: a row's bits depend on its own numbers and the weight alone.
 #include "fp4.cuh"
 #include "mma.cuh"
 
@@ -67,8 +67,8 @@ constexpr float kLeft = kFewFactor;
 template <>
 constexpr float kLeft<e8m0_t> = 1.0f;
 
-// c = factor * a @ w^T. a: m rows of T, from a multiple of 16 bytes on, as each row. codes: n dense rows of whole 64, from
-// a multiple of 16 bytes on. A block makes kFp4Weights columns of Tiles * kFp4Rows rows.
+// c = factor * a @ w^T. a: m rows of T, from a multiple of 16 bytes on, as each row. codes: n dense rows of whole 64,
+// from a multiple of 16 bytes on. A block makes kFp4Weights columns of Tiles * kFp4Rows rows.
 template <class T, class Scale, int Block, int Tiles>
 __global__ void __launch_bounds__(32 * kFp4Warps)
     fp4_few(const T *a, const unsigned char *codes, const Scale *scales, const float *scale, void *c,
