@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["matmul_fp4"]
 LOW_LEVEL = ["matmul_fp4_plan"]
 
-_FEW = 64  # rows, up to which a weight is read as it is where products need not be invariant
+_FEW = 384  # rows, from which on decoding pays on an H100, where products need not be invariant
 
 
 @by_context
@@ -43,7 +43,7 @@ def matmul_fp4(
     operands, on SM 12.0 alone. out_dtype: float16, bfloat16 or float32; by default that of out=, of a, or float32. The
     columns that w has been filled up with are left out.
 
-    A row's bits depend on no other row, unless invariant=False (or fastest_products()): then a weight for more than 64
+    A row's bits depend on no other row, unless invariant=False (or fastest_products()): then a weight for more than 384
     rows is decoded, with its scale of all, to a's type for gp.matmul(). matmul_fp4_plan() says what is done.
     Asynchronous. Raises ShapeError, DTypeError, ValueError, DeviceMismatchError, and GPUError for two fp4 operands on
     another device.
