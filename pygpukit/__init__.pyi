@@ -241,6 +241,7 @@ from pygpukit.ops.indexing.padding import triu as triu
 from pygpukit.ops.matmul import matmul as matmul
 from pygpukit.ops.matmul import matmul_plan as matmul_plan
 from pygpukit.ops.matmul.fastest import fastest_products as fastest_products
+from pygpukit.ops.matmul.fp4 import matmul_fp4 as matmul_fp4
 from pygpukit.ops.matmul.fp8 import matmul_fp8 as matmul_fp8
 from pygpukit.ops.matmul.grouped import grouped_matmul as grouped_matmul
 from pygpukit.ops.matmul.integers import matmul_int8 as matmul_int8

@@ -85,6 +85,7 @@ SPECIAL = {
     "lstm_bidirectional": "gp.lstm_bidirectional(heads, *2 * (x.T[:, :8], x.T[:, :4], row, row))",
     "lstm_forward": "gp.lstm_forward(heads, x.T[:, :8], x.T[:, :4], row, row)",
     "matmul": "gp.matmul(x, y.T)",
+    "matmul_fp4": "gp.matmul_fp4(x.astype('bfloat16'), gp.ops.quantize_nvfp4(y))",
     "matmul_fp8": "gp.matmul_fp8(x, y.T.astype('float8_e4m3'))",
     "matmul_int8": "gp.matmul_int8(i.astype('int8'), j.astype('int8').T)",
     "moveaxis": "gp.moveaxis(x, 0, 1)",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import product as product_of
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ import numpy as np
 import pygpukit as gp
 from pygpukit.array import promotion
 from pygpukit.ops.elementwise import pointwise
-from pygpukit.ops.matmul import few, fused, grouped, plain
+from pygpukit.ops.matmul import few, fused, grouped, plain, quantised
 from pygpukit.ops.matmul import fp8 as scaled
 from sweep.engine import Call, Family, numbers
 
@@ -99,12 +100,34 @@ def _groups() -> Iterator[Call]:
         yield Call(gp.grouped_matmul, (numbers(dtype, 75, 17), numbers(dtype, 4, 17, 33), counts), wanted)
 
 
+def _quantised() -> Iterator[Call]:
+    def wanted(x: Values, scale: Values, dtype: str) -> Values:
+        values = x.astype(np.float32) / np.float32(scale)
+        if dtype == "int8":
+            return np.clip(np.rint(values), -128, 127).astype(np.int8)
+        top = {"float8_e4m3": 448, "float8_e5m2": 57344}[dtype]
+        return gp.from_numpy(np.clip(values, -top, top)).astype(dtype).to_numpy()
+
+    for source, dtype in product_of(_FLOATS, ("float8_e4m3", "float8_e5m2", "int8")):
+        x, scale = numbers(source, 9, 37, low=-600, high=600), numbers("float32", 1, low=0.5, high=2)
+        for shift in (0, 1):  # in packs, and not
+
+            def quantise(x: gp.GPUArray, scale: gp.GPUArray, dtype: str = dtype, shift: int = shift) -> gp.GPUArray:
+                return gp.ops.quantize(x.reshape(-1)[shift:], dtype, scale)
+
+            def reference(x: Values, scale: Values, dtype: str = dtype, shift: int = shift) -> Values:
+                return wanted(x.reshape(-1)[shift:], scale[0], dtype)
+
+            yield Call(quantise, (x, scale), reference)
+
+
 _CALLS = {
     grouped.SOURCE.source: _groups,
     scaled.SOURCE.source: _scaled_products,
     plain.SOURCE.source: _products,
     few.SOURCE.source: _few_rows,
     fused.SOURCE.source: _fused_products,
+    quantised.SOURCE.source: _quantised,
 }
 
 

@@ -1,4 +1,4 @@
-"""Which documented kernels for 8-bit and 4-bit numbers there are; those of tensor cores are refused by name."""
+"""Which documented kernels for 8-bit numbers there are; those of tensor cores are refused by name."""
 
 from __future__ import annotations
 
@@ -14,24 +14,16 @@ LOW_LEVEL = [
     "fp8_sm100_available",
     "fp8_sm120_available",
     "fp8_sm90_available",
-    "gemv_nvf4_available",
-    "gemv_nvf4_bf16",
     "int8_native_gemm_available",
     "matmul_fp8_fp8_blockwise_sm120",
     "matmul_fp8_fp8_sm120",
     "matmul_fp8_sm100",
     "matmul_fp8_sm120",
     "matmul_fp8_sm90",
-    "matmul_mxfp4",
-    "matmul_nvf4_bf16_sm120",
-    "matmul_w4a4",
-    "nvf4_bf16_sm120_available",
-    "quantize_bf16_to_nvf4",
     "w8a16_gemm_sm120",
 ]
 
 _PORTABLE = "gp.matmul_fp8 computes the same products, as ops.matmul_fp8_plan says"
-_FOUR_BITS = "convert the operands to float8_e4m3 for gp.matmul_fp8, or to bfloat16"
 
 
 def fp8_available() -> bool:
@@ -50,7 +42,6 @@ def _never() -> bool:
 
 
 fp8_sm90_available = fp8_sm100_available = fp8_sm120_available = fp8_fp8_sm120_available = _never
-nvf4_bf16_sm120_available = gemv_nvf4_available = _never
 
 
 def _refused(name: str, what: str, versions: str, instead: str) -> Callable[..., NoReturn]:
@@ -77,8 +68,3 @@ matmul_fp8_fp8_blockwise_sm120 = _refused(
     "matmul_fp8_fp8_blockwise_sm120", "8-bit block-scaled products", "12.0", _PORTABLE
 )
 w8a16_gemm_sm120 = _refused("w8a16_gemm_sm120", "8-bit block-scaled products", "12.0", _PORTABLE)
-matmul_nvf4_bf16_sm120 = _refused("matmul_nvf4_bf16_sm120", "NVF4 products", "10.0 and 12.0", _FOUR_BITS)
-gemv_nvf4_bf16 = _refused("gemv_nvf4_bf16", "NVF4 products", "10.0 and 12.0", _FOUR_BITS)
-quantize_bf16_to_nvf4 = _refused("quantize_bf16_to_nvf4", "NVF4 conversions", "10.0 and 12.0", _FOUR_BITS)
-matmul_mxfp4 = _refused("matmul_mxfp4", "MXFP4 products", "10.0 and 12.0", _FOUR_BITS)
-matmul_w4a4 = _refused("matmul_w4a4", "products of two 4-bit operands", "10.0 and 12.0", _FOUR_BITS)

@@ -12,7 +12,7 @@ from pygpukit.array import layout, promotion
 from pygpukit.core.dtypes import as_dtype, float32
 from pygpukit.core.errors import DTypeError
 from pygpukit.ops import copying, host
-from pygpukit.ops.matmul import fastest, fused, hopper, narrow, plain, plan, precision, tile
+from pygpukit.ops.matmul import fastest, fused, hopper, narrow, plain, plan, precision, quantised, tile
 from pygpukit.ops.matmul.stacks import stacked, with_matrix_axes
 from pygpukit.ops.operands import check_array, check_devices, check_out, overlaps
 from pygpukit.ops.prepared import prepared
@@ -38,6 +38,8 @@ def matmul(
     use_tf32: bool | None = None,
     invariant: bool | None = None,
     backend: str | None = None,
+    out_dtype: DTypeLike | None = None,
+    out_scale: GPUArray | float | None = None,
 ) -> GPUArray:
     """a @ b; with alpha and beta alpha (a @ b) + beta out.
 
@@ -51,13 +53,19 @@ def matmul(
     be rounded to tf32, on tensor cores. Asynchronous on the current stream; the order of additions is fixed: a row's
     bits depend on k, the types and the backend that matmul_plan() names, not on other rows. invariant=False gives that
     up for speed: cuBLASLt where it is found, the same bits only for the same extents, strides and alignment; within
-    gp.fastest_products() it is the default. backend="hopper": by the kernels for SM 9.0 whatever the plan
-    says, which also run on the simulated device; its bits, too, depend on no other row. Raises ShapeError naming both
-    shapes, DTypeError, DeviceMismatchError, ValueError for settings that contradict each other, GPUError where the
-    backend asked for does not take the product.
+    gp.fastest_products() it is the default. backend="hopper": by the kernels for SM 9.0 whatever the plan says, which
+    also run on the simulated device; its bits, too, depend on no other row. out_dtype: what a result of floats is
+    converted to by another launch: another float, or float8_e4m3, float8_e5m2 or int8 of the result over out_scale, as
+    by gp.ops.quantize(); out is of that type then, and beta 0. Raises ShapeError naming both shapes, DTypeError,
+    DeviceMismatchError, ValueError for settings that contradict each other, GPUError where the backend asked for does
+    not take the product.
     """
     left, right, shape, promoted = operands(a, b)
     result = _result(promoted, dtype)
+    if out_dtype is not None or out_scale is not None:
+        asked = quantised.conversion("matmul", result, shape, out_dtype, out_scale, out)
+        settings: Any = {"dtype": dtype, "tf32": tf32, "use_tf32": use_tf32, "invariant": invariant, "backend": backend}
+        return asked.of(matmul(a, b, alpha=alpha, beta=beta, **settings), out)
     said = precision.check("matmul", result, tf32, use_tf32)
     _check_invariant(invariant)
     target = out if out is None else check_out(out, shape, result, "matmul")
@@ -105,10 +113,12 @@ def matmul_plan(
     use_tf32: bool | None = None,
     invariant: bool | None = None,
     backend: str | None = None,
+    out_dtype: DTypeLike | None = None,
+    out_scale: GPUArray | float | None = None,
 ) -> plan.MatmulPlan:
-    """The plan of `gp.matmul(a, b, dtype=dtype, tf32=tf32, invariant=invariant, backend=backend)`: which kernel, and
-    why. Launches nothing. Raises as matmul() for operands that do not fit."""
-    left, right, _, promoted = operands(a, b)
+    """The plan of `gp.matmul(a, b, ...)` with the same settings: which kernel, and why. Launches nothing. Raises as
+    matmul() for operands that do not fit."""
+    left, right, shape, promoted = operands(a, b)
     result = _result(promoted, dtype)
     said = precision.check("matmul", result, tf32, use_tf32)
     kind = _family(promoted, result, said)
@@ -120,6 +130,8 @@ def matmul_plan(
         chosen, reason = fastest.plan((chosen, reason), kind, left, right, computed, result)
     if result == float32:
         reason = f"{reason}; {precision.reason(said)}"
+    if out_dtype is not None or out_scale is not None:
+        reason += quantised.conversion("matmul_plan", result, shape, out_dtype, out_scale).reason()
     found = None if chosen != "tile" else (tile if kind == "half" else narrow).chosen(left, right)
     return plan.MatmulPlan(chosen, reason, found)
 

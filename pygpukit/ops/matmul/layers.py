@@ -9,13 +9,14 @@ from pygpukit._core import native
 from pygpukit.array import promotion
 from pygpukit.core.errors import DTypeError, ShapeError
 from pygpukit.ops import copying
-from pygpukit.ops.matmul import fused, plan
+from pygpukit.ops.matmul import fused, plan, quantised
 from pygpukit.ops.matmul.gemm import matmul, product_of
 from pygpukit.ops.operands import check_array, check_devices
 from pygpukit.ops.prepared import prepared
 
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
+    from pygpukit.core.dtypes import DTypeLike
 
 __all__ = ["batched_matmul", "linear", "linear_bias_gelu"]
 
@@ -29,16 +30,23 @@ def linear(
     bias: GPUArray | None = None,
     act: Activation | None = None,
     residual: GPUArray | None = None,
+    *,
+    out_dtype: DTypeLike | None = None,
+    out_scale: GPUArray | float | None = None,
 ) -> GPUArray:
     """act(x @ w.T + bias) + residual: x (..., in), w (out, in), bias (out,), residual (..., out) give (..., out).
 
     All float16, bfloat16, float32 or float64, alike. act: "relu", "gelu" (by erf), "gelu_tanh", "silu"; "swiglu" is
     silu of the first half of the columns times the second half, and gives (..., out / 2). Everything is computed in
     float32 (float64 for it) and rounded once, in one launch; "swiglu" with a residual, where matmul_plan() says "tile",
-    takes two, and the product is rounded before the second. Asynchronous; a row's bits depend on no other row. Raises
-    ShapeError, DTypeError, ValueError for an unknown act, DeviceMismatchError.
+    takes two, and the product is rounded before the second. out_dtype, out_scale: the rounded result is converted by
+    another launch, as in matmul(). Asynchronous; a row's bits depend on no other row. Raises ShapeError, DTypeError,
+    ValueError for an unknown act, DeviceMismatchError.
     """
-    return _linear("linear", x, w, bias, act, residual)
+    if out_dtype is None and out_scale is None:
+        return _linear("linear", x, w, bias, act, residual)
+    asked = quantised.conversion("linear", check_array(x, "linear: x").dtype, (), out_dtype, out_scale)
+    return asked.of(_linear("linear", x, w, bias, act, residual))
 
 
 @prepared

@@ -1,0 +1,50 @@
+// mma.cuh: products that one warp makes of registers, on tensor cores. Inline PTX; mma_sim.cuh has the same functions
+// for the simulated device.
+//
+// group = lane / 4 and four = lane % 4 say what a lane holds. The sums of a product: c[0] and c[1] are of row `group`
+// and columns 2 four and 2 four + 1; c[2] and c[3] of row group + 8.
+#pragma once
+#include "storage.cuh"
+
+namespace pk {
+
+// Two elements of 16 bits, the first in the low half.
+using Pair = unsigned;
+
+}  // namespace pk
+
+#ifdef PYGPUKIT_SIM
+#include "mma_sim.cuh"
+#else
+
+namespace pk {
+
+// x y of both, rounded. The sum with -0 is the product, zeros' signs too; before SM 9.0 there is no product of
+// bfloat16.
+__device__ __forceinline__ Pair multiply(bfloat16_t, Pair x, Pair y) {
+  Pair result;
+  asm("fma.rn.bf16x2 %0, %1, %2, %3;" : "=r"(result) : "r"(x), "r"(y), "r"(0x80008000u));
+  return result;
+}
+__device__ __forceinline__ Pair multiply(half_t, Pair x, Pair y) {
+  Pair result;
+  asm("fma.rn.f16x2 %0, %1, %2, %3;" : "=r"(result) : "r"(x), "r"(y), "r"(0x80008000u));
+  return result;
+}
+
+// c += a @ b^T of 16 rows, 8 columns and 16 of k. a: of k 2 four and 2 four + 1 those of rows `group` and group + 8,
+// then those 8 of k further; b: of column `group` the same.
+#define PK_PRODUCT(type, name)                                                                    \
+  __device__ __forceinline__ void mma(type, float(&c)[4], const Pair(&a)[4], const Pair(&b)[2]) { \
+    asm("mma.sync.aligned.m16n8k16.row.col.f32." name "." name                                    \
+        ".f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, "                                            \
+        "{%0,%1,%2,%3};"                                                                          \
+        : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])                                          \
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));                      \
+  }
+PK_PRODUCT(bfloat16_t, "bf16")
+PK_PRODUCT(half_t, "f16")
+#undef PK_PRODUCT
+
+}  // namespace pk
+#endif
