@@ -254,4 +254,4 @@ def _rows(tokens: Sequence[int], positions: Sequence[int], slots: Sequence[int],
     import numpy as np
 
     where = [factory.from_numpy(np.asarray(values, np.int32)) for values in (tokens, positions, slots)]
-    return Rows(where[0], where[1], where[2], first)
+    return Rows(where[0], where[1], where[2], first, slots[0])

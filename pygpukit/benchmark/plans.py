@@ -31,7 +31,6 @@ CONVOLUTIONS = (
 PROMPTS = ((32, 512, True), (32, 2048, True), (16, 8192, True), (32, 2048, False))  # heads, positions, causal
 ORDERS = ((32, 2048), (32, 4096), (16, 8192))  # heads, positions of prompts that measure the order of blocks
 ORDERED_DIM = 128
-DECODES = ((32, 32, 8, 4096, 128), (1, 32, 8, 4096, 128))  # batch, heads, heads of keys, positions, head dimension
 BETTER = 0.98  # of the time: what is not the default must be so much faster
 
 Timer = Callable[[Callable[[], object]], float]  # microseconds of a call
@@ -72,10 +71,9 @@ def _waves(one: Any, case: Case, count: int) -> tuple[float, float, float]:
 
 
 def attention(
-    time: Timer, prompts: Sequence[tuple[int, int, bool]], orders: Sequence[tuple[int, int]],
-    decodes: Sequence[tuple[int, int, int, int, int]], count: int,
-) -> dict[str, Any]:  # fmt: skip
-    """The times of tiles where there is a choice, the order of blocks, and what decoding asks for ahead."""
+    time: Timer, prompts: Sequence[tuple[int, int, bool]], orders: Sequence[tuple[int, int]], count: int
+) -> dict[str, Any]:
+    """The times of tiles where there is a choice, and the order of blocks."""
     from ..ops import plans
     from ..ops.nn.attention import tiles
 
@@ -96,7 +94,6 @@ def attention(
             listed.append(asdict(replace(one, fixed_us=fixed, block_us=block, step_us=step)))
     ordered = [_prompt(heads, n, ORDERED_DIM, True) for heads, n in orders]
     found["together_mib"] = _best(time, ordered, "together_mib", (tiles.together_mib(), 0, 8, 32))
-    found["decode_prefetch"] = _best(time, [_decode(*shape) for shape in decodes], "decode_prefetch", (0, 1, 2))
     return found
 
 
@@ -107,15 +104,6 @@ def _prompt(heads: int, positions: int, dim: int, causal: bool) -> Callable[[], 
     out = gp.empty(q.shape, "bfloat16")
     operation = gp.sdpa_causal if causal else gp.sdpa
     return lambda: operation(q, k, v, out=out)
-
-
-def _decode(batch: int, heads: int, shared: int, positions: int, dim: int) -> Callable[[], object]:
-    import pygpukit as gp
-
-    q = gp.random.randn(batch, heads, 1, dim, dtype="bfloat16")
-    k, v = (gp.random.randn(batch, shared, positions, dim, dtype="bfloat16") for _ in range(2))
-    out, lengths = gp.empty(q.shape, "bfloat16"), gp.full((batch,), positions, "int32")
-    return lambda: gp.sdpa_decode(q, k, v, lengths, out=out)
 
 
 def _best(time: Timer, calls: Sequence[Callable[[], object]], name: str, values: Sequence[float]) -> float:
@@ -185,7 +173,7 @@ def measured(families: Sequence[str], short: bool) -> dict[str, Any]:
         by_name = {case.name: case for case in cases("full")}
         found["convolution"] = convolution(time, [by_name[name] for name in CONVOLUTIONS[:: 2 if short else 1]], count)
     if "attention" in families:
-        found["attention"] = attention(time, PROMPTS, ORDERS, DECODES, count)
+        found["attention"] = attention(time, PROMPTS, ORDERS, count)
     return found
 
 

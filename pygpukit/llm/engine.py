@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
     from pygpukit.llm.model import CausalTransformerModel
 
-CHUNK = 256  # tokens of a prompt that are computed at once
+CHUNK = 512  # tokens of a prompt that are computed at once
 
 
 @dataclass(eq=False)
@@ -182,7 +182,7 @@ class Engine:
 
         count = len(tokens)
         inputs = self._inputs
-        rows = Rows(inputs.tokens[:count], inputs.positions[:count], inputs.slots[:count], position)
+        rows = Rows(inputs.tokens[:count], inputs.positions[:count], inputs.slots[:count], position, slot)
         values = (tokens, range(position, position + count), [slot] * count)
         with turn():
             for array, value in zip((rows.tokens, rows.positions, rows.slots), values, strict=True):

@@ -51,8 +51,8 @@ def _queries_and_keys(model: CausalTransformerModel, ids: list[int], layer: int)
         request = model.engine.open(ids, Sampling())
         try:
             inputs, buffers = new_rows(count), model.buffers(count)
-            rows = Rows(inputs.tokens, inputs.positions, inputs.slots, 0)
             slot = request.slot.number
+            rows = Rows(inputs.tokens, inputs.positions, inputs.slots, 0, slot)
             for array, values in ((rows.tokens, ids), (rows.positions, range(count)), (rows.slots, [slot] * count)):
                 native.copy_from_host(array, np.asarray(values, np.int32))
             embed(rows, model.embed_tokens, model.position_embed, buffers.x)

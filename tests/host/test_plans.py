@@ -52,9 +52,9 @@ def test_what_is_no_table_is_refused_by_its_name(tmp_path: Path, text: str) -> N
 def test_what_is_no_tile_is_refused(listed: Any) -> None:
     with plans.using({"convolution": {"half": listed}}), pytest.raises(ValueError, match="the table of plans"):
         conv.tiles(bfloat16)
-    for name, value in product(("together_mib", "decode_prefetch"), ("2", -1, None, float("nan"), True)):
-        with plans.using({"attention": {name: value}}), pytest.raises(ValueError, match=f"has {name}"):
-            {"decode_prefetch": attention.decode_prefetch, "together_mib": lambda: attention.together(1, 1, 1)}[name]()
+    for value in ("2", -1, None, float("nan"), True):
+        with plans.using({"attention": {"together_mib": value}}), pytest.raises(ValueError, match="has together_mib"):
+            attention.together(1, 1, 1)
 
 
 def test_shipped_tables_name_tiles_that_there_are() -> None:
@@ -120,9 +120,8 @@ def test_heads_that_begin_together_share_keys_and_fit_the_cache() -> None:
     assert attention.together(32, 1, mib) == 10 and attention.together(32, 4, mib) == 32
     assert attention.together(64, 4, 5 * mib) == 8 and attention.together(8, 4, 100 * mib) == 4
     assert attention.together(1, 1, 0) == 1
-    with plans.using({"attention": {"together_mib": 0, "decode_prefetch": 2}}):
-        assert attention.together(32, 4, mib) == 1 and attention.decode_prefetch() == 2
-    assert attention.decode_prefetch() == 0
+    with plans.using({"attention": {"together_mib": 0}}):
+        assert attention.together(32, 4, mib) == 1
 
 
 def test_factors_are_fitted_and_none_is_negative() -> None:
@@ -138,17 +137,17 @@ def test_what_is_measured_becomes_a_table(tmp_path: Path, monkeypatch: pytest.Mo
 
     def time(call: Any) -> float:
         call()
-        calls.append(attention.decode_prefetch())
-        return 10.0 - 4 * (attention.decode_prefetch() == 1) + len(calls) % 2
+        calls.append(attention.together_mib())
+        return 10.0 - 4 * (attention.together_mib() == 8) + len(calls) % 2
 
     convolution = command.convolution(time, SMALL[:3], 4)
     prompts = [(2, 40, True), (1, 20, False), (1, 70, True)]
-    found = command.attention(time, prompts, [(2, 30), (1, 9)], [(2, 2, 1, 20, 128), (1, 4, 2, 9, 128)], 4)
+    found = command.attention(time, prompts, [(2, 30), (1, 9)], 4)
     assert [len(convolution[kind]) for kind in ("half", "tf32")] == [len(conv.ALL[t]) for t in (bfloat16, float32)]
     assert list(found["tiles"]) == ["64"] and len(found["tiles"]["64"]) == 2
-    assert found["decode_prefetch"] == 1 and found["together_mib"] == attention.together_mib()
+    assert found["together_mib"] == attention.together_mib()
     every = sum(len(conv.ALL[dtype]) for dtype in (bfloat16, float32))
-    assert len(calls) == 3 * every + 3 * 2 + 2 * 4 + 2 * 3
+    assert len(calls) == 3 * every + 3 * 2 + 2 * 4
     monkeypatch.setattr(command, "measured", lambda families, short: {"device": "A card"} | {families[0]: convolution})
     monkeypatch.setattr(command, "device", lambda: "A card")
     monkeypatch.setattr(backend, "is_sim", lambda: False)

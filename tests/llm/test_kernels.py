@@ -112,7 +112,7 @@ def test_whole_models_say_the_same_as_in_numpy(kernels_on_sim: None, name: str, 
     assert np.abs(found - expected).max() <= TOLERANCE[dtype] * 10 * np.abs(expected).max()
 
 
-def test_parts_of_the_keys_are_merged_to_the_same_bits_by_one_block_and_by_two_launches(kernels_on_sim: None) -> None:
+def test_each_row_of_a_step_sees_the_keys_up_to_its_place(kernels_on_sim: None) -> None:
     from pygpukit.llm.cache import KVCache
     from pygpukit.llm.layers.attention import AttentionBuffers
     from pygpukit.llm.layers.rows import Rows
@@ -122,16 +122,13 @@ def test_parts_of_the_keys_are_merged_to_the_same_bits_by_one_block_and_by_two_l
     cache = KVCache(model.config, 2, 512, "float32", "t").layers[0]
     for target in (cache.k, cache.v):
         target[...] = array(RANDOM.standard_normal(target.shape))
-    places = [0, 3, 255, 256, 300, 511]
+    places = [0, 3, 63, 64, 300, 511]
     qkv = array(RANDOM.standard_normal((len(places), attention.q_dim + 2 * attention.k_dim)))
-    found = []
-    for first in (None, 0):
-        numbers = [gp.from_numpy(np.asarray(x, np.int32)) for x in ([0] * len(places), places, [1] * len(places))]
-        buffers = AttentionBuffers.of(len(places), qkv.shape[1], attention.q_dim, 8, "float32")
-        buffers.qkv[...] = qkv
-        attention._attend(Rows(*numbers, first), cache, buffers)
-        found.append(buffers.out.to_numpy())
-    assert found[0].tobytes() == found[1].tobytes()
+    numbers = [gp.from_numpy(np.asarray(x, np.int32)) for x in ([0] * len(places), places, [1] * len(places))]
+    buffers = AttentionBuffers.of(len(places), qkv.shape[1], attention.q_dim, 8, "float32")
+    buffers.qkv[...] = qkv
+    attention._attend(Rows(*numbers), cache, buffers)
+    found = buffers.out.to_numpy()
     k, v = (doubles(x)[1] for x in (cache.k, cache.v))
     for row, place in enumerate(places):
         q = doubles(qkv)[row, : attention.q_dim].reshape(8, 24)
@@ -139,39 +136,42 @@ def test_parts_of_the_keys_are_merged_to_the_same_bits_by_one_block_and_by_two_l
             scores = k[head // 4, : place + 1] @ q[head] / np.sqrt(24)
             weights = np.exp(scores - scores.max())
             expected = weights @ v[head // 4, : place + 1] / weights.sum()
-            np.testing.assert_allclose(found[0][row, head * 24 : head * 24 + 24], expected, atol=2e-6)
+            np.testing.assert_allclose(found[row, head * 24 : head * 24 + 24], expected, atol=2e-6)
 
 
-@pytest.mark.parametrize(("enough", "shares"), [(1, 1), (1, 32), (10**6, 2), (10**6, 1)])
 @pytest.mark.parametrize("name", ["llama", "qwen3"])
-def test_a_step_sees_what_a_prompt_sees_to_the_last_bit(
-    kernels_on_sim: None, monkeypatch: pytest.MonkeyPatch, name: str, enough: int, shares: int
+def test_a_step_in_one_launch_or_two_and_heads_together_or_apart_give_the_same_bits(
+    kernels_on_sim: None, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    """Rotation, cache and attention in one launch or in two; heads that share keys together or apart, by more blocks
-    than there are parts or by fewer."""
+    """One launch turns heads, fills the cache and attends; or the prompt's kernel turns and fills first. Parts of one
+    chunk of keys and of several."""
     from pygpukit.llm.cache import KVCache
     from pygpukit.llm.layers import attention
     from pygpukit.llm.layers.rows import Rows
 
-    monkeypatch.setattr(attention, "_ENOUGH", enough)
-    monkeypatch.setattr(attention, "_SHARES", shares)
-    model = tiny.model(name, dtype="bfloat16", max_position_embeddings=1024)
-    layer, places = model.blocks[0].attn, [0, 255, 300, 900]
-    qkv = array(RANDOM.standard_normal((len(places), layer.q_dim + 2 * layer.k_dim)), "bfloat16")
-    caches = [KVCache(model.config, len(places), 1024, "bfloat16", "t").layers[0] for _ in range(2)]
-    for part in ("k", "v"):
-        values = array(RANDOM.standard_normal(caches[0].k.shape), "bfloat16")
-        for cache in caches:
-            getattr(cache, part)[...] = values
-    found = []
-    for first, cache in zip((None, 0), caches, strict=True):
-        numbers = [gp.from_numpy(np.asarray(x, np.int32)) for x in ([0] * 4, places, range(4))]
-        buffers = attention.AttentionBuffers.of(4, qkv.shape[1], layer.q_dim, model.config.num_heads, "bfloat16")
+    model = tiny.model(name, dtype="bfloat16", max_position_embeddings=4500, context=4500)
+    layer, places = model.blocks[0].attn, [0, 63, 64, 300, 4400]
+    count = len(places)
+    qkv = array(RANDOM.standard_normal((count, layer.q_dim + 2 * layer.k_dim)), "bfloat16")
+    numbers = [gp.from_numpy(np.asarray(x, np.int32)) for x in ([0] * count, places, range(count))]
+    rows, found = Rows(*numbers), []
+    values = [
+        array(RANDOM.standard_normal((count, model.config.kv_heads, 4500, layer.head_dim)), "bfloat16") for _ in "kv"
+    ]
+    for enough, placed in ((1, False), (10**6, False), (1, True)):
+        monkeypatch.setattr(attention, "_ENOUGH", enough)
+        cache = KVCache(model.config, count, 4500, "bfloat16", "t").layers[0]
+        cache.k[...], cache.v[...] = values
+        buffers = attention.AttentionBuffers.of(count, qkv.shape[1], layer.q_dim, model.config.num_heads, "bfloat16")
         buffers.qkv[...] = qkv
-        layer._see(Rows(*numbers, first), cache, model._tables, buffers)
+        if placed:
+            layer._place(rows, cache, model._tables, buffers.qkv)
+            layer._attend(rows, cache, buffers)
+        else:
+            layer._see(rows, cache, model._tables, buffers)
         found.append([doubles(x).tobytes() for x in (buffers.out, cache.k, cache.v)])
         assert not buffers.counters.to_numpy().any()
-    assert found[0] == found[1]
+    assert found[0] == found[1] == found[2]
 
 
 def test_a_greedy_choice_by_what_the_product_found_is_that_among_all_logits(
@@ -181,7 +181,7 @@ def test_a_greedy_choice_by_what_the_product_found_is_that_among_all_logits(
     from pygpukit.llm.layers.rows import new_rows
     from pygpukit.llm.sampling import Sampler
 
-    monkeypatch.setattr(linear, "_BLOCKS", 4)
+    monkeypatch.setattr(linear, "multiprocessors", lambda: 1)
     count, hidden = 90, 8  # more columns than warps: some take several
     norm = Norm(array(np.ones(hidden)))
     x = array(RANDOM.standard_normal((1, hidden)))

@@ -98,7 +98,7 @@ def _attend(dtype: str, group: int, first: int | None) -> Callable[..., list[gp.
         weights = gp.zeros((qkv.shape[1], 32), dtype), gp.zeros((32, heads * 16), dtype)
         layer = attention.Attention(weights[0], None, None, weights[1], config, q_norm=norms[0], k_norm=norms[1])
         slots = (0, 1, 2) if first is None else (1, 1, 1)  # a step has one row of a sequence
-        rows = Rows(_integers(0, 0, 0), _integers(297, 298, 299), _integers(*slots), first)
+        rows = Rows(_integers(0, 0, 0), _integers(297, 298, 299), _integers(*slots), first, slots[0])
         buffers = attention.AttentionBuffers.of(3, qkv.shape[1], heads * 16, heads, dtype)
         buffers.qkv[...] = qkv
         cache = LayerCache(k.clone(), v.clone())

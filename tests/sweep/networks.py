@@ -54,8 +54,9 @@ def _attention() -> Iterator[Call]:
 
 def _decoding() -> Iterator[Call]:
     for dtype in _NO_DOUBLE:
-        for dim in (40, 128, 200, 37, 101, 199):  # rows of whole 16 bytes, and others
-            q, k, v = numbers(dtype, 2, 4, 3, dim), numbers(dtype, 2, 2, 300, dim), numbers(dtype, 2, 2, 300, dim)
+        for dim, queries in product((40, 128, 200, 37, 101, 199), (2, 3)):  # rows of whole 16 bytes, and others
+            q = numbers(dtype, 2, 4, queries, dim)  # as four rows of a head of keys, or six
+            k, v = numbers(dtype, 2, 2, 300, dim), numbers(dtype, 2, 2, 300, dim)
             lengths = gp.from_numpy(np.array([290, 40], np.int32))
             yield Call(lambda q, k, v, n=lengths: gp.sdpa_decode(q, k, v, n), (q, k, v), _decoded)
 

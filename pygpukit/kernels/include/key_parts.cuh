@@ -1,8 +1,7 @@
 // key_parts.cuh: what a row of a model sees of a cache of keys and values.
 //
-// Keys are taken in parts of kPart positions. Each part gives a largest score, a sum and a weighted sum; parts are
-// merged in their order: of a prompt by the block that made them, of a step by the block that ends last. The same
-// operations, the same bits. A row's bits depend on its own sequence only.
+// Keys are taken in chunks of kPart positions. Each gives a largest score, a sum and a weighted sum, which are merged in
+// their order: a row's bits depend on its own sequence only.
 #pragma once
 #include "rows.cuh"
 
@@ -10,7 +9,7 @@ namespace pk {
 
 constexpr int kThreads = 128;
 constexpr int kWarps = kThreads / 32;
-constexpr int kPart = 256;     // positions of a part
+constexpr int kPart = 64;      // positions of a chunk
 constexpr int kLanes = 8;      // threads that share a key
 constexpr int kCount = 8;      // elements of a head that a thread takes at once
 constexpr int kMostDim = 256;  // of a head
@@ -64,7 +63,7 @@ __device__ __forceinline__ void turn_head(const T *from, const T *scale, const f
   }
 }
 
-// Of one query head after some parts: largest score, sum of weights, and, a thread for each, the sum of weighted
+// Of one query head after some chunks: largest score, sum of weights, and, a thread for each, the sum of weighted
 // values.
 struct State {
   float largest, sum, value[(kMostDim + kThreads - 1) / kThreads];
@@ -110,7 +109,7 @@ struct Piece {
 };
 
 template <int kHeads>
-struct Shared {
+struct alignas(16) Shared {
   float query[kHeads][kMostDim];
   float score[kHeads][kPart];
   float largest[kHeads], sum[kHeads];
@@ -123,17 +122,29 @@ struct Own {
   float key[kMostDim], value[kMostDim];
 };
 
-// The keys first .. end - 1 for some of kHeads query heads that share them: shared.largest, .sum and .value. own,
-// own_at: the own key and its place among them, below 0 where it belongs to another part; without kOwn all are in the
-// cache.
-template <class T, int kHeads, bool kOwn>
-__device__ __forceinline__ void one_part(const T *keys, const T *values, long long first, long long end, int heads,
-                                         long long dim, float scale, Shared<kHeads> &shared, const Own *own,
-                                         int own_at) {
+// What a row sees: keys low .. position, of the chunks first .. last.
+struct Seen {
+  long long low, first, last;
+};
+
+__device__ __forceinline__ Seen seen_from(long long position, const AttentionCall &call) {
+  const long long low = call.window > 0 && position + 1 > call.window ? position + 1 - call.window : 0;
+  return {low, low / kPart, position / kPart};
+}
+
+// The keys of a chunk for the first of kAll query heads that share them, at most kHeads: shared.largest, .sum and .value.
+// own, own_at: the own key and its place after the chunk's first position, below 0 where it is in another chunk.
+template <class T, int kAll, int kHeads>
+__device__ __forceinline__ void chunk_of(const T *keys, const T *values, long long chunk, const Seen &seen,
+                                         long long position, int heads, const AttentionCall &call,
+                                         Shared<kAll> &shared, const Own &own, int own_at) {
   constexpr int kGroups = kThreads / kLanes;
   // Keys that are read at once: as many bytes of each type.
-  constexpr int kTogether = (kHeads > 4 ? 4 : kHeads > 2 ? 8 : 16) / static_cast<int>(sizeof(T));
-  static_assert(kPart % (kGroups * kTogether) == 0, "a part is whole batches");
+  constexpr int kTogether = 8 / static_cast<int>(sizeof(T));
+  static_assert(kPart % (kGroups * kTogether) == 0, "a chunk is whole batches");
+  const long long first = chunk * kPart > seen.low ? chunk * kPart : seen.low, dim = call.dim;
+  const long long end = (chunk + 1) * kPart < position + 1 ? (chunk + 1) * kPart : position + 1;
+  const int own_key = own_at < 0 ? own_at : own_at - static_cast<int>(first - chunk * kPart);
   const int count = static_cast<int>(end - first), pieces = static_cast<int>(dim) / kCount;
   const int group = threadIdx.x / kLanes, member = threadIdx.x % kLanes;
   for (int begin = 0; begin < kPart; begin += kGroups * kTogether) {
@@ -148,16 +159,16 @@ __device__ __forceinline__ void one_part(const T *keys, const T *values, long lo
 #pragma unroll
         for (int t = 0; t < kTogether; ++t) {
           const int key = begin + t * kGroups + group;
-          if (key < count && !(kOwn && key == own_at)) held[t].load(keys + (first + key) * dim + piece * kCount);
+          if (key < count && key != own_key) held[t].load(keys + (first + key) * dim + piece * kCount);
         }
 #pragma unroll
         for (int t = 0; t < kTogether; ++t) {
           const int key = begin + t * kGroups + group;
           if (key >= count) break;
           float element[kCount];
-          if (kOwn && key == own_at) {
+          if (key == own_key) {
 #pragma unroll
-            for (int i = 0; i < kCount; ++i) element[i] = own->key[piece * kCount + i];
+            for (int i = 0; i < kCount; ++i) element[i] = own.key[piece * kCount + i];
           } else {
             held[t].widen_to(element);
           }
@@ -180,7 +191,7 @@ __device__ __forceinline__ void one_part(const T *keys, const T *values, long lo
 #pragma unroll
         for (int lanes = kLanes / 2; lanes > 0; lanes /= 2)
           score[t][h] += __shfl_xor_sync(0xffffffffu, score[t][h], lanes);
-        if (member == 0) shared.score[h][key] = key < count ? score[t][h] * scale : -__uint_as_float(0x7f800000u);
+        if (member == 0) shared.score[h][key] = key < count ? score[t][h] * call.scale : -__uint_as_float(0x7f800000u);
       }
     }
   }
@@ -216,16 +227,16 @@ __device__ __forceinline__ void one_part(const T *keys, const T *values, long lo
 #pragma unroll
       for (int t = 0; t < kTogether; ++t) {
         const int key = begin + t * groups;
-        if (key < count && !(kOwn && key == own_at)) held[t].load(values + (first + key) * dim + piece * kCount);
+        if (key < count && key != own_key) held[t].load(values + (first + key) * dim + piece * kCount);
       }
 #pragma unroll
       for (int t = 0; t < kTogether; ++t) {
         const int key = begin + t * groups;
         if (key >= count) break;
         float element[kCount];
-        if (kOwn && key == own_at) {
+        if (key == own_key) {
 #pragma unroll
-          for (int i = 0; i < kCount; ++i) element[i] = own->value[piece * kCount + i];
+          for (int i = 0; i < kCount; ++i) element[i] = own.value[piece * kCount + i];
         } else {
           held[t].widen_to(element);
         }
@@ -273,25 +284,6 @@ __device__ __forceinline__ void put(T *out, const State &state, long long dim) {
   for (int i = 0; i < static_cast<int>(sizeof(state.value) / sizeof(float)); ++i)
     if (static_cast<int>(threadIdx.x) + i * kThreads < dim)
       out[threadIdx.x + i * kThreads] = convert<T>::from(state.value[i] / state.sum);
-}
-
-// What a row sees: keys low .. position, of the parts first .. last.
-struct Seen {
-  long long low, first, last;
-};
-
-__device__ __forceinline__ Seen seen_from(long long position, const AttentionCall &call) {
-  const long long low = call.window > 0 && position + 1 > call.window ? position + 1 - call.window : 0;
-  return {low, low / kPart, position / kPart};
-}
-
-template <class T, int kHeads, bool kOwn>
-__device__ __forceinline__ void part_of(const T *keys, const T *values, long long part, const Seen &seen,
-                                        long long position, int heads, const AttentionCall &call,
-                                        Shared<kHeads> &shared, const Own *own, int own_at) {
-  const long long first = part * kPart > seen.low ? part * kPart : seen.low;
-  const long long end = (part + 1) * kPart < position + 1 ? (part + 1) * kPart : position + 1;
-  one_part<T, kHeads, kOwn>(keys, values, first, end, heads, call.dim, call.scale, shared, own, own_at);
 }
 
 }  // namespace pk

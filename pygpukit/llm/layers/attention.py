@@ -17,6 +17,8 @@ from pygpukit.llm.layers.norm import Norm
 from pygpukit.llm.layers.rows import BLOCK, Rows, blocks
 from pygpukit.ops import host
 from pygpukit.ops.elementwise.pointwise import CTYPES
+from pygpukit.ops.nn.attention.extras import FAR, Extras
+from pygpukit.ops.nn.attention.launch import attend
 
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
@@ -28,10 +30,10 @@ if TYPE_CHECKING:
 SOURCE = kernels.KernelSpec(__file__, "attention.cu", options=kernels.SAME_BITS)
 STEP = kernels.KernelSpec(__file__, "attention_step.cu", options=kernels.SAME_BITS)
 _CALL = SOURCE.structure("AttentionCall")
-_THREADS, _PART = 128, 256  # key_parts.cuh: kThreads, kPart
-_TOGETHER = (1, 2, 4, 8)  # query heads of a block
-_ENOUGH = 128  # blocks of a step that keep a device busy: one a multiprocessor
-_SHARES = 32  # blocks of a step, at most, that share a query head's parts: a large cache must not be many idle blocks
+_THREADS, _PART = 128, 64  # key_parts.cuh: kThreads, kPart
+_PARTS = 32  # attention_step.cu: kParts
+_TOGETHER = (1, 2, 4)  # query heads of a block
+_ENOUGH = 512  # blocks of a step that keep a device busy, four a multiprocessor: fewer do not take heads together
 
 
 @dataclass
@@ -158,28 +160,27 @@ class Attention:
         )
 
     def _attend_on_device(self, rows: Rows, cache: LayerCache, buffers: AttentionBuffers) -> None:
-        """Rows whose keys are in the cache: of a prompt a block goes through all parts, else each has its own."""
+        """Rows whose keys are in the cache."""
         if rows.first is None:
             self._step_on_device(rows, cache, None, buffers, places=False)
             return
-        together = self._together()
-        kernels.launch(
-            SOURCE.of(f"pk::attend<{CTYPES[buffers.qkv.dtype.name]}, {together}>"),
-            (rows.count, self.num_kv_heads * -(-self.num_kv_groups // together), 1),
-            (_THREADS, 1, 1),
-            *(buffers.qkv, rows.positions, rows.slots, cache.k, cache.v, buffers.out),
-            self._call(rows, cache, buffers.qkv),
+        count, dim, window = rows.count, self.head_dim, self.config.sliding_window
+        q, out = (
+            native.view(x, (self.num_heads, count, dim), (dim * x.itemsize, x.strides[0], x.itemsize), x.offset)
+            for x in (buffers.qkv, buffers.out)
         )
+        k, v = (array[rows.slot, :, : rows.first + count] for array in (cache.k, cache.v))
+        attend(q, k, v, out, 0.0, None, Extras(behind=FAR if window is None else window - 1))
 
     def _step_on_device(
         self, rows: Rows, cache: LayerCache, tables: Tables | None, buffers: AttentionBuffers, *, places: bool
     ) -> None:
         """places: whether keys and values are among what was projected, and go into the cache."""
-        qkv, count = buffers.qkv, -(-cache.k.shape[2] // _PART)
+        qkv, count = buffers.qkv, self._parts(cache)
         parts = buffers.parts(rows.count * self.num_heads * count * (self.head_dim + 2))
         kernels.launch(
             STEP.of(f"pk::attend_step<{CTYPES[qkv.dtype.name]}, {self._together()}>", overlapping=True),
-            (rows.count, self.num_heads, min(count, _SHARES)),
+            (rows.count, self.num_heads, count),
             (_THREADS, 1, 1),
             *(qkv, rows.positions, rows.slots, cache.k, cache.v),
             *self._turning(tables, qkv),
@@ -187,8 +188,12 @@ class Attention:
             self._call(rows, cache, qkv, rotates=tables is not None, places=places),
         )
 
+    def _parts(self, cache: LayerCache) -> int:
+        """Of a row's keys, at most."""
+        return min(-(-cache.k.shape[2] // _PART), _PARTS)
+
     def _together(self) -> int:
-        """Query heads of a block: as many as share a head of keys, up to eight."""
+        """Query heads of a block: as many as share a head of keys, up to four."""
         return next(count for count in _TOGETHER if count >= min(self.num_kv_groups, _TOGETHER[-1]))
 
     def _turning(self, tables: Tables | None, qkv: GPUArray) -> tuple[GPUArray, ...]:
@@ -208,7 +213,7 @@ class Attention:
             window=self.config.sliding_window or 0,
             width=qkv.shape[1],
             rows=rows.count,
-            parts=-(-capacity // _PART),
+            parts=self._parts(cache),
             rotates=rotates,
             normalises=norm is not None,
             scale=1 / math.sqrt(self.head_dim),
@@ -280,7 +285,6 @@ def instantiations() -> Iterator[tuple[str, ...]]:
     for name in ("float32", "float16", "bfloat16"):
         ctype = CTYPES[name]
         yield (f"pk::place<{ctype}>",)
-        yield tuple(f"pk::attend<{ctype}, {count}>" for count in _TOGETHER)
 
 
 @STEP.lists

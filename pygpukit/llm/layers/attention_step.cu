@@ -4,7 +4,8 @@
 
 namespace pk {
 
-constexpr int kMerged = 4;  // parts that are read before the first is merged
+constexpr int kParts = 32;  // of a row's keys, at most
+constexpr int kMerged = 8;  // parts that are read before the first is merged
 
 __device__ __forceinline__ void write_part(float *to, const State &state, long long dim) {
   if (threadIdx.x == 0) {
@@ -41,12 +42,12 @@ __device__ __forceinline__ bool is_last(int *counter, long long blocks) {
   return last;
 }
 
-// A step: blocks in y are query heads, blocks in z share the parts of the keys. Up to kHeads heads that share a key
-// head are taken together, by the blocks of all of them, where there are blocks enough without: keys are read once
-// then. The row's own key and value are rotated and put into the cache by those that see them. counters: zeros, one for
-// a row's head.
+// A step: blocks in y are query heads, blocks in z parts of the keys. A part is as many chunks as leave kParts parts or
+// fewer, which follows from the row's position alone. Up to kHeads heads that share a key head are taken together, by
+// the blocks of the first of them, where there are blocks enough without: keys are read once then. The row's own key and
+// value are rotated and put into the cache by those that see them. counters: zeros, one for a row's head.
 template <class T, int kHeads>
-__global__ void __launch_bounds__(kThreads, kHeads > 4 ? 3 : 4)
+__global__ void __launch_bounds__(kThreads, 4)
     attend_step(const T *qkv, const int *positions, const int *slots, T *keys, T *values, const float *cosines,
                 const float *sines, const T *q_scale, const T *k_scale, float *parts, int *counters, T *out,
                 const __grid_constant__ AttentionCall call) {
@@ -58,15 +59,18 @@ __global__ void __launch_bounds__(kThreads, kHeads > 4 ? 3 : 4)
   const long long position = positions[row], kv_head = blockIdx.y / group, member = blockIdx.y % group;
   if (position < 0 || position >= call.capacity) return;
   const Seen seen = seen_from(position, call);
-  const long long count = seen.last - seen.first + 1, batches = (group + kHeads - 1) / kHeads;
+  const int chunks = static_cast<int>(seen.last - seen.first) + 1, each = (chunks + kParts - 1) / kParts;
+  const int count = (chunks + each - 1) / each, number = blockIdx.z;
+  const long long batches = (group + kHeads - 1) / kHeads;
   const bool together = gridDim.x * call.kv_heads * batches * count >= call.enough;
   const long long sharing = together ? kHeads : 1, begin = member / sharing * sharing;
+  if (number >= count || member != begin) return;
   const int heads = static_cast<int>(group - begin < sharing ? group - begin : sharing);
-  const long long share = (member - begin) * gridDim.z + blockIdx.z, shares = heads * gridDim.z;  // of the parts
-  if (share >= count) return;
   const long long first_head = kv_head * group + begin;
   const long long start = (slots[row] * call.kv_heads + kv_head) * call.capacity * dim;
-  const bool sees_own = call.places && (count - 1) % shares == share;
+  const long long first = seen.first + static_cast<long long>(number) * each;
+  const long long last = first + each - 1 < seen.last ? first + each - 1 : seen.last;
+  const bool sees_own = call.places && number == count - 1;
   const T *of_row = qkv + row * call.width;
   for (int item = threadIdx.x / 32; item < heads + 2; item += kWarps) {
     const bool is_query = item < heads;
@@ -91,34 +95,47 @@ __global__ void __launch_bounds__(kThreads, kHeads > 4 ? 3 : 4)
     }
   }
   __syncthreads();
+  State whole[kHeads];
+#pragma unroll
+  for (int h = 0; h < kHeads; ++h) clear(whole[h]);
+  for (long long chunk = first; chunk <= last; ++chunk) {
+    const int own_at = sees_own && chunk == seen.last ? static_cast<int>(position % kPart) : -1;
+    if (heads == 1) {
+      chunk_of<T, kHeads, 1>(keys + start, values + start, chunk, seen, position, heads, call, shared, own, own_at);
+    } else {
+      chunk_of<T, kHeads, kHeads>(keys + start, values + start, chunk, seen, position, heads, call, shared, own,
+                                  own_at);
+    }
+#pragma unroll
+    for (int h = 0; h < kHeads; ++h)
+      if (h < heads) merge(whole[h], state_of(shared, h, dim));
+    __syncthreads();
+  }
   const long long place = row * call.heads + first_head;
-  for (long long number = share; number < count; number += shares) {
-    const long long part = seen.first + number, first = part * kPart > seen.low ? part * kPart : seen.low;
-    const int own_at = call.places && part == seen.last ? static_cast<int>(position - first) : -1;
-    part_of<T, kHeads, true>(keys + start, values + start, part, seen, position, heads, call, shared, &own, own_at);
-    if (count == 1) break;
-    for (int h = 0; h < heads; ++h)
-      write_part(parts + ((place + h) * call.parts + part) * (dim + 2), state_of(shared, h, dim), dim);
+#pragma unroll
+  for (int h = 0; h < kHeads; ++h) {
+    if (h >= heads) break;
+    if (count == 1) {
+      put(out + (place + h) * dim, whole[h], dim);
+    } else {
+      write_part(parts + ((place + h) * call.parts + number) * (dim + 2), whole[h], dim);
+    }
   }
-  if (count == 1) {
-    for (int h = 0; h < heads; ++h) put(out + (place + h) * dim, state_of(shared, h, dim), dim);
-    return;
-  }
-  if (!is_last(counters + place, count < shares ? count : shares)) return;
+  if (count == 1 || !is_last(counters + place, count)) return;
   for (int h = 0; h < heads; ++h) {
     const float *from = parts + (place + h) * call.parts * (dim + 2);
-    State whole;
-    clear(whole);
-    for (long long next = seen.first; next <= seen.last; next += kMerged) {
+    State sum;
+    clear(sum);
+    for (int next = 0; next < count; next += kMerged) {
       State found[kMerged];
 #pragma unroll
       for (int i = 0; i < kMerged; ++i)
-        if (next + i <= seen.last) found[i] = read_part(from + (next + i) * (dim + 2), dim);
+        if (next + i < count) found[i] = read_part(from + (next + i) * (dim + 2), dim);
 #pragma unroll
       for (int i = 0; i < kMerged; ++i)
-        if (next + i <= seen.last) merge(whole, found[i]);
+        if (next + i < count) merge(sum, found[i]);
     }
-    put(out + (place + h) * dim, whole, dim);
+    put(out + (place + h) * dim, sum, dim);
   }
 }
 

@@ -276,21 +276,52 @@ __global__ void __launch_bounds__(kThreads)
   bests[blockIdx.x] = best;
 }
 
-// What a product of many rows still lacks: out = after(product + bias), a thread for each element of out.
+// Neighbours in a row: at once where all are whole, else `count` of them.
+template <class T, int N>
+__device__ __forceinline__ void read_some(const T *from, bool whole, int count, Pack<T, N> &pack) {
+  if (whole) {
+    pack = load_pack<N>(from);
+  } else {
+#pragma unroll
+    for (int i = 0; i < N; ++i)
+      if (i < count) pack.v[i] = from[i];
+  }
+}
+
+// What a product of many rows still lacks: out = after(product + bias), a thread for some neighbours of out, which are
+// read and written at once where rows are whole packs.
 template <class T, class Out, int kAfter>
 __global__ void __launch_bounds__(kThreads)
     after_product(const T *product, const T *bias, Out *out, const __grid_constant__ LinearCall call) {
-  const long long n = static_cast<long long>(blockIdx.x) * blockDim.x + threadIdx.x;
-  const long long row = blockIdx.y;
+  constexpr int kEach = per_load<T>();
+  const long long n = (static_cast<long long>(blockIdx.x) * kThreads + threadIdx.x) * kEach, row = blockIdx.y;
   if (n >= call.n) return;
-  const long long width = kAfter == kSilu ? 2 * call.n : call.n;
-  float value = widen(product[row * width + n]);
-  float up = kAfter == kSilu ? widen(product[row * width + call.n + n]) : 0.0f;
+  const int count = static_cast<int>(call.n - n < kEach ? call.n - n : kEach);
+  const bool whole = call.n % kEach == 0 && reinterpret_cast<unsigned long long>(bias) % sizeof(Pack<T, kEach>) == 0;
+  Pack<T, kEach> value{}, up{}, add{}, add_up{};
+  Pack<Out, kEach> result{};
+  const T *from = product + row * (kAfter == kSilu ? 2 : 1) * call.n + n;
+  read_some(from, whole, count, value);
+  if (kAfter == kSilu) read_some(from + call.n, whole, count, up);
   if (call.has_bias) {
-    value += widen(bias[n]);
-    if (kAfter == kSilu) up += widen(bias[call.n + n]);
+    read_some(bias + n, whole, count, add);
+    if (kAfter == kSilu) read_some(bias + call.n + n, whole, count, add_up);
   }
-  finish<kAfter>(out + row * call.n + n, value, up);
+  Out *to = out + row * call.n + n;
+  if (kAfter == kAdd) read_some(to, whole, count, result);
+#pragma unroll
+  for (int i = 0; i < kEach; ++i) {
+    float sum = widen(value.v[i]), other = widen(up.v[i]);
+    if (call.has_bias) sum += widen(add.v[i]), other += widen(add_up.v[i]);
+    finish<kAfter>(&result.v[i], sum, other);
+  }
+  if (whole) {
+    store_pack<kEach>(to, result);
+  } else {
+#pragma unroll
+    for (int i = 0; i < kEach; ++i)
+      if (i < count) to[i] = result.v[i];
+  }
 }
 
 }  // namespace pk

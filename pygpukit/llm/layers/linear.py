@@ -16,6 +16,7 @@ from pygpukit.llm.layers.rows import product
 from pygpukit.ops import copying, elementwise, host
 from pygpukit.ops.elementwise.pointwise import CTYPES
 from pygpukit.ops.matmul.gemm import matmul
+from pygpukit.ops.matmul.tile import multiprocessors
 from pygpukit.ops.operands import check_array
 
 if TYPE_CHECKING:
@@ -36,8 +37,9 @@ _AFTER = {
 }
 _TYPES = (float32, float16, bfloat16)
 _ROWS = 8  # of one launch of a kernel for several rows
+_LOAD = 16  # rows.cuh: bytes of a pack
 _SHARED = 48 << 10  # bytes that a block can have without asking
-_BLOCKS = 1024  # at most, of a kernel whose blocks each normalise the row
+_BLOCKS = 4  # a multiprocessor, at most, of a kernel whose blocks each normalise the row: they all run at once
 
 
 class LinearBF16:
@@ -146,17 +148,21 @@ class LinearBF16:
 
     def _blocks(self, columns: int) -> int:
         """Blocks that each normalise the row."""
-        return min(-(-columns // _COLUMNS), _BLOCKS)
+        return min(-(-columns // _COLUMNS), _BLOCKS * multiprocessors())
 
     def _many_rows(self, x: GPUArray, out: GPUArray, norm: Norm | None, after: After) -> None:
-        """A matrix product, and one launch for what comes after it."""
+        """A matrix product, and one launch for what comes after it, where anything does."""
         if norm is not None:
             x = self._normalised(x, norm)
+        if after == "store" and self.bias is None and out.dtype == self.weight.dtype:
+            matmul(x, self.weight.T, out=out)
+            return
         result = matmul(x, self.weight.T)
         bias = self.weight if self.bias is None else self.bias
         types = f"{CTYPES[self.weight.dtype.name]}, {CTYPES[out.dtype.name]}"
         spec = SOURCE.of(f"pk::after_product<{types}, {_AFTER[after]}>")
-        grid = (-(-out.shape[1] // _THREADS), x.shape[0], 1)
+        each = _LOAD // self.weight.itemsize
+        grid = (-(-out.shape[1] // (_THREADS * each)), x.shape[0], 1)
         kernels.launch(spec, grid, (_THREADS, 1, 1), result, bias, out, self._call(x.shape[0], out.shape[1], None))
 
     def _normalised(self, x: GPUArray, norm: Norm) -> GPUArray:

@@ -20,14 +20,15 @@ BLOCK = 64
 class Rows:
     """The rows of one step. tokens, positions and slots: int32 (R,) on the device: what stands where in which cache.
 
-    first: of a prompt's rows, which follow each other in one sequence, the position of the first; None when each row is
-    the next one of a sequence of its own.
+    first: of a prompt's rows, which follow each other in one sequence, the position of the first, and slot that
+    sequence's slot; None when each row is the next one of a sequence of its own.
     """
 
     tokens: GPUArray
     positions: GPUArray
     slots: GPUArray
     first: int | None = None
+    slot: int = 0
 
     @property
     def count(self) -> int:

@@ -1,8 +1,9 @@
 // decode.cu: attention of a few queries on a long cache. A block takes kSplit keys of one head, for kRows of the rows that
 // look at them: the queries of every query head that shares the head of keys, so that keys and values are read once for
-// all of those. Splits begin at multiples of kSplit, and the block that ends last combines them in their order: the bits
-// of a row depend on its own keys alone, not on the batch, the order of blocks or how the cache is laid out.
+// all of those. Splits begin at multiples of kSplit, and a second launch combines them in their order: the bits of a row
+// depend on its own keys alone, not on kRows, the batch or how the cache is laid out.
 #include "attention.cuh"
+#include "overlap.cuh"
 #include "report.cuh"
 #include "rows.cuh"
 
@@ -15,12 +16,11 @@ struct DecodeAttention {
   long long has_table, table_step;
   long long length_step;
   long long splits;
-  long long prefetch;             // what is asked for ahead: 1 values, 2 keys and values
   AttentionPlace q, k, v, out;    // batch of k and v: their pages
   AttentionExtras more;
 };
 
-constexpr int kRows = 4, kSplit = 256, kThreads = 256, kLanes = 8, kWarps = kThreads / 32;
+constexpr int kSplit = 256, kThreads = 256, kLanes = 8, kWarps = kThreads / 32;
 constexpr int kStep = kThreads / kLanes;  // keys whose scores are computed at a time
 constexpr int kWide = 4096;               // floats of shared memory that queries, then totals, pass through
 constexpr float kUnseen = -1.0f;          // as a weight
@@ -45,15 +45,6 @@ __device__ __forceinline__ void read_row(Held<T, N> &held, const T *data, long l
   }
 }
 
-// A row's bytes on their way to the cache of the device.
-template <class T>
-__device__ __forceinline__ void prefetch_row(const T *row, int dim) {
-#ifndef PYGPUKIT_SIM
-  constexpr int kLine = 128 / static_cast<int>(sizeof(T));
-  for (int i = 0; i < dim; i += kLine) asm volatile("prefetch.global.L2 [%0];" ::"l"(row + i));
-#endif
-}
-
 // Sums over kLanes lanes of several values at once: each lane is left with those from lane * Count / kLanes on.
 template <int Count>
 __device__ __forceinline__ void sum_lanes(float (&value)[Count], int lane) {
@@ -70,21 +61,32 @@ __device__ __forceinline__ void sum_lanes(float (&value)[Count], int lane) {
   }
 }
 
-// work: of every split its rows' totals, largest scores and sums; counters: zeros, one for the splits of some rows.
-// Whole: rows of the cache are dense, of whole 16 bytes.
-template <class T, int Dim, bool Whole>
-__global__ void __launch_bounds__(kThreads, Dim * sizeof(T) <= 256 ? 3 : 2)
-    attend_few(const T *q, const T *k, const T *v, T *out, const int *lengths, const int *table, const float *sinks,
-               float *work, int *counters, long long *report, const __grid_constant__ DecodeAttention p) {
+// The keys of a sequence that some query sees lie in the splits first .. last.
+struct Splits {
+  long long length, low, first, last;
+};
+
+__device__ __forceinline__ Splits splits_of(const int *lengths, unsigned batch, const DecodeAttention &p) {
+  const int given = lengths[batch * p.length_step];
+  const long long length = given < 0 ? 0 : given < p.keys ? given : p.keys;
+  const long long first = length - p.queries - p.more.behind, low = first < 0 ? 0 : first;
+  return {length, low, length == 0 ? 0 : low / kSplit, length == 0 ? 0 : (length - 1) / kSplit};
+}
+
+// work: of every split its rows' totals, largest scores and sums. Whole: rows of the cache are dense, of whole 16 bytes.
+template <class T, int Dim, int kRows, bool Whole>
+__global__ void __launch_bounds__(kThreads, kRows * Dim * sizeof(T) <= 1024 ? 3 : 2)
+    attend_few(const T *q, const T *k, const T *v, const int *lengths, const int *table, float *work, long long *report,
+               const __grid_constant__ DecodeAttention p) {
   constexpr int N = per_load<T>();
   alignas(16) __shared__ float wide[kWide];
   __shared__ float weights[kRows][kSplit];
   __shared__ long long k_row[kSplit], v_row[kSplit];  // where each key lies; below 0 where nobody sees it
   __shared__ float row_largest[kRows], row_sum[kRows];
   __shared__ int row_first[kRows], row_end[kRows];  // keys of the split that a row sees
-  __shared__ bool is_last;
   const int thread = threadIdx.x, lane = thread % kLanes, warp_lane = thread % 32;
   const float minus_infinity = -__uint_as_float(0x7f800000u);
+  let_next_begin();
 
   // Divisions of 64 bits take a hundred instructions each: what is divided here has 32. The blocks that read the same keys
   // are neighbours.
@@ -96,8 +98,8 @@ __global__ void __launch_bounds__(kThreads, Dim * sizeof(T) <= 256 ? 3 : 2)
   const long long owner = static_cast<long long>(pair) * tiles + tile;
   const int rows = all_rows - first_row < kRows ? static_cast<int>(all_rows - first_row) : kRows;
 
-  const int given = lengths[batch * p.length_step];
-  const long long length = given < 0 ? 0 : given < p.keys ? given : p.keys;
+  const Splits seen = splits_of(lengths, batch, p);
+  const long long length = seen.length, low = seen.low;
   const auto first_of = [&](long long query) {
     const long long first = length - p.queries + query - p.more.behind;
     return first < 0 ? 0 : first;
@@ -106,9 +108,7 @@ __global__ void __launch_bounds__(kThreads, Dim * sizeof(T) <= 256 ? 3 : 2)
     const long long end = length - p.queries + query + 1;
     return end < 0 ? 0 : end;
   };
-  const long long low = first_of(0);
-  const long long first_split = length == 0 ? 0 : low / kSplit, last_split = length == 0 ? 0 : (length - 1) / kSplit;
-  if (split < first_split || split > last_split) return;
+  if (split < seen.first || split > seen.last) return;
   const long long begin = static_cast<long long>(split) * kSplit;
 
   const auto head_of = [&](int row) { return head * group + (first_row + row) / queries; };
@@ -118,8 +118,8 @@ __global__ void __launch_bounds__(kThreads, Dim * sizeof(T) <= 256 ? 3 : 2)
   };
   const int lowest = in_split(low), highest = in_split(length), dim = static_cast<int>(p.dim);
 
-  static_assert(kThreads == kSplit, "a thread finds the place of one key");
-  k_row[thread] = v_row[thread] = -1;
+  static_assert(kThreads >= kSplit, "a thread finds the place of one key");
+  if (thread < kSplit) k_row[thread] = v_row[thread] = -1;
   if (thread >= lowest && thread < highest) {
     const unsigned key = split * kSplit + thread;
     long long page = batch, place = key;
@@ -133,9 +133,6 @@ __global__ void __launch_bounds__(kThreads, Dim * sizeof(T) <= 256 ? 3 : 2)
     } else {
       report_index(report, page, 0, p.pages);
     }
-    // All of the block's bytes are asked for at once, not a few for each thread while it computes with others.
-    if (Whole && p.prefetch > 1 && k_row[thread] >= 0) prefetch_row(k + k_row[thread], dim);
-    if (Whole && p.prefetch > 0 && v_row[thread] >= 0) prefetch_row(v + v_row[thread], dim);
   }
   for (int i = thread; i < kRows * Dim; i += kThreads) {
     const int row = i / Dim, d = i % Dim;
@@ -200,9 +197,9 @@ __global__ void __launch_bounds__(kThreads, Dim * sizeof(T) <= 256 ? 3 : 2)
     }
   }
 
-  // Values: kColumns threads share a key, and each takes as many neighbouring keys as there are such columns. The first are
-  // on their way while the scores become weights.
-  constexpr int kColumns = Dim / N, kKeys = kColumns, kFour = 4;
+  // Values: kColumns threads share a key, and each takes some neighbouring keys. The first are on their way while the scores
+  // become weights.
+  constexpr int kColumns = Dim / N, kKeys = kSplit * kColumns / kThreads, kFour = kKeys < 4 ? kKeys : 4;
   static_assert(kThreads / kColumns * kKeys == kSplit && kKeys % kFour == 0, "parts of the keys are whole");
   const int column = thread % kColumns * N, first_key = thread / kColumns * kKeys;
   Held<T, N> values[kFour];
@@ -289,56 +286,52 @@ __global__ void __launch_bounds__(kThreads, Dim * sizeof(T) <= 256 ? 3 : 2)
     }
   }
   if (thread < rows) own[most * Dim + thread] = row_largest[thread], own[most * (Dim + 1) + thread] = row_sum[thread];
-  __threadfence();
-  __syncthreads();
-  if (thread == 0) is_last = atomicAdd(counters + owner, 1) == last_split - first_split;
-  __syncthreads();
-  if (!is_last) return;
-  __threadfence();
+}
 
-  const float *parts = work + owner * splits * size;
-  if (thread / 32 < rows) {  // of all splits
-    const int row = thread / 32;
-    const float sink = p.more.has_sinks ? sinks[head_of(row)] * kLog2E : minus_infinity;
-    const float *largest_of = parts + most * Dim + row, *sum_of = parts + most * (Dim + 1) + row;
-    float largest = sink, sum = 0.0f;
-    for (long long s = first_split + warp_lane; s <= last_split; s += 32) largest = fmaxf(largest, largest_of[s * size]);
+// The splits of a row, added in their order: a block for each row, of a pair of batch element and head of keys the rows
+// in the order of attend_few.
+template <class T, int Dim>
+__global__ void __launch_bounds__(Dim)
+    combine_splits(const float *work, const int *lengths, const float *sinks, T *out, int rows_of_block,
+                   const __grid_constant__ DecodeAttention p) {
+  __shared__ float weights[Dim], sums[Dim];
+  const int thread = threadIdx.x;
+  const unsigned queries = static_cast<unsigned>(p.queries), group = static_cast<unsigned>(p.group);
+  const unsigned key_heads = static_cast<unsigned>(p.key_heads), all_rows = group * queries, most = rows_of_block;
+  const unsigned pair = blockIdx.x / all_rows, row_of_pair = blockIdx.x % all_rows, row = row_of_pair % most;
+  const unsigned batch = pair / key_heads, head = pair % key_heads * group + row_of_pair / queries;
+  const long long owner = pair * ((all_rows + most - 1) / most) + row_of_pair / most, size = most * (Dim + 2);
+  const Splits seen = splits_of(lengths, batch, p);
+  const float sink = p.more.has_sinks ? sinks[head] * kLog2E : -__uint_as_float(0x7f800000u);
+  await_previous();
+  const float *parts = work + owner * p.splits * size, *largest_of = parts + most * Dim + row,
+              *sum_of = parts + most * (Dim + 1) + row;
+  float largest = sink;
+  for (long long s = seen.first + thread % 32; s <= seen.last; s += 32) largest = fmaxf(largest, largest_of[s * size]);
 #pragma unroll
-    for (int lanes = 16; lanes > 0; lanes /= 2) largest = fmaxf(largest, __shfl_xor_sync(0xffffffffu, largest, lanes));
-    const float base = largest == minus_infinity ? 0.0f : largest;
-    for (long long s = first_split + warp_lane; s <= last_split; s += 32) {
-      sum += exp2f(largest_of[s * size] - base) * sum_of[s * size];
-    }
-#pragma unroll
-    for (int lanes = 16; lanes > 0; lanes /= 2) sum += __shfl_xor_sync(0xffffffffu, sum, lanes);
-    if (warp_lane == 0) row_largest[row] = base, row_sum[row] = sum + exp2f(sink - base);
-  }
-  constexpr int kOwn = kRows * Dim / kThreads;
-  float result[kOwn] = {};
-  for (long long chunk = first_split; chunk <= last_split; chunk += kSplit) {
-    const int count = last_split - chunk < kSplit ? static_cast<int>(last_split - chunk) + 1 : kSplit;
+  for (int lanes = 16; lanes > 0; lanes /= 2) largest = fmaxf(largest, __shfl_xor_sync(0xffffffffu, largest, lanes));
+  const float base = largest == -__uint_as_float(0x7f800000u) ? 0.0f : largest;
+  float result = 0.0f, sum = exp2f(sink - base);
+  for (long long chunk = seen.first; chunk <= seen.last; chunk += Dim) {
+    const int count = seen.last - chunk < Dim ? static_cast<int>(seen.last - chunk) + 1 : Dim;
     __syncthreads();
-    for (int row = 0; row < rows && thread < count; ++row) {
-      weights[row][thread] = exp2f(parts[(chunk + thread) * size + most * Dim + row] - row_largest[row]);
+    if (thread < count) {
+      const float weight = exp2f(largest_of[(chunk + thread) * size] - base);
+      weights[thread] = weight;
+      sums[thread] = weight * sum_of[(chunk + thread) * size];
     }
     __syncthreads();
-#pragma unroll
-    for (int i = 0; i < kOwn; ++i) {
-      const int place = thread + i * kThreads;
-      if (place >= rows * Dim) break;
-#pragma unroll 8
-      for (int s = 0; s < count; ++s) result[i] += weights[place / Dim][s] * parts[(chunk + s) * size + place];
+    const float *values = parts + chunk * size + row * Dim + thread;
+#pragma unroll 16
+    for (int s = 0; s < count; ++s) {
+      result = fmaf(weights[s], values[s * size], result);
+      sum += sums[s];
     }
   }
-#pragma unroll
-  for (int i = 0; i < kOwn; ++i) {
-    const int row = (thread + i * kThreads) / Dim, d = (thread + i * kThreads) % Dim;
-    if (row >= rows || d >= p.dim) continue;
-    const float sum = row_sum[row];
-    const long long place =
-        p.out.start + batch * p.out.step[0] + head_of(row) * p.out.step[1] + query_of(row) * p.out.step[2];
-    out[place + d * p.out.step[3]] = convert<T>::from(sum == 0.0f ? 0.0f : result[i] / sum);
-  }
+  if (thread >= p.dim) return;
+  const long long place =
+      p.out.start + batch * p.out.step[0] + head * p.out.step[1] + row_of_pair % queries * p.out.step[2];
+  out[place + thread * p.out.step[3]] = convert<T>::from(sum == 0.0f ? 0.0f : result / sum);
 }
 
 }  // namespace pk

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -12,7 +13,7 @@ from pygpukit.core.dtypes import DataType, float32, int32
 from pygpukit.core.errors import DTypeError, InvalidSpecError, ShapeError, out_of_range
 from pygpukit.ops import host
 from pygpukit.ops.elementwise.pointwise import CTYPES
-from pygpukit.ops.nn.attention import launch, leaf, tiles, touch
+from pygpukit.ops.nn.attention import launch, leaf, touch
 from pygpukit.ops.nn.attention.extras import Extras, checked
 from pygpukit.ops.operands import check_array, check_devices, check_out
 
@@ -23,7 +24,7 @@ __all__ = ["sdpa_decode"]
 
 SOURCE = kernels.KernelSpec(__file__, "decode.cu")
 _DECODE = SOURCE.structure("DecodeAttention")
-_ROWS, _SPLIT, _THREADS, _PACK = 4, 256, 256, 16  # decode.cu; bytes that a thread reads at a time
+_ROWS, _SPLIT, _THREADS, _PACK = (4, 8), 256, 256, 16  # decode.cu; bytes that a thread reads at a time
 _WIDTHS = (64, 128, 256)
 MAX_QUERIES, MIN_PAGE = 8, 16
 
@@ -78,11 +79,13 @@ def instantiations() -> Iterator[tuple[str, ...]]:
     """Name expressions of every kernel that sdpa_decode() can ask for."""
     for dtype in launch.TYPES:
         for whole in (False, True):
-            yield tuple(_expression(dtype, width, whole) for width in _WIDTHS)
+            for rows in _ROWS:
+                yield tuple(_expression(dtype, width, rows, whole) for width in _WIDTHS)
+        yield tuple(f"pk::combine_splits<{CTYPES[dtype.name]}, {width}>" for width in _WIDTHS)
 
 
-def _expression(dtype: DataType, width: int, whole: bool) -> str:
-    return f"pk::attend_few<{CTYPES[dtype.name]}, {width}, {str(whole).lower()}>"
+def _expression(dtype: DataType, width: int, rows: int, whole: bool) -> str:
+    return f"pk::attend_few<{CTYPES[dtype.name]}, {width}, {rows}, {str(whole).lower()}>"
 
 
 def _check(what: str, Q: GPUArray, K: GPUArray, V: GPUArray, table: GPUArray | None) -> int:
@@ -116,7 +119,6 @@ def _check(what: str, Q: GPUArray, K: GPUArray, V: GPUArray, table: GPUArray | N
 def _on_device(
     Q: GPUArray, K: GPUArray, V: GPUArray, out: GPUArray, scale: float, keys: int, table: GPUArray | None, more: Extras
 ) -> None:
-    from pygpukit.array.factory import zeros
     from pygpukit.ops import copying
 
     assert more.lengths is not None
@@ -124,8 +126,9 @@ def _on_device(
     width = next(width for width in _WIDTHS if dim <= width)
     group, splits = heads // K.shape[1], max(-(-keys // _SPLIT), 1)
     rows = group * queries
-    owners = batch * K.shape[1] * -(-rows // _ROWS)
-    work = native.empty((owners * splits * min(rows, _ROWS) * (width + 2),), float32)
+    of_block = _ROWS[rows > _ROWS[0]]
+    owners, most = batch * K.shape[1] * -(-rows // of_block), min(rows, of_block)
+    work = native.empty((owners * splits * most * (width + 2),), float32)
     table = table if table is None else copying.contiguous(table)
     (q, k, v, result), places = zip(*(launch.place(array) for array in (Q, K, V, out)), strict=True)
     packed = _DECODE.pack(
@@ -140,16 +143,20 @@ def _on_device(
         table_step=0 if table is None else table.shape[1],
         length_step=more.lengths.strides[0] // more.lengths.itemsize,
         splits=splits,
-        prefetch=tiles.decode_prefetch(),
         **dict(zip(("q", "k", "v", "out"), places, strict=True)),
         more=launch.packed_extras(more, launch.factor(scale, dim), None),
     )
     kernels.launch(
-        SOURCE.of(_expression(Q.dtype, width, all(_is_whole(array) for array in (K, V)))),
+        SOURCE.of(_expression(Q.dtype, width, of_block, all(_is_whole(array) for array in (K, V)))),
         (owners * splits, 1, 1),
         (_THREADS, 1, 1),
-        *(q, k, v, result, more.lengths, more.lengths if table is None else table),
-        *(q if more.sinks is None else more.sinks, work, zeros(owners, "int32"), deferred.report(), packed),
+        *(q, k, v, more.lengths, more.lengths if table is None else table, work, deferred.report(), packed),
+    )
+    kernels.launch(
+        SOURCE.of(f"pk::combine_splits<{CTYPES[Q.dtype.name]}, {width}>", overlapping=True),
+        (batch * heads * queries, 1, 1),
+        (width, 1, 1),
+        *(work, more.lengths, q if more.sinks is None else more.sinks, result, struct.pack("<i", most), packed),
     )
 
 

@@ -90,14 +90,5 @@ def together(heads: int, group: int, head_bytes: int) -> int:
 def together_mib() -> float:
     """MiB of keys and values of heads whose blocks begin together: what the device's cache keeps. 0: one head."""
     cache = int(native.device_info(native.current_device())["l2_bytes"])
-    return _choice("together_mib", round(cache / _MIB * _OF_CACHE, 1))
-
-
-@plans.follows
-def decode_prefetch() -> int:
-    """What blocks of decode.cu ask for ahead: 0 nothing, 1 values, 2 keys and values. Decides speed alone."""
-    return int(_choice("decode_prefetch", 0))
-
-
-def _choice(name: str, rule: float) -> float:
-    return plans.number(plans.table(FAMILY).get(name, rule), name)
+    rule = round(cache / _MIB * _OF_CACHE, 1)
+    return plans.number(plans.table(FAMILY).get("together_mib", rule), "together_mib")
