@@ -51,16 +51,21 @@ def _conversion(dtype: str) -> Iterator[Call]:
             given = x[:, :192] if block == 32 and not powers else x
             scale = 1.0 if block == 32 and not powers else None
             codes, scales, of_all = quantised(given.astype(np.float32), block, powers, scale)
-            return packed(codes), numbers_of(codes, scales, of_all)
+            return packed(codes), numbers_of(codes, scales, float(of_all))
 
         yield Call(quantise, (x,), wanted)
         yield Call(quantise, (numbers(dtype, _K, 5).T[:, ::-1],), wanted)
 
 
+def _of_all(weight: Fp4Matrix) -> float:
+    scale = weight.scale
+    return float(scale.to_numpy()) if isinstance(scale, gp.GPUArray) else 1.0 if scale is None else scale
+
+
 def _half(variant: str) -> Iterator[Call]:
     element, kind, block, tiles = variant.split()
     weight, w = _made(21, kind, int(block))
-    of_all = 1.0 if weight.scale is None else float(weight.scale.to_numpy())
+    of_all = _of_all(weight)
     few = 8 * int(tiles)
     for m, wide in ((few - 3, False), (few, True), *([(few + 1, False)] if tiles == "4" else [])):
 
@@ -76,7 +81,7 @@ def _both(variant: str) -> Iterator[Call]:
     result, kind, block = variant.split()
     n = 133 if result == "float" else 72  # two blocks, or a part of one
     weight, w = _made(n, kind, int(block))
-    of_all = 1.0 if weight.scale is None else float(weight.scale.to_numpy())
+    of_all = _of_all(weight)
     left, x = _made(37, kind, int(block))
 
     def product(scale: gp.GPUArray) -> gp.GPUArray:

@@ -1,4 +1,4 @@
-"""Matrix products with an epilogue: scale, bias, activation, another array added, by one kernel where it can."""
+"""Matrix products with an epilogue (scale, bias, activation, an array added): in the plain kernel, or after others."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pygpukit.array import layout, promotion
 from pygpukit.core.dtypes import bfloat16, float16, float32
 from pygpukit.ops import host
 from pygpukit.ops.elementwise.pointwise import CTYPES
-from pygpukit.ops.matmul import few, fused_tile, plain, tile
+from pygpukit.ops.matmul import few, plain
 from pygpukit.ops.operands import span
 
 if TYPE_CHECKING:
@@ -94,9 +94,6 @@ def product(plan: Product, a: GPUArray, b: GPUArray, out: GPUArray, after: After
     residual = out if after.residual is None else after.residual
     if after.is_nothing():
         plan(a, b, out)
-        return
-    if plan is tile.product and fused_tile.takes(a, b, out, after):
-        fused_tile.product(a, b, out, after)
         return
     if plan is not plain.product:
         sums = native.empty((*out.shape[:-1], b.shape[-1]), out.dtype)

@@ -38,8 +38,8 @@ def linear(
 
     All float16, bfloat16, float32 or float64, alike. act: "relu", "gelu" (by erf), "gelu_tanh", "silu"; "swiglu" is
     silu of the first half of the columns times the second half, and gives (..., out / 2). Everything is computed in
-    float32 (float64 for it) and rounded once, in one launch; "swiglu" with a residual, where matmul_plan() says "tile",
-    takes two, and the product is rounded before the second. out_dtype, out_scale: the rounded result is converted by
+    float32 (float64 for it): in one launch and rounded once where matmul_plan() says "plain"; on tensor cores the
+    product is rounded, and another launch does the rest. out_dtype, out_scale: the rounded result is converted by
     another launch, as in matmul(). Asynchronous; a row's bits depend on no other row. Raises ShapeError, DTypeError,
     ValueError for an unknown act, DeviceMismatchError.
     """
