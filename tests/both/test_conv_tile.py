@@ -146,3 +146,12 @@ def test_copies_with_padding() -> None:
 def test_one_place_of_the_kernel_and_images_of_odd_sizes() -> None:
     (x, a), (w, b) = (normal("bfloat16", *s) for s in ((2, 16, 3, 3), (24, 16, 1, 1)))
     agree(by_tiles(gp.conv2d, x, w), convolve(a, b, (1, 1), (0, 0), (1, 1), 1))
+
+
+@pytest.mark.parametrize("image", [(1, 1), (5, 1), (1, 5)])
+def test_an_axis_of_one_place(image: tuple[int, int]) -> None:
+    (x, a), (w, b) = normal("bfloat16", 3, 16, *image), normal("bfloat16", 24, 16, 1, 1)
+    expected = convolve(a, b, (1, 1), (0, 0), (1, 1), 1)
+    agree(by_tiles(gp.conv2d, x, w), expected)
+    last = x.transpose(0, 2, 3, 1).copy()
+    agree(by_tiles(gp.conv2d, last, w, channels_last=True).transpose(0, 3, 1, 2), expected)

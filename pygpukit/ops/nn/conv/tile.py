@@ -186,21 +186,28 @@ def _has_lines(array: GPUArray) -> bool:
     )
 
 
+def _pitch(array: GPUArray) -> int:
+    """Bytes from one place to the next. The steps of axes of one place say nothing."""
+    _, _, rows, columns = array.shape
+    image, _, row, column = array.strides
+    return column if columns > 1 else row if rows > 1 else image
+
+
 def _is_flat(array: GPUArray) -> bool:
     """Whether all places are equally far apart."""
     images, _, rows, columns = array.shape
     image, _, row, column = array.strides
     return (rows == 1 or columns == 1 or row == columns * column) and (
-        images == 1 or image == rows * (row if rows > 1 else columns * column)
+        images == 1 or image == rows * columns * _pitch(array)
     )
 
 
 def _flat(array: GPUArray, order: str) -> GPUArray:
     """A view with all places as columns; kLast: those of all images."""
     images, channels, rows, columns = array.shape
-    image, channel, _, column = array.strides
+    image, channel, _, _ = array.strides
     shape = (1, channels, 1, images * rows * columns) if order == "kLast" else (images, channels, 1, rows * columns)
-    return native.view(array, shape, (image, channel, column, column), array.offset)
+    return native.view(array, shape, (image, channel, _pitch(array), _pitch(array)), array.offset)
 
 
 def _room(out: GPUArray, groups: int) -> tuple[GPUArray, GPUArray]:
