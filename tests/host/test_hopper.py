@@ -75,15 +75,14 @@ def test_plans_take_them_where_they_are_faster(monkeypatch: pytest.MonkeyPatch) 
     hopper._is_faster.cache_clear()
 
 
-def test_an_epilogue_of_half_precision_stays_with_the_tile_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_faster_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(gemm.host, "computes", lambda: False)
-    monkeypatch.setattr(gemm.plan, "backend", lambda *_: ("tile", ""))
-    monkeypatch.setattr(hopper, "is_faster", lambda *_: True)
     a = gp.ones((4, 32), "bfloat16")
-    assert gemm.product_of("half", a, a.T) is hopper.product
-    assert gemm.product_of("half", a, a.T, alone=False) is gemm.tile.product
-    assert gemm.product_of("tf32", a, a.T, alone=False) is hopper.product  # rounded to float32, which is no rounding
-    assert gp.matmul_plan(a, a.T).backend == "hopper"
+    assert gemm.product_of("half", a, a.T) is gemm.plain.product, "without tensor cores"
+    monkeypatch.setattr(gemm.plan, "backend", lambda *_: ("tile", ""))
+    for faster, product in ((True, hopper.product), (False, gemm.tile.product)):
+        monkeypatch.setattr(hopper, "is_faster", lambda *_, faster=faster: faster)
+        assert gemm.product_of("half", a, a.T) is product
 
 
 def test_another_name_in_the_environment_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

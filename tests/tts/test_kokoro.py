@@ -75,7 +75,7 @@ def test_decoder_and_generator_are_the_reference(model: gp.tts.KokoroModel, gold
     assert apart(spectrum[:, :, ::5], goldens["short/spectrum"]) < near()
     audio = goldens["short/audio"] / 32767
     waveform = model.network.generator.waveform(spectrum).to_numpy()[0, 40:]
-    assert apart(waveform, audio[40:]) < (2e-3 if tensor_cores() else 1e-3)
+    assert apart(waveform, audio[40:]) < 1e-3
 
 
 @pytest.mark.parametrize("name", UTTERANCES)

@@ -80,9 +80,9 @@ def matmul(
         if named:
             product: fused.Product = hopper.product
         elif invariant is False and (after is None or result in fused.FINISHED):
-            product = _fastest_of(kind, left, right, result, after is None)
+            product = _fastest_of(kind, left, right, result)
         else:
-            product = product_of(kind, left, right, after is None)
+            product = product_of(kind, left, right)
         full = with_matrix_axes(target, a.ndim == 1, b.ndim == 1)
         if after is None:
             product(left, right, full)
@@ -136,21 +136,18 @@ def matmul_plan(
     return plan.MatmulPlan(chosen, reason, found)
 
 
-def product_of(kind: str | None, a: GPUArray, b: GPUArray, alone: bool = True) -> fused.Product:
-    """What makes a @ b, stacks of matrices of one type, by their plan. kind: as plan.backend() takes it. alone: no
-    epilogue follows; the tile kernels have their own."""
+def product_of(kind: str | None, a: GPUArray, b: GPUArray) -> fused.Product:
+    """What makes a @ b, stacks of matrices of one type, by their plan. kind: as plan.backend() takes it."""
     if kind is None or host.computes():
         return plain.product
     chosen = _planned(kind, a.dtype, a, b)[0]
-    if chosen == hopper.NAME and (alone or kind != "half"):
-        return hopper.product
-    return plain.product if chosen == "plain" else _TENSOR[kind]
+    return {"tile": _TENSOR[kind], hopper.NAME: hopper.product}.get(chosen, plain.product)
 
 
-def _fastest_of(kind: str | None, a: GPUArray, b: GPUArray, result: DataType, alone: bool) -> fused.Product:
+def _fastest_of(kind: str | None, a: GPUArray, b: GPUArray, result: DataType) -> fused.Product:
     """What makes a @ b, stacks of matrices of one type, by the fastest plan."""
     planned = fastest.plan(_planned(kind, a.dtype, a, b), kind, a, b, a.dtype, result)
-    return fastest.product_of(kind, a.dtype, result) if planned[0] == "cublaslt" else product_of(kind, a, b, alone)
+    return fastest.product_of(kind, a.dtype, result) if planned[0] == "cublaslt" else product_of(kind, a, b)
 
 
 def _check_invariant(invariant: Any) -> None:

@@ -99,6 +99,6 @@ def _linear(
             residual=None if residual is None else residual.reshape(rows, columns),
         )
         left, right = x.reshape(rows, x.shape[-1]), w.T
-        product = product_of(plan.family(dtype, dtype, False), left, right, after.is_nothing())
+        product = product_of(plan.family(dtype, dtype, False), left, right)
         fused.product(product, left, right, result, after)
     return result.reshape(shape)
