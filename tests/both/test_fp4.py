@@ -12,6 +12,7 @@ import pygpukit as gp
 from pygpukit import ops
 from pygpukit.ops.matmul import fp4_blocks
 
+pytestmark = pytest.mark.usefixtures("backend_name")
 Values = np.ndarray[Any, Any]
 
 

@@ -97,7 +97,7 @@ def _planned(what: str, a: GPUArray | Fp4Matrix, w: Fp4Matrix, invariant: bool |
     if host.computes():
         return "numpy", "the simulated device computes with NumPy"
     if rows > fp4_few.MOST_ROWS or (invariant is False and rows > _FEW):
-        return "decoded", f"{w.name} decoded to {a.dtype} for gp.matmul(); other bits than up to {_FEW} rows"
+        return "decoded", f"{w.name} decoded to {a.dtype} for matmul(); other bits than up to {_FEW} rows"
     return "few", f"{w.name} decoded to {a.dtype} in registers, summed in float32 on tensor cores"
 
 
