@@ -49,6 +49,7 @@ def parser() -> argparse.ArgumentParser:
         "--peers", action=argparse.BooleanOptionalAction, help="measure installed peers too (default: unless --quick)"
     )
     p.add_argument("--save", metavar="F", help="write the report as JSON")
+    p.add_argument("--brief", action="store_true", help="with --save: without samples, with four digits")
     p.add_argument("--compare", metavar="F", help="compare with a saved report of the same device")
     p.add_argument(
         "--threshold", type=float, default=0.05, help="relative change that counts (default 0.05; noise is added)"
@@ -98,6 +99,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             p.error(f"{flag}: this version has no suite for {what}; it measures {', '.join(SUITES)}")
     if args.fail_on_regression and not args.compare:
         p.error("--fail-on-regression needs --compare FILE")
+    if args.brief and not args.save:
+        p.error("--brief needs --save FILE")
     kinds = [kind for kind in KINDS if getattr(args, kind)]
     settings = {"sizes": args.sizes, "dtypes": args.dtypes, "warmup": args.warmup, "iterations": args.iterations}
     given = [f"--{name}" for name, value in settings.items() if value]
@@ -120,6 +123,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     if kinds:
         suite.add(Products(kinds, **settings, peers=peers))
     report = suite.run(not args.quiet, lambda line: print(line, file=sys.stderr, flush=True), args.save)
+    if args.brief:
+        report.save(args.save, brief=True)
     print(markdown(report) if args.markdown else text(report))
 
     failed = False

@@ -9,6 +9,7 @@ from pathlib import Path
 from statistics import median, pstdev
 from typing import Any, Literal
 
+from .brief import fold, unfold
 from .environment import GPUInfo
 
 SCHEMA = 1
@@ -157,10 +158,11 @@ class BenchmarkReport:
             "results": [r.to_dict() for r in self.results],
         }
 
-    def save(self, path: str | Path) -> None:
-        """Write it as JSON, a result a line."""
+    def save(self, path: str | Path, brief: bool = False) -> None:
+        """Write it as JSON, a result a line; brief: without samples and times of day, with four digits."""
         head = self.to_dict()
-        rows = ",\n".join(json.dumps(row, separators=(",", ":")) for row in head.pop("results"))
+        results = fold(head.pop("results")) if brief else head.pop("results")
+        rows = ",\n".join(json.dumps(row, separators=(",", ":")) for row in results)
         opening = json.dumps(head, indent=1).removesuffix("\n}")
         Path(path).write_text(f'{opening},\n "results": [\n{rows}\n]\n}}\n', encoding="utf-8")
 
@@ -175,7 +177,7 @@ class BenchmarkReport:
                 )
             return cls(
                 gpu=GPUInfo(**data["gpu"]),
-                results=[BenchmarkResult.from_dict(r) for r in data["results"]],
+                results=[BenchmarkResult.from_dict(r) for r in unfold(data["results"], data["timestamp"])],
                 timestamp=data["timestamp"],
                 version=data["version"],
                 environment=data["environment"],

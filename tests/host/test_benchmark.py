@@ -55,6 +55,31 @@ def test_report_survives_its_file(tmp_path: Path) -> None:
     assert json.loads((tmp_path / "r.json").read_text())["schema"] == 1
 
 
+def test_a_brief_report_keeps_what_its_readers_use(tmp_path: Path) -> None:
+    own = from_samples("add", "shapes", [1.23456, 2.34567, 3.0, 9.0], "us", params={"n": 4}, bandwidth_gbps=98765.4)
+    alone = BenchmarkResult("mul", "shapes", value=5.0, unit="GB/s", better="higher", peer="torch", peer_value=4.0)
+    peers = [
+        BenchmarkResult("add", "shapes", {"n": 4}, value=own.value, peer=name, peer_value=value)
+        for name, value in (("torch", 7.123456), ("cupy", 8.0))
+    ]
+    saved = report(own, alone, *peers)
+    saved.save(tmp_path / "r.json", brief=True)
+    text = (tmp_path / "r.json").read_text()
+    assert sum(line.startswith('{"name"') for line in text.splitlines()) == 2 and "samples" not in text
+    again = BenchmarkReport.load(tmp_path / "r.json")
+    assert [one.key for one in again.results] == [one.key for one in saved.results]
+    assert {one.timestamp for one in again.results} == {saved.timestamp}
+    for was, now in zip(saved.results, again.results, strict=True):
+        for name in ("value", "spread", "bandwidth_gbps", "peer_value"):
+            told = getattr(was, name)
+            assert getattr(now, name) == (told if told is None else pytest.approx(told, rel=1e-3)), name
+        assert (now.unit, now.better) == (was.unit, was.better)
+    again.save(tmp_path / "again.json", brief=True)
+    assert (tmp_path / "again.json").read_text() == text
+    with pytest.raises(SystemExit):
+        benchmark.main(["--brief"])
+
+
 @pytest.mark.parametrize("content", ["", "{}", '{"schema": 99}', "[1]"])
 def test_foreign_files_are_refused(tmp_path: Path, content: str) -> None:
     path = tmp_path / "bad.json"
