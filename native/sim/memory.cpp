@@ -24,7 +24,7 @@ pk_status Memory::Reserve(uint64_t bytes, uint64_t *address) {
   if (pk_status bad = CheckSize("address_reserve", bytes)) return bad;
   // One granule of guard on each side, and one more to align.
   const uint64_t whole = bytes + 3 * kGranule;
-  char *start = whole > bytes ? ReserveRange(whole) : nullptr;
+  char *start = whole > bytes ? ReserveApart(whole) : nullptr;
   if (!start)
     return Fail(PK_ERROR_OUT_OF_MEMORY,
                 Format("the system refused to reserve %llu bytes of addresses", static_cast<Number>(bytes)));

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -50,6 +51,19 @@ void *Open(const char *path, std::string *why) {
   return handle;
 }
 
+// Near the address, if it is not 0 and the system has it free.
+char *Reserve(uint64_t near, uint64_t bytes) {
+  void *start =
+      mmap(reinterpret_cast<void *>(near), bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  return start == MAP_FAILED ? nullptr : static_cast<char *>(start);
+}
+
+// Addresses that the system gives to nobody who did not ask for them, and how far from one another ranges lie there:
+// what an index of 32 bits reaches in numbers of 8 bytes. Not a power of two: steps of such a size are common, and
+// would lead from one range into another.
+constexpr uint64_t kApartFrom = uint64_t{1} << 45, kApartTo = uint64_t{5} << 44, kApart = 8209 * (uint64_t{2} << 20);
+constexpr int kApartTries = 64;
+
 #ifdef __linux__
 // The loader answers with an image it already has when either the inode or the spelling of the path is the same, and
 // descriptors are reused: so every load spells the path differently, in slashes and dots.
@@ -64,9 +78,22 @@ std::string UniquePath(int descriptor) {
 
 }  // namespace
 
-char *ReserveRange(uint64_t bytes) {
-  void *start = mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  return start == MAP_FAILED ? nullptr : static_cast<char *>(start);
+char *ReserveRange(uint64_t bytes) { return Reserve(0, bytes); }
+
+char *ReserveApart(uint64_t bytes) {
+  static std::atomic<uint64_t> next{kApartFrom};
+  for (int tries = 0; tries < kApartTries && bytes < kApartTo - kApartFrom; ++tries) {
+    const uint64_t step = bytes + kApart;
+    const uint64_t wanted = next.fetch_add(step);
+    if (wanted > kApartTo - step) {
+      next = kApartFrom;
+      continue;
+    }
+    char *start = Reserve(wanted, bytes);
+    if (!start || reinterpret_cast<uint64_t>(start) == wanted) return start;
+    ReleaseRange(start, bytes);
+  }
+  return ReserveRange(bytes);
 }
 
 void ReleaseRange(char *start, uint64_t bytes) { munmap(start, bytes); }

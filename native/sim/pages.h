@@ -9,6 +9,9 @@ namespace pygpukit::sim {
 
 // An inaccessible address range of at least `bytes`; null when the system refuses.
 char *ReserveRange(uint64_t bytes);
+// The same, far from everything else in the process if the system agrees: an index that overflowed ends at no page of
+// the host, which would take the access without a fault.
+char *ReserveApart(uint64_t bytes);
 void ReleaseRange(char *start, uint64_t bytes);
 
 // Memory without a name that can be mapped, and handed to another process, through its descriptor; -1 when refused.

@@ -14,6 +14,7 @@ from interrupts import interrupt
 from sim_kernels import ADD
 from sim_table import ASSERT, FAILED, GRANULE, ILLEGAL_ADDRESS, Array, Module, Table, start
 
+import pygpukit as gp
 from pygpukit._core import native
 
 
@@ -47,6 +48,19 @@ def test_faults_name_thread_and_line(table: Table, ints: Array, body: str, statu
     assert got == status and what in text and who in text and text.startswith("kernel k, block ("), text
     Module(table, "__global__ void k(int *o) { o[threadIdx.x] = 7; }").run("k", 1, 64, ints)  # the device goes on
     assert set(ints.read()[:64]) == {7}
+
+
+def test_an_index_that_overflowed_reaches_no_page_of_the_host() -> None:
+    reach_bytes = 8 << 31
+    arrays = [gp.zeros(count) for count in (64, 1 << 20, 9 << 20)]
+    starts = [(array.device_ptr, array.device_ptr + array.nbytes) for array in arrays]
+    for line in Path("/proc/self/maps").read_text().splitlines():
+        where, access = line.split()[:2]
+        if access.startswith("---") or "pygpukit-sim" in line:
+            continue
+        begin, end = (int(number, 16) for number in where.split("-"))
+        for first, last in starts:
+            assert end <= first - reach_bytes or begin >= last + reach_bytes, line
 
 
 def test_deadlock_tells_who_waits_where(table: Table, ints: Array) -> None:
