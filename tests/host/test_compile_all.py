@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import io
+import queue
 import signal
 import subprocess
 import sys
 import threading
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -115,6 +118,47 @@ def helpers() -> list[threading.Thread]:
         if thread.name == "pygpukit-compile":
             thread.join(60)
     return [thread for thread in threading.enumerate() if thread.name == "pygpukit-compile"]
+
+
+class Answering:
+    """A process and its output, which says nothing until it is told to end. told: whether it was closed in a read."""
+
+    def __init__(self, *_args: Any, **_keywords: Any) -> None:
+        self.stdin, self.stdout, self.returncode = io.BytesIO(), self, None
+        self.ended, self.reading = threading.Event(), threading.Event()
+        self.told: list[bool] = []
+
+    def readline(self) -> bytes:
+        return self.read(1)
+
+    def read(self, _size: int) -> bytes:
+        self.reading.set()
+        self.ended.wait(60)
+        time.sleep(0.05)
+        self.reading.clear()
+        return b""
+
+    def close(self) -> None:
+        self.told.append(self.reading.is_set())
+
+    def send_signal(self, _number: int) -> None:
+        self.ended.set()
+
+    def wait(self, _timeout: float | None = None) -> int:
+        return 0
+
+
+def test_no_pipe_is_closed_while_a_thread_reads_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    process = Answering()
+    monkeypatch.setattr(parallel.subprocess, "Popen", lambda *_args, **_keywords: process)
+    tasks: queue.SimpleQueue[tuple[int, bytes]] = queue.SimpleQueue()
+    tasks.put((0, b"request"))
+    helper = parallel._Helper(tasks, queue.SimpleQueue())
+    helper.start()
+    assert process.reading.wait(60)
+    helper.stop()
+    helper.join(60)
+    assert process.told == [False]
 
 
 def test_a_process_that_dies_costs_its_unit_only(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

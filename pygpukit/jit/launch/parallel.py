@@ -172,7 +172,9 @@ class _Helper(threading.Thread):
             answer: tuple[Image | Exception, int] = pickle.load(process.stdout)
             return answer
         except (OSError, EOFError, pickle.UnpicklingError) as error:
-            code = self._end()
+            ended = self._end()
+            _close(ended)
+            code = ended and ended.returncode
             return GPUError(f"the compiling process ended with exit code {code}: {type(error).__name__}"), 0
 
     def _living(self) -> subprocess.Popen[bytes]:
@@ -196,9 +198,13 @@ class _Helper(threading.Thread):
     def stop(self) -> None:
         """End the process, and what it started, now."""
         self._stopped = True
-        self._end()
+        ended = self._end()
+        if self.ident is not None:
+            self.join()  # a pipe that another thread reads must not be closed
+        _close(ended)
 
-    def _end(self) -> int | None:
+    def _end(self) -> subprocess.Popen[bytes] | None:
+        """End the process and give it, its pipes still open; None where there is none."""
         with self._lock:
             process, self._process = self._process, None
             ready, self._ready = self._ready, False
@@ -207,15 +213,18 @@ class _Helper(threading.Thread):
         with contextlib.suppress(ProcessLookupError):
             process.send_signal(signal.SIGINT if ready else signal.SIGKILL)  # interrupted, it stops its own compiler
         try:
-            return process.wait(_END_TIMEOUT_S)
+            process.wait(_END_TIMEOUT_S)
         except subprocess.TimeoutExpired:
             process.kill()
-            return process.wait()
-        finally:
-            for pipe in (process.stdin, process.stdout):
-                if pipe is not None:
-                    with contextlib.suppress(OSError):
-                        pipe.close()
+            process.wait()
+        return process
+
+
+def _close(process: subprocess.Popen[bytes] | None) -> None:
+    for pipe in (process.stdin, process.stdout) if process is not None else ():
+        if pipe is not None:
+            with contextlib.suppress(OSError):
+                pipe.close()
 
 
 def _line(step: CompileProgress) -> None:
