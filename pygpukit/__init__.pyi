@@ -236,8 +236,8 @@ from pygpukit.ops.indexing.padding import pad as pad
 from pygpukit.ops.indexing.padding import repeat as repeat
 from pygpukit.ops.indexing.padding import roll as roll
 from pygpukit.ops.indexing.padding import tile as tile
-from pygpukit.ops.indexing.padding import tril as tril
-from pygpukit.ops.indexing.padding import triu as triu
+from pygpukit.ops.indexing.triangles import tril as tril
+from pygpukit.ops.indexing.triangles import triu as triu
 from pygpukit.ops.matmul import matmul as matmul
 from pygpukit.ops.matmul import matmul_plan as matmul_plan
 from pygpukit.ops.matmul.fastest import fastest_products as fastest_products

@@ -114,6 +114,15 @@ def test_transposed_convolutions() -> None:
         agree(by_tiles(gp.conv_transpose2d, x, w, bias, stride=stride, padding=padding, output_padding=more), expected)
 
 
+def test_a_phase_of_fewer_tiles_than_another_reads_none_outside_the_image() -> None:
+    one = next(one for one in reversed(tiles.ALL[bfloat16]) if one.wide < one.places)
+    columns, rows = one.wide, one.places // one.wide
+    (x, a), (w, b) = (normal("bfloat16", *s) for s in ((1, 16, rows, columns), (16, 24, 3, 3)))
+    with plans.using({tiles.FAMILY: {"half": [asdict(one)]}}):
+        found = by_tiles(gp.conv_transpose2d, x, w, stride=2)  # 2 * rows + 1 by 2 * columns + 1
+    agree(found, spread(a, b, (2, 2), (0, 0), (0, 0)))
+
+
 def test_one_hot_kernels_move_the_image() -> None:
     x, a = normal("bfloat16", 1, 16, 6, 7)
     padded = np.pad(a, [(0, 0), (0, 0), (1, 1), (1, 1)])

@@ -106,6 +106,61 @@ def test_the_simulated_device_says_which_assumption_is_broken_in_a_body() -> Non
         gp.synchronize()
 
 
+OUTSIDE = """#include <cuda_tile.h>
+namespace ct = cuda::tiles;
+template <typename T>
+__tile_global__ void copy(const T* x, T* y, int rows, int columns, int row, int column) {
+  auto from = ct::partition_view{ct::tensor_span{x, ct::extents{rows, columns}}, ct::shape<4, 8>{}};
+  auto to = ct::partition_view{ct::tensor_span{y, ct::extents{4, 8}}, ct::shape<4, 8>{}};
+  to.store_masked(from.load_masked(row, column), 0, 0);
+}
+extern "C" __tile_global__ void put(int* x, int rows, int row) {
+  auto to = ct::partition_view{ct::tensor_span{x, ct::extents{rows}}, ct::shape<4>{}};
+  to.store_masked(ct::full<ct::tile<int, ct::shape<4>>>(7), row);
+}
+"""
+
+
+@pytest.mark.parametrize(("element", "dtype", "poison"), [("float", "float32", None), ("int", "int32", 0x5A5A5A5A)])
+def test_a_tile_wholly_outside_its_tensor_is_poison_on_the_simulated_device(
+    element: str, dtype: str, poison: int | None
+) -> None:
+    values = np.arange(1, 6 * 9 + 1, dtype=dtype).reshape(6, 9)
+    x = gp.from_numpy(values)
+    copy = gp.jit(OUTSIDE, func=f"copy<{element}>")
+    padded = np.zeros((8, 16), dtype)
+    padded[:6, :9] = values
+    for row, column in ((0, 0), (1, 1), (2, 0), (0, 2), (-1, 0), (1, -1)):
+        y = gp.full((4, 8), 3, dtype)
+        copy[1](x, y, 6, 9, row, column)
+        wanted = np.full((4, 8), poison, dtype)
+        if 0 <= row < 2 and 0 <= column < 2:
+            wanted = padded[row * 4 : row * 4 + 4, column * 8 : column * 8 + 8]
+        np.testing.assert_array_equal(y.to_numpy(), wanted, err_msg=f"tile {row}, {column}")
+
+
+def test_a_tile_wholly_outside_its_tensor_is_a_finding() -> None:
+    x, y = gp.ones((6, 9), "float32"), gp.zeros((4, 8), "float32")
+    copy = gp.jit(OUTSIDE, func="copy<float>", name="outside", check=True)
+    copy[1](x, y, 6, 9, 1, 1)  # a part of it is inside
+    gp.synchronize()
+    for place, said in (
+        ((2, 0), "index 8 is outside .* dimension 0 has 6 elements: tile 2 along it lies wholly outside"),
+        ((0, -1), "index -8 is outside .* dimension 1 has 9 elements: tile -1 along it lies wholly outside"),
+    ):
+        with pytest.raises(KernelCheckError, match=f"{said}, where load_masked is undefined, at outside:7") as caught:
+            copy[1](x, y, 6, 9, *place)
+            gp.synchronize()
+        (finding,) = caught.value.findings
+        assert finding.kind == "out of bounds" and finding.line == 7 and "copy" in finding.kernel
+    z = gp.zeros(8, "int32")
+    gp.jit(OUTSIDE, func="put")[1](z, 8, 2)
+    assert not z.to_numpy().any()
+    with pytest.raises(KernelCheckError, match="tile 2 along it lies wholly outside, where store_masked is undefined"):
+        gp.jit(OUTSIDE, func="put", check=True)[1](z, 8, 2)
+        gp.synchronize()
+
+
 def test_the_brackets_of_a_tile_kernel() -> None:
     one = (1, 1, 1)
     assert configuration.parse_tile("f", 4) == ((4, 1, 1), one, 0, None)

@@ -10,7 +10,7 @@ import pytest
 import pygpukit as gp
 from pygpukit import kernels
 from pygpukit.kernels import registry
-from pygpukit.ops.indexing import masks, places
+from pygpukit.ops.indexing import masks, padding, places, triangles
 
 pytestmark = pytest.mark.usefixtures("kernels_on_sim")
 
@@ -239,7 +239,7 @@ def test_everything_that_operations_ask_for_is_listed(monkeypatch: pytest.Monkey
         gp.pad(x, 1)
         gp.tril(x)
     x[[0, 1]]
-    sources = (places.SOURCE, masks.SOURCE)
+    sources = (places.SOURCE, padding.SOURCE, triangles.SOURCE, masks.SOURCE)
     listed = {name for one in sources for unit in registry.units(one.source) for name in unit.expressions}
     assert len(asked) > 40
     assert {name for name in asked if "unary" not in name and "transpose" not in name} <= listed

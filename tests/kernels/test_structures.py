@@ -37,7 +37,7 @@ def structure(name: str, text: str = TEXT, **arguments: int) -> Structure:
 def known() -> dict[str, Structure]:
     """Every structure that an operation packs, and those of templates for some arguments, by source and name."""
     found = {f"numeric.cuh Layout {n}": in_header("numeric.cuh", "Layout", Operands=n) for n in (1, 2, 4)}
-    found |= {f"gather.cu Remap {size}": padding._remap(size) for size in (1, 2, 4, 8, 16)}
+    found |= {f"padding.cu Remap {size}": padding._remap(size) for size in (1, 2, 4, 8, 16)}
     for module in pkgutil.walk_packages(ops.__path__, "pygpukit.ops."):
         for value in vars(importlib.import_module(module.name)).values():
             if isinstance(value, Structure):

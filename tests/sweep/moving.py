@@ -10,7 +10,7 @@ import pytest
 import pygpukit as gp
 from pygpukit.ops import raw
 from pygpukit.ops.copying import transposing
-from pygpukit.ops.indexing import finding, masks, places
+from pygpukit.ops.indexing import finding, masks, padding, places, triangles
 from pygpukit.ops.shape import side_by_side
 from sweep.engine import Call, Family, first_type, numbers
 
@@ -91,7 +91,7 @@ def _of_places() -> Iterator[Call]:
     yield Call(lambda m: [masks.flatnonzero(m), gp.flatnonzero(m), *gp.nonzero(m[4:].reshape(4, -1))], (chosen,))
 
 
-_SOURCES = tuple(one.SOURCE.source for one in (places, masks, finding, transposing, side_by_side))
+_SOURCES = tuple(one.SOURCE.source for one in (places, padding, triangles, masks, finding, transposing, side_by_side))
 MOVING = Family(
     "moving",
     _SOURCES,

@@ -204,7 +204,7 @@ def _dense_styles() -> Iterator[Call]:
             acts = Activation(), Activation(slope=0.2), Activation(alpha=alpha)
             given = product(acts, (None, more), (gp.float32, gp.float16))
             return [
-                adapt.adapt_sum(x, other, scale, shift, 1e-5, plus_one=True, act=act, spans=spans, dtype=dtype)[0]
+                adapt.adapt(x, scale, shift, 1e-5, other=other, plus_one=True, act=act, spans=spans, dtype=dtype)[0]
                 for act, other, dtype in given
             ]
 
@@ -255,8 +255,8 @@ def _styles() -> Iterator[Call]:
         ) -> list[gp.GPUArray]:
             act = Activation(slope, gp.full((3,), 0.7, "float32") if snake else None)
             return [
-                adapt.adapt(x, scale, shift, 1e-5, plus_one=True, act=act, spans=spans),
-                adapt.adapt(x[:, :, 3:20], scale[0], shift[0], 1e-5, act=act),
+                adapt.adapt(x, scale, shift, 1e-5, plus_one=True, act=act, spans=spans)[0],
+                adapt.adapt(x[:, :, 3:20], scale[0], shift[0], 1e-5, act=act)[0],
             ]
 
         given = numbers("float32", 1, 3, 41), numbers("float32", 2, 3), numbers("float32", 2, 3)

@@ -144,28 +144,31 @@ def _decoded(variant: str) -> Iterator[Call]:
     w = numbers("float32", n, k, low=-4, high=4).astype(weight)
     wide = w.astype("float64").to_numpy()
 
-    def product(a: gp.GPUArray, rows: gp.GPUArray, scales: gp.GPUArray) -> gp.GPUArray:
-        out = gp.full((m, n), float("nan"), result)
+    def product(a: gp.GPUArray, rows: gp.GPUArray, scales: gp.GPUArray) -> list[gp.GPUArray]:
         left = fp8_tile.Scale(rows, 1, (1, 0), 2.0)
         right = fp8_tile.Scale(scales, 128, (1, 2)) if scales.ndim == 2 else fp8_tile.Scale(scales, 1, (1, 0))
-        decoded_tile.product(a, w.T, left, right, out)
+        return made(a, left, right)
+
+    def made(a: gp.GPUArray, left: fp8_tile.Scale, right: fp8_tile.Scale) -> list[gp.GPUArray]:
+        """On a large device, and on one of a single multiprocessor."""
+        out = [gp.full((m, n), float("nan"), result) for _ in range(2)]
+        decoded_tile.product(a, w.T, left, right, out[0])
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(decoded_tile, "multiprocessors", lambda: 1)
+            decoded_tile.product(a, w.T, left, right, out[1])
         return out
 
-    def wanted(a: Values, rows: Values, scales: Values) -> Values:
+    def wanted(a: Values, rows: Values, scales: Values) -> tuple[Values, ...]:
         if scales.ndim == 1:
-            return 2 * rows[:, None] * (a @ wide.T) * scales
-        return 2 * rows[:, None] * (a @ (wide.T * scales.repeat(128, 0)[:k].repeat(128, 1)[:, :n]))
+            return (2 * rows[:, None] * (a @ wide.T) * scales,) * 2
+        return (2 * rows[:, None] * (a @ (wide.T * scales.repeat(128, 0)[:k].repeat(128, 1)[:, :n])),) * 2
 
     for shape in ((n,), (2, 2)):
         operands = numbers(element, m, k), numbers("float32", m, low=0.5, high=2)
         yield Call(product, (*operands, numbers("float32", *shape, low=0.5, high=2)), wanted)
 
-    def unscaled(a: gp.GPUArray) -> gp.GPUArray:
-        out, none = gp.full((m, n), float("nan"), result), fp8_tile.Scale(None, 1, (0, 0))
-        decoded_tile.product(a, w.T, none, none, out)
-        return out
-
-    yield Call(unscaled, (numbers(element, m, k),), lambda a: a @ wide.T)
+    none = fp8_tile.Scale(None, 1, (0, 0))
+    yield Call(lambda a: made(a, none, none), (numbers(element, m, k),), lambda a: (a @ wide.T,) * 2)
 
 
 def _attention(variant: str) -> Iterator[Call]:

@@ -154,7 +154,7 @@ def test_adapt(spans: Spans | None) -> None:
     pairs = [(0, length)] * 2 if spans is None else spans.pairs
     for act in (Activation(), Activation(slope=0.2), Activation(alpha=gp.from_numpy(alpha))):
         arrays = (gp.from_numpy(each) for each in (x, scale, shift))
-        found = adapt(*arrays, 1e-5, plus_one=True, act=act, spans=spans).to_numpy()
+        found = adapt(*arrays, 1e-5, plus_one=True, act=act, spans=spans)[0].to_numpy()
         expected = np.zeros(x.shape)
         for number, (start, size) in enumerate(pairs):
             own = x[number if spans is None else 0, :, start : start + size].astype(np.float64)

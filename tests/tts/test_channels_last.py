@@ -11,7 +11,7 @@ import pytest
 import pygpukit as gp
 from pygpukit.ops import host
 from pygpukit.ops.nn.spans import Spans
-from pygpukit.tts.layers.adapt import Activation, adapt, adapt_sum
+from pygpukit.tts.layers.adapt import Activation, adapt
 from pygpukit.tts.layers.merge import merge
 
 Values = np.ndarray[Any, Any]
@@ -50,11 +50,11 @@ def test_adapt_of_dense_channels(channels: int, kind: str) -> None:
     with host.built_in_kernels():
         for act in (Activation(), Activation(slope=0.2), Activation(alpha=gp.from_numpy(alpha))):
             given = last(x, kind)
-            found = adapt(given, *weights, 1e-5, plus_one=True, act=act, spans=spans)
+            found, _ = adapt(given, *weights, 1e-5, plus_one=True, act=act, spans=spans)
             assert found.strides[1] == 4
-            both, total = adapt_sum(given, last(more), *weights, 1e-5, plus_one=True, act=act, spans=spans)
-            alone = adapt(given[:, :, 320:1020], *(w[2:] for w in weights), 1e-5, plus_one=True, act=act)
-            half = adapt(given, *weights, 1e-5, plus_one=True, act=act, spans=spans, dtype=gp.float16)
+            both, total = adapt(given, *weights, 1e-5, other=last(more), plus_one=True, act=act, spans=spans)
+            alone, _ = adapt(given[:, :, 320:1020], *(w[2:] for w in weights), 1e-5, plus_one=True, act=act)
+            half, _ = adapt(given, *weights, 1e-5, plus_one=True, act=act, spans=spans, dtype=gp.float16)
             summed = x.astype(np.float32) + more
             for array, values in ((found, x), (both, summed)):
                 tolerance = 3e-4 if values.max() > 500 else 3e-5  # of 1000 a step is 6e-5 already

@@ -1,6 +1,7 @@
 // pk_sim_tile_views.h: arrays as tensors with extents and strides, and their partition into tiles. What a tile reads
 // past the end is poison, and a finding in a checked image; what it writes there ends the kernel. The masked forms
-// leave it out.
+// leave it out, but a tile of which nothing is inside is undefined on a GPU: it reads poison, writes nothing, and is a
+// finding.
 #pragma once
 #pragma GCC system_header
 
@@ -100,9 +101,9 @@ struct index_here {
       : value((long long)index), file(pk_sim_file), line(pk_sim_line) {}
 };
 constexpr size_t kMostDimensions = 8;
-// Where a tile lies in a tensor: element 0 is at `first` along each dimension.
+// Where a tile lies in a tensor: element 0 is at `first` along each dimension. tile: its index in the view.
 struct window {
-  long long first[kMostDimensions], extent[kMostDimensions], stride[kMostDimensions];
+  long long tile[kMostDimensions], first[kMostDimensions], extent[kMostDimensions], stride[kMostDimensions];
   const char *file;
   int line;
 };
@@ -119,6 +120,18 @@ struct window {
          writes ? "stored" : "loaded", index, of.extent[dimension], (int)dimension,
          writes ? "store_masked" : "load_masked");
 }
+#ifdef PK_SIM_CHECK
+[[noreturn]] PK_SIM_NOINLINE void wholly_outside(const window &of, size_t dimension, bool writes) {
+  static char text[160];
+  __builtin_snprintf(
+      text, sizeof text,
+      "a tensor_span whose dimension %d has %lld elements: tile %lld along it lies wholly outside, where "
+      "%s is undefined",
+      (int)dimension, of.extent[dimension], of.tile[dimension], writes ? "store_masked" : "load_masked");
+  pk_sim_checker.index(text, of.first[dimension], of.file, of.line, 0);
+  __builtin_unreachable();
+}
+#endif
 PK_SIM_TILE_EACH bool inside(const window &of, size_t dimension, long long index) {
   return index >= 0 && index < of.extent[dimension];
 }
@@ -185,6 +198,18 @@ PK_SIM_TILE_LOOP void demand_inside(const E *data, const window &of) {
   walk_rows<S, true, false>(data, of, [](size_t, const E *, long long, long long) PK_SIM_TILE_LAMBDA {});
 }
 #endif
+// Whether some of the tile is inside; in a checked image the kernel ends where nothing is.
+template <class S>
+bool partly_inside(const window &of, [[maybe_unused]] bool writes) {
+  for (size_t i = 0; i < S::rank(); ++i) {
+    if (of.first[i] < of.extent[i] && of.first[i] + (long long)S::static_extent(i) > 0) continue;
+#ifdef PK_SIM_CHECK
+    wholly_outside(of, i, writes);
+#endif
+    return false;
+  }
+  return true;
+}
 
 template <class E, view_padding Padding>
 E filler() {
@@ -230,6 +255,7 @@ struct tile_view {
   template <view_padding Padding, class... I>
   view_tile_type load_masked(view_padding_constant<Padding>, index_here first, I... rest) const noexcept {
     const window of = window_at(first, rest...);
+    if (!partly_inside<view_shape_type>(of, false)) return {};
     const view_tile_type result = full<view_tile_type>(filler<E, Padding>());
     read_window<view_shape_type>(result.pk_sim_elements().at(), (const E *)span_.data_handle(), of);
     return result;
@@ -240,7 +266,8 @@ struct tile_view {
   }
   template <tile_like Value, class... I>
   void store_masked(const Value &value, index_here first, I... rest) const noexcept {
-    write<false>(value, window_at(first, rest...));
+    const window of = window_at(first, rest...);
+    if (partly_inside<view_shape_type>(of, true)) write<false>(value, of);
   }
 
  protected:
@@ -256,6 +283,7 @@ struct tile_view {
     const long long each[] = {first.value, (long long)rest...};
     window result;
     for (size_t i = 0; i < Span::rank(); ++i) {
+      result.tile[i] = each[i];
       result.first[i] = static_cast<const View *>(this)->first_of(i, each[i]);
       result.extent[i] = (long long)span_.extent(i);
       result.stride[i] = (long long)span_.mapping().stride(i);

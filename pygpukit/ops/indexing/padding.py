@@ -1,4 +1,4 @@
-"""Arrays continued, repeated, shifted and cut to a triangle: new arrays written by one kernel, as NumPy's functions.
+"""Arrays continued, repeated and shifted: new arrays written by one kernel, as NumPy's functions.
 
 Errors: ShapeError naming the function and the shapes, DTypeError, DeviceMismatchError. The same bits on every run.
 """
@@ -16,7 +16,6 @@ from pygpukit.array.layout import Shape, normalize_axis
 from pygpukit.core.errors import ShapeError
 from pygpukit.kernels.structure import Structure
 from pygpukit.ops import copying, host, indexing, raw, shape
-from pygpukit.ops.indexing import places
 from pygpukit.ops.operands import check_array, check_devices, is_array, span
 from pygpukit.ops.prepared import prepared
 from pygpukit.ops.shape import joining
@@ -24,14 +23,14 @@ from pygpukit.ops.shape import joining
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
 
-__all__ = ["pad", "repeat", "roll", "tile", "tril", "triu"]
+__all__ = ["pad", "repeat", "roll", "tile"]
 
+SOURCE = kernels.KernelSpec(__file__, "padding.cu")
 _BLOCK = 256
-_PACK_BYTES = 16
+_PACK_BYTES = 16  # that a thread makes
 _SHORT_ROW = 128  # elements, at most
 _APART = 4  # elements of a thread of a short row's kernel
-_TRIANGLE = places.SOURCE.structure("Triangle")
-_CONTINUATIONS = {"constant": 0, "edge": 1, "reflect": 2, "symmetric": 3, "wrap": 4}  # gather.cu: Continuation
+_CONTINUATIONS = {"constant": 0, "edge": 1, "reflect": 2, "symmetric": 3, "wrap": 4}  # padding.cu: Continuation
 
 
 @prepared
@@ -131,23 +130,11 @@ def repeat(array: GPUArray, repeats: Any, axis: int | None = None) -> GPUArray:
     return _repeated(array, pairs, steps, (*array.shape[:axis], extent * repeats, *array.shape[split:]), "repeat")
 
 
-@prepared
-def tril(array: GPUArray, k: int = 0) -> GPUArray:
-    """A copy with zeros above the k-th diagonal of the last two axes."""
-    return _triangle(array, k, upper=False, what="tril")
-
-
-@prepared
-def triu(array: GPUArray, k: int = 0) -> GPUArray:
-    """A copy with zeros below the k-th diagonal of the last two axes."""
-    return _triangle(array, k, upper=True, what="triu")
-
-
-@places.SOURCE.lists
+@SOURCE.lists
 def instantiations() -> Iterator[tuple[str, ...]]:
     """Name expressions of every kernel that the functions above can ask for."""
     for item in raw.RAW.values():
-        yield (f"pk::remap<{item}>", f"pk::remap_short<{item}>", f"pk::triangle<{item}>")
+        yield (f"pk::remap<{item}>", f"pk::remap_short<{item}>")
 
 
 def _pairs(value: Any, ndim: int, what: str) -> Any:
@@ -210,21 +197,15 @@ def _remapped(
         fill=b"".join(value for own in fills for value in own),
     )
     short = widths[-1] <= _SHORT_ROW
-    kernel, blocks = ("remap_short", -(-out.size // (_BLOCK * _APART))) if short else ("remap", _blocks(out))
-    kernels.launch(
-        places.SOURCE.of(f"pk::{kernel}<{raw.RAW[size]}>"), (blocks, 1, 1), (_BLOCK, 1, 1), dense, out, packed
-    )
+    kernel = f"pk::{'remap_short' if short else 'remap'}<{raw.RAW[size]}>"
+    blocks = -(-out.size // (_BLOCK * _APART)) if short else -(-out.nbytes // (_BLOCK * _PACK_BYTES))
+    kernels.launch(SOURCE.of(kernel), (blocks, 1, 1), (_BLOCK, 1, 1), dense, out, packed)
     return out
-
-
-def _blocks(out: GPUArray) -> int:
-    """Of threads that make 16 bytes each."""
-    return -(-out.nbytes // (_PACK_BYTES * _BLOCK))
 
 
 @cache
 def _remap(itemsize: int) -> Structure:
-    return places.SOURCE.structure("Remap", T=itemsize)
+    return SOURCE.structure("Remap", T=itemsize)
 
 
 def _remapped_on_host(
@@ -248,28 +229,3 @@ def _remapped_on_host(
         host.memory(out)[...] = np.pad(elements, widths, mode, **options) if array.ndim else elements  # type: ignore[call-overload]
 
     native.host_launch(what, compute, [array, out])
-
-
-def _triangle(array: GPUArray, k: int, upper: bool, what: str) -> GPUArray:
-    array = check_array(array, what)
-    check_devices(what, array)
-    if array.ndim < 2:
-        raise ShapeError(f"{what}: shape {array.shape} has fewer than 2 axes")
-    out = native.empty(array.shape, array.dtype)
-    if not out.size:
-        return out
-    if host.computes():
-        import numpy as np
-
-        def compute() -> None:
-            host.memory(out)[...] = (np.triu if upper else np.tril)(host.memory(array), k)
-
-        native.host_launch(what, compute, [array, out])
-        return out
-    dense, start = span(array)
-    packed = places.layout_fields(array.shape, (start,), (tuple(step // array.itemsize for step in array.strides),))
-    rows, columns = array.shape[-2:]
-    which = _TRIANGLE.pack(rows=rows, columns=columns, diagonal=k, upper=upper, span=dense.size)
-    expression = f"pk::triangle<{raw.RAW[array.itemsize]}>"
-    kernels.launch(places.SOURCE.of(expression), (_blocks(out), 1, 1), (_BLOCK, 1, 1), dense, out, packed, which)
-    return out

@@ -16,7 +16,7 @@ from pygpukit.array import factory
 from pygpukit.ops import copying, elementwise, reduce
 from pygpukit.ops.elementwise.logic import isfinite, logical_and
 from pygpukit.ops.elementwise.math import log, sign
-from pygpukit.ops.indexing.padding import tril
+from pygpukit.ops.indexing.triangles import tril
 from pygpukit.ops.linalg.matrices import adjoint
 from pygpukit.ops.linalg.solver import DATA_TYPES, LETTERS, Session, pointer, session
 from pygpukit.ops.shape import diagonal

@@ -10,7 +10,7 @@ from pygpukit.core.errors import InvalidSpecError
 from pygpukit.ops import elementwise, sorting
 from pygpukit.ops.elementwise import logic
 from pygpukit.ops.indexing import take_along_axis
-from pygpukit.ops.indexing.padding import triu
+from pygpukit.ops.indexing.triangles import triu
 from pygpukit.ops.linalg import failures
 from pygpukit.ops.linalg.dispatch import backend
 from pygpukit.ops.linalg.eigen import eigh, eigvalsh

@@ -41,34 +41,21 @@ def adapt(
     shift: GPUArray | None,
     eps: float,
     *,
-    plus_one: bool = False,
-    act: Activation = NONE,
-    spans: Spans | None = None,
-    dtype: DataType = float32,
-) -> GPUArray:
-    """act(scale n + shift), n being each channel of each sentence of x (B, C, L) less its mean, over its deviation.
-
-    x: float32, or float16 with its channels dense, as tensor cores leave it; the result has its layout. scale, shift:
-    (C,), or (sentences, C), rows any step apart, float32. plus_one: the scale is 1 more. spans: x is (1, C, L) and has
-    several sentences; between them the result is zero. dtype: of the result. The order of additions is fixed and
-    follows from a sentence's length and the layout. Raises ShapeError, DTypeError, DeviceMismatchError.
-    """
-    return adapt_sum(x, None, scale, shift, eps, plus_one=plus_one, act=act, spans=spans, dtype=dtype)[0]
-
-
-def adapt_sum(
-    x: GPUArray,
-    other: GPUArray | None,
-    scale: GPUArray | None,
-    shift: GPUArray | None,
-    eps: float,
-    *,
+    other: GPUArray | None = None,
     plus_one: bool = False,
     act: Activation = NONE,
     spans: Spans | None = None,
     dtype: DataType = float32,
 ) -> tuple[GPUArray, GPUArray]:
-    """adapt() of the sum of x and other, a float32 array of its shape, or None for nothing; and that sum."""
+    """act(scale n + shift), n being each channel of each sentence of x + other (B, C, L) less its mean, over its
+    deviation; and x + other.
+
+    x: float32, or float16 with its channels dense, as tensor cores leave it; the result has its layout. other: float32,
+    or None for nothing. scale, shift: (C,), or (sentences, C), rows any step apart, float32. plus_one: the scale is 1
+    more. spans: x is (1, C, L) and has several sentences; between them the result is zero. dtype: of the result. The
+    order of additions is fixed and follows from a sentence's length and the layout. Raises ShapeError, DTypeError,
+    DeviceMismatchError.
+    """
     sentences = x.shape[0] if spans is None else len(spans)
     given = [array for array in (scale, shift, act.alpha, other) if array is not None]
     for array in (x, *given):

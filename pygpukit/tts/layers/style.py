@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import pygpukit.ops as ops
 from pygpukit.core.dtypes import DataType, float32
 from pygpukit.ops.nn.spans import Spans
-from pygpukit.tts.layers.adapt import NONE, Activation, adapt, adapt_sum
+from pygpukit.tts.layers.adapt import NONE, Activation, adapt
 from pygpukit.tts.layers.linear import Linear
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ class InstanceNorm1d:
         return None if self.gamma is None else self.gamma.shape[-1]
 
     def __call__(self, x: GPUArray) -> GPUArray:
-        return adapt(x, self.gamma, self.beta, self.eps)
+        return adapt(x, self.gamma, self.beta, self.eps)[0]
 
 
 class AdaIN:
@@ -72,7 +72,7 @@ class AdaIN:
         """That of x + other, and x + other; other may be None."""
         both, half = style.of(self) if isinstance(style, Styled) else self._fc(style), self.num_features
         weights = both[:, :half], both[:, half:]
-        return adapt_sum(x, other, *weights, eps, plus_one=True, act=act, spans=spans, dtype=dtype)
+        return adapt(x, *weights, eps, other=other, plus_one=True, act=act, spans=spans, dtype=dtype)
 
 
 class Styled:

@@ -81,7 +81,6 @@ template <typename Element, int Places, int Wide, int Filters, int Depth, int Wa
   const int taps = (kernel_columns - first_column + every_columns - 1) / every_columns;
   const int rows = (result_rows - phase_row + every_rows - 1) / every_rows;
   const int columns = (result_columns - phase_column + every_columns - 1) / every_columns;
-  if (rows <= 0 || columns <= 0) return;
 
   const int parts = (filters + Filters - 1) / Filters, group = ct::bid().y;
   const int down = ((result_rows + every_rows - 1) / every_rows + High - 1) / High;
@@ -89,6 +88,7 @@ template <typename Element, int Places, int Wide, int Filters, int Depth, int Wa
   const int part = ct::bid().x % parts, place = ct::bid().x / parts;
   const int column = place % across, row = place / across % down;
   const long long image = place / across / down;
+  if (row * High >= rows || column * Wide >= columns) return;  // a phase may have fewer tiles than the first
 
   constexpr bool kSeenLast = Dense != Order::kFirst, kMadeLast = Dense == Order::kLast;
   const int filled = ct::assume_divisible<kWhole>((channels + kWhole - 1) / kWhole * kWhole);

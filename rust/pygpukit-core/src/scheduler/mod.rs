@@ -28,6 +28,7 @@ mod spec;
 pub mod speed;
 mod table;
 mod task;
+mod task_views;
 mod tasks;
 mod tenant_views;
 mod tenants;
