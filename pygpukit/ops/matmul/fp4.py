@@ -15,6 +15,7 @@ from pygpukit.ops.matmul.fastest import by_context
 from pygpukit.ops.matmul.fp4_codes import Fp4Matrix
 from pygpukit.ops.matmul.fp4_matrices import checked, dequantize_fp4, filled, names
 from pygpukit.ops.operands import check_array, check_devices, check_out
+from pygpukit.ops.prepared import prepared
 
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
@@ -48,6 +49,11 @@ def matmul_fp4(
     Asynchronous. Raises ShapeError, DTypeError, ValueError, DeviceMismatchError, and GPUError for two fp4 operands on
     another device.
     """
+    return _product(_parts(a), _parts(w), out_dtype, out, invariant)
+
+
+@prepared
+def _product(a: Any, w: Any, out_dtype: DTypeLike | None, out: GPUArray | None, invariant: bool | None) -> GPUArray:
     what = "matmul_fp4"
     left, weight, shape = _operands(what, a, w)
     backend, _ = _planned(what, left, weight, invariant)
@@ -81,6 +87,11 @@ def matmul_fp4_plan(a: Any, w: Any, *, invariant: bool | None = None) -> plan.Ma
     what = "matmul_fp4_plan"
     left, weight, _ = _operands(what, a, w)
     return plan.MatmulPlan(*_planned(what, left, weight, invariant))
+
+
+def _parts(operand: Any) -> Any:
+    """A matrix of fp4 as a plain tuple, whose calls are prepared; others as they are."""
+    return tuple(operand) if isinstance(operand, tuple) else operand
 
 
 def _planned(what: str, a: GPUArray | Fp4Matrix, w: Fp4Matrix, invariant: bool | None) -> tuple[str, str]:

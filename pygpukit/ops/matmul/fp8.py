@@ -17,6 +17,7 @@ from pygpukit.ops.elementwise.pointwise import CTYPES
 from pygpukit.ops.matmul import decoded_tile, fp8_tile, hopper, plain, plan
 from pygpukit.ops.matmul.fp8_tile import Scale
 from pygpukit.ops.operands import check_array, check_devices, check_out, is_array, span
+from pygpukit.ops.prepared import prepared
 
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
@@ -33,6 +34,7 @@ _WIDE = (float16, bfloat16, float32)
 _TYPES = (*_EIGHT, *_WIDE)  # in the order of scaled.cu: ElementType
 
 
+@prepared
 def matmul_fp8(
     a: GPUArray,
     b: GPUArray,
