@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import product
 from typing import Any
 
@@ -20,7 +21,8 @@ from pygpukit.core import sharing
 from pygpukit.kernels import measure
 from pygpukit.ops.nn import attention, rope, sampling
 from pygpukit.ops.nn.attention import decode
-from pygpukit.ops.nn.conv import padded, simt, transposed
+from pygpukit.ops.nn.conv import depthwise, few_channels, padded, simt, transposed
+from pygpukit.ops.nn.conv.settings import Settings, made
 from pygpukit.ops.nn.embedding import SOURCE as EMBEDDING
 from pygpukit.ops.nn.lstm import launch
 from pygpukit.ops.nn.snake import SOURCE as SNAKE
@@ -118,6 +120,31 @@ def _convolutions() -> Iterator[Call]:
         yield Call(lambda x, w: gp.conv2d(x, w, groups=4, act="tanh", channels_last=True), (last, depthwise))
         many, rest = numbers(dtype, 146, 3, 2, 3), numbers(dtype, 146)
         yield Call(lambda x, w, b: gp.conv2d(x[..., ::-1], w, b, (2, 1), (1, 2), groups=2), (x, many, rest))
+
+
+def _depthwise() -> Iterator[Call]:
+    for dtype, (taps, stride) in product(_FLOATS, ((4, 2), (3, 1), (3, 2), (5, 1))):
+        given: dict[str, Any] = {"groups": 8, "stride": (1, stride), "padding": (1, 2), "act": "silu"}
+        last, w, b = numbers(dtype, 2, 5, 9, 8), numbers(dtype, 8, 1, 2, taps), numbers(dtype, 8)
+        yield Call(partial(gp.conv2d, **given, channels_last=True), (last, w, b))
+        yield Call(partial(gp.conv2d, **given), (last.transpose(0, 3, 1, 2), w, b))
+
+
+def _by_few(x: gp.GPUArray, w: gp.GPUArray, b: gp.GPUArray) -> gp.GPUArray:
+    """Two groups with channels last. float64: the reference."""
+    if x.dtype == "float64":
+        return gp.conv2d(x, w, b, padding=(1, 0), groups=2, act="silu", channels_last=True)
+    own = Settings(2, (1, 1), (1, 0), (1, 1), (x.shape[1], x.shape[2] - 1), "silu")
+    result, out = made(x.shape[0], w.shape[0], own, x.dtype, 2, True)
+    few_channels.convolve(x.transpose(0, 3, 1, 2), w, b, out, own, result)
+    return result
+
+
+def _few() -> Iterator[Call]:
+    for dtype, filters, channels in product(_NO_DOUBLE, (3, 10, 20, 40), (3, 4)):
+        shapes = (1, 3, 4, 2 * channels), (2 * filters, channels, 3, 2), (2 * filters,)
+        x, w, b = (numbers("bfloat16", *shape).astype(dtype) for shape in shapes)  # which tf32 holds
+        yield Call(_by_few, (x, w, b))
 
 
 def _paddings() -> Iterator[Call]:
@@ -319,6 +346,8 @@ _CALLS = {
     decode.SOURCE.source: _decoding,
     rope.SOURCE.source: _rotations,
     simt.SOURCE.source: _convolutions,
+    depthwise.SOURCE.source: _depthwise,
+    few_channels.SOURCE.source: _few,
     padded.SOURCE.source: _paddings,
     transposed.SOURCE.source: _transposed,
     SNAKE.source: _snakes,

@@ -8,7 +8,7 @@
 
 namespace pk {
 
-// Two elements of 16 bits, the first in the low half.
+// Two elements of 16 bits, the first in the low half; or one of 32.
 using Pair = unsigned;
 
 }  // namespace pk
@@ -45,6 +45,21 @@ __device__ __forceinline__ Pair multiply(half_t, Pair x, Pair y) {
 PK_PRODUCT(bfloat16_t, "bf16")
 PK_PRODUCT(half_t, "f16")
 #undef PK_PRODUCT
+
+// A float rounded to tf32, middles away from zero.
+__device__ __forceinline__ unsigned to_tf32(float value) {
+  unsigned result;
+  asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(result) : "f"(value));
+  return result;
+}
+
+// c += a @ b^T of 16 rows, 8 columns and 8 of k, in tf32. a: of k `four` those of rows `group` and group + 8, then
+// those 4 of k further; b: of column `group` the same.
+__device__ __forceinline__ void mma(float, float (&c)[4], const Pair (&a)[4], const Pair (&b)[2]) {
+  asm("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
+      : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+}
 
 }  // namespace pk
 #endif

@@ -19,6 +19,11 @@ __device__ __forceinline__ Pair multiply(T kind, Pair x, Pair y) {
   return result;
 }
 
+__device__ __forceinline__ unsigned to_tf32(float value) {
+  const unsigned bits = __float_as_uint(value);
+  return (bits & 0x7f800000u) == 0x7f800000u ? bits : (bits + 0x1000u) & ~0x1fffu;
+}
+
 template <class T>
 __device__ inline void mma(T kind, float (&c)[4], const Pair (&a)[4], const Pair (&b)[2]) {
   const int lane = static_cast<int>(threadIdx.x) % 32, group = lane / 4, four = lane % 4;
@@ -31,6 +36,20 @@ __device__ inline void mma(T kind, float (&c)[4], const Pair (&a)[4], const Pair
       }
       for (int k = 0; k < 2; ++k)
         for (int i = 0; i < 4; ++i) c[i] = fmaf(half_of(kind, row[i / 2], k), half_of(kind, column[i % 2], k), c[i]);
+    }
+  }
+}
+
+__device__ inline void mma(float, float (&c)[4], const Pair (&a)[4], const Pair (&b)[2]) {
+  const int lane = static_cast<int>(threadIdx.x) % 32, group = lane / 4, four = lane % 4;
+  for (int further = 0; further < 2; ++further) {
+    for (int holder = 0; holder < 4; ++holder) {
+      float row[2], column[2];
+      for (int i = 0; i < 2; ++i) {
+        row[i] = __uint_as_float(__shfl_sync(0xffffffffu, a[2 * further + i], 4 * group + holder));
+        column[i] = __uint_as_float(__shfl_sync(0xffffffffu, b[further], 4 * (2 * four + i) + holder));
+      }
+      for (int i = 0; i < 4; ++i) c[i] = fmaf(row[i / 2], column[i % 2], c[i]);
     }
   }
 }

@@ -12,7 +12,7 @@ from pygpukit.core.errors import InvalidSpecError, ShapeError
 from pygpukit.ops import copying, host, plans
 from pygpukit.ops.matmul import precision
 from pygpukit.ops.matmul.reading import ALIGNMENT
-from pygpukit.ops.nn.conv import leaf, plan, simt, tile
+from pygpukit.ops.nn.conv import depthwise, few_channels, leaf, plan, simt, tile
 from pygpukit.ops.nn.conv.plan import ConvPlan
 from pygpukit.ops.nn.conv.settings import (
     Settings,
@@ -187,8 +187,12 @@ def _convolve(
         return result
     grouped = tile.by_group(weight, settings.groups, False)
     shapes = tuple(input.shape), tuple(grouped.shape)
-    if plan.backend(input.dtype, precision.allowed(said), *shapes, settings)[0] == "tile":
+    backend = plan.backend(input.dtype, precision.allowed(said), *shapes, settings)[0]
+    if backend == "tile":
         tile.convolve(input, grouped, bias, out, settings, result)
+    elif backend == "few":
+        few_channels.convolve(input, weight, bias, out, settings, result)
     else:
-        simt.convolve(input, copying.contiguous(weight), bias, out, settings, result)
+        kernels = depthwise if depthwise.takes(*grouped.shape[1::3]) else simt
+        kernels.convolve(input, copying.contiguous(weight), bias, out, settings, result)
     return result

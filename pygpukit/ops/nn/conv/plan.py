@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from pygpukit.core.backend import is_sim
 from pygpukit.core.dtypes import bfloat16, float16, float32
-from pygpukit.ops.nn.conv import tile
+from pygpukit.ops.nn.conv import few_channels, tile
 from pygpukit.ops.nn.conv.tiles import Tile
 
 if TYPE_CHECKING:
@@ -27,8 +27,9 @@ _MOST = 65535  # a grid's second and third extent
 class ConvPlan:
     """How a convolution is computed.
 
-    backend: "tile" (tensor cores), "plain" (CUDA cores) or "numpy" (the simulated device). It decides the result's
-    bits. reason: why, in one sentence. tile: of a tile kernel; it decides speed alone.
+    backend: "tile" (tensor cores), "few" (tensor cores, for groups of few channels), "plain" (CUDA cores) or "numpy"
+    (the simulated device). It decides the result's bits. reason: why, in one sentence. tile: of a tile kernel; it
+    decides speed alone.
     """
 
     backend: str
@@ -49,7 +50,12 @@ def backend(
     if dtype not in (bfloat16, float16) and not (dtype == float32 and tf32):
         return "plain", f"{dtype} is computed as it is, on CUDA cores"
     groups, filters, channels = weight[0], weight[1], weight[-1]
-    if min(channels, filters) < _LEAST:
+    kind = f"{dtype}{' rounded to tf32' if dtype == float32 else ''}"
+    less = min(channels, filters) < _LEAST
+    several = groups > 1 and channels == filters == _LEAST  # a tile would be zeros for the most part
+    if (less or several) and few_channels.takes(dtype, input[0], weight, settings):
+        return "few", f"{kind} on tensor cores, {channels} to {filters} channels of a group, summed in float32"
+    if less:
         return "plain", f"{channels} to {filters} channels of a group: fewer than {_LEAST} waste tensor cores"
     if settings.act not in tile.ACTS:
         return "plain", f"{settings.act} is applied on CUDA cores"
@@ -65,7 +71,6 @@ def backend(
     if missing := tile.missing():
         _warn(missing)
         return "plain", missing
-    kind = f"{dtype}{' rounded to tf32' if dtype == float32 else ''}"
     return "tile", f"{kind} on tensor cores, summed in float32"
 
 

@@ -1,4 +1,4 @@
-"""Convolution on CUDA cores: the launch of its kernels."""
+"""Convolution on CUDA cores: the launch of its kernels, but for depthwise ones."""
 
 from __future__ import annotations
 

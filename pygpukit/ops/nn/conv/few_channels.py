@@ -1,0 +1,120 @@
+"""Convolution on tensor cores where a group has few channels: which ones, and the launch of the kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import product
+from typing import TYPE_CHECKING
+
+from pygpukit import kernels
+from pygpukit.core.dtypes import bfloat16, float16, float32
+from pygpukit.ops import raw
+from pygpukit.ops.elementwise.pointwise import CTYPES
+from pygpukit.ops.matmul.tile import multiprocessors
+from pygpukit.ops.nn.conv.settings import ACTIVATIONS, Settings
+from pygpukit.ops.operands import span
+
+if TYPE_CHECKING:
+    from pygpukit.array.array import GPUArray
+    from pygpukit.core.dtypes import DataType
+
+SOURCE = kernels.KernelSpec(__file__, "few_channels.cu")
+_FEW = SOURCE.structure("FewChannels")
+_BLOCK = 256
+_PLACES = 256  # few_channels.cu: kPlaces
+_QUAD = 4  # few_channels.cu: kQuad
+_TILES = (1, 2, 4, 8)  # of 8 filters
+_SHARED = 49152  # bytes of shared memory, at most
+_ROUNDS = 8  # that a block takes, at most
+_COUNTABLE = 2**31 - 1  # places of a result
+_REACH = 2**15 - 1  # rows and columns that a kernel sees, at most
+
+
+def takes(dtype: DataType, images: int, weight: tuple[int, ...], settings: Settings) -> bool:
+    """Whether there is a kernel for these. weight: (groups, filters, rows, columns, channels)."""
+    _, filters, *kernel, channels = weight
+    reach = max(apart * (extent - 1) for apart, extent in zip(settings.dilation, kernel, strict=True))
+    places = images * settings.out[0] * settings.out[1]
+    return (
+        not settings.transposed
+        and not (channels == 1 and filters < 8)  # about depthwise: most of what is multiplied would be zeros
+        and reach <= _REACH
+        and places <= _COUNTABLE - _PLACES * _ROUNDS
+        and 0 < _bytes(1, _steps(kernel, channels), dtype.itemsize) <= _SHARED
+    )
+
+
+def convolve(
+    input: GPUArray, weight: GPUArray, bias: GPUArray | None, out: GPUArray, settings: Settings, dense: GPUArray
+) -> None:
+    """Fill out, whose storage is `dense`. weight: of any strides. bias: dense."""
+    size, filters, channels = out.itemsize, weight.shape[0] // settings.groups, weight.shape[1]
+    storage, start = span(input)
+    weights, weight_start = span(weight)
+    steps = _steps(weight.shape[2:], channels)
+    tiles = max(n for n in _TILES if n == 1 or (4 * n < filters and _bytes(n, steps, size) <= _SHARED))
+    parts = -(-filters // (8 * tiles))
+    positions = out.shape[0] * settings.out[0] * settings.out[1]
+    turns = -(-positions // _PLACES)
+    rounds = max(1, min(_ROUNDS, turns * settings.groups * parts // (4 * multiprocessors())))
+    packed = _FEW.pack(
+        groups=settings.groups,
+        in_channels=channels,
+        out_channels=filters,
+        positions=positions,
+        image=input.shape[2:],
+        result=settings.out,
+        kernel=weight.shape[2:],
+        stride=settings.stride,
+        padding=settings.padding,
+        dilation=settings.dilation,
+        start=start,
+        step=[step // size for step in input.strides],
+        weight_start=weight_start,
+        weight_step=[step // size for step in weight.strides],
+        out_step=[step // size for step in out.strides],
+        steps=steps,
+        parts=parts,
+        rounds=rounds,
+        pairs=filters % 2 == 0 and out.strides[1] == size,
+        has_bias=bias is not None,
+        act=ACTIVATIONS[settings.act],
+    )
+    spec = SOURCE.of(
+        _expression(out.dtype, tiles, _has_quads(input, channels)), shared_bytes=_bytes(tiles, steps, size)
+    )
+    blocks = -(-turns // rounds) * settings.groups * parts
+    arrays = storage, weights, weights if bias is None else bias, dense
+    kernels.launch(spec, (blocks, 1, 1), (_BLOCK, 1, 1), *arrays, packed)
+
+
+def _steps(kernel: tuple[int, ...] | list[int], channels: int) -> int:
+    return -(-kernel[0] * kernel[1] * -(-channels // _QUAD) // 4)
+
+
+def _bytes(tiles: int, steps: int, size: int) -> int:
+    """Of shared memory: of each step what four quads see, 16 bytes each, and 32 quads for 8 filters."""
+    return steps * (4 * 16 + tiles * 32 * _QUAD * size)
+
+
+def _has_quads(array: GPUArray, channels: int) -> bool:
+    """Whether channels are dense and those of each place and group are whole quads, as one in memory."""
+    quad = _QUAD * array.itemsize
+    axes = zip(array.shape, array.strides, strict=True)
+    apart = (step for axis, (extent, step) in enumerate(axes) if extent > 1 and axis != 1)
+    return (
+        channels % _QUAD == 0
+        and array.strides[1] == array.itemsize
+        and not any(number % quad for number in (raw.address(array), *apart))
+    )
+
+
+def _expression(dtype: DataType, tiles: int, dense: bool) -> str:
+    return f"pk::convolve_few<{CTYPES[dtype.name]}, {tiles}, {str(dense).lower()}>"
+
+
+@SOURCE.lists
+def instantiations() -> Iterator[tuple[str, ...]]:
+    """Name expressions of every kernel that convolve() can ask for."""
+    for dtype, tiles, dense in product((bfloat16, float16, float32), _TILES, (False, True)):
+        yield (_expression(dtype, tiles, dense),)
