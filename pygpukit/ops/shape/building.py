@@ -9,7 +9,7 @@ from pygpukit.array.promotion import COMPLEX
 from pygpukit.core.dtypes import as_dtype, float64
 from pygpukit.core.errors import DTypeError, ShapeError
 from pygpukit.ops import copying, shape
-from pygpukit.ops.indexing import padding
+from pygpukit.ops.indexing import triangles
 from pygpukit.ops.operands import check_array, check_devices
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def eye(n_rows: int, n_cols: int | None = None, k: int = 0, dtype: DTypeLike = "
 
 def tri(N: int, M: int | None = None, k: int = 0, dtype: DTypeLike = "float32") -> GPUArray:
     """Ones on and below the k-th diagonal, zeros above, (N, M); square when M is left out. Errors as zeros()."""
-    return padding.tril(factory.ones((N, N if M is None else M), dtype), k)
+    return triangles.tril(factory.ones((N, N if M is None else M), dtype), k)
 
 
 def diag(array: GPUArray, k: int = 0) -> GPUArray:
