@@ -15,6 +15,7 @@ import pytest
 import pygpukit as gp
 from pygpukit import kernels
 from pygpukit._core import native
+from pygpukit.core import sharing
 from pygpukit.core.errors import GPUError
 from pygpukit.jit.cache.image import Image
 from pygpukit.jit.compile import simulator
@@ -125,6 +126,7 @@ def run(group: Group) -> dict[Kernel, Outcome]:
         patch.setattr(launcher, "_kernels", {})
         patch.setattr(builder, "kernel", _loader(group.kernels))
         patch.setattr(pointwise, "_learn", lambda *_: None)  # it would launch behind launch()'s back
+        patch.setattr(sharing, "_divided", False)  # whatever the process divided before: no cluster would be launched
         for call in calls:
             launched.clear()
             error, failure = _outcome(call)
