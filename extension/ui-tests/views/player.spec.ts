@@ -135,7 +135,11 @@ test('a sound that the browser holds back says so, and plays when it is told to'
   await page.evaluate(() => window.answerWants(0));
   await expect(page.locator('.gk-sound-status')).toHaveText(/plays no sound before something on this page was pressed/);
   await expect(panel(page)).toHaveAttribute('data-state', 'blocked');
-  await page.getByRole('button', { name: 'Play' }).click();
+  await page.getByRole('button', { name: 'Play' }).hover();
+  await page.mouse.down();
+  await expect(panel(page)).toHaveAttribute('data-state', 'playing');
+  await page.mouse.up();
+  await expect(page.getByRole('button', { name: 'Pause' })).toBeVisible();
   await expect(panel(page)).toHaveAttribute('data-state', 'playing');
 });
 

@@ -36,6 +36,7 @@ export class PlayerView {
   private frame = 0;
   private startedAt = 0;
   private blocked = '';
+  private wasBlocked = false;
   private autoplayed = false;
 
   constructor(
@@ -54,7 +55,13 @@ export class PlayerView {
     Object.assign(this.volume, { type: 'range', min: '0', max: '1', step: '0.05', value: '1' });
     this.volume.setAttribute('aria-label', 'Volume');
     this.volume.addEventListener('input', () => this.output?.setVolume(Number(this.volume.value)));
-    this.play.addEventListener('click', () => this.toggle());
+    // A press lets the sound run before it is a click: that click is to play it, not to pause what has just begun.
+    this.play.addEventListener('pointerdown', () => (this.wasBlocked = this.blocked !== ''));
+    this.play.addEventListener('click', () => {
+      if (!this.wasBlocked) this.toggle();
+      else this.start(this.place);
+      this.wasBlocked = false;
+    });
     this.status.setAttribute('role', 'status');
     this.element = el(
       'section',
@@ -169,6 +176,7 @@ export class PlayerView {
     window.clearInterval(this.timer);
     this.timer = 0;
     this.place = this.output?.place?.heard ?? this.place;
+    this.blocked = '';
     this.output?.stop();
     this.draw();
   }
