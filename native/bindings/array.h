@@ -89,6 +89,8 @@ PyObject *array_over(Storage *storage, const ArrayLayout &layout);
 // A new dense array of the shape of another on the current device and stream; null with an exception set.
 PyObject *empty_like(const ArrayObject *array, int8_t dtype);
 
+// Adds ArrayBase to the module (array_type.cpp). False with an exception set.
+bool init_array_type(PyObject *module);
 // Adds ArrayBase and the functions that make arrays to the module. False with an exception set.
 bool init_array(PyObject *module);
 

@@ -120,7 +120,8 @@ test('a pointer seeks, also while it plays', async ({ page }) => {
   await expect(panel(page)).toHaveAttribute('data-state', 'playing');
 });
 
-test('a sound that the browser holds back says so, and plays when it is told to', async ({ page }) => {
+/** A page with a sound that plays by itself, in a browser that waits for a press. */
+async function heldBack(page: Page): Promise<void> {
   // Whoever drives a page here acts as a person does, so that nothing is ever held back: a stand-in waits for a real press.
   await page.addInitScript(() => {
     let pressed = false;
@@ -135,12 +136,28 @@ test('a sound that the browser holds back says so, and plays when it is told to'
   await page.evaluate(() => window.answerWants(0));
   await expect(page.locator('.gk-sound-status')).toHaveText(/plays no sound before something on this page was pressed/);
   await expect(panel(page)).toHaveAttribute('data-state', 'blocked');
+}
+
+test('a sound that the browser holds back says so, and plays when it is told to', async ({ page }) => {
+  await heldBack(page);
   await page.getByRole('button', { name: 'Play' }).hover();
   await page.mouse.down();
   await expect(panel(page)).toHaveAttribute('data-state', 'playing');
   await page.mouse.up();
   await expect(page.getByRole('button', { name: 'Pause' })).toBeVisible();
   await expect(panel(page)).toHaveAttribute('data-state', 'playing');
+});
+
+test('a key pauses a sound that began with a press that was let go of elsewhere', async ({ page }) => {
+  await heldBack(page);
+  await page.getByRole('button', { name: 'Play' }).hover();
+  await page.mouse.down();
+  await expect(panel(page)).toHaveAttribute('data-state', 'playing');
+  await page.mouse.move(1, 1);
+  await page.mouse.up();
+  await page.getByRole('button', { name: 'Pause' }).focus();
+  await page.keyboard.press('Space');
+  await expect(panel(page)).toHaveAttribute('data-state', 'ready');
 });
 
 test('a rate that no browser plays, and an empty sound, are said plainly', async ({ page }) => {

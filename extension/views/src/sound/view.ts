@@ -56,7 +56,9 @@ export class PlayerView {
     this.volume.setAttribute('aria-label', 'Volume');
     this.volume.addEventListener('input', () => this.output?.setVolume(Number(this.volume.value)));
     // A press lets the sound run before it is a click: that click is to play it, not to pause what has just begun.
-    this.play.addEventListener('pointerdown', () => (this.wasBlocked = this.blocked !== ''));
+    const pressed = (): boolean => (this.wasBlocked = this.blocked !== '');
+    this.play.addEventListener('pointerdown', pressed);
+    this.play.addEventListener('keydown', (event) => !event.repeat && pressed());
     this.play.addEventListener('click', () => {
       if (!this.wasBlocked) this.toggle();
       else this.start(this.place);
