@@ -60,7 +60,9 @@ def test_norms(dtype: str, launched: list[tuple[str, str]]) -> None:
                 gp.layernorm(view, g, None)
                 gp.rmsnorm(view, g)
     gp.groupnorm(gp.empty((2, 4, 9), dtype), 2)
+    gp.softmax(gp.empty((300, 40), dtype), 0)
     asked = {expression.split("<")[0] for _, expression in launched}
-    expected = ("norm_rows", "norm_long", "softmax_rows", "softmax_parts", "softmax_apply", "softmax_columns")
+    expected = ("norm_rows", "norm_long", "softmax_rows", "softmax_parts", "softmax_apply", "softmax_across")
+    expected += tuple(f"softmax_across_{part}" for part in ("parts", "merge", "apply"))
     assert {f"pk::{name}" for name in expected} <= asked
     assert set(launched) <= LISTED

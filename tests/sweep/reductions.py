@@ -13,6 +13,7 @@ from pygpukit.core.dtypes import DataType
 from pygpukit.ops.elementwise import pointwise
 from pygpukit.ops.nn import norm, rowwise
 from pygpukit.ops.nn.softmax import SOURCE as SOFTMAX
+from pygpukit.ops.nn.softmax import across
 from pygpukit.ops.reduce import plan, reducer
 from sweep.engine import Call, Family, first_type, numbers
 
@@ -91,7 +92,8 @@ def _rows(ctype: str) -> Iterator[Call]:
                 yield Call(gp.layernorm, (x, scale, shift))
                 yield Call(lambda x, g, b: gp.groupnorm(x.reshape(2, 1, -1), 1, g[:1], b[:1]), (x, scale, shift))
         yield Call(lambda x: [gp.l2norm(x), gp.l2norm(x[:, ::-1])], (numbers(dtype, 3, length),))
-    yield Call(lambda x: gp.softmax(x, 1), (numbers(dtype, 3, 70, 5),))
+    for length in (70, 300):  # rows side by side, in registers and in chunks
+        yield Call(lambda x: [gp.softmax(x, 1), gp.log_softmax(x, 1)], (numbers(dtype, 3, length, 5),))
     for spatial in (8, 9):
         yield Call(
             lambda x, g, b: gp.groupnorm(x, 2, g, b),
@@ -100,5 +102,5 @@ def _rows(ctype: str) -> Iterator[Call]:
 
 
 REDUCTIONS = Family("reductions", (reducer.SOURCE.source,), _functor, _reductions)
-ROWS = Family("rows", (norm.SOURCE.source, SOFTMAX.source), first_type, _rows)
+ROWS = Family("rows", (norm.SOURCE.source, SOFTMAX.source, across.SOURCE.source), first_type, _rows)
 FAMILIES = (REDUCTIONS, ROWS)

@@ -1,14 +1,16 @@
-"""The kernels of histograms and of interpolation."""
+"""The kernels of histograms, of medians and of interpolation."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 import numpy as np
+import pytest
 
 import pygpukit as gp
+from pygpukit.ops.elementwise import pointwise
 from pygpukit.ops.sampled import interpolating
-from pygpukit.ops.statistics import counting
+from pygpukit.ops.statistics import counting, middle
 from sweep.engine import Call, Family, first_type, numbers
 
 _OF_ALL = "of places"
@@ -41,6 +43,20 @@ def _lines(variant: str) -> Iterator[Call]:
     yield Call(lambda x, p, v: gp.interp(x, p[:1], v[:1], 5.0, 6.0), (at, points, values))
 
 
+def _middles(ctype: str) -> Iterator[Call]:
+    dtype = next(name for name, one in pointwise.CTYPES.items() if one == ctype)
+    for length in (7, 20, 100, 300, 450, 520):
+        yield Call(_median_of_short_memory, (numbers(dtype, 3, length),))
+
+
+def _median_of_short_memory(x: gp.GPUArray) -> gp.GPUArray:
+    """As if shared memory held 512 elements, so that short rows have the kernels of long ones."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(middle, "_HELD_BYTES", 512 * x.itemsize)
+        return gp.median(x, 1)
+
+
 COUNTS = Family("counts", (counting.SOURCE.source,), _variant, _counts)
 LINES = Family("lines", (interpolating.SOURCE.source,), _variant, _lines)
-FAMILIES = (COUNTS, LINES)
+MIDDLES = Family("middles", (middle.SOURCE.source,), first_type, _middles)
+FAMILIES = (COUNTS, LINES, MIDDLES)

@@ -49,6 +49,42 @@ __device__ __forceinline__ Row own_row(const RowWork &work, int together = 1, in
 // Packs of a row that a thread keeps, of several rows together: of more than two, which are short, one.
 __host__ __device__ constexpr int packs_held(int together) { return together > 2 ? 1 : kHeld / together; }
 
+// Whether a pack of small elements begins in the middle of one in memory: halves are then read and written whole.
+template <int N, class T>
+__device__ __forceinline__ bool in_halves(const T *pointer) {
+  return sizeof(T) == 2 && N == 8 && phase<N>(pointer) == N / 2;
+}
+template <class T, int N>
+__device__ __forceinline__ void load_halves(Held<T, N> &held, const T *from) {
+  if constexpr (sizeof(T) == 2 && N == 8) {
+    for (int h = 0; h < 2; ++h) {
+      const auto half = *reinterpret_cast<const Words<2> *>(from + h * (N / 2));
+      for (int j = 0; j < 2; ++j) held.bits.words.v[2 * h + j] = half.v[j];
+    }
+  }
+}
+// The first `left` elements of a pack. whole: it begins where a pack of memory does. By all threads of a warp, since
+// those in place are read before a neighbour stores.
+template <int N, class Index, class T>
+__device__ __forceinline__ void store_halves(T *to, Index left, bool whole, const Pack<T, N> &pack) {
+  __syncwarp();
+  if (whole && left >= N) {
+    store_pack<N>(to, pack);
+    return;
+  }
+  for (int h = 0; h < N; h += N / 2) {
+    Pack<T, N / 2> half;
+    for (int j = 0; j < N / 2; ++j) half.v[j] = pack.v[h + j];
+    if (left >= h + N / 2) {
+      store_pack<N / 2>(to + h, half);
+    } else {
+      for (int j = 0; j < N / 2; ++j) {
+        if (h + j < left) to[h + j] = half.v[j];
+      }
+    }
+  }
+}
+
 // Elements i to i + N one by one; those past the end are `fill`.
 template <class T>
 __device__ __forceinline__ Pack<T, per_load<T>()> read_each(const T *row, const RowWork &work, long long i, T fill) {
@@ -90,6 +126,13 @@ __device__ __forceinline__ void write(T *row, const RowWork &work, Index i, Inde
   if constexpr (Dense) {
     if (i < size) store_pack<N>(row + i, pack);
   } else if (work.out_step == 1) {
+    if constexpr (sizeof(T) == 2 && N == 8) {
+      const int by = phase<N>(row);
+      if (__all_sync(0xffffffffu, by % (N / 2) == 0)) {
+        store_halves<N>(row + i, size - i, by == 0, pack);
+        return;
+      }
+    }
     store_shifted<N>(row, i, size, pack, static_cast<int>(work.lanes));
   } else {
     for (int k = 0; k < N; ++k) {
@@ -106,12 +149,15 @@ __device__ __forceinline__ void read_row(const T *in, const RowWork &work, const
   const int lanes = static_cast<int>(work.lanes);
   const T *from = in + row.in;
   const int by = Dense ? 0 : phase<N>(from);
+  const bool halves = !Dense && in_halves<N>(from) && work.step == 1;
   Pack<T, N> none;
   for (int j = 0; j < N; ++j) none.v[j] = fill;
 #pragma unroll
   for (int k = 0; k < Each; ++k) {
     const int i = (k * lanes + row.lane) * N;
-    if (Dense ? i < size : work.step == 1 && within<N>(i, by, size)) {
+    if (!Dense && halves && i + N <= size) {
+      load_halves(held[k], from + i);
+    } else if (Dense ? i < size : work.step == 1 && within<N>(i, by, size)) {
       held[k].load(from + i - by);
     } else {
       held[k].keep(none);
@@ -121,6 +167,7 @@ __device__ __forceinline__ void read_row(const T *in, const RowWork &work, const
 #pragma unroll
     for (int k = 0; k < Each; ++k) {
       const int i = (k * lanes + row.lane) * N;
+      if (halves && i + N <= size) continue;
       if (work.step == 1 && within<N>(i, by, size)) {
         H next = held[k];
         if (by) next.load(from + i - by + N);  // what the neighbour loaded: it is near

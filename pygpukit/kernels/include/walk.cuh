@@ -1,13 +1,6 @@
 // walk.cuh: how threads share the elements of a result: 16 bytes of neighbours each, wherever its operands lie.
 #pragma once
-#include "shifted.cuh"
-
-// The simulator's compiler takes long over what is put into every kernel.
-#ifdef PYGPUKIT_SIM
-#define PK_INLINE __device__ inline
-#else
-#define PK_INLINE __device__ __forceinline__
-#endif
+#include "taken.cuh"
 
 namespace pk {
 
@@ -37,7 +30,8 @@ struct Coming<T, N, false> {  // a pack that is no words must lie at such a mult
   PK_INLINE Pack<T, N> arrived() const { return kept; }
 };
 
-// Whether the packs that N elements lie in are of their row, of which `before` lie before them and `left` from there on.
+// Whether the packs that N elements lie in are of their row, of which `before` lie before them and `left` from there
+// on.
 template <int N, class T>
 PK_INLINE bool reaches(const T *from, long long before, long long left) {
   const int by = phase<N>(from);
@@ -45,81 +39,117 @@ PK_INLINE bool reaches(const T *from, long long before, long long left) {
   return N > 1 && by_words<T, N>() && by <= before && 2 * N - by <= left;
 }
 
-// Operands of any layout; the last is the result.
+// Operands of any layout, walked as the result is counted; the last is the result. Fewer than 2^31 elements, and so far
+// each operand reaches at most: places are of 32 bits.
 template <int Operands>
 struct Walk {
-  Layout<Operands> layout;  // ndim < 0: all are dense
-  long long packs;          // 1: a thread takes neighbours, which lie in a pack of the result; 0: an element
+  unsigned size;
+  int ndim;         // at least one
+  unsigned packs;   // 1: a thread takes neighbours, whose results lie in a pack; 0: elements a block's threads apart
+  unsigned linear;  // bit k: operand k lies in memory as the result is counted
+  // Of each axis; a quotient by it is a product and a shift.
+  unsigned extent[kMaxDims], factor[kMaxDims], shift[kMaxDims];
+  // Elements from the pointer to the first one, and past the last one.
+  int start[Operands], end[Operands];
+  int stride[Operands][kMaxDims];
 };
 
-// The elements that a thread takes, and where one of them lies. Operands may have the elements of their rows in
-// reverse, every second, or one for all.
+template <int Operands>
+PK_INLINE bool is_dense(const Walk<Operands> &walk) {
+  return walk.linear == (1u << Operands) - 1;
+}
+
+// A number below 2^31 over the extent of an axis (Granlund and Montgomery, 1994).
+template <int Operands>
+PK_INLINE unsigned over_extent(const Walk<Operands> &walk, unsigned number, int axis) {
+  return (__umulhi(number, walk.factor[axis]) + number) >> walk.shift[axis];
+}
+
+// The elements that a thread takes.
 template <int N, int Operands>
 struct Share {
-  const Layout<Operands> &layout;
-  const bool packs;
-  long long first, end;
-  long long at[Operands];  // of the element that was found last: where it lies in each operand,
-  long long before, left;  // and how many elements of its row lie before it and from it on
+  const Walk<Operands> &walk;
+  unsigned first, spacing;  // number of the first element, and from one to the next
+  bool full, row;           // whether all are there, and neighbours; whether they are so in their row
+  int at[Operands];         // where the first one lies, if they are
 
-  PK_INLINE Share(const Walk<Operands> &walk, long long thread) : layout(walk.layout), packs(walk.packs) {
-    const int each = packs ? N : 1;
-    first = thread * each;
-    end = first + each < layout.size ? first + each : layout.size;
+  PK_INLINE explicit Share(const Walk<Operands> &walk) : walk(walk) {
+    spacing = walk.packs ? 1 : blockDim.x;
+    first = blockIdx.x * blockDim.x * N + threadIdx.x * (walk.packs ? N : 1);
+    full = walk.packs && first + N <= walk.size;
+    row = false;
+    if (full) find();
   }
+  PK_INLINE bool none() const { return first >= walk.size; }
 
-  PK_INLINE void find(long long i) {
-    if (layout.ndim < 0) {
-      for (long long &place : at) place = i;
-    } else {
-      locate(layout, i, at);
-    }
-  }
-  PK_INLINE long long step(int k) const {
-    return layout.ndim < 0 ? 1 : layout.ndim ? layout.stride[k][layout.ndim - 1] : 0;
-  }
-
-  // Whether the first, which was found, and its neighbours make a pack of the result.
-  PK_INLINE bool whole() {
-    if (!packs || first + N > layout.size) return false;
-    const long long row = layout.ndim <= 0 ? layout.size : layout.shape[layout.ndim - 1];
-    before = layout.ndim < 2 ? first : static_cast<unsigned>(first) % static_cast<unsigned>(row);
-    left = row - before;
-    return left >= N;
-  }
-  // Whether the packs of operand k that they lie in are of its row.
+  // Those of operand k.
   template <class T>
-  PK_INLINE bool within_row(const T *operand, int k) const {
-    const T *from = operand + at[k];
-    const long long own = step(k);
-    if (own == -1) return reaches<N>(from - (N - 1), left - N, before + N);
-    if (own == 2)
-      return reaches<N>(from, 2 * before, 2 * left - 1) && reaches<N>(from + N, 2 * before + N, 2 * left - 1 - N);
-    return own == 0 || reaches<N>(from, before, left);
-  }
-  // They themselves.
-  template <class T>
-  PK_INLINE Coming<T, N> begin(const T *operand, int k) const {
-    const T *from = operand + at[k];
-    const long long own = step(k);
-    if (own == 1) return Coming<T, N>(from);
-    Pack<T, N> pack;
-    if (own == -1) {
-      const Pack<T, N> turned = Coming<T, N>(from - (N - 1)).arrived();
-      for (int j = 0; j < N; ++j) pack.v[j] = turned.v[N - 1 - j];
-    } else if (own == 2) {
-      const Coming<T, N> first_half(from), second_half(from + N);
-      const Pack<T, N> low = first_half.arrived(), high = second_half.arrived();
-      for (int j = 0; j < N; ++j) pack.v[j] = 2 * j < N ? low.v[2 * j % N] : high.v[2 * j % N];
+  PK_INLINE Taken<T, N> begin(const T *operand, int k) const {
+    Taken<T, N> taken;
+    const bool linear = walk.linear >> k & 1;
+    if (linear ? full : row) {
+      taken.row(operand, at[k], walk.end[k], linear ? 1 : walk.stride[k][walk.ndim - 1]);
     } else {
-      pack.v[0] = *from;
-      for (int j = 1; j < N; ++j) pack.v[j] = pack.v[0];
+      int places[N];
+      find_each(k, places);
+      taken.each(operand, places);
     }
-    return Coming<T, N>(pack);
+    return taken;
   }
   template <class T>
   PK_INLINE void store(T *result, const Pack<T, N> &pack) const {
-    store_pack<N>(result + at[Operands - 1], pack);
+    constexpr int k = Operands - 1;
+    const Held<T, N> held = in_words(pack);
+    if (full) {
+      store_pack<N>(result + at[k], held.pack());
+    } else {
+      int places[N];
+      find_each(k, places);
+      for (int j = 0; j < N; ++j) {
+        if (first + j * spacing < walk.size) result[places[j]] = held.pack().v[j];
+      }
+    }
+  }
+
+ private:
+  PK_INLINE void find() {
+    unsigned rest = first, left = walk.size - first;
+    for (int k = 0; k < Operands; ++k) at[k] = walk.start[k];
+#pragma unroll 1
+    for (int axis = walk.ndim - 1; axis > 0; --axis) {
+      const unsigned above = over_extent(walk, rest, axis), here = rest - above * walk.extent[axis];
+      if (axis == walk.ndim - 1) left = walk.extent[axis] - here;
+      for (int k = 0; k < Operands; ++k) at[k] += static_cast<int>(here) * walk.stride[k][axis];
+      rest = above;
+    }
+    for (int k = 0; k < Operands; ++k) at[k] += static_cast<int>(rest) * walk.stride[k][0];
+    row = left >= N;
+  }
+  // Each of them in operand k, the first in place of those past the last of all; a few at a time, for want of
+  // registers.
+  PK_INLINE void find_each(int k, int (&places)[N]) const {
+    constexpr int Few = N < 4 ? N : 4;
+    const bool linear = walk.linear >> k & 1;
+#pragma unroll
+    for (int from = 0; from < N; from += Few) {
+      unsigned rest[Few];
+      for (int j = 0; j < Few; ++j) {
+        const unsigned number = first + (from + j) * spacing;
+        rest[j] = number < walk.size ? number : first;
+        places[from + j] = walk.start[k];
+      }
+#pragma unroll 1
+      for (int axis = linear ? 0 : walk.ndim - 1; axis > 0; --axis) {
+        const int step = walk.stride[k][axis];
+        for (int j = 0; j < Few; ++j) {
+          const unsigned above = over_extent(walk, rest[j], axis);
+          places[from + j] += static_cast<int>(rest[j] - above * walk.extent[axis]) * step;
+          rest[j] = above;
+        }
+      }
+      const int step = linear ? 1 : walk.stride[k][0];
+      for (int j = 0; j < Few; ++j) places[from + j] += static_cast<int>(rest[j]) * step;
+    }
   }
 };
 

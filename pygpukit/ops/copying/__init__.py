@@ -36,17 +36,14 @@ def copy_to(src: GPUArray, dst: GPUArray) -> None:
         return
     if operands.overlaps(src, dst):
         src = clone(src)
-    if src.dtype is not dst.dtype:  # conversion walks dense arrays only: strides are crossed before or after it
-        src = contiguous(src)
-        if not pointwise.dense(src, dst):
-            src = astype(src, dst.dtype)
-    if src.dtype is dst.dtype and pointwise.dense(src, dst):
+    if src.dtype is not dst.dtype:
+        if transposing.turned(src):  # through shared memory, which moves elements of one type
+            src = clone(src)
+        pointwise.unary(pointwise.COPY, src, dst)
+    elif pointwise.dense(src, dst):
         native.copy(dst, src)
     else:
-        if src.dtype is dst.dtype:
-            transposing.copy(src, dst)
-        else:
-            pointwise.unary(pointwise.COPY, src, dst)
+        transposing.copy(src, dst)
 
 
 @prepared

@@ -53,6 +53,12 @@ def copy(src: GPUArray, dst: GPUArray) -> None:
     pointwise.unary(pointwise.COPY, source, native.view(dst, walk.shape, walk.target, dst.offset, dtype))
 
 
+def turned(array: GPUArray) -> bool:
+    """True where an axis before the last is the dense one, so that elements of a row lie far apart."""
+    dense = (n >= _LEAST and step == array.itemsize for n, step in zip(array.shape[:-1], array.strides, strict=False))
+    return any(dense) and abs(array.strides[-1]) > 2 * array.itemsize
+
+
 @SOURCE.lists
 def instantiations() -> Iterator[tuple[str, ...]]:
     """Name expressions of every kernel that copy() can ask for, beside those of pointwise."""

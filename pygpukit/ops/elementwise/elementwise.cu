@@ -50,49 +50,7 @@ __global__ void __launch_bounds__(256) binary_scalar(const T *a, T scalar, O *ou
   }
 }
 
-// ---- any layout of the same: broadcast, transposed, stepped, reversed ----
-
-constexpr int kStridedBlocks = 5;  // of a multiprocessor, at least: registers for 1280 threads
-
-template <class S, class D, class Op>
-__global__ void __launch_bounds__(256, kStridedBlocks) unary_strided(const S *a, D *out, const __grid_constant__ Walk<2> walk) {
-  constexpr int N = together<S, D>();
-  Share<N, 2> share(walk, static_cast<long long>(blockIdx.x) * blockDim.x + threadIdx.x);
-#pragma unroll 1
-  for (long long i = share.first; i < share.end; ++i) {
-    share.find(i);
-    if (i == share.first && share.whole() && share.within_row(a, 0)) {
-      const Pack<S, N> x = share.begin(a, 0).arrived();
-      Pack<D, N> z;
-      for (int k = 0; k < N; ++k) z.v[k] = Op::template apply<D>(x.v[k]);
-      share.store(out, z);
-      return;
-    }
-    out[share.at[1]] = Op::template apply<D>(a[share.at[0]]);
-  }
-}
-
-template <class T, class O, class Op>
-__global__ void __launch_bounds__(256, kStridedBlocks)
-    binary_strided(const T *a, const T *b, O *out, const __grid_constant__ Walk<3> walk) {
-  constexpr int N = together<T, O>();
-  Share<N, 3> share(walk, static_cast<long long>(blockIdx.x) * blockDim.x + threadIdx.x);
-#pragma unroll 1
-  for (long long i = share.first; i < share.end; ++i) {
-    share.find(i);
-    if (i == share.first && share.whole() && share.within_row(a, 0) && share.within_row(b, 1)) {
-      const Coming<T, N> first = share.begin(a, 0), second = share.begin(b, 1);
-      const Pack<T, N> x = first.arrived(), y = second.arrived();
-      Pack<O, N> z;
-      for (int k = 0; k < N; ++k) z.v[k] = Op::template apply<O>(x.v[k], y.v[k]);
-      share.store(out, z);
-      return;
-    }
-    out[share.at[2]] = Op::template apply<O>(a[share.at[0]], b[share.at[1]]);
-  }
-}
-
-// ---- every other operation: one kernel for all layouts ----
+// ---- any operation, any layout: broadcast, transposed, stepped, reversed, dense ----
 
 // Operands that are Python numbers rather than arrays, by value: bit k of `given` says that number k is one.
 struct alignas(16) Numbers {
@@ -122,9 +80,19 @@ template <class T>
 __device__ __forceinline__ T element_or_number(const T *pointer, long long i, const Numbers &numbers, int k) {
   return numbers.given >> k & 1 ? number<T>(numbers, k) : pointer[i];
 }
+// A thread's elements of operand k of a walk, or number `which` repeated.
+template <int N, int Operands, class T>
+__device__ __forceinline__ Taken<T, N> take_or_repeat(const Share<N, Operands> &share, const T *operand, int k,
+                                                      const Numbers &numbers, int which) {
+  if (!(numbers.given >> which & 1)) return share.begin(operand, k);
+  Taken<T, N> taken;
+  taken.step = 0;
+  taken.one(number<T>(numbers, which));
+  return taken;
+}
 
-// Blocks that a multiprocessor shall hold: with elements of two and four bytes all that it can, which bounds a thread to
-// 32 registers where it holds 2048 threads; fewer where that would spill.
+// Blocks that a multiprocessor shall hold: with elements of two and four bytes all that it can, which bounds a thread
+// to 32 registers where it holds 2048 threads; fewer where that would spill.
 template <class T>
 __host__ __device__ constexpr int resident_blocks() {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ != 800 && __CUDA_ARCH__ != 900 && __CUDA_ARCH__ != 1000
@@ -135,68 +103,102 @@ __host__ __device__ constexpr int resident_blocks() {
   return sizeof(compute_t<T>) == 4 || sizeof(T) == 2 ? most : 5;
 }
 
-// layout.ndim < 0: all arrays are dense, and a thread takes one pack; else one element.
+template <class Op, class S, class D>
+__device__ __forceinline__ void walk_one(const S *a, D *out, const Walk<2> &walk) {
+  constexpr int N = together<S, D>();
+  const Share<N, 2> share(walk);
+  if (share.none()) return;
+  const Pack<S, N> x = share.begin(a, 0).arrived();
+  Pack<D, N> z;
+  for (int k = 0; k < N; ++k) z.v[k] = Op::template apply<D>(x.v[k]);
+  share.store(out, z);
+}
+
+template <class Op, class T, class O>
+__device__ __forceinline__ void walk_two(const T *a, const T *b, O *out, const Walk<3> &walk, const Numbers &numbers) {
+  constexpr int N = together<T, O>();
+  const Share<N, 3> share(walk);
+  if (share.none()) return;
+  const Taken<T, N> first = take_or_repeat(share, a, 0, numbers, 0), second = take_or_repeat(share, b, 1, numbers, 1);
+  const Pack<T, N> x = first.arrived(), y = second.arrived();
+  Pack<O, N> z;
+  for (int k = 0; k < N; ++k) z.v[k] = Op::template apply<O>(x.v[k], y.v[k]);
+  share.store(out, z);
+}
+
+// Of operations that have other kernels for dense operands. Blocks: of elements of two bytes fewer, whose walk would
+// spill.
+template <class T>
+__host__ __device__ constexpr int walking_blocks() {
+  return sizeof(T) == 2 ? 6 : resident_blocks<T>();
+}
 template <class S, class D, class Op>
-__global__ void __launch_bounds__(256, resident_blocks<S>()) unary(const S *a, D *out, const __grid_constant__ Layout<2> layout) {
-  const long long thread = static_cast<long long>(blockIdx.x) * blockDim.x + threadIdx.x;
-  if (layout.ndim < 0) {
-    constexpr int N = together<S, D>();
-    const long long i = thread * N;
-    if (i + N <= layout.size && phase<N>(out) == 0 && reaches<N>(a + i, i, layout.size - i)) {
+__global__ void __launch_bounds__(256, walking_blocks<S>())
+    unary_strided(const S *a, D *out, const __grid_constant__ Walk<2> walk) {
+  walk_one<Op>(a, out, walk);
+}
+template <class T, class O, class Op>
+__global__ void __launch_bounds__(256, walking_blocks<T>())
+    binary_strided(const T *a, const T *b, O *out, const __grid_constant__ Walk<3> walk,
+                   const __grid_constant__ Numbers numbers) {
+  walk_two<Op>(a, b, out, walk, numbers);
+}
+
+// Of all others: dense operands, too.
+template <class S, class D, class Op>
+__global__ void __launch_bounds__(256, resident_blocks<S>())
+    unary(const S *a, D *out, const __grid_constant__ Walk<2> walk) {
+  constexpr int N = together<S, D>();
+  if (is_dense(walk)) {
+    const long long i = (static_cast<long long>(blockIdx.x) * blockDim.x + threadIdx.x) * N, size = walk.size;
+    if (i + N <= size && phase<N>(out) == 0 && reaches<N>(a + i, i, size - i)) {
       const Pack<S, N> x = Coming<S, N>(a + i).arrived();
       Pack<D, N> z;
       for (int k = 0; k < N; ++k) z.v[k] = Op::template apply<D>(x.v[k]);
       store_pack<N>(out + i, z);
     } else {
-      for (long long k = i; k < i + N && k < layout.size; ++k) out[k] = Op::template apply<D>(a[k]);
+      for (long long k = i; k < i + N && k < size; ++k) out[k] = Op::template apply<D>(a[k]);
     }
-  } else if (thread < layout.size) {
-    long long at[2];
-    locate(layout, thread, at);
-    out[at[1]] = Op::template apply<D>(a[at[0]]);
+    return;
   }
+  walk_one<Op>(a, out, walk);
 }
 
 template <class T, class O, class Op>
 __global__ void __launch_bounds__(256, resident_blocks<T>())
-    binary(const T *a, const T *b, O *out, const __grid_constant__ Layout<3> layout,
+    binary(const T *a, const T *b, O *out, const __grid_constant__ Walk<3> walk,
            const __grid_constant__ Numbers numbers) {
-  const long long thread = static_cast<long long>(blockIdx.x) * blockDim.x + threadIdx.x;
-  if (layout.ndim < 0) {
-    constexpr int N = together<T, O>();
-    const long long i = thread * N;
-    if (i + N <= layout.size && phase<N>(out) == 0 && reaches_or_number<N>(a, i, layout.size, numbers, 0) &&
-        reaches_or_number<N>(b, i, layout.size, numbers, 1)) {
+  constexpr int N = together<T, O>();
+  if (is_dense(walk)) {
+    const long long i = (static_cast<long long>(blockIdx.x) * blockDim.x + threadIdx.x) * N, size = walk.size;
+    if (i + N <= size && phase<N>(out) == 0 && reaches_or_number<N>(a, i, size, numbers, 0) &&
+        reaches_or_number<N>(b, i, size, numbers, 1)) {
       const Coming<T, N> first = begin_or_repeat<N>(a, i, numbers, 0), second = begin_or_repeat<N>(b, i, numbers, 1);
       const Pack<T, N> x = first.arrived(), y = second.arrived();
       Pack<O, N> z;
       for (int k = 0; k < N; ++k) z.v[k] = Op::template apply<O>(x.v[k], y.v[k]);
       store_pack<N>(out + i, z);
     } else {
-      for (long long k = i; k < i + N && k < layout.size; ++k) {
+      for (long long k = i; k < i + N && k < size; ++k) {
         const T x = element_or_number(a, k, numbers, 0), y = element_or_number(b, k, numbers, 1);
         out[k] = Op::template apply<O>(x, y);
       }
     }
-  } else if (thread < layout.size) {
-    long long at[3];
-    locate(layout, thread, at);
-    const T x = element_or_number(a, at[0], numbers, 0), y = element_or_number(b, at[1], numbers, 1);
-    out[at[2]] = Op::template apply<O>(x, y);
+    return;
   }
+  walk_two<Op>(a, b, out, walk, numbers);
 }
 
 // C: the first operand's type, always an array. Number 0 stands for a, number 1 for b.
 template <class C, class T, class O, class Op>
-__global__ void __launch_bounds__(256, 5)
-    ternary(const C *c, const T *a, const T *b, O *out, const __grid_constant__ Layout<4> layout,
+__global__ void __launch_bounds__(256, sizeof(T) == 2 ? 6 : 5)
+    ternary(const C *c, const T *a, const T *b, O *out, const __grid_constant__ Walk<4> walk,
             const __grid_constant__ Numbers numbers) {
-  const long long thread = static_cast<long long>(blockIdx.x) * blockDim.x + threadIdx.x;
-  if (layout.ndim < 0) {
-    constexpr int N = together<T, O>();
-    const long long i = thread * N;
-    if (i + N <= layout.size && phase<N>(out) == 0 && reaches<N>(c + i, i, layout.size - i) &&
-        reaches_or_number<N>(a, i, layout.size, numbers, 0) && reaches_or_number<N>(b, i, layout.size, numbers, 1)) {
+  constexpr int N = together<T, O>() < together<C, O>() ? together<T, O>() : together<C, O>();
+  if (is_dense(walk)) {
+    const long long i = (static_cast<long long>(blockIdx.x) * blockDim.x + threadIdx.x) * N, size = walk.size;
+    if (i + N <= size && phase<N>(out) == 0 && reaches<N>(c + i, i, size - i) &&
+        reaches_or_number<N>(a, i, size, numbers, 0) && reaches_or_number<N>(b, i, size, numbers, 1)) {
       const Coming<C, N> choice(c + i);
       const Coming<T, N> first = begin_or_repeat<N>(a, i, numbers, 0), second = begin_or_repeat<N>(b, i, numbers, 1);
       const Pack<C, N> w = choice.arrived();
@@ -205,17 +207,22 @@ __global__ void __launch_bounds__(256, 5)
       for (int k = 0; k < N; ++k) z.v[k] = Op::template apply<O>(w.v[k], x.v[k], y.v[k]);
       store_pack<N>(out + i, z);
     } else {
-      for (long long k = i; k < i + N && k < layout.size; ++k) {
+      for (long long k = i; k < i + N && k < size; ++k) {
         const T x = element_or_number(a, k, numbers, 0), y = element_or_number(b, k, numbers, 1);
         out[k] = Op::template apply<O>(c[k], x, y);
       }
     }
-  } else if (thread < layout.size) {
-    long long at[4];
-    locate(layout, thread, at);
-    const T x = element_or_number(a, at[1], numbers, 0), y = element_or_number(b, at[2], numbers, 1);
-    out[at[3]] = Op::template apply<O>(c[at[0]], x, y);
+    return;
   }
+  const Share<N, 4> share(walk);
+  if (share.none()) return;
+  const Taken<C, N> choice = share.begin(c, 0);
+  const Taken<T, N> first = take_or_repeat(share, a, 1, numbers, 0), second = take_or_repeat(share, b, 2, numbers, 1);
+  const Pack<C, N> w = choice.arrived();
+  const Pack<T, N> x = first.arrived(), y = second.arrived();
+  Pack<O, N> z;
+  for (int k = 0; k < N; ++k) z.v[k] = Op::template apply<O>(w.v[k], x.v[k], y.v[k]);
+  share.store(out, z);
 }
 
 }  // namespace pk

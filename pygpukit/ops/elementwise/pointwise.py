@@ -16,7 +16,7 @@ from pygpukit.array import layout, scalars
 from pygpukit.core.dtypes import DataType
 from pygpukit.kernels.structure import Structure, in_header
 from pygpukit.ops import host
-from pygpukit.ops.elementwise import operations, quotients
+from pygpukit.ops.elementwise import operations, quotients, walks
 from pygpukit.ops.elementwise.operations import ADD as ADD
 from pygpukit.ops.elementwise.operations import COPY as COPY
 from pygpukit.ops.elementwise.operations import DIV as DIV
@@ -29,7 +29,6 @@ from pygpukit.ops.elementwise.operations import NEG as NEG
 from pygpukit.ops.elementwise.operations import SUB as SUB
 from pygpukit.ops.elementwise.operations import Op as Op
 from pygpukit.ops.operands import is_array, span
-from pygpukit.ops.raw import address
 
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
@@ -38,9 +37,6 @@ if TYPE_CHECKING:
 SOURCE = kernels.KernelSpec(__file__, "elementwise.cu")
 BLOCK = 256
 _VECTOR_BYTES = 16
-_SMALL = 2**31 - 1  # elements that the kernels find in packs
-_LONG_ROW = 64  # packs in a row, from which on it does not matter that those at its ends are made one by one
-_STEPS = (-1, 0, 1, 2)  # of the last axis, which the kernels take packs of
 _ARRAYS, _RIGHT, _LEFT = range(3)  # forms of DenseCall: arrays only, a number on the right, on the left
 _NUMBERS = SOURCE.structure("Numbers")
 
@@ -81,24 +77,19 @@ _RAW = {
 
 
 def unary(op: Op, a: GPUArray, out: GPUArray) -> None:
-    """out[...] = op(a), a broadcast to out's shape. Types differ only in a COPY between dense arrays: it converts."""
+    """out[...] = op(a), a broadcast to out's shape. A COPY converts where the types differ."""
     if not out.size:
         return
     if host.computes():
         _on_host(op, a.dtype, (a,), out)
         return
-    if not op.by_layout:
-        _launch(f"pk::unary<{_ctype(a)}, {_ctype(out)}, {op.functor}>", (a, out))
-        return
-    if op is COPY and a.dtype is out.dtype:  # dense arrays are copied by the driver
-        item = _RAW[a.itemsize]
-        _launch_strided(f"pk::unary_strided<{item}, {item}, {op.functor}>", a, out)
-        return
-    types = f"{_CONVERTED[a.dtype.name]}, {_CONVERTED[out.dtype.name]}"
-    if dense(a, out):
+    moves = op is COPY and a.dtype is out.dtype
+    types = ", ".join(_RAW[x.itemsize] if moves else _CONVERTED[x.dtype.name] for x in (a, out))
+    if op.by_layout and op is not COPY and dense(a, out):
         _launch_dense(op, _ARRAYS, f"pk::unary_dense<{types}, {op.functor}>", a, out)
     else:
-        _launch_strided(f"pk::unary_strided<{types}, {op.functor}>", a, out)
+        form = "unary_strided" if op is NEG or moves else "unary"  # the driver copies dense arrays
+        _launch(f"pk::{form}<{types}, {op.functor}>", (a, out))
 
 
 def binary(op: Op, dtype: DataType, a: Operand, b: Operand, out: GPUArray) -> None:
@@ -111,25 +102,18 @@ def binary(op: Op, dtype: DataType, a: Operand, b: Operand, out: GPUArray) -> No
     if quotients.divides_by(op.name, dtype, a, b, out):
         quotients.divide_by(op.name, dtype, a, b, out)  # type: ignore[arg-type]
         return
-    if not op.by_layout:
-        operand = _RAW[dtype.itemsize] if op.by_size else CTYPES[dtype.name]
-        result = operand if op.by_size else _ctype(out)
-        arrays, numbers = _with_numbers((a, b), dtype)
-        _launch(f"pk::binary<{operand}, {result}, {op.functor}>", (*arrays, out), numbers)
+    operand = _RAW[dtype.itemsize] if op.by_size else CTYPES[dtype.name]
+    types = f"{operand}, {operand if op.by_size else _ctype(out)}"
+    if op.by_layout and all(dense(x, out) for x in (a, b) if is_array(x)):
+        if is_array(a) and is_array(b):
+            _launch_dense(op, _ARRAYS, f"pk::binary_dense<{types}, {op.functor}>", a, b, out)
+        elif is_array(a):
+            _launch_dense(op, _RIGHT, f"pk::binary_scalar<{types}, {op.functor}>", a, scalars.encode(b, dtype), out)
+        else:
+            _launch_dense(op, _LEFT, f"pk::binary_scalar<{types}, {op.swapped}>", b, scalars.encode(a, dtype), out)
         return
-    types = f"{CTYPES[dtype.name]}, {_ctype(out)}"
-    if is_array(a) and not is_array(b) and dense(a, out):
-        _launch_dense(op, _RIGHT, f"pk::binary_scalar<{types}, {op.functor}>", a, scalars.encode(b, dtype), out)
-        return
-    if is_array(b) and not is_array(a) and dense(b, out):
-        _launch_dense(op, _LEFT, f"pk::binary_scalar<{types}, {op.swapped}>", b, scalars.encode(a, dtype), out)
-        return
-    x = a if is_array(a) else scalar_array(a, dtype)
-    y = b if is_array(b) else scalar_array(b, dtype)
-    if dense(x, out) and dense(y, out):
-        _launch_dense(op, _ARRAYS, f"pk::binary_dense<{types}, {op.functor}>", x, y, out)
-    else:
-        _launch_strided(f"pk::binary_strided<{types}, {op.functor}>", x, y, out)
+    arrays, numbers = _with_numbers((a, b), dtype)
+    _launch(f"pk::{'binary_strided' if op.by_layout else 'binary'}<{types}, {op.functor}>", (*arrays, out), numbers)
 
 
 def ternary(op: Op, dtype: DataType, c: GPUArray, a: Operand, b: Operand, out: GPUArray) -> None:
@@ -174,12 +158,12 @@ def instantiations() -> Iterator[tuple[str, ...]]:
         dtype = DataType.from_string(name)
         found = list(_conversions(ctype))
         if name in NEG.types:
-            found += [f"pk::unary_{form}<{ctype}, {ctype}, pk::Negate>" for form in ("dense", "strided")]
+            found += [f"pk::{form}<{ctype}, {ctype}, pk::Negate>" for form in ("unary_dense", "unary_strided")]
         for op in operations.ARITHMETIC:
             if name in op.computed():
                 types = f"{ctype}, {CTYPES[op.result_dtype(dtype).name]}"
                 functors = dict.fromkeys((op.functor, op.swapped))
-                found += [f"pk::binary_{form}<{types}, {op.functor}>" for form in ("dense", "strided")]
+                found += [f"pk::{form}<{types}, {op.functor}>" for form in ("binary_dense", "binary_strided")]
                 found += [f"pk::binary_scalar<{types}, {functor}>" for functor in functors]
         yield tuple(found)
         yield from _of_all_layouts(ctype, dtype)
@@ -187,7 +171,7 @@ def instantiations() -> Iterator[tuple[str, ...]]:
 
 def _conversions(ctype: str) -> Iterator[str]:
     """The kernels that convert from a type."""
-    return (f"pk::unary_dense<{ctype}, {other}, pk::Copy>" for other in _CONVERTED.values() if other != ctype)
+    return (f"pk::unary<{ctype}, {other}, pk::Copy>" for other in _CONVERTED.values() if other != ctype)
 
 
 def _of_all_layouts(ctype: str, dtype: DataType) -> Iterator[tuple[str, ...]]:
@@ -237,9 +221,9 @@ def _with_numbers(
 
 def _launch(expression: str, arrays: Sequence[GPUArray], numbers: bytes | None = None) -> None:
     """A kernel that walks every layout; the last array is the output."""
-    pointers, packed, blocks = walk(arrays)
-    rest = (packed,) if numbers is None else (packed, numbers)
-    kernels.launch(SOURCE.of(expression), (blocks, 1, 1), (BLOCK, 1, 1), *pointers, *rest)
+    for own, packed, blocks in walks.of(arrays):
+        rest = (packed,) if numbers is None else (packed, numbers)
+        kernels.launch(SOURCE.of(expression), (blocks, 1, 1), (BLOCK, 1, 1), *own, *rest)
 
 
 def walk(arrays: Sequence[GPUArray]) -> tuple[Sequence[GPUArray], bytes, int]:
@@ -291,11 +275,6 @@ def _layout(operands: int) -> Structure:
     return in_header("numeric.cuh", "Layout", Operands=operands)
 
 
-@cache
-def _walk_of(operands: int) -> Structure:
-    return in_header("walk.cuh", "Walk", Operands=operands)
-
-
 def _launch_dense(op: Op, form: int, expression: str, *args: Any) -> None:
     first, out = args[0], args[-1]
     per_thread = _VECTOR_BYTES // max(first.itemsize, out.itemsize)
@@ -308,39 +287,6 @@ def _launch_dense(op: Op, form: int, expression: str, *args: Any) -> None:
 def _learn(op: Op, form: int, first: GPUArray, kernel: native.Kernel, out: GPUArray, per_thread: int) -> None:
     if op.plain is not None and op is not COPY:  # a copy's kernel depends on more than its operand's type
         op.plain.learn(form, first.dtype_code, kernel, out.dtype_code, per_thread)
-
-
-def _launch_strided(expression: str, *arrays: GPUArray) -> None:
-    spans, shape, starts, steps = _walked(arrays)
-    size, together = arrays[-1].size, _VECTOR_BYTES // _widest(arrays)
-    packs = size <= _SMALL and _in_packs(arrays, shape, steps, together)
-    packed = _walk_of(len(arrays)).pack(layout=packed_layout(size, shape, starts, steps), packs=packs)
-    blocks = -(-size // (BLOCK * together if packs else BLOCK))
-    kernels.launch(SOURCE.of(expression), (blocks, 1, 1), (BLOCK, 1, 1), *spans, packed)
-
-
-def _in_packs(
-    arrays: Sequence[GPUArray], shape: Sequence[int], strides: Sequence[Sequence[int]], together: int
-) -> bool:
-    """True when it pays that a thread takes so many neighbours of the result, which must lie in one pack of memory."""
-    out = arrays[-1]
-    if not shape or strides[-1][-1] != 1 or any(own[-1] not in _STEPS for own in strides):
-        return False
-    row, outer = shape[-1], strides[-1][:-1]
-    whole = row % together == 0
-    dense = out.is_contiguous() or (whole and all(step % together == 0 for step in outer))
-    if not dense or not _aligned(out, together):
-        return False
-    if row >= _LONG_ROW * together:
-        return True
-    return whole and all(
-        own[-1] == 0 or (_aligned(array, together) and own[-1] == 1 and all(step % together == 0 for step in own[:-1]))
-        for array, own in zip(arrays, strides, strict=True)
-    )
-
-
-def _aligned(array: GPUArray, together: int) -> bool:
-    return address(array) % (together * array.itemsize) == 0
 
 
 # ---- on the host ----

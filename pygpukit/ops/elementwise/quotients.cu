@@ -1,4 +1,5 @@
-// quotients.cu: quotients of dense integers: true ones, which are float64, and floored ones and rests by one number.
+// quotients.cu: quotients of integers: true ones, which are float64, and of dense ones floored ones and rests by one
+// number.
 #include "walk.cuh"
 
 namespace pk {
@@ -6,33 +7,43 @@ namespace pk {
 // ---- true division ----
 
 struct TrueQuotient {
-  long long size;
   long long given;  // operands that are the number: 1 the first, 2 the second, 0 none
   double number;
 };
 
 template <class T>
 __global__ void __launch_bounds__(256)
-    divide_integers(const T *a, const T *b, double *out, const __grid_constant__ TrueQuotient work) {
+    divide_integers(const T *a, const T *b, double *out, const __grid_constant__ Walk<3> walk,
+                    const __grid_constant__ TrueQuotient work) {
   constexpr int N = together<T, double>();
-  const long long i = (static_cast<long long>(blockIdx.x) * blockDim.x + threadIdx.x) * N;
-  const long long left = work.size - i;
   const bool first = work.given != 1, second = work.given != 2;
   const auto quotient = [&](T x, T y) {
     return (first ? static_cast<double>(x) : work.number) / (second ? static_cast<double>(y) : work.number);
   };
-  if (left >= N && phase<N>(out) == 0 && (!first || reaches<N>(a + i, i, left)) &&
-      (!second || reaches<N>(b + i, i, left))) {
-    const Coming<T, N> own((first ? a : b) + i), other((second ? b : a) + i);
-    const Pack<T, N> x = own.arrived(), y = other.arrived();
-    Pack<double, N> z;
-    for (int k = 0; k < N; ++k) z.v[k] = quotient(x.v[k], y.v[k]);
-    store_pack<N>(out + i, z);
-  } else {
-    for (long long k = i; k < i + N && k < work.size; ++k) {
-      out[k] = quotient(first ? a[k] : T(1), second ? b[k] : T(1));
+  if (is_dense(walk)) {
+    const long long i = (static_cast<long long>(blockIdx.x) * blockDim.x + threadIdx.x) * N, left = walk.size - i;
+    if (left >= N && phase<N>(out) == 0 && (!first || reaches<N>(a + i, i, left)) &&
+        (!second || reaches<N>(b + i, i, left))) {
+      const Coming<T, N> own((first ? a : b) + i), other((second ? b : a) + i);
+      const Pack<T, N> x = own.arrived(), y = other.arrived();
+      Pack<double, N> z;
+      for (int k = 0; k < N; ++k) z.v[k] = quotient(x.v[k], y.v[k]);
+      store_pack<N>(out + i, z);
+    } else {
+      for (long long k = i; k < i + N && k < i + left; ++k) {
+        out[k] = quotient(first ? a[k] : T(1), second ? b[k] : T(1));
+      }
     }
+    return;
   }
+  const Share<N, 3> share(walk);
+  if (share.none()) return;
+  const Taken<T, N> own = share.begin(first ? a : b, first ? 0 : 1),
+                    other = share.begin(second ? b : a, second ? 1 : 0);
+  const Pack<T, N> x = own.arrived(), y = other.arrived();
+  Pack<double, N> z;
+  for (int k = 0; k < N; ++k) z.v[k] = quotient(x.v[k], y.v[k]);
+  share.store(out, z);
 }
 
 // ---- division by one number of 64 bits, which is not 0: a product and shifts (Granlund and Montgomery, 1994) ----

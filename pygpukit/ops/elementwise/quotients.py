@@ -1,7 +1,7 @@
-"""Quotients of dense integers in one launch: true ones without a conversion before, floored ones by a product.
+"""Quotients of integers in one launch: true ones without a conversion before, of dense ones floored ones by a product.
 
-The results are those of the general kernels, which take other layouts: integers are converted to float64, then divided;
-floored quotients and rests are exact.
+The results are those of the general kernels: integers are converted to float64, then divided; floored quotients and
+rests are exact.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from pygpukit import kernels
 from pygpukit.array import scalars
 from pygpukit.core.dtypes import DataType, float64
 from pygpukit.ops import host
+from pygpukit.ops.elementwise import walks
 from pygpukit.ops.operands import is_array
 
 if TYPE_CHECKING:
@@ -31,21 +32,18 @@ _FLOORED = {"floor_divide": "pk::FlooredQuotient", "remainder": "pk::FlooredRest
 
 
 def divides(a: Operand, b: Operand, out: GPUArray) -> bool:
-    """True where divide() takes them: dense integers of one type, one perhaps a number, and out is dense float64."""
-    arrays = [x for x in (a, b) if is_array(x)]
-    if host.computes() or not out.size or out.dtype != float64 or not out.is_contiguous():
-        return False
-    first = arrays[0]
-    return first.dtype.name in _CTYPES and all(
-        x.dtype is first.dtype and x.shape == out.shape and x.is_contiguous() for x in arrays
-    )
+    """True where divide() takes them: integers of one type, one perhaps a number, and out is float64."""
+    types = {x.dtype.name for x in (a, b) if is_array(x)}
+    return not host.computes() and out.dtype == float64 and bool(out.size) and len(types) == 1 and types <= set(_CTYPES)
 
 
 def divide(a: Operand, b: Operand, out: GPUArray) -> None:
-    """out = a / b, of which divides() says that it can."""
+    """out = a / b, of which divides() says that it can; they broadcast to out's shape."""
     x, y, given, number = (a, b, 0, 0.0) if is_array(a) and is_array(b) else _with_number(a, b)
-    packed = _TRUE.pack(size=out.size, given=given, number=number)
-    _launch(f"pk::divide_integers<{_CTYPES[x.dtype.name]}>", out, x, y, out, packed)
+    packed = _TRUE.pack(given=given, number=number)
+    spec = SOURCE.of(f"pk::divide_integers<{_CTYPES[x.dtype.name]}>")
+    for arrays, walk, blocks in walks.of((x, y, out)):
+        kernels.launch(spec, (blocks, 1, 1), (walks.BLOCK, 1, 1), *arrays, walk, packed)
 
 
 def divides_by(name: str, dtype: DataType, a: Operand, b: Operand, out: GPUArray) -> bool:

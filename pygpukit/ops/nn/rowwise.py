@@ -40,7 +40,8 @@ _SIDE = 256  # of a block with rows side by side
 class Work:
     """One launch. form: rows (held in registers), long or columns; layout: row_work.cuh's RowWork.
 
-    together: rows of a group of threads, where the form is rows.
+    together: rows of a group of threads, where the form is rows. columns: neighbours are `lanes` rows, and a block has
+    one such group.
     """
 
     form: str
@@ -49,11 +50,10 @@ class Work:
     threads: int
     layout: bytes
     together: int = 1
+    lanes: int = 0
 
     def kernel(self, family: str, types: str, last: str = "") -> str:
         """The name expression of the kernel. last: further arguments of the template."""
-        if self.form == "columns":
-            return f"pk::{family}_columns<{types}>"
         flag = "true" if self.dense else "false"
         if self.form == "long":
             return f"pk::{family}_long<{types}, {flag}{last}>"
@@ -121,7 +121,7 @@ def plan(
         column_out_step=column_out_step,
         lanes=lanes,
     )
-    return Work(form, dense, blocks, threads, packed, together)
+    return Work(form, dense, blocks, threads, packed, together, lanes)
 
 
 def kernels(

@@ -10,7 +10,7 @@
 namespace pk {
 
 constexpr int kThreads = 128;
-constexpr int kSlots = 4;  // loads of a thread that are under way together where there are only a few left
+constexpr int kSlots = 4;  // loads of a thread that are under way together where rows are no packs
 
 // On an SM, at least. With more a compiler keeps too few loads in flight.
 template <bool Dense>
@@ -165,12 +165,14 @@ __global__ void __launch_bounds__(kThreads, Dense ? 8 : 6)
       const auto side_by_side = [&](long long k) { return first[k]; };
       enter_packs<Dense, true, Loads>(op, state, i, end, stride, span, side_by_side, linear);
     } else if (step == 1) {
+      const long long extent = axes > 1 ? plan.reduced.shape[axes - 1] : plan.reduced.size;
+      const bool small = plan.reduced.size <= 0x7fffffffLL;
       const auto begin_of = [&](long long k) -> const T * {
         if (axes <= 1) return linear(k);
-        const long long extent = plan.reduced.shape[axes - 1];
-        const long long in_row =
-            plan.reduced.size <= 0x7fffffffLL ? static_cast<unsigned>(k) % static_cast<unsigned>(extent) : k % extent;
+        const long long above = small ? static_cast<unsigned>(k) / static_cast<unsigned>(extent) : k / extent;
+        const long long in_row = k - above * extent;
         if (in_row + N > extent) return nullptr;
+        if (axes == 2) return first + above * plan.reduced.stride[0][0] + in_row;
         long long where[1];
         place_by_axes(plan.reduced, k, where);
         return in + at[0] + where[0];
@@ -230,6 +232,7 @@ __global__ void __launch_bounds__(kThreads, blocks_of<Dense>())
   constexpr int Most = !Dense && per_load<T>() > 4 ? 2 : 4;
   constexpr int N = per_load<T>() < Most ? per_load<T>() : Most;
   constexpr int Loads = per_load<T>() > 4 ? 16 : 8;  // in flight, a thread; also how many elements enter together
+  constexpr int kLeft = Loads / 2;                   // in flight where fewer rows are left
   const Op op{plan.setting};
   const int lanes = static_cast<int>(plan.lanes), height = static_cast<int>(plan.height);
   const int each = static_cast<int>(plan.each), apart = Dense ? 1 : lanes;
@@ -274,20 +277,22 @@ __global__ void __launch_bounds__(kThreads, blocks_of<Dense>())
       }
     }
 #pragma unroll 1
-    while (row < end) {  // what is left enters one by one; a few of their loads are under way together
+    while (row < end) {  // what is left enters one by one; some of their loads are under way together
       int rows = 1;
-      for (int u = 1; u < kSlots; ++u) rows += row + u * height < end;
-      Pack<T, N> packs[kSlots];
+      for (int u = 1; u < kLeft; ++u) rows += row + u * height < end;
+      Pack<T, N> packs[kLeft];
       load_rows<Dense>(packs, linear, linear_at, row_at, row, height, rows, each, offsets);
-#pragma unroll 1
-      for (int u = 0; u < rows; ++u, row += height) {
 #pragma unroll
-        for (int k = 0; k < N; ++k) {
-          const T one[1] = {packs[0].v[k]};
-          state[k] = op.combine(state[k], op.batch(one, row, height));
+      for (int u = 0; u < kLeft; ++u) {
+        if (u < rows) {
+#pragma unroll
+          for (int k = 0; k < N; ++k) {
+            const T one[1] = {packs[u].v[k]};
+            state[k] = op.combine(state[k], op.batch(one, row + u * height, height));
+          }
         }
-        rotate(packs);
       }
+      row += rows * height;
     }
   }
   __shared__ State parts[kThreads];

@@ -1,10 +1,11 @@
 """quantile, percentile, median and their forms without NaN: of sorted rows, by any of NumPy's methods.
 
-Rows are sorted on the device (stable, the same bits on every run); nothing waits but quantiles that are on the device
-themselves, and weights, of which one truth value is read. Of no element the result is NaN. overwrite_input is taken for
-NumPy's sake: the input is never changed. float16, bfloat16 and float32 keep their type with a Python number as q; a
-list of floats is float64 and so is the result, as NumPy 2.4 has it; integers give float64, methods that pick a sample
-keep the type. All raise ShapeError, DTypeError (bool, complex), ValueError (quantiles out of range, unknown methods).
+Rows are sorted on the device (stable, the same bits on every run), median() selects (middle.py); nothing waits but
+quantiles that are on the device themselves, and weights, of which one truth value is read. Of no element the result is
+NaN. overwrite_input is taken for NumPy's sake: the input is never changed. float16, bfloat16 and float32 keep their
+type with a Python number as q; a list of floats is float64 and so is the result, as NumPy 2.4 has it; integers give
+float64, methods that pick a sample keep the type. All raise ShapeError, DTypeError (bool, complex), ValueError
+(quantiles out of range, unknown methods).
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from pygpukit.ops import copying, elementwise, indexing, reduce, scan, shape, so
 from pygpukit.ops.elementwise import logic, math
 from pygpukit.ops.operands import check_array, check_out, is_array
 from pygpukit.ops.prepared import prepared
-from pygpukit.ops.statistics import methods
+from pygpukit.ops.statistics import methods, middle
 from pygpukit.ops.statistics.rows import Rows, check_real, rows_of
 
 if TYPE_CHECKING:
@@ -123,6 +124,8 @@ def median(
     length = rows.array.shape[-1]
     if not length:
         found = _undefined(rows.shape, promotion.true_divide(rows.array.dtype))
+    elif middle.suits(rows.array):
+        found = middle.find(rows.array)
     else:
         ordered = sorting.sort(rows.array)
         low, high = ordered[..., (length - 1) // 2], ordered[..., length // 2]

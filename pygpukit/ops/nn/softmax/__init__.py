@@ -12,6 +12,7 @@ from pygpukit.core.dtypes import DataType, bfloat16, float16
 from pygpukit.ops import copying, host, raw
 from pygpukit.ops.elementwise.pointwise import CTYPES
 from pygpukit.ops.nn import rowwise
+from pygpukit.ops.nn.softmax import across
 from pygpukit.ops.operands import span
 from pygpukit.ops.prepared import prepared
 
@@ -48,8 +49,7 @@ def instantiations() -> Iterator[tuple[str, ...]]:
     """Name expressions of every kernel that softmax() and log_softmax() can ask for."""
     for name in rowwise.FLOATS:
         ctype, itemsize = CTYPES[name], DataType.from_string(name).itemsize
-        rows = rowwise.kernels("softmax", ctype, itemsize, long=("parts", "apply"))
-        yield (*rows, f"pk::softmax_columns<{ctype}>")
+        yield tuple(rowwise.kernels("softmax", ctype, itemsize, long=("parts", "apply")))
 
 
 def _softmax(name: str, a: GPUArray, axis: int, out: GPUArray | None) -> GPUArray:
@@ -69,6 +69,9 @@ def _on_device(name: str, a: GPUArray, axis: int, out: GPUArray) -> None:
     strides, out_strides = (tuple(step // a.itemsize for step in x.strides) for x in (a, out))
     aligned = (raw.address(a) | raw.address(out)) % 16 == 0
     work = rowwise.plan(a.shape, strides, out_strides, axis, start, a.itemsize, aligned, True)
+    if work.form == "columns":
+        across.launch(work, a.shape[axis], name == "log_softmax", a, elements, out)
+        return
     chunk, chunks = _parts(a.shape[axis], a.itemsize) if work.form == "long" else (0, 1)
     log = name == "log_softmax"
     parameters = _WORK.pack(row=work.layout, log=log, span=elements.size, chunk=chunk, chunks=chunks)

@@ -1,5 +1,5 @@
-// softmax.cu: softmax and log_softmax along rows kept in registers, along longer rows, and across rows.
-#include "row_work.cuh"
+// softmax.cu: softmax and log_softmax along rows kept in registers, and along longer rows.
+#include "exponentials.cuh"
 #include "span.cuh"
 
 namespace pk {
@@ -20,6 +20,7 @@ __device__ __forceinline__ void read_near(const T *in, const SoftmaxWork &work, 
   const int size = row.present ? static_cast<int>(work.row.size) : 0;
   const int lanes = static_cast<int>(work.row.lanes);
   const T *from = in + row.in;
+  const bool halves = in_halves<N>(from) && work.row.step == 1;
   const Span<T> span{alone ? from : in, alone ? from + size : in + work.span};
   Pack<T, N> none;
   for (int j = 0; j < N; ++j) none.v[j] = fill;
@@ -27,7 +28,9 @@ __device__ __forceinline__ void read_near(const T *in, const SoftmaxWork &work, 
 #pragma unroll
   for (int k = 0; k < Each; ++k) {
     const int i = (k * lanes + row.lane) * N;
-    if (i + N <= size && work.row.step == 1 && span.template holds<N>(from + i)) {
+    if (halves && i + N <= size) {
+      load_halves(coming[k].low, from + i);
+    } else if (i + N <= size && work.row.step == 1 && span.template holds<N>(from + i)) {
       coming[k].load(from + i);
     } else {
       coming[k].keep(i < size ? read_each(from, work.row, i, fill) : none);
@@ -35,26 +38,6 @@ __device__ __forceinline__ void read_near(const T *in, const SoftmaxWork &work, 
   }
 #pragma unroll
   for (int k = 0; k < Each; ++k) held[k] = coming[k].arrived();
-}
-
-// Of a distance from the largest element. Types of 16 bits round anyway, so they are spared the last bits.
-template <class T, class A>
-__device__ __forceinline__ A exponential_of(A distance) {
-#ifndef PYGPUKIT_SIM
-  if constexpr (sizeof(T) == 2) {
-    float result;
-    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(result) : "f"(distance * 1.44269504f));
-    return result;
-  }
-#endif
-  return exp(distance);
-}
-
-// exponential / sum, for a sum of at least 1. Types of 16 bits round anyway, so they are spared the last bits.
-template <class T, class A>
-__device__ __forceinline__ A share(A exponential, A sum, A inverse) {
-  const A near = exponential * inverse;
-  return sizeof(T) == 2 ? near : fma(fma(-near, sum, exponential), inverse, near);
 }
 
 // A group of threads has one row or, where they are short, two or four, which share every wait.
@@ -87,6 +70,7 @@ __global__ void __launch_bounds__(Threads, least_blocks<Threads>(sizeof(T) > 2 ?
     top[r] = lowest<A>();
 #pragma unroll
     for (int k = 0; k < Each; ++k) {
+      if (k * lanes * N >= size) break;
       widen_pack(held[r][k].pack(), values[r][k]);
       for (int j = 0; j < N; ++j) top[r] = Larger()(top[r], values[r][k][j]);
     }
@@ -96,6 +80,7 @@ __global__ void __launch_bounds__(Threads, least_blocks<Threads>(sizeof(T) > 2 ?
   for (int r = 0; r < Together; ++r) {
 #pragma unroll
     for (int k = 0; k < Each; ++k) {
+      if (k * lanes * N >= size) break;
       const int i = (k * lanes + rows[r].lane) * N;
       A part = 0;
       for (int j = 0; j < N; ++j) {
@@ -114,7 +99,7 @@ __global__ void __launch_bounds__(Threads, least_blocks<Threads>(sizeof(T) > 2 ?
     const A logarithm = work.log ? log(sum[r]) : A(0);
 #pragma unroll
     for (int k = 0; k < Each; ++k) {
-      if (!Dense && k * lanes * N >= size) break;
+      if (k * lanes * N >= size) break;
       const int i = (k * lanes + rows[r].lane) * N;
       for (int j = 0; j < N; ++j) {
         values[r][k][j] = work.log ? values[r][k][j] - logarithm : share<T>(values[r][k][j], sum[r], inverse);
@@ -122,19 +107,6 @@ __global__ void __launch_bounds__(Threads, least_blocks<Threads>(sizeof(T) > 2 ?
       write<Dense>(out + rows[r].out, work.row, i, rows[r].present ? size : 0, narrow_pack<T, N>(values[r][k]));
     }
   }
-}
-
-template <class T, class A>
-__device__ __forceinline__ T softmax_of(T value, const Exponentials<A> &all, A logarithm, bool log) {
-  const A distance = widen(value) - all.top;
-  return convert<T>::from(log ? distance - logarithm : exp(distance) / all.sum);
-}
-
-// Relative to the largest element even where that is infinite: such rows are nan, as exp(x - max) is.
-template <class A>
-__device__ __forceinline__ Exponentials<A> settled(Exponentials<A> all) {
-  if (all.top - all.top != 0) all.sum = all.top - all.top;
-  return all;
 }
 
 // Rows that are too long to be held, in parts of `chunk` elements, a block each: first the largest element and the sum
@@ -218,50 +190,6 @@ __global__ void __launch_bounds__(kLongRow) softmax_apply(const T *in, T *out, c
       for (int j = 0; j < N; ++j) pack.v[j] = softmax_of(pack.v[j], all, logarithm, work.log);
       write<Dense>(to, work.row, i, own.end, pack);
     }
-  }
-}
-
-// Neighbouring rows lie side by side: a thread a row and height, 256 / lanes threads share a row.
-template <class T>
-__global__ void __launch_bounds__(256) softmax_columns(const T *in, T *out, const __grid_constant__ SoftmaxWork work) {
-  using A = compute_t<T>;
-  constexpr int Loads = 4;
-  const LogSumExp<T, A, T> op{};
-  const int lanes = static_cast<int>(work.row.lanes);
-  const int x = static_cast<int>(threadIdx.x) & (lanes - 1);
-  const int y = static_cast<int>(threadIdx.x) / lanes;
-  const int height = 256 / lanes;
-  const unsigned tiles = static_cast<unsigned>((work.row.columns + lanes - 1) / lanes);
-  const unsigned outer = blockIdx.x / tiles;
-  const long long column = static_cast<long long>(blockIdx.x - outer * tiles) * lanes + x;
-  const long long size = column < work.row.columns ? work.row.size : 0;
-  long long at[2];
-  place(work.row.kept, outer, at);
-  const T *from = in + at[0] + column * work.row.column_step;
-  T *to = out + at[1] + column * work.row.column_out_step;
-  Exponentials<A> all = op.identity();
-  long long i = y;
-  for (; i + (Loads - 1) * height < size; i += Loads * height) {
-    T values[Loads];
-#pragma unroll
-    for (int u = 0; u < Loads; ++u) values[u] = from[(i + u * height) * work.row.step];
-    all = op.combine(all, op.batch(values, i, height));
-  }
-  for (; i < size; i += height) {
-    const T one[1] = {from[i * work.row.step]};
-    all = op.combine(all, op.batch(one, i, height));
-  }
-  __shared__ Exponentials<A> parts[256];
-  parts[threadIdx.x] = all;
-  for (int distance = height / 2; distance > 0; distance /= 2) {
-    __syncthreads();
-    if (y < distance) parts[threadIdx.x] = op.combine(parts[threadIdx.x], parts[threadIdx.x + distance * lanes]);
-  }
-  __syncthreads();
-  all = settled(parts[x]);
-  const A logarithm = log(all.sum);
-  for (i = y; i < size; i += height) {
-    to[i * work.row.out_step] = softmax_of(from[i * work.row.step], all, logarithm, work.log);
   }
 }
 
