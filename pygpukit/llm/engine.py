@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, cast
 from pygpukit._core import native
 from pygpukit.array import factory
 from pygpukit.core.errors import InvalidSpecError
+from pygpukit.core.event import Event
 from pygpukit.core.graph import Graph
 from pygpukit.core.stream import Stream
-from pygpukit.core.turns import turn
+from pygpukit.core.turns import is_free, turn
 from pygpukit.llm.cache import KVCache, Slot
 from pygpukit.llm.layers.rows import Rows, new_rows
 from pygpukit.llm.sampling import Choice, Sampler, Sampling
@@ -45,7 +46,7 @@ class DecodeStep:
     """One token for each of R sequences: layers, logits and choice, captured once as a graph.
 
     What differs between steps (tokens, positions, slots, requests) lies in device memory, where the graph reads it and
-    leaves the next step's.
+    leaves the next step's. So the next one can be begun before the host has seen this one's tokens.
     """
 
     def __init__(self, model: CausalTransformerModel, rows: int, adjusts: bool, told: int) -> None:
@@ -56,13 +57,19 @@ class DecodeStep:
         self.bests = model.new_bests() if rows == 1 else None
         self._graph: Graph | None = None
         self._loaded: list[tuple[Request, int]] = []
+        self._begun: Event | None = None  # the end of a step after those, which nobody has asked for yet
+        self._ends = [Event(timing=False) for _ in range(2)]
+        self._stream = 0  # of the newest of them
 
-    def load(self, sequences: Sequence[Request]) -> None:
-        """The state of sequences whose last token is chosen and not in the cache yet, unless it is there already."""
+    def load(self, sequences: Sequence[Request]) -> bool:
+        """The state of sequences whose last token is chosen and not in the cache yet. False if it was there already."""
         if self._loaded == [(sequence, sequence.length) for sequence in sequences]:
-            return
+            return False
         import numpy as np
 
+        if self._begun is not None:
+            self._begun.synchronize()
+            self._begun = None
         native.fill(self._buffers.attention.counters, bytes(4))  # of a step that was broken off
         for row, sequence in enumerate(sequences):
             self.sampler.load(row, sequence.sampling, sequence.prompt, sequence.answer)
@@ -70,22 +77,49 @@ class DecodeStep:
         state = (last, [s.length - 1 for s in sequences], [s.slot.number for s in sequences])
         for array, values in zip((self.rows.tokens, self.rows.positions, self.rows.slots), state, strict=True):
             native.copy_from_host(array, np.asarray(values, np.int32))
+        return True
 
     def choose(self, sequences: Sequence[Request]) -> list[Choice]:
         """Chooses by the logits that are there: after a prompt."""
         self.sampler.choose(self.rows, self.bests)
         return self._taken(sequences)
 
-    def run(self, sequences: Sequence[Request], eager: bool = False) -> list[Choice]:
-        """The next token of each sequence. eager: without the graph, launch by launch; the same bits."""
-        with turn():
-            self.load(sequences)
+    def run(self, sequences: Sequence[Request], eager: bool = False, ahead: bool = False) -> list[Choice]:
+        """The next token of each sequence. eager: without the graph, launch by launch; the same bits.
+
+        ahead: begin the step after it, too, so that the device does not wait until this one's tokens are read and asked
+        to go on. It is not begun for sequences that took turns with others, nor where the device is shared by turns.
+        """
+        own = turn()
+        with own:
+            loaded = self.load(sequences)
             self._loaded = []  # until it is done
-            if eager or native.is_capturing():
-                self._launch()
-            else:
-                self.capture().launch()
-            return self._taken(sequences)
+            direct = self._begun is None and (eager or native.is_capturing())
+            if direct or not self.sampler.says:
+                self._launch() if direct else self.capture().launch()
+                return self._taken(sequences)
+            end, self._begun = self._begun or self._begin(), None
+            room = all(sequence.length < self._model.context for sequence in sequences)
+            if ahead and room and not loaded and is_free(own):
+                if self._stream != native.current_stream().id:
+                    end.synchronize()
+                self._begun = self._begin()
+            end.synchronize()
+            return self._taken(sequences, said=True)
+
+    def _begin(self) -> Event:
+        """A step; when it has ended."""
+        self.capture().launch()
+        self._ends.reverse()
+        self._ends[0].record()
+        self._stream = native.current_stream().id
+        return self._ends[0]
+
+    def settle(self) -> None:
+        """Wait for a step that was begun ahead: it writes into the slots of its sequences."""
+        begun = self._begun
+        if begun is not None:
+            begun.synchronize()
 
     def capture(self) -> Graph:
         """The graph of a step; captured once."""
@@ -102,8 +136,11 @@ class DecodeStep:
         self._model.head(self._buffers.x, self.sampler.logits, self.bests, follows=True)
         self.sampler.choose(self.rows, self.bests)
 
-    def _taken(self, sequences: Sequence[Request]) -> list[Choice]:
-        choices = self.sampler.read(self.rows, [s.sampling.top for s in sequences])
+    def _taken(self, sequences: Sequence[Request], said: bool = False) -> list[Choice]:
+        if said:
+            choices = self.sampler.said([sequence.length for sequence in sequences])
+        else:
+            choices = self.sampler.read(self.rows, [s.sampling.top for s in sequences])
         for sequence, choice in zip(sequences, choices, strict=True):
             sequence.answer.append(choice.token)
         self._loaded = [(sequence, sequence.length) for sequence in sequences]
@@ -134,7 +171,11 @@ class Engine:
 
     def close(self, sequence: Request) -> None:
         """Give the sequence's slot back; after the model's end, too."""
-        sequence.cache.release(sequence.slot)
+        try:
+            for step in list(self._steps.values()):
+                step.settle()
+        finally:
+            sequence.cache.release(sequence.slot)
 
     def prefill(self, sequence: Request, step: DecodeStep, row: int, stop: Callable[[], bool] = lambda: False) -> bool:
         """The prompt into the cache, and the logits after it into a row of a step. False if stop() said so between."""

@@ -151,7 +151,7 @@ class Generating:
             with self._model.lock:
                 step = self.engine.step(requests)
                 if prompted:
-                    choices = step.run(requests)
+                    choices = step.run(requests, ahead=all(answer.goes_on for answer in going))
                 else:
                     step.load(requests)
                     for row, request in enumerate(requests):

@@ -142,6 +142,11 @@ class Answer:
         self.tokens.append(token)
         return token
 
+    @property
+    def goes_on(self) -> bool:
+        """Whether there may be a token after the next."""
+        return len(self.tokens) + 1 < self.limits.max_new_tokens
+
     def figures(self) -> Figures:
         """What it cost so far."""
         request, tokens = self.request, self.tokens
@@ -170,7 +175,8 @@ class Answer:
 
 
 class Generation:
-    """An answer that comes token by token: iterate, or `async for`; a step is computed when its token is asked for.
+    """An answer that comes token by token: iterate, or `async for`. A step is computed when its token is asked for, the
+    next one begun with it where the device is not shared by turns.
 
     Several may be open on one model, as many as it has slots; each step holds the model. stop(), from any thread, ends
     the iteration within one step. Leaving early, or close(), gives the slot back; so does losing the last reference.
@@ -214,7 +220,7 @@ class Generation:
                 return None
             self._step = step
             return step.choose([request])[0]
-        return self._step.run([request])[0]
+        return self._step.run([request], ahead=self._answer.goes_on)[0]
 
     def __aiter__(self) -> AsyncIterator[Token]:
         return self

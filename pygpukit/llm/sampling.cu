@@ -50,10 +50,11 @@ __device__ __forceinline__ u64 largest_of(const u64 *numbers, int count, u64 (&b
 }
 
 // A block for a row: the token after it, its place, and how often the answer has it. bests: of one row's logits as they
-// are, the largest that each block of the product found, which is all that a greedy choice asks for.
+// are, the largest that each block of the product found, which is all that a greedy choice asks for. said: on the host,
+// of each row the tokens of an even and of an odd place.
 __global__ void __launch_bounds__(sampling::kThreads)
     choose_tokens(const float *logits, const Request *requests, int *tokens, int *positions, int *counts,
-                  const u64 *bests, const __grid_constant__ ChooseCall call) {
+                  const u64 *bests, int *said, const __grid_constant__ ChooseCall call) {
   using namespace sampling;
   __shared__ u64 bins[kBins];
   __shared__ u64 sums[kWarps];
@@ -72,6 +73,7 @@ __global__ void __launch_bounds__(sampling::kThreads)
   if (threadIdx.x != 0) return;
   tokens[number] = static_cast<int>(chosen);
   positions[number] = position;
+  said[(position & 1) * gridDim.x + number] = static_cast<int>(chosen);
   if (call.counted) counts[number * call.vocab + chosen] += 1;
 }
 

@@ -12,11 +12,15 @@ from typing import TYPE_CHECKING, Any
 from pygpukit import kernels
 from pygpukit._core import native
 from pygpukit.array import factory
+from pygpukit.core.backend import is_sim
 from pygpukit.core.errors import InvalidSpecError
+from pygpukit.memory.pinned import pinned_empty
 from pygpukit.ops import host
 from pygpukit.ops.nn import sampling as operations
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from pygpukit.array.array import GPUArray
     from pygpukit.llm.layers.rows import Rows
 
@@ -125,6 +129,9 @@ class Sampler:
         # How often the answer has a token, plus 2^30 where the prompt has it; and what is added to its logit.
         self.counts = factory.zeros((rows, vocab), "int32") if adjusts else None
         self.bias = factory.zeros((rows, vocab)) if adjusts else None
+        # The tokens of even and of odd positions: a device writes them into the host's memory.
+        self._on_host_too = None if is_sim() else pinned_empty((2, rows), "int32")
+        self._said = factory.zeros((2, rows), "int32") if self._on_host_too is None else _seen(self._on_host_too)
         # logprob and margin, and MAX_TOP + 1 tokens (as int32) with their logprobs
         self.figures = factory.zeros((rows, 2 + 2 * (MAX_TOP + 1))) if told else None
 
@@ -155,7 +162,7 @@ class Sampler:
             self._on_device(rows, None if self.counts is not None else bests)
             return
         extra = [x for x in (self.counts, self.bias, self.figures) if x is not None]
-        arrays = [self.logits, self.requests, rows.tokens, rows.positions, *extra]
+        arrays = [self.logits, self.requests, rows.tokens, rows.positions, self._said, *extra]
         native.host_launch("sample", lambda: self._on_host(rows), arrays)
 
     def read(self, rows: Rows, tops: list[int | None]) -> list[Choice]:
@@ -177,6 +184,16 @@ class Sampler:
             for i, (token, top, row) in enumerate(zip(tokens, tops, figures, strict=True))
         ]
 
+    @property
+    def says(self) -> bool:
+        """Whether said() is all that there is to read."""
+        return self.figures is None
+
+    def said(self, positions: list[int]) -> list[Choice]:
+        """What was chosen for a position of each row, once that is done; kept until the second choice after it."""
+        found = self._said.to_numpy() if self._on_host_too is None else self._on_host_too
+        return [Choice(int(found[position & 1, row])) for row, position in enumerate(positions)]
+
     def _on_device(self, rows: Rows, bests: GPUArray | None) -> None:
         count, vocab = self.logits.shape
         found = 0 if bests is None else bests.size
@@ -187,7 +204,7 @@ class Sampler:
             changed = self.logits, self.requests, self.counts, self.bias
             kernels.launch(SOURCE.of("pk::adjust"), grid, (_ADJUST_THREADS, 1, 1), *changed, call)
         counts = rows.tokens if self.counts is None else self.counts
-        given = self.logits, self.requests, *state, counts, rows.tokens if bests is None else bests
+        given = self.logits, self.requests, *state, counts, rows.tokens if bests is None else bests, self._said
         kernels.launch(SOURCE.of("pk::choose_tokens", overlapping=True), (count, 1, 1), block, *given, call)
         if self.figures is not None:
             kernels.launch(SOURCE.of("pk::tell"), (count, 1, 1), block, self.logits, rows.tokens, self.figures, call)
@@ -212,6 +229,12 @@ class Sampler:
                 _tell(values, token, self._told, host.memory(self.figures)[row])
             tokens[row] = token
             positions[row] += 1
+            host.memory(self._said)[positions[row] & 1, row] = token
+
+
+def _seen(memory: np.ndarray[Any, Any]) -> GPUArray:
+    """Pinned memory as the device has it."""
+    return native.wrap(memory.ctypes.data, memory.nbytes, memory.shape, memory.dtype, memory)
 
 
 def _adjusted(logits: Any, counts: Any, bias: Any, repetition: float, presence: float, frequency: float) -> Any:

@@ -55,7 +55,7 @@ def int32(*values: int) -> gp.GPUArray:
 
 @pytest.mark.parametrize(
     ("dtype", "heads", "shared", "queries", "dim"),
-    [("float32", 6, 2, 1, 64), ("bfloat16", 18, 1, 1, 130), ("float16", 2, 1, 8, 101)],
+    [("float32", 6, 2, 1, 64), ("bfloat16", 18, 1, 1, 130), ("float16", 2, 1, 8, 101), ("bfloat16", 7, 1, 1, 64)],
 )
 def test_against_float64(dtype: str, heads: int, shared: int, queries: int, dim: int) -> None:
     lengths = [0, 3, SPLIT + 1, 9999, -5]
@@ -126,6 +126,18 @@ def test_pages_batch_and_room_leave_the_bits(page: int) -> None:
         assert gp.sdpa_decode(q, k, v, int32(*lengths)).to_numpy().tobytes() == whole.tobytes()
 
 
+def test_parts_of_several_chunks() -> None:
+    lengths = [2100, 1025, 64]
+    (q, a), (k, b), (v, c) = (normal("bfloat16", 3, heads, n, 16) for heads, n in ((3, 1), (1, 2200), (1, 2200)))
+    whole = gp.sdpa_decode(q, k, v, int32(*lengths))
+    agree(whole, attention(a, b, c, lengths), scale=3)
+    for n, length in enumerate(lengths):
+        alone = gp.sdpa_decode(q[n : n + 1], k[n : n + 1, :, :length], v[n : n + 1, :, :length], int32(length))
+        assert alone.to_numpy().tobytes() == whole[n : n + 1].to_numpy().tobytes()
+    found = gp.sdpa_decode(q, k, v, int32(*lengths), window=1500)
+    agree(found, attention(a, b, c, lengths, 1500), scale=3)
+
+
 def test_the_newest_query_as_sdpa_causal_has_it() -> None:
     (q, a), (k, b), (v, c) = (normal("float32", 2, heads, n, 48) for heads, n in ((6, 5), (3, 290), (3, 290)))
     together = gp.sdpa_causal(q, k, v)
@@ -180,5 +192,7 @@ def test_refusals() -> None:
         gp.sdpa_decode(q, k[:, :, :8], k[:, :, :8], int32(1, 1), block_table=table)
     with pytest.raises(gp.ShapeError, match="share no memory"):
         gp.sdpa_decode(q, k, k, int32(1, 1), out=q)
+    with pytest.raises(gp.ShapeError, match="65536 sequences, must be at most 65535"):
+        gp.sdpa_decode(gp.zeros((65536, 1, 1, 1)), *[gp.zeros((65536, 1, 1, 1))] * 2, int32(1))
     with pytest.raises(gp.ShapeError, match="head dimension is 257"):
         gp.sdpa_decode(gp.zeros((1, 1, 1, 257)), *[gp.zeros((1, 1, 9, 257))] * 2, int32(1))

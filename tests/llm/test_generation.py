@@ -49,6 +49,24 @@ def test_an_answer_ends_where_the_context_ends(model: CausalTransformerModel) ->
     assert answer.figures.context_used == 128
 
 
+def test_a_step_that_is_begun_ahead_changes_no_token(model: CausalTransformerModel) -> None:
+    settings = [{"seed": seed, "temperature": 1.0} for seed in (1, 2)]
+    alone = [model.stream(PROMPT, 30, **given).complete().token_ids for given in settings]
+    streams = [model.stream(PROMPT, 30, **given) for given in settings]
+    found: list[list[int]] = [[], []]
+    for turn in range(10):  # the second ends early; what was begun for it is of no use
+        for stream, tokens in list(zip(streams, found, strict=True))[: 1 if turn > 3 else 2]:
+            tokens += [next(stream).token_id for _ in range(3)]
+            begun = stream._step is not None and stream._step._begun is not None
+            assert begun == (len(tokens) < 30)
+    streams[1].close()
+    assert found == [alone[0], alone[1][:12]]
+    again = model.stream([*PROMPT, 7], 30)
+    assert next(again).token_id == model.stream([*PROMPT, 7], 1).complete().token_ids[0]
+    again.close()
+    assert model.stream(PROMPT, 30, **settings[1]).complete().token_ids == alone[1]
+
+
 def test_end_tokens_end_it_unless_they_are_ignored(model: CausalTransformerModel) -> None:
     plain = model.stream(PROMPT, 10).complete()
     last = plain.token_ids[4]

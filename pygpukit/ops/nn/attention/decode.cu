@@ -1,26 +1,11 @@
-// decode.cu: attention of a few queries on a long cache. A block takes kSplit keys of one head, for kRows of the rows that
-// look at them: the queries of every query head that shares the head of keys, so that keys and values are read once for
-// all of those. Splits begin at multiples of kSplit, and a second launch combines them in their order: the bits of a row
-// depend on its own keys alone, not on kRows, the batch or how the cache is laid out.
-#include "attention.cuh"
+// decode.cu: attention of a few queries on a long cache (decode.cuh) on CUDA cores, in float32; and the sum of the parts.
+#include "decode.cuh"
 #include "overlap.cuh"
 #include "report.cuh"
-#include "rows.cuh"
 
 namespace pk {
 
-struct DecodeAttention {
-  long long group, key_heads;     // query heads that share a head of keys, and how many such heads there are
-  long long queries, keys, dim;   // keys: that a batch element can have at most
-  long long page, pages;          // positions of a page, and how many pages there are; without a table one each
-  long long has_table, table_step;
-  long long length_step;
-  long long splits;
-  AttentionPlace q, k, v, out;    // batch of k and v: their pages
-  AttentionExtras more;
-};
-
-constexpr int kSplit = 256, kThreads = 256, kLanes = 8, kWarps = kThreads / 32;
+constexpr int kSplit = kChunk<float>, kThreads = 256, kLanes = 8, kWarps = kThreads / 32;
 constexpr int kStep = kThreads / kLanes;  // keys whose scores are computed at a time
 constexpr int kWide = 4096;               // floats of shared memory that queries, then totals, pass through
 constexpr float kUnseen = -1.0f;          // as a weight
@@ -61,19 +46,7 @@ __device__ __forceinline__ void sum_lanes(float (&value)[Count], int lane) {
   }
 }
 
-// The keys of a sequence that some query sees lie in the splits first .. last.
-struct Splits {
-  long long length, low, first, last;
-};
-
-__device__ __forceinline__ Splits splits_of(const int *lengths, unsigned batch, const DecodeAttention &p) {
-  const int given = lengths[batch * p.length_step];
-  const long long length = given < 0 ? 0 : given < p.keys ? given : p.keys;
-  const long long first = length - p.queries - p.more.behind, low = first < 0 ? 0 : first;
-  return {length, low, length == 0 ? 0 : low / kSplit, length == 0 ? 0 : (length - 1) / kSplit};
-}
-
-// work: of every split its rows' totals, largest scores and sums. Whole: rows of the cache are dense, of whole 16 bytes.
+// work: of every part its rows' totals, largest scores and sums. Whole: rows of the cache are dense, of whole 16 bytes.
 template <class T, int Dim, int kRows, bool Whole>
 __global__ void __launch_bounds__(kThreads, kRows * Dim * sizeof(T) <= 1024 ? 3 : 2)
     attend_few(const T *q, const T *k, const T *v, const int *lengths, const int *table, float *work, long long *report,
@@ -91,14 +64,14 @@ __global__ void __launch_bounds__(kThreads, kRows * Dim * sizeof(T) <= 1024 ? 3 
   // Divisions of 64 bits take a hundred instructions each: what is divided here has 32. The blocks that read the same keys
   // are neighbours.
   const unsigned queries = static_cast<unsigned>(p.queries), group = static_cast<unsigned>(p.group);
-  const unsigned splits = static_cast<unsigned>(p.splits), key_heads = static_cast<unsigned>(p.key_heads);
+  const unsigned splits = static_cast<unsigned>(p.parts), key_heads = static_cast<unsigned>(p.key_heads);
   const unsigned all_rows = group * queries, tiles = (all_rows + kRows - 1) / kRows;
   const unsigned tile = blockIdx.x % tiles, split = blockIdx.x / tiles % splits, pair = blockIdx.x / tiles / splits;
   const unsigned first_row = tile * kRows, head = pair % key_heads, batch = pair / key_heads;
   const long long owner = static_cast<long long>(pair) * tiles + tile;
   const int rows = all_rows - first_row < kRows ? static_cast<int>(all_rows - first_row) : kRows;
 
-  const Splits seen = splits_of(lengths, batch, p);
+  const Parts seen = parts_of<T>(lengths, batch, p);
   const long long length = seen.length, low = seen.low;
   const auto first_of = [&](long long query) {
     const long long first = length - p.queries + query - p.more.behind;
@@ -108,8 +81,8 @@ __global__ void __launch_bounds__(kThreads, kRows * Dim * sizeof(T) <= 1024 ? 3 
     const long long end = length - p.queries + query + 1;
     return end < 0 ? 0 : end;
   };
-  if (split < seen.first || split > seen.last) return;
-  const long long begin = static_cast<long long>(split) * kSplit;
+  if (static_cast<int>(split) >= seen.chunks) return;
+  const long long begin = static_cast<long long>(seen.first + split) * kSplit;
 
   const auto head_of = [&](int row) { return head * group + (first_row + row) / queries; };
   const auto query_of = [&](int row) { return (first_row + row) % queries; };
@@ -121,7 +94,7 @@ __global__ void __launch_bounds__(kThreads, kRows * Dim * sizeof(T) <= 1024 ? 3 
   static_assert(kThreads >= kSplit, "a thread finds the place of one key");
   if (thread < kSplit) k_row[thread] = v_row[thread] = -1;
   if (thread >= lowest && thread < highest) {
-    const unsigned key = split * kSplit + thread;
+    const unsigned key = static_cast<unsigned>(begin) + thread;
     long long page = batch, place = key;
     if (p.has_table) {
       const unsigned size = static_cast<unsigned>(p.page);
@@ -258,8 +231,8 @@ __global__ void __launch_bounds__(kThreads, kRows * Dim * sizeof(T) <= 1024 ? 3 
   // Parts of a warp by shuffles, then those of the warps in their order, some rows at a time.
   constexpr int kSpan = kColumns < 32 ? 32 : kColumns, kParts = kThreads / kSpan;
   constexpr int kFit = kWide / (kParts * Dim), kBatch = kFit < kRows ? kFit : kRows;
-  const int most = all_rows < kRows ? static_cast<int>(all_rows) : kRows, size = most * (Dim + 2);
-  float *own = work + (owner * splits + split) * size;
+  const int most = all_rows < kRows ? static_cast<int>(all_rows) : kRows;
+  float *own = work + (owner * splits + split) * size_of_part(most, Dim);
 #pragma unroll
   for (int begin_row = 0; begin_row < kRows; begin_row += kBatch) {
     __syncthreads();
@@ -288,44 +261,47 @@ __global__ void __launch_bounds__(kThreads, kRows * Dim * sizeof(T) <= 1024 ? 3 
   if (thread < rows) own[most * Dim + thread] = row_largest[thread], own[most * (Dim + 1) + thread] = row_sum[thread];
 }
 
-// The splits of a row, added in their order: a block for each row, of a pair of batch element and head of keys the rows
-// in the order of attend_few.
+// The parts of a row, added in their order: a block for each row, of a pair of batch element and head of keys the rows in
+// the order of the blocks before. What some parts have is asked for at once.
 template <class T, int Dim>
 __global__ void __launch_bounds__(Dim)
-    combine_splits(const float *work, const int *lengths, const float *sinks, T *out, int rows_of_block,
-                   const __grid_constant__ DecodeAttention p) {
-  __shared__ float weights[Dim], sums[Dim];
-  const int thread = threadIdx.x;
+    combine_parts(const float *work, const int *lengths, const float *sinks, T *out, int rows_of_block,
+                  const __grid_constant__ DecodeAttention p) {
+  constexpr int kTogether = 32;
+  const int thread = threadIdx.x, lane = thread % 32;
   const unsigned queries = static_cast<unsigned>(p.queries), group = static_cast<unsigned>(p.group);
   const unsigned key_heads = static_cast<unsigned>(p.key_heads), all_rows = group * queries, most = rows_of_block;
   const unsigned pair = blockIdx.x / all_rows, row_of_pair = blockIdx.x % all_rows, row = row_of_pair % most;
   const unsigned batch = pair / key_heads, head = pair % key_heads * group + row_of_pair / queries;
-  const long long owner = pair * ((all_rows + most - 1) / most) + row_of_pair / most, size = most * (Dim + 2);
-  const Splits seen = splits_of(lengths, batch, p);
-  const float sink = p.more.has_sinks ? sinks[head] * kLog2E : -__uint_as_float(0x7f800000u);
+  const long long owner = pair * ((all_rows + most - 1) / most) + row_of_pair / most, size = size_of_part(rows_of_block, Dim);
+  const int count = parts_of<T>(lengths, batch, p).count();
+  const float minus_infinity = -__uint_as_float(0x7f800000u);
+  const float sink = p.more.has_sinks ? sinks[head] * kLog2E : minus_infinity;
   await_previous();
-  const float *parts = work + owner * p.splits * size, *largest_of = parts + most * Dim + row,
-              *sum_of = parts + most * (Dim + 1) + row;
-  float largest = sink;
-  for (long long s = seen.first + thread % 32; s <= seen.last; s += 32) largest = fmaxf(largest, largest_of[s * size]);
+  const float *parts = work + owner * p.parts * size, *values = parts + row * Dim + thread;
+  const float *largest_of = parts + most * Dim + row, *sum_of = parts + most * (Dim + 1) + row;
+  float largest = sink, result = 0.0f, sum = 0.0f;
+  for (int chunk = 0; chunk < count; chunk += kTogether) {
+    float value[kTogether];
 #pragma unroll
-  for (int lanes = 16; lanes > 0; lanes /= 2) largest = fmaxf(largest, __shfl_xor_sync(0xffffffffu, largest, lanes));
-  const float base = largest == -__uint_as_float(0x7f800000u) ? 0.0f : largest;
-  float result = 0.0f, sum = exp2f(sink - base);
-  for (long long chunk = seen.first; chunk <= seen.last; chunk += Dim) {
-    const int count = seen.last - chunk < Dim ? static_cast<int>(seen.last - chunk) + 1 : Dim;
-    __syncthreads();
-    if (thread < count) {
-      const float weight = exp2f(largest_of[(chunk + thread) * size] - base);
-      weights[thread] = weight;
-      sums[thread] = weight * sum_of[(chunk + thread) * size];
+    for (int s = 0; s < kTogether; ++s) value[s] = chunk + s < count ? values[(chunk + s) * size] : 0.0f;
+    const bool there = chunk + lane < count;
+    const float own = there ? largest_of[(chunk + lane) * size] : minus_infinity;
+    const float own_sum = there ? sum_of[(chunk + lane) * size] : 0.0f;
+    if (chunk == 0) {  // the largest of all
+      largest = fmaxf(largest, own);
+      for (int s = kTogether + lane; s < count; s += 32) largest = fmaxf(largest, largest_of[s * size]);
+#pragma unroll
+      for (int lanes = 16; lanes > 0; lanes /= 2) largest = fmaxf(largest, __shfl_xor_sync(0xffffffffu, largest, lanes));
+      if (largest == minus_infinity) break;
+      sum = exp2f(sink - largest);
     }
-    __syncthreads();
-    const float *values = parts + chunk * size + row * Dim + thread;
-#pragma unroll 16
-    for (int s = 0; s < count; ++s) {
-      result = fmaf(weights[s], values[s * size], result);
-      sum += sums[s];
+    const float weight = exp2f(own - largest), weighted = weight * own_sum;
+#pragma unroll
+    for (int s = 0; s < kTogether; ++s) {
+      if (s % 8 == 0 && chunk + s >= count) break;
+      result = fmaf(__shfl_sync(0xffffffffu, weight, s), value[s], result);
+      sum += __shfl_sync(0xffffffffu, weighted, s);
     }
   }
   if (thread >= p.dim) return;

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from pygpukit import kernels
 from pygpukit._core import native
 from pygpukit.core import deferred
-from pygpukit.core.dtypes import DataType, float32, int32
+from pygpukit.core.dtypes import DataType, bfloat16, float16, float32, int32
 from pygpukit.core.errors import DTypeError, InvalidSpecError, ShapeError, out_of_range
 from pygpukit.ops import host
 from pygpukit.ops.elementwise.pointwise import CTYPES
@@ -22,9 +22,12 @@ if TYPE_CHECKING:
 
 __all__ = ["sdpa_decode"]
 
-SOURCE = kernels.KernelSpec(__file__, "decode.cu")
+SOURCE = kernels.KernelSpec(__file__, "decode.cu")  # float32, and the sum of the parts
+MMA = kernels.KernelSpec(__file__, "decode_mma.cu")  # 16 bits
 _DECODE = SOURCE.structure("DecodeAttention")
-_ROWS, _SPLIT, _THREADS, _PACK = (4, 8), 256, 256, 16  # decode.cu; bytes that a thread reads at a time
+_ROWS, _THREADS, _MMA_THREADS, _PACK = (4, 8), 256, 128, 16  # of the kernels; bytes that a thread reads at a time
+_CHUNK, _MMA_CHUNK, _MMA_PARTS = 256, 64, 32  # decode.cuh: kChunk, kMostParts
+_MOST = 65535  # sequences: blocks in z
 _WIDTHS = (64, 128, 256)
 MAX_QUERIES, MIN_PAGE = 8, 16
 
@@ -50,8 +53,9 @@ def sdpa_decode(
     query stands at the last position. scale, window, soft_cap, sinks, types, D and errors as sdpa_causal(). A number of
     a page that is not there raises IndexError as indexing does; entries beyond a length are not read.
 
-    Every 256 keys are a part, and the parts are added in order: a sequence's bits depend neither on the batch, nor on
-    the size of the cache, nor on its pages. On a device lengths and table are read by the kernel: a captured graph
+    Keys are taken in parts that follow from the sequence's length, and the parts are added in order: a sequence's bits
+    depend neither on the batch, nor on the size of the cache, nor on its pages. In 16 bits a value that is no number
+    spoils other queries of its sequence, too. On a device lengths and table are read by the kernel: a captured graph
     follows them. Asynchronous.
     """
     what = "sdpa_decode"
@@ -76,16 +80,26 @@ def sdpa_decode(
 
 @SOURCE.lists
 def instantiations() -> Iterator[tuple[str, ...]]:
-    """Name expressions of every kernel that sdpa_decode() can ask for."""
+    """Name expressions of what adds the parts, and of the kernel for float32."""
+    for whole in (False, True):
+        for rows in _ROWS:
+            yield tuple(_expression(float32, width, rows, whole) for width in _WIDTHS)
     for dtype in launch.TYPES:
+        yield tuple(f"pk::combine_parts<{CTYPES[dtype.name]}, {width}>" for width in _WIDTHS)
+
+
+@MMA.lists
+def mma_instantiations() -> Iterator[tuple[str, ...]]:
+    """Name expressions of the kernel for 16 bits."""
+    for dtype in (float16, bfloat16):
         for whole in (False, True):
-            for rows in _ROWS:
-                yield tuple(_expression(dtype, width, rows, whole) for width in _WIDTHS)
-        yield tuple(f"pk::combine_splits<{CTYPES[dtype.name]}, {width}>" for width in _WIDTHS)
+            yield tuple(_expression(dtype, width, _ROWS[-1], whole) for width in _WIDTHS)
 
 
 def _expression(dtype: DataType, width: int, rows: int, whole: bool) -> str:
-    return f"pk::attend_few<{CTYPES[dtype.name]}, {width}, {rows}, {str(whole).lower()}>"
+    if dtype == float32:
+        return f"pk::attend_few<float, {width}, {rows}, {str(whole).lower()}>"
+    return f"pk::attend_rows<{CTYPES[dtype.name]}, {width}, {str(whole).lower()}>"
 
 
 def _check(what: str, Q: GPUArray, K: GPUArray, V: GPUArray, table: GPUArray | None) -> int:
@@ -105,6 +119,8 @@ def _check(what: str, Q: GPUArray, K: GPUArray, V: GPUArray, table: GPUArray | N
         raise ShapeError(f"{what}: the head dimension is {Q.shape[-1]}, must be 1 to {launch.MAX_HEAD_DIM}")
     if not 1 <= Q.shape[2] <= MAX_QUERIES:
         raise ShapeError(f"{what}: {Q.shape[2]} queries, must be 1 to {MAX_QUERIES}; sdpa_causal() takes any number")
+    if Q.shape[0] > _MOST:
+        raise ShapeError(f"{what}: {Q.shape[0]} sequences, must be at most {_MOST}; take some at a time")
     if table is None:
         return K.shape[2]
     if check_array(table, f"{what}: block_table").dtype != int32 or table.ndim != 2 or table.shape[0] != Q.shape[0]:
@@ -124,12 +140,17 @@ def _on_device(
     assert more.lengths is not None
     batch, heads, queries, dim = Q.shape
     width = next(width for width in _WIDTHS if dim <= width)
-    group, splits = heads // K.shape[1], max(-(-keys // _SPLIT), 1)
+    group, on_cores = heads // K.shape[1], Q.dtype == float32
+    parts = max(-(-keys // _CHUNK), 1) if on_cores else min(max(-(-keys // _MMA_CHUNK), 1), _MMA_PARTS)
     rows = group * queries
-    of_block = _ROWS[rows > _ROWS[0]]
-    owners, most = batch * K.shape[1] * -(-rows // of_block), min(rows, of_block)
-    work = native.empty((owners * splits * most * (width + 2),), float32)
+    of_block = _ROWS[rows > _ROWS[0]] if on_cores else _ROWS[-1]
+    tiles, most = -(-rows // of_block), min(rows, of_block)
+    owners = batch * K.shape[1] * tiles
+    work = native.empty((owners * parts * -(-most * (width + 2) // 4) * 4,), float32)
     table = table if table is None else copying.contiguous(table)
+    whole = all(_is_whole(array) for array in (K, V))
+    if whole and not _is_whole(Q):
+        Q = copying.contiguous(Q)
     (q, k, v, result), places = zip(*(launch.place(array) for array in (Q, K, V, out)), strict=True)
     packed = _DECODE.pack(
         group=group,
@@ -142,18 +163,19 @@ def _on_device(
         has_table=table is not None,
         table_step=0 if table is None else table.shape[1],
         length_step=more.lengths.strides[0] // more.lengths.itemsize,
-        splits=splits,
+        parts=parts,
+        tiles=tiles,
         **dict(zip(("q", "k", "v", "out"), places, strict=True)),
         more=launch.packed_extras(more, launch.factor(scale, dim), None),
     )
     kernels.launch(
-        SOURCE.of(_expression(Q.dtype, width, of_block, all(_is_whole(array) for array in (K, V)))),
-        (owners * splits, 1, 1),
-        (_THREADS, 1, 1),
+        (SOURCE if on_cores else MMA).of(_expression(Q.dtype, width, of_block, whole)),
+        (owners * parts, 1, 1) if on_cores else (K.shape[1] * tiles, parts, batch),
+        (_THREADS if on_cores else _MMA_THREADS, 1, 1),
         *(q, k, v, more.lengths, more.lengths if table is None else table, work, deferred.report(), packed),
     )
     kernels.launch(
-        SOURCE.of(f"pk::combine_splits<{CTYPES[Q.dtype.name]}, {width}>", overlapping=True),
+        SOURCE.of(f"pk::combine_parts<{CTYPES[Q.dtype.name]}, {width}>", overlapping=True),
         (batch * heads * queries, 1, 1),
         (width, 1, 1),
         *(work, more.lengths, q if more.sinks is None else more.sinks, result, struct.pack("<i", most), packed),
