@@ -37,10 +37,10 @@ Timer = Callable[[Callable[[], object]], float]  # microseconds of a call
 
 
 def convolution(time: Timer, measured: Sequence[Case], count: int) -> dict[str, Any]:
-    """The times of each tile, from every case by each of them. count: multiprocessors."""
+    """The times of each tile and block, from every case by each of them. count: multiprocessors."""
     from ..core.dtypes import bfloat16, float32
     from ..ops import plans
-    from ..ops.nn.conv import tiles
+    from ..ops.nn.conv import gathered, tiles
     from .conv import convolution as made
 
     found: dict[str, Any] = {}
@@ -49,13 +49,27 @@ def convolution(time: Timer, measured: Sequence[Case], count: int) -> dict[str, 
         part = found[tiles.KINDS[dtype]] = []
         for one in tiles.ALL[dtype]:
             rows, times = [], []
-            with plans.using({tiles.FAMILY: {tiles.KINDS[dtype]: [asdict(one)]}}):
+            with plans.using({tiles.FAMILY: {tiles.KINDS[dtype]: [asdict(one)], gathered.KINDS[dtype]: []}}):
                 for case, call in calls:
                     rows.append(_waves(one, case, count))
                     times.append(time(call))
             fixed, wave, step = fitted(rows, times)
             part.append(asdict(replace(one, fixed_us=fixed, wave_us=wave, step_us=step)))
+        kind = gathered.KINDS[dtype]
+        found[kind] = []
+        plain = [(_places(case), call) for case, call in calls if not case.transposed]
+        for block in gathered.RULE[dtype]:
+            passed = [block.work(*places, dtype.itemsize, count) for places, _ in plain]
+            with plans.using({tiles.FAMILY: {kind: [asdict(block)]}}):
+                step, turn, wave, fixed = fitted(passed, [time(call) for _, call in plain])
+            found[kind].append(asdict(replace(block, step_us=step, turn_us=turn, wave_us=wave, fixed_us=fixed)))
     return found
+
+
+def _places(case: Case) -> tuple[int, tuple[int, ...]]:
+    """Of the result, and the weight's shape by groups."""
+    groups = case.setting("groups")
+    return case.x[0] * prod(case.out[2:]), (groups, case.w[0] // groups, *case.w[2:], case.w[1])
 
 
 def _waves(one: Any, case: Case, count: int) -> tuple[float, float, float]:

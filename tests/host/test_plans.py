@@ -16,7 +16,7 @@ from pygpukit.core import backend
 from pygpukit.core.dtypes import as_dtype, bfloat16, float32
 from pygpukit.ops import plans
 from pygpukit.ops.nn.attention import tiles as attention
-from pygpukit.ops.nn.conv import tile
+from pygpukit.ops.nn.conv import gathered, tile
 from pygpukit.ops.nn.conv import tiles as conv
 
 
@@ -146,7 +146,8 @@ def test_what_is_measured_becomes_a_table(tmp_path: Path, monkeypatch: pytest.Mo
     assert list(found["tiles"]) == ["64"] and len(found["tiles"]["64"]) == 2
     assert found["together_mib"] == 8
     every = sum(len(conv.ALL[dtype]) for dtype in (bfloat16, float32))
-    assert len(calls) == 3 * every + 3 * 2 + 2 * 4
+    blocks = sum(len(gathered.RULE[dtype]) for dtype in (bfloat16, float32))
+    assert len(calls) == 3 * (every + blocks) + 3 * 2 + 2 * 4
     monkeypatch.setattr(command, "measured", lambda families, short: {"device": "A card"} | {families[0]: convolution})
     monkeypatch.setattr(command, "device", lambda: "A card")
     monkeypatch.setattr(backend, "is_sim", lambda: False)
@@ -158,6 +159,7 @@ def test_what_is_measured_becomes_a_table(tmp_path: Path, monkeypatch: pytest.Mo
     assert read == {"device": "A card", "attention": found, "convolution": convolution}
     assert sum('"places"' in line for line in written.splitlines()) == every, "a tile a line"
     with plans.using({family: plans.read(tmp_path / "a-card.json", family) for family in command.FAMILIES}):
+        assert gathered.blocks(bfloat16)[0].step_us == convolution["gathered half"][0]["step_us"]
         assert len(conv.tiles(bfloat16)) == len(conv.ALL[bfloat16]) and len(attention.measured(64)) == 2
     monkeypatch.setattr(tile, "missing", lambda: "no assembler")
     with pytest.raises(SystemExit):

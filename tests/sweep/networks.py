@@ -21,8 +21,9 @@ from pygpukit.core import sharing
 from pygpukit.kernels import measure
 from pygpukit.ops.nn import attention, rope, sampling
 from pygpukit.ops.nn.attention import decode
-from pygpukit.ops.nn.conv import depthwise, few_channels, padded, simt, transposed
+from pygpukit.ops.nn.conv import depthwise, few_channels, gathered, padded, simt, transposed
 from pygpukit.ops.nn.conv.settings import Settings, made
+from pygpukit.ops.nn.conv.tile import by_group
 from pygpukit.ops.nn.embedding import SOURCE as EMBEDDING
 from pygpukit.ops.nn.lstm import launch
 from pygpukit.ops.nn.snake import SOURCE as SNAKE
@@ -145,6 +146,26 @@ def _few() -> Iterator[Call]:
         shapes = (1, 3, 4, 2 * channels), (2 * filters, channels, 3, 2), (2 * filters,)
         x, w, b = (numbers("bfloat16", *shape).astype(dtype) for shape in shapes)  # which tf32 holds
         yield Call(_by_few, (x, w, b))
+
+
+def _gathered() -> Iterator[Call]:
+    """Two groups with channels last, by each block; more steps than shared memory holds. float64: the reference."""
+    given: dict[str, Any] = {"stride": (2, 1), "padding": (1, 2), "act": "relu", "groups": 2}
+
+    def convolve(x: gp.GPUArray, w: gp.GPUArray, b: gp.GPUArray, one: gathered.Block) -> gp.GPUArray:
+        if x.dtype == "float64":
+            return gp.conv2d(x, w, b, **given, channels_last=True)
+        own = Settings(2, (2, 1), (1, 2), (1, 1), ((x.shape[1] - 1) // 2 + 1, x.shape[2] + 2), "relu")
+        result, out = made(x.shape[0], w.shape[0], own, x.dtype, 2, True)
+        weight = by_group(w.transpose(0, 2, 3, 1).clone().transpose(0, 3, 1, 2), 2, False)
+        gathered.convolve(x.transpose(0, 3, 1, 2), weight, b, out, result, own, one)
+        return result
+
+    for dtype, one in ((name, one) for name, every in gathered.RULE.items() for one in every):
+        channels = 36 if dtype == "float32" else 72
+        shapes = (2, 5, 13, 2 * channels), (2 * 72, channels, 3, 3), (2 * 72,)
+        x, w, b = (numbers("bfloat16", *shape).astype(dtype) for shape in shapes)  # which tf32 holds
+        yield Call(partial(convolve, one=one), (x, w, b))
 
 
 def _paddings() -> Iterator[Call]:
@@ -349,6 +370,7 @@ _CALLS = {
     simt.SOURCE.source: _convolutions,
     depthwise.SOURCE.source: _depthwise,
     few_channels.SOURCE.source: _few,
+    gathered.SOURCE.source: _gathered,
     padded.SOURCE.source: _paddings,
     transposed.SOURCE.source: _transposed,
     SNAKE.source: _snakes,

@@ -31,6 +31,7 @@ struct Barrier {
 // A thread's sums of a product: 4 i + 2 r + c is of row (thread % 128 / 32) * 16 + thread % 32 / 4 + 8 r and column
 // 8 i + thread % 4 * 2 + c.
 using Sums = float[kSums];
+using NarrowSums = float[kSums / 2];  // of 64 columns
 
 // A descriptor of a tile for products, by its address in shared memory: that address, the 1024 bytes from eight lines
 // to the next eight, and 1 for lines of 128 bytes with swapped pieces. Adding 2 goes 32 bytes along the lines.
@@ -161,15 +162,19 @@ __device__ __forceinline__ void store_bytes(void *to, const void *from, unsigned
 __device__ __forceinline__ void end_stores() { asm volatile("cp.async.bulk.commit_group;" ::: "memory"); }
 // Until what this thread stores so has been read.
 __device__ __forceinline__ void wait_for_stores() { asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory"); }
-// Before another thread stores what this one has written to shared memory.
+// Before another thread stores what this one has written to shared memory, or a product reads it.
 __device__ __forceinline__ void publish_to_stores() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
+__device__ __forceinline__ void publish_to_products() { publish_to_stores(); }
 
-// ---- products: 64 rows of a tile times 128 or 256 lines of another, 32 bytes along both
+// ---- products: 64 rows of a tile times 64, 128 or 256 lines of another, 32 bytes along both
 
 #define PK_NUMBERS                                                                                            \
   "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, %18, %19, %20, %21, %22, " \
   "%23, %24, %25, %26, %27, %28, %29, %30, %31, %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, " \
   "%44, %45, %46, %47, %48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
+#define PK_FEW_NUMBERS                                                                                        \
+  "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, %18, %19, %20, %21, %22, " \
+  "%23, %24, %25, %26, %27, %28, %29, %30, %31"
 #define PK_MORE_NUMBERS                                                                          \
   ", %64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, "           \
   "%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95, "             \
@@ -194,6 +199,19 @@ __device__ __forceinline__ void publish_to_stores() { asm volatile("fence.proxy.
         : PK_SUMS(sums)                                                                                          \
         : "l"(a), "l"(b), "r"(add));                                                                             \
   }
+#define PK_NARROW_PRODUCT(Element, kind, more)                                                                         \
+  __device__ __forceinline__ void start_product(Element, NarrowSums &sums, unsigned long long a, unsigned long long b, \
+                                                int add) {                                                             \
+    asm volatile(                                                                                                      \
+        "{\n"                                                                                                          \
+        ".reg .pred add;\n"                                                                                            \
+        "setp.ne.b32 add, %34, 0;\n"                                                                                   \
+        "wgmma.mma_async.sync.aligned.m64n64" kind " {" PK_FEW_NUMBERS "}, %32, %33, add, 1, 1" more                   \
+        ";\n"                                                                                                          \
+        "}"                                                                                                            \
+        : PK_EIGHT(sums, 0), PK_EIGHT(sums, 8), PK_EIGHT(sums, 16), PK_EIGHT(sums, 24)                                 \
+        : "l"(a), "l"(b), "r"(add));                                                                                   \
+  }
 #define PK_WIDE_PRODUCT(Element, kind, more)                                                                         \
   __device__ __forceinline__ void start_product(Element, Sums(&sums)[2], unsigned long long a, unsigned long long b, \
                                                 int add) {                                                           \
@@ -212,12 +230,37 @@ PK_PRODUCT(e5m2_t, "k32.f32.e5m2.e5m2", "")
 PK_PRODUCT(half_t, "k16.f32.f16.f16", ", 0, 0")
 PK_PRODUCT(bfloat16_t, "k16.f32.bf16.bf16", ", 0, 0")
 PK_PRODUCT(float, "k8.f32.tf32.tf32", "")  // of the upper 19 bits
+PK_NARROW_PRODUCT(half_t, "k16.f32.f16.f16", ", 0, 0")
+PK_NARROW_PRODUCT(bfloat16_t, "k16.f32.bf16.bf16", ", 0, 0")
+PK_NARROW_PRODUCT(float, "k8.f32.tf32.tf32", "")
 PK_WIDE_PRODUCT(half_t, "k16.f32.f16.f16", ", 0, 0")
 PK_WIDE_PRODUCT(bfloat16_t, "k16.f32.bf16.bf16", ", 0, 0")
 PK_WIDE_PRODUCT(float, "k8.f32.tf32.tf32", "")
+// 64 rows of floats that are in registers, as tf32, of k lane % 4: of row lane / 4 of the warp's 16 and of row 8
+// further, then those of k 4 further.
+#define PK_HELD_PRODUCT(type, n, numbers, operands, flag, outputs)                                            \
+  __device__ __forceinline__ void start_product(type, const unsigned(&a)[4], unsigned long long b, int add) { \
+    asm volatile(                                                                                             \
+        "{\n"                                                                                                 \
+        ".reg .pred add;\n"                                                                                   \
+        "setp.ne.b32 add, " flag                                                                              \
+        ", 0;\n"                                                                                              \
+        "wgmma.mma_async.sync.aligned.m64n" n "k8.f32.tf32.tf32 {" numbers "}, " operands                     \
+        ", add, 1, 1;\n"                                                                                      \
+        "}"                                                                                                   \
+        : outputs                                                                                             \
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(add));                                      \
+  }
+#define PK_NARROW_SUMS(s) PK_EIGHT(s, 0), PK_EIGHT(s, 8), PK_EIGHT(s, 16), PK_EIGHT(s, 24)
+PK_HELD_PRODUCT(NarrowSums &sums, "64", PK_FEW_NUMBERS, "{%32, %33, %34, %35}, %36", "%37", PK_NARROW_SUMS(sums))
+PK_HELD_PRODUCT(Sums &sums, "128", PK_NUMBERS, "{%64, %65, %66, %67}, %68", "%69", PK_SUMS(sums))
+#undef PK_HELD_PRODUCT
+#undef PK_NARROW_SUMS
 #undef PK_PRODUCT
+#undef PK_NARROW_PRODUCT
 #undef PK_WIDE_PRODUCT
 #undef PK_MORE_NUMBERS
+#undef PK_FEW_NUMBERS
 #undef PK_SUMS
 #undef PK_EIGHT
 #undef PK_NUMBERS
@@ -229,6 +272,15 @@ struct Products {
   __device__ __forceinline__ void begin() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
   // sums (+)= a @ b^T, from two descriptors. add: 0 forgets what the sums were. They may not be touched before wait().
   __device__ __forceinline__ void start(Sums &sums, unsigned long long a, unsigned long long b, int add) {
+    start_product(Element{}, sums, a, b, add);
+  }
+  // The same with rows of floats in registers, as start_product() has them; they stay as they are until wait().
+  template <class All>
+  __device__ __forceinline__ void start(All &sums, const unsigned (&a)[4], unsigned long long b, int add) {
+    start_product(sums, a, b, add);
+  }
+  // The same of 64 lines of b.
+  __device__ __forceinline__ void start(NarrowSums &sums, unsigned long long a, unsigned long long b, int add) {
     start_product(Element{}, sums, a, b, add);
   }
   // The same of 256 lines of b: the first sums are of 128 of them, the others of the other 128.
@@ -243,7 +295,8 @@ struct Products {
     asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(Latest) : "memory");
   }
   // Waits for all. The sums can be read from here on, and by no statement that was moved before it.
-  __device__ __forceinline__ void wait_for(Sums &sums) {
+  template <int Count>
+  __device__ __forceinline__ void wait_for(float (&sums)[Count]) {
     wait<0>();
     for (float &sum : sums) asm volatile("" : "+f"(sum)::"memory");
   }

@@ -133,6 +133,7 @@ __device__ __forceinline__ void store_bytes(void *to, const void *from, unsigned
 __device__ __forceinline__ void end_stores() {}
 __device__ __forceinline__ void wait_for_stores() {}
 __device__ __forceinline__ void publish_to_stores() {}
+__device__ __forceinline__ void publish_to_products() {}
 
 // ---- products
 
@@ -163,12 +164,12 @@ __device__ inline void read_line(unsigned long long descriptor, int line, float 
 
 // Sums in float32, in ascending order of k; a device sums in its own order.
 template <class Element>
-__device__ inline void make_product(float *sums, unsigned long long a, unsigned long long b, int add) {
+__device__ inline void make_product(float *sums, int columns, const float (&left)[2][kProductBytes / sizeof(Element)],
+                                    unsigned long long b, int add) {
   constexpr int kDepth = kProductBytes / sizeof(Element);
-  const int thread = static_cast<int>(threadIdx.x) % kGroup, row = thread / 32 * 16 + thread % 32 / 4;
-  float left[2][kDepth], right[kDepth];
-  for (int r = 0; r < 2; ++r) read_line<Element>(a, row + 8 * r, left[r]);
-  for (int i = 0; i < kProductColumns / 8; ++i) {
+  const int thread = static_cast<int>(threadIdx.x) % kGroup;
+  float right[kDepth];
+  for (int i = 0; i < columns / 8; ++i) {
     for (int c = 0; c < 2; ++c) {
       read_line<Element>(b, 8 * i + thread % 4 * 2 + c, right);
       for (int r = 0; r < 2; ++r) {
@@ -183,18 +184,34 @@ __device__ inline void make_product(float *sums, unsigned long long a, unsigned 
 
 template <class Element>
 struct Products {
+  static constexpr int kDepth = kProductBytes / sizeof(Element), kHeld = sizeof(Element) == 4 ? kDepth : 1;
   struct One {
     float *sums;
+    int columns;
     unsigned long long a, b;
     int add, batch;
+    bool held;
+    float left[2][kHeld];  // if it is held
   };
   One waiting[32];
   int count = 0, batch = 0;
 
   __device__ void begin() {}
-  __device__ void start(Sums &sums, unsigned long long a, unsigned long long b, int add) {
+  template <int Count>
+  __device__ void start(float (&sums)[Count], unsigned long long a, unsigned long long b, int add) {
     if (count == 32) __trap();
-    waiting[count++] = {sums, a, b, add, batch};
+    waiting[count++] = {sums, Count * kGroup / kProductRows, a, b, add, batch, false, {}};
+  }
+  template <int Count>
+  __device__ void start(float (&sums)[Count], const unsigned (&a)[4], unsigned long long b, int add) {
+    if (count == 32) __trap();
+    One &one = waiting[count++] = {sums, Count * kGroup / kProductRows, 0, b, add, batch, true, {}};
+    for (int i = 0; i < 4; ++i) {
+      for (int lane = 0; lane < 4; ++lane) {
+        const unsigned word = __shfl_sync(~0u, a[i], static_cast<int>(threadIdx.x) % 32 / 4 * 4 + lane);
+        one.left[i % 2][i / 2 * 4 + lane] = factor_of(__uint_as_float(word));
+      }
+    }
   }
   __device__ void start(Sums (&sums)[2], unsigned long long a, unsigned long long b, int add) {
     start(sums[0], a, b, add);
@@ -204,13 +221,26 @@ struct Products {
   template <int Latest>
   __device__ void wait() {
     int done = 0;
-    for (; done < count && waiting[done].batch < batch - Latest; ++done)
-      make_product<Element>(waiting[done].sums, waiting[done].a, waiting[done].b, waiting[done].add);
+    for (; done < count && waiting[done].batch < batch - Latest; ++done) {
+      const One &one = waiting[done];
+      const int thread = static_cast<int>(threadIdx.x) % kGroup, row = thread / 32 * 16 + thread % 32 / 4;
+      float left[2][kDepth];
+      for (int r = 0; r < 2; ++r) {
+        if (one.held)
+          memcpy(left[r], one.left[r], sizeof one.left[r]);
+        else
+          read_line<Element>(one.a, row + 8 * r, left[r]);
+      }
+      make_product<Element>(one.sums, one.columns, left, one.b, one.add);
+    }
     for (int i = done; i < count; ++i) waiting[i - done] = waiting[i];
     count -= done;
     __syncwarp();  // a device waits for the warp's products: any lane may let go of the tiles
   }
-  __device__ void wait_for(Sums &) { wait<0>(); }
+  template <int Count>
+  __device__ void wait_for(float (&)[Count]) {
+    wait<0>();
+  }
 };
 
 }  // namespace pk::hopper

@@ -193,6 +193,6 @@ def _convolve(
     elif backend == "few":
         few_channels.convolve(input, weight, bias, out, settings, result)
     else:
-        kernels = depthwise if depthwise.takes(*grouped.shape[1::3]) else simt
+        kernels = depthwise if depthwise.takes(tuple(grouped.shape), tuple(out.shape)) else simt
         kernels.convolve(input, copying.contiguous(weight), bias, out, settings, result)
     return result

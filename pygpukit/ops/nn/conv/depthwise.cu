@@ -20,32 +20,35 @@ struct Depthwise {
 
 constexpr int kStrip = 4;
 
+// at: where the column lies, which may be outside the image.
 template <class T, int N>
-__device__ __forceinline__ Pack<T, N> seen_at(const T *line, long long column, const Depthwise &p) {
-  if (column < 0 || column >= p.image[1]) return {};
-  return load<N>(line + column * p.step[3]);
+__device__ __forceinline__ Pack<T, N> seen_at(const T *at, int column, const Depthwise &p) {
+  if (static_cast<unsigned>(column) >= static_cast<unsigned>(p.image[1])) return {};
+  return load<N>(at);
 }
 
 // weights: of the first of the N channels; `across` elements to the next place of the kernel. Columns, Step: of the
 // kernel and of its stride where it has no dilation, so that neighbours share what they read; Columns 0: any.
 template <int Columns, int Step, class T, int N>
 __device__ __forceinline__ void strip(const T *input, const T *weights, int across, const T *bias, T *out,
-                                      long long item, long long channel, const Depthwise &p) {
+                                      unsigned item, long long channel, const Depthwise &p) {
   using A = compute_t<T>;
-  const long long place = item / p.strips, image = place / p.result[0], row = place % p.result[0];
-  const long long column = item % p.strips * kStrip;
-  const long long row0 = row * p.stride[0] - p.padding[0], column0 = column * p.stride[1] - p.padding[1];
-  const T *from = input + p.start + image * p.step[0] + channel * p.step[1];
+  const unsigned strips = static_cast<unsigned>(p.strips), rows = static_cast<unsigned>(p.result[0]);
+  const unsigned place = item / strips, image = place / rows;
+  const int row = static_cast<int>(place % rows), column = static_cast<int>(item % strips) * kStrip;
+  const int row0 = row * static_cast<int>(p.stride[0]) - static_cast<int>(p.padding[0]);
+  const int column0 = column * static_cast<int>(p.stride[1]) - static_cast<int>(p.padding[1]);
+  const T *from = input + p.start + image * p.step[0] + channel * p.step[1] + column0 * p.step[3];
   A sum[kStrip][N] = {};
   for (int i = 0; i < static_cast<int>(p.kernel[0]); ++i) {
-    const long long at = row0 + i * p.dilation[0];
-    if (at < 0 || at >= p.image[0]) continue;
+    const int at = row0 + i * static_cast<int>(p.dilation[0]);
+    if (static_cast<unsigned>(at) >= static_cast<unsigned>(p.image[0])) continue;
     const T *line = from + at * p.step[2];
     if constexpr (Columns > 0) {
       constexpr int kSpan = (kStrip - 1) * Step + Columns;
       Pack<T, N> seen[kSpan], taken[Columns];
 #pragma unroll
-      for (int c = 0; c < kSpan; ++c) seen[c] = seen_at<T, N>(line, column0 + c, p);
+      for (int c = 0; c < kSpan; ++c) seen[c] = seen_at<T, N>(line + c * p.step[3], column0 + c, p);
 #pragma unroll
       for (int j = 0; j < Columns; ++j) taken[j] = load<N>(weights + (i * Columns + j) * across);
 #pragma unroll
@@ -63,7 +66,8 @@ __device__ __forceinline__ void strip(const T *input, const T *weights, int acro
         const Pack<T, N> taken = load<N>(weights + (i * static_cast<int>(p.kernel[1]) + j) * across);
 #pragma unroll
         for (int k = 0; k < kStrip; ++k) {
-          const Pack<T, N> seen = seen_at<T, N>(line, column0 + k * p.stride[1] + j * p.dilation[1], p);
+          const int further = k * static_cast<int>(p.stride[1]) + j * static_cast<int>(p.dilation[1]);
+          const Pack<T, N> seen = seen_at<T, N>(line + further * p.step[3], column0 + further, p);
 #pragma unroll
           for (int n = 0; n < N; ++n) sum[k][n] = fma(A(widen(seen.v[n])), A(widen(taken.v[n])), sum[k][n]);
         }
@@ -113,7 +117,7 @@ __global__ void __launch_bounds__(256)
     __syncthreads();
     const int channel = static_cast<int>(threadIdx.x) % packs * N, slot = static_cast<int>(threadIdx.x) / packs;
     if (slot >= across || channel >= here) return;
-    long long item = blockIdx.x / parts * p.rounds * across + slot;
+    unsigned item = static_cast<unsigned>(blockIdx.x / parts * p.rounds * across + slot);
     for (long long round = 0; round < p.rounds && item < p.items; ++round, item += across)
       strip<Columns, Step, T, N>(input, taken + channel, own, bias, out, item, first + channel, p);
   } else {
@@ -122,7 +126,7 @@ __global__ void __launch_bounds__(256)
     const long long own = p.result[0] * p.strips;  // items of an image
     const long long channel = p.channels_fast ? index % p.channels : index / own % p.channels;
     const long long item = p.channels_fast ? index / p.channels : index / own / p.channels * own + index % own;
-    strip<Columns, Step, T, 1>(input, weight + channel * taps, 1, bias, out, item, channel, p);
+    strip<Columns, Step, T, 1>(input, weight + channel * taps, 1, bias, out, static_cast<unsigned>(item), channel, p);
   }
 }
 

@@ -12,8 +12,7 @@ from pygpukit.ops import raw
 from pygpukit.ops.elementwise.pointwise import CTYPES
 from pygpukit.ops.matmul.reading import ALIGNMENT
 from pygpukit.ops.matmul.tile import multiprocessors
-from pygpukit.ops.nn.conv.settings import ACTIVATIONS, Settings
-from pygpukit.ops.operands import span
+from pygpukit.ops.nn.conv.settings import ACTIVATIONS, Settings, geometry
 
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
@@ -23,15 +22,17 @@ SOURCE = kernels.KernelSpec(__file__, "depthwise.cu")
 _DEPTHWISE = SOURCE.structure("Depthwise")
 _BLOCK = 256
 _STRIP = 4  # depthwise.cu: kStrip
+_COUNTABLE = 2**31  # places of a channel of the result
 _SHARED = 32768  # bytes of weights that a block keeps, at most
 _PACKS = 32  # of channels that a block has, at most
 _ROUNDS = 4  # that a block takes to be worth its weights, where there are blocks enough
 _SHARING = ((3, 1), (3, 2), (5, 1))  # (kernel columns, stride): neighbours share what they read
 
 
-def takes(filters: int, channels: int) -> bool:
-    """Whether a convolution of so many filters and channels a group is depthwise."""
-    return filters == channels == 1
+def takes(weight: tuple[int, ...], out: tuple[int, ...]) -> bool:
+    """Whether a convolution is depthwise, and its places can be counted. weight: the shape that by_group() gives; out:
+    (B, C, rows, columns)."""
+    return weight[1] == weight[-1] == 1 and out[0] * out[2] * (out[3] + _STRIP) < _COUNTABLE
 
 
 def convolve(
@@ -40,7 +41,7 @@ def convolve(
     """Fill out, whose storage is `dense`. weight, bias: dense."""
     images, channels, rows, columns = out.shape
     taps, size = weight.shape[2] * weight.shape[3], out.itemsize
-    storage, start = span(input)
+    storage, where = geometry(input, weight.shape[2:], out, settings)
     strips = -(-columns // _STRIP)
     items = images * rows * strips
     pack = ALIGNMENT // size
@@ -55,15 +56,7 @@ def convolve(
         channels=channels,
         strips=strips,
         items=items,
-        image=input.shape[2:],
-        result=settings.out,
-        kernel=weight.shape[2:],
-        stride=settings.stride,
-        padding=settings.padding,
-        dilation=settings.dilation,
-        start=start,
-        step=[step // size for step in input.strides],
-        out_step=[step // size for step in out.strides],
+        **where,
         own=pack * packs,
         rounds=rounds,
         channels_fast=out.strides[1] == size and channels > 1,

@@ -11,7 +11,7 @@ from pygpukit.core.dtypes import bfloat16, float16, float32
 from pygpukit.ops import raw
 from pygpukit.ops.elementwise.pointwise import CTYPES
 from pygpukit.ops.matmul.tile import multiprocessors
-from pygpukit.ops.nn.conv.settings import ACTIVATIONS, Settings
+from pygpukit.ops.nn.conv.settings import ACTIVATIONS, Settings, geometry
 from pygpukit.ops.operands import span
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def convolve(
 ) -> None:
     """Fill out, whose storage is `dense`. weight: of any strides. bias: dense."""
     size, filters, channels = out.itemsize, weight.shape[0] // settings.groups, weight.shape[1]
-    storage, start = span(input)
+    storage, where = geometry(input, weight.shape[2:], out, settings)
     weights, weight_start = span(weight)
     steps = _steps(weight.shape[2:], channels)
     tiles = max(n for n in _TILES if n == 1 or (4 * n < filters and _bytes(n, steps, size) <= _SHARED))
@@ -62,17 +62,9 @@ def convolve(
         in_channels=channels,
         out_channels=filters,
         positions=positions,
-        image=input.shape[2:],
-        result=settings.out,
-        kernel=weight.shape[2:],
-        stride=settings.stride,
-        padding=settings.padding,
-        dilation=settings.dilation,
-        start=start,
-        step=[step // size for step in input.strides],
+        **where,
         weight_start=weight_start,
         weight_step=[step // size for step in weight.strides],
-        out_step=[step // size for step in out.strides],
         steps=steps,
         parts=parts,
         rounds=rounds,

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from pygpukit.core.backend import is_sim
 from pygpukit.core.dtypes import bfloat16, float16, float32
 from pygpukit.ops.nn.conv import few_channels, tile
+from pygpukit.ops.nn.conv.gathered import Block
 from pygpukit.ops.nn.conv.tiles import Tile
 
 if TYPE_CHECKING:
@@ -28,13 +29,13 @@ class ConvPlan:
     """How a convolution is computed.
 
     backend: "tile" (tensor cores), "few" (tensor cores, for groups of few channels), "plain" (CUDA cores) or "numpy"
-    (the simulated device). It decides the result's bits. reason: why, in one sentence. tile: of a tile kernel; it
-    decides speed alone.
+    (the simulated device). It decides the result's bits. reason: why, in one sentence. tile: of a tile kernel, or
+    block of the one that gathers; it decides speed alone.
     """
 
     backend: str
     reason: str
-    tile: Tile | None = None
+    tile: Tile | Block | None = None
 
     def __str__(self) -> str:
         return f"{self.backend}{f' {self.tile}' if self.tile else ''}: {self.reason}"

@@ -11,7 +11,7 @@ from pygpukit._core import native
 from pygpukit.array import promotion
 from pygpukit.core.errors import DTypeError, InvalidSpecError, ShapeError
 from pygpukit.ops import copying
-from pygpukit.ops.operands import check_array, check_devices
+from pygpukit.ops.operands import check_array, check_devices, span
 
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
@@ -88,6 +88,24 @@ def made(
     extents = settings.out[-dimensions:]
     given = native.empty((batch, *extents, filters) if last else (batch, filters, *extents), dtype)
     return given, with_rows(channels_first(given) if last else given)
+
+
+def geometry(
+    input: GPUArray, kernel: Sequence[int], out: GPUArray, settings: Settings
+) -> tuple[GPUArray, dict[str, Any]]:
+    """The storage of input, and what every kernel's parameters say of extents, spacing and steps (in elements)."""
+    storage, start = span(input)
+    return storage, {
+        "image": input.shape[2:],
+        "result": settings.out,
+        "kernel": kernel,
+        "stride": settings.stride,
+        "padding": settings.padding,
+        "dilation": settings.dilation,
+        "start": start,
+        "step": [step // input.itemsize for step in input.strides],
+        "out_step": [step // out.itemsize for step in out.strides],
+    }
 
 
 def activated(x: Any, act: str | None) -> Any:

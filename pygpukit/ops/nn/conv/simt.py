@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 from pygpukit import kernels
 from pygpukit.array import promotion
 from pygpukit.ops.elementwise.pointwise import CTYPES
-from pygpukit.ops.nn.conv.settings import ACTIVATIONS, Settings
-from pygpukit.ops.operands import span
+from pygpukit.ops.nn.conv.settings import ACTIVATIONS, Settings, geometry
 
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
@@ -26,7 +25,7 @@ def convolve(
     input: GPUArray, weight: GPUArray, bias: GPUArray | None, out: GPUArray, settings: Settings, dense: GPUArray
 ) -> None:
     """Fill out, whose storage is `dense`. weight, bias: dense."""
-    storage, start = span(input)
+    storage, where = geometry(input, weight.shape[2:], out, settings)
     out_channels = weight.shape[0] // settings.groups
     positions = out.shape[0] * settings.out[0] * settings.out[1]
     packed = _CONVOLUTION.pack(
@@ -34,15 +33,7 @@ def convolve(
         in_channels=weight.shape[1],
         out_channels=out_channels,
         positions=positions,
-        image=input.shape[2:],
-        result=settings.out,
-        kernel=weight.shape[2:],
-        stride=settings.stride,
-        padding=settings.padding,
-        dilation=settings.dilation,
-        start=start,
-        step=[step // input.itemsize for step in input.strides],
-        out_step=[step // out.itemsize for step in out.strides],
+        **where,
         has_bias=bias is not None,
         act=ACTIVATIONS[settings.act],
     )

@@ -17,6 +17,7 @@ from pygpukit.ops import copying, raw
 from pygpukit.ops.matmul import precision
 from pygpukit.ops.matmul.reading import ALIGNMENT, whole
 from pygpukit.ops.matmul.tile import multiprocessors
+from pygpukit.ops.nn.conv import gathered
 from pygpukit.ops.nn.conv.padded import padded
 from pygpukit.ops.nn.conv.tiles import ALL, Tile, tiles
 from pygpukit.ops.operands import span
@@ -33,11 +34,12 @@ _ONE = (1, 1, 1)
 
 
 class Way(NamedTuple):
-    """How a convolution is launched: tile.cu's order, whether all places are one row, and the tile."""
+    """How a convolution is launched: tile.cu's order, whether all places are one row, and the tile, or what a block of
+    gathered.cu makes."""
 
     order: str
     flat: bool
-    tile: Tile
+    tile: Tile | gathered.Block
 
 
 def convolve(
@@ -46,12 +48,35 @@ def convolve(
     """Fill out, whose storage is `dense`. input: (B, C, rows, columns). weight: as by_group() gives it."""
     groups, filters, *kernel, _ = weight.shape
     order, flat, one = way(input, weight, settings, out.strides[1] != out.itemsize and _has_lines(out))
-    every, step, apart = _spacing(settings)
-    before, after = margins(settings, tuple(kernel), tuple(input.shape[2:]))
+    gathers = isinstance(one, gathered.Block)
+    before, after = ((0, 0), (0, 0)) if gathers else margins(settings, tuple(kernel), tuple(input.shape[2:]))
     x = input if order == "kFirst" else _readable(input, groups, before, after, flat)
     w, made, storage = _dense(weight), out, dense
     if order == "kLast" and (out.strides[1] != out.itemsize or filters * out.itemsize % ALIGNMENT):
         storage, made = _room(out, groups)
+    if isinstance(one, gathered.Block):
+        gathered.convolve(x, w, bias, made, storage, settings, one)
+    else:
+        _launch(x, w, bias, made, storage, settings, before, order, flat, one)
+    if storage is not dense:
+        copying.copy_to(_grouped(made, groups, filters), _grouped(out, groups, filters))
+
+
+def _launch(
+    x: GPUArray,
+    w: GPUArray,
+    bias: GPUArray | None,
+    made: GPUArray,
+    storage: GPUArray,
+    settings: Settings,
+    before: tuple[int, int],
+    order: str,
+    flat: bool,
+    one: Tile,
+) -> None:
+    """The tile kernel. before: rows and columns of zeros that x has before the image."""
+    groups, filters, *kernel, _ = w.shape
+    every, step, apart = _spacing(settings)
     seen, result = (_flat(x, order), _flat(made, order)) if flat else (x, made)
     shift = settings.padding if settings.transposed else tuple(-padding for padding in settings.padding)
     x_image, *x_steps = _steps(seen)
@@ -63,7 +88,7 @@ def convolve(
     )
     strides = x_image, seen.shape[1] // groups * x_steps[0], out_image, result.shape[1] // groups * out_steps[0]
     launch(
-        CONVOLVE.of(_expression(out.dtype, one, order)),
+        CONVOLVE.of(_expression(made.dtype, one, order)),
         (one.blocks(*_places(tuple(result.shape), settings), filters), groups, phases(settings)),
         _ONE,
         *(span(array)[0] for array in (seen, w, w if bias is None else bias)),
@@ -72,8 +97,6 @@ def convolve(
         *(struct.pack("<q", number) for number in strides),
         struct.pack("<f", 0.0 if settings.act == "relu" else float("-inf")),
     )
-    if storage is not dense:
-        copying.copy_to(_grouped(made, groups, filters), _grouped(out, groups, filters))
 
 
 def way(input: GPUArray, weight: GPUArray, settings: Settings, lines: bool) -> Way:
@@ -93,6 +116,9 @@ def way(input: GPUArray, weight: GPUArray, settings: Settings, lines: bool) -> W
     if flat:
         images, beside = (1, input.shape[0]) if order == "kLast" else (input.shape[0], 1)
         shape = (images, groups * filters, 1, beside * prod(settings.out))
+    if order == "kLast" and gathered.takes(settings, input.dtype):
+        places = input.shape[0] * prod(settings.out)
+        return Way(order, False, gathered.fastest(input.dtype, places, tuple(weight.shape)))
     return Way(order, flat, fastest(input.dtype, shape, tuple(weight.shape), settings, order == "kLast"))
 
 

@@ -22,11 +22,11 @@ from pygpukit.ops.nn.conv.settings import (
     check_act,
     check_arrays,
     check_bias,
+    geometry,
     made,
     pair,
     with_rows,
 )
-from pygpukit.ops.operands import span
 from pygpukit.ops.prepared import prepared
 
 if TYPE_CHECKING:
@@ -166,22 +166,14 @@ def _on_device(
     input: GPUArray, weight: GPUArray, bias: GPUArray | None, out: GPUArray, settings: Settings, dense: GPUArray
 ) -> None:
     """dense: the storage of out."""
-    storage, start = span(input)
+    storage, where = geometry(input, weight.shape[2:], out, settings)
     positions = out.shape[0] * settings.out[0] * settings.out[1]
     packed = _CONVOLUTION.pack(
         groups=settings.groups,
         in_channels=input.shape[1] // settings.groups,
         out_channels=weight.shape[1],
         positions=positions,
-        image=input.shape[2:],
-        result=settings.out,
-        kernel=weight.shape[2:],
-        stride=settings.stride,
-        padding=settings.padding,
-        dilation=settings.dilation,
-        start=start,
-        step=[step // input.itemsize for step in input.strides],
-        out_step=[step // out.itemsize for step in out.strides],
+        **where,
         has_bias=bias is not None,
         act=ACTIVATIONS[settings.act],
     )

@@ -1,0 +1,165 @@
+"""Convolution on the tensor cores of SM 9.0 by a kernel that gathers what it multiplies: which ones, and the launch.
+
+Its bits are those of the tile kernel, so that it is taken for its speed: it copies no image for its padding.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import prod
+from operator import mul
+from typing import TYPE_CHECKING, Any
+
+from pygpukit.core.backend import is_sim
+from pygpukit.core.dtypes import bfloat16, float16, float32
+from pygpukit.kernels import KernelSpec, launch
+from pygpukit.ops import plans
+from pygpukit.ops.elementwise.pointwise import CTYPES
+from pygpukit.ops.matmul.tile import architecture, multiprocessors
+from pygpukit.ops.nn.conv.settings import Settings, geometry
+from pygpukit.ops.nn.conv.tiles import FAMILY
+
+if TYPE_CHECKING:
+    from pygpukit.array.array import GPUArray
+    from pygpukit.core.dtypes import DataType
+
+SOURCE = KernelSpec(__file__, "gathered.cu", ahead=("sm_90a",))
+KINDS = {bfloat16: "gathered half", float16: "gathered half", float32: "gathered tf32"}  # the parts of a table
+_CALL = SOURCE.structure("Gathered")
+_THREADS = 256
+_PLACES, _LINE, _START = 128, 128, 1024  # gathered.cu: kPlaces; hopper.cuh: kLine, kTileStart
+_SM = 90
+_ACTS = (None, "relu")  # that the kernel applies
+
+
+@dataclass(frozen=True)
+class Block:
+    """What a block makes, 128 places and `filters` channels of the result, and its times.
+
+    steps: of 128 bytes of channels, that its shared memory holds; blocks: of a multiprocessor, at a time. Microseconds:
+    step_us of a step of each block that a multiprocessor makes, turn_us of a step of all that it has at a time, wave_us
+    of what else a block takes, fixed_us of a launch.
+    """
+
+    filters: int
+    steps: int
+    blocks: int
+    step_us: float
+    turn_us: float = 0.0
+    wave_us: float = 0.0
+    fixed_us: float = 0.0
+
+    @property
+    def kernel(self) -> tuple[int, int, int]:
+        """What the kernel is compiled for."""
+        return self.filters, self.steps, self.blocks
+
+    @property
+    def shared_bytes(self) -> int:
+        return self.steps * (_PLACES + self.filters) * _LINE + _START
+
+    def count(self, positions: int, weight: tuple[int, ...]) -> int:
+        """Blocks that make so many places. weight: the shape that by_group() gives."""
+        return -(-positions // _PLACES) * -(-weight[1] // self.filters) * weight[0]
+
+    def work(
+        self, positions: int, weight: tuple[int, ...], itemsize: int, multiprocessors: int
+    ) -> tuple[float, float, float, float]:
+        """How often step_us, turn_us, wave_us and fixed_us pass."""
+        count = self.count(positions, weight)
+        each, turns = -(-count // multiprocessors), -(-count // (multiprocessors * self.blocks))
+        steps = prod(weight[2:-1]) * -(-weight[-1] * itemsize // _LINE)
+        return each * steps, turns * steps, each, 1
+
+    def time_us(self, *work: Any) -> float:
+        """How long a convolution takes; arguments of work()."""
+        passed = self.work(*work)
+        return sum(map(mul, passed, (self.step_us, self.turn_us, self.wave_us, self.fixed_us)))
+
+    def __str__(self) -> str:
+        return f"{_PLACES}x{self.filters}, gathered {self.steps} steps ahead"
+
+
+# Without a table: the times of an H100.
+_HALF = (
+    Block(64, 3, 3, 0.177, 0.195, 1.05, 4.9),
+    Block(64, 6, 1, 0.307, 0.000, 2.01, 4.0),
+    Block(128, 3, 2, 0.286, 0.155, 1.98, 5.0),
+    Block(128, 6, 1, 0.400, 0.000, 3.11, 3.8),
+)
+_TF32 = (
+    Block(64, 3, 3, 0.337, 0.213, 1.31, 5.6),
+    Block(64, 6, 1, 0.527, 0.000, 2.49, 4.4),
+    Block(128, 3, 2, 0.394, 0.348, 2.58, 5.0),
+    Block(128, 6, 1, 0.670, 0.000, 4.16, 3.9),
+)
+RULE = {bfloat16: _HALF, float16: _HALF, float32: _TF32}
+
+
+def takes(settings: Settings, dtype: DataType) -> bool:
+    """Whether these kernels make a result with dense channels."""
+    return (
+        not is_sim()
+        and architecture() == _SM
+        and settings.act in _ACTS
+        and not settings.transposed
+        and bool(blocks(dtype))
+    )
+
+
+@plans.follows
+def blocks(dtype: DataType) -> tuple[Block, ...]:
+    """Those that the device's table has times of, none if it lists none, else those of the rule. Raises ValueError as
+    plans.tiles()."""
+    listed = plans.table(FAMILY).get(KINDS[dtype])
+    if listed is None:
+        return RULE[dtype]
+    return plans.tiles(Block, listed, RULE[dtype], f"convolutions, {KINDS[dtype]}")
+
+
+def fastest(dtype: DataType, positions: int, weight: tuple[int, ...]) -> Block:
+    """The one whose time is shortest; of equals the first. weight: the shape that by_group() gives."""
+    work = positions, weight, dtype.itemsize, multiprocessors()
+    return min(blocks(dtype), key=lambda one: one.time_us(*work))
+
+
+def convolve(
+    x: GPUArray, w: GPUArray, bias: GPUArray | None, made: GPUArray, storage: GPUArray, settings: Settings, one: Block
+) -> None:
+    """Fill made, a view of `storage` as (B, C, rows, columns) whose channels and places are dense. x: its channels
+    are dense. w: (groups, filters, kernel rows, kernel columns, channels), dense. Channels of a group, and all steps,
+    are whole 16 bytes. bias: dense."""
+    groups, filters, *kernel, channels = w.shape
+    image, where = geometry(x, kernel, made, settings)
+    positions = made.shape[0] * settings.out[0] * settings.out[1]
+    call = _CALL.pack(
+        **where,
+        out_place=made.shape[1],
+        positions=positions,
+        in_channels=channels,
+        out_channels=filters,
+        in_group=x.shape[1] // groups,
+        out_group=made.shape[1] // groups,
+        parts=-(-filters // one.filters),
+        has_bias=bias is not None,
+        relu=settings.act == "relu",
+    )
+    launch(
+        SOURCE.of(_expression(made.dtype, one), shared_bytes=one.shared_bytes),
+        (one.count(positions, w.shape) // groups, groups, 1),
+        (_THREADS, 1, 1),
+        *(image, w, w if bias is None else bias, storage, call),
+    )
+
+
+def _expression(dtype: DataType, one: Block) -> str:
+    return f"pk::convolve_gathered<{CTYPES[dtype.name]}, {', '.join(map(str, one.kernel))}>"
+
+
+@SOURCE.lists
+def instantiations() -> Iterator[tuple[str, ...]]:
+    """Name expressions of every kernel that convolve() can ask for."""
+    for dtype in RULE:
+        for one in RULE[dtype]:
+            yield (_expression(dtype, one),)
