@@ -18,10 +18,12 @@ constexpr int kSums = kProductRows * kProductColumns / kGroup;  // that a thread
 constexpr int kProductBytes = 32;                               // of a line that one product reads
 constexpr int kTileStart = 1024;                                // a tile begins at a multiple of so many bytes
 
-// What describes an array to the copies: CUtensorMap of the driver.
-struct alignas(64) TensorMap {
-  unsigned char bytes[128];
+// What describes an array to the copies (CUtensorMap of the driver): its address, and what follows here. A kernel has
+// both as parameters, one after the other from a multiple of 64 bytes on, so that no call has to know an address.
+struct MapTail {
+  unsigned char bytes[120];
 };
+struct TensorMap;  // nothing looks into it
 
 // In shared memory. It waits for arrivals and for bytes; a phase ends when none of either is missing.
 struct Barrier {
@@ -124,6 +126,12 @@ __device__ __forceinline__ void wait(Barrier *barrier, unsigned parity) {
 }
 
 // ---- copies
+
+// The map of the array at a kernel's parameter, of which the tail is the next one.
+template <class T>
+__device__ __forceinline__ const TensorMap &map_of(T *const &array, const MapTail &) {
+  return reinterpret_cast<const TensorMap &>(array);
+}
 
 __device__ __forceinline__ void fetch_map(const TensorMap &map) {
   asm volatile("prefetch.tensormap [%0];" ::"l"(&map) : "memory");

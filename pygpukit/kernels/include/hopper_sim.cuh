@@ -75,7 +75,7 @@ __device__ inline void wait(Barrier *barrier, unsigned parity) {
 
 // ---- copies
 
-// What the simulated device has in place of CUtensorMap. Strides are bytes from one line and one matrix to the next.
+// What the simulated device has in place of a map's tail. Strides are bytes from one line and one matrix to the next.
 struct SimMap {
   unsigned long long extents[3], strides[2];
   unsigned box[2], item_bytes, to_tf32;
@@ -87,12 +87,16 @@ __device__ __forceinline__ unsigned to_tf32(unsigned bits) {
   return (bits + 0xfffu + (bits >> 13 & 1u)) & ~0x1fffu;
 }
 
+template <class T>
+__device__ __forceinline__ const TensorMap &map_of(T *const &, const MapTail &tail) {
+  return reinterpret_cast<const TensorMap &>(tail);
+}
 __device__ __forceinline__ void fetch_map(const TensorMap &) {}
 
 __device__ inline void copy_box_to(unsigned ranks, void *tile, const TensorMap &map, const void *array, int x, int y,
                                    int z, Barrier *barrier) {
   SimMap of;
-  memcpy(&of, &map, sizeof of);
+  memcpy(&of, reinterpret_cast<const char *>(&map), sizeof of);
   const long long piece = 16 / of.item_bytes;
   for (unsigned rank = 0; ranks >> rank; ++rank) {
     if (!(ranks >> rank & 1u)) continue;

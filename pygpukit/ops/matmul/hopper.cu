@@ -32,7 +32,7 @@ enum Scaling { kUnscaled, kByLine, kByBlock };
 
 // Product i of a stack has matrix i / repeat % matrices of an operand. A scale is for 2^line_shift lines; scale_line:
 // elements from one to the next, scale_depth: from one 128 of k to the next.
-struct HopperCall {
+struct alignas(64) HopperCall {
   long long row, matrix;  // of c, in elements, from one to the next
   long long scale_line[2], scale_depth[2];
   int m, n, k, products;
@@ -303,9 +303,9 @@ __device__ __forceinline__ void write_rows(const h::Sums &sums, unsigned char *o
 // these sums by line of a and by 128 lines of b (kByBlock).
 template <class Element, class Result, int Scaled>
 __global__ void __launch_bounds__(kBlockThreads, 1)
-    hopper_product(const __grid_constant__ h::TensorMap left, const __grid_constant__ h::TensorMap right,
-                   const Element *a, const Element *b, const float *scale_a, const float *scale_b, Result *c,
-                   const __grid_constant__ HopperCall p) {
+    hopper_product(const __grid_constant__ HopperCall p, const Element *const __grid_constant__ a,
+                   const __grid_constant__ h::MapTail left, const Element *const __grid_constant__ b,
+                   const __grid_constant__ h::MapTail right, const float *scale_a, const float *scale_b, Result *c) {
   static_assert(Scaled == kUnscaled || sizeof(Element) == 1, "a step is 128 of k");
   constexpr bool kWide = Scaled == kUnscaled;
   extern __shared__ unsigned char hopper_memory[];
@@ -321,7 +321,7 @@ __global__ void __launch_bounds__(kBlockThreads, 1)
   h::sync_cluster();
   if (warp < h::kGroup / 32) {
     h::give_registers<40>();
-    if (threadIdx.x == 0) copy_operands<Element, kWide>(shared, left, right, a, b, p);
+    if (threadIdx.x == 0) copy_operands<Element, kWide>(shared, h::map_of(a, left), h::map_of(b, right), a, b, p);
   } else {
     h::take_registers<232>();
     const int group = warp / 4 - 1, rank = h::rank_in_cluster(), pairs = p.products * pairs_of(p);

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from functools import cache, lru_cache
+from itertools import chain
 from itertools import product as product_of
 from math import prod
 from typing import TYPE_CHECKING, Any
@@ -17,9 +18,9 @@ from pygpukit.core.backend import is_sim
 from pygpukit.core.errors import GPUError
 from pygpukit.kernels import KernelSpec, launch
 from pygpukit.ops import copying, raw
+from pygpukit.ops.matmul import tensor_maps
 from pygpukit.ops.matmul.fp8_tile import Scale
 from pygpukit.ops.matmul.reading import ALIGNMENT, as_it_is, readable
-from pygpukit.ops.matmul.tensor_maps import tensor_map
 from pygpukit.ops.matmul.tile import architecture, multiprocessors
 from pygpukit.ops.matmul.tiles import MEASURED, fastest, of_pairs
 from pygpukit.ops.operands import span
@@ -49,9 +50,6 @@ _FAMILIES = {
 # How much longer the tile kernels of half precision take than their times tell, by 30 products on an H100: for right
 # operands along k; for results whose rows are no whole 16 bytes.
 _ALONG_K, _ODD = 1.1, 2.0
-# What the host does for a call, on the same machine. Maps hold addresses, so that calls are not prepared as those of
-# the tile kernels are. Of 8-bit floats it does not count: there the tile kernels are much slower.
-_HOST_US = 66.0
 _NO_SCALE = Scale(None, 1, (0, 0))
 
 
@@ -102,8 +100,7 @@ def _is_faster(kind: str, dtype: DataType, shape: tuple[int, int, int, int]) -> 
     other = fastest(kind, m, n, k, products, size, sms, odd).time_us(m, n, k, products, size, sms)
     if kind == "half":
         other *= _ODD if odd else _ALONG_K
-    own = one.time_us(m, n, k, products, size, sms // _PAIR)
-    return (own if kind == "fp8" else max(own, _HOST_US)) < other
+    return one.time_us(m, n, k, products, size, sms // _PAIR) < other
 
 
 def _along_k(matrices: GPUArray, summed: str) -> bool:
@@ -130,7 +127,7 @@ def _launch(a: GPUArray, b: GPUArray, left: Scale, right: Scale, out: GPUArray, 
     m, n, k = out.shape[-2], out.shape[-1], a.shape[-1]
     stacks = readable(a, "rows", along_k=True), readable(b, "columns", along_k=True)
     maps = (
-        tensor_map(stack.array, k, lines, stack.lead, stack.matrices, stack.step)
+        tensor_maps.tail(stack.array.itemsize, k, lines, stack.lead, stack.matrices, stack.step)
         for stack, lines in zip(stacks, (m, n), strict=True)
     )
     dense = out if out.is_contiguous() else native.empty(out.shape, out.dtype)
@@ -156,11 +153,10 @@ def _launch(a: GPUArray, b: GPUArray, left: Scale, right: Scale, out: GPUArray, 
         SOURCE.of(_expression(a.dtype.name, out.dtype.name, scaling)),
         (min(pairs, max(multiprocessors() // _PAIR, 1)) * _PAIR, 1, 1),
         _THREADS,
-        *maps,
-        *(span(stack.array)[0] for stack in stacks),
+        call,
+        *chain.from_iterable((span(stack.array)[0], one) for stack, one in zip(stacks, maps, strict=True)),
         *(dense if one.values is None else span(one.values)[0] for one in scales),
         dense,
-        call,
     )
     if dense is not out:
         copying.copy_to(dense, out)
@@ -186,7 +182,7 @@ def _refusal(kind: str | None, dtype: DataType, shape: tuple[int, int, int, int]
     products, m, n, _ = shape
     if max(shape) >= 2**31 - 2 * _ROWS or products * -(-m // _ROWS) * -(-n // _COLUMNS) >= 2**31:
         return f"extents of {shape} are more than these kernels count"
-    return ""
+    return "" if is_sim() else tensor_maps.refusal()
 
 
 @cache
