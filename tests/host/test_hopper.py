@@ -65,7 +65,7 @@ def test_plans_take_them_where_they_are_faster(monkeypatch: pytest.MonkeyPatch) 
         a, b = gp.empty((m, k), dtype), gp.empty((n, k), dtype).T if along else gp.empty((k, n), dtype)
         return hopper.is_faster(kind, a, b)
 
-    assert taken("fp8", "float8_e4m3", 2048, 2048, 2048) and not taken("fp8", "float8_e4m3", 16, 2048, 2048)
+    assert taken("fp8", "float8_e4m3", 2048, 2048, 2048) and not taken("fp8", "float8_e4m3", 16, 14336, 4096)
     assert taken("tf32", "float32", 2048, 2048, 2048) and not taken("tf32", "float32", 1, 2048, 2048)
     assert taken("half", "bfloat16", 4096, 4096, 4096) and not taken("half", "bfloat16", 512, 512, 512)
     assert not taken("half", "bfloat16", 4096, 4096, 4096, along=False)  # it would be copied
@@ -119,17 +119,17 @@ def driver(monkeypatch: pytest.MonkeyPatch) -> Iterator[Driver]:
 
 def test_what_the_driver_is_told_of_an_array(driver: Driver) -> None:
     for _ in range(2):  # once for the same numbers
-        assert tensor_maps.tail(2, 60, 8, 64, 3, 512) == b"\7" * 120
+        assert tensor_maps.tail(2, 96, 60, 8, 64, 3, 512) == b"\7" * 120
     ((place, kind, rank, _, extents, strides, box, steps, *modes),) = driver.calls
     assert place.value % 64 == 0
     assert (kind, rank.value) == (1, 3)
     assert (list(extents), list(strides)) == ([60, 8, 3], [128, 1024])
-    assert (list(box), list(steps), modes) == ([64, 128, 1], [1, 1, 1], [0, 3, 3, 0])
-    tensor_maps.tail(4, 64, 8, 64, 1, 0)
+    assert (list(box), list(steps), modes) == ([64, 96, 1], [1, 1, 1], [0, 3, 3, 0])
+    tensor_maps.tail(4, 128, 64, 8, 64, 1, 0)
     assert (driver.calls[1][1], list(driver.calls[1][5]), list(driver.calls[1][6])) == (11, [256, 2048], [32, 128, 1])
     driver.status = 1
     with pytest.raises(gp.GPUError, match="cuTensorMapEncodeTiled answers with status 1 for extents"):
-        tensor_maps.tail(2, 61, 8, 64, 3, 512)
+        tensor_maps.tail(2, 96, 61, 8, 64, 3, 512)
 
 
 def test_a_driver_whose_maps_begin_otherwise_is_refused(driver: Driver) -> None:

@@ -137,6 +137,7 @@ __device__ __forceinline__ void store_bytes(void *to, const void *from, unsigned
 __device__ __forceinline__ void end_stores() {}
 __device__ __forceinline__ void wait_for_stores() {}
 __device__ __forceinline__ void publish_to_stores() {}
+__device__ __forceinline__ void prefetch(const void *) {}
 
 // ---- products
 
@@ -150,12 +151,21 @@ __device__ __forceinline__ float factor_of(float value) {
   return __uint_as_float(__float_as_uint(value) & ~0x1fffu);
 }
 
-// The 32 bytes that a product reads of a line of the tile.
-template <class Element>
+// What a product reads of a line along k: 32 bytes.
+template <class Element, bool Turned>
 __device__ inline void read_line(unsigned long long descriptor, int line, float *to) {
   if (descriptor >> 62 != 1) __trap();  // not lines of 128 bytes
   const unsigned start = static_cast<unsigned>(descriptor & 0x3fffu) << 4;
+  const unsigned chunk = static_cast<unsigned>(descriptor >> 16 & 0x3fffu) << 4;
   const unsigned eight = static_cast<unsigned>(descriptor >> 32 & 0x3fffu) << 4;
+  if (Turned) {
+    for (unsigned k = 0; k < kProductBytes / sizeof(Element); ++k) {
+      const unsigned address = start + line / kChunk * chunk + k / 8 * eight + k % 8 * kLine;
+      const unsigned inside = static_cast<unsigned>(line % kChunk * sizeof(Element));
+      to[k] = factor_of(*reinterpret_cast<const Element *>(shared_pointer(swapped(address + inside))));
+    }
+    return;
+  }
   for (unsigned at = 0; at < kProductBytes; at += 16) {
     const unsigned address = swapped(start + line / 8 * eight + line % 8 * kLine + at);
     const uint4 words = *reinterpret_cast<const uint4 *>(shared_pointer(address));
@@ -166,15 +176,15 @@ __device__ inline void read_line(unsigned long long descriptor, int line, float 
 }
 
 // Sums in float32, in ascending order of k; a device sums in its own order.
-template <class Element>
-__device__ inline void make_product(float *sums, unsigned long long a, unsigned long long b, int add) {
+template <class Element, bool ATurned, bool BTurned>
+__device__ inline void make_product(float *sums, int columns, unsigned long long a, unsigned long long b, int add) {
   constexpr int kDepth = kProductBytes / sizeof(Element);
   const int thread = static_cast<int>(threadIdx.x) % kGroup, row = thread / 32 * 16 + thread % 32 / 4;
   float left[2][kDepth], right[kDepth];
-  for (int r = 0; r < 2; ++r) read_line<Element>(a, row + 8 * r, left[r]);
-  for (int i = 0; i < kProductColumns / 8; ++i) {
+  for (int r = 0; r < 2; ++r) read_line<Element, ATurned>(a, row + 8 * r, left[r]);
+  for (int i = 0; i < columns / 8; ++i) {
     for (int c = 0; c < 2; ++c) {
-      read_line<Element>(b, 8 * i + thread % 4 * 2 + c, right);
+      read_line<Element, BTurned>(b, 8 * i + thread % 4 * 2 + c, right);
       for (int r = 0; r < 2; ++r) {
         float &sum = sums[4 * i + 2 * r + c];
         float total = add ? sum : 0.0f;
@@ -185,10 +195,11 @@ __device__ inline void make_product(float *sums, unsigned long long a, unsigned 
   }
 }
 
-template <class Element>
+template <class Element, bool ATurned, bool BTurned>
 struct Products {
   struct One {
     float *sums;
+    int columns;
     unsigned long long a, b;
     int add, batch;
   };
@@ -196,25 +207,27 @@ struct Products {
   int count = 0, batch = 0;
 
   __device__ void begin() {}
-  __device__ void start(Sums &sums, unsigned long long a, unsigned long long b, int add) {
+  template <int Count>
+  __device__ void start(float (&sums)[Count], unsigned long long a, unsigned long long b, int add) {
     if (count == 32) __trap();
-    waiting[count++] = {sums, a, b, add, batch};
-  }
-  __device__ void start(Sums (&sums)[2], unsigned long long a, unsigned long long b, int add) {
-    start(sums[0], a, b, add);
-    start(sums[1], a, b + (kProductColumns * kLine >> 4), add);
+    waiting[count++] = {sums, Count * kGroup / kProductRows, a, b, add, batch};
   }
   __device__ void end() { ++batch; }
   template <int Latest>
   __device__ void wait() {
     int done = 0;
-    for (; done < count && waiting[done].batch < batch - Latest; ++done)
-      make_product<Element>(waiting[done].sums, waiting[done].a, waiting[done].b, waiting[done].add);
+    for (; done < count && waiting[done].batch < batch - Latest; ++done) {
+      const One &one = waiting[done];
+      make_product<Element, ATurned, BTurned>(one.sums, one.columns, one.a, one.b, one.add);
+    }
     for (int i = done; i < count; ++i) waiting[i - done] = waiting[i];
     count -= done;
     __syncwarp();  // a device waits for the warp's products: any lane may let go of the tiles
   }
-  __device__ void wait_for(Sums &) { wait<0>(); }
+  template <int Count>
+  __device__ void wait_for(float (&)[Count]) {
+    wait<0>();
+  }
 };
 
 }  // namespace pk::hopper

@@ -16,16 +16,16 @@ from pygpukit.core.backend import is_sim
 from pygpukit.core.errors import GPUError
 
 _BYTES, _ALIGNMENT, _ADDRESS = 128, 64, 8  # of a map; of the address in it
-_LINE, _LINES = 128, 128  # hopper.cu: bytes and lines of a box
+_LINE = 128  # bytes of a box's line
 # CUtensorMapDataType. 8- and 16-bit floats are copied as they are, float32 is rounded to tf32.
 _TYPES = {1: 0, 2: 1, 4: 11}
 _SWAPPED, _PROMOTED = 3, 3  # CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_256B
 _PLACES = 0x7F5A_1234_5670, 0x1_0000_0000  # addresses that maps are made for, and never read
 
 
-def tail(itemsize: int, length: int, lines: int, lead: int, matrices: int, step: int) -> bytes:
+def tail(itemsize: int, box: int, length: int, lines: int, lead: int, matrices: int, step: int) -> bytes:
     """What follows the address in the map of a stack of matrices: lines of `length` elements, `lead` apart; matrices
-    `step` elements apart.
+    `step` elements apart. box: lines that are copied at a time, 128 bytes of each.
 
     The array's first element must be at a multiple of 16 bytes, as the strides must be. The same bytes for the same
     numbers. Raises GPUError with the driver's status.
@@ -33,9 +33,9 @@ def tail(itemsize: int, length: int, lines: int, lead: int, matrices: int, step:
     strides = (lead * itemsize, (step if matrices > 1 else lines * lead) * itemsize)
     extents = (length, lines, matrices)
     if is_sim():  # hopper_sim.cuh: SimMap
-        map_of = struct.pack("<5Q4I", *extents, *strides, _LINE // itemsize, _LINES, itemsize, itemsize == 4)
+        map_of = struct.pack("<5Q4I", *extents, *strides, _LINE // itemsize, box, itemsize, itemsize == 4)
         return map_of.ljust(_BYTES - _ADDRESS, b"\0")
-    return _encoded(native.current_device(), itemsize, extents, strides, _PLACES[0])[_ADDRESS:]
+    return _encoded(native.current_device(), itemsize, box, extents, strides, _PLACES[0])[_ADDRESS:]
 
 
 def refusal() -> str:
@@ -45,7 +45,7 @@ def refusal() -> str:
 
 @cache
 def _refusal(device: int) -> str:
-    one, other = (_encoded(device, 2, (64, 128, 1), (128, 16384), place) for place in _PLACES)
+    one, other = (_encoded(device, 2, 128, (64, 128, 1), (128, 16384), place) for place in _PLACES)
     if one[_ADDRESS:] == other[_ADDRESS:] and all(
         made[:_ADDRESS] == place.to_bytes(_ADDRESS, "little") for made, place in zip((one, other), _PLACES, strict=True)
     ):
@@ -54,7 +54,7 @@ def _refusal(device: int) -> str:
 
 
 @lru_cache(maxsize=4096)
-def _encoded(_: int, size: int, extents: tuple[int, ...], strides: tuple[int, ...], address: int) -> bytes:
+def _encoded(_: int, size: int, box: int, extents: tuple[int, ...], strides: tuple[int, ...], address: int) -> bytes:
     room = (ctypes.c_ubyte * (_BYTES + _ALIGNMENT))()
     start = -ctypes.addressof(room) % _ALIGNMENT
     status = _driver().cuTensorMapEncodeTiled(
@@ -64,7 +64,7 @@ def _encoded(_: int, size: int, extents: tuple[int, ...], strides: tuple[int, ..
         ctypes.c_void_p(address),
         (ctypes.c_uint64 * 3)(*extents),
         (ctypes.c_uint64 * 2)(*strides),
-        (ctypes.c_uint32 * 3)(_LINE // size, _LINES, 1),
+        (ctypes.c_uint32 * 3)(_LINE // size, box, 1),
         (ctypes.c_uint32 * 3)(1, 1, 1),
         0,
         _SWAPPED,
@@ -81,6 +81,7 @@ def _encoded(_: int, size: int, extents: tuple[int, ...], strides: tuple[int, ..
 
 @cache
 def _driver() -> Any:
+    native.memory_info()  # opens the device: the driver answers nothing before
     try:
         return ctypes.CDLL("libcuda.so.1")
     except OSError as error:
