@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -19,6 +20,7 @@ def a() -> gp.GPUArray:
 def on_device(monkeypatch: pytest.MonkeyPatch, architecture: int) -> None:
     monkeypatch.setattr(hopper, "is_sim", lambda: False)
     monkeypatch.setattr(hopper, "architecture", lambda: architecture)
+    monkeypatch.setattr(hopper.tensor_maps, "refusal", lambda: "")
 
 
 def test_what_the_kernels_do_not_take_is_refused_by_name(a: gp.GPUArray) -> None:
@@ -63,7 +65,7 @@ def test_plans_take_them_where_they_are_faster(monkeypatch: pytest.MonkeyPatch) 
         a, b = gp.empty((m, k), dtype), gp.empty((n, k), dtype).T if along else gp.empty((k, n), dtype)
         return hopper.is_faster(kind, a, b)
 
-    assert taken("fp8", "float8_e4m3", 2048, 2048, 2048) and not taken("fp8", "float8_e4m3", 16, 2048, 2048)
+    assert taken("fp8", "float8_e4m3", 2048, 2048, 2048) and not taken("fp8", "float8_e4m3", 16, 14336, 4096)
     assert taken("tf32", "float32", 2048, 2048, 2048) and not taken("tf32", "float32", 1, 2048, 2048)
     assert taken("half", "bfloat16", 4096, 4096, 4096) and not taken("half", "bfloat16", 512, 512, 512)
     assert not taken("half", "bfloat16", 4096, 4096, 4096, along=False)  # it would be copied
@@ -92,35 +94,49 @@ def test_another_name_in_the_environment_is_refused(monkeypatch: pytest.MonkeyPa
 
 
 class Driver:
-    """Notes what it is asked for."""
+    """Notes what it is asked for; gives maps that begin with the address, or with something else."""
 
-    def __init__(self, status: int = 0) -> None:
+    def __init__(self, status: int = 0, other: int = 0) -> None:
         self.calls: list[tuple[Any, ...]] = []
-        self.status = status
+        self.status, self.other = status, other
 
     def cuTensorMapEncodeTiled(self, *arguments: Any) -> int:
         self.calls.append(arguments)
         ctypes.memset(arguments[0].value, 7, 128)
+        ctypes.c_uint64.from_address(arguments[0].value).value = arguments[3].value + self.other
         return self.status
 
 
-def test_what_the_driver_is_told_of_an_array(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def driver(monkeypatch: pytest.MonkeyPatch) -> Iterator[Driver]:
     driver = Driver()
     monkeypatch.setattr(tensor_maps, "is_sim", lambda: False)
     monkeypatch.setattr(tensor_maps, "_driver", lambda: driver)
-    x = gp.zeros((3, 8, 64), "bfloat16")
-    for _ in range(2):  # once for the same array
-        assert tensor_maps.tensor_map(x, 60, 8, 64, 3, 512) == b"\7" * 128
-    ((place, kind, rank, address, extents, strides, box, steps, *modes),) = driver.calls
+    tensor_maps._encoded.cache_clear()
+    yield driver
+    tensor_maps._encoded.cache_clear()
+
+
+def test_what_the_driver_is_told_of_an_array(driver: Driver) -> None:
+    for _ in range(2):  # once for the same numbers
+        assert tensor_maps.tail(2, 96, 60, 8, 64, 3, 512) == b"\7" * 120
+    ((place, kind, rank, _, extents, strides, box, steps, *modes),) = driver.calls
     assert place.value % 64 == 0
-    assert (kind, rank.value, address.value) == (1, 3, x.device_ptr)
+    assert (kind, rank.value) == (1, 3)
     assert (list(extents), list(strides)) == ([60, 8, 3], [128, 1024])
-    assert (list(box), list(steps), modes) == ([64, 128, 1], [1, 1, 1], [0, 3, 3, 0])
-    tensor_maps.tensor_map(gp.zeros((8, 64), "float32"), 64, 8, 64, 1, 0)
+    assert (list(box), list(steps), modes) == ([64, 96, 1], [1, 1, 1], [0, 3, 3, 0])
+    tensor_maps.tail(4, 128, 64, 8, 64, 1, 0)
     assert (driver.calls[1][1], list(driver.calls[1][5]), list(driver.calls[1][6])) == (11, [256, 2048], [32, 128, 1])
     driver.status = 1
     with pytest.raises(gp.GPUError, match="cuTensorMapEncodeTiled answers with status 1 for extents"):
-        tensor_maps.tensor_map(x, 61, 8, 64, 3, 512)
+        tensor_maps.tail(2, 96, 61, 8, 64, 3, 512)
+
+
+def test_a_driver_whose_maps_begin_otherwise_is_refused(driver: Driver) -> None:
+    assert tensor_maps._refusal.__wrapped__(0) == ""
+    tensor_maps._encoded.cache_clear()
+    driver.other = 1
+    assert "does not begin with the array's address" in tensor_maps._refusal.__wrapped__(0)
 
 
 def test_scales_of_blocks_of_one_column_are_those_of_a_block_of_columns(a: gp.GPUArray) -> None:

@@ -1,4 +1,4 @@
-"""Products of fp8 and fp4 are prepared calls: the second of a layout is looked up, with the bits of one as written."""
+"""Products of few bits, and by the kernels for SM 9.0, are prepared: the second call of a layout is looked up."""
 
 from __future__ import annotations
 
@@ -46,6 +46,13 @@ def mxfp4_into() -> Callable[[], gp.GPUArray]:
     return lambda: gp.matmul_fp4(a, w, out=out)
 
 
+def hopper(dtype: str) -> Callable[[], gp.GPUArray]:
+    a, b = numbers(dtype, 3, 64), numbers(dtype, 24, 64)
+    if dtype.startswith("float8"):
+        return lambda: gp.matmul_fp8(a, b.T, 0.5, backend="hopper")
+    return lambda: gp.matmul(a, b.T, tf32=True if dtype == "float32" else None, backend="hopper")
+
+
 CALLS: dict[str, Callable[[], Callable[[], gp.GPUArray]]] = {
     "fp8": lambda: fp8(None),
     "fp8 by a number": lambda: fp8(1.5),
@@ -56,6 +63,9 @@ CALLS: dict[str, Callable[[], Callable[[], gp.GPUArray]]] = {
     "nvfp4 by a number": lambda: nvfp4(lambda w: (w.codes, w.scales, 0.25), "float16"),
     "nvfp4 without a scale of all": lambda: nvfp4(lambda w: (w.codes, w.scales)),
     "mxfp4 into an array": mxfp4_into,
+    "bfloat16 for SM 9.0": lambda: hopper("bfloat16"),
+    "tf32 for SM 9.0": lambda: hopper("float32"),
+    "fp8 for SM 9.0": lambda: hopper("float8_e4m3"),
 }
 
 

@@ -1,4 +1,5 @@
-"""The kernels for SM 9.0: each type and way of scaling, with rings of copies that wrap and edges of every kind."""
+"""The kernels for SM 9.0: each type, tiling, layout and way of scaling, with rings of copies that wrap and edges of
+every kind, and with what comes after the sums."""
 
 from __future__ import annotations
 
@@ -11,13 +12,15 @@ import pytest
 
 import pygpukit as gp
 from pygpukit.ops.matmul import hopper
+from pygpukit.ops.matmul.after import After
 from pygpukit.ops.matmul.fp8_tile import Scale
+from pygpukit.ops.matmul.tiles import of_pairs
 from sweep.engine import Call, Family, numbers
 
 Values = np.ndarray[Any, Any]
 _TYPES = {"e4m3_t": "float8_e4m3", "e5m2_t": "float8_e5m2", "half_t": "float16", "bfloat16_t": "bfloat16"}
 _SHAPES = ((67, 133), (3, 136))  # m, n: rows of no whole 16 bytes; rows of whole ones
-_STEPS = 4.2  # of 128 bytes along k: more than are in shared memory at a time
+_STEPS = 6.2  # of 128 bytes along k: more than are in shared memory at a time
 
 
 def _arguments(expression: str) -> list[str]:
@@ -25,10 +28,12 @@ def _arguments(expression: str) -> list[str]:
 
 
 @contextmanager
-def one_cluster() -> Iterator[None]:
-    """One pair of blocks makes all tiles, one after the other."""
+def one_cluster(kind: str, columns: int) -> Iterator[None]:
+    """One pair of blocks makes all tiles, of so many columns, one after the other."""
+    (one,) = (one for one in of_pairs(kind) if one.columns == columns)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(hopper, "multiprocessors", lambda: 2)
+        patch.setattr(hopper, "tiling", lambda *_: one)
         yield
 
 
@@ -39,10 +44,16 @@ def to_tf32(values: Values) -> Values:
     return kept.view(np.float32).astype(np.float64)
 
 
-def _unscaled(dtype: str) -> Iterator[Call]:
+def _unscaled(dtype: str, columns: int, turned: tuple[bool, bool]) -> Iterator[Call]:
+    kind = "tf32" if dtype == "float32" else "half"
+
+    def operands(m: int, n: int, k: int) -> tuple[gp.GPUArray, gp.GPUArray]:
+        a = numbers(dtype, k, m).T if turned[0] else numbers(dtype, m, k)
+        return a, numbers(dtype, k, n) if turned[1] else numbers(dtype, n, k).T
+
     def product(a: gp.GPUArray, b: gp.GPUArray) -> gp.GPUArray:
         out = gp.full((*a.shape[:-1], b.shape[-1]), float("nan"), dtype)
-        with one_cluster():
+        with one_cluster(kind, columns):
             hopper.product(a, b, out)
         return out
 
@@ -51,18 +62,33 @@ def _unscaled(dtype: str) -> Iterator[Call]:
         assert whole[-1:].to_numpy().tobytes() == alone.to_numpy().tobytes(), "a row's bits depend on the others"
         return whole
 
+    def finished(a: gp.GPUArray, b: gp.GPUArray, bias: gp.GPUArray, residual: gp.GPUArray) -> gp.GPUArray:
+        out = gp.full(residual.shape, float("nan"), dtype)
+        after = After(alpha=0.5, bias=bias, act="relu", residual=residual, beta=2.0)
+        assert after.by_pieces(out)
+        with one_cluster(kind, columns):
+            hopper.product(a, b, out, after)
+        return out
+
     def wanted(x: Values, y: Values) -> Values:
         return to_tf32(x) @ to_tf32(y) if dtype == "float32" else x @ y
 
+    def wanted_finished(x: Values, y: Values, bias: Values, residual: Values) -> Values:
+        return np.maximum(0.5 * wanted(x, y) + bias, 0) + 2.0 * residual
+
     long = int(_STEPS * 128 / gp.empty(1, dtype).itemsize)
-    for (m, n), k in zip(_SHAPES, (long, 17), strict=True):
-        yield Call(product, (numbers(dtype, m, k), numbers(dtype, n, k).T), wanted)
-    yield Call(product, (numbers(dtype, 2, 5, 9), numbers(dtype, 9, 7)), wanted)
-    if dtype == "bfloat16":  # four pairs of tiles
-        yield Call(product_and_its_last_row, (numbers(dtype, 300, 17), numbers(dtype, 17, 300)), wanted)
+    yield Call(product, operands(8, 136, 72 if any(turned) else long), wanted)  # the simulator reads turned ones slowly
+    yield Call(finished, (*operands(72, 200, 24), numbers(dtype, 200), numbers(dtype, 72, 200)), wanted_finished)
+    if any(turned):  # operands of whole 16 bytes, as others are copied
+        return
+    yield Call(product, operands(67, 133, 17), wanted)
+    if columns == 256:
+        yield Call(product, (numbers(dtype, 2, 5, 9), numbers(dtype, 9, 7)), wanted)
+    if columns == 256 and dtype == "bfloat16":  # several pairs of tiles
+        yield Call(product_and_its_last_row, operands(300, 304, 16), wanted)
 
 
-def _scaled(element: str, result: str, by_block: bool) -> Iterator[Call]:
+def _scaled(element: str, result: str, by_block: bool, columns: int) -> Iterator[Call]:
     for m, n in _SHAPES:
         k = int(_STEPS * 128) if m == 3 else 150
         blocks = -(-k // 128)
@@ -74,7 +100,7 @@ def _scaled(element: str, result: str, by_block: bool) -> Iterator[Call]:
         def product(p: gp.GPUArray, q: gp.GPUArray, a: Any = a, b: Any = b, blocks: int = blocks) -> gp.GPUArray:
             out = gp.full((a.shape[0], b.shape[0]), float("nan"), result)
             left = Scale(p, 1, (blocks, 1) if by_block else (1, 0), 0.5)
-            with one_cluster():
+            with one_cluster("fp8", columns):
                 hopper.scaled(a, b.T, left, Scale(q, 128, (1, 2)) if by_block else Scale(q, 1, (1, 0)), out)
             return out
 
@@ -89,10 +115,11 @@ def _scaled(element: str, result: str, by_block: bool) -> Iterator[Call]:
 
 
 def _calls(variant: str) -> Iterator[Call]:
-    element, result, scaling = variant.split()
+    element, result, scaling, columns, *turned = variant.split()
     if scaling == "0":
-        return _unscaled(_TYPES.get(element, "float32"))
-    return _scaled(_TYPES[element], _TYPES.get(result, "float32"), scaling == "2")
+        a_turned, b_turned = (one == "true" for one in turned)
+        return _unscaled(_TYPES.get(element, "float32"), int(columns), (a_turned, b_turned))
+    return _scaled(_TYPES[element], _TYPES.get(result, "float32"), scaling == "2", int(columns))
 
 
 FAMILIES = (Family("hopper products", (hopper.SOURCE.source,), lambda name: " ".join(_arguments(name)), _calls),)

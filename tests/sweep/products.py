@@ -13,6 +13,7 @@ from pygpukit.array import promotion
 from pygpukit.ops.elementwise import pointwise
 from pygpukit.ops.matmul import few, fused, grouped, plain, quantised
 from pygpukit.ops.matmul import fp8 as scaled
+from pygpukit.ops.matmul.after import After
 from sweep.engine import Call, Family, numbers
 
 Values = np.ndarray[Any, Any]
@@ -58,9 +59,19 @@ def _fused_products() -> Iterator[Call]:
 
         def finish(sums: gp.GPUArray, other: gp.GPUArray) -> gp.GPUArray:
             out = gp.full(other.shape, float("nan"), dtype=other.dtype)
-            fused.finish(sums, out, fused.After(0.5, act="relu", residual=other[..., ::-1], beta=2.0))
+            fused.finish(sums, out, After(0.5, act="relu", residual=other[..., ::-1], beta=2.0))
             return out
 
+        def finish_pieces(sums: gp.GPUArray, bias: gp.GPUArray, other: gp.GPUArray) -> gp.GPUArray:
+            out = gp.full(other.shape, float("nan"), dtype=other.dtype)
+            fused.finish(sums, out, After(0.5, bias, "relu", other, 2.0))
+            return out
+
+        yield Call(
+            finish_pieces,
+            (numbers(dtype, 2, 7, 40), numbers(dtype, 40), numbers(dtype, 2, 7, 40)),
+            lambda x, b, y: np.maximum(0.5 * x + b, 0) + 2 * y,
+        )
         yield Call(
             finish,
             (numbers(dtype, 2, 7, 41), numbers(dtype, 2, 7, 41)),

@@ -13,19 +13,91 @@ struct After {
   int activation, has_bias, has_residual, unused;
 };
 
+// An activation of what is rounded to S, with no more digits than that keeps.
+template <class S, class R>
+__device__ __forceinline__ R activated_for(R x, int which) {
+  switch (which) {
+    case kGelu:
+      return gelu<S>(x);
+    case kGeluTanh:
+      return gelu_tanh<S>(x);
+    case kSilu:
+    case kSwiglu:
+      return silu<S>(x);
+    default:
+      return activated(x, which);
+  }
+}
+
+// What adds nothing, not even to -0.
+template <class R>
+__device__ __forceinline__ R nothing() {
+  return R(-0.0);
+}
+
 // The element of column `column`, from its sum, and with kSwiglu that of column + columns. residual: where its element
 // of the array to be added is; read only if there is one.
 template <class T, class R>
 __device__ __forceinline__ R finished(const After &after, R sum, R up, const T *bias, long long column,
                                       const T *residual) {
   const R alpha = R(after.alpha);
-  R value = after.has_bias ? fma(alpha, sum, R(widen(bias[column]))) : alpha * sum;
-  value = activated(value, after.activation);
-  if (after.activation == kSwiglu) {
-    value *= after.has_bias ? fma(alpha, up, R(widen(bias[column + after.columns]))) : alpha * up;
-  }
+  R value = fma(alpha, sum, after.has_bias ? R(widen(bias[column])) : nothing<R>());
+  value = activated_for<T>(value, after.activation);
+  if (after.activation == kSwiglu)
+    value *= fma(alpha, up, after.has_bias ? R(widen(bias[column + after.columns])) : nothing<R>());
   if (after.has_residual) value = fma(R(after.beta), R(widen(*residual)), value);
   return value;
+}
+
+// 16 bytes of a row.
+template <class T>
+struct alignas(16) Piece {
+  static constexpr int kNumbers = 16 / sizeof(T);
+  T of[kNumbers];
+};
+template <class T>
+__device__ __forceinline__ Piece<T> piece_at(const T *numbers, bool there = true) {
+  Piece<T> found;
+  if (there) {
+    found = *reinterpret_cast<const Piece<T> *>(numbers);
+  } else {
+    for (T &number : found.of) number = convert<T>::from(nothing<compute_t<T>>());
+  }
+  return found;
+}
+
+// finished(), of a piece of rounded sums in float32. bias, residual: nothing() where there is none. Activation: not
+// kSwiglu.
+template <int Activation, class T>
+__device__ __forceinline__ void finish_piece(Piece<T> &sums, const Piece<T> &bias, const Piece<T> &residual,
+                                             float alpha, float beta) {
+#pragma unroll
+  for (int i = 0; i < Piece<T>::kNumbers; ++i) {
+    const float value = activated_for<T>(fmaf(alpha, widen(sums.of[i]), widen(bias.of[i])), Activation);
+    sums.of[i] = convert<T>::from(fmaf(beta, widen(residual.of[i]), value));
+  }
+}
+
+template <int Value>
+struct constant_t {
+  static constexpr int value = Value;
+};
+
+// Calls what takes the activation as a constant.
+template <class Function>
+__device__ __forceinline__ void with_activation(int activation, const Function &call) {
+  switch (activation) {
+    case kRelu:
+      return call(constant_t<kRelu>{});
+    case kGelu:
+      return call(constant_t<kGelu>{});
+    case kGeluTanh:
+      return call(constant_t<kGeluTanh>{});
+    case kSilu:
+      return call(constant_t<kSilu>{});
+    default:
+      return call(constant_t<kNone>{});
+  }
 }
 
 }  // namespace pk

@@ -10,18 +10,18 @@
 
 namespace pk::hopper {
 
-constexpr int kLine = 128;        // bytes of a line of a tile
-constexpr int kGroup = 128;       // threads of a warp group
-constexpr int kProductRows = 64;  // of one product
-constexpr int kProductColumns = 128;
-constexpr int kSums = kProductRows * kProductColumns / kGroup;  // that a thread holds
-constexpr int kProductBytes = 32;                               // of a line that one product reads
-constexpr int kTileStart = 1024;                                // a tile begins at a multiple of so many bytes
+constexpr int kLine = 128;         // bytes of a line of a tile
+constexpr int kGroup = 128;        // threads of a warp group
+constexpr int kProductRows = 64;   // of one product
+constexpr int kProductBytes = 32;  // along k, that one product reads
+constexpr int kTileStart = 1024;   // a tile begins at a multiple of so many bytes
 
-// What describes an array to the copies: CUtensorMap of the driver.
-struct alignas(64) TensorMap {
-  unsigned char bytes[128];
+// What describes an array to the copies (CUtensorMap of the driver): its address, and what follows here. A kernel has
+// both as parameters, one after the other from a multiple of 64 bytes on, so that no call has to know an address.
+struct MapTail {
+  unsigned char bytes[120];
 };
+struct TensorMap;  // nothing looks into it
 
 // In shared memory. It waits for arrivals and for bytes; a phase ends when none of either is missing.
 struct Barrier {
@@ -30,15 +30,22 @@ struct Barrier {
 
 // A thread's sums of a product: 4 i + 2 r + c is of row (thread % 128 / 32) * 16 + thread % 32 / 4 + 8 r and column
 // 8 i + thread % 4 * 2 + c.
-using Sums = float[kSums];
-using NarrowSums = float[kSums / 2];  // of 64 columns
+template <int Columns>
+using Sums = float[kProductRows * Columns / kGroup];
 
 // A descriptor of a tile for products, by its address in shared memory: that address, the 1024 bytes from eight lines
-// to the next eight, and 1 for lines of 128 bytes with swapped pieces. Adding 2 goes 32 bytes along the lines.
+// to the next eight, and 1 for lines of 128 bytes with swapped pieces. Lines of a tile go along k, 32 bytes of them to
+// a product. Those of a turned tile, of numbers of 16 bits, each have one k: 64 lines of 64 rows (or columns), then the
+// same lines of the next 64, of which the descriptor has the distance. A product takes 16 lines.
+constexpr int kChunk = 64;  // rows or columns of a line of a turned tile
+template <bool Turned>
 __device__ __forceinline__ unsigned long long descriptor_of(unsigned address) {
-  return (address & 0x3ffffu) >> 4 | 1ull << 16 | 1024ull >> 4 << 32 | 1ull << 62;
+  constexpr unsigned long long kNext = Turned ? kChunk * kLine >> 4 : 1;
+  return (address & 0x3ffffu) >> 4 | kNext << 16 | 1024ull >> 4 << 32 | 1ull << 62;
 }
-constexpr unsigned long long kDescriptorStep = kProductBytes >> 4;
+// What to add to it for the next product along k.
+template <bool Turned>
+constexpr unsigned long long kDescriptorStep = (Turned ? kProductBytes / 2 * kLine : kProductBytes) >> 4;
 
 }  // namespace pk::hopper
 
@@ -126,6 +133,12 @@ __device__ __forceinline__ void wait(Barrier *barrier, unsigned parity) {
 
 // ---- copies
 
+// The map of the array at a kernel's parameter, of which the tail is the next one.
+template <class T>
+__device__ __forceinline__ const TensorMap &map_of(T *const &array, const MapTail &) {
+  return reinterpret_cast<const TensorMap &>(array);
+}
+
 __device__ __forceinline__ void fetch_map(const TensorMap &map) {
   asm volatile("prefetch.tensormap [%0];" ::"l"(&map) : "memory");
 }
@@ -166,126 +179,109 @@ __device__ __forceinline__ void wait_for_stores() { asm volatile("cp.async.bulk.
 __device__ __forceinline__ void publish_to_stores() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
 __device__ __forceinline__ void publish_to_products() { publish_to_stores(); }
 
-// ---- products: 64 rows of a tile times 64, 128 or 256 lines of another, 32 bytes along both
+// Asks for the line of 128 bytes at an address to be read into the second-level cache.
+__device__ __forceinline__ void prefetch(const void *address) {
+  asm volatile("prefetch.global.L2 [%0];" ::"l"(__cvta_generic_to_global(address)));
+}
 
-#define PK_NUMBERS                                                                                            \
-  "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, %18, %19, %20, %21, %22, " \
-  "%23, %24, %25, %26, %27, %28, %29, %30, %31, %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, " \
-  "%44, %45, %46, %47, %48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
-#define PK_FEW_NUMBERS                                                                                        \
+// ---- products: 64 rows of a tile times 64, 128, 192 or 256 columns of another, 32 bytes along k
+
+#define PK_NUMBERS_32                                                                                         \
   "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, %18, %19, %20, %21, %22, " \
   "%23, %24, %25, %26, %27, %28, %29, %30, %31"
-#define PK_MORE_NUMBERS                                                                          \
-  ", %64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, "           \
-  "%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95, "             \
-  "%96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111, " \
+#define PK_NUMBERS_64                                                                            \
+  PK_NUMBERS_32                                                                                  \
+  ", %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, %48, %49, " \
+  "%50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
+#define PK_NUMBERS_96                                                                  \
+  PK_NUMBERS_64                                                                        \
+  ", %64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, " \
+  "%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95"
+#define PK_NUMBERS_128                                                                             \
+  PK_NUMBERS_96                                                                                    \
+  ", %96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111, " \
   "%112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, %123, %124, %125, %126, %127"
 #define PK_EIGHT(s, i)                                                                                        \
   "+f"(s[i]), "+f"(s[i + 1]), "+f"(s[i + 2]), "+f"(s[i + 3]), "+f"(s[i + 4]), "+f"(s[i + 5]), "+f"(s[i + 6]), \
       "+f"(s[i + 7])
-#define PK_SUMS(s)                                                                                                     \
-  PK_EIGHT(s, 0), PK_EIGHT(s, 8), PK_EIGHT(s, 16), PK_EIGHT(s, 24), PK_EIGHT(s, 32), PK_EIGHT(s, 40), PK_EIGHT(s, 48), \
-      PK_EIGHT(s, 56)
-#define PK_PRODUCT(Element, kind, more)                                                                          \
-  __device__ __forceinline__ void start_product(Element, Sums &sums, unsigned long long a, unsigned long long b, \
-                                                int add) {                                                       \
-    asm volatile(                                                                                                \
-        "{\n"                                                                                                    \
-        ".reg .pred add;\n"                                                                                      \
-        "setp.ne.b32 add, %66, 0;\n"                                                                             \
-        "wgmma.mma_async.sync.aligned.m64n128" kind " {" PK_NUMBERS "}, %64, %65, add, 1, 1" more                \
-        ";\n"                                                                                                    \
-        "}"                                                                                                      \
-        : PK_SUMS(sums)                                                                                          \
-        : "l"(a), "l"(b), "r"(add));                                                                             \
+#define PK_THIRTY_TWO(s, i) PK_EIGHT(s, i), PK_EIGHT(s, i + 8), PK_EIGHT(s, i + 16), PK_EIGHT(s, i + 24)
+#define PK_SUMS_32(s) PK_THIRTY_TWO(s, 0)
+#define PK_SUMS_64(s) PK_SUMS_32(s), PK_THIRTY_TWO(s, 32)
+#define PK_SUMS_96(s) PK_SUMS_64(s), PK_THIRTY_TWO(s, 64)
+#define PK_SUMS_128(s) PK_SUMS_96(s), PK_THIRTY_TWO(s, 96)
+// left, right, add, turns: numbers of the operands that follow the sums.
+#define PK_PRODUCT(Element, columns, kind, numbers, outputs, left, right, add, turns)                              \
+  template <int ATurned, int BTurned>                                                                              \
+  __device__ __forceinline__ void start_product(Element, Sums<columns> &sums, unsigned long long a,                \
+                                                unsigned long long b, int more) {                                  \
+    asm volatile(                                                                                                  \
+        "{\n"                                                                                                      \
+        ".reg .pred add;\n"                                                                                        \
+        "setp.ne.b32 add, %" add                                                                                   \
+        ", 0;\n"                                                                                                   \
+        "wgmma.mma_async.sync.aligned.m64n" #columns kind " {" numbers "}, %" left ", %" right ", add, 1, 1" turns \
+        ";\n"                                                                                                      \
+        "}"                                                                                                        \
+        : outputs(sums)                                                                                            \
+        : "l"(a), "l"(b), "r"(more), "n"(ATurned), "n"(BTurned));                                                  \
   }
-#define PK_NARROW_PRODUCT(Element, kind, more)                                                                         \
-  __device__ __forceinline__ void start_product(Element, NarrowSums &sums, unsigned long long a, unsigned long long b, \
-                                                int add) {                                                             \
-    asm volatile(                                                                                                      \
-        "{\n"                                                                                                          \
-        ".reg .pred add;\n"                                                                                            \
-        "setp.ne.b32 add, %34, 0;\n"                                                                                   \
-        "wgmma.mma_async.sync.aligned.m64n64" kind " {" PK_FEW_NUMBERS "}, %32, %33, add, 1, 1" more                   \
-        ";\n"                                                                                                          \
-        "}"                                                                                                            \
-        : PK_EIGHT(sums, 0), PK_EIGHT(sums, 8), PK_EIGHT(sums, 16), PK_EIGHT(sums, 24)                                 \
-        : "l"(a), "l"(b), "r"(add));                                                                                   \
-  }
-#define PK_WIDE_PRODUCT(Element, kind, more)                                                                         \
-  __device__ __forceinline__ void start_product(Element, Sums(&sums)[2], unsigned long long a, unsigned long long b, \
-                                                int add) {                                                           \
-    asm volatile(                                                                                                    \
-        "{\n"                                                                                                        \
-        ".reg .pred add;\n"                                                                                          \
-        "setp.ne.b32 add, %130, 0;\n"                                                                                \
-        "wgmma.mma_async.sync.aligned.m64n256" kind " {" PK_NUMBERS PK_MORE_NUMBERS "}, %128, %129, add, 1, 1" more  \
-        ";\n"                                                                                                        \
-        "}"                                                                                                          \
-        : PK_SUMS(sums[0]), PK_SUMS(sums[1])                                                                         \
-        : "l"(a), "l"(b), "r"(add));                                                                                 \
-  }
-PK_PRODUCT(e4m3_t, "k32.f32.e4m3.e4m3", "")
-PK_PRODUCT(e5m2_t, "k32.f32.e5m2.e5m2", "")
-PK_PRODUCT(half_t, "k16.f32.f16.f16", ", 0, 0")
-PK_PRODUCT(bfloat16_t, "k16.f32.bf16.bf16", ", 0, 0")
-PK_PRODUCT(float, "k8.f32.tf32.tf32", "")  // of the upper 19 bits
-PK_NARROW_PRODUCT(half_t, "k16.f32.f16.f16", ", 0, 0")
-PK_NARROW_PRODUCT(bfloat16_t, "k16.f32.bf16.bf16", ", 0, 0")
-PK_NARROW_PRODUCT(float, "k8.f32.tf32.tf32", "")
-PK_WIDE_PRODUCT(half_t, "k16.f32.f16.f16", ", 0, 0")
-PK_WIDE_PRODUCT(bfloat16_t, "k16.f32.bf16.bf16", ", 0, 0")
-PK_WIDE_PRODUCT(float, "k8.f32.tf32.tf32", "")
+#define PK_PRODUCTS(Element, kind, of_64, of_128, of_192, of_256)                     \
+  PK_PRODUCT(Element, 64, kind, PK_NUMBERS_32, PK_SUMS_32, "32", "33", "34", of_64)   \
+  PK_PRODUCT(Element, 128, kind, PK_NUMBERS_64, PK_SUMS_64, "64", "65", "66", of_128) \
+  PK_PRODUCT(Element, 192, kind, PK_NUMBERS_96, PK_SUMS_96, "96", "97", "98", of_192) \
+  PK_PRODUCT(Element, 256, kind, PK_NUMBERS_128, PK_SUMS_128, "128", "129", "130", of_256)
+PK_PRODUCTS(e4m3_t, "k32.f32.e4m3.e4m3", "", "", "", "")
+PK_PRODUCTS(e5m2_t, "k32.f32.e5m2.e5m2", "", "", "", "")
+PK_PRODUCTS(half_t, "k16.f32.f16.f16", ", %35, %36", ", %67, %68", ", %99, %100", ", %131, %132")
+PK_PRODUCTS(bfloat16_t, "k16.f32.bf16.bf16", ", %35, %36", ", %67, %68", ", %99, %100", ", %131, %132")
+PK_PRODUCTS(float, "k8.f32.tf32.tf32", "", "", "", "")  // of the upper 19 bits
 // 64 rows of floats that are in registers, as tf32, of k lane % 4: of row lane / 4 of the warp's 16 and of row 8
 // further, then those of k 4 further.
-#define PK_HELD_PRODUCT(type, n, numbers, operands, flag, outputs)                                            \
-  __device__ __forceinline__ void start_product(type, const unsigned(&a)[4], unsigned long long b, int add) { \
-    asm volatile(                                                                                             \
-        "{\n"                                                                                                 \
-        ".reg .pred add;\n"                                                                                   \
-        "setp.ne.b32 add, " flag                                                                              \
-        ", 0;\n"                                                                                              \
-        "wgmma.mma_async.sync.aligned.m64n" n "k8.f32.tf32.tf32 {" numbers "}, " operands                     \
-        ", add, 1, 1;\n"                                                                                      \
-        "}"                                                                                                   \
-        : outputs                                                                                             \
-        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(add));                                      \
+#define PK_HELD_PRODUCT(columns, numbers, outputs, left, right, add)                                              \
+  __device__ __forceinline__ void start_product(Sums<columns> &sums, const unsigned(&a)[4], unsigned long long b, \
+                                                int more) {                                                       \
+    asm volatile(                                                                                                 \
+        "{\n"                                                                                                     \
+        ".reg .pred add;\n"                                                                                       \
+        "setp.ne.b32 add, %" add                                                                                  \
+        ", 0;\n"                                                                                                  \
+        "wgmma.mma_async.sync.aligned.m64n" #columns "k8.f32.tf32.tf32 {" numbers "}, {" left "}, %" right        \
+        ", add, 1, 1;\n"                                                                                          \
+        "}"                                                                                                       \
+        : outputs(sums)                                                                                           \
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(more));                                         \
   }
-#define PK_NARROW_SUMS(s) PK_EIGHT(s, 0), PK_EIGHT(s, 8), PK_EIGHT(s, 16), PK_EIGHT(s, 24)
-PK_HELD_PRODUCT(NarrowSums &sums, "64", PK_FEW_NUMBERS, "{%32, %33, %34, %35}, %36", "%37", PK_NARROW_SUMS(sums))
-PK_HELD_PRODUCT(Sums &sums, "128", PK_NUMBERS, "{%64, %65, %66, %67}, %68", "%69", PK_SUMS(sums))
+PK_HELD_PRODUCT(64, PK_NUMBERS_32, PK_SUMS_32, "%32, %33, %34, %35", "36", "37")
+PK_HELD_PRODUCT(128, PK_NUMBERS_64, PK_SUMS_64, "%64, %65, %66, %67", "68", "69")
 #undef PK_HELD_PRODUCT
-#undef PK_NARROW_SUMS
+#undef PK_PRODUCTS
 #undef PK_PRODUCT
-#undef PK_NARROW_PRODUCT
-#undef PK_WIDE_PRODUCT
-#undef PK_MORE_NUMBERS
-#undef PK_FEW_NUMBERS
-#undef PK_SUMS
+#undef PK_SUMS_128
+#undef PK_SUMS_96
+#undef PK_SUMS_64
+#undef PK_SUMS_32
+#undef PK_THIRTY_TWO
 #undef PK_EIGHT
-#undef PK_NUMBERS
+#undef PK_NUMBERS_128
+#undef PK_NUMBERS_96
+#undef PK_NUMBERS_64
+#undef PK_NUMBERS_32
 
-// Products of a warp group that are on their way. All its threads call each of these functions.
-template <class Element>
+// Products of a warp group that are on their way, of tiles that are turned or not. All its threads call each of these
+// functions.
+template <class Element, bool ATurned, bool BTurned>
 struct Products {
   // Before the first product of a batch: sums that were written or read are left to it.
   __device__ __forceinline__ void begin() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
   // sums (+)= a @ b^T, from two descriptors. add: 0 forgets what the sums were. They may not be touched before wait().
-  __device__ __forceinline__ void start(Sums &sums, unsigned long long a, unsigned long long b, int add) {
-    start_product(Element{}, sums, a, b, add);
+  template <int Count>
+  __device__ __forceinline__ void start(float (&sums)[Count], unsigned long long a, unsigned long long b, int add) {
+    start_product<ATurned, BTurned>(Element{}, sums, a, b, add);
   }
   // The same with rows of floats in registers, as start_product() has them; they stay as they are until wait().
-  template <class All>
-  __device__ __forceinline__ void start(All &sums, const unsigned (&a)[4], unsigned long long b, int add) {
+  template <int Count>
+  __device__ __forceinline__ void start(float (&sums)[Count], const unsigned (&a)[4], unsigned long long b, int add) {
     start_product(sums, a, b, add);
-  }
-  // The same of 64 lines of b.
-  __device__ __forceinline__ void start(NarrowSums &sums, unsigned long long a, unsigned long long b, int add) {
-    start_product(Element{}, sums, a, b, add);
-  }
-  // The same of 256 lines of b: the first sums are of 128 of them, the others of the other 128.
-  __device__ __forceinline__ void start(Sums (&sums)[2], unsigned long long a, unsigned long long b, int add) {
-    start_product(Element{}, sums, a, b, add);
   }
   // Ends a batch.
   __device__ __forceinline__ void end() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
@@ -298,7 +294,8 @@ struct Products {
   template <int Count>
   __device__ __forceinline__ void wait_for(float (&sums)[Count]) {
     wait<0>();
-    for (float &sum : sums) asm volatile("" : "+f"(sum)::"memory");
+#pragma unroll
+    for (int i = 0; i < Count; ++i) asm volatile("" : "+f"(sums[i])::"memory");
   }
 };
 

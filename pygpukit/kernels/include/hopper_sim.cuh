@@ -75,7 +75,7 @@ __device__ inline void wait(Barrier *barrier, unsigned parity) {
 
 // ---- copies
 
-// What the simulated device has in place of CUtensorMap. Strides are bytes from one line and one matrix to the next.
+// What the simulated device has in place of a map's tail. Strides are bytes from one line and one matrix to the next.
 struct SimMap {
   unsigned long long extents[3], strides[2];
   unsigned box[2], item_bytes, to_tf32;
@@ -87,12 +87,16 @@ __device__ __forceinline__ unsigned to_tf32(unsigned bits) {
   return (bits + 0xfffu + (bits >> 13 & 1u)) & ~0x1fffu;
 }
 
+template <class T>
+__device__ __forceinline__ const TensorMap &map_of(T *const &, const MapTail &tail) {
+  return reinterpret_cast<const TensorMap &>(tail);
+}
 __device__ __forceinline__ void fetch_map(const TensorMap &) {}
 
 __device__ inline void copy_box_to(unsigned ranks, void *tile, const TensorMap &map, const void *array, int x, int y,
                                    int z, Barrier *barrier) {
   SimMap of;
-  memcpy(&of, &map, sizeof of);
+  memcpy(&of, reinterpret_cast<const char *>(&map), sizeof of);
   const long long piece = 16 / of.item_bytes;
   for (unsigned rank = 0; ranks >> rank; ++rank) {
     if (!(ranks >> rank & 1u)) continue;
@@ -134,6 +138,7 @@ __device__ __forceinline__ void end_stores() {}
 __device__ __forceinline__ void wait_for_stores() {}
 __device__ __forceinline__ void publish_to_stores() {}
 __device__ __forceinline__ void publish_to_products() {}
+__device__ __forceinline__ void prefetch(const void *) {}
 
 // ---- products
 
@@ -147,12 +152,21 @@ __device__ __forceinline__ float factor_of(float value) {
   return __uint_as_float(__float_as_uint(value) & ~0x1fffu);
 }
 
-// The 32 bytes that a product reads of a line of the tile.
-template <class Element>
+// What a product reads of a line along k: 32 bytes.
+template <class Element, bool Turned>
 __device__ inline void read_line(unsigned long long descriptor, int line, float *to) {
   if (descriptor >> 62 != 1) __trap();  // not lines of 128 bytes
   const unsigned start = static_cast<unsigned>(descriptor & 0x3fffu) << 4;
+  const unsigned chunk = static_cast<unsigned>(descriptor >> 16 & 0x3fffu) << 4;
   const unsigned eight = static_cast<unsigned>(descriptor >> 32 & 0x3fffu) << 4;
+  if (Turned) {
+    for (unsigned k = 0; k < kProductBytes / sizeof(Element); ++k) {
+      const unsigned address = start + line / kChunk * chunk + k / 8 * eight + k % 8 * kLine;
+      const unsigned inside = static_cast<unsigned>(line % kChunk * sizeof(Element));
+      to[k] = factor_of(*reinterpret_cast<const Element *>(shared_pointer(swapped(address + inside))));
+    }
+    return;
+  }
   for (unsigned at = 0; at < kProductBytes; at += 16) {
     const unsigned address = swapped(start + line / 8 * eight + line % 8 * kLine + at);
     const uint4 words = *reinterpret_cast<const uint4 *>(shared_pointer(address));
@@ -163,7 +177,7 @@ __device__ inline void read_line(unsigned long long descriptor, int line, float 
 }
 
 // Sums in float32, in ascending order of k; a device sums in its own order.
-template <class Element>
+template <class Element, bool BTurned>
 __device__ inline void make_product(float *sums, int columns, const float (&left)[2][kProductBytes / sizeof(Element)],
                                     unsigned long long b, int add) {
   constexpr int kDepth = kProductBytes / sizeof(Element);
@@ -171,7 +185,7 @@ __device__ inline void make_product(float *sums, int columns, const float (&left
   float right[kDepth];
   for (int i = 0; i < columns / 8; ++i) {
     for (int c = 0; c < 2; ++c) {
-      read_line<Element>(b, 8 * i + thread % 4 * 2 + c, right);
+      read_line<Element, BTurned>(b, 8 * i + thread % 4 * 2 + c, right);
       for (int r = 0; r < 2; ++r) {
         float &sum = sums[4 * i + 2 * r + c];
         float total = add ? sum : 0.0f;
@@ -182,7 +196,7 @@ __device__ inline void make_product(float *sums, int columns, const float (&left
   }
 }
 
-template <class Element>
+template <class Element, bool ATurned, bool BTurned>
 struct Products {
   static constexpr int kDepth = kProductBytes / sizeof(Element), kHeld = sizeof(Element) == 4 ? kDepth : 1;
   struct One {
@@ -213,10 +227,6 @@ struct Products {
       }
     }
   }
-  __device__ void start(Sums (&sums)[2], unsigned long long a, unsigned long long b, int add) {
-    start(sums[0], a, b, add);
-    start(sums[1], a, b + (kProductColumns * kLine >> 4), add);
-  }
   __device__ void end() { ++batch; }
   template <int Latest>
   __device__ void wait() {
@@ -229,9 +239,9 @@ struct Products {
         if (one.held)
           memcpy(left[r], one.left[r], sizeof one.left[r]);
         else
-          read_line<Element>(one.a, row + 8 * r, left[r]);
+          read_line<Element, ATurned>(one.a, row + 8 * r, left[r]);
       }
-      make_product<Element>(one.sums, one.columns, left, one.b, one.add);
+      make_product<Element, BTurned>(one.sums, one.columns, left, one.b, one.add);
     }
     for (int i = done; i < count; ++i) waiting[i - done] = waiting[i];
     count -= done;

@@ -41,8 +41,9 @@ __global__ void __launch_bounds__(kThreads *kThreads)
 
 // out = after(product). product: dense rows. The layout's operands: out, residual.
 template <class T>
-__global__ void __launch_bounds__(256) finish(const T *product, const T *bias, const T *residual, T *out,
-                                              const __grid_constant__ Layout<2> p, const __grid_constant__ After after) {
+__global__ void __launch_bounds__(256)
+    finish(const T *product, const T *bias, const T *residual, T *out, const __grid_constant__ Layout<2> p,
+           const __grid_constant__ After after) {
   const long long index = static_cast<long long>(blockIdx.x) * blockDim.x + threadIdx.x;
   if (index >= p.size) return;
   long long at[2];
@@ -52,6 +53,24 @@ __global__ void __launch_bounds__(256) finish(const T *product, const T *bias, c
   const T *sum = product + row * (gated ? 2 * after.columns : after.columns) + column;
   const compute_t<T> up = gated ? widen(sum[after.columns]) : compute_t<T>(0);
   out[at[0]] = convert<T>::from(finished(after, widen(*sum), up, bias, column, residual + at[1]));
+}
+
+// The same where out and residual are dense as the product is, and rows are whole pieces of 16 bytes; not with kSwiglu.
+template <class T>
+__global__ void __launch_bounds__(256) finish_pieces(const T *product, const T *bias, const T *residual, T *out,
+                                                     long long pieces, const __grid_constant__ After after) {
+  constexpr int kNumbers = Piece<T>::kNumbers;
+  const long long index = static_cast<long long>(blockIdx.x) * blockDim.x + threadIdx.x;
+  if (index >= pieces) return;
+  const long long across = after.columns / kNumbers, column = index % across * kNumbers, at = index * kNumbers;
+  const float alpha = static_cast<float>(after.alpha), beta = after.has_residual ? static_cast<float>(after.beta) : 1;
+  Piece<T> made = piece_at(product + at);
+  const Piece<T> of_columns = piece_at(bias + column, after.has_bias),
+                 added = piece_at(residual + at, after.has_residual);
+  with_activation(after.activation, [&](auto activation) {
+    finish_piece<decltype(activation)::value>(made, of_columns, added, alpha, beta);
+  });
+  *reinterpret_cast<Piece<T> *>(out + at) = made;
 }
 
 }  // namespace pk

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pygpukit import kernels
 from pygpukit._core import native
@@ -13,77 +13,20 @@ from pygpukit.array import layout, promotion
 from pygpukit.core.dtypes import bfloat16, float16, float32
 from pygpukit.ops import host
 from pygpukit.ops.elementwise.pointwise import CTYPES
-from pygpukit.ops.matmul import few, plain
+from pygpukit.ops.matmul import few, hopper, plain
+from pygpukit.ops.matmul.after import After
+from pygpukit.ops.matmul.reading import ALIGNMENT
 from pygpukit.ops.operands import span
 
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
 
 Product = Callable[["GPUArray", "GPUArray", "GPUArray"], None]  # out = a @ b
-SOURCE = kernels.KernelSpec(__file__, "fused.cu")
+SOURCE = kernels.KernelSpec(__file__, "fused.cu", options=kernels.GENERIC_LAMBDAS)
 _LAYOUT = SOURCE.structure("GemmLayout", Operands=4)
 _ROWS = SOURCE.structure("Layout", Operands=2)
-_AFTER = SOURCE.structure("After")
 _BLOCK = 256
 FINISHED = (float16, bfloat16, float32)  # types that finish() is compiled for
-# By name: their numbers in activation.cuh.
-ACTIVATIONS = {None: 0, "relu": 1, "gelu": 2, "gelu_tanh": 3, "silu": 4, "swiglu": 5}
-
-
-@dataclass(frozen=True)
-class After:
-    """act(alpha sum + bias) + beta residual, of each element of a product.
-
-    act: a key of ACTIVATIONS; "swiglu": silu of the first half of the columns times the second half. bias: as many
-    numbers as the product has columns, contiguous. residual: of the result's shape. Both of the result's type.
-    """
-
-    alpha: float = 1.0
-    bias: GPUArray | None = None
-    act: str | None = None
-    residual: GPUArray | None = None
-    beta: float = 1.0
-
-    def arrays(self) -> list[GPUArray]:
-        """Those that there are."""
-        return [x for x in (self.bias, self.residual) if x is not None]
-
-    def is_nothing(self) -> bool:
-        """Whether the sum itself is the result."""
-        return self.alpha == 1 and self.act is None and not self.arrays()
-
-    def packed(self, columns: int) -> bytes:
-        """epilogue.cuh: After."""
-        return _AFTER.pack(
-            alpha=self.alpha,
-            beta=self.beta,
-            columns=columns,
-            activation=ACTIVATIONS[self.act],
-            has_bias=self.bias is not None,
-            has_residual=self.residual is not None,
-            unused=0,
-        )
-
-    def on_host(self, sums: Any) -> Any:
-        """The result of sums in float32 or float64, by NumPy."""
-        import numpy as np
-
-        from pygpukit.ops.elementwise import host_functions as functions
-
-        if self.alpha != 1:
-            sums = sums * sums.dtype.type(self.alpha)
-        if self.bias is not None:
-            sums = sums + host.values(self.bias)
-        if self.act == "swiglu":
-            columns = sums.shape[-1] // 2
-            sums = functions.silu(sums[..., :columns]) * sums[..., columns:]
-        elif self.act == "relu":
-            sums = np.maximum(sums, 0)
-        elif self.act is not None:
-            sums = getattr(functions, self.act)(sums)
-        if self.residual is None:
-            return sums
-        return sums + sums.dtype.type(self.beta) * host.values(self.residual)
 
 
 def product(plan: Product, a: GPUArray, b: GPUArray, out: GPUArray, after: After) -> None:
@@ -94,6 +37,9 @@ def product(plan: Product, a: GPUArray, b: GPUArray, out: GPUArray, after: After
     residual = out if after.residual is None else after.residual
     if after.is_nothing():
         plan(a, b, out)
+        return
+    if plan is hopper.product and after.by_pieces(out):
+        hopper.product(a, b, out, after)
         return
     if plan is not plain.product:
         sums = native.empty((*out.shape[:-1], b.shape[-1]), out.dtype)
@@ -113,20 +59,32 @@ def product(plan: Product, a: GPUArray, b: GPUArray, out: GPUArray, after: After
 def finish(sums: GPUArray, out: GPUArray, after: After) -> None:
     """out = after(sums): of a kernel's product, dense and rounded to the type."""
     residual = out if after.residual is None else after.residual
+    ctype, packed_after = CTYPES[out.dtype.name], after.packed(out.shape[-1])
+    if after.by_pieces(out):
+        pieces = out.size * out.itemsize // ALIGNMENT
+        spec = SOURCE.of(f"pk::finish_pieces<{ctype}>")
+        arrays = (sums, out if after.bias is None else after.bias, residual, out)
+        kernels.launch(spec, _grid(pieces), (_BLOCK, 1, 1), *arrays, struct.pack("<q", pieces), packed_after)
+        return
     steps = [tuple(step // x.itemsize for step in x.strides) for x in (out, residual)]
     extents, strides = layout.collapse(out.shape, steps)
     (target, first), (other, second) = span(out), span(residual)
     packed = _ROWS.pack(size=out.size, ndim=len(extents), shape=extents, start=(first, second), stride=strides)
-    spec = SOURCE.of(f"pk::finish<{CTYPES[out.dtype.name]}>")
+    spec = SOURCE.of(f"pk::finish<{ctype}>")
     arrays = (sums, target if after.bias is None else after.bias, other, target)
-    kernels.launch(spec, (-(-out.size // _BLOCK), 1, 1), (_BLOCK, 1, 1), *arrays, packed, after.packed(out.shape[-1]))
+    kernels.launch(spec, _grid(out.size), (_BLOCK, 1, 1), *arrays, packed, packed_after)
+
+
+def _grid(threads: int) -> tuple[int, int, int]:
+    return -(-threads // _BLOCK), 1, 1
 
 
 @SOURCE.lists
 def instantiations() -> Iterator[tuple[str, ...]]:
     """Name expressions of every kernel that product() can ask for."""
     yield tuple(f"pk::gemm_after<{CTYPES[dtype.name]}>" for dtype in promotion.FLOATS)
-    yield tuple(f"pk::finish<{CTYPES[dtype.name]}>" for dtype in FINISHED)
+    for name in ("finish", "finish_pieces"):
+        yield tuple(f"pk::{name}<{CTYPES[dtype.name]}>" for dtype in FINISHED)
 
 
 def _on_host(a: GPUArray, b: GPUArray, out: GPUArray, after: After) -> None:

@@ -13,6 +13,7 @@ from pygpukit.core.dtypes import as_dtype, float32
 from pygpukit.core.errors import DTypeError
 from pygpukit.ops import copying, host
 from pygpukit.ops.matmul import fastest, fused, hopper, narrow, plain, plan, precision, quantised, tile
+from pygpukit.ops.matmul.after import After
 from pygpukit.ops.matmul.stacks import stacked, with_matrix_axes
 from pygpukit.ops.operands import check_array, check_devices, check_out, overlaps
 from pygpukit.ops.prepared import prepared
@@ -20,6 +21,8 @@ from pygpukit.ops.prepared import prepared
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
     from pygpukit.core.dtypes import DataType, DTypeLike
+    from pygpukit.ops.matmul.skinny import Block
+    from pygpukit.ops.matmul.tiles import Tile
 
 _ONE, _ZERO = 1.0, 0.0  # what says that nothing is scaled, without a look at it
 _TENSOR = {"half": tile.product, "int8": narrow.product, "tf32": narrow.product}  # by family
@@ -132,8 +135,14 @@ def matmul_plan(
         reason = f"{reason}; {precision.reason(said)}"
     if out_dtype is not None or out_scale is not None:
         reason += quantised.conversion("matmul_plan", result, shape, out_dtype, out_scale).reason()
-    found = None if chosen != "tile" else (tile if kind == "half" else narrow).chosen(left, right)
-    return plan.MatmulPlan(chosen, reason, found)
+    return plan.MatmulPlan(chosen, reason, _tile_of(chosen, kind or "", left, right))
+
+
+def _tile_of(chosen: str, kind: str, a: GPUArray, b: GPUArray) -> Tile | Block | None:
+    """What one block, or a pair of them, makes where there is a choice."""
+    if chosen == hopper.NAME:
+        return hopper.chosen(kind, a, b)
+    return None if chosen != "tile" else (tile if kind == "half" else narrow).chosen(a, b)
 
 
 def product_of(kind: str | None, a: GPUArray, b: GPUArray) -> fused.Product:
@@ -184,7 +193,7 @@ def _extents(a: GPUArray, b: GPUArray) -> tuple[int, int, int, int]:
     return prod(batch), m, b.shape[-1], k
 
 
-def _scaled(dtype: DataType, alpha: Any, beta: Any, out: GPUArray | None) -> fused.After | None:
+def _scaled(dtype: DataType, alpha: Any, beta: Any, out: GPUArray | None) -> After | None:
     """What alpha and beta ask for, None for nothing. out: checked."""
     for name, value in (("alpha", alpha), ("beta", beta)):
         if not isinstance(value, Real):
@@ -197,7 +206,7 @@ def _scaled(dtype: DataType, alpha: Any, beta: Any, out: GPUArray | None) -> fus
         raise DTypeError(f"matmul: alpha={alpha}, beta={beta}: these operands give {dtype}; only floats are scaled")
     if beta and out is not None and out.dtype != dtype:
         raise DTypeError(f"matmul: beta={beta}: out is {out.dtype}, the result {dtype}; they must be alike")
-    return fused.After(float(alpha), residual=out if beta else None, beta=float(beta))
+    return After(float(alpha), residual=out if beta else None, beta=float(beta))
 
 
 def _touches(target: GPUArray, operand: GPUArray) -> bool:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import cache, lru_cache
 from itertools import product as product_of
 from math import prod
@@ -14,14 +15,17 @@ from typing import TYPE_CHECKING, Any
 
 from pygpukit._core import native
 from pygpukit.core.backend import is_sim
+from pygpukit.core.dtypes import float32
 from pygpukit.core.errors import GPUError
-from pygpukit.kernels import KernelSpec, launch
+from pygpukit.kernels import GENERIC_LAMBDAS, KernelSpec, launch
 from pygpukit.ops import copying, raw
+from pygpukit.ops.matmul import skinny, tensor_maps
+from pygpukit.ops.matmul.after import After
 from pygpukit.ops.matmul.fp8_tile import Scale
 from pygpukit.ops.matmul.reading import ALIGNMENT, as_it_is, readable
-from pygpukit.ops.matmul.tensor_maps import tensor_map
+from pygpukit.ops.matmul.stacks import is_one_product, matrix_of, rows_of
 from pygpukit.ops.matmul.tile import architecture, multiprocessors
-from pygpukit.ops.matmul.tiles import MEASURED, fastest, of_pairs
+from pygpukit.ops.matmul.tiles import MEASURED, Tile, fastest, of_pairs
 from pygpukit.ops.operands import span
 
 if TYPE_CHECKING:
@@ -30,10 +34,12 @@ if TYPE_CHECKING:
 
 NAME = "hopper"
 # hopper.cu: kHopperShared, kPair.
-SOURCE = KernelSpec(__file__, "hopper.cu", shared_bytes=232448, cluster=(2, 1, 1), ahead=("sm_90a",))
+SOURCE = KernelSpec(
+    __file__, "hopper.cu", shared_bytes=232448, cluster=(2, 1, 1), ahead=("sm_90a",), options=GENERIC_LAMBDAS
+)
 _CALL = SOURCE.structure("HopperCall")
 _THREADS, _PAIR = (384, 1, 1), 2
-_ROWS, _COLUMNS = 256, 256  # that a pair of blocks makes
+_ROWS, _OWN, _CHUNK = 256, 128, 64  # hopper.cu: kPairRows, kBoxLines, kChunk
 _SM = 90
 _VARIABLE = "PYGPUKIT_MATMUL"
 _UNSCALED, _BY_LINE, _BY_BLOCK = 0, 1, 2  # hopper.cu: Scaling
@@ -46,12 +52,11 @@ _FAMILIES = {
     "tf32": "{} rounded to tf32, summed in float32",
     "fp8": "{}, every 128 of k summed anew and added in float32",
 }
-# How much longer the tile kernels of half precision take than their times tell, by 30 products on an H100: for right
-# operands along k; for results whose rows are no whole 16 bytes.
-_ALONG_K, _ODD = 1.1, 2.0
-# What the host does for a call, on the same machine. Maps hold addresses, so that calls are not prepared as those of
-# the tile kernels are. Of 8-bit floats it does not count: there the tile kernels are much slower.
-_HOST_US = 66.0
+# How long the tile kernels of half precision take beside what their times tell, by 30 products on an H100: with right
+# operands along n, and along k; and how much longer with lines of no whole 128 bytes, with results whose rows are no
+# whole 16 bytes.
+_ALONG_N, _ALONG_K, _UNEVEN, _ODD = 0.9, 1.03, 1.15, 2.0
+_LINE = 128
 _NO_SCALE = Scale(None, 1, (0, 0))
 
 
@@ -80,10 +85,28 @@ def planned(
 def is_faster(kind: str, a: GPUArray, b: GPUArray) -> bool:
     """Whether these kernels make a @ b, which the tile kernels take, in less time; their bits are the same. kind: a key
     of plan.py's families."""
-    if kind == "half" and not (_along_k(a, "rows") and _along_k(b, "columns")):
-        return False  # they would be copied
+    if kind == "int8" or is_sim():
+        return False
+    shape, turned, along_k = _seen(kind, a, b)
+    return _is_faster(kind, a.dtype, shape, turned, along_k)
+
+
+def chosen(kind: str, a: GPUArray, b: GPUArray) -> Tile:
+    """What a pair of blocks makes of a @ b. Copies and launches nothing."""
+    shape, turned, _ = _seen(kind, a, b)
+    return tiling(kind, shape, turned)
+
+
+def _seen(kind: str, a: GPUArray, b: GPUArray) -> tuple[tuple[int, int, int, int], bool, bool]:
+    """(products, m, n, k) of what is launched; whether a is read along m; whether b lies along k, or is copied so."""
+    if a.ndim > 2 and is_one_product(b, a):
+        a, b = rows_of(a), matrix_of(b)
     *batch, m, k = a.shape
-    return _is_faster(kind, a.dtype, (prod(batch), m, b.shape[-1], k))
+    shape = prod(batch), m, b.shape[-1], k
+    if kind != "half":
+        return shape, False, True
+    left, right = as_it_is(a), as_it_is(b)
+    return shape, left is not None and left.transposed, right is None or right.transposed
 
 
 def reason(kind: str, dtype: DataType) -> str:
@@ -92,50 +115,74 @@ def reason(kind: str, dtype: DataType) -> str:
 
 
 @lru_cache(maxsize=4096)
-def _is_faster(kind: str, dtype: DataType, shape: tuple[int, int, int, int]) -> bool:
-    one = of_pairs(kind)
-    if is_sim() or one is None or _refusal(kind, dtype, shape):
-        return False
+def _is_faster(kind: str, dtype: DataType, shape: tuple[int, int, int, int], turned: bool, along_k: bool) -> bool:
+    """turned: a lies along m. along_k: b lies along k."""
     products, m, n, k = shape
+    if _refusal(kind, dtype, shape) or (kind == "half" and skinny.takes(m, turned)):
+        return False
     size, sms = dtype.itemsize, multiprocessors()
     odd = kind == "half" and n * size % ALIGNMENT != 0
-    other = fastest(kind, m, n, k, products, size, sms, odd).time_us(m, n, k, products, size, sms)
+    other = fastest(kind, m, n, k, products, size, sms, odd or turned).time_us(m, n, k, products, size, sms)
     if kind == "half":
-        other *= _ODD if odd else _ALONG_K
-    own = one.time_us(m, n, k, products, size, sms // _PAIR)
-    return (own if kind == "fp8" else max(own, _HOST_US)) < other
+        other *= _ALONG_K if along_k else _ALONG_N
+        other *= _ODD if odd else _UNEVEN if n * size % _LINE or k * size % _LINE else 1.0
+    return tiling(kind, shape, turned).time_us(m, n, k, products, size, sms // _PAIR) < other
 
 
-def _along_k(matrices: GPUArray, summed: str) -> bool:
-    """They lie along k, or are copied anyway."""
-    found = as_it_is(matrices)
-    return found is None or found.transposed == (summed == "columns")
+@lru_cache(maxsize=4096)
+def tiling(kind: str, shape: tuple[int, int, int, int], turned: bool) -> Tile:
+    """What a pair of blocks makes: that whose measured times are shortest. turned: a lies along m."""
+    products, m, n, k = shape
+    size, pairs = {"half": 2, "tf32": 4, "fp8": 1}[kind], max(multiprocessors() // _PAIR, 1)
+    fitting = [one for one in of_pairs(kind) if one.general >= turned]
+    return min(fitting, key=lambda one: one.time_us(m, n, k, products, size, pairs))
 
 
 def _done(kind: str, dtype: DataType) -> str:
     return f"{_FAMILIES[kind].format(dtype)}, by kernels for the tensor cores of SM 9.0"
 
 
-def product(a: GPUArray, b: GPUArray, out: GPUArray) -> None:
-    """out = a @ b, stacks of matrices with the same batch axes: float16, bfloat16, or float32 rounded to tf32."""
-    _launch(a, b, _NO_SCALE, _NO_SCALE, out, _UNSCALED)
+def product(a: GPUArray, b: GPUArray, out: GPUArray, after: After | None = None) -> None:
+    """out = a @ b, stacks of matrices with the same batch axes: float16, bfloat16, or float32 rounded to tf32.
+
+    after: what comes after the rounded product in the same launch, where by_pieces() of it is true.
+    """
+    if out.ndim > 2 and is_one_product(b, a, out):
+        a, b, out = rows_of(a), matrix_of(b), rows_of(out)
+        if after is not None and after.residual is not None:
+            after = replace(after, residual=rows_of(after.residual))
+    _launch("tf32" if a.dtype == float32 else "half", a, b, _NO_SCALE, _NO_SCALE, out, _UNSCALED, after)
 
 
 def scaled(a: GPUArray, b: GPUArray, left: Scale, right: Scale, out: GPUArray) -> None:
     """out = (left a) @ (right b), of 8-bit floats of one type, where fp8_tile.refusal() is ""."""
-    _launch(a, b, left, right, out, _BY_BLOCK if left.by_block or right.by_block else _BY_LINE)
+    _launch("fp8", a, b, left, right, out, _BY_BLOCK if left.by_block or right.by_block else _BY_LINE)
 
 
-def _launch(a: GPUArray, b: GPUArray, left: Scale, right: Scale, out: GPUArray, scaling: int) -> None:
+def _launch(
+    kind: str,
+    a: GPUArray,
+    b: GPUArray,
+    left: Scale,
+    right: Scale,
+    out: GPUArray,
+    scaling: int,
+    after: After | None = None,
+) -> None:
     m, n, k = out.shape[-2], out.shape[-1], a.shape[-1]
-    stacks = readable(a, "rows", along_k=True), readable(b, "columns", along_k=True)
-    maps = (
-        tensor_map(stack.array, k, lines, stack.lead, stack.matrices, stack.step)
-        for stack, lines in zip(stacks, (m, n), strict=True)
-    )
+    along_k = kind != "half"  # only numbers of 16 bits are read along m and n, too
+    stacks = readable(a, "rows", along_k), readable(b, "columns", along_k)
+    turned = stacks[0].transposed, not stacks[1].transposed
+    products = prod(out.shape[:-2])
+    one = tiling(kind, (products, m, n, k), turned[0])
+    operands: list[GPUArray | bytes] = []  # each followed by the tail of its map
+    for stack, box, lines, across in zip(stacks, _boxes(one, scaling, turned), (m, n), turned, strict=True):
+        extents = (lines, k) if across else (k, lines)
+        tail = tensor_maps.tail(stack.array.itemsize, box, *extents, stack.lead, stack.matrices, stack.step)
+        operands += [span(stack.array)[0], tail]
     dense = out if out.is_contiguous() else native.empty(out.shape, out.dtype)
-    scales, products = (left, right), prod(out.shape[:-2])
-    pairs = products * -(-m // _ROWS) * -(-n // _COLUMNS)
+    scales = left, right
+    after = after or After()
     call = _CALL.pack(
         row=n,
         matrix=m * n,
@@ -151,31 +198,48 @@ def _launch(a: GPUArray, b: GPUArray, left: Scale, right: Scale, out: GPUArray, 
         has_scale=[one.values is not None for one in scales],
         factor=left.number * right.number,
         whole=n * out.itemsize % ALIGNMENT == 0 and raw.address(dense) % ALIGNMENT == 0,
+        follows=not after.is_nothing(),
+        after=after.packed(n),
     )
+    pairs = products * -(-m // one.rows) * -(-n // one.columns)
     launch(
-        SOURCE.of(_expression(a.dtype.name, out.dtype.name, scaling)),
+        SOURCE.of(_expression(a.dtype.name, out.dtype.name, scaling, one.columns, turned)),
         (min(pairs, max(multiprocessors() // _PAIR, 1)) * _PAIR, 1, 1),
         _THREADS,
-        *maps,
-        *(span(stack.array)[0] for stack in stacks),
-        *(dense if one.values is None else span(one.values)[0] for one in scales),
-        dense,
         call,
+        *operands,
+        *(dense if one.values is None else span(one.values)[0] for one in scales),
+        *(dense if array is None else array for array in (after.bias, after.residual)),
+        dense,
     )
     if dense is not out:
         copying.copy_to(dense, out)
 
 
-def _expression(element: str, result: str, scaling: int) -> str:
-    return f"pk::hopper_product<{_ELEMENTS[element]}, {_ELEMENTS[result]}, {scaling}>"
+def _boxes(one: Tile, scaling: int, turned: tuple[bool, bool]) -> tuple[int, int]:
+    """Lines of a and of b that are copied at a time: hopper.cu, Copier."""
+    if scaling != _UNSCALED and one.columns > _OWN:
+        return _OWN, _OWN
+    return _CHUNK if turned[0] else _OWN, _CHUNK // _PAIR if turned[1] else one.columns // _PAIR
+
+
+def _expression(element: str, result: str, scaling: int, columns: int, turned: tuple[bool, bool]) -> str:
+    flags = ", ".join("true" if one else "false" for one in turned)
+    return f"pk::hopper_product<{_ELEMENTS[element]}, {_ELEMENTS[result]}, {scaling}, {columns}, {flags}>"
 
 
 @SOURCE.lists
 def _listing() -> Iterator[tuple[str, ...]]:
-    for name in ("float32", "bfloat16", "float16"):
-        yield (_expression(name, name, _UNSCALED),)
-    for element, result, scaling in product_of(("float8_e4m3", "float8_e5m2"), _RESULTS, (_BY_LINE, _BY_BLOCK)):
-        yield (_expression(element, result, scaling),)
+    straight = False, False
+    for name, one, b_turned in product_of(("bfloat16", "float16"), of_pairs("half"), (False, True)):
+        for a_turned in (False, True)[: 1 + one.general]:
+            yield (_expression(name, name, _UNSCALED, one.columns, (a_turned, b_turned)),)
+    for one in of_pairs("tf32"):
+        yield (_expression("float32", "float32", _UNSCALED, one.columns, straight),)
+    for element, result, scaling, one in product_of(
+        ("float8_e4m3", "float8_e5m2"), _RESULTS, (_BY_LINE, _BY_BLOCK), of_pairs("fp8")
+    ):
+        yield (_expression(element, result, scaling, one.columns, straight),)
 
 
 def _refusal(kind: str | None, dtype: DataType, shape: tuple[int, int, int, int]) -> str:
@@ -184,9 +248,10 @@ def _refusal(kind: str | None, dtype: DataType, shape: tuple[int, int, int, int]
     if not is_sim() and architecture() != _SM:
         return f"its instructions are those of SM 9.0; this device is SM {architecture() / 10:.1f}"
     products, m, n, _ = shape
-    if max(shape) >= 2**31 - 2 * _ROWS or products * -(-m // _ROWS) * -(-n // _COLUMNS) >= 2**31:
+    smallest = min(one.columns for one in of_pairs(kind))
+    if max(shape) >= 2**31 - 2 * _ROWS or products * -(-m // _ROWS) * -(-n // smallest) >= 2**31:
         return f"extents of {shape} are more than these kernels count"
-    return ""
+    return "" if is_sim() else tensor_maps.refusal()
 
 
 @cache

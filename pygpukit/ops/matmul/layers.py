@@ -10,6 +10,7 @@ from pygpukit.array import promotion
 from pygpukit.core.errors import DTypeError, ShapeError
 from pygpukit.ops import copying
 from pygpukit.ops.matmul import fused, plan, quantised
+from pygpukit.ops.matmul.after import ACTIVATIONS, After
 from pygpukit.ops.matmul.gemm import matmul, product_of
 from pygpukit.ops.operands import check_array, check_devices
 from pygpukit.ops.prepared import prepared
@@ -38,8 +39,9 @@ def linear(
 
     All float16, bfloat16, float32 or float64, alike. act: "relu", "gelu" (by erf), "gelu_tanh", "silu"; "swiglu" is
     silu of the first half of the columns times the second half, and gives (..., out / 2). Everything is computed in
-    float32 (float64 for it): in one launch and rounded once where matmul_plan() says "plain"; on tensor cores the
-    product is rounded, and another launch does the rest. out_dtype, out_scale: the rounded result is converted by
+    float32 (float64 for it): in one launch and rounded once where matmul_plan() says "plain"; on tensor cores from the
+    rounded product, in the launch that makes it where it says "hopper", rows are whole 16 bytes and residual is dense,
+    else in another one, with the same bits. out_dtype, out_scale: the rounded result is converted by
     another launch, as in matmul(). Asynchronous; a row's bits depend on no other row. Raises ShapeError, DTypeError,
     ValueError for an unknown act, DeviceMismatchError.
     """
@@ -79,8 +81,8 @@ def _linear(
     if dtype not in promotion.FLOATS or any(one.dtype != dtype for one in arrays.values()):
         kinds = ", ".join(f"{name} is {one.dtype}" for name, one in arrays.items())
         raise DTypeError(f"{what}: {kinds}; they must be one float type")
-    if act not in fused.ACTIVATIONS:
-        raise ValueError(f"{what}: act={act!r}; it is one of {', '.join(map(repr, fused.ACTIVATIONS))}")
+    if act not in ACTIVATIONS:
+        raise ValueError(f"{what}: act={act!r}; it is one of {', '.join(map(repr, ACTIVATIONS))}")
     if w.ndim != 2 or not x.ndim or x.shape[-1] != w.shape[1] or (bias is not None and bias.shape != w.shape[:1]):
         shapes = ", ".join(f"{name} has shape {one.shape}" for name, one in arrays.items())
         raise ShapeError(f"{what}: {shapes}; x, w and bias must be (..., in), (out, in) and (out,)")
@@ -93,7 +95,7 @@ def _linear(
     check_devices(what, *arrays.values())
     result = native.empty((rows, columns), dtype)
     if result.size:
-        after = fused.After(
+        after = After(
             bias=None if bias is None else copying.contiguous(bias),
             act=act,
             residual=None if residual is None else residual.reshape(rows, columns),

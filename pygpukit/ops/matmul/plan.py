@@ -37,7 +37,8 @@ class MatmulPlan:
 
     backend: "tile" (tensor cores), "hopper" (those of SM 9.0, with the bits of "tile"), "plain" (CUDA cores), "numpy"
     (the simulated device), and of products that need not be invariant "cublaslt". It decides the result's bits. reason:
-    why, in one sentence. tile: what one block of a tile kernel makes; it decides speed alone.
+    why, in one sentence. tile: what one block of a tile kernel makes, or a pair of blocks of "hopper"; it decides speed
+    alone.
     """
 
     backend: str

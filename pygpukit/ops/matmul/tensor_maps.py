@@ -1,42 +1,60 @@
-"""Descriptions of arrays for the copies of SM 9.0 (CUtensorMap): made by the driver, opened at run time by ctypes."""
+"""Descriptions of arrays for the copies of SM 9.0 (CUtensorMap): made by the driver, opened at run time by ctypes.
+
+A map begins with the address of the array, and nothing else of it depends on that. Kernels take the address as a
+parameter of their own, and what follows it, the tail, as the next one: a call that is prepared needs no address.
+"""
 
 from __future__ import annotations
 
 import ctypes
 import struct
 from functools import cache, lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pygpukit._core import native
 from pygpukit.core.backend import is_sim
 from pygpukit.core.errors import GPUError
 
-if TYPE_CHECKING:
-    from pygpukit.array.array import GPUArray
-
-_BYTES, _ALIGNMENT = 128, 64  # of a map
-_LINE, _LINES = 128, 128  # hopper.cu: bytes and lines of a box
+_BYTES, _ALIGNMENT, _ADDRESS = 128, 64, 8  # of a map; of the address in it
+_LINE = 128  # bytes of a box's line
 # CUtensorMapDataType. 8- and 16-bit floats are copied as they are, float32 is rounded to tf32.
 _TYPES = {1: 0, 2: 1, 4: 11}
 _SWAPPED, _PROMOTED = 3, 3  # CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_256B
+_PLACES = 0x7F5A_1234_5670, 0x1_0000_0000  # addresses that maps are made for, and never read
 
 
-def tensor_map(array: GPUArray, length: int, lines: int, lead: int, matrices: int, step: int) -> bytes:
-    """The map of a stack of matrices: lines of `length` elements, `lead` apart; matrices `step` elements apart.
+def tail(itemsize: int, box: int, length: int, lines: int, lead: int, matrices: int, step: int) -> bytes:
+    """What follows the address in the map of a stack of matrices: lines of `length` elements, `lead` apart; matrices
+    `step` elements apart. box: lines that are copied at a time, 128 bytes of each.
 
-    array: whose first element is the stack's, at a multiple of 16 bytes, as the strides must be. The same bytes for the
-    same address and numbers. Raises GPUError with the driver's status.
+    The array's first element must be at a multiple of 16 bytes, as the strides must be. The same bytes for the same
+    numbers. Raises GPUError with the driver's status.
     """
-    size = array.itemsize
-    strides = (lead * size, (step if matrices > 1 else lines * lead) * size)
+    strides = (lead * itemsize, (step if matrices > 1 else lines * lead) * itemsize)
     extents = (length, lines, matrices)
-    if is_sim():  # hopper_sim.cuh: SimMap; the kernel has the address from elsewhere
-        return struct.pack("<5Q4I", *extents, *strides, _LINE // size, _LINES, size, size == 4).ljust(_BYTES, b"\0")
-    return _encoded(native.current_device(), array.device_ptr, size, extents, strides)
+    if is_sim():  # hopper_sim.cuh: SimMap
+        map_of = struct.pack("<5Q4I", *extents, *strides, _LINE // itemsize, box, itemsize, itemsize == 4)
+        return map_of.ljust(_BYTES - _ADDRESS, b"\0")
+    return _encoded(native.current_device(), itemsize, box, extents, strides, _PLACES[0])[_ADDRESS:]
+
+
+def refusal() -> str:
+    """Why the driver's maps cannot be used so, "" where they can."""
+    return _refusal(native.current_device())
+
+
+@cache
+def _refusal(device: int) -> str:
+    one, other = (_encoded(device, 2, 128, (64, 128, 1), (128, 16384), place) for place in _PLACES)
+    if one[_ADDRESS:] == other[_ADDRESS:] and all(
+        made[:_ADDRESS] == place.to_bytes(_ADDRESS, "little") for made, place in zip((one, other), _PLACES, strict=True)
+    ):
+        return ""
+    return "this driver's CUtensorMap does not begin with the array's address"
 
 
 @lru_cache(maxsize=4096)
-def _encoded(_: int, address: int, size: int, extents: tuple[int, ...], strides: tuple[int, ...]) -> bytes:
+def _encoded(_: int, size: int, box: int, extents: tuple[int, ...], strides: tuple[int, ...], address: int) -> bytes:
     room = (ctypes.c_ubyte * (_BYTES + _ALIGNMENT))()
     start = -ctypes.addressof(room) % _ALIGNMENT
     status = _driver().cuTensorMapEncodeTiled(
@@ -46,7 +64,7 @@ def _encoded(_: int, address: int, size: int, extents: tuple[int, ...], strides:
         ctypes.c_void_p(address),
         (ctypes.c_uint64 * 3)(*extents),
         (ctypes.c_uint64 * 2)(*strides),
-        (ctypes.c_uint32 * 3)(_LINE // size, _LINES, 1),
+        (ctypes.c_uint32 * 3)(_LINE // size, box, 1),
         (ctypes.c_uint32 * 3)(1, 1, 1),
         0,
         _SWAPPED,
@@ -56,13 +74,14 @@ def _encoded(_: int, address: int, size: int, extents: tuple[int, ...], strides:
     if status:
         raise GPUError(
             f"cuTensorMapEncodeTiled answers with status {status} for extents {extents} and strides {strides} of "
-            f"elements of {size} bytes at {address:#x}; leave backend='hopper' out"
+            f"elements of {size} bytes; leave backend='hopper' out"
         )
     return bytes(room[start : start + _BYTES])
 
 
 @cache
 def _driver() -> Any:
+    native.memory_info()  # opens the device: the driver answers nothing before
     try:
         return ctypes.CDLL("libcuda.so.1")
     except OSError as error:

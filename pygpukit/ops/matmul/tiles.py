@@ -53,10 +53,11 @@ def tiles(family: str) -> tuple[Tile, ...]:
 
 
 @cache
-def of_pairs(family: str) -> Tile | None:
-    """What a pair of blocks of hopper.cu makes, with its measured times; None where the table has no such kernels."""
-    found = json.loads(MEASURED.read_text(encoding="utf-8")).get("hopper", {}).get(family)
-    return None if found is None else Tile(**found)
+def of_pairs(family: str) -> tuple[Tile, ...]:
+    """What pairs of blocks of hopper.cu make, with their measured times. general: compiled for a transposed left
+    operand, too."""
+    found = json.loads(MEASURED.read_text(encoding="utf-8"))["hopper"].get(family, [])
+    return tuple(Tile(**one) for one in found)
 
 
 def fastest(

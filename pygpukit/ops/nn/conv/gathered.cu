@@ -165,7 +165,7 @@ struct Gather {
 
 // A thread's sums: of 64 places and so many filters, as hopper.cuh orders them.
 template <int Filters>
-using SumsOf = float[h::kProductRows * Filters / h::kGroup];
+using SumsOf = h::Sums<Filters>;
 
 // w: (groups, filters, kernel rows, kernel columns, channels), dense. Channels of the image are dense; those of a group
 // and all steps of the image, the weights and the result are whole 16 bytes. Steps: that shared memory holds. Blocks:
@@ -195,7 +195,7 @@ __global__ void __launch_bounds__(kThreads, Blocks)
       end_copies();
   }
   SumsOf<Filters> sums;
-  h::Products<T> products;
+  h::Products<T, false, false> products;
   unsigned held[kRounds ? kParts : 1][4];  // of tf32: a thread's elements of the image's tile
   int at = 0, next = kAhead;
   for (int step = 0; step < steps; ++step) {
@@ -205,7 +205,7 @@ __global__ void __launch_bounds__(kThreads, Blocks)
     h::publish_to_products();
     __syncthreads();
     const unsigned own = tile + warp_group * h::kProductRows * h::kLine;
-    const unsigned long long columns = h::descriptor_of(tile + kPlaces * h::kLine);
+    const unsigned long long columns = h::descriptor_of<false>(tile + kPlaces * h::kLine);
     if constexpr (kRounds) {
       const int line = threadIdx.x % h::kGroup / 32 * 16 + threadIdx.x % 32 / 4;
 #pragma unroll
@@ -217,11 +217,11 @@ __global__ void __launch_bounds__(kThreads, Blocks)
     products.begin();
 #pragma unroll
     for (int i = 0; i < kParts; ++i) {
-      const unsigned long long right = columns + i * h::kDescriptorStep;
+      const unsigned long long right = columns + i * h::kDescriptorStep<false>;
       if constexpr (kRounds)
         products.start(sums, held[i], right, step > 0 || i > 0);
       else
-        products.start(sums, h::descriptor_of(own) + i * h::kDescriptorStep, right, step > 0 || i > 0);
+        products.start(sums, h::descriptor_of<false>(own) + i * h::kDescriptorStep<false>, right, step > 0 || i > 0);
     }
     products.end();
     if (step + kAhead < steps)
