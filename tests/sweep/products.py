@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import product as product_of
 from typing import Any
 
 import numpy as np
+import pytest
 
 import pygpukit as gp
 from pygpukit.array import promotion
+from pygpukit.core.dtypes import float32, float64
 from pygpukit.ops.elementwise import pointwise
 from pygpukit.ops.matmul import few, fused, grouped, plain, quantised
 from pygpukit.ops.matmul import fp8 as scaled
@@ -20,7 +22,22 @@ Values = np.ndarray[Any, Any]
 _FLOATS = [dtype.name for dtype in promotion.FLOATS]
 
 
+def _tiled(one: tuple[int, int], function: Callable[..., gp.GPUArray]) -> Callable[..., gp.GPUArray]:
+    """The function with threads that make so many rows and columns, whatever the plan."""
+
+    def tiled(*inputs: gp.GPUArray) -> gp.GPUArray:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(plain, "tile", lambda *_: one)
+            return function(*inputs)
+
+    return tiled
+
+
 def _products() -> Iterator[Call]:
+    for wide in (float32, float64):
+        for one in plain.tiles(wide):
+            inputs = (numbers(wide.name, 2, 67, 39), numbers(wide.name, 35, 39).T)
+            yield Call(_tiled(one, gp.matmul), inputs, lambda a, b: a @ b)
     for dtype in pointwise.CTYPES:
         yield Call(gp.matmul, (numbers(dtype, 67, 9), numbers(dtype, 9, 65)))
         if dtype == "int8":
@@ -48,6 +65,13 @@ def _fused_products() -> Iterator[Call]:
         out = c.clone()
         return gp.matmul(a, b, alpha=0.5, beta=-2.0, out=out[..., ::-1])
 
+    def linear(x: gp.GPUArray, w: gp.GPUArray, b: gp.GPUArray) -> gp.GPUArray:
+        return gp.linear(x, w, b, "relu")
+
+    for wide in (float32, float64):
+        for one in plain.tiles(wide):
+            layer = (numbers(wide.name, 67, 9), numbers(wide.name, 65, 9), numbers(wide.name, 65))
+            yield Call(_tiled(one, linear), layer, lambda x, w, b: np.maximum(x @ w.T + b, 0))
     for dtype in _FLOATS:
         yield Call(gp.linear_bias_gelu, (numbers(dtype, 3, 5, 7), numbers(dtype, 9, 7), numbers(dtype, 9)))
         gated = (numbers(dtype, 5, 7), numbers(dtype, 18, 7), numbers(dtype, 18), numbers(dtype, 5, 9))

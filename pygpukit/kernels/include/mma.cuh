@@ -46,6 +46,24 @@ PK_PRODUCT(bfloat16_t, "bf16")
 PK_PRODUCT(half_t, "f16")
 #undef PK_PRODUCT
 
+// Four matrices of 8 x 8 elements of 16 bits from shared memory. Lane i gives where row i % 8 of matrix i / 8 lies, 16
+// bytes from a multiple of 16 on. It gets of each matrix elements 2 four and 2 four + 1 of row `group`; Turned: of
+// column `group`.
+template <bool Turned>
+__device__ __forceinline__ void load_matrices(Pair (&to)[4], const void *row) {
+  const unsigned address = static_cast<unsigned>(__cvta_generic_to_shared(row));
+  if constexpr (Turned)
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0,%1,%2,%3}, [%4];"
+                 : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
+                 : "r"(address)
+                 : "memory");
+  else
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"
+                 : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
+                 : "r"(address)
+                 : "memory");
+}
+
 // A float rounded to tf32, middles away from zero.
 __device__ __forceinline__ unsigned to_tf32(float value) {
   unsigned result;

@@ -19,6 +19,20 @@ __device__ __forceinline__ Pair multiply(T kind, Pair x, Pair y) {
   return result;
 }
 
+template <bool Turned>
+__device__ inline void load_matrices(Pair (&to)[4], const void *row) {
+  const int lane = static_cast<int>(threadIdx.x) % 32, group = lane / 4, four = lane % 4;
+  for (int i = 0; i < 4; ++i) {
+    unsigned short elements[2];
+    for (int j = 0; j < 2; ++j) {
+      const unsigned long long from =
+          __shfl_sync(0xffffffffu, reinterpret_cast<unsigned long long>(row), 8 * i + (Turned ? 2 * four + j : group));
+      elements[j] = reinterpret_cast<const unsigned short *>(from)[Turned ? group : 2 * four + j];
+    }
+    to[i] = elements[0] | static_cast<Pair>(elements[1]) << 16;
+  }
+}
+
 __device__ __forceinline__ unsigned to_tf32(float value) {
   const unsigned bits = __float_as_uint(value);
   return (bits & 0x7f800000u) == 0x7f800000u ? bits : (bits + 0x1000u) & ~0x1fffu;

@@ -3,6 +3,7 @@
 // What takes the time is how many bytes of b are on their way at once. So a block makes few columns of the result, and
 // asks for b some steps ahead, by copies to shared memory that no register waits for. A sum stays with one thread and
 // runs as in gemm.cu, over k in ascending order: the same bits.
+#include "ahead.cuh"
 #include "epilogue.cuh"
 #include "gemm.cuh"
 #include "pack.cuh"
@@ -17,37 +18,6 @@ constexpr int kStepBytes = 256;  // of a line along k, that are read a step
 constexpr int kPackBytes = 16;
 constexpr int kStages = 5;     // steps that shared memory holds: one in use, the others on their way
 constexpr int kFewBlocks = 3;  // that a multiprocessor's shared memory holds
-
-#ifdef PYGPUKIT_SIM
-template <int N, class T>
-__device__ __forceinline__ void copy_ahead(T *to, const T *from, int count) {
-  for (int i = 0; i < N; ++i) to[i] = i < count ? from[i] : T{};
-}
-__device__ __forceinline__ void end_stage() {}
-template <int Later>
-__device__ __forceinline__ void wait_for_stage() {}
-#else
-// N elements, 4, 8 or 16 bytes, of which those from `count` on become 0 and are not read.
-template <int N, class T>
-__device__ __forceinline__ void copy_ahead(T *to, const T *from, int count) {
-  const unsigned target = static_cast<unsigned>(__cvta_generic_to_shared(to));
-  constexpr int kBytes = N * sizeof(T);
-  if constexpr (kBytes == kPackBytes)
-    asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16, %2;" ::"r"(target), "l"(from),
-                 "r"(count * static_cast<int>(sizeof(T))));
-  else if constexpr (kBytes >= 4)
-    asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"(target), "l"(from), "n"(kBytes),
-                 "r"(count * static_cast<int>(sizeof(T))));
-  else
-    *to = count ? *from : T{};
-}
-__device__ __forceinline__ void end_stage() { asm volatile("cp.async.commit_group;" ::: "memory"); }
-// Waits until all stages have arrived but the last `Later`.
-template <int Later>
-__device__ __forceinline__ void wait_for_stage() {
-  asm volatile("cp.async.wait_group %0;" ::"n"(Later) : "memory");
-}
-#endif
 
 // A matrix as copies walk it. packs: 16 bytes of neighbours along the inner axis can be copied as one.
 template <class T>

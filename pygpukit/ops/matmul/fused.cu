@@ -5,31 +5,32 @@
 namespace pk {
 
 // c = after(a @ b), rounded once. The layout's operands: a, b, c, residual; its n is that of c, of kSwiglu b has 2 n.
-template <class T>
+template <class T, int Down = kPerThread, int Across = kPerThread>
 __global__ void __launch_bounds__(kThreads *kThreads)
     gemm_after(const T *a, const T *b, const T *bias, const T *residual, T *c, const __grid_constant__ GemmLayout<4> p,
                const __grid_constant__ After after) {
   using A = accumulator_t<T>;
-  __shared__ GemmTiles<A> tiles;
-  const long long tiles_n = (p.n + kTile - 1) / kTile;
-  const long long row0 = blockIdx.x / tiles_n * kTile;
-  const long long column0 = blockIdx.x % tiles_n * kTile;
+  constexpr int kRows = kThreads * Down, kColumns = kThreads * Across;
+  __shared__ GemmTiles<A, Down, Across> tiles;
+  const long long tiles_n = (p.n + kColumns - 1) / kColumns;
+  const long long row0 = blockIdx.x / tiles_n * kRows;
+  const long long column0 = blockIdx.x % tiles_n * kColumns;
 #pragma unroll 1
   for (long long batch = blockIdx.y; batch < p.batches; batch += gridDim.y) {
     long long at[4];
     batch_offsets(p, batch, at);
     const Lines<T> left = {a + at[0], p.m, p.row[0], p.column[0]};
     Lines<T> right = {b + at[1], p.n, p.column[1], p.row[1]};
-    TileSums<A> sum = {}, up = {};
+    TileSums<A, Down, Across> sum = {}, up = {};
     add_products(left, right, row0, column0, p.k, tiles, sum);
     if (after.activation == kSwiglu) {
       right.data += p.n * p.column[1];
       add_products(left, right, row0, column0, p.k, tiles, up);
     }
-    for (int i = 0; i < kPerThread; ++i) {
-      for (int j = 0; j < kPerThread; ++j) {
-        const long long row = row0 + threadIdx.y + i * kThreads;
-        const long long column = column0 + threadIdx.x + j * kThreads;
+    for (int i = 0; i < Down; ++i) {
+      for (int j = 0; j < Across; ++j) {
+        const long long row = row0 + tile_row<Down>(i);
+        const long long column = column0 + tile_column(j);
         if (row >= p.m || column >= p.n) continue;
         const T *other = residual + (at[3] + row * p.row[3] + column * p.column[3]);
         c[at[2] + row * p.row[2] + column * p.column[2]] =

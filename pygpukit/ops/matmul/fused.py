@@ -52,8 +52,9 @@ def product(plan: Product, a: GPUArray, b: GPUArray, out: GPUArray, after: After
     if after.act != "swiglu" and m <= n and few.takes(out.dtype, m, n, k):
         few.launch(a, b, arrays, packed, prod(out.shape[:-2]), after.packed(n))
         return
-    spec = SOURCE.of(f"pk::gemm_after<{CTYPES[out.dtype.name]}>")
-    kernels.launch(spec, plain.grid(out), plain.THREADS, *arrays, packed, after.packed(n))
+    one = plain.tile(out)
+    spec = SOURCE.of(f"pk::gemm_after<{CTYPES[out.dtype.name]}{plain.sizes(one)}>")
+    kernels.launch(spec, plain.grid(out, one), plain.THREADS, *arrays, packed, after.packed(n))
 
 
 def finish(sums: GPUArray, out: GPUArray, after: After) -> None:
@@ -82,7 +83,9 @@ def _grid(threads: int) -> tuple[int, int, int]:
 @SOURCE.lists
 def instantiations() -> Iterator[tuple[str, ...]]:
     """Name expressions of every kernel that product() can ask for."""
-    yield tuple(f"pk::gemm_after<{CTYPES[dtype.name]}>" for dtype in promotion.FLOATS)
+    for dtype in promotion.FLOATS:
+        ctype = CTYPES[dtype.name]
+        yield tuple(f"pk::gemm_after<{ctype}{plain.sizes(one)}>" for one in plain.tiles(dtype))
     for name in ("finish", "finish_pieces"):
         yield tuple(f"pk::{name}<{CTYPES[dtype.name]}>" for dtype in FINISHED)
 

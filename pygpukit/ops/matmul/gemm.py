@@ -182,7 +182,8 @@ def _family(promoted: DataType, result: DataType, said: bool | None) -> str | No
 
 def _planned(kind: str | None, operands: DataType, a: GPUArray, b: GPUArray) -> tuple[str, str]:
     chosen, reason = plan.backend(kind, operands, *_extents(a, b))
-    if chosen == "tile" and hopper.is_faster(kind or "", a, b):
+    anywhere = chosen == "tile" and kind == "half" and tile.odd_block(a, b) is not None
+    if chosen == "tile" and not anywhere and hopper.is_faster(kind or "", a, b):
         return hopper.NAME, hopper.reason(kind or "", operands)
     return chosen, reason
 

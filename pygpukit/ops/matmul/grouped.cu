@@ -1,14 +1,15 @@
-// grouped.cu: products of groups of rows, each with a weight of its own; how many rows a group has stands on the device.
+// grouped.cu: products of groups of rows, each with a weight of its own; how many rows a group has stands on the
+// device.
 #include "gemm.cuh"
 
 namespace pk {
 
 struct GroupedCall {
   long long rows, n, k;
-  long long start[3];   // of x, w, out: elements from the pointer to the first element
-  long long row[3];     // elements from one row to the next
+  long long start[3];  // of x, w, out: elements from the pointer to the first element
+  long long row[3];    // elements from one row to the next
   long long column[3];
-  long long group;      // elements from one weight to the next
+  long long group;  // elements from one weight to the next
   int groups, unused;
 };
 
@@ -41,9 +42,10 @@ __global__ void __launch_bounds__(kThreads *kThreads)
   }
   for (int i = 0; i < kPerThread; ++i) {
     for (int j = 0; j < kPerThread; ++j) {
-      const long long row = row0 + threadIdx.y + i * kThreads;
-      const long long column = column0 + threadIdx.x + j * kThreads;
-      if (row < end && column < p.n) out[p.start[2] + row * p.row[2] + column * p.column[2]] = convert<T>::from(sum[i][j]);
+      const long long row = row0 + tile_row(i);
+      const long long column = column0 + tile_column(j);
+      if (row < end && column < p.n)
+        out[p.start[2] + row * p.row[2] + column * p.column[2]] = convert<T>::from(sum[i][j]);
     }
   }
 }

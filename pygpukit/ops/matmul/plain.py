@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 from pygpukit import kernels
 from pygpukit._core import native
 from pygpukit.array import layout
-from pygpukit.core.dtypes import bfloat16, float16, int8, int32
+from pygpukit.core.dtypes import bfloat16, float16, float32, float64, int8, int32
 from pygpukit.ops import copying, host
 from pygpukit.ops.elementwise.pointwise import CTYPES
 from pygpukit.ops.matmul import few
+from pygpukit.ops.matmul.tile import multiprocessors
 from pygpukit.ops.operands import span
 
 if TYPE_CHECKING:
@@ -22,8 +23,9 @@ if TYPE_CHECKING:
 
 SOURCE = kernels.KernelSpec(__file__, "gemm.cu")
 _LAYOUT = SOURCE.structure("GemmLayout", Operands=3)
-_TILE = 64  # gemm.cuh: kTile
 THREADS = (16, 16, 1)
+_TILE = (4, 4)  # rows and columns of a thread. gemm.cuh: kPerThread
+_TILES = (_TILE, (4, 2), (2, 2))  # of float32 and float64
 _MAX_GRID_Y = 65535
 
 
@@ -43,20 +45,43 @@ def product(a: GPUArray, b: GPUArray, out: GPUArray) -> None:
         few.launch(a, b, (spans[0], spans[1], spans[2], spans[2], spans[2]), packed, prod(out.shape[:-2]))
         return
     packed, spans = packed_layout(_LAYOUT, n, a, b, out)
-    types = CTYPES[a.dtype.name] + (f", {CTYPES[out.dtype.name]}" if out.dtype != a.dtype else "")
-    kernels.launch(SOURCE.of(f"pk::gemm<{types}>"), grid(out), THREADS, *spans, packed)
+    types, one = CTYPES[a.dtype.name], tile(out)
+    if out.dtype != a.dtype or one != _TILE:
+        types += f", {CTYPES[out.dtype.name]}"
+    kernels.launch(SOURCE.of(f"pk::gemm<{types}{sizes(one)}>"), grid(out, one), THREADS, *spans, packed)
 
 
 @SOURCE.lists
 def instantiations() -> Iterator[tuple[str, ...]]:
     """Name expressions of every kernel that product() can ask for."""
     yield (*(f"pk::gemm<{ctype}>" for ctype in CTYPES.values()), "pk::gemm<signed char, int>")
+    for dtype in (float32, float64):
+        ctype = CTYPES[dtype.name]
+        yield tuple(f"pk::gemm<{ctype}, {ctype}{sizes(one)}>" for one in tiles(dtype) if one != _TILE)
 
 
-def grid(out: GPUArray) -> tuple[int, int, int]:
+def tile(out: GPUArray) -> tuple[int, int]:
+    """Rows and columns of the result that a thread makes: the most that still give every multiprocessor a block. Sums
+    are the same for all."""
+    fitting = tiles(out.dtype)
+    return next((one for one in fitting if prod(grid(out, one)) >= multiprocessors()), fitting[-1])
+
+
+def tiles(dtype: DataType) -> tuple[tuple[int, int], ...]:
+    """All that tile() can give for results of a type."""
+    return _TILES if dtype in (float32, float64) else (_TILE,)
+
+
+def sizes(one: tuple[int, int]) -> str:
+    """Of a name expression's arguments those that say the tile."""
+    return "" if one == _TILE else f", {one[0]}, {one[1]}"
+
+
+def grid(out: GPUArray, one: tuple[int, int] = _TILE) -> tuple[int, int, int]:
     """Blocks for a result: its tiles, and its matrices."""
     *batch, m, n = out.shape
-    return -(-m // _TILE) * -(-n // _TILE), min(prod(batch), _MAX_GRID_Y), 1
+    rows, columns = (threads * own for threads, own in zip(THREADS, one, strict=False))
+    return -(-m // rows) * -(-n // columns), min(prod(batch), _MAX_GRID_Y), 1
 
 
 def packed_layout(structure: Structure, n: int, *operands: GPUArray) -> tuple[bytes, tuple[GPUArray, ...]]:

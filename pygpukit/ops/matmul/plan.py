@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 from pygpukit.core.backend import is_sim
 from pygpukit.core.dtypes import bfloat16, float16, float32, int8, int32
-from pygpukit.ops.matmul import tile
-from pygpukit.ops.matmul.skinny import Block
+from pygpukit.ops.matmul import odd, skinny, tile
 from pygpukit.ops.matmul.tiles import MEASURED, Tile
 
 if TYPE_CHECKING:
@@ -37,13 +36,12 @@ class MatmulPlan:
 
     backend: "tile" (tensor cores), "hopper" (those of SM 9.0, with the bits of "tile"), "plain" (CUDA cores), "numpy"
     (the simulated device), and of products that need not be invariant "cublaslt". It decides the result's bits. reason:
-    why, in one sentence. tile: what one block of a tile kernel makes, or a pair of blocks of "hopper"; it decides speed
-    alone.
+    why, in one sentence. tile: what one block makes, or a pair of blocks of "hopper"; it decides speed alone.
     """
 
     backend: str
     reason: str
-    tile: Tile | Block | None = None
+    tile: Tile | skinny.Block | odd.Block | None = None
 
     def __str__(self) -> str:
         return f"{self.backend}{f' {self.tile}' if self.tile else ''}: {self.reason}"

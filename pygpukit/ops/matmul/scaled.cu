@@ -28,18 +28,23 @@ struct AnyFloats {
   int type;
   __device__ __forceinline__ float operator[](long long i) const {
     switch (type) {
-      case kE4m3: return widen(reinterpret_cast<const e4m3_t *>(data)[i]);
-      case kE5m2: return widen(reinterpret_cast<const e5m2_t *>(data)[i]);
-      case kHalf: return widen(reinterpret_cast<const half_t *>(data)[i]);
-      case kBfloat16: return widen(reinterpret_cast<const bfloat16_t *>(data)[i]);
-      default: return reinterpret_cast<const float *>(data)[i];
+      case kE4m3:
+        return widen(reinterpret_cast<const e4m3_t *>(data)[i]);
+      case kE5m2:
+        return widen(reinterpret_cast<const e5m2_t *>(data)[i]);
+      case kHalf:
+        return widen(reinterpret_cast<const half_t *>(data)[i]);
+      case kBfloat16:
+        return widen(reinterpret_cast<const bfloat16_t *>(data)[i]);
+      default:
+        return reinterpret_cast<const float *>(data)[i];
     }
   }
 };
 
 __device__ __forceinline__ void fetch_any(const AnyFloats &from, long long start, long long line0, long long lines,
                                           long long line_stride, long long depth0, long long depth,
-                                          long long depth_stride, float (&tile)[kDepth][kTile + 1]) {
+                                          long long depth_stride, float (&tile)[kDepth][kTile + kTilePad]) {
   const int thread = threadIdx.y * kThreads + threadIdx.x;
   const bool along_depth = depth_stride == 1;
   for (int i = thread; i < kTile * kDepth; i += kThreads * kThreads) {
@@ -74,7 +79,7 @@ __global__ void __launch_bounds__(kThreads *kThreads)
     }
     for (int i = 0; i < kPerThread; ++i) {
       for (int j = 0; j < kPerThread; ++j) {
-        const long long row = row0 + threadIdx.y + i * kThreads, column = column0 + threadIdx.x + j * kThreads;
+        const long long row = row0 + tile_row(i), column = column0 + tile_column(j);
         if (row >= p.m || column >= p.n) continue;
         float scale = 1.0f;
         if (p.has_scale[0]) scale = scale_a[row / p.lines[0] * p.scale_line[0] + block * p.scale_depth[0]];
@@ -85,7 +90,7 @@ __global__ void __launch_bounds__(kThreads *kThreads)
   }
   for (int i = 0; i < kPerThread; ++i) {
     for (int j = 0; j < kPerThread; ++j) {
-      const long long row = row0 + threadIdx.y + i * kThreads, column = column0 + threadIdx.x + j * kThreads;
+      const long long row = row0 + tile_row(i), column = column0 + tile_column(j);
       if (row >= p.m || column >= p.n) continue;
       c[p.start[2] + row * p.row[2] + column * p.column[2]] = convert<Out>::from(p.factor * total[i][j]);
     }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
-from functools import cache
+from functools import cache, lru_cache
 from itertools import product as product_of
 from math import prod
 from typing import TYPE_CHECKING
@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 from pygpukit._core import native
 from pygpukit.kernels import KernelSpec, builder, launch
 from pygpukit.ops import raw
-from pygpukit.ops.matmul import skinny
-from pygpukit.ops.matmul.reading import ALIGNMENT, as_it_is, readable
+from pygpukit.ops.matmul import odd, skinny
+from pygpukit.ops.matmul.reading import ALIGNMENT, as_it_is, readable, whole
 from pygpukit.ops.matmul.stacks import is_one_product, matrix_of, rows_of
 from pygpukit.ops.matmul.tiles import Tile, fastest, tiles
 from pygpukit.ops.operands import span
@@ -25,6 +25,10 @@ MATMUL = KernelSpec(__file__, "tile.cu", front_end="tile", ahead=("sm_90a",))
 ELEMENTS = {"bfloat16": "__nv_bfloat16", "float16": "__half"}
 _ROW = 8  # elements: 16 bytes
 _ONE = (1, 1, 1)
+_ODD_SM = 90  # where the bits of odd.cu were compared
+# Of copies of operands, on an H100: a launch, and a MiB that is read, written and read again.
+_LAUNCH_US, _COPY_US_PER_MB = 6.0, 0.9
+_GENERAL = 2.0  # how much longer tiles take than their times tell where the result's rows are no whole 16 bytes
 
 
 def product(a: GPUArray, b: GPUArray, out: GPUArray) -> None:
@@ -39,13 +43,17 @@ def product(a: GPUArray, b: GPUArray, out: GPUArray) -> None:
     if out.ndim > 2 and is_one_product(b, a, out):
         a, b, out = rows_of(a), matrix_of(b), rows_of(out)
     m, n, k = out.shape[-2], out.shape[-1], a.shape[-1]
+    if (block := odd_block(a, b)) is not None:
+        odd.product(a, b, out, block)
+        return
     left, right = readable(a, "rows"), readable(b, "columns")
     aligned = n % _ROW == 0 and raw.address(out) % ALIGNMENT == 0
     batches = prod(out.shape[:-2])
     if skinny.takes(m, left.transposed):
         skinny.product(left, right, out, (batches, m, n, k))
         return
-    one = fastest("half", m, n, k, batches, out.itemsize, multiprocessors(), left.transposed or not aligned)
+    general, deep = left.transposed or not aligned, _deep(left.lead, right.lead)
+    one = fastest("half", m, n, k, batches, out.itemsize, multiprocessors(), general, deep)
     numbers = (batches, m, n, k, left.lead, right.lead, n, left.step, right.step, m * n)
     repeats = (left.matrices, left.repeat, right.matrices, right.repeat)
     launch(
@@ -79,17 +87,55 @@ def multiprocessors() -> int:
     return int(native.device_info(native.current_device())["multiprocessor_count"])
 
 
-def chosen(a: GPUArray, b: GPUArray) -> Tile | skinny.Block:
+def chosen(a: GPUArray, b: GPUArray) -> Tile | skinny.Block | odd.Block:
     """What product() makes in one block, for these operands. Copies and launches nothing."""
     if a.ndim > 2 and is_one_product(b, a):
         a, b = rows_of(a), matrix_of(b)
-    left = as_it_is(a)
+    if (block := odd_block(a, b)) is not None:
+        return block
+    left, right = as_it_is(a), as_it_is(b)
     m, n, k = a.shape[-2], b.shape[-1], a.shape[-1]
     transposed = left is not None and left.transposed
     if skinny.takes(m, transposed):
         return skinny.block()
     general = transposed or n % _ROW != 0
-    return fastest("half", m, n, k, prod(a.shape[:-2]), a.itemsize, multiprocessors(), general)
+    deep = _deep(*(whole(k, a.itemsize) if side is None else side.lead for side in (left, right)))
+    return fastest("half", m, n, k, prod(a.shape[:-2]), a.itemsize, multiprocessors(), general, deep)
+
+
+def _deep(*leads: int) -> bool:
+    """Whether rows begin in the middle of 32 bytes: see fastest()."""
+    return any(lead % (2 * _ROW) for lead in leads)
+
+
+def odd_block(a: GPUArray, b: GPUArray) -> odd.Block | None:
+    """What odd.cu makes in one block, where it takes less time than tiles and copies of what these cannot read."""
+    if a.ndim > 2 and is_one_product(b, a):
+        a, b = rows_of(a), matrix_of(b)
+    size = a.itemsize
+    anyhow = as_it_is(a, size), as_it_is(b, size)
+    if architecture() != _ODD_SM or anyhow[0] is None or anyhow[1] is None:
+        return None
+    *batch, m, k = a.shape
+    n, launches, elements = b.shape[-1], 0, 0
+    for matrices, found, along_k in ((a, anyhow[0], not anyhow[0].transposed), (b, anyhow[1], anyhow[1].transposed)):
+        if as_it_is(matrices) is None:
+            launches += 1 if along_k else 2
+            elements += found.matrices * matrices.shape[-2] * matrices.shape[-1]
+    if not launches and n % _ROW == 0:
+        return None
+    return _faster((prod(batch), m, n, k), size, launches, elements)
+
+
+@lru_cache(maxsize=4096)
+def _faster(shape: tuple[int, int, int, int], size: int, launches: int, elements: int) -> odd.Block | None:
+    """The block of odd.cu, None where tiles are faster after so many launches that copy so many elements."""
+    batches, m, n, k = shape
+    sms, general = multiprocessors(), n % _ROW != 0
+    copies = launches * _LAUNCH_US + elements * size / 2**20 * _COPY_US_PER_MB
+    tiles_us = fastest("half", m, n, k, batches, size, sms, general).time_us(m, n, k, batches, size, sms)
+    time_us, block = odd.fastest(m, n, k, batches, sms)
+    return block if time_us < tiles_us * (_GENERAL if general else 1.0) + copies else None
 
 
 @cache

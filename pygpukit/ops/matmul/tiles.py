@@ -14,6 +14,8 @@ from pathlib import Path
 MEASURED = Path(__file__).parent / "plans" / "h100.json"
 _SKINNY_ROWS = 64  # products of at most so many rows may take the low tiles, which are slow for taller ones
 
+_DEEP = 128  # bytes of a step
+
 
 @dataclass(frozen=True)
 class Tile:
@@ -61,10 +63,23 @@ def of_pairs(family: str) -> tuple[Tile, ...]:
 
 
 def fastest(
-    family: str, m: int, n: int, k: int, batches: int, itemsize: int, multiprocessors: int, general: bool = False
+    family: str,
+    m: int,
+    n: int,
+    k: int,
+    batches: int,
+    itemsize: int,
+    multiprocessors: int,
+    general: bool = False,
+    deep: bool = False,
 ) -> Tile:
-    """The tile whose measured times are shortest; of equals the first one listed. general: see Tile."""
+    """The tile whose measured times are shortest; of equals the first one listed. general: see Tile. deep: rows begin
+    in the middle of 32 bytes of memory, which short steps read twice."""
     fitting = [
-        one for one in tiles(family) if (m <= _SKINNY_ROWS or one.rows >= _SKINNY_ROWS) and one.general >= general
+        one
+        for one in tiles(family)
+        if (m <= _SKINNY_ROWS or one.rows >= _SKINNY_ROWS)
+        and one.general >= general
+        and not (deep and one.depth * itemsize < _DEEP)
     ]
     return min(fitting, key=lambda one: one.time_us(m, n, k, batches, itemsize, multiprocessors))
