@@ -76,7 +76,8 @@ def test_plans_of_every_type() -> None:
     assert gp.matmul_plan(a, a, dtype="int32").backend == backend
     assert gp.matmul_plan(b, b, tf32=True).backend == backend
     assert gp.matmul_plan(a, a).backend == ("numpy" if is_sim() else "plain")
-    assert gp.ops.matmul_fp8_plan(fp8(np.ones((4, 4))), fp8(np.ones((4, 4)))).backend == backend
+    few = gp.ops.matmul_fp8_plan(fp8(np.ones((4, 4))), fp8(np.ones((4, 4))))
+    assert few.backend == backend or (backend, few.backend) == ("tile", "hopper")  # the same bits, whichever is faster
     for family in ("int8", "tf32"):
         assert tiles.fastest(family, 8192, 8192, 8192, 1, 4, 132).rows >= 128
         assert tiles.fastest(family, 1, 4096, 4096, 1, 4, 132).rows == 16
