@@ -79,7 +79,7 @@ def test_plans_take_them_where_they_are_faster(monkeypatch: pytest.MonkeyPatch) 
 
 def test_what_is_faster_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(gemm.host, "computes", lambda: False)
-    a = gp.ones((4, 32), "bfloat16")
+    a = gp.ones((8, 32), "bfloat16")  # rows of whole 16 bytes
     assert gemm.product_of("half", a, a.T) is gemm.plain.product, "without tensor cores"
     monkeypatch.setattr(gemm.plan, "backend", lambda *_: ("tile", ""))
     for faster, product in ((True, hopper.product), (False, gemm.tile.product)):
