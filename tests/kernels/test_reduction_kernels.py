@@ -120,7 +120,7 @@ def test_plans_depend_on_a_row_and_not_on_their_number() -> None:
         assert plan.parts == 0
         assert plan.blocks == -(-rows // 2)
     whole = reduce_plan.plan((1 << 26,), (1,), (0,), (), 0, 4, True, False)
-    assert whole.parts == whole.blocks == 512
+    assert whole.parts == whole.blocks == 2048
     assert whole.merge is not None
     assert whole.merge.blocks == 1
     across = reduce_plan.plan((16384, 4096), (4096, 1), (0,), (1,), 0, 4, True, False)
