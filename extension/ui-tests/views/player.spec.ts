@@ -132,7 +132,7 @@ async function heldBack(page: Page): Promise<void> {
       return pressed ? resume.call(this) : this.suspend();
     };
   });
-  await open(page, { rate: RATE, frames: 4 * RATE, autoplay: true });
+  await open(page, { rate: RATE, frames: 60 * RATE, autoplay: true });
   await page.evaluate(() => window.answerWants(0));
   await expect(page.locator('.gk-sound-status')).toHaveText(/plays no sound before something on this page was pressed/);
   await expect(panel(page)).toHaveAttribute('data-state', 'blocked');
