@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from convolved import convolve
 from rounded import normal
 
 import pygpukit as gp
@@ -20,7 +21,6 @@ from pygpukit.ops.nn.conv import gathered, plan, tile
 
 pytestmark = pytest.mark.usefixtures("backend_name")
 
-Values = np.ndarray[Any, Any]
 SHAPES = [
     ((2, 40, 9, 13), (34, 20, 3, 2), {"stride": (1, 2), "padding": (2, 1), "dilation": (2, 1), "groups": 2}),
     ((3, 72, 7, 5), (130, 72, 1, 1), {"stride": (2, 2), "padding": (0, 0), "dilation": (1, 1), "groups": 1}),
@@ -52,18 +52,6 @@ def gather(x: gp.GPUArray, w: gp.GPUArray, bias: gp.GPUArray | None = None, **se
         found = gp.conv2d(x, w, bias, **settings)
         gp.synchronize()
     return found
-
-
-def convolve(x: Values, w: Values, stride: Any, padding: Any, dilation: Any, groups: int) -> Values:
-    x = np.pad(x, [(0, 0), (0, 0), *((p, p) for p in padding)])
-    rows, columns = ((x.shape[2 + d] - dilation[d] * (w.shape[2 + d] - 1) - 1) // stride[d] + 1 for d in range(2))
-    out = np.zeros((x.shape[0], groups, w.shape[0] // groups, rows, columns))
-    for i, j in np.ndindex(w.shape[2:]):
-        top, left = i * dilation[0], j * dilation[1]
-        seen = x[:, :, top :: stride[0], left :: stride[1]][:, :, :rows, :columns]
-        taken = w[:, :, i, j].reshape(groups, -1, w.shape[1])
-        out += np.einsum("ngcij,goc->ngoij", seen.reshape(x.shape[0], groups, -1, rows, columns), taken)
-    return out.reshape(x.shape[0], -1, rows, columns)
 
 
 def bits(array: gp.GPUArray) -> bytes:

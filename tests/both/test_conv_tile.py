@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from convolved import Values, convolve
 from rounded import normal
 
 import pygpukit as gp
@@ -20,8 +21,6 @@ from pygpukit.ops.nn.conv import plan, tile, tiles
 from pygpukit.ops.nn.conv.padded import padded
 
 pytestmark = pytest.mark.usefixtures("backend_name")
-
-Values = np.ndarray[Any, Any]
 
 
 @pytest.fixture(autouse=True)
@@ -42,18 +41,6 @@ def by_tiles(function: Callable[..., gp.GPUArray], *arrays: gp.GPUArray, **setti
         found = function(*arrays, **settings)
         gp.synchronize()
     return found
-
-
-def convolve(x: Values, w: Values, stride: Any, padding: Any, dilation: Any, groups: int) -> Values:
-    x = np.pad(x, [(0, 0), (0, 0), *((p, p) for p in padding)])
-    rows, columns = ((x.shape[2 + d] - dilation[d] * (w.shape[2 + d] - 1) - 1) // stride[d] + 1 for d in range(2))
-    out = np.zeros((x.shape[0], groups, w.shape[0] // groups, rows, columns))
-    for i, j in np.ndindex(w.shape[2:]):
-        top, left = i * dilation[0], j * dilation[1]
-        seen = x[:, :, top :: stride[0], left :: stride[1]][:, :, :rows, :columns]
-        taken = w[:, :, i, j].reshape(groups, -1, w.shape[1])
-        out += np.einsum("ngcij,goc->ngoij", seen.reshape(x.shape[0], groups, -1, rows, columns), taken)
-    return out.reshape(x.shape[0], -1, rows, columns)
 
 
 def spread(x: Values, w: Values, stride: Any, padding: Any, more: Any) -> Values:

@@ -24,7 +24,7 @@ from pygpukit.ops.matmul.after import After
 from pygpukit.ops.matmul.fp8_tile import Scale
 from pygpukit.ops.matmul.reading import ALIGNMENT, as_it_is, readable
 from pygpukit.ops.matmul.stacks import is_one_product, matrix_of, rows_of
-from pygpukit.ops.matmul.tile import architecture, multiprocessors
+from pygpukit.ops.matmul.tile import UNALIGNED, architecture, multiprocessors
 from pygpukit.ops.matmul.tiles import MEASURED, Tile, fastest, of_pairs
 from pygpukit.ops.operands import span
 
@@ -53,9 +53,8 @@ _FAMILIES = {
     "fp8": "{}, every 128 of k summed anew and added in float32",
 }
 # How long the tile kernels of half precision take beside what their times tell, by 30 products on an H100: with right
-# operands along n, and along k; and how much longer with lines of no whole 128 bytes, with results whose rows are no
-# whole 16 bytes.
-_ALONG_N, _ALONG_K, _UNEVEN, _ODD = 0.9, 1.03, 1.15, 2.0
+# operands along n, and along k; and how much longer with lines of no whole 128 bytes.
+_ALONG_N, _ALONG_K, _UNEVEN = 0.9, 1.03, 1.15
 _LINE = 128
 _NO_SCALE = Scale(None, 1, (0, 0))
 
@@ -125,7 +124,7 @@ def _is_faster(kind: str, dtype: DataType, shape: tuple[int, int, int, int], tur
     other = fastest(kind, m, n, k, products, size, sms, odd or turned).time_us(m, n, k, products, size, sms)
     if kind == "half":
         other *= _ALONG_K if along_k else _ALONG_N
-        other *= _ODD if odd else _UNEVEN if n * size % _LINE or k * size % _LINE else 1.0
+        other *= UNALIGNED if odd else _UNEVEN if n * size % _LINE or k * size % _LINE else 1.0
     return tiling(kind, shape, turned).time_us(m, n, k, products, size, sms // _PAIR) < other
 
 

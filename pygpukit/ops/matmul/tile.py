@@ -28,7 +28,7 @@ _ONE = (1, 1, 1)
 _ODD_SM = 90  # where the bits of odd.cu were compared
 # Of copies of operands, on an H100: a launch, and a MiB that is read, written and read again.
 _LAUNCH_US, _COPY_US_PER_MB = 6.0, 0.9
-_GENERAL = 2.0  # how much longer tiles take than their times tell where the result's rows are no whole 16 bytes
+UNALIGNED = 2.0  # how much longer tiles take than their times tell where the result's rows are no whole 16 bytes
 
 
 def product(a: GPUArray, b: GPUArray, out: GPUArray) -> None:
@@ -135,7 +135,7 @@ def _faster(shape: tuple[int, int, int, int], size: int, launches: int, elements
     copies = launches * _LAUNCH_US + elements * size / 2**20 * _COPY_US_PER_MB
     tiles_us = fastest("half", m, n, k, batches, size, sms, general).time_us(m, n, k, batches, size, sms)
     time_us, block = odd.fastest(m, n, k, batches, sms)
-    return block if time_us < tiles_us * (_GENERAL if general else 1.0) + copies else None
+    return block if time_us < tiles_us * (UNALIGNED if general else 1.0) + copies else None
 
 
 @cache
