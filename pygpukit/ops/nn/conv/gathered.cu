@@ -163,10 +163,6 @@ struct Gather {
   }
 };
 
-// A thread's sums: of 64 places and so many filters, as hopper.cuh orders them.
-template <int Filters>
-using SumsOf = h::Sums<Filters>;
-
 // w: (groups, filters, kernel rows, kernel columns, channels), dense. Channels of the image are dense; those of a group
 // and all steps of the image, the weights and the result are whole 16 bytes. Steps: that shared memory holds. Blocks:
 // of a multiprocessor.
@@ -194,7 +190,7 @@ __global__ void __launch_bounds__(kThreads, Blocks)
     else
       end_copies();
   }
-  SumsOf<Filters> sums;
+  h::Sums<Filters> sums;
   h::Products<T, false, false> products;
   unsigned held[kRounds ? kParts : 1][4];  // of tf32: a thread's elements of the image's tile
   int at = 0, next = kAhead;
