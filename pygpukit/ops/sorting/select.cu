@@ -1,5 +1,6 @@
 // select.cu: the k first elements of each row in order, for small k, without sorting rows: digit by digit, the highest
 // first, a block counts how many elements have each one, and goes on with those of the digit that the k-th one has.
+#include "choose.cuh"
 #include "order.cuh"
 
 namespace pk {
@@ -25,25 +26,6 @@ __device__ __forceinline__ int compare_digits(T a, Other digit_of_b, unsigned fl
     if (difference) return difference;
   }
   return 0;
-}
-
-// The digit that the needed-th element has, and how many of those with that digit are needed. By one warp.
-__device__ __forceinline__ void find_digit(const unsigned *counts, unsigned needed, unsigned char &digit,
-                                           unsigned &rest) {
-  const int lane = threadIdx.x % 32;
-  unsigned sum = 0;
-  for (int j = 0; j < 8; ++j) sum += counts[lane * 8 + j];
-  unsigned inclusive = sum;
-  for (int distance = 1; distance < 32; distance *= 2) {
-    const unsigned other = __shfl_up_sync(kAll, inclusive, distance);
-    if (lane >= distance) inclusive += other;
-  }
-  unsigned before = inclusive - sum;
-  if (before >= needed || inclusive < needed) return;
-  int j = 0;
-  for (; before + counts[lane * 8 + j] < needed; ++j) before += counts[lane * 8 + j];
-  digit = static_cast<unsigned char>(lane * 8 + j);
-  rest = needed - before;
 }
 
 template <class T>
@@ -80,7 +62,12 @@ __global__ void __launch_bounds__(kThreads) select_first(const T *in, const long
       if (digit < 256 && lane == __ffs(peers) - 1) atomicAdd(&counts[digit], static_cast<unsigned>(__popc(peers)));
     }
     __syncthreads();
-    if (warp == 0) find_digit(counts, needed, chosen[pass], rest);
+    if (warp == 0) {
+      choose_digit(counts, needed, [&](unsigned digit, unsigned of_it, unsigned) {
+        chosen[pass] = static_cast<unsigned char>(digit);
+        rest = of_it;
+      });
+    }
     __syncthreads();
     needed = rest;
   }

@@ -1,4 +1,5 @@
 // middle.cu: the middle of each row, or the mean of the two in the middle, without sorting it.
+#include "choose.cuh"
 #include "order.cuh"
 
 namespace pk {
@@ -76,22 +77,6 @@ struct Chosen {
   unsigned digit, needed, equal;
 };
 
-__device__ __forceinline__ void choose(const unsigned *counts, unsigned needed, Chosen *chosen) {
-  const int lane = threadIdx.x % 32;
-  unsigned sum = 0;
-  for (int j = 0; j < 8; ++j) sum += counts[lane * 8 + j];
-  unsigned before = sum;
-  for (int distance = 1; distance < 32; distance *= 2) {
-    const unsigned other = __shfl_up_sync(kAll, before, distance);
-    if (lane >= distance) before += other;
-  }
-  before -= sum;
-  if (before >= needed || before + sum < needed) return;
-  int j = 0;
-  for (; before + counts[lane * 8 + j] < needed; ++j) before += counts[lane * 8 + j];
-  *chosen = {static_cast<unsigned>(lane * 8 + j), needed - before, counts[lane * 8 + j]};
-}
-
 // A block has a row. Digit by digit, the highest first, it counts how many candidates have each one, and goes on with
 // those of the digit that the middle has. Held: the row's keys fit shared memory.
 template <class T, class D, int Threads, bool Held>
@@ -161,7 +146,9 @@ __global__ void __launch_bounds__(Threads) middle_of_row(const T *in, D *out, co
       }
     }
     __syncthreads();
-    if (thread < 32) choose(counts, needed, &chosen);
+    if (thread < 32) {
+      choose_digit(counts, needed, [&](unsigned digit, unsigned rest, unsigned all) { chosen = {digit, rest, all}; });
+    }
     __syncthreads();
     const U digit = static_cast<U>(U(255) << shift);
     found = static_cast<U>((found & ~digit) | (U(chosen.digit) << shift));
