@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from math import prod
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -63,12 +64,22 @@ def _filled_up(lines: GPUArray) -> GPUArray:
 
 def as_it_is(matrices: GPUArray, alignment: int = ALIGNMENT) -> Stack | None:
     """How the operand can be read where it lies; None where it cannot: rows of whole `alignment` bytes are asked."""
-    *batch, rows, columns = matrices.shape
-    itemsize = matrices.itemsize
-    row = alignment // itemsize
-    if raw.address(matrices) % alignment or any(stride % itemsize for stride in matrices.strides):
+    if raw.address(matrices) % alignment:
         return None
-    *steps, down, right = (stride // itemsize for stride in matrices.strides)
+    found = _in_place(matrices.shape, matrices.strides, matrices.itemsize, alignment)
+    return None if found is None else Stack(matrices, *found)
+
+
+@lru_cache(maxsize=4096)
+def _in_place(
+    shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int, alignment: int
+) -> tuple[bool, int, int, int, int] | None:
+    """What Stack says beside the array, of one that begins at a whole number of `alignment` bytes."""
+    *batch, rows, columns = shape
+    row = alignment // itemsize
+    if any(stride % itemsize for stride in strides):
+        return None
+    *steps, down, right = (stride // itemsize for stride in strides)
     order = _order(tuple(batch), tuple(steps))
     transposed = right != 1 or (columns == 1 and down == 1 and rows > 1)
     lead, unit, length, lines = (right, down, rows, columns) if transposed else (down, right, columns, rows)
@@ -76,7 +87,7 @@ def as_it_is(matrices: GPUArray, alignment: int = ALIGNMENT) -> Stack | None:
         lead = max(length, row)  # nothing follows the one row
     if order is None or unit != 1 or lead < length or lead % row or order[0] % row or length % row:
         return None
-    return Stack(matrices, transposed, lead, *order)
+    return transposed, lead, *order
 
 
 def whole(length: int, itemsize: int) -> int:
