@@ -18,7 +18,7 @@ import pytest
 
 import pygpukit as gp
 from pygpukit.jit import locate
-from pygpukit.ops.matmul import blas, fastest, gemm
+from pygpukit.ops.matmul import blas, cublaslt, fastest, gemm
 
 Host = np.ndarray[Any, Any]
 PACKAGE = Path(gp.__file__).parent
@@ -116,14 +116,20 @@ def wide(values: Host, bits: bool) -> Host:
     return (values.astype(np.uint32) << 16).view(np.float32) if bits else values
 
 
+def forget() -> None:
+    """All calls that were made, which hold objects of the library."""
+    blas.call.cache_clear()
+    cublaslt.call_of.cache_clear()
+
+
 @pytest.fixture
 def fake(monkeypatch: pytest.MonkeyPatch) -> Iterator[Library]:
     made = Library()
     monkeypatch.setattr(blas, "opened", lambda: (made, ""))
     monkeypatch.setattr(fastest, "host", SimpleNamespace(computes=lambda: False))
-    blas.call.cache_clear()
+    forget()
     yield made
-    blas.call.cache_clear()
+    forget()
     assert not [one for one in made.objects.values() if one["kind"] != "Create"]  # all given back
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from math import prod
 from typing import TYPE_CHECKING
 
@@ -9,7 +10,7 @@ from pygpukit._core import native
 from pygpukit.ops import copying, raw
 from pygpukit.ops.matmul import blas
 from pygpukit.ops.matmul.blas import Form
-from pygpukit.ops.matmul.reading import ALIGNMENT, as_it_is
+from pygpukit.ops.matmul.reading import ALIGNMENT, in_place
 
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
@@ -62,32 +63,36 @@ def _call(
     types: str, a: GPUArray, b: GPUArray, left: Form | None, right: Form | None, alignment: int | None
 ) -> blas.Call | None:
     """left, right: forms of the operands, None for dense copies. alignment: of the result, None for a new array."""
-    *batch, m, k = a.shape
-    n = b.shape[-1]
-    return blas.call(
-        blas.Signature(
-            native.current_device(),
-            types,
-            prod(batch),
-            m,
-            n,
-            k,
-            left or Form(False, k, m * k, ALIGNMENT),
-            right or Form(False, n, k * n, ALIGNMENT),
-            Form(False, n, m * n, alignment or ALIGNMENT),
-        )
-    )
+    return call_of(native.current_device(), types, a.shape, b.shape[-1], left, right, alignment or ALIGNMENT)
+
+
+@lru_cache(maxsize=4096)
+def call_of(
+    device: int, types: str, shape: tuple[int, ...], n: int, left: Form | None, right: Form | None, alignment: int
+) -> blas.Call | None:
+    """shape: of a. n: columns of b. The same call each time."""
+    *batch, m, k = shape
+    left, right = left or Form(False, k, m * k, ALIGNMENT), right or Form(False, n, k * n, ALIGNMENT)
+    out = Form(False, n, m * n, alignment)
+    return blas.call(blas.Signature(device, types, prod(batch), m, n, k, left, right, out))
 
 
 def _form(matrices: GPUArray) -> Form | None:
     """How the library reads the operand where it lies, None where it cannot."""
-    *batch, rows, columns = matrices.shape
-    if batch and not any(matrices.strides[:-2]):  # one for all
-        matrices = native.view(matrices, (rows, columns), matrices.strides[-2:], matrices.offset)
-    found = as_it_is(matrices, matrices.itemsize)
-    if found is None or found.matrices != prod(matrices.shape[:-2]):  # some are repeated
+    return _form_of(matrices.shape, matrices.strides, matrices.itemsize, raw.widest(raw.address(matrices)))
+
+
+@lru_cache(maxsize=4096)
+def _form_of(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int, alignment: int) -> Form | None:
+    if alignment < itemsize:
         return None
-    return Form(found.transposed, found.lead, found.step, raw.widest(raw.address(matrices)))
+    if not any(strides[:-2]):  # one matrix for all
+        shape, strides = shape[-2:], strides[-2:]
+    found = in_place(shape, strides, itemsize, itemsize)
+    if found is None or found[3] != prod(shape[:-2]):  # some are repeated
+        return None
+    transposed, lead, step, *_ = found
+    return Form(transposed, lead, step, alignment)
 
 
 def _note_use(array: GPUArray) -> None:

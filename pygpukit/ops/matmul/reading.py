@@ -66,15 +66,15 @@ def as_it_is(matrices: GPUArray, alignment: int = ALIGNMENT) -> Stack | None:
     """How the operand can be read where it lies; None where it cannot: rows of whole `alignment` bytes are asked."""
     if raw.address(matrices) % alignment:
         return None
-    found = _in_place(matrices.shape, matrices.strides, matrices.itemsize, alignment)
+    found = in_place(matrices.shape, matrices.strides, matrices.itemsize, alignment)
     return None if found is None else Stack(matrices, *found)
 
 
 @lru_cache(maxsize=4096)
-def _in_place(
+def in_place(
     shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int, alignment: int
 ) -> tuple[bool, int, int, int, int] | None:
-    """What Stack says beside the array, of one that begins at a whole number of `alignment` bytes."""
+    """What Stack has beside the array, of one that begins at a whole number of `alignment` bytes, or None."""
     *batch, rows, columns = shape
     row = alignment // itemsize
     if any(stride % itemsize for stride in strides):
