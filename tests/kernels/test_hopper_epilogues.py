@@ -10,9 +10,12 @@ import pytest
 
 import pygpukit as gp
 from pygpukit._core import native
+from pygpukit.core.dtypes import as_dtype, float8_e4m3, float32, float64
 from pygpukit.ops import host
 from pygpukit.ops.matmul import fused, gemm, hopper, layers
 from pygpukit.ops.matmul.after import After
+from pygpukit.ops.matmul.quantised import Conversion
+from pygpukit.ops.matmul.tiles import of_pairs
 
 
 @pytest.fixture(autouse=True)
@@ -29,6 +32,10 @@ def launches(call: Any) -> int:
     before = native.device_counters()["launches"]
     call()
     return int(native.device_counters()["launches"] - before)
+
+
+def product(a: gp.GPUArray, b: gp.GPUArray, out: gp.GPUArray, after: After) -> None:
+    fused.product(hopper.product, a, b, out, after)
 
 
 @pytest.mark.parametrize("act", [None, "relu", "gelu", "gelu_tanh", "silu"])
@@ -49,18 +56,92 @@ def test_one_launch_has_the_bits_of_two(dtype: str, act: str | None) -> None:
         assert found.to_numpy().tobytes() == wanted.to_numpy().tobytes()
 
 
+def in_turn(a: gp.GPUArray, b: gp.GPUArray, after: After, shape: tuple[int, ...]) -> gp.GPUArray:
+    """The product, what comes after it, and its conversion: a launch each."""
+    made = gp.full((*shape[:-1], b.shape[-1]), float("nan"), a.dtype)
+    hopper.product(a, b, made)
+    if not after.is_nothing():
+        sums, made = made, gp.full(shape, float("nan"), a.dtype)
+        fused.finish(sums, made, after)
+    return made if after.conversion is None else after.conversion.of(made)
+
+
+# Columns of a tile, and what it is made of; b lies along n.
+TILINGS = [(256, "bfloat16", False), (256, "float16", True), (192, "float16", False), (128, "bfloat16", True)]
+
+
+@pytest.fixture
+def tiles(columns: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One pair of blocks makes all tiles, of so many columns."""
+    (one,) = (one for one in of_pairs("half") if one.columns == columns)
+    monkeypatch.setattr(hopper, "multiprocessors", lambda: 2)
+    monkeypatch.setattr(hopper, "tiling", lambda *_: one)
+
+
+@pytest.mark.usefixtures("tiles")
+@pytest.mark.parametrize(("columns", "dtype", "along_n"), TILINGS)
+def test_a_gate_is_in_the_launch(dtype: str, along_n: bool) -> None:
+    """Tiles with edges of both kinds: of the gates' half and of the other."""
+    for m, n, k in ((19, 72, 40), (261, 136, 24), (3, 8, 136)):
+        a, bias, residual = numbers(dtype, m, k), numbers(dtype, 2 * n), numbers(dtype, m, n)
+        b = numbers(dtype, k, 2 * n) if along_n else numbers(dtype, 2 * n, k).T
+        for after in (After(act="swiglu"), After(0.5, bias, "swiglu", residual, beta=-2.0)):
+            found = gp.full((m, n), float("nan"), dtype)
+            assert launches(lambda a=a, b=b, found=found, after=after: product(a, b, found, after)) == 1
+            assert found.to_numpy().tobytes() == in_turn(a, b, after, (m, n)).to_numpy().tobytes()
+
+
+@pytest.mark.usefixtures("tiles")
+@pytest.mark.parametrize(("columns", "dtype", "along_n"), TILINGS)
+@pytest.mark.parametrize("wanted", ["float32", "float16", "bfloat16", "float8_e4m3", "float8_e5m2", "int8"])
+def test_a_conversion_is_in_the_launch(dtype: str, along_n: bool, wanted: str) -> None:
+    if dtype == wanted:
+        pytest.skip("nothing is converted")
+    m, n, k = 19, 208, 40
+    a, b = numbers(dtype, m, k), numbers(dtype, k, n) if along_n else numbers(dtype, n, k).T
+    a[0, 0], a[1, 0], b[0, 0] = float("nan"), float("inf"), 60000.0
+    scale = gp.full((), 0.3, "float32")
+    small = wanted in ("float8_e4m3", "float8_e5m2", "int8")
+    asked = Conversion(as_dtype(wanted), scale if small else 1.0)
+    for after in (
+        After(conversion=asked),
+        After(conversion=asked._replace(scale=0.7 if small else 1.0)),
+        After(0.5, numbers(dtype, n), "gelu", numbers(dtype, m, n), 2.0, asked),
+    ):
+        found = gp.full((m, n), 77.0, "float32").astype(wanted)
+        assert launches(lambda found=found, after=after: product(a, b, found, after)) == 1
+        assert found.to_numpy().tobytes() == in_turn(a, b, after, (m, n)).to_numpy().tobytes()
+
+
 def test_what_cannot_be_in_the_launch_follows_it() -> None:
-    """Rows of no whole 16 bytes, arrays with steps, gates of two halves: with the same bits."""
-    a, w, bias = numbers("bfloat16", 5, 24), numbers("bfloat16", 20, 24), numbers("bfloat16", 20)
-    wide = numbers("bfloat16", 5, 40)
-    for n, after in ((20, After(bias=bias)), (16, After(residual=wide[:, :16])), (8, After(act="swiglu"))):
+    """Rows of no whole 16 bytes, arrays with steps, a left operand along m: with the same bits."""
+    a, w, bias = numbers("bfloat16", 16, 24), numbers("bfloat16", 32, 24), numbers("bfloat16", 20)
+    wide, turned = numbers("bfloat16", 16, 40), numbers("bfloat16", 24, 16).T
+    fp8, plain = Conversion(float8_e4m3, 0.5), Conversion(float32, 1.0)
+    for left, n, after in (
+        (a, 20, After(bias=bias)),
+        (a, 16, After(residual=wide[:, :16])),
+        (a, 10, After(act="swiglu")),
+        (a, 16, After(act="swiglu", residual=wide[:, 8:24])),
+        (turned, 16, After(act="swiglu")),
+        (a, 16, After(act="swiglu", conversion=plain)),
+        (a, 24, After(conversion=fp8)),
+        (a, 20, After(conversion=plain)),
+        (turned, 16, After(act="relu", conversion=fp8)),
+        (a, 16, After(conversion=Conversion(float64, 1.0))),
+    ):
         right = w[: 2 * n if after.act == "swiglu" else n].T
-        sums, wanted, found = (gp.full((5, size), float("nan"), "bfloat16") for size in (right.shape[1], n, n))
-        assert not after.by_pieces(found)
-        hopper.product(a, right, sums)
-        fused.finish(sums, wanted, after)
-        fused.product(hopper.product, a, right, found, after)
-        assert found.to_numpy().tobytes() == wanted.to_numpy().tobytes()
+        found = gp.full((16, n), 77.0, "float32").astype(after.conversion.dtype if after.conversion else "bfloat16")
+        assert not hopper.finishes(left, right, found, after)
+        product(left, right, found, after)
+        assert found.to_numpy().tobytes() == in_turn(left, right, after, (16, n)).to_numpy().tobytes()
+
+
+def test_plans_say_where_results_are_converted() -> None:
+    a, w = numbers("bfloat16", 5, 24), numbers("bfloat16", 32, 24)
+    for n, launch in ((32, "in that launch"), (20, "by another launch")):
+        reason = gp.matmul_plan(a, w[:n].T, backend="hopper", out_dtype="int8").reason
+        assert reason.endswith(f"; then divided by its scale and quantised to int8 {launch}")
 
 
 def test_linear_and_beta_are_one_launch(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -72,6 +153,13 @@ def test_linear_and_beta_are_one_launch(monkeypatch: pytest.MonkeyPatch) -> None
     found = gp.linear(x, w, bias, "relu", residual).astype("float32").to_numpy()
     wanted = np.maximum(values[0] @ values[1].T + values[2], 0) + values[3]
     np.testing.assert_allclose(found, wanted, atol=2**-7 * np.abs(wanted).max())
+    assert launches(lambda: gp.linear(x, w, act="swiglu")) == 1
+    gates, ups = np.split(values[0] @ values[1].T, 2, -1)
+    wanted = gates / (1 + np.exp(-gates)) * ups
+    found = gp.linear(x, w, act="swiglu").astype("float32").to_numpy()
+    np.testing.assert_allclose(found, wanted, atol=2**-6 * np.abs(wanted).max())
+    assert launches(lambda: gp.linear(x, w, bias, "relu", residual, out_dtype="int8", out_scale=0.3)) == 1
+    assert launches(lambda: gp.matmul(x, w.T, out_dtype="float8_e4m3")) == 1
     out, before = residual.clone(), values[3]
     assert launches(lambda: gp.matmul(x, w.T, out=out, alpha=0.5, beta=2.0)) == 1
     wanted = 0.5 * (values[0] @ values[1].T) + 2.0 * before

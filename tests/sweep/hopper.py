@@ -14,6 +14,7 @@ import pygpukit as gp
 from pygpukit.ops.matmul import hopper
 from pygpukit.ops.matmul.after import After
 from pygpukit.ops.matmul.fp8_tile import Scale
+from pygpukit.ops.matmul.quantised import Conversion
 from pygpukit.ops.matmul.tiles import of_pairs
 from sweep.engine import Call, Family, numbers
 
@@ -88,6 +89,43 @@ def _unscaled(dtype: str, columns: int, turned: tuple[bool, bool]) -> Iterator[C
         yield Call(product_and_its_last_row, operands(300, 304, 16), wanted)
 
 
+def _gated(dtype: str, columns: int, b_turned: bool) -> Iterator[Call]:
+    m, n, k = 72, 200, 24
+
+    def product(a: gp.GPUArray, b: gp.GPUArray, bias: gp.GPUArray, residual: gp.GPUArray) -> gp.GPUArray:
+        after, out = After(2.0, bias, "swiglu", residual, 2.0), gp.full((m, n), float("nan"), dtype)
+        assert hopper.finishes(a, b, out, after)
+        with one_cluster("half", columns):
+            hopper.product(a, b, out, after)
+        return out
+
+    def wanted(x: Values, y: Values, bias: Values, residual: Values) -> Values:
+        gates, ups = np.split(2.0 * (x @ y) + bias, 2, 1)
+        return gates / (1 + np.exp(-gates)) * ups + 2.0 * residual
+
+    b = numbers(dtype, k, 2 * n) if b_turned else numbers(dtype, 2 * n, k).T
+    yield Call(product, (numbers(dtype, m, k), b, numbers(dtype, 2 * n), numbers(dtype, m, n)), wanted)
+
+
+def _converted(dtype: str, columns: int, b_turned: bool) -> Iterator[Call]:
+    m, n, k = 72, 208, 24
+
+    def products(a: gp.GPUArray, b: gp.GPUArray) -> gp.GPUArray:
+        made = [gp.full((m, n), 77.0, "float32").astype(one) for one in hopper.CONVERTED]
+        rounded = gp.full((m, n), float("nan"), dtype)
+        with one_cluster("half", columns):
+            hopper.product(a, b, rounded)
+            for out in made:
+                hopper.product(a, b, out, After(conversion=Conversion(out.dtype, 0.25)))
+                alone = rounded if out.dtype == dtype else Conversion(out.dtype, 0.25).of(rounded)
+                assert out.to_numpy().tobytes() == alone.to_numpy().tobytes(), f"{out.dtype} is not the sum, converted"
+        return made[0].astype(dtype)
+
+    yield Call(
+        products, (numbers(dtype, m, k), numbers(dtype, k, n) if b_turned else numbers(dtype, n, k).T), np.matmul
+    )
+
+
 def _scaled(element: str, result: str, by_block: bool, columns: int) -> Iterator[Call]:
     for m, n in _SHAPES:
         k = int(_STEPS * 128) if m == 3 else 150
@@ -115,9 +153,11 @@ def _scaled(element: str, result: str, by_block: bool, columns: int) -> Iterator
 
 
 def _calls(variant: str) -> Iterator[Call]:
-    element, result, scaling, columns, *turned = variant.split()
+    element, result, scaling, columns, *more = variant.split()
     if scaling == "0":
-        a_turned, b_turned = (one == "true" for one in turned)
+        a_turned, b_turned = (one == "true" for one in more[:2])
+        if more[2:]:
+            return (_gated, _converted)[int(more[2]) - 1](_TYPES[element], int(columns), b_turned)
         return _unscaled(_TYPES.get(element, "float32"), int(columns), (a_turned, b_turned))
     return _scaled(_TYPES[element], _TYPES.get(result, "float32"), scaling == "2", int(columns))
 

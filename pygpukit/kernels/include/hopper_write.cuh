@@ -1,6 +1,7 @@
 // hopper_write.cuh: how a warp writes its part of a product on SM 9.0: rounded, turned in shared memory so that whole
 // pieces of rows leave, and finished there by what follows the sums.
 #pragma once
+#include "conversion.cuh"
 #include "epilogue.cuh"
 #include "hopper.cuh"
 
@@ -12,14 +13,45 @@ constexpr int kLineOut = 256, kRowsOut = 16;  // bytes and rows that a warp writ
 constexpr int kPitchOut = kLineOut + 16;      // bytes from one of these rows to the next: eight lie in different banks
 constexpr int kBytesOut = kPitchOut * kRowsOut;
 
+// What is written: kRounded, sums that are rounded to the type and finished as After says, where anything follows.
+// kGated, the same with kSwiglu: of sums of twice as many columns. kConverted: that of kRounded in another type.
+enum Writing { kRounded, kGated, kConverted };
+
+// The type in the end, the bytes of a number and what it is divided by: conversion.cuh.
+struct Into {
+  int type, bytes;
+  float scale;
+};
+
+// Two numbers rounded to 16 bits, the first in the low half; on a device by one instruction.
+#ifdef PYGPUKIT_SIM
+template <class T>
+__device__ __forceinline__ unsigned rounded_two(T, float first, float second) {
+  return convert<T>::from(first).bits | static_cast<unsigned>(convert<T>::from(second).bits) << 16;
+}
+#else
+__device__ __forceinline__ unsigned rounded_two(half_t, float first, float second) {
+  unsigned two;
+  asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(two) : "f"(second), "f"(first));
+  return two;
+}
+__device__ __forceinline__ unsigned rounded_two(bfloat16_t, float first, float second) {
+  unsigned two;
+  asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(two) : "f"(second), "f"(first));
+  return two;
+}
+#endif
+
 // A matrix that is written. row: elements from one row to the next. whole: rows are whole pieces of 16 bytes. follows:
-// something comes after the rounded sums, as After says; rows are whole then. bias, residual: see there.
-template <class Result>
+// something comes after the rounded sums, as After says; rows are whole then, and wherever not kRounded is written.
+// bias, residual: see there.
+template <class Result, int How = kRounded>
 struct Rows {
-  Result *c;
+  unsigned char *c;
   const Result *bias, *residual;
   long long row;
   int m, n, whole, follows;
+  Into into;
 
   struct alignas(2 * sizeof(Result)) Two {
     Result of[2];
@@ -35,10 +67,21 @@ struct Rows {
       if (column < n) h::prefetch(residual + at * row + column);
   }
 
-  // A warp's 16 rows of a product, all columns of them. out: its part of shared memory.
+  // A warp's 16 rows of a product, all columns of them. out: its part of shared memory. column: of the matrix.
   template <int Count>
   __device__ __forceinline__ void write(const float (&sums)[Count], unsigned char *out, const After &after,
                                         int first_row, int column) const {
+    if constexpr (How == kGated) {
+      write_gated(sums, out, after, first_row, column);
+    } else {
+      write_all(sums, out, after, first_row, column);
+    }
+  }
+
+ private:
+  template <int Count>
+  __device__ __forceinline__ void write_all(const float (&sums)[Count], unsigned char *out, const After &after,
+                                            int first_row, int column) const {
     constexpr int kColumns = Count * h::kGroup / h::kProductRows, kMost = kLineOut / sizeof(Result);
     constexpr int kWidth = kColumns % kMost == 0 ? kMost : kMost / 2;  // columns at a time
     const int lane = threadIdx.x % 32;
@@ -58,27 +101,114 @@ struct Rows {
       }
       if (follows) {
         __syncwarp();
-        finish(out, after, first_row, first, columns);
+        finish<kWidth>(out, after, first_row, first, columns);
       }
-      if (whole) h::publish_to_stores();
-      __syncwarp();
-      if (whole) {
-        if (lane < kRowsOut && first_row + lane < m && columns > 0)
-          h::store_bytes(c + (first_row + lane) * row + first, out + lane * kPitchOut, columns * sizeof(Result));
-        h::end_stores();
+      if constexpr (How == kConverted) {
+        __syncwarp();
+        with_type(into.type, [&](auto number) { store_as<kWidth>(number, out, first_row, first, columns); });
+      } else if (whole) {
+        store_lines(out, first_row, first, columns);
       } else {
+        __syncwarp();
+        Result *const to = reinterpret_cast<Result *>(c);
         for (int line = 0; line < kRowsOut && first_row + line < m; ++line)
           for (int i = lane; i < columns; i += 32)
-            c[(first_row + line) * row + first + i] = reinterpret_cast<const Result *>(out + line * kPitchOut)[i];
+            to[(first_row + line) * row + first + i] = reinterpret_cast<const Result *>(out + line * kPitchOut)[i];
       }
     }
   }
 
- private:
-  // Finishes the rounded sums in shared memory: a lane's piece of each second row.
+  // The first half of the sums are gates, the second what they let through: one thread has both. column: of the matrix.
+  template <int Count>
+  __device__ __forceinline__ void write_gated(const float (&sums)[Count], unsigned char *out, const After &after,
+                                              int first_row, int column) const {
+    constexpr int kColumns = Count * h::kGroup / h::kProductRows / 2;
+    static_assert(kColumns * sizeof(Result) <= kLineOut, "");
+    h::wait_for_stores();
+    __syncwarp();
+    if (after.has_bias || after.has_residual) {
+      gate<true>(sums, out, after, first_row, column);
+    } else {
+      gate<false>(sums, out, after, first_row, column);
+    }
+    store_lines(out, first_row, column, n - column < kColumns ? n - column : kColumns);
+  }
+
+  static __device__ __forceinline__ float half_of(unsigned two, int which) {
+    return widen(Result{static_cast<unsigned short>(two >> 16 * which)});
+  }
+
+  // Added: a bias or a residual.
+  template <bool Added, int Count>
+  __device__ __forceinline__ void gate(const float (&sums)[Count], unsigned char *out, After after, int first_row,
+                                       int column) const {
+    const int lane = threadIdx.x % 32;
+    after.activation = kSwiglu;
+    if (!Added) after.has_bias = after.has_residual = 0;
+#pragma unroll
+    for (int i = 0; i < Count / 8; ++i) {
+      const int at = column + 8 * i + lane % 4 * 2, inside = at < n ? at : 0;
+#pragma unroll
+      for (int r = 0; r < 2; ++r) {
+        const int line = lane / 4 + 8 * r, known = first_row + line < m ? first_row + line : 0;
+        const Result *const other = residual + (known * row + inside);
+        const float *const two = sums + 4 * i + 2 * r;
+        const unsigned gates = rounded_two(Result{}, two[0], two[1]);
+        const unsigned ups = rounded_two(Result{}, two[Count / 2], two[Count / 2 + 1]);
+        Two made;
+#pragma unroll
+        for (int j = 0; j < 2; ++j)
+          made.of[j] =
+              convert<Result>::from(finished(after, half_of(gates, j), half_of(ups, j), bias, inside + j, other + j));
+        *reinterpret_cast<Two *>(out + line * kPitchOut + (4 * i + lane % 4) * sizeof(Two)) = made;
+      }
+    }
+  }
+
+  // Whole rows of what the warp has in shared memory, by bulk copies.
+  __device__ __forceinline__ void store_lines(const unsigned char *out, int first_row, int first, int columns) const {
+    const int lane = threadIdx.x % 32, line = first_row + lane;
+    h::publish_to_stores();
+    __syncwarp();
+    if (lane < kRowsOut && line < m && columns > 0)
+      h::store_bytes(reinterpret_cast<Result *>(c) + line * row + first, out + lane * kPitchOut,
+                     columns * sizeof(Result));
+    h::end_stores();
+  }
+
+  // The rounded lines that the warp has in shared memory, converted, by stores of up to 16 bytes that follow each
+  // other.
+  template <int Width, class D>
+  __device__ __forceinline__ void store_as(D, const unsigned char *out, int first_row, int first, int columns) const {
+    constexpr int kNumbers = sizeof(D) == 4 ? 4 : 8, kPieces = Width / kNumbers;
+    struct alignas(sizeof(Result) * kNumbers) Rounded {
+      Result of[kNumbers];
+    };
+    struct alignas(sizeof(D) * kNumbers) Made {
+      D of[kNumbers];
+    };
+    const int lane = threadIdx.x % 32, at = lane % kPieces * kNumbers;
+    if (at >= columns) return;
+    const Divisor by(into.scale);
+    D *const to = reinterpret_cast<D *>(c) + first_row * row + first + at;
+#pragma unroll 2
+    for (int line = lane / kPieces; line < kRowsOut && first_row + line < m; line += 32 / kPieces) {
+      const auto piece = *reinterpret_cast<const Rounded *>(out + line * kPitchOut + at * sizeof(Result));
+      float numbers[kNumbers];
+      Made made;
+#pragma unroll
+      for (int i = 0; i < kNumbers; ++i) numbers[i] = widen(piece.of[i]);
+      convert_all(numbers, by, made.of);
+      *reinterpret_cast<Made *>(to + line * row) = made;
+    }
+  }
+
+  // Finishes the rounded sums in shared memory: a lane's piece of each second or fourth row.
+  template <int Width>
   __device__ __forceinline__ void finish(unsigned char *out, const After &after, int first_row, int first,
                                          int columns) const {
-    const int lane = threadIdx.x % 32, at = lane % 16 * Piece<Result>::kNumbers;
+    constexpr int kPieces = Width / Piece<Result>::kNumbers, kLines = 32 / kPieces;
+    const int lane = threadIdx.x % 32, at = lane % kPieces * Piece<Result>::kNumbers;
     if (at >= columns) return;
     const float alpha = static_cast<float>(after.alpha), beta = after.has_residual ? static_cast<float>(after.beta) : 1;
     const Piece<Result> of_columns = piece_at(bias + first + at, after.has_bias);
@@ -89,13 +219,13 @@ struct Rows {
     with_activation(after.activation, [&](auto activation) {
       constexpr int kAtOnce = 4;  // pieces of the residual that are on their way
 #pragma unroll 1
-      for (int line = lane / 16; line < kRowsOut; line += 2 * kAtOnce) {
+      for (int line = lane / kPieces; line < kRowsOut; line += kLines * kAtOnce) {
         Piece<Result> added[kAtOnce];
 #pragma unroll
-        for (int i = 0; i < kAtOnce; ++i) added[i] = read(line + 2 * i);
+        for (int i = 0; i < kAtOnce; ++i) added[i] = read(line + kLines * i);
 #pragma unroll
         for (int i = 0; i < kAtOnce; ++i) {
-          unsigned char *const to = out + (line + 2 * i) * kPitchOut + at * sizeof(Result);
+          unsigned char *const to = out + (line + kLines * i) * kPitchOut + at * sizeof(Result);
           Piece<Result> made = *reinterpret_cast<Piece<Result> *>(to);
           finish_piece<decltype(activation)::value>(made, of_columns, added[i], alpha, beta);
           *reinterpret_cast<Piece<Result> *>(to) = made;

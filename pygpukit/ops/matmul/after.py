@@ -11,6 +11,7 @@ from pygpukit.ops.matmul.reading import ALIGNMENT
 
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
+    from pygpukit.ops.matmul.quantised import Conversion
 
 _AFTER = in_header("epilogue.cuh", "After")
 # By name: their numbers in activation.cuh.
@@ -22,7 +23,8 @@ class After:
     """act(alpha sum + bias) + beta residual, of each element of a product.
 
     act: a key of ACTIVATIONS; "swiglu": silu of the first half of the columns times the second half. bias: as many
-    numbers as the product has columns, contiguous. residual: of the result's shape. Both of the result's type.
+    numbers as the product has columns, contiguous. residual: of the result's shape. Both of the product's type, to
+    which the result is rounded; conversion: what it becomes then.
     """
 
     alpha: float = 1.0
@@ -30,22 +32,22 @@ class After:
     act: str | None = None
     residual: GPUArray | None = None
     beta: float = 1.0
+    conversion: Conversion | None = None
 
     def arrays(self) -> list[GPUArray]:
         """Those that there are."""
         return [x for x in (self.bias, self.residual) if x is not None]
 
     def is_nothing(self) -> bool:
-        """Whether the sum itself is the result."""
+        """Whether the rounded sum itself is the result, before it is converted."""
         return self.alpha == 1 and self.act is None and not self.arrays()
 
     def by_pieces(self, out: GPUArray) -> bool:
-        """Whether it can be done in whole pieces of 16 bytes: out and residual are dense, rows are whole pieces."""
+        """Whether it can be done in whole pieces of 16 bytes: arrays are dense, their rows whole pieces."""
         arrays = [one for one in (out, self.residual, self.bias) if one is not None]
-        return (
-            self.act != "swiglu"
-            and out.shape[-1] * out.itemsize % ALIGNMENT == 0
-            and all(one.is_contiguous() and raw.address(one) % ALIGNMENT == 0 for one in arrays)
+        return all(
+            one.shape[-1] * one.itemsize % ALIGNMENT == 0 and one.is_contiguous() and raw.address(one) % ALIGNMENT == 0
+            for one in arrays
         )
 
     def packed(self, columns: int) -> bytes:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from math import prod
 from typing import TYPE_CHECKING
 
@@ -31,15 +32,20 @@ FINISHED = (float16, bfloat16, float32)  # types that finish() is compiled for
 
 def product(plan: Product, a: GPUArray, b: GPUArray, out: GPUArray, after: After) -> None:
     """out = after(a @ b): as plain.product(), of floats. plan: what makes a @ b by its plan."""
-    if host.computes() and plan is plain.product:
+    if host.computes() and plan is plain.product and after.conversion is None:
         native.host_launch("matmul", lambda: _on_host(a, b, out, after), [a, b, out, *after.arrays()])
+        return
+    if plan is hopper.product and hopper.finishes(a, b, out, after):
+        hopper.product(a, b, out, after)
+        return
+    if after.conversion is not None:
+        made = native.empty(out.shape, a.dtype)
+        product(plan, a, b, made, replace(after, conversion=None))
+        after.conversion.of(made, out)
         return
     residual = out if after.residual is None else after.residual
     if after.is_nothing():
         plan(a, b, out)
-        return
-    if plan is hopper.product and after.by_pieces(out):
-        hopper.product(a, b, out, after)
         return
     if plan is not plain.product:
         sums = native.empty((*out.shape[:-1], b.shape[-1]), out.dtype)
@@ -61,7 +67,7 @@ def finish(sums: GPUArray, out: GPUArray, after: After) -> None:
     """out = after(sums): of a kernel's product, dense and rounded to the type."""
     residual = out if after.residual is None else after.residual
     ctype, packed_after = CTYPES[out.dtype.name], after.packed(out.shape[-1])
-    if after.by_pieces(out):
+    if after.act != "swiglu" and after.by_pieces(out):
         pieces = out.size * out.itemsize // ALIGNMENT
         spec = SOURCE.of(f"pk::finish_pieces<{ctype}>")
         arrays = (sums, out if after.bias is None else after.bias, residual, out)

@@ -58,23 +58,26 @@ def matmul(
     up for speed: cuBLASLt where it is found, the same bits only for the same extents, strides and alignment; within
     gp.fastest_products() it is the default. backend="hopper": by the kernels for SM 9.0 whatever the plan says, which
     also run on the simulated device; its bits, too, depend on no other row. out_dtype: what a result of floats is
-    converted to by another launch: another float, or float8_e4m3, float8_e5m2 or int8 of the result over out_scale, as
+    converted to once it is rounded: another float, or float8_e4m3, float8_e5m2 or int8 of the result over out_scale, as
     by gp.ops.quantize(); out is of that type then, and beta 0. Raises ShapeError naming both shapes, DTypeError,
     DeviceMismatchError, ValueError for settings that contradict each other, GPUError where the backend asked for does
     not take the product.
     """
     left, right, shape, promoted = operands(a, b)
     result = _result(promoted, dtype)
+    conversion, written = None, result
     if out_dtype is not None or out_scale is not None:
-        asked = quantised.conversion("matmul", result, shape, out_dtype, out_scale, out)
-        settings: Any = {"dtype": dtype, "tf32": tf32, "use_tf32": use_tf32, "invariant": invariant, "backend": backend}
-        return asked.of(matmul(a, b, alpha=alpha, beta=beta, **settings), out)
+        conversion = quantised.conversion("matmul", result, shape, out_dtype, out_scale, out)
+        written = result if conversion is None else conversion.dtype
     said = precision.check("matmul", result, tf32, use_tf32)
     _check_invariant(invariant)
-    target = out if out is None else check_out(out, shape, result, "matmul")
-    after = None if alpha is _ONE and beta is _ZERO else _scaled(result, alpha, beta, out)
-    if target is None or target.dtype != result or _touches(target, a) or _touches(target, b):
-        target = native.empty(shape, result)
+    target = out if out is None else check_out(out, shape, written, "matmul")
+    added = None if out_dtype is not None else out
+    after = None if alpha is _ONE and beta is _ZERO else _scaled(result, alpha, beta, added)
+    if conversion is not None:
+        after = replace(after or After(), conversion=conversion)
+    if target is None or target.dtype != written or _touches(target, a) or _touches(target, b):
+        target = native.empty(shape, written)
     if target.size:
         kind = _family(promoted, result, said)
         computed = promoted if kind else result
@@ -82,7 +85,7 @@ def matmul(
         named = hopper.planned("matmul", backend, kind, computed, _extents(left, right))
         if named:
             product: fused.Product = hopper.product
-        elif invariant is False and (after is None or result in fused.FINISHED):
+        elif invariant is False and (after is None or after.is_nothing() or result in fused.FINISHED):
             product = _fastest_of(kind, left, right, result)
         else:
             product = product_of(kind, left, right)
@@ -134,7 +137,9 @@ def matmul_plan(
     if result == float32:
         reason = f"{reason}; {precision.reason(said)}"
     if out_dtype is not None or out_scale is not None:
-        reason += quantised.conversion("matmul_plan", result, shape, out_dtype, out_scale).reason()
+        conversion = quantised.conversion("matmul_plan", result, shape, out_dtype, out_scale)
+        if conversion is not None:
+            reason += conversion.reason(chosen == hopper.NAME and hopper.converts(left, right, conversion))
     return plan.MatmulPlan(chosen, reason, _tile_of(chosen, kind or "", left, right))
 
 

@@ -24,13 +24,15 @@ constexpr int kHopperShared = 232448;  // bytes: steps, what is written, barrier
 enum Scaling { kUnscaled, kByLine, kByBlock };
 
 // What a pair of blocks makes, of which types and how. Columns: 256 rows and so many columns. ATurned: a's rows lie
-// along m, BTurned: b's along n; of numbers of 16 bits.
-template <class E, class R, int Scaled_, int Columns_, bool ATurned_ = false, bool BTurned_ = false>
+// along m, BTurned: b's along n; of numbers of 16 bits. How: what is written, see Writing; kGated makes half as many
+// columns of the result, of b's column j and j + n at a time.
+template <class E, class R, int Scaled_, int Columns_, bool ATurned_ = false, bool BTurned_ = false, int How = kRounded>
 struct Tiling {
   using Element = E;
   using Result = R;
   static constexpr int Scaled = Scaled_, Columns = Columns_;
-  static constexpr bool ATurned = ATurned_, BTurned = BTurned_;
+  static constexpr bool ATurned = ATurned_, BTurned = BTurned_, kHalves = How == kGated;
+  static constexpr int kMade = kHalves ? Columns / 2 : Columns;  // columns of the result
   // A block has 128 rows and all columns, 64 rows to a group; else, as parts of sums would not fit into registers, all
   // rows and 128 columns, 128 rows to a group.
   static constexpr bool kWide = Scaled == kUnscaled || Columns == 128;
@@ -46,6 +48,7 @@ struct Tiling {
   static_assert(Scaled == kUnscaled || sizeof(Element) == 1, "a step is 128 of k");
   static_assert(sizeof(Element) == 2 || (!ATurned && !BTurned), "only numbers of 16 bits can be turned");
   static_assert(kWide || kCommonBytes == Columns * h::kLine, "");
+  static_assert(How == kRounded || (Scaled == kUnscaled && (!BTurned || Columns % (2 * h::kChunk) == 0)), "");
 };
 
 // Product i of a stack has matrix i / repeat % matrices of an operand. A scale is for 2^line_shift lines; scale_line:
@@ -57,8 +60,9 @@ struct alignas(64) HopperCall {
   int matrices[2], repeat[2];
   int line_shift[2], has_scale[2];
   float factor;
-  int whole;    // rows of c are whole pieces of 16 bytes
-  int follows;  // something comes after the sums, as `after` says; rows of c are whole then
+  int whole;        // rows of c are whole pieces of 16 bytes
+  int follows;      // something comes after the sums, as `after` says; rows of c are whole then
+  int type, bytes;  // of a converted result
   After after;
 };
 
@@ -71,7 +75,7 @@ struct HopperTile {
 
 template <class T>
 __device__ __forceinline__ int pairs_of(const HopperCall &p) {
-  return (p.m + kPairRows - 1) / kPairRows * ((p.n + T::Columns - 1) / T::Columns);
+  return (p.m + kPairRows - 1) / kPairRows * ((p.n + T::kMade - 1) / T::kMade);
 }
 
 template <class T>
@@ -80,7 +84,7 @@ __device__ __forceinline__ HopperTile tile_of(const HopperCall &p, int pair, int
   const int place = pair % pairs, first = place / (kRaster * columns) * kRaster;
   const int height = rows - first < kRaster ? rows - first : kRaster, inside = place - first * columns;
   return {pair / pairs, (first + inside % height) * kPairRows + (T::kWide ? rank * kBoxLines : 0),
-          inside / height * T::Columns + (T::kWide ? 0 : rank * kBoxLines)};
+          inside / height * T::kMade + (T::kWide ? 0 : rank * kBoxLines)};
 }
 
 // Where a step lies, and the parity of its barriers' phases.
@@ -150,17 +154,21 @@ struct Copier {
       h::copy_box(to + at * h::kLine, left, a, row + at, k, matrix, full);
   }
 
-  // The block's half of the columns for both; of turned ones its half of each 64 lines along k.
+  // The block's half of the columns for both; of turned ones its half of each 64 lines along k. Where halves are asked
+  // for, the second half of the tile's columns is b's from n on.
   __device__ __forceinline__ void columns(unsigned char *to, int k, int column, int matrix, h::Barrier *full) {
     if (!T::BTurned) {
       const int part = rank * (T::Columns / kPair);
-      h::copy_box_to(kBoth, to + part * h::kLine, right, b, k, column + part, matrix, full);
+      h::copy_box_to(kBoth, to + part * h::kLine, right, b, k, column + from(part), matrix, full);
       return;
     }
     const int part = rank * (h::kChunk / kPair);
 #pragma unroll
     for (int at = 0; at < T::Columns; at += h::kChunk)
-      h::copy_box_to(kBoth, to + (at + part) * h::kLine, right, b, column + at, k + part, matrix, full);
+      h::copy_box_to(kBoth, to + (at + part) * h::kLine, right, b, column + from(at), k + part, matrix, full);
+  }
+  __device__ __forceinline__ int from(int column) const {
+    return T::kHalves && column >= T::kMade ? column - T::kMade + p.n : column;
   }
 };
 
@@ -295,14 +303,14 @@ struct Maker {
 // c = factor * (a scaled) @ (b scaled)^T, rounded once, and where p says so what follows; a: m lines of k, b: n lines
 // of k, as the maps describe them. Scaled: kUnscaled sums over all of k; the others by 128 of k, and scale the whole
 // sum by line (kByLine), or each of these sums by line of a and by 128 lines of b (kByBlock). bias, residual: see
-// After.
-template <class Element, class Result, int Scaled, int Columns, bool ATurned, bool BTurned>
+// After. How: kConverted writes numbers of p.type to c, over p.factor and, where p.has_scale[0], over *scale_a.
+template <class Element, class Result, int Scaled, int Columns, bool ATurned, bool BTurned, int How = kRounded>
 __global__ void __launch_bounds__(kBlockThreads, 1)
     hopper_product(const __grid_constant__ HopperCall p, const Element *const __grid_constant__ a,
                    const __grid_constant__ h::MapTail left, const Element *const __grid_constant__ b,
                    const __grid_constant__ h::MapTail right, const float *scale_a, const float *scale_b,
                    const Result *bias, const Result *residual, Result *c) {
-  using T = Tiling<Element, Result, Scaled, Columns, ATurned, BTurned>;
+  using T = Tiling<Element, Result, Scaled, Columns, ATurned, BTurned, How>;
   extern __shared__ unsigned char hopper_memory[];
   const HopperShared<T> shared(hopper_memory);
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
@@ -323,12 +331,15 @@ __global__ void __launch_bounds__(kBlockThreads, 1)
     const int group = warp / 4 - 1, pairs = p.products * pairs_of<T>(p);
     unsigned char *const out = shared.out + (warp - h::kGroup / 32) * kBytesOut;
     Maker<T> maker{shared, p, group, lane};
+    Into into = {p.type, static_cast<int>(sizeof(Result)), 1.0f};
+    if (How == kConverted) into = {p.type, p.bytes, p.has_scale[0] ? p.factor * *scale_a : p.factor};
     for (int pair = blockIdx.x / kPair; pair < pairs; pair += gridDim.x / kPair) {
       const HopperTile tile = tile_of<T>(p, pair, rank);
       const int warp_row = tile.row + group * T::kGroupRows + warp % 4 * kRowsOut, row = warp_row + lane / 4;
-      const Rows<Result> to = {
-          c + tile.product * p.matrix, bias, residual + tile.product * p.matrix, p.row, p.m, p.n, p.whole, p.follows};
-      if (Scaled == kUnscaled) to.prefetch(p.after, warp_row, tile.column, Columns);
+      const long long first = tile.product * p.matrix;
+      unsigned char *const matrix = reinterpret_cast<unsigned char *>(c) + first * into.bytes;
+      const Rows<Result, How> to = {matrix, bias, residual + first, p.row, p.m, p.n, p.whole, p.follows, into};
+      if (Scaled == kUnscaled) to.prefetch(p.after, warp_row, tile.column, T::kMade);
       typename Maker<T>::Sums sums[T::kProducts];
       if constexpr (Scaled == kUnscaled) {
         maker.sum_all(sums);

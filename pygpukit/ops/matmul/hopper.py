@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from pygpukit._core import native
 from pygpukit.core.backend import is_sim
-from pygpukit.core.dtypes import float32
+from pygpukit.core.dtypes import bfloat16, float8_e4m3, float8_e5m2, float16, float32, int8
 from pygpukit.core.errors import GPUError
 from pygpukit.kernels import GENERIC_LAMBDAS, KernelSpec, launch
 from pygpukit.ops import copying, raw
@@ -31,6 +31,7 @@ from pygpukit.ops.operands import span
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
     from pygpukit.core.dtypes import DataType
+    from pygpukit.ops.matmul.quantised import Conversion
 
 NAME = "hopper"
 # hopper.cu: kHopperShared, kPair.
@@ -45,6 +46,8 @@ _VARIABLE = "PYGPUKIT_MATMUL"
 _UNSCALED, _BY_LINE, _BY_BLOCK = 0, 1, 2  # hopper.cu: Scaling
 _ELEMENTS = {"float8_e4m3": "pk::e4m3_t", "float8_e5m2": "pk::e5m2_t", "float32": "float"}
 _ELEMENTS |= {"bfloat16": "pk::bfloat16_t", "float16": "pk::half_t"}
+_ROUNDED, _GATED, _CONVERTED = 0, 1, 2  # hopper_write.cuh: Writing
+CONVERTED = {float32: 0, float16: 1, bfloat16: 2, float8_e4m3: 3, float8_e5m2: 4, int8: 5}  # conversion.cuh: Converted
 _RESULTS = ("float32", "bfloat16", "float16")  # of 8-bit floats
 # What is computed, by the families of plan.py.
 _FAMILIES = {
@@ -129,11 +132,12 @@ def _is_faster(kind: str, dtype: DataType, shape: tuple[int, int, int, int], tur
 
 
 @lru_cache(maxsize=4096)
-def tiling(kind: str, shape: tuple[int, int, int, int], turned: bool) -> Tile:
-    """What a pair of blocks makes: that whose measured times are shortest. turned: a lies along m."""
+def tiling(kind: str, shape: tuple[int, int, int, int], turned: bool, halved: bool = False) -> Tile:
+    """What a pair of blocks makes: that whose measured times are shortest. turned: a lies along m. halved: b lies along
+    n, and gated or converted results are written."""
     products, m, n, k = shape
     size, pairs = {"half": 2, "tf32": 4, "fp8": 1}[kind], max(multiprocessors() // _PAIR, 1)
-    fitting = [one for one in of_pairs(kind) if one.general >= turned]
+    fitting = [one for one in of_pairs(kind) if one.general >= turned and (not halved or _is_halved(one))]
     return min(fitting, key=lambda one: one.time_us(m, n, k, products, size, pairs))
 
 
@@ -141,21 +145,51 @@ def _done(kind: str, dtype: DataType) -> str:
     return f"{_FAMILIES[kind].format(dtype)}, by kernels for the tensor cores of SM 9.0"
 
 
+def finishes(a: GPUArray, b: GPUArray, out: GPUArray, after: After) -> bool:
+    """Whether product() does what comes after a @ b, and something does, in its launch."""
+    if (after.is_nothing() and after.conversion is None) or not after.by_pieces(out):
+        return False
+    if after.conversion is not None:
+        return after.act != "swiglu" and converts(a, b, after.conversion)
+    return after.act != "swiglu" or _is_written_otherwise(a, b)
+
+
+def converts(a: GPUArray, b: GPUArray, conversion: Conversion) -> bool:
+    """Whether product() converts a @ b in its launch, for a dense result."""
+    whole = all(b.shape[-1] * one.itemsize % ALIGNMENT == 0 for one in (a, conversion.dtype))
+    return whole and conversion.dtype in CONVERTED and _is_written_otherwise(a, b)
+
+
+def _is_written_otherwise(a: GPUArray, b: GPUArray) -> bool:
+    """Whether there are kernels for these operands that write gated or converted results."""
+    return a.dtype != float32 and not _seen("half", a, b)[1]
+
+
+def _is_halved(one: Tile) -> bool:
+    """Whether halves of a tile's columns are whole copies of operands along n."""
+    return one.columns % (2 * _CHUNK) == 0
+
+
 def product(a: GPUArray, b: GPUArray, out: GPUArray, after: After | None = None) -> None:
     """out = a @ b, stacks of matrices with the same batch axes: float16, bfloat16, or float32 rounded to tf32.
 
-    after: what comes after the rounded product in the same launch, where by_pieces() of it is true.
+    after: what comes after the rounded product in the same launch, where finishes() says so.
     """
     if out.ndim > 2 and is_one_product(b, a, out):
         a, b, out = rows_of(a), matrix_of(b), rows_of(out)
         if after is not None and after.residual is not None:
             after = replace(after, residual=rows_of(after.residual))
-    _launch("tf32" if a.dtype == float32 else "half", a, b, _NO_SCALE, _NO_SCALE, out, _UNSCALED, after)
+    scale = _NO_SCALE if after is None or after.conversion is None else _scale(after.conversion.scale)
+    _launch("tf32" if a.dtype == float32 else "half", a, b, scale, _NO_SCALE, out, _UNSCALED, after)
 
 
 def scaled(a: GPUArray, b: GPUArray, left: Scale, right: Scale, out: GPUArray) -> None:
     """out = (left a) @ (right b), of 8-bit floats of one type, where fp8_tile.refusal() is ""."""
     _launch("fp8", a, b, left, right, out, _BY_BLOCK if left.by_block or right.by_block else _BY_LINE)
+
+
+def _scale(of_all: GPUArray | float) -> Scale:
+    return Scale(None, 1, (0, 0), of_all) if isinstance(of_all, float) else Scale(of_all, 1, (0, 0))
 
 
 def _launch(
@@ -172,16 +206,17 @@ def _launch(
     along_k = kind != "half"  # only numbers of 16 bits are read along m and n, too
     stacks = readable(a, "rows", along_k), readable(b, "columns", along_k)
     turned = stacks[0].transposed, not stacks[1].transposed
-    products = prod(out.shape[:-2])
-    one = tiling(kind, (products, m, n, k), turned[0])
+    products, across_b = prod(out.shape[:-2]), b.shape[-1]
+    after = after or After()
+    how = _GATED if after.act == "swiglu" else _CONVERTED if after.conversion is not None else _ROUNDED
+    one = tiling(kind, (products, m, across_b, k), turned[0], how != _ROUNDED and turned[1])
     operands: list[GPUArray | bytes] = []  # each followed by the tail of its map
-    for stack, box, lines, across in zip(stacks, _boxes(one, scaling, turned), (m, n), turned, strict=True):
+    for stack, box, lines, across in zip(stacks, _boxes(one, scaling, turned), (m, across_b), turned, strict=True):
         extents = (lines, k) if across else (k, lines)
         tail = tensor_maps.tail(stack.array.itemsize, box, *extents, stack.lead, stack.matrices, stack.step)
         operands += [span(stack.array)[0], tail]
     dense = out if out.is_contiguous() else native.empty(out.shape, out.dtype)
-    scales = left, right
-    after = after or After()
+    scales, result = (left, right), a.dtype if how == _CONVERTED else out.dtype
     call = _CALL.pack(
         row=n,
         matrix=m * n,
@@ -198,11 +233,13 @@ def _launch(
         factor=left.number * right.number,
         whole=n * out.itemsize % ALIGNMENT == 0 and raw.address(dense) % ALIGNMENT == 0,
         follows=not after.is_nothing(),
+        type=CONVERTED.get(out.dtype, 0),
+        bytes=out.itemsize,
         after=after.packed(n),
     )
-    pairs = products * -(-m // one.rows) * -(-n // one.columns)
+    pairs = products * -(-m // one.rows) * -(-across_b // one.columns)
     launch(
-        SOURCE.of(_expression(a.dtype.name, out.dtype.name, scaling, one.columns, turned)),
+        SOURCE.of(_expression(a.dtype.name, result.name, scaling, one.columns, turned, how)),
         (min(pairs, max(multiprocessors() // _PAIR, 1)) * _PAIR, 1, 1),
         _THREADS,
         call,
@@ -222,8 +259,10 @@ def _boxes(one: Tile, scaling: int, turned: tuple[bool, bool]) -> tuple[int, int
     return _CHUNK if turned[0] else _OWN, _CHUNK // _PAIR if turned[1] else one.columns // _PAIR
 
 
-def _expression(element: str, result: str, scaling: int, columns: int, turned: tuple[bool, bool]) -> str:
-    flags = ", ".join("true" if one else "false" for one in turned)
+def _expression(
+    element: str, result: str, scaling: int, columns: int, turned: tuple[bool, bool], how: int = _ROUNDED
+) -> str:
+    flags = ", ".join("true" if one else "false" for one in turned) + (f", {how}" if how else "")
     return f"pk::hopper_product<{_ELEMENTS[element]}, {_ELEMENTS[result]}, {scaling}, {columns}, {flags}>"
 
 
@@ -233,6 +272,8 @@ def _listing() -> Iterator[tuple[str, ...]]:
     for name, one, b_turned in product_of(("bfloat16", "float16"), of_pairs("half"), (False, True)):
         for a_turned in (False, True)[: 1 + one.general]:
             yield (_expression(name, name, _UNSCALED, one.columns, (a_turned, b_turned)),)
+        for how in (_GATED, _CONVERTED) if _is_halved(one) or not b_turned else ():
+            yield (_expression(name, name, _UNSCALED, one.columns, (False, b_turned), how),)
     for one in of_pairs("tf32"):
         yield (_expression("float32", "float32", _UNSCALED, one.columns, straight),)
     for element, result, scaling, one in product_of(

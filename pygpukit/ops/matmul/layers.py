@@ -41,14 +41,15 @@ def linear(
     silu of the first half of the columns times the second half, and gives (..., out / 2). Everything is computed in
     float32 (float64 for it): in one launch and rounded once where matmul_plan() says "plain"; on tensor cores from the
     rounded product, in the launch that makes it where it says "hopper", rows are whole 16 bytes and residual is dense,
-    else in another one, with the same bits. out_dtype, out_scale: the rounded result is converted by
-    another launch, as in matmul(). Asynchronous; a row's bits depend on no other row. Raises ShapeError, DTypeError,
-    ValueError for an unknown act, DeviceMismatchError.
+    else in another one, with the same bits. out_dtype, out_scale: what the rounded result is converted to, as in
+    matmul(): in that launch where rows of this type are whole 16 bytes, too, and act is not "swiglu". Asynchronous; a
+    row's bits depend on no other row. Raises ShapeError, DTypeError, ValueError for an unknown act,
+    DeviceMismatchError.
     """
-    if out_dtype is None and out_scale is None:
-        return _linear("linear", x, w, bias, act, residual)
-    asked = quantised.conversion("linear", check_array(x, "linear: x").dtype, (), out_dtype, out_scale)
-    return asked.of(_linear("linear", x, w, bias, act, residual))
+    asked = None
+    if out_dtype is not None or out_scale is not None:
+        asked = quantised.conversion("linear", check_array(x, "linear: x").dtype, (), out_dtype, out_scale)
+    return _linear("linear", x, w, bias, act, residual, asked)
 
 
 @prepared
@@ -73,7 +74,13 @@ def batched_matmul(a: GPUArray, b: GPUArray, *, out: GPUArray | None = None) -> 
 
 
 def _linear(
-    what: str, x: GPUArray, w: GPUArray, bias: GPUArray | None, act: str | None, residual: GPUArray | None
+    what: str,
+    x: GPUArray,
+    w: GPUArray,
+    bias: GPUArray | None,
+    act: str | None,
+    residual: GPUArray | None,
+    conversion: quantised.Conversion | None = None,
 ) -> GPUArray:
     given = {"x": x, "w": w, "bias": bias, "residual": residual}
     arrays = {name: check_array(one, f"{what}: {name}") for name, one in given.items() if one is not None}
@@ -93,12 +100,13 @@ def _linear(
     if residual is not None and residual.shape != shape:
         raise ShapeError(f"{what}: residual has shape {residual.shape}, the result {shape}")
     check_devices(what, *arrays.values())
-    result = native.empty((rows, columns), dtype)
+    result = native.empty((rows, columns), dtype if conversion is None else conversion.dtype)
     if result.size:
         after = After(
             bias=None if bias is None else copying.contiguous(bias),
             act=act,
             residual=None if residual is None else residual.reshape(rows, columns),
+            conversion=conversion,
         )
         left, right = x.reshape(rows, x.shape[-1]), w.T
         product = product_of(plan.family(dtype, dtype, False), left, right)

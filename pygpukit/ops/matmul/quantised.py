@@ -34,16 +34,16 @@ class Conversion(NamedTuple):
     dtype: DataType
     scale: GPUArray | float
 
-    def reason(self) -> str:
-        """For a plan."""
+    def reason(self, in_product: bool) -> str:
+        """For a plan. in_product: in the launch that makes the product."""
         how = "divided by its scale and quantised" if self.dtype in _SMALL else "cast"
-        return f"; then {how} to {self.dtype} by another launch"
+        return f"; then {how} to {self.dtype} {'in that' if in_product else 'by another'} launch"
 
     def of(self, x: GPUArray, out: GPUArray | None = None) -> GPUArray:
         """x converted; into out, where it is given and checked."""
         if self.dtype not in _SMALL:
             if out is None:
-                return x if x.dtype == self.dtype else copying.astype(x, self.dtype)
+                return copying.astype(x, self.dtype)
             copying.copy_to(x, out)
             return out
         free = out is not None and out.is_contiguous() and out.block != x.block and out.dtype == self.dtype
@@ -69,7 +69,9 @@ def quantize(x: GPUArray, dtype: DTypeLike, scale: GPUArray | float = 1.0, *, ou
     asked = as_dtype(dtype)
     if asked not in _SMALL:
         raise DTypeError(f"{what}: dtype={asked}; it is {', '.join(map(str, _SMALL))}: .astype() converts to others")
-    return conversion(what, array, array.shape, asked, scale, out).of(array, out)
+    asked_for = conversion(what, array, array.shape, asked, scale, out)
+    assert asked_for is not None  # no float is of such a type
+    return asked_for.of(array, out)
 
 
 def conversion(
@@ -79,9 +81,9 @@ def conversion(
     out_dtype: DTypeLike | None,
     out_scale: GPUArray | float | None,
     out: GPUArray | None = None,
-) -> Conversion:
-    """What is asked for, checked before anything is launched. made: an array of the result's type before, or the type.
-    Raises DTypeError, ShapeError, ValueError, DeviceMismatchError."""
+) -> Conversion | None:
+    """What is asked for, checked before anything is launched; None where the result is of that type. made: an array of
+    the result's type before, or the type. Raises DTypeError, ShapeError, ValueError, DeviceMismatchError."""
     if out_dtype is None:
         raise ValueError(f"{what}: out_scale={out_scale} without out_dtype=: it is the scale of float8 or int8 results")
     source, wanted = made.dtype if is_array(made) else made, as_dtype(out_dtype)
@@ -95,7 +97,7 @@ def conversion(
     scale = 1.0 if out_scale is None else _checked_scale(what, out_scale)
     if out is not None and check_out(out, shape, wanted, what).dtype != wanted:
         raise DTypeError(f"{what}: out is {out.dtype} and out_dtype={wanted}; they must be alike")
-    return Conversion(wanted, scale)
+    return None if wanted == source else Conversion(wanted, scale)
 
 
 def _checked_scale(what: str, scale: Any) -> GPUArray | float:
