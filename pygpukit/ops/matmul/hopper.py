@@ -19,7 +19,7 @@ from pygpukit.core.dtypes import bfloat16, float8_e4m3, float8_e5m2, float16, fl
 from pygpukit.core.errors import GPUError
 from pygpukit.kernels import GENERIC_LAMBDAS, KernelSpec, launch
 from pygpukit.ops import copying, raw
-from pygpukit.ops.matmul import skinny, tensor_maps
+from pygpukit.ops.matmul import skinny, tensor_maps, turns
 from pygpukit.ops.matmul.after import After
 from pygpukit.ops.matmul.fp8_tile import Scale
 from pygpukit.ops.matmul.reading import ALIGNMENT, as_it_is, readable
@@ -94,9 +94,9 @@ def is_faster(kind: str, a: GPUArray, b: GPUArray) -> bool:
 
 
 def chosen(kind: str, a: GPUArray, b: GPUArray) -> Tile:
-    """What a pair of blocks makes of a @ b. Copies and launches nothing."""
-    shape, turned, _ = _seen(kind, a, b)
-    return tiling(kind, shape, turned)
+    """What a pair of blocks makes of a @ b, or one block. Copies and launches nothing."""
+    shape, turned, along_k = _seen(kind, a, b)
+    return _by_turns(kind, shape, turned, along_k) or tiling(kind, shape, turned)
 
 
 def _seen(kind: str, a: GPUArray, b: GPUArray) -> tuple[tuple[int, int, int, int], bool, bool]:
@@ -128,17 +128,31 @@ def _is_faster(kind: str, dtype: DataType, shape: tuple[int, int, int, int], tur
     if kind == "half":
         other *= _ALONG_K if along_k else _ALONG_N
         other *= UNALIGNED if odd else _UNEVEN if n * size % _LINE or k * size % _LINE else 1.0
-    return tiling(kind, shape, turned).time_us(m, n, k, products, size, sms // _PAIR) < other
+    alone = turns.fastest(shape, turned, along_k) if kind == "half" else None
+    return min(_of_pairs_us(kind, shape, tiling(kind, shape, turned)), other if alone is None else alone[1]) < other
 
 
 @lru_cache(maxsize=4096)
 def tiling(kind: str, shape: tuple[int, int, int, int], turned: bool, halved: bool = False) -> Tile:
     """What a pair of blocks makes: that whose measured times are shortest. turned: a lies along m. halved: b lies along
     n, and gated or converted results are written."""
+    fitting = [one for one in of_pairs(kind) if one.general >= turned and (not halved or _is_halved(one))]
+    return min(fitting, key=lambda one: _of_pairs_us(kind, shape, one))
+
+
+def _of_pairs_us(kind: str, shape: tuple[int, int, int, int], one: Tile) -> float:
     products, m, n, k = shape
     size, pairs = {"half": 2, "tf32": 4, "fp8": 1}[kind], max(multiprocessors() // _PAIR, 1)
-    fitting = [one for one in of_pairs(kind) if one.general >= turned and (not halved or _is_halved(one))]
-    return min(fitting, key=lambda one: one.time_us(m, n, k, products, size, pairs))
+    return one.time_us(m, n, k, products, size, pairs)
+
+
+@lru_cache(maxsize=4096)
+def _by_turns(kind: str, shape: tuple[int, int, int, int], turned: bool, along_k: bool) -> Tile | None:
+    """What one block makes, where pairs of blocks take more time. turned: a lies along m. along_k: b lies along k."""
+    alone = turns.fastest(shape, turned, along_k) if kind == "half" else None
+    if alone is None or alone[1] >= _of_pairs_us(kind, shape, tiling(kind, shape, turned)):
+        return None
+    return alone[0]
 
 
 def _done(kind: str, dtype: DataType) -> str:
@@ -179,6 +193,11 @@ def product(a: GPUArray, b: GPUArray, out: GPUArray, after: After | None = None)
         a, b, out = rows_of(a), matrix_of(b), rows_of(out)
         if after is not None and after.residual is not None:
             after = replace(after, residual=rows_of(after.residual))
+    if after is None and a.dtype != float32:
+        shape, turned, along_k = _seen("half", a, b)
+        if (one := _by_turns("half", shape, turned, along_k)) is not None:
+            turns.product(a, b, out, one)
+            return
     scale = _NO_SCALE if after is None or after.conversion is None else _scale(after.conversion.scale)
     _launch("tf32" if a.dtype == float32 else "half", a, b, scale, _NO_SCALE, out, _UNSCALED, after)
 

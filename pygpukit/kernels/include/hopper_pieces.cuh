@@ -1,0 +1,110 @@
+// hopper_pieces.cuh: how a warp writes its part of a product of 16-bit floats on SM 9.0 by itself: rounded, turned in
+// shared memory, and stored 16 bytes a lane; and products of 160 columns.
+#pragma once
+#include "hopper.cuh"
+
+namespace pk {
+
+namespace h = hopper;
+
+constexpr int kRowsOut = 16, kColumnsOut = 128;  // that a warp writes at a time
+constexpr int kPitchOut = kColumnsOut * 2 + 16;  // bytes from one of these rows to the next: eight in different banks
+constexpr int kBytesOut = kPitchOut * kRowsOut;
+
+#ifndef PYGPUKIT_SIM
+// 64 rows times 160 columns: see hopper.cuh.
+#define PK_FIVE(s, i) "+f"(s[i]), "+f"(s[i + 1]), "+f"(s[i + 2]), "+f"(s[i + 3]), "+f"(s[i + 4])
+#define PK_TWENTY(s, i) PK_FIVE(s, i), PK_FIVE(s, i + 5), PK_FIVE(s, i + 10), PK_FIVE(s, i + 15)
+#define PK_PRODUCT_160(Element, kind)                                                                                \
+  template <int ATurned, int BTurned>                                                                                \
+  __device__ __forceinline__ void start_product(Element, h::Sums<160> &sums, unsigned long long a,                   \
+                                                unsigned long long b, int more) {                                    \
+    asm volatile(                                                                                                    \
+        "{\n"                                                                                                        \
+        ".reg .pred add;\n"                                                                                          \
+        "setp.ne.b32 add, %82, 0;\n"                                                                                 \
+        "wgmma.mma_async.sync.aligned.m64n160" kind                                                                  \
+        " {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, %18, %19, "               \
+        "%20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32, %33, %34, %35, %36, %37, %38, %39, "       \
+        "%40, %41, %42, %43, %44, %45, %46, %47, %48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, "       \
+        "%60, %61, %62, %63, %64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79}, %80, " \
+        "%81, add, 1, 1, %83, %84;\n"                                                                                \
+        "}"                                                                                                          \
+        : PK_TWENTY(sums, 0), PK_TWENTY(sums, 20), PK_TWENTY(sums, 40), PK_TWENTY(sums, 60)                          \
+        : "l"(a), "l"(b), "r"(more), "n"(ATurned), "n"(BTurned));                                                    \
+  }
+PK_PRODUCT_160(half_t, "k16.f32.f16.f16")
+PK_PRODUCT_160(bfloat16_t, "k16.f32.bf16.bf16")
+#undef PK_PRODUCT_160
+#undef PK_TWENTY
+#undef PK_FIVE
+#endif
+
+// Two numbers rounded to 16 bits, the first in the low half. Four matrices of 8 x 8 of them into shared memory: word i
+// of lane l has numbers l % 4 * 2 and the next of line l / 4 of matrix i; lane l has the address of line l % 8 of
+// matrix l / 8.
+#ifdef PYGPUKIT_SIM
+template <class T>
+__device__ __forceinline__ unsigned two_rounded(T, float first, float second) {
+  return convert<T>::from(first).bits | static_cast<unsigned>(convert<T>::from(second).bits) << 16;
+}
+__device__ inline void store_matrices(void *line, const unsigned (&words)[4]) {
+  const int lane = static_cast<int>(threadIdx.x) % 32;
+  for (int i = 0; i < 4; ++i) {
+    const unsigned to = __shfl_sync(~0u, h::shared_address(line), 8 * i + lane / 4) + lane % 4 * 4;
+    *reinterpret_cast<unsigned *>(h::shared_pointer(to)) = words[i];
+  }
+}
+#else
+__device__ __forceinline__ unsigned two_rounded(half_t, float first, float second) {
+  unsigned two;
+  asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(two) : "f"(second), "f"(first));
+  return two;
+}
+__device__ __forceinline__ unsigned two_rounded(bfloat16_t, float first, float second) {
+  unsigned two;
+  asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(two) : "f"(second), "f"(first));
+  return two;
+}
+__device__ __forceinline__ void store_matrices(void *line, const unsigned (&words)[4]) {
+  asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(h::shared_address(line)),
+               "r"(words[0]), "r"(words[1]), "r"(words[2]), "r"(words[3])
+               : "memory");
+}
+#endif
+
+// A warp's 16 rows of sums, their columns From and all that follow, into a matrix c. out: the warp's part of shared
+// memory. p: m, n, elements from one row to the next, and whether rows are whole pieces of 16 bytes.
+template <class Element, int From = 0, class Target, int Count>
+__device__ __forceinline__ void write_rows(const float (&sums)[Count], unsigned char *out, const Target &p, Element *c,
+                                           int first_row, int column) {
+  constexpr int kColumns = Count * h::kGroup / h::kProductRows;
+  constexpr int kWidth = kColumns - From < kColumnsOut ? kColumns - From : kColumnsOut, kPieces = kWidth / 8;
+  const int lane = threadIdx.x % 32, first = column + From, columns = p.n - first < kWidth ? p.n - first : kWidth;
+  __syncwarp();  // the part has been read
+#pragma unroll
+  for (int i = 0; i < kPieces; i += 2) {
+    const float *const eight = sums + 4 * (From / 8 + i);
+    unsigned words[4];
+#pragma unroll
+    for (int j = 0; j < 4; ++j) words[j] = two_rounded(Element{}, eight[2 * j], eight[2 * j + 1]);
+    store_matrices(out + lane % 16 * kPitchOut + (i + lane / 16) * 16, words);
+  }
+  __syncwarp();
+  if (p.whole) {
+#pragma unroll
+    for (int piece = lane; piece < kRowsOut * kPieces; piece += 32) {
+      const int line = piece / kPieces, at = piece % kPieces * 8;
+      if (first_row + line < p.m && at < columns)
+        *reinterpret_cast<uint4 *>(c + (first_row + line) * p.row + first + at) =
+            *reinterpret_cast<const uint4 *>(out + line * kPitchOut + at * sizeof(Element));
+    }
+  } else {
+    for (int line = 0; line < kRowsOut && first_row + line < p.m; ++line)
+      for (int i = lane; i < columns; i += 32)
+        c[(first_row + line) * p.row + first + i] = reinterpret_cast<const Element *>(out + line * kPitchOut)[i];
+  }
+  if constexpr (From + kWidth < kColumns) write_rows<Element, From + kWidth>(sums, out, p, c, first_row, column);
+}
+
+}  // namespace pk

@@ -1,0 +1,93 @@
+"""Products of half precision on SM 9.0 by single blocks, whose groups of warps take turns: which tile, and the launch.
+
+Their bits are those of hopper.cu and of the tile kernels, so that plans take whichever is fastest.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from functools import cache, lru_cache
+from itertools import product as product_of
+from math import prod
+from typing import TYPE_CHECKING
+
+from pygpukit._core import native
+from pygpukit.kernels import KernelSpec, launch
+from pygpukit.ops import copying, raw
+from pygpukit.ops.matmul import tensor_maps
+from pygpukit.ops.matmul.reading import ALIGNMENT, readable
+from pygpukit.ops.matmul.tile import multiprocessors
+from pygpukit.ops.matmul.tiles import MEASURED, Tile
+from pygpukit.ops.operands import span
+
+if TYPE_CHECKING:
+    from pygpukit.array.array import GPUArray
+
+SOURCE = KernelSpec(__file__, "hopper_turns.cu", shared_bytes=232448, ahead=("sm_90a",))  # kTurnsShared
+_CALL = SOURCE.structure("TurnsCall")
+_THREADS, _CHUNK, _SIZE = (384, 1, 1), 64, 2  # kTurnsThreads; hopper.cuh: kChunk; bytes of a number
+_ELEMENTS = {"bfloat16": "pk::bfloat16_t", "float16": "pk::half_t"}
+
+
+@cache
+def tiles() -> tuple[Tile, ...]:
+    """What a block makes, with measured times: plans/h100.json. general: compiled for a that lies along m, too."""
+    return tuple(Tile(**one) for one in json.loads(MEASURED.read_text(encoding="utf-8"))["turns"])
+
+
+@lru_cache(maxsize=4096)
+def fastest(shape: tuple[int, int, int, int], turned: bool, along_k: bool) -> tuple[Tile, float] | None:
+    """The tile whose measured times are shortest, and its time in microseconds. None where rows of the operands are no
+    whole 128 bytes: blocks read them alone, and parts of memory's pieces twice. shape: products, m, n, k. turned: a
+    lies along m. along_k: b lies along k."""
+    products, m, n, k = shape
+    if k % _CHUNK or (not along_k and n % _CHUNK):
+        return None
+    times = (
+        (one.time_us(m, n, k, products, _SIZE, multiprocessors()), one) for one in tiles() if one.general >= turned
+    )
+    time, one = min(times, key=lambda pair: pair[0])
+    return one, time
+
+
+def product(a: GPUArray, b: GPUArray, out: GPUArray, one: Tile) -> None:
+    """out = a @ b by tiles of one kind: stacks of matrices of bfloat16 or float16 with the same batch axes, in extents
+    that hopper.py takes. A row's bits depend on k, the type and the columns alone."""
+    m, n, k, products = out.shape[-2], out.shape[-1], a.shape[-1], prod(out.shape[:-2])
+    stacks = readable(a, "rows"), readable(b, "columns")
+    turned = stacks[0].transposed, not stacks[1].transposed
+    operands: list[GPUArray | bytes] = []  # each followed by the tail of its map
+    for stack, extent, lines, across in zip(stacks, (one.rows, one.columns), (m, n), turned, strict=True):
+        box, extents = (_CHUNK, (lines, k)) if across else (extent, (k, lines))
+        tail = tensor_maps.tail(_SIZE, box, *extents, stack.lead, stack.matrices, stack.step)
+        operands += [span(stack.array)[0], tail]
+    dense = out if out.is_contiguous() else native.empty(out.shape, out.dtype)
+    call = _CALL.pack(
+        row=n,
+        matrix=m * n,
+        m=m,
+        n=n,
+        k=k,
+        products=products,
+        matrices=[stack.matrices for stack in stacks],
+        repeat=[stack.repeat for stack in stacks],
+        whole=n * _SIZE % ALIGNMENT == 0 and raw.address(dense) % ALIGNMENT == 0,
+    )
+    blocks = products * -(-m // one.rows) * -(-n // one.columns)
+    spec = SOURCE.of(_expression(a.dtype.name, one, turned))
+    launch(spec, (min(blocks, multiprocessors()), 1, 1), _THREADS, call, *operands, dense)
+    if dense is not out:
+        copying.copy_to(dense, out)
+
+
+def _expression(element: str, one: Tile, turned: tuple[bool, bool]) -> str:
+    flags = ", ".join("true" if side else "false" for side in turned)
+    return f"pk::hopper_turns<{_ELEMENTS[element]}, {one.rows}, {one.columns}, {flags}>"
+
+
+@SOURCE.lists
+def _listing() -> Iterator[tuple[str, ...]]:
+    for element, one, b_turned in product_of(_ELEMENTS, tiles(), (False, True)):
+        for a_turned in (False, True)[: 1 + one.general]:
+            yield (_expression(element, one, (a_turned, b_turned)),)
