@@ -2,9 +2,10 @@
 // rows a group has stands on the device.
 //
 // As in hopper.cu, pairs of blocks go from tile to tile; the first warp copies operands some steps ahead, two groups of
-// warps make products, and what both blocks read, each copies one half of to both. A tile is of one group: 256 rows of
-// it, 128 to a block, with the same columns; but of its last 128 rows or less, the same rows, with twice as many
-// columns, so that few rows are made in vain. Rows after the group's end are copied and not written.
+// warps make products, and what both blocks read, each copies one half of to both. A tile is of one group. A high one
+// has 256 rows of it, 128 to a block, and the same columns for both; what is left of the group's rows is made 128 at a
+// time, the same rows by both blocks with twice as many columns, so that fewer rows are made in vain. Rows after the
+// group's end are copied and not written. If the last tiles leave half of the pairs idle, each of them is made as two.
 //
 // Sums are those of hopper.cu, to the bit: a row's bits depend on k and the types alone, not on the groups.
 #include "hopper_write.cuh"
@@ -12,47 +13,50 @@
 namespace pk {
 
 constexpr int kPair = 2, kOwnRows = 128, kPairRows = kPair * kOwnRows;  // blocks of a cluster; rows of a block
+constexpr int kFew = 192;                     // rows that two low tiles make no later than a high one
+constexpr int kColumns = 256, kNarrow = 128;  // of a block, and where a tile is made as two
+constexpr int kBoxLines = h::kProductRows, kBoxBytes = kBoxLines * h::kLine;  // that are copied at a time
 constexpr unsigned kBoth = (1u << kPair) - 1;
 constexpr int kMakers = 8;  // warps that make products
 constexpr int kBlockThreads = kMakers * 32 + h::kGroup;
 constexpr int kRaster = 8;             // tiles of rows that take turns, for the second-level cache
 constexpr int kGroupsShared = 232448;  // bytes: steps, what is written, barriers, and up to where a tile begins
-
-// Columns: of a block. Turned: rows of the weight lie along n.
-template <class Element_, int Columns_, bool Turned_>
-struct Grouping {
-  using Element = Element_;
-  static constexpr int Columns = Columns_;
-  static constexpr bool Turned = Turned_;
-  static constexpr int kDepth = h::kLine / sizeof(Element), kParts = h::kLine / h::kProductBytes;  // of a step
-  static constexpr int kColumnBytes = Columns * h::kLine, kStepBytes = kColumnBytes + kOwnRows * h::kLine;
-  static constexpr int kRoom = kGroupsShared - (h::kTileStart - 128) - kMakers * kBytesOut;
-  static constexpr int kSteps = kRoom / (kStepBytes + 2 * sizeof(h::Barrier));  // in shared memory
-};
+constexpr int kColumnBytes = kColumns * h::kLine, kStepBytes = kColumnBytes + kOwnRows * h::kLine;
+constexpr int kRoom = kGroupsShared - (h::kTileStart - 128) - kMakers * kBytesOut;
+constexpr int kSteps = kRoom / (kStepBytes + 2 * sizeof(h::Barrier));  // in shared memory
 
 struct alignas(64) GroupsCall {
   int rows, n, k, groups;
   int whole;  // rows of the result are whole pieces of 16 bytes
 };
 
-// What a block of a pair makes. row, column: its first; end: the first row after the group. low: of the same rows as
-// the other block.
+// What a block of a pair makes. row, column: its first; end: the first row after the group. high: of other rows than
+// the other block. columns: kColumns or kNarrow.
 struct GroupTile {
-  int group, row, column, end;
-  bool low;
+  int group, row, end, column, columns;
+  bool high;
 };
 
 // Finds the tiles of a warp's pair in ascending order. A lane has one of 32 groups: its first row, the first after it,
 // and the same of its tiles. All lanes come to each function.
-template <class T>
 struct Finder {
   const GroupsCall &p;
   const int *counts;
-  int lane;
-  int chunk = -32;  // the first of the 32 groups
+  int lane, across;         // across: tiles of columns
+  int rows = 0, tiles = 0;  // of all groups
+  int chunk = -32;          // the first of the 32 groups
   int begin = 0, end = 0, before = 0, after = 0;
 
-  __device__ __forceinline__ static int sum_to(int value, int lane, int most) {
+  __device__ __forceinline__ Finder(const GroupsCall &call, const int *at)
+      : p(call), counts(at), lane(threadIdx.x % 32), across((call.n + kColumns - 1) / kColumns) {
+    while (chunk + 32 < p.groups) advance();
+    rows = __shfl_sync(~0u, end, 31);
+    tiles = __shfl_sync(~0u, after, 31);
+    if (chunk > 0) chunk = -32, end = after = 0;
+  }
+
+  // A lane's value and those of the lanes below; `most` where it would be more.
+  __device__ __forceinline__ int sum_to(int value, int most) const {
 #pragma unroll
     for (int step = 1; step < 32; step *= 2) {
       const int other = __shfl_up_sync(~0u, value, step);
@@ -60,126 +64,104 @@ struct Finder {
     }
     return value;
   }
-  __device__ __forceinline__ int across() const { return (p.n + T::Columns - 1) / T::Columns; }
-  __device__ __forceinline__ bool ends() const { return chunk + 32 >= p.groups; }
 
   // Goes on to the next 32 groups. What counts say beyond the rows is not, and less than 0 is 0.
   __device__ __forceinline__ void advance() {
-    const int rows = __shfl_sync(~0u, end, 31), tiles = __shfl_sync(~0u, after, 31), left = p.rows - rows;
+    const int row = __shfl_sync(~0u, end, 31), tile = __shfl_sync(~0u, after, 31), left = p.rows - row;
     chunk += 32;
     const int wanted = chunk + lane < p.groups ? counts[chunk + lane] : 0;
-    const int count = wanted < 0 ? 0 : wanted < left ? wanted : left;
-    end = rows + sum_to(count, lane, left);
+    end = row + sum_to(wanted < 0 ? 0 : wanted < left ? wanted : left, left);
     begin = __shfl_up_sync(~0u, end, 1);
-    if (lane == 0) begin = rows;
-    const int high = high_tiles(end - begin), rest = end - begin - high * kPairRows;
-    const int own = high * across() + (rest > 0 ? (across() + 1) / 2 : 0);
-    after = tiles + sum_to(own, lane, 0x7fffffff - tiles);
+    if (lane == 0) begin = row;
+    const int count = end - begin, high = high_tiles(count);
+    const int own = high * across + low_tiles(count, high) * ((across + 1) / 2);
+    after = tile + sum_to(own, 0x7fffffff - tile);
     before = after - own;
   }
 
-  // Tiles of 256 rows; 128 rows or less may be left.
-  __device__ __forceinline__ static int high_tiles(int count) { return (count + kOwnRows - 1) / kPairRows; }
+  // How many rows of tiles a group of `count` rows has.
+  __device__ __forceinline__ static int high_tiles(int count) { return (count + kPairRows - kFew - 1) / kPairRows; }
+  __device__ __forceinline__ static int low_tiles(int count, int high) {
+    return count > high * kPairRows ? (count - high * kPairRows + kOwnRows - 1) / kOwnRows : 0;
+  }
 
-  // Whether there is a tile with that number, and the block's part of it.
-  __device__ __forceinline__ bool find(int number, int rank, GroupTile &tile) {
-    while (__shfl_sync(~0u, after, 31) <= number) {
-      if (ends()) return false;
-      advance();
-    }
+  // Whether there is a tile for that turn of a pair, and the block's part of it.
+  __device__ __forceinline__ bool find(int turn, int pairs, int rank, GroupTile &tile) {
+    const int last = tiles % pairs, whole = tiles - last, beyond = turn - whole;
+    const bool split = beyond >= 0 && last * 2 <= pairs;
+    const int number = split ? whole + beyond / 2 : turn;
+    if (number >= tiles) return false;
+    while (__shfl_sync(~0u, after, 31) <= number) advance();
     const int from = __ffs(__ballot_sync(~0u, after > number)) - 1;
     const int first = __shfl_sync(~0u, begin, from), place = number - __shfl_sync(~0u, before, from);
     tile.group = chunk + from;
     tile.end = __shfl_sync(~0u, end, from);
-    const int high = high_tiles(tile.end - first), columns = across();
-    tile.low = place >= high * columns;
-    if (tile.low) {
-      tile.row = first + high * kPairRows;
-      tile.column = ((place - high * columns) * kPair + rank) * T::Columns;
-    } else {
-      const int above = place / (kRaster * columns) * kRaster, inside = place - above * columns;
+    const int high = high_tiles(tile.end - first), low = low_tiles(tile.end - first, high);
+    tile.high = place < high * across;
+    if (tile.high) {
+      const int above = place / (kRaster * across) * kRaster, inside = place - above * across;
       const int height = high - above < kRaster ? high - above : kRaster;
       tile.row = first + (above + inside % height) * kPairRows + rank * kOwnRows;
-      tile.column = inside / height * T::Columns;
+      tile.column = inside / height * kColumns;
+    } else {
+      const int inside = place - high * across;
+      tile.row = first + high * kPairRows + inside % low * kOwnRows;
+      tile.column = (inside / low * kPair + rank) * kColumns;
     }
+    tile.columns = split ? kNarrow : kColumns;
+    if (split) tile.column += beyond % 2 * kNarrow;
     return true;
   }
 };
 
 // Where a step lies, and the parity of its barriers' phases.
-template <class T>
 struct Ring {
   int step = 0;
   unsigned parity = 0;
   __device__ __forceinline__ void advance() {
-    if (++step == T::kSteps) step = 0, parity ^= 1u;
+    if (++step == kSteps) step = 0, parity ^= 1u;
   }
 };
 
-template <class T>
 struct GroupsShared {
   unsigned char *steps, *out;
   h::Barrier *full, *empty;
   __device__ __forceinline__ explicit GroupsShared(unsigned char *memory) {
     steps = memory + (h::kTileStart - h::shared_address(memory) % h::kTileStart) % h::kTileStart;
-    out = steps + T::kSteps * T::kStepBytes;
+    out = steps + kSteps * kStepBytes;
     full = reinterpret_cast<h::Barrier *>(out + kMakers * kBytesOut);
-    empty = full + T::kSteps;
+    empty = full + kSteps;
   }
 };
 
-// What a block reads of x and w; what both blocks read, it copies a half of to both.
-template <class T>
+// What a block reads of an operand. Turned: its lines lie across k.
+template <class Element, bool Turned>
 struct Copier {
-  using Element = typename T::Element;
-  const h::TensorMap &rows, &columns;
-  const Element *x, *w;
+  const h::TensorMap &map;
+  const Element *array;
   int rank;
 
-  __device__ __forceinline__ void step(const GroupTile &tile, int k, unsigned char *to, h::Barrier *full) const {
-#pragma unroll
-    for (int half = 0; half < kPair; ++half) {
-      if (!tile.low || half == rank) rows_of(tile, k, half, to + T::kColumnBytes, full);
-      if (tile.low || half == rank) columns_of(tile, k, half, to, full);
+  // Boxes of a step from k and a line on; those that both blocks read, they copy in turns to both.
+  __device__ __forceinline__ void copy(int boxes, bool to_both, unsigned char *to, int k, int line, int matrix,
+                                       h::Barrier *full) const {
+    for (int i = 0; i < boxes; ++i, to += kBoxBytes, line += kBoxLines) {
+      const int across = Turned ? line : k, down = Turned ? k : line;
+      if (!to_both)
+        h::copy_box(to, map, array, across, down, matrix, full);
+      else if (i % kPair == rank)
+        h::copy_box_to(kBoth, to, map, array, across, down, matrix, full);
     }
-  }
-
- private:
-  // A half of the rows; for both blocks where they are the same.
-  __device__ __forceinline__ void rows_of(const GroupTile &tile, int k, int half, unsigned char *to,
-                                          h::Barrier *full) const {
-    constexpr int kLines = kOwnRows / kPair;
-    copy(tile.low, to + half * kLines * h::kLine, rows, x, k, tile.row + half * kLines, 0, full);
-  }
-
-  // A half of the columns; of turned ones a half of each 64 lines along k.
-  __device__ __forceinline__ void columns_of(const GroupTile &tile, int k, int half, unsigned char *to,
-                                             h::Barrier *full) const {
-    constexpr int kLines = (T::Turned ? h::kChunk : T::Columns) / kPair;
-    to += half * kLines * h::kLine;
-    if (!T::Turned) copy(!tile.low, to, columns, w, k, tile.column + half * kLines, tile.group, full);
-#pragma unroll
-    for (int at = 0; T::Turned && at < T::Columns; at += h::kChunk)
-      copy(!tile.low, to + at * h::kLine, columns, w, tile.column + at, k + half * kLines, tile.group, full);
-  }
-
-  __device__ __forceinline__ static void copy(bool to_both, unsigned char *to, const h::TensorMap &map,
-                                              const Element *array, int at, int line, int matrix, h::Barrier *full) {
-    if (to_both)
-      h::copy_box_to(kBoth, to, map, array, at, line, matrix, full);
-    else
-      h::copy_box(to, map, array, at, line, matrix, full);
   }
 };
 
 // A thread of a warp group that makes 64 rows of the block's tile.
-template <class T>
+template <class Element, bool Turned>
 struct Maker {
-  using Sums = h::Sums<T::Columns>;
-  const GroupsShared<T> &shared;
+  static constexpr int kDepth = h::kLine / sizeof(Element), kParts = h::kLine / h::kProductBytes;  // of a step
+  const GroupsShared &shared;
   int k, group, lane;
-  Ring<T> ring = {};
-  h::Products<typename T::Element, false, T::Turned> products = {};
+  Ring ring = {};
+  h::Products<Element, false, Turned> products = {};
 
   // Copies of both blocks may fill the step again.
   __device__ __forceinline__ void release(int step) {
@@ -187,18 +169,18 @@ struct Maker {
   }
 
   // The next step's products begin before a step's have ended.
-  __device__ __forceinline__ void sum(Sums &sums) {
+  template <int Count>
+  __device__ __forceinline__ void sum(float (&sums)[Count]) {
     int last = 0;
-    for (int at = 0; at < k; at += T::kDepth, ring.advance()) {
-      const unsigned step = h::shared_address(shared.steps) + ring.step * T::kStepBytes;
-      const unsigned long long columns = h::descriptor_of<T::Turned>(step);
-      const unsigned long long rows =
-          h::descriptor_of<false>(step + T::kColumnBytes) + group * (h::kProductRows * h::kLine >> 4);
+    for (int at = 0; at < k; at += kDepth, ring.advance()) {
+      const unsigned step = h::shared_address(shared.steps) + ring.step * kStepBytes;
+      const unsigned long long columns = h::descriptor_of<Turned>(step);
+      const unsigned long long rows = h::descriptor_of<false>(step + kColumnBytes) + group * (kBoxBytes >> 4);
       h::wait(shared.full + ring.step, ring.parity);
       products.begin();
 #pragma unroll
-      for (int i = 0; i < T::kParts; ++i)
-        products.start(sums, rows + i * h::kDescriptorStep<false>, columns + i * h::kDescriptorStep<T::Turned>,
+      for (int i = 0; i < kParts; ++i)
+        products.start(sums, rows + i * h::kDescriptorStep<false>, columns + i * h::kDescriptorStep<Turned>,
                        at > 0 || i > 0);
       products.end();
       products.template wait<1>();
@@ -211,7 +193,7 @@ struct Maker {
 
   // Of a tile of which the group has nothing to make.
   __device__ __forceinline__ void pass() {
-    for (int at = 0; at < k; at += T::kDepth, ring.advance()) {
+    for (int at = 0; at < k; at += kDepth, ring.advance()) {
       h::wait(shared.full + ring.step, ring.parity);
       __syncwarp();  // no lane may find the phase after the next
       release(ring.step);
@@ -234,61 +216,70 @@ __device__ __forceinline__ void clear(Element *out, const GroupsCall &p, int fir
 
 // out[i] = x[i] @ w[the group of row i], rounded once. x: rows of k; w: matrices of n rows of k, or of k rows of n
 // where Turned, as the maps describe them. out: dense.
-template <class Element, int Columns, bool Turned>
+template <class Element, bool Turned>
 __global__ void __launch_bounds__(kBlockThreads, 1)
     grouped_product(const __grid_constant__ GroupsCall p, const Element *const __grid_constant__ x,
                     const __grid_constant__ h::MapTail rows, const Element *const __grid_constant__ w,
                     const __grid_constant__ h::MapTail columns, const int *counts, Element *out) {
-  using T = Grouping<Element, Columns, Turned>;
+  using Making = Maker<Element, Turned>;
   extern __shared__ unsigned char groups_memory[];
-  const GroupsShared<T> shared(groups_memory);
+  const GroupsShared shared(groups_memory);
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, first = blockIdx.x / kPair, pairs = gridDim.x / kPair;
   if (threadIdx.x == 0) {
-    for (int step = 0; step < T::kSteps; ++step) {
+    for (int step = 0; step < kSteps; ++step) {
       h::make_barrier(shared.full + step, 1);
       h::make_barrier(shared.empty + step, kPair * kMakers);
     }
     h::publish_barriers();
   }
+  Finder finder(p, counts);
   h::sync_cluster();
   const int rank = h::rank_in_cluster();
-  Finder<T> finder{p, counts, lane};
   GroupTile tile;
   if (warp < h::kGroup / 32) {
     h::give_registers<40>();
     if (warp == 0) {
-      const Copier<T> copier{h::map_of(x, rows), h::map_of(w, columns), x, w, rank};
-      if (lane == 0) h::fetch_map(copier.rows), h::fetch_map(copier.columns);
-      Ring<T> ring;
-      for (int number = first; finder.find(number, rank, tile); number += pairs) {
-        for (int k = 0; k < p.k; k += T::kDepth, ring.advance()) {
+      const Copier<Element, false> left{h::map_of(x, rows), x, rank};
+      const Copier<Element, Turned> right{h::map_of(w, columns), w, rank};
+      if (lane == 0) h::fetch_map(left.map), h::fetch_map(right.map);
+      Ring ring;
+      for (int turn = first; finder.find(turn, pairs, rank, tile); turn += pairs) {
+        const int of_rows = tile.end - tile.row > kBoxLines ? 2 : 1, of_columns = tile.columns / kBoxLines;
+        for (int k = 0; k < p.k; k += Making::kDepth, ring.advance()) {
           if (lane != 0) continue;
+          unsigned char *const to = shared.steps + ring.step * kStepBytes;
           h::Barrier *const full = shared.full + ring.step;
           h::wait(shared.empty + ring.step, ring.parity ^ 1u);
-          h::arrive_expecting(full, T::kStepBytes);
-          copier.step(tile, k, shared.steps + ring.step * T::kStepBytes, full);
+          h::arrive_expecting(full, (of_rows + of_columns) * kBoxBytes);
+          left.copy(of_rows, !tile.high, to + kColumnBytes, k, tile.row, 0, full);
+          right.copy(of_columns, tile.high, to, k, tile.column, tile.group, full);
         }
         __syncwarp();
       }
     } else {
-      while (!finder.ends()) finder.advance();
-      clear(out, p, __shfl_sync(~0u, finder.end, 31), threadIdx.x - 32);
+      clear(out, p, finder.rows, threadIdx.x - 32);
     }
   } else {
     h::take_registers<232>();
     const int group = warp / 4 - 1;
     unsigned char *const room = shared.out + (warp - h::kGroup / 32) * kBytesOut;
-    Maker<T> maker{shared, p.k, group, lane};
-    for (int number = first; finder.find(number, rank, tile); number += pairs) {
+    Making maker{shared, p.k, group, lane};
+    for (int turn = first; finder.find(turn, pairs, rank, tile); turn += pairs) {
       const int row = tile.row + group * h::kProductRows;
       if (row >= tile.end || tile.column >= p.n) {
         maker.pass();
         continue;
       }
-      typename Maker<T>::Sums sums;
-      maker.sum(sums);
       const Rows<Element> to = {out, nullptr, nullptr, p.n, tile.end, p.n, p.whole, 0};
-      to.write(sums, room, After{}, row + warp % 4 * kRowsOut, tile.column);
+      const auto make = [&](auto &sums) {
+        maker.sum(sums);
+        to.write(sums, room, After{}, row + warp % 4 * kRowsOut, tile.column);
+      };
+      h::Sums<kColumns> sums;
+      if (tile.columns == kColumns)
+        make(sums);
+      else
+        make(reinterpret_cast<h::Sums<kNarrow> &>(sums));
     }
     h::wait_for_stores();
   }

@@ -16,7 +16,6 @@ from pygpukit.ops.matmul import tensor_maps
 from pygpukit.ops.matmul.grouped_tile import operands
 from pygpukit.ops.matmul.reading import ALIGNMENT
 from pygpukit.ops.matmul.tile import architecture, multiprocessors
-from pygpukit.ops.matmul.tiles import Tile, of_pairs
 from pygpukit.ops.operands import span
 
 if TYPE_CHECKING:
@@ -28,7 +27,7 @@ SOURCE = KernelSpec(
 )
 _CALL = SOURCE.structure("GroupsCall")
 _THREADS, _PAIR = (384, 1, 1), 2
-_ROWS, _OWN, _CHUNK = 256, 128, 64  # grouped_hopper.cu: kPairRows, kOwnRows; hopper.cuh: kChunk
+_ROWS, _COLUMNS, _BOX = 256, 256, 64  # grouped_hopper.cu: kPairRows, kColumns, kBoxLines
 _SM = 90
 _ELEMENTS = {"bfloat16": "pk::bfloat16_t", "float16": "pk::half_t"}
 
@@ -37,51 +36,41 @@ def takes(x: GPUArray, w: GPUArray) -> bool:
     """Whether the kernels take x and w of grouped_matmul(), which the tile kernels take."""
     if is_sim() or architecture() != _SM or tensor_maps.refusal():
         return False
-    (rows, _), (groups, _, n) = x.shape, w.shape
-    narrowest = min(one.columns for one in of_pairs("half"))
-    return (rows // _ROWS + groups) * -(-n // narrowest) < 2**31 - 2 * multiprocessors()
+    return _most(x.shape[0], w.shape[0], w.shape[2]) < 2**30
 
 
-def tiling(rows: int, groups: int, n: int, k: int) -> Tile:
-    """What a pair of blocks makes: that whose measured times are shortest, were all groups of the same size."""
-    pairs = max(multiprocessors() // _PAIR, 1)
-    return min(of_pairs("half"), key=lambda one: _time_us(one, -(-rows // groups), groups, n, k, pairs))
-
-
-def _time_us(one: Tile, count: int, groups: int, n: int, k: int, pairs: int) -> float:
-    """How long groups of `count` rows take, without what all tilings take alike."""
-    high, across = (count + _OWN - 1) // _ROWS, -(-n // one.columns)
-    low = -(-across // _PAIR) if count > high * _ROWS else 0  # of 128 rows and twice as many columns
-    return -(-groups * (high * across + low) // pairs) * (one.wave_us + -(-k // one.depth) * one.step_us)
+def _most(rows: int, groups: int, n: int) -> int:
+    """Tiles that a product can have: a group's last rows may be in two of half the width more."""
+    return (rows // _ROWS + groups) * (-(-n // _COLUMNS) + 1)
 
 
 def product(x: GPUArray, w: GPUArray, counts: GPUArray, out: GPUArray) -> None:
     """out = the rows of x, each group of them times its matrix of w. counts: contiguous int32; out: contiguous."""
     (rows, k), (groups, _, n), size = x.shape, w.shape, out.itemsize
     left, right = operands(x, w)
-    one, turned = tiling(rows, groups, n, k), not right.transposed
-    extents, box = ((n, k), _CHUNK // _PAIR) if turned else ((k, n), one.columns // _PAIR)
+    turned = not right.transposed
+    extents = (n, k) if turned else (k, n)
     whole = n * size % ALIGNMENT == 0 and raw.address(out) % ALIGNMENT == 0
-    tiles = (rows // _ROWS + groups) * -(-n // one.columns)  # at most
+    pairs = min(_most(rows, groups, n), max(multiprocessors() // _PAIR, 1))
     launch(
-        SOURCE.of(_expression(out.dtype.name, one.columns, turned)),
-        (min(tiles, max(multiprocessors() // _PAIR, 1)) * _PAIR, 1, 1),
+        SOURCE.of(_expression(out.dtype.name, turned)),
+        (pairs * _PAIR, 1, 1),
         _THREADS,
         _CALL.pack(rows=rows, n=n, k=k, groups=groups, whole=whole),
         span(left.array)[0],
-        tensor_maps.tail(size, _OWN // _PAIR, k, rows, left.lead, 1, 0),
+        tensor_maps.tail(size, _BOX, k, rows, left.lead, 1, 0),
         span(right.array)[0],
-        tensor_maps.tail(size, box, *extents, right.lead, groups, right.step),
+        tensor_maps.tail(size, _BOX, *extents, right.lead, groups, right.step),
         counts,
         out,
     )
 
 
-def _expression(dtype: str, columns: int, turned: bool) -> str:
-    return f"pk::grouped_product<{_ELEMENTS[dtype]}, {columns}, {'true' if turned else 'false'}>"
+def _expression(dtype: str, turned: bool) -> str:
+    return f"pk::grouped_product<{_ELEMENTS[dtype]}, {'true' if turned else 'false'}>"
 
 
 @SOURCE.lists
 def _listing() -> Iterator[tuple[str, ...]]:
-    for dtype, one, turned in product_of(_ELEMENTS, of_pairs("half"), (False, True)):
-        yield (_expression(dtype, one.columns, turned),)
+    for dtype, turned in product_of(_ELEMENTS, (False, True)):
+        yield (_expression(dtype, turned),)
