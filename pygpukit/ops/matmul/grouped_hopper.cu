@@ -1,8 +1,8 @@
 // grouped_hopper.cu: products of groups of rows, each with a weight of its own, on the tensor cores of SM 9.0; how many
 // rows a group has stands on the device.
 //
-// As in hopper.cu, pairs of blocks go from tile to tile; the first warp copies operands some steps ahead, two groups of
-// warps make products, and what both blocks read, each copies one half of to both. A tile is of one group. A high one
+// As in hopper.cu, pairs of blocks go from tile to tile; two warps copy operands some steps ahead, two groups of warps
+// make products, and what both blocks read, each copies one half of to both. A tile is of one group. A high one
 // has 256 rows of it, 128 to a block, and the same columns for both; what is left of the group's rows is made 128 at a
 // time, the same rows by both blocks with twice as many columns, so that fewer rows are made in vain. Rows after the
 // group's end are copied and not written. If the last tiles leave half of the pairs idle, each of them is made as two.
@@ -16,8 +16,9 @@ constexpr int kPair = 2, kOwnRows = 128, kPairRows = kPair * kOwnRows;  // block
 constexpr int kFew = 192;                     // rows that two low tiles make no later than a high one
 constexpr int kColumns = 256, kNarrow = 128;  // of a block, and where a tile is made as two
 constexpr int kBoxLines = h::kProductRows, kBoxBytes = kBoxLines * h::kLine;  // that are copied at a time
+constexpr int kColumnLines = 64;
 constexpr unsigned kBoth = (1u << kPair) - 1;
-constexpr int kMakers = 8;  // warps that make products
+constexpr int kCopiers = 2, kMakers = 8;  // warps
 constexpr int kBlockThreads = kMakers * 32 + h::kGroup;
 constexpr int kRaster = 8;             // tiles of rows that take turns, for the second-level cache
 constexpr int kGroupsShared = 232448;  // bytes: steps, what is written, barriers, and up to where a tile begins
@@ -134,8 +135,8 @@ struct GroupsShared {
   }
 };
 
-// What a block reads of an operand. Turned: its lines lie across k.
-template <class Element, bool Turned>
+// Copies what a block reads of an operand, a warp for each: one for both would not keep up. Turned: lines lie across k.
+template <class Element, bool Turned, int Lines>
 struct Copier {
   const h::TensorMap &map;
   const Element *array;
@@ -144,12 +145,18 @@ struct Copier {
   // Boxes of a step from k and a line on; those that both blocks read, they copy in turns to both.
   __device__ __forceinline__ void copy(int boxes, bool to_both, unsigned char *to, int k, int line, int matrix,
                                        h::Barrier *full) const {
-    for (int i = 0; i < boxes; ++i, to += kBoxBytes, line += kBoxLines) {
-      const int across = Turned ? line : k, down = Turned ? k : line;
-      if (!to_both)
-        h::copy_box(to, map, array, across, down, matrix, full);
-      else if (i % kPair == rank)
-        h::copy_box_to(kBoth, to, map, array, across, down, matrix, full);
+    if (to_both) {
+#pragma unroll 1
+      for (int i = rank; i < boxes; i += kPair) {
+        const int at = line + i * Lines;
+        h::copy_box_to(kBoth, to + i * Lines * h::kLine, map, array, Turned ? at : k, Turned ? k : at, matrix, full);
+      }
+    } else {
+#pragma unroll 1
+      for (int i = 0; i < boxes; ++i) {
+        const int at = line + i * Lines;
+        h::copy_box(to + i * Lines * h::kLine, map, array, Turned ? at : k, Turned ? k : at, matrix, full);
+      }
     }
   }
 };
@@ -201,11 +208,12 @@ struct Maker {
   }
 };
 
-// Rows that no group has become 0; by threads of all blocks, 96 of each.
+// Rows that no group has become 0; by the threads of all blocks that have nothing else to do.
 template <class Element>
 __device__ __forceinline__ void clear(Element *out, const GroupsCall &p, int first, int thread) {
   constexpr int kPiece = sizeof(uint4) / sizeof(Element);
-  const long long own = blockIdx.x * 96ll + thread, step = gridDim.x * 96ll;
+  constexpr long long kThreads = h::kGroup - kCopiers * 32;
+  const long long own = blockIdx.x * kThreads + thread, step = gridDim.x * kThreads;
   const long long from = static_cast<long long>(first) * p.n, end = static_cast<long long>(p.rows) * p.n;
   if (p.whole) {
     for (long long i = from / kPiece + own; i < end / kPiece; i += step) reinterpret_cast<uint4 *>(out)[i] = uint4{};
@@ -222,12 +230,13 @@ __global__ void __launch_bounds__(kBlockThreads, 1)
                     const __grid_constant__ h::MapTail rows, const Element *const __grid_constant__ w,
                     const __grid_constant__ h::MapTail columns, const int *counts, Element *out) {
   using Making = Maker<Element, Turned>;
+  constexpr int kLines = Turned ? h::kChunk : kColumnLines;
   extern __shared__ unsigned char groups_memory[];
   const GroupsShared shared(groups_memory);
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, first = blockIdx.x / kPair, pairs = gridDim.x / kPair;
   if (threadIdx.x == 0) {
     for (int step = 0; step < kSteps; ++step) {
-      h::make_barrier(shared.full + step, 1);
+      h::make_barrier(shared.full + step, kCopiers);
       h::make_barrier(shared.empty + step, kPair * kMakers);
     }
     h::publish_barriers();
@@ -238,26 +247,28 @@ __global__ void __launch_bounds__(kBlockThreads, 1)
   GroupTile tile;
   if (warp < h::kGroup / 32) {
     h::give_registers<40>();
-    if (warp == 0) {
-      const Copier<Element, false> left{h::map_of(x, rows), x, rank};
-      const Copier<Element, Turned> right{h::map_of(w, columns), w, rank};
-      if (lane == 0) h::fetch_map(left.map), h::fetch_map(right.map);
+    if (warp < kCopiers) {
+      const Copier<Element, false, kBoxLines> left{h::map_of(x, rows), x, rank};
+      const Copier<Element, Turned, kLines> right{h::map_of(w, columns), w, rank};
+      if (lane == 0) h::fetch_map(warp == 0 ? left.map : right.map);
       Ring ring;
       for (int turn = first; finder.find(turn, pairs, rank, tile); turn += pairs) {
-        const int of_rows = tile.end - tile.row > kBoxLines ? 2 : 1, of_columns = tile.columns / kBoxLines;
+        const int of_rows = tile.end - tile.row > kBoxLines ? 2 : 1, of_columns = tile.columns / kLines;
         for (int k = 0; k < p.k; k += Making::kDepth, ring.advance()) {
           if (lane != 0) continue;
           unsigned char *const to = shared.steps + ring.step * kStepBytes;
           h::Barrier *const full = shared.full + ring.step;
           h::wait(shared.empty + ring.step, ring.parity ^ 1u);
-          h::arrive_expecting(full, (of_rows + of_columns) * kBoxBytes);
-          left.copy(of_rows, !tile.high, to + kColumnBytes, k, tile.row, 0, full);
-          right.copy(of_columns, tile.high, to, k, tile.column, tile.group, full);
+          h::arrive_expecting(full, (warp == 0 ? of_rows * kBoxLines : of_columns * kLines) * h::kLine);
+          if (warp == 0)
+            left.copy(of_rows, !tile.high, to + kColumnBytes, k, tile.row, 0, full);
+          else
+            right.copy(of_columns, tile.high, to, k, tile.column, tile.group, full);
         }
         __syncwarp();
       }
     } else {
-      clear(out, p, finder.rows, threadIdx.x - 32);
+      clear(out, p, finder.rows, threadIdx.x - kCopiers * 32);
     }
   } else {
     h::take_registers<232>();
