@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from pygpukit import kernels
@@ -12,8 +12,9 @@ from pygpukit.core.dtypes import int32, int64
 from pygpukit.core.errors import DTypeError, ShapeError
 from pygpukit.ops import copying, host
 from pygpukit.ops.elementwise.pointwise import CTYPES
-from pygpukit.ops.matmul import grouped_tile, plain
+from pygpukit.ops.matmul import grouped_hopper, grouped_tile, plain
 from pygpukit.ops.operands import check_array, check_devices, span
+from pygpukit.ops.prepared import prepared
 
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
@@ -25,6 +26,7 @@ _CALL = SOURCE.structure("GroupedCall")
 _TILE = 64  # gemm.cuh: kTile
 
 
+@prepared
 def grouped_matmul(x: GPUArray, w: GPUArray, counts: GPUArray) -> GPUArray:
     """x (R, k) in groups of neighbouring rows, each times its weight of w (G, k, n), gives (R, n).
 
@@ -54,8 +56,14 @@ def grouped_matmul(x: GPUArray, w: GPUArray, counts: GPUArray) -> GPUArray:
         native.host_launch(what, lambda: _on_host(x, w, counts, out), [x, w, counts, out])
     else:
         counts = copying.contiguous(counts if counts.dtype == int32 else copying.astype(counts, int32))
-        (grouped_tile.product if grouped_tile.takes(x, w) else _on_device)(x, w, counts, out)
+        _product_of(x, w)(x, w, counts, out)
     return out
+
+
+def _product_of(x: GPUArray, w: GPUArray) -> Callable[[GPUArray, GPUArray, GPUArray, GPUArray], None]:
+    if not grouped_tile.takes(x, w):
+        return _on_device
+    return (grouped_hopper if grouped_hopper.takes(x, w) else grouped_tile).product
 
 
 @SOURCE.lists

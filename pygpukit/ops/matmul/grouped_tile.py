@@ -11,7 +11,7 @@ from pygpukit._core import native
 from pygpukit.kernels import KernelSpec, launch
 from pygpukit.ops import copying
 from pygpukit.ops.matmul import plan
-from pygpukit.ops.matmul.reading import readable, whole
+from pygpukit.ops.matmul.reading import Stack, readable, whole
 from pygpukit.ops.matmul.tile import ELEMENTS, multiprocessors
 from pygpukit.ops.matmul.tiles import Tile, fastest, tiles
 from pygpukit.ops.operands import span
@@ -31,12 +31,18 @@ def takes(x: GPUArray, w: GPUArray) -> bool:
     return groups <= plan.MAX_BATCH and plan.backend(kind, x.dtype, groups, 1, n, k)[0] == "tile"
 
 
+def operands(x: GPUArray, w: GPUArray) -> tuple[Stack, Stack]:
+    """x, its rows along k, and a matrix of w for each group, as the kernels read them."""
+    right = readable(w, "columns")
+    if right.matrices != w.shape[0]:  # one for several
+        right = readable(copying.contiguous(w), "columns")
+    return readable(x, "rows", along_k=True), right
+
+
 def product(x: GPUArray, w: GPUArray, counts: GPUArray, out: GPUArray) -> None:
     """out = the rows of x, each group of them times its matrix of w. counts: contiguous int32; out: contiguous."""
     (rows, k), (groups, _, n) = x.shape, w.shape
-    left, right = readable(x, "rows", along_k=True), readable(w, "columns")
-    if right.matrices != groups:  # one for several
-        right = readable(copying.contiguous(w), "columns")
+    left, right = operands(x, w)
     width = whole(n, out.itemsize)
     dense = out if width == n else native.empty((rows, width), out.dtype)
     one = fastest("half", -(-rows // groups), n, k, groups, out.itemsize, multiprocessors(), general=True)
