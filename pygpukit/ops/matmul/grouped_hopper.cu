@@ -281,7 +281,8 @@ __global__ void __launch_bounds__(kBlockThreads, 1)
         maker.pass();
         continue;
       }
-      const Rows<Element> to = {out, nullptr, nullptr, p.n, tile.end, p.n, p.whole, 0};
+      unsigned char *const result = reinterpret_cast<unsigned char *>(out);
+      const Rows<Element> to = {result, nullptr, nullptr, p.n, tile.end, p.n, p.whole, 0, {}};
       const auto make = [&](auto &sums) {
         maker.sum(sums);
         to.write(sums, room, After{}, row + warp % 4 * kRowsOut, tile.column);
