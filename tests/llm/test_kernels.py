@@ -181,7 +181,7 @@ def test_a_greedy_choice_by_what_the_product_found_is_that_among_all_logits(
     from pygpukit.llm.layers.rows import new_rows
     from pygpukit.llm.sampling import Sampler
 
-    monkeypatch.setattr(linear, "multiprocessors", lambda: 1)
+    monkeypatch.setattr(linear, "multiprocessors", lambda: 4)
     count, hidden = 90, 8  # more columns than warps: some take several
     norm = Norm(array(np.ones(hidden)))
     x = array(RANDOM.standard_normal((1, hidden)))
