@@ -177,9 +177,10 @@ class Attention:
     ) -> None:
         """places: whether keys and values are among what was projected, and go into the cache."""
         qkv, count = buffers.qkv, self._parts(cache)
+        together = self._together(rows.count, count)
         parts = buffers.parts(rows.count * self.num_heads * count * (self.head_dim + 2))
         kernels.launch(
-            STEP.of(f"pk::attend_step<{CTYPES[qkv.dtype.name]}, {self._together()}>", overlapping=True),
+            STEP.of(f"pk::attend_step<{CTYPES[qkv.dtype.name]}, {together}>", overlapping=True),
             (rows.count, self.num_heads, count),
             (_THREADS, 1, 1),
             *(qkv, rows.positions, rows.slots, cache.k, cache.v),
@@ -192,9 +193,11 @@ class Attention:
         """Of a row's keys, at most."""
         return min(-(-cache.k.shape[2] // _PART), _PARTS)
 
-    def _together(self) -> int:
-        """Query heads of a block: as many as share a head of keys, up to four."""
-        return next(count for count in _TOGETHER if count >= min(self.num_kv_groups, _TOGETHER[-1]))
+    def _together(self, rows: int, parts: int) -> int:
+        """Query heads of a block: as many as share a head of keys, up to four; one where blocks are never enough."""
+        together = next(count for count in _TOGETHER if count >= min(self.num_kv_groups, _TOGETHER[-1]))
+        blocks = rows * self.num_kv_heads * -(-self.num_kv_groups // together) * parts
+        return together if blocks >= _ENOUGH else 1
 
     def _turning(self, tables: Tables | None, qkv: GPUArray) -> tuple[GPUArray, ...]:
         """Tables and norms that heads are turned with, or what stands in their place."""
