@@ -17,7 +17,6 @@ struct DecodeAttention {
   long long has_table, table_step;
   long long length_step;
   long long parts, tiles;       // of a sequence's keys, at most; of the rows of a head of keys
-  long long early;              // chunks that are asked for long before they are read
   AttentionPlace q, k, v, out;  // batch of k and v: their pages
   AttentionExtras more;
 };
@@ -52,46 +51,6 @@ __device__ __forceinline__ Parts parts_of(const int *lengths, unsigned batch, co
   const int low = seen_from < 0 ? 0 : static_cast<int>(seen_from);
   const int first = low / kChunk<T>, chunks = (length + kChunk<T> - 1) / kChunk<T> - first;
   return {length, low, first, chunks, max(chunks_of_part<T>(chunks), 1)};
-}
-
-// Where a row's result begins: of that pair of batch element and head of keys, and that row of the pair.
-__device__ __forceinline__ long long place_of_row(const DecodeAttention &p, unsigned batch, unsigned head,
-                                                  unsigned query) {
-  return p.out.start + batch * p.out.step[0] + head * p.out.step[1] + query * p.out.step[2];
-}
-
-// One element of a row over its parts, added in their order. value(part), largest(part), sum(part): what those have.
-// sink: a score more, times log2(e). All lanes of a warp, of one row. What some parts have is asked for at once.
-template <class V, class L, class S>
-__device__ __forceinline__ float over_parts(int count, float sink, V value_of, L largest_of, S sum_of) {
-  constexpr int kTogether = 32;
-  const int lane = threadIdx.x % 32;
-  const float minus_infinity = -__uint_as_float(0x7f800000u);
-  float largest = sink, result = 0.0f, sum = 0.0f;
-  for (int chunk = 0; chunk < count; chunk += kTogether) {
-    float value[kTogether];
-#pragma unroll
-    for (int s = 0; s < kTogether; ++s) value[s] = chunk + s < count ? value_of(chunk + s) : 0.0f;
-    const bool there = chunk + lane < count;
-    const float own = there ? largest_of(chunk + lane) : minus_infinity;
-    const float own_sum = there ? sum_of(chunk + lane) : 0.0f;
-    if (chunk == 0) {  // the largest of all
-      largest = fmaxf(largest, own);
-      for (int s = kTogether + lane; s < count; s += 32) largest = fmaxf(largest, largest_of(s));
-#pragma unroll
-      for (int lanes = 16; lanes > 0; lanes /= 2) largest = fmaxf(largest, __shfl_xor_sync(0xffffffffu, largest, lanes));
-      if (largest == minus_infinity) break;
-      sum = exp2f(sink - largest);
-    }
-    const float weight = exp2f(own - largest), weighted = weight * own_sum;
-#pragma unroll
-    for (int s = 0; s < kTogether; ++s) {
-      if (s % 8 == 0 && chunk + s >= count) break;
-      result = fmaf(__shfl_sync(0xffffffffu, weight, s), value[s], result);
-      sum += __shfl_sync(0xffffffffu, weighted, s);
-    }
-  }
-  return sum == 0.0f ? 0.0f : result / sum;
 }
 
 }  // namespace pk

@@ -4,7 +4,7 @@
 
 namespace pk {
 
-constexpr int kWarps = 8;  // of a block
+constexpr int kWarps = 8;  // of a block, or those of its warps that normalise a row
 constexpr int kThreads = 32 * kWarps;
 constexpr int kHeld = 8;  // elements of a row that a thread reads at once
 
@@ -26,7 +26,7 @@ __device__ __forceinline__ float over_warp(float value) {
 __device__ __forceinline__ float over_block(float value, float (&sums)[kWarps]) {
   value = over_warp(value);
   __syncthreads();
-  if (threadIdx.x % 32 == 0) sums[threadIdx.x / 32] = value;
+  if (threadIdx.x < kThreads && threadIdx.x % 32 == 0) sums[threadIdx.x / 32] = value;
   __syncthreads();
   value = 0.0f;
 #pragma unroll
@@ -35,12 +35,14 @@ __device__ __forceinline__ float over_block(float value, float (&sums)[kWarps]) 
 }
 
 // of(i, x[i]) for the elements of a row that are this thread's, in their order.
-template <class F>
-__device__ __forceinline__ void for_own(const float *x, long long k, F of) {
+template <class T, class F>
+__device__ __forceinline__ void for_own(const T *x, long long k, F of) {
+  if (threadIdx.x >= kThreads) return;
   for (long long first = threadIdx.x; first < k; first += kThreads * kHeld) {
-    float value[kHeld];
+    T value[kHeld];
 #pragma unroll
-    for (int i = 0; i < kHeld; ++i) value[i] = first + i * kThreads < k ? x[first + i * kThreads] : 0.0f;
+    for (int i = 0; i < kHeld; ++i)
+      if (first + i * kThreads < k) value[i] = x[first + i * kThreads];
 #pragma unroll
     for (int i = 0; i < kHeld; ++i)
       if (first + i * kThreads < k) of(first + i * kThreads, value[i]);

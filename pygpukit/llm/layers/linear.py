@@ -40,9 +40,10 @@ _AFTER = {
 _TYPES = (float32, float16, bfloat16)
 _ROWS = 8  # of one launch of a kernel for several rows
 _LOAD = 16  # rows.cuh: bytes of a pack
-_OWN = 1 << 10  # bytes of shared memory that a block has besides
-_STAGES = (11, 4)  # of the weight that are on their way, the first that fits beside the row
-_STAGE = 2 * _LOAD * _THREADS  # one_row.cu: bytes of kPieces
+_ROW_THREADS, _ROW_COLUMNS = 512, 16  # one_row.cu: kRowThreads, kRowWarps
+_STAGES = (6, 5, 4)  # of the weight that are on their way: the first that fits beside the row
+_STAGE = 2 * _LOAD * _ROW_THREADS  # bytes; one_row.cu: kPieces
+_HALF = 112 << 10  # bytes of a block's memory of which a multiprocessor of SM 9.0 has twice as many
 
 
 class LinearBF16:
@@ -139,9 +140,8 @@ class LinearBF16:
                 if bests is not None:
                     arrays += (bests,)
                     expression = f"pk::norm_logits<{CTYPES[weight.dtype.name]}, {norm.centered}, {stages}>"
-            shared = stages * _STAGE + self.in_features * weight.itemsize
-            spec = ONE.of(expression, shared_bytes=shared, overlapping=follows)
-            kernels.launch(spec, (self._blocks(out.shape[1]), 1, 1), (_THREADS, 1, 1), *arrays, call)
+            spec = ONE.of(expression, shared_bytes=_row_bytes(), overlapping=follows)
+            kernels.launch(spec, (self._blocks(out.shape[1]), 1, 1), (_ROW_THREADS, 1, 1), *arrays, call)
             return
         if norm is not None:
             x = self._normalised(x, norm)
@@ -151,12 +151,12 @@ class LinearBF16:
 
     def _stages(self) -> int | None:
         """Of the kernels for one row; None where that and a few of them do not fit into a block's memory."""
-        room = _most_shared_bytes() - self.in_features * self.weight.itemsize - _OWN
+        room = _row_bytes() - self.in_features * self.weight.itemsize
         return next((stages for stages in _STAGES if stages * _STAGE <= room), None)
 
     def _blocks(self, columns: int) -> int:
         """Of the kernels for one row: one for each multiprocessor."""
-        return min(-(-columns // _COLUMNS), multiprocessors())
+        return min(-(-columns // _ROW_COLUMNS), multiprocessors())
 
     def _many_rows(self, x: GPUArray, out: GPUArray, norm: Norm | None, after: After) -> None:
         """A matrix product, and one launch for what comes after it, where anything does."""
@@ -231,9 +231,12 @@ def _forms(dtype: DataType) -> Iterator[tuple[str, str]]:
 
 
 @cache
-def _most_shared_bytes() -> int:
-    """Of a block of the current device."""
-    return int(native.device_info(native.current_device())["max_shared_per_block_optin_bytes"])
+def _row_bytes() -> int:
+    """Shared memory of a block of the kernels for one row, always as much: multiprocessors divide theirs into cache and
+    shared memory by what a kernel asks for, and must be idle to divide it otherwise. Of two kernels a block each fits.
+    """
+    most = int(native.device_info(native.current_device())["max_shared_per_block_optin_bytes"])
+    return min(_HALF, most - 1024)
 
 
 def _after(x: Any, after: After) -> Any:

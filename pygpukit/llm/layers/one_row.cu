@@ -10,6 +10,7 @@
 
 namespace pk {
 
+constexpr int kRowWarps = 16, kRowThreads = 32 * kRowWarps;  // of a block
 constexpr int kPieces = 2;  // of 16 bytes, that a lane asks for at a time: a stage
 
 using sampling::u64;
@@ -18,13 +19,13 @@ using sampling::u64;
 __device__ __forceinline__ long long first_column() {
   return static_cast<long long>(threadIdx.x / 32) * gridDim.x + blockIdx.x;
 }
-__device__ __forceinline__ long long column_step() { return static_cast<long long>(gridDim.x) * kWarps; }
+__device__ __forceinline__ long long column_step() { return static_cast<long long>(gridDim.x) * kRowWarps; }
 
 // A warp's rows of the weight, one after the other, kPairs: each with that of the second half. A lane reads what it
 // asked for itself, so that no warp waits for others.
 template <class T, int kStages, bool kPairs>
 struct Stream {
-  static constexpr int kEach = per_load<T>(), kStage = kPieces * kThreads * kEach;
+  static constexpr int kEach = per_load<T>(), kStage = kPieces * kRowThreads * kEach;
   static constexpr int kSize = kStages * kStage;  // elements of a block's
   T *own;
   const T *from;
@@ -49,11 +50,14 @@ struct Stream {
 #pragma unroll
       for (int i = 0; i < kPieces; ++i)
         if (asked + 32 * i < pieces)
-          copy_ahead<kEach>(own + put * kStage + i * kThreads * kEach, from + (asked + 32 * i) * kEach);
+          copy_ahead<kEach>(own + put * kStage + i * kRowThreads * kEach, from + (asked + 32 * i) * kEach);
       asked += 32 * kPieces;
       if (asked - static_cast<int>(threadIdx.x % 32) >= pieces) {
         from += kPairs && left % 2 == 0 ? to_pair : to_next;
-        asked = threadIdx.x % 32, --left;
+        asked = threadIdx.x % 32;
+        // What the next launch asks for comes after this one's, while this one ends and that one's row is made. The
+        // first warp has as many columns as any other.
+        if (--left == 0 && threadIdx.x == 0) let_next_begin();
       }
     }
     end_stage();
@@ -72,7 +76,7 @@ struct Stream {
         const int piece = first + 32 * i + lane;
         if (piece < pieces) {
           float weight[kEach], value[kEach];
-          widen_pack(load_pack<kEach>(own + taken * kStage + i * kThreads * kEach), weight);
+          widen_pack(load_pack<kEach>(own + taken * kStage + i * kRowThreads * kEach), weight);
           widen_pack(load_pack<kEach>(x + piece * kEach), value);
 #pragma unroll
           for (int j = 0; j < kEach; ++j) sum = fmaf(weight[j], value[j], sum);
@@ -115,14 +119,13 @@ __device__ __forceinline__ T *shared_memory() {
 
 // x is of the weight's type.
 template <class T, class Out, int kAfter, int kStages>
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(kRowThreads)
     row_linear(const T *x, const T *w, const T *bias, Out *out, const __grid_constant__ LinearCall call) {
   using S = Stream<T, kStages, kAfter == kSilu>;
   T *const memory = shared_memory<T>(), *const row = memory + S::kSize;
   S stream(memory, w, call);
-  let_next_begin();
   await_previous();
-  constexpr int kTogether = 4, kSpan = kThreads * S::kEach;
+  constexpr int kTogether = 5, kSpan = kRowThreads * S::kEach;
   for (long long first = threadIdx.x * S::kEach; first < call.k; first += kTogether * kSpan) {
     Held<T, S::kEach> held[kTogether];
 #pragma unroll
@@ -142,15 +145,14 @@ template <class T, bool kCentered>
 __device__ __forceinline__ void begin_row(const float *x, const T *scale, const T *shift, T *row,
                                           const LinearCall &call) {
   __shared__ float sums[kWarps];
-  for (long long i = threadIdx.x; i < call.k; i += kThreads) row[i] = scale[i];
-  let_next_begin();
+  for_own<T>(scale, call.k, [&](long long i, T factor) { row[i] = factor; });
   await_previous();
   norm_row<T, kCentered>(x, row, shift, row, call, sums);
   __syncthreads();
 }
 
 template <class T, class Out, int kAfter, bool kCentered, int kStages>
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(kRowThreads)
     norm_linear(const float *x, const T *scale, const T *shift, const T *w, const T *bias, Out *out,
                 const __grid_constant__ LinearCall call) {
   using S = Stream<T, kStages, kAfter == kSilu>;
@@ -162,10 +164,10 @@ __global__ void __launch_bounds__(kThreads)
 
 // Logits, and of each block the first of its largest, as choose_tokens (sampling.cu) orders them.
 template <class T, bool kCentered, int kStages>
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(kRowThreads)
     norm_logits(const float *x, const T *scale, const T *shift, const T *w, const T *bias, float *out, u64 *bests,
                 const __grid_constant__ LinearCall call) {
-  __shared__ u64 own[kWarps];
+  __shared__ u64 own[kRowWarps];
   using S = Stream<T, kStages, false>;
   T *const memory = shared_memory<T>(), *const row = memory + S::kSize;
   S stream(memory, w, call);
@@ -177,7 +179,7 @@ __global__ void __launch_bounds__(kThreads)
   __syncthreads();
   if (threadIdx.x != 0) return;
 #pragma unroll
-  for (int warp = 1; warp < kWarps; ++warp) best = max(best, own[warp]);
+  for (int warp = 1; warp < kRowWarps; ++warp) best = max(best, own[warp]);
   bests[blockIdx.x] = best;
 }
 

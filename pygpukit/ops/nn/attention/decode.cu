@@ -262,27 +262,52 @@ __global__ void __launch_bounds__(kThreads, kRows * Dim * sizeof(T) <= 1024 ? 3 
 }
 
 // The parts of a row, added in their order: a block for each row, of a pair of batch element and head of keys the rows in
-// the order of the blocks before.
+// the order of the blocks before. What some parts have is asked for at once.
 template <class T, int Dim>
 __global__ void __launch_bounds__(Dim)
     combine_parts(const float *work, const int *lengths, const float *sinks, T *out, int rows_of_block,
                   const __grid_constant__ DecodeAttention p) {
-  const int thread = threadIdx.x;
+  constexpr int kTogether = 32;
+  const int thread = threadIdx.x, lane = thread % 32;
   const unsigned queries = static_cast<unsigned>(p.queries), group = static_cast<unsigned>(p.group);
   const unsigned key_heads = static_cast<unsigned>(p.key_heads), all_rows = group * queries, most = rows_of_block;
   const unsigned pair = blockIdx.x / all_rows, row_of_pair = blockIdx.x % all_rows, row = row_of_pair % most;
   const unsigned batch = pair / key_heads, head = pair % key_heads * group + row_of_pair / queries;
   const long long owner = pair * ((all_rows + most - 1) / most) + row_of_pair / most, size = size_of_part(rows_of_block, Dim);
   const int count = parts_of<T>(lengths, batch, p).count();
-  const float sink = p.more.has_sinks ? sinks[head] * kLog2E : -__uint_as_float(0x7f800000u);
+  const float minus_infinity = -__uint_as_float(0x7f800000u);
+  const float sink = p.more.has_sinks ? sinks[head] * kLog2E : minus_infinity;
   await_previous();
   const float *parts = work + owner * p.parts * size, *values = parts + row * Dim + thread;
-  const float *largest = parts + most * Dim + row, *sums = parts + most * (Dim + 1) + row;
-  const float result = over_parts(
-      count, sink, [&](int part) { return values[part * size]; }, [&](int part) { return largest[part * size]; },
-      [&](int part) { return sums[part * size]; });
+  const float *largest_of = parts + most * Dim + row, *sum_of = parts + most * (Dim + 1) + row;
+  float largest = sink, result = 0.0f, sum = 0.0f;
+  for (int chunk = 0; chunk < count; chunk += kTogether) {
+    float value[kTogether];
+#pragma unroll
+    for (int s = 0; s < kTogether; ++s) value[s] = chunk + s < count ? values[(chunk + s) * size] : 0.0f;
+    const bool there = chunk + lane < count;
+    const float own = there ? largest_of[(chunk + lane) * size] : minus_infinity;
+    const float own_sum = there ? sum_of[(chunk + lane) * size] : 0.0f;
+    if (chunk == 0) {  // the largest of all
+      largest = fmaxf(largest, own);
+      for (int s = kTogether + lane; s < count; s += 32) largest = fmaxf(largest, largest_of[s * size]);
+#pragma unroll
+      for (int lanes = 16; lanes > 0; lanes /= 2) largest = fmaxf(largest, __shfl_xor_sync(0xffffffffu, largest, lanes));
+      if (largest == minus_infinity) break;
+      sum = exp2f(sink - largest);
+    }
+    const float weight = exp2f(own - largest), weighted = weight * own_sum;
+#pragma unroll
+    for (int s = 0; s < kTogether; ++s) {
+      if (s % 8 == 0 && chunk + s >= count) break;
+      result = fmaf(__shfl_sync(0xffffffffu, weight, s), value[s], result);
+      sum += __shfl_sync(0xffffffffu, weighted, s);
+    }
+  }
   if (thread >= p.dim) return;
-  out[place_of_row(p, batch, head, row_of_pair % queries) + thread * p.out.step[3]] = convert<T>::from(result);
+  const long long place =
+      p.out.start + batch * p.out.step[0] + head * p.out.step[1] + row_of_pair % queries * p.out.step[2];
+  out[place + thread * p.out.step[3]] = convert<T>::from(sum == 0.0f ? 0.0f : result / sum);
 }
 
 }  // namespace pk

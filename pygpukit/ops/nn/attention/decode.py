@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
-from functools import cache
 from typing import TYPE_CHECKING
 
 from pygpukit import kernels
 from pygpukit._core import native
-from pygpukit.core import deferred, sharing
+from pygpukit.core import deferred
 from pygpukit.core.dtypes import DataType, bfloat16, float16, float32, int32
 from pygpukit.core.errors import DTypeError, InvalidSpecError, ShapeError, out_of_range
 from pygpukit.ops import host
-from pygpukit.ops.matmul.tile import multiprocessors
 from pygpukit.ops.elementwise.pointwise import CTYPES
 from pygpukit.ops.nn.attention import launch, leaf, touch
 from pygpukit.ops.nn.attention.extras import Extras, checked
@@ -29,8 +27,6 @@ MMA = kernels.KernelSpec(__file__, "decode_mma.cu")  # 16 bits
 _DECODE = SOURCE.structure("DecodeAttention")
 _ROWS, _THREADS, _MMA_THREADS, _PACK = (4, 8), 256, 128, 16  # of the kernels; bytes that a thread reads at a time
 _CHUNK, _MMA_CHUNK, _MMA_PARTS = 256, 64, 32  # decode.cuh: kChunk, kMostParts
-_JOINED, _JOINED_CHUNKS = 16, 8  # parts that a cluster of blocks adds, and chunks of each (decode.cuh: kLongPart)
-_EARLY, _FEW = 3, 2  # chunks asked for early, where so many blocks a multiprocessor or fewer are all there are
 _MOST = 65535  # sequences: blocks in z
 _WIDTHS = (64, 128, 256)
 MAX_QUERIES, MIN_PAGE = 8, 16
@@ -97,15 +93,13 @@ def mma_instantiations() -> Iterator[tuple[str, ...]]:
     """Name expressions of the kernel for 16 bits."""
     for dtype in (float16, bfloat16):
         for whole in (False, True):
-            for joined in (False, True):
-                yield tuple(_expression(dtype, width, _ROWS[-1], whole, joined) for width in _WIDTHS)
+            yield tuple(_expression(dtype, width, _ROWS[-1], whole) for width in _WIDTHS)
 
 
-def _expression(dtype: DataType, width: int, rows: int, whole: bool, joined: bool = False) -> str:
-    forms = [str(form).lower() for form in (whole, joined)]
+def _expression(dtype: DataType, width: int, rows: int, whole: bool) -> str:
     if dtype == float32:
-        return f"pk::attend_few<float, {width}, {rows}, {forms[0]}>"
-    return f"pk::attend_rows<{CTYPES[dtype.name]}, {width}, {', '.join(forms)}>"
+        return f"pk::attend_few<float, {width}, {rows}, {str(whole).lower()}>"
+    return f"pk::attend_rows<{CTYPES[dtype.name]}, {width}, {str(whole).lower()}>"
 
 
 def _check(what: str, Q: GPUArray, K: GPUArray, V: GPUArray, table: GPUArray | None) -> int:
@@ -152,9 +146,7 @@ def _on_device(
     of_block = _ROWS[rows > _ROWS[0]] if on_cores else _ROWS[-1]
     tiles, most = -(-rows // of_block), min(rows, of_block)
     owners = batch * K.shape[1] * tiles
-    joined = not on_cores and keys <= _MMA_CHUNK * _JOINED * _JOINED_CHUNKS and _has_clusters()
-    if joined:
-        parts = 1 << (min(parts, _JOINED) - 1).bit_length()
+    work = native.empty((owners * parts * -(-most * (width + 2) // 4) * 4,), float32)
     table = table if table is None else copying.contiguous(table)
     whole = all(_is_whole(array) for array in (K, V))
     if whole and not _is_whole(Q):
@@ -173,41 +165,21 @@ def _on_device(
         length_step=more.lengths.strides[0] // more.lengths.itemsize,
         parts=parts,
         tiles=tiles,
-        early=_EARLY if table is None and owners * parts <= _FEW * multiprocessors() else 0,
         **dict(zip(("q", "k", "v", "out"), places, strict=True)),
         more=launch.packed_extras(more, launch.factor(scale, dim), None),
     )
-    sinks = q if more.sinks is None else more.sinks
-    tables = more.lengths, more.lengths if table is None else table
-    if joined:
-        spec = MMA.of(_expression(Q.dtype, width, of_block, whole, joined), cluster=(1, parts, 1))
-        arrays = q, k, v, *tables, sinks, q, result, deferred.report()
-        kernels.launch(spec, (K.shape[1] * tiles, parts, batch), (_MMA_THREADS, 1, 1), *arrays, packed)
-        return
-    work = native.empty((owners * parts * -(-most * (width + 2) // 4) * 4,), float32)
-    if on_cores:
-        spec, grid, threads = SOURCE, (owners * parts, 1, 1), _THREADS
-        arrays = q, k, v, *tables, work, deferred.report()
-    else:
-        spec, grid, threads = MMA, (K.shape[1] * tiles, parts, batch), _MMA_THREADS
-        arrays = q, k, v, *tables, sinks, work, result, deferred.report()
-    kernels.launch(spec.of(_expression(Q.dtype, width, of_block, whole)), grid, (threads, 1, 1), *arrays, packed)
+    kernels.launch(
+        (SOURCE if on_cores else MMA).of(_expression(Q.dtype, width, of_block, whole)),
+        (owners * parts, 1, 1) if on_cores else (K.shape[1] * tiles, parts, batch),
+        (_THREADS if on_cores else _MMA_THREADS, 1, 1),
+        *(q, k, v, more.lengths, more.lengths if table is None else table, work, deferred.report(), packed),
+    )
     kernels.launch(
         SOURCE.of(f"pk::combine_parts<{CTYPES[Q.dtype.name]}, {width}>", overlapping=True),
         (batch * heads * queries, 1, 1),
         (width, 1, 1),
-        *(work, more.lengths, sinks, result, struct.pack("<i", most), packed),
+        *(work, more.lengths, q if more.sinks is None else more.sinks, result, struct.pack("<i", most), packed),
     )
-
-
-@cache
-def _sm90() -> bool:
-    """Whether the current device has clusters of as many blocks."""
-    return int(native.device_info(native.current_device())["compute_major"]) == 9
-
-
-def _has_clusters() -> bool:
-    return _sm90() and not sharing.divided()
 
 
 def _is_whole(cache: GPUArray) -> bool:

@@ -13,13 +13,6 @@ namespace pk {
 constexpr int kTile = 16, kWarps = 4, kThreads = 32 * kWarps, kRows = 8;
 constexpr int kPack = 8;  // elements that a lane reads at once
 
-// A line of memory on its way to the cache of the device.
-__device__ __forceinline__ void prefetch(const void *line) {
-#ifndef PYGPUKIT_SIM
-  asm volatile("prefetch.global.L2 [%0];" ::"l"(line));
-#endif
-}
-
 // Two floats, rounded.
 template <class T>
 __device__ __forceinline__ Pair pair_of(float first, float second) {
@@ -60,34 +53,16 @@ __device__ __forceinline__ void read_row(Held<T, kPack> (&held)[kSpans], const T
   }
 }
 
-__device__ __forceinline__ void sync_cluster() {
-#if defined(PYGPUKIT_SIM) || defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
-  __cluster_barrier_arrive();
-  __cluster_barrier_wait();
-#endif
-}
-
-// The same variable of another block of the cluster.
-template <class T>
-__device__ __forceinline__ const T &of_block(const T &variable, int rank) {
-#if defined(PYGPUKIT_SIM) || defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
-  return *static_cast<const T *>(__cluster_map_shared_rank(&variable, rank));
-#else
-  return variable;
-#endif
-}
-
-// Blocks in x are a head of keys and some of its rows, in y parts, in z sequences: blocks that read the same keys are
-// neighbours. work: of every part its rows' totals, largest scores and sums; but Joined: the parts of a sequence are a
-// cluster of blocks, which adds them itself. Whole: rows are dense, of whole 16 bytes.
-template <class T, int Dim, bool Whole, bool Joined>
+// work: of every part its rows' totals, largest scores and sums. Blocks in x are a head of keys and some of its rows,
+// in y parts, in z sequences: blocks that read the same keys are neighbours. Whole: rows are dense, of whole 16 bytes.
+template <class T, int Dim, bool Whole>
 __global__ void __launch_bounds__(kThreads, (Dim <= 128 ? 12 : 8) / kWarps)
-    attend_rows(const T *q, const T *k, const T *v, const int *lengths, const int *table, const float *sinks,
-                float *work, T *out, long long *report, const __grid_constant__ DecodeAttention p) {
+    attend_rows(const T *q, const T *k, const T *v, const int *lengths, const int *table, float *work,
+                long long *report, const __grid_constant__ DecodeAttention p) {
   static_assert(kWarps * kTile == kChunk<T>, "a warp takes a tile of each chunk");
   constexpr int kSpans = Dim / 32, kHalves = Dim / 64;
   alignas(16) __shared__ float totals[kWarps][kRows][Dim];
-  __shared__ float warp_largest[kWarps][kRows], warp_sum[kWarps][kRows], part_largest[kRows], part_sum[kRows];
+  __shared__ float warp_largest[kWarps][kRows], warp_sum[kWarps][kRows];
   const int thread = threadIdx.x, warp = thread / 32, lane = thread % 32, eighth = lane / 4, four = lane % 4;
   const float minus_infinity = -__uint_as_float(0x7f800000u);
   let_next_begin();
@@ -96,7 +71,7 @@ __global__ void __launch_bounds__(kThreads, (Dim <= 128 ? 12 : 8) / kWarps)
   const unsigned head = tiles == 1 ? blockIdx.x : blockIdx.x / tiles;
   const Parts parts = parts_of<T>(lengths, batch, p);
   const int dim = static_cast<int>(p.dim), begin = static_cast<int>(part) * parts.each;
-  if (!Joined && begin >= parts.chunks) return;
+  if (begin >= parts.chunks) return;
   const int chunks = parts.chunks - begin < parts.each ? parts.chunks - begin : parts.each;
 
   // Where the keys and values of a tile lie, a lane for each, and a bit for each that somebody sees.
@@ -154,15 +129,6 @@ __global__ void __launch_bounds__(kThreads, (Dim <= 128 ? 12 : 8) / kWarps)
   find(0);
   read_keys();
   read_values();
-  if constexpr (Joined && Whole) {  // of few blocks, what they read next is on its way, too
-    const int ahead = chunks - 1 < p.early ? chunks - 1 : static_cast<int>(p.early);
-#pragma unroll 1
-    for (int c = 0; c < ahead; ++c) {
-      if (const int later = key + c * kChunk<T>; later < parts.low || later >= parts.length) continue;
-      const T *row = lane < kTile ? k + (k_next + c * k_chunk) : v + (v_next + c * v_chunk);
-      for (int i = 0; i < dim; i += 128 / static_cast<int>(sizeof(T))) prefetch(row + i);
-    }
-  }
 
   // The lane's row of queries, and the keys that it sees. What it has of the row waits in shared memory, where the
   // warp's totals will be.
@@ -263,11 +229,8 @@ __global__ void __launch_bounds__(kThreads, (Dim <= 128 ? 12 : 8) / kWarps)
   __syncthreads();
   const int rows = all_rows - first_row < kRows ? all_rows - first_row : kRows;
   const int most = all_rows < kRows ? all_rows : kRows;
-  float *to = totals[0][0], *largest_to = part_largest, *sum_to = part_sum;
-  if constexpr (!Joined) {
-    to = work + ((static_cast<long long>(batch) * gridDim.x + blockIdx.x) * p.parts + part) * size_of_part(most, Dim);
-    largest_to = to + most * Dim, sum_to = to + most * (Dim + 1);
-  }
+  float *const to =
+      work + ((static_cast<long long>(batch) * gridDim.x + blockIdx.x) * p.parts + part) * size_of_part(most, Dim);
   const auto largest_of = [&](int row) {
     float found = warp_largest[0][row];
 #pragma unroll
@@ -292,7 +255,7 @@ __global__ void __launch_bounds__(kThreads, (Dim <= 128 ? 12 : 8) / kWarps)
     float whole = 0.0f;
 #pragma unroll
     for (int w = 0; w < kWarps; ++w) whole = fmaf(factor_of(w, thread, found), warp_sum[w][thread], whole);
-    largest_to[thread] = found, sum_to[thread] = whole;
+    to[most * Dim + thread] = found, to[most * (Dim + 1) + thread] = whole;
   }
   __syncthreads();
 #pragma unroll 1
@@ -305,22 +268,6 @@ __global__ void __launch_bounds__(kThreads, (Dim <= 128 ? 12 : 8) / kWarps)
       for (int e = 0; e < 4; ++e) result.v[e] += part_of_warp.v[e];
     }
     store_pack<4>(to + i, result);
-  }
-  if constexpr (Joined) {
-    sync_cluster();
-    const int count = parts.count();
-    for (int i = static_cast<int>(part) * kThreads + thread; i < rows * Dim; i += static_cast<int>(gridDim.y) * kThreads) {
-      const int own_row = i / Dim, of_pair = first_row + own_row;
-      const int query_head = static_cast<int>(head) * group + of_pair / queries;
-      const float sink = p.more.has_sinks ? sinks[query_head] * kLog2E : minus_infinity;
-      const float result = over_parts(
-          count, sink, [&](int rank) { return of_block(totals[0][own_row][i % Dim], rank); },
-          [&](int rank) { return of_block(part_largest[own_row], rank); },
-          [&](int rank) { return of_block(part_sum[own_row], rank); });
-      if (i % Dim < dim)
-        out[place_of_row(p, batch, query_head, of_pair % queries) + i % Dim * p.out.step[3]] = convert<T>::from(result);
-    }
-    sync_cluster();  // others read what this block has
   }
 }
 
