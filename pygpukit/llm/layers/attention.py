@@ -34,7 +34,7 @@ _THREADS, _PART = 128, 64  # key_parts.cuh: kThreads, kPart
 _PARTS = 32  # attention_step.cu: kParts
 _TOGETHER = (1, 2, 4)  # query heads of a block
 _STEP_BYTES = 0
-_ENOUGH = 512  # blocks of a step that keep a device busy, four a multiprocessor: fewer do not take heads together
+ENOUGH = 512  # blocks of a step that keep a device busy, four a multiprocessor: fewer do not take heads together
 
 
 @dataclass
@@ -200,7 +200,7 @@ class Attention:
         """Query heads of a block: as many as share a head of keys, up to four; one where blocks are never enough."""
         together = next(count for count in _TOGETHER if count >= min(self.num_kv_groups, _TOGETHER[-1]))
         blocks = rows * self.num_kv_heads * -(-self.num_kv_groups // together) * parts
-        return together if blocks >= _ENOUGH else 1
+        return together if blocks >= ENOUGH else 1
 
     def _turning(self, tables: Tables | None, qkv: GPUArray) -> tuple[GPUArray, ...]:
         """Tables and norms that heads are turned with, or what stands in their place."""
@@ -225,7 +225,7 @@ class Attention:
             scale=1 / math.sqrt(self.head_dim),
             epsilon=0.0 if norm is None else norm.eps,
             places=places,
-            enough=_ENOUGH,
+            enough=ENOUGH,
         )
 
     def _attend_on_host(self, rows: Rows, cache: LayerCache, buffers: AttentionBuffers) -> None:

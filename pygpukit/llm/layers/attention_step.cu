@@ -53,7 +53,6 @@ __global__ void __launch_bounds__(kThreads, 4)
                 const __grid_constant__ AttentionCall call) {
   __shared__ Shared<kHeads> shared;
   __shared__ Own own;
-  let_next_begin();
   await_previous();
   const long long row = blockIdx.x, dim = call.dim, group = call.heads / call.kv_heads;
   const long long position = positions[row], slot = slots[row], kv_head = blockIdx.y / group, member = blockIdx.y % group;
@@ -111,6 +110,8 @@ __global__ void __launch_bounds__(kThreads, 4)
       if (h < heads) merge(whole[h], state_of(shared, h, dim));
     __syncthreads();
   }
+  // Not before: blocks of the next launch would be put in twos where these end first, and none elsewhere.
+  let_next_begin();
   const long long place = row * call.heads + first_head;
 #pragma unroll
   for (int h = 0; h < kHeads; ++h) {

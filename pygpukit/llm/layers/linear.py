@@ -41,7 +41,7 @@ _TYPES = (float32, float16, bfloat16)
 _ROWS = 8  # of one launch of a kernel for several rows
 _LOAD = 16  # rows.cuh: bytes of a pack
 _ROW_THREADS, _ROW_COLUMNS = 512, 16  # one_row.cu: kRowThreads, kRowWarps
-_STAGES = (6, 5, 4)  # of the weight that are on their way: the first that fits beside the row
+STAGES = (6, 5, 4)  # of the weight that are on their way: the first that fits beside the row
 _STAGE = 2 * _LOAD * _ROW_THREADS  # bytes; one_row.cu: kPieces
 _HALF = 112 << 10  # bytes of a block's memory of which a multiprocessor of SM 9.0 has twice as many
 
@@ -152,7 +152,7 @@ class LinearBF16:
     def _stages(self) -> int | None:
         """Of the kernels for one row; None where that and a few of them do not fit into a block's memory."""
         room = _row_bytes() - self.in_features * self.weight.itemsize
-        return next((stages for stages in _STAGES if stages * _STAGE <= room), None)
+        return next((stages for stages in STAGES if stages * _STAGE <= room), None)
 
     def _blocks(self, columns: int) -> int:
         """Of the kernels for one row: one for each multiprocessor."""
@@ -208,7 +208,7 @@ def row_instantiations() -> Iterator[tuple[str, ...]]:
     for dtype in _TYPES:
         own = CTYPES[dtype.name]
         forms = list(dict.fromkeys(_forms(dtype)))
-        for stages in _STAGES:
+        for stages in STAGES:
             yield tuple(f"pk::row_linear<{own}, {out}, {after}, {stages}>" for out, after in forms)
             for centered in ("false", "true"):
                 yield (

@@ -54,10 +54,7 @@ struct Stream {
       asked += 32 * kPieces;
       if (asked - static_cast<int>(threadIdx.x % 32) >= pieces) {
         from += kPairs && left % 2 == 0 ? to_pair : to_next;
-        asked = threadIdx.x % 32;
-        // What the next launch asks for comes after this one's, while this one ends and that one's row is made. The
-        // first warp has as many columns as any other.
-        if (--left == 0 && threadIdx.x == 0) let_next_begin();
+        asked = threadIdx.x % 32, --left;
       }
     }
     end_stage();
@@ -124,6 +121,7 @@ __global__ void __launch_bounds__(kRowThreads)
   using S = Stream<T, kStages, kAfter == kSilu>;
   T *const memory = shared_memory<T>(), *const row = memory + S::kSize;
   S stream(memory, w, call);
+  let_next_begin();
   await_previous();
   constexpr int kTogether = 5, kSpan = kRowThreads * S::kEach;
   for (long long first = threadIdx.x * S::kEach; first < call.k; first += kTogether * kSpan) {
@@ -146,6 +144,7 @@ __device__ __forceinline__ void begin_row(const float *x, const T *scale, const 
                                           const LinearCall &call) {
   __shared__ float sums[kWarps];
   for_own<T>(scale, call.k, [&](long long i, T factor) { row[i] = factor; });
+  let_next_begin();
   await_previous();
   norm_row<T, kCentered>(x, row, shift, row, call, sums);
   __syncthreads();
