@@ -82,6 +82,7 @@ class DecodeStep:
     def choose(self, sequences: Sequence[Request]) -> list[Choice]:
         """Chooses by the logits that are there: after a prompt."""
         self.sampler.choose(self.rows, self.bests)
+        native.current_stream().synchronize()
         return self._taken(sequences)
 
     def run(self, sequences: Sequence[Request], eager: bool = False, ahead: bool = False) -> list[Choice]:
@@ -94,22 +95,18 @@ class DecodeStep:
         with own:
             loaded = self.load(sequences)
             self._loaded = []  # until it is done
-            direct = self._begun is None and (eager or native.is_capturing())
-            if direct or not self.sampler.says:
-                self._launch() if direct else self.capture().launch()
-                return self._taken(sequences)
-            end, self._begun = self._begun or self._begin(), None
+            end, self._begun = self._begun or self._begin(eager), None
             room = all(sequence.length < self._model.context for sequence in sequences)
-            if ahead and room and not loaded and is_free(own):
+            if ahead and room and not loaded and self.sampler.says and is_free(own):
                 if self._stream != native.current_stream().id:
                     end.synchronize()
-                self._begun = self._begin()
+                self._begun = self._begin(eager)
             end.synchronize()
-            return self._taken(sequences, said=True)
+            return self._taken(sequences)
 
-    def _begin(self) -> Event:
+    def _begin(self, eager: bool) -> Event:
         """A step; when it has ended."""
-        self.capture().launch()
+        self._launch() if eager else self.capture().launch()
         self._ends.reverse()
         self._ends[0].record()
         self._stream = native.current_stream().id
@@ -136,8 +133,8 @@ class DecodeStep:
         self._model.head(self._buffers.x, self.sampler.logits, self.bests, follows=True)
         self.sampler.choose(self.rows, self.bests)
 
-    def _taken(self, sequences: Sequence[Request], said: bool = False) -> list[Choice]:
-        if said:
+    def _taken(self, sequences: Sequence[Request]) -> list[Choice]:
+        if self.sampler.says:
             choices = self.sampler.said([sequence.length for sequence in sequences])
         else:
             choices = self.sampler.read(self.rows, [s.sampling.top for s in sequences])

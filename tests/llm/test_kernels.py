@@ -159,7 +159,7 @@ def test_a_step_in_one_launch_or_two_and_heads_together_or_apart_give_the_same_b
         array(RANDOM.standard_normal((count, model.config.kv_heads, 4500, layer.head_dim)), "bfloat16") for _ in "kv"
     ]
     for enough, placed in ((1, False), (10**6, False), (1, True)):
-        monkeypatch.setattr(attention, "_ENOUGH", enough)
+        monkeypatch.setattr(attention, "ENOUGH", enough)
         cache = KVCache(model.config, count, 4500, "bfloat16", "t").layers[0]
         cache.k[...], cache.v[...] = values
         buffers = attention.AttentionBuffers.of(count, qkv.shape[1], layer.q_dim, model.config.num_heads, "bfloat16")
@@ -174,6 +174,28 @@ def test_a_step_in_one_launch_or_two_and_heads_together_or_apart_give_the_same_b
     assert found[0] == found[1] == found[2]
 
 
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_a_row_has_the_same_bits_by_the_kernel_for_one_and_by_that_for_several(
+    kernels_on_sim: None, monkeypatch: pytest.MonkeyPatch, dtype: str
+) -> None:
+    from pygpukit.llm.layers import linear
+
+    monkeypatch.setattr(linear, "multiprocessors", lambda: 2)
+    n, k = 75, 1160  # more columns than warps, more pieces than a stage
+    norm = Norm(array(RANDOM.standard_normal(k), dtype))
+    product = LinearBF16(array(RANDOM.standard_normal((2 * n, k)), dtype), array(RANDOM.standard_normal(2 * n), dtype))
+    x = array(RANDOM.standard_normal((1, k)))
+    for after, before in (("store", norm), ("silu", norm), ("add", None)):
+        found = []
+        for stages in ((6,), (4,), ()):
+            monkeypatch.setattr(linear, "STAGES", stages)
+            out = array(np.ones((1, n if after == "silu" else 2 * n)), dtype if after == "silu" else "float32")
+            product.project(x if before else x.astype(dtype), out, None, norm=before, after=after)  # type: ignore[arg-type]
+            found.append(out.to_numpy().tobytes())
+        assert found[0] == found[1] == found[2], after
+        assert (product.new_bests() is None) == (stages == ())
+
+
 def test_a_greedy_choice_by_what_the_product_found_is_that_among_all_logits(
     kernels_on_sim: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -181,7 +203,7 @@ def test_a_greedy_choice_by_what_the_product_found_is_that_among_all_logits(
     from pygpukit.llm.layers.rows import new_rows
     from pygpukit.llm.sampling import Sampler
 
-    monkeypatch.setattr(linear, "multiprocessors", lambda: 1)
+    monkeypatch.setattr(linear, "multiprocessors", lambda: 4)
     count, hidden = 90, 8  # more columns than warps: some take several
     norm = Norm(array(np.ones(hidden)))
     x = array(RANDOM.standard_normal((1, hidden)))

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from itertools import chain
+from typing import Any
 
 import numpy as np
+import pytest
 
 import pygpukit as gp
 from pygpukit.llm import sampling
@@ -33,17 +35,36 @@ def _linears() -> Iterator[Call]:
             ("float32", "store"),
             ("float32", "add"),
         ):
-            for rows, first in ((1, None), (3, None), (2, 0)):
+            for rows, first in ((3, None), (2, 0)):
                 yield Call(_project(out, after, first, ""), (numbers(dtype, rows, 40), *_weights(dtype)), widened=False)
-            if after == "add":
-                continue
-            for rows in (1, 2):
-                for kind in ("rmsnorm", "layernorm"):
-                    x = numbers("float32", rows, 40)
-                    yield Call(_project(out, after, None, kind), (x, *_weights(dtype)), widened=False)
+            for kind in ("rmsnorm", "layernorm") if after != "add" else ():
+                x = numbers("float32", 2, 40)
+                yield Call(_project(out, after, None, kind), (x, *_weights(dtype)), widened=False)
 
 
-def _logits() -> Iterator[Call]:
+def _rows(stages: int) -> Iterator[Call]:
+    """Products of one row, with so many stages of the weight on their way."""
+    for dtype in ("float32", "float16", "bfloat16"):
+        kinds = [(dtype, after) for after in ("store", "gelu", "gelu_erf", "silu")] + [("float32", "store")]
+        for out, after in (*kinds, ("float32", "add")):
+            for kind in ("rmsnorm", "layernorm") if after != "add" else ():
+                call = _staged(stages, _project(out, after, None, kind))
+                yield Call(call, (numbers("float32", 1, 40), *_weights(dtype)), widened=False)
+            call = _staged(stages, _project(out, after, None, ""))
+            yield Call(call, (numbers(dtype, 1, 40), *_weights(dtype)), widened=False)
+    yield from _logits(stages)
+
+
+def _staged(stages: int, call: Callable[..., Any]) -> Callable[..., Any]:
+    def staged(*arrays: gp.GPUArray) -> Any:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(linear, "STAGES", (stages,))
+            return call(*arrays)
+
+    return staged
+
+
+def _logits(stages: int) -> Iterator[Call]:
     """Logits and the choice by what their product found."""
     for dtype in ("float32", "float16", "bfloat16"):
         for kind in ("rmsnorm", "layernorm"):
@@ -58,7 +79,8 @@ def _logits() -> Iterator[Call]:
                 sampler.choose(rows, bests)
                 return [sampler.logits, rows.positions]
 
-            yield Call(choose, (numbers("float32", 1, 40), *_weights(dtype)), widened=False)
+            call = _staged(stages, choose)
+            yield Call(call, (numbers("float32", 1, 40), *_weights(dtype)), widened=False)
 
 
 def _weights(dtype: str) -> tuple[gp.GPUArray, ...]:
@@ -79,14 +101,15 @@ def _attentions(first: int | None) -> Iterator[Call]:
     for dtype in ("float32", "float16", "bfloat16"):
         for group in (1, 2, 3, 8):
             given = numbers(dtype, 3, (group + 2) * 2 * 16), *(numbers(dtype, 3, 2, 320, 16) for _ in "kv")
-            yield Call(
-                _attend(dtype, group, first),
-                (*given, numbers("float32", 320, 8), numbers(dtype, 16)),
-                widened=False,
-            )
+            for enough in (attention.ENOUGH, 1):  # heads apart, and together
+                yield Call(
+                    _attend(dtype, group, first, enough),
+                    (*given, numbers("float32", 320, 8), numbers(dtype, 16)),
+                    widened=False,
+                )
 
 
-def _attend(dtype: str, group: int, first: int | None) -> Callable[..., list[gp.GPUArray]]:
+def _attend(dtype: str, group: int, first: int | None, enough: int) -> Callable[..., list[gp.GPUArray]]:
     def attend(
         qkv: gp.GPUArray, k: gp.GPUArray, v: gp.GPUArray, table: gp.GPUArray, scale: gp.GPUArray
     ) -> list[gp.GPUArray]:
@@ -102,7 +125,9 @@ def _attend(dtype: str, group: int, first: int | None) -> Callable[..., list[gp.
         buffers = attention.AttentionBuffers.of(3, qkv.shape[1], heads * 16, heads, dtype)
         buffers.qkv[...] = qkv
         cache = LayerCache(k.clone(), v.clone())
-        layer._see(rows, cache, (table, table), buffers)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(attention, "ENOUGH", enough)
+            layer._see(rows, cache, (table, table), buffers)
         return [buffers.out, buffers.counters, cache.k[:, :, 290:300], cache.v[:, :, 290:300]]
 
     return attend
@@ -141,7 +166,8 @@ def _choices() -> Iterator[Call]:
 
 
 _CALLS = {
-    linear.SOURCE.source: lambda: chain(_linears(), _logits()),
+    linear.SOURCE.source: _linears,
+    linear.ONE.source: lambda: chain.from_iterable(_rows(stages) for stages in linear.STAGES),
     attention.SOURCE.source: lambda: _attentions(297),
     attention.STEP.source: lambda: _attentions(None),
     embedding.SOURCE.source: _embeddings,

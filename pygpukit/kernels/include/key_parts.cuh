@@ -142,11 +142,24 @@ __device__ __forceinline__ void chunk_of(const T *keys, const T *values, long lo
   // Keys that are read at once: as many bytes of each type.
   constexpr int kTogether = 8 / static_cast<int>(sizeof(T));
   static_assert(kPart % (kGroups * kTogether) == 0, "a chunk is whole batches");
+  // Of a kernel for single heads, which has registers left: pieces of a key, and keys whose values are read at once.
+  constexpr bool kSingle = kAll == 1;
+  constexpr int kSpans = kSingle ? 2 : 1, kValues = kSingle ? 2 * kTogether : kTogether;
   const long long first = chunk * kPart > seen.low ? chunk * kPart : seen.low, dim = call.dim;
   const long long end = (chunk + 1) * kPart < position + 1 ? (chunk + 1) * kPart : position + 1;
   const int own_key = own_at < 0 ? own_at : own_at - static_cast<int>(first - chunk * kPart);
   const int count = static_cast<int>(end - first), pieces = static_cast<int>(dim) / kCount;
   const int group = threadIdx.x / kLanes, member = threadIdx.x % kLanes;
+  // Values: as many groups of threads as there are for a row's pieces; each takes every so manieth key.
+  const int groups = kThreads / pieces, mine = threadIdx.x / pieces, piece = threadIdx.x % pieces;
+  Piece<T> held_values[kValues];
+  const auto read_values = [&](int begin) {
+#pragma unroll
+    for (int t = 0; t < kValues; ++t) {
+      const int key = begin + t * groups;
+      if (key < count && key != own_key) held_values[t].load(values + (first + key) * dim + piece * kCount);
+    }
+  };
   for (int begin = 0; begin < kPart; begin += kGroups * kTogether) {
     float score[kTogether][kHeads];
 #pragma unroll
@@ -154,30 +167,37 @@ __device__ __forceinline__ void chunk_of(const T *keys, const T *values, long lo
 #pragma unroll
       for (int h = 0; h < kHeads; ++h) score[t][h] = 0.0f;
     if (begin < count) {
-      for (int piece = member; piece < pieces; piece += kLanes) {
-        Piece<T> held[kTogether];
+      for (int from = member; from < pieces; from += kLanes * kSpans) {
+        Piece<T> held[kSpans][kTogether];
 #pragma unroll
-        for (int t = 0; t < kTogether; ++t) {
-          const int key = begin + t * kGroups + group;
-          if (key < count && key != own_key) held[t].load(keys + (first + key) * dim + piece * kCount);
-        }
+        for (int s = 0; s < kSpans; ++s)
 #pragma unroll
-        for (int t = 0; t < kTogether; ++t) {
-          const int key = begin + t * kGroups + group;
-          if (key >= count) break;
-          float element[kCount];
-          if (key == own_key) {
-#pragma unroll
-            for (int i = 0; i < kCount; ++i) element[i] = own.key[piece * kCount + i];
-          } else {
-            held[t].widen_to(element);
+          for (int t = 0; t < kTogether; ++t) {
+            const int key = begin + t * kGroups + group, at = from + s * kLanes;
+            if (key < count && key != own_key && at < pieces) held[s][t].load(keys + (first + key) * dim + at * kCount);
           }
 #pragma unroll
-          for (int h = 0; h < kHeads; ++h) {
-            if (h >= heads) break;
+        for (int s = 0; s < kSpans; ++s) {
+          const int at = from + s * kLanes;
+          if (at >= pieces) break;
 #pragma unroll
-            for (int i = 0; i < kCount; ++i)
-              score[t][h] = fmaf(element[i], shared.query[h][piece * kCount + i], score[t][h]);
+          for (int t = 0; t < kTogether; ++t) {
+            const int key = begin + t * kGroups + group;
+            if (key >= count) break;
+            float element[kCount];
+            if (key == own_key) {
+#pragma unroll
+              for (int i = 0; i < kCount; ++i) element[i] = own.key[at * kCount + i];
+            } else {
+              held[s][t].widen_to(element);
+            }
+#pragma unroll
+            for (int h = 0; h < kHeads; ++h) {
+              if (h >= heads) break;
+#pragma unroll
+              for (int i = 0; i < kCount; ++i)
+                score[t][h] = fmaf(element[i], shared.query[h][at * kCount + i], score[t][h]);
+            }
           }
         }
       }
@@ -195,6 +215,7 @@ __device__ __forceinline__ void chunk_of(const T *keys, const T *values, long lo
       }
     }
   }
+  if (kSingle && mine < groups) read_values(mine);  // on their way while the weights are found
   __syncthreads();
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
   for (int h = warp; h < heads; h += kWarps) {
@@ -214,23 +235,16 @@ __device__ __forceinline__ void chunk_of(const T *keys, const T *values, long lo
     }
   }
   __syncthreads();
-  // Values: as many groups of threads as there are for a row's pieces; each takes every so manieth key.
-  const int groups = kThreads / pieces, mine = threadIdx.x / pieces, piece = threadIdx.x % pieces;
   float total[kHeads][kCount];
 #pragma unroll
   for (int h = 0; h < kHeads; ++h)
 #pragma unroll
     for (int i = 0; i < kCount; ++i) total[h][i] = 0.0f;
   if (mine < groups) {
-    for (int begin = mine; begin < count; begin += groups * kTogether) {
-      Piece<T> held[kTogether];
+    for (int begin = mine; begin < count; begin += groups * kValues) {
+      if (!kSingle || begin != mine) read_values(begin);
 #pragma unroll
-      for (int t = 0; t < kTogether; ++t) {
-        const int key = begin + t * groups;
-        if (key < count && key != own_key) held[t].load(values + (first + key) * dim + piece * kCount);
-      }
-#pragma unroll
-      for (int t = 0; t < kTogether; ++t) {
+      for (int t = 0; t < kValues; ++t) {
         const int key = begin + t * groups;
         if (key >= count) break;
         float element[kCount];
@@ -238,7 +252,7 @@ __device__ __forceinline__ void chunk_of(const T *keys, const T *values, long lo
 #pragma unroll
           for (int i = 0; i < kCount; ++i) element[i] = own.value[piece * kCount + i];
         } else {
-          held[t].widen_to(element);
+          held_values[t].widen_to(element);
         }
 #pragma unroll
         for (int h = 0; h < kHeads; ++h) {

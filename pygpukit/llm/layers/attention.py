@@ -33,7 +33,8 @@ _CALL = SOURCE.structure("AttentionCall")
 _THREADS, _PART = 128, 64  # key_parts.cuh: kThreads, kPart
 _PARTS = 32  # attention_step.cu: kParts
 _TOGETHER = (1, 2, 4)  # query heads of a block
-_ENOUGH = 512  # blocks of a step that keep a device busy, four a multiprocessor: fewer do not take heads together
+_STEP_BYTES = 0
+ENOUGH = 512  # blocks of a step that keep a device busy, four a multiprocessor: fewer do not take heads together
 
 
 @dataclass
@@ -177,9 +178,12 @@ class Attention:
     ) -> None:
         """places: whether keys and values are among what was projected, and go into the cache."""
         qkv, count = buffers.qkv, self._parts(cache)
+        together = self._together(rows.count, count)
         parts = buffers.parts(rows.count * self.num_heads * count * (self.head_dim + 2))
         kernels.launch(
-            STEP.of(f"pk::attend_step<{CTYPES[qkv.dtype.name]}, {self._together()}>", overlapping=True),
+            STEP.of(
+                f"pk::attend_step<{CTYPES[qkv.dtype.name]}, {together}>", overlapping=True, shared_bytes=_STEP_BYTES
+            ),
             (rows.count, self.num_heads, count),
             (_THREADS, 1, 1),
             *(qkv, rows.positions, rows.slots, cache.k, cache.v),
@@ -192,9 +196,11 @@ class Attention:
         """Of a row's keys, at most."""
         return min(-(-cache.k.shape[2] // _PART), _PARTS)
 
-    def _together(self) -> int:
-        """Query heads of a block: as many as share a head of keys, up to four."""
-        return next(count for count in _TOGETHER if count >= min(self.num_kv_groups, _TOGETHER[-1]))
+    def _together(self, rows: int, parts: int) -> int:
+        """Query heads of a block: as many as share a head of keys, up to four; one where blocks are never enough."""
+        together = next(count for count in _TOGETHER if count >= min(self.num_kv_groups, _TOGETHER[-1]))
+        blocks = rows * self.num_kv_heads * -(-self.num_kv_groups // together) * parts
+        return together if blocks >= ENOUGH else 1
 
     def _turning(self, tables: Tables | None, qkv: GPUArray) -> tuple[GPUArray, ...]:
         """Tables and norms that heads are turned with, or what stands in their place."""
@@ -219,7 +225,7 @@ class Attention:
             scale=1 / math.sqrt(self.head_dim),
             epsilon=0.0 if norm is None else norm.eps,
             places=places,
-            enough=_ENOUGH,
+            enough=ENOUGH,
         )
 
     def _attend_on_host(self, rows: Rows, cache: LayerCache, buffers: AttentionBuffers) -> None:

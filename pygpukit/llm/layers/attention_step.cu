@@ -5,7 +5,7 @@
 namespace pk {
 
 constexpr int kParts = 32;  // of a row's keys, at most
-constexpr int kMerged = 8;  // parts that are read before the first is merged
+constexpr int kMerged = 16;  // parts that are read before the first is merged
 
 __device__ __forceinline__ void write_part(float *to, const State &state, long long dim) {
   if (threadIdx.x == 0) {
@@ -53,10 +53,9 @@ __global__ void __launch_bounds__(kThreads, 4)
                 const __grid_constant__ AttentionCall call) {
   __shared__ Shared<kHeads> shared;
   __shared__ Own own;
-  let_next_begin();
   await_previous();
   const long long row = blockIdx.x, dim = call.dim, group = call.heads / call.kv_heads;
-  const long long position = positions[row], kv_head = blockIdx.y / group, member = blockIdx.y % group;
+  const long long position = positions[row], slot = slots[row], kv_head = blockIdx.y / group, member = blockIdx.y % group;
   if (position < 0 || position >= call.capacity) return;
   const Seen seen = seen_from(position, call);
   const int chunks = static_cast<int>(seen.last - seen.first) + 1, each = (chunks + kParts - 1) / kParts;
@@ -67,7 +66,7 @@ __global__ void __launch_bounds__(kThreads, 4)
   if (number >= count || member != begin) return;
   const int heads = static_cast<int>(group - begin < sharing ? group - begin : sharing);
   const long long first_head = kv_head * group + begin;
-  const long long start = (slots[row] * call.kv_heads + kv_head) * call.capacity * dim;
+  const long long start = (slot * call.kv_heads + kv_head) * call.capacity * dim;
   const long long first = seen.first + static_cast<long long>(number) * each;
   const long long last = first + each - 1 < seen.last ? first + each - 1 : seen.last;
   const bool sees_own = call.places && number == count - 1;
@@ -111,6 +110,8 @@ __global__ void __launch_bounds__(kThreads, 4)
       if (h < heads) merge(whole[h], state_of(shared, h, dim));
     __syncthreads();
   }
+  // Not before: blocks of the next launch would be put in twos where these end first, and none elsewhere.
+  let_next_begin();
   const long long place = row * call.heads + first_head;
 #pragma unroll
   for (int h = 0; h < kHeads; ++h) {

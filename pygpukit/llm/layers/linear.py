@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
+from functools import cache
 from typing import TYPE_CHECKING, Any, Literal
 
 from pygpukit import kernels
@@ -26,8 +27,9 @@ After = Literal["store", "add", "gelu", "gelu_erf", "silu"]
 
 # Norms and what comes after a product stand in kernels of several forms: contracted apart, they would differ.
 SOURCE = kernels.KernelSpec(__file__, "linear.cu", options=kernels.SAME_BITS)
-_THREADS = 256  # linear.cu: kThreads
-_COLUMNS = 8  # linear.cu: kWarps
+ONE = kernels.KernelSpec(__file__, "one_row.cu", options=kernels.SAME_BITS)
+_THREADS = 256  # linear.cuh: kThreads
+_COLUMNS = 8  # linear.cuh: kWarps
 _AFTER = {
     "store": "pk::kStore",
     "add": "pk::kAdd",
@@ -38,8 +40,10 @@ _AFTER = {
 _TYPES = (float32, float16, bfloat16)
 _ROWS = 8  # of one launch of a kernel for several rows
 _LOAD = 16  # rows.cuh: bytes of a pack
-_SHARED = 48 << 10  # bytes that a block can have without asking
-_BLOCKS = 4  # a multiprocessor, at most, of a kernel whose blocks each normalise the row: they all run at once
+_ROW_THREADS, _ROW_COLUMNS = 512, 16  # one_row.cu: kRowThreads, kRowWarps
+STAGES = (6, 5, 4)  # of the weight that are on their way: the first that fits beside the row
+_STAGE = 2 * _LOAD * _ROW_THREADS  # bytes; one_row.cu: kPieces
+_HALF = 112 << 10  # bytes of a block's memory of which a multiprocessor of SM 9.0 has twice as many
 
 
 class LinearBF16:
@@ -118,7 +122,7 @@ class LinearBF16:
 
     def new_bests(self) -> GPUArray | None:
         """Room for the largest logit that each block finds; None where a row is too long for its norm to be in them."""
-        return factory.zeros(self._blocks(self.out_features), "uint64") if self._joins(1) else None
+        return factory.zeros(self._blocks(self.out_features), "uint64") if self._stages() else None
 
     def _few_rows(
         self, x: GPUArray, out: GPUArray, norm: Norm | None, after: After, follows: bool, bests: GPUArray | None
@@ -127,28 +131,32 @@ class LinearBF16:
         weight, rows = self.weight, x.shape[0]
         types = f"{CTYPES[weight.dtype.name]}, {CTYPES[out.dtype.name]}"
         call, bias = self._call(rows, out.shape[1], norm), weight if self.bias is None else self.bias
-        if norm is not None and self._joins(rows):
-            expression = f"pk::norm_linear<{types}, {_AFTER[after]}, {norm.centered}>"
-            if bests is not None:
-                expression = f"pk::norm_logits<{CTYPES[weight.dtype.name]}, {norm.centered}>"
-            spec = SOURCE.of(expression, shared_bytes=self.in_features * weight.itemsize, overlapping=follows)
-            grid, found = (self._blocks(out.shape[1]), 1, 1), () if bests is None else (bests,)
-            kernels.launch(spec, grid, (_THREADS, 1, 1), x, norm.weight, norm.shift, weight, bias, out, *found, call)
+        if rows == 1 and (stages := self._stages()):
+            arrays: tuple[GPUArray, ...] = (x, weight, bias, out)
+            expression = f"pk::row_linear<{types}, {_AFTER[after]}, {stages}>"
+            if norm is not None:
+                arrays = x, norm.weight, norm.shift, weight, bias, out
+                expression = f"pk::norm_linear<{types}, {_AFTER[after]}, {norm.centered}, {stages}>"
+                if bests is not None:
+                    arrays += (bests,)
+                    expression = f"pk::norm_logits<{CTYPES[weight.dtype.name]}, {norm.centered}, {stages}>"
+            spec = ONE.of(expression, shared_bytes=_row_bytes(), overlapping=follows)
+            kernels.launch(spec, (self._blocks(out.shape[1]), 1, 1), (_ROW_THREADS, 1, 1), *arrays, call)
             return
         if norm is not None:
             x = self._normalised(x, norm)
-        together = 1 if rows == 1 else _ROWS
-        spec = SOURCE.of(f"pk::linear<{types}, {together}, {_AFTER[after]}>", overlapping=follows)
-        grid = (-(-out.shape[1] // _COLUMNS), -(-rows // together), 1)
+        spec = SOURCE.of(f"pk::linear<{types}, {_ROWS}, {_AFTER[after]}>", overlapping=follows)
+        grid = (-(-out.shape[1] // _COLUMNS), -(-rows // _ROWS), 1)
         kernels.launch(spec, grid, (_THREADS, 1, 1), x, weight, bias, out, call)
 
-    def _joins(self, rows: int) -> bool:
-        """Whether each block normalises the row for itself."""
-        return rows == 1 and self.in_features * self.weight.itemsize <= _SHARED
+    def _stages(self) -> int | None:
+        """Of the kernels for one row; None where that and a few of them do not fit into a block's memory."""
+        room = _row_bytes() - self.in_features * self.weight.itemsize
+        return next((stages for stages in STAGES if stages * _STAGE <= room), None)
 
     def _blocks(self, columns: int) -> int:
-        """Blocks that each normalise the row."""
-        return min(-(-columns // _COLUMNS), _BLOCKS * multiprocessors())
+        """Of the kernels for one row: one for each multiprocessor."""
+        return min(-(-columns // _ROW_COLUMNS), multiprocessors())
 
     def _many_rows(self, x: GPUArray, out: GPUArray, norm: Norm | None, after: After) -> None:
         """A matrix product, and one launch for what comes after it, where anything does."""
@@ -190,15 +198,27 @@ def instantiations() -> Iterator[tuple[str, ...]]:
         own = CTYPES[dtype.name]
         yield tuple(f"pk::norm_rows<{own}, {centered}>" for centered in ("false", "true"))
         forms = list(dict.fromkeys(_forms(dtype)))
-        yield tuple(f"pk::linear<{own}, {out}, {rows}, {after}>" for out, after in forms for rows in (1, _ROWS))
-        yield tuple(
-            f"pk::norm_linear<{own}, {out}, {after}, {centered}>"
-            for out, after in forms
-            if after != _AFTER["add"]
-            for centered in ("false", "true")
-        )
-        yield tuple(f"pk::norm_logits<{own}, {centered}>" for centered in ("false", "true"))
+        yield tuple(f"pk::linear<{own}, {out}, {_ROWS}, {after}>" for out, after in forms)
         yield tuple(f"pk::after_product<{own}, {out}, {after}>" for out, after in forms)
+
+
+@ONE.lists
+def row_instantiations() -> Iterator[tuple[str, ...]]:
+    """Name expressions of every kernel that a product of one row can ask for."""
+    for dtype in _TYPES:
+        own = CTYPES[dtype.name]
+        forms = list(dict.fromkeys(_forms(dtype)))
+        for stages in STAGES:
+            yield tuple(f"pk::row_linear<{own}, {out}, {after}, {stages}>" for out, after in forms)
+            for centered in ("false", "true"):
+                yield (
+                    f"pk::norm_logits<{own}, {centered}, {stages}>",
+                    *(
+                        f"pk::norm_linear<{own}, {out}, {after}, {centered}, {stages}>"
+                        for out, after in forms
+                        if after != _AFTER["add"]
+                    ),
+                )
 
 
 def _forms(dtype: DataType) -> Iterator[tuple[str, str]]:
@@ -208,6 +228,15 @@ def _forms(dtype: DataType) -> Iterator[tuple[str, str]]:
             yield CTYPES[dtype.name], _AFTER[after]
     yield CTYPES["float32"], _AFTER["store"]
     yield CTYPES["float32"], _AFTER["add"]
+
+
+@cache
+def _row_bytes() -> int:
+    """Shared memory of a block of the kernels for one row, always as much: multiprocessors divide theirs into cache and
+    shared memory by what a kernel asks for, and must be idle to divide it otherwise. Of two kernels a block each fits.
+    """
+    most = int(native.device_info(native.current_device())["max_shared_per_block_optin_bytes"])
+    return min(_HALF, most - 1024)
 
 
 def _after(x: Any, after: After) -> Any:
