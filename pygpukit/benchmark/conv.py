@@ -70,9 +70,9 @@ def convolution(case: Case, kind: str, layout: str) -> tuple[Callable[[], Any], 
 
     dtype = "float32" if kind == "tf32" else kind
     x, w = (gp.random.randn(*shape, dtype=dtype) for shape in (case.x, case.w))
-    last, one_group = layout == "last", case.setting("groups") == 1
+    last, packs = layout == "last", not case.transposed or case.setting("groups") == 1
     given = _moved(x, last).clone() if last else x
-    weight = packed(w, transposed=case.transposed, tf32=kind == "tf32" or None) if one_group else w
+    weight = packed(w, transposed=case.transposed, tf32=kind == "tf32" or None) if packs else w
     function = getattr(gp, f"conv{'_transpose' * case.transposed}{len(case.x) - 2}d")
     more = {"channels_last": last, "tf32": True if kind == "tf32" else None}
 

@@ -21,7 +21,7 @@ from pygpukit.core import sharing
 from pygpukit.kernels import measure
 from pygpukit.ops.nn import attention, rope, sampling
 from pygpukit.ops.nn.attention import decode
-from pygpukit.ops.nn.conv import depthwise, few_channels, gathered, padded, simt, transposed
+from pygpukit.ops.nn.conv import depthwise, few_channels, gathered, padded, rounded, simt, small_groups, transposed
 from pygpukit.ops.nn.conv.settings import Settings, made
 from pygpukit.ops.nn.conv.tile import by_group
 from pygpukit.ops.nn.embedding import SOURCE as EMBEDDING
@@ -131,13 +131,13 @@ def _depthwise() -> Iterator[Call]:
         yield Call(partial(gp.conv2d, **given), (last.transpose(0, 3, 1, 2), w, b))
 
 
-def _by_few(x: gp.GPUArray, w: gp.GPUArray, b: gp.GPUArray) -> gp.GPUArray:
-    """Two groups with channels last. float64: the reference."""
+def _by_few(x: gp.GPUArray, w: gp.GPUArray, b: gp.GPUArray, module: Any = few_channels) -> gp.GPUArray:
+    """Two groups with channels last, by a module's kernel. float64: the reference."""
     if x.dtype == "float64":
         return gp.conv2d(x, w, b, padding=(1, 0), groups=2, act="silu", channels_last=True)
     own = Settings(2, (1, 1), (1, 0), (1, 1), (x.shape[1], x.shape[2] - 1), "silu")
     result, out = made(x.shape[0], w.shape[0], own, x.dtype, 2, True)
-    few_channels.convolve(x.transpose(0, 3, 1, 2), w, b, out, own, result)
+    module.convolve(x.transpose(0, 3, 1, 2), w, b, out, own, result)
     return result
 
 
@@ -146,6 +146,13 @@ def _few() -> Iterator[Call]:
         shapes = (1, 3, 4, 2 * channels), (2 * filters, channels, 3, 2), (2 * filters,)
         x, w, b = (numbers("bfloat16", *shape).astype(dtype) for shape in shapes)  # which tf32 holds
         yield Call(_by_few, (x, w, b))
+
+
+def _small_groups() -> Iterator[Call]:
+    for dtype, (filters, channels) in product(_NO_DOUBLE, ((4, 4), (12, 8), (24, 12))):
+        shapes = (2, 5, 7, 2 * channels), (2 * filters, channels, 3, 2), (2 * filters,)
+        x, w, b = (numbers("bfloat16", *shape).astype(dtype) for shape in shapes)  # which tf32 holds
+        yield Call(partial(_by_few, module=small_groups), (x, w, b))
 
 
 def _gathered() -> Iterator[Call]:
@@ -166,6 +173,10 @@ def _gathered() -> Iterator[Call]:
         shapes = (2, 5, 13, 2 * channels), (2 * 72, channels, 3, 3), (2 * 72,)
         x, w, b = (numbers("bfloat16", *shape).astype(dtype) for shape in shapes)  # which tf32 holds
         yield Call(partial(convolve, one=one), (x, w, b))
+
+
+def _roundings() -> Iterator[Call]:
+    yield Call(rounded.rounded, (numbers("bfloat16", 3, 5, 100).astype("float32"),), lambda x: x)  # which tf32 holds
 
 
 def _paddings() -> Iterator[Call]:
@@ -371,7 +382,9 @@ _CALLS = {
     depthwise.SOURCE.source: _depthwise,
     few_channels.SOURCE.source: _few,
     gathered.SOURCE.source: _gathered,
+    small_groups.SOURCE.source: _small_groups,
     padded.SOURCE.source: _paddings,
+    rounded.SOURCE.source: _roundings,
     transposed.SOURCE.source: _transposed,
     SNAKE.source: _snakes,
     source.SOURCE.source: _voices,

@@ -12,7 +12,7 @@ from pygpukit.core.errors import InvalidSpecError, ShapeError
 from pygpukit.ops import copying, host, plans
 from pygpukit.ops.matmul import precision
 from pygpukit.ops.matmul.reading import ALIGNMENT
-from pygpukit.ops.nn.conv import depthwise, few_channels, leaf, plan, simt, tile
+from pygpukit.ops.nn.conv import depthwise, few_channels, group_blocks, leaf, plan, simt, small_groups, tile
 from pygpukit.ops.nn.conv.plan import ConvPlan
 from pygpukit.ops.nn.conv.settings import (
     Settings,
@@ -109,6 +109,8 @@ def conv_plan(
     backend, reason = plan.backend(input.dtype, precision.allowed(said), shape, tuple(grouped.shape), settings)
     if input.dtype == float32:
         reason = f"{reason}; {precision.reason(said)}"
+    if backend == "few" and shape[0] and small_groups.takes(input, weight, settings, channels_last):
+        return ConvPlan(backend, reason, group_blocks.chosen(small_groups.work_of(input, weight, settings)))
     if backend != "tile" or not shape[0]:
         return ConvPlan(backend, reason)
     lines = not channels_last and prod(settings.out) * input.itemsize % ALIGNMENT == 0
@@ -191,7 +193,8 @@ def _convolve(
     if backend == "tile":
         tile.convolve(input, grouped, bias, out, settings, result)
     elif backend == "few":
-        few_channels.convolve(input, weight, bias, out, settings, result)
+        few = small_groups if small_groups.takes(input, weight, settings, given[-1]) else few_channels
+        few.convolve(input, weight, bias, out, settings, result)
     else:
         kernels = depthwise if depthwise.takes(tuple(grouped.shape), tuple(out.shape)) else simt
         kernels.convolve(input, copying.contiguous(weight), bias, out, settings, result)

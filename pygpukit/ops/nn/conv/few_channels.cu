@@ -5,8 +5,8 @@
 // runs over kernel row, kernel column and channel in steps of four quads, in ascending order, in float32; within a step
 // as the tensor cores add. What lies outside the image is a zero. So an element's bits depend on what it sees alone.
 #include "activate.cuh"
-#include "mma.cuh"
 #include "pack.cuh"
+#include "quads.cuh"
 
 namespace pk {
 
@@ -24,60 +24,15 @@ struct FewChannels {
   long long has_bias, act;
 };
 
-constexpr int kWarps = 8, kOwn = 4;              // of a block; places of a lane
-constexpr int kPlaces = kWarps * 8 * kOwn;       // of a block in a round
-constexpr int kQuad = 4, kNowhere = -(1 << 30);  // channels of a quad; a row that no image has
-
-template <class T>
-struct alignas(4 * sizeof(T)) Quad {
-  unsigned v[sizeof(T)];
-};
+constexpr int kWarps = 8, kOwn = 4;         // of a block; places of a lane
+constexpr int kPlaces = kWarps * 8 * kOwn;  // of a block in a round
+constexpr int kNowhere = -(1 << 30);        // a row that no image has
 
 // What a quad of the kernel sees: how far from what its place's first quad sees. left: channels that there are.
 struct alignas(16) Seen {
   long long offset;
   short row, column, left, none;
 };
-
-__device__ __forceinline__ unsigned factor(half_t value) { return value.bits; }
-__device__ __forceinline__ unsigned factor(bfloat16_t value) { return value.bits; }
-__device__ __forceinline__ unsigned factor(float value) { return to_tf32(value); }
-
-template <class T>
-__device__ __forceinline__ Quad<T> quad_of(const Pack<T, kQuad> &values) {
-  Quad<T> made;
-  constexpr int kEach = 4 / sizeof(T);
-#pragma unroll
-  for (int i = 0; i < kQuad / kEach; ++i)
-    made.v[i] =
-        kEach == 1 ? factor(values.v[i]) : factor(values.v[kEach * i]) | factor(values.v[kEach * i + kEach - 1]) << 16;
-  return made;
-}
-
-// Dense: quads are whole and lie as one in memory.
-template <bool Dense, class T>
-__device__ __forceinline__ Quad<T> read(const T *at, long long apart, int left) {
-  Pack<T, kQuad> values{};
-  if constexpr (Dense) {
-    values = load<kQuad>(at);
-  } else {
-#pragma unroll
-    for (int i = 0; i < kQuad; ++i) {
-      if (i < left) values.v[i] = at[i * apart];
-    }
-  }
-  return quad_of(values);
-}
-
-// c += the products of two rows' quads with those of a filter.
-template <class T>
-__device__ __forceinline__ void add(float (&c)[4], const Quad<T> &first, const Quad<T> &second, const Quad<T> &taken) {
-#pragma unroll
-  for (int i = 0; i < static_cast<int>(sizeof(T)); i += 2) {
-    const Pair a[4] = {first.v[i], second.v[i], first.v[i + 1], second.v[i + 1]}, b[2] = {taken.v[i], taken.v[i + 1]};
-    mma(T{}, c, a, b);
-  }
-}
 
 // A block makes 8 * Tiles filters of a group at kPlaces places, a warp an eighth of those, `rounds` times.
 template <class T, int Tiles, bool Dense>
@@ -110,7 +65,7 @@ __global__ void __launch_bounds__(32 * kWarps, 2)
     const T *at = weight + p.weight_start + (group * p.out_channels + filter0 + filter) * p.weight_step[0] +
                   channel * p.weight_step[1] + tap / columns * p.weight_step[2] + tap % columns * p.weight_step[3];
     const bool there = tap < taps && filter < left_filters;
-    filters[i] = read<false>(at, p.weight_step[1], there ? channels - channel : 0);
+    filters[i] = read_quad<false>(at, p.weight_step[1], there ? channels - channel : 0);
   }
   __syncthreads();
 
@@ -140,7 +95,7 @@ __global__ void __launch_bounds__(32 * kWarps, 2)
         const bool there = static_cast<unsigned>(row0[k] + seen.row) < rows_seen &&
                            static_cast<unsigned>(column0[k] + seen.column) < columns_seen && seen.left > 0;
         next[k] = {};
-        if (there) next[k] = read<Dense>(from[k] + seen.offset, p.step[1], seen.left);
+        if (there) next[k] = read_quad<Dense>(from[k] + seen.offset, p.step[1], seen.left);
       }
     };
     fetch(0);
@@ -153,7 +108,7 @@ __global__ void __launch_bounds__(32 * kWarps, 2)
       for (int n = 0; n < Tiles; ++n) {
         const Quad<T> taken = filters[(step * Tiles + n) * 32 + lane];
 #pragma unroll
-        for (int m = 0; m < kOwn / 2; ++m) add(sum[m][n], own[2 * m], own[2 * m + 1], taken);
+        for (int m = 0; m < kOwn / 2; ++m) add_quads(sum[m][n], own[2 * m], own[2 * m + 1], taken);
       }
     }
 #pragma unroll

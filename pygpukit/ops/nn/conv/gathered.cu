@@ -5,6 +5,7 @@
 // image is copied as zeros, so the image is read where it lies. The sum runs over kernel row, kernel column and
 // channel, in steps of 128 bytes of channels, in ascending order, in float32: the bits of tile.cu.
 #include "hopper.cuh"
+#include "overlap.cuh"
 #include "pack.cuh"
 
 namespace pk {
@@ -38,10 +39,6 @@ __device__ __forceinline__ void copy_piece(unsigned to, const void *from, bool t
 __device__ __forceinline__ void end_copies() {}
 template <int Later>
 __device__ __forceinline__ void wait_for_copies() {}
-__device__ __forceinline__ void round_piece(unsigned at) {
-  unsigned *const words = reinterpret_cast<unsigned *>(h::shared_pointer(at));
-  for (int i = 0; i < 4; ++i) words[i] = h::to_tf32(words[i]);
-}
 __device__ __forceinline__ unsigned rounded_word(unsigned at) {
   return h::to_tf32(*reinterpret_cast<unsigned *>(h::shared_pointer(at)));
 }
@@ -63,21 +60,6 @@ __device__ __forceinline__ unsigned rounded_word(unsigned at) {
   asm volatile("ld.shared.b32 %0, [%1];" : "=r"(word) : "r"(at) : "memory");
   asm("cvt.rn.tf32.f32 %0, %1;" : "=r"(word) : "f"(__uint_as_float(word)));
   return word;
-}
-// Four floats in shared memory to tf32.
-__device__ __forceinline__ void round_piece(unsigned at) {
-  asm volatile(
-      "{\n"
-      ".reg .f32 a, b, c, d;\n"
-      ".reg .b32 p, q, r, s;\n"
-      "ld.shared.v4.f32 {a, b, c, d}, [%0];\n"
-      "cvt.rn.tf32.f32 p, a;\n"
-      "cvt.rn.tf32.f32 q, b;\n"
-      "cvt.rn.tf32.f32 r, c;\n"
-      "cvt.rn.tf32.f32 s, d;\n"
-      "st.shared.v4.b32 [%0], {p, q, r, s};\n"
-      "}" ::"r"(at)
-      : "memory");
 }
 #endif
 
@@ -155,17 +137,11 @@ struct Gather {
     if (++across == p.kernel[1]) across = 0, ++down;
     look();
   }
-
-  // The weights that it has copied, to tf32.
-  __device__ __forceinline__ void round(unsigned tile) const {
-#pragma unroll
-    for (int k = 0; k < kTaken; ++k) round_piece(tile + own + (kPlaces + k * kLines) * h::kLine);
-  }
 };
 
 // w: (groups, filters, kernel rows, kernel columns, channels), dense. Channels of the image are dense; those of a group
-// and all steps of the image, the weights and the result are whole 16 bytes. Steps: that shared memory holds. Blocks:
-// of a multiprocessor.
+// and all steps of the image, the weights and the result are whole 16 bytes; weights in tf32: rounded by the launch
+// before. Steps: that shared memory holds. Blocks: of a multiprocessor.
 template <class T, int Filters, int Steps, int Blocks>
 __global__ void __launch_bounds__(kThreads, Blocks)
     convolve_gathered(const T *x, const T *w, const T *bias, T *out, const __grid_constant__ Gathered p) {
@@ -183,6 +159,7 @@ __global__ void __launch_bounds__(kThreads, Blocks)
   const int warp_group = threadIdx.x / h::kGroup;
 
   Gather<T, Filters> gather(x, w, p, group, place0, part * Filters);
+  if constexpr (kRounds) await_previous();
 #pragma unroll
   for (int step = 0; step < kAhead; ++step) {
     if (step < steps)
@@ -197,7 +174,6 @@ __global__ void __launch_bounds__(kThreads, Blocks)
   for (int step = 0; step < steps; ++step) {
     const unsigned tile = tiles + at * kBytes;
     wait_for_copies<kAhead - 1>();
-    if constexpr (kRounds) gather.round(tile);
     h::publish_to_products();
     __syncthreads();
     const unsigned own = tile + warp_group * h::kProductRows * h::kLine;

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 
 from pygpukit.core.backend import is_sim
 from pygpukit.core.dtypes import bfloat16, float16, float32
-from pygpukit.ops.nn.conv import few_channels, tile
-from pygpukit.ops.nn.conv.gathered import Block
+from pygpukit.ops.nn.conv import few_channels, gathered, group_blocks, tile
 from pygpukit.ops.nn.conv.tiles import Tile
 
 if TYPE_CHECKING:
@@ -20,6 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["ConvPlan"]
 
 _LEAST = 16  # channels of a group, in and out, that are worth a tile
+_MANY = 16  # in tf32, twice as many in half precision: those of several groups that are not
 _COUNTABLE = 2**31 - 1  # elements of an array
 _MOST = 65535  # a grid's second and third extent
 
@@ -30,12 +30,12 @@ class ConvPlan:
 
     backend: "tile" (tensor cores), "few" (tensor cores, for groups of few channels), "plain" (CUDA cores) or "numpy"
     (the simulated device). It decides the result's bits. reason: why, in one sentence. tile: of a tile kernel, or
-    block of the one that gathers; it decides speed alone.
+    block of the one that gathers or of the one for many small groups; it decides speed alone.
     """
 
     backend: str
     reason: str
-    tile: Tile | Block | None = None
+    tile: Tile | gathered.Block | group_blocks.Block | None = None
 
     def __str__(self) -> str:
         return f"{self.backend}{f' {self.tile}' if self.tile else ''}: {self.reason}"
@@ -53,7 +53,8 @@ def backend(
     groups, filters, channels = weight[0], weight[1], weight[-1]
     kind = f"{dtype}{' rounded to tf32' if dtype == float32 else ''}"
     less = min(channels, filters) < _LEAST
-    several = groups > 1 and channels == filters == _LEAST  # a tile would be zeros for the most part
+    most = _MANY if dtype == float32 else 2 * _MANY  # a tile would be zeros for the most part
+    several = groups > 1 and max(channels, filters) <= most and channels % 4 == filters % 4 == 0
     if (less or several) and few_channels.takes(dtype, input[0], weight, settings):
         return "few", f"{kind} on tensor cores, {channels} to {filters} channels of a group, summed in float32"
     if less:
