@@ -110,8 +110,6 @@ __global__ void __launch_bounds__(kThreads, 4)
       if (h < heads) merge(whole[h], state_of(shared, h, dim));
     __syncthreads();
   }
-  // Not before: blocks of the next launch would be put in twos where these end first, and none elsewhere.
-  let_next_begin();
   const long long place = row * call.heads + first_head;
 #pragma unroll
   for (int h = 0; h < kHeads; ++h) {
