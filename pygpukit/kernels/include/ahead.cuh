@@ -30,14 +30,14 @@ __device__ __forceinline__ void copy_ahead(T *to, const T *from, int count) {
   else
     *to = count ? *from : T{};
 }
-// N elements, 4 or 16 bytes.
+// N elements, 4, 8 or 16 bytes.
 template <int N, class T>
 __device__ __forceinline__ void copy_ahead(T *to, const T *from) {
   const unsigned target = static_cast<unsigned>(__cvta_generic_to_shared(to));
   if constexpr (N * sizeof(T) == 16)
     asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16;" ::"r"(target), "l"(from));
   else
-    asm volatile("cp.async.ca.shared.global.L2::128B [%0], [%1], 4;" ::"r"(target), "l"(from));
+    asm volatile("cp.async.ca.shared.global.L2::128B [%0], [%1], %2;" ::"r"(target), "l"(from), "n"(N * sizeof(T)));
 }
 __device__ __forceinline__ void end_stage() { asm volatile("cp.async.commit_group;" ::: "memory"); }
 // Waits until all stages have arrived but the last `Later`.

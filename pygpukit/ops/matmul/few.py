@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from pygpukit import kernels
 from pygpukit.array import promotion
+from pygpukit.core.dtypes import float32, float64
 from pygpukit.ops.elementwise.pointwise import CTYPES
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ _AFTER = SOURCE.structure("After")
 _COLUMNS, _ROWS, _THREADS, _STAGES = 32, 16, 128, 5  # few.cu: of a block
 _STEP, _PITCH = 256, 272  # bytes of a line along k in a step, and from one line to the next
 _MOST = 32  # rows
+_MOST_REAL = 16  # of float32 and float64, of which real.py makes more rows in less time
 _SHORTEST = 256  # a sum; below it too little is on its way for what a block costs
 _MAX_GRID_Y = 65535
 
@@ -27,7 +29,8 @@ _MAX_GRID_Y = 65535
 def takes(dtype: DataType, m: int, n: int, k: int) -> bool:
     """Whether a product of floats, with results of that type, has as few rows or columns as the kernel makes. Its bits
     are those of gemm.cu, which makes the others."""
-    return k >= _SHORTEST and min(m, n) <= _MOST and dtype in promotion.FLOATS
+    most = _MOST_REAL if dtype in (float32, float64) else _MOST
+    return k >= _SHORTEST and min(m, n) <= most and dtype in promotion.FLOATS
 
 
 def launch(

@@ -14,7 +14,7 @@ from pygpukit.array import layout, promotion
 from pygpukit.core.dtypes import bfloat16, float16, float32
 from pygpukit.ops import host
 from pygpukit.ops.elementwise.pointwise import CTYPES
-from pygpukit.ops.matmul import few, hopper, plain
+from pygpukit.ops.matmul import few, hopper, plain, real
 from pygpukit.ops.matmul.after import After
 from pygpukit.ops.matmul.reading import ALIGNMENT
 from pygpukit.ops.operands import span
@@ -53,10 +53,18 @@ def product(plan: Product, a: GPUArray, b: GPUArray, out: GPUArray, after: After
         finish(sums, out, after)
         return
     (m, n), k = out.shape[-2:], a.shape[-1]
+    simple = after.act != "swiglu"
+    is_few = simple and m <= n and few.takes(out.dtype, m, n, k)
+    read = None
+    if simple and not is_few and (found := real.operands(a, b)) is not None:
+        a, b, read = found
     packed, (left, right, target, other) = plain.packed_layout(_LAYOUT, n, a, b, out, residual)
     arrays = (left, right, target if after.bias is None else after.bias, other, target)
-    if after.act != "swiglu" and m <= n and few.takes(out.dtype, m, n, k):
+    if is_few:
         few.launch(a, b, arrays, packed, prod(out.shape[:-2]), after.packed(n))
+        return
+    if read is not None:
+        real.launch(a, b, read, arrays, packed, after.packed(n))
         return
     one = plain.tile(out)
     spec = SOURCE.of(f"pk::gemm_after<{CTYPES[out.dtype.name]}{plain.sizes(one)}>")

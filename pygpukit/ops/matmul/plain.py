@@ -12,7 +12,7 @@ from pygpukit.array import layout
 from pygpukit.core.dtypes import bfloat16, float16, float32, float64, int8, int32
 from pygpukit.ops import copying, host
 from pygpukit.ops.elementwise.pointwise import CTYPES
-from pygpukit.ops.matmul import few
+from pygpukit.ops.matmul import few, real
 from pygpukit.ops.matmul.tile import multiprocessors
 from pygpukit.ops.operands import span
 
@@ -43,6 +43,11 @@ def product(a: GPUArray, b: GPUArray, out: GPUArray) -> None:
             a, b, out = (one.swapaxes(-1, -2) for one in (b, a, out))
         packed, spans = packed_layout(few.LAYOUT, out.shape[-1], a, b, out, out)
         few.launch(a, b, (spans[0], spans[1], spans[2], spans[2], spans[2]), packed, prod(out.shape[:-2]))
+        return
+    if (found := real.operands(a, b)) is not None:
+        a, b, read = found
+        packed, spans = packed_layout(few.LAYOUT, n, a, b, out, out)
+        real.launch(a, b, read, (spans[0], spans[1], spans[2], spans[2], spans[2]), packed)
         return
     packed, spans = packed_layout(_LAYOUT, n, a, b, out)
     types, one = CTYPES[a.dtype.name], tile(out)
