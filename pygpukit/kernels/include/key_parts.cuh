@@ -1,7 +1,7 @@
 // key_parts.cuh: what a row of a model sees of a cache of keys and values.
 //
-// Keys are taken in chunks of kPart positions. Each gives a largest score, a sum and a weighted sum, which are merged in
-// their order: a row's bits depend on its own sequence only.
+// Keys are taken in chunks of kPart positions. Each gives a largest score, a sum and a weighted sum, which are merged
+// in their order: a row's bits depend on its own sequence only.
 #pragma once
 #include "rows.cuh"
 
@@ -132,12 +132,13 @@ __device__ __forceinline__ Seen seen_from(long long position, const AttentionCal
   return {low, low / kPart, position / kPart};
 }
 
-// The keys of a chunk for the first of kAll query heads that share them, at most kHeads: shared.largest, .sum and .value.
-// own, own_at: the own key and its place after the chunk's first position, below 0 where it is in another chunk.
+// The keys of a chunk for the first of kAll query heads that share them, at most kHeads: shared.largest, .sum and
+// .value. own, own_at: the own key and its place after the chunk's first position, below 0 where it is in another
+// chunk.
 template <class T, int kAll, int kHeads>
 __device__ __forceinline__ void chunk_of(const T *keys, const T *values, long long chunk, const Seen &seen,
-                                         long long position, int heads, const AttentionCall &call,
-                                         Shared<kAll> &shared, const Own &own, int own_at) {
+                                         long long position, int heads, const AttentionCall &call, Shared<kAll> &shared,
+                                         const Own &own, int own_at) {
   constexpr int kGroups = kThreads / kLanes;
   // Keys that are read at once: as many bytes of each type.
   constexpr int kTogether = 8 / static_cast<int>(sizeof(T));

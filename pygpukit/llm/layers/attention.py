@@ -33,7 +33,6 @@ _CALL = SOURCE.structure("AttentionCall")
 _THREADS, _PART = 128, 64  # key_parts.cuh: kThreads, kPart
 _PARTS = 32  # attention_step.cu: kParts
 _TOGETHER = (1, 2, 4)  # query heads of a block
-_STEP_BYTES = 0
 ENOUGH = 512  # blocks of a step that keep a device busy, four a multiprocessor: fewer do not take heads together
 
 
@@ -181,9 +180,7 @@ class Attention:
         together = self._together(rows.count, count)
         parts = buffers.parts(rows.count * self.num_heads * count * (self.head_dim + 2))
         kernels.launch(
-            STEP.of(
-                f"pk::attend_step<{CTYPES[qkv.dtype.name]}, {together}>", overlapping=True, shared_bytes=_STEP_BYTES
-            ),
+            STEP.of(f"pk::attend_step<{CTYPES[qkv.dtype.name]}, {together}>", overlapping=True),
             (rows.count, self.num_heads, count),
             (_THREADS, 1, 1),
             *(qkv, rows.positions, rows.slots, cache.k, cache.v),

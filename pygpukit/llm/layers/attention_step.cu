@@ -4,7 +4,7 @@
 
 namespace pk {
 
-constexpr int kParts = 32;  // of a row's keys, at most
+constexpr int kParts = 32;   // of a row's keys, at most
 constexpr int kMerged = 16;  // parts that are read before the first is merged
 
 __device__ __forceinline__ void write_part(float *to, const State &state, long long dim) {
@@ -44,8 +44,8 @@ __device__ __forceinline__ bool is_last(int *counter, long long blocks) {
 
 // A step: blocks in y are query heads, blocks in z parts of the keys. A part is as many chunks as leave kParts parts or
 // fewer, which follows from the row's position alone. Up to kHeads heads that share a key head are taken together, by
-// the blocks of the first of them, where there are blocks enough without: keys are read once then. The row's own key and
-// value are rotated and put into the cache by those that see them. counters: zeros, one for a row's head.
+// the blocks of the first of them, where there are blocks enough without: keys are read once then. The row's own key
+// and value are rotated and put into the cache by those that see them. counters: zeros, one for a row's head.
 template <class T, int kHeads>
 __global__ void __launch_bounds__(kThreads, 4)
     attend_step(const T *qkv, const int *positions, const int *slots, T *keys, T *values, const float *cosines,
@@ -55,7 +55,8 @@ __global__ void __launch_bounds__(kThreads, 4)
   __shared__ Own own;
   await_previous();
   const long long row = blockIdx.x, dim = call.dim, group = call.heads / call.kv_heads;
-  const long long position = positions[row], slot = slots[row], kv_head = blockIdx.y / group, member = blockIdx.y % group;
+  const long long position = positions[row], slot = slots[row], kv_head = blockIdx.y / group,
+                  member = blockIdx.y % group;
   if (position < 0 || position >= call.capacity) return;
   const Seen seen = seen_from(position, call);
   const int chunks = static_cast<int>(seen.last - seen.first) + 1, each = (chunks + kParts - 1) / kParts;

@@ -1,8 +1,8 @@
 // one_row.cu: products of one row with a weight (out, in), which pass over the weight as fast as memory gives it.
 //
-// A warp takes columns of the result. Its rows of the weight come through shared memory, far more of them at a time than
-// registers hold: while the launch before still runs, while its row is read and normalised, and across the columns.
-// Nothing that an earlier launch wrote is read before await_previous(). Sums are in the order of linear.cu.
+// A warp takes columns of the result. Its rows of the weight come through shared memory, far more of them at a time
+// than registers hold: while the launch before still runs, while its row is read and normalised, and across the
+// columns. Nothing that an earlier launch wrote is read before await_previous(). Sums are in the order of linear.cu.
 #include "ahead.cuh"
 #include "linear.cuh"
 #include "logits.cuh"
@@ -11,7 +11,7 @@
 namespace pk {
 
 constexpr int kRowWarps = 16, kRowThreads = 32 * kRowWarps;  // of a block
-constexpr int kPieces = 2;  // of 16 bytes, that a lane asks for at a time: a stage
+constexpr int kPieces = 2;                                   // of 16 bytes, that a lane asks for at a time: a stage
 
 using sampling::u64;
 

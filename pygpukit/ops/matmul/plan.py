@@ -63,7 +63,7 @@ def backend(kind: str | None, dtype: DataType, batches: int, m: int, n: int, k: 
     if is_sim():
         return "numpy", "the simulated device computes with NumPy"
     if kind is None:
-        return "plain", f"{dtype} is computed as it is, on CUDA cores"
+        return "plain", f"{dtype} is computed as it is, by multiply-adds in ascending order"
     if not batches * m * n * k:
         return "plain", "the product is empty"
     width, depth = n + _FILLED, k + _FILLED

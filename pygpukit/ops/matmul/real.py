@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import product as product_of
 from math import prod
 from typing import TYPE_CHECKING
 
@@ -29,7 +28,7 @@ TENSOR = kernels.KernelSpec(__file__, "double.cu", ahead=("sm_90a",))
 _SM = 90  # of TENSOR
 _ACROSS, _ELEMENTS = 1, 2  # added up: real.cuh, RealRead
 _BOTH_ACROSS = (_ACROSS, _ACROSS)
-_READINGS = (*product_of((0, _ACROSS), repeat=2), *product_of((_ELEMENTS, _ELEMENTS + _ACROSS), repeat=2))
+_READINGS = tuple((a | kind, b | kind) for kind in (0, _ELEMENTS) for a in (0, _ACROSS) for b in (0, _ACROSS))
 _MOST = 2**31 - 1  # of k
 _MAX_GRID_Y = 65535
 _FIXED_US = 6.0  # of every launch
