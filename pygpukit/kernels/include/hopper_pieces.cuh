@@ -1,15 +1,11 @@
 // hopper_pieces.cuh: how a warp writes its part of a product of 16-bit floats on SM 9.0 by itself: rounded, turned in
 // shared memory, and stored 16 bytes a lane; and products of 160 columns.
 #pragma once
-#include "hopper.cuh"
+#include "hopper_out.cuh"
 
 namespace pk {
 
-namespace h = hopper;
-
-constexpr int kRowsOut = 16, kColumnsOut = 128;  // that a warp writes at a time
-constexpr int kPitchOut = kColumnsOut * 2 + 16;  // bytes from one of these rows to the next: eight in different banks
-constexpr int kBytesOut = kPitchOut * kRowsOut;
+constexpr int kColumnsOut = kLineOut / 2;  // that a warp writes at a time
 
 #ifndef PYGPUKIT_SIM
 // 64 rows times 160 columns: see hopper.cuh.
@@ -40,14 +36,9 @@ PK_PRODUCT_160(bfloat16_t, "k16.f32.bf16.bf16")
 #undef PK_FIVE
 #endif
 
-// Two numbers rounded to 16 bits, the first in the low half. Four matrices of 8 x 8 of them into shared memory: word i
-// of lane l has numbers l % 4 * 2 and the next of line l / 4 of matrix i; lane l has the address of line l % 8 of
-// matrix l / 8.
+// Four matrices of 8 x 8 numbers of 16 bits into shared memory: word i of lane l has numbers l % 4 * 2 and the next of
+// line l / 4 of matrix i; lane l has the address of line l % 8 of matrix l / 8.
 #ifdef PYGPUKIT_SIM
-template <class T>
-__device__ __forceinline__ unsigned two_rounded(T, float first, float second) {
-  return convert<T>::from(first).bits | static_cast<unsigned>(convert<T>::from(second).bits) << 16;
-}
 __device__ inline void store_matrices(void *line, const unsigned (&words)[4]) {
   const int lane = static_cast<int>(threadIdx.x) % 32;
   for (int i = 0; i < 4; ++i) {
@@ -56,16 +47,6 @@ __device__ inline void store_matrices(void *line, const unsigned (&words)[4]) {
   }
 }
 #else
-__device__ __forceinline__ unsigned two_rounded(half_t, float first, float second) {
-  unsigned two;
-  asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(two) : "f"(second), "f"(first));
-  return two;
-}
-__device__ __forceinline__ unsigned two_rounded(bfloat16_t, float first, float second) {
-  unsigned two;
-  asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(two) : "f"(second), "f"(first));
-  return two;
-}
 __device__ __forceinline__ void store_matrices(void *line, const unsigned (&words)[4]) {
   asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(h::shared_address(line)),
                "r"(words[0]), "r"(words[1]), "r"(words[2]), "r"(words[3])

@@ -3,15 +3,9 @@
 #pragma once
 #include "conversion.cuh"
 #include "epilogue.cuh"
-#include "hopper.cuh"
+#include "hopper_out.cuh"
 
 namespace pk {
-
-namespace h = hopper;
-
-constexpr int kLineOut = 256, kRowsOut = 16;  // bytes and rows that a warp writes at a time
-constexpr int kPitchOut = kLineOut + 16;      // bytes from one of these rows to the next: eight lie in different banks
-constexpr int kBytesOut = kPitchOut * kRowsOut;
 
 // What is written: kRounded, sums that are rounded to the type and finished as After says, where anything follows.
 // kGated, the same with kSwiglu: of sums of twice as many columns. kConverted: that of kRounded in another type.
@@ -22,25 +16,6 @@ struct Into {
   int type, bytes;
   float scale;
 };
-
-// Two numbers rounded to 16 bits, the first in the low half; on a device by one instruction.
-#ifdef PYGPUKIT_SIM
-template <class T>
-__device__ __forceinline__ unsigned rounded_two(T, float first, float second) {
-  return convert<T>::from(first).bits | static_cast<unsigned>(convert<T>::from(second).bits) << 16;
-}
-#else
-__device__ __forceinline__ unsigned rounded_two(half_t, float first, float second) {
-  unsigned two;
-  asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(two) : "f"(second), "f"(first));
-  return two;
-}
-__device__ __forceinline__ unsigned rounded_two(bfloat16_t, float first, float second) {
-  unsigned two;
-  asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(two) : "f"(second), "f"(first));
-  return two;
-}
-#endif
 
 // A matrix that is written. row: elements from one row to the next. whole: rows are whole pieces of 16 bytes. follows:
 // something comes after the rounded sums, as After says; rows are whole then, and wherever not kRounded is written.
@@ -153,8 +128,8 @@ struct Rows {
         const int line = lane / 4 + 8 * r, known = first_row + line < m ? first_row + line : 0;
         const Result *const other = residual + (known * row + inside);
         const float *const two = sums + 4 * i + 2 * r;
-        const unsigned gates = rounded_two(Result{}, two[0], two[1]);
-        const unsigned ups = rounded_two(Result{}, two[Count / 2], two[Count / 2 + 1]);
+        const unsigned gates = two_rounded(Result{}, two[0], two[1]);
+        const unsigned ups = two_rounded(Result{}, two[Count / 2], two[Count / 2 + 1]);
         Two made;
 #pragma unroll
         for (int j = 0; j < 2; ++j)

@@ -19,7 +19,7 @@ from pygpukit.core.dtypes import bfloat16, float8_e4m3, float8_e5m2, float16, fl
 from pygpukit.core.errors import GPUError
 from pygpukit.kernels import GENERIC_LAMBDAS, KernelSpec, launch
 from pygpukit.ops import copying, raw
-from pygpukit.ops.matmul import skinny, tensor_maps, turns
+from pygpukit.ops.matmul import skinny, sm90, tensor_maps, turns
 from pygpukit.ops.matmul.after import After
 from pygpukit.ops.matmul.fp8_tile import Scale
 from pygpukit.ops.matmul.reading import ALIGNMENT, as_it_is, readable
@@ -34,18 +34,19 @@ if TYPE_CHECKING:
     from pygpukit.ops.matmul.quantised import Conversion
 
 NAME = "hopper"
-# hopper.cu: kHopperShared, kPair.
 SOURCE = KernelSpec(
-    __file__, "hopper.cu", shared_bytes=232448, cluster=(2, 1, 1), ahead=("sm_90a",), options=GENERIC_LAMBDAS
+    __file__,
+    "hopper.cu",
+    shared_bytes=sm90.SHARED_BYTES,
+    cluster=(sm90.PAIR, 1, 1),
+    ahead=("sm_90a",),
+    options=GENERIC_LAMBDAS,
 )
 _CALL = SOURCE.structure("HopperCall")
-_THREADS, _PAIR = (384, 1, 1), 2
-_ROWS, _OWN, _CHUNK = 256, 128, 64  # hopper.cu: kPairRows, kBoxLines, kChunk
-_SM = 90
+_ROWS, _OWN = 256, 128  # hopper.cu: kPairRows, kBoxLines
 _VARIABLE = "PYGPUKIT_MATMUL"
 _UNSCALED, _BY_LINE, _BY_BLOCK = 0, 1, 2  # hopper.cu: Scaling
-_ELEMENTS = {"float8_e4m3": "pk::e4m3_t", "float8_e5m2": "pk::e5m2_t", "float32": "float"}
-_ELEMENTS |= {"bfloat16": "pk::bfloat16_t", "float16": "pk::half_t"}
+_ELEMENTS = {"float8_e4m3": "pk::e4m3_t", "float8_e5m2": "pk::e5m2_t", "float32": "float", **sm90.HALVES}
 _ROUNDED, _GATED, _CONVERTED = 0, 1, 2  # hopper_write.cuh: Writing
 CONVERTED = {float32: 0, float16: 1, bfloat16: 2, float8_e4m3: 3, float8_e5m2: 4, int8: 5}  # conversion.cuh: Converted
 _RESULTS = ("float32", "bfloat16", "float16")  # of 8-bit floats
@@ -142,7 +143,7 @@ def tiling(kind: str, shape: tuple[int, int, int, int], turned: bool, halved: bo
 
 def _of_pairs_us(kind: str, shape: tuple[int, int, int, int], one: Tile) -> float:
     products, m, n, k = shape
-    size, pairs = {"half": 2, "tf32": 4, "fp8": 1}[kind], max(multiprocessors() // _PAIR, 1)
+    size, pairs = {"half": 2, "tf32": 4, "fp8": 1}[kind], max(multiprocessors() // sm90.PAIR, 1)
     return one.time_us(m, n, k, products, size, pairs)
 
 
@@ -181,7 +182,7 @@ def _is_written_otherwise(a: GPUArray, b: GPUArray) -> bool:
 
 def _is_halved(one: Tile) -> bool:
     """Whether halves of a tile's columns are whole copies of operands along n."""
-    return one.columns % (2 * _CHUNK) == 0
+    return one.columns % (2 * sm90.CHUNK) == 0
 
 
 def product(a: GPUArray, b: GPUArray, out: GPUArray, after: After | None = None) -> None:
@@ -229,11 +230,7 @@ def _launch(
     after = after or After()
     how = _GATED if after.act == "swiglu" else _CONVERTED if after.conversion is not None else _ROUNDED
     one = tiling(kind, (products, m, across_b, k), turned[0], how != _ROUNDED and turned[1])
-    operands: list[GPUArray | bytes] = []  # each followed by the tail of its map
-    for stack, box, lines, across in zip(stacks, _boxes(one, scaling, turned), (m, across_b), turned, strict=True):
-        extents = (lines, k) if across else (k, lines)
-        tail = tensor_maps.tail(stack.array.itemsize, box, *extents, stack.lead, stack.matrices, stack.step)
-        operands += [span(stack.array)[0], tail]
+    operands = sm90.mapped(stacks, _boxes(one, scaling, turned), (m, across_b), turned, k)
     dense = out if out.is_contiguous() else native.empty(out.shape, out.dtype)
     scales, result = (left, right), a.dtype if how == _CONVERTED else out.dtype
     call = _CALL.pack(
@@ -259,8 +256,8 @@ def _launch(
     pairs = products * -(-m // one.rows) * -(-across_b // one.columns)
     launch(
         SOURCE.of(_expression(a.dtype.name, result.name, scaling, one.columns, turned, how)),
-        (min(pairs, max(multiprocessors() // _PAIR, 1)) * _PAIR, 1, 1),
-        _THREADS,
+        (min(pairs, max(multiprocessors() // sm90.PAIR, 1)) * sm90.PAIR, 1, 1),
+        sm90.THREADS,
         call,
         *operands,
         *(dense if one.values is None else span(one.values)[0] for one in scales),
@@ -275,7 +272,7 @@ def _boxes(one: Tile, scaling: int, turned: tuple[bool, bool]) -> tuple[int, int
     """Lines of a and of b that are copied at a time: hopper.cu, Copier."""
     if scaling != _UNSCALED and one.columns > _OWN:
         return _OWN, _OWN
-    return _CHUNK if turned[0] else _OWN, _CHUNK // _PAIR if turned[1] else one.columns // _PAIR
+    return sm90.CHUNK if turned[0] else _OWN, sm90.CHUNK // sm90.PAIR if turned[1] else one.columns // sm90.PAIR
 
 
 def _expression(
@@ -288,7 +285,7 @@ def _expression(
 @SOURCE.lists
 def _listing() -> Iterator[tuple[str, ...]]:
     straight = False, False
-    for name, one, b_turned in product_of(("bfloat16", "float16"), of_pairs("half"), (False, True)):
+    for name, one, b_turned in product_of(sm90.HALVES, of_pairs("half"), (False, True)):
         for a_turned in (False, True)[: 1 + one.general]:
             yield (_expression(name, name, _UNSCALED, one.columns, (a_turned, b_turned)),)
         for how in (_GATED, _CONVERTED) if _is_halved(one) or not b_turned else ():
@@ -304,7 +301,7 @@ def _listing() -> Iterator[tuple[str, ...]]:
 def _refusal(kind: str | None, dtype: DataType, shape: tuple[int, int, int, int]) -> str:
     if kind not in _FAMILIES:
         return f"these kernels multiply 8-bit floats, float16, bfloat16, and float32 with tf32=True, not {dtype}"
-    if not is_sim() and architecture() != _SM:
+    if not is_sim() and architecture() != sm90.SM:
         return f"its instructions are those of SM 9.0; this device is SM {architecture() / 10:.1f}"
     products, m, n, _ = shape
     smallest = min(one.columns for one in of_pairs(kind))

@@ -15,19 +15,17 @@ from typing import TYPE_CHECKING
 from pygpukit._core import native
 from pygpukit.kernels import KernelSpec, launch
 from pygpukit.ops import copying, raw
-from pygpukit.ops.matmul import tensor_maps
+from pygpukit.ops.matmul import sm90
 from pygpukit.ops.matmul.reading import ALIGNMENT, readable
 from pygpukit.ops.matmul.tile import multiprocessors
 from pygpukit.ops.matmul.tiles import MEASURED, Tile
-from pygpukit.ops.operands import span
 
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
 
-SOURCE = KernelSpec(__file__, "hopper_turns.cu", shared_bytes=232448, ahead=("sm_90a",))  # kTurnsShared
+SOURCE = KernelSpec(__file__, "hopper_turns.cu", shared_bytes=sm90.SHARED_BYTES, ahead=("sm_90a",))
 _CALL = SOURCE.structure("TurnsCall")
-_THREADS, _CHUNK, _SIZE = (384, 1, 1), 64, 2  # kTurnsThreads; hopper.cuh: kChunk; bytes of a number
-_ELEMENTS = {"bfloat16": "pk::bfloat16_t", "float16": "pk::half_t"}
+_SIZE = 2  # bytes of a number
 
 
 @cache
@@ -42,7 +40,7 @@ def fastest(shape: tuple[int, int, int, int], turned: bool, along_k: bool) -> tu
     whole 128 bytes: blocks read them alone, and parts of memory's pieces twice. shape: products, m, n, k. turned: a
     lies along m. along_k: b lies along k."""
     products, m, n, k = shape
-    if k % _CHUNK or (not along_k and n % _CHUNK):
+    if k % sm90.CHUNK or (not along_k and n % sm90.CHUNK):
         return None
     times = (
         (one.time_us(m, n, k, products, _SIZE, multiprocessors()), one) for one in tiles() if one.general >= turned
@@ -57,11 +55,7 @@ def product(a: GPUArray, b: GPUArray, out: GPUArray, one: Tile) -> None:
     m, n, k, products = out.shape[-2], out.shape[-1], a.shape[-1], prod(out.shape[:-2])
     stacks = readable(a, "rows"), readable(b, "columns")
     turned = stacks[0].transposed, not stacks[1].transposed
-    operands: list[GPUArray | bytes] = []  # each followed by the tail of its map
-    for stack, extent, lines, across in zip(stacks, (one.rows, one.columns), (m, n), turned, strict=True):
-        box, extents = (_CHUNK, (lines, k)) if across else (extent, (k, lines))
-        tail = tensor_maps.tail(_SIZE, box, *extents, stack.lead, stack.matrices, stack.step)
-        operands += [span(stack.array)[0], tail]
+    boxes = (sm90.CHUNK if turned[0] else one.rows, sm90.CHUNK if turned[1] else one.columns)
     dense = out if out.is_contiguous() else native.empty(out.shape, out.dtype)
     call = _CALL.pack(
         row=n,
@@ -76,18 +70,19 @@ def product(a: GPUArray, b: GPUArray, out: GPUArray, one: Tile) -> None:
     )
     blocks = products * -(-m // one.rows) * -(-n // one.columns)
     spec = SOURCE.of(_expression(a.dtype.name, one, turned))
-    launch(spec, (min(blocks, multiprocessors()), 1, 1), _THREADS, call, *operands, dense)
+    operands = sm90.mapped(stacks, boxes, (m, n), turned, k)
+    launch(spec, (min(blocks, multiprocessors()), 1, 1), sm90.THREADS, call, *operands, dense)
     if dense is not out:
         copying.copy_to(dense, out)
 
 
 def _expression(element: str, one: Tile, turned: tuple[bool, bool]) -> str:
     flags = ", ".join("true" if side else "false" for side in turned)
-    return f"pk::hopper_turns<{_ELEMENTS[element]}, {one.rows}, {one.columns}, {flags}>"
+    return f"pk::hopper_turns<{sm90.HALVES[element]}, {one.rows}, {one.columns}, {flags}>"
 
 
 @SOURCE.lists
 def _listing() -> Iterator[tuple[str, ...]]:
-    for element, one, b_turned in product_of(_ELEMENTS, tiles(), (False, True)):
+    for element, one, b_turned in product_of(sm90.HALVES, tiles(), (False, True)):
         for a_turned in (False, True)[: 1 + one.general]:
             yield (_expression(element, one, (a_turned, b_turned)),)
