@@ -142,13 +142,15 @@ def test_large_ones_that_lie_along_k_are_copied(
     launched: list[tuple[int, int]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(real, "_COPIED_FROM", 36)
+    monkeypatch.setattr(real, "_COPIED_DEPTH", 20)
     a, b = normal("float32", 36, 23), normal("float32", 40, 23).T
     for left, right in ((a, b), (a, normal("float32", 23, 40)), (normal("float32", 23, 36).T, b)):
         same(lambda a=left, b=right: gp.matmul(a, b), values(left) @ values(right))  # type: ignore[misc]
     same(lambda: gp.linear(a, b.T, act="relu"), np.maximum(values(a) @ values(b), 0))
     assert launched == 4 * [(ACROSS, ACROSS)]
-    gp.matmul(a[:35], b)
-    assert launched[-1] != (ACROSS, ACROSS), "few rows"
+    for left, right in ((a[:35], b), (a[:, :19], b[:19])):
+        gp.matmul(left, right)
+        assert launched[-1] != (ACROSS, ACROSS), "few rows, or a short sum"
 
 
 @pytest.fixture

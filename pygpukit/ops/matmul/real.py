@@ -16,7 +16,7 @@ from pygpukit import kernels
 from pygpukit._core import native
 from pygpukit.ops import copying, raw
 from pygpukit.ops.elementwise.pointwise import CTYPES
-from pygpukit.ops.matmul import few
+from pygpukit.ops.matmul import few, sm90
 from pygpukit.ops.matmul.reading import ALIGNMENT
 from pygpukit.ops.matmul.tile import architecture, multiprocessors
 
@@ -25,14 +25,13 @@ if TYPE_CHECKING:
 
 CORES = kernels.KernelSpec(__file__, "real.cu")
 TENSOR = kernels.KernelSpec(__file__, "double.cu", ahead=("sm_90a",))
-_SM = 90  # of TENSOR
 _ACROSS, _ELEMENTS = 1, 2  # added up: real.cuh, RealRead
 _BOTH_ACROSS = (_ACROSS, _ACROSS)
 _READINGS = tuple((a | kind, b | kind) for kind in (0, _ELEMENTS) for a in (0, _ACROSS) for b in (0, _ACROSS))
 _MOST = 2**31 - 1  # of k
 _MAX_GRID_Y = 65535
 _FIXED_US = 6.0  # of every launch
-_COPIED_FROM = 3072  # rows and columns: then a copy that lies across k costs less than it saves
+_COPIED_FROM, _COPIED_DEPTH = 3072, 512  # rows and columns, and k: then copies across k cost less than they save
 
 
 @dataclass(frozen=True)
@@ -41,10 +40,10 @@ class Block:
 
     down, across: results of a thread; with tensor 16 rows and 8 columns of a warp. warps_down, warps_across: of a
     block. depth: of k, a step. stages: steps that shared memory holds. ahead: of k that a thread holds; with tensor in
-    eights. blocks: of a multiprocessor, at least. alone_us: of 16 of k where a multiprocessor has few blocks;
-    elements_us: the same where it copies by elements; each_us: of 16 of k of each block where it has many. turns:
-    whether what is dense along k is turned on its way to shared memory. tensor: on tensor cores. only_across: for
-    operands that both lie across k.
+    eights. blocks: of a multiprocessor, at least. alone_us: of 16 of k where a multiprocessor has few blocks; each_us:
+    of 16 of k of each block where it has many. by_elements: times longer where it copies by elements. turns: whether
+    what is dense along k is turned on its way to shared memory. tensor: on tensor cores. only_across: for operands that
+    both lie across k.
     """
 
     down: int
@@ -56,8 +55,8 @@ class Block:
     ahead: int
     blocks: int
     alone_us: float
-    elements_us: float
     each_us: float
+    by_elements: float
     turns: bool = False
     tensor: bool = False
     only_across: bool = False
@@ -80,9 +79,10 @@ class Block:
 
     def time_us(self, batches: int, m: int, n: int, k: int, read: tuple[int, int], multiprocessors: int) -> float:
         """How long a product takes, as the measured times tell."""
-        alone = self.elements_us if max(read) > _ELEMENTS else self.alone_us
-        each = -(-batches * self.tiles(m, n) // multiprocessors) * self.each_us
-        return _FIXED_US + -(-k // 16) * max(alone, each)
+        each = -(-batches * self.tiles(m, n) // multiprocessors)
+        steps = -(-k // 16) + (2 if self.blocks > 1 else 7)  # one block alone also waits while it begins and ends
+        longer = self.by_elements if max(read) > _ACROSS else 1.0
+        return _FIXED_US + steps * max(self.alone_us, each * self.each_us) * longer
 
     def threads(self) -> int:
         """Of a block."""
@@ -105,22 +105,22 @@ class Block:
 
 BLOCKS = {
     "float32": (
-        Block(8, 8, 4, 1, 32, 2, 2, 3, 1.2, 1.2, 0.68, only_across=True),
-        Block(8, 8, 4, 1, 16, 3, 2, 4, 0.9, 1.6, 0.74, turns=True),
-        Block(8, 4, 2, 2, 16, 4, 2, 4, 0.46, 0.6, 0.42, turns=True),
-        Block(4, 4, 2, 2, 16, 4, 4, 4, 0.285, 0.35, 0.24),
-        Block(4, 4, 2, 1, 32, 3, 8, 8, 0.275, 0.3, 0.113),
-        Block(2, 2, 2, 2, 16, 6, 8, 8, 0.16, 0.23, 0.1),
-        Block(2, 2, 2, 1, 16, 6, 8, 12, 0.13, 0.16, 0.08),
+        Block(8, 8, 4, 1, 32, 2, 2, 3, 3.0, 0.68, 1.0, only_across=True),
+        Block(8, 8, 4, 1, 16, 3, 2, 4, 0.9, 0.74, 1.35, turns=True),
+        Block(8, 4, 2, 2, 16, 4, 2, 4, 0.46, 0.42, 1.15, turns=True),
+        Block(4, 4, 2, 2, 16, 4, 4, 4, 0.285, 0.24, 1.05),
+        Block(4, 4, 2, 1, 32, 3, 8, 8, 0.275, 0.113, 1.3),
+        Block(2, 2, 2, 2, 16, 6, 8, 8, 0.16, 0.1, 1.35),
+        Block(2, 2, 2, 1, 16, 6, 8, 12, 0.13, 0.08, 1.15),
     ),
     "float64": (
-        Block(4, 4, 2, 4, 16, 3, 2, 1, 1.14, 1.8, 1.16, tensor=True),
-        Block(2, 4, 2, 2, 16, 3, 2, 3, 0.44, 0.9, 0.31, tensor=True),
-        Block(1, 4, 2, 2, 16, 4, 2, 4, 0.285, 1.0, 0.18, tensor=True),
-        Block(1, 2, 2, 2, 16, 4, 2, 6, 0.18, 0.6, 0.147, tensor=True),
-        Block(8, 8, 2, 2, 16, 3, 2, 2, 1.9, 2.2, 1.6),
-        Block(4, 4, 4, 2, 16, 3, 2, 2, 0.9, 1.1, 0.97),
-        Block(4, 4, 2, 1, 16, 4, 4, 8, 0.28, 0.4, 0.23),
+        Block(4, 4, 2, 4, 16, 3, 2, 1, 1.14, 1.16, 1.5, tensor=True),
+        Block(2, 4, 2, 2, 16, 3, 2, 3, 0.45, 0.31, 1.4, tensor=True),
+        Block(1, 4, 2, 2, 16, 4, 2, 4, 0.285, 0.18, 1.7, tensor=True),
+        Block(1, 2, 2, 2, 16, 4, 2, 6, 0.27, 0.147, 1.65, tensor=True),
+        Block(8, 8, 2, 2, 16, 3, 2, 2, 1.9, 1.6, 1.15),
+        Block(4, 4, 4, 2, 16, 3, 2, 2, 0.9, 0.97, 1.15),
+        Block(4, 4, 2, 1, 16, 4, 4, 8, 0.28, 0.23, 1.15),
     ),
 }
 
@@ -131,8 +131,9 @@ def operands(a: GPUArray, b: GPUArray) -> tuple[GPUArray, GPUArray, tuple[int, i
     if (read := readings(a, b)) is None:
         return None
     m, n = a.shape[-2], b.shape[-1]
-    pack = ALIGNMENT // a.itemsize
-    if a.dtype.name != "float32" or min(m, n) < _COPIED_FROM or m % pack or n % pack or read == _BOTH_ACROSS:
+    large = min(m, n) >= _COPIED_FROM and a.shape[-1] >= _COPIED_DEPTH
+    whole = m * a.itemsize % ALIGNMENT == n * a.itemsize % ALIGNMENT == 0
+    if a.dtype.name != "float32" or not large or not whole or read == _BOTH_ACROSS:
         return a, b, read
     if read[0] != _ACROSS:
         a = _across(a.swapaxes(-1, -2)).swapaxes(-1, -2)
@@ -192,7 +193,7 @@ def launch(
 
 def block(dtype: str, batches: int, m: int, n: int, k: int, read: tuple[int, int]) -> Block:
     """The block whose measured times are shortest. Sums are the same for all."""
-    return _fastest(dtype, batches, m, n, k, read, multiprocessors(), architecture() == _SM)
+    return _fastest(dtype, batches, m, n, k, read, multiprocessors(), architecture() == sm90.SM)
 
 
 @lru_cache(maxsize=4096)
