@@ -195,6 +195,18 @@ def test_refusals() -> None:
     for cap in (0.0, -1.0, float("nan"), float("inf")):
         with pytest.raises(gp.InvalidSpecError, match="soft_cap is"):
             gp.sdpa(q, k, k, soft_cap=cap)
+    length, out = gp.ones(2, "int32"), gp.full((2, 4, 3, 8), 7.0, "float32")
+    for scale in (float("nan"), float("inf")):
+        for call in (
+            lambda scale=scale: gp.sdpa(q, k, k, scale, out=out),
+            lambda scale=scale: gp.sdpa_causal(q, k, k, scale, out=out),
+            lambda scale=scale: gp.sdpa_decode(q, k, k, length, scale=scale, out=out),
+            lambda scale=scale: ops.sdpa_causal_fixed_cache(q, k, k, out, 4, scale),
+            lambda scale=scale: ops.sdpa_causal_fixed_cache_ptr(q, k, k, out, length[:1], 4, scale),
+        ):
+            with pytest.raises(gp.InvalidSpecError, match=f"scale is {scale}, must be finite"):
+                call()
+    assert (out.to_numpy() == 7).all()
     with pytest.raises(gp.ShapeError, match=r"mask has shape \(5, 5\), must broadcast to the scores' \(2, 4, 3, 5\)"):
         gp.sdpa(q, k, k, mask=gp.zeros((5, 5)))
     with pytest.raises(gp.DTypeError, match="mask is int32"):

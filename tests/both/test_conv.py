@@ -145,6 +145,10 @@ def test_refusals() -> None:
         gp.conv2d(x, w, stride=0)
     with pytest.raises(gp.InvalidSpecError, match="padding is -1"):
         gp.conv1d(x[0], w[0], padding=-1)
+    with pytest.raises(gp.InvalidSpecError, match="padding is 'same', must be an integer or 2 of them"):
+        gp.conv2d(x, w, padding="same")  # type: ignore[arg-type]
+    with pytest.raises(gp.InvalidSpecError, match=r"stride is 1\.5, must be an integer"):
+        gp.conv1d(x[0], w[0], stride=1.5)  # type: ignore[arg-type]
     with pytest.raises(gp.ShapeError, match="must have 3 dimensions"):
         gp.conv1d(x, w)
     with pytest.raises(gp.ShapeError, match="bias"):

@@ -54,6 +54,8 @@ def test_int8_at_its_ends_in_stacks_and_as_before() -> None:
     assert (a @ b).dtype == "int8"  # without dtype= integers wrap
     with pytest.raises(gp.DTypeError, match="the operands promote to int32"):
         gp.matmul(gp.ones((2, 2), "int32"), gp.ones((2, 2), "int32"), dtype="int8")
+    with pytest.raises(gp.DTypeError, match=r"matmul: float32 @ float8_e4m3: float8_e4m3 .* gp.matmul_fp8\(\)"):
+        gp.matmul(gp.ones((2, 2)), gp.ones((2, 2)).astype("float8_e4m3"))
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=str)

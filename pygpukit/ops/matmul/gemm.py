@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from pygpukit._core import native
 from pygpukit.array import layout, promotion
-from pygpukit.core.dtypes import as_dtype, float32
+from pygpukit.core.dtypes import STORAGE_ONLY, as_dtype, float32
 from pygpukit.core.errors import DTypeError
 from pygpukit.ops import copying, host
 from pygpukit.ops.matmul import fastest, fused, hopper, narrow, plain, plan, precision, quantised, tile
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from pygpukit.ops.matmul.tiles import Tile
 
 _ONE, _ZERO = 1.0, 0.0  # what says that nothing is scaled, without a look at it
+_MULTIPLY = dict.fromkeys(("float8_e4m3", "float8_e5m2"), "gp.matmul_fp8() multiplies it, with or without scales")
+_MULTIPLY["float4_e2m1"] = "gp.matmul_fp4() multiplies what gp.ops.quantize_nvfp4() and quantize_mxfp4() give"
 _TENSOR = {"half": tile.product, "int8": narrow.product, "tf32": narrow.product}  # by family
 
 
@@ -107,6 +109,10 @@ def operands(a: GPUArray, b: GPUArray) -> tuple[GPUArray, GPUArray, layout.Shape
     matmul()."""
     a, b = check_array(a, "matmul"), check_array(b, "matmul")
     check_devices("matmul", a, b)
+    for dtype in (a.dtype, b.dtype):
+        if dtype in STORAGE_ONLY:
+            remedy = _MULTIPLY.get(dtype.name, "convert it to a type that computes first")
+            raise DTypeError(f"matmul: {a.dtype} @ {b.dtype}: {dtype} is a storage type without arithmetic; {remedy}")
     return *stacked(a, b), promotion.promote(a.dtype, b.dtype)
 
 

@@ -41,6 +41,7 @@ def sdpa(
         "sdpa",
         (*Q.shape[:-1], K.shape[-2]),
         False,
+        scale=scale,
         window=window,
         lengths=lengths,
         mask=mask,
@@ -86,6 +87,7 @@ def sdpa_causal(
         "sdpa_causal",
         (*Q.shape[:-1], K.shape[-2]),
         True,
+        scale=scale,
         window=window,
         lengths=lengths,
         mask=mask,
@@ -117,7 +119,8 @@ def sdpa_causal_fixed_cache(
     if not 0 <= context_len <= K.shape[-2]:
         raise InvalidSpecError(f"{what}: context_len is {context_len}, the cache has {K.shape[-2]}", "context_len")
     check_array(out, f"{what}: out")
-    more = checked(what, (*Q.shape[:-1], context_len), True, window=window, mask=mask, soft_cap=soft_cap, sinks=sinks)
+    shape = (*Q.shape[:-1], context_len)
+    more = checked(what, shape, True, scale=scale, window=window, mask=mask, soft_cap=soft_cap, sinks=sinks)
     _attended(what, Q, K[..., :context_len, :], V[..., :context_len, :], scale, out, None, more)
 
 
@@ -154,7 +157,8 @@ def sdpa_causal_fixed_cache_ptr(
             f"it must be {Q.dtype} of shape {Q.shape} and share no memory with Q, K and V"
         )
     check_devices(what, Q, out, context_len_buf)
-    more = checked(what, (*Q.shape[:-1], max_kv_len), True, window=window, mask=mask, soft_cap=soft_cap, sinks=sinks)
+    shape = (*Q.shape[:-1], max_kv_len)
+    more = checked(what, shape, True, scale=scale, window=window, mask=mask, soft_cap=soft_cap, sinks=sinks)
     more = replace(more, lengths=context_len_buf.reshape(1))
     launch.attend(Q, K[..., :max_kv_len, :], V[..., :max_kv_len, :], out, scale, None, more)
 

@@ -61,8 +61,8 @@ def sdpa_decode(
     what = "sdpa_decode"
     keys = _check(what, Q, K, V, block_table)
     more = checked(
-        what, (*Q.shape[:-1], keys), True, window=window, lengths=check_array(lengths, f"{what}: lengths"),
-        soft_cap=soft_cap, sinks=sinks,
+        what, (*Q.shape[:-1], keys), True, scale=scale, window=window,
+        lengths=check_array(lengths, f"{what}: lengths"), soft_cap=soft_cap, sinks=sinks,
     )  # fmt: skip
     read = [Q, K, V, *more.arrays, *(() if block_table is None else (block_table,))]
     check_devices(what, *read)

@@ -44,6 +44,7 @@ def checked(
     scores: tuple[int, ...],
     causal: bool,
     *,
+    scale: float,
     window: int | None,
     lengths: GPUArray | None = None,
     mask: GPUArray | None = None,
@@ -51,6 +52,8 @@ def checked(
     sinks: GPUArray | None = None,
 ) -> Extras:
     """The extras of scores of shape ([B,] H, q, kv), as users give them. Raises as sdpa_causal()."""
+    if not math.isfinite(scale):
+        raise InvalidSpecError(f"{what}: scale is {scale}, must be finite; 0 is 1 / sqrt(D)", "scale")
     if window is not None and window < 1:
         raise InvalidSpecError(f"{what}: window is {window}, must be 1 or more keys; None is no window", "window")
     if soft_cap is not None and not (soft_cap > 0 and math.isfinite(soft_cap)):

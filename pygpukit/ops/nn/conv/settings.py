@@ -39,8 +39,12 @@ def pair(what: str, name: str, value: Pair, dimensions: int) -> tuple[int, int]:
     """(rows, columns) of a setting; one dimension gives its columns only. Raises InvalidSpecError."""
     least = 1 if name in ("stride", "dilation") else 0
     one = dimensions == 1
-    values: Sequence[Any] = value if isinstance(value, Sequence) and not one else (value,) * dimensions
-    given = [operator.index(x) for x in values]
+    values: Sequence[Any] = value if isinstance(value, Sequence) else (value,) * dimensions
+    try:
+        given = [operator.index(x) for x in values]
+    except TypeError:
+        needed = "an integer" if one else f"an integer or {dimensions} of them"
+        raise InvalidSpecError(f"{what}: {name} is {value!r}, must be {needed}", name) from None
     if len(given) != dimensions or min(given) < least:
         raise InvalidSpecError(f"{what}: {name} is {value}, must be {least} or more in each dimension", name)
     return (least, given[0]) if one else (given[0], given[1])
