@@ -142,6 +142,9 @@ def test_plans_say_where_results_are_converted() -> None:
     for n, launch in ((32, "in that launch"), (20, "by another launch")):
         reason = gp.matmul_plan(a, w[:n].T, backend="hopper", out_dtype="int8").reason
         assert reason.endswith(f"; then divided by its scale and quantised to int8 {launch}")
+    few_bits = numbers("float32", 5, 24).astype("int8")  # multiplied as bfloat16, of which 8 are whole 16 bytes
+    reason = gp.matmul_plan(few_bits, w[:8].T, backend="hopper", out_dtype="float32").reason
+    assert reason.endswith("in that launch")
 
 
 def test_linear_and_beta_are_one_launch(monkeypatch: pytest.MonkeyPatch) -> None:

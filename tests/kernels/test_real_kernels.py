@@ -153,6 +153,17 @@ def test_large_ones_that_lie_along_k_are_copied(
         assert launched[-1] != (ACROSS, ACROSS), "few rows, or a short sum"
 
 
+def test_a_matrix_of_a_whole_stack_is_copied_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(real, "_COPIED_FROM", 36)
+    monkeypatch.setattr(real, "_COPIED_DEPTH", 20)
+    one, stack = normal("float32", 36, 23), normal("float32", 2, 3, 23, 40)
+    found = real.operands(gp.broadcast_to(one, (2, 3, 36, 23)), stack)
+    assert found is not None and found[0].strides[:2] == (0, 0) and found[2] == (ACROSS, ACROSS)
+    same(lambda: gp.matmul(one, stack), values(one) @ values(stack))
+    rows = gp.broadcast_to(normal("float32", 3, 40, 23), (2, 3, 40, 23)).swapaxes(-1, -2)
+    same(lambda: gp.matmul(one, rows), values(one) @ values(rows))
+
+
 @pytest.fixture
 def prepared() -> Iterator[None]:
     native.forget_prepared()

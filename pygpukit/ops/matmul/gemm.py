@@ -135,6 +135,7 @@ def matmul_plan(
     said = precision.check("matmul", result, tf32, use_tf32)
     kind = _family(promoted, result, said)
     computed = promoted if kind else result
+    left, right = (x if x.dtype == computed else native.empty(x.shape, computed) for x in (left, right))
     _check_invariant(invariant)
     named = hopper.planned("matmul_plan", backend, kind, computed, _extents(left, right))
     chosen, reason = named or _planned(kind, promoted, left, right)

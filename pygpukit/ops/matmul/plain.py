@@ -1,4 +1,4 @@
-"""Matrix products on CUDA cores, for any strides; and with NumPy on the simulated device."""
+"""Matrix products for any strides: on CUDA cores, and float64 by real.py also on others; with NumPy on `sim`."""
 
 from __future__ import annotations
 

@@ -34,9 +34,10 @@ _FILLED = 15  # elements that a row is filled up with, at most
 class MatmulPlan:
     """How a product is computed.
 
-    backend: "tile" (tensor cores), "hopper" (those of SM 9.0, with the bits of "tile"), "plain" (CUDA cores), "numpy"
-    (the simulated device), and of products that need not be invariant "cublaslt". It decides the result's bits. reason:
-    why, in one sentence. tile: what one block makes, or a pair of blocks of "hopper"; it decides speed alone.
+    backend: "tile" (tensor cores), "hopper" (those of SM 9.0, with the bits of "tile"), "plain" (CUDA cores; for
+    float64 on SM 9.0 tensor cores), "numpy" (the simulated device), and of products that need not be invariant
+    "cublaslt". It decides the result's bits. reason: why, in one sentence. tile: what one block makes, or a pair of
+    blocks of "hopper"; it decides speed alone.
     """
 
     backend: str
@@ -59,7 +60,7 @@ def family(operands: DataType, result: DataType, tf32: bool) -> str | None:
 @lru_cache(maxsize=4096)
 def backend(kind: str | None, dtype: DataType, batches: int, m: int, n: int, k: int) -> tuple[str, str]:
     """(backend, reason) of a product of operands of that type and these extents on the open device. kind: a key of
-    _FAMILIES, None for CUDA cores."""
+    _FAMILIES, None for "plain"."""
     if is_sim():
         return "numpy", "the simulated device computes with NumPy"
     if kind is None:

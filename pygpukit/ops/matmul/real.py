@@ -28,7 +28,7 @@ TENSOR = kernels.KernelSpec(__file__, "double.cu", ahead=("sm_90a",))
 _ACROSS, _ELEMENTS = 1, 2  # added up: real.cuh, RealRead
 _BOTH_ACROSS = (_ACROSS, _ACROSS)
 _READINGS = tuple((a | kind, b | kind) for kind in (0, _ELEMENTS) for a in (0, _ACROSS) for b in (0, _ACROSS))
-_MOST = 2**31 - 1  # of k
+_MOST = 2**31 - 64  # of k: it is filled up to whole steps, and counted by an int
 _MAX_GRID_Y = 65535
 _FIXED_US = 6.0  # of every launch
 _COPIED_FROM, _COPIED_DEPTH = 3072, 512  # rows and columns, and k: then copies across k cost less than they save
@@ -141,9 +141,13 @@ def operands(a: GPUArray, b: GPUArray) -> tuple[GPUArray, GPUArray, tuple[int, i
 
 
 def _across(x: GPUArray) -> GPUArray:
-    copy = native.empty(x.shape, x.dtype)
-    copying.copy_to(x, copy)
-    return copy
+    """A dense copy; what a stack has for several of its products is copied once."""
+    batch = (1 if step == 0 else extent for extent, step in zip(x.shape[:-2], x.strides[:-2], strict=True))
+    once = native.view(x, (*batch, *x.shape[-2:]), x.strides, x.offset)
+    copy = native.empty(once.shape, x.dtype)
+    copying.copy_to(once, copy)
+    steps = (0 if old == 0 else new for old, new in zip(x.strides[:-2], copy.strides[:-2], strict=True))
+    return native.view(copy, x.shape, (*steps, *copy.strides[-2:]), copy.offset)
 
 
 def readings(a: GPUArray, b: GPUArray) -> tuple[int, int] | None:

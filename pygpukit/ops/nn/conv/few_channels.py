@@ -11,6 +11,7 @@ from pygpukit.core.dtypes import bfloat16, float16, float32
 from pygpukit.ops import raw
 from pygpukit.ops.elementwise.pointwise import CTYPES
 from pygpukit.ops.matmul.tile import multiprocessors
+from pygpukit.ops.nn.conv.group_blocks import QUAD
 from pygpukit.ops.nn.conv.settings import ACTIVATIONS, Settings, geometry
 from pygpukit.ops.operands import span
 
@@ -22,7 +23,6 @@ SOURCE = kernels.KernelSpec(__file__, "few_channels.cu")
 _FEW = SOURCE.structure("FewChannels")
 _BLOCK = 256
 _PLACES = 256  # few_channels.cu: kPlaces
-_QUAD = 4  # quads.cuh: kQuad
 _TILES = (1, 2, 4, 8)  # of 8 filters
 _SHARED = 49152  # bytes of shared memory, at most
 _ROUNDS = 8  # that a block takes, at most
@@ -81,21 +81,21 @@ def convolve(
 
 
 def _steps(kernel: tuple[int, ...] | list[int], channels: int) -> int:
-    return -(-kernel[0] * kernel[1] * -(-channels // _QUAD) // 4)
+    return -(-kernel[0] * kernel[1] * -(-channels // QUAD) // 4)
 
 
 def _bytes(tiles: int, steps: int, size: int) -> int:
     """Of shared memory: of each step what four quads see, 16 bytes each, and 32 quads for 8 filters."""
-    return steps * (4 * 16 + tiles * 32 * _QUAD * size)
+    return steps * (4 * 16 + tiles * 32 * QUAD * size)
 
 
 def _has_quads(array: GPUArray, channels: int) -> bool:
     """Whether channels are dense and those of each place and group are whole quads, as one in memory."""
-    quad = _QUAD * array.itemsize
+    quad = QUAD * array.itemsize
     axes = zip(array.shape, array.strides, strict=True)
     apart = (step for axis, (extent, step) in enumerate(axes) if extent > 1 and axis != 1)
     return (
-        channels % _QUAD == 0
+        channels % QUAD == 0
         and array.strides[1] == array.itemsize
         and not any(number % quad for number in (raw.address(array), *apart))
     )

@@ -103,7 +103,7 @@ __global__ void __launch_bounds__(kThreads, 4)
 
   // A warp's groups, and the pieces of its results that the lane stores: one of each of its lines.
   const int group0 = warp % p.shares * p.per, here = min(p.per, groups - group0);
-  const int out_pieces = max(here, 1) * p.out_channels / kPack, lines = 32 / out_pieces, own_piece = lane % out_pieces;
+  const int out_pieces = max(here * p.out_channels / kPack, 1), lines = 32 / out_pieces, own_piece = lane % out_pieces;
   const int own_line = lane < lines * out_pieces ? lane / out_pieces : kPlaces;
   unsigned char *const own_rows = turned + warp * kPlaces * p.out_pitch;
 

@@ -18,6 +18,7 @@ from pygpukit.ops.matmul import precision
 from pygpukit.ops.matmul.reading import ALIGNMENT, whole
 from pygpukit.ops.matmul.tile import multiprocessors
 from pygpukit.ops.nn.conv import gathered
+from pygpukit.ops.nn.conv.group_blocks import QUAD
 from pygpukit.ops.nn.conv.padded import padded
 from pygpukit.ops.nn.conv.tiles import ALL, Tile, tiles
 from pygpukit.ops.operands import span
@@ -31,7 +32,6 @@ CONVOLVE = KernelSpec(__file__, "tile.cu", front_end="tile", ahead=("sm_90a",))
 ACTS = {None: 0, "relu": 0, "silu": 1, "gelu": 2}  # that the kernels apply, as tile.cu's curves
 _ELEMENTS = {bfloat16: "__nv_bfloat16", float16: "__half", float32: "float"}
 _ONE = (1, 1, 1)
-_QUAD = 4  # channels that the kernels of few channels read as one
 
 
 class Way(NamedTuple):
@@ -166,7 +166,7 @@ def packed(weight: GPUArray, transposed: bool = False, tf32: bool | None = None)
     call copies any other. transposed: of a transposed convolution of one group. tf32: as the convolution is called."""
     halves = weight.dtype in (bfloat16, float16) or (weight.dtype == float32 and precision.allowed(tf32))
     axis = 0 if transposed else 1
-    if is_sim() or not halves or weight.shape[axis] % _QUAD or missing():
+    if is_sim() or not halves or weight.shape[axis] % QUAD or missing():
         return weight
     order = (1 - axis, *range(2, weight.ndim), axis)
     return weight.transpose(*order).clone().transpose(*(order.index(i) for i in range(weight.ndim)))
