@@ -1,11 +1,11 @@
-"""Sizes as people write them, turned into bytes: "512MB", 1024."""
+"""Numbers as people write them, checked: sizes in bytes ("512MB", 1024), whole numbers, factors of float32."""
 
 from __future__ import annotations
 
 import functools
 import operator
 import re
-from typing import SupportsIndex
+from typing import SupportsFloat, SupportsIndex
 
 from pygpukit.core.errors import InvalidSpecError
 
@@ -17,6 +17,7 @@ TB = 1024 * GB
 _UNITS = {"B": 1, "KB": KB, "MB": MB, "GB": GB, "TB": TB, "KIB": KB, "MIB": MB, "GIB": GB, "TIB": TB}
 _SIZE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]*)\s*", re.ASCII)
 _UINT64 = 2**64
+_LARGEST, _SMALLEST = (2 - 2**-23) * 2.0**127, 2.0**-149  # of float32, above 0
 
 MemoryLike = str | SupportsIndex | None
 
@@ -61,3 +62,15 @@ def whole(value: SupportsIndex, field: str, wanted: str) -> int:
         return operator.index(value)
     except TypeError:
         raise InvalidSpecError(f"{field}={value!r}; give {wanted}", field) from None
+
+
+def factor(value: SupportsFloat, field: str, positive: bool = False) -> float:
+    """A finite number that float32 has, rounded; above 0 there if `positive`. InvalidSpecError names the field."""
+    wanted = "a finite number above 0" if positive else "a finite number"
+    try:
+        number = float(value) if hasattr(value, "__float__") else None
+    except (TypeError, ValueError, OverflowError):
+        number = None
+    if number is None or not abs(number) <= _LARGEST or (positive and number < _SMALLEST):
+        raise InvalidSpecError(f"{field}={value!r}; give {wanted} that float32 has", field)
+    return number
