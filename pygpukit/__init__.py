@@ -35,6 +35,7 @@ _HOMES = {
         "arange asarray empty empty_like from_dlpack from_numpy full full_like ones ones_like zeros zeros_like"
     ),
     "pygpukit.core.graph": "Graph",
+    "pygpukit.core.cuda_graph": "CudaGraph",
     "pygpukit.core.sharing": "DeviceSharing device_sharing",
     "pygpukit.core.stream": "Stream StreamManager StreamPriority current_stream default_stream synchronize",
     "pygpukit.jit": (

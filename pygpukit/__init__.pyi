@@ -35,6 +35,7 @@ from pygpukit.array.factory import zeros_like as zeros_like
 from pygpukit.core.backend import backend as backend
 from pygpukit.core.capabilities import DeviceCapabilities as DeviceCapabilities
 from pygpukit.core.capabilities import KernelType as KernelType
+from pygpukit.core.cuda_graph import CudaGraph as CudaGraph
 from pygpukit.core.device import DeviceInfo as DeviceInfo
 from pygpukit.core.device import device_count as device_count
 from pygpukit.core.device import get_device_capabilities as get_device_capabilities
@@ -257,6 +258,9 @@ from pygpukit.ops.methods.bind import GPUArray as GPUArray
 from pygpukit.ops.nn.attention import sdpa as sdpa
 from pygpukit.ops.nn.attention import sdpa_causal as sdpa_causal
 from pygpukit.ops.nn.attention.decode import sdpa_decode as sdpa_decode
+from pygpukit.ops.nn.attention.fp8 import fa3_fp8_available as fa3_fp8_available
+from pygpukit.ops.nn.attention.fp8 import get_sm_version as get_sm_version
+from pygpukit.ops.nn.attention.fp8 import sdpa_causal_fp8 as sdpa_causal_fp8
 from pygpukit.ops.nn.bias import bias_add_inplace as bias_add_inplace
 from pygpukit.ops.nn.conv import conv1d as conv1d
 from pygpukit.ops.nn.conv import conv2d as conv2d

@@ -1,5 +1,14 @@
 """Benchmarks: `python -m pygpukit.benchmark`, and the same as a library."""
 
+from .classes import (
+    LLM_CONFIGS,
+    FP8GEMMBenchmark,
+    GEMMBenchmark,
+    GEMVBenchmark,
+    GQABenchmark,
+    SDPABenchmark,
+    W8A8GEMVBenchmark,
+)
 from .cli import main
 from .compare import ComparisonResult, Regression, compare_reports
 from .environment import GPUInfo, get_gpu_info
@@ -9,13 +18,20 @@ from .result import BenchmarkReport, BenchmarkResult
 from .suite import Benchmark, BenchmarkSuite, run_full, run_quick
 
 __all__ = [
+    "LLM_CONFIGS",
     "Benchmark",
     "BenchmarkReport",
     "BenchmarkResult",
     "BenchmarkSuite",
     "ComparisonResult",
+    "FP8GEMMBenchmark",
+    "GEMMBenchmark",
+    "GEMVBenchmark",
     "GPUInfo",
+    "GQABenchmark",
     "Regression",
+    "SDPABenchmark",
+    "W8A8GEMVBenchmark",
     "compare_reports",
     "get_gpu_info",
     "main",

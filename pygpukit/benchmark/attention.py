@@ -1,6 +1,7 @@
-"""Suite `attention`: prompts and decoding in bfloat16, with errors; PyTorch's kernels beside them.
+"""Suite `attention`, and `--attention` and `--decode` of chosen lengths: prompts and decoding in bfloat16, with errors;
+PyTorch's kernels beside them.
 
-`python -m pygpukit.benchmark.attention QUICK` prints PyTorch's microseconds and errors by shape as JSON.
+`python -m pygpukit.benchmark.attention JSON` prints PyTorch's microseconds and errors of the rows that JSON lists.
 """
 
 from __future__ import annotations
@@ -8,14 +9,17 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from . import operator_peers
+from .measure import device_times_us
 from .operators import device_us
+from .products import HOST, cold_us
 from .result import BenchmarkResult, Unavailable
+from .suite import Benchmark
 
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
@@ -23,6 +27,8 @@ if TYPE_CHECKING:
 CATEGORY = "attention"
 DTYPE = "bfloat16"
 TIMEOUT_S = 240
+KINDS = ("prompt", "decode")
+LENGTHS, SMALL_LENGTHS = (512, 1024, 2048, 4096, 8192), (64, 128)  # on a GPU; on the simulated device
 # Prompts: batch, query heads, heads of keys, positions, head dimension. Every query sees all keys unless "causal".
 PROMPTS = tuple(
     f"{shape}{causal}"
@@ -98,12 +104,58 @@ def rows(quick: bool) -> Iterator[BenchmarkResult | Unavailable]:
     for _ in range(WARM_UPS):  # until the device's clocks have risen
         gp.sdpa_causal(warm, warm, warm)
     for shape in _prompts(quick):
-        yield _prompt(shape, quick)
+        yield _prompt(shape, partial(device_us, quick=quick))
     for shape in _decodes(quick):
-        yield _decode(shape, quick)
+        yield _decode(shape, partial(device_us, quick=quick))
 
 
-def _prompt(shape: str, quick: bool) -> BenchmarkResult:
+class Attention(Benchmark):
+    """Prompts, causal, and steps of decoding of one sequence, by its length.
+
+    kinds: "prompt", "decode". On the simulated device the times are those of the host.
+    """
+
+    category = CATEGORY
+    warmup, iterations = 3, 20
+
+    def __init__(
+        self,
+        kinds: Sequence[str] = KINDS,
+        seq_lens: Sequence[int] | None = None,
+        num_heads: int = 32,
+        num_kv_heads: int = 8,
+        head_dim: int = 128,
+        warmup: int | None = None,
+        iterations: int | None = None,
+        peers: bool = False,
+    ) -> None:
+        super().__init__(warmup, iterations)
+        self.kinds, self.seq_lens, self.peers = kinds, seq_lens, peers
+        self.num_heads, self.num_kv_heads, self.head_dim = num_heads, num_kv_heads, head_dim
+
+    def run(self) -> Iterator[BenchmarkResult | Unavailable]:
+        from ..core.backend import ensure, is_sim
+
+        ensure()
+        lengths = self.seq_lens or (SMALL_LENGTHS if is_sim() else LENGTHS)
+        mine = [self._row(kind, length) for kind in self.kinds for length in lengths]
+        yield from mine
+        if self.peers and is_sim():
+            yield Unavailable(f"{CATEGORY}/torch", "the simulated device is no GPU to compare peers on")
+        elif self.peers:
+            yield from peer_rows(mine, False)
+
+    def _row(self, kind: str, length: int) -> BenchmarkResult:
+        from ..core.backend import is_sim
+
+        shape = f"1 {self.num_heads} {self.num_kv_heads} {length} {self.head_dim}"
+        times = partial(device_times_us if is_sim() else cold_us, warmup=self.warmup, iterations=self.iterations)
+        row = _decode(shape, times) if kind == "decode" else _prompt(f"{shape} causal", times)
+        row.params["times" if is_sim() else "cache"] = HOST if is_sim() else "cold"
+        return row
+
+
+def _prompt(shape: str, times_us: Callable[[Callable[[], object]], list[float]]) -> BenchmarkResult:
     import pygpukit as gp
 
     batch, heads, shared, positions, dim = _numbers(shape)
@@ -111,7 +163,7 @@ def _prompt(shape: str, quick: bool) -> BenchmarkResult:
     q, k, v = (gp.random.randn(batch, count, positions, dim, dtype=DTYPE) for count in (heads, shared, shared))
     out = gp.empty(q.shape, DTYPE)
     operation = gp.sdpa_causal if causal else gp.sdpa
-    samples = [_flops(shape) / us * 1e-6 for us in device_us(lambda: operation(q, k, v, out=out), quick)]
+    samples = [_flops(shape) / us * 1e-6 for us in times_us(lambda: operation(q, k, v, out=out))]
     return BenchmarkResult(
         f"prompt {shape}",
         CATEGORY,
@@ -124,7 +176,7 @@ def _prompt(shape: str, quick: bool) -> BenchmarkResult:
     )
 
 
-def _decode(shape: str, quick: bool) -> BenchmarkResult:
+def _decode(shape: str, times_us: Callable[[Callable[[], object]], list[float]]) -> BenchmarkResult:
     import pygpukit as gp
 
     from .._core import native
@@ -133,8 +185,8 @@ def _decode(shape: str, quick: bool) -> BenchmarkResult:
     q = gp.random.randn(batch, heads, 1, dim, dtype=DTYPE)
     k, v = (gp.random.randn(batch, shared, positions, dim, dtype=DTYPE) for _ in range(2))
     out, lengths, copy = gp.empty(q.shape, DTYPE), gp.full((batch,), positions, "int32"), gp.empty(k.shape, DTYPE)
-    samples = device_us(lambda: gp.sdpa_decode(q, k, v, lengths, out=out), quick)
-    copied = median(device_us(lambda: native.copy(copy, k), quick))  # moves as many bytes as keys and values have
+    samples = times_us(lambda: gp.sdpa_decode(q, k, v, lengths, out=out))
+    copied = median(times_us(lambda: native.copy(copy, k)))  # moves as many bytes as keys and values have
     return BenchmarkResult(
         f"decode {shape}",
         CATEGORY,
@@ -154,7 +206,7 @@ def _error(q: GPUArray, k: GPUArray, v: GPUArray, out: GPUArray, causal: bool) -
 
 def peer_rows(ours: list[BenchmarkResult], quick: bool) -> Iterator[BenchmarkResult | Unavailable]:
     """PyTorch's figure beside each of ours, by each of its kernels that takes the shape."""
-    command = [sys.executable, "-m", __name__, "quick" if quick else "full"]
+    command = [sys.executable, "-m", __name__, json.dumps([mine.name for mine in ours])]
     done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT_S, check=False)
     lines = done.stdout.strip().splitlines()
     if done.returncode != 0 or not lines:
@@ -176,7 +228,7 @@ def peer_rows(ours: list[BenchmarkResult], quick: bool) -> Iterator[BenchmarkRes
             )
 
 
-def _torch(quick: bool) -> dict[str, dict[str, tuple[float, float]]]:
+def _torch(names: list[str]) -> dict[str, dict[str, tuple[float, float]]]:
     """(microseconds, error) by shape and kernel."""
     from torch.nn.attention import SDPBackend, sdpa_kernel
     from torch.nn.functional import scaled_dot_product_attention
@@ -188,7 +240,7 @@ def _torch(quick: bool) -> dict[str, dict[str, tuple[float, float]]]:
     for _ in range(WARM_UPS):
         scaled_dot_product_attention(warm, warm, warm, is_causal=True)
     found: dict[str, dict[str, tuple[float, float]]] = {}
-    for name in [*(f"prompt {shape}" for shape in _prompts(quick)), *(f"decode {shape}" for shape in _decodes(quick))]:
+    for name in names:
         kind, _, shape = name.partition(" ")
         batch, heads, shared, positions, dim = _numbers(shape)
         causal = shape.endswith("causal")
@@ -215,4 +267,4 @@ def _torch(quick: bool) -> dict[str, dict[str, tuple[float, float]]]:
 
 
 if __name__ == "__main__":
-    print(json.dumps(_torch(sys.argv[1] == "quick")))
+    print(json.dumps(_torch(json.loads(sys.argv[1]))))

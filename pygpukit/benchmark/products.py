@@ -69,40 +69,22 @@ class Products(Benchmark):
         if self.peers and is_sim():
             yield Unavailable(f"{CATEGORY}/torch", "the simulated device is no GPU to compare peers on")
         for kind, dtype, size in asked:
-            call, plan, error = product(kind, dtype, size)
+            call, plan, error = product(kind, dtype, shape_of(kind, size))
             for cache in (HOST,) if is_sim() else CACHES:
                 mine = self._row((kind, dtype, size), cache, call, plan, error)
                 yield mine
                 if us := theirs.get(f"{mine.name} {cache}"):
-                    yield beside(mine, "torch", work(kind, dtype, size)[0] / us)
+                    yield beside(mine, "torch", work(kind, dtype, shape_of(kind, size))[0] / us)
 
     def _row(
         self, what: tuple[str, str, int], cache: str, call: Callable[[], Any], plan: str, error: float
     ) -> BenchmarkResult:
-        rate, unit = work(*what)
-        times = self._cold(call) if cache == "cold" else device_times_us(call, self.warmup, self.iterations)
+        rate, unit = work(what[0], what[1], shape_of(what[0], what[2]))
+        times = (cold_us if cache == "cold" else device_times_us)(call, self.warmup, self.iterations)
         row = from_samples(row_name(*what), CATEGORY, [rate / max(us, 1e-3) for us in times], unit, better="higher")
         row.params = {"plan": plan, "times" if cache == HOST else "cache": cache}
         row.rel_error, row.median_us = error, median(times)
         return row
-
-    def _cold(self, call: Callable[[], Any]) -> list[float]:
-        """Event times, each after a read of several times the L2 cache."""
-        from .._core import native
-        from ..profiling import timing
-
-        for _ in range(self.warmup):
-            call()
-        return list(
-            timing.sample(
-                call,
-                native.current_stream(),
-                flush_l2=True,
-                warmup_ms=1.0,
-                max_samples=self.iterations,
-                budget_ms=BUDGET_MS,
-            ).us
-        )
 
     def _peer_us(self, asked: list[tuple[str, str, int]]) -> dict[str, float] | str:
         """PyTorch's microseconds by row and cache, or why there are none."""
@@ -116,20 +98,38 @@ class Products(Benchmark):
         return found
 
 
+def cold_us(call: Callable[[], Any], warmup: int, iterations: int) -> list[float]:
+    """Event times in microseconds, each after a read of several times the L2 cache."""
+    from .._core import native
+    from ..profiling import timing
+
+    for _ in range(warmup):
+        call()
+    stream = native.current_stream()
+    found = timing.sample(call, stream, flush_l2=True, warmup_ms=1.0, max_samples=iterations, budget_ms=BUDGET_MS)
+    return list(found.us)
+
+
+def shape_of(kind: str, size: int) -> tuple[int, int, int]:
+    """Rows, columns and the length of the sums."""
+    return 1 if kind == "gemv" else size, size, size
+
+
 def row_name(kind: str, dtype: str, size: int) -> str:
     """What a product is called."""
     return f"{kind} {dtype} {size}"
 
 
-def work(kind: str, dtype: str, size: int) -> tuple[float, str]:
+def work(kind: str, dtype: str, shape: tuple[int, int, int]) -> tuple[float, str]:
     """What one microsecond's product would be a rate of, and the rate's unit."""
+    m, n, k = shape
     if kind == "gemv":
         item = {"int8": 1, "float64": 8, "float32": 4, "tf32": 4}.get(dtype, 2)
-        return size * size * item * 1e-3, "GB/s"
-    return 2.0 * size**3 * 1e-6, "TOP/s" if dtype == "int8" else "TFLOP/s"
+        return n * k * item * 1e-3, "GB/s"
+    return 2.0 * m * n * k * 1e-6, "TOP/s" if dtype == "int8" else "TFLOP/s"
 
 
-def product(kind: str, dtype: str, size: int) -> tuple[Callable[[], Any], str, float]:
+def product(kind: str, dtype: str, shape: tuple[int, int, int]) -> tuple[Callable[[], Any], str, float]:
     """What computes a product of fresh operands, its backend, and its largest error over the largest result."""
     import numpy as np
 
@@ -138,10 +138,10 @@ def product(kind: str, dtype: str, size: int) -> tuple[Callable[[], Any], str, f
     rng = np.random.default_rng(0)
     spread = 30.0 if dtype == "int8" else 1.0
     element = "float32" if dtype == "tf32" else dtype
-    rows = 1 if kind == "gemv" else size
+    m, n, k = shape
     x, w = (
-        gp.from_numpy(rng.standard_normal((n, size), np.float32) * np.float32(spread)).astype(element)
-        for n in (rows, size)
+        gp.from_numpy(rng.standard_normal((lines, k), np.float32) * np.float32(spread)).astype(element)
+        for lines in (m, n)
     )
     asked: dict[str, dict[str, Any]] = {"int8": {"dtype": "int32"}, "tf32": {"tf32": True}}
     settings = asked.get(dtype, {})

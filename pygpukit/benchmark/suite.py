@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import importlib
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from .compare import ComparisonResult, compare_reports
 from .environment import environment, get_gpu_info
 from .result import BenchmarkReport, BenchmarkResult, Unavailable
+
+if TYPE_CHECKING:
+    from . import classes
 
 SUITES = (
     "imports",
@@ -102,6 +105,54 @@ class BenchmarkSuite:
 
     def add_all(self) -> BenchmarkSuite:
         return self.add_suite(*(name for name in SUITES if name not in LONG))
+
+    def add_gemm(
+        self, sizes: Sequence[classes.Shape] | None = None, dtypes: Sequence[str] | None = None
+    ) -> BenchmarkSuite:
+        """Add products of these shapes (m, n, k) and types: GEMMBenchmark."""
+        from .classes import GEMMBenchmark
+
+        return self.add(GEMMBenchmark(sizes, dtypes, self.warmup, self.iterations))
+
+    def add_fp8_gemm(self, sizes: Sequence[classes.Shape] | None = None) -> BenchmarkSuite:
+        """Add products of float8_e4m3: FP8GEMMBenchmark."""
+        from .classes import FP8GEMMBenchmark
+
+        return self.add(FP8GEMMBenchmark(sizes, self.warmup, self.iterations))
+
+    def add_gemv(
+        self, configs: Sequence[classes.Config] | None = None, dtypes: Sequence[str] | None = None
+    ) -> BenchmarkSuite:
+        """Add products of one row with weights (k, n, name): GEMVBenchmark."""
+        from .classes import GEMVBenchmark
+
+        return self.add(GEMVBenchmark(configs, dtypes, self.warmup, self.iterations))
+
+    def add_w8a8_gemv(self, configs: Sequence[classes.Config] | None = None) -> BenchmarkSuite:
+        """Add the same with both in float8_e4m3: W8A8GEMVBenchmark."""
+        from .classes import W8A8GEMVBenchmark
+
+        return self.add(W8A8GEMVBenchmark(configs, self.warmup, self.iterations))
+
+    def add_attention(
+        self, seq_lens: Sequence[int] | None = None, num_heads: int = 32, head_dim: int = 128
+    ) -> BenchmarkSuite:
+        """Add causal prompts: SDPABenchmark."""
+        from .classes import SDPABenchmark
+
+        return self.add(SDPABenchmark(seq_lens, num_heads, head_dim, self.warmup, self.iterations))
+
+    def add_gqa(
+        self,
+        seq_lens: Sequence[int] | None = None,
+        num_heads: int = 32,
+        num_kv_heads: int = 8,
+        head_dim: int = 128,
+    ) -> BenchmarkSuite:
+        """Add causal prompts whose heads share keys: GQABenchmark."""
+        from .classes import GQABenchmark
+
+        return self.add(GQABenchmark(seq_lens, num_heads, num_kv_heads, head_dim, self.warmup, self.iterations))
 
     def run(
         self, verbose: bool = True, progress: Callable[[str], None] = print, save: str | Path | None = None

@@ -283,6 +283,41 @@ def test_named_parameters_are_updated(add: JITKernel) -> None:
     assert other.to_numpy().tolist() == [19.0] * 8, "a refused update leaves the graph as it was"
 
 
+def test_a_cuda_graph_begins_and_ends_by_calls(add: JITKernel) -> None:
+    x, y, graph = gp.zeros(8), gp.zeros(8), gp.CudaGraph()
+    assert (graph.is_ready(), graph.is_capturing(), graph.num_nodes, repr(graph)) == (
+        False,
+        False,
+        0,
+        "CudaGraph(empty, num_nodes=0)",
+    )
+    for refused, function in (("end_capture", graph.end_capture), ("replay", graph.replay)):
+        with pytest.raises(GPUError, match=rf"CudaGraph.{refused}\(\): nothing (was|is) captured; call begin_capture"):
+            function()
+    before = gp.current_stream()
+    graph.begin_capture()
+    assert graph.is_capturing() and gp.current_stream().handle == graph.get_stream_handle() != before.handle
+    with pytest.raises(GPUError, match="is capturing already; call reset"):
+        graph.begin_capture()
+    add[1, 8](x, 1.0, 8)
+    gp.add(x, x, out=y)
+    with pytest.raises(GPUError, match="while its stream is captured"):
+        x.to_numpy()
+    graph.end_capture()
+    assert graph.is_ready() and gp.current_stream() == before and graph.num_nodes == 2
+    assert not x.to_numpy().any(), "nothing has run"
+    for turn in (1.0, 2.0):
+        graph.replay()
+        graph.synchronize()
+        assert (x.to_numpy().tolist(), y.to_numpy().tolist()) == ([turn] * 8, [2 * turn] * 8)
+    with pytest.raises(GPUError, match="has captured work already; call reset"):
+        graph.begin_capture()
+    graph.reset()
+    graph.begin_capture()
+    graph.reset()  # in the middle of a capture
+    assert not graph.is_capturing() and not graph.is_ready() and gp.current_stream() == before
+
+
 def test_replay_is_proved_equal_to_eager_work(add: JITKernel) -> None:
     x, stream = gp.zeros(64), gp.Stream()
     with stream.capture() as graph:

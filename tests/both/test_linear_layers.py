@@ -173,7 +173,7 @@ def test_documented_names_of_small_types() -> None:
     assert ops.gemv_fp8_bf16(a[1], w, scale, out=out) is out
     agree(out, wanted[1], 4)
     assert ops.fp8_available() and ops.int8_native_gemm_available()
-    assert not ops.fp8_sm90_available()
-    for name, versions in [("matmul_fp8_sm90", "9.0"), ("matmul_fp8_sm120", "12.0")]:
+    for name, versions in [("matmul_fp8_sm100", "10.0"), ("matmul_fp8_sm120", "12.0")]:
+        assert not getattr(ops, f"{name.removeprefix('matmul_')}_available")()
         with pytest.raises(RuntimeError, match=f"{name}: .* are instructions of SM {versions}; this device is SM"):
             getattr(ops, name)(a, w)

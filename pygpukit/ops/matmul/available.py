@@ -1,4 +1,4 @@
-"""Which documented kernels for 8-bit numbers there are; those of tensor cores are refused by name."""
+"""Which documented kernels for 8-bit numbers there are; those for SM 10.0 and 12.0 are refused by name."""
 
 from __future__ import annotations
 
@@ -13,14 +13,19 @@ LOW_LEVEL = [
     "fp8_fp8_sm120_available",
     "fp8_sm100_available",
     "fp8_sm120_available",
-    "fp8_sm90_available",
+    "gemm_fp8_available",
+    "gemm_fp8_f32_sm100",
+    "gemm_fp8_f32_sm100_available",
+    "gemm_fp8_f32_sm120",
+    "gemm_fp8_f32_sm120_available",
+    "gemm_fp8_fp8_blockwise_sm120",
+    "gemm_fp8_fp8_sm120",
+    "gemm_fp8_fp8_sm120_available",
     "int8_native_gemm_available",
     "matmul_fp8_fp8_blockwise_sm120",
     "matmul_fp8_fp8_sm120",
     "matmul_fp8_sm100",
     "matmul_fp8_sm120",
-    "matmul_fp8_sm90",
-    "w8a16_gemm_sm120",
 ]
 
 _PORTABLE = "gp.matmul_fp8 computes the same products, as ops.matmul_fp8_plan says"
@@ -41,7 +46,9 @@ def _never() -> bool:
     return False
 
 
-fp8_sm90_available = fp8_sm100_available = fp8_sm120_available = fp8_fp8_sm120_available = _never
+fp8_sm100_available = fp8_sm120_available = fp8_fp8_sm120_available = _never
+gemm_fp8_f32_sm100_available = gemm_fp8_f32_sm120_available = gemm_fp8_fp8_sm120_available = _never
+gemm_fp8_available = fp8_available
 
 
 def _refused(name: str, what: str, versions: str, instead: str) -> Callable[..., NoReturn]:
@@ -60,11 +67,11 @@ def _refused(name: str, what: str, versions: str, instead: str) -> Callable[...,
     return refuse
 
 
-matmul_fp8_sm90 = _refused("matmul_fp8_sm90", "8-bit wgmma products", "9.0", _PORTABLE)
 matmul_fp8_sm100 = _refused("matmul_fp8_sm100", "8-bit tcgen05 products", "10.0", _PORTABLE)
 matmul_fp8_sm120 = _refused("matmul_fp8_sm120", "8-bit block-scaled products", "12.0", _PORTABLE)
 matmul_fp8_fp8_sm120 = _refused("matmul_fp8_fp8_sm120", "8-bit block-scaled products", "12.0", _PORTABLE)
 matmul_fp8_fp8_blockwise_sm120 = _refused(
     "matmul_fp8_fp8_blockwise_sm120", "8-bit block-scaled products", "12.0", _PORTABLE
 )
-w8a16_gemm_sm120 = _refused("w8a16_gemm_sm120", "8-bit block-scaled products", "12.0", _PORTABLE)
+gemm_fp8_f32_sm100, gemm_fp8_f32_sm120 = matmul_fp8_sm100, matmul_fp8_sm120
+gemm_fp8_fp8_sm120, gemm_fp8_fp8_blockwise_sm120 = matmul_fp8_fp8_sm120, matmul_fp8_fp8_blockwise_sm120
