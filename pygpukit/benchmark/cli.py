@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import math
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 from .compare import compare_reports
 from .goals import check_goals
@@ -52,7 +54,7 @@ def parser() -> argparse.ArgumentParser:
     p.add_argument("--brief", action="store_true", help="with --save: without samples, with four digits")
     p.add_argument("--compare", metavar="F", help="compare with a saved report of the same device")
     p.add_argument(
-        "--threshold", type=float, default=0.05, help="relative change that counts (default 0.05; noise is added)"
+        "--threshold", type=_threshold, default=0.05, help="relative change that counts (default 0.05; noise is added)"
     )
     p.add_argument(
         "--fail-on-regression", action="store_true", help="with --compare: exit code 1 when a row got slower"
@@ -83,6 +85,16 @@ def _count(text: str) -> int:
     return int(text)
 
 
+def _threshold(text: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not 0 <= number < math.inf:
+        raise argparse.ArgumentTypeError(f"{text!r} is no finite number from 0 on")
+    return number
+
+
 def _dtypes(text: str) -> tuple[str, ...]:
     for name in (names := tuple(part.strip() for part in text.split(","))):
         if name not in DTYPES:
@@ -101,9 +113,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         p.error("--fail-on-regression needs --compare FILE")
     if args.brief and not args.save:
         p.error("--brief needs --save FILE")
+    if args.save and (Path(args.save).is_dir() or not Path(args.save).parent.is_dir()):
+        p.error(f"--save {args.save}: name a file in a folder that exists")
     kinds = [kind for kind in KINDS if getattr(args, kind)]
     settings = {"sizes": args.sizes, "dtypes": args.dtypes, "warmup": args.warmup, "iterations": args.iterations}
     given = [f"--{name}" for name, value in settings.items() if value]
+    if args.dtypes and not {"gemm", "gemv"} & set(kinds):
+        p.error("--dtypes is of --gemm and --gemv: name one of them; --fp8 is of float8_e4m3")
     if given and not kinds:
         p.error(f"{given[0]} is of --gemm, --gemv and --fp8: name one of them")
     names = [*(args.suite or ()), *(["operators"] if args.arrays else ()), *(["conv"] if args.conv else ())]
@@ -115,7 +131,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         baseline = BenchmarkReport.load(args.compare) if args.compare else None
     except (OSError, ValueError) as error:
-        p.error(str(error))
+        p.error(f"--compare: {error}")
 
     peers = not args.quick if args.peers is None else args.peers
     suite = BenchmarkSuite(quick=args.quick, peers=peers)

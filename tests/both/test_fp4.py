@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -169,7 +170,7 @@ def test_what_does_not_fit_is_refused() -> None:
         (lambda: gp.matmul_fp4(a, (w.scales, w.codes)), gp.DTypeError, "codes of w are float8_e4m3"),
         (lambda: gp.matmul_fp4(a, w, out_dtype="int8"), gp.DTypeError, "a result of int8; it can be float16, bf"),
         (lambda: gp.matmul_fp4(a, w, out=gp.ones((3, 4), "bfloat16")), gp.ShapeError, r"out has shape \(3, 4\)"),
-        (lambda: gp.matmul_fp4(a, w._replace(scale=0.0)), ValueError, "w: scale=0.0; it is finite and above 0"),
+        (lambda: gp.matmul_fp4(a, w._replace(scale=0.0)), ValueError, "w: scale=0.0; give a finite number above 0"),
         (lambda: gp.matmul_fp4(a, w._replace(scale=gp.ones(2))), gp.DTypeError, "one element of float32"),
         (lambda: ops.quantize_nvfp4(a, float("nan")), ValueError, "quantize_nvfp4: scale=nan"),
         (lambda: ops.quantize_mxfp4(gp.ones(4)), gp.ShapeError, r"x has shape \(4,\); it is \(n, k\)"),
@@ -178,6 +179,27 @@ def test_what_does_not_fit_is_refused() -> None:
     ]:
         with pytest.raises(error, match=message):
             wrong()
+    numbers: Any = (1e-50, 1e300, 10**400, -1, "2", [1.0], 1j)
+    for number in numbers:
+        said = re.escape(f"scale={number!r}; give a finite number above 0")
+        with pytest.raises(gp.InvalidSpecError, match=f"matmul_fp4: w: {said}"):
+            gp.matmul_fp4(a, w._replace(scale=number))
+        with pytest.raises(gp.InvalidSpecError, match=f"quantize_nvfp4: {said}"):
+            ops.quantize_nvfp4(a, number)
+    flags: Any = ("no", 0, float("nan"))
+    for flag in flags:
+        for name, call in (("matmul_fp4", gp.matmul_fp4), ("matmul_fp4_plan", ops.matmul_fp4_plan)):
+            with pytest.raises(TypeError, match=f"{name}: invariant={flag!r}; it is True, False or None"):
+                call(a, w, invariant=flag)
+
+
+def test_scales_of_all_may_be_numbers_of_numpy() -> None:
+    a, w = normal(3, 64, dtype="bfloat16")[0], ops.quantize_nvfp4(normal(5, 64)[0])
+    wanted = gp.matmul_fp4(a, w._replace(scale=2.0)).to_numpy().tobytes()
+    scales: Any = (np.float32(2), np.int64(2), np.array(2.0))
+    for scale in scales:
+        assert gp.matmul_fp4(a, w._replace(scale=scale)).to_numpy().tobytes() == wanted
+        assert ops.dequantize_fp4(w._replace(scale=scale)).shape == (5, 64)
 
 
 def test_the_documented_names() -> None:
@@ -201,6 +223,15 @@ def test_the_documented_names() -> None:
         ops.quantize_bf16_to_nvf4(weight, scale, scale)
     with pytest.raises(gp.ShapeError, match="K a multiple of 32"):
         ops.quantize_bf16_to_nvf4(weight[:95], data, scale)
+    alphas: Any = (-1, 0, None, 1e300, "2")
+    for alpha in alphas:
+        with pytest.raises(ValueError, match=f"gemv_nvf4_bf16: alpha={re.escape(repr(alpha))}; give a finite number"):
+            ops.gemv_nvf4_bf16(a, data, scale, alpha=alpha)
+    sizes: Any = ((64.5, 8), (-64, 8), (64, -1), (64, "8"), (True, 8))
+    for extents in sizes:
+        with pytest.raises(gp.InvalidSpecError, match=r"nvf4_get_sizes: .*; give a whole number, 0 or more"):
+            ops.nvf4_get_sizes(*extents)
+    assert ops.nvf4_get_sizes(0, 8) == (0, 0)
 
 
 def test_plans_say_which_kernel() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -45,8 +46,10 @@ def test_linear(dtype: str, act: Any) -> None:
 
 def test_linear_refusals() -> None:
     x, w = gp.ones((2, 3)), gp.ones((5, 3))
-    with pytest.raises(ValueError, match="act='tanh'; it is one of None, 'relu'"):
-        gp.linear(x, w, act="tanh")  # type: ignore[arg-type]
+    unknown: Any = ("tanh", ["relu"], {}, 1)
+    for act in unknown:
+        with pytest.raises(ValueError, match=f"act={re.escape(repr(act))}; it is one of None, 'relu'"):
+            gp.linear(x, w, act=act)
     with pytest.raises(gp.ShapeError, match="halves the 5 rows"):
         gp.linear(x, w, act="swiglu")
     with pytest.raises(gp.ShapeError, match=r"residual has shape \(2, 4\), the result \(2, 5\)"):
@@ -64,11 +67,24 @@ def test_batched_matmul() -> None:
     assert gp.batched_matmul(a[:0], b[:0].transpose(0, 2, 1)).shape == (0, 3, 5)
     with pytest.raises(gp.ShapeError, match="batch axes must be the same"):
         gp.batched_matmul(a, b[0].T)
+    for given, name in (((a[0], None), "b"), ((None, b), "a")):
+        with pytest.raises(gp.DTypeError, match=f"batched_matmul: {name}: expected a GPUArray, got a NoneType"):
+            gp.batched_matmul(*given)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("dtype", FLOATS)
 @pytest.mark.parametrize(
-    "counts", [[3, 0, 70, 2], [0, 0, 0, 0], [80, 0, 0, 0], [-5, 64, 64, 9], [100, 1, 1, 1]], ids=str
+    "counts",
+    [
+        [3, 0, 70, 2],
+        [0, 0, 0, 0],
+        [80, 0, 0, 0],
+        [-5, 64, 64, 9],
+        [100, 1, 1, 1],
+        [-(2**32) + 3, 7, 2**32 + 1, 5],
+        [2**31, 1, 1, 1],
+    ],
+    ids=str,
 )
 def test_grouped_matmul(dtype: str, counts: list[int]) -> None:
     (x, a), (w, b) = normal(dtype, 9, 80), normal(dtype, 4, 13, 9)
@@ -151,8 +167,16 @@ def test_fp8_scales(shape: tuple[int, int, int], types: str) -> None:
 def test_fp8_refusals() -> None:
     a, b = fp8("float8_e4m3", 3, 200)[0], fp8("float8_e5m2", 200, 5)[0]
     for bad in (float("nan"), float("inf")):
-        with pytest.raises(ValueError, match="a scale must be finite"):
+        with pytest.raises(ValueError, match=f"matmul_fp8: scale_b={bad}; give a finite number"):
             gp.matmul_fp8(a, b, scale_b=bad)
+    wrong: Any = (1e300, 10**400, "2", "abc", [1.0], 1j)
+    for one in wrong:
+        with pytest.raises(ValueError, match=re.escape(f"matmul_fp8: scale_a={one!r}; give a finite number")):
+            gp.matmul_fp8(a, b, one)
+    with pytest.raises(ValueError, match=r"matmul_fp8: scale_a \* scale_b=.*e\+60; give a finite number"):
+        gp.matmul_fp8(a, b, 1e30, 1e30)
+    for two in (np.array(2.0), np.float32(2)):
+        assert gp.matmul_fp8(a, b, two).to_numpy().tobytes() == gp.matmul_fp8(a, b, 2.0).to_numpy().tobytes()
     assert np.isnan(gp.matmul_fp8(a, b, gp.full((), float("nan"), dtype="float32")).to_numpy()).all()
     with pytest.raises(gp.ShapeError, match=r"scale_a has shape \(4,\); it must be \(\), \(3,\), \(3, 2\) or \(1, 2\)"):
         gp.matmul_fp8(a, b, gp.ones(4))
@@ -172,6 +196,8 @@ def test_documented_names_of_small_types() -> None:
     out = gp.zeros(130, "bfloat16")
     assert ops.gemv_fp8_bf16(a[1], w, scale, out=out) is out
     agree(out, wanted[1], 4)
+    with pytest.raises(gp.DTypeError, match="gemv_fp8_bf16: out: expected a GPUArray, got a list"):
+        ops.gemv_fp8_bf16(a[1], w, scale, out=[1])  # type: ignore[arg-type]
     assert ops.fp8_available() and ops.int8_native_gemm_available()
     for name, versions in [("matmul_fp8_sm100", "10.0"), ("matmul_fp8_sm120", "12.0")]:
         assert not getattr(ops, f"{name.removeprefix('matmul_')}_available")()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import numpy as np
 import pytest
@@ -60,6 +61,45 @@ def test_contradictions_are_refused() -> None:
         gp.matmul(a, a, tf32=True, use_tf32=False)
     with pytest.raises(RuntimeError, match="float32"):
         gp.matmul(integers, integers, use_tf32=True)
+    flags: Any = ("no", "False", float("nan"), 0, 1)
+    image, kernel = gp.ones((1, 1, 4, 4)), gp.ones((1, 1, 3, 3))
+    for flag in flags:
+        for call in (
+            lambda tf32: gp.matmul(a, a, tf32=tf32),
+            lambda tf32: gp.matmul_plan(a, a, tf32=tf32),
+            lambda tf32: gp.conv2d(image, kernel, tf32=tf32),
+            lambda tf32: gp.conv_transpose2d(image, kernel, tf32=tf32),
+        ):
+            with pytest.raises(TypeError, match=f": tf32={flag!r}; it is True, False or None"):
+                call(flag)
+        with pytest.raises(TypeError, match=f"matmul: use_tf32={flag!r}; it is True, False or None"):
+            gp.matmul(a, a, use_tf32=flag)
+        with pytest.raises(TypeError, match=f"matmul: invariant={flag!r}; it is True, False or None"):
+            gp.matmul(a, a, invariant=flag)
+
+
+def test_alpha_and_beta_are_numbers_of_the_type() -> None:
+    a, out = normal("float32", 3, 3)[0], gp.ones((3, 3))
+    doubles = a.astype("float64")
+    for operand, target, numbers in (
+        (a, out, (1e300, 10**400, float("nan"), -float("inf"))),
+        (doubles, doubles.clone(), (10**400, float("nan"), -float("inf"))),
+    ):
+        for number in numbers:
+            said = re.escape(f"={number}; give a finite number that {operand.dtype} has")
+            with pytest.raises(gp.InvalidSpecError, match=f"matmul: alpha{said}"):
+                gp.matmul(operand, operand, alpha=number)
+            with pytest.raises(gp.InvalidSpecError, match=f"matmul: beta{said}"):
+                gp.matmul(operand, operand, beta=number, out=target)
+    wrong: Any = ("2", [1.0], 1j, None, np.ones(1))
+    for one in wrong:
+        with pytest.raises(gp.DTypeError, match=r"matmul: alpha is a .*; it must be a real number"):
+            gp.matmul(a, a, alpha=one)
+    assert (out.to_numpy() == 1).all(), "nothing was written"
+    agree(gp.matmul(doubles, doubles, alpha=1e300), 1e300 * (to_float64(doubles) @ to_float64(doubles)), 4)
+    wanted = gp.matmul(a, a, alpha=2.0).to_numpy().tobytes()
+    twos: Any = (2, np.float32(2), np.int64(2), np.array(2.0))
+    assert all(gp.matmul(a, a, alpha=two).to_numpy().tobytes() == wanted for two in twos)
 
 
 def test_tf32_is_a_permission(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -85,6 +125,17 @@ def test_tf32_is_a_permission(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("PYGPUKIT_TF32_V2", "1")
         with pytest.warns(UserWarning, match="PYGPUKIT_TF32_V2 has no effect"):
             gp.matmul_plan(a, a)
+        for name in ("PYGPUKIT_ALLOW_TF32", "PYGPUKIT_NO_TF32"):
+            for value in ("false", "no", "off", "2", "", "0"):
+                with monkeypatch.context() as patch:
+                    precision.environment.cache_clear()
+                    patch.setenv("PYGPUKIT_TF32_V2", "0")
+                    patch.setenv(name, value)
+                    if value in ("", "0"):
+                        assert gp.matmul_plan(a, a).reason.endswith("true float32")
+                    else:
+                        with pytest.raises(ValueError, match=f"{name}={value}; it is 1, or 0 or unset"):
+                            gp.matmul(a, a)
         precision.environment.cache_clear()
         monkeypatch.setenv("PYGPUKIT_NO_TF32", "1")
         monkeypatch.setenv("PYGPUKIT_ALLOW_TF32", "1")

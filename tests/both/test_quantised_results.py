@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -40,7 +41,7 @@ def test_quantize(source: str, dtype: str) -> None:
     for array in (whole, whole.T, whole[::-1, 1::2], whole.reshape(-1)[1:]):
         given = array.astype("float32").to_numpy()
         np.testing.assert_array_equal(numbers(ops.quantize(array, dtype)), wanted(given, dtype))
-        for scale in (0.3, gp.full((1,), 0.3, "float32")):
+        for scale in (0.3, np.float64(0.3), np.array(0.3), gp.full((1,), 0.3, "float32")):
             np.testing.assert_array_equal(numbers(ops.quantize(array, dtype, scale)), wanted(given, dtype, 0.3))
         out = gp.zeros((*array.shape, 2), dtype)[..., 1]
         assert ops.quantize(array, dtype, 3, out=out) is out
@@ -87,7 +88,11 @@ def test_what_cannot_be_asked_for() -> None:
         (lambda: gp.linear(x, x, out_dtype="bool"), gp.DTypeError, "result of float32 cannot become out_dtype=bool"),
         (lambda: gp.matmul(i, i.T, out_dtype="float16"), gp.DTypeError, "result of int8 cannot become"),
         (lambda: gp.linear(x, x, out_dtype="float16", out_scale=1), ValueError, "only float8 and int8 have a scale"),
-        (lambda: gp.linear(x, x, out_dtype="int8", out_scale=0), ValueError, "scale is 0.0; it is finite and above"),
+        (
+            lambda: gp.linear(x, x, out_dtype="int8", out_scale=0),
+            ValueError,
+            "linear: out_scale=0; give a finite",
+        ),
         (lambda: gp.matmul(x, x.T, out_dtype="int8", out_scale=x), gp.DTypeError, "it is one element of float32"),
         (lambda: gp.matmul(x, x.T, out_dtype="int8", out=x[:, :3]), gp.DTypeError, "out"),
         (lambda: gp.matmul(x, x.T, out_dtype="int8", out=i), gp.ShapeError, r"out has shape \(3, 4\)"),
@@ -98,3 +103,14 @@ def test_what_cannot_be_asked_for() -> None:
     ]:
         with pytest.raises(error, match=message):
             wrong()
+    numbers: Any = (1e-50, 1e300, 10**400, -1, float("nan"), "2", "abc", [1.0], 1j)
+    for number in numbers:
+        said = re.escape(f"scale={number!r}; give a finite number above 0")
+        for name, call in (
+            ("quantize: ", lambda scale: ops.quantize(x, "float8_e4m3", scale)),
+            ("matmul: out_", lambda scale: gp.matmul(x, x.T, out_dtype="int8", out_scale=scale)),
+            ("linear: out_", lambda scale: gp.linear(x, x, out_dtype="int8", out_scale=scale)),
+            ("matmul_plan: out_", lambda scale: gp.matmul_plan(x, x.T, out_dtype="int8", out_scale=scale)),
+        ):
+            with pytest.raises(gp.InvalidSpecError, match=name + said):
+                call(number)

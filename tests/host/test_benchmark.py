@@ -268,3 +268,24 @@ def test_fail_on_regression_needs_a_baseline(capsys: pytest.CaptureFixture[str])
     with pytest.raises(SystemExit):
         benchmark.main(["--fail-on-regression"])
     assert "needs --compare" in capsys.readouterr().err
+
+
+def test_what_would_fail_after_measuring_is_refused_before(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(BenchmarkSuite, "run", lambda *_: pytest.fail("measured"))
+    report(row(1.0)).save(tmp_path / "ok.json")
+    compare = ["--compare", str(tmp_path / "ok.json"), "--fail-on-regression", "--threshold"]
+    for command, message in [
+        ([*compare, "nan"], "argument --threshold: 'nan' is no finite number from 0 on"),
+        ([*compare, "inf"], "argument --threshold: 'inf'"),
+        ([*compare, "-1"], "argument --threshold: '-1'"),
+        ([*compare, "much"], "argument --threshold: 'much'"),
+        (["--save", str(tmp_path / "none" / "x.json")], "x.json: name a file in a folder that exists"),
+        (["--save", str(tmp_path)], f"--save {tmp_path}: name a file"),
+        (["--compare", str(tmp_path / "none.json")], "--compare: [Errno 2] No such file"),
+    ]:
+        with pytest.raises(SystemExit) as stop:
+            benchmark.main(["--quick", "--suite", "pool", *command])
+        assert stop.value.code == 2
+        assert message in capsys.readouterr().err

@@ -93,6 +93,17 @@ def test_another_name_in_the_environment_is_refused(monkeypatch: pytest.MonkeyPa
         hopper._of_environment.__wrapped__()
 
 
+def test_it_is_refused_on_the_simulation_too(monkeypatch: pytest.MonkeyPatch, a: gp.GPUArray) -> None:
+    monkeypatch.setenv("PYGPUKIT_MATMUL", "hoper")
+    hopper._of_environment.cache_clear()
+    try:
+        for call in (gp.matmul, gp.matmul_plan):
+            with pytest.raises(ValueError, match="PYGPUKIT_MATMUL=hoper; it is hopper, or unset"):
+                call(a, a.T)
+    finally:
+        hopper._of_environment.cache_clear()
+
+
 class Driver:
     """Notes what it is asked for; gives maps that begin with the address, or with something else."""
 

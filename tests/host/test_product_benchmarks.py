@@ -52,6 +52,8 @@ def test_without_sizes_and_types_there_are_some() -> None:
         (["--gemm", "--sizes", ""], "'' is no whole number"),
         (["--gemv", "--dtypes", "bfloat16,int4"], "'int4' is none of bfloat16"),
         (["--all", "--gemv"], "--all excludes"),
+        (["--fp8", "--dtypes", "float32"], "--dtypes is of --gemm and --gemv"),
+        (["--dtypes", "float32"], "--dtypes is of --gemm and --gemv"),
     ],
 )
 def test_what_cannot_be_is_refused(command: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:

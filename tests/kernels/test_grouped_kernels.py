@@ -81,6 +81,16 @@ def test_operands_of_any_layout() -> None:
         check(x, gp.broadcast_to(normal("bfloat16", k, 24), (3, k, 24)), [4, 4, 4])
 
 
+@pytest.mark.parametrize("counts", [[2**31, 0], [2**32 + 1, 5], [-(2**32) + 3, 2**62], [1, 2**40 - 1], [-1, 3]])
+def test_counts_of_int64_do_not_wrap(counts: list[int]) -> None:
+    given = gp.from_numpy(np.array(counts))
+    x, w = normal("float32", 8, 3), normal("float32", 2, 3, 4)
+    fitting = gp.from_numpy(np.clip(counts, 0, 8).astype(np.int32))
+    wanted = gp.grouped_matmul(x, w, fitting).to_numpy().tobytes()
+    assert gp.grouped_matmul(x, w, given).to_numpy().tobytes() == wanted
+    np.testing.assert_array_equal(given.to_numpy(), counts)
+
+
 def test_which_kernel_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     x, w = normal("bfloat16", 8, 16), normal("bfloat16", 2, 16, 8)
     assert grouped._product_of(x, w) is grouped._on_device, "without tensor cores"

@@ -55,6 +55,7 @@ def matmul_fp4(
 @prepared
 def _product(a: Any, w: Any, out_dtype: DTypeLike | None, out: GPUArray | None, invariant: bool | None) -> GPUArray:
     what = "matmul_fp4"
+    gemm.check_invariant(what, invariant)
     left, weight, shape = _operands(what, a, w)
     backend, _ = _planned(what, left, weight, invariant)
     dtype = _result_type(what, left, out_dtype, out)
@@ -85,6 +86,7 @@ def _product(a: Any, w: Any, out_dtype: DTypeLike | None, out: GPUArray | None, 
 def matmul_fp4_plan(a: Any, w: Any, *, invariant: bool | None = None) -> plan.MatmulPlan:
     """The plan of `gp.matmul_fp4(a, w, invariant=invariant)`: which kernel, and why. Launches nothing. Raises as it."""
     what = "matmul_fp4_plan"
+    gemm.check_invariant(what, invariant)
     left, weight, _ = _operands(what, a, w)
     return plan.MatmulPlan(*_planned(what, left, weight, invariant))
 

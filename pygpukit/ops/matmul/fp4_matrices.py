@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 from pygpukit._core import native
 from pygpukit.core.dtypes import as_dtype, float8_e4m3, float32, uint8
 from pygpukit.core.errors import DTypeError, ShapeError
+from pygpukit.core.sizes import factor
 from pygpukit.ops import copying, raw
 from pygpukit.ops.matmul import fp4_codes
 from pygpukit.ops.matmul.fp4_codes import Fp4Matrix
@@ -80,7 +80,7 @@ def checked(what: str, operand: str, given: Any) -> Fp4Matrix:
             f"{what}: codes of {operand} are {codes.dtype} and scales {scales.dtype}; codes are uint8, scales "
             "float8_e4m3 (NVFP4) or uint8 (MXFP4): .view() gives other bits a type"
         )
-    _checked_scale(f"{what}: {operand}", one.scale)
+    one = one._replace(scale=_checked_scale(f"{what}: {operand}", one.scale))
     fits = codes.ndim == 2 == scales.ndim and codes.shape[0] == scales.shape[0]
     if not fits or not any(
         scales.dtype == kind and 2 * codes.shape[1] == scales.shape[1] * block for kind, block in fp4_codes.FORMATS
@@ -118,10 +118,7 @@ def _checked_scale(what: str, scale: Any) -> GPUArray | float | None:
         if scale.dtype != float32 or scale.size != 1:
             raise DTypeError(f"{what}: scale is {scale.dtype} of shape {scale.shape}; it is one element of float32")
         return scale
-    number = float(scale)
-    if not isfinite(number) or number <= 0:
-        raise ValueError(f"{what}: scale={number}; it is finite and above 0")
-    return number
+    return factor(scale, f"{what}: scale", positive=True)
 
 
 def _empty(what: str, x: Any, scales: DataType, block: int) -> Fp4Matrix:

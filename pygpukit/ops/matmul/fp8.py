@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from math import isfinite
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +11,7 @@ from pygpukit._core import native
 from pygpukit.core.backend import is_sim
 from pygpukit.core.dtypes import as_dtype, bfloat16, float8_e4m3, float8_e5m2, float16, float32, uint8
 from pygpukit.core.errors import DTypeError, ShapeError
+from pygpukit.core.sizes import factor
 from pygpukit.ops import copying, host
 from pygpukit.ops.elementwise.pointwise import CTYPES
 from pygpukit.ops.matmul import decoded_tile, fp8_tile, hopper, plain, plan
@@ -54,10 +54,11 @@ def matmul_fp8(
 
     Products of a block of k are summed, with fewer bits than float32 where tensor cores multiply fp8 by fp8, scaled (by
     tensor cores at the end, where no scale is of a block) and added to those before in float32, in ascending order: a
-    row's bits depend on no other row. matmul_fp8_plan() says which cores; asynchronous. A scale that is NaN or infinite
-    is refused where it is a number; one on the device makes its results NaN. backend="hopper": by the kernels for
-    SM 9.0 whatever the plan says, which also run on the simulated device. Raises ShapeError, DTypeError, ValueError,
-    DeviceMismatchError, GPUError where the backend asked for does not take the product.
+    row's bits depend on no other row. matmul_fp8_plan() says which cores; asynchronous. A number as a scale is
+    refused where it is NaN or float32 does not have it; on the device such a one makes its results NaN.
+    backend="hopper": by the kernels for SM 9.0 whatever the plan says, which also run on the simulated device. Raises
+    ShapeError, DTypeError, ValueError, DeviceMismatchError, GPUError where the backend asked for does not take the
+    product.
     """
     what = "matmul_fp8"
     a, b = check_array(a, f"{what}: a"), check_array(b, f"{what}: b")
@@ -108,7 +109,10 @@ def gemv_fp8_bf16(a: GPUArray, b_nk: GPUArray, b_scale: GPUArray, *, out: GPUArr
     """
     if check_array(a, "gemv_fp8_bf16: a").ndim != 1:
         raise ShapeError(f"gemv_fp8_bf16: a has shape {a.shape}, must be (k,); gemv_fp8_bf16_batched takes (m, k)")
-    into = None if out is None else native.view(out, (1, *out.shape), (0, *out.strides), out.offset)
+    into = None
+    if out is not None:
+        check_array(out, "gemv_fp8_bf16: out")
+        into = native.view(out, (1, *out.shape), (0, *out.strides), out.offset)
     found = gemv_fp8_bf16_batched(a.reshape(1, -1), b_nk, b_scale, out=into).reshape(-1)
     return found if out is None else out
 
@@ -137,9 +141,10 @@ def _checked(what: str, a: GPUArray, b: GPUArray, scale_a: Any, scale_b: Any) ->
     if a.ndim != 2 or b.ndim != 2 or a.shape[1] != b.shape[0]:
         raise ShapeError(f"{what}: a has shape {a.shape} and b {b.shape}; they must be (m, k) and (k, n)")
     k = a.shape[1]
-    return _scale(f"{what}: scale_a", scale_a, a.shape[0], k, False), _scale(
-        f"{what}: scale_b", scale_b, b.shape[1], k, True
-    )
+    left = _scale(f"{what}: scale_a", scale_a, a.shape[0], k, False)
+    right = _scale(f"{what}: scale_b", scale_b, b.shape[1], k, True)
+    factor(left.number * right.number, f"{what}: scale_a * scale_b")
+    return left, right
 
 
 def _planned(
@@ -178,10 +183,7 @@ def _scale(what: str, given: Any, lines: int, k: int, of_columns: bool) -> Scale
     if given is None:
         return Scale(None, 1, (0, 0))
     if not is_array(given):
-        number = float(given)
-        if not isfinite(number):
-            raise ValueError(f"{what}={number}: a scale must be finite")
-        return Scale(None, 1, (0, 0), number)
+        return Scale(None, 1, (0, 0), factor(given, what))
     if given.dtype != float32:
         raise DTypeError(f"{what} is {given.dtype}; scales are float32")
     if any(step < 0 for step in given.strides):

@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 from math import prod
 from numbers import Real
+from sys import float_info
 from typing import TYPE_CHECKING, Any
 
 from pygpukit._core import native
 from pygpukit.array import layout, promotion
-from pygpukit.core.dtypes import STORAGE_ONLY, as_dtype, float32
-from pygpukit.core.errors import DTypeError
+from pygpukit.core.dtypes import STORAGE_ONLY, as_dtype, float32, float64
+from pygpukit.core.errors import DTypeError, InvalidSpecError
+from pygpukit.core.sizes import factor
 from pygpukit.ops import copying, host
 from pygpukit.ops.matmul import fastest, fused, hopper, narrow, plain, plan, precision, quantised, tile
 from pygpukit.ops.matmul.after import After
@@ -53,7 +55,7 @@ def matmul(
     NumPy; float16 and bfloat16 are summed in float32, float32 is real float32, integers wrap. dtype: the result's type,
     and what is computed in, where the operands' promote to it: int8 with dtype="int32" is exact, on tensor cores.
     Strided operands are read in place, or copied where the kernel wants rows of whole 16 bytes. out: written and
-    returned instead of a new array. alpha, beta: numbers, for floats, in float32 (float64 for it); out is read only
+    returned instead of a new array. alpha, beta: finite, for floats, in float32 (float64 for it); out is read only
     where beta is not 0, and must be of the result's type then. tf32 (use_tf32 is the same): allows float32 operands to
     be rounded to tf32, on tensor cores. Asynchronous on the current stream; the order of additions is fixed: a row's
     bits depend on k, the types and the backend that matmul_plan() names, not on other rows. invariant=False gives that
@@ -72,7 +74,7 @@ def matmul(
         conversion = quantised.conversion("matmul", result, shape, out_dtype, out_scale, out)
         written = result if conversion is None else conversion.dtype
     said = precision.check("matmul", result, tf32, use_tf32)
-    _check_invariant(invariant)
+    check_invariant("matmul", invariant)
     target = out if out is None else check_out(out, shape, written, "matmul")
     added = None if out_dtype is not None else out
     after = None if alpha is _ONE and beta is _ZERO else _scaled(result, alpha, beta, added)
@@ -136,7 +138,7 @@ def matmul_plan(
     kind = _family(promoted, result, said)
     computed = promoted if kind else result
     left, right = (x if x.dtype == computed else native.empty(x.shape, computed) for x in (left, right))
-    _check_invariant(invariant)
+    check_invariant("matmul_plan", invariant)
     named = hopper.planned("matmul_plan", backend, kind, computed, _extents(left, right))
     chosen, reason = named or _planned(kind, promoted, left, right)
     if invariant is False and not named:
@@ -171,9 +173,10 @@ def _fastest_of(kind: str | None, a: GPUArray, b: GPUArray, result: DataType) ->
     return fastest.product_of(kind, a.dtype, result) if planned[0] == "cublaslt" else product_of(kind, a, b)
 
 
-def _check_invariant(invariant: Any) -> None:
+def check_invariant(what: str, invariant: Any) -> None:
+    """Raises TypeError unless it is True, False or None."""
     if invariant is not None and not isinstance(invariant, bool):
-        raise TypeError(f"matmul: invariant is a {type(invariant).__name__}; it is True, False or None")
+        raise TypeError(f"{what}: invariant={invariant!r}; it is True, False or None")
 
 
 def _result(promoted: DataType, dtype: DTypeLike | None) -> DataType:
@@ -208,9 +211,7 @@ def _extents(a: GPUArray, b: GPUArray) -> tuple[int, int, int, int]:
 
 def _scaled(dtype: DataType, alpha: Any, beta: Any, out: GPUArray | None) -> After | None:
     """What alpha and beta ask for, None for nothing. out: checked."""
-    for name, value in (("alpha", alpha), ("beta", beta)):
-        if not isinstance(value, Real):
-            raise DTypeError(f"matmul: {name} is a {type(value).__name__}; it must be a real number")
+    numbers = _number("matmul: alpha", alpha, dtype), _number("matmul: beta", beta, dtype)
     if alpha == 1 and beta == 0:
         return None
     if beta and out is None:
@@ -219,7 +220,19 @@ def _scaled(dtype: DataType, alpha: Any, beta: Any, out: GPUArray | None) -> Aft
         raise DTypeError(f"matmul: alpha={alpha}, beta={beta}: these operands give {dtype}; only floats are scaled")
     if beta and out is not None and out.dtype != dtype:
         raise DTypeError(f"matmul: beta={beta}: out is {out.dtype}, the result {dtype}; they must be alike")
-    return After(float(alpha), residual=out if beta else None, beta=float(beta))
+    return After(numbers[0], residual=out if beta else None, beta=numbers[1])
+
+
+def _number(field: str, value: Any, dtype: DataType) -> float:
+    """alpha or beta of a product of a type, which the type that it is computed in has."""
+    number = value.item() if type(value).__module__ == "numpy" and getattr(value, "shape", None) == () else value
+    if not isinstance(number, Real):
+        raise DTypeError(f"{field} is a {type(value).__name__}; it must be a real number")
+    if dtype != float64:
+        return factor(number, field)
+    if not abs(value) <= float_info.max:
+        raise InvalidSpecError(f"{field}={value!r}; give a finite number that float64 has", field)
+    return float(number)
 
 
 def _touches(target: GPUArray, operand: GPUArray) -> bool:

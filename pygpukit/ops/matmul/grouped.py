@@ -11,6 +11,7 @@ from pygpukit.array import promotion
 from pygpukit.core.dtypes import int32, int64
 from pygpukit.core.errors import DTypeError, ShapeError
 from pygpukit.ops import copying, host
+from pygpukit.ops.elementwise import clamp
 from pygpukit.ops.elementwise.pointwise import CTYPES
 from pygpukit.ops.matmul import grouped_hopper, grouped_tile, plain
 from pygpukit.ops.operands import check_array, check_devices, span
@@ -55,8 +56,9 @@ def grouped_matmul(x: GPUArray, w: GPUArray, counts: GPUArray) -> GPUArray:
     if host.computes():
         native.host_launch(what, lambda: _on_host(x, w, counts, out), [x, w, counts, out])
     else:
-        counts = copying.contiguous(counts if counts.dtype == int32 else copying.astype(counts, int32))
-        _product_of(x, w)(x, w, counts, out)
+        if counts.dtype == int64:  # what int32 cannot hold is more than all rows, or less than none
+            counts = copying.astype(clamp(counts, 0, min(x.shape[0], 2**31 - 1)), int32)
+        _product_of(x, w)(x, w, copying.contiguous(counts), out)
     return out
 
 

@@ -74,7 +74,7 @@ def planned(
     """
     if named not in (None, NAME):
         raise ValueError(f"{what}: backend={named!r}; it is {NAME!r}, or None for the plan's choice")
-    if named is None and (is_sim() or _of_environment() is None):
+    if named is None and (_of_environment() is None or is_sim()):
         return None
     if not prod(shape):
         return None

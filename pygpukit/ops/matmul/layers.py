@@ -66,7 +66,8 @@ def batched_matmul(a: GPUArray, b: GPUArray, *, out: GPUArray | None = None) -> 
     Raises ShapeError for other shapes, and as matmul().
     """
     what = "batched_matmul"
-    if check_array(a, what).ndim not in (3, 4) or check_array(b, what).shape[:-2] != a.shape[:-2] or a.ndim != b.ndim:
+    a, b = check_array(a, f"{what}: a"), check_array(b, f"{what}: b")
+    if a.ndim not in (3, 4) or b.shape[:-2] != a.shape[:-2] or a.ndim != b.ndim:
         raise ShapeError(
             f"{what}: shapes {a.shape} and {b.shape}: their one or two batch axes must be the same; matmul() broadcasts"
         )
@@ -88,7 +89,7 @@ def _linear(
     if dtype not in promotion.FLOATS or any(one.dtype != dtype for one in arrays.values()):
         kinds = ", ".join(f"{name} is {one.dtype}" for name, one in arrays.items())
         raise DTypeError(f"{what}: {kinds}; they must be one float type")
-    if act not in ACTIVATIONS:
+    if not (act is None or isinstance(act, str)) or act not in ACTIVATIONS:
         raise ValueError(f"{what}: act={act!r}; it is one of {', '.join(map(repr, ACTIVATIONS))}")
     if w.ndim != 2 or not x.ndim or x.shape[-1] != w.shape[1] or (bias is not None and bias.shape != w.shape[:1]):
         shapes = ", ".join(f"{name} has shape {one.shape}" for name, one in arrays.items())

@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING
 from pygpukit._core import native
 from pygpukit.core.backend import is_sim
 from pygpukit.core.dtypes import bfloat16, float8_e4m3, uint8
-from pygpukit.core.errors import DTypeError, ShapeError
+from pygpukit.core.errors import DTypeError, InvalidSpecError, ShapeError
+from pygpukit.core.sizes import factor, whole
 from pygpukit.ops import copying
 from pygpukit.ops.matmul import fp4_blocks, fp4_codes
 from pygpukit.ops.matmul.fp4 import matmul_fp4
 from pygpukit.ops.matmul.fp4_codes import Fp4Matrix
 from pygpukit.ops.matmul.fp4_matrices import quantize_nvfp4
-from pygpukit.ops.operands import check_array, check_devices
+from pygpukit.ops.operands import check_array, check_devices, is_array
 
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
@@ -32,6 +33,7 @@ LOW_LEVEL = [
     "quantize_bf16_to_nvf4",
 ]
 _BLOCK = 32
+_EXTENT = "a whole number, 0 or more"
 
 
 def gemv_nvf4_available() -> bool:
@@ -45,9 +47,13 @@ def nvf4_bf16_sm120_available() -> bool:
 
 
 def nvf4_get_sizes(K: int, N: int) -> tuple[int, int]:
-    """Bytes of the codes and of the scales of a weight (K, N), as quantize_bf16_to_nvf4() writes them."""
-    blocks = -(-K // _BLOCK)
-    return blocks * _BLOCK // 2 * N, blocks * N
+    """Bytes of the codes and of the scales of a weight (K, N), as quantize_bf16_to_nvf4() writes them. Raises
+    InvalidSpecError for what is no whole number, or below 0."""
+    k, n = (whole(value, f"nvf4_get_sizes: {name}", _EXTENT) for name, value in (("K", K), ("N", N)))
+    if min(k, n) < 0:
+        raise InvalidSpecError(f"nvf4_get_sizes: K={k}, N={n}; give {_EXTENT} for both")
+    blocks = -(-k // _BLOCK)
+    return blocks * _BLOCK // 2 * n, blocks * n
 
 
 def quantize_bf16_to_nvf4(input: GPUArray, out_data: GPUArray, out_scale: GPUArray) -> None:
@@ -75,7 +81,8 @@ def quantize_bf16_to_nvf4(input: GPUArray, out_data: GPUArray, out_scale: GPUArr
 def gemv_nvf4_bf16(
     a: GPUArray, b_data: GPUArray, b_scale: GPUArray, *, out: GPUArray | None = None, alpha: float = 1.0
 ) -> GPUArray:
-    """alpha times a bfloat16 vector (K,) times a weight of quantize_bf16_to_nvf4(): (N,) of bfloat16.
+    """alpha times a bfloat16 vector (K,) times a weight of quantize_bf16_to_nvf4(): (N,) of bfloat16. alpha is
+    above 0.
 
     The weight is copied with its axes exchanged first: matmul_fp4() of a weight of quantize_nvfp4() reads it as it
     lies. Raises as matmul_fp4().
@@ -84,7 +91,8 @@ def gemv_nvf4_bf16(
     if check_array(a, f"{what}: a").dtype != bfloat16 or a.ndim != 1:
         raise ShapeError(f"{what}: a is {a.dtype} of shape {a.shape}; it is bfloat16 (K,)")
     codes, scales = _parts(what, b_data, b_scale)
-    return matmul_fp4(a, (codes.T, scales.T, alpha), out_dtype=bfloat16, out=out, invariant=True)
+    of_all = alpha if is_array(alpha) else factor(alpha, f"{what}: alpha", positive=True)
+    return matmul_fp4(a, (codes.T, scales.T, of_all), out_dtype=bfloat16, out=out, invariant=True)
 
 
 def matmul_nvf4_bf16_sm120(a: GPUArray, b: GPUArray, *, out: GPUArray | None = None) -> GPUArray:

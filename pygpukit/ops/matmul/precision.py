@@ -15,9 +15,13 @@ _ALLOW, _FORBID, _OTHER = "PYGPUKIT_ALLOW_TF32", "PYGPUKIT_NO_TF32", "PYGPUKIT_T
 def check(what: str, dtype: DataType, tf32: bool | None, use_tf32: bool | None) -> bool | None:
     """What a call says: True, False, or None where it says nothing. use_tf32 is another name of tf32.
 
-    Raises ValueError where the two differ, DTypeError where tf32 is allowed for another type than float32.
+    Raises TypeError for other values, ValueError where the two differ, DTypeError where tf32 is allowed for another
+    type than float32.
     """
-    if tf32 is not None and use_tf32 is not None and bool(tf32) != bool(use_tf32):
+    for name, value in (("tf32", tf32), ("use_tf32", use_tf32)):
+        if value is not None and not isinstance(value, bool):
+            raise TypeError(f"{what}: {name}={value!r}; it is True, False or None")
+    if tf32 is not None and use_tf32 is not None and tf32 != use_tf32:
         raise ValueError(f"{what}: tf32={tf32} and use_tf32={use_tf32} contradict each other; give tf32 alone")
     said = use_tf32 if tf32 is None else tf32
     if dtype is float32:
@@ -49,9 +53,14 @@ def reason(said: bool | None) -> str:
 def environment() -> bool | None:
     """True where PYGPUKIT_ALLOW_TF32=1, False where PYGPUKIT_NO_TF32=1, else None. Read once.
 
-    Raises ValueError where both are set. Warns where PYGPUKIT_TF32_V2 is: there is one kind of tf32 kernels.
+    Raises ValueError where both are, or one is neither 0 nor 1. Warns where PYGPUKIT_TF32_V2 is set: there is one kind
+    of tf32 kernels.
     """
-    allow, forbid = (os.environ.get(name, "0") not in ("", "0") for name in (_ALLOW, _FORBID))
+    given = {name: os.environ.get(name) or "0" for name in (_ALLOW, _FORBID)}
+    for name, value in given.items():
+        if value not in ("0", "1"):
+            raise ValueError(f"{name}={value}; it is 1, or 0 or unset for no")
+    allow, forbid = (value == "1" for value in given.values())
     if allow and forbid:
         raise ValueError(f"{_ALLOW} and {_FORBID} are both set and contradict each other; unset one")
     if os.environ.get(_OTHER, "0") not in ("", "0"):

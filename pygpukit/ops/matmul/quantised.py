@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from math import isfinite
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pygpukit import kernels
@@ -11,6 +10,7 @@ from pygpukit._core import native
 from pygpukit.array import promotion
 from pygpukit.core.dtypes import as_dtype, float8_e4m3, float8_e5m2, float32, int8
 from pygpukit.core.errors import DTypeError
+from pygpukit.core.sizes import factor
 from pygpukit.ops import copying, host
 from pygpukit.ops.elementwise.pointwise import CTYPES
 from pygpukit.ops.operands import check_array, check_devices, check_out, is_array, span
@@ -69,7 +69,7 @@ def quantize(x: GPUArray, dtype: DTypeLike, scale: GPUArray | float = 1.0, *, ou
     asked = as_dtype(dtype)
     if asked not in _SMALL:
         raise DTypeError(f"{what}: dtype={asked}; it is {', '.join(map(str, _SMALL))}: .astype() converts to others")
-    asked_for = conversion(what, array, array.shape, asked, scale, out)
+    asked_for = conversion(what, array, array.shape, asked, _checked_scale(f"{what}: scale", scale), out)
     assert asked_for is not None  # no float is of such a type
     return asked_for.of(array, out)
 
@@ -94,22 +94,19 @@ def conversion(
         )
     if wanted not in _SMALL and out_scale is not None:
         raise ValueError(f"{what}: out_scale={out_scale} with out_dtype={wanted}; only float8 and int8 have a scale")
-    scale = 1.0 if out_scale is None else _checked_scale(what, out_scale)
+    scale = 1.0 if out_scale is None else _checked_scale(f"{what}: out_scale", out_scale)
     if out is not None and check_out(out, shape, wanted, what).dtype != wanted:
         raise DTypeError(f"{what}: out is {out.dtype} and out_dtype={wanted}; they must be alike")
     return None if wanted == source else Conversion(wanted, scale)
 
 
-def _checked_scale(what: str, scale: Any) -> GPUArray | float:
-    if is_array(scale):
-        if scale.dtype != float32 or scale.size != 1:
-            raise DTypeError(f"{what}: the scale is {scale.dtype} of shape {scale.shape}; it is one element of float32")
-        check_devices(what, scale)
-        return scale
-    number = float(scale)
-    if not isfinite(number) or number <= 0:
-        raise ValueError(f"{what}: the scale is {number}; it is finite and above 0")
-    return number
+def _checked_scale(field: str, scale: Any) -> GPUArray | float:
+    if not is_array(scale):
+        return factor(scale, field, positive=True)
+    if scale.dtype != float32 or scale.size != 1:
+        raise DTypeError(f"{field} is {scale.dtype} of shape {scale.shape}; it is one element of float32")
+    check_devices(field, scale)
+    return scale
 
 
 def _quantise(x: GPUArray, out: GPUArray, scale: GPUArray | float) -> None:
