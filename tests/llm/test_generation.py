@@ -6,6 +6,7 @@ import asyncio
 import gc
 import sys
 import threading
+from typing import Any
 
 import numpy as np
 import pytest
@@ -191,6 +192,23 @@ def test_what_cannot_be_is_refused_by_name(
     with pytest.raises(InvalidSpecError, match=said):
         model.stream(prompt, **settings).complete()  # type: ignore[arg-type]
     assert not any(slot.taken for slot in model.cache.slots)
+
+
+def test_an_answer_that_could_not_begin_changes_no_other(
+    model: CausalTransformerModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings: dict[str, Any] = {"temperature": 1.0, "seed": 3, "logit_bias": {1: 0.0}}
+    alone = model.stream(PROMPT, 8, **settings).complete().token_ids
+    stream = model.stream(PROMPT, 8, **settings)
+    found = [next(stream).token_id for _ in range(3)]
+    with pytest.raises(InvalidSpecError, match="no token 99"):
+        model.stream([7, 8], 8, logit_bias={99: 1.0}).complete()
+    found += [next(stream).token_id for _ in range(2)]
+    with monkeypatch.context() as patch:
+        patch.setattr(model.engine, "prefill", lambda *_: False)  # stopped while its prompt was computed
+        assert list(model.stream([7, 8], 8, logit_bias={2: 0.0})) == []
+    found += [token.token_id for token in stream]
+    assert found == alone
 
 
 def test_models_that_are_not_there_are_refused_by_name() -> None:
