@@ -182,6 +182,7 @@ def test_two_models_under_the_scheduler_say_what_they_say_alone() -> None:
         ([1], {"top": 21}, "top"),
         ([1], {"logit_bias": {99: 1.0}}, "99"),
         ([1], {"temprature": 1.0}, "temprature"),
+        ([1], {"logit_bias": {1: 0.0, 99: 1.0}, "top_k": 2**70}, "99"),
         ([1], {"stop": "x"}, "no tokenizer"),
         ("text", {}, "no tokenizer"),
     ],
@@ -192,6 +193,30 @@ def test_what_cannot_be_is_refused_by_name(
     with pytest.raises(InvalidSpecError, match=said):
         model.stream(prompt, **settings).complete()  # type: ignore[arg-type]
     assert not any(slot.taken for slot in model.cache.slots)
+
+
+def test_settings_of_another_type_are_refused_when_they_are_made() -> None:
+    nan = float("nan")
+    wrong: dict[str, list[Any]] = {
+        "temperature": ["0.5", None, [1], nan, 1e40],
+        "top_k": [1.5, "3", nan, None, True],
+        "top_p": ["0.9", None, nan],
+        "min_p": ["x", nan],
+        "repetition_penalty": ["1", 1e-60, nan],
+        "presence_penalty": ["1", float("inf")],
+        "frequency_penalty": [None, 1e40],
+        "logit_bias": [[1], "x", {1.5: 1}, {"a": 1}, {1: "x"}, {1: nan}, {-1: 2}],
+        "seed": [1.5, "1", 2**64, True],
+        "request": [1.5, "x", None],
+        "top": [1.5, "3", nan],
+    }
+    for name, values in wrong.items():
+        for value in values:
+            with pytest.raises(InvalidSpecError, match=name):
+                gp.llm.Sampling(**{name: value})
+    right = {"temperature": np.float32(0.5), "top_k": np.int64(3), "seed": 2**64 - 1, "top": np.uint8(2)}
+    assert gp.llm.Sampling(**right, logit_bias={np.int32(1): -np.inf, 2: np.float32(np.inf)}).packed()
+    assert gp.llm.Sampling(top_k=2**80).packed()
 
 
 def test_an_answer_that_could_not_begin_changes_no_other(
