@@ -40,8 +40,10 @@ class Graph:
         """Run the graph on a stream, the current one by default. Asynchronous.
 
         An index array that holds an index out of range when it is launched raises IndexError as eager indexing does.
-        Raises GPUError before its capture has ended, DeviceMismatchError on another device.
+        Raises GPUError before its capture has ended, DeviceMismatchError on another device, TypeError for no stream.
         """
+        if stream is not None and not isinstance(getattr(stream, "native", None), native.Stream):
+            raise TypeError(f"launch: stream={stream!r}; give a gp.Stream, or None for the current one")
         self._native.launch(None if stream is None else stream.native)
         if self._errors is not None:
             deferred.launched(self._errors, None if stream is None else stream.id)

@@ -99,12 +99,16 @@ class Stream:
         deferred.check(self.id)
 
     def wait_event(self, event: Event) -> None:
-        """Work queued from now on starts after the event. The calling thread does not wait."""
+        """Work queued from now on starts after the event. The calling thread does not wait. TypeError for no Event."""
+        if not isinstance(event, Event):
+            raise TypeError(f"wait_event: event={event!r}; give a gp.Event, such as record_event() returns")
         self.native.wait_event(event.native)
 
     def record_event(self, event: Event | None = None) -> Event:
         """Record an event (a new one by default) after the work queued so far, and return it."""
         event = Event() if event is None else event
+        if not isinstance(event, Event):
+            raise TypeError(f"record_event: event={event!r}; give a gp.Event, or None for a new one")
         event.record(self)
         return event
 

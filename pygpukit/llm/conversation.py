@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, TypeAlias
 
 from pygpukit.core.errors import InvalidSpecError
+from pygpukit.llm.generating import Generating
 from pygpukit.llm.generation import Figures, Token
 
 Role: TypeAlias = Literal["user", "assistant"]
@@ -71,6 +72,7 @@ class Conversation:
     waits for it. told(event, message, token) is called of what happens, on the thread on which it does.
 
     settings: those of model.chat(), greedy by default. Safe from several threads; one answer at a time.
+    Raises TypeError for what is no model or no text, InvalidSpecError naming a setting that model.chat() would refuse.
     """
 
     def __init__(
@@ -81,8 +83,12 @@ class Conversation:
         told: Callable[[Event, Message | None, Token | None], None] | None = None,
         **settings: Any,
     ) -> None:
+        if not callable(getattr(model, "chat", None)):
+            raise TypeError(f"model={model!r} has no chat(); give what gp.llm.load() gives")
+        if isinstance(model, Generating):
+            model._settings(max_new_tokens, **settings)  # now, not in the first answer
         self.model, self.max_new_tokens, self.settings = model, max_new_tokens, settings
-        self._system = system
+        self._system = _text(system, "system")
         self._session = copy_context()  # answers run in the session that the conversation was made in
         self._told = told or (lambda _event, _message, _token: None)
         self._all: list[Message] = []
@@ -110,7 +116,7 @@ class Conversation:
 
     @system.setter
     def system(self, text: str) -> None:
-        self._system = text
+        self._system = _text(text, "system")
         self._told("changed", None, None)
 
     @property
@@ -198,7 +204,7 @@ class Conversation:
         return message
 
     def _say(self, text: str, parent: int | None) -> int:
-        if not text.strip():
+        if not _text(text, "text").strip():
             raise InvalidSpecError("there is nothing to ask: the text is empty", "text")
         return self._add("user", parent, text).number
 
@@ -240,3 +246,9 @@ class Conversation:
                 self._told("ended", message, None)
             finally:
                 self._idle.set()
+
+
+def _text(value: str, name: str) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"{name}={value!r}; give text")
+    return value

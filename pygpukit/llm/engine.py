@@ -67,6 +67,7 @@ class DecodeStep:
             return False
         import numpy as np
 
+        self._loaded = []  # whatever comes of this: it is no more what was there
         if self._begun is not None:
             self._begun.synchronize()
             self._begun = None
@@ -162,9 +163,9 @@ class Engine:
         numbers that are no tokens.
         """
         check_prompt(prompt, self._model)
-        cache = self._model.cache
+        cache, seeded = self._model.cache, sampling.seeded()
         slot, reused = cache.acquire(prompt)
-        return Request(list(prompt), sampling.seeded(), cache, slot, reused)
+        return Request(list(prompt), seeded, cache, slot, reused)
 
     def close(self, sequence: Request) -> None:
         """Give the sequence's slot back; after the model's end, too."""

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import operator
+import reprlib
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias, cast, overload
 
+from pygpukit._core import native
 from pygpukit.core.errors import InvalidSpecError
+from pygpukit.core.sizes import whole
 from pygpukit.llm.engine import Engine
 from pygpukit.llm.generation import Answer, Completion, Generation, Limits
 from pygpukit.llm.sampling import Sampling
@@ -59,8 +63,9 @@ class Generating:
         """
         if _is_ids(input_ids):
             documented = _documented(rest, settings)
-            stream = self.stream(input_ids, 20 if max_new_tokens is None else max_new_tokens, **documented)
-            return [*input_ids, *stream.complete().token_ids]
+            ids, _ = self._ids(input_ids)
+            stream = self.stream(ids, 20 if max_new_tokens is None else max_new_tokens, **documented)
+            return [*ids, *stream.complete().token_ids]
         if rest:
             raise InvalidSpecError("settings of a text prompt are given by name: generate(text, top_k=50)", "input_ids")
         return self.stream(input_ids, max_new_tokens, **settings).complete()
@@ -88,12 +93,14 @@ class Generating:
         has room for. stop: strings that end the answer and are not part of it. eos_token_id: tokens that end it, the
         model's own by default; ignore_eos: none. settings: temperature, top_k, top_p, min_p, repetition_penalty,
         presence_penalty, frequency_penalty, logit_bias, seed, request, top (see Sampling); greedy by default.
-        Raises InvalidSpecError naming the setting, or saying by how much the prompt does not fit.
+        Raises InvalidSpecError naming the setting, or saying by how much the prompt does not fit; TypeError for what is
+        no prompt.
         """
         ids, thinking = self._ids(prompt)
-        sampling = _sampling(settings)
-        limits = self._limits(max_new_tokens, stop, eos_token_id, ignore_eos, thinking)
-        return Generation(self._model, ids, sampling, limits)
+        sampling, limits = self._settings(
+            max_new_tokens, stop=stop, eos_token_id=eos_token_id, ignore_eos=ignore_eos, **settings
+        )
+        return Generation(self._model, ids, sampling, replace(limits, thinking=thinking))
 
     def chat(self, messages: str | Sequence[Message], max_new_tokens: int | None = None, **settings: Any) -> Generation:
         """stream() of a conversation, by the model's chat template; a text is one message of the user.
@@ -118,24 +125,28 @@ class Generating:
         """Answers to several prompts, a step for all at a time; each is what generate() alone gives, bit for bit.
 
         The model needs as many slots. Prompt i is request i of the seed: alone it is generate(..., request=i).
+        Raises as stream() does.
         """
         model = self._model
-        if len(prompts) > len(model.cache.slots):
+        if isinstance(prompts, str | Mapping) or not isinstance(prompts, Iterable):
+            raise TypeError(f"prompts={prompts!r}; give a list of prompts")
+        sampling, limits = self._settings(
+            max_new_tokens, stop=stop, eos_token_id=eos_token_id, ignore_eos=ignore_eos, **settings
+        )
+        first = sampling.seeded()
+        made = [self._ids(prompt) for prompt in prompts]
+        if len(made) > len(model.cache.slots):
             raise InvalidSpecError(
-                f"{len(prompts)} prompts need as many slots, the model has {len(model.cache.slots)}; "
-                f"load it with slots={len(prompts)}",
+                f"{len(made)} prompts need as many slots, the model has {len(model.cache.slots)}; "
+                f"load it with slots={len(made)}",
                 "prompts",
             )
-        first = _sampling(settings).seeded()
-        made = [self._ids(prompt) for prompt in prompts]
         with ExitStack() as stack:
             answers = []
             for number, (ids, thinking) in enumerate(made):
                 request = self.engine.open(ids, replace(first, request=number))
                 stack.callback(self.engine.close, request)
-                answers.append(
-                    Answer(model, request, self._limits(max_new_tokens, stop, eos_token_id, ignore_eos, thinking))
-                )
+                answers.append(Answer(model, request, replace(limits, thinking=thinking)))
             self._run(answers)
             return [answer.completion() for answer in answers]
 
@@ -160,27 +171,47 @@ class Generating:
             for answer, choice in zip(going, choices, strict=True):
                 answer.take(choice)
 
-    def _limits(
+    def _settings(
         self,
-        max_new_tokens: int | None,
-        stop: str | Iterable[str],
-        eos_token_id: int | Iterable[int] | None,
-        ignore_eos: bool,
-        thinking: bool,
-    ) -> Limits:
-        most = 256 if max_new_tokens is None else max_new_tokens
+        max_new_tokens: int | None = None,
+        *,
+        stop: str | Iterable[str] = (),
+        eos_token_id: int | Iterable[int] | None = None,
+        ignore_eos: bool = False,
+        **settings: Any,
+    ) -> tuple[Sampling, Limits]:
+        """What stream() makes of its settings. Raises InvalidSpecError naming one that cannot be."""
+        unknown = sorted(set(settings) - set(Sampling.__dataclass_fields__))
+        if unknown:
+            known = ", ".join(Sampling.__dataclass_fields__)
+            raise InvalidSpecError(f"there is no setting {unknown[0]!r}; there are {known}", unknown[0])
+        wanted = "a whole number of 1 or more"
+        most = 256 if max_new_tokens is None else whole(max_new_tokens, "max_new_tokens", wanted)
         if most < 1:
-            raise InvalidSpecError(f"max_new_tokens is {max_new_tokens}, must be 1 or more", "max_new_tokens")
-        ends = self._end_tokens() if eos_token_id is None else _integers(eos_token_id)
-        texts = (stop,) if isinstance(stop, str) else tuple(stop)
+            raise InvalidSpecError(f"max_new_tokens={most}; give {wanted}", "max_new_tokens")
+        if ignore_eos not in (True, False):
+            raise InvalidSpecError(f"ignore_eos={ignore_eos!r}; give True or False", "ignore_eos")
+        ends = self._end_tokens() if eos_token_id is None else self._given_ends(eos_token_id)
+        texts = tuple(_several(stop))
+        if not all(isinstance(text, str) and text for text in texts):
+            raise InvalidSpecError(f"stop={stop!r}; give a text, or a list of texts, none of them empty", "stop")
         if texts and self.tokenizer is None:
             raise InvalidSpecError(f"{self._model.name} has no tokenizer, so it knows no stop strings", "stop")
-        return Limits(most, frozenset() if ignore_eos else ends, texts, thinking)
+        return Sampling(**settings), Limits(most, frozenset() if ignore_eos else ends, texts)
+
+    def _given_ends(self, eos_token_id: int | Iterable[int]) -> frozenset[int]:
+        count = self._model.config.vocab_size
+        wanted = f"token ids of 0 to {count - 1}; ignore_eos=True is for none"
+        ends = frozenset(whole(token, "eos_token_id", wanted) for token in _several(eos_token_id))
+        for token in ends:
+            if not 0 <= token < count:
+                raise InvalidSpecError(f"eos_token_id={token}; give {wanted}", "eos_token_id")
+        return ends
 
     def _end_tokens(self) -> frozenset[int]:
         """generation_config.json's, and the tokenizer's."""
         given = self.generation.get("eos_token_id")
-        found = set() if given is None else set(_integers(given))
+        found = set() if given is None else set(_several(given))
         if self.tokenizer is not None and self.tokenizer.eos_token_id is not None:
             found.add(self.tokenizer.eos_token_id)
         return frozenset(found)
@@ -188,23 +219,42 @@ class Generating:
     def _ids(self, prompt: Prompt) -> tuple[list[int], bool]:
         """Token ids of a prompt, and whether it ends within a thinking block."""
         if _is_ids(prompt):
-            return [int(token) for token in cast("Sequence[int]", prompt)], False
+            try:
+                return [operator.index(token) for token in cast("Sequence[int]", prompt)], False
+            except TypeError as error:
+                raise TypeError(f"prompt: a token id must be a whole number: {error}") from None
+        if not isinstance(prompt, str):
+            prompt = _messages(prompt)
         if self.tokenizer is None:
             raise InvalidSpecError(f"{self._model.name} has no tokenizer, so it takes token ids only", "prompt")
         if isinstance(prompt, str):
             return self.tokenizer.encode(prompt), False
-        text = self.tokenizer.render_chat(cast("Sequence[Message]", prompt))
+        text = self.tokenizer.render_chat(prompt)
         return self.tokenizer.encode(text, add_special_tokens=False), text.rstrip().endswith("<think>")
 
 
 def _is_ids(prompt: object) -> bool:
-    if isinstance(prompt, str) or not hasattr(prompt, "__len__") or not hasattr(prompt, "__getitem__"):
+    if isinstance(prompt, str | Mapping | native.ArrayBase):
+        return False
+    if not hasattr(prompt, "__len__") or not hasattr(prompt, "__getitem__"):
         return False
     return len(prompt) == 0 or hasattr(prompt[0], "__index__")
 
 
-def _integers(value: int | Iterable[int]) -> frozenset[int]:
-    return frozenset(value) if isinstance(value, Iterable) else frozenset((value,))
+def _messages(prompt: Any) -> list[Message]:
+    from pygpukit.llm.template import ChatMessage
+
+    if isinstance(prompt, native.ArrayBase):
+        raise TypeError("prompt is a GPUArray, and nothing is copied to the host implicitly; use prompt.to_numpy()")
+    if isinstance(prompt, Iterable) and not isinstance(prompt, Mapping):
+        found = list(prompt)
+        if all(isinstance(one, Mapping | ChatMessage) for one in found):
+            return found
+    raise TypeError(f"prompt={reprlib.repr(prompt)}; give text, a list of token ids, or a list of messages")
+
+
+def _several(value: Any) -> Iterable[Any]:
+    return value if isinstance(value, Iterable) and not isinstance(value, str) else (value,)
 
 
 def _documented(rest: tuple[Any, ...], settings: dict[str, Any]) -> dict[str, Any]:
@@ -216,11 +266,3 @@ def _documented(rest: tuple[Any, ...], settings: dict[str, Any]) -> dict[str, An
     for name in ("use_cache", "gpu_sampling"):
         given.pop(name, None)
     return {"temperature": 1.0, "top_k": 50, "top_p": 0.9, **given}
-
-
-def _sampling(settings: dict[str, Any]) -> Sampling:
-    unknown = sorted(set(settings) - set(Sampling.__dataclass_fields__))
-    if unknown:
-        known = ", ".join(Sampling.__dataclass_fields__)
-        raise InvalidSpecError(f"there is no setting {unknown[0]!r}; there are {known}", unknown[0])
-    return Sampling(**settings)

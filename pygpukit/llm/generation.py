@@ -184,7 +184,11 @@ class Generation:
 
     def __init__(self, model: CausalTransformerModel, prompt: list[int], sampling: Sampling, limits: Limits) -> None:
         request = model.engine.open(prompt, sampling)
-        self._model, self._answer = model, Answer(model, request, limits)
+        try:
+            self._model, self._answer = model, Answer(model, request, limits)
+        except BaseException:  # nobody could close what was never made
+            model.engine.close(request)
+            raise
         self._stopped = threading.Event()
         self._closed = False
         self._step: DecodeStep | None = None
@@ -200,13 +204,13 @@ class Generation:
         try:
             with self._model.lock:
                 choice = self._compute()
+            token = None if choice is None else answer.take(choice)
         except BaseException:
             self.close()
             raise
-        if choice is None:
+        if token is None:
             self.close()
             raise StopIteration
-        token = answer.take(choice)
         if answer.finish_reason is not None:
             self.close()
         return token

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from pygpukit._core import native
 from pygpukit.array import factory
 from pygpukit.core.errors import InvalidSpecError
+from pygpukit.core.sizes import whole
 from pygpukit.llm.cache import KVCache
 from pygpukit.llm.config import TransformerConfig
 from pygpukit.llm.generating import Generating
@@ -42,6 +44,14 @@ class Buffers:
         return Buffers(self.x[:count], self.attention.first(count), self.between[:count])
 
 
+def check_room(context: int | None, slots: int) -> None:
+    """Raises InvalidSpecError where context or slots is no whole number of 1 or more; context may be None."""
+    for name, value in (("context", 1 if context is None else context), ("slots", slots)):
+        wanted = "a whole number of 1 or more"
+        if whole(value, name, wanted) < 1:
+            raise InvalidSpecError(f"{name}={value!r}; give {wanted}", name)
+
+
 class CausalTransformerModel(Generating):
     """A causal language model on the device.
 
@@ -71,14 +81,15 @@ class CausalTransformerModel(Generating):
     ) -> None:
         if config.is_moe:
             raise InvalidSpecError("mixtures of experts are not there yet", "num_experts")
+        check_room(context, slots)
         self.config, self.spec, self.name = config, spec, name
         self.embed_tokens, self.position_embed, self.blocks = embed_tokens, position_embed, list(blocks)
         self.final_norm, self.tokenizer = final_norm, tokenizer
         self.generation = dict(generation or {})
         self._head = LinearBF16(embed_tokens if lm_head is None else lm_head)
         most = config.max_position_embeddings
-        self.context = min(context or most, most)
-        self._slots = slots
+        self.context = most if context is None else min(operator.index(context), most)
+        self._slots = operator.index(slots)
         self._cache: KVCache | None = None
         self._tables = rotary.tables(config, self.context)
         self._making = threading.Lock()
@@ -154,8 +165,9 @@ class CausalTransformerModel(Generating):
                 raise InvalidSpecError(f"{name} must be None; generate() and stream() keep positions and cache", name)
         if use_cache:
             raise InvalidSpecError("use_cache must be False here; generate() and stream() have a cache", "use_cache")
+        ids = [whole(token, "input_ids", "token ids, whole numbers") for token in input_ids]
         with self.lock:
-            return self.engine.hidden([int(token) for token in input_ids]), None
+            return self.engine.hidden(ids), None
 
     def init_decode_graph(self, max_seq_len: int | None = None) -> None:
         """Capture the step of one greedy sequence now, not at its first token. max_seq_len: at most the context."""

@@ -14,6 +14,7 @@ from pygpukit._core import native
 from pygpukit.array import factory
 from pygpukit.core.backend import is_sim
 from pygpukit.core.errors import InvalidSpecError
+from pygpukit.core.sizes import factor, whole
 from pygpukit.memory.pinned import pinned_empty
 from pygpukit.ops import host
 from pygpukit.ops.nn import sampling as operations
@@ -66,22 +67,26 @@ class Sampling:
 
     def __post_init__(self) -> None:
         operations.check_settings(self.temperature, self.top_k, self.top_p, self.min_p)
-        if not (self.repetition_penalty > 0 and math.isfinite(self.repetition_penalty)):
-            raise InvalidSpecError(
-                f"repetition_penalty is {self.repetition_penalty}, must be above 0", "repetition_penalty"
-            )
+        factor(self.repetition_penalty, "repetition_penalty", positive=True)
         for name in ("presence_penalty", "frequency_penalty"):
-            if not math.isfinite(getattr(self, name)):
-                raise InvalidSpecError(f"{name} is {getattr(self, name)}, must be finite", name)
+            factor(getattr(self, name), name)
+        if not isinstance(self.logit_bias, Mapping):
+            raise InvalidSpecError(
+                f"logit_bias={self.logit_bias!r}; give a dict of token ids and numbers", "logit_bias"
+            )
         for token, bias in self.logit_bias.items():
-            if token < 0 or math.isnan(bias):
+            if whole(token, "logit_bias: token", "token ids and numbers") < 0:
                 raise InvalidSpecError(f"logit_bias has {token}: {bias}, must be token ids and numbers", "logit_bias")
-        if self.seed is not None and not 0 <= self.seed < 2**64:
-            raise InvalidSpecError(f"seed is {self.seed}, must be of 0 to 2^64 - 1", "seed")
-        if not 0 <= self.request < 2**64:
-            raise InvalidSpecError(f"request is {self.request}, must be of 0 to 2^64 - 1", "request")
-        if self.top is not None and not 0 <= self.top <= MAX_TOP:
-            raise InvalidSpecError(f"top is {self.top}, must be of 0 to {MAX_TOP}, or None", "top")
+            if bias not in (math.inf, -math.inf):  # always, or never
+                factor(bias, f"logit_bias[{token}]")
+        for name, value, most in (
+            ("seed", 0 if self.seed is None else self.seed, 2**64 - 1),
+            ("request", self.request, 2**64 - 1),
+            ("top", 0 if self.top is None else self.top, MAX_TOP),
+        ):
+            wanted = f"a whole number of 0 to {most}"
+            if not 0 <= whole(value, name, wanted) <= most:
+                raise InvalidSpecError(f"{name}={value!r}; give {wanted}", name)
 
     @property
     def adjusts(self) -> bool:
@@ -101,7 +106,7 @@ class Sampling:
         log_min_p = math.log(self.min_p) if self.min_p else -math.inf
         penalties = (self.repetition_penalty, self.presence_penalty, self.frequency_penalty)
         random = (self.seed or 0, self.request)
-        return _REQUEST.pack(*random, share, self.top_k, self.temperature, log_min_p, *penalties, 0.0)
+        return _REQUEST.pack(*random, share, min(self.top_k, 2**63 - 1), self.temperature, log_min_p, *penalties, 0.0)
 
 
 @dataclass(frozen=True)

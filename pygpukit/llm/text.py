@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from pygpukit.core.errors import InvalidSpecError
-
 if TYPE_CHECKING:
     from pygpukit.llm.tokenizer import Tokenizer
 
@@ -27,8 +25,6 @@ class AnswerText:
     no piece ends within a character. Stop strings count in the answer only, and are not part of it."""
 
     def __init__(self, tokenizer: Tokenizer, stop: tuple[str, ...] = (), thinking: bool = False) -> None:
-        if any(not text for text in stop):
-            raise InvalidSpecError("a stop string is empty, which every text would begin with", "stop")
         self._stream = tokenizer.stream()
         self._stop = stop
         self._held = ""

@@ -14,7 +14,7 @@ from pygpukit.llm.layers.linear import LinearBF16
 from pygpukit.llm.layers.mlp import MLP
 from pygpukit.llm.layers.norm import Norm
 from pygpukit.llm.loading import TensorLoader
-from pygpukit.llm.model import CausalTransformerModel
+from pygpukit.llm.model import CausalTransformerModel, check_room
 from pygpukit.llm.models import ModelSpec, read_config, spec_of
 
 if TYPE_CHECKING:
@@ -41,12 +41,16 @@ def load(
     sequence, at most and by default the model's own, on the simulation 4096. slots: sequences that can be open at once.
     name: what its memory and launches are called. progress: a bar, or a function (bytes done, bytes in all, tensor).
 
-    Raises ModelNotFoundError, ModelFileError, InvalidSpecError for an architecture that is not there, OutOfMemoryError.
+    Raises ModelNotFoundError, ModelFileError, OutOfMemoryError; InvalidSpecError for an architecture that is not there,
+    and before any file is read for a context or slots below 1.
     """
     from pygpukit.models.checkpoint import open_checkpoint
 
     if dtype is not None and dtype not in TYPES:
         raise DTypeError(f"load: dtype is {dtype!r}, must be {', '.join(TYPES)}")
+    if not isinstance(model, str | os.PathLike):
+        raise TypeError(f"load: model={model!r}; give a name, or the path of a folder or file")
+    check_room(context, slots)
     checkpoint = open_checkpoint(model)
     try:
         return from_checkpoint(

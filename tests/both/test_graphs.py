@@ -122,6 +122,16 @@ def test_arrays_that_are_let_go_meanwhile_are_given_back_afterwards(add: JITKern
     assert gp.zeros(64).to_numpy().tolist() == [0.0] * 64
 
 
+def test_launching_on_what_is_no_stream_is_refused(add: JITKernel) -> None:
+    x, stream = gp.zeros(64), gp.Stream()
+    with stream.capture() as graph:
+        add[1, 64](x, 1.0, 64)
+    for wrong in ("x", 0, gp.Event()):
+        with pytest.raises(TypeError, match=r"launch: stream=.*; give a gp\.Stream"):
+            graph.launch(wrong)  # type: ignore[arg-type]
+    assert x.to_numpy().tolist() == [0.0] * 64
+
+
 def test_a_captured_stream_refuses_what_needs_its_work_done(add: JITKernel) -> None:
     x, stream, event = gp.zeros(64), gp.Stream(), gp.Event()
     tries = {

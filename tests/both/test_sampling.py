@@ -130,9 +130,16 @@ def test_given_random_numbers() -> None:
 def test_refusals() -> None:
     x = gp.zeros((2, 5))
     for name, value in (("temperature", -1.0), ("temperature", float("nan")), ("top_k", -1), ("top_p", 0.0),
-                        ("top_p", 1.5), ("min_p", -0.1), ("seed", -1)):  # fmt: skip
+                        ("top_p", 1.5), ("min_p", -0.1), ("seed", -1), ("temperature", "0.5"), ("temperature", 1e40),
+                        ("top_k", 1.5), ("top_k", float("nan")), ("top_p", "0.9"), ("min_p", None),
+                        ("seed", 1.5), ("seed", "1")):  # fmt: skip
         with pytest.raises(gp.InvalidSpecError, match=name):
             gp.sample_token(x, **{name: value})
+    for value in (1.5, "1", -1, None):
+        with pytest.raises(gp.InvalidSpecError, match="seed"):
+            ops.set_sampling_seed(value)
+        with pytest.raises(gp.InvalidSpecError, match="position"):
+            gp.sample_token(x, seed=1, position=value)
     with pytest.raises(gp.InvalidSpecError, match="position without a seed"):
         gp.sample_token(x, position=1)
     with pytest.raises(gp.DTypeError, match="int32, must be float16"):

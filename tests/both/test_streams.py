@@ -61,6 +61,15 @@ def test_work_on_streams_ordered_by_an_event() -> None:
     np.testing.assert_array_equal(z.to_numpy(), host * 2 + 1)
 
 
+def test_waiting_for_what_is_no_event_is_refused() -> None:
+    stream = gp.Stream()
+    for wrong in ("x", 0, stream):
+        with pytest.raises(TypeError, match="wait_event: event="):
+            stream.wait_event(wrong)  # type: ignore[arg-type]
+        with pytest.raises(TypeError, match="record_event: event="):
+            stream.record_event(wrong)  # type: ignore[arg-type]
+
+
 def test_memory_is_not_reused_under_another_streams_feet() -> None:
     stream = gp.Stream()
     expected = np.full(1 << 18, 3, np.float32)

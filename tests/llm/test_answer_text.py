@@ -6,7 +6,6 @@ import random
 
 import pytest
 
-from pygpukit.core.errors import InvalidSpecError
 from pygpukit.llm.text import AnswerText, split_thinking
 
 
@@ -78,8 +77,3 @@ def test_thinking_is_told_apart_and_stop_strings_do_not_count_in_it() -> None:
     assert split_thinking("<think>\na\n</think>\n\nb") == ("a", "b")
     assert split_thinking("b <think>c") == ("c", "b ")
     assert split_thinking("plain") == ("", "plain")
-
-
-def test_an_empty_stop_string_is_refused() -> None:
-    with pytest.raises(InvalidSpecError, match="empty"):
-        AnswerText(Bytes(), ("",))

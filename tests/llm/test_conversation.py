@@ -7,6 +7,7 @@ import threading
 from typing import Any
 
 import pytest
+from llm import tiny
 from stub_model import StubModel
 
 from pygpukit.core.errors import InvalidSpecError
@@ -124,6 +125,25 @@ def test_edits_of_what_is_no_question_are_refused(number: Any) -> None:
     with pytest.raises(InvalidSpecError, match="empty"):
         chat.ask(" ")
     assert said(chat) == before
+
+
+def test_what_a_model_would_refuse_is_refused_before_anything_is_asked() -> None:
+    for wrong in (3, None, object()):
+        with pytest.raises(TypeError, match=r"model=.* has no chat\(\)"):
+            Conversation(wrong)  # type: ignore[arg-type]
+    model = tiny.model("llama", context=16)
+    settings: list[tuple[str, Any]] = [("temprature", 1), ("max_new_tokens", "x"), ("top_k", 1.5), ("stop", 3)]
+    for name, value in settings:
+        with pytest.raises(InvalidSpecError, match=name):
+            Conversation(model, **{name: value})
+    with pytest.raises(TypeError, match="system=3; give text"):
+        Conversation(model, 3)  # type: ignore[arg-type]
+    chat = Conversation(StubModel(), "be brief")
+    with pytest.raises(TypeError, match="text=3; give text"):
+        chat.ask(3)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="system=None; give text"):
+        chat.system = None  # type: ignore[assignment]
+    assert chat.system == "be brief" and said(chat) == [] and not chat.busy
 
 
 def test_the_transcript_is_the_same_for_the_same_conversation() -> None:

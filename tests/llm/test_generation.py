@@ -6,7 +6,10 @@ import asyncio
 import gc
 import sys
 import threading
+from pathlib import Path
+from typing import Any
 
+import model_files
 import numpy as np
 import pytest
 from llm import tiny
@@ -181,6 +184,17 @@ def test_two_models_under_the_scheduler_say_what_they_say_alone() -> None:
         ([1], {"top": 21}, "top"),
         ([1], {"logit_bias": {99: 1.0}}, "99"),
         ([1], {"temprature": 1.0}, "temprature"),
+        ([1], {"logit_bias": {1: 0.0, 99: 1.0}, "top_k": 2**70}, "99"),
+        ([1], {"max_new_tokens": 1.5}, "max_new_tokens=1.5; give a whole number"),
+        ([1], {"max_new_tokens": "2"}, "max_new_tokens='2'"),
+        ([1], {"eos_token_id": "x"}, "eos_token_id='x'; give token ids of 0 to 98"),
+        ([1], {"eos_token_id": [3, -1]}, "eos_token_id=-1"),
+        ([1], {"eos_token_id": 99}, "eos_token_id=99"),
+        ([1], {"eos_token_id": [[1]]}, r"eos_token_id=\[1\]"),
+        ([1], {"ignore_eos": "no"}, "ignore_eos='no'; give True or False"),
+        ([1], {"stop": 3}, "stop=3; give a text"),
+        ([1], {"stop": [1]}, r"stop=\[1\]"),
+        ([1], {"stop": ["x", ""]}, "none of them empty"),
         ([1], {"stop": "x"}, "no tokenizer"),
         ("text", {}, "no tokenizer"),
     ],
@@ -191,6 +205,106 @@ def test_what_cannot_be_is_refused_by_name(
     with pytest.raises(InvalidSpecError, match=said):
         model.stream(prompt, **settings).complete()  # type: ignore[arg-type]
     assert not any(slot.taken for slot in model.cache.slots)
+
+
+def test_settings_of_another_type_are_refused_when_they_are_made() -> None:
+    nan = float("nan")
+    wrong: dict[str, list[Any]] = {
+        "temperature": ["0.5", None, [1], nan, 1e40],
+        "top_k": [1.5, "3", nan, None, True],
+        "top_p": ["0.9", None, nan],
+        "min_p": ["x", nan],
+        "repetition_penalty": ["1", 1e-60, nan],
+        "presence_penalty": ["1", float("inf")],
+        "frequency_penalty": [None, 1e40],
+        "logit_bias": [[1], "x", {1.5: 1}, {"a": 1}, {1: "x"}, {1: nan}, {-1: 2}],
+        "seed": [1.5, "1", 2**64, True],
+        "request": [1.5, "x", None],
+        "top": [1.5, "3", nan],
+    }
+    for name, values in wrong.items():
+        for value in values:
+            with pytest.raises(InvalidSpecError, match=name):
+                gp.llm.Sampling(**{name: value})
+    right = {"temperature": np.float32(0.5), "top_k": np.int64(3), "seed": 2**64 - 1, "top": np.uint8(2)}
+    assert gp.llm.Sampling(**right, logit_bias={np.int32(1): -np.inf, 2: np.float32(np.inf)}).packed()
+    assert gp.llm.Sampling(top_k=2**80).packed()
+
+
+def test_what_is_no_prompt_is_refused_and_ids_become_ints(model: CausalTransformerModel) -> None:
+    wrong: list[Any] = [None, 3, [1.5], [1, 1.5], [[1]], {"role": "user"}, ["a"], [None], gp.from_numpy(np.arange(3))]
+    for prompt in wrong:
+        for ask in (model.generate, model.stream, lambda prompt: model.generate_batch([prompt])):
+            with pytest.raises(TypeError, match="prompt"):
+                ask(prompt)
+    batches: list[Any] = ["ab", {"role": "user"}, 3, None]
+    for prompts in batches:
+        with pytest.raises(TypeError, match="give a list of prompts"):
+            model.generate_batch(prompts)
+    with pytest.raises(TypeError, match="prompt=1; give text"):
+        model.generate_batch([1, 2, 3, 4, 5])  # type: ignore[list-item]
+    with pytest.raises(InvalidSpecError, match=r"input_ids=1.5"):
+        model([1, 1.5])  # type: ignore[list-item]
+    ids = model.generate(np.array(PROMPT), 2)  # type: ignore[call-overload]
+    assert [type(one) for one in ids] == [int] * 7
+    assert not any(slot.taken for slot in model.cache.slots)
+
+
+def test_a_batch_takes_its_stop_strings_and_prompts_from_iterators(model: CausalTransformerModel) -> None:
+    plain = model.stream(PROMPT, 6).complete().token_ids
+    answers = model.generate_batch(iter([PROMPT, PROMPT]), 6, eos_token_id=iter([plain[2]]))  # type: ignore[arg-type]
+    ended = plain[: plain.index(plain[2]) + 1]
+    assert [answer.token_ids for answer in answers] == [ended, ended]
+
+
+def test_what_fails_when_an_answer_begins_or_is_told_gives_the_slot_back(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("pygpukit.llm.cache.PATIENCE_S", 0.01)
+    model = gp.llm.load(model_files.llama(tmp_path / "m.gguf"), context=16, progress=False)
+    for stop in ("", [""], 3):
+        with pytest.raises(InvalidSpecError, match="none of them empty"):
+            model.generate("hello", 2, stop=stop)
+
+    def fail(*_: Any) -> Any:
+        raise RuntimeError("on purpose")
+
+    for place in ("AnswerText.__init__", "AnswerText.push"):
+        with monkeypatch.context() as patch:
+            patch.setattr(f"pygpukit.llm.text.{place}", fail)
+            with pytest.raises(RuntimeError, match="on purpose") as raised:
+                model.generate("hello", 2, ignore_eos=True)
+            assert raised.traceback and not model.cache.slots[0].taken, place
+    assert len(model.generate("hello", 2, ignore_eos=True).tokens) == 2
+
+
+def test_an_answer_that_could_not_begin_changes_no_other(
+    model: CausalTransformerModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings: dict[str, Any] = {"temperature": 1.0, "seed": 3, "logit_bias": {1: 0.0}}
+    alone = model.stream(PROMPT, 8, **settings).complete().token_ids
+    stream = model.stream(PROMPT, 8, **settings)
+    found = [next(stream).token_id for _ in range(3)]
+    with pytest.raises(InvalidSpecError, match="no token 99"):
+        model.stream([7, 8], 8, logit_bias={99: 1.0}).complete()
+    found += [next(stream).token_id for _ in range(2)]
+    with monkeypatch.context() as patch:
+        patch.setattr(model.engine, "prefill", lambda *_: False)  # stopped while its prompt was computed
+        assert list(model.stream([7, 8], 8, logit_bias={2: 0.0})) == []
+    found += [token.token_id for token in stream]
+    assert found == alone
+
+
+def test_models_are_loaded_with_room_for_something_or_not_at_all(tmp_path: Path) -> None:
+    absent = tmp_path / "absent.gguf"
+    for name in ("slots", "context"):
+        for value in ("2", 0, -1, 1.5, True):
+            with pytest.raises(InvalidSpecError, match=f"{name}={value!r}; give a whole number of 1 or more"):
+                gp.llm.load(absent, **{name: value})
+        with pytest.raises(InvalidSpecError, match=f"{name}=0"):
+            tiny.model("llama", **{name: 0})
+    with pytest.raises(TypeError, match="load: model=3; give a name, or the path"):
+        gp.llm.load(3)  # type: ignore[arg-type]
 
 
 def test_models_that_are_not_there_are_refused_by_name() -> None:

@@ -8,7 +8,6 @@ the settings, the seed and the position alone, the same on `cuda` and `sim`.
 from __future__ import annotations
 
 import math
-import operator
 import threading
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
@@ -17,6 +16,7 @@ from pygpukit import kernels
 from pygpukit._core import native
 from pygpukit.core.dtypes import DataType, bfloat16, float16, float32, int32, int64, uint64
 from pygpukit.core.errors import DTypeError, InvalidSpecError, ShapeError
+from pygpukit.core.sizes import factor, whole
 from pygpukit.ops import host
 from pygpukit.ops.elementwise.pointwise import CTYPES
 from pygpukit.ops.operands import check_array, check_devices, overlaps, span
@@ -173,17 +173,18 @@ Settings = tuple[float, int, float, float]  # temperature, top_k, top_p, min_p
 
 def check_settings(temperature: float, top_k: int, top_p: float, min_p: float) -> Settings:
     """The settings, in range and as numbers of their types. Raises InvalidSpecError naming one that is not."""
-    if not (temperature >= 0 and math.isfinite(temperature)):
-        raise InvalidSpecError(f"temperature is {temperature}, must be 0 (greedy) or more", "temperature")
+    temperature = factor(temperature, "temperature")
     if temperature and not 1e-30 <= temperature <= 1e30:
         raise InvalidSpecError(f"temperature is {temperature}, must be 0 or of 1e-30 to 1e30", "temperature")
+    top_k = whole(top_k, "top_k", "a whole number, 0 (all) or more")
     if top_k < 0:
         raise InvalidSpecError(f"top_k is {top_k}, must be 0 (all) or more", "top_k")
+    top_p, min_p = factor(top_p, "top_p"), factor(min_p, "min_p")
     if not 0 < top_p <= 1:
         raise InvalidSpecError(f"top_p is {top_p}, must be above 0 and at most 1 (all)", "top_p")
     if not 0 <= min_p <= 1:
         raise InvalidSpecError(f"min_p is {min_p}, must be of 0 (all) to 1", "min_p")
-    return float(temperature), operator.index(top_k), float(top_p), float(min_p)
+    return temperature, top_k, top_p, min_p
 
 
 def _rows(logits: GPUArray, what: str) -> GPUArray:
@@ -198,7 +199,7 @@ def _rows(logits: GPUArray, what: str) -> GPUArray:
 
 
 def _unsigned(value: int, what: str) -> int:
-    value = operator.index(value)
+    value = whole(value, what, "a whole number of 0 to 2^64 - 1")
     if not 0 <= value < 2**64:
         raise InvalidSpecError(f"{what} {value} is outside 0 to 2^64 - 1", what)
     return value
