@@ -1,5 +1,6 @@
 """Benchmarks: `python -m pygpukit.benchmark`, and the same as a library."""
 
+from .base import Benchmark
 from .classes import (
     LLM_CONFIGS,
     FP8GEMMBenchmark,
@@ -15,7 +16,7 @@ from .environment import GPUInfo, get_gpu_info
 from .measure import measure_kernel
 from .render import print_markdown_table
 from .result import BenchmarkReport, BenchmarkResult
-from .suite import Benchmark, BenchmarkSuite, run_full, run_quick
+from .suite import BenchmarkSuite, run_full, run_quick
 
 __all__ = [
     "LLM_CONFIGS",

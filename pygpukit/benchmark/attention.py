@@ -15,11 +15,11 @@ from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from . import operator_peers
+from .base import Benchmark
 from .measure import device_times_us
 from .operators import device_us
 from .products import HOST, cold_us
 from .result import BenchmarkResult, Unavailable
-from .suite import Benchmark
 
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray

@@ -10,10 +10,10 @@ from statistics import median
 from typing import Any
 
 from .attention import Attention
+from .base import Benchmark
 from .measure import device_times_us
 from .products import HOST, cold_us, product, work
 from .result import BenchmarkResult, from_samples
-from .suite import Benchmark
 
 Shape = tuple[int, int, int]  # rows, columns, length of the sums
 Config = tuple[int, int, str]  # of a weight: length of the sums, columns, its name

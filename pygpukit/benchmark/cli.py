@@ -8,6 +8,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from .attention import Attention
+from .base import Benchmark
 from .compare import compare_reports
 from .goals import check_goals
 from .products import DTYPES, KINDS, Products
@@ -15,11 +17,8 @@ from .render import goals_text, markdown, text
 from .result import BenchmarkReport
 from .suite import LONG, SUITES, BenchmarkSuite
 
-# Flags of the documented command whose suites do not exist in this version: refused by name, never ignored.
-ABSENT = {
-    "--attention": "attention",
-    "--seq-lens": "attention",
-}
+# Flags of chosen products and lengths.
+_CHOOSING = ("gemm", "gemv", "fp8", "attention", "decode")
 
 
 def parser() -> argparse.ArgumentParser:
@@ -42,10 +41,17 @@ def parser() -> argparse.ArgumentParser:
     p.add_argument("--fp8", action="store_true", help="square products of float8_e4m3")
     p.add_argument("--sizes", type=_sizes, default=(), metavar="N,N", help="of --gemm, --gemv and --fp8")
     p.add_argument(
+        "--attention",
+        action="store_true",
+        help="prompts and decoding beside cuDNN: --suite attention; with --seq-lens causal prompts of these lengths",
+    )
+    p.add_argument("--decode", action="store_true", help="steps of decoding of one sequence, by its length")
+    p.add_argument("--seq-lens", type=_sizes, default=(), metavar="N,N", help="of --attention and --decode")
+    p.add_argument(
         "--dtypes", type=_dtypes, default=(), metavar="T,T", help=f"of --gemm and --gemv: {', '.join(DTYPES)}"
     )
-    p.add_argument("--warmup", type=_count, help="calls of each of these products before it is measured")
-    p.add_argument("--iterations", type=_count, help="samples of each of these products, at most")
+    p.add_argument("--warmup", type=_count, help="calls of each of these before it is measured")
+    p.add_argument("--iterations", type=_count, help="samples of each of these, at most")
     p.add_argument("--quiet", action="store_true", help="do not say what is being measured")
     p.add_argument(
         "--peers", action=argparse.BooleanOptionalAction, help="measure installed peers too (default: unless --quick)"
@@ -63,8 +69,6 @@ def parser() -> argparse.ArgumentParser:
         "--check-goals", action="store_true", help="print the limits of this version; exit code 1 when one is missed"
     )
     p.add_argument("--markdown", action="store_true", help="print Markdown tables")
-    for flag, what in ABSENT.items():
-        p.add_argument(flag, nargs="?", const="", help=f"(not in this version: {what})")
     return p
 
 
@@ -102,42 +106,57 @@ def _dtypes(text: str) -> tuple[str, ...]:
     return names
 
 
+def _chosen(p: argparse.ArgumentParser, args: argparse.Namespace, peers: bool) -> tuple[list[str], list[Benchmark]]:
+    """The suites and the benchmarks that flags name. Ends the command for flags that would be ignored."""
+    kinds = [kind for kind in KINDS if getattr(args, kind)]
+    steps = [kind for kind, asked in (("prompt", args.attention), ("decode", args.decode)) if asked]
+    if args.dtypes and not {"gemm", "gemv"} & set(kinds):
+        p.error("--dtypes is of --gemm and --gemv: name one of them; --fp8 is of float8_e4m3")
+    if args.sizes and not kinds:
+        p.error("--sizes is of --gemm, --gemv and --fp8: name one of them")
+    if args.seq_lens and not steps:
+        p.error("--seq-lens is of --attention and --decode: name one of them")
+    samples = {"warmup": args.warmup, "iterations": args.iterations}
+    for name, value in samples.items():
+        if value and not kinds and not steps:
+            p.error(f"--{name} is of {', '.join(f'--{one}' for one in _CHOOSING)}: name one of them")
+    names = [*(args.suite or ()), *(["operators"] if args.arrays else ()), *(["conv"] if args.conv else ())]
+    whole_suites = not any(samples.values()) and not _simulated()
+    if kinds == ["gemm"] and not (args.sizes or args.dtypes) and whole_suites:
+        names, kinds = [*names, "matmul"], []
+    if steps == ["prompt"] and not args.seq_lens and whole_suites:
+        names, steps = [*names, "attention"], []
+    if args.all and (names or kinds or steps):
+        p.error(f"--all excludes --suite, --arrays, --conv, {', '.join(f'--{one}' for one in _CHOOSING)}")
+    benchmarks: list[Benchmark] = []
+    if kinds:
+        benchmarks.append(Products(kinds, args.sizes, args.dtypes, **samples, peers=peers))
+    if steps:
+        benchmarks.append(Attention(steps, args.seq_lens, **samples, peers=peers))
+    return names, benchmarks
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Exit code 0; 1 for a regression or missed goal that was asked about; 2 for a refused flag or baseline."""
     p = parser()
     args = p.parse_args(argv)
-    for flag, what in ABSENT.items():
-        if getattr(args, flag[2:].replace("-", "_")) is not None:
-            p.error(f"{flag}: this version has no suite for {what}; it measures {', '.join(SUITES)}")
     if args.fail_on_regression and not args.compare:
         p.error("--fail-on-regression needs --compare FILE")
     if args.brief and not args.save:
         p.error("--brief needs --save FILE")
     if args.save and (Path(args.save).is_dir() or not Path(args.save).parent.is_dir()):
         p.error(f"--save {args.save}: name a file in a folder that exists")
-    kinds = [kind for kind in KINDS if getattr(args, kind)]
-    settings = {"sizes": args.sizes, "dtypes": args.dtypes, "warmup": args.warmup, "iterations": args.iterations}
-    given = [f"--{name}" for name, value in settings.items() if value]
-    if args.dtypes and not {"gemm", "gemv"} & set(kinds):
-        p.error("--dtypes is of --gemm and --gemv: name one of them; --fp8 is of float8_e4m3")
-    if given and not kinds:
-        p.error(f"{given[0]} is of --gemm, --gemv and --fp8: name one of them")
-    names = [*(args.suite or ()), *(["operators"] if args.arrays else ()), *(["conv"] if args.conv else ())]
-    if kinds == ["gemm"] and not given and not _simulated():
-        names.append("matmul")
-        kinds = []
-    if args.all and (names or kinds):
-        p.error("--all excludes --suite, --arrays, --conv, --gemm, --gemv and --fp8")
     try:
         baseline = BenchmarkReport.load(args.compare) if args.compare else None
     except (OSError, ValueError) as error:
         p.error(f"--compare: {error}")
 
     peers = not args.quick if args.peers is None else args.peers
+    names, benchmarks = _chosen(p, args, peers)
     suite = BenchmarkSuite(quick=args.quick, peers=peers)
-    suite = suite.add_suite(*dict.fromkeys(names)) if names or kinds else suite.add_all()
-    if kinds:
-        suite.add(Products(kinds, **settings, peers=peers))
+    suite = suite.add_suite(*dict.fromkeys(names)) if names or benchmarks else suite.add_all()
+    for benchmark in benchmarks:
+        suite.add(benchmark)
     report = suite.run(not args.quiet, lambda line: print(line, file=sys.stderr, flush=True), args.save)
     if args.brief:
         report.save(args.save, brief=True)

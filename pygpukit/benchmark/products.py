@@ -14,10 +14,10 @@ from statistics import median
 from typing import Any
 
 from . import operator_peers
+from .base import Benchmark
 from .measure import device_times_us
 from .operators import beside
 from .result import BenchmarkResult, Unavailable, from_samples
-from .suite import Benchmark
 
 CATEGORY = "products"
 KINDS = ("gemm", "gemv", "fp8")

@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import importlib
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
+from .base import Benchmark
+from .classes import (
+    Config,
+    FP8GEMMBenchmark,
+    GEMMBenchmark,
+    GEMVBenchmark,
+    GQABenchmark,
+    SDPABenchmark,
+    Shape,
+    W8A8GEMVBenchmark,
+)
 from .compare import ComparisonResult, compare_reports
 from .environment import environment, get_gpu_info
 from .result import BenchmarkReport, BenchmarkResult, Unavailable
-
-if TYPE_CHECKING:
-    from . import classes
 
 SUITES = (
     "imports",
@@ -56,21 +63,6 @@ class SuiteModule(Protocol):
     def rows(self, quick: bool) -> Iterator[BenchmarkResult | Unavailable]: ...
 
 
-class Benchmark(ABC):
-    """A benchmark as an object, for use with BenchmarkSuite.add()."""
-
-    category: str = "unknown"
-    warmup: int = 10
-    iterations: int = 50
-
-    def __init__(self, warmup: int | None = None, iterations: int | None = None) -> None:
-        self.warmup = type(self).warmup if warmup is None else warmup
-        self.iterations = type(self).iterations if iterations is None else iterations
-
-    @abstractmethod
-    def run(self) -> Iterable[BenchmarkResult | Unavailable]: ...
-
-
 def load(name: str) -> SuiteModule:
     """The module of a suite. Raises ValueError for an unknown name."""
     if name not in SUITES:
@@ -106,40 +98,26 @@ class BenchmarkSuite:
     def add_all(self) -> BenchmarkSuite:
         return self.add_suite(*(name for name in SUITES if name not in LONG))
 
-    def add_gemm(
-        self, sizes: Sequence[classes.Shape] | None = None, dtypes: Sequence[str] | None = None
-    ) -> BenchmarkSuite:
+    def add_gemm(self, sizes: Sequence[Shape] | None = None, dtypes: Sequence[str] | None = None) -> BenchmarkSuite:
         """Add products of these shapes (m, n, k) and types: GEMMBenchmark."""
-        from .classes import GEMMBenchmark
-
         return self.add(GEMMBenchmark(sizes, dtypes, self.warmup, self.iterations))
 
-    def add_fp8_gemm(self, sizes: Sequence[classes.Shape] | None = None) -> BenchmarkSuite:
+    def add_fp8_gemm(self, sizes: Sequence[Shape] | None = None) -> BenchmarkSuite:
         """Add products of float8_e4m3: FP8GEMMBenchmark."""
-        from .classes import FP8GEMMBenchmark
-
         return self.add(FP8GEMMBenchmark(sizes, self.warmup, self.iterations))
 
-    def add_gemv(
-        self, configs: Sequence[classes.Config] | None = None, dtypes: Sequence[str] | None = None
-    ) -> BenchmarkSuite:
+    def add_gemv(self, configs: Sequence[Config] | None = None, dtypes: Sequence[str] | None = None) -> BenchmarkSuite:
         """Add products of one row with weights (k, n, name): GEMVBenchmark."""
-        from .classes import GEMVBenchmark
-
         return self.add(GEMVBenchmark(configs, dtypes, self.warmup, self.iterations))
 
-    def add_w8a8_gemv(self, configs: Sequence[classes.Config] | None = None) -> BenchmarkSuite:
+    def add_w8a8_gemv(self, configs: Sequence[Config] | None = None) -> BenchmarkSuite:
         """Add the same with both in float8_e4m3: W8A8GEMVBenchmark."""
-        from .classes import W8A8GEMVBenchmark
-
         return self.add(W8A8GEMVBenchmark(configs, self.warmup, self.iterations))
 
     def add_attention(
         self, seq_lens: Sequence[int] | None = None, num_heads: int = 32, head_dim: int = 128
     ) -> BenchmarkSuite:
         """Add causal prompts: SDPABenchmark."""
-        from .classes import SDPABenchmark
-
         return self.add(SDPABenchmark(seq_lens, num_heads, head_dim, self.warmup, self.iterations))
 
     def add_gqa(
@@ -150,8 +128,6 @@ class BenchmarkSuite:
         head_dim: int = 128,
     ) -> BenchmarkSuite:
         """Add causal prompts whose heads share keys: GQABenchmark."""
-        from .classes import GQABenchmark
-
         return self.add(GQABenchmark(seq_lens, num_heads, num_kv_heads, head_dim, self.warmup, self.iterations))
 
     def run(

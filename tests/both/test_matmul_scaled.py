@@ -121,15 +121,16 @@ def test_tf32_is_a_permission(monkeypatch: pytest.MonkeyPatch) -> None:
                 if name:
                     patch.setenv(name, "1")
                 assert re.search(reason, gp.matmul_plan(a, a, use_tf32=said).reason)
-        precision.environment.cache_clear()
-        monkeypatch.setenv("PYGPUKIT_TF32_V2", "1")
-        with pytest.warns(UserWarning, match="PYGPUKIT_TF32_V2 has no effect"):
-            gp.matmul_plan(a, a)
+        for name in ("PYGPUKIT_TF32_V2", "PYGPUKIT_NO_CUTLASS", "PYGPUKIT_ALLOW_FP16_TC", "PYGPUKIT_CUBLASLT_SM120"):
+            with monkeypatch.context() as patch:
+                precision._warn_of_unused.cache_clear()
+                patch.setenv(name, "1")
+                with pytest.warns(UserWarning, match=f"{name} has no effect: "):
+                    gp.matmul_plan(gp.ones((2, 2), "float64"), gp.ones((2, 2), "float64"))
         for name in ("PYGPUKIT_ALLOW_TF32", "PYGPUKIT_NO_TF32"):
             for value in ("false", "no", "off", "2", "", "0"):
                 with monkeypatch.context() as patch:
                     precision.environment.cache_clear()
-                    patch.setenv("PYGPUKIT_TF32_V2", "0")
                     patch.setenv(name, value)
                     if value in ("", "0"):
                         assert gp.matmul_plan(a, a).reason.endswith("true float32")
@@ -143,4 +144,5 @@ def test_tf32_is_a_permission(monkeypatch: pytest.MonkeyPatch) -> None:
             gp.matmul_plan(a, a)
     finally:
         precision.environment.cache_clear()
+        precision._warn_of_unused.cache_clear()
     assert "tf32" not in gp.matmul_plan(gp.ones((2, 2), "float64"), gp.ones((2, 2), "float64")).reason

@@ -16,11 +16,11 @@ import pytest
 from pygpukit import benchmark
 from pygpukit.benchmark import BenchmarkReport, BenchmarkResult, GPUInfo, compare_reports, launch, promptness, variants
 from pygpukit.benchmark import environment as where
-from pygpukit.benchmark.cli import ABSENT
+from pygpukit.benchmark.base import Benchmark
 from pygpukit.benchmark.goals import GOALS, check_goals
 from pygpukit.benchmark.render import goals_text, markdown, text
 from pygpukit.benchmark.result import from_samples
-from pygpukit.benchmark.suite import SUITES, Benchmark, BenchmarkSuite, load
+from pygpukit.benchmark.suite import SUITES, BenchmarkSuite, load
 
 
 def report(*rows: BenchmarkResult, device: str = "card", backend: str = "sim") -> BenchmarkReport:
@@ -236,12 +236,31 @@ def test_own_benchmarks_join_a_report() -> None:
     assert found.gpu.name
 
 
-@pytest.mark.parametrize("flag", sorted(ABSENT))
-def test_flags_of_absent_suites_are_refused(flag: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_attention_of_chosen_lengths(capsys: pytest.CaptureFixture[str]) -> None:
+    command = ["--attention", "--decode", "--seq-lens", "16,40", "--warmup", "1", "--iterations", "2", "--quiet"]
+    assert benchmark.main(command) == 0
+    lines = [line for line in capsys.readouterr().out.splitlines() if line.startswith("attention")]
+    for line, shape in zip(lines, ("prompt 1 32 8 16", "prompt 1 32 8 40", "decode 1 32 8 16"), strict=False):
+        assert shape in line and "error=0.00" in line and "the host's" in line
+    assert len(lines) == 4
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (["--seq-lens", "16"], "--seq-lens is of --attention and --decode"),
+        (["--iterations", "3"], "--iterations is of --gemm, --gemv, --fp8, --attention, --decode"),
+        (["--decode", "--sizes", "16"], "--sizes is of --gemm, --gemv and --fp8"),
+        (["--attention", "--all"], "--all excludes"),
+        (["--attention", "--seq-lens", "0"], "'0' is no whole number from 1 on"),
+    ],
+)
+def test_flags_that_would_be_ignored_are_refused(
+    flags: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     with pytest.raises(SystemExit) as stop:
-        benchmark.main(["--quick", flag] + (["1024"] if flag == "--seq-lens" else []))
-    assert stop.value.code == 2
-    assert f"{flag}: this version has no suite" in capsys.readouterr().err
+        benchmark.main(["--quick", *flags])
+    assert stop.value.code == 2 and message in capsys.readouterr().err
 
 
 def test_command_saves_compares_and_fails_on_a_regression(tmp_path: Path) -> None:

@@ -269,6 +269,19 @@ def test_a_missing_library_is_named_and_the_next_plan_taken(monkeypatch: pytest.
     blas.opened.cache_clear()
 
 
+def test_the_library_can_be_forbidden(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fastest, "host", SimpleNamespace(computes=lambda: False))
+    monkeypatch.setenv("PYGPUKIT_NO_CUBLASLT", "1")
+    blas.opened.cache_clear()
+    plan = gp.matmul_plan(gp.ones((4, 4)), gp.ones((4, 4)), invariant=False)
+    assert plan.backend != "cublaslt" and "PYGPUKIT_NO_CUBLASLT=1 forbids cuBLASLt" in plan.reason
+    monkeypatch.setenv("PYGPUKIT_NO_CUBLASLT", "yes")
+    blas.opened.cache_clear()
+    with pytest.raises(ValueError, match="PYGPUKIT_NO_CUBLASLT=yes; it is 1, or 0 or unset"):
+        gp.matmul(gp.ones((4, 4)), gp.ones((4, 4)), invariant=False)
+    blas.opened.cache_clear()
+
+
 def test_a_library_that_does_not_start_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     class Refusing:
         def cublasLtCreate(self, handle: Any) -> int:

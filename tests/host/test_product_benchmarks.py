@@ -8,7 +8,7 @@ import pytest
 
 from pygpukit import benchmark
 from pygpukit.benchmark import BenchmarkReport
-from pygpukit.benchmark.products import Products, product, work
+from pygpukit.benchmark.products import Products, product, shape_of, work
 
 
 def test_the_command_measures_saves_and_compares(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -37,10 +37,10 @@ def test_without_sizes_and_types_there_are_some() -> None:
     every = Products(("gemm", "gemv", "fp8"))
     assert len(every.asked(on_host=False)) == 3 * 3 + 3 * 3 + 3
     assert {size for _, _, size in every.asked(on_host=True)} == {64, 256}
-    assert work("gemm", "bfloat16", 1000) == (2000.0, "TFLOP/s")
-    assert work("gemv", "float32", 1000) == (4000.0, "GB/s")
+    assert work("gemm", "bfloat16", shape_of("gemm", 1000)) == (2000.0, "TFLOP/s")
+    assert work("gemv", "float32", shape_of("gemv", 1000)) == (4000.0, "GB/s")
     for dtype in ("float32", "tf32", "float64", "float16"):
-        assert product("gemm", dtype, 9)[2] < 1e-3
+        assert product("gemm", dtype, (9, 5, 7))[2] < 1e-3
 
 
 @pytest.mark.parametrize(

@@ -13,8 +13,10 @@ from typing import Any, NamedTuple
 from pygpukit._core import native
 from pygpukit.core.errors import GPUError
 from pygpukit.jit import locate
+from pygpukit.ops.matmul import precision
 
 WORKSPACE = 32 << 20  # bytes that an algorithm may use, the same on every stream
+_FORBID = "PYGPUKIT_NO_CUBLASLT"
 _NO_ALGORITHM = (7, 15)  # cublasStatus_t: it cannot be so, it is not supported
 _COMPUTE_TYPE = 2  # cublasLtReductionScheme_t: parts of a sum are added as they were summed, and rounded once
 
@@ -197,7 +199,9 @@ def missing() -> str:
 
 @cache
 def opened() -> tuple[Any, str]:
-    """The library, and "" or why there is none that works here."""
+    """The library, and "" or why there is none that works here. Raises ValueError as precision.switched_on()."""
+    if precision.switched_on(_FORBID):
+        return None, f"{_FORBID}=1 forbids cuBLASLt"
     why = "cuBLASLt was not found: pip install 'pygpukit[cublas]', or set CUDA_PATH to a toolkit that has it"
     for path in locate.cublaslt_candidates():
         try:

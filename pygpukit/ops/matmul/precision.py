@@ -9,7 +9,14 @@ from functools import cache
 from pygpukit.core.dtypes import DataType, float32
 from pygpukit.core.errors import DTypeError
 
-_ALLOW, _FORBID, _OTHER = "PYGPUKIT_ALLOW_TF32", "PYGPUKIT_NO_TF32", "PYGPUKIT_TF32_V2"
+_ALLOW, _FORBID = "PYGPUKIT_ALLOW_TF32", "PYGPUKIT_NO_TF32"
+# Documented variables that have nothing to decide here, and why.
+_UNUSED = {
+    "PYGPUKIT_TF32_V2": "there is one kind of tf32 kernels here",
+    "PYGPUKIT_NO_CUTLASS": "no product here is made by CUTLASS",
+    "PYGPUKIT_ALLOW_FP16_TC": "half precision runs on tensor cores wherever there are some",
+    "PYGPUKIT_CUBLASLT_SM120": "invariant=False takes cuBLASLt on every device",
+}
 
 
 def check(what: str, dtype: DataType, tf32: bool | None, use_tf32: bool | None) -> bool | None:
@@ -18,6 +25,7 @@ def check(what: str, dtype: DataType, tf32: bool | None, use_tf32: bool | None) 
     Raises TypeError for other values, ValueError where the two differ, DTypeError where tf32 is allowed for another
     type than float32.
     """
+    _warn_of_unused()
     for name, value in (("tf32", tf32), ("use_tf32", use_tf32)):
         if value is not None and not isinstance(value, bool):
             raise TypeError(f"{what}: {name}={value!r}; it is True, False or None")
@@ -53,16 +61,24 @@ def reason(said: bool | None) -> str:
 def environment() -> bool | None:
     """True where PYGPUKIT_ALLOW_TF32=1, False where PYGPUKIT_NO_TF32=1, else None. Read once.
 
-    Raises ValueError where both are, or one is neither 0 nor 1. Warns where PYGPUKIT_TF32_V2 is set: there is one kind
-    of tf32 kernels.
+    Raises ValueError where both are, or one is neither 0 nor 1.
     """
-    given = {name: os.environ.get(name) or "0" for name in (_ALLOW, _FORBID)}
-    for name, value in given.items():
-        if value not in ("0", "1"):
-            raise ValueError(f"{name}={value}; it is 1, or 0 or unset for no")
-    allow, forbid = (value == "1" for value in given.values())
+    allow, forbid = switched_on(_ALLOW), switched_on(_FORBID)
     if allow and forbid:
         raise ValueError(f"{_ALLOW} and {_FORBID} are both set and contradict each other; unset one")
-    if os.environ.get(_OTHER, "0") not in ("", "0"):
-        warnings.warn(f"{_OTHER} has no effect: there is one kind of tf32 kernels here", stacklevel=2)
     return True if allow else False if forbid else None
+
+
+def switched_on(name: str) -> bool:
+    """Whether a variable of the environment is 1. Raises ValueError for other values than 1, 0 and nothing."""
+    value = os.environ.get(name) or "0"
+    if value not in ("0", "1"):
+        raise ValueError(f"{name}={value}; it is 1, or 0 or unset for no")
+    return value == "1"
+
+
+@cache
+def _warn_of_unused() -> None:
+    for name, why in _UNUSED.items():
+        if os.environ.get(name, "0") not in ("", "0"):
+            warnings.warn(f"{name} has no effect: {why}", stacklevel=2)
