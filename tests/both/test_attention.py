@@ -151,5 +151,16 @@ def test_refusals() -> None:
         ops.sdpa_causal_fixed_cache(k, k, k, gp.zeros((3, 5, 8)), 6)
     with pytest.raises(gp.DTypeError, match="must be one int32"):
         ops.sdpa_causal_fixed_cache_ptr(k, k, k, gp.zeros((3, 5, 8)), gp.zeros(1), 5)
+    length, out = gp.zeros(1, "int32"), gp.zeros((3, 5, 8))
     with pytest.raises(gp.ShapeError, match="share no memory"):
-        ops.sdpa_causal_fixed_cache_ptr(k, k, k, k, gp.zeros(1, "int32"), 5)
+        ops.sdpa_causal_fixed_cache_ptr(k, k, k, k, length, 5)
+    with pytest.raises(gp.ShapeError, match="sdpa_causal_fixed_cache_ptr: out: a broadcast view"):
+        ops.sdpa_causal_fixed_cache_ptr(k, k, k, gp.broadcast_to(gp.zeros((1, 5, 8)), (3, 5, 8)), length, 5)
+    for wrong in ("3", None, 3.0, [3], True):
+        with pytest.raises(gp.InvalidSpecError, match=r"sdpa_causal_fixed_cache: context_len=.*; give a whole number"):
+            ops.sdpa_causal_fixed_cache(k, k, k, out, wrong)  # type: ignore[arg-type]
+        with pytest.raises(gp.InvalidSpecError, match=r"sdpa_causal_fixed_cache_ptr: max_kv_len=.*; give a whole"):
+            ops.sdpa_causal_fixed_cache_ptr(k, k, k, out, length, wrong)  # type: ignore[arg-type]
+    for offset in ("1", 1.7, True, [1], float("nan"), float("inf"), gp.ones(1)):
+        with pytest.raises(gp.InvalidSpecError, match=r"sdpa_causal: offset=(.|\n)*; give a whole number of keys"):
+            gp.sdpa_causal(k, k, k, offset=offset)  # type: ignore[arg-type]

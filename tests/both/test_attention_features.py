@@ -3,6 +3,7 @@ reference, and inputs of which every mistake of a mask shows."""
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -80,6 +81,17 @@ def test_every_edge_of_a_window() -> None:
                     weights = operation(q, k, one_hot, window=window).to_numpy()[0, :, :keys]
                     np.testing.assert_array_equal(weights > 0, seen)
                     np.testing.assert_allclose(weights, means, rtol=1e-6)
+
+
+def test_offsets_and_windows_beyond_all_keys() -> None:
+    (q, _), (k, _), (v, _) = normal("float32", 2, 3, 8), normal("float32", 2, 5, 8), normal("float32", 2, 5, 8)
+    whole, prefix = (gp.sdpa_causal(q, k, v, offset=offset).to_numpy() for offset in (100, None))
+    assert whole.any()
+    for far in (2**31, 2**40 + 10, 2**63, 2**70):
+        np.testing.assert_array_equal(gp.sdpa_causal(q, k, v, offset=far).to_numpy(), whole)
+        assert not gp.sdpa_causal(q, k, v, offset=-far).to_numpy().any()
+        agree(gp.sdpa_causal(q, k, v, window=far), prefix.astype(float), scale=2)
+        agree(gp.sdpa(q, k, v, window=far), whole.astype(float), scale=2)
 
 
 def test_lengths_of_their_own() -> None:
@@ -192,11 +204,14 @@ def test_refusals() -> None:
     for window in (0, -1):
         with pytest.raises(gp.InvalidSpecError, match=f"sdpa_causal: window is {window}"):
             gp.sdpa_causal(q, k, k, window=window)
-    for cap in (0.0, -1.0, float("nan"), float("inf")):
-        with pytest.raises(gp.InvalidSpecError, match="soft_cap is"):
-            gp.sdpa(q, k, k, soft_cap=cap)
+    for wrong in ("2", [2], 1.5, 2.0, float("nan"), float("inf"), True):
+        with pytest.raises(gp.InvalidSpecError, match=re.escape(f"sdpa_causal: window={wrong!r}; give a whole")):
+            gp.sdpa_causal(q, k, k, window=wrong)  # type: ignore[arg-type]
+    for cap in (0.0, -1.0, 1e-50, 1e39, 3e38, float("nan"), float("inf"), "3", 1j):
+        with pytest.raises(gp.InvalidSpecError, match=r"sdpa: soft_cap( log2.e.)?=.*give a finite number"):
+            gp.sdpa(q, k, k, soft_cap=cap)  # type: ignore[arg-type]
     length, out = gp.ones(2, "int32"), gp.full((2, 4, 3, 8), 7.0, "float32")
-    for scale in (float("nan"), float("inf")):
+    for scale in (float("nan"), float("inf"), 1e39, 3e38, 10**400, None, "3", [1], 1j):
         for call in (
             lambda scale=scale: gp.sdpa(q, k, k, scale, out=out),
             lambda scale=scale: gp.sdpa_causal(q, k, k, scale, out=out),
@@ -204,7 +219,7 @@ def test_refusals() -> None:
             lambda scale=scale: ops.sdpa_causal_fixed_cache(q, k, k, out, 4, scale),
             lambda scale=scale: ops.sdpa_causal_fixed_cache_ptr(q, k, k, out, length[:1], 4, scale),
         ):
-            with pytest.raises(gp.InvalidSpecError, match=f"scale is {scale}, must be finite"):
+            with pytest.raises(gp.InvalidSpecError, match=r"sdpa[a-z_]*: scale( log2.e.)?=.*; give a finite number"):
                 call()
     assert (out.to_numpy() == 7).all()
     with pytest.raises(gp.ShapeError, match=r"mask has shape \(5, 5\), must broadcast to the scores' \(2, 4, 3, 5\)"):

@@ -145,9 +145,9 @@ def test_refusals() -> None:
         gp.conv2d(x, w, stride=0)
     with pytest.raises(gp.InvalidSpecError, match="padding is -1"):
         gp.conv1d(x[0], w[0], padding=-1)
-    with pytest.raises(gp.InvalidSpecError, match="padding is 'same', must be an integer or 2 of them"):
+    with pytest.raises(gp.InvalidSpecError, match="padding='same'; give an integer or 2 of them"):
         gp.conv2d(x, w, padding="same")  # type: ignore[arg-type]
-    with pytest.raises(gp.InvalidSpecError, match=r"stride is 1\.5, must be an integer"):
+    with pytest.raises(gp.InvalidSpecError, match=r"stride=1\.5; give an integer"):
         gp.conv1d(x[0], w[0], stride=1.5)  # type: ignore[arg-type]
     with pytest.raises(gp.ShapeError, match="must have 3 dimensions"):
         gp.conv1d(x, w)
@@ -157,6 +157,29 @@ def test_refusals() -> None:
         gp.conv2d(x, w.astype("float16"))
     with pytest.raises(gp.DTypeError, match="int32"):
         gp.conv2d(x.astype("int32"), w.astype("int32"))
+
+
+def test_refusals_of_settings() -> None:
+    x, w = gp.zeros((1, 4, 8, 8)), gp.zeros((4, 4, 3, 3))
+    settings: list[tuple[dict[str, Any], str]] = [
+        *(({"groups": groups}, "groups=.*; give a whole number of groups") for groups in (1.0, "2", None, True)),
+        *(({"padding": wrong}, "padding=.*; give an integer") for wrong in (b"\x01", "1", None, True, 1.0)),
+        ({"padding": (1, 1, 1)}, r"padding is \(1, 1, 1\), must be an integer"),
+        ({"stride": ()}, r"stride is \(\), must be an integer"),
+        ({"stride": 2**70}, "stride is .*, must be 1 to 2147483647"),
+        ({"dilation": 2**31}, "dilation is 2147483648, must be 1 to 2147483647"),
+        ({"act": ["relu"]}, r"act is \['relu'\]; it is one of relu"),
+    ]
+    calls = (gp.conv1d, gp.conv_transpose1d, gp.conv2d, gp.conv_transpose2d, gp.conv_plan)
+    for call in calls:
+        arrays = (x[:, :, 0], w[:, :, 0]) if "1d" in call.__name__ else (x, w)
+        call(*arrays)
+        for given, expected in settings:
+            with pytest.raises(gp.InvalidSpecError, match=expected):
+                call(*arrays, **given)
+        for last in ("no", 1, None):
+            with pytest.raises(TypeError, match=f"channels_last is {last!r}, must be True or False"):
+                call(*arrays, channels_last=last)  # type: ignore[arg-type]
 
 
 def test_an_error_of_conv1d_tells_the_shapes_that_were_given() -> None:

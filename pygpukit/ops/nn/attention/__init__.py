@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from pygpukit._core import native
 from pygpukit.core.dtypes import int32
 from pygpukit.core.errors import DTypeError, InvalidSpecError, ShapeError
+from pygpukit.core.sizes import whole
 from pygpukit.ops import copying
 from pygpukit.ops.nn.attention import launch
 from pygpukit.ops.nn.attention.extras import Extras, checked
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 
 __all__ = ["sdpa", "sdpa_causal"]
 LOW_LEVEL = ["sdpa_causal_fixed_cache", "sdpa_causal_fixed_cache_ptr"]
+
+_FURTHEST = 2**31  # beyond any key
 
 
 def sdpa(
@@ -37,7 +40,7 @@ def sdpa(
     reaches as far after a query's place as before it, and on the simulated device, without keywords, the bits of a
     query depend on its place among the queries, too, not on what they are."""
     check("sdpa", Q, K, V)
-    more = checked(
+    scale, more = checked(
         "sdpa",
         (*Q.shape[:-1], K.shape[-2]),
         False,
@@ -83,7 +86,10 @@ def sdpa_causal(
     Raises ShapeError, DTypeError, DeviceMismatchError, InvalidSpecError.
     """
     check("sdpa_causal", Q, K, V)
-    more = checked(
+    if offset is not None:
+        offset = whole(offset, "sdpa_causal: offset", "a whole number of keys, or None for kv - q")
+        offset = max(-_FURTHEST, min(offset, _FURTHEST))
+    scale, more = checked(
         "sdpa_causal",
         (*Q.shape[:-1], K.shape[-2]),
         True,
@@ -94,7 +100,7 @@ def sdpa_causal(
         soft_cap=soft_cap,
         sinks=sinks,
     )
-    return _attended("sdpa_causal", Q, K, V, scale, out, None if offset is None else int(offset), more)
+    return _attended("sdpa_causal", Q, K, V, scale, out, offset, more)
 
 
 def sdpa_causal_fixed_cache(
@@ -116,11 +122,12 @@ def sdpa_causal_fixed_cache(
     """
     what = "sdpa_causal_fixed_cache"
     check(what, Q, K, V)
+    context_len = whole(context_len, f"{what}: context_len", "a whole number of positions")
     if not 0 <= context_len <= K.shape[-2]:
         raise InvalidSpecError(f"{what}: context_len is {context_len}, the cache has {K.shape[-2]}", "context_len")
     check_array(out, f"{what}: out")
     shape = (*Q.shape[:-1], context_len)
-    more = checked(what, shape, True, scale=scale, window=window, mask=mask, soft_cap=soft_cap, sinks=sinks)
+    scale, more = checked(what, shape, True, scale=scale, window=window, mask=mask, soft_cap=soft_cap, sinks=sinks)
     _attended(what, Q, K[..., :context_len, :], V[..., :context_len, :], scale, out, None, more)
 
 
@@ -144,21 +151,19 @@ def sdpa_causal_fixed_cache_ptr(
     """
     what = "sdpa_causal_fixed_cache_ptr"
     check(what, Q, K, V)
-    check_array(out, f"{what}: out")
+    check_out(out, Q.shape, Q.dtype, what)
     if check_array(context_len_buf, f"{what}: context_len_buf").dtype != int32 or context_len_buf.size != 1:
         raise DTypeError(
             f"{what}: context_len_buf is {context_len_buf.dtype} of shape {context_len_buf.shape}, must be one int32"
         )
+    max_kv_len = whole(max_kv_len, f"{what}: max_kv_len", "a whole number of positions")
     if not 0 <= max_kv_len <= K.shape[-2]:
         raise InvalidSpecError(f"{what}: max_kv_len is {max_kv_len}, the cache has {K.shape[-2]}", "max_kv_len")
-    if out.shape != Q.shape or out.dtype != Q.dtype or any(touch(out, x) for x in (Q, K, V)):
-        raise ShapeError(
-            f"{what}: out is {out.dtype} of shape {out.shape}; "
-            f"it must be {Q.dtype} of shape {Q.shape} and share no memory with Q, K and V"
-        )
+    if out.dtype != Q.dtype or any(touch(out, x) for x in (Q, K, V)):
+        raise ShapeError(f"{what}: out is {out.dtype}; it must be {Q.dtype} and share no memory with Q, K and V")
     check_devices(what, Q, out, context_len_buf)
     shape = (*Q.shape[:-1], max_kv_len)
-    more = checked(what, shape, True, scale=scale, window=window, mask=mask, soft_cap=soft_cap, sinks=sinks)
+    scale, more = checked(what, shape, True, scale=scale, window=window, mask=mask, soft_cap=soft_cap, sinks=sinks)
     more = replace(more, lengths=context_len_buf.reshape(1))
     launch.attend(Q, K[..., :max_kv_len, :], V[..., :max_kv_len, :], out, scale, None, more)
 

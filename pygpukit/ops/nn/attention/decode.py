@@ -10,7 +10,7 @@ from pygpukit import kernels
 from pygpukit._core import native
 from pygpukit.core import deferred
 from pygpukit.core.dtypes import DataType, bfloat16, float16, float32, int32
-from pygpukit.core.errors import DTypeError, InvalidSpecError, ShapeError, out_of_range
+from pygpukit.core.errors import DTypeError, InvalidSpecError, ShapeError
 from pygpukit.ops import host
 from pygpukit.ops.elementwise.pointwise import CTYPES
 from pygpukit.ops.nn.attention import launch, leaf, touch
@@ -60,7 +60,7 @@ def sdpa_decode(
     """
     what = "sdpa_decode"
     keys = _check(what, Q, K, V, block_table)
-    more = checked(
+    scale, more = checked(
         what, (*Q.shape[:-1], keys), True, scale=scale, window=window,
         lengths=check_array(lengths, f"{what}: lengths"), soft_cap=soft_cap, sinks=sinks,
     )  # fmt: skip
@@ -208,7 +208,7 @@ def _on_host(
         else:
             pages = host.memory(table)[b, : -(-length // K.shape[2])]
             if (wrong := pages[(pages < 0) | (pages >= K.shape[0])]).size:
-                raise out_of_range(int(wrong[0]), 0, K.shape[0])
+                raise IndexError(f"sdpa_decode: block_table has page {wrong[0]}; there are {K.shape[0]}")
             k, v = (
                 host.values(x)[pages].swapaxes(0, 1).reshape(K.shape[1], -1, K.shape[3])[:, :length] for x in (K, V)
             )

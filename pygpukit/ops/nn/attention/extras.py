@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING
 
 from pygpukit.core.dtypes import bfloat16, bool_, float16, float32, int32
 from pygpukit.core.errors import DTypeError, InvalidSpecError, ShapeError
+from pygpukit.core.sizes import factor, whole
 from pygpukit.ops.operands import check_array, check_devices
 
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
 
 FAR = 1 << 40  # more keys than there are
+LOG2_E = math.log2(math.e)
 
 
 @dataclass(frozen=True)
@@ -50,25 +52,28 @@ def checked(
     mask: GPUArray | None = None,
     soft_cap: float | None = None,
     sinks: GPUArray | None = None,
-) -> Extras:
-    """The extras of scores of shape ([B,] H, q, kv), as users give them. Raises as sdpa_causal()."""
-    if not math.isfinite(scale):
-        raise InvalidSpecError(f"{what}: scale is {scale}, must be finite; 0 is 1 / sqrt(D)", "scale")
-    if window is not None and window < 1:
-        raise InvalidSpecError(f"{what}: window is {window}, must be 1 or more keys; None is no window", "window")
-    if soft_cap is not None and not (soft_cap > 0 and math.isfinite(soft_cap)):
-        raise InvalidSpecError(f"{what}: soft_cap is {soft_cap}, must be above 0; None is no cap", "soft_cap")
-    reach = FAR if window is None else window - 1
+) -> tuple[float, Extras]:
+    """The scale, and the extras of scores of shape ([B,] H, q, kv), as users give them. Raises as sdpa_causal()."""
+    scale = factor(scale, f"{what}: scale")
+    cap = 0.0 if soft_cap is None else factor(soft_cap, f"{what}: soft_cap", positive=True)
+    for name, number in (("scale", scale), ("soft_cap", cap)):
+        factor(number * LOG2_E, f"{what}: {name} log2(e)")  # as kernels take it
+    reach = FAR
+    if window is not None:
+        window = whole(window, f"{what}: window", "a whole number of keys, or None for no window")
+        if window < 1:
+            raise InvalidSpecError(f"{what}: window is {window}, must be 1 or more keys; None is no window", "window")
+        reach = min(window - 1, FAR)
     extras = Extras(
         0 if causal else reach,
         reach,
         _lengths(what, lengths, scores),
         _mask(what, mask, scores),
-        0.0 if soft_cap is None else float(soft_cap),
+        cap,
         _sinks(what, sinks, scores[-3]),
     )
     check_devices(what, *extras.arrays)
-    return extras
+    return scale, extras
 
 
 def _lengths(what: str, lengths: GPUArray | None, scores: tuple[int, ...]) -> GPUArray | None:

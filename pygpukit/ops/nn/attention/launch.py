@@ -12,7 +12,7 @@ from pygpukit.core.dtypes import DataType, bfloat16, float16, float32
 from pygpukit.ops import host
 from pygpukit.ops.elementwise.pointwise import CTYPES
 from pygpukit.ops.nn.attention import leaf, tile
-from pygpukit.ops.nn.attention.extras import FAR, Extras
+from pygpukit.ops.nn.attention.extras import FAR, LOG2_E, Extras
 from pygpukit.ops.operands import span
 
 if TYPE_CHECKING:
@@ -26,7 +26,6 @@ _LANES = 8  # attention.cu: kLanes
 # Head dimensions up to this one: queries and keys at a time, as many as fit 48 KiB of shared memory.
 _TILES = {64: (32, 32), 128: (32, 32), 256: (16, 16)}
 MAX_HEAD_DIM = max(_TILES)
-LOG2_E = math.log2(math.e)
 
 
 @SOURCE.lists

@@ -17,9 +17,9 @@ from pygpukit.ops.nn.conv.plan import ConvPlan
 from pygpukit.ops.nn.conv.settings import (
     Settings,
     channels_first,
-    check_act,
     check_arrays,
     check_bias,
+    check_others,
     made,
     pair,
     with_rows,
@@ -56,7 +56,8 @@ def conv1d(
     ever; the same bits. tf32: allows float32 to be rounded to tf32, on tensor cores. Asynchronous; the order of
     additions is fixed: an element's bits depend on what it sees, the channels, the types and the backend that
     conv_plan() names, not on the batch or the extents.
-    Raises ShapeError, DTypeError, DeviceMismatchError, InvalidSpecError (stride, padding, dilation, groups or act).
+    Raises ShapeError, DTypeError, DeviceMismatchError, InvalidSpecError (stride, padding, dilation, groups or act),
+    TypeError (channels_last).
     """
     settings = stride, padding, dilation, groups, act, channels_last
     return _convolve("conv1d", 1, input, weight, bias, settings, tf32, plans.version())
@@ -105,7 +106,7 @@ def conv_plan(
     said = precision.check(what, input.dtype, tf32, None)
     given = stride, padding, dilation, groups, act, channels_last
     input, weight, settings = _resolved(what, dimensions, input, weight, given)
-    shape, grouped = tuple(input.shape), tile.by_group(weight, groups, False)
+    shape, grouped = tuple(input.shape), tile.by_group(weight, settings.groups, False)
     backend, reason = plan.backend(input.dtype, precision.allowed(said), shape, tuple(grouped.shape), settings)
     if input.dtype == float32:
         reason = f"{reason}; {precision.reason(said)}"
@@ -154,7 +155,7 @@ def _resolved(
     stride, padding, dilation, groups, act, last = given
     named = (("stride", stride), ("padding", padding), ("dilation", dilation))
     steps, pads, apart = (pair(what, name, value, dimensions) for name, value in named)
-    check_act(what, act)
+    groups = check_others(what, groups, act, last)
     if input.ndim != dimensions + 2 or weight.ndim != dimensions + 2:
         raise ShapeError(
             f"{what}: input has shape {input.shape}, weight {weight.shape}; both must have {dimensions + 2} dimensions"

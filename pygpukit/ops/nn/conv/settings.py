@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -10,14 +9,16 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from pygpukit._core import native
 from pygpukit.array import promotion
 from pygpukit.core.errors import DTypeError, InvalidSpecError, ShapeError
+from pygpukit.core.sizes import whole
 from pygpukit.ops import copying
 from pygpukit.ops.operands import check_array, check_devices, span
 
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
 
-    Pair: TypeAlias = "int | Sequence[int]"
+    Pair: TypeAlias = "int | list[int] | tuple[int, ...]"
 
+_MOST = 2**31 - 1  # of a setting
 # As activation.cuh numbers them.
 ACTIVATIONS = {None: 0, "relu": 1, "silu": 4, "gelu": 2, "sigmoid": 6, "tanh": 7}
 
@@ -39,22 +40,24 @@ def pair(what: str, name: str, value: Pair, dimensions: int) -> tuple[int, int]:
     """(rows, columns) of a setting; one dimension gives its columns only. Raises InvalidSpecError."""
     least = 1 if name in ("stride", "dilation") else 0
     one = dimensions == 1
-    values: Sequence[Any] = value if isinstance(value, Sequence) else (value,) * dimensions
-    try:
-        given = [operator.index(x) for x in values]
-    except TypeError:
-        needed = "an integer" if one else f"an integer or {dimensions} of them"
-        raise InvalidSpecError(f"{what}: {name} is {value!r}, must be {needed}", name) from None
-    if len(given) != dimensions or min(given) < least:
-        raise InvalidSpecError(f"{what}: {name} is {value}, must be {least} or more in each dimension", name)
+    needed = "an integer" if one else f"an integer or {dimensions} of them"
+    values: Sequence[Any] = value if isinstance(value, (list, tuple)) else (value,) * dimensions
+    if len(values) != dimensions:
+        raise InvalidSpecError(f"{what}: {name} is {value}, must be {needed}", name)
+    given = [whole(x, f"{what}: {name}", needed) for x in values]
+    if not least <= min(given) <= max(given) <= _MOST:
+        raise InvalidSpecError(f"{what}: {name} is {value}, must be {least} to {_MOST} in each dimension", name)
     return (least, given[0]) if one else (given[0], given[1])
 
 
-def check_act(what: str, act: str | None) -> None:
-    """Raises InvalidSpecError for an activation that there is not."""
-    if act not in ACTIVATIONS:
+def check_others(what: str, groups: int, act: str | None, last: bool) -> int:
+    """groups. Raises InvalidSpecError for groups or an activation that there are not, TypeError for channels_last."""
+    if not isinstance(last, bool):
+        raise TypeError(f"{what}: channels_last is {last!r}, must be True or False")
+    if not (act is None or isinstance(act, str)) or act not in ACTIVATIONS:
         names = ", ".join(name for name in ACTIVATIONS if name)
         raise InvalidSpecError(f"{what}: act is {act!r}; it is one of {names}, or None", "act")
+    return whole(groups, f"{what}: groups", "a whole number of groups")
 
 
 def check_arrays(what: str, input: GPUArray, weight: GPUArray, bias: GPUArray | None) -> None:

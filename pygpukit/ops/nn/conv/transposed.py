@@ -19,9 +19,9 @@ from pygpukit.ops.nn.conv.settings import (
     Settings,
     activated,
     channels_first,
-    check_act,
     check_arrays,
     check_bias,
+    check_others,
     geometry,
     made,
     pair,
@@ -65,7 +65,7 @@ def conv_transpose1d(
     bfloat16 are summed in float32. act, channels_last and tf32 as conv1d() has them, and its
     kernels, unless there is a dilation. Asynchronous; the order of additions is fixed.
     Raises ShapeError, DTypeError, DeviceMismatchError, InvalidSpecError (stride, padding, output_padding,
-    dilation, groups or act).
+    dilation, groups or act), TypeError (channels_last).
     """
     given = stride, padding, output_padding, dilation, groups, act, channels_last
     return _convolve("conv_transpose1d", 1, input, weight, bias, given, tf32, plans.version())
@@ -126,7 +126,7 @@ def _convolve(
     tables: int,  # plans.version()
 ) -> GPUArray:
     groups, act, last = given[4:]
-    check_act(what, act)
+    groups = check_others(what, groups, act, last)
     check_arrays(what, input, weight, bias)
     given_input = input
     input = channels_first(input) if last and input.ndim > 2 else input
