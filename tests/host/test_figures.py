@@ -174,6 +174,42 @@ def test_committed_pictures_belong_to_the_committed_reports() -> None:
     assert f"(results/h200/{PAGE})" in page
 
 
+@pytest.mark.parametrize(
+    ("source", "name", "page"),
+    [("matmul", "products-over-size", "matmul"), ("attention", "attention-over-length", "attention")],
+)
+def test_pictures_of_products_and_attention_belong_to_their_reports(source: str, name: str, page: str) -> None:
+    folder = DOCS / "results" / "h100"
+    numbers = FIGURES[name].numbers(BenchmarkReport.load(folder / f"{source}.json"))
+    picture = folder / f"{name}.svg"
+    assert re.findall(r"numbers: (\w+)", picture.read_text()) == [digest(numbers)], f"draw {picture} again"
+    assert picture.stat().st_size < MOST_BYTES
+    assert f"(results/h100/{name}.svg)" in (DOCS / f"{page}.md").read_text()
+
+
+def test_rates_over_size_and_errors_by_type(tmp_path: Path) -> None:
+    report = BenchmarkReport(GPUInfo("NVIDIA H200", 9, 0, 141.0), environment={})
+    for name, value, peer in (("tf32 1 64 64 64", 1, 2), ("tf32 1 64 64 64 t", 3, 4), ("tf32 2 32 32 32", 5, 6)):
+        row = BenchmarkResult(f"{name} beside PyTorch", "matmul", value=float(value), unit="TFLOP/s")
+        row.peer, row.peer_value = "torch (cuBLAS)", float(peer)
+        report.add(row)
+    assert FIGURES["products-over-size"].numbers(report) == {
+        "device": "NVIDIA H200",
+        "curves": {"tf32": [[64, 3.0, 4.0]]},
+        "peaks": {"tf32": 495.0},
+    }
+    with pytest.raises(MissingDataError, match="products of one size in each type"):
+        FIGURES["products-by-error"].numbers(report)
+    for name, error in (("gemm bfloat16 32", 0.5), ("gemm bfloat16 64", 0.25), ("fp8 float8_e4m3 64", 0.75)):
+        report.add(BenchmarkResult(name, "products", value=1.0, rel_error=error))
+    report.add(BenchmarkResult("gemm int8 64", "products", value=1.0))
+    errors = [["float8_e4m3", 0.75], ["bfloat16", 0.25], ["int8", 0.0]]
+    assert FIGURES["products-by-error"].numbers(report) == {"device": "NVIDIA H200", "size": 64, "errors": errors}
+    pytest.importorskip("matplotlib")
+    for name in ("products-over-size", "products-by-error"):
+        assert b"NVIDIA H200" in svg(FIGURES[name], report)
+
+
 def test_what_operators_lack_is_left_out_of_their_pictures() -> None:
     report = BenchmarkReport.load(DOCS / "results" / "h200" / "benchmark.json")
     report.results = [row for row in report.results if not row.name.startswith("cumsum bfloat16")]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from importlib.util import find_spec
@@ -115,6 +115,13 @@ def logarithmic(axes: Any, *directions: str) -> None:
         axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
         axis.set_major_formatter("{x:,g}")
         axis.set_minor_formatter(NullFormatter())
+
+
+def at_points(axis: Any, points: Sequence[float]) -> None:
+    """Make the x axis of a plot logarithmic, and name these points on it."""
+    axis.set_xscale("log", base=2)
+    axis.set_xticks(points, [f"{point:,g}" for point in points], fontsize=7, rotation=45)
+    axis.minorticks_off()
 
 
 def digest(numbers: Numbers) -> str:
