@@ -118,9 +118,10 @@ def logarithmic(axes: Any, *directions: str) -> None:
 
 
 def at_points(axis: Any, points: Sequence[float]) -> None:
-    """Make the x axis of a plot logarithmic, and name these points on it."""
+    """Make the x axis of a plot logarithmic, and name these ascending points on it, of close ones the last."""
+    named = [point for point, after in zip(points, [*points[1:], float("inf")], strict=True) if after > 1.1 * point]
     axis.set_xscale("log", base=2)
-    axis.set_xticks(points, [f"{point:,g}" for point in points], fontsize=7, rotation=45)
+    axis.set_xticks(named, [f"{point:,g}" for point in named], fontsize=7, rotation=45)
     axis.minorticks_off()
 
 

@@ -49,7 +49,7 @@ def draw_over_size(numbers: Numbers, pyplot: Any) -> Any:
         axis.set_ylim(bottom=0)
         axis.set_title(dtype)
         axis.set_xlabel("m = n = k")
-    axes[0][0].set_ylabel("TOP/s" if next(iter(curves)) == "int8" else "TFLOP/s")
+    axes[0][0].set_ylabel("TFLOP/s; of int8 TOP/s")
     handles, labels = axes[0][0].get_legend_handles_labels()
     figure.suptitle(f"Square products, {numbers['device']}")
     figure.legend(handles, labels, loc="outside lower center", ncols=3, frameon=False)
