@@ -42,6 +42,7 @@ _HOMES = {
         "JITKernel check_driver_compatibility compile_all get_driver_requirements get_nvrtc_path get_nvrtc_version "
         "get_warmup_error is_nvrtc_available is_warmup_done warmup"
     ),
+    "pygpukit.ops.nn.attention.fp8": "fa3_fp8_available get_sm_version sdpa_causal_fp8",
     "pygpukit.jupyter": "load_ipython_extension unload_ipython_extension",
     "pygpukit.memory.collect": "gc",
 }

@@ -10,8 +10,7 @@ from pygpukit.core.errors import BackendUnavailableError
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
 
-__all__ = ["fa3_fp8_available", "get_sm_version", "sdpa_causal_fp8"]
-LOW_LEVEL = ["test_fp8_mma_direct"]
+LOW_LEVEL = ["fa3_fp8_available", "get_sm_version", "sdpa_causal_fp8", "test_fp8_mma_direct"]
 
 
 def get_sm_version() -> int:
