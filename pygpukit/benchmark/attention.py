@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import operator_peers
 from .base import Benchmark
-from .measure import device_times_us
+from .measure import device_times_us, simulated
 from .operators import device_us
 from .products import HOST, cold_us
 from .result import BenchmarkResult, Unavailable
@@ -133,25 +133,24 @@ class Attention(Benchmark):
         self.kinds, self.seq_lens, self.peers = kinds, seq_lens, peers
         self.num_heads, self.num_kv_heads, self.head_dim = num_heads, num_kv_heads, head_dim
 
-    def run(self) -> Iterator[BenchmarkResult | Unavailable]:
-        from ..core.backend import ensure, is_sim
-
-        ensure()
-        lengths = self.seq_lens or (SMALL_LENGTHS if is_sim() else LENGTHS)
+    def run(self) -> list[BenchmarkResult | Unavailable]:
+        """A row of each kind and length, and those of peers where they are asked for."""
+        on_host = simulated()
+        lengths = self.seq_lens or (SMALL_LENGTHS if on_host else LENGTHS)
         mine = [self._row(kind, length) for kind in self.kinds for length in lengths]
-        yield from mine
-        if self.peers and is_sim():
-            yield Unavailable(f"{CATEGORY}/torch", "the simulated device is no GPU to compare peers on")
-        elif self.peers:
-            yield from peer_rows(mine, False)
+        if not self.peers:
+            return [*mine]
+        if on_host:
+            reason = "the simulated device is no GPU to compare peers on"
+            return [*mine, Unavailable(f"{CATEGORY}/torch", reason)]
+        return [*mine, *peer_rows(mine, False)]
 
     def _row(self, kind: str, length: int) -> BenchmarkResult:
-        from ..core.backend import is_sim
-
+        on_host = simulated()
         shape = f"1 {self.num_heads} {self.num_kv_heads} {length} {self.head_dim}"
-        times = partial(device_times_us if is_sim() else cold_us, warmup=self.warmup, iterations=self.iterations)
+        times = partial(device_times_us if on_host else cold_us, warmup=self.warmup, iterations=self.iterations)
         row = _decode(shape, times) if kind == "decode" else _prompt(f"{shape} causal", times)
-        row.params["times" if is_sim() else "cache"] = HOST if is_sim() else "cold"
+        row.params["times" if on_host else "cache"] = HOST if on_host else "cold"
         return row
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from .attention import Attention
 from .base import Benchmark
-from .measure import device_times_us
+from .measure import device_times_us, simulated
 from .products import HOST, cold_us, product, work
 from .result import BenchmarkResult, from_samples
 
@@ -48,7 +48,7 @@ class GEMMBenchmark(Benchmark):
         iterations: int = 50,
     ) -> None:
         super().__init__(warmup, iterations)
-        self.sizes = sizes or (_SMALL if _simulated() else _SIZES)
+        self.sizes = sizes or (_SMALL if simulated() else _SIZES)
         self.dtypes = dtypes or ["bf16", "fp16", "fp32"]
 
     def run(self) -> list[BenchmarkResult]:
@@ -66,7 +66,7 @@ class FP8GEMMBenchmark(GEMMBenchmark):
     """Products (m, n, k) of float8_e4m3, on every device."""
 
     def __init__(self, sizes: Sequence[Shape] | None = None, warmup: int = 10, iterations: int = 50) -> None:
-        super().__init__(sizes or (None if _simulated() else _FP8_SIZES), ["fp8"], warmup, iterations)
+        super().__init__(sizes or (None if simulated() else _FP8_SIZES), ["fp8"], warmup, iterations)
 
 
 class GEMVBenchmark(Benchmark):
@@ -85,7 +85,7 @@ class GEMVBenchmark(Benchmark):
         iterations: int = 50,
     ) -> None:
         super().__init__(warmup, iterations)
-        self.configs = configs or (_SMALL_CONFIGS if _simulated() else LLM_CONFIGS)
+        self.configs = configs or (_SMALL_CONFIGS if simulated() else LLM_CONFIGS)
         self.dtypes = dtypes or ["bf16", "fp8", "nvf4"]
 
     def run(self) -> list[BenchmarkResult]:
@@ -138,13 +138,6 @@ class GQABenchmark(Attention):
         super().__init__(("prompt",), seq_lens, num_heads, num_kv_heads, head_dim, warmup, iterations)
 
 
-def _simulated() -> bool:
-    from ..core.backend import ensure, is_sim
-
-    ensure()
-    return is_sim()
-
-
 def _row(
     benchmark: Benchmark,
     name: str,
@@ -155,7 +148,7 @@ def _row(
     error: float,
 ) -> BenchmarkResult:
     """rate: of a call that took a microsecond."""
-    on_host = _simulated()
+    on_host = simulated()
     times = (device_times_us if on_host else cold_us)(call, benchmark.warmup, benchmark.iterations)
     samples = [rate / max(us, 1e-3) for us in times]
     row = from_samples(name, benchmark.category, samples, unit, better="higher")

@@ -12,6 +12,7 @@ from .attention import Attention
 from .base import Benchmark
 from .compare import compare_reports
 from .goals import check_goals
+from .measure import simulated
 from .products import DTYPES, KINDS, Products
 from .render import goals_text, markdown, text
 from .result import BenchmarkReport
@@ -72,13 +73,6 @@ def parser() -> argparse.ArgumentParser:
     return p
 
 
-def _simulated() -> bool:
-    from ..core.backend import ensure, is_sim
-
-    ensure()
-    return is_sim()
-
-
 def _sizes(text: str) -> tuple[int, ...]:
     return tuple(_count(part) for part in text.split(","))
 
@@ -121,7 +115,7 @@ def _chosen(p: argparse.ArgumentParser, args: argparse.Namespace, peers: bool) -
         if value and not kinds and not steps:
             p.error(f"--{name} is of {', '.join(f'--{one}' for one in _CHOOSING)}: name one of them")
     names = [*(args.suite or ()), *(["operators"] if args.arrays else ()), *(["conv"] if args.conv else ())]
-    whole_suites = not any(samples.values()) and not _simulated()
+    whole_suites = not any(samples.values()) and not simulated()
     if kinds == ["gemm"] and not (args.sizes or args.dtypes) and whole_suites:
         names, kinds = [*names, "matmul"], []
     if steps == ["prompt"] and not args.seq_lens and whole_suites:

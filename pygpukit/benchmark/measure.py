@@ -16,6 +16,14 @@ from typing import Any
 PAUSE_S = 0.5
 
 
+def simulated() -> bool:
+    """Whether this process has the simulated device; opens the device."""
+    from ..core.backend import ensure, is_sim
+
+    ensure()
+    return is_sim()
+
+
 def device_times_us(fn: Callable[[], object], warmup: int, iterations: int) -> list[float]:
     """Device time of each call of fn in microseconds, between two events on the current stream."""
     from .._core import native

@@ -32,17 +32,19 @@ def test_a_suite_measures_products_of_the_given_shapes() -> None:
     ]
     for name, row in found.items():
         assert row.category == name.partition(" ")[0].replace("fp8", "gemm")
-        assert len(row.samples) == 3 and row.value > 0 and 0 < row.min_us <= row.median_us <= row.max_us
+        assert row.value and row.min_us and row.median_us and row.max_us and len(row.samples) == 3
+        assert 0 < row.min_us <= row.median_us <= row.max_us
         assert row.params["times"] == "the host's" and 0 <= row.rel_error < 0.01
     assert found["gemm int8 33x20x64"].rel_error == 0 < found["gemm bfloat16 33x20x64"].rel_error
     row = found["gemm bfloat16 33x20x64"]
-    assert row.value == pytest.approx(2e-6 * 33 * 20 * 64 / row.median_us, rel=1e-6)
+    assert row.median_us and row.value == pytest.approx(2e-6 * 33 * 20 * 64 / row.median_us, rel=1e-6)
 
 
 def test_a_suite_measures_attention_of_the_given_lengths() -> None:
     suite = benchmark.BenchmarkSuite(warmup=1, iterations=2)
     found = rows(suite.add_attention([16], 2, 32).add_gqa([16, 33], 4, 2, 32))
     assert list(found) == ["prompt 1 2 2 16 32 causal", "prompt 1 4 2 16 32 causal", "prompt 1 4 2 33 32 causal"]
+    assert len(benchmark.GQABenchmark([8, 9], 4, 2, 32, 1, 1).run()) == 2
     for row in found.values():
         assert row.category == "attention" and row.params["times"] == "the host's" and 0 < row.params["error"] < 0.01
 
