@@ -1,4 +1,4 @@
-"""GGUF's tensor types as numbers: plain floats, and blocks of 4, 6 and 8 bits with their scales."""
+"""GGUF's tensor types as numbers: plain floats, and blocks of 2 to 8 bits with their scales."""
 
 from __future__ import annotations
 
@@ -70,22 +70,77 @@ def _q4_1(blocks: Array) -> Array:
     return values
 
 
+def _fifths(packed: Array) -> Array:
+    """32 bits a block as the fifth bits of its codes."""
+    bits = np.ascontiguousarray(packed).view("<u4") >> np.arange(32, dtype=np.uint32)
+    return (bits & 1).astype(np.uint8) << 4
+
+
+def _q5_0(blocks: Array) -> Array:
+    values = (_nibbles(blocks[:, 6:]) | _fifths(blocks[:, 2:6])).astype(np.float32)
+    values -= 16
+    values *= _half(blocks[:, :2])
+    return values
+
+
+def _q5_1(blocks: Array) -> Array:
+    values = (_nibbles(blocks[:, 8:]) | _fifths(blocks[:, 4:8])).astype(np.float32)
+    values *= _half(blocks[:, :2])
+    values += _half(blocks[:, 2:4])
+    return values
+
+
 def _q8_0(blocks: Array) -> Array:
     values = blocks[:, 2:].view(np.int8).astype(np.float32)
     values *= _half(blocks[:, :2])
     return values
 
 
-def _q4_k(blocks: Array) -> Array:
-    """Eight groups of 32, each with a scale and a minimum of six bits; two groups share 32 bytes."""
+def _pairs(packed: Array) -> Array:
+    """Each byte's four codes of two bits: those of the lowest bits of 32 bytes, then the next."""
+    shifts = np.array([0, 2, 4, 6], np.uint8).reshape(1, 1, 4, 1)
+    return packed.reshape(len(packed), -1, 1, 32) >> shifts & 3
+
+
+def _q2_k(blocks: Array) -> Array:
+    """Sixteen groups of 16, each with a scale and a minimum of four bits."""
+    scale, least = _half(blocks[:, 80:82]), _half(blocks[:, 82:84])
+    scales, leasts = scale * (blocks[:, :16] & 15), least * (blocks[:, :16] >> 4)
+    codes = _pairs(blocks[:, 16:80]).reshape(-1, 16, 16)
+    return (scales[:, :, None] * codes - leasts[:, :, None]).reshape(-1, 256)
+
+
+def _q3_k(blocks: Array) -> Array:
+    """Sixteen groups of 16 with signed scales of six bits; a code is four less where its bit of the mask is not set."""
+    packed = blocks[:, 96:108]
+    low = _nibbles(packed[:, :8])
+    high = (packed[:, None, 8:] >> np.array([0, 2, 4, 6], np.uint8).reshape(1, 4, 1) & 3).reshape(-1, 16)
+    scales = _half(blocks[:, 108:110]) * ((low | high << 4).view(np.int8) - np.int8(32))
+    mask = blocks[:, None, :32] >> np.arange(8, dtype=np.uint8).reshape(1, 8, 1) & 1
+    codes = _pairs(blocks[:, 32:96]).reshape(-1, 8, 32).view(np.int8) - ((mask ^ 1) << 2).view(np.int8)
+    return (scales[:, :, None] * codes.reshape(-1, 16, 16)).reshape(-1, 256)
+
+
+def _scaled(blocks: Array, codes: Array) -> Array:
+    """Eight groups of 32 codes, each with a scale and a minimum of six bits."""
     scale, least = _half(blocks[:, 0:2]), _half(blocks[:, 2:4])
     low, mid, high = blocks[:, 4:8], blocks[:, 8:12], blocks[:, 12:16]
     scales = np.concatenate([low & 63, (high & 15) | ((low >> 6) << 4)], axis=1)
     leasts = np.concatenate([mid & 63, (high >> 4) | ((mid >> 6) << 4)], axis=1)
-    packed = blocks[:, 16:].reshape(-1, 4, 32)
-    codes = _nibbles(packed).reshape(-1, 8, 32)
     values = (scale * scales)[:, :, None] * codes - (least * leasts)[:, :, None]
     return values.reshape(-1, 256)
+
+
+def _q4_k(blocks: Array) -> Array:
+    """Two groups share 32 bytes."""
+    return _scaled(blocks, _nibbles(blocks[:, 16:].reshape(-1, 4, 32)).reshape(-1, 8, 32))
+
+
+def _q5_k(blocks: Array) -> Array:
+    """As Q4_K; the fifth bits of all groups share 32 bytes."""
+    low = _nibbles(blocks[:, 48:].reshape(-1, 4, 32)).reshape(-1, 8, 32)
+    high = blocks[:, None, 16:48] >> np.arange(8, dtype=np.uint8).reshape(1, 8, 1) & 1
+    return _scaled(blocks, low | high << 4)
 
 
 def _q6_k(blocks: Array) -> Array:
@@ -97,17 +152,41 @@ def _q6_k(blocks: Array) -> Array:
     return (scales[:, :, None] * codes.reshape(-1, 16, 16)).reshape(-1, 256)
 
 
+_UNEVEN = np.array([-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113], np.float32)
+
+
+def _iq4_nl(blocks: Array) -> Array:
+    """A code is the place of one of sixteen values, denser around zero."""
+    return _half(blocks[:, :2]) * _UNEVEN[_nibbles(blocks[:, 2:])]
+
+
+def _iq4_xs(blocks: Array) -> Array:
+    """IQ4_NL's values, in eight groups of 32 with signed scales of six bits."""
+    low = (blocks[:, 4:8, None] >> np.array([0, 4], np.uint8) & 15).reshape(-1, 8)
+    high = np.ascontiguousarray(blocks[:, 2:4]).view("<u2") >> np.arange(0, 16, 2, dtype=np.uint16) & 3
+    scales = _half(blocks[:, :2]) * ((low | high.astype(np.uint8) << 4).view(np.int8) - np.int8(32))
+    codes = _nibbles(blocks[:, 8:].reshape(-1, 8, 16))
+    return (scales[:, :, None] * _UNEVEN[codes]).reshape(-1, 256)
+
+
 # By GGUF's numbers.
 BLOCKS = {
     0: Block("F32", 1, 4, float32),
     1: Block("F16", 1, 2, float16),
     2: Block("Q4_0", 32, 18, float32, _q4_0),
     3: Block("Q4_1", 32, 20, float32, _q4_1),
+    6: Block("Q5_0", 32, 22, float32, _q5_0),
+    7: Block("Q5_1", 32, 24, float32, _q5_1),
     8: Block("Q8_0", 32, 34, float32, _q8_0),
+    10: Block("Q2_K", 256, 84, float32, _q2_k),
+    11: Block("Q3_K", 256, 110, float32, _q3_k),
     12: Block("Q4_K", 256, 144, float32, _q4_k),
+    13: Block("Q5_K", 256, 176, float32, _q5_k),
     14: Block("Q6_K", 256, 210, float32, _q6_k),
+    20: Block("IQ4_NL", 32, 18, float32, _iq4_nl),
+    23: Block("IQ4_XS", 256, 136, float32, _iq4_xs),
     30: Block("BF16", 1, 2, bfloat16),
 }
-UNREAD = {6: "Q5_0", 7: "Q5_1", 9: "Q8_1", 10: "Q2_K", 11: "Q3_K", 13: "Q5_K", 15: "Q8_K", 16: "IQ2_XXS", 17: "IQ2_XS"}
-UNREAD |= {18: "IQ3_XXS", 19: "IQ1_S", 20: "IQ4_NL", 21: "IQ3_S", 22: "IQ2_S", 23: "IQ4_XS", 24: "I8", 25: "I16"}
-UNREAD |= {26: "I32", 27: "I64", 28: "F64", 29: "IQ1_M", 34: "TQ1_0", 35: "TQ2_0", 39: "MXFP4"}
+UNREAD = {9: "Q8_1", 15: "Q8_K", 16: "IQ2_XXS", 17: "IQ2_XS", 18: "IQ3_XXS", 19: "IQ1_S", 21: "IQ3_S", 22: "IQ2_S"}
+UNREAD |= {24: "I8", 25: "I16", 26: "I32", 27: "I64", 28: "F64", 29: "IQ1_M", 34: "TQ1_0", 35: "TQ2_0", 39: "MXFP4"}
+UNREAD |= {40: "NVFP4", 41: "Q1_0"}

@@ -57,6 +57,11 @@ def seeds(folder: Path) -> dict[str, list[bytes]]:
     tokenizer = json.loads(model_files.tokenizer_json())
     index = {"metadata": {"total_size": 9}, "weight_map": {"a": "one.safetensors", "b": "one.safetensors"}}
     quantised = {"x": ("Q4_K", (2, 256), bytes(288)), "y": ("Q8_0", (64,), bytes(68)), "z": ("BF16", (3,), bytes(6))}
+    quantised |= {
+        "v": ("Q5_K", (1, 256), bytes(176)),
+        "w": ("Q3_K", (1, 256), bytes(110)),
+        "u": ("Q5_1", (32,), bytes(24)),
+    }
     return {
         "safetensors": [save(arrays), save(arrays, {"format": "pt"}), save({})],
         "gguf": [
