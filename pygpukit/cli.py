@@ -12,6 +12,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from urllib.parse import quote
 
+from .core.extras import install_command
+
 TOUR = "00_tour.ipynb"
 TOUR_MODULES = ("jupyter_client", "nbformat", "ipykernel", "ipywidgets", "anywidget", "matplotlib")
 LAB_MODULES = ("jupyterlab", *TOUR_MODULES)
@@ -71,7 +73,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     needed = TOUR_MODULES if args.headless else LAB_MODULES
     missing = [name for name in needed if find_spec(name) is None]
     if missing:
-        print(f"pygpukit lab needs {', '.join(missing)}: python -m pip install 'pygpukit[lab]'", file=sys.stderr)
+        print(f"pygpukit lab needs {', '.join(missing)}: {install_command('lab')}", file=sys.stderr)
         return 1
     named = [word for word in rest if word.endswith(".ipynb") and not word.startswith("-")]
     if len(named) > 1:

@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator
 from importlib.util import find_spec
 
+from ..core.extras import install_command
 from .result import BenchmarkResult, Unavailable, from_samples
 
 CATEGORY = "voice"
@@ -63,5 +64,5 @@ def _missing() -> str:
     if absent:
         return f"not on this machine: {', '.join(absent)}; fetch them with: pygpukit models get NAME"
     if find_spec("hibari") is None:
-        return "hibari-tts, which makes phonemes of text, is not installed: python -m pip install 'pygpukit[tts]'"
+        return f"hibari-tts, which makes phonemes of text, is not installed: {install_command('tts')}"
     return ""

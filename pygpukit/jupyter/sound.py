@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from pygpukit.core.extras import install_command
 from pygpukit.ops.audio import picture
 
 if TYPE_CHECKING:
     from pygpukit.ops.audio.buffer import AudioBuffer
-
-_MISSING = 'A player for it needs anywidget: pip install "pygpukit[lab]".'
 
 
 def mimebundle(sound: AudioBuffer) -> Any:
@@ -18,7 +17,7 @@ def mimebundle(sound: AudioBuffer) -> Any:
     try:
         from pygpukit.jupyter.widgets.player import PlayerWidget
     except ImportError:
-        return {**text, "text/html": picture.html(sound, _MISSING)}
+        return {**text, "text/html": picture.html(sound, f"A player for it needs anywidget: {install_command('lab')}")}
     player = sound.__dict__.get("_player")
     if player is None:
         player = sound.__dict__["_player"] = PlayerWidget(sound)

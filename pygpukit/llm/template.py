@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from pygpukit.core.errors import ModelFileError
+from pygpukit.core.extras import install_command
 
 if TYPE_CHECKING:
     from pygpukit.llm.tokenizer import Tokenizer
@@ -140,7 +141,7 @@ class _Worker:
             return self._process
         spec = find_spec("jinja2"), find_spec("markupsafe")
         if spec[0] is None or spec[1] is None:
-            raise ModuleNotFoundError('chat templates need jinja2: pip install "pygpukit[models]"', name="jinja2")
+            raise ModuleNotFoundError(f"chat templates need jinja2: {install_command('models')}", name="jinja2")
         folders = {str(Path(one.origin).parent.parent) for one in spec if one is not None and one.origin}
         worker = Path(__file__).with_name("template_worker.py")
         self._owner = os.getpid()
@@ -153,7 +154,7 @@ class _Worker:
             start_new_session=True,  # Ctrl-C is for this process
         )
         if not self._line(self._process, time.monotonic() + _PATIENCE_S):
-            raise ModuleNotFoundError('jinja2 cannot be loaded: pip install "pygpukit[models]"', name="jinja2")
+            raise ModuleNotFoundError(f"jinja2 cannot be loaded: {install_command('models')}", name="jinja2")
         return self._process
 
     def _ask(self, process: subprocess.Popen[bytes], request: bytes) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from pygpukit.core.errors import ModelFileError, ModelNotFoundError
+from pygpukit.core.extras import install_command
 from pygpukit.core.progress import Progress
 from pygpukit.models.catalogue import Entry, File, Hub
 
@@ -21,7 +22,7 @@ def fetch(entry: Entry, progress: bool) -> Path:
     if entry.hub is None:
         raise ModelNotFoundError("the hub is not known to have these files")
     if find_spec("huggingface_hub") is None:
-        raise ModelNotFoundError('huggingface_hub is not installed: pip install "pygpukit[models]"')
+        raise ModelNotFoundError(f"huggingface_hub is not installed: {install_command('models')}")
     with Progress(f"checking {entry.name}", entry.bytes, progress) as bar:
         paths = [_cached(entry.hub, file, bar) for file in entry.files]
     for place, file in enumerate(entry.files):

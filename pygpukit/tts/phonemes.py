@@ -9,6 +9,7 @@ from importlib.util import find_spec
 from typing import Any
 
 from pygpukit.core.errors import InvalidSpecError
+from pygpukit.core.extras import install_command
 
 Speak = Callable[[str], str]
 
@@ -33,7 +34,7 @@ def converter(lang: str = "a", use_misaki: bool = True) -> Speak:
         if (name != "misaki" or use_misaki) and find_spec(name) is not None:
             return make(lang)
     raise InvalidSpecError(
-        "text needs a library that turns it into phonemes, and none is installed: pip install 'pygpukit[tts]' brings "
+        f"text needs a library that turns it into phonemes, and none is installed: {install_command('tts')} brings "
         "hibari-tts; or give phonemes= instead",
         "text",
     )

@@ -42,7 +42,7 @@ def test_every_example_is_run_here() -> None:
 
 def test_sources(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     if not gp.get_nvrtc_path():
-        pytest.skip("NVRTC is not installed (pygpukit[cuda13])")
+        pytest.skip("NVRTC is not installed (extra cuda13)")
     (tmp_path / "kernels" / "include").mkdir(parents=True)
     monkeypatch.chdir(tmp_path)
     kernel = run("Sources", source=BLUR)["kernel"]

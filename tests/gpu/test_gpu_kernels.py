@@ -100,7 +100,7 @@ def test_shared_memory_to_the_last_byte() -> None:
     assert int(out.to_numpy()[0]) == 7
 
 
-@pytest.mark.skipif(nvdisasm() is None, reason="nvdisasm is not installed (pygpukit[inspect])")
+@pytest.mark.skipif(nvdisasm() is None, reason="nvdisasm is not installed (extra inspect)")
 def test_sass_of_a_loaded_kernel() -> None:
     kernel = jit(SOURCE, "plain")
     assert kernel.sass is not None and "EXIT" in kernel.sass

@@ -40,7 +40,7 @@ def add_float32() -> Unit:
 @pytest.fixture(scope="module")
 def packed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     if gp.get_nvrtc_version() is None:
-        pytest.skip("NVRTC is not installed (pygpukit[cuda13])")
+        pytest.skip("NVRTC is not installed (extra cuda13)")
     target = tmp_path_factory.mktemp("bundle") / "kernels.bundle"
     unit = add_float32()
     image = compile_unit(unit, ARCH)

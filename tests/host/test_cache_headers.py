@@ -40,7 +40,7 @@ print(image.origin, image.reason)
 @pytest.fixture(params=["sim", "sm_90a"])
 def arch(request: pytest.FixtureRequest) -> str:
     if request.param != "sim" and gp.get_nvrtc_version() is None:
-        pytest.skip("NVRTC is not installed (pygpukit[cuda13])")
+        pytest.skip("NVRTC is not installed (extra cuda13)")
     return str(request.param)
 
 

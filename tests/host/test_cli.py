@@ -14,6 +14,7 @@ import nbformat
 import pytest
 
 from pygpukit import cache, cli, headless
+from pygpukit.core.extras import install_command
 from pygpukit.jit.compile.nvrtc import get_nvrtc_version
 
 
@@ -56,7 +57,7 @@ def test_missing_parts_are_explained_in_one_sentence(
 ) -> None:
     monkeypatch.setattr(cli, "find_spec", lambda name: None if name == "anywidget" else object())
     assert cli.main(["lab"]) == 1
-    assert capsys.readouterr().err == "pygpukit lab needs anywidget: python -m pip install 'pygpukit[lab]'\n"
+    assert capsys.readouterr().err == f"pygpukit lab needs anywidget: {install_command('lab')}\n"
 
 
 def test_notebooks_run_one_after_the_other(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -62,7 +62,7 @@ def test_errors_are_collected_and_the_others_compiled() -> None:
 
 
 @pytest.mark.skipif(
-    not any(Path(path).is_file() for path in nvrtc_candidates()), reason="NVRTC is not installed (pygpukit[cuda13])"
+    not any(Path(path).is_file() for path in nvrtc_candidates()), reason="NVRTC is not installed (extra cuda13)"
 )
 def test_units_of_any_kind_and_architecture(tmp_path: Path) -> None:
     (tmp_path / "value.h").write_text("#define VALUE 1031\n")

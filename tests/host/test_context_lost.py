@@ -41,7 +41,7 @@ def break_device(code=700):
 @pytest.fixture(scope="module", autouse=True)
 def _needs_nvrtc() -> None:
     if gp.get_nvrtc_version() is None:
-        pytest.skip("NVRTC is not installed (pygpukit[cuda13])")
+        pytest.skip("NVRTC is not installed (extra cuda13)")
 
 
 def test_the_only_launch_since_the_last_wait_is_the_one() -> None:

@@ -15,7 +15,7 @@ from pygpukit.jit.inspect.occupancy import occupancy_of
 from pygpukit.jit.locate import nvrtc_candidates
 
 pytestmark = pytest.mark.skipif(
-    not any(Path(path).is_file() for path in nvrtc_candidates()), reason="NVRTC is not installed (pygpukit[cuda13])"
+    not any(Path(path).is_file() for path in nvrtc_candidates()), reason="NVRTC is not installed (extra cuda13)"
 )
 
 SOURCE = """

@@ -15,7 +15,7 @@ from test_cuda_backend import run
 from pygpukit.jit.locate import nvrtc_candidates
 
 needs_nvrtc = pytest.mark.skipif(
-    not any(Path(path).is_file() for path in nvrtc_candidates()), reason="NVRTC is not installed (pygpukit[cuda13])"
+    not any(Path(path).is_file() for path in nvrtc_candidates()), reason="NVRTC is not installed (extra cuda13)"
 )
 PRELUDE = """
 import os, threading, time

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import math
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -30,6 +31,7 @@ from linalg_checks import (
 import pygpukit as gp
 from pygpukit import linalg
 from pygpukit.core.errors import BackendUnavailableError
+from pygpukit.core.extras import install_command
 from pygpukit.jit import locate
 from pygpukit.ops.linalg import cusolver, dispatch, solver
 
@@ -249,5 +251,7 @@ def test_a_missing_library_is_named_with_what_to_do(monkeypatch: pytest.MonkeyPa
     solver.library.cache_clear()
     monkeypatch.setattr(dispatch.host, "computes", lambda: False)
     assert dispatch.backend("solve", gp.empty((65, 65))) is cusolver
-    with pytest.raises(BackendUnavailableError, match=r"pip install 'pygpukit\[linalg\]'.*nvidia-cusolver.*to_numpy"):
+    with pytest.raises(
+        BackendUnavailableError, match=rf"{re.escape(install_command('linalg'))} .*nvidia-cusolver.*to_numpy"
+    ):
         solver.library()

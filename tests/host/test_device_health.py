@@ -206,7 +206,7 @@ for made in (scheduler, Scheduler(total_memory="1MB")):
 
 def test_on_cuda_it_stays_refused() -> None:
     if gp.get_nvrtc_version() is None:
-        pytest.skip("NVRTC is not installed (pygpukit[cuda13])")
+        pytest.skip("NVRTC is not installed (extra cuda13)")
     lines = run(LOST, build() / "mock").splitlines()
     assert len(lines) == 2
     for line in lines:

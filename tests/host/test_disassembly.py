@@ -14,9 +14,9 @@ from pygpukit.jit import JITKernel, jit, locate, ptx_lines, sass_lines
 from pygpukit.jit.locate import nvdisasm, nvrtc_candidates
 
 pytestmark = pytest.mark.skipif(
-    not any(Path(path).is_file() for path in nvrtc_candidates()), reason="NVRTC is not installed (pygpukit[cuda13])"
+    not any(Path(path).is_file() for path in nvrtc_candidates()), reason="NVRTC is not installed (extra cuda13)"
 )
-needs_nvdisasm = pytest.mark.skipif(nvdisasm() is None, reason="nvdisasm is not installed (pygpukit[inspect])")
+needs_nvdisasm = pytest.mark.skipif(nvdisasm() is None, reason="nvdisasm is not installed (extra inspect)")
 
 SOURCE = """#include <cuda_fp16.h>
 __device__ __forceinline__ float square(float v) {

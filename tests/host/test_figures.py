@@ -27,6 +27,7 @@ from pygpukit.benchmark.figures.picture import distribution, label, thinned
 from pygpukit.benchmark.result import Unavailable
 from pygpukit.benchmark.scheduler_contest import Run, Tick, priorities_of
 from pygpukit.benchmark.scheduler_load import Tenant, make_tenant
+from pygpukit.core.extras import install_command
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 COMMITTED = {DOCS / "results" / "h200" / "benchmark.json": DOCS / "images",
@@ -137,10 +138,10 @@ def test_numbers_that_change_change_the_digest(saved: Path) -> None:
 def test_without_matplotlib_the_command_tells_how_to_get_it(
     saved: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("pygpukit.benchmark.figures.picture.find_spec", lambda name: None)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(SystemExit) as stop:
         main([str(saved), "--out", str(tmp_path), "--figure", "eviction-rate"])
-    assert stop.value.code == 2 and "pygpukit[lab]" in capsys.readouterr().err
+    assert stop.value.code == 2 and install_command("lab") in capsys.readouterr().err
 
 
 def test_figures_import_matplotlib_only_to_draw() -> None:

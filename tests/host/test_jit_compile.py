@@ -46,7 +46,7 @@ HEADERS = {
 }
 
 needs_nvrtc = pytest.mark.skipif(
-    not any(Path(path).is_file() for path in nvrtc_candidates()), reason="NVRTC is not installed (pygpukit[cuda13])"
+    not any(Path(path).is_file() for path in nvrtc_candidates()), reason="NVRTC is not installed (extra cuda13)"
 )
 
 

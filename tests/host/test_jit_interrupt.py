@@ -37,7 +37,7 @@ PROMPT_S = 5.0  # the aim is 0.1; this tells an interrupt from a finished compil
 @pytest.mark.parametrize("arch", ["sim", "sm_90a"])
 def test_an_interrupted_compile_gives_the_prompt_back(arch: str) -> None:
     if arch != "sim" and not any(Path(path).is_file() for path in nvrtc_candidates()):
-        pytest.skip("NVRTC is not installed (pygpukit[cuda13])")
+        pytest.skip("NVRTC is not installed (extra cuda13)")
     child = subprocess.Popen([sys.executable, "-c", CHILD, arch], stdout=subprocess.PIPE, text=True)
     assert child.stdout is not None
     assert child.stdout.readline() == "ready\n"

@@ -32,7 +32,7 @@ extern "C" __tile_global__ void product(const __nv_bfloat16* __restrict__ a, con
 }
 """
 
-needs_nvrtc = pytest.mark.skipif(not gp.get_nvrtc_path(), reason="NVRTC is not installed (pygpukit[cuda13])")
+needs_nvrtc = pytest.mark.skipif(not gp.get_nvrtc_path(), reason="NVRTC is not installed (extra cuda13)")
 needs_assembler = pytest.mark.skipif(locate.tileiras() is None, reason="needs tileiras: the extra `tile`")
 
 

@@ -261,7 +261,7 @@ def test_11_a_hundred_runs_give_one_text(shell: Any) -> None:
 
 def test_12_no_launch_needs_no_driver() -> None:
     if not any(Path(path).is_file() for path in nvrtc_candidates()):
-        pytest.skip("NVRTC is not installed (pygpukit[cuda13])")
+        pytest.skip("NVRTC is not installed (extra cuda13)")
     cell = f"%%cuda --no-launch --arch sm_90a -i x,y,a=2,n=n -o z --verify a*x+y --bench\n{AXPY}"
     text, opened = json.loads(child(NO_DRIVER, cell, PYGPUKIT_BACKEND="")[-1])
     assert text.splitlines()[0] == "axpy(const float* x, const float* y, float* z, float a, int n)"

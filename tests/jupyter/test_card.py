@@ -311,7 +311,7 @@ def test_rates(giga: float, unit: str, words: str) -> None:
 # ---- the real listings ----
 
 
-@pytest.mark.skipif(get_nvrtc_version() is None, reason="NVRTC is not installed: pip install pygpukit[cuda13]")
+@pytest.mark.skipif(get_nvrtc_version() is None, reason="NVRTC is not installed (extra cuda13)")
 def test_a_cell_of_the_simulated_device_shows_its_ptx_for_a_gpu(unit: Unit) -> None:
     result = cell(unit, listing=["ptx"])
     assert [(one.kernel, one.arch, one.problem) for one in result.listings] == [
@@ -325,8 +325,8 @@ def test_a_cell_of_the_simulated_device_shows_its_ptx_for_a_gpu(unit: Unit) -> N
     assert "registers and occupancy as for sm_90a" in page.text and "limited by" in page.text
 
 
-@pytest.mark.skipif(nvdisasm() is None, reason="nvdisasm is not installed: pip install pygpukit[inspect]")
-@pytest.mark.skipif(get_nvrtc_version() is None, reason="NVRTC is not installed: pip install pygpukit[cuda13]")
+@pytest.mark.skipif(nvdisasm() is None, reason="nvdisasm is not installed (extra inspect)")
+@pytest.mark.skipif(get_nvrtc_version() is None, reason="NVRTC is not installed (extra cuda13)")
 def test_a_cell_of_the_simulated_device_shows_its_sass(unit: Unit) -> None:
     page = read(cell(unit, listing=["sass"])._repr_html_())
     assert "SASS of pairs for sm_90a" in page.text and "EXIT" in page.text
@@ -334,11 +334,11 @@ def test_a_cell_of_the_simulated_device_shows_its_sass(unit: Unit) -> None:
 
 def test_without_the_tools_the_card_says_what_to_install(unit: Unit, monkeypatch: pytest.MonkeyPatch) -> None:
     def missing(kernel: JITKernel, arch: str | None) -> None:
-        raise GPUError('it is missing; install it with: python -m pip install "pygpukit[inspect]"')
+        raise GPUError('it is missing; install it with: python -m pip install -e ".[inspect]"')
 
     monkeypatch.setattr(disassembly, "sass_lines", missing)
     result = cell(unit, listing=["sass"])
-    assert 'install it with: python -m pip install "pygpukit[inspect]"' in read(result._repr_html_()).text
+    assert 'install it with: python -m pip install -e ".[inspect]"' in read(result._repr_html_()).text
     assert repr(result).endswith("listing: sass")
 
 

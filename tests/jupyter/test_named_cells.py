@@ -16,7 +16,7 @@ from pygpukit.jit.source.lines import Lines
 from pygpukit.jupyter.errors import CudaCompileError
 
 NEEDS_NVRTC = pytest.mark.skipif(
-    not any(Path(path).is_file() for path in nvrtc_candidates()), reason="NVRTC is not installed (pygpukit[cuda13])"
+    not any(Path(path).is_file() for path in nvrtc_candidates()), reason="NVRTC is not installed (extra cuda13)"
 )
 TOOLS = "// tools\ntemplate <class T> __device__ T twice(T x) {\n    return 2 * x;\n}\nusing real = float;\n"
 USER = "__global__ void k(real* x, real by) {\n    x[0] = twice(x[0]) + by;\n}\n"

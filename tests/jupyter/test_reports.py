@@ -66,7 +66,7 @@ def test_a_wrong_option_stands_at_the_magic(shell: Any) -> None:
     assert "--no-such-option" in one["message"]
 
 
-@pytest.mark.skipif(get_nvrtc_version() is None, reason="NVRTC is not installed: pip install pygpukit[cuda13]")
+@pytest.mark.skipif(get_nvrtc_version() is None, reason="NVRTC is not installed (extra cuda13)")
 def test_a_warning_of_a_cell_that_compiles_is_told(shell: Any) -> None:
     run(shell, "%%cuda --arch sm_90a --no-launch\n#warning take care\n" + AXPY, "a")
     found = report("a")["diagnostics"]
@@ -129,7 +129,7 @@ def test_the_assembly_has_source_lines_or_says_why_not(shell: Any) -> None:
 def test_without_nvrtc_the_listings_say_so_and_what_is_known_is_told(
     shell: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    hint = "NVRTC is not installed: pip install pygpukit[cuda13]"
+    hint = "NVRTC is not installed (extra cuda13)"
     missing = lambda unit, kernels, kinds: tuple(Listing(kind, "axpy", "sm_90a", (), hint) for kind in kinds)  # noqa: E731
     monkeypatch.setattr(assembly, "listings", missing)
     monkeypatch.setattr(assembly, "inspected", lambda unit, kernels: {})
@@ -141,7 +141,7 @@ def test_without_nvrtc_the_listings_say_so_and_what_is_known_is_told(
     assert answer["card"]["shared_bytes"] == 128 and answer["card"]["registers"] is None
 
 
-@pytest.mark.skipif(get_nvrtc_version() is None, reason="NVRTC is not installed: pip install pygpukit[cuda13]")
+@pytest.mark.skipif(get_nvrtc_version() is None, reason="NVRTC is not installed (extra cuda13)")
 def test_a_kernel_that_is_not_loaded_has_its_code_too(shell: Any) -> None:
     run(shell, f"%%cuda --arch sm_90a --no-launch\n{AXPY}", "a")
     answer = finished("a", "axpy")

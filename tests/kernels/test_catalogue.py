@@ -85,7 +85,7 @@ def test_everything_that_operations_ask_for_is_listed(launched: list[tuple[str, 
     assert set(launched) <= listed
 
 
-@pytest.mark.skipif(get_nvrtc_version() is None, reason="NVRTC is not installed: pip install pygpukit[cuda13]")
+@pytest.mark.skipif(get_nvrtc_version() is None, reason="NVRTC is not installed (extra cuda13)")
 @pytest.mark.parametrize("arch", ["sm_80", "sm_120a"])
 @pytest.mark.parametrize("unit", [UNITS[0], UNITS[-1]], ids=str)
 def test_units_compile(unit: registry.Unit, arch: str) -> None:

@@ -10,7 +10,7 @@ from pygpukit.jit.compile.compiler import compile_source
 from pygpukit.jit.compile.nvrtc import get_nvrtc_version
 
 pytestmark = pytest.mark.skipif(
-    get_nvrtc_version() is None, reason="NVRTC is not installed: pip install pygpukit[cuda13]"
+    get_nvrtc_version() is None, reason="NVRTC is not installed (extra cuda13)"
 )
 
 

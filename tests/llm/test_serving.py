@@ -19,6 +19,7 @@ import pytest
 
 from pygpukit import cli
 from pygpukit.core.errors import InvalidSpecError
+from pygpukit.core.extras import install_command
 from pygpukit.llm.generation import Alternative, Completion, Figures, Token
 from pygpukit.llm.serving import requests
 from pygpukit.llm.serving.server import Server, serve
@@ -388,4 +389,4 @@ def test_the_command_names_the_remedy_without_the_extra(
 ) -> None:
     monkeypatch.setitem(sys.modules, "uvicorn", None)
     assert cli.main(["serve", "no-such-model"]) == 1
-    assert 'pip install "pygpukit[serve]"' in capsys.readouterr().err
+    assert install_command("serve") in capsys.readouterr().err

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import threading
 import time
 from pathlib import Path
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from pygpukit.core.errors import ModelFileError
+from pygpukit.core.extras import install_command
 from pygpukit.llm import (
     ChatMessage,
     ChatTemplate,
@@ -164,5 +166,5 @@ def test_a_forked_child_renders_and_leaves_its_parents_process_alone() -> None:
 
 def test_the_remedy_is_named_without_jinja2(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(template, "find_spec", lambda name: None)
-    with pytest.raises(ModuleNotFoundError, match=r'pip install "pygpukit\[models\]"'):
+    with pytest.raises(ModuleNotFoundError, match=re.escape(install_command("models"))):
         template._Worker().render("x", {})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import model_files
 import pytest
 
 from pygpukit.core.errors import ModelFileError
+from pygpukit.core.extras import install_command
 from pygpukit.llm import Tokenizer
 from pygpukit.llm.gguf_tokenizer import from_fields
 from pygpukit.models import open_checkpoint
@@ -210,5 +212,5 @@ def test_the_remedy_is_named_where_a_library_is_missing(monkeypatch: pytest.Monk
     import sys
 
     monkeypatch.setitem(sys.modules, "tokenizers", None)
-    with pytest.raises(ModuleNotFoundError, match=r'pip install "pygpukit\[models\]"'):
+    with pytest.raises(ModuleNotFoundError, match=re.escape(install_command("models"))):
         Tokenizer.from_json("{}")

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import importlib.util
 import random
+import re
 
 import pytest
 
 import pygpukit as gp
+from pygpukit.core.extras import install_command
 from pygpukit.tts import phonemes
 from pygpukit.tts.vocabulary import DEFAULT_VOCAB
 
@@ -58,7 +60,7 @@ def test_tokens_and_back() -> None:
 
 def test_text_needs_a_library(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(phonemes, "find_spec", lambda name: None)
-    with pytest.raises(gp.InvalidSpecError, match=r"pip install 'pygpukit\[tts\]'"):
+    with pytest.raises(gp.InvalidSpecError, match=re.escape(install_command("tts"))):
         tts.KokoroTokenizer().encode("hello")
     with pytest.raises(gp.InvalidSpecError, match=r"language 'z'.*phonemes="):
         tts.KokoroTokenizer(lang="z").encode("hello")

@@ -17,7 +17,7 @@ PAGE = "figures.md"
 def parser() -> argparse.ArgumentParser:
     p = argparse.ArgumentParser(
         prog="python -m pygpukit.benchmark.figures",
-        description="Draw what python -m pygpukit.benchmark --save measured. Needs matplotlib: pygpukit[lab].",
+        description="Draw what python -m pygpukit.benchmark --save measured. Needs matplotlib (extra lab).",
     )
     p.add_argument("report", type=Path, help="the JSON that --save wrote")
     p.add_argument("--out", type=Path, required=True, metavar="FOLDER", help="where the pictures go, as SVG")

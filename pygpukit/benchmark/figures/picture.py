@@ -10,10 +10,10 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
-from importlib.util import find_spec
 from io import BytesIO
 from typing import Any
 
+from ...core.extras import need
 from ..result import BenchmarkReport, BenchmarkResult
 
 Numbers = dict[str, Any]
@@ -133,9 +133,7 @@ def digest(numbers: Numbers) -> str:
 def svg(figure: Figure, report: BenchmarkReport) -> bytes:
     """The picture of a report. Raises MissingDataError, and ModuleNotFoundError that tells how to get matplotlib."""
     numbers = figure.numbers(report)
-    if find_spec("matplotlib") is None:
-        raise ModuleNotFoundError("figures need matplotlib: python -m pip install 'pygpukit[lab]'", name="matplotlib")
-    import matplotlib as mpl
+    mpl = need("matplotlib", "lab", "drawing figures")
 
     mpl.use("agg")
     from matplotlib import pyplot

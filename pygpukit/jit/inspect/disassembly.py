@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from pygpukit.core.errors import GPUError
+from pygpukit.core.extras import install_command
 from pygpukit.jit.cache.image import Image
 from pygpukit.jit.compile.compiler import compile_source
 from pygpukit.jit.locate import nvdisasm
@@ -17,7 +18,6 @@ from pygpukit.jit.locate import nvdisasm
 if TYPE_CHECKING:
     from pygpukit.jit.launch.kernel import JITKernel
 
-REMEDY = 'python -m pip install "pygpukit[inspect]"'
 _LINE_INFO = "-lineinfo"
 _SASS_PLACE = re.compile(r'\s*//## File "(?P<file>.*)", line (?P<line>\d+)')
 _PTX_FILE = re.compile(r'\s*\.file\s+(?P<number>\d+)\s+"(?P<file>[^"]*)"')
@@ -104,7 +104,7 @@ def _placed(lines: Iterable[str], unit: str) -> Iterable[Line]:
 def _disassembled(image: Image) -> list[str]:
     program = nvdisasm()
     if program is None:
-        raise GPUError(f"showing SASS needs the program nvdisasm; install it with: {REMEDY}")
+        raise GPUError(f"showing SASS needs the program nvdisasm; install it with: {install_command('inspect')}")
     if not image.image:
         raise GPUError(f"an image for {image.arch} has PTX only; SASS needs a real architecture, such as sm_90a")
     with tempfile.TemporaryDirectory(prefix="pygpukit-sass-") as folder:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pygpukit.core.errors import InvalidSpecError
+from pygpukit.core.extras import install_command
 from pygpukit.ops.audio.buffer import AudioBuffer, from_pcm
 
 if TYPE_CHECKING:
@@ -18,7 +19,6 @@ __all__ = ["read", "write"]
 _BITS = {"PCM_U8": 8, "PCM_16": 16, "PCM_24": 24, "PCM_32": 32}
 _MOST_HZ = 2**31 - 1  # that an AudioBuffer has
 _BLOCK = 1 << 22  # samples that are read at a time
-_INSTALL = 'soundfile reads and writes other files: pip install "pygpukit[audio]"'
 
 
 def read(path: str | os.PathLike[str]) -> AudioBuffer:
@@ -84,6 +84,10 @@ def _samples(file: Any) -> np.ndarray[Any, Any]:
     return blocks[0] if len(blocks) == 1 else np.concatenate(blocks)
 
 
+def _advice() -> str:
+    return f"soundfile reads and writes other files: {install_command('audio')}"
+
+
 def _read_wave(path: str | os.PathLike[str]) -> AudioBuffer:
     import numpy as np
 
@@ -93,7 +97,7 @@ def _read_wave(path: str | os.PathLike[str]) -> AudioBuffer:
             data = file.readframes(file.getnframes())
     except (wave.Error, EOFError, RuntimeError) as error:
         raise InvalidSpecError(
-            f"read: {os.fspath(path)!r} is no WAV file of whole numbers: {error}. {_INSTALL}"
+            f"read: {os.fspath(path)!r} is no WAV file of whole numbers: {error}. {_advice()}"
         ) from None
     whole = len(data) // (width * channels or 1) * width * channels
     if width not in (1, 2, 3, 4) or whole != len(data) or not 0 < rate <= _MOST_HZ:
@@ -114,7 +118,7 @@ def _write_wave(path: str | os.PathLike[str], frames: np.ndarray[Any, Any], rate
 
     bits = _BITS.get(subtype)
     if Path(path).suffix.lower() != ".wav" or bits is None:
-        raise InvalidSpecError(f"write: {os.fspath(path)!r} as {subtype} needs soundfile. {_INSTALL}", "path")
+        raise InvalidSpecError(f"write: {os.fspath(path)!r} as {subtype} needs soundfile. {_advice()}", "path")
     full = 2.0 ** (bits - 1)
     whole = np.clip(np.rint(np.nan_to_num(frames.astype(np.float64)) * full), -full, full - 1).astype("<i4")
     if bits == 8:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from pygpukit._core import native
 from pygpukit.core.errors import BackendUnavailableError, GPUError
+from pygpukit.core.extras import install_command
 from pygpukit.jit import locate
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ def library() -> Any:
             continue
     raise BackendUnavailableError(
         "cuSOLVER was not found, which factorizes matrices of more than 64 rows or columns on a GPU; install it with "
-        "pip install 'pygpukit[linalg]' (the package nvidia-cusolver), set CUDA_PATH to a toolkit that has it, or use "
+        f"{install_command('linalg')} (the package nvidia-cusolver), set CUDA_PATH to a toolkit that has it, or use "
         ".to_numpy() and NumPy",
         "cusolver",
     )

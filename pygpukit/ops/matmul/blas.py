@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from pygpukit._core import native
 from pygpukit.core.errors import GPUError
+from pygpukit.core.extras import install_command
 from pygpukit.jit import locate
 from pygpukit.ops.matmul import precision
 
@@ -202,7 +203,7 @@ def opened() -> tuple[Any, str]:
     """The library, and "" or why there is none that works here. Raises ValueError as precision.switched_on()."""
     if precision.switched_on(_FORBID):
         return None, f"{_FORBID}=1 forbids cuBLASLt"
-    why = "cuBLASLt was not found: pip install 'pygpukit[cublas]', or set CUDA_PATH to a toolkit that has it"
+    why = f"cuBLASLt was not found: {install_command('cublas')}, or set CUDA_PATH to a toolkit that has it"
     for path in locate.cublaslt_candidates():
         try:
             library = ctypes.CDLL(path)
