@@ -9,9 +9,7 @@ from corpus.cases import CASES
 from pygpukit.jit.compile.compiler import compile_source
 from pygpukit.jit.compile.nvrtc import get_nvrtc_version
 
-pytestmark = pytest.mark.skipif(
-    get_nvrtc_version() is None, reason="NVRTC is not installed (extra cuda13)"
-)
+pytestmark = pytest.mark.skipif(get_nvrtc_version() is None, reason="NVRTC is not installed (extra cuda13)")
 
 
 @pytest.mark.turns(4)

@@ -21,9 +21,7 @@ from pygpukit.jit.compile.nvrtc import get_nvrtc_version
 from pygpukit.jit.launch.slicing import sliced_ptx
 from pygpukit.jit.launch.unit import Unit
 
-pytestmark = pytest.mark.skipif(
-    get_nvrtc_version() is None, reason="NVRTC is not installed (extra cuda13)"
-)
+pytestmark = pytest.mark.skipif(get_nvrtc_version() is None, reason="NVRTC is not installed (extra cuda13)")
 ARCH = "sm_90a"
 NAMES = [case.name for case in CASES]
 
