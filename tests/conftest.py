@@ -54,6 +54,7 @@ def pytest_configure(config: pytest.Config) -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     on_gpu = config.getoption("-m") == "gpu"
     os.environ["PYGPUKIT_BACKEND"] = "cuda" if on_gpu else "sim"
+    os.environ.setdefault("PYGPUKIT_SIM", "memory=2GiB")  # not what the machine has: the same everywhere
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -1,14 +1,20 @@
 // config.cpp: strict reading of PYGPUKIT_SIM. A word that means nothing is an error, never a default.
 #include "sim/config.h"
 
+#include <unistd.h>
+
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <fstream>
 #include <thread>
 
 #include "sim/status.h"
 
 namespace pygpukit::sim {
 namespace {
+
+constexpr uint64_t kLeastMemory = uint64_t{512} << 20;  // of a device whose size nobody said
 
 bool ParseNumber(const std::string &text, double *value, std::string *rest) {
   if (text.empty() || !(text[0] >= '0' && text[0] <= '9')) return false;
@@ -74,6 +80,23 @@ bool ParseOne(const std::string &key, const std::string &value, Config *config, 
   return false;
 }
 
+// Bytes of memory that this process may use: the machine's, or its container's where that has less.
+uint64_t MachineBytes() {
+  const long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
+  uint64_t bytes = pages > 0 && page > 0 ? static_cast<uint64_t>(pages) * static_cast<uint64_t>(page) : 0;
+  for (const char *path : {"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"}) {
+    uint64_t limit;  // "max" is no number
+    if (std::ifstream(path) >> limit && limit > 0) bytes = std::min(bytes, limit);
+  }
+  return bytes;
+}
+
+// Half of it, in equal parts; in steps of 2 MiB, as device memory is had.
+uint64_t DefaultBytes(int devices) {
+  const uint64_t step = uint64_t{2} << 20, share = MachineBytes() / 2 / static_cast<uint64_t>(devices);
+  return std::max(kLeastMemory, share / step * step);
+}
+
 }  // namespace
 
 bool ParseConfig(const char *text, const char *timeout, Config *config, std::string *why) {
@@ -89,6 +112,7 @@ bool ParseConfig(const char *text, const char *timeout, Config *config, std::str
     }
     if (!ParseOne(item.substr(0, equals), item.substr(equals + 1), config, why)) return false;
   }
+  if (config->memory_bytes == 0) config->memory_bytes = DefaultBytes(config->devices);
   if (timeout && *timeout) {
     std::string rest;
     if (!ParseNumber(timeout, &config->timeout_s, &rest) || !rest.empty() || config->timeout_s <= 0) {

@@ -8,8 +8,8 @@ namespace pygpukit::sim {
 
 struct Config {
   int sms = 8;
-  uint64_t memory_bytes = uint64_t{2} << 30;
-  double copy_gbps = 0;  // modelled bandwidth of copies and fills, 0 = as fast as the host copies
+  uint64_t memory_bytes = 0;  // 0 = half of the machine's or the container's, shared by the devices
+  double copy_gbps = 0;       // modelled bandwidth of copies and fills, 0 = as fast as the host copies
   int devices = 1;
   int workers = 0;       // threads that run kernels on each device; 0 = the smaller of cores and sms
   int guard_bytes = 32;  // behind every small array at least

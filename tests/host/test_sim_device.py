@@ -141,6 +141,8 @@ assert counters["launches"] == counters["host_launches"] == 0
 def test_device_properties() -> None:
     start(
         """
+import os, pathlib
+LIMITS = "/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"
 t = Table()
 count = ctypes.c_int32()
 t.ok("device_count", ctypes.byref(count))
@@ -149,7 +151,11 @@ info = DeviceInfo()
 t.ok("device_info", 1, ctypes.byref(info))
 assert info.name == b"pygpukit simulated GPU" and info.multiprocessor_count == 5
 assert (info.compute_major, info.compute_minor, info.driver_version) == (9, 0, 0)
-assert info.total_memory_bytes == 2 << 30 and info.warp_size == 32 and list(info.max_block) == [1024, 1024, 64]
+machine = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGESIZE")
+limits = [path.read_text().strip() for path in map(pathlib.Path, LIMITS) if path.exists()]
+share = min([machine, *(int(limit) for limit in limits if limit.isdigit())]) // 2 // 2
+assert info.total_memory_bytes == max(512 << 20, share >> 21 << 21), (info.total_memory_bytes, share)
+assert info.warp_size == 32 and list(info.max_block) == [1024, 1024, 64]
 assert info.max_shared_per_block_bytes == 49152
 other = DeviceInfo()
 t.ok("device_info", 0, ctypes.byref(other))
