@@ -4,20 +4,10 @@ from __future__ import annotations
 
 import argparse
 import os
-import shutil
-import subprocess
 import sys
 from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
-from urllib.parse import quote
-
-from .core.extras import install_command
-
-TOUR = "00_tour.ipynb"
-TOUR_MODULES = ("jupyter_client", "nbformat", "ipykernel", "ipywidgets", "anywidget", "matplotlib")
-LAB_MODULES = ("jupyterlab", *TOUR_MODULES)
-OWN = ("--notebook-dir", "--ServerApp.root_dir", "--LabApp.default_url", "--ServerApp.default_url")
 
 
 def parser() -> argparse.ArgumentParser:
@@ -25,10 +15,13 @@ def parser() -> argparse.ArgumentParser:
     commands = p.add_subparsers(dest="command", required=True)
     lab = commands.add_parser(
         "lab",
-        help="open JupyterLab on the tour, or on a notebook",
-        usage="pygpukit lab [NOTEBOOK.ipynb] [--headless] [options of JupyterLab]",
+        help="open JupyterLab on a copy of the notebooks, or on a notebook of yours",
+        usage="pygpukit lab [NOTEBOOK.ipynb] [--here | --headless] [options of JupyterLab]",
+        description="The notebooks are copied to ./pygpukit-notebooks. A copy that you changed is never touched; "
+        "delete it to get its original again.",
         epilog="Other options go to JupyterLab. On a machine without a browser: --no-browser prints an address.",
     )
+    lab.add_argument("--here", action="store_true", help="open the original notebooks instead of a copy")
     lab.add_argument("--headless", action="store_true", help="run it without a browser and print its results")
     commands.add_parser("info", help="backend, device, compiler and cache of this machine")
     cache = commands.add_parser("cache", help="the kernel cache: what is in it, clear it, move it to another machine")
@@ -70,49 +63,15 @@ def main(argv: Sequence[str] | None = None) -> int:
             parser().error(f"unrecognized arguments: {' '.join(rest)}")
         commands = {"info": info, "cache": cache, "models": models, "warmup": warmup, "chat": chat, "serve": serve}
         return commands[args.command](args)
-    needed = TOUR_MODULES if args.headless else LAB_MODULES
-    missing = [name for name in needed if find_spec(name) is None]
-    if missing:
-        print(f"pygpukit lab needs {', '.join(missing)}: {install_command('lab')}", file=sys.stderr)
-        return 1
-    named = [word for word in rest if word.endswith(".ipynb") and not word.startswith("-")]
-    if len(named) > 1:
-        parser().error(f"lab opens one notebook, not {', '.join(named)}")
-    notebook = Path(named[0]).resolve() if named else notebooks() / TOUR
-    if not notebook.is_file():
-        print(f"pygpukit lab: there is no notebook {notebook}; without a name it opens the tour", file=sys.stderr)
-        return 1
-    if args.headless:
-        from .headless import run_notebook
-
-        return run_notebook(notebook)
-    print(f"notebooks: {notebook.parent}")
-    options = [word for word in rest if word not in named]
-    return subprocess.call([sys.executable, "-m", "jupyterlab", *opening(notebook, options), *options])
+    return lab(args, rest)
 
 
-def opening(notebook: Path, options: Sequence[str]) -> list[str]:
-    """What opens a notebook in JupyterLab, also by the address that it prints; less where the user has own options."""
-    if any(word.startswith(OWN) for word in options):
-        return [str(notebook)]
-    return [f"--ServerApp.root_dir={notebook.parent}", f"--LabApp.default_url=/lab/tree/{quote(notebook.name)}"]
+def lab(args: argparse.Namespace, rest: Sequence[str]) -> int:
+    """Do what `pygpukit lab` was asked; `rest`: a notebook's name and options of JupyterLab."""
+    from .headless import run_notebook
+    from .jupyter.lab_command import command
 
-
-def notebooks() -> Path:
-    """The notebooks' folder: the checkout's own, or a copy in the current folder of those that came with the wheel."""
-    package = Path(__file__).resolve().parent
-    checkout = package.parent / "notebooks"
-    if (checkout / TOUR).exists():
-        return checkout
-    shared = [Path(root) / "share" / "pygpukit" / "notebooks" for root in (sys.prefix, package.parent)]
-    source = next((folder for folder in shared if (folder / TOUR).exists()), None)
-    if source is None:
-        raise SystemExit(f"the notebooks are not where this installation keeps them: {', '.join(map(str, shared))}")
-    target = Path.cwd() / "pygpukit-notebooks"
-    if not (target / TOUR).exists():
-        shutil.copytree(source, target, dirs_exist_ok=True)
-        print(f"copied the notebooks to {target}, so that you can change them")
-    return target
+    return command(args, rest, run_notebook)
 
 
 def cache(args: argparse.Namespace) -> int:
@@ -169,6 +128,7 @@ def info(args: argparse.Namespace | None = None) -> int:
 
     from .jit.compile.available import nvrtc_status
     from .jit.locate import cache_directory, kernel_folders
+    from .jupyter.lab_command import LAB_MODULES
 
     backend = gp.backend()
     device = gp.get_device_info()

@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import re
-import shutil
-import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import nbformat
 import pytest
 
 from pygpukit import cache, cli, headless
-from pygpukit.core.extras import install_command
 from pygpukit.jit.compile.nvrtc import get_nvrtc_version
 
 
@@ -52,14 +46,6 @@ def test_warmup_says_what_it_cannot_do(capsys: pytest.CaptureFixture[str]) -> No
     assert re.search("'poetry'; there are some in .*matmul", capsys.readouterr().err)
 
 
-def test_missing_parts_are_explained_in_one_sentence(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(cli, "find_spec", lambda name: None if name == "anywidget" else object())
-    assert cli.main(["lab"]) == 1
-    assert capsys.readouterr().err == f"pygpukit lab needs anywidget: {install_command('lab')}\n"
-
-
 def test_notebooks_run_one_after_the_other(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for name, code in (("good", "6 * 7"), ("bad", "1 / 0")):
         book = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(code)])
@@ -70,75 +56,11 @@ def test_notebooks_run_one_after_the_other(tmp_path: Path, capsys: pytest.Captur
     assert "42" in shown.out and "bad.ipynb: cell 1 failed" in shown.err
 
 
-def test_lab_opens_the_tour_or_a_notebook_and_passes_options_on(
-    monkeypatch: pytest.MonkeyPatch, notebooks: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    called: list[list[str]] = []
-    monkeypatch.setattr(cli, "notebooks", lambda: notebooks)
-    monkeypatch.setattr(cli.subprocess, "call", lambda command: called.append(command[1:]) or 0)
-    mine = tmp_path / "my own.ipynb"
-    mine.touch()
-    folders = [f"--ServerApp.root_dir={folder}" for folder in (notebooks, tmp_path)]
-    tour, own = "--LabApp.default_url=/lab/tree/00_tour.ipynb", "--LabApp.default_url=/lab/tree/my%20own.ipynb"
-    for words, expected in (
-        (["--no-browser", "--port=9999"], [folders[0], tour, "--no-browser", "--port=9999"]),
-        ([str(mine), "--no-browser"], [folders[1], own, "--no-browser"]),
-        (["--port", "9999", str(mine)], [folders[1], own, "--port", "9999"]),
-        (["--notebook-dir=/", str(mine)], [str(mine), "--notebook-dir=/"]),
-    ):
-        assert cli.main(["lab", *words]) == 0
-        assert called.pop() == ["-m", "jupyterlab", *expected]
-    capsys.readouterr()
-    assert cli.main(["lab", str(tmp_path / "missing.ipynb")]) == 1
-    assert "there is no notebook" in capsys.readouterr().err
-    with pytest.raises(SystemExit):
-        cli.main(["lab", str(mine), "other.ipynb"])
-    assert "one notebook" in capsys.readouterr().err
-    assert called == []
-
-
-def test_the_address_that_is_printed_without_a_browser_opens_the_tour(tmp_path: Path) -> None:
-    pytest.importorskip("jupyterlab")
-    command = [sys.executable, "-m", "pygpukit", "lab", "--no-browser", "--allow-root", "--ServerApp.port=0"]
-    environment = os.environ | {"JUPYTER_CONFIG_DIR": str(tmp_path), "JUPYTER_RUNTIME_DIR": str(tmp_path / "run")}
-    server = subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True, start_new_session=True)
-    try:
-        assert server.stderr is not None
-        told = next(line for line in server.stderr if "http://127.0.0.1" in line)
-    finally:
-        os.killpg(server.pid, signal.SIGKILL)
-        server.communicate()
-    assert re.search(r"http://127\.0\.0\.1:\d+/lab/tree/00_tour\.ipynb\?token=\w+", told), told
-
-
 def test_headless_runs_the_notebook_that_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     book = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell("6 * 7")])
     nbformat.write(book, tmp_path / "mine.ipynb")
     assert cli.main(["lab", "--headless", str(tmp_path / "mine.ipynb")]) == 0
     assert "42" in capsys.readouterr().out
-
-
-def test_an_installed_wheel_gets_a_writable_copy_once(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, notebooks: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    prefix, current = tmp_path / "prefix", tmp_path / "current"
-    shutil.copytree(notebooks, prefix / "share" / "pygpukit" / "notebooks")
-    current.mkdir()
-    monkeypatch.chdir(current)
-    monkeypatch.setattr(cli, "__file__", str(tmp_path / "site-packages" / "pygpukit" / "cli.py"))
-    monkeypatch.setattr(cli.sys, "prefix", str(prefix))
-    folder = cli.notebooks()
-    assert folder == current / "pygpukit-notebooks"
-    assert "copied the notebooks" in capsys.readouterr().out
-    (folder / "00_tour.ipynb").write_text("mine now")
-    assert cli.notebooks() == folder
-    assert (folder / "00_tour.ipynb").read_text() == "mine now"
-    assert capsys.readouterr().out == ""
-
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(cli.sys, "prefix", str(tmp_path / "nowhere"))
-    with pytest.raises(SystemExit, match="the notebooks are not where"):
-        cli.notebooks()
 
 
 def notebook_of(tmp_path: Path, *cells: str) -> Path:
