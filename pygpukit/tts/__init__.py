@@ -18,7 +18,7 @@ _HOMES = {
     "pygpukit.tts.layers.text": "KokoroTextEncoder build_text_encoder_from_weights",
     "pygpukit.tts.model": "KokoroModel load",
     "pygpukit.tts.result": "SynthesisResult",
-    "pygpukit.tts.text": "normalize_text split_sentences",
+    "pygpukit.tts.text": "normalize_text split_sentences spoken_text",
     "pygpukit.tts.tokenizer": "KokoroTokenizer TokenizerOutput",
     "pygpukit.tts.vocabulary": "DEFAULT_VOCAB",
     "pygpukit.tts.voices": "list_available_voices load_voice_embedding",

@@ -21,6 +21,7 @@ from pygpukit.tts.model import load as load
 from pygpukit.tts.result import SynthesisResult as SynthesisResult
 from pygpukit.tts.text import normalize_text as normalize_text
 from pygpukit.tts.text import split_sentences as split_sentences
+from pygpukit.tts.text import spoken_text as spoken_text
 from pygpukit.tts.tokenizer import KokoroTokenizer as KokoroTokenizer
 from pygpukit.tts.tokenizer import TokenizerOutput as TokenizerOutput
 from pygpukit.tts.vocabulary import DEFAULT_VOCAB as DEFAULT_VOCAB

@@ -60,7 +60,8 @@ def _cut(window: str) -> int:
 
 @cache
 def _hibari(lang: str) -> Speak:
-    return _as_text(import_module("hibari.g2p").G2P(british=lang == "b"))
+    speak = import_module("hibari.g2p").G2P(british=lang == "b")
+    return _as_text(lambda text: speak(text, normalize_text=False))  # ours knows more, and where a numeral is none
 
 
 @cache

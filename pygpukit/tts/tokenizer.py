@@ -8,7 +8,7 @@ from typing import Any
 
 from pygpukit.tts import phonemes as spoken
 from pygpukit.tts.config import KokoroConfig
-from pygpukit.tts.text import normalize_text
+from pygpukit.tts.text import spoken_text
 from pygpukit.tts.vocabulary import DEFAULT_VOCAB, PAD
 
 
@@ -43,8 +43,8 @@ class KokoroTokenizer:
         return cls(config.vocab or None, **kwargs)
 
     def text_to_phonemes(self, text: str) -> str:
-        """The phonemes of a text, after normalize_text(). Raises InvalidSpecError where no library is installed."""
-        return spoken.converter(self.lang, self.use_misaki)(normalize_text(text)).strip()
+        """The phonemes of a text, as spoken_text() has it. Raises InvalidSpecError where no library is installed."""
+        return spoken.converter(self.lang, self.use_misaki)(spoken_text(text, self.lang)).strip()
 
     def phonemes_to_tokens(self, phonemes: str) -> list[int]:
         """The tokens of phonemes; symbols that the vocabulary lacks are left out."""

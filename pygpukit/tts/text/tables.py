@@ -1,0 +1,8 @@
+"""Tables that are written as texts."""
+
+from __future__ import annotations
+
+
+def words(text: str) -> list[str]:
+    """The words of a text."""
+    return text.split()
