@@ -20,10 +20,13 @@ from pygpukit.asr.silero import SileroVAD
 from pygpukit.asr.tokens import WhisperTokens
 from pygpukit.asr.weights import config_of, from_checkpoint
 from pygpukit.core.errors import InvalidSpecError
+from pygpukit.core.extras import require
 
 if TYPE_CHECKING:
     from pygpukit.llm.loading import Told
     from pygpukit.llm.tokenizer import Tokenizer
+
+_NEEDS = "models", "speech recognition", "tokenizers"
 
 
 def load(
@@ -33,16 +36,19 @@ def load(
 
     dtype: of weights and caches; float16 on a GPU and float32 on the simulation by default. name: what its memory is
     called. progress: a bar, or a function (bytes done, bytes in all, tensor).
-    Raises ModelNotFoundError, ModelFileError, InvalidSpecError for another kind of model, OutOfMemoryError.
+    Raises ModelNotFoundError, ModelFileError, InvalidSpecError for another kind of model, OutOfMemoryError, and
+    ModuleNotFoundError where the extra `models` is missing, before anything is fetched or placed.
     """
     from pygpukit.models.checkpoint import open_checkpoint
 
+    require(*_NEEDS)
     checkpoint = open_checkpoint(model)
     try:
+        tokenizer = checkpoint.tokenizer()
         config, title = config_of(checkpoint), name or checkpoint.name
         weights = from_checkpoint(checkpoint, config=config, dtype=dtype, name=title, progress=progress)
         parts = WhisperEncoder(config, weights), WhisperDecoder(config, weights)
-        return WhisperModel(config, *parts, checkpoint.tokenizer(), name=title)
+        return WhisperModel(config, *parts, tokenizer, name=title)
     finally:
         checkpoint.close()
 
@@ -68,6 +74,7 @@ class WhisperModel:
         """load(). cache_dir: a folder that is looked into first."""
         from pygpukit.asr.documented import located
 
+        require(*_NEEDS)
         return load(located(model_path_or_id, cache_dir))
 
     @cached_property

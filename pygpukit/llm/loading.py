@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from pygpukit._core import native
 from pygpukit.array import factory
 from pygpukit.core.dtypes import as_dtype
-from pygpukit.core.errors import InvalidSpecError, ModelFileError, ShapeError
+from pygpukit.core.errors import InvalidSpecError, ShapeError
 from pygpukit.core.progress import Progress
 from pygpukit.llm.layers.linear import LinearBF16
 from pygpukit.llm.layers.norm import Norm
@@ -119,13 +119,6 @@ class TensorLoader:
         array = self._array(shape, label)
         self._copy(tensor, shape, array)
         return array
-
-    def tokenizer(self) -> Any:
-        """The model's tokenizer; None for a file without one."""
-        try:
-            return self._checkpoint.tokenizer()
-        except ModelFileError:
-            return None
 
     def has(self, tensor: str | None) -> bool:
         """Whether the file has that tensor."""

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pygpukit.core.backend import is_sim
-from pygpukit.core.errors import DTypeError
+from pygpukit.core.errors import DTypeError, ModelFileError
+from pygpukit.core.extras import require
 from pygpukit.llm.config import TransformerConfig
 from pygpukit.llm.layers.attention import Attention
 from pygpukit.llm.layers.block import TransformerBlock
@@ -20,6 +22,7 @@ from pygpukit.llm.models import ModelSpec, read_config, spec_of
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
     from pygpukit.llm.loading import Told
+    from pygpukit.llm.tokenizer import Tokenizer
     from pygpukit.models.checkpoint import Checkpoint
 
 TYPES = ("float32", "float16", "bfloat16")
@@ -42,7 +45,8 @@ def load(
     name: what its memory and launches are called. progress: a bar, or a function (bytes done, bytes in all, tensor).
 
     Raises ModelNotFoundError, ModelFileError, OutOfMemoryError; InvalidSpecError for an architecture that is not there,
-    and before any file is read for a context or slots below 1.
+    and before any file is read for a context or slots below 1. Raises ModuleNotFoundError where the extra `models` is
+    missing, before anything is fetched or placed.
     """
     from pygpukit.models.checkpoint import open_checkpoint
 
@@ -51,6 +55,8 @@ def load(
     if not isinstance(model, str | os.PathLike):
         raise TypeError(f"load: model={model!r}; give a name, or the path of a folder or file")
     check_room(context, slots)
+    if not Path(model).expanduser().exists():  # a name: before anything is fetched
+        require("models", "a language model", "tokenizers", "jinja2")
     checkpoint = open_checkpoint(model)
     try:
         return from_checkpoint(
@@ -78,9 +84,21 @@ def from_checkpoint(
     if context is None and is_sim():
         context = 4096
     title = name or checkpoint.name
+    tokenizer = _tokenizer(checkpoint)  # before anything is on the device
     loader = Loader(checkpoint, spec, config, dtype, title, progress)
     with loader:
-        return loader.model(context, slots)
+        return loader.model(tokenizer, context, slots)
+
+
+def _tokenizer(checkpoint: Checkpoint) -> Tokenizer | None:
+    """The model's tokenizer, None for a file without one. Raises ModuleNotFoundError for a library that it needs."""
+    try:
+        tokenizer = checkpoint.tokenizer()
+    except ModelFileError:
+        return None
+    if tokenizer.chat_template is not None:
+        require("models", "a chat template", "jinja2")
+    return tokenizer
 
 
 class Loader(TensorLoader):
@@ -103,7 +121,7 @@ class Loader(TensorLoader):
             checkpoint, dtype, title, progress, prefix=prefix, transposed=spec.weight_transpose, what=spec.name
         )
 
-    def model(self, context: int | None, slots: int) -> CausalTransformerModel:
+    def model(self, tokenizer: Tokenizer | None, context: int | None, slots: int) -> CausalTransformerModel:
         """The whole model."""
         spec, config = self._spec, self._config
         table = config.vocab_size, config.hidden_size
@@ -119,7 +137,7 @@ class Loader(TensorLoader):
             learned,
             spec,
             name=self._title,
-            tokenizer=self.tokenizer(),
+            tokenizer=tokenizer,
             generation=self._checkpoint.generation,
             context=context,
             slots=slots,

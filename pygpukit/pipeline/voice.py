@@ -14,12 +14,14 @@ import numpy as np
 
 from pygpukit.asr.silero import SileroVAD
 from pygpukit.core.errors import InvalidSpecError
+from pygpukit.core.extras import require
 from pygpukit.pipeline.answer import Answer, Voice
 from pygpukit.pipeline.speech import tokenizer_of
 from pygpukit.pipeline.stages import Clock, Contexts, Stages, StageTime
 from pygpukit.pipeline.taking import Turn, figures, messages
 from pygpukit.pipeline.turns import ConversationTurn, PipelineState, PipelineStats, VoicePipelineCallback
 from pygpukit.pipeline.vad import VADConfig, VADEvent, VoiceActivityDetector
+from pygpukit.tts import phonemes
 from pygpukit.tts.wav import as_samples
 
 Samples = np.ndarray[Any, Any]
@@ -271,9 +273,12 @@ def create_voice_pipeline(
     """A pipeline of models by their names ("whisper-tiny.en", "smollm2-135m-instruct", "kokoro-82m") or files.
 
     contexts: each model is loaded in its stage's. settings: further arguments of VoicePipeline. Raises as the models'
-    load() functions do.
+    load() functions do, and for what is not installed before the first model is fetched.
     """
     from pygpukit import asr, llm, tts
+
+    require("models", "a conversation by voice", "tokenizers", "jinja2")  # and all before the first is fetched
+    phonemes.library()
 
     def session(stage: str) -> Any:
         return (contexts or {}).get(stage, nullcontext())

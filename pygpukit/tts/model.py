@@ -18,7 +18,7 @@ from pygpukit.tts import voices as tables
 from pygpukit.tts.batches import Sentence, speak
 from pygpukit.tts.config import KokoroConfig
 from pygpukit.tts.network import Network
-from pygpukit.tts.phonemes import chunks
+from pygpukit.tts.phonemes import chunks, library
 from pygpukit.tts.result import SynthesisResult
 from pygpukit.tts.text import split_sentences
 from pygpukit.tts.tokenizer import KokoroTokenizer
@@ -249,15 +249,18 @@ def load(
     *,
     voice: str | None = None,
     dtype: str = "float32",
-    lang: str = "a",
+    lang: str | None = "a",
     progress: bool = True,
 ) -> KokoroModel:
     """Kokoro by name ("kokoro-82m", fetched if need be), an .onnx or .safetensors file, or a folder with one of them.
 
     Voices and vocabulary are looked for beside the weights. voice: the one that speaks where none is named, jm_kumo by
-    default. lang: of the text, "a" American, "b" British English. Raises ModelNotFoundError, ModelFileError,
-    InvalidSpecError for an unknown voice, OutOfMemoryError.
+    default. lang: of the text, "a" American, "b" British English; None for a model that is given phonemes only. Raises
+    ModelNotFoundError, ModelFileError, InvalidSpecError for an unknown voice, OutOfMemoryError, and InvalidSpecError
+    where no library makes phonemes of that language, before anything is fetched or placed.
     """
+    if lang is not None:
+        library(lang)
     path = weights_file(get(model, progress))
     weights, fields = load_kokoro_weights(path, dtype, progress=progress)
     config = KokoroConfig.from_dict(fields)

@@ -18,21 +18,26 @@ MOST = 510  # phonemes of an utterance: Kokoro takes 512 tokens, and two of them
 _STRONG, _MIDDLE, _WEAK = "!.?\u2026", ":;", ",\u2014"
 
 
-def converter(lang: str = "a", use_misaki: bool = True) -> Speak:
+def converter(lang: str | None = "a", use_misaki: bool = True) -> Speak:
     """What turns text of a language ("a" American, "b" British English) into phonemes.
 
-    hibari is taken where it is installed, else misaki, if use_misaki. Raises InvalidSpecError for another language, and
-    where neither is installed, saying what to install.
+    hibari is taken where it is installed, else misaki, if use_misaki. Raises as library().
     """
+    return {"hibari": _hibari, "misaki": _misaki}[library(lang, use_misaki)](str(lang))
+
+
+def library(lang: str | None = "a", use_misaki: bool = True) -> str:
+    """Which library converter() takes. Raises InvalidSpecError for another language, and where none is installed,
+    saying what to install."""
     if lang not in LANGUAGES:
         known = ", ".join(f"{key!r} ({name})" for key, name in LANGUAGES.items())
         raise InvalidSpecError(
             f"there is no way from text in language {lang!r} to phonemes here, only {known}; give phonemes= instead",
             "lang",
         )
-    for name, make in (("hibari", _hibari), ("misaki", _misaki)):
+    for name in ("hibari", "misaki"):
         if (name != "misaki" or use_misaki) and find_spec(name) is not None:
-            return make(lang)
+            return name
     raise InvalidSpecError(
         f"text needs a library that turns it into phonemes, and none is installed: {install_command('tts')} brings "
         "hibari-tts; or give phonemes= instead",

@@ -27,11 +27,11 @@ class TokenizerOutput:
 class KokoroTokenizer:
     """Text to phonemes by an installed library, phonemes to tokens by the vocabulary.
 
-    vocab: token of each symbol, Kokoro-82M's where it is left out. lang: "a" American, "b" British English. use_misaki:
-    whether misaki may be taken where hibari is not installed.
+    vocab: token of each symbol, Kokoro-82M's where it is left out. lang: "a" American, "b" British English, None where
+    only phonemes are given. use_misaki: whether misaki may be taken where hibari is not installed.
     """
 
-    def __init__(self, vocab: Mapping[str, int] | None = None, lang: str = "a", use_misaki: bool = True) -> None:
+    def __init__(self, vocab: Mapping[str, int] | None = None, lang: str | None = "a", use_misaki: bool = True) -> None:
         self.vocab = dict(vocab or DEFAULT_VOCAB)
         self.lang, self.use_misaki = lang, use_misaki
         self.pad_token, self.pad_id = PAD, 0

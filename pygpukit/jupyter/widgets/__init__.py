@@ -6,7 +6,10 @@ widgets.json lists them; each is imported on first use.
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from pygpukit.core.extras import require
 from pygpukit.jupyter.listed import MODULES
+
+require("lab", "a widget", "anywidget", "ipywidgets")
 
 if TYPE_CHECKING:
     from pygpukit.jupyter.widgets.cells import CellsWidget as CellsWidget
