@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import pygpukit as gp
-from pygpukit.jit import locate
+from pygpukit.jit import toolchain
 
 pytestmark = pytest.mark.usefixtures("backend_name")
 
@@ -53,7 +53,7 @@ def test_tile_kernels(backend_name: str) -> None:
     n = 100
     a = gp.from_numpy(np.random.default_rng(7).integers(-8, 8, (n, n)).astype(np.float32)).astype("bfloat16")
     c = gp.full((n, n), float("nan"), "float32")
-    if backend_name == "cuda" and locate.tileiras() is None:
+    if backend_name == "cuda" and toolchain.tileiras() is None:
         pytest.skip("needs tileiras: the extra `tile`")
     run("Tile kernels", a=a, c=c, n=n)
     whole = a.astype("float32").to_numpy()

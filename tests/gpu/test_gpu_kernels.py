@@ -10,7 +10,7 @@ from pygpukit._core import native
 from pygpukit.core.errors import KernelArgumentError
 from pygpukit.jit import jit, sass_lines
 from pygpukit.jit.inspect.occupancy import occupancy_of
-from pygpukit.jit.locate import nvdisasm
+from pygpukit.jit.toolchain import nvdisasm
 
 SOURCE = """
 __constant__ float table[4] = {1, 2, 3, 4};

@@ -8,9 +8,12 @@ from host.test_tile import MATMUL
 
 import pygpukit as gp
 from pygpukit.core.errors import KernelArgumentError
-from pygpukit.jit import locate
+from pygpukit.jit import toolchain
 
-pytestmark = [pytest.mark.gpu, pytest.mark.skipif(locate.tileiras() is None, reason="needs tileiras: the extra `tile`")]
+pytestmark = [
+    pytest.mark.gpu,
+    pytest.mark.skipif(toolchain.tileiras() is None, reason="needs tileiras: the extra `tile`"),
+]
 
 
 @pytest.fixture(scope="module")

@@ -18,7 +18,7 @@ import pygpukit as gp
 from pygpukit.core.errors import CompileAllError, CompileError, GPUError
 from pygpukit.jit import CompileProgress, Unit, compile_all, compile_source, jit
 from pygpukit.jit.launch import parallel
-from pygpukit.jit.locate import nvrtc_candidates
+from pygpukit.jit.toolchain import nvrtc_candidates
 
 SOURCE = "__global__ void k(int* x) { x[0] = %d; }"
 BROKEN = "__global__ void k(int* x) {\n  x[0] = missing; }"

@@ -12,7 +12,7 @@ from pygpukit.core.errors import GPUError
 from pygpukit.jit import compile_source, jit
 from pygpukit.jit.inspect.cubin import Resources, read_cubin
 from pygpukit.jit.inspect.occupancy import occupancy_of
-from pygpukit.jit.locate import nvrtc_candidates
+from pygpukit.jit.toolchain import nvrtc_candidates
 
 pytestmark = pytest.mark.skipif(
     not any(Path(path).is_file() for path in nvrtc_candidates()), reason="NVRTC is not installed (extra cuda13)"

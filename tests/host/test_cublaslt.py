@@ -18,7 +18,7 @@ import pytest
 
 import pygpukit as gp
 from pygpukit.core.extras import install_command
-from pygpukit.jit import locate
+from pygpukit.jit.toolchain import libraries
 from pygpukit.ops.matmul import blas, cublaslt, fastest, gemm
 
 Host = np.ndarray[Any, Any]
@@ -261,7 +261,7 @@ def test_a_status_of_the_library_is_an_error(fake: Library, monkeypatch: pytest.
 
 
 def test_a_missing_library_is_named_and_the_next_plan_taken(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(locate, "cublaslt_candidates", lambda: ["/nowhere/libcublasLt.so.13"])
+    monkeypatch.setattr(libraries, "cublaslt_candidates", lambda: ["/nowhere/libcublasLt.so.13"])
     monkeypatch.setattr(fastest, "host", SimpleNamespace(computes=lambda: False))
     blas.opened.cache_clear()
     plan = gp.matmul_plan(gp.ones((4, 4)), gp.ones((4, 4)), invariant=False)
@@ -288,7 +288,7 @@ def test_a_library_that_does_not_start_is_named(monkeypatch: pytest.MonkeyPatch)
         def cublasLtCreate(self, handle: Any) -> int:
             return 1
 
-    monkeypatch.setattr(locate, "cublaslt_candidates", lambda: ["libcublasLt.so.13"])
+    monkeypatch.setattr(libraries, "cublaslt_candidates", lambda: ["libcublasLt.so.13"])
     monkeypatch.setattr(ctypes, "CDLL", lambda path: Refusing())
     blas.opened.cache_clear()
     assert re.search(r"libcublasLt.so.13 does not start .*status 1.*CUDA version", blas.missing())

@@ -11,7 +11,7 @@ sys.path.insert(0, str(Path(__file__).parent / "mock_libcuda"))
 from mock_cuda import build
 from test_cuda_backend import run
 
-from pygpukit.jit.locate import nvrtc_candidates
+from pygpukit.jit.toolchain import nvrtc_candidates
 
 pytestmark = pytest.mark.skipif(
     not any(Path(path).is_file() for path in nvrtc_candidates()), reason="NVRTC is not installed (extra cuda13)"

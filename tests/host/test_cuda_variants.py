@@ -12,7 +12,7 @@ from mock_cuda import build, cubin
 from sim_table import start
 from test_cuda_backend import run
 
-from pygpukit.jit.locate import nvrtc_candidates
+from pygpukit.jit.toolchain import nvrtc_candidates
 
 needs_nvrtc = pytest.mark.skipif(
     not any(Path(path).is_file() for path in nvrtc_candidates()), reason="NVRTC is not installed (extra cuda13)"

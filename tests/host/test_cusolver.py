@@ -32,7 +32,7 @@ import pygpukit as gp
 from pygpukit import linalg
 from pygpukit.core.errors import BackendUnavailableError
 from pygpukit.core.extras import install_command
-from pygpukit.jit import locate
+from pygpukit.jit.toolchain import libraries
 from pygpukit.ops.linalg import cusolver, dispatch, solver
 
 Host = np.ndarray[Any, Any]
@@ -247,7 +247,7 @@ def test_a_status_of_the_library_is_an_error(fake: Library, monkeypatch: pytest.
 
 
 def test_a_missing_library_is_named_with_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(locate, "cusolver_candidates", lambda: ["/nowhere/libcusolver.so.12"])
+    monkeypatch.setattr(libraries, "cusolver_candidates", lambda: ["/nowhere/libcusolver.so.12"])
     solver.library.cache_clear()
     monkeypatch.setattr(dispatch.host, "computes", lambda: False)
     assert dispatch.backend("solve", gp.empty((65, 65))) is cusolver

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import stat
 from pathlib import Path
 
@@ -10,8 +9,8 @@ import pytest
 
 import pygpukit as gp  # noqa: F401  for the condition of a skip
 from pygpukit.core.errors import GPUError
-from pygpukit.jit import JITKernel, jit, locate, ptx_lines, sass_lines
-from pygpukit.jit.locate import nvdisasm, nvrtc_candidates
+from pygpukit.jit import JITKernel, jit, ptx_lines, sass_lines, toolchain
+from pygpukit.jit.toolchain import nvdisasm, nvrtc_candidates
 
 pytestmark = pytest.mark.skipif(
     not any(Path(path).is_file() for path in nvrtc_candidates()), reason="NVRTC is not installed (extra cuda13)"
@@ -87,14 +86,8 @@ def test_an_image_without_machine_code_says_so() -> None:
         _ = jit(SOURCE, "scale", arch="compute_90").sass
 
 
-def test_without_nvdisasm_one_sentence_says_what_to_install(
-    scale: JITKernel, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.setattr("sys.path", [])
-    monkeypatch.setattr(locate, "_SYSTEM", ())
-    monkeypatch.setenv("PATH", str(tmp_path))
-    for name in ("CUDA_PATH", "CUDA_HOME"):
-        monkeypatch.delenv(name, raising=False)
+def test_without_nvdisasm_one_sentence_says_what_to_install(scale: JITKernel, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(toolchain, "nvdisasm", lambda: None)
     with pytest.raises(GPUError, match=r'needs the program nvdisasm; install it with: .*"pygpukit\[inspect\]"'):
         _ = scale.sass
 
@@ -103,7 +96,6 @@ def test_a_disassembler_that_fails_is_named(scale: JITKernel, monkeypatch: pytes
     program = tmp_path / "nvdisasm"
     program.write_text("#!/bin/sh\necho broken on purpose >&2\nexit 3\n")
     program.chmod(program.stat().st_mode | stat.S_IXUSR)
-    monkeypatch.setattr("sys.path", [])
-    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.setattr(toolchain, "nvdisasm", lambda: program)
     with pytest.raises(GPUError, match="nvdisasm failed: broken on purpose"):
         _ = scale.sass

@@ -12,7 +12,8 @@ from pygpukit.core.errors import CompileError, GPUError, NvrtcError, NvrtcErrorC
 from pygpukit.jit import compile_source, jit
 from pygpukit.jit.compile import nvrtc
 from pygpukit.jit.compile.options import parse_options
-from pygpukit.jit.locate import cache_directory, nvrtc_candidates
+from pygpukit.jit.locate import cache_directory
+from pygpukit.jit.toolchain import nvrtc_candidates
 
 KERNEL = 'extern "C" __global__ void k(float* x, int n) { if (threadIdx.x < n) x[threadIdx.x] = 1; }'
 
@@ -104,17 +105,6 @@ def test_bad_options_say_what_is_wrong() -> None:
         parse_options(["-arch=sm_80"], arch="sm_90")
     with pytest.raises(TypeError, match="list of strings"):
         parse_options("-DA")
-
-
-def test_candidates_name_files_first_and_the_loader_last(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    library = tmp_path / "lib64" / "libnvrtc.so.13"
-    library.parent.mkdir()
-    library.touch()
-    monkeypatch.setattr("sys.path", [])
-    monkeypatch.setenv("CUDA_PATH", str(tmp_path))
-    found = nvrtc_candidates()
-    assert found[0] == str(library)
-    assert found[-2:] == ["libnvrtc.so.13", "libnvrtc.so.12"]
 
 
 def test_the_cache_folder_follows_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

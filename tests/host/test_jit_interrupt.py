@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from pygpukit.jit.locate import nvrtc_candidates
+from pygpukit.jit.toolchain import nvrtc_candidates
 
 CHILD = """
 import json, sys, time

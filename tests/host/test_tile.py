@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 import pygpukit as gp
 from pygpukit._core import native
 from pygpukit.core.errors import CompileError, DriverError, KernelArgumentError, KernelCheckError, NvrtcError
-from pygpukit.jit import locate
+from pygpukit.jit import toolchain
 from pygpukit.jit.compile import tile
 from pygpukit.jit.compile.compiler import compile_source
 from pygpukit.jit.launch import configuration
@@ -33,7 +35,7 @@ extern "C" __tile_global__ void product(const __nv_bfloat16* __restrict__ a, con
 """
 
 needs_nvrtc = pytest.mark.skipif(not gp.get_nvrtc_path(), reason="NVRTC is not installed (extra cuda13)")
-needs_assembler = pytest.mark.skipif(locate.tileiras() is None, reason="needs tileiras: the extra `tile`")
+needs_assembler = pytest.mark.skipif(toolchain.tileiras() is None, reason="needs tileiras: the extra `tile`")
 
 
 def test_a_tile_kernel_is_read() -> None:
@@ -70,7 +72,9 @@ def test_a_template_is_instantiated() -> None:
 
 @needs_nvrtc
 def test_without_the_assembler_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(locate, "tileiras", lambda: None)
+    used = toolchain.taken()
+    assert used is not None
+    monkeypatch.setattr(toolchain, "_opened", replace(used, tileiras=None, lacks={"tileiras": "it was not found"}))
     with pytest.raises(NvrtcError, match=r"pygpukit\[cuda13,tile\]"):
         compile_source(MATMUL + "// uncached", name="product", arch="sm_90a")
     assert tile.identity() == b""

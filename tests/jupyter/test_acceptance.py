@@ -19,7 +19,7 @@ import pygpukit as gp
 from pygpukit import _core
 from pygpukit.core.errors import CompileError, KernelArgumentError
 from pygpukit.jit import JITKernel
-from pygpukit.jit.locate import nvrtc_candidates
+from pygpukit.jit.toolchain import nvrtc_candidates
 from pygpukit.jupyter.errors import VerificationError
 
 pytest.importorskip("ipykernel")

@@ -17,7 +17,7 @@ from pygpukit.jit import JITKernel
 from pygpukit.jit.compile.nvrtc import get_nvrtc_version
 from pygpukit.jit.inspect import disassembly
 from pygpukit.jit.launch.unit import Unit
-from pygpukit.jit.locate import nvdisasm
+from pygpukit.jit.toolchain import nvdisasm
 from pygpukit.jupyter import card_listing
 from pygpukit.jupyter.card import CellResult, Launch, SweepPoint
 from pygpukit.jupyter.card_bench import duration, rate, spread

@@ -11,8 +11,8 @@ from IPython.core.error import UsageError
 
 import pygpukit as gp
 from pygpukit import _core
-from pygpukit.jit.locate import nvrtc_candidates
 from pygpukit.jit.source.lines import Lines
+from pygpukit.jit.toolchain import nvrtc_candidates
 from pygpukit.jupyter.errors import CudaCompileError
 
 NEEDS_NVRTC = pytest.mark.skipif(

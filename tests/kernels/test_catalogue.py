@@ -12,7 +12,7 @@ import pytest
 import pygpukit as gp
 from pygpukit import kernels
 from pygpukit.core.dtypes import DTYPES, STORAGE_ONLY
-from pygpukit.jit import locate
+from pygpukit.jit import toolchain
 from pygpukit.jit.compile.nvrtc import get_nvrtc_version
 from pygpukit.kernels import registry, sources
 from pygpukit.ops import elementwise, host
@@ -97,7 +97,7 @@ def test_units_compile(unit: registry.Unit, arch: str) -> None:
     assert len({image.symbol(expression) for expression in unit.expressions}) == len(unit.expressions)
 
 
-@pytest.mark.skipif(locate.tileiras() is None, reason="needs tileiras: the extra `tile`")
+@pytest.mark.skipif(toolchain.tileiras() is None, reason="needs tileiras: the extra `tile`")
 @pytest.mark.parametrize("arch", ["sm_80", "sm_86", "sm_89", "sm_90a", "sm_100a", "sm_120a"])
 def test_a_tile_kernel_compiles_without_spilling(arch: str) -> None:
     """One of them, each day another: all are compiled with the wheel's bundle."""

@@ -309,7 +309,7 @@ class _Request:
         try:
             return self._simulate(read) if self.kind == "sim" else self._nvrtc(read)
         except CompileError as error:
-            if error.diagnostics:
+            if error.diagnostics or not error.log.strip():  # what it says is all that there is
                 raise
             raise _error(self.name, error.log, self.source) from None
 

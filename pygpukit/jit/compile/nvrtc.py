@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import re
 import threading
 from collections.abc import Iterator
 from functools import cache
@@ -12,7 +11,9 @@ from pathlib import Path
 
 from pygpukit._core import native
 from pygpukit.core.errors import NvrtcError, NvrtcErrorCode
-from pygpukit.jit.locate import cache_directory, cuda_headers, nvrtc_candidates
+from pygpukit.jit import toolchain
+from pygpukit.jit.locate import cache_directory
+from pygpukit.jit.toolchain import BUNDLED_HEADERS_SINCE
 
 __all__ = [
     "MIN_DRIVER_VERSION",
@@ -31,7 +32,6 @@ MIN_SM_VERSION = 80
 MIN_SM_VERSION_STR = "SM 8.0 (Ampere)"
 
 REMEDY = 'python -m pip install "pygpukit[cuda13]"'
-_BUNDLED_HEADERS_SINCE = (13, 3)
 _TRACE_SINCE = (12, 8)
 _BUILT_IN_HEADER = "__nv_nvrtc"
 _ARCH_SPECIFIC = frozenset({90, 100, 103, 110, 120, 121})  # devices whose own instructions need the suffix "a"
@@ -46,12 +46,13 @@ def open_nvrtc() -> tuple[str, tuple[int, int]]:
     with _lock:
         if _opened is None:
             try:
-                _opened = native.nvrtc_open(nvrtc_candidates())
+                _opened = native.nvrtc_open(toolchain.nvrtc_candidates())
             except NvrtcError as error:
                 reason = error.args[0] if error.args else "not found"
                 raise NvrtcError(
                     f"NVRTC JIT compiler not available ({reason}); install it with: {REMEDY}", NvrtcErrorCode.NotLoaded
                 ) from None
+            toolchain.opened(*_opened)
         return _opened
 
 
@@ -60,19 +61,20 @@ def identity() -> bytes:
 
     Opens nothing where the library is a file, so that a cached kernel costs no loading of a compiler.
     """
-    library = _library()
-    if library is None:
+    used = toolchain.taken()
+    if used is None:
         return "nvrtc {}.{}".format(*open_nvrtc()[1]).encode()
-    return " ".join(f"{file.name}:{file.stat().st_size}" for file in (library, *_builtins(library))).encode()
+    halves = [one.resolve() for one in (used.nvrtc, used.builtins) if one is not None]
+    return " ".join(f"{file.name}:{file.stat().st_size}" for file in halves if file.is_file()).encode()
 
 
 def header_options() -> list[str]:
-    """Options that make cuda_fp16.h and the like available: they travel inside NVRTC 13.3 and later; an older one
-    needs those of a toolkit or of the runtime's wheel."""
+    """Options that make cuda_fp16.h and the like available: they travel inside NVRTC 13.3 and later; with an older one
+    come those of its version, of a toolkit or of the runtime's wheel."""
     version = open_nvrtc()[1]
-    if version >= _BUNDLED_HEADERS_SINCE:
+    if version >= BUNDLED_HEADERS_SINCE:
         return [f"--use-bundled-headers={cache_directory() / 'headers-{}.{}'.format(*version)}"]
-    return [f"-I{folder}" for folder in cuda_headers()]
+    return [f"-I{folder}" for folder in _headers()]
 
 
 def untraceable() -> str:
@@ -103,7 +105,14 @@ def header_trace(read: list[str] | None) -> Iterator[list[str]]:
 
 def header_identity() -> bytes:
     """What tells one set of CUDA headers from another in a cache key: nothing where NVRTC brings its own."""
-    return b"" if _version_by_name() >= _BUNDLED_HEADERS_SINCE else _sizes(tuple(cuda_headers()))
+    used = toolchain.taken()
+    version = open_nvrtc()[1] if used is None else used.version
+    return b"" if version >= BUNDLED_HEADERS_SINCE else _sizes(_headers())
+
+
+def _headers() -> tuple[Path, ...]:
+    used = toolchain.taken()
+    return () if used is None else used.headers
 
 
 @cache
@@ -112,26 +121,6 @@ def _sizes(folders: tuple[Path, ...]) -> bytes:
         return b""
     files = [file for folder in folders for pattern in ("cuda_*.h*", "nv/*") for file in folder.glob(pattern)]
     return f" cuda headers {sum(file.stat().st_size for file in files)}".encode()
-
-
-def _library() -> Path | None:
-    """The file that is open, or would be opened first; None when the dynamic loader finds it by a plain name."""
-    names = nvrtc_candidates() if _opened is None else [_opened[0]]
-    return next((path.resolve() for path in map(Path, names) if path.is_file()), None)
-
-
-def _builtins(library: Path) -> list[Path]:
-    """The library's second half, whose name has the full version: libnvrtc-builtins.so.13.5."""
-    return sorted(library.parent.glob("*nvrtc-builtins*"))
-
-
-def _version_by_name() -> tuple[int, int]:
-    library = _library()
-    for file in _builtins(library) if library is not None and _opened is None else ():
-        found = re.search(r"\.so\.(\d+)\.(\d+)", file.name) or re.search(r"64_(\d+)(\d)\.dll", file.name)
-        if found:
-            return int(found[1]), int(found[2])
-    return open_nvrtc()[1]
 
 
 def device_arch(device: int) -> str:

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from pygpukit.core.errors import CompileError, NvrtcError, NvrtcErrorCode
-from pygpukit.jit import locate
+from pygpukit.core.errors import CompileError, Diagnostic, NvrtcError, NvrtcErrorCode
+from pygpukit.jit import toolchain
 from pygpukit.jit.compile import nvrtc
 
-SINCE = (13, 3)
 STANDARD = "--std=c++20"
 FLAG = "--enable-tile"
 REMEDY = 'python -m pip install "pygpukit[cuda13,tile]"'
@@ -22,21 +21,19 @@ _TIME_LIMIT_S = 300.0
 def missing() -> str:
     """Why tile kernels cannot be compiled here, and what to install; "" where they can."""
     try:
-        version = nvrtc.open_nvrtc()[1]
+        nvrtc.open_nvrtc()
     except NvrtcError as error:
         return str(error)
-    if version < SINCE:
-        return "tile kernels need NVRTC {}.{} or newer; this one is {}.{}. Install it with: {}".format(
-            *SINCE, *version, REMEDY
-        )
-    if locate.tileiras() is None:
-        return f"tile kernels need NVIDIA's assembler tileiras, which was not found; install it with: {REMEDY}"
-    return ""
+    used = toolchain.taken()
+    if used is not None and used.tileiras is not None:
+        return ""
+    why = "there is no set of NVRTC and tileiras" if used is None else used.lacks.get("tileiras", "")
+    return f"tile kernels need NVIDIA's assembler tileiras: {why}; install it with: {REMEDY}"
 
 
-def require() -> str:
+def require() -> Path:
     """The path of tileiras. Raises NvrtcError that says what to install."""
-    found = locate.tileiras()
+    found = toolchain.tileiras()
     if found is None or missing():
         raise NvrtcError(missing(), NvrtcErrorCode.NotLoaded)
     return found
@@ -44,8 +41,8 @@ def require() -> str:
 
 def identity() -> bytes:
     """What tells one assembler from another in a cache key; "" where there is none."""
-    found = locate.tileiras()
-    return b"" if found is None else f" tileiras {Path(found).stat().st_size}".encode()
+    found = toolchain.tileiras()
+    return b"" if found is None else f" tileiras {found.stat().st_size}".encode()
 
 
 def assemble(tile_ir: bytes, arch: str, name: str) -> tuple[bytes, str]:
@@ -58,12 +55,27 @@ def assemble(tile_ir: bytes, arch: str, name: str) -> tuple[bytes, str]:
         source, target = Path(folder, "unit.tileir"), Path(folder, "unit.cubin")
         source.write_bytes(tile_ir)
         # The assembler has no names for the variants of an architecture: it uses what the plain one has of them.
-        command = [program, f"--gpu-name={arch.rstrip('af')}", "--remarks=all", "-o", str(target), str(source)]
+        command = [str(program), f"--gpu-name={arch.rstrip('af')}", "--remarks=all", "-o", str(target), str(source)]
         try:
-            done = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=_TIME_LIMIT_S)
+            done = subprocess.run(
+                command,
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                text=True,
+                errors="replace",
+                timeout=_TIME_LIMIT_S,
+                env=toolchain.environment(program),
+            )
         except subprocess.TimeoutExpired:
-            raise CompileError(f"{name}: tileiras had not ended after {_TIME_LIMIT_S:.0f} s") from None
+            raise _failed(name, arch, program, f"it had not ended after {_TIME_LIMIT_S:.0f} s") from None
+        except OSError as error:
+            raise _failed(name, arch, program, str(error)) from None
         if done.returncode or not target.is_file():
-            words = (done.stderr or done.stdout).strip() or f"exit code {done.returncode}"
-            raise CompileError(f"{name}: tileiras could not assemble the kernel for {arch}: {words}")
+            words = [said.strip() for said in (done.stderr, done.stdout) if said.strip()]
+            raise _failed(name, arch, program, "\n".join((*words, f"exit code {done.returncode}")))
         return target.read_bytes(), done.stdout + done.stderr
+
+
+def _failed(name: str, arch: str, program: Path, words: str) -> CompileError:
+    message = f"tileiras could not assemble the kernel for {arch}: {words} ({program})"
+    return CompileError(f"{name}: {message}", words, [Diagnostic(0, 0, "error", message, name)])

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from pygpukit.core.errors import GPUError
 from pygpukit.core.extras import install_command
+from pygpukit.jit import toolchain
 from pygpukit.jit.cache.image import Image
 from pygpukit.jit.compile.compiler import compile_source
-from pygpukit.jit.locate import nvdisasm
 
 if TYPE_CHECKING:
     from pygpukit.jit.launch.kernel import JITKernel
@@ -102,7 +102,7 @@ def _placed(lines: Iterable[str], unit: str) -> Iterable[Line]:
 
 
 def _disassembled(image: Image) -> list[str]:
-    program = nvdisasm()
+    program = toolchain.nvdisasm()
     if program is None:
         raise GPUError(f"showing SASS needs the program nvdisasm; install it with: {install_command('inspect')}")
     if not image.image:
@@ -110,10 +110,18 @@ def _disassembled(image: Image) -> list[str]:
     with tempfile.TemporaryDirectory(prefix="pygpukit-sass-") as folder:
         file = Path(folder) / "kernel.cubin"
         file.write_bytes(image.image)
-        command = [program, "--print-code", "--print-line-info", str(file)]
-        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+        command = [str(program), "--print-code", "--print-line-info", str(file)]
+        done = subprocess.run(
+            command,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+            env=toolchain.environment(program),
+        )
     if done.returncode != 0:
-        raise GPUError(f"{program} failed: {done.stderr.strip() or f'exit code {done.returncode}'}")
+        words = "\n".join(said.strip() for said in (done.stderr, done.stdout) if said.strip())
+        raise GPUError(f"{program} failed: {words or f'exit code {done.returncode}'}")
     return done.stdout.splitlines()
 
 

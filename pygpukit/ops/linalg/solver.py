@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from pygpukit._core import native
 from pygpukit.core.errors import BackendUnavailableError, GPUError
 from pygpukit.core.extras import install_command
-from pygpukit.jit import locate
+from pygpukit.jit.toolchain import libraries
 
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
@@ -30,7 +30,7 @@ _turn = threading.Lock()  # a handle serves one thread at a time
 @cache
 def library() -> Any:
     """The library. Raises BackendUnavailableError where it is not found."""
-    for path in locate.cusolver_candidates():
+    for path in libraries.cusolver_candidates():
         try:
             return ctypes.CDLL(path)
         except OSError:

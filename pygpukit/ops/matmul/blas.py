@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from pygpukit._core import native
 from pygpukit.core.errors import GPUError
 from pygpukit.core.extras import install_command
-from pygpukit.jit import locate
+from pygpukit.jit.toolchain import libraries
 from pygpukit.ops.matmul import precision
 
 WORKSPACE = 32 << 20  # bytes that an algorithm may use, the same on every stream
@@ -204,7 +204,7 @@ def opened() -> tuple[Any, str]:
     if precision.switched_on(_FORBID):
         return None, f"{_FORBID}=1 forbids cuBLASLt"
     why = f"cuBLASLt was not found: {install_command('cublas')}, or set CUDA_PATH to a toolkit that has it"
-    for path in locate.cublaslt_candidates():
+    for path in libraries.cublaslt_candidates():
         try:
             library = ctypes.CDLL(path)
         except OSError:
