@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -13,7 +14,9 @@ class TransformerConfig:
     """Sizes and constants of a causal transformer. The documented fields first, then what newer models need.
 
     rope_scaling: the fields of Hugging Face's rope parameters ("rope_type", "factor", ...), None for plain rotation.
-    sliding_window: how many keys a query sees, itself included; None for all before it.
+    sliding_window: how many keys a query sees, itself included; None for all before it. windowed: whether it counts, by
+    layer; None where it counts in all. attention_scale: what scores are multiplied by, None for 1 / sqrt(head_dim);
+    scaled_by_layer: they are divided by the number of the layer, counted from 1, too.
     """
 
     vocab_size: int = 32000
@@ -36,6 +39,9 @@ class TransformerConfig:
     tie_word_embeddings: bool = True
     rope_scaling: dict[str, Any] | None = field(default=None)
     sliding_window: int | None = None
+    windowed: tuple[bool, ...] | None = None
+    attention_scale: float | None = None
+    scaled_by_layer: bool = False
 
     def __post_init__(self) -> None:
         if self.num_kv_heads is None:
@@ -81,6 +87,15 @@ class TransformerConfig:
     def ffn_size(self) -> int:
         """intermediate_size, which is always set after construction."""
         return self.intermediate_size or 4 * self.hidden_size
+
+    def window_of(self, layer: int) -> int | None:
+        """How many keys a query of that layer sees; None for all."""
+        return self.sliding_window if self.windowed is None or self.windowed[layer] else None
+
+    def scale_of(self, layer: int) -> float:
+        """What the scores of that layer are multiplied by."""
+        scale = 1 / math.sqrt(self.head_dim) if self.attention_scale is None else self.attention_scale
+        return scale / (layer + 1) if self.scaled_by_layer else scale
 
     @property
     def num_kv_groups(self) -> int:

@@ -209,12 +209,9 @@ class Generating:
         return ends
 
     def _end_tokens(self) -> frozenset[int]:
-        """generation_config.json's, and the tokenizer's."""
-        given = self.generation.get("eos_token_id")
-        found = set() if given is None else set(_several(given))
-        if self.tokenizer is not None and self.tokenizer.eos_token_id is not None:
-            found.add(self.tokenizer.eos_token_id)
-        return frozenset(found)
+        """The configuration's, and the tokenizer's."""
+        ends = frozenset(_several(self.generation.get("eos_token_id", ())))
+        return ends if self.tokenizer is None else ends | self.tokenizer.end_ids
 
     def _ids(self, prompt: Prompt) -> tuple[list[int], bool]:
         """Token ids of a prompt, and whether it ends within a thinking block."""

@@ -124,6 +124,13 @@ class TensorLoader:
         """Whether the file has that tensor."""
         return tensor is not None and self._prefix + tensor in self._names
 
+    def same(self, one: str, other: str) -> bool:
+        """Whether two tensors hold the same numbers."""
+        import numpy as np
+
+        a, b = (self._checkpoint.read(self._prefix + name) for name in (one, other))
+        return a.dtype == b.dtype and np.array_equal(a, b)
+
     def _array(self, shape: tuple[int, ...], label: str) -> GPUArray:
         array = factory.empty(shape, self._dtype)
         array.name = f"{self._title}/{label}"

@@ -13,6 +13,7 @@ from typing import Any
 
 from pygpukit.core.errors import ModelFileError
 from pygpukit.core.extras import need
+from pygpukit.llm.ending import END_NAMES
 from pygpukit.llm.template import ChatTemplate, Message
 from pygpukit.models.documents import read_object, read_text
 
@@ -109,6 +110,13 @@ class Tokenizer:
         """Ids of the tokens that are no text: begin, end, roles."""
         added = self._tokenizer.get_added_tokens_decoder()
         return frozenset(number for number, token in added.items() if token.special)
+
+    @cached_property
+    def end_ids(self) -> frozenset[int]:
+        """Ids of the tokens that end a text, a turn or a message: eos_token, and those of a name that is known."""
+        added = self._tokenizer.get_added_tokens_decoder()
+        named = {number for number, token in added.items() if token.content in END_NAMES}
+        return frozenset(named if self.eos_token_id is None else named | {self.eos_token_id})
 
     def encode(self, text: str, add_special_tokens: bool = True) -> list[int]:
         """The ids of a text; add_special_tokens puts what the model wants at its begin and end (nothing, for many)."""

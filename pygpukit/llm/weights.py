@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pygpukit.core.backend import is_sim
-from pygpukit.core.errors import DTypeError, ModelFileError
+from pygpukit.core.errors import DTypeError, InvalidSpecError, ModelFileError
 from pygpukit.core.extras import require
 from pygpukit.llm.config import TransformerConfig
+from pygpukit.llm.ending import generation_of
 from pygpukit.llm.layers.attention import Attention
 from pygpukit.llm.layers.block import TransformerBlock
 from pygpukit.llm.layers.linear import LinearBF16
@@ -17,7 +18,7 @@ from pygpukit.llm.layers.mlp import MLP
 from pygpukit.llm.layers.norm import Norm
 from pygpukit.llm.loading import TensorLoader
 from pygpukit.llm.model import CausalTransformerModel, check_room
-from pygpukit.llm.models import ModelSpec, read_config, spec_of
+from pygpukit.llm.models import ModelSpec, biases, check_tensors, prefix_of, read_config, spec_of
 
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
@@ -77,13 +78,15 @@ def from_checkpoint(
     progress: bool | Told = False,
 ) -> CausalTransformerModel:
     """load() from a checkpoint that is open already; it stays open."""
+    title = name or checkpoint.name
+    where = f"{title}: config.json"
     spec = spec or spec_of(checkpoint.config.get("model_type"), checkpoint.names())
-    config = read_config(spec, checkpoint.config)
+    config = read_config(spec, checkpoint.config, where)
+    check_tensors(spec, config, checkpoint.names(), biases(spec, checkpoint.config, where), title)
     if dtype is None:
         dtype = "float32" if is_sim() else "bfloat16"
     if context is None and is_sim():
         context = 4096
-    title = name or checkpoint.name
     tokenizer = _tokenizer(checkpoint)  # before anything is on the device
     loader = Loader(checkpoint, spec, config, dtype, title, progress)
     with loader:
@@ -114,9 +117,7 @@ class Loader(TensorLoader):
         progress: bool | Told,
     ) -> None:
         self._spec, self._config = spec, config
-        names = checkpoint.names()
-        prefixes = [name.removesuffix(spec.embed_tokens) for name in names if name.endswith(spec.embed_tokens)]
-        prefix = min(prefixes, key=len, default="")
+        prefix = prefix_of(spec, checkpoint.names())
         super().__init__(
             checkpoint, dtype, title, progress, prefix=prefix, transposed=spec.weight_transpose, what=spec.name
         )
@@ -138,7 +139,7 @@ class Loader(TensorLoader):
             spec,
             name=self._title,
             tokenizer=tokenizer,
-            generation=self._checkpoint.generation,
+            generation=generation_of(self._checkpoint, config.vocab_size),
             context=context,
             slots=slots,
         )
@@ -172,11 +173,12 @@ class Loader(TensorLoader):
             )
             qkv = linear("qkv", width, *parts)
         out = linear("o", heads, (spec.o_proj, spec.o_bias, width))
-        attention = Attention(qkv, None, None, out, config, q_norm=q_norm, k_norm=k_norm)
+        attention = Attention(qkv, None, None, out, config, q_norm=q_norm, k_norm=k_norm, layer=number)
         inner = config.ffn_size
         if spec.gate_proj is not None:
-            up = linear("gate_up", width, (spec.gate_proj, None, inner), (spec.up_proj, None, inner))
-            mlp = MLP(config, gate_proj=up, down_proj=linear("down", inner, (spec.down_proj, None, width)))
+            gates = (spec.gate_proj, spec.gate_bias, inner), (spec.up_proj, spec.up_bias, inner)
+            down = linear("down", inner, (spec.down_proj, spec.down_bias, width))
+            mlp = MLP(config, gate_proj=linear("gate_up", width, *gates), down_proj=down)
         else:
             fc1 = linear("fc1", width, (spec.fc1, spec.fc1_bias, inner))
             fc2 = linear("fc2", inner, (spec.fc2, spec.fc2_bias, width))
@@ -191,6 +193,12 @@ class Loader(TensorLoader):
     def head(self) -> GPUArray | None:
         """The weight of the logits; None where it is the embedding's."""
         tensor = self._spec.lm_head
-        if self._config.tie_word_embeddings or tensor is None or not self.has(tensor):
+        if tensor is None or self._config.tie_word_embeddings:
+            if self.has(tensor) and not self.same(self._spec.embed_tokens, str(tensor)):
+                raise InvalidSpecError(
+                    f"{self._title}: config.json says that {tensor!r} is the embedding, by tie_word_embeddings, but "
+                    "the file has two different ones",
+                    "tie_word_embeddings",
+                )
             return None
         return self.table(tensor, "lm_head", (self._config.vocab_size, self._config.hidden_size))

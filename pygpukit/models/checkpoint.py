@@ -77,14 +77,16 @@ def open_path(path: Path, name: str) -> Checkpoint:
     from pygpukit.models.ctranslate2_whisper import CTranslate2Checkpoint
     from pygpukit.models.folder import FolderCheckpoint
     from pygpukit.models.gguf_checkpoint import GGUFCheckpoint
+    from pygpukit.models.gguf_parts import first_part
 
     if path.is_dir():
         if (path / "model.bin").is_file() and not any(path.glob("*.safetensors")):
             return CTranslate2Checkpoint(path, name)
         files = sorted(path.glob("*.gguf"))
-        if len(files) != 1 or any(path.glob("*.safetensors")):
+        first = files[0] if len(files) == 1 else first_part(files)
+        if first is None or any(path.glob("*.safetensors")):
             return FolderCheckpoint(path, name)
-        path = files[0]
+        path = first
     kind = kind_of(path)
     return GGUFCheckpoint(path, name) if kind == "gguf" else FolderCheckpoint(path, name)
 

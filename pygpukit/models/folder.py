@@ -5,11 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pygpukit.core.dtypes import DataType
+from pygpukit.core.dtypes import DataType, float32
 from pygpukit.core.errors import ModelFileError
 from pygpukit.models.convert import convert
 from pygpukit.models.documents import read_object
 from pygpukit.models.safetensors import load_safetensors, weights_of
+from pygpukit.models.scaled import check_formats, scales_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -35,19 +36,34 @@ class FolderCheckpoint:
         # Some writers put GPT-2's tensors under "transformer.", others do not.
         self._stored = {name.removeprefix("transformer."): name for name in self._file.tensor_names}
         self._tokenizer: Tokenizer | None = None
+        try:
+            self._scales = scales_of(self.config, self._stored, self._kept_as, str(path))
+            check_formats(self._scales, self._kept, str(path))
+        except BaseException:
+            self._file.close()
+            raise
 
     def names(self) -> tuple[str, ...]:
-        return tuple(self._stored)
+        return tuple(name for name in self._stored if name not in self._scales.beside)
 
     def shape(self, name: str) -> tuple[int, ...]:
         return tuple(self._file.tensor_info(self._stored[name]).shape)
 
     def dtype(self, name: str) -> DataType:
-        return self._file.tensor_info(self._stored[name]).dtype.data_type
+        return float32 if name in self._scales.own else self._kept_as(name)
 
     def read(self, name: str, dtype: DataType | None = None) -> np.ndarray[Any, Any]:
         have = self.dtype(name)
-        return convert(self._file.array(self._stored[name]), have, dtype or have)
+        scaled = name in self._scales.own
+        values = self._scales.values(name, self._kept, self._kept_as) if scaled else self._kept(name)
+        return convert(values, have, dtype or have)
+
+    def _kept(self, name: str) -> np.ndarray[Any, Any]:
+        """What the file holds, bits where that is no type of NumPy's."""
+        return self._file.array(self._stored[name])
+
+    def _kept_as(self, name: str) -> DataType:
+        return self._file.tensor_info(self._stored[name]).dtype.data_type
 
     def tokenizer(self) -> Tokenizer:
         from pygpukit.llm.tokenizer import Tokenizer

@@ -62,6 +62,10 @@ class GGUFFile:
         """Let go of the file."""
         self.file.close()
 
+    def holder(self, name: str) -> GGUFFile:
+        """The file that has a tensor: this one."""
+        return self
+
     def read(self, name: str) -> Array:
         """A tensor's values: float32, or as they are stored where that is float32, float16 or bfloat16 (its bits)."""
         tensor = self.tensors[name]

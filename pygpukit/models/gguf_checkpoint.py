@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pygpukit.core.dtypes import DataType
+from pygpukit.core.errors import InvalidSpecError, ModelFileError
 from pygpukit.models import gguf_names
 from pygpukit.models.convert import convert
-from pygpukit.models.gguf import GGUFFile
+from pygpukit.models.gguf_config import config_of, ends
+from pygpukit.models.gguf_parts import open_gguf
 
 if TYPE_CHECKING:
     from pygpukit.llm.tokenizer import Tokenizer
@@ -21,11 +23,15 @@ _ROPE_FACTORS = "rope_freqs.weight"
 
 
 class GGUFCheckpoint:
-    """A Checkpoint of one GGUF file. Raises ModelFileError for an architecture or a tensor that is not known."""
+    """A Checkpoint of a GGUF file, or of all parts of a split one.
+
+    Raises ModelFileError for an architecture or a tensor that is not known.
+    """
 
     def __init__(self, path: Path, name: str) -> None:
         self.name = name
-        self._gguf = GGUFFile(path)
+        self._gguf = open_gguf(path)
+        self._tensors = self._gguf.tensors
         try:
             self._stored = self._names()
             self.config = self._config()
@@ -33,17 +39,20 @@ class GGUFCheckpoint:
             self._gguf.close()
             raise
         self.generation = {key: value for key, value in self.config.items() if key.endswith("_token_id")}
+        several = ends(self._gguf.fields)
+        if len(several) > 1:
+            self.generation["eos_token_id"] = several
         self._tokenizer: Tokenizer | None = None
 
     def names(self) -> tuple[str, ...]:
         return tuple(self._stored)
 
     def shape(self, name: str) -> tuple[int, ...]:
-        shape = self._gguf.tensors[self._stored[name]].shape
+        shape = self._tensors[self._stored[name]].shape
         return shape[::-1] if gguf_names.is_turned(self._architecture, name) else shape
 
     def dtype(self, name: str) -> DataType:
-        return self._gguf.tensors[self._stored[name]].block.dtype
+        return self._tensors[self._stored[name]].block.dtype
 
     def read(self, name: str, dtype: DataType | None = None) -> Array:
         values = self._gguf.read(self._stored[name])
@@ -72,7 +81,7 @@ class GGUFCheckpoint:
             raise self._gguf.file.error(f"its architecture is {architecture!r}; what is read is {known}")
         self._architecture = architecture
         stored = {}
-        for theirs in self._gguf.tensors:
+        for theirs in self._tensors:
             ours = gguf_names.tensor_name(self._architecture, theirs)
             if ours is not None:
                 stored[ours] = theirs
@@ -83,36 +92,34 @@ class GGUFCheckpoint:
     def _config(self) -> dict[str, Any]:
         shapes = {name: self.shape(name) for name in self._stored}
         try:
-            config = gguf_names.config_of(self._architecture, self._gguf.fields, shapes)
-        except LookupError as error:
-            raise self._gguf.file.error(f"its metadata lack {error.args[0]}") from None
-        except ValueError as error:
-            raise self._gguf.file.error(f"{error}, which is not understood") from None
+            config = config_of(self._architecture, self._gguf.fields, shapes, str(self._gguf.file.path))
+        except InvalidSpecError as error:
+            raise ModelFileError(str(error), str(self._gguf.file.path)) from None
         for name, shape in shapes.items():
             heads = gguf_names.heads_paired(self._architecture, name, config)
             if heads is not None and shape[0] % (2 * heads):
                 raise self._gguf.file.error(
                     f"the {shape[0]} rows of {self._stored[name]} are not those of {heads} heads"
                 )
-        if _ROPE_FACTORS in self._gguf.tensors:
-            config["rope_scaling"] = self._llama3_scaling(config)
+        if _ROPE_FACTORS in self._tensors:
+            if config.get("rope_scaling") is not None:
+                raise self._gguf.file.error(f"it has {_ROPE_FACTORS} and rope.scaling, which is not there yet together")
+            config["rope_scaling"] = self._divided(config)
         return config
 
-    def _llama3_scaling(self, config: dict[str, Any]) -> dict[str, Any]:
-        """LLaMA 3's scaling from the divisors that the file keeps in its place; checked against them."""
+    def _divided(self, config: dict[str, Any]) -> dict[str, Any]:
+        """The scaling that the file keeps as divisors of frequencies: LLaMA 3's by its name, where they are that."""
         stored = self._gguf.read(_ROPE_FACTORS).astype(np.float64).ravel()
-        factor = float(stored.max(initial=0))
-        scaling = {"rope_type": "llama3", "factor": factor, "low_freq_factor": 1.0, "high_freq_factor": 4.0}
-        original = scaling["original_max_position_embeddings"] = 8192
         pairs = np.arange(0, config["head_dim"], 2)
+        if stored.shape != pairs.shape or not np.all(np.isfinite(stored) & (stored > 0)):
+            raise self._gguf.file.error(f"{_ROPE_FACTORS} holds no divisors of {pairs.size} frequencies")
+        factor, original = float(stored.max()), 8192
         waves = 2 * np.pi * config["rope_theta"] ** (pairs / config["head_dim"])
         smooth = np.clip((original / waves - 1.0) / 3.0, 0.0, 1.0)
-        if factor < 1 or stored.shape != waves.shape:
-            raise self._gguf.file.error(f"{_ROPE_FACTORS} holds no divisors of {waves.size} frequencies")
-        divisors = 1 / ((1 - smooth) / factor + smooth)
-        if not np.allclose(stored, divisors, rtol=1e-3):
-            raise self._gguf.file.error(f"{_ROPE_FACTORS} does not hold the divisors of LLaMA 3, the only ones known")
-        return scaling
+        if not np.allclose(stored, 1 / ((1 - smooth) / factor + smooth), rtol=1e-3):
+            return {"rope_type": "divided", "divisors": stored.tolist()}
+        scaling = {"rope_type": "llama3", "factor": factor, "low_freq_factor": 1.0, "high_freq_factor": 4.0}
+        return scaling | {"original_max_position_embeddings": original}
 
 
 def _halves(values: Array, heads: int) -> Array:

@@ -312,8 +312,8 @@ def test_models_that_are_not_there_are_refused_by_name() -> None:
         gp.llm.detect_model_spec(["model.layers.0.mlp.experts.0.up_proj.weight"])
     with pytest.raises(InvalidSpecError, match="gemma"):
         tiny.model("llama", model_type="gemma")
-    with pytest.raises(InvalidSpecError, match="dynamic"):
-        tiny.model("llama", rope_scaling={"rope_type": "dynamic", "factor": 2.0})
+    with pytest.raises(InvalidSpecError, match="longrope"):
+        tiny.model("llama", rope_scaling={"rope_type": "longrope", "factor": 2.0})
     with pytest.raises(InvalidSpecError, match="relu"):
         tiny.model("llama", hidden_act="relu")
     for name in ("hidden_size", "intermediate_size"):

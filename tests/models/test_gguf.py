@@ -181,8 +181,9 @@ def test_llama3_scaling_is_told_from_the_divisors_it_keeps(tmp_path: Path, facto
     }  # fmt: skip
     tensors["rope_freqs.weight"] = ("F32", (64,), (divisors * np.linspace(1, 2, 64)).astype("<f4").tobytes())
     (tmp_path / "l.gguf").write_bytes(model_files.gguf(fields, tensors))
-    with pytest.raises(ModelFileError, match="divisors of LLaMA 3"):
-        open_checkpoint(tmp_path / "l.gguf")
+    found = open_checkpoint(tmp_path / "l.gguf").config["rope_scaling"]
+    assert found["rope_type"] == "divided"
+    np.testing.assert_array_equal(found["divisors"], (divisors * np.linspace(1, 2, 64)).astype("<f4"))
 
 
 HEAD = b"GGUF" + struct.pack("<I", 3)
@@ -253,9 +254,88 @@ def test_metadata_that_make_no_model(tmp_path: Path, change: dict[str, Any], mes
 def test_a_missing_field_and_a_strange_tensor_are_named(tmp_path: Path) -> None:
     fields = {key: value for key, value in model_files.LLAMA.items() if key != "llama.context_length"}
     (tmp_path / "m.gguf").write_bytes(model_files.gguf(fields, model_files.tensors(model_files.LLAMA_SHAPES)))
-    with pytest.raises(ModelFileError, match=r"lack llama\.context_length"):
+    with pytest.raises(ModelFileError, match=r"has no 'context_length'"):
         open_checkpoint(tmp_path / "m.gguf")
     shapes = {**model_files.LLAMA_SHAPES, "blk.0.ffn_gate_exps.weight": (2, 64, 32)}
     (tmp_path / "m.gguf").write_bytes(model_files.gguf(model_files.LLAMA, model_files.tensors(shapes)))
     with pytest.raises(ModelFileError, match="ffn_gate_exps"):
         open_checkpoint(tmp_path / "m.gguf")
+
+
+@pytest.mark.parametrize(
+    ("change", "scaling"),
+    [
+        ({"rope.scaling.factor": 4.0}, {"rope_type": "linear", "factor": 4.0}),
+        ({"rope.scale_linear": 4.0}, {"rope_type": "linear", "factor": 4.0}),
+        ({"rope.scale_linear": 4.0, "rope.scaling.factor": 2.0}, {"rope_type": "linear", "factor": 2.0}),
+        ({"rope.scaling.type": "linear", "rope.scaling.factor": 0.0}, None),
+        ({"rope.scaling.type": "none", "rope.scaling.factor": 4.0}, None),
+        ({"rope.scaling.attn_factor": 1.0, "rope.dimension_count": 8, "attention.value_length": 8}, None),
+        (
+            {
+                "rope.scaling.type": "yarn",
+                "rope.scaling.factor": 4.0,
+                "rope.scaling.original_context_length": 16,
+                "rope.scaling.yarn_beta_fast": 24.0,
+            },
+            {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 16, "beta_fast": 24.0},
+        ),
+    ],
+)
+def test_rope_scaling_is_read_as_llama_cpp_does(
+    tmp_path: Path, change: dict[str, Any], scaling: dict[str, Any] | None
+) -> None:
+    fields = {f"llama.{key}": value for key, value in change.items()}
+    assert open_checkpoint(model_files.llama(tmp_path / "m.gguf", **fields)).config["rope_scaling"] == scaling
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("rope.scaling.attn_factor", 1.5),
+        ("rope.dimension_count", 4),
+        ("attention.value_length", 16),
+        ("attention.scale", 0.5),
+        ("attention.causal", False),
+        ("logit_scale", 0.25),
+        ("final_logit_softcapping", 30.0),
+        ("expert_count", 8),
+        ("rope.scaling.type", "longrope"),
+        ("rope.scaling.factor", -2.0),
+        ("attention.head_count", [4, 4]),
+    ],
+)
+def test_metadata_that_would_change_the_arithmetic_are_refused(tmp_path: Path, key: str, value: Any) -> None:
+    with pytest.raises(ModelFileError, match=key):
+        open_checkpoint(model_files.llama(tmp_path / "m.gguf", **{f"llama.{key}": value}))
+
+
+def test_metadata_that_nobody_knows_are_told_once(tmp_path: Path) -> None:
+    path = model_files.llama(tmp_path / "m.gguf", **{"llama.wibble": 3, "general.other": 3})
+    with pytest.warns(UserWarning, match=r"'wibble'$"):
+        open_checkpoint(path)
+    open_checkpoint(path)
+
+
+def test_divisors_of_any_kind_are_used(tmp_path: Path) -> None:
+    import pygpukit as gp
+
+    divisors = np.array([1.0, 3.0, 2.0, 9.5], "<f4")
+    tensors = {**model_files.tensors(model_files.LLAMA_SHAPES), "rope_freqs.weight": ("F32", (4,), divisors.tobytes())}
+    (tmp_path / "m.gguf").write_bytes(model_files.gguf(model_files.LLAMA, tensors))
+    model = gp.llm.load(tmp_path / "m.gguf", progress=False)
+    angles = np.arange(64)[:, None] * 10000.0 ** (-np.arange(0, 8, 2) / 8) / divisors
+    np.testing.assert_allclose(model._tables[0].to_numpy(), np.cos(angles), atol=1e-6)
+    with pytest.raises(ModelFileError, match="rope_freqs"):
+        fields = {**model_files.LLAMA, "llama.rope.scaling.factor": 2.0}
+        (tmp_path / "m.gguf").write_bytes(model_files.gguf(fields, tensors))
+        open_checkpoint(tmp_path / "m.gguf")
+
+
+@pytest.mark.parametrize(("kind", "more"), [("eot", "<|a|>"), ("eom", "<|c|>")])
+def test_end_tokens_of_turns_and_messages(tmp_path: Path, kind: str, more: str) -> None:
+    fields = model_files.tokenizer_fields()
+    tokens = fields["tokenizer.ggml.tokens"]
+    path = model_files.llama(tmp_path / "m.gguf", **{f"tokenizer.ggml.{kind}_token_id": tokens.index(more)})
+    ends = open_checkpoint(path).generation["eos_token_id"]
+    assert ends == [tokens.index("<|b|>"), tokens.index(more)]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -71,7 +70,7 @@ class AttentionBuffers:
 class Attention:
     """Causal attention with grouped key heads. Weights: (out, in); q_norm and k_norm: over each head (Qwen3).
 
-    The three products before are one: qkv_proj holds the rows of q, k and v.
+    The three products before are one: qkv_proj holds the rows of q, k and v. layer: its number, where layers differ.
     """
 
     def __init__(
@@ -87,10 +86,12 @@ class Attention:
         o_bias: GPUArray | None = None,
         q_norm: Norm | None = None,
         k_norm: Norm | None = None,
+        layer: int = 0,
     ) -> None:
         from pygpukit.llm.layers.joining import joined
 
         self.config, self.q_norm, self.k_norm = config, q_norm, k_norm
+        self.window, self.scale = config.window_of(layer), config.scale_of(layer)
         self.head_dim, self.num_heads, self.num_kv_heads = config.head_dim, config.num_heads, config.kv_heads
         self.num_kv_groups = config.num_kv_groups
         self.q_dim = self.num_heads * self.head_dim
@@ -164,13 +165,13 @@ class Attention:
         if rows.first is None:
             self._step_on_device(rows, cache, None, buffers, places=False)
             return
-        count, dim, window = rows.count, self.head_dim, self.config.sliding_window
+        count, dim, window = rows.count, self.head_dim, self.window
         q, out = (
             native.view(x, (self.num_heads, count, dim), (dim * x.itemsize, x.strides[0], x.itemsize), x.offset)
             for x in (buffers.qkv, buffers.out)
         )
         k, v = (array[rows.slot, :, : rows.first + count] for array in (cache.k, cache.v))
-        attend(q, k, v, out, 0.0, None, Extras(behind=FAR if window is None else window - 1))
+        attend(q, k, v, out, self.scale, None, Extras(behind=FAR if window is None else window - 1))
 
     def _step_on_device(
         self, rows: Rows, cache: LayerCache, tables: Tables | None, buffers: AttentionBuffers, *, places: bool
@@ -213,13 +214,13 @@ class Attention:
             kv_heads=self.num_kv_heads,
             dim=self.head_dim,
             capacity=capacity,
-            window=self.config.sliding_window or 0,
+            window=self.window or 0,
             width=qkv.shape[1],
             rows=rows.count,
             parts=self._parts(cache),
             rotates=rotates,
             normalises=norm is not None,
-            scale=1 / math.sqrt(self.head_dim),
+            scale=self.scale,
             epsilon=0.0 if norm is None else norm.eps,
             places=places,
             enough=ENOUGH,
@@ -257,8 +258,8 @@ class Attention:
         padded[:, :, first - start : first - start + count] = q.transpose(1, 2, 0, 3)
         queries, keys = np.arange(start, start + BLOCK)[:, None], np.arange(low, end)
         seen = keys <= queries
-        if self.config.sliding_window is not None:
-            seen &= keys > queries - self.config.sliding_window
+        if self.window is not None:
+            seen &= keys > queries - self.window
         seen[queries[:, 0] >= capacity] = True  # rows that no sequence can have
         flat = padded.reshape(self.num_kv_heads, -1, self.head_dim)
         result = self._weighted(flat, k, v, np.tile(seen, (self.num_kv_groups, 1)))
@@ -267,15 +268,14 @@ class Attention:
 
     def _seen(self, first: int, end: int) -> tuple[int, int]:
         """The keys that queries from `first` see, up to `end`."""
-        window = self.config.sliding_window
-        return (0 if window is None else max(0, first + 1 - window)), end
+        return (0 if self.window is None else max(0, first + 1 - self.window)), end
 
     def _weighted(self, q: Any, k: Any, v: Any, seen: Any) -> Any:
-        """softmax(q k^T / sqrt(D)) v for q (Hkv, n, D), k and v (Hkv, keys, D)."""
+        """softmax(scale q k^T) v for q (Hkv, n, D), k and v (Hkv, keys, D)."""
         import numpy as np
 
         scores = np.matmul(q, k.transpose(0, 2, 1))
-        scores *= np.float32(1 / math.sqrt(self.head_dim))
+        scores *= np.float32(self.scale)
         if seen is not None:
             scores = np.where(seen, scores, np.float32(-np.inf))
         weights = np.exp(scores - scores.max(axis=-1, keepdims=True))

@@ -41,6 +41,8 @@ def _full(config: TransformerConfig, positions: int) -> tuple[GPUArray, GPUArray
     if kind == "llama3":
         low, high = float(given.get("low_freq_factor", 1.0)), float(given.get("high_freq_factor", 4.0))
         return rope_tables.rope_init_llama3(positions, dim, base, factor, low, high, original)
+    if kind == "divided":
+        return rope_tables.rope_init_divided(positions, dim, base, given["divisors"])
     if kind == "yarn":
         fast, slow = float(given.get("beta_fast") or 32.0), float(given.get("beta_slow") or 1.0)
         strength = given.get("attention_factor")
@@ -49,7 +51,8 @@ def _full(config: TransformerConfig, positions: int) -> tuple[GPUArray, GPUArray
         weight = 0.1 if strength is None or factor <= 1 else (float(strength) - 1) / math.log(factor)
         return rope_tables.rope_init_yarn(positions, dim, base, factor, original, fast, slow, weight)
     raise InvalidSpecError(
-        f"rope scaling of the type {kind!r} is not there yet; known are default, linear, llama3 and yarn", "rope_type"
+        f"rope scaling of the type {kind!r} is not there yet; known are default, linear, llama3, yarn and divided",
+        "rope_type",
     )
 
 

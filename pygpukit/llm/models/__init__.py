@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 from pygpukit.core.errors import InvalidSpecError
 from pygpukit.llm.models.gpt2 import GPT2_SPEC
@@ -10,7 +11,9 @@ from pygpukit.llm.models.llama import LLAMA_SPEC
 from pygpukit.llm.models.mistral import MISTRAL_SPEC
 from pygpukit.llm.models.qwen2 import QWEN2_SPEC
 from pygpukit.llm.models.qwen3 import QWEN3_SPEC
-from pygpukit.llm.models.spec import ModelSpec, read_config
+from pygpukit.llm.models.reading import biases, read_config
+from pygpukit.llm.models.spec import ModelSpec
+from pygpukit.llm.models.tensors import check_tensors, prefix_of
 
 MODEL_SPECS = {spec.name: spec for spec in (GPT2_SPEC, LLAMA_SPEC, QWEN2_SPEC, QWEN3_SPEC, MISTRAL_SPEC)}
 
@@ -22,7 +25,10 @@ __all__ = [
     "QWEN2_SPEC",
     "QWEN3_SPEC",
     "ModelSpec",
+    "biases",
+    "check_tensors",
     "detect_model_spec",
+    "prefix_of",
     "read_config",
     "spec_of",
 ]
@@ -48,7 +54,7 @@ def detect_model_spec(tensor_names: Iterable[str]) -> ModelSpec:
     )
 
 
-def spec_of(model_type: str | None, tensor_names: Iterable[str]) -> ModelSpec:
+def spec_of(model_type: Any, tensor_names: Iterable[str]) -> ModelSpec:
     """The architecture by the "model_type" of config.json, where there is one, else by the names of the tensors."""
     if model_type is None:
         return detect_model_spec(tensor_names)

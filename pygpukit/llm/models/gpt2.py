@@ -1,5 +1,6 @@
 """GPT-2: layer norm, learned positions, one joint product for query, key and value, GELU; weights lie as (in, out)."""
 
+from pygpukit.llm.models.fields import GPT2_FIELDS
 from pygpukit.llm.models.spec import ModelSpec
 
 GPT2_SPEC = ModelSpec(
@@ -7,7 +8,7 @@ GPT2_SPEC = ModelSpec(
     hf_model_type="gpt2",
     embed_tokens="wte.weight",
     position_embed="wpe.weight",
-    lm_head=None,
+    lm_head="lm_head.weight",
     final_norm="ln_f.weight",
     final_norm_bias="ln_f.bias",
     attn_norm="h.{}.ln_1.weight",
@@ -37,4 +38,6 @@ GPT2_SPEC = ModelSpec(
     use_position_embed=True,
     qkv_combined=True,
     weight_transpose=True,
+    ignored=("h.{}.attn.bias", "h.{}.attn.masked_bias"),  # masks, which are computed
+    fields=GPT2_FIELDS,
 )

@@ -31,4 +31,10 @@ LLAMA_SPEC = ModelSpec(
     gate_proj="model.layers.{}.mlp.gate_proj.weight",
     up_proj="model.layers.{}.mlp.up_proj.weight",
     down_proj="model.layers.{}.mlp.down_proj.weight",
+    gate_bias="model.layers.{}.mlp.gate_proj.bias",
+    up_bias="model.layers.{}.mlp.up_proj.bias",
+    down_bias="model.layers.{}.mlp.down_proj.bias",
+    default_norm_eps=1e-6,
+    # Frequencies that older files keep; they are computed.
+    ignored=("model.layers.{}.self_attn.rotary_emb.inv_freq", "model.rotary_emb.inv_freq"),
 )

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from pygpukit.llm.models.fields import QWEN2_FIELDS
 from pygpukit.llm.models.llama import LLAMA_SPEC
 
 QWEN2_SPEC = replace(
@@ -9,6 +10,5 @@ QWEN2_SPEC = replace(
     name="qwen2",
     hf_model_type="qwen2",
     o_bias=None,
-    default_norm_eps=1e-6,
-    default_rope_theta=1e6,
+    fields=QWEN2_FIELDS,
 )

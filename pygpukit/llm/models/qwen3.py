@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from pygpukit.llm.models.fields import QWEN3_FIELDS
 from pygpukit.llm.models.llama import LLAMA_SPEC
 
 QWEN3_SPEC = replace(
@@ -11,6 +12,5 @@ QWEN3_SPEC = replace(
     q_norm="model.layers.{}.self_attn.q_norm.weight",
     k_norm="model.layers.{}.self_attn.k_norm.weight",
     use_qk_norm=True,
-    default_norm_eps=1e-6,
-    default_rope_theta=1e6,
+    fields=QWEN3_FIELDS,
 )

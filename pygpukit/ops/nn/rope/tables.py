@@ -7,6 +7,7 @@ stretch the context that a model was trained with.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from pygpukit.core.errors import InvalidSpecError, ShapeError
@@ -114,6 +115,16 @@ def rope_init_llama3(
     turns = original_max_len * frequencies / (2 * math.pi)
     kept = np.clip((turns - low_freq_factor) / (high_freq_factor - low_freq_factor), 0, 1)
     return _tables(frequencies * kept + frequencies / scale * (1 - kept), max_seq_len, layout)
+
+
+def rope_init_divided(max_seq_len: int, head_dim: int, base: float, divisors: Sequence[float]) -> Tables:
+    """rope_init_linear() with a divisor for the frequency of each pair. Raises ShapeError, InvalidSpecError."""
+    import numpy as np
+
+    frequencies = _frequencies(max_seq_len, head_dim, base, 1.0)
+    if len(divisors) != len(frequencies):
+        raise ShapeError(f"rope tables: {len(divisors)} divisors for {len(frequencies)} frequencies")
+    return _tables(frequencies / np.asarray(divisors, np.float64), max_seq_len, "neox")
 
 
 def _positive(name: str, value: float) -> None:

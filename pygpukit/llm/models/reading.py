@@ -1,0 +1,111 @@
+"""The configuration of a model from the fields of its config.json, by the table of its architecture."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from pygpukit.core.errors import InvalidSpecError
+from pygpukit.llm.config import TransformerConfig
+from pygpukit.llm.models.rope import rope_of
+from pygpukit.llm.models.spec import ModelSpec
+from pygpukit.models.fields import Fields, check_fields
+
+Activation = Literal["gelu", "gelu_erf", "silu"]
+
+# What config.json calls them. silu is gated in every architecture here; gelu is the tanh form.
+_GATED: dict[str, Activation] = {"silu": "silu", "swish": "silu"}
+_PLAIN: dict[str, Activation] = {
+    "gelu_new": "gelu",
+    "gelu_pytorch_tanh": "gelu",
+    "gelu_fast": "gelu",
+    "gelu": "gelu_erf",
+    "gelu_python": "gelu_erf",
+}
+
+
+def read_config(spec: ModelSpec, given: Mapping[str, Any], where: str = "config.json") -> TransformerConfig:
+    """The configuration of a model from the fields of its config.json. Raises InvalidSpecError naming the field.
+
+    A field that would change what the model computes and is not implemented is refused; one that nobody knows is told
+    once, by a warning.
+    """
+    check_fields(given, spec.fields, where, spec.name)
+    absent = {name: value for name, value in spec.fields.defaults.items() if name not in given}
+    fields = Fields({**given, **absent}, where)
+
+    def need(*names: str) -> int:
+        value = fields.whole(*names)
+        if value is None:
+            raise fields.missing(f"a {spec.name} model", *names)
+        return value
+
+    layers = need("num_hidden_layers", "n_layer")
+    window, windowed = _windows(fields, layers)
+    theta, scaling = rope_of(fields, spec.default_rope_theta)
+    return TransformerConfig(
+        vocab_size=need("vocab_size"),
+        hidden_size=need("hidden_size", "n_embd"),
+        num_layers=layers,
+        num_heads=need("num_attention_heads", "n_head"),
+        num_kv_heads=fields.whole("num_key_value_heads"),
+        intermediate_size=fields.whole("intermediate_size", "n_inner"),
+        _head_dim=fields.whole("head_dim"),
+        norm_type=spec.norm_type,
+        activation=_activation(spec, fields),
+        use_rope=spec.use_rope,
+        max_position_embeddings=need("max_position_embeddings", "n_positions"),
+        norm_eps=fields.number("rms_norm_eps", "layer_norm_epsilon") or spec.default_norm_eps,
+        rope_theta=theta,
+        tie_word_embeddings=fields.flag("tie_word_embeddings") is True,
+        rope_scaling=scaling,
+        sliding_window=window,
+        windowed=windowed,
+        attention_scale=1.0 if fields.flag("scale_attn_weights") is False else None,
+        scaled_by_layer=fields.flag("scale_attn_by_inverse_layer_idx") is True,
+    )
+
+
+def biases(spec: ModelSpec, given: Mapping[str, Any], where: str = "config.json") -> tuple[bool | None, bool]:
+    """Whether attention and the feed-forward layers have biases, by the configuration; None where it does not say."""
+    fields = Fields(given, where)
+    has_attention = fields.flag("attention_bias") is True if "attention_bias" in spec.fields.read else None
+    return has_attention, "mlp_bias" in spec.fields.read and fields.flag("mlp_bias") is True
+
+
+def _activation(spec: ModelSpec, fields: Fields) -> Activation:
+    names = _GATED if spec.activation == "silu" else _PLAIN
+    key = "hidden_act" if spec.activation == "silu" else "activation_function"
+    found = fields.text(key)
+    if found is None:
+        return spec.activation
+    if found not in names:
+        raise InvalidSpecError(
+            f"the activation {found!r} of a {spec.name} model is not there yet; it can be {' or '.join(names)}", key
+        )
+    return names[found]
+
+
+def _windows(fields: Fields, layers: int) -> tuple[int | None, tuple[bool, ...] | None]:
+    """The sliding window, and which layers have it: None for all."""
+    window = fields.whole("sliding_window")
+    kinds = fields.get("layer_types")
+    if kinds is not None and (not isinstance(kinds, list) or len(kinds) != layers):
+        raise fields.error(f"must be a list of the kinds of {layers} layers", "layer_types")
+    known = "full_attention", "sliding_attention"
+    wrong = next((kind for kind in kinds or () if kind not in known), None)
+    if wrong is not None:
+        raise InvalidSpecError(
+            f"layers of the kind {wrong!r} are not there yet; known are {' and '.join(known)}", "layer_types"
+        )
+    used = fields.flag("use_sliding_window")
+    first = fields.whole("max_window_layers", least=0)
+    if window is None or used is False:
+        return None, None
+    if kinds is not None:
+        windowed = tuple(kind == "sliding_attention" for kind in kinds)
+    else:
+        windowed = tuple(used is None or number >= (first or 0) for number in range(layers))
+    if not any(windowed):
+        return None, None
+    return window, None if all(windowed) else windowed

@@ -1,0 +1,58 @@
+"""The rotation of a model by its config.json: base and scaling; what is not implemented is refused by name."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pygpukit.core.errors import InvalidSpecError
+from pygpukit.models.fields import Fields
+
+# Kind of scaling: the numbers it needs, and those it may have.
+_KINDS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "default": ((), ()),
+    "linear": (("factor",), ()),
+    "dynamic": (("factor",), ()),
+    "llama3": (("factor", "low_freq_factor", "high_freq_factor"), ()),
+    "divided": (("divisors",), ()),
+    "yarn": (("factor",), ("attention_factor", "mscale", "mscale_all_dim", "beta_fast", "beta_slow")),
+}
+# What any kind may hold beside them: read elsewhere, or of no effect in the reference.
+_BESIDE = {"rope_type", "type", "rope_theta", "original_max_position_embeddings", "finetuned"}
+_NEUTRAL = {"partial_rotary_factor": (1,), "truncate": (True,), "mrope_section": (), "mrope_interleaved": (False,)}
+
+
+def rope_of(fields: Fields, default_theta: float) -> tuple[float, dict[str, Any] | None]:
+    """(base, scaling): the fields of Hugging Face's rope parameters, None for plain rotation.
+
+    They are "rope_parameters" of newer files, "rope_scaling" of older ones. Raises InvalidSpecError naming a field.
+    """
+    where = fields.name_of("rope_parameters", "rope_scaling")
+    own = Fields(fields.object("rope_parameters", "rope_scaling") or {}, f"config.json: {where}")
+    theta = own.number("rope_theta", least=1.0) or fields.number("rope_theta", least=1.0) or default_theta
+    kind = own.text("rope_type", "type") or "default"
+    if kind not in _KINDS:
+        raise InvalidSpecError(
+            f"rope scaling of the type {kind!r} is not there yet; known are {', '.join(_KINDS)}", "rope_type"
+        )
+    needed, possible = _KINDS[kind]
+    found: dict[str, Any] = {"rope_type": kind}
+    for name in (*needed, *possible):
+        value = own.numbers(name) if name == "divisors" else own.number(name)
+        if value is not None:
+            found[name] = value
+        elif name in needed:
+            raise own.missing(f"rope scaling of the type {kind!r}", name)
+    most = fields.whole("max_position_embeddings", "n_positions")
+    original = fields.whole("original_max_position_embeddings") or own.whole("original_max_position_embeddings")
+    found["original_max_position_embeddings"] = original or most
+    _refuse_others(own, {*found, *_BESIDE, *possible}, kind)
+    # Dynamic scaling begins where a sequence is longer than the model's context, which none is here.
+    return theta, None if kind in ("default", "dynamic") else found
+
+
+def _refuse_others(own: Fields, known: set[str], kind: str) -> None:
+    for name in own:
+        value = own.get(name)
+        if value is None or name in known or value in _NEUTRAL.get(name, ()):
+            continue
+        raise own.error(f"which is not there yet for rope scaling of the type {kind!r}", name)
