@@ -12,7 +12,7 @@ from math import prod
 from typing import TYPE_CHECKING, Any
 
 from pygpukit._core import native
-from pygpukit.core.dtypes import STORAGE_ONLY, bfloat16
+from pygpukit.core.dtypes import STORAGE_ONLY, bfloat16, int4
 from pygpukit.core.graph import capturing
 
 if TYPE_CHECKING:
@@ -40,12 +40,12 @@ def array_repr(array: GPUArray) -> str:
 
 
 def on_host(array: GPUArray) -> Any:
-    """The elements as NumPy can show them: bfloat16 as float32, storage types as their bits."""
+    """The elements' values in a type that NumPy has: floats that it lacks as float32, int4 as int8."""
     with _its_device(array):
-        if array.dtype == bfloat16:
+        if array.dtype == int4:
+            array = array.astype("int8")
+        elif array.dtype == bfloat16 or array.dtype in STORAGE_ONLY:
             array = array.astype("float32")
-        elif array.dtype in STORAGE_ONLY:
-            array = array.view("uint8")  # the dtype is printed beside them
         return array.to_numpy()
 
 

@@ -139,10 +139,15 @@ def _scalar_kind(value: Scalar) -> int:
     return _FLOAT if isinstance(value, float) else _COMPLEX
 
 
+def limits(dtype: DataType) -> tuple[int, int]:
+    """The least and the largest value of an integer type."""
+    bits = 8 * dtype.itemsize
+    return (0, 2**bits - 1) if dtype in UNSIGNED else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
+
+
 def check_fits(value: int, dtype: DataType) -> None:
     """Raises OverflowError when the integer value is out of the range of the integer type dtype."""
-    bits = 8 * dtype.itemsize
-    low, high = (0, 2**bits - 1) if dtype in UNSIGNED else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
+    low, high = limits(dtype)
     if not low <= value <= high:
         raise OverflowError(f"{value} does not fit {dtype} ({low} to {high}); convert the array to a wider type first")
 

@@ -7,7 +7,7 @@ import struct
 from typing import Any
 
 from pygpukit.array import promotion
-from pygpukit.core.dtypes import STORAGE_ONLY, DataType, bfloat16, bool_
+from pygpukit.core.dtypes import STORAGE_ONLY, DataType, bfloat16, bool_, float8_e4m3, float8_e5m2, int4
 from pygpukit.core.errors import DTypeError
 
 _FORMATS = {
@@ -54,9 +54,9 @@ def encode(value: Any, dtype: DataType) -> bytes:
 
 
 def decode(data: bytes, dtype: DataType) -> Any:
-    """The Python number of one element. Storage-only types give their bits as an int."""
+    """The Python number of one element."""
     if dtype in STORAGE_ONLY:
-        return data[0]
+        return _small(data[0], dtype)
     if dtype == bfloat16:
         return struct.unpack("<f", b"\0\0" + data)[0]
     if dtype in promotion.COMPLEX:
@@ -76,4 +76,23 @@ def _bfloat16_bits(value: float) -> int:
     bits = int.from_bytes(_pack(value, "<f"), "little")
     if math.isnan(value):
         return bits >> 16 | 0x40
+    near = struct.unpack("<f", bits.to_bytes(4, "little"))[0]
+    if near not in (value, 0.0) and math.isfinite(near) and not bits & 1:
+        bits += 1 if abs(value) > abs(near) else -1  # odd: the second rounding sees on which side of a middle it is
     return (bits + 0x7FFF + (bits >> 16 & 1)) >> 16
+
+
+def _small(code: int, dtype: DataType) -> int | float:
+    """The number of a code of a storage type, as ops/storage.py has it."""
+    if dtype == int4:
+        return ((code & 15) ^ 8) - 8
+    exponent_bits, mantissa_bits = {"float8_e4m3": (4, 3), "float8_e5m2": (5, 2), "float4_e2m1": (2, 1)}[dtype.name]
+    width = exponent_bits + mantissa_bits
+    exponent, mantissa = code >> mantissa_bits & (1 << exponent_bits) - 1, code & (1 << mantissa_bits) - 1
+    sign = -1.0 if code >> width & 1 else 1.0
+    if dtype == float8_e5m2 and exponent == 31:
+        return math.nan if mantissa else sign * math.inf
+    if dtype == float8_e4m3 and code & 127 == 127:
+        return math.nan
+    whole = mantissa + (1 << mantissa_bits if exponent else 0)
+    return sign * math.ldexp(whole, max(exponent, 1) - (1 << exponent_bits - 1) + 1 - mantissa_bits)

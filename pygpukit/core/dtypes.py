@@ -7,6 +7,8 @@ imported. Arrays of the `ml_dtypes` package are understood when they come in.
 
 from __future__ import annotations
 
+import contextlib
+import re
 import sys
 from dataclasses import dataclass
 from enum import Enum
@@ -20,9 +22,36 @@ if TYPE_CHECKING:
 
     DTypeLike: TypeAlias = "str | DataType | type | np.dtype[Any]"
 
+# The letter that NumPy's dtype.kind has, by a type's name without its size.
+_LETTERS = {"bool": "b", "int": "i", "uint": "u", "float": "f", "bfloat": "f", "complex": "c"}
+_ORDER = b"<" if sys.byteorder == "little" else b">"
+_PLAIN_NAME = re.compile(r"[<>=|]?[A-Za-z?]\w*")  # what NumPy reads as one type; it parses other texts as tables
 
-class DataTypeKind(Enum):
-    """What a type is; the value is its name."""
+# What stands for a type on the host that NumPy lacks: its bits.
+_HOST_NAMES = {
+    "bfloat16": "uint16",
+    "float8_e4m3": "uint8",
+    "float8_e5m2": "uint8",
+    "int4": "int8",
+    "float4_e2m1": "uint8",
+}
+
+
+class DataTypeKind(str, Enum):
+    """What a type is. The value is its name; beside a string it is NumPy's letter: `x.dtype.kind == "f"`, `in "iu"`."""
+
+    def __new__(cls, name: str) -> DataTypeKind:
+        member = str.__new__(cls, _LETTERS[name.rstrip("_em0123456789")])
+        member._value_ = name
+        return member
+
+    def __eq__(self, other: object) -> bool:
+        return self is other if isinstance(other, DataTypeKind) else str.__eq__(self, other)
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    __hash__ = str.__hash__
 
     BOOL = "bool"
     INT8 = "int8"
@@ -47,7 +76,11 @@ class DataTypeKind(Enum):
 
 @dataclass(frozen=True, eq=False)
 class DataType:
-    """A data type of arrays. itemsize is in bytes. Equal to its name and to the NumPy type of that name."""
+    """A data type of arrays. itemsize is in bytes. Equal to its name and to the NumPy type of that name.
+
+    NumPy takes it wherever it takes a type of its own, `np.zeros(3, x.dtype)`, but for the types that it lacks. Called
+    with a number it gives NumPy's scalar of that type.
+    """
 
     kind: DataTypeKind
     itemsize: int
@@ -79,6 +112,31 @@ class DataType:
         return found
 
     @property
+    def dtype(self) -> np.dtype[Any]:
+        """NumPy's type, which makes this one a type for NumPy. AttributeError where NumPy has none: bits are no values."""
+        if self.name in _HOST_NAMES:
+            raise AttributeError(f"NumPy has no {self.name}; .to_numpy_dtype() is the type of its bits")
+        return self.to_numpy_dtype()
+
+    @property
+    def type(self) -> Any:
+        """NumPy's class of scalars of this type."""
+        return self.dtype.type
+
+    @property
+    def char(self) -> str:
+        """NumPy's one letter for the type."""
+        return self.dtype.char
+
+    @property
+    def num(self) -> int:
+        """NumPy's number of the type."""
+        return self.dtype.num
+
+    def __call__(self, value: Any = 0) -> Any:
+        return self.type(value)
+
+    @property
     def code(self) -> int:
         """The number C++ knows this type by."""
         return _CODES[self.kind]
@@ -92,7 +150,11 @@ class DataType:
             return NotImplemented
 
     def __hash__(self) -> int:
-        return hash(("dtype", self.name))  # apart from the bare name, so that look-ups by name compare strings only
+        if self.name in _HOST_NAMES:
+            return hash(("dtype", self.name))  # apart from the bare name, so that look-ups by name compare strings only
+        # As NumPy's type of that name has it, so that each is found in a set or dict of the other; without NumPy loaded.
+        order, part = b"|" if self.itemsize == 1 else _ORDER, self.itemsize // (1 + (self.kind == "c"))
+        return hash((str.__str__(self.kind).encode(), order, 0, self.itemsize, part))
 
     def __repr__(self) -> str:
         return f"pygpukit.{self.name}"
@@ -135,14 +197,6 @@ _CODES = {dtype.kind: code for code, dtype in enumerate(DTYPES)}
 # Types without arithmetic: they are stored, copied and reinterpreted only.
 STORAGE_ONLY = frozenset({float8_e4m3, float8_e5m2, int4, float4_e2m1})
 
-_HOST_NAMES = {
-    "bfloat16": "uint16",
-    "float8_e4m3": "uint8",
-    "float8_e5m2": "uint8",
-    "int4": "int8",
-    "float4_e2m1": "uint8",
-}
-
 _SPELLINGS: dict[Any, DataType] = {dtype.name: dtype for dtype in DTYPES} | {
     "bool_": bool_,
     "half": float16,
@@ -177,13 +231,12 @@ def as_dtype(spelling: Any) -> DataType:
     if found is not None:
         return found
     # A NumPy spelling can only come from a process that has NumPy loaded; a short name such as "f4" may not.
-    if isinstance(spelling, str) or (spelling is not None and "numpy" in sys.modules):
+    named = isinstance(spelling, str)
+    if _PLAIN_NAME.fullmatch(spelling) if named else spelling is not None and "numpy" in sys.modules:
         import numpy as np
 
-        try:
+        with contextlib.suppress(TypeError, ValueError, DeprecationWarning):
             found = _SPELLINGS.get(np.dtype(spelling).name)
-        except TypeError:
-            found = None
     if found is None:
         raise _unknown(f"dtype {spelling!r}")
     return found

@@ -50,6 +50,16 @@ __device__ __forceinline__ float to_odd(double value) {
   if (rest != 0 && near != 0 && (bits & 1u) == 0 && near - near == 0) bits += ((rest > 0) == (near > 0)) ? 1u : -1u;
   return __uint_as_float(bits);
 }
+// An integer as a double that a second rounding, to at most 52 bits, rounds as it would the integer.
+template <class I>
+__device__ __forceinline__ double to_double(I value) {
+  if constexpr (sizeof(I) == 8 && I(1) / I(2) == I(0)) {
+    const I low = value & I(0xfff);
+    const bool exact = low == 0 || (value < (I(1) << 53) && (I(-1) > I(0) || value > -(I(1) << 53)));
+    if (!exact) return static_cast<double>((value - low) | I(0x800));
+  }
+  return static_cast<double>(value);
+}
 #ifdef PYGPUKIT_SIM
 __device__ __forceinline__ float widen(half_t value) { return __half2float(__ushort_as_half(value.bits)); }
 __device__ __forceinline__ half_t to_half(float value) { return {__half_as_ushort(__float2half_rn(value))}; }
@@ -128,13 +138,16 @@ struct convert<half_t> {
 };
 template <>
 struct convert<bfloat16_t> {
+  static __device__ __forceinline__ bfloat16_t from(bfloat16_t value) { return value; }
+  static __device__ __forceinline__ bfloat16_t from(half_t value) { return to_bfloat16(widen(value)); }
+  static __device__ __forceinline__ bfloat16_t from(float value) { return to_bfloat16(value); }
   template <class S>
   static __device__ __forceinline__ bfloat16_t from(S value) {
-    return to_bfloat16(static_cast<float>(widen(value)));
+    return to_bfloat16(to_odd(to_double(widen(value))));  // integers and double: rounded once
   }
   template <class R>
   static __device__ __forceinline__ bfloat16_t from(complex_t<R> value) {
-    return to_bfloat16(static_cast<float>(value.re));
+    return from(value.re);
   }
 };
 template <class Q>

@@ -18,7 +18,7 @@ from pygpukit.array import layout, promotion
 from pygpukit.core.dtypes import DataType
 from pygpukit.core.errors import DTypeError
 from pygpukit.ops import copying
-from pygpukit.ops.elementwise import operations, pointwise, quotients
+from pygpukit.ops.elementwise import exact, operations, pointwise, quotients
 from pygpukit.ops.elementwise.operations import Op, compute_dtype
 from pygpukit.ops.operands import (
     Deferred,
@@ -162,11 +162,23 @@ def clamp(
     """
     if min_val is None and max_val is None:
         raise ValueError("clamp: give a lower bound, an upper bound or both")
+    min_val, max_val = _in_range(a, min_val, max_val)
+    if min_val is None and max_val is None:
+        return copied(a, out)
     if max_val is None:
         return maximum(a, min_val, out=out)  # type: ignore[arg-type]
     if min_val is None:
         return minimum(a, max_val, out=out)
     return ternary(operations.CLAMP, a, min_val, max_val, out)
+
+
+def _in_range(a: Any, low: Any, high: Any) -> tuple[Any, Any]:
+    """Bounds without those that no integer of a's type can reach, as NumPy leaves them out."""
+    if hasattr(a, "dtype") and promotion.is_integer(a.dtype):
+        least, most = promotion.limits(a.dtype)
+        low = None if isinstance(low, int) and low < least else low
+        high = None if isinstance(high, int) and high > most else high
+    return low, high
 
 
 def clip(
@@ -234,8 +246,12 @@ def binary(op: Op, a: Any, b: Any, out: GPUArray | None) -> GPUArray:
 
 def _binary(op: Op, a: Any, b: Any, out: GPUArray | None) -> GPUArray:
     if isinstance(a, Deferred) or isinstance(b, Deferred):
+        if exact.apart(op, a, b):
+            return exact.compare(op, a, b, out, binary, as_type)
         return (a if isinstance(a, Deferred) else b).record(op, (a, b), out)
     a, b = check_operand(a, op.name), check_operand(b, op.name)
+    if exact.apart(op, a, b):
+        return exact.compare(op, a, b, out, binary, as_type)
     if is_array(a) and is_array(b):
         check_devices(op.name, a, b)
         same = a.dtype_code == b.dtype_code
