@@ -131,7 +131,13 @@ PyObject *array_over(Storage *storage, const ArrayLayout &layout) {
 
 // Reads an int or a sequence of ints; negative extents are refused unless allowed (strides).
 static bool read_extents(PyObject *object, int64_t *out, int8_t *count, const char *what, bool allow_negative) {
-  if (PyLong_Check(object) || (!PySequence_Check(object) && PyIndex_Check(object))) {
+  bool one = PyLong_Check(object) || (!PySequence_Check(object) && PyIndex_Check(object));
+  if (!one && PyIndex_Check(object) && PyObject_Size(object) < 0) {  // a 0-d array: it has no length
+    if (!PyErr_ExceptionMatches(PyExc_TypeError)) return false;
+    PyErr_Clear();
+    one = true;
+  }
+  if (one) {
     out[0] = PyNumber_AsSsize_t(object, PyExc_OverflowError);
     *count = 1;
     if (out[0] == -1 && PyErr_Occurred()) return false;
@@ -229,9 +235,45 @@ static PyObject *make_empty(PyObject *shape, PyObject *dtype) {
   return array;
 }
 
+// An array whose first axis is dense: the transpose of one of the reversed shape.
+static PyObject *make_columns(PyObject *shape, PyObject *dtype) {
+  int64_t extents[kMaxDims];
+  int8_t ndim;
+  if (!read_extents(shape, extents, &ndim, "shape", false)) return nullptr;
+  PyObject *reversed = PyTuple_New(ndim);
+  if (reversed == nullptr) return nullptr;
+  for (int axis = 0; axis < ndim; ++axis) {
+    PyObject *extent = PyLong_FromLongLong(extents[ndim - 1 - axis]);
+    if (extent == nullptr) {
+      Py_DECREF(reversed);
+      return nullptr;
+    }
+    PyTuple_SET_ITEM(reversed, axis, extent);
+  }
+  PyObject *array = make_empty(reversed, dtype);
+  Py_DECREF(reversed);
+  if (array == nullptr) return nullptr;
+  PyObject *transposed = PyObject_GetAttrString(array, "T");
+  Py_DECREF(array);
+  return transposed;
+}
+
+// Whether an order is columns first: 1, 0, or -1 with an exception set.
+static int is_columns(PyObject *order) {
+  if (order == nullptr || order == Py_None) return 0;
+  if (PyUnicode_Check(order)) {
+    if (PyUnicode_CompareWithASCIIString(order, "F") == 0) return 1;
+    for (const char *rows : {"C", "A", "K"})
+      if (PyUnicode_CompareWithASCIIString(order, rows) == 0) return 0;
+  }
+  PyErr_Format(PyExc_ValueError, "order is %R; it must be 'C', 'F', 'A' or 'K'", order);
+  return -1;
+}
+
 static PyObject *empty(PyObject *, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames) {
   PyObject *shape = nargs > 0 ? args[0] : nullptr;
   PyObject *dtype = nargs > 1 ? args[1] : nullptr;
+  PyObject *order = nargs > 2 ? args[2] : nullptr;
   const Py_ssize_t nkw = kwnames != nullptr ? PyTuple_GET_SIZE(kwnames) : 0;
   for (Py_ssize_t i = 0; i < nkw; ++i) {
     PyObject *key = PyTuple_GET_ITEM(kwnames, i);
@@ -239,15 +281,19 @@ static PyObject *empty(PyObject *, PyObject *const *args, Py_ssize_t nargs, PyOb
       dtype = args[nargs + i];
     } else if (PyUnicode_CompareWithASCIIString(key, "shape") == 0 && nargs < 1) {
       shape = args[nargs + i];
+    } else if (PyUnicode_CompareWithASCIIString(key, "order") == 0 && nargs < 3) {
+      order = args[nargs + i];
     } else {
       return PyErr_Format(PyExc_TypeError, "empty() got an unexpected argument '%U'", key);
     }
   }
-  if (shape == nullptr || nargs > 2) {
-    PyErr_SetString(PyExc_TypeError, "empty() takes a shape and an optional dtype");
+  if (shape == nullptr || nargs > 3) {
+    PyErr_SetString(PyExc_TypeError, "empty() takes a shape and an optional dtype and order");
     return nullptr;
   }
-  return make_empty(shape, dtype);
+  if (order == nullptr) return make_empty(shape, dtype);
+  const int columns = is_columns(order);
+  return columns < 0 ? nullptr : columns ? make_columns(shape, dtype) : make_empty(shape, dtype);
 }
 
 // Every element of the view lies inside [0, storage bytes), at a multiple of its own size: the device faults on others.

@@ -12,6 +12,7 @@ from pygpukit._core import native
 from pygpukit.array import dlpack, drawing, layout, numpy_protocols, scalars
 from pygpukit.array.format import array_repr
 from pygpukit.array.interop import cuda_array_interface
+from pygpukit.array.order import columns
 from pygpukit.core import deferred
 from pygpukit.core.dtypes import as_dtype
 from pygpukit.core.errors import ShapeError
@@ -40,8 +41,8 @@ class GPUArray(Methods, native.ArrayBase):
 
     __slots__ = ()
 
-    def __new__(cls, shape: int | tuple[int, ...], dtype: DTypeLike = "float32") -> GPUArray:
-        return native.empty(shape, dtype)
+    def __new__(cls, shape: int | tuple[int, ...], dtype: DTypeLike = "float32", order: str = "C") -> GPUArray:
+        return native.empty(shape, dtype, order)
 
     # ---- attributes ----
 
@@ -76,8 +77,14 @@ class GPUArray(Methods, native.ArrayBase):
         deferred.check()
         return result
 
-    def item(self) -> Any:
-        """The only element as a Python number. Raises ShapeError unless size is 1. Waits for the array's work."""
+    def item(self, *index: Any) -> Any:
+        """The only element as a Python number, or the one at an index: of all in C order, or one for each axis.
+
+        Raises ShapeError where the element is not said and size is not 1. Waits for the array's work.
+        """
+        if index:
+            place = _extents(index)
+            return (self.ravel() if len(place) == 1 else self)[place].item()
         if self.size != 1:
             raise ShapeError(f"item(): the array has {self.size} elements, shape {self.shape}; index one first")
         data = bytearray(self.itemsize)
@@ -177,23 +184,28 @@ class GPUArray(Methods, native.ArrayBase):
     def __iter__(self) -> Iterator[GPUArray]:
         return (self[i] for i in range(len(self)))
 
-    def reshape(self, *shape: Any) -> GPUArray:
-        """The same elements in C order in another shape; one extent may be -1. A view if strides allow, else copied."""
-        return self._reshaped(_extents(shape), "reshape", may_copy=True)
+    def reshape(self, *shape: Any, order: str = "C", copy: bool | None = None) -> GPUArray:
+        """The same elements, read and placed in this order, in another shape; one extent may be -1.
 
-    def view(self, new_shape: Any) -> GPUArray:
+        A view if strides allow, else copied; copy: True always copies, False raises ShapeError instead.
+        """
+        if order != "C" and columns(order, self):
+            return self.T.reshape(_extents(shape)[::-1], copy=copy).T
+        array = self.clone() if copy else self
+        return array._reshaped(_extents(shape), "reshape", may_copy=copy is not False)
+
+    def view(self, new_shape: Any = None, *, dtype: DTypeLike | None = None) -> GPUArray:
         """Another view of the same memory. An int or tuple is a shape, a data type reinterprets the bits.
 
-        Raises ShapeError when the shape cannot be had without a copy, or when the types differ in size.
+        A type of another size divides or joins the elements of the last axis, which must then be dense. Raises
+        ShapeError when the shape or type cannot be had without a copy.
         """
-        if isinstance(new_shape, (int, tuple, list)):
-            return self._reshaped(_extents((new_shape,)), "view", may_copy=False)
-        dtype = as_dtype(new_shape)
-        if dtype.itemsize != self.itemsize:
-            raise ShapeError(
-                f"view: {self.dtype} has {self.itemsize} bytes, {dtype} has {dtype.itemsize}; use .astype()"
-            )
-        return native.view(self, self.shape, self.strides, self.offset, dtype)
+        if dtype is None and (new_shape is None or isinstance(new_shape, (int, tuple, list))):
+            shape = self.shape if new_shape is None else _extents((new_shape,))
+            return self._reshaped(shape, "view", may_copy=False)
+        wanted = as_dtype(new_shape if dtype is None else dtype)
+        shape, strides = layout.retyped(self.shape, self.strides, self.dtype, wanted)
+        return native.view(self, shape, strides, self.offset, wanted)
 
     def transpose(self, *axes: Any) -> GPUArray:
         """A view with permuted axes, reversed when none are given."""
@@ -264,10 +276,8 @@ class GPUArray(Methods, native.ArrayBase):
 
 
 def _extents(args: tuple[Any, ...]) -> layout.Shape:
-    """(2, 3), ((2, 3),) and ([2, 3],) alike."""
-    if len(args) == 1 and isinstance(args[0], (tuple, list)):
-        return tuple(args[0])
-    return args
+    """(2, 3), ((2, 3),) and ([2, 3],) alike, of any integers."""
+    return layout.integers(args[0] if len(args) == 1 else args, "an extent")
 
 
 def _range(offset: int, length: int, extent: int, what: str) -> slice:

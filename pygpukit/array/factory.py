@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
+from functools import reduce
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from pygpukit._core import native
-from pygpukit.array import promotion, scalars
+from pygpukit.array import layout, promotion, scalars
 from pygpukit.array.dlpack import from_dlpack as from_dlpack
+from pygpukit.array.order import columns
 from pygpukit.core.device import current_device
-from pygpukit.core.dtypes import DataType, as_dtype, float64, int64
-from pygpukit.core.errors import DTypeError
+from pygpukit.core.dtypes import DataType, as_dtype, bool_, float64, int64
+from pygpukit.core.errors import DTypeError, OutOfMemoryError, ShapeError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -24,46 +27,82 @@ if TYPE_CHECKING:
 empty = native.empty
 
 
-def full(shape: ShapeLike, fill_value: promotion.Scalar, dtype: DTypeLike | None = None) -> GPUArray:
-    """A new array with every element set to fill_value.
+def full(shape: ShapeLike, fill_value: Any, dtype: DTypeLike | None = None, order: str = "C") -> GPUArray:
+    """A new array with every element set to fill_value, a number or an array that broadcasts.
 
-    dtype: the number's own kind (bool, int64, float64, complex128) when left out. Raises ShapeError, DTypeError,
-    OverflowError (an integer that does not fit), OutOfMemoryError.
+    dtype: the number's own kind (bool, int64, float64, complex128), or the array's, when left out. order: "C", rows
+    first, or "F", columns first. Raises ShapeError, DTypeError, OverflowError (an integer that does not fit),
+    OutOfMemoryError.
     """
+    if columns(order):
+        return full(shape, fill_value, dtype).copy(order="F")
+    wanted = None if dtype is None else as_dtype(dtype)
+    if isinstance(fill_value, complex) and wanted is not None and wanted not in promotion.COMPLEX and wanted != bool_:
+        import numpy as np
+
+        lost = getattr(np, "exceptions", np).ComplexWarning
+        warnings.warn(f"full: the imaginary part of {fill_value} is lost in {wanted}", lost, stacklevel=2)
+        fill_value = fill_value.real
+    if not isinstance(fill_value, (bool, int, float, complex)):
+        value = asarray(fill_value)
+        array = native.empty(shape, value.dtype if dtype is None else dtype)
+        array[...] = value
+        return array
     return _filled(shape, fill_value, as_dtype(type(fill_value) if dtype is None else dtype))
 
 
-def zeros(shape: ShapeLike, dtype: DTypeLike = "float32") -> GPUArray:
-    """A new array of zeros (of zero bits for types without arithmetic). Errors as full()."""
+def zeros(shape: ShapeLike, dtype: DTypeLike = "float32", order: str = "C") -> GPUArray:
+    """A new array of zeros (of zero bits for types without arithmetic). order and errors as full()."""
+    if order != "C" and columns(order):
+        return zeros(_reversed(shape), dtype).T
     array = native.empty(shape, dtype)
     if array.size:
         native.fill(array, bytes(array.itemsize))
     return array
 
 
-def ones(shape: ShapeLike, dtype: DTypeLike = "float32") -> GPUArray:
-    """A new array of ones. Errors as full()."""
+def ones(shape: ShapeLike, dtype: DTypeLike = "float32", order: str = "C") -> GPUArray:
+    """A new array of ones. order and errors as full()."""
+    if order != "C" and columns(order):
+        return ones(_reversed(shape), dtype).T
     return _filled(shape, 1, as_dtype(dtype))
 
 
-def empty_like(array: GPUArray, dtype: DTypeLike | None = None) -> GPUArray:
-    """A new array with the shape, and unless dtype is given the type, of another; its contents are undefined."""
-    return native.empty(array.shape, array.dtype if dtype is None else dtype)
+def empty_like(
+    array: GPUArray, dtype: DTypeLike | None = None, order: str = "K", *, shape: ShapeLike | None = None
+) -> GPUArray:
+    """A new array with the shape and type of another; its contents are undefined.
+
+    dtype, shape, order: others instead.
+    """
+    return empty(*_like(array, dtype, order, shape))
 
 
-def zeros_like(array: GPUArray, dtype: DTypeLike | None = None) -> GPUArray:
-    """zeros() with the shape, and unless dtype is given the type, of another array."""
-    return zeros(array.shape, array.dtype if dtype is None else dtype)
+def zeros_like(
+    array: GPUArray, dtype: DTypeLike | None = None, order: str = "K", *, shape: ShapeLike | None = None
+) -> GPUArray:
+    """zeros() with the shape and type of another array. dtype, shape, order: others instead."""
+    return zeros(*_like(array, dtype, order, shape))
 
 
-def ones_like(array: GPUArray, dtype: DTypeLike | None = None) -> GPUArray:
-    """ones() with the shape, and unless dtype is given the type, of another array."""
-    return ones(array.shape, array.dtype if dtype is None else dtype)
+def ones_like(
+    array: GPUArray, dtype: DTypeLike | None = None, order: str = "K", *, shape: ShapeLike | None = None
+) -> GPUArray:
+    """ones() with the shape and type of another array. dtype, shape, order: others instead."""
+    return ones(*_like(array, dtype, order, shape))
 
 
-def full_like(array: GPUArray, fill_value: promotion.Scalar, dtype: DTypeLike | None = None) -> GPUArray:
-    """full() with the shape, and unless dtype is given the type, of another array."""
-    return full(array.shape, fill_value, array.dtype if dtype is None else dtype)
+def full_like(
+    array: GPUArray,
+    fill_value: Any,
+    dtype: DTypeLike | None = None,
+    order: str = "K",
+    *,
+    shape: ShapeLike | None = None,
+) -> GPUArray:
+    """full() with the shape and type of another array. dtype, shape, order: others instead."""
+    extents, own, given = _like(array, dtype, order, shape)
+    return full(extents, fill_value, own, given)
 
 
 def arange(start: float, stop: float | None = None, step: float = 1, dtype: DTypeLike | None = None) -> GPUArray:
@@ -78,7 +117,13 @@ def arange(start: float, stop: float | None = None, step: float = 1, dtype: DTyp
     wanted = as_dtype(dtype) if dtype is not None else None
     if wanted is None:
         wanted = int64 if all(isinstance(x, int) for x in (start, stop, step)) else float64
-    values = from_numpy(np.arange(start, stop, step))
+    try:
+        made = np.arange(start, stop, step)
+    except MemoryError as error:
+        raise OutOfMemoryError(f"arange: the values do not fit the host, where they are made: {error}") from None
+    if wanted == bool_ and made.size > 2:
+        raise TypeError("arange: bool has two values only; make integers and compare them")
+    values = from_numpy(made)
     return values if values.dtype == wanted else values.astype(wanted)
 
 
@@ -138,6 +183,18 @@ def array(obj: Any, dtype: DTypeLike | None = None, *, copy: bool | None = True,
     return made.reshape((1,) * (ndmin - made.ndim) + made.shape) if made.ndim < ndmin else made
 
 
+def _like(array: GPUArray, dtype: Any, order: str, shape: ShapeLike | None) -> tuple[ShapeLike, Any, str]:
+    return (
+        array.shape if shape is None else shape,
+        array.dtype if dtype is None else dtype,
+        "F" if columns(order, array) else "C",
+    )
+
+
+def _reversed(shape: ShapeLike) -> tuple[int, ...]:
+    return layout.integers(shape, "shape")[::-1]
+
+
 def _taken(obj: Any) -> GPUArray | None:
     """obj when it is in device memory, without a copy; None for everything else."""
     if isinstance(obj, native.ArrayBase):
@@ -156,6 +213,10 @@ def _taken(obj: Any) -> GPUArray | None:
 def _from_host(obj: Any, dtype: DTypeLike | None, device: int | None) -> GPUArray:
     import numpy as np
 
+    if isinstance(obj, (list, tuple)) and _holds_arrays(obj):
+        with current_device(device):
+            return _stacked([asarray(each) for each in obj], dtype)
+
     wanted = None if dtype is None else as_dtype(dtype)
     if wanted is None or isinstance(obj, (np.ndarray, np.generic)) or wanted.to_numpy_dtype().name != wanted.name:
         host = np.asarray(obj)
@@ -164,6 +225,24 @@ def _from_host(obj: Any, dtype: DTypeLike | None, device: int | None) -> GPUArra
     with current_device(device):
         array = from_numpy(host)
         return array if wanted is None or array.dtype == wanted else array.astype(wanted)
+
+
+def _stacked(parts: list[GPUArray], dtype: DTypeLike | None) -> GPUArray:
+    """Arrays of one shape along a new first axis."""
+    if any(part.shape != parts[0].shape for part in parts):
+        raise ShapeError(f"asarray: the arrays of a list have shapes {[part.shape for part in parts]}; must be equal")
+    common = reduce(promotion.promote, (part.dtype for part in parts)) if dtype is None else dtype
+    made = native.empty((len(parts), *parts[0].shape), common)
+    for position, part in enumerate(parts):
+        made[position] = part
+    return made
+
+
+def _holds_arrays(obj: Any) -> bool:
+    """Whether a nested list has arrays of the device in it."""
+    return any(
+        isinstance(each, native.ArrayBase) or (isinstance(each, (list, tuple)) and _holds_arrays(each)) for each in obj
+    )
 
 
 def _filled(shape: ShapeLike, value: promotion.Scalar, dtype: DataType) -> GPUArray:

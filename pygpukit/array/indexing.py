@@ -177,7 +177,7 @@ def _slice(item: slice, extent: int) -> tuple[int, int, int]:
     """Start (0 when nothing is selected), count and step."""
     start, stop, step = item.indices(extent)
     count = len(range(start, stop, step))
-    return (start if count else 0), count, step
+    return (start if count else 0), count, (step if count > 1 else 1)  # a step that is not taken may be any number
 
 
 def _position(item: Any, extent: int, axis: int) -> int:

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from math import prod
+from typing import TYPE_CHECKING, Any
 
 from pygpukit.core.errors import ShapeError
+
+if TYPE_CHECKING:
+    from pygpukit.core.dtypes import DataType
 
 Shape = tuple[int, ...]
 
@@ -47,16 +52,41 @@ def broadcast_strides(shape: Shape, strides: Shape, target: Shape) -> Shape:
     return (0,) * missing + own
 
 
-def normalize_axis(axis: int, ndim: int, what: str) -> int:
-    """axis counted from 0. Raises ShapeError when it is out of range."""
-    if not -ndim <= axis < ndim:
-        raise ShapeError(f"{what}: axis {axis} is out of range for an array with {ndim} dimensions")
-    return axis % ndim
+def normalize_axis(axis: Any, ndim: int, what: str) -> int:
+    """axis, any integer, counted from 0. Raises AxisError when it is out of range, TypeError for no integer."""
+    found = integer(axis, f"{what}: axis")
+    if not -ndim <= found < ndim:
+        from pygpukit.array.axis_error import AxisError
+
+        raise AxisError(f"{what}: axis {found} is out of range for an array with {ndim} dimensions", found, ndim)
+    return found % ndim
+
+
+def integer(value: Any, what: str) -> int:
+    """A Python int of any integer: Python's, NumPy's, a 0-d integer array. Raises TypeError for anything else, bool
+    among it."""
+    if type(value) is int:
+        return value
+    if not isinstance(value, bool) and type(value).__name__ != "bool_":
+        try:
+            return operator.index(value)
+        except TypeError:
+            pass
+    raise TypeError(f"{what} is {value!r}; it must be an integer")
+
+
+def integers(value: Any, what: str) -> Shape:
+    """The ints of one integer, or of a sequence of them. Raises TypeError for anything else."""
+    if type(value) is int:
+        return (value,)
+    if isinstance(value, (tuple, list, range)) or getattr(value, "ndim", False):
+        return tuple(integer(each, what) for each in (value.tolist() if hasattr(value, "tolist") else value))
+    return (integer(value, what),)
 
 
 def resolve_shape(shape: Sequence[int], size: int, what: str) -> Shape:
     """`shape` with at most one -1 replaced, checked to hold `size` elements. Raises ShapeError with both figures."""
-    wanted = [int(extent) for extent in shape]
+    wanted = [integer(extent, f"{what}: an extent") for extent in shape]
     if wanted.count(-1) > 1 or any(extent < -1 for extent in wanted):
         raise ShapeError(f"{what}: shape {tuple(wanted)} may have one -1 and no other negative extent")
     if -1 in wanted:
@@ -67,6 +97,21 @@ def resolve_shape(shape: Sequence[int], size: int, what: str) -> Shape:
     if prod(wanted) != size:
         raise ShapeError(f"{what}: shape {tuple(wanted)} holds {prod(wanted)} elements, the array has {size}")
     return tuple(wanted)
+
+
+def retyped(shape: Shape, strides: Shape, dtype: DataType, wanted: DataType) -> tuple[Shape, Shape]:
+    """Shape and strides of the same bytes seen as elements of another type. Raises ShapeError."""
+    old, new = dtype.itemsize, wanted.itemsize
+    if old == new:
+        return shape, strides
+    refusal = f"view: {dtype} has {old} bytes, {wanted} has {new}"
+    if not shape:
+        raise ShapeError(f"{refusal}; a 0-d array has no axis to divide; use .astype()")
+    if shape[-1] > 1 and strides[-1] != old:
+        raise ShapeError(f"{refusal}; the last axis is not dense; use .contiguous() first, or .astype()")
+    if shape[-1] * old % new:
+        raise ShapeError(f"{refusal}; {shape[-1]} elements along the last axis are not a multiple; use .astype()")
+    return (*shape[:-1], shape[-1] * old // new), (*strides[:-1], new)
 
 
 def reshape_strides(shape: Shape, strides: Shape, target: Shape, itemsize: int) -> Shape | None:

@@ -152,6 +152,27 @@ def check_fits(value: int, dtype: DataType) -> None:
         raise OverflowError(f"{value} does not fit {dtype} ({low} to {high}); convert the array to a wider type first")
 
 
+SAME_KIND = "same_kind"
+_RULES = ("no", "equiv", "safe", SAME_KIND, "unsafe")
+
+
+def check_casting(casting: str, what: str) -> None:
+    """Raises ValueError for what is no rule of conversions."""
+    if casting not in _RULES:
+        raise ValueError(f"{what}: casting is {casting!r}; use one of {', '.join(map(repr, _RULES))}")
+
+
+def can_cast(source: DataType, target: DataType, casting: str) -> bool:
+    """True when a conversion is allowed by one of NumPy's rules."""
+    if source == target or casting == "unsafe":
+        return True
+    if casting in ("no", "equiv"):
+        return False
+    if casting == SAME_KIND:
+        return can_store(source, target)
+    return source not in STORAGE_ONLY and target not in STORAGE_ONLY and promote(source, target) == target
+
+
 def can_store(source: DataType, target: DataType) -> bool:
     """True when results of type source may be written into target: the same kind or a higher one, as NumPy."""
     if source == target:

@@ -1,4 +1,4 @@
-"""Index errors that only the device can see: reports, read when the host waits for the stream anyway.
+"""Errors in values that only the device can see: reports, read when the host waits for the stream anyway.
 
 A kernel that meets an index array's value out of range writes it into a report, gives zeros or writes nothing there,
 and goes on. The next to_numpy(), item() or synchronize() after it raises the IndexError. Each stream has a report, and
@@ -12,13 +12,14 @@ import struct
 from typing import TYPE_CHECKING
 
 from pygpukit._core import native
-from pygpukit.core.errors import out_of_range
+from pygpukit.core.errors import negative_power, out_of_range
 
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
 
 _FIELDS = "<4q"  # report.cuh: state, value, axis, size
 _EMPTY = bytes(8)
+_EXPONENT = -1  # in the place of the axis: no index, but a negative exponent
 _Key = tuple[int, int]  # device and stream
 _reports: dict[_Key, GPUArray] = {}
 _captured: dict[_Key, GPUArray] = {}  # of captures that have not ended
@@ -40,6 +41,17 @@ def report() -> GPUArray:
     return native.supplied(found, report)
 
 
+def expect_none(negative: GPUArray, smallest: GPUArray) -> None:
+    """The next wait raises ValueError where `negative`, 0-d, is true: an exponent of integers was `smallest`.
+
+    Both were computed on the current stream, which is not captured.
+    """
+    found = native.empty(4, "int64")
+    native.fill(found, _EMPTY)
+    found[0], found[1], found[2] = negative, smallest, _EXPONENT
+    _expect(_current(), found)
+
+
 def end_capture() -> GPUArray | None:
     """The report of the current stream's capture, which has just ended; None when none of its kernels may write one."""
     found = _captured.pop(_current(), None)
@@ -56,7 +68,7 @@ def launched(graph_report: GPUArray, stream: int | None = None) -> None:
 
 
 def check(stream: int | None = None) -> None:
-    """Raises the IndexError that a kernel of the stream (the current one) reported. The stream's work must be done.
+    """Raises the error that a kernel of the stream (the current one) reported. The stream's work must be done.
 
     Costs nothing when no such kernel was launched since the last check, else a copy of 32 bytes a report.
     """
@@ -82,13 +94,13 @@ def _expect(key: _Key, found: GPUArray) -> None:
 
 def _read(key: _Key) -> None:
     """Reads all reports of the stream and empties them, then raises the first error that there was."""
-    errors = []
+    errors: list[Exception] = []
     for found in _unread.pop(key, ()):
         data = bytearray(struct.calcsize(_FIELDS))
         native.copy_to_host(data, found)
         state, value, axis, size = struct.unpack(_FIELDS, data)
         if state:
-            errors.append(out_of_range(value, axis, size))
+            errors.append(negative_power(value) if axis == _EXPONENT else out_of_range(value, axis, size))
             native.fill(found, _EMPTY)
             native.current_stream().synchronize()  # before another stream writes it
     if errors:

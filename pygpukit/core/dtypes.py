@@ -113,7 +113,7 @@ class DataType:
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """NumPy's type, which makes this one a type for NumPy. AttributeError where NumPy has none: bits are no values."""
+        """NumPy's type, which makes this one a type for NumPy. AttributeError where NumPy has none."""
         if self.name in _HOST_NAMES:
             raise AttributeError(f"NumPy has no {self.name}; .to_numpy_dtype() is the type of its bits")
         return self.to_numpy_dtype()
@@ -151,8 +151,8 @@ class DataType:
 
     def __hash__(self) -> int:
         if self.name in _HOST_NAMES:
-            return hash(("dtype", self.name))  # apart from the bare name, so that look-ups by name compare strings only
-        # As NumPy's type of that name has it, so that each is found in a set or dict of the other; without NumPy loaded.
+            return hash(("dtype", self.name))  # apart from the bare name: look-ups by name compare strings only
+        # NumPy's type of that name has the same, so that each is found in a set of the other. NumPy need not be loaded.
         order, part = b"|" if self.itemsize == 1 else _ORDER, self.itemsize // (1 + (self.kind == "c"))
         return hash((str.__str__(self.kind).encode(), order, 0, self.itemsize, part))
 

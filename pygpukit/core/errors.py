@@ -215,6 +215,11 @@ class OutOfMemoryError(GPUError, MemoryError):
         self.owners = list(owners)
 
 
+def negative_power(exponent: int) -> ValueError:
+    """What integers to a negative power raise."""
+    return ValueError(f"power: integers to the negative power {exponent} are not integers; convert to a float first")
+
+
 def out_of_range(value: int, axis: int, extent: int) -> IndexError:
     """The error for an index outside its axis."""
     return IndexError(f"index {value} is out of range for axis {axis} with size {extent}")

@@ -32,6 +32,10 @@ class Deferred(ABC):
         """The value of a number that decides what is recorded; another value is traced anew."""
 
 
+class NoOperandError(DTypeError):
+    """An operand of a type that no operation knows. Operators leave it to that type."""
+
+
 def is_array(value: object) -> TypeGuard[GPUArray]:
     """True for a GPUArray."""
     return isinstance(value, native.ArrayBase)
@@ -50,7 +54,8 @@ def check_operand(value: Any, what: str) -> Operand:
         from pygpukit.array.factory import from_numpy
 
         return from_numpy(value)
-    raise DTypeError(
+    known = isinstance(value, (list, tuple)) or hasattr(value, "__array_interface__") or hasattr(value, "__dlpack__")
+    raise (DTypeError if known else NoOperandError)(
         f"{what}: a {type(value).__name__} is not an operand; nothing is copied to the device implicitly, "
         "use gp.from_numpy(...) or gp.asarray(...)"
     )

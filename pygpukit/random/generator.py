@@ -38,6 +38,9 @@ class Generator:
         self._calls = _checked(calls, "calls")
         self._lock = threading.Lock()
 
+    def __reduce__(self) -> tuple[type[Generator], tuple[int, int]]:
+        return type(self), (self._seed, self._calls)  # pickled and copied: a generator that goes on from here
+
     @property
     def seed(self) -> int:
         """The seed."""

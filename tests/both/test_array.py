@@ -264,7 +264,7 @@ def test_storage_types_do_not_compute() -> None:
     bits = np.arange(12, dtype=np.uint8).reshape(3, 4)
     x = gp.from_numpy(bits).view("float8_e4m3")
     np.testing.assert_array_equal(x.T.clone().to_numpy(), bits.T)
-    assert x[0, 3].item() == 3
+    assert x[0, 3].item() == 3 * 2.0**-9
     for refused in (lambda: x + x, lambda: gp.full(2, 1, "int4")):
         with pytest.raises(gp.DTypeError, match="storage type"):
             refused()
@@ -273,8 +273,9 @@ def test_storage_types_do_not_compute() -> None:
 def test_view_reinterprets_bits() -> None:
     host = np.array([1.0, -2.5], np.float32)
     np.testing.assert_array_equal(gp.from_numpy(host).view("int32").to_numpy(), host.view(np.int32))
+    assert gp.from_numpy(host).view(gp.float64).to_numpy().tobytes() == host.tobytes()
     with pytest.raises(gp.ShapeError, match="4 bytes, float64 has 8"):
-        gp.from_numpy(host).view(gp.float64)
+        gp.from_numpy(np.ones(3, np.float32)).view(gp.float64)
 
 
 def test_python_numbers() -> None:
@@ -432,5 +433,5 @@ def test_factory_errors() -> None:
         gp.zeros((2, -1))
     with pytest.raises(OverflowError):
         gp.full(2, 2**40, "int32")
-    with pytest.raises(gp.DTypeError, match="complex"):
-        gp.full(2, 1j, "float32")
+    with pytest.warns(np.exceptions.ComplexWarning, match="imaginary part of 1j is lost"):
+        assert gp.full(2, 1j, "float32").tolist() == [0.0, 0.0]

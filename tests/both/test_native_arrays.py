@@ -81,7 +81,7 @@ def test_empty_refuses_wrong_calls() -> None:
         (lambda: native.empty("ab"), TypeError),  # type: ignore[arg-type]
         (lambda: native.empty(), TypeError),  # type: ignore[call-arg]
         (lambda: native.empty((2,), shape=(2,)), TypeError),  # type: ignore[misc]
-        (lambda: native.empty((2,), "int8", "int8"), TypeError),  # type: ignore[call-arg]
+        (lambda: native.empty((2,), "int8", "int8"), ValueError),  # type: ignore[call-arg]
         (lambda: native.wrap(-1, 8, 1, "int8"), OverflowError),
         (lambda: native.wrap(2**64, 8, 1, "int8"), OverflowError),
         (lambda: native.wrap(256, 7, 2, "int32"), ValueError),

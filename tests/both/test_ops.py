@@ -280,7 +280,7 @@ def test_documented_in_place_functions() -> None:
 # ---- refusals ----
 
 
-@pytest.mark.parametrize("operand", [np.ones(3, np.float32), [1, 2, 3], "a", None], ids=repr)
+@pytest.mark.parametrize("operand", [np.ones(3, np.float32), [1, 2, 3]], ids=repr)
 @pytest.mark.parametrize("op", [operator.add, operator.sub, operator.mul, operator.truediv, operator.matmul])
 def test_host_operands_are_refused_with_the_remedy(op: Callable[[Any, Any], Any], operand: Any) -> None:
     for a, b in ((gp.ones(3), operand), (operand, gp.ones(3))):

@@ -230,7 +230,7 @@ def test_assignment_ignores_leading_ones() -> None:
         (lambda x: gp.repeat(x, [1, 2], 1), "2 repetitions do not fit axis 1"),
         (lambda x: gp.repeat(x, -1), "negative"),
         (lambda x: gp.tile(x, -1), "negative"),
-        (lambda x: gp.tril(x[0]), "fewer than 2 axes"),
+        (lambda x: gp.tril(x[0, 0]), "fewer than 2 axes"),
         (lambda x: gp.diag(gp.ones((1, 1, 1))), "neither 1-D nor 2-D"),
         (lambda x: gp.rot90(x, 1, (0, 0)), "rot90"),
         (lambda x: ops.transpose_4d_0213(x), "not 4-D"),

@@ -33,12 +33,13 @@ def tensordot(a: GPUArray, b: GPUArray, axes: int | tuple[Axes, Axes] = 2) -> GP
     The result has the other axes of a, then those of b. axes=0 is the outer product.
     """
     a, b = check_array(a, "tensordot"), check_array(b, "tensordot")
-    if isinstance(axes, int):
+    if not isinstance(axes, (tuple, list)):
+        axes = layout.integer(axes, "tensordot: axes")
         if not 0 <= axes <= min(a.ndim, b.ndim):
             raise ShapeError(f"tensordot: {axes} axes of shapes {a.shape} and {b.shape} cannot be contracted")
         axes = tuple(range(a.ndim - axes, a.ndim)), tuple(range(axes))
     left, right = (
-        [layout.normalize_axis(axis, array.ndim, "tensordot") for axis in ((own,) if isinstance(own, int) else own)]
+        [layout.normalize_axis(axis, array.ndim, "tensordot") for axis in layout.integers(own, "tensordot: axes")]
         for array, own in zip((a, b), axes, strict=True)
     )
     summed = tuple(a.shape[axis] for axis in left)

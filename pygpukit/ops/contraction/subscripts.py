@@ -85,6 +85,7 @@ def _of_lists(given: Sequence[Any], what: str) -> tuple[list[Labels], Labels | N
 
 
 def _from_list(labels: Any, what: str) -> Labels:
+    labels = labels.tolist() if getattr(labels, "ndim", 0) == 1 else labels
     if not isinstance(labels, (list, tuple)):
         raise TypeError(f"{what}: behind each array comes a list of its labels, not a {type(labels).__name__}")
     found = []

@@ -3,8 +3,8 @@
 Shapes broadcast and types promote as in NumPy 2: a Python number only contributes its kind, integers wrap, and division
 is true division, so integers divide to float64. All work is asynchronous on the current stream and gives the same bits
 on every run. Every function takes out=: an array of the result's shape, of a type able to hold it, that is written and
-returned instead of a new one. All raise ShapeError, DTypeError, DeviceMismatchError, and OverflowError for a Python
-int that does not fit an integer array.
+returned instead of a new one; and, as NumPy's ufuncs, where=, dtype= and casting= (keywords.py). All raise ShapeError,
+DTypeError, DeviceMismatchError, and OverflowError for a Python int that does not fit an integer array.
 """
 
 from __future__ import annotations
@@ -15,10 +15,13 @@ from typing import TYPE_CHECKING, Any, Protocol, overload
 
 from pygpukit._core import native
 from pygpukit.array import layout, promotion
-from pygpukit.core.dtypes import DataType
-from pygpukit.core.errors import DTypeError
+from pygpukit.core import deferred
+from pygpukit.core.backend import is_sim
+from pygpukit.core.dtypes import DataType, int8, int64
+from pygpukit.core.errors import DTypeError, negative_power
 from pygpukit.ops import copying
-from pygpukit.ops.elementwise import exact, operations, pointwise, quotients
+from pygpukit.ops.elementwise import exact, keywords, operations, pointwise, quotients
+from pygpukit.ops.elementwise.keywords import ufunc
 from pygpukit.ops.elementwise.operations import Op, compute_dtype
 from pygpukit.ops.operands import (
     Deferred,
@@ -33,6 +36,7 @@ from pygpukit.ops.operands import (
 
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
+    from pygpukit.core.dtypes import DTypeLike
     from pygpukit.ops.operands import Operand
 
 __all__ = [
@@ -46,20 +50,46 @@ LOW_LEVEL = ["add_inplace", "mul_inplace"]
 class Unary(Protocol):
     """A public function of one array."""
 
-    def __call__(self, a: GPUArray, *, out: GPUArray | None = None) -> GPUArray: ...
+    def __call__(
+        self,
+        a: GPUArray,
+        out: GPUArray | None = None,
+        *,
+        where: Any = True,
+        dtype: DTypeLike | None = None,
+        casting: str = "same_kind",
+    ) -> GPUArray: ...
 
 
 class Binary(Protocol):
     """A public function of two operands, at least one of which is an array."""
 
-    def __call__(self, a: Operand, b: Operand, *, out: GPUArray | None = None) -> GPUArray: ...
+    def __call__(
+        self,
+        a: Operand,
+        b: Operand,
+        out: GPUArray | None = None,
+        *,
+        where: Any = True,
+        dtype: DTypeLike | None = None,
+        casting: str = "same_kind",
+    ) -> GPUArray: ...
 
 
 def unary_function(op: Op, text: str) -> Unary:
     """The public function of a unary operation; text is its documentation."""
 
-    def function(a: GPUArray, *, out: GPUArray | None = None) -> GPUArray:
-        return unary(op, a, out)
+    def function(
+        a: GPUArray,
+        out: GPUArray | None = None,
+        *,
+        where: Any = True,
+        dtype: DTypeLike | None = None,
+        casting: str = "same_kind",
+    ) -> GPUArray:
+        if where is True and dtype is None and casting == "same_kind":
+            return unary(op, a, out)
+        return keywords.call(op.name, partial(unary, op, out=None), (a,), out, where, dtype, casting)
 
     return _named(function, op, text)
 
@@ -67,8 +97,18 @@ def unary_function(op: Op, text: str) -> Unary:
 def binary_function(op: Op, text: str) -> Binary:
     """The public function of a binary operation; text is its documentation."""
 
-    def function(a: Operand, b: Operand, *, out: GPUArray | None = None) -> GPUArray:
-        return binary(op, a, b, out)
+    def function(
+        a: Operand,
+        b: Operand,
+        out: GPUArray | None = None,
+        *,
+        where: Any = True,
+        dtype: DTypeLike | None = None,
+        casting: str = "same_kind",
+    ) -> GPUArray:
+        if where is True and dtype is None and casting == "same_kind":
+            return binary(op, a, b, out)
+        return keywords.call(op.name, partial(binary, op, out=None), (a, b), out, where, dtype, casting)
 
     return _named(function, op, text)
 
@@ -107,36 +147,57 @@ def mul_inplace(a: GPUArray, b: Operand) -> None:
     mul(a, b, out=check_array(a, "mul_inplace"))
 
 
+@ufunc(2)
 def power(a: Any, b: Any, *, out: GPUArray | None = None) -> GPUArray:
     """a to the power b. Integers wrap; bool computes as int8, as in NumPy.
 
-    A negative Python int as the exponent of integers raises ValueError, as in NumPy; in an array of exponents, which
-    is not looked at, it gives the exact result rounded towards zero. To the power 2 is a product, exactly rounded, and
+    A negative exponent of integers raises ValueError, as in NumPy: at once of a Python int and on the simulated device,
+    for an array on a CUDA one at the next wait (in a captured graph it gives the result rounded towards zero). To the
+    power 2 is a product, exactly rounded, and
     to the power 0.5 a square root, as in NumPy.
     """
     if isinstance(a, Deferred):
         b = a.settle(b)
     if isinstance(b, int) and not isinstance(b, bool) and not isinstance(a, (bool, int, float, complex)):
         if b == 2 and a.dtype.name in operations.POWERS:
-            whole = as_type(a, operations.POWERS[a.dtype.name])
+            whole = as_type(a, int64 if a.dtype.name == "bool" else a.dtype)
             return binary(operations.MUL, whole, whole, out)
         if b < 0 and not promotion.is_inexact(a.dtype):
-            raise ValueError(f"power: integers to the negative power {b} are not integers; convert to a float first")
+            raise negative_power(b)
     if isinstance(b, float) and b == 0.5 and hasattr(a, "dtype") and promotion.is_inexact(a.dtype):
         return unary(operations.MATH["sqrt"], a, out)
-    return binary(operations.POWER, a, b, out)
+    found = binary(operations.POWER, a, b, out)
+    if is_array(b) and b.dtype in promotion.SIGNED and not promotion.is_inexact(found.dtype):
+        _check_exponents(b)
+    return found
 
 
+def _check_exponents(b: GPUArray) -> None:
+    """Reports a negative one among the exponents of integers."""
+    if not b.size or native.is_capturing():
+        return
+    smallest = b.min()
+    if is_sim():
+        if (value := smallest.item()) < 0:
+            raise negative_power(value)
+        return
+    deferred.expect_none(binary(operations.LT, smallest, 0, None), smallest)
+
+
+@ufunc(1)
 def square(a: GPUArray, *, out: GPUArray | None = None) -> GPUArray:
     """a * a; bool computes as int8, as in NumPy."""
-    return power(check_input(a, "square"), 2, out=out)
+    array = check_input(a, "square")
+    return power(as_type(array, int8) if array.dtype.name == "bool" else array, 2, out=out)
 
 
+@ufunc(1)
 def abs(a: GPUArray, *, out: GPUArray | None = None) -> GPUArray:
     """|a|; of complex numbers the magnitude, a float. The least signed integer stays itself, as in NumPy."""
     return _or_copy(operations.ABS, a, out)
 
 
+@ufunc(1)
 def positive(a: GPUArray, *, out: GPUArray | None = None) -> GPUArray:
     """A copy of a. bool is refused with DTypeError, as in NumPy."""
     array = check_input(a, "positive")
@@ -145,8 +206,10 @@ def positive(a: GPUArray, *, out: GPUArray | None = None) -> GPUArray:
     return _or_copy(operations.CONJ, a, out, "positive") if array.dtype not in promotion.COMPLEX else copied(a, out)
 
 
+@ufunc(1)
 def conj(a: GPUArray, *, out: GPUArray | None = None) -> GPUArray:
-    """The complex conjugate; of other types a copy."""
+    """The complex conjugate; of other types a copy, of bool as int8."""
+    a = as_type(a, int8) if check_input(a, "conj").dtype.name == "bool" else a
     return _or_copy(operations.CONJ, a, out)
 
 
@@ -166,7 +229,7 @@ def clamp(
     if min_val is None and max_val is None:
         return copied(a, out)
     if max_val is None:
-        return maximum(a, min_val, out=out)  # type: ignore[arg-type]
+        return maximum(a, min_val, out=out)
     if min_val is None:
         return minimum(a, max_val, out=out)
     return ternary(operations.CLAMP, a, min_val, max_val, out)
@@ -203,6 +266,10 @@ def where(cond: GPUArray, a: Operand | None = None, b: Operand | None = None, *,
         return nonzero(cond)
     if a is None or b is None:
         raise TypeError("where: give both values, or neither for the places where cond is true")
+    if isinstance(cond, (bool, int, float, complex, list, tuple)):
+        from pygpukit.array.factory import asarray
+
+        cond = asarray(cond)
     return ternary(operations.SELECT, cond, a, b, out)
 
 

@@ -31,7 +31,9 @@ def apart(op: operations.Op, a: Any, b: Any) -> bool:
     return (first is uint64 and second in promotion.SIGNED) or (second is uint64 and first in promotion.SIGNED)
 
 
-def compare(op: operations.Op, a: Any, b: Any, out: Any, binary: Binary, convert: Callable[[Any, DataType], Any]) -> Any:
+def compare(
+    op: operations.Op, a: Any, b: Any, out: Any, binary: Binary, convert: Callable[[Any, DataType], Any]
+) -> Any:
     """op(a, b) of operands that are apart. binary, convert: how operations and conversions are made or recorded."""
     if not hasattr(a, "dtype") or not hasattr(b, "dtype"):
         left = hasattr(a, "dtype")  # the array is on the left

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from pygpukit.array import promotion
 from pygpukit.core.dtypes import bool_
 from pygpukit.ops.elementwise import as_type, binary, binary_function, operations, unary, unary_function
+from pygpukit.ops.elementwise.keywords import ufunc
 from pygpukit.ops.operands import Deferred, check_input, check_operand, is_array
 
 if TYPE_CHECKING:
@@ -25,11 +26,13 @@ less = binary_function(operations.LT, "a < b, as bool. Complex numbers are refus
 less_equal = binary_function(operations.LE, "a <= b, as bool. Complex numbers are refused with DTypeError.")
 
 
+@ufunc(2)
 def greater(a: Operand, b: Operand, *, out: GPUArray | None = None) -> GPUArray:
     """a > b, as bool. Complex numbers are refused with DTypeError."""
     return binary(operations.LT, b, a, out)
 
 
+@ufunc(2)
 def greater_equal(a: Operand, b: Operand, *, out: GPUArray | None = None) -> GPUArray:
     """a >= b, as bool. Complex numbers are refused with DTypeError."""
     return binary(operations.LE, b, a, out)
@@ -48,6 +51,7 @@ bitwise_right_shift = binary_function(
 left_shift, right_shift = bitwise_left_shift, bitwise_right_shift
 
 
+@ufunc(1)
 def bitwise_invert(a: GPUArray, *, out: GPUArray | None = None) -> GPUArray:
     """~a: every bit of integers the other way round, and every truth value."""
     array = check_input(a, "bitwise_invert")
@@ -62,36 +66,43 @@ def bitwise_invert(a: GPUArray, *, out: GPUArray | None = None) -> GPUArray:
 bitwise_not = invert = bitwise_invert
 
 
+@ufunc(2)
 def logical_and(a: Operand, b: Operand, *, out: GPUArray | None = None) -> GPUArray:
     """True where neither a nor b is zero."""
     return binary(operations.BITWISE_AND, _truth(a, "logical_and"), _truth(b, "logical_and"), out)
 
 
+@ufunc(2)
 def logical_or(a: Operand, b: Operand, *, out: GPUArray | None = None) -> GPUArray:
     """True where a or b is not zero."""
     return binary(operations.BITWISE_OR, _truth(a, "logical_or"), _truth(b, "logical_or"), out)
 
 
+@ufunc(2)
 def logical_xor(a: Operand, b: Operand, *, out: GPUArray | None = None) -> GPUArray:
     """True where one of a and b is zero and the other is not."""
     return binary(operations.BITWISE_XOR, _truth(a, "logical_xor"), _truth(b, "logical_xor"), out)
 
 
+@ufunc(1)
 def logical_not(a: GPUArray, *, out: GPUArray | None = None) -> GPUArray:
     """True where a is zero."""
     return binary(operations.EQ, check_input(a, "logical_not"), False, out)
 
 
+@ufunc(1)
 def isnan(a: GPUArray, *, out: GPUArray | None = None) -> GPUArray:
     """True of NaN; of a complex number with a NaN part."""
     return _test(operations.ISNAN, a, out)
 
 
+@ufunc(1)
 def isinf(a: GPUArray, *, out: GPUArray | None = None) -> GPUArray:
     """True of infinities; of a complex number with an infinite part."""
     return _test(operations.ISINF, a, out)
 
 
+@ufunc(1)
 def isfinite(a: GPUArray, *, out: GPUArray | None = None) -> GPUArray:
     """True of neither NaN nor infinite; of complex numbers both parts."""
     return _test(operations.ISFINITE, a, out)

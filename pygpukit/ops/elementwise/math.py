@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import builtins
 from math import pi
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pygpukit._core import native
 from pygpukit.array import promotion
-from pygpukit.core.dtypes import float32, float64
+from pygpukit.core.dtypes import float16, float32, float64
 from pygpukit.ops import copying
 from pygpukit.ops.elementwise import (
     as_type,
@@ -25,10 +25,12 @@ from pygpukit.ops.elementwise import (
     unary,
     unary_function,
 )
+from pygpukit.ops.elementwise.keywords import ufunc
 from pygpukit.ops.operands import Deferred, check_array, check_devices, check_input, check_out
 
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
+    from pygpukit.ops.operands import Operand
 
 __all__ = [
     "acos",
@@ -112,21 +114,22 @@ hypot = binary_function(operations.HYPOT, "sqrt(a**2 + b**2) without overflow.")
 copysign = binary_function(operations.COPYSIGN, "|a| with b's sign.")
 nextafter = binary_function(operations.NEXTAFTER, "The next number of the type after a, towards b.")
 logaddexp = binary_function(operations.LOGADDEXP, "log(exp(a) + exp(b)) without overflow.")
-fmax = binary_function(operations.FMAX, "The larger of a and b; a NaN loses to a number. Floats only.")
-fmin = binary_function(operations.FMIN, "The smaller of a and b; a NaN loses to a number. Floats only.")
 arctan2 = atan2
 
 
+@ufunc(1)
 def floor(a: GPUArray, *, out: GPUArray | None = None) -> GPUArray:
     """The largest whole number not above a, in a's type; integers are copied."""
     return _rounded(operations.FLOOR, a, out)
 
 
+@ufunc(1)
 def ceil(a: GPUArray, *, out: GPUArray | None = None) -> GPUArray:
     """The smallest whole number not below a, in a's type; integers are copied."""
     return _rounded(operations.CEIL, a, out)
 
 
+@ufunc(1)
 def trunc(a: GPUArray, *, out: GPUArray | None = None) -> GPUArray:
     """a rounded towards zero, in a's type; integers are copied."""
     return _rounded(operations.TRUNC, a, out)
@@ -159,6 +162,7 @@ def _at_decimals(a: GPUArray, decimals: int, out: GPUArray | None) -> GPUArray:
     return binary(then, round(binary(first, a, factor, None)), factor, out)
 
 
+@ufunc(1)
 def reciprocal(a: GPUArray, *, out: GPUArray | None = None) -> GPUArray:
     """1 / a, in a's type: of integers rounded towards zero, and 0 of 0. bool computes as int8."""
     array = check_input(a, "reciprocal")
@@ -173,20 +177,40 @@ def real(a: GPUArray) -> GPUArray:
 
 
 def imag(a: GPUArray) -> GPUArray:
-    """A view of the imaginary parts; of other types zeros."""
+    """A view of the imaginary parts; of other types zeros that cannot be written."""
     a = check_array(a, "imag")
     if a.dtype in promotion.COMPLEX:
         return _part(a, 1)
-    zeros = native.empty(a.shape, a.dtype)
-    copying.fill(zeros, 0)
-    return zeros
+    zero = native.empty((), a.dtype)
+    copying.fill(zero, 0)
+    return native.view(zero, a.shape, (0,) * a.ndim, zero.offset)  # one zero, seen everywhere: it cannot be written
 
 
 def angle(z: GPUArray, deg: bool = False, *, out: GPUArray | None = None) -> GPUArray:
     """The angle of complex numbers, atan2(z.imag, z.real), from -pi to pi; deg: in degrees. Of others 0 or pi."""
     z = check_array(z, "angle")
+    z = as_type(z, float64) if not promotion.is_inexact(z.dtype) else z
     radians = atan2(imag(z), real(z), out=out)
     return binary(operations.MUL, radians, 180 / pi, out) if deg else radians
+
+
+@ufunc(2)
+def fmax(a: Operand, b: Operand, *, out: GPUArray | None = None) -> GPUArray:
+    """The larger of a and b; a NaN loses to a number."""
+    return binary(operations.FMAX if _has_nan(a, b) else operations.MAXIMUM, a, b, out)
+
+
+@ufunc(2)
+def fmin(a: Operand, b: Operand, *, out: GPUArray | None = None) -> GPUArray:
+    """The smaller of a and b; a NaN loses to a number."""
+    return binary(operations.FMIN if _has_nan(a, b) else operations.MINIMUM, a, b, out)
+
+
+def _has_nan(a: Any, b: Any) -> bool:
+    """Whether the operands' common type has a NaN."""
+    return any(
+        promotion.is_inexact(x.dtype) if hasattr(x, "dtype") else isinstance(x, (float, complex)) for x in (a, b)
+    )
 
 
 def _part(a: GPUArray, position: int) -> GPUArray:
@@ -198,5 +222,7 @@ def _part(a: GPUArray, position: int) -> GPUArray:
 
 def _rounded(op: operations.Op, a: GPUArray, out: GPUArray | None) -> GPUArray:
     dtype = check_input(a, op.name).dtype
+    if op is operations.ROUND and dtype.name == "bool":
+        return deliver(as_type(a, float16), out)  # NumPy's type of rint(bool)
     whole = promotion.is_integer(dtype) or dtype.name == "bool"
     return copied(a, out) if whole else unary(op, a, out)

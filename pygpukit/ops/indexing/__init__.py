@@ -88,6 +88,8 @@ def take(
     array = check_array(array, "take")
     check_devices("take", array)
     flat = axis is None
+    if axis is not None and not array.ndim:
+        array = native.view(array, (1,), (array.itemsize,), array.offset)  # as in NumPy: one element along axis 0
     axis = 0 if axis is None else layout.normalize_axis(axis, array.ndim, "take")
     index = as_index(indices)
     if not is_integer(index.dtype if is_array(index) else native_dtype(index)):
@@ -114,7 +116,7 @@ def put(array: GPUArray, indices: Any, values: Any, mode: str = "raise") -> None
     if not count:
         return
     if not value.size:
-        raise ShapeError(f"put: no values for {count} indices")
+        return  # as in NumPy: nothing to put
     if value.size > 1:
         value = value.reshape(-1)
         if value.size < count:
@@ -153,6 +155,8 @@ def compress(condition: Any, array: GPUArray, axis: int | None = None) -> GPUArr
     """
     array = check_array(array, "compress")
     mask = as_index(condition)
+    if mask.ndim == 1 and mask.dtype != "bool":
+        mask = mask != 0
     if mask.ndim != 1 or mask.dtype != "bool":
         raise DTypeError(f"compress: the condition must be a 1-D mask, not {mask.dtype} of shape {mask.shape}")
     if axis is None:

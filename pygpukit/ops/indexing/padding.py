@@ -63,11 +63,10 @@ def roll(array: GPUArray, shift: int | Sequence[int], axis: int | Sequence[int] 
     array = check_array(array, "roll")
     check_devices("roll", array)
     if axis is None:
-        if not isinstance(shift, int):
-            raise ShapeError(f"roll: shifts {tuple(shift)} need axes")
-        return shape.reshape(roll(shape.ravel(array), shift, 0), array.shape)
-    shifts = (shift,) if isinstance(shift, int) else tuple(shift)
-    axes = (axis,) if isinstance(axis, int) else tuple(axis)
+        total = sum(layout.integers(shift, "roll: shift"))
+        return shape.reshape(roll(shape.ravel(array), total, 0), array.shape)
+    shifts = layout.integers(shift, "roll: shift")
+    axes = layout.integers(axis, "roll: axis")
     if len(shifts) != len(axes) and 1 not in (len(shifts), len(axes)):
         raise ShapeError(f"roll: {len(shifts)} shifts for {len(axes)} axes")
     count = max(len(shifts), len(axes))
@@ -86,7 +85,7 @@ def roll(array: GPUArray, shift: int | Sequence[int], axis: int | Sequence[int] 
 def tile(array: GPUArray, reps: int | Sequence[int]) -> GPUArray:
     """The array repeated as a whole, reps times along each axis; missing axes are added in front on either side."""
     array = check_array(array, "tile")
-    times = (reps,) if isinstance(reps, int) else tuple(reps)
+    times = layout.integers(reps, "tile: reps")
     if any(time < 0 for time in times):
         raise ShapeError(f"tile: repetitions {times} must not be negative")
     ndim = max(array.ndim, len(times))
@@ -111,7 +110,9 @@ def repeat(array: GPUArray, repeats: Any, axis: int | None = None) -> GPUArray:
     array = shape.atleast_1d(array)
     axis = normalize_axis(axis, array.ndim, "repeat")
     extent = array.shape[axis]
-    if not isinstance(repeats, int):
+    if isinstance(repeats, int) or (not is_array(repeats) and getattr(repeats, "ndim", None) == 0):
+        repeats = layout.integer(repeats, "repeat: repeats")
+    else:
         import numpy as np
 
         counts = np.asarray(repeats.to_numpy() if is_array(repeats) else repeats)

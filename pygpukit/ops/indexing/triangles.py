@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from pygpukit import kernels
 from pygpukit._core import native
+from pygpukit.array import layout
 from pygpukit.core.errors import ShapeError
 from pygpukit.ops import host, raw
 from pygpukit.ops.indexing import places
@@ -29,13 +30,13 @@ _PACK_BYTES = 16  # that a thread makes
 
 @prepared
 def tril(array: GPUArray, k: int = 0) -> GPUArray:
-    """A copy with zeros above the k-th diagonal of the last two axes."""
+    """A copy with zeros above the k-th diagonal of the last two axes; a 1-D array is every row of a square."""
     return _triangle(array, k, upper=False, what="tril")
 
 
 @prepared
 def triu(array: GPUArray, k: int = 0) -> GPUArray:
-    """A copy with zeros below the k-th diagonal of the last two axes."""
+    """A copy with zeros below the k-th diagonal of the last two axes; a 1-D array is every row of a square."""
     return _triangle(array, k, upper=True, what="triu")
 
 
@@ -49,6 +50,9 @@ def instantiations() -> Iterator[tuple[str, ...]]:
 def _triangle(array: GPUArray, k: int, upper: bool, what: str) -> GPUArray:
     array = check_array(array, what)
     check_devices(what, array)
+    k = layout.integer(k, f"{what}: k")
+    if array.ndim == 1:
+        array = native.view(array, (array.size, array.size), (0, array.strides[0]), array.offset)
     if array.ndim < 2:
         raise ShapeError(f"{what}: shape {array.shape} has fewer than 2 axes")
     out = native.empty(array.shape, array.dtype)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from pygpukit.core.errors import GPUError
+from pygpukit.core.errors import GPUError, ShapeError
 
 
 class LinAlgError(GPUError, np.linalg.LinAlgError):
@@ -18,3 +18,7 @@ class LinAlgError(GPUError, np.linalg.LinAlgError):
     def __init__(self, message: str, failed: Sequence[tuple[int, ...]] = ()) -> None:
         super().__init__(message)
         self.failed = list(failed)
+
+
+class MatrixShapeError(LinAlgError, ShapeError):
+    """An array is no matrix, or its matrices are not square. NumPy's LinAlgError and a ShapeError."""

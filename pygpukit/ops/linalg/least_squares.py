@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from pygpukit.array import factory
-from pygpukit.core.dtypes import int64
+from pygpukit.core.dtypes import complex64, complex128, float32, float64, int64
 from pygpukit.core.errors import InvalidSpecError, ShapeError
 from pygpukit.ops import elementwise, reduce
 from pygpukit.ops.elementwise.logic import greater
@@ -71,8 +71,8 @@ def lstsq(a: GPUArray, b: GPUArray, rcond: float | None = None) -> tuple[GPUArra
 
     residuals: the sums of squares |a @ x - b|^2, shape (k,), (1,) of a vector; (0,) where m <= n or the rank is below
     n. rank: of a, an int. s: its singular values; those at most rcond times the largest count as zero: None: max(m, n)
-    times the type's epsilon, -1: epsilon. From the singular value decomposition. Waits for the device. Raises
-    LinAlgError as svd().
+    times the operands' epsilon, negative: half of float64's. Computed in double precision, as NumPy does, from the
+    singular value decomposition, and delivered in the operands' type. Waits. Raises LinAlgError as svd().
     """
     a, b = stack(a, "lstsq"), check_array(b, "lstsq")
     check_devices("lstsq", a, b)
@@ -81,13 +81,14 @@ def lstsq(a: GPUArray, b: GPUArray, rcond: float | None = None) -> tuple[GPUArra
             f"lstsq: shapes {a.shape} and {b.shape} do not fit: a is (m, n), b is (m,) or (m, k); "
             "call it for each matrix of a stack, or multiply by pinv()"
         )
-    dtype = computing("lstsq", a, b)
+    delivered = computing("lstsq", a, b)
+    dtype = complex128 if delivered in (complex64, complex128) else float64
     a, columns = converted(a, dtype), converted(b if b.ndim == 2 else b[:, None], dtype)
     (m, n), vector = a.shape, b.ndim == 1
     if rcond is None:
-        rcond = _relative(a)
+        rcond = max(m, n) * EPS[delivered.name]
     elif rcond < 0:
-        rcond = EPS[dtype.name]
+        rcond = EPS[dtype.name] / 2  # LAPACK's: the largest relative error of a rounding
     u, s, vh = _whole(svd(a, full_matrices=False))
     if a.size:
         inverse, kept = _inverses(s, rcond)
@@ -99,7 +100,9 @@ def lstsq(a: GPUArray, b: GPUArray, rcond: float | None = None) -> tuple[GPUArra
         residuals = elementwise.square(reduce.norm(elementwise.sub(columns, gemm.matmul(a, x)), axis=0))
     else:
         residuals = factory.empty((0,), s.dtype)
-    return (x[:, 0] if vector else x), residuals, rank, s
+    real = float32 if delivered in (float32, complex64) else float64
+    x = converted(x, delivered)
+    return (x[:, 0] if vector else x), converted(residuals, real), rank, converted(s, real)
 
 
 def _inverses(s: GPUArray, rcond: Any) -> tuple[GPUArray, GPUArray]:

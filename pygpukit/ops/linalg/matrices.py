@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from pygpukit._core import native
 from pygpukit.array import layout, promotion
 from pygpukit.core.dtypes import DataType, bfloat16, complex64, complex128, float16, float32, float64
-from pygpukit.core.errors import DTypeError, ShapeError
+from pygpukit.core.errors import DTypeError
 from pygpukit.ops import copying, elementwise
 from pygpukit.ops.operands import check_array, check_devices
 
@@ -22,7 +22,7 @@ def stack(a: GPUArray, what: str) -> GPUArray:
     a = check_array(a, what)
     check_devices(what, a)
     if a.ndim < 2:
-        raise ShapeError(f"{what}: an array of shape {a.shape} is no matrix; reshape it to at least two axes")
+        raise _refusal(f"{what}: an array of shape {a.shape} is no matrix; reshape it to at least two axes")
     return converted(a, computing(what, a))
 
 
@@ -30,10 +30,14 @@ def square(a: GPUArray, what: str) -> GPUArray:
     """stack(), of square matrices."""
     a = stack(a, what)
     if a.shape[-1] != a.shape[-2]:
-        raise ShapeError(
-            f"{what}: matrices of shape {a.shape[-2:]} are not square; lstsq(), pinv() and svd() take them"
-        )
+        raise _refusal(f"{what}: matrices of shape {a.shape[-2:]} are not square; lstsq(), pinv() and svd() take them")
     return a
+
+
+def _refusal(message: str) -> Exception:
+    from pygpukit.ops.linalg.errors import MatrixShapeError  # NumPy's, too: only now
+
+    return MatrixShapeError(message)
 
 
 def computing(what: str, *arrays: GPUArray) -> DataType:

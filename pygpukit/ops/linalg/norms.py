@@ -37,7 +37,7 @@ def norm(x: GPUArray, ord: Order = None, axis: Axis = None, keepdims: bool = Fal
         if whole:
             return reduce.norm(x, keepdims=keepdims)
         axis = tuple(range(x.ndim))
-    axes = (axis,) if isinstance(axis, int) else tuple(axis)
+    axes = layout.integers(axis, "norm: axis")
     axes = tuple(layout.normalize_axis(one, x.ndim, "norm") for one in axes)
     if len(axes) == 1:
         return _of_vectors(x, 2 if ord is None else ord, axes, keepdims)
@@ -49,7 +49,7 @@ def norm(x: GPUArray, ord: Order = None, axis: Axis = None, keepdims: bool = Fal
 def vector_norm(x: GPUArray, /, *, axis: Axis = None, keepdims: bool = False, ord: float = 2) -> GPUArray:
     """norm() of vectors that may lie along several axes; None: along all."""
     x = check_array(x, "vector_norm")
-    axes = range(x.ndim) if axis is None else (axis,) if isinstance(axis, int) else axis
+    axes = range(x.ndim) if axis is None else layout.integers(axis, "vector_norm: axis")
     return _of_vectors(x, ord, tuple(layout.normalize_axis(one, x.ndim, "vector_norm") for one in axes), keepdims)
 
 
@@ -68,7 +68,11 @@ def cond(x: GPUArray, p: Order = None) -> GPUArray:
     matrices of any shape. NaN where x has NaN. Raises ShapeError for empty matrices, InvalidSpecError. Does not wait.
     """
     if not stack(x, "cond").size:
-        raise ShapeError(f"cond: matrices of shape {x.shape[-2:]} have no condition number; they have no elements")
+        from pygpukit.ops.linalg.errors import MatrixShapeError
+
+        raise MatrixShapeError(
+            f"cond: matrices of shape {x.shape[-2:]} have no condition number; they have no elements"
+        )
     if p in (None, 2, -2):
         with failures.unchecked():
             s = svdvals(x)
@@ -90,7 +94,9 @@ def _of_vectors(x: GPUArray, ord: Any, axes: tuple[int, ...], keepdims: bool) ->
         return reduce.norm(x, axis=axes, keepdims=keepdims)
     sizes = _magnitudes(x)
     if math.isinf(ord):
-        return (reduce.max if ord > 0 else reduce.min)(sizes, axis=axes, keepdims=keepdims)
+        if ord > 0:
+            return reduce.max(sizes, axis=axes, keepdims=keepdims, initial=0)
+        return reduce.min(sizes, axis=axes, keepdims=keepdims)
     if ord == 0:
         return reduce.count_nonzero(sizes, axis=axes, keepdims=keepdims).astype(sizes.dtype)
     if ord == 1:

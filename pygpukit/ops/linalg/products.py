@@ -25,7 +25,9 @@ def matrix_power(a: GPUArray, n: int) -> GPUArray:
     raises. Integers wrap."""
     a, n = _matrices(a, "matrix_power"), operator.index(n)
     if a.shape[-1] != a.shape[-2]:
-        raise ShapeError(f"matrix_power: matrices of shape {a.shape[-2:]} are not square")
+        from pygpukit.ops.linalg.errors import MatrixShapeError
+
+        raise MatrixShapeError(f"matrix_power: matrices of shape {a.shape[-2:]} are not square")
     if n == 0:
         return shape.broadcast_to(building.eye(a.shape[-1], dtype=a.dtype), a.shape).clone()
     if n < 0:
@@ -122,7 +124,9 @@ def vecdot(x1: GPUArray, x2: GPUArray, /, *, axis: int = -1) -> GPUArray:
 def _matrices(x: Any, what: str) -> GPUArray:
     x = check_array(x, what)
     if x.ndim < 2:
-        raise ShapeError(f"{what}: an array of shape {x.shape} is no matrix; reshape it to at least two axes")
+        from pygpukit.ops.linalg.errors import MatrixShapeError
+
+        raise MatrixShapeError(f"{what}: an array of shape {x.shape} is no matrix; reshape it to at least two axes")
     return x
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from pygpukit.core.errors import ShapeError
 from pygpukit.ops import elementwise, shape
 from pygpukit.ops.matmul.gemm import matmul
-from pygpukit.ops.operands import check_operand
+from pygpukit.ops.operands import check_operand, check_out
 
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
@@ -20,12 +20,16 @@ if TYPE_CHECKING:
 __all__ = ["dot", "inner", "outer", "vdot"]
 
 
-def dot(a: Any, b: Any) -> GPUArray:
-    """Of vectors their inner product (0-d), of matrices their product, with a number the multiple.
+def dot(a: Any, b: Any, out: GPUArray | None = None) -> GPUArray:
+    """Of vectors their inner product (0-d), of matrices their product, with a number the multiple. out: written and
+    returned.
 
     Of more axes: sums over the last axis of a and the last but one of b, shape a.shape[:-1] + b.shape[:-2] +
     b.shape[-1:].
     """
+    if out is not None:
+        found = dot(a, b)
+        return elementwise.deliver(found, check_out(out, found.shape, found.dtype, "dot"))
     a, b = _operands("dot", a, b)
     if _is_number(a) or _is_number(b):
         return elementwise.mul(a, b)

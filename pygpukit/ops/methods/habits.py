@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from pygpukit.array.order import columns
 from pygpukit.core.dtypes import STORAGE_ONLY, bfloat16, float32, int4, int8
 from pygpukit.ops import copying, elementwise
 from pygpukit.ops.elementwise import math
@@ -19,9 +20,9 @@ class Habits:
 
     __slots__ = ()
 
-    def copy(self: Any) -> GPUArray:
-        """A new C-contiguous array with the same elements."""
-        return copying.clone(self)
+    def copy(self: Any, order: str = "C") -> GPUArray:
+        """A new array with the same elements, dense in this order."""
+        return copying.clone(self.T).T if order != "C" and columns(order, self) else copying.clone(self)
 
     def tolist(self: Any) -> Any:
         """The elements as nested lists of Python numbers; of a 0-d array the number. Waits for the array's work."""
@@ -39,9 +40,15 @@ class Habits:
         """gp.round(self, decimals)."""
         return math.round(self, decimals, out=out)
 
-    def dot(self: Any, b: Operand) -> GPUArray:
-        """gp.dot(self, b)."""
-        return products.dot(self, b)
+    def dot(self: Any, b: Operand, out: GPUArray | None = None) -> GPUArray:
+        """gp.dot(self, b, out)."""
+        return products.dot(self, b, out)
+
+    def __round__(self: Any, digits: int | None = None) -> Any:
+        """round(x): of a 0-d array a Python number, as NumPy's scalars; of others the array rounded."""
+        if self.ndim == 0:
+            return round(self.item(), digits)
+        return math.round(self, digits or 0)
 
     def __format__(self: Any, spec: str) -> str:
         """A 0-d array formats as its number, others only without a format."""

@@ -2,127 +2,105 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from pygpukit.ops import elementwise
 from pygpukit.ops.elementwise import logic, operations
+from pygpukit.ops.operands import NoOperandError
 
 if TYPE_CHECKING:
     from pygpukit.ops.operands import Operand
 
 
+def _forward(function: Callable[..., Any]) -> Callable[[Any, Any], Any]:
+    """The operator with the array on the left."""
+
+    def operator(self: Any, other: Any) -> Any:
+        try:
+            return function(self, other)
+        except NoOperandError:
+            return NotImplemented
+
+    return operator
+
+
+def _reflected(function: Callable[..., Any]) -> Callable[[Any, Any], Any]:
+    """The operator with the array on the right."""
+
+    def operator(self: Any, other: Any) -> Any:
+        try:
+            return function(other, self)
+        except NoOperandError:
+            return NotImplemented
+
+    return operator
+
+
+def _in_place(function: Callable[..., Any]) -> Callable[[Any, Any], Any]:
+    """The operator that writes the array on the left."""
+
+    def operator(self: Any, other: Any) -> Any:
+        try:
+            return function(self, other, out=self)
+        except NoOperandError:
+            return NotImplemented
+
+    return operator
+
+
 class Operators:
-    """Every operator but @ as the function of that meaning in ops/elementwise and ops/elementwise/logic.py."""
+    """Every operator but @ as the function of that meaning in ops/elementwise and ops/elementwise/logic.py.
+
+    An operand of a type that no operation knows is left to that type's own operator, as Python wants it.
+    """
 
     __slots__ = ()
 
-    def __add__(self: Any, other: Operand) -> Any:
-        return elementwise.add(self, other)
-
-    def __radd__(self: Any, other: Operand) -> Any:
-        return elementwise.add(other, self)
-
-    def __iadd__(self: Any, other: Operand) -> Any:
-        return elementwise.add(self, other, out=self)
-
-    def __sub__(self: Any, other: Operand) -> Any:
-        return elementwise.sub(self, other)
-
-    def __rsub__(self: Any, other: Operand) -> Any:
-        return elementwise.sub(other, self)
-
-    def __isub__(self: Any, other: Operand) -> Any:
-        return elementwise.sub(self, other, out=self)
-
-    def __mul__(self: Any, other: Operand) -> Any:
-        return elementwise.mul(self, other)
-
-    def __rmul__(self: Any, other: Operand) -> Any:
-        return elementwise.mul(other, self)
-
-    def __imul__(self: Any, other: Operand) -> Any:
-        return elementwise.mul(self, other, out=self)
-
-    def __truediv__(self: Any, other: Operand) -> Any:
-        return elementwise.div(self, other)
-
-    def __rtruediv__(self: Any, other: Operand) -> Any:
-        return elementwise.div(other, self)
-
-    def __itruediv__(self: Any, other: Operand) -> Any:
-        return elementwise.div(self, other, out=self)
-
-    def __floordiv__(self: Any, other: Operand) -> Any:
-        return elementwise.floor_divide(self, other)
-
-    def __rfloordiv__(self: Any, other: Operand) -> Any:
-        return elementwise.floor_divide(other, self)
-
-    def __ifloordiv__(self: Any, other: Operand) -> Any:
-        return elementwise.floor_divide(self, other, out=self)
-
-    def __mod__(self: Any, other: Operand) -> Any:
-        return elementwise.remainder(self, other)
-
-    def __rmod__(self: Any, other: Operand) -> Any:
-        return elementwise.remainder(other, self)
-
-    def __imod__(self: Any, other: Operand) -> Any:
-        return elementwise.remainder(self, other, out=self)
-
-    def __pow__(self: Any, other: Operand) -> Any:
-        return elementwise.power(self, other)
-
-    def __rpow__(self: Any, other: Operand) -> Any:
-        return elementwise.power(other, self)
-
-    def __ipow__(self: Any, other: Operand) -> Any:
-        return elementwise.power(self, other, out=self)
-
-    def __and__(self: Any, other: Operand) -> Any:
-        return logic.bitwise_and(self, other)
-
-    def __rand__(self: Any, other: Operand) -> Any:
-        return logic.bitwise_and(other, self)
-
-    def __iand__(self: Any, other: Operand) -> Any:
-        return logic.bitwise_and(self, other, out=self)
-
-    def __or__(self: Any, other: Operand) -> Any:
-        return logic.bitwise_or(self, other)
-
-    def __ror__(self: Any, other: Operand) -> Any:
-        return logic.bitwise_or(other, self)
-
-    def __ior__(self: Any, other: Operand) -> Any:
-        return logic.bitwise_or(self, other, out=self)
-
-    def __xor__(self: Any, other: Operand) -> Any:
-        return logic.bitwise_xor(self, other)
-
-    def __rxor__(self: Any, other: Operand) -> Any:
-        return logic.bitwise_xor(other, self)
-
-    def __ixor__(self: Any, other: Operand) -> Any:
-        return logic.bitwise_xor(self, other, out=self)
-
-    def __lshift__(self: Any, other: Operand) -> Any:
-        return logic.bitwise_left_shift(self, other)
-
-    def __rlshift__(self: Any, other: Operand) -> Any:
-        return logic.bitwise_left_shift(other, self)
-
-    def __ilshift__(self: Any, other: Operand) -> Any:
-        return logic.bitwise_left_shift(self, other, out=self)
-
-    def __rshift__(self: Any, other: Operand) -> Any:
-        return logic.bitwise_right_shift(self, other)
-
-    def __rrshift__(self: Any, other: Operand) -> Any:
-        return logic.bitwise_right_shift(other, self)
-
-    def __irshift__(self: Any, other: Operand) -> Any:
-        return logic.bitwise_right_shift(self, other, out=self)
+    __add__, __radd__, __iadd__ = _forward(elementwise.add), _reflected(elementwise.add), _in_place(elementwise.add)
+    __sub__, __rsub__, __isub__ = _forward(elementwise.sub), _reflected(elementwise.sub), _in_place(elementwise.sub)
+    __mul__, __rmul__, __imul__ = _forward(elementwise.mul), _reflected(elementwise.mul), _in_place(elementwise.mul)
+    __truediv__, __rtruediv__, __itruediv__ = (
+        _forward(elementwise.div),
+        _reflected(elementwise.div),
+        _in_place(elementwise.div),
+    )
+    __floordiv__, __rfloordiv__, __ifloordiv__ = (
+        _forward(elementwise.floor_divide),
+        _reflected(elementwise.floor_divide),
+        _in_place(elementwise.floor_divide),
+    )
+    __mod__, __rmod__, __imod__ = (
+        _forward(elementwise.remainder),
+        _reflected(elementwise.remainder),
+        _in_place(elementwise.remainder),
+    )
+    __pow__, __rpow__, __ipow__ = (
+        _forward(elementwise.power),
+        _reflected(elementwise.power),
+        _in_place(elementwise.power),
+    )
+    __and__, __rand__, __iand__ = (
+        _forward(logic.bitwise_and),
+        _reflected(logic.bitwise_and),
+        _in_place(logic.bitwise_and),
+    )
+    __or__, __ror__, __ior__ = _forward(logic.bitwise_or), _reflected(logic.bitwise_or), _in_place(logic.bitwise_or)
+    __xor__, __rxor__, __ixor__ = (
+        _forward(logic.bitwise_xor),
+        _reflected(logic.bitwise_xor),
+        _in_place(logic.bitwise_xor),
+    )
+    __lshift__, __rlshift__, __ilshift__ = (
+        _forward(logic.bitwise_left_shift),
+        _reflected(logic.bitwise_left_shift),
+        _in_place(logic.bitwise_left_shift),
+    )
+    __rshift__, __rrshift__, __irshift__ = (
+        _forward(logic.bitwise_right_shift),
+        _reflected(logic.bitwise_right_shift),
+        _in_place(logic.bitwise_right_shift),
+    )
 
     def __neg__(self: Any) -> Any:
         return elementwise.neg(self)
@@ -142,17 +120,15 @@ class Operators:
     def __ne__(self: Any, other: object) -> Any:
         return _compare(operations.NE, self, other)
 
-    def __lt__(self: Any, other: Operand) -> Any:
-        return logic.less(self, other)
+    __lt__, __le__ = _forward(logic.less), _forward(logic.less_equal)
+    __gt__, __ge__ = _forward(logic.greater), _forward(logic.greater_equal)
 
-    def __le__(self: Any, other: Operand) -> Any:
-        return logic.less_equal(self, other)
+    def __divmod__(self: Any, other: Operand) -> Any:
+        quotient = self // other
+        return (quotient, self % other) if quotient is not NotImplemented else NotImplemented
 
-    def __gt__(self: Any, other: Operand) -> Any:
-        return logic.greater(self, other)
-
-    def __ge__(self: Any, other: Operand) -> Any:
-        return logic.greater_equal(self, other)
+    def __rdivmod__(self: Any, other: Operand) -> Any:
+        return other // self, other % self
 
     __hash__ = object.__hash__  # by identity, so that arrays can be keys although == compares elements
 
@@ -160,4 +136,11 @@ class Operators:
 def _compare(op: operations.Op, a: Any, b: Any) -> Any:
     if b is None or isinstance(b, str):
         return NotImplemented  # not numbers: never equal, as for any object
-    return elementwise.binary(op, a, b, None)
+    if isinstance(b, (list, tuple)):  # numbers written out: the question whether they are these has an answer
+        from pygpukit.array.factory import asarray
+
+        b = asarray(b)
+    try:
+        return elementwise.binary(op, a, b, None)
+    except NoOperandError:
+        return NotImplemented

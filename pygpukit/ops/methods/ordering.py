@@ -18,9 +18,16 @@ class Ordering:
 
     __slots__ = ()
 
-    def argsort(self: Any, axis: int | None = -1, *, descending: bool = False, stable: bool = True) -> GPUArray:
+    def argsort(
+        self: Any,
+        axis: int | None = -1,
+        kind: str | None = None,
+        *,
+        descending: bool = False,
+        stable: bool | None = True,
+    ) -> GPUArray:
         """int64 indices that sort the array along axis, stably; see gp.argsort()."""
-        return sorting.argsort(self, axis, descending=descending, stable=stable)
+        return sorting.argsort(self, axis, kind, descending=descending, stable=stable)
 
     def cumprod(self: Any, axis: int | None = None, dtype: DTypeLike | None = None) -> GPUArray:
         """Products of the elements up to each one; see gp.cumprod()."""
@@ -38,9 +45,11 @@ class Ordering:
         """Positions in this sorted array at which v keeps it sorted; see gp.searchsorted()."""
         return sorting.searchsorted(self, v, side, sorter)
 
-    def sort(self: Any, axis: int = -1, *, descending: bool = False, stable: bool = True) -> None:
+    def sort(
+        self: Any, axis: int = -1, kind: str | None = None, *, descending: bool = False, stable: bool | None = True
+    ) -> None:
         """Sort the array itself along axis, as NumPy's method; gp.sort() gives a sorted copy."""
-        copying.copy_to(sorting.sort(self, axis, descending=descending, stable=stable), self)
+        copying.copy_to(sorting.sort(self, axis, kind, descending=descending, stable=stable), self)
 
     def topk(self: Any, k: int, axis: int = -1, largest: bool = True, sorted: bool = True) -> tuple[GPUArray, GPUArray]:
         """(values, indices) of the k largest or smallest elements along axis; see gp.topk()."""

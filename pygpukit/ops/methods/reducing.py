@@ -17,13 +17,17 @@ class Reductions:
 
     __slots__ = ()
 
-    def all(self: Any, axis: Axis = None, out: GPUArray | None = None, keepdims: bool = False) -> GPUArray:
+    def all(
+        self: Any, axis: Axis = None, out: GPUArray | None = None, keepdims: bool = False, *, where: Any = None
+    ) -> GPUArray:
         """Whether all elements along axis are true."""
-        return reduction.all(self, axis, out, keepdims)
+        return reduction.all(self, axis, out, keepdims, where=where)
 
-    def any(self: Any, axis: Axis = None, out: GPUArray | None = None, keepdims: bool = False) -> GPUArray:
+    def any(
+        self: Any, axis: Axis = None, out: GPUArray | None = None, keepdims: bool = False, *, where: Any = None
+    ) -> GPUArray:
         """Whether any element along axis is true."""
-        return reduction.any(self, axis, out, keepdims)
+        return reduction.any(self, axis, out, keepdims, where=where)
 
     def argmax(self: Any, axis: int | None = None, out: GPUArray | None = None, *, keepdims: bool = False) -> GPUArray:
         """Index of the first largest element along axis."""
@@ -33,9 +37,16 @@ class Reductions:
         """Index of the first smallest element along axis."""
         return reduction.argmin(self, axis, out, keepdims)
 
-    def max(self: Any, axis: Axis = None, out: GPUArray | None = None, keepdims: bool = False) -> GPUArray:
+    def max(
+        self: Any,
+        axis: Axis = None,
+        out: GPUArray | None = None,
+        keepdims: bool = False,
+        initial: Any = None,
+        where: Any = None,
+    ) -> GPUArray:
         """The largest element along axis."""
-        return reduction.max(self, axis, out, keepdims)
+        return reduction.max(self, axis, out, keepdims, initial, where)
 
     def mean(
         self: Any,
@@ -43,13 +54,22 @@ class Reductions:
         dtype: DTypeLike | None = None,
         out: GPUArray | None = None,
         keepdims: bool = False,
+        *,
+        where: Any = None,
     ) -> GPUArray:
         """Arithmetic mean along axis."""
-        return reduction.mean(self, axis, dtype, out, keepdims)
+        return reduction.mean(self, axis, dtype, out, keepdims, where=where)
 
-    def min(self: Any, axis: Axis = None, out: GPUArray | None = None, keepdims: bool = False) -> GPUArray:
+    def min(
+        self: Any,
+        axis: Axis = None,
+        out: GPUArray | None = None,
+        keepdims: bool = False,
+        initial: Any = None,
+        where: Any = None,
+    ) -> GPUArray:
         """The smallest element along axis."""
-        return reduction.min(self, axis, out, keepdims)
+        return reduction.min(self, axis, out, keepdims, initial, where)
 
     def prod(
         self: Any,
@@ -57,9 +77,11 @@ class Reductions:
         dtype: DTypeLike | None = None,
         out: GPUArray | None = None,
         keepdims: bool = False,
+        initial: Any = None,
+        where: Any = None,
     ) -> GPUArray:
         """Product along axis."""
-        return reduction.prod(self, axis, dtype, out, keepdims)
+        return reduction.prod(self, axis, dtype, out, keepdims, initial, where)
 
     def std(
         self: Any,
@@ -68,9 +90,11 @@ class Reductions:
         out: GPUArray | None = None,
         ddof: float = 0,
         keepdims: bool = False,
+        *,
+        where: Any = None,
     ) -> GPUArray:
         """Standard deviation along axis."""
-        return reduction.std(self, axis, dtype, out, ddof, keepdims)
+        return reduction.std(self, axis, dtype, out, ddof, keepdims, where=where)
 
     def sum(
         self: Any,
@@ -78,9 +102,11 @@ class Reductions:
         dtype: DTypeLike | None = None,
         out: GPUArray | None = None,
         keepdims: bool = False,
+        initial: Any = None,
+        where: Any = None,
     ) -> GPUArray:
         """Sum along axis."""
-        return reduction.sum(self, axis, dtype, out, keepdims)
+        return reduction.sum(self, axis, dtype, out, keepdims, initial, where)
 
     def var(
         self: Any,
@@ -89,6 +115,8 @@ class Reductions:
         out: GPUArray | None = None,
         ddof: float = 0,
         keepdims: bool = False,
+        *,
+        where: Any = None,
     ) -> GPUArray:
         """Variance along axis."""
-        return reduction.var(self, axis, dtype, out, ddof, keepdims)
+        return reduction.var(self, axis, dtype, out, ddof, keepdims, where=where)

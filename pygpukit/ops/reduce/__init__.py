@@ -1,10 +1,11 @@
 """Reductions over any axes: sums, products, extremes and their places, truth, moments, norms.
 
 Common to all: axis is None (all axes), an int or a tuple of ints; keepdims keeps the reduced axes with extent 1; out is
-written and returned instead of a new array. Types are NumPy's: small integers add up in 64 bits, means of integers are
-float64. float16 and bfloat16 are accumulated in float32 and rounded once, to their own type. Elements are added in a
-tree fixed by shape, strides and type: the same bits on every run, and errors that grow with the logarithm of the size,
-as in pairwise summation. Strided inputs are read in place. All raise ShapeError (axes, out), DTypeError and
+written and returned instead of a new array; where: a bool array, elements where it is false are left out; initial: the
+number that sums, products and extremes begin with. Types are NumPy's: small integers add up in 64 bits, means of
+integers are float64. float16 and bfloat16 are accumulated in float32 and rounded once, to their own type. Elements are
+added in a tree fixed by shape, strides and type: the same bits on every run, and errors that grow with the logarithm of
+the size, as in pairwise summation. Strided inputs are read in place. All raise ShapeError (axes, out), DTypeError and
 DeviceMismatchError before anything is launched, and are asynchronous on the current stream.
 """
 
@@ -13,6 +14,7 @@ from __future__ import annotations
 import builtins
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from pygpukit._core import native
@@ -24,7 +26,7 @@ from pygpukit.ops import copying, elementwise
 from pygpukit.ops.elementwise import pointwise
 from pygpukit.ops.operands import check_array, check_devices, check_out, overlaps, same_view
 from pygpukit.ops.prepared import prepared
-from pygpukit.ops.reduce import reducer
+from pygpukit.ops.reduce import masked, reducer
 
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
@@ -40,9 +42,18 @@ __all__ = [
 
 @prepared
 def sum(
-    a: GPUArray, axis: Axis = None, dtype: DTypeLike | None = None, out: GPUArray | None = None, keepdims: bool = False
+    a: GPUArray,
+    axis: Axis = None,
+    dtype: DTypeLike | None = None,
+    out: GPUArray | None = None,
+    keepdims: bool = False,
+    initial: Any = None,
+    where: Any = None,
 ) -> GPUArray:
     """Sum of elements; of none: 0. dtype: of the result and of the addition, by default a's, 64 bits for integers."""
+    if initial is not None or where is not None:
+        plain = partial(sum, axis=axis, dtype=dtype, keepdims=keepdims)
+        return masked.folded("sum", plain, a, where, initial, 0, out)
     a, axes = _checked("sum", a, axis)
     wanted = _accumulated(a.dtype) if dtype is None else as_dtype(dtype)
     a = _ready(a, wanted, "sum")
@@ -61,9 +72,18 @@ def sum_axis(a: GPUArray, axis: int) -> GPUArray:
 
 @prepared
 def prod(
-    a: GPUArray, axis: Axis = None, dtype: DTypeLike | None = None, out: GPUArray | None = None, keepdims: bool = False
+    a: GPUArray,
+    axis: Axis = None,
+    dtype: DTypeLike | None = None,
+    out: GPUArray | None = None,
+    keepdims: bool = False,
+    initial: Any = None,
+    where: Any = None,
 ) -> GPUArray:
     """Product of elements; of none: 1. dtype as for sum()."""
+    if initial is not None or where is not None:
+        plain = partial(prod, axis=axis, dtype=dtype, keepdims=keepdims)
+        return masked.folded("prod", plain, a, where, initial, 1, out)
     a, axes = _checked("prod", a, axis)
     wanted = _accumulated(a.dtype) if dtype is None else as_dtype(dtype)
     a = _ready(a, wanted, "prod")
@@ -79,11 +99,23 @@ def prod(
 
 @prepared
 def mean(
-    a: GPUArray, axis: Axis = None, dtype: DTypeLike | None = None, out: GPUArray | None = None, keepdims: bool = False
+    a: GPUArray,
+    axis: Axis = None,
+    dtype: DTypeLike | None = None,
+    out: GPUArray | None = None,
+    keepdims: bool = False,
+    *,
+    where: Any = None,
 ) -> GPUArray:
     """Arithmetic mean; of no element: nan. dtype: of the result, by default a's, float64 for integers and bool."""
     a, axes = _checked("mean", a, axis)
+    if dtype is not None and not promotion.is_inexact(as_dtype(dtype)) and not promotion.is_inexact(a.dtype):
+        found = elementwise.floor_divide(sum(a, axis, dtype, keepdims=keepdims), _count(a, axes))  # NumPy's // of a sum
+        return elementwise.deliver(found, None if out is None else check_out(out, found.shape, found.dtype, "mean"))
     wanted = _inexact(a.dtype, dtype, "mean")
+    if where is not None:
+        found = masked.moment("mean", a, axis, wanted, 0, keepdims, where)
+        return elementwise.deliver(found, None if out is None else check_out(out, found.shape, wanted, "mean"))
     count = _count(a, axes)
     if not promotion.is_inexact(a.dtype) and a.itemsize < 8 and wanted == float64 and count:
         # The sum is exact, so only the division rounds.
@@ -101,14 +133,32 @@ def mean(
 
 
 @prepared
-def max(a: GPUArray, axis: Axis = None, out: GPUArray | None = None, keepdims: bool = False) -> GPUArray:
+def max(
+    a: GPUArray,
+    axis: Axis = None,
+    out: GPUArray | None = None,
+    keepdims: bool = False,
+    initial: Any = None,
+    where: Any = None,
+) -> GPUArray:
     """The largest element; nan where there is one. No elements: ShapeError; complex types: DTypeError."""
+    if initial is not None or where is not None:
+        return masked.folded("max", partial(max, axis=axis, keepdims=keepdims), a, where, initial, None, out)
     return _extreme("max", a, axis, out, keepdims)
 
 
 @prepared
-def min(a: GPUArray, axis: Axis = None, out: GPUArray | None = None, keepdims: bool = False) -> GPUArray:
+def min(
+    a: GPUArray,
+    axis: Axis = None,
+    out: GPUArray | None = None,
+    keepdims: bool = False,
+    initial: Any = None,
+    where: Any = None,
+) -> GPUArray:
     """The smallest element; nan where there is one. Errors as max()."""
+    if initial is not None or where is not None:
+        return masked.folded("min", partial(min, axis=axis, keepdims=keepdims), a, where, initial, None, out)
     return _extreme("min", a, axis, out, keepdims)
 
 
@@ -132,14 +182,22 @@ def argmin(a: GPUArray, axis: int | None = None, out: GPUArray | None = None, ke
 
 
 @prepared
-def any(a: GPUArray, axis: Axis = None, out: GPUArray | None = None, keepdims: bool = False) -> GPUArray:
+def any(
+    a: GPUArray, axis: Axis = None, out: GPUArray | None = None, keepdims: bool = False, *, where: Any = None
+) -> GPUArray:
     """Whether any element is true (not zero; nan is true). Of none: False. The result is bool."""
+    if where is not None:
+        return masked.folded("any", partial(any, axis=axis, keepdims=keepdims), a, where, None, False, out)
     return _truth("any", a, axis, out, keepdims)
 
 
 @prepared
-def all(a: GPUArray, axis: Axis = None, out: GPUArray | None = None, keepdims: bool = False) -> GPUArray:
+def all(
+    a: GPUArray, axis: Axis = None, out: GPUArray | None = None, keepdims: bool = False, *, where: Any = None
+) -> GPUArray:
     """Whether all elements are true (not zero; nan is true). Of none: True. The result is bool."""
+    if where is not None:
+        return masked.folded("all", partial(all, axis=axis, keepdims=keepdims), a, where, None, True, out)
     return _truth("all", a, axis, out, keepdims)
 
 
@@ -163,13 +221,15 @@ def var(
     out: GPUArray | None = None,
     ddof: float = 0,
     keepdims: bool = False,
+    *,
+    where: Any = None,
 ) -> GPUArray:
     """Variance: mean squared distance from the mean, divided by the number of elements - ddof.
 
     Of no element: nan. Computed in one pass from means and squared distances of groups (Chan, Golub, LeVeque), never as
-    a difference of squares. Real types; dtype as for mean().
+    a difference of squares. Of complex numbers the squared magnitudes of distances, real. dtype as for mean().
     """
-    return _moment("var", a, axis, dtype, out, ddof, keepdims)
+    return _moment("var", a, axis, dtype, out, ddof, keepdims, where)
 
 
 @prepared
@@ -180,9 +240,11 @@ def std(
     out: GPUArray | None = None,
     ddof: float = 0,
     keepdims: bool = False,
+    *,
+    where: Any = None,
 ) -> GPUArray:
     """Standard deviation: the square root of var()."""
-    return _moment("std", a, axis, dtype, out, ddof, keepdims)
+    return _moment("std", a, axis, dtype, out, ddof, keepdims, where)
 
 
 @prepared
@@ -261,10 +323,19 @@ def _truth(name: str, a: GPUArray, axis: Axis, out: GPUArray | None, keepdims: b
 
 
 def _moment(
-    name: str, a: GPUArray, axis: Axis, dtype: DTypeLike | None, out: GPUArray | None, ddof: float, keepdims: bool
+    name: str,
+    a: GPUArray,
+    axis: Axis,
+    dtype: DTypeLike | None,
+    out: GPUArray | None,
+    ddof: float,
+    keepdims: bool,
+    where: Any,
 ) -> GPUArray:
     a, axes = _checked(name, a, axis)
-    _real(name, a.dtype)
+    if where is not None or a.dtype in promotion.COMPLEX:
+        found = masked.moment(name, a, axis, _inexact(a.dtype, dtype, name), ddof, keepdims, where)
+        return elementwise.deliver(found, None if out is None else check_out(out, found.shape, found.dtype, name))
     wanted = _inexact(a.dtype, dtype, name)
     _real(name, wanted)
     a = _as_type(a, wanted)

@@ -28,7 +28,7 @@ def gradient(f: GPUArray, *varargs: Any, axis: int | Sequence[int] | None = None
     axis gives an array, several a tuple. Integers give float64. Raises ShapeError, TypeError, ValueError, DTypeError.
     """
     f = check_array(f, "gradient")
-    axes = range(f.ndim) if axis is None else [axis] if isinstance(axis, int) else axis
+    axes = range(f.ndim) if axis is None else layout.integers(axis, "gradient: axis")
     own = [layout.normalize_axis(each, f.ndim, "gradient") for each in axes]
     if len(set(own)) != len(own):
         raise ShapeError(f"gradient: axis {axis} names an axis of shape {f.shape} twice")

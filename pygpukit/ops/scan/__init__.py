@@ -107,6 +107,7 @@ def instantiations() -> Iterator[tuple[str, ...]]:
 def _cumulative(op: _Op, x: GPUArray, axis: int | None, dtype: DTypeLike | None, include_initial: bool) -> GPUArray:
     what = f"cumulative_{op.name.removeprefix('cum')}"
     x = check_array(x, what)
+    x = x.reshape(1) if not x.ndim else x
     if axis is None:
         if x.ndim != 1:
             raise ShapeError(f"{what}: axis must be given for an array of shape {x.shape}; flatten it or name one")

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from pygpukit._core import native
 from pygpukit.array import layout
 from pygpukit.array.layout import Shape, normalize_axis
+from pygpukit.array.order import columns
 from pygpukit.core.errors import ShapeError
 from pygpukit.ops import copying
 from pygpukit.ops.operands import check_array
@@ -28,13 +29,17 @@ __all__ = [
 ]  # fmt: skip
 
 
-def reshape(array: GPUArray, shape: Axes, *, copy: bool | None = None) -> GPUArray:
-    """The same elements in C order in another shape; one extent may be -1.
+def reshape(array: GPUArray, shape: Axes, order: str = "C", *, copy: bool | None = None) -> GPUArray:
+    """The same elements in another shape; one extent may be -1.
 
-    copy: None copies only when the strides ask for it, True always, False never (ShapeError instead).
+    order: "C" reads and places rows first, "F" columns first, "A" columns where the array has them so. copy: None
+    copies only when the strides ask for it, True always, False never (ShapeError instead).
     """
     array = check_array(array, "reshape")
-    wanted = layout.resolve_shape((shape,) if isinstance(shape, int) else tuple(shape), array.size, "reshape")
+    if order != "C" and columns(order, array):
+        extents = layout.integers(shape, "reshape: shape")[::-1]
+        return transpose(reshape(transpose(array), extents, copy=copy))
+    wanted = layout.resolve_shape(layout.integers(shape, "reshape: shape"), array.size, "reshape")
     strides = None if copy else layout.reshape_strides(array.shape, array.strides, wanted, array.itemsize)
     if strides is not None:
         return native.view(array, wanted, strides, array.offset)
@@ -47,14 +52,14 @@ def reshape(array: GPUArray, shape: Axes, *, copy: bool | None = None) -> GPUArr
     return native.view(dense, wanted, layout.contiguous_strides(wanted, array.itemsize), dense.offset)
 
 
-def ravel(array: GPUArray) -> GPUArray:
-    """All elements in C order, 1-D; copied only when the strides ask for it."""
-    return reshape(check_array(array, "ravel"), -1 if array.size else 0)
+def ravel(array: GPUArray, order: str = "C") -> GPUArray:
+    """All elements, 1-D, in this order; copied only when the strides ask for it."""
+    return reshape(check_array(array, "ravel"), -1 if array.size else 0, order)
 
 
-def flatten(array: GPUArray) -> GPUArray:
-    """All elements in C order, 1-D, always a copy."""
-    return reshape(check_array(array, "flatten"), -1 if array.size else 0, copy=True)
+def flatten(array: GPUArray, order: str = "C") -> GPUArray:
+    """All elements, 1-D, in this order, always a copy."""
+    return reshape(check_array(array, "flatten"), -1 if array.size else 0, order, copy=True)
 
 
 def transpose(array: GPUArray, axes: Sequence[int] | None = None) -> GPUArray:
@@ -111,7 +116,10 @@ def squeeze(array: GPUArray, axis: Axes | None = None) -> GPUArray:
     if axis is None:
         dropped = tuple(k for k, extent in enumerate(array.shape) if extent == 1)
     else:
-        dropped = _axes(axis, array.ndim, "squeeze")
+        named = layout.integers(axis, "squeeze: axis")
+        if not array.ndim and all(k in (0, -1) for k in named):
+            named = ()  # as in NumPy, a 0-d array has one element along axis 0
+        dropped = _axes(named, array.ndim, "squeeze")
     for k in dropped:
         if array.shape[k] != 1:
             raise ShapeError(f"squeeze: axis {k} of shape {array.shape} has {array.shape[k]} elements, not 1")
@@ -122,7 +130,7 @@ def squeeze(array: GPUArray, axis: Axes | None = None) -> GPUArray:
 def expand_dims(array: GPUArray, axis: Axes) -> GPUArray:
     """With new axes of one element at these positions of the result."""
     array = check_array(array, "expand_dims")
-    ndim = array.ndim + (1 if isinstance(axis, int) else len(axis))
+    ndim = array.ndim + len(layout.integers(axis, "expand_dims: axis"))
     new = _axes(axis, ndim, "expand_dims")
     extents, steps = iter(array.shape), iter(array.strides)
     shape = tuple(1 if k in new else next(extents) for k in range(ndim))
@@ -172,7 +180,7 @@ def rot90(array: GPUArray, k: int = 1, axes: Sequence[int] = (0, 1)) -> GPUArray
     if len(plane) != 2:
         raise ShapeError(f"rot90: two axes make a plane, {tuple(axes)} do not")
     first, second = plane
-    k %= 4
+    k = layout.integer(k, "rot90: k") % 4
     if k == 0:
         return _permuted(array, tuple(range(array.ndim)))
     if k == 2:
@@ -185,7 +193,7 @@ def rot90(array: GPUArray, k: int = 1, axes: Sequence[int] = (0, 1)) -> GPUArray
 def broadcast_to(array: GPUArray, shape: Axes) -> GPUArray:
     """The array repeated to a shape without a copy: a view that cannot be written."""
     array = check_array(array, "broadcast_to")
-    wanted = (shape,) if isinstance(shape, int) else tuple(shape)
+    wanted = layout.integers(shape, "broadcast_to: shape")
     if array.ndim > len(wanted) or layout.broadcast_shapes(array.shape, wanted, "broadcast_to") != wanted:
         raise ShapeError(f"broadcast_to: shape {array.shape} does not broadcast to {wanted}")
     return native.view(array, wanted, layout.broadcast_strides(array.shape, array.strides, wanted), array.offset)
@@ -218,7 +226,7 @@ def diagonal(array: GPUArray, offset: int = 0, axis1: int = 0, axis2: int = 1) -
 
 def _axes(axes: Axes, ndim: int, what: str) -> tuple[int, ...]:
     """Axes counted from 0. Raises ShapeError for one out of range or given twice."""
-    found = tuple(normalize_axis(axis, ndim, what) for axis in ((axes,) if isinstance(axes, int) else axes))
+    found = tuple(normalize_axis(axis, ndim, what) for axis in layout.integers(axes, f"{what}: axis"))
     if len(set(found)) != len(found):
         raise ShapeError(f"{what}: axes {found} are not all different")
     return found

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from pygpukit.array import factory
+from pygpukit.array import factory, layout
 from pygpukit.array.promotion import COMPLEX
 from pygpukit.core.dtypes import as_dtype, float64
-from pygpukit.core.errors import DTypeError, ShapeError
+from pygpukit.core.errors import DTypeError, OutOfMemoryError, ShapeError
 from pygpukit.ops import copying, shape
 from pygpukit.ops.indexing import triangles
 from pygpukit.ops.operands import check_array, check_devices
@@ -49,25 +49,37 @@ def diag(array: GPUArray, k: int = 0) -> GPUArray:
 
 
 def linspace(
-    start: complex, stop: complex, num: int = 50, endpoint: bool = True, dtype: DTypeLike | None = None
-) -> GPUArray:
+    start: Any,
+    stop: Any,
+    num: int = 50,
+    endpoint: bool = True,
+    retstep: bool = False,
+    dtype: DTypeLike | None = None,
+    axis: int = 0,
+) -> Any:
     """num evenly spaced numbers from start to stop, with stop unless endpoint is False.
 
-    dtype: float64 (complex128) when left out; integers are rounded down. The values are made on the host and copied
-    once. Raises ShapeError for a negative num.
+    start, stop: numbers, or lists and arrays of the host, whose values then lie along a new axis. retstep: (values,
+    their distance). dtype: float64 (complex128) when left out; integers are rounded down. The values are made on the
+    host and copied once. Raises ShapeError for a negative num, OutOfMemoryError.
     """
     import numpy as np
 
+    num = layout.integer(num, "linspace: num")
     if num < 0:
         raise ShapeError(f"linspace: the number of values must not be negative, it is {num}")
-    values = np.linspace(start, stop, num, endpoint)
+    try:
+        values, step = np.linspace(start, stop, num, endpoint, retstep=True, axis=axis)
+    except MemoryError as error:
+        raise OutOfMemoryError(f"linspace: {num} values do not fit the host, where they are made: {error}") from None
     wanted = as_dtype(dtype) if dtype is not None else None
     if wanted is not None and np.iscomplexobj(values) and wanted not in COMPLEX:
         raise DTypeError(f"linspace: complex bounds do not fit {wanted}")
     if wanted is not None and wanted.name.lstrip("u").startswith("int"):
         values = np.floor(values)
     array = factory.from_numpy(values)
-    return array if wanted is None or wanted in (float64, array.dtype) else array.astype(wanted)
+    array = array if wanted is None or wanted in (float64, array.dtype) else array.astype(wanted)
+    return (array, step) if retstep else array
 
 
 def meshgrid(*arrays: GPUArray, indexing: str = "xy", sparse: bool = False, copy: bool = True) -> tuple[GPUArray, ...]:

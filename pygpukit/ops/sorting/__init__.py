@@ -43,19 +43,31 @@ _CTYPES = CTYPES | {"bool": CTYPES["uint8"]}
 
 
 @prepared
-def sort(a: GPUArray, axis: int | None = -1, *, descending: bool = False, stable: bool = True) -> GPUArray:
+def sort(
+    a: GPUArray, axis: int | None = -1, kind: str | None = None, *, descending: bool = False, stable: bool | None = True
+) -> GPUArray:
     """A sorted copy along axis, 1-D and of all elements for axis None; any dtype that computes, complex as NumPy.
 
-    stable: accepted for the standard's sake; sorting is always stable. Raises ShapeError, DTypeError (storage types),
-    DeviceMismatchError.
+    kind ("quicksort", "mergesort", "heapsort", "stable") and stable change nothing: sorting is always stable. Raises
+    ShapeError, DTypeError (storage types), DeviceMismatchError.
     """
+    check_kind(kind, "sort")
     return _sorted(a, axis, descending, "sort")[0]
 
 
 @prepared
-def argsort(a: GPUArray, axis: int | None = -1, *, descending: bool = False, stable: bool = True) -> GPUArray:
+def argsort(
+    a: GPUArray, axis: int | None = -1, kind: str | None = None, *, descending: bool = False, stable: bool | None = True
+) -> GPUArray:
     """int64 indices that sort the array along axis; equal elements stay in order. Arguments and errors as sort()."""
+    check_kind(kind, "argsort")
     return _sorted(a, axis, descending, "argsort", indexed=True)[1]
+
+
+def check_kind(kind: str | None, what: str) -> None:
+    """Raises ValueError for what is no name of an algorithm in NumPy."""
+    if kind not in (None, "quicksort", "mergesort", "heapsort", "stable"):
+        raise ValueError(f"{what}: kind is {kind!r}; it must be 'quicksort', 'mergesort', 'heapsort' or 'stable'")
 
 
 @prepared

@@ -7,13 +7,17 @@ occurrence.
 from __future__ import annotations
 
 import struct
+from math import prod
 from typing import TYPE_CHECKING, NamedTuple
 
 from pygpukit import kernels
 from pygpukit._core import native
+from pygpukit.array import factory, layout, promotion
 from pygpukit.core.dtypes import bool_, int64
-from pygpukit.ops import elementwise, host, indexing, scan, sorting
+from pygpukit.ops import elementwise, host, indexing, reduce, scan, shape, sorting
+from pygpukit.ops.elementwise import logic
 from pygpukit.ops.indexing import masks
+from pygpukit.ops.shape import joining
 
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
@@ -52,15 +56,21 @@ def unique(
     return_index: bool = False,
     return_inverse: bool = False,
     return_counts: bool = False,
+    axis: int | None = None,
     *,
     equal_nan: bool = True,
 ) -> GPUArray | tuple[GPUArray, ...]:
     """The different elements in ascending order, 1-D; with flags a tuple of them and what the flags name, int64.
 
     return_index: of the first occurrence in the flattened array. return_inverse: positions in the result, in a's shape.
-    equal_nan: NaNs count as one value. Raises DTypeError (storage types) and DeviceMismatchError.
+    axis: the different slices along it, in the order of their elements, instead; each column of them is sorted once.
+    equal_nan: NaNs count as one value. Raises DTypeError (storage types), AxisError and DeviceMismatchError.
     """
-    found = _Unique(a, "unique", return_index or return_inverse, equal_nan)
+    found: _Unique | _UniqueSlices
+    if axis is None:
+        found = _Unique(a, "unique", return_index or return_inverse, equal_nan)
+    else:
+        found = _UniqueSlices(a, axis, equal_nan)
     results = [found.values()]
     if return_index:
         results.append(found.indices())
@@ -118,12 +128,52 @@ class _Unique:
         return _inverted(self.order, scan.cumsum(self.heads)).reshape(self.shape)
 
     def counts(self) -> GPUArray:
-        starts = self.starts
-        counts = native.empty(starts.shape, int64)
-        if counts.size:
-            elementwise.sub(starts[1:], starts[:-1], out=counts[:-1])
-            elementwise.sub(self.heads.size, starts[-1:], out=counts[-1:])
-        return counts
+        return _counts(self.starts, self.heads.size)
+
+
+class _UniqueSlices:
+    """The slices along an axis as rows, in lexical order, and which of them are the first of their kind."""
+
+    def __init__(self, a: GPUArray, axis: int, equal_nan: bool) -> None:
+        a = sorting.check_ordered(a, "unique")
+        self.axis = layout.normalize_axis(axis, a.ndim, "unique")
+        rows = shape.moveaxis(a, self.axis, 0)
+        self.rest = rows.shape[1:]
+        flat = shape.reshape(rows, (rows.shape[0], prod(self.rest)))
+        order = factory.arange(flat.shape[0])
+        for column in range(flat.shape[1] - 1, -1, -1):  # stable sorts, the first column last
+            order = indexing.take(order, sorting.argsort(indexing.take(flat[:, column], order)))
+        self.order, self.sorted = order, indexing.take(flat, order, 0)
+        before, behind = self.sorted[:-1], self.sorted[1:]
+        differ = elementwise.binary(elementwise.operations.NE, before, behind, None)
+        if equal_nan and promotion.is_inexact(a.dtype):
+            both = logic.logical_and(logic.isnan(before), logic.isnan(behind))
+            differ = logic.logical_and(differ, logic.logical_not(both))
+        first = factory.ones(min(flat.shape[0], 1), bool_)
+        self.heads = joining.concatenate([first, reduce.any(differ, 1)]) if flat.shape[0] else first
+        self.starts = masks.flatnonzero(self.heads)
+
+    def values(self) -> GPUArray:
+        rows = indexing.take(self.sorted, self.starts, 0)
+        return shape.moveaxis(shape.reshape(rows, (rows.shape[0], *self.rest)), 0, self.axis)
+
+    def indices(self) -> GPUArray:
+        return indexing.take(self.order, self.starts)
+
+    def inverse(self) -> GPUArray:
+        return _inverted(self.order, scan.cumsum(self.heads))
+
+    def counts(self) -> GPUArray:
+        return _counts(self.starts, self.heads.size)
+
+
+def _counts(starts: GPUArray, size: int) -> GPUArray:
+    """The distances of the starts from each other, and of the last from the size."""
+    counts = native.empty(starts.shape, int64)
+    if counts.size:
+        elementwise.sub(starts[1:], starts[:-1], out=counts[:-1])
+        elementwise.sub(size, starts[-1:], out=counts[-1:])
+    return counts
 
 
 def _heads(array: GPUArray, equal_nan: bool) -> GPUArray:

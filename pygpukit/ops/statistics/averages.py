@@ -65,7 +65,7 @@ def _weights(weights: GPUArray, a: GPUArray, axis: Axis) -> GPUArray:
         return weights
     if axis is None:
         raise TypeError(f"average: weights of shape {weights.shape} for an array of shape {a.shape} need an axis")
-    given = (axis,) if isinstance(axis, int) else tuple(axis)
+    given = layout.integers(axis, "average: axis")
     axes = [layout.normalize_axis(each, a.ndim, "average") for each in given]
     if weights.shape != tuple(a.shape[k] for k in axes):
         raise ShapeError(
@@ -101,6 +101,8 @@ def cov(
     if ddof is not None and ddof != int(ddof):
         raise ValueError(f"cov: ddof is {ddof!r}; it must be an integer")
     wanted = float64 if dtype is None else as_dtype(dtype)
+    if not promotion.is_inexact(wanted):
+        raise DTypeError(f"cov: dtype={wanted.name!r} cannot hold means; use a float or complex type")
     if dtype is None:
         for part in parts:
             wanted = promotion.promote(wanted, part.dtype)

@@ -82,6 +82,8 @@ def histogramdd(
     if len(each) != len(parts) or (range is not None and len(range) != len(parts)):
         raise ValueError(f"histogramdd: bins and range must have an entry for each of {len(parts)} coordinates")
     ends = [None] * len(parts) if range is None else list(range)
+    # Edges between Python numbers are float64, as in NumPy.
+    parts = [part if end is None else elementwise.as_type(part, float64) for part, end in zip(parts, ends, strict=True)]
     edges = [edges_of(*one, weights is not None, "histogramdd") for one in zip(parts, each, ends, strict=True)]
     extents = tuple(edge.size - 1 for edge in edges)
     place, inside = None, None
@@ -145,17 +147,15 @@ def bincount(x: GPUArray, weights: GPUArray | None = None, minlength: int = 0) -
     if low < 0:
         raise ValueError(f"bincount: x has {int(low)} as int64; numbers must not be negative")
     bins = max(int(high) + 1, int(minlength))
-    return (
-        count_places(places, bins)
-        if weights is None
-        else sum_places(places, elementwise.as_type(weights, float64), bins)
-    )
+    if weights is None or not x.size:  # as in NumPy, without elements there is nothing to add up
+        return count_places(places, bins)
+    return sum_places(places, elementwise.as_type(weights, float64), bins)
 
 
 def digitize(x: GPUArray, bins: Any, right: bool = False) -> GPUArray:
     """The index, int64, of the bin of each element: of the first edge above it (with right: not below it).
 
-    bins: 1-D edges that rise or fall, a list or an array; of those on the device one truth value is read, which waits.
+    bins: 1-D edges that rise or fall, a list or an array; those on the device are read, which waits.
     """
     import numpy as np
 
@@ -177,17 +177,16 @@ def digitize(x: GPUArray, bins: Any, right: bool = False) -> GPUArray:
 
 def _falls(edges: Any) -> bool:
     """Whether edges fall; raises ValueError where they do neither fall nor rise."""
-    before, behind = edges[:-1], edges[1:]
-    if edges.size < 2:
+    values = edges.to_numpy() if is_array(edges) else edges
+    before, behind = values[:-1], values[1:]
+    changes = (before != behind).nonzero()[0]
+    if not changes.size:
         return False
-    if is_array(edges):
-        pairs = [reduce.all(logic.less_equal(*pair)) for pair in ((before, behind), (behind, before))]
-        rises, falls = joining.stack(pairs).to_numpy()
-    else:
-        rises, falls = (before <= behind).all(), (behind <= before).all()
-    if not rises and not falls:
+    # As in NumPy the first change decides, and a NaN after it neither rises nor falls.
+    falls = not before[changes[0]] < behind[changes[0]]
+    if ((before < behind) if falls else (before > behind)).any():
         raise ValueError("digitize: bins must increase or decrease monotonically")
-    return not rises
+    return falls
 
 
 def _flat(a: Any, weights: Any, what: str) -> tuple[GPUArray, GPUArray | None]:

@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from pygpukit._core import native
-from pygpukit.array import promotion
+from pygpukit.array import layout, promotion
 from pygpukit.core.dtypes import DataType, bfloat16, bool_, float16, float32, float64, int64
 from pygpukit.core.errors import DTypeError, ShapeError
 from pygpukit.ops import copying, elementwise, indexing, reduce, scan, shape, sorting
@@ -219,7 +219,7 @@ def _shares(q: Any, whole: int, dtype: DataType, what: str) -> tuple[HostArray, 
     own = promotion.true_divide(dtype)
     if is_weak or shares.dtype.kind != "f":
         return shares, own
-    return shares, promotion.promote(own, DataType.from_numpy_dtype(shares.dtype))
+    return shares, promotion.promote(dtype, DataType.from_numpy_dtype(shares.dtype))
 
 
 class _Sorted:
@@ -269,12 +269,13 @@ class _Weighted:
     def __init__(self, rows: Rows, a: GPUArray, weights: Any, axis: Axis, what: str, skip: bool) -> None:
         weights = check_array(weights, f"{what}: weights")
         if weights.shape != a.shape:
-            if not isinstance(axis, int) or weights.shape != (a.shape[axis],):
+            given = () if axis is None else layout.integers(axis, f"{what}: axis")
+            if len(given) != 1 or weights.shape != (a.shape[given[0]],):
                 raise ShapeError(
                     f"{what}: weights of shape {weights.shape} must be of shape {a.shape}, or 1-D along the one axis"
                 )
             along = [1] * a.ndim
-            along[axis] = a.shape[axis]
+            along[given[0]] = a.shape[given[0]]
             weights = shape.broadcast_to(weights.reshape(tuple(along)), a.shape)
         own = elementwise.as_type(rows_of(weights, axis, what).array, float64)
         if skip and promotion.is_inexact(a.dtype):

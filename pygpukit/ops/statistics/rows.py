@@ -31,7 +31,7 @@ def rows_of(a: Any, axis: Axis, what: str) -> Rows:
     """The rows of an array of real numbers along some axes, None for all. Raises ShapeError, DTypeError,
     DeviceMismatchError."""
     a = check_real(a, what)
-    axes = range(a.ndim) if axis is None else [axis] if isinstance(axis, int) else list(axis)
+    axes = range(a.ndim) if axis is None else layout.integers(axis, f"{what}: axis")
     own = [layout.normalize_axis(each, a.ndim, what) for each in axes]
     if len(set(own)) != len(own):
         raise ShapeError(f"{what}: axis {axis} names an axis of shape {a.shape} twice")
