@@ -45,6 +45,7 @@ _HOMES = {
     "pygpukit.ops.nn.attention.fp8": "fa3_fp8_available get_sm_version sdpa_causal_fp8",
     "pygpukit.jupyter": "load_ipython_extension unload_ipython_extension",
     "pygpukit.memory.collect": "gc",
+    "pygpukit.ops.audio.shown": "Audio",
 }
 # `jit` and `array` can be called, too: the sub-package and the function share the name.
 _SUBMODULES = (

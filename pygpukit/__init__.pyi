@@ -111,6 +111,7 @@ from pygpukit.jit import warmup as warmup
 from pygpukit.jupyter import load_ipython_extension as load_ipython_extension
 from pygpukit.jupyter import unload_ipython_extension as unload_ipython_extension
 from pygpukit.memory.collect import gc as gc
+from pygpukit.ops.audio.shown import Audio as Audio
 from pygpukit.ops.contraction import einsum as einsum
 from pygpukit.ops.contraction import einsum_path as einsum_path
 from pygpukit.ops.contraction.products import cross as cross

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
@@ -17,8 +18,10 @@ from traitlets.config import Configurable
 UNIT_NAME = "cell"  # the same for every cell, so that moving a cell or running it again finds it in the cache
 _ARCHITECTURE = re.compile(r"(sm|compute)_\d{2,3}[af]?|sim|")
 _FILE_NAME = re.compile(r"\w[\w.+-]*")
+_WORD = re.compile(r"""(?:[^\s"'\\]|\\.|"(?:[^"\\]|\\.)*"|'[^']*')+""")  # with its quotes
 
 _LISTS = ("-i", "--input", "-o", "--output", "--sweep", "--with")
+_TEXTS = ("EXPR", "ARGUMENTS", "ARRAYS", "AXIS=VALUES")  # Python, which may have blanks
 _ARGUMENTS = (
     argument("-i", "--input", action="append", default=[], metavar="ARGUMENTS",
              help="launch on these arrays and numbers, written as in a call: 'x,y,n=x.size'"),
@@ -136,9 +139,10 @@ class Options:
 def parse(line: str, parser: MagicArgumentParser, defaults: Defaults) -> Options:
     """The options of a magic line. Raises UsageError for a flag or value that there is not."""
     try:
-        words = shlex.split(line)
+        shlex.split(line)
     except ValueError as error:
         raise UsageError(f"%%cuda: {error}: {line}") from None
+    words = _WORD.findall(line)
     parser.allow_abbrev = False  # an option added later must not change what an old cell means
     given = parser.parse_args(_with_values_attached(words, parser))
     try:
@@ -203,22 +207,35 @@ def _consistent(given: Any, options: Options) -> None:
 
 
 def _with_values_attached(words: Sequence[str], parser: MagicArgumentParser) -> list[str]:
-    """Words with each option's value joined to it, so that a value may begin with a minus: --grid -(-n//256)."""
+    """Words, as they are written, with each option's value joined to it, so that a value may begin with a minus:
+    --grid -(-n//256). Expressions and lists go on to the next option: --verify x + y."""
     actions = {flag: action for action in parser._actions for flag in action.option_strings}
+
+    def ends(word: str) -> bool:
+        return word in actions or word[:2] in actions or re.match(r"--[A-Za-z]", word) is not None
+
     out: list[str] = []
-    waiting = iter(words)
-    for word in waiting:
+    left = deque(words)
+    while left:
+        word = left.popleft()
         action = actions.get(word)
-        out.append(word)
         if action is None or action.nargs is not None:
+            out.append(_unquoted(word))
             continue
-        value = next(waiting, None)
-        if value is None or value in actions:
+        if not left or left[0] in actions:
             raise UsageError(f"%%cuda: {word} lacks its value ({action.metavar or action.dest})")
-        if word in _LISTS and value.rstrip().endswith(","):
-            raise UsageError(f"%%cuda: {word} {value} ends with a comma: no blanks after commas, or quote the list")
-        out[-1] += f"={value}" if word.startswith("--") else value
+        value = [left.popleft()]
+        while action.metavar in _TEXTS and left and not ends(left[0]):
+            value.append(left.popleft())
+        text = _unquoted(value[0]) if len(value) == 1 else " ".join(value)
+        if word in _LISTS and text.rstrip().endswith(","):
+            raise UsageError(f"%%cuda: {word} {text} ends with a comma: an argument is missing behind it")
+        out.append(f"{word}={text}" if word.startswith("--") else word + text)
     return out
+
+
+def _unquoted(word: str) -> str:
+    return "".join(shlex.split(word))
 
 
 def _first(given: Any, default: Any) -> Any:

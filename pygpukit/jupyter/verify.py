@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import inspect
+import traceback
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -71,7 +73,7 @@ class Reference:
         notebook = {name: self._host[parameter] for name, parameter in self._arguments.aliases.items()}
         value = self._names.over(notebook).over(self._host).evaluate(self._text, "--verify")
         if callable(value):
-            value = value(*(_own(self._host[parameter]) for parameter in self._arguments.inputs))
+            value = self._called(value)
         if isinstance(value, Mapping):
             if set(value) != set(outputs):
                 raise self._unsuitable(f"gives {', '.join(map(str, value))}; the outputs are {', '.join(outputs)}")
@@ -82,8 +84,38 @@ class Reference:
             raise self._unsuitable(f"gives one value; the outputs are {', '.join(outputs)}: give a tuple or a mapping")
         return dict(zip(outputs, value, strict=True))
 
+    def _called(self, reference: Callable[..., Any]) -> Any:
+        """What a function gives of the inputs: of all, or of the arrays among them where it takes as many."""
+        every = self._arguments.inputs
+        arrays = [name for name in every if isinstance(self._host[name], np.ndarray)]
+        given = next((names for names in (every, arrays) if _takes(reference, len(names))), None)
+        if given is None:
+            raise self._unsuitable(
+                f"is a function that does not take {len(every)} arguments; the inputs are {', '.join(every)}: "
+                "write the expression instead, with what it is to get"
+            )
+        try:
+            return reference(*(_own(self._host[name]) for name in given))
+        except Exception as error:
+            place = traceback.extract_tb(error.__traceback__)[-1]
+            where = f" (line {place.lineno} of {place.name})" if place.filename != __file__ else ""
+            raise self._unsuitable(f"of {', '.join(given)}: {type(error).__name__}: {error}{where}") from error
+
     def _unsuitable(self, why: str) -> UsageError:
         return UsageError(f"%%cuda: --verify {self._text} {why}")
+
+
+def _takes(reference: Callable[..., Any], count: int) -> bool:
+    """Whether a function can be called with so many arguments; True where that cannot be known."""
+    if isinstance(reference, np.ufunc):
+        return count == reference.nin
+    try:
+        inspect.signature(reference).bind(*range(count))
+    except TypeError:
+        return False
+    except ValueError:  # a builtin that tells nothing of itself
+        return True
+    return True
 
 
 def host_copy(array: Any) -> np.ndarray[Any, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -37,11 +38,71 @@ def test_integers_become_their_part_of_full_scale(rng: np.random.Generator, kind
     assert sound.data.dtype == gp.float32
 
 
-def test_floats_and_nan_are_kept(rng: np.random.Generator) -> None:
-    samples = rng.standard_normal(77)
-    samples[5] = np.nan
+def test_floats_are_kept_and_what_is_no_number_is_refused(rng: np.random.Generator) -> None:
+    samples = rng.standard_normal((77, 2))
     for kind in (np.float32, np.float64):
-        np.testing.assert_array_equal(from_pcm(samples.astype(kind), RATE).to_numpy(), samples.astype(np.float32))
+        np.testing.assert_array_equal(
+            from_pcm(samples[:, 0].astype(kind), RATE).to_numpy(), samples[:, 0].astype(np.float32)
+        )
+    for bad in (np.nan, np.inf, -np.inf):
+        samples[5, 1] = samples[9, 0] = bad
+        for given in (samples, gp.asarray(samples), samples.astype(np.float32)):
+            with pytest.raises(InvalidSpecError, match=rf"samples\[5, 1\] is {bad}, and 1 more are not finite"):
+                from_pcm(given, RATE)
+
+
+@pytest.mark.parametrize(
+    ("shape", "channels", "found"),
+    [
+        ((50, 2), 0, 2),
+        ((2, 50), 0, 2),
+        ((50, 1), 0, 1),
+        ((1, 50), 0, 1),
+        ((3, 3), 0, 3),
+        ((2, 1), 0, 1),
+        ((2, 1), 2, 2),
+        ((1, 2), 2, 2),
+        ((0, 2), 0, 2),
+        ((2, 0), 0, 2),
+        ((50, 2), 50, 50),
+    ],
+)
+def test_channels_are_the_shorter_axis(shape: tuple[int, int], channels: int, found: int) -> None:
+    samples = np.arange(shape[0] * shape[1], dtype=np.float32).reshape(shape)
+    sound = from_pcm(samples, RATE, channels)
+    assert sound.channels == found and sound.data.shape == (found, samples.size // found)
+    first = found == shape[0] and not (channels == 0 and 0 < shape[1] < shape[0])
+    np.testing.assert_array_equal(sound.to_numpy(), samples if first else samples.T)
+    with pytest.raises(ShapeError, match="no axis of 7 channels"):
+        from_pcm(samples, RATE, 7)
+
+
+def test_audio_makes_a_sound_as_ipythons_does(rng: np.random.Generator, tmp_path: Path) -> None:
+    samples = rng.uniform(-0.5, 0.5, (900, 2))
+    loud = (samples / np.abs(samples).max()).astype(np.float32)
+    np.testing.assert_allclose(gp.Audio(samples, RATE).to_numpy(), loud.T, rtol=1e-6)
+    np.testing.assert_array_equal(
+        gp.Audio(samples[:, 0], rate=RATE, normalize=False).to_numpy(), samples[:, 0].astype("f4")
+    )
+    assert gp.Audio([1, 2, -4], RATE).to_numpy().tolist() == [0.25, 0.5, -1.0]
+    assert gp.Audio(np.array([2**14], np.int16), RATE, normalize=False).to_numpy().tolist() == [0.5]
+    sound = gp.Audio(loud, RATE)
+    assert gp.Audio(sound) is sound and gp.Audio(sound, RATE) is sound
+    gp.ops.audio.write(tmp_path / "a.wav", sound)
+    assert len(gp.Audio(str(tmp_path / "a.wav"))) == len(gp.Audio(tmp_path / "a.wav", RATE)) == 900
+    for given, error, words in (
+        ((samples,), InvalidSpecError, "give it, as in gp.Audio"),
+        ((sound, 9), InvalidSpecError, "has 8000 Hz, not 9"),
+        ((samples * 1j, RATE), DTypeError, "complex128, which is no sound"),
+        (([np.nan], RATE), InvalidSpecError, "is nan"),
+        (("no.wav",), FileNotFoundError, "no.wav"),
+    ):
+        with pytest.raises(error, match=words):
+            gp.Audio(*given)
+    with pytest.raises(InvalidSpecError, match="beyond -1 to 1"):
+        gp.Audio([3.0], RATE, normalize=False)
+    with pytest.raises(DTypeError, match="int64, which has no full scale"):
+        gp.Audio([3], RATE, normalize=False)
 
 
 def test_interleaved_channels_are_parted(rng: np.random.Generator) -> None:

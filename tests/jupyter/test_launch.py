@@ -51,6 +51,8 @@ def z_of(shell: Any) -> np.ndarray:
         "-i 2,n,x -i y -o z",  # by name where there is one, the others in order, each to one of its kind
         "-i a=4/2,n=x.size -i x=x,y=y -o z=z",  # destination and expression
         "-i 'x, y, a = 2.0, n = len(x)' --output z",
+        "-i x, y, a = 2.0, n = len(x) --output z",  # up to the next option
+        "-o z --grid 4, 1 --block 64 * 4 -i x, y, a=2, n=n",
         "-i a=2,x,max(n,0),y -o z",  # in any order
         "-i box.first,y,n=n,a=2 -o z",  # dotted: in order
         "-i holder.x,y,n=n,a=2 -o z",  # dotted: the last part is the parameter's name
@@ -106,7 +108,7 @@ def test_a_slice_of_an_array_is_an_output(shell: Any) -> None:
         ("-i missing,y,a=1,n=n -o z", "NameError: name 'missing' is not defined"),
         ("-i 'x y' -o z", "write names and values as in a call"),
         ("-i 'x) + f(y' -o z", "write names and values as in a call"),
-        ("-i x, y -o z", "ends with a comma"),
+        ("-i x,y, -o z", "ends with a comma"),
         ("-i *x -o z", "one by one"),
         ("-i **x -o z", "one by one"),
         ("-i x,,y -o z", "as in a call"),
@@ -190,7 +192,14 @@ def test_a_kernel_without_arguments_is_launched_by_its_grid(shell: Any) -> None:
 
 @pytest.mark.parametrize(
     "reference",
-    ["2*x+y", "lambda x, y, a, n: a*x+y", "{'z': a*x+y}", "reference", "np.multiply(x, 2) + y.astype(float)"],
+    [
+        "2*x+y",
+        "lambda x, y, a, n: a*x+y",
+        "lambda x, y: 2*x+y",
+        "{'z': a*x+y}",
+        "reference",
+        "np.multiply(x, 2) + y.astype(float)",
+    ],
 )
 def test_references_of_every_form(shell: Any, data: dict[str, Any], reference: str) -> None:
     shell.user_ns["reference"] = lambda x, y, a, n: [float(v) for v in a * x + y]
@@ -198,6 +207,40 @@ def test_references_of_every_form(shell: Any, data: dict[str, Any], reference: s
     (one,) = result.verify
     assert one.passed and one.name == "z" and one.first_bad is None
     assert repr(result).endswith("verified z")
+
+
+@pytest.mark.parametrize(
+    "reference",
+    [
+        "2 * x + y",
+        "(lambda x, y: 2 * x + y)",
+        "{'z': a * x + y}",
+        "x - -y + x",
+        "np.add( 2 * x, y )",
+        '{"z": 2 * x + y}',
+    ],
+)
+def test_references_go_on_to_the_next_option(shell: Any, data: dict[str, Any], reference: str) -> None:
+    for line in (
+        f"-i x,y,a=2,n=n -o z --verify {reference}",
+        f"--verify {reference} --check -D SCALE=1 -i x,y,a=2,n=n -o z",
+    ):
+        assert cuda(shell, line).verify[0].passed
+
+
+def test_a_function_gets_all_inputs_or_the_arrays_among_them(shell: Any) -> None:
+    shell.user_ns.update(x=gp.arange(8, dtype="float32"), y=gp.ones(8), n=8, np=np)
+    body = "__global__ void root(const float* x, float* z, int n) { z[threadIdx.x] = sqrtf(x[threadIdx.x]); }"
+    for reference in ("np.sqrt", "lambda x: x**0.5", "lambda x, n: x**0.5", "lambda *given: given[0]**0.5"):
+        cuda(shell, f"-i x,n -o z[8] --grid 1 --block 8 --verify {reference}", body)
+    body = "__global__ void add(const float* x, const float* y, float* z) { z[threadIdx.x] = x[threadIdx.x] + 1; }"
+    cuda(shell, "-i x,y -o z[8] --grid 1 --block 8 --verify np.add", body)
+    for reference, words in (
+        ("np.sqrt", "np.sqrt is a function that does not take 2 arguments; the inputs are x, y: write the expression"),
+        ("lambda x, y: x.foo", "of x, y: AttributeError: 'numpy.ndarray' object has no attribute 'foo' (line 1 of <la"),
+    ):
+        error = failure(shell, f"-i x,y -o z[8] --grid 1 --block 8 --verify {reference}", body)
+        assert isinstance(error, UsageError) and words in str(error)
 
 
 def test_the_reference_gets_the_inputs_from_before_the_launch(shell: Any) -> None:

@@ -75,7 +75,7 @@ def test_a_page_gets_every_sample_as_it_is(channels: int, monkeypatch: pytest.Mo
 
 def test_what_cannot_be_heard_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     samples = np.array([0.5, np.nan, 2.0, np.inf], np.float32)
-    page = Page(PlayerWidget(from_pcm(samples, RATE)), monkeypatch)
+    page = Page(PlayerWidget(gp.ops.audio.AudioBuffer(gp.asarray(samples), RATE)), monkeypatch)
     note = page.of("sound")[0]["note"]
     assert "2 samples are not finite" in note and "The peak is 2: what is beyond 1 is clipped" in note
     assert page.whole().tolist() == [[0.5, 0.0, 2.0, 0.0]]
@@ -127,13 +127,27 @@ def test_wrong_sounds_are_refused() -> None:
     for arguments in ({}, {"sample_rate": 0}, {"sample_rate": RATE, "channels": 0}):
         with pytest.raises(InvalidSpecError, match="a stream needs its sample_rate"):
             PlayerWidget(**arguments)
-    with pytest.raises(InvalidSpecError, match="sound is ndarray"):
-        PlayerWidget(np.zeros(3))  # type: ignore[arg-type]
+    with pytest.raises(InvalidSpecError, match="sound is ndarray, whose rate is not known"):
+        PlayerWidget(np.zeros(3))
+    with pytest.raises(InvalidSpecError, match="has 16000 Hz, not 8000"):
+        PlayerWidget(from_pcm(np.zeros(3), RATE), 8000)
     stream = PlayerWidget(sample_rate=RATE)
     with pytest.raises(ShapeError, match="has 2 channels, the player 1"):
         stream.push(np.zeros((2, 10), np.float32))
     with pytest.raises(InvalidSpecError, match="has 8000 Hz, the player 16000"):
         stream.push(from_pcm(np.zeros(10, np.float32), 8000))
+
+
+def test_samples_and_their_rate_are_a_sound(monkeypatch: pytest.MonkeyPatch) -> None:
+    samples = np.random.default_rng(1).uniform(-1, 1, (500, 2)).astype(np.float32)
+    for widget in (PlayerWidget(samples, 44100), PlayerWidget(samples.ravel(), sample_rate=44100, channels=2)):
+        assert repr(widget) == "PlayerWidget(0.011 s, 44100 Hz, 2 channels)"
+        np.testing.assert_array_equal(Page(widget, monkeypatch).whole(), samples.T)
+    stream = PlayerWidget(sample_rate=RATE, channels=2)
+    for block in (samples[:300], samples.T[:, 300:499], samples[499:], samples[:2], samples.T[:, :2]):
+        stream.push(block)
+    assert stream.sound.to_numpy().shape == (2, 504)
+    np.testing.assert_array_equal(stream.sound.to_numpy()[:, :500], samples.T)
 
 
 def test_foreign_messages_do_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

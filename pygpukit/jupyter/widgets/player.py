@@ -30,29 +30,38 @@ PUSHED_BYTES_PER_S, PUSHED_BURST = 600e3, 1.5e6
 class PlayerWidget(Widget):
     """A player: play, pause, seek, volume, waveform, spectrogram. Samples travel as they are, float32.
 
-    sound: an AudioBuffer, whose rich picture this is. Without one, a stream: sample_rate in Hz and channels, then
-    push() while it plays, and end(). autoplay: play as soon as something is there, where the browser lets it. Raises
-    InvalidSpecError, and RuntimeError when the front-end bundle has not been built.
+    sound: an AudioBuffer, whose rich picture this is, or samples as from_pcm() takes them, with their sample_rate in
+    Hz. Without one, a stream: sample_rate and channels, then push() while it plays, and end(). autoplay: play as soon
+    as something is there, where the browser lets it. Raises InvalidSpecError, what from_pcm() raises, and RuntimeError
+    when the front-end bundle has not been built.
     """
 
     module = "player.js"
 
     def __init__(
-        self, sound: AudioBuffer | None = None, *, sample_rate: int = 0, channels: int = 1, autoplay: bool = False
+        self, sound: Any = None, sample_rate: int = 0, channels: int | None = None, *, autoplay: bool = False
     ) -> None:
-        if sound is None and not (isinstance(sample_rate, int) and sample_rate > 0 and channels >= 1):
+        count = 1 if channels is None else channels  # of a stream
+        if sound is None and not (isinstance(sample_rate, int) and sample_rate > 0 and count >= 1):
             raise InvalidSpecError(
                 f"PlayerWidget: a stream needs its sample_rate in Hz and its channels; they are {sample_rate!r} and "
                 f"{channels!r}. A sound is an AudioBuffer: gp.ops.audio.from_pcm(samples, sample_rate)",
                 "sample_rate",
             )
         if sound is not None and not isinstance(sound, AudioBuffer):
+            if not sample_rate:
+                raise InvalidSpecError(
+                    f"PlayerWidget: sound is {type(sound).__name__}, whose rate is not known: give it behind the "
+                    "samples, PlayerWidget(samples, 44100)",
+                    "sample_rate",
+                )
+            sound = from_pcm(sound, sample_rate, channels or 0)
+        elif sound is not None and sample_rate not in (0, sound.sample_rate):
             raise InvalidSpecError(
-                f"PlayerWidget: sound is {type(sound).__name__}; gp.ops.audio.from_pcm(samples, sample_rate) makes one",
-                "sound",
+                f"PlayerWidget: the sound has {sound.sample_rate} Hz, not {sample_rate}; resample() it", "sample_rate"
             )
         self._sound = sound
-        self._samples = Samples(sample_rate, channels) if sound is None else Samples.of(sound)
+        self._samples = Samples(sample_rate, count) if sound is None else Samples.of(sound)
         self._autoplay = autoplay
         self._sending = threading.RLock()
         self._looked_at = False
@@ -70,13 +79,16 @@ class PlayerWidget(Widget):
         return from_pcm(kept[0] if samples.channels == 1 else kept, samples.rate, samples.channels)
 
     def push(self, samples: AudioBuffer | GPUArray | Any) -> None:
-        """Add samples to a stream: what from_pcm() takes, (n,) or (channels, n). They are heard in order, none twice.
+        """Add samples to a stream: what from_pcm() takes, (n,), (channels, n) or (n, channels). They
+        are heard in order, none twice.
 
         Returns at once. Raises ShapeError for another number of channels, InvalidSpecError after end() and for another
         rate.
         """
         if not isinstance(samples, AudioBuffer):
-            samples = from_pcm(samples, self._samples.rate)
+            count = self._samples.channels
+            known = np.ndim(samples) == 2 and count in np.shape(samples)
+            samples = from_pcm(samples, self._samples.rate, count if known else 0)
         if samples.sample_rate != self._samples.rate:
             raise InvalidSpecError(
                 f"push: the sound has {samples.sample_rate} Hz, the player {self._samples.rate}; resample() it",

@@ -122,12 +122,14 @@ class AudioBuffer:
         return import_module("pygpukit.jupyter.sound").mimebundle(self)
 
 
-def from_pcm(samples: Any, sample_rate: int, channels: int = 1) -> AudioBuffer:
+def from_pcm(samples: Any, sample_rate: int, channels: int = 0) -> AudioBuffer:
     """Sound of PCM samples, as files and microphones have them, on the device.
 
     samples: an array of int16, int32, uint8 (128 as zero), float32 or float64, on the host or the device; of one axis
-    with several channels interleaved, or of shape (channels, n). Integers are scaled to -1 to 1, floats are kept.
-    Raises DTypeError for other types, ShapeError where the samples are not whole frames.
+    with several channels interleaved, of shape (channels, n), or (n, channels). channels: how many; 0 for one of one
+    axis, and of two axes for the shorter one, the first of equal ones. Integers are scaled to -1 to 1, floats are kept.
+    Raises DTypeError for other types, ShapeError where the samples are not whole frames of so many channels, and
+    InvalidSpecError for samples that are NaN or infinite.
     """
     channels = operator.index(channels)
     array = asarray(samples)
@@ -137,10 +139,29 @@ def from_pcm(samples: Any, sample_rate: int, channels: int = 1) -> AudioBuffer:
         array = elementwise.mul(centred, 1 / _FULL_SCALE[kind])
     elif kind not in ("float32", "float64"):
         raise DTypeError(f"from_pcm: samples are {kind}; they have to be int16, int32, uint8, float32 or float64")
-    if array.ndim == 1 and channels != 1:
+    elif array.size and not math.isfinite(float(reduce.max(elementwise.abs(array)))):
+        raise InvalidSpecError(_not_finite(array.to_numpy()), "samples")
+    if array.ndim == 1 and channels not in (0, 1):
         if channels < 1 or array.size % channels:
             raise ShapeError(f"from_pcm: {array.size} samples are not whole frames of {channels} channels")
         array = array.reshape(-1, channels).T
-    elif array.ndim == 2 and channels == 1:
-        channels = array.shape[0]
+    elif array.ndim == 2:
+        array = _channels_first(array, channels)
     return AudioBuffer(array, sample_rate, channels)
+
+
+def _channels_first(array: GPUArray, channels: int) -> GPUArray:
+    first, last = array.shape
+    if channels not in (0, first, last):
+        raise ShapeError(f"from_pcm: samples of shape {array.shape} have no axis of {channels} channels")
+    turned = channels != first if channels else 0 < last < first or first == 0
+    return array.T if turned else array
+
+
+def _not_finite(samples: np.ndarray[Any, Any]) -> str:
+    import numpy as np
+
+    bad = np.argwhere(~np.isfinite(samples))
+    place = ", ".join(map(str, bad[0]))
+    more = f", and {len(bad) - 1} more are not finite" if len(bad) > 1 else ""
+    return f"from_pcm: samples[{place}] is {samples[tuple(bad[0])]}{more}; np.nan_to_num() makes silence of them"
