@@ -9,14 +9,27 @@ from typing import TYPE_CHECKING, Any
 
 from pygpukit.asr.alignment import starts
 from pygpukit.asr.choice import Chooser
-from pygpukit.asr.features import Features
+from pygpukit.asr.features import RATE, Features
 from pygpukit.asr.filtering import Speech
 from pygpukit.asr.options import Options
-from pygpukit.asr.results import TranscriptionSegment
+from pygpukit.asr.results import TranscriptionSegment, within
 from pygpukit.asr.rules import Rules
 from pygpukit.asr.search import BeamSearch, GreedySearch, Next, SampledSearch, Search
+from pygpukit.asr.silence import Loudness, chances
+from pygpukit.asr.speech import pieces
 from pygpukit.asr.tokens import TIME_STEP, WhisperTokens
-from pygpukit.asr.transcript import Align, Answer, Ask, Course, Decode, Decoded, WhichLanguage, Window, transcript
+from pygpukit.asr.transcript import (
+    FRAME,
+    Align,
+    Answer,
+    Ask,
+    Course,
+    Decode,
+    Decoded,
+    WhichLanguage,
+    Window,
+    transcript,
+)
 from pygpukit.asr.words import Aligned, timed
 from pygpukit.ops.audio.whisper import HOP
 from pygpukit.ops.shape.joining import stack
@@ -35,11 +48,13 @@ ENCODED_TOGETHER = 8  # windows
 @dataclass
 class Listener:
     """One sound: its course, what it asks now, and the window that the decoder's cache has of it. speech: what is heard
-    of it, where that is not all."""
+    of it, where that is not all. duration: of the whole sound, in seconds."""
 
     number: int
     features: Features
+    loudness: Loudness
     course: Course
+    duration: float
     speech: Speech | None = None
     ask: Ask | None = None
     window: Window | None = None
@@ -66,12 +81,13 @@ def listen(
     room = Room(model, len(sounds), options)
     listeners = []
     for number, samples in enumerate(sounds):
-        speech = Speech(samples, model.vad.pieces(samples, options.speech)) if options.vad_filter else None
+        duration = samples.size / RATE
+        speech = Speech(samples, _speech(model, samples, options)) if options.vad_filter else None
         samples = samples if speech is None else speech.samples
         features = Features(samples, model.config.num_mel_bins)
         frames = samples.size // HOP
         course = transcript(frames, model.config.frames, model.config.max_target_positions, room.tokens, options)
-        listeners.append(Listener(number, features, course, speech))
+        listeners.append(Listener(number, features, Loudness(samples), course, duration, speech))
     going: list[tuple[Listener, Answer]] = [(one, None) for one in listeners]
     while going:
         asking = []
@@ -88,11 +104,20 @@ def _until_it_asks(listener: Listener, answer: Answer) -> Iterator[tuple[int, Tr
     try:
         told = listener.course.send(answer)
         while isinstance(told, TranscriptionSegment):
-            yield listener.number, told if listener.speech is None else listener.speech.restored(told)
+            part = within(told if listener.speech is None else listener.speech.restored(told), listener.duration)
+            if part is not None:
+                yield listener.number, part
             told = listener.course.send(None)
         listener.ask = told
     except StopIteration as end:
         yield listener.number, str(end.value)
+
+
+def _speech(model: WhisperModel, samples: Any, options: Options) -> list[tuple[int, int]]:
+    """The pieces that vad_filter keeps."""
+    if options.vad_filter == "energy":
+        return pieces(chances(samples), samples.size, options.speech)
+    return model.vad.pieces(samples, options.speech)
 
 
 class Room:
@@ -120,7 +145,9 @@ class Room:
         for one in asking:
             if isinstance(one.ask, Decode):
                 ended = decodings[one.number]
-                found.append(Decoded(ended.search.best(), ended.no_speech))
+                window = one.ask.window
+                quiet = one.loudness.nothing(window.first * FRAME, (window.first + window.count) * FRAME)
+                found.append(Decoded(ended.search.best(), ended.no_speech, quiet))
             elif isinstance(one.ask, WhichLanguage):
                 found.append(self._language(one.number))
             elif isinstance(one.ask, Align):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -19,15 +20,17 @@ class Options:
     """Settings of a transcription. InvalidSpecError names the one that cannot be.
 
     language: a code, None to hear it from the first window. task: "transcribe", or "translate" into English.
-    beam_size, patience: the search at temperature 0: how many sequences it keeps, and how many of those it waits for;
-    1 is greedy. best_of: how many are drawn above it. temperature: one, or those that are tried in turn while a window
-    repeats itself (compression_ratio_threshold) or is improbable (log_prob_threshold); None for no such limit.
-    no_speech_threshold: windows above it that are improbable, too, are left out. condition_on_previous_text: the text
-    so far is the prompt of the next window, unless it was found above prompt_reset_on_temperature. initial_prompt: text
-    before the first. timestamps: whether the model tells times; without, a window is one segment. word_timestamps: the
-    times of words, too. max_length: most tokens of a window. seed: of what is drawn. vad_filter: only what Silero's
-    detector takes for speech is heard, joined; times are of the whole sound. vad_parameters: fields of SpeechOptions,
-    of which min_speech_duration_ms is 0, min_silence_duration_ms 2000 and speech_pad_ms 400 here by default.
+    beam_size, patience: the search at temperature 0: how many sequences it keeps, and how many of those it waits
+    for; 1 is greedy. best_of: how many are drawn above it. temperature: one, or those that are tried in turn while
+    a window repeats itself (compression_ratio_threshold) or is improbable (log_prob_threshold); None for no such
+    limit. no_speech_threshold: windows above it that are improbable, too, or have nothing to hear, are left out.
+    condition_on_previous_text: the text so far is the prompt of the next window, unless it was found above
+    prompt_reset_on_temperature. initial_prompt: text before the first, or its token ids. timestamps: whether the
+    model tells times; without, a window is one segment. word_timestamps: the times of words, too. max_length: most
+    tokens of a window. seed: of what is drawn. vad_filter: only what Silero's detector takes for speech is heard,
+    joined; times are of the whole sound; "energy" takes what is loud for speech and needs no model. vad_parameters:
+    fields of SpeechOptions, of which min_speech_duration_ms is 0, min_silence_duration_ms 2000 and speech_pad_ms
+    400 here by default.
     """
 
     language: str | None = None
@@ -41,13 +44,13 @@ class Options:
     no_speech_threshold: float | None = 0.6
     condition_on_previous_text: bool = True
     prompt_reset_on_temperature: float = 0.5
-    initial_prompt: str | None = None
+    initial_prompt: str | Sequence[int] | None = None
     timestamps: bool = True
     max_initial_timestamp: float = 1.0
     word_timestamps: bool = False
     max_length: int = 448
     seed: int = 0
-    vad_filter: bool = False
+    vad_filter: bool | str = False
     vad_parameters: Mapping[str, Any] | None = None
 
     def __post_init__(self) -> None:
@@ -70,6 +73,12 @@ class Options:
             raise InvalidSpecError(f"max_length is {self.max_length}, must be 2 or more", "max_length")
         if not 0 <= self.seed < 2**64:
             raise InvalidSpecError(f"seed is {self.seed}, must be of 0 to 2^64 - 1", "seed")
+        if self.vad_filter not in (False, True, "silero", "energy"):
+            raise InvalidSpecError(
+                f'vad_filter is {self.vad_filter!r}, must be True, False, "silero" or "energy"', "vad_filter"
+            )
+        if self.initial_prompt is not None and not isinstance(self.initial_prompt, str):
+            object.__setattr__(self, "initial_prompt", _ids(self.initial_prompt))
         if self.word_timestamps and not self.timestamps:
             raise InvalidSpecError("word_timestamps needs timestamps=True", "word_timestamps")
         if self.vad_parameters and not self.vad_filter:
@@ -86,3 +95,15 @@ class Options:
         """Those that are tried, in order."""
         given = self.temperature
         return (float(given),) if isinstance(given, (int, float)) else tuple(float(one) for one in given)
+
+
+def _ids(given: Any) -> tuple[int, ...]:
+    try:
+        found = tuple(operator.index(one) for one in given)
+    except TypeError:
+        raise InvalidSpecError(
+            f"initial_prompt is {type(given).__name__}, must be a text or a list of token ids", "initial_prompt"
+        ) from None
+    if any(one < 0 for one in found):
+        raise InvalidSpecError(f"initial_prompt has token {min(found)}, token ids are 0 or more", "initial_prompt")
+    return found

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 
 @dataclass
@@ -56,3 +56,11 @@ class TranscriptionResult:
 
     def __str__(self) -> str:
         return self.text
+
+
+def within(segment: TranscriptionSegment, duration: float) -> TranscriptionSegment | None:
+    """The segment with its times inside the sound; None for one that begins after its end."""
+    if segment.start >= duration:
+        return None
+    words = [replace(word, start=min(word.start, duration), end=min(word.end, duration)) for word in segment.words]
+    return replace(segment, end=min(segment.end, duration), words=words)

@@ -16,6 +16,7 @@ from pygpukit.asr.results import TranscriptionSegment
 from pygpukit.asr.search import Hypothesis
 from pygpukit.asr.tokens import TIME_STEP, WhisperTokens
 from pygpukit.asr.words import Aligned, placed
+from pygpukit.core.errors import InvalidSpecError
 
 FRAME = 0.01  # seconds of a frame
 _PER_STEP = 2  # frames of a timestamp's step
@@ -48,10 +49,11 @@ class Decode:
 
 @dataclass(frozen=True)
 class Decoded:
-    """The tokens that were found, and the probability that nobody speaks."""
+    """The tokens that were found, and the probability that nobody speaks. quiet: the window has nothing to hear."""
 
     found: Hypothesis
     no_speech: float
+    quiet: bool = False
 
 
 @dataclass(frozen=True)
@@ -81,7 +83,7 @@ def transcript(frames: int, width: int, most: int, tokens: WhisperTokens, option
         if tokens.multilingual and frames:
             language = str((yield WhichLanguage(Window(0, min(width, frames)))))
     start = tokens.start(language, options.task)
-    said = tokens.encode(" " + options.initial_prompt.strip()) if options.initial_prompt else []
+    said = _before_all(tokens, options)
     seek, spoken_until = 0, 0.0
     while seek < frames:
         window = Window(seek, min(width, frames - seek))
@@ -113,6 +115,19 @@ def transcript(frames: int, width: int, most: int, tokens: WhisperTokens, option
             said = []
         seek += step
     return language
+
+
+def _before_all(tokens: WhisperTokens, options: Options) -> list[int]:
+    """The ids of what stands before the first window. Raises InvalidSpecError for one that is no token."""
+    given = options.initial_prompt
+    if given is None or isinstance(given, str):
+        return tokens.encode(" " + given.strip()) if given and given.strip() else []
+    for token in given:
+        if token >= tokens.vocab:
+            raise InvalidSpecError(
+                f"initial_prompt has token {token}, the model has tokens 0 to {tokens.vocab - 1}", "initial_prompt"
+            )
+    return list(given)
 
 
 def split(tokens: list[int], window: Window, first_time: int) -> tuple[list[TranscriptionSegment], int]:
@@ -176,8 +191,7 @@ def _decode(
         assert isinstance(decoded, Decoded)
         repeats = _above(compression(tokens.decode(decoded.found.tokens)), options.compression_ratio_threshold)
         improbable = _improbable(decoded, options)
-        silent = improbable and _above(decoded.no_speech, options.no_speech_threshold)
-        if silent or not (repeats or improbable):
+        if _silent(decoded, options) or not (repeats or improbable):
             return decoded, temperature
         tried.append((decoded, compression(tokens.decode(decoded.found.tokens))))
     plain = [one for one, ratio in tried if not _above(ratio, options.compression_ratio_threshold)]
@@ -193,6 +207,8 @@ def _improbable(decoded: Decoded, options: Options) -> bool:
 
 
 def _silent(decoded: Decoded, options: Options) -> bool:
+    """The model doubts that somebody speaks, and its text is improbable, or there is nothing to hear: models are sure
+    of the "you" that they hear in silence."""
     if not _above(decoded.no_speech, options.no_speech_threshold):
         return False
-    return not _above(decoded.found.average, options.log_prob_threshold)
+    return decoded.quiet or not _above(decoded.found.average, options.log_prob_threshold)

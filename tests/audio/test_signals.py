@@ -207,6 +207,42 @@ def test_documented_names_warn_and_work() -> None:
     assert np.allclose(energy, (tone(200).reshape(4, 1000) ** 2).mean(1), rtol=1e-6)
 
 
+def test_emphasis_changes_sounds_in_place_and_makes_new_arrays() -> None:
+    y = tone(200, 900).astype(np.float32)
+    for function in (audio.preemphasis, audio.deemphasis):
+        array, sound = device(y), gp.AudioBuffer(device(y), SR)
+        wanted = function(array).to_numpy()
+        assert np.array_equal(array.to_numpy(), y) and not np.array_equal(wanted, y)
+        samples = sound.data
+        assert function(sound) is sound and sound.data is samples
+        assert np.array_equal(samples.to_numpy(), wanted)
+        sound = gp.AudioBuffer(device(y), SR)
+        found, zf = function(sound, zi=0.5, return_zf=True)
+        expected, expected_zf = function(array, zi=0.5, return_zf=True)
+        assert found is sound and np.array_equal(sound.to_numpy(), expected.to_numpy())
+        assert np.array_equal(zf.to_numpy(), expected_zf.to_numpy())
+
+
+def test_beats_of_a_steady_envelope() -> None:
+    """All onsets alike: a beat every half period, as librosa 0.11 has it of float32; nothing overflows."""
+    for dtype in (np.float32, np.float64):
+        for level in (1.0, 5.0, 1e-3):
+            tempo, beats = audio.beat_track(onset_envelope=gp.from_numpy(np.full(400, level, dtype)))
+            assert float(np.ravel(tempo)[0]) == pytest.approx(123.046875)
+            assert len(beats) == 40 and set(np.diff(beats)) == {10}
+
+
+def test_what_gives_results_on_the_host_refuses_nan() -> None:
+    for bad in (np.nan, np.inf):
+        y = tone(200)
+        y[1000] = bad
+        for call in (audio.onset_detect, audio.beat_track, audio.tempo, audio.estimate_tuning):
+            with pytest.raises(ValueError, match="NaN or infinite"):
+                call(y=device(y))
+        with pytest.warns(DeprecationWarning), pytest.raises(ValueError, match="NaN or infinite"):
+            audio.detect_pitch_yin(device(y[:2000]))
+
+
 def test_short_signals_of_emphasis() -> None:
     for function in (audio.preemphasis, audio.deemphasis):
         with pytest.raises(ShapeError, match="two are needed"):

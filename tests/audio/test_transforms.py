@@ -150,5 +150,15 @@ def test_frames_are_a_view_of_the_signal() -> None:
     assert np.array_equal(found.to_numpy(), np.arange(6)[:, None] + 4 * np.arange(4))
     y[0] = 100
     assert found.to_numpy()[0, 0] == 100
+    assert audio.frame(y, frame_length=6, hop_length=4, axis=0).shape == (4, 6)
+    host = np.arange(4 * 12 * 3.0).reshape(4, 12, 3)
+    for axis in range(-3, 3):
+        # Of windows at every place, each second one; librosa puts their samples beside the frames, on the outer side.
+        windows = np.lib.stride_tricks.sliding_window_view(host, 3, axis % 3)
+        windows = np.moveaxis(
+            windows.take(range(0, windows.shape[axis % 3], 2), axis % 3), -1, axis + (1 if axis >= 0 else -1)
+        )
+        found = audio.frame(device(host), frame_length=3, hop_length=2, axis=axis)
+        assert found.shape == windows.shape and np.array_equal(found.to_numpy(), windows)
     first = audio.frame(device(np.arange(40.0).reshape(20, 2)), frame_length=6, hop_length=4, axis=0)
     assert first.shape == (4, 6, 2) and first.to_numpy()[1, 2, 1] == 2 * (4 + 2) + 1

@@ -140,6 +140,11 @@ def test_normalize(rng: np.random.Generator) -> None:
     assert 20 * math.log10(rms) == pytest.approx(-12, abs=1e-4)
     silence = sound_of(np.zeros(10))
     assert silence.normalize() is silence and len(sound_of(np.zeros(0)).normalize("rms")) == 0
+    loud = sound_of(samples)
+    kept = loud.data
+    assert (
+        loud.normalize() is loud and loud.data is kept and np.abs(kept.to_numpy()).max() == pytest.approx(1, abs=1e-6)
+    )
     with pytest.raises(InvalidSpecError, match="not finite"):
         sound_of(np.array([1, np.nan])).normalize()
     with pytest.raises(InvalidSpecError, match="mode is 'loud'"):

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from pygpukit.array.factory import from_numpy
-from pygpukit.ops.audio.inputs import positive, rate
+from pygpukit.ops.audio.inputs import finite, positive, rate
 from pygpukit.ops.audio.onset import onset_strength
 from pygpukit.ops.audio.tempo import tempo
 from pygpukit.ops.audio.units import positions
@@ -43,12 +43,14 @@ def beat_track(
     if onset_envelope is None:
         if y is None:
             raise ValueError(f"{what}: give y, a signal, or onset_envelope")
-        onset_envelope = onset_strength(y=y, sr=sr, hop_length=hop_length, aggregate=np.median)
+        onset_envelope = onset_strength(y=finite(y, what), sr=sr, hop_length=hop_length, aggregate=np.median)
     envelope = np.asarray(onset_envelope.to_numpy() if hasattr(onset_envelope, "to_numpy") else onset_envelope)
     if sparse and envelope.ndim != 1:
         raise ValueError(f"{what}: onset_envelope has shape {envelope.shape}; positions are of one, pass sparse=False")
     if tightness <= 0:
         raise ValueError(f"{what}: tightness is {tightness} and must be positive")
+    if not np.isfinite(envelope).all():
+        raise ValueError(f"{what}: the onset strength is NaN or infinite somewhere; replace it, with gp.where for one")
     if not envelope.any():
         return (0.0, np.zeros(0, int)) if sparse else (np.zeros(envelope.shape[:-1]), np.zeros(envelope.shape, bool))
     if bpm is None:
@@ -72,7 +74,8 @@ def beat_track(
 def _tracked(onsets: Array, periods: Array, tightness: float, trim: bool) -> Array:
     """periods: frames a beat, one or one a frame."""
     deviation = onsets.std(ddof=1) if len(onsets) > 1 else 0.0
-    score = _local(onsets / (deviation + np.finfo(np.float64).tiny), periods)
+    # The tiny number is float32's, as librosa has it: over float64's even one onset overflows where all are alike.
+    score = _local(onsets / (deviation + np.finfo(np.float32).tiny), periods)
     back, total = _path(score, periods, tightness)
     beats = np.zeros(len(onsets), bool)
     frame = _last(total)

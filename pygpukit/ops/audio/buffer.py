@@ -12,6 +12,7 @@ from pygpukit.array.factory import asarray
 from pygpukit.core.errors import DTypeError, InvalidSpecError, ShapeError
 from pygpukit.ops import elementwise, reduce
 from pygpukit.ops.audio.resampling import resample
+from pygpukit.ops.audio.returned import in_place
 from pygpukit.ops.operands import check_array
 
 if TYPE_CHECKING:
@@ -87,7 +88,8 @@ class AudioBuffer:
     def normalize(self, mode: Literal["peak", "rms"] = "peak", target_db: float = -20.0) -> AudioBuffer:
         """As loud as told: "peak" makes the largest magnitude 1, "rms" the root mean square target_db below full scale.
 
-        All channels by one factor. Silence stays as it is. Raises InvalidSpecError for another mode, and for NaN.
+        In place; gives itself back. All channels by one factor. Silence stays as it is. Raises InvalidSpecError for
+        another mode, and for NaN.
         """
         if mode not in ("peak", "rms"):
             raise InvalidSpecError(f'AudioBuffer.normalize: mode is {mode!r}, not "peak" or "rms"', "mode")
@@ -100,7 +102,7 @@ class AudioBuffer:
             wanted = 10 ** (target_db / 20)
         if not math.isfinite(level):
             raise InvalidSpecError("AudioBuffer.normalize: samples are not finite (NaN or infinite)", "data")
-        return self if level == 0 else AudioBuffer(elementwise.mul(self.data, wanted / level), self.sample_rate)
+        return self if level == 0 else in_place(self, elementwise.mul(self.data, wanted / level))
 
     def to_numpy(self) -> np.ndarray[Any, Any]:
         """A copy on the host, of data's shape."""

@@ -14,7 +14,7 @@ from pygpukit.ops.audio.biquads import biquad
 from pygpukit.ops.audio.documented import keywords
 from pygpukit.ops.audio.filtering import lfilter, sosfilt
 from pygpukit.ops.audio.inputs import floats, rate
-from pygpukit.ops.audio.returned import in_place, like
+from pygpukit.ops.audio.returned import in_place
 from pygpukit.ops.operands import is_array
 
 if TYPE_CHECKING:
@@ -25,7 +25,8 @@ __all__ = ["deemphasis", "highpass_filter", "preemphasis", "remove_dc"]
 
 @keywords(audio="y", alpha="coef")
 def preemphasis(y: Any, *, coef: float = 0.97, zi: Any = None, return_zf: bool = False) -> Any:
-    """y[n] - coef * y[n-1], as librosa.effects.preemphasis(); a new array (or AudioBuffer).
+    """y[n] - coef * y[n-1], as librosa.effects.preemphasis(): a new array. An AudioBuffer is changed in
+    place and given back, as documented.
 
     zi: what is added to the first sample, (..., 1); by default 2 y[0] - y[1], so that the signal seems to go on as a
     line. return_zf: (result, zf), zf is zi of the next block; blocks then give the bits of the whole. Raises ShapeError
@@ -38,13 +39,15 @@ def preemphasis(y: Any, *, coef: float = 0.97, zi: Any = None, return_zf: bool =
     state = _line(values, "preemphasis") if zi is None else _given(zi, values, values.dtype)
     copying.copy_to(elementwise.add(values[..., :1], state), first)
     if not return_zf:
-        return like(y, result)
-    return like(y, result), elementwise.mul(values[..., -1:], -coef) if values.shape[-1] else state
+        return _given_back(y, result)
+    zf = elementwise.mul(values[..., -1:], -coef) if values.shape[-1] else state
+    return _given_back(y, result), zf
 
 
 @keywords(audio="y", alpha="coef")
 def deemphasis(y: Any, *, coef: float = 0.97, zi: Any = None, return_zf: bool = False) -> Any:
-    """The inverse of preemphasis(), as librosa.effects.deemphasis(); a new array (or AudioBuffer).
+    """The inverse of preemphasis(), as librosa.effects.deemphasis(): a new array. An AudioBuffer is changed
+    in place and given back, as documented.
 
     zi: (..., 1), 0 for a signal that began at 0; by default the line that preemphasis() begins with is taken away.
     return_zf: (result, zf), zf is zi of the next block, float64. Raises ShapeError, DTypeError.
@@ -57,7 +60,7 @@ def deemphasis(y: Any, *, coef: float = 0.97, zi: Any = None, return_zf: bool = 
         start = elementwise.sub(elementwise.mul(values[..., :1], 2 - coef), values[..., 1:2])
         fading = from_numpy((coef ** np.arange(values.shape[-1]) / (3 - coef)).astype(values.dtype.to_numpy_dtype()))
         result = elementwise.sub(result, elementwise.mul(start, fading))
-    return (like(y, result), zf) if return_zf else like(y, result)
+    return (_given_back(y, result), zf) if return_zf else _given_back(y, result)
 
 
 def remove_dc(audio: Any) -> Any:
@@ -75,6 +78,11 @@ def highpass_filter(audio: Any, cutoff_hz: float = 20.0, sample_rate: float | No
     values = floats(audio, "highpass_filter: audio")
     sr = rate(getattr(audio, "sample_rate", 16000) if sample_rate is None else sample_rate)
     return in_place(audio, sosfilt(biquad("highpass", cutoff_hz, sr=sr), values))
+
+
+def _given_back(y: Any, result: GPUArray) -> Any:
+    """Arrays are librosa's, for which results are new; AudioBuffers are ours."""
+    return in_place(y, result) if hasattr(y, "sample_rate") else result
 
 
 def _line(values: GPUArray, what: str) -> GPUArray:

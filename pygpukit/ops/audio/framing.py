@@ -31,18 +31,16 @@ def frame(
 ) -> GPUArray:
     """Overlapping frames along an axis, as librosa.util.frame(): a view, of any type.
 
-    axis -1: (..., frame_length, frames), the frames' own axis last; axis 0: (frames, frame_length, ...). Samples after
-    the last whole frame are left out. Raises ShapeError for a signal shorter than a frame, ValueError for lengths below
-    1. writeable, subok: librosa's, without effect here: arrays of a device have no read-only views and no sub-classes.
-    Writing to the view writes to x, and neighbouring frames share elements.
+    The axis becomes the frames'; that of their samples stands before it where axis counts from the end, and after it
+    where it counts from the start: of (4, 20) axis -1 gives (4, frame_length, frames), axis 1 (4, frames,
+    frame_length). Samples after the last whole frame are left out. Raises ShapeError for a signal shorter than a frame,
+    ValueError for lengths below 1. writeable, subok: librosa's, without effect here: arrays of a device have no
+    read-only views and no sub-classes. Writing to the view writes to x, and neighbouring frames share elements.
     """
     x = check_array(x, "frame")
-    axis = layout.normalize_axis(axis, x.ndim, "frame")
-    if axis not in (0, x.ndim - 1):
-        raise ShapeError(f"frame: axis {axis} of an array of shape {x.shape} is neither the first nor the last")
-    last = (axis == x.ndim - 1 and axis != 0) or (x.ndim == 1 and axis == 0)
-    pieces = frames(moveaxis(x, axis, -1), frame_length, hop_length, "frame")
-    return pieces.swapaxes(-1, -2) if last else moveaxis(moveaxis(pieces, -2, 0), -1, 1)
+    place = layout.normalize_axis(axis, x.ndim, "frame")
+    pieces = frames(moveaxis(x, place, -1), frame_length, hop_length, "frame")
+    return moveaxis(pieces, (-2, -1), (place + 1, place) if axis < 0 else (place, place + 1))
 
 
 def frames(y: GPUArray, frame_length: int, hop_length: int, what: str) -> GPUArray:

@@ -12,7 +12,7 @@ from pygpukit.core.errors import ShapeError
 from pygpukit.ops import elementwise, reduce, sorting
 from pygpukit.ops.audio.filtering import lfilter
 from pygpukit.ops.audio.framing import padded
-from pygpukit.ops.audio.inputs import floats, positive, rate
+from pygpukit.ops.audio.inputs import finite, floats, positive, rate
 from pygpukit.ops.audio.peaks import peak_pick
 from pygpukit.ops.audio.units import positions
 from pygpukit.ops.shape import atleast_2d
@@ -88,14 +88,15 @@ def onset_detect(
     y, or its onset_envelope (..., frames). units: "frames", "samples" or "time" (seconds). backtrack: moved back to the
     minimum of energy (the envelope by default) before each. normalize: the envelope from 0 to 1. kwargs: as peak_pick()
     takes them; by default windows of 30 and 100 ms. sparse: positions, of one signal; else True and False. An envelope
-    that is zero or not finite has no onsets. Peaks are picked on the host. Raises ValueError.
+    that is zero or not finite has no onsets. Peaks are picked on the host. Raises ValueError, for a y with NaN or
+    infinity, too.
     """
     what, sr = "onset_detect", rate(sr, y)
     hop_length = positive(hop_length, "hop_length", what)
     if onset_envelope is None:
         if y is None:
             raise ValueError(f"{what}: give y, a signal, or onset_envelope")
-        onset_envelope = onset_strength(y=y, sr=sr, hop_length=hop_length)
+        onset_envelope = onset_strength(y=finite(y, what), sr=sr, hop_length=hop_length)
     envelope = _on_host(onset_envelope)
     if backtrack and not sparse:
         raise ValueError(f"{what}: backtrack=True gives positions; pass sparse=True")

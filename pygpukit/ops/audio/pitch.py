@@ -10,7 +10,7 @@ from pygpukit.array.factory import zeros
 from pygpukit.ops import elementwise, indexing, reduce
 from pygpukit.ops.audio import yin_curve as curves
 from pygpukit.ops.audio.documented import alias, without_effect
-from pygpukit.ops.audio.inputs import rate, signal
+from pygpukit.ops.audio.inputs import finite, rate
 from pygpukit.ops.elementwise import logic
 from pygpukit.ops.shape import expand_dims, joining
 
@@ -59,7 +59,8 @@ def detect_pitch_yin(
     """The documented single pitch of a mono signal in Hz, by YIN over the whole of it; 0.0 where there is none: no
     trough is below threshold. Waits for the device. Errors as yin(), whose frame is the signal."""
     alias("detect_pitch_yin", "yin")
-    found = _voiced(audio, sample_rate, signal(audio, "detect_pitch_yin").shape[-1], 1, f_min, f_max, threshold)
+    audio = finite(audio, "detect_pitch_yin")
+    found = _voiced(audio, sample_rate, audio.shape[-1], 1, f_min, f_max, threshold)
     return float(found.reshape(-1)[0].item())
 
 

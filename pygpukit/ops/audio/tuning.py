@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from pygpukit.ops import copying, elementwise, reduce
 from pygpukit.ops.audio import scales
-from pygpukit.ops.audio.inputs import floats, magnitude_of, rate
+from pygpukit.ops.audio.inputs import finite, floats, magnitude_of, rate
 from pygpukit.ops.audio.magnitudes import spectrogram
 from pygpukit.ops.elementwise import logic
 from pygpukit.ops.operands import check_array, is_array
@@ -108,10 +108,13 @@ def estimate_tuning(
 ) -> float:
     """pitch_tuning() of the peaks that are at least as high as their median, as librosa.estimate_tuning().
 
-    kwargs: as piptrack(), whose peaks they are. The peaks are brought to the host, which waits for the device.
+    kwargs: as piptrack(), whose peaks they are. The peaks are brought to the host, which waits for the device. Raises
+    as piptrack(), and ValueError for a y with NaN or infinity.
     """
     import numpy as np
 
+    if y is not None:
+        sr, y = rate(sr, y), finite(y, "estimate_tuning")
     pitches, heights = (x.to_numpy() for x in piptrack(y=y, sr=sr, S=S, n_fft=n_fft, **kwargs))
     found = pitches > 0
     least = np.median(heights[found]) if found.any() else 0.0
