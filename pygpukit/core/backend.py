@@ -17,6 +17,7 @@ from types import ModuleType
 
 from pygpukit import _core
 from pygpukit._core import native
+from pygpukit.core import pretended
 from pygpukit.core.errors import BackendFallbackWarning, BackendUnavailableError, DriverError, InvalidSpecError
 
 _PLAINLY = {
@@ -78,8 +79,9 @@ def refuse_inherited(doing: str) -> None:
 
 
 def is_sim() -> bool:
-    """True when the simulated device is used. Opens the backend if needed."""
-    return (_backend or ensure()) == "sim"
+    """True when the simulated device is used, and not as another one (kernels/planning.py). Opens the backend if
+    needed."""
+    return pretended.current is None and (_backend or ensure()) == "sim"
 
 
 def set_backend(name: str) -> Backend:

@@ -9,6 +9,7 @@ from functools import cache
 from typing import Any
 
 from pygpukit._core import native
+from pygpukit.core import pretended
 from pygpukit.core.backend import backend
 from pygpukit.core.capabilities import DeviceCapabilities
 from pygpukit.core.errors import DeviceMismatchError
@@ -68,9 +69,13 @@ def current_device(device: int | None) -> Iterator[None]:
         native.set_current_stream(stream)
 
 
-@cache
 def device_facts(device_id: int) -> dict[str, Any]:
     """The fields of the driver table's device description: they never change, and asking a driver takes many calls."""
+    return _facts(device_id) if pretended.current is None else pretended.current.facts
+
+
+@cache
+def _facts(device_id: int) -> dict[str, Any]:
     return native.device_info(device_id)
 
 

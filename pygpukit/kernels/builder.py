@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pygpukit._core import native
+from pygpukit.core import pretended
+from pygpukit.core.backend import is_sim
 from pygpukit.core.errors import NvrtcError, NvrtcErrorCode
 from pygpukit.jit.cache.image import Image
 from pygpukit.jit.compile import nvrtc, tile
 from pygpukit.jit.compile.compiler import compile_source
 from pygpukit.jit.launch import slicing
-from pygpukit.kernels import bundle, registry, sources
+from pygpukit.kernels import bundle, lost, registry, sources
 from pygpukit.kernels.spec import KernelSpec, Parameter
 
 _ANY_TYPE = -1
@@ -19,6 +21,11 @@ _ANY_TYPE = -1
 def kernel(spec: KernelSpec, args: Sequence[native.ArrayBase | bytes]) -> native.Kernel:
     """The kernel for the current device, compiled if needed. Without NVRTC it comes from the bundle of pre-compiled
     kernels. args: what it is first launched with. Raises as compile_source()."""
+    if pretended.current is not None:
+        if pretended.current.compiles:
+            image(spec)
+        pretended.current.asked[spec] = None
+        return pretended.Nothing()  # type: ignore[return-value]
     made = image(spec)
     symbol, name = made.symbol(spec.expression), spec.expression.replace("pk::", "")
     function = native.Module(made.image).function(symbol)
@@ -28,20 +35,25 @@ def kernel(spec: KernelSpec, args: Sequence[native.ArrayBase | bytes]) -> native
 
 
 def image(spec: KernelSpec) -> Image:
-    """The compiled kernel for the current device. Raises as compile_source()."""
+    """The compiled kernel for the current device. Raises as compile_source(), KernelLostError where another kernel
+    computes the same."""
     try:
-        return compile_unit(registry.Unit(spec, (spec.expression,)))
+        return compile_unit(registry.Unit(spec, (spec.expression,)), _pretended_arch())
     except NvrtcError as error:
-        if error.code != NvrtcErrorCode.NotLoaded or native.backend_name() != "cuda":
+        if is_sim():
             raise
         why = f"nor was this kernel found pre-compiled in {bundle.file()}"
         try:
             bundled = bundle.find(nvrtc.device_arch(native.current_device()), spec)
         except (OSError, ValueError) as damage:
             bundled, why = None, str(damage)
-        if bundled is None:
-            raise NvrtcError(f"{error.args[0]}; {why}", NvrtcErrorCode.NotLoaded) from None
-        return bundled
+        if bundled is not None:
+            return bundled
+        if spec.instead:
+            raise lost.lose(spec, error) from error
+        if error.code != NvrtcErrorCode.NotLoaded:
+            raise
+        raise NvrtcError(f"{error.args[0]}; {why}", NvrtcErrorCode.NotLoaded) from None
 
 
 def compile_unit(unit: registry.Unit, arch: str | None = None, check: bool | str | None = None) -> Image:
@@ -63,13 +75,25 @@ def compile_unit(unit: registry.Unit, arch: str | None = None, check: bool | str
 
 
 def missing(spec: KernelSpec) -> str:
-    """Why a tile kernel is not to be had on the current device, "" where it is: it wants its assembler, or to be found
-    pre-compiled; the simulated device wants neither."""
-    if native.backend_name() == "sim":
+    """Why a kernel is not to be had on the current device, as far as is known, "" where it is: it wants its compiler,
+    or to be found pre-compiled; the simulated device wants neither."""
+    if is_sim():
         return ""
-    why = tile.missing()
-    arch = nvrtc.device_arch(native.current_device())
-    return why if why and bundle.find(arch, spec) is None else ""
+    if why := lost.why(spec):
+        return why
+    why = tile.missing() if spec.front_end == "tile" else nvrtc.missing()
+    return why if why and not _is_bundled(spec) else ""
+
+
+def _pretended_arch() -> str | None:
+    return None if pretended.current is None else pretended.current.arch
+
+
+def _is_bundled(spec: KernelSpec) -> bool:
+    try:
+        return bundle.find(nvrtc.device_arch(native.current_device()), spec) is not None
+    except (OSError, ValueError):
+        return False
 
 
 def parameter(position: int, arg: native.ArrayBase | bytes) -> Parameter:

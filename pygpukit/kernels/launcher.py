@@ -6,6 +6,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from pygpukit._core import native
+from pygpukit.core.device import device_facts
 
 if TYPE_CHECKING:
     from pygpukit.kernels.spec import Extent, KernelSpec
@@ -32,4 +33,4 @@ def launch(spec: KernelSpec, grid: Extent, block: Extent, *args: native.ArrayBas
 
 @cache
 def _can_overlap(device: int) -> bool:
-    return native.backend_name() == "cuda" and int(native.device_info(device)["compute_major"]) >= 9
+    return native.backend_name() == "cuda" and int(device_facts(device)["compute_major"]) >= 9

@@ -94,7 +94,7 @@ def test_counts_of_int64_do_not_wrap(counts: list[int]) -> None:
 def test_which_kernel_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     x, w = normal("bfloat16", 8, 16), normal("bfloat16", 2, 16, 8)
     assert grouped._product_of(x, w) is grouped._on_device, "without tensor cores"
-    monkeypatch.setattr(grouped_tile, "takes", lambda *_: True)
+    monkeypatch.setattr(grouped_tile, "planned", lambda *_: "tile")
     monkeypatch.setattr(grouped_hopper, "is_sim", lambda: False)
     monkeypatch.setattr(grouped_hopper.tensor_maps, "refusal", lambda: "")
     for architecture, product in (

@@ -10,7 +10,9 @@ from functools import cache
 from pathlib import Path
 
 from pygpukit._core import native
+from pygpukit.core.device import device_facts
 from pygpukit.core.errors import NvrtcError, NvrtcErrorCode
+from pygpukit.core.extras import install_command
 from pygpukit.jit import toolchain
 from pygpukit.jit.locate import cache_directory
 from pygpukit.jit.toolchain import BUNDLED_HEADERS_SINCE
@@ -31,7 +33,6 @@ MIN_DRIVER_VERSION_STR = "12.0"
 MIN_SM_VERSION = 80
 MIN_SM_VERSION_STR = "SM 8.0 (Ampere)"
 
-REMEDY = 'python -m pip install "pygpukit[cuda13]"'
 _TRACE_SINCE = (12, 8)
 _BUILT_IN_HEADER = "__nv_nvrtc"
 _ARCH_SPECIFIC = frozenset({90, 100, 103, 110, 120, 121})  # devices whose own instructions need the suffix "a"
@@ -50,10 +51,20 @@ def open_nvrtc() -> tuple[str, tuple[int, int]]:
             except NvrtcError as error:
                 reason = error.args[0] if error.args else "not found"
                 raise NvrtcError(
-                    f"NVRTC JIT compiler not available ({reason}); install it with: {REMEDY}", NvrtcErrorCode.NotLoaded
+                    f"NVRTC JIT compiler not available ({reason}); install it with: {install_command('cuda')}",
+                    NvrtcErrorCode.NotLoaded,
                 ) from None
             toolchain.opened(*_opened)
         return _opened
+
+
+def missing() -> str:
+    """Why NVRTC cannot be used, and what to install; "" where it can."""
+    try:
+        open_nvrtc()
+    except NvrtcError as error:
+        return str(error)
+    return ""
 
 
 def identity() -> bytes:
@@ -125,7 +136,7 @@ def _sizes(folders: tuple[Path, ...]) -> bytes:
 
 def device_arch(device: int) -> str:
     """The exact architecture of a device, "sm_90a" for one of compute capability 9.0."""
-    info = native.device_info(device)
+    info = device_facts(device)
     number = 10 * int(info["compute_major"]) + int(info["compute_minor"])
     return f"sm_{number}{'a' if number in _ARCH_SPECIFIC else ''}"
 

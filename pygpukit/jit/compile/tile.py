@@ -9,26 +9,24 @@ from __future__ import annotations
 from pathlib import Path
 
 from pygpukit.core.errors import CompileError, Diagnostic, NvrtcError, NvrtcErrorCode
+from pygpukit.core.extras import install_command
 from pygpukit.jit import toolchain
 from pygpukit.jit.compile import nvrtc
 
 STANDARD = "--std=c++20"
 FLAG = "--enable-tile"
-REMEDY = 'python -m pip install "pygpukit[cuda13,tile]"'
 _TIME_LIMIT_S = 300.0
 
 
 def missing() -> str:
     """Why tile kernels cannot be compiled here, and what to install; "" where they can."""
-    try:
-        nvrtc.open_nvrtc()
-    except NvrtcError as error:
-        return str(error)
+    if why := nvrtc.missing():
+        return why
     used = toolchain.taken()
     if used is not None and used.tileiras is not None:
         return ""
-    why = "there is no set of NVRTC and tileiras" if used is None else used.lacks.get("tileiras", "")
-    return f"tile kernels need NVIDIA's assembler tileiras: {why}; install it with: {REMEDY}"
+    why = "there is no set of NVRTC and its assembler tileiras" if used is None else used.lacks.get("tileiras", "")
+    return f"tile kernels cannot be compiled here, {why}; install what they need with: {install_command('cuda')}"
 
 
 def require() -> Path:

@@ -118,7 +118,7 @@ def _headers(order: list[Place], version: Version, lacks: dict[str, str]) -> tup
 
 def _tileiras(order: list[Place], version: Version, lacks: dict[str, str]) -> Path | None:
     if version < TILE_SINCE:
-        lacks["tileiras"] = f"tile kernels need NVRTC {_text(TILE_SINCE)} or newer; this one is {_text(version)}"
+        lacks["tileiras"] = f"NVRTC {_text(TILE_SINCE)} or newer is needed, and this one is {_text(version)}"
         return None
     program = _of_version(order, "tileiras", version, lacks)
     if program is None:

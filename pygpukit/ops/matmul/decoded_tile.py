@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
     from pygpukit.ops.matmul.fp8_tile import Scale
 
-DECODED = KernelSpec(__file__, "decoded_tile.cu", front_end="tile", ahead=("sm_90a",))
+DECODED = KernelSpec(__file__, "decoded_tile.cu", front_end="tile", ahead=("sm_90a",), instead=True)
 
 
 class _Tile(NamedTuple):

@@ -18,7 +18,7 @@ from pygpukit.ops.operands import span
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
 
-SCALED = KernelSpec(__file__, "scaled_tile.cu", front_end="tile", ahead=("sm_90a",))
+SCALED = KernelSpec(__file__, "scaled_tile.cu", front_end="tile", ahead=("sm_90a",), instead=True)
 BLOCK = 128  # scaled_tile.cu: kBlock
 _ROWS, _COLUMNS, _WARPS = 64, 128, 4  # of the one tile: sums of fp8 are not alike in all tiles
 ELEMENTS = {"float8_e4m3": "__nv_fp8_e4m3", "float8_e5m2": "__nv_fp8_e5m2"}

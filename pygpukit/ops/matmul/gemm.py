@@ -14,7 +14,7 @@ from pygpukit.core.dtypes import STORAGE_ONLY, as_dtype, float32, float64
 from pygpukit.core.errors import DTypeError, InvalidSpecError
 from pygpukit.core.sizes import factor
 from pygpukit.ops import copying, host
-from pygpukit.ops.matmul import fastest, fused, hopper, narrow, plain, plan, precision, quantised, tile
+from pygpukit.ops.matmul import fastest, fused, hopper, narrow, odd, plain, plan, precision, quantised, tile
 from pygpukit.ops.matmul.after import After
 from pygpukit.ops.matmul.stacks import stacked, with_matrix_axes
 from pygpukit.ops.operands import check_array, check_devices, check_out, overlaps
@@ -164,7 +164,8 @@ def product_of(kind: str | None, a: GPUArray, b: GPUArray) -> fused.Product:
     if kind is None or host.computes():
         return plain.product
     chosen = _planned(kind, a.dtype, a, b)[0]
-    return {"tile": _TENSOR[kind], hopper.NAME: hopper.product}.get(chosen, plain.product)
+    made_by = {"tile": _TENSOR[kind], hopper.NAME: hopper.product, "mma": odd.any_product}
+    return made_by.get(chosen, plain.product)
 
 
 def _fastest_of(kind: str | None, a: GPUArray, b: GPUArray, result: DataType) -> fused.Product:

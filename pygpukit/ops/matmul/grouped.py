@@ -63,9 +63,10 @@ def grouped_matmul(x: GPUArray, w: GPUArray, counts: GPUArray) -> GPUArray:
 
 
 def _product_of(x: GPUArray, w: GPUArray) -> Callable[[GPUArray, GPUArray, GPUArray, GPUArray], None]:
-    if not grouped_tile.takes(x, w):
-        return _on_device
-    return (grouped_hopper if grouped_hopper.takes(x, w) else grouped_tile).product
+    planned = grouped_tile.planned(x, w)
+    if planned in ("tile", "hopper") and grouped_hopper.takes(x, w):
+        return grouped_hopper.product
+    return grouped_tile.product if planned == "tile" else _on_device
 
 
 @SOURCE.lists

@@ -10,7 +10,7 @@ from itertools import product as product_of
 from typing import TYPE_CHECKING
 
 from pygpukit.core.backend import is_sim
-from pygpukit.kernels import GENERIC_LAMBDAS, KernelSpec, launch
+from pygpukit.kernels import GENERIC_LAMBDAS, KernelSpec, launch, lost
 from pygpukit.ops import raw
 from pygpukit.ops.matmul import sm90, tensor_maps
 from pygpukit.ops.matmul.grouped_tile import operands
@@ -27,6 +27,7 @@ SOURCE = KernelSpec(
     cluster=(sm90.PAIR, 1, 1),
     ahead=("sm_90a",),
     options=GENERIC_LAMBDAS,
+    instead=True,
 )
 _CALL = SOURCE.structure("GroupsCall")
 _ROWS, _COLUMNS, _BOX = 256, 256, 64  # grouped_hopper.cu: kPairRows, kColumns, kBoxLines
@@ -34,7 +35,7 @@ _ROWS, _COLUMNS, _BOX = 256, 256, 64  # grouped_hopper.cu: kPairRows, kColumns, 
 
 def takes(x: GPUArray, w: GPUArray) -> bool:
     """Whether the kernels take x and w of grouped_matmul(), which the tile kernels take."""
-    if is_sim() or architecture() != sm90.SM or tensor_maps.refusal():
+    if is_sim() or architecture() != sm90.SM or tensor_maps.refusal() or lost.why(SOURCE):
         return False
     return _most(x.shape[0], w.shape[0], w.shape[2]) < 2**30
 

@@ -19,16 +19,17 @@ from pygpukit.ops.operands import span
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
 
-GROUPED = KernelSpec(__file__, "grouped_tile.cu", front_end="tile", ahead=("sm_90a",))
+GROUPED = KernelSpec(__file__, "grouped_tile.cu", front_end="tile", ahead=("sm_90a",), instead=True)
 
 
-def takes(x: GPUArray, w: GPUArray) -> bool:
-    """Whether the plan for x, w of grouped_matmul() is a tile kernel."""
+def planned(x: GPUArray, w: GPUArray) -> str:
+    """The backend that makes x, w of grouped_matmul(): that of the rows' and of the groups' products, else "plain"."""
     (rows, k), (groups, _, n) = x.shape, w.shape
     kind = plan.family(x.dtype, x.dtype, False)
-    if kind is None or not groups or plan.backend(kind, x.dtype, 1, rows, n, k)[0] != "tile":
-        return False
-    return groups <= plan.MAX_BATCH and plan.backend(kind, x.dtype, groups, 1, n, k)[0] == "tile"
+    if kind is None or not 0 < groups <= plan.MAX_BATCH:
+        return "plain"
+    found = {plan.backend(kind, x.dtype, 1, rows, n, k)[0], plan.backend(kind, x.dtype, groups, 1, n, k)[0]}
+    return found.pop() if len(found) == 1 else "plain"
 
 
 def operands(x: GPUArray, w: GPUArray) -> tuple[Stack, Stack]:

@@ -8,16 +8,17 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from dataclasses import replace
-from functools import cache, lru_cache
+from functools import cache
 from itertools import product as product_of
 from math import prod
 from typing import TYPE_CHECKING, Any
 
 from pygpukit._core import native
 from pygpukit.core.backend import is_sim
+from pygpukit.core.choices import by_device
 from pygpukit.core.dtypes import bfloat16, float8_e4m3, float8_e5m2, float16, float32, int8
 from pygpukit.core.errors import GPUError
-from pygpukit.kernels import GENERIC_LAMBDAS, KernelSpec, launch
+from pygpukit.kernels import GENERIC_LAMBDAS, KernelSpec, builder, launch, lost
 from pygpukit.ops import copying, raw
 from pygpukit.ops.matmul import skinny, sm90, tensor_maps, turns
 from pygpukit.ops.matmul.after import After
@@ -41,6 +42,7 @@ SOURCE = KernelSpec(
     cluster=(sm90.PAIR, 1, 1),
     ahead=("sm_90a",),
     options=GENERIC_LAMBDAS,
+    instead=True,
 )
 _CALL = SOURCE.structure("HopperCall")
 _ROWS, _OWN = 256, 128  # hopper.cu: kPairRows, kBoxLines
@@ -64,12 +66,12 @@ _NO_SCALE = Scale(None, 1, (0, 0))
 
 
 def planned(
-    what: str, named: Any, kind: str | None, dtype: DataType, shape: tuple[int, int, int, int], refusal: str = ""
+    what: str, named: Any, kind: str | None, dtype: DataType, shape: tuple[int, int, int, int], scales: str = ""
 ) -> tuple[str, str] | None:
     """("hopper", reason) where these kernels are asked for, by backend= or by PYGPUKIT_MATMUL, and take the product.
 
     None where they are not asked for, or by the environment alone and do not take it, or it is empty. kind: a key of
-    plan.py's families. shape: products, m, n, k. refusal: why its scales are not taken. Raises ValueError for another
+    plan.py's families. shape: products, m, n, k. scales: why its scales are not taken. Raises ValueError for another
     name, GPUError where the product is not taken.
     """
     if named not in (None, NAME):
@@ -78,11 +80,11 @@ def planned(
         return None
     if not prod(shape):
         return None
-    if why := _refusal(kind, dtype, shape) or refusal:
+    if why := refusal(kind, dtype, shape) or scales:
         if named is None:
             return None
         raise GPUError(f"{what}: backend={NAME!r}: {why}; leave backend out for the plan's choice")
-    return NAME, f"{_done(kind or '', dtype)}, as {f'backend={NAME!r}' if named else f'{_VARIABLE}={NAME}'} asks"
+    return NAME, f"{done(kind or '', dtype)}, as {f'backend={NAME!r}' if named else f'{_VARIABLE}={NAME}'} asks"
 
 
 def is_faster(kind: str, a: GPUArray, b: GPUArray) -> bool:
@@ -114,14 +116,14 @@ def _seen(kind: str, a: GPUArray, b: GPUArray) -> tuple[tuple[int, int, int, int
 
 def reason(kind: str, dtype: DataType) -> str:
     """Of a plan that takes these kernels because is_faster() says so."""
-    return f"{_done(kind, dtype)}; faster than the tile kernels by {MEASURED.name}, with the same bits"
+    return f"{done(kind, dtype)}; faster than the tile kernels by {MEASURED.name}, with the same bits"
 
 
-@lru_cache(maxsize=4096)
+@by_device
 def _is_faster(kind: str, dtype: DataType, shape: tuple[int, int, int, int], turned: bool, along_k: bool) -> bool:
     """turned: a lies along m. along_k: b lies along k."""
     products, m, n, k = shape
-    if _refusal(kind, dtype, shape) or (kind == "half" and skinny.takes(m, turned)):
+    if refusal(kind, dtype, shape) or missing() or (kind == "half" and skinny.takes(m, turned)):
         return False
     size, sms = dtype.itemsize, multiprocessors()
     odd = kind == "half" and n * size % ALIGNMENT != 0
@@ -129,11 +131,11 @@ def _is_faster(kind: str, dtype: DataType, shape: tuple[int, int, int, int], tur
     if kind == "half":
         other *= _ALONG_K if along_k else _ALONG_N
         other *= UNALIGNED if odd else _UNEVEN if n * size % _LINE or k * size % _LINE else 1.0
-    alone = turns.fastest(shape, turned, along_k) if kind == "half" else None
+    alone = turns.fastest(shape, turned, along_k) if kind == "half" and not lost.why(turns.SOURCE) else None
     return min(_of_pairs_us(kind, shape, tiling(kind, shape, turned)), other if alone is None else alone[1]) < other
 
 
-@lru_cache(maxsize=4096)
+@by_device
 def tiling(kind: str, shape: tuple[int, int, int, int], turned: bool, halved: bool = False) -> Tile:
     """What a pair of blocks makes: that whose measured times are shortest. turned: a lies along m. halved: b lies along
     n, and gated or converted results are written."""
@@ -147,16 +149,17 @@ def _of_pairs_us(kind: str, shape: tuple[int, int, int, int], one: Tile) -> floa
     return one.time_us(m, n, k, products, size, pairs)
 
 
-@lru_cache(maxsize=4096)
+@by_device
 def _by_turns(kind: str, shape: tuple[int, int, int, int], turned: bool, along_k: bool) -> Tile | None:
     """What one block makes, where pairs of blocks take more time. turned: a lies along m. along_k: b lies along k."""
-    alone = turns.fastest(shape, turned, along_k) if kind == "half" else None
+    alone = turns.fastest(shape, turned, along_k) if kind == "half" and not lost.why(turns.SOURCE) else None
     if alone is None or alone[1] >= _of_pairs_us(kind, shape, tiling(kind, shape, turned)):
         return None
     return alone[0]
 
 
-def _done(kind: str, dtype: DataType) -> str:
+def done(kind: str, dtype: DataType) -> str:
+    """What is computed, for a plan's reason."""
     return f"{_FAMILIES[kind].format(dtype)}, by kernels for the tensor cores of SM 9.0"
 
 
@@ -298,7 +301,14 @@ def _listing() -> Iterator[tuple[str, ...]]:
         yield (_expression(element, result, scaling, one.columns, straight),)
 
 
-def _refusal(kind: str | None, dtype: DataType, shape: tuple[int, int, int, int]) -> str:
+@by_device
+def missing() -> str:
+    """Why these kernels are not to be had here, "" where they are, as far as is known."""
+    return builder.missing(SOURCE.of(next(iter(_listing()))[0]))
+
+
+def refusal(kind: str | None, dtype: DataType, shape: tuple[int, int, int, int]) -> str:
+    """Why these kernels do not take a product of operands of that type, "" where they do."""
     if kind not in _FAMILIES:
         return f"these kernels multiply 8-bit floats, float16, bfloat16, and float32 with tf32=True, not {dtype}"
     if not is_sim() and architecture() != sm90.SM:

@@ -18,7 +18,7 @@ from pygpukit.ops.operands import span
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
 
-NARROW = KernelSpec(__file__, "narrow.cu", front_end="tile", ahead=("sm_90a",))
+NARROW = KernelSpec(__file__, "narrow.cu", front_end="tile", ahead=("sm_90a",), instead=True)
 _FAMILIES = {"int8": "int8", "float32": "tf32"}  # by the operands' type
 _ELEMENTS = {"int8": "signed char", "tf32": "float"}
 

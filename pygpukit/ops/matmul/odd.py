@@ -9,21 +9,25 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
 from itertools import product as product_of
 from math import prod
 from typing import TYPE_CHECKING
 
-from pygpukit.kernels import KernelSpec, launch
+from pygpukit._core import native
+from pygpukit.core.choices import by_device
+from pygpukit.core.device import device_facts
+from pygpukit.kernels import KernelSpec, builder, launch
+from pygpukit.ops import copying
 from pygpukit.ops.elementwise.pointwise import CTYPES
 from pygpukit.ops.matmul.reading import as_it_is
+from pygpukit.ops.matmul.stacks import is_one_product, matrix_of, rows_of
 from pygpukit.ops.matmul.tiles import MEASURED
 from pygpukit.ops.operands import span
 
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
 
-ODD = KernelSpec(__file__, "odd.cu")
+ODD = KernelSpec(__file__, "odd.cu", instead=True)
 _CALL = ODD.structure("OddCall")
 _PACK = 8  # odd.cu: kOddPack
 _FEW = 32  # rows that every product may be filled up to
@@ -71,7 +75,7 @@ class Block:
         return f"odd {self.rows}x{self.columns}x{self.depth}"
 
 
-@cache
+@by_device
 def blocks() -> tuple[Block, ...]:
     """As plans/h100.json has them."""
     return tuple(Block(**one) for one in json.loads(MEASURED.read_text(encoding="utf-8"))["odd"])
@@ -79,9 +83,37 @@ def blocks() -> tuple[Block, ...]:
 
 def fastest(m: int, n: int, k: int, batches: int, multiprocessors: int) -> tuple[float, Block]:
     """The block whose measured times are shortest, and these."""
-    fitting = [one for one in blocks() if one.rows <= max(m, _FEW)]
+    fitting = [one for one in _fitting() if one.rows <= max(m, _FEW)] or [_fitting()[-1]]
     times = [one.time_us(m, n, k, batches, multiprocessors) for one in fitting]
     return min(times), fitting[times.index(min(times))]
+
+
+@by_device
+def _fitting() -> tuple[Block, ...]:
+    """The blocks whose operands the device's shared memory holds, however they lie; the smallest one last."""
+    room = int(device_facts(native.current_device())["max_shared_per_block_optin_bytes"])
+    size = {one: max(one.shared_bytes(*along) for along in product_of((False, True), repeat=2)) for one in blocks()}
+    smallest = min(blocks(), key=lambda one: size[one])
+    return (*(one for one in blocks() if size[one] <= room and one != smallest), smallest)
+
+
+@by_device
+def refusal() -> str:
+    """Why these kernels make no product here, "" where they do, as far as is known."""
+    return builder.missing(ODD.of(next(iter(_listing()))[0]))
+
+
+def any_product(a: GPUArray, b: GPUArray, out: GPUArray) -> None:
+    """out = a @ b, all of one type and with the same batch axes, wherever they lie: where there are no tile kernels."""
+    if out.ndim > 2 and is_one_product(b, a, out):
+        a, b, out = rows_of(a), matrix_of(b), rows_of(out)
+    a, b = (one if as_it_is(one, one.itemsize) is not None else copying.clone(one) for one in (a, b))
+    dense = out if out.is_contiguous() else native.empty(out.shape, out.dtype)
+    m, n, k = out.shape[-2], out.shape[-1], a.shape[-1]
+    sms = int(device_facts(native.current_device())["multiprocessor_count"])
+    product(a, b, dense, fastest(m, n, k, prod(out.shape[:-2]), sms)[1])
+    if dense is not out:
+        copying.copy_to(dense, out)
 
 
 def product(a: GPUArray, b: GPUArray, out: GPUArray, one: Block) -> None:

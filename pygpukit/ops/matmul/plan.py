@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from pygpukit.core.backend import is_sim
+from pygpukit.core.choices import by_device
 from pygpukit.core.dtypes import bfloat16, float16, float32, int8, int32
-from pygpukit.ops.matmul import odd, skinny, tile
+from pygpukit.kernels import lost
+from pygpukit.ops.matmul import hopper, odd, skinny, tile
 from pygpukit.ops.matmul.tiles import MEASURED, Tile
 
 if TYPE_CHECKING:
@@ -24,6 +25,13 @@ _FAMILIES = {
     "fp8": "{} on tensor cores, every 128 of k summed anew and added in float32",
     "decoded": "fp8 decoded to {} on tensor cores, every 128 of k summed anew and added in float32",
 }
+_CALLED = {
+    "half": "products of half precision",
+    "int8": "products of int8",
+    "tf32": "products in tf32",
+    "fp8": "products of fp8",
+    "decoded": "products with weights of fp8",
+}
 _FP8 = ("fp8", "decoded")
 MAX_BATCH = 65535  # a grid's second extent
 _FP8_SINCE = 89  # compute capability 8.9
@@ -34,10 +42,10 @@ _FILLED = 15  # elements that a row is filled up with, at most
 class MatmulPlan:
     """How a product is computed.
 
-    backend: "tile" (tensor cores), "hopper" (those of SM 9.0, with the bits of "tile"), "plain" (CUDA cores; for
-    float64 on SM 9.0 tensor cores), "numpy" (the simulated device), and of products that need not be invariant
-    "cublaslt". It decides the result's bits. reason: why, in one sentence. tile: what one block makes, or a pair of
-    blocks of "hopper"; it decides speed alone.
+    backend: "tile" (tensor cores), "hopper" (those of SM 9.0, with the bits of "tile"), "mma" (tensor cores, where
+    there are no tile kernels), "plain" (CUDA cores; for float64 on SM 9.0 tensor cores), "numpy" (the simulated
+    device), and of products that need not be invariant "cublaslt". It decides the result's bits. reason: why, in one
+    sentence. tile: what one block makes, or a pair of blocks of "hopper"; it decides speed alone.
     """
 
     backend: str
@@ -57,7 +65,7 @@ def family(operands: DataType, result: DataType, tf32: bool) -> str | None:
     return "tf32" if tf32 and operands == result == float32 else None
 
 
-@lru_cache(maxsize=4096)
+@by_device
 def backend(kind: str | None, dtype: DataType, batches: int, m: int, n: int, k: int) -> tuple[str, str]:
     """(backend, reason) of a product of operands of that type and these extents on the open device. kind: a key of
     _FAMILIES, None for "plain"."""
@@ -73,17 +81,17 @@ def backend(kind: str | None, dtype: DataType, batches: int, m: int, n: int, k: 
     if kind in _FP8 and tile.architecture() < _FP8_SINCE:
         return "plain", "the device's tile kernels know no fp8; decoded to float32, on CUDA cores"
     if missing := tile.missing():
-        _warn(missing)
-        return "plain", missing
+        return _instead(kind, dtype, (batches, m, n, k), missing)
     by = "" if kind in _FP8 else f"; the fastest tile by {MEASURED.name}"
     return "tile", f"{_FAMILIES[kind].format(dtype)}{by}"
 
 
-def _warn(missing: str) -> None:
-    import warnings
-
-    warnings.warn(
-        f"matrix products run without tensor cores, many times slower and with other bits: {missing}",
-        RuntimeWarning,
-        stacklevel=2,
-    )
+def _instead(kind: str, dtype: DataType, shape: tuple[int, int, int, int], missing: str) -> tuple[str, str]:
+    """What makes a product where there are no tile kernels, and why there are none."""
+    if not (hopper.refusal(kind, dtype, shape) or hopper.missing()):
+        return hopper.NAME, f"{hopper.done(kind, dtype)}, with the bits of the tile kernels: {missing}"
+    if kind == "half" and not odd.refusal():
+        lost.tell("products of half precision take mma.sync, at about half the speed of tile kernels", missing)
+        return "mma", f"{_FAMILIES[kind].format(dtype)}, by mma.sync: {missing}"
+    lost.tell(f"{_CALLED[kind]} run without tensor cores, many times slower and with other bits", missing)
+    return "plain", missing

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from math import prod
 from typing import TYPE_CHECKING
 
 from pygpukit import kernels
 from pygpukit._core import native
+from pygpukit.core.choices import by_device
 from pygpukit.ops import copying, raw
 from pygpukit.ops.elementwise.pointwise import CTYPES
 from pygpukit.ops.matmul import few, sm90
@@ -200,7 +200,7 @@ def block(dtype: str, batches: int, m: int, n: int, k: int, read: tuple[int, int
     return _fastest(dtype, batches, m, n, k, read, multiprocessors(), architecture() == sm90.SM)
 
 
-@lru_cache(maxsize=4096)
+@by_device
 def _fastest(dtype: str, batches: int, m: int, n: int, k: int, read: tuple[int, int], sms: int, tensor: bool) -> Block:
     fitting = [one for one in BLOCKS[dtype] if one.tensor == (tensor and dtype == "float64") and one.reads(read)]
     return min(fitting, key=lambda one: one.time_us(batches, m, n, k, read, sms))

@@ -9,10 +9,10 @@ import json
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
 from itertools import product as product_of
 from typing import TYPE_CHECKING
 
+from pygpukit.core.choices import by_device
 from pygpukit.kernels import KernelSpec, launch
 from pygpukit.ops.matmul.tiles import MEASURED
 from pygpukit.ops.operands import span
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
     from pygpukit.ops.matmul.reading import Stack
 
-SKINNY = KernelSpec(__file__, "skinny.cu", front_end="tile", ahead=("sm_90a",))
+SKINNY = KernelSpec(__file__, "skinny.cu", front_end="tile", ahead=("sm_90a",), instead=True)
 _ELEMENTS = {"bfloat16": "__nv_bfloat16", "float16": "__half"}
 _ROWS = (16, 64)  # what the rows are filled up to
 
@@ -44,7 +44,7 @@ class Block:
         return f"few rows x{self.columns}x{self.depth}"
 
 
-@cache
+@by_device
 def block() -> Block:
     """As plans/h100.json has it."""
     return Block(**json.loads(MEASURED.read_text(encoding="utf-8"))["skinny"])

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
-from functools import cache, lru_cache
 from itertools import product as product_of
 from math import prod
 from typing import TYPE_CHECKING
 
 from pygpukit._core import native
+from pygpukit.core.choices import by_device
+from pygpukit.core.device import device_facts
 from pygpukit.kernels import KernelSpec, builder, launch
 from pygpukit.ops import raw
 from pygpukit.ops.matmul import odd, skinny
@@ -21,7 +22,7 @@ from pygpukit.ops.operands import span
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
 
-MATMUL = KernelSpec(__file__, "tile.cu", front_end="tile", ahead=("sm_90a",))
+MATMUL = KernelSpec(__file__, "tile.cu", front_end="tile", ahead=("sm_90a",), instead=True)
 ELEMENTS = {"bfloat16": "__nv_bfloat16", "float16": "__half"}
 _ROW = 8  # elements: 16 bytes
 _ONE = (1, 1, 1)
@@ -81,10 +82,10 @@ def _listing() -> Iterator[tuple[str, ...]]:
                 yield (_expression(dtype, tile, a_transposed, b_transposed, c_aligned),)
 
 
-@cache
+@by_device
 def multiprocessors() -> int:
     """Of the current device."""
-    return int(native.device_info(native.current_device())["multiprocessor_count"])
+    return int(device_facts(native.current_device())["multiprocessor_count"])
 
 
 def chosen(a: GPUArray, b: GPUArray) -> Tile | skinny.Block | odd.Block:
@@ -114,7 +115,7 @@ def odd_block(a: GPUArray, b: GPUArray) -> odd.Block | None:
         a, b = rows_of(a), matrix_of(b)
     size = a.itemsize
     anyhow = as_it_is(a, size), as_it_is(b, size)
-    if architecture() != _ODD_SM or anyhow[0] is None or anyhow[1] is None:
+    if architecture() != _ODD_SM or anyhow[0] is None or anyhow[1] is None or odd.refusal():
         return None
     *batch, m, k = a.shape
     n, launches, elements = b.shape[-1], 0, 0
@@ -127,7 +128,7 @@ def odd_block(a: GPUArray, b: GPUArray) -> odd.Block | None:
     return _faster((prod(batch), m, n, k), size, launches, elements)
 
 
-@lru_cache(maxsize=4096)
+@by_device
 def _faster(shape: tuple[int, int, int, int], size: int, launches: int, elements: int) -> odd.Block | None:
     """The block of odd.cu, None where tiles are faster after so many launches that copy so many elements."""
     batches, m, n, k = shape
@@ -138,7 +139,7 @@ def _faster(shape: tuple[int, int, int, int], size: int, launches: int, elements
     return block if time_us < tiles_us * (UNALIGNED if general else 1.0) + copies else None
 
 
-@cache
+@by_device
 def architecture() -> int:
     """Of the current device: 90 for compute capability 9.0."""
     from pygpukit.jit.compile import nvrtc
@@ -146,7 +147,7 @@ def architecture() -> int:
     return int(nvrtc.device_arch(native.current_device()).removeprefix("sm_").rstrip("af"))
 
 
-@cache
+@by_device
 def missing() -> str:
     """Why there are no tile kernels here, "" where there are."""
     return builder.missing(MATMUL.of(next(iter(_listing()))[0]))

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
+
+from pygpukit.core.choices import by_device
 
 MEASURED = Path(__file__).parent / "plans" / "h100.json"
 _SKINNY_ROWS = 64  # products of at most so many rows may take the low tiles, which are slow for taller ones
@@ -47,14 +48,14 @@ class Tile:
         return f"{self.rows}x{self.columns}x{self.depth}"
 
 
-@cache
+@by_device
 def tiles(family: str) -> tuple[Tile, ...]:
     """The measured tiles of a family, as plans/h100.json lists them."""
     table = json.loads(MEASURED.read_text(encoding="utf-8"))
     return tuple(Tile(**one) for one in table["tiles"][family])
 
 
-@cache
+@by_device
 def of_pairs(family: str) -> tuple[Tile, ...]:
     """What pairs of blocks of hopper.cu make, with their measured times. general: compiled for a transposed left
     operand, too."""

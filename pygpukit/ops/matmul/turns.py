@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from functools import cache, lru_cache
 from itertools import product as product_of
 from math import prod
 from typing import TYPE_CHECKING
 
 from pygpukit._core import native
+from pygpukit.core.choices import by_device
 from pygpukit.kernels import KernelSpec, launch
 from pygpukit.ops import copying, raw
 from pygpukit.ops.matmul import sm90
@@ -23,18 +23,18 @@ from pygpukit.ops.matmul.tiles import MEASURED, Tile
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
 
-SOURCE = KernelSpec(__file__, "hopper_turns.cu", shared_bytes=sm90.SHARED_BYTES, ahead=("sm_90a",))
+SOURCE = KernelSpec(__file__, "hopper_turns.cu", shared_bytes=sm90.SHARED_BYTES, ahead=("sm_90a",), instead=True)
 _CALL = SOURCE.structure("TurnsCall")
 _SIZE = 2  # bytes of a number
 
 
-@cache
+@by_device
 def tiles() -> tuple[Tile, ...]:
     """What a block makes, with measured times: plans/h100.json. general: compiled for a that lies along m, too."""
     return tuple(Tile(**one) for one in json.loads(MEASURED.read_text(encoding="utf-8"))["turns"])
 
 
-@lru_cache(maxsize=4096)
+@by_device
 def fastest(shape: tuple[int, int, int, int], turned: bool, along_k: bool) -> tuple[Tile, float] | None:
     """The tile whose measured times are shortest, and its time in microseconds. None where rows of the operands are no
     whole 128 bytes: blocks read them alone, and parts of memory's pieces twice. shape: products, m, n, k. turned: a

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from functools import lru_cache
 from math import prod
 from typing import TYPE_CHECKING
 
 from pygpukit._core import native
 from pygpukit.array import layout
 from pygpukit.array.layout import Shape
+from pygpukit.core.choices import by_device
 from pygpukit.core.dtypes import DataType
 from pygpukit.core.errors import DTypeError
 from pygpukit.kernels.structure import in_header
@@ -60,7 +60,7 @@ class Work:
         return f"pk::{family}_rows<{types}, {flag}, {self.threads}, {self.together}{last}>"
 
 
-@lru_cache(maxsize=4096)
+@by_device
 def plan(
     shape: Shape,
     strides: Shape,

@@ -11,12 +11,13 @@ import os
 import re
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
-from functools import lru_cache
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 from pygpukit._core import native
 from pygpukit.core.backend import is_sim
+from pygpukit.core.choices import by_device
+from pygpukit.core.device import device_facts
 
 VARIABLE = "PYGPUKIT_PLANS"
 SHIPPED = Path(__file__).parent
@@ -40,7 +41,7 @@ _version = 0
 
 def follows(function: Callable[..., _Result]) -> Callable[..., _Result]:
     """Decorator of a function whose results follow from its arguments and the table: they are kept."""
-    kept = lru_cache(maxsize=4096)(function)
+    kept = by_device(function)
     _followers.append(kept)
     return kept
 
@@ -96,7 +97,7 @@ def table(family: str) -> dict[str, Any]:
         return _given.get(family, {})
     if is_sim():
         return {}
-    path = find(str(native.device_info(native.current_device())["name"]))
+    path = find(str(device_facts(native.current_device())["name"]))
     return {} if path is None else read(path, family)
 
 

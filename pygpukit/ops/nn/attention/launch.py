@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from pygpukit import kernels
 from pygpukit._core import native
 from pygpukit.core.dtypes import DataType, bfloat16, float16, float32
+from pygpukit.kernels.lost import replanned
 from pygpukit.ops import host
 from pygpukit.ops.elementwise.pointwise import CTYPES
 from pygpukit.ops.nn.attention import leaf, tile
@@ -71,6 +72,7 @@ def _length_step(lengths: GPUArray | None) -> int:
     return 0 if lengths is None or lengths.size == 1 else lengths.strides[0] // lengths.itemsize
 
 
+@replanned
 def attend(
     Q: GPUArray, K: GPUArray, V: GPUArray, out: GPUArray, scale: float, offset: int | None, more: Extras
 ) -> None:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
-from functools import cache
 from itertools import product
 from typing import TYPE_CHECKING
 
 from pygpukit._core import native
 from pygpukit.core.backend import is_sim
+from pygpukit.core.choices import by_device
 from pygpukit.core.dtypes import DataType, bfloat16, float16
-from pygpukit.kernels import KernelSpec, builder, launch
+from pygpukit.kernels import KernelSpec, builder, launch, lost
 from pygpukit.ops.matmul.tile import multiprocessors
 from pygpukit.ops.nn.attention import tiles
 from pygpukit.ops.nn.attention.tiles import TILES, Tile
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
     from pygpukit.ops.nn.attention.extras import Extras
 
-ATTENTION = KernelSpec(__file__, "tile.cu", front_end="tile", ahead=("sm_90a",))
+ATTENTION = KernelSpec(__file__, "tile.cu", front_end="tile", ahead=("sm_90a",), instead=True)
 _ELEMENTS = {bfloat16: "__nv_bfloat16", float16: "__half"}
 _ROW = 8  # elements that steps and the head dimension are multiples of
 _ALIGNMENT = 16  # bytes
@@ -133,16 +133,9 @@ def _listing() -> Iterator[tuple[str, ...]]:
             yield (_expression(dtype, width, one, has_lengths),)
 
 
-@cache
+@by_device
 def missing() -> str:
     """Why there are no tile kernels here, "" where there are; the first time with a warning."""
-    import warnings
-
-    why = builder.missing(ATTENTION.of(next(iter(_listing()))[0]))
-    if why:
-        warnings.warn(
-            f"half-precision attention runs without tensor cores, many times slower and with other bits: {why}",
-            RuntimeWarning,
-            stacklevel=2,
-        )
+    if why := builder.missing(ATTENTION.of(next(iter(_listing()))[0])):
+        lost.tell("attention of half precision runs without tensor cores, many times slower and with other bits", why)
     return why

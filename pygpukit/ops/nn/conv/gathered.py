@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from pygpukit.core.backend import is_sim
 from pygpukit.core.dtypes import bfloat16, float16, float32
-from pygpukit.kernels import KernelSpec, launch
+from pygpukit.kernels import KernelSpec, builder, launch
 from pygpukit.ops import plans
 from pygpukit.ops.elementwise.pointwise import CTYPES
 from pygpukit.ops.matmul.tile import architecture, multiprocessors
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
     from pygpukit.core.dtypes import DataType
 
-SOURCE = KernelSpec(__file__, "gathered.cu", ahead=("sm_90a",))
+SOURCE = KernelSpec(__file__, "gathered.cu", ahead=("sm_90a",), instead=True)
 KINDS = {bfloat16: "gathered half", float16: "gathered half", float32: "gathered tf32"}  # the parts of a table
 _CALL = SOURCE.structure("Gathered")
 _THREADS = 256
@@ -106,6 +106,7 @@ def takes(settings: Settings, dtype: DataType) -> bool:
         and settings.act in _ACTS
         and not settings.transposed
         and bool(blocks(dtype))
+        and not builder.missing(SOURCE.of(_expression(dtype, RULE[dtype][0])))
     )
 
 

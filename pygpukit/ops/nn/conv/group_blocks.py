@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import lru_cache
 from itertools import product
 from math import gcd, lcm
 from operator import mul
 
+from pygpukit.core.choices import by_device
 from pygpukit.ops.matmul.reading import ALIGNMENT
 from pygpukit.ops.matmul.tile import multiprocessors
 from pygpukit.ops.nn.conv.settings import Settings
@@ -154,7 +154,7 @@ def _parts(extent: int) -> set[int]:
     return {-(-extent // count) for count in counts}
 
 
-@lru_cache(maxsize=4096)
+@by_device
 def chosen(work: Work) -> Block | None:
     """The block whose time is least; None where none fits."""
     return min(work.candidates(), key=work.time_us, default=None)

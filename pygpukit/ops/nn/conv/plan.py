@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
 from math import prod
 from typing import TYPE_CHECKING
 
 from pygpukit.core.backend import is_sim
+from pygpukit.core.choices import by_device
 from pygpukit.core.dtypes import bfloat16, float16, float32
+from pygpukit.kernels import lost
 from pygpukit.ops.nn.conv import few_channels, gathered, group_blocks, tile
 from pygpukit.ops.nn.conv.tiles import Tile
 
@@ -41,7 +42,7 @@ class ConvPlan:
         return f"{self.backend}{f' {self.tile}' if self.tile else ''}: {self.reason}"
 
 
-@lru_cache(maxsize=4096)
+@by_device
 def backend(
     dtype: DataType, tf32: bool, input: tuple[int, ...], weight: tuple[int, ...], settings: Settings
 ) -> tuple[str, str]:
@@ -70,17 +71,10 @@ def backend(
         return "plain", "an array has more elements than a tile kernel counts"
     if max(groups, tile.phases(settings)) > _MOST:
         return "plain", "there are more groups or phases than a grid takes"
+    reason = f"{kind} on tensor cores, summed in float32"
     if missing := tile.missing():
-        _warn(missing)
+        if gathered.takes(settings, dtype):
+            return "tile", f"{reason}, by the kernel that gathers, with the same bits: {missing}"
+        lost.tell("convolutions run without tensor cores, many times slower and with other bits", missing)
         return "plain", missing
-    return "tile", f"{kind} on tensor cores, summed in float32"
-
-
-def _warn(missing: str) -> None:
-    import warnings
-
-    warnings.warn(
-        f"convolutions run without tensor cores, many times slower and with other bits: {missing}",
-        RuntimeWarning,
-        stacklevel=2,
-    )
+    return "tile", reason

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from pygpukit._core import native
 from pygpukit.core.backend import is_sim
+from pygpukit.core.choices import by_device
 from pygpukit.core.dtypes import bfloat16, float16, float32
 from pygpukit.kernels import KernelSpec, builder, launch
 from pygpukit.ops import copying, raw
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from pygpukit.core.dtypes import DataType
     from pygpukit.ops.nn.conv.settings import Settings
 
-CONVOLVE = KernelSpec(__file__, "tile.cu", front_end="tile", ahead=("sm_90a",))
+CONVOLVE = KernelSpec(__file__, "tile.cu", front_end="tile", ahead=("sm_90a",), instead=True)
 ACTS = {None: 0, "relu": 0, "silu": 1, "gelu": 2}  # that the kernels apply, as tile.cu's curves
 _ELEMENTS = {bfloat16: "__nv_bfloat16", float16: "__half", float32: "float"}
 _ONE = (1, 1, 1)
@@ -108,7 +109,9 @@ def way(input: GPUArray, weight: GPUArray, settings: Settings, lines: bool) -> W
     image = tuple(input.shape[2:])
     flat = (tuple(kernel), step, every, image) == ((1, 1), (1, 1), (1, 1), settings.out)
     whole_groups = all(count * input.itemsize % ALIGNMENT == 0 for count in (channels, filters))
-    order = "kLast"
+    order = "kLast"  # the one order that gathered.cu makes, too
+    if missing():
+        lines = False
     if lines and flat and whole_groups and _has_lines(input):
         order = "kFirst"
     elif lines and settings.out[0] == 1 and every == (1, 1):
@@ -312,7 +315,7 @@ def _listing() -> Iterator[tuple[str, ...]]:
                 yield (_expression(dtype, one, order),)
 
 
-@cache
+@by_device
 def missing() -> str:
     """Why there are no tile kernels here, "" where there are."""
     return builder.missing(CONVOLVE.of(next(iter(_listing()))[0]))

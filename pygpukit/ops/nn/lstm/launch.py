@@ -6,12 +6,13 @@ Both give the same bits, so which one runs may follow from the device.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cache
 from typing import TYPE_CHECKING
 
 from pygpukit import kernels
 from pygpukit._core import native
 from pygpukit.core import sharing
+from pygpukit.core.choices import by_device
+from pygpukit.core.device import device_facts
 from pygpukit.core.dtypes import DataType, float32, float64
 from pygpukit.ops import copying
 from pygpukit.ops.elementwise.pointwise import CTYPES
@@ -72,10 +73,10 @@ def refusal(dtype: DataType, hidden: int) -> str:
     return _no_cluster(native.current_device())
 
 
-@cache
+@by_device
 def _no_cluster(device: int) -> str:
     """Why that device cannot run one, "" where it can: asking the driver takes a millisecond."""
-    info = native.device_info(device)
+    info = device_facts(device)
     if int(info["compute_major"]) < 9:
         return f"SM {info['compute_major']}.{info['compute_minor']} has no clusters of blocks"
     if int(info["multiprocessor_count"]) < _BLOCKS:

@@ -1,0 +1,216 @@
+"""What is computed where the best kernel cannot be compiled: the next one, told once, on each architecture."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+
+import pytest
+
+import pygpukit as gp
+from pygpukit._core import native
+from pygpukit.core.errors import CompileError, NvrtcError, NvrtcErrorCode
+from pygpukit.jit.compile import nvrtc, tile
+from pygpukit.kernels import builder, lost
+from pygpukit.kernels.planning import planning
+from pygpukit.kernels.spec import KernelSpec
+
+NO_TILEIRAS = "there is no tileiras; install it with: a command"
+pytestmark = pytest.mark.skipif("gp.backend() == 'cuda'", reason="devices are pretended on the simulated one")
+
+
+class Machine:
+    """What can be compiled: everything but sources whose names have one of these words. tried: what was asked for."""
+
+    def __init__(self, patch: pytest.MonkeyPatch) -> None:
+        self.broken: list[str] = []
+        self.tried: list[str] = []
+        patch.setattr(builder, "compile_unit", self.compile)
+        patch.setattr(nvrtc, "missing", lambda: "")
+        patch.setattr(tile, "missing", lambda: "")
+        patch.setattr(builder, "_is_bundled", lambda spec: False)
+        patch.setattr(lost, "_told", set())
+        self.patch = patch
+
+    def without_tileiras(self) -> None:
+        self.patch.setattr(tile, "missing", lambda: NO_TILEIRAS)
+
+    def compile(self, unit: builder.registry.Unit, arch: str | None = None) -> None:
+        self.tried.append(unit.source)
+        if any(word in unit.source for word in self.broken):
+            raise CompileError(f"{unit.source}: tileiras could not assemble it: words of the assembler")
+
+
+@pytest.fixture
+def machine(monkeypatch: pytest.MonkeyPatch) -> Machine:
+    gp.ones(1)
+    return Machine(monkeypatch)
+
+
+@pytest.fixture(autouse=True)
+def quiet() -> Iterator[None]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        yield
+
+
+def sources(asked: dict[KernelSpec, None]) -> set[str]:
+    return {spec.source.rpartition("/")[2] for spec in asked}
+
+
+def half(dtype: str = "float16") -> gp.GPUArray:
+    return gp.zeros((256, 256), dtype)
+
+
+def products() -> list[str]:
+    """Backends of products of half precision, int8, tf32, fp8 and a weight of fp8, each of which is computed."""
+    x, i, f = half(), half("int8"), half("float32")
+    e = gp.zeros((256, 256), "float8_e4m3")
+    gp.matmul(x, x), gp.matmul(i, i, dtype="int32"), gp.matmul(f, f, tf32=True)
+    gp.matmul_fp8(e, e), gp.matmul_fp8(x, e)
+    plans = gp.matmul_plan(x, x), gp.matmul_plan(i, i, dtype="int32"), gp.matmul_plan(f, f, tf32=True)
+    return [one.backend for one in (*plans, gp.ops.matmul_fp8_plan(e, e), gp.ops.matmul_fp8_plan(x, e))]
+
+
+def test_with_everything_tensor_cores_make_all_products(machine: Machine) -> None:
+    with planning("sm_90a", compiles=True):
+        assert set(products()) <= {"tile", "hopper"}
+    with planning("sm_80", compiles=True):
+        assert products() == ["tile", "tile", "tile", "plain", "plain"]
+
+
+def test_without_the_assembler_kernels_for_sm90_and_mma_take_over(machine: Machine) -> None:
+    machine.without_tileiras()
+    with planning("sm_90a", compiles=True):
+        assert products() == ["hopper", "plain", "hopper", "hopper", "plain"]
+        gp.matmul(half()[1:, 3:], half()[3:, 1:]), gp.linear(half(), half(), act="gelu")
+        gp.grouped_matmul(half(), gp.zeros((2, 256, 8), "float16"), gp.zeros(2, "int32"))
+    assert not any("tile.cu" in source or "skinny" in source or "narrow" in source for source in machine.tried)
+    with planning("sm_80", compiles=True) as asked:
+        assert products() == ["mma", "plain", "plain", "plain", "plain"]
+        for a, b in ((half()[1:, 3:], half()[3:, 1:]), (half()[:1], half()), (half().T, half().T)):
+            gp.matmul(a, b)
+        gp.matmul(half()[::2, ::-2], half()[:128])
+    assert "odd.cu" in sources(asked)
+
+
+@pytest.mark.parametrize("arch", ["sm_80", "sm_86", "sm_120a"])
+def test_blocks_fit_the_shared_memory_of_the_device(machine: Machine, arch: str) -> None:
+    machine.without_tileiras()
+    with planning(arch, compiles=True) as asked:
+        for m in (1, 40, 4096):
+            gp.matmul(gp.zeros((m, 512), "bfloat16"), gp.zeros((512, 4096), "bfloat16"))
+        gp.matmul(half().T, half())
+        room = gp.core.device.device_facts(0)["max_shared_per_block_optin_bytes"]
+    used = [spec.shared_bytes for spec in asked if spec.source.endswith("odd.cu")]
+    assert used and max(used) <= room
+
+
+def test_a_kernel_that_fails_is_replaced_by_the_next_one_and_told_once(machine: Machine) -> None:
+    machine.broken = ["tile.cu", "skinny.cu", "narrow.cu"]
+    with planning("sm_90a", compiles=True):
+        assert "tile" not in products()[:3]
+    machine.broken.append("hopper")
+    with planning("sm_90a", compiles=True), warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        x = half()
+        gp.matmul(x, x), gp.matmul(x, x[:, :8]), gp.matmul(x[:3], x)
+        plan = gp.matmul_plan(x, x)
+    assert plan.backend == "mma" and "words of the assembler" in plan.reason
+    (one,) = [str(warning.message) for warning in said]
+    assert "half precision" in one and "words of the assembler" in one
+    machine.broken.append("odd.cu")
+    with planning("sm_90a", compiles=True) as asked:
+        gp.matmul(x, x)
+        assert gp.matmul_plan(x, x).backend == "plain"
+    assert sources(asked) <= {"gemm.cu", "few.cu"}
+
+
+def test_attention_and_convolution_are_computed_by_what_is_left(machine: Machine) -> None:
+    q, x, w = (
+        gp.zeros((4, 64, 64), "float16"),
+        gp.zeros((1, 64, 16, 16), "float16"),
+        gp.zeros((64, 64, 3, 3), "float16"),
+    )
+
+    def run(arch: str) -> set[str]:
+        with planning(arch, compiles=True) as asked:
+            gp.sdpa_causal(q, q, q)
+            gp.conv2d(x, w, padding=1), gp.conv2d(x, w, padding=1, act="silu"), gp.conv1d(x[:, :, 0], w[..., 0])
+            gp.conv_transpose1d(x[:, :, 0], w[..., 0])
+        return sources(asked)
+
+    assert "tile.cu" in run("sm_90a")
+    machine.without_tileiras()
+    found = run("sm_90a")
+    assert {"attention.cu", "gathered.cu", "conv.cu"} <= found and "tile.cu" not in found
+    machine.broken = ["gathered.cu"]
+    assert "gathered.cu" not in run("sm_90a") and "attention.cu" in run("sm_80")
+
+
+def test_what_no_other_kernel_computes_says_why(machine: Machine) -> None:
+    machine.broken = ["gemm.cu", "few.cu", "real"]
+    x = half("float32")
+    with planning("sm_90a", compiles=True), pytest.raises(CompileError, match="words of the assembler"):
+        gp.matmul(x, x)
+
+
+def test_what_is_pre_compiled_serves_where_a_compiler_fails(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    machine.broken = ["cu"]
+    monkeypatch.setattr(builder, "is_sim", lambda: False)
+    monkeypatch.setattr(builder.bundle, "find", lambda arch, spec: f"{spec.source} for {arch}")
+    with planning("sm_90a", compiles=True) as asked:
+        gp.matmul(half(), half())
+        assert gp.matmul_plan(half(), half()).backend == "tile"
+    assert asked
+
+
+def test_a_lost_kernel_never_leaves_an_operation(machine: Machine) -> None:
+    calls = []
+
+    @lost.replanned
+    def operation() -> int:
+        calls.append(1)
+        if len(calls) < 3:
+            raise lost.KernelLostError("gone", NvrtcErrorCode.Compilation)
+        return 7
+
+    assert operation() == 7 and len(calls) == 3
+
+    @lost.replanned
+    def other() -> None:
+        raise NvrtcError("another error")
+
+    with pytest.raises(NvrtcError, match="another error"):
+        other()
+
+
+def test_choices_belong_to_a_device(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two unlike devices in one process: each has its own plan, also when they take turns."""
+    from pygpukit.core import device
+    from pygpukit.ops.matmul import odd, tiles
+    from pygpukit.ops.matmul import tile as products_tile
+
+    facts = [
+        {**native.device_info(0), "name": "large", "compute_major": 9, "compute_minor": 0, "multiprocessor_count": 132},
+        {**native.device_info(0), "name": "small", "compute_major": 8, "compute_minor": 6, "multiprocessor_count": 20}
+        | {"max_shared_per_block_optin_bytes": 101376},
+    ]
+    current = 0
+    monkeypatch.setattr(device, "_facts", lambda index: facts[index])
+    monkeypatch.setattr(native, "current_device", lambda: current)
+    seen = []
+    for current in (0, 1, 0, 1):  # noqa: B007  the lambda above reads it
+        shape = (4096, 4096, 4096, 1)
+        seen.append(
+            (
+                products_tile.multiprocessors(),
+                products_tile.architecture(),
+                odd.fastest(*shape, products_tile.multiprocessors()),
+                tiles.fastest("half", 512, 4096, 4096, 1, 2, products_tile.multiprocessors()).time_us(
+                    512, 4096, 4096, 1, 2, products_tile.multiprocessors()
+                ),
+            )
+        )
+    assert seen[0] == seen[2] and seen[1] == seen[3]
+    assert all(one != other for one, other in zip(seen[0], seen[1], strict=True))
