@@ -135,7 +135,6 @@ def test_strided_signals_are_read_in_place() -> None:
 def test_a_buffer_gives_a_buffer_and_brings_its_rate() -> None:
     sound = audio.AudioBuffer(device(np.stack([tone(200), 0 * tone(200)])), SR)
     for function in (
-        audio.preemphasis,
         audio.compressor,
         audio.limiter,
         lambda y: audio.fade(y, fade_in=0.1),
