@@ -209,13 +209,13 @@ def test_documented_names_warn_and_work() -> None:
 def test_emphasis_changes_sounds_in_place_and_makes_new_arrays() -> None:
     y = tone(200, 900).astype(np.float32)
     for function in (audio.preemphasis, audio.deemphasis):
-        array, sound = device(y), gp.AudioBuffer(device(y), SR)
+        array, sound = device(y), audio.AudioBuffer(device(y), SR)
         wanted = function(array).to_numpy()
         assert np.array_equal(array.to_numpy(), y) and not np.array_equal(wanted, y)
         samples = sound.data
         assert function(sound) is sound and sound.data is samples
         assert np.array_equal(samples.to_numpy(), wanted)
-        sound = gp.AudioBuffer(device(y), SR)
+        sound = audio.AudioBuffer(device(y), SR)
         found, zf = function(sound, zi=0.5, return_zf=True)
         expected, expected_zf = function(array, zi=0.5, return_zf=True)
         assert found is sound and np.array_equal(sound.to_numpy(), expected.to_numpy())
