@@ -95,6 +95,28 @@ def host_products(x: Any, w: Any, out: Any) -> None:
     """out = x @ w.T on the host: x (R, K) float32, w (N, K) float32, float16 or bfloat16 (as uint16), out (R, N) float32, C-contiguous.
     The order of additions depends on K alone: the same bits on any number of rows, threads and processors. GIL released."""
 
+def host_linear(x: Any, out: Any, parts: Any, bias: Any = ..., norm: Any = ..., after: str = ...) -> None:
+    """sim only, a host launch: out = after(norm(x) W^T + bias), all float32 but W. parts of W: (kind, array) below each other, kind as
+    GGUF calls it, uint8 (rows, bytes of a row) for blocks. norm: (weight, bias or None, epsilon, centered) or None. The bits of host_products()
+    with W's values."""
+
+def host_place(
+    qkv: Any, positions: Any, slots: Any, k: Any, v: Any, tables: Any = ..., q_norm: Any = ..., k_norm: Any = ...
+) -> None:
+    """sim only, a host launch: queries (in place) and keys turned by tables of (cos, sin), keys and values into the cache."""
+
+def host_attention(qkv: Any, positions: Any, slots: Any, k: Any, v: Any, out: Any, window: int = ...) -> None:
+    """sim only, a host launch: what rows, each the next one of a sequence of its own, see of the cache."""
+
+def host_rows(numbers: Any, part: Any, out: Any) -> None:
+    """sim only, a host launch: out[i] = row numbers[i] of a weight, (kind, array), as float32."""
+
+def host_kernels() -> str:
+    """Which instructions the host computes with: avx512, avx2 or plain."""
+
+def host_threads() -> int:
+    """Threads that it computes with."""
+
 # ---- streams and events ----
 class Stream:
     handle: int

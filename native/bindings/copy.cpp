@@ -286,51 +286,56 @@ static py::memoryview host_buffer(const py::object &object) {
 
 // Runs on the calling thread once the stream is idle: in stream order, without a second interpreter thread. On failure
 // there may be a Python exception.
-static pk_status run_on_host(const std::string &name, const py::function &function, uint64_t stream,
-                             uint32_t stream_id) {
+static pk_status run_on_host(const std::string &name, const HostWork &work, uint64_t stream, uint32_t stream_id) {
   if (!wait_stream(stream, name.c_str())) return PK_ERROR_LAUNCH_FAILED;
   busy_rest(stream);
   if (const pk_status refused = enter()) return refused;
   HostLaunch launch(pk_intern(name.data(), name.size()), stream_id);
-  PyObject *result = PyObject_CallNoArgs(function.ptr());
-  launch.end(result != nullptr);
-  Py_XDECREF(result);
-  return result != nullptr ? PK_OK : PK_ERROR_LAUNCH_FAILED;
+  const bool done = work();
+  launch.end(done);
+  return done ? PK_OK : PK_ERROR_LAUNCH_FAILED;
 }
 
 class HostStep : public Step {
  public:
-  HostStep(const std::string &name, const py::function &function) : name_(name), function_(function) {}
-  pk_status issue(uint64_t stream) override { return run_on_host(name_, function_, stream, 0); }
+  HostStep(const std::string &name, HostWork work) : name_(name), work_(std::move(work)) {}
+  pk_status issue(uint64_t stream) override { return run_on_host(name_, work_, stream, 0); }
   void count(uint32_t) override {}  // counted as it runs
   bool each_time() const override { return true; }
   bool is_launch() const override { return true; }
 
  private:
   std::string name_;
-  py::function function_;
+  HostWork work_;
 };
 
-static void host_launch(const Text &name, const py::function &function, const py::sequence &arrays) {
+void host_work(const std::string &name, HostWork work, const std::vector<py::object> &arrays) {
   need_sim("host_launch()");
   const StreamRef stream = stream_or_current(nullptr);
-  for (py::handle item : arrays)
+  for (const py::object &item : arrays)
     if (!is_array(item.ptr())) throw py::type_error("host_launch() needs GPUArrays");
   if (capture_of(stream.handle) != nullptr) {
-    auto step = std::make_unique<HostStep>(name.utf8, function);
-    for (py::handle item : arrays) need(step->keep(item.ptr(), stream.handle));
+    auto step = std::make_unique<HostStep>(name, std::move(work));
+    for (const py::object &item : arrays) need(step->keep(item.ptr(), stream.handle));
     add_step(stream.handle, std::move(step));
     return;
   }
   Pins pins;
-  std::vector<py::object> keep;
-  for (py::handle item : arrays) {
-    keep.push_back(py::reinterpret_borrow<py::object>(item));
-    need(pins.add(as_array(item.ptr()), stream.handle));
-  }
-  const pk_status status = run_on_host(name.utf8, function, stream.handle, stream.id);
+  for (const py::object &item : arrays) need(pins.add(as_array(item.ptr()), stream.handle));
+  const pk_status status = run_on_host(name, work, stream.handle, stream.id);
   if (status != PK_OK && PyErr_Occurred()) throw py::error_already_set();
-  check(status, name.utf8.c_str());
+  check(status, name.c_str());
+}
+
+static void host_launch(const Text &name, const py::function &function, const py::sequence &arrays) {
+  std::vector<py::object> kept;
+  for (py::handle item : arrays) kept.push_back(py::reinterpret_borrow<py::object>(item));
+  const auto work = [function] {
+    PyObject *result = PyObject_CallNoArgs(function.ptr());
+    Py_XDECREF(result);
+    return result != nullptr;
+  };
+  host_work(name.utf8, work, kept);
 }
 
 void bind_copies(py::module_ &m) {

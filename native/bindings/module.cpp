@@ -9,7 +9,7 @@
 #include "bindings/dlpack.h"
 #include "bindings/function.h"
 #include "bindings/graph.h"
-#include "bindings/host_products.h"
+#include "bindings/host_model.h"
 #include "bindings/kernel.h"
 #include "bindings/nvrtc.h"
 #include "bindings/prepared.h"
@@ -38,7 +38,7 @@ PYBIND11_MODULE(native, m) {
   pk::bind_functions(m);
   pk::bind_graphs(m);
   pk::bind_copies(m);
-  pk::bind_host_products(m);
+  pk::bind_host_model(m);
   pk::bind_transfers(m);
   pk::bind_dlpack(m);
   pk::bind_nvrtc(m);

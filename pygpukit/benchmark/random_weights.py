@@ -39,6 +39,9 @@ class RandomCheckpoint:
         values = np.ones(1, np.float32) if "norm" in name else self._block
         return np.resize(convert(values, float32, dtype or float32), self._shapes[name])
 
+    def stored(self, name: str) -> None:
+        return None
+
     def tokenizer(self) -> Any:
         from ..core.errors import ModelFileError
 

@@ -15,12 +15,15 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pygpukit._core import native
 from pygpukit.array import factory
-from pygpukit.core.dtypes import as_dtype
+from pygpukit.core.backend import is_sim
+from pygpukit.core.dtypes import as_dtype, float32, uint8
 from pygpukit.core.errors import InvalidSpecError, ShapeError
 from pygpukit.core.progress import Progress
+from pygpukit.llm.layers.blocks import KINDS, Blocks, Part
 from pygpukit.llm.layers.linear import LinearBF16
 from pygpukit.llm.layers.norm import Norm
 from pygpukit.memory.transfer_engine import TransferEngine
+from pygpukit.models.dequantise import named
 
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
@@ -50,7 +53,8 @@ class TensorLoader:
     Memory is named after the model and the place: "smollm2/layers.03/qkv".
 
     prefix: what the file's names have before those that are asked for. transposed: weights are (in, out) in the file.
-    what: what needs the tensors, for errors.
+    what: what needs the tensors, for errors. keeps: whether weights of products stay as they are stored, on the
+    simulated device and where their values are to be float32: products there read them, and give the same bits.
     """
 
     def __init__(
@@ -63,11 +67,13 @@ class TensorLoader:
         prefix: str = "",
         transposed: bool = False,
         what: str = "model",
+        keeps: bool = False,
     ) -> None:
         self._checkpoint, self._dtype, self._title = checkpoint, as_dtype(dtype), title
+        self._keeps = keeps and self._dtype == float32 and is_sim()
         self._prefix, self._transposed, self._what = prefix, transposed, what
         self._names = set(checkpoint.names())
-        self._total = sum(_count(checkpoint.shape(name)) for name in self._names) * self._dtype.itemsize
+        self._total = sum(self._size(name) for name in self._names)
         self._done = 0
         self._told: Told | None = None if isinstance(progress, bool) else progress
         self._bar = Progress(f"loading {title}", self._total, shown=progress is True)
@@ -92,19 +98,33 @@ class TensorLoader:
     def linear(self, label: str, columns: int, parts: list[tuple[str | None, str | None, int]]) -> LinearBF16:
         """One weight from one or more tensors, below each other, with their biases where the file has any."""
         rows = sum(count for *_, count in parts)
-        weight = self._array((rows, columns), f"{label}.weight")
         biased = any(self.has(bias) for _, bias, _ in parts)
         bias = self._array((rows,), f"{label}.bias") if biased else None
         if bias is not None:
             native.fill(bias, bytes(bias.itemsize))
+        kinds = [(self._kind(tensor, count, columns, self._transposed), count) for tensor, _, count in parts]
+        blocks = [(kind, count) for kind, count in kinds if kind is not None]
+        weight: GPUArray | Blocks = (
+            self._blocks(f"{label}.weight", columns, blocks)
+            if len(blocks) == len(parts)
+            else self._array((rows, columns), f"{label}.weight")
+        )
         start = 0
         for tensor, bias_tensor, count in parts:
-            shape = (columns, count) if self._transposed else (count, columns)
-            self._copy(str(tensor), shape, weight[start : start + count], transposed=self._transposed)
+            self._copy_rows(str(tensor), weight, start, count, self._transposed)
             if bias is not None and self.has(bias_tensor):
                 self._copy(str(bias_tensor), (count,), bias[start : start + count])
             start += count
         return LinearBF16(weight, bias)
+
+    def rows(self, tensor: str, label: str, shape: tuple[int, int]) -> GPUArray | Blocks:
+        """One tensor whose rows are looked up, or multiplied with: as it is stored where it may be."""
+        kind = self._kind(tensor, *shape, False)
+        if kind is None:
+            return self.table(tensor, label, shape)
+        weight = self._blocks(label, shape[1], [(kind, shape[0])])
+        self._copy_rows(tensor, weight, 0, shape[0], False)
+        return weight
 
     def norm_of(
         self, weight: str, bias: str | None, label: str, size: int, kind: Literal["rmsnorm", "layernorm"], eps: float
@@ -136,6 +156,58 @@ class TensorLoader:
         array.name = f"{self._title}/{label}"
         return array
 
+    def _kind(self, tensor: str | None, rows: int, columns: int, transposed: bool) -> str | None:
+        """The type in which the rows of a weight stay; None where their values are made."""
+        shape = (columns, rows) if transposed else (rows, columns)
+        name = self._prefix + str(tensor)
+        if not self._keeps or name not in self._names or self._checkpoint.shape(name) != shape:
+            return None
+        stored = self._checkpoint.stored(name)
+        return None if stored is None or stored[0] not in KINDS or stored[2] != transposed else stored[0]
+
+    def _blocks(self, label: str, columns: int, parts: list[tuple[str, int]]) -> Blocks:
+        """Room for rows of those types; neighbours of one type share theirs."""
+        together: list[tuple[str, int]] = []
+        for kind, rows in parts:
+            if together and together[-1][0] == kind:
+                kind, rows = kind, rows + together.pop()[1]
+            together.append((kind, rows))
+        made = []
+        for number, (kind, rows) in enumerate(together):
+            block = named(kind)
+            plain = block.decode is None
+            width = columns if plain else columns // block.elements * block.bytes
+            array = factory.empty((rows, width), block.dtype if plain else uint8)
+            array.name = f"{self._title}/{label}{f'.{number}' if number else ''}"
+            made.append(Part(kind, array))
+        return Blocks(tuple(made), columns)
+
+    def _copy_rows(self, tensor: str, weight: GPUArray | Blocks, start: int, count: int, transposed: bool) -> None:
+        """One tensor into rows of a weight."""
+        if not isinstance(weight, Blocks):
+            shape = (weight.shape[1], count) if transposed else (count, weight.shape[1])
+            self._copy(tensor, shape, weight[start : start + count], transposed=transposed)
+            return
+        for part in weight.parts:
+            if start < part.array.shape[0]:
+                break
+            start -= part.array.shape[0]
+        name = self._prefix + tensor
+        self._begin(name, part.array[start : start + count], lambda: self._stored(name))
+
+    def _stored(self, name: str) -> Any:
+        import numpy as np
+
+        stored = self._checkpoint.stored(name)
+        return None if stored is None else np.ascontiguousarray(stored[1])
+
+    def _size(self, name: str) -> int:
+        """Bytes of a tensor on the device."""
+        stored = self._checkpoint.stored(name) if self._keeps else None
+        if stored is not None and stored[0] in KINDS:
+            return int(stored[1].nbytes)
+        return _count(self._checkpoint.shape(name)) * self._dtype.itemsize
+
     def _copy(self, tensor: str, shape: tuple[int, ...], target: GPUArray, transposed: bool = False) -> None:
         name = self._prefix + tensor
         if name not in self._names:
@@ -145,8 +217,12 @@ class TensorLoader:
             raise ShapeError(
                 f"{self._title}: the tensor {name!r} has shape {found}, must be {shape} by its config.json"
             )
+        self._begin(name, target, lambda: self._values(name, transposed))
+
+    def _begin(self, name: str, target: GPUArray, read: Callable[[], Any]) -> None:
+        """Read a tensor, and copy it to its place."""
         self._wait(_UNDER_WAY_BYTES - target.nbytes)
-        values = self._readers.submit(self._values, name, transposed)
+        values = self._readers.submit(read)
         self._under_way.append(_Coming(name, target, values))
         for coming in self._under_way:  # in their order, as far as they have come
             if coming.transfer is None:

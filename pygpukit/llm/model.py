@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from pygpukit.array.array import GPUArray
+    from pygpukit.llm.layers.blocks import Blocks
     from pygpukit.llm.models.spec import ModelSpec
     from pygpukit.llm.tokenizer import Tokenizer
 
@@ -66,10 +67,10 @@ class CausalTransformerModel(Generating):
     def __init__(
         self,
         config: TransformerConfig,
-        embed_tokens: GPUArray,
+        embed_tokens: GPUArray | Blocks,
         blocks: Sequence[TransformerBlock],
         final_norm: Norm,
-        lm_head: GPUArray | None = None,
+        lm_head: GPUArray | Blocks | None = None,
         position_embed: GPUArray | None = None,
         spec: ModelSpec | None = None,
         *,
@@ -96,7 +97,7 @@ class CausalTransformerModel(Generating):
         self.lock = threading.RLock()  # held for each step: a model's buffers serve one at a time
 
     @property
-    def lm_head(self) -> GPUArray | None:
+    def lm_head(self) -> GPUArray | Blocks:
         """The weight that gives logits; embed_tokens itself where they are tied."""
         return self._head.weight
 

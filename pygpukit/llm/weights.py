@@ -22,6 +22,7 @@ from pygpukit.llm.models import ModelSpec, biases, check_tensors, prefix_of, rea
 
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
+    from pygpukit.llm.layers.blocks import Blocks
     from pygpukit.llm.loading import Told
     from pygpukit.llm.tokenizer import Tokenizer
     from pygpukit.models.checkpoint import Checkpoint
@@ -119,7 +120,14 @@ class Loader(TensorLoader):
         self._spec, self._config = spec, config
         prefix = prefix_of(spec, checkpoint.names())
         super().__init__(
-            checkpoint, dtype, title, progress, prefix=prefix, transposed=spec.weight_transpose, what=spec.name
+            checkpoint,
+            dtype,
+            title,
+            progress,
+            prefix=prefix,
+            transposed=spec.weight_transpose,
+            what=spec.name,
+            keeps=True,
         )
 
     def model(self, tokenizer: Tokenizer | None, context: int | None, slots: int) -> CausalTransformerModel:
@@ -127,7 +135,7 @@ class Loader(TensorLoader):
         spec, config = self._spec, self._config
         table = config.vocab_size, config.hidden_size
         positions = config.max_position_embeddings, config.hidden_size
-        embed = self.table(spec.embed_tokens, "embed_tokens", table)
+        embed = self.rows(spec.embed_tokens, "embed_tokens", table)
         learned = None if spec.position_embed is None else self.table(spec.position_embed, "position_embed", positions)
         return CausalTransformerModel(
             config,
@@ -190,7 +198,7 @@ class Loader(TensorLoader):
         """A norm of rows of that size."""
         return self.norm_of(weight, bias, label, size, self._config.norm_type, self._config.norm_eps)
 
-    def head(self) -> GPUArray | None:
+    def head(self) -> GPUArray | Blocks | None:
         """The weight of the logits; None where it is the embedding's."""
         tensor = self._spec.lm_head
         if tensor is None or self._config.tie_word_embeddings:
@@ -201,4 +209,4 @@ class Loader(TensorLoader):
                     "tie_word_embeddings",
                 )
             return None
-        return self.table(tensor, "lm_head", (self._config.vocab_size, self._config.hidden_size))
+        return self.rows(tensor, "lm_head", (self._config.vocab_size, self._config.hidden_size))

@@ -49,6 +49,11 @@ class Checkpoint(Protocol):
         """
         ...
 
+    def stored(self, name: str) -> tuple[str, np.ndarray[Any, Any], bool] | None:
+        """A matrix as the file has it: GGUF's name of its type, its rows (of blocks their bytes), and whether those are
+        the columns of read(). None where it is no matrix, or of another type. Raises KeyError as read() does."""
+        ...
+
     def tokenizer(self) -> Tokenizer:
         """The tokenizer, made on the first call. Raises ModelFileError where the model has none."""
         ...

@@ -36,14 +36,19 @@ class Block:
         """The values of a tensor that begins there."""
         if self.decode is None:
             return file.array(self.dtype.to_numpy_dtype(), shape, start)
-        blocks = file.array(np.uint8, (self.size(shape) // self.bytes, self.bytes), start)
+        return self.decoded(file.array(np.uint8, (self.size(shape) // self.bytes, self.bytes), start)).reshape(shape)
+
+    def decoded(self, blocks: Array) -> Array:
+        """Values of blocks, (blocks, bytes) of uint8: float32 (blocks, elements)."""
+        if self.decode is None:
+            raise TypeError(f"{self.name} has no blocks")
         result = np.empty((len(blocks), self.elements), np.float32)
         step = _CHUNK // self.elements
         with np.errstate(all="ignore"):  # a scale may be infinite
             for first in range(0, len(blocks), step):
                 part = slice(first, first + step)
                 result[part] = self.decode(blocks[part])
-        return result.reshape(shape)
+        return result
 
 
 def _half(columns: Array) -> Array:
@@ -190,3 +195,8 @@ BLOCKS = {
 UNREAD = {9: "Q8_1", 15: "Q8_K", 16: "IQ2_XXS", 17: "IQ2_XS", 18: "IQ3_XXS", 19: "IQ1_S", 21: "IQ3_S", 22: "IQ2_S"}
 UNREAD |= {24: "I8", 25: "I16", 26: "I32", 27: "I64", 28: "F64", 29: "IQ1_M", 34: "TQ1_0", 35: "TQ2_0", 39: "MXFP4"}
 UNREAD |= {40: "NVFP4", 41: "Q1_0"}
+
+
+def named(name: str) -> Block:
+    """The type of that name. Raises KeyError."""
+    return {block.name: block for block in BLOCKS.values()}[name]

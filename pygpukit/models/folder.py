@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pygpukit.core.dtypes import DataType, float32
+from pygpukit.core.dtypes import DataType, bfloat16, float16, float32
 from pygpukit.core.errors import ModelFileError
 from pygpukit.models.convert import convert
 from pygpukit.models.documents import read_object
@@ -64,6 +64,10 @@ class FolderCheckpoint:
 
     def _kept_as(self, name: str) -> DataType:
         return self._file.tensor_info(self._stored[name]).dtype.data_type
+
+    def stored(self, name: str) -> tuple[str, np.ndarray[Any, Any], bool] | None:
+        kind = {bfloat16: "BF16", float16: "F16"}.get(self.dtype(name))
+        return None if kind is None or len(self.shape(name)) != 2 else (kind, self.read(name), False)
 
     def tokenizer(self) -> Tokenizer:
         from pygpukit.llm.tokenizer import Tokenizer

@@ -7,12 +7,12 @@ import struct
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from pygpukit.models.dequantise import BLOCKS, UNREAD, Block
 from pygpukit.models.mapped import MappedFile
 
 if TYPE_CHECKING:
-    import numpy as np
-
     Array = np.ndarray[Any, Any]
 
 MAGIC = b"GGUF"
@@ -70,6 +70,14 @@ class GGUFFile:
         """A tensor's values: float32, or as they are stored where that is float32, float16 or bfloat16 (its bits)."""
         tensor = self.tensors[name]
         return tensor.block.values(self.file, tensor.start, tensor.shape)
+
+    def stored(self, name: str) -> Array:
+        """A matrix's rows as they lie in the file: uint8 (rows, bytes of a row), plain floats as read() has them."""
+        tensor = self.tensors[name]
+        if tensor.block.decode is None:
+            return self.read(name)
+        rows = tensor.shape[0]
+        return self.file.array(np.uint8, (rows, tensor.bytes // max(rows, 1)), tensor.start)
 
     def _header(self) -> int:
         if self.file.bytes(0, min(4, self.file.size)) != MAGIC:

@@ -64,6 +64,17 @@ class GGUFCheckpoint:
         have = self.dtype(name)
         return np.ascontiguousarray(convert(values, have, dtype or have))
 
+    def stored(self, name: str) -> tuple[str, Array, bool] | None:
+        """A matrix as the file has it: its type, its rows (see GGUFFile.stored), and whether those are Hugging Face's
+        columns. None for what is no matrix."""
+        theirs = self._stored[name]
+        tensor = self._tensors[theirs]
+        if len(tensor.shape) != 2:
+            return None
+        rows, turned = self._gguf.stored(theirs), gguf_names.is_turned(self._architecture, name)
+        heads = gguf_names.heads_paired(self._architecture, name, self.config)
+        return tensor.block.name, rows if heads is None else _halves(rows, heads), turned
+
     def tokenizer(self) -> Tokenizer:
         from pygpukit.llm.gguf_tokenizer import from_fields
 

@@ -80,6 +80,10 @@ class GGUFParts:
         """As GGUFFile.read()."""
         return self._holders[name].read(name)
 
+    def stored(self, name: str) -> Array:
+        """As GGUFFile.stored()."""
+        return self._holders[name].stored(name)
+
     def close(self) -> None:
         """Let go of all files."""
         for file in self._files:

@@ -44,6 +44,7 @@ fn main() {
         "jit",
         "cuda",
         "sim",
+        "host",
     ] {
         println!("cargo:rerun-if-changed={}", native.join(part).display());
     }

@@ -34,6 +34,9 @@ class MemoryCheckpoint:
 
         return convert(self._tensors[name], as_dtype("float32"), dtype or as_dtype("float32"))
 
+    def stored(self, name: str) -> None:
+        return None
+
     def tokenizer(self) -> Any:
         raise ModelFileError("no tokenizer", "memory")
 

@@ -121,6 +121,10 @@ class Attention:
             self._place_on_device(rows, cache, tables, qkv)
             return
         norms = [norm.weight for norm in (self.q_norm, self.k_norm) if norm is not None]
+        if all(array.dtype == float32 for array in (qkv, cache.k, cache.v, *norms)):
+            normed = (None if norm is None else norm.given for norm in (self.q_norm, self.k_norm))
+            native.host_place(qkv, rows.positions, rows.slots, cache.k, cache.v, tables, *normed)
+            return
         arrays = [qkv, rows.positions, rows.slots, cache.k, cache.v, *norms, *(tables or ())]
         native.host_launch("rope", lambda: self._place_on_host(rows, cache, tables, qkv), arrays)
 
@@ -146,6 +150,10 @@ class Attention:
     def _attend(self, rows: Rows, cache: LayerCache, buffers: AttentionBuffers) -> None:
         if not host.computes():
             self._attend_on_device(rows, cache, buffers)
+            return
+        if rows.first is None and cache.k.dtype == buffers.qkv.dtype == float32:
+            window = self.config.sliding_window or 0
+            native.host_attention(buffers.qkv, rows.positions, rows.slots, cache.k, cache.v, buffers.out, window)
             return
         arrays = [buffers.qkv, buffers.out, rows.positions, rows.slots, cache.k, cache.v]
         native.host_launch("attention", lambda: self._attend_on_host(rows, cache, buffers), arrays)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from pygpukit import kernels
 from pygpukit._core import native
+from pygpukit.llm.layers.blocks import Blocks
 from pygpukit.llm.layers.rows import Rows
 from pygpukit.ops import host
 from pygpukit.ops.elementwise.pointwise import CTYPES
@@ -19,8 +20,13 @@ SOURCE = kernels.KernelSpec(__file__, "embedding.cu")
 _THREADS = 256
 
 
-def embed(rows: Rows, table: GPUArray, positions: GPUArray | None, out: GPUArray) -> None:
+def embed(rows: Rows, table: GPUArray | Blocks, positions: GPUArray | None, out: GPUArray) -> None:
     """out[i] = table[token i] (+ positions[position i]) in float32. Numbers outside the table are never given."""
+    if isinstance(table, Blocks):
+        if host.computes():
+            _by_host(rows, table, positions, out)
+            return
+        table = table.expanded()
     if host.computes():
         arrays = [rows.tokens, rows.positions, table, out, *([] if positions is None else [positions])]
         native.host_launch("embed", lambda: _on_host(rows, table, positions, out), arrays)
@@ -37,6 +43,19 @@ def embed(rows: Rows, table: GPUArray, positions: GPUArray | None, out: GPUArray
 def instantiations() -> Iterator[tuple[str, ...]]:
     """Name expressions of every kernel that embed() can ask for."""
     yield tuple(f"pk::embed<{CTYPES[name]}>" for name in ("float32", "float16", "bfloat16"))
+
+
+def _by_host(rows: Rows, table: Blocks, positions: GPUArray | None, out: GPUArray) -> None:
+    """From a table in blocks, of which one part is all that a checkpoint gives."""
+    (part,) = table.given
+    native.host_rows(rows.tokens, part, out)
+    if positions is not None:
+        learned = positions
+
+        def add() -> None:
+            host.store(out, host.values(out) + _picked(learned, rows.positions))
+
+        native.host_launch("embed", add, [rows.positions, learned, out])
 
 
 def _on_host(rows: Rows, table: GPUArray, positions: GPUArray | None, out: GPUArray) -> None:

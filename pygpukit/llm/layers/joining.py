@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from pygpukit.array import factory
+from pygpukit.llm.layers.blocks import Blocks, below, values_of
 from pygpukit.llm.layers.linear import LinearBF16
 from pygpukit.ops.shape.joining import concatenate
 
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
 
 
-def joined(weights: Sequence[LinearBF16 | GPUArray | None], biases: Sequence[GPUArray | None]) -> LinearBF16:
+def joined(weights: Sequence[LinearBF16 | GPUArray | Blocks | None], biases: Sequence[GPUArray | None]) -> LinearBF16:
     """One Linear with the rows of all weights, one below the other; a bias that is missing beside others is zero.
 
     A weight that is None is part of the one before (it came joined).
@@ -25,7 +26,8 @@ def joined(weights: Sequence[LinearBF16 | GPUArray | None], biases: Sequence[GPU
     ]
     if len(parts) == 1:
         return parts[0]
-    weight = concatenate([part.weight for part in parts])
+    blocks = [part.weight for part in parts if isinstance(part.weight, Blocks)]
+    weight = below(blocks) if len(blocks) == len(parts) else concatenate([values_of(part.weight) for part in parts])
     if all(part.bias is None for part in parts):
         return LinearBF16(weight)
     full = [part.bias if part.bias is not None else factory.zeros(part.out_features, weight.dtype) for part in parts]

@@ -12,6 +12,7 @@ from pygpukit._core import native
 from pygpukit.array import factory
 from pygpukit.core.dtypes import DataType, bfloat16, float16, float32
 from pygpukit.core.errors import ShapeError
+from pygpukit.llm.layers.blocks import Blocks, given, memory_of, values_of
 from pygpukit.llm.layers.norm import Norm
 from pygpukit.llm.layers.rows import product
 from pygpukit.ops import copying, elementwise, host
@@ -47,10 +48,10 @@ _HALF = 112 << 10  # bytes of a block's memory of which a multiprocessor of SM 9
 
 
 class LinearBF16:
-    """y = x W^T + b. weight: (out, in) of float32, float16 or bfloat16; bias: (out,) or None."""
+    """y = x W^T + b. weight: (out, in) of float32, float16 or bfloat16, or Blocks; bias: (out,) or None."""
 
-    def __init__(self, weight: GPUArray, bias: GPUArray | None = None) -> None:
-        if check_array(weight, "Linear: weight").ndim != 2:
+    def __init__(self, weight: GPUArray | Blocks, bias: GPUArray | None = None) -> None:
+        if not isinstance(weight, Blocks) and check_array(weight, "Linear: weight").ndim != 2:
             raise ShapeError(f"Linear: weight has shape {weight.shape}, must be (out, in)")
         if bias is not None and check_array(bias, "Linear: bias").shape != weight.shape[:1]:
             raise ShapeError(f"Linear: bias has shape {bias.shape}, must be ({weight.shape[0]},) for that weight")
@@ -68,7 +69,7 @@ class LinearBF16:
 
     def __call__(self, x: GPUArray, *, out: GPUArray | None = None) -> GPUArray:
         """x: (..., in) gives (..., out). Raises ShapeError, DTypeError."""
-        result = matmul(x, self.weight.T, out=out)
+        result = matmul(x, values_of(self.weight).T, out=out)
         if self.bias is not None:
             elementwise.add(result, self.bias, out=result)
         return result
@@ -97,13 +98,20 @@ class LinearBF16:
         if not x.shape[0]:
             return
         if host.computes():
-            arrays = [x, out, self.weight, *([] if self.bias is None else [self.bias])]
-            arrays += [] if norm is None else norm.arrays
-            native.host_launch("linear", lambda: self._on_host(x, out, norm, after), arrays)
+            self._by_host(x, out, norm, after)
         elif first is None:
             self._few_rows(x, out, norm, after, follows, bests)
         else:
             self._many_rows(x, out, norm, after)
+
+    def _by_host(self, x: GPUArray, out: GPUArray, norm: Norm | None, after: After) -> None:
+        """By the processor's own instructions; other types than float32 through NumPy."""
+        arrays = [x, out, *([] if self.bias is None else [self.bias]), *([] if norm is None else norm.arrays)]
+        if all(array.dtype == float32 for array in [self.weight, *arrays]):
+            native.host_linear(x, out, given(self.weight), self.bias, None if norm is None else norm.given, after)
+            return
+        arrays += memory_of(self.weight)
+        native.host_launch("linear", lambda: self._on_host(x, out, norm, after), arrays)
 
     def _on_host(self, x: GPUArray, out: GPUArray, norm: Norm | None, after: After) -> None:
         import numpy as np
@@ -111,7 +119,7 @@ class LinearBF16:
         rows = host.values(x)
         if norm is not None:
             rows = norm.on_host(rows)
-        result = product(np.ascontiguousarray(rows, np.float32), self.weight)
+        result = product(np.ascontiguousarray(rows, np.float32), values_of(self.weight))
         if self.bias is not None:
             result += host.values(self.bias)
         with np.errstate(all="ignore"):
@@ -128,7 +136,7 @@ class LinearBF16:
         self, x: GPUArray, out: GPUArray, norm: Norm | None, after: After, follows: bool, bests: GPUArray | None
     ) -> None:
         """A warp for each column of the result."""
-        weight, rows = self.weight, x.shape[0]
+        weight, rows = values_of(self.weight), x.shape[0]
         types = f"{CTYPES[weight.dtype.name]}, {CTYPES[out.dtype.name]}"
         call, bias = self._call(rows, out.shape[1], norm), weight if self.bias is None else self.bias
         if rows == 1 and (stages := self._stages()):
@@ -162,11 +170,12 @@ class LinearBF16:
         """A matrix product, and one launch for what comes after it, where anything does."""
         if norm is not None:
             x = self._normalised(x, norm)
-        if after == "store" and self.bias is None and out.dtype == self.weight.dtype:
-            matmul(x, self.weight.T, out=out)
+        weight = values_of(self.weight)
+        if after == "store" and self.bias is None and out.dtype == weight.dtype:
+            matmul(x, weight.T, out=out)
             return
-        result = matmul(x, self.weight.T)
-        bias = self.weight if self.bias is None else self.bias
+        result = matmul(x, weight.T)
+        bias = weight if self.bias is None else self.bias
         types = f"{CTYPES[self.weight.dtype.name]}, {CTYPES[out.dtype.name]}"
         spec = SOURCE.of(f"pk::after_product<{types}, {_AFTER[after]}>")
         each = _LOAD // self.weight.itemsize
@@ -258,4 +267,5 @@ def _after(x: Any, after: After) -> Any:
 
 def repack_linear(linear: LinearBF16) -> None:
     """The weight in memory of its own. Weights here always are; a view is copied."""
-    linear.weight = copying.contiguous(linear.weight)
+    if not isinstance(linear.weight, Blocks):
+        linear.weight = copying.contiguous(linear.weight)

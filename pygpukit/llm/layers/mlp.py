@@ -12,6 +12,7 @@ from pygpukit.llm.layers.norm import Norm
 
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
+    from pygpukit.llm.layers.blocks import Blocks
 
 
 class MLP:
@@ -23,9 +24,9 @@ class MLP:
     def __init__(
         self,
         config: TransformerConfig,
-        fc1_weight: GPUArray | None = None,
+        fc1_weight: GPUArray | Blocks | None = None,
         fc1_bias: GPUArray | None = None,
-        fc2_weight: GPUArray | None = None,
+        fc2_weight: GPUArray | Blocks | None = None,
         fc2_bias: GPUArray | None = None,
         gate_proj: LinearBF16 | GPUArray | None = None,
         up_proj: LinearBF16 | GPUArray | None = None,

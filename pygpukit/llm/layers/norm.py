@@ -48,6 +48,11 @@ class Norm:
         """Weight and bias."""
         return [self.weight, *([] if self.bias is None else [self.bias])]
 
+    @property
+    def given(self) -> tuple[GPUArray, GPUArray | None, float, bool]:
+        """As native.host_linear() takes it."""
+        return self.weight, self.bias, self.eps, self.norm_type == "layernorm"
+
     def on_host(self, x: Any) -> Any:
         """The rows of a float32 array, normalised and rounded to the weight's type; inside a host launch."""
         import numpy as np

@@ -1,0 +1,26 @@
+// attention.h: rows of queries, keys and values into their places, and what rows of a step see of the cache.
+#pragma once
+#include "host/linear.h"
+
+namespace pk::host {
+
+// qkv: (rows, (heads + 2 kv_heads) dim). k, v: (slots, kv_heads, capacity, dim). tables: (positions, dim / 2) or null.
+struct Attention {
+  float *qkv;
+  const int32_t *positions, *slots;
+  float *k, *v;
+  const float *cos, *sin;
+  Norm q_norm, k_norm;
+  float *out;  // (rows, heads dim)
+  int64_t rows, heads, kv_heads, dim, capacity, slot_count, table_rows;
+  int64_t window;  // 0: all keys are seen
+
+  // False where a position or a slot is none of the cache; nothing was done then.
+  bool sound() const;
+  // Turns queries (in place) and keys by their positions, and puts keys and values into the cache.
+  void place() const;
+  // out of rows, each the next one of a sequence of its own.
+  void step() const;
+};
+
+}  // namespace pk::host

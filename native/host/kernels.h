@@ -1,0 +1,61 @@
+// kernels.h: what the host computes with vector instructions, compiled for several kinds of processors and chosen when
+// the process starts. Every kind gives the same bits.
+//
+// A sum over k has 32 partial sums, of every 32nd element, which are added pairwise at the end; products are rounded
+// before they are added. So it depends on its own row of x and of w alone.
+#pragma once
+#include <cstdint>
+
+namespace pk::host {
+
+constexpr int kStep = 32;  // elements that are read at once; rows of x and expanded rows of w are padded to it
+
+// How a row of a weight is stored. The blocks are GGUF's; their values are those of the gguf package, bit for bit.
+enum class Kind { kF32, kF16, kBF16, kQ4_0, kQ4_1, kQ5_0, kQ5_1, kQ8_0, kQ4_K, kQ5_K, kQ6_K, kCount };
+
+struct Format {
+  const char *name;
+  int64_t elements, bytes;  // of a block
+};
+const Format &format_of(Kind kind);
+
+// Rows of a weight, below each other.
+struct Weight {
+  Kind kind;
+  const uint8_t *at;
+  int64_t k;
+  int64_t row_bytes() const { return k / format_of(kind).elements * format_of(kind).bytes; }
+};
+
+// One row of queries that stand at one position: heads that share keys are computed together by the caller's loop.
+struct Look {
+  const float *q, *k, *v;  // (dim), (keys, dim), (keys, dim)
+  float *out, *scores;     // (dim), room for `keys` numbers
+  int64_t keys, dim;
+  float scale;
+};
+
+struct Kernels {
+  const char *name;
+  int tile_rows, tile_columns;  // that expanded rows of w are best given in
+  // out[i] = x . row (first + i) of w. x is padded.
+  void (*row)(const Weight &w, const float *x, int64_t first, int64_t count, float *out);
+  // A row of w as float32, padded with zeros.
+  void (*expand)(const Weight &w, int64_t row, float *out);
+  // out[r * out_stride + c] = x row r . w row c, of rows that are padded to `width`.
+  void (*tile)(const float *x, int64_t rows, const float *w, int64_t columns, int64_t width, float *out,
+               int64_t out_stride);
+  // out[i] = gate[i] / (1 + exp(-gate[i])) * up[i]
+  void (*silu)(const float *gate, const float *up, int64_t count, float *out);
+  // out = (x - mean) * scale * weight + bias; no bias where null, no mean taken away where `centered` is false.
+  void (*norm)(const float *x, const float *weight, const float *bias, int64_t count, float epsilon, bool centered,
+               float *out);
+  // out = softmax(q k^T * scale) v
+  void (*look)(const Look &look);
+};
+
+const Kernels &kernels();
+
+inline int64_t padded(int64_t k) { return (k + kStep - 1) / kStep * kStep; }
+
+}  // namespace pk::host

@@ -1,0 +1,248 @@
+// kernels_body.h: the functions of Kernels, for the processor that the including file is compiled for. That file says
+// kTileRows and kTileColumns: how many sums its registers hold.
+#include "host/formats.h"
+
+namespace pk::host {
+namespace {
+
+// x with kRows rows of w from `at`, which lie row_bytes apart.
+template <typename F, int kRows>
+PK_INLINE void dots(const Weight &w, const uint8_t *at, int64_t row_bytes, const float *x, float *out) {
+  Lanes first[kRows], second[kRows];
+  for (int row = 0; row < kRows; ++row) first[row] = second[row] = every(0);
+  const int64_t blocks = w.k / F::kElements;
+  for (int64_t block = 0; block < blocks; ++block) {
+    const float *from = x + block * F::kElements;
+    for (int row = 0; row < kRows; ++row)
+      F::each(
+          at + row * row_bytes + block * F::kBytes, [&](int n, const Lanes &a,
+                                                        const Lanes &b) __attribute__((always_inline)) {
+            first[row] = first[row] + a * load(from + n * kStep);
+            second[row] = second[row] + b * load(from + n * kStep + kLanes);
+          });
+  }
+  if constexpr (Plain<F>) {
+    if (const int64_t left = w.k % kStep; left != 0)
+      for (int row = 0; row < kRows; ++row) {
+        alignas(64) uint8_t end[F::kBytes] = {};
+        __builtin_memcpy(end, at + row * row_bytes + blocks * F::kBytes, static_cast<size_t>(left * F::kOne));
+        F::each(
+            end, [&](int, const Lanes &a, const Lanes &b) __attribute__((always_inline)) {
+              first[row] = first[row] + a * load(x + blocks * kStep);
+              second[row] = second[row] + b * load(x + blocks * kStep + kLanes);
+            });
+      }
+  }
+  for (int row = 0; row < kRows; ++row) out[row] = added(first[row], second[row]);
+}
+
+template <typename F>
+int64_t bytes_of_row(const Weight &w) {
+  if constexpr (Plain<F>)
+    return w.k * F::kOne;
+  else
+    return w.k / F::kElements * F::kBytes;
+}
+
+template <typename F>
+void row_of(const Weight &w, const float *x, int64_t first, int64_t count, float *out) {
+  const int64_t row_bytes = bytes_of_row<F>(w);
+  const uint8_t *at = w.at + first * row_bytes;
+  int64_t i = 0;
+  for (; i + 2 <= count; i += 2) dots<F, 2>(w, at + i * row_bytes, row_bytes, x, out + i);
+  if (i < count) dots<F, 1>(w, at + i * row_bytes, row_bytes, x, out + i);
+}
+
+template <typename F>
+void expand_of(const Weight &w, int64_t row, float *out) {
+  const uint8_t *at = w.at + row * bytes_of_row<F>(w);
+  const int64_t blocks = w.k / F::kElements;
+  for (int64_t block = 0; block < blocks; ++block)
+    F::each(
+        at + block * F::kBytes, [&](int n, const Lanes &a, const Lanes &b) __attribute__((always_inline)) {
+          store(out + block * F::kElements + n * kStep, a);
+          store(out + block * F::kElements + n * kStep + kLanes, b);
+        });
+  if constexpr (Plain<F>) {
+    if (const int64_t left = w.k % kStep; left != 0) {
+      alignas(64) uint8_t end[F::kBytes] = {};
+      __builtin_memcpy(end, at + blocks * F::kBytes, static_cast<size_t>(left * F::kOne));
+      F::each(
+          end, [&](int, const Lanes &a, const Lanes &b) __attribute__((always_inline)) {
+            store(out + blocks * kStep, a);
+            store(out + blocks * kStep + kLanes, b);
+          });
+    }
+  }
+}
+
+// Calls fn with the format of a kind, as a value of its type.
+template <typename Fn>
+PK_INLINE void with_format(Kind kind, const Fn &fn) {
+  switch (kind) {
+    case Kind::kF32:
+      return fn(F32{});
+    case Kind::kF16:
+      return fn(F16{});
+    case Kind::kBF16:
+      return fn(BF16{});
+    case Kind::kQ4_0:
+      return fn(Q4_0{});
+    case Kind::kQ4_1:
+      return fn(Q4_1{});
+    case Kind::kQ5_0:
+      return fn(Q5_0{});
+    case Kind::kQ5_1:
+      return fn(Q5_1{});
+    case Kind::kQ8_0:
+      return fn(Q8_0{});
+    case Kind::kQ4_K:
+      return fn(Q4_K{});
+    case Kind::kQ5_K:
+      return fn(Q5_K{});
+    case Kind::kQ6_K:
+      return fn(Q6_K{});
+    case Kind::kCount:
+      return;
+  }
+}
+
+void row(const Weight &w, const float *x, int64_t first, int64_t count, float *out) {
+  with_format(w.kind, [&](auto format) { row_of<decltype(format)>(w, x, first, count, out); });
+}
+
+void expand(const Weight &w, int64_t row, float *out) {
+  with_format(w.kind, [&](auto format) { expand_of<decltype(format)>(w, row, out); });
+}
+
+template <int kRows, int kColumns>
+PK_INLINE void sums(const float *x, const float *w, int64_t width, float *out, int64_t out_stride) {
+  Lanes first[kRows][kColumns], second[kRows][kColumns];
+  for (int r = 0; r < kRows; ++r)
+    for (int c = 0; c < kColumns; ++c) first[r][c] = second[r][c] = every(0);
+  for (int64_t k = 0; k < width; k += kStep) {
+    Lanes weights[kColumns];
+    for (int c = 0; c < kColumns; ++c) weights[c] = load(w + c * width + k);
+    for (int r = 0; r < kRows; ++r) {
+      const Lanes given = load(x + r * width + k);
+      for (int c = 0; c < kColumns; ++c) first[r][c] = first[r][c] + weights[c] * given;
+    }
+    for (int c = 0; c < kColumns; ++c) weights[c] = load(w + c * width + k + kLanes);
+    for (int r = 0; r < kRows; ++r) {
+      const Lanes given = load(x + r * width + k + kLanes);
+      for (int c = 0; c < kColumns; ++c) second[r][c] = second[r][c] + weights[c] * given;
+    }
+  }
+  for (int r = 0; r < kRows; ++r)
+    for (int c = 0; c < kColumns; ++c) out[r * out_stride + c] = added(first[r][c], second[r][c]);
+}
+
+template <int kRows>
+PK_INLINE void tile_rows(const float *x, const float *w, int64_t columns, int64_t width, float *out, int64_t stride) {
+  int64_t c = 0;
+  for (; c + kTileColumns <= columns; c += kTileColumns)
+    sums<kRows, kTileColumns>(x, w + c * width, width, out + c, stride);
+  for (; c < columns; ++c) sums<kRows, 1>(x, w + c * width, width, out + c, stride);
+}
+
+void tile(const float *x, int64_t rows, const float *w, int64_t columns, int64_t width, float *out, int64_t stride) {
+  int64_t r = 0;
+  for (; r + kTileRows <= rows; r += kTileRows)
+    tile_rows<kTileRows>(x + r * width, w, columns, width, out + r * stride, stride);
+  for (; r < rows; ++r) tile_rows<1>(x + r * width, w, columns, width, out + r * stride, stride);
+}
+
+// fn over lanes from up to three inputs; the last, incomplete lanes through padded copies.
+template <typename Fn>
+PK_INLINE void lane_by_lane(const float *a, const float *b, const float *c, int64_t count, float *out, const Fn &fn) {
+  int64_t i = 0;
+  for (; i + kLanes <= count; i += kLanes) store(out + i, fn(load(a + i), load(b + i), load(c + i)));
+  if (const size_t left = static_cast<size_t>(count - i) * sizeof(float); left != 0) {
+    float ends[3][kLanes] = {}, end[kLanes];
+    __builtin_memcpy(ends[0], a + i, left);
+    __builtin_memcpy(ends[1], b + i, left);
+    __builtin_memcpy(ends[2], c + i, left);
+    store(end, fn(load(ends[0]), load(ends[1]), load(ends[2])));
+    __builtin_memcpy(out + i, end, left);
+  }
+}
+
+void silu(const float *gate, const float *up, int64_t count, float *out) {
+  lane_by_lane(gate, up, up, count, out, [](const Lanes &g, const Lanes &u, const Lanes &) {
+    return g / (exponential(every(0) - g) + 1.0f) * u;
+  });
+}
+
+PK_INLINE float first_of(const Lanes &lanes) { return lanes.of[0][0]; }
+
+// The sum of fn(x) over a row, in 32 partial sums.
+template <typename Fn>
+PK_INLINE float summed(const float *x, int64_t count, const Fn &fn) {
+  Lanes first = every(0), second = every(0);
+  int64_t i = 0;
+  for (; i + kStep <= count; i += kStep) {
+    first = first + fn(load(x + i));
+    second = second + fn(load(x + i + kLanes));
+  }
+  float sum = added(first, second);
+  for (; i < count; ++i) sum += first_of(fn(every(x[i])));
+  return sum;
+}
+
+void norm(const float *x, const float *weight, const float *bias, int64_t count, float epsilon, bool centered,
+          float *out) {
+  const float number = static_cast<float>(count);
+  const float mean = centered ? summed(x, count, [](const Lanes &v) { return v; }) / number : 0.0f;
+  const float squares = summed(x, count, [mean](const Lanes &v) { return (v - mean) * (v - mean); });
+  const float scale = 1.0f / __builtin_sqrtf(squares / number + epsilon);
+  lane_by_lane(x, weight, bias == nullptr ? x : bias, count, out, [&](const Lanes &v, const Lanes &w, const Lanes &b) {
+    const Lanes result = (v - mean) * scale * w;
+    return bias == nullptr ? result : result + b;
+  });
+}
+
+void look(const Look &given) {
+  const int64_t dim = given.dim, whole = dim / kStep * kStep;
+  float most = -__builtin_inff();
+  for (int64_t key = 0; key < given.keys; ++key) {
+    const float *k = given.k + key * dim;
+    Lanes first = every(0), second = every(0);
+    for (int64_t d = 0; d < whole; d += kStep) {
+      first = first + load(given.q + d) * load(k + d);
+      second = second + load(given.q + d + kLanes) * load(k + d + kLanes);
+    }
+    float score = added(first, second);
+    for (int64_t d = whole; d < dim; ++d) score += given.q[d] * k[d];
+    given.scores[key] = score *= given.scale;
+    most = score > most ? score : most;
+  }
+  lane_by_lane(given.scores, given.scores, given.scores, given.keys, given.scores,
+               [most](const Lanes &s, const Lanes &, const Lanes &) { return exponential(s - most); });
+  const float total = summed(given.scores, given.keys, [](const Lanes &v) { return v; });
+  for (int64_t d = 0; d < dim; d += 4 * kLanes) {
+    const int64_t lanes = (dim - d) / kLanes < 4 ? (dim - d) / kLanes : 4;
+    if (lanes == 4) {
+      Lanes sum[4] = {every(0), every(0), every(0), every(0)};
+      for (int64_t key = 0; key < given.keys; ++key)
+        for (int i = 0; i < 4; ++i) sum[i] = sum[i] + load(given.v + key * dim + d + i * kLanes) * given.scores[key];
+      for (int i = 0; i < 4; ++i) store(given.out + d + i * kLanes, sum[i] / total);
+      continue;
+    }
+    for (int64_t i = 0; i < lanes; ++i) {
+      Lanes sum = every(0);
+      for (int64_t key = 0; key < given.keys; ++key)
+        sum = sum + load(given.v + key * dim + d + i * kLanes) * given.scores[key];
+      store(given.out + d + i * kLanes, sum / total);
+    }
+    for (int64_t at = d + lanes * kLanes; at < dim && at < d + 4 * kLanes; ++at) {
+      float sum = 0;
+      for (int64_t key = 0; key < given.keys; ++key) sum += given.v[key * dim + at] * given.scores[key];
+      given.out[at] = sum / total;
+    }
+  }
+}
+
+constexpr Kernels kKernels = {PK_KERNELS, kTileRows, kTileColumns, row, expand, tile, silu, norm, look};
+
+}  // namespace
+}  // namespace pk::host

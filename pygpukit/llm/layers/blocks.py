@@ -1,0 +1,118 @@
+"""Blocks: a weight as a file stores it, in blocks of few bits a value, which products on the host read as they go."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from pygpukit.core.dtypes import DataType, float32
+from pygpukit.core.errors import ShapeError
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from pygpukit.array.array import GPUArray
+
+# Types of GGUF that host products read (native/host/formats.h). Of others the values are made when a model is loaded.
+KINDS = ("F16", "BF16", "Q4_0", "Q4_1", "Q5_0", "Q5_1", "Q8_0", "Q4_K", "Q5_K", "Q6_K")
+
+
+@dataclass(frozen=True)
+class Part:
+    """Rows of one type: uint8 (rows, bytes of a row), or float16 and bfloat16 as they are."""
+
+    kind: str
+    array: GPUArray
+
+
+@dataclass(frozen=True)
+class Blocks:
+    """A weight (out, in) on the simulated device whose values are float32, one or more parts below each other.
+
+    A product with it has the bits of a product with its values.
+    """
+
+    parts: tuple[Part, ...]
+    columns: int
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(out, in) of the values."""
+        return sum(part.array.shape[0] for part in self.parts), self.columns
+
+    @property
+    def dtype(self) -> DataType:
+        """float32, which the values are."""
+        return float32
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes of a value, once it is one."""
+        return float32.itemsize
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes on the device."""
+        return sum(part.array.nbytes for part in self.parts)
+
+    @property
+    def name(self) -> str:
+        """What its memory is called."""
+        return self.parts[0].array.name
+
+    @property
+    def arrays(self) -> list[GPUArray]:
+        """The memory of all parts."""
+        return [part.array for part in self.parts]
+
+    @property
+    def given(self) -> list[tuple[str, GPUArray]]:
+        """As native.host_linear() takes it."""
+        return [(part.kind, part.array) for part in self.parts]
+
+    def to_numpy(self) -> np.ndarray[Any, Any]:
+        """The values."""
+        import numpy as np
+
+        from pygpukit.models.convert import convert
+        from pygpukit.models.dequantise import named
+
+        rows = []
+        for part in self.parts:
+            stored = part.array.to_numpy()
+            block = named(part.kind)
+            if block.decode is None:
+                rows.append(convert(stored, part.array.dtype, float32))
+            else:
+                rows.append(block.decoded(stored.reshape(-1, block.bytes)).reshape(len(stored), self.columns))
+        return np.concatenate(rows)
+
+    def expanded(self) -> GPUArray:
+        """The values as an array of their own, for what reads no blocks."""
+        from pygpukit.array import factory
+
+        return factory.from_numpy(self.to_numpy())
+
+
+def below(weights: Sequence[Blocks]) -> Blocks:
+    """Weights of the same inputs, one below the other. Raises ShapeError for others."""
+    widths = {weight.columns for weight in weights}
+    if len(widths) != 1:
+        raise ShapeError(f"weights with rows of {sorted(widths)} cannot be joined")
+    return Blocks(tuple(part for weight in weights for part in weight.parts), widths.pop())
+
+
+def values_of(weight: GPUArray | Blocks) -> GPUArray:
+    """A weight as an array of its values."""
+    return weight.expanded() if isinstance(weight, Blocks) else weight
+
+
+def memory_of(weight: GPUArray | Blocks) -> list[GPUArray]:
+    """The arrays that a weight lies in."""
+    return weight.arrays if isinstance(weight, Blocks) else [weight]
+
+
+def given(weight: GPUArray | Blocks) -> list[tuple[str, GPUArray]]:
+    """A weight of float32 values as native.host_linear() takes it."""
+    return weight.given if isinstance(weight, Blocks) else [("F32", weight)]
