@@ -392,6 +392,7 @@ class TaskRecord:
     waited_ns: int  # they waited for a turn so long
     throttles: int  # their limit held them back so often
     throttled_ns: int  # and so long
+    host_ns: int  # of the device time, what its own thread spent in the device's stead
     deadline_ns: int
     error: str
     field: str  # the field at fault when the reason is InvalidSpec, else ""
@@ -409,6 +410,7 @@ class TaskStart:
     """What whoever runs a task needs of it to begin."""
 
     id: str
+    number: int
     partition: str  # "" for the default
     guaranteed: bool  # it is of the class Guaranteed
     memory_limit: int | None

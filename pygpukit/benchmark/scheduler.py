@@ -111,7 +111,7 @@ def cost_rows(tenants: list[Tenant], lengths_us: tuple[float, ...], quick: bool)
         launches = max(20, int((20_000 if quick else 100_000) / tenant.kernel_us))
         bare = []
         costs: dict[str, list[float]] = {who: [] for who in LIMITS}
-        scheduler = Scheduler()
+        scheduler = Scheduler(start=False)
         try:
             for _ in range(5 if quick else 15):
                 for who, limit in LIMITS.items():

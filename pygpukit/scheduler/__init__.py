@@ -11,6 +11,7 @@ from pygpukit._core import TaskState as RustTaskState
 from pygpukit._core import TaskStats as RustTaskStats
 from pygpukit.scheduler.contexts import (
     SchedulerStats,
+    context_records,
     context_session,
     create_context,
     destroy_context,
@@ -88,6 +89,7 @@ __all__ = [
     "WorkerRecord",
     "adjustments",
     "all_schedulers",
+    "context_records",
     "context_session",
     "create_context",
     "destroy_context",

@@ -5,14 +5,16 @@ from __future__ import annotations
 import os
 import threading
 import weakref
+from collections import deque
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from types import TracebackType
-from typing import SupportsFloat, SupportsIndex, cast
+from typing import NamedTuple, SupportsFloat, SupportsIndex, cast
 
 from pygpukit import _core
 from pygpukit._core import native
+from pygpukit.core import recording
 from pygpukit.core import turns as core_turns
 from pygpukit.core.backend import ensure
 from pygpukit.core.errors import InvalidSpecError
@@ -22,6 +24,35 @@ from pygpukit.scheduler.execution import ExecutionContext
 from pygpukit.scheduler.forked import Inherited
 
 _PPM = 1_000_000
+_ENDED = 64  # contexts that dashboards still show
+
+
+class ContextRecord(NamedTuple):
+    """A context as dashboards show it, also after its end. max_vram 0: no limit of its own; ended_ns 0: it is there."""
+
+    number: int
+    name: str
+    share: float
+    max_vram: int
+    gpu_ns: int
+    waited_ns: int
+    created_ns: int
+    ended_ns: int
+
+    @staticmethod
+    def of(context: ExecutionContext) -> ContextRecord:
+        """The record of this moment."""
+        fields = context.core.number, context.llm_id, context.share, context.max_vram
+        return ContextRecord(*fields, 0, 0, context.created_ns, context.ended_ns).measured(context.core)
+
+    def measured(self, core: _core.ModelContext) -> ContextRecord:
+        """With its times as of now: what it gave the device before its end runs on."""
+        _, _, gpu_ns, waited_ns = core.work()
+        return self._replace(gpu_ns=gpu_ns, waited_ns=waited_ns)
+
+
+# Of those that ended, the newest; their cores hold figures alone.
+_ended: deque[tuple[_core.ModelContext, ContextRecord]] = deque(maxlen=_ENDED)
 
 
 @dataclass(frozen=True)
@@ -89,6 +120,7 @@ class Contexts:
                 raise
             made = ExecutionContext(self, core, stream, name, limit, share_ppm / _PPM, device, in_flight)
             self._contexts[name] = made
+            recording.begin()
             return made
 
     def get(self, llm_id: str) -> ExecutionContext | None:
@@ -117,6 +149,7 @@ class Contexts:
             self._core.destroy(context.llm_id)
             del self._contexts[context.llm_id]
         context._close()
+        _ended.append((context.core, ContextRecord.of(context)))
         return True
 
     def memory(self, device: int) -> tuple[int, int]:
@@ -219,7 +252,14 @@ def live_contexts() -> list[ExecutionContext]:
     return sorted(found, key=lambda context: context.core.number)
 
 
+def context_records() -> list[ContextRecord]:
+    """All contexts and the last that ended, oldest first: for dashboards."""
+    found = [record.measured(core) for core, record in list(_ended)]
+    return sorted(found + [ContextRecord.of(context) for context in live_contexts()])
+
+
 def _disown_all() -> None:
+    _ended.clear()
     for contexts in list(_sets):
         contexts.disown()
 

@@ -105,6 +105,8 @@ class ExecutionContext:
         self._owner = owner
         self._inherited: Inherited | None = None
         self.core = core
+        self.created_ns = _core.now_ns()
+        self.ended_ns = 0
         self._session = native.Session(llm_id, stream.native, device_id, core.tenant, core.account, core.handle, core)
         self._lock = threading.Lock()  # over what follows
         self._entered = 0
@@ -315,6 +317,7 @@ class ExecutionContext:
             future._ticket = cast(native.Ticket, inherited)
 
     def _close(self) -> None:
+        self.ended_ns = _core.now_ns()
         self._session.close()
         self.core.close()
 

@@ -9,6 +9,7 @@ import weakref
 from typing import TYPE_CHECKING
 
 from pygpukit import _core
+from pygpukit.core import recording
 
 if TYPE_CHECKING:
     from pygpukit.scheduler.scheduler import Scheduler
@@ -23,6 +24,7 @@ _numbers = itertools.count(1)
 def add(scheduler: Scheduler) -> str:
     """Held weakly. Its label in dashboards, which no other scheduler of the process has: "scheduler 2"."""
     _live[id(scheduler)] = scheduler
+    recording.begin()
     return f"scheduler {next(_numbers)}"
 
 

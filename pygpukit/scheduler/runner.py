@@ -11,7 +11,7 @@ from typing import NamedTuple, NoReturn
 
 from pygpukit import _core
 from pygpukit._core import native
-from pygpukit.core import faults
+from pygpukit.core import faults, host_time
 from pygpukit.core.errors import CompileError, ContextLostError, DriverError, InvalidSpecError, OutOfMemoryError
 from pygpukit.core.text import words_of
 from pygpukit.scheduler import slicer
@@ -48,6 +48,7 @@ def run(core: _core.SchedulerCore, task: Task, start: _core.TaskStart, own_strea
     stream: native.Stream | None = None
     space: _core.Space | None = None
     outer = here()
+    host_time.begin(start.number)
     try:
         fn = task.fn
         if fn is not None:  # else it was cancelled a moment ago
@@ -73,6 +74,7 @@ def run(core: _core.SchedulerCore, task: Task, start: _core.TaskStart, own_strea
             with contextlib.suppress(Exception):
                 stream.synchronize()
     finally:
+        host_time.end(start.number)
         leave(outer)
         if space is not None:
             core.leave_space(space)

@@ -27,6 +27,7 @@ from pygpukit.scheduler.processes import WorkerRecord
 from pygpukit.scheduler.task import Task, TaskStats
 
 _PPM = 1_000_000
+_CLOSED = "this scheduler is closed; make a new one"
 _RECORD_FIELDS = (
     "number",
     "id",
@@ -64,8 +65,9 @@ class Scheduler:
     workers: tasks that can run at a time. max_queue: tasks that can wait at a time; more are rejected with QueueFull.
     Raises InvalidSpecError naming the field.
 
-    Nothing runs before start(); result(), `await task` and `with scheduler:` call it. Without it, step() runs one task
-    at a time on the calling thread. Tasks of one priority are served in the order of their submission.
+    start: the first submit() starts the dispatcher threads. With False nothing runs before start(), so that it can be
+    filled first; result(), `await task` and `with scheduler:` call that, and step() runs one task at a time on the
+    calling thread. Tasks of one priority are served in the order of their submission.
     """
 
     def __init__(
@@ -76,6 +78,7 @@ class Scheduler:
         *,
         workers: int = 4,
         max_queue: int = 1000,
+        start: bool = True,
     ) -> None:
         self.sched_tick_ms = units.parse_positive(sched_tick_ms, "sched_tick_ms")
         self.window_ms = units.parse_positive(window_ms, "window_ms")
@@ -89,6 +92,7 @@ class Scheduler:
             self.total_memory, max_queue=queue, max_finished=max(4096, 2 * queue), workers=self.workers
         )
         self.closed = False
+        self._starts = bool(start)  # with the next submission
         self._has_processes = False  # no submission asks for them before there can be any
         self._desk = Desk(self.core)
         self._prefix, self._numbers = f"{os.urandom(4).hex()}-", itertools.count(1)  # of the ids that it makes up
@@ -125,8 +129,10 @@ class Scheduler:
         A well-formed task that can never be admitted comes back in phase Rejected, with reason and numbers; its
         result() raises TaskRejectedError. Raises InvalidSpecError naming the field for a malformed request or taken id,
         for a function that is async or a generator, and for a function or argument that cannot travel to the process of
-        its partition (docs/partitions.md); nothing is kept of it then.
+        its partition (docs/partitions.md), and RuntimeError on a closed scheduler; nothing is kept of it then.
         """
+        if self.closed:
+            raise RuntimeError(_CLOSED)
         label, where = name_of(fn), ""
         identity = rest = None
         if options:
@@ -154,6 +160,8 @@ class Scheduler:
             if unfinished.get(identity) is task:
                 unfinished.pop(identity, None)
             raise
+        if self._starts:
+            self.start()
         if not taken_in:
             self._desk.settle()
         return task
@@ -293,14 +301,21 @@ class Scheduler:
         if isinstance(self.core, Inherited):
             self.core.refuse()
         if self.closed:
-            raise RuntimeError("this scheduler is closed; make a new one")
+            raise RuntimeError(_CLOSED)
+        self._starts = False
         self._desk.start(self.workers)
+
+    @property
+    def started(self) -> bool:
+        """Whether its dispatcher threads are there."""
+        return self._desk.running
 
     def stop(self, wait: bool = True) -> None:
         """Stop dispatching: tasks under way run to their end, the others wait for the next start() or step().
 
         wait: until the dispatcher threads have gone. Without, they go when they can, and a start() from now on counts.
         """
+        self._starts = False
         self._desk.stop(wait=wait)
 
     def step(self) -> Task | None:

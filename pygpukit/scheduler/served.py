@@ -77,7 +77,7 @@ def _scheduled(call: tuple[Any, Any, Any], request: dict[str, Any]) -> Task:
     """The function's task, ended: its launches pass this process's gate, which measures them; both limits hold here."""
     global _scheduler
     if _scheduler is None:
-        _scheduler = Scheduler(total_memory=_NO_LIMIT)
+        _scheduler = Scheduler(total_memory=_NO_LIMIT, start=False)
     function, args, kwargs = call
     share, memory = request["share_limit"], request["memory_limit"]
 

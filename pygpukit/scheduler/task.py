@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, SupportsFloat, SupportsIndex
 
 from pygpukit._core import TaskRecord, now_ns
 from pygpukit.core.errors import GPUError, TaskCancelledError, TaskRejectedError
+from pygpukit.core.shortfall import had_by, shortfall
 from pygpukit.core.text import task_numbers
 from pygpukit.scheduler import shares
 from pygpukit.scheduler.units import TaskPolicy, TaskState
@@ -241,6 +242,9 @@ class Task:
         long; throttles and throttled_ns: its limit held them back so often and so long. slices: parts that long ones
         were cut into. kernels and transfers (copies) count what it submitted, launches
         what of all that the device was given through the gate. conditions: what is true of it beside its phase.
+        shortfall: why achieved_share is below its promise, as words; "" where it is not: "not asked for" (it launched
+        too little), "the host is too slow" (its thread was busy between launches), "held by its limit", or "promise
+        broken" (it waited for its turn and did not get it).
         """
         late = shares.shares(self._scheduler.core, self.record.number)
         record = self.record  # after measuring: device times are up to date
@@ -280,6 +284,7 @@ class Task:
             execution_count=self.execution_count,
             pacing_delay_count=record.paced,
             conditions=self.conditions,
+            shortfall=shortfall(record.share_ppm / _PPM, had_by(record)).value,
             error=record.error,
         )
 
@@ -303,6 +308,15 @@ class Task:
         record = self.record
         reason = f", reason={record.reason!r}" if record.reason else ""
         return f"Task(id={self.id!r}, name={self.name!r}, phase={record.phase!r}{reason})"
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        """What a notebook shows: its repr, and what it had of what it was promised."""
+        printer.text(repr(self))
+        record = self.record
+        if record.started_ns and record.share_ppm:
+            had = record.gpu_ns / max(1, (record.finished_ns or now_ns()) - record.started_ns)
+            why = shortfall(record.share_ppm / _PPM, had_by(record)).value
+            printer.text(f", {had:.0%} of the device, promised {record.share_ppm / _PPM:.0%}{why and ': ' + why}")
 
     # ---- for the rest of this package ----
 

@@ -8,10 +8,10 @@ from typing import Any
 
 from pygpukit import _core
 from pygpukit.core import records
-from pygpukit.telemetry import cell_figures, rows, sampler
+from pygpukit.telemetry import cell_figures, rows, sampler, tenants
 from pygpukit.telemetry.past import past
 from pygpukit.telemetry.sensors import DeviceSampler
-from pygpukit.telemetry.tenants import TaskSource, adjustments, all_contexts, all_tasks, cores
+from pygpukit.telemetry.tenants import TaskSource, adjustments, all_tasks, contexts, cores
 from pygpukit.telemetry.trace import Message
 
 HISTORY_RECORDS = 4096  # what an onlooker gets of the ring's past
@@ -87,6 +87,7 @@ class Feed:
             blocks = sorted(blocks, key=lambda block: block[2], reverse=True)[:SNAPSHOT_BLOCKS]
         self._names = {block[0]: block[4] for block in blocks}
         cell_figures.measure_devices()
+        unstarted = tenants.unstarted()
         return {
             "type": "snapshot",
             "seq": seq,
@@ -97,7 +98,7 @@ class Feed:
                 for block, address, size, tenant, name, cell, line, resident in blocks
             ],
             "segments": [[address, size] for address, size, mapped in _core.pool_segments(0) if mapped],
-            "tasks": [rows.task_row(task, scheduler) for scheduler, task in self._tasks()[-FACT_ROWS:]],
+            "tasks": [rows.task_row(task, label, label in unstarted) for label, task in self._tasks()[-FACT_ROWS:]],
         }
 
     def _beside(self) -> Iterator[Message]:
@@ -122,9 +123,9 @@ class Feed:
                 yield {"type": "tasks", "tNs": _core.now_ns(), "rows": changed}, ()
         if now >= self._contexts_due:  # no record tells of what they get
             self._contexts_due = now + FACTS_S
-            if (contexts := rows.context_rows(all_contexts())) != self._contexts:
-                self._contexts = contexts
-                yield {"type": "contexts", "tNs": _core.now_ns(), "rows": contexts}, ()
+            if (found := rows.context_rows(contexts())) != self._contexts:
+                self._contexts = found
+                yield {"type": "contexts", "tNs": _core.now_ns(), "rows": found}, ()
         cell_figures.ledger.refresh()
         if self._cells_version != cell_figures.ledger.version:
             self._cells_version = cell_figures.ledger.version
@@ -144,10 +145,14 @@ class Feed:
         changed = []
         told = {}
         cell_figures.measure_devices()
-        for scheduler, task in self._tasks()[-FACT_ROWS:]:
-            state = (task.phase, task.paused, task.gpu_ns, task.launches, task.paced, task.priority, task.share_ppm)
+        unstarted = tenants.unstarted()
+        for label, task in self._tasks()[-FACT_ROWS:]:
+            idle = label in unstarted
+            waits = task.waited_ns, task.throttled_ns
+            figures = task.gpu_ns, task.launches, task.paced, task.priority, task.share_ppm
+            state = (task.phase, task.paused, idle, waits, figures)
             if self._told.get(task.number) != state:
-                changed.append(rows.task_row(task, scheduler))
+                changed.append(rows.task_row(task, label, idle))
             told[task.number] = state
         self._told = told
         return changed

@@ -1,4 +1,4 @@
-"""What each tenant had of the device, second by second: noted while there are dashboards, looked at or not."""
+"""What each tenant had of the device, second by second: noted by the sampler, whether somebody looks or not."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from pygpukit import _core
 from pygpukit.telemetry import tenants
 from pygpukit.telemetry.cell_figures import measure_devices
 
-KEPT_ROWS = 120  # seconds
-_GAP_NS = 3_000_000_000  # nobody noted anything: the dashboards were closed
+KEPT_ROWS = 600  # seconds
+_GAP_NS = 3_000_000_000  # nobody noted anything: the sampler did not run
 _SHORTEST_NS = 50_000_000
 _MAX_TENANTS = 64  # in a row, those that had most
 
@@ -63,11 +63,10 @@ class Past:
                     known = before.get(task.number, 0 if task.started_ns >= self._noted_ns else task.gpu_ns)
                     had[task.name] += task.gpu_ns - known
         before, self._contexts = self._contexts, {}
-        for context in tenants.all_contexts():
-            _, _, gpu_ns, _ = context.core.work()
-            number = context.core.number
-            self._contexts[number] = gpu_ns
-            had[context.llm_id] += gpu_ns - before.get(number, gpu_ns)
+        for context in tenants.contexts():
+            self._contexts[context.number] = context.gpu_ns
+            known = before.get(context.number, 0 if context.created_ns >= self._noted_ns else context.gpu_ns)
+            had[context.name] += context.gpu_ns - known
         return +had
 
 

@@ -7,15 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 from pygpukit import _core
 from pygpukit.core.text import task_numbers
+from pygpukit.telemetry.late import late
 
 if TYPE_CHECKING:
-    from pygpukit.scheduler import ExecutionContext
+    from pygpukit.scheduler.contexts import ContextRecord
 
 _PPM = 1_000_000
 
 
-def task_row(task: _core.TaskRecord, scheduler: str = "") -> dict[str, Any]:
-    """One task. scheduler: the label of its own."""
+def task_row(task: _core.TaskRecord, scheduler: str = "", unstarted: bool = False) -> dict[str, Any]:
+    """One task. scheduler: the label of its own; unstarted: that has no dispatcher threads."""
     return {
         "number": task.number,
         "id": task.id,
@@ -26,6 +27,7 @@ def task_row(task: _core.TaskRecord, scheduler: str = "") -> dict[str, Any]:
         "startedNs": task.started_ns,
         "finishedNs": task.finished_ns,
         "paused": task.paused,
+        "unstarted": unstarted and task.phase in ("Queued", "Admitted"),
         "policy": task.policy,
         "priority": task.priority,
         "sharePpm": task.share_ppm,
@@ -33,6 +35,10 @@ def task_row(task: _core.TaskRecord, scheduler: str = "") -> dict[str, Any]:
         "gpuNs": task.gpu_ns,
         "launches": task.launches,
         "paced": task.paced,
+        "limitPpm": _PPM if task.share_limit_ppm is None else task.share_limit_ppm,
+        "waitedNs": task.waited_ns,
+        "throttledNs": task.throttled_ns,
+        "shortfall": late.of_task(task).value,
         "detail": ", ".join(task_numbers(task)),
     }
 
@@ -50,19 +56,19 @@ def partition_rows(cores: Sequence[_core.SchedulerCore]) -> list[dict[str, Any]]
     return found
 
 
-def context_rows(contexts: Sequence[ExecutionContext]) -> list[dict[str, Any]]:
+def context_rows(contexts: Sequence[ContextRecord]) -> list[dict[str, Any]]:
     """Contexts of models: what each was promised, and what it has had of the device. memoryBytes 0: no limit of its
     own."""
-    found = []
-    for context in contexts:
-        _, _, gpu_ns, _ = context.core.work()
-        found.append(
-            {
-                "number": context.core.number,
-                "name": context.llm_id,
-                "sharePpm": round(context.share * _PPM),
-                "memoryBytes": context.max_vram,
-                "gpuNs": gpu_ns,
-            }
-        )
-    return found
+    return [
+        {
+            "number": context.number,
+            "name": context.name,
+            "sharePpm": round(context.share * _PPM),
+            "memoryBytes": context.max_vram,
+            "gpuNs": context.gpu_ns,
+            "createdNs": context.created_ns,
+            "endedNs": context.ended_ns,
+            "shortfall": late.of_context(context).value,
+        }
+        for context in contexts
+    ]

@@ -6,8 +6,9 @@ A sink is any object with
 - `send_frame(frame: bytes) -> None`: called on the sampler's thread;
 - optionally `device: int` (default 0).
 
-Sinks are held weakly. The thread runs while there is a sink: at its rate while one is visible, else once a second, when
-it makes a sample for the past and sends nothing, so that a view that comes into sight again has its last minutes. A
+Sinks are held weakly. The thread runs while there is a sink, and from keep_past() on: at its rate while one is visible,
+else once a second, when it makes a sample for the past and sends nothing, so that a view that opens later, or comes
+into sight again, has its last minutes. A
 widget calls wake() (or add_sink(self) again) when it becomes visible. The sinks of a device share one frame a tick, so
 they show the same sequence numbers. It starts where the one that knows least goes on: who came later has seen its first
 records, and skips them.
@@ -25,6 +26,7 @@ from collections import deque
 from typing import Protocol
 
 from pygpukit import _core
+from pygpukit.telemetry.past import past
 
 DEFAULT_HZ = 10.5  # ten a second reach a page that is late now and then
 MAX_HZ = 60.0
@@ -70,6 +72,8 @@ class Sampler:
         self._stop = threading.Event()
         self._woken = threading.Event()
         self._sending = False
+        self._keeps_past = False
+        self._noted_s = 0.0
         self._period_s = 1 / DEFAULT_HZ
 
     def add(self, sink: Sink) -> None:
@@ -82,10 +86,14 @@ class Sampler:
             self._sinks.discard(sink)
             self._woken.set()
 
+    def keep_past(self) -> None:
+        self._keeps_past = True
+        self.wake()
+
     def wake(self) -> None:
         with self._lock:
             self._woken.set()
-            if self._thread is None and self._sinks:
+            if self._thread is None and (self._sinks or self._keeps_past):
                 self._stop.clear()
                 self._thread = threading.Thread(target=self._run, name="pygpukit-telemetry", daemon=True)
                 self._thread.start()
@@ -126,7 +134,7 @@ class Sampler:
             with self._lock:
                 if self._thread is not threading.current_thread():
                     return  # stopped
-                if not self._sinks:
+                if not self._sinks and not self._keeps_past:
                     self._thread = None
                     return
                 self._woken.clear()
@@ -137,6 +145,9 @@ class Sampler:
             else:
                 _remember(_core.telemetry_frame(0, _core.ring_head(), _NO_NAMES, 1)[0])
             del sinks  # hold no widget while waiting
+            if time.monotonic() >= self._noted_s:
+                self._noted_s = time.monotonic() + IDLE_S
+                past.note()
             if not self._sending:
                 self._woken.wait(IDLE_S)
                 due = time.monotonic()
@@ -179,6 +190,11 @@ def add_sink(sink: Sink) -> None:
     """Serve `sink` while it is visible, and keep a past for it while it is not; adding it again only wakes the thread.
     Held weakly. Thread-safe."""
     _sampler.add(sink)
+
+
+def keep_past() -> None:
+    """Keep a past from now on, also while there is no sink, for views that open later. Thread-safe."""
+    _sampler.keep_past()
 
 
 def remove_sink(sink: Sink) -> None:

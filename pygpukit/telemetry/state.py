@@ -14,7 +14,7 @@ from pygpukit.telemetry.rows import context_rows, task_row
 from pygpukit.telemetry.trace import Entry, TraceError
 
 if TYPE_CHECKING:
-    from pygpukit.scheduler import ExecutionContext
+    from pygpukit.scheduler.contexts import ContextRecord
 
 _MAGIC = 0x314B4750
 GAUGES = (
@@ -55,7 +55,7 @@ class State:
 def live(
     label: str,
     tasks: Sequence[_core.TaskRecord],
-    contexts: Sequence[ExecutionContext],
+    contexts: Sequence[ContextRecord],
     device_sample: dict[str, Any] | None = None,
 ) -> State:
     """The state of this process now."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from pygpukit import _core
 
 if TYPE_CHECKING:
-    from pygpukit.scheduler import ExecutionContext
+    from pygpukit.scheduler.contexts import ContextRecord
 
 # Each task with the label of its scheduler.
 TaskSource = Callable[[], Sequence[tuple[str, _core.TaskRecord]]]
@@ -22,16 +22,23 @@ def all_tasks() -> list[tuple[str, _core.TaskRecord]]:
     return [(one.label, task) for one in schedulers for task in one.core.tasks()]
 
 
+def unstarted() -> set[str]:
+    """The labels of schedulers that have no dispatcher threads."""
+    module = sys.modules.get("pygpukit.scheduler")
+    schedulers = [] if module is None else module.all_schedulers()
+    return {one.label for one in schedulers if not (one.started or one.closed)}
+
+
 def cores() -> Sequence[_core.SchedulerCore]:
     """The core of every live scheduler."""
     module = sys.modules.get("pygpukit.scheduler")
     return [] if module is None else module.live_cores()
 
 
-def all_contexts() -> Sequence[ExecutionContext]:
-    """Every live context of a model."""
+def contexts() -> Sequence[ContextRecord]:
+    """Contexts of models, and the last that ended."""
     module = sys.modules.get("pygpukit.scheduler")
-    return [] if module is None else module.live_contexts()
+    return [] if module is None else module.context_records()
 
 
 def adjustments() -> int:

@@ -121,7 +121,7 @@ def test_a_task_is_its_own_tenant_wherever_it_was_submitted():
             return tenant_of(array), tenant_of(gp.zeros(10)), gp.current_stream() == context.stream
 
     with context:
-        queue = Scheduler()
+        queue = Scheduler(start=False)
         queued = queue.submit(task, name="summary")
         queue.step()
         assert gp.current_stream() == context.stream and tenant_of(gp.zeros(10)) == "chat"

@@ -230,7 +230,7 @@ def test_a_graph_runs_in_a_task(add: JITKernel) -> None:
         graph.launch()
         return float(x.to_numpy().sum())
 
-    scheduler = Scheduler(total_memory=1 << 20)
+    scheduler = Scheduler(total_memory=1 << 20, start=False)
     assert scheduler.submit(work, memory="4KB", bandwidth=0.2).result() == 64.0
 
 

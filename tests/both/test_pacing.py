@@ -97,7 +97,7 @@ def wall_ns(launch, count):
 
 def test_a_task_is_charged_with_its_device_time(backend_name):
     kernel, out = gp.jit(SPIN, func="charged"), gp.zeros(1)
-    scheduler = Scheduler()
+    scheduler = Scheduler(start=False)
     task = scheduler.submit(wall_ns, lambda: kernel[1, 1](out, 100_000), 200, bandwidth=0.5)
     scheduler.step()
     took_ns, stats = task.result(PATIENCE_S), task.stats()
@@ -173,7 +173,7 @@ def test_contending_tasks_are_measured_one_at_a_time(backend_name):
 
 
 def test_a_guaranteed_task_is_limited_to_its_share(backend_name):
-    launch, scheduler = kernel_of("limited", backend_name), Scheduler()
+    launch, scheduler = kernel_of("limited", backend_name), Scheduler(start=False)
 
     def work():
         begin = time.perf_counter_ns()
@@ -330,7 +330,7 @@ def test_a_task_that_waits_for_room_can_be_cancelled(backend_name, many):
 @MANY
 def test_ctrl_c_reaches_a_waiting_launch(backend_name, many):
     launch = kernel_of("interrupted", backend_name, many)
-    scheduler = Scheduler()
+    scheduler = Scheduler(start=False)
     task = scheduler.submit(endless, launch, [], bandwidth=0.1, memory="1MB", policy="guaranteed")
 
     def interrupt():

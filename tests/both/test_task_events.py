@@ -27,7 +27,7 @@ extern "C" __global__ void spins(float *out, long long ticks) {
 @pytest.fixture
 def desk(backend_name):
     gp.zeros(1)
-    made = Scheduler(total_memory="100MB", workers=2)
+    made = Scheduler(total_memory="100MB", workers=2, start=False)
     yield made
     made._shut(PATIENCE_S)
 

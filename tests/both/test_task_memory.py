@@ -32,7 +32,7 @@ def nothing_is_left(backend_name: str) -> Iterator[None]:
 
 @pytest.fixture
 def desk() -> Iterator[Scheduler]:
-    made = Scheduler(total_memory="100MB", workers=2)
+    made = Scheduler(total_memory="100MB", workers=2, start=False)
     yield made
     made._shut(PATIENCE_S)
 
@@ -87,7 +87,7 @@ def test_nobody_else_is_held_to_it(desk: Scheduler) -> None:
     leave.set()
     assert (first.result(PATIENCE_S), second.result(PATIENCE_S)) == (8 * MB, 7 * MB)
     assert {desk.submit(lambda: empty(20).nbytes).result(PATIENCE_S) for _ in range(4)} == {20 * MB}, "nor the threads"
-    by_hand = Scheduler(total_memory="100MB")
+    by_hand = Scheduler(total_memory="100MB", start=False)
     task = by_hand.submit(too_much, **GUARANTEED)
     assert by_hand.step() is task and task.done()
     assert empty(20).nbytes == 20 * MB, "nor the one that ran it"
@@ -118,7 +118,7 @@ def test_what_outlives_a_task_counts_for_no_later_one(desk: Scheduler) -> None:
 
 
 def test_a_step_within_a_task_leaves_it_its_limit(desk: Scheduler) -> None:
-    inner = Scheduler(total_memory="100MB")
+    inner = Scheduler(total_memory="100MB", start=False)
 
     def work() -> list[int]:
         done = inner.submit(lambda: empty(20).nbytes)

@@ -27,7 +27,7 @@ P: dict[str, Any] = {"partition": "p"}
 
 @pytest.fixture
 def scheduler() -> Iterator[Scheduler]:
-    made = Scheduler()
+    made = Scheduler(start=False)
     made.create_partition("p", memory="1GB", bandwidth=0.2, isolation="process")
     made.create_partition("q", memory="1GB", bandwidth=0.2, isolation="process")
     yield made

@@ -13,6 +13,6 @@ from pygpukit.scheduler import Scheduler
 @pytest.fixture
 def scheduler() -> Iterator[Scheduler]:
     """One with 100 MB that nobody has started; what is left in it is cancelled in the end."""
-    made = Scheduler(total_memory="100MB")
+    made = Scheduler(total_memory="100MB", start=False)
     yield made
     made._shut(PATIENCE_S)

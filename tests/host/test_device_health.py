@@ -28,7 +28,7 @@ import process_functions as work
 import pygpukit as gp
 from pygpukit._core import native
 from pygpukit.scheduler import Scheduler
-scheduler = Scheduler(total_memory="100MB", workers=1)
+scheduler = Scheduler(total_memory="100MB", workers=1, start=False)
 """
 
 
@@ -131,7 +131,7 @@ def test_a_failed_device_is_refused_until_it_is_cleared(scheduler: Scheduler) ->
             admitted.result(PATIENCE_S)
         assert later.phase == "Rejected"
         assert scheduler.submit(work.echo, 5, partition="p").result(PATIENCE_S) == 5, "its device is another"
-        other = Scheduler(total_memory="1MB")
+        other = Scheduler(total_memory="1MB", start=False)
         assert other.submit(lambda: 6).reason == "DeviceUnhealthy", "every scheduler of the process knows"
     finally:
         with pytest.raises(DriverError, match="kernel wild"):
@@ -181,7 +181,7 @@ import os
 from pygpukit.scheduler import Scheduler
 kernel = gp.jit("__global__ void slow(float* x, int n) { x[0] = 1; }", func="slow")
 x = gp.ones(1000)
-scheduler = Scheduler(total_memory="100MB")
+scheduler = Scheduler(total_memory="100MB", start=False)
 def breaks():
     kernel[4, 64](x, 5)
     os.environ["MOCK_CUDA_FAIL"] = ",".join(f"{name}:702" for name in (

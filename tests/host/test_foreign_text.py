@@ -41,7 +41,7 @@ def raising(error: BaseException) -> Any:
 
 @pytest.fixture
 def two_workers() -> Any:
-    made = Scheduler(total_memory="100MB", workers=2)
+    made = Scheduler(total_memory="100MB", workers=2, start=False)
     yield made
     made._shut(PATIENCE_S)
 
@@ -93,7 +93,7 @@ def test_dispatchers_survive_a_callback_that_exits(two_workers: Scheduler, monke
 
 
 def test_a_worker_process_survives_them() -> None:
-    scheduler = with_process(Scheduler(total_memory="100MB"))
+    scheduler = with_process(Scheduler(total_memory="100MB", start=False))
     try:
         for _ in range(2):
             with pytest.raises(LookupError, match="cannot read"):
@@ -105,7 +105,7 @@ def test_a_worker_process_survives_them() -> None:
 
 def test_every_name_enters_the_core() -> None:
     assert _core.name(_core.intern(FOREIGN)) == ESCAPED
-    scheduler = Scheduler(total_memory="100MB")
+    scheduler = Scheduler(total_memory="100MB", start=False)
     try:
         scheduler.create_partition(FOREIGN, memory=MB)
         task = scheduler.submit(lambda: 3, name=FOREIGN, partition=FOREIGN)

@@ -16,7 +16,7 @@ import pygpukit as gp
 FORK = """
 import os, sys
 from pygpukit.scheduler import Scheduler
-scheduler = Scheduler(total_memory=1 << 20)
+scheduler = Scheduler(total_memory=1 << 20, start=False)
 scheduler.start()
 task = scheduler.submit(lambda: 7)
 assert task.result(30) == 7
@@ -58,7 +58,7 @@ hammers = threading.Thread(target=_core.pool_hit_ns, args=(0, 256, {rounds}), da
 hammers.start()
 parent = os.getpid()
 for _ in range(20):
-    scheduler = Scheduler(total_memory=1 << 20)
+    scheduler = Scheduler(total_memory=1 << 20, start=False)
     task = scheduler.submit(lambda: os.fork(), memory_limit="1MB")
     try:
         scheduler.step()
@@ -100,7 +100,7 @@ def own(out):
         told(out, lambda: scheduler.submit(lambda: 21 * 2).result(60))
 
 if __name__ == "__main__":
-    scheduler = Scheduler(total_memory=1 << 20)
+    scheduler = Scheduler(total_memory=1 << 20, start=False)
     assert scheduler.submit(lambda: 7).result(60) == 7
     for way, target, *more in (("fork", inherited, scheduler), ("fork", own), ("spawn", own)):
         context = multiprocessing.get_context(way)
@@ -183,7 +183,7 @@ from pygpukit import scheduler as contexts
 from pygpukit.scheduler import Scheduler
 
 SOURCE = 'extern "C" __global__ void one(float *x) { x[0] = 1; }'
-scheduler = Scheduler(total_memory=1 << 20, max_queue=100_000)
+scheduler = Scheduler(total_memory=1 << 20, max_queue=100_000, start=False)
 scheduler.start()
 kernel, x, event, hold = gp.jit(SOURCE, func="one"), gp.zeros(10), gp.Event(), threading.Event()
 running = scheduler.submit(hold.wait)

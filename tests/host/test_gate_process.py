@@ -25,7 +25,7 @@ def endless(name):
     while True:
         bound(out, 500)
 
-scheduler = Scheduler(workers=2)
+scheduler = Scheduler(workers=2, start=False)
 tasks = [scheduler.submit(endless, name, bandwidth=0.5) for name in ("a", "b")]
 scheduler.start()
 while min(task.pacing_delay_count for task in tasks) < 50:

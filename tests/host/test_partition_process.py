@@ -26,7 +26,7 @@ from pygpukit.worker import WorkerTaskError
 @pytest.fixture(scope="module")
 def shared() -> Iterator[Scheduler]:
     """For tests that leave the worker as it is."""
-    made = with_process(Scheduler(total_memory="100MB"))
+    made = with_process(Scheduler(total_memory="100MB", start=False))
     yield made
     made._shut(PATIENCE_S)
 

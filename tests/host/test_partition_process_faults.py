@@ -176,7 +176,7 @@ def test_a_worker_that_is_started_ahead_is_not_busy(own: Scheduler) -> None:
 
 @pytest.mark.parametrize("how", ["close", "delete", "drop", "shut"])
 def test_no_process_is_left(how: str) -> None:
-    scheduler = with_process(Scheduler(total_memory="100MB"))
+    scheduler = with_process(Scheduler(total_memory="100MB", start=False))
     scheduler.submit(work.pid, **P).result(PATIENCE_S)
     pid = process(scheduler).pid
     if how == "close":
@@ -206,7 +206,7 @@ def test_it_dies_with_its_parent(end: str) -> None:
         sys.path.insert(0, {str(Path(__file__).parent)!r})
         import process_functions as work
         from pygpukit.scheduler import Scheduler
-        scheduler = Scheduler(total_memory="100MB")
+        scheduler = Scheduler(total_memory="100MB", start=False)
         scheduler.create_partition("p", isolation="process")
         print(scheduler.submit(work.pid, partition="p").result(60), flush=True)
         task = scheduler.submit(work.spin_for_ever, partition="p")
@@ -240,7 +240,7 @@ def test_every_task_ends_once_and_as_it_must(steps: list[tuple[str, bool, bool]]
     expected = {"ok": "Succeeded", "raise": "Failed", "fault": "Failed", "die": "Failed", "cancel": "Cancelled"}
     since = _core.ring_head()
     before = children()
-    scheduler = with_process(Scheduler(total_memory="100MB"))
+    scheduler = with_process(Scheduler(total_memory="100MB", start=False))
     scheduler.create_partition("q", memory="40MB", bandwidth=0.2)
     most = 0
     tasks = []

@@ -338,7 +338,7 @@ def test_rejected_tasks_say_why(scheduler):
     assert (caught.value.reason, caught.value.detail) == ("ExceedsDevice", task.detail)
     late = scheduler.submit(int, deadline=0)
     assert late.reason == "DeadlineUnmeetable"
-    small = Scheduler(total_memory=1, max_queue=1)
+    small = Scheduler(total_memory=1, max_queue=1, start=False)
     small.submit(int)
     assert (small.submit(int).reason, small.tasks()[-1].detail) == ("QueueFull", {"asked": 2, "available": 1})
 

@@ -16,7 +16,7 @@ MB = 1 << 20
 
 @pytest.fixture
 def scheduler() -> Iterator[Scheduler]:
-    made = Scheduler(total_memory=100 * MB, workers=2)
+    made = Scheduler(total_memory=100 * MB, workers=2, start=False)
     yield made
     made._shut()
 

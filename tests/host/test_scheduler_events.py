@@ -60,7 +60,7 @@ def test_the_events_replayed_are_the_state(scheduler):
 
 
 def test_reading_goes_on_where_it_stopped_and_sees_one_scheduler(scheduler):
-    other = Scheduler(total_memory="1MB")
+    other = Scheduler(total_memory="1MB", start=False)
     first = scheduler.events(scheduler.snapshot()["next_sequence"])
     assert first.events == []
     task = scheduler.submit(lambda: None)
@@ -125,7 +125,7 @@ def test_prometheus_counts_what_is_there(scheduler):
 
 
 def _partition_fields():
-    scheduler = Scheduler(total_memory=1)
+    scheduler = Scheduler(total_memory=1, start=False)
     scheduler.create_partition("p")
     return scheduler.snapshot()["partitions"]["p"]
 

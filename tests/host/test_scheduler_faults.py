@@ -377,7 +377,7 @@ def test_ends_with_tasks_under_way(last, returncode, _number):
     code = f"""
 import atexit, os, signal, sys, threading, time
 from pygpukit.scheduler import Scheduler
-scheduler = Scheduler(total_memory=1 << 20)
+scheduler = Scheduler(total_memory=1 << 20, start=False)
 entered = threading.Event()
 def work():
     entered.set()

@@ -41,8 +41,36 @@ def test_the_context_manager_runs_everything():
     assert sorted(ran) == list(range(50)) and scheduler.closed
     with pytest.raises(RuntimeError, match="closed"):
         scheduler.start()
-    task = scheduler.submit(int)
-    assert (task.phase, task.reason) == ("Rejected", "ShuttingDown")
+    with pytest.raises(RuntimeError, match="closed; make a new one"):
+        scheduler.submit(int)
+    assert scheduler.task_count == 50
+
+
+def test_a_scheduler_starts_with_its_first_task():
+    ran = threading.Event()
+    scheduler = Scheduler(total_memory="1GB", workers=1)
+    try:
+        assert not scheduler.started
+        scheduler.submit(ran.set)
+        assert scheduler.started and ran.wait(PATIENCE_S)
+        scheduler.stop()
+        left = scheduler.submit(int)
+        assert not scheduler.started and left.phase == "Admitted", "who stopped it starts it again"
+        assert left.result(PATIENCE_S) == 0
+    finally:
+        scheduler.close()
+
+
+def test_a_scheduler_can_be_filled_first():
+    ran: list[int] = []
+    scheduler = Scheduler(total_memory="1GB", workers=1, start=False)
+    tasks = [scheduler.submit(ran.append, i, priority=i) for i in range(5)]
+    assert not scheduler.started and ran == []
+    scheduler.start()
+    for task in tasks:
+        task.result(PATIENCE_S)
+    assert ran == [4, 3, 2, 1, 0]
+    scheduler.close()
 
 
 def test_an_exception_in_the_context_manager_cancels_what_is_left():
@@ -131,7 +159,7 @@ def test_system_exit_in_a_task_ends_only_the_task(scheduler):
         task.result(PATIENCE_S)
     assert scheduler.submit(lambda: "still here").result(PATIENCE_S) == "still here"
     with pytest.raises(SystemExit):
-        by_hand = Scheduler(total_memory=1)
+        by_hand = Scheduler(total_memory=1, start=False)
         by_hand.submit(sys.exit, 3)
         by_hand.step()
 
@@ -296,7 +324,7 @@ def test_workers_that_are_yet_to_be_started_count(monkeypatch):
         begun.set()
         return scheduler.submit(lambda: 5).result()
 
-    scheduler = Scheduler(total_memory="1GB", workers=2)
+    scheduler = Scheduler(total_memory="1GB", workers=2, start=False)
     parent = scheduler.submit(wait_at_once)
     with monkeypatch.context() as patch:
         patch.setattr(threading, "Thread", Slow)
@@ -422,7 +450,7 @@ def test_a_task_nobody_holds_still_runs(scheduler):
 
 
 def test_a_dropped_scheduler_takes_its_threads_with_it():
-    scheduler = Scheduler(total_memory=1)
+    scheduler = Scheduler(total_memory=1, start=False)
     assert all_schedulers()[-1] is scheduler and live_cores()[-1] is scheduler.core
     scheduler.submit(int).result(PATIENCE_S)
     threads = list(scheduler._desk._threads)
@@ -456,7 +484,7 @@ def test_the_interpreter_ends_cleanly_while_tasks_run(last, tmp_path):
     script.write_text(
         "import threading, time\n"
         "from pygpukit.scheduler import Scheduler\n"
-        "scheduler = Scheduler(total_memory=1 << 20)\n"
+        "scheduler = Scheduler(total_memory=1 << 20, start=False)\n"
         "entered = threading.Event()\n"
         "def work():\n    entered.set()\n    time.sleep(0.3)\n"
         "tasks = [scheduler.submit(work) for _ in range(8)]\n"

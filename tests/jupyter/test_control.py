@@ -118,7 +118,7 @@ def test_snapshot_has_pool_and_tasks(comm: Comm) -> None:
 def test_tasks_are_seen_and_cancelled(comm: Comm) -> None:
     from pygpukit.scheduler import Scheduler
 
-    scheduler = Scheduler(total_memory=1 << 20)
+    scheduler = Scheduler(total_memory=1 << 20, start=False)
     try:
         first = scheduler.submit(lambda: None, memory=1 << 19)
         first.result(timeout=60)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import threading
 import time
+from collections import deque
 from collections.abc import Iterator
 from typing import Any
 
@@ -15,7 +16,7 @@ import pygpukit as gp
 from pygpukit import _core
 from pygpukit.jupyter import control
 from pygpukit.jupyter.widgets.fallback import memory_html, scheduler_html
-from pygpukit.scheduler import Scheduler, create_context
+from pygpukit.scheduler import Scheduler, contexts, create_context
 from pygpukit.telemetry import feed, rows, state, trace
 
 
@@ -25,7 +26,7 @@ def ask(action: str, **args: Any) -> dict[str, Any]:
 
 @pytest.fixture
 def scheduler() -> Iterator[Scheduler]:
-    made = Scheduler(workers=2)
+    made = Scheduler(workers=2, start=False)
     yield made
     made._shut()
 
@@ -176,6 +177,7 @@ def test_a_page_is_told_of_what_no_event_tells(scheduler: Scheduler, monkeypatch
 
 def test_a_page_shows_contexts_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(feed, "FACTS_S", 0.0)
+    monkeypatch.setattr(contexts, "_ended", deque(maxlen=64))  # of other tests
     controller, page = rust.MultiLLMController(), feed.Feed("test")
     chat = create_context("chat", max_vram="1MB", share=0.7)
     try:
@@ -201,7 +203,7 @@ def test_a_page_shows_contexts_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
         before = rows_by_name["chat"]["gpuNs"]
         told = {content["type"]: content for content, _ in page.follow(frame)}
         assert told["contexts"]["rows"][0]["gpuNs"] > before
-        shown = state.live("test", [], feed.all_contexts())
+        shown = state.live("test", [], feed.contexts())
         assert "<td" in scheduler_html(shown) and "2 contexts" in scheduler_html(shown)
         for text in (">chat<", ">context<", ">30 %<", ">1 MiB<", ">speech<", ">20 %<"):
             assert text in scheduler_html(shown), text
@@ -213,7 +215,12 @@ def test_a_page_shows_contexts_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
         chat.destroy()
         controller.reset()
     told = {content["type"]: content for content, _ in page.follow(frame)}
-    assert told["contexts"]["rows"] == []
+    ended = {row["name"]: row for row in told["contexts"]["rows"]}
+    assert ended["chat"]["endedNs"] > ended["chat"]["createdNs"] > 0, "a tenant is shown after its end"
+    assert ended["chat"]["gpuNs"] > 0 and ">context, ended<" in scheduler_html(state.live("test", [], feed.contexts()))
+    messages, _, _ = feed.Feed("later").begin()
+    told = {content["type"]: content for content, _ in messages}
+    assert "chat" in {row["name"] for row in told["contexts"]["rows"]}, "also in a view that opens then"
 
 
 def test_numbers_behind_a_reason_are_words(scheduler: Scheduler) -> None:

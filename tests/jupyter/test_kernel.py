@@ -51,7 +51,7 @@ onlooker, go, one = Onlooker(), gp.zeros(1, "int32"), gp.ones(1, "int32")
 def release(path, frames):
     while not os.path.exists(path) or onlooker.frames < frames: time.sleep(0.01)
     with gp.Stream(): native.copy(go, one)
-scheduler = Scheduler(workers=1)
+scheduler = Scheduler(workers=1, start=False)
 unwanted, wanted = scheduler.submit(int, name="unwanted"), scheduler.submit(int, name="wanted")
 telemetry.add_sink(onlooker)
 """

@@ -415,7 +415,7 @@ def test_a_hundred_runs_of_a_cell_leave_one_thread_and_no_widget_that_was_closed
 
 
 def test_widget_does_not_keep_its_scheduler_alive() -> None:
-    scheduler = Scheduler()
+    scheduler = Scheduler(start=False)
     reference = weakref.ref(scheduler)
     widget = SchedulerWidget(scheduler)
     del scheduler

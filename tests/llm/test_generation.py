@@ -155,7 +155,7 @@ def test_two_models_under_the_scheduler_say_what_they_say_alone() -> None:
     alone = [model.stream(PROMPT, 40, top=1).complete() for model in models]
     for model in models:
         model.cache.clear()
-    scheduler = Scheduler()
+    scheduler = Scheduler(start=False)
     both = threading.Barrier(2, timeout=60)
 
     def run(model: CausalTransformerModel) -> list[float | None]:

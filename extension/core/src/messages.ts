@@ -55,12 +55,18 @@ export interface ModelContext {
   /** Bytes; 0 = no limit of its own. */
   readonly memoryBytes: number;
   readonly gpuNs: number;
+  /** The rest older kernels do not send. When it was made, and when it ended; 0 = it is there. */
+  readonly createdNs?: number;
+  readonly endedNs?: number;
+  /** Why it had less of late than it was promised, "" where it had that. */
+  readonly shortfall?: string;
 }
 
 const MAX_ROWS = 20_000;
 const CELL_NUMBERS = ['count', 'wallNs', 'gpuNs', 'launches', 'untimed', 'peak', 'kept', 'leaked'] as const;
 
 const CONTEXT_NUMBERS = ['number', 'sharePpm', 'memoryBytes', 'gpuNs'] as const;
+const CONTEXT_TIMES = ['createdNs', 'endedNs'] as const;
 
 type Message = Record<string, unknown>;
 
@@ -102,7 +108,11 @@ export function parseTasks(content: unknown): Report<TaskRow> | null {
 
 export function parseContexts(content: unknown): Report<ModelContext> | null {
   const isContext = (row: unknown): row is ModelContext =>
-    isObject(row) && typeof row['name'] === 'string' && CONTEXT_NUMBERS.every((key) => Number.isFinite(row[key]));
+    isObject(row) &&
+    typeof row['name'] === 'string' &&
+    CONTEXT_NUMBERS.every((key) => Number.isFinite(row[key])) &&
+    CONTEXT_TIMES.every((key) => row[key] === undefined || Number.isFinite(row[key])) &&
+    (row['shortfall'] === undefined || typeof row['shortfall'] === 'string');
   return parseReport(content, 'contexts', isContext);
 }
 

@@ -18,6 +18,14 @@ function holds(phase: number): boolean {
   return phase === Phase.Admitted || phase === Phase.Running || phase === Phase.Suspended;
 }
 
+/** A context as it is promised a share; older kernels send no times. */
+interface Promised {
+  readonly name: string;
+  readonly sharePpm: number;
+  readonly createdNs?: number;
+  readonly endedNs?: number;
+}
+
 /** Promises of contexts, noted as the kernel tells of them. */
 export class ContextPromises {
   private readonly steps = new Map<string, Step[]>();
@@ -26,16 +34,31 @@ export class ContextPromises {
     this.steps.clear();
   }
 
-  /** From this moment on there are these contexts and no others. */
-  told(rows: readonly { readonly name: string; readonly sharePpm: number }[], timeNs: number): void {
-    const shares = new Map<string, number>([...this.steps.keys()].map((name) => [name, 0]));
-    for (const { name, sharePpm } of rows) shares.set(name, (shares.get(name) ?? 0) + sharePpm / PPM);
-    for (const [name, share] of shares) {
-      const steps = this.steps.get(name) ?? [];
-      if (share === (steps.at(-1)?.share ?? 0)) continue;
-      steps.push({ fromNs: timeNs, share });
-      this.steps.set(name, steps.slice(-MAX_STEPS));
+  /** From this moment on there are these contexts and no others. What came and went unseen has its own times. */
+  told(rows: readonly Promised[], timeNs: number): void {
+    const ended = rows.filter(({ name, endedNs = 0 }) => endedNs > 0 && !this.steps.has(name));
+    for (const { name, sharePpm, createdNs = timeNs, endedNs = timeNs } of ended) {
+      this.push(name, createdNs, sharePpm / PPM);
+      this.push(name, endedNs, 0);
     }
+    const shares = new Map<string, number>([...this.steps.keys()].map((name) => [name, 0]));
+    const since = new Map<string, number>();
+    for (const { name, sharePpm, createdNs = timeNs, endedNs = 0 } of rows) {
+      if (endedNs > 0) continue;
+      shares.set(name, (shares.get(name) ?? 0) + sharePpm / PPM);
+      if (!this.steps.has(name)) since.set(name, Math.min(since.get(name) ?? createdNs, createdNs));
+    }
+    for (const [name, share] of shares) {
+      const over = rows.find((row) => row.name === name && (row.endedNs ?? 0) > 0);
+      this.push(name, since.get(name) ?? (share === 0 ? (over?.endedNs ?? timeNs) : timeNs), share);
+    }
+  }
+
+  private push(name: string, fromNs: number, share: number): void {
+    const steps = this.steps.get(name) ?? [];
+    if (share === (steps.at(-1)?.share ?? 0)) return;
+    steps.push({ fromNs, share });
+    this.steps.set(name, steps.slice(-MAX_STEPS));
   }
 
   entries(): Iterable<[string, readonly Step[]]> {

@@ -15,6 +15,7 @@ export const Kind = {
   HOST_LAUNCH: 17,
   COPY: 18,
   TASK: 32,
+  THROTTLE: 35,
   COMPILE: 48,
   CELL_BEGIN: 64,
   CELL_END: 65,

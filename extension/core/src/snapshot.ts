@@ -30,12 +30,21 @@ export interface TaskRow {
   readonly gpuNs?: number;
   readonly launches?: number;
   readonly paced?: number;
+  /** The most of the device that it may have; a million where nothing limits it. */
+  readonly limitPpm?: number;
+  /** How long its launches waited for their turn, and how long its limit held them. */
+  readonly waitedNs?: number;
+  readonly throttledNs?: number;
+  /** Why it had less of late than it was promised, "" where it had that. */
+  readonly shortfall?: string;
+  /** Its scheduler has not been started. */
+  readonly unstarted?: boolean;
   /** Asked against available, as the kernel words it. */
   readonly detail?: string;
 }
 
-const OPTIONAL_TEXTS = ['id', 'scheduler', 'policy', 'detail'] as const;
-const OPTIONAL_NUMBERS = ['priority', 'sharePpm', 'memoryBytes', 'gpuNs', 'launches', 'paced'] as const;
+const OPTIONAL_TEXTS = ['id', 'scheduler', 'policy', 'detail', 'shortfall'] as const;
+const OPTIONAL_NUMBERS = ['priority', 'sharePpm', 'memoryBytes', 'gpuNs', 'launches', 'paced', 'limitPpm', 'waitedNs', 'throttledNs'] as const;
 
 function isNumberRow(value: unknown, length: number): value is number[] {
   return Array.isArray(value) && value.length === length && value.every((x) => typeof x === 'number');
@@ -49,7 +58,7 @@ export function isTaskRow(value: unknown): value is TaskRow {
     numbers.every((x) => typeof x === 'number') &&
     typeof row['name'] === 'string' &&
     typeof row['phase'] === 'string' &&
-    (row['paused'] === undefined || typeof row['paused'] === 'boolean') &&
+    (['paused', 'unstarted'] as const).every((key) => row[key] === undefined || typeof row[key] === 'boolean') &&
     OPTIONAL_TEXTS.every((key) => row[key] === undefined || typeof row[key] === 'string') &&
     OPTIONAL_NUMBERS.every((key) => row[key] === undefined || Number.isFinite(row[key]))
   );

@@ -91,6 +91,8 @@ export class Store {
   private evictedThen: Snapshot['blocks'] | null = null;
   /** What each context had had of the device when it was told last; empty after a gap. */
   private contextGpuNs = new Map<number, number>();
+  /** Moment of the last report of contexts; 0 before the first. */
+  private contextsToldNs = 0;
 
   subscribe(listener: () => void): () => void {
     this.listeners.add(listener);
@@ -191,7 +193,11 @@ export class Store {
   /** What one had before its first report, or in a gap between two, is of no known time. */
   private applyContexts(rows: readonly ModelContext[], timeNs: number): void {
     const before = this.contextGpuNs;
-    for (const { number, name, gpuNs } of rows) this.shares.add('device', name, timeNs, gpuNs - (before.get(number) ?? gpuNs));
+    for (const { number, name, gpuNs, createdNs = 0 } of rows) {
+      const had = before.get(number) ?? (this.contextsToldNs > 0 && createdNs >= this.contextsToldNs ? 0 : gpuNs);
+      this.shares.add('device', name, timeNs, gpuNs - had);
+    }
+    this.contextsToldNs = timeNs;
     this.contextPromises.told(rows, timeNs);
     this.contexts = rows;
     this.contextGpuNs = new Map(rows.map(({ number, gpuNs }) => [number, gpuNs]));
@@ -232,6 +238,9 @@ export class Store {
         if (task && to === Phase.Running) this.runningByName.set(records.name(i), task);
         return;
       }
+      case Kind.THROTTLE:
+        this.tasks.throttled(records.a(i), records.b(i), records.timeNs(i), records.c(i));
+        return;
       case Kind.HOST_LAUNCH: {
         const tenant = this.nameOf(records.tenant(i));
         if (tenant) this.shares.add('host', tenant, records.timeNs(i), records.a(i));
@@ -328,6 +337,7 @@ export class Store {
     this.shares.clear();
     this.contextPromises.clear();
     this.contextGpuNs.clear();
+    this.contextsToldNs = 0;
     this.deviceSamples.clear();
     this.transitions.clear();
     this.memoryEvents.clear();

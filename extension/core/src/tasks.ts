@@ -23,14 +23,23 @@ export interface Task {
   stream: number;
   /** What records do not carry; null until the kernel told. */
   facts: TaskRow | null;
-  /** Stretches in which launches were held back, as far apart as the kernel's reports are. */
+  /** Stretches in which its limit held its launches back, as the gate recorded them. */
   readonly throttled: Span[];
+  /** Stretches in which its launches waited for their turn, as far apart as the kernel's reports are. */
+  readonly waits: Span[];
+  /** What kept it from the device lately: a limit of its own, or others. */
+  kept: 'limit' | 'turn' | '';
   /** The share that it was promised, and each other one since; empty until the kernel told. */
   readonly promised: Step[];
 }
 
 const MAX_SPANS = 64;
+const MAX_STRETCHES = 1000;
 const PPM = 1e6;
+/** Of a stretch of time: what is held or waits for less of it hardly waits at all. */
+const LEAST_PART = 0.1;
+/** Records of holds that follow one another are one stretch. */
+const JOIN_NS = 10e6;
 
 /** The newest tasks; the oldest finished ones make room. */
 export class TaskTable {
@@ -70,7 +79,7 @@ export class TaskTable {
     let task = this.tasks.get(number);
     if (!task) {
       const spans = [{ phase: from, startNs: timeNs, endNs: 0 }];
-      task = { number, name, phase: from, reason: 0, spans, stream: 0, facts: null, throttled: [], promised: [] };
+      task = { number, name, phase: from, reason: 0, spans, stream: 0, facts: null, throttled: [], waits: [], kept: '', promised: [] };
       this.add(task);
     }
     const last = task.spans.at(-1);
@@ -89,19 +98,32 @@ export class TaskTable {
     if (phase < 0) return null;
     let task = this.tasks.get(row.number);
     if (!task || (task.phase !== phase && task.spans.every(({ startNs }) => startNs <= rowTimeNs(row)))) {
-      const { stream, facts, throttled, promised, reason } = task ?? { stream: 0, facts: null, throttled: [], promised: [], reason: 0 };
-      task = { number: row.number, name: row.name, phase, reason, spans: spansOf(row, phase), stream, facts, throttled, promised };
+      const known = task ?? { stream: 0, facts: null, throttled: [], waits: [], kept: '' as const, promised: [], reason: 0 };
+      task = { ...known, number: row.number, name: row.name, phase, spans: spansOf(row, phase) };
       this.add(task);
     }
-    if (task.facts && (row.paced ?? 0) > (task.facts.paced ?? 0)) {
-      const open = task.throttled.at(-1);
-      if (open && open.endNs >= this.toldNs) open.endNs = timeNs;
-      else task.throttled.push({ phase: Phase.Running, startNs: this.toldNs, endNs: timeNs });
-    }
+    if (task.facts) this.noteWaits(task, task.facts, row, timeNs);
     promise(task, row, timeNs);
     task.facts = row;
     this.version++;
     return task;
+  }
+
+  /** A THROTTLE record: a limit held it so long in a stretch; where that is next to nothing, it says nothing. */
+  throttled(number: number, fromNs: number, toNs: number, heldNs: number): void {
+    const task = this.tasks.get(number);
+    if (!task || heldNs < LEAST_PART * (toNs - fromNs)) return;
+    extend(task.throttled, fromNs, toNs, JOIN_NS);
+    this.version++;
+  }
+
+  /** What it waited since its last report: for its turn, or held by its limit, whichever was more. */
+  private noteWaits(task: Task, before: TaskRow, row: TaskRow, timeNs: number): void {
+    const least = LEAST_PART * (timeNs - this.toldNs);
+    const waited = (row.waitedNs ?? 0) - (before.waitedNs ?? 0);
+    const held = (row.throttledNs ?? 0) - (before.throttledNs ?? 0);
+    if (waited > least) extend(task.waits, this.toldNs, timeNs, 0);
+    task.kept = Math.max(waited, held) <= least ? '' : held >= waited ? 'limit' : 'turn';
   }
 
   /** The rows told since are of this moment. */
@@ -132,6 +154,13 @@ export class TaskTable {
     const oldest = this.tasks.keys().next();
     if (!oldest.done) this.tasks.delete(oldest.value);
   }
+}
+
+function extend(stretches: Span[], startNs: number, endNs: number, joinNs: number): void {
+  const open = stretches.at(-1);
+  if (open && open.endNs + joinNs >= startNs) open.endNs = Math.max(open.endNs, endNs);
+  else stretches.push({ phase: Phase.Running, startNs, endNs });
+  if (stretches.length > MAX_STRETCHES) stretches.shift();
 }
 
 /** The first share that is told counts from the beginning, another one from when it is told. */

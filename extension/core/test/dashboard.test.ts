@@ -196,16 +196,37 @@ describe('History', () => {
 });
 
 describe('task facts', () => {
-  it('give a task its class, its promise and the times in which it was held back', () => {
+  it('give a task its class, its promise and the times in which its launches waited for their turn', () => {
     const store = new Store();
     const facts = (tNs: number, more: object): void => store.receive({ type: 'tasks', tNs, rows: [row(1, { id: 'x', policy: 'Guaranteed', sharePpm: 250_000, ...more })] }, []);
-    facts(3 * S, { paced: 0, gpuNs: 0 });
-    facts(4 * S, { paced: 2, gpuNs: S / 4 });
-    facts(5 * S, { paced: 5, gpuNs: S / 2 });
+    facts(3 * S, { paced: 0, waitedNs: 0, gpuNs: 0 });
+    facts(4 * S, { paced: 2, waitedNs: S / 2, gpuNs: S / 4 });
+    facts(5 * S, { paced: 5, waitedNs: S, gpuNs: S / 2 });
     const task = store.tasks.get(1);
     expect(task?.facts?.policy).toBe('Guaranteed');
-    expect(task?.throttled).toEqual([{ phase: Phase.Running, startNs: 3 * S, endNs: 5 * S }]);
+    expect(task?.waits).toEqual([{ phase: Phase.Running, startNs: 3 * S, endNs: 5 * S }]);
+    expect([task?.throttled, task?.kept]).toEqual([[], 'turn']);
     expect([store.shares.source, store.shares.share('t1', 1)]).toEqual(['device', 0.25]);
+  });
+
+  it('say nothing of waits that take next to none of the time', () => {
+    const store = new Store();
+    const facts = (tNs: number, more: object): void => store.receive({ type: 'tasks', tNs, rows: [row(1, more)] }, []);
+    facts(3 * S, { paced: 0, waitedNs: 0, throttledNs: 0 });
+    facts(4 * S, { paced: 90, waitedNs: S / 100, throttledNs: 0 });
+    expect([store.tasks.get(1)?.waits, store.tasks.get(1)?.kept]).toEqual([[], '']);
+    facts(5 * S, { paced: 90, waitedNs: S / 100, throttledNs: S / 2 });
+    expect([store.tasks.get(1)?.throttled, store.tasks.get(1)?.kept]).toEqual([[], 'limit']);
+  });
+
+  it('are joined by records of the stretches in which a limit held it', () => {
+    const store = new Store();
+    store.receive({ type: 'tasks', tNs: 3 * S, rows: [row(1)] }, []);
+    const hold = (from: number, to: number, held: number) => ({ kind: Kind.THROTTLE, a: 1, b: Math.round(from * S), c: Math.round(held * S), t: Math.round(to * S) });
+    const records = [hold(3, 3.1, 0.08), hold(3.105, 3.2, 0.08), hold(4, 4.1, 0.05), hold(5, 5.1, 0.001)];
+    store.receive({ type: 'frame' }, [encodeFrame(1, 6 * S, { records })]);
+    const seconds = store.tasks.get(1)?.throttled.map(({ startNs, endNs }) => [startNs / S, endNs / S]);
+    expect(seconds).toEqual([[3, 3.2], [4, 4.1]]);
   });
 
   it('count all device time of a task that began and ended between two reports, and none from before the first', () => {

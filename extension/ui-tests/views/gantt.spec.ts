@@ -93,8 +93,8 @@ test('Gantt: hover and keys read a task, its reason and its numbers', async ({ p
 test('Gantt: running, queued, throttled and paused look different', async ({ page }) => {
   await mount(page, 'scheduler');
   await threeTasks(page);
-  await sendMessage(page, { type: 'tasks', tNs: 3.5e9, rows: [{ number: 1, id: 'id1', name: 'train', phase: 'Running', policy: 'Guaranteed', submittedNs: 1e9, startedNs: 1.1e9, finishedNs: 0, paced: 9 }] });
-  await sendFrame(page, encodeFrame(8, 4e9, {}));
+  await sendMessage(page, { type: 'tasks', tNs: 3.5e9, rows: [{ number: 1, id: 'id1', name: 'train', phase: 'Running', policy: 'Guaranteed', submittedNs: 1e9, startedNs: 1.1e9, finishedNs: 0, waitedNs: 4e8 }] });
+  await sendFrame(page, encodeFrame(8, 4e9, { records: [{ kind: 35, a: 1, b: 3.05e9, c: 4e8, t: 3.45e9 }] }));
   await expect(page.locator('.gk-lane-states li').nth(1)).toHaveText('Queued: waiting for memory');
   await expect.poll(() => data(page, 'span-ns')).toBeGreaterThanOrEqual(3e9);
   const seen = await page.locator('.gk-gantt canvas').evaluate((node) => {

@@ -10,7 +10,7 @@ function addTask(store: Store, number: number, name: string, startNs: number, en
   const phase = endNs === 0 ? Phase.Running : Phase.Succeeded;
   const end = isTerminal(phase) ? [{ phase, startNs: endNs, endNs }] : [];
   const spans = [{ phase: Phase.Running, startNs, endNs }, ...end];
-  store.tasks.add({ number, name, phase, spans, reason: 0, stream: 0, facts: null, throttled: [], promised: [] });
+  store.tasks.add({ number, name, phase, spans, reason: 0, stream: 0, facts: null, throttled: [], waits: [], kept: '', promised: [] });
 }
 
 /** Tasks of five tenants that overlap, of all lengths; every ninth is still running. */
@@ -50,7 +50,7 @@ describe('stateText', () => {
   const row = { number: 1, name: 'fit', phase: 'Queued', submittedNs: 0, startedNs: 0, finishedNs: 0 };
   const task = (phase: number, reason: number, paused?: boolean): Task => {
     const facts = paused === undefined ? null : { ...row, paused };
-    return { number: 1, name: 'fit', phase, reason, spans: [], stream: 0, facts, throttled: [], promised: [] };
+    return { number: 1, name: 'fit', phase, reason, spans: [], stream: 0, facts, throttled: [], waits: [], kept: '', promised: [] };
   };
 
   it('tells a pause from every other wait, and from the run before it', () => {

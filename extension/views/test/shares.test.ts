@@ -15,7 +15,7 @@ it('a tenant that was idle in the window is left out, and one with most is drawn
   store.shares.advance(70 * S);
   expect([named(5, 12), named(60, 70), named(30, 50)]).toEqual([['a', 'b', 'c'], ['a', 'd'], []]);
   const tenants = tenantsOf(store, store.tasks.all, { fromNs: 60 * S, toNs: 70 * S });
-  expect(largest(tenants, 1)).toEqual([{ name: 'd', promised: 0, achieved: expect.closeTo(1 / 6) as number, steps: [] }]);
+  expect(largest(tenants, 1)).toEqual([{ name: 'd', promised: 0, achieved: expect.closeTo(1 / 6) as number, steps: [], shortfall: '' }]);
   expect(largest(tenants, 6)).toEqual(tenants);
 });
 

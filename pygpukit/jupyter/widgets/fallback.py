@@ -153,7 +153,8 @@ def _task(task: Mapping[str, object]) -> tuple[str, ...]:
 
 
 def _context(context: Mapping[str, object]) -> tuple[str, ...]:
-    return (str(context.get("name", "")), "context", "", *_promised(context))
+    phase = "context, ended" if context.get("endedNs") else "context"
+    return (str(context.get("name", "")), phase, "", *_promised(context))
 
 
 def _promised(row: Mapping[str, object]) -> tuple[str, str]:

@@ -10,7 +10,7 @@ from pygpukit.jupyter import control
 from pygpukit.telemetry import sampler, state
 from pygpukit.telemetry.feed import Feed
 from pygpukit.telemetry.sensors import DeviceSampler
-from pygpukit.telemetry.tenants import TaskSource, all_contexts, all_tasks
+from pygpukit.telemetry.tenants import TaskSource, all_tasks, contexts
 
 if TYPE_CHECKING:
     from pygpukit.jupyter.widgets.dashboard import Dashboard
@@ -55,7 +55,7 @@ class LiveSource:
 
     def state(self) -> state.State:
         sample = self._sampler.newest() if self._sampler else None
-        return state.live(self.label, [task for _, task in self._tasks()], all_contexts(), sample)
+        return state.live(self.label, [task for _, task in self._tasks()], contexts(), sample)
 
     def answer(self, request: dict[str, Any]) -> dict[str, Any]:
         return control.answer(request)

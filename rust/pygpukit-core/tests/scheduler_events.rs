@@ -163,6 +163,7 @@ impl Run {
                     gpu_ns: ns,
                     throttles: ns % 2,
                     throttled_ns: ns / 3,
+                    host_ns: ns / 4,
                     ..Used::default()
                 };
                 context.add(&used);

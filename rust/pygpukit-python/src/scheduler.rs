@@ -315,6 +315,7 @@ impl SchedulerCore {
                 waited_ns,
                 throttles,
                 throttled_ns,
+                host_ns: 0, // of a thread of that process
             });
         }
     }

@@ -130,6 +130,10 @@ impl TaskRecord {
     fn throttled_ns(&self) -> u64 {
         self.0.throttled_ns
     }
+    #[getter]
+    fn host_ns(&self) -> u64 {
+        self.0.host_ns
+    }
     fn __repr__(&self) -> String {
         format!(
             "TaskRecord(id={:?}, phase={:?}, reason={:?})",

@@ -13,6 +13,10 @@ impl TaskStart {
     fn id(&self) -> &str {
         &self.0.context.id
     }
+    #[getter]
+    fn number(&self) -> u64 {
+        self.0.context.number
+    }
     /// "" for the default.
     #[getter]
     fn partition(&self) -> &str {

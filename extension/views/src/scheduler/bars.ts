@@ -8,6 +8,8 @@ import { type Row, beginNs, untilNs, visibleTasks } from './lanes.js';
 export const ROW_HEIGHT = 32;
 const BAR_INSET = 9;
 const BAR_HEIGHT = ROW_HEIGHT - 2 * BAR_INSET;
+/** Of a bar's height, what is left out while launches wait for their turn. */
+const WAITING_PART = 0.4;
 const MIN_BAR_PX = 1.5;
 /** A narrower task is one bar: phases and the end mark in it could not be told apart. */
 const MIN_DETAIL_PX = 6;
@@ -120,11 +122,22 @@ function drawTask(
     if (isTerminal(phase)) drawEnd(context, Math.min(left + END_MARK_PX - 1, width - 5), top + BAR_HEIGHT / 2, phase);
     else drawSpan(context, theme, phase, left, top, Math.max(MIN_BAR_PX, right - left));
   }
+  for (const { startNs, endNs } of task.waits) {
+    const left = Math.max(0, x(startNs));
+    const right = Math.min(width, x(endNs));
+    if (right > left) thin(context, theme.surface, left, top, right - left);
+  }
   for (const { startNs, endNs } of task.throttled) {
     const left = Math.max(0, x(startNs));
     const right = Math.min(width, x(endNs));
     if (right > left) hatch(context, theme.surface, left, top, right - left, BAR_HEIGHT);
   }
+}
+
+/** While its launches wait for their turn the bar is low. */
+function thin(context: CanvasRenderingContext2D, surface: string, left: number, top: number, width: number): void {
+  context.fillStyle = surface;
+  context.fillRect(left, top, width, BAR_HEIGHT * WAITING_PART);
 }
 
 /** Waiting is thin, running is full, paused is hollow and hatched: the eye finds the work. */

@@ -171,14 +171,15 @@ export function reasonText(task: Task): string {
   return task.reason === WAITING_FOR_RESUME ? '' : (REASONS.get(task.reason) ?? '');
 }
 
+const KEPT = { limit: ', held back by its limit', turn: ', waits for its turn', '': '' } as const;
+
 /** "Running 1.2 s", "Queued: waiting for memory", "Paused", "Succeeded in 340.0 ms". */
 export function stateText(task: Task, nowNs: number): string {
   const phase = task.phase === Phase.Suspended ? 'Paused' : (PHASES[task.phase] ?? '');
   const reason = reasonText(task);
   if (reason) return `${phase}: ${reason}`;
   if (task.phase === Phase.Running) {
-    const held = task.throttled.some(({ endNs }) => endNs >= nowNs) ? ', throttled' : '';
-    return `${phase} ${format.duration(ranNs(task, nowNs))}${held}`;
+    return `${phase} ${format.duration(ranNs(task, nowNs))}${KEPT[task.kept]}`;
   }
   if (task.phase === Phase.Succeeded) return `${phase} in ${format.duration(ranNs(task, nowNs))}`;
   return phase;
@@ -195,7 +196,9 @@ export function taskLines(store: Store, task: Task, evicted: readonly Stretch[])
     lines.push(`${facts.policy}, priority ${facts.priority ?? 0}${share}${memory}`);
   }
   if (facts?.detail) lines.push(facts.detail);
-  if (facts?.paced) lines.push(`${format.count(facts.paced)} launches held back`);
+  if (facts?.waitedNs) lines.push(`launches waited ${format.duration(facts.waitedNs)} for their turn`);
+  if (facts?.throttledNs) lines.push(`held back ${format.duration(facts.throttledNs)} by its limit of ${format.percent(facts.limitPpm ?? 1e6, 1e6)}`);
+  if (facts?.shortfall) lines.push(`less than promised: ${facts.shortfall}`);
   if (evicted.length > 0) lines.push(`evicted to host memory: ${evictedText(evicted, store.timeNs)}`);
   if (task.stream) lines.push(`stream ${task.stream}`);
   return lines;

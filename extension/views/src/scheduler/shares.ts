@@ -18,6 +18,8 @@ export interface Tenant {
   readonly promised: number;
   readonly achieved: number;
   readonly steps: readonly Step[];
+  /** Why it had less than it was promised; "" where it had that. */
+  readonly shortfall: string;
 }
 
 /** Who was busy in a window or was promised something in it; of the tasks that are given, and of contexts. */
@@ -32,8 +34,15 @@ export function tenantsOf(store: Store, tasks: readonly Task[], window: Window):
     const all = steps.get(one) ?? [];
     const promised = promiseIn(all, window);
     if (promised === 0 && !busy.includes(one)) return [];
-    return [{ name: one, promised, achieved: shares.meanBefore(one, window.toNs, RECENT_S), steps: all }];
+    const achieved = shares.meanBefore(one, window.toNs, RECENT_S);
+    return [{ name: one, promised, achieved, steps: all, shortfall: achieved < promised ? shortfallOf(store, tasks, one) : '' }];
   });
+}
+
+/** As the kernel decided: of the tasks of a tenant, the last one's that has any; else that of its context. */
+function shortfallOf(store: Store, tasks: readonly Task[], tenant: string): string {
+  const own = tasks.filter((task) => task.facts?.shortfall && store.taskName(task) === tenant);
+  return own.at(-1)?.facts?.shortfall ?? store.contexts.findLast(({ name }) => name === tenant)?.shortfall ?? '';
 }
 
 function isBusy({ shares }: Store, tenant: string, { fromNs, toNs }: Window): boolean {
@@ -79,7 +88,7 @@ export class ShareChart {
     redraw: () => void,
   ) {
     this.picture = new Timed('Share of the device by tenant; dashed what was promised', HEIGHT, redraw);
-    this.table = new Table('Shares as a table', ['Tenant', 'Promised', `Achieved, last ${RECENT_S} s`], redraw);
+    this.table = new Table('Shares as a table', ['Tenant', 'Promised', `Achieved, last ${RECENT_S} s`, 'Less than promised'], redraw);
     this.aside.append(el('i', 'gk-stroke'), this.source, el('i', 'gk-stroke gk-stroke-dashed'), 'promised');
     this.element = el('div', '', this.picture.element, this.legend, this.table.element);
   }
@@ -92,7 +101,7 @@ export class ShareChart {
     setText(this.source, SOURCES[store.shares.source]);
     const promise = ({ promised }: Tenant): string => (promised > 0 ? format.percent(promised, 1) : 'none');
     const achieved = (tenant: Tenant): string => format.percent(tenant.achieved, 1);
-    const rows = lines.map((tenant) => ({ name: tenant.name, colour: `var(--gk-owner-${this.colours.of(tenant.name)})`, amount: `${achieved(tenant)}, promised ${promise(tenant)}` }));
+    const rows = lines.map((tenant) => ({ name: tenant.name, colour: `var(--gk-owner-${this.colours.of(tenant.name)})`, amount: `${achieved(tenant)}, promised ${promise(tenant)}${tenant.shortfall && `: ${tenant.shortfall}`}` }));
     if (tenants.length > lines.length) rows.push({ name: `${tenants.length - lines.length} more`, colour: 'var(--gk-muted)', amount: 'in the table' });
     const make = (): HTMLLIElement => el('li', '', el('i', 'gk-swatch'), el('span', 'gk-label'), el('span', 'gk-amount'));
     syncRows(this.legend, rows, make, (item, { name, colour, amount }) => {
@@ -103,7 +112,7 @@ export class ShareChart {
     });
     this.table.show(
       () => tenants,
-      (tenant) => [tenant.name, promise(tenant), achieved(tenant)],
+      (tenant) => [tenant.name, promise(tenant), achieved(tenant), tenant.shortfall || '\u2013'],
     );
     // What the picture shows, for readers of the page and tests.
     setData(this.element, { steps: lines.map(({ steps }) => steps.length).join(' ') });

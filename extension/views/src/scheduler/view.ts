@@ -27,6 +27,7 @@ export class SchedulerView extends Panel {
   private readonly figures = new Figures(['Running', 'Queued', 'Succeeded', 'Launches']);
   private readonly phases = el('ul', 'gk-phases');
   private readonly empty = el('p', 'gk-empty', 'No task yet. scheduler.submit(fn, ...) puts one here.');
+  private readonly unstarted = el('p', 'gk-empty');
   private readonly gantt: Gantt;
   private readonly choice: SchedulerChoice;
   private readonly colours: Colours;
@@ -83,7 +84,7 @@ export class SchedulerView extends Panel {
     this.sharing = section('Share promised and achieved', this.shares.aside, this.shares.element);
     this.body.append(
       this.figures.element,
-      section('Tasks', key(), this.phases, this.gantt.toolbar, this.empty),
+      section('Tasks', key(), this.phases, this.gantt.toolbar, this.empty, this.unstarted),
       this.gantt.element,
       this.controls.element,
       this.chosen,
@@ -145,8 +146,11 @@ export class SchedulerView extends Panel {
     ]);
     this.drawPhases(counts);
     const all = tasks.all;
-    this.empty.hidden = all.length > 0;
     const contexts = this.store.contexts.length;
+    this.empty.hidden = all.length + contexts > 0;
+    const waiting = unstartedText(shown);
+    this.unstarted.hidden = waiting === '';
+    setText(this.unstarted, waiting);
     for (const part of this.ofTasks) part.hidden = all.length === 0;
     this.sharing.hidden = all.length + contexts === 0;
     setData(this.element, { tasks: all.length, shown: shown.length, contexts });
@@ -234,6 +238,12 @@ function notes(parts: readonly [number, string][]): string {
     .join(', ');
 }
 
+/** Which schedulers of these tasks nobody has started, and what starts them; "" where there is none. */
+function unstartedText(tasks: readonly Task[]): string {
+  const names = new Set(tasks.filter(({ phase, facts }) => facts?.unstarted && !isTerminal(phase)).map(({ facts }) => facts?.scheduler || 'the scheduler'));
+  return names.size > 0 ? `Not started: ${[...names].join(', ')}. start() or result() runs its tasks.` : '';
+}
+
 /** ", promised 30 %, priority 5": what its controls change. */
 function promise({ facts }: Task): string {
   if (!facts) return '';
@@ -247,5 +257,5 @@ function promisedText(sharePpm = 0): string {
 /** What the shapes in a lane mean; who runs has the colour of its tenant, as in the pictures below. */
 function key(): HTMLElement {
   const mark = (name: string, text: string): Node => el('span', 'gk-key-part', el('i', `gk-swatch gk-swatch-${name}`), text);
-  return el('span', 'gk-key', mark('running', 'running, by tenant'), mark('throttled', 'held back by its limit'), mark('paused', 'paused'), mark('evicted', 'evicted'));
+  return el('span', 'gk-key', mark('running', 'running, by tenant'), mark('turn', 'waits for its turn'), mark('throttled', 'held back by its limit'), mark('paused', 'paused'), mark('evicted', 'evicted'));
 }

@@ -158,13 +158,22 @@ impl Gate {
             Offer::Refused(refusal) => return Submitted::Refused(refusal),
             Offer::Full => return Submitted::Full,
             Offer::Direct => {
-                let cost = queue.estimate(work);
+                let mut cost = queue.estimate(work);
+                let mut line = self.line.try_lock().ok();
+                if let Some(line) = line.as_mut().filter(|line| !cost.known && line.holds(cost)) {
+                    if self.retire(line, &mut queue).is_err() {
+                        self.forget(line, &mut queue);
+                    }
+                    cost = queue.estimate(work); // measured meanwhile, perhaps
+                }
                 if queue.wants_parts(work, cost) {
                     want_parts();
                 }
-                // A tenant alone may not bury the device in work either: somebody may come.
-                let line = self.line.try_lock().ok();
-                let near = line.filter(|line| line.in_flight_ns(now) <= self.settings.direct_ns);
+                // A tenant alone may not bury the device in work either: somebody may come. Of work that nobody has measured the
+                // first tells how much the others are.
+                let near = line.filter(|line| {
+                    line.in_flight_ns(now) <= self.settings.direct_ns && (cost.known || !line.holds(cost))
+                });
                 if let Some(mut line) = near {
                     let (stream, name) = (work.stream, work.name);
                     let issued = self.issue_directly(&mut queue, &mut line, id, work, cost, issue);
@@ -340,7 +349,12 @@ impl Gate {
             self.forget(line, &mut queue);
         }
         let now = self.clock.now_ns();
-        let in_flight_ns = line.in_flight_ns(now);
+        let least_ns = if line.has_unmeasured() {
+            self.settings.direct_ns
+        } else {
+            0
+        };
+        let in_flight_ns = line.in_flight_ns(now).max(least_ns);
         let taken = self.change(&mut queue, |queue| queue.take(in_flight_ns, line.flying(), now));
         let Some(batch) = taken else {
             let idle = line.is_empty() && !queue.has_deferred(None);

@@ -115,6 +115,18 @@ impl Line {
         (self.head_from_ns + head_ns).saturating_sub(now_ns) + self.pending_ns - head_ns
     }
 
+    /// Whether unfinished work is of a kind that nobody has measured: it could take any number of times what it is estimated at.
+    pub fn has_unmeasured(&self) -> bool {
+        let mut unfinished = self.flying.iter().chain(&self.open);
+        unfinished.any(|batch| batch.parts.iter().flatten().any(|part| !part.known))
+    }
+
+    /// Whether unfinished work is of this kind.
+    pub fn holds(&self, cost: Cost) -> bool {
+        let mut unfinished = self.flying.iter().chain(&self.open);
+        unfinished.any(|batch| batch.parts.iter().flatten().any(|part| part.slot == cost.slot))
+    }
+
     /// Whether the device has nothing left to do by the estimates, those of the batches behind the oldest one, too.
     pub fn runs_dry(&self, now_ns: u64) -> bool {
         self.head_from_ns + self.pending_ns <= now_ns

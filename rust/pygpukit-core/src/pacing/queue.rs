@@ -245,7 +245,9 @@ impl Queue {
             near_ns,
             too_few,
         } = self.pace(now_ns);
-        let enough = in_flight_ns > near_ns && flying > too_few;
+        // Behind long work that cannot be cut one more turn would keep others waiting for as long again, and gains nothing.
+        let plenty = in_flight_ns > near_ns.max(self.settings.direct_ns);
+        let enough = plenty || (in_flight_ns > near_ns && flying > too_few);
         if enough || flying >= self.settings.flying {
             return None;
         }
@@ -354,7 +356,7 @@ impl Queue {
         let backlogged = tenant.is_busy();
         (tenant.seen_ns, tenant.left) = (now_ns, false);
         tenant.context.add_launch();
-        tenant.context.add_gpu_ns(ns);
+        tenant.context.add_host_ns(ns);
         tenant.meter.add(now_ns.saturating_sub(ns), now_ns);
         self.fair.charge_done(id, ns, now_ns, backlogged);
         self.tell_shares(id, now_ns);
@@ -364,6 +366,7 @@ impl Queue {
     pub fn retire(&mut self, retired: Retired, now_ns: u64) {
         let (id, actual_ns) = (retired.tenant, retired.actual_ns);
         let difference = actual_ns as i64 - retired.estimated_ns as i64;
+        self.fair.took_turn(id, actual_ns);
         self.fair.correct(id, difference, now_ns);
         if let Some(parts) = retired.parts {
             let parts = parts.into_iter().flatten();
@@ -408,6 +411,7 @@ impl Queue {
                 observer.shares(number, now_ns, tenant.meter.shares_ppm(now_ns));
             }
             self.ids.remove(&tenant.context.number);
+            self.fair.remove(id);
             self.deferred -= u64::from(tenant.refusal.is_some());
         }
         gone.is_some()
@@ -455,7 +459,9 @@ impl Queue {
     fn count_held(&mut self, id: u32, now_ns: u64) {
         let tenant = self.tenant(id);
         if let Some((from_ns, over)) = tenant.throttling.end(now_ns) {
-            tenant.context.add_throttle(now_ns - from_ns);
+            tenant.context.add_throttle();
+            let since_ns = from_ns.max(tenant.booked_ns);
+            tenant.context.add_throttled_ns(now_ns.saturating_sub(since_ns));
             tenant.waits_from_ns = now_ns;
             let number = tenant.context.number;
             if let (Some(observer), Some(stretch)) = (&self.observer, over) {
@@ -476,11 +482,17 @@ impl Queue {
     fn count_wait(&mut self, id: u32, now_ns: u64) {
         self.count_held(id, now_ns);
         let tenant = self.tenant(id);
-        tenant.context.add_waited_ns(now_ns - tenant.waits_from_ns);
+        tenant
+            .context
+            .add_waited_ns(now_ns.saturating_sub(tenant.waits_from_ns));
     }
 
-    /// What everybody got, and who was throttled, oldest first.
-    pub fn view(&self, now_ns: u64) -> (Vec<TenantView>, Vec<Throttle>) {
+    /// What everybody got, and who was throttled, oldest first. Books what still waits, so that one that waits for ever is seen to.
+    pub fn view(&mut self, now_ns: u64) -> (Vec<TenantView>, Vec<Throttle>) {
+        self.tenants
+            .iter_mut()
+            .flatten()
+            .for_each(|tenant| tenant.book_wait(now_ns));
         let tenants = self.tenants.iter().flatten().map(|tenant| TenantView {
             number: tenant.context.number,
             gpu_ns: tenant.context.gpu_ns(),

@@ -76,6 +76,8 @@ pub(super) struct Tenant {
     pub refusal: Option<Refusal>,
     pub waits_from_ns: u64,
     pub throttling: Throttling,
+    /// Until when the hold under way is booked.
+    pub booked_ns: u64,
     /// The period in which its shares were told last, counted in `SHARES_NS`.
     pub told: u64,
     pub left: bool,
@@ -96,8 +98,27 @@ impl Tenant {
             refusal: None,
             waits_from_ns: now_ns,
             throttling: Throttling::default(),
+            booked_ns: 0,
             told: now_ns / SHARES_NS,
             left: false,
+        }
+    }
+
+    /// Books what its first command has waited so far: for a turn, or held by its limit.
+    pub fn book_wait(&mut self, now_ns: u64) {
+        if self.line.is_empty() {
+            return;
+        }
+        match self.throttling.held_ns {
+            Some(from_ns) => {
+                let since_ns = from_ns.max(self.booked_ns);
+                self.context.add_throttled_ns(now_ns.saturating_sub(since_ns));
+                self.booked_ns = now_ns;
+            }
+            None => {
+                self.context.add_waited_ns(now_ns.saturating_sub(self.waits_from_ns));
+                self.waits_from_ns = now_ns;
+            }
         }
     }
 

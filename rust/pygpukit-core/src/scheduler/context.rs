@@ -26,6 +26,7 @@ pub struct TaskContext {
     waited_ns: AtomicU64,
     throttles: AtomicU64,
     throttled_ns: AtomicU64,
+    host_ns: AtomicU64,
     stopped: AtomicBool,
     /// Written under `waits`, so that nobody is between looking and waiting.
     paused: AtomicBool,
@@ -46,6 +47,8 @@ pub struct Used {
     /// How often its limit held it back, and for how long.
     pub throttles: u64,
     pub throttled_ns: u64,
+    /// Of the device time, what its own thread spent in the device's stead.
+    pub host_ns: u64,
 }
 
 impl AddAssign for Used {
@@ -59,6 +62,7 @@ impl AddAssign for Used {
         self.waited_ns += more.waited_ns;
         self.throttles += more.throttles;
         self.throttled_ns += more.throttled_ns;
+        self.host_ns += more.host_ns;
     }
 }
 
@@ -92,6 +96,7 @@ impl TaskContext {
             waited_ns: AtomicU64::new(0),
             throttles: AtomicU64::new(0),
             throttled_ns: AtomicU64::new(0),
+            host_ns: AtomicU64::new(0),
             stopped: AtomicBool::new(false),
             paused: AtomicBool::new(false),
             waits: Mutex::new(()),
@@ -171,10 +176,20 @@ impl TaskContext {
         self.waited_ns.fetch_add(ns, Ordering::Relaxed);
     }
 
-    /// Its limit held its launches back, once, for so long.
-    pub fn add_throttle(&self, ns: u64) {
+    /// Its limit held its launches back once more.
+    pub fn add_throttle(&self) {
         self.throttles.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Time that its limit held its launches back.
+    pub fn add_throttled_ns(&self, ns: u64) {
         self.throttled_ns.fetch_add(ns, Ordering::Relaxed);
+    }
+
+    /// Work that the task's own thread did in the device's stead.
+    pub fn add_host_ns(&self, ns: u64) {
+        self.add_gpu_ns(ns);
+        self.host_ns.fetch_add(ns, Ordering::Relaxed);
     }
 
     /// What another process counted for it.
@@ -189,6 +204,7 @@ impl TaskContext {
         self.add_waited_ns(used.waited_ns);
         self.throttles.fetch_add(used.throttles, Ordering::Relaxed);
         self.throttled_ns.fetch_add(used.throttled_ns, Ordering::Relaxed);
+        self.host_ns.fetch_add(used.host_ns, Ordering::Relaxed);
     }
 
     pub fn used(&self) -> Used {
@@ -208,6 +224,7 @@ impl TaskContext {
             waited_ns: self.waited_ns(),
             throttles: self.throttles.load(Ordering::Relaxed),
             throttled_ns: self.throttled_ns(),
+            host_ns: self.host_ns.load(Ordering::Relaxed),
         }
     }
 

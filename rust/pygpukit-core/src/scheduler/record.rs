@@ -85,6 +85,7 @@ pub struct TaskRecord {
     pub waited_ns: u64,
     pub throttles: u64,
     pub throttled_ns: u64,
+    pub host_ns: u64,
 }
 
 /// What whoever runs a task needs of it to begin; its whole record would cost more.

@@ -219,6 +219,7 @@ impl Task {
             waited_ns: work.waited_ns,
             throttles: work.throttles,
             throttled_ns: work.throttled_ns,
+            host_ns: work.host_ns,
         }
     }
 }
