@@ -4,14 +4,61 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import sys
+import warnings
 from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any, NoReturn
 
 
-def parser() -> argparse.ArgumentParser:
-    p = argparse.ArgumentParser(prog="pygpukit", description="A GPU workbench for notebooks.")
+class Parser(argparse.ArgumentParser):
+    """One that tells of a misspelt word which it is most like."""
+
+    def error(self, message: str) -> NoReturn:
+        """Print usage and message, and end with code 2."""
+        from pygpukit.core.text import nearest
+
+        wrong = re.search(r"unrecognized arguments: (-\S+)|invalid choice: '([^']*)'", message)
+        if wrong:
+            option, command = wrong.groups()
+            known = self.options() if option else self.commands()
+            meant = nearest(option.partition("=")[0] if option else command, known)
+            message += f"; {meant.rstrip()}" if meant else ""
+        super().error(message)
+
+    def commands(self) -> list[str]:
+        """The names of its commands."""
+        return list(self._below())
+
+    def of(self, command: str) -> Parser:
+        """The parser of a command."""
+        return self._below().get(command, self)
+
+    def options(self) -> list[str]:
+        """Its options, and those of its commands."""
+        below = [one for command in self._below().values() for one in command.options()]
+        return [*self._option_string_actions, *below]
+
+    def _below(self) -> dict[str, Parser]:
+        found = [action for action in self._actions if isinstance(action, argparse._SubParsersAction)]
+        return {name: command for action in found for name, command in action.choices.items()}
+
+
+class _Version(argparse.Action):
+    """Looks the version up when it is asked for: the parser needs no compiled core."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> NoReturn:
+        from pygpukit import __version__
+
+        print(f"pygpukit {__version__}")
+        parser.exit()
+
+
+def parser() -> Parser:
+    p = Parser(prog="pygpukit", description="A GPU workbench for notebooks.")
+    p.add_argument("--version", action=_Version, nargs=0, help="show the version and end")
     commands = p.add_subparsers(dest="command", required=True)
     lab = commands.add_parser(
         "lab",
@@ -32,7 +79,9 @@ def parser() -> argparse.ArgumentParser:
         actions.add_parser(name, help=what).add_argument("file", type=Path)
     models = commands.add_parser("models", help="the models that can be had by name, and fetching them")
     models.set_defaults(action=None)
-    wanted = models.add_subparsers(dest="action").add_parser("get", help="fetch one, unless it is here; print its path")
+    doings = models.add_subparsers(dest="action")
+    doings.add_parser("list", help="what there is; the same without a word")
+    wanted = doings.add_parser("get", help="fetch one, unless it is here; print its path")
     wanted.add_argument("name")
     warmup = commands.add_parser("warmup", help="compile built-in kernels into the cache before anything asks for them")
     warmup.add_argument("family", nargs="*", help='folders of pygpukit/ops, "nn/attention"; matmul by default')
@@ -42,6 +91,8 @@ def parser() -> argparse.ArgumentParser:
     chat.add_argument("model", help="a name that `pygpukit models` lists, a folder, a .safetensors or a .gguf file")
     chat.add_argument("--system", default="", help="system prompt; the model's own by default")
     chat.add_argument("--max-new-tokens", type=int, help="of one answer, at most (256)")
+    chat.add_argument("--temperature", type=float, help="0: the likeliest word each time (default); 1: drawn")
+    chat.add_argument("--seed", type=int, help="of what is drawn: the same answers again")
     chat.add_argument("--dtype", choices=("float32", "float16", "bfloat16"), help="of weights and cache")
     chat.add_argument("--context", type=int, help="tokens of the conversation, at most")
     serve = commands.add_parser("serve", help="serve a model by OpenAI's protocol, to this machine")
@@ -57,13 +108,22 @@ def parser() -> argparse.ArgumentParser:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    args, rest = parser().parse_known_args(argv)
+    whole = parser()
+    args, rest = whole.parse_known_args(argv)
     if args.command != "lab":
         if rest:
-            parser().error(f"unrecognized arguments: {' '.join(rest)}")
+            whole.of(args.command).error(f"unrecognized arguments: {' '.join(rest)}")
+        _be_quiet_about_simulation()
         commands = {"info": info, "cache": cache, "models": models, "warmup": warmup, "chat": chat, "serve": serve}
         return commands[args.command](args)
     return lab(args, rest)
+
+
+def _be_quiet_about_simulation() -> None:
+    """A command that uses the device says itself which one it is."""
+    from pygpukit.core.errors import BackendFallbackWarning
+
+    warnings.simplefilter("ignore", BackendFallbackWarning)
 
 
 def lab(args: argparse.Namespace, rest: Sequence[str]) -> int:

@@ -6,10 +6,10 @@ Here is what an array is. The methods that are operations come from ops/methods/
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from pygpukit._core import native
-from pygpukit.array import dlpack, drawing, layout, numpy_protocols, scalars
+from pygpukit.array import dlpack, drawing, elsewhere, layout, numpy_protocols, scalars
 from pygpukit.array.format import array_repr
 from pygpukit.array.interop import cuda_array_interface
 from pygpukit.array.order import columns
@@ -60,6 +60,12 @@ class GPUArray(Methods, native.ArrayBase):
     def last_access(self) -> float:
         """When a launch or copy last used the array's memory, in seconds since the process started."""
         return self.last_use_ns * 1e-9
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> NoReturn:
+            """Called for what there is not."""
+            elsewhere.refuse(self, name)
 
     # ---- to the host ----
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -73,3 +74,12 @@ def _task_number(task: _core.TaskRecord, name: str, value: float) -> str:
     if name == "estimated_wait_ns":
         return f"about {value / 1e9:.2g} s to wait"
     return f"{name} {value:,}"
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """ "did you mean A? " for the known name that is most like one that is not, else ""."""
+    from difflib import get_close_matches
+
+    lower = {one.lower(): one for one in known}
+    found = get_close_matches(name.lower(), lower, 1, 0.6)
+    return f"did you mean {lower[found[0]]}? " if found else ""

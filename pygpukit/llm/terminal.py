@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
+import importlib
 import sys
 from collections.abc import Callable
-from typing import TextIO
+from typing import Any, TextIO
 
+from pygpukit.core.backend import backend
 from pygpukit.core.errors import GPUError
 from pygpukit.llm.conversation import Chats, Conversation, Event, Message
 from pygpukit.llm.generation import Token
 
 HELP = """\
 /system TEXT  set the system prompt; alone: show it    /clear  begin anew    /again  another answer
-/help         this                                     /quit, Ctrl-D  end    Ctrl-C  stop an answer"""
+/help         this                                     /quit, Ctrl-D  end    Ctrl-C  stop an answer
+Several lines: end a line with \\ to go on in the next, or put them between two lines of \"\"\"."""
+
+
+_BLOCK = '"""'
 
 
 def talk(
@@ -22,8 +29,12 @@ def talk(
     max_new_tokens: int | None = None,
     ask: Callable[[str], str] = input,
     out: TextIO | None = None,
+    **settings: Any,
 ) -> None:
-    """Ask until /quit or the end of the input. Ctrl-C stops an answer; at the prompt it ends the conversation."""
+    """Ask until /quit or the end of the input. Ctrl-C stops an answer; at the prompt it ends the conversation.
+
+    settings: those of model.chat().
+    """
     out = sys.stdout if out is None else out
     target = out
 
@@ -35,10 +46,10 @@ def talk(
             target.write(_end(message))
             target.flush()
 
-    conversation = Conversation(model, system, max_new_tokens, told)
+    conversation = Conversation(model, system, max_new_tokens, told, **settings)
     while True:
         try:
-            line = ask("> ").strip()
+            line = _read(ask).strip()
         except (EOFError, KeyboardInterrupt):
             out.write("\n")
             return
@@ -52,6 +63,21 @@ def talk(
             said = str(error)
         if said:
             out.write(said + "\n")
+
+
+def _read(ask: Callable[[str], str]) -> str:
+    """What somebody says: a line, or several. Raises EOFError at the end of the input."""
+    line = ask("> ")
+    if line.strip() == _BLOCK:
+        lines: list[str] = []
+        while (line := ask(". ")).strip() != _BLOCK:
+            lines.append(line)
+        return "\n".join(lines)
+    lines = [line]
+    while lines[-1].endswith("\\"):
+        lines[-1] = lines[-1][:-1]
+        lines.append(ask(". "))
+    return "\n".join(lines)
 
 
 def _do(conversation: Conversation, line: str) -> str:
@@ -101,6 +127,17 @@ def command(args: argparse.Namespace) -> int:
     except (GPUError, OSError, ValueError, ModuleNotFoundError) as error:
         print(f"pygpukit chat: {error}", file=sys.stderr)
         return 1
-    print(f"{model.name}: /help says what there is, Ctrl-D ends")
-    talk(model, args.system, args.max_new_tokens)
+    opened = backend()
+    where = f", on the simulated device ({opened.reason.rstrip('.')})" if opened == "sim" else ""
+    print(f"{model.name}{where}: /help says what there is, Ctrl-D ends")
+    if sys.stdin.isatty():
+        with contextlib.suppress(ImportError):
+            importlib.import_module("readline")  # arrow keys, and the lines before
+    asked = {"temperature": args.temperature, "seed": args.seed}
+    settings = {name: value for name, value in asked.items() if value is not None}
+    try:
+        talk(model, args.system, args.max_new_tokens, **settings)
+    except GPUError as error:  # a setting that cannot be
+        print(f"pygpukit chat: {error}", file=sys.stderr)
+        return 1
     return 0

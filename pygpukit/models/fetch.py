@@ -10,6 +10,7 @@ from pathlib import Path
 
 from pygpukit.core.errors import ModelFileError, ModelNotFoundError
 from pygpukit.core.progress import Progress
+from pygpukit.core.text import nearest
 from pygpukit.jit.locate import cache_directory
 from pygpukit.models.catalogue import ENTRIES, Entry, File
 
@@ -29,7 +30,10 @@ def get(name: str | os.PathLike[str], progress: bool = True) -> Path:
     entry = ENTRIES.get(str(name))
     if entry is None:
         known = ", ".join(ENTRIES)
-        raise ModelNotFoundError(f"{name} is neither a file or folder nor a name that is known; names are {known}")
+        meant = nearest(str(name), ENTRIES)
+        raise ModelNotFoundError(
+            f"{name} is neither a file or folder nor a name that is known; {meant}names are {known}"
+        )
     from pygpukit.models import hub, pypi
 
     folder = models_directory() / entry.name

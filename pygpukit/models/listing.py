@@ -56,7 +56,7 @@ def table() -> Table:
 
 def command(args: argparse.Namespace) -> int:
     """Do what `pygpukit models` was asked. Exit code 1, and the reasons, when a model cannot be had."""
-    if args.action != "get":
+    if args.action != "get":  # list, or nothing
         print(table())
         return 0
     try:

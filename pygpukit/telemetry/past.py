@@ -59,8 +59,8 @@ class Past:
             for _, task in tenants.all_tasks():
                 if task.gpu_ns:
                     self._tasks[task.number] = task.gpu_ns
-                    # What a task had before anything was noted of it is of no known time.
-                    known = before.get(task.number, 0 if task.started_ns >= self._noted_ns else task.gpu_ns)
+                    # What a task had before anything was noted is of no known time; since then, all that had some are.
+                    known = before.get(task.number, 0 if self._noted_ns else task.gpu_ns)
                     had[task.name] += task.gpu_ns - known
         before, self._contexts = self._contexts, {}
         for context in tenants.contexts():

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import nbformat
 import pytest
 
-from pygpukit import cache, cli, headless
+from pygpukit import _core, cache, cli, headless
 from pygpukit.jit.compile.nvrtc import get_nvrtc_version
 
 
@@ -139,3 +142,42 @@ def test_headless_stops_at_an_error_with_exit_code_1(tmp_path: Path, capsys: pyt
     assert "ZeroDivisionError" in captured.err
     assert "cell 1 failed" in captured.err
     assert "never" not in captured.out
+
+
+def test_the_version(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as stop:
+        cli.main(["--version"])
+    assert stop.value.code == 0 and capsys.readouterr().out == f"pygpukit {_core.__version__}\n"
+
+
+@pytest.mark.parametrize(
+    ("line", "meant"),
+    [
+        ("chta x", "chat"),
+        ("chat x --tempreture 1", "--temperature"),
+        ("chat x --sed=1", "--seed"),
+        ("serve x --prot 3", "--port"),
+        ("models lst", "list"),
+        ("cache claer", "clear"),
+    ],
+)
+def test_a_misspelt_word_gets_the_nearest(line: str, meant: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as stop:
+        cli.main(line.split())
+    assert stop.value.code == 2 and f"; did you mean {meant}?\n" in capsys.readouterr().err
+
+
+def test_models_are_listed_with_and_without_the_word(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["models"]) == 0
+    listed = capsys.readouterr().out
+    assert cli.main(["models", "list"]) == 0 and capsys.readouterr().out == listed
+    assert cli.main(["models", "get", "Whisper-tiny"]) == 1
+    assert "did you mean whisper-tiny.en? " in capsys.readouterr().err
+
+
+def test_commands_say_where_they_run_without_a_warning() -> None:
+    environment = {name: value for name, value in os.environ.items() if name != "PYGPUKIT_BACKEND"}
+    ran = subprocess.run(
+        [sys.executable, "-m", "pygpukit", "info"], env=environment, capture_output=True, text=True, check=True
+    )
+    assert ran.stderr == "" and re.search("^backend +(sim|cuda) \\(", ran.stdout, re.MULTILINE)
