@@ -102,6 +102,12 @@ class Generating:
         )
         return Generation(self._model, ids, sampling, replace(limits, thinking=thinking))
 
+    def check(self, prompt: Prompt) -> None:
+        """Raises what stream() would of this prompt; takes no slot and computes nothing."""
+        from pygpukit.llm.engine import check_prompt
+
+        check_prompt(self._ids(prompt)[0], self._model)
+
     def chat(self, messages: str | Sequence[Message], max_new_tokens: int | None = None, **settings: Any) -> Generation:
         """stream() of a conversation, by the model's chat template; a text is one message of the user.
 
@@ -197,7 +203,11 @@ class Generating:
             raise InvalidSpecError(f"stop={stop!r}; give a text, or a list of texts, none of them empty", "stop")
         if texts and self.tokenizer is None:
             raise InvalidSpecError(f"{self._model.name} has no tokenizer, so it knows no stop strings", "stop")
-        return Sampling(**settings), Limits(most, frozenset() if ignore_eos else ends, texts)
+        sampling, count = Sampling(**settings), self._model.config.vocab_size
+        for token in sampling.logit_bias:
+            if token >= count:
+                raise InvalidSpecError(f"logit_bias: there is no token {token}, the model has {count}", "logit_bias")
+        return sampling, Limits(most, frozenset() if ignore_eos else ends, texts)
 
     def _given_ends(self, eos_token_id: int | Iterable[int]) -> frozenset[int]:
         count = self._model.config.vocab_size

@@ -82,9 +82,12 @@ class PlayedModel:
         self.generations: list[PlayedGeneration] = []
         self.words = ["Par", "is", " ", "\U0001f680", "."]
 
-    def stream(self, prompt: Any, limit: int, stop: tuple[str, ...] = (), **settings: Any) -> PlayedGeneration:
+    def check(self, prompt: Any) -> None:
         if prompt == "too long":
             raise InvalidSpecError("the prompt has 99 tokens and the context 64: 36 too many", "prompt")
+
+    def stream(self, prompt: Any, limit: int, stop: tuple[str, ...] = (), **settings: Any) -> PlayedGeneration:
+        self.check(prompt)
         if settings.get("temperature", 0) > 2:
             raise InvalidSpecError("temperature is 3, must be at most 2", "temperature")
         self.asked.append((prompt, limit, stop, settings))
@@ -140,7 +143,8 @@ def test_a_chat_at_once(client: openai.OpenAI, model: PlayedModel) -> None:
     assert (answer.usage.prompt_tokens, answer.usage.completion_tokens, answer.usage.total_tokens) == (3, 5, 8)
     assert model.asked == [
         (MESSAGES, 9, ("\n",), {
-            "temperature": 1.0, "top_k": 4, "min_p": 0.1, "seed": (1 << 64) - 1, "logit_bias": {5: -100.0}})
+            "temperature": 0.8, "top_p": 0.95, "top_k": 4, "min_p": 0.1, "seed": (1 << 64) - 1,
+            "logit_bias": {5: -100.0}})
     ]  # fmt: skip
 
 
@@ -280,7 +284,7 @@ def test_a_request_that_is_too_large(server: Server) -> None:
 
 def test_a_port_that_is_taken_and_an_end(model: PlayedModel) -> None:
     server = serve(model, port=0)  # type: ignore[arg-type]
-    with pytest.raises(OSError, match="use"):
+    with pytest.raises(OSError, match=f"port {server.port} of 127.0.0.1 is in use .* give another one, or 0"):
         serve(model, port=server.port)  # type: ignore[arg-type]
     server.close()
     with pytest.raises(OSError):
@@ -341,7 +345,7 @@ def test_what_asks_for_nothing_is_taken() -> None:
         top_p=None,
     )
     assert asked.prompts == ([{"role": "system", "content": "ab"}],)
-    assert asked.settings == {"temperature": 1.0} and asked.max_new_tokens is None
+    assert asked.settings == {} and asked.max_new_tokens is None
 
 
 def test_the_command_serves_a_real_model_until_it_is_interrupted(smollm2: Path) -> None:

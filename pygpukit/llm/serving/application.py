@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import secrets
 import threading
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from starlette.applications import Starlette
@@ -19,7 +20,7 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from pygpukit.core.errors import GPUError, InvalidSpecError, ModelFileError
-from pygpukit.llm.serving import requests
+from pygpukit.llm.serving import bounds, requests
 from pygpukit.llm.serving.answers import Answer
 from pygpukit.llm.serving.requests import Asked, RequestError
 
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     from pygpukit.llm.generation import Generation, Token
     from pygpukit.llm.model import CausalTransformerModel
 
-_LARGEST = 16 << 20  # bytes of a request
 _Handler = Callable[[Request], Awaitable[Response]]
 
 
@@ -42,6 +42,8 @@ class Application:
         self._model, self._token = model, token
         self._started = int(time.time())
         self._room = asyncio.Semaphore(len(model.cache.slots))
+        self._waiting, self._running = 0, set[Running]()
+        self._stopping = False
         routes = [
             Route("/health", self._guarded(self._health, public=True)),
             Route("/v1/models", self._guarded(self._models)),
@@ -58,12 +60,23 @@ class Application:
                     self._check(request)
                 return await handler(request)
             except RequestError as error:
-                return JSONResponse(error.body(), error.status)
+                headers = {} if error.retry_s is None else {"retry-after": str(error.retry_s)}
+                return JSONResponse(error.body(), error.status, headers)
 
         return answer
 
+    def stop(self) -> None:
+        """The server ends: answers under way end with a word, and waiting ones do not begin."""
+        self._stopping = True
+        for running in list(self._running):
+            running.stop()
+
     def _check(self, request: Request) -> None:
+        _refuse_other_sites(request)
         if self._token is None:
+            kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+            if request.method == "POST" and kind != "application/json":  # what a page may send unasked is another
+                raise RequestError("the content-type must be application/json", status=415)
             return
         scheme, _, given = request.headers.get("authorization", "").partition(" ")
         if scheme.lower() != "bearer" or not secrets.compare_digest(given.encode(), self._token.encode()):
@@ -85,7 +98,7 @@ class Application:
 
     def _named(self, name: str) -> None:
         if name != self._model.name:
-            message = f"there is no model {name!r} here; there is {self._model.name!r}"
+            message = f"there is no model {name[:80]!r} here; there is {self._model.name!r}"
             raise RequestError(message, "model", 404, "model_not_found")
 
     async def _chat(self, request: Request) -> Response:
@@ -97,19 +110,35 @@ class Application:
     async def _answer(self, request: Request, asked: Asked, chat: bool) -> Response:
         self._named(asked.model)
         answer = Answer(self._model.name, chat, asked.logprobs)
-        if asked.stream:
-            # The first is opened before the answer begins, so that what is wrong with it has its status.
-            first = await self._open(asked, 0)
-            return _Stream(self._events(asked, answer, first), first.stop)
-        completions = []
-        for index in range(len(asked.prompts)):
-            running = await self._open(asked, index)
-            async for _ in running.tokens():
-                if await request.is_disconnected():
-                    running.stop()
-                    return Response(status_code=499)
-            completions.append(running.generation.completion)
-        return JSONResponse(answer.whole(completions))
+        gone = asyncio.ensure_future(_gone(request))
+        try:
+            await self._check_prompts(asked)
+            if asked.stream:
+                # The first is opened before the answer begins, so that what is wrong with it has its status.
+                first = await self._open(asked, 0, gone)
+                return _Stream(self._events(asked, answer, first), first.stop)
+            completions = []
+            for index in range(len(asked.prompts)):
+                running = await self._open(asked, index, gone)
+                async for _ in running.tokens():
+                    if gone.done():
+                        running.stop()
+                        return Response(status_code=499)
+                completions.append(running.generation.completion)
+                if self._stopping and completions[-1].finish_reason == "cancelled":
+                    raise _ending()
+            return JSONResponse(answer.whole(completions))
+        finally:
+            gone.cancel()
+
+    async def _check_prompts(self, asked: Asked) -> None:
+        """Raises RequestError for what would be refused later, when others have been answered already."""
+        if len(asked.prompts) > bounds.MOST_PROMPTS:
+            raise RequestError(f"there are {len(asked.prompts)} prompts, {bounds.MOST_PROMPTS} at most", "prompt")
+        bounds.check_size(self._model, asked.prompts)
+        for prompt in asked.prompts[1:]:
+            with _refusals(prompt):
+                await run_in_threadpool(self._model.check, prompt)
 
     async def _events(self, asked: Asked, answer: Answer, running: Running) -> AsyncIterator[str]:
         """The pieces of a stream. Starlette cancels this when the client goes."""
@@ -117,13 +146,15 @@ class Application:
         try:
             for index in range(len(asked.prompts)):
                 if index:
-                    running = await self._open(asked, index)
+                    running = await self._open(asked, index, asyncio.get_running_loop().create_future())
                 for piece in answer.begin(index):
                     yield _event(piece)
                 async for token in running.tokens():
                     for piece in answer.token(index, token):
                         yield _event(piece)
                 completions.append(running.generation.completion)
+                if self._stopping and completions[-1].finish_reason == "cancelled":
+                    raise _ending()
                 yield _event(answer.end(index, completions[-1].finish_reason))
             if asked.usage:
                 yield _event(answer.usage(completions))
@@ -133,27 +164,44 @@ class Application:
         finally:
             running.stop()
 
-    async def _open(self, asked: Asked, index: int) -> Running:
-        """A generation, when the model has room for it. Raises RequestError for what the model refuses."""
-        await self._room.acquire()
-        prompt, settings = asked.prompts[index], dict(asked.settings)
+    async def _open(self, asked: Asked, index: int, gone: asyncio.Future[Any]) -> Running:
+        """A generation, when the model has room for it. Raises RequestError for what the model refuses, for a client
+        that is gone by then, and at once where too many wait."""
+        await self._enter(gone)
+        prompt, settings = asked.prompts[index], requests.defaults(self._model) | asked.settings
         limit = asked.max_new_tokens or self._model.context
 
         def opened() -> Generation:
             return self._model.stream(prompt, limit, stop=asked.stop, **settings)
 
         try:
-            return Running(await run_in_threadpool(opened), self._room)
-        except InvalidSpecError as error:
-            self._room.release()
-            names = {"prompt": "messages"} if isinstance(prompt, list) else {}
-            raise RequestError(str(error), names.get(error.field, error.field)) from None
-        except (ModelFileError, ValueError) as error:
-            self._room.release()
-            raise RequestError(str(error)) from None
+            with _refusals(prompt):
+                running = Running(await run_in_threadpool(opened), self._room, self._running.discard)
         except BaseException:
             self._room.release()
             raise
+        self._running.add(running)
+        return running
+
+    async def _enter(self, gone: asyncio.Future[Any]) -> None:
+        """Takes a slot of the model, or raises RequestError."""
+        if not self._room.locked():
+            await self._room.acquire()
+            return
+        if self._waiting >= bounds.MOST_WAITING:
+            raise RequestError(f"{self._waiting} requests wait already; come back later", status=429, retry_s=1)
+        self._waiting += 1
+        turn = asyncio.ensure_future(self._room.acquire())
+        try:
+            await asyncio.wait((turn, gone), return_when=asyncio.FIRST_COMPLETED)
+        except BaseException:
+            _give_up(turn, self._room)
+            raise
+        finally:
+            self._waiting -= 1
+        if gone.done() or self._stopping:
+            _give_up(turn, self._room)
+            raise _ending() if self._stopping else RequestError("the client went away", status=499)
 
 
 class _Stream(StreamingResponse):  # type: ignore[misc,unused-ignore]
@@ -173,8 +221,8 @@ class _Stream(StreamingResponse):  # type: ignore[misc,unused-ignore]
 class Running:
     """A generation in a thread of its own. stop() ends it within one step; its room is given back when it has ended."""
 
-    def __init__(self, generation: Generation, room: asyncio.Semaphore) -> None:
-        self.generation, self._room = generation, room
+    def __init__(self, generation: Generation, room: asyncio.Semaphore, ended: Callable[[Running], None]) -> None:
+        self.generation, self._room, self._ended = generation, room, ended
         self._loop = asyncio.get_running_loop()
         self._queue: asyncio.Queue[Token | BaseException | None] = asyncio.Queue()
         threading.Thread(target=self._work, name="pygpukit-serve", daemon=True).start()
@@ -205,6 +253,7 @@ class Running:
             self.generation.close()
             self._put(None)
             self._told(self._room.release)
+            self._told(lambda: self._ended(self))
 
     def _put(self, item: Token | BaseException | None) -> None:
         self._told(lambda: self._queue.put_nowait(item))
@@ -221,8 +270,8 @@ async def _body(request: Request) -> bytes:
     try:
         async for piece in request.stream():
             size += len(piece)
-            if size > _LARGEST:
-                raise RequestError(f"the request is larger than {_LARGEST >> 20} MiB", status=413)
+            if size > bounds.LARGEST:
+                raise RequestError(f"the request is larger than {bounds.LARGEST >> 20} MiB", status=413)
             pieces.append(piece)
     except ClientDisconnect:
         raise RequestError("the client went away", status=499) from None
@@ -230,4 +279,45 @@ async def _body(request: Request) -> bytes:
 
 
 def _event(body: dict[str, Any]) -> str:
-    return f"data: {json.dumps(body, ensure_ascii=False)}\n\n"
+    # In ASCII: some clients take other characters, such as U+2028, for the end of a line.
+    return f"data: {json.dumps(body)}\n\n"
+
+
+async def _gone(request: Request) -> None:
+    """Returns when the client has left. The request's body has been read."""
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
+
+
+def _give_up(turn: asyncio.Future[Any], room: asyncio.Semaphore) -> None:
+    """No longer waits for a slot; gives back one that was just taken."""
+    if turn.done() and not turn.cancelled() and turn.exception() is None:
+        room.release()
+    turn.cancel()
+
+
+def _ending() -> RequestError:
+    return RequestError("the server is stopping", status=503)
+
+
+@contextlib.contextmanager
+def _refusals(prompt: Any) -> Iterator[None]:
+    """What the model refuses, as an error of the protocol that names the field of the request."""
+    try:
+        yield
+    except InvalidSpecError as error:
+        is_chat = isinstance(prompt, list) and any(isinstance(one, dict) for one in prompt)
+        field = "messages" if is_chat and error.field == "prompt" else error.field
+        raise RequestError(str(error), field) from None
+    except (ModelFileError, ValueError) as error:
+        raise RequestError(str(error)) from None
+
+
+def _refuse_other_sites(request: Request) -> None:
+    """A page of another site does not ask, even where no token is needed: browsers say from where a page comes."""
+    site = request.headers.get("sec-fetch-site", "none")
+    origin = request.headers.get("origin")
+    host = request.headers.get("host", "")
+    own = origin is None or origin.partition("://")[2].rstrip("/") == host
+    if site not in ("none", "same-origin") or not own:
+        raise RequestError("pages of other sites may not ask this server", status=403, code="foreign_origin")

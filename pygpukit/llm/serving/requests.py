@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import math
+import reprlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -39,17 +41,26 @@ _REFUSED: dict[str, tuple[Any, ...]] = {
     "verbosity": (),
     "web_search_options": (),
 }
+_DEFAULTS = {"temperature": 0.8, "top_p": 0.95, "min_p": 0.05}
 _COMMON = {"model", "stream", "stream_options", "stop", "max_tokens", "logit_bias", "logprobs", *_NUMBERS}
 _ROLES = {"system": "system", "developer": "system", "user": "user", "assistant": "assistant"}
 MOST_TOP = 20
+MOST_STOP = 4096  # characters of all stop strings
 
 
 class RequestError(Exception):
     """What is wrong with a request. status: of the HTTP answer; param and code as OpenAI's errors have them."""
 
-    def __init__(self, message: str, param: str | None = None, status: int = 400, code: str | None = None) -> None:
-        super().__init__(message)
-        self.param, self.status, self.code = param, status, code
+    def __init__(
+        self,
+        message: str,
+        param: str | None = None,
+        status: int = 400,
+        code: str | None = None,
+        retry_s: int | None = None,
+    ) -> None:
+        super().__init__(message.encode("utf-8", "replace").decode())  # whatever it quotes can be sent
+        self.param, self.status, self.code, self.retry_s = param, status, code, retry_s
 
     def body(self) -> dict[str, Any]:
         """The error as the protocol has it."""
@@ -94,7 +105,7 @@ def completion(raw: bytes) -> Asked:
     top = given.get("logprobs")
     if top is not None:
         if type(top) is not int:
-            raise RequestError(f"logprobs is {top!r}, must be a whole number", "logprobs")
+            raise RequestError(f"logprobs is {_shown(top)}, must be a whole number", "logprobs")
         settings["top"] = _within(top, "logprobs")
     limit = _number(given, "max_tokens")
     return _asked(given, _prompts(given), settings, 16 if limit is None else limit, top is not None)
@@ -102,20 +113,23 @@ def completion(raw: bytes) -> Asked:
 
 def _object(raw: bytes, known: set[str]) -> dict[str, Any]:
     try:
-        given = json.loads(raw)
+        given = json.loads(raw, parse_constant=_no_number)
     except (ValueError, RecursionError) as error:
-        raise RequestError(f"the request is no valid JSON: {error}") from None
+        raise RequestError(f"the request is no valid JSON: {_shown(str(error))}") from None
     if not isinstance(given, dict):
         raise RequestError(f"the request must be an object, it is a {type(given).__name__}")
+    if b"\\u" in raw and not _is_well_formed(given):
+        raise RequestError("a text has half of a surrogate pair; send whole characters, a pair or UTF-8")
     for name, value in given.items():
         if name in known or name in _IGNORED or value is None:
             continue
         if name not in _REFUSED:
-            raise RequestError(f"there is no field {name!r}; there are {', '.join(sorted(known))}", name)
+            raise RequestError(f"there is no field {_shown(name)}; there are {', '.join(sorted(known))}", name[:64])
         if not any(value == nothing and type(value) is type(nothing) for nothing in _REFUSED[name]):
             raise RequestError(f"{name} is not there yet; leave it out", name, code="unsupported_parameter")
     if not isinstance(given.get("model"), str):
-        raise RequestError(f"model is {given.get('model')!r}, must be the name of a model; see /v1/models", "model")
+        told = _shown(given.get("model"))
+        raise RequestError(f"model is {told}, must be the name of a model; see /v1/models", "model")
     return {name: value for name, value in given.items() if value is not None}
 
 
@@ -123,17 +137,29 @@ def _asked(
     given: Mapping[str, Any], prompts: tuple[Any, ...], settings: dict[str, Any], limit: int | None, logprobs: bool
 ) -> Asked:
     if limit is not None and limit < 1:
-        raise RequestError(f"max_tokens is {limit}, must be 1 or more", "max_tokens")
+        raise RequestError(f"max_tokens is {_shown(limit)}, must be 1 or more", "max_tokens")
     stream = _boolean(given, "stream")
     options = given.get("stream_options", {})
     if not isinstance(options, dict):
-        raise RequestError(f"stream_options is {options!r}, must be an object", "stream_options")
+        raise RequestError(f"stream_options is {_shown(options)}, must be an object", "stream_options")
     usage = stream and options.get("include_usage") is True
     return Asked(given["model"], prompts, settings, limit, _stop(given), stream, usage, logprobs)
 
 
+def defaults(model: Any) -> dict[str, Any]:
+    """How a model answers a request that says nothing of sampling: as its own configuration has it, else a little
+    varied, without the tail of unlikely tokens."""
+    own = getattr(model, "generation", None) or {}
+    if own.get("do_sample") is False:
+        return {"temperature": 0.0}
+    found = {name: own[name] for name in ("temperature", "top_p", "top_k", "min_p") if name in own}
+    if "repetition_penalty" in own:
+        found["repetition_penalty"] = own["repetition_penalty"]
+    return found or dict(_DEFAULTS)
+
+
 def _settings(given: Mapping[str, Any]) -> dict[str, Any]:
-    settings: dict[str, Any] = {"temperature": 1.0}  # as the protocol has it
+    settings: dict[str, Any] = {}
     for name, ours in _NUMBERS.items():
         value = _number(given, name)
         if value is not None:
@@ -141,9 +167,9 @@ def _settings(given: Mapping[str, Any]) -> dict[str, Any]:
     bias = given.get("logit_bias")
     if bias is not None:
         try:
-            settings["logit_bias"] = {int(token): float(value) for token, value in bias.items()}
-        except (AttributeError, TypeError, ValueError):
-            raise RequestError("logit_bias must be an object of token ids and numbers", "logit_bias") from None
+            settings["logit_bias"] = {int(token): _finite(value) for token, value in bias.items()}
+        except (AttributeError, TypeError, ValueError, OverflowError):
+            raise RequestError("logit_bias must be an object of token ids and finite numbers", "logit_bias") from None
     return settings
 
 
@@ -151,20 +177,22 @@ def _number(given: Mapping[str, Any], name: str) -> Any:
     value = given.get(name)
     whole = name in _WHOLE
     if value is not None and (isinstance(value, bool) or not isinstance(value, int if whole else int | float)):
-        raise RequestError(f"{name} is {value!r}, must be a {'whole ' if whole else ''}number", name)
+        raise RequestError(f"{name} is {_shown(value)}, must be a {'whole ' if whole else ''}number", name)
+    if value in (math.inf, -math.inf):  # what JSON's 1e999 becomes
+        raise RequestError(f"{name} is {value}, must be finite", name)
     return value
 
 
 def _boolean(given: Mapping[str, Any], name: str) -> bool:
     value = given.get(name, False)
     if not isinstance(value, bool):
-        raise RequestError(f"{name} is {value!r}, must be true or false", name)
+        raise RequestError(f"{name} is {_shown(value)}, must be true or false", name)
     return value
 
 
 def _within(top: int, name: str) -> int:
     if not 0 <= top <= MOST_TOP:
-        raise RequestError(f"{name} is {top}, must be of 0 to {MOST_TOP}", name)
+        raise RequestError(f"{name} is {_shown(top)}, must be of 0 to {MOST_TOP}", name)
     return top
 
 
@@ -172,7 +200,9 @@ def _stop(given: Mapping[str, Any]) -> tuple[str, ...]:
     stop = given.get("stop", [])
     texts = [stop] if isinstance(stop, str) else stop
     if not isinstance(texts, list) or not all(isinstance(one, str) and one for one in texts) or len(texts) > 16:
-        raise RequestError(f"stop is {stop!r}, must be a text or up to 16 of them, none empty", "stop")
+        raise RequestError(f"stop is {_shown(stop)}, must be a text or up to 16 of them, none empty", "stop")
+    if sum(map(len, texts)) > MOST_STOP:
+        raise RequestError(f"the texts of stop have more than {MOST_STOP} characters together", "stop")
     return tuple(texts)
 
 
@@ -183,10 +213,13 @@ def _messages(given: Mapping[str, Any]) -> list[dict[str, str]]:
     found = []
     for place, message in enumerate(messages):
         where = f"messages[{place}]"
-        if not isinstance(message, dict) or message.get("role") not in _ROLES:
-            role = message.get("role") if isinstance(message, dict) else message
-            raise RequestError(f"{where} has the role {role!r}, must be one of {', '.join(_ROLES)}", where)
-        found.append({"role": _ROLES[message["role"]], "content": _content(message.get("content"), where)})
+        role = message.get("role") if isinstance(message, dict) else message
+        if not isinstance(message, dict) or not isinstance(role, str) or role not in _ROLES:
+            raise RequestError(f"{where} has the role {_shown(role)}, must be one of {', '.join(_ROLES)}", where)
+        content = message.get("content")
+        if content is None and role == "assistant":
+            content = ""  # as clients keep an answer that was a call of a tool, or was refused
+        found.append({"role": _ROLES[role], "content": _content(content, where)})
     return found
 
 
@@ -199,7 +232,7 @@ def _content(content: Any, where: str) -> str:
         if other is None and all(isinstance(part.get("text"), str) for part in content):
             return "".join(part["text"] for part in content)
         if other is not None:
-            raise RequestError(f"{where} has a part of type {other!r}; only text is understood", where)
+            raise RequestError(f"{where} has a part of type {_shown(other)}; only text is understood", where)
     raise RequestError(f"{where} has no content that is a text", where)
 
 
@@ -210,6 +243,39 @@ def _prompts(given: Mapping[str, Any]) -> tuple[Any, ...]:
     if isinstance(prompt, list) and prompt and all(isinstance(one, str) or _ids(one) for one in prompt):
         return tuple(prompt)
     raise RequestError("prompt must be a text, a list of token ids, or a list of either", "prompt")
+
+
+def _shown(value: Any) -> str:
+    """A value of a request in a message: bounded, whatever was sent."""
+    try:
+        return reprlib.repr(value)
+    except ValueError:  # a number of more digits than Python writes
+        return "a number of thousands of digits"
+
+
+def _no_number(name: str) -> Any:
+    raise ValueError(f"{name} is no number of JSON")
+
+
+def _finite(value: Any) -> float:
+    number = float(value)
+    if not math.isfinite(number):
+        raise ValueError
+    return number
+
+
+def _is_well_formed(value: Any) -> bool:
+    """Whether all texts in it are characters, without half surrogate pairs."""
+    waiting = [value]
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, dict):
+            waiting += [*one.keys(), *one.values()]
+        elif isinstance(one, list):
+            waiting += one
+        elif isinstance(one, str) and any("\ud800" <= letter <= "\udfff" for letter in one):
+            return False
+    return True
 
 
 def _ids(value: Any) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import errno
 import ipaddress
 import secrets
 import socket
@@ -33,38 +34,65 @@ def serve(
     Raises ValueError for a server without a token that others could reach, OSError where the port is taken, and
     ModuleNotFoundError without the extra `serve`.
     """
-    return Server(model, host, port, token).start()
+    return Server(model, Place(host, port, token)).start()
+
+
+class Place:
+    """Where a server listens, and who may ask it: taken before a model is loaded, which takes longer."""
+
+    def __init__(self, host: str, port: int, token: str | bool) -> None:
+        for module in ("starlette", "uvicorn"):
+            need(module, "serve", "serving a model")
+        if (token is False or token == "") and not _is_loopback(host):
+            raise ValueError(f"host is {host!r}, which others can reach, so a token is needed")
+        self.host = host
+        self.token: str | None = secrets.token_urlsafe(24) if token is True else token or None
+        self.socket = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
+        try:
+            self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            self.socket.bind((host, port))
+            self.socket.listen(128)  # from now on clients wait instead of being refused
+        except OSError as error:
+            self.socket.close()
+            if error.errno != errno.EADDRINUSE:
+                raise
+            message = f"port {port} of {host} is in use by another program; give another one, or 0 for any that is free"
+            raise OSError(errno.EADDRINUSE, message) from None
+        except BaseException:
+            self.socket.close()
+            raise
 
 
 class Server:
     """A served model; see serve()."""
 
-    def __init__(self, model: CausalTransformerModel, host: str, port: int, token: str | bool) -> None:
-        need("starlette", "serve", "serving a model")
-        self._uvicorn: Any = need("uvicorn", "serve", "serving a model")
+    def __init__(self, model: CausalTransformerModel, place: Place) -> None:
         from pygpukit.llm.serving.application import Application
+        from pygpukit.llm.serving.connections import BoundedProtocol, most_connections
 
-        loopback = _is_loopback(host)
-        if (token is False or token == "") and not loopback:
-            raise ValueError(f"host is {host!r}, which others can reach, so a token is needed")
-        self.token: str | None = secrets.token_urlsafe(24) if token is True else token or None
-        self.host = host
-        family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        self._socket = socket.socket(family)
-        try:
-            self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            self._socket.bind((host, port))
-            self._socket.listen(128)  # from now on clients wait instead of being refused
-        except BaseException:
-            self._socket.close()
-            raise
+        self.token, self.host, self._socket = place.token, place.host, place.socket
         self.port: int = self._socket.getsockname()[1]
-        names = ["127.0.0.1", "localhost", "[::1]", host] if loopback else ["*"]
-        application = Application(model, self.token, names)
-        config = self._uvicorn.Config(
-            application.web, log_level="warning", timeout_graceful_shutdown=2, lifespan="off", ws="none"
+        names = ["127.0.0.1", "localhost", "[::1]", self.host] if _is_loopback(self.host) else ["*"]
+        self._application = application = Application(model, self.token, names)
+        protocol = type("Protocol", (BoundedProtocol,), {"most": most_connections(), "idle": {}})
+        uvicorn: Any = need("uvicorn", "serve", "serving a model")
+        config = uvicorn.Config(
+            application.web,
+            log_level="warning",
+            timeout_graceful_shutdown=2,
+            lifespan="off",
+            ws="none",
+            http=protocol,
         )
-        self._server = self._uvicorn.Server(config)
+
+        class Ending(uvicorn.Server):  # type: ignore[misc,unused-ignore]
+            """Ends answers with a word before it ends their connections."""
+
+            async def shutdown(self, sockets: Any = None) -> None:
+                application.stop()
+                await super().shutdown(sockets)
+
+        self._server = Ending(config)
         self._thread: threading.Thread | None = None
 
     @property
@@ -106,12 +134,16 @@ def command(args: argparse.Namespace) -> int:
     """`pygpukit serve`: load the model, say how to reach it, answer until Ctrl-C. Exit code 1 and a sentence if not."""
     from pygpukit.llm import load
 
+    place = None
     try:
-        need("uvicorn", "serve", "serving a model")  # before the model, which takes longer
+        place = Place(args.host, args.port, False if args.no_token else args.token or True)
         model = load(args.model, dtype=args.dtype, context=args.context, slots=args.slots)
-        server = Server(model, args.host, args.port, False if args.no_token else args.token or True)
+        server = Server(model, place)
     except (GPUError, OSError, ValueError, ModuleNotFoundError) as error:
-        print(f"pygpukit serve: {error}", file=sys.stderr)
+        said = error.strerror if isinstance(error, OSError) and error.errno == errno.EADDRINUSE else error
+        print(f"pygpukit serve: {said}", file=sys.stderr)
+        if place is not None:
+            place.socket.close()
         return 1
     print(f"{model.name} at {server.url}")
     print(f"API key: {server.token}" if server.token else "no API key is needed", flush=True)

@@ -1,0 +1,45 @@
+"""What a request may cost, checked before any of it is paid."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from pygpukit.llm.serving.requests import RequestError
+
+if TYPE_CHECKING:
+    from pygpukit.llm.model import CausalTransformerModel
+
+LARGEST = 4 << 20  # bytes of a request
+MOST_PROMPTS = 128  # of one request
+MOST_WAITING = 256  # requests that wait for a slot; others are told to come back
+_longest: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
+
+
+def check_size(model: CausalTransformerModel, prompts: Iterable[Any]) -> None:
+    """Raises RequestError for a text that has more characters than a context of the longest tokens, or messages of
+    which there are more than tokens: so none is split into tokens that cannot fit."""
+    tokenizer = getattr(model, "tokenizer", None)
+    if tokenizer is None:
+        return
+    most = model.context * _longest_token(tokenizer)
+    for prompt in prompts:
+        is_text = isinstance(prompt, str)
+        texts = [prompt] if is_text else [one["content"] for one in prompt if isinstance(one, dict)]
+        length = sum(map(len, texts))
+        if length > most or len(texts) > model.context:
+            raise RequestError(
+                f"the prompt has {length} characters in {len(texts)} texts; the context of {model.context} tokens has "
+                f"room for at most {most} characters",
+                "prompt" if is_text else "messages",
+                code="context_length_exceeded",
+            )
+
+
+def _longest_token(tokenizer: Any) -> int:
+    found = _longest.get(tokenizer)
+    if found is None:
+        spelled = (tokenizer.id_to_token(number) or "" for number in range(tokenizer.vocab_size))
+        found = _longest[tokenizer] = max(map(len, spelled), default=1)
+    return found
