@@ -48,9 +48,9 @@ def gguf(fields: dict[str, Any], tensors: dict[str, tuple[str, tuple[int, ...], 
 
 def byte_vocabulary() -> list[str]:
     """One token a byte, as GPT-2 spells them."""
-    from pygpukit.llm.tokenizer import _byte_of
+    from pygpukit.llm.text_stream import byte_letters
 
-    return list(_byte_of())
+    return list(byte_letters())
 
 
 def tokenizer_fields(pre: str = "smollm", **more: Any) -> dict[str, Any]:

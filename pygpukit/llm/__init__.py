@@ -34,7 +34,8 @@ _HOMES = {
     "pygpukit.llm.looking": "attention",
     "pygpukit.llm.sampling": "Sampling",
     "pygpukit.llm.weights": "load",
-    "pygpukit.llm.tokenizer": "TextStream Tokenizer",
+    "pygpukit.llm.text_stream": "TextStream",
+    "pygpukit.llm.tokenizer": "Tokenizer",
     "pygpukit.models.safetensors": "Dtype SafeTensorsFile ShardedSafeTensorsFile TensorInfo load_safetensors",
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names.split()}

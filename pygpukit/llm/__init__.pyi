@@ -61,7 +61,7 @@ from pygpukit.llm.template import ChatTemplate as ChatTemplate
 from pygpukit.llm.template import apply_chat_template as apply_chat_template
 from pygpukit.llm.template import create_chat_prompt as create_chat_prompt
 from pygpukit.llm.template import format_chat_messages as format_chat_messages
-from pygpukit.llm.tokenizer import TextStream as TextStream
+from pygpukit.llm.text_stream import TextStream as TextStream
 from pygpukit.llm.tokenizer import Tokenizer as Tokenizer
 from pygpukit.llm.weights import load as load
 from pygpukit.models.safetensors import Dtype as Dtype

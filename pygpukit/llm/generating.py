@@ -13,9 +13,11 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast, overload
 from pygpukit._core import native
 from pygpukit.core.errors import InvalidSpecError
 from pygpukit.core.sizes import whole
+from pygpukit.llm.chat_text import chat_ids
 from pygpukit.llm.engine import Engine
 from pygpukit.llm.generation import Answer, Completion, Generation, Limits
 from pygpukit.llm.sampling import Sampling
+from pygpukit.llm.text import THINKING
 
 if TYPE_CHECKING:
     from pygpukit.llm.model import CausalTransformerModel
@@ -29,6 +31,7 @@ class Generating:
     """The part of CausalTransformerModel that answers. Settings are those of Sampling, given by name."""
 
     tokenizer: Tokenizer | None
+    tokenizer_problem: str = ""  # why there is none
     generation: dict[str, Any]
     _engine: Engine | None = None
     _engine_lock = threading.Lock()
@@ -85,33 +88,39 @@ class Generating:
         stop: str | Iterable[str] = (),
         eos_token_id: int | Iterable[int] | None = None,
         ignore_eos: bool = False,
+        variables: Mapping[str, Any] | None = None,
+        control_tokens: bool = False,
         **settings: Any,
     ) -> Generation:
         """An answer token by token: iterate over Token, or `async for`; stop() ends it.
 
         prompt: text as it is, token ids, or messages. max_new_tokens: 256 by default, and never more than the context
         has room for. stop: strings that end the answer and are not part of it. eos_token_id: tokens that end it, the
-        model's own by default; ignore_eos: none. settings: temperature, top_k, top_p, min_p, repetition_penalty,
-        presence_penalty, frequency_penalty, logit_bias, seed, request, top (see Sampling); greedy by default.
+        model's own by default; ignore_eos: none. Of messages, variables: those of the chat template, such as
+        {"enable_thinking": False}; control_tokens: whether those in their text count, which is text otherwise.
+        settings: temperature, top_k, top_p, min_p, repetition_penalty, presence_penalty, frequency_penalty, logit_bias,
+        seed, request, top (see Sampling); greedy by default.
         Raises InvalidSpecError naming the setting, or saying by how much the prompt does not fit; TypeError for what is
         no prompt.
         """
-        ids, thinking = self._ids(prompt)
+        form: dict[str, Any] = {"variables": variables, "control_tokens": control_tokens}
         sampling, limits = self._settings(
-            max_new_tokens, stop=stop, eos_token_id=eos_token_id, ignore_eos=ignore_eos, **settings
+            max_new_tokens, stop=stop, eos_token_id=eos_token_id, ignore_eos=ignore_eos, **form, **settings
         )
+        ids, thinking = self._ids(prompt, **form)
         return Generation(self._model, ids, sampling, replace(limits, thinking=thinking))
 
-    def check(self, prompt: Prompt) -> None:
+    def check(self, prompt: Prompt, variables: Mapping[str, Any] | None = None, control_tokens: bool = False) -> None:
         """Raises what stream() would of this prompt; takes no slot and computes nothing."""
         from pygpukit.llm.engine import check_prompt
 
-        check_prompt(self._ids(prompt)[0], self._model)
+        check_prompt(self._ids(prompt, variables, control_tokens)[0], self._model)
 
     def chat(self, messages: str | Sequence[Message], max_new_tokens: int | None = None, **settings: Any) -> Generation:
         """stream() of a conversation, by the model's chat template; a text is one message of the user.
 
-        messages: {"role": "system" | "user" | "assistant", "content": text}, or ChatMessage. What the model keeps of an
+        messages: {"role": "system" | "user" | "assistant", "content": text}, or ChatMessage. settings: stream()'s, such
+        as variables={"enable_thinking": False}. What the model keeps of an
         earlier call that began alike is not computed again.
         """
         if isinstance(messages, str):
@@ -126,6 +135,8 @@ class Generating:
         stop: str | Iterable[str] = (),
         eos_token_id: int | Iterable[int] | None = None,
         ignore_eos: bool = False,
+        variables: Mapping[str, Any] | None = None,
+        control_tokens: bool = False,
         **settings: Any,
     ) -> list[Completion]:
         """Answers to several prompts, a step for all at a time; each is what generate() alone gives, bit for bit.
@@ -136,11 +147,12 @@ class Generating:
         model = self._model
         if isinstance(prompts, str | Mapping) or not isinstance(prompts, Iterable):
             raise TypeError(f"prompts={prompts!r}; give a list of prompts")
+        form: dict[str, Any] = {"variables": variables, "control_tokens": control_tokens}
         sampling, limits = self._settings(
-            max_new_tokens, stop=stop, eos_token_id=eos_token_id, ignore_eos=ignore_eos, **settings
+            max_new_tokens, stop=stop, eos_token_id=eos_token_id, ignore_eos=ignore_eos, **form, **settings
         )
         first = sampling.seeded()
-        made = [self._ids(prompt) for prompt in prompts]
+        made = [self._ids(prompt, **form) for prompt in prompts]
         if len(made) > len(model.cache.slots):
             raise InvalidSpecError(
                 f"{len(made)} prompts need as many slots, the model has {len(model.cache.slots)}; "
@@ -155,6 +167,10 @@ class Generating:
                 answers.append(Answer(model, request, replace(limits, thinking=thinking)))
             self._run(answers)
             return [answer.completion() for answer in answers]
+
+    def bytes_of(self, token: int) -> bytes:
+        """The bytes of one token; b"" without a tokenizer."""
+        return b"" if self.tokenizer is None else self.tokenizer.token_bytes(token)
 
     def text_of(self, token: int) -> str:
         """The text of one token by itself; "" without a tokenizer."""
@@ -184,9 +200,17 @@ class Generating:
         stop: str | Iterable[str] = (),
         eos_token_id: int | Iterable[int] | None = None,
         ignore_eos: bool = False,
+        variables: Mapping[str, Any] | None = None,
+        control_tokens: bool = False,
         **settings: Any,
     ) -> tuple[Sampling, Limits]:
         """What stream() makes of its settings. Raises InvalidSpecError naming one that cannot be."""
+        if variables is not None and (not isinstance(variables, Mapping) or not all(map(_is_name, variables))):
+            raise InvalidSpecError(
+                f"variables={reprlib.repr(variables)}; give an object of names and values", "variables"
+            )
+        if control_tokens not in (True, False):
+            raise InvalidSpecError(f"control_tokens={control_tokens!r}; give True or False", "control_tokens")
         unknown = sorted(set(settings) - set(Sampling.__dataclass_fields__))
         if unknown:
             known = ", ".join(Sampling.__dataclass_fields__)
@@ -202,7 +226,7 @@ class Generating:
         if not all(isinstance(text, str) and text for text in texts):
             raise InvalidSpecError(f"stop={stop!r}; give a text, or a list of texts, none of them empty", "stop")
         if texts and self.tokenizer is None:
-            raise InvalidSpecError(f"{self._model.name} has no tokenizer, so it knows no stop strings", "stop")
+            raise InvalidSpecError(f"{self._no_tokenizer()}, so it knows no stop strings", "stop")
         sampling, count = Sampling(**settings), self._model.config.vocab_size
         for token in sampling.logit_bias:
             if token >= count:
@@ -223,21 +247,31 @@ class Generating:
         ends = frozenset(_several(self.generation.get("eos_token_id", ())))
         return ends if self.tokenizer is None else ends | self.tokenizer.end_ids
 
-    def _ids(self, prompt: Prompt) -> tuple[list[int], bool]:
-        """Token ids of a prompt, and whether it ends within a thinking block."""
+    def _ids(
+        self, prompt: Prompt, variables: Mapping[str, Any] | None = None, control_tokens: bool = False
+    ) -> tuple[list[int], bool | None]:
+        """Token ids of a prompt, and whether it ends within a thinking block; None where there can be none."""
         if _is_ids(prompt):
             try:
-                return [operator.index(token) for token in cast("Sequence[int]", prompt)], False
+                return [operator.index(token) for token in cast("Sequence[int]", prompt)], None
             except TypeError as error:
                 raise TypeError(f"prompt: a token id must be a whole number: {error}") from None
         if not isinstance(prompt, str):
             prompt = _messages(prompt)
         if self.tokenizer is None:
-            raise InvalidSpecError(f"{self._model.name} has no tokenizer, so it takes token ids only", "prompt")
+            raise InvalidSpecError(f"{self._no_tokenizer()}, so it takes token ids only", "prompt")
         if isinstance(prompt, str):
-            return self.tokenizer.encode(prompt), False
-        text = self.tokenizer.render_chat(prompt)
-        return self.tokenizer.encode(text, add_special_tokens=False), text.rstrip().endswith("<think>")
+            return self.tokenizer.encode(prompt), None
+        ids, text = chat_ids(self.tokenizer, prompt, True, control_tokens, variables or {})
+        return ids, text.rstrip().endswith(THINKING[0]) if self.tokenizer.thinks else None
+
+    def _no_tokenizer(self) -> str:
+        why = f" ({self.tokenizer_problem})" if self.tokenizer_problem else ""
+        return f"{self._model.name} has no tokenizer{why}"
+
+
+def _is_name(name: object) -> bool:
+    return isinstance(name, str) and name.isidentifier() and name not in ("messages", "add_generation_prompt")
 
 
 def _is_ids(prompt: object) -> bool:

@@ -19,11 +19,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Alternative:
-    """A token that could have come: its text and the natural logarithm of its probability."""
+    """A token that could have come: its text and the natural logarithm of its probability. raw: its bytes, which may be
+    a part of a character."""
 
     token_id: int
     text: str
     logprob: float
+    raw: bytes = b""
 
 
 @dataclass(frozen=True)
@@ -31,9 +33,10 @@ class Token:
     """One token of an answer.
 
     text: what it adds to the answer, thinking: what it adds to the thinking; both may be "", where a character is not
-    whole yet or a stop string may have begun. logprob, margin (between the two largest logits) and top (the most
-    probable tokens): where `top` was asked for, else None and (). seconds: since the request came. finish_reason: None,
-    and of the last token "stop" (an end token or a stop string) or "length" (max_new_tokens, or the context is full).
+    whole yet or a stop string may have begun. raw: its own bytes. logprob, margin (between the two largest logits) and
+    top (the most probable tokens): where `top` was asked for, else None and (). seconds: since the request came.
+    finish_reason: None, and of the last token "stop" (an end token or a stop string) or "length" (max_new_tokens, or
+    the context is full).
     """
 
     token_id: int
@@ -45,6 +48,7 @@ class Token:
     margin: float | None = None
     top: tuple[Alternative, ...] = ()
     finish_reason: str | None = None
+    raw: bytes = b""
 
 
 @dataclass(frozen=True)
@@ -99,7 +103,7 @@ class Limits:
     max_new_tokens: int
     end_tokens: frozenset[int] = frozenset()
     stop: tuple[str, ...] = ()
-    thinking: bool = False  # the prompt ends within a thinking block
+    thinking: bool | None = None  # whether the prompt ends within a thinking block; None: there are none
 
 
 @dataclass(eq=False)
@@ -136,11 +140,15 @@ class Answer:
             time.perf_counter() - self.started,
             choice.logprob,
             choice.margin,
-            tuple(Alternative(number, self.model.text_of(number), logprob) for number, logprob in choice.top),
+            tuple(self._alternative(number, logprob) for number, logprob in choice.top),
             self.finish_reason,
+            self.model.bytes_of(choice.token),
         )
         self.tokens.append(token)
         return token
+
+    def _alternative(self, number: int, logprob: float) -> Alternative:
+        return Alternative(number, self.model.text_of(number), logprob, self.model.bytes_of(number))
 
     @property
     def goes_on(self) -> bool:

@@ -1,17 +1,44 @@
-"""A Tokenizer from the metadata of a GGUF file: byte-level BPE with the pre-tokenizers of the models that are read."""
+"""A Tokenizer from the metadata of a GGUF file: byte-level BPE, or SentencePiece's pieces (sentencepiece.py)."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from pygpukit.core.errors import ModelFileError
 from pygpukit.core.extras import need
+from pygpukit.llm import sentencepiece
+from pygpukit.llm.pre_tokenizers import PRE_TOKENIZERS
 from pygpukit.llm.tokenizer import Tokenizer, readable
 
 _CONTROL, _USER_DEFINED = 3, 4  # kinds of tokens
-_WORDS = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|"
-_REST = r"| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """What every kind of tokenizer needs. numbers: of tokens; kinds: by GGUF's numbers; where names the file."""
+
+    fields: Mapping[str, Any]
+    tokens: list[str]
+    numbers: dict[str, int]
+    kinds: list[int]
+    where: str
+
+    def field(self, name: str) -> Any:
+        """A field of tokenizer.ggml."""
+        return self.fields.get(f"tokenizer.ggml.{name}")
+
+    def flag(self, name: str, default: bool) -> bool:
+        """A field that is true or false."""
+        value = self.field(name)
+        if value is not None and not isinstance(value, bool):
+            raise self.error(f"its {name} is {value!r:.80}, must be true or false")
+        return default if value is None else value
+
+    def error(self, problem: str) -> ModelFileError:
+        """An error that names the file."""
+        return ModelFileError(f"{self.where}: {problem}", self.where)
 
 
 def from_fields(fields: Mapping[str, Any], where: str) -> Tokenizer:
@@ -21,92 +48,85 @@ def from_fields(fields: Mapping[str, Any], where: str) -> Tokenizer:
     """
     library = need("tokenizers", "models", "reading a tokenizer")
     kind = fields.get("tokenizer.ggml.model")
-    if kind != "gpt2":
-        what = "it has no tokenizer" if kind is None else f"its tokenizer is of the kind {kind!r}"
-        raise ModelFileError(f"{where}: {what}; what is read is 'gpt2', byte-level BPE", where)
-    name = fields.get("tokenizer.ggml.pre", "default")
-    if not isinstance(name, str) or name not in _PRE_TOKENIZERS:
-        raise ModelFileError(
-            f"{where}: its pre-tokenizer is {name!r}; what is known is {', '.join(_PRE_TOKENIZERS)}", where
-        )
-    tokens, kinds, merges = _lists(fields, where)
-    vocabulary = {token: number for number, token in enumerate(tokens)}
-    if len(vocabulary) != len(tokens):
-        raise ModelFileError(f"{where}: its vocabulary has {len(tokens) - len(vocabulary)} tokens twice", where)
-    pairs = [tuple(merge.split(" ")) for merge in merges]
-    wrong = next((merge for merge, pair in zip(merges, pairs, strict=True) if len(pair) != 2), None)
-    if wrong is not None:
-        raise ModelFileError(f"{where}: its merge {wrong!r} is no pair of tokens", where)
+    if not isinstance(kind, str) or kind not in _KINDS:
+        what = "it has no tokenizer" if kind is None else f"its tokenizer is of the kind {kind!r:.80}"
+        known = ", ".join(f"{name!r} ({told})" for name, (told, _) in _KINDS.items())
+        raise ModelFileError(f"{where}: {what}; what is read is {known}", where)
+    vocabulary = _vocabulary(fields, where)
     with readable(where):
-        made = library.Tokenizer(library.models.BPE(vocabulary, pairs, ignore_merges=name == "llama-bpe"))
-        made.normalizer = library.normalizers.NFC() if name == "qwen2" else None
-        made.pre_tokenizer = _PRE_TOKENIZERS[name](library)
-        made.decoder = library.decoders.ByteLevel()
+        made, begins, ends = _KINDS[kind][1](library, vocabulary)
         for special, wanted in ((True, _CONTROL), (False, _USER_DEFINED)):
             made.add_tokens(
                 [
                     library.AddedToken(token, special=special, normalized=False)
-                    for token, kind in zip(tokens, kinds, strict=True)
-                    if kind == wanted
+                    for token, kind in zip(vocabulary.tokens, vocabulary.kinds, strict=True)
+                    if kind == wanted and (special or "\u2581" not in token)
                 ]
             )
-        config = _config(fields, tokens, where)
-        if fields.get("tokenizer.ggml.add_bos_token") is True and "bos_token" in config:
-            begin = config["bos_token"]
+        config = _config(vocabulary)
+        first = [config["bos_token"]] if vocabulary.flag("add_bos_token", begins) and "bos_token" in config else []
+        last = [config["eos_token"]] if vocabulary.flag("add_eos_token", ends) and "eos_token" in config else []
+        if first or last:
             made.post_processor = library.processors.TemplateProcessing(
-                single=[begin, "$A"], pair=[begin, "$A", begin, "$B"], special_tokens=[(begin, vocabulary[begin])]
+                single=[*first, "$A", *last],
+                pair=[*first, "$A", *last, *first, "$B", *last],
+                special_tokens=[(token, vocabulary.numbers[token]) for token in dict.fromkeys(first + last)],
             )
     return Tokenizer.of(made, config, where)
 
 
-def _lists(fields: Mapping[str, Any], where: str) -> tuple[list[str], list[int], list[str]]:
-    tokens, merges = fields.get("tokenizer.ggml.tokens"), fields.get("tokenizer.ggml.merges")
-    for key, value in (("tokens", tokens), ("merges", merges)):
-        if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
-            raise ModelFileError(f"{where}: its tokenizer.ggml.{key} is no list of texts", where)
-    assert isinstance(tokens, list) and isinstance(merges, list)
-    kinds = fields.get("tokenizer.ggml.token_type", [1] * len(tokens))
-    if not isinstance(kinds, list) or len(kinds) != len(tokens):
+def _byte_level(library: Any, vocabulary: Vocabulary) -> tuple[Any, bool, bool]:
+    """Pieces of bytes, merged by rank."""
+    name = vocabulary.field("pre")
+    name = "default" if name is None else name
+    if not isinstance(name, str) or name not in PRE_TOKENIZERS:
+        raise vocabulary.error(f"its pre-tokenizer is {name!r:.80}; what is known is {', '.join(PRE_TOKENIZERS)}")
+    pre = PRE_TOKENIZERS[name]
+    merges = vocabulary.field("merges")
+    if not isinstance(merges, list) or not all(isinstance(one, str) for one in merges):
+        raise vocabulary.error("its tokenizer.ggml.merges is no list of texts")
+    pairs = [tuple(merge.split(" ")) for merge in merges]
+    wrong = next((merge for merge, pair in zip(merges, pairs, strict=True) if len(pair) != 2), None)
+    if wrong is not None:
+        raise vocabulary.error(f"its merge {wrong!r:.80} is no pair of tokens")
+    made = library.Tokenizer(library.models.BPE(vocabulary.numbers, pairs, ignore_merges=pre.whole))
+    made.normalizer = library.normalizers.NFC() if pre.composed else None
+    made.pre_tokenizer = pre.made(library)
+    made.decoder = library.decoders.ByteLevel()
+    return made, pre.begins, False
+
+
+_KINDS: dict[str, tuple[str, Callable[[Any, Vocabulary], tuple[Any, bool, bool]]]] = {
+    "gpt2": ("byte-level BPE", _byte_level),
+    "llama": ("SentencePiece's BPE", sentencepiece.pairs),
+    "t5": ("SentencePiece's unigrams", sentencepiece.unigrams),
+}
+
+
+def _vocabulary(fields: Mapping[str, Any], where: str) -> Vocabulary:
+    tokens = fields.get("tokenizer.ggml.tokens")
+    if not isinstance(tokens, list) or not all(isinstance(one, str) for one in tokens):
+        raise ModelFileError(f"{where}: its tokenizer.ggml.tokens is no list of texts", where)
+    numbers = {token: number for number, token in enumerate(tokens)}
+    if len(numbers) != len(tokens):
+        raise ModelFileError(f"{where}: its vocabulary has {len(tokens) - len(numbers)} tokens twice", where)
+    kinds = fields.get("tokenizer.ggml.token_type")
+    if kinds is None:
+        kinds = [1] * len(tokens)
+    if not hasattr(kinds, "__len__") or isinstance(kinds, str) or len(kinds) != len(tokens):
         raise ModelFileError(f"{where}: its tokenizer.ggml.token_type is no list of {len(tokens)} kinds", where)
-    return tokens, kinds, merges
+    return Vocabulary(fields, tokens, numbers, list(kinds), where)
 
 
-def _config(fields: Mapping[str, Any], tokens: list[str], where: str) -> dict[str, Any]:
+def _config(vocabulary: Vocabulary) -> dict[str, Any]:
     """The fields that tokenizer_config.json would have."""
-    config: dict[str, Any] = {"chat_template": fields.get("tokenizer.chat_template")}
+    config: dict[str, Any] = {"chat_template": vocabulary.fields.get("tokenizer.chat_template")}
+    count = len(vocabulary.tokens)
     for ours, key in (("bos", "bos"), ("eos", "eos"), ("pad", "padding")):
-        number = fields.get(f"tokenizer.ggml.{key}_token_id")
+        number = vocabulary.field(f"{key}_token_id")
         if number is None:
             continue
-        if type(number) is not int or not 0 <= number < len(tokens):
-            raise ModelFileError(f"{where}: its {key}_token_id is {number!r}; it has {len(tokens)} tokens", where)
-        config[f"{ours}_token"] = tokens[number]
+        if type(number) is not int or not 0 <= number < count:
+            raise vocabulary.error(f"its {key}_token_id is {number!r:.80}; it has {count} tokens")
+        config[f"{ours}_token"] = vocabulary.tokens[number]
     return config
-
-
-def _byte_level(library: Any) -> Any:
-    return library.pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=True)
-
-
-def _digits_first(library: Any) -> Any:
-    parts = [library.pre_tokenizers.Digits(individual_digits=True), _byte_level(library)]
-    return library.pre_tokenizers.Sequence(parts)
-
-
-def _split_by(numbers: str) -> Callable[[Any], Any]:
-    def make(library: Any) -> Any:
-        words = library.pre_tokenizers.Split(library.Regex(_WORDS + numbers + _REST), "isolated")
-        spelled = library.pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
-        return library.pre_tokenizers.Sequence([words, spelled])
-
-    return make
-
-
-_PRE_TOKENIZERS: dict[str, Callable[[Any], Any]] = {
-    "default": _byte_level,
-    "gpt-2": _byte_level,
-    "gpt2": _byte_level,
-    "smollm": _digits_first,
-    "llama-bpe": _split_by(r"\p{N}{1,3}"),
-    "qwen2": _split_by(r"\p{N}"),
-}

@@ -22,45 +22,53 @@ class Piece:
 
 class AnswerText:
     """Turns tokens into pieces. Text that may be the begin of a tag or a stop string is held back until that is known;
-    no piece ends within a character. Stop strings count in the answer only, and are not part of it."""
+    no piece ends within a character. Stop strings count in the answer only, and are not part of it; control tokens are
+    no text, but stop strings and tags may name them.
 
-    def __init__(self, tokenizer: Tokenizer, stop: tuple[str, ...] = (), thinking: bool = False) -> None:
+    thinking: whether the answer begins within a thinking block; None where tags mean nothing: they are text then.
+    """
+
+    def __init__(self, tokenizer: Tokenizer, stop: tuple[str, ...] = (), thinking: bool | None = False) -> None:
         self._stream = tokenizer.stream()
+        self._tokenizer = tokenizer
         self._stop = stop
-        self._held = ""
-        self._in_thinking = thinking
+        self._tags = () if thinking is None else THINKING
+        self._held = _Held()
+        self._in_thinking = thinking is True
         self._ended = False
-        self._trim = thinking  # line breaks right after a tag are no text
+        self._trim = thinking is True  # line breaks right after a tag are no text
 
     def push(self, token: int) -> Piece:
         """What a token adds."""
+        if token in self._tokenizer.special_ids:
+            if not self._stop and not self._tags:
+                return Piece()
+            return self._feed(self._tokenizer.id_to_token(token) or "", False, hidden=True)
         return self._feed(self._stream.push(token), False)
 
     def finish(self) -> Piece:
         """What is left when no token comes any more."""
         return self._feed(self._stream.finish(), True)
 
-    def _feed(self, more: str, last: bool) -> Piece:
+    def _feed(self, more: str, last: bool, hidden: bool = False) -> Piece:
         if self._ended:
             return Piece(ended=True)
-        self._held += more
+        self._held.add(more, hidden)
         texts = {False: "", True: ""}
         while True:
-            marks = (THINKING[1],) if self._in_thinking else (THINKING[0], *self._stop)
-            place, mark = _first(self._held, marks)
+            marks = self._tags[1:] if self._in_thinking else (*self._tags[:1], *self._stop)
+            place, mark = _first(self._held.text, marks)
             if mark is None:
                 break
-            texts[self._in_thinking] += self._shown(self._held[:place])
-            self._held = self._held[place + len(mark) :]
-            if mark not in THINKING:
-                self._ended, self._held = True, ""
+            texts[self._in_thinking] += self._shown(self._held.take(place))
+            self._held.take(len(mark))
+            if mark not in self._tags:
+                self._ended, self._held = True, _Held()
                 break
             self._in_thinking, self._trim = mark == THINKING[0], True
         if not self._ended:
-            kept = 0 if last else _begun(self._held, marks)
-            done = len(self._held) - kept
-            texts[self._in_thinking] += self._shown(self._held[:done])
-            self._held = self._held[done:]
+            kept = 0 if last else _begun(self._held.text, marks)
+            texts[self._in_thinking] += self._shown(self._held.take(len(self._held.text) - kept))
         return Piece(texts[False], texts[True], self._ended)
 
     def _shown(self, text: str) -> str:
@@ -69,6 +77,25 @@ class AnswerText:
         text = text.lstrip("\n")
         self._trim = not text
         return text
+
+
+class _Held:
+    """Text that is held back, and which letters of it are hidden: those of control tokens."""
+
+    def __init__(self) -> None:
+        self.text = ""
+        self._hidden: list[bool] = []
+
+    def add(self, more: str, hidden: bool) -> None:
+        """At the end."""
+        self.text += more
+        self._hidden += [hidden] * len(more)
+
+    def take(self, count: int) -> str:
+        """So many letters off the begin; those that are shown of them."""
+        text, hidden = self.text[:count], self._hidden[:count]
+        self.text, self._hidden = self.text[count:], self._hidden[count:]
+        return "".join(letter for letter, gone in zip(text, hidden, strict=True) if not gone) if any(hidden) else text
 
 
 def _first(text: str, marks: tuple[str, ...]) -> tuple[int, str | None]:

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-import codecs
 import json
 import os
+import reprlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import cache, cached_property
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from pygpukit.core.errors import ModelFileError
+from pygpukit.core.errors import InvalidSpecError, ModelFileError
 from pygpukit.core.extras import need
+from pygpukit.llm.chat_text import chat_ids
 from pygpukit.llm.ending import END_NAMES
+from pygpukit.llm.growth import check_added, check_growth
 from pygpukit.llm.template import ChatTemplate, Message
+from pygpukit.llm.text import THINKING
+from pygpukit.llm.text_stream import TextStream, byte_of, bytes_of
 from pygpukit.models.documents import read_object, read_text
 
 # Names by which a tokenizer.json without a tokenizer_config.json shows its special tokens.
@@ -23,7 +27,6 @@ _USUAL = {
     "eos_token": ("<|eot_id|>", "<|im_end|>", "</s>", "<|endoftext|>"),
     "pad_token": ("<pad>", "<|pad|>", "[PAD]"),
 }
-_MOST_GROWTH = 64
 
 
 class Tokenizer:
@@ -61,7 +64,9 @@ class Tokenizer:
             # A text is as long as it is, whatever the file says.
             tokenizer.no_padding()
             tokenizer.no_truncation()
-            _check_growth([_state(tokenizer.normalizer), _state(tokenizer.decoder)], where)
+            check_growth([_state(tokenizer.normalizer), _state(tokenizer.decoder)], where)
+            check_added(_state(tokenizer.post_processor), where)
+            _add_tokens(tokenizer, config.get("added_tokens_decoder"), where)
         self._tokenizer = tokenizer
         self._where = where
         self._names = {kind: self._special(kind, config) for kind in _USUAL}
@@ -118,8 +123,34 @@ class Tokenizer:
         named = {number for number, token in added.items() if token.content in END_NAMES}
         return frozenset(named if self.eos_token_id is None else named | {self.eos_token_id})
 
+    @cached_property
+    def control_tokens(self) -> tuple[str, ...]:
+        """The texts of the tokens that are no text: begin, end, roles. Those of one letter are not told from it."""
+        ids = self.special_ids | self.end_ids
+        named = (self.id_to_token(number) for number in sorted(ids))
+        return tuple(token for token in named if token is not None and len(token) > 1)
+
+    @cached_property
+    def thinks(self) -> bool:
+        """Whether the model thinks between tags: its template knows them, or they are tokens of their own."""
+        if any(tag in (self.chat_template or "") for tag in THINKING):
+            return True
+        added = {token.content for token in self._tokenizer.get_added_tokens_decoder().values()}
+        return added.issuperset(THINKING)
+
     def encode(self, text: str, add_special_tokens: bool = True) -> list[int]:
-        """The ids of a text; add_special_tokens puts what the model wants at its begin and end (nothing, for many)."""
+        """The ids of a text; add_special_tokens puts what the model wants at its begin and end (nothing, for many).
+
+        Raises InvalidSpecError for a text with half a character (a lone surrogate).
+        """
+        if not isinstance(text, str):
+            raise TypeError(f"text={reprlib.repr(text)}; give a text")
+        try:
+            text.encode()
+        except UnicodeEncodeError as error:
+            raise InvalidSpecError(
+                f"the text has half a character, {text[error.start]!r}, at {error.start}; give whole ones", "text"
+            ) from None
         with readable(self._where):  # a pattern of the file may need more steps than patterns get
             return list(self._tokenizer.encode(text, add_special_tokens=add_special_tokens).ids)
 
@@ -128,6 +159,21 @@ class Tokenizer:
         ids = [int(number) for number in token_ids]
         with readable(self._where):
             return str(self._tokenizer.decode(ids, skip_special_tokens=skip_special_tokens))
+
+    def token_bytes(self, token_id: int) -> bytes:
+        """The bytes of one token, which may be a part of a character; b"" for an id that is none."""
+        token = self.id_to_token(token_id)
+        if token is None:
+            return b""
+        if token_id in self.special_ids:
+            return token.encode()
+        if self.byte_level:
+            return bytes_of(token)
+        byte = byte_of(token) if self.byte_fallback else None
+        if byte is not None:
+            return bytes([byte])
+        # A decoder may take a space off the begin of a text: not off this token's.
+        return self.decode([token_id, token_id]).encode()[len(self.decode([token_id]).encode()) :]
 
     def id_to_token(self, token_id: int) -> str | None:
         """The token as the vocabulary spells it; None for an id that is none."""
@@ -149,9 +195,17 @@ class Tokenizer:
         tokens = {kind: name for kind, name in self._names.items() if name is not None}
         return ChatTemplate(self.chat_template, tokens).render(messages, add_generation_prompt, **context)
 
-    def encode_chat(self, messages: Iterable[Message], add_generation_prompt: bool = True, **context: Any) -> list[int]:
-        """The ids of render_chat()'s text."""
-        return self.encode(self.render_chat(messages, add_generation_prompt, **context), add_special_tokens=False)
+    def encode_chat(
+        self,
+        messages: Iterable[Message],
+        add_generation_prompt: bool = True,
+        *,
+        control_tokens: bool = False,
+        **context: Any,
+    ) -> list[int]:
+        """The ids of render_chat()'s text. Control tokens in messages and variables are text like any other, unless
+        control_tokens says that they count."""
+        return chat_ids(self, messages, add_generation_prompt, control_tokens, context)[0]
 
     def stream(self, skip_special_tokens: bool = True) -> TextStream:
         """Turns ids into text as they come."""
@@ -166,80 +220,23 @@ class Tokenizer:
     @cached_property
     def byte_level(self) -> bool:
         """Whether tokens spell bytes, as GPT-2's do."""
+        return "ByteLevel" in self._decoders[:2]
+
+    @cached_property
+    def byte_fallback(self) -> bool:
+        """Whether there are tokens of single bytes beside those of text, as SentencePiece has them."""
+        return "ByteFallback" in self._decoders
+
+    @cached_property
+    def _decoders(self) -> list[Any]:
         kind = _state(self._tokenizer.decoder)
-        return "ByteLevel" in [kind.get("type"), *(one.get("type") for one in kind.get("decoders", ()))][:2]
-
-
-class TextStream:
-    """Ids in, text out: the pieces joined are what decode() makes of all ids. No piece ends within a character."""
-
-    def __init__(self, tokenizer: Tokenizer, skip_special_tokens: bool = True) -> None:
-        self._tokenizer = tokenizer
-        self._skipped = tokenizer.special_ids if skip_special_tokens else frozenset()
-        self._decoder = codecs.getincrementaldecoder("utf-8")("replace") if tokenizer.byte_level else None
-        # Without a byte decoder: the tokens of the last piece, which some decoders look at, and those not told yet.
-        self._before: list[int] = []
-        self._ids: list[int] = []
-
-    def push(self, token_id: int) -> str:
-        """The text that this token completes; "" while a character lacks bytes."""
-        if token_id in self._skipped:
-            return ""
-        if self._decoder is not None:
-            return self._decoder.decode(_bytes_of(self._tokenizer.id_to_token(token_id) or ""))
-        self._ids.append(token_id)
-        piece = self._piece()
-        # A character has at most four bytes: what still ends so after more tokens will stay so.
-        if piece.endswith("\ufffd") and len(self._ids) < 8:
-            return ""
-        self._before, self._ids = self._ids, []
-        return piece
-
-    def _piece(self) -> str:
-        told = self._tokenizer.decode(self._before)
-        return self._tokenizer.decode(self._before + self._ids)[len(told) :]
-
-    def finish(self) -> str:
-        """What is left at the end: U+FFFD for the begin of a character, or nothing."""
-        if self._decoder is not None:
-            return self._decoder.decode(b"", final=True)
-        piece = self._piece()
-        self._before, self._ids = [], []
-        return piece
-
-
-@cache
-def _byte_of() -> dict[str, int]:
-    """GPT-2's spelling of bytes: printable ones as themselves, the others as letters from U+0100 on."""
-    printable = [*range(33, 127), *range(161, 173), *range(174, 256)]
-    others = [byte for byte in range(256) if byte not in printable]
-    return {chr(byte): byte for byte in printable} | {chr(256 + place): byte for place, byte in enumerate(others)}
-
-
-def _bytes_of(token: str) -> bytes:
-    table = _byte_of()
-    try:
-        return bytes([table[letter] for letter in token])
-    except KeyError:  # an added token, spelled as it is
-        return token.encode()
+        return [kind.get("type"), *(one.get("type") for one in kind.get("decoders", ()))]
 
 
 def _state(part: Any) -> dict[str, Any]:
     """How a tokenizer.json would have a part of a tokenizer; {} for none."""
     state: dict[str, Any] = {} if part is None else json.loads(part.__getstate__())
     return state
-
-
-def _check_growth(parts: list[dict[str, Any]], where: str) -> None:
-    """Raises ModelFileError where replacements, one after the other, could make of a text a much longer one."""
-    growth, left = 1, list(parts)
-    while left:
-        part = left.pop()
-        left += [*part.get("normalizers", ()), *part.get("decoders", ())]
-        for key in ("content", "prepend"):
-            growth *= max(len(part.get(key) or ""), 1)
-    if growth > _MOST_GROWTH:
-        raise ModelFileError(f"{where}: its replacements could make a text {growth} times as long", where)
 
 
 def _parsed(text: str, where: str) -> Any:
@@ -257,6 +254,35 @@ def readable(where: str) -> Iterator[None]:
         raise
     except BaseException as error:  # a panic of Rust is no Exception
         raise ModelFileError(f"{where}: it describes no tokenizer that can be used: {error}", where) from None
+
+
+def _add_tokens(tokenizer: Any, given: Any, where: str) -> None:
+    """The tokens of tokenizer_config.json that tokenizer.json lacks, at the ids that it gives them."""
+    if given is None:
+        return
+    if not isinstance(given, dict) or not all(
+        key.isascii()
+        and key.isdigit()
+        and len(key) < 10
+        and isinstance(one, dict)
+        and isinstance(one.get("content"), str)
+        for key, one in given.items()
+    ):
+        raise ModelFileError(f"{where}: added_tokens_decoder of tokenizer_config.json is no object of tokens", where)
+    library = need("tokenizers", "models", "reading a tokenizer")
+    have = tokenizer.get_added_tokens_decoder()
+    flags = ("special", "lstrip", "rstrip", "normalized", "single_word")
+    for number, one in sorted((int(key), one) for key, one in given.items()):
+        if number in have and have[number].content == one["content"]:
+            continue
+        token = library.AddedToken(one["content"], **{flag: one.get(flag) is True for flag in flags})
+        (tokenizer.add_special_tokens if token.special else tokenizer.add_tokens)([token])
+        found = tokenizer.token_to_id(one["content"])
+        if found != number:
+            raise ModelFileError(
+                f"{where}: tokenizer_config.json says that {one['content']!r:.80} is token {number}, but it is {found}",
+                where,
+            )
 
 
 def _template_beside(folder: Path) -> dict[str, Any]:

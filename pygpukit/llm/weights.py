@@ -88,21 +88,26 @@ def from_checkpoint(
         dtype = "float32" if is_sim() else "bfloat16"
     if context is None and is_sim():
         context = 4096
-    tokenizer = _tokenizer(checkpoint)  # before anything is on the device
+    tokenizer, problem = _tokenizer(checkpoint)  # before anything is on the device
     loader = Loader(checkpoint, spec, config, dtype, title, progress)
     with loader:
-        return loader.model(tokenizer, context, slots)
+        made = loader.model(tokenizer, context, slots)
+    made.tokenizer_problem = problem
+    return made
 
 
-def _tokenizer(checkpoint: Checkpoint) -> Tokenizer | None:
-    """The model's tokenizer, None for a file without one. Raises ModuleNotFoundError for a library that it needs."""
+def _tokenizer(checkpoint: Checkpoint) -> tuple[Tokenizer | None, str]:
+    """The model's tokenizer; None for a model without one that can be read, and why.
+
+    Raises ModuleNotFoundError for a library that it needs.
+    """
     try:
         tokenizer = checkpoint.tokenizer()
-    except ModelFileError:
-        return None
+    except ModelFileError as error:
+        return None, str(error)
     if tokenizer.chat_template is not None:
         require("models", "a chat template", "jinja2")
-    return tokenizer
+    return tokenizer, ""
 
 
 class Loader(TensorLoader):

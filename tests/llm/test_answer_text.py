@@ -12,6 +12,8 @@ from pygpukit.llm.text import AnswerText, split_thinking
 class Bytes:
     """A tokenizer whose tokens are the bytes of UTF-8, or the pieces it is given."""
 
+    special_ids: frozenset[int] = frozenset()
+
     def __init__(self, pieces: list[bytes] | None = None) -> None:
         self.pieces = pieces
 

@@ -44,9 +44,9 @@ class PlayedGeneration:
                 return
             last = index + 1 in (len(self.words), self.limit)
             reason = None if not last else "stop" if index + 1 == len(self.words) else "length"
-            token = Token(index, word, index=index, finish_reason=reason)
+            token = Token(index, word, index=index, finish_reason=reason, raw=word.encode())
             if self.top is not None:
-                top = tuple(Alternative(n, f"t{n}", -1.0 - n) for n in range(self.top))
+                top = tuple(Alternative(n, f"t{n}", -1.0 - n, f"t{n}".encode()) for n in range(self.top))
                 token = replace(token, logprob=-0.5, margin=1.0, top=top)
             self.given.append(token)
             yield token

@@ -84,9 +84,9 @@ class Answer:
             offsets.append(length)
             length += len(token.text)
         return {
-            "tokens": [token.text for token in tokens],
+            "tokens": [_text(token.raw) for token in tokens],
             "token_logprobs": [token.logprob for token in tokens],
-            "top_logprobs": [{one.text: one.logprob for one in token.top} for token in tokens],
+            "top_logprobs": [{_text(one.raw): one.logprob for one in token.top} for token in tokens],
             "text_offset": offsets,
         }
 
@@ -105,9 +105,14 @@ def usage(completions: Sequence[Completion]) -> dict[str, Any]:
 
 
 def _told(token: Token) -> dict[str, Any]:
-    others = [_entry(one.text, one.logprob) for one in token.top]
-    return _entry(token.text, token.logprob) | {"top_logprobs": others}
+    others = [_entry(one.raw, one.logprob) for one in token.top]
+    return _entry(token.raw, token.logprob) | {"top_logprobs": others}
 
 
-def _entry(text: str, logprob: float | None) -> dict[str, Any]:
-    return {"token": text, "logprob": logprob, "bytes": list(text.encode())}
+def _entry(raw: bytes, logprob: float | None) -> dict[str, Any]:
+    return {"token": _text(raw), "logprob": logprob, "bytes": list(raw)}
+
+
+def _text(raw: bytes) -> str:
+    """A token's bytes as text, U+FFFD for what is a part of a character."""
+    return raw.decode(errors="replace")

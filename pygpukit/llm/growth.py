@@ -1,0 +1,59 @@
+"""How much longer a tokenizer may make a text: parts of a tokenizer.json that replace, repeat or add are bounded."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from typing import Any
+
+from pygpukit.core.errors import ModelFileError
+
+_MOST_GROWTH = 64  # times a text's length
+_MOST_ADDED = 64  # tokens beside those of a text
+_TEXTS = {"A", "B"}
+
+
+def check_growth(parts: list[dict[str, Any]], where: str) -> None:
+    """Raises ModelFileError where replacements, one after the other, could make of a text a much longer one."""
+    growth, left = 1, list(parts)
+    while left:
+        part = left.pop()
+        left += [*part.get("normalizers", ()), *part.get("decoders", ())]
+        for key in ("content", "prepend"):
+            growth *= max(len(part.get(key) or ""), 1)
+        if part.get("precompiled_charsmap"):
+            growth *= _longest(part["precompiled_charsmap"], where)
+    if growth > _MOST_GROWTH:
+        raise ModelFileError(f"{where}: its replacements could make a text {growth} times as long", where)
+
+
+def check_added(post_processor: dict[str, Any], where: str) -> None:
+    """Raises ModelFileError where what comes after a text's tokens repeats them, or adds many."""
+    repeats, added, left = 1, 0, [post_processor]
+    while left:
+        part = left.pop()
+        left += part.get("processors", ())
+        ids = {name: len(one.get("ids") or ()) for name, one in (part.get("special_tokens") or {}).items()}
+        for form in ("single", "pair"):
+            pieces = part.get(form) or ()
+            if not isinstance(pieces, list):
+                continue
+            texts = [one["Sequence"].get("id") for one in pieces if "Sequence" in one]
+            repeats *= max([texts.count(text) for text in _TEXTS] + [1])
+            added += sum(ids.get(one["SpecialToken"].get("id"), 0) for one in pieces if "SpecialToken" in one)
+    if repeats > 1 or added > _MOST_ADDED:
+        raise ModelFileError(
+            f"{where}: its post-processor gives a text {repeats} times, with {added} tokens beside it; it may give it "
+            f"once, with up to {_MOST_ADDED}",
+            where,
+        )
+
+
+def _longest(charsmap: Any, where: str) -> int:
+    """Characters of the longest replacement in a table of SentencePiece's: a trie, then texts that end with zeros."""
+    try:
+        raw = base64.b64decode(charsmap, validate=True) if isinstance(charsmap, str) else bytes(charsmap)
+    except (ValueError, TypeError, binascii.Error):
+        raise ModelFileError(f"{where}: its precompiled_charsmap is no table", where) from None
+    texts = raw[4 + int.from_bytes(raw[:4], "little") :]
+    return max((len(text.decode("utf-8", "replace")) for text in texts.split(b"\0")), default=1) or 1
