@@ -1,12 +1,23 @@
-"""pygpukit: GPU arrays, JIT kernels, memory and scheduling for notebooks, on a CUDA device or a simulated one.
+"""Where to start: `import pygpukit as gp`, in a notebook `%load_ext pygpukit`, and then
 
-Importing this package loads nothing but itself: every name is fetched on first use, so that neither NumPy nor the CUDA
-driver is opened before something needs it.
+- arrays: gp.array([1, 2, 3]), gp.zeros((2, 3)), gp.from_numpy(x); x @ y, gp.sin(x), x.sum(); x.to_numpy() for the host;
+- kernels: a `%%cuda` cell, or gp.jit(source, "name"), called as kernel(x, n) or kernel[grid, block](x, n);
+- models: gp.llm.load("smollm2-135m-instruct").chat("Hello"), gp.asr, gp.tts; gp.models.table() lists what there is;
+- sharing: gp.scheduler.Scheduler().submit(function, memory="512MB", bandwidth=0.2); gp.memory for pools;
+- looking: gp.dashboard.scheduler(), gp.dashboard.memory(); gp.backend() says whether the device is simulated.
+
+gp.<tab> has what most need; operations of models and variants for single devices are completed in gp.ops, and stay
+reachable here. `gp.matmul?` has parameters, results, errors and an example. `pygpukit lab` opens a tour.
+
+pygpukit: GPU arrays, JIT kernels, memory and scheduling for notebooks, on a CUDA device or a simulated one. Importing
+it loads nothing but itself: every name is fetched on first use, so that neither NumPy nor the CUDA driver is opened
+before something needs it.
 """
 
 from __future__ import annotations
 
 from importlib import import_module
+from types import FunctionType
 from typing import Any
 
 # Module: the public names that live there, beside the operations, which ops/ knows itself. tools/name_stubs.py writes
@@ -75,6 +86,21 @@ _SUBMODULES = (
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names.split()}
 
 
+# Completed where they belong, and reachable here: operations of models and of single devices in gp.ops, but for these;
+_APART = ("pygpukit.ops.nn", "pygpukit.ops.matmul")
+_HERE = "dot gelu inner log_softmax matmul outer relu sigmoid silu softmax vdot"
+# what looks into the machine; errors that are seldom caught; second names that NumPy does not have.
+_SELDOM = (
+    "BackendFallbackWarning BackendUnavailableError CompileAllError ContextDestroyedError CudaEvent CudaGraph "
+    "DeviceCapabilities DeviceMismatchError Diagnostic DriverError Fused FuseError KernelType ModelFileError "
+    "ModelNotFoundError NvrtcError NvrtcErrorCode PageableMemoryWarning StreamManager TaskCancelledError "
+    "TaskRejectedError UnsliceableError check_driver_compatibility clamp compile_all conjugate div event_elapsed_ms "
+    "event_elapsed_us fa3_fp8_available geglu get_device_capabilities get_driver_requirements get_nvrtc_path "
+    "get_nvrtc_version get_sm_version get_warmup_error is_warmup_done load_ipython_extension mul neg permute relu2 "
+    "sdpa_causal_fp8 sub sum_axis swiglu unload_ipython_extension warmup"
+)
+
+
 def _operations() -> dict[str, str]:
     from pygpukit.ops.names import public
 
@@ -96,6 +122,10 @@ def __getattr__(name: str) -> Any:
         value = getattr(import_module(_operations()[name]), name)
     else:
         raise AttributeError(f"module 'pygpukit' has no attribute {name!r}{_nearest(name)}")
+    if not name.startswith("_") and isinstance(value, FunctionType):
+        from pygpukit.ops.sections import add_to
+
+        add_to(value, name)
     globals()[name] = value
     return value
 
@@ -106,9 +136,12 @@ def _nearest(name: str) -> str:
         return ""
     from difflib import get_close_matches
 
-    found = get_close_matches(name, __dir__(), 3)
+    found = get_close_matches(name, {*_names(), *_SUBMODULES}, 3)
     return f"; did you mean {' or '.join(found)}?" if found else "; dir(pygpukit) lists what there is"
 
 
 def __dir__() -> list[str]:
-    return sorted({*_names(), *_SUBMODULES})
+    apart = {
+        name for name, module in _operations().items() if f"{module}.".startswith(tuple(f"{one}." for one in _APART))
+    }
+    return sorted({*_names(), *_SUBMODULES} - (apart - {*_HERE.split()}) - {*_SELDOM.split()})

@@ -43,3 +43,8 @@ def import_(path: str | os.PathLike[str]) -> int:
         keep(key, payload)
         count += 1
     return count
+
+
+def __dir__() -> list[str]:
+    """What the module is for, without what it imports."""
+    return sorted(__all__)

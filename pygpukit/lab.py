@@ -28,3 +28,7 @@ def open(view: str) -> None:
             "%load_ext pygpukit in a cell of its own, then run this again. The page listens while its setting "
             "'pygpukit: GPU status', 'Live status', is on"
         )
+
+
+def __dir__() -> list[str]:
+    return ["open"]

@@ -63,3 +63,8 @@ def __getattr__(name: str) -> Any:
     from pygpukit.ops.linalg.errors import LinAlgError
 
     return LinAlgError
+
+
+def __dir__() -> list[str]:
+    """What the module is for, without what it imports."""
+    return sorted(__all__)

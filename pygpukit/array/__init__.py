@@ -20,4 +20,9 @@ class _Callable(ModuleType):
         return array(*args, **kwargs)
 
 
+def __dir__() -> list[str]:
+    """The modules of the package that are loaded."""
+    return sorted(name for name, value in globals().items() if getattr(value, "__package__", "") == __name__)
+
+
 sys.modules[__name__].__class__ = _Callable

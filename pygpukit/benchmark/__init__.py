@@ -41,3 +41,8 @@ __all__ = [
     "run_full",
     "run_quick",
 ]
+
+
+def __dir__() -> list[str]:
+    """What the module is for, without what it imports."""
+    return sorted(__all__)

@@ -71,3 +71,8 @@ def replay(path: str | os.PathLike[str], speed: float = 1.0) -> Replay:
     from pygpukit.dashboard.player import Replay
 
     return Replay(path, speed)
+
+
+def __dir__() -> list[str]:
+    """What the module is for, without what it imports."""
+    return sorted(__all__)

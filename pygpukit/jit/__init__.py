@@ -93,3 +93,8 @@ class _Callable(ModuleType):
 
 
 sys.modules[__name__].__class__ = _Callable
+
+
+def __dir__() -> list[str]:
+    """What the module is for, without what it imports."""
+    return sorted(__all__)

@@ -52,3 +52,8 @@ def unload_ipython_extension(shell: Any) -> None:
     from pygpukit.jupyter.extension import unload_ipython_extension as unload
 
     unload(shell)
+
+
+def __dir__() -> list[str]:
+    """What the module is for, without what it imports."""
+    return sorted(__all__)

@@ -34,3 +34,8 @@ __all__ = [
     "stats",
     "trim",
 ]
+
+
+def __dir__() -> list[str]:
+    """What the module is for, without what it imports."""
+    return sorted(__all__)

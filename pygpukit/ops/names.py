@@ -74,6 +74,9 @@ class Package(ModuleType):
         if home is None:
             raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
         value = getattr(import_module(home), name)
+        from pygpukit.ops.sections import add_to
+
+        add_to(value, name)
         setattr(self, name, value)
         return value
 
@@ -83,4 +86,6 @@ class Package(ModuleType):
         super().__setattr__(name, value)
 
     def __dir__(self) -> list[str]:
-        return sorted({*super().__dir__(), *self.homes()})
+        below = f"{self.__name__}."
+        loaded = {n for n, one in vars(self).items() if isinstance(one, ModuleType) and one.__name__.startswith(below)}
+        return sorted({*self.homes(), *loaded} | ({"audio"} if f"{below}audio" in APART else set()))

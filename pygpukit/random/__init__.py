@@ -34,3 +34,8 @@ __all__ = [
     "standard_normal",
     "uniform",
 ]
+
+
+def __dir__() -> list[str]:
+    """What the module is for, without what it imports."""
+    return sorted(__all__)

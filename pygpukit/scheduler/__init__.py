@@ -107,3 +107,8 @@ __all__ = [
     "session",
     "stats",
 ]
+
+
+def __dir__() -> list[str]:
+    """What the module is for, without what it imports."""
+    return sorted(__all__)

@@ -4,3 +4,8 @@ from .errors import WorkerDiedError, WorkerError, WorkerTaskError, WorkerTimeout
 from .parent import Worker
 
 __all__ = ["Worker", "WorkerDiedError", "WorkerError", "WorkerTaskError", "WorkerTimeoutError"]
+
+
+def __dir__() -> list[str]:
+    """What the module is for, without what it imports."""
+    return sorted(__all__)

@@ -26,7 +26,7 @@ print(sorted(heavy), libraries)
 """
 
 EVERY_NAME = """
-for name in dir(pygpukit):
+for name in {*dir(pygpukit), *pygpukit.__all__}:
     if name not in ("benchmark", "jupyter", "scheduler", "worker"):
         getattr(pygpukit, name)
 """
@@ -67,7 +67,6 @@ def test_every_name_of_all_is_there() -> None:
     assert len(set(gp.__all__)) == len(gp.__all__)
     for name in gp.__all__:
         assert getattr(gp, name) is not None
-        assert name in dir(gp)
     namespace: dict[str, object] = {}
     exec("from pygpukit import *", namespace)
     assert set(gp.__all__) <= set(namespace)

@@ -12,11 +12,8 @@ export interface Block {
   readonly resident: boolean;
 }
 
-/**
- * How much of the free space in mapped segments one allocation could not have: 1 - largest gap / all gaps, from 0 to 1;
- * 0 where nothing is free. Blocks and segments in address order.
- */
-export function fragmentation(segments: readonly (readonly [number, number])[], blocks: readonly Block[]): number {
+/** Space in mapped segments that no block has: all of it, and the largest piece. Blocks and segments in address order. */
+export function gaps(segments: readonly (readonly [number, number])[], blocks: readonly Block[]): { free: number; largest: number } {
   let free = 0;
   let largest = 0;
   let next = 0;
@@ -35,6 +32,12 @@ export function fragmentation(segments: readonly (readonly [number, number])[], 
     }
     gap(address + bytes - at);
   }
+  return { free, largest };
+}
+
+/** How much of the free space one allocation could not have: 1 - largest gap / all gaps, from 0 to 1; 0 where nothing is free. */
+export function fragmentation(segments: readonly (readonly [number, number])[], blocks: readonly Block[]): number {
+  const { free, largest } = gaps(segments, blocks);
   return free > 0 ? 1 - largest / free : 0;
 }
 

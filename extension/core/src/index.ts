@@ -11,7 +11,7 @@ export { Recent } from './recent.js';
 export { summarise, histogram, type Latency } from './latency.js';
 export { Channel, QUEUED_AFTER_MS } from './channel.js';
 export { GAP_NS, History } from './history.js';
-export { BlockMap, fragmentation, type Block } from './blocks.js';
+export { BlockMap, fragmentation, gaps, type Block } from './blocks.js';
 export { Evictions, type Stretch } from './evictions.js';
 export { TaskTable, type Task, type Span } from './tasks.js';
 export { Store, type MemoryEvent, type Transition } from './store.js';

@@ -1,6 +1,6 @@
 // What a page knows of one kernel: gauges, history, memory map, tasks and names, fed by frames and snapshots.
 
-import { BlockMap } from './blocks.js';
+import { BlockMap, gaps } from './blocks.js';
 import { Evictions } from './evictions.js';
 import { type Frame, type Gauges, FrameError, decodeFrame } from './frame.js';
 import { GAP_NS, History } from './history.js';
@@ -45,6 +45,8 @@ export interface MemoryEvent {
   readonly bytes: number;
   readonly name: number;
   readonly tenant: number;
+  /** Of an allocation that did not fit though so much was free: what was free, and the largest piece of it. */
+  readonly scattered?: { readonly free: number; readonly largest: number };
 }
 
 const LOG_ENTRIES = 500;
@@ -262,7 +264,8 @@ export class Store {
       // OUT_OF_MEMORY has the bytes asked for where the others have an address.
       const bytes = kind === Kind.OUT_OF_MEMORY ? records.a(i) : records.b(i);
       const [name, tenant] = [records.name(i), records.tenant(i)];
-      this.memoryEvents.push({ timeNs: records.timeNs(i), kind, bytes, name, tenant });
+      const scattered = kind === Kind.OUT_OF_MEMORY && afterSnapshot ? this.scattered(bytes) : undefined;
+      this.memoryEvents.push({ timeNs: records.timeNs(i), kind, bytes, name, tenant, ...(scattered && { scattered }) });
     }
     if (kind === Kind.EVICT) {
       this.evictions.begin({ address: records.a(i), tenant: this.nameOf(records.tenant(i)), bytes: records.b(i) }, records.timeNs(i));
@@ -297,6 +300,12 @@ export class Store {
         this.memory.unmapSegment(records.a(i));
         return;
     }
+  }
+
+  /** The gaps, where so many bytes were free and no piece of them was large enough. */
+  private scattered(bytes: number): { free: number; largest: number } | undefined {
+    const found = gaps(this.memory.segments, this.memory.byAddress);
+    return found.free >= bytes && found.largest < bytes ? found : undefined;
   }
 
   /** Tasks of one name that run at a time share this entry: the last to start has the streams that follow. */

@@ -195,6 +195,18 @@ describe('History', () => {
   });
 });
 
+describe('an allocation that did not fit', () => {
+  it('is told with the gaps where enough was free in pieces, and only there', () => {
+    const store = new Store();
+    const at = (i: number): number => 2 ** 32 + i * MiB;
+    const alloc = (i: number, count: number) => ({ kind: Kind.ALLOC, a: at(i), b: count * MiB });
+    const lack = (count: number) => ({ kind: Kind.OUT_OF_MEMORY, a: count * MiB });
+    const records = [{ kind: Kind.SEGMENT_MAP, a: at(0), b: 8 * MiB }, alloc(0, 2), alloc(4, 2), lack(3), lack(5), lack(2)];
+    store.receive({ type: 'frame' }, [encodeFrame(1, S, { records })]);
+    expect(store.memoryEvents.all.map(({ scattered }) => scattered)).toEqual([{ free: 4 * MiB, largest: 2 * MiB }, undefined, undefined]);
+  });
+});
+
 describe('task facts', () => {
   it('give a task its class, its promise and the times in which its launches waited for their turn', () => {
     const store = new Store();

@@ -25,6 +25,20 @@ test('cells: a badge on each cell, the table, and what is not timed', async ({ p
   await expect(badges).toHaveCount(0);
 });
 
+test('cells: a badge lies below its code', async ({ page }) => {
+  await mount(page, 'cells');
+  await inNotebook(page);
+  await sendMessage(page, { type: 'cells', rows: [FIGURES] });
+  const free = await page.locator('.gk-badge').evaluate((badge) => {
+    const area = badge.parentElement!;
+    const range = document.createRange();
+    range.selectNodeContents(area);
+    range.setEndBefore(badge);
+    return badge.getBoundingClientRect().top - range.getBoundingClientRect().bottom;
+  });
+  expect(free).toBeGreaterThanOrEqual(0);
+});
+
 test('cells: badges are in the notebook of the view, and replace those of an earlier run', async ({ page }) => {
   await mount(page, 'cells');
   await inNotebook(page);

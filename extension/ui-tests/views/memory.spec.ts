@@ -66,6 +66,8 @@ test('memory: by owner, tenant, array, cell and line; fragmentation; evictions a
   await mount(page, 'memory');
   await sendFrame(page, encodeFrame(1, 1e9, BLOCKS));
   await expect(panel(page)).toHaveAttribute('data-fragmentation', '0.5000'); // 1 MiB free twice
+  await expect(page.locator('.gk-scattered')).toBeHidden();
+  await expect(page.locator('.gk-figures')).not.toContainText('Fragmentation');
   const labels = page.locator('.gk-legend .gk-label');
   for (const [view, expected] of [
     ['tenant', ['no tenant', 'tenant one']],

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pygpukit.array.factory import asarray
 from pygpukit.core.errors import DTypeError, InvalidSpecError
-from pygpukit.ops.audio.buffer import AudioBuffer, from_pcm
-from pygpukit.ops.audio.files import read
+
+if TYPE_CHECKING:
+    from pygpukit.ops.audio.buffer import AudioBuffer
 
 _WHOLE = ("int16", "int32", "uint8")  # what from_pcm() knows the full scale of
 
@@ -27,6 +28,9 @@ def Audio(data: Any, rate: int | None = None, *, normalize: bool = True) -> Audi
     >>> gp.Audio(gp.sin(t * 2765), 8000)
     AudioBuffer(1.000 s, 8000 Hz, mono, 8000 samples)
     """
+    from pygpukit.ops.audio.buffer import AudioBuffer, from_pcm
+    from pygpukit.ops.audio.files import read  # fetching the name loads no NumPy
+
     if isinstance(data, str | os.PathLike):
         data = read(data)
     if isinstance(data, AudioBuffer):

@@ -20,7 +20,8 @@ const EVENTS: ReadonlyMap<number, string> = new Map([
 ]);
 
 export class MemoryView extends Panel {
-  private readonly figures = new Figures(['Used', 'Reserved', 'Peak', 'Fragmentation', 'Free on device']);
+  private readonly scattered = el('p', 'gk-scattered');
+  private readonly figures = new Figures(['Used', 'Reserved', 'Peak', 'Free on device']);
   private readonly usedBar = el('i', 'gk-bar-used');
   private readonly reservedBar = el('i', 'gk-bar-reserved');
   private readonly bar = el('div', 'gk-bar', this.reservedBar, this.usedBar);
@@ -50,6 +51,7 @@ export class MemoryView extends Panel {
     const scale = el('div', 'gk-bar-scale', el('span', '', '0'), this.barEnd);
     this.body.append(
       this.figures.element,
+      this.scattered,
       section('Pool', key(), this.bar, scale),
       section('Memory map', el('span', 'gk-key', this.mapScale, this.viewChoice()), this.map.element, this.legend),
       section('Last minute', key(), this.timeline.element),
@@ -68,9 +70,11 @@ export class MemoryView extends Panel {
   protected override draw(): void {
     const { gauges, memory } = this.store;
     if (!gauges) return;
-    const fragmented = fragmentation(memory.segments, memory.byAddress);
-    this.figures.show(keyFigures(gauges, fragmented));
-    setData(this.element, { fragmentation: fragmented.toFixed(4) });
+    this.figures.show(keyFigures(gauges));
+    setData(this.element, { fragmentation: fragmentation(memory.segments, memory.byAddress).toFixed(4) });
+    const failed = this.store.memoryEvents.all.findLast(({ scattered }) => scattered);
+    this.scattered.hidden = !failed;
+    setText(this.scattered, failed ? scatteredText(failed) : '');
     this.drawBar(gauges);
     this.drawTimeline();
     const owners = this.owners.group(this.store, this.map.view);
@@ -171,7 +175,14 @@ export class MemoryView extends Panel {
   }
 }
 
-function keyFigures(gauges: Gauges, fragmented: number): Figure[] {
+/** Fragmentation matters where something did not fit because of it, and is said there alone. */
+function scatteredText({ bytes, scattered }: MemoryEvent): string {
+  const { free, largest } = scattered ?? { free: 0, largest: 0 };
+  const part = format.percent(free - largest, free);
+  return `Fragmentation: ${format.bytes(bytes)} did not fit though ${format.bytes(free)} were free. The largest piece was ${format.bytes(largest)}: ${part} of the free space was out of reach.`;
+}
+
+function keyFigures(gauges: Gauges): Figure[] {
   const parts = (bytes: number): { value: string; unit: string } => {
     const [value, unit] = format.bytesParts(bytes);
     return { value, unit };
@@ -182,7 +193,6 @@ function keyFigures(gauges: Gauges, fragmented: number): Figure[] {
     { ...parts(gauges.used), note: limited ? `${format.percent(gauges.used, gauges.limit)} of the limit` : '' },
     { ...parts(gauges.reserved), note: `${format.bytes(gauges.cached)} cached${evicted}` },
     { ...parts(gauges.peakUsed), note: `${format.count(gauges.liveBlocks)} live, ${format.count(gauges.segments)} segments` },
-    { value: format.percent(fragmented, 1) || '0 %', note: 'of the free pool space' },
     { ...parts(gauges.deviceFree), note: `of ${format.bytes(gauges.deviceTotal)}` },
   ];
 }
