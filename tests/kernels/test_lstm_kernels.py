@@ -3,7 +3,6 @@ steps in one, alone and in company."""
 
 from __future__ import annotations
 
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -67,7 +66,7 @@ def test_spans_of_one_launch_and_of_many(kernels_on_sim: Any, hidden: int, lengt
 
 def test_where_one_launch_has_all_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     device = {"compute_major": 9, "compute_minor": 0, "multiprocessor_count": 132}
-    monkeypatch.setattr(launch, "native", SimpleNamespace(current_device=lambda: 0, device_info=lambda _: device))
+    monkeypatch.setattr(launch, "device_facts", lambda _: device)
     monkeypatch.setattr(sharing, "_divided", False)  # whatever other tests divided
     launch._no_cluster.cache_clear()
     assert launch.refusal(float32, 1) == launch.refusal(float32, 256) == ""
