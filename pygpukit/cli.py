@@ -71,6 +71,7 @@ def parser() -> Parser:
     lab.add_argument("--here", action="store_true", help="open the original notebooks instead of a copy")
     lab.add_argument("--headless", action="store_true", help="run it without a browser and print its results")
     commands.add_parser("info", help="backend, device, compiler and cache of this machine")
+    commands.add_parser("doctor", help="toolchains, what features lack, and the command that repairs it")
     cache = commands.add_parser("cache", help="the kernel cache: what is in it, clear it, move it to another machine")
     actions = cache.add_subparsers(dest="action", required=True)
     actions.add_parser("info", help="where it is and how full")
@@ -114,8 +115,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         if rest:
             whole.of(args.command).error(f"unrecognized arguments: {' '.join(rest)}")
         _be_quiet_about_simulation()
-        commands = {"info": info, "cache": cache, "models": models, "warmup": warmup, "chat": chat, "serve": serve}
-        return commands[args.command](args)
+        commands = (info, doctor, cache, models, warmup, chat, serve)
+        return {one.__name__: one for one in commands}[args.command](args)
     return lab(args, rest)
 
 
@@ -182,10 +183,18 @@ def serve(args: argparse.Namespace) -> int:
     return command(args)
 
 
+def doctor(args: argparse.Namespace) -> int:
+    """Do what `pygpukit doctor` was asked."""
+    from .doctor import command
+
+    return command(args)
+
+
 def info(args: argparse.Namespace | None = None) -> int:
     """Print one line a fact. Exit code 0, also where there is no GPU."""
     import pygpukit as gp
 
+    from .doctor import short
     from .jit.compile.available import nvrtc_status
     from .jit.locate import cache_directory, kernel_folders
     from .jupyter.lab_command import LAB_MODULES
@@ -198,10 +207,11 @@ def info(args: argparse.Namespace | None = None) -> int:
         "device": f"{device.name}, {device.multiprocessor_count} SMs, {device.total_memory / 2**30:.1f} GiB",
         "sharing": str(gp.device_sharing()),
         "compiler": nvrtc_status(),
+        "toolchain": short(),
         "cache": str(cache_directory()),
         "kernels": " before ".join(map(str, kernel_folders())),
         "lab": ", ".join(f"{name} {'yes' if find_spec(name) else 'no'}" for name in LAB_MODULES),
     }
     for name, fact in facts.items():
-        print(f"{name:<9} {fact}")
+        print(f"{name:<10} {fact}")
     return 0
