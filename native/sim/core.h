@@ -145,6 +145,7 @@ class Core {
   [[noreturn]] void Deadlock();
   void CheckBarrier();
   void DivergentBarrier();
+  [[noreturn]] void UnreachedBarrier();
   void CheckSources(const Lane *lanes, unsigned set, unsigned warp);
   void Fill(Finding *finding, const char *kind, std::string message, int line) const;
   std::string KernelAndBlock() const;

@@ -51,13 +51,16 @@ void Core::Report(pk_status status, Finding finding) {
   Leave(status);
 }
 
-// Threads that wait for one barrier at several places: some code is not executed by all of them alike.
+// Threads that wait for one barrier at several places, or that ended without it: some code is not executed by all of
+// them alike. A device may go on without those that have ended, or wait for them for ever.
 void Core::CheckBarrier() {
   bool alike = true;
   for (const Fiber *fiber = barrier_head_; fiber; fiber = fiber->next)
     alike &= fiber->line == barrier_head_->line && fiber->file == barrier_head_->file;
   in_runtime = 1;
   if (!alike) DivergentBarrier();
+  const pk_sim_barrier_kind kind = barrier_head_->barrier;
+  if (live_ < threads_ && kind != PK_SIM_BARRIER_GRID && kind != PK_SIM_BARRIER_CLUSTER) UnreachedBarrier();
   run_->checker->Barrier();
   in_runtime = 0;
 }
@@ -80,6 +83,26 @@ void Core::DivergentBarrier() {
   Fill(&finding, "divergent barrier", std::move(text), odd->first.first);
   finding.thread = Unravel(*std::min_element(odd->second.begin(), odd->second.end()), run_->block);
   places.clear();
+  Report(PK_ERROR_LAUNCH_FAILED, std::move(finding));
+}
+
+// Never returns.
+void Core::UnreachedBarrier() {
+  run_->checker->TellPending();
+  Finding finding;
+  {
+    std::vector<bool> waits(threads_);
+    for (const Fiber *fiber = barrier_head_; fiber; fiber = fiber->next) waits[fiber->thread] = true;
+    std::vector<unsigned> exited;
+    for (unsigned thread = 0; thread < threads_; ++thread)
+      if (!waits[thread]) exited.push_back(thread);
+    Fill(&finding, "divergent barrier",
+         Format("not every thread of the block comes to this barrier; %u wait at %s:%d, %zu have ended without it:",
+                barrier_count_, barrier_head_->file, barrier_head_->line, exited.size()) +
+             Ranges(exited),
+         barrier_head_->line);
+    finding.thread = Unravel(exited.front(), run_->block);
+  }
   Report(PK_ERROR_LAUNCH_FAILED, std::move(finding));
 }
 

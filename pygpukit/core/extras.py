@@ -21,7 +21,7 @@ def install_command(*extras: str) -> str:
     package index has another project.
     """
     source = _source()
-    if source is None and (libraries := _requirements(extras)):
+    if source is None and (libraries := requirements(extras)):
         return "python -m pip install " + " ".join(f'"{one}"' for one in libraries)
     editable, place = source or (True, "CLONE")
     wanted = f"[{','.join(extras)}]"
@@ -79,7 +79,7 @@ def _origin() -> dict[str, Any]:
         return {}
 
 
-def _requirements(extras: Sequence[str]) -> list[str]:
+def requirements(extras: Sequence[str]) -> list[str]:
     """What these extras ask for, those within others included, by the metadata of the installed package."""
     import re
     from importlib.metadata import PackageNotFoundError, requires
@@ -92,5 +92,5 @@ def _requirements(extras: Sequence[str]) -> list[str]:
     for one in asked:
         if one and one[2] in extras:
             own = re.fullmatch(rf"{NAME}\[(.*)\]", one[1])
-            found += _requirements(own[1].split(",")) if own else [one[1]]
+            found += requirements(own[1].split(",")) if own else [one[1]]
     return list(dict.fromkeys(found))

@@ -27,8 +27,14 @@ CLEAN: dict[str, tuple[str, str, Any, Any]] = {
     "tiles": ("", """__shared__ float a[16][17]; int t = threadIdx.x, u = threadIdx.y;
         for (int k = 0; k < 4; ++k) { a[u][t] = x[k * 256 + u * 16 + t]; __syncthreads();
           y[k * 256 + u * 16 + t] = a[t][u]; __syncthreads(); }""", 1, (16, 16)),
-    "early return before a barrier": ("", """int i = blockIdx.x * blockDim.x + threadIdx.x; __shared__ float s[256];
-        if (i >= 1000) return; s[threadIdx.x] = x[i]; __syncthreads(); y[i] = s[threadIdx.x];""", 4, 256),
+    "a guard on both sides of a barrier": ("", """__shared__ float s[256];
+        int i = blockIdx.x * blockDim.x + threadIdx.x;
+        if (i < 1000) s[threadIdx.x] = x[i]; __syncthreads(); if (i >= 1000) return; y[i] = s[threadIdx.x];""", 4, 256),
+    "barriers of blocks that leave as a whole": ("", """if (blockIdx.x % 2) return; __shared__ float s[256];
+        for (int k = 0; k <= blockIdx.x; ++k) { s[threadIdx.x] = x[k]; __syncthreads(); }
+        y[blockIdx.x] = s[0];""", 4, 256),
+    "early return before a warp's barrier": ("", """__shared__ float s[64]; int t = threadIdx.x; if (t >= 32) return;
+        s[t] = x[t]; __syncwarp(); y[t] = s[t ^ 1];""", 1, 64),
     "reduction": ("", """__shared__ float s[256]; int t = threadIdx.x; s[t] = x[t]; __syncthreads();
         for (int h = 128; h > 0; h /= 2) { if (t < h) s[t] += s[t + h]; __syncthreads(); }
         if (t == 0) y[0] = s[0];""", 1, 256),

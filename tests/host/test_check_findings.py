@@ -107,6 +107,21 @@ CASES = [
     Case("barrier in both branches",
          "if (threadIdx.x < 32)\n__syncthreads();\nelse\n__syncthreads();", "divergent barrier", 4, (0, 0, 0),
               threads=128),
+    *(Case(f"barrier that part of a block never reaches: {name}", body, "divergent barrier", line, (thread, 0, 0),
+           threads=64, before="#include <cooperative_groups.h>")
+      for name, body, line, thread in (
+        ("a condition within a warp", "if (threadIdx.x < 48)\n__syncthreads();", 4, 48),
+        ("a condition of whole warps", "if (threadIdx.x < 32)\n__syncthreads();", 4, 32),
+        ("an early return", "if (threadIdx.x >= 40) return;\n__syncthreads();\ny[threadIdx.x] = 1;", 4, 40),
+        ("more turns of a loop", "for (int k = 0; k <= (threadIdx.x > 5); ++k)\n__syncthreads();", 4, 0),
+        ("a case of a switch", "switch (threadIdx.x % 3) {\ncase 0:\ncase 1:\n__syncthreads();\n}", 6, 2),
+        ("a function", "if (threadIdx.x != 9)\n[] { __syncthreads(); }();", 4, 9),
+        ("the second of two", "__syncthreads();\nif (threadIdx.x < 63)\n__syncthreads();", 5, 63),
+        ("__syncthreads_or", "if (threadIdx.x > 2)\ny[threadIdx.x] = __syncthreads_or(threadIdx.x == 3);", 4, 0),
+        ("__syncthreads_and", "if (threadIdx.x > 2)\ny[threadIdx.x] = __syncthreads_and(1);", 4, 0),
+        ("__syncthreads_count", "if (threadIdx.x > 2)\ny[threadIdx.x] = __syncthreads_count(1);", 4, 0),
+        ("a group", "if (threadIdx.x < 48)\ncooperative_groups::this_thread_block().sync();", 4, 48),
+      )),
     Case("deadlock", "if (threadIdx.x < 32) __syncwarp();\nelse __syncthreads();\n"
          "if (threadIdx.x == 5) __shfl_sync(0xffffffff, 1, 0);\n__syncthreads();", "deadlock", 5, (5, 0, 0),
               threads=64),

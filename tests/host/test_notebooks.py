@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import ast
+import contextlib
 import os
 import re
 import subprocess
 import sys
+from importlib.metadata import PackageNotFoundError, packages_distributions, requires
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +18,7 @@ import pytest
 import pygpukit as gp
 
 REPOSITORY = Path(__file__).resolve().parent.parent.parent
+PROJECT = (REPOSITORY / "pyproject.toml").read_text()
 MAX_BYTES = 1_000_000
 UNSTABLE = {
     "an address": r"\b0x[0-9a-f]{6,}\b",
@@ -51,6 +55,65 @@ def test_the_notebooks_are_there() -> None:
         "14_voice_assistant",
     )
     assert {f"{name}.ipynb" for name in known} <= set(NOTEBOOKS)
+
+
+# What needs more than the extra `lab`, by how it is written in a cell.
+NEEDS_MORE = re.compile(r"gp\.(llm|asr|tts|pipeline|models|ops\.audio)\b")
+
+
+def test_what_a_notebook_imports_comes_with_readmes_first_command(path: Path) -> None:
+    command = next(line for line in (REPOSITORY / "README.md").read_text().splitlines() if line.startswith("python -m"))
+    extras = re.fullmatch(r'python -m pip install -e "\.\[(\w+)\]" && pygpukit lab', command)
+    assert extras, command
+    book = nbformat.read(path, as_version=4)
+    sources = [cell.source for cell in book.cells if cell.cell_type == "code"]
+    found = {name for source in sources for name in imported(source)} - sys.stdlib_module_names - {"pygpukit"}
+    allowed = brought(extras[1])
+    providers = packages_distributions()
+    strange = {name for name in found if not allowed & {canonical(one) for one in providers.get(name, ())}}
+    assert not strange, f"{path.name} imports {strange}, which the extra {extras[1]} does not bring"
+    if any(NEEDS_MORE.search(source) for source in sources):
+        assert '`python -m pip install -e ".[all]"`' in book.cells[0].source, f"{path.name} does not say what it needs"
+
+
+def imported(source: str) -> set[str]:
+    """The modules that a cell's Python imports, wherever it does; magics left out."""
+    if source.startswith("%%"):
+        return set()
+    lines = [line for line in source.splitlines() if not line.lstrip().startswith("%")]
+    nodes = list(ast.walk(ast.parse("\n".join(lines))))
+    names = [alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names]
+    names += [node.module or "" for node in nodes if isinstance(node, ast.ImportFrom)]
+    return {name.partition(".")[0] for name in names}
+
+
+def brought(extra: str) -> set[str]:
+    """The distributions that an extra brings, with what they need themselves."""
+    left = [re.split(r"[^\w.-]", one)[0] for one in ("numpy", *requirements_of_the_project(extra))]
+    found: set[str] = set()
+    while left:
+        name = canonical(left.pop())
+        if name not in found:
+            found.add(name)
+            with contextlib.suppress(PackageNotFoundError):
+                needed = [one for one in requires(name) or () if "extra ==" not in one]
+                left += [re.split(r"[^\w.-]", one)[0] for one in needed]
+    return found
+
+
+def requirements_of_the_project(extra: str) -> list[str]:
+    """What pyproject lists for an extra, extras of its own followed."""
+    lists = re.search(rf"^{extra} = \[(.*)\](?:  #.*)?$", PROJECT, re.MULTILINE)
+    assert lists, f"pyproject.toml has no extra {extra}"
+    found = []
+    for one in re.findall(r'"([^"]+)"', lists[1]):
+        own = re.fullmatch(r"pygpukit\[(.*)\]", one)
+        found += [two for name in own[1].split(",") for two in requirements_of_the_project(name)] if own else [one]
+    return found
+
+
+def canonical(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()
 
 
 @pytest.mark.parametrize("name", ["00_tour", "01_cuda_cells", "03_arrays", "05_scheduler", "06_dashboards"])
