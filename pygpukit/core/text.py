@@ -32,13 +32,25 @@ def escape(text: str) -> str:
     return text.translate(_shown())
 
 
+def visible(text: str) -> str:
+    """Text for a terminal or a log, whatever is in it: what a terminal would obey, or a reader cannot see, is written
+    as \\x1b, as escape() does; a carriage return, too, but before a line feed.
+    """
+    return text.translate(_unseen()).replace("\r\n", "\n").replace("\r", "\\x0d")
+
+
 @cache
 def _shown() -> dict[int, str]:
-    unseen = [*range(0x20), *range(0x7F, 0xA0), 0x061C, 0x200E, 0x200F, *range(0x2028, 0x202F), *range(0x2066, 0x206A)]
-    shown = {code: f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" for code in [*unseen, *range(0xD800, 0xE000)]}
+    return {**_unseen(), **{ord(mark): f"&{name};" for mark, name in _MARKUP.items()}}
+
+
+@cache
+def _unseen() -> dict[int, str]:
+    codes = [*range(0x20), *range(0x7F, 0xA0), 0x061C, 0x200E, 0x200F, *range(0x2028, 0x202F), *range(0x2066, 0x206A)]
+    shown = {code: f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" for code in [*codes, *range(0xD800, 0xE000)]}
     for kept in "\t\n\r":
         del shown[ord(kept)]
-    return {**shown, **{ord(mark): f"&{name};" for mark, name in _MARKUP.items()}}
+    return shown
 
 
 def storable(text: str) -> str:
