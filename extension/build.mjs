@@ -23,8 +23,17 @@ await build({ entryPoints: { widgets: join(here, 'views/src/style.css') }, outdi
 
 // The lab's own builder bundles these.
 const labext = join(here, 'labext');
+const BUNDLED = 'markdown.ts'; // of our own packages, whose sources the lab's builder does not read
 await build({
-  entryPoints: readdirSync(join(labext, 'src')).map((name) => join(labext, 'src', name)),
+  entryPoints: [join(labext, 'src', BUNDLED)],
+  outdir: join(labext, 'lib'),
+  bundle: true,
+  format: 'esm',
+  target: 'es2022',
+  legalComments: 'inline',
+});
+await build({
+  entryPoints: readdirSync(join(labext, 'src')).filter((name) => name !== BUNDLED).map((name) => join(labext, 'src', name)),
   outdir: join(labext, 'lib'),
   define: { DASHBOARDS: JSON.stringify(dashboards) },
   format: 'esm',

@@ -3,28 +3,64 @@
 from __future__ import annotations
 
 import os
+import re
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from IPython.core.error import UsageError
 from IPython.core.magic import Magics, cell_magic, magics_class, no_var_expand
-from IPython.display import display
+from IPython.display import clear_output, display
 
 if TYPE_CHECKING:
     from pygpukit.jupyter.widgets.chat import ChatWidget
-    from pygpukit.llm.conversation import Chats, Message
+    from pygpukit.llm.conversation import Chats
+    from pygpukit.llm.fitting import ContextRule
+    from pygpukit.llm.message import Message
+
+# {name}, {name.attribute}; {{name}} is for {name} itself.
+_VARIABLE = re.compile(r"\{\{([A-Za-z_][\w.]*)\}\}|\{([A-Za-z_]\w*)((?:\.[A-Za-z_]\w*)*)\}")
+_PLAIN = "--plain"
 
 
 def chat(
     model: str | os.PathLike[str] | Chats,
     system: str = "",
     max_new_tokens: int | None = None,
+    context: ContextRule = "shift",
     **settings: Any,
 ) -> ChatWidget:
     """A chat with a model, shown by being the value of a cell; `.messages` is the conversation, `.ask(text)` speaks.
 
-    model: what gp.llm.load() gives, or takes. system: the system prompt, "" for the model's own. settings: those of
-    model.chat() (temperature, seed, ...), greedy by default. Raises what load() raises, and RuntimeError when the
-    front-end bundle has not been built.
+    Parameters
+    ----------
+    model
+        What gp.llm.load() gives, or takes.
+    system
+        The system prompt, "" for the model's own.
+    max_new_tokens
+        Of one answer, at most; 256 by default.
+    context
+        What happens when the context is full. "shift": the oldest turns are left out, whole, until the rest takes half
+        of it; the system prompt stays, and a line says so. "stop": the question is refused, and stays in the box.
+    settings
+        Those of model.chat() (temperature, seed, ...), greedy by default.
+
+    Returns
+    -------
+    ChatWidget
+        The chat.
+
+    Raises
+    ------
+    InvalidSpecError
+        For a setting that model.chat() would refuse; and what load() raises.
+    RuntimeError
+        When the front-end bundle has not been built.
+
+    Examples
+    --------
+    >>> chat = gp.llm.chat(model, "Answer in one sentence.", temperature=0.7)  # doctest: +SKIP
+    >>> chat.ask("What is a warp?")  # doctest: +SKIP
     """
     from pygpukit.jupyter.widgets.chat import ChatWidget
 
@@ -32,13 +68,13 @@ def chat(
         from pygpukit.llm import load
 
         model = load(model)
-    return ChatWidget(model, system, max_new_tokens, **settings)
+    return ChatWidget(model, system, max_new_tokens, context, **settings)
 
 
 class Asked:
     """What a %%chat cell leaves: the chat's view, and its question and answer as Markdown where there is no kernel."""
 
-    def __init__(self, view: ChatWidget, question: str, answer: Message) -> None:
+    def __init__(self, view: ChatWidget, question: Message, answer: Message) -> None:
         self._view, self._question, self._answer = view, question, answer
 
     def __repr__(self) -> str:
@@ -49,7 +85,7 @@ class Asked:
         if made is None:
             return None
         data, metadata = made
-        text = f"**You:** {self._question}\n\n{self._answer.markdown()}"
+        text = f"{self._question.markdown()}\n\n{self._answer.markdown()}"
         return {**data, "text/plain": repr(self), "text/markdown": text}, metadata
 
 
@@ -62,23 +98,32 @@ class ChatMagics(Magics):  # type: ignore[misc]
     @no_var_expand
     @cell_magic("chat")
     def ask(self, line: str, cell: str) -> Asked:
-        """Ask what the cell says. `%%chat NAME`: NAME is a chat or a model of the notebook; alone: the chat before.
+        """Ask what the cell says, with the values of the notebook's variables in the place of {name}.
 
-        The answer streams into the chat's view, which is shown while it comes; interrupting the kernel stops it.
+        `%%chat NAME`: NAME is a chat or a model of the notebook; alone: the chat before, or what there is. --plain:
+        braces are taken as they are. {name.attribute} has the attribute, {{name}} is for {name} itself; what is no
+        variable stays as it is. The answer streams into the chat's view, which is shown while it comes; interrupting
+        the kernel stops it.
         """
-        view = self._view(line.strip())
-        if not cell.strip():
+        words = line.split()
+        plain = _PLAIN in words
+        view = self._view(" ".join(word for word in words if word != _PLAIN))
+        text = cell.strip() if plain else filled(cell.strip(), self.shell.user_ns)
+        if not text:
             raise UsageError("%%chat: the cell below the line says nothing to ask")
         display(view.only_view(), raw=True)
-        question = cell.strip()
-        return Asked(view, question, view.ask(question))
+        answer = view.ask(text)
+        if getattr(self.shell, "kernel", None) is not None:
+            clear_output(wait=True)  # the cell's value is the view again, with the words for pages without a kernel
+        question = next(message for message in view.messages if message.number == answer.parent)
+        return Asked(view, question, answer)
 
     def _view(self, name: str) -> ChatWidget:
         from pygpukit.jupyter.widgets.chat import ChatWidget
 
         if not name:
             if self._last is None:
-                raise UsageError("%%chat needs the name of a chat or a model the first time: %%chat model")
+                self._last = self._found()
             return self._last
         found = self.shell.user_ns.get(name)
         if isinstance(found, ChatWidget):
@@ -89,3 +134,42 @@ class ChatMagics(Magics):  # type: ignore[misc]
         else:
             raise UsageError(f"%%chat: {name!r} is {type(found).__name__}, not a chat or a model of this notebook")
         return self._last
+
+    def _found(self) -> ChatWidget:
+        """The chat of the notebook that was made last, or one with the model that was."""
+        from pygpukit.jupyter.widgets.chat import ChatWidget
+        from pygpukit.llm.model import CausalTransformerModel
+
+        named = [value for name, value in self.shell.user_ns.items() if not name.startswith("_")]
+        chats = [value for value in named if isinstance(value, ChatWidget)]
+        models = [value for value in named if isinstance(value, CausalTransformerModel)]
+        if not chats and not models:
+            raise UsageError(
+                "%%chat needs the name of a chat or a model the first time, and the notebook has none: "
+                "model = gp.llm.load(NAME), with a name that gp.models.table() lists, then %%chat model"
+            )
+        return chats[-1] if chats else chat(models[-1])
+
+
+def filled(text: str, names: Mapping[str, Any]) -> str:
+    """The text with values in the place of {name} and {name.attribute}, as str() gives them; {{name}} is {name}.
+
+    What is no name of the notebook stays as it is: code has braces, too. Raises UsageError for an attribute that a
+    value does not have.
+    """
+
+    def value(found: re.Match[str]) -> str:
+        literal, name, attributes = found.groups()
+        if literal is not None:
+            return f"{{{literal}}}"
+        if name not in names:
+            return found[0]
+        made = names[name]
+        for attribute in attributes.split(".")[1:]:
+            try:
+                made = getattr(made, attribute)
+            except AttributeError as error:
+                raise UsageError(f"%%chat: {found[0]}: {error}") from None
+        return str(made)
+
+    return _VARIABLE.sub(value, text)

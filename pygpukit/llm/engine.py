@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, cast
 
 from pygpukit._core import native
 from pygpukit.array import factory
+from pygpukit.core import doing
 from pygpukit.core.errors import InvalidSpecError
 from pygpukit.core.event import Event
 from pygpukit.core.graph import Graph
@@ -177,10 +178,12 @@ class Engine:
 
     def prefill(self, sequence: Request, step: DecodeStep, row: int, stop: Callable[[], bool] = lambda: False) -> bool:
         """The prompt into the cache, and the logits after it into a row of a step. False if stop() said so between."""
-        start = sequence.reused
-        while start < len(sequence.prompt):
+        start, whole = sequence.reused, len(sequence.prompt)
+        while start < whole:
             if stop():
                 return False
+            if start > sequence.reused:
+                doing.say(f"Reading {whole} tokens, {start} are read")
             end = min(start + self._chunk, len(sequence.prompt))
             self._compute(sequence.prompt[start:end], start, sequence.slot.number)
             sequence.slot.prompt = sequence.prompt[:end]

@@ -172,6 +172,11 @@ class Generating:
         """The bytes of one token; b"" without a tokenizer."""
         return b"" if self.tokenizer is None else self.tokenizer.token_bytes(token)
 
+    def prompt_tokens(self, messages: Prompt, **form: Any) -> int:
+        """How many tokens a prompt has: messages by the model's chat template, with stream()'s `variables` and
+        `control_tokens`. Raises as stream() does."""
+        return len(self._ids(messages, **form)[0])
+
     def text_of(self, token: int) -> str:
         """The text of one token by itself; "" without a tokenizer."""
         return "" if self.tokenizer is None else self.tokenizer.decode([token])

@@ -11,8 +11,10 @@ from typing import Any, TextIO
 
 from pygpukit.core.backend import backend
 from pygpukit.core.errors import GPUError
-from pygpukit.llm.conversation import Chats, Conversation, Event, Message
+from pygpukit.core.text import visible
+from pygpukit.llm.conversation import Chats, Conversation, Event
 from pygpukit.llm.generation import Token
+from pygpukit.llm.message import Message
 
 HELP = """\
 /system TEXT  set the system prompt; alone: show it    /clear  begin anew    /again  another answer
@@ -40,9 +42,9 @@ def talk(
 
     def told(event: Event, message: Message | None, token: Token | None) -> None:
         if event == "token" and token is not None:
-            target.write(token.thinking + token.text)
+            target.write(visible(token.thinking + token.text))
             target.flush()
-        elif event == "ended" and message is not None:
+        elif event in ("ended", "refused") and message is not None:
             target.write(_end(message))
             target.flush()
 
@@ -62,7 +64,7 @@ def talk(
         except GPUError as error:
             said = str(error)
         if said:
-            out.write(said + "\n")
+            out.write(visible(said) + "\n")
 
 
 def _read(ask: Callable[[str], str]) -> str:
@@ -105,8 +107,10 @@ def _do(conversation: Conversation, line: str) -> str:
 def _end(message: Message) -> str:
     """What stands below an answer."""
     if message.finish_reason == "failed":
-        return f"\n[{message.error}]\n"
-    parts = {"cancelled": ["stopped"], "length": ["cut at its greatest length"]}.get(message.finish_reason or "", [])
+        return f"\n[{visible(message.error)}]\n"
+    ended = message.ended.rstrip(".")
+    parts = [message.note.rstrip(".")] if message.note else []
+    parts += [ended[:1].lower() + ended[1:]] if ended else []
     figures = message.figures
     if figures is not None:
         parts.append(f"{figures.new_tokens} tokens")
@@ -125,11 +129,11 @@ def command(args: argparse.Namespace) -> int:
     try:
         model = load(args.model, dtype=args.dtype, context=args.context)
     except (GPUError, OSError, ValueError, ModuleNotFoundError) as error:
-        print(f"pygpukit chat: {error}", file=sys.stderr)
+        print(f"pygpukit chat: {visible(str(error))}", file=sys.stderr)
         return 1
     opened = backend()
     where = f", on the simulated device ({opened.reason.rstrip('.')})" if opened == "sim" else ""
-    print(f"{model.name}{where}: /help says what there is, Ctrl-D ends")
+    print(f"{visible(model.name)}{where}: /help says what there is, Ctrl-D ends")
     if sys.stdin.isatty():
         with contextlib.suppress(ImportError):
             importlib.import_module("readline")  # arrow keys, and the lines before
@@ -138,6 +142,6 @@ def command(args: argparse.Namespace) -> int:
     try:
         talk(model, args.system, args.max_new_tokens, **settings)
     except GPUError as error:  # a setting that cannot be
-        print(f"pygpukit chat: {error}", file=sys.stderr)
+        print(f"pygpukit chat: {visible(str(error))}", file=sys.stderr)
         return 1
     return 0

@@ -59,7 +59,8 @@ NEUTRAL = (
     "*",
     "^[x]",
 )
-TAGS = set("p br hr em strong del s code pre blockquote ul ol li h1 h2 h3 h4 h5 h6 table thead tbody tr th td a span div sup section".split())  # fmt: skip
+TAGS = {"p", "br", "hr", "em", "strong", "del", "s", "code", "pre", "blockquote", "ul", "ol", "li", "a", "span", "div"}
+TAGS |= {"table", "thead", "tbody", "tr", "th", "td", "sup", "section", *(f"h{level}" for level in range(1, 7))}
 
 
 class Look(HTMLParser):

@@ -64,7 +64,16 @@ def test_a_page_asks_and_gets_state_tokens_and_end(monkeypatch: pytest.MonkeyPat
     chat = gp.llm.chat(StubModel())
     page = Page(chat, monkeypatch)
     page.say({"type": "view"})
-    assert page.got[0] == {"type": "state", "model": "stub", "system": "", "busy": False, "messages": []}
+    assert page.got[0] == {
+        "type": "state",
+        "model": "stub",
+        "system": "",
+        "busy": False,
+        "messages": [],
+        "settings": {"max_new_tokens": None, "temperature": None, "top_p": None},
+        "chats": ["New chat"],
+        "chat": 0,
+    }
     page.say({"type": "ask", "text": "one two"})
     assert chat.wait(WAIT_S)
     assert page.text() == "echo 1: onetwo"
@@ -121,6 +130,99 @@ def test_what_cannot_be_done_is_said_to_the_page(monkeypatch: pytest.MonkeyPatch
     assert chat.messages == []
 
 
+class Small(StubModel):
+    """A model with a context of 40 words that says what it was asked."""
+
+    context = 40
+
+    def prompt_tokens(self, messages: Any) -> int:
+        return sum(len(one["content"].split()) + 2 for one in messages)
+
+
+def test_a_refused_question_goes_back_to_the_page_that_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    chat = gp.llm.chat(Small())
+    page = Page(chat, monkeypatch)
+    page.say({"type": "ask", "text": "fine"})
+    assert chat.wait(WAIT_S)
+    long = "long " * 60
+    page.say({"type": "ask", "text": long})
+    assert chat.wait(WAIT_S)
+    (refused,) = page.of("refused")
+    assert refused["question"] == long and "too long" in refused["text"]
+    assert [row.get("text") for row in page.of("state")[-1]["messages"]] == ["fine", None] and not page.of("state")[-1][
+        "busy"
+    ]
+    with pytest.raises(GPUError, match="too long"):  # from Python: it is told there, and the page's box stays as it is
+        chat.ask(long)
+    assert page.of("refused")[-1]["question"] == ""
+    assert str(chat.ask("again"))
+
+
+def test_what_is_done_until_the_first_token_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    chat = gp.llm.chat(Small())
+    page = Page(chat, monkeypatch)
+    chat.ask("one two three")
+    assert [one["stage"] for one in page.of("stage")] == ["Getting ready", "Reading 3 tokens"]
+    kinds = [one["type"] for one in page.got]
+    assert max(at for at, kind in enumerate(kinds) if kind == "stage") < kinds.index("tokens")
+
+
+def test_the_first_answers_load_begins_when_a_page_shows_the_chat(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = Small(gated=True)
+    chat = gp.llm.chat(model, "be brief")
+    assert model.asked == []
+    page = Page(chat, monkeypatch)
+    for _ in range(3):
+        page.say({"type": "view"})
+    wait_for(lambda: len(model.asked) == 1)
+    assert model.asked[0][0] == {"role": "system", "content": "be brief"} and chat.messages == []
+    page.say({"type": "ask", "text": "a question"})
+    wait_for(lambda: "Getting the model ready" in [one["stage"] for one in page.of("stage")])
+    assert len(model.asked) == 1  # the question waits for it
+    model.release(100)
+    assert chat.wait(WAIT_S)
+    assert [asked[-1]["content"] for asked in model.asked] == ["Hello", "a question"]
+    assert page.text().startswith("echo 2")
+
+
+def test_a_page_deletes_turns_sets_what_counts_from_now_on_and_has_several_chats(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    model = StubModel()
+    chat = gp.llm.chat(model, seed=1)
+    page = Page(chat, monkeypatch)
+    for text in ("a", "b"):
+        chat.ask(text)
+    page.say({"type": "delete", "number": 0})
+    assert [message.content for message in chat.messages] == ["b", "echo 3: b"]
+    page.say({"type": "settings", "settings": {"max_new_tokens": 9, "temperature": 0.5, "top_p": None}})
+    assert page.of("state")[-1]["settings"] == {"max_new_tokens": 9, "temperature": 0.5, "top_p": None}
+    page.say({"type": "new"})
+    page.say({"type": "new"})  # one that is new stays the one that is new
+    assert page.of("state")[-1]["chats"] == ["b", "New chat"] and page.of("state")[-1]["chat"] == 1
+    chat.ask("c")
+    assert model.settings == {"seed": 1, "top": 5, "temperature": 0.5} and len(model.asked[-1]) == 1
+    page.say({"type": "go", "number": 0})
+    assert [message.content for message in chat.messages] == ["b", "echo 3: b"] and chat.chats == ["b", "c"]
+    for wrong in ({"type": "go", "number": 7}, {"type": "settings", "settings": {"seed": 3}}, {"type": "settings"}):
+        page.say(wrong)
+    assert len(page.of("refused")) == 3 and chat.dropped == 0
+
+
+def test_what_a_saved_notebook_shows_follows_the_conversation(monkeypatch: pytest.MonkeyPatch) -> None:
+    chat = gp.llm.chat(StubModel(lambda _messages: ["<img src=x onerror=hit()> ", "![x](http://a/b)"]))
+    page = Page(chat, monkeypatch)
+    page.say({"type": "view"})
+    page.say({"type": "ask", "text": "<b>"})
+    assert chat.wait(WAIT_S)
+    still = page.of("still")[-1]
+    assert still["model"] == chat.model_id
+    expected = "**You:** &lt;b>\n\n**Model:** &lt;img src=x onerror=hit()> !&#91;x](http://a/b)"
+    assert still["data"] == {"text/markdown": expected} == chat.fallback()
+    data, metadata = chat._repr_mimebundle_()
+    assert data["text/markdown"] == expected and metadata["pygpukit"] == {"view": True}
+
+
 def test_foreign_messages_do_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     chat = gp.llm.chat(StubModel())
     page = Page(chat, monkeypatch)
@@ -148,7 +250,7 @@ def test_ask_waits_returns_the_answer_and_raises_what_failed() -> None:
 def test_the_transcript_is_markdown() -> None:
     chat = gp.llm.chat(StubModel())
     data, _ = chat._repr_mimebundle_()
-    assert "text/markdown" not in data
+    assert data["text/markdown"] == "*A chat with stub: run the cell to talk.*"
     chat.ask("a")
     data, _ = chat._repr_mimebundle_()
     assert data["text/markdown"] == "**You:** a\n\n**Model:** echo 1: a"
@@ -217,6 +319,48 @@ def test_the_magic_asks_a_model_or_a_chat_and_goes_on_with_the_last(shell: Any) 
     for name, cell, words in (("nothing", "a", "not a chat or a model"), ("model", " ", "says nothing")):
         with pytest.raises(UsageError, match=words):
             shell.run_cell_magic("chat", name, cell)
+
+
+def test_the_magic_puts_values_in_the_place_of_names(shell: Any) -> None:
+    model = StubModel()
+    shell.user_ns |= {"model": model, "n": 3, "x": gp.ones(5), "text": "{n}"}
+    asked = {
+        "{n} of {x.shape}": "3 of (5,)",
+        "{text} {{n}} {unknown} { n } {n": "{n} {n} {unknown} { n } {n",
+        "for (;;) { f(); } {}": "for (;;) { f(); } {}",
+    }
+    for cell, text in asked.items():
+        shell.run_cell_magic("chat", "model", cell)
+        assert model.asked[-1][-1]["content"] == text
+    shell.run_cell_magic("chat", "--plain", "{n}")
+    assert model.asked[-1][-1]["content"] == "{n}"
+    before = len(model.asked)
+    with pytest.raises(UsageError, match=r"\{n.shape\}: .*no attribute"):
+        shell.run_cell_magic("chat", "", "{n.shape}")
+    assert len(model.asked) == before
+
+
+def test_the_magic_alone_takes_the_chat_that_is_there(shell: Any) -> None:
+    with pytest.raises(UsageError, match=r"the notebook has none: model = gp.llm.load"):
+        shell.run_cell_magic("chat", "", "a")
+    shell.user_ns["talk"] = gp.llm.chat(StubModel(), "be brief")
+    assert repr(shell.run_cell_magic("chat", "", "a")) == "assistant: echo 2: a"
+
+
+def test_the_magic_shows_its_view_while_it_comes_and_once_in_the_end(
+    shell: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from pygpukit.jupyter import chat as magic
+
+    told: list[Any] = []
+    monkeypatch.setattr(magic, "display", lambda data, raw: told.append(sorted(data)))
+    monkeypatch.setattr(magic, "clear_output", lambda wait: told.append("cleared"))
+    monkeypatch.setattr(type(shell), "kernel", object(), raising=False)
+    shell.user_ns["model"] = StubModel()
+    asked = shell.run_cell_magic("chat", "model", "a <b>")
+    assert told == [["application/vnd.jupyter.widget-view+json"], "cleared"]
+    data, metadata = asked._repr_mimebundle_()
+    assert data["text/markdown"].startswith("**You:** a &lt;b>") and metadata["pygpukit"] == {"view": True}
 
 
 def test_a_token_is_a_message_of_the_same_size_however_long_the_answer_is(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -52,7 +52,8 @@ def test_what_is_recorded_is_on_the_device_sample_for_sample(monkeypatch: pytest
     np.testing.assert_array_equal(np.concatenate(blocks), samples)
     assert (recorder.dropped, recorder.state, recorder.sound.sample_rate) == (0, "stopped", RATE)
     page.say({"type": "view"})
-    assert page.got[-1][0] == {"type": "state", "rate": RATE, "kept": 2 * RATE}
+    assert page.got[-2][0] == {"type": "state", "rate": RATE, "kept": 2 * RATE}
+    assert page.got[-1][0]["type"] == "still" and "2.00 s, which are not saved" in str(page.got[-1][0]["data"])
     recorder.clear()
     assert len(recorder.sound) == 0
 
@@ -123,7 +124,8 @@ def test_a_page_that_begins_to_look_gets_the_last_seconds_and_a_recorder_feeds_i
     assert moving.columns == (20 * RATE - spectrogram.N_FFT) // 256 + 1
     page = Page(moving, monkeypatch)
     page.say({"type": "view"})
-    (state, colours), (columns, levels) = page.got
+    (state, colours), (columns, levels), (still, _) = page.got
+    assert still["data"] == moving.fallback() and still["model"] == moving.model_id
     assert state["rate"] == RATE and len(colours[0]) == 768
     assert columns["end"] == moving.columns and len(levels[0]) == spectrogram.ROWS * spectrogram.COLUMNS
     html = moving.fallback()["text/html"]

@@ -29,7 +29,7 @@ import pygpukit as gp
 from pygpukit import _core
 from pygpukit.core.records import SEQUENCES
 from pygpukit.jupyter import allowance, comms
-from pygpukit.jupyter.widgets import CellsWidget, DeviceWidget, MemoryWidget, SchedulerWidget, base, dashboard
+from pygpukit.jupyter.widgets import CellsWidget, DeviceWidget, MemoryWidget, SchedulerWidget, base
 from pygpukit.jupyter.widgets.fallback import device_html, memory_html, scheduler_html
 from pygpukit.scheduler import Scheduler
 from pygpukit.telemetry import feed
@@ -241,15 +241,15 @@ def drawn_by_the_lab() -> dict[str, set[str]]:
 
 
 def pictures(page: Recorder) -> list[dict[str, Any]]:
-    return [content for content, _ in page.messages if content["type"] == "picture"]
+    return [content for content, _ in page.messages if content["type"] == "still"]
 
 
 def test_a_saved_notebook_gets_a_new_picture_when_it_is_another(widget: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     page = Recorder(widget, monkeypatch)
     drawn = iter(["first", "first", "second"])
     monkeypatch.setattr(widget, "picture_html", lambda: next(drawn))
-    monkeypatch.setattr(dashboard, "PICTURE_S", 0.0)
-    monkeypatch.setattr(dashboard, "PICTURE_SHARE", math.inf)
+    monkeypatch.setattr(base, "STILL_S", 0.0)
+    monkeypatch.setattr(base, "STILL_SHARE", math.inf)
     telemetry._sampler.stop()  # no frame but those of this test
     monkeypatch.setattr(telemetry, "wake", lambda: None)
     frame, _, _ = _core.telemetry_frame(0, _core.ring_head(), 0)
@@ -259,7 +259,7 @@ def test_a_saved_notebook_gets_a_new_picture_when_it_is_another(widget: Any, mon
     look(widget)
     for _ in range(3):
         widget.send_frame(frame)
-    assert [one["html"] for one in pictures(page)] == [
+    assert [one["data"]["text/html"] for one in pictures(page)] == [
         f'<div class="gk-live">{text}</div>' for text in ("first", "second")
     ]
     assert {one["model"] for one in pictures(page)} == {widget.model_id}
@@ -268,7 +268,7 @@ def test_a_saved_notebook_gets_a_new_picture_when_it_is_another(widget: Any, mon
 def test_pictures_keep_to_their_share_of_time(widget: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     Recorder(widget, monkeypatch)
     now_s = 100.0
-    monkeypatch.setattr(dashboard, "time", SimpleNamespace(monotonic=lambda: now_s))
+    monkeypatch.setattr(base, "time", SimpleNamespace(monotonic=lambda: now_s))
     drawn = []
 
     def draw() -> str:
@@ -278,16 +278,16 @@ def test_pictures_keep_to_their_share_of_time(widget: Any, monkeypatch: pytest.M
         return ""
 
     monkeypatch.setattr(widget, "picture_html", draw)
-    widget._picture_due_s = 0.0
+    widget._still_due_s = 0.0
     for _ in range(900):
-        widget._send_picture()
+        widget._send_still()
         now_s += 0.125
     assert len(drawn) == 2, "an eighth of a second at a 500th of the time: every 62.5 s"
-    widget._picture_due_s = 0.0
+    widget._still_due_s = 0.0
     monkeypatch.setattr(widget, "picture_html", lambda: drawn.append(now_s) or "")
     drawn.clear()
     for _ in range(80):
-        widget._send_picture()
+        widget._send_still()
         now_s += 0.125
     assert len(drawn) == 5, "at most every two seconds"
 

@@ -13,6 +13,8 @@ from stub_model import StubModel
 from pygpukit.core.errors import InvalidSpecError
 from pygpukit.llm import terminal
 from pygpukit.llm.conversation import Conversation
+from pygpukit.llm.generation import Figures
+from pygpukit.llm.message import Message
 
 WAIT_S = 60
 
@@ -37,7 +39,8 @@ def test_an_answer_comes_token_by_token_on_another_thread() -> None:
     chat = Conversation(StubModel(), told=hear)
     answer = chat.ask("one two")
     done(chat)
-    assert told == [("changed", ""), ("token", "echo 1: "), ("token", "one"), ("token", "two"), ("ended", "")]
+    assert told[0] == ("changed", "") and told[-1] == ("ended", "")
+    assert [text for event, text in told if event == "token"] == ["echo 1: ", "one", "two"]
     assert threading.current_thread() not in threads
     assert answer.content == "echo 1: onetwo" and answer.finish_reason == "stop"
     assert answer.figures is not None and answer.figures.new_tokens == 3
@@ -111,7 +114,167 @@ def test_what_fails_is_said_in_the_answer() -> None:
     answer = chat.ask("a")
     done(chat)
     assert answer.finish_reason == "failed" and "3 tokens too long" in answer.error and not chat.busy
-    assert "3 tokens too long" in chat.markdown()
+    assert answer.question == "a" and chat.messages == []
+
+
+def test_a_failure_amid_an_answer_keeps_what_came() -> None:
+    def fail(_messages: Any) -> Any:
+        yield "one"
+        raise InvalidSpecError("the device is gone", "prompt")
+
+    class Failing(StubModel):
+        def chat(self, messages: Any, max_new_tokens: int | None = None, **settings: Any) -> Any:
+            made = super().chat(messages, max_new_tokens, **settings)
+            made._words = enumerate(fail(messages))
+            return made
+
+    chat = Conversation(Failing())
+    answer = chat.ask("a")
+    done(chat)
+    assert answer.content == "one" and "the device is gone" in answer.error
+    assert said(chat) == [("user", "a"), ("assistant", "one")]
+
+
+class Small(StubModel):
+    """A model with a context of 40 words, that counts two more a message."""
+
+    context = 40
+
+    def prompt_tokens(self, messages: Any) -> int:
+        return sum(len(one["content"].split()) + 2 for one in messages)
+
+    def chat(self, messages: Any, max_new_tokens: int | None = None, **settings: Any) -> Any:
+        if self.prompt_tokens(messages) >= self.context:
+            raise InvalidSpecError("the prompt does not fit", "prompt")
+        return super().chat(messages, max_new_tokens, **settings)
+
+
+def test_a_question_that_is_too_long_is_taken_out_and_later_ones_are_answered() -> None:
+    for rule in ("shift", "stop"):
+        chat = Conversation(Small(), context=rule)  # type: ignore[arg-type]
+        for text, kept in (("fine", 2), ("long " * 60, 2), ("also fine", 4)):
+            answer = chat.ask(text)
+            done(chat)
+            assert len(chat.messages) == kept
+            assert bool(answer.error) == text.startswith("long")
+            assert answer.question == text
+        chat.edit(0, "long " * 60)
+        done(chat)
+        assert said(chat)[0] == ("user", "fine") and len(chat.messages) == 4
+
+
+def test_a_full_context_leaves_out_the_oldest_turns_whole_and_says_so() -> None:
+    model = Small(lambda _messages: ["four ", "words ", "each ", "time"])
+    chat = Conversation(model, "be brief")
+    notes = []
+    for number in range(12):
+        answer = chat.ask(f"question {number} is this")
+        done(chat)
+        assert not answer.error
+        notes.append(answer.note)
+        asked = model.asked[-1]
+        assert asked[0] == {"role": "system", "content": "be brief"} and asked[1]["role"] == "user"
+        assert asked[-1]["content"] == f"question {number} is this"
+        assert model.prompt_tokens(asked) + 10 <= 40  # room for an answer: a quarter of the context
+    assert notes[0] == "" and "The 4 oldest messages no longer fit into the context of 40 tokens" in notes[2]
+    # What was left out stays so: an answer after it begins alike, and leaves out no more.
+    assert notes[3] == "" and len(model.asked[3]) == len(model.asked[2]) + 2
+    assert len(chat.messages) == 24 and notes[2] in chat.markdown()
+
+
+def test_a_full_context_stops_where_that_is_asked_for_until_turns_are_deleted() -> None:
+    chat = Conversation(Small(lambda _messages: ["four ", "words ", "each ", "time"]), context="stop")
+    for text in ("a b c d", "e f g h", "i j k l"):
+        assert not chat.ask(text).error
+        done(chat)
+    answer = chat.ask("m n o p")
+    done(chat)
+    assert "the context is full" in answer.error and len(chat.messages) == 6
+    chat.delete(0)
+    answer = chat.ask("m n o p")
+    done(chat)
+    assert not answer.error and len(chat.messages) == 6
+    with pytest.raises(InvalidSpecError, match="context='drop'"):
+        Conversation(Small(), context="drop")  # type: ignore[arg-type]
+
+
+def test_an_answer_that_meets_the_end_of_the_context_says_so() -> None:
+    def ended(reason: str, new: int) -> str:
+        figures = Figures(10, 0, new, 16, 0, 0.1, 0.1)
+        return Message(1, "assistant", 0, finish_reason=reason, figures=figures).ended
+
+    assert ended("length", 6) == "Cut where the context of 16 tokens ended."
+    assert ended("length", 5) == "Cut at its greatest length."
+    assert ended("cancelled", 5) == "Stopped." and ended("stop", 6) == ""
+
+
+def test_a_deleted_turn_takes_its_answers_along_and_leaves_what_follows() -> None:
+    chat = Conversation(StubModel())
+    for text in ("a", "b", "c"):
+        chat.ask(text)
+        done(chat)
+    chat.regenerate(chat.messages[3].number)
+    done(chat)
+    chat.choose(chat.messages[2].number)  # the branch with c lies on the other answer
+    chat.choose(4)
+    chat.delete(chat.messages[3].number)  # that of the answer, with its question
+    assert [content for _, content in said(chat)] == ["a", "echo 1: a", "c", "echo 5: c"]
+    chat.delete(4)
+    assert [content for _, content in said(chat)] == ["a", "echo 1: a"]
+    chat.delete(0)
+    assert chat.messages == []
+    with pytest.raises(InvalidSpecError, match="no message 0"):
+        chat.delete(0)
+    chat.ask("d")
+    done(chat)
+    assert said(chat) == [("user", "d"), ("assistant", "echo 1: d")]
+
+
+def test_again_samples_with_another_seed_each_time() -> None:
+    model = StubModel()
+    chat = Conversation(model, top=3)
+    chat.ask("a")
+    done(chat)
+    assert model.settings == {"top": 3}
+    seeds = []
+    for _ in range(3):
+        chat.regenerate()
+        done(chat)
+        seeds.append(model.settings["seed"])
+        assert model.settings["temperature"] > 0 and model.settings["top"] == 3
+    assert len(set(seeds)) == 3
+    own = Conversation(model, temperature=0.3, seed=100)
+    own.ask("a")
+    done(own)
+    own.regenerate()
+    done(own)
+    assert (model.settings["temperature"], model.settings["seed"]) == (0.3, 101)
+    own.regenerate(temperature=0.0)
+    done(own)
+    assert model.settings["temperature"] == 0.0
+
+
+def test_settings_change_from_the_next_answer_on_or_not_at_all() -> None:
+    model = tiny.model("llama", context=16)
+    chat = Conversation(model)
+    with pytest.raises(InvalidSpecError, match="top_p"):
+        chat.set(temperature=0.5, top_p=7)
+    assert chat.settings == {}
+    chat.set(8, temperature=0.5)
+    assert (chat.max_new_tokens, chat.settings) == (8, {"temperature": 0.5})
+    chat.set(temperature=None)
+    assert (chat.max_new_tokens, chat.settings) == (None, {})
+
+
+def test_a_terminal_gets_nothing_to_obey() -> None:
+    hostile = ["\x1b]52;c;aGk=\x07", "\x1b]0;title\x07", "\x1b[2J", "\u202egnp", "\x9b31m", "a\rb", "\u2066"]
+    out = talk(["hello", "/system \x1b[2Jbe brief"], StubModel(lambda _messages: ["?\x1b[2J", *hostile]))
+    assert not set(out) & set("\x1b\x07\x9b\r\u202e\u2066") and r"\x1b]52;c;aGk=\x07" in out
+    chat = Conversation(StubModel(lambda _messages: hostile))
+    answer = chat.ask("\x1b[2J")
+    done(chat)
+    for text in (repr(answer), repr(chat.messages[0]), chat.markdown()):
+        assert not set(text) & set("\x1b\x07\x9b\r\u202e\u2066")
 
 
 @pytest.mark.parametrize("number", [-1, 1, 7, True, None, "0"])

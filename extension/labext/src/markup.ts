@@ -13,32 +13,43 @@ const DRAWN: ReadonlyMap<string, readonly string[]> = new Map(
     tr: [],
     th: [],
     td: [],
-    svg: ['viewBox', 'width', 'role', 'aria-label'],
+    ol: [],
+    li: [],
+    svg: ['viewBox', 'width', 'height', 'role', 'aria-label', 'stroke'],
+    path: ['d'],
     rect: ['x', 'y', 'width', 'height', 'rx', 'fill', 'opacity'],
     text: ['x', 'y', 'font-size', 'fill'],
+    img: ['alt', 'width', 'height', 'src'],
+    audio: ['controls', 'src'],
   }),
 );
 /** Numbers, names and colours: no brackets, so no reference to anything. */
 const PLAIN = /^[\w#%., -]*$/;
+/** Pictures and sounds that are there themselves: nothing is asked for. */
+const CONTAINED = /^data:(?:image\/png|audio\/wav);base64,[\w+/=]*$/;
+/** What is read out and not drawn. */
+const SAID: readonly string[] = ['aria-label', 'alt'];
 /** What styles a picture where the extension is not. */
-const STYLES: readonly string[] = ['font', 'font-variant-numeric', 'max-width', 'padding', 'text-align'];
-/** By which comparisons of notebooks know the picture of a live view. */
-const LIVE = 'gk-live';
+const STYLES: readonly string[] = ['display', 'font', 'font-variant-numeric', 'max-width', 'padding', 'text-align'];
+/** By which comparisons of notebooks know the stills of views. */
+const KINDS: readonly string[] = ['gk-live', 'gk-sound'];
 
 /** Whether an attribute is of this kind of element, and draws. */
 export type Keeps = (element: string, attribute: string, value: string) => boolean;
 
 export const draws: Keeps = (element, attribute, value) =>
-  Boolean(DRAWN.get(element)?.includes(attribute)) && (attribute === 'aria-label' || PLAIN.test(value));
+  Boolean(DRAWN.get(element)?.includes(attribute)) &&
+  (SAID.includes(attribute) || (attribute === 'src' ? CONTAINED : PLAIN).test(value));
 
 /** The same, and what styles a picture in its own place. */
 export const drawsOrStyles: Keeps = (element, attribute, value) => {
-  if (attribute === 'class') return value === LIVE;
+  if (attribute === 'class') return KINDS.includes(value);
   return attribute === 'style' ? value.split(';').every(isStyle) : draws(element, attribute, value);
 };
 
 function isStyle(declaration: string): boolean {
   const [name = '', value, ...more] = declaration.split(':');
+  if (name.trim() === 'display') return value?.trim() === 'block';
   return STYLES.includes(name.trim()) && value !== undefined && PLAIN.test(value) && more.length === 0;
 }
 

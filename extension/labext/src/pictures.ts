@@ -8,11 +8,13 @@ import type { JSONValue } from '@lumino/coreutils';
 import { isObject } from './control.js';
 import { isInert } from './inert.js';
 import { SavedOutputs, type SharedCell } from './saved-outputs.js';
+import { isInertMarkdown } from './markdown.js';
 import { SavedViews } from './saved-views.js';
+import { MARKDOWN, stillIn } from './view-output.js';
 
 const ID = 'pygpukit:pictures';
-/** Of a view in the page, when its kernel has sent a picture: detail {model, html}. */
-const EVENT = 'pygpukit:picture';
+/** Of a view in the page, when its kernel has sent a still: detail {model, data}. */
+const EVENT = 'pygpukit:still';
 
 export const picturesPlugin: JupyterFrontEndPlugin<void> = {
   id: ID,
@@ -30,10 +32,11 @@ export const picturesPlugin: JupyterFrontEndPlugin<void> = {
     });
     document.addEventListener(EVENT, (event) => {
       const { detail } = event as CustomEvent<JSONValue>;
-      const { model, html } = isObject(detail) ? detail : {};
+      const { model, data } = isObject(detail) ? detail : {};
+      const still = isObject(data) ? stillIn(data) : undefined;
       // A notebook that is opened later is trusted with what is put into it here.
-      if (typeof model !== 'string' || typeof html !== 'string' || !isInert(html)) return;
-      tracker.forEach((panel) => codeCells(panel).forEach((cell) => saved.keep(cell, model, html)));
+      if (typeof model !== 'string' || !still || !(still.kind === MARKDOWN ? isInertMarkdown : isInert)(still.text)) return;
+      tracker.forEach((panel) => codeCells(panel).forEach((cell) => saved.keep(cell, model, still)));
     });
     const follow = (panel: NotebookPanel): void => {
       new SavedViews(panel);

@@ -3,7 +3,8 @@
 import type { CodeCell } from '@jupyterlab/cells';
 import type { NotebookPanel } from '@jupyterlab/notebook';
 import type { Widget } from '@lumino/widgets';
-import { lacksView, savedHtml } from './view-output.js';
+import { lacksView, savedStill } from './view-output.js';
+import { typeset } from './markdown.js';
 import { SAVED_CLASS, savedPicture } from './saved-picture.js';
 
 type OutputArea = CodeCell['outputArea'];
@@ -33,7 +34,8 @@ export class SavedViews {
   private check(area: OutputArea): void {
     for (let at = 0; at < area.model.length; at++) {
       const item = area.widgets[at];
-      if (item && savedHtml(area.model.get(at).data) !== undefined) this.watch(area, item);
+      const { data, metadata } = area.model.get(at);
+      if (item && savedStill(data, metadata)) this.watch(area, item);
     }
   }
 
@@ -47,14 +49,16 @@ export class SavedViews {
     const look = (): void => {
       const at = area.widgets.indexOf(item);
       const output = at < 0 || at >= area.model.length ? undefined : area.model.get(at);
-      const html = output && savedHtml(output.data);
-      if (!output || html === undefined || node.querySelector(`:scope > .${SAVED_CLASS}`)) return;
+      const still = output && savedStill(output.data, output.metadata);
+      if (!output || !still || node.querySelector(`:scope > .${SAVED_CLASS}`)) return;
       // Once shown it stays until there is a view, also while a kernel is asked.
       const expected = !shown && Boolean(this.panel.sessionContext.session?.kernel);
       const place = { mimeType, drawn: node.childElementCount > 0, words: node.textContent ?? '' };
       if (!lacksView(place, output.trusted, expected)) return;
       shown = true;
-      node.replaceChildren(savedPicture(html));
+      const picture = savedPicture(still);
+      node.replaceChildren(picture);
+      typeset(picture);
     };
     const observer = new MutationObserver(look);
     observer.observe(node, { childList: true });

@@ -38,8 +38,8 @@ test('the newest picture is put into the outputs of its model, once, as no step 
   const cell = cellOf(stream, mine, other);
   const saved = new SavedOutputs();
   saved.put(cell);
-  saved.keep(cell, 'mine', 'before');
-  saved.keep(cell, 'mine', 'now');
+  saved.keep(cell, 'mine', { kind: 'text/html', text: 'before' });
+  saved.keep(cell, 'mine', { kind: 'text/html', text: 'now' });
   expect(mine.sets).toBe(0);
   saved.put(cell);
   saved.put(cell);
@@ -52,7 +52,7 @@ test('a cell without outputs, and outputs of any shape, are left as they are', (
   const odd = [new Output('text'), new Output([1]), new Output({ [WIDGET]: 'mine' }), new Output({ [WIDGET]: { model_id: 3 } })];
   const saved = new SavedOutputs();
   for (const cell of [cellOf(...odd), { ymodel: { get: () => undefined }, transact: () => undefined }]) {
-    saved.keep(cell, 'mine', 'now');
+    saved.keep(cell, 'mine', { kind: 'text/html', text: 'now' });
     saved.put(cell);
   }
   expect(odd.map(({ sets }) => sets)).toEqual([0, 0, 0, 0]);

@@ -1,16 +1,17 @@
 import { expect, test } from 'vitest';
-import { HTML, WIDGET, lacksView, savedHtml } from '../src/view-output.js';
+import { HTML, MARKDOWN, WIDGET, lacksView, savedStill } from '../src/view-output.js';
 
 const view = { [WIDGET]: { model_id: 'a' }, [HTML]: '<p>then</p>', 'text/plain': 'MemoryWidget()' };
 
-test('the HTML of our views is taken, and of no other output', () => {
-  for (const kind of ['Memory', 'Scheduler', 'Device', 'Cells']) {
-    expect(savedHtml({ ...view, 'text/plain': `${kind}Widget()` })).toBe('<p>then</p>');
-  }
+test('the still of our views is taken, and of no other output', () => {
+  for (const plain of ['MemoryWidget()', 'CellsWidget()', "ChatWidget('stub')", 'PlayerWidget(1.000 s, 8000 Hz, 1 channel)', 'AudioBuffer(1.000 s)'])
+    expect(savedStill({ ...view, 'text/plain': plain })).toEqual({ kind: HTML, text: '<p>then</p>' });
+  expect(savedStill({ ...view, 'text/plain': 'assistant: yes' }, { pygpukit: { view: true } })?.text).toBe('<p>then</p>');
+  expect(savedStill({ ...view, [MARKDOWN]: '**You:** a' })).toEqual({ kind: MARKDOWN, text: '**You:** a' });
   const { [WIDGET]: _, ...plain } = view;
   const { [HTML]: __, ...bare } = view;
   const others = [plain, bare, { ...view, 'text/plain': 'IntSlider(value=0)' }, { ...view, 'text/plain': 'my MemoryWidget()' }, { ...view, [HTML]: 3 }, {}];
-  for (const other of others) expect(savedHtml(other)).toBeUndefined();
+  for (const other of others) expect(savedStill(other)).toBeUndefined();
 });
 
 test.each([

@@ -18,7 +18,11 @@ chat = gp.llm.chat(model)
 `;
 const [SETUP_AT, CHAT_AT] = [0, 1];
 
-const lab = useLab({ notebooks: { 'chat.ipynb': [SETUP, 'chat'] } });
+const FORMULA = String.raw`model = StubModel(lambda messages: ["So \\(a\\,b\\) is\n\n", "\\[\\frac{a}{b}\\]\n", "and <img src=x onerror='window.hit=1'> ", "![x](http://127.0.0.1:9/x.png)\n"])`;
+const MAGIC = '%%chat model\nWhat is {n}?';
+/** What ipywidgets says in the console of a view whose kernel has ended. */
+const NOT_FOUND = /^console: .*widget model not found/i;
+const lab = useLab({ notebooks: { 'chat.ipynb': [SETUP, 'chat'], 'magic.ipynb': [SETUP, `n = 42\n${FORMULA}`, MAGIC] }, known: [NOT_FOUND] });
 const panel = (): Locator => lab.notebook.page.locator('.gk-chat');
 
 async function ask(text: string): Promise<void> {
@@ -85,4 +89,59 @@ test('an answer in its course stops within one step', async () => {
   await lab.notebook.execute('model.release(20)');
   await expect(panel()).toHaveAttribute('data-state', 'ready');
   expect(await lab.notebook.execute('print(chat.messages[-1].finish_reason, model.generations[-1].count <= 4)')).toBe('cancelled True\n');
+});
+
+test('Ctrl+S in the box saves the notebook', async () => {
+  const field = panel().getByRole('textbox', { name: 'Message' });
+  await field.fill('a draft');
+  const saved = lab.notebook.page.waitForRequest((one) => one.method() === 'PUT' && one.url().includes('/api/contents/chat.ipynb'));
+  await field.press('Control+s');
+  await saved;
+  await expect(field).toHaveValue('a draft');
+});
+
+test('after a restart the box says that the kernel has ended, and keeps the text', async () => {
+  await lab.notebook.page.evaluate(async () => {
+    const { session } = window.jupyterapp.shell.currentWidget.sessionContext as unknown as { session: { kernel: { restart(): Promise<void> } } };
+    await session.kernel.restart();
+  });
+  await expect(panel().locator('.gk-chat-status')).toContainText('The kernel of this chat has ended');
+  const field = panel().getByRole('textbox', { name: 'Message' });
+  await field.fill('still here');
+  await field.press('Enter');
+  await expect(field).toHaveValue('still here');
+});
+
+test('%%chat shows its chat once, with formulas set, and the saved notebook has it as it was', async () => {
+  const { page } = lab.notebook;
+  const requests: string[] = [];
+  page.on('request', (request) => /:9\/|\/x$/.test(request.url()) && requests.push(request.url()));
+  await lab.open('magic.ipynb', 0, 1, 2);
+  await expect(panel()).toHaveCount(1);
+  await expect(panel().locator('.gk-question')).toHaveText('What is 42?');
+  await expect(lab.cells.at(2).locator('.jp-OutputArea-output')).toHaveCount(1);
+  await expect(panel().locator('.gk-math mjx-container')).toHaveCount(2);
+  // What is said in the page afterwards is saved, too.
+  await ask('And 43?');
+  await expect(panel().locator('.gk-question')).toHaveText(['What is 42?', 'And 43?']);
+  await expect(panel()).toHaveAttribute('data-state', 'ready');
+  await lab.notebook.save();
+  const { cells } = JSON.parse(lab.server.readNotebook('magic.ipynb')) as { cells: { outputs: { data: Record<string, string | string[]> }[] }[] };
+  const [output, ...others] = cells[2]!.outputs;
+  expect(others).toEqual([]);
+  const markdown = [output!.data['text/markdown'] ?? ''].flat().join('');
+  expect(markdown).toContain('**You:** What is 42?');
+  expect(markdown).toContain('**You:** And 43?');
+  expect(markdown).not.toContain('<img');
+  await page.goto('about:blank');
+  await lab.server.endKernels();
+  await lab.open('magic.ipynb');
+  const cell = lab.cells.at(2);
+  await expect(cell.locator('.gk-saved')).toBeVisible();
+  await expect(cell.locator('.gk-saved-note')).toContainText('As it was when the notebook was saved');
+  await expect(cell.locator('.gk-saved')).toContainText('And 43?');
+  await expect(cell.locator('.gk-saved mjx-container')).toHaveCount(4);
+  await expect(cell).not.toContainText(/Error displaying widget|Loading widget/);
+  expect(await page.evaluate(() => 'hit' in window)).toBe(false);
+  expect(requests).toEqual([]);
 });

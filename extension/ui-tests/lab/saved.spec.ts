@@ -6,7 +6,7 @@ import { useLab } from '../support/lab-test.ts';
 const SETUP = '%load_ext pygpukit\nimport pygpukit as gp\nx = gp.ones(64)';
 const VIEW = 'gp.dashboard.memory()';
 const HOSTILE = '<script>hit()</script><img src=x onerror=hit()>';
-const PICTURES = { id: 'pygpukit:pictures', title: 'pygpukit: Saved views' };
+const PICTURES = { id: 'pygpukit:stills', title: 'pygpukit: Saved views' };
 const [SETUP_AT, VIEW_AT] = [0, 1];
 
 const lab = useLab({ notebooks: Object.fromEntries(['saved', 'kept', 'others'].map((name) => [`${name}.ipynb`, [SETUP, VIEW]])) });
@@ -96,11 +96,11 @@ test('what is no picture of a view is not saved', async () => {
     '<table><tbody><tr><td width="9999999">a</td></tr></tbody></table>',
   ];
   const send = (details: unknown[]): Promise<void> =>
-    page.evaluate((told) => told.forEach((detail) => document.dispatchEvent(new CustomEvent('pygpukit:picture', { detail }))), details);
-  await send([null, {}, { model, html: 3 }, ...hostile.map((html) => ({ model, html }))]);
+    page.evaluate((told) => told.forEach((detail) => document.dispatchEvent(new CustomEvent('pygpukit:still', { detail }))), details);
+  await send([null, {}, { model, data: 3 }, { model, data: { 'text/html': 3 } }, ...hostile.map((html) => ({ model, data: { 'text/html': html } }))]);
   expect(await savedHtml('others.ipynb')).toBe(before);
   const picture = '<div class="gk-live"><p style="max-width: 640px">a <b>picture</b></p></div>';
-  await send([{ model, html: picture }]);
+  await send([{ model, data: { 'text/html': picture } }]);
   expect(await savedHtml('others.ipynb')).toBe(picture);
 });
 
@@ -109,8 +109,8 @@ test('with the setting off it keeps the picture of the end of the cell', async (
   const panel = lab.notebook.page.locator('.gk-panel');
   const before = await savedHtml('kept.ipynb');
   await lab.notebook.page.evaluate(() =>
-    document.addEventListener('pygpukit:picture', (event) => {
-      const { html } = (event as CustomEvent<{ html: string }>).detail;
+    document.addEventListener('pygpukit:still', (event) => {
+      const { 'text/html': html = '' } = (event as CustomEvent<{ data: Record<string, string> }>).detail.data;
       document.body.setAttribute('data-blocks', /(\d+) live blocks/.exec(html)?.[1] ?? '');
     }),
   );

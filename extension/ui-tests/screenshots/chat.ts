@@ -15,7 +15,7 @@ for (const look of ['light', 'dark'] as const) {
     await mount(page, 'chat');
     await page.evaluate((dark) => (document.body.style.background = dark ? '#111' : '#fff'), look === 'dark');
     const figures = { rate: 29.4, first: 0.62, tokens: 86, used: 143, context: 4096, bytes: 6.6e6 };
-    const end = { reason: 'stop', error: '', figures };
+    const end = { reason: 'stop', ended: '', error: '', stage: '', note: '', figures };
     const first = TOKENS.map(([text, p], i) => [i, text, '', Math.log(p), [[text, Math.log(p)], [' L', Math.log((1 - p) / 3)]]]);
     const second = ANSWER.map((text, i) => [i, text, i === 0 ? 'They want a short example.' : '', -0.1, []]);
     const messages = [
@@ -24,7 +24,9 @@ for (const look of ['light', 'dark'] as const) {
       { role: 'user', number: 2, places: [2, 4], text: 'Show me a CUDA kernel that adds two vectors.' },
       { role: 'assistant', number: 3, places: [3], rows: second, ...end },
     ];
-    await sendMessage(page, { type: 'state', model: 'smollm2-135m-instruct', system: '', busy: false, messages });
+    const settings = { max_new_tokens: null, temperature: null, top_p: null };
+    const chats = ['What is the capital of France?'];
+    await sendMessage(page, { type: 'state', model: 'smollm2-135m-instruct', system: '', busy: false, settings, messages, chats, chat: 0 });
     await expect(page.locator('.gk-markdown li')).toHaveCount(2);
     await page.getByRole('button', { name: 'Tokens' }).first().click();
     await page.locator('.gk-token').first().hover();

@@ -23,6 +23,8 @@ declare global {
     /** States of the outputs that were opened. */
     contexts(): string[];
     unmount(): void;
+    /** Draws the view anew, of the same widget. */
+    again(): void;
     /** Messages about visibility. */
     readonly sent: unknown[];
     readonly requests: { action: string; args: unknown; id: number }[];
@@ -69,7 +71,13 @@ export async function mount(page: Page, name: ModuleName, answers: Answers = {})
     };
     const receiveBuffers = (content: unknown, buffers: DataView[]): void => listeners.forEach((listener) => listener(content, buffers));
     Object.assign(window, { receive, receiveBuffers, sent });
-    Object.assign(window, { unmount: widget.render({ model: { ...model }, el: document.body }) });
+    const render = (): void => void Object.assign(window, { unmount: widget.render({ model: { ...model }, el: document.body }) });
+    const again = (): void => {
+      window.unmount();
+      render();
+    };
+    Object.assign(window, { again });
+    render();
   }, { source: code, given: answers });
 }
 

@@ -35,18 +35,22 @@ const TALK = {
 /** A conversation with thinking, code, a list, branches, a failure, tokens shown and a question that is being edited. */
 async function showChat(page: Page): Promise<void> {
   const figures = { rate: 20, first: 0.5, tokens: 3, used: 40, context: 512, bytes: 2 ** 20 };
-  const texts = ['Some **bold** text, `code` and a [link](https://example.org).\n\n', '```cuda\n__global__ void f() {}\n```\n', '- one\n- two\n'];
+  const texts = ['Some **bold** text, `code` and a [link](https://example.org).\n\n', '```cuda\n#include <cuda.h>\n__global__ void f(float* x) {\n  // one\n  x[threadIdx.x] = 1.5f; printf("a");\n}\n```\n', '```python\n@gp.jit\ndef f(x):\n    return x + 1  # "a"\n```\n', '- one\n- two\n'];
   const rows = texts.map((text, i) => [i, text, i === 0 ? 'Let me see.' : '', -0.1 - i, [[text, -0.1 - i], ['else', -2]]]);
   const messages = [
     { role: 'user', number: 0, places: [0, 4], text: 'a question' },
-    { role: 'assistant', number: 1, places: [1], rows, reason: 'length', error: '', figures },
+    { role: 'assistant', number: 1, places: [1], rows, reason: 'length', ended: 'Cut at its greatest length.', error: '', stage: '', note: 'The 2 oldest messages no longer fit.', figures },
     { role: 'user', number: 2, places: [2], text: 'another' },
-    { role: 'assistant', number: 3, places: [3], rows, reason: 'failed', error: 'ValueError: no', figures },
+    { role: 'assistant', number: 5, places: [5], rows, reason: 'failed', ended: '', error: 'ValueError: no', stage: '', note: '', figures },
+    { role: 'user', number: 6, places: [6], text: 'and one more' },
+    { role: 'assistant', number: 3, places: [3], rows: [], reason: null, ended: '', error: '', stage: 'Reading 34 tokens', note: '', figures },
   ];
-  await sendMessage(page, { type: 'state', model: 'stub', system: 'Be brief.', busy: false, messages });
-  await sendMessage(page, { type: 'refused', text: 'an answer is still coming' });
-  await page.getByRole('button', { name: 'Tokens' }).last().click();
+  const settings = { max_new_tokens: 64, temperature: null, top_p: 0.9 };
+  await sendMessage(page, { type: 'state', model: 'stub', system: 'Be brief.', busy: false, settings, messages, chats: ['a question', 'another'], chat: 0 });
+  await sendMessage(page, { type: 'refused', text: 'an answer is still coming', question: '' });
+  await page.getByRole('button', { name: 'Tokens' }).first().click();
   await page.getByRole('button', { name: 'Edit' }).last().click();
+  await page.locator('summary', { hasText: 'Settings' }).click();
 }
 
 async function seriousFaults(page: Page): Promise<string[]> {

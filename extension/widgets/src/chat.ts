@@ -1,6 +1,7 @@
 // anywidget module of ChatWidget.
 
-import { ChatView, readChat } from '@pygpukit/views';
+import { ChatView, type Draft, readChat } from '@pygpukit/views';
+import { passOn } from './still.js';
 
 interface Model {
   on(event: 'msg:custom', listener: (content: unknown) => void): void;
@@ -8,10 +9,18 @@ interface Model {
   send(content: unknown): void;
 }
 
-export default () => ({
-  render({ model, el }: { model: Model; el: HTMLElement }): () => void {
-    const view = new ChatView(el, (message) => model.send(message));
+/** anywidget calls this once a widget: what is typed is kept while its view is drawn again. */
+export default () => {
+  const draft: Draft = { text: '' };
+  return { render: view(draft) };
+};
+
+const view =
+  (draft: Draft) =>
+  ({ model, el }: { model: Model; el: HTMLElement }): (() => void) => {
+    const view = new ChatView(el, (message) => model.send(message), draft);
     const receive = (content: unknown): void => {
+      if (passOn(content)) return;
       const message = readChat(content);
       if (message) view.receive(message);
     };
@@ -21,5 +30,4 @@ export default () => ({
       model.off('msg:custom', receive);
       view.dispose();
     };
-  },
-});
+  };

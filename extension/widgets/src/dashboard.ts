@@ -2,7 +2,7 @@
 
 import { Channel, Store } from '@pygpukit/core';
 import { type Panel } from '@pygpukit/views';
-import { passOn } from './picture.js';
+import { passOn } from './still.js';
 import { Visibility } from './visibility.js';
 
 /** The part of anywidget's model that is used here. */

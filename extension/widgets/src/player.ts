@@ -2,6 +2,7 @@
 
 import { SoundStore } from '@pygpukit/core';
 import { PlayerView } from '@pygpukit/views';
+import { passOn } from './still.js';
 
 type Listener = (content: unknown, buffers: DataView[]) => void;
 
@@ -16,7 +17,7 @@ export default () => {
   return {
     initialize({ model }: { model: Model }): () => void {
       store = new SoundStore((message) => model.send(message));
-      const receive: Listener = (content, buffers) => store.receive(content, buffers);
+      const receive: Listener = (content, buffers) => void (passOn(content) || store.receive(content, buffers));
       model.on('msg:custom', receive);
       return () => model.off('msg:custom', receive);
     },

@@ -1,6 +1,7 @@
 // anywidget module of SpectrogramWidget.
 
 import { type Shape, SpectrogramView } from '@pygpukit/views';
+import { passOn } from './still.js';
 
 type Listener = (content: unknown, buffers: DataView[]) => void;
 
@@ -14,7 +15,7 @@ export default () => ({
   render({ model, el }: { model: Model; el: HTMLElement }): () => void {
     const view = new SpectrogramView(el);
     const receive: Listener = (content, [buffer]) => {
-      if (typeof content !== 'object' || content === null || !buffer) return;
+      if (passOn(content) || typeof content !== 'object' || content === null || !buffer) return;
       const message = content as { type?: unknown; end: number } & Shape;
       const bytes = new Uint8Array(buffer.buffer as ArrayBuffer, buffer.byteOffset, buffer.byteLength).slice();
       if (message.type === 'state') view.begin(message, bytes);

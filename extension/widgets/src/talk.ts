@@ -2,6 +2,7 @@
 
 import { TalkStore } from '@pygpukit/core';
 import { TalkView } from '@pygpukit/views';
+import { passOn } from './still.js';
 
 type Listener = (content: unknown, buffers: DataView[]) => void;
 
@@ -14,7 +15,7 @@ interface Model {
 export default () => ({
   render({ model, el }: { model: Model; el: HTMLElement }): () => void {
     const store = new TalkStore();
-    const receive: Listener = (content, buffers) => store.receive(content, buffers);
+    const receive: Listener = (content, buffers) => void (passOn(content) || store.receive(content, buffers));
     model.on('msg:custom', receive);
     const view = new TalkView(el, store, (message, ...buffers) => model.send(message, undefined, buffers));
     model.send({ type: 'view' });

@@ -17,7 +17,7 @@ from typing import Any
 
 from pygpukit import _core
 from pygpukit._core import native
-from pygpukit.core import records
+from pygpukit.core import doing, records
 from pygpukit.core.backend import backend, refuse_inherited
 from pygpukit.core.cached import cached_property
 from pygpukit.core.errors import CompileError, NvrtcError, NvrtcErrorCode
@@ -306,6 +306,7 @@ class _Request:
             raise _error(self.name, refused, self.source)
         if self.reads_files:
             refuse_special_files(self.source, self.name, self.options.pre_includes, self.folders())
+        doing.say(f"Compiling {self.name}")
         try:
             return self._simulate(read) if self.kind == "sim" else self._nvrtc(read)
         except CompileError as error:

@@ -5,6 +5,8 @@ Messages of the page come on the main thread or on that of a subshell.
 
 from __future__ import annotations
 
+import math
+import time
 from functools import cache
 from pathlib import Path
 from typing import Any, ClassVar
@@ -17,6 +19,10 @@ from pygpukit.jupyter.allowance import Allowance
 from pygpukit.jupyter.widgets import shown
 
 STATIC = Path(__file__).parent / "static"
+STILL_S = 2.0  # between two stills for the saved notebook, at least
+STILL_SHARE = 0.002  # of a core, at most, that they may take
+# By this the lab extension knows an output as a view of ours.
+MARK = {"pygpukit": {"view": True}}
 
 
 @cache
@@ -49,6 +55,8 @@ class Widget(anywidget.AnyWidget):  # type: ignore[misc]
     def __init__(self) -> None:
         self.dropped = 0
         self._allowance = Allowance()
+        self._still: dict[str, str] = {}
+        self._still_due_s = math.inf
         super().__init__()
         self.on_msg(self._from_page)
 
@@ -69,11 +77,32 @@ class Widget(anywidget.AnyWidget):  # type: ignore[misc]
             return None
         shown.note(self)
         data, metadata = made
-        return {**data, **self.fallback()}, metadata
+        return {**data, **self.fallback()}, {**metadata, **MARK}
 
     def fallback(self) -> dict[str, str]:
-        """What stands there on pages that have no kernel, by MIME type; equal in equal runs."""
+        """What stands there on pages that have no kernel: HTML or Markdown, by MIME type; equal in equal runs."""
         raise NotImplementedError
+
+    def still(self) -> dict[str, str]:
+        """The same for a notebook that is saved while the view is live, which may hold what differs between runs."""
+        return self.fallback()
+
+    def _page_looks(self) -> None:
+        """A page begins to look, which may be a new one: it has no still."""
+        self._still, self._still_due_s = {}, time.monotonic() + STILL_S
+
+    def _send_still(self, now: bool = False) -> None:
+        """What a notebook that is saved now shows, now and then, or now: the lab extension puts it into the output."""
+        began_s = time.monotonic()
+        comm = self.comm  # which another thread may close meanwhile
+        if comm is None or self._still_due_s == math.inf or (began_s < self._still_due_s and not now):
+            return
+        still = self.still()
+        if still != self._still:
+            self._still = still
+            self.tell_page({"type": "still", "model": comm.comm_id, "data": still})
+        took_s = time.monotonic() - began_s
+        self._still_due_s = began_s + max(STILL_S, took_s / STILL_SHARE)
 
     @property
     def model_id(self) -> str:

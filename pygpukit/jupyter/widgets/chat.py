@@ -4,31 +4,46 @@ from __future__ import annotations
 
 import threading
 import weakref
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, cast
 
-from pygpukit.core.errors import GPUError
+from pygpukit.core.errors import GPUError, InvalidSpecError
+from pygpukit.core.markdown import inert
+from pygpukit.jupyter.widgets import chat_rows
 from pygpukit.jupyter.widgets.base import Widget
-from pygpukit.llm.conversation import Conversation, Event, Message
+from pygpukit.llm.conversation import Conversation, Event
+from pygpukit.llm.message import Message
 
 if TYPE_CHECKING:
     from pygpukit.llm.conversation import Chats
+    from pygpukit.llm.fitting import ContextRule
     from pygpukit.llm.generation import Token
 
 MAX_TEXT_CHARACTERS = 1_000_000
+MAX_CHATS = 100  # in the list; beyond it the oldest goes
 TOP = 5  # probable tokens that the page shows of each place
 
 
 class ChatWidget(Widget):
-    """A chat with a model: streaming answers, stop, edit and fork, token probabilities, a system prompt.
+    """A chat with a model: streaming answers, stop, edit and fork, token probabilities, a list of chats.
 
-    model: what gp.llm.load() gives. system: the system prompt, "" for the model's own. settings: those of model.chat(),
-    greedy by default. `messages` is the conversation; ask() speaks from Python into the same views. Raises RuntimeError
-    when the front-end bundle has not been built.
+    model: what gp.llm.load() gives. system: the system prompt, "" for the model's own. context: what happens when the
+    context is full, "shift" (the oldest turns are left out, and a line says so) or "stop" (the question is refused).
+    settings: those of model.chat(), greedy by default. `messages` is the conversation; ask() speaks from Python into
+    the same views. What the model's first answer waits for begins when a page shows the chat. Raises RuntimeError when
+    the front-end bundle has not been built.
     """
 
     module = "chat.js"
 
-    def __init__(self, model: Chats, system: str = "", max_new_tokens: int | None = None, **settings: Any) -> None:
+    def __init__(
+        self,
+        model: Chats,
+        system: str = "",
+        max_new_tokens: int | None = None,
+        context: ContextRule = "shift",
+        **settings: Any,
+    ) -> None:
         settings.setdefault("top", TOP)
         mine = weakref.ref(self)  # an answer that is coming keeps no widget that nobody holds
 
@@ -37,7 +52,9 @@ class ChatWidget(Widget):
             if widget is not None:
                 widget._told(event, message, token)
 
-        self._conversation = Conversation(model, system, max_new_tokens, told, **settings)
+        self._conversation = Conversation(model, system, max_new_tokens, told, context, **settings)
+        self._chats = [self._conversation]
+        self._asked = ""  # by a page, and neither answered nor refused yet
         self._sending = threading.RLock()
         super().__init__()
 
@@ -76,9 +93,17 @@ class ChatWidget(Widget):
         """Say a message of the user otherwise, on a branch of its own; number is the message's."""
         return self._waited(self._conversation.edit(number, text), wait)
 
-    def regenerate(self, number: int | None = None, wait: bool = True) -> Message:
-        """Another answer in the place of one, by default the last."""
-        return self._waited(self._conversation.regenerate(number), wait)
+    def regenerate(self, number: int | None = None, wait: bool = True, **settings: Any) -> Message:
+        """Another answer in the place of one, by default the last: sampled, with a seed of its own."""
+        return self._waited(self._conversation.regenerate(number, **settings), wait)
+
+    def delete(self, number: int) -> None:
+        """Take out a turn: the question of this number, or of the answer of this number, with its answers."""
+        self._conversation.delete(number)
+
+    def set(self, max_new_tokens: int | None = None, **settings: Any) -> None:
+        """Other settings from the next answer on: these beside those of before, None for the model's own."""
+        self._conversation.set(max_new_tokens, **settings)
 
     def choose(self, number: int) -> None:
         """Go to the branch of a message."""
@@ -93,20 +118,52 @@ class ChatWidget(Widget):
         return self._conversation.wait(timeout_s)
 
     def clear(self) -> None:
-        """Forget every message."""
+        """Forget every message of this conversation."""
         self._conversation.clear()
+
+    @property
+    def chats(self) -> list[str]:
+        """The conversations by their first questions, oldest first."""
+        return [chat_rows.title(talk) for talk in self._chats]
+
+    def new(self) -> None:
+        """Begin a conversation with the same settings; the others stay in the list, see `chats` and go_to()."""
+        talk = self._conversation
+        self._must_be_idle()
+        if talk.messages:
+            made = Conversation(
+                talk.model, talk.system, talk.max_new_tokens, talk._told, talk.context_rule, **talk.settings
+            )
+            self._chats = [*(one for one in self._chats if one.messages), made][-MAX_CHATS:]
+            self._go(made)
+
+    def go_to(self, place: int) -> None:
+        """Go to a conversation of the list. Raises InvalidSpecError where there is none, or an answer is coming."""
+        if not isinstance(place, int) or isinstance(place, bool) or not 0 <= place < len(self._chats):
+            raise InvalidSpecError(f"there is no chat {place!r}; there are {len(self._chats)}", "place")
+        self._must_be_idle()
+        self._go(self._chats[place])
+
+    def _go(self, talk: Conversation) -> None:
+        self._conversation = talk
+        self._told("changed", None, None)
+
+    def _must_be_idle(self) -> None:
+        if self._conversation.busy:
+            raise InvalidSpecError("an answer is still coming: stop() it, or wait() for it", "chats")
 
     def __repr__(self) -> str:
         return f"ChatWidget({self._conversation.model.name!r})"
 
     def fallback(self) -> dict[str, str]:
-        text = self._conversation.markdown()
-        return {"text/markdown": text} if text else {}
+        talk = self._conversation
+        named = inert(talk.model.name)
+        return {"text/markdown": talk.markdown() or f"*A chat with {named}: run the cell to talk.*"}
 
     def only_view(self) -> dict[str, Any]:
-        """The view's data for display(raw=True), without the transcript: an answer that is to come stands elsewhere."""
+        """The view alone for display(raw=True): what it is without a kernel stands elsewhere."""
         data, _ = self._repr_mimebundle_() or ({}, {})
-        return {kind: value for kind, value in data.items() if kind not in ("text/markdown", "text/html")}
+        return {kind: value for kind, value in data.items() if not kind.startswith("text/")}
 
     def _waited(self, message: Message, wait: bool) -> Message:
         if wait:
@@ -120,75 +177,67 @@ class ChatWidget(Widget):
         if not isinstance(text, str | None) or len(text or "") > MAX_TEXT_CHARACTERS:
             return False
         talk = self._conversation
-        acts = {
-            "view": self._send_state,
+        acts: dict[str, Callable[[], object]] = {
+            "view": self._show,
             "ask": lambda: talk.ask(text or ""),
             "edit": lambda: talk.edit(cast("int", number), text or ""),
             "again": lambda: talk.regenerate(number),
             "choose": lambda: talk.choose(cast("int", number)),
+            "delete": lambda: talk.delete(cast("int", number)),
             "system": lambda: setattr(talk, "system", text or ""),
+            "settings": lambda: self._set(content.get("settings")),
             "stop": talk.stop,
             "clear": talk.clear,
+            "new": self.new,
+            "go": lambda: self.go_to(cast("int", number)),
         }
         act = acts.get(kind) if isinstance(kind, str) else None
         if act is None:
             return False
+        asks = kind in ("ask", "edit")
+        if asks and not talk.busy:
+            self._asked = text or ""
         try:
             act()
-        except GPUError as error:
-            self.tell_page({"type": "refused", "text": str(error)})
+        except (GPUError, TypeError) as error:
+            self.tell_page({"type": "refused", "text": str(error), "question": text if asks else ""})
         return True
+
+    def _set(self, settings: Any) -> None:
+        if not isinstance(settings, dict) or not set(settings) <= {"max_new_tokens", "temperature", "top_p"}:
+            raise InvalidSpecError("a page sets max_new_tokens, temperature and top_p", "settings")
+        self._conversation.set(**settings)
+
+    def _show(self) -> None:
+        self._page_looks()
+        self._send_state()
+        with self._sending:
+            self._send_still(now=True)
+        self._conversation.warm_up()
 
     def _told(self, event: Event, message: Message | None, token: Token | None) -> None:
         if self.comm is None:
             return  # nobody looks; who begins to gets the state
         with self._sending:  # a page that asks for the state meanwhile gets it before or after, and not amid
-            if event == "token" and token is not None and message is not None:
-                row, figures = _row(token), _figures(message)
-                self.tell_page({"type": "tokens", "number": message.number, "at": row[0], "rows": [row], **figures})
-            elif event == "ended" and message is not None:
-                self.tell_page({"type": "ended", **_end(message)})
-            else:
+            if message is None:
                 self._send_state()
+            elif event == "token" and token is not None:
+                row, figures = chat_rows.token(token), chat_rows.figures(message)
+                self.tell_page({"type": "tokens", "number": message.number, "at": row[0], "rows": [row], **figures})
+            elif event == "stage":
+                self.tell_page({"type": "stage", **chat_rows.stage(message)})
+            elif event == "ended":
+                self.tell_page({"type": "ended", **chat_rows.end(message)})
+            elif event == "refused":
+                self._send_state(busy=False)
+                question = message.question if message.question == self._asked else ""
+                self.tell_page({"type": "refused", "text": message.error, "question": question})
+            if event in ("changed", "ended", "refused"):
+                self._send_still(now=True)
+            if event in ("ended", "refused"):
+                self._asked = ""
 
-    def _send_state(self) -> None:
-        talk = self._conversation
+    def _send_state(self, **other: Any) -> None:
         with self._sending:
-            rows = []
-            for message in talk.messages:
-                places = [one.number for one in talk.siblings(message)]
-                row: dict[str, Any] = {"number": message.number, "role": message.role, "places": places}
-                if message.role == "user":
-                    row["text"] = message.text
-                else:
-                    row |= {"rows": [_row(token) for token in list(message.tokens)], **_end(message)}
-                rows.append(row)
-            state = {"model": talk.model.name, "system": talk.system, "busy": talk.busy, "messages": rows}
-            self.tell_page({"type": "state", **state})
-
-
-def _row(token: Token) -> list[Any]:
-    """A token as the page takes it: place, text, thinking, logarithm of its probability, probable ones."""
-    top = [[one.text, round(one.logprob, 4)] for one in token.top]
-    logprob = None if token.logprob is None else round(token.logprob, 4)
-    return [token.index, token.text, token.thinking, logprob, top]
-
-
-def _figures(message: Message) -> dict[str, Any]:
-    figures = message.figures
-    if figures is None:
-        return {"figures": None}
-    return {
-        "figures": {
-            "rate": figures.tokens_per_second,
-            "first": figures.first_token,
-            "tokens": figures.new_tokens,
-            "used": figures.context_used,
-            "context": figures.context,
-            "bytes": figures.kv_bytes,
-        }
-    }
-
-
-def _end(message: Message) -> dict[str, Any]:
-    return {"number": message.number, "reason": message.finish_reason, "error": message.error, **_figures(message)}
+            listed = {"chats": self.chats, "chat": self._chats.index(self._conversation)}
+            self.tell_page({"type": "state", **chat_rows.state(self._conversation), **listed, **other})

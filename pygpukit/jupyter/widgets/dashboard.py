@@ -1,12 +1,10 @@
-"""What every dashboard shares: the frames of its source, its control requests, a picture for the saved notebook.
+"""What every dashboard shares: the frames of its source, its control requests, a picture for pages without a kernel.
 
 A live dashboard is a sink of `pygpukit.telemetry.sampler`: frames come on the sampler's thread.
 """
 
 from __future__ import annotations
 
-import math
-import time
 from typing import Any
 
 from pygpukit.jupyter.widgets.base import Widget
@@ -16,8 +14,6 @@ from pygpukit.telemetry import sampler
 MAX_ACTION_CHARACTERS = 64
 MAX_ARGUMENTS = 16
 MAX_ARGUMENT_CHARACTERS = 256
-PICTURE_S = 2.0  # between two pictures for the saved notebook, at least
-PICTURE_SHARE = 0.002  # of a core, at most, that they may take
 
 
 class Dashboard(Widget):
@@ -28,8 +24,6 @@ class Dashboard(Widget):
         self.visible = False
         self.since = 0
         self.since_name = 0
-        self._picture = ""
-        self._picture_due_s = math.inf
         super().__init__()
 
     def live_source(self) -> LiveSource:
@@ -38,6 +32,9 @@ class Dashboard(Widget):
 
     def fallback(self) -> dict[str, str]:
         return {"text/html": self._marked(self.fallback_html())}
+
+    def still(self) -> dict[str, str]:
+        return {"text/html": self._marked(self.picture_html())}
 
     def fallback_html(self) -> str:
         """A static picture of the state now and its table, for pages that have no kernel; equal in equal runs."""
@@ -58,20 +55,7 @@ class Dashboard(Widget):
         elif isinstance(self._source, LiveSource):
             for content, buffers in self._source.feed.follow(frame):
                 self.tell_page(content, *buffers)
-            self._send_picture()
-
-    def _send_picture(self) -> None:
-        """Now and then what a notebook that is saved now shows: the lab extension puts it where the cell's was."""
-        began_s = time.monotonic()
-        comm = self.comm  # which another thread may close meanwhile
-        if began_s < self._picture_due_s or comm is None:
-            return
-        html = self._marked(self.picture_html())
-        if html != self._picture:
-            self._picture = html
-            self.tell_page({"type": "picture", "model": comm.comm_id, "html": html})
-        took_s = time.monotonic() - began_s
-        self._picture_due_s = began_s + max(PICTURE_S, took_s / PICTURE_SHARE)
+            self._send_still()
 
     def close(self) -> None:
         self.visible = False
@@ -100,7 +84,7 @@ class Dashboard(Widget):
             return
         # A page that begins to look may be a new one: it gets the state and the past.
         self.visible = False  # no frame in between
-        self._picture, self._picture_due_s = "", time.monotonic() + PICTURE_S
+        self._page_looks()
         self._source.looked_at(self)
         self.visible = True
         sampler.wake()

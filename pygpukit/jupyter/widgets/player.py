@@ -113,6 +113,7 @@ class PlayerWidget(Widget):
             if self._looked_at and self.comm is not None:
                 self._send_chunk(self._samples.frames, 0)
                 self._send_picture(now=True)
+                self._send_still(now=True)
 
     def __repr__(self) -> str:
         samples = self._samples
@@ -121,7 +122,7 @@ class PlayerWidget(Widget):
         return f"PlayerWidget({samples.frames / samples.rate:.3f} s{more}, {samples.rate} Hz, {channels})"
 
     def fallback(self) -> dict[str, str]:
-        return {"text/html": picture.html(self.sound, "Run the cell to hear it.")}
+        return {"text/html": picture.html(self.sound, "Run the cell for the player.")}
 
     @property
     def _heard(self) -> int:
@@ -130,7 +131,10 @@ class PlayerWidget(Widget):
     def _received(self, content: dict[str, Any]) -> bool:
         kind, at = content.get("type"), content.get("at")
         if kind == "view":
+            self._page_looks()
             self._send_state()
+            if self._sound is None:  # of a sound that is whole the cell's output has it already
+                self._send_still(now=True)
         elif kind == "want" and isinstance(at, int) and not isinstance(at, bool) and at >= 0:
             with self._sending:
                 self._send_chunk(at, CHUNK_BYTES // (4 * self._heard))

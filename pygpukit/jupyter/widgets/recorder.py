@@ -60,6 +60,10 @@ class RecorderWidget(Widget):
     def fallback(self) -> dict[str, str]:
         return {"text/html": '<div class="gk-sound">A recorder: run the cell to record.</div>'}
 
+    def still(self) -> dict[str, str]:
+        kept = f" of {self._ring.duration_available:.2f} s, which are not saved" if self._ring.samples_available else ""
+        return {"text/html": f'<div class="gk-sound">A recorder{kept}: run the cell to record.</div>'}
+
     def __repr__(self) -> str:
         return f"RecorderWidget({self._ring.duration_available:.2f} s, {self.sample_rate} Hz)"
 
@@ -86,9 +90,12 @@ class RecorderWidget(Widget):
         if not isinstance(text, str) or len(text) > MAX_TEXT_CHARACTERS:
             return False
         if kind == "view":
+            self._page_looks()
             self._send_state()
+            self._send_still(now=True)
         elif kind in ("recording", "stopped", "refused"):
             self.state, self.reason = str(kind), text
+            self._send_still(now=True)
         else:
             return False
         return True

@@ -69,6 +69,7 @@ class SpectrogramWidget(Widget):
             self.columns += count
             if self.comm is not None:
                 self._send_columns(new[:, -COLUMNS:])
+                self._send_still()
 
     def fallback(self) -> dict[str, str]:
         seconds = min(self.columns, COLUMNS) * self.hop_length / self.sample_rate
@@ -84,10 +85,12 @@ class SpectrogramWidget(Widget):
     def _received(self, content: dict[str, Any]) -> bool:
         if content.get("type") != "view":
             return False
+        self._page_looks()
         with self._lock:
             state = {"rate": self.sample_rate, "hop": self.hop_length, "rows": ROWS, "columns": COLUMNS}
             self.tell_page({"type": "state", **state}, palette(picture.LEVELS))
             self._send_columns(self._levels[:, -max(1, min(self.columns, COLUMNS)) :])
+            self._send_still(now=True)
         return True
 
     def _send_columns(self, levels: np.ndarray[Any, Any]) -> None:

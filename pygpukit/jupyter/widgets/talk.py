@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import threading
 import time
 import weakref
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pygpukit.core.errors import InvalidSpecError
+from pygpukit.core.text import escape
 from pygpukit.jupyter.widgets.base import Widget
 from pygpukit.jupyter.widgets.player import CHUNK_BYTES, PUSHED_BURST, PUSHED_BYTES_PER_S
 from pygpukit.jupyter.widgets.recorder import MAX_BLOCK_BYTES, MAX_TEXT_CHARACTERS
@@ -67,7 +67,7 @@ class TalkWidget(Widget):
         if not turns:
             return {"text/html": '<div class="gk-sound">A conversation by voice: run the cell to talk.</div>'}
         rows = "".join(
-            f"<li><p>You: {html.escape(turn.user_text)}</p><p>Answer: {html.escape(turn.assistant_text or '...')}"
+            f"<li><p>You: {escape(turn.user_text)}</p><p>Answer: {escape(turn.assistant_text or '...')}"
             f"{' (interrupted)' if turn.was_interrupted else ''}</p></li>"
             for turn in turns
         )
@@ -100,6 +100,7 @@ class TalkWidget(Widget):
     def _received(self, content: dict[str, Any]) -> bool:
         kind, text, number = content.get("type"), content.get("text", ""), content.get("id")
         if kind == "view":
+            self._page_looks()
             self._send_state()
         elif kind == "press":
             self._question = []
@@ -175,6 +176,7 @@ class TalkWidget(Widget):
             coming = [] if self._coming is None else [_row(self._coming)]
             told = {"type": "state", "rate": self._rate, "busy": self._busy_with is not None, "note": note}
             self.tell_page({**told, "turns": [*turns, *coming]})
+            self._send_still(now=True)
 
 
 class _Told(VoicePipelineCallback):

@@ -6,7 +6,7 @@ import base64
 from typing import TYPE_CHECKING, Any
 
 from pygpukit.array.png import indexed_png, palette
-from pygpukit.core.text import escape
+from pygpukit.core.text import escape, human_bytes
 from pygpukit.ops import elementwise, reduce
 from pygpukit.ops.audio.buffer import AudioBuffer
 from pygpukit.ops.audio.framing import fix_length
@@ -21,6 +21,7 @@ RANGE_DB = 80.0  # below the loudest
 LEVELS = 256
 _WIDTH, _WAVE, _ROWS = 440, 64, 96  # of the static picture, in pixels
 _COLOURS = 64
+MAX_SOUND_BYTES = 1 << 20  # of a sound that a notebook keeps: 22 s of one channel at 24 kHz
 
 
 def envelope(sound: AudioBuffer, columns: int) -> np.ndarray[Any, Any]:
@@ -83,17 +84,46 @@ def levels(power: np.ndarray[Any, Any], loudest: float) -> np.ndarray[Any, Any]:
 
 
 def html(sound: AudioBuffer, note: str = "") -> str:
-    """A picture of the sound for pages that have no kernel: waveform, spectrogram, facts. At most 70 kB."""
+    """The sound for pages that have no kernel: waveform, spectrogram, facts, at most 70 kB; and itself, as 16 bit WAV
+    of at most MAX_SOUND_BYTES. Of a longer one it says that it is not there."""
     facts = escape(repr(sound)[len("AudioBuffer(") : -1])
     if len(sound) == 0:
-        picture = ""
+        picture, heard = "", ""
     else:
         shown = image(spectrogram(sound, _WIDTH, _ROWS), sound.sample_rate)
-        picture = f"{_wave(envelope(sound, _WIDTH))}{shown}"
+        picture, heard = f"{_wave(envelope(sound, _WIDTH))}{shown}", audio(sound)
+        if not heard:
+            note = f"The sound is longer than what a notebook keeps ({human_bytes(MAX_SOUND_BYTES)}). {note}"
     return (
         '<div class="gk-sound" style="font: 13px system-ui, sans-serif; font-variant-numeric: tabular-nums">'
-        f"<div>{facts}</div>{picture}<div>{escape(note)}</div></div>"
+        f"<div>{facts}</div>{picture}{heard}<div>{escape(note)}</div></div>"
     )
+
+
+def audio(sound: AudioBuffer) -> str:
+    """The browser's own player with the sound, 16 bit WAV; "" where that is longer than MAX_SOUND_BYTES.
+
+    Samples that are not finite are 0, those beyond 1 are clipped, as the player does; of more than two channels the
+    first two are there.
+    """
+    import io
+    import wave
+
+    import numpy as np
+
+    channels = min(sound.channels, 2)
+    if len(sound) * channels * 2 > MAX_SOUND_BYTES:
+        return ""
+    samples = sound.data.reshape(sound.channels, len(sound)).to_numpy()[:channels]
+    samples = np.clip(np.nan_to_num(samples, nan=0.0, posinf=0.0, neginf=0.0), -1, 1)
+    file = io.BytesIO()
+    with wave.open(file, "wb") as target:
+        target.setnchannels(channels)
+        target.setsampwidth(2)
+        target.setframerate(sound.sample_rate)
+        target.writeframes(np.ascontiguousarray(np.rint(samples.T * 32767).astype("<i2")).tobytes())
+    data = base64.b64encode(file.getvalue()).decode()
+    return f'<audio controls style="display: block" src="data:audio/wav;base64,{data}"></audio>'
 
 
 def image(levels: np.ndarray[Any, Any], rate: int) -> str:

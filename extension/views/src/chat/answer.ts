@@ -1,8 +1,10 @@
 // The text of one answer as it grows: closed blocks are made once, the open one again as it has grown by a part of itself.
 
-import { el, setText } from '../dom.js';
+import { el } from '../dom.js';
 import { type Block, Blocks } from './blocks.js';
+import { CodeText } from './code.js';
 import { render } from './markdown.js';
+import { typeset } from './math.js';
 
 /** A short block is made anew at each addition; a longer one when it has grown by an eighth, so that its whole cost is in proportion to its length. */
 const SHORT = 600;
@@ -15,7 +17,7 @@ export interface CodeActions {
 
 interface Shown {
   readonly node: HTMLElement;
-  readonly code: HTMLElement | null;
+  readonly code: CodeText | null;
   block: Block;
   /** How much of the source is shown, and how much when it was last made whole. */
   length: number;
@@ -59,23 +61,29 @@ export class AnswerText {
       shown = this.shown[index] = made;
     }
     const size = block.text.length;
-    if (whole ? shown.made === size : shown.length === size) return;
-    const again = whole || size < shown.length || size < SHORT || size > shown.made * GROWN;
-    if (again) {
-      if (shown.code) setText(shown.code, Blocks.codeOf(block));
-      else shown.node.replaceChildren(render(block.text));
-      shown.made = size;
-    } else (shown.code ?? shown.node.lastElementChild ?? shown.node).append(block.text.slice(shown.length));
-    shown.length = size;
+    if (shown.code) {
+      shown.code.push(block.text.slice(shown.length));
+      if (whole) shown.code.finish();
+      shown.length = size;
+      return;
+    }
+    if (whole ? shown.made !== size : shown.length !== size) {
+      if (whole || size < shown.length || size < SHORT || size > shown.made * GROWN) {
+        shown.node.replaceChildren(render(block.text));
+        shown.made = size;
+      } else (shown.node.lastElementChild ?? shown.node).append(block.text.slice(shown.length));
+      shown.length = size;
+    }
+    if (whole) typeset(shown.node);
   }
 
   private make(block: Block): Shown {
     if (block.kind === 'text') return { node: el('div', 'gk-block'), code: null, block, length: 0, made: 0 };
-    const code = el('code');
+    const code = new CodeText(block.language);
     const [copy, insert] = ['Copy', 'Into a cell'].map((name) => el('button', 'gk-button', name)) as [HTMLButtonElement, HTMLButtonElement];
     copy.addEventListener('click', () => this.actions.copy(Blocks.codeOf(block), copy));
     insert.addEventListener('click', () => this.actions.insert(Blocks.codeOf(block), block.language, insert));
-    const pre = el('pre', '', code);
+    const pre = el('pre', '', code.element);
     pre.tabIndex = 0;
     const node = el('div', 'gk-code', el('div', 'gk-code-head', el('span', '', block.language || 'code'), copy, insert), pre);
     return { node, code, block, length: 0, made: 0 };

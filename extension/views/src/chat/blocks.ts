@@ -12,12 +12,17 @@ const FENCE = /^ {0,3}(`{3,}|~{3,})\s*([^\s`]*)[^`]*$/;
 /** An item at the margin begins a block of its own, so that a long list is no long block. */
 const ITEM = /^(?:[-*+]|\d{1,9}[.)])\s+\S/;
 
+/** A display formula of several lines is one block, if it ends within so many. */
+const MAX_FORMULA_LINES = 40;
+
 /** Takes text as it comes and keeps the blocks; all but the last are closed. */
 export class Blocks {
   readonly all: Block[] = [];
   private line = '';
   private fence = '';
   private blank = false;
+  /** Lines of the display formula that is open; 0 where none is. */
+  private formula = 0;
 
   /** Adds text; the number of the first block that is new or changed. */
   push(text: string): number {
@@ -64,8 +69,19 @@ export class Blocks {
     } else if (match?.[1]) {
       this.fence = match[1];
       this.cut(whole, { kind: 'code', language: match[2] ?? '' });
-    } else if (line === '') this.blank = true;
+    } else if (this.inFormula(line.trim())) return;
+    else if (line === '') this.blank = true;
     else if (ITEM.test(line)) this.cut(whole, { kind: 'text', language: '' });
+  }
+
+  private inFormula(line: string): boolean {
+    if (this.formula > 0) {
+      const ends = line.endsWith('\\]') || line.endsWith('$$') || this.formula >= MAX_FORMULA_LINES;
+      this.formula = ends ? 0 : this.formula + 1;
+      return true;
+    }
+    if (line === '\\[' || line === '$$') this.formula = 1;
+    return this.formula > 0;
   }
 
   /** The last line begins a block of its own. */

@@ -2,24 +2,26 @@
 
 import { el, setText } from '../dom.js';
 import { AnswerText, type CodeActions } from './answer.js';
-import type { End, MessageRow, TokenRow } from './messages.js';
+import type { End, MessageRow, Stage, TokenRow } from './messages.js';
 import { Tokens } from './tokens.js';
 
 export interface RowActions extends CodeActions {
   edit(number: number, text: string): void;
   again(number: number): void;
   choose(number: number): void;
+  delete(number: number): void;
   /** A part of an answer is whole: for screen readers. */
   read(text: string): void;
 }
-
-const ENDS: Readonly<Record<string, string>> = { cancelled: 'Stopped.', length: 'Cut at its greatest length.' };
 
 export class Row {
   readonly element = el('article', 'gk-said');
   private readonly tools = el('div', 'gk-tools');
   private readonly body = el('div', 'gk-said-body');
   private readonly note = el('p', 'gk-note');
+  private readonly stage = el('p', 'gk-stage');
+  private readonly before = el('p', 'gk-note gk-left-out');
+  private readonly source: string[] = [];
   private readonly text: AnswerText;
   private readonly thinking = el('div', 'gk-thought');
   private readonly thoughts = el('details', 'gk-thinking', el('summary', '', 'Thinking'), this.thinking);
@@ -40,20 +42,37 @@ export class Row {
     this.element.append(el('div', 'gk-said-head', el('strong', '', mine ? 'You' : 'Model'), this.branches(), this.tools), this.body);
     if (message.role === 'user') {
       this.body.append(el('div', 'gk-question', message.text));
-      this.tools.append(this.button('Edit', () => this.startEdit(message.text)));
+      this.tools.append(
+        this.button('Edit', () => this.startEdit(message.text)),
+        this.button('Delete', () => actions.delete(message.number)),
+      );
     } else {
       this.thoughts.hidden = true;
       this.tokens.element.hidden = true;
-      this.body.append(this.thoughts, this.text.element, this.tokens.element, this.note);
-      this.tools.append(this.button('Again', () => actions.again(message.number)), this.tokensButton());
+      this.stage.setAttribute('role', 'status');
+      this.body.append(this.before, this.stage, this.thoughts, this.text.element, this.tokens.element, this.note);
+      const copy = this.button('Copy', () => actions.copy(this.source.join('').trim(), copy));
+      this.tools.append(copy, this.button('Again', () => actions.again(message.number)), this.tokensButton());
+      copy.setAttribute('aria-label', 'Copy the answer');
+      this.tell(message);
       this.push(message.rows);
       if (message.reason !== null) this.end(message);
       this.live = message.reason === null;
     }
   }
 
+  /** What is done until the first token, and what is to be known of the answer. */
+  tell({ stage, note }: Stage): void {
+    setText(this.stage, this.count === 0 ? stage : '');
+    this.stage.hidden = this.stage.textContent === '';
+    setText(this.before, note);
+    this.before.hidden = note === '';
+  }
+
   push(rows: readonly TokenRow[]): void {
     this.count += rows.length;
+    if (this.count > 0) this.stage.hidden = true;
+    for (const row of rows) this.source.push(row[1]);
     this.tokens.push(rows);
     const thought = rows.map((row) => row[2]).join('');
     if (thought !== '') {
@@ -63,10 +82,11 @@ export class Row {
     this.text.push(rows.map((row) => row[1]).join(''));
   }
 
-  end({ reason, error }: End): void {
+  end({ ended, error }: End): void {
     this.text.finish();
     this.live = false;
-    setText(this.note, error || ENDS[reason ?? ''] || '');
+    this.stage.hidden = true;
+    setText(this.note, error || ended);
     this.note.classList.toggle('gk-failed', error !== '');
   }
 
