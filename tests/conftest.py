@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 import gc
 import os
 import shutil
@@ -15,6 +14,7 @@ from zlib import crc32
 
 import hypothesis
 import pytest
+import turn
 
 # No limit on the time of an example: another process may have the processor just then.
 hypothesis.settings.register_profile(
@@ -26,20 +26,20 @@ REPOSITORY = Path(__file__).resolve().parent.parent
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """`--all-kernels` and `--all-days`: what a run otherwise takes a sample of."""
+    """`--all-kernels` and `--all-turns`: what a run otherwise takes a sample of."""
     parser.addoption("--all-kernels", action="store_true", help="run every built-in kernel in checked mode, not a part")
-    parser.addoption("--all-days", action="store_true", help="run what has its turn on other days, too")
+    parser.addoption("--all-turns", action="store_true", help="run what has its turn at other commits, too")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """A test marked `turns(n)` runs on one day of n, each case on another; on a GPU, or named, always."""
-    if config.getoption("--all-days") or config.getoption("-m") == "gpu" or any("::" in one for one in config.args):
+    """A test marked `turns(n)` runs at one commit of n, each case at others; on a GPU, or named, always."""
+    if config.getoption("--all-turns") or config.getoption("-m") == "gpu" or any("::" in one for one in config.args):
         return
-    today, cases, waiting = datetime.date.today().toordinal(), Counter[str](), []
+    number, cases, waiting = turn.of_commit(), Counter[str](), []
     for item in items:
         if mark := item.get_closest_marker("turns"):
             test = item.nodeid.partition("[")[0]
-            if (crc32(test.encode()) + cases[test] + today) % mark.args[0]:
+            if (crc32(test.encode()) + cases[test] + number) % mark.args[0]:
                 waiting.append(item)
             cases[test] += 1
     config.hook.pytest_deselected(items=waiting)

@@ -3,9 +3,9 @@
     python tools/compile_kernels.py [--arch sm_90a ...] [--part K/N] [--bundle [FILE] | --minutes N] [--simt]
 
 With --part one of N units is compiled, from the one with number K on, which begins at 0. With --simt tile kernels are
-left out: NVRTC before 13.3 has no front end for them. With --minutes a part that changes daily is compiled, for that
-long, and what was left out is said. With --bundle the images are kept in one file for machines that have a driver but
-no NVRTC (pygpukit/kernels/bundle.py); without a name, in the package, from where every wheel that is built afterwards
+left out: NVRTC before 13.3 has no front end for them. With --minutes a part, another at each --turn, is compiled for
+that long, and what was left out is said. With --bundle the images are kept in one file for machines that have a driver
+but no NVRTC (pygpukit/kernels/bundle.py); without a name, in the package, from where each wheel built afterwards
 takes it.
 """
 
@@ -17,7 +17,6 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
-from datetime import date
 from functools import cache
 from hashlib import blake2b
 from pathlib import Path
@@ -64,10 +63,9 @@ def part(text: str) -> slice:
     return slice(which, None, every)
 
 
-def of_today(jobs: list[Job]) -> list[Job]:
-    """The jobs in an order that is the same all day long and another one tomorrow."""
-    day = date.today().isoformat()
-    return sorted(jobs, key=lambda job: blake2b(f"{day} {job}".encode()).digest())
+def in_turn(jobs: list[Job], turn: str) -> list[Job]:
+    """The jobs in an order that follows from the turn, each job early in some of them."""
+    return sorted(jobs, key=lambda job: blake2b(f"{turn} {job}".encode()).digest())
 
 
 def compile_part(jobs: list[Job], minutes: float) -> list[Job]:
@@ -98,7 +96,8 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Compile every built-in kernel.")
     parser.add_argument("--arch", nargs="+", default=ARCHITECTURES, choices=ARCHITECTURES)
     parser.add_argument("--bundle", type=Path, nargs="?", const=bundle.PACKAGED, help="keep the images in this file")
-    parser.add_argument("--minutes", type=float, help="compile a part that changes daily, for that long")
+    parser.add_argument("--minutes", type=float, help="compile a part, for that long")
+    parser.add_argument("--turn", default="0", help="with --minutes: another turn compiles another part")
     parser.add_argument(
         "--part", type=part, default=slice(None), metavar="K/N", help="compile one of N units, from K on"
     )
@@ -113,7 +112,7 @@ def main() -> int:
     jobs: list[Job] = [(arch, n) for arch in wanted.arch for n in kept if units()[n].is_ahead(arch)]
     begin = time.monotonic()
     if wanted.minutes is not None:
-        left = compile_part(of_today(jobs), wanted.minutes)
+        left = compile_part(in_turn(jobs, wanted.turn), wanted.minutes)
         print(f"{len(jobs) - len(left)} of {len(jobs)} units in {time.monotonic() - begin:.0f} s; left out today:")
         for (arch, source), count in sorted(Counter((arch, units()[n].source) for arch, n in left).items()):
             print(f"  {arch:<8} {source}: {count}")

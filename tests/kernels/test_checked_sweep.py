@@ -1,12 +1,11 @@
 """Every built-in kernel runs on the simulator in checked mode: no findings, and what float64 gives within rounding.
 
 The kernels come from the catalogue, so that a new one without a call in tests/sweep fails here by its name. A seventh
-of the groups runs, on each day of the week another one; `--all-kernels` runs all.
+of the groups runs, another one at another commit; `--all-kernels` runs all.
 """
 
 from __future__ import annotations
 
-import datetime
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import turn
 from sweep.engine import Call, Family, Group, Outcome, catalogued, first_type, groups, numbers, run, without_family
 from sweep.families import FAMILIES
 
@@ -23,7 +23,7 @@ from pygpukit.kernels import measure
 
 REPORT = Path(__file__).parents[2] / "docs" / "results" / "sim" / "checked_kernels.json"
 REMEDY = "python tools/checked_kernels.py"
-DAYS = 7
+TURNS = 7
 ALWAYS = {"sorts-complex_t<double>"}  # whose keys in shared memory once began between multiples of 16 bytes
 GROUPS = groups(FAMILIES)
 MEASURE = measure.COPY_WORDS.source
@@ -34,8 +34,8 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "group" not in metafunc.fixturenames:
         return
     every = metafunc.config.getoption("--all-kernels")
-    today = datetime.date.today().toordinal()
-    chosen = [one for i, one in enumerate(GROUPS) if every or one.name in ALWAYS or (i + today) % DAYS == 0]
+    number = turn.of_commit()
+    chosen = [one for i, one in enumerate(GROUPS) if every or one.name in ALWAYS or (i + number) % TURNS == 0]
     metafunc.parametrize("group", chosen, ids=lambda group: group.name)
 
 

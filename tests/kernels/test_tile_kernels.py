@@ -5,10 +5,9 @@ Three groups run, on each day others; `--all-kernels` runs all.
 
 from __future__ import annotations
 
-import datetime
-
 import numpy as np
 import pytest
+import turn
 from sweep.engine import Group, groups, run
 from sweep.families import FAMILIES
 
@@ -17,7 +16,7 @@ from pygpukit.ops import host
 from pygpukit.ops.matmul import tile
 from pygpukit.ops.matmul.tiles import tiles
 
-A_DAY = 3
+EACH = 3  # groups of a run
 GROUPS = groups(FAMILIES, "tile")
 
 
@@ -25,11 +24,11 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """The groups of this run."""
     if "group" not in metafunc.fixturenames:
         return
-    first = datetime.date.today().toordinal() * A_DAY
+    first = turn.of_commit() * EACH
     chosen = (
         GROUPS
         if metafunc.config.getoption("--all-kernels")
-        else [GROUPS[(first + i) % len(GROUPS)] for i in range(A_DAY)]
+        else [GROUPS[(first + i) % len(GROUPS)] for i in range(EACH)]
     )
     metafunc.parametrize("group", chosen, ids=lambda group: group.name)
 
