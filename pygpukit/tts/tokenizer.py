@@ -44,7 +44,7 @@ class KokoroTokenizer:
 
     def text_to_phonemes(self, text: str) -> str:
         """The phonemes of a text, as spoken_text() has it. Raises InvalidSpecError where no library is installed."""
-        return spoken.converter(self.lang, self.use_misaki)(spoken_text(text, self.lang)).strip()
+        return spoken.converter(self.lang, self.use_misaki)(spoken_text(text, self.lang or "a")).strip()
 
     def phonemes_to_tokens(self, phonemes: str) -> list[int]:
         """The tokens of phonemes; symbols that the vocabulary lacks are left out."""

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pygpukit import kernels
 from pygpukit._core import native
 from pygpukit.core.dtypes import DataType, float16, float32
 from pygpukit.core.errors import DTypeError, ShapeError
 from pygpukit.ops import copying, host
+from pygpukit.ops.host_parts import in_parts
 from pygpukit.ops.nn.spans import Spans
 from pygpukit.ops.operands import check_array, check_devices, span
 from pygpukit.tts.layers import style_last
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 SOURCE = kernels.KernelSpec(__file__, "style.cu", options=kernels.SAME_BITS)
 _STYLE = SOURCE.structure("Style")
 _BLOCK = 512
+_CACHED = 1 << 16  # elements that the host reads and writes again and again
 
 
 @dataclass(frozen=True)
@@ -131,28 +133,53 @@ def _on_host(
     pairs: tuple[tuple[int, int], ...] | None,
     out: GPUArray,
 ) -> None:
-    """Sentence by sentence."""
+    """Sentence by sentence, and some channels at a time, which stay in the processor's cache."""
     import numpy as np
 
-    values, target = host.values(x), np.zeros(out.shape, np.float32)
+    values, target = host.values(x), host.memory(out)
+    direct = out.dtype == float32
+    if not direct:
+        target = np.empty(out.shape, np.float32)
+    if pairs is not None:
+        target[...] = 0  # between the sentences
+    weights = [None if array is None else host.memory(array) for array in (scale, shift, act.alpha)]
     for number in range(x.shape[0] if pairs is None else len(pairs)):
         item, (start, length) = (number, (0, x.shape[2])) if pairs is None else (0, pairs[number])
-        own = np.array(values[item, :, start : start + length], np.float32)
-        with np.errstate(all="ignore"):
-            own -= own.mean(axis=1, keepdims=True)
-            own /= np.sqrt(np.square(own).mean(axis=1, keepdims=True) + np.float32(eps))
-            for array, is_scale in ((scale, True), (shift, False)):
-                if array is not None:
-                    weights = host.memory(array)
-                    one = (weights if weights.ndim == 1 else weights[number])[:, None]
-                    own = own * (one + np.float32(plus_one)) if is_scale else own + one
-            if act.slope is not None:
-                own = np.maximum(own, own * np.float32(act.slope))
-            if act.alpha is not None:
-                alpha = host.memory(act.alpha)[:, None]
-                own += np.square(np.sin(own * alpha)) / alpha
-        target[item, :, start : start + length] = own
-    host.store(out, target)
+        rows, made = values[item, :, start : start + length], target[item, :, start : start + length]
+        own = [None if one is None else (one if one.ndim == 1 else one[number])[:, None] for one in weights]
+
+        def some(first: int, end: int, rows: Any = rows, made: Any = made, own: Any = own) -> None:
+            few = [None if one is None else one[first:end] for one in own]
+            _adapted(rows[first:end], few, eps, plus_one, act.slope, made[first:end])
+
+        in_parts(rows.shape[0], max(1, _CACHED // max(1, length)), some)
+    if not direct:
+        host.store(out, target)
+
+
+def _adapted(x: Any, weights: list[Any], eps: float, plus_one: bool, slope: float | None, out: Any) -> None:
+    """Of some channels (C, L), into out. weights: scale, shift and alpha."""
+    import numpy as np
+
+    scale, shift, alpha = weights
+    with np.errstate(all="ignore"):
+        own = x - x.mean(axis=1, keepdims=True)
+        other = np.square(own)
+        deviation = np.sqrt(other.mean(axis=1, keepdims=True) + np.float32(eps))
+        own /= deviation
+        if scale is not None:
+            own *= scale + np.float32(plus_one)
+        if shift is not None:
+            own += shift
+        if slope is not None:
+            np.maximum(own, np.multiply(own, np.float32(slope), out=other), out=own)
+        if alpha is not None:
+            np.multiply(own, alpha, out=other)
+            np.sin(other, out=other)
+            np.square(other, out=other)
+            other /= alpha
+            own += other
+        out[...] = own
 
 
 @SOURCE.lists

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import pygpukit.ops as ops
+from pygpukit._core import native
 from pygpukit.array import factory
 from pygpukit.core.backend import is_sim
 from pygpukit.core.dtypes import DataType, float16, float32
-from pygpukit.ops import copying
+from pygpukit.core.errors import ShapeError
+from pygpukit.ops import copying, host
 from pygpukit.ops.matmul import precision
+from pygpukit.ops.nn.conv.fewer_products import MOST_TAPS, FewerProducts
 from pygpukit.ops.nn.conv.tile import missing, packed
 
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
+
+
+_MOST_WEIGHTS = 1 << 17  # of a tap: what is made of them is kept, and is twice as large
 
 
 def tensor_cores() -> bool:
@@ -41,6 +48,8 @@ class Conv1d:
         self.weight, self.bias = _held(weight, bias, self.core)
         self.stride, self.padding, self.dilation = stride, padding, dilation
         self.out_channels, self.in_channels, self.kernel_size = weight.shape
+        small = self.out_channels * self.in_channels <= _MOST_WEIGHTS and 3 <= self.kernel_size <= MOST_TAPS
+        self._fewer = core is not None and small and stride == 1  # on the host
 
     @property
     def takes(self) -> DataType:
@@ -55,11 +64,32 @@ class Conv1d:
 
     def __call__(self, x: GPUArray) -> GPUArray:
         settings = self.weight, self.bias, self.stride, self.padding
+        if self._fewer and host.computes() and x.dtype == float32 and x.shape[2]:
+            return self._on_host(x)
         if self.core is None:
             return ops.conv1d(x, *settings, dilation=self.dilation)
         tf32 = self.core == float32 or None
         last = x.transpose(0, 2, 1)
         return ops.conv1d(last, *settings, dilation=self.dilation, channels_last=True, tf32=tf32).transpose(0, 2, 1)
+
+    @cached_property
+    def _ready(self) -> FewerProducts:
+        return FewerProducts(host.memory(self.weight))
+
+    def _on_host(self, x: GPUArray) -> GPUArray:
+        """With fewer products: what allows tensor cores' rounding allows that of these, which is smaller."""
+        length = x.shape[2] + 2 * self.padding - self.dilation * (self.kernel_size - 1)
+        if length < 1:
+            raise ShapeError(f"conv1d: {self.kernel_size} taps do not fit {x.shape[2]} places")
+        out = native.empty((x.shape[0], self.out_channels, length), float32)
+
+        def work() -> None:
+            bias = None if self.bias is None else host.memory(self.bias)
+            for given, made in zip(host.memory(x), host.memory(out), strict=True):
+                self._ready(given, bias, self.padding, self.dilation, made)
+
+        native.host_launch("conv1d", work, [x, self.weight, out, *(() if self.bias is None else (self.bias,))])
+        return out
 
 
 def _held(
