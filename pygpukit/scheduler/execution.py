@@ -15,6 +15,7 @@ from pygpukit import _core
 from pygpukit._core import native
 from pygpukit.core.errors import ContextDestroyedError, InvalidSpecError
 from pygpukit.core.graph import Graph
+from pygpukit.core.shortfall import Had, shortfall
 from pygpukit.core.stream import Stream
 from pygpukit.scheduler import units
 from pygpukit.scheduler.forked import Inherited
@@ -40,7 +41,8 @@ class ContextStats:
     """Figures of a context at one moment, read from the pool and the gate. Bytes, nanoseconds, fractions of the device.
 
     used_vram counts blocks as the pool cuts them, evicted ones too. max_vram 0: no limit of its own. launches: given to
-    the device; paced: of those, held back for a turn; waited_ns: so long.
+    the device; paced: of those, held back for a turn; waited_ns: so long. shortfall: why it had less since it was made
+    than it was promised, in the words of Task.stats(); "" where it had that.
     """
 
     llm_id: str
@@ -59,6 +61,7 @@ class ContextStats:
     share_10ms: float
     share_100ms: float
     share_1s: float
+    shortfall: str = ""
 
 
 @dataclass(frozen=True)
@@ -276,6 +279,7 @@ class ExecutionContext:
             share_10ms=shares[0],
             share_100ms=shares[1],
             share_1s=shares[2],
+            shortfall=shortfall(self.share, Had(_core.now_ns() - self.created_ns, gpu_ns, waited_ns, 0)).value,
         )
 
     def command_stats(self) -> CommandStats:

@@ -40,7 +40,7 @@ class Block:
 @dataclass
 class State:
     """gauges: by the names of GAUGES. tasks: rows as a page takes them, by number. contexts: likewise, all there are.
-    device_sample: the newest, or {}."""
+    device_sample: the newest, or {}. unstarted: labels of schedulers whose tasks wait for start()."""
 
     label: str = ""
     gauges: dict[str, int] = field(default_factory=dict)
@@ -50,6 +50,7 @@ class State:
     contexts: list[dict[str, Any]] = field(default_factory=list)
     cells: list[dict[str, Any]] = field(default_factory=list)
     device_sample: dict[str, Any] = field(default_factory=dict)
+    unstarted: list[str] = field(default_factory=list)
 
 
 def live(
@@ -57,6 +58,7 @@ def live(
     tasks: Sequence[_core.TaskRecord],
     contexts: Sequence[ContextRecord],
     device_sample: dict[str, Any] | None = None,
+    unstarted: Iterable[str] = (),
 ) -> State:
     """The state of this process now."""
     stats, counters = _core.pool_stats(0), _core.counters()
@@ -80,6 +82,7 @@ def live(
         context_rows(contexts),
         [row.message() for row in cell_figures.ledger.rows()],
         device_sample or {},
+        sorted(unstarted),
     )
 
 

@@ -16,6 +16,7 @@ import pygpukit as gp
 from pygpukit import _core
 from pygpukit.jupyter import control
 from pygpukit.jupyter.widgets.fallback import memory_html, scheduler_html
+from pygpukit.jupyter.widgets.source import LiveSource
 from pygpukit.scheduler import Scheduler, contexts, create_context
 from pygpukit.telemetry import feed, rows, state, trace
 
@@ -221,6 +222,27 @@ def test_a_page_shows_contexts_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
     messages, _, _ = feed.Feed("later").begin()
     told = {content["type"]: content for content, _ in messages}
     assert "chat" in {row["name"] for row in told["contexts"]["rows"]}, "also in a view that opens then"
+
+
+def test_views_say_that_a_scheduler_was_not_started(scheduler: Scheduler, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(feed, "FACTS_S", 0.0)
+    waits, page = scheduler.submit(int, name="waits"), feed.Feed("test")
+    source, told = LiveSource(), page.begin()[0][0][0]["tasks"]
+    assert [row["unstarted"] for row in told if row["id"] == waits.id] == [True]
+    assert "not started, start() or result() runs its tasks" in scheduler_html(source.state())
+    assert waits.result(60.0) == 0 and scheduler.started
+    told = page.begin()[0][0][0]["tasks"]
+    assert [row["unstarted"] for row in told if row["id"] == waits.id] == [False]
+    assert scheduler.label not in source.state().unstarted
+
+
+def test_a_context_says_why_it_had_less_than_it_was_promised() -> None:
+    context = create_context("idle", share=0.4)
+    try:
+        stats = context.stats
+        assert stats is not None and stats.shortfall == "not asked for"
+    finally:
+        context.destroy()
 
 
 def test_numbers_behind_a_reason_are_words(scheduler: Scheduler) -> None:

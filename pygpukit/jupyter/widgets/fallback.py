@@ -75,7 +75,8 @@ def scheduler_html(state: State) -> str:
     table = _table(("Task", "Phase", "QoS", "Share", "Memory"), rows)
     contexts = len(state.contexts)
     beside = f", {contexts} context{'' if contexts == 1 else 's'}" if contexts else ""
-    words = f"{phases or 'no task'}{beside}; {launches} launches"
+    idle = "; not started, start() or result() runs its tasks" if state.unstarted else ""
+    words = f"{phases or 'no task'}{beside}; {launches} launches{idle}"
     return _page("GPU scheduler", state.label, words, bar, labels, table)
 
 

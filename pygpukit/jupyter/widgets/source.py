@@ -10,7 +10,7 @@ from pygpukit.jupyter import control
 from pygpukit.telemetry import sampler, state
 from pygpukit.telemetry.feed import Feed
 from pygpukit.telemetry.sensors import DeviceSampler
-from pygpukit.telemetry.tenants import TaskSource, all_tasks, contexts
+from pygpukit.telemetry.tenants import TaskSource, all_tasks, contexts, unstarted
 
 if TYPE_CHECKING:
     from pygpukit.jupyter.widgets.dashboard import Dashboard
@@ -55,7 +55,9 @@ class LiveSource:
 
     def state(self) -> state.State:
         sample = self._sampler.newest() if self._sampler else None
-        return state.live(self.label, [task for _, task in self._tasks()], contexts(), sample)
+        tasks = self._tasks()
+        waiting = {label for label, task in tasks if task.phase in ("Queued", "Admitted")} & unstarted()
+        return state.live(self.label, [task for _, task in tasks], contexts(), sample, waiting)
 
     def answer(self, request: dict[str, Any]) -> dict[str, Any]:
         return control.answer(request)
