@@ -26,7 +26,7 @@ def rounding_rows() -> Iterator[BenchmarkResult]:
     """What is given for what is asked."""
     from ..scheduler import Scheduler
 
-    scheduler = Scheduler()
+    scheduler = Scheduler(start=False)
     for share in SHARES:
         scheduler.create_partition("p", bandwidth=share, isolation="sm")
         given = scheduler.partitions.get("p")
@@ -41,7 +41,7 @@ def change_rows(quick: bool) -> Iterator[BenchmarkResult]:
     """How long the calls take, with no task under way."""
     from ..scheduler import Scheduler
 
-    scheduler = Scheduler()
+    scheduler = Scheduler(start=False)
     steps: dict[str, Callable[[], object]] = {
         "create": lambda: scheduler.create_partition("p", bandwidth=SHARE, isolation="sm"),
         "resize": lambda: scheduler.resize_partition("p", bandwidth=2 * SHARE, isolation="sm"),
@@ -114,7 +114,7 @@ def rows(quick: bool) -> Iterator[BenchmarkResult | Unavailable]:
 
     ensure()
     try:
-        probe = Scheduler()
+        probe = Scheduler(start=False)
         probe.create_partition("p", bandwidth=SHARE, isolation="sm")
         probe.partitions.clear()
     except InvalidSpecError as error:

@@ -169,7 +169,7 @@ def limited_task() -> Callable[[], AbstractContextManager[Wait]]:
 
     @contextmanager
     def waiting() -> Iterator[Wait]:
-        scheduler = Scheduler()
+        scheduler = Scheduler(start=False)
         # Once some were held back, a launch has its turn 50 ms after the last: the next nearly always waits for room.
         task = scheduler.submit(work, bandwidth=0.002, memory="1MB", policy="guaranteed")
 

@@ -31,7 +31,7 @@ def rows(quick: bool) -> Iterator[BenchmarkResult | Unavailable]:
     yield from_samples(f"{IN_A_ROW} submissions into a new table", CATEGORY, in_a_row, "ms")
 
     batch = 200 if quick else 2_000
-    scheduler = Scheduler(total_memory="1GB", max_queue=batch * 10)
+    scheduler = Scheduler(total_memory="1GB", max_queue=batch * 10, start=False)
     took = host_ns(lambda: scheduler.submit(_nothing, memory=64), batch, SAMPLES)
     yield from_samples("Scheduler.submit, Python", CATEGORY, [ns / 1000 for ns in took], "us")
     scheduler.close()
