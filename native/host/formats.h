@@ -43,6 +43,12 @@ PK_INLINE Bytes left(Bytes bytes, int by, uint8_t mask) {
   return reinterpret_cast<Bytes>(reinterpret_cast<Pairs>(bytes) << by) & mask;
 }
 
+// Numbers through memory: from there a load fills all lanes with one, where registers would have to be shuffled.
+template <size_t kCount>
+PK_INLINE void settle(float (&numbers)[kCount]) {
+  asm("" : "+m"(numbers));
+}
+
 // ---- Q4_0 to Q8_0: 32 elements with one scale ----
 
 struct Q4_0 {
@@ -65,29 +71,49 @@ struct Q4_1 {
   }
 };
 
-// 16 in each byte whose bit is set.
-PK_INLINE Bytes fifths(const uint8_t *from) {
-  uint16_t bits;
-  __builtin_memcpy(&bits, from, 2);
+// Codes of five bits: four in halves of bytes, and one in 32 bits before them. kLess is taken from each.
+template <int kLess>
+struct Fives {
+  Signed a, b;
+#if defined(__AVX2__)
+  PK_INLINE Fives(const uint8_t *bits, const uint8_t *halves) {
+    const __m128i packed = _mm_loadu_si128(reinterpret_cast<const __m128i *>(halves));
+    const __m256i both = _mm256_inserti128_si256(_mm256_castsi128_si256(packed), _mm_srli_epi16(packed, 4), 1);
+    __m256i codes = _mm256_and_si256(both, _mm256_set1_epi8(15));
+    int32_t fifths;
+    __builtin_memcpy(&fifths, bits, 4);
 #if defined(__AVX512F__)
-  return reinterpret_cast<Bytes>(_mm_maskz_set1_epi8(bits, 16));
+    codes = _mm256_mask_add_epi8(codes, static_cast<__mmask32>(fifths), codes, _mm256_set1_epi8(16));
 #else
-  const uint8_t low = static_cast<uint8_t>(bits), high = static_cast<uint8_t>(bits >> 8);
-  const Bytes both = {low, low, low, low, low, low, low, low, high, high, high, high, high, high, high, high};
-  const Bytes place = {1, 2, 4, 8, 16, 32, 64, 128, 1, 2, 4, 8, 16, 32, 64, 128};
-  return reinterpret_cast<Bytes>((both & place) == place) & uint8_t{16};
+    const __m256i bytes = _mm256_shuffle_epi8(
+        _mm256_set1_epi32(fifths), _mm256_set_epi64x(0x0303030303030303, 0x0202020202020202, 0x0101010101010101, 0));
+    const __m256i place = _mm256_set1_epi64x(static_cast<long long>(0x8040201008040201ull));
+    const __m256i is_set = _mm256_cmpeq_epi8(_mm256_and_si256(bytes, place), place);
+    codes = _mm256_or_si256(codes, _mm256_and_si256(is_set, _mm256_set1_epi8(16)));
 #endif
-}
+    if constexpr (kLess != 0) codes = _mm256_sub_epi8(codes, _mm256_set1_epi8(kLess));
+    a = reinterpret_cast<Signed>(_mm256_castsi256_si128(codes));
+    b = reinterpret_cast<Signed>(_mm256_extracti128_si256(codes, 1));
+  }
+#else
+  PK_INLINE Fives(const uint8_t *bits, const uint8_t *halves) {
+    uint32_t fifths;
+    __builtin_memcpy(&fifths, bits, 4);
+    for (int i = 0; i < 16; ++i) {
+      a[i] = static_cast<int8_t>(((halves[i] & 15) | (fifths >> i & 1) << 4) - kLess);
+      b[i] = static_cast<int8_t>(((halves[i] >> 4) | (fifths >> (16 + i) & 1) << 4) - kLess);
+    }
+  }
+#endif
+};
 
 struct Q5_0 {
   static constexpr int kElements = 32, kBytes = 22;
   template <typename Use>
   static PK_INLINE void each(const uint8_t *block, const Use &use) {
-    const Bytes codes = load_bytes(block + 6);
+    const Fives<16> codes(block + 2, block + 6);
     const float scale = half(block);
-    const Bytes a = ((codes & uint8_t{15}) | fifths(block + 2)) - uint8_t{16};
-    const Bytes b = (right(codes, 4, 15) | fifths(block + 4)) - uint8_t{16};
-    use(0, floats(wide(reinterpret_cast<Signed>(a))) * scale, floats(wide(reinterpret_cast<Signed>(b))) * scale);
+    use(0, floats(wide(codes.a)) * scale, floats(wide(codes.b)) * scale);
   }
 };
 
@@ -95,10 +121,9 @@ struct Q5_1 {
   static constexpr int kElements = 32, kBytes = 24;
   template <typename Use>
   static PK_INLINE void each(const uint8_t *block, const Use &use) {
-    const Bytes codes = load_bytes(block + 8);
+    const Fives<0> codes(block + 4, block + 8);
     const float scale = half(block), shift = half(block + 2);
-    const Bytes a = (codes & uint8_t{15}) | fifths(block + 4), b = right(codes, 4, 15) | fifths(block + 6);
-    use(0, floats(wide(a)) * scale + shift, floats(wide(b)) * scale + shift);
+    use(0, floats(wide(codes.a)) * scale + shift, floats(wide(codes.b)) * scale + shift);
   }
 };
 
@@ -128,6 +153,8 @@ struct Groups {
     const Lanes all = floats(wide(reinterpret_cast<Bytes>(codes)));
     store(scale, all * half(block));
     store(least, all * half(block + 2));
+    settle(scale);
+    settle(least);
   }
 };
 
@@ -175,6 +202,7 @@ struct Q6_K {
   static PK_INLINE void each(const uint8_t *block, const Use &use) {
     float scale[kLanes];
     store(scale, floats(wide(*reinterpret_cast<const Signed *>(block + 192))) * half(block + 208));
+    settle(scale);
 #pragma GCC unroll 8
     for (int place = 0; place < 8; ++place) {
       const int group = place % 4;

@@ -52,9 +52,10 @@ SUITES = (
     "partitions",
     "churn",
     "llm",
+    "cpu_models",
     "voice",
 )
-LONG = ("shapes",)  # measured only where they are named
+LONG = ("shapes", "cpu_models")  # measured only where they are named
 
 
 class SuiteModule(Protocol):

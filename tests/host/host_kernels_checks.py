@@ -85,7 +85,7 @@ def layers_are_near_float64() -> None:
                     ("store", sums),
                     ("add", sums + before),
                     ("gelu", 0.5 * sums * (1 + tanh)),
-                    ("silu", gate / (1 + np.exp(-gate)) * up),
+                    ("silu", gate * 0.5 * (1 + np.tanh(0.5 * gate)) * up),
                 ):
                     out = gp.from_numpy(before[:, : want.shape[1]].copy())
                     norm = (gp.from_numpy(scale), gp.from_numpy(shift), 1e-5, centered)
