@@ -7,6 +7,7 @@ import re
 import subprocess
 from html import unescape
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -54,14 +55,46 @@ def test_a_link_shows_and_marks_what_belongs_together(
     page = tmp_path / "card.html"
     opened = html.replace("<details>", "<details open>")
     page.write_text(f"<!doctype html><meta charset='utf-8'><body>{opened}<script>{SCRIPT}</script>", encoding="utf-8")
-    command = [chromium, "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path / 'profile'}"]
+    report = reported(chromium, page)
+    assert len(report) == 50 + 150
+    for one in report:
+        assert one["target"] and one["end"] and one["seen"], one
+        assert one["marked"] == [one["line"]] and one["count"] == 1 + 3, one
+
+
+WIDE = """
+const over = [];
+for (const box of document.querySelectorAll('.box')) {
+  const card = box.firstElementChild, edge = card.getBoundingClientRect().right;
+  const parts = [...card.querySelectorAll('td, th, svg, summary, .gk-pane')].map((one) => one.getBoundingClientRect());
+  const past = Math.max(...parts.map(({ right }) => right)) - edge;
+  over.push([box.style.width, parts.length, past, edge - box.getBoundingClientRect().right]);
+}
+document.body.dataset.report = JSON.stringify(over);
+"""
+
+
+@pytest.mark.browser
+def test_a_card_stays_in_its_border_at_any_width(chromium: str, tmp_path: Path) -> None:
+    names = [f"a_kernel_with_quite_a_long_name_{number}" for number in range(3)]
+    source = "".join(f"__global__ void {name}(float* x, const float* y, int n) {{ x[0] = y[n]; }}\n" for name in names)
+    unit = Unit(source, name="cell")
+    html = CellResult(unit, {name: JITKernel(source, name, unit=unit) for name in names})._repr_html_()
+    boxes = "".join(f"<div class='box' style='width:{width}px'>{html}</div>" for width in (320, 460, 640, 920))
+    page = tmp_path / "card.html"
+    page.write_text(f"<!doctype html><meta charset='utf-8'><body>{boxes}<script>{WIDE}</script>", encoding="utf-8")
+    for width, parts, past_border, past_box in reported(chromium, page):
+        assert parts > 3 and past_border <= 0 and past_box <= 0, f"{past_border} px over the border at {width}"
+
+
+def reported(chromium: str, page: Path) -> list[Any]:
+    """What a page's script reports."""
+    profile = page.parent / "profile"
+    command = [chromium, "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={profile}"]
     done = subprocess.run(
         [*command, "--dump-dom", page.as_uri()], capture_output=True, text=True, timeout=60, check=True
     )
     found = re.search(r'data-report="([^"]*)"', done.stdout)
     assert found, done.stderr[-400:]
-    report = json.loads(unescape(found[1]))
-    assert len(report) == 50 + 150
-    for one in report:
-        assert one["target"] and one["end"] and one["seen"], one
-        assert one["marked"] == [one["line"]] and one["count"] == 1 + 3, one
+    report: list[Any] = json.loads(unescape(found[1]))
+    return report
