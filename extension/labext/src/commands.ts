@@ -9,6 +9,8 @@ export namespace CommandIDs {
   export const openView = 'pygpukit:open-view';
   /** Put memory, scheduler and the pane with the code beside the notebook. */
   export const openWorkbench = 'pygpukit:open-workbench';
+  /** Ask the notebook's model about the active cell. */
+  export const explainCell = 'pygpukit:explain-cell';
   /** Make a notebook that begins with the extension loaded and the workbench beside it. */
   export const newWorkbench = 'pygpukit:new-workbench';
 }

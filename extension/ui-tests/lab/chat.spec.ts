@@ -22,7 +22,7 @@ const FORMULA = String.raw`model = StubModel(lambda messages: ["So \\(a\\,b\\) i
 const MAGIC = '%%chat model\nWhat is {n}?';
 /** What ipywidgets says in the console of a view whose kernel has ended. */
 const NOT_FOUND = /^console: .*widget model not found/i;
-const lab = useLab({ notebooks: { 'chat.ipynb': [SETUP, 'chat'], 'magic.ipynb': [SETUP, `n = 42\n${FORMULA}`, MAGIC] }, known: [NOT_FOUND] });
+const lab = useLab({ notebooks: { 'chat.ipynb': [SETUP, 'chat'], 'magic.ipynb': [SETUP, `n = 42\n${FORMULA}`, MAGIC], 'ask.ipynb': [SETUP, 'model = StubModel()\ntalk = gp.llm.chat(model)', '%%cuda\n__global__ void f(int* x) { x[0] = wrong; }', 'y = {1: 2}'] }, known: [NOT_FOUND] });
 const panel = (): Locator => lab.notebook.page.locator('.gk-chat');
 
 async function ask(text: string): Promise<void> {
@@ -144,4 +144,22 @@ test('%%chat shows its chat once, with formulas set, and the saved notebook has 
   await expect(cell).not.toContainText(/Error displaying widget|Loading widget/);
   expect(await page.evaluate(() => 'hit' in window)).toBe(false);
   expect(requests).toEqual([]);
+});
+
+test('a cell that failed asks about its error, and any cell is explained, by the chat of the notebook', async () => {
+  const { page } = lab.notebook;
+  await lab.open('ask.ipynb', 0, 1);
+  await expect(page.locator('.gk-ask-error')).toHaveCount(0);
+  await lab.notebook.beginCell(2);
+  await lab.cells.at(2).getByRole('button', { name: 'Ask about this error' }).click();
+  await expect(lab.cells.all()).toHaveCount(5);
+  await expect(panel().locator('.gk-question')).toContainText('__global__ void f(int* x) { x[0] = wrong; }');
+  await expect(panel().locator('.gk-question')).toContainText(/The error:[\s\S]*wrong/);
+  await expect(panel().locator('.gk-markdown')).toContainText('echo 1');
+  await lab.cells.at(4).locator('.cm-content').click();
+  await lab.notebook.command('pygpukit:explain-cell');
+  await expect(lab.cells.all()).toHaveCount(6);
+  expect(await lab.cells.source(5)).toContain('Explain in a few sentences what this Python code does.\n\n```python\ny = {1: 2}\n```');
+  await expect(panel().last().locator('.gk-question').last()).toContainText('y = {1: 2}');
+  await expect(panel().last()).toHaveAttribute('data-state', 'ready');
 });

@@ -30,8 +30,8 @@ test('every plugin starts, and the command that needs the lab is not there', asy
       commands: app.commands.listCommands().filter(mine).sort(),
     };
   });
-  expect(plugins).toEqual(['pygpukit:assembly', 'pygpukit:editor', 'pygpukit:pictures', 'pygpukit:status', 'pygpukit:views', 'pygpukit:workbench']);
-  expect(commands).toEqual(['pygpukit:open-assembly', 'pygpukit:open-view', 'pygpukit:show-status']);
+  expect(plugins).toEqual(['pygpukit:assembly', 'pygpukit:chat', 'pygpukit:editor', 'pygpukit:pictures', 'pygpukit:status', 'pygpukit:views', 'pygpukit:workbench']);
+  expect(commands).toEqual(['pygpukit:explain-cell', 'pygpukit:open-assembly', 'pygpukit:open-view', 'pygpukit:show-status']);
 });
 
 test('a CUDA cell is coloured as CUDA, and its compile error underlined', async () => {

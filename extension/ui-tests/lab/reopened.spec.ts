@@ -23,7 +23,15 @@ interface Output {
   metadata: object;
 }
 
-const lab = useLab({ notebooks: { 'live.ipynb': [SETUP, VIEW] }, known: [NOT_FOUND] });
+const OTHERS = [
+  'import numpy as np\nimport pygpukit as gp\nfrom pygpukit.jupyter.widgets import PlayerWidget, RecorderWidget, SpectrogramWidget\ntone = np.sin(np.arange(8000) * 0.3).astype(np.float32)',
+  'gp.ops.audio.from_pcm(tone, 8000)',
+  'stream = PlayerWidget(sample_rate=8000)\nstream',
+  'RecorderWidget()',
+  'gp.ops.audio.from_pcm(np.zeros(600_000, np.float32), 8000)',
+];
+
+const lab = useLab({ notebooks: { 'live.ipynb': [SETUP, VIEW], 'others.ipynb': OTHERS }, known: [NOT_FOUND] });
 
 const textOf = (output: Output, kind: string): string => [output.data[kind] ?? ''].flat().join('');
 
@@ -120,6 +128,36 @@ for (const trusted of [true, false]) {
     await expect(page.locator('.jp-OutputArea-output').getByText('pygpukit simulated GPU')).toHaveCount(saved.length);
   });
 }
+
+test('players are saved with their sound, up to a size, and recorders with how to go on', async () => {
+  const { page } = lab.notebook;
+  await lab.open('others.ipynb', 0, 1, 2, 3, 4);
+  await lab.cells.at(2).scrollIntoViewIfNeeded();
+  await expect(page.locator('.gk-panel')).toHaveCount(4);
+  await lab.notebook.execute('stream.push(tone)\nstream.end()');
+  const html = async (at: number): Promise<string> => {
+    await lab.notebook.save();
+    const { cells } = JSON.parse(lab.server.readNotebook('others.ipynb')) as { cells: { outputs: Output[] }[] };
+    return textOf(cells[at]!.outputs[0]!, HTML);
+  };
+  await expect.poll(() => html(2)).toContain('<audio'); // pushed after its cell had ended
+  expect(await html(4)).not.toContain('<audio');
+  await page.goto('about:blank');
+  await lab.server.endKernels();
+  await lab.open('others.ipynb');
+  await expect(page.locator('.gk-saved')).toHaveCount(4);
+  await expect(page.locator('.jp-Notebook')).not.toContainText(WORDS_OF_IPYWIDGETS);
+  for (const at of [1, 2]) {
+    const saved = lab.cells.at(at).locator('.gk-saved');
+    await expect(saved.locator('svg path')).toHaveCount(1);
+    await expect(saved.locator('img')).toHaveCount(1);
+    // The browser reads the sound: it is as long as it was.
+    await expect.poll(() => saved.locator('audio').evaluate((one) => (one as HTMLAudioElement).duration)).toBeCloseTo(1, 2);
+  }
+  await expect(lab.cells.at(3).locator('.gk-saved')).toContainText('A recorder: run the cell to record.');
+  await expect(lab.cells.at(4).locator('.gk-saved')).toContainText('longer than what a notebook keeps (1 MiB)');
+  await expect(lab.cells.at(4).locator('audio')).toHaveCount(0);
+});
 
 test('without a kernel the picture is shown, too', async () => {
   const { page } = lab.notebook;
