@@ -86,6 +86,7 @@ def parser() -> Parser:
     wanted.add_argument("name")
     warmup = commands.add_parser("warmup", help="compile built-in kernels into the cache before anything asks for them")
     warmup.add_argument("family", nargs="*", help='folders of pygpukit/ops, "nn/attention"; matmul by default')
+    warmup.add_argument("--models", nargs="+", default=[], metavar="MODEL", help="the kernels that these models need")
     warmup.add_argument("--all", action="store_true", help="every built-in kernel, which takes minutes")
     warmup.add_argument("--arch", help='architecture, "sm_90a"; that of this machine\'s device by default')
     chat = commands.add_parser("chat", help="talk to a model in the terminal")

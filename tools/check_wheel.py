@@ -32,6 +32,7 @@ REQUIRED = (
     r"_pygpukit_rust/__init__\.py",
     r"_pygpukit_rust/scheduler\.py",
     r"pygpukit/kernels/include/[^/]+\.cuh",
+    r"pygpukit/kernels/needed\.json",
     r"pygpukit/ops/.*[^/]+\.cu",
     r"pygpukit/jupyter/widgets/static/[^/]+\.js",
     r"[^/]+\.data/data/share/jupyter/labextensions/pygpukit/package\.json",

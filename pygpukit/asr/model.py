@@ -21,6 +21,7 @@ from pygpukit.asr.tokens import WhisperTokens
 from pygpukit.asr.weights import config_of, from_checkpoint
 from pygpukit.core.errors import InvalidSpecError
 from pygpukit.core.extras import require
+from pygpukit.kernels.needed import Coming
 
 if TYPE_CHECKING:
     from pygpukit.llm.loading import Told
@@ -42,12 +43,14 @@ def load(
     from pygpukit.models.checkpoint import open_checkpoint
 
     require(*_NEEDS)
+    coming = Coming(str(model))
     checkpoint = open_checkpoint(model)
     try:
         tokenizer = checkpoint.tokenizer()
         config, title = config_of(checkpoint), name or checkpoint.name
         weights = from_checkpoint(checkpoint, config=config, dtype=dtype, name=title, progress=progress)
         parts = WhisperEncoder(config, weights), WhisperDecoder(config, weights)
+        coming.wait(progress is True)
         return WhisperModel(config, *parts, tokenizer, name=title)
     finally:
         checkpoint.close()

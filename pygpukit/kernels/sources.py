@@ -33,7 +33,7 @@ def text(key: str) -> str:
 
     chosen = kernel_folder()
     instead = chosen / key if chosen is not None else None
-    return headers.text(instead if instead is not None and instead.is_file() else _places[key])
+    return headers.text(instead if instead is not None and instead.is_file() else _places.get(key, _PACKAGE / key))
 
 
 def texts(key: str) -> dict[str, str]:

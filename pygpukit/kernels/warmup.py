@@ -11,6 +11,7 @@ from functools import cache
 from multiprocessing import get_context
 
 from pygpukit.core.progress import Progress
+from pygpukit.kernels import needed
 from pygpukit.kernels.spec import KernelSpec
 
 _CHUNK = 4  # kernels that a process takes at a time
@@ -19,7 +20,10 @@ _CHUNK = 4  # kernels that a process takes at a time
 def command(args: argparse.Namespace) -> int:
     """Compile what was asked. Exit code 1, and one sentence, where that cannot be."""
     try:
-        print(warm(args.family or ([] if args.all else ["matmul"]), args.arch))
+        for model in args.models:
+            print(warm_model(model, args.arch))
+        if args.family or args.all or not args.models:
+            print(warm(args.family or ([] if args.all else ["matmul"]), args.arch))
     except (ValueError, RuntimeError) as error:
         print(f"pygpukit warmup: {error}", file=sys.stderr)
         return 1
@@ -44,6 +48,20 @@ def warm(families: Iterable[str], arch: str | None = None) -> str:
             bar.add(1)
     said = f"{len(jobs)} kernels for {arch} are in the cache"
     return f"{said}; {len(left_out)} were left out: {tile.missing()}" if left_out else said
+
+
+def warm_model(model: str, arch: str | None = None) -> str:
+    """Compile the kernels that a model launches first, and say what was done. Raises ValueError for a model whose
+    kernels are not listed, or without a device and arch, RuntimeError for a kernel that cannot be compiled."""
+    if model not in needed.listed():
+        known = ", ".join(needed.listed())
+        raise ValueError(f"the kernels of {model!r} are not listed; those of {known} are")
+    arch = arch or _own_arch()
+    coming = needed.Coming(model, arch)
+    coming.wait()
+    if coming.failed:
+        raise RuntimeError(f"{model}: {coming.failed}")
+    return f"{coming.total} kernels of {model} for {arch} are in the cache"
 
 
 @cache

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from pygpukit.core.backend import is_sim
 from pygpukit.core.errors import DTypeError, InvalidSpecError, ModelFileError
 from pygpukit.core.extras import require
+from pygpukit.kernels.needed import Coming
 from pygpukit.llm.config import TransformerConfig
 from pygpukit.llm.ending import generation_of
 from pygpukit.llm.layers.attention import Attention
@@ -59,11 +60,14 @@ def load(
     check_room(context, slots)
     if not Path(model).expanduser().exists():  # a name: before anything is fetched
         require("models", "a language model", "tokenizers", "jinja2")
+    coming = Coming(str(model))
     checkpoint = open_checkpoint(model)
     try:
-        return from_checkpoint(
+        made = from_checkpoint(
             checkpoint, dtype=dtype, context=context, slots=slots, name=name, spec=spec, progress=progress
         )
+        coming.wait(progress is True)
+        return made
     finally:
         checkpoint.close()
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import pygpukit.ops as ops
 from pygpukit.core.errors import InvalidSpecError
+from pygpukit.kernels.needed import Coming
 from pygpukit.models.fetch import get
 from pygpukit.ops import host
 from pygpukit.ops.audio.buffer import AudioBuffer
@@ -261,10 +262,12 @@ def load(
     """
     if lang is not None:
         library(lang)
+    coming = Coming(str(model))
     path = weights_file(get(model, progress))
     weights, fields = load_kokoro_weights(path, dtype, progress=progress)
     config = KokoroConfig.from_dict(fields)
     made = KokoroModel(config, weights, KokoroTokenizer.from_config(config, lang=lang), Voices(path.parent))
     if voice is not None:
         made.set_voice(voice)
+    coming.wait(progress)
     return made

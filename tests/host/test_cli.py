@@ -18,7 +18,17 @@ from pygpukit.jit.compile.nvrtc import get_nvrtc_version
 def test_info_prints_every_fact(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["info"]) == 0
     lines = dict(line.split(None, 1) for line in capsys.readouterr().out.splitlines())
-    assert list(lines) == ["version", "backend", "device", "sharing", "compiler", "cache", "kernels", "lab"]
+    assert list(lines) == [
+        "version",
+        "backend",
+        "device",
+        "sharing",
+        "compiler",
+        "toolchain",
+        "cache",
+        "kernels",
+        "lab",
+    ]
     assert lines["backend"].startswith("sim (")
 
 

@@ -285,7 +285,8 @@ def _launch_dense(op: Op, form: int, expression: str, *args: Any) -> None:
 
 
 def _learn(op: Op, form: int, first: GPUArray, kernel: native.Kernel, out: GPUArray, per_thread: int) -> None:
-    if op.plain is not None and op is not COPY:  # a copy's kernel depends on more than its operand's type
+    # A copy's kernel depends on more than its operand's type; a pretended device has no kernels.
+    if op.plain is not None and op is not COPY and isinstance(kernel, native.Kernel):
         op.plain.learn(form, first.dtype_code, kernel, out.dtype_code, per_thread)
 
 
