@@ -43,7 +43,7 @@ def toolkit(root: Path, version: str, *parts: str, library: str = "lib64") -> Pa
 @pytest.fixture
 def alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A machine without any toolkit; its wheels would lie in site/."""
-    for name in ("CUDA_PATH", "CUDA_HOME", "CUDA_ROOT", "LD_LIBRARY_PATH"):
+    for name in ("CUDA_PATH", "CUDA_HOME", "CUDA_ROOT", "LD_LIBRARY_PATH", "PYGPUKIT_TOOLKIT"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("PATH", "/usr/bin:/bin")
     monkeypatch.setattr(places, "_LOCAL", str(tmp_path / "local"))
@@ -79,6 +79,16 @@ def test_the_newest_set_that_makes_tile_kernels_comes_first(alone: Path, monkeyp
     assert taken.tileiras == alone / "home" / "bin" / "tileiras" and taken.nvdisasm == taken.tileiras.with_name(
         "nvdisasm"
     )
+
+
+def test_one_toolkit_can_be_chosen(alone: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    wheel(alone / "site", "13.5", *WHOLE)
+    older = toolkit(alone / "older", "13.0")
+    monkeypatch.setenv("PYGPUKIT_TOOLKIT", str(older))
+    (one,) = toolchain.found()
+    assert one.version == (13, 0) and toolchain.nvrtc_candidates() == [str(older / "lib64" / "libnvrtc.so.13")]
+    monkeypatch.setenv("PYGPUKIT_TOOLKIT", str(alone / "nothing"))
+    assert toolchain.found() == () and toolchain.nvrtc_candidates() == []
 
 
 def test_a_toolkit_on_the_path_is_found(alone: Path, monkeypatch: pytest.MonkeyPatch) -> None:

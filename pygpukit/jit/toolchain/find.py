@@ -9,7 +9,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from pygpukit.jit.toolchain import versions
-from pygpukit.jit.toolchain.places import SUFFIX, WATCHED, Place, known
+from pygpukit.jit.toolchain.places import CHOSEN, SUFFIX, WATCHED, Place, known
 from pygpukit.jit.toolchain.record import BUNDLED_HEADERS_SINCE, TILE_SINCE, Toolchain
 from pygpukit.jit.toolchain.versions import Version
 
@@ -29,7 +29,8 @@ def found() -> tuple[Toolchain, ...]:
 
 def nvrtc_candidates() -> list[str]:
     """Library files of NVRTC, best first; then plain names, for which the dynamic loader searches."""
-    return [*(str(one.nvrtc) for one in found() if one.works), *_NAMES]
+    files = [str(one.nvrtc) for one in found() if one.works]
+    return files if os.environ.get(CHOSEN) else [*files, *_NAMES]
 
 
 def disassembler(least: Version) -> Path | None:
@@ -43,6 +44,8 @@ def disassembler(least: Version) -> Path | None:
 def _found(_: tuple[str, ...], __: tuple[str, ...]) -> tuple[Toolchain, ...]:
     every = known()
     sets = [made(place, nvrtc, every) for place in every for nvrtc in _libraries(place)]
+    if chosen := os.environ.get(CHOSEN):
+        sets = [one for one in sets if one.nvrtc.resolve().is_relative_to(Path(chosen).resolve())]
     order = sorted(sets, key=lambda one: (one.works, one.makes_tile_kernels, one.version), reverse=True)
     best: dict[Path, Toolchain] = {}
     for one in order:

@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 _VARIABLES = ("CUDA_PATH", "CUDA_HOME", "CUDA_ROOT")
+CHOSEN = "PYGPUKIT_TOOLKIT"  # names the one toolkit whose NVRTC is used
 # What a process finds depends on these, and on sys.path.
-WATCHED = (*_VARIABLES, "PATH", "LD_LIBRARY_PATH")
+WATCHED = (CHOSEN, *_VARIABLES, "PATH", "LD_LIBRARY_PATH")
 _PROGRAMS = ("nvcc", "tileiras", "ptxas")
 _LOCAL = "/usr/local"
 if sys.platform == "win32":
@@ -67,7 +68,7 @@ def _wheels() -> Iterator[Place]:
 
 
 def _toolkits() -> Iterator[Place]:
-    for variable in _VARIABLES:
+    for variable in (CHOSEN, *_VARIABLES):
         if named := os.environ.get(variable):
             yield toolkit(variable, Path(named))
     for entry in _folders("PATH"):
