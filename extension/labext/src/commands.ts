@@ -13,6 +13,8 @@ export namespace CommandIDs {
   export const explainCell = 'pygpukit:explain-cell';
   /** Make a notebook that begins with the extension loaded and the workbench beside it. */
   export const newWorkbench = 'pygpukit:new-workbench';
+  /** Make a notebook that begins with a chat. */
+  export const newChat = 'pygpukit:new-chat';
 }
 
 export const CATEGORY = 'pygpukit';

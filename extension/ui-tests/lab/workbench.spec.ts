@@ -87,6 +87,15 @@ test("the launcher's card makes a notebook that begins calmly, with the workbenc
   await expect(lab.cells.at(1).locator('.cm-content')).toBeEmpty();
 });
 
+test("the launcher's card for a chat makes a notebook that asks before it fetches", async () => {
+  const { page } = lab.notebook;
+  await lab.open('status.ipynb');
+  await page.evaluate(() => window.jupyterapp.commands.execute('launcher:create'));
+  await page.locator('.jp-LauncherCard', { hasText: 'Chat with a model' }).click();
+  await expect(lab.cells.at(0).locator('.cm-content')).toContainText('gp.llm.chat("qwen2.5-coder-0.5b-instruct")  # fetched once');
+  await expect(lab.cells.at(0).locator('.jp-InputPrompt')).toHaveText(/^\[ \]:?$/);
+});
+
 test('a click on it opens memory, scheduler and, behind a tab, code in a column, once', async () => {
   await lab.open('click.ipynb', SETUP_AT, CUDA_AT);
   await expect(item()).toHaveText(/^GPU \d/);
