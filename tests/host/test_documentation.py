@@ -70,6 +70,10 @@ def test_sections_are_added_once_and_never_to_a_docstring_that_has_them() -> Non
     assert all((gp.matmul.__doc__ or "").count(f"\n{head}\n") == 1 for head in HEADS)
 
 
+def test_every_error_says_what_it_is_of() -> None:
+    assert [name for name, function in shown().items() if "As said above" in (function.__doc__ or "")] == []
+
+
 def test_the_package_begins_with_where_to_start() -> None:
     assert (gp.__doc__ or "").startswith("Where to start: ")
     for word in ("gp.array", "gp.jit", "gp.llm", "gp.scheduler", "gp.dashboard", "gp.ops"):

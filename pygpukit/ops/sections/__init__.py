@@ -10,7 +10,7 @@ import re
 from types import FunctionType
 
 from pygpukit.ops.sections.examples import EXAMPLES
-from pygpukit.ops.sections.words import BY_FUNCTION, WORDS
+from pygpukit.ops.sections.words import BY_FUNCTION, ERRORS, WORDS
 
 HEADS = ("Parameters", "Returns", "Raises", "Examples")
 _STARS: dict[object, str] = {inspect.Parameter.VAR_POSITIONAL: "*", inspect.Parameter.VAR_KEYWORD: "**"}
@@ -70,4 +70,4 @@ def _type(annotation: object) -> str:
 def _raises(text: str) -> str:
     named = dict.fromkeys(_ERROR.findall(text))
     named.pop("GPUError", None)
-    return "\n".join([*(f"{error}\n    As said above." for error in named), _REST])
+    return "\n".join([*(f"{error}\n    {ERRORS.get(error, 'As said above.')}" for error in named), _REST])

@@ -67,7 +67,7 @@ WORDS = {
     "indices_or_sections": "How many parts, or where to cut.",
     "initial": "What the result starts from.",
     "input": _ARRAY,
-    "invariant": "Whether a row's bits may depend on no other row.",
+    "invariant": "True: a row's bits depend on no other row; False: whatever is fastest.",
     "k": "The diagonal: 0 is the main one, positive ones are above.",
     "keepdims": "Whether axes that are reduced stay, with extent 1.",
     "kind": "Accepted as NumPy does; the method is the device's.",
@@ -167,4 +167,22 @@ BY_FUNCTION = {
     ("where", "b"): "What is taken elsewhere.",
     ("reshape", "copy"): "Whether to copy: always, never, or None where it must be.",
     ("warmup", "callback"): "Called when it is done, in the background.",
+}
+
+ERRORS = {
+    "AxisError": "An axis that the array does not have.",
+    "BackendUnavailableError": "The backend that was asked for cannot be used.",
+    "BufferError": "Memory that cannot be shared without a copy.",
+    "DTypeError": "A type that it does not take, named.",
+    "DeviceMismatchError": "Arrays of different devices.",
+    "DriverError": "The driver refused, with its number and name.",
+    "FuseError": "What cannot be made one kernel, named.",
+    "IndexError": "An index that is out of range.",
+    "InvalidSpecError": "A setting that cannot be, named with its value.",
+    "OutOfMemoryError": "The device has not enough memory.",
+    "OverflowError": "A number that the type does not have.",
+    "ShapeError": "Shapes that do not fit, named.",
+    "TypeError": "An argument of another type than it takes.",
+    "ValueError": "A value that cannot be, or settings that contradict each other.",
+    "ZeroDivisionError": "Weights that add up to nothing.",
 }
