@@ -27,6 +27,8 @@ const DRAWN: ReadonlyMap<string, readonly string[]> = new Map(
 const PLAIN = /^[\w#%., -]*$/;
 /** Pictures and sounds that are there themselves: nothing is asked for. */
 const CONTAINED = /^data:(?:image\/png|audio\/wav);base64,[\w+/=]*$/;
+/** What is nothing without that. */
+const CONTAINS: readonly string[] = ['img', 'audio'];
 /** What is read out and not drawn. */
 const SAID: readonly string[] = ['aria-label', 'alt'];
 /** What styles a picture where the extension is not. */
@@ -57,7 +59,9 @@ function isStyle(declaration: string): boolean {
 export function copies(parent: Node, keeps: Keeps): Node[] {
   return [...parent.childNodes].flatMap((node): Node[] => {
     if (node.nodeType === Node.TEXT_NODE) return [document.createTextNode(node.textContent ?? '')];
-    return node instanceof Element && DRAWN.has(node.localName) ? [copyOf(node, keeps)] : [];
+    if (!(node instanceof Element) || !DRAWN.has(node.localName)) return [];
+    const copy = copyOf(node, keeps);
+    return CONTAINS.includes(node.localName) && !copy.hasAttribute('src') ? [] : [copy];
   });
 }
 

@@ -48,7 +48,7 @@ async function showChat(page: Page): Promise<void> {
   const settings = { max_new_tokens: 64, temperature: null, top_p: 0.9 };
   await sendMessage(page, { type: 'state', model: 'stub', system: 'Be brief.', busy: false, settings, messages, chats: ['a question', 'another'], chat: 0 });
   await sendMessage(page, { type: 'refused', text: 'an answer is still coming', question: '' });
-  await page.getByRole('button', { name: 'Tokens' }).first().click();
+  await page.getByRole('button', { name: 'Tokens' }).nth(1).click();
   await page.getByRole('button', { name: 'Edit' }).last().click();
   await page.locator('summary', { hasText: 'Settings' }).click();
 }
