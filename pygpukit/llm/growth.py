@@ -1,4 +1,4 @@
-"""How much longer a tokenizer may make a text: parts of a tokenizer.json that replace, repeat or add are bounded."""
+"""What a tokenizer.json may cost, and how much longer it may make a text."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from pygpukit.core.errors import ModelFileError
 _MOST_GROWTH = 64  # times a text's length
 _MOST_ADDED = 64  # tokens beside those of a text
 _TEXTS = {"A", "B"}
+_TOKEN_BYTES, _PART_BYTES, _ROOM = 280, 60, 150 << 20  # of memory, for a token of a vocabulary and a part of a merge
 
 
 def check_growth(parts: list[dict[str, Any]], where: str) -> None:
@@ -25,6 +26,13 @@ def check_growth(parts: list[dict[str, Any]], where: str) -> None:
             growth *= _longest(part["precompiled_charsmap"], where)
     if growth > _MOST_GROWTH:
         raise ModelFileError(f"{where}: its replacements could make a text {growth} times as long", where)
+
+
+def check_cost(text: str, where: str) -> None:
+    """Raises ModelFileError where the tokens of a tokenizer.json would take far more memory than the file has bytes."""
+    cost = text.count(":") * _TOKEN_BYTES + text.count(",") * _PART_BYTES
+    if cost > 3 * len(text) + _ROOM:
+        raise ModelFileError(f"{where}: it is too large: reading it could take {cost >> 20} MiB of memory", where)
 
 
 def check_added(post_processor: dict[str, Any], where: str) -> None:

@@ -37,6 +37,10 @@ _UNDER_WAY_BYTES = 256 << 20  # of tensors on the host that are converted, or wa
 _READERS = 8  # threads at most: what they do is bound by memory
 
 
+class TensorShapeError(ShapeError, InvalidSpecError):
+    """A tensor of a file has another shape than its configuration says."""
+
+
 @dataclass
 class _Coming:
     """A tensor on its way to the device: its values once they are converted, then its copy."""
@@ -214,7 +218,7 @@ class TensorLoader:
             raise InvalidSpecError(f"{self._title}: the model has no tensor {name!r}, a {self._what} needs it", name)
         found = self._checkpoint.shape(name)
         if found != shape:
-            raise ShapeError(
+            raise TensorShapeError(
                 f"{self._title}: the tensor {name!r} has shape {found}, must be {shape} by its config.json"
             )
         self._begin(name, target, lambda: self._values(name, transposed))

@@ -15,7 +15,7 @@ from pygpukit.core.errors import InvalidSpecError, ModelFileError
 from pygpukit.core.extras import need
 from pygpukit.llm.chat_text import chat_ids
 from pygpukit.llm.ending import END_NAMES
-from pygpukit.llm.growth import check_added, check_growth
+from pygpukit.llm.growth import check_added, check_cost, check_growth
 from pygpukit.llm.template import ChatTemplate, Message
 from pygpukit.llm.text import THINKING
 from pygpukit.llm.text_stream import TextStream, byte_of, bytes_of
@@ -241,6 +241,7 @@ def _state(part: Any) -> dict[str, Any]:
 
 def _parsed(text: str, where: str) -> Any:
     library = need("tokenizers", "models", "reading a tokenizer")
+    check_cost(text, where)
     with readable(where):
         return library.Tokenizer.from_str(text)
 
@@ -297,8 +298,8 @@ def _template_beside(folder: Path) -> dict[str, Any]:
 def _default_template(template: Any, where: str) -> str | None:
     """One template of what a tokenizer_config.json may hold: a text, or a list of named ones."""
     if isinstance(template, Sequence) and not isinstance(template, str):
-        named = {one.get("name"): one.get("template") for one in template if isinstance(one, dict)}
-        template = named.get("default")
+        own = (one for one in template if isinstance(one, dict) and one.get("name") == "default")
+        template = next(own, {}).get("template")
     if template is not None and not isinstance(template, str):
         raise ModelFileError(f"{where}: its chat template is a {type(template).__name__}, not a text", where)
     return template

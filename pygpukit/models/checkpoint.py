@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from pygpukit.core.dtypes import DataType
 from pygpukit.core.errors import ModelFileError
+from pygpukit.core.regular import opened
 from pygpukit.models.fetch import get
 
 if TYPE_CHECKING:
@@ -98,7 +99,7 @@ def open_path(path: Path, name: str) -> Checkpoint:
 
 def kind_of(path: Path) -> str:
     """ "gguf" or "safetensors", by content. Raises ModelFileError for anything else, a pickle above all."""
-    with path.open("rb") as file:
+    with opened(path) as file:
         begin = file.read(9)
         size = file.seek(0, os.SEEK_END)
     if begin.startswith(b"GGUF"):

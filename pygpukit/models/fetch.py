@@ -10,6 +10,7 @@ from pathlib import Path
 
 from pygpukit.core.errors import ModelFileError, ModelNotFoundError
 from pygpukit.core.progress import Progress
+from pygpukit.core.regular import opened
 from pygpukit.core.text import nearest
 from pygpukit.jit.locate import cache_directory
 from pygpukit.models.catalogue import ENTRIES, Entry, File
@@ -72,7 +73,7 @@ def check(path: Path, file: File, bar: Progress | None = None) -> None:
     if size != file.bytes:
         raise ModelFileError(f"{path}: it has {size} bytes, but {file.name} has {file.bytes}", str(path))
     digest = hashlib.sha256()
-    with path.open("rb") as source:
+    with opened(path) as source:
         while chunk := source.read(_CHUNK):
             digest.update(chunk)
             if bar is not None:

@@ -23,6 +23,8 @@ _LEAST_FIELD, _LEAST_TENSOR = (
     8 + 4 + 4 + 8,
 )  # bytes of the shortest entries
 _MOST_DIMENSIONS = 4
+# They bound what memory a file takes; the largest vocabularies have 300 000 tokens and twice as many merges.
+_MOST_ENTRIES, _MOST_ITEMS, _LONGEST_TEXT = 1 << 17, 1 << 21, 16 << 20
 
 
 @dataclass(frozen=True)
@@ -45,7 +47,7 @@ class GGUFFile:
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.file = MappedFile(path)
         try:
-            self._at = 0
+            self._at, self._left = 0, _MOST_ITEMS
             count = self._header()
             self.fields: dict[str, Any] = {}
             for _ in range(self._count("metadata entries", _LEAST_FIELD)):
@@ -147,17 +149,29 @@ class GGUFFile:
         if items not in _NUMBERS:
             raise self.file.error(f"the metadata {key!r} is a list of type {items}, which is not read")
         form = _NUMBERS[items]
-        count = self._count(key, struct.calcsize("<" + form))
+        size = struct.calcsize("<" + form)
+        count = self._count(key, size)
+        self._take(count)
         return list(self._unpack(f"<{count}{form}"))
+
+    def _take(self, count: int) -> None:
+        """So many items of a list, of those that a file may have."""
+        self._left -= count
+        if self._left < 0:
+            raise self.file.error(f"its lists have more than {_MOST_ITEMS} items; no more are read")
 
     def _count(self, what: str, least: int) -> int:
         count = self._number("Q")
+        if least in (_LEAST_FIELD, _LEAST_TENSOR) and count > _MOST_ENTRIES:
+            raise self.file.error(f"it says that it has {count} {what}; at most {_MOST_ENTRIES} are read")
         if count * least > self.file.size - self._at:
             raise self.file.error(f"it cannot hold {count} {what}: {self.file.size - self._at} bytes are left")
         return int(count)
 
     def _text(self, what: str) -> str:
         count = self._count(f"bytes of {what}", 1)
+        if count > _LONGEST_TEXT:
+            raise self.file.error(f"{what} has {count} bytes; at most {_LONGEST_TEXT} are read")
         raw = self.file.bytes(self._at, count)
         self._at += count
         try:
@@ -167,6 +181,7 @@ class GGUFFile:
 
     def _texts(self, count: int, what: str) -> list[str]:
         """Many texts, as _text() one by one: vocabularies have some 10^5."""
+        self._take(count)
         at, end, data, length = self._at, self.file.size, self.file.buffer(), struct.Struct("<Q").unpack_from
         found = []
         try:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pygpukit.core.errors import ModelFileError
+from pygpukit.core.regular import opened
 
 if TYPE_CHECKING:
     import numpy as np
@@ -20,7 +21,7 @@ class MappedFile:
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
-        with self.path.open("rb") as file:
+        with opened(self.path) as file:
             self.size = os.fstat(file.fileno()).st_size
             if self.size == 0:
                 raise self.error("the file is empty")

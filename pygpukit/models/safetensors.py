@@ -281,7 +281,8 @@ def _read_header(file: MappedFile) -> tuple[dict[str, str], dict[str, TensorInfo
     if length > min(file.size - 8, _LONGEST_HEADER):
         raise file.error(f"the header is said to have {length} bytes, but the file has {file.size}")
     header = parse_object(file.bytes(8, length), f"{file.path} (header)")
-    metadata = header.pop("__metadata__", {})
+    metadata = header.pop("__metadata__", None)
+    metadata = {} if metadata is None else metadata  # null is none
     if not isinstance(metadata, dict) or not all(isinstance(value, str) for value in metadata.values()):
         raise file.error("its __metadata__ must be an object of texts")
     tensors = {name: _tensor(file, name, entry) for name, entry in header.items()}

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from pygpukit.array import factory
 from pygpukit.core.errors import InvalidSpecError, ModelFileError
+from pygpukit.core.regular import opened
 from pygpukit.models.safetensors import load_safetensors
 
 if TYPE_CHECKING:
@@ -114,7 +115,7 @@ def _files(folder: Path) -> dict[str, Path]:
 
 
 def _is_zip(path: Path) -> bool:
-    with path.open("rb") as file:
+    with opened(path) as file:
         return file.read(4) == _ZIP
 
 
