@@ -32,10 +32,10 @@ def attention(model: CausalTransformerModel, prompt: Prompt, layer: int) -> Any:
         raise InvalidSpecError(f"the prompt has {len(ids)} tokens; attention is shown of up to {MOST}", "prompt")
     q, k = (_float32(part) for part in _queries_and_keys(model, ids, layer))
     keys = np.repeat(k, q.shape[1] // k.shape[0], axis=0)
-    scores = np.einsum("thd,hsd->hts", q, keys) / np.sqrt(np.float32(q.shape[2]))
+    own = model.blocks[layer].attn
+    scores = np.einsum("thd,hsd->hts", q, keys) * np.float32(own.scale)
     back = np.arange(len(ids))[:, None] - np.arange(len(ids))
-    window = model.config.sliding_window
-    scores[:, (back < 0) | (back >= (window or len(ids)))] = -np.inf
+    scores[:, (back < 0) | (back >= (own.window or len(ids)))] = -np.inf
     weights = np.exp(scores - scores.max(axis=2, keepdims=True))
     return weights / weights.sum(axis=2, keepdims=True)
 

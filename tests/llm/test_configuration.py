@@ -22,6 +22,10 @@ def check(config: dict[str, Any], values: dict[str, np.ndarray], **means: Any) -
     found = model.get_logits(model(IDS)[0]).to_numpy()
     want = reference.logits({**config, **means}, values, IDS)
     np.testing.assert_allclose(found, want, rtol=1e-4, atol=2e-4 * np.abs(want).max())
+    ids = list(IDS)
+    for _ in range(4):  # steps, which other code computes
+        ids.append(int(reference.logits({**config, **means}, values, ids)[-1].argmax()))
+    assert model.generate(list(IDS), 4, temperature=0.0, ignore_eos=True) == ids
 
 
 def biased(config: dict[str, Any], *names: str) -> dict[str, np.ndarray]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -92,6 +93,7 @@ class Attention:
 
         self.config, self.q_norm, self.k_norm = config, q_norm, k_norm
         self.window, self.scale = config.window_of(layer), config.scale_of(layer)
+        self._is_plain = self.scale == 1 / math.sqrt(config.head_dim)  # the only scale of the host's compiled steps
         self.head_dim, self.num_heads, self.num_kv_heads = config.head_dim, config.num_heads, config.kv_heads
         self.num_kv_groups = config.num_kv_groups
         self.q_dim = self.num_heads * self.head_dim
@@ -151,8 +153,8 @@ class Attention:
         if not host.computes():
             self._attend_on_device(rows, cache, buffers)
             return
-        if rows.first is None and cache.k.dtype == buffers.qkv.dtype == float32:
-            window = self.config.sliding_window or 0
+        if rows.first is None and cache.k.dtype == buffers.qkv.dtype == float32 and self._is_plain:
+            window = self.window or 0
             native.host_attention(buffers.qkv, rows.positions, rows.slots, cache.k, cache.v, buffers.out, window)
             return
         arrays = [buffers.qkv, buffers.out, rows.positions, rows.slots, cache.k, cache.v]
