@@ -214,5 +214,5 @@ def info(args: argparse.Namespace | None = None) -> int:
         "lab": ", ".join(f"{name} {'yes' if find_spec(name) else 'no'}" for name in LAB_MODULES),
     }
     for name, fact in facts.items():
-        print(f"{name:<10} {fact}")
+        print(f"{name:<9} {fact}")
     return 0

@@ -108,11 +108,11 @@ def check(folder: Path, name: str) -> None:
 
     one = ENVIRONMENTS[name]
     # Wheels of this machine's own Python are not part of the environment.
-    places.sys = SimpleNamespace(path=[str(installed(folder, wheels)) for wheels in one.wheels])  # type: ignore[attr-defined]
+    places.sys = SimpleNamespace(path=[str(installed(folder, wheels)) for wheels in one.wheels])  # type: ignore[assignment, attr-defined]
     import pygpukit as gp
     from pygpukit.jit import toolchain
     from pygpukit.jit.compile.compiler import compile_source
-    from pygpukit.kernels import bundle, needed, registry
+    from pygpukit.kernels import bundle, needed, registry, sources
     from pygpukit.kernels.builder import compile_unit
     from pygpukit.kernels.planning import planning
 
@@ -150,7 +150,7 @@ def check(folder: Path, name: str) -> None:
             listed = [kernel for model in needed.listed() for kernel in needed.of(model, arch)]
             for source, expression, options in listed[date.today().toordinal() % _SHARE :: _SHARE]:
                 compile_source(
-                    needed.sources.text(source), name=source, options=options, arch=arch, name_expressions=[expression]
+                    sources.text(source), name=source, options=options, arch=arch, name_expressions=[expression]
                 )
                 kernels += 1
     if one.tiles:  # never from the cache: the assembler finds its helpers in this environment

@@ -58,6 +58,7 @@ def planning(arch: str, compiles: bool = False, **facts: Any) -> Iterator[dict[K
             "compute_minor": number % 10,
             "multiprocessor_count": multiprocessors,
             "max_shared_per_block_optin_bytes": shared,
+            **dict.fromkeys(("clock_khz", "memory_clock_khz", "memory_bus_bits"), 0),  # not known
             **facts,
         },
         compiles,

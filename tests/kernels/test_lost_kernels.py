@@ -188,7 +188,8 @@ def test_a_lost_kernel_never_leaves_an_operation(machine: Machine) -> None:
 def test_choices_belong_to_a_device(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two unlike devices in one process: each has its own plan, also when they take turns."""
     from pygpukit.core import device
-    from pygpukit.ops.matmul import odd, tiles
+    from pygpukit.ops import plans
+    from pygpukit.ops.matmul import measured, odd, tiles
     from pygpukit.ops.matmul import tile as products_tile
 
     facts = [
@@ -198,6 +199,8 @@ def test_choices_belong_to_a_device(monkeypatch: pytest.MonkeyPatch) -> None:
     ]
     current = 0
     monkeypatch.setattr(device, "_facts", lambda index: facts[index])
+    monkeypatch.setattr(measured, "_is_none", lambda: False)
+    monkeypatch.setattr(plans, "table", lambda family: {})
     monkeypatch.setattr(native, "current_device", lambda: current)
     seen = []
     for current in (0, 1, 0, 1):  # noqa: B007  the lambda above reads it
@@ -206,6 +209,7 @@ def test_choices_belong_to_a_device(monkeypatch: pytest.MonkeyPatch) -> None:
             (
                 products_tile.multiprocessors(),
                 products_tile.architecture(),
+                measured.source(),
                 odd.fastest(*shape, products_tile.multiprocessors()),
                 tiles.fastest("half", 512, 4096, 4096, 1, 2, products_tile.multiprocessors()).time_us(
                     512, 4096, 4096, 1, 2, products_tile.multiprocessors()
@@ -214,3 +218,21 @@ def test_choices_belong_to_a_device(monkeypatch: pytest.MonkeyPatch) -> None:
         )
     assert seen[0] == seen[2] and seen[1] == seen[3]
     assert all(one != other for one, other in zip(seen[0], seen[1], strict=True))
+
+
+def test_times_follow_the_facts_of_a_device_without_a_table(machine: Machine) -> None:
+    from pygpukit.ops.matmul import measured
+
+    def first(arch: str, **facts: int) -> dict[str, float]:
+        with planning(arch, **facts):
+            return measured.table()["tiles"]["half"][0]
+
+    of_h100 = first("sm_90a")
+    slow = first("sm_86", clock_khz=1_755_000, memory_clock_khz=10_000_000, memory_bus_bits=384)
+    assert slow["step_us"] == pytest.approx(4 * of_h100["step_us"])  # a quarter of the multiply-adds in a clock
+    assert slow["us_per_mb"] == pytest.approx(of_h100["us_per_mb"] * 3.35e12 / 0.96e12)
+    assert slow["fixed_us"] == of_h100["fixed_us"] and slow["rows"] == of_h100["rows"]
+    with planning("sm_90a"):
+        assert measured.source() == "h100.json"
+    with planning("sm_86"):
+        assert "scaled by the device's facts" in gp.matmul_plan(half(), half()).reason

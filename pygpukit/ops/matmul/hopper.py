@@ -20,13 +20,13 @@ from pygpukit.core.dtypes import bfloat16, float8_e4m3, float8_e5m2, float16, fl
 from pygpukit.core.errors import GPUError
 from pygpukit.kernels import GENERIC_LAMBDAS, KernelSpec, builder, launch, lost
 from pygpukit.ops import copying, raw
-from pygpukit.ops.matmul import skinny, sm90, tensor_maps, turns
+from pygpukit.ops.matmul import measured, skinny, sm90, tensor_maps, turns
 from pygpukit.ops.matmul.after import After
 from pygpukit.ops.matmul.fp8_tile import Scale
 from pygpukit.ops.matmul.reading import ALIGNMENT, as_it_is, readable
 from pygpukit.ops.matmul.stacks import is_one_product, matrix_of, rows_of
 from pygpukit.ops.matmul.tile import UNALIGNED, architecture, multiprocessors
-from pygpukit.ops.matmul.tiles import MEASURED, Tile, fastest, of_pairs
+from pygpukit.ops.matmul.tiles import Tile, fastest, of_pairs
 from pygpukit.ops.operands import span
 
 if TYPE_CHECKING:
@@ -116,7 +116,7 @@ def _seen(kind: str, a: GPUArray, b: GPUArray) -> tuple[tuple[int, int, int, int
 
 def reason(kind: str, dtype: DataType) -> str:
     """Of a plan that takes these kernels because is_faster() says so."""
-    return f"{done(kind, dtype)}; faster than the tile kernels by {MEASURED.name}, with the same bits"
+    return f"{done(kind, dtype)}; faster than the tile kernels by {measured.source()}, with the same bits"
 
 
 @by_device

@@ -6,7 +6,6 @@ Their bits are those of tile.cu, as far as they were compared: on SM 9.0. So pla
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import product as product_of
@@ -19,9 +18,9 @@ from pygpukit.core.device import device_facts
 from pygpukit.kernels import KernelSpec, builder, launch
 from pygpukit.ops import copying
 from pygpukit.ops.elementwise.pointwise import CTYPES
+from pygpukit.ops.matmul import measured
 from pygpukit.ops.matmul.reading import as_it_is
 from pygpukit.ops.matmul.stacks import is_one_product, matrix_of, rows_of
-from pygpukit.ops.matmul.tiles import MEASURED
 from pygpukit.ops.operands import span
 
 if TYPE_CHECKING:
@@ -78,7 +77,7 @@ class Block:
 @by_device
 def blocks() -> tuple[Block, ...]:
     """As plans/h100.json has them."""
-    return tuple(Block(**one) for one in json.loads(MEASURED.read_text(encoding="utf-8"))["odd"])
+    return tuple(Block(**one) for one in measured.table()["odd"])
 
 
 def fastest(m: int, n: int, k: int, batches: int, multiprocessors: int) -> tuple[float, Block]:

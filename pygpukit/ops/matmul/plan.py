@@ -9,8 +9,8 @@ from pygpukit.core.backend import is_sim
 from pygpukit.core.choices import by_device
 from pygpukit.core.dtypes import bfloat16, float16, float32, int8, int32
 from pygpukit.kernels import lost
-from pygpukit.ops.matmul import hopper, odd, skinny, tile
-from pygpukit.ops.matmul.tiles import MEASURED, Tile
+from pygpukit.ops.matmul import hopper, measured, odd, skinny, tile
+from pygpukit.ops.matmul.tiles import Tile
 
 if TYPE_CHECKING:
     from pygpukit.core.dtypes import DataType
@@ -82,7 +82,7 @@ def backend(kind: str | None, dtype: DataType, batches: int, m: int, n: int, k: 
         return "plain", "the device's tile kernels know no fp8; decoded to float32, on CUDA cores"
     if missing := tile.missing():
         return _instead(kind, dtype, (batches, m, n, k), missing)
-    by = "" if kind in _FP8 else f"; the fastest tile by {MEASURED.name}"
+    by = "" if kind in _FP8 else f"; the fastest tile by {measured.source()}"
     return "tile", f"{_FAMILIES[kind].format(dtype)}{by}"
 
 

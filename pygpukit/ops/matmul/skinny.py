@@ -5,7 +5,6 @@ Their bits are those of tile.cu, so that plans may take either. They do where pl
 
 from __future__ import annotations
 
-import json
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -14,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from pygpukit.core.choices import by_device
 from pygpukit.kernels import KernelSpec, launch
-from pygpukit.ops.matmul.tiles import MEASURED
+from pygpukit.ops.matmul import measured
 from pygpukit.ops.operands import span
 
 if TYPE_CHECKING:
@@ -47,7 +46,7 @@ class Block:
 @by_device
 def block() -> Block:
     """As plans/h100.json has it."""
-    return Block(**json.loads(MEASURED.read_text(encoding="utf-8"))["skinny"])
+    return Block(**measured.table()["skinny"])
 
 
 def takes(m: int, transposed: bool) -> bool:

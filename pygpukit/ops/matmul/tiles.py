@@ -6,13 +6,11 @@ All of a family give a row the same bits, so that the choice decides speed alone
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
-from pathlib import Path
 
 from pygpukit.core.choices import by_device
+from pygpukit.ops.matmul import measured
 
-MEASURED = Path(__file__).parent / "plans" / "h100.json"
 _SKINNY_ROWS = 64  # products of at most so many rows may take the low tiles, which are slow for taller ones
 
 _DEEP = 128  # bytes of a step
@@ -51,7 +49,7 @@ class Tile:
 @by_device
 def tiles(family: str) -> tuple[Tile, ...]:
     """The measured tiles of a family, as plans/h100.json lists them."""
-    table = json.loads(MEASURED.read_text(encoding="utf-8"))
+    table = measured.table()
     return tuple(Tile(**one) for one in table["tiles"][family])
 
 
@@ -59,7 +57,7 @@ def tiles(family: str) -> tuple[Tile, ...]:
 def of_pairs(family: str) -> tuple[Tile, ...]:
     """What pairs of blocks of hopper.cu make, with their measured times. general: compiled for a transposed left
     operand, too."""
-    found = json.loads(MEASURED.read_text(encoding="utf-8"))["hopper"].get(family, [])
+    found = measured.table()["hopper"].get(family, [])
     return tuple(Tile(**one) for one in found)
 
 

@@ -5,7 +5,6 @@ Their bits are those of hopper.cu and of the tile kernels, so that plans take wh
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from itertools import product as product_of
 from math import prod
@@ -15,10 +14,10 @@ from pygpukit._core import native
 from pygpukit.core.choices import by_device
 from pygpukit.kernels import KernelSpec, launch
 from pygpukit.ops import copying, raw
-from pygpukit.ops.matmul import sm90
+from pygpukit.ops.matmul import measured, sm90
 from pygpukit.ops.matmul.reading import ALIGNMENT, readable
 from pygpukit.ops.matmul.tile import multiprocessors
-from pygpukit.ops.matmul.tiles import MEASURED, Tile
+from pygpukit.ops.matmul.tiles import Tile
 
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
@@ -31,7 +30,7 @@ _SIZE = 2  # bytes of a number
 @by_device
 def tiles() -> tuple[Tile, ...]:
     """What a block makes, with measured times: plans/h100.json. general: compiled for a that lies along m, too."""
-    return tuple(Tile(**one) for one in json.loads(MEASURED.read_text(encoding="utf-8"))["turns"])
+    return tuple(Tile(**one) for one in measured.table()["turns"])
 
 
 @by_device

@@ -1,0 +1,73 @@
+"""Times of products' tiles for the current device: of its own table, else of an H100, scaled by the device's facts.
+
+They decide speed alone. A table beside the others of the device (ops/plans) has them under "matmul", as plans/h100.json
+lists them; docs/matmul.md says how they are fitted.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from pygpukit._core import native
+from pygpukit.core import pretended
+from pygpukit.core.choices import by_device
+from pygpukit.core.device import device_facts
+from pygpukit.ops import plans
+
+H100 = Path(__file__).parent / "plans" / "h100.json"
+FAMILY = "matmul"
+# Of an H100, what times go by: multiply-adds of float16 on tensor cores in a clock of a multiprocessor, its clock and
+# its memory's bytes in a second.
+_RATES = {80: 1024, 86: 512, 89: 512, 90: 2048, 100: 4096, 103: 4096, 120: 512, 121: 512}
+_CLOCK_KHZ, _BYTES_PER_S = 1_755_000, 3.35e12
+_STEPS, _MEMORY = ("step_us", "wave_us", "alone_us"), ("us_per_mb",)
+
+
+@by_device
+def table() -> dict[str, Any]:
+    """The parts of a table: "tiles" by family, "hopper", "turns", "skinny", "odd". Raises as plans.table()."""
+    listed: dict[str, Any] = json.loads(H100.read_text(encoding="utf-8"))
+    if _is_none():
+        return listed
+    own = plans.table(FAMILY)
+    steps, memory = _scales(device_facts(native.current_device()))
+    return {part: own.get(part) or _scaled(entries, steps, memory) for part, entries in listed.items()}
+
+
+@by_device
+def source() -> str:
+    """Where the times are from, for a plan's reason."""
+    if _is_none() or int(device_facts(native.current_device())["compute_major"]) == 9:
+        return H100.name
+    own = "tiles" in plans.table(FAMILY)
+    return "the device's table" if own else f"{H100.name}, scaled by the device's facts"
+
+
+def _is_none() -> bool:
+    """There is no device to tell of: kernels are listed before one is open, or it is the simulated one."""
+    return pretended.current is None and native.backend_name() != "cuda"
+
+
+def _scales(facts: dict[str, Any]) -> tuple[float, float]:
+    """How much longer a step, and a byte, takes than on an H100. 1 on SM 9.0, where the times were compared."""
+    number = 10 * int(facts["compute_major"]) + int(facts["compute_minor"])
+    if number == 90:
+        return 1.0, 1.0
+    rate = _RATES.get(number, _RATES[89])
+    clock, moved = int(facts["clock_khz"]), int(facts["memory_clock_khz"]) * 1e3 * int(facts["memory_bus_bits"]) / 4
+    steps = _RATES[90] * _CLOCK_KHZ / (rate * clock) if clock > 0 else _RATES[90] / rate
+    return steps, _BYTES_PER_S / moved if moved > 0 else 1.0
+
+
+def _scaled(entries: Any, steps: float, memory: float) -> Any:
+    if isinstance(entries, list):
+        return [_scaled(one, steps, memory) for one in entries]
+    if not isinstance(entries, dict):
+        return entries
+    factors = {**dict.fromkeys(_STEPS, steps), **dict.fromkeys(_MEMORY, memory)}
+    return {
+        name: value * factors[name] if name in factors else _scaled(value, steps, memory)
+        for name, value in entries.items()
+    }
