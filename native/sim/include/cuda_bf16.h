@@ -37,6 +37,8 @@ struct __align__(4) __nv_bfloat162 {
 typedef __nv_bfloat162 nv_bfloat162;
 
 PK_SIM_SMALL_FLOAT(__nv_bfloat16, __nv_bfloat162, bfloat16);
+PK_SIM_ELEMENT(__nv_bfloat16, "bfloat16")
+PK_SIM_ELEMENT(__nv_bfloat162, "bfloat16x2")
 
 PK_SIM_INLINE unsigned short __bfloat16_as_ushort(__nv_bfloat16 a) { return a.pk_sim_value; }
 PK_SIM_INLINE short __bfloat16_as_short(__nv_bfloat16 a) { return (short)a.pk_sim_value; }

@@ -67,6 +67,8 @@ typedef __half2 __nv_half2;
 typedef __half2 nv_half2;
 
 PK_SIM_SMALL_FLOAT(__half, __half2, half);
+PK_SIM_ELEMENT(__half, "float16")
+PK_SIM_ELEMENT(__half2, "float16x2")
 
 PK_SIM_INLINE unsigned short __half_as_ushort(__half a) { return a.pk_sim_value; }
 PK_SIM_INLINE short __half_as_short(__half a) { return (short)a.pk_sim_value; }

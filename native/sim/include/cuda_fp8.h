@@ -158,3 +158,5 @@ PK_SIM_FP8(e5m2, __NV_E5M2);
 #undef PK_SIM_FP8
 #undef PK_SIM_FP8_FROM
 #undef PK_SIM_FP8_TO
+PK_SIM_ELEMENT(__nv_fp8_e4m3, "float8_e4m3")
+PK_SIM_ELEMENT(__nv_fp8_e5m2, "float8_e5m2")

@@ -27,16 +27,16 @@ typedef __PTRDIFF_TYPE__ ptrdiff_t;
 #ifdef __clang__
 #define __global__ __attribute__((noinline))
 #else
-#define __global__ __attribute__((noipa))
+#define __global__ __attribute__((__noipa__))
 #endif
 // The simulator's own code: its accesses are no business of the checker.
 #ifdef __clang__  // for which no_sanitize("thread") leaves atomic operations in
 #define PK_SIM_UNCHECKED \
-  __attribute__((disable_sanitizer_instrumentation, no_sanitize("thread", "undefined", "coverage")))
+  __attribute__((__disable_sanitizer_instrumentation__, __no_sanitize__("thread", "undefined", "coverage")))
 #elif defined(PK_SIM_STEP_LIMIT)
-#define PK_SIM_UNCHECKED __attribute__((no_sanitize("thread", "undefined"), no_sanitize_coverage))
+#define PK_SIM_UNCHECKED __attribute__((__no_sanitize__("thread", "undefined"), __no_sanitize_coverage__))
 #else
-#define PK_SIM_UNCHECKED __attribute__((no_sanitize("thread", "undefined")))
+#define PK_SIM_UNCHECKED __attribute__((__no_sanitize__("thread", "undefined")))
 #endif
 #endif
 #define __tile_global__ __global__
@@ -44,28 +44,31 @@ typedef __PTRDIFF_TYPE__ ptrdiff_t;
 #define __host__
 #define __device__
 // Kept by "used": a compiler may otherwise treat a static constant that no kernel writes as its initial value for ever.
-#define __constant__ __attribute__((used))
+#define __constant__ __attribute__((__used__))
 #define __managed__
 // One copy per operating-system thread is one copy per running block: a block never leaves its thread.
 #ifndef PK_SIM_CHECK
 #define __shared__ thread_local
 #else
 // Kept by "used": what nobody reads, or nobody writes, is looked at all the same.
-#define __shared__ __attribute__((used)) thread_local
+#define __shared__ __attribute__((__used__)) thread_local
 #endif
-#define __forceinline__ inline __attribute__((always_inline))
+#define __forceinline__ inline __attribute__((__always_inline__))
 #define __noinline__ __attribute__((noinline))
-#define __align__(n) __attribute__((aligned(n)))
+#define __align__(n) __attribute__((__aligned__(n)))
 #define __launch_bounds__(...)
 #define __cluster_dims__(...)
+#define __maxnreg__(...)
 #define __grid_constant__
+// What an empty asm statement is for.
+#define __pk_fence() __atomic_signal_fence(__ATOMIC_SEQ_CST)
 #define __restrict__ __restrict
 
-#define PK_SIM_INLINE static inline __attribute__((always_inline))
-#define PK_SIM_NOINLINE static __attribute__((noinline, unused)) PK_SIM_UNCHECKED
+#define PK_SIM_INLINE static inline __attribute__((__always_inline__))
+#define PK_SIM_NOINLINE static __attribute__((noinline, __unused__)) PK_SIM_UNCHECKED
 // Calls that other threads wait for: those of two branches must stay two calls.
 #ifdef __clang__
-#define PK_SIM_COLLECTIVE PK_SIM_NOINLINE __attribute__((convergent, nomerge))
+#define PK_SIM_COLLECTIVE PK_SIM_NOINLINE __attribute__((__convergent__, __nomerge__))
 #else
 #define PK_SIM_COLLECTIVE PK_SIM_NOINLINE
 #endif
@@ -76,6 +79,7 @@ typedef __PTRDIFF_TYPE__ ptrdiff_t;
 #include "pk_sim_block.h"
 #include "pk_sim_warp.h"
 #include "pk_sim_atomics.h"
+#include "pk_sim_nv_atomics.h"
 #include "pk_sim_math.h"
 #include "pk_sim_special.h"
 #include "pk_sim_intrinsics.h"

@@ -3,7 +3,7 @@
 #ifndef PK_SIM_ABI_H
 #define PK_SIM_ABI_H
 
-#define PK_SIM_ABI 3u
+#define PK_SIM_ABI 4u
 
 typedef unsigned long long pk_sim_u64;
 
@@ -71,7 +71,13 @@ struct pk_sim_warp_call {
   const void *site;  // where __activemask() was called: lanes at one site count as converged
 };
 
-enum pk_sim_failure { PK_SIM_FAIL_ASSERT, PK_SIM_FAIL_TRAP };
+enum pk_sim_failure {
+  PK_SIM_FAIL_ASSERT,
+  PK_SIM_FAIL_TRAP,
+  PK_SIM_FAIL_DIVISION,
+  PK_SIM_FAIL_STACK,
+  PK_SIM_FAIL_MEMORY
+};
 
 // What the device offers to a kernel. A checked build of the same header may use more of it later: append only.
 struct pk_sim_api {
@@ -83,13 +89,14 @@ struct pk_sim_api {
   // Never returns. function is the enclosing one's signature, or empty.
   void (*fail)(void *core, pk_sim_failure kind, const char *what, const char *function, const char *file, int line);
   pk_sim_u64 (*nanoseconds)(void);
-  void *(*heap)(void *core, void *block, pk_sim_u64 bytes);  // block 0: malloc; bytes 0: free
+  void *(*heap)(void *core, void *block, pk_sim_u64 bytes);  // block 0: malloc; else free: gives back what is none
   // Where the block of this rank in the cluster keeps what is at `address` in the caller's shared memory; null when
   // `address` is not shared memory.
   void *(*map_shared)(void *core, const void *address, unsigned rank);
   // The block of the cluster whose shared memory `address` is in; ~0u when it is in none.
   unsigned (*shared_rank)(void *core, const void *address);
-  unsigned (*multiprocessor)(void *core);  // that the running block is on
+  unsigned (*multiprocessor)(void *core);           // that the running block is on
+  void *(*scratch)(void *block, pk_sim_u64 bytes);  // the headers' own memory, 64-byte aligned; block 0: takes some
 };
 
 struct pk_sim_kernel {

@@ -3,18 +3,24 @@
 #pragma once
 #pragma GCC system_header
 
+namespace pk_sim_library {
+
 // Every atomic begins so.
 PK_SIM_INLINE void pk_sim_begin_atomic([[maybe_unused]] const void *address, [[maybe_unused]] size_t bytes,
-                                       const char *file, int line) {
+                                       const char *file, int line, [[maybe_unused]] bool exchange = false) {
   pk_sim_spin(file, line);  // first: who waits for a value must learn of its writer when it comes
 #ifdef PK_SIM_CHECK
-  pk_sim_check_access(address, bytes, PK_SIM_ATOMIC, file, line);
+  pk_sim_check_access(address, bytes, exchange ? PK_SIM_ATOMIC_EXCHANGE : PK_SIM_ATOMIC, file, line);
 #endif
 }
 
 // How an update of 2, 4 or 8 bytes is computed: load, change, compare and exchange.
 template <unsigned long Bytes>
 struct pk_sim_word;
+template <>
+struct pk_sim_word<1> {
+  typedef unsigned char type;
+};
 template <>
 struct pk_sim_word<2> {
   typedef unsigned short type;
@@ -58,7 +64,11 @@ PK_SIM_INLINE T pk_sim_update(T *address, Change change, const char *file, int l
   PK_SIM_ATOMIC(T, atomicAnd, __atomic_fetch_and(address, value, __ATOMIC_RELAXED)) \
   PK_SIM_ATOMIC(T, atomicOr, __atomic_fetch_or(address, value, __ATOMIC_RELAXED))   \
   PK_SIM_ATOMIC(T, atomicXor, __atomic_fetch_xor(address, value, __ATOMIC_RELAXED))
-#define PK_SIM_ATOMIC_EXCH(T) PK_SIM_ATOMIC(T, atomicExch, __atomic_exchange_n(address, value, __ATOMIC_SEQ_CST))
+#define PK_SIM_ATOMIC_EXCH(T)                                                \
+  PK_SIM_INLINE T atomicExch(T *address, T value, PK_SIM_HERE) {             \
+    pk_sim_begin_atomic(address, sizeof(T), pk_sim_file, pk_sim_line, true); \
+    return __atomic_exchange_n(address, value, __ATOMIC_SEQ_CST);            \
+  }
 #define PK_SIM_ATOMIC_MINMAX(T)                                 \
   PK_SIM_ATOMIC_CHANGE(T, atomicMin, value < old ? value : old) \
   PK_SIM_ATOMIC_CHANGE(T, atomicMax, old < value ? value : old)
@@ -82,7 +92,13 @@ PK_SIM_ATOMIC_BITS(unsigned long long)
 PK_SIM_ATOMIC_EXCH(int)
 PK_SIM_ATOMIC_EXCH(unsigned)
 PK_SIM_ATOMIC_EXCH(unsigned long long)
-PK_SIM_ATOMIC_CHANGE(float, atomicExch, ((void)old, value))
+PK_SIM_INLINE float atomicExch(float *address, float value, PK_SIM_HERE) {
+  int bits;
+  __builtin_memcpy(&bits, &value, sizeof bits);
+  bits = atomicExch((int *)address, bits, pk_sim_file, pk_sim_line);
+  __builtin_memcpy(&value, &bits, sizeof bits);
+  return value;
+}
 PK_SIM_ATOMIC_MINMAX(int)
 PK_SIM_ATOMIC_MINMAX(unsigned)
 PK_SIM_ATOMIC_MINMAX(long long)
@@ -111,6 +127,9 @@ PK_SIM_INLINE float4 atomicAdd(float4 *address, float4 value, PK_SIM_HERE) {
 #undef PK_SIM_ATOMIC_EXCH
 #undef PK_SIM_ATOMIC_MINMAX
 #undef PK_SIM_ATOMIC_CAS
+
+}  // namespace pk_sim_library
+using namespace pk_sim_library;
 
 // The narrower and the wider scope: the host has one scope for all.
 #define atomicAdd_block atomicAdd

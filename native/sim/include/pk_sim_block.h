@@ -17,10 +17,11 @@ static thread_local dim3 gridDim;
 // constants. One checked launch runs at a time: the simulator's own variables need not be thread-local, and lie
 // together for those who swap blocks.
 #define PK_SIM_OWN(name) pk_sim_own_##name
-#define PK_SIM_STATE static __attribute__((section("pk_sim_own")))
-#define PK_SIM_BUILT_IN(name)                                                                 \
-  __attribute__((visibility("hidden"))) extern const uint3 name __asm__("pk_sim_own_" #name); \
-  __attribute__((visibility("hidden"), section("pk_sim_own"))) uint3 pk_sim_own_##name __asm__("pk_sim_own_" #name);
+#define PK_SIM_STATE static __attribute__((__section__("pk_sim_own")))
+#define PK_SIM_BUILT_IN(name)                                                                     \
+  __attribute__((__visibility__("hidden"))) extern const uint3 name __asm__("pk_sim_own_" #name); \
+  __attribute__((__visibility__("hidden"), __section__("pk_sim_own")))                            \
+  uint3 pk_sim_own_##name __asm__("pk_sim_own_" #name);
 PK_SIM_BUILT_IN(threadIdx)
 PK_SIM_BUILT_IN(blockIdx)
 PK_SIM_BUILT_IN(blockDim)
@@ -166,38 +167,37 @@ PK_SIM_INLINE void __threadfence_block(PK_SIM_HERE) { __threadfence(pk_sim_file,
 PK_SIM_INLINE void __threadfence_system(PK_SIM_HERE) { __threadfence(pk_sim_file, pk_sim_line); }
 
 // ---- output and failures
-__attribute__((format(printf, 1, 2))) PK_SIM_NOINLINE int pk_sim_printf(const char *format, ...) {
+namespace pk_sim_library {
+__attribute__((__format__(__printf__, 1, 2))) PK_SIM_NOINLINE int printf(const char *format, ...) {
   __builtin_va_list arguments;
   __builtin_va_start(arguments, format);
   const int result = pk_sim_device->print(pk_sim_core, format, arguments);
   __builtin_va_end(arguments);
   return result;
 }
-#define printf(...) pk_sim_printf(__VA_ARGS__)
+}  // namespace pk_sim_library
 
 PK_SIM_NOINLINE void pk_sim_fail(pk_sim_failure kind, const char *what, const char *function, const char *file,
                                  int line) {
   pk_sim_device->fail(pk_sim_core, kind, what, function, file, line);
   __builtin_unreachable();
 }
-#ifdef NDEBUG
-#define assert(...) ((void)0)
-#else
-#define assert(...) \
-  ((__VA_ARGS__) ? (void)0 : pk_sim_fail(PK_SIM_FAIL_ASSERT, #__VA_ARGS__, __PRETTY_FUNCTION__, __FILE__, __LINE__))
-#endif
 [[noreturn]] PK_SIM_INLINE void __trap(PK_SIM_HERE) {
   pk_sim_fail(PK_SIM_FAIL_TRAP, "__trap()", "", pk_sim_file, pk_sim_line);
 }
 PK_SIM_INLINE void __brkpt() {}
 
 // ---- time and heap
+namespace pk_sim_library {
 PK_SIM_NOINLINE long long clock64() { return (long long)pk_sim_device->nanoseconds(); }
 PK_SIM_INLINE int clock() { return (int)clock64(); }
+}  // namespace pk_sim_library
 PK_SIM_NOINLINE unsigned long long __globaltimer() { return pk_sim_device->nanoseconds(); }
 PK_SIM_NOINLINE void *pk_sim_malloc(size_t bytes) { return pk_sim_device->heap(pk_sim_core, nullptr, bytes); }
-PK_SIM_NOINLINE void pk_sim_free(void *block) {
-  if (block) pk_sim_device->heap(pk_sim_core, block, 0);
+PK_SIM_NOINLINE void pk_sim_free(void *block, const char *file = "", int line = 0) {
+  if (block && pk_sim_device->heap(pk_sim_core, block, 0))
+    pk_sim_fail(PK_SIM_FAIL_MEMORY, "what is freed is no block in use: freed before, or not from malloc() or new", "",
+                file, line);
 }
 inline void *operator new(size_t bytes) { return pk_sim_malloc(bytes); }
 inline void *operator new[](size_t bytes) { return pk_sim_malloc(bytes); }
@@ -206,5 +206,23 @@ inline void operator delete[](void *block) noexcept { pk_sim_free(block); }
 inline void operator delete(void *block, size_t) noexcept { pk_sim_free(block); }
 inline void operator delete[](void *block, size_t) noexcept { pk_sim_free(block); }
 inline void *operator new(size_t, void *place) noexcept { return place; }
-#define malloc(bytes) pk_sim_malloc(bytes)
-#define free(block) pk_sim_free(block)
+namespace pk_sim_library {
+PK_SIM_INLINE void *malloc(size_t bytes) { return pk_sim_malloc(bytes); }
+PK_SIM_INLINE void free(void *block, PK_SIM_HERE) { pk_sim_free(block, pk_sim_file, pk_sim_line); }
+}  // namespace pk_sim_library
+
+// ---- what compilers call by themselves
+#define PK_SIM_CALLED extern "C" PK_SIM_UNCHECKED __attribute__((__visibility__("hidden"), __used__)) void
+PK_SIM_CALLED __stack_chk_fail() {
+  pk_sim_fail(PK_SIM_FAIL_STACK, "the stack is overwritten: an access past the end of a local array", "", "", 0);
+}
+PK_SIM_CALLED __cxa_pure_virtual() { pk_sim_fail(PK_SIM_FAIL_TRAP, "a pure virtual function is called", "", "", 0); }
+#ifndef PK_SIM_CHECK
+struct pk_sim_division {
+  const char *file;
+  int line;
+};
+PK_SIM_CALLED __ubsan_handle_divrem_overflow_abort(const pk_sim_division *place, unsigned long, unsigned long) {
+  pk_sim_fail(PK_SIM_FAIL_DIVISION, "integer division by zero", "", place->file, place->line);
+}
+#endif

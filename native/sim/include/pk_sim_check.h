@@ -4,7 +4,7 @@
 #pragma GCC system_header
 
 #define PK_SIM_FROM __builtin_return_address(0)
-#define PK_SIM_HOOK extern "C" PK_SIM_UNCHECKED __attribute__((used)) void
+#define PK_SIM_HOOK extern "C" PK_SIM_UNCHECKED __attribute__((__used__)) void
 
 #define PK_SIM_HOOKS(bytes, index)                                                                 \
   PK_SIM_HOOK __tsan_read##bytes(void *p) { pk_sim_checker.read[index](p, PK_SIM_FROM); }          \
@@ -53,24 +53,24 @@ PK_SIM_HOOK __tsan_atomic_thread_fence(int) {}
 PK_SIM_HOOK __tsan_atomic_signal_fence(int) {}
 
 // What memory functions do to memory: the calls themselves are not seen.
-extern "C" PK_SIM_UNCHECKED __attribute__((used)) void *__tsan_memcpy(void *to, const void *from, size_t n) {
+extern "C" PK_SIM_UNCHECKED __attribute__((__used__)) void *__tsan_memcpy(void *to, const void *from, size_t n) {
   pk_sim_checker.access(from, n, PK_SIM_READ, PK_SIM_FROM, nullptr, 0);
   pk_sim_checker.access(to, n, PK_SIM_WRITE, PK_SIM_FROM, nullptr, 0);
   return __builtin_memcpy(to, from, n);
 }
-extern "C" PK_SIM_UNCHECKED __attribute__((used)) void *__tsan_memmove(void *to, const void *from, size_t n) {
+extern "C" PK_SIM_UNCHECKED __attribute__((__used__)) void *__tsan_memmove(void *to, const void *from, size_t n) {
   pk_sim_checker.access(from, n, PK_SIM_READ, PK_SIM_FROM, nullptr, 0);
   pk_sim_checker.access(to, n, PK_SIM_WRITE, PK_SIM_FROM, nullptr, 0);
   return __builtin_memmove(to, from, n);
 }
-extern "C" PK_SIM_UNCHECKED __attribute__((used)) void *__tsan_memset(void *to, int value, size_t n) {
+extern "C" PK_SIM_UNCHECKED __attribute__((__used__)) void *__tsan_memset(void *to, int value, size_t n) {
   pk_sim_checker.access(to, n, PK_SIM_WRITE, PK_SIM_FROM, nullptr, 0);
   return __builtin_memset(to, value, n);
 }
 
 // Atomic operations themselves: pk_sim_atomics.h has told the checker of them, with the user's line.
 #define PK_SIM_TSAN(T, bits, operation) \
-  extern "C" PK_SIM_UNCHECKED __attribute__((used)) T __tsan_atomic##bits##_##operation
+  extern "C" PK_SIM_UNCHECKED __attribute__((__used__)) T __tsan_atomic##bits##_##operation
 #define PK_SIM_UPDATE(T, bits, operation, builtin) \
   PK_SIM_TSAN(T, bits, operation)(volatile T * p, T v, int) { return builtin(p, v, __ATOMIC_SEQ_CST); }
 #define PK_SIM_EXCHANGE(bits, T, strength)                                                            \
@@ -137,15 +137,11 @@ PK_SIM_HOOK __ubsan_handle_divrem_overflow_abort(void *data, unsigned long, unsi
   pk_sim_checker.divided_by_zero(place->file, (int)place->line);
 }
 
-#define memcpy __tsan_memcpy
-#define memmove __tsan_memmove
-#define memset __tsan_memset
-
 PK_SIM_NOINLINE void pk_sim_bind_checker(const pk_sim_check_api *api) { pk_sim_checker = *api; }
 
 #if PK_SIM_CHECK == 3
 // simulator.py puts an addition to this before every floating-point instruction.
-extern "C" __attribute__((visibility("hidden"), used)) pk_sim_u64 pk_sim_flops;
+extern "C" __attribute__((__visibility__("hidden"), __used__)) pk_sim_u64 pk_sim_flops;
 pk_sim_u64 pk_sim_flops;
 #define PK_SIM_FLOPS &pk_sim_flops
 #else
@@ -154,7 +150,7 @@ pk_sim_u64 pk_sim_flops;
 
 #ifdef PK_SIM_STEP_LIMIT
 // The compiler puts a call before every basic block, so that no loop runs without one.
-extern "C" __attribute__((visibility("hidden"), used)) pk_sim_u64 pk_sim_steps;
+extern "C" __attribute__((__visibility__("hidden"), __used__)) pk_sim_u64 pk_sim_steps;
 pk_sim_u64 pk_sim_steps = ~0ull;  // outside launches there is no limit
 PK_SIM_HOOK __sanitizer_cov_trace_pc() {
   if (__builtin_expect(pk_sim_steps-- == 0, 0)) pk_sim_checker.out_of_steps(PK_SIM_FROM);
@@ -165,10 +161,10 @@ PK_SIM_HOOK __sanitizer_cov_trace_pc() {
 #endif
 
 // Made by the linker.
-extern "C" __attribute__((visibility("hidden"))) char __start_pk_sim_own[], __stop_pk_sim_own[];
+extern "C" __attribute__((__visibility__("hidden"))) char __start_pk_sim_own[], __stop_pk_sim_own[];
 
 #define PK_SIM_CHECKED_IMAGE(text, file)                                       \
-  extern "C" __attribute__((visibility("default"), used))                      \
+  extern "C" __attribute__((__visibility__("default"), __used__))              \
   const pk_sim_check_image pk_sim_check_v1 = {sizeof(pk_sim_check_image),      \
                                               (pk_sim_check_mode)PK_SIM_CHECK, \
                                               pk_sim_bind_checker,             \

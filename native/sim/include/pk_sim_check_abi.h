@@ -8,7 +8,15 @@
 enum pk_sim_check_mode { PK_SIM_CHECK_ALL = 1, PK_SIM_CHECK_MEMORY = 2, PK_SIM_CHECK_COUNT = 3 };
 
 // Strong: volatile or atomic. Of two strong accesses no order is asked.
-enum pk_sim_access { PK_SIM_READ, PK_SIM_WRITE, PK_SIM_STRONG_READ, PK_SIM_STRONG_WRITE, PK_SIM_ATOMIC };
+// An exchange: what was there before it is often not asked for.
+enum pk_sim_access {
+  PK_SIM_READ,
+  PK_SIM_WRITE,
+  PK_SIM_STRONG_READ,
+  PK_SIM_STRONG_WRITE,
+  PK_SIM_ATOMIC,
+  PK_SIM_ATOMIC_EXCHANGE
+};
 
 // What a checked kernel calls. `from` is an address of code in the image; where it is null, file and line say the
 // place.

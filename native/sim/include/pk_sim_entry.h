@@ -2,6 +2,8 @@
 #pragma once
 #pragma GCC system_header
 
+#include "pk_sim_types.h"
+
 template <int... I>
 struct pk_sim_indices {};
 #ifdef __clang__
@@ -75,12 +77,12 @@ struct pk_sim_entry<Kernel> {
     loop(*(A *)arguments[I]...);
   }
   PK_SIM_NOINLINE void row(void *const *arguments) { unpack(arguments, pk_sim_make_indices<(int)sizeof...(A)>{}); }
-  PK_SIM_UNCHECKED static void resume(void *const *arguments) {
+  PK_SIM_UNCHECKED static void pk_sim_resume(void *const *arguments) {
     do row(arguments);
     while (pk_sim_next_row());
   }
-  PK_SIM_UNCHECKED static pk_sim_u64 run(void *const *arguments, const pk_sim_grid *grid, pk_sim_u64 first,
-                                         pk_sim_u64 last) {
+  PK_SIM_UNCHECKED static pk_sim_u64 pk_sim_run(void *const *arguments, const pk_sim_grid *grid, pk_sim_u64 first,
+                                                pk_sim_u64 last) {
     PK_SIM_OWN(blockDim) = uint3{grid->block.x, grid->block.y, grid->block.z};
     PK_SIM_OWN(gridDim) = uint3{grid->grid.x, grid->grid.y, grid->grid.z};
     pk_sim_core = grid->core;
@@ -98,7 +100,7 @@ struct pk_sim_entry<Kernel> {
       pk_sim_started = 0;
       pk_sim_suspended = false;
       PK_SIM_BEGIN_BLOCK(first);
-      resume(arguments);
+      pk_sim_resume(arguments);
       ++first;
       if (pk_sim_suspended) break;
       if (++block.x == grid->grid.x) {
@@ -111,8 +113,14 @@ struct pk_sim_entry<Kernel> {
     }
     return first;
   }
-  static constexpr unsigned parameter_bytes[sizeof...(A) + 1] = {(unsigned)sizeof(A)..., 0};
-  static constexpr unsigned parameter_align[sizeof...(A) + 1] = {(unsigned)alignof(A)..., 0};
+  static constexpr unsigned pk_sim_bytes[sizeof...(A) + 1] = {(unsigned)sizeof(A)..., 0};
+  static constexpr unsigned pk_sim_align[sizeof...(A) + 1] = {(unsigned)alignof(A)..., 0};
+  template <unsigned long N>
+  static constexpr pk_sim_told<sizeof...(A), N> pk_sim_tell(const char (&name)[N]) {
+    pk_sim_told<sizeof...(A), N> told = {'\1', {}, {pk_sim_type_name<A>::value..., {}}};
+    for (unsigned long i = 0; i < N; ++i) told.name[i] = name[i];
+    return told;
+  }
 };
 
 PK_SIM_NOINLINE void pk_sim_bind(const pk_sim_api *device) { pk_sim_device = device; }
@@ -126,21 +134,23 @@ PK_SIM_NOINLINE void pk_sim_position_of(pk_sim_position *out) {
 
 #define PK_SIM_CLUSTER(x, y, z) \
   { x, y, z }
-#define PK_SIM_KERNEL(index, text, max_threads, cluster, ...)              \
-  typedef pk_sim_entry<&__VA_ARGS__> pk_sim_entry_##index;                 \
-  static const pk_sim_kernel pk_sim_kernel_##index = {                     \
-      text,                                                                \
-      (void (*)())(&__VA_ARGS__),                                          \
-      pk_sim_entry_##index::run,                                           \
-      pk_sim_entry_##index::resume,                                        \
-      sizeof pk_sim_entry_##index::parameter_bytes / sizeof(unsigned) - 1, \
-      max_threads,                                                         \
-      pk_sim_entry_##index::parameter_bytes,                               \
-      pk_sim_entry_##index::parameter_align,                               \
+#define PK_SIM_KERNEL(index, text, max_threads, cluster, ...)                                         \
+  typedef pk_sim_entry<&::__VA_ARGS__> pk_sim_entry_##index;                                          \
+  __attribute__((__used__, __section__("pk_sim_types"))) static constexpr auto pk_sim_types_##index = \
+      pk_sim_entry_##index::pk_sim_tell(text);                                                        \
+  static const pk_sim_kernel pk_sim_kernel_##index = {                                                \
+      text,                                                                                           \
+      (void (*)())(&::__VA_ARGS__),                                                                   \
+      pk_sim_entry_##index::pk_sim_run,                                                               \
+      pk_sim_entry_##index::pk_sim_resume,                                                            \
+      sizeof pk_sim_entry_##index::pk_sim_bytes / sizeof(unsigned) - 1,                               \
+      max_threads,                                                                                    \
+      pk_sim_entry_##index::pk_sim_bytes,                                                             \
+      pk_sim_entry_##index::pk_sim_align,                                                             \
       PK_SIM_CLUSTER cluster};
 
 #define PK_SIM_IMAGE(count, ...)                                                                            \
   static const pk_sim_kernel *const pk_sim_kernels[count + 1] = {__VA_ARGS__};                              \
-  extern "C" __attribute__((visibility("default"), used)) const pk_sim_image pk_sim_image_v1 = {            \
+  extern "C" __attribute__((__visibility__("default"), __used__)) const pk_sim_image pk_sim_image_v1 = {    \
       PK_SIM_ABI,        sizeof(pk_sim_image), count, pk_sim_kernels, pk_sim_bind, pk_sim_anchor_of_thread, \
       pk_sim_position_of};

@@ -47,22 +47,25 @@ struct pk_sim_mixed<int, int, double, double> {
   typedef double type;
 };
 
-// Declared in C, so that the plain name is the C library's; the float overload beside it.
-#define PK_SIM_MATH1(name)                                             \
-  extern "C" double name(double) noexcept;                             \
-  extern "C" float name##f(float) noexcept;                            \
-  PK_SIM_INLINE float name(float x) { return __builtin_##name##f(x); } \
-  template <class T>                                                   \
-  PK_SIM_INLINE typename pk_sim_integer<T>::type name(T x) {           \
-    return __builtin_##name((double)x);                                \
+// In a namespace of its own, as all functions that have plain names: a kernel or a function of the user's may have the
+// same one. Not declared in C: their names in the image are the C library's.
+namespace pk_sim_library {
+
+#define PK_SIM_MATH1(name)                                                \
+  PK_SIM_INLINE double name(double x) { return __builtin_##name(x); }     \
+  PK_SIM_INLINE float name##f(float x) { return __builtin_##name##f(x); } \
+  PK_SIM_INLINE float name(float x) { return __builtin_##name##f(x); }    \
+  template <class T>                                                      \
+  PK_SIM_INLINE typename pk_sim_integer<T>::type name(T x) {              \
+    return __builtin_##name((double)x);                                   \
   }
-#define PK_SIM_MATH2(name)                                                         \
-  extern "C" double name(double, double) noexcept;                                 \
-  extern "C" float name##f(float, float) noexcept;                                 \
-  PK_SIM_INLINE float name(float x, float y) { return __builtin_##name##f(x, y); } \
-  template <class A, class B>                                                      \
-  PK_SIM_INLINE typename pk_sim_mixed<A, B>::type name(A x, B y) {                 \
-    return __builtin_##name((double)x, (double)y);                                 \
+#define PK_SIM_MATH2(name)                                                            \
+  PK_SIM_INLINE double name(double x, double y) { return __builtin_##name(x, y); }    \
+  PK_SIM_INLINE float name##f(float x, float y) { return __builtin_##name##f(x, y); } \
+  PK_SIM_INLINE float name(float x, float y) { return __builtin_##name##f(x, y); }    \
+  template <class A, class B>                                                         \
+  PK_SIM_INLINE typename pk_sim_mixed<A, B>::type name(A x, B y) {                    \
+    return __builtin_##name((double)x, (double)y);                                    \
   }
 PK_SIM_MATH1(sin)
 PK_SIM_MATH1(cos)
@@ -109,40 +112,47 @@ PK_SIM_MATH2(nextafter)
 #undef PK_SIM_MATH1
 #undef PK_SIM_MATH2
 
-extern "C" {
-double pow(double, double) noexcept;
-float powf(float, float) noexcept;
-double fma(double, double, double) noexcept;
-float fmaf(float, float, float) noexcept;
-double ldexp(double, int) noexcept;
-float ldexpf(float, int) noexcept;
-double scalbn(double, int) noexcept;
-float scalbnf(float, int) noexcept;
-double frexp(double, int *) noexcept;
-float frexpf(float, int *) noexcept;
-double modf(double, double *) noexcept;
-float modff(float, float *) noexcept;
-double scalbln(double, long) noexcept;
-float scalblnf(float, long) noexcept;
-double remquo(double, double, int *) noexcept;
-float remquof(float, float, int *) noexcept;
-int ilogb(double) noexcept;
-int ilogbf(float) noexcept;
-long lround(double) noexcept;
-long lroundf(float) noexcept;
-long long llround(double) noexcept;
-long long llroundf(float) noexcept;
-long lrint(double) noexcept;
-long lrintf(float) noexcept;
-long long llrint(double) noexcept;
-long long llrintf(float) noexcept;
-int abs(int) noexcept;
-long labs(long) noexcept;
-long long llabs(long long) noexcept;
-void *memcpy(void *, const void *, size_t) noexcept;
-void *memset(void *, int, size_t) noexcept;
-void *memmove(void *, const void *, size_t) noexcept;
-}
+PK_SIM_INLINE double pow(double x, double y) { return __builtin_pow(x, y); }
+PK_SIM_INLINE float powf(float x, float y) { return __builtin_powf(x, y); }
+PK_SIM_INLINE double fma(double x, double y, double z) { return __builtin_fma(x, y, z); }
+PK_SIM_INLINE float fmaf(float x, float y, float z) { return __builtin_fmaf(x, y, z); }
+PK_SIM_INLINE double ldexp(double x, int n) { return __builtin_ldexp(x, n); }
+PK_SIM_INLINE float ldexpf(float x, int n) { return __builtin_ldexpf(x, n); }
+PK_SIM_INLINE double scalbn(double x, int n) { return __builtin_scalbn(x, n); }
+PK_SIM_INLINE float scalbnf(float x, int n) { return __builtin_scalbnf(x, n); }
+PK_SIM_INLINE double frexp(double x, int *n) { return __builtin_frexp(x, n); }
+PK_SIM_INLINE float frexpf(float x, int *n) { return __builtin_frexpf(x, n); }
+PK_SIM_INLINE double modf(double x, double *n) { return __builtin_modf(x, n); }
+PK_SIM_INLINE float modff(float x, float *n) { return __builtin_modff(x, n); }
+PK_SIM_INLINE double scalbln(double x, long n) { return __builtin_scalbln(x, n); }
+PK_SIM_INLINE float scalblnf(float x, long n) { return __builtin_scalblnf(x, n); }
+PK_SIM_INLINE double remquo(double x, double y, int *n) { return __builtin_remquo(x, y, n); }
+PK_SIM_INLINE float remquof(float x, float y, int *n) { return __builtin_remquof(x, y, n); }
+PK_SIM_INLINE int ilogb(double x) { return __builtin_ilogb(x); }
+PK_SIM_INLINE int ilogbf(float x) { return __builtin_ilogbf(x); }
+PK_SIM_INLINE long lround(double x) { return __builtin_lround(x); }
+PK_SIM_INLINE long lroundf(float x) { return __builtin_lroundf(x); }
+PK_SIM_INLINE long long llround(double x) { return __builtin_llround(x); }
+PK_SIM_INLINE long long llroundf(float x) { return __builtin_llroundf(x); }
+PK_SIM_INLINE long lrint(double x) { return __builtin_lrint(x); }
+PK_SIM_INLINE long lrintf(float x) { return __builtin_lrintf(x); }
+PK_SIM_INLINE long long llrint(double x) { return __builtin_llrint(x); }
+PK_SIM_INLINE long long llrintf(float x) { return __builtin_llrintf(x); }
+PK_SIM_INLINE int abs(int x) { return __builtin_abs(x); }
+PK_SIM_INLINE long labs(long x) { return __builtin_labs(x); }
+PK_SIM_INLINE long long llabs(long long x) { return __builtin_llabs(x); }
+#ifdef PK_SIM_CHECK
+#define PK_SIM_MEMORY(name) __tsan_##name
+extern "C" void *__tsan_memcpy(void *, const void *, size_t);
+extern "C" void *__tsan_memset(void *, int, size_t);
+extern "C" void *__tsan_memmove(void *, const void *, size_t);
+#else
+#define PK_SIM_MEMORY(name) __builtin_##name
+#endif
+PK_SIM_INLINE void *memcpy(void *to, const void *from, size_t n) { return PK_SIM_MEMORY(memcpy)(to, from, n); }
+PK_SIM_INLINE void *memset(void *to, int value, size_t n) { return PK_SIM_MEMORY(memset)(to, value, n); }
+PK_SIM_INLINE void *memmove(void *to, const void *from, size_t n) { return PK_SIM_MEMORY(memmove)(to, from, n); }
+#undef PK_SIM_MEMORY
 PK_SIM_INLINE float pow(float x, float y) { return __builtin_powf(x, y); }
 PK_SIM_INLINE float pow(float x, int y) { return __builtin_powf(x, (float)y); }
 PK_SIM_INLINE double pow(double x, int y) { return __builtin_pow(x, (double)y); }
@@ -219,3 +229,6 @@ PK_SIM_INLINE long long llmax(long long a, long long b) { return max(a, b); }
 PK_SIM_INLINE unsigned long long ullmin(unsigned long long a, unsigned long long b) { return min(a, b); }
 PK_SIM_INLINE unsigned long long ullmax(unsigned long long a, unsigned long long b) { return max(a, b); }
 PK_SIM_INLINE unsigned umax(unsigned a, unsigned b) { return max(a, b); }
+
+}  // namespace pk_sim_library
+using namespace pk_sim_library;

@@ -125,6 +125,7 @@
   PK_SIM_INLINE float __low2float(P a) { return (float)a.x; }                                                  \
   PK_SIM_INLINE float __high2float(P a) { return (float)a.y; }                                                 \
   PK_SIM_INLINE P __lowhigh2highlow(P a) { return P(a.y, a.x); }                                               \
+  namespace pk_sim_library {                                                                                   \
   PK_SIM_INLINE T atomicAdd(T *address, T value, PK_SIM_HERE) {                                                \
     return pk_sim_update(                                                                                      \
         address, [value](T old) -> T { return old + value; }, pk_sim_file, pk_sim_line);                       \
@@ -132,6 +133,7 @@
   PK_SIM_INLINE P atomicAdd(P *address, P value, PK_SIM_HERE) {                                                \
     return pk_sim_update(                                                                                      \
         address, [value](P old) -> P { return old + value; }, pk_sim_file, pk_sim_line);                       \
+  }                                                                                                            \
   }
 
 template <class T>

@@ -2,6 +2,8 @@
 #pragma once
 #pragma GCC system_header
 
+namespace pk_sim_library {
+
 // Both precisions are computed in double.
 #define PK_SIM_MATH1_OURS(name, ...)                          \
   PK_SIM_INLINE double name(double x) { return __VA_ARGS__; } \
@@ -71,32 +73,6 @@ PK_SIM_MATH1_OURS(cyl_bessel_i0, pk_sim_bessel_i(0, x))
 PK_SIM_MATH1_OURS(cyl_bessel_i1, pk_sim_bessel_i(1, x))
 #undef PK_SIM_MATH1_OURS
 
-// The others by the C library, under other names here. Macros that need a parenthesis: variables may have these names.
-extern "C" double pk_sim_libm_jn(int, double) __asm__("jn");
-extern "C" double pk_sim_libm_yn(int, double) __asm__("yn");
-#define PK_SIM_BESSEL(name)                                                                   \
-  extern "C" double pk_sim_libm_##name(double) __asm__(#name);                                \
-  PK_SIM_INLINE double pk_sim_##name(double x) { return pk_sim_libm_##name(x); }              \
-  PK_SIM_INLINE double pk_sim_##name(int x) { return pk_sim_libm_##name((double)x); }         \
-  PK_SIM_INLINE float pk_sim_##name(float x) { return (float)pk_sim_libm_##name((double)x); } \
-  PK_SIM_INLINE float pk_sim_##name##f(float x) { return (float)pk_sim_libm_##name((double)x); }
-PK_SIM_BESSEL(j0)
-PK_SIM_BESSEL(j1)
-PK_SIM_BESSEL(y0)
-PK_SIM_BESSEL(y1)
-#undef PK_SIM_BESSEL
-#define j0(x) pk_sim_j0(x)
-#define j1(x) pk_sim_j1(x)
-#define y0(x) pk_sim_y0(x)
-#define y1(x) pk_sim_y1(x)
-#define j0f(x) pk_sim_j0f(x)
-#define j1f(x) pk_sim_j1f(x)
-#define y0f(x) pk_sim_y0f(x)
-#define y1f(x) pk_sim_y1f(x)
-#define jn(n, x) pk_sim_libm_jn(n, (double)(x))
-#define yn(n, x) pk_sim_libm_yn(n, (double)(x))
-#define jnf(n, x) ((float)pk_sim_libm_jn(n, (double)(x)))
-#define ynf(n, x) ((float)pk_sim_libm_yn(n, (double)(x)))
 PK_SIM_INLINE float rhypotf(float x, float y) { return (float)(1.0 / __builtin_hypot((double)x, (double)y)); }
 PK_SIM_INLINE double rhypot(double x, double y) { return 1.0 / __builtin_hypot(x, y); }
 PK_SIM_INLINE float norm3df(float x, float y, float z) {
@@ -125,3 +101,23 @@ PK_SIM_INLINE double rnorm(int n, const double *values) { return 1.0 / norm(n, v
 PK_SIM_INLINE float rnormf(int n, const float *values) { return 1.0f / normf(n, values); }
 PK_SIM_INLINE void sincospif(float x, float *s, float *c) { *s = sinpif(x), *c = cospif(x); }
 PK_SIM_INLINE void sincospi(double x, double *s, double *c) { *s = sinpi(x), *c = cospi(x); }
+
+}  // namespace pk_sim_library
+
+// Bessel functions by the C library. In a namespace of their own: see pk_sim_end.h.
+namespace pk_sim_bessel {
+#define PK_SIM_BESSEL(name)                                                        \
+  PK_SIM_INLINE double name(double x) { return __builtin_##name(x); }              \
+  PK_SIM_INLINE double name(int x) { return __builtin_##name((double)x); }         \
+  PK_SIM_INLINE float name(float x) { return (float)__builtin_##name((double)x); } \
+  PK_SIM_INLINE float name##f(float x) { return (float)__builtin_##name((double)x); }
+PK_SIM_BESSEL(j0)
+PK_SIM_BESSEL(j1)
+PK_SIM_BESSEL(y0)
+PK_SIM_BESSEL(y1)
+#undef PK_SIM_BESSEL
+PK_SIM_INLINE double jn(int n, double x) { return __builtin_jn(n, x); }
+PK_SIM_INLINE double yn(int n, double x) { return __builtin_yn(n, x); }
+PK_SIM_INLINE float jnf(int n, float x) { return (float)__builtin_jn(n, (double)x); }
+PK_SIM_INLINE float ynf(int n, float x) { return (float)__builtin_yn(n, (double)x); }
+}  // namespace pk_sim_bessel

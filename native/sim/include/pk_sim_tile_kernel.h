@@ -42,8 +42,8 @@ irange(A, B, C) -> irange<
     typename sim::together<typename sim::together<sim::element<A>, sim::element<B>>::type, sim::element<C>>::type>;
 
 namespace sim {
-[[noreturn]] __attribute__((format(printf, 3, 4))) PK_SIM_NOINLINE void refuse(const char *file, int line,
-                                                                               const char *format, ...) {
+[[noreturn]] __attribute__((__format__(__printf__, 3, 4))) PK_SIM_NOINLINE void refuse(const char *file, int line,
+                                                                                       const char *format, ...) {
   static char text[200];
   __builtin_va_list arguments;
   __builtin_va_start(arguments, format);

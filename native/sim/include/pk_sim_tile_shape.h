@@ -6,8 +6,8 @@
 // A loop over the elements of tiles: no business of the checker, which is told of the arrays that tiles come from.
 #define PK_SIM_TILE_LOOP PK_SIM_NOINLINE
 #define PK_SIM_TILE_EACH PK_SIM_UNCHECKED PK_SIM_INLINE
-#define PK_SIM_TILE_CALL PK_SIM_UNCHECKED inline __attribute__((always_inline))
-#define PK_SIM_TILE_LAMBDA PK_SIM_UNCHECKED __attribute__((always_inline))
+#define PK_SIM_TILE_CALL PK_SIM_UNCHECKED inline __attribute__((__always_inline__))
+#define PK_SIM_TILE_LAMBDA PK_SIM_UNCHECKED __attribute__((__always_inline__))
 #ifndef PK_SIM_CHECK
 #define PK_SIM_TILE_APART
 #else

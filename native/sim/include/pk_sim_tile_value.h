@@ -3,8 +3,6 @@
 #pragma once
 #pragma GCC system_header
 
-extern "C" void *aligned_alloc(size_t alignment, size_t bytes);
-
 namespace cuda::tiles {
 
 namespace sim {
@@ -17,7 +15,7 @@ class elements {
  public:
   elements() = default;
   PK_SIM_TILE_APART explicit elements(size_t count) {
-    block_ = (char *)aligned_alloc(kHead, kHead + (count * sizeof(E) + kHead - 1) / kHead * kHead);
+    block_ = (char *)pk_sim_device->scratch(nullptr, kHead + (count * sizeof(E) + kHead - 1) / kHead * kHead);
     *(size_t *)block_ = 1;
   }
   PK_SIM_TILE_APART elements(const elements &other) : block_(other.block_) {
@@ -32,7 +30,7 @@ class elements {
   }
   PK_SIM_TILE_APART E first() const { return *at(); }
   PK_SIM_TILE_APART ~elements() {
-    if (block_ && --*(size_t *)block_ == 0) __builtin_free(block_);
+    if (block_ && --*(size_t *)block_ == 0) pk_sim_device->scratch(block_, 0);
   }
   E *at() const { return (E *)(block_ + kHead); }
   bool none() const { return !block_; }

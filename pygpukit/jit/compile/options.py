@@ -10,6 +10,7 @@ from pathlib import Path
 from pygpukit.core.text import storable
 
 _DEFINE = ("-D", "--define-macro")
+_UNDEFINE = ("-U", "--undefine-macro")
 _ARCH = ("--gpu-architecture", "-arch")
 _INCLUDE = ("-I", "--include-path")
 _PRE_INCLUDE = ("--pre-include", "-include")
@@ -69,6 +70,9 @@ def parse_options(
         if name in _DEFINE:
             macro, _, text = value.partition("=")
             macros[macro] = storable(text) if "=" in value else "1"
+        elif name in _UNDEFINE:
+            macros.pop(value, None)  # and what the compiler itself defines
+            flags.append(f"-U{value}")
         elif name in _ARCH:
             if arch not in (None, value):
                 raise ValueError(f"two architectures are given: {arch} and {value}")

@@ -24,16 +24,24 @@ from hashlib import blake2b
 from pathlib import Path
 
 from pygpukit.core.files import read_regular
+from pygpukit.jit.compile.sim_macros import without_macros
 from pygpukit.jit.locate import cache_directory
 
 PRELUDE = "pk_cuda_sim.h"  # what every kernel includes first
+END = "pk_sim_end.h"  # and what it includes after the macros of the command line
 
 # Headers that a kernel source may include, by the one that has all they hold.
 _OTHER_HEADERS = {
     "pk_sim_limits.h": (
-        "assert.h", "cassert", "cfloat", "climits", "cmath", "cstddef", "cstdint", "cstdio", "cuda_runtime.h",
-        "device_launch_parameters.h", "float.h", "limits.h", "math.h", "stddef.h", "stdint.h", "stdio.h",
+        "cfloat", "climits", "cmath", "cstddef", "cstdint", "cstdio", "cstdlib", "cstring", "ctime",
+        "cuda_runtime.h", "cuda_runtime_api.h", "device_launch_parameters.h", "float.h", "limits.h", "math.h",
+        "stddef.h", "stdint.h", "stdio.h", "stdlib.h", "string.h", "time.h", "vector_functions.h", "vector_types.h",
+        "builtin_types.h", "channel_descriptor.h", "cuda_device_runtime_api.h", "device_atomic_functions.h",
+        "device_functions.h", "driver_types.h", "host_defines.h", "math_functions.h", "sm_20_atomic_functions.h",
+        "sm_20_intrinsics.h", "sm_30_intrinsics.h", "sm_60_atomic_functions.h",
+        "crt/host_defines.h", "crt/math_functions.h",
     ),
+    "pk_sim_assert.h": ("assert.h", "cassert"),
     "pk_sim_groups.h": (
         "cooperative_groups/memcpy_async.h", "cooperative_groups/reduce.h", "cooperative_groups/scan.h",
     ),
@@ -193,7 +201,7 @@ def _header_files() -> dict[str, str]:
     files |= {name: headers.text(path) for name, path in headers.own().items()}
     prefix = "sim/include/"
     shim = {name.removeprefix(prefix): text for name, text in native.sources().items() if name.startswith(prefix)}
-    return files | {name: text for name, text in shim.items() if name.endswith(".h")}
+    return files | without_macros({name: text for name, text in shim.items() if name.endswith(".h")})
 
 
 def compiler_environment() -> dict[str, str]:

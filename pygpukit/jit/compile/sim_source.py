@@ -18,7 +18,7 @@ from pygpukit.jit.source.signature import KernelSignature, scan, scan_variables
 STUB_FILE = "<kernels>"  # where messages about the entry table come from
 
 # Those of pk_cuda_sim.h that sources ask for.
-_MACROS = {"PYGPUKIT_SIM": "1", "__CUDACC__": "1", "__CUDACC_RTC__": "1", "__CUDA_ARCH__": "900"}
+MACROS = {"PYGPUKIT_SIM": "1", "__CUDACC__": "1", "__CUDACC_RTC__": "1", "__CUDA_ARCH__": "900"}
 _OPAQUE = re.compile(
     r"""//(?:\\\n|[^\n])*|/\*.*?(?:\*/|\Z)
       | ^[ \t]*\#(?:\\\n|/\*.*?(?:\*/|\Z)|(?!//|/\*)[^\n])*
@@ -40,6 +40,15 @@ _REFUSED = (
     (re.compile(r"\b(?:tex[123]D\w*|surf[123]D\w*)\s*[<(]"), "texture and surface functions cannot be simulated"),
     (re.compile(r"\bwmma\s*::|\bnvcuda\b"), "tensor-core fragments (wmma) cannot be simulated"),
 )
+_BESSEL = frozenset(f"{name}{letter}" for name in ("j0", "j1", "jn", "y0", "y1", "yn") for letter in ("", "f"))
+# A declaration of it, or a member: a type, . or -> stands before it.
+_OWN_ASSERT = re.compile(r"(?:(?<!\breturn)(?<!\belse)(?<!\bdo)(?<=\w)[\s*&]+|\.\s*|->\s*|>\s+|::\s*)assert\b")
+# An asm statement without an instruction: a barrier to the compiler.
+_EMPTY_ASM = re.compile(
+    r"""\b(?:asm|__asm__|__asm)\b\s*(?:(?:volatile|__volatile__|__volatile)\b\s*)?
+        \(\s*(?:"[ \t]*"\s*)+(?:\)|:[^;\n]*?\)(?=\s*(?:;|\}|$)))""",
+    re.MULTILINE | re.VERBOSE,
+)
 _MOST_REFUSALS = 20  # of a kind
 _LONGEST_LINE = 2000
 _MESSAGE = re.compile(
@@ -53,11 +62,13 @@ _FLAG = re.compile(r" \[-[fW][\w=-]+\]$")  # names an option of the compiler tha
 
 @dataclass(frozen=True)
 class Prepared:
-    """text: what to compile. names: kernels in the entry table. places: "file:line" of each, for messages about it."""
+    """text: what to compile. names: kernels in the entry table. places: "file:line" of each, for messages about it.
+    switches: what pk_sim_end.h is to leave to the source."""
 
     text: str
     names: tuple[str, ...]
     places: tuple[str, ...]
+    switches: tuple[str, ...] = ()
 
 
 def blank(source: str) -> str:
@@ -65,12 +76,31 @@ def blank(source: str) -> str:
     return _OPAQUE.sub(lambda match: re.sub(r"[^\n]", " ", match.group()), source)
 
 
+def without_empty_asm(source: str) -> str:
+    """The source with its empty asm statements, each a barrier to the compiler, in words that any host compiler knows.
+    Offsets and lines stay."""
+    if "asm" not in source:
+        return source
+    code = re.sub(r"//[^\n]*|/\*.*?\*/", lambda match: re.sub(r"[^\n]", " ", match.group()), source, flags=re.DOTALL)
+
+    def replaced(match: re.Match[str]) -> str:
+        words = "__pk_fence()" if len(match.group()) >= len("__pk_fence()") else "(void)0"
+        return words.ljust(len(match.group()))
+
+    pieces, done = [], 0
+    for match in _EMPTY_ASM.finditer(code):
+        if "\n" not in match.group():
+            pieces += [source[done : match.start()], replaced(match)]
+            done = match.end()
+    return "".join(pieces) + source[done:]
+
+
 def refusals(source: str, name: str, defines: Mapping[str, str] | None = None) -> str:
     """What cannot be simulated, as compiler messages; "" when nothing is found.
 
     What stands in branches that the preprocessor leaves out, as under #ifndef PYGPUKIT_SIM, does not count.
     """
-    code = blank(source)
+    code = blank(without_empty_asm(source))
     lines = Lines(source, name)
     found = []
     for pattern, text in _REFUSED:
@@ -78,7 +108,7 @@ def refusals(source: str, name: str, defines: Mapping[str, str] | None = None) -
             line, column = _place(code, match.start())
             file, told = lines.origin(line)
             found.append((line, column, f"{file}:{told}:{column}: error: {text}"))
-    active = {token.line for token in lex(source, {**_MACROS, **(defines or {})}).tokens} if found else ()
+    active = {token.line for token in lex(source, {**MACROS, **(defines or {})}).tokens} if found else ()
     return "\n".join(message for line, _, message in sorted(found) if line in active)
 
 
@@ -93,9 +123,12 @@ def prepare(
 
     A checked image also holds the source, by which the checker names arrays.
     """
-    text, binds = _rewrite_dynamic_shared(source, name)
-    macros = {**_MACROS, **(defines or {})}
+    macros = {**MACROS, **(defines or {})}
     kernels = scan(source, macros)
+    plain = without_empty_asm(source)
+    if any(kernel.extern_c for kernel in kernels):
+        plain = _without_c_linkage(plain, name)
+    text, binds = _rewrite_dynamic_shared(plain, name)
     variables = [one.expression for one in scan_variables(source, macros)]
     wanted: dict[str, KernelSignature | None] = {one.name: one for one in kernels if one.template is None}
     for expression in name_expressions:
@@ -116,13 +149,36 @@ def prepare(
     ]
     origins = Lines(source, name)
     places = (origins.origin(kernel.line if kernel else 1) for kernel in wanted.values())
-    return Prepared("\n".join(lines), tuple(wanted), tuple(f"{file}:{line}" for file, line in places))
+    told = tuple(f"{file}:{line}" for file, line in places)
+    return Prepared("\n".join(lines), tuple(wanted), told, _switches(source, variables))
+
+
+def _without_c_linkage(source: str, name: str) -> str:
+    """The source with C++ names for what is declared extern "C": nothing here asks for the others, and a compiler has
+    its own idea of functions that are called exit or memcpy."""
+    pieces, done = [], 0
+    for match in re.finditer(r"\bextern\b", blank(source)):
+        if language := re.compile(r'extern\s*"C"').match(source, match.start()):
+            end = language.end()
+            pieces += [source[done : end - 1], '++"', _back_to(source, end - 3, end, name)]
+            done = end
+    return "".join(pieces) + source[done:]
+
+
+def _switches(source: str, variables: Sequence[str]) -> tuple[str, ...]:
+    """Names that nvcc keeps for itself and that this source gives to something of its own."""
+    switches = []
+    if not _BESSEL.isdisjoint(name.removeprefix("&") for name in variables):
+        switches.append("PK_SIM_BESSEL_OF_OWN")
+    if "assert" in source and _OWN_ASSERT.search(blank(source)):
+        switches.append("PK_SIM_ASSERT_OF_OWN")
+    return tuple(switches)
 
 
 def _escaping(variables: Sequence[str]) -> str:
     """A declaration through which the variables could be changed from outside, as far as a compiler can tell."""
     listed = f"static const volatile void *const pk_sim_variables[] = {{{', '.join(variables)}}};"
-    return f"__attribute__((used)) {listed}" if variables else ""
+    return f"__attribute__((__used__)) {listed}" if variables else ""
 
 
 def readable_log(log: str, name: str, prepared: Prepared, source: str) -> str:
@@ -194,7 +250,8 @@ class _LogReader:
         elif self._origin:
             self.found.append(f"{self._origin}: error: {text}")
         else:
-            self._waiting = f"error: {text} (in {file.rpartition('/')[2]}:{line})"
+            inside = "" if file == "<command-line>" else f" (in {file.rpartition('/')[2]}:{line})"
+            self._waiting = f"error: {text}{inside}"
 
     def place_waiting(self, place: str) -> None:
         """The place of the message that waits for one, if any does."""

@@ -8,20 +8,22 @@ import re
 import shutil
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from hashlib import blake2b
 from importlib.util import find_spec
 from pathlib import Path
 
+from pygpukit._core import native
 from pygpukit.core.errors import NvrtcError, NvrtcErrorCode
 from pygpukit.jit.compile import bounded, sim_headers
 from pygpukit.jit.compile.diagnostics import compile_error
 from pygpukit.jit.compile.room import check_room, full_disk_told
 from pygpukit.jit.compile.sim_flops import COUNTING_FLAGS, with_counters
 from pygpukit.jit.compile.sim_initialisers import complaint, initialisers
-from pygpukit.jit.compile.sim_source import prepare, readable_log, refusals
+from pygpukit.jit.compile.sim_source import MACROS, blank, prepare, readable_log, refusals
+from pygpukit.jit.source.lines import Lines
 from pygpukit.jit.source.signature import scan_variables
 
 # Semantics first: wrapping integers, aliasing pointers, signed char and exact arithmetic are what a GPU gives. Without
@@ -31,19 +33,21 @@ _FLAGS = (
     "-O2", "-march=native", "-fPIC", "-fvisibility=hidden", "-nostdinc", "-w",
     "-g1", "-gdwarf-4", "-gz=none", "-fno-exceptions", "-fno-rtti", "-fno-math-errno", "-fno-trapping-math",
     "-fno-strict-aliasing", "-fwrapv", "-fsigned-char", "-fno-delete-null-pointer-checks", "-fstack-clash-protection",
-    "-fno-stack-protector", "-U_FORTIFY_SOURCE", "-fno-finite-loops", "-fno-tree-slp-vectorize",
+    "-fstack-protector-strong", "-U_FORTIFY_SOURCE", "-fno-finite-loops", "-fno-tree-slp-vectorize",
 )  # fmt: skip
 # Checked images: calls before every access, which pk_sim_check.h answers. Sanitizers' own libraries stay out.
 _CHECKED_FLAGS = (
     "-fsanitize=thread", "-fsanitize=bounds,integer-divide-by-zero,alignment",  # zig takes what is beside thread away
     "-fno-sanitize-recover=bounds,integer-divide-by-zero,alignment",
 )  # fmt: skip
+# A plain image says where an integer is divided by zero; what the processor itself would say ends other divisions, too.
+_DIVISION_FLAGS = ("-fsanitize=integer-divide-by-zero", "-fno-sanitize-recover=integer-divide-by-zero")
 _CHECKED_GCC = ("--param=tsan-distinguish-volatile=1", "--param=tsan-instrument-func-entry-exit=0")
 _CHECKED_CLANG = (
     "-mllvm", "-tsan-distinguish-volatile=1", "-mllvm", "-tsan-instrument-func-entry-exit=0",
     "-fno-sanitize-link-runtime",
 )  # fmt: skip
-ALL_FLAGS = " ".join((*_FLAGS, *_CHECKED_FLAGS, *_CHECKED_GCC, *_CHECKED_CLANG, *COUNTING_FLAGS))
+ALL_FLAGS = " ".join((*_FLAGS, *_CHECKED_FLAGS, *_CHECKED_GCC, *_CHECKED_CLANG, *COUNTING_FLAGS, *_DIVISION_FLAGS))
 CHECK_MODES = {True: 1, "memory": 2, "count": 3}  # pk_sim_check_mode
 
 # Options that mean something to a GPU's code generator only.
@@ -54,7 +58,7 @@ _WITHOUT_EFFECT = (
     "--relocatable-device-code", "-rdc", "--ptxas-options", "-Xptxas", "--diag-suppress", "-diag-suppress",
     "--device-as-default-execution-space", "--dopt", "-dopt", "--minimal", "--split-compile", "--time", "--verbose",
 )  # fmt: skip
-_PASSED_ON = ("-D", "-U", "-I")
+_MACRO = re.compile(r"(?:-(?P<short>[DU])|--(?P<long>define|undefine)-macro=)(?P<name>[^=]*)=?(?P<value>.*)", re.DOTALL)
 
 
 class CompilerNotFound(NvrtcError):
@@ -126,6 +130,8 @@ def compile(
     with tempfile.TemporaryDirectory(prefix="pygpukit-sim-") as folder:
         text, image = Path(folder) / "kernel.cpp", Path(folder) / "kernel.so"
         text.write_text(prepared.text, encoding="utf-8")
+        macros_file = Path(folder) / "macros.h"
+        macros_file.write_text(_macro_lines(options, defines, prepared.switches), encoding="utf-8")
         listed = Path(folder) / "kernel.d"
         listing = ["-MD", "-MF", str(listed), *_listing_flags(command)] if read is not None else []
         # A linker that is told of sanitizers adds their own libraries, with zig whatever else it is told.
@@ -136,8 +142,8 @@ def compile(
         flags = [*command, *_FLAGS, *_compiler_flags(command), *_check_flags(check, command, step_limit), *language]
         first = sim_headers.prelude(flags, compiler_identity()) if _is_gcc(command) else headers / sim_headers.PRELUDE
         inputs = [
-            *flags, "-x", "c++", *own, *(f"-D{define}" for define in defines), "-iquote", str(Path.cwd()),
-            "-I", str(headers), "-include", str(first), str(text),
+            *flags, "-x", "c++", "-include", str(first), "-include", str(macros_file), *own,
+            "-iquote", str(Path.cwd()), "-I", str(headers), str(text),
         ]  # fmt: skip
         aim = until or ["-S" if check == "count" else "-c", "-o", str(halfway)]
         status, _, log, exceeded = _run([*inputs, "-shared", *listing, *aim])
@@ -152,14 +158,33 @@ def compile(
             check_room()
             raise compile_error(name, readable_log(log, name, prepared, source), source)
         content = image.read_bytes()
+        if functions := native.sim_refused_functions(content):
+            raise compile_error(name, _refused_functions(functions, name, source), source)
         if initialisers(content) > bool(check):  # the sanitizer's own
             assembly = Path(folder) / "initialisers.s"
             _run([*inputs, "-O0", "-S", "-o", str(assembly)])  # nothing is inlined: each at its variable's line
             raise compile_error(name, complaint(assembly, name, scan_variables(source, macros)), source)
         if read is not None:
             files = _dependencies(listed.read_text())
-            read += [file for file in files if Path(file) != text and not sim_headers.is_precompiled(file)]
+            read += [
+                file for file in files if Path(file) not in (text, macros_file) and not sim_headers.is_precompiled(file)
+            ]
         return SimImage(content, "", prepared.names)
+
+
+def preprocess(text: Path, options: Sequence[str], defines: Mapping[str, str]) -> str | None:
+    """A source file as the host compiler's preprocessor leaves it, with CUDA's own words as they are. None where it
+    finds a fault. Raises CompilerNotFound, and ValueError as compile() does."""
+    _, own = _translate(options)
+    given = [f"-D{name}={value}" for name, value in defines.items()]
+    undefined = [option for option in options if option.startswith("-U")]
+    predefined = [f"-D{name}={value}" for name, value in MACROS.items()]
+    command = [
+        *find_compiler(), "-E", "-x", "c++", "-std=c++17", "-nostdinc", "-w", *predefined, *undefined, *given, *own,
+        "-iquote", str(Path.cwd()), "-I", str(sim_headers.folder()), str(text),
+    ]  # fmt: skip
+    status, out, _, exceeded = _run(command)
+    return None if status or exceeded else out
 
 
 def header_folders() -> list[Path]:
@@ -184,19 +209,45 @@ def _translate(options: Sequence[str]) -> tuple[list[str], list[str]]:
             flags[0] = f"-std={value}" if value not in ("c++03", "c++11", "c++14") else flags[0]
         elif key in ("--fmad", "-fmad"):
             flags += ["-ffp-contract=off"] if value == "false" else []
-        elif key in ("--include-path", "--pre-include", "-include", "--undefine-macro"):
-            names = {"--include-path": "-I", "--undefine-macro": "-U"}
-            own += [names.get(key, "-include"), value]
-        elif key.startswith(_PASSED_ON):
+        elif key in ("--include-path", "--pre-include", "-include"):
+            own += ["-I" if key == "--include-path" else "-include", value]
+        elif key.startswith("-I"):
             own.append(option)
-        elif key not in _WITHOUT_EFFECT:
+        elif key not in _WITHOUT_EFFECT and not _MACRO.match(option):
             raise ValueError(f"the simulator's compiler does not know the option {option!r}")
     return flags, own
 
 
+def _macro_lines(options: Sequence[str], defines: Sequence[str], switches: Sequence[str]) -> str:
+    """The macros of the command line, in its order, as text: our own headers are read before them."""
+    lines = []
+    for option in [*options, *(f"-D{define}" for define in defines)]:
+        if (match := _MACRO.match(option)) is None:
+            continue
+        given = "=" in option.partition("-macro=")[2] if match["long"] else "=" in option
+        value = match["value"].partition("\n")[0] if given else "1"
+        removed = match["short"] == "U" or match["long"] == "undefine"
+        lines.append(f"#undef {match['name']}" if removed else f"#define {match['name']} {value}")
+    ours = [f"#define {switch}" for switch in switches]
+    return "\n".join([*ours, '#line 1 "<command-line>"', *lines, f"#include <{sim_headers.END}>", ""])
+
+
+def _refused_functions(functions: Sequence[str], name: str, source: str) -> str:
+    """The messages about functions of the C library that no device has, each at the first line that names it."""
+    code, lines = blank(source), Lines(source, name)
+    found = []
+    for function in functions:
+        match = re.search(rf"(?<!\w)(?:__builtin_)?{re.escape(function)}\b", code)
+        line = code.count("\n", 0, match.start()) + 1 if match else 1
+        file, told = lines.origin(line)
+        text = f"{file}:{told}: error: {function}() is no function of a device: a kernel cannot call it"
+        found.append((line, text))
+    return "\n".join(text for _, text in sorted(found))
+
+
 def _check_flags(check: bool | str, command: Sequence[str], step_limit: int) -> list[str]:
     if not check:
-        return []
+        return list(_DIVISION_FLAGS)
     gcc = _is_gcc(command)
     counting = COUNTING_FLAGS if check == "count" else ()
     own = _CHECKED_GCC if gcc else _CHECKED_CLANG
@@ -235,7 +286,7 @@ def _link_flags(command: Sequence[str]) -> list[str]:
     # zig without its own C library finds the process's mathematical functions at load time instead.
     if _is_zig(command):
         return ["-nostdlib"]
-    return ["-nostartfiles", "-nodefaultlibs", "-Wl,-z,defs", "-lm", "-lc", "-lgcc"]
+    return ["-nostartfiles", "-nodefaultlibs", "-Wl,-z,defs,-z,relro,-z,now", "-lm", "-lc", "-lgcc"]
 
 
 def _run(command: list[str]) -> bounded.Outcome:

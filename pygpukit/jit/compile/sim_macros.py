@@ -1,0 +1,59 @@
+"""The simulator's headers kept from a user's macros, whatever their names.
+
+The headers that every kernel begins with are read before any macro is defined. Those that a source includes later put
+each macro aside whose name they use, and bring it back at their end.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+_FIRST, _LAST = "pk_cuda_sim.h", ("pk_sim_end.h", "pk_sim_assert.h")
+_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+_TEXT = re.compile(r'"(?:\\.|[^"\\\n])*"')
+_WORD = re.compile(r"(?<!\w)[A-Za-z]\w*")
+_MACRO = re.compile(r"^[ \t]*#[ \t]*define\b(?:\\\n|[^\n])*", re.MULTILINE)
+_INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*["<]([^">\n]+)[">]', re.MULTILINE)
+_DEFINED = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)", re.MULTILINE)
+_OURS = ("pk_sim_", "PK_SIM_", "pk_cuda_")
+_KEPT = ("defined", "asm")  # no macro may have the one name; the other is refused in sources
+_BEGINNING = "#pragma GCC system_header\n"
+
+
+def without_macros(headers: Mapping[str, str]) -> dict[str, str]:
+    """The headers by name, those that macros could reach guarded."""
+    early = _reached(_FIRST, headers)
+    return {
+        name: text if name in early or name in _LAST else _guarded(text, _words(name, headers, early))
+        for name, text in headers.items()
+    }
+
+
+def _reached(name: str, headers: Mapping[str, str]) -> set[str]:
+    """The header and those that it includes."""
+    found: set[str] = set()
+    waiting = [name]
+    while waiting:
+        one = waiting.pop()
+        if one in headers and one not in found:
+            found.add(one)
+            waiting += _INCLUDE.findall(headers[one])
+    return found
+
+
+def _words(name: str, headers: Mapping[str, str], early: set[str]) -> list[str]:
+    """What a macro could be called that would change the header, or what its own macros become."""
+    texts = [headers[one] for one in sorted(_reached(name, headers) - early)]
+    texts += [macro for one in sorted(early) for macro in _MACRO.findall(headers[one])]  # which it may use
+    words = {word for text in texts for word in _WORD.findall(_TEXT.sub("", _COMMENT.sub(" ", text)))}
+    given = {word for text in texts for word in _DEFINED.findall(text)}  # to its user
+    return sorted(word for word in words - given if word not in _KEPT and not word.startswith(_OURS))
+
+
+def _guarded(text: str, words: list[str]) -> str:
+    head, mark, body = text.partition(_BEGINNING)
+    aside = "".join(f'#pragma push_macro("{word}")\n#undef {word}\n' for word in words)
+    back = "".join(f'#pragma pop_macro("{word}")\n' for word in words)
+    line = head.count("\n") + 2
+    return f"{head}{mark}{aside}#line {line}\n{body}{back}" if mark else text
