@@ -392,6 +392,9 @@ def sim_cancel() -> int:
 def sim_clear_fault() -> int:
     """Forget the fault of the simulated device that this thread made current; its status."""
 
+def sim_refused_functions(image: bytes) -> list[str]:
+    """Functions that an image of the simulated device takes from the process and may not."""
+
 def sim_take_traffic() -> tuple[int, int, int, int, int]:
     """Global loads, global stores, shared loads, shared stores in bytes, and floating-point operations, of counting
     kernels since the last call."""

@@ -16,6 +16,7 @@
 #include "bindings/owner.h"
 #include "bindings/sources.h"
 #include "bindings/text.h"
+#include "sim/refused.h"
 #include "sim/sim.h"
 
 namespace py = pybind11;
@@ -247,6 +248,14 @@ void bind_backend(py::module_ &m) {
         "Ends every kernel of the simulated device that this thread made current; how many.");
   m.def("sim_clear_fault", pk_sim_clear_fault, py::call_guard<NoGil>(),
         "Forgets the fault of the simulated device that this thread made current; its status.");
+  m.def(
+      "sim_refused_functions",
+      [](const py::bytes &image) {
+        pygpukit::sim::ElfFile file;
+        const std::string_view bytes = image;
+        return file.Parse(bytes) ? pygpukit::sim::RefusedFunctions(file) : std::vector<std::string>();
+      },
+      py::arg("image"), "Functions that an image of the simulated device takes from the process and may not.");
   m.def(
       "sim_take_traffic",
       [] {

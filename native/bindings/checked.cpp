@@ -111,16 +111,20 @@ void describe_launch(const std::vector<Param> &params, PyObject *const *values) 
   }
   for (const Freed &freed : *g_freed)
     arrays.push_back({allocation_id(freed.pool, freed.block), freed.address, freed.bytes, 1, freed.name.c_str()});
+  // A structure may hold addresses of its own: then nothing says what of an array the kernel was given.
+  const bool passes_addresses =
+      std::any_of(params.begin(), params.end(), [](const Param &one) { return one.kind == ParamKind::kStruct; });
   std::vector<pk_sim_argument> arguments;
   for (size_t i = 0; i < params.size(); ++i) {
     if (params[i].kind != ParamKind::kPointer) continue;
     if (values[i] == Py_None) {
-      arguments.push_back({static_cast<uint32_t>(i), 0, params[i].name.c_str(), UINT64_MAX, 0});
+      arguments.push_back({static_cast<uint32_t>(i), 0, params[i].name.c_str(), UINT64_MAX, 0, 0});
       continue;
     }
     const ArrayObject *array = as_array(values[i]);
     arguments.push_back({static_cast<uint32_t>(i), static_cast<uint32_t>(itemsize_of(array)), params[i].name.c_str(),
-                         numbers.at(array->storage), address_of(array)});
+                         numbers.at(array->storage), passes_addresses ? array->storage->address : address_of(array),
+                         passes_addresses ? array->storage->bytes : static_cast<uint64_t>(nbytes_of(array))});
   }
   pk_sim_describe(arrays.data(), arrays.size(), arguments.data(), arguments.size());
 }

@@ -34,7 +34,7 @@ void pk_sim_describe(const pk_sim_array *arrays, uint64_t array_count, const pk_
   for (const pk_sim_array *one = arrays; one != arrays + array_count; ++one)
     next.arrays.push_back({one->id, one->address, one->bytes, one->freed != 0, one->name});
   for (const pk_sim_argument *one = arguments; one != arguments + argument_count; ++one)
-    next.arguments.push_back({one->parameter, one->element_bytes, one->name, one->array, one->address});
+    next.arguments.push_back({one->parameter, one->element_bytes, one->name, one->array, one->address, one->bytes});
 }
 
 void pk_sim_watch_zones(const pk_sim_zone *zones, uint64_t count) {

@@ -37,7 +37,7 @@ uint32_t SiteOf(const void *from) {
 }
 
 bool Writes(pk_sim_access kind) { return kind != PK_SIM_READ && kind != PK_SIM_STRONG_READ; }
-bool Reads(pk_sim_access kind) { return kind == PK_SIM_READ || kind == PK_SIM_STRONG_READ || kind == PK_SIM_ATOMIC; }
+bool Reads(pk_sim_access kind) { return kind == PK_SIM_READ || kind == PK_SIM_STRONG_READ || kind >= PK_SIM_ATOMIC; }
 
 constexpr uint32_t kVolatile = 1u << 26;
 
@@ -51,7 +51,7 @@ Region *InWindow(uintptr_t address) {
 Region *InShared(uintptr_t address) {
   if (address - hot.shared_base < hot.shared_bytes) {
     const uint16_t owner = hot.owner[address - hot.shared_base];
-    return owner ? hot.shared[owner - 1] : nullptr;
+    return owner && owner != kOwnVariable ? hot.shared[owner - 1] : nullptr;
   }
   return address - hot.dynamic_base < hot.dynamic_bytes ? hot.dynamic : nullptr;
 }
@@ -59,8 +59,8 @@ Region *InShared(uintptr_t address) {
 template <unsigned log2>
 bool Inside(const Region &region, uintptr_t address) {
   constexpr unsigned bytes = 1u << log2;
-  const uintptr_t offset = address - region.lo;
-  return offset < region.bytes && region.bytes - offset >= bytes && !(address & (bytes - 1));
+  const uintptr_t offset = address - region.lo - region.from;
+  return offset < region.open && region.open - offset >= bytes && !(address & (bytes - 1));
 }
 
 // Whether no access with this id is unordered: it is an old one, our own, or before the block's last barrier.
@@ -290,7 +290,9 @@ void Checker::HeapTaken(const void *block, uint64_t bytes) {
   memory_.AddHeap(reinterpret_cast<uintptr_t>(block), bytes);
 }
 
-bool Checker::HeapFreed(const void *block) { return memory_.FreeHeap(reinterpret_cast<uintptr_t>(block)); }
+bool Checker::HeapFreed(const void *block, bool *twice) {
+  return memory_.FreeHeap(reinterpret_cast<uintptr_t>(block), twice);
+}
 
 void Checker::DynamicName(const char *name, unsigned element_bytes) {
   memory_.dynamic.name = name;
@@ -314,7 +316,8 @@ uint32_t Checker::SiteOfLine(const char *file, int line) {
 Checker::Place Checker::Locate(uintptr_t address, uint64_t bytes, pk_sim_access kind, uint32_t site) {
   Place place;
   const auto within = [&](Region *region, uint64_t offset) {
-    if (offset >= region->bytes || region->bytes - offset < bytes) OutOfBounds(region, address, bytes, kind, site);
+    if (offset >= region->bytes || region->bytes - offset < bytes || !CheckMemory::Open(*region, offset, bytes))
+      OutOfBounds(region, address, bytes, kind, site);
     place.region = region;
     place.offset = offset;
   };
@@ -323,6 +326,10 @@ Checker::Place Checker::Locate(uintptr_t address, uint64_t bytes, pk_sim_access 
     within(memory_.slots[slot], address - memory_.slots[slot]->lo);
   } else if (address - memory_.shared_base < memory_.shared_bytes) {
     const uint16_t owner = memory_.shared_owner[address - memory_.shared_base];
+    if (owner == kOwnVariable) {
+      place.ignored = true;
+      return place;
+    }
     if (!owner) OutOfBounds(memory_.Nearest(address), address, bytes, kind, site);
     Region *region = memory_.shared[owner - 1u];
     within(region, address - region->lo);
@@ -343,11 +350,11 @@ Checker::Place Checker::Locate(uintptr_t address, uint64_t bytes, pk_sim_access 
 void Checker::Access(uintptr_t address, uint64_t bytes, pk_sim_access kind, uint32_t site) {
   if (rewrite_.waits) Resolve();
   if (bytes == 0) return;
-  if (kind >= PK_SIM_STRONG_READ) site |= kind == PK_SIM_ATOMIC ? kStrong : kStrong | kVolatile;
+  if (kind >= PK_SIM_STRONG_READ) site |= kind >= PK_SIM_ATOMIC ? kStrong : kStrong | kVolatile;
   const Place place = Locate(address, bytes, kind, site);
   if (place.ignored) return;
   // Of plain accesses the compiler's own check knows better what is asked: it may have joined narrow ones to one.
-  if (kind == PK_SIM_ATOMIC && address % bytes) Misaligned(address, static_cast<unsigned>(bytes), "", site);
+  if (kind >= PK_SIM_ATOMIC && address % bytes) Misaligned(address, static_cast<unsigned>(bytes), "", site);
   if (mode_ == PK_SIM_CHECK_COUNT) Count(*place.region, bytes, kind);
   if (mode_ != PK_SIM_CHECK_ALL) return;
   Touch(place.region, place.offset, bytes, address, kind, site);
@@ -411,7 +418,7 @@ void Checker::TouchCell(Region *region, uint64_t at, uintptr_t address, unsigned
     rewrite_.earlier_site = cell.writer_site;
     Publish();
   }
-  if (Reads(kind) && shared && cell.writer < base && !resumed_ && !unwritten_.region)
+  if (Reads(kind) && kind != PK_SIM_ATOMIC_EXCHANGE && shared && cell.writer < base && !resumed_ && !unwritten_.region)
     unwritten_ = {region, offset, bytes, order_.thread(), site};
   if (writes) {
     if (clashes(cell.reader, cell.reader_site))

@@ -41,7 +41,7 @@ class Checker {
   void Resume(unsigned thread);
   void ResumeBlock(uint64_t block);
   void HeapTaken(const void *block, uint64_t bytes);
-  bool HeapFreed(const void *block);
+  bool HeapFreed(const void *block, bool *twice);
   unsigned thread() const { return order_.thread(); }
   // What was found and only waited for what would come. It explains whatever failure comes after.
   void TellPending();

@@ -2,8 +2,8 @@
 #include "sim/check_memory.h"
 
 #include <algorithm>
-#include <cstdlib>
 
+#include "sim/heap.h"
 #include "sim/memory.h"
 #include "sim/module.h"
 #include "sim/pages.h"
@@ -56,11 +56,15 @@ bool CheckMemory::Prepare(const LaunchMemory &launch, Memory *memory, uint64_t n
     if (!region) {
       region = std::make_unique<Region>();
       region->address = region->lo = address;
-      region->bytes = region->whole_bytes = bytes;
+      region->bytes = region->open = region->whole_bytes = bytes;
     }
     region->used = number;
     region->name = name;
     region->views.clear();
+    region->ranges.clear();
+    region->from = 0;
+    region->span = ~uint64_t{0};
+    region->open = region->bytes;
     by_address_[address] = region.get();
     return region.get();
   };
@@ -96,13 +100,42 @@ bool CheckMemory::Prepare(const LaunchMemory &launch, Memory *memory, uint64_t n
     if (region->freed || region->bytes == 0) continue;
     if (!Place(region, memory, why)) return false;
     region->views.push_back({argument.name, static_cast<uintptr_t>(region->lo + (argument.address - region->address)),
-                             argument.element_bytes});
+                             argument.element_bytes, argument.bytes});
     if (!region->element_bytes && argument.element_bytes) {
       region->element_bytes = argument.element_bytes;
       if (!region->cells) region->shift = ShiftOf(argument.element_bytes);
     }
   }
+  for (Region *region : described) Limit(region);
   return true;
+}
+
+void CheckMemory::Limit(Region *region) {
+  if (region->views.empty()) return;
+  for (const View &view : region->views) {
+    const uint64_t offset = view.start - region->lo;
+    if (view.bytes) region->ranges.emplace_back(offset, offset + view.bytes);
+  }
+  auto &ranges = region->ranges;
+  std::sort(ranges.begin(), ranges.end());
+  size_t kept = 0;
+  for (size_t i = 1; i < ranges.size(); ++i) {
+    if (ranges[i].first <= ranges[kept].second) {
+      ranges[kept].second = std::max(ranges[kept].second, ranges[i].second);
+    } else {
+      ranges[++kept] = ranges[i];
+    }
+  }
+  if (!ranges.empty()) ranges.resize(kept + 1);
+  region->from = ranges.empty() ? 0 : ranges.front().first;
+  region->span = ranges.empty() ? 0 : ranges.back().second - region->from;
+  region->open = ranges.size() == 1 ? std::min(region->span, region->bytes - region->from) : 0;
+}
+
+bool CheckMemory::InRange(const Region &region, uint64_t offset, uint64_t bytes) {
+  for (const auto &[start, end] : region.ranges)
+    if (offset >= start && offset + bytes <= end) return true;
+  return false;
 }
 
 uintptr_t CheckMemory::Translate(uintptr_t address) {
@@ -155,7 +188,7 @@ void CheckMemory::Bury(Region *region) {
     UnmapMemory(reinterpret_cast<char *>(start), (region->lo + region->bytes + kPage - 1) / kPage * kPage - start);
   }
   region->freed = true;
-  region->bytes = 0;
+  region->bytes = region->open = 0;
   DropCells(region);
 }
 
@@ -173,7 +206,7 @@ void CheckMemory::Bind(const Module &module, char *thread_local_block, size_t by
     dynamic = {};
     dynamic.kind = Region::kShared;
     dynamic.lo = reinterpret_cast<uintptr_t>(dynamic_start);
-    dynamic.bytes = dynamic.whole_bytes = dynamic_bytes;
+    dynamic.bytes = dynamic.open = dynamic.whole_bytes = dynamic_bytes;
   }
   dynamic.name.clear();
   const uintptr_t base = reinterpret_cast<uintptr_t>(thread_local_block);
@@ -190,7 +223,7 @@ void CheckMemory::Bind(const Module &module, char *thread_local_block, size_t by
   for (const Variable &variable : module.Variables()) {
     auto region = std::make_unique<Region>();
     region->name = variable.name;
-    region->bytes = region->whole_bytes = variable.bytes;
+    region->bytes = region->open = region->whole_bytes = variable.bytes;
     region->kind = variable.shared ? Region::kShared : Region::kVariable;
     if (variable.bytes % 4) region->shift = 0;
     if (!variable.shared) {
@@ -200,7 +233,10 @@ void CheckMemory::Bind(const Module &module, char *thread_local_block, size_t by
     }
     if (variable.place > bytes || variable.bytes > bytes - variable.place) continue;
     region->lo = base + variable.place;
-    if (variable.own) continue;
+    if (variable.own) {
+      std::fill_n(shared_owner.begin() + static_cast<ptrdiff_t>(variable.place), variable.bytes, kOwnVariable);
+      continue;
+    }
     std::fill_n(shared_owner.begin() + static_cast<ptrdiff_t>(variable.place), variable.bytes,
                 static_cast<uint16_t>(shared.size() + 1));
     shared.push_back(region.get());
@@ -241,7 +277,7 @@ void CheckMemory::AddHeap(uintptr_t address, uint64_t bytes) {
   auto region = std::make_unique<Region>();
   region->kind = Region::kHeap;
   region->lo = address;
-  region->bytes = region->whole_bytes = bytes;
+  region->bytes = region->open = region->whole_bytes = bytes;
   region->shift = 0;
   if (bytes % 4 == 0) region->shift = 2;
   auto &place = heap_[address];
@@ -249,18 +285,19 @@ void CheckMemory::AddHeap(uintptr_t address, uint64_t bytes) {
   place = std::move(region);
 }
 
-bool CheckMemory::FreeHeap(uintptr_t address) {
+bool CheckMemory::FreeHeap(uintptr_t address, bool *twice) {
   const auto found = heap_.find(address);
-  if (found == heap_.end() || found->second->freed) return false;
+  if (found == heap_.end()) return false;
+  *twice = found->second->freed;
   found->second->freed = true;
-  found->second->bytes = 0;
+  found->second->bytes = found->second->open = 0;
   return true;
 }
 
 void CheckMemory::ClearHeap() {
   for (const auto &[address, region] : heap_) {
     DropCells(region.get());
-    if (region->freed) free(reinterpret_cast<void *>(address));
+    if (region->freed) HeapGive(reinterpret_cast<void *>(address));
   }
   heap_.clear();
 }

@@ -40,7 +40,7 @@ struct LaunchMemory {
   struct Argument {
     uint32_t parameter, element_bytes;
     std::string name;
-    uint64_t array, address;
+    uint64_t array, address, bytes;
   };
   bool described = false;
   std::vector<Array> arrays;
@@ -52,6 +52,7 @@ struct View {
   std::string name;  // of the parameter
   uintptr_t start;   // as the kernel sees it
   unsigned element_bytes;
+  uint64_t bytes;
 };
 
 struct Region {
@@ -68,8 +69,13 @@ struct Region {
   std::string name;            // of a variable or of the array
   unsigned element_bytes = 0;  // 0 = not known
   std::vector<View> views;
-  uint64_t address = 0;   // where the device has it
-  uint64_t physical = 0;  // the memory behind the window
+  // Where kernels may go: from the first to the last byte of any view, and the views between, sorted and joined, where
+  // they leave gaps.
+  uint64_t from = 0, span = ~uint64_t{0};
+  uint64_t open = 0;  // bytes from there on in which nothing but races is asked; 0 where there are gaps
+  std::vector<std::pair<uint64_t, uint64_t>> ranges;  // offset and end
+  uint64_t address = 0;                               // where the device has it
+  uint64_t physical = 0;                              // the memory behind the window
   unsigned slot = 0, slots = 0;
   uint64_t used = 0;  // number of the last launch that knew it
 };
@@ -79,6 +85,7 @@ struct Region {
 constexpr unsigned kSlotShift = 28;
 constexpr size_t kSlots = 4096;
 constexpr uint64_t kSlotBytes = uint64_t{1} << kSlotShift;
+constexpr uint16_t kOwnVariable = 0xffff;  // in CheckMemory::shared_owner: the compiler's, of no interest
 constexpr uint64_t kWindowMargin = uint64_t{64} << 20;
 
 class CheckMemory {
@@ -96,8 +103,14 @@ class CheckMemory {
   // The one that an address outside every region is nearest to, within 64 MiB; null when there is none.
   Region *Nearest(uintptr_t address);
   void AddHeap(uintptr_t address, uint64_t bytes);
-  bool FreeHeap(uintptr_t address);
+  bool FreeHeap(uintptr_t address, bool *twice);  // whether the block is of this launch
   void ClearHeap();
+
+  // Whether a launch may go there in the region.
+  static bool Open(const Region &region, uint64_t offset, uint64_t bytes) {
+    if (offset - region.from >= region.span || region.span - (offset - region.from) < bytes) return false;
+    return region.ranges.size() < 2 || InRange(region, offset, bytes);
+  }
 
   // Each false when the system refuses memory.
   bool MakeCells(Region *region);
@@ -116,6 +129,8 @@ class CheckMemory {
   Region dynamic;                      // dynamic shared memory
 
  private:
+  static bool InRange(const Region &region, uint64_t offset, uint64_t bytes);
+  static void Limit(Region *region);
   bool Place(Region *region, Memory *memory, std::string *why);
   bool TakeSlots(Region *region);
   void Bury(Region *region);

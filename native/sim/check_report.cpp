@@ -19,7 +19,7 @@ pk_sim_dim Unravel(uint64_t index, pk_sim_dim extent) {
 std::string Text(pk_sim_dim at) { return Format("(%u,%u,%u)", at.x, at.y, at.z); }
 
 const char *Verb(pk_sim_access kind) {
-  return kind == PK_SIM_ATOMIC ? "updates" : kind == PK_SIM_WRITE || kind == PK_SIM_STRONG_WRITE ? "writes" : "reads";
+  return kind >= PK_SIM_ATOMIC ? "updates" : kind == PK_SIM_WRITE || kind == PK_SIM_STRONG_WRITE ? "writes" : "reads";
 }
 
 // The line of the unit's text that its #line directives call by that place; "" for none.
@@ -132,6 +132,11 @@ void Checker::OutOfBounds(Region *region, uintptr_t address, uint64_t bytes, pk_
   } else if (region->kind == Region::kShared && region == &memory_.dynamic) {
     finding.message = Format("%s %s, outside the %llu bytes of dynamic shared memory of this launch", Verb(kind),
                              Element(finding).c_str(), whole);
+  } else if (region->kind == Region::kArray && region->span < region->whole_bytes &&
+             address - (region->slots ? region->lo : region->address) < region->bytes) {
+    finding.message =
+        Format("%s %s, outside of the %llu bytes that the kernel was given of an array of %llu", Verb(kind),
+               Element(finding).c_str(), static_cast<unsigned long long>(region->span), whole);
   } else {
     const bool before = finding.has_index && finding.index < 0;
     finding.message = Format("%s %s, %s of its %llu bytes", Verb(kind), Element(finding).c_str(),

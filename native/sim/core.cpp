@@ -15,8 +15,9 @@ namespace {
 constexpr size_t kDynamicSharedBytes = 256 << 10;  // room for the largest opt-in size
 constexpr size_t kSharedAlign = 128;
 // Guards split the address space; Linux allows a process 65530 pieces.
-constexpr int kMaxGuardedStacks = 12000;
+constexpr int kMaxGuardedStacks = 12000;  // of three pieces each
 
+constexpr size_t kLeastStackBytes = 24 << 10;
 constexpr size_t kKeptFibers = 4 * kMaxThreads;
 
 // Every core of the process, for the signal handler: it must neither lock nor allocate.
@@ -378,21 +379,37 @@ void Core::Leave(pk_status status) {
   JumpContext(&main_);
 }
 
+void Core::AskForStack() {
+  const char here = 0;
+  const size_t left = static_cast<size_t>(&here - current_->stack) - kGuardBytes;
+  if (left >= kLeastStackBytes) return;
+  Abort(PK_ERROR_LAUNCH_FAILED, "stack overflow",
+        Format("stack overflow: a simulated thread has %zu KiB for its local variables", kStackBytes >> 10));
+}
+
 bool Core::Interruptible(int signal) const {
+  if (placing_) return signal != SIGURG;
   if (!in_kernel_) return false;
   return signal != SIGURG ||
          (!in_runtime && !KnownStack::Switching() && run_->cancelled->load(std::memory_order_relaxed) != PK_OK);
 }
 
 void Core::Interrupted(int signal, uintptr_t program_counter, uintptr_t address) {
+  if (placing_) {  // the stack leads nowhere: the first signal is told, with what is known of its place
+    placing_ = 0;
+    JumpContext(&main_);
+  }
   in_kernel_ = 0;
   signal_ = signal;
   // Interrupted in a function that the kernel called, the device's or the C library's: the place is the kernel's call
   // of it. After a fault in the kernel itself its stack may be anything.
   program_counter_ = places_[0] = program_counter;
   place_count_ = 1;
-  if (signal == SIGURG || !run_->module->Contains(program_counter))
+  if (signal == SIGURG || !run_->module->Contains(program_counter)) {
+    placing_ = 1;
     place_count_ = PlacesIn(*run_->module, places_, std::size(places_));
+    placing_ = 0;
+  }
   address_ = address;
   JumpContext(&main_);
 }
@@ -403,7 +420,7 @@ void Core::Interrupt(const std::atomic<int> *cancelled) const {
 
 bool Core::OnStack(uintptr_t address) const {
   const auto on = [&](const Fiber *fiber) {
-    return address - reinterpret_cast<uintptr_t>(fiber->stack) < kGuardBytes + kStackBytes;
+    return address - reinterpret_cast<uintptr_t>(fiber->stack) < kMappedStackBytes;
   };
   if (on(current_)) return true;
   for (const Fiber *fiber : fibers_)

@@ -125,6 +125,10 @@ class Core {
   // The multiprocessor that it works as. Set by those who lend it.
   unsigned sm = 0;
 
+  // Ends the launch where the running stack is all but used up: what would be called next could overflow it while it
+  // holds locks.
+  void AskForStack();
+
   // While true, an interrupt has to wait: locks may be held.
   volatile std::sig_atomic_t in_runtime = 0;
 
@@ -201,6 +205,7 @@ class Core {
   char *shared_end_ = nullptr;  // dynamic shared memory ends here, at a page that cannot be touched
   Failure failure_;
   volatile std::sig_atomic_t in_kernel_ = 0;
+  volatile std::sig_atomic_t placing_ = 0;  // an interrupt looks for its place on a stack that may be anything
   std::atomic<bool> owned_{false};
   std::atomic<pthread_t> owner_{};
   std::atomic<const void *> launch_{nullptr};  // run_->cancelled, as a name of the launch

@@ -7,7 +7,7 @@
 namespace pygpukit::sim {
 namespace {
 
-constexpr uint32_t kSymbolTable = 2, kNoBits = 8;
+constexpr uint32_t kSymbolTable = 2, kRelocations = 4, kDynamic = 6, kNoBits = 8, kDynamicSymbols = 11;
 constexpr uint64_t kAllocated = 1 << 1, kThreadLocal = 1 << 10, kCompressed = 1 << 11;
 
 std::string_view Text(std::string_view table, uint64_t offset) {
@@ -53,7 +53,7 @@ bool ElfFile::Parse(std::string_view bytes) {
   if (names >= sections_.size()) return false;
   for (size_t i = 0; i < sections_.size(); ++i) sections_[i].name = Text(sections_[names].contents, name_offsets[i]);
   for (const Header &header : sections_)
-    if (header.type == kSymbolTable && !ReadSymbols(header)) return false;
+    if ((header.type == kSymbolTable || header.type == kDynamicSymbols) && !ReadSymbols(header)) return false;
   return true;
 }
 
@@ -71,12 +71,40 @@ bool ElfFile::ReadSymbols(const Header &header) {
     uint16_t section;
     memcpy(&section, entry + 6, 2);
     const int type = entry[4] & 15;
+    if (header.type == kDynamicSymbols) {  // the loader's: what it defines stands in the other table, too
+      if (section == 0 && name) undefined_.push_back(Text(names, name));
+      continue;
+    }
     if (section == 0 || (type != 1 && type != 2 && type != 6)) continue;
     symbol.kind = type == 1 ? Symbol::kObject : type == 2 ? Symbol::kFunction : Symbol::kThreadLocal;
     symbol.name = Text(names, name);
     symbols_.push_back(symbol);
   }
   return true;
+}
+
+uint64_t ElfFile::functions_at_load() const {
+  uint64_t count = 0;
+  for (const Header &header : sections_) {
+    const auto entries = [&](size_t bytes, auto visit) {
+      for (size_t at = 0; at + bytes <= header.contents.size(); at += bytes) {
+        uint64_t fields[3] = {};
+        memcpy(fields, header.contents.data() + at, bytes);
+        visit(fields);
+      }
+    };
+    if (header.type == kDynamic)
+      entries(16, [&](const uint64_t *entry) {
+        if (entry[0] == 12 || entry[0] == 13) ++count;                                        // DT_INIT, DT_FINI
+        if (entry[0] == 27 || entry[0] == 28 || entry[0] == 33) count += (entry[1] + 7) / 8;  // arrays' bytes
+      });
+    if (header.type == kRelocations)
+      entries(24, [&](const uint64_t *entry) {
+        const uint32_t kind = static_cast<uint32_t>(entry[1]);
+        if (kind == 37 || kind == 1032) ++count;  // R_X86_64_IRELATIVE, R_AARCH64_IRELATIVE
+      });
+  }
+  return count;
 }
 
 std::string_view ElfFile::Section(std::string_view name) const {

@@ -25,6 +25,10 @@ class ElfFile {
   uint64_t image_bytes() const { return image_bytes_; }
   // Bytes of a thread's own block.
   uint64_t thread_local_bytes() const { return thread_local_end_ - thread_local_start_; }
+  // Names that the file takes from elsewhere.
+  const std::vector<std::string_view> &undefined() const { return undefined_; }
+  // Functions that would run when the file is loaded or unloaded: initialisers, and those that choose an address.
+  uint64_t functions_at_load() const;
   // Empty when there is none, or when it is compressed.
   std::string_view Section(std::string_view name) const;
 
@@ -40,6 +44,7 @@ class ElfFile {
   std::string_view bytes_;
   std::vector<Header> sections_;
   std::vector<Symbol> symbols_;
+  std::vector<std::string_view> undefined_;
   uint64_t image_bytes_ = 0;
   uint64_t thread_local_start_ = 0, thread_local_end_ = 0;
 };

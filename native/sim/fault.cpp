@@ -9,6 +9,7 @@
 #include <mutex>
 
 #include "sim/core.h"
+#include "sim/division.h"
 #include "sim/module.h"
 
 namespace pygpukit::sim {
@@ -72,6 +73,7 @@ void PassOn(int signal, siginfo_t *info, void *context) {
 void Handle(int signal, siginfo_t *info, void *context) {
   Core *core = Core::Current();
   if (core && core->Interruptible(signal)) {
+    if (signal == SIGFPE && FinishDivision(context)) return;
 #ifdef PK_SIM_THREAD_SANITIZER
     // It blocks all signals while a handler runs, whatever the flags say, and this one does not return.
     pthread_sigmask(SIG_SETMASK, &static_cast<ucontext_t *>(context)->uc_sigmask, nullptr);

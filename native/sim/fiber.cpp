@@ -135,19 +135,22 @@ char *NewStack(bool guarded) {
 #ifdef MAP_STACK
   flags |= MAP_STACK;
 #endif
-  void *start = mmap(nullptr, kGuardBytes + kStackBytes, PROT_READ | PROT_WRITE, flags, -1, 0);
+  void *start = mmap(nullptr, kMappedStackBytes, PROT_READ | PROT_WRITE, flags, -1, 0);
   if (start == MAP_FAILED) return nullptr;
 #ifdef MADV_NOHUGEPAGE
   // Huge pages would make every touched stack cost 2 MiB.
-  madvise(start, kGuardBytes + kStackBytes, MADV_NOHUGEPAGE);
+  madvise(start, kMappedStackBytes, MADV_NOHUGEPAGE);
 #endif
-  if (guarded) mprotect(start, kGuardBytes, PROT_NONE);
+  if (guarded) {
+    mprotect(start, kGuardBytes, PROT_NONE);
+    mprotect(static_cast<char *>(start) + kGuardBytes + kStackBytes, kGuardAboveBytes, PROT_NONE);
+  }
   return static_cast<char *>(start);
 }
 
 void DeleteStack(char *stack) {
-  KnownStack::Clear(stack, kGuardBytes + kStackBytes);
-  munmap(stack, kGuardBytes + kStackBytes);
+  KnownStack::Clear(stack, kMappedStackBytes);
+  munmap(stack, kMappedStackBytes);
 }
 
 }  // namespace pygpukit::sim

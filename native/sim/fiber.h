@@ -36,9 +36,12 @@ void MakeContext(Context *context, char *stack, size_t bytes, void (*entry)(void
 
 constexpr size_t kStackBytes = 256 << 10;  // only touched pages cost memory
 constexpr size_t kGuardBytes = 68 << 10;
+constexpr size_t kGuardAboveBytes = 8 << 10;
+constexpr size_t kMappedStackBytes = kGuardBytes + kStackBytes + kGuardAboveBytes;
 
-// kGuardBytes, inaccessible when guarded, and a stack of kStackBytes above them; null when the system refuses. Together
-// an odd number of pages, so that the tops of many stacks do not compete for the same places in caches of translations.
+// kGuardBytes, inaccessible when guarded, a stack of kStackBytes above them, and kGuardAboveBytes, inaccessible too,
+// for loops that run past the end of a local array; null when the system refuses. Together an odd number of pages, so
+// that the tops of many stacks do not compete for the same places in caches of translations.
 char *NewStack(bool guarded);
 void DeleteStack(char *stack);
 

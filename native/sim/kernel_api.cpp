@@ -1,21 +1,28 @@
 // kernel_api.cpp: the functions that kernel images call, as the table they are bound to.
 #include <cstdarg>
-#include <cstdio>
 #include <cstdlib>
 #include <ctime>
 
 #include "sim/check.h"
 #include "sim/core.h"
+#include "sim/format.h"
+#include "sim/heap.h"
 #include "sim/output.h"
 #include "sim/status.h"
 
 namespace pygpukit::sim {
 namespace {
 
+constexpr size_t kMostPrintedBytes = 4096;  // by one call
+constexpr const char *kKinds[] = {"assert", "assert", "integer division by zero", "stack overflow", "out of bounds"};
+
 // While it lives, an interrupt of the running kernel waits: locks of the C library may be held.
 class InRuntime {
  public:
-  explicit InRuntime(void *core) : core_(static_cast<Core *>(core)) { core_->in_runtime = 1; }
+  explicit InRuntime(void *core) : core_(static_cast<Core *>(core)) {
+    core_->AskForStack();
+    core_->in_runtime = 1;
+  }
   ~InRuntime() { core_->in_runtime = 0; }
 
  private:
@@ -33,12 +40,12 @@ pk_sim_u64 OnWarp(const pk_sim_self *self, const pk_sim_warp_call *call) {
 void OnYield(const pk_sim_self *self) { static_cast<Core *>(self->core)->Yield(*self); }
 
 int OnPrint(void *core, const char *format, va_list arguments) {
+  if (!format) return -1;
   InRuntime scope(core);
-  char text[4096];
-  const int length = vsnprintf(text, sizeof text, format, arguments);
-  if (length > 0)
-    AppendOutput({text, static_cast<size_t>(length) < sizeof text ? static_cast<size_t>(length) : sizeof text - 1});
-  return length;
+  std::string text;
+  const int taken = FormatPrinted(format, arguments, kMostPrintedBytes, &text);
+  AppendOutput(text);
+  return taken;
 }
 
 void OnFail(void *core, pk_sim_failure kind, const char *what, const char *function, const char *file, int line) {
@@ -46,7 +53,9 @@ void OnFail(void *core, pk_sim_failure kind, const char *what, const char *funct
   if (kind == PK_SIM_FAIL_ASSERT)
     self->Abort(PK_ERROR_ASSERT, "assert", Format("%s:%d: %s: Assertion `%s` failed.", file, line, function, what),
                 line);
-  self->Abort(PK_ERROR_LAUNCH_FAILED, "assert", Format("%s at %s:%d", what, file, line), line);
+  const std::string at = *file ? Format(" at %s:%d", file, line) : "";
+  self->Abort(kind == PK_SIM_FAIL_MEMORY ? PK_ERROR_ILLEGAL_ADDRESS : PK_ERROR_LAUNCH_FAILED, kKinds[kind], what + at,
+              line);
 }
 
 pk_sim_u64 OnNanoseconds() {
@@ -59,11 +68,11 @@ void *OnHeap(void *core, void *block, pk_sim_u64 bytes) {
   InRuntime scope(core);
   Checker *checker = static_cast<Core *>(core)->checker();
   if (block) {
-    if (checker && checker->HeapFreed(block)) return nullptr;  // kept until the launch ends: who goes there is told
-    free(block);
-    return nullptr;
+    bool twice = false;  // kept until the launch ends: who goes there is told
+    if (checker && checker->HeapFreed(block, &twice)) return twice ? block : nullptr;
+    return HeapGive(block) ? nullptr : block;
   }
-  void *made = malloc(bytes);
+  void *made = HeapTake(bytes);
   if (checker && made) checker->HeapTaken(made, bytes);
   return made;
 }
@@ -76,12 +85,18 @@ unsigned OnSharedRank(void *core, const void *address) { return static_cast<Core
 
 unsigned OnMultiprocessor(void *core) { return static_cast<Core *>(core)->sm; }
 
+void *OnScratch(void *block, pk_sim_u64 bytes) {
+  if (!block) return aligned_alloc(64, bytes);
+  free(block);
+  return nullptr;
+}
+
 }  // namespace
 
 const pk_sim_api &KernelApi() {
-  static const pk_sim_api api = {
-      PK_SIM_ABI, sizeof(pk_sim_api), OnBarrier, OnWarp,      OnYield,      OnPrint,
-      OnFail,     OnNanoseconds,      OnHeap,    OnMapShared, OnSharedRank, OnMultiprocessor};
+  static const pk_sim_api api = {PK_SIM_ABI, sizeof(pk_sim_api), OnBarrier, OnWarp,      OnYield,      OnPrint,
+                                 OnFail,     OnNanoseconds,      OnHeap,    OnMapShared, OnSharedRank, OnMultiprocessor,
+                                 OnScratch};
   return api;
 }
 

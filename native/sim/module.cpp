@@ -10,6 +10,7 @@
 #include "sim/core.h"
 #include "sim/lines.h"
 #include "sim/pages.h"
+#include "sim/refused.h"
 #include "sim/status.h"
 
 namespace pygpukit::sim {
@@ -51,7 +52,9 @@ bool IsVariable(std::string_view symbol, const std::vector<std::string_view> &pa
 
 // The built-in variables and what the headers keep for themselves share the thread-local block with __shared__ arrays.
 bool OwnVariable(std::string_view name) {
-  if (name.substr(0, 11) == "pk_sim_own_") return true;
+  // Guards that compilers keep beside variables of classes.
+  if (name.substr(0, 11) == "pk_sim_own_" || name.substr(0, 4) == "_ZGV" || name.find("__tls_guard") != name.npos)
+    return true;
   for (const char *own : {"pk_sim_", "9threadIdx", "8blockIdx", "8blockDim", "7gridDim"})
     if (name.substr(0, 3) == "_ZL" && name.find(own) != std::string_view::npos) return true;
   return false;
@@ -92,6 +95,8 @@ pk_status Module::Load(const void *image, uint64_t bytes, Memory *memory, std::s
     return Fail(PK_ERROR_INVALID_IMAGE,
                 "the image is not one made by pygpukit.jit.simulator for this machine: it is not a 64-bit ELF file, or "
                 "damaged");
+  if (const std::string refused = RefusedCode(loaded->file_); !refused.empty())
+    return Fail(PK_ERROR_INVALID_IMAGE, "the image is refused: " + refused);
   std::string why;
   loaded->handle_ = LoadImage(image, bytes, &why);
   if (!loaded->handle_) return Fail(PK_ERROR_INVALID_IMAGE, "the image cannot be loaded: " + why);

@@ -82,10 +82,12 @@ typedef struct pk_sim_argument {
   const char *name; /* of the parameter */
   uint64_t array;   /* index among the arrays; UINT64_MAX for a null pointer */
   uint64_t address; /* where the view starts */
+  uint64_t bytes;   /* and how long it is */
 } pk_sim_argument;
 
 /* Describes the calling thread's next launch: every array that exists, and which of them are passed. Copies what it is
- * given. Without it, all memory that is mapped may be touched. */
+ * given. Of an array that is passed, a kernel may touch the views that it is given; all of one that is not. Without it,
+ * all memory that is mapped may be touched. */
 void pk_sim_describe(const pk_sim_array *arrays, uint64_t array_count, const pk_sim_argument *arguments,
                      uint64_t argument_count);
 

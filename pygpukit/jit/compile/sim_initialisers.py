@@ -13,7 +13,8 @@ from pathlib import Path
 from pygpukit.jit.source.variables import Variable
 
 _HEADERS, _SIZES = 0x28, 0x3A  # in an ELF file's head: where its section headers are, and their size and number
-_INIT_ARRAYS = (14, 16)
+_ARRAYS = (14, 15, 16)  # of functions that run at loading or unloading
+_RELOCATIONS, _CHOSEN = 4, (37, 1032)  # an address that a function chooses at loading, by x86-64 and AArch64
 _RUN = re.compile(r"^(?:_GLOBAL__sub_I_|__cxx_global_var_init|_Z\d*__?static_init|_?GLOBAL__)\S*:\n(?P<body>.*?)"
                   r"^\s*\.cfi_endproc", re.MULTILINE | re.DOTALL)  # fmt: skip
 _FILE = re.compile(r'^\s*\.file\s+(\d+)\s+(?:"[^"]*"\s+)?"([^"]*)"', re.MULTILINE)
@@ -22,13 +23,16 @@ _REFUSED = "dynamic initialization is not supported for a variable of device mem
 
 
 def initialisers(image: bytes) -> int:
-    """How many functions run when the image is loaded."""
+    """How many functions run when the image is loaded, or unloaded."""
     (at,) = struct.unpack_from("<Q", image, _HEADERS)
     size, count = struct.unpack_from("<HH", image, _SIZES)
     total = 0
     for number in range(count):
-        _, kind, _, _, _, nbytes = struct.unpack_from("<IIQQQQ", image, at + number * size)
-        total += nbytes // 8 if kind in _INIT_ARRAYS else 0
+        _, kind, _, _, offset, nbytes = struct.unpack_from("<IIQQQQ", image, at + number * size)
+        total += nbytes // 8 if kind in _ARRAYS else 0
+        if kind == _RELOCATIONS:
+            entries = range(offset, offset + nbytes - 23, 24)
+            total += sum(struct.unpack_from("<I", image, entry + 8)[0] in _CHOSEN for entry in entries)
     return total
 
 
