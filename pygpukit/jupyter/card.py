@@ -21,6 +21,7 @@ from pygpukit.profiling.bench import BenchResult
 
 __all__ = ["CellResult", "Launch", "SweepPoint", "Verification"]
 
+_NOTHING = "no kernel is bound: the cell defines no __global__ function"
 _BLOCKS = (64, 128, 256, 512, 1024)
 _ORIGINS = {
     "compiled": "compiled",
@@ -109,7 +110,7 @@ class CellResult:
     # ---- text ----
 
     def __repr__(self) -> str:
-        return "\n".join(self._lines()) or "no kernels"
+        return "\n".join(self._lines())
 
     def _lines(self) -> Iterator[str]:
         for name, kernel in self.kernels.items():
@@ -118,6 +119,8 @@ class CellResult:
             yield f"{one.name}: a template, bind it with --instantiate '{one.name}<...>'"
         if self.header:
             yield f"other cells include this one: --with {self.header}"
+        if self._binds_nothing:
+            yield _NOTHING
         if not self.loaded:
             yield f"compiled for {self.unit.image.arch}, not loaded"
         if self.launch is not None:
@@ -191,7 +194,13 @@ class CellResult:
         table = f"<table><thead><tr><th>threads of a block</th>{head}</tr></thead><tbody>{rows}</tbody></table>"
         return f"<details><summary>occupancy by block size</summary>{table}</details>"
 
+    @property
+    def _binds_nothing(self) -> bool:
+        return not (self.kernels or self.unit.templates or self.header)
+
     def _notes(self) -> Iterator[str]:
+        if self._binds_nothing:
+            yield f"<p>{escape(_NOTHING)}</p>"
         for one in self.unit.templates:
             yield (
                 f"<p><code>{escape(one.name)}</code> is a template: bind it with <code>--instantiate "

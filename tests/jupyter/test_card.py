@@ -216,7 +216,7 @@ def test_the_text_is_one_string_whatever_was_measured(unit: Unit) -> None:
 def test_an_empty_cell() -> None:
     unit = Unit("__device__ int one() { return 1; }", name="cell")
     result = CellResult(unit, {})
-    assert repr(result) == "no kernels"
+    assert repr(result) == "no kernel is bound: the cell defines no __global__ function"
     read(result._repr_html_())
 
 

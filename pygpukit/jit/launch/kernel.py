@@ -13,6 +13,7 @@ from pygpukit.core.cached import cached_property
 from pygpukit.core.errors import GPUError, KernelArgumentError
 from pygpukit.core.stream import Stream
 from pygpukit.jit.cache.image import Image
+from pygpukit.jit.compile.types import resolved
 from pygpukit.jit.launch import configuration
 from pygpukit.jit.launch.assumptions import CheckedLauncher, Launcher
 from pygpukit.jit.launch.configuration import is_index
@@ -63,6 +64,7 @@ def jit(
         arch=arch,
         name_expressions=wanted,
         check=check,
+        func=func,
     )
     return JITKernel(source, chosen(unit, func, name_expressions), options, block_size, unit=unit)
 
@@ -109,7 +111,7 @@ class JITKernel:
         if block_size < 1:
             raise ValueError(f"block_size is {block_size}; it must be at least 1")
         expressions = [func_name] if "<" in func_name else []
-        self._unit = unit or Unit(source, options=options or (), name_expressions=expressions)
+        self._unit = unit or Unit(source, options=options or (), name_expressions=expressions, func=func_name)
         self.signature: KernelSignature = _find(self._unit, func_name)
         self.source = source
         self.name = func_name
@@ -117,8 +119,10 @@ class JITKernel:
         self.block_size = block_size
         self._bound: dict[Any, Launcher] = {}
         self._inferred: dict[int, native.BoundKernel] = {}
-        self._size_at = size_parameter(self.signature.parameters)
         self._inspectable = load and self._unit.loadable  # which compiles; --no-launch needs no device
+        if self._inspectable:
+            self.signature = resolved(self._unit, self.signature)
+        self._size_at = size_parameter(self.signature.parameters)
         if self._inspectable:
             _ = self._kernel  # loads the module now, so that its faults show here
         self.__name__ = self.signature.short_name

@@ -15,6 +15,7 @@ from pygpukit.core.cached import cached_property
 from pygpukit.core.errors import Finding, GPUError, KernelCheckError
 from pygpukit.core.text import storable
 from pygpukit.jit.cache.image import Image
+from pygpukit.jit.compile import expand
 from pygpukit.jit.compile.compiler import compile_source
 from pygpukit.jit.compile.options import include_options, parse_options
 from pygpukit.jit.compile.refused import refuse_nesting
@@ -49,7 +50,8 @@ class Unit:
     """One compiled source.
 
     signatures: kernels that can be launched, by the name they are asked for. templates: kernels that need a name
-    expression and were given none. loadable: whether the open backend can run it.
+    expression and were given none. func: a kernel that is asked for, to be looked for behind macros and in includes.
+    loadable: whether the open backend can run it.
     """
 
     def __init__(
@@ -63,13 +65,17 @@ class Unit:
         arch: str | None = None,
         name_expressions: Sequence[str] = (),
         check: bool | str | None = None,
+        func: str | None = None,
     ) -> None:
         """Reads the kernels; .image compiles on first use. Raises ValueError for an expression without a template."""
         parsed = parse_options(options, defines)
         self.source, self.name, self.options = storable(source), storable(name), (*options, *include_options(include))
         refuse_nesting(self.source, self.name)
-        found = scan(self.source, parsed.defines)
+        self._wanted = (*name_expressions, *((func,) if func else ()))
+        found = expand.kernels(self.source, self.options, parsed.defines, self._wanted)
         self.signatures = _instantiated(found, name_expressions)
+        spelt = {one.name for one in scan(self.source, parsed.defines)}
+        self._hidden = frozenset(one.name for one in found) - spelt
         used = {expression.partition("<")[0] for expression in name_expressions}
         self.templates = tuple(one for one in found if one.template is not None and one.name not in used)
         self._defines, self._arch, self._check = defines, arch, check
@@ -86,7 +92,12 @@ class Unit:
 
     def arguments(self) -> dict[str, Any]:
         """What compile_source() is called with, apart from the source."""
-        expressions = [one.expression for one in self.signatures.values() if one.expression is not None]
+        # Of those that the tokens do not show, every one: a compiler's table has those that it is asked for.
+        expressions = [
+            one.expression or one.name
+            for one in self.signatures.values()
+            if one.expression is not None or one.name in self._hidden
+        ]
         return {
             "name": self.name,
             "options": self.options,
@@ -100,7 +111,7 @@ class Unit:
         """The same source for the simulation, in a checked mode."""
         parsed = parse_options(self.options, self._defines)  # without the architecture that an option may name
         changed = {"options": parsed.flags, "defines": parsed.defines, "arch": "sim", "check": check}
-        return Unit(self.source, **{**self.arguments(), **changed})
+        return Unit(self.source, **{**self.arguments(), **changed}, func=self._wanted[0] if self._wanted else None)
 
     @cached_property
     def image(self) -> Image:

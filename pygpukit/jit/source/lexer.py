@@ -45,10 +45,11 @@ _COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
 
 @dataclass
 class Unit:
-    """What lex() found. macros: object-like macros only, name to replacement tokens."""
+    """What lex() found. macros: object-like macros only, name to replacement tokens. functions: names of the others."""
 
     tokens: list[Token] = field(default_factory=list)
     macros: dict[str, list[str]] = field(default_factory=dict)
+    functions: set[str] = field(default_factory=set)
     quoted_includes: list[str] = field(default_factory=list)
     angled_includes: list[str] = field(default_factory=list)
 
@@ -118,6 +119,8 @@ def _directive(text: str, unit: Unit, branches: _Branches) -> None:
     elif name == "define" and (define := _DEFINE.match(rest)):
         if define.group(2) is None:
             unit.macros[define.group(1)] = words_of(define.group(3))
+        else:
+            unit.functions.add(define.group(1))
     elif name == "undef":
         unit.macros.pop(rest, None)
     elif name == "include" and (include := _INCLUDE.match(rest)):

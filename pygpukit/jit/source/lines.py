@@ -32,6 +32,11 @@ class Lines:
         return file, first + line - self._starts[at]
 
 
+def without_directives(source: str) -> str:
+    """The source with its #line directives blank: its lines count from its first."""
+    return _DIRECTIVE.sub("//", source)
+
+
 def directive(line: int, file: str) -> str:
     """The #line directive that says that the next line is that one. Ends with a line break."""
     escaped = file.replace("\\", "\\\\").replace('"', '\\"')

@@ -23,6 +23,7 @@ _ATTRIBUTES = frozenset(
 _INDICES = frozenset(["threadIdx", "blockIdx", "blockDim", "gridDim"])
 _KERNEL_WORDS = frozenset(["__global__", "__tile_global__"])
 _ASSUMPTIONS = {"assume_aligned": "aligned", "assume_divisible": "divisible"}
+_AMBIGUOUS = "ambiguous"  # no type
 _WORD = re.compile(r"[^\W\d]\w*")
 
 
@@ -116,6 +117,14 @@ def includes(source: str, defines: Mapping[str, str] | None = None) -> tuple[lis
     """Names in #include "..." and in #include <...>."""
     unit = _scan(source, tuple(sorted((defines or {}).items())))[0]
     return unit.quoted_includes, unit.angled_includes
+
+
+def macro_names(source: str, defines: Mapping[str, str] | None = None) -> dict[str, bool]:
+    """The macros that the source or `defines` define, and whether one may stand for more than a plain type: it takes
+    arguments, or has a comma or a bracket in it."""
+    unit = _scan(source, tuple(sorted((defines or {}).items())))[0]
+    plain = {name: not {",", "(", "["}.isdisjoint(words) for name, words in unit.macros.items()}
+    return plain | dict.fromkeys(unit.functions, True)
 
 
 def _parameters(declarations: Sequence[Sequence[str]], aliases: Mapping[str, Sequence[str]]) -> tuple[Parameter, ...]:
@@ -233,15 +242,22 @@ class _Scanner:
         if end < len(self._words) and self._words[end] == ";" and self._at_file_scope():
             words = self._words[at + 1 : end]
             if len(words) > 1 and "[" not in words:
-                self._aliases[words[-1]] = words[:-1]
+                self._alias(words[-1], words[:-1])
         return end
 
     def _on_using(self, at: int) -> int:
         end = self._find(at, ";", "{")
         words = self._words[at + 1 : end]
         if words[1:2] == ["="] and self._template is None and self._at_file_scope():
-            self._aliases[words[0]] = words[2:]
+            self._alias(words[0], words[2:])
         return end
+
+    def _alias(self, name: str, words: Sequence[str]) -> None:
+        """One that is defined twice, in two namespaces or branches, is known to the compiler only."""
+        before = self._aliases.get(name)
+        if before is not None and list(before) != list(words):
+            words = [_AMBIGUOUS]
+        self._aliases[name] = words
 
     def _on_enum(self, at: int) -> int:
         end = self._find(at, "{", ";", ")", ",")

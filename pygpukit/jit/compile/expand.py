@@ -1,0 +1,103 @@
+"""Kernels that only a preprocessor sees: behind macros, made by macros, in included files.
+
+Reading the tokens finds what a source spells out. Where that may not be all, the host compiler's preprocessor runs, and
+its output is read in the same way. Without a host compiler what is spelt out has to do.
+"""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from pygpukit.core.errors import NvrtcError
+from pygpukit.jit.source.lines import Lines, without_directives
+from pygpukit.jit.source.signature import KernelSignature, macro_names, scan
+
+_KERNEL_IN_MACRO = re.compile(r"^[ \t]*#[ \t]*define\b(?:\\\r?\n|[^\n])*__(?:tile_)?global__", re.MULTILINE)
+_MARKER = re.compile(r'^# (\d+) "((?:\\.|[^"\\])*)"[ \d]*$', re.MULTILINE)
+
+_SELF = "<kernel>"  # the source's name meanwhile
+
+
+def kernels(
+    source: str, options: Sequence[str], defines: Mapping[str, str], wanted: Sequence[str] = ()
+) -> tuple[KernelSignature, ...]:
+    """Every kernel of the source. options: as for the compiler. wanted: names or name expressions that are asked for.
+
+    Raises ValueError as scan() does.
+    """
+    found = scan(source, defines)
+    if not _may_hide(source, defines, found, wanted):
+        return found
+    text = _preprocessed(source, options, defines)
+    if text is None:
+        return found
+    lines = Lines(text, _SELF)
+    last = source.count("\n") + 1  # where those of included files count as
+    seen = []
+    for kernel in scan(text):
+        file, line = lines.origin(kernel.line)
+        seen.append(replace(kernel, line=line if file == _SELF else last))
+    spelt = {kernel.name: kernel for kernel in found}
+    macros = macro_names(source, defines)
+    kept = [
+        spelt[kernel.name] if kernel.name in spelt and not _depends(spelt[kernel.name], macros) else kernel
+        for kernel in seen
+    ]
+    return tuple(kept) or found
+
+
+def _may_hide(source: str, defines: Mapping[str, str], found: Sequence[KernelSignature], wanted: Sequence[str]) -> bool:
+    """Whether the preprocessor could find more than the tokens show."""
+    if "#" not in source and "__pragma" not in source and not defines and not found:
+        return False
+    if _KERNEL_IN_MACRO.search(source) or any("global__" in value for value in defines.values()):
+        return True
+    macros = macro_names(source, defines)
+    if any(_depends(kernel, macros) for kernel in found):
+        return True
+    known = {form for kernel in found for form in (kernel.name, kernel.short_name)}
+    missing = [one for one in wanted if one.partition("<")[0].strip() not in known]
+    return bool(missing or not found) and ("#" in source or bool(defines))
+
+
+def _depends(kernel: KernelSignature, macros: Mapping[str, bool]) -> bool:
+    """Whether the kernel's name is a macro's, or its parameter list uses one that may stand for several words."""
+    words = {word for declaration in kernel.declarations for word in declaration}
+    return kernel.short_name in macros or any(macros.get(word, False) for word in words)
+
+
+def _preprocessed(source: str, options: Sequence[str], defines: Mapping[str, str]) -> str | None:
+    """The source as the preprocessor leaves it, with #line directives; None where there is no preprocessor, or it finds
+    a fault, of which the compiler speaks later."""
+    from pygpukit.jit.compile import simulator  # which a kernel that is spelt out does without
+
+    with tempfile.TemporaryDirectory(prefix="pygpukit-expand-") as folder:
+        text = Path(folder) / "kernel.cpp"
+        text.write_text(f'#line 1 "{_SELF}"\n{without_directives(source)}', encoding="utf-8")
+        try:
+            out = simulator.preprocess(text, options, defines)
+        except (NvrtcError, ValueError, OSError):
+            return None
+    return None if out is None else _user_text(out)
+
+
+def _user_text(out: str) -> str:
+    """Without what the simulator's own headers left, and with #line directives for the markers."""
+    from pygpukit.jit.compile.simulator import header_folders
+
+    own = tuple(f"{folder}/" for folder in header_folders())
+    pieces: list[str] = []
+    done, ours = 0, False
+    for match in _MARKER.finditer(out):
+        if not ours:
+            pieces.append(out[done : match.start()])
+        done, ours = match.end() + 1, match[2].startswith(own)
+        if not ours:
+            pieces.append(f'#line {match[1]} "{match[2]}"\n')
+    if not ours:
+        pieces.append(out[done:])
+    return "".join(pieces)
