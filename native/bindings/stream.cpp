@@ -207,8 +207,10 @@ StreamRef stream_or_current(PyObject *object) {
 }
 
 static bool query(pk_status status, const char *doing) {
-  if (status != PK_ERROR_NOT_READY) check(status, doing);
-  return status == PK_OK;
+  if (status == PK_ERROR_NOT_READY) return false;
+  show_output();
+  check(status, doing);
+  return true;
 }
 
 // By stream id, for streams that are alive and the default one.

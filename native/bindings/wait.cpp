@@ -61,6 +61,18 @@ static void settle_sim(bool cancel) {
   pk_sim_clear_fault();
 }
 
+void show_output() {
+  if (g_driver == nullptr || driver_name() != "sim" || pk_sim_take_output(nullptr, 0) == 0) return;
+  PyObject *type, *value, *trace;
+  PyErr_Fetch(&type, &value, &trace);
+  PyObject *module = PyImport_ImportModule("pygpukit.core.output");
+  PyObject *nothing = module != nullptr ? PyObject_CallMethod(module, "emit", nullptr) : nullptr;
+  if (nothing == nullptr) PyErr_WriteUnraisable(module);
+  Py_XDECREF(nothing);
+  Py_XDECREF(module);
+  PyErr_Restore(type, value, trace);
+}
+
 bool wait_until(const std::function<pk_status()> &done, const char *doing) {
   spoil_record();
   pk_status status = done();
@@ -75,6 +87,7 @@ bool wait_until(const std::function<pk_status()> &done, const char *doing) {
       return false;
     }
   }
+  show_output();
   if (status == PK_OK) return true;
   raise_driver_error(status, doing);
   settle_sim(false);

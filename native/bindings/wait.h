@@ -13,6 +13,9 @@ namespace pk {
 // handler raised or the poll reported a fault. Call with the GIL held.
 bool wait_until(const std::function<pk_status()> &done, const char *doing);
 
+// What kernels of the simulated device printed so far goes to where Python shows it: every wait ends so. An exception
+// that is set stays.
+void show_output();
 bool wait_stream(uint64_t stream, const char *doing);
 // What was queued on a stream before this time (the ring's clock) is known to be done: when the last successful wait
 // for it began. 0 = never waited. With the GIL held.

@@ -12,6 +12,7 @@ from typing import Any
 from pygpukit._core import native
 from pygpukit.core import faults
 from pygpukit.core.errors import DriverError, GPUError, KernelArgumentError
+from pygpukit.core.output import held
 from pygpukit.jit.cache.image import from_bytes
 from pygpukit.jit.launch.assumptions import Launcher
 from pygpukit.jit.launch.kernel import JITKernel
@@ -89,8 +90,9 @@ def count(call: dict[str, Any], *values: Any) -> dict[str, Any]:
             with contextlib.suppress(GPUError):  # this compiler left it out: nothing uses it
                 native.copy(variables[name].array(), value)
         native.sim_take_traffic()
-        bound(*arguments[:first_variable])
-        native.synchronize()
+        with held():
+            bound(*arguments[:first_variable])
+            native.synchronize()
     except GPUError as fault:
         _settle()
         return {"traffic": None, "error": _described(fault)}

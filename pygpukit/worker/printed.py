@@ -10,16 +10,18 @@ from collections.abc import Iterator
 
 from pygpukit._core import native
 from pygpukit.core.errors import GPUError
+from pygpukit.core.output import held
 
 
 @contextlib.contextmanager
 def captured(printed: list[str]) -> Iterator[None]:
     """What kernels print meanwhile; on cuda the driver writes to the process's standard output."""
     if native.backend_name() == "sim":
-        try:
-            yield
-        finally:
-            printed.append(native.take_device_output())
+        with held():
+            try:
+                yield
+            finally:
+                printed.append(native.take_device_output())
         return
     sys.stdout.flush()
     output, file = os.dup(1), os.memfd_create("pygpukit-printf")
