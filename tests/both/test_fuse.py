@@ -10,6 +10,7 @@ import pytest
 
 import pygpukit as gp
 from pygpukit import _core
+from pygpukit.ops.fusion import Fused
 
 pytestmark = pytest.mark.usefixtures("backend_name")
 
@@ -80,22 +81,70 @@ def test_one_launch_and_only_results_are_allocated() -> None:
     assert len(results) == 2
 
 
-def test_numbers_change_without_another_trace() -> None:
-    calls = []
+class Settings:
+    gain = 2.0
+
+
+settings = Settings()
+table = [1.0, 2.0]
+threshold = 0.5
+transform = gp.exp
+
+
+@pytest.mark.parametrize(
+    ("function", "change"),
+    [
+        (lambda x: x * threshold, lambda: globals().update(threshold=3.0)),
+        (lambda x: x * settings.gain, lambda: setattr(settings, "gain", 4.0)),
+        (lambda x: x + table[1] * 2, lambda: table.__setitem__(1, 7.0)),
+        (lambda x: transform(x), lambda: globals().update(transform=gp.tanh)),
+        (lambda x: gp.exp(x) if settings.gain > 2 else gp.sin(x), lambda: setattr(settings, "gain", 4.0)),
+        (lambda x: sum((x * one for one in table[1:]), x), lambda: table.append(2.5)),
+    ],
+)
+def test_what_lies_outside_counts_as_it_is_at_each_call(
+    function: Any, change: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(globals(), "settings", Settings())
+    monkeypatch.setitem(globals(), "table", [1.0, 2.0])
+    for name in ("threshold", "transform"):
+        monkeypatch.setitem(globals(), name, globals()[name])
+    x = fresh((65,), "float32")
+    fused = gp.fuse(function)
+    before = bits(fused(x))
+    assert before == bits(function(x))
+    change()
+    assert bits(fused(x)) == bits(function(x)) != before
+
+
+def test_a_variable_of_the_enclosing_function_and_an_argument_s_attribute_may_change() -> None:
+    factor = 2.0
+    own = Settings()
+    x = fresh((33,), "float32")
+    fused = gp.fuse(lambda x: x * factor)
+    by_argument = gp.fuse(lambda x, given: x * given.gain)
+    assert bits(fused(x)) == bits(x * 2.0) == bits(by_argument(x, own))
+    factor = own.gain = 5.0
+    assert bits(fused(x)) == bits(x * 5.0) == bits(by_argument(x, own))
+
+
+def test_numbers_change_without_another_trace(monkeypatch: pytest.MonkeyPatch) -> None:
+    traced: list[int] = []
+    whole = Fused._traced
+    monkeypatch.setattr(Fused, "_traced", lambda self, *given: traced.append(1) or whole(self, *given))
 
     @gp.fuse
     def scaled(x: Any, factor: float, offset: float = 1.0) -> Any:
         """Documented."""
-        calls.append(1)
         return x * (2 * factor - offset) + offset
 
     x = fresh((100,), "float32")
     for factor in (0.5, 1.5, -2.0):
         found = scaled(x, offset=3.0, factor=factor)
         assert bits(found) == bits(x * (2 * factor - 3.0) + 3.0)
-    assert len(calls) == 1
+    assert len(traced) == 1
     scaled(x, 2)  # an int promotes otherwise in arrays of integers
-    assert len(calls) == 2
+    assert len(traced) == 2
     assert scaled.__name__ == "scaled"
     assert scaled.__doc__ == "Documented."
     assert 'extern "C" __global__' in scaled.source

@@ -1,6 +1,7 @@
 """@gp.fuse: a Python function of arrays as one kernel on a device, and as one pass over host memory on the simulation.
 
-The function is called once with stand-ins (ops/fusion/trace.py); its steps become CUDA C++ over the functors of
+The function is called with stand-ins (ops/fusion/trace.py), once where its code reads nothing that may be another thing
+at the next call (ops/fusion/steady.py), else at every call; its steps become CUDA C++ over the functors of
 kernels/include/operations.cuh, so that each step has the bits that the operation alone would give: 16-bit floats are
 rounded after every step, and nothing is contracted into fused multiply-adds across steps.
 """
@@ -19,6 +20,7 @@ from pygpukit.core.dtypes import DataType
 from pygpukit.core.errors import ShapeError
 from pygpukit.ops import host
 from pygpukit.ops.elementwise import operations, pointwise
+from pygpukit.ops.fusion.steady import Steady, is_constant
 from pygpukit.ops.fusion.trace import Expression, FuseError, Number, Step, Trace
 from pygpukit.ops.operands import check_devices, is_array
 
@@ -26,6 +28,7 @@ __all__ = ["FuseError", "fuse"]
 
 __all__ = ["FuseError", "Fused", "fuse"]
 
+_MOST_SOURCES = 256
 _NUMBER_BYTES = 16  # of each number in the kernel's parameter
 
 
@@ -50,7 +53,9 @@ class Fused:
     def __init__(self, function: Callable[..., Any]) -> None:
         self._function = function
         self._signature = inspect.signature(function)
+        self._steady = Steady(function)
         self._programs: dict[Any, _Program] = {}
+        self._sources: dict[Any, str] = {}  # by all that a trace consists of
         self._last: _Program | None = None
         update_wrapper(self, function)
 
@@ -70,7 +75,8 @@ class Fused:
             raise FuseError(f"fuse: {self._function.__name__}() needs at least one GPUArray among its arguments")
         check_devices(self._function.__name__, *arrays)
         key = tuple(_signature(value) for value in given)
-        program = self._programs.get(key)
+        steady = self._steady.holds() and all(is_array(one) or is_constant(one) for one in given)
+        program = self._programs.get(key) if steady else None
         if program is None or not program.trace.fits(given):
             program = self._programs[key] = self._traced(list(bound.arguments), given)
         self._last = program
@@ -110,7 +116,18 @@ class Fused:
         positions = tuple(one.position for one in outputs)
         # 0-d inputs are read once by every thread, whatever the layout of the others.
         repeated = frozenset(i for i, one in enumerate(trace.inputs) if not one.shape and outputs[0].shape)
-        return _Program(trace, positions, single, outputs[0].shape, _source(trace, positions, repeated))
+        content = (
+            tuple((one.shape, one.dtype.name) for one in trace.inputs),
+            tuple(trace.steps),
+            tuple(dtype.name for _, dtype in trace.numbers),
+            positions,
+        )
+        source = self._sources.get(content)
+        if source is None:
+            if len(self._sources) >= _MOST_SOURCES:
+                self._sources.clear()
+            source = self._sources[content] = _source(trace, positions, repeated)
+        return _Program(trace, positions, single, outputs[0].shape, source)
 
 
 def fuse(function: Callable[..., Any]) -> Fused:
@@ -119,7 +136,8 @@ def fuse(function: Callable[..., Any]) -> Fused:
     The function takes GPUArrays and numbers (other arguments must be hashable and are constants) and returns one array
     or a tuple of arrays of one shape. Inside, operators, element-wise functions of this package, astype(), shape and
     dtype work as outside: they broadcast and promote alike, and the results have the same bits. Numbers may change from
-    call to call without another compilation.
+    call to call without another compilation, among the arguments and outside: globals, attributes and elements of lists
+    count as they are at each call.
 
     Raises FuseError, at the call, where the function branches on values, writes to an array, uses an array that is no
     argument, or calls what is not element-wise; ShapeError and DTypeError as the operations themselves.
