@@ -139,12 +139,9 @@ def check(folder: Path, name: str) -> None:
             assert backends["tf32"] in wanted and backends["fp8"] in wanted and backends["conv"] == "tile", backends
         print(f"  {arch}: {backends}", flush=True)
         if name == "newest" and arch == "sm_90a":
-            units = {
-                unit: None
-                for spec in asked
-                for unit in registry.units(spec.source)
-                if spec.expression in unit.expressions
-            }
+            every = [(spec, list(registry.units(spec.source))) for spec in asked]
+            units = {unit: None for spec, own in every for unit in own if spec.expression in unit.expressions}
+            units |= {own[0]: None for _, own in every if own}  # whose kernel says that a family is there
             bundle.write(folder / "kernels.bundle", ((arch, unit, compile_unit(unit, arch)) for unit in units))
         if not one.bundled:
             listed = [kernel for model in needed.listed() for kernel in needed.of(model, arch)]
