@@ -15,8 +15,6 @@ from typing import Any
 
 import numpy as np
 
-from pygpukit.ops.host_parts import in_parts
-
 Array = np.ndarray[Any, Any]
 
 _POINTS = (0, 1, -1, Fraction(1, 2), Fraction(-1, 2), 2, -2, Fraction(1, 4), Fraction(-1, 4), 4)
@@ -56,9 +54,9 @@ class FewerProducts:
     def _phase(self, seen: Array, tiles: int, out: Array, bias: Array | None) -> None:
         points, parts, filters, channels = self._weight.shape
         step = max(64, _SEEN // (points * max(filters, channels)))
-
-        def some(start: int, end: int) -> None:
-            count, line = end - start, seen.strides[1]
+        # One block after the other: the products of NumPy have threads of their own, which would wait for each other.
+        for start in range(0, tiles, step):
+            count, line = min(step, tiles - start), seen.strides[1]
             windows = np.lib.stride_tricks.as_strided(
                 seen[:, start * self._m :],
                 (points, channels, count + parts - 1),
@@ -75,8 +73,6 @@ class FewerProducts:
             target = out[:, start * self._m : (start + count) * self._m]
             flat = found.transpose(1, 2, 0).reshape(filters, -1)
             target[...] = flat[:, : target.shape[1]]
-
-        in_parts(tiles, step, some)
 
 
 @cache
