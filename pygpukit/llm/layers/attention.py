@@ -153,7 +153,9 @@ class Attention:
         if not host.computes():
             self._attend_on_device(rows, cache, buffers)
             return
-        if rows.first is None and cache.k.dtype == buffers.qkv.dtype == float32 and self._is_plain:
+        joint = buffers.qkv.shape[1] > self.q_dim  # what only listens has its queries alone there
+        is_plain = joint and self._is_plain and cache.k.dtype == buffers.qkv.dtype == float32
+        if rows.first is None and is_plain:
             window = self.window or 0
             native.host_attention(buffers.qkv, rows.positions, rows.slots, cache.k, cache.v, buffers.out, window)
             return
