@@ -235,7 +235,9 @@ def _with_values_attached(words: Sequence[str], parser: MagicArgumentParser) -> 
 
 
 def _unquoted(word: str) -> str:
-    return "".join(shlex.split(word))
+    """Without the quotes that hold a word together; those inside brackets are Python's: d['x']."""
+    before = re.split(r"['\"]", word, maxsplit=1)[0]
+    return word if any(mark in before for mark in "([{") else "".join(shlex.split(word))
 
 
 def _first(given: Any, default: Any) -> Any:

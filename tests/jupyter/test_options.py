@@ -11,6 +11,7 @@ from traitlets import TraitError
 
 import pygpukit as gp
 from pygpukit.jit import JITKernel
+from pygpukit.jupyter.options import _unquoted
 
 LAUNCH = "-i x,y,a=2,n=8 -o z"
 
@@ -126,3 +127,9 @@ def test_the_help_lists_every_option(shell: Any) -> None:
     for flag in ("--input", "--output", "--verify", "--sweep", "--no-launch", "--with"):
         assert flag in text
     assert isinstance(cuda(shell, "").kernels["axpy"], JITKernel)
+
+
+@pytest.mark.parametrize("text", ["d['x']", "f(\"a\", 'b')[0]", "x,y=d['a b']"])
+def test_quotes_inside_brackets_are_python_s(text: str) -> None:
+    assert _unquoted(text) == text
+    assert _unquoted(f'"{text}"' if '"' not in text else text) == text
