@@ -105,7 +105,9 @@ def host_place(
 ) -> None:
     """sim only, a host launch: queries (in place) and keys turned by tables of (cos, sin), keys and values into the cache."""
 
-def host_attention(qkv: Any, positions: Any, slots: Any, k: Any, v: Any, out: Any, window: int = ...) -> None:
+def host_attention(
+    qkv: Any, positions: Any, slots: Any, k: Any, v: Any, out: Any, scale: float, window: int = ...
+) -> None:
     """sim only, a host launch: what rows, each the next one of a sequence of its own, see of the cache."""
 
 def host_rows(numbers: Any, part: Any, out: Any) -> None:

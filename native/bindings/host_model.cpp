@@ -170,11 +170,12 @@ void host_place(const py::object &qkv, const py::object &positions, const py::ob
 }
 
 void host_attention(const py::object &qkv, const py::object &positions, const py::object &slots, const py::object &k,
-                    const py::object &v, const py::object &out, int64_t window) {
+                    const py::object &v, const py::object &out, float scale, int64_t window) {
   Arrays kept;
   host::Attention all = attention_of(qkv, positions, slots, k, v, &kept);
   all.out = at(given(out, PK_FLOAT32, {all.rows, all.heads * all.dim}, "out", &kept));
   all.window = window;
+  all.scale = scale;
   attention_work("attention", all, kept, [](const host::Attention &attention) { attention.step(); });
 }
 
@@ -238,7 +239,7 @@ void bind_host_model(py::module_ &m) {
   m.def("host_place", host_place, py::arg("qkv"), py::arg("positions"), py::arg("slots"), py::arg("k"), py::arg("v"),
         py::arg("tables") = py::none(), py::arg("q_norm") = py::none(), py::arg("k_norm") = py::none());
   m.def("host_attention", host_attention, py::arg("qkv"), py::arg("positions"), py::arg("slots"), py::arg("k"),
-        py::arg("v"), py::arg("out"), py::arg("window") = 0);
+        py::arg("v"), py::arg("out"), py::arg("scale"), py::arg("window") = 0);
   m.def("host_rows", host_rows, py::arg("numbers"), py::arg("part"), py::arg("out"));
   m.def("host_kernels", [] { return host::kernels().name; });
   m.def("host_threads", [] { return crew_size(); });

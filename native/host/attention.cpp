@@ -2,7 +2,6 @@
 #include "host/attention.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstring>
 
 #include "host/crew.h"
@@ -53,7 +52,7 @@ void see(const Attention &a, int64_t row, int64_t head) {
                   .scores = t_scores.data(),
                   .keys = keys,
                   .dim = a.dim,
-                  .scale = 1.0f / std::sqrt(static_cast<float>(a.dim))});
+                  .scale = a.scale});
 }
 
 }  // namespace

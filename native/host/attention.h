@@ -14,6 +14,7 @@ struct Attention {
   float *out;  // (rows, heads dim)
   int64_t rows, heads, kv_heads, dim, capacity, slot_count, table_rows;
   int64_t window;  // 0: all keys are seen
+  float scale;     // that scores are multiplied by
 
   // False where a position or a slot is none of the cache; nothing was done then.
   bool sound() const;

@@ -96,7 +96,7 @@ def layers_are_near_float64() -> None:
 
 def attention_is_near_float64() -> None:
     heads, kv_heads, capacity, slots = 6, 2, 40, 3
-    for dim, window in ((64, 0), (80, 7), (16, 0), (6, 3)):
+    for dim, window, scale in ((64, 0, 0.125), (80, 7, 0.3), (16, 0, 1.0), (6, 3, 0.05)):
         shape = (slots, kv_heads, capacity, dim)
         k, v = (RNG.standard_normal(shape).astype(np.float32) for _ in range(2))
         positions, which = np.array([0, 39, 17], np.int32), np.array([2, 0, 1], np.int32)
@@ -106,7 +106,7 @@ def attention_is_near_float64() -> None:
         arrays = [gp.from_numpy(a.copy()) for a in (qkv, positions, which, k, v)]
         native.host_place(*arrays, (gp.from_numpy(cos), gp.from_numpy(sin)))
         out = gp.zeros((3, heads * dim))
-        native.host_attention(*arrays, out, window)
+        native.host_attention(*arrays, out, scale, window)
         for row, (position, slot) in enumerate(zip(positions, which, strict=True)):
             parts = qkv[row].astype(np.float64).reshape(-1, dim)
             a, b = parts[: heads + kv_heads, : dim // 2], parts[: heads + kv_heads, dim // 2 :]
@@ -116,7 +116,7 @@ def attention_is_near_float64() -> None:
             low = max(0, position + 1 - window) if window else 0
             for head in range(heads):
                 keys, values = (x[slot, head // 3, low : position + 1].astype(np.float64) for x in (k, v))
-                scores = keys @ turned[head] / np.sqrt(dim)
+                scores = keys @ turned[head] * scale
                 weights = np.exp(scores - scores.max())
                 want = weights @ values / weights.sum()
                 got = out.to_numpy()[row].reshape(heads, dim)[head]
@@ -129,7 +129,7 @@ def a_row_out_of_the_cache_is_refused() -> None:
     for position, slot in ((4, 0), (-1, 0), (0, 1)):
         state = (gp.from_numpy(np.array([number], np.int32)) for number in (position, slot))
         try:
-            native.host_attention(gp.zeros((1, 24)), *state, k, k, gp.zeros((1, 8)))
+            native.host_attention(gp.zeros((1, 24)), *state, k, k, gp.zeros((1, 8)), 1.0)
         except InvalidSpecError as error:
             assert "position" in str(error)
         else:

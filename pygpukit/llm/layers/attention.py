@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -93,7 +92,6 @@ class Attention:
 
         self.config, self.q_norm, self.k_norm = config, q_norm, k_norm
         self.window, self.scale = config.window_of(layer), config.scale_of(layer)
-        self._is_plain = self.scale == 1 / math.sqrt(config.head_dim)  # the only scale of the host's compiled steps
         self.head_dim, self.num_heads, self.num_kv_heads = config.head_dim, config.num_heads, config.kv_heads
         self.num_kv_groups = config.num_kv_groups
         self.q_dim = self.num_heads * self.head_dim
@@ -154,10 +152,9 @@ class Attention:
             self._attend_on_device(rows, cache, buffers)
             return
         joint = buffers.qkv.shape[1] > self.q_dim  # what only listens has its queries alone there
-        is_plain = joint and self._is_plain and cache.k.dtype == buffers.qkv.dtype == float32
-        if rows.first is None and is_plain:
-            window = self.window or 0
-            native.host_attention(buffers.qkv, rows.positions, rows.slots, cache.k, cache.v, buffers.out, window)
+        if rows.first is None and joint and cache.k.dtype == buffers.qkv.dtype == float32:
+            places = rows.positions, rows.slots
+            native.host_attention(buffers.qkv, *places, cache.k, cache.v, buffers.out, self.scale, self.window or 0)
             return
         arrays = [buffers.qkv, buffers.out, rows.positions, rows.slots, cache.k, cache.v]
         native.host_launch("attention", lambda: self._attend_on_host(rows, cache, buffers), arrays)
