@@ -36,7 +36,8 @@ def same(ours: TranscriptionResult, theirs: dict[str, Any]) -> None:
     assert [one.tokens for one in ours.segments] == [one["tokens"] for one in segments]
     assert [one.text for one in ours.segments] == [one["text"] for one in segments]
     for one, other in zip(ours.segments, segments, strict=True):
-        assert (one.start, one.end) == pytest.approx((other["start"], other["end"]), abs=1e-6)
+        # faster-whisper has ends after the sound's.
+        assert (one.start, one.end) == pytest.approx((other["start"], min(other["end"], ours.duration)), abs=1e-6)
         assert one.average_logprob == pytest.approx(other["average_logprob"], abs=1e-3)
         assert one.no_speech == pytest.approx(other["no_speech"], abs=1e-4)
 
