@@ -8,7 +8,8 @@ from typing import Any
 # Module: the public names that live there. tools/name_stubs.py writes __init__.pyi, for type checkers, from it.
 _HOMES = {
     "pygpukit.jupyter.chat": "chat",
-    "pygpukit.llm.conversation": "Conversation Message",
+    "pygpukit.llm.conversation": "Conversation",
+    "pygpukit.llm.message": "Message",
     "pygpukit.llm.serving.server": "Server serve",
     "pygpukit.llm.template": (
         "CHATML_TEMPLATE ChatMessage ChatTemplate LLAMA2_TEMPLATE LLAMA3_TEMPLATE MISTRAL_TEMPLATE QWEN_TEMPLATE "

@@ -6,7 +6,6 @@ from pygpukit.llm.config import LlamaConfig as LlamaConfig
 from pygpukit.llm.config import Qwen3Config as Qwen3Config
 from pygpukit.llm.config import TransformerConfig as TransformerConfig
 from pygpukit.llm.conversation import Conversation as Conversation
-from pygpukit.llm.conversation import Message as Message
 from pygpukit.llm.documented import load_gpt2_from_safetensors as load_gpt2_from_safetensors
 from pygpukit.llm.documented import load_llama_from_safetensors as load_llama_from_safetensors
 from pygpukit.llm.documented import load_model_from_safetensors as load_model_from_safetensors
@@ -36,6 +35,7 @@ from pygpukit.llm.layers.norm import RMSNorm as RMSNorm
 from pygpukit.llm.layers.rotary import apply_rotary_pos_emb_numpy as apply_rotary_pos_emb_numpy
 from pygpukit.llm.layers.rotary import precompute_freqs_cis as precompute_freqs_cis
 from pygpukit.llm.looking import attention as attention
+from pygpukit.llm.message import Message as Message
 from pygpukit.llm.model import CausalTransformerModel as CausalTransformerModel
 from pygpukit.llm.model import GPT2Model as GPT2Model
 from pygpukit.llm.model import LlamaModel as LlamaModel
