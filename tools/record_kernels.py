@@ -17,6 +17,24 @@ from pathlib import Path
 from unittest.mock import patch
 
 LIMIT_S = 8.0
+# Launched on an H200 beside those that a pretended device asks for.
+_REAL: list[object] = ["ops/matmul/real.cu", "pk::real<float, 2, 2, 2, 1, 16, 6, 8, 12, 2, 2>", []]
+_COPY: list[object] = ["ops/elementwise/elementwise.cu", "pk::unary<short, float, pk::Copy>", []]
+SEEN: dict[tuple[str, str], list[list[object]]] = {
+    ("whisper-tiny.en", "sm_90a"): [_COPY],
+    ("whisper-tiny.en", "sm_90a without tile kernels"): [_COPY],
+    ("kokoro-82m", "sm_90a"): [
+        _REAL,
+        ["ops/nn/conv/gathered.cu", "pk::convolve_gathered<float, 128, 6, 1>", []],
+        ["ops/nn/conv/gathered.cu", "pk::convolve_gathered<pk::half_t, 128, 6, 1>", []],
+        ["ops/nn/conv/tile.cu", "pk::convolve<float, 128, 128, 128, 32, 8, pk::Order::kLast>", []],
+        ["ops/nn/conv/tile.cu", "pk::convolve<float, 128, 128, 64, 32, 4, pk::Order::kLast>", []],
+    ],
+    ("kokoro-82m", "sm_90a without tile kernels"): [
+        _REAL,
+        ["ops/copying/transpose.cu", "pk::transpose<unsigned int, 1, 64>", []],
+    ],
+}
 ARCHITECTURES = ("sm_80", "sm_86", "sm_89", "sm_90a", "sm_100a", "sm_120a")
 CLIP = Path(__file__).resolve().parent.parent / "notebooks" / "data" / "library.wav"
 
@@ -90,6 +108,8 @@ def main() -> int:
         }
         for model, run in MODELS.items()
     }
+    for (model, arch), seen in SEEN.items():
+        found[model][arch] += [one for one in seen if one not in found[model][arch]]
     if check:
         lacking = [
             f"{model} on {arch}"

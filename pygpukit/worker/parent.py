@@ -64,13 +64,14 @@ class Worker:
         """Start the process and wait until it has its device; nothing while it is alive. stopped: see exchange()."""
         if not hasattr(socket, "send_fds"):
             raise WorkerError(f"a worker process needs file descriptors over a socket, which {sys.platform} lacks")
+        from ..core import child
         from ..core.backend import backend
 
         with self._lock:
             if self.alive:
                 return
             ours, theirs = socket.socketpair()
-            command = [sys.executable, "-m", "pygpukit.worker", str(theirs.fileno()), str(os.getpid())]
+            command = child.command("pygpukit.worker", str(theirs.fileno()), str(os.getpid()))
             environment = {**os.environ, "PYGPUKIT_BACKEND": self.backend or str(backend())}
             if self.backend == "sim":
                 environment["PYGPUKIT_SIM"] = ",".join(filter(None, (os.environ.get("PYGPUKIT_SIM"), _NO_LIMIT)))

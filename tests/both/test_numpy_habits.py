@@ -17,6 +17,8 @@ from pygpukit.array import scalars
 from pygpukit.core.dtypes import DTYPES, STORAGE_ONLY, DataType, DataTypeKind
 from pygpukit.ops import storage
 
+pytestmark = pytest.mark.usefixtures("backend_name")
+
 KNOWN = [dtype for dtype in DTYPES if dtype not in STORAGE_ONLY and dtype != "bfloat16"]
 LACKING = [dtype for dtype in DTYPES if dtype not in KNOWN]
 I = np.int64  # noqa: E741

@@ -36,6 +36,17 @@ def test_units_come_back_in_order_and_run() -> None:
     assert {step.origin for step in steps} == {"compiled"} and all(step.seconds > 0 for step in steps)
 
 
+def test_a_source_tree_in_the_present_folder_is_not_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "pygpukit").mkdir()
+    (tmp_path / "pygpukit" / "__init__.py").write_text("raise ImportError('no compiled core')")
+    monkeypatch.chdir(tmp_path)
+    origins: list[str] = []
+    compile_all([SOURCE % 1009], processes=1, progress=lambda step: origins.append(step.origin))
+    assert origins == ["compiled"]
+    with gp.worker.Worker() as worker:
+        assert worker.alive
+
+
 def test_what_they_compile_is_in_the_cache_for_everybody(monkeypatch: pytest.MonkeyPatch) -> None:
     first = compile_all({"one": SOURCE % 1011, "two": SOURCE % 1012})
     assert compile_source(SOURCE % 1011, name="one", name_expressions=["k"]).origin == "memory"

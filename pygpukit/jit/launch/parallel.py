@@ -15,12 +15,13 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from pygpukit.core import child
 from pygpukit.core.errors import CompileAllError, GPUError
 from pygpukit.jit.cache.image import Image
 from pygpukit.jit.compile.compiler import adopt_image, find_image, target_arch
 from pygpukit.jit.launch.unit import Unit
 
-_COMMAND = ("-m", "pygpukit.jit.compile.worker")
+_WORKER = "pygpukit.jit.compile.worker"
 _END_TIMEOUT_S = 2.0
 
 
@@ -183,7 +184,7 @@ class _Helper(threading.Thread):
                 raise OSError("compiling was stopped")
             if self._process is None:
                 self._process = subprocess.Popen(
-                    [sys.executable, *_COMMAND],
+                    child.command(_WORKER),
                     stdin=subprocess.PIPE,
                     stdout=subprocess.PIPE,
                     env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
