@@ -420,7 +420,7 @@ static PyObject *wrap(PyObject *, PyObject *args, PyObject *kwargs) {
 
 static PyMethodDef functions[] = {
     {"empty", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(empty)), METH_FASTCALL | METH_KEYWORDS,
-     "empty(shape, dtype='float32')\n--\n\n"
+     "empty(shape, dtype='float32', order='C')\n--\n\n"
      "A new C-contiguous array with undefined contents.\n\n"
      "shape: int or tuple of ints; dtype: DataType or its name. The memory comes from the device's pool, in the order "
      "of the\n"

@@ -136,7 +136,7 @@ def test_tf32_is_a_permission(monkeypatch: pytest.MonkeyPatch) -> None:
                         assert gp.matmul_plan(a, a).reason.endswith("true float32")
                     else:
                         with pytest.raises(ValueError, match=f"{name}={value}; it is 1, or 0 or unset"):
-                            gp.matmul(a, a)
+                            gp.matmul_plan(a, a)
         precision.environment.cache_clear()
         monkeypatch.setenv("PYGPUKIT_NO_TF32", "1")
         monkeypatch.setenv("PYGPUKIT_ALLOW_TF32", "1")

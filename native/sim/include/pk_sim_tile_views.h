@@ -111,8 +111,8 @@ struct window {
 [[noreturn]] PK_SIM_NOINLINE void outside(const window &of, size_t dimension, long long index, bool writes) {
 #ifdef PK_SIM_CHECK
   static char text[100];
-  __builtin_snprintf(text, sizeof text, "a tensor_span whose dimension %d has %lld elements", (int)dimension,
-                     of.extent[dimension]);
+  write_text(text, sizeof text, "a tensor_span whose dimension %d has %lld elements", (int)dimension,
+             of.extent[dimension]);
   pk_sim_checker.index(text, index, of.file, of.line, 0);
 #endif
   refuse(of.file, of.line,
@@ -123,11 +123,10 @@ struct window {
 #ifdef PK_SIM_CHECK
 [[noreturn]] PK_SIM_NOINLINE void wholly_outside(const window &of, size_t dimension, bool writes) {
   static char text[160];
-  __builtin_snprintf(
-      text, sizeof text,
-      "a tensor_span whose dimension %d has %lld elements: tile %lld along it lies wholly outside, where "
-      "%s is undefined",
-      (int)dimension, of.extent[dimension], of.tile[dimension], writes ? "store_masked" : "load_masked");
+  write_text(text, sizeof text,
+             "a tensor_span whose dimension %d has %lld elements: tile %lld along it lies wholly outside, where "
+             "%s is undefined",
+             (int)dimension, of.extent[dimension], of.tile[dimension], writes ? "store_masked" : "load_masked");
   pk_sim_checker.index(text, of.first[dimension], of.file, of.line, 0);
   __builtin_unreachable();
 }
